@@ -1,0 +1,26 @@
+"""The texture unit of a GPU for JAX: filtered reads, address modes and their adjoints as pure functions."""
+
+from .modes import AddressMode, FilterMode, ReadMode, TextureKind
+from .sample import fetch, gather, sample, splat
+from .sampler import Sampler
+from .texture import Texture, texture1d, texture1d_layered, texture2d, texture2d_layered, texture3d
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AddressMode",
+    "FilterMode",
+    "ReadMode",
+    "Sampler",
+    "Texture",
+    "TextureKind",
+    "fetch",
+    "gather",
+    "sample",
+    "splat",
+    "texture1d",
+    "texture1d_layered",
+    "texture2d",
+    "texture2d_layered",
+    "texture3d",
+]

@@ -1,0 +1,43 @@
+"""From stored texels to the numbers that are filtered."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .modes import ReadMode
+
+
+def read_dtype(stored: np.dtype, read_mode: ReadMode) -> np.dtype:
+    """The dtype of a read of texels stored as `stored`, before the caller asks for another one.
+
+    Raises:
+        ValueError: if `read_mode` does not apply to texels of that dtype.
+    """
+    if read_mode is ReadMode.ELEMENT:
+        return stored
+    if not jnp.issubdtype(stored, jnp.integer) or stored.itemsize > 2:
+        raise ValueError(
+            f"Sampler: read_mode='normalized_float' applies to 8- and 16-bit integer texels, and these are "
+            f"{stored.name}; use read_mode='element'."
+        )
+    return np.dtype(jnp.float32)
+
+
+def decode(texel: jax.Array, read_mode: ReadMode, dtype: np.dtype) -> jax.Array:
+    """Stored texels as numbers of `dtype`, the one in which they are filtered."""
+    if read_mode is ReadMode.ELEMENT:
+        return texel.astype(dtype)
+    bits = jnp.iinfo(texel.dtype).bits
+    if jnp.issubdtype(texel.dtype, jnp.unsignedinteger):
+        return _ratio(texel, bits, dtype)
+    return jnp.maximum(_ratio(texel, bits - 1, dtype), -1)
+
+
+def _ratio(code: jax.Array, bits: int, dtype: np.dtype) -> jax.Array:
+    """``code / (2^bits - 1)``, correctly rounded.
+
+    A division by a constant is compiled to a multiplication by its reciprocal, which is wrong in the last bit.
+    With h = code / 2^bits, which is exact, the quotient is h + h / (2^bits - 1).
+    """
+    scaled = code.astype(dtype) * 2.0**-bits
+    return scaled + scaled * (1.0 / (2**bits - 1))

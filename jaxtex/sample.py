@@ -1,0 +1,421 @@
+"""Reads and their adjoint, as callers see them: check, plan the axes, call the engine."""
+
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from . import gradients
+from .axis import Axis
+from .formats import read_dtype
+from .modes import AddressMode, FilterMode, ReadMode, TextureKind
+from .resample import coverage
+from .sampler import Sampler
+from .taps import FOOTPRINTS, INTEGER, LINEAR_TAPS
+from .texture import AXIS_NAMES, Texture
+
+
+def sample(
+    texture: Texture,
+    coords: tuple[Any, ...],
+    sampler: Sampler = Sampler(),  # noqa: B008, frozen and without arrays
+    *,
+    layer: Any = None,
+    lod: Any = None,
+    ddx: Any = None,
+    ddy: Any = None,
+    dtype: Any = None,
+) -> jax.Array:
+    """Reads a filtered texture at any number of positions.
+
+    ``sample(T, c) = sum_k w_k(c) T[i_k(c)]``: the filter mode gives the taps k around the position and their
+    weights w, the address mode the texel i that each tap reads. Called outside `jax.jit` it is one compiled call.
+
+    Args:
+        texture: a `Texture`.
+        coords: a tuple of arrays, ``(x,)``, ``(x, y)`` or ``(x, y, z)``, one for each filtered axis of the texture,
+            that broadcast to a common shape S. With ``sampler.normalized_coords`` a texture spans [0, 1] and the
+            centre of texel i is at ``(i + 0.5) / N``; otherwise [0, N] and ``i + 0.5``. Any value is allowed:
+            outside is the address mode's business. NaN acts as 0. Infinities act as the far edge under clamp and
+            border, and as 0 under the modes that repeat, as do coordinates of 2^24 and more (normalised, wrap and
+            mirror) or positions of 2^30 texels and more. Integer, weakly typed and 16-bit coordinates become float32.
+            Keep x and y apart: two arrays are read much faster than one interleaved array.
+        sampler: how to read, a `Sampler`.
+        layer: integers that broadcast with S, for a layered texture: which layer to read. A negative or too large
+            layer reads the last one.
+        lod, ddx, ddy: reserved for mip chains, which textures cannot have so far.
+        dtype: of the result; the default is the texture's dtype, or float32 with
+            ``read_mode="normalized_float"``.
+
+    Returns:
+        S + (C,). Weights and sums are taken in float32, or in float64 if texels or coordinates are; the result is
+        rounded once.
+
+    Gradients: to any order, in forward and reverse mode, to floating texels, to the border colour and to the
+    coordinates. The slope at a kink (a texel's centre under linear) is the one on its right. It is zero for the point
+    filter, for coordinates that act as 0 (NaN), and under clamp where every tap reads the same texel. Integer texels
+    have no gradient; with ``normalized_float`` the coordinates still do. Between the passes of reverse mode
+    only texels and coordinates are kept. Into float16 and bfloat16 texels gradients are summed in float32.
+
+    Precision: float32 fractions, not the 8 bits of a texture unit; a point read returns texels bit for bit.
+    Infinite and NaN texels follow IEEE within the footprint, also where their weight is zero. Subnormal numbers may
+    count as zero.
+
+    Raises:
+        ValueError: if coordinates, layer or sampler do not fit the texture.
+        TypeError: if an argument is of the wrong kind, such as one stacked array of coordinates.
+
+    Source: CUDA C++ Programming Guide, "Texture Fetching".
+
+    Example:
+        >>> import jax, jax.numpy as jnp, jaxtex as jt
+        >>> ramp = jt.texture1d(jnp.array([[10.0], [20.0], [30.0], [40.0]]))
+        >>> jt.sample(ramp, (jnp.array([0.0, 0.25, 0.5]),), jt.Sampler(address_mode="wrap"))[:, 0]
+        Array([25., 15., 25.], dtype=float32)
+        >>> jax.grad(lambda x: jt.sample(ramp, (x,))[0])(0.4)
+        Array(40., dtype=float32, weak_type=True)
+    """
+    check_texture("sample", texture)
+    for name, value in (("lod", lod), ("ddx", ddx), ("ddy", ddy)):
+        if value is not None:
+            raise ValueError(
+                f"sample: {name} is given, but mip chains are not supported so far; leave {name} out."
+            )
+    operands = check_coords("sample", texture.kind, coords, layer)
+    plan = plan_axes(texture.kind, texture.shape, sampler)
+    check_filter("sample", texture.dtype, sampler)
+    result = np.dtype(dtype or read_dtype(texture.dtype, sampler.read_mode))
+    return _sample(texture, operands, axes=plan, read_mode=sampler.read_mode, dtype=result)
+
+
+def fetch(texture: Texture, indices: tuple[Any, ...], *, layer: Any = None, level: int = 0) -> jax.Array:
+    """Reads single texels by their integer index, without filter or address mode; outside is zero.
+
+    Args:
+        texture: a `Texture`.
+        indices: a tuple of integer arrays, ``(x,)``, ``(x, y)`` or ``(x, y, z)``, that broadcast to a common shape S.
+            An index below 0 or past the end reads zero, in every channel.
+        layer: integers that broadcast with S, for a layered texture; a negative or too large layer reads the last.
+        level: the mip level, a Python integer; a texture has level 0 alone so far.
+
+    Returns:
+        S + (C,), in the texture's dtype, the texels as they are stored.
+
+    Gradients: to floating texels, any order, both modes. Indices have none.
+
+    Raises:
+        ValueError: if indices, layer or level do not fit the texture.
+        TypeError: if indices or layer are not integers.
+
+    Source: `tex1Dfetch` of the CUDA C++ Programming Guide, which ignores address modes and returns 0 outside.
+
+    Example:
+        >>> import jax.numpy as jnp, jaxtex as jt
+        >>> jt.fetch(jt.texture1d(jnp.array([[7], [8], [9]])), (jnp.array([-1, 0, 2, 3]),))[:, 0]
+        Array([0, 7, 9, 0], dtype=int32)
+    """
+    check_texture("fetch", texture)
+    if not isinstance(level, int) or not 0 <= level < texture.num_levels:
+        raise ValueError(f"fetch: level is {level!r}, expected an int from 0 to {texture.num_levels - 1}.")
+    operands = check_coords("fetch", texture.kind, indices, layer, "indices")
+    sizes = texture.shape[texture.kind.layered : -1]
+    axes = layer_axis(texture.kind, texture.shape) + tuple(
+        Axis(n, INTEGER, AddressMode.BORDER) for n in sizes
+    )
+    bare = Texture(texture.texels, None, texture.kind)
+    return _sample(bare, operands, axes=axes, read_mode=ReadMode.ELEMENT, dtype=np.dtype(texture.dtype))
+
+
+def gather(
+    texture: Texture,
+    coords: tuple[Any, ...],
+    sampler: Sampler = Sampler(),  # noqa: B008, frozen and without arrays
+    *,
+    component: int = 0,
+) -> jax.Array:
+    """Reads one channel of the four texels that a linear read would blend, unfiltered.
+
+    Args:
+        texture: a 2D `Texture`.
+        coords: ``(x, y)``, as in `sample`, broadcasting to S.
+        sampler: address modes, read mode and coordinate units are used; the filter mode is not.
+        component: which channel.
+
+    Returns:
+        S + (4,): with x0, y0 the lower tap of the footprint on each axis and x1, y1 the next, the texels at
+        (x0, y1), (x1, y1), (x1, y0), (x0, y0): counter-clockwise from the lower left, as y points down. The dtype is
+        that of a point read.
+
+    Gradients: to floating texels and to the border colour, any order, both modes; to coordinates they are zero.
+
+    Raises:
+        ValueError: if the texture is not 2D, or `component` is not one of its channels.
+
+    Source: `tex2Dgather` of the CUDA C++ Programming Guide; the order is that of the PTX instruction `tld4`.
+
+    Example:
+        >>> import jax.numpy as jnp, jaxtex as jt
+        >>> texture = jt.texture2d(10 * jnp.arange(3)[:, None, None] + jnp.arange(3)[:, None])
+        >>> jt.gather(texture, (1.0, 1.0), jt.Sampler(normalized_coords=False))
+        Array([10, 11,  1,  0], dtype=int32)
+    """
+    check_texture("gather", texture)
+    if texture.kind is not TextureKind.TEXTURE2D:
+        raise ValueError(f"gather: texture is of kind {texture.kind.value!r}, expected a texture2d.")
+    if not isinstance(component, int) or not 0 <= component < texture.channels:
+        raise ValueError(
+            f"gather: component is {component!r}, expected an int from 0 to {texture.channels - 1}: "
+            f"the texture has {texture.channels} channels."
+        )
+    operands = check_coords("gather", texture.kind, coords, None)
+    result = read_dtype(texture.dtype, sampler.read_mode)
+    low, high = LINEAR_TAPS
+    corners = []
+    for x_tap, y_tap in ((low, high), (high, high), (high, low), (low, low)):
+        y, x = plan_axes(texture.kind, texture.shape, sampler)
+        axes = (y._replace(footprint=y_tap), x._replace(footprint=x_tap))
+        texel = _sample(texture, operands, axes=axes, read_mode=sampler.read_mode, dtype=result)
+        corners.append(texel[..., component])
+    return jnp.stack(corners, axis=-1)
+
+
+def splat(
+    values: Any,
+    coords: tuple[Any, ...],
+    shape: tuple[int, ...],
+    sampler: Sampler = Sampler(),  # noqa: B008, frozen and without arrays
+    *,
+    kind: str | None = None,
+    layer: Any = None,
+    lod: Any = None,
+    ddx: Any = None,
+    ddy: Any = None,
+    dtype: Any = None,
+) -> Texture:
+    """Spreads values over the texels around each position: the adjoint of `sample` in its texels.
+
+    ``splat(v, c)[i] = sum_k w_k(c) v`` over the taps that read texel i. For all T and v,
+    ``(sample(T, c) * v).sum() == (T * splat(v, c).texels).sum()``. It deposits particles on a grid and warps forward.
+
+    Args:
+        values: S + (C,), where S is the shape that `coords` and `layer` broadcast to.
+        coords: a tuple of arrays, as in `sample`.
+        shape: the shape of the texels, channels included, such as ``(H, W, C)``.
+        sampler: how `sample` would read. Weight that falls on the border under ``address_mode="border"`` is dropped.
+        kind: the kind of texture, such as ``"2d"``; by default it follows from the number of coordinates and from
+            whether a layer is given.
+        layer: integers, as in `sample`, to splat into a layered texture.
+        lod, ddx, ddy: reserved for mip chains, which textures cannot have so far.
+        dtype: of the texels; the default is that of `values`. Sums are taken in float32, or float64 if values or
+            coordinates are.
+
+    Returns:
+        A `Texture` of `shape`.
+
+    Gradients: to any order, in both modes, to `values` and to the coordinates; conventions as in `sample`.
+
+    Precision: on a GPU the order of additions, and so the last bits, may differ from run to run.
+
+    Raises:
+        ValueError: if shapes do not fit, or `sampler` cannot read floating texels.
+        TypeError: if values are not floating, or coords are one stacked array.
+
+    Example:
+        >>> import jax.numpy as jnp, jaxtex as jt
+        >>> jt.splat(jnp.ones((1, 1)), (jnp.array([0.5]),), (4, 1)).texels[:, 0]
+        Array([0. , 0.5, 0.5, 0. ], dtype=float32)
+    """
+    for name, value in (("lod", lod), ("ddx", ddx), ("ddy", ddy)):
+        if value is not None:
+            raise ValueError(
+                f"splat: {name} is given, but mip chains are not supported so far; leave {name} out."
+            )
+    if not isinstance(coords, tuple | list):
+        raise TypeError(stacked_coords("splat", "coords", coords))
+    texture_kind = infer_kind(kind, len(coords), layer)
+    expected = (*AXIS_NAMES[texture_kind], "C")
+    shape = tuple(int(n) for n in shape)
+    if len(shape) != len(expected) or min(shape) < 1:
+        raise ValueError(
+            f"splat: shape is {shape}, expected ({', '.join(expected)}) for kind {texture_kind.value!r}."
+        )
+    values = jnp.asarray(values)
+    if not jnp.issubdtype(values.dtype, jnp.floating):
+        raise TypeError(
+            f"splat: values has dtype {values.dtype}, expected floating numbers; use values.astype."
+        )
+    operands = check_coords("splat", texture_kind, coords, layer)
+    common = jnp.broadcast_shapes(*(c.shape for c in operands))
+    if values.shape != (*common, shape[-1]):
+        raise ValueError(
+            f"splat: values has shape {values.shape}, expected {(*common, shape[-1])}: the shape {common} that the "
+            f"coordinates broadcast to, and the {shape[-1]} channels of shape."
+        )
+    if sampler.read_mode is not ReadMode.ELEMENT:
+        raise ValueError(
+            "splat: sampler has read_mode='normalized_float', and splat makes floating texels; leave it out."
+        )
+    plan = plan_axes(texture_kind, shape, sampler)
+    texels = _splat(values, operands, axes=plan, dtype=np.dtype(dtype or values.dtype))
+    return Texture(texels, None, texture_kind)
+
+
+@functools.partial(jax.jit, static_argnames=("axes", "read_mode", "dtype"), inline=True)
+def _sample(texture: Texture, coords: tuple[jax.Array, ...], *, axes, read_mode: ReadMode, dtype: np.dtype):
+    """One read: the engine's, which is zero outside, plus the border colour for what lies outside."""
+    stored = texture.texels.dtype
+    if read_mode is ReadMode.ELEMENT and jnp.issubdtype(stored, jnp.integer):
+        total, coords = stored, jax.lax.stop_gradient(coords)
+    else:
+        total = sum_dtype(stored, *(c.dtype for c in coords))
+    out = gradients.read(texture.texels, coords, axes, read_mode, total)
+    if texture.border_color is not None and any(axis.address is AddressMode.BORDER for axis in axes):
+        out = add_border(out, texture.border_color, coords, axes)
+    return out.astype(dtype)
+
+
+@functools.partial(jax.jit, static_argnames=("axes", "dtype"), inline=True)
+def _splat(values: jax.Array, coords: tuple[jax.Array, ...], *, axes, dtype: np.dtype):
+    total = sum_dtype(values.dtype, dtype, *(c.dtype for c in coords))
+    return gradients.splat(values.astype(total), coords, axes, dtype)
+
+
+def add_border(
+    out: jax.Array, color: jax.Array, coords: tuple[jax.Array, ...], axes: tuple[Axis, ...]
+) -> jax.Array:
+    """A read with zero outside, plus the border colour times the weight outside. Fully inside, no bit changes."""
+
+    @jax.checkpoint
+    def outside(*coords):
+        inside, everything = coverage(coords, axes)
+        return (1 - inside).astype(out.dtype), everything
+
+    weight, everything = outside(*coords)
+    return jnp.where(everything[..., None], out, out + weight[..., None] * color.astype(out.dtype))
+
+
+def sum_dtype(*dtypes: Any) -> np.dtype:
+    """In what to sum: float64 if any of these is, else float32."""
+    return np.dtype(jnp.float64 if np.dtype(jnp.float64) in map(np.dtype, dtypes) else jnp.float32)
+
+
+def layer_axis(kind: TextureKind, shape: tuple[int, ...]) -> tuple[Axis, ...]:
+    """The axis of layers, if the kind has one."""
+    return (Axis(shape[0], INTEGER, AddressMode.LAST),) if kind.layered else ()
+
+
+def plan_axes(kind: TextureKind, shape: tuple[int, ...], sampler: Sampler) -> tuple[Axis, ...]:
+    """The axes of a read as they are stored: layer, z, y, x."""
+    footprint = FOOTPRINTS[FilterMode(sampler.filter_mode)](sampler.cubic_coefficient)
+    sizes = shape[kind.layered : -1]
+    modes = sampler.address_modes(kind.ndim)[::-1]
+    filtered = (Axis(n, footprint, mode, sampler.normalized_coords) for n, mode in zip(sizes, modes))
+    return layer_axis(kind, shape) + tuple(filtered)
+
+
+def infer_kind(kind: str | None, ndim: int, layer: Any) -> TextureKind:
+    """The kind of texture that is read with `ndim` coordinates, with or without a layer."""
+    if kind is not None:
+        try:
+            return TextureKind(kind)
+        except ValueError:
+            listed = ", ".join(repr(k.value) for k in TextureKind)
+            raise ValueError(f"splat: kind is {kind!r}, expected one of {listed}.") from None
+    for option in TextureKind:
+        if option.ndim == ndim and option.layered == (layer is not None):
+            return option
+    layered = " and a layer" if layer is not None else ""
+    raise ValueError(f"splat: coords has {ndim} arrays{layered}, and no kind of texture is read so.")
+
+
+def check_texture(name: str, texture: Any) -> None:
+    if not isinstance(texture, Texture):
+        raise TypeError(
+            f"{name}: texture is a {type(texture).__name__}, expected a Texture; make one with "
+            f"jaxtex.texture2d(array) or its siblings."
+        )
+    ndim = len(AXIS_NAMES[texture.kind]) + 1
+    if texture.texels.ndim != ndim:
+        raise ValueError(
+            f"{name}: texture.texels has shape {texture.shape}, expected {ndim} axes for kind "
+            f"{texture.kind.value!r}; read a stack of textures under jax.vmap."
+        )
+
+
+def check_filter(name: str, stored: Any, sampler: Sampler) -> None:
+    """A filter needs numbers with fractions."""
+    integer = jnp.issubdtype(stored, jnp.integer)
+    if integer and sampler.read_mode is ReadMode.ELEMENT and sampler.filter_mode is not FilterMode.POINT:
+        raise ValueError(
+            f"{name}: filter_mode={str(sampler.filter_mode)!r} cannot blend {stored} texels read as elements; use "
+            f"read_mode='normalized_float' (8 and 16 bits), filter_mode='point', or convert the texels to float32."
+        )
+
+
+def check_coords(
+    name: str, kind: TextureKind, coords: Any, layer: Any, argument: str = "coords"
+) -> tuple[jax.Array, ...]:
+    """Coordinates and layer as the engine takes them: in stored order, of one rank and one floating dtype."""
+    if not isinstance(coords, tuple | list):
+        raise TypeError(stacked_coords(name, argument, coords))
+    if len(coords) != kind.ndim:
+        wanted = ", ".join("xyz"[: kind.ndim]) + ("," if kind.ndim == 1 else "")
+        raise ValueError(
+            f"{name}: {argument} has {len(coords)} arrays, expected ({wanted}) for a texture of kind {kind.value!r}."
+        )
+    if kind.layered and layer is None:
+        raise ValueError(
+            f"{name}: layer is missing, and a texture of kind {kind.value!r} needs one; pass layer=0."
+        )
+    if not kind.layered and layer is not None:
+        raise ValueError(
+            f"{name}: layer is given, but a texture of kind {kind.value!r} has none; leave layer out."
+        )
+    if argument == "indices":
+        arrays = [as_index(name, argument, c) for c in coords]
+    else:
+        arrays = [as_coordinate(name, argument, c) for c in coords]
+        common = sum_dtype(*(c.dtype for c in arrays))
+        arrays = [c.astype(common) for c in arrays]
+    arrays = ([as_index(name, "layer", layer)] if kind.layered else []) + arrays[::-1]
+    try:
+        rank = len(jnp.broadcast_shapes(*(a.shape for a in arrays)))
+    except ValueError:
+        shapes = ", ".join(str(a.shape) for a in arrays[::-1])
+        raise ValueError(
+            f"{name}: {argument} (and layer) have shapes {shapes}, which do not broadcast."
+        ) from None
+    return tuple(jnp.expand_dims(a, tuple(range(rank - a.ndim))) for a in arrays)
+
+
+def stacked_coords(name: str, argument: str, coords: Any) -> str:
+    return (
+        f"{name}: {argument} is a {type(coords).__name__}, expected a tuple of arrays such as (x, y); split a stacked "
+        f"array with tuple(jnp.unstack({argument}, axis=-1))."
+    )
+
+
+def as_coordinate(name: str, argument: str, coord: Any) -> jax.Array:
+    """Integers, weak types and 16-bit floats become float32; a strong float64 stays."""
+    array = jnp.asarray(coord)
+    if not (jnp.issubdtype(array.dtype, jnp.floating) or jnp.issubdtype(array.dtype, jnp.integer)):
+        raise TypeError(f"{name}: {argument} holds {array.dtype}, expected floating or integer arrays.")
+    weak = jax.typeof(array).weak_type
+    return array if array.dtype == jnp.float64 and not weak else array.astype(jnp.float32)
+
+
+def as_index(name: str, argument: str, index: Any) -> jax.Array:
+    """Integers of any width as int32; what does not fit saturates, and stays out of range."""
+    array = jnp.asarray(index)
+    if not jnp.issubdtype(array.dtype, jnp.integer):
+        raise TypeError(
+            f"{name}: {argument} holds {array.dtype}, expected integers; round them and use .astype(int)."
+        )
+    info = jnp.iinfo(array.dtype)
+    if info.max > 2**31 - 1:
+        array = jnp.minimum(array, 2**31 - 1)
+    if info.min < -(2**31):
+        array = jnp.maximum(array, -(2**31))
+    return array.astype(jnp.int32)

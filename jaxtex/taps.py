@@ -1,0 +1,73 @@
+"""One axis: from a position to taps and their weights, by filter and derivative order."""
+
+import jax
+import jax.numpy as jnp
+
+from .axis import Axis, Footprint
+from .coordinates import to_position, usable
+from .modes import FilterMode
+
+INTEGER = POINT = Footprint(origin=0.0, first=0, weights=((1.0,),))
+LINEAR = Footprint(origin=0.5, first=0, weights=((1.0, -1.0), (0.0, 1.0)))
+# The two taps of the linear footprint one at a time, unweighted: what a gather returns.
+LINEAR_TAPS = tuple(Footprint(origin=0.5, first=k, weights=((1.0,),)) for k in (0, 1))
+
+
+def cubic(a: float) -> Footprint:
+    """Keys' cubic convolution kernel with free parameter `a`."""
+    return Footprint(
+        origin=0.5,
+        first=-1,
+        weights=(
+            (0.0, a, -2 * a, a),
+            (1.0, 0.0, -(a + 3), a + 2),
+            (0.0, -a, 2 * a + 3, -(a + 2)),
+            (0.0, 0.0, a, -a),
+        ),
+    )
+
+
+FOOTPRINTS = {
+    FilterMode.POINT: lambda coefficient: POINT,
+    FilterMode.LINEAR: lambda coefficient: LINEAR,
+    FilterMode.CUBIC: cubic,
+}
+
+
+def derivative(polynomial: tuple[float, ...], order: int, scale: float) -> tuple[float, ...]:
+    """The coefficients of ``d^order/dx^order p(scale x)``, as a polynomial in ``scale x``."""
+    for _ in range(order):
+        polynomial = tuple(k * c * scale for k, c in enumerate(polynomial))[1:]
+    return polynomial or (0.0,)
+
+
+def evaluate(polynomial: tuple[float, ...], x: jax.Array) -> jax.Array | float:
+    """The polynomial at `x`; a plain number if it is constant."""
+    value = polynomial[-1]
+    for coefficient in polynomial[-2::-1]:
+        value = x * value
+        if coefficient:
+            value = value + coefficient
+    return value
+
+
+def taps(coord: jax.Array, axis: Axis) -> list[tuple[jax.Array, jax.Array | float]]:
+    """The taps of `coord` on `axis`, unbounded integers, each with its weight.
+
+    An integer coordinate is its own tap: so layers and fetches pass through here as well.
+    """
+    if jnp.issubdtype(coord.dtype, jnp.integer):
+        return [(coord, 1.0)]
+    origin, first, polynomials = axis.footprint
+    shifted = to_position(coord, axis) - origin
+    low = jnp.floor(shifted)
+    tap, fraction = low.astype(jnp.int32), shifted - low
+    if axis.saturating:
+        # Infinities: the conversion saturates, the next taps must not overflow, and inf - inf is no fraction.
+        tap = jnp.clip(tap, -len(polynomials) - first, axis.size - first)
+        fraction = jnp.where(fraction >= 0, fraction, 0)
+    polynomials = [derivative(p, axis.order, axis.size if axis.normalized else 1) for p in polynomials]
+    weights = [evaluate(p, fraction) for p in polynomials]
+    if axis.order:
+        weights = [jnp.where(usable(coord, axis), w, jnp.zeros((), coord.dtype)) for w in weights]
+    return [(tap + (first + k), weight) for k, weight in enumerate(weights)]
