@@ -1,0 +1,244 @@
+"""The house rules that a program can check. Each list and table here is the one place of its rule."""
+
+import ast
+import doctest
+import enum
+import graphlib
+import importlib
+import inspect
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import jaxtex
+from jaxtex import Sampler
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "jaxtex"
+SOURCES = {
+    ".".join(path.relative_to(PACKAGE).with_suffix("").parts).removesuffix(".__init__"): path
+    for path in sorted(PACKAGE.rglob("*.py"))
+}
+
+# The spine, top to bottom. A module imports only what stands before it.
+LAYERS = (
+    "modes",
+    "axis",
+    "sampler",
+    "texture",
+    "formats",
+    "arguments",
+    "coordinates",
+    "address",
+    "taps",
+    "resample",
+    "gradients",
+    "sample",
+    "surface",
+    "warp",
+    "cuda",
+    "__init__",
+    "cli",
+    "__main__",
+)
+
+SIGNATURES = {
+    "sample": "(texture, coords, sampler=Sampler(), *, layer=None, lod=None, ddx=None, ddy=None, dtype=None)",
+    "fetch": "(texture, indices, *, layer=None, level=0)",
+    "gather": "(texture, coords, sampler=Sampler(), *, component=0)",
+    "splat": "(values, coords, shape, sampler=Sampler(), *, kind=None, layer=None, lod=None, ddx=None, "
+    "ddy=None, dtype=None)",
+    "texture1d": "(texels, *, border_color=None)",
+    "texture2d": "(texels, *, border_color=None)",
+    "texture3d": "(texels, *, border_color=None)",
+    "texture1d_layered": "(texels, *, border_color=None)",
+    "texture2d_layered": "(texels, *, border_color=None)",
+    "Texture": "(texels, border_color=None, kind='2d')",
+    "Sampler": "(address_mode='clamp', filter_mode='linear', cubic_coefficient=-0.5, read_mode='element', "
+    "normalized_coords=True, srgb=False, mipmap_filter_mode='point', mipmap_level_bias=0.0, "
+    "min_mipmap_level_clamp=0.0, max_mipmap_level_clamp=inf, max_anisotropy=1, seamless_cubemap=True, "
+    "arithmetic='float', deterministic=False)",
+}
+
+# What a docstring must say; a name in a group stands for the others.
+FUNCTION_SECTIONS = (("Args",), ("Returns",), ("Gradients",), ("Raises",), ("Example",))
+CLASS_SECTIONS = (("Args", "Attributes"), ("Example",))
+ENUM_SECTIONS = ()
+
+MAX_LINES = 400
+MAX_IMPORT_SECONDS = 0.2
+IMPORT_ATTEMPTS = 5
+NOT_IMPORTED = ("PIL", "tqdm", "tifffile", "imagecodecs", "jaxtex.cli")
+
+
+def imports(module):
+    """Each module that `module` imports, as (level of a relative import, dotted name in the package)."""
+    package = SOURCES[module].parent.relative_to(PACKAGE).parts
+    for node in ast.walk(ast.parse(SOURCES[module].read_text())):
+        if isinstance(node, ast.Import):
+            yield from ((0, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            yield 0, node.module
+        elif isinstance(node, ast.ImportFrom):
+            base = (*package[: len(package) - node.level + 1], *(node.module or "").split("."))
+            base = tuple(filter(None, base))
+            for alias in node.names:
+                inner = ".".join((*base, alias.name))
+                yield node.level, inner if inner in SOURCES else ".".join(base) or "__init__"
+
+
+def layer(module):
+    top = module.split(".")[0]
+    assert top in LAYERS, f"give {top} a place in LAYERS"
+    return LAYERS.index(top)
+
+
+def is_enum(value):
+    return inspect.isclass(value) and issubclass(value, enum.Enum)
+
+
+# Layers
+
+
+def test_imports_point_down():
+    upward = [
+        f"{module} imports {target}"
+        for module in SOURCES
+        for level, target in imports(module)
+        if level and module.split(".")[0] != target.split(".")[0] and layer(target) >= layer(module)
+    ]
+    assert not upward
+
+
+def test_imports_have_no_cycle():
+    graph = {module: {target for level, target in imports(module) if level} for module in SOURCES}
+    tuple(graphlib.TopologicalSorter(graph).static_order())
+
+
+def test_package_never_imports_itself_by_name():
+    named = [
+        module
+        for module in SOURCES
+        for level, target in imports(module)
+        if not level and target.split(".")[0] == "jaxtex"
+    ]
+    assert not named
+
+
+def test_files_are_short():
+    lines = {module: len(path.read_text().splitlines()) for module, path in SOURCES.items()}
+    too_long = {module: count for module, count in lines.items() if count > MAX_LINES}
+    assert not too_long, "a long file hides two ideas: look for the second name"
+
+
+# Import
+
+
+def test_import_is_light_and_starts_no_backend():
+    # No backend has the name below, so JAX raises as soon as anything asks for a device.
+    program = (
+        "import json, sys, time, jax; start = time.perf_counter(); import jaxtex; "
+        "print(json.dumps([time.perf_counter() - start, list(sys.modules)]))"
+    )
+    environment = {
+        **os.environ,
+        "JAX_PLATFORMS": "no_backend",
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+    }
+    fastest = math.inf
+    for _ in range(IMPORT_ATTEMPTS):
+        result = subprocess.run(
+            [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False
+        )
+        assert result.returncode == 0, result.stderr
+        seconds, modules = json.loads(result.stdout)
+        assert not set(NOT_IMPORTED) & set(modules)
+        fastest = min(fastest, seconds)
+        if fastest <= MAX_IMPORT_SECONDS:
+            return
+    pytest.fail(
+        f"import jaxtex takes {fastest:.2f} s on top of import jax, at most {MAX_IMPORT_SECONDS} s is allowed"
+    )
+
+
+# Interface
+
+
+@pytest.mark.parametrize("name", jaxtex.__all__)
+def test_signature_is_as_agreed(name):
+    value = getattr(jaxtex, name)
+    if is_enum(value):
+        return
+    assert name in SIGNATURES, "a new public name needs a row in SIGNATURES"
+    scope = {"Sampler": Sampler, "inf": math.inf}
+    exec(f"def agreed{SIGNATURES[name]}: ...", scope)
+    signature = inspect.signature(value)
+    bare = [
+        parameter.replace(annotation=inspect.Parameter.empty) for parameter in signature.parameters.values()
+    ]
+    assert bare == list(inspect.signature(scope["agreed"]).parameters.values())
+
+
+def test_every_agreed_name_is_public():
+    assert SIGNATURES.keys() <= set(jaxtex.__all__)
+    assert jaxtex.__all__ == sorted(jaxtex.__all__)
+
+
+@pytest.mark.parametrize("name", jaxtex.__all__)
+def test_docstring_is_a_contract(name):
+    value = getattr(jaxtex, name)
+    needed = (
+        ENUM_SECTIONS if is_enum(value) else CLASS_SECTIONS if inspect.isclass(value) else FUNCTION_SECTIONS
+    )
+    text = inspect.getdoc(value) or ""
+    assert text.split("\n")[0].endswith("."), "the first line says in one sentence what it is"
+    found = set(re.findall(r"^([A-Z]\w+):", text, re.MULTILINE))
+    missing = [" or ".join(group) for group in needed if not found & set(group)]
+    assert not missing
+    if needed:
+        assert ">>> " in text
+
+
+@pytest.mark.parametrize("module", sorted(SOURCES.keys() - {"__init__", "__main__"}))
+def test_docstring_examples_run(module):
+    options = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    assert doctest.testmod(importlib.import_module(f"jaxtex.{module}"), optionflags=options).failed == 0
+
+
+def test_readme_python_blocks_run(tmp_path, monkeypatch):
+    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    assert blocks
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
+    scope = {}
+    for block in blocks:
+        exec(compile(block, "README.md", "exec"), scope)
+
+
+# Metadata
+
+
+def test_bounds_agree():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    pattern = re.compile(r"([\w-]+)(?:\[\w+\])?>=([\d.]+)(,<[\d.]+)?")
+    required = [pattern.fullmatch(line) for line in project["dependencies"]]
+    assert all(required), "every dependency has a lower bound that .ci/run can install"
+    of_jax = {match[2] + match[3] for match in required if match[1] in ("jax", "jaxlib")}
+    of_jax |= {
+        match[2] + match[3] for match in map(pattern.fullmatch, project["optional-dependencies"]["cuda"])
+    }
+    assert len(of_jax) == 1, "jax, jaxlib and the cuda extra move together"
+    oldest = min(
+        tuple(map(int, line.rsplit(" ", 1)[1].split(".")))
+        for line in project["classifiers"]
+        if re.search(r"Python :: 3\.\d", line)
+    )
+    assert project["requires-python"] == ">=" + ".".join(map(str, oldest))
+    assert project["version"] == jaxtex.__version__
