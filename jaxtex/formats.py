@@ -1,10 +1,17 @@
 """From stored texels to the numbers that are filtered."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from .modes import ReadMode
+
+
+def sum_dtype(*dtypes: Any) -> np.dtype:
+    """In what to sum: float64 if any of these is, else float32."""
+    return np.dtype(jnp.float64 if np.dtype(jnp.float64) in map(np.dtype, dtypes) else jnp.float32)
 
 
 def read_dtype(stored: np.dtype, read_mode: ReadMode) -> np.dtype:

@@ -26,9 +26,7 @@ from .modes import ReadMode
 from .resample import Coords
 
 
-def read(
-    texels: jax.Array, coords: Coords, axes: tuple[Axis, ...], read_mode: ReadMode, dtype: np.dtype
-) -> jax.Array:
+def read(texels: jax.Array, coords: Coords, axes: tuple[Axis, ...], read_mode: ReadMode, dtype: np.dtype) -> jax.Array:
     """`resample.read` with derivatives of any order."""
     return bind(read_p, texels, *coords, axes=axes, read_mode=read_mode, dtype=np.dtype(dtype), batch=0)
 
@@ -112,9 +110,7 @@ def jvp_rule(p: Primitive):
                 if p is read_p:
                     slope = bind(p, first, *coords, axes=slope_axes, **static)
                     return slope * d_coord[..., None].astype(slope.dtype)
-                return bind(
-                    p, first * d_coord[..., None].astype(first.dtype), *coords, axes=slope_axes, **static
-                )
+                return bind(p, first * d_coord[..., None].astype(first.dtype), *coords, axes=slope_axes, **static)
 
             terms.append(term(first, d_coord, *coords))
         return out, functools.reduce(jnp.add, terms) if terms else jnp.zeros_like(out)

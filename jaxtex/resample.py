@@ -48,13 +48,7 @@ class Place(NamedTuple):
 
     def step(self, tap: Tap, size: int) -> "Place":
         """One axis further, at `tap`."""
-        inside = (
-            tap.inside
-            if self.inside is None
-            else self.inside
-            if tap.inside is None
-            else self.inside & tap.inside
-        )
+        inside = tap.inside if self.inside is None else self.inside if tap.inside is None else self.inside & tap.inside
         if self.index and self.extent * size < INDEX_LIMIT:
             return Place((*self.index[:-1], self.index[-1] * size + tap.index), self.extent * size, inside)
         return Place((*self.index, tap.index), size, inside)
@@ -95,9 +89,7 @@ def read(texels, *coords, axes: tuple[Axis, ...], read_mode: ReadMode, dtype: np
         if k == len(axes):
             texel = decode(gather(stored, place.index), read_mode, dtype)
             return texel if place.inside is None else jnp.where(place.inside[..., None], texel, 0)
-        parts = [
-            weighted(tap.weight, interpolate(k + 1, place.step(tap, axes[k].size))) for tap in all_taps[k]
-        ]
+        parts = [weighted(tap.weight, interpolate(k + 1, place.step(tap, axes[k].size))) for tap in all_taps[k]]
         return functools.reduce(jnp.add, parts)
 
     return interpolate(0, Place())

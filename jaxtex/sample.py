@@ -8,8 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from . import gradients
+from .arguments import check_coords, check_filter, check_no_lod, check_texture, infer_kind, stacked_coords
 from .axis import Axis
-from .formats import read_dtype
+from .formats import read_dtype, sum_dtype
 from .modes import AddressMode, FilterMode, ReadMode, TextureKind
 from .resample import coverage
 from .sampler import Sampler
@@ -78,16 +79,12 @@ def sample(
         Array(40., dtype=float32, weak_type=True)
     """
     check_texture("sample", texture)
-    for name, value in (("lod", lod), ("ddx", ddx), ("ddy", ddy)):
-        if value is not None:
-            raise ValueError(
-                f"sample: {name} is given, but mip chains are not supported so far; leave {name} out."
-            )
+    check_no_lod("sample", lod=lod, ddx=ddx, ddy=ddy)
     operands = check_coords("sample", texture.kind, coords, layer)
     plan = plan_axes(texture.kind, texture.shape, sampler)
     check_filter("sample", texture.dtype, sampler)
-    result = np.dtype(dtype or read_dtype(texture.dtype, sampler.read_mode))
-    return _sample(texture, operands, axes=plan, read_mode=sampler.read_mode, dtype=result)
+    result = np.dtype(dtype or read_dtype(texture.dtype, ReadMode(sampler.read_mode)))
+    return _sample(texture, operands, axes=plan, read_mode=ReadMode(sampler.read_mode), dtype=result)
 
 
 def fetch(texture: Texture, indices: tuple[Any, ...], *, layer: Any = None, level: int = 0) -> jax.Array:
@@ -121,9 +118,7 @@ def fetch(texture: Texture, indices: tuple[Any, ...], *, layer: Any = None, leve
         raise ValueError(f"fetch: level is {level!r}, expected an int from 0 to {texture.num_levels - 1}.")
     operands = check_coords("fetch", texture.kind, indices, layer, "indices")
     sizes = texture.shape[texture.kind.layered : -1]
-    axes = layer_axis(texture.kind, texture.shape) + tuple(
-        Axis(n, INTEGER, AddressMode.BORDER) for n in sizes
-    )
+    axes = layer_axis(texture.kind, texture.shape) + tuple(Axis(n, INTEGER, AddressMode.BORDER) for n in sizes)
     bare = Texture(texture.texels, None, texture.kind)
     return _sample(bare, operands, axes=axes, read_mode=ReadMode.ELEMENT, dtype=np.dtype(texture.dtype))
 
@@ -170,13 +165,13 @@ def gather(
             f"the texture has {texture.channels} channels."
         )
     operands = check_coords("gather", texture.kind, coords, None)
-    result = read_dtype(texture.dtype, sampler.read_mode)
+    result = read_dtype(texture.dtype, ReadMode(sampler.read_mode))
     low, high = LINEAR_TAPS
     corners = []
     for x_tap, y_tap in ((low, high), (high, high), (high, low), (low, low)):
         y, x = plan_axes(texture.kind, texture.shape, sampler)
         axes = (y._replace(footprint=y_tap), x._replace(footprint=x_tap))
-        texel = _sample(texture, operands, axes=axes, read_mode=sampler.read_mode, dtype=result)
+        texel = _sample(texture, operands, axes=axes, read_mode=ReadMode(sampler.read_mode), dtype=result)
         corners.append(texel[..., component])
     return jnp.stack(corners, axis=-1)
 
@@ -227,25 +222,17 @@ def splat(
         >>> jt.splat(jnp.ones((1, 1)), (jnp.array([0.5]),), (4, 1)).texels[:, 0]
         Array([0. , 0.5, 0.5, 0. ], dtype=float32)
     """
-    for name, value in (("lod", lod), ("ddx", ddx), ("ddy", ddy)):
-        if value is not None:
-            raise ValueError(
-                f"splat: {name} is given, but mip chains are not supported so far; leave {name} out."
-            )
+    check_no_lod("splat", lod=lod, ddx=ddx, ddy=ddy)
     if not isinstance(coords, tuple | list):
         raise TypeError(stacked_coords("splat", "coords", coords))
     texture_kind = infer_kind(kind, len(coords), layer)
     expected = (*AXIS_NAMES[texture_kind], "C")
     shape = tuple(int(n) for n in shape)
     if len(shape) != len(expected) or min(shape) < 1:
-        raise ValueError(
-            f"splat: shape is {shape}, expected ({', '.join(expected)}) for kind {texture_kind.value!r}."
-        )
+        raise ValueError(f"splat: shape is {shape}, expected ({', '.join(expected)}) for kind {texture_kind.value!r}.")
     values = jnp.asarray(values)
     if not jnp.issubdtype(values.dtype, jnp.floating):
-        raise TypeError(
-            f"splat: values has dtype {values.dtype}, expected floating numbers; use values.astype."
-        )
+        raise TypeError(f"splat: values has dtype {values.dtype}, expected floating numbers; use values.astype.")
     operands = check_coords("splat", texture_kind, coords, layer)
     common = jnp.broadcast_shapes(*(c.shape for c in operands))
     if values.shape != (*common, shape[-1]):
@@ -282,9 +269,7 @@ def _splat(values: jax.Array, coords: tuple[jax.Array, ...], *, axes, dtype: np.
     return gradients.splat(values.astype(total), coords, axes, dtype)
 
 
-def add_border(
-    out: jax.Array, color: jax.Array, coords: tuple[jax.Array, ...], axes: tuple[Axis, ...]
-) -> jax.Array:
+def add_border(out: jax.Array, color: jax.Array, coords: tuple[jax.Array, ...], axes: tuple[Axis, ...]) -> jax.Array:
     """A read with zero outside, plus the border colour times the weight outside. Fully inside, no bit changes."""
 
     @jax.checkpoint
@@ -294,11 +279,6 @@ def add_border(
 
     weight, everything = outside(*coords)
     return jnp.where(everything[..., None], out, out + weight[..., None] * color.astype(out.dtype))
-
-
-def sum_dtype(*dtypes: Any) -> np.dtype:
-    """In what to sum: float64 if any of these is, else float32."""
-    return np.dtype(jnp.float64 if np.dtype(jnp.float64) in map(np.dtype, dtypes) else jnp.float32)
 
 
 def layer_axis(kind: TextureKind, shape: tuple[int, ...]) -> tuple[Axis, ...]:
@@ -313,109 +293,3 @@ def plan_axes(kind: TextureKind, shape: tuple[int, ...], sampler: Sampler) -> tu
     modes = sampler.address_modes(kind.ndim)[::-1]
     filtered = (Axis(n, footprint, mode, sampler.normalized_coords) for n, mode in zip(sizes, modes))
     return layer_axis(kind, shape) + tuple(filtered)
-
-
-def infer_kind(kind: str | None, ndim: int, layer: Any) -> TextureKind:
-    """The kind of texture that is read with `ndim` coordinates, with or without a layer."""
-    if kind is not None:
-        try:
-            return TextureKind(kind)
-        except ValueError:
-            listed = ", ".join(repr(k.value) for k in TextureKind)
-            raise ValueError(f"splat: kind is {kind!r}, expected one of {listed}.") from None
-    for option in TextureKind:
-        if option.ndim == ndim and option.layered == (layer is not None):
-            return option
-    layered = " and a layer" if layer is not None else ""
-    raise ValueError(f"splat: coords has {ndim} arrays{layered}, and no kind of texture is read so.")
-
-
-def check_texture(name: str, texture: Any) -> None:
-    if not isinstance(texture, Texture):
-        raise TypeError(
-            f"{name}: texture is a {type(texture).__name__}, expected a Texture; make one with "
-            f"jaxtex.texture2d(array) or its siblings."
-        )
-    ndim = len(AXIS_NAMES[texture.kind]) + 1
-    if texture.texels.ndim != ndim:
-        raise ValueError(
-            f"{name}: texture.texels has shape {texture.shape}, expected {ndim} axes for kind "
-            f"{texture.kind.value!r}; read a stack of textures under jax.vmap."
-        )
-
-
-def check_filter(name: str, stored: Any, sampler: Sampler) -> None:
-    """A filter needs numbers with fractions."""
-    integer = jnp.issubdtype(stored, jnp.integer)
-    if integer and sampler.read_mode is ReadMode.ELEMENT and sampler.filter_mode is not FilterMode.POINT:
-        raise ValueError(
-            f"{name}: filter_mode={str(sampler.filter_mode)!r} cannot blend {stored} texels read as elements; use "
-            f"read_mode='normalized_float' (8 and 16 bits), filter_mode='point', or convert the texels to float32."
-        )
-
-
-def check_coords(
-    name: str, kind: TextureKind, coords: Any, layer: Any, argument: str = "coords"
-) -> tuple[jax.Array, ...]:
-    """Coordinates and layer as the engine takes them: in stored order, of one rank and one floating dtype."""
-    if not isinstance(coords, tuple | list):
-        raise TypeError(stacked_coords(name, argument, coords))
-    if len(coords) != kind.ndim:
-        wanted = ", ".join("xyz"[: kind.ndim]) + ("," if kind.ndim == 1 else "")
-        raise ValueError(
-            f"{name}: {argument} has {len(coords)} arrays, expected ({wanted}) for a texture of kind {kind.value!r}."
-        )
-    if kind.layered and layer is None:
-        raise ValueError(
-            f"{name}: layer is missing, and a texture of kind {kind.value!r} needs one; pass layer=0."
-        )
-    if not kind.layered and layer is not None:
-        raise ValueError(
-            f"{name}: layer is given, but a texture of kind {kind.value!r} has none; leave layer out."
-        )
-    if argument == "indices":
-        arrays = [as_index(name, argument, c) for c in coords]
-    else:
-        arrays = [as_coordinate(name, argument, c) for c in coords]
-        common = sum_dtype(*(c.dtype for c in arrays))
-        arrays = [c.astype(common) for c in arrays]
-    arrays = ([as_index(name, "layer", layer)] if kind.layered else []) + arrays[::-1]
-    try:
-        rank = len(jnp.broadcast_shapes(*(a.shape for a in arrays)))
-    except ValueError:
-        shapes = ", ".join(str(a.shape) for a in arrays[::-1])
-        raise ValueError(
-            f"{name}: {argument} (and layer) have shapes {shapes}, which do not broadcast."
-        ) from None
-    return tuple(jnp.expand_dims(a, tuple(range(rank - a.ndim))) for a in arrays)
-
-
-def stacked_coords(name: str, argument: str, coords: Any) -> str:
-    return (
-        f"{name}: {argument} is a {type(coords).__name__}, expected a tuple of arrays such as (x, y); split a stacked "
-        f"array with tuple(jnp.unstack({argument}, axis=-1))."
-    )
-
-
-def as_coordinate(name: str, argument: str, coord: Any) -> jax.Array:
-    """Integers, weak types and 16-bit floats become float32; a strong float64 stays."""
-    array = jnp.asarray(coord)
-    if not (jnp.issubdtype(array.dtype, jnp.floating) or jnp.issubdtype(array.dtype, jnp.integer)):
-        raise TypeError(f"{name}: {argument} holds {array.dtype}, expected floating or integer arrays.")
-    weak = jax.typeof(array).weak_type
-    return array if array.dtype == jnp.float64 and not weak else array.astype(jnp.float32)
-
-
-def as_index(name: str, argument: str, index: Any) -> jax.Array:
-    """Integers of any width as int32; what does not fit saturates, and stays out of range."""
-    array = jnp.asarray(index)
-    if not jnp.issubdtype(array.dtype, jnp.integer):
-        raise TypeError(
-            f"{name}: {argument} holds {array.dtype}, expected integers; round them and use .astype(int)."
-        )
-    info = jnp.iinfo(array.dtype)
-    if info.max > 2**31 - 1:
-        array = jnp.minimum(array, 2**31 - 1)
-    if info.min < -(2**31):
-        array = jnp.maximum(array, -(2**31))
-    return array.astype(jnp.int32)

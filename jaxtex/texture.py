@@ -89,9 +89,7 @@ class Texture:
         return self.texels.shape[0] if self.kind.layered else None
 
     def __repr__(self) -> str:
-        leaves = (
-            f"{getattr(leaf, 'dtype', leaf)}{list(getattr(leaf, 'shape', ()))}" for leaf in self._leaves()
-        )
+        leaves = (f"{getattr(leaf, 'dtype', leaf)}{list(getattr(leaf, 'shape', ()))}" for leaf in self._leaves())
         return f"Texture({self.kind.value!r}, {', '.join(leaves)})"
 
     def _leaves(self) -> tuple[Any, ...]:
