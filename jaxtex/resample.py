@@ -42,16 +42,16 @@ class Place(NamedTuple):
     more than 2^31 texels needs two.
     """
 
-    index: tuple[jax.Array, ...] = ()
+    indices: tuple[jax.Array, ...] = ()
     extent: int = 1
     inside: jax.Array | None = None
 
     def step(self, tap: Tap, size: int) -> "Place":
         """One axis further, at `tap`."""
         inside = tap.inside if self.inside is None else self.inside if tap.inside is None else self.inside & tap.inside
-        if self.index and self.extent * size < INDEX_LIMIT:
-            return Place((*self.index[:-1], self.index[-1] * size + tap.index), self.extent * size, inside)
-        return Place((*self.index, tap.index), size, inside)
+        if self.indices and self.extent * size < INDEX_LIMIT:
+            return Place((*self.indices[:-1], self.indices[-1] * size + tap.index), self.extent * size, inside)
+        return Place((*self.indices, tap.index), size, inside)
 
 
 def flat_sizes(sizes: tuple[int, ...]) -> list[int]:
@@ -67,9 +67,9 @@ def flat_sizes(sizes: tuple[int, ...]) -> list[int]:
 
 def weighted(weight: jax.Array | float, value: jax.Array) -> jax.Array:
     """`weight` times a value with channels; a weight of 1 leaves every bit as it is."""
-    if isinstance(weight, float):
-        return value if weight == 1.0 else value * weight
-    return value * weight[..., None].astype(value.dtype)
+    if isinstance(weight, jax.Array):
+        return value * weight[..., None].astype(value.dtype)
+    return value if weight == 1.0 else value * weight
 
 
 def read(texels, *coords, axes: tuple[Axis, ...], read_mode: ReadMode, dtype: np.dtype):
@@ -87,7 +87,7 @@ def read(texels, *coords, axes: tuple[Axis, ...], read_mode: ReadMode, dtype: np
 
     def interpolate(k: int, place: Place) -> jax.Array:
         if k == len(axes):
-            texel = decode(gather(stored, place.index), read_mode, dtype)
+            texel = decode(gather(stored, place.indices), read_mode, dtype)
             return texel if place.inside is None else jnp.where(place.inside[..., None], texel, 0)
         parts = [weighted(tap.weight, interpolate(k + 1, place.step(tap, axes[k].size))) for tap in all_taps[k]]
         return functools.reduce(jnp.add, parts)
@@ -114,22 +114,22 @@ def splat(values, *coords, axes: tuple[Axis, ...], dtype: np.dtype):
     return distribute(0, Place(), values, total).reshape(*sizes, channels).astype(dtype)
 
 
-def gather(stored: jax.Array, index: tuple[jax.Array, ...]) -> jax.Array:
-    """The texels at `index`, all within bounds."""
-    index = jnp.broadcast_arrays(*index)
-    spec = explicit_spec(index[0])
-    placed = {} if spec is None else {"out_sharding": PartitionSpec(*spec, None)}
-    return stored.at[tuple(index)].get(mode="promise_in_bounds", wrap_negative_indices=False, **placed)
+def gather(stored: jax.Array, indices: tuple[jax.Array, ...]) -> jax.Array:
+    """The texels at `indices`, all within bounds."""
+    indices = tuple(jnp.broadcast_arrays(*indices))
+    spec = explicit_spec(indices[0])
+    placed = None if spec is None else PartitionSpec(*spec, None)
+    return stored.at[indices].get(mode="promise_in_bounds", wrap_negative_indices=False, out_sharding=placed)
 
 
 def scatter_add(total: jax.Array, place: Place, value: jax.Array) -> jax.Array:
     """`total` plus `value` at `place`, where it is inside."""
-    index, mode = place.index, "promise_in_bounds"
+    indices, mode = place.indices, "promise_in_bounds"
     if place.inside is not None:  # an index past the end is dropped, without touching memory
-        index, mode = (jnp.where(place.inside, index[0], total.shape[0]), *index[1:]), "drop"
-    index = [jnp.broadcast_to(i, value.shape[:-1]) for i in index]
-    placed = {} if explicit_spec(index[0]) is None else {"out_sharding": PartitionSpec(*[None] * total.ndim)}
-    return total.at[tuple(index)].add(value, mode=mode, wrap_negative_indices=False, **placed)
+        indices, mode = (jnp.where(place.inside, indices[0], total.shape[0]), *indices[1:]), "drop"
+    indices = tuple(jnp.broadcast_to(i, value.shape[:-1]) for i in indices)
+    placed = None if explicit_spec(indices[0]) is None else PartitionSpec(*[None] * total.ndim)
+    return total.at[indices].add(value, mode=mode, wrap_negative_indices=False, out_sharding=placed)
 
 
 def explicit_spec(x: jax.Array) -> PartitionSpec | None:
@@ -143,10 +143,9 @@ def coverage(coords: Coords, axes: tuple[Axis, ...]) -> tuple[jax.Array, jax.Arr
     """How much of each footprint lies inside the texture, and whether all of its taps do; shape S."""
     weight, everything = jnp.ones((), coords[-1].dtype), jnp.ones((), bool)
     for coord, axis in zip(coords, axes):
-        along = addressed_taps(coord, axis)
-        if along[0].inside is None:
-            continue
-        weight = weight * sum(jnp.where(tap.inside, tap.weight, jnp.zeros((), weight.dtype)) for tap in along)
-        for tap in along:
-            everything = everything & tap.inside
+        along = [(tap.inside, tap.weight) for tap in addressed_taps(coord, axis) if tap.inside is not None]
+        if along:
+            none = jnp.zeros((), weight.dtype)
+            weight = weight * functools.reduce(jnp.add, (jnp.where(inside, w, none) for inside, w in along))
+            everything = functools.reduce(jnp.logical_and, (inside for inside, _ in along), everything)
     return weight, everything

@@ -278,7 +278,8 @@ def add_border(out: jax.Array, color: jax.Array, coords: tuple[jax.Array, ...], 
         return (1 - inside).astype(out.dtype), everything
 
     weight, everything = outside(*coords)
-    return jnp.where(everything[..., None], out, out + weight[..., None] * color.astype(out.dtype))
+    color = jnp.broadcast_to(color.astype(out.dtype), out.shape)
+    return jnp.where(everything[..., None], out, out + weight[..., None] * color)
 
 
 def layer_axis(kind: TextureKind, shape: tuple[int, ...]) -> tuple[Axis, ...]:

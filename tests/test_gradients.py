@@ -1,0 +1,284 @@
+"""Derivatives against the oracle: forward and reverse mode, first and second order, and the value at every kink.
+
+Reads are piecewise polynomials, so that five-point differences of the oracle in float64 are accurate to 1e-6; positions
+are drawn as cell + fraction in [0.1, 0.9], away from kinks. The kinks themselves are tested apart.
+"""
+
+import zlib
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import oracle
+import pytest
+
+import jaxtex as jt
+
+CONSTRUCTORS = {1: jt.texture1d, 2: jt.texture2d, 3: jt.texture3d}
+LAYERED = {1: jt.texture1d_layered, 2: jt.texture2d_layered}
+STEP = 3e-4
+
+# Every filter with every address mode, every dimension, both units; each row is one compiled program.
+CASES = [
+    ((7,), ("clamp",), "cubic", True, False),
+    ((5, 7), ("clamp", "border"), "linear", True, False),
+    ((5, 7), ("wrap", "mirror"), "linear", True, False),
+    ((6, 5), ("reflect", "clamp"), "linear", False, True),
+    ((5, 6), ("border", "wrap"), "cubic", False, False),
+    ((6, 7), ("mirror", "reflect"), "cubic", True, False),
+    ((3, 4, 5), ("wrap", "clamp", "border"), "linear", True, False),
+    ((5,), ("border",), "linear", False, True),
+]
+
+
+def draw(sizes, address, filter_mode, normalized, layered):
+    """A texture, border colour, coordinates and layer of one case, in float64."""
+    rng = np.random.default_rng(zlib.crc32(repr((sizes, address, filter_mode)).encode()))
+    layers = (3,) if layered else ()
+    texels, border = rng.normal(size=(*layers, *sizes, 2)), rng.normal(size=2)
+    scale = sizes[::-1] if normalized else (1,) * len(sizes)
+    coords = tuple((rng.integers(-n, 2 * n, 5) + rng.uniform(0.6, 1.4, 5)) / s for n, s in zip(sizes[::-1], scale))
+    return texels, border, coords, (rng.integers(-1, 4, 5) if layered else None)
+
+
+def read_with(case, layer):
+    """The library's read of `case` as a function of texels, border colour and coordinates."""
+    sizes, address, filter_mode, normalized, layered = case
+    sampler = jt.Sampler(address_mode=address, filter_mode=filter_mode, normalized_coords=normalized)
+    build = (LAYERED if layered else CONSTRUCTORS)[len(sizes)]
+    return lambda texels, border, *coords: jt.sample(build(texels, border_color=border), coords, sampler, layer=layer)
+
+
+def oracle_with(case, layer):
+    _, address, filter_mode, normalized, _ = case
+    options = {"filter_mode": filter_mode, "address_mode": address, "normalized_coords": normalized, "layer": layer}
+    return lambda texels, border, *coords: oracle.sample(
+        texels, coords, border_color=border, dtype=np.float64, **options
+    )
+
+
+@pytest.mark.usefixtures("x64")
+@pytest.mark.parametrize("case", CASES, ids=lambda c: "-".join((*c[1], c[2])))
+def test_derivatives_equal_differences_of_the_oracle(case):
+    """jvp, vjp, and the Hessian-vector product in all four compositions of modes."""
+    texels, border, coords, layer = draw(*case)
+    primals = tuple(map(jnp.asarray, (texels, border, *coords)))
+    rng = np.random.default_rng(1)
+    tangents = tuple(jnp.asarray(rng.normal(size=p.shape)) for p in primals)
+    read, reference = read_with(case, layer), oracle_with(case, layer)
+    along = lambda t: reference(*(np.asarray(p) + t * np.asarray(d) for p, d in zip(primals, tangents)))
+    left2, left, middle, right, right2 = (along(k * STEP) for k in (-2, -1, 0, 1, 2))
+    first = (8 * (right - left) - (right2 - left2)) / (12 * STEP)
+    second = (16 * (right + left) - 30 * middle - (right2 + left2)) / (12 * STEP**2)
+    cotangent = jnp.asarray(rng.normal(size=first.shape))
+
+    @jax.jit
+    def derivatives(primals, tangents, cotangent):
+        forward = lambda *p: jax.jvp(read, p, tangents)[1]
+        scalar = lambda *p: jnp.vdot(cotangent, read(*p))
+        gradient = lambda *p: jax.grad(scalar, tuple(range(len(primals))))(*p)
+        dot = lambda a, b: sum(jnp.vdot(x, y) for x, y in zip(a, b))
+        return {
+            "value": read(*primals),
+            "forward": forward(*primals),
+            "reverse": dot(gradient(*primals), tangents),
+            "forward over forward": jax.jvp(forward, primals, tangents)[1],
+            "forward over reverse": dot(jax.jvp(gradient, primals, tangents)[1], tangents),
+            "reverse over forward": dot(
+                jax.grad(lambda *p: jnp.vdot(cotangent, forward(*p)), tuple(range(len(primals))))(*primals), tangents
+            ),
+            "reverse over reverse": dot(
+                jax.grad(lambda *p: dot(gradient(*p), tangents), tuple(range(len(primals))))(*primals), tangents
+            ),
+        }
+
+    got = derivatives(primals, tangents, cotangent)
+    np.testing.assert_allclose(got["value"], middle, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(got["forward"], first, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(got["reverse"], np.vdot(cotangent, first), rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(got["forward over forward"], second, rtol=1e-4, atol=1e-4)
+    for name in ("forward over reverse", "reverse over forward", "reverse over reverse"):
+        np.testing.assert_allclose(got[name], np.vdot(cotangent, second), rtol=1e-4, atol=1e-4, err_msg=name)
+
+
+@pytest.mark.usefixtures("x64")
+def test_third_order_in_both_modes():
+    """A cubic texture has three derivatives; the coordinate and a texel each take part."""
+    sampler, step = jt.Sampler(address_mode="wrap", filter_mode="cubic"), 1e-3
+    texels, direction = np.random.default_rng(0).normal(size=(2, 5, 1))
+    along = lambda t: oracle.sample(
+        texels + t * direction, (0.33 + t,), filter_mode="cubic", address_mode="wrap", dtype=np.float64
+    )
+    expected = (along(2 * step) - 2 * along(step) + 2 * along(-step) - along(-2 * step)) / (2 * step**3)
+
+    @jax.jit
+    def thirds(texels, direction):
+        line = lambda t: jt.sample(jt.texture1d(texels + t * direction), (0.33 + t,), sampler)[0]
+        pushed = lambda f: lambda t: jax.jvp(f, (t,), (1.0,))[1]
+        return pushed(pushed(pushed(line)))(0.0), jax.grad(jax.grad(jax.grad(line)))(0.0)
+
+    np.testing.assert_allclose(np.array(thirds(texels, direction)), np.full(2, expected), rtol=1e-4)
+
+
+@pytest.mark.usefixtures("x64")
+def test_splat_derivatives():
+    """In values and coordinates, by duality with the read: <splat(v, c), T> = <v, sample(T, c)> for every T."""
+    rng = np.random.default_rng(0)
+    values, x, y = (jnp.asarray(v) for v in (rng.normal(size=(3, 2)), [0.31, 0.52, 0.9], [0.2, 0.55, 0.7]))
+    texels, sampler = jnp.asarray(rng.normal(size=(4, 5, 2))), jt.Sampler(address_mode=("wrap", "border"))
+    spread = lambda v, x, y: jnp.vdot(jt.splat(v, (x, y), (4, 5, 2), sampler).texels, texels)
+    read = lambda v, x, y: jnp.vdot(jt.sample(jt.texture2d(texels), (x, y), sampler), v)
+
+    @jax.jit
+    def derivatives(v, x, y):
+        args, ones = (v, x, y), tuple(map(jnp.ones_like, (v, x, y)))
+        results = []
+        for f in (spread, read):
+            gradient = jax.grad(f, (0, 1, 2))
+            forward = lambda *a, f=f: jax.jvp(f, a, ones)[1]
+            results.append(
+                (gradient(*args), jax.jvp(gradient, args, ones)[1], forward(*args), jax.grad(forward)(*args))
+            )
+        return results
+
+    for got, expected in zip(*map(jax.tree.leaves, derivatives(values, x, y))):
+        np.testing.assert_allclose(got, expected, rtol=1e-10, atol=1e-10)
+
+
+def slope(texels, x, **options):
+    """d sample / dx of a 1D texture of one channel, in pixel coordinates."""
+    border = options.pop("border_color", None)
+    sampler = jt.Sampler(normalized_coords=False, **options)
+    texture = jt.texture1d(jnp.asarray(texels)[:, None], border_color=border)
+    return jax.jvp(lambda x: jt.sample(texture, (x,), sampler)[..., 0], (x,), (jnp.ones_like(x),))[1]
+
+
+RAMP = np.array([1.0, 3.0, 7.0, 15.0], np.float32)
+SLOPES = [
+    # name, position, options, slope
+    ("a centre takes the right-hand slope", 1.5, {}, 4.0),
+    ("the last centre under clamp has nothing to its right", 3.5, {}, 0.0),
+    ("the first centre under clamp takes its right", 0.5, {}, 2.0),
+    ("outside under clamp", -3.0, {}, 0.0),
+    ("far outside under clamp", 1e9, {}, 0.0),
+    ("infinity under clamp", np.inf, {}, 0.0),
+    ("minus infinity under clamp", -np.inf, {}, 0.0),
+    ("NaN under clamp", np.nan, {}, 0.0),
+    ("NaN under wrap", np.nan, {"address_mode": "wrap"}, 0.0),
+    ("NaN under border", np.nan, {"address_mode": "border"}, 0.0),
+    ("infinity under mirror", np.inf, {"address_mode": "mirror"}, 0.0),
+    ("over the seam of wrap", 0.0, {"address_mode": "wrap"}, 1.0 - 15.0),
+    ("over the seam of mirror", 0.0, {"address_mode": "mirror"}, 0.0),
+    ("over the seam of reflect", 0.25, {"address_mode": "reflect"}, 1.0 - 3.0),
+    ("over the edge of border", 0.0, {"address_mode": "border"}, 1.0),
+    ("over the edge of a coloured border", 0.0, {"address_mode": "border", "border_color": 9.0}, 1.0 - 9.0),
+    ("the last centre with a border", 3.5, {"address_mode": "border", "border_color": 9.0}, 9.0 - 15.0),
+    ("outside a border", 6.0, {"address_mode": "border", "border_color": 9.0}, 0.0),
+    ("infinity outside a border", np.inf, {"address_mode": "border", "border_color": 9.0}, 0.0),
+    ("the point filter", 1.7, {"filter_mode": "point"}, 0.0),
+    ("a cubic centre is half the neighbours' difference", 1.5, {"filter_mode": "cubic"}, 3.0),
+    ("infinity under clamp, cubic", np.inf, {"filter_mode": "cubic"}, 0.0),
+]
+
+
+@pytest.mark.parametrize(("position", "options", "expected"), [s[1:] for s in SLOPES], ids=[s[0] for s in SLOPES])
+def test_slopes_at_kinks_and_borders(position, options, expected):
+    assert slope(RAMP, jnp.float32(position), **options) == expected
+
+
+def test_no_gradient_is_nan_for_special_coordinates():
+    x = jnp.array([np.nan, np.inf, -np.inf, 1e30, -1e30, 0.0, -0.0, 1e-40], jnp.float32)
+    image = jnp.asarray(np.random.default_rng(0).normal(size=(3, 4, 2)).astype(np.float32))
+
+    def total(image, border, x, y):
+        reads = []
+        for mode in ("clamp", "border", "wrap", "mirror", "reflect"):
+            texture = jt.texture2d(image, border_color=border)
+            reads.append(jt.sample(texture, (x, y), jt.Sampler(address_mode=mode)).sum())
+        return sum(reads)
+
+    value, gradients = jax.value_and_grad(total, (0, 1, 2, 3))(image, jnp.ones(2), x, x[::-1])
+    assert np.isfinite(value)
+    assert all(np.isfinite(g).all() for g in gradients)
+
+
+def test_integer_texels_have_no_gradient_and_normalized_float_coordinates_do():
+    codes = jnp.array([[0], [255], [51]], jnp.uint8)
+    point = jt.Sampler(filter_mode="point")
+    value, tangent = jax.jvp(lambda x: jt.sample(jt.texture1d(codes), (x,), point), (0.5,), (1.0,))
+    assert value.dtype == jnp.uint8
+    assert tangent.dtype == jax.dtypes.float0
+    fraction = jt.Sampler(read_mode="normalized_float", normalized_coords=False)
+    read = lambda codes, x: jt.sample(jt.texture1d(codes), (x,), fraction)[0]
+    gradient = jax.grad(read, (0, 1), allow_int=True)(codes, 1.0)
+    assert gradient[0].dtype == jax.dtypes.float0
+    np.testing.assert_allclose(gradient[1], 1.0, rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [jnp.float16, jnp.bfloat16])
+def test_gradients_of_16_bit_texels_are_summed_in_float32(dtype):
+    """4096 ones into one texel: summed in 16 bits they would stick at 2048 or 256."""
+    texels = jnp.ones((1, 1), dtype)
+    x = jnp.full(4096, 0.5, jnp.float32)
+    read = lambda texels: jt.sample(jt.texture1d(texels), (x,)).astype(jnp.float32).sum()
+    gradient = jax.grad(read)(texels)
+    assert gradient.dtype == dtype
+    assert float(gradient[0, 0]) == 4096
+
+
+def test_linear_transpose_is_splat():
+    rng = np.random.default_rng(0)
+    x, y = (jnp.asarray(rng.uniform(-0.5, 1.5, (4, 3)).astype(np.float32)) for _ in range(2))
+    values = jnp.asarray(rng.normal(size=(4, 3, 2)).astype(np.float32))
+    read = lambda texels: jt.sample(jt.texture2d(texels), (x, y))
+    transposed = jax.linear_transpose(read, jax.ShapeDtypeStruct((5, 6, 2), jnp.float32))(values)[0]
+    np.testing.assert_array_equal(transposed, jt.splat(values, (x, y), (5, 6, 2)).texels)
+    spread = lambda values: jt.splat(values, (x, y), (5, 6, 2)).texels
+    image = jnp.asarray(rng.normal(size=(5, 6, 2)).astype(np.float32))
+    back = jax.linear_transpose(spread, values)(image)[0]
+    np.testing.assert_array_equal(back, read(image))
+
+
+def test_gather_and_fetch_are_differentiable_in_texels():
+    image = jnp.asarray(np.arange(12, dtype=np.float32).reshape(3, 4, 1))
+    picked = jax.grad(lambda image: jt.gather(jt.texture2d(image), (0.5, 0.5))[0] * 2.0)(image)
+    assert picked[2, 1, 0] == 2.0
+    assert picked.sum() == 2.0
+    fetched = jax.grad(lambda image: jt.fetch(jt.texture2d(image), (3, jnp.array([1, 7]))).sum())(image)
+    assert fetched[1, 3, 0] == 1.0
+    assert fetched.sum() == 1.0
+
+
+def test_a_scalar_border_color_collects_what_falls_outside():
+    x = jnp.array([-1.0, 0.0, 2.0])
+    sampler = jt.Sampler(address_mode="border", normalized_coords=False)
+    read = lambda border: jt.sample(jt.texture1d(jnp.ones((4, 2)), border_color=border), (x,), sampler).sum()
+    assert jax.grad(read)(5.0) == 2 * (1.0 + 0.5)
+
+
+RESIDUALS = [
+    # sizes, channels, filter
+    ((16, 12), 4, "linear"),
+    ((16, 12), 64, "linear"),
+    ((6, 5, 4), 1, "cubic"),
+]
+
+
+@pytest.mark.parametrize(("sizes", "channels", "filter_mode"), RESIDUALS)
+def test_reverse_mode_keeps_texels_and_coordinates_only(sizes, channels, filter_mode):
+    """No taps, no weights, no gathered values: each array that is kept has the shape of an input."""
+    build = CONSTRUCTORS[len(sizes)]
+    read = lambda texels, *coords: jt.sample(build(texels), coords, jt.Sampler(filter_mode=filter_mode))
+    texels, coords = jnp.ones((*sizes, channels)), tuple(jnp.full((9, 11), 0.1 * (k + 1)) for k in range(len(sizes)))
+    kept = [leaf for leaf in jax.tree.leaves(jax.vjp(read, texels, *coords)[1]) if isinstance(leaf, jax.Array)]
+    allowed = [texels.shape] + [c.shape for c in coords]
+    assert sorted(leaf.shape for leaf in kept) == sorted(allowed)
+    assert all(leaf.dtype == jnp.float32 for leaf in kept)
+
+
+def test_broadcast_coordinates_are_kept_small():
+    """Coordinates of shapes (1, W) and (H, 1) are kept so, not as the grid that they span."""
+    read = lambda texels, x, y: jt.sample(jt.texture2d(texels), (x, y))
+    args = jnp.ones((8, 8, 3)), jnp.full((1, 50), 0.3), jnp.full((40, 1), 0.3)
+    kept = [leaf.shape for leaf in jax.tree.leaves(jax.vjp(read, *args)[1]) if isinstance(leaf, jax.Array)]
+    assert sorted(kept) == sorted(a.shape for a in args)
