@@ -1,0 +1,60 @@
+"""How far a result may lie from what is expected: one table, a reason a row. A test never loosens a row.
+
+A bound is a share of a scale that the caller names, as a rule the largest magnitude that enters the read. Reads that
+blend nothing have no row: they return stored bits, or one correctly rounded quotient, and `assert_exact` compares bits.
+"""
+
+import numpy as np
+
+TOLERANCES = {
+    # A position below 32 is rounded by at most 2^-20, again where 0.5 is subtracted, and a weight's slope is at
+    # most 1 an axis (cubic 1.6): a few 2^-19 over three axes; sums of up to 64 products add less.
+    "float32": 2.0**-17,
+    # The same with 53 bits in place of 24.
+    "float64": 2.0**-46,
+    # One rounding of the result to 11 or 8 bits (cubic overshoots its scale by up to a factor of 2), and float32.
+    "float16": 2.0**-11 + 2.0**-17,
+    "bfloat16": 2.0**-8 + 2.0**-17,
+    # A texel of a splat gathers up to a hundred float32 terms of the size of a value.
+    "sum": 2.0**-16,
+    # Another library normalises and centres its coordinates in another order: one more rounding each.
+    "peer": 2.0**-16,
+    # A slope in texels is scaled by the size, and its weights are differences.
+    "peer gradient": 2.0**-14,
+    # The texture unit against exact arithmetic, of the contrast within the footprint, for each axis: the fraction
+    # is rounded to 8 bits (half of 2^-8), the weights of an axis are split in whole 1/256 (the other half); the
+    # position's 21 bits are worth less than 2^-16 of a texel at these sizes, which the slack of both absorbs.
+    "texture unit axis": 2.0**-8,
+    # ... and its results are rounded: float32 sums, 16-bit codes of normalised integers, float16.
+    "texture unit float32": 2.0**-20,
+    "texture unit code": 2.0**-15,
+    "texture unit float16": 2.0**-10,
+}
+
+
+def assert_exact(actual, expected, dtype=None):
+    """Bit equality, dtype included; an expectation in float64 is rounded to the dtype of the result first."""
+    actual = np.asarray(actual)
+    if dtype is not None:
+        assert actual.dtype == dtype, f"dtype {actual.dtype}, expected {np.dtype(dtype)}"
+    expected = np.asarray(expected).astype(actual.dtype)
+    assert actual.shape == expected.shape, f"shape {actual.shape}, expected {expected.shape}"
+    raw = np.dtype(f"u{actual.itemsize}")
+    different = actual.view(raw) != expected.view(raw)
+    if different.any():
+        k = tuple(np.argwhere(different)[0])
+        raise AssertionError(f"{different.sum()} of {different.size} differ; {k}: {actual[k]} for {expected[k]}")
+
+
+def assert_close(row, actual, expected, scale):
+    """|actual - expected| is at most TOLERANCES[row] * scale, everywhere; NaN is close to nothing."""
+    actual, expected = np.asarray(actual).astype(np.float64), np.asarray(expected).astype(np.float64)
+    assert actual.shape == expected.shape, f"shape {actual.shape}, expected {expected.shape}"
+    bound = np.broadcast_to(TOLERANCES[row] * np.asarray(scale, np.float64), expected.shape)
+    error = np.abs(actual - expected)
+    wrong = ~(error <= bound)
+    if wrong.any():
+        k = tuple(np.argwhere(wrong)[0])
+        raise AssertionError(
+            f"{wrong.sum()} of {wrong.size} beyond {row!r}; {k}: {actual[k]} for {expected[k]}, bound {bound[k]}"
+        )
