@@ -1,0 +1,190 @@
+"""Reads recorded on a real texture unit (tests/data), against `arithmetic="float"`.
+
+Both agree wherever float arithmetic is asked for the same texels. They part on a texel's very edge, where a position
+of 21 bits and a float32 one fall on different sides, and by the 8 bits of the hardware's fractions. Each such sample is
+proved to be one: the hardware's rule, in exact arithmetic, gives the recorded texel.
+"""
+
+import json
+from collections import Counter
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import oracle
+import pytest
+from tolerances import TOLERANCES, assert_close, assert_exact
+
+import jaxtex as jt
+
+DATA = np.load(Path(__file__).parent / "data" / "texture_unit.npz")
+MODES = {0: "wrap", 1: "clamp", 2: "mirror", 3: "border"}
+KINDS = {
+    1: (1, jt.texture1d),
+    2: (2, jt.texture2d),
+    3: (3, jt.texture3d),
+    11: (1, jt.texture1d_layered),
+    12: (2, jt.texture2d_layered),
+}
+POSITION_BITS = 21
+
+
+def case(i, record):
+    dimension, build = KINDS[record["shape"]]
+    modes = tuple(MODES[record[f"addr{k}"]] for k in range(dimension))
+    normalized = bool(record["normalized"])
+    return SimpleNamespace(
+        id=f"{record['group']}-{i}",
+        group=record["group"],
+        build=build,
+        sizes=tuple(record[k] for k in "whd"[:dimension]),
+        texels=DATA[f"{i}/level0"],
+        coords=tuple(DATA[f"{i}/coords"].T),
+        layer=DATA[f"{i}/layer"] if record["shape"] > 10 else None,
+        out=DATA[f"{i}/out"],
+        component=record["comp"],
+        gather=record["op"] == 3,
+        border=np.array(record["border"], np.float32),
+        normalized=normalized,
+        declared=modes,
+        # CUDA reads wrap and mirror as clamp when coordinates are in texels.
+        modes=modes if normalized else tuple(m if m == "border" else "clamp" for m in modes),
+        filter=("point", "linear")[record["filter"]],
+        read_mode=("element", "normalized_float")[record["readmode"]],
+    )
+
+
+CASES = [case(i, record) for i, record in enumerate(json.loads(bytes(DATA["index"])))]
+each = {
+    kind: pytest.mark.parametrize("case", [c for c in CASES if chosen(c)], ids=lambda c: c.id)
+    for kind, chosen in {
+        "point": lambda c: c.filter == "point" and not c.gather,
+        "linear": lambda c: c.filter == "linear" and not c.gather,
+        "gather": lambda c: c.gather,
+    }.items()
+}
+
+
+def read(case):
+    texture = case.build(case.texels, border_color=border_color(case))
+    sampler = jt.Sampler(
+        address_mode=case.modes,
+        filter_mode=case.filter,
+        read_mode=case.read_mode,
+        normalized_coords=case.normalized,
+    )
+    if case.gather:
+        return np.asarray(jt.gather(texture, case.coords, sampler, component=case.component))
+    return np.asarray(jt.sample(texture, case.coords, sampler, layer=case.layer))
+
+
+def border_color(case):
+    return case.border if case.border.any() else None
+
+
+def hardware_position(case, axis):
+    """The exact position on the hardware: float64 holds every product here. Whole periods are dropped."""
+    x = case.coords[axis].astype(np.float64)
+    x = np.where(np.isnan(x), 0, x)
+    size, periodic = case.sizes[axis], case.modes[axis] in ("wrap", "mirror")
+    if periodic:
+        x = np.where(np.abs(x) < 2**24, x, 0)
+        x = x - 2 * np.trunc(x / 2)
+    p = np.floor(x * 2**POSITION_BITS) * size / 2**POSITION_BITS if case.normalized else x
+    return p if periodic else np.clip(p, -4, size + 4)
+
+
+def float_position(case, axis):
+    return oracle.position(case.coords[axis], case.sizes[axis], case.modes[axis], case.normalized)
+
+
+def texels_at(case, taps):
+    """The texels at unbounded integer taps, one array an axis, as the read returns them: (n, 4)."""
+    index, inside = zip(*map(oracle.address, taps, case.sizes, case.modes), strict=True)
+    front = () if case.layer is None else (oracle.address(case.layer, len(case.texels), "border"),)
+    front = tuple(np.where(known, i, len(case.texels) - 1) for i, known in front)
+    texels = oracle.decode(case.texels, case.read_mode)[front + index[::-1]]
+    return np.where(np.all(inside, axis=0)[:, None], texels, case.border).astype(case.out.dtype)
+
+
+def axes(case, position):
+    return [position(case, axis) for axis in range(len(case.sizes))]
+
+
+def corners(case, lows):
+    """The channel of a gather, in its order, of footprints whose lower taps are floor(lows)."""
+    x, y = (np.floor(p).astype(int) for p in lows)
+    order = ((x, y + 1), (x + 1, y + 1), (x + 1, y), (x, y))
+    return np.stack([texels_at(case, taps)[:, case.component] for taps in order], axis=-1)
+
+
+@pytest.fixture(scope="module")
+def tally():
+    """Samples on a texel's very edge, and all samples, by group; printed at the end (pytest -n 0 -s)."""
+    parted, samples = Counter(), Counter()
+    yield parted, samples
+    print("\nsamples on a texel's very edge, where the hardware reads the neighbour")
+    for group in samples:
+        print(f"{group:12}{parted[group]:6} of {samples[group]:6}{parted[group] / samples[group]:8.1%}")
+    print(f"{'all':12}{parted.total():6} of {samples.total():6}{parted.total() / samples.total():8.1%}")
+    assert parted.total() < 0.1 * samples.total()
+
+
+def count(tally, case, hardware, ours):
+    parted = np.any(hardware != ours, axis=-1)
+    tally[0][case.group] += int(parted.sum())
+    tally[1][case.group] += parted.size
+    # A quarter of a case's samples was put on texel edges and centres on purpose.
+    assert parted.mean() < 0.25
+
+
+@each["point"]
+def test_point(case, tally):
+    """Bit for bit, but where the positions, less than 2^-16 of a texel apart, have a texel's edge between them."""
+    exact, rounded = axes(case, hardware_position), axes(case, float_position)
+    hardware, ours = (texels_at(case, [np.floor(p).astype(int) for p in ps]) for ps in (exact, rounded))
+    assert_exact(case.out, hardware)
+    assert np.max(np.abs(np.subtract(exact, rounded))) < 2.0**-16
+
+    values = read(case)
+    assert values.dtype == (np.float32 if case.read_mode == "normalized_float" else case.texels.dtype)
+    assert_exact(values.astype(case.out.dtype), ours)
+    if case.normalized:
+        count(tally, case, hardware, ours)
+    else:
+        assert_exact(values, case.out)
+
+
+@each["linear"]
+def test_linear(case):
+    """Within one fraction of 8 bits an axis, of the contrast of the texels that are blended."""
+    positions = axes(case, float_position)
+    lows = [np.floor(p - 0.5).astype(int) for p in positions]
+    blended = [texels_at(case, [low + k for low, k in zip(lows, step)]) for step in np.ndindex(*[2] * len(lows))]
+    rounding = TOLERANCES[f"texture unit {'code' if case.read_mode == 'normalized_float' else case.texels.dtype}"]
+    scale = len(lows) * np.ptp(blended, axis=0) + rounding / TOLERANCES["texture unit axis"] * np.max(np.abs(blended))
+    assert_close("texture unit axis", read(case), case.out, scale)
+
+
+@each["gather"]
+def test_gather(case, tally):
+    """The same four texels, but within 1/512 of a tap's edge, where the hardware may have moved to the next tap."""
+    exact = [np.floor(256 * p + 0.5) / 256 - 0.5 for p in axes(case, hardware_position)]
+    rounded = [p - 0.5 for p in axes(case, float_position)]
+    hardware, ours = corners(case, exact), corners(case, rounded)
+    assert_exact(case.out, hardware)
+    assert np.max(np.abs(np.subtract(exact, rounded))) < 1 / 512 + 2.0**-16
+
+    assert_exact(read(case), ours)
+    count(tally, case, hardware, ours)
+
+
+def test_what_was_recorded():
+    clamped = [c for c in CASES if c.modes != c.declared]
+    assert (len(CASES), sum(len(c.out) for c in CASES)) == (164, 35_840)
+    assert (len(clamped), sum(c.modes[0] != c.declared[0] for c in clamped)) == (40, 32)
+    special = np.concatenate([np.concatenate(c.coords) for c in CASES])
+    for value in (np.inf, -np.inf, 1e9, -1e9, 1e-30, -1e-30):
+        assert np.float32(value) in special
+    assert np.isnan(special).any()
+    assert np.any((special == 0) & np.signbit(special))
