@@ -14,7 +14,8 @@ from PIL import Image
 
 import jaxtex
 from jaxtex import AddressMode, FilterMode
-from jaxtex.cli import ADDRESSES, FILTERS, affine, images, info, jobs, main, warp
+from jaxtex.cli import ADDRESSES, FILTERS, affine, decode, encode, info, jobs, main, warp
+from jaxtex.cli.errors import UserError
 
 HEIGHT, WIDTH = 6, 9
 SRGB = b"\0" * 16 + b"RGB " + b"profile" * 20
@@ -155,19 +156,19 @@ def pillow_image(mode: str) -> tuple[Image.Image, dict, np.ndarray]:
 def test_other_pixel_modes_become_plain_ones(tmp_path, mode):
     image, options, expected = pillow_image(mode)
     image.save(tmp_path / "in.png", **options)
-    np.testing.assert_array_equal(images.read_picture(tmp_path / "in.png").pixels, expected)
+    np.testing.assert_array_equal(decode.read_picture(tmp_path / "in.png").pixels, expected)
 
 
 def test_cmyk_becomes_rgb(tmp_path):
     image = Image.new("CMYK", (3, 2), (0, 255, 255, 0))
     image.save(tmp_path / "in.tif")
-    np.testing.assert_array_equal(images.read_picture(tmp_path / "in.tif").pixels, [[[255, 0, 0]] * 3] * 2)
+    np.testing.assert_array_equal(decode.read_picture(tmp_path / "in.tif").pixels, [[[255, 0, 0]] * 3] * 2)
 
 
 TIFF_VARIANTS = {
     "planar": ({"planarconfig": "separate", "photometric": "rgb"}, 3, lambda p: p),
     "big-endian": ({"byteorder": ">", "photometric": "minisblack"}, 1, lambda p: p),
-    "white is zero": ({"photometric": "miniswhite"}, 1, lambda p: 65535 - p),
+    "white is zero": ({"photometric": "miniswhite"}, 1, lambda p: np.iinfo(p.dtype).max - p),
     "an undeclared channel": (
         {"photometric": "rgb", "extrasamples": ["unspecified"]},
         4,
@@ -177,23 +178,49 @@ TIFF_VARIANTS = {
 }
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "uint16"])
 @pytest.mark.parametrize("variant", TIFF_VARIANTS)
-def test_variants_of_16_bit_tiff(tmp_path, variant):
+def test_variants_of_tiff(tmp_path, variant, dtype):
     options, channels, meaning = TIFF_VARIANTS[variant]
-    pixels = noise(channels, "uint16")
+    pixels = noise(channels, dtype)
     stored = np.moveaxis(pixels, -1, 0) if options.get("planarconfig") == "separate" else pixels
     tifffile.imwrite(tmp_path / "in.tif", stored[..., 0] if channels == 1 else stored, **options)
-    picture = images.read_picture(tmp_path / "in.tif")
+    picture = decode.read_picture(tmp_path / "in.tif")
     np.testing.assert_array_equal(picture.pixels, meaning(pixels))
     assert bool(picture.notes) == (variant == "an undeclared channel")
 
 
-def test_associated_alpha_is_divided_out(tmp_path):
-    straight = np.full((2, 2, 4), (60000, 30000, 0, 32768), np.uint16)
+@pytest.mark.parametrize("dtype", ["uint8", "uint16"])
+def test_associated_alpha_is_divided_out(tmp_path, dtype):
+    top = np.iinfo(dtype).max
+    half = top // 2 + 1
+    straight = np.full((2, 2, 4), (top, half, 0, half), dtype)
     stored = straight.copy()
-    stored[..., :3] = np.rint(straight[..., :3] * (32768 / 65535))
+    stored[..., :3] = np.rint(straight[..., :3] * (half / top))
     tifffile.imwrite(tmp_path / "in.tif", stored, photometric="rgb", extrasamples=["assocalpha"])
-    np.testing.assert_allclose(images.read_picture(tmp_path / "in.tif").pixels.astype(int), straight, atol=1)
+    np.testing.assert_allclose(decode.read_picture(tmp_path / "in.tif").pixels.astype(int), straight, atol=1)
+
+
+BREAKS = {
+    "half": lambda data: data[: len(data) // 2],
+    "a tenth": lambda data: data[: len(data) // 10],
+    "zeros in the middle": lambda data: data[: len(data) // 2] + bytes(40) + data[len(data) // 2 + 40 :],
+}
+
+
+@pytest.mark.parametrize("broken", BREAKS)
+@pytest.mark.parametrize(
+    ("suffix", "dtype"), [(".png", "uint8"), (".png", "uint16"), (".tif", "uint8"), (".tif", "uint16")]
+)
+def test_a_broken_file_is_one_sentence(tmp_path, capfd, suffix, dtype, broken):
+    """Also on the descriptor, to which C libraries write past Python."""
+    path = tmp_path / f"in{suffix}"
+    encode.write_picture(path, decode.Picture(noise(3, dtype, 30, 30)))
+    path.write_bytes(BREAKS[broken](path.read_bytes()))
+    assert main(["warp", str(path), str(tmp_path / "out.png")]) == 2
+    out, err = capfd.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert err.startswith(f"jaxtex: error: cannot read {path}: ")
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
@@ -201,7 +228,7 @@ def test_associated_alpha_is_divided_out(tmp_path):
 def test_exif_orientation_is_applied(tmp_path, suffix, dtype, orientation):
     pixels = noise(3, dtype)
     exif = Image.Exif()
-    exif[images.ORIENTATION_TAG] = orientation
+    exif[decode.ORIENTATION_TAG] = orientation
     # What the first row and column of the stored array are: TIFF 6.0, tag 274.
     expected = {
         1: pixels,
@@ -215,11 +242,11 @@ def test_exif_orientation_is_applied(tmp_path, suffix, dtype, orientation):
     }[orientation]
     path = tmp_path / f"in{suffix}"
     if dtype == "uint16":
-        tags = [(images.ORIENTATION_TAG, "H", 1, orientation, True)]
+        tags = [(decode.ORIENTATION_TAG, "H", 1, orientation, True)]
         tifffile.imwrite(path, pixels, photometric="rgb", extratags=tags)
     else:
         save(path, pixels, exif=exif)
-    np.testing.assert_array_equal(images.read_picture(path).pixels, expected)
+    np.testing.assert_array_equal(decode.read_picture(path).pixels, expected)
 
 
 @pytest.mark.parametrize(
@@ -239,8 +266,8 @@ def test_exif_orientation_is_applied(tmp_path, suffix, dtype, orientation):
 )
 def test_a_colour_profile_stays_if_it_fits(tmp_path, suffix, dtype, channels, profile, kept):
     path = tmp_path / f"out{suffix}"
-    images.write_picture(path, images.Picture(noise(channels, dtype), profile))
-    again = images.read_picture(path)
+    encode.write_picture(path, decode.Picture(noise(channels, dtype), profile))
+    again = decode.read_picture(path)
     assert again.icc == (profile if kept else None)
     if suffix == ".png":
         np.testing.assert_array_equal(again.pixels, noise(channels, dtype))
@@ -313,8 +340,8 @@ def test_a_half_written_temporary_file_is_removed(tmp_path, monkeypatch):
         raise OSError("the disk is full")
 
     monkeypatch.setattr(Path, "write_bytes", half)
-    with pytest.raises(images.UserError, match="the disk is full"):
-        images.replace_file(tmp_path / "out.png", b"abcdef")
+    with pytest.raises(UserError, match="the disk is full"):
+        encode.replace_file(tmp_path / "out.png", b"abcdef")
     assert not list(tmp_path.iterdir())
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import jax
 
 from .. import __version__
-from .errors import UserError
+from .errors import UserError, one_line
 
 SLOW_SCATTER_RELEASES = ((0, 10, 2), (0, 11, 0))
 NATIVE_ATOMICS = "-nvptx-allow-ftz-atomics"
@@ -40,7 +40,7 @@ def devices() -> list[Any]:
     try:
         return jax.devices()
     except RuntimeError as error:
-        raise UserError(f"JAX finds no device: {' '.join(str(error).split())}") from error
+        raise UserError(f"JAX finds no device, {one_line(error)}") from error
 
 
 def describe(device: Any) -> str:

@@ -10,8 +10,9 @@ import numpy as np
 from tqdm import tqdm
 
 from .affine import Size, about_centres, inverse
-from .errors import UserError
-from .images import FORMATS, Picture, format_of, one_line, read_picture, write_picture
+from .decode import Picture, read_picture
+from .encode import FORMATS, format_of, write_picture
+from .errors import UserError, one_line
 from .info import devices
 from .warp import Warped, warp
 
