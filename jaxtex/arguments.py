@@ -4,7 +4,9 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
+from .axis import Axis
 from .formats import sum_dtype
 from .modes import FilterMode, ReadMode, TextureKind
 from .sampler import Sampler
@@ -59,10 +61,8 @@ def check_filter(name: str, stored: Any, sampler: Sampler) -> None:
         )
 
 
-def check_coords(
-    name: str, kind: TextureKind, coords: Any, layer: Any, argument: str = "coords"
-) -> tuple[jax.Array, ...]:
-    """Coordinates and layer as the engine takes them: in stored order, of one rank and one floating dtype."""
+def check_coords(name: str, kind: TextureKind, coords: Any, layer: Any, argument: str = "coords") -> tuple[Any, ...]:
+    """Coordinates and layer in stored order, as they came: `as_operands` converts them, inside the compiled call."""
     if not isinstance(coords, tuple | list):
         raise TypeError(stacked_coords(name, argument, coords))
     if len(coords) != kind.ndim:
@@ -75,17 +75,27 @@ def check_coords(
     if not kind.layered and layer is not None:
         raise ValueError(f"{name}: layer is given, but a texture of kind {kind.value!r} has none; leave layer out.")
     if argument == "indices":
-        arrays = [as_index(name, argument, c) for c in coords]
+        arrays = [check_integer(name, argument, c) for c in coords]
     else:
-        arrays = [as_coordinate(name, argument, c) for c in coords]
-        common = sum_dtype(*(c.dtype for c in arrays))
-        arrays = [c.astype(common) for c in arrays]
-    arrays = ([as_index(name, "layer", layer)] if kind.layered else []) + arrays[::-1]
+        arrays = [check_number(name, argument, c) for c in coords]
+    arrays = ([check_integer(name, "layer", layer)] if kind.layered else []) + arrays[::-1]
     try:
-        rank = len(jnp.broadcast_shapes(*(a.shape for a in arrays)))
+        jnp.broadcast_shapes(*(a.shape for a in arrays))
     except ValueError:
         shapes = ", ".join(str(a.shape) for a in arrays[::-1])
         raise ValueError(f"{name}: {argument} (and layer) have shapes {shapes}, which do not broadcast.") from None
+    return tuple(arrays)
+
+
+def as_operands(coords: tuple[Any, ...], axes: tuple[Axis, ...]) -> tuple[jax.Array, ...]:
+    """Checked coordinates as the engine takes them: int32 on integer axes, else one floating dtype; of one rank.
+
+    Integers, weak types and 16-bit floats become float32, a strong float64 stays. Called under `jax.jit`.
+    """
+    arrays = [as_index(c) if axis.integer else as_float(c) for c, axis in zip(coords, axes)]
+    widest = sum_dtype(*(a.dtype for a in arrays))
+    arrays = [a if axis.integer else a.astype(widest) for a, axis in zip(arrays, axes)]
+    rank = max(a.ndim for a in arrays)
     return tuple(jnp.expand_dims(a, tuple(range(rank - a.ndim))) for a in arrays)
 
 
@@ -96,23 +106,36 @@ def stacked_coords(name: str, argument: str, coords: Any) -> str:
     )
 
 
-def as_coordinate(name: str, argument: str, coord: Any) -> jax.Array:
-    """Integers, weak types and 16-bit floats become float32; a strong float64 stays."""
-    array = jnp.asarray(coord)
+def as_array(value: Any) -> Any:
+    """`value` as it is if it is an array, else as one."""
+    return value if isinstance(value, jax.Array | np.ndarray) else jnp.asarray(value)
+
+
+def check_number(name: str, argument: str, coord: Any) -> Any:
+    array = as_array(coord)
     if not (jnp.issubdtype(array.dtype, jnp.floating) or jnp.issubdtype(array.dtype, jnp.integer)):
         raise TypeError(f"{name}: {argument} holds {array.dtype}, expected floating or integer arrays.")
-    weak = jax.typeof(array).weak_type
-    return array if array.dtype == jnp.float64 and not weak else array.astype(jnp.float32)
+    return array
 
 
-def as_index(name: str, argument: str, index: Any) -> jax.Array:
-    """Integers of any width as int32; what does not fit saturates, and stays out of range."""
-    array = jnp.asarray(index)
+def check_integer(name: str, argument: str, index: Any) -> Any:
+    array = as_array(index)
     if not jnp.issubdtype(array.dtype, jnp.integer):
         raise TypeError(f"{name}: {argument} holds {array.dtype}, expected integers; round them and use .astype(int).")
-    info = jnp.iinfo(array.dtype)
-    if info.max > 2**31 - 1:
-        array = jnp.minimum(array, 2**31 - 1)
-    if info.min < -(2**31):
-        array = jnp.maximum(array, -(2**31))
+    return array
+
+
+def as_float(coord: Any) -> jax.Array:
+    array = jnp.asarray(coord)
+    return array if array.dtype == jnp.float64 and not jax.typeof(array).weak_type else array.astype(jnp.float32)
+
+
+def as_index(index: Any) -> jax.Array:
+    """Integers of any width as int32; what does not fit saturates, and stays out of range."""
+    array = jnp.asarray(index)
+    low, high = jnp.iinfo(jnp.int32).min, jnp.iinfo(jnp.int32).max
+    if jnp.iinfo(array.dtype).max > high:
+        array = jnp.minimum(array, high)
+    if jnp.iinfo(array.dtype).min < low:
+        array = jnp.maximum(array, low)
     return array.astype(jnp.int32)

@@ -24,12 +24,16 @@ class Footprint(NamedTuple):
 
 
 class Axis(NamedTuple):
-    """One axis: its size, how it is filtered and addressed, and which derivative of the weights is asked for."""
+    """One axis: its size, how it is filtered and addressed, and which derivative of the weights is asked for.
+
+    An `integer` axis takes texel indices in place of coordinates: a layer, or an axis of a fetch.
+    """
 
     size: int
     footprint: Footprint
     address: AddressMode
     normalized: bool = False
+    integer: bool = False
     order: int = 0
 
     @property

@@ -145,7 +145,7 @@ def coverage(coords: Coords, axes: tuple[Axis, ...]) -> tuple[jax.Array, jax.Arr
     for coord, axis in zip(coords, axes):
         along = [(tap.inside, tap.weight) for tap in addressed_taps(coord, axis) if tap.inside is not None]
         if along:
-            none = jnp.zeros((), weight.dtype)
-            weight = weight * functools.reduce(jnp.add, (jnp.where(inside, w, none) for inside, w in along))
+            shares = (jnp.where(inside, jnp.asarray(w, weight.dtype), 0) for inside, w in along)
+            weight = weight * functools.reduce(jnp.add, shares)
             everything = functools.reduce(jnp.logical_and, (inside for inside, _ in along), everything)
     return weight, everything

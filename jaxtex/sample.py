@@ -8,13 +8,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from . import gradients
-from .arguments import check_coords, check_filter, check_no_lod, check_texture, infer_kind, stacked_coords
+from .arguments import as_operands, check_coords, check_filter, check_no_lod, check_texture, infer_kind, stacked_coords
 from .axis import Axis
 from .formats import read_dtype, sum_dtype
 from .modes import AddressMode, FilterMode, ReadMode, TextureKind
 from .resample import coverage
 from .sampler import Sampler
-from .taps import FOOTPRINTS, INTEGER, LINEAR_TAPS
+from .taps import FOOTPRINTS, LINEAR_TAPS, POINT
 from .texture import AXIS_NAMES, Texture
 
 
@@ -118,7 +118,9 @@ def fetch(texture: Texture, indices: tuple[Any, ...], *, layer: Any = None, leve
         raise ValueError(f"fetch: level is {level!r}, expected an int from 0 to {texture.num_levels - 1}.")
     operands = check_coords("fetch", texture.kind, indices, layer, "indices")
     sizes = texture.shape[texture.kind.layered : -1]
-    axes = layer_axis(texture.kind, texture.shape) + tuple(Axis(n, INTEGER, AddressMode.BORDER) for n in sizes)
+    axes = layer_axis(texture.kind, texture.shape) + tuple(
+        Axis(n, POINT, AddressMode.BORDER, integer=True) for n in sizes
+    )
     bare = Texture(texture.texels, None, texture.kind)
     return _sample(bare, operands, axes=axes, read_mode=ReadMode.ELEMENT, dtype=np.dtype(texture.dtype))
 
@@ -252,7 +254,7 @@ def splat(
 @functools.partial(jax.jit, static_argnames=("axes", "read_mode", "dtype"), inline=True)
 def _sample(texture: Texture, coords: tuple[jax.Array, ...], *, axes, read_mode: ReadMode, dtype: np.dtype):
     """One read: the engine's, which is zero outside, plus the border colour for what lies outside."""
-    stored = texture.texels.dtype
+    stored, coords = texture.texels.dtype, as_operands(coords, axes)
     if read_mode is ReadMode.ELEMENT and jnp.issubdtype(stored, jnp.integer):
         total, coords = stored, jax.lax.stop_gradient(coords)
     else:
@@ -265,6 +267,7 @@ def _sample(texture: Texture, coords: tuple[jax.Array, ...], *, axes, read_mode:
 
 @functools.partial(jax.jit, static_argnames=("axes", "dtype"), inline=True)
 def _splat(values: jax.Array, coords: tuple[jax.Array, ...], *, axes, dtype: np.dtype):
+    coords = as_operands(coords, axes)
     total = sum_dtype(values.dtype, dtype, *(c.dtype for c in coords))
     return gradients.splat(values.astype(total), coords, axes, dtype)
 
@@ -284,7 +287,7 @@ def add_border(out: jax.Array, color: jax.Array, coords: tuple[jax.Array, ...], 
 
 def layer_axis(kind: TextureKind, shape: tuple[int, ...]) -> tuple[Axis, ...]:
     """The axis of layers, if the kind has one."""
-    return (Axis(shape[0], INTEGER, AddressMode.LAST),) if kind.layered else ()
+    return (Axis(shape[0], POINT, AddressMode.LAST, integer=True),) if kind.layered else ()
 
 
 def plan_axes(kind: TextureKind, shape: tuple[int, ...], sampler: Sampler) -> tuple[Axis, ...]:

@@ -7,7 +7,7 @@ from .axis import Axis, Footprint
 from .coordinates import to_position, usable
 from .modes import FilterMode
 
-INTEGER = POINT = Footprint(origin=0.0, first=0, weights=((1.0,),))
+POINT = Footprint(origin=0.0, first=0, weights=((1.0,),))
 LINEAR = Footprint(origin=0.5, first=0, weights=((1.0, -1.0), (0.0, 1.0)))
 # The two taps of the linear footprint one at a time, unweighted: what a gather returns.
 LINEAR_TAPS = tuple(Footprint(origin=0.5, first=k, weights=((1.0,),)) for k in (0, 1))
@@ -54,9 +54,9 @@ def evaluate(polynomial: tuple[float, ...], x: jax.Array) -> jax.Array | float:
 def taps(coord: jax.Array, axis: Axis) -> list[tuple[jax.Array, jax.Array | float]]:
     """The taps of `coord` on `axis`, unbounded integers, each with its weight.
 
-    An integer coordinate is its own tap: so layers and fetches pass through here as well.
+    On an integer axis the coordinate is its own tap: so layers and fetches pass through here as well.
     """
-    if jnp.issubdtype(coord.dtype, jnp.integer):
+    if axis.integer:
         return [(coord, 1.0)]
     origin, first, polynomials = axis.footprint
     shifted = to_position(coord, axis) - origin
@@ -69,5 +69,6 @@ def taps(coord: jax.Array, axis: Axis) -> list[tuple[jax.Array, jax.Array | floa
     polynomials = [derivative(p, axis.order, axis.size if axis.normalized else 1) for p in polynomials]
     weights = [evaluate(p, fraction) for p in polynomials]
     if axis.order:
-        weights = [jnp.where(usable(coord, axis), w, jnp.zeros((), coord.dtype)) for w in weights]
+        meant = usable(coord, axis)
+        weights = [jnp.where(meant, jnp.asarray(w, coord.dtype), 0) for w in weights]
     return [(tap + (first + k), weight) for k, weight in enumerate(weights)]
