@@ -1,0 +1,1 @@
+"""How fast reads and gradients are, beside other libraries, in one run on one device."""
