@@ -36,6 +36,7 @@ from .errors import UserError
 # Written out, since arguments are parsed without the core; a test compares them with its enumerations.
 FILTERS = ("point", "linear", "cubic")
 ADDRESSES = ("clamp", "border", "wrap", "mirror", "reflect")
+FILTER_HELP = "how texels are blended; cubic is Catmull-Rom (linear)"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -110,7 +111,7 @@ def build_parser() -> Parser:
     warp.add_argument("--translate", metavar=("X", "Y"), nargs=2, type=finite, help="pixels, right and down")
     warp.add_argument("--matrix", metavar=tuple("ABCDEF"), nargs=6, type=finite, help="instead of the above")
     warp.add_argument("--size", metavar="WxH", type=size, help="the output's size (the input's)")
-    warp.add_argument("--filter", dest="filter_mode", choices=FILTERS, default="linear", help="(linear)")
+    warp.add_argument("--filter", dest="filter_mode", choices=FILTERS, default="linear", help=FILTER_HELP)
     outside = {"choices": ADDRESSES, "default": "border", "help": "what lies outside the input (border)"}
     warp.add_argument("--address", dest="address_mode", **outside)
     warp.add_argument(
