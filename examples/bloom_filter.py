@@ -1,0 +1,68 @@
+"""A Bloom filter read through a texture: membership with k fetches, and never a false negative.
+
+A set of n keys is kept as m bits, 32 to a word of a 1D texture of unsigned integers, as CUDA programs for error
+correction of DNA reads keep it. A key sets the k bits that k hashes name; a key is taken for a member if all its bits
+are set. A key outside the set is taken for one with a probability near (1 - exp(-k n / m))^k.
+"""
+
+import argparse
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import jaxtex as jt
+
+
+def mix(keys: jax.Array, seed: int) -> jax.Array:
+    """A hash of 32 bits: the last step of MurmurHash3 (A. Appleby, public domain)."""
+    keys = keys ^ jnp.uint32(seed)
+    keys = (keys ^ (keys >> 16)) * jnp.uint32(0x85EBCA6B)
+    keys = (keys ^ (keys >> 13)) * jnp.uint32(0xC2B2AE35)
+    return keys ^ (keys >> 16)
+
+
+def bits_of(keys: jax.Array, hashes: int, size: int) -> jax.Array:
+    """The bits (..., k) below `size` that each key sets, by double hashing."""
+    step = jnp.arange(hashes, dtype=jnp.uint32)
+    first, second = mix(keys, 0x9E3779B9), mix(keys, 0x7F4A7C15) | jnp.uint32(1)
+    return (first[..., None] + step * second[..., None]) % jnp.uint32(size)
+
+
+def build(keys: jax.Array, hashes: int, size: int) -> jt.Texture:
+    """The filter of `keys`: a texture of size / 32 words."""
+    bits = jnp.zeros(size, bool).at[bits_of(keys, hashes, size)].set(True).reshape(-1, 32)
+    words = (bits.astype(jnp.uint32) << jnp.arange(32, dtype=jnp.uint32)).sum(axis=1, dtype=jnp.uint32)
+    return jt.texture1d(words[:, None])
+
+
+def contains(words: jt.Texture, keys: jax.Array, hashes: int) -> jax.Array:
+    """Whether each key may be a member; False is certain."""
+    bits = bits_of(keys, hashes, 32 * words.shape[0])
+    word = jt.fetch(words, ((bits >> 5).astype(jnp.int32),))[..., 0]
+    return ((word >> (bits & 31)) & 1).astype(bool).all(axis=-1)
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="Build a Bloom filter, and count its errors.")
+    parser.add_argument("--keys", type=int, default=100_000, help="how many keys are in the set, and as many outside")
+    parser.add_argument("--bits-per-key", type=int, default=10)
+    parser.add_argument("--hashes", type=int, default=7)
+    args = parser.parse_args(argv)
+
+    drawn = np.random.default_rng(0).choice(2**32, 2 * args.keys, replace=False).astype(np.uint32)
+    members, others = jnp.split(jnp.asarray(drawn), 2)
+    size = -(-args.bits_per_key * args.keys // 32) * 32
+    words = build(members, args.hashes, size)
+
+    missed = int((~contains(words, members, args.hashes)).sum())
+    measured = float(contains(words, others, args.hashes).mean())
+    theory = (1 - np.exp(-args.hashes * args.keys / size)) ** args.hashes
+    print(f"{args.keys} keys in {words.shape[0]} words, {args.hashes} hashes")
+    print(f"false negatives: {missed}")
+    print(f"false positives: {measured:.4%}, in theory {theory:.4%}")
+    return 0 if missed == 0 else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,40 @@
+"""Gathers the four texels that a linear read would blend: `tex2Dgather`, its order and where its footprint jumps.
+
+The four values come counter-clockwise from the lower left, as y points down: with (i, j) the upper left texel of the
+footprint they are those at (i, j + 1), (i + 1, j + 1), (i + 1, j) and (i, j).
+
+At x = 2.498 the footprint starts at texel floor(2.498 - 0.5) = 1: columns 1 and 2, and the weight of column 2 is
+0.998. A texture unit rounds that weight to 8 bits first. It becomes 1 and carries, so the unit gathers columns 2 and 3
+there, though a linear read hardly sees the difference. Weights in float32 do not round that far; column 3 is first
+gathered at x = 2.5.
+"""
+
+import argparse
+
+import jax.numpy as jnp
+import numpy as np
+
+import jaxtex as jt
+
+PIXELS = jt.Sampler(normalized_coords=False)
+# Row j, then row j + 1; each texel is red, green, blue, alpha.
+TEXELS = [[[251, 22, 30, 250], [249, 16, 37, 253]], [[253, 20, 31, 255], [250, 25, 29, 254]]]
+
+
+def main(argv: list[str] | None = None) -> int:
+    argparse.ArgumentParser(description="Gather texels, and print them.").parse_args(argv)
+
+    texture = jt.texture2d(jnp.array(TEXELS, jnp.uint8))
+    for component in range(4):
+        print(f"component {component}:", *np.asarray(jt.gather(texture, (1.0, 1.0), PIXELS, component=component)))
+
+    columns = jt.texture2d(jnp.broadcast_to(jnp.arange(4.0)[:, None], (2, 4, 1)))
+    for x in (2.0, 2.498, 2.5):
+        _, right, _, left = jt.gather(columns, (x, 1.0), PIXELS)
+        blend = jt.sample(columns, (x, 1.0), PIXELS)[0]
+        print(f"x = {x}: columns {left:g} and {right:g}, blended {blend:.4f}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

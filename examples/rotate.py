@@ -1,0 +1,76 @@
+"""Rotates a photograph about its middle by one jitted, linear, wrapped read: CUDA's `transformKernel`.
+
+The CUDA program reads pixel x at the normalised coordinate x / W. That is the left edge of texel x, and its centre is at
+(x + 0.5) / W. So theta = 0 does not give the photograph back: a read at a corner is the mean of the four texels that
+meet there, a blur and a shift by half a texel. With `centre=0.5` theta = 0 is the identity, to the last bit if W and H
+are powers of two and otherwise to the rounding of (x + 0.5) / W.
+
+The picture shows the photograph turned counter-clockwise and, magnified, what theta = 0 makes of a detail: without the
+half texel above, with it below. The corners show the photograph again: the texture repeats.
+"""
+
+import argparse
+import functools
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from PIL import Image
+
+import jaxtex as jt
+
+PHOTOGRAPH = Path(__file__).parent / "data" / "coffee.png"
+WRAP = jt.Sampler(address_mode="wrap")
+
+
+@functools.partial(jax.jit, static_argnames="centre")
+def rotate(texture: jt.Texture, theta: float | jax.Array, centre: float = 0.5) -> jax.Array:
+    """The texture (H, W, C) turned by `theta` radians; pixel (x, y) is read at x + centre, y + centre.
+
+    Lengths are compared in texels, not in widths and heights, so that a texture that is not square is not sheared.
+    """
+    height, width, _ = texture.shape
+    u = (jnp.arange(width) + centre)[None, :] / width - 0.5
+    v = (jnp.arange(height) + centre)[:, None] / height - 0.5
+    cos, sin = jnp.cos(theta), jnp.sin(theta)
+    return jt.sample(
+        texture,
+        (u * cos - v * (height / width) * sin + 0.5, v * cos + u * (width / height) * sin + 0.5),
+        WRAP,
+    )
+
+
+def to_bytes(image: np.ndarray | jax.Array) -> np.ndarray:
+    return np.uint8(np.clip(np.asarray(image), 0, 1) * 255 + 0.5)
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="Rotate a photograph through one read.")
+    parser.add_argument("--photograph", type=Path, default=PHOTOGRAPH)
+    parser.add_argument("--theta", type=float, default=0.5, help="the angle in radians")
+    parser.add_argument("--size", type=int, nargs=2, metavar=("W", "H"), help="resize the photograph first")
+    parser.add_argument("--out", type=Path, default=Path("rotate.png"))
+    args = parser.parse_args(argv)
+
+    image = Image.open(args.photograph).convert("RGB")
+    photograph = np.asarray(image.resize(args.size) if args.size else image, np.float32) / 255
+    texture = jt.texture2d(photograph)
+    for centre in (0.0, 0.5):
+        error = np.abs(rotate(texture, 0.0, centre) - photograph)
+        print(f"theta = 0 read at x + {centre}: mean difference {error.mean():.6f}, largest {error.max():.6f}")
+
+    height, width, _ = photograph.shape
+    magnify = 8
+    side = height // 2 // magnify
+    detail = np.s_[height // 5 :, 2 * width // 3 :]
+    insets = [to_bytes(rotate(texture, 0.0, centre))[detail][:side, :side] for centre in (0.0, 0.5)]
+    column = np.concatenate([inset.repeat(magnify, 0).repeat(magnify, 1) for inset in insets])
+    turned = to_bytes(rotate(texture, args.theta))[: len(column)]
+    Image.fromarray(np.concatenate([turned, column], axis=1)).save(args.out)
+    print(f"wrote {args.out}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

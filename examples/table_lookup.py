@@ -1,0 +1,52 @@
+"""A table lookup, TL(x) = tex((N - 1) / R x + 0.5): a function on [0, R] given by N values, joined by straight lines.
+
+The scale and the half texel put x = 0 on the centre of the first texel and x = R on that of the last: TL(0) = T[0] and
+TL(R) = T[N - 1], as in the CUDA C++ Programming Guide, "Table Lookup". Outside [0, R] clamp continues the end values.
+
+The picture shows such a table at work as a colour map: a 1D texture of seven colours, applied to the photograph in grey.
+"""
+
+import argparse
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from PIL import Image
+
+import jaxtex as jt
+
+PHOTOGRAPH = Path(__file__).parent / "data" / "coffee.png"
+PIXELS = jt.Sampler(address_mode="clamp", filter_mode="linear", normalized_coords=False)
+# From a dark blue over purple and orange to a pale yellow, ever lighter.
+COLORS = ("#0d0a2b", "#3b1470", "#7a1f7d", "#bb3865", "#ee6a3c", "#fbb034", "#fcfbbf")
+
+
+def table_lookup(table: jt.Texture, x: jax.Array, largest: float) -> jax.Array:
+    """The function that takes the values of `table` (N, C) at N equal steps from 0 to `largest`."""
+    count = table.shape[0]
+    return jt.sample(table, ((count - 1) / largest * x + 0.5,), PIXELS)
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="Look values up in a table, and colour a photograph by it.")
+    parser.add_argument("--photograph", type=Path, default=PHOTOGRAPH)
+    parser.add_argument("--out", type=Path, default=Path("table_lookup.png"))
+    args = parser.parse_args(argv)
+
+    table, largest = jt.texture1d(jnp.array([[1.0], [3.0], [2.0], [5.0]])), 6.0
+    for x in (0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0):
+        print(f"TL({x:g}) = {table_lookup(table, jnp.asarray(x), largest)[0]:g}")
+
+    photograph = Image.open(args.photograph)
+    grey = jnp.asarray(np.asarray(photograph.convert("L")))
+    colors = [[int(color[start : start + 2], 16) for start in (1, 3, 5)] for color in COLORS]
+    colored = table_lookup(jt.texture1d(jnp.array(colors, jnp.float32)), grey.astype(jnp.float32), 255.0)
+    pair = [np.asarray(photograph.convert("L").convert("RGB")), np.uint8(np.asarray(colored) + 0.5)]
+    Image.fromarray(np.concatenate(pair, axis=1)).save(args.out)
+    print(f"wrote {args.out}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

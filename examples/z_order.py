@@ -1,0 +1,72 @@
+"""Stores an image in Z-order (Morton order) in a 1D texture, and reads it back by fetch.
+
+The bits of x, y (and z) take turns in the index, x lowest, so that texels close in the plane are close in memory: the
+layout behind the caches of texture units. (5, 3) is at 27 and (1, 2, 3) at 53.
+
+The picture shows the 1D texture as it lies in memory, in rows of one width, and the image that fetch reads back.
+"""
+
+import argparse
+from pathlib import Path
+
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
+from PIL import Image
+
+import jaxtex as jt
+
+PHOTOGRAPH = Path(__file__).parent / "data" / "coffee.png"
+LINE = 32
+
+
+def z_order(*indices: ArrayLike) -> jnp.ndarray:
+    """The index in Z-order of texels given by ``(x,)``, ``(x, y)`` or ``(x, y, z)``, each of 10 bits."""
+    count = len(indices)
+    places = [
+        (jnp.asarray(index) >> bit & 1) << (count * bit + axis)
+        for axis, index in enumerate(indices)
+        for bit in range(10)
+    ]
+    return sum(places[1:], places[0])
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="Store a photograph in Z-order, and read it back.")
+    parser.add_argument("--photograph", type=Path, default=PHOTOGRAPH)
+    parser.add_argument("--size", type=int, default=256, help="pixels a side, a power of two")
+    parser.add_argument("--out", type=Path, default=Path("z_order.png"))
+    args = parser.parse_args(argv)
+    if args.size & (args.size - 1) or not 8 <= args.size <= 1024:
+        parser.error(f"--size is {args.size}, expected a power of two from 8 to 1024")
+
+    four = jnp.arange(4)
+    for row in np.asarray(z_order(four[None, :], four[:, None])):
+        print(*(f"{index:2d}" for index in row))
+    print(f"(5, 3) -> {z_order(5, 3)}, (1, 2, 3) -> {z_order(1, 2, 3)}")
+
+    image = Image.open(args.photograph).convert("RGB")
+    left, top = (image.width - image.height) // 2, 0
+    square = image.crop((left, top, left + image.height, top + image.height)).resize((args.size, args.size))
+    texels = np.asarray(square)
+
+    along = jnp.arange(args.size)
+    index = z_order(along[None, :], along[:, None])
+    memory = jnp.zeros((args.size**2, 3), jnp.uint8).at[index].set(texels)
+    restored = jt.fetch(jt.texture1d(memory), (index,))
+    equal = np.array_equal(restored, texels)
+    print(f"read back equal: {equal}")
+
+    rows = along[None, :] + args.size * along[:, None]
+    for name, layout in (("row-major order", rows), ("Z-order", index)):
+        lines = len(np.unique(np.asarray(layout)[:4, :8] // LINE))
+        print(f"a tile of 8 x 4 texels touches {lines} lines of {LINE} texels in {name}")
+
+    pair = [np.asarray(memory).reshape(texels.shape), np.asarray(restored)]
+    Image.fromarray(np.concatenate(pair, axis=1)).save(args.out)
+    print(f"wrote {args.out}")
+    return 0 if equal else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
