@@ -114,10 +114,22 @@ def test_checkpoint_and_scan():
     np.testing.assert_allclose(total, sum(read(*a) for a in zip(texels, border, x, y)), rtol=1e-5, atol=1e-5)
 
 
+def test_linearize_and_jacobians():
+    texels, border, x, y = (a[0] for a in stacks())
+    value, push = jax.linearize(lambda x: read(texels, border, x, y), x)
+    expected, tangent = jax.jvp(lambda x: read(texels, border, x, y), (x,), (jnp.ones_like(x),))
+    chex.assert_trees_all_close((value, push(jnp.ones_like(x))), (expected, tangent), rtol=1e-6)
+    at = lambda xy: read(texels, border, xy[0], xy[1])
+    forward, reverse = jax.jit(lambda p: (jax.jacfwd(at)(p), jax.jacrev(at)(p)))(jnp.array([0.31, 0.62]))
+    assert forward.shape == (2, 2)
+    np.testing.assert_allclose(forward, reverse, rtol=1e-5)
+
+
 def test_export_round_trip():
     texels, border, x, y = (a[0] for a in stacks())
     gradient = jax.jit(jax.grad(loss, (0, 1, 2, 3)))
-    restored = jax.export.deserialize(jax.export.export(gradient)(texels, border, x, y).serialize())
+    exported = jax.export.export(gradient, platforms=("cpu", "cuda", "tpu"))(texels, border, x, y)
+    restored = jax.export.deserialize(exported.serialize())
     chex.assert_trees_all_close(restored.call(texels, border, x, y), gradient(texels, border, x, y), rtol=1e-6)
 
 
