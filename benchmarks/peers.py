@@ -43,14 +43,18 @@ class Work:
 Run = Callable[[], Any]
 
 
-def jaxtex(work: Work) -> Run:
+def in_jax(work: Work, read: Callable[..., jax.Array]) -> Run:
+    """`read(texels, x, y)` or both of its gradients, compiled."""
     texels, x, y, cotangent = work.inputs
-    read = lambda texels, x, y: jt.sample(jt.texture2d(texels), (x, y))
     if work.gradients:
         backward = jax.jit(lambda t, x, y, g: jax.vjp(read, t, x, y)[1](g))
         return lambda: backward(texels, x, y, cotangent)
     compiled = jax.jit(read)
     return lambda: compiled(texels, x, y)
+
+
+def jaxtex(work: Work) -> Run:
+    return in_jax(work, lambda texels, x, y: jt.sample(jt.texture2d(texels), (x, y)))
 
 
 def copy(work: Work) -> Run | None:
@@ -62,19 +66,12 @@ def copy(work: Work) -> Run | None:
 
 
 def map_coordinates(work: Work) -> Run:
-    texels, x, y, cotangent = work.inputs
-    size = work.size
-
     def read(texels, x, y):
-        at = [y * size - 0.5, x * size - 0.5]
+        at = [y * work.size - 0.5, x * work.size - 0.5]
         one = lambda t: jax.scipy.ndimage.map_coordinates(t, at, order=1, mode="nearest")
         return jax.vmap(one, -1, -1)(texels)
 
-    if work.gradients:
-        backward = jax.jit(lambda t, x, y, g: jax.vjp(read, t, x, y)[1](g))
-        return lambda: backward(texels, x, y, cotangent)
-    compiled = jax.jit(read)
-    return lambda: compiled(texels, x, y)
+    return in_jax(work, read)
 
 
 def opencv(work: Work) -> Run | None:

@@ -42,7 +42,8 @@ class Texture:
 
     Attributes:
         texels: the stored texels, slowest axis first, channels last: ``(W, C)``, ``(H, W, C)``,
-            ``(D, H, W, C)``, or with a leading axis of L layers.
+            ``(D, H, W, C)``, or with a leading axis of L layers. Any of float16, bfloat16, float32, float64, (u)int8,
+            (u)int16, (u)int32.
         border_color: what taps outside the texture read under ``address_mode="border"``: a scalar or
             ``(C,)``, in units of the returned value; ``None`` is zero.
         kind: the `TextureKind`.
@@ -130,9 +131,8 @@ def texture1d(texels: Any, *, border_color: Any = None) -> Texture:
     """A 1D texture, read at ``(x,)``.
 
     Args:
-        texels: ``(W, C)``, any of float16, bfloat16, float32, float64, (u)int8, (u)int16, (u)int32.
-        border_color: scalar or ``(C,)``, in units of the returned value: what ``address_mode="border"`` reads
-            outside. ``None`` is zero.
+        texels: ``(W, C)``, of one of the dtypes that `Texture` lists.
+        border_color: scalar or ``(C,)``, what ``address_mode="border"`` reads outside; ``None`` is zero.
 
     Returns:
         A `Texture` that holds `texels` as they are: nothing is copied or converted.
@@ -154,9 +154,8 @@ def texture2d(texels: Any, *, border_color: Any = None) -> Texture:
     """A 2D texture, an image, read at ``(x, y)``: x along the width, y along the height.
 
     Args:
-        texels: ``(H, W, C)``, any of float16, bfloat16, float32, float64, (u)int8, (u)int16, (u)int32.
-        border_color: scalar or ``(C,)``, in units of the returned value: what ``address_mode="border"`` reads
-            outside. ``None`` is zero.
+        texels: ``(H, W, C)``, of one of the dtypes that `Texture` lists.
+        border_color: scalar or ``(C,)``, what ``address_mode="border"`` reads outside; ``None`` is zero.
 
     Returns:
         A `Texture` that holds `texels` as they are: nothing is copied or converted.
@@ -179,9 +178,8 @@ def texture3d(texels: Any, *, border_color: Any = None) -> Texture:
     """A 3D texture, a volume, read at ``(x, y, z)``.
 
     Args:
-        texels: ``(D, H, W, C)``, any of float16, bfloat16, float32, float64, (u)int8, (u)int16, (u)int32.
-        border_color: scalar or ``(C,)``, in units of the returned value: what ``address_mode="border"`` reads
-            outside. ``None`` is zero.
+        texels: ``(D, H, W, C)``, of one of the dtypes that `Texture` lists.
+        border_color: scalar or ``(C,)``, what ``address_mode="border"`` reads outside; ``None`` is zero.
 
     Returns:
         A `Texture` that holds `texels` as they are: nothing is copied or converted.
@@ -204,9 +202,8 @@ def texture1d_layered(texels: Any, *, border_color: Any = None) -> Texture:
     """A stack of 1D textures of one size, read at ``(x,)`` and an integer ``layer``; layers never mix.
 
     Args:
-        texels: ``(L, W, C)``, any of float16, bfloat16, float32, float64, (u)int8, (u)int16, (u)int32.
-        border_color: scalar or ``(C,)``, in units of the returned value: what ``address_mode="border"`` reads
-            outside. ``None`` is zero.
+        texels: ``(L, W, C)``, of one of the dtypes that `Texture` lists.
+        border_color: scalar or ``(C,)``, what ``address_mode="border"`` reads outside; ``None`` is zero.
 
     Returns:
         A `Texture` that holds `texels` as they are: nothing is copied or converted.
@@ -229,9 +226,8 @@ def texture2d_layered(texels: Any, *, border_color: Any = None) -> Texture:
     """A stack of 2D textures of one size, read at ``(x, y)`` and an integer ``layer``; layers never mix.
 
     Args:
-        texels: ``(L, H, W, C)``, any of float16, bfloat16, float32, float64, (u)int8, (u)int16, (u)int32.
-        border_color: scalar or ``(C,)``, in units of the returned value: what ``address_mode="border"`` reads
-            outside. ``None`` is zero.
+        texels: ``(L, H, W, C)``, of one of the dtypes that `Texture` lists.
+        border_color: scalar or ``(C,)``, what ``address_mode="border"`` reads outside; ``None`` is zero.
 
     Returns:
         A `Texture` that holds `texels` as they are: nothing is copied or converted.
