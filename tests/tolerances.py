@@ -11,19 +11,21 @@ TOLERANCES = {
     # most 1 an axis (cubic 1.6): a few 2^-19 over three axes; sums of up to 64 products add less.
     "float32": 2.0**-17,
     # The same with 53 bits in place of 24.
-    "float64": 2.0**-46,
-    # One rounding of the result to 11 or 8 bits (cubic overshoots its scale by up to a factor of 2), and float32.
+    "float64": 2.0**-48,
+    # One rounding of the result to 11 or 8 bits (a cubic overshoots its scale), and float32.
     "float16": 2.0**-11 + 2.0**-17,
     "bfloat16": 2.0**-8 + 2.0**-17,
-    # A texel of a splat gathers up to a hundred float32 terms of the size of a value.
-    "sum": 2.0**-16,
-    # Another library normalises and centres its coordinates in another order: one more rounding each.
-    "peer": 2.0**-16,
-    # A slope in texels is scaled by the size, and its weights are differences.
-    "peer gradient": 2.0**-14,
-    # The texture unit against exact arithmetic, of the contrast within the footprint, for each axis: the fraction
-    # is rounded to 8 bits (half of 2^-8), the weights of an axis are split in whole 1/256 (the other half); the
-    # position's 21 bits are worth less than 2^-16 of a texel at these sizes, which the slack of both absorbs.
+    # Up to a hundred terms, each rounded to 24 bits, of the sum of their magnitudes.
+    "sum": 2.0**-19,
+    # Another library normalises and centres its coordinates in another order: more roundings of the position, each of
+    # at most 2^-20, of a read whose slope is at most 2 an axis.
+    "peer": 2.0**-18,
+    # A coordinate's slope is a difference of texels, scaled by the size; a texel's is a sum of weights.
+    "peer gradient": 2.0**-16,
+    # The texture unit against exact arithmetic, of the contrast within the footprint, for each axis: a fraction is
+    # rounded to 8 bits (half of 2^-8) and its axis' weights are split in whole 1/256 (the other half). The 21 bits of
+    # a position are worth less than 2^-16 here. A volume splits more often and could err by half as much again; the
+    # recorded reads stay within two thirds of the bound.
     "texture unit axis": 2.0**-8,
     # ... and its results are rounded: float32 sums, 16-bit codes of normalised integers, float16.
     "texture unit float32": 2.0**-20,
