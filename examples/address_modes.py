@@ -40,7 +40,7 @@ def panel(mode: str, detail: np.ndarray, size: int) -> np.ndarray:
     image.paste(Image.fromarray(np.uint8(surroundings(mode, detail, size) * 255 + 0.5)), (0, 24))
     draw = ImageDraw.Draw(image)
     draw.text((4, 3), mode, fill="black", font_size=16)
-    draw.rectangle((size // 3, size // 3 + 24, 2 * size // 3, 2 * size // 3 + 24), outline="white")
+    draw.rectangle((size // 3 - 1, size // 3 + 23, 2 * size // 3, 2 * size // 3 + 24), outline="white")
     return np.asarray(image)
 
 

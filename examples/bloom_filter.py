@@ -6,6 +6,7 @@ are set. A key outside the set is taken for one with a probability near (1 - exp
 """
 
 import argparse
+import functools
 
 import jax
 import jax.numpy as jnp
@@ -29,6 +30,7 @@ def bits_of(keys: jax.Array, hashes: int, size: int) -> jax.Array:
     return (first[..., None] + step * second[..., None]) % jnp.uint32(size)
 
 
+@functools.partial(jax.jit, static_argnames=("hashes", "size"))
 def build(keys: jax.Array, hashes: int, size: int) -> jt.Texture:
     """The filter of `keys`: a texture of size / 32 words."""
     bits = jnp.zeros(size, bool).at[bits_of(keys, hashes, size)].set(True).reshape(-1, 32)
@@ -36,6 +38,7 @@ def build(keys: jax.Array, hashes: int, size: int) -> jt.Texture:
     return jt.texture1d(words[:, None])
 
 
+@functools.partial(jax.jit, static_argnames="hashes")
 def contains(words: jt.Texture, keys: jax.Array, hashes: int) -> jax.Array:
     """Whether each key may be a member; False is certain."""
     bits = bits_of(keys, hashes, 32 * words.shape[0])

@@ -11,6 +11,7 @@ the start and at the end, in grey where there is none, and the loss by step, on 
 import argparse
 import functools
 import math
+from collections.abc import Callable
 from pathlib import Path
 
 import jax
@@ -46,17 +47,14 @@ def move(motion: Motion, x: jax.Array, y: jax.Array) -> tuple[jax.Array, jax.Arr
 def move_back(motion: Motion, x: jax.Array, y: jax.Array) -> tuple[jax.Array, jax.Array]:
     """The inverse of `move`."""
     angle, log_scale, right, down = motion
-    return move(jnp.stack([-angle, -log_scale, 0.0 * right, 0.0 * down]), x - right, y - down)
+    return move(jnp.stack([-angle, -log_scale, jnp.zeros(()), jnp.zeros(())]), x - right, y - down)
 
 
-def read(image: jax.Array, x: jax.Array, y: jax.Array) -> jax.Array:
-    """A square image (N, N, C) at points between -1 and 1."""
+@functools.partial(jax.jit, static_argnames="way")
+def warp(image: jax.Array, motion: Motion, way: Callable[..., tuple[jax.Array, jax.Array]] = move) -> jax.Array:
+    """A square image (N, N, C), read where `motion` takes its pixels."""
+    x, y = way(motion, *grid(len(image)))
     return jt.sample(jt.texture2d(image), ((x + 1) / 2, (y + 1) / 2), BORDER)
-
-
-def warp(image: jax.Array, motion: Motion) -> jax.Array:
-    """The image, read where `motion` takes its pixels."""
-    return read(image, *move(motion, *grid(len(image))))
 
 
 def loss(motion: Motion, moved: jax.Array, fixed: jax.Array) -> jax.Array:
@@ -82,6 +80,7 @@ def descend(motion: Motion, moved: jax.Array, fixed: jax.Array, rate: float, ste
     return motion, values
 
 
+@functools.partial(jax.jit, static_argnames="factor")
 def coarser(image: jax.Array, factor: int) -> jax.Array:
     """The means of squares of factor x factor pixels."""
     size = len(image) // factor
@@ -125,15 +124,18 @@ def main(argv: list[str] | None = None) -> int:
     box = (left, top, left + side, top + side)
     fixed = jnp.asarray(np.asarray(photograph.resize((size, size), box=box), np.float32) / 255)
     truth = jnp.array([math.radians(args.degrees), math.log(args.scale), *args.shift], jnp.float32)
-    moved = read(fixed, *move_back(truth, *grid(size)))
+    moved = warp(fixed, truth, move_back)
 
     motion, losses = jnp.array(START), []
-    print("pixels    loss      degrees   scale %   shift in pixels off")
     for factor in (8, 2) if args.small else (32, 16, 8, 4, 2):
         levels = coarser(moved, factor), coarser(fixed, factor)
         motion, values = descend(motion, *levels, rate=0.02 * factor * 12 / size, steps=60)
         losses.append(np.asarray(values))
-        print(f"{size // factor:6d} {values[-1]:9.2e}", *(f"{error:9.4f}" for error in errors(motion, truth, size)))
+        off = errors(motion, truth, size)
+        print(
+            f"{size // factor:3d} pixels a side: loss {values[-1]:.6f}, "
+            f"off by {off[0]:.4f} degrees, {off[1]:.4f} % of scale, {off[2]:.4f} pixels of {size}"
+        )
 
     final = warp(moved, motion)
     panels = [fixed, moved, final, 0.5 + moved - fixed, 0.5 + final - fixed]

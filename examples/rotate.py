@@ -1,6 +1,6 @@
 """Rotates a photograph about its middle by one jitted, linear, wrapped read: CUDA's `transformKernel`.
 
-The CUDA program reads pixel x at the normalised coordinate x / W. That is the left edge of texel x, and its centre is at
+The CUDA program reads pixel x at the normalised coordinate x / W. That is the left edge of texel x; its centre is at
 (x + 0.5) / W. So theta = 0 does not give the photograph back: a read at a corner is the mean of the four texels that
 meet there, a blur and a shift by half a texel. With `centre=0.5` theta = 0 is the identity, to the last bit if W and H
 are powers of two and otherwise to the rounding of (x + 0.5) / W.

@@ -3,7 +3,7 @@
 The scale and the half texel put x = 0 on the centre of the first texel and x = R on that of the last: TL(0) = T[0] and
 TL(R) = T[N - 1], as in the CUDA C++ Programming Guide, "Table Lookup". Outside [0, R] clamp continues the end values.
 
-The picture shows such a table at work as a colour map: a 1D texture of seven colours, applied to the photograph in grey.
+The picture shows such a table at work as a colour map: a 1D texture of seven colours, applied to a grey photograph.
 """
 
 import argparse

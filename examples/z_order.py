@@ -9,6 +9,7 @@ The picture shows the 1D texture as it lies in memory, in rows of one width, and
 import argparse
 from pathlib import Path
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
@@ -20,7 +21,8 @@ PHOTOGRAPH = Path(__file__).parent / "data" / "coffee.png"
 LINE = 32
 
 
-def z_order(*indices: ArrayLike) -> jnp.ndarray:
+@jax.jit
+def z_order(*indices: ArrayLike) -> jax.Array:
     """The index in Z-order of texels given by ``(x,)``, ``(x, y)`` or ``(x, y, z)``, each of 10 bits."""
     count = len(indices)
     places = [

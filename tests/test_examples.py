@@ -1,0 +1,191 @@
+"""Every example runs, in small, and shows what it claims. A new example needs a test of its name here."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+from PIL import Image
+
+import jaxtex as jt
+
+ROOT = Path(__file__).parent.parent
+EXAMPLES = {path.stem: path for path in sorted((ROOT / "examples").glob("*.py"))}
+NUMBER = r"(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)"
+
+# The kernel on 4 x 4 texels 0 to 15, as computed with the weights of 8 bits of a texture unit: half a step of 1/256 an
+# axis, over texels that differ by at most 15.
+TEXTURE_UNIT_ATOL = 2 * 15 / 512
+
+
+@pytest.fixture(autouse=True)
+def default_promotion():
+    """Examples are run as a reader would run them, without the strict flags of the tests."""
+    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+        yield
+
+
+@pytest.fixture
+def printed(capsys):
+    """Runs an example, and returns its lines."""
+
+    def run(name, *argv):
+        assert load(name).main([str(argument) for argument in argv]) == 0
+        return capsys.readouterr().out.splitlines()
+
+    return run
+
+
+def load(name):
+    spec = importlib.util.spec_from_file_location(f"examples_{name}", EXAMPLES[name])
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def pixels(path):
+    return np.asarray(Image.open(path).convert("RGB")).astype(np.int32)
+
+
+def numbers(line):
+    return [float(number) for number in re.findall(NUMBER, line)]
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_example_has_a_test_and_an_entry(name):
+    assert f"test_{name}" in globals()
+    page = (ROOT / "docs" / "examples.md").read_text()
+    assert f"python examples/{name}.py" in page
+    assert not EXAMPLES[name].read_text().count("import matplotlib")
+
+
+def test_pictures_of_the_page_are_there_and_small():
+    pictures = re.findall(r"\]\((images/[^)]+)\)", (ROOT / "docs" / "examples.md").read_text())
+    assert pictures
+    assert max((ROOT / "docs" / picture).stat().st_size for picture in pictures) < 150_000
+
+
+def test_rotate(printed, tmp_path):
+    lines = printed("rotate", "--size", 64, 32, "--theta", 0, "--out", tmp_path / "out.png")
+    assert numbers(lines[0])[2] > 0.01
+    assert numbers(lines[1])[2:] == [0, 0], "theta = 0 at texel centres is the identity, bit for bit"
+    photograph = np.asarray(Image.open(ROOT / "examples/data/coffee.png").convert("RGB").resize((64, 32)))
+    np.testing.assert_array_equal(pixels(tmp_path / "out.png")[:, :64], photograph)
+
+
+def test_rotate_as_the_kernel_does():
+    rotate = load("rotate").rotate
+    corner = np.arange(16, dtype=np.float32).reshape(4, 4, 1)
+    np.testing.assert_array_equal(rotate(jt.texture2d(corner), 0.0, 0.0)[0, :, 0], [7.5, 6.5, 7.5, 8.5])
+    np.testing.assert_allclose(
+        rotate(jt.texture2d(corner), 0.5, 0.0)[0, :, 0],
+        [11.84375, 10.39453125, 5.50390625, 2.8828125],
+        atol=TEXTURE_UNIT_ATOL,
+        rtol=0,
+    )
+    large = np.arange(1024**2, dtype=np.float32).reshape(1024, 1024, 1)
+    assert rotate(jt.texture2d(large), 0.0, 0.0)[0, 0, 0] == 524287.5
+
+
+def test_rotate_turns_counter_clockwise():
+    right = np.zeros((9, 9, 1), np.float32)
+    right[4, 7] = 1
+    up = np.asarray(load("rotate").rotate(jt.texture2d(right), np.pi / 2))[..., 0]
+    assert np.unravel_index(up.argmax(), up.shape) == (1, 4)
+
+
+def test_read_texels(printed):
+    assert [float(line) for line in printed("read_texels")] == [0, 0.5, 1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5, 8.5]
+
+
+def test_negate(printed):
+    lines = printed("negate")
+    assert "argument given up: True" in lines[0]
+    assert lines[1:] == ["out[0] = -0.0, out[2559] = -2559.0", "Correct"]
+
+
+def test_reverse(printed):
+    assert printed("reverse") == ["out[0] = 262143, out[262143] = 0", "Correct!"]
+
+
+def test_address_modes(printed, tmp_path):
+    lines = printed("address_modes", "--size", 60, "--out", tmp_path / "out.png")
+    table = {mode: [int(value) for value in values] for mode, *values in map(str.split, lines[:-1])}
+    assert table == {
+        "index": list(range(-7, 12)),
+        "clamp": [0] * 8 + [1, 2] + [3] * 9,
+        "border": [0] * 8 + [1, 2, 3] + [0] * 8,
+        "wrap": [1, 2, 3] + [0, 1, 2, 3] * 4,
+        "mirror": [1, 2, 3] + [3, 2, 1, 0, 0, 1, 2, 3] * 2,
+        "reflect": [1] + [0, 1, 2, 3, 2, 1] * 3,
+    }
+    panels = [pixels(tmp_path / "out.png")[24:, start : start + 60] for start in range(0, 5 * 68, 68)]
+    clamp, border, wrap, mirror, reflect = panels
+    tile = np.s_[20:40, 20:40]
+    first, last = np.s_[:19, :19], np.s_[41:, 41:]  # the frame around the tile in the middle touches its neighbours
+    assert (np.abs(border[first] - 128) <= 1).all()
+    assert (clamp[first] == clamp[20, 20]).all()
+    for panel in panels:
+        np.testing.assert_array_equal(panel[tile], wrap[tile])
+    np.testing.assert_array_equal(wrap[first], wrap[tile][:19, :19])
+    np.testing.assert_array_equal(mirror[first], mirror[tile][:0:-1, :0:-1])
+    np.testing.assert_array_equal(reflect[last][:18, :18], reflect[tile][17::-1, 17::-1])
+
+
+def test_table_lookup(printed, tmp_path):
+    lines = printed("table_lookup", "--out", tmp_path / "out.png")
+    np.testing.assert_array_equal([numbers(line)[1] for line in lines[:7]], [1, 2, 3, 2.5, 2, 3.5, 5])
+    grey, colored = np.split(pixels(tmp_path / "out.png"), 2, axis=1)
+    for level, color in ((0, (13, 10, 43)), (255, (252, 251, 191))):
+        found = colored[grey[..., 0] == level]
+        assert not len(found) or (found == color).all()
+    halfway = colored[grey[..., 0] == 127].mean(axis=0)
+    np.testing.assert_allclose(halfway, (187, 56, 101), atol=2)
+
+
+def test_gather(printed):
+    lines = printed("gather")
+    assert lines[2] == "component 2: 31 29 37 30"
+    assert lines[4:] == [
+        "x = 2.0: columns 1 and 2, blended 1.5000",
+        "x = 2.498: columns 1 and 2, blended 1.9980",
+        "x = 2.5: columns 2 and 3, blended 2.0000",
+    ]
+
+
+def test_bloom_filter(printed):
+    lines = printed("bloom_filter", "--keys", 10_000)
+    assert lines[1] == "false negatives: 0"
+    measured, theory = numbers(lines[2])
+    # The count of false positives is Poisson to a good approximation: four standard deviations, in per cent.
+    assert abs(measured - theory) < 4 * np.sqrt(theory / 100 / 10_000) * 100
+
+
+def test_two_pass(printed, tmp_path):
+    lines = printed("two_pass", "--out", tmp_path / "out.png")
+    assert lines[0] == "[2. 4. 6.] -> [-2.  0.  2.]"
+    assert lines[2].split()[-3:] == ["0.0000"] * 3
+    assert pixels(tmp_path / "out.png").shape == (400, 1200, 3)
+
+
+def test_z_order(printed, tmp_path):
+    lines = printed("z_order", "--size", 32, "--out", tmp_path / "out.png")
+    table = [[int(value) for value in line.split()] for line in lines[:4]]
+    assert table == [[0, 1, 4, 5], [2, 3, 6, 7], [8, 9, 12, 13], [10, 11, 14, 15]]
+    assert lines[4:6] == ["(5, 3) -> 27, (1, 2, 3) -> 53", "read back equal: True"]
+    memory, image = np.split(pixels(tmp_path / "out.png"), 2, axis=1)
+    np.testing.assert_array_equal(memory.reshape(-1, 3)[:4], image[:2, :2].reshape(-1, 3))
+    np.testing.assert_array_equal(memory.reshape(-1, 3)[27], image[3, 5])
+
+
+def test_register(printed, tmp_path):
+    lines = printed("register", "--small", "--out", tmp_path / "out.png")
+    degrees, percent, shift = numbers(lines[-2].split("off by")[1])[:3]
+    assert degrees < 0.1
+    assert percent < 0.5
+    assert shift < 0.2
+    start, end, _ = np.split(pixels(tmp_path / "out.png")[96:], 3, axis=1)
+    middle = np.s_[24:72, 24:72]
+    assert np.abs(end[middle] - 128).mean() < 0.15 * np.abs(start[middle] - 128).mean()
