@@ -15,9 +15,9 @@ import numpy as np
 import jaxtex as jt
 
 
-def mix(keys: jax.Array, seed: int) -> jax.Array:
+def mix(keys: jax.Array, salt: int) -> jax.Array:
     """A hash of 32 bits: the last step of MurmurHash3 (A. Appleby, public domain)."""
-    keys = keys ^ jnp.uint32(seed)
+    keys = keys ^ jnp.uint32(salt)
     keys = (keys ^ (keys >> 16)) * jnp.uint32(0x85EBCA6B)
     keys = (keys ^ (keys >> 13)) * jnp.uint32(0xC2B2AE35)
     return keys ^ (keys >> 16)
