@@ -43,9 +43,7 @@ def save(path: Path, pixels: np.ndarray, **options) -> Path:
         path.write_bytes(imagecodecs.png_encode(bare))
     else:
         alpha = ["unassalpha"] if pixels.shape[-1] in (2, 4) else None
-        tifffile.imwrite(
-            path, bare, photometric="rgb" if bare.shape[2:] > (2,) else "minisblack", extrasamples=alpha
-        )
+        tifffile.imwrite(path, bare, photometric="rgb" if bare.shape[2:] > (2,) else "minisblack", extrasamples=alpha)
     return path
 
 
@@ -150,9 +148,7 @@ def pillow_image(mode: str) -> tuple[Image.Image, dict, np.ndarray]:
     return image, {"transparency": alpha.tobytes()}, np.concatenate([palette, alpha[:, None]], axis=-1)[index]
 
 
-@pytest.mark.parametrize(
-    "mode", ["1", "P", "P with alphas", "L with a clear grey", "RGB with a clear colour"]
-)
+@pytest.mark.parametrize("mode", ["1", "P", "P with alphas", "L with a clear grey", "RGB with a clear colour"])
 def test_other_pixel_modes_become_plain_ones(tmp_path, mode):
     image, options, expected = pillow_image(mode)
     image.save(tmp_path / "in.png", **options)
@@ -321,9 +317,7 @@ def interrupted(*_, **__):
         (os, "replace", interrupted, 130),
     ],
 )
-def test_a_failed_write_leaves_the_old_file_and_nothing_else(
-    tmp_path, capsys, monkeypatch, owner, name, failure, code
-):
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, capsys, monkeypatch, owner, name, failure, code):
     source, target = save(tmp_path / "in.png", noise(3)), save(tmp_path / "out.png", noise(1))
     before = target.read_bytes()
     monkeypatch.setattr(owner, name, failure)
@@ -512,9 +506,7 @@ def test_one_compilation_for_each_shape_dtype_and_size(tmp_path, capsys, monkeyp
     for name, pixels in pictures.items():
         save(tmp_path / name, pixels)
     for angle in (10, 20, 30):
-        code, out, _ = run(
-            capsys, "warp", tmp_path, tmp_path / "out", "--rotate", angle, "--border-color", angle
-        )
+        code, out, _ = run(capsys, "warp", tmp_path, tmp_path / "out", "--rotate", angle, "--border-color", angle)
         assert code == 0
         assert "3 warped, 0 failed" in out
     assert (len(traces), warp.compiled.cache_info().misses) == (2, 2)
@@ -547,9 +539,7 @@ def test_one_file_is_reported_in_one_line(tmp_path, capsys):
     assert (code, err) == (0, "")
     target = tmp_path / "folder" / "in.png"
     assert target.exists()
-    start = (
-        f"in.png 9x6 -> {target} 9x6: rotated 20 degrees, moved by 1 -2.5, linear filter, border address, on "
-    )
+    start = f"in.png 9x6 -> {target} 9x6: rotated 20 degrees, moved by 1 -2.5, linear filter, border address, on "
     assert out.startswith(start)
     assert out.endswith(" s)\n")
 

@@ -86,9 +86,7 @@ def read_picture(path: Path) -> Picture:
     except UnidentifiedImageError as error:
         raise UserError(f"cannot read {path}: it is no image of a known format") from error
     except Exception as error:  # each codec has errors of its own; a broken file can raise any of them
-        raise UserError(
-            f"cannot read {path}: it is broken or of an unsupported kind, {one_line(error)}"
-        ) from error
+        raise UserError(f"cannot read {path}: it is broken or of an unsupported kind, {one_line(error)}") from error
 
 
 def decode(data: bytes) -> Picture:
