@@ -108,7 +108,7 @@ def test_sizes_smaller_than_the_footprint(filter_mode, modes):
     assert_reads(texels((1, 2)), coordinates((1, 2)), filter_mode=filter_mode, address_mode=modes)
 
 
-@pytest.mark.parametrize("channels", [1, 4, 5])
+@pytest.mark.parametrize("channels", [1, 5])
 def test_any_number_of_channels(channels):
     assert_reads(texels((7, 5), channels), coordinates((7, 5)), filter_mode="linear", address_mode="wrap")
 
@@ -471,9 +471,7 @@ def test_gather_moves_to_the_next_texels_at_a_centre():
     assert_exact(corners, [[10, 11, 1, 0], [11, 12, 2, 1]], np.float32)
 
 
-@pytest.mark.parametrize(
-    ("mode", "normalized"), [*((m, True) for m in CYCLE[2]), (("wrap", "mirror"), False), ("border", False)]
-)
+@pytest.mark.parametrize(("mode", "normalized"), [*((m, True) for m in CYCLE[2]), (("wrap", "border"), False)])
 def test_gather_every_address_mode(mode, normalized):
     array = texels((7, 5), 4)
     coords = coordinates((7, 5), normalized)
@@ -509,7 +507,7 @@ def test_gather_returns_texels_as_the_read_mode_says(dtype, read_mode, result):
 
 SPLATS = [
     *((SIZES[2], None, "linear", m, True) for m in CYCLE[2]),
-    *((SIZES[1], None, f, m, True) for f in ("point", "cubic") for m in MODES),
+    *((SIZES[1], None, f, m, True) for f, m in (("point", "border"), ("point", "mirror"), ("cubic", "border"))),
     ((1, 2), None, "linear", ("wrap", "border"), False),
     ((1, 2), None, "cubic", "reflect", True),
     *((SIZES[d], None, "linear", "mirror", False) for d in (1, 3)),
