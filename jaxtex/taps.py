@@ -63,11 +63,12 @@ def taps(coord: jax.Array, axis: Axis) -> list[tuple[jax.Array, jax.Array | floa
     low = jnp.floor(shifted)
     tap, fraction = low.astype(jnp.int32), shifted - low
     if axis.saturating:
-        # Infinities: the conversion saturates, so that the taps beside it must not overflow; inf - inf is no fraction.
+        # Infinities: the conversion saturates, and the taps beside it must not overflow, so the footprint is stopped
+        # just outside; inf - inf is no fraction.
         if first + len(polynomials) > 1:
-            tap = jnp.minimum(tap, axis.size)
+            tap = jnp.minimum(tap, axis.size - first)
         if first < 0:
-            tap = jnp.maximum(tap, -len(polynomials))
+            tap = jnp.maximum(tap, -len(polynomials) - first)
         fraction = jnp.where(fraction >= 0, fraction, 0)
     polynomials = [derivative(p, axis.order, axis.size if axis.normalized else 1) for p in polynomials]
     weights = [evaluate(p, fraction) for p in polynomials]
