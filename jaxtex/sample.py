@@ -168,14 +168,10 @@ def gather(
         )
     operands = check_coords("gather", texture.kind, coords, None)
     result = read_dtype(texture.dtype, ReadMode(sampler.read_mode))
-    low, high = LINEAR_TAPS
-    corners = []
-    for x_tap, y_tap in ((low, high), (high, high), (high, low), (low, low)):
-        y, x = plan_axes(texture.kind, texture.shape, sampler)
-        axes = (y._replace(footprint=y_tap), x._replace(footprint=x_tap))
-        texel = _sample(texture, operands, axes=axes, read_mode=ReadMode(sampler.read_mode), dtype=result)
-        corners.append(texel[..., component])
-    return jnp.stack(corners, axis=-1)
+    plan = plan_axes(texture.kind, texture.shape, sampler)
+    return _gather(
+        texture, operands, axes=plan, component=component, read_mode=ReadMode(sampler.read_mode), dtype=result
+    )
 
 
 def splat(
@@ -263,6 +259,24 @@ def _sample(texture: Texture, coords: tuple[jax.Array, ...], *, axes, read_mode:
     if texture.border_color is not None and any(axis.address is AddressMode.BORDER for axis in axes):
         out = add_border(out, texture.border_color, coords, axes)
     return out.astype(dtype)
+
+
+@functools.partial(jax.jit, static_argnames=("axes", "component", "read_mode", "dtype"), inline=True)
+def _gather(texture: Texture, coords: tuple[Any, ...], *, axes, component: int, read_mode: ReadMode, dtype: np.dtype):
+    """Four reads of one tap each."""
+    (y, x), (low, high) = axes, LINEAR_TAPS
+    corners = ((high, low), (high, high), (low, high), (low, low))
+    texels = (
+        _sample(
+            texture,
+            coords,
+            axes=(y._replace(footprint=y_tap), x._replace(footprint=x_tap)),
+            read_mode=read_mode,
+            dtype=dtype,
+        )
+        for y_tap, x_tap in corners
+    )
+    return jnp.stack([texel[..., component] for texel in texels], axis=-1)
 
 
 @functools.partial(jax.jit, static_argnames=("axes", "dtype"), inline=True)

@@ -92,15 +92,20 @@ def test_jit_equals_eager_and_equal_samplers_compile_once():
 def test_a_read_outside_jit_is_one_compiled_call(caplog):
     """The first call compiles one program for the read, the second none."""
     texture = jt.texture2d(jnp.ones((3, 5, 2)))
-    coords = (np.full((4, 7), 0.3), jnp.full((7,), 0.6))
-    counts = []
-    for _ in range(2):
-        caplog.clear()
-        with jax.log_compiles(True):
-            jt.sample(texture, coords)
-        compiled = [record for record in caplog.records if record.getMessage().startswith("Compiling")]
-        counts.append([record.getMessage().split()[1] for record in compiled])
-    assert counts == [["jit(_sample)"], []]
+    coords, values = (np.full((4, 7), 0.3), jnp.full((7,), 0.6)), jnp.ones((4, 7, 2))
+    for name, read in {
+        "_sample": lambda: jt.sample(texture, coords),
+        "_gather": lambda: jt.gather(texture, coords),
+        "_splat": lambda: jt.splat(values, coords, (3, 5, 2)),
+    }.items():
+        counts = []
+        for _ in range(2):
+            caplog.clear()
+            with jax.log_compiles(True):
+                read()
+            compiled = [record for record in caplog.records if record.getMessage().startswith("Compiling")]
+            counts.append([record.getMessage().split()[1] for record in compiled])
+        assert counts == [[f"jit({name})"], []]
 
 
 def test_checkpoint_and_scan():
