@@ -1,9 +1,19 @@
 """The texture unit of a GPU for JAX: filtered reads, address modes and their adjoints as pure functions."""
 
+from .mipmaps import build_mipmaps, footprint
 from .modes import AddressMode, FilterMode, ReadMode, TextureKind
 from .sample import fetch, gather, sample, splat
 from .sampler import Sampler
-from .texture import Texture, texture1d, texture1d_layered, texture2d, texture2d_layered, texture3d
+from .texture import (
+    Texture,
+    cubemap,
+    cubemap_layered,
+    texture1d,
+    texture1d_layered,
+    texture2d,
+    texture2d_layered,
+    texture3d,
+)
 
 __version__ = "0.1.0"
 
@@ -14,7 +24,11 @@ __all__ = [
     "Sampler",
     "Texture",
     "TextureKind",
+    "build_mipmaps",
+    "cubemap",
+    "cubemap_layered",
     "fetch",
+    "footprint",
     "gather",
     "sample",
     "splat",

@@ -1,25 +1,15 @@
 """What callers pass, checked: every error is a sentence that says what came, what was expected and how to mend it."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .axis import Axis
 from .formats import sum_dtype
-from .modes import FilterMode, ReadMode, TextureKind
+from .modes import Arithmetic, FilterMode, ReadMode, TextureKind
 from .sampler import Sampler
 from .texture import AXIS_NAMES, Texture
-
-
-def check_no_lod(name: str, **given: Any) -> None:
-    """Mip chains do not exist yet, so nothing may choose a level."""
-    for argument, value in given.items():
-        if value is not None:
-            raise ValueError(
-                f"{name}: {argument} is given, but mip chains are not supported so far; leave {argument} out."
-            )
 
 
 def infer_kind(kind: str | None, ndim: int, layer: Any) -> TextureKind:
@@ -31,7 +21,7 @@ def infer_kind(kind: str | None, ndim: int, layer: Any) -> TextureKind:
             listed = ", ".join(repr(k.value) for k in TextureKind)
             raise ValueError(f"splat: kind is {kind!r}, expected one of {listed}.") from None
     for option in TextureKind:
-        if option.ndim == ndim and option.layered == (layer is not None):
+        if option.ndim == ndim and option.layered == (layer is not None) and not option.is_cube:
             return option
     layered = " and a layer" if layer is not None else ""
     raise ValueError(f"splat: coords has {ndim} arrays{layered}, and no kind of texture is read so.")
@@ -43,60 +33,131 @@ def check_texture(name: str, texture: Any) -> None:
             f"{name}: texture is a {type(texture).__name__}, expected a Texture; make one with "
             f"jaxtex.texture2d(array) or its siblings."
         )
-    ndim = len(AXIS_NAMES[texture.kind]) + 1
+    ndim = 2 if texture.level_shapes else len(AXIS_NAMES[texture.kind]) + 1
     if texture.texels.ndim != ndim:
         raise ValueError(
-            f"{name}: texture.texels has shape {texture.shape}, expected {ndim} axes for kind "
+            f"{name}: texture.texels has shape {texture.texels.shape}, expected {ndim} axes for kind "
             f"{texture.kind.value!r}; read a stack of textures under jax.vmap."
         )
 
 
-def check_filter(name: str, stored: Any, sampler: Sampler) -> None:
-    """A filter needs numbers with fractions."""
+def check_sampler(name: str, kind: TextureKind, stored: Any, num_levels: int, sampler: Sampler) -> None:
+    """A filter needs numbers with fractions, a mip chain coordinates that fit every level, a seam two taps an axis."""
     integer = jnp.issubdtype(stored, jnp.integer)
     if integer and sampler.read_mode is ReadMode.ELEMENT and sampler.filter_mode is not FilterMode.POINT:
         raise ValueError(
             f"{name}: filter_mode={str(sampler.filter_mode)!r} cannot blend {stored} texels read as elements; use "
             f"read_mode='normalized_float' (8 and 16 bits), filter_mode='point', or convert the texels to float32."
         )
-
-
-def check_coords(name: str, kind: TextureKind, coords: Any, layer: Any, argument: str = "coords") -> tuple[Any, ...]:
-    """Coordinates and layer in stored order, as they came: `as_operands` converts them, inside the compiled call."""
-    if not isinstance(coords, tuple | list):
-        raise TypeError(stacked_coords(name, argument, coords))
-    if len(coords) != kind.ndim:
-        wanted = ", ".join("xyz"[: kind.ndim]) + ("," if kind.ndim == 1 else "")
+    blended = num_levels > 1 and sampler.mipmap_filter_mode is not FilterMode.POINT
+    if integer and sampler.read_mode is ReadMode.ELEMENT and blended:
         raise ValueError(
-            f"{name}: {argument} has {len(coords)} arrays, expected ({wanted}) for a texture of kind {kind.value!r}."
+            f"{name}: mipmap_filter_mode='linear' cannot blend {stored} texels read as elements; use "
+            f"mipmap_filter_mode='point'."
         )
+    if num_levels > 1 and not sampler.normalized_coords and not kind.is_cube:
+        raise ValueError(
+            f"{name}: normalized_coords=False, but the texture has {num_levels} mip levels of different sizes; use "
+            f"normalized coordinates."
+        )
+    if kind.is_cube and sampler.seamless_cubemap and sampler.filter_mode is FilterMode.CUBIC:
+        raise ValueError(
+            f"{name}: filter_mode='cubic' reaches more than one texel across the seams of a cubemap; use 'linear', or "
+            f"seamless_cubemap=False."
+        )
+    if sampler.arithmetic is Arithmetic.HARDWARE and stored.name in ("float64", "bfloat16"):
+        raise ValueError(
+            f"{name}: arithmetic='hardware' reads no {stored.name}, which no texture unit has; use "
+            f"arithmetic='float', or convert the texels to float32."
+        )
+
+
+class Where(NamedTuple):
+    """Where a read looks, and how coarsely: the caller's arrays, in the caller's order."""
+
+    coords: tuple[Any, ...]
+    layer: Any = None
+    lod: Any = None
+    ddx: tuple[Any, ...] | None = None
+    ddy: tuple[Any, ...] | None = None
+
+
+def check_where(
+    name: str,
+    kind: TextureKind,
+    coords: Any,
+    layer: Any,
+    lod: Any = None,
+    ddx: Any = None,
+    ddy: Any = None,
+    argument: str = "coords",
+) -> Where:
+    """The arrays as they came, of the right number and kind: `as_operands` converts them, inside the compiled call."""
+    check = check_integer if argument == "indices" else check_number
+
+    def checked(argument: str, arrays: Any) -> tuple[Any, ...]:
+        if not isinstance(arrays, tuple | list):
+            raise TypeError(stacked_coords(name, argument, arrays))
+        if len(arrays) != kind.ndim:
+            wanted = ", ".join("xyz"[: kind.ndim]) + ("," if kind.ndim == 1 else "")
+            raise ValueError(
+                f"{name}: {argument} has {len(arrays)} arrays, expected ({wanted}) for a texture of kind "
+                f"{kind.value!r}."
+            )
+        return tuple(check(name, argument, a) for a in arrays)
+
+    coords = checked(argument, coords)
     if kind.layered and layer is None:
         raise ValueError(f"{name}: layer is missing, and a texture of kind {kind.value!r} needs one; pass layer=0.")
     if not kind.layered and layer is not None:
         raise ValueError(f"{name}: layer is given, but a texture of kind {kind.value!r} has none; leave layer out.")
-    if argument == "indices":
-        arrays = [check_integer(name, argument, c) for c in coords]
-    else:
-        arrays = [check_number(name, argument, c) for c in coords]
-    arrays = ([check_integer(name, "layer", layer)] if kind.layered else []) + arrays[::-1]
+    if (ddx is None) != (ddy is None):
+        given, other = ("ddx", "ddy") if ddy is None else ("ddy", "ddx")
+        raise ValueError(f"{name}: {given} is given and {other} is not, and a footprint needs both; add {other}.")
+    if lod is not None and ddx is not None:
+        raise ValueError(f"{name}: lod and ddx, ddy are given, and each chooses the level; leave one out.")
+    where = Where(
+        coords,
+        None if layer is None else check_integer(name, "layer", layer),
+        None if lod is None else check_number(name, "lod", lod),
+        None if ddx is None else checked("ddx", ddx),
+        None if ddy is None else checked("ddy", ddy),
+    )
     try:
-        jnp.broadcast_shapes(*(a.shape for a in arrays))
+        common_shape(where)
     except ValueError:
-        shapes = ", ".join(str(a.shape) for a in arrays[::-1])
-        raise ValueError(f"{name}: {argument} (and layer) have shapes {shapes}, which do not broadcast.") from None
-    return tuple(arrays)
+        shapes = ", ".join(f"{field} {[a.shape for a in jax.tree.leaves(value)]}" for field, value in given_of(where))
+        raise ValueError(
+            f"{name}: the shapes of {argument} and what goes with it do not broadcast: {shapes}."
+        ) from None
+    return where
 
 
-def as_operands(coords: tuple[Any, ...], axes: tuple[Axis, ...]) -> tuple[jax.Array, ...]:
-    """Checked coordinates as the engine takes them: int32 on integer axes, else one floating dtype; of one rank.
+def given_of(where: Where) -> list[tuple[str, Any]]:
+    return [(field, value) for field, value in zip(where._fields, where) if value is not None]
+
+
+def common_shape(where: Where) -> tuple[int, ...]:
+    """The shape S that everything broadcasts to."""
+    return jnp.broadcast_shapes(*(a.shape for a in jax.tree.leaves(where)))
+
+
+def as_operands(where: Where, *, integer: bool = False) -> Where:
+    """Checked arrays as the engine takes them: layers and `integer` coordinates int32, all else of one floating dtype;
+    of one rank.
 
     Integers, weak types and 16-bit floats become float32, a strong float64 stays. Called under `jax.jit`.
     """
-    arrays = [as_index(c) if axis.integer else as_float(c) for c, axis in zip(coords, axes)]
-    widest = sum_dtype(*(a.dtype for a in arrays))
-    arrays = [a if axis.integer else a.astype(widest) for a, axis in zip(arrays, axes)]
-    rank = max(a.ndim for a in arrays)
-    return tuple(jnp.expand_dims(a, tuple(range(rank - a.ndim))) for a in arrays)
+    layer, rest = where.layer, where._replace(layer=None)
+    if integer:
+        rest = jax.tree.map(as_index, rest)
+    else:
+        rest = jax.tree.map(as_float, rest)
+        widest = sum_dtype(*(a.dtype for a in jax.tree.leaves(rest)))
+        rest = jax.tree.map(lambda a: a.astype(widest), rest)
+    where = rest._replace(layer=None if layer is None else as_index(layer))
+    rank = max(a.ndim for a in jax.tree.leaves(where))
+    return jax.tree.map(lambda a: jnp.expand_dims(a, tuple(range(rank - a.ndim))), where)
 
 
 def stacked_coords(name: str, argument: str, coords: Any) -> str:

@@ -1,6 +1,10 @@
 """The static state of one axis of a read. A layer is an axis too; a dimension is one more axis in a tuple."""
 
+from enum import StrEnum
 from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
 
 from .modes import AddressMode
 
@@ -23,18 +27,37 @@ class Footprint(NamedTuple):
         return max(map(len, self.weights)) - 1
 
 
+class Role(StrEnum):
+    """What an axis runs over."""
+
+    LEVEL = "level"
+    LAYER = "layer"
+    FACE = "face"
+    SPACE = "space"
+
+
 class Axis(NamedTuple):
     """One axis: its size, how it is filtered and addressed, and which derivative of the weights is asked for.
 
-    An `integer` axis takes texel indices in place of coordinates: a layer, or an axis of a fetch.
+    An `integer` axis takes indices in place of coordinates: a layer, a face, or an axis of a fetch. Where a read
+    chooses its level in a mip chain, an axis of levels stands in front of all others, and `size` is that of level 0.
     """
 
-    size: int
+    size: int | jax.Array
     footprint: Footprint
     address: AddressMode
     normalized: bool = False
     integer: bool = False
     order: int = 0
+    role: Role = Role.SPACE
+
+    def at(self, level: jax.Array) -> "Axis":
+        """This axis in a level of the mip chain, with an array for a size."""
+        return self._replace(size=jnp.maximum(self.size >> level, 1)) if self.role is Role.SPACE else self
+
+    def level_size(self, level: int) -> int:
+        """The size in a level that is known while tracing."""
+        return max(self.size >> level, 1) if self.role is Role.SPACE else self.size
 
     @property
     def vanishes(self) -> bool:

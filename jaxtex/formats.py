@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .indexing import gather
 from .modes import ReadMode
 
 
@@ -22,6 +23,10 @@ def read_dtype(stored: np.dtype, read_mode: ReadMode) -> np.dtype:
     """
     if read_mode is ReadMode.ELEMENT:
         return stored
+    if read_mode is ReadMode.SRGB_FLOAT and stored != np.uint8:
+        raise ValueError(
+            f"Sampler: srgb=True decodes uint8 texels, and these are {stored.name}; leave srgb out, or store codes."
+        )
     if not jnp.issubdtype(stored, jnp.integer) or stored.itemsize > 2:
         raise ValueError(
             f"Sampler: read_mode='normalized_float' applies to 8- and 16-bit integer texels, and these are "
@@ -31,13 +36,31 @@ def read_dtype(stored: np.dtype, read_mode: ReadMode) -> np.dtype:
 
 
 def decode(texel: jax.Array, read_mode: ReadMode, dtype: np.dtype) -> jax.Array:
-    """Stored texels as numbers of `dtype`, the one in which they are filtered."""
+    """Stored texels, S + (C,), as numbers of `dtype`, the one in which they are filtered."""
     if read_mode is ReadMode.ELEMENT:
         return texel.astype(dtype)
     bits = jnp.iinfo(texel.dtype).bits
-    if jnp.issubdtype(texel.dtype, jnp.unsignedinteger):
+    if not jnp.issubdtype(texel.dtype, jnp.unsignedinteger):
+        return jnp.maximum(_ratio(texel, bits - 1, dtype), -1)
+    if read_mode is ReadMode.NORMALIZED_FLOAT:
         return _ratio(texel, bits, dtype)
-    return jnp.maximum(_ratio(texel, bits - 1, dtype), -1)
+    linear = gather(jnp.asarray(SRGB_TO_LINEAR[:, None], dtype), (texel.astype(jnp.int32),))[..., 0]
+    color = is_color(texel.shape[-1]).reshape(*[1] * (texel.ndim - 1), -1)
+    return jnp.where(color, linear, _ratio(texel, bits, dtype))
+
+
+def is_color(channels: int) -> np.ndarray:
+    """Which channels sRGB encodes: the first three, of one or two the first; alpha never."""
+    return np.arange(channels) < (3 if channels >= 3 else 1)
+
+
+def _srgb_to_linear(code: np.ndarray) -> np.ndarray:
+    """The decoding of IEC 61966-2-1."""
+    c = code / 255
+    return np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
+
+
+SRGB_TO_LINEAR = _srgb_to_linear(np.arange(256))
 
 
 def _ratio(code: jax.Array, bits: int, dtype: np.dtype) -> jax.Array:

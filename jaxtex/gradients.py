@@ -23,7 +23,7 @@ from jax.interpreters import ad, batching, mlir
 from . import resample
 from .axis import Axis, raised
 from .modes import ReadMode
-from .resample import Coords
+from .places import Coords
 
 
 def read(texels: jax.Array, coords: Coords, axes: tuple[Axis, ...], read_mode: ReadMode, dtype: np.dtype) -> jax.Array:

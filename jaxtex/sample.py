@@ -1,5 +1,6 @@
-"""Reads and their adjoint, as callers see them: check, plan the axes, call the engine."""
+"""Reads and their adjoint, as callers see them: check, plan, call the engine."""
 
+import dataclasses
 import functools
 from typing import Any
 
@@ -8,14 +9,23 @@ import jax.numpy as jnp
 import numpy as np
 
 from . import gradients
-from .arguments import as_operands, check_coords, check_filter, check_no_lod, check_texture, infer_kind, stacked_coords
-from .axis import Axis
+from .arguments import (
+    Where,
+    as_operands,
+    check_sampler,
+    check_texture,
+    check_where,
+    common_shape,
+    infer_kind,
+    stacked_coords,
+)
 from .formats import read_dtype, sum_dtype
-from .modes import AddressMode, FilterMode, ReadMode, TextureKind
+from .modes import AddressMode, ReadMode, TextureKind
+from .plan import Layout, Look, fetch_look, looks
 from .resample import coverage
 from .sampler import Sampler
-from .taps import FOOTPRINTS, LINEAR_TAPS, POINT
-from .texture import AXIS_NAMES, Texture
+from .taps import LINEAR_TAPS
+from .texture import AXIS_NAMES, Texture, chain_shapes
 
 
 def sample(
@@ -79,12 +89,10 @@ def sample(
         Array(40., dtype=float32, weak_type=True)
     """
     check_texture("sample", texture)
-    check_no_lod("sample", lod=lod, ddx=ddx, ddy=ddy)
-    operands = check_coords("sample", texture.kind, coords, layer)
-    plan = plan_axes(texture.kind, texture.shape, sampler)
-    check_filter("sample", texture.dtype, sampler)
-    result = np.dtype(dtype or read_dtype(texture.dtype, ReadMode(sampler.read_mode)))
-    return _sample(texture, operands, axes=plan, read_mode=ReadMode(sampler.read_mode), dtype=result)
+    where = check_where("sample", texture.kind, coords, layer, lod, ddx, ddy)
+    check_sampler("sample", texture.kind, texture.dtype, texture.num_levels, sampler)
+    result = np.dtype(dtype or read_dtype(texture.dtype, sampler.decoding))
+    return _sample(texture, where, sampler=sampler, dtype=result)
 
 
 def fetch(texture: Texture, indices: tuple[Any, ...], *, layer: Any = None, level: int = 0) -> jax.Array:
@@ -114,15 +122,12 @@ def fetch(texture: Texture, indices: tuple[Any, ...], *, layer: Any = None, leve
         Array([0, 7, 9, 0], dtype=int32)
     """
     check_texture("fetch", texture)
+    if texture.kind.is_cube:
+        raise ValueError("fetch: texture is a cubemap, which has no integer coordinates; read it with sample.")
     if not isinstance(level, int) or not 0 <= level < texture.num_levels:
         raise ValueError(f"fetch: level is {level!r}, expected an int from 0 to {texture.num_levels - 1}.")
-    operands = check_coords("fetch", texture.kind, indices, layer, "indices")
-    sizes = texture.shape[texture.kind.layered : -1]
-    axes = layer_axis(texture.kind, texture.shape) + tuple(
-        Axis(n, POINT, AddressMode.BORDER, integer=True) for n in sizes
-    )
-    bare = Texture(texture.texels, None, texture.kind)
-    return _sample(bare, operands, axes=axes, read_mode=ReadMode.ELEMENT, dtype=np.dtype(texture.dtype))
+    where = check_where("fetch", texture.kind, indices, layer, argument="indices")
+    return _fetch(texture, where, level=level)
 
 
 def gather(
@@ -166,12 +171,9 @@ def gather(
             f"gather: component is {component!r}, expected an int from 0 to {texture.channels - 1}: "
             f"the texture has {texture.channels} channels."
         )
-    operands = check_coords("gather", texture.kind, coords, None)
-    result = read_dtype(texture.dtype, ReadMode(sampler.read_mode))
-    plan = plan_axes(texture.kind, texture.shape, sampler)
-    return _gather(
-        texture, operands, axes=plan, component=component, read_mode=ReadMode(sampler.read_mode), dtype=result
-    )
+    where = check_where("gather", texture.kind, coords, None)
+    result = read_dtype(texture.dtype, sampler.decoding)
+    return _gather(texture, where, sampler=sampler, component=component, dtype=result)
 
 
 def splat(
@@ -220,7 +222,6 @@ def splat(
         >>> jt.splat(jnp.ones((1, 1)), (jnp.array([0.5]),), (4, 1)).texels[:, 0]
         Array([0. , 0.5, 0.5, 0. ], dtype=float32)
     """
-    check_no_lod("splat", lod=lod, ddx=ddx, ddy=ddy)
     if not isinstance(coords, tuple | list):
         raise TypeError(stacked_coords("splat", "coords", coords))
     texture_kind = infer_kind(kind, len(coords), layer)
@@ -231,8 +232,8 @@ def splat(
     values = jnp.asarray(values)
     if not jnp.issubdtype(values.dtype, jnp.floating):
         raise TypeError(f"splat: values has dtype {values.dtype}, expected floating numbers; use values.astype.")
-    operands = check_coords("splat", texture_kind, coords, layer)
-    common = jnp.broadcast_shapes(*(c.shape for c in operands))
+    where = check_where("splat", texture_kind, coords, layer, lod, ddx, ddy)
+    common = common_shape(where)
     if values.shape != (*common, shape[-1]):
         raise ValueError(
             f"splat: values has shape {values.shape}, expected {(*common, shape[-1])}: the shape {common} that the "
@@ -242,72 +243,95 @@ def splat(
         raise ValueError(
             "splat: sampler has read_mode='normalized_float', and splat makes floating texels; leave it out."
         )
-    plan = plan_axes(texture_kind, shape, sampler)
-    texels = _splat(values, operands, axes=plan, dtype=np.dtype(dtype or values.dtype))
-    return Texture(texels, None, texture_kind)
+    dtype = np.dtype(dtype or values.dtype)
+    chain = None if lod is None and ddx is None else tuple(chain_shapes(texture_kind, shape, None, "splat"))
+    chain = None if chain is not None and len(chain) == 1 else chain
+    layout = Layout(texture_kind, shape, len(chain or (shape,)))
+    check_sampler("splat", texture_kind, dtype, layout.num_levels, sampler)
+    texels = _splat(values, where, layout=layout, sampler=sampler, dtype=dtype)
+    return Texture(texels, None, texture_kind, chain)
 
 
-@functools.partial(jax.jit, static_argnames=("axes", "read_mode", "dtype"), inline=True)
-def _sample(texture: Texture, coords: tuple[jax.Array, ...], *, axes, read_mode: ReadMode, dtype: np.dtype):
-    """One read: the engine's, which is zero outside, plus the border colour for what lies outside."""
-    stored, coords = texture.texels.dtype, as_operands(coords, axes)
-    if read_mode is ReadMode.ELEMENT and jnp.issubdtype(stored, jnp.integer):
-        total, coords = stored, jax.lax.stop_gradient(coords)
+@functools.partial(jax.jit, static_argnames=("sampler", "dtype"), inline=True)
+def _sample(texture: Texture, where: Where, *, sampler: Sampler, dtype: np.dtype):
+    """The mean of the engine's reads."""
+    where, total = as_operands(where), texture.dtype
+    if sampler.decoding is ReadMode.ELEMENT and jnp.issubdtype(total, jnp.integer):
+        where = jax.lax.stop_gradient(where)
     else:
-        total = sum_dtype(stored, *(c.dtype for c in coords))
-    out = gradients.read(texture.texels, coords, axes, read_mode, total)
-    if texture.border_color is not None and any(axis.address is AddressMode.BORDER for axis in axes):
-        out = add_border(out, texture.border_color, coords, axes)
-    return out.astype(dtype)
+        total = sum_dtype(total, *(c.dtype for c in where.coords))
+    mean = functools.partial(mean_read, sampler=sampler, total=total)
+    # What a footprint makes of its sides is not kept between the passes of reverse mode, but computed again.
+    return (mean if where.ddx is None else jax.checkpoint(mean))(texture, where).astype(dtype)
 
 
-@functools.partial(jax.jit, static_argnames=("axes", "component", "read_mode", "dtype"), inline=True)
-def _gather(texture: Texture, coords: tuple[Any, ...], *, axes, component: int, read_mode: ReadMode, dtype: np.dtype):
+def mean_read(texture: Texture, where: Where, sampler: Sampler, total: np.dtype) -> jax.Array:
+    """The reads that `sampler` asks for, averaged."""
+    look, weights = looks(layout_of(texture), where, sampler)
+    out = read(texture, look, sampler.decoding, total)
+    return out if weights is None else jnp.sum(out * weights[..., None].astype(total), axis=0)
+
+
+def layout_of(texture: Texture) -> Layout:
+    return Layout(texture.kind, texture.shape, texture.num_levels)
+
+
+def read(texture: Texture, look: Look, read_mode: ReadMode, total: np.dtype) -> jax.Array:
+    """One read: the engine's, which is zero outside, plus the border colour for what lies outside."""
+    out = gradients.read(texture.texels, look.operands, look.axes, read_mode, total)
+    if texture.border_color is not None and any(axis.address is AddressMode.BORDER for axis in look.axes):
+        out = add_border(out, texture.border_color, look)
+    return out
+
+
+@functools.partial(jax.jit, static_argnames=("level",), inline=True)
+def _fetch(texture: Texture, where: Where, *, level: int):
+    bare = dataclasses.replace(texture, border_color=None)
+    total = texture.dtype if jnp.issubdtype(texture.dtype, jnp.integer) else sum_dtype(texture.dtype)
+    look = fetch_look(layout_of(texture), as_operands(where, integer=True), level)
+    return read(bare, look, ReadMode.ELEMENT, total).astype(texture.dtype)
+
+
+@functools.partial(jax.jit, static_argnames=("sampler", "component", "dtype"), inline=True)
+def _gather(texture: Texture, where: Where, *, sampler: Sampler, component: int, dtype: np.dtype):
     """Four reads of one tap each."""
-    (y, x), (low, high) = axes, LINEAR_TAPS
-    corners = ((high, low), (high, high), (low, high), (low, low))
+    where, total = as_operands(where), texture.dtype
+    if not jnp.issubdtype(total, jnp.integer) or sampler.decoding is not ReadMode.ELEMENT:
+        total = sum_dtype(total, *(c.dtype for c in where.coords))
+    look, _ = looks(layout_of(texture), jax.lax.stop_gradient(where), dataclasses.replace(sampler, max_anisotropy=1))
+    *front, y, x = look.axes
+    low, high = LINEAR_TAPS
     texels = (
-        _sample(
+        read(
             texture,
-            coords,
-            axes=(y._replace(footprint=y_tap), x._replace(footprint=x_tap)),
-            read_mode=read_mode,
-            dtype=dtype,
+            look._replace(axes=(*front, y._replace(footprint=y_tap), x._replace(footprint=x_tap))),
+            sampler.decoding,
+            total,
         )
-        for y_tap, x_tap in corners
+        for y_tap, x_tap in ((high, low), (high, high), (low, high), (low, low))
     )
-    return jnp.stack([texel[..., component] for texel in texels], axis=-1)
+    return jnp.stack([texel[..., component] for texel in texels], axis=-1).astype(dtype)
 
 
-@functools.partial(jax.jit, static_argnames=("axes", "dtype"), inline=True)
-def _splat(values: jax.Array, coords: tuple[jax.Array, ...], *, axes, dtype: np.dtype):
-    coords = as_operands(coords, axes)
-    total = sum_dtype(values.dtype, dtype, *(c.dtype for c in coords))
-    return gradients.splat(values.astype(total), coords, axes, dtype)
+@functools.partial(jax.jit, static_argnames=("layout", "sampler", "dtype"), inline=True)
+def _splat(values: jax.Array, where: Where, *, layout: Layout, sampler: Sampler, dtype: np.dtype):
+    where = as_operands(where)
+    total = sum_dtype(values.dtype, dtype, *(c.dtype for c in where.coords))
+    look, weights = looks(layout, where, sampler)
+    values = values.astype(total)
+    if weights is not None:
+        values = values[None] * weights[..., None].astype(total)
+    return gradients.splat(values, look.operands, look.axes, dtype)
 
 
-def add_border(out: jax.Array, color: jax.Array, coords: tuple[jax.Array, ...], axes: tuple[Axis, ...]) -> jax.Array:
+def add_border(out: jax.Array, color: jax.Array, look: Look) -> jax.Array:
     """A read with zero outside, plus the border colour times the weight outside. Fully inside, no bit changes."""
 
     @jax.checkpoint
     def outside(*coords):
-        inside, everything = coverage(coords, axes)
+        inside, everything = coverage(coords, look.axes)
         return (1 - inside).astype(out.dtype), everything
 
-    weight, everything = outside(*coords)
+    weight, everything = outside(*look.operands)
     color = jnp.broadcast_to(color.astype(out.dtype), out.shape)
     return jnp.where(everything[..., None], out, out + weight[..., None] * color)
-
-
-def layer_axis(kind: TextureKind, shape: tuple[int, ...]) -> tuple[Axis, ...]:
-    """The axis of layers, if the kind has one."""
-    return (Axis(shape[0], POINT, AddressMode.LAST, integer=True),) if kind.layered else ()
-
-
-def plan_axes(kind: TextureKind, shape: tuple[int, ...], sampler: Sampler) -> tuple[Axis, ...]:
-    """The axes of a read as they are stored: layer, z, y, x."""
-    footprint = FOOTPRINTS[FilterMode(sampler.filter_mode)](sampler.cubic_coefficient)
-    sizes = shape[kind.layered : -1]
-    modes = sampler.address_modes(kind.ndim)[::-1]
-    filtered = (Axis(n, footprint, mode, sampler.normalized_coords) for n, mode in zip(sizes, modes))
-    return layer_axis(kind, shape) + tuple(filtered)

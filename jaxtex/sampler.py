@@ -8,19 +8,23 @@ import jax
 
 from .modes import AddressMode, Arithmetic, FilterMode, ReadMode
 
-# Options with a place in the interface whose machinery is still to come: only these values are accepted.
-FIXED_FOR_NOW = {
-    "srgb": False,
-    "mipmap_filter_mode": FilterMode.POINT,
-    "mipmap_level_bias": 0.0,
-    "min_mipmap_level_clamp": 0.0,
-    "max_mipmap_level_clamp": math.inf,
-    "max_anisotropy": 1,
-    "seamless_cubemap": True,
-    "arithmetic": Arithmetic.FLOAT,
-    "deterministic": False,
+# What each option offers: some enumerations have members that are not for callers.
+OPTIONS = {
+    "address_mode": tuple(mode for mode in AddressMode if mode not in (AddressMode.LAST, AddressMode.SEAM)),
+    "filter_mode": tuple(FilterMode),
+    "read_mode": (ReadMode.ELEMENT, ReadMode.NORMALIZED_FLOAT),
+    "mipmap_filter_mode": (FilterMode.POINT, FilterMode.LINEAR),
+    "arithmetic": tuple(Arithmetic),
 }
-ADDRESS_MODES = tuple(mode for mode in AddressMode if mode is not AddressMode.LAST)
+MAX_ANISOTROPY = 16
+
+
+def choose(name: str, value: object, options: tuple[StrEnum, ...]) -> StrEnum:
+    """The option that `value` names."""
+    if value not in options:
+        listed = ", ".join(repr(option.value) for option in options)
+        raise ValueError(f"Sampler: {name} is {value!r}, expected one of {listed}.")
+    return options[options.index(value)]
 
 
 @jax.tree_util.register_static
@@ -49,12 +53,21 @@ class Sampler:
             texels to [0, 1], or [-1, 1] if signed, before filtering.
         normalized_coords: whether coordinates run from 0 to 1 across the texture, or from 0 to N. Texel
             centres are at ``(i + 0.5) / N`` or ``i + 0.5``.
-        srgb, mipmap_filter_mode, mipmap_level_bias, min_mipmap_level_clamp, max_mipmap_level_clamp,
-            max_anisotropy, seamless_cubemap, arithmetic, deterministic: these have a place in the interface,
-            but only their default values are accepted so far.
+        srgb: whether the colours of uint8 texels are sRGB codes, to be decoded before filtering: the first three
+            channels, of one or two the first; alpha never. Needs ``read_mode="normalized_float"``.
+        mipmap_filter_mode: ``"point"`` reads the level nearest to the level of detail, ``"linear"`` blends the two
+            around it.
+        mipmap_level_bias: added to a level of detail that is given or follows from a footprint.
+        min_mipmap_level_clamp, max_mipmap_level_clamp: bounds of the level of detail; the first wins.
+        max_anisotropy: from 1 to 16, how many reads may follow the longer side of a footprint (``ddx``, ``ddy``).
+        seamless_cubemap: whether a linear read of a cubemap blends across the edges of a face. If not, it is a 2D
+            read of the face, with its address modes.
+        arithmetic: ``"float"`` computes weights and sums in float32; ``"hardware"`` as an NVIDIA texture unit does,
+            in fixed point, to the last bit. See `docs/arithmetic.md`.
+        deterministic: reserved for a gradient of the same bits in every run; only ``False`` is accepted so far.
 
     Raises:
-        ValueError: if a mode is unknown, or an option is set that does not exist yet.
+        ValueError: if a mode is unknown, or options exclude each other.
 
     Source: the modes are those of the CUDA C++ Programming Guide, "Texture and Surface Memory"; the cubic
     kernel is R. Keys, "Cubic convolution interpolation for digital image processing", 1981.
@@ -81,35 +94,33 @@ class Sampler:
     deterministic: bool = False
 
     def __post_init__(self):
-        def choose(name: str, value: object, options: tuple[StrEnum, ...]):
-            if value not in options:
-                listed = ", ".join(repr(option.value) for option in options)
-                raise ValueError(f"Sampler: {name} is {value!r}, expected one of {listed}.")
-            return options[options.index(value)]
-
-        modes = self.address_mode
-        if isinstance(modes, tuple | list):
-            modes = tuple(choose("address_mode", mode, ADDRESS_MODES) for mode in modes)
-        else:
-            modes = choose("address_mode", modes, ADDRESS_MODES)
-        object.__setattr__(self, "address_mode", modes)
-        object.__setattr__(self, "cubic_coefficient", float(self.cubic_coefficient))
-        for name, kind in (
-            ("filter_mode", FilterMode),
-            ("read_mode", ReadMode),
-            ("arithmetic", Arithmetic),
-            ("mipmap_filter_mode", FilterMode),
+        for name, options in OPTIONS.items():
+            value = getattr(self, name)
+            several = name == "address_mode" and isinstance(value, tuple | list)
+            chosen = tuple(choose(name, v, options) for v in value) if several else choose(name, value, options)
+            object.__setattr__(self, name, chosen)
+        for name in (
+            "cubic_coefficient",
+            "mipmap_level_bias",
+            "min_mipmap_level_clamp",
+            "max_mipmap_level_clamp",
         ):
-            object.__setattr__(self, name, choose(name, getattr(self, name), tuple(kind)))
+            object.__setattr__(self, name, float(getattr(self, name)))
         for name in ("normalized_coords", "srgb", "seamless_cubemap", "deterministic"):
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"Sampler: {name} is {getattr(self, name)!r}, expected True or False.")
-        for name, only in FIXED_FOR_NOW.items():
-            if getattr(self, name) != only:
-                shown = only.value if isinstance(only, StrEnum) else only
+        if not isinstance(self.max_anisotropy, int) or not 1 <= self.max_anisotropy <= MAX_ANISOTROPY:
+            raise ValueError(f"Sampler: max_anisotropy is {self.max_anisotropy!r}, expected an int from 1 to 16.")
+        if self.srgb and self.read_mode is not ReadMode.NORMALIZED_FLOAT:
+            raise ValueError("Sampler: srgb=True needs read_mode='normalized_float', which makes colours of codes.")
+        if self.deterministic:
+            raise ValueError("Sampler: deterministic=True is not supported so far; leave it out.")
+        if self.arithmetic is Arithmetic.HARDWARE:
+            modes = self.address_mode if isinstance(self.address_mode, tuple) else (self.address_mode,)
+            if self.filter_mode is FilterMode.CUBIC or AddressMode.REFLECT in modes:
                 raise ValueError(
-                    f"Sampler: {name} is {getattr(self, name)!r}, and only {shown!r} is supported so far; "
-                    f"leave {name} out."
+                    "Sampler: arithmetic='hardware' has no filter_mode='cubic' and no address_mode='reflect', which "
+                    "no texture unit has; use arithmetic='float'."
                 )
 
     def address_modes(self, ndim: int) -> tuple[AddressMode, ...]:
@@ -123,3 +134,8 @@ class Sampler:
                 f"give one mode for all axes, or {ndim} in x, y, z order."
             )
         return modes  # pyright: ignore[reportReturnType]
+
+    @property
+    def decoding(self) -> ReadMode:
+        """The read mode, colour encoding included."""
+        return ReadMode.SRGB_FLOAT if self.srgb else ReadMode(self.read_mode)

@@ -4,13 +4,16 @@ import jax
 import jax.numpy as jnp
 
 from .axis import Axis, Footprint
-from .coordinates import to_position, usable
+from .coordinates import texels_per_unit, to_position, usable
 from .modes import FilterMode
 
 POINT = Footprint(origin=0.0, first=0, weights=((1.0,),))
 LINEAR = Footprint(origin=0.5, first=0, weights=((1.0, -1.0), (0.0, 1.0)))
 # The two taps of the linear footprint one at a time, unweighted: what a gather returns.
 LINEAR_TAPS = tuple(Footprint(origin=0.5, first=k, weights=((1.0,),)) for k in (0, 1))
+# A level of a mip chain has its centre at its number: the nearest one, or the two around it.
+NEAREST_LEVEL = POINT._replace(origin=-0.5)
+LEVEL_BLEND = LINEAR._replace(origin=0.0)
 
 
 def cubic(a: float) -> Footprint:
@@ -34,10 +37,10 @@ FOOTPRINTS = {
 }
 
 
-def derivative(polynomial: tuple[float, ...], order: int, scale: float) -> tuple[float, ...]:
-    """The coefficients of ``d^order/dx^order p(scale x)``, as a polynomial in ``scale x``."""
+def derivative(polynomial: tuple[float, ...], order: int) -> tuple[float, ...]:
+    """The coefficients of the derivative of that order."""
     for _ in range(order):
-        polynomial = tuple(k * c * scale for k, c in enumerate(polynomial))[1:]
+        polynomial = tuple(k * c for k, c in enumerate(polynomial))[1:]
     return polynomial or (0.0,)
 
 
@@ -70,9 +73,9 @@ def taps(coord: jax.Array, axis: Axis) -> list[tuple[jax.Array, jax.Array | floa
         if first < 0:
             tap = jnp.maximum(tap, -len(polynomials) - first)
         fraction = jnp.where(fraction >= 0, fraction, 0)
-    polynomials = [derivative(p, axis.order, axis.size if axis.normalized else 1) for p in polynomials]
-    weights = [evaluate(p, fraction) for p in polynomials]
+    weights = [evaluate(derivative(p, axis.order), fraction) for p in polynomials]
     if axis.order:
-        meant = usable(coord, axis)
-        weights = [jnp.where(meant, jnp.asarray(w, coord.dtype), 0) for w in weights]
+        scale = jnp.asarray(texels_per_unit(axis, coord.dtype), coord.dtype) ** axis.order
+        scale = jnp.where(usable(coord, axis), scale, 0)
+        weights = [scale * w for w in weights]
     return [(tap + (first + k), weight) for k, weight in enumerate(weights)]

@@ -1,10 +1,13 @@
 """The array half of a read: texels, and the colour around them."""
 
 import dataclasses
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from .modes import TextureKind
 
@@ -26,7 +29,11 @@ AXIS_NAMES = {
     TextureKind.TEXTURE3D: ("D", "H", "W"),
     TextureKind.TEXTURE1D_LAYERED: ("L", "W"),
     TextureKind.TEXTURE2D_LAYERED: ("L", "H", "W"),
+    TextureKind.CUBEMAP: ("6", "N", "N"),
+    TextureKind.CUBEMAP_LAYERED: ("L", "6", "N", "N"),
 }
+# The levels of a mip chain lie under one int32 index.
+CHAIN_LIMIT = 2**31
 
 
 @jax.tree_util.register_dataclass
@@ -34,19 +41,21 @@ AXIS_NAMES = {
 class Texture:
     """Texels with a kind: what `sample`, `fetch` and `gather` read, and what `splat` returns.
 
-    A texture is a pytree: `texels` and `border_color` are leaves, `kind` is static. It can be differentiated,
+    A texture is a pytree: `texels` and `border_color` are leaves, the rest is static. It can be differentiated,
     donated, stacked, scanned over and sharded like any other; a stack of textures is a `Texture` whose leaves
     have one more leading axis, to be read under `jax.vmap`. Build one with `texture1d`, `texture2d`,
-    `texture3d`, `texture1d_layered` or `texture2d_layered`, which check shapes; the class itself checks
-    nothing.
+    `texture3d`, `texture1d_layered`, `texture2d_layered`, `cubemap` or `cubemap_layered`, which check shapes; the
+    class itself checks nothing.
 
     Attributes:
         texels: the stored texels, slowest axis first, channels last: ``(W, C)``, ``(H, W, C)``,
-            ``(D, H, W, C)``, or with a leading axis of L layers. Any of float16, bfloat16, float32, float64, (u)int8,
-            (u)int16, (u)int32.
+            ``(D, H, W, C)``, or with a leading axis of L layers; ``(6, N, N, C)`` and ``(L, 6, N, N, C)`` for
+            cubemaps, faces in the order +x, -x, +y, -y, +z, -z. Any of float16, bfloat16, float32, float64, (u)int8,
+            (u)int16, (u)int32. A mip chain is packed, ``(total, C)``, one level after the other; see `levels`.
         border_color: what taps outside the texture read under ``address_mode="border"``: a scalar or
             ``(C,)``, in units of the returned value; ``None`` is zero.
         kind: the `TextureKind`.
+        level_shapes: the shape of each level of a mip chain, channels included; ``None`` without a chain.
 
     Example:
         >>> import jax.numpy as jnp, jaxtex as jt
@@ -58,11 +67,12 @@ class Texture:
     texels: jax.Array
     border_color: jax.Array | None = None
     kind: TextureKind = dataclasses.field(default=TextureKind.TEXTURE2D, metadata={"static": True})
+    level_shapes: tuple[tuple[int, ...], ...] | None = dataclasses.field(default=None, metadata={"static": True})
 
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape of the finest level, channels included."""
-        return self.texels.shape
+        return self.level_shapes[0] if self.level_shapes else self.texels.shape
 
     @property
     def dtype(self) -> Any:
@@ -77,21 +87,26 @@ class Texture:
     @property
     def levels(self) -> tuple[jax.Array, ...]:
         """The texels of every level of the mip chain, finest first."""
-        return (self.texels,)
+        if not self.level_shapes:
+            return (self.texels,)
+        ends = np.cumsum([math.prod(shape[:-1]) for shape in self.level_shapes])
+        parts = jnp.split(self.texels, ends[:-1], axis=-2)
+        return tuple(p.reshape(*p.shape[:-2], *shape) for p, shape in zip(parts, self.level_shapes))
 
     @property
     def num_levels(self) -> int:
         """How many levels the mip chain has."""
-        return len(self.levels)
+        return len(self.level_shapes) if self.level_shapes else 1
 
     @property
     def num_layers(self) -> int | None:
         """How many layers there are, or ``None`` if the kind is not layered."""
-        return self.texels.shape[0] if self.kind.layered else None
+        return self.shape[0] if self.kind.layered else None
 
     def __repr__(self) -> str:
         leaves = (f"{getattr(leaf, 'dtype', leaf)}{list(getattr(leaf, 'shape', ()))}" for leaf in self._leaves())
-        return f"Texture({self.kind.value!r}, {', '.join(leaves)})"
+        chain = f", {self.num_levels} levels" if self.level_shapes else ""
+        return f"Texture({self.kind.value!r}, {', '.join(leaves)}{chain})"
 
     def _leaves(self) -> tuple[Any, ...]:
         return (self.texels,) if self.border_color is None else (self.texels, self.border_color)
@@ -99,12 +114,33 @@ class Texture:
 
 def build(kind: TextureKind, texels: Any, border_color: Any, name: str) -> Texture:
     """Checks texels and border colour against `kind`, and makes the texture."""
+    chain = isinstance(texels, tuple | list)
+    levels = [check_level(kind, level, name) for level in (texels if chain else (texels,))]
+    if not levels:
+        raise ValueError(f"{name}: texels is empty, expected at least one level.")
+    check_chain(kind, levels, name)
+    channels = levels[0].shape[-1]
+    if border_color is not None:
+        border_color = jnp.asarray(border_color)
+        if border_color.shape not in ((), (channels,)):
+            raise ValueError(
+                f"{name}: border_color has shape {border_color.shape}, expected a scalar or "
+                f"({channels},), one value a channel."
+            )
+    return packed(kind, levels, border_color)
+
+
+def packed(kind: TextureKind, levels: Sequence[jax.Array], border_color: jax.Array | None) -> Texture:
+    """A texture of `levels`, finest first."""
+    if len(levels) == 1:
+        return Texture(levels[0], border_color, kind)
+    texels = jnp.concatenate([level.reshape(-1, level.shape[-1]) for level in levels])
+    return Texture(texels, border_color, kind, tuple(level.shape for level in levels))
+
+
+def check_level(kind: TextureKind, texels: Any, name: str) -> jax.Array:
+    """The texels of one level."""
     expected = f"({', '.join((*AXIS_NAMES[kind], 'C'))})"
-    if isinstance(texels, tuple | list):
-        raise ValueError(
-            f"{name}: texels is a {type(texels).__name__}, expected one array {expected}; a chain of mip levels "
-            f"is not supported so far, so pass the finest level alone, or convert it with jnp.asarray."
-        )
     texels = jnp.asarray(texels)
     if texels.ndim != len(AXIS_NAMES[kind]) + 1:
         missing = texels.ndim == len(AXIS_NAMES[kind])
@@ -112,30 +148,47 @@ def build(kind: TextureKind, texels: Any, border_color: Any, name: str) -> Textu
         raise ValueError(f"{name}: texels has shape {texels.shape}, expected {expected}; {remedy}.")
     if 0 in texels.shape:
         raise ValueError(f"{name}: texels has shape {texels.shape}, expected at least one texel and channel.")
+    if kind.is_cube and (texels.shape[-4] != 6 or texels.shape[-3] != texels.shape[-2]):
+        raise ValueError(f"{name}: texels has shape {texels.shape}, expected {expected}, six square faces.")
     if texels.dtype.name not in STORAGE_DTYPES:
         raise ValueError(
             f"{name}: texels has dtype {texels.dtype}, expected one of {', '.join(STORAGE_DTYPES)}; "
             f"convert it with texels.astype."
         )
-    if border_color is not None:
-        border_color = jnp.asarray(border_color)
-        if border_color.shape not in ((), (texels.shape[-1],)):
+    return texels
+
+
+def check_chain(kind: TextureKind, levels: Sequence[jax.Array], name: str) -> None:
+    """Each level is half the one before, rounded down and at least 1; nothing else changes."""
+    for k, (level, shape) in enumerate(zip(levels, chain_shapes(kind, levels[0].shape, len(levels), name))):
+        if level.shape != shape or level.dtype != levels[0].dtype:
             raise ValueError(
-                f"{name}: border_color has shape {border_color.shape}, expected a scalar or "
-                f"({texels.shape[-1]},), one value a channel."
+                f"{name}: level {k} has shape {level.shape} and dtype {level.dtype}, expected {shape} and "
+                f"{levels[0].dtype}: sizes are max(1, n >> level) of the first; build_mipmaps makes such levels."
             )
-    return Texture(texels, border_color, kind)
+    if len(levels) > 1 and sum(math.prod(level.shape[:-1]) for level in levels) >= CHAIN_LIMIT:
+        raise ValueError(f"{name}: texels has 2^31 texels or more, too many for a mip chain; use fewer levels.")
+
+
+def chain_shapes(kind: TextureKind, shape: tuple[int, ...], num_levels: int | None, name: str) -> list[tuple[int, ...]]:
+    """The shapes of the levels of a mip chain, of all there can be if `num_levels` is None."""
+    front, sizes = shape[: -1 - kind.texel_ndim], shape[-1 - kind.texel_ndim : -1]
+    most = max(sizes).bit_length()
+    if num_levels is not None and not 1 <= num_levels <= most:
+        raise ValueError(f"{name}: there are {num_levels} levels, expected 1 to {most} for texels of shape {shape}.")
+    return [(*front, *(max(n >> level, 1) for n in sizes), shape[-1]) for level in range(num_levels or most)]
 
 
 def texture1d(texels: Any, *, border_color: Any = None) -> Texture:
     """A 1D texture, read at ``(x,)``.
 
     Args:
-        texels: ``(W, C)``, of one of the dtypes that `Texture` lists.
+        texels: ``(W, C)``, of one of the dtypes that `Texture` lists; or a tuple of mip levels, finest first,
+            of sizes ``max(1, n >> level)``.
         border_color: scalar or ``(C,)``, what ``address_mode="border"`` reads outside; ``None`` is zero.
 
     Returns:
-        A `Texture` that holds `texels` as they are: nothing is copied or converted.
+        A `Texture` that holds `texels` as they are: nothing is converted, and nothing but a mip chain is copied.
 
     Gradients: of a read flow to `texels` if they are floating, and to `border_color`.
 
@@ -154,11 +207,12 @@ def texture2d(texels: Any, *, border_color: Any = None) -> Texture:
     """A 2D texture, an image, read at ``(x, y)``: x along the width, y along the height.
 
     Args:
-        texels: ``(H, W, C)``, of one of the dtypes that `Texture` lists.
+        texels: ``(H, W, C)``, of one of the dtypes that `Texture` lists; or a tuple of mip levels, finest first, of
+            sizes ``max(1, n >> level)``.
         border_color: scalar or ``(C,)``, what ``address_mode="border"`` reads outside; ``None`` is zero.
 
     Returns:
-        A `Texture` that holds `texels` as they are: nothing is copied or converted.
+        A `Texture` that holds `texels` as they are: nothing is converted, and nothing but a mip chain is copied.
 
     Gradients: of a read flow to `texels` if they are floating, and to `border_color`.
 
@@ -178,11 +232,12 @@ def texture3d(texels: Any, *, border_color: Any = None) -> Texture:
     """A 3D texture, a volume, read at ``(x, y, z)``.
 
     Args:
-        texels: ``(D, H, W, C)``, of one of the dtypes that `Texture` lists.
+        texels: ``(D, H, W, C)``, of one of the dtypes that `Texture` lists; or a tuple of mip levels, finest first, of
+            sizes ``max(1, n >> level)``.
         border_color: scalar or ``(C,)``, what ``address_mode="border"`` reads outside; ``None`` is zero.
 
     Returns:
-        A `Texture` that holds `texels` as they are: nothing is copied or converted.
+        A `Texture` that holds `texels` as they are: nothing is converted, and nothing but a mip chain is copied.
 
     Gradients: of a read flow to `texels` if they are floating, and to `border_color`.
 
@@ -202,11 +257,12 @@ def texture1d_layered(texels: Any, *, border_color: Any = None) -> Texture:
     """A stack of 1D textures of one size, read at ``(x,)`` and an integer ``layer``; layers never mix.
 
     Args:
-        texels: ``(L, W, C)``, of one of the dtypes that `Texture` lists.
+        texels: ``(L, W, C)``, of one of the dtypes that `Texture` lists; or a tuple of mip levels, finest first, of
+            sizes ``max(1, n >> level)``; layers keep their number.
         border_color: scalar or ``(C,)``, what ``address_mode="border"`` reads outside; ``None`` is zero.
 
     Returns:
-        A `Texture` that holds `texels` as they are: nothing is copied or converted.
+        A `Texture` that holds `texels` as they are: nothing is converted, and nothing but a mip chain is copied.
 
     Gradients: of a read flow to `texels` if they are floating, and to `border_color`.
 
@@ -226,11 +282,12 @@ def texture2d_layered(texels: Any, *, border_color: Any = None) -> Texture:
     """A stack of 2D textures of one size, read at ``(x, y)`` and an integer ``layer``; layers never mix.
 
     Args:
-        texels: ``(L, H, W, C)``, of one of the dtypes that `Texture` lists.
+        texels: ``(L, H, W, C)``, of one of the dtypes that `Texture` lists; or a tuple of mip levels, finest first, of
+            sizes ``max(1, n >> level)``; layers keep their number.
         border_color: scalar or ``(C,)``, what ``address_mode="border"`` reads outside; ``None`` is zero.
 
     Returns:
-        A `Texture` that holds `texels` as they are: nothing is copied or converted.
+        A `Texture` that holds `texels` as they are: nothing is converted, and nothing but a mip chain is copied.
 
     Gradients: of a read flow to `texels` if they are floating, and to `border_color`.
 
@@ -245,3 +302,61 @@ def texture2d_layered(texels: Any, *, border_color: Any = None) -> Texture:
                [5.5]], dtype=float32)
     """
     return build(TextureKind.TEXTURE2D_LAYERED, texels, border_color, "texture2d_layered")
+
+
+def cubemap(texels: Any, *, border_color: Any = None) -> Texture:
+    """A cubemap, six square faces around the origin, read at a direction ``(x, y, z)`` of any length.
+
+    Args:
+        texels: ``(6, N, N, C)``, faces in the order +x, -x, +y, -y, +z, -z, of one of the dtypes that `Texture`
+            lists; or a tuple of mip levels, finest first, of sizes ``max(1, N >> level)``. Seen from the origin, with
+            s to the right and t down a face, the direction of (s, t) in [-1, 1] is (1, -t, -s), (-1, -t, s),
+            (s, 1, t), (s, -1, -t), (s, -t, 1), (-s, -t, -1).
+        border_color: scalar or ``(C,)``, what ``address_mode="border"`` reads outside a face where seams are not
+            filtered across (``Sampler(seamless_cubemap=False)``); ``None`` is zero.
+
+    Returns:
+        A `Texture` that holds `texels` as they are: nothing is converted, and nothing but a mip chain is copied.
+
+    Gradients: of a read flow to `texels` if they are floating, and to `border_color`.
+
+    Raises:
+        ValueError: if a shape or dtype is not one of those above.
+
+    Source: CUDA C++ Programming Guide, "Cubemap Textures".
+
+    Example:
+        >>> import jax.numpy as jnp, jaxtex as jt
+        >>> faces = jnp.broadcast_to(jnp.arange(6.0)[:, None, None, None], (6, 4, 4, 1))
+        >>> jt.sample(jt.cubemap(faces), (jnp.array([1.0, 0.0]), 0.0, jnp.array([0.0, -3.0])))
+        Array([[0.],
+               [5.]], dtype=float32)
+    """
+    return build(TextureKind.CUBEMAP, texels, border_color, "cubemap")
+
+
+def cubemap_layered(texels: Any, *, border_color: Any = None) -> Texture:
+    """A stack of cubemaps of one size, read at a direction ``(x, y, z)`` and an integer ``layer``.
+
+    Args:
+        texels: ``(L, 6, N, N, C)``, faces as in `cubemap`, of one of the dtypes that `Texture` lists; or a tuple of
+            mip levels, finest first, of sizes ``max(1, N >> level)``; layers keep their number.
+        border_color: as in `cubemap`.
+
+    Returns:
+        A `Texture` that holds `texels` as they are: nothing is converted, and nothing but a mip chain is copied.
+
+    Gradients: of a read flow to `texels` if they are floating, and to `border_color`.
+
+    Raises:
+        ValueError: if a shape or dtype is not one of those above.
+
+    Source: CUDA C++ Programming Guide, "Cubemap Layered Textures".
+
+    Example:
+        >>> import jax.numpy as jnp, jaxtex as jt
+        >>> faces = jnp.broadcast_to(jnp.arange(12.0).reshape(2, 6, 1, 1, 1), (2, 6, 4, 4, 1))
+        >>> jt.sample(jt.cubemap_layered(faces), (0.0, 1.0, 0.0), layer=1)
+        Array([8.], dtype=float32)
+    """
+    return build(TextureKind.CUBEMAP_LAYERED, texels, border_color, "cubemap_layered")

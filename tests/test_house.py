@@ -32,6 +32,7 @@ SOURCES = {
 # The spine, top to bottom. A module imports only what stands before it.
 LAYERS = (
     "modes",
+    "indexing",
     "axis",
     "sampler",
     "texture",
@@ -40,8 +41,11 @@ LAYERS = (
     "coordinates",
     "address",
     "taps",
+    "places",
     "resample",
     "gradients",
+    "mipmaps",
+    "plan",
     "sample",
     "surface",
     "warp",
@@ -62,7 +66,11 @@ SIGNATURES = {
     "texture3d": "(texels, *, border_color=None)",
     "texture1d_layered": "(texels, *, border_color=None)",
     "texture2d_layered": "(texels, *, border_color=None)",
-    "Texture": "(texels, border_color=None, kind='2d')",
+    "cubemap": "(texels, *, border_color=None)",
+    "cubemap_layered": "(texels, *, border_color=None)",
+    "build_mipmaps": "(texture, num_levels=None)",
+    "footprint": "(f, coords)",
+    "Texture": "(texels, border_color=None, kind='2d', level_shapes=None)",
     "Sampler": "(address_mode='clamp', filter_mode='linear', cubic_coefficient=-0.5, read_mode='element', "
     "normalized_coords=True, srgb=False, mipmap_filter_mode='point', mipmap_level_bias=0.0, "
     "min_mipmap_level_clamp=0.0, max_mipmap_level_clamp=inf, max_anisotropy=1, seamless_cubemap=True, "

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 import jaxtex as jt
-from jaxtex import resample
-from jaxtex.resample import Place, Tap, flat_sizes
+from jaxtex import places
+from jaxtex.axis import Axis
+from jaxtex.places import Place, Tap, flat_sizes
+from jaxtex.taps import POINT
 
 SAMPLER = jt.Sampler(address_mode=("wrap", "border"))
 
@@ -180,12 +182,13 @@ def test_empty_and_scalar_shapes():
 
 def test_textures_past_int32_use_two_indices():
     """2^31 texels and more do not fit one int32 index; neighbours are still joined where they do."""
-    assert flat_sizes((4, 5, 6)) == [120]
-    assert flat_sizes((2**16, 2**16)) == [2**16, 2**16]
-    assert flat_sizes((3, 2**15, 2**16)) == [3 * 2**15, 2**16]
+    flat = lambda *sizes: flat_sizes(tuple(Axis(size, POINT, jt.AddressMode.CLAMP) for size in sizes))
+    assert flat(4, 5, 6) == [120]
+    assert flat(2**16, 2**16) == [2**16, 2**16]
+    assert flat(3, 2**15, 2**16) == [3 * 2**15, 2**16]
     place = Place()
     for size in (3, 2**15, 2**16):
-        place = place.step(Tap(jnp.int32(size - 1), None, 1.0), size)
+        place = place.step(Tap((jnp.int32(size - 1),), None, (1.0,)), (size,))
     assert [int(i) for i in place.indices] == [3 * 2**15 - 1, 2**16 - 1]
 
 
@@ -196,7 +199,7 @@ def test_two_indices_read_and_splat_as_one_does(monkeypatch):
     values = jnp.asarray(rng.normal(size=(9, 2)).astype(np.float32))
     one = jt.sample(jt.texture3d(texels), coords, jt.Sampler(address_mode="border"))
     spread = jt.splat(values, coords, texels.shape, jt.Sampler(address_mode="border")).texels
-    monkeypatch.setattr(resample, "INDEX_LIMIT", 13)
+    monkeypatch.setattr(places, "INDEX_LIMIT", 13)
     jax.clear_caches()
     two = jt.sample(jt.texture3d(texels), coords, jt.Sampler(address_mode="border"))
     spread_two = jt.splat(values, coords, texels.shape, jt.Sampler(address_mode="border")).texels

@@ -620,13 +620,17 @@ ERRORS = {
         lambda: jt.splat(np.zeros((3, 2), np.float32), (np.zeros(3, np.float32),), (2, 1)),
     ),
     # Options that do not exist yet.
-    "hardware arithmetic": ("arithmetic", lambda: jt.Sampler(arithmetic="hardware")),
+    "hardware cubic": ("arithmetic='hardware' has no", lambda: jt.Sampler(arithmetic="hardware", filter_mode="cubic")),
+    "hardware reflect": ("reflect", lambda: jt.Sampler(arithmetic="hardware", address_mode=("wrap", "reflect"))),
     "sRGB": ("srgb", lambda: jt.Sampler(srgb=True)),
-    "anisotropy": ("max_anisotropy", lambda: jt.Sampler(max_anisotropy=4)),
+    "anisotropy": ("max_anisotropy", lambda: jt.Sampler(max_anisotropy=17)),
     "a deterministic adjoint": ("deterministic", lambda: jt.Sampler(deterministic=True)),
-    "a level of detail": ("lod", lambda: jt.sample(image(), (HALF, HALF), lod=0.0)),
-    "derivatives": ("ddx", lambda: jt.sample(image(), (HALF, HALF), ddx=(HALF, HALF), ddy=(HALF, HALF))),
-    "a chain of levels": ("texels|level", lambda: jt.texture2d((np.zeros((2, 2, 1)), np.zeros((1, 1, 1))))),
+    "one side of a footprint": ("ddx is given and ddy", lambda: jt.sample(image(), (HALF, HALF), ddx=(HALF, HALF))),
+    "a level of the wrong size": (
+        "level 1 has shape",
+        lambda: jt.texture2d((np.zeros((4, 4, 1)), np.zeros((1, 1, 1)))),
+    ),
+    "too many levels": ("3 levels, expected 1 to 2", lambda: jt.texture1d([np.zeros((2, 1)), *[np.zeros((1, 1))] * 2])),
 }
 
 

@@ -1,0 +1,36 @@
+"""Gather and scatter by indices that are known to be in bounds.
+
+JAX's own indexing counts negative indices from the end and clamps or drops others without a word; nothing of that
+happens here. Under explicit mesh axes a result lies where its indices do.
+"""
+
+import jax
+import jax.numpy as jnp
+from jax.sharding import AxisType, PartitionSpec
+
+
+def gather(stored: jax.Array, indices: tuple[jax.Array, ...]) -> jax.Array:
+    """The texels at `indices`, all within bounds."""
+    indices = tuple(jnp.broadcast_arrays(*indices))
+    spec = explicit_spec(indices[0])
+    placed = None if spec is None else PartitionSpec(*spec, None)
+    return stored.at[indices].get(mode="promise_in_bounds", wrap_negative_indices=False, out_sharding=placed)
+
+
+def scatter_add(
+    total: jax.Array, indices: tuple[jax.Array, ...], inside: jax.Array | None, value: jax.Array
+) -> jax.Array:
+    """`total` plus `value` at `indices`, where it is inside."""
+    mode = "promise_in_bounds"
+    if inside is not None:  # an index past the end is dropped, without touching memory
+        indices, mode = (jnp.where(inside, indices[0], total.shape[0]), *indices[1:]), "drop"
+    indices = tuple(jnp.broadcast_to(i, value.shape[:-1]) for i in indices)
+    placed = None if explicit_spec(indices[0]) is None else PartitionSpec(*[None] * total.ndim)
+    return total.at[indices].add(value, mode=mode, wrap_negative_indices=False, out_sharding=placed)
+
+
+def explicit_spec(x: jax.Array) -> PartitionSpec | None:
+    """The partition spec of an array under explicit mesh axes, else None."""
+    sharding = jax.typeof(x).sharding
+    explicit = not sharding.mesh.empty and AxisType.Explicit in sharding.mesh.axis_types
+    return sharding.spec if explicit else None

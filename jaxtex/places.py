@@ -1,0 +1,153 @@
+"""Where the taps of a read lie: a walk over its axes, through levels, layers and seams, to flat indices.
+
+A walk is a list of steps, and a step a list of taps, of which a read takes one each. Most steps are one axis. The two
+axes of a cube's face are one step together with the face, since a tap off an edge changes all three.
+"""
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .address import ADDRESS_RULES, Size, across_seam, is_inside
+from .axis import Axis, Role
+from .indexing import gather
+from .modes import AddressMode
+from .taps import taps
+
+Coords = Sequence[jax.Array]
+# Unbounded taps with their weights on one axis, and the rule that finds them.
+Taps = list[tuple[jax.Array, jax.Array | float]]
+AxisTaps = Callable[[jax.Array, Axis], Taps]
+INDEX_LIMIT = 2**31
+
+
+class Tap(NamedTuple):
+    """One tap of a step.
+
+    Attributes:
+        index: the stored index on each axis of the step.
+        inside: whether it is a texel; `None` where every tap is.
+        factors: its weight on each filtered axis of the step.
+        missing: whether it lies off a corner of a cube, where there is no texel; `None` where no tap can.
+    """
+
+    index: tuple[jax.Array, ...]
+    inside: jax.Array | None
+    factors: tuple[jax.Array | float, ...]
+    missing: jax.Array | None = None
+
+
+class Step(NamedTuple):
+    """The taps of one axis, or of three that are addressed together."""
+
+    taps: list[Tap]
+    sizes: tuple[Size, ...]
+
+    def weights(self) -> list[jax.Array | float]:
+        """The weight of each tap: the product of its factors; what is missing is shared out in equal parts."""
+        products = [functools.reduce(jnp.multiply, tap.factors) for tap in self.taps]
+        missing = [tap.missing for tap in self.taps if tap.missing is not None]
+        if not missing:
+            return products
+        lost = functools.reduce(jnp.add, (jnp.where(gone, w, 0) for gone, w in zip(missing, products)))
+        return [jnp.where(gone, 0, w + lost / (len(self.taps) - 1)) for gone, w in zip(missing, products)]
+
+
+class Place(NamedTuple):
+    """Where a walk stands: flat indices so far, the extent of the last one, and inside or not.
+
+    Neighbouring axes share one flat index as long as an int32 can hold it. One index is the fastest; a texture of
+    more than 2^31 texels needs two. The levels of a mip chain lie one after the other, under one index; the level
+    of this walk starts at `start`.
+    """
+
+    indices: tuple[jax.Array, ...] = ()
+    extent: Size = 1
+    inside: jax.Array | None = None
+    start: jax.Array | None = None
+
+    def step(self, tap: Tap, sizes: tuple[Size, ...]) -> "Place":
+        """One step further, at `tap`."""
+        indices, extent = self.indices, self.extent
+        for index, size in zip(tap.index, sizes):
+            if indices and (self.start is not None or extent * size < INDEX_LIMIT):
+                indices, extent = (*indices[:-1], indices[-1] * size + index), extent * size
+            else:
+                indices, extent = (*indices, index), size
+        return self._replace(indices=indices, extent=extent, inside=both(self.inside, tap.inside))
+
+    @property
+    def stored(self) -> tuple[jax.Array, ...]:
+        """The indices into the stored texels."""
+        return self.indices if self.start is None else (self.start + self.indices[0],)
+
+
+def both(a: jax.Array | None, b: jax.Array | None) -> jax.Array | None:
+    """Inside on both counts."""
+    return b if a is None else a if b is None else a & b
+
+
+def flat_sizes(axes: tuple[Axis, ...]) -> list[int]:
+    """The extents of the flat indices of a `Place` at the end of a walk over `axes`."""
+    if axes[0].role is Role.LEVEL:
+        return [level_starts(axes)[-1]]
+    flat: list[int] = []
+    for axis in axes:
+        if flat and flat[-1] * axis.size < INDEX_LIMIT:
+            flat[-1] *= axis.size
+        else:
+            flat.append(axis.size)
+    return flat
+
+
+def level_starts(axes: tuple[Axis, ...]) -> np.ndarray:
+    """Where each level of a mip chain starts among its texels, and where the last one ends."""
+    levels, *rest = axes
+    counts = [np.prod([axis.level_size(level) for axis in rest], dtype=np.int64) for level in range(levels.size)]
+    return np.concatenate([[0], np.cumsum(counts)])
+
+
+def walks(
+    coords: Coords, axes: tuple[Axis, ...], axis_taps: AxisTaps = taps
+) -> Iterator[tuple[jax.Array | float, Place, list[Step]]]:
+    """The walks of a read, each with a weight and the place where it starts: one, or one for each level it blends."""
+    if axes[0].role is not Role.LEVEL:
+        yield 1.0, Place(), steps(coords, axes, axis_taps)
+        return
+    starts = jnp.asarray(level_starts(axes)[:-1, None], jnp.int32)
+    for tap in axis_step(coords[0], axes[0], axis_taps).taps:
+        (level,), (weight,) = tap.index, tap.factors
+        inner = tuple(axis.at(level) for axis in axes[1:])
+        yield weight, Place(start=gather(starts, (level,))[..., 0]), steps(coords[1:], inner, axis_taps)
+
+
+def steps(coords: Coords, axes: tuple[Axis, ...], axis_taps: AxisTaps) -> list[Step]:
+    """The steps of a walk within one level."""
+    if axes[-1].address is not AddressMode.SEAM:
+        return [axis_step(coord, axis, axis_taps) for coord, axis in zip(coords, axes)]
+    alone = [axis_step(coord, axis, axis_taps) for coord, axis in zip(coords[:-3], axes[:-3])]
+    return [*alone, face_step(coords[-3], axis_taps(coords[-2], axes[-2]), axis_taps(coords[-1], axes[-1]), axes[-1])]
+
+
+def axis_step(coord: jax.Array, axis: Axis, axis_taps: AxisTaps) -> Step:
+    """The taps of `coord` on `axis`, addressed."""
+
+    def addressed(tap, weight):
+        index, inside = ADDRESS_RULES[axis.address](tap, axis.size)
+        return Tap((index,), inside, (weight,))
+
+    return Step([addressed(tap, weight) for tap, weight in axis_taps(coord, axis)], (axis.size,))
+
+
+def face_step(face: jax.Array, rows: Taps, columns: Taps, axis: Axis) -> Step:
+    """The taps around a point of a cube's face, across its edges."""
+
+    def joined(y, wy, x, wx):
+        missing = ~(is_inside(y, axis.size) | is_inside(x, axis.size))
+        return Tap(across_seam(face, y, x, axis.size), None, (wy, wx), missing)
+
+    return Step([joined(*row, *column) for row in rows for column in columns], (6, axis.size, axis.size))

@@ -1,0 +1,94 @@
+"""From what a caller asks for to what the engine reads: axes, and an operand for each."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from .arguments import Where
+from .axis import Axis, Role
+from .coordinates import to_face
+from .mipmaps import along_footprint, biased, clamped, level_axis, level_of_detail
+from .modes import AddressMode, FilterMode, TextureKind
+from .sampler import Sampler
+from .taps import FOOTPRINTS, POINT
+
+
+class Layout(NamedTuple):
+    """The static half of a texture: its kind, the shape of its finest level, and how many levels there are."""
+
+    kind: TextureKind
+    shape: tuple[int, ...]
+    num_levels: int = 1
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The sizes of the filtered axes as they are stored: z, y, x."""
+        return self.shape[-1 - self.kind.texel_ndim : -1]
+
+
+class Look(NamedTuple):
+    """One read of the engine: its axes as they are stored (level, layer, face, z, y, x), and an operand for each."""
+
+    axes: tuple[Axis, ...]
+    operands: tuple[jax.Array, ...]
+
+
+def looks(layout: Layout, where: Where, sampler: Sampler) -> tuple[Look, jax.Array | None]:
+    """The reads of a call as one, and their weights: several along a new leading axis, or one (`None`)."""
+    coords, layer, lod, weights = where.coords, where.layer, where.lod, None
+    if where.ddx is not None and where.ddy is not None:
+        sides = (in_texels(layout, coords, d, sampler) for d in (where.ddx, where.ddy))
+        lod, reads, x_longer = level_of_detail(*sides, sampler.max_anisotropy)
+        if sampler.max_anisotropy > 1:
+            coords, weights = along_footprint(coords, where.ddx, where.ddy, reads, x_longer, sampler.max_anisotropy)
+            lod, layer = (a if a is None else a[None] for a in (lod, layer))
+    # A read that asks for no level reads the finest, without bias.
+    lod = jnp.zeros([1] * coords[0].ndim, coords[0].dtype) if lod is None else biased(lod, sampler)
+    level = clamped(lod, sampler, layout.num_levels)
+    return look(
+        layout, coords, layer, level, space_axes(layout, sampler), level_axis(layout.num_levels, sampler)
+    ), weights
+
+
+def fetch_look(layout: Layout, where: Where, level: int) -> Look:
+    """The read of single texels of one level by their indices."""
+    axes = tuple(Axis(n, POINT, AddressMode.BORDER, integer=True) for n in layout.sizes)
+    levels = Axis(layout.num_levels, POINT, AddressMode.CLAMP, integer=True, role=Role.LEVEL)
+    return look(layout, where.coords, where.layer, jnp.full([1] * where.coords[0].ndim, level, jnp.int32), axes, levels)
+
+
+def look(layout: Layout, coords, layer, level, axes: tuple[Axis, ...], levels: Axis) -> Look:
+    """Axes and operands, in stored order."""
+    operands = coords[::-1]
+    if layout.kind.is_cube:
+        face, u, v = to_face(*coords)
+        axes, operands = (Axis(6, POINT, AddressMode.CLAMP, integer=True, role=Role.FACE), *axes), (face, v, u)
+    if layer is not None:
+        layers = Axis(layout.shape[0], POINT, AddressMode.LAST, integer=True, role=Role.LAYER)
+        axes, operands = (layers, *axes), (layer, *operands)
+    if layout.num_levels > 1:
+        axes, operands = (levels, *axes), (level, *operands)
+    return Look(axes, operands)
+
+
+def space_axes(layout: Layout, sampler: Sampler) -> tuple[Axis, ...]:
+    """The filtered axes: z, y, x. Those of a cube's face are addressed across its seams, if the sampler says so."""
+    footprint = FOOTPRINTS[FilterMode(sampler.filter_mode)](sampler.cubic_coefficient)
+    normalized = sampler.normalized_coords or layout.kind.is_cube
+    if layout.kind.is_cube and sampler.seamless_cubemap:
+        modes = [AddressMode.CLAMP if sampler.filter_mode is FilterMode.POINT else AddressMode.SEAM] * 2
+    else:
+        modes = sampler.address_modes(layout.kind.texel_ndim)[::-1]
+    return tuple(Axis(n, footprint, mode, normalized) for n, mode in zip(layout.sizes, modes))
+
+
+def in_texels(layout: Layout, coords, side, sampler: Sampler) -> tuple[jax.Array, ...]:
+    """A side of a footprint in texels of the finest level, per axis; of a cube, on the face that is read."""
+    if layout.kind.is_cube:
+        shape = jnp.broadcast_shapes(*(a.shape for a in (*coords, *side)))
+        wide = lambda arrays: tuple(jnp.broadcast_to(a, shape) for a in arrays)
+        side = jax.jvp(lambda *c: to_face(*c)[1:], wide(coords), wide(side))[1]
+    elif not sampler.normalized_coords:
+        return side
+    return tuple(d * n for d, n in zip(side, layout.sizes[::-1]))
