@@ -41,17 +41,17 @@ def decode(texel: jax.Array, read_mode: ReadMode, dtype: np.dtype) -> jax.Array:
         return texel.astype(dtype)
     bits = jnp.iinfo(texel.dtype).bits
     if not jnp.issubdtype(texel.dtype, jnp.unsignedinteger):
-        return jnp.maximum(_ratio(texel, bits - 1, dtype), -1)
+        return jnp.maximum(ratio(texel, bits - 1, dtype), -1)
     if read_mode is ReadMode.NORMALIZED_FLOAT:
-        return _ratio(texel, bits, dtype)
+        return ratio(texel, bits, dtype)
     linear = gather(jnp.asarray(SRGB_TO_LINEAR[:, None], dtype), (texel.astype(jnp.int32),))[..., 0]
-    color = is_color(texel.shape[-1]).reshape(*[1] * (texel.ndim - 1), -1)
-    return jnp.where(color, linear, _ratio(texel, bits, dtype))
+    return jnp.where(is_color(texel), linear, ratio(texel, bits, dtype))
 
 
-def is_color(channels: int) -> np.ndarray:
-    """Which channels sRGB encodes: the first three, of one or two the first; alpha never."""
-    return np.arange(channels) < (3 if channels >= 3 else 1)
+def is_color(texel: jax.Array) -> np.ndarray:
+    """Which channels of S + (C,) sRGB encodes: the first three, of one or two the first; alpha never."""
+    channel = np.arange(texel.shape[-1]).reshape(*[1] * (texel.ndim - 1), -1)
+    return channel < (3 if channel.size >= 3 else 1)
 
 
 def _srgb_to_linear(code: np.ndarray) -> np.ndarray:
@@ -63,7 +63,7 @@ def _srgb_to_linear(code: np.ndarray) -> np.ndarray:
 SRGB_TO_LINEAR = _srgb_to_linear(np.arange(256))
 
 
-def _ratio(code: jax.Array, bits: int, dtype: np.dtype) -> jax.Array:
+def ratio(code: jax.Array, bits: int, dtype: np.dtype) -> jax.Array:
     """``code / (2^bits - 1)``, correctly rounded.
 
     A division by a constant is compiled to a multiplication by its reciprocal, which is wrong in the last bit.

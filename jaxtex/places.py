@@ -112,11 +112,14 @@ def level_starts(axes: tuple[Axis, ...]) -> np.ndarray:
 
 
 def walks(
-    coords: Coords, axes: tuple[Axis, ...], axis_taps: AxisTaps = taps
+    coords: Coords, axes: tuple[Axis, ...], axis_taps: AxisTaps = taps, whole: float = 1.0
 ) -> Iterator[tuple[jax.Array | float, Place, list[Step]]]:
-    """The walks of a read, each with a weight and the place where it starts: one, or one for each level it blends."""
+    """The walks of a read, each with a weight and the place where it starts: one, or one for each level it blends.
+
+    `axis_taps` finds the taps of one axis, with weights that sum to `whole`.
+    """
     if axes[0].role is not Role.LEVEL:
-        yield 1.0, Place(), steps(coords, axes, axis_taps)
+        yield whole, Place(), steps(coords, axes, axis_taps)
         return
     starts = jnp.asarray(level_starts(axes)[:-1, None], jnp.int32)
     for tap in axis_step(coords[0], axes[0], axis_taps).taps:

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from . import hardware
 from .arguments import Where
 from .axis import Axis, Role
 from .coordinates import to_face
@@ -49,6 +50,19 @@ def looks(layout: Layout, where: Where, sampler: Sampler) -> tuple[Look, jax.Arr
     return look(
         layout, coords, layer, level, space_axes(layout, sampler), level_axis(layout.num_levels, sampler)
     ), weights
+
+
+def hardware_look(layout: Layout, where: Where, sampler: Sampler) -> Look:
+    """The read of a texture unit: float32 coordinates, and a level of detail in fixed point."""
+    single = lambda arrays: tuple(a.astype(jnp.float32) for a in arrays)
+    coords, lod = single(where.coords), None
+    if where.lod is not None:
+        lod = hardware.fixed(where.lod)
+    elif where.ddx is not None and where.ddy is not None:
+        sides = (in_texels(layout, coords, single(d), sampler) for d in (where.ddx, where.ddy))
+        lod = hardware.footprint_lod(*sides)
+    level = hardware.fixed_lod(lod, sampler, layout.num_levels, (1,) * coords[0].ndim)
+    return look(layout, coords, where.layer, level, space_axes(layout, sampler), level_axis(layout.num_levels, sampler))
 
 
 def fetch_look(layout: Layout, where: Where, level: int) -> Look:

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from . import gradients
+from . import gradients, hardware
 from .arguments import (
     Where,
     as_operands,
@@ -20,8 +20,8 @@ from .arguments import (
     stacked_coords,
 )
 from .formats import read_dtype, sum_dtype
-from .modes import AddressMode, ReadMode, TextureKind
-from .plan import Layout, Look, fetch_look, looks
+from .modes import AddressMode, Arithmetic, ReadMode, TextureKind
+from .plan import Layout, Look, fetch_look, hardware_look, looks
 from .resample import coverage
 from .sampler import Sampler
 from .taps import LINEAR_TAPS
@@ -254,15 +254,24 @@ def splat(
 
 @functools.partial(jax.jit, static_argnames=("sampler", "dtype"), inline=True)
 def _sample(texture: Texture, where: Where, *, sampler: Sampler, dtype: np.dtype):
-    """The mean of the engine's reads."""
     where, total = as_operands(where), texture.dtype
     if sampler.decoding is ReadMode.ELEMENT and jnp.issubdtype(total, jnp.integer):
         where = jax.lax.stop_gradient(where)
     else:
         total = sum_dtype(total, *(c.dtype for c in where.coords))
-    mean = functools.partial(mean_read, sampler=sampler, total=total)
-    # What a footprint makes of its sides is not kept between the passes of reverse mode, but computed again.
-    return (mean if where.ddx is None else jax.checkpoint(mean))(texture, where).astype(dtype)
+    read = functools.partial(mean_read, sampler=sampler, total=total)
+    if where.ddx is not None:
+        # What a footprint makes of its sides is not kept between the passes of reverse mode, but computed again.
+        read = jax.checkpoint(read)
+    if sampler.arithmetic is Arithmetic.HARDWARE:
+        read = gradients.straight_through(functools.partial(hardware_read, sampler=sampler, total=total), read)
+    return read(texture, where).astype(dtype)
+
+
+def hardware_read(texture: Texture, where: Where, sampler: Sampler, total: np.dtype) -> jax.Array:
+    look = hardware_look(layout_of(texture), where, sampler)
+    color = texture.border_color
+    return hardware.read(texture.texels, color, look.operands, look.axes, sampler.decoding).astype(total)
 
 
 def mean_read(texture: Texture, where: Where, sampler: Sampler, total: np.dtype) -> jax.Array:
@@ -298,19 +307,29 @@ def _gather(texture: Texture, where: Where, *, sampler: Sampler, component: int,
     where, total = as_operands(where), texture.dtype
     if not jnp.issubdtype(total, jnp.integer) or sampler.decoding is not ReadMode.ELEMENT:
         total = sum_dtype(total, *(c.dtype for c in where.coords))
-    look, _ = looks(layout_of(texture), jax.lax.stop_gradient(where), dataclasses.replace(sampler, max_anisotropy=1))
-    *front, y, x = look.axes
+    where, layout = jax.lax.stop_gradient(where), layout_of(texture)
     low, high = LINEAR_TAPS
-    texels = (
-        read(
-            texture,
-            look._replace(axes=(*front, y._replace(footprint=y_tap), x._replace(footprint=x_tap))),
-            sampler.decoding,
-            total,
-        )
-        for y_tap, x_tap in ((high, low), (high, high), (low, high), (low, low))
-    )
-    return jnp.stack([texel[..., component] for texel in texels], axis=-1).astype(dtype)
+
+    def corner(texture: Texture, look: Look, value, taps) -> jax.Array:
+        *front, y, x = look.axes
+        axes = (*front, *(axis._replace(footprint=tap) for axis, tap in zip((y, x), taps)))
+        return value(texture, look._replace(axes=axes))
+
+    def smooth(texture: Texture, taps) -> jax.Array:
+        look, _ = looks(layout, where, sampler)
+        return corner(texture, look, lambda t, look: read(t, look, sampler.decoding, total), taps)
+
+    def exact(texture: Texture, taps) -> jax.Array:
+        value = lambda t, look: hardware.gather(t.texels, t.border_color, *look[::-1], sampler.decoding).astype(total)
+        return corner(texture, hardware_look(layout, where, sampler), value, taps)
+
+    texels = []
+    for taps in ((high, low), (high, high), (low, high), (low, low)):
+        texel = functools.partial(smooth, taps=taps)
+        if sampler.arithmetic is Arithmetic.HARDWARE:
+            texel = gradients.straight_through(functools.partial(exact, taps=taps), texel)
+        texels.append(texel(texture)[..., component])
+    return jnp.stack(texels, axis=-1).astype(dtype)
 
 
 @functools.partial(jax.jit, static_argnames=("layout", "sampler", "dtype"), inline=True)

@@ -45,6 +45,7 @@ LAYERS = (
     "resample",
     "gradients",
     "mipmaps",
+    "hardware",
     "plan",
     "sample",
     "surface",

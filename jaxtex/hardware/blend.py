@@ -1,0 +1,184 @@
+"""How a texture unit blends texels: exact sums of integers, each format in its own way.
+
+A footprint of floating texels shares one exponent E, that of its largest texel. Every texel is cut toward zero to a
+multiple of 2^(E - 28) (float32) or 2^(E - 15) (float16), and the sum of weight times texel is exact, as is the sum over
+footprints. It is divided by 256 and rounded once, halves away from zero.
+
+The integers stand in pairs of float32, whose products and sums here are exact: a texel, scaled by 2^(2 - E) into
+(-4, 4), is a high part of 12 bits after the point and a low part of 14 more.
+"""
+
+import functools
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .. import formats
+from ..formats import SRGB_TO_LINEAR, is_color
+from ..indexing import gather
+from ..modes import ReadMode
+
+# The taps of a footprint: texels and weights.
+Taps = Sequence[tuple[jax.Array, jax.Array]]
+SMALLEST_NORMAL = np.float32(2.0**-126)
+EXPONENT_BITS = 0x7F800000
+
+
+def bits_of(x: jax.Array) -> jax.Array:
+    return jax.lax.bitcast_convert_type(x, jnp.int32)
+
+
+def float_of(bits: jax.Array) -> jax.Array:
+    return jax.lax.bitcast_convert_type(bits, jnp.float32)
+
+
+ratio = functools.partial(formats.ratio, dtype=np.dtype(np.float32))
+
+
+def total(values: Sequence[jax.Array]) -> jax.Array:
+    return functools.reduce(jnp.add, values)
+
+
+class Format(NamedTuple):
+    """How floating texels are cut and sums rounded."""
+
+    kept: int  # bits of a texel below the shared exponent
+    smallest: np.float32  # what is less counts as zero
+
+
+FLOAT32 = Format(28, np.float32(2.0**-126))
+FLOAT16 = Format(15, np.float32(2.0**-24))
+
+
+def blend(footprints: Sequence[Taps], stored: np.dtype, read_mode: ReadMode) -> jax.Array:
+    """The blend of texels, S + (C,) each and as they are stored, with integer weights, S + (1,)."""
+    if stored == np.float32:
+        exact, top, others = shared_exponent(footprints, FLOAT32)
+        return jnp.where(others == 0, to_float32(*exact, top), others)
+    if stored == np.float16:
+        exact, top, others = shared_exponent([widened(f) for f in footprints], FLOAT16)
+        return jnp.where(others == 0, to_float16(*exact, top), others)
+    taps = [(v.astype(jnp.int32), w) for f in footprints for v, w in f]
+    weighed = lambda change: total([change(v) * w for v, w in taps])
+    if stored == np.int8:
+        s = weighed(lambda v: v)
+        code = jnp.maximum(s + ((257 * (s >> 4) + 1024) >> 11), -32767)
+        return jnp.maximum(ratio(code, 15), -1)
+    if stored == np.int16:
+        return jnp.maximum(ratio((weighed(lambda v: v) + 128) >> 8, 15), -1)
+    plain = ratio((weighed(lambda v: v * 257 if stored == np.uint8 else v) + 128) >> 8, 16)
+    if read_mode is not ReadMode.SRGB_FLOAT:
+        return plain
+    return jnp.where(is_color(plain), blend_srgb(footprints), plain)
+
+
+def widened(taps: Taps) -> Taps:
+    return [(value.astype(jnp.float32), weight) for value, weight in taps]
+
+
+def shared_exponent(
+    footprints: Sequence[Taps], format: Format
+) -> tuple[tuple[jax.Array, jax.Array], jax.Array, jax.Array]:
+    """The exact sum of floating texels, as two floats times 2^(1 - E) / 256 / 2, with E as a float's exponent bits.
+
+    The third result is zero, or what infinities and NaN make of the sum.
+    """
+    counted = [[(jnp.where((w > 0) & ~(jnp.abs(v) < format.smallest), v, 0), w) for v, w in f] for f in footprints]
+    largest = [functools.reduce(jnp.maximum, (jnp.abs(v) for v, _ in f)) for f in counted]
+    exponents = [bits_of(jnp.maximum(m, SMALLEST_NORMAL)) & EXPONENT_BITS for m in largest]
+    top = functools.reduce(jnp.maximum, exponents)
+    parts = []
+    for taps, exponent in zip(counted, exponents):
+        own = sum_parts(taps, exponent, format)
+        if len(footprints) > 1:
+            # To the scale of the largest. What lies further down than this only tells a halfway case from none.
+            shift = jnp.maximum(exponent - top, -64 << 23)
+            own = [part * float_of(shift + (127 << 23)) for part in own]
+        parts += own
+    worst = functools.reduce(jnp.maximum, largest)
+    others = jnp.where(worst < jnp.inf, 0, total([v for f in counted for v, _ in f]))
+    return exact_sum(parts), top, others
+
+
+def sum_parts(taps: Taps, exponent: jax.Array, format: Format) -> list[jax.Array]:
+    """The sum of weight times texel as floats that are exact, texels scaled into (-4, 4) and cut."""
+    scale = float_of((255 << 23) - exponent)
+    cut = [((v * scale * 2.0 ** (format.kept - 2)).astype(jnp.int32), w) for v, w in taps]
+    if format.kept <= 15:
+        return [total([t * w for t, w in cut]).astype(jnp.float32) * 2.0 ** (2 - format.kept)]
+    high = total([(t >> 14) * w for t, w in cut]).astype(jnp.float32)
+    low = total([(t & 0x3FFF) * w for t, w in cut]).astype(jnp.float32)
+    return [high * 2.0 ** (16 - format.kept), low * 2.0 ** (2 - format.kept)]
+
+
+def exact_sum(parts: list[jax.Array]) -> tuple[jax.Array, jax.Array]:
+    """The rounded sum of floats, and the rest: exact, or at least not half a unit if it is more or less than that."""
+    if len(parts) == 1:
+        return parts[0], jnp.zeros_like(parts[0])
+    parts = list(parts)
+    for _ in range(len(parts) - 1):
+        for k in range(len(parts) - 1):
+            parts[k + 1], parts[k] = two_sum(parts[k + 1], parts[k])
+    *rest, error, rounded = parts
+    if not rest:
+        return rounded, error
+    return rounded, jnp.where(functools.reduce(jnp.logical_or, (r != 0 for r in rest)), error * 0.75, error)
+
+
+def two_sum(a: jax.Array, b: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """The rounded sum of two floats, and its error (Knuth)."""
+    s = a + b
+    t = s - a
+    return s, (a - (s - t)) + (b - t)
+
+
+def to_float32(rounded: jax.Array, error: jax.Array, top: jax.Array) -> jax.Array:
+    """A sum rounded to float32, halves away from zero; a subnormal one is zero."""
+    further = rounded + (error + error)
+    halfway = (further - rounded == error + error) & ((error > 0) == (rounded > 0))
+    mean = jnp.where(halfway, further, rounded) * np.float32(2.0**-9)
+    # Compared before the product, which some processors flush to zero and others do not.
+    normal = jnp.abs(mean) >= float_of((128 << 23) - jnp.minimum(top, 100 << 23))
+    return jnp.where(normal, mean * float_of(top), 0)
+
+
+def to_float16(rounded: jax.Array, error: jax.Array, top: jax.Array) -> jax.Array:
+    """A sum rounded to the 11 bits of float16, or to 2^-24 if it is subnormal, halves away from zero."""
+    mean = rounded * np.float32(2.0**-9) * float_of(top)
+    short = (error != 0) & ((error > 0) != (rounded > 0))
+    bits = bits_of(mean) + jnp.where(short, 0xFFF, 0x1000)
+    normal = float_of(bits & ~0x1FFF)
+    steps = jnp.abs(mean) * 2.0**24
+    whole = jnp.floor(steps)
+    up = (steps - whole > 0.5) | ((steps - whole == 0.5) & ~short)
+    subnormal = jnp.copysign((whole + up.astype(jnp.float32)) * 2.0**-24, mean)
+    return jnp.where(jnp.abs(mean) < 2.0**-14, subnormal, normal)
+
+
+def srgb_tables() -> tuple[np.ndarray, np.ndarray]:
+    """The unit's table of linear values x 65536, with 8 bits each, in steps of 4 at least; and their exponents."""
+    ideal = SRGB_TO_LINEAR * 65536
+    exponent = np.floor(np.log2(np.round(ideal[np.arange(256) | 7]))).astype(np.int32)
+    step = np.maximum(4, 2.0 ** (exponent - 7))
+    return (np.floor(ideal / step + 0.5) * step).astype(np.int32), exponent
+
+
+SRGB_TABLE, SRGB_EXPONENT = srgb_tables()
+
+
+def srgb_entry(table: np.ndarray, code: jax.Array) -> jax.Array:
+    return gather(jnp.asarray(table[:, None]), (code.astype(jnp.int32),))[..., 0]
+
+
+def blend_srgb(footprints: Sequence[Taps]) -> jax.Array:
+    """sRGB codes: decoded by a table of integers, cut to the exponent of the largest, rounded to 11 bits."""
+    sums = []
+    for taps in footprints:
+        exponents = (jnp.where(w > 0, srgb_entry(SRGB_EXPONENT, v), 0) for v, w in taps)
+        cut = jnp.left_shift(-1, jnp.maximum(functools.reduce(jnp.maximum, exponents) - 7, 0))
+        sums.append(total([(srgb_entry(SRGB_TABLE, v) & cut) * w for v, w in taps]))
+    bits = bits_of(total(sums).astype(jnp.float32)) + 0x1000
+    return float_of(bits & ~0x1FFF) * np.float32(2.0**-24)

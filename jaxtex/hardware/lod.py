@@ -1,0 +1,75 @@
+"""The level of detail in fixed point, 1/256 of a level."""
+
+import math
+
+import jax
+import jax.numpy as jnp
+
+from ..indexing import gather
+from ..sampler import Sampler
+
+FAR = 2**14  # no chain has that many levels
+
+
+def fixed(lod: jax.Array | float) -> jax.Array:
+    """A level of detail cut toward zero to 1/256; NaN is 0."""
+    lod = jnp.clip(jnp.asarray(lod, jnp.float32), -FAR, FAR)
+    return jnp.where(lod == lod, lod * 256, 0).astype(jnp.int32)
+
+
+def fixed_lod(lod: jax.Array | None, sampler: Sampler, num_levels: int, shape: tuple[int, ...]) -> jax.Array:
+    """The level of detail that is read: given and bias are cut apart; a plain read has neither."""
+    lod = jnp.zeros(shape, jnp.int32) if lod is None else lod + fixed(sampler.mipmap_level_bias)
+    bound = lambda clamp: math.floor(min(max(clamp, -FAR), FAR) * 256)
+    lod = jnp.minimum(lod, bound(sampler.max_mipmap_level_clamp))
+    lod = jnp.maximum(lod, bound(sampler.min_mipmap_level_clamp))
+    return jnp.clip(lod, 0, (num_levels - 1) * 256)
+
+
+# 256 log2(1 + (k + 1/2) / 256), rounded, as the unit has it: it is one less at the places listed, and exact at the ends.
+ONE_LESS = (61, 86, 108, 109, 110, 111, 115, 116, 117, 141, 162, 170)
+LOG2_TABLE = tuple(
+    k if k in (0, 255) else math.floor(256 * math.log2(1 + (k + 0.5) / 256) + 0.5) - (k in ONE_LESS) for k in range(256)
+)
+
+
+def footprint_lod(ddx: tuple[jax.Array, ...], ddy: tuple[jax.Array, ...]) -> jax.Array:
+    """The level of detail that a footprint asks for without anisotropy, in 1/256.
+
+    Args:
+        ddx, ddy: the sides of the footprint in texels of the finest level, float32.
+    """
+    usable = lambda d: jnp.clip(jnp.where(d == d, d, 0), -(2.0**60), 2.0**60)
+    x, y = ([usable(d) for d in side] for side in (ddx, ddy))
+    sums, differences = ([cut(a) + cut(b) for a, b in zip(x, y)], [cut(a) - cut(b) for a, b in zip(x, y)])
+    half = [jnp.float32(11 / 16) * length(side) for side in (sums, differences)]
+    longest = jnp.maximum(jnp.maximum(length(x), length(y)), jnp.maximum(*half))
+    bits = jax.lax.bitcast_convert_type(longest, jnp.int32)
+    mantissa, exponent = (bits >> 15) & 255, (bits >> 23) - 127
+    log2 = gather(jnp.asarray(LOG2_TABLE, jnp.int32)[:, None], (mantissa,))[..., 0]
+    return jnp.where(longest > 0, jnp.clip(exponent * 256 + log2, -FAR * 256, FAR * 256), -FAR * 256)
+
+
+def length(side: list[jax.Array]) -> jax.Array:
+    """About the length of a vector: the larger component, 11/32 of the next, a quarter of the third."""
+    ordered = sorted_down([jnp.abs(cut(d)) for d in side])
+    terms = (c * jnp.float32(w) for c, w in zip(ordered, (1, 11 / 32, 1 / 4)))
+    total = next(terms)
+    for term in terms:
+        total = total + term
+    return total
+
+
+def sorted_down(values: list[jax.Array]) -> list[jax.Array]:
+    """Up to three arrays, the largest first."""
+    values = list(values)
+    for i, j in ((0, 1), (1, 2), (0, 1)):
+        if j < len(values):
+            values[i], values[j] = jnp.maximum(values[i], values[j]), jnp.minimum(values[i], values[j])
+    return values
+
+
+def cut(value: jax.Array) -> jax.Array:
+    """`value` cut to 10 significant bits."""
+    bits = jax.lax.bitcast_convert_type(value, jnp.int32)
+    return jax.lax.bitcast_convert_type(bits & ~((1 << 14) - 1), jnp.float32)

@@ -1,0 +1,93 @@
+"""One axis: from a coordinate to integer taps, with weights in 1/256.
+
+Positions are fixed point: a normalised coordinate is cut to F bits of fraction and multiplied by the size exactly, in
+integers; the product is rounded to 8 bits of fraction for a linear read, and cut to whole texels for a point read.
+"""
+
+import jax
+import jax.numpy as jnp
+
+from ..axis import Axis, Role
+from ..modes import AddressMode
+from ..taps import LEVEL_BLEND, LINEAR_TAPS, POINT
+
+ONE = 256
+# Beyond these a coordinate is far outside on any axis; the coordinate is clipped there, so that integers suffice.
+FAR_NORMALIZED = 2.0
+FAR_TEXELS = 4
+COORDINATE_LIMIT = 2.0**24
+POSITION_LIMIT = 2.0**30
+
+
+def taps(coord: jax.Array, axis: Axis) -> list[tuple[jax.Array, jax.Array | int]]:
+    """The taps of `coord` on `axis`, unbounded integers, each with its weight in 1/256: as `jaxtex.taps.taps`."""
+    if axis.integer:
+        return [(coord, ONE)]
+    if axis.role is Role.LEVEL:
+        return level_taps(coord, axis)
+    if axis.footprint == POINT:
+        whole, part = position(coord, axis, bits=0)
+        return [(whole + part, ONE)]
+    whole, part = position(coord, axis, bits=8)
+    part = part - 128
+    low, fraction = whole + (part >> 8), part & 255
+    if axis.footprint in LINEAR_TAPS:  # of a gather
+        return [(low + axis.footprint.first, ONE)]
+    if axis.address is AddressMode.CLAMP:
+        fraction = jnp.where((low >= 0) & (low < axis.size - 1), fraction, 0)
+        low = jnp.clip(low, 0, axis.size - 1)
+    return [(low, ONE - fraction), (low + 1, fraction)]
+
+
+def level_taps(lod: jax.Array, axis: Axis) -> list[tuple[jax.Array, jax.Array | int]]:
+    """The levels that a LOD in 1/256 reads."""
+    if axis.footprint != LEVEL_BLEND:
+        return [((lod + 128) >> 8, ONE)]
+    fraction = lod & 255
+    return [(lod >> 8, ONE - fraction), ((lod >> 8) + 1, fraction)]
+
+
+def position(coord: jax.Array, axis: Axis, bits: int) -> tuple[jax.Array, jax.Array]:
+    """The position of `coord` as whole texels plus a part in 2^-bits texels: cut to no bits, rounded to 8."""
+    coord = jnp.where(coord == coord, coord, 0)
+    return (normalized_position if axis.normalized else texel_position)(coord, axis, bits)
+
+
+def normalized_position(x: jax.Array, axis: Axis, bits: int) -> tuple[jax.Array, jax.Array]:
+    if axis.reduced:
+        x = jnp.where(jnp.abs(x) < COORDINATE_LIMIT, x, 0)
+    else:
+        x = jnp.clip(x, -FAR_NORMALIZED, FAR_NORMALIZED)
+    size, kept = axis.size, coordinate_bits(axis.size)
+    one = 1 << kept if isinstance(kept, int) else jnp.left_shift(1, kept)
+    scale = jnp.asarray(one, jnp.float32)
+    fixed = jnp.floor(x * scale)
+    unit = jnp.floor(fixed / scale)  # exact, as all here: powers of two
+    low = (fixed - unit * scale).astype(jnp.int32)
+    unit = unit.astype(jnp.int32)
+    # low * size can take 40 bits: 11 of low at a time.
+    high, low = low >> 11, low & 2047
+    if bits:
+        part = (high * size + ((low * size + (one >> 9)) >> 11)) >> (kept - 19)
+    else:
+        part = (high * size + ((low * size) >> 11)) >> (kept - 11)
+    if axis.address is AddressMode.WRAP:
+        return jnp.zeros_like(part), part
+    return (unit & 1 if axis.address is AddressMode.MIRROR else unit) * size, part
+
+
+def coordinate_bits(size: int | jax.Array) -> int | jax.Array:
+    """How many bits of fraction a normalised coordinate keeps on an axis of that size."""
+    if not isinstance(size, jax.Array):
+        return 21 if size <= 8192 else 22 if size <= 65536 else 23
+    return jnp.where(size <= 8192, 21, jnp.where(size <= 65536, 22, 23))
+
+
+def texel_position(x: jax.Array, axis: Axis, bits: int) -> tuple[jax.Array, jax.Array]:
+    if axis.saturating:
+        x = jnp.clip(x, -FAR_TEXELS, axis.size + FAR_TEXELS)
+    else:
+        x = jnp.where(jnp.abs(x) < POSITION_LIMIT, x, 0)
+    whole = jnp.floor(x)
+    part = jnp.floor((x - whole) * ONE + 0.5) if bits else jnp.zeros_like(x)
+    return whole.astype(jnp.int32), part.astype(jnp.int32)

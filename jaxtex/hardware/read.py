@@ -1,0 +1,67 @@
+"""A read as a texture unit does it: the walk of every read, with integer weights and exact sums at its end."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..axis import Axis
+from ..formats import decode, is_color
+from ..indexing import gather as gather_texels
+from ..modes import AddressMode, ReadMode
+from ..places import Coords, Place, flat_sizes, walks
+from .blend import SRGB_TABLE, blend, srgb_entry
+from .border import stored_color
+from .positions import ONE, taps
+from .weights import footprints
+
+
+def read(
+    texels: jax.Array, border_color: jax.Array | None, coords: Coords, axes: tuple[Axis, ...], read_mode: ReadMode
+) -> jax.Array:
+    """Reads `texels`, as `jaxtex.resample.read`, border colour included.
+
+    Args:
+        texels: ``(*sizes, C)`` or a mip chain ``(total, C)``, of float32, float16 or integers.
+        coords: float32 for each filtered axis, int32 for layers and faces; for an axis of levels int32, in 1/256.
+
+    Returns:
+        S + (C,): float32, or integers read as elements in their own dtype.
+    """
+    taken = [f for walk in walks(coords, axes, taps, ONE) for f in footprints(*walk)]
+    look = lambda place: stored_texel(texels, border_color, place, axes, read_mode)
+    if len(taken) == len(taken[0]) == 1:
+        return single(look(taken[0][0].place), read_mode)
+    weight = lambda w, texel: jnp.broadcast_to(jnp.asarray(w, jnp.int32), texel.shape[:-1])[..., None]
+    blended = [[(texel, weight(w, texel)) for texel, w in ((look(place), w) for place, w in f)] for f in taken]
+    return blend(blended, texels.dtype, read_mode)
+
+
+def gather(
+    texels: jax.Array, border_color: jax.Array | None, coords: Coords, axes: tuple[Axis, ...], read_mode: ReadMode
+) -> jax.Array:
+    """A read of one tap, as a gather returns it: signed bytes come from 16-bit codes."""
+    if texels.dtype != np.int8 or read_mode is ReadMode.ELEMENT:
+        return read(texels, border_color, coords, axes, read_mode)
+    k = read(texels, border_color, coords, axes, ReadMode.ELEMENT).astype(jnp.int32)
+    code = jnp.abs(k) * 258 + (jnp.abs(k) >= jnp.where(k < 0, 65, 64)).astype(jnp.int32)
+    return jnp.maximum(decode(jnp.where(k < 0, -code, code).astype(jnp.int16), read_mode, np.dtype(np.float32)), -1)
+
+
+def stored_texel(texels, border_color, place: Place, axes: tuple[Axis, ...], read_mode: ReadMode) -> jax.Array:
+    """The texel at a place as it is stored, the border's outside."""
+    stored = texels.reshape(*flat_sizes(axes), texels.shape[-1])
+    texel = gather_texels(stored, place.stored)
+    if not any(axis.address is AddressMode.BORDER for axis in axes):
+        return texel
+    color = stored_color(border_color, texels.shape[-1], texels.dtype, read_mode)
+    return jnp.where(place.inside[..., None], texel, color.reshape(*[1] * (texel.ndim - 1), -1))
+
+
+def single(texel: jax.Array, read_mode: ReadMode) -> jax.Array:
+    """The value of one texel, unblended."""
+    integer = jnp.issubdtype(texel.dtype, jnp.integer)
+    result = texel.dtype if integer and read_mode is ReadMode.ELEMENT else np.dtype(np.float32)
+    value = decode(texel, ReadMode.NORMALIZED_FLOAT if read_mode is ReadMode.SRGB_FLOAT else read_mode, result)
+    if read_mode is not ReadMode.SRGB_FLOAT:
+        return value
+    return jnp.where(is_color(value), srgb_entry(SRGB_TABLE, texel).astype(jnp.float32) * 2.0**-16, value)

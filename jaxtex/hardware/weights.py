@@ -1,0 +1,80 @@
+"""From the taps of a walk to footprints: the texels of one level and one slice, with integer weights.
+
+The weights of a read sum to 256. They are split axis by axis, each half rounded, in the order level, z, x, y.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from ..places import Place, Step
+
+Weight = jax.Array | int
+
+
+class Weighted(NamedTuple):
+    """A place and its weight in 1/256."""
+
+    place: Place
+    weight: Weight
+
+
+def footprints(total: Weight, place: Place, steps: list[Step]) -> Iterator[list[Weighted]]:
+    """The footprints of one walk of weight `total`: one, or one a slice of a volume."""
+    while steps and len(steps[0].taps) == 1:  # layers, faces, and every axis of a point read
+        (step, *steps), (tap,) = steps, steps[0].taps
+        place = place.step(tap, step.sizes)
+    if len(steps) < 3:
+        yield plane(total, place, steps)
+        return
+    step, *steps = steps
+    near, far = step.taps
+    first = half_up(total * near.factors[0])
+    yield plane(first, place.step(near, step.sizes), steps)
+    yield plane(total - first, place.step(far, step.sizes), steps)
+
+
+def plane(total: Weight, place: Place, steps: list[Step]) -> list[Weighted]:
+    """The footprint of the last axes that blend: none, x, x and y, or those of a cube's face."""
+    if not steps:
+        return [Weighted(place, total)]
+    *_, last = steps
+    if len(steps) == 2:
+        rows, columns = steps
+        places = [place.step(y, rows.sizes).step(x, columns.sizes) for y in rows.taps for x in columns.taps]
+        weights = quarters(total, rows.taps[1].factors[0], columns.taps[1].factors[0])
+    elif len(last.taps) == 2:
+        places = [place.step(x, last.sizes) for x in last.taps]
+        right = half_up(total * last.taps[1].factors[0])
+        weights = [total - right, right]
+    else:
+        places = [place.step(tap, last.sizes) for tap in last.taps]
+        weights = shared_out(quarters(total, *last.taps[3].factors), [tap.missing for tap in last.taps])
+    return [Weighted(*pair) for pair in zip(places, weights)]
+
+
+def half_up(product: Weight) -> Weight:
+    """A product of weights in 1/65536 as one in 1/256."""
+    return (product + 128) >> 8
+
+
+def quarters(total: Weight, down: Weight, right: Weight) -> list[Weight]:
+    """`total` split along x, then each half along y: (y0 x0), (y0 x1), (y1 x0), (y1 x1)."""
+    x1 = half_up(total * right)
+    x0 = total - x1
+    y1_x1 = half_up(x1 * down)
+    y1_x0 = (x0 * down + 127) >> 8  # half down
+    return [x0 - y1_x0, x1 - y1_x1, y1_x0, y1_x1]
+
+
+def shared_out(weights: list[Weight], missing: list[jax.Array | None]) -> list[Weight]:
+    """The weight of a tap off a cube's corner goes to the others: a third to each neighbour, the rest across."""
+    result = list(weights)
+    for k, gone in enumerate(missing):
+        lost = jnp.where(gone, weights[k], 0)
+        third = (2 * lost + 3) // 6
+        for other, share in ((k ^ 1, third), (k ^ 2, third), (k ^ 3, lost - 2 * third), (k, -lost)):
+            result[other] = result[other] + share
+    return result
