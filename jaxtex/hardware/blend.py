@@ -4,8 +4,8 @@ A footprint of floating texels shares one exponent E, that of its largest texel.
 multiple of 2^(E - 28) (float32) or 2^(E - 15) (float16), and the sum of weight times texel is exact, as is the sum over
 footprints. It is divided by 256 and rounded once, halves away from zero.
 
-The integers stand in pairs of float32, whose products and sums here are exact: a texel, scaled by 2^(2 - E) into
-(-4, 4), is a high part of 12 bits after the point and a low part of 14 more.
+The integers stand in float32, where these products and sums are exact: a texel, scaled by 2^(2 - E) into (-4, 4), is a
+high part of 12 bits after the point and a low part of 14 more.
 """
 
 import functools
@@ -24,7 +24,8 @@ from ..modes import ReadMode
 # The taps of a footprint: texels and weights.
 Taps = Sequence[tuple[jax.Array, jax.Array]]
 SMALLEST_NORMAL = np.float32(2.0**-126)
-EXPONENT_BITS = 0x7F800000
+EXPONENT = np.int32(0x7F800000)
+SIGN = np.int32(-(2**31))
 
 
 def bits_of(x: jax.Array) -> jax.Array:
@@ -45,12 +46,12 @@ def total(values: Sequence[jax.Array]) -> jax.Array:
 class Format(NamedTuple):
     """How floating texels are cut and sums rounded."""
 
-    kept: int  # bits of a texel below the shared exponent
+    steps: tuple[int, ...]  # bits after the point of each part of a texel that was scaled into (-4, 4)
     smallest: np.float32  # what is less counts as zero
 
 
-FLOAT32 = Format(28, np.float32(2.0**-126))
-FLOAT16 = Format(15, np.float32(2.0**-24))
+FLOAT32 = Format((12, 26), np.float32(2.0**-126))
+FLOAT16 = Format((13,), np.float32(2.0**-24))
 
 
 def blend(footprints: Sequence[Taps], stored: np.dtype, read_mode: ReadMode) -> jax.Array:
@@ -82,13 +83,17 @@ def widened(taps: Taps) -> Taps:
 def shared_exponent(
     footprints: Sequence[Taps], format: Format
 ) -> tuple[tuple[jax.Array, jax.Array], jax.Array, jax.Array]:
-    """The exact sum of floating texels, as two floats times 2^(1 - E) / 256 / 2, with E as a float's exponent bits.
+    """The exact sum of floating texels in units of 2^(E - 10), as two floats, and the bits of the float 2^(E - 1).
 
     The third result is zero, or what infinities and NaN make of the sum.
     """
-    counted = [[(jnp.where((w > 0) & ~(jnp.abs(v) < format.smallest), v, 0), w) for v, w in f] for f in footprints]
+    # -0 is the neutral element of addition: so a sum of negative zeros is one.
+    zero = np.float32(-0.0)
+    counts = lambda v, w: (w > 0) & ~(jnp.abs(v) < format.smallest)
+    flushed = lambda v, w: jnp.where(w > 0, float_of(bits_of(v) & SIGN), zero)
+    counted = [[(jnp.where(counts(v, w), v, flushed(v, w)), w) for v, w in f] for f in footprints]
     largest = [functools.reduce(jnp.maximum, (jnp.abs(v) for v, _ in f)) for f in counted]
-    exponents = [bits_of(jnp.maximum(m, SMALLEST_NORMAL)) & EXPONENT_BITS for m in largest]
+    exponents = [bits_of(jnp.maximum(m, SMALLEST_NORMAL)) & EXPONENT for m in largest]
     top = functools.reduce(jnp.maximum, exponents)
     parts = []
     for taps, exponent in zip(counted, exponents):
@@ -104,27 +109,36 @@ def shared_exponent(
 
 
 def sum_parts(taps: Taps, exponent: jax.Array, format: Format) -> list[jax.Array]:
-    """The sum of weight times texel as floats that are exact, texels scaled into (-4, 4) and cut."""
+    """The sum of weight times texel, each texel in the parts of `format`: floats, and every sum of them exact."""
     scale = float_of((255 << 23) - exponent)
-    cut = [((v * scale * 2.0 ** (format.kept - 2)).astype(jnp.int32), w) for v, w in taps]
-    if format.kept <= 15:
-        return [total([t * w for t, w in cut]).astype(jnp.float32) * 2.0 ** (2 - format.kept)]
-    high = total([(t >> 14) * w for t, w in cut]).astype(jnp.float32)
-    low = total([(t & 0x3FFF) * w for t, w in cut]).astype(jnp.float32)
-    return [high * 2.0 ** (16 - format.kept), low * 2.0 ** (2 - format.kept)]
+    two = scale * float_of(exponent)  # 2, which the compiler does not know: it would cancel what rounds below
+    sums = [[] for _ in format.steps]
+    for texel, weight in taps:
+        scaled = texel * scale
+        signed = jnp.copysign(weight.astype(jnp.float32), scaled)
+        rest = jnp.abs(scaled)
+        for k, step in enumerate(format.steps):
+            rounder = two * np.float32(0.75 * 2.0 ** (23 - step))
+            part = (rest + rounder) - rounder  # to a multiple of 2^-step, either way
+            if k == len(format.steps) - 1:
+                part = part - jnp.where(part > rest, np.float32(2.0**-step), 0)
+            rest = rest - part
+            sums[k].append(signed * part)
+    return [total(s) for s in sums]
 
 
 def exact_sum(parts: list[jax.Array]) -> tuple[jax.Array, jax.Array]:
     """The rounded sum of floats, and the rest: exact, or at least not half a unit if it is more or less than that."""
     if len(parts) == 1:
         return parts[0], jnp.zeros_like(parts[0])
-    parts = list(parts)
+    parts, signed_zero = list(parts), total(parts)
     for _ in range(len(parts) - 1):
         for k in range(len(parts) - 1):
             parts[k + 1], parts[k] = two_sum(parts[k + 1], parts[k])
     *rest, error, rounded = parts
     if not rest:
         return rounded, error
+    rounded = jnp.where(rounded == 0, signed_zero, rounded)
     return rounded, jnp.where(functools.reduce(jnp.logical_or, (r != 0 for r in rest)), error * 0.75, error)
 
 
@@ -138,11 +152,11 @@ def two_sum(a: jax.Array, b: jax.Array) -> tuple[jax.Array, jax.Array]:
 def to_float32(rounded: jax.Array, error: jax.Array, top: jax.Array) -> jax.Array:
     """A sum rounded to float32, halves away from zero; a subnormal one is zero."""
     further = rounded + (error + error)
-    halfway = (further - rounded == error + error) & ((error > 0) == (rounded > 0))
+    halfway = (further - rounded == error + error) & (error != 0) & ((error > 0) == (rounded > 0))
     mean = jnp.where(halfway, further, rounded) * np.float32(2.0**-9)
     # Compared before the product, which some processors flush to zero and others do not.
     normal = jnp.abs(mean) >= float_of((128 << 23) - jnp.minimum(top, 100 << 23))
-    return jnp.where(normal, mean * float_of(top), 0)
+    return jnp.where(normal, mean * float_of(top), float_of(bits_of(mean) & SIGN))
 
 
 def to_float16(rounded: jax.Array, error: jax.Array, top: jax.Array) -> jax.Array:

@@ -43,8 +43,8 @@ def gather(
     if texels.dtype != np.int8 or read_mode is ReadMode.ELEMENT:
         return read(texels, border_color, coords, axes, read_mode)
     k = read(texels, border_color, coords, axes, ReadMode.ELEMENT).astype(jnp.int32)
-    code = jnp.abs(k) * 258 + (jnp.abs(k) >= jnp.where(k < 0, 65, 64)).astype(jnp.int32)
-    return jnp.maximum(decode(jnp.where(k < 0, -code, code).astype(jnp.int16), read_mode, np.dtype(np.float32)), -1)
+    code = jnp.minimum(jnp.abs(k) * 258 + (jnp.abs(k) >= jnp.where(k < 0, 65, 64)).astype(jnp.int32), 32767)
+    return decode(jnp.where(k < 0, -code, code).astype(jnp.int16), read_mode, np.dtype(np.float32))
 
 
 def stored_texel(texels, border_color, place: Place, axes: tuple[Axis, ...], read_mode: ReadMode) -> jax.Array:
