@@ -1,7 +1,8 @@
 """What a texture read returns, in plain NumPy and float64: an independent statement of the rules.
 
 Nothing here imports jaxtex or jax. Coordinates come in x, y, z order, arrays are stored slowest axis first with
-channels last, and a layered texture has its layers in front.
+channels last, and a layered texture has its layers in front. A chain of mip levels is a tuple of such arrays, and
+its shapes a tuple of shapes; a cubemap has its six faces +X, -X, +Y, -Y, +Z, -Z behind the layers.
 """
 
 from itertools import product
@@ -10,6 +11,20 @@ import numpy as np
 
 FAR_NORMALIZED = 2.0**24  # from here on wrap and mirror read a normalised coordinate as 0
 FAR_POSITION = 2.0**30  # from here on wrap, mirror and reflect read a position as 0
+FAR_DIRECTION = 2.0**126  # from here on a direction counts as none
+
+# Each face as its s, t and outward axes: the direction of (s, t) on a face is s * row 0 + t * row 1 + row 2, and the
+# three products of a direction with the rows are s * m, t * m and m.
+FACES = np.array(
+    [
+        [(0, 0, -1), (0, -1, 0), (1, 0, 0)],
+        [(0, 0, 1), (0, -1, 0), (-1, 0, 0)],
+        [(1, 0, 0), (0, 0, 1), (0, 1, 0)],
+        [(1, 0, 0), (0, 0, -1), (0, -1, 0)],
+        [(1, 0, 0), (0, -1, 0), (0, 0, 1)],
+        [(-1, 0, 0), (0, -1, 0), (0, 0, -1)],
+    ]
+)
 
 
 def position(coord, size, mode="clamp", normalized=True, dtype=np.float32):
@@ -70,12 +85,17 @@ def taps(p, filter_mode, a=-0.5):
     return [(low + k, keys(fraction - k, a)) for k in (-1, 0, 1, 2)]
 
 
-def decode(texels, read_mode="element"):
-    """Stored texels as float64."""
+def decode(texels, read_mode="element", srgb=False):
+    """Stored texels as float64; sRGB codes of colours, but not of alpha, as linear light (IEC 61966-2-1)."""
     texels = np.asarray(texels)
     values = texels.astype(np.float64)
     if read_mode == "normalized_float":
         values = np.maximum(values / np.iinfo(texels.dtype).max, -1.0)
+    if srgb:
+        colors = 3 if values.shape[-1] >= 3 else 1
+        c = values[..., :colors]
+        linear = np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
+        values = np.concatenate([linear, values[..., colors:]], -1)
     return values
 
 
@@ -100,67 +120,198 @@ def footprint(coords, shape, layer=None, *, address_mode, filter_mode, normalize
         yield np.prod(weight, axis=0), front + index[::-1], np.all(inside, axis=0)
 
 
+def without_nan(v, dtype):
+    v = np.asarray(v, dtype)
+    return np.where(np.isnan(v), 0, v).astype(dtype)
+
+
+def face_of(direction, dtype=np.float64):
+    """(face, direction) of directions (3, ...); what has no direction looks at the centre of face +Z."""
+    r = without_nan(direction, dtype)
+    x, y, z = np.abs(r)
+    m = np.maximum(np.maximum(x, y), z)
+    r = np.where((m == 0) | (m >= FAR_DIRECTION), np.array([0, 0, 1], dtype).reshape(3, *(1,) * m.ndim), r)
+    x, y, z = np.abs(r)
+    major = np.where((z >= x) & (z >= y), 2, np.where(y >= x, 1, 0))
+    return 2 * major + (np.take_along_axis(r, major[None], 0)[0] < 0), r
+
+
+def on_face(face, vector):
+    """A vector (3, ...) along the s, t and outward axes of its face."""
+    return np.einsum("...ij,j...->i...", FACES[face].astype(vector.dtype), vector)
+
+
+def project(direction, dtype=np.float64):
+    """(face, u, v) of a direction, u and v in [0, 1]."""
+    face, r = face_of(direction, dtype)
+    s, t, m = on_face(face, r)
+    return face, (s / m + 1) / 2, (t / m + 1) / 2
+
+
+def face_rates(direction, rate):
+    """The derivative of (u, v) on the face of `direction`, where the direction changes by `rate`."""
+    face, r = face_of(direction)
+    s, t, m = on_face(face, r)
+    ds, dt, dm = on_face(face, np.where(np.all(r == without_nan(direction, np.float64), 0), rate, 0.0))
+    return (m * ds - s * dm) / (2 * m * m), (m * dt - t * dm) / (2 * m * m)
+
+
+def seamless_footprint(face, u, v, size, filter_mode, dtype):
+    """(weight, array index): a tap beyond one edge is a texel of the next face, one beyond a corner is shared out."""
+    p, q = (position(w, size, "clamp", True, dtype) for w in (u, v))
+    if filter_mode == "point":
+        yield np.ones(face.shape), (face, *(address(np.floor(w).astype(int), size, "clamp")[0] for w in (q, p)))
+        return
+    corners = [(i, j, a * b) for i, a in taps(p, "linear") for j, b in taps(q, "linear")]
+    outside = lambda k: (k < 0) | (k >= size)
+    missing = sum(np.where(outside(i) & outside(j), weight, 0.0) for i, j, weight in corners)
+    for i, j, weight in corners:
+        s, t = (2 * i + 1) / size - 1, (2 * j + 1) / size - 1
+        there, *uv = project(np.einsum("...ij,i...->j...", FACES[face], np.stack([s, t, np.ones_like(s)])))
+        column, row = (np.clip(np.floor(w * size).astype(int), 0, size - 1) for w in uv)
+        yield np.where(outside(i) & outside(j), 0.0, weight + missing / 3), (there, row, column)
+
+
+def footprint_lod(coords, shape, ddx, ddy, *, cube, normalized, anisotropy):
+    """(level of detail, [(share, offset in x, y, z)]) of the ellipse that ddx and ddy span, at the base level."""
+    ddx, ddy = (np.stack([without_nan(d, np.float64) for d in dd]) for dd in (ddx, ddy))
+    over_faces = lambda d: face_rates(np.stack(coords), np.where(np.isinf(d), 0, d))
+    rates = [over_faces(d) if cube else d for d in (ddx, ddy)]
+    sizes = shape[-2 : -2 - len(rates[0]) : -1] if normalized or cube else (1,) * len(ddx)
+    lengths = [np.sqrt(sum((r * n) ** 2 for r, n in zip(rate, sizes, strict=True))) for rate in rates]
+    x, y = (np.where(np.isinf(d).any(0), np.inf, length) for d, length in zip((ddx, ddy), lengths, strict=True))
+    large, small = np.maximum(x, y), np.minimum(x, y)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(small > 0, np.fmin(large / small, anisotropy), np.where(large > 0, anisotropy, 1.0))
+        lod = np.log2(large / ratio)
+        count, along = np.ceil(ratio), np.where(x > y, ddx, ddy)
+        steps = [(k / (count + 1) - 0.5, np.where(k <= count, 1 / count, 0.0)) for k in range(1, anisotropy + 1)]
+        offsets = [(share, along * np.where(share > 0, step, 0.0)) for step, share in steps]
+    return lod, offsets if anisotropy > 1 else [(np.ones(lod.shape), np.zeros(ddx.shape))]
+
+
+def level_shares(lod, count, mode):
+    """The share of each of `count` levels in a read at the clamped level of detail."""
+    lod = np.clip(lod, 0, count - 1)
+    if mode == "point":
+        return [np.where(np.floor(lod + 0.5) == level, 1.0, 0.0) for level in range(count)]
+    return [np.maximum(0.0, 1 - np.abs(lod - level)) for level in range(count)]
+
+
+def level_footprint(coords, shape, layer, *, cube, seamless, filter_mode, dtype, **plain):
+    """As `footprint`, of a level of any kind."""
+    if not cube:
+        yield from footprint(coords, shape, layer, filter_mode=filter_mode, dtype=dtype, **plain)
+        return
+    front = ()
+    if layer is not None:
+        front = (np.where((layer < 0) | (layer >= shape[0]), shape[0] - 1, layer),)
+    face, u, v = project(np.stack(coords), dtype)
+    if seamless:
+        for weight, index in seamless_footprint(face, u, v, shape[-2], filter_mode, dtype):
+            yield weight, front + index, np.ones(face.shape, bool)
+    else:
+        for weight, index, inside in footprint((u, v), shape[-4:], face, filter_mode=filter_mode, dtype=dtype, **plain):
+            yield weight, front + index, inside
+
+
+def chain_footprint(
+    coords,
+    shapes,
+    layer=None,
+    *,
+    cube=False,
+    lod=None,
+    ddx=None,
+    ddy=None,
+    mipmap_filter_mode="point",
+    mipmap_level_bias=0.0,
+    min_mipmap_level_clamp=0.0,
+    max_mipmap_level_clamp=np.inf,
+    max_anisotropy=1,
+    seamless_cubemap=True,
+    address_mode="clamp",
+    filter_mode="linear",
+    normalized_coords=True,
+    cubic_coefficient=-0.5,
+    dtype=np.float32,
+):
+    """(weight, level, array index, is it a texel?) of each tap of every sample of a chain."""
+    inputs = (*coords, *(ddx or ()), *(ddy or ()), *(x for x in (lod, layer) if x is not None))
+    everywhere = np.broadcast_shapes(*map(np.shape, inputs))
+    spread = lambda arrays: [np.broadcast_to(x, everywhere).astype(dtype) for x in arrays]
+    coords, layer = spread(coords), None if layer is None else np.broadcast_to(layer, everywhere)
+    offsets, bias = [(np.ones(everywhere), np.zeros((len(coords), *everywhere)))], dtype(mipmap_level_bias)
+    if lod is not None:
+        lod = without_nan(*spread([lod]), dtype) + bias
+    elif ddx is not None:
+        options = {"cube": cube, "normalized": normalized_coords, "anisotropy": max_anisotropy}
+        lod, offsets = footprint_lod(coords, shapes[0], spread(ddx), spread(ddy), **options)
+        lod = lod + bias
+    else:
+        lod = np.zeros(everywhere)
+    lod = np.maximum(np.minimum(lod, max_mipmap_level_clamp), min_mipmap_level_clamp)
+    options = {"cube": cube, "seamless": seamless_cubemap, "filter_mode": filter_mode, "dtype": dtype}
+    options |= {"address_mode": address_mode, "normalized": normalized_coords or cube, "a": cubic_coefficient}
+    for share, offset in offsets:
+        place = [(x + d).astype(dtype) for x, d in zip(coords, offset, strict=True)]
+        for level, (shape, part) in enumerate(zip(shapes, level_shares(lod, len(shapes), mipmap_filter_mode))):
+            for weight, index, inside in level_footprint(place, shape, layer, **options):
+                yield share * part * weight, level, index, inside
+
+
 def border(border_color, channels):
     return np.broadcast_to(np.float64(0 if border_color is None else border_color), (channels,))
 
 
-def sample(
-    texels,
-    coords,
-    layer=None,
-    *,
-    border_color=None,
-    address_mode="clamp",
-    filter_mode="linear",
-    read_mode="element",
-    normalized_coords=True,
-    cubic_coefficient=-0.5,
-    dtype=np.float32,
-):
-    """Filtered read: coordinates of shape S give values S + (C,)."""
-    texels = decode(texels, read_mode)
-    outside = border(border_color, texels.shape[-1])
+def sample(texels, coords, layer=None, *, border_color=None, read_mode="element", srgb=False, **options):
+    """Filtered read of an array or a chain: coordinates of shape S give values S + (C,)."""
+    levels = [decode(level, read_mode, srgb) for level in (texels if isinstance(texels, tuple) else (texels,))]
+    outside = border(border_color, levels[0].shape[-1])
+    shapes = [level.shape for level in levels]
     total = 0.0
-    for weight, index, inside in footprint(
-        coords,
-        texels.shape,
-        layer,
-        address_mode=address_mode,
-        filter_mode=filter_mode,
-        normalized=normalized_coords,
-        a=cubic_coefficient,
-        dtype=dtype,
-    ):
-        total = total + weight[..., None] * np.where(inside[..., None], texels[index], outside)
+    for weight, level, index, inside in chain_footprint(coords, shapes, layer, **options):
+        total = total + weight[..., None] * np.where(inside[..., None], levels[level][index], outside)
     return total
 
 
-def splat(
-    values,
-    coords,
-    shape,
-    layer=None,
-    *,
-    address_mode="clamp",
-    filter_mode="linear",
-    normalized_coords=True,
-    cubic_coefficient=-0.5,
-    dtype=np.float32,
-):
-    """Adjoint of `sample` in the texels; what would fall on the border is dropped."""
-    texels = np.zeros(shape)
-    for weight, index, inside in footprint(
-        coords,
-        shape,
-        layer,
-        address_mode=address_mode,
-        filter_mode=filter_mode,
-        normalized=normalized_coords,
-        a=cubic_coefficient,
-        dtype=dtype,
-    ):
-        np.add.at(texels, index, (weight * inside)[..., None] * np.asarray(values, np.float64))
-    return texels
+def splat(values, coords, shape, layer=None, **options):
+    """Adjoint of `sample` in the texels; what would fall on the border is dropped. Many shapes give a chain."""
+    chain = isinstance(shape[0], tuple)
+    levels = tuple(np.zeros(s) for s in (shape if chain else (shape,)))
+    for weight, level, index, inside in chain_footprint(coords, [t.shape for t in levels], layer, **options):
+        np.add.at(levels[level], index, (weight * inside)[..., None] * np.asarray(values, np.float64))
+    return levels if chain else levels[0]
+
+
+def chain_shapes(shape, dimension, count=None):
+    """The shapes of a whole chain, or of its first levels; the last `dimension` axes before the channels shrink."""
+    *front, channels = shape
+    front, sizes = front[: len(front) - dimension], front[len(front) - dimension :]
+    whole = max(sizes).bit_length()
+    return tuple(
+        (*front, *(max(1, n >> level) for n in sizes), channels) for level in range(whole if count is None else count)
+    )
+
+
+def box(size):
+    """The matrix that halves an axis: each coarse texel is the mean of the finer level over its own interval."""
+    coarse = max(1, size >> 1)
+    edges = np.arange(coarse + 1) * size / coarse
+    j = np.arange(size)
+    overlap = np.minimum(edges[1:, None], j + 1) - np.maximum(edges[:-1, None], j)
+    return np.maximum(overlap, 0.0) * coarse / size
+
+
+def mipmaps(texels, dimension, count=None):
+    """A chain of box-filtered levels of an array whose last `dimension` axes before the channels are spatial."""
+    levels = [np.asarray(texels, np.float64)]
+    for _ in chain_shapes(levels[0].shape, dimension, count)[1:]:
+        level = levels[-1]
+        for axis in range(level.ndim - 1 - dimension, level.ndim - 1):
+            level = np.moveaxis(np.tensordot(box(level.shape[axis]), level, (1, axis)), 0, axis)
+        levels.append(level)
+    return tuple(levels)
 
 
 def gather(
@@ -204,3 +355,11 @@ def fetch(texels, indices, layer=None):
     sizes = texels.shape[-2 : -2 - len(indices) : -1]
     stored, inside = zip(*[address(i, n, "border") for i, n in zip(indices, sizes, strict=True)], strict=True)
     return np.where(np.all(inside, axis=0)[..., None], texels[front + stored[::-1]], texels.dtype.type(0))
+
+
+def differences(f, step=3e-4):
+    """The value, first and second derivative of a smooth f at 0, by differences over five points."""
+    left2, left, middle, right, right2 = (f(k * step) for k in (-2, -1, 0, 1, 2))
+    first = (8 * (right - left) - (right2 - left2)) / (12 * step)
+    second = (16 * (right + left) - 30 * middle - (right2 + left2)) / (12 * step**2)
+    return middle, first, second

@@ -39,6 +39,11 @@ def float_of(bits: jax.Array) -> jax.Array:
 ratio = functools.partial(formats.ratio, dtype=np.dtype(np.float32))
 
 
+def small_float(count: jax.Array) -> jax.Array:
+    """A whole number below 2^23 as a float, in two cheap operations."""
+    return float_of(count | (150 << 23)) - np.float32(2.0**23)
+
+
 def total(values: Sequence[jax.Array]) -> jax.Array:
     return functools.reduce(jnp.add, values)
 
@@ -87,11 +92,8 @@ def shared_exponent(
 
     The third result is zero, or what infinities and NaN make of the sum.
     """
-    # -0 is the neutral element of addition: so a sum of negative zeros is one.
-    zero = np.float32(-0.0)
-    counts = lambda v, w: (w > 0) & ~(jnp.abs(v) < format.smallest)
-    flushed = lambda v, w: jnp.where(w > 0, float_of(bits_of(v) & SIGN), zero)
-    counted = [[(jnp.where(counts(v, w), v, flushed(v, w)), w) for v, w in f] for f in footprints]
+    # -0 is the neutral element of addition: so what has no weight does not count, and a sum of -0 is -0.
+    counted = [[(jnp.where(w > 0, v, np.float32(-0.0)), w) for v, w in f] for f in footprints]
     largest = [functools.reduce(jnp.maximum, (jnp.abs(v) for v, _ in f)) for f in counted]
     exponents = [bits_of(jnp.maximum(m, SMALLEST_NORMAL)) & EXPONENT for m in largest]
     top = functools.reduce(jnp.maximum, exponents)
@@ -115,8 +117,8 @@ def sum_parts(taps: Taps, exponent: jax.Array, format: Format) -> list[jax.Array
     sums = [[] for _ in format.steps]
     for texel, weight in taps:
         scaled = texel * scale
-        signed = jnp.copysign(weight.astype(jnp.float32), scaled)
-        rest = jnp.abs(scaled)
+        signed = jnp.copysign(small_float(weight), scaled)
+        rest = jnp.where(jnp.abs(texel) < format.smallest, 0, jnp.abs(scaled))
         for k, step in enumerate(format.steps):
             rounder = two * np.float32(0.75 * 2.0 ** (23 - step))
             part = (rest + rounder) - rounder  # to a multiple of 2^-step, either way

@@ -13,7 +13,7 @@ from ..taps import LEVEL_BLEND, LINEAR_TAPS, POINT
 
 ONE = 256
 # Beyond these a coordinate is far outside on any axis; the coordinate is clipped there, so that integers suffice.
-FAR_NORMALIZED = 2.0
+FAR_NORMALIZED = (-2.0, 2.0)
 FAR_TEXELS = 4
 COORDINATE_LIMIT = 2.0**24
 POSITION_LIMIT = 2.0**30
@@ -29,13 +29,12 @@ def taps(coord: jax.Array, axis: Axis) -> list[tuple[jax.Array, jax.Array | int]
         whole, part = position(coord, axis, bits=0)
         return [(whole + part, ONE)]
     whole, part = position(coord, axis, bits=8)
-    part = part - 128
-    low, fraction = whole + (part >> 8), part & 255
+    part = part - ONE // 2
     if axis.footprint in LINEAR_TAPS:  # of a gather
-        return [(low + axis.footprint.first, ONE)]
+        return [(whole + (part >> 8) + axis.footprint.first, ONE)]
     if axis.address is AddressMode.CLAMP:
-        fraction = jnp.where((low >= 0) & (low < axis.size - 1), fraction, 0)
-        low = jnp.clip(low, 0, axis.size - 1)
+        whole, part = 0, jnp.clip(whole * ONE + part, 0, (axis.size - 1) * ONE)
+    low, fraction = whole + (part >> 8), part & 255
     return [(low, ONE - fraction), (low + 1, fraction)]
 
 
@@ -47,24 +46,23 @@ def level_taps(lod: jax.Array, axis: Axis) -> list[tuple[jax.Array, jax.Array | 
     return [(lod >> 8, ONE - fraction), ((lod >> 8) + 1, fraction)]
 
 
-def position(coord: jax.Array, axis: Axis, bits: int) -> tuple[jax.Array, jax.Array]:
+def position(coord: jax.Array, axis: Axis, bits: int) -> tuple[jax.Array | int, jax.Array]:
     """The position of `coord` as whole texels plus a part in 2^-bits texels: cut to no bits, rounded to 8."""
     coord = jnp.where(coord == coord, coord, 0)
     return (normalized_position if axis.normalized else texel_position)(coord, axis, bits)
 
 
-def normalized_position(x: jax.Array, axis: Axis, bits: int) -> tuple[jax.Array, jax.Array]:
-    if axis.reduced:
-        x = jnp.where(jnp.abs(x) < COORDINATE_LIMIT, x, 0)
-    else:
-        x = jnp.clip(x, -FAR_NORMALIZED, FAR_NORMALIZED)
+def normalized_position(x: jax.Array, axis: Axis, bits: int) -> tuple[jax.Array | int, jax.Array]:
     size, kept = axis.size, coordinate_bits(axis.size)
     one = 1 << kept if isinstance(kept, int) else jnp.left_shift(1, kept)
     scale = jnp.asarray(one, jnp.float32)
-    fixed = jnp.floor(x * scale)
-    unit = jnp.floor(fixed / scale)  # exact, as all here: powers of two
-    low = (fixed - unit * scale).astype(jnp.int32)
-    unit = unit.astype(jnp.int32)
+    if axis.address is AddressMode.CLAMP:  # to the edges, beyond which nothing changes
+        unit, low = 0, (jnp.clip(x, 0, 1) * scale).astype(jnp.int32)
+    else:
+        x = jnp.where(jnp.abs(x) < COORDINATE_LIMIT, x, 0) if axis.reduced else jnp.clip(x, *FAR_NORMALIZED)
+        fixed = jnp.floor(x * scale)
+        unit = jnp.floor(fixed / scale)  # exact, as all here: powers of two
+        unit, low = unit.astype(jnp.int32), (fixed - unit * scale).astype(jnp.int32)
     # low * size can take 40 bits: 11 of low at a time.
     high, low = low >> 11, low & 2047
     if bits:
@@ -72,7 +70,7 @@ def normalized_position(x: jax.Array, axis: Axis, bits: int) -> tuple[jax.Array,
     else:
         part = (high * size + ((low * size) >> 11)) >> (kept - 11)
     if axis.address is AddressMode.WRAP:
-        return jnp.zeros_like(part), part
+        return 0, part
     return (unit & 1 if axis.address is AddressMode.MIRROR else unit) * size, part
 
 
@@ -83,7 +81,7 @@ def coordinate_bits(size: int | jax.Array) -> int | jax.Array:
     return jnp.where(size <= 8192, 21, jnp.where(size <= 65536, 22, 23))
 
 
-def texel_position(x: jax.Array, axis: Axis, bits: int) -> tuple[jax.Array, jax.Array]:
+def texel_position(x: jax.Array, axis: Axis, bits: int) -> tuple[jax.Array | int, jax.Array]:
     if axis.saturating:
         x = jnp.clip(x, -FAR_TEXELS, axis.size + FAR_TEXELS)
     else:

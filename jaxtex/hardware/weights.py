@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from ..places import Place, Step
+from .positions import ONE
 
 Weight = jax.Array | int
 
@@ -31,7 +32,7 @@ def footprints(total: Weight, place: Place, steps: list[Step]) -> Iterator[list[
         return
     step, *steps = steps
     near, far = step.taps
-    first = half_up(total * near.factors[0])
+    first = share(total, near.factors[0])
     yield plane(first, place.step(near, step.sizes), steps)
     yield plane(total - first, place.step(far, step.sizes), steps)
 
@@ -47,7 +48,7 @@ def plane(total: Weight, place: Place, steps: list[Step]) -> list[Weighted]:
         weights = quarters(total, rows.taps[1].factors[0], columns.taps[1].factors[0])
     elif len(last.taps) == 2:
         places = [place.step(x, last.sizes) for x in last.taps]
-        right = half_up(total * last.taps[1].factors[0])
+        right = share(total, last.taps[1].factors[0])
         weights = [total - right, right]
     else:
         places = [place.step(tap, last.sizes) for tap in last.taps]
@@ -55,16 +56,16 @@ def plane(total: Weight, place: Place, steps: list[Step]) -> list[Weighted]:
     return [Weighted(*pair) for pair in zip(places, weights)]
 
 
-def half_up(product: Weight) -> Weight:
-    """A product of weights in 1/65536 as one in 1/256."""
-    return (product + 128) >> 8
+def share(total: Weight, part: Weight) -> Weight:
+    """A share of a weight, halves up."""
+    return part if isinstance(total, int) and total == ONE else (total * part + 128) >> 8
 
 
 def quarters(total: Weight, down: Weight, right: Weight) -> list[Weight]:
     """`total` split along x, then each half along y: (y0 x0), (y0 x1), (y1 x0), (y1 x1)."""
-    x1 = half_up(total * right)
+    x1 = share(total, right)
     x0 = total - x1
-    y1_x1 = half_up(x1 * down)
+    y1_x1 = share(x1, down)
     y1_x0 = (x0 * down + 127) >> 8  # half down
     return [x0 - y1_x0, x1 - y1_x1, y1_x0, y1_x1]
 
