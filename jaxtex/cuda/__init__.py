@@ -1,0 +1,125 @@
+"""The texture model under CUDA's own names, for people who port kernels.
+
+Names are those of the CUDA runtime without the prefix ``cuda``; enumerations have its values, functions its argument
+order. Everything is a value: an allocation is an array of zeros, a copy returns the new array, a texture object is a
+pytree. What CUDA refuses raises `CudaError` with CUDA's code. Reads return what an NVIDIA texture unit returns,
+in its own arithmetic.
+
+Example:
+    >>> import jax.numpy as jnp
+    >>> from jaxtex import cuda
+    >>> array = cuda.mallocArray(cuda.createChannelDesc("float"), 2, 2)
+    >>> array = cuda.memcpyToArray(array, jnp.array([[0.0, 1.0], [2.0, 3.0]]))
+    >>> point = cuda.createTextureObject(cuda.ResourceDesc.Array(array), cuda.TextureDesc())
+    >>> cuda.tex2D(point, 1.5, 0.5)
+    Array(1., dtype=float32)
+"""
+
+from .arrays import (
+    Array,
+    Extent,
+    MipmappedArray,
+    getMipmappedArrayLevel,
+    malloc3DArray,
+    mallocArray,
+    mallocMipmappedArray,
+)
+from .channels import ChannelFormatDesc, createChannelDesc
+from .copies import memcpyFromArray, memcpyToArray
+from .descriptors import ResourceDesc, ResourceViewDesc, TextureDesc
+from .enums import (
+    AddressMode,
+    ArrayFlags,
+    ChannelFormatKind,
+    FilterMode,
+    ReadMode,
+    ResourceType,
+    ResourceViewFormat,
+    TextureType,
+)
+from .errors import CudaError
+from .fetches import (
+    tex1D,
+    tex1Dfetch,
+    tex1DGrad,
+    tex1DLayered,
+    tex1DLayeredGrad,
+    tex1DLayeredLod,
+    tex1DLod,
+    tex2D,
+    tex2Dgather,
+    tex2DGrad,
+    tex2DLayered,
+    tex2DLayeredGrad,
+    tex2DLayeredLod,
+    tex2DLod,
+    tex3D,
+    tex3DGrad,
+    tex3DLod,
+    texCubemap,
+    texCubemapGrad,
+    texCubemapLayered,
+    texCubemapLayeredGrad,
+    texCubemapLayeredLod,
+    texCubemapLod,
+)
+from .limits import NEWEST_COMPUTE_CAPABILITY
+from .objects import TextureObject, createTextureObject
+from .references import TextureReference, bindTexture, bindTexture2D, bindTextureToArray, bindTextureToMipmappedArray
+
+__all__ = [
+    "NEWEST_COMPUTE_CAPABILITY",
+    "AddressMode",
+    "Array",
+    "ArrayFlags",
+    "ChannelFormatDesc",
+    "ChannelFormatKind",
+    "CudaError",
+    "Extent",
+    "FilterMode",
+    "MipmappedArray",
+    "ReadMode",
+    "ResourceDesc",
+    "ResourceType",
+    "ResourceViewDesc",
+    "ResourceViewFormat",
+    "TextureDesc",
+    "TextureObject",
+    "TextureReference",
+    "TextureType",
+    "bindTexture",
+    "bindTexture2D",
+    "bindTextureToArray",
+    "bindTextureToMipmappedArray",
+    "createChannelDesc",
+    "createTextureObject",
+    "getMipmappedArrayLevel",
+    "malloc3DArray",
+    "mallocArray",
+    "mallocMipmappedArray",
+    "memcpyFromArray",
+    "memcpyToArray",
+    "tex1D",
+    "tex1DGrad",
+    "tex1DLayered",
+    "tex1DLayeredGrad",
+    "tex1DLayeredLod",
+    "tex1DLod",
+    "tex1Dfetch",
+    "tex2D",
+    "tex2DGrad",
+    "tex2DLayered",
+    "tex2DLayeredGrad",
+    "tex2DLayeredLod",
+    "tex2DLod",
+    "tex2Dgather",
+    "tex3D",
+    "tex3DGrad",
+    "tex3DLod",
+    "texCubemap",
+    "texCubemapGrad",
+    "texCubemapLayered",
+    "texCubemapLayeredGrad",
+    "texCubemapLayeredLod",
+    "texCubemapLod",
+]

@@ -1,0 +1,167 @@
+"""What a texture object is made of: the resource, how it is read, and which part of it is seen."""
+
+import dataclasses
+from typing import Any
+
+import jax
+
+from . import arrays
+from .channels import ChannelFormatDesc
+from .enums import AddressMode, FilterMode, ReadMode, ResourceType, ResourceViewFormat
+
+STATIC = {"static": True}
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True, eq=False)
+class ResourceDesc:
+    """The memory behind a texture: `cudaResourceDesc`. Make one with the constructor of its kind.
+
+    Attributes:
+        memory: what is read: an `Array`, a `MipmappedArray`, or a plain JAX array.
+        resType: the `ResourceType`, static.
+        desc: the format of plain memory, static; an array has its own.
+        sizeInBytes: of linear memory, static; ``None`` is all of it.
+        width, height: in elements, of pitched memory, static; ``None`` is all of it.
+
+    Source: CUDA Runtime API, `cudaResourceDesc`.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from jaxtex import cuda
+        >>> cuda.ResourceDesc.Linear(jnp.arange(8), cuda.createChannelDesc("int")).resType.name
+        'Linear'
+    """
+
+    memory: Any
+    resType: ResourceType = dataclasses.field(metadata=STATIC)
+    desc: ChannelFormatDesc | None = dataclasses.field(default=None, metadata=STATIC)
+    sizeInBytes: int | None = dataclasses.field(default=None, metadata=STATIC)
+    width: int | None = dataclasses.field(default=None, metadata=STATIC)
+    height: int | None = dataclasses.field(default=None, metadata=STATIC)
+
+    @classmethod
+    def Array(cls, array: "arrays.Array") -> "ResourceDesc":
+        """An array of any shape: `cudaResourceTypeArray`.
+
+        Args:
+            array: an `Array`.
+        """
+        return cls(array, ResourceType.Array)
+
+    @classmethod
+    def MipmappedArray(cls, mipmap: "arrays.MipmappedArray") -> "ResourceDesc":
+        """An array with mip levels: `cudaResourceTypeMipmappedArray`.
+
+        Args:
+            mipmap: a `MipmappedArray`.
+        """
+        return cls(mipmap, ResourceType.MipmappedArray)
+
+    @classmethod
+    def Linear(
+        cls, devPtr: Any, desc: ChannelFormatDesc | None = None, sizeInBytes: int | None = None
+    ) -> "ResourceDesc":
+        """Linear memory, read by `tex1Dfetch` alone: `cudaResourceTypeLinear`.
+
+        Args:
+            devPtr: a JAX array of the format's dtype, (N,) for one channel, (N, C) or (N C,) for C.
+            desc: the format; by default one of the array's dtype, with one channel or the C of (N, C).
+            sizeInBytes: how much of it is texture, by default all; N is that over the bytes of a texel.
+        """
+        return cls(devPtr, ResourceType.Linear, desc, sizeInBytes)
+
+    @classmethod
+    def Pitch2D(
+        cls, devPtr: Any, desc: ChannelFormatDesc | None = None, width: int | None = None, height: int | None = None
+    ) -> "ResourceDesc":
+        """Rows in linear memory, read as a 2D texture: `cudaResourceTypePitch2D`.
+
+        Args:
+            devPtr: a JAX array of the format's dtype, (H, W) for one channel, (H, W, C) or (H, W C) for C. Its row is
+                the pitch.
+            desc: the format; by default one of the array's dtype, with one channel or the C of (H, W, C).
+            width, height: how many elements of a row and how many rows are texture, by default all.
+        """
+        return cls(devPtr, ResourceType.Pitch2D, desc, width=width, height=height)
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class TextureDesc:
+    """How a texture is read: `cudaTextureDesc`. Every default is what a zeroed struct means in CUDA.
+
+    Args:
+        addressMode: an `AddressMode` for every axis, or a tuple in x, y, z order; axes that it leaves out wrap, as in
+            a zeroed array. The default is **Wrap**. With unnormalised coordinates Wrap and Mirror act as Clamp.
+        filterMode: `FilterMode`, by default **Point**.
+        readMode: `ReadMode`. NormalizedFloat makes fractions of 8- and 16-bit integers.
+        sRGB: whether 8-bit unsigned colours that are read as fractions are decoded first; ignored elsewhere.
+        borderColor: four floats. Where integers are read as elements, the bits of these floats are the colour:
+            ``numpy.int32(5).view(numpy.float32)``. The one field that is a leaf of the pytree: gradients reach it.
+        normalizedCoords: whether coordinates run from 0 to 1, by default **not**. Mipmapped arrays need it; the
+            directions of cubemaps have no unit.
+        maxAnisotropy: clamped to 1 to 16.
+        mipmapFilterMode: `FilterMode` between levels.
+        mipmapLevelBias: added to a level that is given or follows from derivatives.
+        minMipmapLevelClamp, maxMipmapLevelClamp: bounds of the level, relative to the view's first; the first wins.
+            The default of **0** for both pins every read to level 0.
+        disableTrilinearOptimization: a hint to hardware, ignored.
+        seamlessCubemap: whether linear reads of a cubemap cross its edges, by default **not**; cubemaps only.
+
+    Source: CUDA Runtime API, `cudaTextureDesc`.
+
+    Example:
+        >>> from jaxtex import cuda
+        >>> cuda.TextureDesc().addressMode[0].name, cuda.TextureDesc().filterMode.name
+        ('Wrap', 'Point')
+    """
+
+    addressMode: Any = dataclasses.field(default=(AddressMode.Wrap,) * 3, metadata=STATIC)
+    filterMode: int = dataclasses.field(default=FilterMode.Point, metadata=STATIC)
+    readMode: int = dataclasses.field(default=ReadMode.ElementType, metadata=STATIC)
+    sRGB: int = dataclasses.field(default=0, metadata=STATIC)
+    borderColor: Any = (0.0, 0.0, 0.0, 0.0)
+    normalizedCoords: int = dataclasses.field(default=0, metadata=STATIC)
+    maxAnisotropy: int = dataclasses.field(default=0, metadata=STATIC)
+    mipmapFilterMode: int = dataclasses.field(default=FilterMode.Point, metadata=STATIC)
+    mipmapLevelBias: float = dataclasses.field(default=0.0, metadata=STATIC)
+    minMipmapLevelClamp: float = dataclasses.field(default=0.0, metadata=STATIC)
+    maxMipmapLevelClamp: float = dataclasses.field(default=0.0, metadata=STATIC)
+    disableTrilinearOptimization: int = dataclasses.field(default=0, metadata=STATIC)
+    seamlessCubemap: int = dataclasses.field(default=0, metadata=STATIC)
+
+    def __post_init__(self):
+        for name in ("addressMode", "borderColor"):
+            if isinstance(getattr(self, name), list):
+                object.__setattr__(self, name, tuple(getattr(self, name)))
+
+
+@dataclasses.dataclass(frozen=True)
+class ResourceViewDesc:
+    """Which part of an array a texture sees, and in which format: `cudaResourceViewDesc`.
+
+    Args:
+        format: a `ResourceViewFormat` with texels of the same size as the array's, or ``None_`` for the array's own.
+        width, height, depth: those of the array's extent.
+        firstMipmapLevel, lastMipmapLevel: the levels that are seen; both 0 without mip levels. The first becomes
+            level 0.
+        firstLayer, lastLayer: the layers that are seen; both 0 without layers. The first becomes layer 0. The layers
+            of a layered cubemap are whole cubemaps.
+
+    Source: CUDA Runtime API, `cudaResourceViewDesc`.
+
+    Example:
+        >>> from jaxtex import cuda
+        >>> cuda.ResourceViewDesc(cuda.ResourceViewFormat.Float1, 64, 64, firstMipmapLevel=2, lastMipmapLevel=6).depth
+        0
+    """
+
+    format: int = ResourceViewFormat.None_
+    width: int = 0
+    height: int = 0
+    depth: int = 0
+    firstMipmapLevel: int = 0
+    lastMipmapLevel: int = 0
+    firstLayer: int = 0
+    lastLayer: int = 0

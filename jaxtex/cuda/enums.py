@@ -1,0 +1,137 @@
+"""CUDA's enumerations with CUDA's values: `cudaAddressModeWrap` is `AddressMode.Wrap`, and 0 is accepted for it."""
+
+from enum import IntEnum, IntFlag
+
+
+class AddressMode(IntEnum):
+    """What a tap outside the texture reads: `cudaTextureAddressMode`."""
+
+    Wrap = 0
+    Clamp = 1
+    Mirror = 2
+    Border = 3
+
+
+class FilterMode(IntEnum):
+    """How the texels around a position are combined: `cudaTextureFilterMode`."""
+
+    Point = 0
+    Linear = 1
+
+
+class ReadMode(IntEnum):
+    """Whether an integer texel is returned as stored, or as a fraction: `cudaTextureReadMode`."""
+
+    ElementType = 0
+    NormalizedFloat = 1
+
+
+class ResourceType(IntEnum):
+    """What kind of memory stands behind a texture: `cudaResourceType`."""
+
+    Array = 0
+    MipmappedArray = 1
+    Linear = 2
+    Pitch2D = 3
+
+
+class TextureType(IntEnum):
+    """The shape of a texture reference: `cudaTextureType1D` and its siblings."""
+
+    Type1D = 0x01
+    Type2D = 0x02
+    Type3D = 0x03
+    TypeCubemap = 0x0C
+    Type1DLayered = 0xF1
+    Type2DLayered = 0xF2
+    TypeCubemapLayered = 0xFC
+
+
+class ChannelFormatKind(IntEnum):
+    """What the bits of a channel mean: `cudaChannelFormatKind`. `None` is a word of Python, so it is `None_` here."""
+
+    Signed = 0
+    Unsigned = 1
+    Float = 2
+    None_ = 3
+    NV12 = 4
+    UnsignedNormalized8X1 = 5
+    UnsignedNormalized8X2 = 6
+    UnsignedNormalized8X4 = 7
+    UnsignedNormalized16X1 = 8
+    UnsignedNormalized16X2 = 9
+    UnsignedNormalized16X4 = 10
+    SignedNormalized8X1 = 11
+    SignedNormalized8X2 = 12
+    SignedNormalized8X4 = 13
+    SignedNormalized16X1 = 14
+    SignedNormalized16X2 = 15
+    SignedNormalized16X4 = 16
+    UnsignedBlockCompressed1 = 17
+    UnsignedBlockCompressed1SRGB = 18
+    UnsignedBlockCompressed2 = 19
+    UnsignedBlockCompressed2SRGB = 20
+    UnsignedBlockCompressed3 = 21
+    UnsignedBlockCompressed3SRGB = 22
+    UnsignedBlockCompressed4 = 23
+    SignedBlockCompressed4 = 24
+    UnsignedBlockCompressed5 = 25
+    SignedBlockCompressed5 = 26
+    UnsignedBlockCompressed6H = 27
+    SignedBlockCompressed6H = 28
+    UnsignedBlockCompressed7 = 29
+    UnsignedBlockCompressed7SRGB = 30
+    UnsignedNormalized1010102 = 31
+
+
+class ResourceViewFormat(IntEnum):
+    """As what a view reads the texels: `cudaResourceViewFormat`. `None_` keeps the resource's own format."""
+
+    None_ = 0x00
+    UnsignedChar1 = 0x01
+    UnsignedChar2 = 0x02
+    UnsignedChar4 = 0x03
+    SignedChar1 = 0x04
+    SignedChar2 = 0x05
+    SignedChar4 = 0x06
+    UnsignedShort1 = 0x07
+    UnsignedShort2 = 0x08
+    UnsignedShort4 = 0x09
+    SignedShort1 = 0x0A
+    SignedShort2 = 0x0B
+    SignedShort4 = 0x0C
+    UnsignedInt1 = 0x0D
+    UnsignedInt2 = 0x0E
+    UnsignedInt4 = 0x0F
+    SignedInt1 = 0x10
+    SignedInt2 = 0x11
+    SignedInt4 = 0x12
+    Half1 = 0x13
+    Half2 = 0x14
+    Half4 = 0x15
+    Float1 = 0x16
+    Float2 = 0x17
+    Float4 = 0x18
+    UnsignedBlockCompressed1 = 0x19
+    UnsignedBlockCompressed2 = 0x1A
+    UnsignedBlockCompressed3 = 0x1B
+    UnsignedBlockCompressed4 = 0x1C
+    SignedBlockCompressed4 = 0x1D
+    UnsignedBlockCompressed5 = 0x1E
+    SignedBlockCompressed5 = 0x1F
+    UnsignedBlockCompressed6H = 0x20
+    SignedBlockCompressed6H = 0x21
+    UnsignedBlockCompressed7 = 0x22
+
+
+class ArrayFlags(IntFlag):
+    """What an array is made for: `cudaArrayLayered` and its siblings, joined by ``|``."""
+
+    Default = 0x00
+    Layered = 0x01
+    SurfaceLoadStore = 0x02
+    Cubemap = 0x04
+    TextureGather = 0x08
+    ColorAttachment = 0x20
+    Sparse = 0x40
+    DeferredMapping = 0x80

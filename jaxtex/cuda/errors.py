@@ -1,0 +1,59 @@
+"""`CudaError`: what an invalid combination raises, with the code that the CUDA runtime would have returned."""
+
+from enum import Enum, IntFlag
+from typing import Any, TypeVar
+
+Member = TypeVar("Member", bound=Enum)
+
+ERROR_NAMES = {
+    1: "cudaErrorInvalidValue",
+    20: "cudaErrorInvalidChannelDescriptor",
+    26: "cudaErrorInvalidFilterSetting",
+    27: "cudaErrorInvalidNormSetting",
+    801: "cudaErrorNotSupported",
+}
+INVALID_VALUE, INVALID_CHANNEL_DESCRIPTOR, INVALID_FILTER_SETTING, INVALID_NORM_SETTING, NOT_SUPPORTED = ERROR_NAMES
+
+
+class CudaError(Exception):
+    """A call that the CUDA runtime refuses, or whose result CUDA leaves undefined.
+
+    Args:
+        code: the number of the `cudaError_t`.
+        message: which argument, what came, what was expected, how to mend it.
+
+    Attributes:
+        code: the number, such as 26.
+        name: its name, such as ``"cudaErrorInvalidFilterSetting"``.
+
+    Source: CUDA Runtime API, "Data types used by CUDA Runtime", `cudaError`.
+
+    Example:
+        >>> from jaxtex import cuda
+        >>> try:
+        ...     cuda.mallocArray(cuda.createChannelDesc("float"), 0)
+        ... except cuda.CudaError as error:
+        ...     print(error.code, error.name)
+        1 cudaErrorInvalidValue
+    """
+
+    def __init__(self, code: int, message: str):
+        super().__init__(code, message)
+        self.code = code
+        self.name = ERROR_NAMES[code]
+
+    def __str__(self) -> str:
+        return f"{self.args[1]} [{self.name}, {self.code}]"
+
+
+def choose(function: str, argument: str, kind: type[Member], value: Any) -> Member:
+    """`value` as a member of the enumeration `kind`: a member comes as itself or as its number."""
+    try:
+        member = kind(value)
+    except (TypeError, ValueError):
+        member = None
+    # A flag takes any number apart; the bits that no member names must not pass.
+    if member is None or isinstance(value, bool) or (isinstance(member, IntFlag) and member & ~sum(type(member))):
+        listed = ", ".join(f"{kind.__name__}.{option.name}" for option in kind)
+        raise CudaError(INVALID_VALUE, f"{function}: {argument} is {value!r}, expected one of {listed}.")
+    return member

@@ -1,0 +1,46 @@
+"""How large a texture may be, by compute capability."""
+
+from .errors import INVALID_VALUE, CudaError
+
+NEWEST_COMPUTE_CAPABILITY = 12.1
+
+# (width, height, depth or layers) from the compute capability on that stands in front of it.
+# Source: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"; older columns from its archive.
+LIMITS = {
+    "1D texture": {2.0: (65536,), 6.0: (131072,)},
+    "1D texture from linear memory": {
+        2.0: (2**27,),
+        6.0: (2**28,),
+        6.1: (2**27,),
+        7.0: (2**28,),
+        7.2: (2**27,),
+        7.5: (2**28,),
+    },
+    "1D layered texture": {2.0: (16384, 0, 2048), 6.0: (32768, 0, 2048)},
+    "2D texture": {2.0: (65536, 65535), 3.5: (65536, 65536), 6.0: (131072, 65536)},
+    "2D texture from pitched memory": {2.0: (65000, 65000), 5.0: (65536, 65536), 6.0: (131072, 65000)},
+    "2D texture with gather": {2.0: (16384, 16384), 6.0: (32768, 32768)},
+    "2D layered texture": {2.0: (16384, 16384, 2048), 6.0: (32768, 32768, 2048)},
+    "3D texture": {2.0: (2048,) * 3, 3.0: (4096,) * 3, 6.0: (16384,) * 3},
+    "cubemap": {2.0: (16384, 16384, 6), 6.0: (32768, 32768, 6)},
+    # The guide's 2046 layers are faces: 341 cubemaps.
+    "layered cubemap": {2.0: (16384, 16384, 2046), 6.0: (32768, 32768, 2046)},
+}
+
+
+def check_limits(function: str, what: str, sizes: tuple[int, ...], compute_capability: float) -> None:
+    """Refuses sizes, in x, y, z order, above what the compute capability allows (1)."""
+    table = LIMITS[what]
+    if not isinstance(compute_capability, int | float) or compute_capability < min(table):
+        raise CudaError(
+            INVALID_VALUE,
+            f"{function}: compute_capability is {compute_capability!r}, expected a number such as 9.0, from "
+            f"{min(table)} on.",
+        )
+    limit = table[max(version for version in table if version <= compute_capability)]
+    if any(size > most for size, most in zip(sizes, limit)):
+        raise CudaError(
+            INVALID_VALUE,
+            f"{function}: the {what} has the size {sizes}, expected at most {limit} for compute capability "
+            f"{compute_capability}; split it into parts.",
+        )

@@ -1,0 +1,216 @@
+"""Texture references, which CUDA 12 removed, as immutable values: a bind returns what can be read."""
+
+import dataclasses
+from typing import Any
+
+from ..modes import TextureKind
+from .arrays import Array, MipmappedArray
+from .channels import ChannelFormatDesc, parse_type
+from .descriptors import ResourceDesc, TextureDesc
+from .enums import AddressMode, FilterMode, ReadMode, TextureType
+from .errors import INVALID_CHANNEL_DESCRIPTOR, INVALID_VALUE, CudaError, choose
+from .objects import TextureObject, createTextureObject
+
+TEXTURE_TYPES = {
+    TextureType.Type1D: TextureKind.TEXTURE1D,
+    TextureType.Type2D: TextureKind.TEXTURE2D,
+    TextureType.Type3D: TextureKind.TEXTURE3D,
+    TextureType.TypeCubemap: TextureKind.CUBEMAP,
+    TextureType.Type1DLayered: TextureKind.TEXTURE1D_LAYERED,
+    TextureType.Type2DLayered: TextureKind.TEXTURE2D_LAYERED,
+    TextureType.TypeCubemapLayered: TextureKind.CUBEMAP_LAYERED,
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class TextureReference:
+    """A texture reference, ``texture<T, texType, readMode>``, with the attributes that its declaration gives it.
+
+    Not bound to anything, and never changed: a bind takes it and returns a `TextureObject`. Its defaults are those of
+    the C++ class, not those of a zeroed `TextureDesc`: **Clamp**, Point, unnormalised.
+
+    Args:
+        T: the name of the texels' type, such as ``"float"``.
+        texType: a `TextureType`, by default 1D.
+        readMode: a `ReadMode`, by default ElementType.
+        normalized, filterMode, addressMode, sRGB, maxAnisotropy, mipmapFilterMode, mipmapLevelBias,
+            minMipmapLevelClamp, maxMipmapLevelClamp, disableTrilinearOptimization: as in `TextureDesc`. Linear memory
+            ignores them.
+
+    Source: CUDA C++ Programming Guide 11, "Texture Reference API".
+
+    Example:
+        >>> from jaxtex import cuda
+        >>> cuda.TextureReference("float", cuda.TextureType.Type2D).addressMode[0].name
+        'Clamp'
+    """
+
+    T: str
+    texType: int = TextureType.Type1D
+    readMode: int = ReadMode.ElementType
+    normalized: int = 0
+    filterMode: int = FilterMode.Point
+    addressMode: Any = (AddressMode.Clamp,) * 3
+    sRGB: int = 0
+    maxAnisotropy: int = 0
+    mipmapFilterMode: int = FilterMode.Point
+    mipmapLevelBias: float = 0.0
+    minMipmapLevelClamp: float = 0.0
+    maxMipmapLevelClamp: float = 0.0
+    disableTrilinearOptimization: int = 0
+
+
+def bindTextureToArray(ref: TextureReference, array: Array, *, arithmetic: str = "hardware") -> TextureObject:
+    """Binds a reference to an array: `cudaBindTextureToArray`.
+
+    Args:
+        ref: a `TextureReference` of the array's type and shape; one of type 1D takes an array of one row too.
+        array: an `Array`.
+        arithmetic: as in `createTextureObject`.
+
+    Returns:
+        A `TextureObject`. To bind something else is to make another one, to unbind is to drop it.
+
+    Gradients: of reads flow to floating texels.
+
+    Raises:
+        CudaError: as `createTextureObject`; cudaErrorInvalidChannelDescriptor, if T is not the array's type.
+
+    Source: CUDA C++ Programming Guide 11, "Texture Reference API".
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from jaxtex import cuda
+        >>> array = cuda.memcpyToArray(cuda.mallocArray(cuda.createChannelDesc("float"), 3), jnp.array([1.0, 2.0, 4.0]))
+        >>> cuda.tex1D(cuda.bindTextureToArray(cuda.TextureReference("float"), array), 99.0)
+        Array(4., dtype=float32)
+    """
+    return _bind("bindTextureToArray", ref, ResourceDesc.Array(array), arithmetic)
+
+
+def bindTextureToMipmappedArray(
+    ref: TextureReference, mipmap: MipmappedArray, *, arithmetic: str = "hardware"
+) -> TextureObject:
+    """Binds a reference to a mipmapped array: `cudaBindTextureToMipmappedArray`.
+
+    Args:
+        ref: a `TextureReference` of the array's type and shape, with ``normalized=1``.
+        mipmap: a `MipmappedArray`.
+        arithmetic: as in `createTextureObject`.
+
+    Returns:
+        A `TextureObject`.
+
+    Gradients: of reads flow to floating texels, of every level.
+
+    Raises:
+        CudaError: as `bindTextureToArray`.
+
+    Source: CUDA C++ Programming Guide 11, "Texture Reference API".
+
+    Example:
+        >>> from jaxtex import cuda
+        >>> mipmap = cuda.mallocMipmappedArray(cuda.createChannelDesc("float"), (4, 4, 0), 3)
+        >>> ref = cuda.TextureReference("float", cuda.TextureType.Type2D, normalized=1, maxMipmapLevelClamp=2.0)
+        >>> cuda.bindTextureToMipmappedArray(ref, mipmap).texture.num_levels
+        3
+    """
+    return _bind("bindTextureToMipmappedArray", ref, ResourceDesc.MipmappedArray(mipmap), arithmetic)
+
+
+def bindTexture(
+    ref: TextureReference,
+    devPtr: Any,
+    desc: ChannelFormatDesc | None = None,
+    size: int | None = None,
+    *,
+    arithmetic: str = "hardware",
+) -> TextureObject:
+    """Binds a reference to linear memory, to be read by `tex1Dfetch`: `cudaBindTexture`. The offset is always 0.
+
+    Args:
+        ref: a `TextureReference` of type 1D. Only its T and readMode matter.
+        devPtr, desc, size: the memory, its format and its bytes, as in `ResourceDesc.Linear`.
+        arithmetic: as in `createTextureObject`.
+
+    Returns:
+        A `TextureObject`.
+
+    Gradients: of reads flow to floating texels.
+
+    Raises:
+        CudaError: as `bindTextureToArray`.
+
+    Source: CUDA C++ Programming Guide 11, "Texture Reference API".
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from jaxtex import cuda
+        >>> cuda.tex1Dfetch(cuda.bindTexture(cuda.TextureReference("int"), jnp.array([3, 4])), 1)
+        Array(4, dtype=int32)
+    """
+    plain = TextureReference(ref.T, ref.texType, ref.readMode) if isinstance(ref, TextureReference) else ref
+    return _bind("bindTexture", plain, ResourceDesc.Linear(devPtr, desc, size), arithmetic)
+
+
+def bindTexture2D(
+    ref: TextureReference,
+    devPtr: Any,
+    desc: ChannelFormatDesc | None = None,
+    width: int | None = None,
+    height: int | None = None,
+    *,
+    arithmetic: str = "hardware",
+) -> TextureObject:
+    """Binds a reference to rows in linear memory: `cudaBindTexture2D`. The offset is always 0.
+
+    Args:
+        ref: a `TextureReference` of type 2D.
+        devPtr, desc, width, height: the memory, its format and size, as in `ResourceDesc.Pitch2D`.
+        arithmetic: as in `createTextureObject`.
+
+    Returns:
+        A `TextureObject`.
+
+    Gradients: of reads flow to floating texels.
+
+    Raises:
+        CudaError: as `bindTextureToArray`.
+
+    Source: CUDA C++ Programming Guide 11, "Texture Reference API".
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from jaxtex import cuda
+        >>> ref = cuda.TextureReference("float", cuda.TextureType.Type2D)
+        >>> cuda.tex2D(cuda.bindTexture2D(ref, jnp.array([[0.0, 1.0], [2.0, 3.0]])), 1.5, 0.5)
+        Array(1., dtype=float32)
+    """
+    return _bind("bindTexture2D", ref, ResourceDesc.Pitch2D(devPtr, desc, width, height), arithmetic)
+
+
+def _bind(function: str, ref: Any, resource: ResourceDesc, arithmetic: str) -> TextureObject:
+    if not isinstance(ref, TextureReference):
+        raise TypeError(f"{function}: ref is a {type(ref).__name__}, expected a TextureReference.")
+    shared = {field.name for field in dataclasses.fields(TextureDesc)} & {f.name for f in dataclasses.fields(ref)}
+    desc = TextureDesc(normalizedCoords=ref.normalized, **{name: getattr(ref, name) for name in shared})
+    if isinstance(desc.addressMode, tuple):
+        # A reference that names fewer modes than three keeps its own default for the rest.
+        modes = (*desc.addressMode, *TextureReference.addressMode[len(desc.addressMode) :])
+        desc = dataclasses.replace(desc, addressMode=modes)
+    bound = createTextureObject(resource, desc, arithmetic=arithmetic)
+    base, length = parse_type(function, "ref.T", ref.T)
+    if (base, length or 1) != (bound.desc.stored_base, bound.desc.channels):
+        raise CudaError(
+            INVALID_CHANNEL_DESCRIPTOR,
+            f"{function}: ref.T is {ref.T!r}, expected the type of the memory, {bound.desc}.",
+        )
+    kind = TEXTURE_TYPES[choose(function, "ref.texType", TextureType, ref.texType)]
+    row = kind is TextureKind.TEXTURE1D and bound.kind is TextureKind.TEXTURE2D and bound.texture.shape[0] == 1
+    if bound.kind is not kind and not row:
+        raise CudaError(
+            INVALID_VALUE,
+            f"{function}: ref.texType is {TextureType(ref.texType).name}, but the memory is of kind "
+            f"{bound.kind.value!r}; declare the reference with its shape.",
+        )
+    return bound
