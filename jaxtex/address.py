@@ -72,6 +72,7 @@ def across_seam(face: jax.Array, y: jax.Array, x: jax.Array, size: Size) -> tupl
     size = jnp.asarray(size, jnp.int32)
     s, t, n = 2 * x + 1 - size, 2 * y + 1 - size, jnp.broadcast_to(size, face.shape)
     x, y, z = (jax.lax.select_n(face, *options) for options in zip(*directions(s, t, n)))
-    face, s, t, _ = on_face(x, y, z)
+    face, axes = on_face(x, y, z)
+    s, t, _ = axes(x, y, z)
     index = lambda c: jnp.clip((c + size - 1) >> 1, 0, size - 1)
     return face, index(t), index(s)

@@ -173,6 +173,8 @@ def as_array(value: Any) -> Any:
 
 
 def check_number(name: str, argument: str, coord: Any) -> Any:
+    if isinstance(coord, tuple | list):
+        raise TypeError(f"{name}: {argument} is a {type(coord).__name__}, expected an array; use jnp.asarray.")
     array = as_array(coord)
     if not (jnp.issubdtype(array.dtype, jnp.floating) or jnp.issubdtype(array.dtype, jnp.integer)):
         raise TypeError(f"{name}: {argument} holds {array.dtype}, expected floating or integer arrays.")

@@ -10,13 +10,12 @@ import numpy as np
 
 from .arguments import check_texture
 from .axis import Axis, Role
+from .coordinates import Arrays, limited
 from .formats import sum_dtype
 from .modes import AddressMode, FilterMode
 from .sampler import Sampler
 from .taps import LEVEL_BLEND, NEAREST_LEVEL
 from .texture import Texture, chain_shapes, packed
-
-Arrays = tuple[jax.Array, ...]
 
 
 def build_mipmaps(texture: Texture, num_levels: int | None = None) -> Texture:
@@ -52,7 +51,9 @@ def build_mipmaps(texture: Texture, num_levels: int | None = None) -> Texture:
             f"build_mipmaps: texture holds {texture.dtype}, expected floating texels, which have means; convert them "
             f"with astype, or pass your own levels to the constructor."
         )
-    shapes = chain_shapes(texture.kind, texture.shape, num_levels, "build_mipmaps")
+    if num_levels is not None and not isinstance(num_levels, int):
+        raise ValueError(f"build_mipmaps: num_levels is {num_levels!r}, expected an int, or None for all levels.")
+    shapes = chain_shapes(texture.kind, texture.shape, num_levels, "build_mipmaps", "num_levels")
     levels = [texture.levels[0]]
     for _ in shapes[1:]:
         # Without the barrier, XLA computes each level again from the finest for every texel of the packed chain.
@@ -128,7 +129,7 @@ def clamped(lod: jax.Array, sampler: Sampler, num_levels: int) -> jax.Array:
         (sampler.min_mipmap_level_clamp, sampler.max_mipmap_level_clamp),
         (0, num_levels - 1),
     ):
-        lod = jnp.where(lod > high, lod.dtype.type(high), lod)
+        lod = jnp.where(lod < high, lod, lod.dtype.type(high))  # at the bound the slope to the right: 0
         lod = jnp.where(lod < low, lod.dtype.type(low), lod)
     return lod
 
@@ -140,16 +141,15 @@ def level_of_detail(ddx: Arrays, ddy: Arrays, max_anisotropy: int) -> tuple[jax.
     ``log2(rho_max / eta)``. All in squares, so that no root stands at zero.
 
     Args:
-        ddx, ddy: the sides of the footprint, in texels of the finest level.
+        ddx, ddy: the sides of the footprint, in texels of the finest level, with squares that are finite.
 
     Source: Vulkan specification, "Scale Factor Operation, LOD Operation and Image Level(s) Selection".
     """
-    square = lambda sides: functools.reduce(jnp.add, (jnp.square(finite(d)) for d in sides))
+    square = lambda sides: functools.reduce(jnp.add, map(jnp.square, sides))
     along_x, along_y = square(ddx), square(ddy)
     x_longer = along_x > along_y
     longer, shorter = jnp.where(x_longer, along_x, along_y), jnp.where(x_longer, along_y, along_x)
-    endless = functools.reduce(jnp.logical_or, (jnp.abs(d) == jnp.inf for d in (*ddx, *ddy)), longer == jnp.inf)
-    meant = (longer > 0) & ~endless
+    meant = longer > 0
     half_log2 = lambda x: jnp.log2(jnp.where(meant, x, 1)) * 0.5
     lod = half_log2(longer)
     reads = jnp.ones_like(lod)
@@ -158,23 +158,11 @@ def level_of_detail(ddx: Arrays, ddy: Arrays, max_anisotropy: int) -> tuple[jax.
         ratio = jnp.where(meant & bounded, longer, 1) / jnp.where(meant & bounded, shorter, 1)
         eta = jnp.where(bounded, jnp.sqrt(ratio), max_anisotropy)
         lod, reads = lod - jnp.log2(eta), jnp.where(meant, jnp.ceil(eta), 1)
-    infinity = lod.dtype.type(np.inf)
-    return jnp.where(meant, lod, jnp.where(endless, infinity, -infinity)), reads, x_longer
+    return jnp.where(meant, lod, lod.dtype.type(-np.inf)), reads, x_longer
 
 
-def finite(d: jax.Array) -> jax.Array:
-    """A side of a footprint where it is a number, else 0."""
-    return jnp.where(jnp.abs(d) < jnp.inf, d, 0)
-
-
-def along_footprint(
-    coords: Arrays, ddx: Arrays, ddy: Arrays, reads: jax.Array, x_longer: jax.Array, max_anisotropy: int
-) -> tuple[Arrays, jax.Array]:
-    """The coordinates of the reads along the longer side of a footprint, on a new leading axis, and their weights."""
-    shape = (-1, *[1] * reads.ndim)
-    number = jnp.arange(1, max_anisotropy + 1, dtype=reads.dtype).reshape(shape)
-    reads = reads[None]
+def along_footprint(coords: Arrays, side: Arrays, reads: jax.Array, number: jax.Array) -> tuple[Arrays, jax.Array]:
+    """The coordinates of one of the reads along the longer side of a footprint, counted from 1, and its weight."""
     taken = number <= reads
     offset = jnp.where(taken, number / (reads + 1) - 0.5, 0)
-    step = (jnp.where(x_longer, dx, dy)[None] for dx, dy in zip(ddx, ddy))
-    return tuple(c[None] + offset * finite(d) for c, d in zip(coords, step)), jnp.where(taken, 1 / reads, 0)
+    return tuple(c + offset * limited(d) for c, d in zip(coords, side)), jnp.where(taken, 1 / reads, 0)

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from . import hardware
 from .arguments import Where
 from .axis import Axis, Role
-from .coordinates import to_face
+from .coordinates import Arrays, limited, to_face
 from .mipmaps import along_footprint, biased, clamped, level_axis, level_of_detail
 from .modes import AddressMode, FilterMode, TextureKind
 from .sampler import Sampler
@@ -35,21 +35,52 @@ class Look(NamedTuple):
     operands: tuple[jax.Array, ...]
 
 
-def looks(layout: Layout, where: Where, sampler: Sampler) -> tuple[Look, jax.Array | None]:
-    """The reads of a call as one, and their weights: several along a new leading axis, or one (`None`)."""
-    coords, layer, lod, weights = where.coords, where.layer, where.lod, None
+class Reach(NamedTuple):
+    """What a call asks for before it is split into reads: where, in which level, and how far along a footprint.
+
+    `reads` is how many reads lie along `side`, at each position; both are `None` where it is one, at `coords`.
+    """
+
+    coords: Arrays
+    layer: jax.Array | None
+    level: jax.Array
+    side: Arrays | None = None
+    reads: jax.Array | None = None
+
+
+def reach(layout: Layout, where: Where, sampler: Sampler) -> Reach:
+    """The level of detail of a call, and the extent of its footprint."""
+    coords, lod, side, reads = where.coords, where.lod, None, None
     if where.ddx is not None and where.ddy is not None:
-        sides = (in_texels(layout, coords, d, sampler) for d in (where.ddx, where.ddy))
+        ddx, ddy = numbers(where.ddx), numbers(where.ddy)
+        sides = (in_texels(layout, coords, d, sampler) for d in (ddx, ddy))
         lod, reads, x_longer = level_of_detail(*sides, sampler.max_anisotropy)
-        if sampler.max_anisotropy > 1:
-            coords, weights = along_footprint(coords, where.ddx, where.ddy, reads, x_longer, sampler.max_anisotropy)
-            lod, layer = (a if a is None else a[None] for a in (lod, layer))
+        side = tuple(jnp.where(x_longer, dx, dy) for dx, dy in zip(ddx, ddy))
     # A read that asks for no level reads the finest, without bias.
     lod = jnp.zeros([1] * coords[0].ndim, coords[0].dtype) if lod is None else biased(lod, sampler)
     level = clamped(lod, sampler, layout.num_levels)
-    return look(
-        layout, coords, layer, level, space_axes(layout, sampler), level_axis(layout.num_levels, sampler)
-    ), weights
+    if sampler.max_anisotropy == 1 or side is None:
+        return Reach(coords, where.layer, level)
+    return Reach(coords, where.layer, level, side, reads)
+
+
+def only_look(layout: Layout, reach: Reach, sampler: Sampler) -> Look:
+    """The read at the centre of a reach."""
+    axes, levels = space_axes(layout, sampler), level_axis(layout.num_levels, sampler)
+    return look(layout, reach.coords, reach.layer, reach.level, axes, levels)
+
+
+def look_along(layout: Layout, reach: Reach, sampler: Sampler, number: jax.Array) -> tuple[Look, jax.Array]:
+    """One of the reads along a footprint, counted from 1, and its weight."""
+    assert reach.side is not None
+    assert reach.reads is not None
+    coords, weight = along_footprint(reach.coords, reach.side, reach.reads, number)
+    return only_look(layout, reach._replace(coords=coords), sampler), weight
+
+
+def numbers(side: Arrays) -> Arrays:
+    """A side of a footprint with 0 for NaN."""
+    return tuple(jnp.where(d == d, d, 0) for d in side)
 
 
 def hardware_look(layout: Layout, where: Where, sampler: Sampler) -> Look:
@@ -59,7 +90,7 @@ def hardware_look(layout: Layout, where: Where, sampler: Sampler) -> Look:
     if where.lod is not None:
         lod = hardware.fixed(where.lod)
     elif where.ddx is not None and where.ddy is not None:
-        sides = (in_texels(layout, coords, single(d), sampler) for d in (where.ddx, where.ddy))
+        sides = (in_texels(layout, coords, numbers(single(d)), sampler) for d in (where.ddx, where.ddy))
         lod = hardware.footprint_lod(*sides)
     level = hardware.fixed_lod(lod, sampler, layout.num_levels, (1,) * coords[0].ndim)
     return look(layout, coords, where.layer, level, space_axes(layout, sampler), level_axis(layout.num_levels, sampler))
@@ -76,7 +107,7 @@ def look(layout: Layout, coords, layer, level, axes: tuple[Axis, ...], levels: A
     """Axes and operands, in stored order."""
     operands = coords[::-1]
     if layout.kind.is_cube:
-        face, u, v = to_face(*coords)
+        (face, u, v), _ = to_face(coords)
         axes, operands = (Axis(6, POINT, AddressMode.CLAMP, integer=True, role=Role.FACE), *axes), (face, v, u)
     if layer is not None:
         layers = Axis(layout.shape[0], POINT, AddressMode.LAST, integer=True, role=Role.LAYER)
@@ -97,12 +128,10 @@ def space_axes(layout: Layout, sampler: Sampler) -> tuple[Axis, ...]:
     return tuple(Axis(n, footprint, mode, normalized) for n, mode in zip(layout.sizes, modes))
 
 
-def in_texels(layout: Layout, coords, side, sampler: Sampler) -> tuple[jax.Array, ...]:
+def in_texels(layout: Layout, coords: Arrays, side: Arrays, sampler: Sampler) -> Arrays:
     """A side of a footprint in texels of the finest level, per axis; of a cube, on the face that is read."""
     if layout.kind.is_cube:
-        shape = jnp.broadcast_shapes(*(a.shape for a in (*coords, *side)))
-        wide = lambda arrays: tuple(jnp.broadcast_to(a, shape) for a in arrays)
-        side = jax.jvp(lambda *c: to_face(*c)[1:], wide(coords), wide(side))[1]
+        side = to_face(coords, side)[1][0]
     elif not sampler.normalized_coords:
-        return side
-    return tuple(d * n for d, n in zip(side, layout.sizes[::-1]))
+        return tuple(map(limited, side))
+    return tuple(limited(d * n) for d, n in zip(side, layout.sizes[::-1]))

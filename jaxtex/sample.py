@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from . import gradients, hardware
+from . import gradients, hardware, plan
 from .arguments import (
     Where,
     as_operands,
@@ -21,11 +21,11 @@ from .arguments import (
 )
 from .formats import read_dtype, sum_dtype
 from .modes import AddressMode, Arithmetic, ReadMode, TextureKind
-from .plan import Layout, Look, fetch_look, hardware_look, looks
+from .plan import Layout, Look, fetch_look, hardware_look
 from .resample import coverage
 from .sampler import Sampler
 from .taps import LINEAR_TAPS
-from .texture import AXIS_NAMES, Texture, chain_shapes
+from .texture import AXIS_NAMES, Texture, chain_shapes, check_faces
 
 
 def sample(
@@ -229,6 +229,7 @@ def splat(
     shape = tuple(int(n) for n in shape)
     if len(shape) != len(expected) or min(shape) < 1:
         raise ValueError(f"splat: shape is {shape}, expected ({', '.join(expected)}) for kind {texture_kind.value!r}.")
+    check_faces(texture_kind, shape, "splat", "shape")
     values = jnp.asarray(values)
     if not jnp.issubdtype(values.dtype, jnp.floating):
         raise TypeError(f"splat: values has dtype {values.dtype}, expected floating numbers; use values.astype.")
@@ -265,7 +266,7 @@ def _sample(texture: Texture, where: Where, *, sampler: Sampler, dtype: np.dtype
         read = jax.checkpoint(read)
     if sampler.arithmetic is Arithmetic.HARDWARE:
         read = gradients.straight_through(functools.partial(hardware_read, sampler=sampler, total=total), read)
-    return read(texture, where).astype(dtype)
+    return jnp.broadcast_to(read(texture, where), (*common_shape(where), texture.channels)).astype(dtype)
 
 
 def hardware_read(texture: Texture, where: Where, sampler: Sampler, total: np.dtype) -> jax.Array:
@@ -275,10 +276,19 @@ def hardware_read(texture: Texture, where: Where, sampler: Sampler, total: np.dt
 
 
 def mean_read(texture: Texture, where: Where, sampler: Sampler, total: np.dtype) -> jax.Array:
-    """The reads that `sampler` asks for, averaged."""
-    look, weights = looks(layout_of(texture), where, sampler)
-    out = read(texture, look, sampler.decoding, total)
-    return out if weights is None else jnp.sum(out * weights[..., None].astype(total), axis=0)
+    """The read that `sampler` asks for, or the mean of those along a footprint."""
+    layout = layout_of(texture)
+    reach = plan.reach(layout, where, sampler)
+    if reach.reads is None:
+        return read(texture, plan.only_look(layout, reach, sampler), sampler.decoding, total)
+
+    @jax.checkpoint
+    def one(number: jax.Array) -> jax.Array:
+        look, weight = plan.look_along(layout, reach, sampler, number)
+        return read(texture, look, sampler.decoding, total) * weight[..., None].astype(total)
+
+    numbers = jnp.arange(1, sampler.max_anisotropy + 1, dtype=reach.reads.dtype)
+    return jax.lax.scan(lambda sum, number: (sum + one(number), None), one(numbers[0]), numbers[1:])[0]
 
 
 def layout_of(texture: Texture) -> Layout:
@@ -316,7 +326,7 @@ def _gather(texture: Texture, where: Where, *, sampler: Sampler, component: int,
         return value(texture, look._replace(axes=axes))
 
     def smooth(texture: Texture, taps) -> jax.Array:
-        look, _ = looks(layout, where, sampler)
+        look = plan.only_look(layout, plan.reach(layout, where, sampler), sampler)
         return corner(texture, look, lambda t, look: read(t, look, sampler.decoding, total), taps)
 
     def exact(texture: Texture, taps) -> jax.Array:
@@ -336,10 +346,15 @@ def _gather(texture: Texture, where: Where, *, sampler: Sampler, component: int,
 def _splat(values: jax.Array, where: Where, *, layout: Layout, sampler: Sampler, dtype: np.dtype):
     where = as_operands(where)
     total = sum_dtype(values.dtype, dtype, *(c.dtype for c in where.coords))
-    look, weights = looks(layout, where, sampler)
-    values = values.astype(total)
-    if weights is not None:
-        values = values[None] * weights[..., None].astype(total)
+    reach, values = plan.reach(layout, where, sampler), values.astype(total)
+    if reach.reads is None:
+        look = plan.only_look(layout, reach, sampler)
+    else:
+        # The reads along a footprint are one more axis in front.
+        number = jnp.arange(1, sampler.max_anisotropy + 1, dtype=reach.reads.dtype)
+        number = number.reshape(-1, *[1] * reach.reads.ndim)
+        look, weight = plan.look_along(layout, jax.tree.map(lambda a: a[None], reach), sampler, number)
+        values = values[None] * weight[..., None].astype(total)
     return gradients.splat(values, look.operands, look.axes, dtype)
 
 

@@ -106,6 +106,8 @@ class Sampler:
             "max_mipmap_level_clamp",
         ):
             object.__setattr__(self, name, float(getattr(self, name)))
+            if math.isnan(getattr(self, name)):
+                raise ValueError(f"Sampler: {name} is NaN, expected a number.")
         for name in ("normalized_coords", "srgb", "seamless_cubemap", "deterministic"):
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"Sampler: {name} is {getattr(self, name)!r}, expected True or False.")

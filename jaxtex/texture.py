@@ -148,14 +148,20 @@ def check_level(kind: TextureKind, texels: Any, name: str) -> jax.Array:
         raise ValueError(f"{name}: texels has shape {texels.shape}, expected {expected}; {remedy}.")
     if 0 in texels.shape:
         raise ValueError(f"{name}: texels has shape {texels.shape}, expected at least one texel and channel.")
-    if kind.is_cube and (texels.shape[-4] != 6 or texels.shape[-3] != texels.shape[-2]):
-        raise ValueError(f"{name}: texels has shape {texels.shape}, expected {expected}, six square faces.")
+    check_faces(kind, texels.shape, name, "texels")
     if texels.dtype.name not in STORAGE_DTYPES:
         raise ValueError(
             f"{name}: texels has dtype {texels.dtype}, expected one of {', '.join(STORAGE_DTYPES)}; "
             f"convert it with texels.astype."
         )
     return texels
+
+
+def check_faces(kind: TextureKind, shape: tuple[int, ...], name: str, argument: str) -> None:
+    """A cubemap has six square faces."""
+    if kind.is_cube and (shape[-4] != 6 or shape[-3] != shape[-2]):
+        expected = ", ".join((*AXIS_NAMES[kind], "C"))
+        raise ValueError(f"{name}: {argument} has shape {shape}, expected ({expected}), six square faces.")
 
 
 def check_chain(kind: TextureKind, levels: Sequence[jax.Array], name: str) -> None:
@@ -170,12 +176,16 @@ def check_chain(kind: TextureKind, levels: Sequence[jax.Array], name: str) -> No
         raise ValueError(f"{name}: texels has 2^31 texels or more, too many for a mip chain; use fewer levels.")
 
 
-def chain_shapes(kind: TextureKind, shape: tuple[int, ...], num_levels: int | None, name: str) -> list[tuple[int, ...]]:
+def chain_shapes(
+    kind: TextureKind, shape: tuple[int, ...], num_levels: int | None, name: str, argument: str = "texels"
+) -> list[tuple[int, ...]]:
     """The shapes of the levels of a mip chain, of all there can be if `num_levels` is None."""
     front, sizes = shape[: -1 - kind.texel_ndim], shape[-1 - kind.texel_ndim : -1]
     most = max(sizes).bit_length()
     if num_levels is not None and not 1 <= num_levels <= most:
-        raise ValueError(f"{name}: there are {num_levels} levels, expected 1 to {most} for texels of shape {shape}.")
+        raise ValueError(
+            f"{name}: {argument} asks for {num_levels} levels, expected 1 to {most} for texels of shape {shape}."
+        )
     return [(*front, *(max(n >> level, 1) for n in sizes), shape[-1]) for level in range(num_levels or most)]
 
 

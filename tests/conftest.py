@@ -25,6 +25,8 @@ hypothesis.settings.register_profile(
     deadline=None,
     max_examples=30,
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
+    # A smaller failing example is not worth the minutes that compiling for each attempt takes.
+    phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate],
 )
 hypothesis.settings.load_profile("jaxtex")
 
