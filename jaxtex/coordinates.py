@@ -66,7 +66,7 @@ def on_face(x: jax.Array, y: jax.Array, z: jax.Array) -> tuple[jax.Array, Callab
     return face, axes
 
 
-def to_face(direction: Arrays, *sides: Arrays) -> tuple[Arrays, list[Arrays]]:
+def to_face(direction: Arrays, *sides: Arrays, divide=jnp.divide) -> tuple[Arrays, list[Arrays]]:
     """The face of a cube that a direction meets, and where, as normalised coordinates u and v.
 
     A direction that meets none, such as zero, is the centre of +z, with slope zero.
@@ -81,7 +81,7 @@ def to_face(direction: Arrays, *sides: Arrays) -> tuple[Arrays, list[Arrays]]:
     # A power of two changes no quotient; without it the derivative of a short direction's overflows.
     scale = jnp.where(meets, jnp.ldexp(jnp.ones_like(m), -jnp.frexp(jax.lax.stop_gradient(m))[1]), 1)
     m = jnp.where(meets, m * scale, 1)
-    right, down = (jnp.where(meets, c * scale, 0) / m for c in (s, t))
+    right, down = (divide(jnp.where(meets, c * scale, 0), m) for c in (s, t))
     steps = []
     for side in sides:
         ds, dt, dm = (jnp.where(meets, limited(d * scale), 0) for d in axes(*side))

@@ -92,8 +92,10 @@ def hardware_look(layout: Layout, where: Where, sampler: Sampler) -> Look:
     elif where.ddx is not None and where.ddy is not None:
         sides = (in_texels(layout, coords, numbers(single(d)), sampler) for d in (where.ddx, where.ddy))
         lod = hardware.footprint_lod(*sides)
-    level = hardware.fixed_lod(lod, sampler, layout.num_levels, (1,) * coords[0].ndim)
-    return look(layout, coords, where.layer, level, space_axes(layout, sampler), level_axis(layout.num_levels, sampler))
+    level = hardware.fixed_lod(lod, sampler, layout.num_levels, (1,) * coords[0].ndim, where.lod is not None)
+    coords = hardware.lifted(coords) if layout.kind.is_cube else coords
+    axes, levels = space_axes(layout, sampler), level_axis(layout.num_levels, sampler)
+    return look(layout, coords, where.layer, level, axes, levels, hardware.divide)
 
 
 def fetch_look(layout: Layout, where: Where, level: int) -> Look:
@@ -103,11 +105,13 @@ def fetch_look(layout: Layout, where: Where, level: int) -> Look:
     return look(layout, where.coords, where.layer, jnp.full([1] * where.coords[0].ndim, level, jnp.int32), axes, levels)
 
 
-def look(layout: Layout, coords, layer, level, axes: tuple[Axis, ...], levels: Axis) -> Look:
+def look(
+    layout: Layout, coords: Arrays, layer, level, axes: tuple[Axis, ...], levels: Axis, divide=jnp.divide
+) -> Look:
     """Axes and operands, in stored order."""
     operands = coords[::-1]
     if layout.kind.is_cube:
-        (face, u, v), _ = to_face(coords)
+        (face, u, v), _ = to_face(coords, divide=divide)
         axes, operands = (Axis(6, POINT, AddressMode.CLAMP, integer=True, role=Role.FACE), *axes), (face, v, u)
     if layer is not None:
         layers = Axis(layout.shape[0], POINT, AddressMode.LAST, integer=True, role=Role.LAYER)

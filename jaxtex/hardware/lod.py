@@ -1,14 +1,24 @@
 """The level of detail in fixed point, 1/256 of a level."""
 
 import math
+from fractions import Fraction
 
 import jax
 import jax.numpy as jnp
 
 from ..indexing import gather
+from ..modes import FilterMode
 from ..sampler import Sampler
+from .positions import ONE
 
 FAR = 2**14  # no chain has that many levels
+# Up to which anisotropy, where the blend of two levels begins in 1/256, and how steep it is.
+SHARPENING = (
+    (1, 0.0, Fraction(1)),
+    (3, 128 / 3, Fraction(3, 2)),
+    (7, 384 / 7, Fraction(7, 4)),
+    (16, 64.0, Fraction(2)),
+)
 
 
 def fixed(lod: jax.Array | float) -> jax.Array:
@@ -17,13 +27,26 @@ def fixed(lod: jax.Array | float) -> jax.Array:
     return jnp.where(lod == lod, lod * 256, 0).astype(jnp.int32)
 
 
-def fixed_lod(lod: jax.Array | None, sampler: Sampler, num_levels: int, shape: tuple[int, ...]) -> jax.Array:
-    """The level of detail that is read: given and bias are cut apart; a plain read has neither."""
-    lod = jnp.zeros(shape, jnp.int32) if lod is None else lod + fixed(sampler.mipmap_level_bias)
-    bound = lambda clamp: math.floor(min(max(clamp, -FAR), FAR) * 256)
+def fixed_lod(
+    lod: jax.Array | None, sampler: Sampler, num_levels: int, shape: tuple[int, ...], explicit: bool
+) -> jax.Array:
+    """The level of detail that is read: given and bias are cut apart; a plain read has neither.
+
+    An `explicit` one is sharpened where the sampler is anisotropic and blends levels, as if a footprint were long.
+    """
+    sharpened = explicit and sampler.max_anisotropy > 1 and sampler.mipmap_filter_mode is FilterMode.LINEAR
+    start, slope = next((s, f) for most, s, f in SHARPENING if sampler.max_anisotropy <= most)
+    bias = sampler.mipmap_level_bias * ONE
+    bias = int(bias - start) + int(start) if sharpened else int(bias)
+    lod = jnp.zeros(shape, jnp.int32) if lod is None else lod + max(min(bias, FAR * ONE), -FAR * ONE)
+    bound = lambda clamp: math.floor(min(max(clamp, -FAR), FAR) * ONE)
     lod = jnp.minimum(lod, bound(sampler.max_mipmap_level_clamp))
     lod = jnp.maximum(lod, bound(sampler.min_mipmap_level_clamp))
-    return jnp.clip(lod, 0, (num_levels - 1) * 256)
+    lod = jnp.clip(lod, 0, (num_levels - 1) * ONE)
+    if not sharpened:
+        return lod
+    fraction = ((lod & 255) - math.floor(start)) * slope.numerator // slope.denominator
+    return (lod & ~255) + jnp.clip(fraction, 0, ONE)
 
 
 # 256 log2(1 + (k + 1/2) / 256), rounded, as the unit has it: it is one less at the places listed, and exact at the ends.
