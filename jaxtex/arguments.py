@@ -139,7 +139,7 @@ def given_of(where: Where) -> list[tuple[str, Any]]:
 
 def common_shape(where: Where) -> tuple[int, ...]:
     """The shape S that everything broadcasts to."""
-    return jnp.broadcast_shapes(*(a.shape for a in jax.tree.leaves(where)))
+    return np.broadcast_shapes(*(a.shape for a in jax.tree.leaves(where)))
 
 
 def as_operands(where: Where, *, integer: bool = False) -> Where:

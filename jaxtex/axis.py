@@ -57,7 +57,13 @@ class Axis(NamedTuple):
 
     def level_size(self, level: int) -> int:
         """The size in a level that is known while tracing."""
-        return max(self.size >> level, 1) if self.role is Role.SPACE else self.size
+        return max(self.known_size >> level, 1) if self.role is Role.SPACE else self.known_size
+
+    @property
+    def known_size(self) -> int:
+        """The size of an axis that is not in a level chosen sample by sample."""
+        assert isinstance(self.size, int)
+        return self.size
 
     @property
     def vanishes(self) -> bool:

@@ -97,10 +97,10 @@ def flat_sizes(axes: tuple[Axis, ...]) -> list[int]:
         return [level_starts(axes)[-1]]
     flat: list[int] = []
     for axis in axes:
-        if flat and flat[-1] * axis.size < INDEX_LIMIT:
-            flat[-1] *= axis.size
+        if flat and flat[-1] * axis.known_size < INDEX_LIMIT:
+            flat[-1] *= axis.known_size
         else:
-            flat.append(axis.size)
+            flat.append(axis.known_size)
     return flat
 
 

@@ -53,8 +53,8 @@ def reach(layout: Layout, where: Where, sampler: Sampler) -> Reach:
     coords, lod, side, reads = where.coords, where.lod, None, None
     if where.ddx is not None and where.ddy is not None:
         ddx, ddy = numbers(where.ddx), numbers(where.ddy)
-        sides = (in_texels(layout, coords, d, sampler) for d in (ddx, ddy))
-        lod, reads, x_longer = level_of_detail(*sides, sampler.max_anisotropy)
+        x_side, y_side = (in_texels(layout, coords, d, sampler) for d in (ddx, ddy))
+        lod, reads, x_longer = level_of_detail(x_side, y_side, sampler.max_anisotropy)
         side = tuple(jnp.where(x_longer, dx, dy) for dx, dy in zip(ddx, ddy))
     # A read that asks for no level reads the finest, without bias.
     lod = jnp.zeros([1] * coords[0].ndim, coords[0].dtype) if lod is None else biased(lod, sampler)
@@ -105,9 +105,7 @@ def fetch_look(layout: Layout, where: Where, level: int) -> Look:
     return look(layout, where.coords, where.layer, jnp.full([1] * where.coords[0].ndim, level, jnp.int32), axes, levels)
 
 
-def look(
-    layout: Layout, coords: Arrays, layer, level, axes: tuple[Axis, ...], levels: Axis, divide=jnp.divide
-) -> Look:
+def look(layout: Layout, coords: Arrays, layer, level, axes: tuple[Axis, ...], levels: Axis, divide=jnp.divide) -> Look:
     """Axes and operands, in stored order."""
     operands = coords[::-1]
     if layout.kind.is_cube:

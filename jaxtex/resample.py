@@ -80,8 +80,10 @@ def coverage(coords: Coords, axes: tuple[Axis, ...]) -> tuple[jax.Array, jax.Arr
         for step in steps:
             if step.taps[0].inside is None:
                 continue
-            parts = (jnp.where(t.inside, jnp.asarray(w, share.dtype), 0) for t, w in zip(step.taps, step.weights()))
+            weights = [jnp.asarray(w, share.dtype) for w in step.weights()]
+            parts = (jnp.where(t.inside, w, 0) for t, w in zip(step.taps, weights) if t.inside is not None)
             share = share * functools.reduce(jnp.add, parts)
             everything = functools.reduce(both, (tap.inside for tap in step.taps), everything)
         total.append(share)
+    assert everything is not None
     return functools.reduce(jnp.add, total), everything

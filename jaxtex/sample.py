@@ -47,8 +47,8 @@ def sample(
     Args:
         texture: a `Texture`.
         coords: a tuple of arrays, ``(x,)``, ``(x, y)`` or ``(x, y, z)``, one for each filtered axis of the texture,
-            that broadcast to a common shape S. With ``sampler.normalized_coords`` a texture spans [0, 1] and the
-            centre of texel i is at ``(i + 0.5) / N``; otherwise [0, N] and ``i + 0.5``. Any value is allowed:
+            that broadcast to a common shape S; for a cubemap a direction ``(x, y, z)`` of any length. With
+            ``sampler.normalized_coords`` a texture spans [0, 1] and the centre of texel i is at ``(i + 0.5) / N``; otherwise [0, N] and ``i + 0.5``. Any value is allowed:
             outside is the address mode's business. NaN acts as 0. Infinities act as the far edge under clamp and
             border, and as 0 under the modes that repeat, as do coordinates of 2^24 and more (normalised, wrap and
             mirror) or positions of 2^30 texels and more. Integer, weakly typed and 16-bit coordinates become float32.
@@ -56,7 +56,14 @@ def sample(
         sampler: how to read, a `Sampler`.
         layer: integers that broadcast with S, for a layered texture: which layer to read. A negative or too large
             layer reads the last one.
-        lod, ddx, ddy: reserved for mip chains, which textures cannot have so far.
+        lod: the level of detail, numbers that broadcast with S: which level of a mip chain to read, 0 the finest. The
+            sampler's bias is added, then its clamps and the chain's bounds hold. NaN acts as 0. Without `lod` and
+            footprint the finest level is read, without bias.
+        ddx, ddy: in place of `lod` the footprint of a sample: tuples of arrays like `coords`, the derivatives of the
+            coordinates along x and y of the output, in the units of `coords`; `jaxtex.footprint` computes them.
+            The level of detail is the logarithm of the longer side in texels; with ``sampler.max_anisotropy`` above 1
+            several reads follow the longer side, in the level of the shorter. NaN acts as 0; an endless side asks
+            for the coarsest level, none for the finest.
         dtype: of the result; the default is the texture's dtype, or float32 with
             ``read_mode="normalized_float"``.
 
@@ -64,18 +71,20 @@ def sample(
         S + (C,). Weights and sums are taken in float32, or in float64 if texels or coordinates are; the result is
         rounded once.
 
-    Gradients: to any order, in forward and reverse mode, to floating texels, to the border colour and to the
-    coordinates. The slope at a kink (a texel's centre under linear) is the one on its right. It is zero for the point
-    filter, for coordinates that act as 0 (NaN), and under clamp where every tap reads the same texel. Integer texels
+    Gradients: to any order, in forward and reverse mode, to floating texels, to the border colour, to the
+    coordinates, `lod`, `ddx` and `ddy`. The slope at a kink (a texel's centre under linear) is the one on its right.
+    It is zero for the point filter, for coordinates that act as 0 (NaN), and under clamp where every tap reads the same texel. Integer texels
     have no gradient; with ``normalized_float`` the coordinates still do. Between the passes of reverse mode
     only texels and coordinates are kept. Into float16 and bfloat16 texels gradients are summed in float32.
+    In hardware arithmetic the derivatives are those of the float read at the same place.
 
-    Precision: float32 fractions, not the 8 bits of a texture unit; a point read returns texels bit for bit.
+    Precision: float32 fractions, not the 8 bits of a texture unit; a point read returns texels bit for bit. With
+    ``arithmetic="hardware"`` a read returns the bits that an NVIDIA texture unit does; see `docs/arithmetic.md`.
     Infinite and NaN texels follow IEEE within the footprint, also where their weight is zero. Subnormal numbers may
     count as zero.
 
     Raises:
-        ValueError: if coordinates, layer or sampler do not fit the texture.
+        ValueError: if coordinates, layer, footprint or sampler do not fit the texture.
         TypeError: if an argument is of the wrong kind, such as one stacked array of coordinates.
 
     Source: CUDA C++ Programming Guide, "Texture Fetching".
@@ -103,7 +112,7 @@ def fetch(texture: Texture, indices: tuple[Any, ...], *, layer: Any = None, leve
         indices: a tuple of integer arrays, ``(x,)``, ``(x, y)`` or ``(x, y, z)``, that broadcast to a common shape S.
             An index below 0 or past the end reads zero, in every channel.
         layer: integers that broadcast with S, for a layered texture; a negative or too large layer reads the last.
-        level: the mip level, a Python integer; a texture has level 0 alone so far.
+        level: the mip level, a Python integer.
 
     Returns:
         S + (C,), in the texture's dtype, the texels as they are stored.
@@ -172,6 +181,7 @@ def gather(
             f"the texture has {texture.channels} channels."
         )
     where = check_where("gather", texture.kind, coords, None)
+    check_sampler("gather", texture.kind, texture.dtype, 1, dataclasses.replace(sampler, filter_mode="point"))
     result = read_dtype(texture.dtype, sampler.decoding)
     return _gather(texture, where, sampler=sampler, component=component, dtype=result)
 
@@ -202,7 +212,7 @@ def splat(
         kind: the kind of texture, such as ``"2d"``; by default it follows from the number of coordinates and from
             whether a layer is given.
         layer: integers, as in `sample`, to splat into a layered texture.
-        lod, ddx, ddy: reserved for mip chains, which textures cannot have so far.
+        lod, ddx, ddy: as in `sample`, to splat into a mip chain: with one of them the texture has all its levels.
         dtype: of the texels; the default is that of `values`. Sums are taken in float32, or float64 if values or
             coordinates are.
 
@@ -260,11 +270,14 @@ def _sample(texture: Texture, where: Where, *, sampler: Sampler, dtype: np.dtype
         where = jax.lax.stop_gradient(where)
     else:
         total = sum_dtype(total, *(c.dtype for c in where.coords))
-    read = functools.partial(mean_read, sampler=sampler, total=total)
+    exact = sampler.arithmetic is Arithmetic.HARDWARE
+    # The texture unit's way along a footprint is not known: in its arithmetic the read is one, and so is the slope.
+    smooth_sampler = dataclasses.replace(sampler, max_anisotropy=1) if exact else sampler
+    read = functools.partial(mean_read, sampler=smooth_sampler, total=total)
     if where.ddx is not None:
         # What a footprint makes of its sides is not kept between the passes of reverse mode, but computed again.
         read = jax.checkpoint(read)
-    if sampler.arithmetic is Arithmetic.HARDWARE:
+    if exact:
         read = gradients.straight_through(functools.partial(hardware_read, sampler=sampler, total=total), read)
     return jnp.broadcast_to(read(texture, where), (*common_shape(where), texture.channels)).astype(dtype)
 
@@ -314,31 +327,30 @@ def _fetch(texture: Texture, where: Where, *, level: int):
 @functools.partial(jax.jit, static_argnames=("sampler", "component", "dtype"), inline=True)
 def _gather(texture: Texture, where: Where, *, sampler: Sampler, component: int, dtype: np.dtype):
     """Four reads of one tap each."""
-    where, total = as_operands(where), texture.dtype
+    where, total = jax.lax.stop_gradient(as_operands(where)), texture.dtype
     if not jnp.issubdtype(total, jnp.integer) or sampler.decoding is not ReadMode.ELEMENT:
         total = sum_dtype(total, *(c.dtype for c in where.coords))
-    where, layout = jax.lax.stop_gradient(where), layout_of(texture)
-    low, high = LINEAR_TAPS
+    layout, (low, high) = layout_of(texture), LINEAR_TAPS
 
-    def corner(texture: Texture, look: Look, value, taps) -> jax.Array:
+    def at_corner(look: Look, taps) -> Look:
         *front, y, x = look.axes
-        axes = (*front, *(axis._replace(footprint=tap) for axis, tap in zip((y, x), taps)))
-        return value(texture, look._replace(axes=axes))
+        return look._replace(axes=(*front, *(axis._replace(footprint=tap) for axis, tap in zip((y, x), taps))))
 
-    def smooth(texture: Texture, taps) -> jax.Array:
+    def smooth(texture: Texture, where: Where, taps) -> jax.Array:
         look = plan.only_look(layout, plan.reach(layout, where, sampler), sampler)
-        return corner(texture, look, lambda t, look: read(t, look, sampler.decoding, total), taps)
+        return read(texture, at_corner(look, taps), sampler.decoding, total)
 
-    def exact(texture: Texture, taps) -> jax.Array:
-        value = lambda t, look: hardware.gather(t.texels, t.border_color, *look[::-1], sampler.decoding).astype(total)
-        return corner(texture, hardware_look(layout, where, sampler), value, taps)
+    def exact(texture: Texture, where: Where, taps) -> jax.Array:
+        look = at_corner(hardware_look(layout, where, sampler), taps)
+        color = texture.border_color
+        return hardware.gather(texture.texels, color, look.operands, look.axes, sampler.decoding).astype(total)
 
     texels = []
     for taps in ((high, low), (high, high), (low, high), (low, low)):
         texel = functools.partial(smooth, taps=taps)
         if sampler.arithmetic is Arithmetic.HARDWARE:
             texel = gradients.straight_through(functools.partial(exact, taps=taps), texel)
-        texels.append(texel(texture)[..., component])
+        texels.append(texel(texture, where)[..., component])
     return jnp.stack(texels, axis=-1).astype(dtype)
 
 

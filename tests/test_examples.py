@@ -189,3 +189,62 @@ def test_register(printed, tmp_path):
     start, end, _ = np.split(pixels(tmp_path / "out.png")[96:], 3, axis=1)
     middle = np.s_[24:72, 24:72]
     assert np.abs(end[middle] - 128).mean() < 0.15 * np.abs(start[middle] - 128).mean()
+
+
+def test_textured_plane(printed, tmp_path):
+    lines = printed("textured_plane", "--size", 48, 60, "--texels", 64, "--out", tmp_path / "out.png")
+    point, linear, trilinear, anisotropic = (numbers(line)[-1] for line in lines[:4])
+    assert anisotropic < 0.75 * trilinear
+    assert trilinear < 0.75 * linear
+    assert linear < point
+    panels = [pixels(tmp_path / "out.png")[:, start : start + 48] for start in range(0, 4 * 54, 54)]
+    # Contrast between neighbours at half height: the trilinear panel is blurred, the anisotropic one is not.
+    contrast = [np.abs(np.diff(panel[22:34], axis=1)).mean() for panel in panels]
+    assert contrast[2] < 0.7 * contrast[3] < 0.7 * contrast[0]
+
+
+def test_environment_map(printed, tmp_path):
+    printed("environment_map", "--size", 64, "--width", 90, "--out", tmp_path / "out.png")
+    picture = pixels(tmp_path / "out.png")
+    assert picture.shape == (30, 90, 3)
+    # The lower half of each sphere reflects the chequered plain, the rougher the fainter.
+    polished, satin, dull = (np.abs(np.diff(picture[18:24, x - 6 : x + 6], axis=1)).mean() for x in (20, 45, 70))
+    assert polished > satin > dull
+
+
+def test_environment_map_draws_faces_that_fit(printed, tmp_path):
+    example = load("environment_map")
+    printed("environment_map", "--draw", "faces", "--size", 64, "--out", tmp_path / "out.png")
+    assert pixels(tmp_path / "out.png").shape == (192, 256, 3)
+    size = 32
+    directions = np.stack([np.asarray(c) for c in example.face_directions(size)], axis=-1)
+    texture = jt.cubemap(directions)
+    found = jt.sample(texture, tuple(directions.reshape(-1, 3).T), jt.Sampler(filter_mode="point"))
+    np.testing.assert_array_equal(found, directions.reshape(-1, 3), "each texel lies in the direction that is read")
+    sheet = np.zeros((3 * size, 4 * size, 3))
+    for face, name in zip(directions, example.FACES):
+        row, column = example.SHEET[name]
+        sheet[row * size :, column * size :][:size, :size] = face / np.linalg.norm(face, axis=-1, keepdims=True)
+    for across in (sheet[size : 2 * size], sheet[:, size : 2 * size].swapaxes(0, 1)):
+        assert np.linalg.norm(np.diff(across, axis=1), axis=-1).max() < 3 / size, "neighbours meet"
+
+
+def test_environment_map_draws_seams(printed, tmp_path):
+    printed("environment_map", "--draw", "seams", "--size", 64, "--out", tmp_path / "out.png")
+    # The edge between +x and +z runs down from the middle of each panel.
+    texels, alone, seamless = (pixels(tmp_path / "out.png")[70:84, x : x + 64] for x in (0, 72, 144))
+    jump = lambda panel: np.abs(panel[:, 32] - panel[:, 31]).max()
+    assert min(jump(texels), jump(alone)) > 80
+    assert jump(seamless) < 20
+
+
+def test_hardware_arithmetic(printed, tmp_path):
+    lines = printed("hardware_arithmetic", "--size", 64, "--out", tmp_path / "out.png")
+    assert numbers(lines[3]) == [0, 0, 1, 1, 1, 1, 2, 2, 2]
+    assert numbers(lines[4])[1] == numbers(lines[5])[1] == 1
+    smooth, stepped, difference = (pixels(tmp_path / "out.png")[24:, x : x + 64] for x in (72, 144, 216))
+    # 64 pixels over 16 steps: squares of 4 x 4 pixels, but for the half step at the edges.
+    squares = stepped[2:62, 2:62].reshape(15, 4, 15, 4, 3)
+    assert (squares == squares[:, :1, :, :1]).all()
+    assert len(np.unique(smooth.reshape(-1, 3), axis=0)) > 1000 > 257 >= len(np.unique(squares.reshape(-1, 3), axis=0))
+    assert 20 < np.abs(difference - 128).max() < 127

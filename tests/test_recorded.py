@@ -5,58 +5,21 @@ of 21 bits and a float32 one fall on different sides, and by the 8 bits of the h
 proved to be one: the hardware's rule, in exact arithmetic, gives the recorded texel.
 """
 
-import json
 from collections import Counter
-from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import oracle
 import pytest
+from recorded import recorded_cases
 from tolerances import TOLERANCES, assert_close, assert_exact
 
-import jaxtex as jt
-
-DATA = np.load(Path(__file__).parent / "data" / "texture_unit.npz")
-MODES = {0: "wrap", 1: "clamp", 2: "mirror", 3: "border"}
-KINDS = {
-    1: (1, jt.texture1d),
-    2: (2, jt.texture2d),
-    3: (3, jt.texture3d),
-    11: (1, jt.texture1d_layered),
-    12: (2, jt.texture2d_layered),
-}
+# The groups without mip levels, cubes and sRGB: one texture, one address rule an axis.
+GROUPS = ("1d", "2d", "3d", "1dlayered", "2dlayered", "2dmixed", "gather", "format", "element")
 POSITION_BITS = 21
 
-
-def case(i, record):
-    dimension, build = KINDS[record["shape"]]
-    modes = tuple(MODES[record[f"addr{k}"]] for k in range(dimension))
-    normalized = bool(record["normalized"])
-    return SimpleNamespace(
-        id=f"{record['group']}-{i}",
-        group=record["group"],
-        build=build,
-        sizes=tuple(record[k] for k in "whd"[:dimension]),
-        texels=DATA[f"{i}/level0"],
-        coords=tuple(DATA[f"{i}/coords"].T),
-        layer=DATA[f"{i}/layer"] if record["shape"] > 10 else None,
-        out=DATA[f"{i}/out"],
-        component=record["comp"],
-        gather=record["op"] == 3,
-        border=np.array(record["border"], np.float32),
-        normalized=normalized,
-        declared=modes,
-        # CUDA reads wrap and mirror as clamp when coordinates are in texels.
-        modes=modes if normalized else tuple(m if m == "border" else "clamp" for m in modes),
-        filter=("point", "linear")[record["filter"]],
-        read_mode=("element", "normalized_float")[record["readmode"]],
-    )
-
-
-CASES = [case(i, record) for i, record in enumerate(json.loads(bytes(DATA["index"])))]
+CASES = [c for c in recorded_cases("golden") if c.group in GROUPS]
 each = {
-    kind: pytest.mark.parametrize("case", [c for c in CASES if chosen(c)], ids=lambda c: c.id)
+    kind: pytest.mark.parametrize("case", [c for c in CASES if chosen(c)], ids=str)
     for kind, chosen in {
         "point": lambda c: c.filter == "point" and not c.gather,
         "linear": lambda c: c.filter == "linear" and not c.gather,
@@ -66,20 +29,7 @@ each = {
 
 
 def read(case):
-    texture = case.build(case.texels, border_color=border_color(case))
-    sampler = jt.Sampler(
-        address_mode=case.modes,
-        filter_mode=case.filter,
-        read_mode=case.read_mode,
-        normalized_coords=case.normalized,
-    )
-    if case.gather:
-        return np.asarray(jt.gather(texture, case.coords, sampler, component=case.component))
-    return np.asarray(jt.sample(texture, case.coords, sampler, layer=case.layer))
-
-
-def border_color(case):
-    return case.border if case.border.any() else None
+    return np.asarray(case.read(*case.operands(), "float"))
 
 
 def hardware_position(case, axis):
@@ -166,9 +116,9 @@ def test_gather(case):
 
 
 def test_what_was_recorded():
-    clamped = [c for c in CASES if c.modes != c.declared]
+    clamped = [c for c in CASES if c.modes != c.declared_modes]
     assert (len(CASES), sum(len(c.out) for c in CASES)) == (164, 35_840)
-    assert (len(clamped), sum(c.modes[0] != c.declared[0] for c in clamped)) == (40, 32)
+    assert (len(clamped), sum(c.modes[0] != c.declared_modes[0] for c in clamped)) == (40, 32)
     special = np.concatenate([np.concatenate(c.coords) for c in CASES])
     for value in (np.inf, -np.inf, 1e9, -1e9, 1e-30, -1e-30):
         assert np.float32(value) in special

@@ -113,10 +113,7 @@ def derivatives(function: str, argument: str, given: Any, count: int) -> tuple[A
 
 @functools.partial(jax.jit, static_argnames=("length",), inline=True)
 def _read(t: TextureObject, where: dict[str, Any], *, length: int | None) -> jax.Array:
-    texel = sample(t.texture, sampler=t.sampler, dtype=result_dtype(t), **where)
-    # A texture without levels is not asked for one, but the level's shape counts all the same.
-    shape = jnp.broadcast_shapes(*(a.shape for a in jax.tree.leaves(where)))
-    return as_type(jnp.broadcast_to(texel, (*shape, texel.shape[-1])), length)
+    return as_type(sample(t.texture, sampler=t.sampler, dtype=result_dtype(t), **where), length)
 
 
 @functools.partial(jax.jit, static_argnames=("length",), inline=True)

@@ -12,7 +12,7 @@ LIFT = 100
 
 def lifted(direction: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
     """A short direction, 2^100 times as long: some processors take subnormal numbers for zero, so bits are read."""
-    direction = jnp.broadcast_arrays(*direction)
+    direction = tuple(jnp.broadcast_arrays(*direction))
     exponents = [bits_of(c) & EXPONENT for c in direction]
     is_short = jnp.maximum(jnp.maximum(*exponents[:2]), exponents[2]) < TINY
 

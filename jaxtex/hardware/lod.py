@@ -49,7 +49,7 @@ def fixed_lod(
     return (lod & ~255) + jnp.clip(fraction, 0, ONE)
 
 
-# 256 log2(1 + (k + 1/2) / 256), rounded, as the unit has it: it is one less at the places listed, and exact at the ends.
+# 256 log2(1 + (k + 1/2) / 256), rounded, as the unit has it: one less at the places listed, and exact at the ends.
 ONE_LESS = (61, 86, 108, 109, 110, 111, 115, 116, 117, 141, 162, 170)
 LOG2_TABLE = tuple(
     k if k in (0, 255) else math.floor(256 * math.log2(1 + (k + 0.5) / 256) + 0.5) - (k in ONE_LESS) for k in range(256)

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 
 from ..axis import Axis, Role
 from ..modes import AddressMode
+from ..places import Taps
 from ..taps import LEVEL_BLEND, LINEAR_TAPS, POINT
 
 ONE = 256
@@ -19,7 +20,7 @@ COORDINATE_LIMIT = 2.0**24
 POSITION_LIMIT = 2.0**30
 
 
-def taps(coord: jax.Array, axis: Axis) -> list[tuple[jax.Array, jax.Array | int]]:
+def taps(coord: jax.Array, axis: Axis) -> Taps:
     """The taps of `coord` on `axis`, unbounded integers, each with its weight in 1/256: as `jaxtex.taps.taps`."""
     if axis.integer:
         return [(coord, ONE)]
@@ -38,7 +39,7 @@ def taps(coord: jax.Array, axis: Axis) -> list[tuple[jax.Array, jax.Array | int]
     return [(low, ONE - fraction), (low + 1, fraction)]
 
 
-def level_taps(lod: jax.Array, axis: Axis) -> list[tuple[jax.Array, jax.Array | int]]:
+def level_taps(lod: jax.Array, axis: Axis) -> Taps:
     """The levels that a LOD in 1/256 reads."""
     if axis.footprint != LEVEL_BLEND:
         return [((lod + 128) >> 8, ONE)]

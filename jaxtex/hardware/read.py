@@ -7,7 +7,7 @@ import numpy as np
 from ..axis import Axis
 from ..formats import decode, is_color
 from ..indexing import gather as gather_texels
-from ..modes import AddressMode, ReadMode
+from ..modes import ReadMode
 from ..places import Coords, Place, flat_sizes, walks
 from .blend import SRGB_TABLE, blend, srgb_entry
 from .border import stored_color
@@ -51,7 +51,7 @@ def stored_texel(texels, border_color, place: Place, axes: tuple[Axis, ...], rea
     """The texel at a place as it is stored, the border's outside."""
     stored = texels.reshape(*flat_sizes(axes), texels.shape[-1])
     texel = gather_texels(stored, place.stored)
-    if not any(axis.address is AddressMode.BORDER for axis in axes):
+    if place.inside is None:
         return texel
     color = stored_color(border_color, texels.shape[-1], texels.dtype, read_mode)
     return jnp.where(place.inside[..., None], texel, color.reshape(*[1] * (texel.ndim - 1), -1))

@@ -4,7 +4,7 @@ The weights of a read sum to 256. They are split axis by axis, each half rounded
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from ..places import Place, Step
 from .positions import ONE
 
-Weight = jax.Array | int
+Weight = Any  # a number or an array, whole in either case
 
 
 class Weighted(NamedTuple):
@@ -74,6 +74,7 @@ def shared_out(weights: list[Weight], missing: list[jax.Array | None]) -> list[W
     """The weight of a tap off a cube's corner goes to the others: a third to each neighbour, the rest across."""
     result = list(weights)
     for k, gone in enumerate(missing):
+        assert gone is not None
         lost = jnp.where(gone, weights[k], 0)
         third = (2 * lost + 3) // 6
         for other, share in ((k ^ 1, third), (k ^ 2, third), (k ^ 3, lost - 2 * third), (k, -lost)):

@@ -1,0 +1,186 @@
+"""An environment in a cubemap, and three spheres that reflect it: polished, satin and dull.
+
+A reflection is one read at the mirrored direction. A rough surface averages the light of a cone of directions. The
+texels of a coarser mip level are such averages, so roughness is a level of detail: here 0, 3 and 5. Light is summed
+before it is shown, which is why the sun, far brighter than white, stays bright where it is spread out.
+
+`--draw faces` draws the six faces with their axes instead, and `--draw seams` the corner of a small cubemap, where
+three faces meet: its texels, each face filtered by itself, and filtered across the seams.
+"""
+
+import argparse
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from PIL import Image, ImageDraw
+
+import jaxtex as jt
+
+Vector = tuple[jax.Array, jax.Array, jax.Array]
+
+FACES = ("+x", "-x", "+y", "-y", "+z", "-z")
+# The faces as a cut-out sheet, row and column: neighbours meet as they do on the cube.
+SHEET = {"+y": (0, 1), "-x": (1, 0), "+z": (1, 1), "+x": (1, 2), "-z": (1, 3), "-y": (2, 1)}
+DIRECTIONS = ("(1, -t, -s)", "(-1, -t, s)", "(s, 1, t)", "(s, -1, -t)", "(s, -t, 1)", "(-s, -t, -1)")
+SUN = (0.42, 0.4, -0.81)
+# Centre, level of detail, and the colour of light that meets the metal head-on.
+SPHERES = (
+    ((-2.3, 0.0, 7.0), 0.0, (0.95, 0.93, 0.9)),
+    ((0.0, 0.0, 7.0), 3.0, (1.0, 0.78, 0.4)),
+    ((2.3, 0.0, 7.0), 5.0, (0.97, 0.6, 0.48)),
+)
+TRILINEAR = jt.Sampler(mipmap_filter_mode="linear")
+
+
+def face_directions(size: int) -> Vector:
+    """The direction of every texel of a cubemap: three arrays (6, size, size)."""
+    along = (jnp.arange(size) + 0.5) * (2 / size) - 1
+    t, s = jnp.meshgrid(along, along, indexing="ij")
+    one = jnp.ones_like(s)
+    faces = (one, -t, -s), (-one, -t, s), (s, one, t), (s, -one, -t), (s, -t, one), (-s, -t, -one)
+    x, y, z = (jnp.stack(component) for component in zip(*faces))
+    return x, y, z
+
+
+def dot(a, b) -> jax.Array:
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+def normalized(v) -> Vector:
+    length = jnp.sqrt(dot(v, v))
+    return v[0] / length, v[1] / length, v[2] / length
+
+
+def blend(a, b, amount: jax.Array) -> jax.Array:
+    """From colour `a` to colour `b` as `amount` goes from 0 to 1."""
+    amount = jnp.clip(amount, 0, 1)[..., None]
+    return jnp.asarray(a) * (1 - amount) + jnp.asarray(b) * amount
+
+
+@jax.jit
+def light(x: jax.Array, y: jax.Array, z: jax.Array) -> jax.Array:
+    """What comes from a direction: a sky with a sun, hills, and a chequered plain; linear colours."""
+    x, y, z = normalized((x, y, z))
+    sky = blend((0.85, 0.9, 0.95), (0.1, 0.28, 0.7), jnp.abs(y) ** 0.55)
+    toward = dot((x, y, z), normalized(SUN))
+    glow = jnp.maximum(toward, 0)[..., None]
+    sky = sky + glow**8 * jnp.array((0.3, 0.2, 0.08)) + glow**300 * jnp.array((1.6, 1.3, 0.8))
+    sky = jnp.where(toward[..., None] > 0.9988, jnp.array((7.0, 6.0, 4.5)), sky)
+
+    azimuth = jnp.arctan2(x, z)
+    ridge = 0.07 + 0.035 * jnp.sin(3 * azimuth + 1) + 0.02 * jnp.sin(7 * azimuth) + 0.01 * jnp.sin(17 * azimuth + 2)
+    hills = blend((0.1, 0.2, 0.12), (0.3, 0.42, 0.5), y / 0.12)
+
+    below = jnp.maximum(-y, 1e-3)
+    checks = (jnp.floor(x / below * 1.5) + jnp.floor(z / below * 1.5)) % 2
+    plain = blend((0.75, 0.7, 0.62), (0.2, 0.08, 0.05), checks)
+    plain = blend((0.45, 0.42, 0.38), plain, (below - 0.03) / 0.1)
+    return jnp.where(y[..., None] < 0, plain, jnp.where((y < ridge)[..., None], hills, sky))
+
+
+def environment(size: int, finer: int = 3) -> jt.Texture:
+    """The light as a cubemap of `size` x `size` texels a face, with its mip chain."""
+    fine = lambda direction: light(*direction).reshape(size, finer, size, finer, 3).mean(axis=(1, 3))
+    return jt.build_mipmaps(jt.cubemap(jax.lax.map(fine, face_directions(size * finer))))
+
+
+@jax.jit
+def look(texture: jt.Texture, x: jax.Array, y: jax.Array) -> jax.Array:
+    """The light through the points (x, y) of a screen at z = 1, x to the right and y up."""
+    ray = normalized((x, y, jnp.ones_like(x)))
+    colors = jt.sample(texture, ray, TRILINEAR, lod=1.5)  # out of focus
+    for center, lod, tint in SPHERES:
+        middle = dot(ray, center)
+        depth = middle**2 - dot(center, center) + 1
+        hit = depth > 0
+        away = middle - jnp.sqrt(jnp.where(hit, depth, 0))
+        normal = tuple(r * away - c for r, c in zip(ray, center))
+        facing = dot(ray, normal)
+        mirrored = tuple(r - 2 * facing * n for r, n in zip(ray, normal))
+        grazing = jnp.clip(1 + facing, 0, 1) ** 5  # Schlick: at a grazing angle every metal is white
+        seen = jt.sample(texture, mirrored, TRILINEAR, lod=lod) * blend(tint, (1.0, 1.0, 1.0), grazing)
+        colors = jnp.where(hit[..., None], seen, colors)
+    return colors
+
+
+def spheres(size: int, width: int, height: int, finer: int = 3) -> Image.Image:
+    """The spheres before the environment, `finer` x `finer` rays a pixel."""
+    along = lambda n: (jnp.arange(n * finer) + 0.5) / finer - n / 2
+    x, y = along(width)[None, :], -along(height)[:, None]
+    scale = 1.2 / width
+    colors = to_bytes(look(environment(size), *jnp.broadcast_arrays(x * scale, y * scale)))
+    return Image.fromarray(colors).reduce(finer)
+
+
+def to_bytes(linear: jax.Array) -> np.ndarray:
+    """Linear colours as sRGB bytes; what is brighter than white rolls off."""
+    c = np.asarray(linear)
+    c = np.where(c < 0.6, c, 0.6 + 0.4 * np.tanh((c - 0.6) / 0.8))
+    return np.uint8(np.where(c <= 0.0031308, 12.92 * c, 1.055 * c ** (1 / 2.4) - 0.055) * 255 + 0.5)
+
+
+def faces(size: int) -> Image.Image:
+    """The six faces as a sheet, each with its name, its number and its axes."""
+    levels = to_bytes(environment(size).levels[0])
+    sheet = Image.new("RGB", (4 * size, 3 * size), "white")
+    draw = ImageDraw.Draw(sheet)
+    for number, name in enumerate(FACES):
+        top, left = (size * k for k in SHEET[name])
+        sheet.paste(Image.fromarray(levels[number]), (left, top))
+        draw.rectangle((left, top, left + size - 1, top + size - 1), outline="white")
+        corner, length = (left + 14, top + 14), size // 3
+        for end, word in (((length, 0), "s"), ((0, length), "t")):
+            x, y = corner[0] + end[0], corner[1] + end[1]
+            draw.line((*corner, x, y), fill="yellow", width=3)
+            side = (y - corner[1]) / length, (x - corner[0]) / length
+            tip = [(x + 5 * side[0], y + 5 * side[1]), (x - 5 * side[0], y - 5 * side[1])]
+            draw.polygon([*tip, (x + 9 * side[1], y + 9 * side[0])], fill="yellow")
+            draw.text((x + 4 + 10 * side[1], y - 2 + 4 * side[0]), word, fill="yellow", font_size=17)
+        text = f"{name}   face {number}\n{DIRECTIONS[number]}"
+        middle = (left + size / 2, top + size * 0.62)
+        draw.text(middle, text, "white", anchor="mm", align="center", font_size=16, stroke_width=2, stroke_fill="black")
+    return sheet
+
+
+def seams(size: int) -> Image.Image:
+    """The corner of a cubemap of 4 x 4 texels a face, seen from its middle, with three samplers."""
+    hues = jnp.array([[0.9, 0.3, 0.12], [0.5] * 3, [0.25, 0.7, 0.3], [0.5] * 3, [0.15, 0.35, 0.9], [0.5] * 3])
+    shade = 0.1 + 0.9 * jax.random.uniform(jax.random.key(2), (6, 4, 4, 1))
+    texture = jt.cubemap(hues[:, None, None] * shade)
+    along = ((jnp.arange(size) + 0.5) * (2 / size) - 1) * 0.8
+    right, up = along[None, :, None], -along[:, None, None]
+    ray = 1 + right * jnp.array((1, 0, -1)) / 2**0.5 * 1.2 + up * jnp.array((-1, 2, -1)) / 6**0.5 * 1.2
+    panels = []
+    for title, sampler in (
+        ("the texels", jt.Sampler(filter_mode="point")),
+        ("each face by itself", jt.Sampler(seamless_cubemap=False)),
+        ("seamless", jt.Sampler()),
+    ):
+        panel = Image.new("RGB", (size, size + 24), "white")
+        panel.paste(Image.fromarray(to_bytes(jt.sample(texture, tuple(jnp.unstack(ray, axis=-1)), sampler))), (0, 24))
+        ImageDraw.Draw(panel).text((2, 3), title, fill="black", font_size=16)
+        panels += [np.asarray(panel), np.full((size + 24, 8, 3), 255, np.uint8)]
+    return Image.fromarray(np.concatenate(panels[:-1], axis=1))
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="Draw spheres that reflect an environment, or its cubemap.")
+    parser.add_argument("--draw", choices=("spheres", "faces", "seams"), default="spheres")
+    parser.add_argument("--size", type=int, help="texels a side of a face, or pixels of a panel of seams")
+    parser.add_argument("--width", type=int, default=900, help="of the picture of spheres")
+    parser.add_argument("--out", type=Path, default=Path("environment_map.png"))
+    args = parser.parse_args(argv)
+
+    if args.draw == "spheres":
+        picture = spheres(args.size or 512, args.width, args.width // 3)
+    else:
+        picture = faces(args.size or 200) if args.draw == "faces" else seams(args.size or 290)
+    picture.save(args.out, quality=92, optimize=True)
+    print(f"wrote {args.out}, {picture.width} x {picture.height}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,108 @@
+"""The steps of a texture unit: one texture, magnified, in float and in hardware arithmetic.
+
+A texture unit places a linear read on a grid of 1/256 texel and weighs texels in 1/256. Between two texels there are
+256 steps, which nobody sees until a texel fills more than 256 pixels, or until results are compared to the last bit.
+The gradient knows nothing of them: it is that of the float filter.
+
+The picture shows a texture of 4 x 4 texels with a frame around a detail of 1/16 texel, too small to be seen; that
+detail, its contrast raised, in both arithmetics, and their difference; and a ramp from one texel to the next.
+"""
+
+import argparse
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from PIL import Image, ImageDraw
+
+import jaxtex as jt
+
+SAMPLERS = {
+    arithmetic: jt.Sampler(normalized_coords=False, arithmetic=arithmetic) for arithmetic in ("float", "hardware")
+}
+# The detail: where its corner lies in the texture of 4 x 4 texels, and how wide it is, in texels.
+CORNER, WIDTH = (1.75, 2.125), 1 / 16
+STEP = 1 / 256
+TEXT = 24
+
+
+def square(texels: jax.Array, corner: tuple[float, float], width: float, size: int, arithmetic: str) -> np.ndarray:
+    """`size` x `size` reads of a square of the texture, whose corner and width are in texels."""
+    along = (jnp.arange(size) + 0.5) * (width / size)
+    x, y = corner[0] + along[None, :], corner[1] + along[:, None]
+    return np.asarray(jt.sample(jt.texture2d(texels), (x, y), SAMPLERS[arithmetic]))
+
+
+def ramp(x: jax.Array, arithmetic: str) -> jax.Array:
+    """A read of the texels 0 and 1 at the fraction `x` between their centres."""
+    return jt.sample(jt.texture1d(jnp.array([[0.0], [1.0]])), (x + 0.5,), SAMPLERS[arithmetic])[..., 0]
+
+
+def panel(title: str, image: np.ndarray) -> Image.Image:
+    """An image with values from 0 to 1, under a line of text."""
+    height, width, _ = image.shape
+    result = Image.new("RGB", (width, height + TEXT), "white")
+    result.paste(Image.fromarray(np.uint8(np.clip(image, 0, 1) * 255 + 0.5)), (0, TEXT))
+    ImageDraw.Draw(result).text((2, 3), title, fill="black", font_size=15)
+    return result
+
+
+def curves(size: int, steps: int = 6) -> Image.Image:
+    """Both arithmetics on a ramp, over the first `steps` steps."""
+    result = panel("a ramp, six steps", np.ones((size, size, 3)))
+    draw = ImageDraw.Draw(result)
+    place = lambda x, y: (x / (steps * STEP) * (size - 1), TEXT + (size - 1) * (1 - y / (steps * STEP)))
+    for k in range(steps + 1):
+        draw.line((*place(k * STEP, 0), *place(k * STEP, steps * STEP)), fill="gainsboro")
+        draw.line((*place(0, k * STEP), *place(steps * STEP, k * STEP)), fill="gainsboro")
+    x = jnp.linspace(0, steps * STEP, 8 * size)
+    for arithmetic, color in (("float", "royalblue"), ("hardware", "firebrick")):
+        points = zip(np.asarray(x).tolist(), np.asarray(ramp(x, arithmetic)).tolist())
+        draw.line([place(*point) for point in points], fill=color, width=2)
+        draw.text((8, TEXT + 6 + 18 * (arithmetic == "hardware")), arithmetic, fill=color, font_size=15)
+    return result
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="Show the steps of a texture unit.")
+    parser.add_argument("--size", type=int, default=192, help="pixels a side of each panel")
+    parser.add_argument("--out", type=Path, default=Path("hardware_arithmetic.png"))
+    args = parser.parse_args(argv)
+
+    print("between texels 0 and 1, at a fraction of k / 1024, x 256:")
+    fractions = jnp.arange(9) / 1024
+    print("k       ", *(f"{k:5d}" for k in range(9)))
+    for arithmetic in SAMPLERS:
+        print(f"{arithmetic:8}", *(f"{value:5.2f}" for value in np.asarray(ramp(fractions, arithmetic)) * 256))
+    for arithmetic in SAMPLERS:
+        slope = jax.grad(lambda x, arithmetic=arithmetic: ramp(x, arithmetic))(0.3)
+        print(f"slope at 0.3 in {arithmetic} arithmetic: {slope:g}")
+
+    texels = jax.random.uniform(jax.random.key(3), (4, 4, 3))
+    smooth, stepped = (square(texels, CORNER, WIDTH, args.size, arithmetic) for arithmetic in SAMPLERS)
+    low, high = smooth.min(axis=(0, 1)), smooth.max(axis=(0, 1))
+    largest = np.abs(stepped - smooth).max()
+    amplify = 2 ** int(np.log2(0.5 / largest))
+    print(f"largest difference in the detail: {largest:.6f}, shown times {amplify}")
+
+    whole = square(texels, (0, 0), 4, args.size, "hardware")
+    first = panel("4 x 4 texels", whole)
+    left, top = (round(c / 4 * args.size) for c in CORNER)
+    ImageDraw.Draw(first).rectangle((left - 4, top + TEXT - 4, left + 6, top + TEXT + 6), outline="white", width=2)
+    panels = [
+        first,
+        panel("1/16 texel, float", (smooth - low) / (high - low)),
+        panel("1/16 texel, hardware", (stepped - low) / (high - low)),
+        panel(f"difference x {amplify}", 0.5 + amplify * (stepped - smooth)),
+        curves(args.size),
+    ]
+    gap = np.full((args.size + TEXT, 8, 3), 255, np.uint8)
+    strips = [strip for p in panels for strip in (np.asarray(p), gap)]
+    Image.fromarray(np.concatenate(strips[:-1], axis=1)).save(args.out, optimize=True)
+    print(f"wrote {args.out}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

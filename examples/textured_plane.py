@@ -1,0 +1,109 @@
+"""A tiled plane up to the horizon, read with four filters: point, linear, trilinear and 16 times anisotropic.
+
+Near the horizon a pixel covers many texels, and a long strip of them. Point and linear reads take one or four of these
+and shimmer: aliasing. A trilinear read chooses the mip level by the longer side of the strip, which is right along it
+and blurs across. An anisotropic read chooses by the shorter side and takes up to 16 reads along the longer one.
+
+Which texels a pixel covers follows from the map from pixels to the plane: `jaxtex.footprint` takes its derivatives.
+The program prints how far each picture is from one of 16 x 16 reads a pixel.
+"""
+
+import argparse
+import functools
+import math
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from PIL import Image, ImageDraw
+
+import jaxtex as jt
+
+MIPS = {"address_mode": "wrap", "mipmap_filter_mode": "linear"}
+# A footprint is passed to all; without mip levels it has nothing to choose.
+FILTERS = {
+    "point": jt.Sampler(address_mode="wrap", filter_mode="point", max_mipmap_level_clamp=0),
+    "linear": jt.Sampler(address_mode="wrap", max_mipmap_level_clamp=0),
+    "trilinear": jt.Sampler(**MIPS),
+    "anisotropic, 16": jt.Sampler(**MIPS, max_anisotropy=16),
+}
+HORIZON = 0.16  # how far down the picture
+TURN = math.radians(25)
+TILES = 1.25  # in the width of the lowest row
+SKY = (0.62, 0.76, 0.9)
+STONES, JOINT, PALE, DARK = (4, (0.16, 0.15, 0.14), (0.88, 0.84, 0.76), (0.42, 0.13, 0.08))
+
+
+def tile(size: int) -> jax.Array:
+    """A floor of pale and dark stones with thin joints, in linear colours: (size, size, 3)."""
+    along = (jnp.arange(size) + 0.5) / size * STONES
+    x, y = along[None, :, None], along[:, None, None]
+    dark = (jnp.floor(x) + jnp.floor(y)) % 2 == 1
+    inside = jnp.maximum(jnp.abs(x % 1 - 0.5), jnp.abs(y % 1 - 0.5))
+    stone = jnp.where(dark, jnp.array(DARK), jnp.array(PALE))
+    inlay = jnp.where(dark, jnp.array(PALE), jnp.array(DARK))
+    ring = jnp.abs(jnp.hypot(x % 1 - 0.5, y % 1 - 0.5) - 0.26) < 0.035
+    return jnp.where(inside > 0.47, jnp.array(JOINT), jnp.where(ring, inlay, stone))
+
+
+def on_plane(x: jax.Array, y: jax.Array, width: int, height: int) -> tuple[jax.Array, jax.Array]:
+    """Where the ray through the point (x, y) of the picture meets the plane, in tiles."""
+    horizon = HORIZON * height
+    depth = (height - horizon) / jnp.maximum(y - horizon, 0.25)
+    right, ahead = (x - width / 2) / width * TILES * depth, depth * TILES
+    return right * math.cos(TURN) - ahead * math.sin(TURN), right * math.sin(TURN) + ahead * math.cos(TURN)
+
+
+@functools.partial(jax.jit, static_argnames=("width", "height", "sampler"))
+def view(texture: jt.Texture, width: int, height: int, sampler: jt.Sampler, dx=0.0, dy=0.0) -> jax.Array:
+    """The picture (height, width, 3) of the plane, pixels shifted by (dx, dy)."""
+    x, y = jnp.arange(width)[None, :] + 0.5 + dx, jnp.arange(height)[:, None] + 0.5 + dy
+    place = functools.partial(on_plane, width=width, height=height)
+    ddx, ddy = jt.footprint(place, (x, y))
+    colors = jt.sample(texture, place(x, y), sampler, ddx=ddx, ddy=ddy)
+    return jnp.where(y[..., None] > HORIZON * height, colors, jnp.array(SKY))
+
+
+@functools.partial(jax.jit, static_argnames=("width", "height", "side"))
+def truth(texture: jt.Texture, width: int, height: int, side: int) -> jax.Array:
+    """The mean of side x side linear reads in each pixel."""
+    offsets = (jnp.arange(side) + 0.5) / side - 0.5
+    dx, dy = (offset.ravel() for offset in jnp.meshgrid(offsets, offsets))
+    one = lambda total, offset: (total + view(texture, width, height, FILTERS["linear"], *offset), None)
+    total, _ = jax.lax.scan(one, jnp.zeros((height, width, 3)), (dx, dy))
+    return total / side**2
+
+
+def encode(linear: np.ndarray) -> np.ndarray:
+    """Linear colours as sRGB bytes."""
+    c = np.clip(linear, 0, 1)
+    return np.uint8(np.where(c <= 0.0031308, 12.92 * c, 1.055 * c ** (1 / 2.4) - 0.055) * 255 + 0.5)
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="Draw a plane up to the horizon with four filters.")
+    parser.add_argument("--size", type=int, nargs=2, metavar=("W", "H"), default=(232, 300), help="of each panel")
+    parser.add_argument("--texels", type=int, default=256, help="texels a side of a tile")
+    parser.add_argument("--out", type=Path, default=Path("textured_plane.png"))
+    args = parser.parse_args(argv)
+
+    width, height = args.size
+    texture = jt.build_mipmaps(jt.texture2d(tile(args.texels)))
+    expected = np.asarray(truth(texture, width, height, side=16))
+    panels = []
+    for name, sampler in FILTERS.items():
+        seen = np.asarray(view(texture, width, height, sampler))
+        print(f"{name:15} mean difference from 256 reads a pixel: {np.abs(seen - expected).mean():.4f}")
+        image = Image.fromarray(encode(seen))
+        ImageDraw.Draw(image).text((6, 4), name, fill="black", font_size=16)
+        panels += [np.asarray(image), np.full((height, 6, 3), 255, np.uint8)]
+    Image.fromarray(np.concatenate(panels[:-1], axis=1)).quantize(128, dither=Image.Dither.NONE).save(
+        args.out, optimize=True
+    )
+    print(f"wrote {args.out}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

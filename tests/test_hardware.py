@@ -1,0 +1,552 @@
+"""`arithmetic="hardware"` equals what a texture unit returned (tests/data), bit for bit; and what else it promises.
+
+Reads with derivatives are not exact: they are counted, and the counts have bounds. `pytest -n 0 -s` shows a table.
+"""
+
+import functools
+from types import SimpleNamespace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from recorded import data, read_all, recorded_cases
+from tolerances import TOLERANCES, assert_close, assert_exact
+
+import jaxtex as jt
+
+CASES = recorded_cases()
+GROUPS = tuple(dict.fromkeys(case.group for case in CASES))
+WITH_DERIVATIVES = tuple(dict.fromkeys(case.group for case in CASES if case.footprints))
+
+# How many values differ from the recorded ones, exactly. Every group that is missing here has none.
+KNOWN = {
+    # Each by 1/256 of a texel's step: the unit finds the place on the face in fewer bits. In 48,000 values.
+    "cube_ramp": 28,
+    # The exponent of one sRGB footprint.
+    "srgbmip": 1,
+    # Directions whose components are all subnormal, as one of the 16 of each case is.
+    "cube_special": 16,
+}
+# How many may differ where derivatives choose the level, which is not exact, and anisotropic reads are one read here.
+AT_MOST = {"grad": 76, "grad1d": 52, "grad3d": 84, "gradcube": 1764, "aniso": 7236}
+# Of 4,096 values each: sums of texels that differ much in exponent.
+AT_MOST_OF_EXPONENTS = {"val1d_n": 0, "val1d_mixed": 0, "val2d_n": 0, "val2d_mixed": 0, "val3d_n": 0, "val3d_mixed": 8}
+# How many of 1,000 levels of detail are not the unit's, and how far off one may be, in 1/256 of a level.
+LEVELS_OFF, LEVEL_OFF_BY = 40, 2
+
+FLOAT16_PATTERNS = np.arange(2**16, dtype=np.uint16).view(np.float16)
+HARDWARE = functools.partial(jt.Sampler, arithmetic="hardware")
+
+
+def as_recorded(values, out):
+    """The library's values in the dtype of the record, which holds float16 as float32 and short integers as long."""
+    return np.asarray(values).astype(out.dtype)
+
+
+def unlike(values, expected):
+    """Where bits differ; NaN is like NaN."""
+    assert values.dtype == expected.dtype
+    assert values.shape == expected.shape
+    raw = np.dtype(f"u{expected.itemsize}")
+    differ = np.ascontiguousarray(values).view(raw) != np.ascontiguousarray(expected).view(raw)
+    return differ & ~(np.isnan(values) & np.isnan(expected))
+
+
+def assert_same(values, expected):
+    assert not unlike(np.asarray(values), np.asarray(expected)).any()
+
+
+# Recorded reads
+
+
+@pytest.fixture(scope="module")
+def counts():
+    """What the tests of groups found: cases, values, different values. Printed at the end of them."""
+    found = {}
+    yield found
+    print("\nrecorded reads, by group (shown by pytest -n 0 -s)")
+    print(f"{'group':22}{'cases':>6}{'values':>8}{'different':>10}")
+    rows = [(group, *found[group]) for group in GROUPS if group in found]
+    for group, cases, values, different in (*rows, ("all", *map(sum, zip(*(row[1:] for row in rows))))):
+        print(f"{group:22}{cases:6}{values:8}{different:10}")
+
+
+@functools.cache
+def read_group(group):
+    """The cases of a group, and what the library returns for them."""
+    cases = [case for case in CASES if case.group == group]
+    return [(case, as_recorded(values, case.out)) for case, values in zip(cases, read_all(cases, "hardware"))]
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_recorded_reads(group, counts):
+    """Sign of zero included."""
+    total, lines = 0, []
+    pairs = read_group(group)
+    for case, values in pairs:
+        differ = unlike(values, case.out)
+        total += int(differ.sum())
+        if differ.any():
+            k = tuple(np.argwhere(differ)[0])
+            where = tuple(float(c[k[0]]) for c in case.coords)
+            lines.append(f"{case}: {differ.sum()} of {differ.size}; {k} at {where}: {values[k]} for {case.out[k]}")
+    counts[group] = (len(pairs), sum(values.size for _, values in pairs), total)
+    if group in WITH_DERIVATIVES:
+        assert total <= AT_MOST[group], "\n".join(lines)
+    else:
+        assert total == KNOWN.get(group, 0), "\n".join(lines)
+
+
+def test_what_was_recorded():
+    assert (len(CASES), sum(len(case.out) for case in CASES)) == (534, 117_408)
+    assert AT_MOST.keys() == set(WITH_DERIVATIVES)
+    assert KNOWN.keys() <= set(GROUPS)
+
+
+def test_large_cubemaps_are_off_by_one_step_of_a_texel():
+    """The texels of `cube_ramp` are the face, x and y: one step of a fraction is 1/256."""
+    for case, values in read_group("cube_ramp"):
+        differ = unlike(values, case.out)
+        assert not differ.any() or case.sizes[0] >= 256
+        assert np.all(np.abs(values - case.out)[differ] == 1 / 256)
+
+
+# Recorded precision
+
+
+def test_texels_that_differ_in_exponent():
+    """Coordinates in texels, clamp, linear. Exact, but where the slices of a volume lie far apart."""
+    sampler = HARDWARE(normalized_coords=False)
+    build = {"1": jt.texture1d, "2": jt.texture2d, "3": jt.texture3d}
+    read = jax.jit(
+        lambda arrays: {
+            name: jt.sample(build[name[3]](texels), coords, sampler) for name, (texels, coords) in arrays.items()
+        }
+    )
+    found = read({n: (data()[f"{n}/texels"], tuple(data()[f"{n}/coords"].T)) for n in AT_MOST_OF_EXPONENTS})
+    different = {name: int(unlike(np.asarray(v), data()[f"{name}/out"]).sum()) for name, v in found.items()}
+    print(f"\nof {found['val1d_n'].size} values each, different: {different}")
+    assert all(different[name] <= most for name, most in AT_MOST_OF_EXPONENTS.items()), different
+
+
+def test_srgb_table():
+    """All codes, read alone, and blends of neighbours in the table."""
+    codes = np.broadcast_to(np.arange(256, dtype=np.uint8)[:, None], (256, 4))
+    sampler = functools.partial(HARDWARE, read_mode="normalized_float", srgb=True, normalized_coords=False)
+
+    @jax.jit
+    def read(centres, between):
+        texture = jt.texture1d(codes)
+        return jt.sample(texture, (centres,), sampler(filter_mode="point")), jt.sample(texture, (between,), sampler())
+
+    single, blended = map(np.asarray, read(np.arange(256) + np.float32(0.5), data()["srgb_linear/coords"][:, 0]))
+    assert_exact(single[:, :3], np.repeat(data()["srgb_table"][:, None] / 65536, 3, axis=1), np.float32)
+    assert_exact(single[:, 3], quotient(np.arange(256), 255), np.float32)
+    assert_exact(blended, data()["srgb_linear/out"])
+
+
+def test_levels_of_detail_of_footprints():
+    """Level k of the texture is k throughout, so that a read returns the level of detail."""
+    sides = [tuple(data()[f"grad_lod_aniso0/{side}"].T) for side in ("ddx", "ddy")]
+    levels = tuple(np.full((64 >> k, 64 >> k, 1), k, np.float32) for k in range(7))
+    sampler = HARDWARE(mipmap_filter_mode="linear")
+    lod = jax.jit(lambda x, y: jt.sample(jt.texture2d(levels), (0.5, 0.5), sampler, ddx=x, ddy=y)[:, 0])(*sides)
+    steps = np.abs(np.asarray(lod) - data()["grad_lod_aniso0/lod"]) * 256
+    print(f"\nlevels of detail: {np.count_nonzero(steps)} of {steps.size} differ, by at most {steps.max()}/256")
+    assert np.count_nonzero(steps) <= LEVELS_OFF
+    assert steps.max() <= LEVEL_OFF_BY
+
+
+# Every code
+
+
+def quotient(code, divisor):
+    """code / divisor, rounded correctly to float32, in integers. The divisor is odd, so there are no ties."""
+    code = np.asarray(code, np.int64)
+    magnitude = np.abs(code)
+    shift = 24 - np.frexp(magnitude / divisor)[1].astype(np.int64)
+    whole, rest = np.divmod(magnitude << shift, divisor)
+    rounded = np.ldexp((whole + (2 * rest > divisor)).astype(np.float64), -shift)
+    return (np.sign(code) * rounded).astype(np.float32)
+
+
+@pytest.mark.parametrize("arithmetic", ["float", "hardware"])
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.uint16, np.int16])
+def test_every_code_is_one_correctly_rounded_quotient(dtype, arithmetic):
+    codes, values = every_code(arithmetic)[np.dtype(dtype).name]
+    expected = np.maximum(quotient(codes, np.iinfo(dtype).max), np.float32(-1))
+    assert_exact(values, expected, np.float32)
+
+
+@pytest.mark.parametrize("arithmetic", ["float", "hardware"])
+def test_every_float16_is_returned_as_it_is(arithmetic):
+    codes, values = every_code(arithmetic)["float16"]
+    assert_same(values, codes)
+
+
+@functools.cache
+def every_code(arithmetic):
+    """All values of the short formats, and what a read of the texel that holds one returns, by dtype."""
+    codes = {np.dtype(d).name: np.arange(np.iinfo(d).min, np.iinfo(d).max + 1).astype(d) for d in "BbHh"}
+    codes["float16"] = FLOAT16_PATTERNS
+
+    @jax.jit
+    def read(codes):
+        values = {}
+        for name, texels in codes.items():
+            mode = "element" if name == "float16" else "normalized_float"
+            sampler = jt.Sampler("clamp", "point", read_mode=mode, normalized_coords=False, arithmetic=arithmetic)
+            x = jnp.arange(texels.size, dtype=jnp.float32) + 0.5
+            values[name] = jt.sample(jt.texture1d(texels[:, None]), (x,), sampler)[:, 0]
+        return values
+
+    return {name: (codes[name], np.asarray(values)) for name, values in read(codes).items()}
+
+
+# Transforms
+
+
+def pick(group, **fields):
+    """The first case of a group whose record has these fields."""
+    return next(c for c in CASES if c.group == group and all(c.record[k] == v for k, v in fields.items()))
+
+
+PROGRAMS = {
+    "2d, wrap": pick("2d", filter=1, addr0=0, normalized=1),
+    "float16, border": pick("format1d", fmt=5, addr0=3),
+    "cubemap": pick("cube", filter=1, seamless=1, w=8),
+    "sRGB": pick("srgb2d", filter=1),
+    "levels of int8": pick("formatmip", fmt=2, filter=0),
+    "gather": pick("formatgather", fmt=4),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_every_transform_returns_the_same_bits(name):
+    """Alone, over a batch of coordinates or of textures, with 64-bit types: as above, in a program with other reads."""
+    case = PROGRAMS[name]
+    read, (levels, *others) = functools.partial(case.read, arithmetic="hardware"), case.operands()
+    color, *where = others
+    halves = jax.tree.map(lambda a: a.reshape(2, -1, *a.shape[1:]), where)
+    stacked = jax.tree.map(lambda a: np.stack([np.zeros_like(a), a]), levels)
+    over_coords, over_textures = jax.jit(
+        lambda levels, color, halves, stacked, where: (
+            jax.vmap(read, (None, None, 0, 0))(levels, color, *halves),
+            jax.vmap(read, (0, None, None, None))(stacked, color, *where),
+        )
+    )(levels, color, halves, stacked, where)
+    with jax.enable_x64(True):
+        wide = read(levels, *others)
+    for values in (read(levels, *others), over_coords.reshape(case.out.shape), over_textures[1], wide):
+        assert_same(as_recorded(values, case.out), case.out)
+
+
+def test_operation_by_operation_returns_the_same_bits():
+    """Without a compiler that fuses, or that multiplies and adds at once."""
+    case = pick("1d", filter=1, addr0=1, normalized=0)
+    with jax.disable_jit():
+        assert_same(as_recorded(case.read(*case.operands(), "hardware"), case.out), case.out)
+
+
+# Gradients
+
+
+def draw(*shape, rng):
+    return rng.normal(size=shape).astype(np.float32)
+
+
+def reads_2d(rng):
+    """Texels, border colour and coordinates, some of them outside."""
+    sampler = functools.partial(jt.Sampler, ("border", "mirror"))
+    read = lambda arithmetic, texels, color, coords: jt.sample(
+        jt.texture2d(texels, border_color=color), coords, sampler(arithmetic=arithmetic)
+    )
+    return read, (draw(5, 7, 3, rng=rng), draw(3, rng=rng), places(2, rng))
+
+
+def reads_levels(rng):
+    """Texels of all levels, coordinates and the level of detail."""
+    sampler = functools.partial(jt.Sampler, "wrap", mipmap_filter_mode="linear", mipmap_level_bias=0.3)
+    read = lambda arithmetic, levels, coords, lod: jt.sample(
+        jt.texture1d(levels), coords, sampler(arithmetic=arithmetic), lod=lod
+    )
+    levels = tuple(draw(n, 2, rng=rng) for n in (8, 4, 2, 1))
+    return read, (levels, places(1, rng), rng.uniform(-1, 4, 33).astype(np.float32))
+
+
+def reads_footprints(rng):
+    """Texels of all levels, coordinates and the sides of footprints."""
+    sampler = functools.partial(jt.Sampler, "wrap", mipmap_filter_mode="linear")
+    read = lambda arithmetic, levels, coords, ddx, ddy: jt.sample(
+        jt.texture1d(levels), coords, sampler(arithmetic=arithmetic), ddx=ddx, ddy=ddy
+    )
+    levels = tuple(draw(n, 2, rng=rng) for n in (8, 4, 2, 1))
+    return read, (levels, places(1, rng), places(1, rng), places(1, rng))
+
+
+def reads_cubemap(rng):
+    """Texels and directions."""
+    read = lambda arithmetic, texels, coords: jt.sample(jt.cubemap(texels), coords, jt.Sampler(arithmetic=arithmetic))
+    return read, (draw(6, 4, 4, 2, rng=rng), tuple(draw(3, 33, rng=rng)))
+
+
+def reads_gather(rng):
+    """Texels and border colour."""
+    x, y = places(2, rng)
+    read = lambda arithmetic, texels, color: jt.gather(
+        jt.texture2d(texels, border_color=color), (x, y), jt.Sampler("border", arithmetic=arithmetic)
+    )
+    return read, (draw(5, 7, 1, rng=rng), draw(1, rng=rng))
+
+
+def places(dimension, rng):
+    """Coordinates, some of them outside."""
+    return tuple(rng.uniform(-0.2, 1.2, (dimension, 33)).astype(np.float32))
+
+
+def assert_same_derivatives(read, primals, rng, differentiate):
+    """`differentiate(read, primals, tangents, cotangent)` gives the same in hardware and in float arithmetic."""
+    shape = jax.eval_shape(functools.partial(read, "float"), *primals).shape
+    tangents, cotangent = jax.tree.map(lambda p: draw(*np.shape(p), rng=rng), primals), draw(*shape, rng=rng)
+    derivatives = jax.jit(
+        lambda primals, *others: [
+            differentiate(functools.partial(read, arithmetic), primals, *others) for arithmetic in ("hardware", "float")
+        ]
+    )
+    hardware, smooth = derivatives(primals, tangents, cotangent)
+    assert all(np.any(leaf) for leaf in jax.tree.leaves(smooth))
+    jax.tree.map(lambda h, s: np.testing.assert_allclose(h, s, rtol=1e-6, atol=1e-6), hardware, smooth)
+
+
+def gradient(read, primals, tangents, cotangent):
+    """Reverse mode, to every argument."""
+    del tangents
+    scalar = lambda *p: jnp.vdot(cotangent, read(*p))
+    return jax.grad(scalar, tuple(range(len(primals))))(*primals)
+
+
+def both_orders(read, primals, tangents, cotangent):
+    """Forward mode, and forward over reverse."""
+    along = lambda *p: gradient(read, p, tangents, cotangent)
+    return jax.jvp(read, primals, tangents)[1], jax.jvp(along, primals, tangents)
+
+
+@pytest.mark.parametrize("make", [reads_levels, reads_footprints, reads_cubemap, reads_gather])
+def test_gradients_are_those_of_the_float_read(make):
+    """Straight through, to every argument."""
+    rng = np.random.default_rng(0)
+    assert_same_derivatives(*make(rng), rng, gradient)
+
+
+def test_second_derivatives_are_those_of_the_float_read():
+    """In forward mode, and forward over reverse."""
+    rng = np.random.default_rng(0)
+    assert_same_derivatives(*reads_2d(rng), rng, both_orders)
+
+
+def test_integer_texels_have_no_gradient_and_their_coordinates_do():
+    texels = np.random.default_rng(0).integers(0, 256, (5, 7, 1), np.uint8)
+
+    @functools.partial(jax.jit, static_argnames="arithmetic")
+    def gradient(texels, x, arithmetic):
+        sampler = jt.Sampler(read_mode="normalized_float", arithmetic=arithmetic)
+        read = lambda t, x: jt.sample(jt.texture2d(t), (x, 0.4), sampler).sum()
+        return jax.grad(read, (0, 1), allow_int=True)(texels, x)
+
+    x = np.linspace(0.1, 0.9, 9, dtype=np.float32)
+    of_texels, of_x = gradient(texels, x, "hardware")
+    assert of_texels.dtype == jax.dtypes.float0
+    assert_exact(of_x, gradient(texels, x, "float")[1])
+    assert np.any(of_x)
+
+
+# Types and errors
+
+
+@pytest.mark.parametrize(
+    ("stored", "read_mode", "filter_mode", "expected"),
+    [
+        ("float32", "element", "linear", "float32"),
+        ("float16", "element", "linear", "float16"),
+        ("uint8", "normalized_float", "linear", "float32"),
+        ("int16", "normalized_float", "linear", "float32"),
+        ("int8", "element", "point", "int8"),
+        ("uint32", "element", "point", "uint32"),
+    ],
+)
+def test_result_dtype(stored, read_mode, filter_mode, expected):
+    texture = jt.texture1d(jnp.ones((4, 1), stored))
+    read = functools.partial(jt.sample, texture, (0.5,), HARDWARE("clamp", filter_mode, read_mode=read_mode))
+    assert jax.eval_shape(read).dtype == expected
+    assert jax.eval_shape(functools.partial(read, dtype=jnp.float16)).dtype == jnp.float16
+
+
+@pytest.mark.usefixtures("x64")
+def test_coordinates_in_float64_are_cast_to_float32():
+    texture = jt.texture1d(draw(7, 2, rng=np.random.default_rng(0)))
+    wide = np.random.default_rng(1).uniform(-1, 2, 256)
+    read = jax.jit(lambda *coords: [jt.sample(texture, (x,), HARDWARE("wrap")) for x in coords])
+    from_wide, from_narrow = read(wide, wide.astype(np.float32))
+    assert from_wide.dtype == np.float32
+    assert_exact(from_wide, from_narrow)
+
+
+@pytest.mark.parametrize("option", [{"filter_mode": "cubic"}, {"address_mode": "reflect"}])
+def test_modes_that_no_texture_unit_has(option):
+    with pytest.raises(ValueError, match="arithmetic='float'"):
+        HARDWARE(**option)
+    if "address_mode" in option:
+        with pytest.raises(ValueError, match="arithmetic='float'"):
+            HARDWARE(address_mode=("clamp", "reflect"))
+
+
+@pytest.mark.usefixtures("x64")
+@pytest.mark.parametrize("name", ["sample", "gather"])
+@pytest.mark.parametrize("dtype", ["float64", "bfloat16"])
+def test_texels_that_no_texture_unit_has(dtype, name):
+    texture = jt.texture2d(jnp.ones((2, 2, 1), dtype))
+    with pytest.raises(ValueError, match=f"reads no {dtype}"):
+        getattr(jt, name)(texture, (0.5, 0.5), HARDWARE())
+
+
+# Laws
+
+anywhere = st.floats(-4, 4, width=32)
+KINDS = {
+    "1d": ((5,), jt.texture1d, 1, {}),
+    "2d": ((3, 7), jt.texture2d, 2, {}),
+    "3d": ((2, 3, 5), jt.texture3d, 3, {}),
+    "1d layered": ((3, 5), jt.texture1d_layered, 1, {"layer": 1}),
+    "2d layered": ((2, 3, 5), jt.texture2d_layered, 2, {"layer": 1}),
+    "cubemap": ((6, 4, 4), jt.cubemap, 3, {}),
+    "cubemap layered": ((2, 6, 3, 3), jt.cubemap_layered, 3, {"layer": 1}),
+}
+"""Stored sizes, what builds a texture, how many coordinates, and options of the read."""
+NORMAL = st.floats(min_value=2.0**-126, width=32, allow_infinity=False) | st.floats(
+    max_value=-(2.0**-126), width=32, allow_infinity=False
+)
+
+
+@functools.cache
+def constant_reads():
+    """All kinds of texture, and a chain of levels, that hold one value: a function of it and of coordinates."""
+
+    @jax.jit
+    def read(value, coords, lod):
+        found = {}
+        for name, (sizes, build, dimension, options) in KINDS.items():
+            texture = build(jnp.full((*sizes, 1), value), border_color=value)
+            mode = "border" if dimension == 2 else "mirror"
+            found[name] = jt.sample(texture, coords[:dimension], HARDWARE(mode), **options)
+        levels = tuple(jnp.full((n, n, 1), value) for n in (8, 4, 2, 1))
+        found["levels"] = jt.sample(jt.texture2d(levels), coords[:2], HARDWARE(mipmap_filter_mode="linear"), lod=lod)
+        return found
+
+    return read
+
+
+@given(NORMAL, anywhere, st.tuples(anywhere, anywhere, anywhere))
+def test_a_constant_stays_constant(value, lod, coords):
+    """To the last bit, in every kind: the weights sum to one."""
+    coords = tuple(map(np.float32, coords))
+    for name, values in constant_reads()(np.float32(value), coords, np.float32(lod)).items():
+        assert_exact(values, np.full(1, value, np.float32)), name
+
+
+def one_hot(shape):
+    """A texture whose channels are its texels: a read returns weights."""
+    return np.eye(np.prod(shape), dtype=np.float32).reshape(*shape, -1)
+
+
+def test_weights_are_whole_256ths_and_sum_to_one():
+    coords = np.random.default_rng(0).uniform(-0.5, 1.5, (4, 500)).astype(np.float32)
+
+    @jax.jit
+    def weights(coords):
+        x, y, z, lod = coords
+        levels = tuple(
+            jnp.asarray(one_hot((21,))[a:b].reshape(n, n, -1)) for a, b, n in ((0, 16, 4), (16, 20, 2), (20, 21, 1))
+        )
+        return (
+            jt.sample(jt.texture3d(one_hot((2, 3, 4))), (x, y, z), HARDWARE("mirror")),
+            jt.sample(jt.texture2d(levels), (x, y), HARDWARE(mipmap_filter_mode="linear"), lod=lod),
+            jt.sample(jt.cubemap(one_hot((6, 3, 3))), (x, y, z), HARDWARE()),
+        )
+
+    for found in weights(tuple(coords)):
+        steps = np.asarray(found, np.float64) * 256
+        assert np.all(steps == np.round(steps))
+        assert np.all(steps >= 0)
+        assert np.all(steps.sum(axis=-1) == 256)
+
+
+@pytest.fixture(scope="module")
+def reads():
+    """Reads of one random texture and of its relatives, that the laws below compare."""
+    rng = np.random.default_rng(0)
+    texels, coords = draw(3, 4, 5, 2, rng=rng), tuple(rng.uniform(-1, 2, (2, 400)).astype(np.float32))
+    grid = np.meshgrid(np.arange(5), np.arange(4))
+    spiked = texels[1].copy()
+    spiked[2, 3] = np.inf, np.nan
+
+    @jax.jit
+    def read(texels, spiked, coords, grid):
+        x, y = coords
+        flat, centres = jt.texture2d(texels[1]), tuple(g.astype(jnp.float32) + 0.5 for g in grid)
+        modes = ("wrap", "clamp")
+        in_texels = functools.partial(HARDWARE, normalized_coords=False)
+        return {
+            "plain": jt.sample(flat, coords, HARDWARE(modes)),
+            "float": jt.sample(flat, coords, jt.Sampler(modes)),
+            "layer": jt.sample(jt.texture2d_layered(texels), coords, HARDWARE(modes), layer=1),
+            "negative": jt.sample(jt.texture2d(-texels[1]), coords, HARDWARE(modes)),
+            "scaled": jt.sample(jt.texture2d(texels[1] * jnp.float32(2.0**40)), coords, HARDWARE(modes)),
+            "coarse": jt.sample(flat, (jnp.round(x * 64) / 64, y), HARDWARE(modes)),
+            "shifted": jt.sample(flat, (jnp.round(x * 64) / 64 + 3, y), HARDWARE(modes)),
+            "fetched": jt.fetch(flat, grid),
+            "point": jt.sample(flat, centres, in_texels(filter_mode="point")),
+            "centre": jt.sample(flat, centres, in_texels()),
+            "normalized": jt.sample(flat, (centres[0] / 5, centres[1] / 4), HARDWARE(filter_mode="point")),
+            "spiked": jt.sample(jt.texture2d(spiked), centres, in_texels()),
+        }
+
+    found = SimpleNamespace(**jax.tree.map(np.asarray, read(texels, spiked, coords, tuple(grid))))
+    return found, SimpleNamespace(texels=texels, spiked=spiked)
+
+
+def test_point_read_is_a_fetch(reads):
+    found, given = reads
+    assert_exact(found.fetched, given.texels[1])
+    for values in (found.point, found.normalized, found.centre):
+        assert_exact(values, found.fetched)
+
+
+def test_taps_without_weight_do_not_count(reads):
+    """Infinities and NaN next to a texel that is read at its centre."""
+    found, given = reads
+    assert_same(found.spiked, given.spiked)
+
+
+def test_close_to_the_float_read(reads):
+    """One fraction of 8 bits an axis, of the contrast of all texels, and one rounding of a sum."""
+    found, given = reads
+    contrast, largest = np.ptp(given.texels[1]), np.abs(given.texels[1]).max()
+    rounding = TOLERANCES["texture unit float32"] / TOLERANCES["texture unit axis"]
+    assert_close("texture unit axis", found.plain, found.float, 2 * contrast + rounding * largest)
+    assert np.any(found.plain != found.float)
+
+
+def test_a_layer_is_its_slice(reads):
+    assert_exact(reads[0].layer, reads[0].plain)
+
+
+def test_signs_and_powers_of_two_pass_through(reads):
+    assert_exact(reads[0].negative, -reads[0].plain)
+    assert_exact(reads[0].scaled, reads[0].plain * np.float32(2.0**40))
+
+
+def test_a_period_changes_nothing(reads):
+    assert_exact(reads[0].shifted, reads[0].coarse)
