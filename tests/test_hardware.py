@@ -35,7 +35,7 @@ AT_MOST = {"grad": 76, "grad1d": 52, "grad3d": 84, "gradcube": 1764, "aniso": 72
 # Of 4,096 values each: sums of texels that differ much in exponent.
 AT_MOST_OF_EXPONENTS = {"val1d_n": 0, "val1d_mixed": 0, "val2d_n": 0, "val2d_mixed": 0, "val3d_n": 0, "val3d_mixed": 8}
 # How many of 1,000 levels of detail are not the unit's, and how far off one may be, in 1/256 of a level.
-LEVELS_OFF, LEVEL_OFF_BY = 40, 2
+LEVELS_OFF, LEVEL_OFF_BY = 21, 1
 
 FLOAT16_PATTERNS = np.arange(2**16, dtype=np.uint16).view(np.float16)
 HARDWARE = functools.partial(jt.Sampler, arithmetic="hardware")
@@ -415,6 +415,7 @@ def test_texels_that_no_texture_unit_has(dtype, name):
 # Laws
 
 anywhere = st.floats(-4, 4, width=32)
+# Stored sizes, what builds a texture, how many coordinates, and options of the read.
 KINDS = {
     "1d": ((5,), jt.texture1d, 1, {}),
     "2d": ((3, 7), jt.texture2d, 2, {}),
@@ -424,7 +425,6 @@ KINDS = {
     "cubemap": ((6, 4, 4), jt.cubemap, 3, {}),
     "cubemap layered": ((2, 6, 3, 3), jt.cubemap_layered, 3, {"layer": 1}),
 }
-"""Stored sizes, what builds a texture, how many coordinates, and options of the read."""
 NORMAL = st.floats(min_value=2.0**-126, width=32, allow_infinity=False) | st.floats(
     max_value=-(2.0**-126), width=32, allow_infinity=False
 )
@@ -452,8 +452,8 @@ def constant_reads():
 def test_a_constant_stays_constant(value, lod, coords):
     """To the last bit, in every kind: the weights sum to one."""
     coords = tuple(map(np.float32, coords))
-    for name, values in constant_reads()(np.float32(value), coords, np.float32(lod)).items():
-        assert_exact(values, np.full(1, value, np.float32)), name
+    found = constant_reads()(np.float32(value), coords, np.float32(lod))
+    assert {name: float(values[0]) for name, values in found.items()} == dict.fromkeys(found, value)
 
 
 def one_hot(shape):
