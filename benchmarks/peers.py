@@ -57,6 +57,14 @@ def jaxtex(work: Work) -> Run:
     return in_jax(work, lambda texels, x, y: jt.sample(jt.texture2d(texels), (x, y)))
 
 
+def jaxtex_hardware(work: Work) -> Run | None:
+    """The same read in the texture unit's arithmetic; its gradients are those above."""
+    if work.gradients:
+        return None
+    sampler = jt.Sampler(arithmetic="hardware")
+    return in_jax(work, lambda texels, x, y: jt.sample(jt.texture2d(texels), (x, y), sampler))
+
+
 def copy(work: Work) -> Run | None:
     """The roofline: the output written once, from an input read once."""
     if work.gradients:
@@ -154,6 +162,7 @@ def cuda_texture(work: Work) -> Run | None:
 
 PEERS: dict[str, Callable[[Work], Run | None]] = {
     "jaxtex": jaxtex,
+    "in hardware arithmetic": jaxtex_hardware,
     "copy": copy,
     "CUDA tex2D": cuda_texture,
     "torch": torch,
@@ -164,6 +173,7 @@ PEERS: dict[str, Callable[[Work], Run | None]] = {
 TOLERANCES = {
     "copy": None,  # other work
     "CUDA tex2D": 2.0**-8 * 2,  # 8-bit weights on two axes
+    "in hardware arithmetic": 2.0**-8 * 2,  # the same
     "OpenCV": 2.0**-5 * 2,  # fractions of 5 bits on two axes
 }
 DEFAULT_TOLERANCE = 1e-3  # positions are computed in another order, and slopes jump where they cross a texel's centre

@@ -100,14 +100,25 @@ def shared_exponent(
     parts = []
     for taps, exponent in zip(counted, exponents):
         own = sum_parts(taps, exponent, format)
-        if len(footprints) > 1:
-            # To the scale of the largest. What lies further down than this only tells a halfway case from none.
-            shift = jnp.maximum(exponent - top, -64 << 23)
-            own = [part * float_of(shift + (127 << 23)) for part in own]
-        parts += own
+        parts += own if len(footprints) == 1 else aligned(own, exponent, top)
     worst = functools.reduce(jnp.maximum, largest)
     others = jnp.where(worst < jnp.inf, 0, total([v for f in counted for v, _ in f]))
     return exact_sum(parts), top, others
+
+
+def aligned(parts: list[jax.Array], exponent: jax.Array, top: jax.Array) -> list[jax.Array]:
+    """A footprint's sum at the scale of the largest one, cut as the unit cuts it to add them: in units of four bits.
+
+    With the biased exponent field f of the largest, the sum is rounded down to a multiple of 2^(4 (f >> 2) - 154).
+    """
+    # Far below any unit only the sign counts, since -1e-30 is rounded down too.
+    shift = float_of(jnp.maximum(exponent - top, -64 << 23) + (127 << 23))
+    rounded, error = exact_sum([part * shift for part in parts])
+    unit = float_of(((127 - 26) << 23) - (top & (3 << 23)))
+    inverse = float_of(((127 + 26) << 23) + (top & (3 << 23)))
+    down = jnp.floor(rounded * inverse) * unit
+    # Where the rounded sum is a multiple, its error decides. -0 stays what it is.
+    return [down, jnp.where((down == rounded) & (error != 0), jnp.floor(error * inverse) * unit, rounded * 0)]
 
 
 def sum_parts(taps: Taps, exponent: jax.Array, format: Format) -> list[jax.Array]:
@@ -140,7 +151,7 @@ def exact_sum(parts: list[jax.Array]) -> tuple[jax.Array, jax.Array]:
     *rest, error, rounded = parts
     if not rest:
         return rounded, error
-    rounded = jnp.where(rounded == 0, signed_zero, rounded)
+    rounded = jnp.where(rounded == 0, jnp.copysign(0, signed_zero), rounded)
     return rounded, jnp.where(functools.reduce(jnp.logical_or, (r != 0 for r in rest)), error * 0.75, error)
 
 
