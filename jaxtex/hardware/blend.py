@@ -1,8 +1,10 @@
 """How a texture unit blends texels: exact sums of integers, each format in its own way.
 
 A footprint of floating texels shares one exponent E, that of its largest texel. Every texel is cut toward zero to a
-multiple of 2^(E - 28) (float32) or 2^(E - 15) (float16), and the sum of weight times texel is exact, as is the sum over
-footprints. It is divided by 256 and rounded once, halves away from zero.
+multiple of 2^(E - 28) (float32) or 2^(E - 15) (float16), and the sum of weight times texel is exact. Footprints are
+added level by level: the sum so far and those of the level are each rounded down to a multiple of a unit that follows
+from the largest E, in steps of four bits, and added exactly. The sum is divided by 256 and rounded once, halves away
+from zero.
 
 The integers stand in float32, where these products and sums are exact: a texel, scaled by 2^(2 - E) into (-4, 4), is a
 high part of 12 bits after the point and a low part of 14 more.
@@ -59,15 +61,18 @@ FLOAT32 = Format((12, 26), np.float32(2.0**-126))
 FLOAT16 = Format((13,), np.float32(2.0**-24))
 
 
-def blend(footprints: Sequence[Taps], stored: np.dtype, read_mode: ReadMode) -> jax.Array:
-    """The blend of texels, S + (C,) each and as they are stored, with integer weights, S + (1,)."""
+def blend(levels: Sequence[Sequence[Taps]], stored: np.dtype, read_mode: ReadMode) -> jax.Array:
+    """The blend of texels, S + (C,) each and as they are stored, with integer weights, S + (1,).
+
+    `levels` holds for each level its footprints, and a footprint its taps.
+    """
     if stored == np.float32:
-        exact, top, others = shared_exponent(footprints, FLOAT32)
+        exact, top, others = shared_exponent(levels, FLOAT32)
         return jnp.where(others == 0, to_float32(*exact, top), others)
     if stored == np.float16:
-        exact, top, others = shared_exponent([widened(f) for f in footprints], FLOAT16)
+        exact, top, others = shared_exponent([[widened(f) for f in level] for level in levels], FLOAT16)
         return jnp.where(others == 0, to_float16(*exact, top), others)
-    taps = [(v.astype(jnp.int32), w) for f in footprints for v, w in f]
+    taps = [(v.astype(jnp.int32), w) for level in levels for f in level for v, w in f]
     weighed = lambda change: total([change(v) * w for v, w in taps])
     if stored == np.int8:
         s = weighed(lambda v: v)
@@ -78,7 +83,7 @@ def blend(footprints: Sequence[Taps], stored: np.dtype, read_mode: ReadMode) -> 
     plain = ratio((weighed(lambda v: v * 257 if stored == np.uint8 else v) + 128) >> 8, 16)
     if read_mode is not ReadMode.SRGB_FLOAT:
         return plain
-    return jnp.where(is_color(plain), blend_srgb(footprints), plain)
+    return jnp.where(is_color(plain), blend_srgb(levels), plain)
 
 
 def widened(taps: Taps) -> Taps:
@@ -86,43 +91,56 @@ def widened(taps: Taps) -> Taps:
 
 
 def shared_exponent(
-    footprints: Sequence[Taps], format: Format
+    levels: Sequence[Sequence[Taps]], format: Format
 ) -> tuple[tuple[jax.Array, jax.Array], jax.Array, jax.Array]:
     """The exact sum of floating texels in units of 2^(E - 10), as two floats, and the bits of the float 2^(E - 1).
 
     The third result is zero, or what infinities and NaN make of the sum.
     """
     # -0 is the neutral element of addition: so what has no weight does not count, and a sum of -0 is -0.
-    counted = [[(jnp.where(w > 0, v, np.float32(-0.0)), w) for v, w in f] for f in footprints]
-    largest = [functools.reduce(jnp.maximum, (jnp.abs(v) for v, _ in f)) for f in counted]
-    exponents = [bits_of(jnp.maximum(m, SMALLEST_NORMAL)) & EXPONENT for m in largest]
-    top = functools.reduce(jnp.maximum, exponents)
-    parts = []
-    for taps, exponent in zip(counted, exponents):
-        own = sum_parts(taps, exponent, format)
-        parts += own if len(footprints) == 1 else aligned(own, exponent, top)
-    worst = functools.reduce(jnp.maximum, largest)
-    others = jnp.where(worst < jnp.inf, 0, total([v for f in counted for v, _ in f]))
-    return exact_sum(parts), top, others
+    zero = np.float32(-0.0)
+    counted = [[[(jnp.where(w > 0, v, zero), w) for v, w in f] for f in level] for level in levels]
+    sums, worst = [], None
+    for level in counted:
+        addends = [sum_parts(taps, format) for taps in level]
+        sums = [Sum(*s[:2]) for s in addends] + sums
+        worst = functools.reduce(jnp.maximum, (s[2] for s in addends), zero if worst is None else worst)
+        if len(sums) > 1:
+            sums = [added(sums, format)]
+    values = [v for level in counted for f in level for v, _ in f]
+    return exact_sum(sums[0].parts), sums[0].exponent, jnp.where(worst < jnp.inf, 0, total(values))
 
 
-def aligned(parts: list[jax.Array], exponent: jax.Array, top: jax.Array) -> list[jax.Array]:
-    """A footprint's sum at the scale of the largest one, cut as the unit cuts it to add them: in units of four bits.
+class Sum(NamedTuple):
+    """An exact sum: floats to be added, in units that follow from an exponent, the bits of a float."""
 
-    With the biased exponent field f of the largest, the sum is rounded down to a multiple of 2^(4 (f >> 2) - 154).
-    """
+    parts: list[jax.Array]
+    exponent: jax.Array
+
+
+def added(sums: list[Sum], format: Format) -> Sum:
+    """Sums as the unit adds them: each cut to the exponent of the largest, in steps of four bits."""
+    top = functools.reduce(jnp.maximum, (s.exponent for s in sums))
+    return Sum([part for s in sums for part in aligned(s, top, format)], top)
+
+
+def aligned(sum: Sum, top: jax.Array, format: Format) -> list[jax.Array]:
+    """A sum in the units of `top`, rounded down to a multiple of 2^(4 floor((E - 2) / 4) - n), n the bits of a texel
+    that was scaled into (-4, 4), and E the exponent of `top`."""
     # Far below any unit only the sign counts, since -1e-30 is rounded down too.
-    shift = float_of(jnp.maximum(exponent - top, -64 << 23) + (127 << 23))
-    rounded, error = exact_sum([part * shift for part in parts])
-    unit = float_of(((127 - 26) << 23) - (top & (3 << 23)))
-    inverse = float_of(((127 + 26) << 23) + (top & (3 << 23)))
+    shift = float_of(jnp.maximum(sum.exponent - top, -64 << 23) + (127 << 23))
+    rounded, error = exact_sum([part * shift for part in sum.parts])
+    unit = float_of(((127 - format.steps[-1]) << 23) - (top & (3 << 23)))
+    inverse = float_of(((127 + format.steps[-1]) << 23) + (top & (3 << 23)))
     down = jnp.floor(rounded * inverse) * unit
     # Where the rounded sum is a multiple, its error decides. -0 stays what it is.
     return [down, jnp.where((down == rounded) & (error != 0), jnp.floor(error * inverse) * unit, rounded * 0)]
 
 
-def sum_parts(taps: Taps, exponent: jax.Array, format: Format) -> list[jax.Array]:
-    """The sum of weight times texel, each texel in the parts of `format`: floats, and every sum of them exact."""
+def sum_parts(taps: Taps, format: Format) -> tuple[list[jax.Array], jax.Array, jax.Array]:
+    """The sum of weight times texel, in parts that are exact; its exponent; and the largest texel."""
+    largest = functools.reduce(jnp.maximum, (jnp.abs(v) for v, _ in taps))
+    exponent = bits_of(jnp.maximum(largest, SMALLEST_NORMAL)) & EXPONENT
     scale = float_of((255 << 23) - exponent)
     two = scale * float_of(exponent)  # 2, which the compiler does not know: it would cancel what rounds below
     sums = [[] for _ in format.steps]
@@ -137,7 +155,7 @@ def sum_parts(taps: Taps, exponent: jax.Array, format: Format) -> list[jax.Array
                 part = part - jnp.where(part > rest, np.float32(2.0**-step), 0)
             rest = rest - part
             sums[k].append(signed * part)
-    return [total(s) for s in sums]
+    return [total(s) for s in sums], exponent, largest
 
 
 def exact_sum(parts: list[jax.Array]) -> tuple[jax.Array, jax.Array]:
@@ -200,12 +218,18 @@ def srgb_entry(table: np.ndarray, code: jax.Array) -> jax.Array:
     return gather(jnp.asarray(table[:, None]), (code.astype(jnp.int32),))[..., 0]
 
 
-def blend_srgb(footprints: Sequence[Taps]) -> jax.Array:
+def blend_srgb(levels: Sequence[Sequence[Taps]]) -> jax.Array:
     """sRGB codes: decoded by a table of integers, cut to the exponent of the largest, rounded to 11 bits."""
-    sums = []
-    for taps in footprints:
-        exponents = (jnp.where(w > 0, srgb_entry(SRGB_EXPONENT, v), 0) for v, w in taps)
-        cut = jnp.left_shift(-1, jnp.maximum(functools.reduce(jnp.maximum, exponents) - 7, 0))
-        sums.append(total([(srgb_entry(SRGB_TABLE, v) & cut) * w for v, w in taps]))
-    bits = bits_of(total(sums).astype(jnp.float32)) + 0x1000
+    sum, top = jnp.int32(0), jnp.int32(0)
+    for level in levels:
+        addends = [sum]
+        for taps in level:
+            exponents = (jnp.where(w > 0, srgb_entry(SRGB_EXPONENT, v), 0) for v, w in taps)
+            exponent = functools.reduce(jnp.maximum, exponents)
+            cut = jnp.left_shift(-1, jnp.maximum(exponent - 7, 0))
+            addends.append(total([(srgb_entry(SRGB_TABLE, v) & cut) * w for v, w in taps]))
+            top = jnp.maximum(top, exponent)
+        unit = jnp.left_shift(-1, jnp.maximum(4 * ((top - 1) >> 2) - 6, 0))
+        sum = total([addend & unit for addend in addends])
+    bits = bits_of(sum.astype(jnp.float32)) + 0x1000
     return float_of(bits & ~0x1FFF) * np.float32(2.0**-24)

@@ -33,12 +33,17 @@ def read(
     Returns:
         S + (C,): float32, or integers read as elements in their own dtype.
     """
-    taken = [f for walk in walks(coords, axes, taps, ONE) for f in footprints(*walk)]
+    taken = [list(footprints(*walk)) for walk in walks(coords, axes, taps, ONE)]
     look = lambda place: stored_texel(texels, border_color, place, axes, read_mode)
-    if len(taken) == len(taken[0]) == 1:
-        return single(look(taken[0][0].place), read_mode)
-    weight = lambda w, texel: jnp.broadcast_to(jnp.asarray(w, jnp.int32), texel.shape[:-1])[..., None]
-    looked = [[(texel, weight(w, texel)) for texel, w in ((look(place), w) for place, w in f)] for f in taken]
+    if len(taken) == len(taken[0]) == len(taken[0][0]) == 1:
+        return single(look(taken[0][0][0].place), read_mode)
+
+    def looked_at(footprint):
+        texels = [look(place) for place, _ in footprint]
+        weights = (jnp.broadcast_to(jnp.asarray(w, jnp.int32), t.shape[:-1]) for t, (_, w) in zip(texels, footprint))
+        return [(t, w[..., None]) for t, w in zip(texels, weights)]
+
+    looked = [[looked_at(f) for f in level] for level in taken]
     whole = functools.partial(blend, stored=texels.dtype, read_mode=read_mode)
     if jnp.issubdtype(texels.dtype, jnp.integer) or texels.shape[-1] > MOST_SINGLE_CHANNELS:
         return whole(looked)
@@ -52,9 +57,10 @@ def channel_by_channel(function: Callable[..., jax.Array]) -> Callable[..., jax.
     them, rather than repeat them for every channel; the read takes 1.4 times as long.
     """
 
-    def run(footprints):
-        channels = range(footprints[0][0][0].shape[-1])
-        return jnp.stack([function([[(v[..., c], w[..., 0]) for v, w in f] for f in footprints]) for c in channels], -1)
+    def run(levels):
+        channels = range(levels[0][0][0][0].shape[-1])
+        one = lambda c: function([[[(v[..., c], w[..., 0]) for v, w in f] for f in level] for level in levels])
+        return jnp.stack([one(c) for c in channels], axis=-1)
 
     return run
 
