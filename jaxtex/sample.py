@@ -48,10 +48,11 @@ def sample(
         texture: a `Texture`.
         coords: a tuple of arrays, ``(x,)``, ``(x, y)`` or ``(x, y, z)``, one for each filtered axis of the texture,
             that broadcast to a common shape S; for a cubemap a direction ``(x, y, z)`` of any length. With
-            ``sampler.normalized_coords`` a texture spans [0, 1] and the centre of texel i is at ``(i + 0.5) / N``; otherwise [0, N] and ``i + 0.5``. Any value is allowed:
-            outside is the address mode's business. NaN acts as 0. Infinities act as the far edge under clamp and
-            border, and as 0 under the modes that repeat, as do coordinates of 2^24 and more (normalised, wrap and
-            mirror) or positions of 2^30 texels and more. Integer, weakly typed and 16-bit coordinates become float32.
+            ``sampler.normalized_coords`` a texture spans [0, 1] and the centre of texel i is at ``(i + 0.5) / N``;
+            otherwise [0, N] and ``i + 0.5``. Any value is allowed: outside is the address mode's business. NaN acts as
+            0. Infinities act as the far edge under clamp and border, and as 0 under the modes that repeat, as do
+            coordinates of 2^24 and more (normalised, wrap and mirror) or positions of 2^30 texels and more. Integer,
+            weakly typed and 16-bit coordinates become float32.
             Keep x and y apart: two arrays are read much faster than one interleaved array.
         sampler: how to read, a `Sampler`.
         layer: integers that broadcast with S, for a layered texture: which layer to read. A negative or too large
@@ -73,10 +74,10 @@ def sample(
 
     Gradients: to any order, in forward and reverse mode, to floating texels, to the border colour, to the
     coordinates, `lod`, `ddx` and `ddy`. The slope at a kink (a texel's centre under linear) is the one on its right.
-    It is zero for the point filter, for coordinates that act as 0 (NaN), and under clamp where every tap reads the same texel. Integer texels
-    have no gradient; with ``normalized_float`` the coordinates still do. Between the passes of reverse mode
-    only texels and coordinates are kept. Into float16 and bfloat16 texels gradients are summed in float32.
-    In hardware arithmetic the derivatives are those of the float read at the same place.
+    It is zero for the point filter, for coordinates that act as 0 (NaN), and under clamp where every tap reads the
+    same texel. Integer texels have no gradient; with ``normalized_float`` the coordinates still do. Between the passes
+    of reverse mode only texels and coordinates are kept. Into float16 and bfloat16 texels gradients are summed in
+    float32. In hardware arithmetic the derivatives are those of the float read at the same place.
 
     Precision: float32 fractions, not the 8 bits of a texture unit; a point read returns texels bit for bit. With
     ``arithmetic="hardware"`` a read returns the bits that an NVIDIA texture unit does; see `docs/arithmetic.md`.

@@ -100,13 +100,14 @@ def shared_exponent(
     # -0 is the neutral element of addition: so what has no weight does not count, and a sum of -0 is -0.
     zero = np.float32(-0.0)
     counted = [[[(jnp.where(w > 0, v, zero), w) for v, w in f] for f in level] for level in levels]
-    sums, worst = [], None
+    sums, largest = [], []
     for level in counted:
         addends = [sum_parts(taps, format) for taps in level]
         sums = [Sum(*s[:2]) for s in addends] + sums
-        worst = functools.reduce(jnp.maximum, (s[2] for s in addends), zero if worst is None else worst)
+        largest += [s[2] for s in addends]
         if len(sums) > 1:
             sums = [added(sums, format)]
+    worst = functools.reduce(jnp.maximum, largest)
     values = [v for level in counted for f in level for v, _ in f]
     return exact_sum(sums[0].parts), sums[0].exponent, jnp.where(worst < jnp.inf, 0, total(values))
 
