@@ -90,8 +90,13 @@ def hardware_look(layout: Layout, where: Where, sampler: Sampler) -> Look:
     if where.lod is not None:
         lod = hardware.fixed(where.lod)
     elif where.ddx is not None and where.ddy is not None:
-        sides = (in_texels(layout, coords, numbers(single(d)), sampler) for d in (where.ddx, where.ddy))
-        lod = hardware.footprint_lod(*sides)
+        ddx, ddy = numbers(single(where.ddx)), numbers(single(where.ddy))
+        if layout.kind.is_cube:
+            (x_side, x_bent), (y_side, y_bent) = (hardware.side_on_face(coords, d) for d in (ddx, ddy))
+            x_side, y_side = (tuple(limited(d * layout.sizes[0]) for d in side) for side in (x_side, y_side))
+            lod = hardware.footprint_lod(x_side, y_side, x_bent | y_bent)
+        else:
+            lod = hardware.footprint_lod(*(in_texels(layout, coords, d, sampler) for d in (ddx, ddy)))
     level = hardware.fixed_lod(lod, sampler, layout.num_levels, (1,) * coords[0].ndim, where.lod is not None)
     coords = hardware.lifted(coords) if layout.kind.is_cube else coords
     axes, levels = space_axes(layout, sampler), level_axis(layout.num_levels, sampler)

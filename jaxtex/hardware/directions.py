@@ -4,13 +4,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..coordinates import Arrays, limited, on_face
 from .blend import EXPONENT, bits_of, float_of
 
 TINY = 64 << 23  # the exponent bits of 2^-63
 LIFT = 100
 
 
-def lifted(direction: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
+def lifted(direction: Arrays) -> Arrays:
     """A short direction, 2^100 times as long: some processors take subnormal numbers for zero, so bits are read."""
     direction = tuple(jnp.broadcast_arrays(*direction))
     exponents = [bits_of(c) & EXPONENT for c in direction]
@@ -22,6 +23,27 @@ def lifted(direction: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
         return jnp.where(is_short, jnp.where(exponent == 0, subnormal, c * np.float32(2.0**LIFT)), c)
 
     return tuple(component(c, exponent) for c, exponent in zip(direction, exponents))
+
+
+def side_on_face(direction: Arrays, side: Arrays) -> tuple[Arrays, jax.Array]:
+    """A side of a footprint as a step of (u, v) on the face that a direction meets, and whether it leaves that face.
+
+    The step is a difference, not a derivative: from where the direction meets the cube to where direction plus side
+    does, on faces that are unfolded into the plane of the first.
+    """
+    direction = tuple(jnp.where(c == c, c, 0) for c in jnp.broadcast_arrays(*direction))
+    end = tuple(c + limited(d) for c, d in zip(direction, side))
+    _, axes = on_face(*direction)
+    (s, t, m), (s_end, t_end, m_end) = axes(*direction), axes(*end)
+    right, down, out = jnp.abs(s_end), jnp.abs(t_end), jnp.abs(m_end)
+    stays, behind = (out >= right) & (out >= down) & (m_end > 0), (out >= right) & (out >= down) & (m_end <= 0)
+    beside = right > down
+    length = jnp.where(stays | behind, out, jnp.where(beside, right, down))
+    across = jnp.where(behind, 4 - jnp.where(beside, right, down) / length, 2 - m_end / length)
+    unfold = lambda c, over: jnp.where(stays | ~over, c / length, jnp.copysign(across, c))
+    step = (unfold(s_end, beside) - s / m, unfold(t_end, ~beside) - t / m)
+    meets = (m > 0) & (length > 0)
+    return tuple(jnp.where(meets, d * 0.5, 0) for d in step), meets & ~stays
 
 
 def divide(a: jax.Array, b: jax.Array) -> jax.Array:

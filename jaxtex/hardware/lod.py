@@ -56,17 +56,19 @@ LOG2_TABLE = tuple(
 )
 
 
-def footprint_lod(ddx: tuple[jax.Array, ...], ddy: tuple[jax.Array, ...]) -> jax.Array:
+def footprint_lod(ddx: tuple[jax.Array, ...], ddy: tuple[jax.Array, ...], bent: jax.Array | None = None) -> jax.Array:
     """The level of detail that a footprint asks for without anisotropy, in 1/256.
 
     Args:
         ddx, ddy: the sides of the footprint in texels of the finest level, float32.
+        bent: where a side reaches over the edge of a cube's face; diagonals do not count there.
     """
     usable = lambda d: jnp.clip(jnp.where(d == d, d, 0), -(2.0**60), 2.0**60)
     x, y = ([usable(d) for d in side] for side in (ddx, ddy))
     sums, differences = ([cut(a) + cut(b) for a, b in zip(x, y)], [cut(a) - cut(b) for a, b in zip(x, y)])
     half = [jnp.float32(11 / 16) * length(side) for side in (sums, differences)]
-    longest = jnp.maximum(jnp.maximum(length(x), length(y)), jnp.maximum(*half))
+    sides, diagonals = jnp.maximum(length(x), length(y)), jnp.maximum(*half)
+    longest = jnp.maximum(sides, diagonals if bent is None else jnp.where(bent, 0, diagonals))
     bits = jax.lax.bitcast_convert_type(longest, jnp.int32)
     mantissa, exponent = (bits >> 15) & 255, (bits >> 23) - 127
     log2 = gather(jnp.asarray(LOG2_TABLE, jnp.int32)[:, None], (mantissa,))[..., 0]
