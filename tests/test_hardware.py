@@ -104,6 +104,16 @@ def test_what_was_recorded():
     assert KNOWN.keys() <= set(GROUPS)
 
 
+@pytest.mark.parametrize("anisotropy", (2, 3, 4, 7, 8, 16))
+def test_levels_of_an_anisotropic_sampler(anisotropy):
+    """An explicit level is sharpened; the texels of level k are k."""
+    chain = jt.texture2d(tuple(np.full((256 >> k, 256 >> k, 1), k, np.float32) for k in range(9)))
+    for row, bias in enumerate((0.0, 0.3, -0.7)):
+        sampler = HARDWARE(mipmap_filter_mode="linear", max_anisotropy=anisotropy, mipmap_level_bias=bias)
+        values = jt.sample(chain, (np.float32(0.5), np.float32(0.5)), sampler, lod=data()["sharpened_lod"])
+        assert_same(values[:, 0], data()[f"sharpened_{anisotropy}"][row])
+
+
 def test_large_cubemaps_are_off_by_one_step_of_a_texel():
     """The texels of `cube_ramp` are the face, x and y: one step of a fraction is 1/256."""
     for case, values in read_group("cube_ramp"):
