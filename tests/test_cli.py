@@ -629,7 +629,7 @@ def test_help_states_the_conventions(capsys):
 
 def test_the_options_name_every_mode_of_a_sampler():
     assert set(FILTERS) == {mode.value for mode in FilterMode}
-    assert set(ADDRESSES) == {mode.value for mode in AddressMode} - {"last"}
+    assert set(ADDRESSES) == {mode.value for mode in AddressMode} - {"last", "seam"}
 
 
 def test_out_of_memory_is_one_sentence(tmp_path, capsys, monkeypatch):
