@@ -104,7 +104,7 @@ def test_what_was_recorded():
     assert KNOWN.keys() <= set(GROUPS)
 
 
-@pytest.mark.parametrize("anisotropy", (2, 3, 4, 7, 8, 16))
+@pytest.mark.parametrize("anisotropy", [2, 3, 4, 7, 8, 16])
 def test_levels_of_an_anisotropic_sampler(anisotropy):
     """An explicit level is sharpened; the texels of level k are k."""
     chain = jt.texture2d(tuple(np.full((256 >> k, 256 >> k, 1), k, np.float32) for k in range(9)))
