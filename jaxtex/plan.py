@@ -92,9 +92,10 @@ def hardware_look(layout: Layout, where: Where, sampler: Sampler) -> Look:
     elif where.ddx is not None and where.ddy is not None:
         ddx, ddy = numbers(single(where.ddx)), numbers(single(where.ddy))
         if layout.kind.is_cube:
-            (x_side, x_bent), (y_side, y_bent) = (hardware.side_on_face(coords, d) for d in (ddx, ddy))
-            x_side, y_side = (tuple(limited(d * layout.sizes[0]) for d in side) for side in (x_side, y_side))
-            lod = hardware.footprint_lod(x_side, y_side, x_bent | y_bent)
+            x_side, x_bent = hardware.side_on_face(coords, ddx)
+            y_side, y_bent = hardware.side_on_face(coords, ddy)
+            scaled = lambda side: tuple(limited(d * layout.sizes[0]) for d in side)
+            lod = hardware.footprint_lod(scaled(x_side), scaled(y_side), x_bent | y_bent)
         else:
             lod = hardware.footprint_lod(*(in_texels(layout, coords, d, sampler) for d in (ddx, ddy)))
     level = hardware.fixed_lod(lod, sampler, layout.num_levels, (1,) * coords[0].ndim, where.lod is not None)
