@@ -97,7 +97,8 @@ def hardware_look(layout: Layout, where: Where, sampler: Sampler) -> Look:
             scaled = lambda side: tuple(limited(d * layout.sizes[0]) for d in side)
             lod = hardware.footprint_lod(scaled(x_side), scaled(y_side), x_bent | y_bent)
         else:
-            lod = hardware.footprint_lod(*(in_texels(layout, coords, d, sampler) for d in (ddx, ddy)))
+            x_side, y_side = (in_texels(layout, coords, d, sampler) for d in (ddx, ddy))
+            lod = hardware.footprint_lod(x_side, y_side)
     level = hardware.fixed_lod(lod, sampler, layout.num_levels, (1,) * coords[0].ndim, where.lod is not None)
     coords = hardware.lifted(coords) if layout.kind.is_cube else coords
     axes, levels = space_axes(layout, sampler), level_axis(layout.num_levels, sampler)
