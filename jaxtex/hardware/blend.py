@@ -57,7 +57,7 @@ class Format(NamedTuple):
     smallest: np.float32  # what is less counts as zero
 
 
-FLOAT32 = Format((12, 26), np.float32(2.0**-126))
+FLOAT32 = Format((12, 26), SMALLEST_NORMAL)
 FLOAT16 = Format((13,), np.float32(2.0**-24))
 
 
@@ -102,9 +102,9 @@ def shared_exponent(
     counted = [[[(jnp.where(w > 0, v, zero), w) for v, w in f] for f in level] for level in levels]
     sums, largest = [], []
     for level in counted:
-        addends = [sum_parts(taps, format) for taps in level]
-        sums = [Sum(*s[:2]) for s in addends] + sums
-        largest += [s[2] for s in addends]
+        addends = [footprint_sum(taps, format) for taps in level]
+        sums = [s for s, _ in addends] + sums
+        largest += [texel for _, texel in addends]
         if len(sums) > 1:
             sums = [added(sums, format)]
     worst = functools.reduce(jnp.maximum, largest)
@@ -138,8 +138,8 @@ def aligned(sum: Sum, top: jax.Array, format: Format) -> list[jax.Array]:
     return [down, jnp.where((down == rounded) & (error != 0), jnp.floor(error * inverse) * unit, rounded * 0)]
 
 
-def sum_parts(taps: Taps, format: Format) -> tuple[list[jax.Array], jax.Array, jax.Array]:
-    """The sum of weight times texel, in parts that are exact; its exponent; and the largest texel."""
+def footprint_sum(taps: Taps, format: Format) -> tuple[Sum, jax.Array]:
+    """The sum of weight times texel, in parts that are exact, and the largest texel."""
     largest = functools.reduce(jnp.maximum, (jnp.abs(v) for v, _ in taps))
     exponent = bits_of(jnp.maximum(largest, SMALLEST_NORMAL)) & EXPONENT
     scale = float_of((255 << 23) - exponent)
@@ -156,7 +156,7 @@ def sum_parts(taps: Taps, format: Format) -> tuple[list[jax.Array], jax.Array, j
                 part = part - jnp.where(part > rest, np.float32(2.0**-step), 0)
             rest = rest - part
             sums[k].append(signed * part)
-    return [total(s) for s in sums], exponent, largest
+    return Sum([total(s) for s in sums], exponent), largest
 
 
 def exact_sum(parts: list[jax.Array]) -> tuple[jax.Array, jax.Array]:

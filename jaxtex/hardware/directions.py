@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..coordinates import Arrays, limited, on_face
-from .blend import EXPONENT, bits_of, float_of
+from .blend import EXPONENT, SIGN, bits_of, float_of
 
 TINY = 64 << 23  # the exponent bits of 2^-63
 LIFT = 100
@@ -19,7 +19,7 @@ def lifted(direction: Arrays) -> Arrays:
 
     def component(c: jax.Array, exponent: jax.Array) -> jax.Array:
         mantissa = (bits_of(c) & 0x7FFFFF).astype(jnp.float32) * np.float32(2.0 ** (LIFT - 149))
-        subnormal = float_of(bits_of(mantissa) | (bits_of(c) & np.int32(-(2**31))))
+        subnormal = float_of(bits_of(mantissa) | (bits_of(c) & SIGN))
         return jnp.where(is_short, jnp.where(exponent == 0, subnormal, c * np.float32(2.0**LIFT)), c)
 
     return tuple(component(c, exponent) for c, exponent in zip(direction, exponents))

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from ..axis import Axis, Role
+from ..coordinates import COORDINATE_LIMIT, POSITION_LIMIT
 from ..modes import AddressMode
 from ..places import Taps
 from ..taps import LEVEL_BLEND, LINEAR_TAPS, POINT
@@ -16,8 +17,6 @@ ONE = 256
 # Beyond these a coordinate is far outside on any axis; the coordinate is clipped there, so that integers suffice.
 FAR_NORMALIZED = (-2.0, 2.0)
 FAR_TEXELS = 4
-COORDINATE_LIMIT = 2.0**24
-POSITION_LIMIT = 2.0**30
 
 
 def taps(coord: jax.Array, axis: Axis) -> Taps:

@@ -77,6 +77,6 @@ def shared_out(weights: list[Weight], missing: list[jax.Array | None]) -> list[W
         assert gone is not None
         lost = jnp.where(gone, weights[k], 0)
         third = (2 * lost + 3) // 6
-        for other, share in ((k ^ 1, third), (k ^ 2, third), (k ^ 3, lost - 2 * third), (k, -lost)):
-            result[other] = result[other] + share
+        for other, more in ((k ^ 1, third), (k ^ 2, third), (k ^ 3, lost - 2 * third), (k, -lost)):
+            result[other] = result[other] + more
     return result
