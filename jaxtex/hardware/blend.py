@@ -67,11 +67,11 @@ def blend(levels: Sequence[Sequence[Taps]], stored: np.dtype, read_mode: ReadMod
     `levels` holds for each level its footprints, and a footprint its taps.
     """
     if stored == np.float32:
-        exact, top, others = shared_exponent(levels, FLOAT32)
-        return jnp.where(others == 0, to_float32(*exact, top), others)
+        exact, top, finite, others = shared_exponent(levels, FLOAT32)
+        return jnp.where(finite, to_float32(*exact, top), others)
     if stored == np.float16:
-        exact, top, others = shared_exponent([[widened(f) for f in level] for level in levels], FLOAT16)
-        return jnp.where(others == 0, to_float16(*exact, top), others)
+        exact, top, finite, others = shared_exponent([[widened(f) for f in level] for level in levels], FLOAT16)
+        return jnp.where(finite, to_float16(*exact, top), others)
     taps = [(v.astype(jnp.int32), w) for level in levels for f in level for v, w in f]
     weighed = lambda change: total([change(v) * w for v, w in taps])
     if stored == np.int8:
@@ -92,10 +92,10 @@ def widened(taps: Taps) -> Taps:
 
 def shared_exponent(
     levels: Sequence[Sequence[Taps]], format: Format
-) -> tuple[tuple[jax.Array, jax.Array], jax.Array, jax.Array]:
+) -> tuple[tuple[jax.Array, jax.Array], jax.Array, jax.Array, jax.Array]:
     """The exact sum of floating texels in units of 2^(E - 10), as two floats, and the bits of the float 2^(E - 1).
 
-    The third result is zero, or what infinities and NaN make of the sum.
+    The other results are whether all texels are finite, and what infinities and NaN make of the sum if not.
     """
     # -0 is the neutral element of addition: so what has no weight does not count, and a sum of -0 is -0.
     zero = np.float32(-0.0)
@@ -109,7 +109,7 @@ def shared_exponent(
             sums = [added(sums, format)]
     worst = functools.reduce(jnp.maximum, largest)
     values = [v for level in counted for f in level for v, _ in f]
-    return exact_sum(sums[0].parts), sums[0].exponent, jnp.where(worst < jnp.inf, 0, total(values))
+    return exact_sum(sums[0].parts), sums[0].exponent, worst < jnp.inf, total(values)
 
 
 class Sum(NamedTuple):
@@ -163,13 +163,15 @@ def exact_sum(parts: list[jax.Array]) -> tuple[jax.Array, jax.Array]:
     """The rounded sum of floats, and the rest: exact, or at least not half a unit if it is more or less than that."""
     if len(parts) == 1:
         return parts[0], jnp.zeros_like(parts[0])
+    if len(parts) == 2:  # of one footprint: the high part is a multiple of the last bit of the low one
+        high, low = parts
+        rounded = high + low
+        return rounded, low - (rounded - high)
     parts, signed_zero = list(parts), total(parts)
     for _ in range(len(parts) - 1):
         for k in range(len(parts) - 1):
             parts[k + 1], parts[k] = two_sum(parts[k + 1], parts[k])
     *rest, error, rounded = parts
-    if not rest:
-        return rounded, error
     rounded = jnp.where(rounded == 0, jnp.copysign(0, signed_zero), rounded)
     return rounded, jnp.where(functools.reduce(jnp.logical_or, (r != 0 for r in rest)), error * 0.75, error)
 
