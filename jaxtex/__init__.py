@@ -1,9 +1,10 @@
 """The texture unit of a GPU for JAX: filtered reads, address modes and their adjoints as pure functions."""
 
 from .mipmaps import build_mipmaps, footprint
-from .modes import AddressMode, FilterMode, ReadMode, TextureKind
+from .modes import AddressMode, BoundaryMode, FilterMode, ReadMode, TextureKind
 from .sample import fetch, gather, sample, splat
 from .sampler import Sampler
+from .surface import surface_add, surface_max, surface_min, surface_read, surface_write
 from .texture import (
     Texture,
     cubemap,
@@ -19,6 +20,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AddressMode",
+    "BoundaryMode",
     "FilterMode",
     "ReadMode",
     "Sampler",
@@ -32,6 +34,11 @@ __all__ = [
     "gather",
     "sample",
     "splat",
+    "surface_add",
+    "surface_max",
+    "surface_min",
+    "surface_read",
+    "surface_write",
     "texture1d",
     "texture1d_layered",
     "texture2d",

@@ -1,5 +1,6 @@
 """What callers pass, checked: every error is a sentence that says what came, what was expected and how to mend it."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -77,6 +78,7 @@ class Where(NamedTuple):
 
     coords: tuple[Any, ...]
     layer: Any = None
+    face: Any = None
     lod: Any = None
     ddx: tuple[Any, ...] | None = None
     ddy: tuple[Any, ...] | None = None
@@ -90,39 +92,64 @@ def check_where(
     lod: Any = None,
     ddx: Any = None,
     ddy: Any = None,
-    argument: str = "coords",
 ) -> Where:
     """The arrays as they came, of the right number and kind: `as_operands` converts them, inside the compiled call."""
-    check = check_integer if argument == "indices" else check_number
-
-    def checked(argument: str, arrays: Any) -> tuple[Any, ...]:
-        if not isinstance(arrays, tuple | list):
-            raise TypeError(stacked_coords(name, argument, arrays))
-        if len(arrays) != kind.ndim:
-            wanted = ", ".join("xyz"[: kind.ndim]) + ("," if kind.ndim == 1 else "")
-            raise ValueError(
-                f"{name}: {argument} has {len(arrays)} arrays, expected ({wanted}) for a texture of kind "
-                f"{kind.value!r}."
-            )
-        return tuple(check(name, argument, a) for a in arrays)
-
-    coords = checked(argument, coords)
-    if kind.layered and layer is None:
-        raise ValueError(f"{name}: layer is missing, and a texture of kind {kind.value!r} needs one; pass layer=0.")
-    if not kind.layered and layer is not None:
-        raise ValueError(f"{name}: layer is given, but a texture of kind {kind.value!r} has none; leave layer out.")
+    count = kind.ndim
+    coords = check_arrays(name, "coords", kind, count, coords, check_number)
+    layer = check_layer(name, kind, layer)
     if (ddx is None) != (ddy is None):
         given, other = ("ddx", "ddy") if ddy is None else ("ddy", "ddx")
         raise ValueError(f"{name}: {given} is given and {other} is not, and a footprint needs both; add {other}.")
     if lod is not None and ddx is not None:
         raise ValueError(f"{name}: lod and ddx, ddy are given, and each chooses the level; leave one out.")
-    where = Where(
-        coords,
-        None if layer is None else check_integer(name, "layer", layer),
-        None if lod is None else check_number(name, "lod", lod),
-        None if ddx is None else checked("ddx", ddx),
-        None if ddy is None else checked("ddy", ddy),
-    )
+    lod = None if lod is None else check_number(name, "lod", lod)
+    sides = (("ddx", ddx), ("ddy", ddy))
+    ddx, ddy = (None if d is None else check_arrays(name, side, kind, count, d, check_number) for side, d in sides)
+    return check_shapes(name, "coords", Where(coords, layer, lod=lod, ddx=ddx, ddy=ddy))
+
+
+def check_texels(name: str, kind: TextureKind, argument: str, indices: Any, layer: Any, face: Any = None) -> Where:
+    """The indices of single texels, as `check_where` takes coordinates."""
+    indices = check_arrays(name, argument, kind, kind.texel_ndim, indices, check_integer)
+    layer = check_layer(name, kind, layer)
+    if kind.is_cube and face is None:
+        raise ValueError(f"{name}: face is missing, and a texture of kind {kind.value!r} has six; pass face=0.")
+    if not kind.is_cube and face is not None:
+        raise ValueError(f"{name}: face is given, but a texture of kind {kind.value!r} has none; leave face out.")
+    face = None if face is None else check_integer(name, "face", face)
+    return check_shapes(name, argument, Where(indices, layer, face))
+
+
+def check_level(name: str, texture: Texture, level: Any) -> None:
+    if not isinstance(level, int) or not 0 <= level < texture.num_levels:
+        raise ValueError(f"{name}: level is {level!r}, expected an int from 0 to {texture.num_levels - 1}.")
+
+
+def check_arrays(
+    name: str, argument: str, kind: TextureKind, count: int, arrays: Any, check: Callable[[str, str, Any], Any]
+) -> tuple[Any, ...]:
+    """A tuple of `count` arrays, each checked."""
+    if not isinstance(arrays, tuple | list):
+        raise TypeError(stacked_coords(name, argument, arrays))
+    if len(arrays) != count:
+        wanted = ", ".join("xyz"[:count]) + ("," if count == 1 else "")
+        raise ValueError(
+            f"{name}: {argument} has {len(arrays)} arrays, expected ({wanted}) for a texture of kind {kind.value!r}."
+        )
+    return tuple(check(name, argument, a) for a in arrays)
+
+
+def check_layer(name: str, kind: TextureKind, layer: Any) -> Any:
+    """A layer where the kind has layers, and only there."""
+    if kind.layered and layer is None:
+        raise ValueError(f"{name}: layer is missing, and a texture of kind {kind.value!r} needs one; pass layer=0.")
+    if not kind.layered and layer is not None:
+        raise ValueError(f"{name}: layer is given, but a texture of kind {kind.value!r} has none; leave layer out.")
+    return None if layer is None else check_integer(name, "layer", layer)
+
+
+def check_shapes(name: str, argument: str, where: Where) -> Where:
+    """Arrays that broadcast."""
     try:
         common_shape(where)
     except ValueError:

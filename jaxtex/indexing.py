@@ -17,16 +17,26 @@ def gather(stored: jax.Array, indices: tuple[jax.Array, ...]) -> jax.Array:
     return stored.at[indices].get(mode="promise_in_bounds", wrap_negative_indices=False, out_sharding=placed)
 
 
-def scatter_add(
-    total: jax.Array, indices: tuple[jax.Array, ...], inside: jax.Array | None, value: jax.Array
+def scatter(
+    stored: jax.Array,
+    indices: tuple[jax.Array, ...],
+    inside: jax.Array | None,
+    value: jax.Array,
+    rule: str,
+    *,
+    unique: bool = False,
 ) -> jax.Array:
-    """`total` plus `value` at `indices`, where it is inside."""
+    """`stored` with `value` at `indices`, where it is inside; `rule` is add, min, max or set.
+
+    With `unique` no two samples that are inside share a place.
+    """
     mode = "promise_in_bounds"
     if inside is not None:  # an index past the end is dropped, without touching memory
-        indices, mode = (jnp.where(inside, indices[0], total.shape[0]), *indices[1:]), "drop"
+        indices, mode = (jnp.where(inside, indices[0], stored.shape[0]), *indices[1:]), "drop"
     indices = tuple(jnp.broadcast_to(i, value.shape[:-1]) for i in indices)
-    placed = None if explicit_spec(indices[0]) is None else PartitionSpec(*[None] * total.ndim)
-    return total.at[indices].add(value, mode=mode, wrap_negative_indices=False, out_sharding=placed)
+    placed = None if explicit_spec(indices[0]) is None else PartitionSpec(*[None] * stored.ndim)
+    update = getattr(stored.at[indices], rule)
+    return update(value, mode=mode, wrap_negative_indices=False, unique_indices=unique, out_sharding=placed)
 
 
 def explicit_spec(x: jax.Array) -> PartitionSpec | None:

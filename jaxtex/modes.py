@@ -71,3 +71,11 @@ class Arithmetic(StrEnum):
 
     FLOAT = "float"
     HARDWARE = "hardware"
+
+
+class BoundaryMode(StrEnum):
+    """What a surface access outside the surface does."""
+
+    TRAP = "trap"
+    CLAMP = "clamp"
+    ZERO = "zero"

@@ -128,6 +128,15 @@ def walks(
         yield weight, Place(start=gather(starts, (level,))[..., 0]), steps(coords[1:], inner, axis_taps)
 
 
+def only_place(coords: Coords, axes: tuple[Axis, ...]) -> Place:
+    """Where a walk of one tap on every axis ends."""
+    ((_, place, steps),) = walks(coords, axes)
+    for step in steps:
+        (tap,) = step.taps
+        place = place.step(tap, step.sizes)
+    return place
+
+
 def steps(coords: Coords, axes: tuple[Axis, ...], axis_taps: AxisTaps) -> list[Step]:
     """The steps of a walk within one level."""
     if axes[-1].address is not AddressMode.SEAM:

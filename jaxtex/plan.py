@@ -1,5 +1,6 @@
 """From what a caller asks for to what the engine reads: axes, and an operand for each."""
 
+import functools
 from typing import NamedTuple
 
 import jax
@@ -105,11 +106,18 @@ def hardware_look(layout: Layout, where: Where, sampler: Sampler) -> Look:
     return look(layout, coords, where.layer, level, axes, levels, hardware.divide)
 
 
-def fetch_look(layout: Layout, where: Where, level: int) -> Look:
-    """The read of single texels of one level by their indices."""
-    axes = tuple(Axis(n, POINT, AddressMode.BORDER, integer=True) for n in layout.sizes)
-    levels = Axis(layout.num_levels, POINT, AddressMode.CLAMP, integer=True, role=Role.LEVEL)
-    return look(layout, where.coords, where.layer, jnp.full([1] * where.coords[0].ndim, level, jnp.int32), axes, levels)
+def texel_look(layout: Layout, where: Where, level: int, space: AddressMode, layers: AddressMode) -> Look:
+    """The read of single texels of one level by their indices, with address modes for them and for layers and faces."""
+    whole = functools.partial(Axis, footprint=POINT, integer=True)
+    rank = [1] * where.coords[0].ndim
+    found = [
+        (whole(layout.num_levels, address=AddressMode.CLAMP, role=Role.LEVEL), jnp.full(rank, level, jnp.int32)),
+        (whole(layout.shape[0], address=layers, role=Role.LAYER), where.layer),
+        (whole(6, address=layers, role=Role.FACE), where.face),
+        *((whole(n, address=space), index) for n, index in zip(layout.sizes, where.coords[::-1])),
+    ]
+    found = [(axis, index) for axis, index in found if index is not None][0 if layout.num_levels > 1 else 1 :]
+    return Look(*map(tuple, zip(*found)))
 
 
 def look(layout: Layout, coords: Arrays, layer, level, axes: tuple[Axis, ...], levels: Axis, divide=jnp.divide) -> Look:

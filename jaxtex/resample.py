@@ -12,7 +12,7 @@ import numpy as np
 
 from .axis import Axis, Role
 from .formats import decode
-from .indexing import gather, scatter_add
+from .indexing import gather, scatter
 from .modes import ReadMode
 from .places import Coords, Place, Step, both, flat_sizes, walks
 
@@ -60,7 +60,7 @@ def splat(values, *coords, axes: tuple[Axis, ...], dtype: np.dtype):
 
     def distribute(place: Place, steps: list[Step], value: jax.Array, total: jax.Array) -> jax.Array:
         if not steps:
-            return scatter_add(total, place.stored, place.inside, value)
+            return scatter(total, place.stored, place.inside, value, "add")
         step, *rest = steps
         for tap, weight in zip(step.taps, step.weights()):
             total = distribute(place.step(tap, step.sizes), rest, weighted(weight, value), total)

@@ -12,7 +12,9 @@ from . import gradients, hardware, plan
 from .arguments import (
     Where,
     as_operands,
+    check_level,
     check_sampler,
+    check_texels,
     check_texture,
     check_where,
     common_shape,
@@ -21,7 +23,7 @@ from .arguments import (
 )
 from .formats import read_dtype, sum_dtype
 from .modes import AddressMode, Arithmetic, ReadMode, TextureKind
-from .plan import Layout, Look, fetch_look, hardware_look
+from .plan import Layout, Look, hardware_look, texel_look
 from .resample import coverage
 from .sampler import Sampler
 from .taps import LINEAR_TAPS
@@ -134,9 +136,8 @@ def fetch(texture: Texture, indices: tuple[Any, ...], *, layer: Any = None, leve
     check_texture("fetch", texture)
     if texture.kind.is_cube:
         raise ValueError("fetch: texture is a cubemap, which has no integer coordinates; read it with sample.")
-    if not isinstance(level, int) or not 0 <= level < texture.num_levels:
-        raise ValueError(f"fetch: level is {level!r}, expected an int from 0 to {texture.num_levels - 1}.")
-    where = check_where("fetch", texture.kind, indices, layer, argument="indices")
+    check_level("fetch", texture, level)
+    where = check_texels("fetch", texture.kind, "indices", indices, layer)
     return _fetch(texture, where, level=level)
 
 
@@ -321,7 +322,8 @@ def read(texture: Texture, look: Look, read_mode: ReadMode, total: np.dtype) -> 
 def _fetch(texture: Texture, where: Where, *, level: int):
     bare = dataclasses.replace(texture, border_color=None)
     total = texture.dtype if jnp.issubdtype(texture.dtype, jnp.integer) else sum_dtype(texture.dtype)
-    look = fetch_look(layout_of(texture), as_operands(where, integer=True), level)
+    where = as_operands(where, integer=True)
+    look = texel_look(layout_of(texture), where, level, AddressMode.BORDER, AddressMode.LAST)
     return read(bare, look, ReadMode.ELEMENT, total).astype(texture.dtype)
 
 

@@ -1,0 +1,129 @@
+"""Writes of single texels: what a texel keeps when several samples fall on it.
+
+A write is a read whose walk ends in a scatter of one value: the same axes, addresses and flat indices. Where samples
+meet, the last in flattened order is found first, so that the scatter itself never has two values for a place; its
+result, and its gradient, are then the same on every backend.
+"""
+
+import functools
+import math
+
+import jax
+import jax.numpy as jnp
+
+from .axis import Axis
+from .formats import sum_dtype
+from .gradients import straight_through
+from .indexing import gather, scatter
+from .places import Coords, Place, both, flat_sizes, only_place
+
+# A number for each texel finds the last sample there at a cost that does not depend on the samples. With less than one
+# sample for this many texels, sorting the samples costs less.
+TEXELS_PER_SAMPLE = 256
+
+
+def write(texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axis, ...], *, unique: bool) -> jax.Array:
+    """`texels` with `values`, S + (C,), at `coords`: the last in flattened order, where several meet."""
+    place, stored = landing(values, coords, axes), flattened(texels, axes)
+    samples, places = math.prod(values.shape[:-1]), math.prod(stored.shape[:-1])
+    if unique or not samples:
+        result = push(stored, values, place, None)
+    elif samples * TEXELS_PER_SAMPLE < places:
+        result = push(stored, values, place, last_by_sorting(place, stored.shape[:-1]))
+    else:
+        number = numbers(values.shape[:-1])
+        newest = jnp.full((*stored.shape[:-1], 1), -1, jnp.int32)
+        newest = scatter(newest, place.stored, place.inside, number[..., None], "max")
+        if 2 * samples < places:
+            result = push(stored, values, place, gather(newest, place.stored)[..., 0] == number)
+        else:
+            result = pull(stored, values, newest)
+    return result.reshape(texels.shape)
+
+
+def push(stored: jax.Array, values: jax.Array, place: Place, last: jax.Array | None) -> jax.Array:
+    """Every sample writes its texel; of several at one place only the last does."""
+    return scatter(stored, place.stored, both(place.inside, last), values, "set", unique=True)
+
+
+def pull(stored: jax.Array, values: jax.Array, newest: jax.Array) -> jax.Array:
+    """Every texel takes the value of its newest sample, unless there is none, which is -1."""
+    written = newest >= 0
+    source = gather(values.reshape(-1, values.shape[-1]), (jnp.maximum(newest[..., 0], 0),))
+    return jnp.where(written, source, stored)
+
+
+def last_by_sorting(place: Place, extents: tuple[int, ...]) -> jax.Array:
+    """Which samples are the last in flattened order at their place."""
+    first, *others = place.stored
+    first = first if place.inside is None else jnp.where(place.inside, first, extents[0])
+    number = numbers(first.shape)
+    *keys, order = jax.lax.sort([k.ravel() for k in (first, *others, number)], num_keys=len(extents) + 1)
+    changes = functools.reduce(jnp.logical_or, (k[1:] != k[:-1] for k in keys))
+    return jnp.zeros(number.size, bool).at[order].set(jnp.append(changes, True), unique_indices=True).reshape(first.shape)
+
+
+def reduce(texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axis, ...], rule: str) -> jax.Array:
+    """`texels` and `values`, S + (C,), at `coords` joined by `rule`: add, min or max."""
+    return add(texels, values, coords, axes) if rule == "add" else extreme(texels, values, coords, axes, rule)
+
+
+def add(texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axis, ...]) -> jax.Array:
+    """`texels` plus `values`, S + (C,), at `coords`; halves are summed in float32."""
+    place, floating = landing(values, coords, axes), jnp.issubdtype(texels.dtype, jnp.floating)
+    total = sum_dtype(texels.dtype) if floating else texels.dtype
+    stored = flattened(texels, axes).astype(total)
+    result = scatter(stored, place.stored, place.inside, values.astype(total), "add")
+    return result.reshape(texels.shape).astype(texels.dtype)
+
+
+def extreme(texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axis, ...], rule: str) -> jax.Array:
+    """The least or largest, `rule` is min or max, of a texel and the values that fall on it, channel by channel."""
+    place = landing(values, coords, axes)
+    reduced = functools.partial(extreme_value, rule=rule)
+    selected = functools.partial(extreme_source, rule=rule)
+    stored = flattened(texels, axes)
+    return straight_through(reduced, selected)(stored, values, place.stored, place.inside).reshape(texels.shape)
+
+
+def extreme_value(
+    stored: jax.Array, values: jax.Array, indices: tuple[jax.Array, ...], inside: jax.Array | None, rule: str
+) -> jax.Array:
+    return scatter(stored, indices, inside, values, rule)
+
+
+def extreme_source(
+    stored: jax.Array, values: jax.Array, indices: tuple[jax.Array, ...], inside: jax.Array | None, rule: str
+) -> jax.Array:
+    """The same, picked from its sources: the texel itself if it ties, else the first of the values that do."""
+    best = jax.lax.stop_gradient(extreme_value(stored, values, indices, inside, rule))
+    shape, channels = values.shape[:-1], values.shape[-1]
+    count = math.prod(shape)
+    number = jnp.where(same(values, gather(best, indices)), numbers(shape)[..., None], count)
+    first = scatter(jnp.full(best.shape, count, jnp.int32), indices, inside, number, "min")
+    channel = jnp.broadcast_to(jnp.arange(channels, dtype=jnp.int32), first.shape)
+    source = gather(values.reshape(-1, channels, 1), (jnp.minimum(first, count - 1), channel))[..., 0]
+    return jnp.where(same(stored, best) | (first == count), stored, source)
+
+
+def landing(values: jax.Array, coords: Coords, axes: tuple[Axis, ...]) -> Place:
+    """Where each value falls, with indices that have the shape of the values."""
+    place, shape = only_place(coords, axes), values.shape[:-1]
+    wide = lambda a: jnp.broadcast_to(a, shape)
+    return place._replace(
+        indices=tuple(map(wide, place.indices)), inside=None if place.inside is None else wide(place.inside)
+    )
+
+
+def flattened(texels: jax.Array, axes: tuple[Axis, ...]) -> jax.Array:
+    return texels.reshape(*flat_sizes(axes), texels.shape[-1])
+
+
+def numbers(shape: tuple[int, ...]) -> jax.Array:
+    """The samples of a shape, counted in flattened order."""
+    return jnp.arange(math.prod(shape), dtype=jnp.int32).reshape(shape)
+
+
+def same(a: jax.Array, b: jax.Array) -> jax.Array:
+    """Equal, or both NaN."""
+    return (a == b) | ((a != a) & (b != b))

@@ -1,0 +1,343 @@
+"""Surfaces: reads and writes of single texels by their integer coordinates, as functions that return what they wrote."""
+
+import dataclasses
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.experimental import checkify
+
+from . import gradients, store
+from .arguments import Where, as_operands, check_level, check_texels, check_texture, common_shape
+from .formats import sum_dtype
+from .modes import AddressMode, BoundaryMode, ReadMode
+from .places import only_place
+from .plan import Layout, Look, texel_look
+from .texture import Texture
+
+SAMPLE_LIMIT = 2**31
+
+
+def surface_read(
+    texture: Texture,
+    coords: tuple[Any, ...],
+    *,
+    layer: Any = None,
+    face: Any = None,
+    level: int = 0,
+    boundary_mode: str = "trap",
+) -> jax.Array:
+    """Reads single texels by their integer coordinates.
+
+    Args:
+        texture: a `Texture` of any kind.
+        coords: a tuple of integer arrays, ``(x,)``, ``(x, y)`` or ``(x, y, z)``, counted in texels, that broadcast to a
+            common shape S; for a cubemap ``(x, y)`` on a face. Any value is allowed.
+        layer: integers that broadcast with S, for a layered texture: which layer.
+        face: integers that broadcast with S, for a cubemap: which face, in the order +x, -x, +y, -y, +z, -z.
+        level: the mip level, a Python integer.
+        boundary_mode: what happens where a coordinate, layer or face is out of range:
+
+            - ``"zero"``: zero is read.
+            - ``"clamp"``: the nearest texel is read; of layers and faces the last one, also where they are negative.
+            - ``"trap"``: as zero, and an error under `jax.experimental.checkify.checkify` with ``user_checks``. It
+              names the first offending coordinates. Without checkify, compiled or not, there is no error.
+
+    Returns:
+        S + (C,), in the texture's dtype, the texels as they are stored.
+
+    Gradients: to floating texels, any order, both modes: each cotangent is added at its texel. Coordinates have none.
+
+    Raises:
+        ValueError: if coordinates, layer, face or level do not fit the texture.
+        TypeError: if coordinates, layer or face are not integers.
+
+    Source: "Surface Memory" of the CUDA C++ Programming Guide, `suld` of the PTX ISA; x counts texels here, not bytes.
+
+    Example:
+        >>> import jax.numpy as jnp, jaxtex as jt
+        >>> row = jt.texture1d(jnp.array([[7], [8], [9]]))
+        >>> jt.surface_read(row, (jnp.array([-1, 0, 2, 3]),), boundary_mode="clamp")[:, 0]
+        Array([7, 7, 9, 9], dtype=int32)
+    """
+    mode, where = check_access("surface_read", texture, coords, layer, face, level, boundary_mode)
+    return _read(texture, where, level=level, mode=mode)
+
+
+def surface_write(
+    texture: Texture,
+    values: Any,
+    coords: tuple[Any, ...],
+    *,
+    layer: Any = None,
+    face: Any = None,
+    level: int = 0,
+    boundary_mode: str = "trap",
+    unique_indices: bool = False,
+) -> Texture:
+    """Returns the texture with `values` in place of the texels at integer coordinates.
+
+    Args:
+        texture: a `Texture` of any kind. It is not changed; a caller that has no more use for it donates it
+            (``jax.jit(f, donate_argnums=0)``), and the write happens in its memory.
+        values: what is written, of a shape that broadcasts to S + (C,). Into a floating texture any real numbers,
+            rounded to its dtype; into integers only integers of that dtype, or Python integers.
+        coords, layer, face, level: as in `surface_read`.
+        boundary_mode: what happens where a coordinate is out of range: ``"zero"`` drops the value, ``"clamp"`` writes
+            it to the nearest texel, ``"trap"`` drops it and is an error under checkify, as in `surface_read`.
+        unique_indices: a promise that no two samples write the same texel, which makes the write faster. Where it is
+            broken, any of them may be kept, and gradients are wrong.
+
+    Returns:
+        A `Texture`. Where several samples write one texel, the last in the flattened (row-major) order of S is kept, on
+        every backend, inside `jax.vmap` for each example by itself.
+
+    Gradients: any order, both modes: to `values` the cotangent of the texel written, zero where the value was
+    overwritten or dropped; to `texture` that of the texels not written, zero elsewhere.
+
+    Raises:
+        ValueError: if shapes, level or boundary mode do not fit the texture.
+        TypeError: if coordinates are not integers, or `values` are not of the texture's dtype.
+
+    Source: as `surface_read`; CUDA leaves the order of writes to one texel open.
+
+    Example:
+        >>> import jax.numpy as jnp, jaxtex as jt
+        >>> row = jt.texture1d(jnp.zeros((4, 1)))
+        >>> jt.surface_write(row, jnp.array([[1.0], [2.0], [3.0]]), (jnp.array([0, 2, 2]),)).texels[:, 0]
+        Array([1., 0., 3., 0.], dtype=float32)
+    """
+    name = "surface_write"
+    mode, where = check_access(name, texture, coords, layer, face, level, boundary_mode)
+    values = check_values(name, texture, values, where)
+    return _write(texture, values, where, level=level, mode=mode, unique=bool(unique_indices))
+
+
+def surface_add(
+    texture: Texture,
+    values: Any,
+    coords: tuple[Any, ...],
+    *,
+    layer: Any = None,
+    face: Any = None,
+    level: int = 0,
+    boundary_mode: str = "trap",
+) -> Texture:
+    """Returns the texture with `values` added to the texels at integer coordinates: an atomic add.
+
+    Args:
+        texture, values, coords, layer, face, level, boundary_mode: as in `surface_write`.
+
+    Returns:
+        A `Texture`. All values that fall on a texel are added to it; integers wrap around at the ends of their range.
+
+    Gradients: any order, both modes: to `values` the cotangent of the texel that each was added to, zero if it was
+    dropped; to `texture` the cotangent itself.
+
+    Precision: float16 and bfloat16 are summed in float32 and rounded once. On a GPU the order of additions, and so
+    the last bits of floating sums, may differ from run to run.
+
+    Raises:
+        ValueError, TypeError: as `surface_write`.
+
+    Source: the surface reduction `sured.add` of the PTX ISA.
+
+    Example:
+        >>> import jax.numpy as jnp, jaxtex as jt
+        >>> counts = jt.texture1d(jnp.zeros((3, 1), jnp.int32))
+        >>> jt.surface_add(counts, 1, (jnp.array([0, 2, 2]),)).texels[:, 0]
+        Array([1, 0, 2], dtype=int32)
+    """
+    return reduce("add", texture, values, coords, layer, face, level, boundary_mode)
+
+
+def surface_min(
+    texture: Texture,
+    values: Any,
+    coords: tuple[Any, ...],
+    *,
+    layer: Any = None,
+    face: Any = None,
+    level: int = 0,
+    boundary_mode: str = "trap",
+) -> Texture:
+    """Returns the texture with the smaller of texel and `values`, channel by channel: an atomic minimum.
+
+    Args:
+        texture, values, coords, layer, face, level, boundary_mode: as in `surface_write`.
+
+    Returns:
+        A `Texture`: the least of the texel and all values that fall on it. NaN is less than anything.
+
+    Gradients: any order, both modes: all to the one that is the least. Of several that tie the texel itself comes
+    first, then the values in flattened order.
+
+    Raises:
+        ValueError, TypeError: as `surface_write`.
+
+    Source: the surface reduction `sured.min` of the PTX ISA, which has it for integers.
+
+    Example:
+        >>> import jax.numpy as jnp, jaxtex as jt
+        >>> row = jt.texture1d(jnp.full((2, 1), 5.0))
+        >>> jt.surface_min(row, jnp.array([[7.0], [4.0], [3.0]]), (jnp.array([0, 1, 1]),)).texels[:, 0]
+        Array([5., 3.], dtype=float32)
+    """
+    return reduce("min", texture, values, coords, layer, face, level, boundary_mode)
+
+
+def surface_max(
+    texture: Texture,
+    values: Any,
+    coords: tuple[Any, ...],
+    *,
+    layer: Any = None,
+    face: Any = None,
+    level: int = 0,
+    boundary_mode: str = "trap",
+) -> Texture:
+    """Returns the texture with the larger of texel and `values`, channel by channel: an atomic maximum.
+
+    Args:
+        texture, values, coords, layer, face, level, boundary_mode: as in `surface_write`.
+
+    Returns:
+        A `Texture`: the largest of the texel and all values that fall on it. NaN is larger than anything.
+
+    Gradients: as `surface_min`, to the largest.
+
+    Raises:
+        ValueError, TypeError: as `surface_write`.
+
+    Source: the surface reduction `sured.max` of the PTX ISA, which has it for integers.
+
+    Example:
+        >>> import jax.numpy as jnp, jaxtex as jt
+        >>> row = jt.texture1d(jnp.full((2, 1), 5.0))
+        >>> jt.surface_max(row, jnp.array([[7.0], [4.0], [3.0]]), (jnp.array([0, 1, 1]),)).texels[:, 0]
+        Array([7., 5.], dtype=float32)
+    """
+    return reduce("max", texture, values, coords, layer, face, level, boundary_mode)
+
+
+def check_access(
+    name: str, texture: Any, coords: Any, layer: Any, face: Any, level: Any, boundary_mode: Any
+) -> tuple[BoundaryMode, Where]:
+    """The arguments that all accesses share."""
+    check_texture(name, texture)
+    where = check_texels(name, texture.kind, "coords", coords, layer, face)
+    check_level(name, texture, level)
+    try:
+        return BoundaryMode(boundary_mode), where
+    except ValueError:
+        listed = ", ".join(repr(mode.value) for mode in BoundaryMode)
+        raise ValueError(f"{name}: boundary_mode is {boundary_mode!r}, expected one of {listed}.") from None
+
+
+def check_values(name: str, texture: Texture, values: Any, where: Where) -> jax.Array:
+    """The values as they came, of a dtype that the texture holds and a shape that broadcasts to S + (C,)."""
+    values, stored, shape = jnp.asarray(values), texture.dtype, (*common_shape(where), texture.channels)
+    integer = jnp.issubdtype(values.dtype, jnp.integer)
+    fits = integer or jnp.issubdtype(values.dtype, jnp.floating)
+    if jnp.issubdtype(stored, jnp.integer):
+        fits = integer and (values.dtype == stored or jax.typeof(values).weak_type)
+    if not fits:
+        raise TypeError(
+            f"{name}: values has dtype {values.dtype}, which {stored} texels do not hold; convert it with "
+            f"values.astype(texture.dtype)."
+        )
+    try:
+        fits = jnp.broadcast_shapes(values.shape, shape) == shape
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ValueError(
+            f"{name}: values has shape {values.shape}, expected {shape} or one that broadcasts to it: the shape of the "
+            f"coordinates, and {texture.channels} channels."
+        )
+    if functools.reduce(int.__mul__, shape[:-1], 1) >= SAMPLE_LIMIT:
+        raise ValueError(f"{name}: coords has shape {shape[:-1]}, 2^31 samples or more; write in parts.")
+    return values
+
+
+def reduce(
+    rule: str,
+    texture: Texture,
+    values: Any,
+    coords: Any,
+    layer: Any,
+    face: Any,
+    level: Any,
+    boundary_mode: Any,
+) -> Texture:
+    name = f"surface_{rule}"
+    mode, where = check_access(name, texture, coords, layer, face, level, boundary_mode)
+    values = check_values(name, texture, values, where)
+    return _reduce(texture, values, where, rule=rule, level=level, mode=mode)
+
+
+@functools.partial(jax.jit, static_argnames=("level", "mode"), inline=True)
+def _read(texture: Texture, where: Where, *, level: int, mode: BoundaryMode) -> jax.Array:
+    look = access("surface_read", texture, where, level, mode)
+    floating = jnp.issubdtype(texture.dtype, jnp.floating)
+    total = sum_dtype(texture.dtype) if floating else texture.dtype
+    out = gradients.read(texture.texels, look.operands, look.axes, ReadMode.ELEMENT, total)
+    return jnp.broadcast_to(out, (*common_shape(where), texture.channels)).astype(texture.dtype)
+
+
+@functools.partial(jax.jit, static_argnames=("level", "mode", "unique"), inline=True)
+def _write(
+    texture: Texture, values: jax.Array, where: Where, *, level: int, mode: BoundaryMode, unique: bool
+) -> Texture:
+    look = access("surface_write", texture, where, level, mode)
+    values = spread(texture, values, where)
+    return dataclasses.replace(
+        texture, texels=store.write(texture.texels, values, look.operands, look.axes, unique=unique)
+    )
+
+
+@functools.partial(jax.jit, static_argnames=("rule", "level", "mode"), inline=True)
+def _reduce(
+    texture: Texture, values: jax.Array, where: Where, *, rule: str, level: int, mode: BoundaryMode
+) -> Texture:
+    look = access(f"surface_{rule}", texture, where, level, mode)
+    values = spread(texture, values, where)
+    texels = store.reduce(texture.texels, values, look.operands, look.axes, rule)
+    return dataclasses.replace(texture, texels=texels)
+
+
+def spread(texture: Texture, values: jax.Array, where: Where) -> jax.Array:
+    """One value for each texel that is named."""
+    return jnp.broadcast_to(values.astype(texture.dtype), (*common_shape(where), texture.channels))
+
+
+def access(name: str, texture: Texture, where: Where, level: int, mode: BoundaryMode) -> Look:
+    """The texels that are named, checked for a trap."""
+    space, layers = AddressMode.BORDER, AddressMode.BORDER
+    if mode is BoundaryMode.CLAMP:
+        space, layers = AddressMode.CLAMP, AddressMode.LAST
+    operands = as_operands(where, integer=True)
+    look = texel_look(Layout(texture.kind, texture.shape, texture.num_levels), operands, level, space, layers)
+    if mode is BoundaryMode.TRAP:
+        trap(name, look, operands)
+    return look
+
+
+def trap(name: str, look: Look, where: Where) -> None:
+    """An error under checkify, which names the first place out of range; else nothing."""
+    inside = only_place(look.operands, look.axes).inside
+    assert inside is not None
+    inside = jnp.broadcast_to(inside, common_shape(where))
+    number = store.numbers(inside.shape)
+    first = jnp.min(jnp.where(inside, number.size, number), initial=number.size)
+    named = {**dict(zip("xyz", where.coords)), "layer": where.layer, "face": where.face}
+    at_first = {
+        key: jnp.sum(jnp.where(number == first, index, 0), dtype=jnp.int32)
+        for key, index in named.items()
+        if index is not None
+    }
+    listed = ", ".join(f"{key}={{{key}}}" for key in at_first)
+    checkify.debug_check(
+        first == number.size, f"{name}: sample {{first}} is outside the surface: {listed}.", first=first, **at_first
+    )
