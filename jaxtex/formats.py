@@ -71,3 +71,21 @@ def ratio(code: jax.Array, bits: int, dtype: np.dtype) -> jax.Array:
     """
     scaled = code.astype(dtype) * 2.0**-bits
     return scaled + scaled * (1.0 / (2**bits - 1))
+
+
+def wide_dtype(stored: np.dtype, channels: int) -> np.dtype:
+    """The widest unsigned integers, of 32 bits at most, in which whole texels of several integers stand."""
+    size = stored.itemsize * channels
+    return next(np.dtype(f"uint{8 * n}") for n in (4, 2, 1) if size % n == 0)
+
+
+def packed(texels: jax.Array, wide: np.dtype) -> jax.Array:
+    """Integer texels, S + (C,), in wider integers with the same bits."""
+    ratio = wide.itemsize // texels.dtype.itemsize
+    groups = texels.reshape(*texels.shape[:-1], -1, ratio) if ratio > 1 else texels
+    return jax.lax.bitcast_convert_type(groups, wide)
+
+
+def unpacked(wide: jax.Array, stored: np.dtype) -> jax.Array:
+    """The inverse of `packed`."""
+    return jax.lax.bitcast_convert_type(wide, stored).reshape(*wide.shape[:-1], -1)

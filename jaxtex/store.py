@@ -7,11 +7,12 @@ result, and its gradient, are then the same on every backend.
 
 import functools
 import math
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
-from .axis import Axis
+from .axis import Axis, Role
 from .formats import sum_dtype
 from .gradients import straight_through
 from .indexing import gather, scatter
@@ -26,7 +27,10 @@ def write(texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axis
     """`texels` with `values`, S + (C,), at `coords`: the last in flattened order, where several meet."""
     place, stored = landing(values, coords, axes), flattened(texels, axes)
     samples, places = math.prod(values.shape[:-1]), math.prod(stored.shape[:-1])
-    if unique or not samples:
+    lines = grid_lines(coords, axes)
+    if lines is not None and 2 * samples >= places:
+        result = pull_grid(texels, values, lines)
+    elif unique or not samples:
         result = push(stored, values, place, None)
     elif samples * TEXELS_PER_SAMPLE < places:
         result = push(stored, values, place, last_by_sorting(place, stored.shape[:-1]))
@@ -37,8 +41,51 @@ def write(texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axis
         if 2 * samples < places:
             result = push(stored, values, place, gather(newest, place.stored)[..., 0] == number)
         else:
-            result = pull(stored, values, newest)
+            result = pull(texels, values, newest[..., 0].reshape(texels.shape[:-1]))
     return result.reshape(texels.shape)
+
+
+class Line(NamedTuple):
+    """The newest sample at each index of a stored axis, counted along one axis of the samples, or -1.
+
+    Where a coordinate is the same for all samples, `along` is None.
+    """
+
+    newest: jax.Array
+    along: int | None
+
+
+def grid_lines(coords: Coords, axes: tuple[Axis, ...]) -> list[Line] | None:
+    """The lines of samples on a grid, where every coordinate varies along an axis of the samples of its own.
+
+    Shapes tell, as of x (1, W) and y (H, 1). Then the last sample at a texel is the last along each axis.
+    """
+    if axes[0].role is Role.LEVEL:
+        return None
+    lines, taken = [], set()
+    for coord, axis in zip(coords, axes):
+        varying = [k for k, n in enumerate(coord.shape) if n > 1]
+        if len(varying) > 1 or taken.intersection(varying):
+            return None
+        taken.update(varying)
+        place = only_place((coord.ravel(),), (axis,))
+        newest = jnp.full((axis.known_size, 1), -1, jnp.int32)
+        newest = scatter(newest, place.stored, place.inside, numbers(place.stored[0].shape)[:, None], "max")
+        lines.append(Line(newest[:, 0], varying[0] if varying else None))
+    return lines
+
+
+def pull_grid(texels: jax.Array, values: jax.Array, lines: list[Line]) -> jax.Array:
+    """Every texel takes the value of its newest sample on a grid."""
+    shape = values.shape[:-1]
+    strides = [math.prod(shape[k + 1 :]) for k in range(len(shape))]
+    along = {line.along for line in lines}
+    newest = jnp.int32(sum((shape[k] - 1) * strides[k] for k in range(len(shape)) if k not in along))
+    for k, line in enumerate(lines):
+        here = line.newest.reshape([-1 if j == k else 1 for j in range(len(lines))])
+        step = here * strides[line.along] if line.along is not None else 0
+        newest = jnp.where((newest >= 0) & (here >= 0), newest + step, -1)
+    return pull(texels, values, newest)
 
 
 def push(stored: jax.Array, values: jax.Array, place: Place, last: jax.Array | None) -> jax.Array:
@@ -46,11 +93,10 @@ def push(stored: jax.Array, values: jax.Array, place: Place, last: jax.Array | N
     return scatter(stored, place.stored, both(place.inside, last), values, "set", unique=True)
 
 
-def pull(stored: jax.Array, values: jax.Array, newest: jax.Array) -> jax.Array:
+def pull(texels: jax.Array, values: jax.Array, newest: jax.Array) -> jax.Array:
     """Every texel takes the value of its newest sample, unless there is none, which is -1."""
-    written = newest >= 0
-    source = gather(values.reshape(-1, values.shape[-1]), (jnp.maximum(newest[..., 0], 0),))
-    return jnp.where(written, source, stored)
+    source = gather(values.reshape(-1, values.shape[-1]), (jnp.maximum(newest, 0),))
+    return jnp.where((newest >= 0)[..., None], source, texels)
 
 
 def last_by_sorting(place: Place, extents: tuple[int, ...]) -> jax.Array:
@@ -60,7 +106,9 @@ def last_by_sorting(place: Place, extents: tuple[int, ...]) -> jax.Array:
     number = numbers(first.shape)
     *keys, order = jax.lax.sort([k.ravel() for k in (first, *others, number)], num_keys=len(extents) + 1)
     changes = functools.reduce(jnp.logical_or, (k[1:] != k[:-1] for k in keys))
-    return jnp.zeros(number.size, bool).at[order].set(jnp.append(changes, True), unique_indices=True).reshape(first.shape)
+    return (
+        jnp.zeros(number.size, bool).at[order].set(jnp.append(changes, True), unique_indices=True).reshape(first.shape)
+    )
 
 
 def reduce(texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axis, ...], rule: str) -> jax.Array:

@@ -44,6 +44,7 @@ LAYERS = (
     "places",
     "resample",
     "gradients",
+    "store",
     "mipmaps",
     "hardware",
     "plan",
@@ -56,12 +57,19 @@ LAYERS = (
     "__main__",
 )
 
+SURFACE_REDUCTION = "(texture, values, coords, *, layer=None, face=None, level=0, boundary_mode='trap')"
 SIGNATURES = {
     "sample": "(texture, coords, sampler=Sampler(), *, layer=None, lod=None, ddx=None, ddy=None, dtype=None)",
     "fetch": "(texture, indices, *, layer=None, level=0)",
     "gather": "(texture, coords, sampler=Sampler(), *, component=0)",
     "splat": "(values, coords, shape, sampler=Sampler(), *, kind=None, layer=None, lod=None, ddx=None, "
     "ddy=None, dtype=None)",
+    "surface_read": "(texture, coords, *, layer=None, face=None, level=0, boundary_mode='trap')",
+    "surface_write": "(texture, values, coords, *, layer=None, face=None, level=0, boundary_mode='trap', "
+    "unique_indices=False)",
+    "surface_add": SURFACE_REDUCTION,
+    "surface_min": SURFACE_REDUCTION,
+    "surface_max": SURFACE_REDUCTION,
     "texture1d": "(texels, *, border_color=None)",
     "texture2d": "(texels, *, border_color=None)",
     "texture3d": "(texels, *, border_color=None)",
