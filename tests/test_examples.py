@@ -248,3 +248,69 @@ def test_hardware_arithmetic(printed, tmp_path):
     assert (squares == squares[:, :1, :, :1]).all()
     assert len(np.unique(smooth.reshape(-1, 3), axis=0)) > 1000 > 257 >= len(np.unique(squares.reshape(-1, 3), axis=0))
     assert 20 < np.abs(difference - 128).max() < 127
+
+
+def test_separable_blur(printed, tmp_path):
+    lines = printed("separable_blur", "--size", 60, 40, "--sigma", 2, "--out", tmp_path / "out.png")
+    assert lines[0] == "13 weights in 7 reads a pixel and pass"
+    assert numbers(lines[1])[0] < 1e-5
+    before, after = np.split(pixels(tmp_path / "out.png"), 2, axis=1)
+    assert np.abs(np.diff(after, axis=1)).mean() < 0.5 * np.abs(np.diff(before, axis=1)).mean()
+
+
+def test_separable_blur_spreads_a_point_by_its_weights():
+    example = load("separable_blur")
+    weights = example.gaussian(2.0)
+    assert abs((weights * np.arange(-6, 7) ** 2).sum() / weights.sum() - 4) < 0.2
+    point = np.zeros((15, 15, 1), np.float32)
+    point[7, 7] = 1
+    spread = example.blur(jt.texture2d(point), *map(jax.numpy.asarray, example.paired(weights)))
+    expected = np.zeros((15, 15))
+    expected[1:14, 1:14] = np.outer(weights, weights)
+    np.testing.assert_allclose(spread[..., 0], expected, atol=1e-6)
+
+
+def test_mean_subtraction(printed, tmp_path):
+    lines = printed("mean_subtraction", "--size", 60, 40, "--out", tmp_path / "out.png")
+    assert lines[0] == "[2. 4. 6.] -> [-2.  0.  2.] (12 of 12 bytes reused)"
+    assert lines[1] == "photograph: 28800 of 28800 bytes reused, argument given up: True"
+    assert lines[3].split()[-3:] == ["0.0000"] * 3
+    assert pixels(tmp_path / "out.png").shape == (40, 90, 3)
+
+
+def test_histogram_equalisation(printed, tmp_path):
+    lines = printed("histogram_equalisation", "--size", 60, 40, "--out", tmp_path / "out.png")
+    assert lines[0] == "counts equal to numpy.bincount: True"
+    assert numbers(lines[2])[:2] == [0, 255]
+    assert numbers(lines[2])[-1] < 0.1 < 0.5 < numbers(lines[1])[-1]
+    dark, light = (pixels(tmp_path / "out.png")[:40, start : start + 60, 0] for start in (0, 66))
+    # Equalising keeps the order of the levels.
+    order = np.argsort(dark, axis=None)
+    assert (np.diff(light.ravel()[order]) >= 0).all()
+
+
+def test_histogram_equalisation_draws_bars():
+    counts = np.zeros(256, np.int64)
+    counts[[10, 20]] = 1, 3
+    example = load("histogram_equalisation")
+    bars = (example.bars(counts, 512, 101) == example.BARS).all(axis=-1)
+    assert np.flatnonzero(bars.any(axis=0)).tolist() == [20, 21, 40, 41]
+    assert bars[:, 21].sum() < bars[:, 41].sum()
+
+
+def test_reaction_diffusion(printed, tmp_path):
+    lines = printed("reaction_diffusion", "--size", 64, "--steps", 400, "--spots", 2, "--out", tmp_path / "out.png")
+    assert lines[0] == "32768 of 32768 bytes of the state reused"
+    covered = [numbers(line)[-1] for line in lines[1:6]]
+    assert 0 < covered[0] < covered[-1] < 50
+    assert numbers(lines[6])[0] < 1e-5
+    assert pixels(tmp_path / "out.png").shape == (32, 172, 3)
+
+
+def test_reaction_diffusion_spreads_waves_and_keeps_rest():
+    example = load("reaction_diffusion")
+    wave = np.cos(2 * np.pi * np.arange(16) / 16) * np.ones((8, 1))
+    found = example.laplacian(jt.texture2d(np.float32(wave)[..., None]))[..., 0]
+    np.testing.assert_allclose(found, (2 * np.cos(2 * np.pi / 16) - 2) * wave, atol=1e-6)
+    rest = example.run(example.start(16, 0), 10)
+    np.testing.assert_array_equal(rest.texels, np.broadcast_to([1.0, 0.0], (16, 16, 2)))

@@ -1,0 +1,68 @@
+"""Subtracts the mean in place: pass 1 reduces a texture to its mean, pass 2 writes to the surface that pass 1 read.
+
+`two_pass.py` makes a new texture in pass 2. Here the texels are written back, as CUDA programs do with `surf2Dwrite`,
+and the texture is donated: the result takes its memory, and the argument is gone. The compiled program tells how many
+bytes of its arguments it uses again for its results; what is computed in between may take memory of its own.
+
+[2, 4, 6] becomes [-2, 0, 2]. The picture shows the red, green and blue of the photograph, and below the same without
+their means, on a medium grey: red was the brightest, now the mean of each is the same.
+"""
+
+import argparse
+import functools
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from PIL import Image
+
+import jaxtex as jt
+
+PHOTOGRAPH = Path(__file__).parent / "data" / "coffee.png"
+
+
+@functools.partial(jax.jit, donate_argnums=0)
+def subtract_mean(texture: jt.Texture) -> jt.Texture:
+    """A 2D texture (H, W, C) whose channels have mean zero, in the memory of `texture`, which is gone afterwards."""
+    height, width, _ = texture.shape
+    grid = (jnp.arange(width)[None, :], jnp.arange(height)[:, None])
+    mean = jt.surface_read(texture, grid).mean(axis=(0, 1))
+    return jt.surface_write(texture, jt.surface_read(texture, grid) - mean, grid)
+
+
+def reused(texture: jt.Texture) -> str:
+    """How much of the memory of `texture` the compiled program writes its result to."""
+    memory = subtract_mean.lower(texture).compile().memory_analysis()
+    return f"{memory.alias_size_in_bytes if memory else 'unknown'} of {texture.texels.nbytes} bytes reused"
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="Subtract the mean, in place.")
+    parser.add_argument("--photograph", type=Path, default=PHOTOGRAPH)
+    parser.add_argument("--size", type=int, nargs=2, metavar=("W", "H"), help="resize the photograph first")
+    parser.add_argument("--out", type=Path, default=Path("mean_subtraction.png"))
+    args = parser.parse_args(argv)
+
+    small = jt.texture2d(jnp.array([2.0, 4.0, 6.0])[None, :, None])
+    before, memory = np.array(small.texels).ravel(), reused(small)
+    print(before, "->", np.asarray(subtract_mean(small).texels).ravel(), f"({memory})")
+
+    image = Image.open(args.photograph).convert("RGB")
+    photograph = np.asarray(image.resize(args.size) if args.size else image, np.float32) / 255
+    texture = jt.texture2d(jnp.array(photograph))
+    memory = reused(texture)
+    centred = np.asarray(subtract_mean(texture).texels)
+    print(f"photograph: {memory}, argument given up: {texture.texels.is_deleted()}")
+    print("mean before:", *(f"{mean:.4f}" for mean in photograph.mean((0, 1), dtype=np.float64)))
+    print("mean after: ", *(f"{abs(mean):.4f}" for mean in centred.mean((0, 1), dtype=np.float64)))
+
+    rows = [np.concatenate(np.moveaxis(pixels, -1, 0), axis=1) for pixels in (photograph, centred + 0.5)]
+    picture = np.uint8(np.clip(np.concatenate(rows), 0, 1) * 255 + 0.5)
+    Image.fromarray(picture).reduce(2).save(args.out)
+    print(f"wrote {args.out}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
