@@ -7,6 +7,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.experimental import checkify
 
 from . import gradients, store
@@ -19,6 +20,7 @@ from .plan import Layout, Look, texel_look
 from .texture import Texture
 
 SAMPLE_LIMIT = 2**31
+OUTSIDE = "is outside the surface"
 
 
 def surface_read(
@@ -284,14 +286,20 @@ def reduce(
 @functools.partial(jax.jit, static_argnames=("level", "mode"), inline=True)
 def _read(texture: Texture, where: Where, *, level: int, mode: BoundaryMode) -> jax.Array:
     look = access("surface_read", texture, where, level, mode)
-    floating = jnp.issubdtype(texture.dtype, jnp.floating)
-    total = sum_dtype(texture.dtype) if floating else texture.dtype
 
-    def read(texels: jax.Array, _, coords: tuple[jax.Array, ...]) -> jax.Array:
-        out = gradients.read(texels, coords, look.axes, ReadMode.ELEMENT, total if floating else texels.dtype)
-        return jnp.broadcast_to(out, (*common_shape(where), texels.shape[-1]))
+    def read(texels: jax.Array, coords: tuple[jax.Array, ...], total: np.dtype) -> jax.Array:
+        out = gradients.read(texels, coords, look.axes, ReadMode.ELEMENT, total)
+        return jnp.broadcast_to(out, (*common_shape(where), texels.shape[-1])).astype(texels.dtype)
 
-    return in_wide_texels(read, texture.texels, None, look.operands).astype(texture.dtype)
+    def stored(texels: jax.Array, _, coords: tuple[jax.Array, ...]) -> jax.Array:
+        return read(texels, coords, texels.dtype)
+
+    total = sum_dtype(texture.dtype) if jnp.issubdtype(texture.dtype, jnp.floating) else texture.dtype
+    if total != texture.dtype:  # halves: their bits are read, and their cotangents are summed in float32
+        return gradients.straight_through(stored, lambda texels, _, coords: read(texels, coords, total))(
+            texture.texels, None, look.operands
+        )
+    return in_wide_texels(stored, texture.texels, None, look.operands)
 
 
 @functools.partial(jax.jit, static_argnames=("level", "mode", "unique"), inline=True)
@@ -343,26 +351,21 @@ def access(name: str, texture: Texture, where: Where, level: int, mode: Boundary
         space, layers = AddressMode.CLAMP, AddressMode.LAST
     operands = as_operands(where, integer=True)
     look = texel_look(Layout(texture.kind, texture.shape, texture.num_levels), operands, level, space, layers)
-    # Under explicit mesh axes a check cannot be batched.
-    if mode is BoundaryMode.TRAP and explicit_spec(operands.coords[0]) is None:
-        trap(name, look, operands)
+    if mode is BoundaryMode.TRAP:
+        inside = only_place(look.operands, look.axes).inside
+        assert inside is not None
+        named = {**dict(zip("xyz", operands.coords)), "layer": operands.layer, "face": operands.face}
+        report(name, inside, OUTSIDE, {key: index for key, index in named.items() if index is not None})
     return look
 
 
-def trap(name: str, look: Look, where: Where) -> None:
-    """An error under checkify, which names the first place out of range; else nothing."""
-    inside = only_place(look.operands, look.axes).inside
-    assert inside is not None
-    inside = jnp.broadcast_to(inside, common_shape(where))
-    number = store.numbers(inside.shape)
-    first = jnp.min(jnp.where(inside, number.size, number), initial=number.size)
-    named = {**dict(zip("xyz", where.coords)), "layer": where.layer, "face": where.face}
-    at_first = {
-        key: jnp.sum(jnp.where(number == first, index, 0), dtype=jnp.int32)
-        for key, index in named.items()
-        if index is not None
-    }
+def report(name: str, fine: jax.Array, fault: str, named: dict[str, jax.Array]) -> None:
+    """An error under checkify, which names the first place that is not `fine`; else nothing."""
+    if explicit_spec(fine) is not None:  # there a check cannot be batched
+        return
+    fine = jnp.broadcast_to(fine, jnp.broadcast_shapes(fine.shape, *(index.shape for index in named.values())))
+    number = store.numbers(fine.shape)
+    first = jnp.min(jnp.where(fine, number.size, number), initial=number.size)
+    at_first = {key: jnp.sum(jnp.where(number == first, index, 0), dtype=jnp.int32) for key, index in named.items()}
     listed = ", ".join(f"{key}={{{key}}}" for key in at_first)
-    checkify.debug_check(
-        first == number.size, f"{name}: sample {{first}} is outside the surface: {listed}.", first=first, **at_first
-    )
+    checkify.debug_check(first == number.size, f"{name}: sample {{first}} {fault}: {listed}.", first=first, **at_first)

@@ -15,6 +15,23 @@ Example:
     Array(1., dtype=float32)
 """
 
+from .accesses import (
+    surf1DLayeredread,
+    surf1DLayeredwrite,
+    surf1Dread,
+    surf1Dwrite,
+    surf2DLayeredread,
+    surf2DLayeredwrite,
+    surf2Dread,
+    surf2Dwrite,
+    surf3Dread,
+    surf3Dwrite,
+    surfCubemapLayeredread,
+    surfCubemapLayeredwrite,
+    surfCubemapread,
+    surfCubemapwrite,
+    sust_p,
+)
 from .arrays import (
     Array,
     Extent,
@@ -25,16 +42,19 @@ from .arrays import (
     mallocMipmappedArray,
 )
 from .channels import ChannelFormatDesc, createChannelDesc
-from .copies import memcpyFromArray, memcpyToArray
+from .copies import memcpy2DFromArray, memcpy2DToArray, memcpyFromArray, memcpyToArray
+from .copies3d import Memcpy3DParms, memcpy3D
 from .descriptors import ResourceDesc, ResourceViewDesc, TextureDesc
 from .enums import (
     AddressMode,
     ArrayFlags,
     ChannelFormatKind,
     FilterMode,
+    MemcpyKind,
     ReadMode,
     ResourceType,
     ResourceViewFormat,
+    SurfaceBoundaryMode,
     TextureType,
 )
 from .errors import CudaError
@@ -65,7 +85,9 @@ from .fetches import (
 )
 from .limits import NEWEST_COMPUTE_CAPABILITY
 from .objects import TextureObject, createTextureObject
+from .pitched import PitchedPtr, Pos, mallocPitch, memcpy2D
 from .references import TextureReference, bindTexture, bindTexture2D, bindTextureToArray, bindTextureToMipmappedArray
+from .surfaces import SurfaceObject, createSurfaceObject
 
 __all__ = [
     "NEWEST_COMPUTE_CAPABILITY",
@@ -77,12 +99,18 @@ __all__ = [
     "CudaError",
     "Extent",
     "FilterMode",
+    "Memcpy3DParms",
+    "MemcpyKind",
     "MipmappedArray",
+    "PitchedPtr",
+    "Pos",
     "ReadMode",
     "ResourceDesc",
     "ResourceType",
     "ResourceViewDesc",
     "ResourceViewFormat",
+    "SurfaceBoundaryMode",
+    "SurfaceObject",
     "TextureDesc",
     "TextureObject",
     "TextureReference",
@@ -92,13 +120,34 @@ __all__ = [
     "bindTextureToArray",
     "bindTextureToMipmappedArray",
     "createChannelDesc",
+    "createSurfaceObject",
     "createTextureObject",
     "getMipmappedArrayLevel",
     "malloc3DArray",
     "mallocArray",
     "mallocMipmappedArray",
+    "mallocPitch",
+    "memcpy2D",
+    "memcpy2DFromArray",
+    "memcpy2DToArray",
+    "memcpy3D",
     "memcpyFromArray",
     "memcpyToArray",
+    "surf1DLayeredread",
+    "surf1DLayeredwrite",
+    "surf1Dread",
+    "surf1Dwrite",
+    "surf2DLayeredread",
+    "surf2DLayeredwrite",
+    "surf2Dread",
+    "surf2Dwrite",
+    "surf3Dread",
+    "surf3Dwrite",
+    "surfCubemapLayeredread",
+    "surfCubemapLayeredwrite",
+    "surfCubemapread",
+    "surfCubemapwrite",
+    "sust_p",
     "tex1D",
     "tex1DGrad",
     "tex1DLayered",

@@ -7,8 +7,12 @@ import jax
 import jax.numpy as jnp
 
 from .arrays import Array, MipmappedArray, check_level
+from .boxes import array_box, check_array, in_elements, rows_of, with_box
 from .channels import ChannelFormatDesc
+from .enums import MemcpyKind
 from .errors import INVALID_VALUE, CudaError
+from .pitched import Pos, check_kind
+from .regions import Region, put, take
 
 AnyArray = TypeVar("AnyArray", Array, MipmappedArray)
 
@@ -45,7 +49,7 @@ def memcpyToArray(dst: AnyArray, src: Any, *, level: int | None = None) -> AnyAr
         chosen = _check_level("memcpyToArray", dst, level)
         values = _check_values("memcpyToArray", src, dst.levels[chosen], dst.desc)
         return dataclasses.replace(dst, levels=(*dst.levels[:chosen], values, *dst.levels[chosen + 1 :]))
-    _check_array("memcpyToArray", "dst", dst, level)
+    check_array("memcpyToArray", "dst", dst, level)
     return dataclasses.replace(dst, texels=_check_values("memcpyToArray", src, dst.texels, dst.desc))
 
 
@@ -73,7 +77,7 @@ def memcpyFromArray(src: Array | MipmappedArray, *, level: int | None = None) ->
     """
     if isinstance(src, MipmappedArray):
         return src.levels[_check_level("memcpyFromArray", src, level)]
-    _check_array("memcpyFromArray", "src", src, level)
+    check_array("memcpyFromArray", "src", src, level)
     return src.texels
 
 
@@ -84,16 +88,6 @@ def _check_level(function: str, mipmap: MipmappedArray, level: Any) -> int:
             f"{function}: level is missing, and a mipmapped array has {len(mipmap.levels)}; pass level=0.",
         )
     return check_level(function, level, len(mipmap.levels))
-
-
-def _check_array(function: str, argument: str, array: Any, level: Any) -> None:
-    if not isinstance(array, Array):
-        raise TypeError(
-            f"{function}: {argument} is a {type(array).__name__}, expected an Array or a MipmappedArray; mallocArray "
-            f"makes one."
-        )
-    if level is not None:
-        raise CudaError(INVALID_VALUE, f"{function}: level is {level!r}, but {argument} has no levels; leave it out.")
 
 
 def _check_values(function: str, src: Any, texels: jax.Array, desc: ChannelFormatDesc) -> jax.Array:
@@ -113,3 +107,94 @@ def _check_values(function: str, src: Any, texels: jax.Array, desc: ChannelForma
             f"channels last; copies move whole arrays.",
         )
     return values.reshape(texels.shape)
+
+
+def memcpy2DToArray(
+    dst: Array,
+    wOffset: int,
+    hOffset: int,
+    src: Any,
+    spitch: int,
+    width: int,
+    height: int,
+    kind: int = MemcpyKind.Default,
+) -> Array:
+    """Returns the array with rows of memory in a part of it: `cudaMemcpy2DToArray`.
+
+    Args:
+        dst: a 1D or 2D `Array`. It is not changed.
+        wOffset: where the part starts along x, in **bytes**.
+        hOffset: its first row.
+        src: an array of any dtype, taken as its bytes in C order.
+        spitch: **bytes** from row to row of `src`.
+        width: **bytes** of a row.
+        height: rows; 1 for a 1D array.
+        kind: a `MemcpyKind`; it makes no difference.
+
+    Returns:
+        A new `Array`.
+
+    Gradients: to `src` and the texels, where the dtypes are the same.
+
+    Raises:
+        CudaError: cudaErrorInvalidValue, if the part leaves the array or cuts an element; cudaErrorInvalidPitchValue,
+            if rows are longer than the pitch; cudaErrorInvalidMemcpyDirection, for an unknown `kind`.
+
+    Source: CUDA Runtime API, `cudaMemcpy2DToArray`.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from jaxtex import cuda
+        >>> array = cuda.mallocArray(cuda.createChannelDesc("float"), 3, 2)
+        >>> cuda.memcpy2DToArray(array, 4, 1, jnp.array([1.0, 2.0]), 8, 8, 1).texels[..., 0]
+        Array([[0., 0., 0.],
+               [0., 1., 2.]], dtype=float32)
+    """
+    name = "memcpy2DToArray"
+    check_kind(name, kind)
+    box = array_box(name, "dst", dst, Pos(*in_elements(name, dst, wOffset, width)[:1], hOffset), width, height, 1)
+    rows = take(name, "src", jnp.asarray(src), Region(0, spitch, spitch * height, width, height, 1), dst.texels.dtype)
+    return with_box(dst, box, rows)
+
+
+def memcpy2DFromArray(
+    dst: Any,
+    dpitch: int,
+    src: Array,
+    wOffset: int,
+    hOffset: int,
+    width: int,
+    height: int,
+    kind: int = MemcpyKind.Default,
+) -> jax.Array:
+    """Returns memory with a part of an array in its rows: `cudaMemcpy2DFromArray`.
+
+    Args:
+        dst: an array of any dtype, taken as its bytes in C order. It is not changed.
+        dpitch: **bytes** from row to row of `dst`.
+        src: a 1D or 2D `Array`.
+        wOffset, hOffset, width, height, kind: the part, as in `memcpy2DToArray`.
+
+    Returns:
+        A new array like `dst`.
+
+    Gradients: as `memcpy2DToArray`.
+
+    Raises:
+        CudaError: as `memcpy2DToArray`.
+
+    Source: CUDA Runtime API, `cudaMemcpy2DFromArray`.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from jaxtex import cuda
+        >>> array = cuda.mallocArray(cuda.createChannelDesc("float"), 3, 2)
+        >>> array = cuda.memcpyToArray(array, jnp.arange(6.0).reshape(2, 3))
+        >>> cuda.memcpy2DFromArray(jnp.zeros((2, 2)), 8, array, 4, 0, 8, 2)
+        Array([[1., 2.],
+               [4., 5.]], dtype=float32)
+    """
+    name = "memcpy2DFromArray"
+    check_kind(name, kind)
+    box = array_box(name, "src", src, Pos(*in_elements(name, src, wOffset, width)[:1], hOffset), width, height, 1)
+    return put(name, "dst", jnp.asarray(dst), Region(0, dpitch, dpitch * height, width, height, 1), rows_of(src)[box])

@@ -23,6 +23,7 @@ class ResourceDesc:
         desc: the format of plain memory, static; an array has its own.
         sizeInBytes: of linear memory, static; ``None`` is all of it.
         width, height: in elements, of pitched memory, static; ``None`` is all of it.
+        pitchInBytes: from row to row of pitched memory, static; ``None`` where its shape says it.
 
     Source: CUDA Runtime API, `cudaResourceDesc`.
 
@@ -39,6 +40,7 @@ class ResourceDesc:
     sizeInBytes: int | None = dataclasses.field(default=None, metadata=STATIC)
     width: int | None = dataclasses.field(default=None, metadata=STATIC)
     height: int | None = dataclasses.field(default=None, metadata=STATIC)
+    pitchInBytes: int | None = dataclasses.field(default=None, metadata=STATIC)
 
     @classmethod
     def Array(cls, array: "arrays.Array") -> "ResourceDesc":
@@ -73,7 +75,12 @@ class ResourceDesc:
 
     @classmethod
     def Pitch2D(
-        cls, devPtr: Any, desc: ChannelFormatDesc | None = None, width: int | None = None, height: int | None = None
+        cls,
+        devPtr: Any,
+        desc: ChannelFormatDesc | None = None,
+        width: int | None = None,
+        height: int | None = None,
+        pitchInBytes: int | None = None,
     ) -> "ResourceDesc":
         """Rows in linear memory, read as a 2D texture: `cudaResourceTypePitch2D`.
 
@@ -82,8 +89,10 @@ class ResourceDesc:
                 the pitch.
             desc: the format; by default one of the array's dtype, with one channel or the C of (H, W, C).
             width, height: how many elements of a row and how many rows are texture, by default all.
+            pitchInBytes: with it `devPtr` is memory of any dtype whose row r starts at byte ``r * pitchInBytes``, as of
+                `mallocPitch`; a multiple of 32. Then `desc`, `width` and `height` are needed.
         """
-        return cls(devPtr, ResourceType.Pitch2D, desc, width=width, height=height)
+        return cls(devPtr, ResourceType.Pitch2D, desc, width=width, height=height, pitchInBytes=pitchInBytes)
 
 
 @jax.tree_util.register_dataclass

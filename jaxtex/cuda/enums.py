@@ -35,6 +35,24 @@ class ResourceType(IntEnum):
     Pitch2D = 3
 
 
+class SurfaceBoundaryMode(IntEnum):
+    """What a surface access outside the surface does: `cudaSurfaceBoundaryMode`."""
+
+    Zero = 0
+    Clamp = 1
+    Trap = 2
+
+
+class MemcpyKind(IntEnum):
+    """From where to where a copy goes: `cudaMemcpyKind`. Here all memory is JAX's, and it makes no difference."""
+
+    HostToHost = 0
+    HostToDevice = 1
+    DeviceToHost = 2
+    DeviceToDevice = 3
+    Default = 4
+
+
 class TextureType(IntEnum):
     """The shape of a texture reference: `cudaTextureType1D` and its siblings."""
 

@@ -7,12 +7,24 @@ Member = TypeVar("Member", bound=Enum)
 
 ERROR_NAMES = {
     1: "cudaErrorInvalidValue",
+    12: "cudaErrorInvalidPitchValue",
     20: "cudaErrorInvalidChannelDescriptor",
+    21: "cudaErrorInvalidMemcpyDirection",
     26: "cudaErrorInvalidFilterSetting",
     27: "cudaErrorInvalidNormSetting",
+    716: "cudaErrorMisalignedAddress",
     801: "cudaErrorNotSupported",
 }
-INVALID_VALUE, INVALID_CHANNEL_DESCRIPTOR, INVALID_FILTER_SETTING, INVALID_NORM_SETTING, NOT_SUPPORTED = ERROR_NAMES
+(
+    INVALID_VALUE,
+    INVALID_PITCH_VALUE,
+    INVALID_CHANNEL_DESCRIPTOR,
+    INVALID_MEMCPY_DIRECTION,
+    INVALID_FILTER_SETTING,
+    INVALID_NORM_SETTING,
+    MISALIGNED_ADDRESS,
+    NOT_SUPPORTED,
+) = ERROR_NAMES
 
 
 class CudaError(Exception):
@@ -46,7 +58,7 @@ class CudaError(Exception):
         return f"{self.args[1]} [{self.name}, {self.code}]"
 
 
-def choose(function: str, argument: str, kind: type[Member], value: Any) -> Member:
+def choose(function: str, argument: str, kind: type[Member], value: Any, code: int = INVALID_VALUE) -> Member:
     """`value` as a member of the enumeration `kind`: a member comes as itself or as its number."""
     try:
         member = kind(value)
@@ -55,5 +67,5 @@ def choose(function: str, argument: str, kind: type[Member], value: Any) -> Memb
     # A flag takes any number apart; the bits that no member names must not pass.
     if member is None or isinstance(value, bool) or (isinstance(member, IntFlag) and member & ~sum(type(member))):
         listed = ", ".join(f"{kind.__name__}.{option.name}" for option in kind)
-        raise CudaError(INVALID_VALUE, f"{function}: {argument} is {value!r}, expected one of {listed}.")
+        raise CudaError(code, f"{function}: {argument} is {value!r}, expected one of {listed}.")
     return member

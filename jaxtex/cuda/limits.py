@@ -1,4 +1,4 @@
-"""How large a texture may be, by compute capability."""
+"""How large a texture or a surface may be, by compute capability."""
 
 from .errors import INVALID_VALUE, CudaError
 
@@ -25,6 +25,13 @@ LIMITS = {
     "cubemap": {2.0: (16384, 16384, 6), 6.0: (32768, 32768, 6)},
     # The guide's 2046 layers are faces: 341 cubemaps.
     "layered cubemap": {2.0: (16384, 16384, 2046), 6.0: (32768, 32768, 2046)},
+    "1D surface": {2.0: (65536,), 5.0: (16384,), 6.0: (32768,)},
+    "1D layered surface": {2.0: (65536, 0, 2048), 5.0: (16384, 0, 2048), 6.0: (32768, 0, 2048)},
+    "2D surface": {2.0: (65536, 32768), 5.0: (65536, 65536), 6.0: (131072, 65536)},
+    "2D layered surface": {2.0: (65536, 32768, 2048), 5.0: (16384, 16384, 2048), 6.0: (32768, 32768, 2048)},
+    "3D surface": {2.0: (65536, 32768, 2048), 5.0: (4096,) * 3, 6.0: (16384,) * 3},
+    "cubemap surface": {2.0: (32768, 32768, 6), 5.0: (16384, 16384, 6), 6.0: (32768, 32768, 6)},
+    "layered cubemap surface": {2.0: (32768, 32768, 2046), 5.0: (16384, 16384, 2046), 6.0: (32768, 32768, 2046)},
 }
 
 

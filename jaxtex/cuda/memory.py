@@ -4,6 +4,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from ..modes import TextureKind
 from .arrays import Array, MipmappedArray
@@ -12,8 +13,11 @@ from .descriptors import ResourceDesc, ResourceViewDesc
 from .enums import ArrayFlags, ResourceType
 from .errors import INVALID_VALUE, CudaError, choose
 from .limits import check_limits
+from .regions import Region, take
 from .views import shown, view_format
 
+# Of the pitch of a texture over pitched memory, in bytes.
+PITCH_ALIGNMENT = 32
 ARRAY_TYPES = {ResourceType.Array: Array, ResourceType.MipmappedArray: MipmappedArray}
 # The axes of plain memory, without channels, and the row of limits that it falls under.
 PLAIN_TYPES = {
@@ -62,6 +66,8 @@ def memory_of(
             levels = shown(function, memory, levels, view, desc)
         return levels, memory.kind, memory.flags
     ndim, limit, kind = PLAIN_TYPES[ResourceType(resource.resType)]
+    if resource.pitchInBytes is not None:
+        memory = pitched_texels(function, resource, desc)
     texels = plain_texels(function, memory, desc, ndim)
     if ndim == 1:
         given = (None if resource.sizeInBytes is None else resource.sizeInBytes // desc.texel_bytes,)
@@ -76,6 +82,26 @@ def memory_of(
         )
     check_limits(function, limit, sizes, compute_capability)
     return (texels[tuple(slice(size) for size in reversed(sizes))],), kind, ArrayFlags.Default
+
+
+def pitched_texels(function: str, resource: ResourceDesc, desc: ChannelFormatDesc) -> jax.Array:
+    """The rows of memory with a pitch, as texels."""
+    pitch, width, height = resource.pitchInBytes, resource.width, resource.height
+    if resource.desc is None or not (isinstance(width, int) and isinstance(height, int) and isinstance(pitch, int)):
+        raise CudaError(
+            INVALID_VALUE,
+            f"{function}: resource.pitchInBytes is {pitch!r} with desc, width and height {resource.desc}, {width!r} "
+            f"and {height!r}, expected all of them: memory with a pitch has no shape of its own.",
+        )
+    if pitch % PITCH_ALIGNMENT or pitch < width * desc.texel_bytes:
+        raise CudaError(
+            INVALID_VALUE,
+            f"{function}: resource.pitchInBytes is {pitch}, expected a multiple of {PITCH_ALIGNMENT} that holds the "
+            f"{width * desc.texel_bytes} bytes of a row.",
+        )
+    region = Region(0, pitch, pitch, width * desc.texel_bytes, height, 1)
+    numbers = take(function, "resource.memory", jnp.asarray(resource.memory), region, np.dtype(desc.dtype))
+    return numbers.reshape(height, width, desc.channels)
 
 
 def plain_texels(function: str, memory: Any, desc: ChannelFormatDesc, ndim: int) -> jax.Array:

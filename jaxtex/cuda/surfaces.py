@@ -1,0 +1,118 @@
+"""Surface objects: an array that kernels may write to, as one immutable value."""
+
+import dataclasses
+from typing import Any
+
+import jax
+
+from ..modes import TextureKind
+from .arrays import Array
+from .descriptors import ResourceDesc
+from .enums import ArrayFlags, ResourceType
+from .errors import INVALID_VALUE, CudaError, choose
+from .limits import NEWEST_COMPUTE_CAPABILITY, check_limits
+
+NAME = "createSurfaceObject"
+LIMIT_NAMES = {
+    TextureKind.TEXTURE1D: "1D surface",
+    TextureKind.TEXTURE2D: "2D surface",
+    TextureKind.TEXTURE3D: "3D surface",
+    TextureKind.TEXTURE1D_LAYERED: "1D layered surface",
+    TextureKind.TEXTURE2D_LAYERED: "2D layered surface",
+    TextureKind.CUBEMAP: "cubemap surface",
+    TextureKind.CUBEMAP_LAYERED: "layered cubemap surface",
+}
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True, eq=False)
+class SurfaceObject:
+    """A surface that can be read and written: what `createSurfaceObject` returns. A pytree, with nothing to destroy.
+
+    Attributes:
+        array: the `Array` behind it.
+
+    Example:
+        >>> from jaxtex import cuda
+        >>> array = cuda.mallocArray(cuda.createChannelDesc("float"), 4, 0, cuda.ArrayFlags.SurfaceLoadStore)
+        >>> surface = cuda.createSurfaceObject(cuda.ResourceDesc.Array(array))
+        >>> cuda.surf1Dwrite(7.0, surface, 3 * 4).texels[:, 0]
+        Array([0., 0., 0., 7.], dtype=float32)
+    """
+
+    array: Array
+
+
+def createSurfaceObject(
+    resource: ResourceDesc, *, compute_capability: float = NEWEST_COMPUTE_CAPABILITY
+) -> SurfaceObject:
+    """Makes a surface of an array, or says why CUDA would not: `cudaCreateSurfaceObject`.
+
+    Args:
+        resource: ``ResourceDesc.Array(array)`` of an array made with ``ArrayFlags.SurfaceLoadStore``. One level of a
+            mipmapped array is an array too: `getMipmappedArrayLevel`.
+        compute_capability: of the card whose size limits of surfaces apply, such as 9.0.
+
+    Returns:
+        A `SurfaceObject`, a snapshot: a write to it returns another array, and this one stays as it is.
+
+    Gradients: of reads and writes flow to the texels of the array.
+
+    Raises:
+        CudaError: cudaErrorInvalidValue, for a resource that is no array, an array without the flag, or one that is
+            too large for a surface.
+
+    Source: CUDA Runtime API, `cudaCreateSurfaceObject`.
+
+    Example:
+        >>> from jaxtex import cuda
+        >>> plain = cuda.mallocArray(cuda.createChannelDesc("float"), 4)
+        >>> try:
+        ...     cuda.createSurfaceObject(cuda.ResourceDesc.Array(plain))
+        ... except cuda.CudaError as error:
+        ...     print(error.name)
+        cudaErrorInvalidValue
+    """
+    if not isinstance(resource, ResourceDesc):
+        raise TypeError(
+            f"{NAME}: resource is a {type(resource).__name__}, expected a ResourceDesc; ResourceDesc.Array(array) "
+            f"makes one."
+        )
+    resource_type = choose(NAME, "resource.resType", ResourceType, resource.resType)
+    if resource_type is not ResourceType.Array or not isinstance(resource.memory, Array):
+        raise CudaError(
+            INVALID_VALUE,
+            f"{NAME}: resource is of type {resource_type.name}, expected an array; only arrays back surfaces, and one "
+            f"level of a mipmapped array is one: getMipmappedArrayLevel.",
+        )
+    check_storable(NAME, resource.memory)
+    check_limits(NAME, LIMIT_NAMES[resource.memory.kind], resource.memory.extent, compute_capability)
+    return SurfaceObject(resource.memory)
+
+
+def check_storable(function: str, array: Array) -> None:
+    if not array.flags & ArrayFlags.SurfaceLoadStore:
+        raise CudaError(
+            INVALID_VALUE,
+            f"{function}: the array has flags {array.flags!r}, expected SurfaceLoadStore; allocate it with "
+            f"ArrayFlags.SurfaceLoadStore.",
+        )
+
+
+def array_of(function: str, surface: Any, kind: TextureKind) -> Array:
+    """The array of a surface of the given kind; an array that may back one stands for it."""
+    if isinstance(surface, Array):
+        check_storable(function, surface)
+        surface = SurfaceObject(surface)
+    if not isinstance(surface, SurfaceObject):
+        raise TypeError(
+            f"{function}: surface is a {type(surface).__name__}, expected a SurfaceObject, or an Array made with "
+            f"ArrayFlags.SurfaceLoadStore."
+        )
+    if surface.array.kind is not kind:
+        raise CudaError(
+            INVALID_VALUE,
+            f"{function}: surface is of kind {surface.array.kind.value!r}, expected {kind.value!r}; use the function "
+            f"of its kind.",
+        )
+    return surface.array
