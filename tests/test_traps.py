@@ -1,7 +1,4 @@
-"""What is easily got wrong about CUDA's textures, one test each, with the values of a real texture unit.
-
-Traps 33, 34 and 35 are about surfaces, and stand with their tests.
-"""
+"""What is easily got wrong about CUDA's textures and surfaces, one test each, with the values of real hardware."""
 
 import inspect
 
@@ -10,8 +7,18 @@ import numpy as np
 import pytest
 from tolerances import assert_exact
 
+import jaxtex as jt
 from jaxtex import cuda
-from jaxtex.cuda import AddressMode, ArrayFlags, CudaError, FilterMode, ReadMode, ResourceDesc, TextureDesc
+from jaxtex.cuda import (
+    AddressMode,
+    ArrayFlags,
+    CudaError,
+    FilterMode,
+    ReadMode,
+    ResourceDesc,
+    SurfaceBoundaryMode,
+    TextureDesc,
+)
 
 CLAMP, WRAP, MIRROR, BORDER = AddressMode.Clamp, AddressMode.Wrap, AddressMode.Mirror, AddressMode.Border
 LINEAR = {"filterMode": FilterMode.Linear}
@@ -252,6 +259,39 @@ def test_trap_32_coordinates_are_scaled_by_each_level():
     assert_exact(cuda.tex1DLod(t, np.float32(0.25), numbers(0, 1)), [2, 1], np.float32)
 
 
+def surface(desc, width, height=0, texels=None):
+    array = cuda.mallocArray(cuda.createChannelDesc(desc), width, height, ArrayFlags.SurfaceLoadStore)
+    return array if texels is None else cuda.memcpyToArray(array, texels)
+
+
+def test_trap_33_a_surface_counts_bytes():
+    s = surface("float", 4, texels=TENS)
+    assert_exact(cuda.surf1Dread(s, 12), np.float32(40))
+    assert refused(lambda: cuda.surf1Dread(s, 3)) == 716
+    h = np.arange(8 * 2 * 4, dtype=np.uint8).reshape(2, 8, 4)
+    source, target = surface("uchar4", 8, 2, h), surface("uchar4", 8, 2)
+    x, y = np.arange(8)[None], np.arange(2)[:, None]
+    copied = cuda.surf2Dwrite(cuda.surf2Dread(source, 4 * x, y), target, 4 * x, y)
+    assert_exact(copied.texels, h)
+
+
+def test_trap_34_a_clamped_access_moves_to_where_all_of_it_fits():
+    s = surface("float", 6, texels=np.arange(6, dtype=np.float32))
+    assert_exact(cuda.surf1Dread(s, 400, SurfaceBoundaryMode.Clamp), np.float32(5))
+    assert_exact(cuda.surf1Dread(s, 16, SurfaceBoundaryMode.Clamp, T="float4"), np.arange(4), np.float32)
+    assert_exact(cuda.surf1Dread(s, 16, SurfaceBoundaryMode.Zero, T="float4"), np.zeros(4), np.float32)
+    written = cuda.surf1Dwrite(np.float32(9), s, -4, SurfaceBoundaryMode.Clamp)
+    assert_exact(written.texels[:, 0], [9, 1, 2, 3, 4, 5], np.float32)
+
+
+def test_trap_35_a_negative_index_is_no_index_from_the_end():
+    s = surface("float", 4, texels=TENS)
+    for mode in (SurfaceBoundaryMode.Zero, SurfaceBoundaryMode.Trap):
+        assert_exact(cuda.surf1Dwrite(np.float32(9), s, -4, mode).texels, TENS)
+    core = jt.surface_write(jt.texture1d(TENS), 9.0, (-1,), boundary_mode="zero")
+    assert_exact(core.texels, TENS)
+
+
 def test_trap_36_a_rotation_by_nothing_is_no_identity():
     texels = np.arange(16, dtype=np.float32).reshape(4, 4, 1)
     t = texture(texels, **LINEAR, **NORMALIZED)
@@ -290,6 +330,15 @@ def test_trap_40_a_height_of_one_makes_two_dimensions():
     assert (row.kind.value, line.kind.value) == ("2d", "1d")
     assert (row.texels.shape, line.texels.shape) == ((1, 4, 1), (4, 1))
     assert refused(lambda: cuda.tex2D(cuda.createTextureObject(ResourceDesc.Array(line), TextureDesc()), 0.5, 0.5)) == 1
+    # Widths and offsets of memcpy2D are bytes; those of memcpy3D are elements where an array takes part.
+    source = np.arange(1, 5, dtype=np.float32)
+    assert_exact(cuda.memcpy2DToArray(row, 4, 0, source, 8, 8, 1).texels[0, :, 0], [0, 1, 2, 0], np.float32)
+    parms = cuda.Memcpy3DParms(
+        srcPtr=cuda.PitchedPtr(source, 16, 4, 1), dstArray=row, dstPos=cuda.Pos(1), extent=cuda.Extent(2, 1, 1)
+    )
+    copied = cuda.memcpy3D(parms)
+    assert isinstance(copied, cuda.Array)
+    assert_exact(copied.texels[0, :, 0], [0, 1, 2, 0], np.float32)
 
 
 def test_trap_41_a_sparse_array_holds_zeros():

@@ -1,0 +1,213 @@
+"""Copies into and out of CUDA arrays: widths and pitches in bytes, positions, boxes of volumes and layers, refusals."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from tolerances import assert_exact
+
+from jaxtex import cuda
+from jaxtex.cuda import ArrayFlags, CudaError, Extent, Memcpy3DParms, MemcpyKind, PitchedPtr, Pos, ResourceDesc
+
+LAYERED, CUBEMAP = ArrayFlags.Layered, ArrayFlags.Cubemap
+EXTENTS = {
+    "1d": ((7, 0, 0), 0),
+    "2d": ((5, 4, 0), 0),
+    "one row": ((5, 1, 0), 0),
+    "3d": ((4, 3, 5), 0),
+    "1d layered": ((5, 0, 3), LAYERED),
+    "2d layered": ((4, 3, 2), LAYERED),
+    "cubemap": ((3, 3, 6), CUBEMAP),
+    "layered cubemap": ((2, 2, 12), CUBEMAP | LAYERED),
+}
+FORMATS = ("uchar", "uchar4", "half2", "float", "float4", "int2")
+
+
+def draw_array(name, desc, seed=0):
+    """An array with bytes that are no NaN, and those bytes as (slices, rows, bytes)."""
+    extent, flags = EXTENTS[name]
+    desc = cuda.createChannelDesc(desc)
+    shape = tuple(max(n, 1) for n in reversed(extent))
+    memory = np.random.default_rng(seed).integers(0, 0x70, (*shape[:2], shape[2] * desc.texel_bytes), np.uint8)
+    array = cuda.malloc3DArray(desc, extent, flags)
+    return cuda.memcpyToArray(array, memory.reshape(-1).view(desc.dtype).reshape(array.texels.shape)), memory
+
+
+def as_bytes(array, like):
+    return np.asarray(array.texels).reshape(-1).view(np.uint8).reshape(like.shape)
+
+
+def draw_box(rng, sizes):
+    """The start and the length of a part of each axis."""
+    start = [int(rng.integers(0, n)) for n in sizes]
+    return start, [int(rng.integers(1, n - s + 1)) for n, s in zip(sizes, start)]
+
+
+def random_memory(rng, size, dtype):
+    return rng.integers(0, 0x70, -(-size // 16) * 16, np.uint8).view(dtype)
+
+
+@pytest.mark.parametrize("desc", FORMATS)
+@pytest.mark.parametrize("name", ["1d", "2d", "one row"])
+def test_rows_go_in_and_come_out(name, desc):
+    """Against slices of bytes, with offsets and pitches, from memory of the same and of another dtype."""
+    rng = np.random.default_rng(3)
+    size = cuda.createChannelDesc(desc).texel_bytes
+    for trial in range(4):
+        array, memory = draw_array(name, desc, trial)
+        _, rows, length = memory.shape
+        (x, y), (width, height) = draw_box(rng, (length // size, rows))
+        x, width = x * size, width * size
+        pitch = width + int(rng.integers(0, 9)) * (1 if trial % 2 else size)
+        dtype = np.uint8 if trial % 2 else np.dtype(array.texels.dtype)
+        other = random_memory(rng, pitch * height, dtype)
+        raw = other.view(np.uint8).copy()
+        expected = memory.copy()
+        for row in range(height):
+            expected[0, y + row, x : x + width] = raw[row * pitch : row * pitch + width]
+        copied = cuda.memcpy2DToArray(array, x, y, other, pitch, width, height)
+        assert_exact(as_bytes(copied, memory), expected)
+        for row in range(height):
+            raw[row * pitch : row * pitch + width] = memory[0, y + row, x : x + width]
+        back = cuda.memcpy2DFromArray(other, pitch, array, x, y, width, height)
+        assert back.dtype == dtype
+        assert_exact(np.asarray(back).view(np.uint8), raw)
+
+
+def boxes(memory, start, length, size):
+    (x, y, z), (w, h, d) = start, length
+    return memory[z : z + d, y : y + h, x * size : (x + w) * size]
+
+
+@pytest.mark.parametrize("desc", ["uchar4", "half2", "float", "int2"])
+@pytest.mark.parametrize("name", EXTENTS)
+def test_boxes_go_in_and_come_out(name, desc):
+    """Memory to array, array to memory, and array to array; of layers and faces z counts them."""
+    rng = np.random.default_rng(5)
+    size = cuda.createChannelDesc(desc).texel_bytes
+    for trial in range(3):
+        array, memory = draw_array(name, desc, trial)
+        slices, rows, length = memory.shape
+        start, counts = draw_box(rng, (length // size, rows, slices))
+        at = [int(rng.integers(0, 3)) for _ in range(3)]
+        pitch = (at[0] + counts[0]) * size + 16 * int(rng.integers(0, 2))
+        height = at[1] + counts[1] + 1
+        plain = random_memory(rng, pitch * height * (at[2] + counts[2]), np.dtype(array.texels.dtype))
+        pointer, pos = PitchedPtr(plain, pitch, counts[0], height), Pos(at[0] * size, at[1], at[2])
+        raw = plain.view(np.uint8)[: pitch * height * (at[2] + counts[2])].reshape(-1, height, pitch)
+        inside = raw[at[2] : at[2] + counts[2], at[1] : at[1] + counts[1], at[0] * size : (at[0] + counts[0]) * size]
+        extent = Extent(*counts)
+
+        expected = memory.copy()
+        boxes(expected, start, counts, size)[:] = inside
+        copied = cuda.memcpy3D(Memcpy3DParms(None, pos, pointer, array, Pos(*start), None, extent))
+        assert isinstance(copied, cuda.Array)
+        assert_exact(as_bytes(copied, memory), expected)
+
+        inside = inside.copy()
+        got = cuda.memcpy3D(Memcpy3DParms(array, Pos(*start), None, None, pos, pointer, extent))
+        taken = np.asarray(got).view(np.uint8)[: raw.size].reshape(raw.shape)
+        changed = raw.copy()
+        changed[at[2] : at[2] + counts[2], at[1] : at[1] + counts[1], at[0] * size : (at[0] + counts[0]) * size] = (
+            boxes(memory, start, counts, size)
+        )
+        assert_exact(taken, changed)
+
+        target, other = draw_array(name, desc, trial + 10)
+        moved = [int(rng.integers(0, n - c + 1)) for n, c in zip((length // size, rows, slices), counts)]
+        boxes(other, moved, counts, size)[:] = boxes(memory, start, counts, size)
+        copied = cuda.memcpy3D(Memcpy3DParms(array, Pos(*start), dstArray=target, dstPos=Pos(*moved), extent=extent))
+        assert_exact(as_bytes(copied, other), other)
+
+
+def test_arrays_of_equal_elements_exchange_bytes():
+    source = cuda.memcpyToArray(cuda.mallocArray(cuda.createChannelDesc("float"), 3), np.float32([1, -2, np.pi]))
+    target = cuda.mallocArray(cuda.createChannelDesc("uchar4"), 3)
+    copied = cuda.memcpy3D(Memcpy3DParms(source, dstArray=target, extent=Extent(3, 1, 1)))
+    assert_exact(np.asarray(copied.texels).view(np.float32)[:, 0], np.float32([1, -2, np.pi]))
+
+
+def test_pitched_memory_is_a_texture():
+    """cudaMallocPitch, cudaMemcpy2D and a texture over the rows."""
+    rows = cuda.mallocPitch(3 * 4, 5)
+    assert (rows.pitch, rows.ptr.shape) == (512, (5, 512))
+    values = np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32)
+    memory = cuda.memcpy2D(rows.ptr, rows.pitch, values, 12, 12, 5)
+    desc = cuda.createChannelDesc("float")
+    resource = ResourceDesc.Pitch2D(memory, desc, 3, 5, rows.pitch)
+    texture = cuda.createTextureObject(resource, cuda.TextureDesc())
+    x, y = np.arange(0.5, 3)[None].astype(np.float32), np.arange(0.5, 5)[:, None].astype(np.float32)
+    assert_exact(cuda.tex2D(texture, x, y), values)
+    back = cuda.memcpy2D(np.zeros((5, 3), np.float32), 12, memory, rows.pitch, 12, 5)
+    assert_exact(back, values)
+
+
+def test_gradients_pass_through_copies_of_one_dtype():
+    array = cuda.mallocArray(cuda.createChannelDesc("float2"), 3, 2)
+
+    def f(values):
+        copied = cuda.memcpy2DToArray(array, 8, 0, values, 16, 16, 2)
+        out = cuda.memcpy3D(
+            Memcpy3DParms(copied, Pos(1, 1), dstPtr=PitchedPtr(jnp.zeros(4), 16, 2, 1), extent=Extent(2, 1, 1))
+        )
+        assert isinstance(out, jax.Array)
+        return (out * jnp.arange(1.0, 5)).sum()
+
+    assert_exact(jax.grad(f)(jnp.ones((2, 4))), np.float32([[0, 0, 0, 0], [1, 2, 3, 4]]))
+
+
+ARRAY = cuda.mallocArray(cuda.createChannelDesc("float2"), 4, 3)
+LINE = cuda.mallocArray(cuda.createChannelDesc("float2"), 4)
+VOLUME = cuda.malloc3DArray(cuda.createChannelDesc("float"), (4, 3, 2))
+MEMORY = np.zeros(64, np.float32)
+BOX = Extent(1, 1, 1)
+REFUSED = {
+    "past the end of a row": (1, lambda: cuda.memcpy2DToArray(ARRAY, 8, 0, MEMORY, 32, 32, 1)),
+    "past the last row": (1, lambda: cuda.memcpy2DToArray(ARRAY, 0, 2, MEMORY, 32, 32, 2)),
+    "a second row of a line": (1, lambda: cuda.memcpy2DToArray(LINE, 0, 0, MEMORY, 32, 32, 2)),
+    "part of an element": (1, lambda: cuda.memcpy2DToArray(ARRAY, 0, 0, MEMORY, 12, 12, 1)),
+    "an offset within an element": (1, lambda: cuda.memcpy2DToArray(ARRAY, 4, 0, MEMORY, 8, 8, 1)),
+    "a volume": (1, lambda: cuda.memcpy2DToArray(VOLUME, 0, 0, MEMORY, 16, 16, 1)),
+    "too little memory": (1, lambda: cuda.memcpy2DToArray(ARRAY, 0, 0, MEMORY, 200, 32, 3)),
+    "a pitch below the width": (12, lambda: cuda.memcpy2DToArray(ARRAY, 0, 0, MEMORY, 16, 32, 2)),
+    "a target pitch below the width": (12, lambda: cuda.memcpy2DFromArray(MEMORY, 16, ARRAY, 0, 0, 32, 2)),
+    "no direction": (21, lambda: cuda.memcpy2DToArray(ARRAY, 0, 0, MEMORY, 32, 32, 1, 5)),
+    "no direction of a box": (21, lambda: cuda.memcpy3D(Memcpy3DParms(VOLUME, dstArray=VOLUME, extent=BOX, kind=9))),
+    "no source": (1, lambda: cuda.memcpy3D(Memcpy3DParms(dstArray=VOLUME, extent=BOX))),
+    "two targets": (
+        1,
+        lambda: cuda.memcpy3D(Memcpy3DParms(VOLUME, dstArray=VOLUME, dstPtr=PitchedPtr(MEMORY, 4, 1, 1), extent=BOX)),
+    ),
+    "elements of other sizes": (1, lambda: cuda.memcpy3D(Memcpy3DParms(VOLUME, dstArray=ARRAY, extent=BOX))),
+    "an empty box": (1, lambda: cuda.memcpy3D(Memcpy3DParms(VOLUME, dstArray=VOLUME, extent=Extent(1, 1, 0)))),
+    "past the last slice": (
+        1,
+        lambda: cuda.memcpy3D(Memcpy3DParms(VOLUME, Pos(0, 0, 1), dstArray=VOLUME, extent=Extent(1, 1, 2))),
+    ),
+    "pitched memory without a size": (
+        1,
+        lambda: cuda.createTextureObject(ResourceDesc.Pitch2D(MEMORY, pitchInBytes=64), cuda.TextureDesc()),
+    ),
+    "a pitch that is not aligned": (
+        1,
+        lambda: cuda.createTextureObject(
+            ResourceDesc.Pitch2D(MEMORY, cuda.createChannelDesc("float"), 2, 2, 40), cuda.TextureDesc()
+        ),
+    ),
+    "an allocation of nothing": (1, lambda: cuda.mallocPitch(0, 4)),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refusals_have_the_code_of_cuda(name):
+    code, refused = REFUSED[name]
+    with pytest.raises(CudaError) as caught:
+        refused()
+    assert caught.value.code == code, caught.value
+
+
+@pytest.mark.parametrize("kind", MemcpyKind)
+def test_every_direction_is_the_same(kind):
+    values = np.arange(8, dtype=np.float32)
+    copied = cuda.memcpy2DToArray(ARRAY, 0, 1, values, 32, 32, 1, kind)
+    assert_exact(copied.texels[1].ravel(), values)
