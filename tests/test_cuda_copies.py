@@ -95,7 +95,12 @@ def test_boxes_go_in_and_come_out(name, desc):
         plain = random_memory(rng, pitch * height * (at[2] + counts[2]), np.dtype(array.texels.dtype))
         pointer, pos = PitchedPtr(plain, pitch, counts[0], height), Pos(at[0] * size, at[1], at[2])
         raw = plain.view(np.uint8)[: pitch * height * (at[2] + counts[2])].reshape(-1, height, pitch)
-        inside = raw[at[2] : at[2] + counts[2], at[1] : at[1] + counts[1], at[0] * size : (at[0] + counts[0]) * size]
+        part = (
+            slice(at[2], at[2] + counts[2]),
+            slice(at[1], at[1] + counts[1]),
+            slice(at[0] * size, (at[0] + counts[0]) * size),
+        )
+        inside = raw[part]
         extent = Extent(*counts)
 
         expected = memory.copy()
@@ -108,9 +113,7 @@ def test_boxes_go_in_and_come_out(name, desc):
         got = cuda.memcpy3D(Memcpy3DParms(array, Pos(*start), None, None, pos, pointer, extent))
         taken = np.asarray(got).view(np.uint8)[: raw.size].reshape(raw.shape)
         changed = raw.copy()
-        changed[at[2] : at[2] + counts[2], at[1] : at[1] + counts[1], at[0] * size : (at[0] + counts[0]) * size] = (
-            boxes(memory, start, counts, size)
-        )
+        changed[part] = boxes(memory, start, counts, size)
         assert_exact(taken, changed)
 
         target, other = draw_array(name, desc, trial + 10)

@@ -81,12 +81,14 @@ def converted(data: jax.Array, desc: ChannelFormatDesc) -> jax.Array:
 
 def half_toward_zero(x: jax.Array) -> jax.Array:
     """The half next to `x` on the side of zero; of a NaN its upper bits."""
-    near = x.astype(jnp.float16)
-    bits = jax.lax.bitcast_convert_type(near, jnp.uint16)
-    further = jnp.abs(near.astype(jnp.float32)) > jnp.abs(x)
     word = jax.lax.bitcast_convert_type(x, jnp.uint32)
-    nan = (((word >> 16) & 0x8000) | 0x7C00 | ((word >> 13) & 0x3FF)).astype(jnp.uint16)
-    return jax.lax.bitcast_convert_type(jnp.where(x != x, nan, bits - further.astype(jnp.uint16)), jnp.float16)
+    size = jnp.abs(x)
+    cut = jax.lax.bitcast_convert_type(word & 0x7FFFE000, jnp.float32)  # to 11 bits, or to 2^-24 below
+    cut = jnp.where(size < 2.0**-14, jnp.floor(size * 2.0**24) * 2.0**-24, cut)
+    cut = jnp.where(size < jnp.inf, jnp.minimum(cut, 65504), size)
+    bits = jax.lax.bitcast_convert_type(cut.astype(jnp.float16), jnp.uint16)
+    bits = jnp.where(x == x, bits, (0x7C00 | ((word >> 13) & 0x3FF)).astype(jnp.uint16))
+    return jax.lax.bitcast_convert_type(bits | ((word >> 16) & 0x8000).astype(jnp.uint16), jnp.float16)
 
 
 def normalized(x: jax.Array, dtype: np.dtype) -> jax.Array:
