@@ -1,5 +1,6 @@
 """From stored texels to the numbers that are filtered."""
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -74,18 +75,23 @@ def ratio(code: jax.Array, bits: int, dtype: np.dtype) -> jax.Array:
 
 
 def wide_dtype(stored: np.dtype, channels: int) -> np.dtype:
-    """The widest unsigned integers, of 32 bits at most, in which whole texels of several integers stand."""
+    """The unsigned integers, of 32 bits at most, in which whole texels of small integers stand; or `stored`."""
+    if not jnp.issubdtype(stored, jnp.integer):
+        return stored
     size = stored.itemsize * channels
-    return next(np.dtype(f"uint{8 * n}") for n in (4, 2, 1) if size % n == 0)
+    return next((np.dtype(f"uint{8 * n}") for n in (4, 2) if size % n == 0 and n > stored.itemsize), stored)
+
+
+def in_wide_texels(function: Callable[..., jax.Array], texels: jax.Array, *values: jax.Array) -> jax.Array:
+    """``function(texels, *values)``, which only moves texels, with small integers packed into wide ones meanwhile."""
+    stored, wide = np.dtype(texels.dtype), wide_dtype(np.dtype(texels.dtype), texels.shape[-1])
+    if wide == stored:
+        return function(texels, *values)
+    moved = function(*(packed(a, wide) for a in (texels, *values)))
+    return jax.lax.bitcast_convert_type(moved, stored).reshape(*moved.shape[:-1], -1)
 
 
 def packed(texels: jax.Array, wide: np.dtype) -> jax.Array:
     """Integer texels, S + (C,), in wider integers with the same bits."""
-    ratio = wide.itemsize // texels.dtype.itemsize
-    groups = texels.reshape(*texels.shape[:-1], -1, ratio) if ratio > 1 else texels
+    groups = texels.reshape(*texels.shape[:-1], -1, wide.itemsize // texels.dtype.itemsize)
     return jax.lax.bitcast_convert_type(groups, wide)
-
-
-def unpacked(wide: jax.Array, stored: np.dtype) -> jax.Array:
-    """The inverse of `packed`."""
-    return jax.lax.bitcast_convert_type(wide, stored).reshape(*wide.shape[:-1], -1)

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 
 from .axis import Axis, Role
-from .formats import sum_dtype
+from .formats import in_wide_texels, sum_dtype
 from .gradients import straight_through
 from .indexing import gather, scatter
 from .places import Coords, Place, both, flat_sizes, only_place
@@ -29,7 +29,7 @@ def write(texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axis
     samples, places = math.prod(values.shape[:-1]), math.prod(stored.shape[:-1])
     lines = grid_lines(coords, axes)
     if lines is not None and 2 * samples >= places:
-        result = pull_grid(texels, values, lines)
+        result = pull(newest_on_grid(values.shape[:-1], lines), texels, values)
     elif unique or not samples:
         result = push(stored, values, place, None)
     elif samples * TEXELS_PER_SAMPLE < places:
@@ -41,7 +41,8 @@ def write(texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axis
         if 2 * samples < places:
             result = push(stored, values, place, gather(newest, place.stored)[..., 0] == number)
         else:
-            result = pull(texels, values, newest[..., 0].reshape(texels.shape[:-1]))
+            newest = newest[..., 0].reshape(texels.shape[:-1])
+            result = in_wide_texels(functools.partial(pull, newest), texels, values)
     return result.reshape(texels.shape)
 
 
@@ -75,9 +76,8 @@ def grid_lines(coords: Coords, axes: tuple[Axis, ...]) -> list[Line] | None:
     return lines
 
 
-def pull_grid(texels: jax.Array, values: jax.Array, lines: list[Line]) -> jax.Array:
-    """Every texel takes the value of its newest sample on a grid."""
-    shape = values.shape[:-1]
+def newest_on_grid(shape: tuple[int, ...], lines: list[Line]) -> jax.Array:
+    """The newest sample of `shape` at each texel of a grid, or -1."""
     strides = [math.prod(shape[k + 1 :]) for k in range(len(shape))]
     along = {line.along for line in lines}
     newest = jnp.int32(sum((shape[k] - 1) * strides[k] for k in range(len(shape)) if k not in along))
@@ -85,7 +85,7 @@ def pull_grid(texels: jax.Array, values: jax.Array, lines: list[Line]) -> jax.Ar
         here = line.newest.reshape([-1 if j == k else 1 for j in range(len(lines))])
         step = here * strides[line.along] if line.along is not None else 0
         newest = jnp.where((newest >= 0) & (here >= 0), newest + step, -1)
-    return pull(texels, values, newest)
+    return newest
 
 
 def push(stored: jax.Array, values: jax.Array, place: Place, last: jax.Array | None) -> jax.Array:
@@ -93,7 +93,7 @@ def push(stored: jax.Array, values: jax.Array, place: Place, last: jax.Array | N
     return scatter(stored, place.stored, both(place.inside, last), values, "set", unique=True)
 
 
-def pull(texels: jax.Array, values: jax.Array, newest: jax.Array) -> jax.Array:
+def pull(newest: jax.Array, texels: jax.Array, values: jax.Array) -> jax.Array:
     """Every texel takes the value of its newest sample, unless there is none, which is -1."""
     source = gather(values.reshape(-1, values.shape[-1]), (jnp.maximum(newest, 0),))
     return jnp.where((newest >= 0)[..., None], source, texels)

@@ -12,7 +12,7 @@ from jax.experimental import checkify
 
 from . import gradients, store
 from .arguments import Where, as_operands, check_level, check_texels, check_texture, common_shape
-from .formats import packed, sum_dtype, unpacked, wide_dtype
+from .formats import in_wide_texels, sum_dtype, wide_dtype
 from .indexing import explicit_spec
 from .modes import AddressMode, BoundaryMode, ReadMode
 from .places import only_place
@@ -291,15 +291,14 @@ def _read(texture: Texture, where: Where, *, level: int, mode: BoundaryMode) -> 
         out = gradients.read(texels, coords, look.axes, ReadMode.ELEMENT, total)
         return jnp.broadcast_to(out, (*common_shape(where), texels.shape[-1])).astype(texels.dtype)
 
-    def stored(texels: jax.Array, _, coords: tuple[jax.Array, ...]) -> jax.Array:
+    def stored(coords: tuple[jax.Array, ...], texels: jax.Array) -> jax.Array:
         return read(texels, coords, texels.dtype)
 
     total = sum_dtype(texture.dtype) if jnp.issubdtype(texture.dtype, jnp.floating) else texture.dtype
     if total != texture.dtype:  # halves: their bits are read, and their cotangents are summed in float32
-        return gradients.straight_through(stored, lambda texels, _, coords: read(texels, coords, total))(
-            texture.texels, None, look.operands
-        )
-    return in_wide_texels(stored, texture.texels, None, look.operands)
+        summed = lambda coords, texels: read(texels, coords, total)
+        return gradients.straight_through(stored, summed)(look.operands, texture.texels)
+    return moved(stored, look.operands, texture.texels)
 
 
 @functools.partial(jax.jit, static_argnames=("level", "mode", "unique"), inline=True)
@@ -307,8 +306,8 @@ def _write(
     texture: Texture, values: jax.Array, where: Where, *, level: int, mode: BoundaryMode, unique: bool
 ) -> Texture:
     look = access("surface_write", texture, where, level, mode)
-    write = functools.partial(store.write, axes=look.axes, unique=unique)
-    texels = in_wide_texels(write, texture.texels, spread(texture, values, where), look.operands)
+    write = lambda coords, texels, values: store.write(texels, values, coords, look.axes, unique=unique)
+    texels = moved(write, look.operands, texture.texels, spread(texture, values, where))
     return dataclasses.replace(texture, texels=texels.astype(texture.dtype))
 
 
@@ -320,23 +319,18 @@ def _reduce(texture: Texture, values: jax.Array, where: Where, *, rule: str, lev
     return dataclasses.replace(texture, texels=texels.astype(texture.dtype))
 
 
-def in_wide_texels(
-    function: Callable[..., jax.Array], texels: jax.Array, values: jax.Array | None, coords: tuple[jax.Array, ...]
-) -> jax.Array:
-    """``function(texels, values, coords)``, which only moves texels, on CUDA with small integers packed into wide ones.
+def moved(function: Callable[..., jax.Array], coords: tuple[jax.Array, ...], *texels: jax.Array) -> jax.Array:
+    """``function(coords, *texels)``, which only moves texels, on CUDA in wide ones.
 
     So a GPU moves a texel of four bytes at once, and a copy takes 0.6 of the time. On a CPU it would take longer.
     """
-    stored = texels.dtype
-    wide = wide_dtype(stored, texels.shape[-1]) if jnp.issubdtype(stored, jnp.integer) else stored
-    if wide.itemsize <= stored.itemsize:
-        return function(texels, values, coords)
 
-    def packing(texels: jax.Array, values: jax.Array | None, coords: tuple[jax.Array, ...]) -> jax.Array:
-        values = None if values is None else packed(values, wide)
-        return unpacked(function(packed(texels, wide), values, coords), stored)
+    def wide(coords: tuple[jax.Array, ...], *texels: jax.Array) -> jax.Array:
+        return in_wide_texels(functools.partial(function, coords), *texels)
 
-    return jax.lax.platform_dependent(texels, values, coords, cuda=packing, default=function)
+    if wide_dtype(np.dtype(texels[0].dtype), texels[0].shape[-1]) == texels[0].dtype:
+        return function(coords, *texels)
+    return jax.lax.platform_dependent(coords, *texels, cuda=wide, default=function)
 
 
 def spread(texture: Texture, values: jax.Array, where: Where) -> jax.Array:

@@ -270,6 +270,20 @@ def test_separable_blur_spreads_a_point_by_its_weights():
     np.testing.assert_allclose(spread[..., 0], expected, atol=1e-6)
 
 
+def test_copy_kernel(printed, tmp_path):
+    lines = printed("copy_kernel", "--size", 60, 40, "--out", tmp_path / "out.png")
+    assert lines[:2] == ["9600 bytes copied, equal: True", "read as uint, equal: True"]
+    picture = pixels(tmp_path / "out.png")
+    assert (picture[:, 33::4] == 255).all()  # alpha
+
+
+def test_surface_memset(printed):
+    lines = printed("surface_memset")
+    assert lines[0] == "float: 16 times 40490fdb, the elements around untouched"
+    assert lines[1].split() == ["3.141593E+00"] * 16
+    assert all(line.endswith("untouched") for line in lines[2:])
+
+
 def test_mean_subtraction(printed, tmp_path):
     lines = printed("mean_subtraction", "--size", 60, 40, "--out", tmp_path / "out.png")
     assert lines[0] == "[2. 4. 6.] -> [-2.  0.  2.] (12 of 12 bytes reused)"
