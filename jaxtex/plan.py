@@ -84,10 +84,13 @@ def numbers(side: Arrays) -> Arrays:
     return tuple(jnp.where(d == d, d, 0) for d in side)
 
 
-def hardware_look(layout: Layout, where: Where, sampler: Sampler) -> Look:
-    """The read of a texture unit: float32 coordinates, and a level of detail in fixed point."""
+def hardware_reach(layout: Layout, where: Where, sampler: Sampler) -> Reach:
+    """The level of a texture unit's read, in 1/256, and the way along its footprint; coordinates in float32.
+
+    Where several reads follow a footprint, `side` is one texel of the level along it, and `reads` its ratio.
+    """
     single = lambda arrays: tuple(a.astype(jnp.float32) for a in arrays)
-    coords, lod = single(where.coords), None
+    coords, lod, bent, ellipse = single(where.coords), None, None, None
     if where.lod is not None:
         lod = hardware.fixed(where.lod)
     elif where.ddx is not None and where.ddy is not None:
@@ -95,15 +98,41 @@ def hardware_look(layout: Layout, where: Where, sampler: Sampler) -> Look:
         if layout.kind.is_cube:
             x_side, x_bent = hardware.side_on_face(coords, ddx)
             y_side, y_bent = hardware.side_on_face(coords, ddy)
-            scaled = lambda side: tuple(limited(d * layout.sizes[0]) for d in side)
-            lod = hardware.footprint_lod(scaled(x_side), scaled(y_side), x_bent | y_bent)
+            x_side, y_side = (tuple(limited(d * layout.sizes[0]) for d in side) for side in (x_side, y_side))
+            bent = x_bent | y_bent
         else:
             x_side, y_side = (in_texels(layout, coords, d, sampler) for d in (ddx, ddy))
-            lod = hardware.footprint_lod(x_side, y_side)
-    level = hardware.fixed_lod(lod, sampler, layout.num_levels, (1,) * coords[0].ndim, where.lod is not None)
-    coords = hardware.lifted(coords) if layout.kind.is_cube else coords
+        if sampler.max_anisotropy > 1 and layout.kind.texel_ndim == 2 and not layout.kind.is_cube:
+            ellipse = hardware.ellipse(x_side, y_side, sampler.max_anisotropy)
+            lod = ellipse.lod
+        else:
+            lod = hardware.footprint_lod(x_side, y_side, bent)
+    sharpened = where.lod is not None or ellipse is not None
+    shape = (1,) * coords[0].ndim
+    level = hardware.fixed_lod(lod, sampler, layout.num_levels, shape, sharpened)
+    if ellipse is None:
+        return Reach(coords, where.layer, level)
+    texel = hardware.fixed_exp2(hardware.fixed_lod(lod, sampler, layout.num_levels, shape, explicit=False))
+    side = tuple(d * texel for d in ellipse.direction)
+    if sampler.normalized_coords:
+        side = tuple(d / n for d, n in zip(side, layout.sizes[::-1]))
+    return Reach(coords, where.layer, level, side, ellipse.log_ratio)
+
+
+def hardware_look(layout: Layout, reach: Reach, sampler: Sampler) -> Look:
+    """The read of a texture unit at the centre of a reach."""
+    coords = hardware.lifted(reach.coords) if layout.kind.is_cube else reach.coords
     axes, levels = space_axes(layout, sampler), level_axis(layout.num_levels, sampler)
-    return look(layout, coords, where.layer, level, axes, levels, hardware.divide)
+    return look(layout, coords, reach.layer, reach.level, axes, levels, hardware.divide)
+
+
+def hardware_look_along(layout: Layout, reach: Reach, sampler: Sampler, number: jax.Array) -> tuple[Look, jax.Array]:
+    """One of a texture unit's reads along a footprint, counted from 1, and its weight."""
+    assert reach.side is not None
+    assert reach.reads is not None
+    offset, weight = hardware.read_along(reach.reads, number)
+    coords = tuple(c + offset * d for c, d in zip(reach.coords, reach.side))
+    return hardware_look(layout, reach._replace(coords=coords), sampler), weight
 
 
 def texel_look(layout: Layout, where: Where, level: int, space: AddressMode, layers: AddressMode) -> Look:

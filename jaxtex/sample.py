@@ -24,7 +24,7 @@ from .arguments import (
 from .formats import read_dtype, sum_dtype
 from .modes import AddressMode, Arithmetic, ReadMode, TextureKind
 from .plan import Layout, Look, hardware_look, texel_look
-from .resample import coverage
+from .reads import hardware_read, layout_of, mean_read, read
 from .sampler import Sampler
 from .taps import LINEAR_TAPS
 from .texture import AXIS_NAMES, Texture, chain_shapes, check_faces
@@ -273,49 +273,13 @@ def _sample(texture: Texture, where: Where, *, sampler: Sampler, dtype: np.dtype
     else:
         total = sum_dtype(total, *(c.dtype for c in where.coords))
     exact = sampler.arithmetic is Arithmetic.HARDWARE
-    # The texture unit's way along a footprint is not known: in its arithmetic the read is one, and so is the slope.
-    smooth_sampler = dataclasses.replace(sampler, max_anisotropy=1) if exact else sampler
-    read = functools.partial(mean_read, sampler=smooth_sampler, total=total)
+    read = functools.partial(mean_read, sampler=sampler, total=total)
     if where.ddx is not None:
         # What a footprint makes of its sides is not kept between the passes of reverse mode, but computed again.
         read = jax.checkpoint(read)
     if exact:
         read = gradients.straight_through(functools.partial(hardware_read, sampler=sampler, total=total), read)
     return jnp.broadcast_to(read(texture, where), (*common_shape(where), texture.channels)).astype(dtype)
-
-
-def hardware_read(texture: Texture, where: Where, sampler: Sampler, total: np.dtype) -> jax.Array:
-    look = hardware_look(layout_of(texture), where, sampler)
-    color = texture.border_color
-    return hardware.read(texture.texels, color, look.operands, look.axes, sampler.decoding).astype(total)
-
-
-def mean_read(texture: Texture, where: Where, sampler: Sampler, total: np.dtype) -> jax.Array:
-    """The read that `sampler` asks for, or the mean of those along a footprint."""
-    layout = layout_of(texture)
-    reach = plan.reach(layout, where, sampler)
-    if reach.reads is None:
-        return read(texture, plan.only_look(layout, reach, sampler), sampler.decoding, total)
-
-    @jax.checkpoint
-    def one(number: jax.Array) -> jax.Array:
-        look, weight = plan.look_along(layout, reach, sampler, number)
-        return read(texture, look, sampler.decoding, total) * weight[..., None].astype(total)
-
-    numbers = jnp.arange(1, sampler.max_anisotropy + 1, dtype=reach.reads.dtype)
-    return jax.lax.scan(lambda sum, number: (sum + one(number), None), one(numbers[0]), numbers[1:])[0]
-
-
-def layout_of(texture: Texture) -> Layout:
-    return Layout(texture.kind, texture.shape, texture.num_levels)
-
-
-def read(texture: Texture, look: Look, read_mode: ReadMode, total: np.dtype) -> jax.Array:
-    """One read: the engine's, which is zero outside, plus the border colour for what lies outside."""
-    out = gradients.read(texture.texels, look.operands, look.axes, read_mode, total)
-    if texture.border_color is not None and any(axis.address is AddressMode.BORDER for axis in look.axes):
-        out = add_border(out, texture.border_color, look)
-    return out
 
 
 @functools.partial(jax.jit, static_argnames=("level",), inline=True)
@@ -344,7 +308,7 @@ def _gather(texture: Texture, where: Where, *, sampler: Sampler, component: int,
         return read(texture, at_corner(look, taps), sampler.decoding, total)
 
     def exact(texture: Texture, where: Where, taps) -> jax.Array:
-        look = at_corner(hardware_look(layout, where, sampler), taps)
+        look = at_corner(hardware_look(layout, plan.hardware_reach(layout, where, sampler), sampler), taps)
         color = texture.border_color
         return hardware.gather(texture.texels, color, look.operands, look.axes, sampler.decoding).astype(total)
 
@@ -371,16 +335,3 @@ def _splat(values: jax.Array, where: Where, *, layout: Layout, sampler: Sampler,
         look, weight = plan.look_along(layout, jax.tree.map(lambda a: a[None], reach), sampler, number)
         values = values[None] * weight[..., None].astype(total)
     return gradients.splat(values, look.operands, look.axes, dtype)
-
-
-def add_border(out: jax.Array, color: jax.Array, look: Look) -> jax.Array:
-    """A read with zero outside, plus the border colour times the weight outside. Fully inside, no bit changes."""
-
-    @jax.checkpoint
-    def outside(*coords):
-        inside, everything = coverage(coords, look.axes)
-        return (1 - inside).astype(out.dtype), everything
-
-    weight, everything = outside(*look.operands)
-    color = jnp.broadcast_to(color.astype(out.dtype), out.shape)
-    return jnp.where(everything[..., None], out, out + weight[..., None] * color)

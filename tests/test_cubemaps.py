@@ -410,10 +410,10 @@ WITHIN_FACES = {"seamless_cubemap": False, "filter_mode": "cubic", "address_mode
 DERIVATIVES = [
     # size, levels, layer, what drives the level, modes of differentiation, sampler
     (3, 1, None, None, BOTH, {}),
-    (4, 1, 1, None, ("mixed",), WITHIN_FACES),
-    (2, None, None, "lod", ("forward",), LINEAR),
-    (3, None, None, "footprint", ("mixed",), LINEAR),
-    (4, 1, None, "footprint", ("forward",), {"max_anisotropy": 2}),
+    (4, 1, 1, None, BOTH, WITHIN_FACES),
+    (2, None, None, "lod", BOTH, LINEAR),
+    (3, None, None, "footprint", BOTH, LINEAR),
+    (4, 1, None, "footprint", BOTH, {"max_anisotropy": 2}),
 ]
 
 

@@ -48,6 +48,7 @@ LAYERS = (
     "mipmaps",
     "hardware",
     "plan",
+    "reads",
     "sample",
     "surface",
     "warp",

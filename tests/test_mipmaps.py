@@ -603,10 +603,10 @@ DERIVATIVES = [
     # kind, sizes, what drives the level, modes of differentiation, sampler
     ("1d", (11,), "lod", BOTH, {"filter_mode": "cubic", "address_mode": "mirror"}),
     ("2d", (6, 5), "lod", BOTH, {"address_mode": ("border", "wrap"), "mipmap_level_bias": 0.25}),
-    ("2d", (6, 5), "footprint", ("forward",), {"address_mode": ("border", "clamp")}),
-    ("2d", (6, 5), "footprint", ("mixed",), {"address_mode": ("border", "wrap"), "max_anisotropy": 2}),
-    ("3d", (4, 3, 3), "lod", ("forward",), {"address_mode": ("mirror", "wrap", "border")}),
-    ("2d_layered", (3, 4), "lod", ("mixed",), {"address_mode": "reflect"}),
+    ("2d", (6, 5), "footprint", BOTH, {"address_mode": ("border", "clamp")}),
+    ("2d", (6, 5), "footprint", BOTH, {"address_mode": ("border", "wrap"), "max_anisotropy": 2}),
+    ("3d", (4, 3, 3), "lod", BOTH, {"address_mode": ("mirror", "wrap", "border")}),
+    ("2d_layered", (3, 4), "lod", BOTH, {"address_mode": "reflect"}),
 ]
 
 

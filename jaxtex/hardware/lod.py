@@ -1,16 +1,19 @@
 """The level of detail in fixed point, 1/256 of a level."""
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from ..indexing import gather
 from ..modes import FilterMode
 from ..sampler import Sampler
 from .positions import ONE
 
+Side = Sequence[jax.Array]
 FAR = 2**14  # no chain has that many levels
 # Up to which anisotropy, where the blend of two levels begins in 1/256, and how steep it is.
 SHARPENING = (
@@ -55,27 +58,45 @@ LOG2_TABLE = tuple(
     k if k in (0, 255) else math.floor(256 * math.log2(1 + (k + 0.5) / 256) + 0.5) - (k in ONE_LESS) for k in range(256)
 )
 
+EXP2_TABLE = np.exp2(np.arange(256) / 256).astype(np.float32)
 
-def footprint_lod(ddx: tuple[jax.Array, ...], ddy: tuple[jax.Array, ...], bent: jax.Array | None = None) -> jax.Array:
+
+def footprint_lod(ddx: Side, ddy: Side, bent: jax.Array | None = None) -> jax.Array:
     """The level of detail that a footprint asks for without anisotropy, in 1/256.
 
     Args:
         ddx, ddy: the sides of the footprint in texels of the finest level, float32.
         bent: where a side reaches over the edge of a cube's face; diagonals do not count there.
     """
+    _, (*sides, sum, difference) = extents(ddx, ddy)
+    sides, diagonals = jnp.maximum(*sides), jnp.maximum(sum, difference)
+    return fixed_log2(jnp.maximum(sides, diagonals if bent is None else jnp.where(bent, 0, diagonals)))
+
+
+def extents(ddx: Side, ddy: Side) -> tuple[list[Side], list[jax.Array]]:
+    """The sides of a footprint and its diagonals, and how far it reaches along each."""
     usable = lambda d: jnp.clip(jnp.where(d == d, d, 0), -(2.0**60), 2.0**60)
     x, y = ([usable(d) for d in side] for side in (ddx, ddy))
     sums, differences = ([cut(a) + cut(b) for a, b in zip(x, y)], [cut(a) - cut(b) for a, b in zip(x, y)])
     half = [jnp.float32(11 / 16) * length(side) for side in (sums, differences)]
-    sides, diagonals = jnp.maximum(length(x), length(y)), jnp.maximum(*half)
-    longest = jnp.maximum(sides, diagonals if bent is None else jnp.where(bent, 0, diagonals))
-    bits = jax.lax.bitcast_convert_type(longest, jnp.int32)
+    return [x, y, sums, differences], [length(x), length(y), *half]
+
+
+def fixed_log2(x: jax.Array) -> jax.Array:
+    """The binary logarithm of what is not negative, in 1/256; of zero a level that no chain has."""
+    bits = jax.lax.bitcast_convert_type(x, jnp.int32)
     mantissa, exponent = (bits >> 15) & 255, (bits >> 23) - 127
     log2 = gather(jnp.asarray(LOG2_TABLE, jnp.int32)[:, None], (mantissa,))[..., 0]
-    return jnp.where(longest > 0, jnp.clip(exponent * 256 + log2, -FAR * 256, FAR * 256), -FAR * 256)
+    return jnp.where(x > 0, jnp.clip(exponent * 256 + log2, -FAR * 256, FAR * 256), -FAR * 256)
 
 
-def length(side: list[jax.Array]) -> jax.Array:
+def fixed_exp2(log2: jax.Array) -> jax.Array:
+    """2 to a power in 1/256, the same float on every processor."""
+    fraction = gather(jnp.asarray(EXP2_TABLE[:, None]), (log2 & 255,))[..., 0]
+    return fraction * jax.lax.bitcast_convert_type(((log2 >> 8) + 127) << 23, jnp.float32)
+
+
+def length(side: Side) -> jax.Array:
     """About the length of a vector: the larger component, 11/32 of the next, a quarter of the third."""
     ordered = sorted_down([jnp.abs(cut(d)) for d in side])
     terms = (c * jnp.float32(w) for c, w in zip(ordered, (1, 11 / 32, 1 / 4)))
@@ -85,7 +106,7 @@ def length(side: list[jax.Array]) -> jax.Array:
     return total
 
 
-def sorted_down(values: list[jax.Array]) -> list[jax.Array]:
+def sorted_down(values: Side) -> list[jax.Array]:
     """Up to three arrays, the largest first."""
     values = list(values)
     for i, j in ((0, 1), (1, 2), (0, 1)):

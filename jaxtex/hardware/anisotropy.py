@@ -1,0 +1,72 @@
+"""Anisotropic reads as a texture unit does them: how many along a long footprint, where, and with which weights.
+
+With P the extent of a footprint along its longest side or diagonal, and p = |det| / P its extent across, in texels of
+the finest level: the level is log2 max(p, P / A), sharpened like an explicit one, and P / max(p, 1), at most A, is the
+ratio r. Up to 1 there is one read; up to 2 there are two, 1 - 1/r from the centre; above there are Nt = 2 ceil(r / 2),
+a texel of the level apart, of weight 1/r but for the outer two, which share what is left. Logarithms are fixed point,
+1/256.
+
+Levels and weights are those of the unit in nearly all recorded footprints; the direction of the reads is not known to
+the last bit.
+"""
+
+import math
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from .lod import FAR, Side, cut, extents, fixed_exp2, fixed_log2
+from .positions import ONE
+
+
+class Ellipse(NamedTuple):
+    """A long footprint.
+
+    Attributes:
+        lod: the level of detail, in 1/256.
+        log_ratio: log2 of its ratio, in 1/256.
+        direction: a vector of length 1 along it, in texels.
+    """
+
+    lod: jax.Array
+    log_ratio: jax.Array
+    direction: list[jax.Array]
+
+
+def ellipse(ddx: Side, ddy: Side, most: int) -> Ellipse:
+    """The footprint with sides `ddx` and `ddy`, in texels of the finest level, for an anisotropy of `most`."""
+    vectors, lengths = extents(ddx, ddy)
+    longest, direction = lengths[0], vectors[0]
+    for vector, extent in zip(vectors[1:], lengths[1:]):
+        further = extent > longest
+        longest = jnp.where(further, extent, longest)
+        direction = [jnp.where(further, new, old) for new, old in zip(vector, direction)]
+    (ax, ay), (bx, by) = (map(cut, side) for side in vectors[:2])
+    area = jnp.abs(ax * by - ay * bx)
+    along = fixed_log2(longest)
+    across = jnp.where(area > 0, fixed_log2(area) - along, -FAR * ONE)
+    bound = math.floor(ONE * math.log2(even(most)))
+    norm = jnp.sqrt(direction[0] * direction[0] + direction[1] * direction[1])
+    direction = [jnp.where(norm > 0, d / jnp.where(norm > 0, norm, 1), 0) for d in direction]
+    return Ellipse(jnp.maximum(across, along - bound), jnp.clip(along - jnp.maximum(across, 0), 0, bound), direction)
+
+
+def even(anisotropy: int) -> int:
+    """The reads that an anisotropy allows: they come in pairs."""
+    return max(anisotropy - anisotropy % 2, 1)
+
+
+def read_along(log_ratio: jax.Array, number: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Where one of the reads lies, counted from 1, in texels of its level from the centre, and its weight."""
+    ratio = fixed_exp2(log_ratio)
+    pairs = jnp.ceil(ratio / 2)
+    reads = jnp.where(ratio > 1, 2 * pairs, 1)
+    offset = (number - (reads + 1) / 2) * jnp.where(ratio < 2, 2 - 2 / ratio, 1)
+    whole = jnp.where(pairs > 2, 4 * ONE, ONE * pairs)  # weights are whole parts of this
+    inner = jnp.minimum(jnp.floor(whole / ratio + 0.5), jnp.floor(whole / 2 / jnp.maximum(pairs - 1, 1)))
+    outer = whole / 2 - inner * (pairs - 1)
+    weight = jnp.where((number == 1) | (number == reads), outer, inner) / whole
+    weight = jnp.where(reads == 1, 1, weight)
+    taken = number <= reads
+    return jnp.where(taken, offset, 0), jnp.where(taken, weight, 0)
