@@ -42,7 +42,7 @@ from .arrays import (
     mallocMipmappedArray,
 )
 from .channels import ChannelFormatDesc, createChannelDesc
-from .copies import memcpy2DFromArray, memcpy2DToArray, memcpyFromArray, memcpyToArray
+from .copies import memcpy2D, memcpy2DFromArray, memcpy2DToArray, memcpyFromArray, memcpyToArray
 from .copies3d import Memcpy3DParms, memcpy3D
 from .descriptors import ResourceDesc, ResourceViewDesc, TextureDesc
 from .enums import (
@@ -85,7 +85,7 @@ from .fetches import (
 )
 from .limits import NEWEST_COMPUTE_CAPABILITY
 from .objects import TextureObject, createTextureObject
-from .pitched import PitchedPtr, Pos, mallocPitch, memcpy2D
+from .pitched import PitchedPtr, Pos, mallocPitch
 from .references import TextureReference, bindTexture, bindTexture2D, bindTextureToArray, bindTextureToMipmappedArray
 from .surfaces import SurfaceObject, createSurfaceObject
 

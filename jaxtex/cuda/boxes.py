@@ -1,7 +1,8 @@
 """Boxes of elements in CUDA arrays: what a copy with offsets takes and puts."""
 
 import dataclasses
-from typing import Any
+import functools
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -11,6 +12,24 @@ from .arrays import Array
 from .bits import reinterpreted
 from .errors import INVALID_VALUE, CudaError
 from .pitched import Pos
+from .regions import Region, put, take
+
+
+class Box(NamedTuple):
+    """A box in the rows of an array, in numbers along x: where it starts, and how much there is of each."""
+
+    z: int
+    y: int
+    x: int
+    depth: int
+    height: int
+    width: int
+
+    @property
+    def slices(self) -> tuple[slice, slice, slice]:
+        starts, counts = self[:3], self[3:]
+        z, y, x = (slice(start, start + count) for start, count in zip(starts, counts))
+        return z, y, x
 
 
 def check_array(function: str, argument: str, array: Any, level: Any) -> None:
@@ -48,10 +67,8 @@ def rows_of(array: Array) -> jax.Array:
     return texels.reshape(-1, height, texels.shape[-2] * texels.shape[-1])
 
 
-def array_box(
-    function: str, argument: str, array: Array, pos: Pos, width: int, height: int, depth: int
-) -> tuple[slice, ...]:
-    """A box of an array, `width` in bytes, as slices of its rows."""
+def array_box(function: str, argument: str, array: Array, pos: Pos, width: int, height: int, depth: int) -> Box:
+    """A box of an array, `width` in bytes."""
     elements, channels = width // array.desc.texel_bytes, array.desc.channels
     sizes = [max(n, 1) for n in array.extent]
     counts = (elements, height, depth)
@@ -61,11 +78,19 @@ def array_box(
             f"{function}: {argument} is copied from {tuple(pos)} on, {counts} elements, expected a region within its "
             f"{tuple(sizes)}.",
         )
-    x = slice(pos.x * channels, (pos.x + elements) * channels)
-    return slice(pos.z, pos.z + depth), slice(pos.y, pos.y + height), x
+    return Box(pos.z, pos.y, pos.x * channels, depth, height, elements * channels)
 
 
-def with_box(array: Array, box: tuple[slice, ...], numbers: jax.Array) -> Array:
-    """The array with numbers, of any dtype, in a box."""
-    texels = rows_of(array).at[box].set(reinterpreted(numbers, np.dtype(array.texels.dtype)))
-    return dataclasses.replace(array, texels=texels.reshape(array.texels.shape))
+@functools.partial(jax.jit, static_argnames=("function", "source", "target"))
+def copied(src: Any, dst: Any, *, function: str, source: Box | Region, target: Box | Region) -> Any:
+    """`dst` with what stands in a part of `src` in a part of it: a `Box` of an `Array`, or a `Region` of memory."""
+    stored = dst.texels if isinstance(dst, Array) else dst
+    if isinstance(source, Box):
+        numbers = rows_of(src)[source.slices]
+    else:
+        same = isinstance(dst, Array) or (src.dtype == stored.dtype and source.width % src.dtype.itemsize == 0)
+        numbers = take(function, "src", src, source, np.dtype(stored.dtype) if same else np.dtype(np.uint8))
+    if isinstance(target, Region):
+        return put(function, "dst", stored, target, numbers)
+    rows = rows_of(dst).at[target.slices].set(reinterpreted(numbers, np.dtype(stored.dtype)))
+    return dataclasses.replace(dst, texels=rows.reshape(stored.shape))

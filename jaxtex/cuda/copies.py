@@ -7,12 +7,12 @@ import jax
 import jax.numpy as jnp
 
 from .arrays import Array, MipmappedArray, check_level
-from .boxes import array_box, check_array, in_elements, rows_of, with_box
+from .boxes import array_box, check_array, copied, in_elements
 from .channels import ChannelFormatDesc
 from .enums import MemcpyKind
 from .errors import INVALID_VALUE, CudaError
 from .pitched import Pos, check_kind
-from .regions import Region, put, take
+from .regions import Region
 
 AnyArray = TypeVar("AnyArray", Array, MipmappedArray)
 
@@ -109,6 +109,44 @@ def _check_values(function: str, src: Any, texels: jax.Array, desc: ChannelForma
     return values.reshape(texels.shape)
 
 
+def memcpy2D(
+    dst: Any, dpitch: int, src: Any, spitch: int, width: int, height: int, kind: int = MemcpyKind.Default
+) -> jax.Array:
+    """Returns memory with rows of other memory in it: `cudaMemcpy2D`.
+
+    Args:
+        dst, src: arrays of any dtype, taken as their bytes in C order. `dst` is not changed.
+        dpitch, spitch: bytes from row to row in each.
+        width: bytes of a row.
+        height: rows.
+        kind: a `MemcpyKind`; it makes no difference.
+
+    Returns:
+        A new array like `dst`.
+
+    Gradients: to both, where all numbers are multiples of the size of the elements, and the dtypes are the same.
+
+    Raises:
+        CudaError: cudaErrorInvalidPitchValue, if rows are longer than a pitch; cudaErrorInvalidValue, if the region
+            leaves an array; cudaErrorInvalidMemcpyDirection, for an unknown `kind`.
+
+    Source: CUDA Runtime API, `cudaMemcpy2D`.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from jaxtex import cuda
+        >>> rows = cuda.mallocPitch(8, 2)
+        >>> memory = cuda.memcpy2D(rows.ptr, rows.pitch, jnp.arange(4.0), 8, 8, 2)
+        >>> pitched = cuda.ResourceDesc.Pitch2D(memory, cuda.createChannelDesc("float"), 2, 2, rows.pitch)
+        >>> cuda.tex2D(cuda.createTextureObject(pitched, cuda.TextureDesc()), 1.5, 1.5)
+        Array(3., dtype=float32)
+    """
+    name = "memcpy2D"
+    check_kind(name, kind)
+    source, target = (Region(0, pitch, pitch * height, width, height, 1) for pitch in (spitch, dpitch))
+    return copied(jnp.asarray(src), jnp.asarray(dst), function=name, source=source, target=target)
+
+
 def memcpy2DToArray(
     dst: Array,
     wOffset: int,
@@ -153,8 +191,8 @@ def memcpy2DToArray(
     name = "memcpy2DToArray"
     check_kind(name, kind)
     box = array_box(name, "dst", dst, Pos(*in_elements(name, dst, wOffset, width)[:1], hOffset), width, height, 1)
-    rows = take(name, "src", jnp.asarray(src), Region(0, spitch, spitch * height, width, height, 1), dst.texels.dtype)
-    return with_box(dst, box, rows)
+    region = Region(0, spitch, spitch * height, width, height, 1)
+    return copied(jnp.asarray(src), dst, function=name, source=region, target=box)
 
 
 def memcpy2DFromArray(
@@ -197,4 +235,5 @@ def memcpy2DFromArray(
     name = "memcpy2DFromArray"
     check_kind(name, kind)
     box = array_box(name, "src", src, Pos(*in_elements(name, src, wOffset, width)[:1], hOffset), width, height, 1)
-    return put(name, "dst", jnp.asarray(dst), Region(0, dpitch, dpitch * height, width, height, 1), rows_of(src)[box])
+    region = Region(0, dpitch, dpitch * height, width, height, 1)
+    return copied(src, jnp.asarray(dst), function=name, source=box, target=region)

@@ -6,11 +6,11 @@ import jax
 import jax.numpy as jnp
 
 from .arrays import Array, Extent
-from .boxes import array_box, check_array, rows_of, with_box
+from .boxes import Box, array_box, check_array, copied
 from .enums import MemcpyKind
 from .errors import INVALID_VALUE, CudaError
-from .pitched import PitchedPtr, Pos, check_kind, common_unit
-from .regions import Region, put, take
+from .pitched import PitchedPtr, Pos, check_kind
+from .regions import Region
 
 
 class Memcpy3DParms(NamedTuple):
@@ -96,21 +96,16 @@ def memcpy3D(parms: Memcpy3DParms) -> Array | jax.Array:
         )
     width *= sizes.pop() if sizes else 1
 
-    def region(pointer: PitchedPtr, pos: Pos) -> Region:
-        slice_pitch = pointer.pitch * pointer.ysize
-        offset = pos.x + pos.y * pointer.pitch + pos.z * slice_pitch
-        return Region(offset, pointer.pitch, slice_pitch, width, height, depth)
+    def part(argument: str, end: Array | PitchedPtr, pos: Pos) -> Box | Region:
+        if isinstance(end, Array):
+            return array_box(name, argument, end, pos, width, height, depth)
+        slice_pitch = end.pitch * end.ysize
+        offset = pos.x + pos.y * end.pitch + pos.z * slice_pitch
+        return Region(offset, end.pitch, slice_pitch, width, height, depth)
 
-    stored = dst.texels if isinstance(dst, Array) else jnp.asarray(dst.ptr)
-    if isinstance(src, Array):
-        numbers = rows_of(src)[array_box(name, "srcArray", src, src_pos, width, height, depth)]
-    else:
-        memory = jnp.asarray(src.ptr)
-        unit = stored.dtype if isinstance(dst, Array) else common_unit(memory, stored, width)
-        numbers = take(name, "srcPtr", memory, region(src, src_pos), unit)
-    if isinstance(dst, Array):
-        return with_box(dst, array_box(name, "dstArray", dst, dst_pos, width, height, depth), numbers)
-    return put(name, "dstPtr", stored, region(dst, dst_pos), numbers)
+    source, target = part("srcArray", src, src_pos), part("dstArray", dst, dst_pos)
+    src, dst = (end if isinstance(end, Array) else jnp.asarray(end.ptr) for end in (src, dst))
+    return copied(src, dst, function=name, source=source, target=target)
 
 
 def one_of(function: str, end: str, array: Array | None, pointer: PitchedPtr | None) -> Array | PitchedPtr:

@@ -2,13 +2,10 @@
 
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
-import numpy as np
 
 from .enums import MemcpyKind
 from .errors import INVALID_MEMCPY_DIRECTION, INVALID_VALUE, CudaError, choose
-from .regions import Region, put, take
 
 # What the pitch of mallocPitch is a multiple of, in bytes.
 MALLOC_PITCH = 512
@@ -85,48 +82,5 @@ def mallocPitch(width: int, height: int) -> PitchedPtr:
     return PitchedPtr(jnp.zeros((height, pitch), jnp.uint8), pitch, width, height)
 
 
-def memcpy2D(dst: Any, dpitch: int, src: Any, spitch: int, width: int, height: int, kind: int = MemcpyKind.Default):
-    """Returns memory with rows of other memory in it: `cudaMemcpy2D`.
-
-    Args:
-        dst, src: arrays of any dtype, taken as their bytes in C order. `dst` is not changed.
-        dpitch, spitch: bytes from row to row in each.
-        width: bytes of a row.
-        height: rows.
-        kind: a `MemcpyKind`; it makes no difference.
-
-    Returns:
-        A new array like `dst`.
-
-    Gradients: to both, where all numbers are multiples of the size of the elements, and the dtypes are the same.
-
-    Raises:
-        CudaError: cudaErrorInvalidPitchValue, if rows are longer than a pitch; cudaErrorInvalidValue, if the region
-            leaves an array; cudaErrorInvalidMemcpyDirection, for an unknown `kind`.
-
-    Source: CUDA Runtime API, `cudaMemcpy2D`.
-
-    Example:
-        >>> import jax.numpy as jnp
-        >>> from jaxtex import cuda
-        >>> rows = cuda.mallocPitch(8, 2)
-        >>> memory = cuda.memcpy2D(rows.ptr, rows.pitch, jnp.arange(4.0), 8, 8, 2)
-        >>> pitched = cuda.ResourceDesc.Pitch2D(memory, cuda.createChannelDesc("float"), 2, 2, rows.pitch)
-        >>> cuda.tex2D(cuda.createTextureObject(pitched, cuda.TextureDesc()), 1.5, 1.5)
-        Array(3., dtype=float32)
-    """
-    name, dst = "memcpy2D", jnp.asarray(dst)
-    check_kind(name, kind)
-    src = jnp.asarray(src)
-    rows = take(name, "src", src, Region(0, spitch, spitch * height, width, height, 1), common_unit(src, dst, width))
-    return put(name, "dst", dst, Region(0, dpitch, dpitch * height, width, height, 1), rows)
-
-
 def check_kind(function: str, kind: Any) -> None:
     choose(function, "kind", MemcpyKind, kind, INVALID_MEMCPY_DIRECTION)
-
-
-def common_unit(src: jax.Array, dst: jax.Array, width: int) -> np.dtype:
-    """As what the bytes of a row travel from one memory to another."""
-    same = src.dtype == dst.dtype and width % src.dtype.itemsize == 0
-    return np.dtype(src.dtype) if same else np.dtype(np.uint8)
