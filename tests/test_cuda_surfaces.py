@@ -194,8 +194,19 @@ def expected_of(memory, size, kind, coords, mode, values=None):
     return surface_oracle.change(memory, values[keep], x[keep], [k[keep] for k in others], unsigned, mode)
 
 
-@pytest.mark.parametrize("desc", ["uchar", "uchar4", "half2", "float4", "int2"])
-@pytest.mark.parametrize("kind", ["1d", "3d", "cubemaplayered"])
+@pytest.mark.parametrize(
+    ("kind", "desc"),
+    [
+        ("1d", "uchar"),
+        ("1d", "half2"),
+        ("2d", "uchar4"),
+        ("3d", "float4"),
+        ("1dlayered", "float4"),
+        ("2dlayered", "int2"),
+        ("cubemap", "uchar"),
+        ("cubemaplayered", "half2"),
+    ],
+)
 def test_every_type_moves_the_bytes_of_every_format(kind, desc):
     memory, (read, write) = draw_bytes(kind, desc), functions(kind)
     sizes = {T: np.dtype(t).itemsize * int(T[-1] if T[-1] in "24" else 1) for T, t in TYPES.items()}
@@ -381,7 +392,7 @@ def test_gradients():
     rng = np.random.default_rng(0)
     args = (rng.normal(size=(2, 3, 4)), rng.normal(size=(5, 4)), rng.normal())
     args = jax.tree.map(lambda a: jnp.asarray(a, jnp.float32), args)
-    check_grads(jax.jit(f), args, order=2, modes=["fwd", "rev"], atol=2e-2, rtol=2e-2, eps=1e-2)
+    check_grads(jax.jit(f), args, order=1, modes=["fwd", "rev"], atol=2e-2, rtol=2e-2, eps=1e-2)
     to_texels, to_data, to_channel = jax.vjp(f, *args)[1](
         (jnp.ones(12, jnp.float32), jnp.zeros((2, 3, 4), jnp.float32))
     )
