@@ -34,9 +34,13 @@ def scatter(
     if inside is not None:  # an index past the end is dropped, without touching memory
         indices, mode = (jnp.where(inside, indices[0], stored.shape[0]), *indices[1:]), "drop"
     indices = tuple(jnp.broadcast_to(i, value.shape[:-1]) for i in indices)
+    alone = stored.shape[-1] == 1
+    if alone:  # an axis of one channel makes XLA copy the texels in every turn of a loop on a CPU
+        stored, value = stored[..., 0], value[..., 0]
     placed = None if explicit_spec(indices[0]) is None else PartitionSpec(*[None] * stored.ndim)
     update = getattr(stored.at[indices], rule)
-    return update(value, mode=mode, wrap_negative_indices=False, unique_indices=unique, out_sharding=placed)
+    result = update(value, mode=mode, wrap_negative_indices=False, unique_indices=unique, out_sharding=placed)
+    return result[..., None] if alone else result
 
 
 def explicit_spec(x: jax.Array) -> PartitionSpec | None:

@@ -60,7 +60,8 @@ class Sampler:
         mipmap_level_bias: added to a level of detail that is given or follows from a footprint.
         min_mipmap_level_clamp, max_mipmap_level_clamp: bounds of the level of detail; the first wins.
         max_anisotropy: from 1 to 16, how many reads may follow the longer side of a footprint (``ddx``, ``ddy``).
-            In hardware arithmetic a footprint is read once, at the level of its longer side.
+            In hardware arithmetic those of 2D textures follow a texture unit's rules, nearly to the last bit; others
+            are read once, at the level of the longer side. Reads come in pairs there: an odd number acts as one less.
         seamless_cubemap: whether a linear read of a cubemap blends across the edges of a face. If not, it is a 2D
             read of the face, with its address modes.
         arithmetic: ``"float"`` computes weights and sums in float32; ``"hardware"`` as an NVIDIA texture unit does,

@@ -328,6 +328,21 @@ def test_a_donated_texture_is_written_in_place(way):
         assert not re.search(rf"f32\[{shape}\]\S* copy\(", compiled.as_text()), name
 
 
+@pytest.mark.parametrize("channels", [1, 3])
+def test_a_loop_writes_in_place(channels):
+    """The texture that a loop carries is not copied in its turns: the program needs no second one."""
+
+    def step(texture, k):
+        texture = jt.surface_write(texture, jnp.full((2, channels), 2.0), (jnp.arange(2), k % 64))
+        return jt.surface_add(texture, jnp.ones((2, channels)), (jnp.arange(2), k % 64)), None
+
+    run = jax.jit(lambda t: jax.lax.scan(step, t, jnp.arange(100))[0], donate_argnums=0)
+    texture = jt.texture2d(jnp.zeros((64, 512, channels)))
+    memory = run.lower(texture).compile().memory_analysis()
+    assert memory.temp_size_in_bytes < texture.texels.nbytes / 2
+    assert_exact(run(texture).texels[:, :3, 0], np.broadcast_to(np.float32([3, 3, 0]), (64, 3)))
+
+
 def test_a_donated_argument_is_consumed():
     write = jax.jit(lambda t: jt.surface_write(t, 1.0, (0,)), donate_argnums=0)
     texture = jt.texture1d(jnp.zeros((1024, 1)))
