@@ -27,8 +27,8 @@ def write(texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axis
     """`texels` with `values`, S + (C,), at `coords`: the last in flattened order, where several meet."""
     place, stored = landing(values, coords, axes), flattened(texels, axes)
     samples, places = math.prod(values.shape[:-1]), math.prod(stored.shape[:-1])
-    lines = grid_lines(coords, axes)
-    if lines is not None and 2 * samples >= places:
+    lines = grid_lines(coords, axes) if 2 * samples >= places else None
+    if lines is not None:
         result = pull(newest_on_grid(values.shape[:-1], lines), texels, values)
     elif unique or not samples:
         result = push(stored, values, place, None)

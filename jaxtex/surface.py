@@ -16,7 +16,8 @@ from .formats import in_wide_texels, sum_dtype, wide_dtype
 from .indexing import explicit_spec
 from .modes import AddressMode, BoundaryMode, ReadMode
 from .places import only_place
-from .plan import Layout, Look, texel_look
+from .plan import Look, texel_look
+from .reads import layout_of
 from .texture import Texture
 
 SAMPLE_LIMIT = 2**31
@@ -344,7 +345,7 @@ def access(name: str, texture: Texture, where: Where, level: int, mode: Boundary
     if mode is BoundaryMode.CLAMP:
         space, layers = AddressMode.CLAMP, AddressMode.LAST
     operands = as_operands(where, integer=True)
-    look = texel_look(Layout(texture.kind, texture.shape, texture.num_levels), operands, level, space, layers)
+    look = texel_look(layout_of(texture), operands, level, space, layers)
     if mode is BoundaryMode.TRAP:
         inside = only_place(look.operands, look.axes).inside
         assert inside is not None

@@ -23,6 +23,7 @@ from .bits import reinterpreted, words
 from .channels import BASE_TYPES, DTYPES, ChannelFormatDesc, parse_type
 from .enums import SurfaceBoundaryMode
 from .errors import INVALID_VALUE, MISALIGNED_ADDRESS, CudaError, choose
+from .objects import BUILDERS
 from .surfaces import array_of
 
 # 64 bits, which channels do not have but accesses do.
@@ -178,9 +179,8 @@ def units(array: Array, access: Access) -> core.Texture:
         else:
             row = jnp.zeros((*row.shape[:-1], access.length or 1), access.dtype)
         texels = row.reshape(*row.shape[:-1], max(count, 1), -1)
-    if array.kind.is_cube:  # a face is a layer: of cubemap layers 6 layer + face
-        return core.texture2d_layered(texels)
-    return getattr(core, f"texture{array.kind.value}")(texels)
+    # A face is a layer: of cubemap layers 6 layer + face.
+    return BUILDERS[TextureKind.TEXTURE2D_LAYERED if array.kind.is_cube else array.kind](texels)
 
 
 def as_texels(array: Array, access: Access, written: core.Texture) -> jax.Array:

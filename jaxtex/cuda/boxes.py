@@ -42,24 +42,6 @@ def check_array(function: str, argument: str, array: Any, level: Any) -> None:
         raise CudaError(INVALID_VALUE, f"{function}: level is {level!r}, but {argument} has no levels; leave it out.")
 
 
-def in_elements(function: str, array: Array, offset: int, width: int) -> tuple[int, int]:
-    """Bytes along x of an array as elements."""
-    check_array(function, "array", array, None)
-    size = array.desc.texel_bytes
-    if array.kind not in (TextureKind.TEXTURE1D, TextureKind.TEXTURE2D):
-        raise CudaError(
-            INVALID_VALUE,
-            f"{function}: the array is of kind {array.kind.value!r}, expected a 1D or 2D array; use memcpy3D.",
-        )
-    if offset % size or width % size:
-        raise CudaError(
-            INVALID_VALUE,
-            f"{function}: wOffset and width are {offset} and {width}, expected multiples of the {size} bytes of an "
-            f"element.",
-        )
-    return offset // size, width // size
-
-
 def rows_of(array: Array) -> jax.Array:
     """The texels as (slices, rows, numbers)."""
     texels = array.texels
@@ -79,6 +61,24 @@ def array_box(function: str, argument: str, array: Array, pos: Pos, width: int, 
             f"{tuple(sizes)}.",
         )
     return Box(pos.z, pos.y, pos.x * channels, depth, height, elements * channels)
+
+
+def rows_box(function: str, argument: str, array: Array, wOffset: int, hOffset: int, width: int, height: int) -> Box:
+    """A box of a 1D or 2D array, `wOffset` and `width` in bytes."""
+    check_array(function, "array", array, None)
+    size = array.desc.texel_bytes
+    if array.kind not in (TextureKind.TEXTURE1D, TextureKind.TEXTURE2D):
+        raise CudaError(
+            INVALID_VALUE,
+            f"{function}: the array is of kind {array.kind.value!r}, expected a 1D or 2D array; use memcpy3D.",
+        )
+    if wOffset % size or width % size:
+        raise CudaError(
+            INVALID_VALUE,
+            f"{function}: wOffset and width are {wOffset} and {width}, expected multiples of the {size} bytes of an "
+            f"element.",
+        )
+    return array_box(function, argument, array, Pos(wOffset // size, hOffset), width, height, 1)
 
 
 @functools.partial(jax.jit, static_argnames=("function", "source", "target"))

@@ -7,11 +7,11 @@ import jax
 import jax.numpy as jnp
 
 from .arrays import Array, MipmappedArray, check_level
-from .boxes import array_box, check_array, copied, in_elements
+from .boxes import check_array, copied, rows_box
 from .channels import ChannelFormatDesc
 from .enums import MemcpyKind
 from .errors import INVALID_VALUE, CudaError
-from .pitched import Pos, check_kind
+from .pitched import check_kind
 from .regions import Region
 
 AnyArray = TypeVar("AnyArray", Array, MipmappedArray)
@@ -190,7 +190,7 @@ def memcpy2DToArray(
     """
     name = "memcpy2DToArray"
     check_kind(name, kind)
-    box = array_box(name, "dst", dst, Pos(*in_elements(name, dst, wOffset, width)[:1], hOffset), width, height, 1)
+    box = rows_box(name, "dst", dst, wOffset, hOffset, width, height)
     region = Region(0, spitch, spitch * height, width, height, 1)
     return copied(jnp.asarray(src), dst, function=name, source=region, target=box)
 
@@ -234,6 +234,6 @@ def memcpy2DFromArray(
     """
     name = "memcpy2DFromArray"
     check_kind(name, kind)
-    box = array_box(name, "src", src, Pos(*in_elements(name, src, wOffset, width)[:1], hOffset), width, height, 1)
+    box = rows_box(name, "src", src, wOffset, hOffset, width, height)
     region = Region(0, dpitch, dpitch * height, width, height, 1)
     return copied(src, jnp.asarray(dst), function=name, source=box, target=region)

@@ -59,13 +59,18 @@ def indices(region: Region) -> np.ndarray:
     return region.offset + s * region.slice_pitch + r * region.pitch + x
 
 
-def take(function: str, argument: str, memory: jax.Array, region: Region, dtype: np.dtype) -> jax.Array:
-    """The numbers of `dtype` in a box, (depth, height, count)."""
+def in_memory(function: str, argument: str, memory: jax.Array, region: Region) -> tuple[jax.Array, Region]:
+    """The memory as one row of elements, or of bytes where elements do not do, and the region in them."""
     check_region(function, argument, region, memory.size * memory.dtype.itemsize)
     flat = memory.reshape(-1)
     if not region.fits_units(flat.dtype.itemsize):
         flat = reinterpreted(flat, np.dtype(np.uint8))
-    region = region.in_units(flat.dtype.itemsize)
+    return flat, region.in_units(flat.dtype.itemsize)
+
+
+def take(function: str, argument: str, memory: jax.Array, region: Region, dtype: np.dtype) -> jax.Array:
+    """The numbers of `dtype` in a box, (depth, height, count)."""
+    flat, region = in_memory(function, argument, memory, region)
     if region.pitch * region.height == region.slice_pitch or region.depth == 1:  # evenly spaced rows are a slice
         rows, count = region.depth * region.height, max(region.pitch, region.width)
         flat = flat[region.offset : region.offset + rows * count]
@@ -78,10 +83,6 @@ def take(function: str, argument: str, memory: jax.Array, region: Region, dtype:
 
 def put(function: str, argument: str, memory: jax.Array, region: Region, numbers: jax.Array) -> jax.Array:
     """The memory with numbers, (depth, height, count), in a box."""
-    check_region(function, argument, region, memory.size * memory.dtype.itemsize)
-    flat, stored = memory.reshape(-1), np.dtype(memory.dtype)
-    if not region.fits_units(stored.itemsize):
-        flat = reinterpreted(flat, np.dtype(np.uint8))
-    region = region.in_units(flat.dtype.itemsize)
+    flat, region = in_memory(function, argument, memory, region)
     flat = flat.at[indices(region)].set(reinterpreted(numbers, np.dtype(flat.dtype)), unique_indices=True)
-    return reinterpreted(flat, stored).reshape(memory.shape)
+    return reinterpreted(flat, np.dtype(memory.dtype)).reshape(memory.shape)
