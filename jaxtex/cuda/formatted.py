@@ -12,19 +12,17 @@ import numpy as np
 
 from ..arguments import as_array, check_integer
 from ..gradients import straight_through
-from ..modes import TextureKind
 from .accessing import Access, boundary_mode, store_units
 from .arrays import Array
 from .channels import FLOAT, SIGNED, ChannelFormatDesc
 from .enums import SurfaceBoundaryMode
 from .errors import INVALID_VALUE, CudaError
-from .surfaces import SurfaceObject, array_of
+from .surfaces import backing
 
 
 def store(function: str, data: Any, surface: Any, coords: tuple[Any, ...], mode: Any) -> Array:
     """A write of texels at x in texels, and y, z, layer or face."""
-    array = surface.array if isinstance(surface, SurfaceObject) else surface
-    array = array_of(function, surface, array.kind if isinstance(array, Array) else TextureKind.TEXTURE1D)
+    array = backing(function, surface)
     count = array.kind.texel_ndim + (array.kind.layered or array.kind.is_cube)
     if len(coords) != count:
         raise CudaError(
@@ -41,10 +39,10 @@ def store(function: str, data: Any, surface: Any, coords: tuple[Any, ...], mode:
             f"components at the end for the format {array.desc}.",
         )
     try:
-        data = np.broadcast_shapes(data.shape[:-1], shape) == shape and data
+        fits = np.broadcast_shapes(data.shape[:-1], shape) == shape
     except ValueError:
-        data = False
-    if data is False:
+        fits = False
+    if not fits:
         raise CudaError(INVALID_VALUE, f"{function}: data does not broadcast to the shape {shape} of the coordinates.")
     return _store(array, data, coords, function=function, mode=mode)
 

@@ -99,20 +99,26 @@ def check_storable(function: str, array: Array) -> None:
         )
 
 
-def array_of(function: str, surface: Any, kind: TextureKind) -> Array:
-    """The array of a surface of the given kind; an array that may back one stands for it."""
+def backing(function: str, surface: Any) -> Array:
+    """The array of a surface; an array that may back one stands for it."""
     if isinstance(surface, Array):
         check_storable(function, surface)
-        surface = SurfaceObject(surface)
+        return surface
     if not isinstance(surface, SurfaceObject):
         raise TypeError(
             f"{function}: surface is a {type(surface).__name__}, expected a SurfaceObject, or an Array made with "
             f"ArrayFlags.SurfaceLoadStore."
         )
-    if surface.array.kind is not kind:
+    return surface.array
+
+
+def array_of(function: str, surface: Any, kind: TextureKind) -> Array:
+    """The array of a surface of the given kind."""
+    array = backing(function, surface)
+    if array.kind is not kind:
         raise CudaError(
             INVALID_VALUE,
-            f"{function}: surface is of kind {surface.array.kind.value!r}, expected {kind.value!r}; use the function "
-            f"of its kind.",
+            f"{function}: surface is of kind {array.kind.value!r}, expected {kind.value!r}; use the function of its "
+            f"kind.",
         )
-    return surface.array
+    return array
