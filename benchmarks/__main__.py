@@ -1,78 +1,75 @@
-"""`python -m benchmarks`: times each work for every competitor that is installed, and prints a table of ratios."""
+"""`python -m benchmarks`: times each work for every competitor that is installed, and prints tables of ratios."""
 
 import argparse
+import dataclasses
+import itertools
 import json
 import pathlib
-import platform
-import subprocess
+import re
+from collections.abc import Sequence
 
 import jax
-import jaxlib
 
-import jaxtex
+from . import peers, picture
+from .environment import environment
+from .measure import Row, measure, roofline
+from .report import LEGEND, Machine, plain, table
+from .works import Work, works
 
-from .peers import DEFAULT_TOLERANCE, PEERS, TOLERANCES, Work, as_numpy, disagreement, wait
-from .timing import side_by_side
-
-
-def works(size: int) -> list[Work]:
-    """The first works: reads and both gradients in 2D."""
-    reads = [Work(size, channels) for channels in (1, 3, 4)]
-    return reads + [Work(size, channels, gradients=True) for channels in (1, 4)]
+COPY_SECONDS = 1.0
 
 
-def commit() -> str:
-    """The commit of the working tree, or 'unknown' outside a repository."""
-    try:
-        return subprocess.run(
-            ["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=True
-        ).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        return "unknown"
-
-
-def environment() -> dict[str, str]:
-    """What a figure depends on."""
-    return {
-        "device": jax.devices()[0].device_kind,
-        "jax": jax.__version__,
-        "jaxlib": jaxlib.__version__,
-        "jaxtex": jaxtex.__version__,
-        "python": platform.python_version(),
-        "machine": platform.machine(),
-        "commit": commit(),
-    }
-
-
-def measure(work: Work, seconds: float) -> dict[str, float]:
-    """Milliseconds of each competitor; one whose result differs from ours is an error, not a row."""
-    runs = {name: run for name, build in PEERS.items() if (run := build(work)) is not None}
-    ours = as_numpy(wait(runs["jaxtex"]()))
-    for name, run in runs.items():
-        tolerance = TOLERANCES.get(name, DEFAULT_TOLERANCE)
-        if tolerance is not None and (far := disagreement(ours, as_numpy(wait(run())))) > tolerance:
-            raise SystemExit(f"{work.name}: {name} differs from jaxtex by {far:.2g}, more than {tolerance:.2g}")
-    return side_by_side({name: (run, wait) for name, run in runs.items()}, seconds, work.name)
-
-
-def main() -> int:
+def parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--size", type=int, help="texels and samples along a side (default 4096 on a GPU, else 1024)")
     parser.add_argument("--seconds", type=float, default=3.0, help="time for each work")
+    parser.add_argument("--only", type=re.compile, help="a regular expression: works whose section or name has it")
+    parser.add_argument("--list", action="store_true", help="print the works and stop")
     parser.add_argument("--json", type=pathlib.Path, help="write figures and environment to this file")
-    options = parser.parse_args()
+    parser.add_argument("--picture", type=pathlib.Path, help="draw the rows as bars to this PNG file")
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    options = parser().parse_args(argv)
     size = options.size or (4096 if jax.default_backend() == "gpu" else 1024)
+    wanted = [w for w in works(size) if not options.only or options.only.search(f"{w.section}: {w.name}")]
+    if not wanted:
+        raise SystemExit(f"--only {options.only.pattern!r} fits none of the works; --list prints them")
+    if options.list:
+        print(*(f"{work.section}: {work.name}" for work in wanted), sep="\n")
+        return 0
+    if options.picture and not picture.available():
+        raise SystemExit("--picture needs matplotlib, which is not installed; it comes with the extra bench")
     about = environment()
     print(", ".join(f"{key} {value}" for key, value in about.items()))
-    rows = {}
-    for work in works(size):
-        times = rows[work.name] = measure(work, options.seconds)
-        shown = "  ".join(f"{name} {ms:.3f} ({times['jaxtex'] / ms:.2f}x)" for name, ms in times.items())
-        print(f"{work.name:36s} {shown}", flush=True)
-    print("milliseconds, median; in brackets jaxtex's time over theirs: below 1 jaxtex is faster")
-    if options.json:
-        options.json.write_text(json.dumps({"environment": about, "milliseconds": rows}, indent=2) + "\n")
+    machine = Machine(*roofline(size, min(options.seconds, COPY_SECONDS)))
+    print(
+        f"a copy of {size}x{size}, C=4: {machine.gigabytes_per_second:.0f} GB/s; a launch: {machine.launch_ms:.4f} ms"
+    )
+    done: dict[Work, Row] = {}
+    shown: list[Row] = []
+    for title, group in itertools.groupby(wanted, lambda work: work.section):
+        start = len(shown)
+        for work in group:
+            if work not in done:
+                done[work] = measure(work, options.seconds, f"[{len(shown) + 1}/{len(wanted)}] {work.name}")
+                peers.forget()
+            # The same work in another section has other targets.
+            shown.append(dataclasses.replace(done[work], work=work))
+            if options.json:
+                write(options.json, about, machine, shown)
+        print(f"\n{table(title, shown[start:], machine)}", flush=True)
+    print(f"\n{LEGEND}")
+    if options.picture:
+        picture.draw([plain(row, machine) for row in shown], options.picture)
     return 0
+
+
+def write(file: pathlib.Path, about: dict[str, str], machine: Machine, rows: list[Row]) -> None:
+    """All rows so far: a run that is cut short leaves what it found."""
+    found = {"environment": about, "machine": dataclasses.asdict(machine), "rows": [plain(r, machine) for r in rows]}
+    file.write_text(json.dumps(found, indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 import jaxtex as jt
 
-from .__main__ import environment
+from .environment import environment
 from .peers import wait
 from .timing import side_by_side
 

@@ -1,18 +1,24 @@
-"""The two primitives and their rules: the only place where derivatives are defined.
+"""The primitives of a read and their rules: the only place where derivatives are defined.
 
 A read is linear in the texels, ``read(T, c) = sum_k w_k(c) T[i_k(c)]``, and its adjoint `splat` is linear in the
 values. Give the weights a derivative order on every axis (`Axis.order`), and the two close under differentiation,
 transposition and batching:
 
-    d read(T, c; m)       = read(dT, c; m) + sum_axis read(T, c; m + e_axis) dc_axis
+    d read(T, c; m)       = read(dT, c; m) + sum_axis read(T, c; m + e_axis) dc_axis  = pushforward(dT, dc; T, c)
     d splat(v, c; m)      = splat(dv, c; m) + sum_axis splat(v dc_axis, c; m + e_axis)
     transpose of read  in T = splat          transpose of splat in v = read
 
-Hence forward and reverse mode, every order, `vmap`, `jit` and `linear_transpose`. The weights are piecewise
-polynomials whose pieces are half-open, [i, i + 1): at a kink the right-hand slope is taken.
+Hence forward and reverse mode, every order, `vmap`, `jit` and `linear_transpose`. The first line, as a whole, is a
+primitive too, and so is its transpose, `pullback`: then the gradients in texels and coordinates are computed together,
+from one look at taps, texels and cotangent, and nothing but texels and coordinates is kept between the passes. Their
+own derivatives are those of the two lines above.
+
+The weights are piecewise polynomials whose pieces are half-open, [i, i + 1): at a kink the right-hand slope is taken.
 """
 
 import functools
+from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -20,58 +26,84 @@ import numpy as np
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
-from . import resample
+from . import blocks, kernels, resample
 from .axis import Axis, raised
 from .modes import ReadMode
 from .places import Coords
 
+# In `wanted`, the lists of operands that move or are asked for: the texels; coordinates count from 0.
+TEXELS = -1
 
-def read(texels: jax.Array, coords: Coords, axes: tuple[Axis, ...], read_mode: ReadMode, dtype: np.dtype) -> jax.Array:
+
+def read(
+    texels: jax.Array,
+    coords: Coords,
+    axes: tuple[Axis, ...],
+    read_mode: ReadMode,
+    dtype: np.dtype,
+    deterministic: bool = False,
+) -> jax.Array:
     """`resample.read` with derivatives of any order."""
-    return bind(read_p, texels, *coords, axes=axes, read_mode=read_mode, dtype=np.dtype(dtype), batch=0)
+    static = {"read_mode": read_mode, "dtype": np.dtype(dtype), "deterministic": deterministic}
+    return bind(read_p, texels, *coords, axes=axes, batch=0, **static)
 
 
-def splat(values: jax.Array, coords: Coords, axes: tuple[Axis, ...], dtype: np.dtype) -> jax.Array:
+def splat(
+    values: jax.Array, coords: Coords, axes: tuple[Axis, ...], dtype: np.dtype, deterministic: bool = False
+) -> jax.Array:
     """`resample.splat` with derivatives of any order."""
-    return bind(splat_p, values, *coords, axes=axes, dtype=np.dtype(dtype), batch=0)
+    return bind(splat_p, values, *coords, axes=axes, dtype=np.dtype(dtype), deterministic=deterministic, batch=0)
 
 
-def batched(function, batch: int):
-    """`function` over `batch` leading axes, which its first argument has; a coordinate may have size 1 there.
+def batched(function: Callable[..., Any], batch: int) -> Callable[..., Any]:
+    """`function` over `batch` leading axes, on which an operand has their size or 1.
 
     Batch axes stay axes of their own: the partitioner keeps them apart, and nothing is reshaped or repeated.
     """
     if batch == 0:
         return function
 
-    def run(first, *coords):
-        own = [c.shape[0] == first.shape[0] for c in coords]
-        coords = [c if mine else c.squeeze(0) for c, mine in zip(coords, own)]
-        in_axes = (0, *(0 if mine else None for mine in own))
-        return jax.vmap(batched(function, batch - 1), in_axes)(first, *coords)
+    def run(*args):
+        size = max(a.shape[0] for a in args)
+        own = [a.shape[0] == size for a in args]
+        args = [a if mine else a.squeeze(0) for a, mine in zip(args, own)]
+        return jax.vmap(batched(function, batch - 1), tuple(0 if mine else None for mine in own))(*args)
 
     return run
 
 
-def primitive(name: str, implementation, *static_names: str) -> Primitive:
+def primitive(name: str, implementation: Callable[..., Any], *static_names: str, several: bool = False) -> Primitive:
     """A primitive that does what `implementation` does, with `batch` leading batch axes."""
     p = Primitive(name)
+    p.multiple_results = several
 
     def run(*args, batch, **static):
         return batched(functools.partial(implementation, **static), batch)(*args)
 
     # Tracing the implementation inherits dtype, sharding and varying axes; a shape by hand would lose the last two.
     def abstract(*avals, **static):
-        return jax.make_jaxpr(functools.partial(run, **static))(*avals).out_avals[0]
+        out = jax.make_jaxpr(functools.partial(run, **static))(*avals).out_avals
+        return list(out) if several else out[0]
 
-    p.def_impl(jax.jit(run, static_argnames=(*static_names, "batch")))
+    p.def_impl(jax.jit(lambda *args, **static: p.bind(*args, **static), static_argnames=(*static_names, "batch")))
     p.def_abstract_eval(abstract)
-    mlir.register_lowering(p, mlir.lower_fun(run, multiple_results=False))
+    mlir.register_lowering(p, mlir.lower_fun(run, multiple_results=several))
+    for platform, run_there, suits in FASTER.get(name, ()):
+        mlir.register_lowering(p, kernels.lowering(run_there, run, suits, several), platform=platform)
     return p
 
 
-read_p = primitive("texture_read", resample.read, "axes", "read_mode", "dtype")
-splat_p = primitive("texture_splat", resample.splat, "axes", "dtype")
+# Other ways to the same result, by platform, and when they suit.
+FASTER = {
+    "texture_read": [("cuda", kernels.read, kernels.suits_read)],
+    "texture_splat": [("cuda", kernels.splat, kernels.suits_splat), ("cpu", blocks.splat, blocks.suits)],
+    "texture_pullback": [("cuda", kernels.pullback, kernels.suits_pullback), ("cpu", blocks.pullback, blocks.suits)],
+}
+READING = ("axes", "read_mode", "dtype", "deterministic")
+read_p = primitive("texture_read", resample.read, *READING)
+splat_p = primitive("texture_splat", resample.splat, "axes", "dtype", "deterministic")
+pushforward_p = primitive("texture_pushforward", resample.pushforward, *READING, "wanted")
+pullback_p = primitive("texture_pullback", resample.pullback, *READING, "wanted", several=True)
 
 
 def varying(x) -> frozenset:
@@ -91,43 +123,134 @@ def bind(p: Primitive, *args, **static):
     return p.bind(*args, **static)
 
 
-def jvp_rule(p: Primitive):
-    """The first two lines of the derivation above."""
+def moving(axes: tuple[Axis, ...], tangents) -> tuple[int, ...]:
+    """Which of texels and coordinates have a tangent that moves a read."""
+    found = (k for k, t in enumerate(tangents, TEXELS) if not isinstance(t, ad.Zero))
+    return tuple(k for k in found if k == TEXELS or not raised(axes, k)[k].vanishes)
 
-    def rule(primals, tangents, *, axes, **static):
-        (first, *coords), (d_first, *d_coords) = primals, tangents
-        out, terms = bind(p, first, *coords, axes=axes, **static), []
-        if not isinstance(d_first, ad.Zero):
-            terms.append(bind(p, d_first, *coords, axes=axes, **static))
-        for k, d_coord in enumerate(d_coords):
-            slope_axes = raised(axes, k)
-            if isinstance(d_coord, ad.Zero) or slope_axes[k].vanishes:
-                continue
 
-            # In a checkpoint, so that reverse mode keeps texels and coordinates, not the slopes.
-            @jax.checkpoint
-            def term(first, d_coord, *coords, slope_axes=slope_axes):
-                if p is read_p:
-                    slope = bind(p, first, *coords, axes=slope_axes, **static)
-                    return slope * d_coord[..., None].astype(slope.dtype)
-                return bind(p, first * d_coord[..., None].astype(first.dtype), *coords, axes=slope_axes, **static)
+def read_jvp(primals, tangents, *, axes, **static):
+    out = bind(read_p, *primals, axes=axes, **static)
+    wanted = moving(axes, tangents)
+    if not wanted:
+        return out, jnp.zeros_like(out)
+    if wanted == (TEXELS,):
+        return out, bind(read_p, tangents[0], *primals[1:], axes=axes, **static)
+    moves = [tangents[k - TEXELS] for k in wanted]
+    return out, bind(pushforward_p, *moves, *primals, axes=axes, wanted=wanted, **static)
 
-            terms.append(term(first, d_coord, *coords))
-        return out, functools.reduce(jnp.add, terms) if terms else jnp.zeros_like(out)
+
+def kept_small(term: Callable[..., jax.Array], *args, **static) -> jax.Array:
+    """A term in a checkpoint, so that reverse mode keeps texels, values and coordinates, not the slopes."""
+    return jax.checkpoint(functools.partial(term, **static))(*args)
+
+
+def moved_read(texels, move, *coords, **static):
+    slope = bind(read_p, texels, *coords, **static)
+    return slope * move[..., None].astype(slope.dtype)
+
+
+def moved_splat(values, move, *coords, **static):
+    return bind(splat_p, values * move[..., None].astype(values.dtype), *coords, **static)
+
+
+def slope_along(texels, cotangent, *coords, **static):
+    return jnp.sum(bind(read_p, texels, *coords, **static) * cotangent, -1)
+
+
+def splat_jvp(primals, tangents, *, axes, **static):
+    (values, *coords), (d_values, *_) = primals, tangents
+    out, terms = bind(splat_p, *primals, axes=axes, **static), []
+    for k in moving(axes, tangents):
+        if k == TEXELS:
+            terms.append(bind(splat_p, d_values, *coords, axes=axes, **static))
+        else:
+            terms.append(kept_small(moved_splat, values, tangents[k - TEXELS], *coords, axes=raised(axes, k), **static))
+    return out, functools.reduce(jnp.add, terms) if terms else jnp.zeros_like(out)
+
+
+def pushforward_terms(*args, axes, wanted, **static):
+    """What `pushforward` means, in terms of reads."""
+    moves, (texels, *coords) = args[: len(wanted)], args[len(wanted) :]
+    terms = []
+    for k, move in zip(wanted, moves):
+        if k == TEXELS:
+            terms.append(bind(read_p, move, *coords, axes=axes, **static))
+        else:
+            terms.append(kept_small(moved_read, texels, move, *coords, axes=raised(axes, k), **static))
+    return functools.reduce(jnp.add, terms)
+
+
+def pullback_terms(cotangent, texels, *coords, axes, wanted, dtype, **static):
+    """What `pullback` means, in terms of reads and a splat."""
+    terms = []
+    for k in wanted:
+        if k == TEXELS:
+            keywords = {name: static[name] for name in ("batch", "deterministic")}
+            terms.append(bind(splat_p, cotangent, *coords, axes=axes, dtype=texels.dtype, **keywords))
+        else:
+            steep = {"axes": raised(axes, k), "dtype": dtype, **static}
+            terms.append(kept_small(slope_along, texels, cotangent, *coords, **steep))
+    return terms
+
+
+def by_terms(p: Primitive, terms: Callable[..., Any]):
+    """The derivative of `p`, which means `terms`."""
+
+    def rule(primals, tangents, **static):
+        moved = [k for k, t in enumerate(tangents) if not isinstance(t, ad.Zero)]
+
+        def meaning(*some):
+            args = list(primals)
+            for k, arg in zip(moved, some):
+                args[k] = arg
+            return terms(*args, **static)
+
+        some, d_some = (tuple(x[k] for k in moved) for x in (primals, tangents))
+        return bind(p, *primals, **static), jax.jvp(meaning, some, d_some)[1]
 
     return rule
 
 
-def read_transpose(cotangent, texels, *coords, axes, read_mode, dtype, batch):
+def read_transpose(cotangent, texels, *coords, read_mode, dtype, **static):
     del read_mode, dtype
-    stored = texels.aval.dtype
-    return bind(splat_p, cotangent, *coords, axes=axes, dtype=stored, batch=batch), *(None for _ in coords)
+    return bind(splat_p, cotangent, *coords, dtype=texels.aval.dtype, **static), *(None for _ in coords)
 
 
-def splat_transpose(cotangent, values, *coords, axes, dtype, batch):
+def splat_transpose(cotangent, values, *coords, dtype, **static):
     del dtype
-    static = {"read_mode": ReadMode.ELEMENT, "dtype": values.aval.dtype}
-    return bind(read_p, cotangent, *coords, axes=axes, batch=batch, **static), *(None for _ in coords)
+    static |= {"read_mode": ReadMode.ELEMENT, "dtype": values.aval.dtype}
+    return bind(read_p, cotangent, *coords, **static), *(None for _ in coords)
+
+
+def pushforward_transpose(cotangent, *args, wanted, read_mode, dtype, **static):
+    moves, (texels, *coords) = args[: len(wanted)], args[len(wanted) :]
+    linear = {k: move.aval for k, move in zip(wanted, moves) if ad.is_undefined_primal(move)}
+    if tuple(linear) == (TEXELS,):
+        found = [bind(splat_p, cotangent, *coords, dtype=linear[TEXELS].dtype, **static)]
+    else:
+        asked = {"wanted": tuple(linear), "read_mode": read_mode, "dtype": dtype, **static}
+        found = bind(pullback_p, cotangent, texels, *coords, **asked)
+    sums = {k: summed_to(x, aval) if k != TEXELS else x for (k, aval), x in zip(linear.items(), found)}
+    return *(sums.get(k) for k in wanted), *(None for _ in (texels, *coords))
+
+
+def pullback_transpose(cotangents, cotangent, texels, *coords, wanted, dtype, **static):
+    del dtype
+    moves = {k: move for k, move in zip(wanted, cotangents) if not isinstance(move, ad.Zero)}
+    static |= {"dtype": cotangent.aval.dtype}
+    nothing = [None for _ in (texels, *coords)]
+    if not moves:
+        return None, *nothing
+    if tuple(moves) == (TEXELS,):
+        return bind(read_p, moves[TEXELS], *coords, **static), *nothing
+    return bind(pushforward_p, *moves.values(), texels, *coords, wanted=tuple(moves), **static), *nothing
+
+
+def summed_to(x: jax.Array, aval) -> jax.Array:
+    """The cotangent of a coordinate of that shape and dtype, which was broadcast to the shape of `x`."""
+    repeated = tuple(k for k, n in enumerate(aval.shape) if n != x.shape[k])
+    return (jnp.sum(x, repeated, keepdims=True) if repeated else x).astype(aval.dtype)
 
 
 def at_front(x: jax.Array, dim: int | None, position: int = 0) -> jax.Array:
@@ -135,29 +258,42 @@ def at_front(x: jax.Array, dim: int | None, position: int = 0) -> jax.Array:
     return jnp.expand_dims(x, position) if dim is None else jnp.moveaxis(x, dim, position)
 
 
-def read_batching(args, dims, *, batch, **static):
-    (texels, *coords), (dim, *dims) = args, dims
-    if dim is None:  # only coordinates: their new axis joins the shape of the read, and the texture is shared
-        coords = [at_front(c, d, batch) for c, d in zip(coords, dims)]
-        return bind(read_p, texels, *coords, batch=batch, **static), batch
-    coords = [at_front(c, d) for c, d in zip(coords, dims)]
-    return bind(read_p, at_front(texels, dim), *coords, batch=batch + 1, **static), 0
+def batching_rule(p: Primitive, textures: Callable[[tuple[int, ...]], tuple[int, ...]], makes: bool = False):
+    """How `p` is batched: `textures` are the positions of its texture operands, and `makes` whether it makes one.
+
+    Where all textures are shared, a new axis of the coordinates joins the shape of the samples. Otherwise it is one
+    more batch axis.
+    """
+
+    def rule(args, dims, *, batch, wanted=(), **static):
+        places = textures(wanted)
+        static |= {"wanted": wanted} if wanted else {}
+        shared = all(dims[k] is None for k in places) and not (makes and (TEXELS in wanted or not wanted))
+        if shared:
+            args = [a if k in places else at_front(a, d, batch) for k, (a, d) in enumerate(zip(args, dims))]
+        else:
+            args = [at_front(a, d) for a, d in zip(args, dims)]
+        out = bind(p, *args, batch=batch if shared else batch + 1, **static)
+        dim = batch if shared else 0
+        return (out, [dim] * len(out)) if p.multiple_results else (out, dim)
+
+    return rule
 
 
-def splat_batching(args, dims, *, batch, **static):
-    size = next(a.shape[d] for a, d in zip(args, dims) if d is not None)
-    values, *coords = (at_front(a, d) for a, d in zip(args, dims))
-    values = jnp.broadcast_to(values, (size, *values.shape[1:]))
-    return bind(splat_p, values, *coords, batch=batch + 1, **static), 0
-
-
-for p, transpose, batch_rule in (
-    (read_p, read_transpose, read_batching),
-    (splat_p, splat_transpose, splat_batching),
-):
-    ad.primitive_jvps[p] = jvp_rule(p)
-    ad.primitive_transposes[p] = transpose
-    batching.primitive_batchers[p] = batch_rule
+ad.primitive_jvps[read_p] = read_jvp
+ad.primitive_jvps[splat_p] = splat_jvp
+ad.primitive_jvps[pushforward_p] = by_terms(pushforward_p, pushforward_terms)
+ad.primitive_jvps[pullback_p] = by_terms(pullback_p, pullback_terms)
+ad.primitive_transposes[read_p] = read_transpose
+ad.primitive_transposes[splat_p] = splat_transpose
+ad.primitive_transposes[pushforward_p] = pushforward_transpose
+ad.primitive_transposes[pullback_p] = pullback_transpose
+batching.primitive_batchers[read_p] = batching_rule(read_p, lambda _: (0,))
+batching.primitive_batchers[splat_p] = batching_rule(splat_p, lambda _: (), makes=True)
+batching.primitive_batchers[pushforward_p] = batching_rule(
+    pushforward_p, lambda wanted: (len(wanted), *(k for k, w in enumerate(wanted) if w == TEXELS))
+)
+batching.primitive_batchers[pullback_p] = batching_rule(pullback_p, lambda _: (1,), makes=True)
 
 
 def straight_through(value, smooth):

@@ -14,7 +14,6 @@ import numpy as np
 
 from .address import ADDRESS_RULES, Size, across_seam, is_inside
 from .axis import Axis, Role
-from .indexing import gather
 from .modes import AddressMode
 from .taps import taps
 
@@ -121,11 +120,12 @@ def walks(
     if axes[0].role is not Role.LEVEL:
         yield whole, Place(), steps(coords, axes, axis_taps)
         return
-    starts = jnp.asarray(level_starts(axes)[:-1, None], jnp.int32)
+    counts = np.diff(level_starts(axes))[:-1]
     for tap in axis_step(coords[0], axes[0], axis_taps).taps:
         (level,), (weight,) = tap.index, tap.factors
         inner = tuple(axis.at(level) for axis in axes[1:])
-        yield weight, Place(start=gather(starts, (level,))[..., 0]), steps(coords[1:], inner, axis_taps)
+        start = sum((jnp.where(level > k, np.int32(n), 0) for k, n in enumerate(counts)), jnp.zeros_like(level))
+        yield weight, Place(start=start), steps(coords[1:], inner, axis_taps)
 
 
 def only_place(coords: Coords, axes: tuple[Axis, ...]) -> Place:

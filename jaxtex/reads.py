@@ -19,9 +19,9 @@ def layout_of(texture: Texture) -> Layout:
     return Layout(texture.kind, texture.shape, texture.num_levels)
 
 
-def read(texture: Texture, look: Look, read_mode: ReadMode, total: np.dtype) -> jax.Array:
+def read(texture: Texture, look: Look, read_mode: ReadMode, total: np.dtype, deterministic: bool = False) -> jax.Array:
     """One read: the engine's, which is zero outside, plus the border colour for what lies outside."""
-    out = gradients.read(texture.texels, look.operands, look.axes, read_mode, total)
+    out = gradients.read(texture.texels, look.operands, look.axes, read_mode, total, deterministic)
     if texture.border_color is not None and any(axis.address is AddressMode.BORDER for axis in look.axes):
         out = add_border(out, texture.border_color, look)
     return out
@@ -45,12 +45,13 @@ def mean_read(texture: Texture, where: Where, sampler: Sampler, total: np.dtype)
     layout = layout_of(texture)
     reach = plan.reach(layout, where, sampler)
     if reach.reads is None:
-        return read(texture, plan.only_look(layout, reach, sampler), sampler.decoding, total)
+        look = plan.only_look(layout, reach, sampler)
+        return read(texture, look, sampler.decoding, total, sampler.deterministic)
 
     @jax.checkpoint
     def one(number: jax.Array) -> jax.Array:
         look, weight = plan.look_along(layout, reach, sampler, number)
-        return read(texture, look, sampler.decoding, total) * weight[..., None].astype(total)
+        return read(texture, look, sampler.decoding, total, sampler.deterministic) * weight[..., None].astype(total)
 
     return summed(one, sampler.max_anisotropy, reach.reads.dtype)
 

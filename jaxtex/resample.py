@@ -1,20 +1,39 @@
-"""The read and its adjoint: a product over axes of taps, weights and addresses.
+"""The read and its relatives: a product over axes of taps, weights and addresses.
 
-Nothing here knows a mode or a dimension. `read` and `splat` walk the same taps; they differ in what stands at the
-end of the walk, a gather or a scatter. Both are linear in their first argument, and each is the other's transpose.
+Nothing here knows a mode or a dimension. `blend` and `spread` walk the same taps; they differ in what stands at the
+end of the walk, which their caller says: a gather or a scatter of arrays here, a load or an atomic addition in a
+kernel. `read` and `splat` are linear in their first argument, and each is the other's transpose; so are
+`pushforward`, the linearisation of a read in its texels and coordinates, and `pullback`.
 """
 
 import functools
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .axis import Axis, Role
+from .axis import Axis, Role, raised
 from .formats import decode
 from .indexing import gather, scatter
-from .modes import ReadMode
+from .modes import AddressMode, ReadMode
 from .places import Coords, Place, Step, both, flat_sizes, walks
+from .sums import Sums, Units
+from .taps import derivative
+
+# The number of the tap taken at each step of a walk, that of the walk first.
+Path = tuple[int, ...]
+FEW_CHANNELS = 4
+# What is read at the end of a walk: S + (C,).
+Leaf = Callable[[Place, Path], jax.Array]
+
+
+class Spread(NamedTuple):
+    """The part of a value that falls on one tap."""
+
+    place: Place
+    value: jax.Array
 
 
 def weighted(weight: jax.Array | float, value: jax.Array) -> jax.Array:
@@ -24,8 +43,62 @@ def weighted(weight: jax.Array | float, value: jax.Array) -> jax.Array:
     return value if weight == 1.0 else value * weight
 
 
-def read(texels, *coords, axes: tuple[Axis, ...], read_mode: ReadMode, dtype: np.dtype):
-    """Reads `texels` at `coords`, with zero outside.
+def blend(coords: Coords, axes: tuple[Axis, ...], leaf: Leaf) -> jax.Array:
+    """The sum of `leaf` over all taps, each times its weight: nested, axis after axis."""
+
+    def interpolate(place: Place, steps: list[Step], path: Path) -> jax.Array:
+        if not steps:
+            return leaf(place, path)
+        step, *rest = steps
+        parts = (
+            weighted(weight, interpolate(place.step(tap, step.sizes), rest, (*path, k)))
+            for k, (tap, weight) in enumerate(zip(step.taps, step.weights()))
+        )
+        return functools.reduce(jnp.add, parts)
+
+    found = enumerate(walks(coords, axes))
+    return functools.reduce(jnp.add, (weighted(w, interpolate(place, steps, (k,))) for k, (w, place, steps) in found))
+
+
+def spread(value: jax.Array, coords: Coords, axes: tuple[Axis, ...]) -> Iterator[Spread]:
+    """The part of `value`, S + (C,), that falls on each tap."""
+
+    def distribute(place: Place, steps: list[Step], value: jax.Array) -> Iterator[Spread]:
+        if not steps:
+            yield Spread(place, value)
+            return
+        step, *rest = steps
+        for tap, weight in zip(step.taps, step.weights()):
+            yield from distribute(place.step(tap, step.sizes), rest, weighted(weight, value))
+
+    for weight, place, steps in walks(coords, axes):
+        yield from distribute(place, steps, weighted(weight, value))
+
+
+def only_inside(place: Place, value: jax.Array) -> jax.Array:
+    """What a tap reads, S + (C,): `value`, or zero outside."""
+    return value if place.inside is None else jnp.where(place.inside[..., None], value, 0)
+
+
+def slopes(coords: Coords, axes: tuple[Axis, ...], wanted: tuple[int, ...], along: Leaf) -> tuple[jax.Array, ...]:
+    """The derivative of a read along each of the `wanted` axes, times a cotangent: shape S.
+
+    Args:
+        along: the texel of a tap times the cotangent, summed over the channels, S + (1,). It is asked once for each
+            tap, so that what is blended are scalars.
+    """
+    found: dict[Path, jax.Array] = {}
+
+    def once(place: Place, path: Path) -> jax.Array:
+        if path not in found:
+            found[path] = along(place, path)
+        return found[path]
+
+    return tuple(jnp.squeeze(blend(coords, raised(axes, k), once), -1) for k in wanted)
+
+
+def read(texels, *coords, axes: tuple[Axis, ...], read_mode: ReadMode, dtype: np.dtype, deterministic: bool = False):
+    """Reads `texels` at `coords`, with zero outside. `deterministic` is about its adjoint.
 
     Args:
         texels: ``(*sizes, C)``, one size for each of `axes`; or a mip chain, ``(total, C)``.
@@ -34,42 +107,150 @@ def read(texels, *coords, axes: tuple[Axis, ...], read_mode: ReadMode, dtype: np
     Returns:
         S + (C,) of `dtype`, in which everything is summed.
     """
+    del deterministic
     stored = texels.reshape(*flat_sizes(axes), texels.shape[-1])
-
-    def interpolate(place: Place, steps: list[Step]) -> jax.Array:
-        if not steps:
-            texel = decode(gather(stored, place.stored), read_mode, dtype)
-            return texel if place.inside is None else jnp.where(place.inside[..., None], texel, 0)
-        step, *rest = steps
-        parts = (
-            weighted(weight, interpolate(place.step(tap, step.sizes), rest))
-            for tap, weight in zip(step.taps, step.weights())
-        )
-        return functools.reduce(jnp.add, parts)
-
-    parts = (weighted(weight, interpolate(place, steps)) for weight, place, steps in walks(coords, axes))
-    return functools.reduce(jnp.add, parts)
+    texel = lambda place, path: only_inside(place, decode(gather(stored, place.stored), read_mode, dtype))
+    return blend(coords, axes, texel)
 
 
-def splat(values, *coords, axes: tuple[Axis, ...], dtype: np.dtype):
+def splat(values, *coords, axes: tuple[Axis, ...], dtype: np.dtype, deterministic: bool = False):
     """The adjoint of `read` in its texels: adds `values`, S + (C,), into zero texels ``(*sizes, C)`` of `dtype`.
 
-    Sums are taken in the dtype of `values`; weight outside is dropped.
+    Sums are taken in the dtype of `values`; weight outside is dropped. A `deterministic` sum has the same bits in
+    every run.
     """
-    total = jnp.zeros((*flat_sizes(axes), values.shape[-1]), values.dtype)
+    sums = Sums(values.shape[-1], values.shape[-1], units(values, coords, axes) if deterministic else None)
+    total = jnp.zeros((*flat_sizes(axes), sums.width), values.dtype)
+    return as_texels(accumulated(total, values, coords, axes, sums), axes, sums, dtype)
 
-    def distribute(place: Place, steps: list[Step], value: jax.Array, total: jax.Array) -> jax.Array:
-        if not steps:
-            return scatter(total, place.stored, place.inside, value, "add")
-        step, *rest = steps
-        for tap, weight in zip(step.taps, step.weights()):
-            total = distribute(place.step(tap, step.sizes), rest, weighted(weight, value), total)
-        return total
 
-    for weight, place, steps in walks(coords, axes):
-        total = distribute(place, steps, weighted(weight, values), total)
-    sizes = total.shape[:-1] if axes[0].role is Role.LEVEL else tuple(axis.size for axis in axes)
-    return total.reshape(*sizes, values.shape[-1]).astype(dtype)
+def accumulated(total: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axis, ...], sums: Sums) -> jax.Array:
+    """`total` with `values` spread over it."""
+    for place, value in spread(values, coords, axes):
+        total = scatter(total, place.stored, place.inside, sums.terms(value), "add")
+    return total
+
+
+def as_texels(total: jax.Array, axes: tuple[Axis, ...], sums: Sums, dtype: np.dtype) -> jax.Array:
+    return sums.joined(total).reshape(texels_shape(axes, sums.count)).astype(dtype)
+
+
+def units(values: jax.Array, coords: Coords, axes: tuple[Axis, ...]) -> Units:
+    """The units for sums of `values` that do not depend on their order."""
+    counted, several = counting(axes)
+    ones = jnp.ones((*jnp.broadcast_shapes(*(c.shape for c in coords)), 1), jnp.float32)
+    crowd = splat(ones, *coords, axes=counted, dtype=np.dtype(np.float32))
+    return Units.of(values, weight_bound(axes), jnp.max(crowd) * several)
+
+
+def counting(axes: tuple[Axis, ...]) -> tuple[tuple[Axis, ...], int]:
+    """Axes under which each texel is given 1 by each sample near it, and how often a sample may meet it otherwise.
+
+    The first tap of a footprint is enough, as the others meet no more samples; address modes may fold two taps onto
+    one texel. The levels of a chain, and the faces of a cube, need all of their taps.
+    """
+    together = axes[-1].address is AddressMode.SEAM
+    found, several = [], 2
+    for axis in axes:
+        taps = len(axis.footprint.weights)
+        kept = taps if together or axis.role is Role.LEVEL else 1
+        found.append(axis._replace(order=0, footprint=axis.footprint._replace(weights=((1.0,),) * kept)))
+        several *= taps // kept
+    return tuple(found), several
+
+
+def weight_bound(axes: tuple[Axis, ...]) -> float:
+    """What no weight of a tap exceeds."""
+    bound = 1.0
+    for axis in axes:
+        if not axis.integer:
+            polynomials = (derivative(p, axis.order) for p in axis.footprint.weights)
+            scale = axis.known_size if axis.normalized and axis.role is Role.SPACE else 1
+            bound *= max(sum(map(abs, p)) for p in polynomials) * float(scale) ** axis.order
+    return bound
+
+
+def pushforward(
+    *args,
+    axes: tuple[Axis, ...],
+    read_mode: ReadMode,
+    dtype: np.dtype,
+    wanted: tuple[int, ...],
+    deterministic: bool = False,
+):
+    """How a read moves with its texels and coordinates.
+
+    Args:
+        args: a tangent for each of `wanted`, in which -1 stands for the texels and k for the coordinate of axis k; then
+            the texels and all coordinates.
+    """
+    del deterministic
+    moves, (texels, *coords) = args[: len(wanted)], args[len(wanted) :]
+    whole = functools.partial(read, read_mode=read_mode, dtype=dtype)
+    terms = []
+    for k, move in zip(wanted, moves):
+        if k < 0:
+            terms.append(whole(move, *coords, axes=axes))
+        else:
+            terms.append(weighted(move, whole(texels, *coords, axes=raised(axes, k))))
+    return functools.reduce(jnp.add, terms)
+
+
+def pullback(
+    cotangent,
+    texels,
+    *coords,
+    axes: tuple[Axis, ...],
+    read_mode: ReadMode,
+    dtype: np.dtype,
+    wanted: tuple[int, ...],
+    deterministic: bool = False,
+):
+    """The cotangents of a read: of the texels if `wanted` has -1, and of the coordinates of its other axes.
+
+    Args:
+        cotangent: of the read, S + (C,), in the dtype in which it was summed.
+
+    Returns:
+        A tuple in the order of `wanted`; a coordinate's has shape S, also where the coordinate broadcasts.
+    """
+    of_coords = coordinate_cotangents(cotangent, texels, coords, axes, read_mode, dtype, wanted)
+    if -1 not in wanted:
+        return of_coords
+    of_texels = splat(cotangent, *coords, axes=axes, dtype=texels.dtype, deterministic=deterministic)
+    return of_texels, *of_coords
+
+
+def coordinate_cotangents(
+    cotangent,
+    texels,
+    coords: Coords,
+    axes: tuple[Axis, ...],
+    read_mode: ReadMode,
+    dtype: np.dtype,
+    wanted: tuple[int, ...],
+) -> tuple[jax.Array, ...]:
+    stored = texels.reshape(*flat_sizes(axes), texels.shape[-1])
+
+    def along(place: Place, path: Path) -> jax.Array:
+        texel = decode(gather(stored, place.stored), read_mode, dtype)
+        return only_inside(place, over_channels(texel * cotangent))
+
+    return slopes(coords, axes, tuple(k for k in wanted if k >= 0), along)
+
+
+def over_channels(value: jax.Array) -> jax.Array:
+    """The sum over channels, S + (1,). Few of them are added one by one: a reduction would be a loop of its own."""
+    if value.shape[-1] > FEW_CHANNELS:
+        return jnp.sum(value, -1, keepdims=True)
+    return functools.reduce(jnp.add, jnp.split(value, value.shape[-1], -1))
+
+
+def texels_shape(axes: tuple[Axis, ...], channels: int) -> tuple[int, ...]:
+    """The shape of the texels that a walk over `axes` reads."""
+    if axes[0].role is Role.LEVEL:
+        return (*flat_sizes(axes), channels)
+    return (*(axis.known_size for axis in axes), channels)
 
 
 def coverage(coords: Coords, axes: tuple[Axis, ...]) -> tuple[jax.Array, jax.Array]:

@@ -305,7 +305,7 @@ def _gather(texture: Texture, where: Where, *, sampler: Sampler, component: int,
 
     def smooth(texture: Texture, where: Where, taps) -> jax.Array:
         look = plan.only_look(layout, plan.reach(layout, where, sampler), sampler)
-        return read(texture, at_corner(look, taps), sampler.decoding, total)
+        return read(texture, at_corner(look, taps), sampler.decoding, total, sampler.deterministic)
 
     def exact(texture: Texture, where: Where, taps) -> jax.Array:
         look = at_corner(hardware_look(layout, plan.hardware_reach(layout, where, sampler), sampler), taps)
@@ -334,4 +334,4 @@ def _splat(values: jax.Array, where: Where, *, layout: Layout, sampler: Sampler,
         number = number.reshape(-1, *[1] * reach.reads.ndim)
         look, weight = plan.look_along(layout, jax.tree.map(lambda a: a[None], reach), sampler, number)
         values = values[None] * weight[..., None].astype(total)
-    return gradients.splat(values, look.operands, look.axes, dtype)
+    return gradients.splat(values, look.operands, look.axes, dtype, sampler.deterministic)

@@ -1,5 +1,7 @@
 """One axis: from a position to taps and their weights, by filter and derivative order."""
 
+import math
+
 import jax
 import jax.numpy as jnp
 
@@ -75,7 +77,7 @@ def taps(coord: jax.Array, axis: Axis) -> list[tuple[jax.Array, jax.Array | floa
         fraction = jnp.where(fraction >= 0, fraction, 0)
     weights = [evaluate(derivative(p, axis.order), fraction) for p in polynomials]
     if axis.order:
-        scale = jnp.asarray(texels_per_unit(axis, coord.dtype), coord.dtype) ** axis.order
-        scale = jnp.where(usable(coord, axis), scale, 0)
+        scale = math.prod([texels_per_unit(axis, coord.dtype)] * axis.order)
+        scale = jnp.where(usable(coord, axis), jnp.asarray(scale, coord.dtype), 0)
         weights = [scale * w for w in weights]
     return [(tap + (first + k), weight) for k, weight in enumerate(weights)]

@@ -1,0 +1,105 @@
+"""The adjoint of a read on a CPU: block of samples by block.
+
+XLA writes the index and the weighted value of every tap of every sample to memory before it scatters them, and memory
+that is touched for the first time is what costs most there. In blocks it is the same few pages again and again.
+"""
+
+import functools
+import math
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .axis import Axis
+from .modes import ReadMode
+from .places import flat_sizes
+from .resample import accumulated, as_texels, coordinate_cotangents, texels_shape, units
+from .sums import Sums, row_lanes
+
+# The numbers of one tap in a block.
+BLOCK = 2**16
+FEWEST_SAMPLES = 2**10
+TEXELS = -1
+
+
+def one_by_one(function: Callable[..., tuple[jax.Array, ...]], batch: int) -> Callable[..., tuple[jax.Array, ...]]:
+    """`function` over `batch` leading axes, on which an operand has their size or 1, one after the other."""
+    if batch == 0:
+        return function
+
+    def run(*args):
+        size = max(a.shape[0] for a in args)
+        own = [a.shape[0] == size for a in args]
+
+        def once(mine):
+            found = iter(mine)
+            return one_by_one(function, batch - 1)(*(next(found) if o else a.squeeze(0) for a, o in zip(args, own)))
+
+        return jax.lax.map(once, [a for a, o in zip(args, own) if o])
+
+    return run
+
+
+def splat(values, *coords, batch: int, **static):
+    """`resample.splat` over `batch` leading axes."""
+    run = functools.partial(block_by_block, wanted=(TEXELS,), stored=static.pop("dtype"), **static)
+    return one_by_one(lambda values, *coords: run(values, None, *coords), batch)(values, *coords)[0]
+
+
+def pullback(cotangent, texels, *coords, batch: int, **static):
+    """`resample.pullback` over `batch` leading axes."""
+    run = functools.partial(block_by_block, stored=texels.dtype, **static)
+    return one_by_one(run, batch)(cotangent, texels, *coords)
+
+
+def block_by_block(
+    cotangent,
+    texels,
+    *coords,
+    axes: tuple[Axis, ...],
+    wanted: tuple[int, ...],
+    stored: np.dtype,
+    deterministic: bool,
+    read_mode: ReadMode = ReadMode.ELEMENT,
+    dtype: np.dtype | None = None,
+) -> tuple[jax.Array, ...]:
+    """The cotangents in the order of `wanted`; those of the texels have dtype `stored`."""
+    shape, count = cotangent.shape[:-1], cotangent.shape[-1]
+    samples = math.prod(shape)
+    block = min(samples, max(FEWEST_SAMPLES, BLOCK // (1 << (count - 1).bit_length())))
+    cut = units(cotangent, coords, axes) if deterministic and TEXELS in wanted else None
+    sums = Sums(count, row_lanes(count), cut)
+    flat = [cotangent.reshape(samples, count), *(jnp.broadcast_to(c, shape).reshape(samples) for c in coords)]
+    slopes_of = functools.partial(coordinate_cotangents, axes=axes, read_mode=read_mode, dtype=dtype, wanted=wanted)
+
+    def step(k: jax.Array, state: tuple[jax.Array, tuple[jax.Array, ...]]):
+        total, found = state
+        # The last block ends with the last sample, and gives no texel again what those before it gave.
+        start = jnp.minimum(k * block, samples - block)
+        value, *where = (jax.lax.dynamic_slice_in_dim(a, start, block) for a in flat)
+        if found:
+            slopes = slopes_of(value, texels, where)
+            put = lambda a, v: jax.lax.dynamic_update_slice_in_dim(a, v.astype(a.dtype), start, 0)
+            found = tuple(map(put, found, slopes))
+        if TEXELS in wanted:
+            if samples % block:
+                again = start + jnp.arange(block, dtype=jnp.int32) < k * block
+                value = jnp.where(again[:, None], 0, value)
+            total = accumulated(total, value, where, axes, sums)
+        return total, found
+
+    total = jnp.zeros((*flat_sizes(axes), sums.width) if TEXELS in wanted else (), cotangent.dtype)
+    found = tuple(jnp.zeros(samples, cotangent.dtype) for k in wanted if k != TEXELS)
+    total, found = jax.lax.fori_loop(0, -(-samples // block), step, (total, found))
+    of_coords = tuple(a.reshape(shape) for a in found)
+    return (as_texels(total, axes, sums, stored), *of_coords) if TEXELS in wanted else of_coords
+
+
+def suits(first, *operands, axes: tuple[Axis, ...], batch: int, **_) -> bool:
+    """Whether the samples of one texture are more than a block, and are counted in int32."""
+    samples = math.prod(first.shape[batch:-1])
+    lanes = row_lanes(first.shape[-1])
+    small = math.prod(texels_shape(axes, lanes)) < 2**31
+    return small and samples * lanes > BLOCK and samples < 2**31

@@ -1,0 +1,12 @@
+"""The read and its relatives as GPU kernels, where a kernel of our own is faster than what XLA makes of arrays.
+
+A kernel deals the samples to threads, and then says the same as `jaxtex.resample`: `blend` and `spread` walk the taps
+of a thread's sample as they walk those of an array. Only the ends of the walk are its own: a load, an atomic addition.
+Programs that are partitioned over devices, other platforms, and reads beyond the limits of `policy` keep XLA's form.
+"""
+
+from .policy import lowering, suits_pullback, suits_read, suits_splat
+from .pullback import pullback, splat
+from .read import read
+
+__all__ = ["lowering", "pullback", "read", "splat", "suits_pullback", "suits_read", "suits_splat"]

@@ -1,0 +1,42 @@
+"""Starts a kernel: one program a tile, every array as one row of elements."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from .samples import WARP, Deal
+
+
+def launch(
+    kernel: Callable[..., None],
+    dealt: Deal,
+    args: list[jax.Array],
+    results: list[jax.ShapeDtypeStruct],
+    name: str,
+    interpret: bool,
+    in_place: int = 0,
+) -> list[jax.Array]:
+    """The arrays that ``kernel(program, *arguments, *results)`` fills.
+
+    Args:
+        in_place: so many results, the first ones, are the first arguments, changed.
+    """
+    from jax.experimental import pallas
+    from jax.experimental.pallas import triton
+
+    def run(*refs: Any) -> None:
+        kernel(pallas.program_id(0), *refs)
+
+    filled = pallas.pallas_call(
+        run,
+        grid=(dealt.programs,),
+        out_shape=[jax.ShapeDtypeStruct((math.prod(r.shape),), r.dtype) for r in results],
+        input_output_aliases={k: k for k in range(in_place)},
+        compiler_params=triton.CompilerParams(num_warps=max(1, dealt.threads // WARP)),
+        interpret=interpret,
+        name=name,
+    )(*(a.reshape(-1) for a in args))
+    return [jnp.reshape(a, r.shape) for a, r in zip(filled, results)]

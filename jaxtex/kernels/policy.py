@@ -1,0 +1,85 @@
+"""Which reads run as kernels, and how they are lowered."""
+
+import importlib.util
+import math
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.interpreters import mlir
+
+from ..axis import Axis
+from ..modes import AddressMode, ReadMode
+from ..places import flat_sizes
+
+# Elements are counted in int32.
+ELEMENT_LIMIT = 2**31
+# Wider texels are rows that XLA moves well.
+MAX_CHANNELS = 16
+# XLA computes several neighbouring elements in a thread: fine for the channels of a texel, bad for its neighbours.
+MAX_CHANNELS_READ = 4
+
+
+def lowering(kernel: Callable[..., Any], otherwise: Callable[..., Any], suits: Callable[..., bool], several: bool):
+    """A lowering rule for one platform: to `kernel` where it `suits` and the program runs on one device."""
+    as_kernel, as_arrays = (mlir.lower_fun(f, multiple_results=several) for f in (kernel, otherwise))
+
+    def rule(ctx, *args, **static):
+        able = on_one_device(ctx.module_context) and suits(*ctx.avals_in, **static)
+        return (as_kernel if able else as_arrays)(ctx, *args, **static)
+
+    return rule
+
+
+def can_compile() -> bool:
+    """Whether a kernel can be compiled: not for a GPU that this process does not see."""
+    try:
+        jax.local_devices(backend="gpu")
+    except RuntimeError:
+        return False
+    return importlib.util.find_spec("jax.experimental.pallas.triton") is not None
+
+
+def on_one_device(module: Any) -> bool:
+    """Whether a program is neither partitioned by XLA nor exported: a kernel can be neither."""
+    context = module.axis_context
+    if module.lowering_parameters.for_export:
+        return False
+    if hasattr(context, "manual_axes"):
+        return set(context.manual_axes) == set(context.mesh.axis_names)
+    return getattr(context, "num_devices", 0) == 1
+
+
+def fits(axes: tuple[Axis, ...], arrays: list[Any]) -> bool:
+    """Whether a kernel can be compiled, indices and elements are within int32, and numbers within 32 bits."""
+    if not can_compile():
+        return False
+    small = all(math.prod(a.shape) < ELEMENT_LIMIT and a.dtype.itemsize <= 4 for a in arrays)
+    return small and len(flat_sizes(axes)) == 1 and min(math.prod(a.shape) for a in arrays) > 0
+
+
+def samples(arrays) -> int:
+    return math.prod(np.broadcast_shapes(*(a.shape for a in arrays)))
+
+
+def suits_read(texels, *coords, axes: tuple[Axis, ...], read_mode: ReadMode, dtype: np.dtype, batch: int, **_) -> bool:
+    count = texels.shape[-1]
+    plain = dtype == jnp.float32 and read_mode is not ReadMode.SRGB_FLOAT and count <= MAX_CHANNELS_READ
+    if count == MAX_CHANNELS_READ and len(axes) == 2 and all(axis.address is AddressMode.CLAMP for axis in axes):
+        return False  # as fast in XLA, which computes coordinates in the same kernel
+    return plain and fits(axes, [texels, *coords]) and samples(coords) * count < ELEMENT_LIMIT
+
+
+def suits_splat(values, *coords, axes: tuple[Axis, ...], dtype: np.dtype, batch: int, **_) -> bool:
+    count = values.shape[-1]
+    plain = values.dtype == jnp.float32 and count <= MAX_CHANNELS
+    return plain and fits(axes, [values, *coords]) and math.prod(flat_sizes(axes)) * count < ELEMENT_LIMIT
+
+
+def suits_pullback(
+    cotangent, texels, *coords, axes, read_mode: ReadMode, dtype: np.dtype, wanted, batch: int, **_
+) -> bool:
+    plain = read_mode is not ReadMode.SRGB_FLOAT and fits(axes, [texels])
+    return plain and suits_splat(cotangent, *coords, axes=axes, dtype=dtype, batch=batch)

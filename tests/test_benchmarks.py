@@ -1,0 +1,118 @@
+"""The benchmarks measure what they say: a run from end to end, in small."""
+
+import importlib
+import json
+from pathlib import Path
+
+import jax
+import pytest
+
+ROOT = Path(__file__).parent.parent
+READS = r"2D reads: read 2D, 64x64, C=[14]$"
+
+
+@pytest.fixture(autouse=True)
+def default_promotion():
+    """They are run as a reader would run them, without the strict flags of the tests."""
+    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+        yield
+
+
+@pytest.fixture
+def module(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT)
+    return lambda name: importlib.import_module(f"benchmarks.{name}")
+
+
+def test_a_run_shows_and_writes_every_row(module, monkeypatch, capsys, tmp_path):
+    peers, protocol = module("peers"), module("peers.protocol")
+
+    def another(change):
+        """jaxtex once more, with its results changed."""
+
+        def peer(work):
+            run = peers.PEERS["jaxtex"](work)
+            return protocol.Run(run.start, run.wait, lambda result: change(run.arrays(result)))
+
+        return peer
+
+    def broken(work):
+        raise OSError("no such\ndevice")
+
+    for name in ("torch", "OpenCV"):
+        monkeypatch.delitem(peers.PEERS, name)
+    more = {
+        "equal": another(lambda a: a),
+        "wrong": another(lambda a: a + 0.1),
+        "not a number": another(lambda a: a.at[:2].set(float("nan"))),
+        "turned": another(lambda a: a[None]),
+        "broken": broken,
+        "idle": lambda work: None,
+    }
+    for name, peer in more.items():
+        monkeypatch.setitem(peers.PEERS, name, peer)
+
+    file = tmp_path / "results.json"
+    arguments = ["--size", "64", "--seconds", "0", "--only", READS, "--json", str(file)]
+    assert module("__main__").main(arguments) == 0
+
+    found = json.loads(file.read_text())
+    assert found["environment"]["jax"] == jax.__version__
+    assert [row["name"] for row in found["rows"]] == ["read 2D, 64x64, C=1", "read 2D, 64x64, C=4"]
+    for row, channels in zip(found["rows"], (1, 4), strict=True):
+        assert row["bytes"] == 64 * 64 * 4 * (2 * channels + 2)
+        assert {"jaxtex", "copy", "map_coordinates", "equal"} <= row["milliseconds"].keys()
+        assert min(row["milliseconds"].values()) > 0
+        assert not row["milliseconds"].keys() & {"wrong", "not a number", "turned", "broken", "idle"}
+        problems = row["problems"]
+        assert problems.keys() == {"wrong", "not a number", "turned", "broken"}
+        assert all(problems[name].startswith("differs from jaxtex") for name in problems if name != "broken")
+        assert problems["broken"] == "OSError: no such device"
+
+    shown = capsys.readouterr().out.splitlines()
+    header = next(line for line in shown if line.startswith("2D reads"))
+    assert [name for name in peers.PEERS if name in header] == [
+        *("jaxtex", "copy", "map_coordinates", "equal", "wrong", "not a number", "turned", "broken")
+    ]
+    line = next(line for line in shown if line.startswith("read 2D, 64x64, C=4"))
+    times = found["rows"][1]["milliseconds"]
+    assert f"{times['map_coordinates']:.3f} ({times['jaxtex'] / times['map_coordinates']:.2f}x)" in line
+    assert "[1]" in line
+    assert "1x OpenCV: not measured" in line or jax.default_backend() != "cpu"
+    assert any(line.startswith("[1] wrong: differs from jaxtex") for line in shown)
+
+
+@pytest.mark.parametrize("size", [64, 1024, 4096])
+def test_names_tell_works_apart(module, size):
+    works, peers = module("works").works(size), module("peers").PEERS
+    names = {work.name: work for work in works}
+    assert all(names[work.name] == work for work in works)
+    assert {target.peer for work in works for target in work.targets} <= peers.keys()
+
+
+def test_list_and_what_is_missing(module, monkeypatch, capsys):
+    main = module("__main__").main
+    assert main(["--list", "--only", "cubemap", "--size", "4096"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "cubemaps: read cubemap, 2048x2048 of 512x512, C=4",
+        "cubemaps: gradients cubemap, 2048x2048 of 512x512, C=4",
+    ]
+    with pytest.raises(SystemExit, match="fits none of the works"):
+        main(["--only", "no such work"])
+    monkeypatch.setattr(module("picture"), "available", lambda: False)
+    with pytest.raises(SystemExit, match="needs matplotlib"):
+        main(["--picture", "bars.png"])
+
+
+def test_picture_is_small_and_wide(module, tmp_path):
+    pytest.importorskip("matplotlib")
+    image = importlib.import_module("PIL.Image")
+    names = list(module("peers").PEERS)
+    rows = [
+        {"section": f"section {k // 5}", "name": f"read {k}", "milliseconds": dict.fromkeys(names, 1.0 + k)}
+        for k in range(60)
+    ]
+    module("picture").draw(rows, tmp_path / "bars.png")
+    assert (tmp_path / "bars.png").stat().st_size < 150_000
+    with image.open(tmp_path / "bars.png") as picture:
+        assert picture.width == 1200
