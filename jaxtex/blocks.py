@@ -44,7 +44,8 @@ def one_by_one(function: Callable[..., tuple[jax.Array, ...]], batch: int) -> Ca
 
 def splat(values, *coords, batch: int, **static):
     """`resample.splat` over `batch` leading axes."""
-    run = functools.partial(block_by_block, wanted=(TEXELS,), stored=static.pop("dtype"), **static)
+    static |= {"wanted": (TEXELS,), "stored": static["dtype"], "read_mode": ReadMode.ELEMENT, "dtype": values.dtype}
+    run = functools.partial(block_by_block, **static)
     return one_by_one(lambda values, *coords: run(values, None, *coords), batch)(values, *coords)[0]
 
 
@@ -62,8 +63,8 @@ def block_by_block(
     wanted: tuple[int, ...],
     stored: np.dtype,
     deterministic: bool,
-    read_mode: ReadMode = ReadMode.ELEMENT,
-    dtype: np.dtype | None = None,
+    read_mode: ReadMode,
+    dtype: np.dtype,
 ) -> tuple[jax.Array, ...]:
     """The cotangents in the order of `wanted`; those of the texels have dtype `stored`."""
     shape, count = cotangent.shape[:-1], cotangent.shape[-1]

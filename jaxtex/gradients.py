@@ -89,7 +89,8 @@ def primitive(name: str, implementation: Callable[..., Any], *static_names: str,
     p.def_abstract_eval(abstract)
     mlir.register_lowering(p, mlir.lower_fun(run, multiple_results=several))
     for platform, run_there, suits in FASTER.get(name, ()):
-        mlir.register_lowering(p, kernels.lowering(run_there, run, suits, several), platform=platform)
+        rule = kernels.lowering(run_there, run, suits, several=several, scatters=name != "texture_read")
+        mlir.register_lowering(p, rule, platform=platform)
     return p
 
 

@@ -30,8 +30,9 @@ Leaf = Callable[[Place, Path], jax.Array]
 
 
 class Spread(NamedTuple):
-    """The part of a value that falls on one tap."""
+    """The part of a value that falls on one tap of one of the walks."""
 
+    walk: int
     place: Place
     value: jax.Array
 
@@ -63,16 +64,16 @@ def blend(coords: Coords, axes: tuple[Axis, ...], leaf: Leaf) -> jax.Array:
 def spread(value: jax.Array, coords: Coords, axes: tuple[Axis, ...]) -> Iterator[Spread]:
     """The part of `value`, S + (C,), that falls on each tap."""
 
-    def distribute(place: Place, steps: list[Step], value: jax.Array) -> Iterator[Spread]:
+    def distribute(walk: int, place: Place, steps: list[Step], value: jax.Array) -> Iterator[Spread]:
         if not steps:
-            yield Spread(place, value)
+            yield Spread(walk, place, value)
             return
         step, *rest = steps
         for tap, weight in zip(step.taps, step.weights()):
-            yield from distribute(place.step(tap, step.sizes), rest, weighted(weight, value))
+            yield from distribute(walk, place.step(tap, step.sizes), rest, weighted(weight, value))
 
-    for weight, place, steps in walks(coords, axes):
-        yield from distribute(place, steps, weighted(weight, value))
+    for walk, (weight, place, steps) in enumerate(walks(coords, axes)):
+        yield from distribute(walk, place, steps, weighted(weight, value))
 
 
 def only_inside(place: Place, value: jax.Array) -> jax.Array:
@@ -126,7 +127,7 @@ def splat(values, *coords, axes: tuple[Axis, ...], dtype: np.dtype, deterministi
 
 def accumulated(total: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axis, ...], sums: Sums) -> jax.Array:
     """`total` with `values` spread over it."""
-    for place, value in spread(values, coords, axes):
+    for _, place, value in spread(values, coords, axes):
         total = scatter(total, place.stored, place.inside, sums.terms(value), "add")
     return total
 
@@ -146,16 +147,16 @@ def units(values: jax.Array, coords: Coords, axes: tuple[Axis, ...]) -> Units:
 def counting(axes: tuple[Axis, ...]) -> tuple[tuple[Axis, ...], int]:
     """Axes under which each texel is given 1 by each sample near it, and how often a sample may meet it otherwise.
 
-    The first tap of a footprint is enough, as the others meet no more samples; address modes may fold two taps onto
-    one texel. The levels of a chain, and the faces of a cube, need all of their taps.
+    The first tap of a footprint is enough, as each of the others meets no more samples at a texel; a mirrored axis may
+    bring two of a kind there. The levels of a chain, and the faces of a cube, need all of their taps.
     """
     together = axes[-1].address is AddressMode.SEAM
-    found, several = [], 2
+    found, several = [], 1
     for axis in axes:
         taps = len(axis.footprint.weights)
         kept = taps if together or axis.role is Role.LEVEL else 1
         found.append(axis._replace(order=0, footprint=axis.footprint._replace(weights=((1.0,),) * kept)))
-        several *= taps // kept
+        several *= taps // kept * (2 if axis.address in (AddressMode.MIRROR, AddressMode.REFLECT) else 1)
     return tuple(found), several
 
 

@@ -2,8 +2,8 @@
 
 A floating addition that does not round can be done in any order. So every term is cut into two parts, multiples of a
 coarse and of a fine unit, both powers of two, so coarse that no sum of such parts has more bits than fit. The parts
-are summed apart. What is lost is less than half a fine unit a term; the sum of few terms keeps more bits than one in
-floating point does.
+are summed apart. What is lost is half a fine unit a term: with n terms at most n^2 / 2^47 of the largest, so that the
+sum of few terms keeps more bits than one in floating point does.
 
 Source: J. Demmel and H. D. Nguyen, "Fast Reproducible Floating-Point Summation", 2013; here with two bins.
 """
@@ -27,12 +27,15 @@ class Units(NamedTuple):
     @classmethod
     def of(cls, values: jax.Array, weight: float, terms: jax.Array) -> "Units":
         """For sums of at most `terms` terms, each one of `values` times at most `weight`."""
-        info = jnp.finfo(values.dtype)
+        info, digits = jnp.finfo(values.dtype), jnp.finfo(values.dtype).nmant + 1
         largest = jnp.max(jnp.where(jnp.isfinite(values), jnp.abs(values), 0), initial=0)
-        count = exponent(jnp.maximum(terms, 4).astype(values.dtype))
-        bound = exponent(largest * values.dtype.type(weight)) + count
-        coarse = jnp.clip(bound - info.nmant, info.minexp, info.maxexp - 2)
-        fine = jnp.clip(coarse + count - info.nmant - 1, info.minexp, info.maxexp - 2)
+        # Parts are rounded: an eighth more than the terms, or as much again where the coarse unit is nearly a term.
+        terms = jnp.maximum(terms, 4).astype(values.dtype)
+        terms = terms * jnp.where(terms < 2.0 ** (digits - 4), 1.125, 2.25).astype(values.dtype)
+        (m, e), (n, count) = jnp.frexp(largest * values.dtype.type(weight)), jnp.frexp(terms)
+        bound = jnp.where(largest > 0, e + count - (m * n < 0.5).astype(e.dtype), info.minexp)
+        coarse = jnp.clip(bound - digits, info.minexp, info.maxexp - 2)
+        fine = jnp.clip(coarse - 1 + count - digits, info.minexp, info.maxexp - 2)
         return cls(power_of_two(coarse, values.dtype), power_of_two(fine, values.dtype))
 
     def split(self, value: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -41,11 +44,6 @@ class Units(NamedTuple):
         known = jnp.where(finite, value, 0)
         coarse = rounded(known, self.coarse)
         return jnp.where(finite, coarse, value), rounded(known - coarse, self.fine)
-
-
-def exponent(x: jax.Array) -> jax.Array:
-    """The least e with ``|x| <= 2^e``, or one more; of zero, a small one."""
-    return jnp.where(x > 0, jnp.frexp(x)[1], jnp.finfo(x.dtype).minexp)
 
 
 def power_of_two(e: jax.Array, dtype: np.dtype) -> jax.Array:

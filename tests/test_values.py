@@ -624,7 +624,7 @@ ERRORS = {
     "hardware reflect": ("reflect", lambda: jt.Sampler(arithmetic="hardware", address_mode=("wrap", "reflect"))),
     "sRGB": ("srgb", lambda: jt.Sampler(srgb=True)),
     "anisotropy": ("max_anisotropy", lambda: jt.Sampler(max_anisotropy=17)),
-    "a deterministic adjoint": ("deterministic", lambda: jt.Sampler(deterministic=True)),
+    "a deterministic that is no bool": ("deterministic", lambda: jt.Sampler(deterministic="yes")),
     "one side of a footprint": ("ddx is given and ddy", lambda: jt.sample(image(), (HALF, HALF), ddx=(HALF, HALF))),
     "a level of the wrong size": (
         "level 1 has shape",

@@ -1,7 +1,9 @@
 """Which reads run as kernels, and how they are lowered."""
 
+import importlib.metadata
 import importlib.util
 import math
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -18,19 +20,42 @@ from ..places import flat_sizes
 ELEMENT_LIMIT = 2**31
 # Wider texels are rows that XLA moves well.
 MAX_CHANNELS = 16
+# These compile a float32 scatter-add to a loop of compare and swap on CUDA: https://github.com/jax-ml/jax/issues/38806
+SLOW_ATOMICS = ((0, 10, 2), (0, 11, 0))
+SLOW_ATOMICS_ADVICE = (
+    "jaxtex: this jaxlib adds float32 numbers on a GPU by a slow loop, in programs that run on several devices or that "
+    "our kernels do not cover. Gradients in texels are then several times slower; install jaxlib 0.11.1 or newer, or "
+    "put the read inside jax.shard_map."
+)
 # XLA computes several neighbouring elements in a thread: fine for the channels of a texel, bad for its neighbours.
 MAX_CHANNELS_READ = 4
 
 
-def lowering(kernel: Callable[..., Any], otherwise: Callable[..., Any], suits: Callable[..., bool], several: bool):
+def lowering(
+    kernel: Callable[..., Any],
+    otherwise: Callable[..., Any],
+    suits: Callable[..., bool],
+    *,
+    several: bool,
+    scatters: bool,
+):
     """A lowering rule for one platform: to `kernel` where it `suits` and the program runs on one device."""
     as_kernel, as_arrays = (mlir.lower_fun(f, multiple_results=several) for f in (kernel, otherwise))
 
     def rule(ctx, *args, **static):
-        able = on_one_device(ctx.module_context) and suits(*ctx.avals_in, **static)
-        return (as_kernel if able else as_arrays)(ctx, *args, **static)
+        if on_one_device(ctx.module_context) and suits(*ctx.avals_in, **static):
+            with warnings.catch_warnings():  # of a backend that may go: it is asked for where it is used
+                warnings.simplefilter("ignore", DeprecationWarning)
+                return as_kernel(ctx, *args, **static)
+        if scatters and tuple(ctx.module_context.platforms) == ("cuda",) and jaxlib_version() in SLOW_ATOMICS:
+            warnings.warn(SLOW_ATOMICS_ADVICE, stacklevel=2)
+        return as_arrays(ctx, *args, **static)
 
     return rule
+
+
+def jaxlib_version() -> tuple[int, ...]:
+    return tuple(int(n) for n in importlib.metadata.version("jaxlib").split(".")[:3] if n.isdigit())
 
 
 def can_compile() -> bool:
@@ -67,6 +92,8 @@ def samples(arrays) -> int:
 def suits_read(texels, *coords, axes: tuple[Axis, ...], read_mode: ReadMode, dtype: np.dtype, batch: int, **_) -> bool:
     count = texels.shape[-1]
     plain = dtype == jnp.float32 and read_mode is not ReadMode.SRGB_FLOAT and count <= MAX_CHANNELS_READ
+    if texels.dtype.itemsize == 2:
+        return False  # Triton loads and converts pairs of bytes one by one
     if count == MAX_CHANNELS_READ and len(axes) == 2 and all(axis.address is AddressMode.CLAMP for axis in axes):
         return False  # as fast in XLA, which computes coordinates in the same kernel
     return plain and fits(axes, [texels, *coords]) and samples(coords) * count < ELEMENT_LIMIT

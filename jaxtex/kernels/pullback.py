@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..axis import Axis
+from ..axis import Axis, Role
 from ..formats import decode
 from ..modes import ReadMode
 from ..places import Coords, Place, flat_sizes
@@ -57,8 +57,7 @@ def adjoint(
     read_from = texels.shape[:batch] if steep else (1,) * batch
     textures = np.broadcast_shapes(read_from, *(a.shape[:batch] for a in (cotangent, *coords)))
     shape = samples_shape(read_from, [jax.eval_shape(lambda g: g[..., 0], cotangent), *coords])
-    taps = math.prod(len(axis.footprint.weights) for axis in axes)
-    dealt = deal(shape, TILE, group(taps, count) if TEXELS in wanted else (1, 1), batch)
+    dealt = deal(shape, TILE, group(axes, count) if TEXELS in wanted else (1, 1), batch)
     copies = private_copies(math.prod(shape), math.prod(textures) * flat_sizes(axes)[0], count)
     plan = Plan(axes, read_mode, dtype, steep, dealt, read_from, textures, copies, interpret)
     if TEXELS not in wanted:
@@ -78,6 +77,7 @@ def adjoint(
 class Addition(NamedTuple):
     """What a thread adds to a texel, in one part of the channels; `exists` says which threads do."""
 
+    walk: int
     texel: jax.Array
     value: jax.Array
     exists: Mask
@@ -140,7 +140,7 @@ class Plan(NamedTuple):
             copy = dealt.thread(program) & (self.copies - 1) if self.copies > 1 else 0
             for k, part in enumerate(parts):
                 row = part._replace(count=sums.lanes, stride=sums.width)
-                for texel, value, exists in self.additions(looks, k):
+                for _, texel, value, exists in self.additions(looks, k):
                     texel = texel + copy * places
                     if cut is None:
                         channels.add(into, *row.element(texel, exists), value, self.interpret)
@@ -151,7 +151,7 @@ class Plan(NamedTuple):
 
         args = [cotangent, *([texels] if self.steep else []), *coords]
         results = [jax.ShapeDtypeStruct(dealt.shape, self.dtype) for _ in self.steep]
-        if exact:
+        if sums is not None and sums.units is not None:
             args = [jnp.stack(sums.units), *args]
         if sums is not None:
             zeros = jnp.zeros((self.copies, places, sums.width), cotangent.dtype)
@@ -165,7 +165,7 @@ class Plan(NamedTuple):
         for look in looks:
             spots = spread(look.values[k], look.coords, self.axes)
             found += left_over(
-                [Addition(look.texture + p.stored[0], value, both(look.mask, p.inside)) for p, value in spots], found
+                [Addition(w, look.texture + p.stored[0], v, both(look.mask, p.inside)) for w, p, v in spots], found
             )
         return found
 
@@ -189,6 +189,8 @@ def left_over(additions: list[Addition], found: list[Addition]) -> list[Addition
     for addition in additions:
         exists = jnp.ones(addition.texel.shape, bool) if addition.exists is None else addition.exists
         for k, other in enumerate(found):
+            if other.walk != addition.walk:  # another level of a mip chain
+                continue
             same = exists & (other.texel == addition.texel)
             same = same if other.exists is None else same & other.exists
             found[k] = other._replace(value=other.value + jnp.where(same[:, None], addition.value, 0))
@@ -197,6 +199,7 @@ def left_over(additions: list[Addition], found: list[Addition]) -> list[Addition
     return rest
 
 
-def group(taps: int, count: int) -> tuple[int, int]:
+def group(axes: tuple[Axis, ...], count: int) -> tuple[int, int]:
     """How many samples a thread takes, down and across: as many as its registers hold."""
+    taps = math.prod(len(axis.footprint.weights) for axis in axes if axis.role is not Role.LEVEL)
     return (2, 1) if taps <= 4 and count <= 4 else (1, 1)

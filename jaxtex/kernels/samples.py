@@ -37,12 +37,13 @@ class Deal(NamedTuple):
     @property
     def extent(self) -> tuple[int, int]:
         """The rows and columns that are cut into tiles."""
-        return (1, math.prod(self.shape)) if self.flat else self.shape[-2:]
+        return (1, math.prod(self.shape)) if self.flat else (self.shape[-2], self.shape[-1])
 
     @property
     def tiles(self) -> tuple[int, int]:
         """How many tiles lie down and across."""
-        return tuple(-(-n // (t * g)) for n, t, g in zip(self.extent, self.tile, self.group))
+        down, across = (-(-n // (t * g)) for n, t, g in zip(self.extent, self.tile, self.group))
+        return down, across
 
     @property
     def programs(self) -> int:
