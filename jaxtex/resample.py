@@ -30,9 +30,8 @@ Leaf = Callable[[Place, Path], jax.Array]
 
 
 class Spread(NamedTuple):
-    """The part of a value that falls on one tap of one of the walks."""
+    """The part of a value that falls on one tap."""
 
-    walk: int
     place: Place
     value: jax.Array
 
@@ -64,16 +63,16 @@ def blend(coords: Coords, axes: tuple[Axis, ...], leaf: Leaf) -> jax.Array:
 def spread(value: jax.Array, coords: Coords, axes: tuple[Axis, ...]) -> Iterator[Spread]:
     """The part of `value`, S + (C,), that falls on each tap."""
 
-    def distribute(walk: int, place: Place, steps: list[Step], value: jax.Array) -> Iterator[Spread]:
+    def distribute(place: Place, steps: list[Step], value: jax.Array) -> Iterator[Spread]:
         if not steps:
-            yield Spread(walk, place, value)
+            yield Spread(place, value)
             return
         step, *rest = steps
         for tap, weight in zip(step.taps, step.weights()):
-            yield from distribute(walk, place.step(tap, step.sizes), rest, weighted(weight, value))
+            yield from distribute(place.step(tap, step.sizes), rest, weighted(weight, value))
 
-    for walk, (weight, place, steps) in enumerate(walks(coords, axes)):
-        yield from distribute(walk, place, steps, weighted(weight, value))
+    for weight, place, steps in walks(coords, axes):
+        yield from distribute(place, steps, weighted(weight, value))
 
 
 def only_inside(place: Place, value: jax.Array) -> jax.Array:
@@ -127,7 +126,7 @@ def splat(values, *coords, axes: tuple[Axis, ...], dtype: np.dtype, deterministi
 
 def accumulated(total: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axis, ...], sums: Sums) -> jax.Array:
     """`total` with `values` spread over it."""
-    for _, place, value in spread(values, coords, axes):
+    for place, value in spread(values, coords, axes):
         total = scatter(total, place.stored, place.inside, sums.terms(value), "add")
     return total
 

@@ -31,9 +31,9 @@ class Channels(NamedTuple):
         return element, exists
 
 
-def parts(count: int) -> list[Channels]:
+def parts(count: int, at_a_time: int = AT_A_TIME) -> list[Channels]:
     """All channels of a texel, in parts of a power of two."""
-    width = min(AT_A_TIME, 1 << (count - 1).bit_length())
+    width = min(at_a_time, 1 << (count - 1).bit_length())
     return [Channels(count, start, width, count) for start in range(0, count, width)]
 
 

@@ -9,6 +9,9 @@ import jax.numpy as jnp
 
 from .samples import WARP, Deal
 
+# A thread loads so many numbers at once.
+VECTOR = 4
+
 
 def launch(
     kernel: Callable[..., None],
@@ -18,11 +21,13 @@ def launch(
     name: str,
     interpret: bool,
     in_place: int = 0,
+    width: int = 1,
 ) -> list[jax.Array]:
     """The arrays that ``kernel(program, *arguments, *results)`` fills.
 
     Args:
         in_place: so many results, the first ones, are the first arguments, changed.
+        width: how many channels a sample has at a time; more than four are shared among threads.
     """
     from jax.experimental import pallas
     from jax.experimental.pallas import triton
@@ -35,7 +40,7 @@ def launch(
         grid=(dealt.programs,),
         out_shape=[jax.ShapeDtypeStruct((math.prod(r.shape),), r.dtype) for r in results],
         input_output_aliases={k: k for k in range(in_place)},
-        compiler_params=triton.CompilerParams(num_warps=max(1, dealt.threads // WARP)),
+        compiler_params=triton.CompilerParams(num_warps=max(1, dealt.threads * max(1, width // VECTOR) // WARP)),
         interpret=interpret,
         name=name,
     )(*(a.reshape(-1) for a in args))

@@ -13,7 +13,7 @@ import numpy as np
 from jax.interpreters import mlir
 
 from ..axis import Axis
-from ..modes import AddressMode, ReadMode
+from ..modes import ReadMode
 from ..places import flat_sizes
 
 # Elements are counted in int32.
@@ -94,8 +94,6 @@ def suits_read(texels, *coords, axes: tuple[Axis, ...], read_mode: ReadMode, dty
     plain = dtype == jnp.float32 and read_mode is not ReadMode.SRGB_FLOAT and count <= MAX_CHANNELS_READ
     if texels.dtype.itemsize == 2:
         return False  # Triton loads and converts pairs of bytes one by one
-    if count == MAX_CHANNELS_READ and len(axes) == 2 and all(axis.address is AddressMode.CLAMP for axis in axes):
-        return False  # as fast in XLA, which computes coordinates in the same kernel
     return plain and fits(axes, [texels, *coords]) and samples(coords) * count < ELEMENT_LIMIT
 
 

@@ -18,13 +18,18 @@ from ..formats import decode
 from ..modes import ReadMode
 from ..places import Coords, Place, flat_sizes
 from ..resample import Path, counting, only_inside, slopes, spread, texels_shape, weight_bound
-from ..sums import Sums, Units, private_copies, row_lanes
+from ..sums import CROWD, Sums, Units, private_copies, row_lanes
 from . import channels
-from .launch import launch
+from .launch import VECTOR, launch
 from .samples import Deal, Mask, deal, samples_shape
 
 TEXELS = -1
-TILE = (8, 16)
+# Threads down and across, for texels of few channels and of many.
+TILE, WIDE_TILE = (8, 16), (4, 8)
+# How many samples a thread takes at most: of one channel or a few, of many, and where samples crowd. Each program has
+# a tile; so many samples are enough to keep a GPU busy with groups of two.
+GROUP, WIDE_GROUP, CROWD_GROUP = 8, 2, 16
+BUSY = 2**18
 
 
 def splat(values, *coords, axes: tuple[Axis, ...], dtype: np.dtype, deterministic: bool, batch: int, interpret=False):
@@ -57,8 +62,10 @@ def adjoint(
     read_from = texels.shape[:batch] if steep else (1,) * batch
     textures = np.broadcast_shapes(read_from, *(a.shape[:batch] for a in (cotangent, *coords)))
     shape = samples_shape(read_from, [jax.eval_shape(lambda g: g[..., 0], cotangent), *coords])
-    dealt = deal(shape, TILE, group(axes, count) if TEXELS in wanted else (1, 1), batch)
-    copies = private_copies(math.prod(shape), math.prod(textures) * flat_sizes(axes)[0], count)
+    tile = TILE if count <= VECTOR else WIDE_TILE
+    samples, places = math.prod(shape), math.prod(textures) * flat_sizes(axes)[0]
+    dealt = deal(shape, tile, group(axes, count, samples, places) if TEXELS in wanted else 1, batch)
+    copies = private_copies(samples, places, count)
     plan = Plan(axes, read_mode, dtype, steep, dealt, read_from, textures, copies, interpret)
     if TEXELS not in wanted:
         return tuple(plan.launch(cotangent, texels, coords, None))
@@ -75,21 +82,11 @@ def adjoint(
 
 
 class Addition(NamedTuple):
-    """What a thread adds to a texel, in one part of the channels; `exists` says which threads do."""
+    """What threads add to a texel each, in one part of the channels; `exists` says which threads do."""
 
-    walk: int
     texel: jax.Array
     value: jax.Array
-    exists: Mask
-
-
-class Look(NamedTuple):
-    """One sample of each thread: its coordinates, its cotangent by parts of channels, its texture, and if it exists."""
-
-    coords: list[jax.Array]
-    values: list[jax.Array]
-    texture: jax.Array
-    mask: Mask
+    exists: jax.Array
 
 
 class Plan(NamedTuple):
@@ -122,32 +119,47 @@ class Plan(NamedTuple):
             source, texture = next(given), next(given) if self.steep else None
             where = [next(given) for _ in coords]
             into, slots = next(given) if sums is not None else None, list(given)
-            looks = []
-            for down in range(dealt.group[0]):
-                for across in range(dealt.group[1]):
-                    index, mask = dealt.sample(program, down, across)
-                    at = [channels.load(ref, dealt.offset(index, c.shape), mask) for ref, c in zip(where, coords)]
-                    offset = dealt.offset(index, cotangent.shape[:-1])
-                    values = [channels.load(source, *part.element(offset, mask)) for part in parts]
-                    looks.append(Look(at, values, dealt.texture(index, self.textures) * total, mask))
-                    if self.steep:
-                        base = dealt.texture(index, self.read_from) * total
-                        along = functools.partial(self.dot, texture, base, looks[-1], parts)
-                        for ref, slope in zip(slots, slopes(at, self.axes, self.steep, along)):
-                            channels.store(ref, dealt.offset(index, dealt.shape), slope, mask)
-            if sums is None:
-                return
             copy = dealt.thread(program) & (self.copies - 1) if self.copies > 1 else 0
-            for k, part in enumerate(parts):
-                row = part._replace(count=sums.lanes, stride=sums.width)
-                for _, texel, value, exists in self.additions(looks, k):
-                    texel = texel + copy * places
-                    if cut is None:
-                        channels.add(into, *row.element(texel, exists), value, self.interpret)
-                        continue
-                    for n, piece in enumerate(Units(cut[0], cut[1]).split(value)):
-                        half = row._replace(offset=n * sums.lanes)
-                        channels.add(into, *half.element(texel, exists), piece, self.interpret)
+
+            def write(additions: list[list[Addition]]) -> None:
+                """Adds what threads hold to memory."""
+                assert sums is not None
+                for part, some in zip(parts, additions):
+                    row = part._replace(count=sums.lanes, stride=sums.width)
+                    for texel, value, exists in some:
+                        pieces = [value] if cut is None else Units(cut[0], cut[1]).split(value)
+                        for n, piece in enumerate(pieces):
+                            half = row._replace(offset=n * sums.lanes)
+                            element = half.element(texel + copy * places, exists)
+                            channels.add(into, *element, piece, self.interpret)
+
+            def look(number: jax.Array | int, held: list[list[Addition]]) -> list[list[Addition]]:
+                """One sample of each thread: what it adds, with what was held for the same texels."""
+                index, mask = dealt.sample(program, number)
+                at = [channels.load(ref, dealt.offset(index, c.shape), mask) for ref, c in zip(where, coords)]
+                offset = dealt.offset(index, cotangent.shape[:-1])
+                values = [channels.load(source, *part.element(offset, mask)) for part in parts]
+                if self.steep:
+                    base = dealt.texture(index, self.read_from) * total
+                    along = functools.partial(self.dot, texture, base, values, mask, parts)
+                    for ref, slope in zip(slots, slopes(at, self.axes, self.steep, along)):
+                        channels.store(ref, dealt.offset(index, dealt.shape), slope, mask)
+                if sums is None:
+                    return held
+                base = dealt.texture(index, self.textures) * total
+                found = [self.additions(at, value, base, mask) for value in values]
+                if held:
+                    pairs = [self.passed_on(*pair) for pair in zip(held, found)]
+                    write([old for old, _ in pairs])
+                    found = [new for _, new in pairs]
+                return found
+
+            if dealt.samples == 1:
+                found = look(0, [])
+            else:
+                found = jax.lax.fori_loop(0, dealt.samples, look, [self.nothing(part.width) for part in parts])
+            if sums is not None:
+                write(found)
 
         args = [cotangent, *([texels] if self.steep else []), *coords]
         results = [jax.ShapeDtypeStruct(dealt.shape, self.dtype) for _ in self.steep]
@@ -157,24 +169,46 @@ class Plan(NamedTuple):
             zeros = jnp.zeros((self.copies, places, sums.width), cotangent.dtype)
             args, results = [zeros, *args], [jax.ShapeDtypeStruct(zeros.shape, zeros.dtype), *results]
         in_place = int(sums is not None)
-        return launch(kernel, dealt, args, results, "texture_pullback", self.interpret, in_place)
+        width = parts[0].width
+        return launch(kernel, dealt, args, results, "texture_pullback", self.interpret, in_place, width)
 
-    def additions(self, looks: list[Look], k: int) -> list[Addition]:
-        """What a thread adds, in part `k` of the channels: once to each texel."""
-        found: list[Addition] = []
-        for look in looks:
-            spots = spread(look.values[k], look.coords, self.axes)
-            found += left_over(
-                [Addition(w, look.texture + p.stored[0], v, both(look.mask, p.inside)) for w, p, v in spots], found
-            )
+    def additions(self, at: list[jax.Array], value: jax.Array, base: jax.Array, mask: Mask) -> list[Addition]:
+        """What one sample of each thread adds to the texel of each tap."""
+        everywhere = jnp.ones(value.shape[:1], bool)
+        found = []
+        for place, part in spread(value, at, self.axes):
+            exists = both(mask, place.inside)
+            found.append(Addition(base + place.stored[0], part, everywhere if exists is None else exists))
         return found
 
-    def dot(self, texture: Any, base: jax.Array, look: Look, parts, place: Place, path: Path) -> jax.Array:
+    def nothing(self, width: int) -> list[Addition]:
+        """What threads hold at first, for the taps of one sample."""
+        taps = math.prod(len(axis.footprint.weights) for axis in self.axes)
+        n = self.dealt.threads
+        none = Addition(jnp.zeros(n, jnp.int32), jnp.zeros((n, width), self.dtype), jnp.zeros(n, bool))
+        return [none] * taps
+
+    def passed_on(self, held: list[Addition], found: list[Addition]) -> tuple[list[Addition], list[Addition]]:
+        """`held` and `found`, with what falls on the same texel moved to the latter.
+
+        Taps of two levels of a mip chain are not compared: they seldom meet.
+        """
+        walk = len(held) // (2 if self.axes[0].role is Role.LEVEL and len(self.axes[0].footprint.weights) == 2 else 1)
+        for k, old in enumerate(held):
+            for n in range(k // walk * walk, (k // walk + 1) * walk):
+                new = found[n]
+                same = old.exists & new.exists & (old.texel == new.texel)
+                found[n] = new._replace(value=new.value + jnp.where(same[:, None], old.value, 0))
+                old = old._replace(exists=old.exists & ~same)
+            held[k] = old
+        return held, found
+
+    def dot(self, texture: Any, base, values, mask: Mask, parts, place: Place, path: Path) -> jax.Array:
         """The texel of a tap times the cotangent, summed over all channels: threads + (1,)."""
         del path
         sums = []
-        for part, value in zip(parts, look.values):
-            texel = channels.load(texture, *part.element(base + place.stored[0], look.mask))
+        for part, value in zip(parts, values):
+            texel = channels.load(texture, *part.element(base + place.stored[0], mask))
             sums.append(jnp.sum(decode(texel, self.read_mode, self.dtype) * value, -1, keepdims=True))
         return only_inside(place, functools.reduce(jnp.add, sums))
 
@@ -183,23 +217,10 @@ def both(mask: Mask, inside: Mask) -> Mask:
     return inside if mask is None else mask if inside is None else mask & inside
 
 
-def left_over(additions: list[Addition], found: list[Addition]) -> list[Addition]:
-    """Adds to those of `found` what falls on the same texel, and returns the rest, on texels of its own."""
-    rest = []
-    for addition in additions:
-        exists = jnp.ones(addition.texel.shape, bool) if addition.exists is None else addition.exists
-        for k, other in enumerate(found):
-            if other.walk != addition.walk:  # another level of a mip chain
-                continue
-            same = exists & (other.texel == addition.texel)
-            same = same if other.exists is None else same & other.exists
-            found[k] = other._replace(value=other.value + jnp.where(same[:, None], addition.value, 0))
-            exists = exists & ~same
-        rest.append(addition._replace(exists=exists) if found else addition)
-    return rest
-
-
-def group(axes: tuple[Axis, ...], count: int) -> tuple[int, int]:
-    """How many samples a thread takes, down and across: as many as its registers hold."""
+def group(axes: tuple[Axis, ...], count: int, samples: int, places: int) -> int:
+    """How many samples a thread takes: a power of two; several, if its registers hold the taps of two of them."""
     taps = math.prod(len(axis.footprint.weights) for axis in axes if axis.role is not Role.LEVEL)
-    return (2, 1) if taps <= 4 and count <= 4 else (1, 1)
+    if taps > 4:
+        return 1
+    limit = WIDE_GROUP if count > VECTOR else CROWD_GROUP if samples >= CROWD * places else GROUP
+    return 1 << (min(limit, max(1, 2 * samples // BUSY)).bit_length() - 1)

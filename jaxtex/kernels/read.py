@@ -22,14 +22,15 @@ def read(
     (total,) = flat_sizes(axes)
     count = texels.shape[-1]
     textures = texels.shape[:batch]
-    dealt = deal(samples_shape(textures, coords), TILE, (1, 1), batch)
+    dealt = deal(samples_shape(textures, coords), TILE, 1, batch)
 
     def kernel(program, stored, *refs):
         *sources, out = refs
-        index, mask = dealt.sample(program, 0, 0)
+        index, mask = dealt.sample(program, 0)
         where = [channels.load(ref, dealt.offset(index, c.shape), mask) for ref, c in zip(sources, coords)]
         base = dealt.texture(index, textures) * total
-        for part in channels.parts(count):
+        # Three channels are no vector: read one by one they leave no thread idle.
+        for part in channels.parts(count, 1 if count == 3 else channels.AT_A_TIME):
 
             def texel(place: Place, path: Path, part=part) -> jax.Array:
                 value = channels.load(stored, *part.element(base + place.stored[0], mask))

@@ -19,7 +19,7 @@ class Deal(NamedTuple):
 
     Attributes:
         shape: of the samples, batch axes first.
-        tile: threads down and across; a thread has `group` samples, down and across, each beside the other.
+        tile: threads down and across; a thread has `group` samples, one below the other, or beside it in a flat deal.
         warp: how many threads of a warp lie side by side.
         flat: whether the samples lie in one row, whatever their shape.
     """
@@ -33,6 +33,11 @@ class Deal(NamedTuple):
     @property
     def threads(self) -> int:
         return self.tile[0] * self.tile[1]
+
+    @property
+    def samples(self) -> int:
+        """How many samples a thread has."""
+        return math.prod(self.group)
 
     @property
     def extent(self) -> tuple[int, int]:
@@ -49,15 +54,15 @@ class Deal(NamedTuple):
     def programs(self) -> int:
         return math.prod(self.tiles) * (1 if self.flat else math.prod(self.shape[:-2]))
 
-    def sample(self, program: jax.Array, down: int, across: int) -> tuple[list[jax.Array], Mask]:
+    def sample(self, program: jax.Array, number: jax.Array | int) -> tuple[list[jax.Array], Mask]:
         """The index of one sample of each thread's group on every axis of `shape`, and whether there is such a one."""
         thread = jnp.arange(self.threads, dtype=jnp.int32)
         lane, warp, high = thread % WARP, thread // WARP, WARP // self.warp
         a_row = self.tile[1] // self.warp
         x, y = (warp % a_row) * self.warp + lane % self.warp, (warp // a_row) * high + lane // self.warp
         outer, row, column = unravelled(program, (1, *self.tiles))
-        y = (row * self.tile[0] + y) * self.group[0] + down
-        x = (column * self.tile[1] + x) * self.group[1] + across
+        y = (row * self.tile[0] + y) * self.group[0] + (0 if self.flat else number)
+        x = (column * self.tile[1] + x) * self.group[1] + (number if self.flat else 0)
         inside = [i < n for i, n, t, g in zip((y, x), self.extent, self.tile, self.group) if n % (t * g)]
         mask = functools.reduce(jnp.logical_and, inside) if inside else None
         if self.flat:
@@ -88,11 +93,11 @@ def unravelled(index: jax.Array, shape: tuple[int, ...]) -> list[jax.Array]:
     return [index, *found[::-1]] if shape else []
 
 
-def deal(shape: tuple[int, ...], tile: tuple[int, int], group: tuple[int, int], batch: int) -> Deal:
-    """Deals samples of `shape` in tiles, or in one row if they are too few across or down."""
+def deal(shape: tuple[int, ...], tile: tuple[int, int], group: int, batch: int) -> Deal:
+    """Deals samples of `shape` in tiles, `group` to a thread; or in one row if they are too few across or down."""
     if len(shape) - batch >= 2 and shape[-1] >= tile[1] and shape[-2] >= tile[0]:
-        return Deal(shape, tile, group, min(SIDE, tile[1]), False)
-    return Deal(shape, (1, math.prod(tile)), (1, math.prod(group)), WARP, True)
+        return Deal(shape, tile, (group, 1), min(SIDE, tile[1]), False)
+    return Deal(shape, (1, math.prod(tile)), (1, group), WARP, True)
 
 
 def samples_shape(textures: tuple[int, ...], arrays) -> tuple[int, ...]:
