@@ -30,15 +30,16 @@ def works(size: int) -> list[Work]:
 
 
 def value_and_gradients(work: Work) -> tuple[Callable[..., Any], tuple[jax.Array, ...]]:
-    """A read, a loss of it and its gradients in all inputs; and the inputs."""
+    """A read and its gradients in all inputs, for a cotangent that is an input too: in training another layer's."""
     read, data = reading(work), inputs(work)
     args = (data.texture.texels, *data.places)
+    cotangent = jax.random.normal(jax.random.PRNGKey(0), jax.eval_shape(read, *args).shape)
 
-    def loss(*args: jax.Array) -> tuple[jax.Array, jax.Array]:
+    def loss(cotangent: jax.Array, *args: jax.Array) -> tuple[jax.Array, jax.Array]:
         out = read(*args)
-        return jnp.sum(out**2), out
+        return jnp.sum(out * cotangent), out
 
-    return jax.value_and_grad(loss, argnums=tuple(range(len(args))), has_aux=True), args
+    return jax.value_and_grad(loss, argnums=tuple(range(1, len(args) + 1)), has_aux=True), (cotangent, *args)
 
 
 def statistics() -> dict[str, int]:

@@ -28,6 +28,7 @@ from jax.interpreters import ad, batching, mlir
 
 from . import blocks, kernels, resample
 from .axis import Axis, raised
+from .indexing import as_varying
 from .modes import ReadMode
 from .places import Coords
 
@@ -107,21 +108,9 @@ pushforward_p = primitive("texture_pushforward", resample.pushforward, *READING,
 pullback_p = primitive("texture_pullback", resample.pullback, *READING, "wanted", several=True)
 
 
-def varying(x) -> frozenset:
-    """The mesh axes along which `x` varies inside `jax.shard_map`."""
-    aval = jax.typeof(x)
-    for name in ("mat", "manual_axis_type"):  # the name changed between JAX versions
-        if getattr(aval, name, None) is not None:
-            return frozenset(getattr(aval, name).varying)
-    return frozenset(getattr(aval, "vma", ()))
-
-
 def bind(p: Primitive, *args, **static):
     """Binds with every operand cast to the union of their varying axes: so `jax.shard_map` transposes correctly."""
-    union = frozenset().union(*map(varying, args))
-    missing = [tuple(sorted(union - varying(a))) for a in args]
-    args = [jax.lax.pcast(a, m, to="varying") if m else a for a, m in zip(args, missing)]
-    return p.bind(*args, **static)
+    return p.bind(*(as_varying(a, *args) for a in args), **static)
 
 
 def moving(axes: tuple[Axis, ...], tangents) -> tuple[int, ...]:

@@ -48,3 +48,18 @@ def explicit_spec(x: jax.Array) -> PartitionSpec | None:
     sharding = jax.typeof(x).sharding
     explicit = not sharding.mesh.empty and AxisType.Explicit in sharding.mesh.axis_types
     return sharding.spec if explicit else None
+
+
+def varying(x: jax.Array) -> frozenset:
+    """The mesh axes along which `x` varies inside `jax.shard_map`."""
+    aval = jax.typeof(x)
+    for name in ("mat", "manual_axis_type"):  # the name changed between JAX versions
+        if getattr(aval, name, None) is not None:
+            return frozenset(getattr(aval, name).varying)
+    return frozenset(getattr(aval, "vma", ()))
+
+
+def as_varying(x: jax.Array, *like: jax.Array) -> jax.Array:
+    """`x`, cast to vary along the mesh axes along which any of `like` does."""
+    missing = tuple(sorted(frozenset().union(*map(varying, like)) - varying(x)))
+    return jax.lax.pcast(x, missing, to="varying") if missing else x

@@ -67,8 +67,10 @@ class Sampler:
         arithmetic: ``"float"`` computes weights and sums in float32; ``"hardware"`` as an NVIDIA texture unit does,
             in fixed point, to the last bit. See `docs/arithmetic.md`.
         deterministic: whether gradients in texels, and splats, have the same bits in every run. On a GPU the order of
-            additions changes from run to run; then they are made such that none rounds, at about twice the cost. Of a
-            sum of n terms at a texel, n / 2^24 of its bits' worth is lost, so few of any but enormous crowds.
+            additions changes from run to run; this makes them such that none rounds, so that the order is of no
+            consequence, at two to three times the cost. Of n terms at a texel each is rounded to a multiple of
+            ``n^2 / 2^47`` times the largest value, so that the sum of fewer than a thousand keeps as many bits as one
+            in floating point.
 
     Raises:
         ValueError: if a mode is unknown, or options exclude each other.

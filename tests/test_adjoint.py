@@ -181,6 +181,20 @@ def test_a_large_gradient_is_taken_in_blocks():
         np.testing.assert_allclose(whole[k], np.concatenate([p[k] for p in parts]), rtol=1e-4, atol=1e-3)
 
 
+@pytest.mark.parametrize("check", [True, False])
+def test_a_large_gradient_inside_shard_map(check):
+    """A device's part of it is a program of one device, in blocks or as a kernel; a shared texture's is summed."""
+    devices = jax.device_count()
+    mesh = jax.make_mesh((devices,), ("b",), axis_types=(jax.sharding.AxisType.Auto,))
+    split, whole = jax.sharding.PartitionSpec("b"), jax.sharding.PartitionSpec()
+    read = lambda t, x, y: jt.sample(jt.texture2d(t), (x, y), jt.Sampler(address_mode="mirror"))
+    mapped = jax.shard_map(read, mesh=mesh, in_specs=(whole, split, split), out_specs=split, check_vma=check)
+    args = normal(32, 32, 3), *uniform(2, devices, 200, 150)
+    gradient = lambda f: jax.jit(jax.grad(lambda *args: jnp.sin(f(*args)).sum(), (0, 1, 2)))
+    for a, b in zip(gradient(mapped)(*args), gradient(read)(*args)):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=2e-3)
+
+
 @pytest.mark.parametrize("scale", [1.0, 1e-30, 1e30])
 @pytest.mark.parametrize("count", [1, 7, 3000])
 def test_sums_by_parts_have_the_same_bits_in_any_order(count, scale):

@@ -38,7 +38,7 @@ def launch(
     filled = pallas.pallas_call(
         run,
         grid=(dealt.programs,),
-        out_shape=[jax.ShapeDtypeStruct((math.prod(r.shape),), r.dtype) for r in results],
+        out_shape=jax.eval_shape(lambda: [jnp.zeros(math.prod(r.shape), r.dtype) for r in results]),
         input_output_aliases={k: k for k in range(in_place)},
         compiler_params=triton.CompilerParams(num_warps=max(1, dealt.threads * max(1, width // VECTOR) // WARP)),
         interpret=interpret,

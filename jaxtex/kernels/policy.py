@@ -44,6 +44,8 @@ def lowering(
 
     def rule(ctx, *args, **static):
         if on_one_device(ctx.module_context) and suits(*ctx.avals_in, **static):
+            # Inside `jax.shard_map` all operands vary alike, which is of no interest any more.
+            ctx = ctx.replace(avals_in=[type(a)(a.shape, a.dtype) for a in ctx.avals_in])
             with warnings.catch_warnings():  # of a backend that may go: it is asked for where it is used
                 warnings.simplefilter("ignore", DeprecationWarning)
                 return as_kernel(ctx, *args, **static)
