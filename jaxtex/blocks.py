@@ -15,13 +15,12 @@ import numpy as np
 from .axis import Axis
 from .modes import ReadMode
 from .places import flat_sizes
-from .resample import accumulated, as_texels, coordinate_cotangents, texels_shape, units
+from .resample import TEXELS, accumulated, as_texels, coordinate_cotangents, texels_shape, units
 from .sums import Sums, row_lanes
 
 # The numbers of one tap in a block.
 BLOCK = 2**16
 FEWEST_SAMPLES = 2**10
-TEXELS = -1
 
 
 def one_by_one(function: Callable[..., tuple[jax.Array, ...]], batch: int) -> Callable[..., tuple[jax.Array, ...]]:

@@ -31,9 +31,7 @@ from .axis import Axis, raised
 from .indexing import as_varying
 from .modes import ReadMode
 from .places import Coords
-
-# In `wanted`, the lists of operands that move or are asked for: the texels; coordinates count from 0.
-TEXELS = -1
+from .resample import TEXELS
 
 
 def read(

@@ -25,6 +25,8 @@ from .taps import derivative
 # The number of the tap taken at each step of a walk, that of the walk first.
 Path = tuple[int, ...]
 FEW_CHANNELS = 4
+# In `wanted`, the lists of what moves or is asked for, the texels; the coordinate of axis k is k.
+TEXELS = -1
 # What is read at the end of a walk: S + (C,).
 Leaf = Callable[[Place, Path], jax.Array]
 
@@ -181,15 +183,14 @@ def pushforward(
     """How a read moves with its texels and coordinates.
 
     Args:
-        args: a tangent for each of `wanted`, in which -1 stands for the texels and k for the coordinate of axis k; then
-            the texels and all coordinates.
+        args: a tangent for each of `wanted`, `TEXELS` or the number of an axis; then the texels and all coordinates.
     """
     del deterministic
     moves, (texels, *coords) = args[: len(wanted)], args[len(wanted) :]
     whole = functools.partial(read, read_mode=read_mode, dtype=dtype)
     terms = []
     for k, move in zip(wanted, moves):
-        if k < 0:
+        if k == TEXELS:
             terms.append(whole(move, *coords, axes=axes))
         else:
             terms.append(weighted(move, whole(texels, *coords, axes=raised(axes, k))))
@@ -206,7 +207,7 @@ def pullback(
     wanted: tuple[int, ...],
     deterministic: bool = False,
 ):
-    """The cotangents of a read: of the texels if `wanted` has -1, and of the coordinates of its other axes.
+    """The cotangents of a read: of texels and coordinates, those that are `wanted`.
 
     Args:
         cotangent: of the read, S + (C,), in the dtype in which it was summed.
@@ -215,7 +216,7 @@ def pullback(
         A tuple in the order of `wanted`; a coordinate's has shape S, also where the coordinate broadcasts.
     """
     of_coords = coordinate_cotangents(cotangent, texels, coords, axes, read_mode, dtype, wanted)
-    if -1 not in wanted:
+    if TEXELS not in wanted:
         return of_coords
     of_texels = splat(cotangent, *coords, axes=axes, dtype=texels.dtype, deterministic=deterministic)
     return of_texels, *of_coords
@@ -236,7 +237,7 @@ def coordinate_cotangents(
         texel = decode(gather(stored, place.stored), read_mode, dtype)
         return only_inside(place, over_channels(texel * cotangent))
 
-    return slopes(coords, axes, tuple(k for k in wanted if k >= 0), along)
+    return slopes(coords, axes, tuple(k for k in wanted if k != TEXELS), along)
 
 
 def over_channels(value: jax.Array) -> jax.Array:

@@ -223,7 +223,8 @@ def splat(
 
     Gradients: to any order, in both modes, to `values` and to the coordinates; conventions as in `sample`.
 
-    Precision: on a GPU the order of additions, and so the last bits, may differ from run to run.
+    Precision: on a GPU the order of additions, and so the last bits, may differ from run to run, unless
+    ``sampler.deterministic``.
 
     Raises:
         ValueError: if shapes do not fit, or `sampler` cannot read floating texels.

@@ -20,7 +20,6 @@ from tests.tolerances import TOLERANCES
 pullback = importlib.import_module("jaxtex.kernels.pullback")
 F32 = np.dtype(np.float32)
 ON_GPU = jax.default_backend() == "gpu"
-MODES = ("clamp", "border", "wrap", "mirror", "reflect")
 
 
 def normal(*shape):
@@ -69,14 +68,9 @@ CASES = {
         f"2d, {mode}, {c} channels": Case(
             jt.texture2d(normal(6, 7, c)), tuple(uniform(2, 17, 40)), jt.Sampler(address_mode=mode)
         )
-        for mode, c in (*((mode, 3) for mode in MODES), ("clamp", 1), ("wrap", 4), ("clamp", 20))
+        for mode, c in (("clamp", 1), ("border", 3), ("mirror", 4), ("wrap", 20))
     },
     "cubic": Case(jt.texture2d(normal(6, 7, 2)), tuple(uniform(2, 9, 33)), jt.Sampler(filter_mode="cubic")),
-    "pixels": Case(
-        jt.texture2d(normal(6, 7, 2)),
-        tuple(9 * uniform(2, 9, 33)),
-        jt.Sampler(normalized_coords=False, address_mode="wrap"),
-    ),
     "1d": Case(jt.texture1d(normal(50, 2)), tuple(uniform(1, 300))),
     "3d": Case(jt.texture3d(normal(5, 6, 7, 2)), tuple(uniform(3, 3, 9, 33))),
     "layers": Case(jt.texture2d_layered(normal(3, 6, 7, 2)), tuple(uniform(2, 9, 33)), more={"layer": LAYERS}),
@@ -121,7 +115,7 @@ def test_kernels_say_what_arrays_say(name, monkeypatch):
         assert_close(run(case.cotangent, texels, *operands), expected)
 
 
-@pytest.mark.parametrize("name", ["2d, wrap, 3 channels", "a mip chain", "a cube", "a crowd"])
+@pytest.mark.parametrize("name", ["2d, mirror, 4 channels", "a mip chain", "a crowd"])
 def test_kernels_add_exactly(name):
     case = CASES[name]
     static = {"axes": case.look.axes, "dtype": F32, "deterministic": True}
@@ -221,9 +215,7 @@ def test_sums_by_parts_keep_what_is_not_finite():
 
 
 DETERMINISTIC = {
-    "2d": CASES["2d, mirror, 3 channels"],
-    "3d": CASES["3d"],
-    "cubic": CASES["cubic"],
+    "2d": CASES["2d, mirror, 4 channels"],
     "a cube": CASES["a cube"],
     "a mip chain": CASES["a mip chain"],
 }

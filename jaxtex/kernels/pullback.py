@@ -17,13 +17,12 @@ from ..axis import Axis, Role
 from ..formats import decode
 from ..modes import ReadMode
 from ..places import Coords, Place, flat_sizes
-from ..resample import Path, counting, only_inside, slopes, spread, texels_shape, weight_bound
+from ..resample import TEXELS, Path, counting, only_inside, slopes, spread, texels_shape, weight_bound
 from ..sums import CROWD, Sums, Units, private_copies, row_lanes
 from . import channels
 from .launch import VECTOR, launch
 from .samples import Deal, Mask, deal, samples_shape
 
-TEXELS = -1
 # Threads down and across, for texels of few channels and of many.
 TILE, WIDE_TILE = (8, 16), (4, 8)
 # How many samples a thread takes at most: of one channel or a few, of many, and where samples crowd. Each program has
