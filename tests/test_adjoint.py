@@ -2,6 +2,7 @@
 
 import dataclasses
 import importlib
+import types
 import warnings
 
 import jax
@@ -266,6 +267,13 @@ def test_private_copies_are_bounded():
                     assert copies == 1
                 memory = 4 * copies * side * side * channels
                 assert copies == 1 or memory <= max(sums.COPIES_BYTES, 0.05 * 4 * samples * channels)
+
+
+@pytest.mark.parametrize(("capability", "known"), [("7.0", False), ("8.0", True), ("12.0", True)])
+def test_kernels_need_a_gpu_that_triton_knows(capability, known, monkeypatch):
+    device = types.SimpleNamespace(compute_capability=capability)
+    monkeypatch.setattr(jax, "local_devices", lambda backend: [device])
+    assert policy.can_compile() is known
 
 
 def lowered_for_cuda(monkeypatch, f, *args):

@@ -16,6 +16,7 @@ from ..axis import Axis
 from ..modes import ReadMode
 from ..places import flat_sizes
 
+LEAST_COMPUTE_CAPABILITY = 8.0
 # Elements are counted in int32.
 ELEMENT_LIMIT = 2**31
 # Wider texels are rows that XLA moves well.
@@ -61,12 +62,13 @@ def jaxlib_version() -> tuple[int, ...]:
 
 
 def can_compile() -> bool:
-    """Whether a kernel can be compiled: not for a GPU that this process does not see."""
+    """Whether a kernel can be compiled: for a GPU that this process sees, and that Triton knows."""
     try:
-        jax.local_devices(backend="gpu")
+        device, *_ = jax.local_devices(backend="gpu")
     except RuntimeError:
         return False
-    return importlib.util.find_spec("jax.experimental.pallas.triton") is not None
+    known = float(getattr(device, "compute_capability", 0)) >= LEAST_COMPUTE_CAPABILITY
+    return known and importlib.util.find_spec("jax.experimental.pallas.triton") is not None
 
 
 def on_one_device(module: Any) -> bool:
