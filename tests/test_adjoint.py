@@ -288,6 +288,8 @@ def test_a_gpu_runs_kernels_where_they_suit(monkeypatch):
     gradient = lambda t, *xy: jax.grad(lambda t, *xy: jt.sample(jt.texture2d(t), xy).sum(), (0, 1, 2))(t, *xy)
     assert "triton" in lowered_for_cuda(monkeypatch, gradient, texels, *xy)
     assert "triton" not in lowered_for_cuda(monkeypatch, gradient, wide, *xy)
+    few = normal(2, 2, 40)  # many samples a texel
+    assert "triton" in lowered_for_cuda(monkeypatch, gradient, few, *xy)
 
 
 def test_programs_of_several_devices_and_exports_keep_arrays(monkeypatch):

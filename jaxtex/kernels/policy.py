@@ -15,12 +15,13 @@ from jax.interpreters import mlir
 from ..axis import Axis
 from ..modes import ReadMode
 from ..places import flat_sizes
+from ..sums import CROWD
 
 LEAST_COMPUTE_CAPABILITY = 8.0
 # Elements are counted in int32.
 ELEMENT_LIMIT = 2**31
-# Wider texels are rows that XLA moves well.
-MAX_CHANNELS = 16
+# Wider texels are rows that XLA moves well; but it has no private copies where samples crowd.
+MAX_CHANNELS, MAX_CHANNELS_CROWD = 16, 64
 # These compile a float32 scatter-add to a loop of compare and swap on CUDA: https://github.com/jax-ml/jax/issues/38806
 SLOW_ATOMICS = ((0, 10, 2), (0, 11, 0))
 SLOW_ATOMICS_ADVICE = (
@@ -102,9 +103,10 @@ def suits_read(texels, *coords, axes: tuple[Axis, ...], read_mode: ReadMode, dty
 
 
 def suits_splat(values, *coords, axes: tuple[Axis, ...], dtype: np.dtype, batch: int, **_) -> bool:
-    count = values.shape[-1]
-    plain = values.dtype == jnp.float32 and count <= MAX_CHANNELS
-    return plain and fits(axes, [values, *coords]) and math.prod(flat_sizes(axes)) * count < ELEMENT_LIMIT
+    count, places = values.shape[-1], math.prod(flat_sizes(axes))
+    crowd = math.prod(values.shape[batch:-1]) >= CROWD * places
+    plain = values.dtype == jnp.float32 and count <= (MAX_CHANNELS_CROWD if crowd else MAX_CHANNELS)
+    return plain and fits(axes, [values, *coords]) and places * count < ELEMENT_LIMIT
 
 
 def suits_pullback(
