@@ -276,6 +276,20 @@ def test_kernels_need_a_gpu_that_triton_knows(capability, known, monkeypatch):
     assert policy.can_compile() is known
 
 
+def test_kernels_count_elements_in_32_bits(monkeypatch):
+    """Of every array that they read or make, batch axes included."""
+    monkeypatch.setattr(policy, "can_compile", lambda: True)
+    case = CASES["2d, clamp, 1 channels"]
+    of = lambda *shape, dtype=np.float32: jax.ShapeDtypeStruct(shape, dtype)
+    read, splat = {**case.static, "batch": 1}, {"axes": case.look.axes, "dtype": F32, "batch": 1}
+    assert policy.suits_read(of(5, 6, 7, 1), of(5, 9, 9), of(1, 9, 9), **read)
+    assert not policy.suits_read(of(2**16, 6, 7, 1), of(1, 2**7, 2**7), of(1, 2**7, 2**7), **read)
+    assert not policy.suits_read(of(5, 6, 7, 1), of(5, 9, 9, dtype=np.float64), of(1, 9, 9), **read)
+    assert policy.suits_splat(of(5, 9, 9, 1), of(1, 9, 9), of(1, 9, 9), **splat)
+    assert not policy.suits_splat(of(2**24, 2, 2, 1), of(1, 2, 2), of(1, 2, 2), **splat)
+    assert not policy.suits_splat(of(2**24, 2, 2, 0), of(1, 2, 2), of(1, 2, 2), **splat)
+
+
 def lowered_for_cuda(monkeypatch, f, *args):
     """The program that `f` is on a GPU, whether or not there is one."""
     monkeypatch.setattr(policy, "can_compile", lambda: True)

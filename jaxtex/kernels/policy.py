@@ -15,11 +15,12 @@ from jax.interpreters import mlir
 from ..axis import Axis
 from ..modes import ReadMode
 from ..places import flat_sizes
-from ..sums import CROWD
+from ..sums import CROWD, row_lanes
+from .samples import samples_shape
 
 LEAST_COMPUTE_CAPABILITY = 8.0
-# Elements are counted in int32.
-ELEMENT_LIMIT = 2**31
+# Elements are counted in int32, with room for what fills the last tile.
+ELEMENT_LIMIT = 2**30
 # Wider texels are rows that XLA moves well; but it has no private copies where samples crowd.
 MAX_CHANNELS, MAX_CHANNELS_CROWD = 16, 64
 # These compile a float32 scatter-add to a loop of compare and swap on CUDA: https://github.com/jax-ml/jax/issues/38806
@@ -82,35 +83,40 @@ def on_one_device(module: Any) -> bool:
     return getattr(context, "num_devices", 0) == 1
 
 
-def fits(axes: tuple[Axis, ...], arrays: list[Any]) -> bool:
-    """Whether a kernel can be compiled, indices and elements are within int32, and numbers within 32 bits."""
-    if not can_compile():
+def fits(axes: tuple[Axis, ...], arrays: list[Any], *counts: int) -> bool:
+    """Whether a kernel can be compiled, indices and elements are within int32, and numbers within 32 bits.
+
+    Args:
+        arrays: what the kernel reads.
+        counts: the elements of other arrays, which it makes.
+    """
+    if not can_compile() or len(flat_sizes(axes)) > 1 or any(a.dtype.itemsize > 4 for a in arrays):
         return False
-    small = all(math.prod(a.shape) < ELEMENT_LIMIT and a.dtype.itemsize <= 4 for a in arrays)
-    return small and len(flat_sizes(axes)) == 1 and min(math.prod(a.shape) for a in arrays) > 0
-
-
-def samples(arrays) -> int:
-    return math.prod(np.broadcast_shapes(*(a.shape for a in arrays)))
+    counts = (*counts, *(math.prod(a.shape) for a in arrays))
+    return min(counts) > 0 and max(counts) < ELEMENT_LIMIT
 
 
 def suits_read(texels, *coords, axes: tuple[Axis, ...], read_mode: ReadMode, dtype: np.dtype, batch: int, **_) -> bool:
     count = texels.shape[-1]
-    plain = dtype == jnp.float32 and read_mode is not ReadMode.SRGB_FLOAT and count <= MAX_CHANNELS_READ
-    if texels.dtype.itemsize == 2:
-        return False  # Triton loads and converts pairs of bytes one by one
-    return plain and fits(axes, [texels, *coords]) and samples(coords) * count < ELEMENT_LIMIT
+    if dtype != jnp.float32 or read_mode is ReadMode.SRGB_FLOAT or count > MAX_CHANNELS_READ:
+        return False
+    if texels.dtype.itemsize == 2:  # Triton loads and converts pairs of bytes one by one
+        return False
+    return fits(axes, [texels, *coords], math.prod(samples_shape(texels.shape[:batch], coords)) * count)
 
 
 def suits_splat(values, *coords, axes: tuple[Axis, ...], dtype: np.dtype, batch: int, **_) -> bool:
     count, places = values.shape[-1], math.prod(flat_sizes(axes))
     crowd = math.prod(values.shape[batch:-1]) >= CROWD * places
-    plain = values.dtype == jnp.float32 and count <= (MAX_CHANNELS_CROWD if crowd else MAX_CHANNELS)
-    return plain and fits(axes, [values, *coords]) and places * count < ELEMENT_LIMIT
+    if values.dtype != jnp.float32 or count > (MAX_CHANNELS_CROWD if crowd else MAX_CHANNELS):
+        return False
+    textures = np.broadcast_shapes(*(a.shape[:batch] for a in (values, *coords)))
+    sums = math.prod(textures) * places * 2 * row_lanes(count)  # of two parts, if they are to be exact
+    return fits(axes, [values, *coords], sums)
 
 
 def suits_pullback(
     cotangent, texels, *coords, axes, read_mode: ReadMode, dtype: np.dtype, wanted, batch: int, **_
 ) -> bool:
-    plain = read_mode is not ReadMode.SRGB_FLOAT and fits(axes, [texels])
-    return plain and suits_splat(cotangent, *coords, axes=axes, dtype=dtype, batch=batch)
+    able = read_mode is not ReadMode.SRGB_FLOAT and fits(axes, [texels])
+    return able and suits_splat(cotangent, *coords, axes=axes, dtype=dtype, batch=batch)
