@@ -1,6 +1,5 @@
 """From a tap to the stored texel that it reads: one axis by address mode, and the seams of a cube."""
 
-import functools
 from collections.abc import Callable
 
 import jax
@@ -72,10 +71,9 @@ def across_seam(face: jax.Array, y: jax.Array, x: jax.Array, size: Size) -> tupl
     face, y, x = jnp.broadcast_arrays(face, y, x)
     size = jnp.asarray(size, jnp.int32)
     s, t, n = 2 * x + 1 - size, 2 * y + 1 - size, jnp.broadcast_to(size, face.shape)
-    choose = lambda first, *others: functools.reduce(
-        lambda chosen, k: jnp.where(face == k, others[k - 1], chosen), range(1, len(others) + 1), first
-    )
-    x, y, z = (choose(*options) for options in zip(*directions(s, t, n)))
+    (x, y, z), *others = directions(s, t, n)
+    for k, other in enumerate(others, 1):  # selects of two, which kernels have too
+        x, y, z = (jnp.where(face == k, new, old) for new, old in zip(other, (x, y, z)))
     face, axes = on_face(x, y, z)
     s, t, _ = axes(x, y, z)
     index = lambda c: jnp.clip((c + size - 1) >> 1, 0, size - 1)

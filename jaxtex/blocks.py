@@ -6,7 +6,6 @@ that is touched for the first time is what costs most there. In blocks it is the
 
 import functools
 import math
-from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
@@ -15,43 +14,25 @@ import numpy as np
 from .axis import Axis
 from .modes import ReadMode
 from .places import flat_sizes
-from .resample import TEXELS, accumulated, as_texels, coordinate_cotangents, texels_shape, units
-from .sums import Sums, row_lanes
+from .resample import TEXELS, accumulated, as_texels, coordinate_cotangents, crowd, over_batch, texels_shape, units
+from .sums import Sums, power_above, row_lanes
 
 # The numbers of one tap in a block.
 BLOCK = 2**16
 FEWEST_SAMPLES = 2**10
 
 
-def one_by_one(function: Callable[..., tuple[jax.Array, ...]], batch: int) -> Callable[..., tuple[jax.Array, ...]]:
-    """`function` over `batch` leading axes, on which an operand has their size or 1, one after the other."""
-    if batch == 0:
-        return function
-
-    def run(*args):
-        size = max(a.shape[0] for a in args)
-        own = [a.shape[0] == size for a in args]
-
-        def once(mine):
-            found = iter(mine)
-            return one_by_one(function, batch - 1)(*(next(found) if o else a.squeeze(0) for a, o in zip(args, own)))
-
-        return jax.lax.map(once, [a for a, o in zip(args, own) if o])
-
-    return run
-
-
 def splat(values, *coords, batch: int, **static):
-    """`resample.splat` over `batch` leading axes."""
+    """`resample.splat` over `batch` leading axes, one after the other."""
     static |= {"wanted": (TEXELS,), "stored": static["dtype"], "read_mode": ReadMode.ELEMENT, "dtype": values.dtype}
     run = functools.partial(block_by_block, **static)
-    return one_by_one(lambda values, *coords: run(values, None, *coords), batch)(values, *coords)[0]
+    return over_batch(lambda values, *coords: run(values, None, *coords), batch, jax.lax.map)(values, *coords)[0]
 
 
 def pullback(cotangent, texels, *coords, batch: int, **static):
-    """`resample.pullback` over `batch` leading axes."""
+    """`resample.pullback` over `batch` leading axes, one after the other."""
     run = functools.partial(block_by_block, stored=texels.dtype, **static)
-    return one_by_one(run, batch)(cotangent, texels, *coords)
+    return over_batch(run, batch, jax.lax.map)(cotangent, texels, *coords)
 
 
 def block_by_block(
@@ -68,8 +49,9 @@ def block_by_block(
     """The cotangents in the order of `wanted`; those of the texels have dtype `stored`."""
     shape, count = cotangent.shape[:-1], cotangent.shape[-1]
     samples = math.prod(shape)
-    block = min(samples, max(FEWEST_SAMPLES, BLOCK // (1 << (count - 1).bit_length())))
-    cut = units(cotangent, coords, axes) if deterministic and TEXELS in wanted else None
+    block = min(samples, max(FEWEST_SAMPLES, BLOCK // power_above(count)))
+    count_samples = functools.partial(crowd, coords=coords)
+    cut = units(cotangent, axes, count_samples) if deterministic and TEXELS in wanted else None
     sums = Sums(count, row_lanes(count), cut)
     flat = [cotangent.reshape(samples, count), *(jnp.broadcast_to(c, shape).reshape(samples) for c in coords)]
     slopes_of = functools.partial(coordinate_cotangents, axes=axes, read_mode=read_mode, dtype=dtype, wanted=wanted)

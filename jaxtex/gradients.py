@@ -33,6 +33,8 @@ from .modes import ReadMode
 from .places import Coords
 from .resample import TEXELS
 
+Wanted = tuple[int, ...]
+
 
 def read(
     texels: jax.Array,
@@ -54,21 +56,9 @@ def splat(
     return bind(splat_p, values, *coords, axes=axes, dtype=np.dtype(dtype), deterministic=deterministic, batch=0)
 
 
-def batched(function: Callable[..., Any], batch: int) -> Callable[..., Any]:
-    """`function` over `batch` leading axes, on which an operand has their size or 1.
-
-    Batch axes stay axes of their own: the partitioner keeps them apart, and nothing is reshaped or repeated.
-    """
-    if batch == 0:
-        return function
-
-    def run(*args):
-        size = max(a.shape[0] for a in args)
-        own = [a.shape[0] == size for a in args]
-        args = [a if mine else a.squeeze(0) for a, mine in zip(args, own)]
-        return jax.vmap(batched(function, batch - 1), tuple(0 if mine else None for mine in own))(*args)
-
-    return run
+def together(function: Callable[..., Any], operands: list[jax.Array]) -> Any:
+    """`function` over their first axis, which stays an axis of its own: the partitioner can cut it."""
+    return jax.vmap(function)(operands)
 
 
 def primitive(name: str, implementation: Callable[..., Any], *static_names: str, several: bool = False) -> Primitive:
@@ -77,7 +67,7 @@ def primitive(name: str, implementation: Callable[..., Any], *static_names: str,
     p.multiple_results = several
 
     def run(*args, batch, **static):
-        return batched(functools.partial(implementation, **static), batch)(*args)
+        return resample.over_batch(functools.partial(implementation, **static), batch, together)(*args)
 
     # Tracing the implementation inherits dtype, sharding and varying axes; a shape by hand would lose the last two.
     def abstract(*avals, **static):
@@ -246,17 +236,17 @@ def at_front(x: jax.Array, dim: int | None, position: int = 0) -> jax.Array:
     return jnp.expand_dims(x, position) if dim is None else jnp.moveaxis(x, dim, position)
 
 
-def batching_rule(p: Primitive, textures: Callable[[tuple[int, ...]], tuple[int, ...]], makes: bool = False):
+def batching_rule(p: Primitive, textures: Callable[[Wanted], tuple[int, ...]], makes: Callable[[Wanted], bool]):
     """How `p` is batched: `textures` are the positions of its texture operands, and `makes` whether it makes one.
 
     Where all textures are shared, a new axis of the coordinates joins the shape of the samples. Otherwise it is one
     more batch axis.
     """
 
-    def rule(args, dims, *, batch, wanted=(), **static):
+    def rule(args, dims, *, batch, **static):
+        wanted = static.get("wanted", ())
         places = textures(wanted)
-        static |= {"wanted": wanted} if wanted else {}
-        shared = all(dims[k] is None for k in places) and not (makes and (TEXELS in wanted or not wanted))
+        shared = not makes(wanted) and all(dims[k] is None for k in places)
         if shared:
             args = [a if k in places else at_front(a, d, batch) for k, (a, d) in enumerate(zip(args, dims))]
         else:
@@ -276,12 +266,12 @@ ad.primitive_transposes[read_p] = read_transpose
 ad.primitive_transposes[splat_p] = splat_transpose
 ad.primitive_transposes[pushforward_p] = pushforward_transpose
 ad.primitive_transposes[pullback_p] = pullback_transpose
-batching.primitive_batchers[read_p] = batching_rule(read_p, lambda _: (0,))
-batching.primitive_batchers[splat_p] = batching_rule(splat_p, lambda _: (), makes=True)
+batching.primitive_batchers[read_p] = batching_rule(read_p, lambda _: (0,), lambda _: False)
+batching.primitive_batchers[splat_p] = batching_rule(splat_p, lambda _: (), lambda _: True)
 batching.primitive_batchers[pushforward_p] = batching_rule(
-    pushforward_p, lambda wanted: (len(wanted), *(k for k, w in enumerate(wanted) if w == TEXELS))
+    pushforward_p, lambda wanted: (len(wanted), *(k for k, w in enumerate(wanted) if w == TEXELS)), lambda _: False
 )
-batching.primitive_batchers[pullback_p] = batching_rule(pullback_p, lambda _: (1,), makes=True)
+batching.primitive_batchers[pullback_p] = batching_rule(pullback_p, lambda _: (1,), lambda wanted: TEXELS in wanted)
 
 
 def straight_through(value, smooth):

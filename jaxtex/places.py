@@ -124,6 +124,7 @@ def walks(
     for tap in axis_step(coords[0], axes[0], axis_taps).taps:
         (level,), (weight,) = tap.index, tap.factors
         inner = tuple(axis.at(level) for axis in axes[1:])
+        # Counted, not looked up: a kernel has no table.
         start = sum((jnp.where(level > k, np.int32(n), 0) for k, n in enumerate(counts)), jnp.zeros_like(level))
         yield weight, Place(start=start), steps(coords[1:], inner, axis_taps)
 

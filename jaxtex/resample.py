@@ -8,7 +8,7 @@ kernel. `read` and `splat` are linear in their first argument, and each is the o
 
 import functools
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -29,6 +29,30 @@ FEW_CHANNELS = 4
 TEXELS = -1
 # What is read at the end of a walk: S + (C,).
 Leaf = Callable[[Place, Path], jax.Array]
+
+
+def over_batch(function: Callable[..., Any], batch: int, each: Callable[..., Any]) -> Callable[..., Any]:
+    """`function` over `batch` leading axes, on which an operand has their size or 1.
+
+    Args:
+        each: ``each(f, operands)``, `f` over the first axis of a list of operands.
+    """
+    if batch == 0:
+        return function
+
+    def run(*args):
+        size = max(a.shape[0] for a in args)
+        own = [a.shape[0] == size for a in args]
+
+        def once(mine):
+            found = iter(mine)
+            return over_batch(function, batch - 1, each)(
+                *(next(found) if o else a.squeeze(0) for a, o in zip(args, own))
+            )
+
+        return each(once, [a for a, o in zip(args, own) if o])
+
+    return run
 
 
 class Spread(NamedTuple):
@@ -121,7 +145,8 @@ def splat(values, *coords, axes: tuple[Axis, ...], dtype: np.dtype, deterministi
     Sums are taken in the dtype of `values`; weight outside is dropped. A `deterministic` sum has the same bits in
     every run.
     """
-    sums = Sums(values.shape[-1], values.shape[-1], units(values, coords, axes) if deterministic else None)
+    cut = units(values, axes, functools.partial(crowd, coords=coords)) if deterministic else None
+    sums = Sums(values.shape[-1], values.shape[-1], cut)
     total = jnp.zeros((*flat_sizes(axes), sums.width), values.dtype)
     return as_texels(accumulated(total, values, coords, axes, sums), axes, sums, dtype)
 
@@ -137,12 +162,19 @@ def as_texels(total: jax.Array, axes: tuple[Axis, ...], sums: Sums, dtype: np.dt
     return sums.joined(total).reshape(texels_shape(axes, sums.count)).astype(dtype)
 
 
-def units(values: jax.Array, coords: Coords, axes: tuple[Axis, ...]) -> Units:
-    """The units for sums of `values` that do not depend on their order."""
+def units(values: jax.Array, axes: tuple[Axis, ...], crowd: Callable[[tuple[Axis, ...]], jax.Array]) -> Units:
+    """The units for sums of `values` that do not depend on their order.
+
+    Args:
+        crowd: how many samples fall on each texel under given axes.
+    """
     counted, several = counting(axes)
+    return Units.of(values, weight_bound(axes), jnp.max(crowd(counted)) * several)
+
+
+def crowd(axes: tuple[Axis, ...], coords: Coords) -> jax.Array:
     ones = jnp.ones((*jnp.broadcast_shapes(*(c.shape for c in coords)), 1), jnp.float32)
-    crowd = splat(ones, *coords, axes=counted, dtype=np.dtype(np.float32))
-    return Units.of(values, weight_bound(axes), jnp.max(crowd) * several)
+    return splat(ones, *coords, axes=axes, dtype=np.dtype(np.float32))
 
 
 def counting(axes: tuple[Axis, ...]) -> tuple[tuple[Axis, ...], int]:
@@ -172,22 +204,15 @@ def weight_bound(axes: tuple[Axis, ...]) -> float:
     return bound
 
 
-def pushforward(
-    *args,
-    axes: tuple[Axis, ...],
-    read_mode: ReadMode,
-    dtype: np.dtype,
-    wanted: tuple[int, ...],
-    deterministic: bool = False,
-):
+def pushforward(*args, axes: tuple[Axis, ...], wanted: tuple[int, ...], **how):
     """How a read moves with its texels and coordinates.
 
     Args:
         args: a tangent for each of `wanted`, `TEXELS` or the number of an axis; then the texels and all coordinates.
+        how: read mode and dtype, as for `read`.
     """
-    del deterministic
     moves, (texels, *coords) = args[: len(wanted)], args[len(wanted) :]
-    whole = functools.partial(read, read_mode=read_mode, dtype=dtype)
+    whole = functools.partial(read, **how)
     terms = []
     for k, move in zip(wanted, moves):
         if k == TEXELS:

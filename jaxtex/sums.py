@@ -80,10 +80,25 @@ class Sums(NamedTuple):
         return total[..., : self.count]
 
 
+def power_above(n: int) -> int:
+    """The least power of two that is not below `n`."""
+    return 1 << (n - 1).bit_length()
+
+
+def power_below(n: int) -> int:
+    """The largest power of two that is not above `n`."""
+    return 1 << (n.bit_length() - 1)
+
+
 def row_lanes(count: int) -> int:
     """Rows of a power of two are added faster; where that costs no more than a third of the memory, a row is filled."""
-    lanes = 1 << (count - 1).bit_length()
+    lanes = power_above(count)
     return lanes if 3 * lanes <= 4 * count else count
+
+
+def crowded(samples: int, places: int) -> bool:
+    """Whether so many samples in so many texels meet often."""
+    return samples >= CROWD * places
 
 
 def private_copies(samples: int, places: int, count: int) -> int:
@@ -92,7 +107,7 @@ def private_copies(samples: int, places: int, count: int) -> int:
     Copies pay where several samples meet at a texel. They are bounded in number, and in memory by a share of what the
     call reads and writes, or by a few megabytes.
     """
-    if samples < CROWD * places:
+    if not crowded(samples, places):
         return 1
     bound = max(COPIES_BYTES, int(COPIES_SHARE * 4 * samples * count)) // (4 * places * count)
-    return 1 << (min(MAX_COPIES, max(1, bound)).bit_length() - 1)
+    return power_below(min(MAX_COPIES, max(1, bound)))

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import jax.ref
 
+from ..sums import power_above
 from .samples import Mask
 
 AT_A_TIME = 16
@@ -33,7 +34,7 @@ class Channels(NamedTuple):
 
 def parts(count: int, at_a_time: int = AT_A_TIME) -> list[Channels]:
     """All channels of a texel, in parts of a power of two."""
-    width = min(at_a_time, 1 << (count - 1).bit_length())
+    width = min(at_a_time, power_above(count))
     return [Channels(count, start, width, count) for start in range(0, count, width)]
 
 

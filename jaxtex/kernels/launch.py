@@ -20,13 +20,13 @@ def launch(
     results: list[jax.ShapeDtypeStruct],
     name: str,
     interpret: bool,
-    in_place: int = 0,
+    in_place: bool = False,
     width: int = 1,
 ) -> list[jax.Array]:
     """The arrays that ``kernel(program, *arguments, *results)`` fills.
 
     Args:
-        in_place: so many results, the first ones, are the first arguments, changed.
+        in_place: whether the first result is the first argument, changed.
         width: how many channels a sample has at a time; more than four are shared among threads.
     """
     from jax.experimental import pallas
@@ -38,8 +38,9 @@ def launch(
     filled = pallas.pallas_call(
         run,
         grid=(dealt.programs,),
+        # By evaluation, because inside `jax.shard_map` a shape says as well along which axes it varies: none.
         out_shape=jax.eval_shape(lambda: [jnp.zeros(math.prod(r.shape), r.dtype) for r in results]),
-        input_output_aliases={k: k for k in range(in_place)},
+        input_output_aliases={0: 0} if in_place else {},
         compiler_params=triton.CompilerParams(num_warps=max(1, dealt.threads * max(1, width // VECTOR) // WARP)),
         interpret=interpret,
         name=name,

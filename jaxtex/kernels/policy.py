@@ -15,7 +15,7 @@ from jax.interpreters import mlir
 from ..axis import Axis
 from ..modes import ReadMode
 from ..places import flat_sizes
-from ..sums import CROWD, row_lanes
+from ..sums import crowded, row_lanes
 from .samples import samples_shape
 
 LEAST_COMPUTE_CAPABILITY = 8.0
@@ -107,7 +107,7 @@ def suits_read(texels, *coords, axes: tuple[Axis, ...], read_mode: ReadMode, dty
 
 def suits_splat(values, *coords, axes: tuple[Axis, ...], dtype: np.dtype, batch: int, **_) -> bool:
     count, places = values.shape[-1], math.prod(flat_sizes(axes))
-    crowd = math.prod(values.shape[batch:-1]) >= CROWD * places
+    crowd = crowded(math.prod(values.shape[batch:-1]), places)
     if values.dtype != jnp.float32 or count > (MAX_CHANNELS_CROWD if crowd else MAX_CHANNELS):
         return False
     textures = np.broadcast_shapes(*(a.shape[:batch] for a in (values, *coords)))

@@ -16,9 +16,9 @@ import numpy as np
 from ..axis import Axis, Role
 from ..formats import decode
 from ..modes import ReadMode
-from ..places import Coords, Place, flat_sizes
-from ..resample import TEXELS, Path, counting, only_inside, slopes, spread, texels_shape, weight_bound
-from ..sums import CROWD, Sums, Units, private_copies, row_lanes
+from ..places import Coords, Place, both, flat_sizes
+from ..resample import TEXELS, Path, only_inside, slopes, spread, texels_shape, units
+from ..sums import Sums, Units, crowded, power_below, private_copies, row_lanes
 from . import channels
 from .launch import VECTOR, launch
 from .samples import Deal, Mask, deal, samples_shape
@@ -70,10 +70,9 @@ def adjoint(
         return tuple(plan.launch(cotangent, texels, coords, None))
     cut = None
     if deterministic:
-        counted, several = counting(axes)
         ones = jnp.ones((*[1] * len(shape), 1), jnp.float32)
-        crowd = plan._replace(axes=counted, steep=()).launch(ones, None, coords, Sums(1, 1))[0]
-        cut = Units.of(cotangent, weight_bound(axes), jnp.max(crowd) * several)
+        crowd = lambda axes: plan._replace(axes=axes, steep=()).launch(ones, None, coords, Sums(1, 1))[0]
+        cut = units(cotangent, axes, crowd)
     sums = Sums(count, row_lanes(count), cut)
     total, *of_coords = plan.launch(cotangent, texels, coords, sums)
     total = sums.joined(total[0] if copies == 1 else jnp.sum(total, 0))
@@ -167,9 +166,8 @@ class Plan(NamedTuple):
         if sums is not None:
             zeros = jnp.zeros((self.copies, places, sums.width), cotangent.dtype)
             args, results = [zeros, *args], [jax.ShapeDtypeStruct(zeros.shape, zeros.dtype), *results]
-        in_place = int(sums is not None)
-        width = parts[0].width
-        return launch(kernel, dealt, args, results, "texture_pullback", self.interpret, in_place, width)
+        how = {"in_place": sums is not None, "width": parts[0].width}
+        return launch(kernel, dealt, args, results, "texture_pullback", self.interpret, **how)
 
     def additions(self, at: list[jax.Array], value: jax.Array, base: jax.Array, mask: Mask) -> list[Addition]:
         """What one sample of each thread adds to the texel of each tap."""
@@ -212,14 +210,10 @@ class Plan(NamedTuple):
         return only_inside(place, functools.reduce(jnp.add, sums))
 
 
-def both(mask: Mask, inside: Mask) -> Mask:
-    return inside if mask is None else mask if inside is None else mask & inside
-
-
 def group(axes: tuple[Axis, ...], count: int, samples: int, places: int) -> int:
     """How many samples a thread takes: a power of two; several, if its registers hold the taps of two of them."""
     taps = math.prod(len(axis.footprint.weights) for axis in axes if axis.role is not Role.LEVEL)
     if taps > 4:
         return 1
-    limit = WIDE_GROUP if count > VECTOR else CROWD_GROUP if samples >= CROWD * places else GROUP
-    return 1 << (min(limit, max(1, 2 * samples // BUSY)).bit_length() - 1)
+    limit = WIDE_GROUP if count > VECTOR else CROWD_GROUP if crowded(samples, places) else GROUP
+    return power_below(min(limit, max(1, 2 * samples // BUSY)))
