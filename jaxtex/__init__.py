@@ -1,5 +1,6 @@
 """The texture unit of a GPU for JAX: filtered reads, address modes and their adjoints as pure functions."""
 
+from . import warp as warp
 from .mipmaps import build_mipmaps, footprint
 from .modes import AddressMode, BoundaryMode, FilterMode, ReadMode, TextureKind
 from .sample import fetch, gather, sample, splat

@@ -1,0 +1,292 @@
+"""Warps by a function, a matrix, an angle or a size."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from ..arguments import as_float
+from ..mipmaps import footprint
+from ..sampler import Sampler
+from .calls import compiled
+from .grids import affine, given, pixel_centres, projective, rows, scaled
+from .images import ZERO_OUTSIDE, warp_image
+from .matrices import about, from_theta, inverted, rotation
+from .shapes import as_matrix, spatial_shape
+
+STATIC = ("output_shape", "inverse_map", "antialias", "dtype")
+
+
+def warp(
+    image: Any,
+    function: Callable[..., Any],
+    output_shape: Sequence[int] | None = None,
+    sampler: Sampler = ZERO_OUTSIDE,
+    *,
+    border_color: Any = None,
+    antialias: bool = False,
+    dtype: Any = None,
+) -> jax.Array:
+    """Warps images by a coordinate function of your own: which point of the input each pixel of the output shows.
+
+    Points are in pixels, (0, 0) is the top left corner and (0.5, 0.5) the centre of the first pixel.
+
+    Args:
+        image: ``(..., H, W, C)``, or with an `output_shape` of three sizes ``(..., D, H, W, C)``; of any floating or
+            integer dtype. Leading axes are batches.
+        function: ``function(x, y)``, or ``function(x, y, z)``, maps the centres of the output's pixels, arrays that
+            broadcast to `output_shape`, element by element to a tuple of as many coordinates in the input. They may
+            have leading batch axes, which broadcast with those of `image`.
+        output_shape: the spatial shape of the output, ``(H, W)``; by default the image's.
+        sampler: how to read; by default linear, with zero outside. Its `normalized_coords` is not used.
+        border_color: what lies outside under ``address_mode="border"``, in units of the image: a scalar or ``(C,)``.
+        antialias: whether to smooth the image as far as the output shrinks it: through a mip chain, at the level that
+            the derivative of `function` asks for. With ``sampler.max_anisotropy`` above 1 it is smoothed less across
+            than along the direction in which it shrinks most.
+        dtype: of the result; the default is that of the image. A floating dtype keeps the fractions of an integer
+            image.
+
+    Returns:
+        ``(..., *output_shape, C)``. Integer images are read as numbers and rounded, half to even.
+
+    Gradients: to any order in both modes, to a floating image, the border colour, and what `function` depends on.
+    Where the result is rounded they are zero; pass a floating `dtype`.
+
+    Raises:
+        ValueError: if shapes do not fit.
+        TypeError: if the image holds no numbers.
+
+    Example:
+        >>> import jax.numpy as jnp, jaxtex as jt
+        >>> image = jnp.arange(4.0)[None, :, None]
+        >>> jt.warp.warp(image, lambda x, y: (4 - x, y))[0, :, 0]
+        Array([3., 2., 1., 0.], dtype=float32)
+    """
+    shape = spatial_shape("warp", image, output_shape)
+    pixels = pixel_centres(shape)
+    coords = tuple(jnp.asarray(c) for c in function(*pixels))
+    if len(coords) != len(shape):
+        raise ValueError(f"warp: function returned {len(coords)} coordinates, expected {len(shape)}, one an axis.")
+    sides = None
+    if antialias and len(shape) == 2:
+        sides = footprint(function, pixels)
+    keywords = {"border_color": border_color, "antialias": antialias, "dtype": dtype}
+    return warp_image("warp", image, given, coords, shape, sampler, sides=sides, **keywords)
+
+
+@compiled(*STATIC)
+def warp_affine(
+    image: Any,
+    matrix: Any,
+    output_shape: Sequence[int] | None = None,
+    sampler: Sampler = ZERO_OUTSIDE,
+    *,
+    inverse_map: bool = False,
+    border_color: Any = None,
+    antialias: bool = False,
+    dtype: Any = None,
+) -> jax.Array:
+    """Warps images by affine matrices: ``x' = a x + b y + c``, ``y' = d x + e y + f``.
+
+    Args:
+        image: ``(..., H, W, C)``, or volumes ``(..., D, H, W, C)``, as in `warp`.
+        matrix: ``(..., 2, 3)``, or ``(..., 3, 4)`` for volumes: maps points of the input to points of the output, in
+            pixels from the top left corner; leading axes broadcast with those of `image`. One that flattens the plane
+            has no inverse, and makes coordinates that are not finite.
+        output_shape, sampler, border_color, antialias, dtype: as in `warp`.
+        inverse_map: whether `matrix` maps points of the output to points of the input, as a read needs it.
+
+    Returns:
+        ``(..., *output_shape, C)``.
+
+    Gradients: to image, matrix and border colour, to any order in both modes; see `warp`.
+
+    Raises:
+        ValueError: if shapes do not fit.
+
+    Example:
+        >>> import jax.numpy as jnp, jaxtex as jt
+        >>> image = jnp.arange(4.0)[None, :, None]
+        >>> jt.warp.warp_affine(image, jnp.array([[1.0, 0, 1], [0, 1, 0]]))[0, :, 0]
+        Array([0., 0., 1., 2.], dtype=float32)
+    """
+    matrix = as_matrix("warp_affine", matrix, ((2, 3), (3, 4)))
+    shape = spatial_shape("warp_affine", image, output_shape, matrix.shape[-2])
+    back = matrix if inverse_map else inverted(matrix)
+    keywords = {"border_color": border_color, "antialias": antialias, "dtype": dtype}
+    return warp_image("warp_affine", image, affine, rows(back, len(shape)), shape, sampler, **keywords)
+
+
+@compiled(*STATIC)
+def warp_perspective(
+    image: Any,
+    matrix: Any,
+    output_shape: Sequence[int] | None = None,
+    sampler: Sampler = ZERO_OUTSIDE,
+    *,
+    inverse_map: bool = False,
+    border_color: Any = None,
+    antialias: bool = False,
+    dtype: Any = None,
+) -> jax.Array:
+    """Warps images by homographies: a point times a matrix, divided by the last component.
+
+    Args:
+        image: ``(..., H, W, C)``, or volumes ``(..., D, H, W, C)``, as in `warp`.
+        matrix: ``(..., 3, 3)``, or ``(..., 4, 4)`` for volumes: maps points of the input to points of the output, in
+            pixels from the top left corner, up to a factor; leading axes broadcast with those of `image`.
+        output_shape, sampler, border_color, antialias, dtype: as in `warp`.
+        inverse_map: whether `matrix` maps points of the output to points of the input, as a read needs it.
+
+    Returns:
+        ``(..., *output_shape, C)``. A pixel that lies on the horizon, where the divisor is 0, reads the point (0, 0);
+        one beyond it is a point like any other.
+
+    Gradients: to image, matrix and border colour, to any order in both modes; see `warp`.
+
+    Raises:
+        ValueError: if shapes do not fit.
+
+    Example:
+        >>> import jax.numpy as jnp, jaxtex as jt
+        >>> image = jnp.arange(4.0)[None, :, None]
+        >>> jt.warp.warp_perspective(image, jnp.diag(jnp.array([0.5, 1.0, 1.0])))[0, :, 0]
+        Array([0.5, 2.5, 0. , 0. ], dtype=float32)
+    """
+    matrix = as_matrix("warp_perspective", matrix, ((3, 3), (4, 4)))
+    shape = spatial_shape("warp_perspective", image, output_shape, matrix.shape[-1] - 1)
+    back = matrix if inverse_map else inverted(matrix)
+    keywords = {"border_color": border_color, "antialias": antialias, "dtype": dtype}
+    return warp_image("warp_perspective", image, projective, rows(back, len(shape)), shape, sampler, **keywords)
+
+
+@compiled("output_shape", "antialias", "dtype")
+def rotate(
+    image: Any,
+    degrees: Any,
+    output_shape: Sequence[int] | None = None,
+    sampler: Sampler = ZERO_OUTSIDE,
+    *,
+    scale: Any = 1.0,
+    center: Any = None,
+    border_color: Any = None,
+    antialias: bool = False,
+    dtype: Any = None,
+) -> jax.Array:
+    """Rotates images, counter-clockwise as seen, and scales them.
+
+    Args:
+        image: ``(..., H, W, C)``, as in `warp`.
+        degrees: the angle, a number or an array of leading batch axes.
+        output_shape, sampler, border_color, antialias, dtype: as in `warp`.
+        scale: the factor of size, likewise.
+        center: ``(x, y)`` in pixels, which goes to the centre of the output; an array ``(..., 2)`` for a batch. By
+            default the image's centre.
+
+    Returns:
+        ``(..., *output_shape, C)``.
+
+    Gradients: to image, angle, scale, centre and border colour, to any order in both modes; see `warp`.
+
+    Raises:
+        ValueError: if shapes do not fit.
+
+    Example:
+        >>> import jax.numpy as jnp, jaxtex as jt
+        >>> image = jnp.arange(4.0).reshape(2, 2, 1)
+        >>> jnp.round(jt.warp.rotate(image, 90.0), 4)[..., 0]
+        Array([[1., 3.],
+               [0., 2.]], dtype=float32)
+    """
+    shape = spatial_shape("rotate", image, output_shape, 2)
+    middle = lambda sizes: jnp.array([0.5 * n for n in sizes[::-1]], jnp.float32)
+    source = middle(jnp.shape(image)[-3:-1]) if center is None else as_float(center)
+    back = rotation(-as_float(degrees)) / as_float(scale)[..., None, None]
+    parameters = rows(about(back, middle(shape), source), 2)
+    keywords = {"border_color": border_color, "antialias": antialias, "dtype": dtype}
+    return warp_image("rotate", image, affine, parameters, shape, sampler, **keywords)
+
+
+@compiled("output_shape", "antialias", "dtype")
+def resize(
+    image: Any,
+    output_shape: Sequence[int],
+    sampler: Sampler = Sampler(),  # noqa: B008, frozen and without arrays
+    *,
+    antialias: bool = False,
+    dtype: Any = None,
+) -> jax.Array:
+    """Resizes images: the corners of the input go to the corners of the output.
+
+    Args:
+        image: ``(..., H, W, C)``, or with an `output_shape` of three sizes ``(..., D, H, W, C)``, as in `warp`.
+        output_shape: the spatial shape of the output.
+        sampler: how to read; by default linear, and the edge's texels outside.
+        antialias, dtype: as in `warp`.
+
+    Returns:
+        ``(..., *output_shape, C)``.
+
+    Gradients: to the image, to any order in both modes; see `warp`.
+
+    Raises:
+        ValueError: if shapes do not fit.
+
+    Example:
+        >>> import jax.numpy as jnp, jaxtex as jt
+        >>> jt.warp.resize(jnp.array([[[0.0], [1.0]]]), (1, 4))[0, :, 0]
+        Array([0.  , 0.25, 0.75, 1.  ], dtype=float32)
+    """
+    shape = spatial_shape("resize", image, output_shape)
+    sizes = jnp.shape(image)[-2 : -2 - len(shape) : -1]
+    factors = [jnp.full([1] * len(shape), n / m, jnp.float32) for n, m in zip(sizes, shape[::-1])]
+    return warp_image("resize", image, scaled, factors, shape, sampler, antialias=antialias, dtype=dtype)
+
+
+@compiled("output_shape", "antialias", "dtype")
+def spatial_transform(
+    images: Any,
+    theta: Any,
+    output_shape: Sequence[int] | None = None,
+    sampler: Sampler = ZERO_OUTSIDE,
+    *,
+    border_color: Any = None,
+    antialias: bool = False,
+    dtype: Any = None,
+) -> jax.Array:
+    """The read of a spatial transformer: affine, in coordinates that run from -1 to 1 across input and output.
+
+    What `grid_sample` does with the grid of `affine_grid`, both with ``align_corners=False``, but the grid is computed
+    where it is used and never stored.
+
+    Args:
+        images: ``(..., H, W, C)``, or volumes ``(..., D, H, W, C)``, as in `warp`.
+        theta: ``(..., 2, 3)``, or ``(..., 3, 4)`` for volumes: maps points of the output to points of the input. -1
+            and 1 are the outer edges of the first and the last pixel, x stands before y. The identity is
+            ``[[1, 0, 0], [0, 1, 0]]``.
+        output_shape, sampler, border_color, antialias, dtype: as in `warp`.
+
+    Returns:
+        ``(..., *output_shape, C)``.
+
+    Gradients: to images, theta and border colour, to any order in both modes; see `warp`.
+
+    Raises:
+        ValueError: if shapes do not fit.
+
+    Source: M. Jaderberg, K. Simonyan, A. Zisserman and K. Kavukcuoglu, "Spatial Transformer Networks", 2015.
+
+    Example:
+        >>> import jax.numpy as jnp, jaxtex as jt
+        >>> images = jnp.arange(4.0).reshape(1, 1, 4, 1)
+        >>> mirrored = jnp.array([[[-1.0, 0, 0], [0, 1, 0]]])
+        >>> jt.warp.spatial_transform(images, mirrored)[0, 0, :, 0]
+        Array([3., 2., 1., 0.], dtype=float32)
+    """
+    theta = as_matrix("spatial_transform", theta, ((2, 3), (3, 4)), "theta")
+    ndim = theta.shape[-2]
+    shape = spatial_shape("spatial_transform", images, output_shape, ndim)
+    matrix = from_theta(theta, jnp.shape(images)[-1 - ndim : -1], shape)
+    keywords = {"border_color": border_color, "antialias": antialias, "dtype": dtype}
+    return warp_image("spatial_transform", images, affine, rows(matrix, ndim), shape, sampler, **keywords)

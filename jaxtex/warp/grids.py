@@ -1,0 +1,73 @@
+"""Coordinate functions: from the centres of the output's pixels to points of the input, both in pixels.
+
+The origin is the top left corner, x points right and y down; the centre of the first pixel is at (0.5, 0.5). Each
+function takes the coordinates of the pixels, then its parameters, and acts element by element, so that a kernel can
+compute for each sample where it looks. It is static in a compiled call, and so stands in a module, not in a closure.
+"""
+
+import functools
+from collections.abc import Sequence
+
+import jax
+import jax.numpy as jnp
+
+Arrays = tuple[jax.Array, ...]
+# How many arguments a function of matrices has: a coordinate an axis and a matrix by rows.
+AFFINE_AXES = {8: 2, 15: 3}
+PROJECTIVE_AXES = {11: 2, 19: 3}
+
+
+def pixel_centres(output_shape: Sequence[int], dtype=jnp.float32) -> Arrays:
+    """The centres of an output's pixels along x, y (and z): one array an axis, which broadcast to `output_shape`."""
+    rank = len(output_shape)
+    centres = []
+    for axis, size in enumerate(output_shape):
+        line = jnp.arange(size, dtype=jnp.int32).astype(dtype) + 0.5
+        centres.append(line.reshape([size if k == axis else 1 for k in range(rank)]))
+    return tuple(centres[::-1])
+
+
+def rows(matrix: jax.Array, ndim: int) -> Arrays:
+    """The elements of matrices, (..., M, N), by rows: each of shape ``(...)`` and `ndim` axes of size 1."""
+    columns = range(matrix.shape[-1])
+    elements = (matrix[..., i, j] for i in range(matrix.shape[-2]) for j in columns)
+    return tuple(jnp.expand_dims(e, range(e.ndim, e.ndim + ndim)) for e in elements)
+
+
+def combined(point: Arrays, row: Arrays) -> jax.Array:
+    """One row of a matrix times a point, with the row's last element added."""
+    return functools.reduce(jnp.add, (a * c for a, c in zip(row, point)), row[-1])
+
+
+def affine(*args: jax.Array) -> Arrays:
+    """A point times an n by n + 1 matrix: ``(x, y, a, b, c, d, e, f) -> (a x + b y + c, d x + e y + f)``."""
+    n = AFFINE_AXES[len(args)]
+    point, elements = args[:n], args[n:]
+    return tuple(combined(point, elements[k : k + n + 1]) for k in range(0, len(elements), n + 1))
+
+
+def projective(*args: jax.Array) -> Arrays:
+    """A point times a matrix of n + 1 rows and columns, divided by the last row's; 0 where that is 0."""
+    n = PROJECTIVE_AXES[len(args)]
+    point, elements = args[:n], args[n:]
+    *scaled, scale = (combined(point, elements[k : k + n + 1]) for k in range(0, len(elements), n + 1))
+    finite = scale != 0
+    inverse = jnp.where(finite, 1 / jnp.where(finite, scale, 1), 0)
+    return tuple(c * inverse for c in scaled)
+
+
+def scaled(*args: jax.Array) -> Arrays:
+    """A point with each coordinate times a factor of its own."""
+    half = len(args) // 2
+    return tuple(c * s for c, s in zip(args[:half], args[half:]))
+
+
+def given(*args: jax.Array) -> Arrays:
+    """Points that are given, whatever the pixel."""
+    return args[len(args) // 2 :]
+
+
+def moved(*args: jax.Array) -> Arrays:
+    """A pixel moved by a given step."""
+    half = len(args) // 2
+    return tuple(c + d for c, d in zip(args[:half], args[half:]))

@@ -1,0 +1,68 @@
+"""Matrices of points, and what becomes of them in other conventions.
+
+Here a point is in pixels from the top left corner, pixel centres at +0.5, x before y (before z).
+"""
+
+from collections.abc import Sequence
+
+import jax
+import jax.numpy as jnp
+
+
+def homogeneous(matrix: jax.Array) -> jax.Array:
+    """An affine matrix, (..., N, N + 1), with the last row that it lacks."""
+    size = matrix.shape[-1]
+    last = jnp.zeros(size, matrix.dtype).at[-1].set(1)
+    return jnp.concatenate([matrix, jnp.broadcast_to(last, (*matrix.shape[:-2], 1, size))], -2)
+
+
+def product(*matrices: jax.Array) -> jax.Array:
+    """The product of matrices, in full precision on every device."""
+    first, *rest = matrices
+    for matrix in rest:
+        first = jnp.matmul(first, matrix, precision="highest")
+    return first
+
+
+def inverted(matrix: jax.Array) -> jax.Array:
+    """The inverse of an affine, (..., N, N + 1), or a projective matrix, (..., N + 1, N + 1)."""
+    if matrix.shape[-1] == matrix.shape[-2]:
+        return jnp.linalg.inv(matrix)
+    linear = jnp.linalg.inv(matrix[..., :-1])
+    return jnp.concatenate([linear, -product(linear, matrix[..., -1:])], -1)
+
+
+def moving(offset: Sequence[jax.Array | float], dtype=jnp.float32) -> jax.Array:
+    """The projective matrix of a translation."""
+    return jnp.eye(len(offset) + 1, dtype=dtype).at[:-1, -1].set(jnp.stack([jnp.asarray(o, dtype) for o in offset]))
+
+
+def stretching(factors: Sequence[jax.Array | float], dtype=jnp.float32) -> jax.Array:
+    """The projective matrix of a scaling along the axes."""
+    return jnp.diag(jnp.stack([jnp.asarray(f, dtype) for f in (*factors, 1.0)]))
+
+
+def rotation(degrees: jax.Array) -> jax.Array:
+    """Rotations of the plane, (..., 2, 2): counter-clockwise as seen, y pointing down."""
+    angle = jnp.deg2rad(degrees)
+    cosine, sine = jnp.cos(angle), jnp.sin(angle)
+    return jnp.stack([jnp.stack([cosine, sine], -1), jnp.stack([-sine, cosine], -1)], -2)
+
+
+def about(linear: jax.Array, source: jax.Array, target: jax.Array) -> jax.Array:
+    """The affine matrix, (..., N, N + 1), of a linear map that brings the point `source` to `target`, (..., N)."""
+    moved = target[..., None] - product(linear, source[..., None])
+    return jnp.concatenate([linear, jnp.broadcast_to(moved, (*linear.shape[:-1], 1))], -1)
+
+
+def from_theta(theta: jax.Array, input_shape: Sequence[int], output_shape: Sequence[int]) -> jax.Array:
+    """In pixels, a matrix (..., N, N + 1) whose points run from -1 to 1 across images: from output to input.
+
+    Args:
+        input_shape, output_shape: the spatial shapes, slowest first.
+    """
+    to_unit = product(moving([-1.0] * len(output_shape)), stretching([2 / n for n in output_shape[::-1]]))
+    to_pixels = stretching([n / 2 for n in input_shape[::-1]])[:-1, :-1]
+    half = jnp.diag(to_pixels)
+    found = product(to_pixels, theta, to_unit.astype(theta.dtype))
+    return found.at[..., -1].add(half)
