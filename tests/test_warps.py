@@ -129,8 +129,8 @@ def test_batches_of_images_and_parameters(name):
 
 @pytest.mark.parametrize("name", WARPS)
 def test_derivatives_in_image_and_parameters(name, x64):
-    """In both modes, against differences; cubic, whose slopes are continuous. To the second order of a matrix and a field:
-    it is the same read below."""
+    """In both modes, against differences; cubic, whose slopes are continuous. To the second order of one matrix and one
+    field: the read below is the same."""
     call, parameters, _ = WARPS[name]
     sampler = jt.Sampler("clamp", "cubic")
     read = jax.jit(lambda i, p: call(i, p, sampler=sampler))
