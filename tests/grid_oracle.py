@@ -1,4 +1,4 @@
-"""What `grid_sample` returns, in plain NumPy and float64, sample by sample: an independent statement of PyTorch's rules.
+"""What `grid_sample` returns, in plain NumPy and float64: an independent statement of PyTorch's rules.
 
 Nothing here imports jaxtex, jax or torch. An image is (C, H, W) or (C, D, H, W), a grid (S, 2) or (S, 3) with x first.
 Indices have the centre of texel i at i.
@@ -52,10 +52,8 @@ def axis_taps(g, size, mode, padding, align_corners):
     else:
         index = inside(index, size, padding, align_corners)
         low = int(np.floor(index))
-        if mode == "nearest":
-            found = [(round(index), 1.0)]  # Python rounds halves to even
-        else:
-            found = [(low, low + 1 - index), (low + 1, index - low)]
+        nearest, linear = [(round(index), 1.0)], [(low, low + 1 - index), (low + 1, index - low)]
+        found = nearest if mode == "nearest" else linear  # Python rounds halves to even
     return [(int(texel), weight) for texel, weight in found if 0 <= texel < size]
 
 
@@ -77,7 +75,7 @@ def values(image, grid, **modes):
 
 
 def pullback(image, grid, cotangent, **modes):
-    """The gradients of ``sum(values * cotangent)``: in the image from the weights, in the grid by central differences."""
+    """The gradients of ``sum(values * cotangent)``: in the image the weights, in the grid central differences."""
     d_image, d_grid = np.zeros(image.shape), np.zeros(grid.shape)
     for k, point in enumerate(grid):
         for texel, weight in taps(image.shape[1:], point, **modes):

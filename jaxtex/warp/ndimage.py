@@ -36,9 +36,9 @@ def map_coordinates(
 
     Args:
         input: the array, of any of the dtypes of a `Texture`.
-        coordinates: one array of indices for each axis of `input`, the slowest axis first, of one shape S or shapes that
-            broadcast to it. Element i is at i. NaN acts as -0.5, and an infinity as one does in `jaxtex.sample`; JAX
-            returns NaN for both.
+        coordinates: indices, one array for each axis of `input`, the slowest axis first, of shapes that broadcast to
+            S. Element i is at i. NaN and infinities, for which JAX returns NaN where it blends, act as in
+            `jaxtex.sample`.
         order: 0, the nearest element, of two equally near the one farther from index 0; or 1, linear.
         mode: ``"constant"``, `cval` outside, element by element; ``"nearest"``; ``"wrap"`` with the period n;
             ``"reflect"``, where the first and last element come twice, or ``"mirror"``, where they come once.
@@ -48,8 +48,8 @@ def map_coordinates(
         S, in the dtype of `input`; integers are rounded, halves away from zero. Weights and sums are taken in float32,
         or float64 if array or coordinates are.
 
-    Gradients: to a floating `input`, to `cval` and, with order 1, to the coordinates, to any order, in both modes. At an
-    integer index the slope is the one to the right.
+    Gradients: to a floating `input`, to `cval` and, with order 1, to the coordinates, to any order, in both modes. At a
+    whole index the slope is the one to the right.
 
     Raises:
         ValueError, NotImplementedError, TypeError: where `jax.scipy.ndimage.map_coordinates` does.
@@ -57,8 +57,8 @@ def map_coordinates(
     Source: `jax.scipy.ndimage.map_coordinates`.
 
     Example:
-        >>> import jax.numpy as jnp, jaxtex.warp as jw
-        >>> jw.map_coordinates(jnp.array([10.0, 20.0, 40.0]), [jnp.array([0.5, 1.5, 2.5])], order=1, mode="wrap")
+        >>> import jax.numpy as jnp, jaxtex as jt
+        >>> jt.warp.map_coordinates(jnp.array([10.0, 20.0, 40.0]), [jnp.array([0.5, 1.5, 2.5])], order=1, mode="wrap")
         Array([15., 30., 25.], dtype=float32)
     """
     array, arrays = as_array(input), tuple(as_array(c) for c in coordinates)

@@ -45,8 +45,8 @@ def affine_grid(theta: Any, size: Sequence[int], align_corners: bool = False) ->
     Source: `torch.nn.functional.affine_grid`.
 
     Example:
-        >>> import jax.numpy as jnp, jaxtex.warp as jw
-        >>> jw.affine_grid(jnp.array([[1.0, 0.0, 0.25], [0.0, 2.0, 0.0]]), (2, 2))[..., 0]
+        >>> import jax.numpy as jnp, jaxtex as jt
+        >>> jt.warp.affine_grid(jnp.array([[1.0, 0.0, 0.25], [0.0, 2.0, 0.0]]), (2, 2))[..., 0]
         Array([[-0.25,  0.75],
                [-0.25,  0.75]], dtype=float32)
     """
@@ -94,8 +94,8 @@ def grid_sample(
         padding_mode: ``"zeros"``; ``"border"``, the nearest texel of the edge; or ``"reflection"`` at -1 and 1: so the
             texel of the edge comes twice, or with `align_corners` once.
         align_corners: whether -1 and 1 are the centres of the outer pixels, or their outer edges.
-        data_format: ``"NCHW"`` or ``"NHWC"``, for volumes also ``"NCDHW"`` or ``"NDHWC"``: whether channels stand before
-            the other axes or behind them. Whether the images are volumes follows from the grid.
+        data_format: ``"NCHW"`` or ``"NHWC"``, for volumes also ``"NCDHW"`` or ``"NDHWC"``: whether channels stand
+            before the other axes or behind them. Whether the images are volumes follows from the grid.
         sampler: a `Sampler` in place of `mode` and `padding_mode`, for what torch lacks, such as wrap; it makes no
             difference whether its coordinates are normalised.
         border_color: scalar or (C,), what lies outside in place of zeros.
@@ -117,11 +117,11 @@ def grid_sample(
     Source: `torch.nn.functional.grid_sample`; docs/conventions.md says where torch differs from its manual.
 
     Example:
-        >>> import jax.numpy as jnp, jaxtex as jt, jaxtex.warp as jw
+        >>> import jax.numpy as jnp, jaxtex as jt
         >>> image, grid = jnp.array([[[1.0, 2.0, 3.0]]]), jnp.array([[[-1.0, 0.0], [0.0, 0.0], [2.0, 0.0]]])
-        >>> jw.grid_sample(image, grid, padding_mode="border")
+        >>> jt.warp.grid_sample(image, grid, padding_mode="border")
         Array([[[1., 2., 3.]]], dtype=float32)
-        >>> jw.grid_sample(image, grid, sampler=jt.Sampler("wrap"))
+        >>> jt.warp.grid_sample(image, grid, sampler=jt.Sampler("wrap"))
         Array([[[2., 2., 2.]]], dtype=float32)
     """
     first = option("grid_sample", "data_format", data_format, CHANNELS_FIRST)
