@@ -42,7 +42,7 @@ def map_coordinates(
         order: 0, the nearest element, of two equally near the one farther from index 0; or 1, linear.
         mode: ``"constant"``, `cval` outside, element by element; ``"nearest"``; ``"wrap"`` with the period n;
             ``"reflect"``, where the first and last element come twice, or ``"mirror"``, where they come once.
-        cval: a number.
+        cval: a number, rounded towards zero where `input` holds integers.
 
     Returns:
         S, in the dtype of `input`; integers are rounded, halves away from zero. Weights and sums are taken in float32,
@@ -66,7 +66,7 @@ def map_coordinates(
     if not (ours and order in FILTERS and mode in ADDRESSES and all(map(is_real, arrays))):
         return jax.scipy.ndimage.map_coordinates(input, coordinates, order, mode, cval)
     sampler = Sampler(ADDRESSES[mode], FILTERS[order], normalized_coords=False)
-    return _map_coordinates(array, arrays, cval, sampler=sampler)
+    return _map_coordinates(array, arrays, cval if mode == "constant" else None, sampler=sampler)
 
 
 def is_real(array: Any) -> bool:
@@ -75,13 +75,14 @@ def is_real(array: Any) -> bool:
 
 @functools.partial(jax.jit, static_argnames="sampler", inline=True)
 def _map_coordinates(array: jax.Array, arrays: tuple[jax.Array, ...], cval: Any, *, sampler: Sampler) -> jax.Array:
-    cval, indices = jnp.asarray(cval, array.dtype), [as_float(c) for c in reversed(arrays)]
+    indices = [as_float(c) for c in reversed(arrays)]
     exact = sampler.filter_mode is FilterMode.POINT
     if exact:
         # Halves go away from zero, where a texture's go up.
         indices = [jax.lax.round(c) for c in indices]
     blends_integers = jnp.issubdtype(array.dtype, jnp.integer) and not exact
     texels = array.astype(np.result_type(*(c.dtype for c in indices))) if blends_integers else array
-    texture = TEXTURES[array.ndim](texels[..., None], border_color=cval.astype(texels.dtype))
+    color = None if cval is None else jnp.asarray(cval, array.dtype).astype(texels.dtype)
+    texture = TEXTURES[array.ndim](texels[..., None], border_color=color)
     result = sample(texture, tuple(c + 0.5 for c in indices), sampler)[..., 0]
     return (jax.lax.round(result) if blends_integers else result).astype(array.dtype)
