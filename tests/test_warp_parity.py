@@ -25,14 +25,19 @@ CASES = [
     for align in ALIGN
 ]
 each_case = pytest.mark.parametrize(("dimension", "mode", "padding", "align"), CASES)
-# The rest differs in the engine below only, whose tests go to the second order and beyond.
-SECOND_ORDER = [
-    (2, "bilinear", "zeros", True),
-    (2, "bilinear", "border", False),
-    (2, "bilinear", "reflection", True),
-    (2, "bicubic", "reflection", True),
-    (3, "bilinear", "reflection", False),
-]
+# How far each case is differentiated, once unless said here. What is left out is the program of another case with a
+# factor in another place, which the values tell, or differs in the engine below only, whose tests go further.
+ORDERS = {
+    (2, "bilinear", "zeros", True): 2,
+    (2, "bilinear", "border", False): 2,
+    (2, "bilinear", "reflection", True): 2,
+    (2, "bicubic", "zeros", False): 0,
+    (2, "bicubic", "border", True): 0,
+    (2, "bicubic", "reflection", True): 2,
+    (3, "bilinear", "zeros", False): 0,
+    (3, "bilinear", "border", True): 0,
+    (3, "bilinear", "reflection", False): 2,
+}
 
 
 def normal(*shape, seed):
@@ -75,8 +80,8 @@ class Data:
 
 
 @functools.cache
-def program(mode, padding, align, second):
-    """Values, gradients in image and grid, and if `second` how the gradients change along a direction."""
+def program(mode, padding, align, order):
+    """Values, gradients in image and grid, and how the gradients change along a direction, as far as `order` asks."""
 
     def read(image, grid):
         return jw.grid_sample(image, grid, mode, padding, align)
@@ -87,7 +92,9 @@ def program(mode, padding, align, second):
             values, pullback = jax.vjp(read, image, grid)
             return pullback(cotangent), values
 
-        if not second:
+        if order == 0:
+            return (read(image, grid),)
+        if order == 1:
             found, values = gradients(image, grid)
             return values, *found
         found, turns, values = jax.jvp(gradients, (image, grid), (d_image, d_grid), has_aux=True)
@@ -99,7 +106,7 @@ def program(mode, padding, align, second):
 @functools.cache
 def ours(case, at_kinks=False):
     dimension, mode, padding, align = case
-    run = program(mode, padding, align, case in SECOND_ORDER)
+    run = program(mode, padding, align, ORDERS.get(case, 1))
     return [np.asarray(x) for x in run(*Data(dimension, align, at_kinks).arrays)]
 
 
@@ -110,7 +117,7 @@ def scale(array):
 def check(actual, expected):
     """Values, gradients and, as far as there are any, second derivatives."""
     rows = ("peer", "peer gradient", "peer gradient", "peer gradient", "peer gradient")
-    for row, a, e in zip(rows, actual, expected, strict=False):
+    for row, a, e in zip(rows, actual, expected):
         assert_close(row, a, e, scale(e))
 
 
@@ -122,7 +129,7 @@ def by_oracle(case, data):
         flat = [a.astype(np.float64).reshape(-1, dimension) for a in (grid, d_grid)]
         image, d_image, cotangent = (a.astype(np.float64) for a in (image, d_image, cotangent.reshape(CHANNELS, -1)))
         found = [grid_oracle.values(image, flat[0], **modes), *grid_oracle.pullback(image, flat[0], cotangent, **modes)]
-        if case in SECOND_ORDER:
+        if ORDERS.get(case, 1) == 2:
             found += grid_oracle.turn(image, flat[0], cotangent, d_image, flat[1], **modes)
         shapes = (cotangent.reshape(CHANNELS, *SAMPLES[dimension]).shape, image.shape, grid.shape) * 2
         batches.append([a.reshape(s) for a, s in zip(found, (*shapes[:3], *shapes[1:3]))])
@@ -138,7 +145,7 @@ def by_torch(torch, case, data):
     values = torch.nn.functional.grid_sample(image, grid, mode, padding, align)
     gradients = torch.autograd.grad(values, (image, grid), cotangent, create_graph=True)
     found = [values, *gradients]
-    if case in SECOND_ORDER:
+    if ORDERS.get(case, 1) == 2:
         # The Hessian is symmetric: its product with a direction is the gradient of the slope along it.
         found += torch.autograd.grad(gradients, (image, grid), (d_image, d_grid))
     return [x.detach().numpy() for x in found]
