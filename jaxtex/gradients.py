@@ -18,7 +18,7 @@ The weights are piecewise polynomials whose pieces are half-open, [i, i + 1): at
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -26,7 +26,7 @@ import numpy as np
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
-from . import blocks, kernels, resample
+from . import blocks, kernels, pairs, resample
 from .axis import Axis, raised
 from .indexing import as_varying
 from .modes import ReadMode
@@ -63,13 +63,16 @@ def together(function: Callable[..., Any], operands: list[jax.Array]) -> Any:
     return jax.vmap(function)(operands)
 
 
+def batched(implementation: Callable[..., Any], *args, batch: int, **static) -> Any:
+    """`implementation` over `batch` leading axes."""
+    return resample.over_batch(functools.partial(implementation, **static), batch, together)(*args)
+
+
 def primitive(name: str, implementation: Callable[..., Any], *static_names: str, several: bool = False) -> Primitive:
     """A primitive that does what `implementation` does, with `batch` leading batch axes."""
     p = Primitive(name)
     p.multiple_results = several
-
-    def run(*args, batch, **static):
-        return resample.over_batch(functools.partial(implementation, **static), batch, together)(*args)
+    run = functools.partial(batched, implementation)
 
     # Tracing the implementation inherits dtype, sharding and varying axes; a shape by hand would lose the last two.
     def abstract(*avals, **static):
@@ -79,17 +82,32 @@ def primitive(name: str, implementation: Callable[..., Any], *static_names: str,
     p.def_impl(jax.jit(lambda *args, **static: p.bind(*args, **static), static_argnames=(*static_names, "batch")))
     p.def_abstract_eval(abstract)
     mlir.register_lowering(p, mlir.lower_fun(run, multiple_results=several))
-    for platform, run_there, suits in FASTER.get(name, ()):
-        rule = kernels.lowering(run_there, run, suits, several=several, scatters=name != "texture_read")
-        mlir.register_lowering(p, rule, platform=platform)
+    for way in FASTER.get(name, ()):
+        otherwise = functools.partial(batched, way.otherwise or implementation)
+        rule = kernels.lowering(way.run, otherwise, way.suits, several=several, scatters=name != "texture_read")
+        mlir.register_lowering(p, rule, platform=way.platform)
     return p
 
 
-# Other ways to the same result, by platform, and when they suit.
+class Way(NamedTuple):
+    """Another way to the same result on a platform, when it suits, and the way there for one texture otherwise."""
+
+    platform: str
+    run: Callable[..., Any]
+    suits: Callable[..., bool]
+    otherwise: Callable[..., Any] | None = None
+
+
 FASTER = {
-    "texture_read": [("cuda", kernels.read, kernels.suits_read)],
-    "texture_splat": [("cuda", kernels.splat, kernels.suits_splat), ("cpu", blocks.splat, blocks.suits)],
-    "texture_pullback": [("cuda", kernels.pullback, kernels.suits_pullback), ("cpu", blocks.pullback, blocks.suits)],
+    "texture_read": [Way("cuda", kernels.read, kernels.suits_read)],
+    "texture_splat": [
+        Way("cuda", kernels.splat, kernels.suits_splat, pairs.splat),
+        Way("cpu", blocks.splat, blocks.suits),
+    ],
+    "texture_pullback": [
+        Way("cuda", kernels.pullback, kernels.suits_pullback, pairs.pullback),
+        Way("cpu", blocks.pullback, blocks.suits),
+    ],
 }
 READING = ("axes", "read_mode", "dtype", "deterministic", "grid")
 read_p = primitive("texture_read", resample.read, *READING)

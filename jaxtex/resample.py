@@ -88,17 +88,18 @@ def blend(coords: Coords, axes: tuple[Axis, ...], leaf: Leaf) -> jax.Array:
 
 def spread(value: jax.Array, coords: Coords, axes: tuple[Axis, ...]) -> Iterator[Spread]:
     """The part of `value`, S + (C,), that falls on each tap."""
-
-    def distribute(place: Place, steps: list[Step], value: jax.Array) -> Iterator[Spread]:
-        if not steps:
-            yield Spread(place, value)
-            return
-        step, *rest = steps
-        for tap, weight in zip(step.taps, step.weights()):
-            yield from distribute(place.step(tap, step.sizes), rest, weighted(weight, value))
-
     for weight, place, steps in walks(coords, axes):
         yield from distribute(place, steps, weighted(weight, value))
+
+
+def distribute(place: Place, steps: list[Step], value: jax.Array) -> Iterator[Spread]:
+    """The part of `value` that falls on each tap of the rest of a walk."""
+    if not steps:
+        yield Spread(place, value)
+        return
+    step, *rest = steps
+    for tap, weight in zip(step.taps, step.weights()):
+        yield from distribute(place.step(tap, step.sizes), rest, weighted(weight, value))
 
 
 def only_inside(place: Place, value: jax.Array) -> jax.Array:
@@ -249,11 +250,13 @@ def pullback(
     wanted: tuple[int, ...],
     deterministic: bool = False,
     grid: Grid = as_given,
+    into_texels: Callable[..., jax.Array] = splat,
 ):
     """The cotangents of a read: of texels and coordinates, those that are `wanted`.
 
     Args:
         cotangent: of the read, S + (C,), in the dtype in which it was summed.
+        into_texels: how to `splat`.
 
     Returns:
         A tuple in the order of `wanted`; a coordinate's has shape S, also where the coordinate broadcasts.
@@ -262,7 +265,7 @@ def pullback(
     of_coords = coordinate_cotangents(cotangent, texels, coords, axes, read_mode, dtype, wanted)
     if TEXELS not in wanted:
         return of_coords
-    of_texels = splat(cotangent, *coords, axes=axes, dtype=texels.dtype, deterministic=deterministic)
+    of_texels = into_texels(cotangent, *coords, axes=axes, dtype=texels.dtype, deterministic=deterministic)
     return of_texels, *of_coords
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import jaxtex as jt
-from jaxtex import blocks, kernels, plan, resample, sums
+from jaxtex import blocks, kernels, pairs, plan, resample, sums
 from jaxtex.arguments import as_operands, check_where
 from jaxtex.kernels import policy
 from jaxtex.reads import layout_of
@@ -161,6 +161,18 @@ def test_batches_of_kernels_and_blocks(shared, monkeypatch):
     expected = one(g, *map(wide, (texels, y, x)))
     assert_close(kernels.pullback(g, texels, y, x, **static, batch=1, interpret=not ON_GPU), expected)
     assert_close(blocks.pullback(g, texels, y, x, **static, batch=1), expected)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_pairs_say_what_arrays_say(name):
+    case = CASES[name]
+    if not jnp.issubdtype(case.texture.dtype, jnp.floating):
+        return
+    static = {"axes": case.look.axes, "grid": case.look.grid, "dtype": F32}
+    args = case.cotangent, *case.look.operands
+    for deterministic in (False, name == "a crowd"):
+        expected = resample.splat(*args, **static)
+        assert_close([pairs.splat(*args, **static, deterministic=deterministic)], [expected])
 
 
 @pytest.mark.parametrize("name", CASES)
