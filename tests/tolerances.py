@@ -22,6 +22,8 @@ TOLERANCES = {
     "peer": 2.0**-18,
     # A coordinate's slope is a difference of texels, scaled by the size; a texel's is a sum of weights.
     "peer gradient": 2.0**-16,
+    # Printed with four digits behind the point, and float32.
+    "onnx digits": 0.5e-4 + 2.0**-17,
     # The texture unit against exact arithmetic, of the contrast within the footprint, for each axis: a fraction is
     # rounded to 8 bits (half of 2^-8) and its axis' weights are split in whole 1/256 (the other half). The 21 bits of
     # a position are worth less than 2^-16 here. A volume splits more often and could err by half as much again; the

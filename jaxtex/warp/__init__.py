@@ -7,8 +7,13 @@ is at (0.5, 0.5). Images are ``(..., H, W, C)``, volumes ``(..., D, H, W, C)``; 
 from .conversions import matrix_from_opencv, matrix_from_scipy, matrix_from_skimage, matrix_from_torch
 from .fields import remap, warp_flow
 from .geometric import resize, rotate, spatial_transform, warp, warp_affine, warp_perspective
+from .ndimage import map_coordinates
+from .torch_grids import affine_grid, grid_sample
 
 __all__ = [
+    "affine_grid",
+    "grid_sample",
+    "map_coordinates",
     "matrix_from_opencv",
     "matrix_from_scipy",
     "matrix_from_skimage",
