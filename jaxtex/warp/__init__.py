@@ -6,12 +6,17 @@ is at (0.5, 0.5). Images are ``(..., H, W, C)``, volumes ``(..., D, H, W, C)``; 
 
 from .fields import remap, warp_flow
 from .geometric import resize, rotate, spatial_transform, warp, warp_affine, warp_perspective
+from .lens import distort, distort_points, undistort, undistort_points
 
 __all__ = [
+    "distort",
+    "distort_points",
     "remap",
     "resize",
     "rotate",
     "spatial_transform",
+    "undistort",
+    "undistort_points",
     "warp",
     "warp_affine",
     "warp_flow",
