@@ -202,7 +202,7 @@ def rotate(
     shape = spatial_shape("rotate", image, output_shape, 2)
     middle = lambda sizes: jnp.array([0.5 * n for n in sizes[::-1]], jnp.float32)
     source = middle(jnp.shape(image)[-3:-1]) if center is None else as_float(center)
-    back = rotation(-as_float(degrees)) / as_float(scale)[..., None, None]
+    back = rotation(-as_float(degrees), 1 / as_float(scale))
     parameters = rows(about(back, middle(shape), source), 2)
     keywords = {"border_color": border_color, "antialias": antialias, "dtype": dtype}
     return warp_image("rotate", image, affine, parameters, shape, sampler, **keywords)

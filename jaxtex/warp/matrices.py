@@ -42,17 +42,20 @@ def stretching(factors: Sequence[jax.Array | float], dtype=jnp.float32) -> jax.A
     return jnp.diag(jnp.stack([jnp.asarray(f, dtype) for f in (*factors, 1.0)]))
 
 
-def rotation(degrees: jax.Array) -> jax.Array:
-    """Rotations of the plane, (..., 2, 2): counter-clockwise as seen, y pointing down."""
+def rotation(degrees: jax.Array, scale: jax.Array) -> jax.Array:
+    """Rotations of the plane, (..., 2, 2), with a scaling: counter-clockwise as seen, y pointing down."""
     angle = jnp.deg2rad(degrees)
-    cosine, sine = jnp.cos(angle), jnp.sin(angle)
+    cosine, sine = (part * scale for part in (jnp.cos(angle), jnp.sin(angle)))
     return jnp.stack([jnp.stack([cosine, sine], -1), jnp.stack([-sine, cosine], -1)], -2)
 
 
 def about(linear: jax.Array, source: jax.Array, target: jax.Array) -> jax.Array:
     """The affine matrix, (..., N, N + 1), of a linear map that brings the point `source` to `target`, (..., N)."""
-    moved = target[..., None] - product(linear, source[..., None])
-    return jnp.concatenate([linear, jnp.broadcast_to(moved, (*linear.shape[:-1], 1))], -1)
+    batch = jnp.broadcast_shapes(linear.shape[:-2], source.shape[:-1], target.shape[:-1])
+    n = linear.shape[-1]
+    source, target = (jnp.broadcast_to(point, (*batch, n))[..., None] for point in (source, target))
+    linear = jnp.broadcast_to(linear, (*batch, n, n))
+    return jnp.concatenate([linear, target - product(linear, source)], -1)
 
 
 def from_theta(theta: jax.Array, input_shape: Sequence[int], output_shape: Sequence[int]) -> jax.Array:
