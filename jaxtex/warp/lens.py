@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from ..arguments import as_float, check_number, stacked_coords
 from ..sampler import Sampler
 from .calls import compiled
-from .grids import Arrays, rows
+from .grids import Arrays, alike, field, given, rows
 from .images import ZERO_OUTSIDE, warp_image
 from .shapes import as_matrix, spatial_shape
 
@@ -119,8 +119,10 @@ def distort(
     """
     lens = lens_values("distort", camera_matrix, distortion, new_camera_matrix, 2)
     shape = spatial_shape("distort", image, output_shape, 2)
-    keywords = {"border_color": border_color, "antialias": antialias, "dtype": dtype}
-    return warp_image("distort", image, to_ideal, lens, shape, sampler, **keywords)
+    # Coordinates that take a while to find are found once, not wherever they are looked at.
+    coords, sides = field(lambda x, y: to_ideal(*alike(x, y, *lens)), shape, antialias)
+    keywords = {"border_color": border_color, "antialias": antialias, "dtype": dtype, "sides": sides}
+    return warp_image("distort", image, given, coords, shape, sampler, **keywords)
 
 
 @compiled()
@@ -230,9 +232,7 @@ def along_points(name: str, function: Callable[..., Arrays], coords: Any, *lens:
             f"the cameras' leading axes {jnp.broadcast_shapes(*(a.shape for a in values))}; give many points of "
             f"each camera as camera_matrix[:, None]."
         ) from None
-    dtype = functools.reduce(jnp.promote_types, (a.dtype for a in operands))
-    whole = lambda a: jnp.expand_dims(a.astype(dtype), range(len(shape) - a.ndim))
-    return tuple(jnp.broadcast_to(c, shape) for c in function(*map(whole, operands)))
+    return tuple(jnp.broadcast_to(c, shape) for c in function(*alike(*operands)))
 
 
 # From points to points, element by element
@@ -247,7 +247,11 @@ def to_distorted(x: jax.Array, y: jax.Array, *values: jax.Array) -> Arrays:
 def to_ideal(x: jax.Array, y: jax.Array, *values: jax.Array) -> Arrays:
     """The ideal pixel that the lens shows at a pixel."""
     camera, ideal, coefficients = split(values)
-    return pixel(*straightened(*ray(x, y, *camera), *coefficients), *ideal)
+    found = straightened(*ray(x, y, *camera), *coefficients)
+    shown = jnp.isfinite(found[0])
+    # No infinity meets a focal length, whose derivative would be infinite times zero.
+    point = pixel(*(jnp.where(shown, c, 0) for c in found), *ideal)
+    return tuple(jnp.where(shown, p, c) for p, c in zip(point, found))
 
 
 def split(values: Arrays) -> tuple[Arrays, Arrays, Arrays]:
