@@ -33,6 +33,12 @@ TOLERANCES = {
     "OpenCV's 1/32": 2.0**-5,
     # Two cubic reads of a wave of five pixels a radian: each is off by up to 1 / (6 * 5^3).
     "cubic wave": 2.0**-8,
+    # A linear read of a function on the sphere whose second derivatives are at most 4, of the square of a texel's
+    # angle: h^2 / 8 for each of two axes; at the corner of a cube, where a fourth texel is missing, more.
+    "linear on a sphere": 1.0,
+    "linear at a cube's corner": 4.0,
+    # A cubic read, of the same: at most a tenth of it at 32 rows.
+    "cubic on a sphere": 2.0**-5,
     # The texture unit against exact arithmetic, of the contrast within the footprint, for each axis: a fraction is
     # rounded to 8 bits (half of 2^-8) and its axis' weights are split in whole 1/256 (the other half). The 21 bits of
     # a position are worth less than 2^-16 here. A volume splits more often and could err by half as much again; the

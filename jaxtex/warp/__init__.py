@@ -7,10 +7,13 @@ is at (0.5, 0.5). Images are ``(..., H, W, C)``, volumes ``(..., D, H, W, C)``; 
 from .fields import remap, warp_flow
 from .geometric import resize, rotate, spatial_transform, warp, warp_affine, warp_perspective
 from .lens import distort, distort_points, undistort, undistort_points
+from .panorama import cubemap_to_equirectangular, equirectangular_to_cubemap
 
 __all__ = [
+    "cubemap_to_equirectangular",
     "distort",
     "distort_points",
+    "equirectangular_to_cubemap",
     "remap",
     "resize",
     "rotate",
