@@ -5,6 +5,7 @@ is at (0.5, 0.5). Images are ``(..., H, W, C)``, volumes ``(..., D, H, W, C)``; 
 """
 
 from .fields import remap, warp_flow
+from .forward import forward_warp
 from .geometric import resize, rotate, spatial_transform, warp, warp_affine, warp_perspective
 from .lens import distort, distort_points, undistort, undistort_points
 from .panorama import cubemap_to_equirectangular, equirectangular_to_cubemap
@@ -14,6 +15,7 @@ __all__ = [
     "distort",
     "distort_points",
     "equirectangular_to_cubemap",
+    "forward_warp",
     "remap",
     "resize",
     "rotate",
