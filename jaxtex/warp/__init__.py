@@ -9,6 +9,7 @@ from .forward import forward_warp
 from .geometric import resize, rotate, spatial_transform, warp, warp_affine, warp_perspective
 from .lens import distort, distort_points, undistort, undistort_points
 from .panorama import cubemap_to_equirectangular, equirectangular_to_cubemap
+from .thin_plate_spline import thin_plate_spline
 
 __all__ = [
     "cubemap_to_equirectangular",
@@ -20,6 +21,7 @@ __all__ = [
     "resize",
     "rotate",
     "spatial_transform",
+    "thin_plate_spline",
     "undistort",
     "undistort_points",
     "warp",
