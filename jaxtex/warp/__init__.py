@@ -8,7 +8,10 @@ from .conversions import matrix_from_opencv, matrix_from_scipy, matrix_from_skim
 from .fields import remap, warp_flow
 from .forward import forward_warp
 from .geometric import resize, rotate, spatial_transform, warp, warp_affine, warp_perspective
+from .lens import distort, distort_points, undistort, undistort_points
 from .ndimage import map_coordinates
+from .panorama import cubemap_to_equirectangular, equirectangular_to_cubemap
+from .thin_plate_spline import thin_plate_spline
 from .torch_grids import affine_grid, grid_sample
 
 __all__ = [
