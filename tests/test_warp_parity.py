@@ -116,9 +116,8 @@ def scale(array):
 
 def check(actual, expected):
     """Values, gradients and, as far as there are any, second derivatives."""
-    rows = ("peer", "peer gradient", "peer gradient", "peer gradient", "peer gradient")
-    for row, a, e in zip(rows, actual, expected):
-        assert_close(row, a, e, scale(e))
+    for a, e in zip(actual, expected):
+        assert_close("peer", a, e, scale(e))
 
 
 def by_oracle(case, data):
