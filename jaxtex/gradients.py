@@ -68,8 +68,19 @@ def batched(implementation: Callable[..., Any], *args, batch: int, **static) -> 
     return resample.over_batch(functools.partial(implementation, **static), batch, together)(*args)
 
 
-def primitive(name: str, implementation: Callable[..., Any], *static_names: str, several: bool = False) -> Primitive:
-    """A primitive that does what `implementation` does, with `batch` leading batch axes."""
+class Way(NamedTuple):
+    """Another way to the same result on a platform, when it suits, and the way there for one texture otherwise."""
+
+    platform: str
+    run: Callable[..., Any]
+    suits: Callable[..., bool]
+    otherwise: Callable[..., Any] | None = None
+
+
+def primitive(
+    name: str, implementation: Callable[..., Any], *static_names: str, ways: Sequence[Way] = (), several: bool = False
+) -> Primitive:
+    """A primitive that does what `implementation` does, with `batch` leading batch axes; faster in some ways."""
     p = Primitive(name)
     p.multiple_results = several
     run = functools.partial(batched, implementation)
@@ -82,38 +93,27 @@ def primitive(name: str, implementation: Callable[..., Any], *static_names: str,
     p.def_impl(jax.jit(lambda *args, **static: p.bind(*args, **static), static_argnames=(*static_names, "batch")))
     p.def_abstract_eval(abstract)
     mlir.register_lowering(p, mlir.lower_fun(run, multiple_results=several))
-    for way in FASTER.get(name, ()):
+    for way in ways:
         otherwise = functools.partial(batched, way.otherwise or implementation)
-        rule = kernels.lowering(way.run, otherwise, way.suits, several=several, scatters=name != "texture_read")
+        rule = kernels.lowering(way.run, otherwise, way.suits, several=several, scatters=way.otherwise is not None)
         mlir.register_lowering(p, rule, platform=way.platform)
     return p
 
 
-class Way(NamedTuple):
-    """Another way to the same result on a platform, when it suits, and the way there for one texture otherwise."""
-
-    platform: str
-    run: Callable[..., Any]
-    suits: Callable[..., bool]
-    otherwise: Callable[..., Any] | None = None
-
-
-FASTER = {
-    "texture_read": [Way("cuda", kernels.read, kernels.suits_read)],
-    "texture_splat": [
-        Way("cuda", kernels.splat, kernels.suits_splat, pairs.splat),
-        Way("cpu", blocks.splat, blocks.suits),
-    ],
-    "texture_pullback": [
-        Way("cuda", kernels.pullback, kernels.suits_pullback, pairs.pullback),
-        Way("cpu", blocks.pullback, blocks.suits),
-    ],
-}
 READING = ("axes", "read_mode", "dtype", "deterministic", "grid")
-read_p = primitive("texture_read", resample.read, *READING)
-splat_p = primitive("texture_splat", resample.splat, "axes", "dtype", "deterministic", "grid")
+WAYS_TO_READ = [Way("cuda", kernels.read, kernels.suits_read)]
+WAYS_TO_SPLAT = [
+    Way("cuda", kernels.splat, kernels.suits_splat, pairs.splat),
+    Way("cpu", blocks.splat, blocks.suits),
+]
+WAYS_BACK = [
+    Way("cuda", kernels.pullback, kernels.suits_pullback, pairs.pullback),
+    Way("cpu", blocks.pullback, blocks.suits),
+]
+read_p = primitive("texture_read", resample.read, *READING, ways=WAYS_TO_READ)
+splat_p = primitive("texture_splat", resample.splat, "axes", "dtype", "deterministic", "grid", ways=WAYS_TO_SPLAT)
 pushforward_p = primitive("texture_pushforward", resample.pushforward, *READING, "wanted")
-pullback_p = primitive("texture_pullback", resample.pullback, *READING, "wanted", several=True)
+pullback_p = primitive("texture_pullback", resample.pullback, *READING, "wanted", ways=WAYS_BACK, several=True)
 
 
 def bind(p: Primitive, *args, **static):

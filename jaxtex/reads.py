@@ -58,7 +58,8 @@ def mean_read(texture: Texture, where: Where, sampler: Sampler, total: np.dtype)
 
 def exact_read(texture: Texture, look: Look, read_mode: ReadMode, total: np.dtype) -> jax.Array:
     """One read of a texture unit."""
-    return hardware.read(texture.texels, texture.border_color, look.coords, look.axes, read_mode).astype(total)
+    color = texture.border_color
+    return hardware.read(texture.texels, color, look.operands, look.axes, read_mode, look.grid).astype(total)
 
 
 def hardware_read(texture: Texture, where: Where, sampler: Sampler, total: np.dtype) -> jax.Array:

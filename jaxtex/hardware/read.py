@@ -1,17 +1,20 @@
 """A read as a texture unit does it: the walk of every read, with integer weights and exact sums at its end."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.interpreters import batching
 
+from .. import kernels
 from ..axis import Axis
 from ..formats import decode, is_color
+from ..gradients import Way, batching_rule, bind, primitive
 from ..indexing import gather as gather_texels
 from ..modes import ReadMode
-from ..places import Coords, Place, flat_sizes, walks
+from ..places import Coords, Grid, Place, as_given, flat_sizes, walks
 from .blend import SRGB_TABLE, blend, srgb_entry
 from .border import stored_color
 from .positions import ONE, taps
@@ -22,19 +25,69 @@ MOST_SINGLE_CHANNELS = 4
 
 
 def read(
-    texels: jax.Array, border_color: jax.Array | None, coords: Coords, axes: tuple[Axis, ...], read_mode: ReadMode
+    texels: jax.Array,
+    border_color: jax.Array | None,
+    operands: Sequence[jax.Array],
+    axes: tuple[Axis, ...],
+    read_mode: ReadMode,
+    grid: Grid = as_given,
 ) -> jax.Array:
     """Reads `texels`, as `jaxtex.resample.read`, border colour included.
 
     Args:
         texels: ``(*sizes, C)`` or a mip chain ``(total, C)``, of float32, float16 or integers.
-        coords: float32 for each filtered axis, int32 for layers and faces; for an axis of levels int32, in 1/256.
+        operands: what `grid` makes the coordinates of: float32 for each filtered axis, int32 for layers and faces; for
+            an axis of levels int32, in 1/256.
 
     Returns:
         S + (C,): float32, or integers read as elements in their own dtype.
     """
+    color = stored_color(border_color, texels.shape[-1], texels.dtype, read_mode)
+    return bind(read_p, texels, color, *operands, axes=axes, read_mode=read_mode, grid=grid, batch=0)
+
+
+def by_arrays(texels, color, *operands, axes: tuple[Axis, ...], read_mode: ReadMode, grid: Grid) -> jax.Array:
+    """The read of one texture, with the border's colour as a texel, (C,)."""
+    stored = texels.reshape(*flat_sizes(axes), texels.shape[-1])
+
+    def look(place: Place) -> jax.Array:
+        texel = gather_texels(stored, place.stored)
+        if place.inside is None:
+            return texel
+        return jnp.where(place.inside[..., None], texel, color.reshape(*[1] * (texel.ndim - 1), -1))
+
+    split = not jnp.issubdtype(texels.dtype, jnp.integer) and texels.shape[-1] <= MOST_SINGLE_CHANNELS
+    return value(look, grid(*operands), axes, read_mode, texels.dtype, split)
+
+
+def by_kernel(
+    texels, color, *operands, axes: tuple[Axis, ...], read_mode: ReadMode, grid: Grid, batch: int, interpret=False
+) -> jax.Array:
+    """`by_arrays` over `batch` leading axes, on which an operand has their size or 1, and the colour 1."""
+    what = functools.partial(value, axes=axes, read_mode=read_mode, stored=texels.dtype)
+    dtype = result_dtype(texels.dtype, read_mode)
+    return kernels.each_sample(what, texels, color, operands, axes, dtype, batch, grid, "texture_unit_read", interpret)
+
+
+def result_dtype(stored: np.dtype, read_mode: ReadMode) -> np.dtype:
+    whole = jnp.issubdtype(stored, jnp.integer) and read_mode is ReadMode.ELEMENT
+    return np.dtype(stored if whole else np.float32)
+
+
+def value(
+    look: kernels.Look,
+    coords: Coords,
+    axes: tuple[Axis, ...],
+    read_mode: ReadMode,
+    stored: np.dtype,
+    split: bool = False,
+) -> jax.Array:
+    """The value at each of `coords`, S + (C,), of texels as `look` finds them at a place, S + (C,), as stored.
+
+    Args:
+        split: whether XLA is to blend one channel at a time on a GPU.
+    """
     taken = [list(footprints(*walk)) for walk in walks(coords, axes, taps, ONE)]
-    look = lambda place: stored_texel(texels, border_color, place, axes, read_mode)
     if len(taken) == len(taken[0]) == len(taken[0][0]) == 1:
         return single(look(taken[0][0][0].place), read_mode)
 
@@ -44,8 +97,8 @@ def read(
         return [(t, w[..., None]) for t, w in zip(texels, weights)]
 
     looked = [[looked_at(f) for f in level] for level in taken]
-    whole = functools.partial(blend, stored=texels.dtype, read_mode=read_mode)
-    if jnp.issubdtype(texels.dtype, jnp.integer) or texels.shape[-1] > MOST_SINGLE_CHANNELS:
+    whole = functools.partial(blend, stored=stored, read_mode=read_mode)
+    if not split:
         return whole(looked)
     return jax.lax.platform_dependent(looked, cuda=channel_by_channel(whole), default=whole)
 
@@ -76,21 +129,21 @@ def gather(
     return decode(jnp.where(k < 0, -code, code).astype(jnp.int16), read_mode, np.dtype(np.float32))
 
 
-def stored_texel(texels, border_color, place: Place, axes: tuple[Axis, ...], read_mode: ReadMode) -> jax.Array:
-    """The texel at a place as it is stored, the border's outside."""
-    stored = texels.reshape(*flat_sizes(axes), texels.shape[-1])
-    texel = gather_texels(stored, place.stored)
-    if place.inside is None:
-        return texel
-    color = stored_color(border_color, texels.shape[-1], texels.dtype, read_mode)
-    return jnp.where(place.inside[..., None], texel, color.reshape(*[1] * (texel.ndim - 1), -1))
-
-
 def single(texel: jax.Array, read_mode: ReadMode) -> jax.Array:
     """The value of one texel, unblended."""
-    integer = jnp.issubdtype(texel.dtype, jnp.integer)
-    result = texel.dtype if integer and read_mode is ReadMode.ELEMENT else np.dtype(np.float32)
+    result = result_dtype(texel.dtype, read_mode)
     value = decode(texel, ReadMode.NORMALIZED_FLOAT if read_mode is ReadMode.SRGB_FLOAT else read_mode, result)
     if read_mode is not ReadMode.SRGB_FLOAT:
         return value
     return jnp.where(is_color(value), srgb_entry(SRGB_TABLE, texel).astype(jnp.float32) * 2.0**-16, value)
+
+
+read_p = primitive(
+    "texture_unit_read",
+    by_arrays,
+    "axes",
+    "read_mode",
+    "grid",
+    ways=[Way("cuda", by_kernel, kernels.suits_exact)],
+)
+batching.primitive_batchers[read_p] = batching_rule(read_p, lambda _: (0, 1), lambda _: False)

@@ -5,8 +5,19 @@ of a thread's sample as they walk those of an array. Only the ends of the walk a
 Programs that are partitioned over devices, other platforms, and reads beyond the limits of `policy` keep XLA's form.
 """
 
-from .policy import lowering, suits_pullback, suits_read, suits_splat
+from .policy import lowering, suits_exact, suits_pullback, suits_read, suits_splat
 from .pullback import pullback, splat
-from .read import read
+from .read import Look, each_sample, read
 
-__all__ = ["lowering", "pullback", "read", "splat", "suits_pullback", "suits_read", "suits_splat"]
+__all__ = [
+    "Look",
+    "each_sample",
+    "lowering",
+    "pullback",
+    "read",
+    "splat",
+    "suits_exact",
+    "suits_pullback",
+    "suits_read",
+    "suits_splat",
+]

@@ -107,6 +107,14 @@ def suits_read(
     return fits(axes, [texels, *operands], math.prod(samples_shape(texels.shape[:batch], operands)) * count)
 
 
+def suits_exact(texels, color, *operands, axes: tuple[Axis, ...], read_mode: ReadMode, batch: int, **_) -> bool:
+    """Whether a read in hardware arithmetic runs as a kernel: with a color for all textures alike."""
+    count = texels.shape[-1]
+    if read_mode is ReadMode.SRGB_FLOAT or count > MAX_CHANNELS_READ or any(n > 1 for n in color.shape[:batch]):
+        return False
+    return fits(axes, [texels, *operands], math.prod(samples_shape(texels.shape[:batch], operands)) * count)
+
+
 def suits_splat(values, *operands, axes: tuple[Axis, ...], dtype: np.dtype, batch: int, **_) -> bool:
     count, places = values.shape[-1], math.prod(flat_sizes(axes))
     crowd = crowded(math.prod(values.shape[batch:-1]), places)
