@@ -33,17 +33,15 @@ def assert_derivatives(function, *primals, step=3e-4, seed=0):
 
     @quickly
     def derivatives(primals, tangents):
-        forward = lambda p: jax.jvp(function, p, tangents)[1]
-        mixed = jax.jvp(lambda p: dot(gradient(p), tangents), (primals,), (tangents,))
-        return jax.jvp(forward, (primals,), (tangents,)), mixed
+        pushed = jax.jvp(function, primals, tangents)[1]
+        return pushed, jax.jvp(lambda p: dot(gradient(p), tangents), (primals,), (tangents,))
 
-    (pushed, again), (pulled, pushed_again) = derivatives(primals, tangents)
+    pushed, (pulled, again) = derivatives(primals, tangents)
     contracted = lambda expected: np.vdot(cotangent, expected)
     for actual, expected, error in (
         (pushed, first, 1e-6),
-        (again, second, 1e-4),
         (pulled, contracted(first), 1e-6),
-        (pushed_again, contracted(second), 1e-4),
+        (again, contracted(second), 1e-4),
     ):
         scale = max(np.abs(expected).max(), 1.0)
         np.testing.assert_allclose(actual, expected, rtol=0, atol=error * scale)

@@ -6,7 +6,7 @@ import numpy as np
 import oracle
 import pytest
 from derivatives import assert_derivatives, quickly
-from tolerances import assert_close
+from tolerances import assert_close, assert_exact
 
 import jaxtex as jt
 
@@ -20,6 +20,8 @@ LENSES = {
     "rational": [0.5, -0.1, 0.003, -0.002, 0.01, 0.8, 0.1, 0.02],
 }
 AT_ANY_LENS = pytest.mark.parametrize("lens", LENSES.values(), ids=LENSES)
+# With zeros up to eight coefficients, so that one compiled program serves for all.
+AT_ANY_PADDED_LENS = pytest.mark.parametrize("lens", [k + [0.0] * (8 - len(k)) for k in LENSES.values()], ids=LENSES)
 # OpenCV's first pixel is at (0, 0).
 TO_OPENCV = np.array([[0, 0, -0.5], [0, 0, -0.5], [0, 0, 0]])
 
@@ -60,7 +62,7 @@ def test_points_follow_the_model(lens):
         assert_close("point", actual, expected, WIDTH)
 
 
-@AT_ANY_LENS
+@AT_ANY_PADDED_LENS
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.usefixtures("x64")
 def test_inverse_points_solve_the_model(lens, dtype):
@@ -99,7 +101,7 @@ def test_points_and_cameras_broadcast():
 # Images
 
 
-@AT_ANY_LENS
+@AT_ANY_PADDED_LENS
 @pytest.mark.usefixtures("x64")
 def test_undistort_reads_where_the_model_says(lens):
     image, options = draw_image(), {"filter_mode": "linear", "address_mode": "border", "normalized_coords": False}
@@ -110,7 +112,7 @@ def test_undistort_reads_where_the_model_says(lens):
     assert_close("point float64", actual, expected, WIDTH * np.abs(image).max())
 
 
-@AT_ANY_LENS
+@AT_ANY_PADDED_LENS
 @pytest.mark.usefixtures("x64")
 def test_distort_shows_at_each_place_what_the_model_brings_there(lens):
     """A plane is read without error: at ideal pixels (u, v), u and v."""
@@ -139,19 +141,16 @@ def test_distort_undoes_undistort():
 
 def test_cameras_and_images_are_batches():
     images = draw_image(3, dtype=np.float32)
-    lens = np.stack([np.float32(LENSES[n]) for n in ("barrel",)] * 3) * np.float32([[0], [1], [2]])
+    lens = np.float32(LENSES["barrel"]) * np.float32([[0], [1], [2]])
     together = jt.warp.undistort(images, np.float32(CAMERA), lens)
-    shared = jt.warp.undistort(images[1], np.float32(CAMERA), lens)
     for k in range(3):
-        for actual, image in ((together[k], images[k]), (shared[k], images[1])):
-            alone = jt.warp.undistort(image, np.float32(CAMERA), lens[k])
-            assert_close("float32", actual, alone, np.abs(images).max())
+        alone = jt.warp.undistort(images[k], np.float32(CAMERA), lens[k])
+        assert_close("float32", together[k], alone, np.abs(images).max())
 
 
 def test_no_distortion_is_the_identity_for_bytes():
     image = np.random.default_rng(1).integers(0, 256, (HEIGHT, WIDTH, 3), np.uint8)
-    for warp in (jt.warp.undistort, jt.warp.distort):
-        np.testing.assert_array_equal(warp(image, np.float32(CAMERA), np.zeros(5, np.float32)), image)
+    assert_exact(jt.warp.distort(image, np.float32(CAMERA), np.zeros(8, np.float32)), image, np.uint8)
 
 
 def test_what_a_lens_shows_nothing_of_is_border_with_finite_gradients():
@@ -178,7 +177,7 @@ def test_maps_equal_those_of_opencv(lens):
         assert_close("point", actual, expected + 0.5, WIDTH)
 
 
-@AT_ANY_LENS
+@AT_ANY_PADDED_LENS
 @pytest.mark.usefixtures("x64")
 def test_inverse_points_equal_those_of_opencv(lens):
     cv2 = pytest.importorskip("cv2")
@@ -191,7 +190,7 @@ def test_inverse_points_equal_those_of_opencv(lens):
     assert_close("fixed point", np.stack(found, -1), expected.reshape(points.shape) + 0.5, WIDTH)
 
 
-@AT_ANY_LENS
+@AT_ANY_PADDED_LENS
 def test_images_equal_those_of_opencv(lens):
     cv2 = pytest.importorskip("cv2")
     image = draw_image(channels=3, dtype=np.float32)

@@ -71,7 +71,7 @@ def forward_warp(
             - ``"average"``: ``sum(w I) / sum(w)``.
             - ``"linear"``: ``sum(w z I) / sum(w z)``; z must not be negative.
             - ``"softmax"``: ``sum(w exp(z) I) / sum(w exp(z))``: the greatest z hides the others. Adding a number to z
-              changes nothing. In float32 a z that is more than 60 below the greatest of its image acts as 60 below.
+              changes nothing. In float32 a z that is more than 61 below the greatest of its image acts as 61 below.
         return_coverage: whether to return the coverage as well.
         dtype: of the result; the default is that of the image.
 
