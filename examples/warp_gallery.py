@@ -1,0 +1,219 @@
+"""A photograph through every warp of `jaxtex.warp`, a panel each.
+
+Each panel is one call on the whole photograph, with gradients to whatever moves it. The program prints how long a
+call took, without the time to compile it.
+"""
+
+import argparse
+import functools
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from PIL import Image, ImageDraw
+
+import jaxtex as jt
+from jaxtex import warp as jw
+
+PHOTOGRAPH = Path(__file__).parent / "data" / "coffee.png"
+COLUMNS, GAP, CAPTION = 4, 8, 22
+# The middle and the half axes of the cup's rim, in widths and heights of the photograph.
+CUP = ((0.485, 0.285), (0.205, 0.25))
+CROSS = {2: (0, 1), 1: (1, 0), 4: (1, 1), 0: (1, 2), 5: (1, 3), 3: (2, 1)}  # of a cube's faces: row and column
+
+
+def size(image: jax.Array) -> tuple[int, int]:
+    height, width, _ = image.shape
+    return width, height
+
+
+def pixels(image: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """The centres of the pixels, x and y."""
+    width, height = size(image)
+    return jnp.arange(width)[None, :] + 0.5, jnp.arange(height)[:, None] + 0.5
+
+
+def at(image: jax.Array, *points: tuple[float, float]) -> jax.Array:
+    """Points given in widths and heights of the image, in pixels: (P, 2)."""
+    return jnp.array(points) * jnp.array(size(image))
+
+
+def camera(image: jax.Array) -> jax.Array:
+    """A camera with the image's centre and a wide angle."""
+    width, height = size(image)
+    return jnp.array([[0.6 * width, 0, width / 2], [0, 0.6 * width, height / 2], [0, 0, 1]])
+
+
+def thumbnail(image: jax.Array) -> jax.Array:
+    width, height = size(image)
+    small = jw.resize(image, (height // 2, width // 2), antialias=True)
+    return jnp.pad(small, ((height // 4,) * 2, (width // 4,) * 2, (0, 0)))[:height, :width]
+
+
+def sheared(image: jax.Array) -> jax.Array:
+    _, height = size(image)
+    return jw.warp_affine(image, jnp.array([[1, -0.35, 0.175 * height], [0.15, 0.9, 0]]))
+
+
+def tilted(image: jax.Array) -> jax.Array:
+    """The homography that brings the corners of the image to a trapezium: eight equations, eight numbers."""
+    source, target = at(image, (0, 0), (1, 0), (1, 1), (0, 1)), at(image, (0.25, 0.12), (0.8, 0.2), (1, 0.95), (0, 0.9))
+    rows = []
+    for (x, y), (u, v) in zip(source, target):
+        rows += [[x, y, 1, 0, 0, 0, -u * x, -u * y], [0, 0, 0, x, y, 1, -v * x, -v * y]]
+    numbers = jnp.linalg.solve(jnp.array(rows), target.ravel())
+    return jw.warp_perspective(image, jnp.append(numbers, 1.0).reshape(3, 3), antialias=True)
+
+
+def swirl(x: jax.Array, y: jax.Array, width: int, height: int) -> tuple[jax.Array, jax.Array]:
+    """Points turned about the middle, the more the closer they are."""
+    right, down = x - width / 2, y - height / 2
+    turn = 2.5 * jnp.exp(-(right**2 + down**2) / (0.3 * width) ** 2)
+    return (
+        width / 2 + right * jnp.cos(turn) - down * jnp.sin(turn),
+        height / 2 + right * jnp.sin(turn) + down * jnp.cos(turn),
+    )
+
+
+def swirled(image: jax.Array) -> jax.Array:
+    width, height = size(image)
+    return jw.warp(image, functools.partial(swirl, width=width, height=height), sampler=jt.Sampler("mirror"))
+
+
+def rippled(image: jax.Array) -> jax.Array:
+    x, y = pixels(image)
+    width, _ = size(image)
+    away = jnp.hypot(x - x.mean(), y - y.mean()) / width
+    grow = 1 + 0.06 * jnp.sin(60 * away)
+    return jw.remap(image, (x.mean() + (x - x.mean()) * grow, y.mean() + (y - y.mean()) * grow), jt.Sampler("mirror"))
+
+
+def waved(image: jax.Array) -> jax.Array:
+    x, y = pixels(image)
+    width, _ = size(image)
+    return jw.warp_flow(image, (0.03 * width * jnp.sin(18 * y / width), 0.02 * width * jnp.sin(14 * x / width)))
+
+
+def on_cup(image: jax.Array) -> jax.Array:
+    """1 on the cup's rim and in it, 0 elsewhere."""
+    (x, y), (width, height) = pixels(image), size(image)
+    (right, down), (wide, high) = CUP
+    return jnp.where(((x / width - right) / wide) ** 2 + ((y / height - down) / high) ** 2 < 1, 1.0, 0.0)
+
+
+def lifted(image: jax.Array) -> jax.Array:
+    """The cup moved right, over what is there: it counts more. Nothing lands where it was."""
+    width, _ = size(image)
+    cup = on_cup(image)
+    return jw.forward_warp(image, (cup * (0.22 * width), cup * (0.06 * width)), 20 * cup)
+
+
+def bent(image: jax.Array) -> jax.Array:
+    """The corners and the edges' middles stay, and the middle of the cup moves."""
+    frame = [(x, y) for x in (0, 0.5, 1) for y in (0, 0.5, 1) if (x, y) != (0.5, 0.5)]
+    return jw.thin_plate_spline(image, at(image, *frame, (0.48, 0.35)), at(image, *frame, (0.62, 0.55)))
+
+
+def lens(warp: Callable[..., jax.Array], image: jax.Array) -> jax.Array:
+    return warp(image, camera(image), jnp.array([-0.35, 0.06, 0.0, 0.0]))
+
+
+def unfolded(image: jax.Array) -> jax.Array:
+    """The photograph as what is seen all around, on the faces of a cube, and the faces as a cross."""
+    width, height = size(image)
+    side = min(width // 4, height // 3)
+    faces = jw.equirectangular_to_cubemap(image, side, antialias=True)
+    sheet = jnp.zeros((height, width, 3), image.dtype)
+    left, top = (width - 4 * side) // 2, (height - 3 * side) // 2
+    for face, (row, column) in CROSS.items():
+        sheet = jax.lax.dynamic_update_slice(sheet, faces[face], (top + row * side, left + column * side, 0))
+    return sheet
+
+
+def panorama(image: jax.Array) -> jax.Array:
+    """A room whose four walls, floor and ceiling show the photograph."""
+    width, height = size(image)
+    left = (width - height) // 2
+    faces = jnp.broadcast_to(image[:, left : left + height], (6, height, height, 3))
+    return jw.cubemap_to_equirectangular(faces, (height, width), antialias=True)
+
+
+def tiled(image: jax.Array) -> jax.Array:
+    theta = jnp.array([[[2.0, 0.6, 0.0], [-0.6, 2.0, 0.0]]])
+    grid = jw.affine_grid(theta, size(image)[::-1])
+    return jw.grid_sample(image[None], grid, padding_mode="reflection", data_format="NHWC")[0]
+
+
+def indexed(image: jax.Array) -> jax.Array:
+    """Each channel read as an array, at indices y and x, with periods."""
+    (x, y), (width, height) = pixels(image), size(image)
+    places = [1.7 * y + 0.2 * height, 1.7 * x + 0.3 * width]
+    read = lambda channel: jw.map_coordinates(channel, places, 1, "wrap")
+    return jax.vmap(read, -1, -1)(image)
+
+
+def zoomed(image: jax.Array) -> jax.Array:
+    return jw.spatial_transform(image, jnp.array([[0.45, 0.12, 0.0], [-0.12, 0.45, -0.4]]))
+
+
+PANELS: dict[str, Callable[[jax.Array], jax.Array]] = {
+    "resize, antialias": thumbnail,
+    "rotate": lambda image: jw.rotate(image, 20.0, scale=0.85),
+    "warp_affine": sheared,
+    "warp_perspective": tilted,
+    "spatial_transform": zoomed,
+    "affine_grid, grid_sample": tiled,
+    "map_coordinates": indexed,
+    "warp, a function": swirled,
+    "remap": rippled,
+    "warp_flow": waved,
+    "forward_warp": lifted,
+    "thin_plate_spline": bent,
+    "distort": functools.partial(lens, jw.distort),
+    "undistort": functools.partial(lens, jw.undistort),
+    "equirectangular_to_cubemap": unfolded,
+    "cubemap_to_equirectangular": panorama,
+}
+
+
+def sheet(panels: dict[str, np.ndarray]) -> Image.Image:
+    """The panels in rows, each under its name."""
+    height, width, _ = next(iter(panels.values())).shape
+    rows = -(-len(panels) // COLUMNS)
+    picture = Image.new("RGB", (COLUMNS * (width + GAP) - GAP, rows * (height + CAPTION + GAP) - GAP), "white")
+    pen = ImageDraw.Draw(picture)
+    for k, (name, panel) in enumerate(panels.items()):
+        row, column = divmod(k, COLUMNS)
+        left, top = column * (width + GAP), row * (height + CAPTION + GAP)
+        pen.text((left + 2, top + CAPTION / 2), name, "black", anchor="lm", font_size=14)
+        picture.paste(Image.fromarray(panel), (left, top + CAPTION))
+    return picture
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="Warp a photograph in every way.")
+    parser.add_argument("--photograph", type=Path, default=PHOTOGRAPH)
+    parser.add_argument("--width", type=int, default=240, help="of each panel, in pixels")
+    parser.add_argument("--out", type=Path, default=Path("warp_gallery.jpg"))
+    args = parser.parse_args(argv)
+
+    photograph = jnp.asarray(np.asarray(Image.open(args.photograph).convert("RGB")))
+    height = round(args.width * photograph.shape[0] / photograph.shape[1])
+    image = jw.resize(photograph, (height, args.width), antialias=True)
+    panels = {}
+    for name, function in PANELS.items():
+        compiled = jax.jit(function)
+        panels[name] = np.asarray(compiled(image))
+        start = time.perf_counter()
+        compiled(image).block_until_ready()
+        print(f"{name:28} {1e3 * (time.perf_counter() - start):7.2f} ms")
+    sheet(panels).save(args.out, quality=77)
+    print(f"wrote {args.out}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
