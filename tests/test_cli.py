@@ -14,8 +14,9 @@ from PIL import Image
 
 import jaxtex
 from jaxtex import AddressMode, FilterMode
-from jaxtex.cli import ADDRESSES, FILTERS, affine, decode, encode, info, jobs, main, warp
+from jaxtex.cli import affine, decode, encode, files, info, main, warp
 from jaxtex.cli.errors import UserError
+from jaxtex.cli.grammar import ADDRESSES, FILTERS
 
 HEIGHT, WIDTH = 6, 9
 SRGB = b"\0" * 16 + b"RGB " + b"profile" * 20
@@ -501,7 +502,8 @@ def test_one_compilation_for_each_shape_dtype_and_size(tmp_path, capsys, monkeyp
     warp.compiled.cache_clear()
     jax.clear_caches()
     traces = []
-    monkeypatch.setattr(warp, "sample", lambda *arguments: traces.append(1) or jaxtex.sample(*arguments))
+    warp_image = warp.warp_image
+    monkeypatch.setattr(warp, "warp_image", lambda *a, **k: traces.append(1) or warp_image(*a, **k))
     pictures = {"a.png": noise(3), "b.tif": 255 - noise(3), "c.png": noise(3, width=WIDTH + 1)}
     for name, pixels in pictures.items():
         save(tmp_path / name, pixels)
@@ -636,7 +638,7 @@ def test_out_of_memory_is_one_sentence(tmp_path, capsys, monkeypatch):
     def exhausted(*_, **__):
         raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory\nallocating 1 byte.")
 
-    monkeypatch.setattr(jobs, "warp", exhausted)
+    monkeypatch.setattr(files, "warp", exhausted)
     code, _, err = run(capsys, "warp", save(tmp_path / "in.png", noise(3)), tmp_path / "out.png")
     assert (code, err.count("\n")) == (2, 1)
 

@@ -2,8 +2,8 @@
 
 Pixels are (height, width, channels) in uint8 or uint16; 1 to 4 channels are grey, grey and alpha, RGB, RGBA.
 Pillow cuts 16-bit colour to 8 bits in silence, so 16-bit PNG goes through imagecodecs and 16-bit TIFF through
-tifffile. So does plain 8-bit TIFF, since libtiff, which Pillow calls, writes to standard error. The rest is
-Pillow's.
+tifffile. So does plain 8-bit TIFF, since libtiff, which Pillow calls, writes to standard error. JPEG goes through
+imagecodecs, the same codec, since Pillow holds Python's lock while it decodes. The rest is Pillow's.
 """
 
 import dataclasses
@@ -38,6 +38,7 @@ WITH_ALPHA = {"L": "LA", "RGB": "RGBA"}
 ORIENTATION_TAG, ICC_TAG = 274, 34675
 PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 PNG_DEPTH_BYTE = 24
+JPEG_SCAN, JPEG_END = b"\xff\xda", b"\xff\xd9"
 TIFF_SIGNATURES = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 # EXIF orientations 5 to 8 also swap the axes, after the flip.
 FLIPS = {
@@ -103,11 +104,23 @@ def decode(data: bytes) -> Picture:
         if data.startswith(PNG_SIGNATURE) and data[PNG_DEPTH_BYTE] == 16:
             pixels = imagecodecs.png_decode(data)
             orientation = image.getexif().get(ORIENTATION_TAG, 1)
+        elif image.format == "JPEG" and image.mode in ("L", "RGB") and is_whole_jpeg(data):
+            pixels = imagecodecs.jpeg8_decode(data)
+            orientation = image.getexif().get(ORIENTATION_TAG, 1)
         else:
             image.load()  # turns a TIFF upright and then forgets its orientation, so ask afterwards
             orientation = image.getexif().get(ORIENTATION_TAG, 1)
             pixels = np.asarray(plain(image))
     return assemble(pixels, orientation, icc, pages, dropped)
+
+
+def is_whole_jpeg(data: bytes) -> bool:
+    """Whether an end of image follows the last start of a scan: imagecodecs shows a cut file in grey, Pillow raises.
+
+    A preview in the file's head has an end too, but before the scan.
+    """
+    end = data.rfind(JPEG_END)
+    return end >= 0 and data.find(JPEG_SCAN, end) < 0
 
 
 def plain(image: Image.Image) -> Image.Image:
