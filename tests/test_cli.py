@@ -72,10 +72,15 @@ def warped(tmp_path: Path, pixels: np.ndarray, *options: object, suffix: str = "
 
 def bilinear(pixels: np.ndarray, back: np.ndarray, border: float) -> np.ndarray:
     """A bilinear read at every pixel's centre mapped by `back`, in float64, with a border."""
+    y, x = np.mgrid[: pixels.shape[0], : pixels.shape[1]] + 0.5
+    x, y = np.einsum("ij,jhw->ihw", back, np.stack([x, y, np.ones_like(x)]))
+    return bilinear_at(pixels, x, y, border)
+
+
+def bilinear_at(pixels: np.ndarray, x: np.ndarray, y: np.ndarray, border: float) -> np.ndarray:
+    """A bilinear read at points (x, y), in float64, with a border."""
     height, width = pixels.shape[:2]
     padded = np.pad(pixels.astype(float), ((1, 1), (1, 1), (0, 0)), constant_values=border)
-    y, x = np.mgrid[:height, :width] + 0.5
-    x, y = np.einsum("ij,jhw->ihw", back, np.stack([x, y, np.ones_like(x)]))
     x, y = np.clip(x + 0.5, 0, width + 0.999), np.clip(y + 0.5, 0, height + 0.999)
     i, j = x.astype(int), y.astype(int)
     s, t = (x - i)[..., None], (y - j)[..., None]

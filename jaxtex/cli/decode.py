@@ -9,6 +9,7 @@ imagecodecs, the same codec, since Pillow holds Python's lock while it decodes. 
 import dataclasses
 import io
 import logging
+import math
 import warnings
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,7 @@ ORIENTATION_TAG, ICC_TAG = 274, 34675
 PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 PNG_DEPTH_BYTE = 24
 JPEG_SCAN, JPEG_END = b"\xff\xda", b"\xff\xd9"
+ALIGNMENT = 64
 TIFF_SIGNATURES = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 # EXIF orientations 5 to 8 also swap the axes, after the flip.
 FLIPS = {
@@ -105,7 +107,8 @@ def decode(data: bytes) -> Picture:
             pixels = imagecodecs.png_decode(data)
             orientation = image.getexif().get(ORIENTATION_TAG, 1)
         elif image.format == "JPEG" and image.mode in ("L", "RGB") and is_whole_jpeg(data):
-            pixels = imagecodecs.jpeg8_decode(data)
+            channels = (3,) if image.mode == "RGB" else ()
+            pixels = imagecodecs.jpeg8_decode(data, out=aligned((image.height, image.width, *channels)))
             orientation = image.getexif().get(ORIENTATION_TAG, 1)
         else:
             image.load()  # turns a TIFF upright and then forgets its orientation, so ask afterwards
@@ -121,6 +124,14 @@ def is_whole_jpeg(data: bytes) -> bool:
     """
     end = data.rfind(JPEG_END)
     return end >= 0 and data.find(JPEG_SCAN, end) < 0
+
+
+def aligned(shape: tuple[int, ...]) -> np.ndarray:
+    """An empty array of bytes at an address that lets JAX read it in place on a CPU; elsewhere NumPy's are copied."""
+    count = math.prod(shape)
+    buffer = np.empty(count + ALIGNMENT, np.uint8)
+    first = -buffer.ctypes.data % ALIGNMENT
+    return buffer[first : first + count].reshape(shape)
 
 
 def plain(image: Image.Image) -> Image.Image:

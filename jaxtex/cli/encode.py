@@ -1,7 +1,8 @@
 """From pixel arrays to image files, each written whole or not at all.
 
 Pixels are as `decode` makes them. 16-bit PNG goes through imagecodecs and TIFF through tifffile, since Pillow would cut
-16-bit colour to 8 bits. JPEG goes through imagecodecs, the same codec, since Pillow holds Python's lock while it encodes.
+16-bit colour to 8 bits. JPEG goes through imagecodecs, the same codec, since Pillow holds Python's lock while it
+encodes.
 """
 
 import contextlib
