@@ -12,7 +12,20 @@ import pytest
 from PIL import Image
 from test_cli import GREY, HEIGHT, SRGB, WIDTH, bilinear_at, load, noise, run, save, warped
 
-from jaxtex.cli import affine, decode, encode, files, folders, lens, mappings, perspective, warp
+from jaxtex.cli import (
+    affine,
+    decode,
+    encode,
+    files,
+    folders,
+    grammar,
+    lens,
+    main,
+    mappings,
+    perspective,
+    transforms,
+    warp,
+)
 from jaxtex.cli.errors import UserError
 
 CORNERS = np.array([(0.0, 0), (WIDTH, 0), (WIDTH, HEIGHT), (0, HEIGHT)])
@@ -396,7 +409,7 @@ def test_an_error_that_is_not_the_users_is_not_hidden(tmp_path, monkeypatch):
     folder = folder_of(tmp_path, 3)
     monkeypatch.setattr(files, "write_picture", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        run(None, "warp", folder, tmp_path / "out")
+        main(["warp", str(folder), str(tmp_path / "out")])
 
 
 # JPEG without Pillow's lock
@@ -529,6 +542,17 @@ def test_a_mistake_is_one_sentence(tmp_path, capsys, monkeypatch, mistake):
     assert err.count("\n") == 1
     assert fragment in err
     assert not (tmp_path / "out.png").exists()
+
+
+def test_every_whole_transform_is_made_somewhere():
+    assert tuple(transforms.MAKERS) == grammar.WHOLE_TRANSFORMS
+
+
+def test_a_negative_number_is_a_value_and_not_an_option():
+    for text in ("-1", "-.5", "-1e-3,2", "-1,-2:3,4"):
+        assert grammar.shielded(text) == f" {text}"
+    for text in ("--lens", "-h", "-1.png", "photo.png", "-inf"):
+        assert grammar.shielded(text) == text
 
 
 def test_a_hopeless_perspective_is_said_once_and_a_flow_once_an_image(tmp_path, capsys):

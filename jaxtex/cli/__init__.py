@@ -3,7 +3,7 @@
     jaxtex warp photo.jpg turned.png --rotate 20 --filter cubic
     jaxtex warp photos/ small/ --scale 0.25 --size 320x240 --antialias
     jaxtex warp page.jpg flat.png --perspective 212,95:0,0 988,140:800,0 1090,830:800,600 97,760:0,600
-    jaxtex warp wide.jpg straight.jpg --lens=-0.28,0.07 --camera 910,910,960,540
+    jaxtex warp wide.jpg straight.jpg --lens -0.28,0.07 --camera 910,910,960,540
     jaxtex info
 
 Pixels have their centres at +0.5; the origin is the top left corner, x points right, y down.
@@ -76,6 +76,7 @@ def run_warp(options: argparse.Namespace) -> int:
     from .files import warp_file
     from .folders import warp_folder
     from .jobs import Job
+    from .transforms import transform_of
     from .warp import Reading
 
     job = Job(
@@ -102,24 +103,3 @@ def check_together(options: argparse.Namespace) -> None:
         raise UserError(f"--border-color has no effect with --address {options.address_mode}")
     if options.antialias and options.filter_mode == "point":
         raise UserError("--antialias blends texels and cannot be combined with --filter point")
-
-
-def transform_of(options: argparse.Namespace):
-    """The transform that the options describe."""
-    from .affine import Matrix, Parts
-    from .flow import read_flow
-    from .lens import Lens
-    from .perspective import Perspective
-
-    makers = {
-        "matrix": Matrix,
-        "perspective": Perspective,
-        "lens": lambda values: Lens(values, options.camera),
-        "distort": lambda values: Lens(values, options.camera, apply=True),
-        "flow": read_flow,
-    }
-    for name, make in makers.items():
-        if (value := getattr(options, name)) is not None:
-            return make(value)
-    parts = {name: getattr(options, name) for name in PARTS}
-    return Parts(**{name: value for name, value in parts.items() if value is not None})

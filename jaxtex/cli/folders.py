@@ -50,7 +50,7 @@ def warp_folder(source: Path, target: Path, job: Job) -> int:
             say_notes(path, result.notes)
             done, compile_seconds = done + 1, compile_seconds + result.compile_seconds
     seconds = time.perf_counter() - start
-    took = f"{times(job, seconds, compile_seconds)}, {len(paths) / seconds:.1f} images/s"
+    took = f"{times(job, seconds, compile_seconds)}, {done / seconds:.1f} images/s"
     print(f"{source} -> {target}: {done} warped, {len(paths) - done} failed: {job}, {took}")
     return 2 if done < len(paths) else 0
 
