@@ -31,7 +31,9 @@ PNG, JPEG, TIFF and WebP are read and written. 8 and 16 bits stay what they are 
 output's format can hold it (PNG, TIFF: both; JPEG, WebP: 8). PNG, TIFF and WebP are written
 losslessly, JPEG in quality 95. EXIF orientation is applied; a colour profile is kept if it fits
 the output's channels. A file at OUT is replaced, IN itself too, by a rename: at every moment
-it is whole. Of a folder's images a broken one is reported and left out; the exit code is then 2.
+it is whole. The images of a folder are read, warped and written at the same time, and at most
+2 N + 3 of them are in memory, N being the number of cores, or 16 of more. A broken one is
+reported and left out; the exit code is then 2.
 """
 
 import argparse

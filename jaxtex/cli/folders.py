@@ -23,7 +23,8 @@ from .errors import UserError
 from .files import Finished, begin, finish, say, say_notes, times
 from .jobs import Job
 
-# With N threads at most N + 1 images are being read or wait to be warped, and as many are being warped or written.
+# With N threads at most N + 1 images are being read or wait to be warped, one is handed to the device, and N + 1 are
+# being warped or written: 2 N + 3 in memory.
 THREADS = min(os.cpu_count() or 1, 16)
 WAITING = THREADS + 1
 
