@@ -73,7 +73,10 @@ def run_warp(options: argparse.Namespace) -> int:
     """`jaxtex warp`."""
     check_together(options)
     # Only now, since a mistake in the options is told before JAX starts.
+    import jax
+
     from ..sampler import Sampler
+    from .decode import quiet_codecs
     from .devices import device_named
     from .files import warp_file
     from .folders import warp_folder
@@ -81,17 +84,16 @@ def run_warp(options: argparse.Namespace) -> int:
     from .transforms import transform_of
     from .warp import Reading
 
-    job = Job(
-        transform_of(options),
-        Reading(Sampler(address_mode=options.address_mode, filter_mode=options.filter_mode), options.antialias),
-        device_named(*options.device),
-        **{name: getattr(options, name) for name in ("size", "border", "compare")},
-    )
-    job.transform.check()
     source, target = options.source, options.target
-    if source.is_dir():
-        return warp_folder(source, target, job)
-    return warp_file(source, target / source.name if target.is_dir() else target, job)
+    sampler = Sampler(address_mode=options.address_mode, filter_mode=options.filter_mode)
+    settings = {name: getattr(options, name) for name in ("size", "border", "compare")}
+    device = device_named(*options.device)
+    with jax.default_device(device), quiet_codecs():
+        job = Job(transform_of(options), Reading(sampler, options.antialias), device, **settings)
+        job.transform.check()
+        if source.is_dir():
+            return warp_folder(source, target, job)
+        return warp_file(source, target / source.name if target.is_dir() else target, job)
 
 
 def check_together(options: argparse.Namespace) -> None:

@@ -6,11 +6,13 @@ tifffile. So does plain 8-bit TIFF, since libtiff, which Pillow calls, writes to
 imagecodecs, the same codec, since Pillow holds Python's lock while it decodes. The rest is Pillow's.
 """
 
+import contextlib
 import dataclasses
 import io
 import logging
 import math
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +73,14 @@ class Picture:
     notes: tuple[str, ...] = ()
 
 
+@contextlib.contextmanager
+def quiet_codecs() -> Iterator[None]:
+    """Keeps codecs from warning of much memory and odd metadata; around all threads, which share what is ignored."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", module=r"(PIL|tifffile|imagecodecs)\b")
+        yield
+
+
 def read_picture(path: Path) -> Picture:
     """Decodes the image file `path`, its first page if there are several.
 
@@ -82,8 +92,7 @@ def read_picture(path: Path) -> Picture:
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror or error}") from error
     try:
-        with warnings.catch_warnings(action="ignore"):  # of much memory, of odd metadata
-            return decode(data)
+        return decode(data)
     except UserError as error:
         raise UserError(f"cannot read {path}: {error}") from error
     except UnidentifiedImageError as error:

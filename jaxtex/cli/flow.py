@@ -3,6 +3,8 @@
 import dataclasses
 from pathlib import Path
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from ..warp.grids import moved
@@ -16,11 +18,11 @@ class Flow(Transform):
 
     Attributes:
         name: of the file, for messages.
-        steps: dx and dy, float32, each (height, width) of the output.
+        steps: dx and dy, float32, each (height, width) of the output; on the device, where every image finds them.
     """
 
     name: str
-    steps: tuple[np.ndarray, np.ndarray]
+    steps: tuple[jax.Array, ...]
 
     def mapping(self, source: Size, target: Size) -> Mapping:
         height, width = self.steps[0].shape
@@ -59,4 +61,4 @@ def read_flow(path: Path) -> Flow:
     with np.errstate(over="ignore"):
         dx, dy = np.moveaxis(array.astype(np.float32), -1, 0)
     known = ~(np.isnan(dx) | np.isnan(dy))
-    return Flow(path.name, (np.where(known, dx, np.float32(np.inf)), np.where(known, dy, np.float32(np.inf))))
+    return Flow(path.name, tuple(jnp.asarray(np.where(known, d, np.float32(np.inf))) for d in (dx, dy)))

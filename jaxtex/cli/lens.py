@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 
+import jax
 import numpy as np
 
 from ..warp.grids import given, pixel_centres
@@ -45,7 +46,7 @@ class Lens(Transform):
 
 
 @functools.lru_cache(maxsize=4)
-def ideal_points(size: Size, camera: Camera, coefficients: tuple[float, ...]) -> tuple[np.ndarray, ...]:
+def ideal_points(size: Size, camera: Camera, coefficients: tuple[float, ...]) -> tuple[jax.Array, ...]:
     """What a lens shows at each pixel: x and y, each (height, width).
 
     It takes many steps for each pixel, so it is done once for all images of a size, and before they are read: within
@@ -53,5 +54,4 @@ def ideal_points(size: Size, camera: Camera, coefficients: tuple[float, ...]) ->
     """
     fx, fy, cx, cy = camera
     matrix = np.array([[fx, 0, cx], [0, fy, cy], [0, 0, 1]], np.float32)
-    points = undistort_points(pixel_centres(size[::-1]), matrix, np.array(coefficients, np.float32))
-    return tuple(np.asarray(c) for c in points)
+    return undistort_points(pixel_centres(size[::-1]), matrix, np.array(coefficients, np.float32))

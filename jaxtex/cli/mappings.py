@@ -7,6 +7,7 @@ import abc
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 
 Size = tuple[int, int]
@@ -25,7 +26,7 @@ class Mapping(NamedTuple):
     """
 
     function: Callable[..., tuple[Any, ...]]
-    parameters: tuple[np.ndarray, ...]
+    parameters: tuple[np.ndarray | jax.Array, ...]
     reads: int = MOST_READS
 
 
