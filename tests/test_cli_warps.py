@@ -5,6 +5,7 @@ import io
 import os
 import threading
 import time
+import warnings
 
 import jax
 import numpy as np
@@ -403,6 +404,16 @@ def test_an_interrupt_ends_what_was_begun_and_leaves_whole_files(tmp_path, capsy
     assert len(written) < 60
     for name in written:
         assert (load(tmp_path / "out" / name) == int(name[:2])).all()
+
+
+def test_codecs_do_not_warn_from_their_threads(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 15)  # beyond it Pillow warns of a bomb
+    before = list(warnings.filters)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        code, _, err = run(capsys, "warp", folder_of(tmp_path, 8), tmp_path / "out")
+    assert (code, err, caught) == (0, "", [])
+    assert warnings.filters == before
 
 
 def test_an_error_that_is_not_the_users_is_not_hidden(tmp_path, monkeypatch):
