@@ -35,12 +35,13 @@ def splat(
     cut = units(values, axes, functools.partial(crowd, coords=coords)) if deterministic else None
     count, shape = values.shape[-1], values.shape[:-1]
     sums = Sums(count, count, cut)
-    stored = padded(axes) if in_pairs(axes) else axes
+    together = count > 1 and in_pairs(axes)
+    stored = padded(axes) if together else axes
     (places,) = flat_sizes(stored)
     copies = private_copies(math.prod(shape), places, count)
     total = jnp.zeros((copies * places, sums.width), values.dtype)
     base = own_copy(shape, copies) * places if copies > 1 else jnp.int32(0)
-    if in_pairs(axes):
+    if together:
         for place, value in paired(values, coords, axes):
             total = scatter_windows(total, place.stored[0] + base, sums.terms(value))
     else:

@@ -5,15 +5,15 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from ..arguments import as_float
 from ..mipmaps import footprint
 from ..sampler import Sampler
 from .calls import compiled
 from .grids import affine, given, pixel_centres, projective, rows, scaled
 from .images import ZERO_OUTSIDE, warp_image
 from .matrices import about, from_theta, inverted, rotation
-from .shapes import as_matrix, spatial_shape
+from .shapes import as_floats, as_matrix, spatial_shape
 
 STATIC = ("output_shape", "inverse_map", "antialias", "dtype")
 
@@ -200,10 +200,10 @@ def rotate(
                [0., 2.]], dtype=float32)
     """
     shape = spatial_shape("rotate", image, output_shape, 2)
-    middle = lambda sizes: jnp.array([0.5 * n for n in sizes[::-1]], jnp.float32)
-    source = middle(jnp.shape(image)[-3:-1]) if center is None else as_float(center)
-    back = rotation(-as_float(degrees), 1 / as_float(scale))
-    parameters = rows(about(back, middle(shape), source), 2)
+    middle = lambda sizes: np.float32([0.5 * n for n in sizes[::-1]])
+    given = degrees, scale, middle(jnp.shape(image)[-3:-1]) if center is None else center, middle(shape)
+    degrees, scale, source, target = as_floats(*given)
+    parameters = rows(about(rotation(-degrees, 1 / scale), target, source), 2)
     keywords = {"border_color": border_color, "antialias": antialias, "dtype": dtype}
     return warp_image("rotate", image, affine, parameters, shape, sampler, **keywords)
 

@@ -101,7 +101,7 @@ def _warp(
     dtype: np.dtype,
 ) -> jax.Array:
     ndim = len(output_shape)
-    unit = functools.reduce(jnp.promote_types, (p.dtype for p in parameters), jnp.float32)
+    unit = np.result_type(np.float32, *(p.dtype for p in parameters))
     whole = lambda a: jnp.expand_dims(a.astype(unit), range(batch + ndim - a.ndim))
     operands = [whole(a) for a in (*pixel_centres(output_shape, unit), *parameters)]
     image = jnp.expand_dims(image, range(batch + ndim + 1 - image.ndim))

@@ -58,14 +58,20 @@ def about(linear: jax.Array, source: jax.Array, target: jax.Array) -> jax.Array:
     return jnp.concatenate([linear, target - product(linear, source)], -1)
 
 
-def from_theta(theta: jax.Array, input_shape: Sequence[int], output_shape: Sequence[int]) -> jax.Array:
+def from_theta(
+    theta: jax.Array, input_shape: Sequence[int], output_shape: Sequence[int], align_corners: bool = False
+) -> jax.Array:
     """In pixels, a matrix (..., N, N + 1) whose points run from -1 to 1 across images: from output to input.
 
     Args:
         input_shape, output_shape: the spatial shapes, slowest first.
+        align_corners: whether -1 and 1 are the centres of the outer pixels, not their outer edges.
     """
-    to_unit = product(moving([-1.0] * len(output_shape)), stretching([2 / n for n in output_shape[::-1]]))
-    to_pixels = stretching([n / 2 for n in input_shape[::-1]])[:-1, :-1]
-    half = jnp.diag(to_pixels)
-    found = product(to_pixels, theta, to_unit.astype(theta.dtype))
-    return found.at[..., -1].add(half)
+    inset = 1 if align_corners else 0
+    spans = lambda shape: [max(n - inset, 1) for n in shape[::-1]]
+    middles = lambda shape: [n / 2 for n in shape[::-1]]
+    scale = lambda factors: stretching(factors, theta.dtype)
+    move = lambda offset: moving(offset, theta.dtype)
+    to_unit = product(scale([2 / n for n in spans(output_shape)]), move([-m for m in middles(output_shape)]))
+    to_pixels = product(move(middles(input_shape)), scale([n / 2 for n in spans(input_shape)]))
+    return product(to_pixels, homogeneous(theta), to_unit)[..., :-1, :]

@@ -5,6 +5,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from ..arguments import as_float
 
@@ -30,6 +31,12 @@ def spatial_shape(
         expected = {None: "(H, W) or (D, H, W)", 2: "(H, W)", 3: "(D, H, W)"}[ndim]
         raise ValueError(f"{name}: output_shape is {shape}, expected {expected}, sizes of at least 1.")
     return shape
+
+
+def as_floats(*values: Any) -> tuple[jax.Array, ...]:
+    """Numbers as floating arrays of one dtype: float64 if any is, else float32."""
+    arrays = tuple(map(as_float, values))
+    return tuple(a.astype(np.result_type(*(a.dtype for a in arrays))) for a in arrays)
 
 
 def as_matrix(name: str, matrix: Any, shapes: Sequence[tuple[int, int]], argument: str = "matrix") -> jax.Array:

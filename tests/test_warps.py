@@ -1,0 +1,302 @@
+"""Warps by functions, matrices, angles, sizes and fields: where they look, what they take, and their derivatives."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import oracle
+import pytest
+from jax.test_util import check_grads
+from tolerances import assert_close, assert_exact
+
+import jaxtex as jt
+from jaxtex import warp
+
+SIZES, OUT = (9, 7), (6, 8)  # height and width of the input and the output
+AFFINE = np.array([[0.9, 0.2, 1.3], [-0.15, 1.1, 0.4]])
+HOMOGRAPHY = np.array([[0.9, 0.2, 1.3], [-0.15, 1.1, 0.4], [0.01, 0.02, 1.0]])
+THETA = np.array([[0.8, 0.1, 0.05], [-0.2, 0.9, -0.1]])
+
+
+def image(*shape, seed=0):
+    return np.random.default_rng(seed).normal(size=shape)
+
+
+FLOW = 1.5 * image(*OUT, 2, seed=1)
+
+
+def centres(shape=OUT):
+    y, x = np.indices(shape) + 0.5
+    return x, y
+
+
+def through(matrix, x, y):
+    """Points times a matrix, divided by the last component."""
+    x, y, *w = (row[0] * x + row[1] * y + row[2] for row in matrix)
+    return (x / w[0], y / w[0]) if w else (x, y)
+
+
+def turned(x, y):
+    """The points of the input for a rotation by 30 degrees and a scale of 1.5, centre to centre."""
+    x, y = (x - OUT[1] / 2) / 1.5, (y - OUT[0] / 2) / 1.5
+    cos, sin = np.cos(np.pi / 6), np.sin(np.pi / 6)
+    return cos * x - sin * y + SIZES[1] / 2, sin * x + cos * y + SIZES[0] / 2
+
+
+def unit(c, size):
+    return 2 * c / size - 1
+
+
+def in_theta(x, y):
+    u, v = through(THETA, unit(x, OUT[1]), unit(y, OUT[0]))
+    return (u + 1) * SIZES[1] / 2, (v + 1) * SIZES[0] / 2
+
+
+def bent(x, y):
+    return x + 0.1 * y * y, 0.9 * y + 0.3
+
+
+def curved(k, x, y):
+    """`bent`, for an array of numbers k with batch axes as well."""
+    x, y = (c.astype(k.dtype).reshape(*[1] * max(k.ndim - 2, 0), *c.shape) for c in (x, y))
+    return x + k * (y * y), 0.9 * y + 0.3
+
+
+# Of each warp: how it is called with an image and parameters, its parameters, and the points it should read.
+WARPS = {
+    "warp": (lambda i, k, **o: warp.warp(i, functools.partial(curved, k), OUT, **o), 0.1, bent),
+    "warp_affine": (
+        lambda i, m, **o: warp.warp_affine(i, m, OUT, inverse_map=True, **o),
+        AFFINE,
+        functools.partial(through, AFFINE),
+    ),
+    "warp_affine, forward": (
+        lambda i, m, **o: warp.warp_affine(i, m, OUT, **o),
+        np.linalg.inv(np.vstack([AFFINE, [0, 0, 1]]))[:2],
+        functools.partial(through, AFFINE),
+    ),
+    "warp_perspective": (
+        lambda i, m, **o: warp.warp_perspective(i, m, OUT, inverse_map=True, **o),
+        HOMOGRAPHY,
+        functools.partial(through, HOMOGRAPHY),
+    ),
+    "warp_perspective, forward": (
+        lambda i, m, **o: warp.warp_perspective(i, m, OUT, **o),
+        np.linalg.inv(HOMOGRAPHY),
+        functools.partial(through, HOMOGRAPHY),
+    ),
+    "rotate": (lambda i, p, **o: warp.rotate(i, p[..., 0], OUT, scale=p[..., 1], **o), np.array([30, 1.5]), turned),
+    "spatial_transform": (lambda i, m, **o: warp.spatial_transform(i, m, OUT, **o), THETA, in_theta),
+    "remap": (
+        lambda i, c, **o: warp.remap(i, (c[..., 0], c[..., 1]), **o),
+        np.stack(centres(), -1) + FLOW,
+        lambda x, y: (x + FLOW[..., 0], y + FLOW[..., 1]),
+    ),
+    "warp_flow": (warp.warp_flow, FLOW, lambda x, y: (x + FLOW[..., 0], y + FLOW[..., 1])),
+}
+
+
+@pytest.mark.parametrize("name", WARPS)
+def test_where_a_warp_looks(name):
+    """Against the oracle, with a border colour."""
+    call, parameters, points = WARPS[name]
+    texels = image(*SIZES, 2)
+    options = {"address_mode": "border", "filter_mode": "linear", "normalized_coords": False, "dtype": np.float64}
+    expected = oracle.sample(texels, points(*centres()), border_color=[2.0, -1.0], **options)
+    actual = call(np.float32(texels), np.float32(parameters), border_color=np.float32([2.0, -1.0]))
+    assert actual.dtype == jnp.float32
+    assert_close("peer gradient", actual, expected, np.abs(texels).max())
+
+
+@pytest.mark.parametrize("name", WARPS)
+def test_batches_of_images_and_parameters(name):
+    """Leading axes of either or both; the same as one by one."""
+    call, parameters, _ = WARPS[name]
+    images = np.float32(image(3, *SIZES, 2))
+    several = np.float32(parameters) * np.float32([1, 1.02, 0.97]).reshape(3, *[1] * np.ndim(parameters))
+    # A function makes its own coordinates, batch axes too.
+    call_many = (lambda i, k: call(i, k.reshape(-1, 1, 1))) if name == "warp" else call
+    both = call_many(images, several)
+    scale = np.abs(images).max()
+    for k in range(3):
+        one = call(images[k], several[k])
+        assert_close("peer", both[k], one, scale)
+        assert_close("peer", call_many(images[0], several)[k], call(images[0], several[k]), scale)
+    assert_close("peer", call(images, np.float32(parameters))[2], call(images[2], np.float32(parameters)), scale)
+    assert_close("peer", jax.vmap(call)(images, jnp.asarray(several)), both, scale)
+
+
+@pytest.mark.parametrize("name", WARPS)
+def test_derivatives_in_image_and_parameters(name, x64):
+    """In both modes, against differences; cubic, whose slopes are continuous. To the second order of one matrix and one
+    field: the read below is the same."""
+    call, parameters, _ = WARPS[name]
+    sampler = jt.Sampler("clamp", "cubic")
+    read = jax.jit(lambda i, p: call(i, p, sampler=sampler))
+    args = jnp.asarray(image(*SIZES, 1)), jnp.asarray(parameters, jnp.float64)
+    order = 2 if name in ("warp_perspective", "warp_flow") else 1
+    check_grads(read, args, order=order, modes=("fwd", "rev"), eps=1e-6, atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "uint16", "int32", "float16", "bfloat16", "float32", "float64"])
+def test_every_dtype_is_read_as_numbers_and_kept(dtype, x64):
+    texels = np.round(image(*SIZES, 3) * 40 + (100 if dtype.startswith("u") else 0)).clip(
+        0 if dtype[0] == "u" else -128, 255
+    )
+    expected = warp.rotate(texels.astype(np.float32), np.float32(20.0))
+    actual = warp.rotate(jnp.asarray(texels, dtype), np.float32(20.0))
+    assert actual.dtype == dtype
+    if "int" in dtype:
+        assert np.abs(np.asarray(actual, np.float64) - np.asarray(expected, np.float64)).max() <= 0.5 + 1e-3
+        unrounded = warp.rotate(jnp.asarray(texels, dtype), np.float32(20.0), dtype=jnp.float32)
+        assert_close("peer", unrounded, expected, 255)
+    else:
+        row = dtype if "16" in dtype else "peer"
+        assert_close(row, actual.astype(jnp.float32), expected, 255)
+
+
+def test_point_filter_returns_texels_as_they_are():
+    texels = np.random.default_rng(0).integers(0, 255, (*SIZES, 4)).astype(np.uint8)
+    point = jt.Sampler(filter_mode="point")
+    assert_exact(warp.resize(texels, (18, 14), point), texels.repeat(2, 0).repeat(2, 1))
+    assert_exact(warp.warp_affine(texels, np.eye(2, 3, dtype=np.float32), sampler=point), texels)
+
+
+def test_identity_and_whole_steps_are_exact():
+    texels = np.random.default_rng(0).integers(0, 255, (*SIZES, 4)).astype(np.uint8)
+    assert_exact(warp.rotate(texels, 0.0), texels)
+    assert_exact(warp.resize(texels, SIZES), texels)
+    shifted = warp.warp_affine(texels, np.float32([[1, 0, 2], [0, 1, -1]]))
+    assert_exact(shifted[:-1, 2:], texels[1:, :-2])
+    assert not shifted[-1].any()
+    assert not shifted[:, :2].any()
+
+
+def test_a_quarter_turn_is_counter_clockwise():
+    square = np.float32(image(6, 6, 1))
+    assert_close("peer", warp.rotate(square, 90.0), np.rot90(square), np.abs(square).max())
+    assert_close("peer", warp.rotate(square, 90.0, center=np.float32([3, 3])), np.rot90(square), np.abs(square).max())
+
+
+def test_volumes():
+    """A matrix of three axes, a function of three coordinates, sizes of three, against their plain reads."""
+    volume = np.float32(image(2, 4, 5, 6, 2))
+    matrix = np.eye(3, 4, dtype=np.float32) + np.float32(0.1 * image(3, 4, seed=3))
+    z, y, x = np.indices((3, 4, 5), np.float32) + np.float32(0.5)
+    coords = tuple(r[0] * x + r[1] * y + r[2] * z + r[3] for r in matrix)
+    plain = jt.Sampler("border", normalized_coords=False)
+    expected = jnp.stack([jt.sample(jt.texture3d(v), coords, plain) for v in volume])
+    scale = np.abs(volume).max()
+    by_function = lambda x, y, z: tuple(r[0] * x + r[1] * y + r[2] * z + r[3] for r in matrix)
+    for actual in (
+        warp.warp_affine(volume, matrix, (3, 4, 5), inverse_map=True),
+        warp.warp_perspective(volume, np.vstack([matrix, np.float32([[0, 0, 0, 1]])]), (3, 4, 5), inverse_map=True),
+        warp.remap(volume, coords),
+        warp.warp_flow(volume, jnp.stack([c - p for c, p in zip(coords, (x, y, z), strict=True)], -1)),
+        warp.warp(volume, by_function, (3, 4, 5)),
+    ):
+        assert_close("peer", actual, expected, scale)
+    small = warp.resize(volume, (2, 3, 3), antialias=True)
+    assert small.shape == (2, 2, 3, 3, 2)
+    assert_close("peer", warp.resize(np.ones_like(volume), (2, 3, 3), antialias=True), np.ones(small.shape), 1)
+
+
+# -------------------------------------------------------------------------------------------------- antialiasing
+
+
+def checkerboard(size, channels=1):
+    return np.float32((np.indices((size, size)).sum(0) % 2)[..., None].repeat(channels, -1))
+
+
+@pytest.mark.parametrize("degrees", [0.0, 25.0])
+def test_a_shrunk_checkerboard_is_grey(degrees):
+    """Read point by point it aliases; smoothed it is its mean."""
+    board = checkerboard(64)
+    inner = np.s_[3:-3, 3:-3]
+    shrink = functools.partial(warp.rotate, board, degrees, (16, 16), jt.Sampler("mirror"), scale=0.24)
+    assert np.abs(shrink()[inner] - 0.5).max() > 0.2
+    assert np.abs(shrink(antialias=True)[inner] - 0.5).max() < 0.02
+
+
+def test_a_footprint_is_that_of_the_coordinates():
+    """Of a matrix, of a function, and of the same points as fields, smoothed as `sample` does it by hand."""
+    texels = np.float32(image(32, 32, 2))
+    matrix = np.float32([[2.5, 0.7, 1], [-0.4, 1.2, 2]])
+    sampler = jt.Sampler("clamp", max_anisotropy=4)
+    x, y = map(np.float32, centres((12, 11)))
+    ddx, ddy = (tuple(jnp.full((12, 11), row[k] / 32) for row in matrix) for k in (0, 1))
+    by_hand = jt.Sampler("clamp", mipmap_filter_mode="linear", max_anisotropy=4)
+    points = through(matrix, x, y)
+    coords = tuple(p / np.float32(32) for p in points)
+    expected = jt.sample(jt.build_mipmaps(jt.texture2d(texels)), coords, by_hand, ddx=ddx, ddy=ddy)
+    options = {"sampler": sampler, "antialias": True}
+    for actual in (
+        warp.warp_affine(texels, matrix, (12, 11), inverse_map=True, **options),
+        warp.warp(texels, functools.partial(through, matrix), (12, 11), **options),
+        warp.remap(texels, points, **options),
+        warp.warp_flow(texels, tuple(p - c for p, c in zip(points, (x, y), strict=True)), **options),
+    ):
+        assert_close("peer gradient", actual, expected, np.abs(texels).max())
+
+
+def test_antialiasing_without_shrinking_changes_nothing():
+    texels = np.float32(image(*SIZES, 3))
+    for size in (SIZES, (18, 14)):
+        assert_close("peer", warp.resize(texels, size, antialias=True), warp.resize(texels, size), np.abs(texels).max())
+    bytes_ = np.random.default_rng(0).integers(0, 255, (*SIZES, 3)).astype(np.uint8)
+    assert_exact(warp.rotate(bytes_, 0.0, antialias=True), bytes_)
+
+
+def test_antialiased_warps_have_gradients(x64):
+    texels = jnp.asarray(image(16, 16, 1))
+    read = lambda t, m: warp.warp_affine(
+        t, m, (5, 5), jt.Sampler(filter_mode="cubic"), inverse_map=True, antialias=True
+    )
+    matrix = jnp.array([[2.7, 0.3, 1.1], [-0.2, 2.4, 1.3]])
+    check_grads(jax.jit(read), (texels, matrix), order=1, modes=("fwd", "rev"), eps=1e-6, atol=1e-4, rtol=1e-4)
+
+
+# ------------------------------------------------------------------------------------------------------ the rest
+
+
+def test_a_point_on_the_horizon_reads_the_corner():
+    matrix = np.float32([[1, 0, 0], [0, 1, 0], [1, 0, -0.5]])  # x - 0.5 = 0 along the first column
+    texels = np.float32(image(3, 3, 1))
+    column = lambda m: warp.warp_perspective(texels, m, sampler=jt.Sampler(), inverse_map=True)[:, 0]
+    assert_exact(column(matrix), np.broadcast_to(texels[0, 0], (3, 1)))
+    assert np.isfinite(jax.grad(lambda m: column(m).sum())(matrix)).all()
+
+
+def test_one_call_compiles_once(caplog):
+    texels = np.float32(image(*SIZES, 2))
+    with jax.log_compiles():
+        for angle in (1.0, 2.0, 3.0):
+            warp.rotate(texels, np.float32(angle), [4, 4])
+    compiled = [r for r in caplog.records if "Finished XLA compilation" in r.getMessage()]
+    assert len(compiled) == 1
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: warp.rotate(np.ones((4, 4)), 1.0), "image[..., None]"),
+        (lambda: warp.rotate(np.ones((4, 4, 1)), 1.0, (4, 4, 4)), "output_shape is (4, 4, 4), expected (H, W)"),
+        (lambda: warp.rotate(np.ones((4, 4, 1), bool), 1.0), "image holds bool"),
+        (lambda: warp.rotate(np.ones((4, 4, 1)), 1.0, (0, 4)), "sizes of at least 1"),
+        (lambda: warp.warp_affine(np.ones((4, 4, 1)), np.eye(3)), "matrix has shape (3, 3), expected (..., 2, 3)"),
+        (lambda: warp.warp_perspective(np.ones((4, 4, 1)), np.eye(2, 3)), "matrix has shape (2, 3)"),
+        (lambda: warp.spatial_transform(np.ones((4, 4, 1)), np.eye(2)), "theta has shape (2, 2)"),
+        (lambda: warp.resize(np.ones((4, 4, 1)), (4,)), "output_shape is (4,), expected (H, W) or (D, H, W)"),
+        (lambda: warp.remap(np.ones((4, 4, 1)), np.ones((4, 4, 2))), "split a stacked array"),
+        (lambda: warp.remap(np.ones((4, 4, 1)), (np.ones(4), np.ones(4))), "2 spatial axes"),
+        (lambda: warp.warp_flow(np.ones((4, 4, 1)), np.ones((4, 4, 4))), "flow has shape (4, 4, 4)"),
+        (lambda: warp.warp(np.ones((4, 4, 1)), lambda x, y: (x,)), "1 coordinates, expected 2"),
+        (lambda: warp.matrix_from_scipy(np.eye(5)), "matrix has shape (5, 5)"),
+    ],
+)
+def test_errors_are_sentences(call, words):
+    with pytest.raises((ValueError, TypeError)) as error:
+        call()
+    assert words in str(error.value)
+    assert str(error.value).endswith(".")
