@@ -63,6 +63,38 @@ LAYERS = (
 )
 
 SURFACE_REDUCTION = "(texture, values, coords, *, layer=None, face=None, level=0, boundary_mode='trap')"
+ZERO = "Sampler(address_mode='border')"
+HOW = "border_color=None, antialias=False, dtype=None"
+OF_A_SHAPE = f"output_shape=None, sampler={ZERO}"
+OF_A_LENS = f"(image, camera_matrix, distortion, {OF_A_SHAPE}, *, new_camera_matrix=None, {HOW})"
+OF_POINTS = "(coords, camera_matrix, distortion, *, new_camera_matrix=None)"
+WARPS = {
+    "affine_grid": "(theta, size, align_corners=False)",
+    "cubemap_to_equirectangular": "(faces, output_shape, sampler=Sampler(), *, antialias=False, dtype=None)",
+    "distort": OF_A_LENS,
+    "distort_points": OF_POINTS,
+    "equirectangular_to_cubemap": "(image, size, sampler=Sampler(), *, antialias=False, dtype=None)",
+    "forward_warp": f"(image, flow, importance=None, {OF_A_SHAPE}, *, mode='softmax', return_coverage=False, "
+    "dtype=None)",
+    "grid_sample": "(images, grid, mode='bilinear', padding_mode='zeros', align_corners=False, *, data_format='NCHW', "
+    "sampler=None, border_color=None)",
+    "map_coordinates": "(input, coordinates, order, mode='constant', cval=0.0)",
+    "matrix_from_opencv": "(matrix)",
+    "matrix_from_scipy": "(matrix, offset=0.0)",
+    "matrix_from_skimage": "(matrix)",
+    "matrix_from_torch": "(theta, input_shape, output_shape, align_corners=False)",
+    "remap": f"(image, coords, sampler={ZERO}, *, {HOW})",
+    "resize": "(image, output_shape, sampler=Sampler(), *, antialias=False, dtype=None)",
+    "rotate": f"(image, degrees, {OF_A_SHAPE}, *, scale=1.0, center=None, {HOW})",
+    "spatial_transform": f"(images, theta, {OF_A_SHAPE}, *, {HOW})",
+    "thin_plate_spline": f"(image, source_points, target_points, {OF_A_SHAPE}, *, regularization=0.0, {HOW})",
+    "undistort": OF_A_LENS,
+    "undistort_points": OF_POINTS,
+    "warp": f"(image, function, {OF_A_SHAPE}, *, {HOW})",
+    "warp_affine": f"(image, matrix, {OF_A_SHAPE}, *, inverse_map=False, {HOW})",
+    "warp_flow": f"(image, flow, sampler={ZERO}, *, {HOW})",
+    "warp_perspective": f"(image, matrix, {OF_A_SHAPE}, *, inverse_map=False, {HOW})",
+}
 SIGNATURES = {
     "sample": "(texture, coords, sampler=Sampler(), *, layer=None, lod=None, ddx=None, ddy=None, dtype=None)",
     "fetch": "(texture, indices, *, layer=None, level=0)",
@@ -84,6 +116,7 @@ SIGNATURES = {
     "cubemap_layered": "(texels, *, border_color=None)",
     "build_mipmaps": "(texture, num_levels=None)",
     "footprint": "(f, coords)",
+    **{f"warp.{name}": signature for name, signature in WARPS.items()},
     "Texture": "(texels, border_color=None, kind='2d', level_shapes=None)",
     "Sampler": "(address_mode='clamp', filter_mode='linear', cubic_coefficient=-0.5, read_mode='element', "
     "normalized_coords=True, srgb=False, mipmap_filter_mode='point', mipmap_level_bias=0.0, "
@@ -200,9 +233,13 @@ def test_import_is_light_and_starts_no_backend():
 # Interface
 
 
-@pytest.mark.parametrize("name", jaxtex.__all__)
+PUBLIC = {name: getattr(jaxtex, name) for name in jaxtex.__all__}
+PUBLIC |= {f"warp.{name}": getattr(jaxtex.warp, name) for name in jaxtex.warp.__all__}
+
+
+@pytest.mark.parametrize("name", PUBLIC)
 def test_signature_is_as_agreed(name):
-    value = getattr(jaxtex, name)
+    value = PUBLIC[name]
     if is_enum(value):
         return
     assert name in SIGNATURES, "a new public name needs a row in SIGNATURES"
@@ -214,13 +251,14 @@ def test_signature_is_as_agreed(name):
 
 
 def test_every_agreed_name_is_public():
-    assert SIGNATURES.keys() <= set(jaxtex.__all__)
-    assert jaxtex.__all__ == sorted(jaxtex.__all__)
+    assert SIGNATURES.keys() <= PUBLIC.keys()
+    for names in (jaxtex.__all__, jaxtex.warp.__all__):
+        assert names == sorted(names)
 
 
-@pytest.mark.parametrize("name", jaxtex.__all__)
+@pytest.mark.parametrize("name", PUBLIC)
 def test_docstring_is_a_contract(name):
-    value = getattr(jaxtex, name)
+    value = PUBLIC[name]
     needed = ENUM_SECTIONS if is_enum(value) else CLASS_SECTIONS if inspect.isclass(value) else FUNCTION_SECTIONS
     text = inspect.getdoc(value) or ""
     assert text.split("\n")[0].endswith("."), "the first line says in one sentence what it is"

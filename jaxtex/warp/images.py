@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..arguments import as_float
-from ..formats import decode
+from ..formats import decode, sum_dtype
 from ..mipmaps import build_mipmaps
 from ..modes import FilterMode, ReadMode
 from ..resample import over_batch
@@ -101,7 +101,7 @@ def _warp(
     dtype: np.dtype,
 ) -> jax.Array:
     ndim = len(output_shape)
-    unit = np.result_type(np.float32, *(p.dtype for p in parameters))
+    unit = sum_dtype(*(p.dtype for p in parameters))
     whole = lambda a: jnp.expand_dims(a.astype(unit), range(batch + ndim - a.ndim))
     operands = [whole(a) for a in (*pixel_centres(output_shape, unit), *parameters)]
     image = jnp.expand_dims(image, range(batch + ndim + 1 - image.ndim))

@@ -5,9 +5,9 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from ..arguments import as_float
+from ..formats import sum_dtype
 
 
 def spatial_shape(
@@ -36,7 +36,7 @@ def spatial_shape(
 def as_floats(*values: Any) -> tuple[jax.Array, ...]:
     """Numbers as floating arrays of one dtype: float64 if any is, else float32."""
     arrays = tuple(map(as_float, values))
-    return tuple(a.astype(np.result_type(*(a.dtype for a in arrays))) for a in arrays)
+    return tuple(a.astype(sum_dtype(*(a.dtype for a in arrays))) for a in arrays)
 
 
 def as_matrix(name: str, matrix: Any, shapes: Sequence[tuple[int, int]], argument: str = "matrix") -> jax.Array:

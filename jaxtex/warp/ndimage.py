@@ -1,0 +1,88 @@
+"""Reads of arrays at fractional indices, in the convention of `jax.scipy.ndimage`."""
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..arguments import as_array, as_float
+from ..modes import AddressMode, FilterMode
+from ..sample import sample
+from ..sampler import Sampler
+from ..texture import STORAGE_DTYPES, texture1d, texture2d, texture3d
+
+TEXTURES = {1: texture1d, 2: texture2d, 3: texture3d}
+FILTERS = {0: FilterMode.POINT, 1: FilterMode.LINEAR}
+# SciPy's names: its reflect has the texel of the edge twice, its mirror once.
+ADDRESSES = {
+    "constant": AddressMode.BORDER,
+    "nearest": AddressMode.CLAMP,
+    "wrap": AddressMode.WRAP,
+    "reflect": AddressMode.MIRROR,
+    "mirror": AddressMode.REFLECT,
+}
+
+
+def map_coordinates(
+    input: Any, coordinates: Sequence[Any], order: int, mode: str = "constant", cval: Any = 0.0
+) -> jax.Array:
+    """Reads an array at fractional indices, with the meaning of `jax.scipy.ndimage.map_coordinates`.
+
+    Arrays of one to three dimensions that hold numbers are read as textures are, and so are their gradients; anything
+    else is handed to JAX's own function, with its results and its errors.
+
+    Args:
+        input: the array, of any of the dtypes of a `Texture`.
+        coordinates: indices, one array for each axis of `input`, the slowest axis first, of shapes that broadcast to
+            S. Element i is at i. NaN and infinities, for which JAX returns NaN where it blends, act as in
+            `jaxtex.sample`.
+        order: 0, the nearest element, of two equally near the one farther from index 0; or 1, linear.
+        mode: ``"constant"``, `cval` outside, element by element; ``"nearest"``; ``"wrap"`` with the period n;
+            ``"reflect"``, where the first and last element come twice, or ``"mirror"``, where they come once.
+        cval: a number, rounded towards zero where `input` holds integers.
+
+    Returns:
+        S, in the dtype of `input`; integers are rounded, halves away from zero. Weights and sums are taken in float32,
+        or float64 if array or coordinates are.
+
+    Gradients: to a floating `input`, to `cval` and, with order 1, to the coordinates, to any order, in both modes. At a
+    whole index the slope is the one to the right.
+
+    Raises:
+        ValueError, NotImplementedError, TypeError: where `jax.scipy.ndimage.map_coordinates` does.
+
+    Source: `jax.scipy.ndimage.map_coordinates`.
+
+    Example:
+        >>> import jax.numpy as jnp, jaxtex as jt
+        >>> jt.warp.map_coordinates(jnp.array([10.0, 20.0, 40.0]), [jnp.array([0.5, 1.5, 2.5])], order=1, mode="wrap")
+        Array([15., 30., 25.], dtype=float32)
+    """
+    array, arrays = as_array(input), tuple(as_array(c) for c in coordinates)
+    ours = array.ndim in TEXTURES and array.size and array.dtype.name in STORAGE_DTYPES and len(arrays) == array.ndim
+    if not (ours and order in FILTERS and mode in ADDRESSES and all(map(is_real, arrays))):
+        return jax.scipy.ndimage.map_coordinates(input, coordinates, order, mode, cval)
+    sampler = Sampler(ADDRESSES[mode], FILTERS[order], normalized_coords=False)
+    return _map_coordinates(array, arrays, cval if mode == "constant" else None, sampler=sampler)
+
+
+def is_real(array: Any) -> bool:
+    return any(jnp.issubdtype(array.dtype, kind) for kind in (jnp.floating, jnp.integer))
+
+
+@functools.partial(jax.jit, static_argnames="sampler", inline=True)
+def _map_coordinates(array: jax.Array, arrays: tuple[jax.Array, ...], cval: Any, *, sampler: Sampler) -> jax.Array:
+    indices = [as_float(c) for c in reversed(arrays)]
+    exact = sampler.filter_mode is FilterMode.POINT
+    if exact:
+        # Halves go away from zero, where a texture's go up.
+        indices = [jax.lax.round(c) for c in indices]
+    blends_integers = jnp.issubdtype(array.dtype, jnp.integer) and not exact
+    texels = array.astype(np.result_type(*(c.dtype for c in indices))) if blends_integers else array
+    color = None if cval is None else jnp.asarray(cval, array.dtype).astype(texels.dtype)
+    texture = TEXTURES[array.ndim](texels[..., None], border_color=color)
+    result = sample(texture, tuple(c + 0.5 for c in indices), sampler)[..., 0]
+    return (jax.lax.round(result) if blends_integers else result).astype(array.dtype)
