@@ -1,6 +1,5 @@
 """Families of transforms: from a few numbers, all zero at the identity, to the matrix theta."""
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -11,47 +10,49 @@ from ..arguments import as_float
 
 
 class Family(NamedTuple):
-    """How many parameters a family has, by the number of axes, and their theta.
-
-    `build` takes parameters (..., P) and the spatial shape of the input, and returns the linear part (..., N, N). The
-    last N parameters are the shift.
-    """
+    """How many parameters a family has, by the number of axes, and the theta that they make."""
 
     counts: dict[int, int]
-    build: Callable[[jax.Array, Sequence[int]], jax.Array]
+    theta: Callable[[jax.Array, Sequence[int]], jax.Array]
 
 
-def unchanged(parameters: jax.Array, input_shape: Sequence[int]) -> jax.Array:
-    """The identity."""
+def identity(parameters: jax.Array, input_shape: Sequence[int]) -> jax.Array:
+    """The identity (..., N, N + 1), for each row of parameters."""
     n = len(input_shape)
-    return jnp.broadcast_to(jnp.eye(n, dtype=parameters.dtype), (*parameters.shape[:-1], n, n))
+    return jnp.broadcast_to(jnp.eye(n, n + 1, dtype=parameters.dtype), (*parameters.shape[:-1], n, n + 1))
 
 
-def stretched(parameters: jax.Array, input_shape: Sequence[int]) -> jax.Array:
-    """One factor for all axes, given by its logarithm."""
-    return jnp.exp(parameters[..., :1, None]) * unchanged(parameters, input_shape)
+def translation(parameters: jax.Array, input_shape: Sequence[int]) -> jax.Array:
+    return identity(parameters, input_shape).at[..., -1].set(parameters)
 
 
-def turned(parameters: jax.Array, input_shape: Sequence[int]) -> jax.Array:
-    """A rotation in the input's pixels, and a factor; an axis of theta is half as long as that side of the input."""
+def attention(parameters: jax.Array, input_shape: Sequence[int]) -> jax.Array:
+    """A factor for all axes, and the shift."""
+    linear = jnp.exp(parameters[..., :1, None]) * identity(parameters, input_shape)
+    return linear.at[..., -1].set(parameters[..., 1:])
+
+
+def similarity(parameters: jax.Array, input_shape: Sequence[int]) -> jax.Array:
+    """A rotation in the input's pixels; an axis of theta is as long as half of that side of the input."""
     height, width = input_shape
-    angle, factor = parameters[..., 0], jnp.exp(parameters[..., 1])
-    cosine, sine = factor * jnp.cos(angle), factor * jnp.sin(angle)
-    rows = [cosine, -sine * (height / width)], [sine * (width / height), cosine]
+    angle, log_factor, x, y = jnp.unstack(parameters, axis=-1)
+    cosine, sine = (jnp.exp(log_factor) * part for part in (jnp.cos(angle), jnp.sin(angle)))
+    rows = [cosine, -sine * (height / width), x], [sine * (width / height), cosine, y]
     return jnp.stack([jnp.stack(row, -1) for row in rows], -2)
 
 
-def free(parameters: jax.Array, input_shape: Sequence[int]) -> jax.Array:
-    """The identity plus a matrix of parameters, by rows."""
-    n = len(input_shape)
-    return unchanged(parameters, input_shape) + parameters[..., : n * n].reshape(*parameters.shape[:-1], n, n)
+def affine(parameters: jax.Array, input_shape: Sequence[int]) -> jax.Array:
+    """What is added to the identity, by rows."""
+    start = identity(parameters, input_shape)
+    return start + parameters.reshape(start.shape)
 
 
+AXES = {2: "images", 3: "volumes"}
 FAMILIES = {
-    "translation": Family({2: 2, 3: 3}, unchanged),
-    "attention": Family({2: 3, 3: 4}, stretched),
-    "similarity": Family({2: 4}, turned),
-    "affine": Family({2: 6, 3: 12}, free),
+    "translation": Family({2: 2, 3: 3}, translation),
+    "attention": Family({2: 3, 3: 4}, attention),
+    "similarity": Family({2: 4}, similarity),
+    "affine": Family({2: 6, 3: 12}, affine),
 }
 
 
@@ -65,11 +66,10 @@ def num_parameters(name: str, transform: str, ndim: int) -> int:
         listed = ", ".join(map(repr, FAMILIES))
         raise ValueError(f"{name}: transform is {transform!r}, expected one of {listed}.")
     counts = FAMILIES[transform].counts
+    if ndim not in AXES:
+        raise ValueError(f"{name}: the spatial shape has {ndim} sizes, expected (H, W) or (D, H, W).")
     if ndim not in counts:
-        raise ValueError(
-            f"{name}: transform={transform!r} has no form with {ndim} axes, only with {', '.join(map(str, counts))}; "
-            f"use 'affine' for volumes."
-        )
+        raise ValueError(f"{name}: transform={transform!r} is for images, not for {AXES[ndim]}; use 'affine'.")
     return counts[ndim]
 
 
@@ -77,17 +77,16 @@ def theta_of(parameters: Any, input_shape: Sequence[int], transform: str = "affi
     """The matrix of a spatial transformer from a few numbers, which are all zero at the identity.
 
     Args:
-        parameters: ``(..., P)``, floating; the last two (three for volumes) are the shift, in half sides of the input,
-            x before y. What stands before them, and P, depend on `transform`.
+        parameters: ``(..., P)``, floating. A shift is in half sides of the input, x before y.
         input_shape: the spatial shape of the input, ``(H, W)`` or ``(D, H, W)``.
         transform: the family.
 
-            - ``"translation"``: the shift alone. P = 2, volumes 3.
-            - ``"attention"``: the logarithm of a factor; a window of the input, larger than it where the factor is
-              above 1. P = 3, volumes 4.
-            - ``"similarity"``: the angle in radians by which the window is turned, from x to y, and the logarithm of
-              the factor. It is a rotation in pixels, also where the input is no square. P = 4, images only.
-            - ``"affine"``: what is added to the linear part of the identity, by rows. P = 6, volumes 12.
+            - ``"translation"``: the shift. P = 2, volumes 3.
+            - ``"attention"``: the logarithm of a factor, and the shift: a window that is as large as the input where
+              the factor is 1. P = 3, volumes 4.
+            - ``"similarity"``: the angle in radians by which the window is turned, from x to y, the logarithm of the
+              factor, and the shift. A turn in pixels, also where the input is no square. P = 4, images only.
+            - ``"affine"``: what is added to the identity's matrix, by rows. P = 6, volumes 12.
 
     Returns:
         ``theta``, ``(..., 2, 3)`` or ``(..., 3, 4)``, as `jaxtex.warp.spatial_transform` takes it: from points of the
@@ -114,7 +113,6 @@ def theta_of(parameters: Any, input_shape: Sequence[int], transform: str = "affi
     if parameters.shape[-1:] != (count,):
         raise ValueError(
             f"theta_of: parameters has shape {parameters.shape}, expected (..., {count}) for transform={transform!r} "
-            f"of {ndim} axes."
+            f"of {AXES[ndim]}."
         )
-    linear = FAMILIES[transform].build(parameters, input_shape)
-    return jnp.concatenate([linear, parameters[..., -ndim:, None]], -1)
+    return FAMILIES[transform].theta(parameters, input_shape)
