@@ -14,7 +14,7 @@ from ..formats import decode
 from ..mipmaps import build_mipmaps
 from ..modes import FilterMode, ReadMode
 from ..resample import over_batch
-from ..sample import sample
+from ..sample import sample, sample_grid
 from ..sampler import Sampler
 from ..texture import Texture, texture1d, texture2d, texture3d
 from .grids import Arrays, pixel_centres
@@ -110,7 +110,7 @@ def _warp(
     build = functools.partial(BUILD[ndim], border_color=color)
 
     def read(image: jax.Array, *operands: jax.Array) -> jax.Array:
-        return sample(build(image), function(*operands), dataclasses.replace(sampler, normalized_coords=False))
+        return sample_grid(build(image), function, operands, dataclasses.replace(sampler, normalized_coords=False))
 
     def smoothed(image: jax.Array, *arrays: jax.Array) -> jax.Array:
         coords, *steps = (arrays[k : k + ndim] for k in range(0, len(arrays), ndim))
