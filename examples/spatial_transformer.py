@@ -146,7 +146,9 @@ def draw(networks: dict[str, nnx.Sequential], images: jax.Array, labels: np.ndar
             pen.text((4, top + LINE / 2), "read as", fill="black", font_size=14, anchor="lm")
             for digit, answer in enumerate(found.tolist()):
                 place = LEFT + (digit + 0.5) * side, top + LINE / 2
-                pen.text(place, str(answer), fill="black" if answer == digit else "firebrick", font_size=16, anchor="mm")
+                pen.text(
+                    place, str(answer), fill="black" if answer == digit else "firebrick", font_size=16, anchor="mm"
+                )
             top += LINE
     return picture
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from jax.sharding import AxisType, NamedSharding
 from jax.sharding import PartitionSpec as P
+from test_house import default_promotion, run_python_blocks
 from test_sharding import COLLECTIVE
 from tolerances import assert_close, assert_exact
 
@@ -337,3 +338,43 @@ def test_a_missing_library_is_a_sentence(module, package, monkeypatch):
 def test_a_layer_refuses_a_family_without_a_form(library):
     with pytest.raises(ValueError, match=r"SpatialTransformer: transform='similarity' is for images, not for volumes"):
         library.layer(library.brightness, 1, (2, 3, 4), "similarity")
+
+
+# The guide
+
+
+@pytest.fixture(scope="module")
+def guide():
+    """What the blocks of the guide leave."""
+    for library in (Flax, Equinox):
+        pytest.importorskip(library.package)
+    return run_python_blocks("docs/spatial-transformers.md")
+
+
+def test_the_guide_goes_from_coarse_to_fine(guide):
+    np.testing.assert_allclose(guide["shift"], [0.3, -0.2], atol=1e-3)
+    assert np.abs(guide["alone"]).max() < 0.02
+
+
+THETA = np.float32([[0.8, 0.2, 0.1], [-0.3, 0.9, -0.2]])
+
+
+def test_the_guide_aligns_corners(guide):
+    """At the identity the corners' centres go to the corners' centres."""
+    with default_promotion():
+        theta = guide["from_aligned_corners"](jnp.eye(2, 3), (6, 9), (4, 5))
+    read = jt.warp.spatial_transform(IMAGES, theta, (4, 5))
+    corners = np.s_[:, :: (4 - 1), :: (5 - 1)]
+    assert_close("float32", read[corners], IMAGES[:, ::5, ::8], 9)
+
+
+def test_the_guide_reads_as_torch_does(guide):
+    torch = pytest.importorskip("torch")
+    theta = np.broadcast_to(THETA, (8, 2, 3)).copy()
+    with default_promotion():
+        aligned = guide["from_aligned_corners"](theta, (6, 9), (4, 5))
+    planes = torch.from_numpy(np.moveaxis(IMAGES, -1, 1).copy())
+    for align_corners, found in ((False, theta), (True, aligned)):
+        grid = torch.nn.functional.affine_grid(torch.from_numpy(theta), (8, 2, 4, 5), align_corners=align_corners)
+        read = torch.nn.functional.grid_sample(planes, grid, align_corners=align_corners).numpy()
+        assert_close("peer", jt.warp.spatial_transform(IMAGES, found, (4, 5)), np.moveaxis(read, 1, -1), 9)

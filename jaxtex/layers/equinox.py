@@ -14,7 +14,9 @@ from .thetas import num_parameters, theta_of
 try:
     import equinox as eqx  # pyright: ignore[reportMissingImports]
 except ModuleNotFoundError as error:
-    raise ImportError("jaxtex.layers.equinox needs Equinox, which is not installed; run: pip install equinox.") from error
+    raise ImportError(
+        "jaxtex.layers.equinox needs Equinox, which is not installed; run: pip install equinox."
+    ) from error
 
 
 class SpatialTransformer(eqx.Module):
