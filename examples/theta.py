@@ -84,9 +84,9 @@ def main(argv: list[str] | None = None) -> int:
     right, pen = panel(output, "output")
     draw_frame(pen, np.eye(2, 3), output.shape, ("", "", ""))
 
-    picture = Image.new("RGB", (left.width + right.width + GAP, left.height), "white")
+    picture = Image.new("RGB", (left.width + right.width + GAP * FINE, left.height), "white")
     picture.paste(left, (0, 0))
-    picture.paste(right, (left.width + GAP, 0))
+    picture.paste(right, (left.width + GAP * FINE, 0))
     picture.resize((picture.width // FINE, picture.height // FINE), Image.Resampling.LANCZOS).save(args.out)
     print(f"wrote {args.out}")
     return 0

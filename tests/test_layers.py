@@ -29,13 +29,13 @@ FAMILIES = {
     ("affine", 3): 12,
 }
 NUM_FEATURES = 5
+# For programs that run once: what costs is to compile them.
+QUICKLY = {"xla_backend_optimization_level": 0}
 IMAGES = np.random.default_rng(0).uniform(size=(8, 6, 9, 2)).astype(np.float32)
 
 
 def quickly(transform):
-    """`theta_of` as a program that runs once: what costs is to compile it."""
-    options = {"xla_backend_optimization_level": 0}
-    return jax.jit(functools.partial(theta_of, transform=transform), static_argnums=1, compiler_options=options)
+    return jax.jit(functools.partial(theta_of, transform=transform), static_argnums=1, compiler_options=QUICKLY)
 
 
 # The families
@@ -178,7 +178,7 @@ def value_and_gradients(call):
         read = call(parameters, images)
         return (read**2).sum(), read
 
-    @jax.jit
+    @functools.partial(jax.jit, compiler_options=QUICKLY)
     def run(parameters, images):
         (_, read), gradients = jax.value_and_grad(loss, (0, 1), has_aux=True)(parameters, images)
         return read, gradients
@@ -190,7 +190,7 @@ def test_a_new_layer_only_resizes(library):
     layer = library.layer(library.network(6 * 9 * 2), NUM_FEATURES, (5, 11), "similarity")
     parameters, call = library.parts(layer)
     resized = jt.warp.resize(IMAGES, (5, 11), jt.Sampler(address_mode="border"))
-    assert_close("float32", jax.jit(call)(parameters, IMAGES), resized, 9)
+    assert_close("float32", jax.jit(call, compiler_options=QUICKLY)(parameters, IMAGES), resized, 9)
 
 
 def test_a_new_layer_only_resizes_volumes(library):
@@ -198,7 +198,7 @@ def test_a_new_layer_only_resizes_volumes(library):
     features = lambda volume: jnp.ones((*volume.shape[: volume.ndim - 4], NUM_FEATURES))
     parameters, call = library.parts(library.layer(features, NUM_FEATURES, (2, 3, 5), "attention"))
     resized = jt.warp.resize(volumes, (2, 3, 5), jt.Sampler(address_mode="border"))
-    assert_close("float32", jax.jit(call)(parameters, volumes), resized, 9)
+    assert_close("float32", jax.jit(call, compiler_options=QUICKLY)(parameters, volumes), resized, 9)
 
 
 def test_a_layer_is_the_plain_function_of_its_features(library):
@@ -224,7 +224,9 @@ def test_a_layer_is_the_plain_function_of_its_features(library):
     assert_close("peer gradient", flat(of_layer), flat(of_plain), np.abs(flat(of_plain)).max())
     options = {"sampler": jt.Sampler(address_mode="clamp"), "antialias": True}
     parameters, call = layer(**options)
-    assert_close("float32", jax.jit(call)(parameters, IMAGES), plain(head, IMAGES, **options), 9)
+    assert_close(
+        "float32", jax.jit(call, compiler_options=QUICKLY)(parameters, IMAGES), plain(head, IMAGES, **options), 9
+    )
 
 
 def test_gradients_reach_the_network_once_the_last_layer_has_moved(library):
@@ -317,7 +319,7 @@ def test_a_sharded_batch_needs_no_collective(library):
     mesh = jax.make_mesh((8,), ("b",), axis_types=(AxisType.Auto,))
     images = jax.device_put(IMAGES, NamedSharding(mesh, P("b")))
     shared = jax.device_put(parameters, NamedSharding(mesh, P()))
-    forward = jax.jit(call).lower(shared, images).compile()
+    forward = jax.jit(call, compiler_options=QUICKLY).lower(shared, images).compile()
     assert not COLLECTIVE.findall(forward.as_text())
     both = value_and_gradients(call)
     assert set(COLLECTIVE.findall(both.lower(shared, images).compile().as_text())) == {"all-reduce"}
