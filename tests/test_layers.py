@@ -30,12 +30,12 @@ FAMILIES = {
 }
 NUM_FEATURES = 5
 # For programs that run once: what costs is to compile them.
-QUICKLY = {"xla_backend_optimization_level": 0}
+once = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
 IMAGES = np.random.default_rng(0).uniform(size=(8, 6, 9, 2)).astype(np.float32)
 
 
-def quickly(transform):
-    return jax.jit(functools.partial(theta_of, transform=transform), static_argnums=1, compiler_options=QUICKLY)
+def theta_by(transform):
+    return once(functools.partial(theta_of, transform=transform), static_argnums=1)
 
 
 # The families
@@ -43,7 +43,7 @@ def quickly(transform):
 
 @pytest.mark.parametrize(("transform", "ndim"), FAMILIES)
 def test_zero_is_the_identity(transform, ndim):
-    theta = quickly(transform)(np.zeros((2, 1, FAMILIES[transform, ndim]), np.float32), (5, 7, 3)[:ndim])
+    theta = theta_by(transform)(np.zeros((2, 1, FAMILIES[transform, ndim]), np.float32), (5, 7, 3)[:ndim])
     np.testing.assert_array_equal(theta, np.broadcast_to(np.eye(ndim, ndim + 1), (2, 1, ndim, ndim + 1)))
 
 
@@ -61,7 +61,7 @@ def test_families_are_as_described():
     ]
     for transform, parameters, expected in cases:
         shape = (8, 20) if len(expected) == 2 else (4, 8, 20)
-        theta = quickly(transform)(np.float32(parameters), shape)
+        theta = theta_by(transform)(np.float32(parameters), shape)
         assert_close("float32", theta, expected, np.abs(expected).max())
         assert theta.dtype == np.float32
 
@@ -76,7 +76,7 @@ def test_a_similarity_is_a_rotation_in_pixels():
 
 
 def test_parameters_of_64_bits_stay(x64):
-    theta = quickly("similarity")(np.full(4, 0.1), (4, 5))
+    theta = theta_by("similarity")(np.full(4, 0.1), (4, 5))
     expected = np.exp(0.1) * np.array([[np.cos(0.1), -np.sin(0.1) * 4 / 5], [np.sin(0.1) * 5 / 4, np.cos(0.1)]])
     assert_close("float64", theta[:, :2], expected, 2)
     assert theta.dtype == np.float64
@@ -178,19 +178,18 @@ def value_and_gradients(call):
         read = call(parameters, images)
         return (read**2).sum(), read
 
-    @functools.partial(jax.jit, compiler_options=QUICKLY)
     def run(parameters, images):
         (_, read), gradients = jax.value_and_grad(loss, (0, 1), has_aux=True)(parameters, images)
         return read, gradients
 
-    return run
+    return once(run)
 
 
 def test_a_new_layer_only_resizes(library):
     layer = library.layer(library.network(6 * 9 * 2), NUM_FEATURES, (5, 11), "similarity")
     parameters, call = library.parts(layer)
     resized = jt.warp.resize(IMAGES, (5, 11), jt.Sampler(address_mode="border"))
-    assert_close("float32", jax.jit(call, compiler_options=QUICKLY)(parameters, IMAGES), resized, 9)
+    assert_close("float32", once(call)(parameters, IMAGES), resized, 9)
 
 
 def test_a_new_layer_only_resizes_volumes(library):
@@ -198,7 +197,7 @@ def test_a_new_layer_only_resizes_volumes(library):
     features = lambda volume: jnp.ones((*volume.shape[: volume.ndim - 4], NUM_FEATURES))
     parameters, call = library.parts(library.layer(features, NUM_FEATURES, (2, 3, 5), "attention"))
     resized = jt.warp.resize(volumes, (2, 3, 5), jt.Sampler(address_mode="border"))
-    assert_close("float32", jax.jit(call, compiler_options=QUICKLY)(parameters, volumes), resized, 9)
+    assert_close("float32", once(call)(parameters, volumes), resized, 9)
 
 
 def test_a_layer_is_the_plain_function_of_its_features(library):
@@ -224,9 +223,7 @@ def test_a_layer_is_the_plain_function_of_its_features(library):
     assert_close("peer gradient", flat(of_layer), flat(of_plain), np.abs(flat(of_plain)).max())
     options = {"sampler": jt.Sampler(address_mode="clamp"), "antialias": True}
     parameters, call = layer(**options)
-    assert_close(
-        "float32", jax.jit(call, compiler_options=QUICKLY)(parameters, IMAGES), plain(head, IMAGES, **options), 9
-    )
+    assert_close("float32", once(call)(parameters, IMAGES), plain(head, IMAGES, **options), 9)
 
 
 def test_gradients_reach_the_network_once_the_last_layer_has_moved(library):
@@ -319,7 +316,7 @@ def test_a_sharded_batch_needs_no_collective(library):
     mesh = jax.make_mesh((8,), ("b",), axis_types=(AxisType.Auto,))
     images = jax.device_put(IMAGES, NamedSharding(mesh, P("b")))
     shared = jax.device_put(parameters, NamedSharding(mesh, P()))
-    forward = jax.jit(call, compiler_options=QUICKLY).lower(shared, images).compile()
+    forward = once(call).lower(shared, images).compile()
     assert not COLLECTIVE.findall(forward.as_text())
     both = value_and_gradients(call)
     assert set(COLLECTIVE.findall(both.lower(shared, images).compile().as_text())) == {"all-reduce"}
