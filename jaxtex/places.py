@@ -100,7 +100,7 @@ def both(a: jax.Array | None, b: jax.Array | None) -> jax.Array | None:
 def flat_sizes(axes: tuple[Axis, ...]) -> list[int]:
     """The extents of the flat indices of a `Place` at the end of a walk over `axes`."""
     if axes[0].role is Role.LEVEL:
-        return [level_starts(axes)[-1]]
+        return [int(level_starts(axes)[-1])]
     flat: list[int] = []
     for axis in axes:
         if flat and flat[-1] * axis.known_size < INDEX_LIMIT:

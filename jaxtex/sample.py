@@ -110,7 +110,12 @@ def sample(
 
 
 def sample_grid(
-    texture: Texture, function: Callable[..., Arrays], operands: Sequence[jax.Array], sampler: Sampler
+    texture: Texture,
+    function: Callable[..., Arrays],
+    operands: Sequence[jax.Array],
+    sampler: Sampler,
+    *,
+    as_numbers: bool = False,
 ) -> jax.Array:
     """`sample` at coordinates that are computed where they are used: in the kernel of the read, and of its gradients.
 
@@ -118,11 +123,13 @@ def sample_grid(
         texture: of one level, without layers and faces.
         function: makes a tuple of coordinates, x first, of `operands`, element by element. It is static, and hashed.
         operands: floating arrays of one dtype and one rank, whose shapes broadcast to S.
+        as_numbers: whether integers that are read as elements are blended, in float arithmetic.
     """
-    check_sampler("sample_grid", texture.kind, texture.dtype, texture.num_levels, sampler)
+    if not as_numbers:
+        check_sampler("sample_grid", texture.kind, texture.dtype, texture.num_levels, sampler)
     look = plan.grid_look(layout_of(texture), function, tuple(operands), sampler)
     total = texture.dtype
-    if sampler.decoding is ReadMode.ELEMENT and jnp.issubdtype(total, jnp.integer):
+    if sampler.decoding is ReadMode.ELEMENT and jnp.issubdtype(total, jnp.integer) and not as_numbers:
         look = look._replace(operands=jax.lax.stop_gradient(look.operands))
     else:
         total = sum_dtype(total, *(a.dtype for a in operands))
@@ -137,7 +144,7 @@ def sample_grid(
             texture, look._replace(operands=single(operands)), sampler.decoding, total
         )
         out = gradients.straight_through(exact, smooth)(texture, look.operands)
-    return out.astype(read_dtype(texture.dtype, sampler.decoding))
+    return out if as_numbers else out.astype(read_dtype(texture.dtype, sampler.decoding))
 
 
 def fetch(texture: Texture, indices: tuple[Any, ...], *, layer: Any = None, level: int = 0) -> jax.Array:

@@ -116,3 +116,14 @@ def test_picture_is_small_and_wide(module, tmp_path):
     assert (tmp_path / "bars.png").stat().st_size < 150_000
     with image.open(tmp_path / "bars.png") as picture:
         assert picture.width == 1200
+
+
+def test_folders_are_warped_by_everybody_alike(module, tmp_path, capsys):
+    pytest.importorskip("cv2")
+    arguments = ["--folder", str(tmp_path), "--images", "2", "--size", "96", "64", "--rounds", "1"]
+    assert module("folders").main(arguments) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1] == "2 photographs of 96x64, median of 1 rounds"
+    assert [line.split("  ")[0] for line in lines[2:]] == list(module("folders").RUNS)
+    names = [sorted(p.name for p in folder.iterdir()) for folder in sorted(tmp_path.glob("out-*"))]
+    assert names == [["000.jpg", "001.jpg"]] * 4

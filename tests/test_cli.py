@@ -14,8 +14,9 @@ from PIL import Image
 
 import jaxtex
 from jaxtex import AddressMode, FilterMode
-from jaxtex.cli import ADDRESSES, FILTERS, affine, decode, encode, info, jobs, main, warp
+from jaxtex.cli import affine, decode, encode, files, info, main, warp
 from jaxtex.cli.errors import UserError
+from jaxtex.cli.grammar import ADDRESSES, FILTERS
 
 HEIGHT, WIDTH = 6, 9
 SRGB = b"\0" * 16 + b"RGB " + b"profile" * 20
@@ -71,10 +72,15 @@ def warped(tmp_path: Path, pixels: np.ndarray, *options: object, suffix: str = "
 
 def bilinear(pixels: np.ndarray, back: np.ndarray, border: float) -> np.ndarray:
     """A bilinear read at every pixel's centre mapped by `back`, in float64, with a border."""
+    y, x = np.mgrid[: pixels.shape[0], : pixels.shape[1]] + 0.5
+    x, y = np.einsum("ij,jhw->ihw", back, np.stack([x, y, np.ones_like(x)]))
+    return bilinear_at(pixels, x, y, border)
+
+
+def bilinear_at(pixels: np.ndarray, x: np.ndarray, y: np.ndarray, border: float) -> np.ndarray:
+    """A bilinear read at points (x, y), in float64, with a border."""
     height, width = pixels.shape[:2]
     padded = np.pad(pixels.astype(float), ((1, 1), (1, 1), (0, 0)), constant_values=border)
-    y, x = np.mgrid[:height, :width] + 0.5
-    x, y = np.einsum("ij,jhw->ihw", back, np.stack([x, y, np.ones_like(x)]))
     x, y = np.clip(x + 0.5, 0, width + 0.999), np.clip(y + 0.5, 0, height + 0.999)
     i, j = x.astype(int), y.astype(int)
     s, t = (x - i)[..., None], (y - j)[..., None]
@@ -501,7 +507,8 @@ def test_one_compilation_for_each_shape_dtype_and_size(tmp_path, capsys, monkeyp
     warp.compiled.cache_clear()
     jax.clear_caches()
     traces = []
-    monkeypatch.setattr(warp, "sample", lambda *arguments: traces.append(1) or jaxtex.sample(*arguments))
+    warp_image = warp.warp_image
+    monkeypatch.setattr(warp, "warp_image", lambda *a, **k: traces.append(1) or warp_image(*a, **k))
     pictures = {"a.png": noise(3), "b.tif": 255 - noise(3), "c.png": noise(3, width=WIDTH + 1)}
     for name, pixels in pictures.items():
         save(tmp_path / name, pixels)
@@ -636,7 +643,7 @@ def test_out_of_memory_is_one_sentence(tmp_path, capsys, monkeypatch):
     def exhausted(*_, **__):
         raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory\nallocating 1 byte.")
 
-    monkeypatch.setattr(jobs, "warp", exhausted)
+    monkeypatch.setattr(files, "warp", exhausted)
     code, _, err = run(capsys, "warp", save(tmp_path / "in.png", noise(3)), tmp_path / "out.png")
     assert (code, err.count("\n")) == (2, 1)
 

@@ -191,6 +191,49 @@ def test_register(printed, tmp_path):
     assert np.abs(end[middle] - 128).mean() < 0.15 * np.abs(start[middle] - 128).mean()
 
 
+def test_spatial_transformer(printed, tmp_path):
+    for package in ("flax", "optax", "sklearn"):
+        pytest.importorskip(package)
+    lines = printed("spatial_transformer", "--small", "--out", tmp_path / "out.png")
+    with_layer, without, *_ = numbers(lines[0])
+    assert with_layer <= without
+    with_layer, without = (
+        numbers(next(line for line in lines if line.startswith(name)))[0] for name in ("with ", "without")
+    )
+    assert with_layer > 60 > without > 20
+    assert numbers(next(line for line in lines if line.startswith("margin")))[0] > 20
+    # The means of the digits have more contrast behind the layer.
+    rows = (pixels(tmp_path / "out.png")[top + 3 : top + 87, 92:] for top in (224, 314))
+    before, after = (np.mean([tile[:, 3:87].std() for tile in np.split(row, 10, axis=1)]) for row in rows)
+    assert after > 1.5 * before
+
+
+def test_spatial_transformer_distorts_about_the_middle():
+    for package in ("flax", "optax", "sklearn"):
+        pytest.importorskip(package)
+    example = load("spatial_transformer")
+    point = np.zeros((500, 8, 8, 1), np.float32)
+    point[:, 3:5, 3:5] = 1
+    found = np.asarray(example.distort(point, jax.random.key(0)))[..., 0]
+    along = np.arange(28) + 0.5 - 14
+    mass = found.sum((1, 2))
+    away = np.hypot(found.sum(1) @ along / mass, found.sum(2) @ along / mass)
+    assert 7.5 < away.max() < 6 * np.sqrt(2) + 0.1
+    factor = np.sqrt(mass / 4)
+    assert 1.3 < factor.min() < 1.6 < 2.4 < factor.max() < 2.7
+
+
+def test_theta(printed, tmp_path):
+    lines = printed("theta", "--degrees", 0, "--out", tmp_path / "out.png")
+    assert numbers(lines[0]) == [0.364, 0, 0.1]
+    assert numbers(lines[1]) == [0, 0.455, -0.1]
+    picture = pixels(tmp_path / "out.png")
+    assert picture.shape == (328, 390 + 312 + 4 * 34 + 30, 3)
+    # The frame on the left: red where theta takes the output's left edge, at x = 0.1 - 0.364 of the input.
+    edge = picture[34 + 117, 34 + round(390 * (1 + 0.1 - 0.364) / 2)]
+    np.testing.assert_allclose(edge, (209, 17, 65), atol=30)
+
+
 def test_textured_plane(printed, tmp_path):
     lines = printed("textured_plane", "--size", 48, 60, "--texels", 64, "--out", tmp_path / "out.png")
     point, linear, trilinear, anisotropic = (numbers(line)[-1] for line in lines[:4])

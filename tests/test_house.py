@@ -56,6 +56,7 @@ LAYERS = (
     "sample",
     "surface",
     "warp",
+    "layers",
     "cuda",
     "__init__",
     "cli",
@@ -132,7 +133,9 @@ ENUM_SECTIONS = ()
 MAX_LINES = 400
 MAX_IMPORT_SECONDS = 0.2
 IMPORT_ATTEMPTS = 5
-NOT_IMPORTED = ("PIL", "tqdm", "tifffile", "imagecodecs", "jaxtex.cli")
+NOT_IMPORTED = ("PIL", "tqdm", "tifffile", "imagecodecs", "flax", "equinox", "jaxtex.cli")
+# Modules that need a package which an installation may lack.
+OPTIONAL = {"layers.nnx": "flax", "layers.equinox": "equinox"}
 
 
 def imports(module):
@@ -271,20 +274,28 @@ def test_docstring_is_a_contract(name):
 
 @pytest.mark.parametrize("module", sorted(SOURCES.keys() - {"__init__", "__main__"}))
 def test_docstring_examples_run(module):
+    if module in OPTIONAL:
+        pytest.importorskip(OPTIONAL[module])
     options = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     with default_promotion():
         assert doctest.testmod(importlib.import_module(f"jaxtex.{module}"), optionflags=options).failed == 0
 
 
-def test_readme_python_blocks_run(tmp_path, monkeypatch):
-    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+def run_python_blocks(page):
+    """Runs the blocks of a page one after the other, and returns the names that they leave."""
+    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL)
     assert blocks
-    (tmp_path / "examples").symlink_to(ROOT / "examples")
-    monkeypatch.chdir(tmp_path)
     scope = {}
     with default_promotion():
         for block in blocks:
-            exec(compile(block, "README.md", "exec"), scope)
+            exec(compile(block, page, "exec"), scope)
+    return scope
+
+
+def test_readme_python_blocks_run(tmp_path, monkeypatch):
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
+    run_python_blocks("README.md")
 
 
 # Metadata

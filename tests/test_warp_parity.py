@@ -144,7 +144,8 @@ def by_torch(torch, case, data):
     values = torch.nn.functional.grid_sample(image, grid, mode, padding, align)
     gradients = torch.autograd.grad(values, (image, grid), cotangent, create_graph=True)
     found = [values, *gradients]
-    if ORDERS.get(case, 1) == 2:
+    # Version 2.11 has no derivative of the gradients, 2.13 has.
+    if ORDERS.get(case, 1) == 2 and tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 13):
         # The Hessian is symmetric: its product with a direction is the gradient of the slope along it.
         found += torch.autograd.grad(gradients, (image, grid), (d_image, d_grid))
     return [x.detach().numpy() for x in found]

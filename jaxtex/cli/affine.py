@@ -1,16 +1,54 @@
-"""The transform that the options describe, as a matrix from input to output points.
+"""Transforms that keep lines parallel: scale, shear, rotate and translate, or a matrix.
 
-Points are in pixels: the origin is the top left corner, y points down, pixel centres are at +0.5. A matrix is
-(2, 3): its left 2 by 2 is linear, its last column moves.
+A matrix is (2, 3), from input to output points: its left 2 by 2 is linear, its last column moves.
 """
 
+import dataclasses
 import math
 
 import numpy as np
 
+from ..warp.grids import affine
 from .errors import UserError
+from .mappings import MOST_READS, Mapping, Size, Transform, numbers
 
-Size = tuple[int, int]
+
+@dataclasses.dataclass(frozen=True)
+class Parts(Transform):
+    """Scales, shears (x += shear * y), rotates (degrees), then translates; centre goes to centre."""
+
+    scale: float = 1.0
+    shear: float = 0.0
+    rotate: float = 0.0
+    translate: tuple[float, float] = (0.0, 0.0)
+
+    def mapping(self, source: Size, target: Size) -> Mapping:
+        linear = rotation(self.rotate) @ np.array([[1.0, self.shear], [0.0, 1.0]]) * self.scale
+        moved = np.array(target) / 2.0 + np.array(self.translate) - linear @ (np.array(source) / 2.0)
+        return from_output(np.column_stack([linear, moved]))
+
+    def __str__(self) -> str:
+        degrees = "degree" if abs(self.rotate) == 1 else "degrees"
+        parts = [
+            f"scaled by {self.scale:g}" if self.scale != 1 else "",
+            f"sheared by {self.shear:g}" if self.shear else "",
+            f"rotated {self.rotate:g} {degrees}" if self.rotate else "",
+            "moved by {:g} {:g}".format(*self.translate) if any(self.translate) else "",
+        ]
+        return ", ".join(filter(None, parts)) or "not transformed"
+
+
+@dataclasses.dataclass(frozen=True)
+class Matrix(Transform):
+    """A (2, 3) matrix, its six numbers by rows, about the top left corner."""
+
+    values: tuple[float, ...]
+
+    def mapping(self, source: Size, target: Size) -> Mapping:
+        return from_output(np.array(self.values).reshape(2, 3))
+
+    def __str__(self) -> str:
+        return f"mapped by {' '.join(f'{v:g}' for v in self.values)}"
 
 
 def rotation(degrees: float) -> np.ndarray:
@@ -22,24 +60,8 @@ def rotation(degrees: float) -> np.ndarray:
     return np.array([[cosine, sine], [-sine, cosine]])
 
 
-def about_centres(
-    source: Size, target: Size, *, scale: float, shear: float, rotate: float, translate: tuple[float, float]
-) -> np.ndarray:
-    """Scales, shears (x += shear * y), rotates (degrees), then translates; centre goes to centre.
-
-    Args:
-        source, target: width and height of the input and of the output.
-
-    Returns:
-        The (2, 3) matrix from input to output points.
-    """
-    linear = rotation(rotate) @ np.array([[1.0, shear], [0.0, 1.0]]) * scale
-    moved = np.array(target) / 2.0 + np.array(translate) - linear @ (np.array(source) / 2.0)
-    return np.column_stack([linear, moved])
-
-
-def inverse(matrix: np.ndarray) -> np.ndarray:
-    """The (2, 3) float32 matrix from output to input points.
+def from_output(matrix: np.ndarray) -> Mapping:
+    """The map from output to input points, whose pixels all have one footprint.
 
     Raises:
         UserError: if the transform flattens the plane, so that an output point has no one origin.
@@ -53,4 +75,11 @@ def inverse(matrix: np.ndarray) -> np.ndarray:
         result = np.column_stack([back, -back @ moved]).astype(np.float32)
     if not np.isfinite(result).all():
         raise UserError("the transform is too extreme: its inverse does not fit float32")
-    return result
+    return Mapping(affine, numbers(result), reads_along(back))
+
+
+def reads_along(linear: np.ndarray) -> int:
+    """How many reads the longer side of a footprint takes: a power of two, so that there are few programs."""
+    sides = np.linalg.norm(linear, axis=0)
+    ratio = min(sides.max() / sides.min(), MOST_READS)
+    return 2 ** math.ceil(math.log2(ratio) - 1e-6)  # the sides of a rotation differ by rounding

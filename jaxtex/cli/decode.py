@@ -2,14 +2,17 @@
 
 Pixels are (height, width, channels) in uint8 or uint16; 1 to 4 channels are grey, grey and alpha, RGB, RGBA.
 Pillow cuts 16-bit colour to 8 bits in silence, so 16-bit PNG goes through imagecodecs and 16-bit TIFF through
-tifffile. So does plain 8-bit TIFF, since libtiff, which Pillow calls, writes to standard error. The rest is
-Pillow's.
+tifffile. So does plain 8-bit TIFF, since libtiff, which Pillow calls, writes to standard error. JPEG goes through
+imagecodecs, the same codec, since Pillow holds Python's lock while it decodes. The rest is Pillow's.
 """
 
+import contextlib
 import dataclasses
 import io
 import logging
+import math
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +41,8 @@ WITH_ALPHA = {"L": "LA", "RGB": "RGBA"}
 ORIENTATION_TAG, ICC_TAG = 274, 34675
 PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 PNG_DEPTH_BYTE = 24
+JPEG_SCAN, JPEG_END = b"\xff\xda", b"\xff\xd9"
+ALIGNMENT = 64
 TIFF_SIGNATURES = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 # EXIF orientations 5 to 8 also swap the axes, after the flip.
 FLIPS = {
@@ -68,6 +73,14 @@ class Picture:
     notes: tuple[str, ...] = ()
 
 
+@contextlib.contextmanager
+def quiet_codecs() -> Iterator[None]:
+    """Keeps codecs from warning of much memory and odd metadata; around all threads, which share what is ignored."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", module=r"(PIL|tifffile|imagecodecs)\b")
+        yield
+
+
 def read_picture(path: Path) -> Picture:
     """Decodes the image file `path`, its first page if there are several.
 
@@ -79,8 +92,7 @@ def read_picture(path: Path) -> Picture:
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror or error}") from error
     try:
-        with warnings.catch_warnings(action="ignore"):  # of much memory, of odd metadata
-            return decode(data)
+        return decode(data)
     except UserError as error:
         raise UserError(f"cannot read {path}: {error}") from error
     except UnidentifiedImageError as error:
@@ -103,11 +115,32 @@ def decode(data: bytes) -> Picture:
         if data.startswith(PNG_SIGNATURE) and data[PNG_DEPTH_BYTE] == 16:
             pixels = imagecodecs.png_decode(data)
             orientation = image.getexif().get(ORIENTATION_TAG, 1)
+        elif image.format == "JPEG" and image.mode in ("L", "RGB") and is_whole_jpeg(data):
+            channels = (3,) if image.mode == "RGB" else ()
+            pixels = imagecodecs.jpeg8_decode(data, out=aligned((image.height, image.width, *channels)))
+            orientation = image.getexif().get(ORIENTATION_TAG, 1)
         else:
             image.load()  # turns a TIFF upright and then forgets its orientation, so ask afterwards
             orientation = image.getexif().get(ORIENTATION_TAG, 1)
             pixels = np.asarray(plain(image))
     return assemble(pixels, orientation, icc, pages, dropped)
+
+
+def is_whole_jpeg(data: bytes) -> bool:
+    """Whether an end of image follows the last start of a scan: imagecodecs shows a cut file in grey, Pillow raises.
+
+    A preview in the file's head has an end too, but before the scan.
+    """
+    end = data.rfind(JPEG_END)
+    return end >= 0 and data.find(JPEG_SCAN, end) < 0
+
+
+def aligned(shape: tuple[int, ...]) -> np.ndarray:
+    """An empty array of bytes at an address that lets JAX read it in place on a CPU; elsewhere NumPy's are copied."""
+    count = math.prod(shape)
+    buffer = np.empty(count + ALIGNMENT, np.uint8)
+    first = -buffer.ctypes.data % ALIGNMENT
+    return buffer[first : first + count].reshape(shape)
 
 
 def plain(image: Image.Image) -> Image.Image:

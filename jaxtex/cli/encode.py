@@ -1,7 +1,8 @@
 """From pixel arrays to image files, each written whole or not at all.
 
-Pixels are as `decode` makes them. 16-bit PNG goes through imagecodecs and 16-bit TIFF through tifffile, since
-Pillow would cut colour to 8 bits.
+Pixels are as `decode` makes them. 16-bit PNG goes through imagecodecs and TIFF through tifffile, since Pillow would cut
+16-bit colour to 8 bits. JPEG goes through imagecodecs, the same codec, since Pillow holds Python's lock while it
+encodes.
 """
 
 import contextlib
@@ -25,11 +26,13 @@ FORMATS = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG", ".tif": "TIFF", ".tif
 DEEP_FORMATS = ("PNG", "TIFF")
 SAVE_OPTIONS: dict[str, dict[str, Any]] = {
     "PNG": {},
-    "JPEG": {"quality": 95, "subsampling": 0},
-    "TIFF": {"compression": "tiff_adobe_deflate"},
     "WebP": {"lossless": True, "exact": True},
 }
+JPEG_QUALITY = 95
 PNG_HEADER_BYTES = 33  # signature and IHDR, after which iCCP may stand
+JPEG_HEADER_BYTES = 20  # SOI and the APP0 of JFIF, after which APP2 may stand
+JPEG_PROFILE = b"ICC_PROFILE\0"
+JPEG_SEGMENT_BYTES = 65535 - 2 - len(JPEG_PROFILE) - 2  # less the lengths of itself, name, number and count
 
 
 def format_of(path: Path) -> str:
@@ -82,8 +85,12 @@ def encode(pixels: np.ndarray, kind: str, icc: bytes | None) -> bytes:
     if icc is not None and icc[16:20] != (b"GRAY" if grey else b"RGB "):
         icc = None
     pixels = np.ascontiguousarray(pixels[..., 0] if pixels.shape[-1] == 1 else pixels)
+    if kind == "JPEG":
+        return encode_jpeg(pixels, icc)
+    if kind == "TIFF":
+        return encode_tiff(pixels, icc)
     if pixels.dtype == np.uint16:
-        return encode_deep_tiff(pixels, icc) if kind == "TIFF" else encode_deep_png(pixels, icc)
+        return encode_deep_png(pixels, icc)
     buffer = io.BytesIO()
     profile = {} if icc is None else {"icc_profile": icc}
     Image.fromarray(pixels).save(buffer, format=kind, **SAVE_OPTIONS[kind], **profile)
@@ -100,8 +107,17 @@ def encode_deep_png(pixels: np.ndarray, icc: bytes | None) -> bytes:
     return data[:PNG_HEADER_BYTES] + chunk + data[PNG_HEADER_BYTES:]
 
 
-def encode_deep_tiff(pixels: np.ndarray, icc: bytes | None) -> bytes:
-    """Encodes a 16-bit TIFF, deflated."""
+def encode_jpeg(pixels: np.ndarray, icc: bytes | None) -> bytes:
+    """Encodes a JPEG without subsampling; the profile is cut in APP2 segments (ICC.1, annex B.4)."""
+    data = bytes(imagecodecs.jpeg8_encode(pixels, level=JPEG_QUALITY, subsampling="444"))
+    parts = [(icc or b"")[k : k + JPEG_SEGMENT_BYTES] for k in range(0, len(icc or b""), JPEG_SEGMENT_BYTES)]
+    bodies = (JPEG_PROFILE + bytes((k, len(parts))) + part for k, part in enumerate(parts, 1))
+    segments = (b"\xff\xe2" + struct.pack(">H", len(body) + 2) + body for body in bodies)
+    return data[:JPEG_HEADER_BYTES] + b"".join(segments) + data[JPEG_HEADER_BYTES:]
+
+
+def encode_tiff(pixels: np.ndarray, icc: bytes | None) -> bytes:
+    """Encodes a TIFF of 8 or 16 bits, deflated."""
     channels = pixels.shape[-1] if pixels.ndim == 3 else 1
     buffer = io.BytesIO()
     tifffile.imwrite(

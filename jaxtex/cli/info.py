@@ -9,7 +9,7 @@ from typing import Any
 import jax
 
 from .. import __version__
-from .errors import UserError, one_line
+from .devices import devices
 
 SLOW_SCATTER_RELEASES = ((0, 10, 2), (0, 11, 0))
 NATIVE_ATOMICS = "-nvptx-allow-ftz-atomics"
@@ -29,18 +29,6 @@ def info() -> int:
     jaxlib = importlib.metadata.version("jaxlib")
     print(f"{'scatter-add':<16}{scatter_advice(jaxlib, os.environ.get('XLA_FLAGS', ''))}")
     return 0
-
-
-def devices() -> list[Any]:
-    """The devices of the default backend, which starts it.
-
-    Raises:
-        UserError: if there is none, such as on a machine without the GPU that JAX_PLATFORMS names.
-    """
-    try:
-        return jax.devices()
-    except RuntimeError as error:
-        raise UserError(f"JAX finds no device, {one_line(error)}") from error
 
 
 def describe(device: Any) -> str:

@@ -38,6 +38,11 @@ def float_of(bits: jax.Array) -> jax.Array:
     return jax.lax.bitcast_convert_type(bits, jnp.float32)
 
 
+def with_sign_of(sign: jax.Array, x: jax.Array) -> jax.Array:
+    """`x`, not negative, with the sign of another float: by its bits, since Triton's minus makes 0 of 0."""
+    return float_of(bits_of(x) | (bits_of(sign) & SIGN))
+
+
 ratio = functools.partial(formats.ratio, dtype=np.dtype(np.float32))
 
 
@@ -147,7 +152,7 @@ def footprint_sum(taps: Taps, format: Format) -> tuple[Sum, jax.Array]:
     sums = [[] for _ in format.steps]
     for texel, weight in taps:
         scaled = texel * scale
-        signed = jnp.copysign(small_float(weight), scaled)
+        signed = with_sign_of(scaled, small_float(weight))
         rest = jnp.where(jnp.abs(texel) < format.smallest, 0, jnp.abs(scaled))
         for k, step in enumerate(format.steps):
             rounder = two * np.float32(0.75 * 2.0 ** (23 - step))
@@ -172,7 +177,7 @@ def exact_sum(parts: list[jax.Array]) -> tuple[jax.Array, jax.Array]:
         for k in range(len(parts) - 1):
             parts[k + 1], parts[k] = two_sum(parts[k + 1], parts[k])
     *rest, error, rounded = parts
-    rounded = jnp.where(rounded == 0, jnp.copysign(0, signed_zero), rounded)
+    rounded = jnp.where(rounded == 0, float_of(bits_of(signed_zero) & SIGN), rounded)
     return rounded, jnp.where(functools.reduce(jnp.logical_or, (r != 0 for r in rest)), error * 0.75, error)
 
 
@@ -202,7 +207,7 @@ def to_float16(rounded: jax.Array, error: jax.Array, top: jax.Array) -> jax.Arra
     steps = jnp.abs(mean) * 2.0**24
     whole = jnp.floor(steps)
     up = (steps - whole > 0.5) | ((steps - whole == 0.5) & ~short)
-    subnormal = jnp.copysign((whole + up.astype(jnp.float32)) * 2.0**-24, mean)
+    subnormal = with_sign_of(mean, (whole + up.astype(jnp.float32)) * 2.0**-24)
     return jnp.where(jnp.abs(mean) < 2.0**-14, subnormal, normal)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from ..arguments import as_float
 from ..formats import decode, sum_dtype
 from ..mipmaps import build_mipmaps
-from ..modes import FilterMode, ReadMode
+from ..modes import Arithmetic, FilterMode, ReadMode
 from ..resample import over_batch
 from ..sample import sample, sample_grid
 from ..sampler import Sampler
@@ -105,12 +105,15 @@ def _warp(
     whole = lambda a: jnp.expand_dims(a.astype(unit), range(batch + ndim - a.ndim))
     operands = [whole(a) for a in (*pixel_centres(output_shape, unit), *parameters)]
     image = jnp.expand_dims(image, range(batch + ndim + 1 - image.ndim))
-    image, sampler, scale = as_blended(image, sampler, antialias)
+    scale, as_numbers = 1, not antialias and blends_numbers(image.dtype, sampler)
+    if not as_numbers:
+        image, sampler, scale = as_blended(image, sampler, antialias)
     color = None if border_color is None else as_float(border_color) / scale
     build = functools.partial(BUILD[ndim], border_color=color)
 
     def read(image: jax.Array, *operands: jax.Array) -> jax.Array:
-        return sample_grid(build(image), function, operands, dataclasses.replace(sampler, normalized_coords=False))
+        how = dataclasses.replace(sampler, normalized_coords=False)
+        return sample_grid(build(image), function, operands, how, as_numbers=as_numbers)
 
     def smoothed(image: jax.Array, *arrays: jax.Array) -> jax.Array:
         coords, *steps = (arrays[k : k + ndim] for k in range(0, len(arrays), ndim))
@@ -124,6 +127,12 @@ def _warp(
     else:
         out = over_batch(read, batch, each)(image, *operands)
     return stored(out * scale, dtype)
+
+
+def blends_numbers(stored: np.dtype, sampler: Sampler) -> bool:
+    """Whether integers are blended as the numbers that they are, which a texture unit does not do."""
+    whole = jnp.issubdtype(stored, jnp.integer) and sampler.read_mode is ReadMode.ELEMENT
+    return whole and sampler.filter_mode is not FilterMode.POINT and sampler.arithmetic is Arithmetic.FLOAT
 
 
 def as_blended(image: jax.Array, sampler: Sampler, antialias: bool) -> tuple[jax.Array, Sampler, int]:
