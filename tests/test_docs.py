@@ -7,6 +7,7 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
+from test_house import default_promotion
 
 DOCS = Path(__file__).parent.parent / "docs"
 GUIDES = ("conventions", "image-warping")
@@ -52,9 +53,8 @@ def run(block, scope):
 @pytest.mark.parametrize("name", GUIDES)
 def test_python_blocks_run_and_show_what_they_claim(name):
     blocks = re.findall(r"^```python\n(.*?)^```", (DOCS / f"{name}.md").read_text(), re.MULTILINE | re.DOTALL)
-    # A reader runs them without the strict flags of the tests.
-    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
-        scope = {}
+    scope = {}
+    with default_promotion():
         assert sum(run(block, scope) for block in blocks)
 
 

@@ -293,6 +293,38 @@ def test_hardware_arithmetic(printed, tmp_path):
     assert 20 < np.abs(difference - 128).max() < 127
 
 
+def test_conventions(printed, tmp_path):
+    lines = printed("conventions", "--out", tmp_path / "out.png")
+    assert all(line.endswith("read as stored: True") for line in lines[:5])
+    table = [numbers(line)[-4:] for line in lines[:5]]
+    assert table == [
+        [0.5, 1.5, 2.5, 3.5],
+        [0.125, 0.375, 0.625, 0.875],
+        [-0.75, -0.25, 0.25, 0.75],
+        [-1, -0.3333, 0.3333, 1],
+        [0, 1, 2, 3],
+    ]
+    assert [line.rsplit(": ")[1] for line in lines[5:-1]] == ["True"] * 5
+    # The letter F, moved by two cells of 18 pixels to the right and one down.
+    blue = (np.abs(pixels(tmp_path / "out.png") - (31, 95, 191)) < 20).all(axis=-1)
+    before, after = (blue[651 : 651 + 126, left : left + 126] for left in (21, 221))
+    assert (before[:-18, :-36] & after[18:, 36:]).sum() > 0.9 * after.sum() > 1000
+
+
+def test_warp_gallery(printed, tmp_path):
+    lines = printed("warp_gallery", "--width", 36, "--out", tmp_path / "out.png")
+    gallery = load("warp_gallery")
+    assert [line[:28].strip() for line in lines[:-1]] == list(gallery.PANELS)
+    picture = pixels(tmp_path / "out.png")
+    panels = [picture[top + 22 :, left:][:24, :36] for top in range(0, 4 * 54, 54) for left in range(0, 4 * 44, 44)]
+    # Each panel shows something of its own, in the colours of the photograph.
+    assert len({panel.tobytes() for panel in panels}) == len(gallery.PANELS) == 16
+    assert all(panel.std() > 20 for panel in panels)
+    small, lifted = panels[0], panels[list(gallery.PANELS).index("forward_warp")]
+    assert small[:5].max() == 0 < small[12, 18].max()
+    assert (lifted.max(axis=-1) == 0).sum() > 50, "a hole where the cup was"
+
+
 def test_separable_blur(printed, tmp_path):
     lines = printed("separable_blur", "--size", 60, 40, "--sigma", 2, "--out", tmp_path / "out.png")
     assert lines[0] == "13 weights in 7 reads a pixel and pass"
