@@ -328,3 +328,18 @@ def test_reaction_diffusion_spreads_waves_and_keeps_rest():
     np.testing.assert_allclose(found, (2 * np.cos(2 * np.pi / 16) - 2) * wave, atol=1e-6)
     rest = example.run(example.start(16, 0), 10)
     np.testing.assert_array_equal(rest.texels, np.broadcast_to([1.0, 0.0], (16, 16, 2)))
+
+
+def test_zone_plate(printed, tmp_path):
+    lines = printed("zone_plate", "--small", "--out", tmp_path / "out.png")
+    off = {line.split("  ")[0]: numbers(line)[-1] for line in lines[:-1]}
+    assert off["shrunk and turned: antialias=True"] < 0.08
+    assert off["shrunk and turned: one read a pixel"] > 0.2
+    one, smoothed, along = (
+        off[f"tilted: {way}"] for way in ("one read a pixel", "antialias=True", "max_anisotropy=16")
+    )
+    assert along < 0.4 * smoothed < smoothed < 0.6 * one
+    picture = pixels(tmp_path / "out.png")[16:48]
+    # At the right edge of the turned panels a ghost stands that should not.
+    ghost, grey = (picture[8:24, x + 20 : x + 32].std() for x in (0, 36))
+    assert ghost > 3 * grey
