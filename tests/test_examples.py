@@ -343,3 +343,33 @@ def test_zone_plate(printed, tmp_path):
     # At the right edge of the turned panels a ghost stands that should not.
     ghost, grey = (picture[8:24, x + 20 : x + 32].std() for x in (0, 36))
     assert ghost > 3 * grey
+
+
+def test_optical_flow(printed, tmp_path):
+    pytest.importorskip("optax")
+    lines = printed("optical_flow", "--small", "--out", tmp_path / "out.png")
+    before, after, psnr = map(numbers, lines[-4:-1])
+    assert after[0] < 0.3 * before[0]
+    assert psnr[1] > psnr[0] + 15
+    assert pixels(tmp_path / "out.png").shape == (132, 396, 3)
+
+
+def test_optical_flow_paints_directions_as_hues():
+    pytest.importorskip("optax")
+    painted = load("optical_flow").painted
+    right, nothing = painted(np.array([[[2.0]], [[0.0]]]), 2.0)[0, 0], painted(np.zeros((2, 1, 1)), 2.0)[0, 0]
+    np.testing.assert_array_equal([right, nothing], [[1, 0, 0], [1, 1, 1]])
+
+
+def test_homography(printed, tmp_path):
+    lines = printed("homography", "--small", "--out", tmp_path / "out.png")
+    assert numbers(lines[0])[0] > 10
+    assert numbers(lines[-2])[-1] < 0.2
+    before, after = np.split(pixels(tmp_path / "out.png")[100:, :], [144], axis=1)
+    assert np.abs(after - 128).mean() < 0.2 * np.abs(before - 128).mean()
+
+
+def test_homography_of_four_points():
+    example = load("homography")
+    square, seen = example.corners(2, 2), np.array([(1.0, 1), (4, 0), (5, 3), (0, 4)])
+    np.testing.assert_allclose(example.mapped(example.homography_of(square, seen), square), seen, atol=1e-9)
