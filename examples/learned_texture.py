@@ -28,27 +28,27 @@ from tqdm import tqdm
 import jaxtex as jt
 
 PHOTOGRAPH = Path(__file__).parent / "data" / "coffee.png"
-LINEAR = jt.Sampler(address_mode="border", max_mipmap_level_clamp=0)
-# A footprint is passed to both; without mip levels it has nothing to choose.
-MODELS = {
-    "without mipmaps": LINEAR,
-    "with mipmaps": jt.Sampler(address_mode="border", mipmap_filter_mode="linear", max_anisotropy=4),
-}
+LINEAR = jt.Sampler(address_mode="border")
+# Half a level finer than a footprint asks for: a blend of box-filtered levels blurs more than the mean over a pixel.
+ANISOTROPIC = jt.Sampler(address_mode="border", mipmap_filter_mode="linear", max_anisotropy=4, mipmap_level_bias=-0.5)
+# How each model reads, and how many levels it has.
+MODELS = {"without mipmaps": (LINEAR, 1), "with mipmaps": (ANISOTROPIC, 5)}
 GREY = 0.5
-LEVELS = 5
+FINER = 4  # texels a side of the texture, for each pixel a side of a view
 READS = 8  # along each side of a pixel of the true views
-TOGETHER, RATE = 4, 0.03  # how many views a step looks at
+TOGETHER, RATE = 6, 0.03  # how many views a step looks at
 GAP = 4
 
 Texels = tuple[jax.Array, ...]  # the finest level, or all of them
 
 
-def cameras(key: jax.Array, count: int) -> jax.Array:
+def cameras(random: np.random.Generator, count: int) -> jax.Array:
     """Matrices (count, 3, 3) from points of a view, -1 to 1, to points of the plane, the texture from 0 to 1."""
     rows = []
-    for azimuth, slope, far in np.asarray(jax.random.uniform(key, (count, 3)), np.float64):
-        # Around the plane, between 30 and 75 degrees above it, and so far that it fills the view or half of it.
-        azimuth, slope, far = 2 * np.pi * azimuth, np.radians(30 + 45 * slope), 1.2 + 1.0 * far
+    for azimuth, slope, far in random.random((count, 3)):
+        # Around the plane, between 30 and 75 degrees above it, close up or far away.
+        azimuth, slope, far = 2 * np.pi * azimuth, np.radians(30 + 45 * slope), 0.5 * 4**far
+        # y points down in the texture, and away in the plane.
         toward = -np.array([np.cos(azimuth) * np.cos(slope), np.sin(azimuth) * np.cos(slope), np.sin(slope)])
         right = np.array([-np.sin(azimuth), np.cos(azimuth), 0])
         down = np.cross(toward, right)
@@ -56,7 +56,7 @@ def cameras(key: jax.Array, count: int) -> jax.Array:
         # The ray eye + t (x right + y down + 2 toward) meets z = 0 at t = -eye_z / ray_z.
         ray = np.stack([0.7 * right, 0.7 * down, 2 * toward], axis=1)
         meet = np.outer(eye[:2], ray[2]) - eye[2] * ray[:2]
-        rows.append(np.stack([meet[0] + ray[2] / 2, meet[1] + ray[2] / 2, ray[2]]))
+        rows.append(np.stack([meet[0] + ray[2] / 2, ray[2] / 2 - meet[1], ray[2]]))
     return jnp.asarray(np.stack(rows), jnp.float32)
 
 
@@ -66,11 +66,11 @@ def on_plane(x: jax.Array, y: jax.Array, matrix: jax.Array) -> tuple[jax.Array, 
     return across / depth, along / depth
 
 
-def textured(texels: Texels) -> jt.Texture:
+def textured(texels: Texels, num_levels: int) -> jt.Texture:
     """A texture of all its levels, built from the finest if that is all there is."""
     if len(texels) > 1:
         return jt.texture2d(texels, border_color=GREY)
-    return jt.build_mipmaps(jt.texture2d(texels[0], border_color=GREY), LEVELS)
+    return jt.build_mipmaps(jt.texture2d(texels[0], border_color=GREY), num_levels)
 
 
 def view(texture: jt.Texture, matrix: jax.Array, size: int, sampler: jt.Sampler) -> jax.Array:
@@ -81,32 +81,35 @@ def view(texture: jt.Texture, matrix: jax.Array, size: int, sampler: jt.Sampler)
     return jt.sample(texture, place(*pixels), sampler, ddx=ddx, ddy=ddy)
 
 
-@functools.partial(jax.jit, static_argnames=("size", "sampler"))
-def views(texels: Texels, matrices: jax.Array, size: int, sampler: jt.Sampler) -> jax.Array:
+@functools.partial(jax.jit, static_argnames=("size", "model"))
+def views(texels: Texels, matrices: jax.Array, size: int, model: str) -> jax.Array:
     """The views of several cameras: (N, size, size, 3)."""
-    return jax.vmap(lambda matrix: view(textured(texels), matrix, size, sampler))(matrices)
+    sampler, num_levels = MODELS[model]
+    return jax.vmap(lambda matrix: view(textured(texels, num_levels), matrix, size, sampler))(matrices)
 
 
+@functools.partial(jax.jit, static_argnames="size")
 def true_views(texels: jax.Array, matrices: jax.Array, size: int) -> jax.Array:
     """The means of READS x READS reads a pixel: views of so many times the size, reduced."""
-    fine = jnp.concatenate([views((texels,), matrix[None], READS * size, LINEAR) for matrix in matrices])
+    fine = jax.lax.map(
+        lambda matrix: view(jt.texture2d(texels, border_color=GREY), matrix, READS * size, LINEAR), matrices
+    )
     return fine.reshape(-1, size, READS, size, READS, 3).mean(axis=(2, 4))
 
 
-@functools.partial(jax.jit, static_argnames=("sampler", "steps"), donate_argnums=0)
-def learn(state, key, seen, matrices, rate, sampler: jt.Sampler, steps: int):
-    """`steps` steps of Adam, each on a few views."""
+@functools.partial(jax.jit, static_argnames="model", donate_argnums=0)
+def learn(state, chosen: jax.Array, seen: jax.Array, matrices: jax.Array, rate: float, model: str):
+    """Steps of Adam, each on the views `chosen` for it, (steps, TOGETHER)."""
     size, optimizer = seen.shape[1], optax.adam(1.0)
 
-    def step(state, key):
+    def step(state, chosen):
         texels, memory = state
-        chosen = jax.random.choice(key, len(seen), (TOGETHER,), replace=False)
-        loss = lambda texels: ((views(texels, matrices[chosen], size, sampler) - seen[chosen]) ** 2).mean()
+        loss = lambda texels: ((views(texels, matrices[chosen], size, model) - seen[chosen]) ** 2).mean()
         value, slopes = jax.value_and_grad(loss)(texels)
         change, memory = optimizer.update(slopes, memory)
         return (jax.tree.map(lambda t, c: jnp.clip(t + rate * c, 0, 1), texels, change), memory), value
 
-    return jax.lax.scan(step, state, jax.random.split(key, steps))
+    return jax.lax.scan(step, state, chosen)
 
 
 def psnr(found: jax.Array, truth: jax.Array, where: jax.Array) -> float:
@@ -119,29 +122,32 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--photograph", type=Path, default=PHOTOGRAPH)
     parser.add_argument("--levels", choices=("built", "independent"), default="built")
     parser.add_argument("--seed", type=int, default=0, help="of the cameras")
-    parser.add_argument("--small", action="store_true", help="a texture of 64 x 64 texels, in seconds")
+    parser.add_argument("--small", action="store_true", help="views of 24 x 24 pixels, in seconds")
     parser.add_argument("--out", type=Path, default=Path("learned_texture.png"))
     args = parser.parse_args(argv)
 
-    size, rounds, steps = (32, 1, 80) if args.small else (96, 10, 25)
+    size, rounds, steps = (24, 2, 50) if args.small else (48, 10, 40)
     photograph = Image.open(args.photograph).convert("RGB")
     box = (80, 0, 480, 400)
-    truth = jnp.asarray(np.asarray(photograph.resize((2 * size,) * 2, box=box), np.float32) / 255)
-    keys = jax.random.split(jax.random.key(args.seed), 2 + rounds)
-    matrices, unseen = cameras(keys[0], 24), cameras(keys[1], 4)
+    truth = jnp.asarray(np.asarray(photograph.resize((FINER * size,) * 2, box=box), np.float32) / 255)
+    random = np.random.default_rng(args.seed)
+    matrices, unseen = cameras(random, 32), cameras(random, 8)
+    chosen = np.stack([random.permutation(len(matrices))[:TOGETHER] for _ in range(rounds * steps)])
     seen, expected = true_views(truth, matrices, size), true_views(truth, unseen, size)
     # Where an image of ones fills the pixel, the plane does.
     whole = true_views(jnp.full_like(truth, 1 + GREY), unseen, size)[..., 0] > 1 + 0.9 * GREY
 
     textures, renders = {}, {}
-    for name, sampler in MODELS.items():
-        chain = textured((jnp.full_like(truth, GREY),)).levels
-        texels = chain if args.levels == "independent" else chain[:1]
+    for name, (_, num_levels) in MODELS.items():
+        texels = (jnp.full_like(truth, GREY),)
+        if args.levels == "independent":
+            texels = textured(texels, num_levels).levels
         state = texels, optax.adam(1.0).init(texels)
-        for number in tqdm(range(rounds), name, unit="round", leave=False, disable=None, file=sys.stderr):
+        parts = np.split(chosen, rounds)
+        for number, part in enumerate(tqdm(parts, name, unit="round", leave=False, disable=None, file=sys.stderr)):
             rate = RATE * 0.5 * (1 + np.cos(np.pi * number / rounds))
-            state, _ = learn(state, keys[2 + number], seen, matrices, rate, sampler, steps)
-        textures[name], renders[name] = state[0][0], views(state[0], unseen, size, sampler)
+            state, _ = learn(state, part, seen, matrices, rate, name)
+        textures[name], renders[name] = state[0][0], views(state[0], unseen, size, name)
         everywhere = jnp.ones(truth.shape[:2], bool)
         print(
             f"{name}: unseen views {psnr(renders[name], expected, whole):.2f} dB, "
@@ -156,10 +162,10 @@ def main(argv: list[str] | None = None) -> int:
         "true texture": truth,
         **{f"texture, {name}": texture for name, texture in textures.items()},
     }
-    side = 2 * size + GAP
+    side = FINER * size + GAP
     picture = Image.new("RGB", (4 * side - GAP, 2 * side - GAP), "white")
     for number, (label, panel) in enumerate(panels.items()):
-        drawn = Image.fromarray(np.uint8(np.clip(panel, 0, 1) * 255 + 0.5)).resize((2 * size,) * 2, Image.NEAREST)
+        drawn = Image.fromarray(np.uint8(np.clip(panel, 0, 1) * 255 + 0.5)).resize((FINER * size,) * 2, Image.NEAREST)
         ImageDraw.Draw(drawn).text((3, 1), label, "white", font_size=12, stroke_width=2, stroke_fill="black")
         picture.paste(drawn, (number % 4 * side, number // 4 * side))
     picture.save(args.out, quality=90)

@@ -373,3 +373,35 @@ def test_homography_of_four_points():
     example = load("homography")
     square, seen = example.corners(2, 2), np.array([(1.0, 1), (4, 0), (5, 3), (0, 4)])
     np.testing.assert_allclose(example.mapped(example.homography_of(square, seen), square), seen, atol=1e-9)
+
+
+def test_learned_texture(printed, tmp_path):
+    pytest.importorskip("optax")
+    lines = printed("learned_texture", "--small", "--out", tmp_path / "out.png")
+    without, with_mipmaps = map(numbers, lines[:2])
+    assert with_mipmaps[0] > without[0] + 6
+    assert with_mipmaps[1] > without[1] + 4
+    assert pixels(tmp_path / "out.png").shape == (196, 396, 3)
+
+
+def test_learned_texture_looks_at_the_plane_from_above():
+    pytest.importorskip("optax")
+    example = load("learned_texture")
+    matrices = np.asarray(example.cameras(np.random.default_rng(0), 8))
+    assert (np.linalg.det(matrices) > 0).all(), "the texture is seen as it is, not mirrored"
+    np.testing.assert_allclose(matrices[:, :2, 2], 0.5 * matrices[:, 2:, 2], atol=1e-6)  # with its centre in the middle
+    straight_down = np.float32([[0.5, 0, 0.5], [0, 0.5, 0.5], [0, 0, 1]])
+    ramp = np.stack(np.meshgrid(*[np.arange(0.5, 8)] * 2, [1.0], indexing="xy"), axis=-1)[:, :, 0].astype(np.float32)
+    seen = example.true_views(ramp, straight_down[None], 4)[0, 1:3, 1:3]
+    np.testing.assert_allclose(seen, ramp.reshape(4, 2, 4, 2, 3).mean(axis=(1, 3))[1:3, 1:3], atol=1e-5)
+
+
+def test_feature_grid(printed, tmp_path):
+    pytest.importorskip("optax")
+    lines = printed("feature_grid", "--small", "--out", tmp_path / "out.png")
+    parameters, values = numbers(lines[0])[:2]
+    assert parameters < 0.2 * values
+    assert numbers(lines[2])[1] > 0.01
+    fit, shrunk = numbers(lines[3])
+    assert fit > shrunk + 1
+    assert pixels(tmp_path / "out.png").shape == (132, 296, 3)
