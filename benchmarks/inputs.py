@@ -94,6 +94,12 @@ def rotated(n: int, dimensions: int) -> Arrays:
     return tuple(c + 0.5 for c in (*turned(x, y, ANGLE), *z))
 
 
+def rotation(n: int) -> np.ndarray:
+    """The matrix in pixels of an image turned by 0.5 rad, from output to input."""
+    cos, sin, middle = np.cos(ANGLE), np.sin(ANGLE), n / 2
+    return np.float32([[cos, -sin, middle * (1 - cos + sin)], [sin, cos, middle * (1 - cos - sin)]])
+
+
 def panorama(n: int) -> Arrays:
     """Directions in all of space, row by row from the south to the north."""
     longitude, latitude = jnp.broadcast_arrays(centred(n) * (2 * np.pi), centred(n)[:, None] * np.pi)
@@ -109,9 +115,3 @@ def smooth_lod(n: int) -> jax.Array:
 def matrices(key: jax.Array, n: int) -> jax.Array:
     """Affine maps (n, 2, 3) near the identity, as a spatial transformer learns them."""
     return jnp.eye(2, 3) + 0.2 * jax.random.normal(key, (n, 2, 3))
-
-
-def affine(theta: jax.Array, n: int) -> Arrays:
-    """Normalised coordinates of one image, by a matrix that maps [-1, 1] to [-1, 1]."""
-    x, y = 2 * centred(n), 2 * centred(n)[:, None]
-    return tuple((row[0] * x + row[1] * y + row[2] + 1) * 0.5 for row in theta)

@@ -13,7 +13,7 @@ import numpy as np
 
 from .axis import Axis
 from .modes import ReadMode
-from .places import flat_sizes
+from .places import Grid, as_given, flat_sizes
 from .resample import TEXELS, accumulated, as_texels, coordinate_cotangents, crowd, over_batch, texels_shape, units
 from .sums import Sums, power_above, row_lanes
 
@@ -22,31 +22,33 @@ BLOCK = 2**16
 FEWEST_SAMPLES = 2**10
 
 
-def splat(values, *coords, batch: int, **static):
+def splat(values, *operands, batch: int, **static):
     """`resample.splat` over `batch` leading axes, one after the other."""
     static |= {"wanted": (TEXELS,), "stored": static["dtype"], "read_mode": ReadMode.ELEMENT, "dtype": values.dtype}
     run = functools.partial(block_by_block, **static)
-    return over_batch(lambda values, *coords: run(values, None, *coords), batch, jax.lax.map)(values, *coords)[0]
+    return over_batch(lambda values, *some: run(values, None, *some), batch, jax.lax.map)(values, *operands)[0]
 
 
-def pullback(cotangent, texels, *coords, batch: int, **static):
+def pullback(cotangent, texels, *operands, batch: int, **static):
     """`resample.pullback` over `batch` leading axes, one after the other."""
     run = functools.partial(block_by_block, stored=texels.dtype, **static)
-    return over_batch(run, batch, jax.lax.map)(cotangent, texels, *coords)
+    return over_batch(run, batch, jax.lax.map)(cotangent, texels, *operands)
 
 
 def block_by_block(
     cotangent,
     texels,
-    *coords,
+    *operands,
     axes: tuple[Axis, ...],
     wanted: tuple[int, ...],
     stored: np.dtype,
     deterministic: bool,
     read_mode: ReadMode,
     dtype: np.dtype,
+    grid: Grid = as_given,
 ) -> tuple[jax.Array, ...]:
     """The cotangents in the order of `wanted`; those of the texels have dtype `stored`."""
+    coords = grid(*operands)
     shape, count = cotangent.shape[:-1], cotangent.shape[-1]
     samples = math.prod(shape)
     block = min(samples, max(FEWEST_SAMPLES, BLOCK // power_above(count)))

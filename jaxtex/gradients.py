@@ -17,8 +17,8 @@ The weights are piecewise polynomials whose pieces are half-open, [i, i + 1): at
 """
 
 import functools
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -26,11 +26,11 @@ import numpy as np
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
-from . import blocks, kernels, resample
+from . import blocks, kernels, pairs, resample
 from .axis import Axis, raised
 from .indexing import as_varying
 from .modes import ReadMode
-from .places import Coords
+from .places import Coords, Grid, as_given
 from .resample import TEXELS
 
 Wanted = tuple[int, ...]
@@ -38,22 +38,24 @@ Wanted = tuple[int, ...]
 
 def read(
     texels: jax.Array,
-    coords: Coords,
+    operands: Sequence[jax.Array],
     axes: tuple[Axis, ...],
     read_mode: ReadMode,
     dtype: np.dtype,
     deterministic: bool = False,
+    grid: Grid = as_given,
 ) -> jax.Array:
     """`resample.read` with derivatives of any order."""
-    static = {"read_mode": read_mode, "dtype": np.dtype(dtype), "deterministic": deterministic}
-    return bind(read_p, texels, *coords, axes=axes, batch=0, **static)
+    static = {"read_mode": read_mode, "dtype": np.dtype(dtype), "deterministic": deterministic, "grid": grid}
+    return bind(read_p, texels, *operands, axes=axes, batch=0, **static)
 
 
 def splat(
     values: jax.Array, coords: Coords, axes: tuple[Axis, ...], dtype: np.dtype, deterministic: bool = False
 ) -> jax.Array:
     """`resample.splat` with derivatives of any order."""
-    return bind(splat_p, values, *coords, axes=axes, dtype=np.dtype(dtype), deterministic=deterministic, batch=0)
+    static = {"dtype": np.dtype(dtype), "deterministic": deterministic, "grid": as_given}
+    return bind(splat_p, values, *coords, axes=axes, batch=0, **static)
 
 
 def together(function: Callable[..., Any], operands: list[jax.Array]) -> Any:
@@ -61,13 +63,16 @@ def together(function: Callable[..., Any], operands: list[jax.Array]) -> Any:
     return jax.vmap(function)(operands)
 
 
+def batched(implementation: Callable[..., Any], *args, batch: int, **static) -> Any:
+    """`implementation` over `batch` leading axes."""
+    return resample.over_batch(functools.partial(implementation, **static), batch, together)(*args)
+
+
 def primitive(name: str, implementation: Callable[..., Any], *static_names: str, several: bool = False) -> Primitive:
     """A primitive that does what `implementation` does, with `batch` leading batch axes."""
     p = Primitive(name)
     p.multiple_results = several
-
-    def run(*args, batch, **static):
-        return resample.over_batch(functools.partial(implementation, **static), batch, together)(*args)
+    run = functools.partial(batched, implementation)
 
     # Tracing the implementation inherits dtype, sharding and varying axes; a shape by hand would lose the last two.
     def abstract(*avals, **static):
@@ -77,21 +82,36 @@ def primitive(name: str, implementation: Callable[..., Any], *static_names: str,
     p.def_impl(jax.jit(lambda *args, **static: p.bind(*args, **static), static_argnames=(*static_names, "batch")))
     p.def_abstract_eval(abstract)
     mlir.register_lowering(p, mlir.lower_fun(run, multiple_results=several))
-    for platform, run_there, suits in FASTER.get(name, ()):
-        rule = kernels.lowering(run_there, run, suits, several=several, scatters=name != "texture_read")
-        mlir.register_lowering(p, rule, platform=platform)
+    for way in FASTER.get(name, ()):
+        otherwise = functools.partial(batched, way.otherwise or implementation)
+        rule = kernels.lowering(way.run, otherwise, way.suits, several=several, scatters=name != "texture_read")
+        mlir.register_lowering(p, rule, platform=way.platform)
     return p
 
 
-# Other ways to the same result, by platform, and when they suit.
+class Way(NamedTuple):
+    """Another way to the same result on a platform, when it suits, and the way there for one texture otherwise."""
+
+    platform: str
+    run: Callable[..., Any]
+    suits: Callable[..., bool]
+    otherwise: Callable[..., Any] | None = None
+
+
 FASTER = {
-    "texture_read": [("cuda", kernels.read, kernels.suits_read)],
-    "texture_splat": [("cuda", kernels.splat, kernels.suits_splat), ("cpu", blocks.splat, blocks.suits)],
-    "texture_pullback": [("cuda", kernels.pullback, kernels.suits_pullback), ("cpu", blocks.pullback, blocks.suits)],
+    "texture_read": [Way("cuda", kernels.read, kernels.suits_read)],
+    "texture_splat": [
+        Way("cuda", kernels.splat, kernels.suits_splat, pairs.splat),
+        Way("cpu", blocks.splat, blocks.suits),
+    ],
+    "texture_pullback": [
+        Way("cuda", kernels.pullback, kernels.suits_pullback, pairs.pullback),
+        Way("cpu", blocks.pullback, blocks.suits),
+    ],
 }
-READING = ("axes", "read_mode", "dtype", "deterministic")
+READING = ("axes", "read_mode", "dtype", "deterministic", "grid")
 read_p = primitive("texture_read", resample.read, *READING)
-splat_p = primitive("texture_splat", resample.splat, "axes", "dtype", "deterministic")
+splat_p = primitive("texture_splat", resample.splat, "axes", "dtype", "deterministic", "grid")
 pushforward_p = primitive("texture_pushforward", resample.pushforward, *READING, "wanted")
 pullback_p = primitive("texture_pullback", resample.pullback, *READING, "wanted", several=True)
 
@@ -107,8 +127,36 @@ def moving(axes: tuple[Axis, ...], tangents) -> tuple[int, ...]:
     return tuple(k for k in found if k == TEXELS or not raised(axes, k)[k].vanishes)
 
 
+def moved_along(function: Callable[..., Any], primals, tangents) -> Any:
+    """The tangent of ``function(*primals)`` along those of `tangents` that are not zero."""
+    moved = [k for k, t in enumerate(tangents) if not isinstance(t, ad.Zero)]
+
+    def of_moved(*some):
+        args = list(primals)
+        for k, arg in zip(moved, some):
+            args[k] = arg
+        return function(*args)
+
+    some, d_some = (tuple(x[k] for k in moved) for x in (primals, tangents))
+    return jax.jvp(of_moved, some, d_some)[1]
+
+
+def in_coordinates(grid: Grid, operands, tangents) -> list[Any]:
+    """The tangents of the coordinates that `grid` makes of operands with `tangents`."""
+    some = [t for t in tangents if not isinstance(t, ad.Zero)]
+    if grid is as_given or not some:
+        return list(tangents)
+
+    def along(operands, *some):
+        found = iter(some)
+        return moved_along(grid, operands, [t if isinstance(t, ad.Zero) else next(found) for t in tangents])
+
+    return list(kept_small(along, operands, *some))
+
+
 def read_jvp(primals, tangents, *, axes, **static):
     out = bind(read_p, *primals, axes=axes, **static)
+    tangents = [tangents[0], *in_coordinates(static["grid"], primals[1:], tangents[1:])]
     wanted = moving(axes, tangents)
     if not wanted:
         return out, jnp.zeros_like(out)
@@ -123,52 +171,54 @@ def kept_small(term: Callable[..., jax.Array], *args, **static) -> jax.Array:
     return jax.checkpoint(functools.partial(term, **static))(*args)
 
 
-def moved_read(texels, move, *coords, **static):
-    slope = bind(read_p, texels, *coords, **static)
+def moved_read(texels, move, *operands, **static):
+    slope = bind(read_p, texels, *operands, **static)
     return slope * move[..., None].astype(slope.dtype)
 
 
-def moved_splat(values, move, *coords, **static):
-    return bind(splat_p, values * move[..., None].astype(values.dtype), *coords, **static)
+def moved_splat(values, move, *operands, **static):
+    return bind(splat_p, values * move[..., None].astype(values.dtype), *operands, **static)
 
 
-def slope_along(texels, cotangent, *coords, **static):
-    return jnp.sum(bind(read_p, texels, *coords, **static) * cotangent, -1)
+def slope_along(texels, cotangent, *operands, **static):
+    return jnp.sum(bind(read_p, texels, *operands, **static) * cotangent, -1)
 
 
 def splat_jvp(primals, tangents, *, axes, **static):
-    (values, *coords), (d_values, *_) = primals, tangents
+    (values, *operands), (d_values, *d_operands) = primals, tangents
+    tangents = [d_values, *in_coordinates(static["grid"], operands, d_operands)]
     out, terms = bind(splat_p, *primals, axes=axes, **static), []
     for k in moving(axes, tangents):
         if k == TEXELS:
-            terms.append(bind(splat_p, d_values, *coords, axes=axes, **static))
+            terms.append(bind(splat_p, d_values, *operands, axes=axes, **static))
         else:
-            terms.append(kept_small(moved_splat, values, tangents[k - TEXELS], *coords, axes=raised(axes, k), **static))
+            steep = {"axes": raised(axes, k), **static}
+            terms.append(kept_small(moved_splat, values, tangents[k - TEXELS], *operands, **steep))
     return out, functools.reduce(jnp.add, terms) if terms else jnp.zeros_like(out)
 
 
 def pushforward_terms(*args, axes, wanted, **static):
     """What `pushforward` means, in terms of reads."""
-    moves, (texels, *coords) = args[: len(wanted)], args[len(wanted) :]
+    moves, (texels, *operands) = args[: len(wanted)], args[len(wanted) :]
     terms = []
     for k, move in zip(wanted, moves):
         if k == TEXELS:
-            terms.append(bind(read_p, move, *coords, axes=axes, **static))
+            terms.append(bind(read_p, move, *operands, axes=axes, **static))
         else:
-            terms.append(kept_small(moved_read, texels, move, *coords, axes=raised(axes, k), **static))
+            terms.append(kept_small(moved_read, texels, move, *operands, axes=raised(axes, k), **static))
     return functools.reduce(jnp.add, terms)
 
 
-def pullback_terms(cotangent, texels, *coords, axes, wanted, dtype, **static):
+def pullback_terms(cotangent, texels, *operands, axes, wanted, dtype, **static):
     """What `pullback` means, in terms of reads and a splat."""
     terms = []
     for k in wanted:
         if k == TEXELS:
-            keywords = {name: static[name] for name in ("batch", "deterministic")}
-            terms.append(bind(splat_p, cotangent, *coords, axes=axes, dtype=texels.dtype, **keywords))
+            keywords = {name: static[name] for name in ("batch", "deterministic", "grid")}
+            terms.append(bind(splat_p, cotangent, *operands, axes=axes, dtype=texels.dtype, **keywords))
         else:
             steep = {"axes": raised(axes, k), "dtype": dtype, **static}
-            terms.append(kept_small(slope_along, texels, cotangent, *coords, **steep))
+            terms.append(kept_small(slope_along, texels, cotangent, *operands, **steep))
     return terms
 
 
@@ -176,53 +226,45 @@ def by_terms(p: Primitive, terms: Callable[..., Any]):
     """The derivative of `p`, which means `terms`."""
 
     def rule(primals, tangents, **static):
-        moved = [k for k, t in enumerate(tangents) if not isinstance(t, ad.Zero)]
-
-        def meaning(*some):
-            args = list(primals)
-            for k, arg in zip(moved, some):
-                args[k] = arg
-            return terms(*args, **static)
-
-        some, d_some = (tuple(x[k] for k in moved) for x in (primals, tangents))
-        return bind(p, *primals, **static), jax.jvp(meaning, some, d_some)[1]
+        out = bind(p, *primals, **static)
+        return out, moved_along(functools.partial(terms, **static), primals, tangents)
 
     return rule
 
 
-def read_transpose(cotangent, texels, *coords, read_mode, dtype, **static):
+def read_transpose(cotangent, texels, *operands, read_mode, dtype, **static):
     del read_mode, dtype
-    return bind(splat_p, cotangent, *coords, dtype=texels.aval.dtype, **static), *(None for _ in coords)
+    return bind(splat_p, cotangent, *operands, dtype=texels.aval.dtype, **static), *(None for _ in operands)
 
 
-def splat_transpose(cotangent, values, *coords, dtype, **static):
+def splat_transpose(cotangent, values, *operands, dtype, **static):
     del dtype
     static |= {"read_mode": ReadMode.ELEMENT, "dtype": values.aval.dtype}
-    return bind(read_p, cotangent, *coords, **static), *(None for _ in coords)
+    return bind(read_p, cotangent, *operands, **static), *(None for _ in operands)
 
 
 def pushforward_transpose(cotangent, *args, wanted, read_mode, dtype, **static):
-    moves, (texels, *coords) = args[: len(wanted)], args[len(wanted) :]
+    moves, (texels, *operands) = args[: len(wanted)], args[len(wanted) :]
     linear = {k: move.aval for k, move in zip(wanted, moves) if ad.is_undefined_primal(move)}
     if tuple(linear) == (TEXELS,):
-        found = [bind(splat_p, cotangent, *coords, dtype=linear[TEXELS].dtype, **static)]
+        found = [bind(splat_p, cotangent, *operands, dtype=linear[TEXELS].dtype, **static)]
     else:
         asked = {"wanted": tuple(linear), "read_mode": read_mode, "dtype": dtype, **static}
-        found = bind(pullback_p, cotangent, texels, *coords, **asked)
+        found = bind(pullback_p, cotangent, texels, *operands, **asked)
     sums = {k: summed_to(x, aval) if k != TEXELS else x for (k, aval), x in zip(linear.items(), found)}
-    return *(sums.get(k) for k in wanted), *(None for _ in (texels, *coords))
+    return *(sums.get(k) for k in wanted), *(None for _ in (texels, *operands))
 
 
-def pullback_transpose(cotangents, cotangent, texels, *coords, wanted, dtype, **static):
+def pullback_transpose(cotangents, cotangent, texels, *operands, wanted, dtype, **static):
     del dtype
     moves = {k: move for k, move in zip(wanted, cotangents) if not isinstance(move, ad.Zero)}
     static |= {"dtype": cotangent.aval.dtype}
-    nothing = [None for _ in (texels, *coords)]
+    nothing = [None for _ in (texels, *operands)]
     if not moves:
         return None, *nothing
     if tuple(moves) == (TEXELS,):
-        return bind(read_p, moves[TEXELS], *coords, **static), *nothing
-    return bind(pushforward_p, *moves.values(), texels, *coords, wanted=tuple(moves), **static), *nothing
+        return bind(read_p, moves[TEXELS], *operands, **static), *nothing
+    return bind(pushforward_p, *moves.values(), texels, *operands, wanted=tuple(moves), **static), *nothing
 
 
 def summed_to(x: jax.Array, aval) -> jax.Array:

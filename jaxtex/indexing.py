@@ -43,6 +43,15 @@ def scatter(
     return result[..., None] if alone else result
 
 
+def scatter_windows(stored: jax.Array, start: jax.Array, value: jax.Array) -> jax.Array:
+    """`stored`, (N, C), with `value`, S + (n, C), added to the n rows from `start`, S, on; all within bounds."""
+    windows = jax.lax.ScatterDimensionNumbers(
+        update_window_dims=(value.ndim - 2, value.ndim - 1), inserted_window_dims=(), scatter_dims_to_operand_dims=(0,)
+    )
+    start = jnp.broadcast_to(start, value.shape[:-2])
+    return jax.lax.scatter_add(stored, start[..., None], value, windows, mode="promise_in_bounds")
+
+
 def explicit_spec(x: jax.Array) -> PartitionSpec | None:
     """The partition spec of an array under explicit mesh axes, else None."""
     sharding = jax.typeof(x).sharding

@@ -18,6 +18,8 @@ from .modes import AddressMode
 from .taps import taps
 
 Coords = Sequence[jax.Array]
+# From the operands of a read, arrays that broadcast, to a coordinate for each axis: element by element, and static.
+Grid = Callable[..., Coords]
 # Unbounded taps with their weights on one axis, and the rule that finds them.
 Taps = list[tuple[jax.Array, jax.Array | float]]
 AxisTaps = Callable[[jax.Array, Axis], Taps]
@@ -83,6 +85,11 @@ class Place(NamedTuple):
     def stored(self) -> tuple[jax.Array, ...]:
         """The indices into the stored texels."""
         return self.indices if self.start is None else (self.start + self.indices[0],)
+
+
+def as_given(*operands: jax.Array) -> Coords:
+    """The grid of a read whose operands are its coordinates."""
+    return operands
 
 
 def both(a: jax.Array | None, b: jax.Array | None) -> jax.Array | None:

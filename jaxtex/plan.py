@@ -1,6 +1,7 @@
 """From what a caller asks for to what the engine reads: axes, and an operand for each."""
 
 import functools
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -12,6 +13,7 @@ from .axis import Axis, Role
 from .coordinates import Arrays, limited, to_face
 from .mipmaps import along_footprint, biased, clamped, level_axis, level_of_detail
 from .modes import AddressMode, FilterMode, TextureKind
+from .places import Coords, Grid, as_given
 from .sampler import Sampler
 from .taps import FOOTPRINTS, POINT
 
@@ -30,10 +32,31 @@ class Layout(NamedTuple):
 
 
 class Look(NamedTuple):
-    """One read of the engine: its axes as they are stored (level, layer, face, z, y, x), and an operand for each."""
+    """One read of the engine: its axes as they are stored (level, layer, face, z, y, x), and a coordinate for each.
+
+    `grid` makes the coordinates of the operands, where they are used; as a rule they are the operands.
+    """
 
     axes: tuple[Axis, ...]
     operands: tuple[jax.Array, ...]
+    grid: Grid = as_given
+
+    @property
+    def coords(self) -> Coords:
+        return self.grid(*self.operands)
+
+
+class Stored(NamedTuple):
+    """A grid of coordinates in stored order, from a function that gives them in the caller's, x first."""
+
+    function: Callable[..., Arrays]
+
+    def __call__(self, *operands: jax.Array) -> Coords:
+        first, *rest = self.function(*operands)[::-1]
+        shape = jnp.broadcast_shapes(*(a.shape for a in operands))
+        if jnp.broadcast_shapes(*(a.shape for a in (first, *rest))) != shape:
+            first = jnp.broadcast_to(first, shape)  # no coordinate depends on some axis of the samples
+        return first, *rest
 
 
 class Reach(NamedTuple):
@@ -133,6 +156,11 @@ def hardware_look_along(layout: Layout, reach: Reach, sampler: Sampler, number: 
     offset, weight = hardware.read_along(reach.reads, number)
     coords = tuple(c + offset * d for c, d in zip(reach.coords, reach.side))
     return hardware_look(layout, reach._replace(coords=coords), sampler), weight
+
+
+def grid_look(layout: Layout, function: Callable[..., Arrays], operands: Arrays, sampler: Sampler) -> Look:
+    """The read of a texture of one level at coordinates that `function` makes of operands, where they are used."""
+    return Look(space_axes(layout, sampler), operands, Stored(function))
 
 
 def texel_look(layout: Layout, where: Where, level: int, space: AddressMode, layers: AddressMode) -> Look:

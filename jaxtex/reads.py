@@ -21,7 +21,7 @@ def layout_of(texture: Texture) -> Layout:
 
 def read(texture: Texture, look: Look, read_mode: ReadMode, total: np.dtype, deterministic: bool = False) -> jax.Array:
     """One read: the engine's, which is zero outside, plus the border colour for what lies outside."""
-    out = gradients.read(texture.texels, look.operands, look.axes, read_mode, total, deterministic)
+    out = gradients.read(texture.texels, look.operands, look.axes, read_mode, total, deterministic, look.grid)
     if texture.border_color is not None and any(axis.address is AddressMode.BORDER for axis in look.axes):
         out = add_border(out, texture.border_color, look)
     return out
@@ -31,8 +31,8 @@ def add_border(out: jax.Array, color: jax.Array, look: Look) -> jax.Array:
     """A read with zero outside, plus the border colour times the weight outside. Fully inside, no bit changes."""
 
     @jax.checkpoint
-    def outside(*coords):
-        inside, everything = coverage(coords, look.axes)
+    def outside(*operands):
+        inside, everything = coverage(look.grid(*operands), look.axes)
         return (1 - inside).astype(out.dtype), everything
 
     weight, everything = outside(*look.operands)
@@ -56,15 +56,16 @@ def mean_read(texture: Texture, where: Where, sampler: Sampler, total: np.dtype)
     return summed(one, sampler.max_anisotropy, reach.reads.dtype)
 
 
+def exact_read(texture: Texture, look: Look, read_mode: ReadMode, total: np.dtype) -> jax.Array:
+    """One read of a texture unit."""
+    return hardware.read(texture.texels, texture.border_color, look.coords, look.axes, read_mode).astype(total)
+
+
 def hardware_read(texture: Texture, where: Where, sampler: Sampler, total: np.dtype) -> jax.Array:
     """The read of a texture unit; of several along a footprint each is exact, and their mean a sum of floats."""
     layout = layout_of(texture)
     reach = plan.hardware_reach(layout, where, sampler)
-
-    def read(look: Look) -> jax.Array:
-        color, axes = texture.border_color, look.axes
-        return hardware.read(texture.texels, color, look.operands, axes, sampler.decoding).astype(total)
-
+    read = lambda look: exact_read(texture, look, sampler.decoding, total)
     if reach.reads is None:
         return read(plan.hardware_look(layout, reach, sampler))
 

@@ -18,7 +18,7 @@ from .axis import Axis, Role, raised
 from .formats import decode
 from .indexing import gather, scatter
 from .modes import AddressMode, ReadMode
-from .places import Coords, Place, Step, both, flat_sizes, walks
+from .places import Coords, Grid, Place, Step, as_given, both, flat_sizes, walks
 from .sums import Sums, Units
 from .taps import derivative
 
@@ -88,17 +88,18 @@ def blend(coords: Coords, axes: tuple[Axis, ...], leaf: Leaf) -> jax.Array:
 
 def spread(value: jax.Array, coords: Coords, axes: tuple[Axis, ...]) -> Iterator[Spread]:
     """The part of `value`, S + (C,), that falls on each tap."""
-
-    def distribute(place: Place, steps: list[Step], value: jax.Array) -> Iterator[Spread]:
-        if not steps:
-            yield Spread(place, value)
-            return
-        step, *rest = steps
-        for tap, weight in zip(step.taps, step.weights()):
-            yield from distribute(place.step(tap, step.sizes), rest, weighted(weight, value))
-
     for weight, place, steps in walks(coords, axes):
         yield from distribute(place, steps, weighted(weight, value))
+
+
+def distribute(place: Place, steps: list[Step], value: jax.Array) -> Iterator[Spread]:
+    """The part of `value` that falls on each tap of the rest of a walk."""
+    if not steps:
+        yield Spread(place, value)
+        return
+    step, *rest = steps
+    for tap, weight in zip(step.taps, step.weights()):
+        yield from distribute(place.step(tap, step.sizes), rest, weighted(weight, value))
 
 
 def only_inside(place: Place, value: jax.Array) -> jax.Array:
@@ -123,12 +124,21 @@ def slopes(coords: Coords, axes: tuple[Axis, ...], wanted: tuple[int, ...], alon
     return tuple(jnp.squeeze(blend(coords, raised(axes, k), once), -1) for k in wanted)
 
 
-def read(texels, *coords, axes: tuple[Axis, ...], read_mode: ReadMode, dtype: np.dtype, deterministic: bool = False):
-    """Reads `texels` at `coords`, with zero outside. `deterministic` is about its adjoint.
+def read(
+    texels,
+    *operands,
+    axes: tuple[Axis, ...],
+    read_mode: ReadMode,
+    dtype: np.dtype,
+    deterministic: bool = False,
+    grid: Grid = as_given,
+):
+    """Reads `texels` at coordinates, with zero outside. `deterministic` is about its adjoint.
 
     Args:
         texels: ``(*sizes, C)``, one size for each of `axes`; or a mip chain, ``(total, C)``.
-        coords: one array an axis, in the order of `axes`, of one rank and of shapes that broadcast to S.
+        operands: what `grid` makes the coordinates of, one an axis, in the order of `axes`; arrays of one rank and of
+            shapes that broadcast to S.
 
     Returns:
         S + (C,) of `dtype`, in which everything is summed.
@@ -136,15 +146,23 @@ def read(texels, *coords, axes: tuple[Axis, ...], read_mode: ReadMode, dtype: np
     del deterministic
     stored = texels.reshape(*flat_sizes(axes), texels.shape[-1])
     texel = lambda place, path: only_inside(place, decode(gather(stored, place.stored), read_mode, dtype))
-    return blend(coords, axes, texel)
+    return blend(grid(*operands), axes, texel)
 
 
-def splat(values, *coords, axes: tuple[Axis, ...], dtype: np.dtype, deterministic: bool = False):
+def splat(
+    values,
+    *operands,
+    axes: tuple[Axis, ...],
+    dtype: np.dtype,
+    deterministic: bool = False,
+    grid: Grid = as_given,
+):
     """The adjoint of `read` in its texels: adds `values`, S + (C,), into zero texels ``(*sizes, C)`` of `dtype`.
 
     Sums are taken in the dtype of `values`; weight outside is dropped. A `deterministic` sum has the same bits in
     every run.
     """
+    coords = grid(*operands)
     cut = units(values, axes, functools.partial(crowd, coords=coords)) if deterministic else None
     sums = Sums(values.shape[-1], values.shape[-1], cut)
     total = jnp.zeros((*flat_sizes(axes), sums.width), values.dtype)
@@ -208,42 +226,46 @@ def pushforward(*args, axes: tuple[Axis, ...], wanted: tuple[int, ...], **how):
     """How a read moves with its texels and coordinates.
 
     Args:
-        args: a tangent for each of `wanted`, `TEXELS` or the number of an axis; then the texels and all coordinates.
-        how: read mode and dtype, as for `read`.
+        args: a tangent for each of `wanted`, `TEXELS` or the number of an axis; then the texels and all operands.
+        how: read mode, dtype and grid, as for `read`.
     """
-    moves, (texels, *coords) = args[: len(wanted)], args[len(wanted) :]
+    moves, (texels, *operands) = args[: len(wanted)], args[len(wanted) :]
     whole = functools.partial(read, **how)
     terms = []
     for k, move in zip(wanted, moves):
         if k == TEXELS:
-            terms.append(whole(move, *coords, axes=axes))
+            terms.append(whole(move, *operands, axes=axes))
         else:
-            terms.append(weighted(move, whole(texels, *coords, axes=raised(axes, k))))
+            terms.append(weighted(move, whole(texels, *operands, axes=raised(axes, k))))
     return functools.reduce(jnp.add, terms)
 
 
 def pullback(
     cotangent,
     texels,
-    *coords,
+    *operands,
     axes: tuple[Axis, ...],
     read_mode: ReadMode,
     dtype: np.dtype,
     wanted: tuple[int, ...],
     deterministic: bool = False,
+    grid: Grid = as_given,
+    into_texels: Callable[..., jax.Array] = splat,
 ):
     """The cotangents of a read: of texels and coordinates, those that are `wanted`.
 
     Args:
         cotangent: of the read, S + (C,), in the dtype in which it was summed.
+        into_texels: how to `splat`.
 
     Returns:
         A tuple in the order of `wanted`; a coordinate's has shape S, also where the coordinate broadcasts.
     """
+    coords = grid(*operands)
     of_coords = coordinate_cotangents(cotangent, texels, coords, axes, read_mode, dtype, wanted)
     if TEXELS not in wanted:
         return of_coords
-    of_texels = splat(cotangent, *coords, axes=axes, dtype=texels.dtype, deterministic=deterministic)
+    of_texels = into_texels(cotangent, *coords, axes=axes, dtype=texels.dtype, deterministic=deterministic)
     return of_texels, *of_coords
 
 

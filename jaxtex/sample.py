@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -21,10 +22,11 @@ from .arguments import (
     infer_kind,
     stacked_coords,
 )
+from .coordinates import Arrays
 from .formats import read_dtype, sum_dtype
 from .modes import AddressMode, Arithmetic, ReadMode, TextureKind
 from .plan import Layout, Look, hardware_look, texel_look
-from .reads import hardware_read, layout_of, mean_read, read
+from .reads import exact_read, hardware_read, layout_of, mean_read, read
 from .sampler import Sampler
 from .taps import LINEAR_TAPS
 from .texture import AXIS_NAMES, Texture, chain_shapes, check_faces
@@ -105,6 +107,37 @@ def sample(
     check_sampler("sample", texture.kind, texture.dtype, texture.num_levels, sampler)
     result = np.dtype(dtype or read_dtype(texture.dtype, sampler.decoding))
     return _sample(texture, where, sampler=sampler, dtype=result)
+
+
+def sample_grid(
+    texture: Texture, function: Callable[..., Arrays], operands: Sequence[jax.Array], sampler: Sampler
+) -> jax.Array:
+    """`sample` at coordinates that are computed where they are used: in the kernel of the read, and of its gradients.
+
+    Args:
+        texture: of one level, without layers and faces.
+        function: makes a tuple of coordinates, x first, of `operands`, element by element. It is static, and hashed.
+        operands: floating arrays of one dtype and one rank, whose shapes broadcast to S.
+    """
+    check_sampler("sample_grid", texture.kind, texture.dtype, texture.num_levels, sampler)
+    look = plan.grid_look(layout_of(texture), function, tuple(operands), sampler)
+    total = texture.dtype
+    if sampler.decoding is ReadMode.ELEMENT and jnp.issubdtype(total, jnp.integer):
+        look = look._replace(operands=jax.lax.stop_gradient(look.operands))
+    else:
+        total = sum_dtype(total, *(a.dtype for a in operands))
+    smooth = lambda texture, operands: read(
+        texture, look._replace(operands=operands), sampler.decoding, total, sampler.deterministic
+    )
+    if sampler.arithmetic is not Arithmetic.HARDWARE:
+        out = smooth(texture, look.operands)
+    else:
+        single = lambda operands: tuple(a.astype(jnp.float32) for a in operands)
+        exact = lambda texture, operands: exact_read(
+            texture, look._replace(operands=single(operands)), sampler.decoding, total
+        )
+        out = gradients.straight_through(exact, smooth)(texture, look.operands)
+    return out.astype(read_dtype(texture.dtype, sampler.decoding))
 
 
 def fetch(texture: Texture, indices: tuple[Any, ...], *, layer: Any = None, level: int = 0) -> jax.Array:
@@ -311,7 +344,7 @@ def _gather(texture: Texture, where: Where, *, sampler: Sampler, component: int,
     def exact(texture: Texture, where: Where, taps) -> jax.Array:
         look = at_corner(hardware_look(layout, plan.hardware_reach(layout, where, sampler), sampler), taps)
         color = texture.border_color
-        return hardware.gather(texture.texels, color, look.operands, look.axes, sampler.decoding).astype(total)
+        return hardware.gather(texture.texels, color, look.coords, look.axes, sampler.decoding).astype(total)
 
     texels = []
     for taps in ((high, low), (high, high), (low, high), (low, low)):

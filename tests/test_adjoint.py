@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 
 import jaxtex as jt
-from jaxtex import blocks, kernels, plan, resample, sums
+from jaxtex import blocks, kernels, pairs, plan, resample, sums
 from jaxtex.arguments import as_operands, check_where
 from jaxtex.kernels import policy
 from jaxtex.reads import layout_of
 from jaxtex.sums import Units
+from jaxtex.warp.grids import pixel_centres, projective
 from tests.tolerances import TOLERANCES
 
 pullback = importlib.import_module("jaxtex.kernels.pullback")
@@ -50,7 +51,7 @@ class Case:
 
     @property
     def static(self):
-        return {"axes": self.look.axes, "read_mode": self.sampler.decoding, "dtype": F32}
+        return {"axes": self.look.axes, "grid": self.look.grid, "read_mode": self.sampler.decoding, "dtype": F32}
 
     @property
     def cotangent(self):
@@ -61,6 +62,16 @@ class Case:
         return tuple(k for k, axis in enumerate(self.look.axes) if not axis.integer)
 
 
+@dataclasses.dataclass
+class Grid(Case):
+    """A texture, and operands of which coordinates are made where they are used."""
+
+    @property
+    def look(self):
+        return plan.grid_look(layout_of(self.texture), projective, self.coords, self.sampler)
+
+
+HOMOGRAPHY = np.float32([[0.3, 0.1, -1], [-0.1, 0.4, 1], [0.004, 0.002, 1]]).reshape(9, 1, 1)
 LEVELS = np.random.default_rng(0).uniform(-1, 5, (9, 33)).astype(np.float32)
 LAYERS = np.random.default_rng(0).integers(-1, 4, (9, 33)).astype(np.int32)
 BYTES = np.random.default_rng(0).integers(0, 256, (6, 7, 3)).astype(np.uint8)
@@ -86,6 +97,11 @@ CASES = {
     "few samples": Case(jt.texture2d(normal(6, 7, 3)), tuple(uniform(2, 5, 3))),
     "bytes": Case(jt.texture2d(BYTES), tuple(uniform(2, 5, 3)), jt.Sampler(read_mode="normalized_float")),
     "a crowd": Case(jt.texture2d(normal(3, 3, 3)), tuple(uniform(2, 64, 64))),
+    "a grid": Grid(
+        jt.texture2d(normal(6, 7, 3)),
+        (*pixel_centres((17, 40)), *map(jnp.asarray, HOMOGRAPHY)),
+        jt.Sampler(address_mode="border", normalized_coords=False),
+    ),
 }
 
 
@@ -148,6 +164,18 @@ def test_batches_of_kernels_and_blocks(shared, monkeypatch):
 
 
 @pytest.mark.parametrize("name", CASES)
+def test_pairs_say_what_arrays_say(name):
+    case = CASES[name]
+    if not jnp.issubdtype(case.texture.dtype, jnp.floating):
+        return
+    static = {"axes": case.look.axes, "grid": case.look.grid, "dtype": F32}
+    args = case.cotangent, *case.look.operands
+    for deterministic in (False, name == "a crowd"):
+        expected = resample.splat(*args, **static)
+        assert_close([pairs.splat(*args, **static, deterministic=deterministic)], [expected])
+
+
+@pytest.mark.parametrize("name", CASES)
 def test_blocks_say_what_arrays_say(name, monkeypatch):
     """Blocks that divide the samples and blocks that do not."""
     monkeypatch.setattr(blocks, "BLOCK", 128)
@@ -157,7 +185,7 @@ def test_blocks_say_what_arrays_say(name, monkeypatch):
         static = {**case.static, "wanted": wanted, "deterministic": False}
         args = case.cotangent, case.texture.texels, *case.look.operands
         assert_close(blocks.pullback(*args, **static, batch=0), resample.pullback(*args, **static))
-    static = {"axes": case.look.axes, "dtype": F32, "deterministic": False}
+    static = {"axes": case.look.axes, "grid": case.look.grid, "dtype": F32, "deterministic": False}
     values = case.cotangent, *case.look.operands
     assert_close([blocks.splat(*values, **static, batch=0)], [resample.splat(*values, **static)])
 

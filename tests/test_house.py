@@ -45,6 +45,7 @@ LAYERS = (
     "sums",
     "resample",
     "blocks",
+    "pairs",
     "kernels",
     "gradients",
     "store",

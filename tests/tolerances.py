@@ -22,6 +22,27 @@ TOLERANCES = {
     "peer": 2.0**-18,
     # A coordinate's slope is a difference of texels, scaled by the size; a texel's is a sum of weights.
     "peer gradient": 2.0**-16,
+    # A point that a lens, a sphere or a spline has moved, of the size of the image: some ten roundings to 24 bits. What
+    # is read there has a slope of at most 2 an axis.
+    "point": 2.0**-19,
+    # The same with 53 bits.
+    "point float64": 2.0**-48,
+    # A thin-plate spline through ten points: what is solved for has an error of the condition of their matrix, some
+    # hundreds, times that of a point.
+    "spline": 2.0**-16,
+    "spline float64": 2.0**-42,
+    # OpenCV's fixed-point iteration stops at a step of 1e-14 and stands still somewhat before.
+    "fixed point": 2.0**-40,
+    # OpenCV rounds positions to 1/32 of a pixel: half of that, in both axes, of the contrast.
+    "OpenCV's 1/32": 2.0**-5,
+    # Two cubic reads of a wave of five pixels a radian: each is off by up to 1 / (6 * 5^3).
+    "cubic wave": 2.0**-8,
+    # A linear read of a function on the sphere whose second derivatives are at most 4, of the square of a texel's
+    # angle: h^2 / 8 for each of two axes; at the corner of a cube, where a fourth texel is missing, more.
+    "linear on a sphere": 1.0,
+    "linear at a cube's corner": 4.0,
+    # A cubic read, of the same: at most a tenth of it at 32 rows.
+    "cubic on a sphere": 2.0**-5,
     # The texture unit against exact arithmetic, of the contrast within the footprint, for each axis: a fraction is
     # rounded to 8 bits (half of 2^-8) and its axis' weights are split in whole 1/256 (the other half). The 21 bits of
     # a position are worth less than 2^-16 here. A volume splits more often and could err by half as much again; the

@@ -8,7 +8,7 @@ import jax
 
 import jaxtex as jt
 
-from ..inputs import affine, inputs, rotated
+from ..inputs import inputs, rotation
 from ..works import Work
 from .protocol import CannotError, Run
 
@@ -33,10 +33,9 @@ def reading(work: Work) -> Callable[..., jax.Array]:
     how, template = sampler(work), dataclasses.replace(inputs(work).texture, texels=None)
     textured = lambda texels: dataclasses.replace(template, texels=texels)
     if work.batch:
-        one = lambda texels, theta: jt.sample(textured(texels), affine(theta, work.samples), how)
-        return jax.vmap(one)
+        return lambda texels, theta: jt.warp.spatial_transform(texels, theta, sampler=how)
     if work.coordinates == "generated":
-        return lambda texels: jt.sample(textured(texels), rotated(work.samples, work.dimensions), how)
+        return lambda texels: jt.warp.warp_affine(texels, rotation(work.samples), sampler=how, inverse_map=True)
     if work.mips:
         return lambda texels, *places: jt.sample(textured(texels), places[:-1], how, lod=places[-1])
     return lambda texels, *places: jt.sample(textured(texels), places, how)

@@ -96,27 +96,29 @@ def fits(axes: tuple[Axis, ...], arrays: list[Any], *counts: int) -> bool:
     return min(counts) > 0 and max(counts) < ELEMENT_LIMIT
 
 
-def suits_read(texels, *coords, axes: tuple[Axis, ...], read_mode: ReadMode, dtype: np.dtype, batch: int, **_) -> bool:
+def suits_read(
+    texels, *operands, axes: tuple[Axis, ...], read_mode: ReadMode, dtype: np.dtype, batch: int, **_
+) -> bool:
     count = texels.shape[-1]
     if dtype != jnp.float32 or read_mode is ReadMode.SRGB_FLOAT or count > MAX_CHANNELS_READ:
         return False
     if texels.dtype.itemsize == 2:  # Triton loads and converts pairs of bytes one by one
         return False
-    return fits(axes, [texels, *coords], math.prod(samples_shape(texels.shape[:batch], coords)) * count)
+    return fits(axes, [texels, *operands], math.prod(samples_shape(texels.shape[:batch], operands)) * count)
 
 
-def suits_splat(values, *coords, axes: tuple[Axis, ...], dtype: np.dtype, batch: int, **_) -> bool:
+def suits_splat(values, *operands, axes: tuple[Axis, ...], dtype: np.dtype, batch: int, **_) -> bool:
     count, places = values.shape[-1], math.prod(flat_sizes(axes))
     crowd = crowded(math.prod(values.shape[batch:-1]), places)
     if values.dtype != jnp.float32 or count > (MAX_CHANNELS_CROWD if crowd else MAX_CHANNELS):
         return False
-    textures = np.broadcast_shapes(*(a.shape[:batch] for a in (values, *coords)))
+    textures = np.broadcast_shapes(*(a.shape[:batch] for a in (values, *operands)))
     sums = math.prod(textures) * places * 2 * row_lanes(count)  # of two parts, if they are to be exact
-    return fits(axes, [values, *coords], sums)
+    return fits(axes, [values, *operands], sums)
 
 
 def suits_pullback(
-    cotangent, texels, *coords, axes, read_mode: ReadMode, dtype: np.dtype, wanted, batch: int, **_
+    cotangent, texels, *operands, axes, read_mode: ReadMode, dtype: np.dtype, wanted, batch: int, **_
 ) -> bool:
     able = read_mode is not ReadMode.SRGB_FLOAT and fits(axes, [texels])
-    return able and suits_splat(cotangent, *coords, axes=axes, dtype=dtype, batch=batch)
+    return able and suits_splat(cotangent, *operands, axes=axes, dtype=dtype, batch=batch)

@@ -7,6 +7,7 @@ private copies of the texture, which are summed in the end.
 
 import functools
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -16,7 +17,7 @@ import numpy as np
 from ..axis import Axis, Role
 from ..formats import decode
 from ..modes import ReadMode
-from ..places import Coords, Place, both, flat_sizes
+from ..places import Coords, Grid, Place, as_given, both, flat_sizes
 from ..resample import TEXELS, Path, only_inside, slopes, spread, texels_shape, units
 from ..sums import Sums, Units, crowded, power_below, private_copies, row_lanes
 from . import channels
@@ -31,22 +32,21 @@ GROUP, WIDE_GROUP, CROWD_GROUP = 8, 2, 16
 BUSY = 2**18
 
 
-def splat(values, *coords, axes: tuple[Axis, ...], dtype: np.dtype, deterministic: bool, batch: int, interpret=False):
+def splat(values, *operands, dtype: np.dtype, interpret=False, **static):
     """`resample.splat` over `batch` leading axes, on which an operand has their size or 1."""
-    static = {"read_mode": ReadMode.ELEMENT, "dtype": values.dtype, "wanted": (TEXELS,), "batch": batch}
-    static |= {"deterministic": deterministic, "stored": dtype, "interpret": interpret}
-    return adjoint(values, None, *coords, axes=axes, **static)[0]
+    static |= {"read_mode": ReadMode.ELEMENT, "dtype": values.dtype, "wanted": (TEXELS,)}
+    return adjoint(values, None, *operands, stored=dtype, interpret=interpret, **static)[0]
 
 
-def pullback(cotangent, texels, *coords, interpret=False, **static):
+def pullback(cotangent, texels, *operands, interpret=False, **static):
     """`resample.pullback` over `batch` leading axes, on which an operand has their size or 1."""
-    return adjoint(cotangent, texels, *coords, stored=texels.dtype, interpret=interpret, **static)
+    return adjoint(cotangent, texels, *operands, stored=texels.dtype, interpret=interpret, **static)
 
 
 def adjoint(
     cotangent,
     texels,
-    *coords,
+    *operands,
     axes: tuple[Axis, ...],
     read_mode: ReadMode,
     dtype: np.dtype,
@@ -55,26 +55,27 @@ def adjoint(
     deterministic: bool,
     batch: int,
     interpret: bool,
+    grid: Grid = as_given,
 ) -> tuple[jax.Array, ...]:
     """The cotangents of texels, of dtype `stored`, and of coordinates, in the order of `wanted`."""
     count, steep = cotangent.shape[-1], tuple(k for k in wanted if k != TEXELS)
     read_from = texels.shape[:batch] if steep else (1,) * batch
-    textures = np.broadcast_shapes(read_from, *(a.shape[:batch] for a in (cotangent, *coords)))
-    shape = samples_shape(read_from, [jax.eval_shape(lambda g: g[..., 0], cotangent), *coords])
+    textures = np.broadcast_shapes(read_from, *(a.shape[:batch] for a in (cotangent, *operands)))
+    shape = samples_shape(read_from, [jax.eval_shape(lambda g: g[..., 0], cotangent), *operands])
     tile = TILE if count <= VECTOR else WIDE_TILE
     samples, places = math.prod(shape), math.prod(textures) * flat_sizes(axes)[0]
     dealt = deal(shape, tile, group(axes, count, samples, places) if TEXELS in wanted else 1, batch)
     copies = private_copies(samples, places, count)
-    plan = Plan(axes, read_mode, dtype, steep, dealt, read_from, textures, copies, interpret)
+    plan = Plan(axes, grid, read_mode, dtype, steep, dealt, read_from, textures, copies, interpret)
     if TEXELS not in wanted:
-        return tuple(plan.launch(cotangent, texels, coords, None))
+        return tuple(plan.launch(cotangent, texels, operands, None))
     cut = None
     if deterministic:
         ones = jnp.ones((*[1] * len(shape), 1), jnp.float32)
-        crowd = lambda axes: plan._replace(axes=axes, steep=()).launch(ones, None, coords, Sums(1, 1))[0]
+        crowd = lambda axes: plan._replace(axes=axes, steep=()).launch(ones, None, operands, Sums(1, 1))[0]
         cut = units(cotangent, axes, crowd)
     sums = Sums(count, row_lanes(count), cut)
-    total, *of_coords = plan.launch(cotangent, texels, coords, sums)
+    total, *of_coords = plan.launch(cotangent, texels, operands, sums)
     total = sums.joined(total[0] if copies == 1 else jnp.sum(total, 0))
     return total.reshape(*textures, *texels_shape(axes, count)).astype(stored), *of_coords
 
@@ -96,6 +97,7 @@ class Plan(NamedTuple):
     """
 
     axes: tuple[Axis, ...]
+    grid: Grid
     read_mode: ReadMode
     dtype: np.dtype
     steep: tuple[int, ...]
@@ -105,7 +107,7 @@ class Plan(NamedTuple):
     copies: int
     interpret: bool
 
-    def launch(self, cotangent, texels, coords: Coords, sums: Sums | None) -> list[jax.Array]:
+    def launch(self, cotangent, texels, operands: Sequence[jax.Array], sums: Sums | None) -> list[jax.Array]:
         """The sums at each texel of each copy, if there are `sums`, and the cotangents of coordinates."""
         dealt, parts, (total,) = self.dealt, channels.parts(cotangent.shape[-1]), flat_sizes(self.axes)
         places = math.prod(self.textures) * total
@@ -115,7 +117,7 @@ class Plan(NamedTuple):
             given = iter(refs[int(sums is not None) :])  # the first one is the zeros that `into` started as
             cut = next(given) if exact else None
             source, texture = next(given), next(given) if self.steep else None
-            where = [next(given) for _ in coords]
+            where = [next(given) for _ in operands]
             into, slots = next(given) if sums is not None else None, list(given)
             copy = dealt.thread(program) & (self.copies - 1) if self.copies > 1 else 0
 
@@ -134,7 +136,8 @@ class Plan(NamedTuple):
             def look(number: jax.Array | int, held: list[list[Addition]]) -> list[list[Addition]]:
                 """One sample of each thread: what it adds, with what was held for the same texels."""
                 index, mask = dealt.sample(program, number)
-                at = [channels.load(ref, dealt.offset(index, c.shape), mask) for ref, c in zip(where, coords)]
+                loaded = (channels.load(ref, dealt.offset(index, a.shape), mask) for ref, a in zip(where, operands))
+                at = self.grid(*loaded)
                 offset = dealt.offset(index, cotangent.shape[:-1])
                 values = [channels.load(source, *part.element(offset, mask)) for part in parts]
                 if self.steep:
@@ -159,7 +162,7 @@ class Plan(NamedTuple):
             if sums is not None:
                 write(found)
 
-        args = [cotangent, *([texels] if self.steep else []), *coords]
+        args = [cotangent, *([texels] if self.steep else []), *operands]
         results = [jax.ShapeDtypeStruct(dealt.shape, self.dtype) for _ in self.steep]
         if sums is not None and sums.units is not None:
             args = [jnp.stack(sums.units), *args]
@@ -169,7 +172,7 @@ class Plan(NamedTuple):
         how = {"in_place": sums is not None, "width": parts[0].width}
         return launch(kernel, dealt, args, results, "texture_pullback", self.interpret, **how)
 
-    def additions(self, at: list[jax.Array], value: jax.Array, base: jax.Array, mask: Mask) -> list[Addition]:
+    def additions(self, at: Coords, value: jax.Array, base: jax.Array, mask: Mask) -> list[Addition]:
         """What one sample of each thread adds to the texel of each tap."""
         everywhere = jnp.ones(value.shape[:1], bool)
         found = []

@@ -6,7 +6,7 @@ import numpy as np
 from ..axis import Axis
 from ..formats import decode
 from ..modes import ReadMode
-from ..places import Place, flat_sizes
+from ..places import Grid, Place, as_given, flat_sizes
 from ..resample import Path, blend, only_inside
 from . import channels
 from .launch import launch
@@ -16,18 +16,26 @@ TILE = (8, 32)
 
 
 def read(
-    texels, *coords, axes: tuple[Axis, ...], read_mode: ReadMode, dtype: np.dtype, batch: int, interpret=False, **_
+    texels,
+    *operands,
+    axes: tuple[Axis, ...],
+    read_mode: ReadMode,
+    dtype: np.dtype,
+    batch: int,
+    grid: Grid = as_given,
+    interpret=False,
+    **_,
 ):
     """`resample.read` over `batch` leading axes, on which an operand has their size or 1."""
     (total,) = flat_sizes(axes)
     count = texels.shape[-1]
     textures = texels.shape[:batch]
-    dealt = deal(samples_shape(textures, coords), TILE, 1, batch)
+    dealt = deal(samples_shape(textures, operands), TILE, 1, batch)
 
     def kernel(program, stored, *refs):
         *sources, out = refs
         index, mask = dealt.sample(program, 0)
-        where = [channels.load(ref, dealt.offset(index, c.shape), mask) for ref, c in zip(sources, coords)]
+        where = grid(*(channels.load(ref, dealt.offset(index, a.shape), mask) for ref, a in zip(sources, operands)))
         base = dealt.texture(index, textures) * total
         # Three channels are no vector: read one by one they leave no thread idle.
         for part in channels.parts(count, 1 if count == 3 else channels.AT_A_TIME):
@@ -40,4 +48,4 @@ def read(
             channels.store(out, element, blend(where, axes, texel), exists)
 
     result = jax.ShapeDtypeStruct((*dealt.shape, count), dtype)
-    return launch(kernel, dealt, [texels, *coords], [result], "texture_read", interpret)[0]
+    return launch(kernel, dealt, [texels, *operands], [result], "texture_read", interpret)[0]

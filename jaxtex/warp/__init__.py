@@ -5,13 +5,25 @@ is at (0.5, 0.5). Images are ``(..., H, W, C)``, volumes ``(..., D, H, W, C)``; 
 """
 
 from .fields import remap, warp_flow
+from .forward import forward_warp
 from .geometric import resize, rotate, spatial_transform, warp, warp_affine, warp_perspective
+from .lens import distort, distort_points, undistort, undistort_points
+from .panorama import cubemap_to_equirectangular, equirectangular_to_cubemap
+from .thin_plate_spline import thin_plate_spline
 
 __all__ = [
+    "cubemap_to_equirectangular",
+    "distort",
+    "distort_points",
+    "equirectangular_to_cubemap",
+    "forward_warp",
     "remap",
     "resize",
     "rotate",
     "spatial_transform",
+    "thin_plate_spline",
+    "undistort",
+    "undistort_points",
     "warp",
     "warp_affine",
     "warp_flow",

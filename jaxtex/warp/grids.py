@@ -6,10 +6,14 @@ compute for each sample where it looks. It is static in a compiled call, and so 
 """
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
+
+from ..formats import sum_dtype
+from ..mipmaps import footprint
 
 Arrays = tuple[jax.Array, ...]
 # How many arguments a function of matrices has: a coordinate an axis and a matrix by rows.
@@ -25,6 +29,22 @@ def pixel_centres(output_shape: Sequence[int], dtype=jnp.float32) -> Arrays:
         line = jnp.arange(size, dtype=jnp.int32).astype(dtype) + 0.5
         centres.append(line.reshape([size if k == axis else 1 for k in range(rank)]))
     return tuple(centres[::-1])
+
+
+def alike(*arrays: jax.Array) -> Arrays:
+    """Floating arrays in one dtype, float32 or float64, and with one rank: axes of size 1 in front of the others."""
+    dtype, rank = sum_dtype(*(a.dtype for a in arrays)), max(a.ndim for a in arrays)
+    return tuple(jnp.expand_dims(a.astype(dtype), range(rank - a.ndim)) for a in arrays)
+
+
+def field(function: Callable[..., Arrays], output_shape: Sequence[int], sides: bool) -> tuple[Arrays, Any]:
+    """The coordinates ``function(x, y)`` of the pixels of an image, and how they change from a pixel to the next.
+
+    Args:
+        sides: whether to find the changes, along x and along y; else they are `None`.
+    """
+    pixels = pixel_centres(output_shape)
+    return function(*pixels), footprint(function, pixels) if sides else None
 
 
 def rows(matrix: jax.Array, ndim: int) -> Arrays:

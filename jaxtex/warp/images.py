@@ -10,11 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..arguments import as_float
-from ..formats import decode
+from ..formats import decode, sum_dtype
 from ..mipmaps import build_mipmaps
 from ..modes import FilterMode, ReadMode
 from ..resample import over_batch
-from ..sample import sample
+from ..sample import sample, sample_grid
 from ..sampler import Sampler
 from ..texture import Texture, texture1d, texture2d, texture3d
 from .grids import Arrays, pixel_centres
@@ -101,7 +101,7 @@ def _warp(
     dtype: np.dtype,
 ) -> jax.Array:
     ndim = len(output_shape)
-    unit = functools.reduce(jnp.promote_types, (p.dtype for p in parameters), jnp.float32)
+    unit = sum_dtype(*(p.dtype for p in parameters))
     whole = lambda a: jnp.expand_dims(a.astype(unit), range(batch + ndim - a.ndim))
     operands = [whole(a) for a in (*pixel_centres(output_shape, unit), *parameters)]
     image = jnp.expand_dims(image, range(batch + ndim + 1 - image.ndim))
@@ -110,7 +110,7 @@ def _warp(
     build = functools.partial(BUILD[ndim], border_color=color)
 
     def read(image: jax.Array, *operands: jax.Array) -> jax.Array:
-        return sample(build(image), function(*operands), dataclasses.replace(sampler, normalized_coords=False))
+        return sample_grid(build(image), function, operands, dataclasses.replace(sampler, normalized_coords=False))
 
     def smoothed(image: jax.Array, *arrays: jax.Array) -> jax.Array:
         coords, *steps = (arrays[k : k + ndim] for k in range(0, len(arrays), ndim))

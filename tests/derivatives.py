@@ -1,0 +1,49 @@
+"""Derivatives of a smooth function against its own differences, to the second order, in few compiled programs."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import oracle
+
+# For programs that run once, on a few samples: what costs is to compile them.
+quickly = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
+
+
+def assert_derivatives(function, *primals, step=3e-4, seed=0):
+    """Forward mode, reverse mode and reverse pushed forward, against differences in float64 along one line.
+
+    `function` maps `primals`, trees of float64 arrays, to an array; with kinks farther than two steps away.
+    """
+    rng = np.random.default_rng(seed)
+    like = lambda tree: jax.tree.map(lambda a: jnp.asarray(rng.normal(size=np.shape(a))), tree)
+    primals = jax.tree.map(jnp.asarray, primals)
+    tangents = like(primals)
+    assert all(a.dtype == jnp.float64 for a in jax.tree.leaves((primals, tangents)))
+
+    @quickly
+    def along(t):
+        return function(*jax.tree.map(lambda p, d: p + t * d, primals, tangents))
+
+    value, first, second = oracle.differences(lambda t: np.asarray(along(jnp.float64(t))), step)
+    cotangent = like(value)
+    dot = lambda a, b: sum(jax.tree.leaves(jax.tree.map(jnp.vdot, a, b)))
+    gradient = jax.grad(lambda p: jnp.vdot(cotangent, function(*p)))
+
+    @quickly
+    def derivatives(primals, tangents):
+        forward = lambda p: jax.jvp(function, p, tangents)[1]
+        mixed = jax.jvp(lambda p: dot(gradient(p), tangents), (primals,), (tangents,))
+        return jax.jvp(forward, (primals,), (tangents,)), mixed
+
+    (pushed, again), (pulled, pushed_again) = derivatives(primals, tangents)
+    contracted = lambda expected: np.vdot(cotangent, expected)
+    for actual, expected, error in (
+        (pushed, first, 1e-6),
+        (again, second, 1e-4),
+        (pulled, contracted(first), 1e-6),
+        (pushed_again, contracted(second), 1e-4),
+    ):
+        scale = max(np.abs(expected).max(), 1.0)
+        np.testing.assert_allclose(actual, expected, rtol=0, atol=error * scale)
