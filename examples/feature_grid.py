@@ -115,8 +115,8 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=Path("feature_grid.png"))
     args = parser.parse_args(argv)
 
-    width, height, steps, rounds = (96, 64, 200, 2) if args.small else (384, 256, 40, 20)
-    widths, points = ((6, 12, 24), 1 << 12) if args.small else (WIDTHS, POINTS)
+    width, height, steps, rounds = (96, 64, 200, 4) if args.small else (384, 256, 40, 20)
+    widths, points = ((6, 12, 24), 1 << 11) if args.small else (WIDTHS, POINTS)
     image = Image.open(args.photograph).convert("RGB").resize((width, height), Image.Resampling.LANCZOS)
     photograph = jnp.asarray(np.asarray(image, np.float32) / 255)
     parameters = start(jax.random.key(args.seed), widths)

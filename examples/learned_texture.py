@@ -53,10 +53,11 @@ def cameras(random: np.random.Generator, count: int) -> jax.Array:
         right = np.array([-np.sin(azimuth), np.cos(azimuth), 0])
         down = np.cross(toward, right)
         eye = -far * toward
-        # The ray eye + t (x right + y down + 2 toward) meets z = 0 at t = -eye_z / ray_z.
+        # The ray eye + t (0.7 x right + 0.7 y down + 2 toward) meets z = 0 at t = eye_z / depth.
         ray = np.stack([0.7 * right, 0.7 * down, 2 * toward], axis=1)
-        meet = np.outer(eye[:2], ray[2]) - eye[2] * ray[:2]
-        rows.append(np.stack([meet[0] + ray[2] / 2, ray[2] / 2 - meet[1], ray[2]]))
+        depth = -ray[2]
+        meet = np.outer(eye[:2], depth) + eye[2] * ray[:2]
+        rows.append(np.stack([depth / 2 + meet[0], depth / 2 - meet[1], depth]))
     return jnp.asarray(np.stack(rows), jnp.float32)
 
 

@@ -389,7 +389,7 @@ def test_learned_texture_looks_at_the_plane_from_above():
     example = load("learned_texture")
     matrices = np.asarray(example.cameras(np.random.default_rng(0), 8))
     assert (np.linalg.det(matrices) > 0).all(), "the texture is seen as it is, not mirrored"
-    np.testing.assert_allclose(matrices[:, :2, 2], 0.5 * matrices[:, 2:, 2], atol=1e-6)  # with its centre in the middle
+    np.testing.assert_allclose(matrices[:, :2, 2] / matrices[:, 2:, 2], 0.5 * np.ones((8, 2)), atol=1e-6)
     straight_down = np.float32([[0.5, 0, 0.5], [0, 0.5, 0.5], [0, 0, 1]])
     ramp = np.stack(np.meshgrid(*[np.arange(0.5, 8)] * 2, [1.0], indexing="xy"), axis=-1)[:, :, 0].astype(np.float32)
     seen = example.true_views(ramp, straight_down[None], 4)[0, 1:3, 1:3]
@@ -405,3 +405,20 @@ def test_feature_grid(printed, tmp_path):
     fit, shrunk = numbers(lines[3])
     assert fit > shrunk + 1
     assert pixels(tmp_path / "out.png").shape == (132, 296, 3)
+
+
+def test_chessboard(printed, tmp_path):
+    lines = printed("chessboard", "--small", "--out", tmp_path / "out.png")
+    (k1, _), (found, _) = (numbers(line)[-2 - more : len(numbers(line)) - more] for line, more in zip(lines, (0, 1)))
+    assert abs(found - k1) < 0.03
+    before, after = (numbers(line) for line in lines[2:4])
+    assert after[0] < 0.05 * before[0]
+    assert pixels(tmp_path / "out.png").shape == (296, 436, 3)
+
+
+def test_chessboard_measures_straightness():
+    example = load("chessboard")
+    line = np.stack([np.arange(4.0), 2 * np.arange(4.0)], axis=-1)
+    np.testing.assert_allclose(example.off_line(line), 0, atol=1e-12)
+    zigzag = np.array([(0, 1.0), (1, -1), (2, -1), (3, 1)])
+    np.testing.assert_allclose(example.off_line(zigzag), 1)
