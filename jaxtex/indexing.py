@@ -4,16 +4,18 @@ JAX's own indexing counts negative indices from the end and clamps or drops othe
 happens here. Under explicit mesh axes a result lies where its indices do.
 """
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import jax
 import jax.numpy as jnp
-from jax.sharding import AxisType, PartitionSpec
+from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
 
 def gather(stored: jax.Array, indices: tuple[jax.Array, ...]) -> jax.Array:
     """The texels at `indices`, all within bounds."""
     indices = tuple(jnp.broadcast_arrays(*indices))
-    spec = explicit_spec(indices[0])
-    placed = None if spec is None else PartitionSpec(*spec, None)
+    placed = explicit_sharding(indices[0], lambda spec: (*spec, None))
     return stored.at[indices].get(mode="promise_in_bounds", wrap_negative_indices=False, out_sharding=placed)
 
 
@@ -37,7 +39,7 @@ def scatter(
     alone = stored.shape[-1] == 1
     if alone:  # an axis of one channel makes XLA copy the texels in every turn of a loop on a CPU
         stored, value = stored[..., 0], value[..., 0]
-    placed = None if explicit_spec(indices[0]) is None else PartitionSpec(*[None] * stored.ndim)
+    placed = explicit_sharding(indices[0], lambda _: [None] * stored.ndim)
     update = getattr(stored.at[indices], rule)
     result = update(value, mode=mode, wrap_negative_indices=False, unique_indices=unique, out_sharding=placed)
     return result[..., None] if alone else result
@@ -52,11 +54,12 @@ def scatter_windows(stored: jax.Array, start: jax.Array, value: jax.Array) -> ja
     return jax.lax.scatter_add(stored, start[..., None], value, windows, mode="promise_in_bounds")
 
 
-def explicit_spec(x: jax.Array) -> PartitionSpec | None:
-    """The partition spec of an array under explicit mesh axes, else None."""
+def explicit_sharding(x: jax.Array, spec: Callable[[PartitionSpec], Sequence[Any]] = tuple) -> NamedSharding | None:
+    """A sharding on the mesh of an array under explicit mesh axes, with what `spec` makes of its own; else None."""
     sharding = jax.typeof(x).sharding
-    explicit = not sharding.mesh.empty and AxisType.Explicit in sharding.mesh.axis_types
-    return sharding.spec if explicit else None
+    if sharding.mesh.empty or AxisType.Explicit not in sharding.mesh.axis_types:
+        return None
+    return NamedSharding(sharding.mesh, PartitionSpec(*spec(sharding.spec)))
 
 
 def varying(x: jax.Array) -> frozenset:

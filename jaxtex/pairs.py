@@ -13,7 +13,7 @@ import numpy as np
 
 from . import resample
 from .axis import Axis, Role
-from .indexing import explicit_spec, scatter, scatter_windows
+from .indexing import explicit_sharding, scatter, scatter_windows
 from .modes import AddressMode
 from .places import Coords, Grid, Step, Tap, as_given, flat_sizes, walks
 from .resample import as_texels, crowd, distribute, only_inside, units, weighted
@@ -30,7 +30,7 @@ def splat(
 ):
     """`resample.splat` in the way that is fastest on a GPU."""
     coords, sizes = grid(*operands), flat_sizes(axes)
-    if len(sizes) > 1 or explicit_spec(values) is not None:
+    if len(sizes) > 1 or explicit_sharding(values) is not None:
         return resample.splat(values, *operands, axes=axes, dtype=dtype, deterministic=deterministic, grid=grid)
     cut = units(values, axes, functools.partial(crowd, coords=coords)) if deterministic else None
     count, shape = values.shape[-1], values.shape[:-1]

@@ -174,7 +174,8 @@ def texel_look(layout: Layout, where: Where, level: int, space: AddressMode, lay
         *((whole(n, address=space), index) for n, index in zip(layout.sizes, where.coords[::-1])),
     ]
     found = [(axis, index) for axis, index in found if index is not None][0 if layout.num_levels > 1 else 1 :]
-    return Look(*map(tuple, zip(*found)))
+    axes, operands = zip(*found)
+    return Look(axes, operands)
 
 
 def look(layout: Layout, coords: Arrays, layer, level, axes: tuple[Axis, ...], levels: Axis, divide=jnp.divide) -> Look:

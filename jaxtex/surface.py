@@ -13,7 +13,7 @@ from jax.experimental import checkify
 from . import gradients, store
 from .arguments import Where, as_operands, check_level, check_texels, check_texture, common_shape
 from .formats import in_wide_texels, sum_dtype, wide_dtype
-from .indexing import explicit_spec
+from .indexing import explicit_sharding
 from .modes import AddressMode, BoundaryMode, ReadMode
 from .places import only_place
 from .plan import Look, texel_look
@@ -356,7 +356,7 @@ def access(name: str, texture: Texture, where: Where, level: int, mode: Boundary
 
 def report(name: str, fine: jax.Array, fault: str, named: dict[str, jax.Array]) -> None:
     """An error under checkify, which names the first place that is not `fine`; else nothing."""
-    if explicit_spec(fine) is not None:  # there a check cannot be batched
+    if explicit_sharding(fine) is not None:  # there a check cannot be batched
         return
     fine = jnp.broadcast_to(fine, jnp.broadcast_shapes(fine.shape, *(index.shape for index in named.values())))
     number = store.numbers(fine.shape)

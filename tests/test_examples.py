@@ -403,3 +403,97 @@ def test_reaction_diffusion_spreads_waves_and_keeps_rest():
     np.testing.assert_allclose(found, (2 * np.cos(2 * np.pi / 16) - 2) * wave, atol=1e-6)
     rest = example.run(example.start(16, 0), 10)
     np.testing.assert_array_equal(rest.texels, np.broadcast_to([1.0, 0.0], (16, 16, 2)))
+
+
+def test_zone_plate(printed, tmp_path):
+    lines = printed("zone_plate", "--small", "--out", tmp_path / "out.png")
+    off = {line.split("  ")[0]: numbers(line)[-1] for line in lines[:-1]}
+    assert off["shrunk and turned: antialias=True"] < 0.08
+    assert off["shrunk and turned: one read a pixel"] > 0.2
+    one, smoothed, along = (
+        off[f"tilted: {way}"] for way in ("one read a pixel", "antialias=True", "max_anisotropy=16")
+    )
+    assert along < 0.4 * smoothed < smoothed < 0.6 * one
+    picture = pixels(tmp_path / "out.png")[16:48]
+    # At the right edge of the turned panels a ghost stands that should not.
+    ghost, grey = (picture[8:24, x + 20 : x + 32].std() for x in (0, 36))
+    assert ghost > 3 * grey
+
+
+def test_optical_flow(printed, tmp_path):
+    pytest.importorskip("optax")
+    lines = printed("optical_flow", "--small", "--out", tmp_path / "out.png")
+    before, after, psnr = map(numbers, lines[-4:-1])
+    assert after[0] < 0.3 * before[0]
+    assert psnr[1] > psnr[0] + 15
+    assert pixels(tmp_path / "out.png").shape == (132, 396, 3)
+
+
+def test_optical_flow_paints_directions_as_hues():
+    pytest.importorskip("optax")
+    painted = load("optical_flow").painted
+    right, nothing = painted(np.array([[[2.0]], [[0.0]]]), 2.0)[0, 0], painted(np.zeros((2, 1, 1)), 2.0)[0, 0]
+    np.testing.assert_array_equal([right, nothing], [[1, 0, 0], [1, 1, 1]])
+
+
+def test_homography(printed, tmp_path):
+    lines = printed("homography", "--small", "--out", tmp_path / "out.png")
+    assert numbers(lines[0])[0] > 10
+    assert numbers(lines[-2])[-1] < 0.2
+    before, after = np.split(pixels(tmp_path / "out.png")[100:, :], [144], axis=1)
+    assert np.abs(after - 128).mean() < 0.2 * np.abs(before - 128).mean()
+
+
+def test_homography_of_four_points():
+    example = load("homography")
+    square, seen = example.corners(2, 2), np.array([(1.0, 1), (4, 0), (5, 3), (0, 4)])
+    np.testing.assert_allclose(example.mapped(example.homography_of(square, seen), square), seen, atol=1e-9)
+
+
+def test_learned_texture(printed, tmp_path):
+    pytest.importorskip("optax")
+    lines = printed("learned_texture", "--small", "--out", tmp_path / "out.png")
+    without, with_mipmaps = map(numbers, lines[:2])
+    assert with_mipmaps[0] > without[0] + 6
+    assert with_mipmaps[1] > without[1] + 4
+    assert pixels(tmp_path / "out.png").shape == (196, 396, 3)
+
+
+def test_learned_texture_looks_at_the_plane_from_above():
+    pytest.importorskip("optax")
+    example = load("learned_texture")
+    matrices = np.asarray(example.cameras(np.random.default_rng(0), 8))
+    assert (np.linalg.det(matrices) > 0).all(), "the texture is seen as it is, not mirrored"
+    np.testing.assert_allclose(matrices[:, :2, 2] / matrices[:, 2:, 2], 0.5 * np.ones((8, 2)), atol=1e-6)
+    straight_down = np.float32([[0.5, 0, 0.5], [0, 0.5, 0.5], [0, 0, 1]])
+    ramp = np.stack(np.meshgrid(*[np.arange(0.5, 8)] * 2, [1.0], indexing="xy"), axis=-1)[:, :, 0].astype(np.float32)
+    seen = example.true_views(ramp, straight_down[None], 4)[0, 1:3, 1:3]
+    np.testing.assert_allclose(seen, ramp.reshape(4, 2, 4, 2, 3).mean(axis=(1, 3))[1:3, 1:3], atol=1e-5)
+
+
+def test_feature_grid(printed, tmp_path):
+    pytest.importorskip("optax")
+    lines = printed("feature_grid", "--small", "--out", tmp_path / "out.png")
+    parameters, values = numbers(lines[0])[:2]
+    assert parameters < 0.2 * values
+    assert numbers(lines[2])[1] > 0.01
+    fit, shrunk = numbers(lines[3])
+    assert fit > shrunk + 1
+    assert pixels(tmp_path / "out.png").shape == (132, 296, 3)
+
+
+def test_chessboard(printed, tmp_path):
+    lines = printed("chessboard", "--small", "--out", tmp_path / "out.png")
+    (k1, _), (found, _) = (numbers(line)[-2 - more : len(numbers(line)) - more] for line, more in zip(lines, (0, 1)))
+    assert abs(found - k1) < 0.03
+    before, after = (numbers(line) for line in lines[2:4])
+    assert after[0] < 0.05 * before[0]
+    assert pixels(tmp_path / "out.png").shape == (296, 436, 3)
+
+
+def test_chessboard_measures_straightness():
+    example = load("chessboard")
+    line = np.stack([np.arange(4.0), 2 * np.arange(4.0)], axis=-1)
+    np.testing.assert_allclose(example.off_line(line), 0, atol=1e-12)
+    zigzag = np.array([(0, 1.0), (1, -1), (2, -1), (3, 1)])
+    np.testing.assert_allclose(example.off_line(zigzag), 1)

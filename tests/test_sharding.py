@@ -69,3 +69,25 @@ def test_shard_map_gradients_inside_and_outside(name):
     pushed = lambda *a: jax.jvp(f, a, tuple(map(jnp.ones_like, a)))[1]
     got = jax.jit(jax.shard_map(pushed, mesh=mesh, in_specs=specs, out_specs=P("b"), check_vma=True))(*args)
     chex.assert_trees_all_close(got, forward, rtol=1e-4, atol=1e-4)
+
+
+def warps(images, matrices, degrees):
+    """Grids computed where they are read: forward and inverse matrices, angles, normalised ones."""
+    turned = jt.warp.rotate(images, degrees, (5, 4))
+    moved = jt.warp.warp_affine(images, matrices, (5, 4))
+    return turned + moved * jt.warp.spatial_transform(images, matrices, (5, 4))
+
+
+@pytest.mark.parametrize("axis_type", [AxisType.Auto, AxisType.Explicit], ids=["auto", "explicit"])
+def test_batch_sharded_warps_need_no_collective(axis_type):
+    rng = np.random.default_rng(0)
+    matrices = (np.eye(2, 3)[None] + 0.1 * rng.normal(size=(16, 2, 3))).astype(np.float32)
+    args = rng.normal(size=(16, 6, 7, 2)).astype(np.float32), matrices, rng.normal(size=16).astype(np.float32)
+    both = lambda *args: (warps(*args), gradient(warps)(*args))
+    expected = jax.jit(both)(*args)
+    mesh = jax.make_mesh((8,), ("b",), axis_types=(axis_type,))
+    placed = [jax.device_put(a, NamedSharding(mesh, P("b"))) for a in args]
+    with jax.set_mesh(mesh):
+        compiled = jax.jit(both).lower(*placed).compile()
+        assert not COLLECTIVE.findall(compiled.as_text())
+        chex.assert_trees_all_close(compiled(*placed), expected, rtol=1e-4, atol=1e-4)

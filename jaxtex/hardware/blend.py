@@ -105,16 +105,15 @@ def shared_exponent(
     # -0 is the neutral element of addition: so what has no weight does not count, and a sum of -0 is -0.
     zero = np.float32(-0.0)
     counted = [[[(jnp.where(w > 0, v, zero), w) for v, w in f] for f in level] for level in levels]
-    sums, largest = [], []
+    sums = []
     for level in counted:
-        addends = [footprint_sum(taps, format) for taps in level]
-        sums = [s for s, _ in addends] + sums
-        largest += [texel for _, texel in addends]
+        sums = [footprint_sum(taps, format) for taps in level] + sums
         if len(sums) > 1:
             sums = [added(sums, format)]
-    worst = functools.reduce(jnp.maximum, largest)
     values = [v for level in counted for f in level for v, _ in f]
-    return exact_sum(sums[0].parts), sums[0].exponent, worst < jnp.inf, total(values)
+    # Not by the largest: of NaN and a number, Triton's maximum is the number.
+    finite = functools.reduce(jnp.logical_and, (jnp.abs(v) < jnp.inf for v in values))
+    return exact_sum(sums[0].parts), sums[0].exponent, finite, total(values)
 
 
 class Sum(NamedTuple):
@@ -143,8 +142,8 @@ def aligned(sum: Sum, top: jax.Array, format: Format) -> list[jax.Array]:
     return [down, jnp.where((down == rounded) & (error != 0), jnp.floor(error * inverse) * unit, rounded * 0)]
 
 
-def footprint_sum(taps: Taps, format: Format) -> tuple[Sum, jax.Array]:
-    """The sum of weight times texel, in parts that are exact, and the largest texel."""
+def footprint_sum(taps: Taps, format: Format) -> Sum:
+    """The sum of weight times texel, in parts that are exact."""
     largest = functools.reduce(jnp.maximum, (jnp.abs(v) for v, _ in taps))
     exponent = bits_of(jnp.maximum(largest, SMALLEST_NORMAL)) & EXPONENT
     scale = float_of((255 << 23) - exponent)
@@ -161,7 +160,7 @@ def footprint_sum(taps: Taps, format: Format) -> tuple[Sum, jax.Array]:
                 part = part - jnp.where(part > rest, np.float32(2.0**-step), 0)
             rest = rest - part
             sums[k].append(signed * part)
-    return Sum([total(s) for s in sums], exponent), largest
+    return Sum([total(s) for s in sums], exponent)
 
 
 def exact_sum(parts: list[jax.Array]) -> tuple[jax.Array, jax.Array]:

@@ -102,8 +102,6 @@ def suits_read(
     count = texels.shape[-1]
     if dtype != jnp.float32 or read_mode is ReadMode.SRGB_FLOAT or count > MAX_CHANNELS_READ:
         return False
-    if texels.dtype.itemsize == 2:  # Triton loads and converts pairs of bytes one by one
-        return False
     return fits(axes, [texels, *operands], math.prod(samples_shape(texels.shape[:batch], operands)) * count)
 
 

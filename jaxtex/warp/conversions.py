@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from ..arguments import as_float
 from .calls import compiled
-from .matrices import from_theta, homogeneous, moving, product
+from .matrices import elements, from_theta, stacked, with_centres_moved
 from .shapes import as_matrix
 
 
@@ -38,7 +38,7 @@ def matrix_from_opencv(matrix: Any) -> jax.Array:
         Array([[ 2. ,  0. , -0.5],
                [ 0. ,  2. , -0.5]], dtype=float32)
     """
-    return with_centres_moved("matrix_from_opencv", matrix)
+    return converted("matrix_from_opencv", matrix)
 
 
 @compiled()
@@ -66,7 +66,7 @@ def matrix_from_skimage(matrix: Any) -> jax.Array:
         >>> jt.warp.matrix_from_skimage(jnp.diag(jnp.array([2.0, 1.0, 1.0])))[0]
         Array([ 2. ,  0. , -0.5], dtype=float32)
     """
-    return with_centres_moved("matrix_from_skimage", matrix)
+    return converted("matrix_from_skimage", matrix)
 
 
 @compiled()
@@ -76,8 +76,8 @@ def matrix_from_scipy(matrix: Any, offset: Any = 0.0) -> jax.Array:
     SciPy's matrix maps indices of the output to indices of the input, in the order of the array's axes.
 
     Args:
-        matrix: ``(n, n)``, or ``(n,)`` for a diagonal one, or ``(n, n + 1)`` or ``(n + 1, n + 1)`` with the offset in
-            its last column; n is 2 or 3. The axes are y, x or z, y, x.
+        matrix: ``(n, n)``, or ``(n,)`` for a diagonal one, or ``(n, n + 1)`` with the offset in its last column; n is 2
+            or 3. Of a homogeneous one leave out the last row. The axes are y, x or z, y, x.
         offset: a number or ``(n,)``, added; not used where the matrix holds one.
 
     Returns:
@@ -99,17 +99,15 @@ def matrix_from_scipy(matrix: Any, offset: Any = 0.0) -> jax.Array:
     array = as_float(matrix)
     if array.ndim == 1 and array.shape[0] in (2, 3):
         array = jnp.diag(array)
-    sizes = {(n + a, n + b): n for n in (2, 3) for a, b in ((0, 0), (0, 1))} | {(4, 4): 3}
-    # (3, 3) is a matrix of three axes; a homogeneous one of two axes has 0, 0, 1 below, which a shape cannot tell.
-    if array.shape not in sizes:
+    if array.shape not in ((2, 2), (2, 3), (3, 3), (3, 4)):
         raise ValueError(
             f"matrix_from_scipy: matrix has shape {array.shape}, expected (n,), (n, n) or (n, n + 1) for 2 or 3 axes."
         )
-    n = sizes[array.shape]
-    linear, shift = array[:n, :n], array[:n, n:]
+    n = array.shape[0]
+    linear, shift = array[:, :n], array[:, n:]
     if not shift.shape[1]:
         shift = jnp.broadcast_to(as_float(offset), (n,))[:, None]
-    return with_centres_moved("matrix_from_scipy", jnp.concatenate([linear[::-1, ::-1], shift[::-1]], -1))
+    return converted("matrix_from_scipy", jnp.concatenate([linear[::-1, ::-1], shift[::-1]], -1))
 
 
 @compiled("input_shape", "output_shape", "align_corners")
@@ -140,13 +138,9 @@ def matrix_from_torch(
                [0., 2., 0.]], dtype=float32)
     """
     theta = as_matrix("matrix_from_torch", theta, ((2, 3), (3, 4)), "theta")
-    return from_theta(theta, input_shape, output_shape, align_corners)
+    return stacked(from_theta(elements(theta), input_shape, output_shape, align_corners))
 
 
-def with_centres_moved(name: str, matrix: Any) -> jax.Array:
-    """A matrix of points whose pixel centres are at whole numbers, for points whose pixel centres are at +0.5."""
+def converted(name: str, matrix: Any) -> jax.Array:
     array = as_matrix(name, matrix, ((2, 3), (3, 3), (3, 4), (4, 4)))
-    n = array.shape[-1] - 1
-    whole = homogeneous(array) if array.shape[-2] == n else array
-    moved = product(moving([0.5] * n, array.dtype), whole, moving([-0.5] * n, array.dtype))
-    return moved[..., : array.shape[-2], :]
+    return stacked(with_centres_moved(elements(array)))

@@ -10,9 +10,9 @@ import numpy as np
 from ..mipmaps import footprint
 from ..sampler import Sampler
 from .calls import compiled
-from .grids import affine, given, pixel_centres, projective, rows, scaled
+from .grids import affine, given, per_image, pixel_centres, projective, scaled
 from .images import ZERO_OUTSIDE, warp_image
-from .matrices import about, from_theta, inverted, rotation
+from .matrices import about, elements, from_theta, inverted, turned
 from .shapes import as_floats, as_matrix, spatial_shape
 
 STATIC = ("output_shape", "inverse_map", "antialias", "dtype")
@@ -113,9 +113,9 @@ def warp_affine(
     """
     matrix = as_matrix("warp_affine", matrix, ((2, 3), (3, 4)))
     shape = spatial_shape("warp_affine", image, output_shape, matrix.shape[-2])
-    back = matrix if inverse_map else inverted(matrix)
+    back = elements(matrix) if inverse_map else inverted(elements(matrix))
     keywords = {"border_color": border_color, "antialias": antialias, "dtype": dtype}
-    return warp_image("warp_affine", image, affine, rows(back, len(shape)), shape, sampler, **keywords)
+    return warp_image("warp_affine", image, affine, per_image(back, len(shape)), shape, sampler, **keywords)
 
 
 @compiled(*STATIC)
@@ -156,9 +156,9 @@ def warp_perspective(
     """
     matrix = as_matrix("warp_perspective", matrix, ((3, 3), (4, 4)))
     shape = spatial_shape("warp_perspective", image, output_shape, matrix.shape[-1] - 1)
-    back = matrix if inverse_map else inverted(matrix)
+    back = elements(matrix) if inverse_map else inverted(elements(matrix))
     keywords = {"border_color": border_color, "antialias": antialias, "dtype": dtype}
-    return warp_image("warp_perspective", image, projective, rows(back, len(shape)), shape, sampler, **keywords)
+    return warp_image("warp_perspective", image, projective, per_image(back, len(shape)), shape, sampler, **keywords)
 
 
 @compiled("output_shape", "antialias", "dtype")
@@ -200,10 +200,11 @@ def rotate(
                [0., 2.]], dtype=float32)
     """
     shape = spatial_shape("rotate", image, output_shape, 2)
-    middle = lambda sizes: np.float32([0.5 * n for n in sizes[::-1]])
-    given = degrees, scale, middle(jnp.shape(image)[-3:-1]) if center is None else center, middle(shape)
-    degrees, scale, source, target = as_floats(*given)
-    parameters = rows(about(rotation(-degrees, 1 / scale), target, source), 2)
+    middle = lambda sizes: 0.5 * np.array(sizes[::-1], np.float32)
+    center = middle(jnp.shape(image)[-3:-1]) if center is None else center
+    degrees, scale, source, target = as_floats(degrees, scale, center, middle(shape))
+    points = ([point[..., k] for k in range(2)] for point in (target, source))
+    parameters = per_image(about(turned(-degrees, 1 / scale), *points), 2)
     keywords = {"border_color": border_color, "antialias": antialias, "dtype": dtype}
     return warp_image("rotate", image, affine, parameters, shape, sampler, **keywords)
 
@@ -287,6 +288,6 @@ def spatial_transform(
     theta = as_matrix("spatial_transform", theta, ((2, 3), (3, 4)), "theta")
     ndim = theta.shape[-2]
     shape = spatial_shape("spatial_transform", images, output_shape, ndim)
-    matrix = from_theta(theta, jnp.shape(images)[-1 - ndim : -1], shape)
+    matrix = from_theta(elements(theta), jnp.shape(images)[-1 - ndim : -1], shape)
     keywords = {"border_color": border_color, "antialias": antialias, "dtype": dtype}
-    return warp_image("spatial_transform", images, affine, rows(matrix, ndim), shape, sampler, **keywords)
+    return warp_image("spatial_transform", images, affine, per_image(matrix, ndim), shape, sampler, **keywords)

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 
 from ..formats import sum_dtype
 from ..mipmaps import footprint
+from .matrices import Rows, elements
 
 Arrays = tuple[jax.Array, ...]
 # How many arguments a function of matrices has: a coordinate an axis and a matrix by rows.
@@ -49,9 +50,12 @@ def field(function: Callable[..., Arrays], output_shape: Sequence[int], sides: b
 
 def rows(matrix: jax.Array, ndim: int) -> Arrays:
     """The elements of matrices, (..., M, N), by rows: each of shape ``(...)`` and `ndim` axes of size 1."""
-    columns = range(matrix.shape[-1])
-    elements = (matrix[..., i, j] for i in range(matrix.shape[-2]) for j in columns)
-    return tuple(jnp.expand_dims(e, range(e.ndim, e.ndim + ndim)) for e in elements)
+    return per_image(elements(matrix), ndim)
+
+
+def per_image(rows: Rows, ndim: int) -> Arrays:
+    """Elements of matrices, arrays of leading axes, as parameters for all pixels of an image."""
+    return tuple(jnp.expand_dims(e, range(e.ndim, e.ndim + ndim)) for row in rows for e in row)
 
 
 def combined(point: Arrays, row: Arrays) -> jax.Array:

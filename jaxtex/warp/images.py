@@ -172,7 +172,7 @@ def steps_of(function: Callable[..., Arrays], operands: list[jax.Array], ndim: i
 
 def difference(values: jax.Array, axis: int) -> jax.Array:
     """Central differences, one-sided at the ends."""
-    return jnp.gradient(values, axis=axis) if values.shape[axis] > 1 else jnp.zeros_like(values)
+    return jnp.asarray(jnp.gradient(values, axis=axis)) if values.shape[axis] > 1 else jnp.zeros_like(values)
 
 
 def read_smoothed(texture: Texture, coords: Arrays, steps: tuple[Arrays, ...], sampler: Sampler) -> jax.Array:

@@ -1,77 +1,93 @@
-"""Matrices of points, and what becomes of them in other conventions.
+"""Matrices of points as rows of elements: each element an array of leading batch axes, on its own.
 
-Here a point is in pixels from the top left corner, pixel centres at +0.5, x before y (before z).
+So all here is element by element. It has the precision of its dtype on every device, and a batch that is cut over
+devices stays so. A point is in pixels from the top left corner, pixel centres at +0.5, x before y (before z).
 """
 
+import functools
 from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
 
-
-def homogeneous(matrix: jax.Array) -> jax.Array:
-    """An affine matrix, (..., N, N + 1), with the last row that it lacks."""
-    size = matrix.shape[-1]
-    last = jnp.zeros(size, matrix.dtype).at[-1].set(1)
-    return jnp.concatenate([matrix, jnp.broadcast_to(last, (*matrix.shape[:-2], 1, size))], -2)
+Rows = list[list[jax.Array]]
 
 
-def product(*matrices: jax.Array) -> jax.Array:
-    """The product of matrices, in full precision on every device."""
-    first, *rest = matrices
-    for matrix in rest:
-        first = jnp.matmul(first, matrix, precision="highest")
-    return first
+def elements(matrix: jax.Array) -> Rows:
+    """The rows of matrices, (..., M, N)."""
+    return [[matrix[..., i, j] for j in range(matrix.shape[-1])] for i in range(matrix.shape[-2])]
 
 
-def inverted(matrix: jax.Array) -> jax.Array:
-    """The inverse of an affine, (..., N, N + 1), or a projective matrix, (..., N + 1, N + 1)."""
-    if matrix.shape[-1] == matrix.shape[-2]:
-        return jnp.linalg.inv(matrix)
-    linear = jnp.linalg.inv(matrix[..., :-1])
-    return jnp.concatenate([linear, -product(linear, matrix[..., -1:])], -1)
+def stacked(rows: Rows) -> jax.Array:
+    """Matrices, (..., M, N), of their rows."""
+    return jnp.stack([jnp.stack(jnp.broadcast_arrays(*row), -1) for row in rows], -2)
 
 
-def moving(offset: Sequence[jax.Array | float], dtype=jnp.float32) -> jax.Array:
-    """The projective matrix of a translation."""
-    return jnp.eye(len(offset) + 1, dtype=dtype).at[:-1, -1].set(jnp.stack([jnp.asarray(o, dtype) for o in offset]))
+def dot(row: Sequence[jax.Array], point: Sequence[jax.Array | float]) -> jax.Array:
+    """The sum of the products of elements."""
+    return functools.reduce(jnp.add, (a * c for a, c in zip(row, point)))
 
 
-def stretching(factors: Sequence[jax.Array | float], dtype=jnp.float32) -> jax.Array:
-    """The projective matrix of a scaling along the axes."""
-    return jnp.diag(jnp.stack([jnp.asarray(f, dtype) for f in (*factors, 1.0)]))
+def inverted(rows: Rows) -> Rows:
+    """The inverse of an affine matrix, n by n + 1, or of a projective one, n + 1 by n + 1."""
+    if len(rows) == len(rows[0]):
+        return inverse(rows)
+    linear = inverse([row[:-1] for row in rows])
+    shift = [row[-1] for row in rows]
+    return [[*row, -dot(row, shift)] for row in linear]
 
 
-def rotation(degrees: jax.Array, scale: jax.Array) -> jax.Array:
-    """Rotations of the plane, (..., 2, 2), with a scaling: counter-clockwise as seen, y pointing down."""
+def inverse(rows: Rows) -> Rows:
+    """The inverse of a square matrix, by Cramer's rule: of two to four rows it is the faster way on every device."""
+    whole, numbers = determinant(rows), range(len(rows))
+    return [[(-1) ** (i + j) * determinant(without(rows, j, i)) / whole for j in numbers] for i in numbers]
+
+
+def determinant(rows: Rows) -> jax.Array:
+    first, *rest = rows
+    if not rest:
+        return first[0]
+    return functools.reduce(jnp.add, ((-1) ** j * a * determinant(without(rows, 0, j)) for j, a in enumerate(first)))
+
+
+def without(rows: Rows, i: int, j: int) -> Rows:
+    """A matrix without one row and one column."""
+    return [[*row[:j], *row[j + 1 :]] for k, row in enumerate(rows) if k != i]
+
+
+def turned(degrees: jax.Array, scale: jax.Array) -> Rows:
+    """A rotation of the plane with a scaling, 2 by 2: counter-clockwise as seen, y pointing down."""
     angle = jnp.deg2rad(degrees)
     cosine, sine = (part * scale for part in (jnp.cos(angle), jnp.sin(angle)))
-    return jnp.stack([jnp.stack([cosine, sine], -1), jnp.stack([-sine, cosine], -1)], -2)
+    return [[cosine, sine], [-sine, cosine]]
 
 
-def about(linear: jax.Array, source: jax.Array, target: jax.Array) -> jax.Array:
-    """The affine matrix, (..., N, N + 1), of a linear map that brings the point `source` to `target`, (..., N)."""
-    batch = jnp.broadcast_shapes(linear.shape[:-2], source.shape[:-1], target.shape[:-1])
-    n = linear.shape[-1]
-    source, target = (jnp.broadcast_to(point, (*batch, n))[..., None] for point in (source, target))
-    linear = jnp.broadcast_to(linear, (*batch, n, n))
-    return jnp.concatenate([linear, target - product(linear, source)], -1)
+def about(linear: Rows, source: Sequence[jax.Array], target: Sequence[jax.Array]) -> Rows:
+    """The affine matrix of a linear map that brings the point `source` to `target`."""
+    return [[*row, t - dot(row, source)] for row, t in zip(linear, target)]
+
+
+def with_centres_moved(rows: Rows) -> Rows:
+    """A matrix of points whose pixel centres are at whole numbers, for points whose pixel centres are at +0.5."""
+    n = len(rows[0]) - 1
+    last = rows[n] if len(rows) > n else [0.0] * n + [1.0]
+    raised = [[a + 0.5 * b for a, b in zip(row, last)] for row in rows[:n]]
+    return [[*row[:-1], row[-1] - 0.5 * functools.reduce(jnp.add, row[:-1])] for row in (*raised, *rows[n:])]
 
 
 def from_theta(
-    theta: jax.Array, input_shape: Sequence[int], output_shape: Sequence[int], align_corners: bool = False
-) -> jax.Array:
-    """In pixels, a matrix (..., N, N + 1) whose points run from -1 to 1 across images: from output to input.
+    theta: Rows, input_shape: Sequence[int], output_shape: Sequence[int], align_corners: bool = False
+) -> Rows:
+    """In pixels, a matrix whose points run from -1 to 1 across images: from output to input.
 
     Args:
         input_shape, output_shape: the spatial shapes, slowest first.
         align_corners: whether -1 and 1 are the centres of the outer pixels, not their outer edges.
     """
-    inset = 1 if align_corners else 0
-    spans = lambda shape: [max(n - inset, 1) for n in shape[::-1]]
-    middles = lambda shape: [n / 2 for n in shape[::-1]]
-    scale = lambda factors: stretching(factors, theta.dtype)
-    move = lambda offset: moving(offset, theta.dtype)
-    to_unit = product(scale([2 / n for n in spans(output_shape)]), move([-m for m in middles(output_shape)]))
-    to_pixels = product(move(middles(input_shape)), scale([n / 2 for n in spans(input_shape)]))
-    return product(to_pixels, homogeneous(theta), to_unit)[..., :-1, :]
+    half = lambda n: max(n - 1 if align_corners else n, 1) / 2
+    found = []
+    for row, n in zip(theta, input_shape[::-1]):
+        steps = [a / half(m) for a, m in zip(row, output_shape[::-1])]
+        corner = row[-1] - dot(steps, [m / 2 for m in output_shape[::-1]])
+        found.append([*(step * half(n) for step in steps), corner * half(n) + n / 2])
+    return found

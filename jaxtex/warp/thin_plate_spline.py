@@ -108,9 +108,10 @@ def spline(source: jax.Array, target: jax.Array, regularization: jax.Array) -> A
     steps = source - target
     batch = jnp.broadcast_shapes(bending.shape[:-2], steps.shape[:-2])
     whole = lambda a: jnp.broadcast_to(a, (*batch, *a.shape[-2:]))
-    corner = jnp.zeros((*batch, AFFINE_TERMS, AFFINE_TERMS), knots.dtype)
     bending, affine, steps = map(whole, (bending, affine, steps))
-    matrix = jnp.block([[bending, affine], [jnp.swapaxes(affine, -1, -2), corner]])
+    upper = jnp.concatenate([bending, affine], -1)
+    lower = jnp.concatenate([jnp.swapaxes(affine, -1, -2), jnp.zeros_like(affine[..., :AFFINE_TERMS, :])], -1)
+    matrix = jnp.concatenate([upper, lower], -2)
     wanted = jnp.concatenate([steps, jnp.zeros_like(steps[..., :AFFINE_TERMS, :])], -2)
     return tuple(map(in_front, (middle, scale, knots, jnp.linalg.solve(matrix, wanted))))
 

@@ -1,0 +1,159 @@
+"""A photograph as features: four small textures and a tiny network, trained on random points of the picture.
+
+A point of the picture reads each of the textures, from coarse to fine, by `jaxtex.sample`; a network of two small
+layers turns the features that it found there into a colour. Textures and network are learned together. This is how
+multi-resolution feature grids and planes hold images, shapes and fields of light (T. Müller, A. Evans, C. Schied and
+A. Keller, "Instant Neural Graphics Primitives with a Multiresolution Hash Encoding", 2022).
+
+A training step reads far more points than there are texels, so the gradient to each texel, which is the adjoint of the
+read, is a sum of many terms. The program counts parameters and pixels, prints how many points a second a
+step takes, and compares with the photograph shrunk to as many numbers as there are parameters. The picture shows the
+photograph, the fit, five times their difference, and the features of the two finest textures.
+"""
+
+import argparse
+import functools
+import itertools
+import sys
+import time
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from PIL import Image, ImageDraw
+from tqdm import tqdm
+
+import jaxtex as jt
+
+PHOTOGRAPH = Path(__file__).parent / "data" / "coffee.png"
+WIDTHS = (12, 24, 48, 96)  # of the textures, as parts of a picture 3 to 2
+CHANNELS, HIDDEN = 4, 32
+POINTS = 1 << 15
+RATES = {"textures": 0.02, "network": 0.005}  # features start near 0 and grow to about 1
+GAP = 4
+
+
+def start(key: jax.Array, widths: tuple[int, ...]) -> dict:
+    """Textures of small features and a network of random weights."""
+    keys = jax.random.split(key, len(widths) + 2)
+    textures = [0.01 * jax.random.normal(k, (w * 2 // 3, w, CHANNELS)) for k, w in zip(keys, widths)]
+    sizes = (CHANNELS * len(widths), HIDDEN, 3)
+    layers = [
+        (jax.random.normal(k, shape) * (2 / shape[0]) ** 0.5, jnp.zeros(shape[1]))
+        for k, shape in zip(keys[-2:], itertools.pairwise(sizes))
+    ]
+    return {"textures": textures, "network": layers}
+
+
+def color(parameters: dict, x: jax.Array, y: jax.Array) -> jax.Array:
+    """The colour at the points (x, y), which run from 0 to 1 across the picture."""
+    features = [jt.sample(jt.texture2d(texels), (x, y)) for texels in parameters["textures"]]
+    values = jnp.concatenate(features, axis=-1)
+    *inner, (last, bias) = parameters["network"]
+    for weights, offset in inner:
+        values = jax.nn.relu(values @ weights + offset)
+    return values @ last + bias + 0.5
+
+
+def optimizer(steps: int) -> optax.GradientTransformation:
+    """Adam, a rate each for textures and network, both falling to zero."""
+    adams = {name: optax.adam(optax.cosine_decay_schedule(rate, steps)) for name, rate in RATES.items()}
+    return optax.multi_transform(adams, {name: name for name in RATES})
+
+
+@functools.partial(jax.jit, static_argnames=("steps", "total", "points"), donate_argnums=0)
+def train(state, photograph: jax.Array, key: jax.Array, steps: int, total: int, points: int):
+    """`steps` of `total` steps, each on `points` random points; also the loss of each."""
+
+    def step(state, key):
+        parameters, memory = state
+        x, y = jax.random.uniform(key, (2, points))
+        wanted = jt.sample(jt.texture2d(photograph), (x, y))
+        loss = lambda parameters: ((color(parameters, x, y) - wanted) ** 2).mean()
+        value, slopes = jax.value_and_grad(loss)(parameters)
+        change, memory = optimizer(total).update(slopes, memory)
+        return (optax.apply_updates(parameters, change), memory), value
+
+    return jax.lax.scan(step, state, jax.random.split(key, steps))
+
+
+@functools.partial(jax.jit, static_argnames=("height", "width"))
+def drawn(parameters: dict, height: int, width: int) -> jax.Array:
+    """The whole picture, (height, width, 3)."""
+    x, y = (jnp.arange(width) + 0.5) / width, (jnp.arange(height) + 0.5) / height
+    return color(parameters, x[None, :], y[:, None])
+
+
+def psnr(found: np.ndarray, truth: np.ndarray) -> float:
+    """The peak signal-to-noise ratio in decibels."""
+    return float(-10 * np.log10(((found - truth) ** 2).mean()))
+
+
+def shrunk(photograph: Image.Image, numbers: int) -> np.ndarray:
+    """The photograph, shrunk to `numbers` numbers and enlarged again, by Lanczos' filter."""
+    factor = (numbers / (3 * photograph.width * photograph.height)) ** 0.5
+    size = round(photograph.width * factor), round(photograph.height * factor)
+    small = photograph.resize(size, Image.Resampling.LANCZOS)
+    return np.asarray(small.resize(photograph.size, Image.Resampling.LANCZOS), np.float32) / 255
+
+
+def spread(texels: jax.Array, height: int, width: int) -> np.ndarray:
+    """Three channels of features, enlarged, from the lowest value to the highest."""
+    low, high = texels.min(axis=(0, 1)), texels.max(axis=(0, 1))
+    return np.asarray(jt.warp.resize((texels - low) / (high - low), (height, width), jt.Sampler(filter_mode="point")))[
+        ..., :3
+    ]
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="Fit a photograph by feature textures and a tiny network.")
+    parser.add_argument("--photograph", type=Path, default=PHOTOGRAPH)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--small", action="store_true", help="a photograph of 96 x 64 pixels, in seconds")
+    parser.add_argument("--out", type=Path, default=Path("feature_grid.png"))
+    args = parser.parse_args(argv)
+
+    width, height, steps, rounds = (96, 64, 200, 4) if args.small else (384, 256, 40, 20)
+    widths, points = ((6, 12, 24), 1 << 11) if args.small else (WIDTHS, POINTS)
+    image = Image.open(args.photograph).convert("RGB").resize((width, height), Image.Resampling.LANCZOS)
+    photograph = jnp.asarray(np.asarray(image, np.float32) / 255)
+    parameters = start(jax.random.key(args.seed), widths)
+    count = sum(leaf.size for leaf in jax.tree.leaves(parameters))
+    texels = sum(texture.shape[0] * texture.shape[1] for texture in parameters["textures"])
+    print(f"{count} parameters for {3 * width * height} numbers of {width} x {height} pixels")
+    print(f"{points} points a step on {texels} texels of {len(widths)} textures")
+
+    state = parameters, optimizer(steps * rounds).init(parameters)
+    keys = jax.random.split(jax.random.key(args.seed + 1), rounds)
+    compiled = train.lower(state, photograph, keys[0], steps, steps * rounds, points).compile()
+    began = time.perf_counter()
+    for key in tqdm(keys, unit="round", leave=False, disable=None, file=sys.stderr):
+        state, _ = jax.block_until_ready(compiled(state, photograph, key))
+    seconds = time.perf_counter() - began
+    fit, truth = np.asarray(drawn(state[0], height, width)), np.asarray(photograph)
+    print(f"{steps * rounds} steps, {points * steps * rounds / seconds / 1e6:.2f} million points a second")
+    print(f"fit {psnr(fit, truth):.2f} dB; as many numbers as pixels {psnr(shrunk(image, count), truth):.2f} dB")
+
+    features = [spread(texture, height, width) for texture in state[0]["textures"][-2:]]
+    panels = {
+        "photograph": truth,
+        f"fit, {psnr(fit, truth):.1f} dB": fit,
+        "5 times the difference": 0.5 + 5 * (fit - truth),
+        f"{count} numbers as pixels": shrunk(image, count),
+        f"features, {widths[-2]} texels wide": features[0],
+        f"features, {widths[-1]} texels wide": features[1],
+    }
+    picture = Image.new("RGB", (3 * (width + GAP) - GAP, 2 * (height + GAP) - GAP), "white")
+    for number, (label, panel) in enumerate(panels.items()):
+        panel = Image.fromarray(np.uint8(np.clip(panel, 0, 1) * 255 + 0.5))
+        ImageDraw.Draw(panel).text((4, 2), label, "white", font_size=15, stroke_width=2, stroke_fill="black")
+        picture.paste(panel, (number % 3 * (width + GAP), number // 3 * (height + GAP)))
+    picture.save(args.out)
+    print(f"wrote {args.out}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

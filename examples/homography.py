@@ -1,0 +1,161 @@
+"""Registers a photograph with a perspective view of it: eight numbers, by Gauss and Newton's method.
+
+A homography has eight parameters. The residual is the view, warped by `jaxtex.warp.warp_perspective` as the current
+homography says, minus the photograph. Its derivative by eight parameters is what forward mode is for: `jax.jacfwd` of
+the warp gives eight images, one a parameter, and a step solves eight linear equations for the change that makes the
+linearised residual least. A few steps a level are enough, from the coarse levels of a mip chain to the fine.
+
+The view is made at twice the resolution by a warp with `antialias=True`, so that the truth is known. The program prints
+how far the corners of the photograph are from where they should be, in pixels of the view. The picture shows the
+photograph, and the view with the outline that was found, in white, over the one at the start, in black; below, the
+difference of the two before and after, in grey where there is none.
+"""
+
+import argparse
+import functools
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from PIL import Image, ImageDraw
+
+import jaxtex as jt
+
+PHOTOGRAPH = Path(__file__).parent / "data" / "coffee.png"
+BORDER = jt.Sampler(address_mode="border")
+CORNER_SHIFT = 0.12  # how far a corner is moved at most, in widths
+STEPS = 15  # a level
+GAP = 4
+
+
+def corners(width: int, height: int) -> np.ndarray:
+    """The corners of an image, (4, 2): x, y in pixels."""
+    return np.array([(0, 0), (width, 0), (width, height), (0, height)], np.float64)
+
+
+def homography_of(source: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """The homography that takes four points to four others, (3, 3)."""
+    rows = []
+    for (x, y), (u, v) in zip(source, target):
+        rows += [[x, y, 1, 0, 0, 0, -u * x, -u * y], [0, 0, 0, x, y, 1, -v * x, -v * y]]
+    return np.append(np.linalg.solve(np.array(rows), target.ravel()), 1).reshape(3, 3)
+
+
+def mapped(matrix: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """Points (N, 2) taken through a homography."""
+    result = np.c_[points, np.ones(len(points))] @ matrix.T
+    return result[:, :2] / result[:, 2:]
+
+
+def unit(width: int, height: int) -> np.ndarray:
+    """The matrix from pixels to coordinates that run from -1 to 1 along the width, with 0 in the centre."""
+    return np.array([[2 / width, 0, -1], [0, 2 / width, -height / width], [0, 0, 1]])
+
+
+def in_pixels(parameters: jax.Array, width: int, height: int) -> jax.Array:
+    """The homography of eight parameters, which are 0 for the identity: from pixels of the photograph to the view's.
+
+    In coordinates from -1 to 1, so that a step of one size in any of them moves the corners about equally far.
+    """
+    matrix = jnp.eye(3) + jnp.append(parameters, 0.0).reshape(3, 3)
+    scale = unit(width, height)
+    return jnp.float32(np.linalg.inv(scale)) @ matrix @ jnp.float32(scale)
+
+
+def residual(parameters: jax.Array, view: jax.Array, photograph: jax.Array) -> jax.Array:
+    """The view, warped onto the photograph, minus the photograph; 0 where the view ends."""
+    height, width, channels = photograph.shape
+    matrix = in_pixels(parameters, width, height)
+    # One more channel of ones says how much of each pixel lies within the view.
+    view = jnp.concatenate([view, jnp.ones((*view.shape[:2], 1))], axis=-1)
+    warped = jt.warp.warp_perspective(view, matrix, (height, width), BORDER, inverse_map=True)
+    whole = jax.lax.stop_gradient(warped[..., channels:] > 0.999)
+    return jnp.where(whole, warped[..., :channels] - photograph, 0)
+
+
+@functools.partial(jax.jit, static_argnames="steps")
+def gauss_newton(parameters: jax.Array, view: jax.Array, photograph: jax.Array, steps: int):
+    """`steps` steps; also the mean squared residual before each of them."""
+
+    def value_and_itself(parameters):
+        value = residual(parameters, view, photograph)
+        return value, value
+
+    def step(parameters, _):
+        slopes, off = jax.jacfwd(value_and_itself, has_aux=True)(parameters)  # (H, W, C, 8) and (H, W, C)
+        normal = jnp.einsum("hwci,hwcj->ij", slopes, slopes)
+        toward = jnp.einsum("hwci,hwc->i", slopes, off)
+        return parameters - jnp.linalg.solve(normal, toward), (off**2).mean()
+
+    return jax.lax.scan(step, parameters, length=steps)
+
+
+@functools.partial(jax.jit, static_argnames="num_levels")
+def pyramid(image: jax.Array, num_levels: int) -> tuple[jax.Array, ...]:
+    """The image and its halves, the means of 2 x 2 pixels of the one before."""
+    return jt.build_mipmaps(jt.texture2d(image), num_levels).levels
+
+
+def corner_error(parameters: jax.Array, truth: np.ndarray, width: int, height: int) -> float:
+    """How far the corners are from where they should be, in pixels of the view, on average."""
+    ends = corners(width, height)
+    found = mapped(np.asarray(in_pixels(parameters, width, height), np.float64), ends)
+    return float(np.linalg.norm(found - mapped(truth, ends), axis=1).mean())
+
+
+def framed(view: np.ndarray, outlines: list[tuple[np.ndarray, str]]) -> np.ndarray:
+    """The view with quadrilaterals drawn on it."""
+    image = Image.fromarray(np.uint8(np.clip(view, 0, 1) * 255 + 0.5))
+    for outline, color in outlines:
+        points = [tuple(point) for point in outline]
+        ImageDraw.Draw(image).line([*points, points[0]], fill=color, width=2)
+    return np.asarray(image) / 255
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="Find the homography between a photograph and a view of it.")
+    parser.add_argument("--photograph", type=Path, default=PHOTOGRAPH)
+    parser.add_argument("--seed", type=int, default=0, help="of the true homography")
+    parser.add_argument("--small", action="store_true", help="at a third of the resolution, in seconds")
+    parser.add_argument("--out", type=Path, default=Path("homography.png"))
+    args = parser.parse_args(argv)
+
+    width, height = (144, 96) if args.small else (432, 288)
+    image = Image.open(args.photograph).convert("RGB").resize((2 * width, 2 * height), Image.Resampling.BICUBIC)
+    large = jnp.asarray(np.asarray(image, np.float32) / 255)
+    ends = corners(width, height)
+    shift = np.random.default_rng(args.seed).uniform(-1, 1, (4, 2)) * CORNER_SHIFT * width
+    inward = np.sign(corners(1, 1) * -2 + 1)  # the view shows the whole photograph
+    truth = homography_of(ends, ends + inward * np.abs(shift))
+    doubled = np.diag([2, 2, 1]) @ truth @ np.diag([0.5, 0.5, 1])
+    view = jt.warp.warp_perspective(large, jnp.float32(doubled), border_color=0.5, antialias=True)
+
+    num_levels = 3 if args.small else 5
+    chains = [pyramid(frame, num_levels + 1)[1:] for frame in (view, large)]
+    parameters = jnp.zeros(8)
+    start = corner_error(parameters, truth, width, height)
+    print(f"corners at the start: off by {start:.3f} pixels of {width}")
+    for seen, photograph in [*zip(*chains)][:: -2 if args.small else -1]:
+        parameters, values = gauss_newton(parameters, seen, photograph, STEPS)
+        error = corner_error(parameters, truth, width, height)
+        print(
+            f"{photograph.shape[1]:3d} x {photograph.shape[0]:3d}: squares {values[-1]:.6f}, off by {error:.4f} pixels"
+        )
+
+    before, after = (residual(p, seen, photograph) for p in (jnp.zeros(8), parameters))
+    found = mapped(np.asarray(in_pixels(parameters, width, height)), ends)
+    rows = [
+        [np.asarray(photograph), framed(np.asarray(seen), [(ends * 0.998 + 0.5, "black"), (found, "white")])],
+        [0.5 + np.asarray(before), 0.5 + np.asarray(after)],
+    ]
+    gap = np.ones((height, GAP, 3))
+    rows = [np.concatenate([left, gap, right], axis=1) for left, right in rows]
+    picture = np.concatenate([rows[0], np.ones((GAP, rows[0].shape[1], 3)), rows[1]])
+    Image.fromarray(np.uint8(np.clip(picture, 0, 1) * 255 + 0.5)).save(args.out)
+    print(f"wrote {args.out}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,178 @@
+"""Learns the texture of a plane from perspective views of it, with and without mipmaps.
+
+A pixel of a view shows the mean of all texels that it covers: many, where the plane is far away or seen at a grazing
+angle. A model without mipmaps explains it by the four texels around its centre, and makes these as blurred as the
+pixel; the texels between are never looked at and stay as they were. A model that reads a mip chain, anisotropically,
+explains the pixel by all the texels below its footprint. The gradient flows back through the levels of
+`jaxtex.build_mipmaps` to every texel, and many coarse views from all sides become one fine texture.
+
+With `--levels independent` the texels of every level are learned for themselves, without a link between levels.
+
+The views are rendered by 8 x 8 reads a pixel of the true texture. The program prints how close each model comes to
+views that it has not seen and to the true texture. The picture shows two of the views; one not seen, and what each
+model makes of it; and below the texture, learned and true.
+"""
+
+import argparse
+import functools
+import sys
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from PIL import Image, ImageDraw
+from tqdm import tqdm
+
+import jaxtex as jt
+
+PHOTOGRAPH = Path(__file__).parent / "data" / "coffee.png"
+LINEAR = jt.Sampler(address_mode="border")
+# Half a level finer than a footprint asks for: a blend of box-filtered levels blurs more than the mean over a pixel.
+ANISOTROPIC = jt.Sampler(address_mode="border", mipmap_filter_mode="linear", max_anisotropy=4, mipmap_level_bias=-0.5)
+# How each model reads, and how many levels it has.
+MODELS = {"without mipmaps": (LINEAR, 1), "with mipmaps": (ANISOTROPIC, 5)}
+GREY = 0.5
+FINER = 4  # texels a side of the texture, for each pixel a side of a view
+READS = 8  # along each side of a pixel of the true views
+TOGETHER, RATE = 6, 0.03  # how many views a step looks at
+GAP = 4
+
+Texels = tuple[jax.Array, ...]  # the finest level, or all of them
+
+
+def cameras(random: np.random.Generator, count: int) -> jax.Array:
+    """Matrices (count, 3, 3) from points of a view, -1 to 1, to points of the plane, the texture from 0 to 1."""
+    rows = []
+    for azimuth, slope, far in random.random((count, 3)):
+        # Around the plane, between 30 and 75 degrees above it, close up or far away.
+        azimuth, slope, far = 2 * np.pi * azimuth, np.radians(30 + 45 * slope), 0.5 * 4**far
+        # y points down in the texture, and away in the plane.
+        toward = -np.array([np.cos(azimuth) * np.cos(slope), np.sin(azimuth) * np.cos(slope), np.sin(slope)])
+        right = np.array([-np.sin(azimuth), np.cos(azimuth), 0])
+        down = np.cross(toward, right)
+        eye = -far * toward
+        # The ray eye + t (0.7 x right + 0.7 y down + 2 toward) meets z = 0 at t = eye_z / depth.
+        ray = np.stack([0.7 * right, 0.7 * down, 2 * toward], axis=1)
+        depth = -ray[2]
+        meet = np.outer(eye[:2], depth) + eye[2] * ray[:2]
+        rows.append(np.stack([depth / 2 + meet[0], depth / 2 - meet[1], depth]))
+    return jnp.asarray(np.stack(rows), jnp.float32)
+
+
+def on_plane(x: jax.Array, y: jax.Array, matrix: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Where the ray through a point of a view meets the plane."""
+    across, along, depth = (row[0] * x + row[1] * y + row[2] for row in matrix)
+    return across / depth, along / depth
+
+
+def textured(texels: Texels, num_levels: int) -> jt.Texture:
+    """A texture of all its levels, built from the finest if that is all there is."""
+    if len(texels) > 1:
+        return jt.texture2d(texels, border_color=GREY)
+    return jt.build_mipmaps(jt.texture2d(texels[0], border_color=GREY), num_levels)
+
+
+def view(texture: jt.Texture, matrix: jax.Array, size: int, sampler: jt.Sampler) -> jax.Array:
+    """What a camera sees of the plane: (size, size, 3)."""
+    place = lambda i, j: on_plane((i + 0.5) * (2 / size) - 1, (j + 0.5) * (2 / size) - 1, matrix)
+    pixels = jnp.arange(size, dtype=jnp.float32)[None, :], jnp.arange(size, dtype=jnp.float32)[:, None]
+    ddx, ddy = jt.footprint(place, pixels)
+    return jt.sample(texture, place(*pixels), sampler, ddx=ddx, ddy=ddy)
+
+
+@functools.partial(jax.jit, static_argnames=("size", "model"))
+def views(texels: Texels, matrices: jax.Array, size: int, model: str) -> jax.Array:
+    """The views of several cameras: (N, size, size, 3)."""
+    sampler, num_levels = MODELS[model]
+    return jax.vmap(lambda matrix: view(textured(texels, num_levels), matrix, size, sampler))(matrices)
+
+
+@functools.partial(jax.jit, static_argnames="size")
+def true_views(texels: jax.Array, matrices: jax.Array, size: int) -> jax.Array:
+    """The means of READS x READS reads a pixel: views of so many times the size, reduced."""
+    fine = jax.lax.map(
+        lambda matrix: view(jt.texture2d(texels, border_color=GREY), matrix, READS * size, LINEAR), matrices
+    )
+    return fine.reshape(-1, size, READS, size, READS, 3).mean(axis=(2, 4))
+
+
+@functools.partial(jax.jit, static_argnames="model", donate_argnums=0)
+def learn(state, chosen: jax.Array, seen: jax.Array, matrices: jax.Array, rate: float, model: str):
+    """Steps of Adam, each on the views `chosen` for it, (steps, TOGETHER)."""
+    size, optimizer = seen.shape[1], optax.adam(1.0)
+
+    def step(state, chosen):
+        texels, memory = state
+        loss = lambda texels: ((views(texels, matrices[chosen], size, model) - seen[chosen]) ** 2).mean()
+        value, slopes = jax.value_and_grad(loss)(texels)
+        change, memory = optimizer.update(slopes, memory)
+        return (jax.tree.map(lambda t, c: jnp.clip(t + rate * c, 0, 1), texels, change), memory), value
+
+    return jax.lax.scan(step, state, chosen)
+
+
+def psnr(found: jax.Array, truth: jax.Array, where: jax.Array) -> float:
+    """The peak signal-to-noise ratio in decibels, of the pixels `where` is true."""
+    return float(-10 * jnp.log10(((found - truth) ** 2)[where].mean()))
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="Learn the texture of a plane from views of it.")
+    parser.add_argument("--photograph", type=Path, default=PHOTOGRAPH)
+    parser.add_argument("--levels", choices=("built", "independent"), default="built")
+    parser.add_argument("--seed", type=int, default=0, help="of the cameras")
+    parser.add_argument("--small", action="store_true", help="views of 24 x 24 pixels, in seconds")
+    parser.add_argument("--out", type=Path, default=Path("learned_texture.png"))
+    args = parser.parse_args(argv)
+
+    size, rounds, steps = (24, 2, 50) if args.small else (48, 10, 40)
+    photograph = Image.open(args.photograph).convert("RGB")
+    box = (80, 0, 480, 400)
+    truth = jnp.asarray(np.asarray(photograph.resize((FINER * size,) * 2, box=box), np.float32) / 255)
+    random = np.random.default_rng(args.seed)
+    matrices, unseen = cameras(random, 32), cameras(random, 8)
+    chosen = np.stack([random.permutation(len(matrices))[:TOGETHER] for _ in range(rounds * steps)])
+    seen, expected = true_views(truth, matrices, size), true_views(truth, unseen, size)
+    # Where an image of ones fills the pixel, the plane does.
+    whole = true_views(jnp.full_like(truth, 1 + GREY), unseen, size)[..., 0] > 1 + 0.9 * GREY
+
+    textures, renders = {}, {}
+    for name, (_, num_levels) in MODELS.items():
+        texels = (jnp.full_like(truth, GREY),)
+        if args.levels == "independent":
+            texels = textured(texels, num_levels).levels
+        state = texels, optax.adam(1.0).init(texels)
+        parts = np.split(chosen, rounds)
+        for number, part in enumerate(tqdm(parts, name, unit="round", leave=False, disable=None, file=sys.stderr)):
+            rate = RATE * 0.5 * (1 + np.cos(np.pi * number / rounds))
+            state, _ = learn(state, part, seen, matrices, rate, name)
+        textures[name], renders[name] = state[0][0], views(state[0], unseen, size, name)
+        everywhere = jnp.ones(truth.shape[:2], bool)
+        print(
+            f"{name}: unseen views {psnr(renders[name], expected, whole):.2f} dB, "
+            f"texture {psnr(textures[name], truth, everywhere):.2f} dB"
+        )
+
+    panels = {
+        "a view": seen[0],
+        "a view that is not learned from": expected[0],
+        **{f"the same, {name}": render[0] for name, render in renders.items()},
+        "another view": seen[1],
+        "true texture": truth,
+        **{f"texture, {name}": texture for name, texture in textures.items()},
+    }
+    side = FINER * size + GAP
+    picture = Image.new("RGB", (4 * side - GAP, 2 * side - GAP), "white")
+    for number, (label, panel) in enumerate(panels.items()):
+        drawn = Image.fromarray(np.uint8(np.clip(panel, 0, 1) * 255 + 0.5)).resize((FINER * size,) * 2, Image.NEAREST)
+        ImageDraw.Draw(drawn).text((3, 1), label, "white", font_size=12, stroke_width=2, stroke_fill="black")
+        picture.paste(drawn, (number % 4 * side, number // 4 * side))
+    picture.save(args.out, quality=90)
+    print(f"wrote {args.out}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
