@@ -102,6 +102,8 @@ def suits_read(
     count = texels.shape[-1]
     if dtype != jnp.float32 or read_mode is ReadMode.SRGB_FLOAT or count > MAX_CHANNELS_READ:
         return False
+    if jnp.issubdtype(texels.dtype, jnp.floating) and texels.dtype != dtype:
+        return False  # what is read is rounded to 16 bits again, which XLA does in the same pass
     return fits(axes, [texels, *operands], math.prod(samples_shape(texels.shape[:batch], operands)) * count)
 
 
