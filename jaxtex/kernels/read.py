@@ -15,7 +15,7 @@ from . import channels
 from .launch import launch
 from .samples import deal, samples_shape
 
-TILE = (8, 32)
+TILE = (8, 16)
 # The texel at a place as it is stored, of each thread: threads + (channels,).
 Look = Callable[[Place], jax.Array]
 
