@@ -30,7 +30,7 @@ from . import blocks, kernels, pairs, resample
 from .axis import Axis, raised
 from .indexing import as_varying
 from .modes import ReadMode
-from .places import Coords, Grid, as_given
+from .places import Grid, as_given
 from .resample import TEXELS
 
 Wanted = tuple[int, ...]
@@ -51,11 +51,16 @@ def read(
 
 
 def splat(
-    values: jax.Array, coords: Coords, axes: tuple[Axis, ...], dtype: np.dtype, deterministic: bool = False
+    values: jax.Array,
+    operands: Sequence[jax.Array],
+    axes: tuple[Axis, ...],
+    dtype: np.dtype,
+    deterministic: bool = False,
+    grid: Grid = as_given,
 ) -> jax.Array:
     """`resample.splat` with derivatives of any order."""
-    static = {"dtype": np.dtype(dtype), "deterministic": deterministic, "grid": as_given}
-    return bind(splat_p, values, *coords, axes=axes, batch=0, **static)
+    static = {"dtype": np.dtype(dtype), "deterministic": deterministic, "grid": grid}
+    return bind(splat_p, values, *operands, axes=axes, batch=0, **static)
 
 
 def together(function: Callable[..., Any], operands: list[jax.Array]) -> Any:
@@ -129,7 +134,7 @@ def bind(p: Primitive, *args, **static):
 
 def moving(axes: tuple[Axis, ...], tangents) -> tuple[int, ...]:
     """Which of texels and coordinates have a tangent that moves a read."""
-    found = (k for k, t in enumerate(tangents, TEXELS) if not isinstance(t, ad.Zero))
+    found = (k for k, t in enumerate(tangents, TEXELS) if t is not None and not isinstance(t, ad.Zero))
     return tuple(k for k in found if k == TEXELS or not raised(axes, k)[k].vanishes)
 
 
@@ -148,16 +153,17 @@ def moved_along(function: Callable[..., Any], primals, tangents) -> Any:
 
 
 def in_coordinates(grid: Grid, operands, tangents) -> list[Any]:
-    """The tangents of the coordinates that `grid` makes of operands with `tangents`."""
+    """The tangents of the coordinates that `grid` makes of operands with `tangents`; `None` of integers."""
     some = [t for t in tangents if not isinstance(t, ad.Zero)]
     if grid is as_given or not some:
         return list(tangents)
 
     def along(operands, *some):
         found = iter(some)
-        return moved_along(grid, operands, [t if isinstance(t, ad.Zero) else next(found) for t in tangents])
+        moves = moved_along(grid, operands, [t if isinstance(t, ad.Zero) else next(found) for t in tangents])
+        return [None if move.dtype == jax.dtypes.float0 else move for move in moves]
 
-    return list(kept_small(along, operands, *some))
+    return kept_small(along, operands, *some)
 
 
 def read_jvp(primals, tangents, *, axes, **static):

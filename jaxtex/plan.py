@@ -158,6 +158,16 @@ def hardware_look_along(layout: Layout, reach: Reach, sampler: Sampler, number: 
     return hardware_look(layout, reach._replace(coords=coords), sampler), weight
 
 
+class OnCube(NamedTuple):
+    """A grid of a cube: from `front` operands that are coordinates and a direction, to face, v and u."""
+
+    front: int
+
+    def __call__(self, *operands: jax.Array) -> Coords:
+        face, u, v = to_face(operands[self.front :])[0]
+        return (*operands[: self.front], face, v, u)
+
+
 def grid_look(layout: Layout, function: Callable[..., Arrays], operands: Arrays, sampler: Sampler) -> Look:
     """The read of a texture of one level at coordinates that `function` makes of operands, where they are used."""
     return Look(space_axes(layout, sampler), operands, Stored(function))
@@ -180,16 +190,20 @@ def texel_look(layout: Layout, where: Where, level: int, space: AddressMode, lay
 
 def look(layout: Layout, coords: Arrays, layer, level, axes: tuple[Axis, ...], levels: Axis, divide=jnp.divide) -> Look:
     """Axes and operands, in stored order."""
-    operands = coords[::-1]
+    operands, grid = coords[::-1], as_given
     if layout.kind.is_cube:
-        (face, u, v), _ = to_face(coords, divide=divide)
-        axes, operands = (Axis(6, POINT, AddressMode.CLAMP, integer=True, role=Role.FACE), *axes), (face, v, u)
+        axes = (Axis(6, POINT, AddressMode.CLAMP, integer=True, role=Role.FACE), *axes)
+        if divide is jnp.divide and layout.num_levels == 1:
+            operands, grid = coords, OnCube(0 if layer is None else 1)
+        else:  # a level has derivatives of its own; a texture unit's quotients are exact
+            (face, u, v), _ = to_face(coords, divide=divide)
+            operands = face, v, u
     if layer is not None:
         layers = Axis(layout.shape[0], POINT, AddressMode.LAST, integer=True, role=Role.LAYER)
         axes, operands = (layers, *axes), (layer, *operands)
     if layout.num_levels > 1:
         axes, operands = (levels, *axes), (level, *operands)
-    return Look(axes, operands)
+    return Look(axes, operands, grid)
 
 
 def space_axes(layout: Layout, sampler: Sampler) -> tuple[Axis, ...]:

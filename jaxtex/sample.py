@@ -375,4 +375,4 @@ def _splat(values: jax.Array, where: Where, *, layout: Layout, sampler: Sampler,
         number = number.reshape(-1, *[1] * reach.reads.ndim)
         look, weight = plan.look_along(layout, jax.tree.map(lambda a: a[None], reach), sampler, number)
         values = values[None] * weight[..., None].astype(total)
-    return gradients.splat(values, look.operands, look.axes, dtype, sampler.deterministic)
+    return gradients.splat(values, look.operands, look.axes, dtype, sampler.deterministic, look.grid)
