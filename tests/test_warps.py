@@ -132,7 +132,9 @@ def test_derivatives_in_image_and_parameters(name, x64):
     """To the second order, against differences; cubic, whose slopes are continuous."""
     call, parameters, _ = WARPS[name]
     sampler = jt.Sampler("clamp", "cubic")
-    assert_derivatives(lambda i, p: call(i, p, sampler=sampler), image(*SIZES, 1), np.asarray(parameters, np.float64))
+    read = lambda i, p: call(i, p, sampler=sampler)
+    # So short a step that no pixel comes to another cell.
+    assert_derivatives(read, image(*SIZES, 1), np.asarray(parameters, np.float64), step=2e-5)
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "int16", "uint16", "int32", "float16", "bfloat16", "float32", "float64"])
@@ -248,7 +250,7 @@ def test_antialiased_warps_have_gradients(x64):
     read = lambda t, m: warp.warp_affine(
         t, m, (5, 5), jt.Sampler(filter_mode="cubic"), inverse_map=True, antialias=True
     )
-    assert_derivatives(read, image(16, 16, 1), np.array([[2.7, 0.3, 1.1], [-0.2, 2.4, 1.3]]))
+    assert_derivatives(read, image(16, 16, 1), np.array([[2.71, 0.33, 1.137], [-0.23, 2.43, 1.319]]), step=2e-5)
 
 
 # ------------------------------------------------------------------------------------------------------ the rest
