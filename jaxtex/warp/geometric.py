@@ -12,7 +12,7 @@ from ..sampler import Sampler
 from .calls import compiled
 from .grids import affine, given, per_image, pixel_centres, projective, scaled
 from .images import ZERO_OUTSIDE, warp_image
-from .matrices import about, elements, from_theta, inverted, turned
+from .matrices import Rows, about, elements, from_theta, inverted, turned
 from .shapes import as_floats, as_matrix, spatial_shape
 
 STATIC = ("output_shape", "inverse_map", "antialias", "dtype")
@@ -111,11 +111,10 @@ def warp_affine(
         >>> jt.warp.warp_affine(image, jnp.array([[1.0, 0, 1], [0, 1, 0]]))[0, :, 0]
         Array([0., 0., 1., 2.], dtype=float32)
     """
-    matrix = as_matrix("warp_affine", matrix, ((2, 3), (3, 4)))
-    shape = spatial_shape("warp_affine", image, output_shape, matrix.shape[-2])
-    back = elements(matrix) if inverse_map else inverted(elements(matrix))
+    rows = elements(as_matrix("warp_affine", matrix, ((2, 3), (3, 4))))
+    back = rows if inverse_map else inverted(rows)
     keywords = {"border_color": border_color, "antialias": antialias, "dtype": dtype}
-    return warp_image("warp_affine", image, affine, per_image(back, len(shape)), shape, sampler, **keywords)
+    return by_matrix("warp_affine", image, affine, back, output_shape, sampler, **keywords)
 
 
 @compiled(*STATIC)
@@ -154,11 +153,25 @@ def warp_perspective(
         >>> jt.warp.warp_perspective(image, jnp.diag(jnp.array([0.5, 1.0, 1.0])))[0, :, 0]
         Array([0.5, 2.5, 0. , 0. ], dtype=float32)
     """
-    matrix = as_matrix("warp_perspective", matrix, ((3, 3), (4, 4)))
-    shape = spatial_shape("warp_perspective", image, output_shape, matrix.shape[-1] - 1)
-    back = elements(matrix) if inverse_map else inverted(elements(matrix))
+    rows = elements(as_matrix("warp_perspective", matrix, ((3, 3), (4, 4))))
+    back = rows if inverse_map else inverted(rows)
     keywords = {"border_color": border_color, "antialias": antialias, "dtype": dtype}
-    return warp_image("warp_perspective", image, projective, per_image(back, len(shape)), shape, sampler, **keywords)
+    return by_matrix("warp_perspective", image, projective, back, output_shape, sampler, **keywords)
+
+
+def by_matrix(
+    name: str,
+    image: Any,
+    function: Callable[..., Any],
+    back: Rows,
+    output_shape: Sequence[int] | None,
+    sampler: Sampler,
+    **keywords: Any,
+) -> jax.Array:
+    """Reads an image at the points that a matrix, from output to input, makes of the pixels by `function`."""
+    ndim = len(back[0]) - 1
+    shape = spatial_shape(name, image, output_shape, ndim)
+    return warp_image(name, image, function, per_image(back, ndim), shape, sampler, **keywords)
 
 
 @compiled("output_shape", "antialias", "dtype")
@@ -288,6 +301,6 @@ def spatial_transform(
     theta = as_matrix("spatial_transform", theta, ((2, 3), (3, 4)), "theta")
     ndim = theta.shape[-2]
     shape = spatial_shape("spatial_transform", images, output_shape, ndim)
-    matrix = from_theta(elements(theta), jnp.shape(images)[-1 - ndim : -1], shape)
+    back = from_theta(elements(theta), jnp.shape(images)[-1 - ndim : -1], shape)
     keywords = {"border_color": border_color, "antialias": antialias, "dtype": dtype}
-    return warp_image("spatial_transform", images, affine, per_image(matrix, ndim), shape, sampler, **keywords)
+    return by_matrix("spatial_transform", images, affine, back, shape, sampler, **keywords)
