@@ -178,7 +178,7 @@ def read_jvp(primals, tangents, *, axes, **static):
     return out, bind(pushforward_p, *moves, *primals, axes=axes, wanted=wanted, **static)
 
 
-def kept_small(term: Callable[..., jax.Array], *args, **static) -> jax.Array:
+def kept_small(term: Callable[..., Any], *args, **static) -> Any:
     """A term in a checkpoint, so that reverse mode keeps texels, values and coordinates, not the slopes."""
     return jax.checkpoint(functools.partial(term, **static))(*args)
 

@@ -4,9 +4,14 @@ import jax
 import jax.numpy as jnp
 
 
+def as_fractions(texels: jax.Array) -> jax.Array:
+    """Stored integers as numbers from 0 to 1."""
+    return texels.astype(jnp.float32) / jnp.iinfo(texels.dtype).max
+
+
 def premultiplied(texels: jax.Array) -> jax.Array:
     """Texels as fractions, colours times alpha: so a clear texel adds no colour to its neighbours."""
-    values = texels.astype(jnp.float32) / jnp.iinfo(texels.dtype).max
+    values = as_fractions(texels)
     return jnp.concatenate([values[..., :-1] * values[..., -1:], values[..., -1:]], axis=-1)
 
 
