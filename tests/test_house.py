@@ -78,7 +78,7 @@ WARPS = {
     "forward_warp": f"(image, flow, importance=None, {OF_A_SHAPE}, *, mode='softmax', return_coverage=False, "
     "dtype=None)",
     "grid_sample": "(images, grid, mode='bilinear', padding_mode='zeros', align_corners=False, *, data_format='NCHW', "
-    "sampler=None, border_color=None)",
+    "sampler=None, border_color=None, antialias=False)",
     "map_coordinates": "(input, coordinates, order, mode='constant', cval=0.0)",
     "matrix_from_opencv": "(matrix)",
     "matrix_from_scipy": "(matrix, offset=0.0)",

@@ -69,7 +69,7 @@ def affine_grid(theta: Any, size: Sequence[int], align_corners: bool = False) ->
     return jnp.stack(affine(*coords, *rows(theta, ndim)), axis=-1)
 
 
-@compiled("mode", "padding_mode", "align_corners", "data_format", "sampler")
+@compiled("mode", "padding_mode", "align_corners", "data_format", "antialias", "sampler")
 def grid_sample(
     images: Any,
     grid: Any,
@@ -80,6 +80,7 @@ def grid_sample(
     data_format: str = "NCHW",
     sampler: Sampler | None = None,
     border_color: Any = None,
+    antialias: bool = False,
 ) -> jax.Array:
     """Reads images at the points of grids, with the values and gradients of `torch.nn.functional.grid_sample`.
 
@@ -99,6 +100,7 @@ def grid_sample(
         sampler: a `Sampler` in place of `mode` and `padding_mode`, for what torch lacks, such as wrap; it makes no
             difference whether its coordinates are normalised.
         border_color: scalar or (C,), what lies outside in place of zeros.
+        antialias: whether to smooth the images as far as the grid shrinks them, as `remap` does; torch does not.
 
     Returns:
         (..., C, H_out, W_out) or (..., C, D_out, H_out, W_out), or with channels last; in the dtype of `images`, or
@@ -148,7 +150,8 @@ def grid_sample(
     images = jnp.moveaxis(images, channels, -1)
     spans = [Span.of(n, align_corners) for n in images.shape[-2 : -ndim - 2 : -1]]
     positions = [fold(span.position(g), span) for g, span in zip(grid, spans)]
-    out = warp_image("grid_sample", images, given, positions, points[-ndim:], sampler, border_color=border_color)
+    how = {"border_color": border_color, "antialias": antialias}
+    out = warp_image("grid_sample", images, given, positions, points[-ndim:], sampler, **how)
     return jnp.moveaxis(out, -1, channels)
 
 
