@@ -1,6 +1,6 @@
 """`python -m benchmarks.folders`: `jaxtex warp` of a folder of photographs beside a loop over OpenCV.
 
-    python -m benchmarks.folders --folder /tmp/photographs
+    python -m benchmarks.folders --folder photographs
 
 makes a hundred JPEG files of 3840x2160 from the photograph of the examples, once, each another part of it with noise
 of its own, and turns them by 20 degrees, with the linear filter, into JPEG files of quality 95 without subsampling: in

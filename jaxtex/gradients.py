@@ -63,14 +63,9 @@ def splat(
     return bind(splat_p, values, *operands, axes=axes, batch=0, **static)
 
 
-def together(function: Callable[..., Any], operands: list[jax.Array]) -> Any:
-    """`function` over their first axis, which stays an axis of its own: the partitioner can cut it."""
-    return jax.vmap(function)(operands)
-
-
 def batched(implementation: Callable[..., Any], *args, batch: int, **static) -> Any:
     """`implementation` over `batch` leading axes."""
-    return resample.over_batch(functools.partial(implementation, **static), batch, together)(*args)
+    return resample.over_batch(functools.partial(implementation, **static), batch)(*args)
 
 
 class Way(NamedTuple):

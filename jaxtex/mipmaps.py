@@ -1,7 +1,7 @@
 """Mip chains: how they are built, which level a footprint asks for, and the reads along a long one."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -108,8 +108,17 @@ def footprint(f: Callable[..., Any], coords: tuple[Any, ...]) -> tuple[Arrays, A
     if not isinstance(coords, tuple | list) or len(coords) != 2:
         raise TypeError(f"footprint: coords is a {type(coords).__name__}, expected a tuple (x, y) of two arrays.")
     x, y = (jnp.asarray(c) if jnp.issubdtype(jnp.asarray(c).dtype, jnp.floating) else jnp.float32(c) for c in coords)
-    along = lambda dx, dy: jax.jvp(lambda x, y: tuple(f(x, y)), (x, y), (dx, dy))[1]
-    return along(jnp.ones_like(x), jnp.zeros_like(y)), along(jnp.zeros_like(x), jnp.ones_like(y))
+    ddx, ddy = along_axes(f, (x, y))
+    return ddx, ddy
+
+
+def along_axes(f: Callable[..., Any], coords: Sequence[jax.Array]) -> tuple[Arrays, ...]:
+    """The derivatives of a coordinate function along each of its coordinates."""
+    steps = (
+        tuple(jnp.ones_like(c) if j == k else jnp.zeros_like(c) for j, c in enumerate(coords))
+        for k in range(len(coords))
+    )
+    return tuple(jax.jvp(lambda *c: tuple(f(*c)), tuple(coords), step)[1] for step in steps)
 
 
 def level_axis(num_levels: int, sampler: Sampler) -> Axis:

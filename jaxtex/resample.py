@@ -31,7 +31,12 @@ TEXELS = -1
 Leaf = Callable[[Place, Path], jax.Array]
 
 
-def over_batch(function: Callable[..., Any], batch: int, each: Callable[..., Any]) -> Callable[..., Any]:
+def together(function: Callable[..., Any], operands: list[jax.Array]) -> Any:
+    """`function` over their first axis, which stays an axis of its own: the partitioner can cut it."""
+    return jax.vmap(function)(operands)
+
+
+def over_batch(function: Callable[..., Any], batch: int, each: Callable[..., Any] = together) -> Callable[..., Any]:
     """`function` over `batch` leading axes, on which an operand has their size or 1.
 
     Args:

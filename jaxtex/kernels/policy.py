@@ -4,7 +4,7 @@ import importlib.metadata
 import importlib.util
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -99,20 +99,25 @@ def fits(axes: tuple[Axis, ...], arrays: list[Any], *counts: int) -> bool:
 def suits_read(
     texels, *operands, axes: tuple[Axis, ...], read_mode: ReadMode, dtype: np.dtype, batch: int, **_
 ) -> bool:
-    count = texels.shape[-1]
-    if dtype != jnp.float32 or read_mode is ReadMode.SRGB_FLOAT or count > MAX_CHANNELS_READ:
+    if dtype != jnp.float32 or read_mode is ReadMode.SRGB_FLOAT:
         return False
     if jnp.issubdtype(texels.dtype, jnp.floating) and texels.dtype != dtype:
         return False  # what is read is rounded to 16 bits again, which XLA does in the same pass
-    return fits(axes, [texels, *operands], math.prod(samples_shape(texels.shape[:batch], operands)) * count)
+    return fits_read(texels, operands, axes, batch)
 
 
 def suits_exact(texels, color, *operands, axes: tuple[Axis, ...], read_mode: ReadMode, batch: int, **_) -> bool:
     """Whether a read in hardware arithmetic runs as a kernel: with a color for all textures alike."""
-    count = texels.shape[-1]
-    if read_mode is ReadMode.SRGB_FLOAT or count > MAX_CHANNELS_READ or any(n > 1 for n in color.shape[:batch]):
+    if read_mode is ReadMode.SRGB_FLOAT or any(n > 1 for n in color.shape[:batch]):
         return False
-    return fits(axes, [texels, *operands], math.prod(samples_shape(texels.shape[:batch], operands)) * count)
+    return fits_read(texels, operands, axes, batch)
+
+
+def fits_read(texels: Any, operands: Sequence[Any], axes: tuple[Axis, ...], batch: int) -> bool:
+    """Whether a kernel can read such textures, of few channels."""
+    count = texels.shape[-1]
+    samples = math.prod(samples_shape(texels.shape[:batch], operands))
+    return count <= MAX_CHANNELS_READ and fits(axes, [texels, *operands], samples * count)
 
 
 def suits_splat(values, *operands, axes: tuple[Axis, ...], dtype: np.dtype, batch: int, **_) -> bool:

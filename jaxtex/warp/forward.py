@@ -109,8 +109,7 @@ def forward_warp(
     batch = len(check_sizes(name, image.shape[:-1], values))
     image, *values = alike(image, *(a[..., None] for a in values))
     land = functools.partial(landed, shape=shape, sampler=sampler, mode=mode, with_coverage=return_coverage)
-    each = lambda f, args: jax.vmap(f)(args)
-    seen = over_batch(land, batch, each)(image, *(a[..., 0] for a in values))
+    seen = over_batch(land, batch)(image, *(a[..., 0] for a in values))
     result = np.dtype(dtype or stored_dtype)
     return (stored(seen[..., :-1], result), seen[..., -1]) if return_coverage else stored(seen, result)
 

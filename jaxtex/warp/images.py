@@ -11,7 +11,7 @@ import numpy as np
 
 from ..arguments import as_float
 from ..formats import decode, sum_dtype
-from ..mipmaps import build_mipmaps
+from ..mipmaps import along_axes, build_mipmaps
 from ..modes import Arithmetic, FilterMode, ReadMode
 from ..resample import over_batch
 from ..sample import sample, sample_grid
@@ -23,7 +23,7 @@ BUILD = {1: texture1d, 2: texture2d, 3: texture3d}
 AXES = {1: "(..., W, C)", 2: "(..., H, W, C)", 3: "(..., D, H, W, C)"}
 # Zero outside the image.
 ZERO_OUTSIDE = Sampler(address_mode="border")
-# These are read as fractions, and stored as such.
+# What cannot be blended as numbers is read as fractions, where these have them.
 FRACTIONS = (jnp.uint8, jnp.uint16)
 
 
@@ -72,9 +72,7 @@ def check_image(name: str, image: Any, ndim: int) -> None:
             f"{name}: image has shape {image.shape}, expected {AXES[ndim]}; a single channel is an axis too, "
             f"image[..., None]."
         )
-    if image.dtype == bool or not (
-        jnp.issubdtype(image.dtype, jnp.floating) or jnp.issubdtype(image.dtype, jnp.integer)
-    ):
+    if not (jnp.issubdtype(image.dtype, jnp.floating) or jnp.issubdtype(image.dtype, jnp.integer)):
         raise TypeError(f"{name}: image holds {image.dtype}, expected floating or integer numbers; use image.astype.")
 
 
@@ -119,13 +117,12 @@ def _warp(
         coords, *steps = (arrays[k : k + ndim] for k in range(0, len(arrays), ndim))
         return read_smoothed(build(image), coords, tuple(steps), sampler)
 
-    each = lambda f, args: jax.vmap(f)(args)
     if antialias:
         steps = jax.tree.map(whole, sides) or steps_of(function, operands, ndim)
         coords = [jnp.expand_dims(c, range(batch + ndim - c.ndim)) for c in function(*operands)]
-        out = over_batch(smoothed, batch, each)(image, *coords, *(a for side in steps for a in side))
+        out = over_batch(smoothed, batch)(image, *coords, *(a for side in steps for a in side))
     else:
-        out = over_batch(read, batch, each)(image, *operands)
+        out = over_batch(read, batch)(image, *operands)
     return stored(out * scale, dtype)
 
 
@@ -166,8 +163,7 @@ def steps_of(function: Callable[..., Arrays], operands: list[jax.Array], ndim: i
     if any(n > 1 for p in parameters for n in p.shape[p.ndim - ndim :]):
         coords = jnp.broadcast_arrays(*function(*operands))
         return tuple(tuple(difference(c, -1 - k) for c in coords) for k in range(ndim))
-    along = [[jnp.ones_like(p) if j == k else jnp.zeros_like(p) for j, p in enumerate(pixels)] for k in range(ndim)]
-    return tuple(jax.jvp(lambda *p: function(*p, *parameters), pixels, tangents)[1] for tangents in along)
+    return along_axes(lambda *pixels: function(*pixels, *parameters), pixels)
 
 
 def difference(values: jax.Array, axis: int) -> jax.Array:
