@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..mipmaps import footprint
+from ..mipmaps import along_axes
 from ..sampler import Sampler
 from .calls import compiled
 from .grids import affine, given, per_image, pixel_centres, projective, scaled
@@ -68,9 +68,7 @@ def warp(
     coords = tuple(jnp.asarray(c) for c in function(*pixels))
     if len(coords) != len(shape):
         raise ValueError(f"warp: function returned {len(coords)} coordinates, expected {len(shape)}, one an axis.")
-    sides = None
-    if antialias and len(shape) == 2:
-        sides = footprint(function, pixels)
+    sides = along_axes(function, pixels) if antialias else None
     keywords = {"border_color": border_color, "antialias": antialias, "dtype": dtype}
     return warp_image("warp", image, given, coords, shape, sampler, sides=sides, **keywords)
 
