@@ -3,8 +3,8 @@
 from . import warp as warp
 from .mipmaps import build_mipmaps, footprint
 from .modes import AddressMode, BoundaryMode, FilterMode, ReadMode, TextureKind
-from .sample import fetch, gather, sample, splat
 from .sampler import Sampler
+from .sampling import fetch, gather, sample, splat
 from .surface import surface_add, surface_max, surface_min, surface_read, surface_write
 from .texture import (
     Texture,

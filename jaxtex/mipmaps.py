@@ -8,13 +8,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .arguments import check_texture
-from .axis import Axis, Role
-from .coordinates import Arrays, limited
-from .formats import sum_dtype
+from ._arguments import check_texture
+from ._engine.axis import Axis, Role
+from ._engine.coordinates import Arrays, limited
+from ._engine.formats import sum_dtype
+from ._engine.taps import LEVEL_BLEND, NEAREST_LEVEL
 from .modes import AddressMode, FilterMode
 from .sampler import Sampler
-from .taps import LEVEL_BLEND, NEAREST_LEVEL
 from .texture import Texture, chain_shapes, packed
 
 

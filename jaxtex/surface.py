@@ -10,14 +10,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax.experimental import checkify
 
-from . import gradients, store
-from .arguments import Where, as_operands, check_level, check_texels, check_texture, common_shape
-from .formats import in_wide_texels, sum_dtype, wide_dtype
-from .indexing import explicit_sharding
+from ._arguments import ReadArguments, as_operands, check_level, check_texels, check_texture, common_shape
+from ._engine import primitives, texel_write
+from ._engine.formats import in_wide_texels, sum_dtype, wide_dtype
+from ._engine.indexing import explicit_sharding
+from ._engine.plan import Look, texel_look
+from ._engine.reads import layout_of
+from ._engine.texel_walk import only_place
 from .modes import AddressMode, BoundaryMode, ReadMode
-from .places import only_place
-from .plan import Look, texel_look
-from .reads import layout_of
 from .texture import Texture
 
 SAMPLE_LIMIT = 2**31
@@ -230,7 +230,7 @@ def surface_max(
 
 def check_access(
     name: str, texture: Any, coords: Any, layer: Any, face: Any, level: Any, boundary_mode: Any
-) -> tuple[BoundaryMode, Where]:
+) -> tuple[BoundaryMode, ReadArguments]:
     """The arguments that all accesses share."""
     check_texture(name, texture)
     where = check_texels(name, texture.kind, "coords", coords, layer, face)
@@ -242,7 +242,7 @@ def check_access(
         raise ValueError(f"{name}: boundary_mode is {boundary_mode!r}, expected one of {listed}.") from None
 
 
-def check_values(name: str, texture: Texture, values: Any, where: Where) -> jax.Array:
+def check_values(name: str, texture: Texture, values: Any, where: ReadArguments) -> jax.Array:
     """The values as they came, of a dtype that the texture holds and a shape that broadcasts to S + (C,)."""
     values, stored, shape = jnp.asarray(values), texture.dtype, (*common_shape(where), texture.channels)
     integer = jnp.issubdtype(values.dtype, jnp.integer)
@@ -285,11 +285,11 @@ def reduce(
 
 
 @functools.partial(jax.jit, static_argnames=("level", "mode"), inline=True)
-def _read(texture: Texture, where: Where, *, level: int, mode: BoundaryMode) -> jax.Array:
+def _read(texture: Texture, where: ReadArguments, *, level: int, mode: BoundaryMode) -> jax.Array:
     look = access("surface_read", texture, where, level, mode)
 
     def read(texels: jax.Array, coords: tuple[jax.Array, ...], total: np.dtype) -> jax.Array:
-        out = gradients.read(texels, coords, look.axes, ReadMode.ELEMENT, total)
+        out = primitives.read(texels, coords, look.axes, ReadMode.ELEMENT, total)
         return jnp.broadcast_to(out, (*common_shape(where), texels.shape[-1])).astype(texels.dtype)
 
     def stored(coords: tuple[jax.Array, ...], texels: jax.Array) -> jax.Array:
@@ -298,25 +298,27 @@ def _read(texture: Texture, where: Where, *, level: int, mode: BoundaryMode) -> 
     total = sum_dtype(texture.dtype) if jnp.issubdtype(texture.dtype, jnp.floating) else texture.dtype
     if total != texture.dtype:  # halves: their bits are read, and their cotangents are summed in float32
         summed = lambda coords, texels: read(texels, coords, total)
-        return gradients.straight_through(stored, summed)(look.operands, texture.texels)
+        return primitives.straight_through(stored, summed)(look.operands, texture.texels)
     return moved(stored, look.operands, texture.texels)
 
 
 @functools.partial(jax.jit, static_argnames=("level", "mode", "unique"), inline=True)
 def _write(
-    texture: Texture, values: jax.Array, where: Where, *, level: int, mode: BoundaryMode, unique: bool
+    texture: Texture, values: jax.Array, where: ReadArguments, *, level: int, mode: BoundaryMode, unique: bool
 ) -> Texture:
     look = access("surface_write", texture, where, level, mode)
-    write = lambda coords, texels, values: store.write(texels, values, coords, look.axes, unique=unique)
+    write = lambda coords, texels, values: texel_write.write(texels, values, coords, look.axes, unique=unique)
     texels = moved(write, look.operands, texture.texels, spread(texture, values, where))
     return dataclasses.replace(texture, texels=texels.astype(texture.dtype))
 
 
 @functools.partial(jax.jit, static_argnames=("rule", "level", "mode"), inline=True)
-def _reduce(texture: Texture, values: jax.Array, where: Where, *, rule: str, level: int, mode: BoundaryMode) -> Texture:
+def _reduce(
+    texture: Texture, values: jax.Array, where: ReadArguments, *, rule: str, level: int, mode: BoundaryMode
+) -> Texture:
     look = access(f"surface_{rule}", texture, where, level, mode)
     values = spread(texture, values, where)
-    texels = store.reduce(texture.texels, values, look.operands, look.axes, rule)
+    texels = texel_write.reduce(texture.texels, values, look.operands, look.axes, rule)
     return dataclasses.replace(texture, texels=texels.astype(texture.dtype))
 
 
@@ -334,12 +336,12 @@ def moved(function: Callable[..., jax.Array], coords: tuple[jax.Array, ...], *te
     return jax.lax.platform_dependent(coords, *texels, cuda=wide, default=function)
 
 
-def spread(texture: Texture, values: jax.Array, where: Where) -> jax.Array:
+def spread(texture: Texture, values: jax.Array, where: ReadArguments) -> jax.Array:
     """One value for each texel that is named."""
     return jnp.broadcast_to(values.astype(texture.dtype), (*common_shape(where), texture.channels))
 
 
-def access(name: str, texture: Texture, where: Where, level: int, mode: BoundaryMode) -> Look:
+def access(name: str, texture: Texture, where: ReadArguments, level: int, mode: BoundaryMode) -> Look:
     """The texels that are named, checked for a trap."""
     space, layers = AddressMode.BORDER, AddressMode.BORDER
     if mode is BoundaryMode.CLAMP:
@@ -359,7 +361,7 @@ def report(name: str, fine: jax.Array, fault: str, named: dict[str, jax.Array]) 
     if explicit_sharding(fine) is not None:  # there a check cannot be batched
         return
     fine = jnp.broadcast_to(fine, jnp.broadcast_shapes(fine.shape, *(index.shape for index in named.values())))
-    number = store.numbers(fine.shape)
+    number = texel_write.numbers(fine.shape)
     first = jnp.min(jnp.where(fine, number.size, number), initial=number.size)
     at_first = {key: jnp.sum(jnp.where(number == first, index, 0), dtype=jnp.int32) for key, index in named.items()}
     listed = ", ".join(f"{key}={{{key}}}" for key in at_first)

@@ -11,15 +11,16 @@ import numpy as np
 import pytest
 
 import jaxtex as jt
-from jaxtex import blocks, kernels, pairs, plan, resample, sums
-from jaxtex.arguments import as_operands, check_where
-from jaxtex.kernels import policy
-from jaxtex.reads import layout_of
-from jaxtex.sums import Units
+from jaxtex._arguments import as_operands, check_where
+from jaxtex._engine import operators, plan, reproducible_sum
+from jaxtex._engine.lowering import cpu_adjoint, gpu_kernels, partitioned_adjoint
+from jaxtex._engine.lowering.gpu_kernels import policy
+from jaxtex._engine.reads import layout_of
+from jaxtex._engine.reproducible_sum import Units
 from jaxtex.warp.grids import pixel_centres, projective
 from tests.tolerances import TOLERANCES
 
-pullback = importlib.import_module("jaxtex.kernels.pullback")
+pullback = importlib.import_module("jaxtex._engine.lowering.gpu_kernels.adjoint")
 F32 = np.dtype(np.float32)
 ON_GPU = jax.default_backend() == "gpu"
 
@@ -122,13 +123,13 @@ def test_kernels_say_what_arrays_say(name, monkeypatch):
     monkeypatch.setattr(pullback, "BUSY", 2**6)  # so that threads take several samples of few
     case = CASES[name]
     texels, operands, interpret = case.texture.texels, case.look.operands, not ON_GPU
-    expected = resample.read(texels, *operands, **case.static)
-    got = jax.jit(lambda t, *c: kernels.read(t, *c, **case.static, batch=0, interpret=interpret))(texels, *operands)
+    expected = operators.read(texels, *operands, **case.static)
+    got = jax.jit(lambda t, *c: gpu_kernels.read(t, *c, **case.static, batch=0, interpret=interpret))(texels, *operands)
     assert_close([got], [expected])
     for wanted in wanted_by(case):
         static = {**case.static, "wanted": wanted, "deterministic": False}
-        expected = resample.pullback(case.cotangent, texels, *operands, **static)
-        run = jax.jit(lambda g, t, *c, s=static: kernels.pullback(g, t, *c, **s, batch=0, interpret=interpret))
+        expected = operators.pullback(case.cotangent, texels, *operands, **static)
+        run = jax.jit(lambda g, t, *c, s=static: gpu_kernels.pullback(g, t, *c, **s, batch=0, interpret=interpret))
         assert_close(run(case.cotangent, texels, *operands), expected)
 
 
@@ -136,31 +137,31 @@ def test_kernels_say_what_arrays_say(name, monkeypatch):
 def test_kernels_add_exactly(name):
     case = CASES[name]
     static = {"axes": case.look.axes, "dtype": F32, "deterministic": True}
-    expected = resample.splat(case.cotangent, *case.look.operands, **static)
-    got = kernels.splat(case.cotangent, *case.look.operands, **static, batch=0, interpret=not ON_GPU)
+    expected = operators.splat(case.cotangent, *case.look.operands, **static)
+    got = gpu_kernels.splat(case.cotangent, *case.look.operands, **static, batch=0, interpret=not ON_GPU)
     assert_close([got], [expected])
 
 
 @pytest.mark.parametrize("shared", ["texture", "coordinates", "nothing"])
 def test_batches_of_kernels_and_blocks(shared, monkeypatch):
     """Batch axes of size 1 are shared; the sum over a shared texture is not the kernel's business."""
-    monkeypatch.setattr(blocks, "BLOCK", 128)
-    monkeypatch.setattr(blocks, "FEWEST_SAMPLES", 16)
+    monkeypatch.setattr(cpu_adjoint, "BLOCK", 128)
+    monkeypatch.setattr(cpu_adjoint, "FEWEST_SAMPLES", 16)
     n, m = (1 if shared == "texture" else 3), (1 if shared == "coordinates" else 3)
     texels, x, y = map(jnp.asarray, (normal(n, 6, 7, 3), uniform(m, 9, 33), uniform(m, 9, 1)))
     axes = Case(jt.texture2d(texels[0]), (x[0], y[0])).look.axes
     read = {"axes": axes, "read_mode": jt.Sampler().decoding, "dtype": F32}
-    one = jax.vmap(lambda t, x, y: resample.read(t, y, x, **read), (0 if n > 1 else None, *[0 if m > 1 else None] * 2))
+    one = jax.vmap(lambda t, x, y: operators.read(t, y, x, **read), (0 if n > 1 else None, *[0 if m > 1 else None] * 2))
     squeeze = lambda a, n: a if n > 1 else a[0]
     expected = one(squeeze(texels, n), squeeze(x, m), squeeze(y, m))
-    assert_close([kernels.read(texels, y, x, **read, batch=1, interpret=not ON_GPU)], [expected])
+    assert_close([gpu_kernels.read(texels, y, x, **read, batch=1, interpret=not ON_GPU)], [expected])
     static = {**read, "wanted": (-1, 0, 1), "deterministic": False}
     g = normal(3, 9, 33, 3)
-    one = jax.vmap(lambda g, t, y, x: resample.pullback(g, t, y, x, **static))
+    one = jax.vmap(lambda g, t, y, x: operators.pullback(g, t, y, x, **static))
     wide = lambda a: np.broadcast_to(a, (3, *a.shape[1:]))
     expected = one(g, *map(wide, (texels, y, x)))
-    assert_close(kernels.pullback(g, texels, y, x, **static, batch=1, interpret=not ON_GPU), expected)
-    assert_close(blocks.pullback(g, texels, y, x, **static, batch=1), expected)
+    assert_close(gpu_kernels.pullback(g, texels, y, x, **static, batch=1, interpret=not ON_GPU), expected)
+    assert_close(cpu_adjoint.pullback(g, texels, y, x, **static, batch=1), expected)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -171,23 +172,23 @@ def test_pairs_say_what_arrays_say(name):
     static = {"axes": case.look.axes, "grid": case.look.grid, "dtype": F32}
     args = case.cotangent, *case.look.operands
     for deterministic in (False, name == "a crowd"):
-        expected = resample.splat(*args, **static)
-        assert_close([pairs.splat(*args, **static, deterministic=deterministic)], [expected])
+        expected = operators.splat(*args, **static)
+        assert_close([partitioned_adjoint.splat(*args, **static, deterministic=deterministic)], [expected])
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_blocks_say_what_arrays_say(name, monkeypatch):
     """Blocks that divide the samples and blocks that do not."""
-    monkeypatch.setattr(blocks, "BLOCK", 128)
-    monkeypatch.setattr(blocks, "FEWEST_SAMPLES", 16)
+    monkeypatch.setattr(cpu_adjoint, "BLOCK", 128)
+    monkeypatch.setattr(cpu_adjoint, "FEWEST_SAMPLES", 16)
     case = CASES[name]
     for wanted in wanted_by(case):
         static = {**case.static, "wanted": wanted, "deterministic": False}
         args = case.cotangent, case.texture.texels, *case.look.operands
-        assert_close(blocks.pullback(*args, **static, batch=0), resample.pullback(*args, **static))
+        assert_close(cpu_adjoint.pullback(*args, **static, batch=0), operators.pullback(*args, **static))
     static = {"axes": case.look.axes, "grid": case.look.grid, "dtype": F32, "deterministic": False}
     values = case.cotangent, *case.look.operands
-    assert_close([blocks.splat(*values, **static, batch=0)], [resample.splat(*values, **static)])
+    assert_close([cpu_adjoint.splat(*values, **static, batch=0)], [operators.splat(*values, **static)])
 
 
 def test_a_large_gradient_is_taken_in_blocks():
@@ -288,13 +289,13 @@ def test_private_copies_are_bounded():
     for samples in (2**10, 2**16, 2**24):
         for side in (1, 16, 64, 1024):
             for channels in (1, 4, 64):
-                copies = sums.private_copies(samples, side * side, channels)
+                copies = reproducible_sum.private_copies(samples, side * side, channels)
                 assert copies & (copies - 1) == 0
-                assert 1 <= copies <= sums.MAX_COPIES
-                if samples < sums.CROWD * side * side:
+                assert 1 <= copies <= reproducible_sum.MAX_COPIES
+                if samples < reproducible_sum.CROWD * side * side:
                     assert copies == 1
                 memory = 4 * copies * side * side * channels
-                assert copies == 1 or memory <= max(sums.COPIES_BYTES, 0.05 * 4 * samples * channels)
+                assert copies == 1 or memory <= max(reproducible_sum.COPIES_BYTES, 0.05 * 4 * samples * channels)
 
 
 @pytest.mark.parametrize(("capability", "known"), [("7.0", False), ("8.0", True), ("12.0", True)])

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import jaxtex as jt
-from jaxtex import places
-from jaxtex.axis import Axis
-from jaxtex.places import Place, Tap, flat_sizes
-from jaxtex.taps import POINT
+from jaxtex._engine import texel_walk
+from jaxtex._engine.axis import Axis
+from jaxtex._engine.taps import POINT
+from jaxtex._engine.texel_walk import Place, Tap, flat_sizes
 
 SAMPLER = jt.Sampler(address_mode=("wrap", "border"))
 
@@ -199,7 +199,7 @@ def test_two_indices_read_and_splat_as_one_does(monkeypatch):
     values = jnp.asarray(rng.normal(size=(9, 2)).astype(np.float32))
     one = jt.sample(jt.texture3d(texels), coords, jt.Sampler(address_mode="border"))
     spread = jt.splat(values, coords, texels.shape, jt.Sampler(address_mode="border")).texels
-    monkeypatch.setattr(places, "INDEX_LIMIT", 13)
+    monkeypatch.setattr(texel_walk, "INDEX_LIMIT", 13)
     jax.clear_caches()
     two = jt.sample(jt.texture3d(texels), coords, jt.Sampler(address_mode="border"))
     spread_two = jt.splat(values, coords, texels.shape, jt.Sampler(address_mode="border")).texels

@@ -14,8 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from .. import texture as core
-from ..address import ADDRESS_RULES, is_inside
-from ..arguments import Where, as_array, as_operands, check_integer
+from .._arguments import ReadArguments, as_array, as_operands, check_integer
+from .._engine.address import ADDRESS_RULES, is_inside
 from ..modes import AddressMode, TextureKind
 from ..surface import OUTSIDE, report, surface_read, surface_write
 from .arrays import Array
@@ -203,7 +203,7 @@ def unit_coords(
     function: str, surface: core.Texture, coords: tuple[Any, ...], step: int, mode: SurfaceBoundaryMode
 ) -> tuple[jax.Array, ...]:
     """The place of each unit, `step` along x, clamped if the mode says so; -1 along x where it is misaligned."""
-    coords = as_operands(Where(coords), integer=True).coords
+    coords = as_operands(ReadArguments(coords), integer=True).coords
     x, *others = coords
     named, aligned, place = dict(zip("xyz", coords)), x % step == 0, [x // step, *others]
     sizes = surface.shape[-2::-1]

@@ -10,8 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..arguments import as_array, check_integer
-from ..gradients import straight_through
+from .._arguments import as_array, check_integer
+from .._engine.primitives import straight_through
 from .accessing import Access, boundary_mode, store_units
 from .arrays import Array
 from .channels import FLOAT, SIGNED, ChannelFormatDesc

@@ -6,11 +6,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from ..arguments import as_array
-from ..formats import decode
-from ..hardware.read import single
+from .._arguments import as_array
+from .._engine.formats import decode
+from .._hardware.read import single
 from ..modes import Arithmetic, TextureKind
-from ..sample import fetch, gather, sample
+from ..sampling import fetch, gather, sample
 from .channels import OTHER_TYPES, parse_type
 from .enums import ArrayFlags, ResourceType
 from .errors import INVALID_VALUE, CudaError

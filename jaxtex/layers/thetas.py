@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from ..arguments import as_float
+from .._arguments import as_float
 
 
 class Family(NamedTuple):

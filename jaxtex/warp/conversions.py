@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from ..arguments import as_float
+from .._arguments import as_float
 from .calls import compiled
 from .matrices import elements, from_theta, stacked, with_centres_moved
 from .shapes import as_matrix

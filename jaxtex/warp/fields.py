@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..arguments import as_float, stacked_coords
+from .._arguments import as_float, stacked_coords
 from ..sampler import Sampler
 from .calls import compiled
 from .grids import Arrays, given, moved

@@ -9,11 +9,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..arguments import as_float
+from .._arguments import as_float
+from .._engine.operators import over_batch
 from ..modes import FilterMode
-from ..resample import over_batch
-from ..sample import splat
 from ..sampler import Sampler
+from ..sampling import splat
 from .calls import compiled
 from .fields import as_fields, check_fields
 from .grids import alike, pixel_centres

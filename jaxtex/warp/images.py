@@ -9,13 +9,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..arguments import as_float
-from ..formats import decode, sum_dtype
+from .._arguments import as_float
+from .._engine.formats import decode, sum_dtype
+from .._engine.operators import over_batch
 from ..mipmaps import along_axes, build_mipmaps
 from ..modes import Arithmetic, FilterMode, ReadMode
-from ..resample import over_batch
-from ..sample import sample, sample_grid
 from ..sampler import Sampler
+from ..sampling import sample, sample_grid
 from ..texture import Texture, texture1d, texture2d, texture3d
 from .grids import Arrays, pixel_centres
 

@@ -15,7 +15,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from ..arguments import as_float, check_number, stacked_coords
+from .._arguments import as_float, check_number, stacked_coords
 from ..sampler import Sampler
 from .calls import compiled
 from .grids import Arrays, alike, field, given, rows

@@ -8,10 +8,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..arguments import as_array, as_float
+from .._arguments import as_array, as_float
 from ..modes import AddressMode, FilterMode
-from ..sample import sample
 from ..sampler import Sampler
+from ..sampling import sample
 from ..texture import STORAGE_DTYPES, texture1d, texture2d, texture3d
 
 TEXTURES = {1: texture1d, 2: texture2d, 3: texture3d}

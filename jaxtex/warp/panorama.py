@@ -14,10 +14,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..formats import sum_dtype
+from .._engine.formats import sum_dtype
 from ..mipmaps import build_mipmaps
-from ..sample import sample
 from ..sampler import Sampler
+from ..sampling import sample
 from ..texture import cubemap
 from .calls import compiled
 from .grids import Arrays, alike, field

@@ -6,8 +6,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from ..arguments import as_float
-from ..formats import sum_dtype
+from .._arguments import as_float
+from .._engine.formats import sum_dtype
 
 
 def spatial_shape(

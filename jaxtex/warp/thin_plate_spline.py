@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from ..arguments import as_float
+from .._arguments import as_float
 from ..sampler import Sampler
 from .calls import compiled
 from .grids import Arrays, alike, field, given

@@ -11,11 +11,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .axis import Axis
-from .modes import ReadMode
-from .places import Grid, as_given, flat_sizes
-from .resample import TEXELS, accumulated, as_texels, coordinate_cotangents, crowd, over_batch, texels_shape, units
-from .sums import Sums, power_above, row_lanes
+from ...modes import ReadMode
+from ..axis import Axis
+from ..operators import TEXELS, accumulated, as_texels, coordinate_cotangents, crowd, over_batch, texels_shape, units
+from ..reproducible_sum import Sums, power_above, row_lanes
+from ..texel_walk import Grid, as_given, flat_sizes
 
 # The numbers of one tap in a block.
 BLOCK = 2**16

@@ -14,15 +14,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..axis import Axis, Role
-from ..formats import decode
-from ..modes import ReadMode
-from ..places import Coords, Grid, Place, as_given, both, flat_sizes
-from ..resample import TEXELS, Path, only_inside, slopes, spread, texels_shape, units
-from ..sums import Sums, Units, crowded, power_below, private_copies, row_lanes
+from ....modes import ReadMode
+from ...axis import Axis, Role
+from ...formats import decode
+from ...operators import TEXELS, Path, only_inside, slopes, spread, texels_shape, units
+from ...reproducible_sum import Sums, Units, crowded, power_below, private_copies, row_lanes
+from ...texel_walk import Coords, Grid, Place, as_given, both, flat_sizes
 from . import channels
 from .launch import VECTOR, launch
-from .samples import Deal, Mask, deal, samples_shape
+from .tiling import Deal, Mask, deal, samples_shape
 
 # Threads down and across, for texels of few channels and of many.
 TILE, WIDE_TILE = (8, 16), (4, 8)

@@ -5,9 +5,9 @@ import math
 import jax
 import jax.numpy as jnp
 
+from ..modes import FilterMode
 from .axis import Axis, Footprint
 from .coordinates import texels_per_unit, to_position, usable
-from .modes import FilterMode
 
 POINT = Footprint(origin=0.0, first=0, weights=((1.0,),))
 LINEAR = Footprint(origin=0.5, first=0, weights=((1.0, -1.0), (0.0, 1.0)))

@@ -6,8 +6,8 @@ import jax
 import jax.numpy as jnp
 import jax.ref
 
-from ..sums import power_above
-from .samples import Mask
+from ...reproducible_sum import power_above
+from .tiling import Mask
 
 AT_A_TIME = 16
 

@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..modes import ReadMode
 from .indexing import gather
-from .modes import ReadMode
 
 
 def sum_dtype(*dtypes: Any) -> np.dtype:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from .modes import AddressMode
+from ..modes import AddressMode
 
 
 class Footprint(NamedTuple):

@@ -14,9 +14,9 @@ import jax.numpy as jnp
 
 from .axis import Axis, Role
 from .formats import in_wide_texels, sum_dtype
-from .gradients import straight_through
 from .indexing import gather, scatter
-from .places import Coords, Place, both, flat_sizes, only_place
+from .primitives import straight_through
+from .texel_walk import Coords, Place, both, flat_sizes, only_place
 
 # A number for each texel finds the last sample there at a cost that does not depend on the samples. With less than one
 # sample for this many texels, sorting the samples costs less.

@@ -5,8 +5,8 @@ of a thread's sample as they walk those of an array. Only the ends of the walk a
 Programs that are partitioned over devices, other platforms, and reads beyond the limits of `policy` keep XLA's form.
 """
 
+from .adjoint import pullback, splat
 from .policy import lowering, suits_exact, suits_pullback, suits_read, suits_splat
-from .pullback import pullback, splat
 from .read import Look, each_sample, read
 
 __all__ = [

@@ -7,11 +7,11 @@ integers; the product is rounded to 8 bits of fraction for a linear read, and cu
 import jax
 import jax.numpy as jnp
 
-from ..axis import Axis, Role
-from ..coordinates import COORDINATE_LIMIT, POSITION_LIMIT
+from .._engine.axis import Axis, Role
+from .._engine.coordinates import COORDINATE_LIMIT, POSITION_LIMIT
+from .._engine.taps import LEVEL_BLEND, LINEAR_TAPS, POINT
+from .._engine.texel_walk import Taps
 from ..modes import AddressMode
-from ..places import Taps
-from ..taps import LEVEL_BLEND, LINEAR_TAPS, POINT
 
 ONE = 256
 # Beyond these a coordinate is far outside on any axis; the coordinate is clipped there, so that integers suffice.

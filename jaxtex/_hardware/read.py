@@ -8,13 +8,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax.interpreters import batching
 
-from .. import kernels
-from ..axis import Axis
-from ..formats import decode, is_color
-from ..gradients import Way, batching_rule, bind, primitive
-from ..indexing import gather as gather_texels
+from .._engine.axis import Axis
+from .._engine.formats import decode, is_color
+from .._engine.indexing import gather as gather_texels
+from .._engine.lowering import gpu_kernels
+from .._engine.primitives import Way, batching_rule, bind, primitive
+from .._engine.texel_walk import Coords, Grid, Place, as_given, flat_sizes, walks
 from ..modes import ReadMode
-from ..places import Coords, Grid, Place, as_given, flat_sizes, walks
 from .blend import SRGB_TABLE, blend, srgb_entry
 from .border import stored_color
 from .positions import ONE, taps
@@ -66,7 +66,9 @@ def by_kernel(
     """`by_arrays` over `batch` leading axes, on which an operand has their size or 1, and the colour 1."""
     what = functools.partial(value, axes=axes, read_mode=read_mode, stored=texels.dtype)
     dtype = result_dtype(texels.dtype, read_mode)
-    return kernels.each_sample(what, texels, color, operands, axes, dtype, batch, grid, "texture_unit_read", interpret)
+    return gpu_kernels.each_sample(
+        what, texels, color, operands, axes, dtype, batch, grid, "texture_unit_read", interpret
+    )
 
 
 def result_dtype(stored: np.dtype, read_mode: ReadMode) -> np.dtype:
@@ -75,7 +77,7 @@ def result_dtype(stored: np.dtype, read_mode: ReadMode) -> np.dtype:
 
 
 def value(
-    look: kernels.Look,
+    look: gpu_kernels.Look,
     coords: Coords,
     axes: tuple[Axis, ...],
     read_mode: ReadMode,
@@ -144,6 +146,6 @@ read_p = primitive(
     "axes",
     "read_mode",
     "grid",
-    ways=[Way("cuda", by_kernel, kernels.suits_exact)],
+    ways=[Way("cuda", by_kernel, gpu_kernels.suits_exact)],
 )
 batching.primitive_batchers[read_p] = batching_rule(read_p, lambda _: (0, 1), lambda _: False)

@@ -7,15 +7,15 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from . import hardware
-from .arguments import Where
+from .. import _hardware
+from .._arguments import ReadArguments
+from ..mipmaps import along_footprint, biased, clamped, level_axis, level_of_detail
+from ..modes import AddressMode, FilterMode, TextureKind
+from ..sampler import Sampler
 from .axis import Axis, Role
 from .coordinates import Arrays, limited, to_face
-from .mipmaps import along_footprint, biased, clamped, level_axis, level_of_detail
-from .modes import AddressMode, FilterMode, TextureKind
-from .places import Coords, Grid, as_given
-from .sampler import Sampler
 from .taps import FOOTPRINTS, POINT
+from .texel_walk import Coords, Grid, as_given
 
 
 class Layout(NamedTuple):
@@ -72,7 +72,7 @@ class Reach(NamedTuple):
     reads: jax.Array | None = None
 
 
-def reach(layout: Layout, where: Where, sampler: Sampler) -> Reach:
+def reach(layout: Layout, where: ReadArguments, sampler: Sampler) -> Reach:
     """The level of detail of a call, and the extent of its footprint."""
     coords, lod, side, reads = where.coords, where.lod, None, None
     if where.ddx is not None and where.ddy is not None:
@@ -107,7 +107,7 @@ def numbers(side: Arrays) -> Arrays:
     return tuple(jnp.where(d == d, d, 0) for d in side)
 
 
-def hardware_reach(layout: Layout, where: Where, sampler: Sampler) -> Reach:
+def hardware_reach(layout: Layout, where: ReadArguments, sampler: Sampler) -> Reach:
     """The level of a texture unit's read, in 1/256, and the way along its footprint; coordinates in float32.
 
     Where several reads follow a footprint, `side` is one texel of the level along it, and `reads` its ratio.
@@ -115,27 +115,27 @@ def hardware_reach(layout: Layout, where: Where, sampler: Sampler) -> Reach:
     single = lambda arrays: tuple(a.astype(jnp.float32) for a in arrays)
     coords, lod, bent, ellipse = single(where.coords), None, None, None
     if where.lod is not None:
-        lod = hardware.fixed(where.lod)
+        lod = _hardware.fixed(where.lod)
     elif where.ddx is not None and where.ddy is not None:
         ddx, ddy = numbers(single(where.ddx)), numbers(single(where.ddy))
         if layout.kind.is_cube:
-            x_side, x_bent = hardware.side_on_face(coords, ddx)
-            y_side, y_bent = hardware.side_on_face(coords, ddy)
+            x_side, x_bent = _hardware.side_on_face(coords, ddx)
+            y_side, y_bent = _hardware.side_on_face(coords, ddy)
             x_side, y_side = (tuple(limited(d * layout.sizes[0]) for d in side) for side in (x_side, y_side))
             bent = x_bent | y_bent
         else:
             x_side, y_side = (in_texels(layout, coords, d, sampler) for d in (ddx, ddy))
         if sampler.max_anisotropy > 1 and layout.kind.texel_ndim == 2 and not layout.kind.is_cube:
-            ellipse = hardware.ellipse(x_side, y_side, sampler.max_anisotropy)
+            ellipse = _hardware.ellipse(x_side, y_side, sampler.max_anisotropy)
             lod = ellipse.lod
         else:
-            lod = hardware.footprint_lod(x_side, y_side, bent)
+            lod = _hardware.footprint_lod(x_side, y_side, bent)
     sharpened = where.lod is not None or ellipse is not None
     shape = (1,) * coords[0].ndim
-    level = hardware.fixed_lod(lod, sampler, layout.num_levels, shape, sharpened)
+    level = _hardware.fixed_lod(lod, sampler, layout.num_levels, shape, sharpened)
     if ellipse is None:
         return Reach(coords, where.layer, level)
-    texel = hardware.fixed_exp2(hardware.fixed_lod(lod, sampler, layout.num_levels, shape, explicit=False))
+    texel = _hardware.fixed_exp2(_hardware.fixed_lod(lod, sampler, layout.num_levels, shape, explicit=False))
     side = tuple(d * texel for d in ellipse.direction)
     if sampler.normalized_coords:
         side = tuple(d / n for d, n in zip(side, layout.sizes[::-1]))
@@ -144,16 +144,16 @@ def hardware_reach(layout: Layout, where: Where, sampler: Sampler) -> Reach:
 
 def hardware_look(layout: Layout, reach: Reach, sampler: Sampler) -> Look:
     """The read of a texture unit at the centre of a reach."""
-    coords = hardware.lifted(reach.coords) if layout.kind.is_cube else reach.coords
+    coords = _hardware.lifted(reach.coords) if layout.kind.is_cube else reach.coords
     axes, levels = space_axes(layout, sampler), level_axis(layout.num_levels, sampler)
-    return look(layout, coords, reach.layer, reach.level, axes, levels, hardware.divide)
+    return look(layout, coords, reach.layer, reach.level, axes, levels, _hardware.divide)
 
 
 def hardware_look_along(layout: Layout, reach: Reach, sampler: Sampler, number: jax.Array) -> tuple[Look, jax.Array]:
     """One of a texture unit's reads along a footprint, counted from 1, and its weight."""
     assert reach.side is not None
     assert reach.reads is not None
-    offset, weight = hardware.read_along(reach.reads, number)
+    offset, weight = _hardware.read_along(reach.reads, number)
     coords = tuple(c + offset * d for c, d in zip(reach.coords, reach.side))
     return hardware_look(layout, reach._replace(coords=coords), sampler), weight
 
@@ -173,7 +173,7 @@ def grid_look(layout: Layout, function: Callable[..., Arrays], operands: Arrays,
     return Look(space_axes(layout, sampler), operands, Stored(function))
 
 
-def texel_look(layout: Layout, where: Where, level: int, space: AddressMode, layers: AddressMode) -> Look:
+def texel_look(layout: Layout, where: ReadArguments, level: int, space: AddressMode, layers: AddressMode) -> Look:
     """The read of single texels of one level by their indices, with address modes for them and for layers and faces."""
     whole = functools.partial(Axis, footprint=POINT, integer=True)
     rank = [1] * where.coords[0].ndim

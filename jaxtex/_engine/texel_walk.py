@@ -12,9 +12,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..modes import AddressMode
 from .address import ADDRESS_RULES, Size, across_seam, is_inside
 from .axis import Axis, Role
-from .modes import AddressMode
 from .taps import taps
 
 Coords = Sequence[jax.Array]

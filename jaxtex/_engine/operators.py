@@ -14,13 +14,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..modes import AddressMode, ReadMode
 from .axis import Axis, Role, raised
 from .formats import decode
 from .indexing import gather, scatter
-from .modes import AddressMode, ReadMode
-from .places import Coords, Grid, Place, Step, as_given, both, flat_sizes, walks
-from .sums import Sums, Units
+from .reproducible_sum import Sums, Units
 from .taps import derivative
+from .texel_walk import Coords, Grid, Place, Step, as_given, both, flat_sizes, walks
 
 # The number of the tap taken at each step of a walk, that of the walk first.
 Path = tuple[int, ...]

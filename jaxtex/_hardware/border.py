@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..formats import SRGB_TO_LINEAR, is_color
+from .._engine.formats import SRGB_TO_LINEAR, is_color
 from ..modes import ReadMode
 from .blend import bits_of, float_of
 

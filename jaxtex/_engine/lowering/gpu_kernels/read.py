@@ -6,14 +6,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..axis import Axis
-from ..formats import decode
-from ..modes import ReadMode
-from ..places import Coords, Grid, Place, as_given, flat_sizes
-from ..resample import Path, blend, only_inside
+from ....modes import ReadMode
+from ...axis import Axis
+from ...formats import decode
+from ...operators import Path, blend, only_inside
+from ...texel_walk import Coords, Grid, Place, as_given, flat_sizes
 from . import channels
 from .launch import launch
-from .samples import deal, samples_shape
+from .tiling import deal, samples_shape
 
 TILE = (8, 16)
 # The texel at a place as it is stored, of each thread: threads + (channels,).

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .formats import sum_dtype
+from ._engine.formats import sum_dtype
 from .modes import Arithmetic, FilterMode, ReadMode, TextureKind
 from .sampler import Sampler
 from .texture import AXIS_NAMES, Texture
@@ -73,7 +73,7 @@ def check_sampler(name: str, kind: TextureKind, stored: Any, num_levels: int, sa
         )
 
 
-class Where(NamedTuple):
+class ReadArguments(NamedTuple):
     """Where a read looks, and how coarsely: the caller's arrays, in the caller's order."""
 
     coords: tuple[Any, ...]
@@ -92,7 +92,7 @@ def check_where(
     lod: Any = None,
     ddx: Any = None,
     ddy: Any = None,
-) -> Where:
+) -> ReadArguments:
     """The arrays as they came, of the right number and kind: `as_operands` converts them, inside the compiled call."""
     count = kind.ndim
     coords = check_arrays(name, "coords", kind, count, coords, check_number)
@@ -105,10 +105,12 @@ def check_where(
     lod = None if lod is None else check_number(name, "lod", lod)
     sides = (("ddx", ddx), ("ddy", ddy))
     ddx, ddy = (None if d is None else check_arrays(name, side, kind, count, d, check_number) for side, d in sides)
-    return check_shapes(name, "coords", Where(coords, layer, lod=lod, ddx=ddx, ddy=ddy))
+    return check_shapes(name, "coords", ReadArguments(coords, layer, lod=lod, ddx=ddx, ddy=ddy))
 
 
-def check_texels(name: str, kind: TextureKind, argument: str, indices: Any, layer: Any, face: Any = None) -> Where:
+def check_texels(
+    name: str, kind: TextureKind, argument: str, indices: Any, layer: Any, face: Any = None
+) -> ReadArguments:
     """The indices of single texels, as `check_where` takes coordinates."""
     indices = check_arrays(name, argument, kind, kind.texel_ndim, indices, check_integer)
     layer = check_layer(name, kind, layer)
@@ -117,7 +119,7 @@ def check_texels(name: str, kind: TextureKind, argument: str, indices: Any, laye
     if not kind.is_cube and face is not None:
         raise ValueError(f"{name}: face is given, but a texture of kind {kind.value!r} has none; leave face out.")
     face = None if face is None else check_integer(name, "face", face)
-    return check_shapes(name, argument, Where(indices, layer, face))
+    return check_shapes(name, argument, ReadArguments(indices, layer, face))
 
 
 def check_level(name: str, texture: Texture, level: Any) -> None:
@@ -148,7 +150,7 @@ def check_layer(name: str, kind: TextureKind, layer: Any) -> Any:
     return None if layer is None else check_integer(name, "layer", layer)
 
 
-def check_shapes(name: str, argument: str, where: Where) -> Where:
+def check_shapes(name: str, argument: str, where: ReadArguments) -> ReadArguments:
     """Arrays that broadcast."""
     try:
         common_shape(where)
@@ -160,16 +162,16 @@ def check_shapes(name: str, argument: str, where: Where) -> Where:
     return where
 
 
-def given_of(where: Where) -> list[tuple[str, Any]]:
+def given_of(where: ReadArguments) -> list[tuple[str, Any]]:
     return [(field, value) for field, value in zip(where._fields, where) if value is not None]
 
 
-def common_shape(where: Where) -> tuple[int, ...]:
+def common_shape(where: ReadArguments) -> tuple[int, ...]:
     """The shape S that everything broadcasts to."""
     return np.broadcast_shapes(*(a.shape for a in jax.tree.leaves(where)))
 
 
-def as_operands(where: Where, *, integer: bool = False) -> Where:
+def as_operands(where: ReadArguments, *, integer: bool = False) -> ReadArguments:
     """Checked arrays as the engine takes them: layers and `integer` coordinates int32, all else of one floating dtype;
     of one rank.
 

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..coordinates import Arrays, limited, on_face
+from .._engine.coordinates import Arrays, limited, on_face
 from .blend import EXPONENT, SIGN, bits_of, float_of
 
 TINY = 64 << 23  # the exponent bits of 2^-63

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..indexing import gather
+from .._engine.indexing import gather
 from ..modes import FilterMode
 from ..sampler import Sampler
 from .positions import ONE

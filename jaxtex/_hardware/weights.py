@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from ..places import Place, Step
+from .._engine.texel_walk import Place, Step
 from .positions import ONE
 
 Weight = Any  # a number or an array, whole in either case

@@ -6,13 +6,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from . import gradients, hardware, plan
-from .arguments import Where
-from .modes import AddressMode, ReadMode
+from .. import _hardware
+from .._arguments import ReadArguments
+from ..modes import AddressMode, ReadMode
+from ..sampler import Sampler
+from ..texture import Texture
+from . import plan, primitives
+from .operators import coverage
 from .plan import Layout, Look
-from .resample import coverage
-from .sampler import Sampler
-from .texture import Texture
 
 
 def layout_of(texture: Texture) -> Layout:
@@ -21,7 +22,7 @@ def layout_of(texture: Texture) -> Layout:
 
 def read(texture: Texture, look: Look, read_mode: ReadMode, total: np.dtype, deterministic: bool = False) -> jax.Array:
     """One read: the engine's, which is zero outside, plus the border colour for what lies outside."""
-    out = gradients.read(texture.texels, look.operands, look.axes, read_mode, total, deterministic, look.grid)
+    out = primitives.read(texture.texels, look.operands, look.axes, read_mode, total, deterministic, look.grid)
     if texture.border_color is not None and any(axis.address is AddressMode.BORDER for axis in look.axes):
         out = add_border(out, texture.border_color, look)
     return out
@@ -40,7 +41,7 @@ def add_border(out: jax.Array, color: jax.Array, look: Look) -> jax.Array:
     return jnp.where(everything[..., None], out, out + weight[..., None] * color)
 
 
-def mean_read(texture: Texture, where: Where, sampler: Sampler, total: np.dtype) -> jax.Array:
+def mean_read(texture: Texture, where: ReadArguments, sampler: Sampler, total: np.dtype) -> jax.Array:
     """The read that `sampler` asks for, or the mean of those along a footprint."""
     layout = layout_of(texture)
     reach = plan.reach(layout, where, sampler)
@@ -59,10 +60,10 @@ def mean_read(texture: Texture, where: Where, sampler: Sampler, total: np.dtype)
 def exact_read(texture: Texture, look: Look, read_mode: ReadMode, total: np.dtype) -> jax.Array:
     """One read of a texture unit."""
     color = texture.border_color
-    return hardware.read(texture.texels, color, look.operands, look.axes, read_mode, look.grid).astype(total)
+    return _hardware.read(texture.texels, color, look.operands, look.axes, read_mode, look.grid).astype(total)
 
 
-def hardware_read(texture: Texture, where: Where, sampler: Sampler, total: np.dtype) -> jax.Array:
+def hardware_read(texture: Texture, where: ReadArguments, sampler: Sampler, total: np.dtype) -> jax.Array:
     """The read of a texture unit; of several along a footprint each is exact, and their mean a sum of floats."""
     layout = layout_of(texture)
     reach = plan.hardware_reach(layout, where, sampler)
@@ -74,7 +75,7 @@ def hardware_read(texture: Texture, where: Where, sampler: Sampler, total: np.dt
         look, weight = plan.hardware_look_along(layout, reach, sampler, number)
         return jnp.where(weight[..., None] > 0, read(look) * weight[..., None].astype(total), 0)
 
-    return summed(one, hardware.even(sampler.max_anisotropy), np.dtype(np.float32))
+    return summed(one, _hardware.even(sampler.max_anisotropy), np.dtype(np.float32))
 
 
 def summed(one: Callable[[jax.Array], jax.Array], count: int, dtype: np.dtype) -> jax.Array:

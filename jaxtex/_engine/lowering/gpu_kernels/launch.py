@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from .samples import WARP, Deal
+from .tiling import WARP, Deal
 
 # A thread loads so many numbers at once.
 VECTOR = 4

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import jax
 import jax.numpy as jnp
 
+from ..modes import AddressMode
 from .coordinates import on_face
-from .modes import AddressMode
 
 # A size is a number, or an array where every sample chooses its mip level.
 Size = int | jax.Array

@@ -11,13 +11,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from . import resample
-from .axis import Axis, Role
-from .indexing import explicit_sharding, scatter, scatter_windows
-from .modes import AddressMode
-from .places import Coords, Grid, Step, Tap, as_given, flat_sizes, walks
-from .resample import as_texels, crowd, distribute, only_inside, units, weighted
-from .sums import Sums, private_copies
+from ...modes import AddressMode
+from .. import operators
+from ..axis import Axis, Role
+from ..indexing import explicit_sharding, scatter, scatter_windows
+from ..operators import as_texels, crowd, distribute, only_inside, units, weighted
+from ..reproducible_sum import Sums, private_copies
+from ..texel_walk import Coords, Grid, Step, Tap, as_given, flat_sizes, walks
 
 
 def splat(
@@ -31,7 +31,7 @@ def splat(
     """`resample.splat` in the way that is fastest on a GPU."""
     coords, sizes = grid(*operands), flat_sizes(axes)
     if len(sizes) > 1 or explicit_sharding(values) is not None:
-        return resample.splat(values, *operands, axes=axes, dtype=dtype, deterministic=deterministic, grid=grid)
+        return operators.splat(values, *operands, axes=axes, dtype=dtype, deterministic=deterministic, grid=grid)
     cut = units(values, axes, functools.partial(crowd, coords=coords)) if deterministic else None
     count, shape = values.shape[-1], values.shape[:-1]
     sums = Sums(count, count, cut)
@@ -45,7 +45,7 @@ def splat(
         for place, value in paired(values, coords, axes):
             total = scatter_windows(total, place.stored[0] + base, sums.terms(value))
     else:
-        for place, value in resample.spread(values, coords, axes):
+        for place, value in operators.spread(values, coords, axes):
             total = scatter(total, (place.stored[0] + base,), place.inside, sums.terms(value), "add")
     total = jnp.sum(total.reshape(copies, places, sums.width), 0)
     return as_texels(folded(total, stored, axes), axes, sums, dtype)
@@ -53,7 +53,7 @@ def splat(
 
 def pullback(*args, **static):
     """`resample.pullback` in the way that is fastest on a GPU."""
-    return resample.pullback(*args, **static, into_texels=splat)
+    return operators.pullback(*args, **static, into_texels=splat)
 
 
 def own_copy(shape: tuple[int, ...], copies: int) -> jax.Array:

@@ -18,9 +18,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .. import formats
-from ..formats import SRGB_TO_LINEAR, is_color
-from ..indexing import gather
+from .._engine import formats
+from .._engine.formats import SRGB_TO_LINEAR, is_color
+from .._engine.indexing import gather
 from ..modes import ReadMode
 
 # The taps of a footprint: texels and weights.

@@ -12,11 +12,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax.interpreters import mlir
 
-from ..axis import Axis
-from ..modes import ReadMode
-from ..places import flat_sizes
-from ..sums import crowded, row_lanes
-from .samples import samples_shape
+from ....modes import ReadMode
+from ...axis import Axis
+from ...reproducible_sum import crowded, row_lanes
+from ...texel_walk import flat_sizes
+from .tiling import samples_shape
 
 LEAST_COMPUTE_CAPABILITY = 8.0
 # Elements are counted in int32, with room for what fills the last tile.

@@ -26,12 +26,13 @@ import numpy as np
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
-from . import blocks, kernels, pairs, resample
+from ..modes import ReadMode
+from . import operators
 from .axis import Axis, raised
 from .indexing import as_varying
-from .modes import ReadMode
-from .places import Grid, as_given
-from .resample import TEXELS
+from .lowering import cpu_adjoint, gpu_kernels, partitioned_adjoint
+from .operators import TEXELS
+from .texel_walk import Grid, as_given
 
 Wanted = tuple[int, ...]
 
@@ -65,7 +66,7 @@ def splat(
 
 def batched(implementation: Callable[..., Any], *args, batch: int, **static) -> Any:
     """`implementation` over `batch` leading axes."""
-    return resample.over_batch(functools.partial(implementation, **static), batch)(*args)
+    return operators.over_batch(functools.partial(implementation, **static), batch)(*args)
 
 
 class Way(NamedTuple):
@@ -101,25 +102,25 @@ def primitive(
     mlir.register_lowering(p, mlir.lower_fun(run, multiple_results=several))
     for way in ways:
         otherwise = functools.partial(batched, way.otherwise or implementation)
-        rule = kernels.lowering(way.run, otherwise, way.suits, several=several, scatters=way.otherwise is not None)
+        rule = gpu_kernels.lowering(way.run, otherwise, way.suits, several=several, scatters=way.otherwise is not None)
         mlir.register_lowering(p, rule, platform=way.platform)
     return p
 
 
 READING = ("axes", "read_mode", "dtype", "deterministic", "grid")
-WAYS_TO_READ = [Way("cuda", kernels.read, kernels.suits_read)]
+WAYS_TO_READ = [Way("cuda", gpu_kernels.read, gpu_kernels.suits_read)]
 WAYS_TO_SPLAT = [
-    Way("cuda", kernels.splat, kernels.suits_splat, pairs.splat),
-    Way("cpu", blocks.splat, blocks.suits),
+    Way("cuda", gpu_kernels.splat, gpu_kernels.suits_splat, partitioned_adjoint.splat),
+    Way("cpu", cpu_adjoint.splat, cpu_adjoint.suits),
 ]
 WAYS_BACK = [
-    Way("cuda", kernels.pullback, kernels.suits_pullback, pairs.pullback),
-    Way("cpu", blocks.pullback, blocks.suits),
+    Way("cuda", gpu_kernels.pullback, gpu_kernels.suits_pullback, partitioned_adjoint.pullback),
+    Way("cpu", cpu_adjoint.pullback, cpu_adjoint.suits),
 ]
-read_p = primitive("texture_read", resample.read, *READING, ways=WAYS_TO_READ)
-splat_p = primitive("texture_splat", resample.splat, "axes", "dtype", "deterministic", "grid", ways=WAYS_TO_SPLAT)
-pushforward_p = primitive("texture_pushforward", resample.pushforward, *READING, "wanted")
-pullback_p = primitive("texture_pullback", resample.pullback, *READING, "wanted", ways=WAYS_BACK, several=True)
+read_p = primitive("texture_read", operators.read, *READING, ways=WAYS_TO_READ)
+splat_p = primitive("texture_splat", operators.splat, "axes", "dtype", "deterministic", "grid", ways=WAYS_TO_SPLAT)
+pushforward_p = primitive("texture_pushforward", operators.pushforward, *READING, "wanted")
+pullback_p = primitive("texture_pullback", operators.pullback, *READING, "wanted", ways=WAYS_BACK, several=True)
 
 
 def bind(p: Primitive, *args, **static):

@@ -9,9 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from . import gradients, hardware, plan
-from .arguments import (
-    Where,
+from . import _hardware
+from ._arguments import (
+    ReadArguments,
     as_operands,
     check_level,
     check_sampler,
@@ -22,13 +22,14 @@ from .arguments import (
     infer_kind,
     stacked_coords,
 )
-from .coordinates import Arrays
-from .formats import read_dtype, sum_dtype
+from ._engine import plan, primitives
+from ._engine.coordinates import Arrays
+from ._engine.formats import read_dtype, sum_dtype
+from ._engine.plan import Layout, Look, hardware_look, texel_look
+from ._engine.reads import exact_read, hardware_read, layout_of, mean_read, read
+from ._engine.taps import LINEAR_TAPS
 from .modes import AddressMode, Arithmetic, ReadMode, TextureKind
-from .plan import Layout, Look, hardware_look, texel_look
-from .reads import exact_read, hardware_read, layout_of, mean_read, read
 from .sampler import Sampler
-from .taps import LINEAR_TAPS
 from .texture import AXIS_NAMES, Texture, chain_shapes, check_faces
 
 
@@ -143,7 +144,7 @@ def sample_grid(
         exact = lambda texture, operands: exact_read(
             texture, look._replace(operands=single(operands)), sampler.decoding, total
         )
-        out = gradients.straight_through(exact, smooth)(texture, look.operands)
+        out = primitives.straight_through(exact, smooth)(texture, look.operands)
     return out if as_numbers else out.astype(read_dtype(texture.dtype, sampler.decoding))
 
 
@@ -307,7 +308,7 @@ def splat(
 
 
 @functools.partial(jax.jit, static_argnames=("sampler", "dtype"), inline=True)
-def _sample(texture: Texture, where: Where, *, sampler: Sampler, dtype: np.dtype):
+def _sample(texture: Texture, where: ReadArguments, *, sampler: Sampler, dtype: np.dtype):
     where, total = as_operands(where), texture.dtype
     if sampler.decoding is ReadMode.ELEMENT and jnp.issubdtype(total, jnp.integer):
         where = jax.lax.stop_gradient(where)
@@ -319,12 +320,12 @@ def _sample(texture: Texture, where: Where, *, sampler: Sampler, dtype: np.dtype
         # What a footprint makes of its sides is not kept between the passes of reverse mode, but computed again.
         read = jax.checkpoint(read)
     if exact:
-        read = gradients.straight_through(functools.partial(hardware_read, sampler=sampler, total=total), read)
+        read = primitives.straight_through(functools.partial(hardware_read, sampler=sampler, total=total), read)
     return jnp.broadcast_to(read(texture, where), (*common_shape(where), texture.channels)).astype(dtype)
 
 
 @functools.partial(jax.jit, static_argnames=("level",), inline=True)
-def _fetch(texture: Texture, where: Where, *, level: int):
+def _fetch(texture: Texture, where: ReadArguments, *, level: int):
     bare = dataclasses.replace(texture, border_color=None)
     total = texture.dtype if jnp.issubdtype(texture.dtype, jnp.integer) else sum_dtype(texture.dtype)
     where = as_operands(where, integer=True)
@@ -333,7 +334,7 @@ def _fetch(texture: Texture, where: Where, *, level: int):
 
 
 @functools.partial(jax.jit, static_argnames=("sampler", "component", "dtype"), inline=True)
-def _gather(texture: Texture, where: Where, *, sampler: Sampler, component: int, dtype: np.dtype):
+def _gather(texture: Texture, where: ReadArguments, *, sampler: Sampler, component: int, dtype: np.dtype):
     """Four reads of one tap each."""
     where, total = jax.lax.stop_gradient(as_operands(where)), texture.dtype
     if not jnp.issubdtype(total, jnp.integer) or sampler.decoding is not ReadMode.ELEMENT:
@@ -344,26 +345,26 @@ def _gather(texture: Texture, where: Where, *, sampler: Sampler, component: int,
         *front, y, x = look.axes
         return look._replace(axes=(*front, *(axis._replace(footprint=tap) for axis, tap in zip((y, x), taps))))
 
-    def smooth(texture: Texture, where: Where, taps) -> jax.Array:
+    def smooth(texture: Texture, where: ReadArguments, taps) -> jax.Array:
         look = plan.only_look(layout, plan.reach(layout, where, sampler), sampler)
         return read(texture, at_corner(look, taps), sampler.decoding, total, sampler.deterministic)
 
-    def exact(texture: Texture, where: Where, taps) -> jax.Array:
+    def exact(texture: Texture, where: ReadArguments, taps) -> jax.Array:
         look = at_corner(hardware_look(layout, plan.hardware_reach(layout, where, sampler), sampler), taps)
         color = texture.border_color
-        return hardware.gather(texture.texels, color, look.coords, look.axes, sampler.decoding).astype(total)
+        return _hardware.gather(texture.texels, color, look.coords, look.axes, sampler.decoding).astype(total)
 
     texels = []
     for taps in ((high, low), (high, high), (low, high), (low, low)):
         texel = functools.partial(smooth, taps=taps)
         if sampler.arithmetic is Arithmetic.HARDWARE:
-            texel = gradients.straight_through(functools.partial(exact, taps=taps), texel)
+            texel = primitives.straight_through(functools.partial(exact, taps=taps), texel)
         texels.append(texel(texture, where)[..., component])
     return jnp.stack(texels, axis=-1).astype(dtype)
 
 
 @functools.partial(jax.jit, static_argnames=("layout", "sampler", "dtype"), inline=True)
-def _splat(values: jax.Array, where: Where, *, layout: Layout, sampler: Sampler, dtype: np.dtype):
+def _splat(values: jax.Array, where: ReadArguments, *, layout: Layout, sampler: Sampler, dtype: np.dtype):
     where = as_operands(where)
     total = sum_dtype(values.dtype, dtype, *(c.dtype for c in where.coords))
     reach, values = plan.reach(layout, where, sampler), values.astype(total)
@@ -375,4 +376,4 @@ def _splat(values: jax.Array, where: Where, *, layout: Layout, sampler: Sampler,
         number = number.reshape(-1, *[1] * reach.reads.ndim)
         look, weight = plan.look_along(layout, jax.tree.map(lambda a: a[None], reach), sampler, number)
         values = values[None] * weight[..., None].astype(total)
-    return gradients.splat(values, look.operands, look.axes, dtype, sampler.deterministic, look.grid)
+    return primitives.splat(values, look.operands, look.axes, dtype, sampler.deterministic, look.grid)
