@@ -4,8 +4,8 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
-from .enums import MemcpyKind
-from .errors import INVALID_MEMCPY_DIRECTION, INVALID_VALUE, CudaError, choose
+from ..enums import MemcpyKind
+from ..errors import INVALID_MEMCPY_DIRECTION, INVALID_VALUE, CudaError, choose
 
 # What the pitch of mallocPitch is a multiple of, in bytes.
 MALLOC_PITCH = 512

@@ -6,15 +6,15 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from .._arguments import as_array
-from .._engine.formats import decode
-from .._hardware.read import single
-from ..modes import Arithmetic, TextureKind
-from ..sampling import fetch, gather, sample
-from .channels import OTHER_TYPES, parse_type
-from .enums import ArrayFlags, ResourceType
-from .errors import INVALID_VALUE, CudaError
-from .objects import TextureObject
+from ..._arguments import as_array
+from ..._engine.formats import decode
+from ..._hardware.read import single
+from ...modes import Arithmetic, TextureKind
+from ...sampling import fetch, gather, sample
+from ..enums import ArrayFlags, ResourceType
+from ..errors import INVALID_VALUE, CudaError
+from ..memory.channel_formats import OTHER_TYPES, parse_type
+from .texture_objects import TextureObject
 
 
 def read(

@@ -4,10 +4,10 @@ from typing import Any
 
 import jax
 
-from ..modes import TextureKind
-from .docstrings import texture_function
-from .objects import TextureObject
-from .reading import read, read_gather, read_texel
+from ...modes import TextureKind
+from ..docstrings import texture_function
+from .tex_dispatch import read, read_gather, read_texel
+from .texture_objects import TextureObject
 
 
 @texture_function

@@ -5,23 +5,15 @@ from typing import Any
 
 import jax
 
-from ..modes import TextureKind
-from .arrays import Array
-from .descriptors import ResourceDesc
-from .enums import ArrayFlags, ResourceType
-from .errors import INVALID_VALUE, CudaError, choose
-from .limits import NEWEST_COMPUTE_CAPABILITY, check_limits
+from ...modes import TextureKind
+from ..enums import ArrayFlags, ResourceType
+from ..errors import INVALID_VALUE, CudaError, choose
+from ..limits import NEWEST_COMPUTE_CAPABILITY, check_limits
+from ..memory.arrays import Array
+from ..memory.resource_descriptor import ResourceDesc
+from ..texture_kinds import TEXTURE_KINDS
 
 NAME = "createSurfaceObject"
-LIMIT_NAMES = {
-    TextureKind.TEXTURE1D: "1D surface",
-    TextureKind.TEXTURE2D: "2D surface",
-    TextureKind.TEXTURE3D: "3D surface",
-    TextureKind.TEXTURE1D_LAYERED: "1D layered surface",
-    TextureKind.TEXTURE2D_LAYERED: "2D layered surface",
-    TextureKind.CUBEMAP: "cubemap surface",
-    TextureKind.CUBEMAP_LAYERED: "layered cubemap surface",
-}
 
 
 @jax.tree_util.register_dataclass
@@ -86,7 +78,7 @@ def createSurfaceObject(
             f"level of a mipmapped array is one: getMipmappedArrayLevel.",
         )
     check_storable(NAME, resource.memory)
-    check_limits(NAME, LIMIT_NAMES[resource.memory.kind], resource.memory.extent, compute_capability)
+    check_limits(NAME, TEXTURE_KINDS[resource.memory.kind].surface_limits, resource.memory.extent, compute_capability)
     return SurfaceObject(resource.memory)
 
 

@@ -10,14 +10,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._arguments import as_array, check_integer
-from .._engine.primitives import straight_through
-from .accessing import Access, boundary_mode, store_units
-from .arrays import Array
-from .channels import FLOAT, SIGNED, ChannelFormatDesc
-from .enums import SurfaceBoundaryMode
-from .errors import INVALID_VALUE, CudaError
-from .surfaces import backing
+from ..._arguments import as_array, check_integer
+from ..._engine.primitives import straight_through
+from ..enums import SurfaceBoundaryMode
+from ..errors import INVALID_VALUE, CudaError
+from ..memory.arrays import Array
+from ..memory.channel_formats import FLOAT, SIGNED, ChannelFormatDesc
+from .surface_access import Access, boundary_mode, store_units
+from .surface_objects import backing
 
 
 def store(function: str, data: Any, surface: Any, coords: tuple[Any, ...], mode: Any) -> Array:

@@ -11,8 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .bits import reinterpreted
-from .errors import INVALID_PITCH_VALUE, INVALID_VALUE, CudaError
+from ..errors import INVALID_PITCH_VALUE, INVALID_VALUE, CudaError
+from .bit_casts import reinterpreted
 
 
 class Region(NamedTuple):

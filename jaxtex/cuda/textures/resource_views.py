@@ -4,11 +4,11 @@ from typing import Any
 
 import jax
 
-from .arrays import Array, MipmappedArray
-from .channels import ChannelFormatDesc, createChannelDesc
+from ..enums import ResourceViewFormat
+from ..errors import INVALID_VALUE, NOT_SUPPORTED, CudaError, choose
+from ..memory.arrays import Array, MipmappedArray
+from ..memory.channel_formats import ChannelFormatDesc, createChannelDesc
 from .descriptors import ResourceViewDesc
-from .enums import ResourceViewFormat
-from .errors import INVALID_VALUE, NOT_SUPPORTED, CudaError, choose
 
 VIEW_TYPES = {
     f"{prefix}{channels}": f"{base}{channels}"

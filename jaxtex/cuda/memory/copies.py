@@ -6,13 +6,13 @@ from typing import Any, TypeVar
 import jax
 import jax.numpy as jnp
 
+from ..enums import MemcpyKind
+from ..errors import INVALID_VALUE, CudaError
+from .array_boxes import check_array, copied, rows_box
 from .arrays import Array, MipmappedArray, check_level
-from .boxes import check_array, copied, rows_box
-from .channels import ChannelFormatDesc
-from .enums import MemcpyKind
-from .errors import INVALID_VALUE, CudaError
-from .pitched import check_kind
-from .regions import Region
+from .byte_regions import Region
+from .channel_formats import ChannelFormatDesc
+from .pitched_memory import check_kind
 
 AnyArray = TypeVar("AnyArray", Array, MipmappedArray)
 

@@ -4,13 +4,13 @@ from typing import Any
 
 import jax
 
-from ..modes import TextureKind
-from .accessing import read, write
-from .arrays import Array
-from .docstrings import surface_function
-from .enums import SurfaceBoundaryMode
-from .formatted import store
-from .surfaces import SurfaceObject
+from ...modes import TextureKind
+from ..docstrings import surface_function
+from ..enums import SurfaceBoundaryMode
+from ..memory.arrays import Array
+from .formatted_stores import store
+from .surface_access import read, write
+from .surface_objects import SurfaceObject
 
 Surface = SurfaceObject | Array
 TRAP = SurfaceBoundaryMode.Trap

@@ -3,23 +3,17 @@
 import dataclasses
 from typing import Any
 
-from ..modes import TextureKind
-from .arrays import Array, MipmappedArray
-from .channels import ChannelFormatDesc, parse_type
-from .descriptors import ResourceDesc, TextureDesc
-from .enums import AddressMode, FilterMode, ReadMode, TextureType
-from .errors import INVALID_CHANNEL_DESCRIPTOR, INVALID_VALUE, CudaError, choose
-from .objects import TextureObject, createTextureObject
+from ...modes import TextureKind
+from ..enums import AddressMode, FilterMode, ReadMode, TextureType
+from ..errors import INVALID_CHANNEL_DESCRIPTOR, INVALID_VALUE, CudaError, choose
+from ..memory.arrays import Array, MipmappedArray
+from ..memory.channel_formats import ChannelFormatDesc, parse_type
+from ..memory.resource_descriptor import ResourceDesc
+from ..texture_kinds import TEXTURE_KINDS
+from .descriptors import TextureDesc
+from .texture_objects import TextureObject, createTextureObject
 
-TEXTURE_TYPES = {
-    TextureType.Type1D: TextureKind.TEXTURE1D,
-    TextureType.Type2D: TextureKind.TEXTURE2D,
-    TextureType.Type3D: TextureKind.TEXTURE3D,
-    TextureType.TypeCubemap: TextureKind.CUBEMAP,
-    TextureType.Type1DLayered: TextureKind.TEXTURE1D_LAYERED,
-    TextureType.Type2DLayered: TextureKind.TEXTURE2D_LAYERED,
-    TextureType.TypeCubemapLayered: TextureKind.CUBEMAP_LAYERED,
-}
+KINDS_BY_TYPE = {row.texture_type: kind for kind, row in TEXTURE_KINDS.items()}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -205,7 +199,7 @@ def _bind(function: str, ref: Any, resource: ResourceDesc, arithmetic: str) -> T
             INVALID_CHANNEL_DESCRIPTOR,
             f"{function}: ref.T is {ref.T!r}, expected the type of the memory, {bound.desc}.",
         )
-    kind = TEXTURE_TYPES[choose(function, "ref.texType", TextureType, ref.texType)]
+    kind = KINDS_BY_TYPE[choose(function, "ref.texType", TextureType, ref.texType)]
     row = kind is TextureKind.TEXTURE1D and bound.kind is TextureKind.TEXTURE2D and bound.texture.shape[0] == 1
     if bound.kind is not kind and not row:
         raise CudaError(

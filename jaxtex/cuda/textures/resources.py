@@ -6,15 +6,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..modes import TextureKind
-from .arrays import Array, MipmappedArray
-from .channels import ChannelFormatDesc, check_desc, desc_of
-from .descriptors import ResourceDesc, ResourceViewDesc
-from .enums import ArrayFlags, ResourceType
-from .errors import INVALID_VALUE, CudaError, choose
-from .limits import check_limits
-from .regions import Region, take
-from .views import shown, view_format
+from ...modes import TextureKind
+from ..enums import ArrayFlags, ResourceType
+from ..errors import INVALID_VALUE, CudaError, choose
+from ..limits import check_limits
+from ..memory.arrays import Array, MipmappedArray
+from ..memory.byte_regions import Region, take
+from ..memory.channel_formats import ChannelFormatDesc, check_desc, desc_of
+from ..memory.resource_descriptor import ResourceDesc
+from .descriptors import ResourceViewDesc
+from .resource_views import shown, view_format
 
 # Of the pitch of a texture over pitched memory, in bytes.
 PITCH_ALIGNMENT = 32

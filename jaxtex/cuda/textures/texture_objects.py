@@ -7,16 +7,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .. import texture as core
-from ..modes import TextureKind
-from ..sampler import MAX_ANISOTROPY, Sampler
-from .channels import FLOAT, ChannelFormatDesc, check_modelled
-from .descriptors import ResourceDesc, ResourceViewDesc, TextureDesc
-from .enums import AddressMode, ArrayFlags, FilterMode, ReadMode, ResourceType
-from .errors import INVALID_VALUE, CudaError, choose
-from .limits import NEWEST_COMPUTE_CAPABILITY
-from .memory import format_of, memory_of
-from .validity import check_levels, check_read
+from ... import texture as core
+from ...modes import TextureKind
+from ...sampler import MAX_ANISOTROPY, Sampler
+from ..enums import AddressMode, ArrayFlags, FilterMode, ReadMode, ResourceType
+from ..errors import INVALID_VALUE, CudaError, choose
+from ..limits import NEWEST_COMPUTE_CAPABILITY
+from ..memory.channel_formats import FLOAT, ChannelFormatDesc, check_modelled
+from ..memory.resource_descriptor import ResourceDesc
+from ..texture_kinds import TEXTURE_KINDS
+from .descriptors import ResourceViewDesc, TextureDesc
+from .format_checks import check_levels, check_read
+from .resources import format_of, memory_of
 
 NAME = "createTextureObject"
 ADDRESS_MODES = {
@@ -26,15 +28,6 @@ ADDRESS_MODES = {
     AddressMode.Border: "border",
 }
 FILTER_MODES = {FilterMode.Point: "point", FilterMode.Linear: "linear"}
-BUILDERS = {
-    TextureKind.TEXTURE1D: core.texture1d,
-    TextureKind.TEXTURE2D: core.texture2d,
-    TextureKind.TEXTURE3D: core.texture3d,
-    TextureKind.TEXTURE1D_LAYERED: core.texture1d_layered,
-    TextureKind.TEXTURE2D_LAYERED: core.texture2d_layered,
-    TextureKind.CUBEMAP: core.cubemap,
-    TextureKind.CUBEMAP_LAYERED: core.cubemap_layered,
-}
 READ_MODES = {ReadMode.ElementType: "element", ReadMode.NormalizedFloat: "normalized_float"}
 
 
@@ -132,7 +125,7 @@ def createTextureObject(
         stored = kind
     border = border_color(texture.borderColor, desc, read) if "border" in modes[: stored.texel_ndim] else None
     sampler = sampler_of(texture, desc, modes[: stored.texel_ndim], arithmetic, cube=kind.is_cube)
-    built = BUILDERS[stored](levels, border_color=border)
+    built = TEXTURE_KINDS[stored].build(levels, border_color=border)
     return TextureObject(built, sampler, desc, read, kind, ResourceType(resource.resType), flags)
 
 

@@ -13,18 +13,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .. import texture as core
-from .._arguments import ReadArguments, as_array, as_operands, check_integer
-from .._engine.address import ADDRESS_RULES, is_inside
-from ..modes import AddressMode, TextureKind
-from ..surface import OUTSIDE, report, surface_read, surface_write
-from .arrays import Array
-from .bits import reinterpreted, words
-from .channels import BASE_TYPES, DTYPES, ChannelFormatDesc, parse_type
-from .enums import SurfaceBoundaryMode
-from .errors import INVALID_VALUE, MISALIGNED_ADDRESS, CudaError, choose
-from .objects import BUILDERS
-from .surfaces import array_of
+from ... import texture as core
+from ..._arguments import ReadArguments, as_array, as_operands, check_integer
+from ..._engine.address import ADDRESS_RULES, is_inside
+from ...modes import AddressMode, TextureKind
+from ...surface import OUTSIDE, report, surface_read, surface_write
+from ..enums import SurfaceBoundaryMode
+from ..errors import INVALID_VALUE, MISALIGNED_ADDRESS, CudaError, choose
+from ..memory.arrays import Array
+from ..memory.bit_casts import reinterpreted, words
+from ..memory.channel_formats import BASE_TYPES, DTYPES, ChannelFormatDesc, parse_type
+from ..texture_kinds import TEXTURE_KINDS
+from .surface_objects import array_of
 
 # 64 bits, which channels do not have but accesses do.
 WIDE_DTYPES = {"long": "int64", "longlong": "int64", "ulong": "uint64", "ulonglong": "uint64"}
@@ -180,7 +180,7 @@ def units(array: Array, access: Access) -> core.Texture:
             row = jnp.zeros((*row.shape[:-1], access.length or 1), access.dtype)
         texels = row.reshape(*row.shape[:-1], max(count, 1), -1)
     # A face is a layer: of cubemap layers 6 layer + face.
-    return BUILDERS[TextureKind.TEXTURE2D_LAYERED if array.kind.is_cube else array.kind](texels)
+    return TEXTURE_KINDS[TextureKind.TEXTURE2D_LAYERED if array.kind.is_cube else array.kind].build(texels)
 
 
 def as_texels(array: Array, access: Access, written: core.Texture) -> jax.Array:

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from .enums import ChannelFormatKind, ReadMode
-from .errors import INVALID_CHANNEL_DESCRIPTOR, INVALID_VALUE, NOT_SUPPORTED, CudaError, choose
+from ..enums import ChannelFormatKind, ReadMode
+from ..errors import INVALID_CHANNEL_DESCRIPTOR, INVALID_VALUE, NOT_SUPPORTED, CudaError, choose
 
 SIGNED, UNSIGNED, FLOAT = ChannelFormatKind.Signed, ChannelFormatKind.Unsigned, ChannelFormatKind.Float
 BASE_TYPES = {

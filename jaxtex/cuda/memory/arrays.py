@@ -8,26 +8,18 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from ..modes import TextureKind
-from .channels import ChannelFormatDesc, check_desc, check_modelled
-from .enums import ArrayFlags
-from .errors import INVALID_VALUE, CudaError, choose
-from .limits import NEWEST_COMPUTE_CAPABILITY, check_limits
+from ...modes import TextureKind
+from ..enums import ArrayFlags
+from ..errors import INVALID_VALUE, CudaError, choose
+from ..limits import NEWEST_COMPUTE_CAPABILITY, check_limits
+from ..texture_kinds import TEXTURE_KINDS
+from .channel_formats import ChannelFormatDesc, check_desc, check_modelled
 
 FLAGS_OF_MALLOC_ARRAY = (
     ArrayFlags.SurfaceLoadStore | ArrayFlags.TextureGather | ArrayFlags.Sparse | ArrayFlags.DeferredMapping
 )
 SHAPE_FLAGS = ArrayFlags.Layered | ArrayFlags.Cubemap
 KINDS_OF_SPARSE = (TextureKind.TEXTURE2D, TextureKind.TEXTURE3D, TextureKind.TEXTURE2D_LAYERED)
-LIMIT_NAMES = {
-    TextureKind.TEXTURE1D: "1D texture",
-    TextureKind.TEXTURE2D: "2D texture",
-    TextureKind.TEXTURE3D: "3D texture",
-    TextureKind.TEXTURE1D_LAYERED: "1D layered texture",
-    TextureKind.TEXTURE2D_LAYERED: "2D layered texture",
-    TextureKind.CUBEMAP: "cubemap",
-    TextureKind.CUBEMAP_LAYERED: "layered cubemap",
-}
 
 
 class Extent(NamedTuple):
@@ -315,7 +307,7 @@ def _check(
             f"{function}: flags has Sparse for an array of kind {kind.value!r}, expected a 2D, 3D or 2D layered array; "
             f"leave the flag out.",
         )
-    check_limits(function, LIMIT_NAMES[kind], extent, compute_capability)
+    check_limits(function, TEXTURE_KINDS[kind].texture_limits, extent, compute_capability)
     if flags & ArrayFlags.TextureGather:
         check_limits(function, "2D texture with gather", extent, compute_capability)
     return desc, extent

@@ -5,12 +5,12 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from ..enums import MemcpyKind
+from ..errors import INVALID_VALUE, CudaError
+from .array_boxes import Box, array_box, check_array, copied
 from .arrays import Array, Extent
-from .boxes import Box, array_box, check_array, copied
-from .enums import MemcpyKind
-from .errors import INVALID_VALUE, CudaError
-from .pitched import PitchedPtr, Pos, check_kind
-from .regions import Region
+from .byte_regions import Region
+from .pitched_memory import PitchedPtr, Pos, check_kind
 
 
 class Memcpy3DParms(NamedTuple):

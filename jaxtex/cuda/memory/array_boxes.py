@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from ..modes import TextureKind
+from ...modes import TextureKind
+from ..errors import INVALID_VALUE, CudaError
 from .arrays import Array
-from .bits import reinterpreted
-from .errors import INVALID_VALUE, CudaError
-from .pitched import Pos
-from .regions import Region, put, take
+from .bit_casts import reinterpreted
+from .byte_regions import Region, put, take
+from .pitched_memory import Pos
 
 
 class Box(NamedTuple):
