@@ -29,15 +29,8 @@ from .enums import (
 )
 from .errors import CudaError
 from .limits import NEWEST_COMPUTE_CAPABILITY
-from .memory.arrays import (
-    Array,
-    Extent,
-    MipmappedArray,
-    getMipmappedArrayLevel,
-    malloc3DArray,
-    mallocArray,
-    mallocMipmappedArray,
-)
+from .memory.allocation import malloc3DArray, mallocArray, mallocMipmappedArray
+from .memory.arrays import Array, Extent, MipmappedArray, getMipmappedArrayLevel
 from .memory.channel_formats import ChannelFormatDesc, createChannelDesc
 from .memory.copies import memcpy2D, memcpy2DFromArray, memcpy2DToArray, memcpyFromArray, memcpyToArray
 from .memory.copies3d import Memcpy3DParms, memcpy3D

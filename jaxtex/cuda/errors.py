@@ -4,6 +4,7 @@ from enum import Enum, IntFlag
 from typing import Any, TypeVar
 
 Member = TypeVar("Member", bound=Enum)
+Value = TypeVar("Value")
 
 ERROR_NAMES = {
     1: "cudaErrorInvalidValue",
@@ -69,3 +70,13 @@ def choose(function: str, argument: str, kind: type[Member], value: Any, code: i
         listed = ", ".join(f"{kind.__name__}.{option.name}" for option in kind)
         raise CudaError(code, f"{function}: {argument} is {value!r}, expected one of {listed}.")
     return member
+
+
+def check_type(function: str, argument: str, value: Any, expected: type[Value], remedy: str) -> Value:
+    """`value`, which must be an instance of the class `expected`."""
+    if not isinstance(value, expected):
+        article = "an" if expected.__name__[0] in "AEIOU" else "a"
+        raise TypeError(
+            f"{function}: {argument} is a {type(value).__name__}, expected {article} {expected.__name__}; {remedy}."
+        )
+    return value

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 from ...modes import TextureKind
-from ..errors import INVALID_VALUE, CudaError
+from ..errors import INVALID_VALUE, CudaError, check_type
 from .arrays import Array
 from .bit_casts import reinterpreted
 from .byte_regions import Region, put, take
@@ -33,11 +33,7 @@ class Box(NamedTuple):
 
 
 def check_array(function: str, argument: str, array: Any, level: Any) -> None:
-    if not isinstance(array, Array):
-        raise TypeError(
-            f"{function}: {argument} is a {type(array).__name__}, expected an Array or a MipmappedArray; mallocArray "
-            f"makes one."
-        )
+    check_type(function, argument, array, Array, "mallocArray makes one")
     if level is not None:
         raise CudaError(INVALID_VALUE, f"{function}: level is {level!r}, but {argument} has no levels; leave it out.")
 
@@ -65,12 +61,12 @@ def array_box(function: str, argument: str, array: Array, pos: Pos, width: int, 
 
 def rows_box(function: str, argument: str, array: Array, wOffset: int, hOffset: int, width: int, height: int) -> Box:
     """A box of a 1D or 2D array, `wOffset` and `width` in bytes."""
-    check_array(function, "array", array, None)
+    check_array(function, argument, array, None)
     size = array.desc.texel_bytes
     if array.kind not in (TextureKind.TEXTURE1D, TextureKind.TEXTURE2D):
         raise CudaError(
             INVALID_VALUE,
-            f"{function}: the array is of kind {array.kind.value!r}, expected a 1D or 2D array; use memcpy3D.",
+            f"{function}: {argument} is of kind {array.kind.value!r}, expected a 1D or 2D array; use memcpy3D.",
         )
     if wOffset % size or width % size:
         raise CudaError(

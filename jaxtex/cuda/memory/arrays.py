@@ -1,25 +1,17 @@
-"""CUDA arrays: immutable values that hold texels in a format, allocated as zeros."""
+"""CUDA arrays: immutable values that hold texels in a channel format, and their mip levels."""
 
 import dataclasses
-import math
-import operator
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 
 from ...modes import TextureKind
 from ..enums import ArrayFlags
-from ..errors import INVALID_VALUE, CudaError, choose
-from ..limits import NEWEST_COMPUTE_CAPABILITY, check_limits
-from ..texture_kinds import TEXTURE_KINDS
-from .channel_formats import ChannelFormatDesc, check_desc, check_modelled
+from ..errors import INVALID_VALUE, CudaError, check_type
+from ..pytrees import pytree
+from .channel_formats import ChannelFormatDesc
 
-FLAGS_OF_MALLOC_ARRAY = (
-    ArrayFlags.SurfaceLoadStore | ArrayFlags.TextureGather | ArrayFlags.Sparse | ArrayFlags.DeferredMapping
-)
 SHAPE_FLAGS = ArrayFlags.Layered | ArrayFlags.Cubemap
-KINDS_OF_SPARSE = (TextureKind.TEXTURE2D, TextureKind.TEXTURE3D, TextureKind.TEXTURE2D_LAYERED)
 
 
 class Extent(NamedTuple):
@@ -41,9 +33,22 @@ class Extent(NamedTuple):
     depth: int = 0
 
 
-@jax.tree_util.register_dataclass
+class AllocatedArray:
+    """What `Array` and `MipmappedArray` have in common. Both are dataclasses of their own, with texels in front."""
+
+    desc: ChannelFormatDesc
+    extent: Extent
+    flags: ArrayFlags
+
+    @property
+    def kind(self) -> TextureKind:
+        """The shape of texture that the array backs."""
+        return kind_of(self.extent, self.flags)
+
+
+@pytree("texels")
 @dataclasses.dataclass(frozen=True, eq=False)
-class Array:
+class Array(AllocatedArray):
     """A CUDA array as an immutable value: `mallocArray` makes it, `memcpyToArray` returns a new one.
 
     Attributes:
@@ -62,19 +67,14 @@ class Array:
     """
 
     texels: jax.Array
-    desc: ChannelFormatDesc = dataclasses.field(metadata={"static": True})
-    extent: Extent = dataclasses.field(metadata={"static": True})
-    flags: ArrayFlags = dataclasses.field(metadata={"static": True})
-
-    @property
-    def kind(self) -> TextureKind:
-        """The shape of texture that the array backs."""
-        return kind_of(self.extent, self.flags)
+    desc: ChannelFormatDesc
+    extent: Extent
+    flags: ArrayFlags
 
 
-@jax.tree_util.register_dataclass
+@pytree("levels")
 @dataclasses.dataclass(frozen=True, eq=False)
-class MipmappedArray:
+class MipmappedArray(AllocatedArray):
     """A CUDA mipmapped array as an immutable value: `mallocMipmappedArray` makes it.
 
     Attributes:
@@ -89,130 +89,26 @@ class MipmappedArray:
     """
 
     levels: tuple[jax.Array, ...]
-    desc: ChannelFormatDesc = dataclasses.field(metadata={"static": True})
-    extent: Extent = dataclasses.field(metadata={"static": True})
-    flags: ArrayFlags = dataclasses.field(metadata={"static": True})
-
-    @property
-    def kind(self) -> TextureKind:
-        """The shape of texture that the array backs."""
-        return kind_of(self.extent, self.flags)
+    desc: ChannelFormatDesc
+    extent: Extent
+    flags: ArrayFlags
 
 
-def mallocArray(
-    desc: ChannelFormatDesc,
-    width: int,
-    height: int = 0,
-    flags: int = 0,
-    *,
-    compute_capability: float = NEWEST_COMPUTE_CAPABILITY,
-) -> Array:
-    """Allocates a 1D or 2D array of zeros: `cudaMallocArray`.
-
-    Args:
-        desc: the format, from `createChannelDesc`.
-        width: elements a row, at least 1.
-        height: rows. 0 makes a 1D array, 1 a 2D array of one row.
-        flags: `ArrayFlags`: SurfaceLoadStore, TextureGather (2D only), Sparse (2D only), DeferredMapping. Every texel
-            of a sparse array is resident here.
-        compute_capability: of the card whose size limits apply, such as 9.0.
-
-    Returns:
-        An `Array`.
-
-    Raises:
-        CudaError: cudaErrorInvalidChannelDescriptor for a format that CUDA does not have, cudaErrorNotSupported for
-            one that is not modelled, cudaErrorInvalidValue for sizes and flags that do not go together.
-
-    Source: CUDA Runtime API, `cudaMallocArray`.
-
-    Example:
-        >>> from jaxtex import cuda
-        >>> cuda.mallocArray(cuda.createChannelDesc("float"), 10).texels.shape
-        (10, 1)
-    """
-    flags = choose("mallocArray", "flags", ArrayFlags, flags)
-    if flags & ~FLAGS_OF_MALLOC_ARRAY:
-        raise CudaError(
-            INVALID_VALUE,
-            f"mallocArray: flags is {flags!r}, expected only {FLAGS_OF_MALLOC_ARRAY!r}; layers and cubemaps come from "
-            f"malloc3DArray.",
-        )
-    return _malloc("mallocArray", desc, (width, height, 0), flags, compute_capability)
+def kind_of(extent: Extent, flags: ArrayFlags) -> TextureKind:
+    """The shape that a valid extent and its flags stand for."""
+    if flags & ArrayFlags.Cubemap:
+        return TextureKind.CUBEMAP_LAYERED if flags & ArrayFlags.Layered else TextureKind.CUBEMAP
+    if flags & ArrayFlags.Layered:
+        return TextureKind.TEXTURE2D_LAYERED if extent.height else TextureKind.TEXTURE1D_LAYERED
+    if extent.depth:
+        return TextureKind.TEXTURE3D
+    return TextureKind.TEXTURE2D if extent.height else TextureKind.TEXTURE1D
 
 
-def malloc3DArray(
-    desc: ChannelFormatDesc,
-    extent: tuple[int, int, int],
-    flags: int = 0,
-    *,
-    compute_capability: float = NEWEST_COMPUTE_CAPABILITY,
-) -> Array:
-    """Allocates an array of any shape, zeros: `cudaMalloc3DArray`.
-
-    Args:
-        desc: the format, from `createChannelDesc`.
-        extent: (width, height, depth) in elements, which with `flags` says the shape:
-
-            - 1D (w, 0, 0), 2D (w, h, 0), 3D (w, h, d);
-            - with ``Layered``: L layers of 1D (w, 0, L) or 2D (w, h, L);
-            - with ``Cubemap``: (w, w, 6); with both: (w, w, 6 L).
-        flags: `ArrayFlags`, joined by ``|``. TextureGather goes with 2D alone, Sparse with 2D, 3D and 2D layered.
-        compute_capability: of the card whose size limits apply, such as 9.0.
-
-    Returns:
-        An `Array`.
-
-    Raises:
-        CudaError: as `mallocArray`.
-
-    Source: CUDA Runtime API, `cudaMalloc3DArray`.
-
-    Example:
-        >>> from jaxtex import cuda
-        >>> cuda.malloc3DArray(cuda.createChannelDesc("half4"), (8, 8, 6), cuda.ArrayFlags.Cubemap).kind.value
-        'cubemap'
-    """
-    flags = choose("malloc3DArray", "flags", ArrayFlags, flags)
-    return _malloc("malloc3DArray", desc, extent, flags, compute_capability)
-
-
-def mallocMipmappedArray(
-    desc: ChannelFormatDesc,
-    extent: tuple[int, int, int],
-    numLevels: int,
-    flags: int = 0,
-    *,
-    compute_capability: float = NEWEST_COMPUTE_CAPABILITY,
-) -> MipmappedArray:
-    """Allocates an array with mip levels, zeros: `cudaMallocMipmappedArray`.
-
-    Args:
-        desc, extent, flags, compute_capability: as in `malloc3DArray`, for level 0.
-        numLevels: how many levels, clamped to what the extent has: ``1 + floor(log2(max(w, h, d)))``, where layers and
-            faces do not count. Level l has the size ``max(1, n >> l)`` on each axis; layers and faces stay.
-
-    Returns:
-        A `MipmappedArray`.
-
-    Raises:
-        CudaError: as `mallocArray`.
-
-    Source: CUDA Runtime API, `cudaMallocMipmappedArray`.
-
-    Example:
-        >>> from jaxtex import cuda
-        >>> len(cuda.mallocMipmappedArray(cuda.createChannelDesc("uchar4"), (256, 64, 0), 3).levels)
-        3
-    """
-    name = "mallocMipmappedArray"
-    flags = choose(name, "flags", ArrayFlags, flags)
-    desc, extent = _check(name, desc, extent, flags, compute_capability)
-    kind = kind_of(extent, flags)
-    most = 1 + int(math.log2(max(extent if kind is TextureKind.TEXTURE3D else extent[:2])))
-    count = min(max(int(numLevels), 1), most)
-    levels = tuple(_zeros(desc, level_extent(extent, flags, level)) for level in range(count))
-    return MipmappedArray(levels, desc, extent, flags)
+def level_extent(extent: Extent, flags: ArrayFlags, level: int) -> Extent:
+    """The extent of a mip level: layers and faces do not shrink, absent axes stay absent."""
+    shrinks = (True, True, not flags & SHAPE_FLAGS)
+    return Extent(*(max(1, n >> level) if n and halved else n for n, halved in zip(extent, shrinks)))
 
 
 def getMipmappedArrayLevel(mipmap: MipmappedArray, level: int) -> Array:
@@ -239,11 +135,7 @@ def getMipmappedArrayLevel(mipmap: MipmappedArray, level: int) -> Array:
         >>> cuda.getMipmappedArrayLevel(mipmap, 1).extent
         Extent(width=4, height=4, depth=0)
     """
-    if not isinstance(mipmap, MipmappedArray):
-        raise TypeError(
-            f"getMipmappedArrayLevel: mipmap is a {type(mipmap).__name__}, expected a MipmappedArray; "
-            f"mallocMipmappedArray makes one."
-        )
+    mipmap = check_type("getMipmappedArrayLevel", "mipmap", mipmap, MipmappedArray, "mallocMipmappedArray makes one")
     level = check_level("getMipmappedArrayLevel", level, len(mipmap.levels))
     return Array(mipmap.levels[level], mipmap.desc, level_extent(mipmap.extent, mipmap.flags, level), mipmap.flags)
 
@@ -252,79 +144,3 @@ def check_level(function: str, level: Any, count: int) -> int:
     if not isinstance(level, int) or not 0 <= level < count:
         raise CudaError(INVALID_VALUE, f"{function}: level is {level!r}, expected an int from 0 to {count - 1}.")
     return level
-
-
-def kind_of(extent: Extent, flags: ArrayFlags) -> TextureKind:
-    """The shape that a valid extent and its flags stand for."""
-    if flags & ArrayFlags.Cubemap:
-        return TextureKind.CUBEMAP_LAYERED if flags & ArrayFlags.Layered else TextureKind.CUBEMAP
-    if flags & ArrayFlags.Layered:
-        return TextureKind.TEXTURE2D_LAYERED if extent.height else TextureKind.TEXTURE1D_LAYERED
-    if extent.depth:
-        return TextureKind.TEXTURE3D
-    return TextureKind.TEXTURE2D if extent.height else TextureKind.TEXTURE1D
-
-
-def level_extent(extent: Extent, flags: ArrayFlags, level: int) -> Extent:
-    """The extent of a mip level: layers and faces do not shrink, absent axes stay absent."""
-    shrinks = (True, True, not flags & SHAPE_FLAGS)
-    return Extent(*(max(1, n >> level) if n and halved else n for n, halved in zip(extent, shrinks)))
-
-
-def _malloc(function: str, desc: Any, extent: Any, flags: ArrayFlags, compute_capability: float) -> Array:
-    desc, extent = _check(function, desc, extent, flags, compute_capability)
-    return Array(_zeros(desc, extent), desc, extent, flags)
-
-
-def _zeros(desc: ChannelFormatDesc, extent: Extent) -> jax.Array:
-    shape = tuple(n for n in reversed(extent) if n)
-    return jnp.zeros((*shape, desc.channels), desc.dtype)
-
-
-def _check(
-    function: str, desc: Any, extent: Any, flags: ArrayFlags, compute_capability: float
-) -> tuple[ChannelFormatDesc, Extent]:
-    """The rules of `cudaMalloc3DArray`: format, then shape, then flags, then size."""
-    desc = check_desc(function, desc)
-    check_modelled(function, desc)
-    try:
-        extent = Extent(*(operator.index(n) for n in extent))
-    except TypeError:
-        raise TypeError(f"{function}: extent is {extent!r}, expected three ints (width, height, depth).") from None
-    wrong = _wrong_shape(extent, flags)
-    if wrong:
-        raise CudaError(INVALID_VALUE, f"{function}: the extent is {tuple(extent)} with flags {flags!r}: {wrong}.")
-    kind = kind_of(extent, flags)
-    if flags & ArrayFlags.TextureGather and kind is not TextureKind.TEXTURE2D:
-        raise CudaError(
-            INVALID_VALUE,
-            f"{function}: flags has TextureGather for an array of kind {kind.value!r}, expected a 2D array; leave the "
-            f"flag out.",
-        )
-    if flags & ArrayFlags.Sparse and kind not in KINDS_OF_SPARSE:
-        raise CudaError(
-            INVALID_VALUE,
-            f"{function}: flags has Sparse for an array of kind {kind.value!r}, expected a 2D, 3D or 2D layered array; "
-            f"leave the flag out.",
-        )
-    check_limits(function, TEXTURE_KINDS[kind].texture_limits, extent, compute_capability)
-    if flags & ArrayFlags.TextureGather:
-        check_limits(function, "2D texture with gather", extent, compute_capability)
-    return desc, extent
-
-
-def _wrong_shape(extent: Extent, flags: ArrayFlags) -> str:
-    """What is wrong with the extent, or nothing."""
-    width, height, depth = extent
-    if width < 1 or height < 0 or depth < 0:
-        return "expected a width of at least 1, and no negative size"
-    if flags & ArrayFlags.Cubemap:
-        faces = "a multiple of 6" if flags & ArrayFlags.Layered else "6"
-        if height != width or not depth or (depth % 6 if flags & ArrayFlags.Layered else depth != 6):
-            return f"expected a square with a depth of {faces} for a cubemap"
-    elif flags & ArrayFlags.Layered:
-        if not depth:
-            return "expected the number of layers as depth"
-    elif depth and not height:
-        return "expected a height with a depth, or the flag Layered for layers of rows"
-    return ""

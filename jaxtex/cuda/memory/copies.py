@@ -11,7 +11,7 @@ from ..errors import INVALID_VALUE, CudaError
 from .array_boxes import check_array, copied, rows_box
 from .arrays import Array, MipmappedArray, check_level
 from .byte_regions import Region
-from .channel_formats import ChannelFormatDesc
+from .channel_formats import ChannelFormatDesc, check_dtype
 from .pitched_memory import check_kind
 
 AnyArray = TypeVar("AnyArray", Array, MipmappedArray)
@@ -93,12 +93,7 @@ def _check_level(function: str, mipmap: MipmappedArray, level: Any) -> int:
 def _check_values(function: str, src: Any, texels: jax.Array, desc: ChannelFormatDesc) -> jax.Array:
     """`src` in the shape of the texels."""
     values = jnp.asarray(src)
-    if values.dtype != texels.dtype:
-        raise CudaError(
-            INVALID_VALUE,
-            f"{function}: src has dtype {values.dtype}, expected {texels.dtype} for the format {desc}; convert numbers "
-            f"with src.astype, or bits with jax.lax.bitcast_convert_type.",
-        )
+    check_dtype(function, "src", values, desc)
     shapes = (texels.shape, texels.shape[:-1]) if texels.shape[-1] == 1 else (texels.shape,)
     if values.shape not in shapes:
         raise CudaError(

@@ -3,16 +3,13 @@
 import dataclasses
 from typing import Any
 
-import jax
-
 from ..enums import ResourceType
+from ..pytrees import pytree
 from . import arrays
 from .channel_formats import ChannelFormatDesc
 
-STATIC = {"static": True}
 
-
-@jax.tree_util.register_dataclass
+@pytree("memory")
 @dataclasses.dataclass(frozen=True, eq=False)
 class ResourceDesc:
     """The memory behind a texture: `cudaResourceDesc`. Make one with the constructor of its kind.
@@ -35,12 +32,12 @@ class ResourceDesc:
     """
 
     memory: Any
-    resType: ResourceType = dataclasses.field(metadata=STATIC)
-    desc: ChannelFormatDesc | None = dataclasses.field(default=None, metadata=STATIC)
-    sizeInBytes: int | None = dataclasses.field(default=None, metadata=STATIC)
-    width: int | None = dataclasses.field(default=None, metadata=STATIC)
-    height: int | None = dataclasses.field(default=None, metadata=STATIC)
-    pitchInBytes: int | None = dataclasses.field(default=None, metadata=STATIC)
+    resType: ResourceType
+    desc: ChannelFormatDesc | None = None
+    sizeInBytes: int | None = None
+    width: int | None = None
+    height: int | None = None
+    pitchInBytes: int | None = None
 
     @classmethod
     def Array(cls, array: "arrays.Array") -> "ResourceDesc":

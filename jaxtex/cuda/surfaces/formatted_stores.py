@@ -16,7 +16,7 @@ from ..enums import SurfaceBoundaryMode
 from ..errors import INVALID_VALUE, CudaError
 from ..memory.arrays import Array
 from ..memory.channel_formats import FLOAT, SIGNED, ChannelFormatDesc
-from .surface_access import Access, boundary_mode, store_units
+from .surface_access import Access, boundary_mode, broadcasts_to, store_units
 from .surface_objects import backing
 
 
@@ -38,12 +38,12 @@ def store(function: str, data: Any, surface: Any, coords: tuple[Any, ...], mode:
             f"{function}: data has dtype {data.dtype} and shape {data.shape}, expected {expected} with 1, 2 or 4 "
             f"components at the end for the format {array.desc}.",
         )
-    try:
-        fits = np.broadcast_shapes(data.shape[:-1], shape) == shape
-    except ValueError:
-        fits = False
-    if not fits:
-        raise CudaError(INVALID_VALUE, f"{function}: data does not broadcast to the shape {shape} of the coordinates.")
+    if not broadcasts_to(data.shape[:-1], shape):
+        raise CudaError(
+            INVALID_VALUE,
+            f"{function}: data has shape {data.shape}, expected one that broadcasts to {(*shape, data.shape[-1])}, the "
+            f"shape of the coordinates and the number of components.",
+        )
     return _store(array, data, coords, function=function, mode=mode)
 
 

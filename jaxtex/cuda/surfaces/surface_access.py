@@ -22,7 +22,7 @@ from ..enums import SurfaceBoundaryMode
 from ..errors import INVALID_VALUE, MISALIGNED_ADDRESS, CudaError, choose
 from ..memory.arrays import Array
 from ..memory.bit_casts import reinterpreted, words
-from ..memory.channel_formats import BASE_TYPES, DTYPES, ChannelFormatDesc, parse_type
+from ..memory.channel_formats import BASE_TYPES, ChannelFormatDesc, parse_type
 from ..texture_kinds import TEXTURE_KINDS
 from .surface_objects import array_of
 
@@ -65,7 +65,7 @@ def access_of(function: str, desc: ChannelFormatDesc, T: str | None) -> Access:
     if T is None:
         return Access(desc.dtype, desc.channels if desc.channels > 1 else None)
     base, length = parse_type(function, "T", T)
-    name = DTYPES[BASE_TYPES[base]] if base in BASE_TYPES else WIDE_DTYPES.get(base)
+    name = BASE_TYPES[base].dtype if base in BASE_TYPES else WIDE_DTYPES.get(base)
     access = Access(jnp.dtype(name or "uint8"), length)
     if name is None or length == 3 or access.size > MOST_BYTES:
         raise CudaError(
@@ -108,20 +108,21 @@ def check_data(function: str, data: Any, shape: tuple[int, ...], access: Access)
             f"{function}: data has dtype {data.dtype}, expected {access.dtype}: a store converts nothing. Convert "
             f"numbers with data.astype, or name what data holds with T.",
         )
-    try:
-        fits = (
-            np.broadcast_shapes(data.shape, shape + vector) == shape + vector
-            and data.shape[-1:][: len(vector)] == vector
-        )
-    except ValueError:
-        fits = False
-    if not fits:
+    if not broadcasts_to(data.shape, shape + vector) or data.shape[-1:][: len(vector)] != vector:
         raise CudaError(
             INVALID_VALUE,
             f"{function}: data has shape {data.shape}, expected {shape + vector}: the shape of the coordinates"
             f"{', and the vector' if vector else ''}.",
         )
     return data
+
+
+def broadcasts_to(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
+    """Whether an array of `shape` broadcasts to the shape `target`."""
+    try:
+        return np.broadcast_shapes(shape, target) == target
+    except ValueError:
+        return False
 
 
 @functools.partial(jax.jit, static_argnames=("function", "access", "mode"), inline=True)

@@ -3,20 +3,19 @@
 import dataclasses
 from typing import Any
 
-import jax
-
 from ...modes import TextureKind
 from ..enums import ArrayFlags, ResourceType
-from ..errors import INVALID_VALUE, CudaError, choose
+from ..errors import INVALID_VALUE, CudaError, check_type, choose
 from ..limits import NEWEST_COMPUTE_CAPABILITY, check_limits
 from ..memory.arrays import Array
 from ..memory.resource_descriptor import ResourceDesc
+from ..pytrees import pytree
 from ..texture_kinds import TEXTURE_KINDS
 
 NAME = "createSurfaceObject"
 
 
-@jax.tree_util.register_dataclass
+@pytree("array")
 @dataclasses.dataclass(frozen=True, eq=False)
 class SurfaceObject:
     """A surface that can be read and written: what `createSurfaceObject` returns. A pytree, with nothing to destroy.
@@ -65,11 +64,7 @@ def createSurfaceObject(
         ...     print(error.name)
         cudaErrorInvalidValue
     """
-    if not isinstance(resource, ResourceDesc):
-        raise TypeError(
-            f"{NAME}: resource is a {type(resource).__name__}, expected a ResourceDesc; ResourceDesc.Array(array) "
-            f"makes one."
-        )
+    resource = check_type(NAME, "resource", resource, ResourceDesc, "ResourceDesc.Array(array) makes one")
     resource_type = choose(NAME, "resource.resType", ResourceType, resource.resType)
     if resource_type is not ResourceType.Array or not isinstance(resource.memory, Array):
         raise CudaError(
@@ -96,12 +91,8 @@ def backing(function: str, surface: Any) -> Array:
     if isinstance(surface, Array):
         check_storable(function, surface)
         return surface
-    if not isinstance(surface, SurfaceObject):
-        raise TypeError(
-            f"{function}: surface is a {type(surface).__name__}, expected a SurfaceObject, or an Array made with "
-            f"ArrayFlags.SurfaceLoadStore."
-        )
-    return surface.array
+    remedy = "createSurfaceObject makes one; an Array made with ArrayFlags.SurfaceLoadStore works too"
+    return check_type(function, "surface", surface, SurfaceObject, remedy).array
 
 
 def array_of(function: str, surface: Any, kind: TextureKind) -> Array:

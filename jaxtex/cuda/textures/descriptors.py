@@ -3,14 +3,11 @@
 import dataclasses
 from typing import Any
 
-import jax
-
 from ..enums import AddressMode, FilterMode, ReadMode, ResourceViewFormat
+from ..pytrees import pytree
 
-STATIC = {"static": True}
 
-
-@jax.tree_util.register_dataclass
+@pytree("borderColor")
 @dataclasses.dataclass(frozen=True)
 class TextureDesc:
     """How a texture is read: `cudaTextureDesc`. Every default is what a zeroed struct means in CUDA.
@@ -41,19 +38,19 @@ class TextureDesc:
         ('Wrap', 'Point')
     """
 
-    addressMode: Any = dataclasses.field(default=(AddressMode.Wrap,) * 3, metadata=STATIC)
-    filterMode: int = dataclasses.field(default=FilterMode.Point, metadata=STATIC)
-    readMode: int = dataclasses.field(default=ReadMode.ElementType, metadata=STATIC)
-    sRGB: int = dataclasses.field(default=0, metadata=STATIC)
+    addressMode: Any = (AddressMode.Wrap,) * 3
+    filterMode: int = FilterMode.Point
+    readMode: int = ReadMode.ElementType
+    sRGB: int = 0
     borderColor: Any = (0.0, 0.0, 0.0, 0.0)
-    normalizedCoords: int = dataclasses.field(default=0, metadata=STATIC)
-    maxAnisotropy: int = dataclasses.field(default=0, metadata=STATIC)
-    mipmapFilterMode: int = dataclasses.field(default=FilterMode.Point, metadata=STATIC)
-    mipmapLevelBias: float = dataclasses.field(default=0.0, metadata=STATIC)
-    minMipmapLevelClamp: float = dataclasses.field(default=0.0, metadata=STATIC)
-    maxMipmapLevelClamp: float = dataclasses.field(default=0.0, metadata=STATIC)
-    disableTrilinearOptimization: int = dataclasses.field(default=0, metadata=STATIC)
-    seamlessCubemap: int = dataclasses.field(default=0, metadata=STATIC)
+    normalizedCoords: int = 0
+    maxAnisotropy: int = 0
+    mipmapFilterMode: int = FilterMode.Point
+    mipmapLevelBias: float = 0.0
+    minMipmapLevelClamp: float = 0.0
+    maxMipmapLevelClamp: float = 0.0
+    disableTrilinearOptimization: int = 0
+    seamlessCubemap: int = 0
 
     def __post_init__(self):
         for name in ("addressMode", "borderColor"):

@@ -5,24 +5,14 @@ from typing import Any
 import jax
 
 from ..enums import ResourceViewFormat
-from ..errors import INVALID_VALUE, NOT_SUPPORTED, CudaError, choose
+from ..errors import INVALID_VALUE, CudaError, choose
 from ..memory.arrays import Array, MipmappedArray
-from ..memory.channel_formats import ChannelFormatDesc, createChannelDesc
+from ..memory.bit_casts import reinterpreted
+from ..memory.channel_formats import CHANNEL_TYPES, ChannelFormatDesc, createChannelDesc, unmodelled
 from .descriptors import ResourceViewDesc
 
 VIEW_TYPES = {
-    f"{prefix}{channels}": f"{base}{channels}"
-    for prefix, base in (
-        ("UnsignedChar", "uchar"),
-        ("SignedChar", "char"),
-        ("UnsignedShort", "ushort"),
-        ("SignedShort", "short"),
-        ("UnsignedInt", "uint"),
-        ("SignedInt", "int"),
-        ("Half", "half"),
-        ("Float", "float"),
-    )
-    for channels in (1, 2, 4)
+    f"{row.view_format}{channels}": f"{row.name}{channels}" for row in CHANNEL_TYPES for channels in (1, 2, 4)
 }
 
 
@@ -47,7 +37,7 @@ def shown(
     levels = levels[seen]
     if memory.kind.layered:
         levels = tuple(level[within] for level in levels)
-    return tuple(reinterpret(level, desc) for level in levels)
+    return tuple(reinterpreted(level, desc.dtype) for level in levels)
 
 
 def view_format(function: str, desc: ChannelFormatDesc, view: ResourceViewDesc) -> ChannelFormatDesc:
@@ -56,11 +46,7 @@ def view_format(function: str, desc: ChannelFormatDesc, view: ResourceViewDesc) 
     if form is ResourceViewFormat.None_:
         return desc
     if form.name not in VIEW_TYPES:
-        raise CudaError(
-            NOT_SUPPORTED,
-            f"{function}: view.format is {form.name}, which CUDA has and this package does not model; decode the image "
-            f"and store it in 8-bit, 16-bit or float channels.",
-        )
+        raise unmodelled(function, "view.format", form.name)
     viewed = createChannelDesc(VIEW_TYPES[form.name])
     if viewed.texel_bytes != desc.texel_bytes:
         raise CudaError(
@@ -69,17 +55,6 @@ def view_format(function: str, desc: ChannelFormatDesc, view: ResourceViewDesc) 
             f"{desc.texel_bytes} of the resource's format {desc}.",
         )
     return viewed
-
-
-def reinterpret(texels: jax.Array, desc: ChannelFormatDesc) -> jax.Array:
-    """The same bytes as texels of another format."""
-    if desc.dtype == texels.dtype:
-        return texels
-    ratio = desc.dtype.itemsize // texels.dtype.itemsize
-    if ratio > 1:
-        texels = texels.reshape(*texels.shape[:-1], desc.channels, ratio)
-    bits = jax.lax.bitcast_convert_type(texels, desc.dtype)
-    return bits.reshape(*texels.shape[: -1 - (ratio > 1)], desc.channels)
 
 
 def _range(function: str, what: str, first: Any, last: Any, count: int) -> slice:

@@ -8,11 +8,11 @@ import numpy as np
 
 from ...modes import TextureKind
 from ..enums import ArrayFlags, ResourceType
-from ..errors import INVALID_VALUE, CudaError, choose
+from ..errors import INVALID_VALUE, CudaError, check_type, choose
 from ..limits import check_limits
 from ..memory.arrays import Array, MipmappedArray
 from ..memory.byte_regions import Region, take
-from ..memory.channel_formats import ChannelFormatDesc, check_desc, desc_of
+from ..memory.channel_formats import ChannelFormatDesc, check_desc, check_dtype, desc_of
 from ..memory.resource_descriptor import ResourceDesc
 from .descriptors import ResourceViewDesc
 from .resource_views import shown, view_format
@@ -32,11 +32,8 @@ def format_of(function: str, resource: ResourceDesc, view: ResourceViewDesc | No
     resource_type = choose(function, "resource.resType", ResourceType, resource.resType)
     memory, expected = resource.memory, ARRAY_TYPES.get(resource_type)
     if expected:
-        if not isinstance(memory, expected):
-            raise TypeError(
-                f"{function}: the resource holds a {type(memory).__name__}, expected one {expected.__name__}; "
-                f"ResourceDesc.{expected.__name__} takes what malloc{expected.__name__} returns."
-            )
+        name = expected.__name__
+        memory = check_type(function, "resource.memory", memory, expected, f"malloc{name} makes one")
         return memory.desc if view is None else view_format(function, memory.desc, view)
     if view is not None:
         raise CudaError(
@@ -108,12 +105,7 @@ def pitched_texels(function: str, resource: ResourceDesc, desc: ChannelFormatDes
 def plain_texels(function: str, memory: Any, desc: ChannelFormatDesc, ndim: int) -> jax.Array:
     """Plain memory with a channel axis."""
     memory = jnp.asarray(memory)
-    if memory.dtype != desc.dtype:
-        raise CudaError(
-            INVALID_VALUE,
-            f"{function}: the memory has dtype {memory.dtype}, expected {desc.dtype} for the format {desc}; convert "
-            f"numbers with astype, or bits with jax.lax.bitcast_convert_type.",
-        )
+    check_dtype(function, "resource.memory", memory, desc)
     flat = memory.ndim == ndim and not memory.shape[-1] % desc.channels
     split = memory.ndim == ndim + 1 and memory.shape[-1] == desc.channels
     if not (flat or split) or memory.size == 0:

@@ -12,9 +12,9 @@ from ..._hardware.read import single
 from ...modes import Arithmetic, TextureKind
 from ...sampling import fetch, gather, sample
 from ..enums import ArrayFlags, ResourceType
-from ..errors import INVALID_VALUE, CudaError
+from ..errors import INVALID_VALUE, CudaError, check_type
 from ..memory.channel_formats import OTHER_TYPES, parse_type
-from .texture_objects import TextureObject
+from .texture_objects import TextureObject, is_readable_as
 
 
 def read(
@@ -31,9 +31,7 @@ def read(
 ) -> jax.Array:
     """A filtered read of a texture of the given kind."""
     check_object(function, t)
-    # A 1D read takes an image of one row too: cudaMallocArray(desc, width, 1) makes one.
-    row = kind is TextureKind.TEXTURE1D and t.kind is TextureKind.TEXTURE2D and t.texture.shape[0] == 1
-    if not (t.kind is kind or row) or t.resType is ResourceType.Linear:
+    if not is_readable_as(t, kind) or t.resType is ResourceType.Linear:
         memory = "linear memory, which tex1Dfetch reads" if t.resType is ResourceType.Linear else t.kind.value
         raise CudaError(
             INVALID_VALUE,
@@ -78,10 +76,7 @@ def read_gather(function: str, t: TextureObject, coords: tuple[Any, Any], comp: 
 
 
 def check_object(function: str, t: Any) -> None:
-    if not isinstance(t, TextureObject):
-        raise TypeError(
-            f"{function}: t is a {type(t).__name__}, expected a TextureObject; createTextureObject makes one."
-        )
+    check_type(function, "t", t, TextureObject, "createTextureObject makes one")
 
 
 def result_length(function: str, t: TextureObject, T: str | None) -> int | None:

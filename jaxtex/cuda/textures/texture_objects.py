@@ -11,10 +11,11 @@ from ... import texture as core
 from ...modes import TextureKind
 from ...sampler import MAX_ANISOTROPY, Sampler
 from ..enums import AddressMode, ArrayFlags, FilterMode, ReadMode, ResourceType
-from ..errors import INVALID_VALUE, CudaError, choose
+from ..errors import INVALID_VALUE, CudaError, check_type, choose
 from ..limits import NEWEST_COMPUTE_CAPABILITY
 from ..memory.channel_formats import FLOAT, ChannelFormatDesc, check_modelled
 from ..memory.resource_descriptor import ResourceDesc
+from ..pytrees import pytree
 from ..texture_kinds import TEXTURE_KINDS
 from .descriptors import ResourceViewDesc, TextureDesc
 from .format_checks import check_levels, check_read
@@ -31,7 +32,7 @@ FILTER_MODES = {FilterMode.Point: "point", FilterMode.Linear: "linear"}
 READ_MODES = {ReadMode.ElementType: "element", ReadMode.NormalizedFloat: "normalized_float"}
 
 
-@jax.tree_util.register_dataclass
+@pytree("texture")
 @dataclasses.dataclass(frozen=True, eq=False)
 class TextureObject:
     """A texture that can be read: what `createTextureObject` and the binds of a `TextureReference` return.
@@ -56,12 +57,12 @@ class TextureObject:
     """
 
     texture: core.Texture
-    sampler: Sampler = dataclasses.field(metadata={"static": True})
-    desc: ChannelFormatDesc = dataclasses.field(metadata={"static": True})
-    readMode: ReadMode = dataclasses.field(metadata={"static": True})
-    kind: TextureKind = dataclasses.field(metadata={"static": True})
-    resType: ResourceType = dataclasses.field(metadata={"static": True})
-    flags: ArrayFlags = dataclasses.field(default=ArrayFlags.Default, metadata={"static": True})
+    sampler: Sampler
+    desc: ChannelFormatDesc
+    readMode: ReadMode
+    kind: TextureKind
+    resType: ResourceType
+    flags: ArrayFlags = ArrayFlags.Default
 
 
 def createTextureObject(
@@ -104,18 +105,14 @@ def createTextureObject(
         >>> cuda.tex1D(cuda.createTextureObject(cuda.ResourceDesc.Array(array), linear), 2.0)
         Array(25., dtype=float32)
     """
-    if not isinstance(resource, ResourceDesc) or not isinstance(texture, TextureDesc):
-        raise TypeError(
-            f"{NAME}: resource and texture are a {type(resource).__name__} and a {type(texture).__name__}, expected a "
-            f"ResourceDesc and a TextureDesc; ResourceDesc.Array(array) makes one of an array."
-        )
-    texture = with_enums(texture)
+    resource = check_type(NAME, "resource", resource, ResourceDesc, "ResourceDesc.Array(array) makes one")
+    texture = with_enums(check_type(NAME, "texture", texture, TextureDesc, "TextureDesc() makes one"))
     read, mode = ReadMode(texture.readMode), FilterMode(texture.filterMode)
     desc = format_of(NAME, resource, view)
     check_read(NAME, desc, read, mode, srgb=bool(texture.sRGB))
     check_modelled(NAME, desc)
     levels, kind, flags = memory_of(NAME, resource, desc, view, compute_capability)
-    check_kind(texture, desc, kind, resource.resType)
+    check_fields(texture, desc, kind, resource.resType)
     modes = address_modes(texture, kind)
     as_image = mode is FilterMode.Linear and modes[1:2] == ("border",) and resource.resType != ResourceType.Linear
     if kind is TextureKind.TEXTURE1D and as_image:
@@ -129,7 +126,16 @@ def createTextureObject(
     return TextureObject(built, sampler, desc, read, kind, ResourceType(resource.resType), flags)
 
 
-def check_kind(texture: TextureDesc, desc: ChannelFormatDesc, kind: TextureKind, resource_type: int) -> None:
+def is_readable_as(t: TextureObject, kind: TextureKind) -> bool:
+    """Whether the functions of a kind read the texture. Those of 1D also read a 2D array of one row.
+
+    ``cudaMallocArray(&array, &desc, width, 1)`` makes such an array.
+    """
+    has_one_row = t.kind is TextureKind.TEXTURE2D and t.texture.shape[0] == 1
+    return t.kind is kind or (kind is TextureKind.TEXTURE1D and has_one_row)
+
+
+def check_fields(texture: TextureDesc, desc: ChannelFormatDesc, kind: TextureKind, resource_type: int) -> None:
     """Refuses fields of the descriptor that do not go with the resource (1, 26)."""
     if texture.seamlessCubemap and not kind.is_cube:
         raise CudaError(

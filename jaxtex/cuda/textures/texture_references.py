@@ -3,15 +3,14 @@
 import dataclasses
 from typing import Any
 
-from ...modes import TextureKind
 from ..enums import AddressMode, FilterMode, ReadMode, TextureType
-from ..errors import INVALID_CHANNEL_DESCRIPTOR, INVALID_VALUE, CudaError, choose
+from ..errors import INVALID_CHANNEL_DESCRIPTOR, INVALID_VALUE, CudaError, check_type, choose
 from ..memory.arrays import Array, MipmappedArray
 from ..memory.channel_formats import ChannelFormatDesc, parse_type
 from ..memory.resource_descriptor import ResourceDesc
 from ..texture_kinds import TEXTURE_KINDS
 from .descriptors import TextureDesc
-from .texture_objects import TextureObject, createTextureObject
+from .texture_objects import TextureObject, createTextureObject, is_readable_as
 
 KINDS_BY_TYPE = {row.texture_type: kind for kind, row in TEXTURE_KINDS.items()}
 
@@ -184,8 +183,7 @@ def bindTexture2D(
 
 
 def _bind(function: str, ref: Any, resource: ResourceDesc, arithmetic: str) -> TextureObject:
-    if not isinstance(ref, TextureReference):
-        raise TypeError(f"{function}: ref is a {type(ref).__name__}, expected a TextureReference.")
+    ref = check_type(function, "ref", ref, TextureReference, 'TextureReference("float") makes one')
     shared = {field.name for field in dataclasses.fields(TextureDesc)} & {f.name for f in dataclasses.fields(ref)}
     desc = TextureDesc(normalizedCoords=ref.normalized, **{name: getattr(ref, name) for name in shared})
     if isinstance(desc.addressMode, tuple):
@@ -200,8 +198,7 @@ def _bind(function: str, ref: Any, resource: ResourceDesc, arithmetic: str) -> T
             f"{function}: ref.T is {ref.T!r}, expected the type of the memory, {bound.desc}.",
         )
     kind = KINDS_BY_TYPE[choose(function, "ref.texType", TextureType, ref.texType)]
-    row = kind is TextureKind.TEXTURE1D and bound.kind is TextureKind.TEXTURE2D and bound.texture.shape[0] == 1
-    if bound.kind is not kind and not row:
+    if not is_readable_as(bound, kind):
         raise CudaError(
             INVALID_VALUE,
             f"{function}: ref.texType is {TextureType(ref.texType).name}, but the memory is of kind "
