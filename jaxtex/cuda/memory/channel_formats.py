@@ -134,7 +134,11 @@ class ChannelFormatDesc:
         return STORED_TYPES[self.storage].name
 
     def result_base(self, read_mode: ReadMode) -> str:
-        """The base type of what a read returns: half texels are read as float."""
+        """The base type of what a read returns: half texels are read as float.
+
+        Args:
+            read_mode: a `ReadMode`.
+        """
         kind, _ = self.storage
         is_float = kind is FLOAT or read_mode is ReadMode.NormalizedFloat
         return "float" if is_float else self.stored_base

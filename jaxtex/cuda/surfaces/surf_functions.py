@@ -5,10 +5,10 @@ from typing import Any
 import jax
 
 from ...modes import TextureKind
-from ..docstrings import surface_function
 from ..enums import SurfaceBoundaryMode
 from ..memory.arrays import Array
 from .formatted_stores import store
+from .surf_docstrings import formatted_store_function, surface_function
 from .surface_access import read, write
 from .surface_objects import SurfaceObject
 
@@ -143,7 +143,7 @@ def surfCubemapLayeredwrite(
     )
 
 
-@surface_function
+@formatted_store_function
 def sust_p(data: Any, surface: Surface, x: Any, *coords: Any, boundaryMode: int = TRAP) -> Array:
     """Writes to a surface of any kind and converts to its format: `sust.p`, of which CUDA C++ has no function.
 

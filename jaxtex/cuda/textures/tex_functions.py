@@ -5,8 +5,8 @@ from typing import Any
 import jax
 
 from ...modes import TextureKind
-from ..docstrings import texture_function
 from .tex_dispatch import read, read_gather, read_texel
+from .tex_docstrings import texture_function
 from .texture_objects import TextureObject
 
 

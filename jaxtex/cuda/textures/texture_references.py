@@ -26,9 +26,10 @@ class TextureReference:
         T: the name of the texels' type, such as ``"float"``.
         texType: a `TextureType`, by default 1D.
         readMode: a `ReadMode`, by default ElementType.
-        normalized, filterMode, addressMode, sRGB, maxAnisotropy, mipmapFilterMode, mipmapLevelBias,
-            minMipmapLevelClamp, maxMipmapLevelClamp, disableTrilinearOptimization: as in `TextureDesc`. Linear memory
-            ignores them.
+        normalized: as ``normalizedCoords`` of a `TextureDesc`. Linear memory ignores it, and all that follow.
+        filterMode, addressMode, sRGB, maxAnisotropy: as in `TextureDesc`.
+        mipmapFilterMode, mipmapLevelBias, minMipmapLevelClamp, maxMipmapLevelClamp: as in `TextureDesc`.
+        disableTrilinearOptimization: as in `TextureDesc`.
 
     Source: CUDA C++ Programming Guide 11, "Texture Reference API".
 
