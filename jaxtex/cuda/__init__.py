@@ -1,3 +1,5 @@
+# pyright: strict
+
 """The texture model under CUDA's own names, for people who port kernels.
 
 Names are those of the CUDA runtime without the prefix ``cuda``; enumerations have its values, functions its argument

@@ -1,3 +1,5 @@
+# pyright: strict
+
 """Completes docstrings whose sections many functions share; `tex_docstrings` and `surf_docstrings` hold the text."""
 
 import inspect

@@ -1,3 +1,5 @@
+# pyright: strict
+
 """Frozen dataclasses as pytrees: the named fields hold arrays, and all other fields are static."""
 
 import dataclasses

@@ -1,3 +1,5 @@
+# pyright: strict
+
 """One row for each shape of texture: how it is built, what CUDA calls it, and which size limits it has."""
 
 from collections.abc import Callable

@@ -1,3 +1,5 @@
+# pyright: strict
+
 """CUDA's memory as values: channel formats, arrays, pitched memory, and the copies between them.
 
 `channel_formats` says what a texel is, `arrays` and `pitched_memory` hold texels, and `resource_descriptor` names the

@@ -1,8 +1,10 @@
+# pyright: strict, reportUnknownMemberType=false
+
 """Allocation of CUDA arrays: the functions that make arrays of zeros, and the rules that shapes and flags follow."""
 
 import math
 import operator
-from typing import Any
+from collections.abc import Iterable
 
 import jax
 import jax.numpy as jnp
@@ -18,14 +20,22 @@ from .channel_formats import ChannelFormatDesc, check_desc, check_modelled
 FLAGS_OF_MALLOC_ARRAY = (
     ArrayFlags.SurfaceLoadStore | ArrayFlags.TextureGather | ArrayFlags.Sparse | ArrayFlags.DeferredMapping
 )
-KINDS_OF_SPARSE = (TextureKind.TEXTURE2D, TextureKind.TEXTURE3D, TextureKind.TEXTURE2D_LAYERED)
+# Flags that only some kinds of array may have, and these kinds in words.
+KINDS_OF_FLAGS = (
+    (ArrayFlags.TextureGather, (TextureKind.TEXTURE2D,), "a 2D array"),
+    (
+        ArrayFlags.Sparse,
+        (TextureKind.TEXTURE2D, TextureKind.TEXTURE3D, TextureKind.TEXTURE2D_LAYERED),
+        "a 2D, 3D or 2D layered array",
+    ),
+)
 
 
 def mallocArray(
     desc: ChannelFormatDesc,
     width: int,
     height: int = 0,
-    flags: int = 0,
+    flags: ArrayFlags | int = 0,
     *,
     compute_capability: float = NEWEST_COMPUTE_CAPABILITY,
 ) -> Array:
@@ -65,8 +75,8 @@ def mallocArray(
 
 def malloc3DArray(
     desc: ChannelFormatDesc,
-    extent: tuple[int, int, int],
-    flags: int = 0,
+    extent: Extent | tuple[int, int, int],
+    flags: ArrayFlags | int = 0,
     *,
     compute_capability: float = NEWEST_COMPUTE_CAPABILITY,
 ) -> Array:
@@ -101,9 +111,9 @@ def malloc3DArray(
 
 def mallocMipmappedArray(
     desc: ChannelFormatDesc,
-    extent: tuple[int, int, int],
+    extent: Extent | tuple[int, int, int],
     numLevels: int,
-    flags: int = 0,
+    flags: ArrayFlags | int = 0,
     *,
     compute_capability: float = NEWEST_COMPUTE_CAPABILITY,
 ) -> MipmappedArray:
@@ -129,17 +139,17 @@ def mallocMipmappedArray(
     """
     name = "mallocMipmappedArray"
     flags = choose(name, "flags", ArrayFlags, flags)
-    desc, extent = _check(name, desc, extent, flags, compute_capability)
-    kind = kind_of(extent, flags)
-    most = 1 + int(math.log2(max(extent if kind is TextureKind.TEXTURE3D else extent[:2])))
+    desc, size = _check(name, desc, extent, flags, compute_capability)
+    kind = kind_of(size, flags)
+    most = 1 + int(math.log2(max(size if kind is TextureKind.TEXTURE3D else size[:2])))
     count = min(max(int(numLevels), 1), most)
-    levels = tuple(_zeros(desc, level_extent(extent, flags, level)) for level in range(count))
-    return MipmappedArray(levels, desc, extent, flags)
+    levels = tuple(_zeros(desc, level_extent(size, flags, level)) for level in range(count))
+    return MipmappedArray(levels, desc, size, flags)
 
 
-def _malloc(function: str, desc: Any, extent: Any, flags: ArrayFlags, compute_capability: float) -> Array:
-    desc, extent = _check(function, desc, extent, flags, compute_capability)
-    return Array(_zeros(desc, extent), desc, extent, flags)
+def _malloc(function: str, desc: object, extent: Iterable[int], flags: ArrayFlags, compute_capability: float) -> Array:
+    checked, size = _check(function, desc, extent, flags, compute_capability)
+    return Array(_zeros(checked, size), checked, size, flags)
 
 
 def _zeros(desc: ChannelFormatDesc, extent: Extent) -> jax.Array:
@@ -148,39 +158,34 @@ def _zeros(desc: ChannelFormatDesc, extent: Extent) -> jax.Array:
 
 
 def _check(
-    function: str, desc: Any, extent: Any, flags: ArrayFlags, compute_capability: float
+    function: str, desc: object, extent: Iterable[int], flags: ArrayFlags, compute_capability: float
 ) -> tuple[ChannelFormatDesc, Extent]:
-    """The rules of `cudaMalloc3DArray`: format, then shape, then flags, then size."""
-    desc = check_desc(function, desc)
-    check_modelled(function, desc)
+    """The format and the extent, if they follow the rules of `cudaMalloc3DArray`: format, shape, flags, then size."""
+    checked = check_desc(function, desc)
+    check_modelled(function, checked)
     try:
-        extent = Extent(*(operator.index(n) for n in extent))
+        size = Extent(*(operator.index(n) for n in extent))
     except TypeError:
         raise TypeError(f"{function}: extent is {extent!r}, expected three ints (width, height, depth).") from None
-    wrong = _wrong_shape(extent, flags)
-    if wrong:
-        raise CudaError(INVALID_VALUE, f"{function}: the extent is {tuple(extent)} with flags {flags!r}: {wrong}.")
-    kind = kind_of(extent, flags)
-    if flags & ArrayFlags.TextureGather and kind is not TextureKind.TEXTURE2D:
-        raise CudaError(
-            INVALID_VALUE,
-            f"{function}: flags has TextureGather for an array of kind {kind.value!r}, expected a 2D array; leave the "
-            f"flag out.",
-        )
-    if flags & ArrayFlags.Sparse and kind not in KINDS_OF_SPARSE:
-        raise CudaError(
-            INVALID_VALUE,
-            f"{function}: flags has Sparse for an array of kind {kind.value!r}, expected a 2D, 3D or 2D layered array; "
-            f"leave the flag out.",
-        )
-    check_limits(function, TEXTURE_KINDS[kind].texture_limits, extent, compute_capability)
+    fault = _shape_fault(size, flags)
+    if fault:
+        raise CudaError(INVALID_VALUE, f"{function}: the extent is {tuple(size)} with flags {flags!r}: {fault}.")
+    kind = kind_of(size, flags)
+    for flag, kinds, expected in KINDS_OF_FLAGS:
+        if flags & flag and kind not in kinds:
+            raise CudaError(
+                INVALID_VALUE,
+                f"{function}: flags has {flag.name} for an array of kind {kind.value!r}, expected {expected}; leave "
+                f"the flag out.",
+            )
+    check_limits(function, TEXTURE_KINDS[kind].texture_limits, size, compute_capability)
     if flags & ArrayFlags.TextureGather:
-        check_limits(function, "2D texture with gather", extent, compute_capability)
-    return desc, extent
+        check_limits(function, "2D texture with gather", size, compute_capability)
+    return checked, size
 
 
-def _wrong_shape(extent: Extent, flags: ArrayFlags) -> str:
-    """What is wrong with the extent, or nothing."""
+def _shape_fault(extent: Extent, flags: ArrayFlags) -> str:
+    """What an extent lacks for its flags, or an empty text."""
     width, height, depth = extent
     if width < 1 or height < 0 or depth < 0:
         return "expected a width of at least 1, and no negative size"

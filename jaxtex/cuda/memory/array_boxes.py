@@ -1,22 +1,26 @@
-"""Boxes of elements in CUDA arrays: what a copy with offsets takes and puts."""
+# pyright: strict
+
+"""Boxes of elements in CUDA arrays: what a copy with positions reads and writes."""
 
 import dataclasses
-import functools
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 import jax
 import numpy as np
 
 from ...modes import TextureKind
 from ..errors import INVALID_VALUE, CudaError, check_type
+from ..typed_jit import typed_jit
 from .arrays import Array
-from .bit_casts import reinterpreted
-from .byte_regions import Region, put, take
+from .bit_casts import bit_cast
+from .byte_regions import BYTE, Region, read_region, write_region
 from .pitched_memory import Pos
+
+Destination = TypeVar("Destination", Array, jax.Array)
 
 
 class Box(NamedTuple):
-    """A box in the rows of an array, in numbers along x: where it starts, and how much there is of each."""
+    """A box in an array whose texels are (slices, rows, numbers): its first index and its size along each axis."""
 
     z: int
     y: int
@@ -27,41 +31,43 @@ class Box(NamedTuple):
 
     @property
     def slices(self) -> tuple[slice, slice, slice]:
-        starts, counts = self[:3], self[3:]
-        z, y, x = (slice(start, start + count) for start, count in zip(starts, counts))
+        """The box as an index."""
+        z, y, x = (slice(start, start + count) for start, count in zip(self[:3], self[3:]))
         return z, y, x
 
 
-def check_array(function: str, argument: str, array: Any, level: Any) -> None:
-    check_type(function, argument, array, Array, "mallocArray makes one")
+def check_array(function: str, argument: str, array: object, level: object) -> Array:
+    """`array`, which must be an `Array`, and so has no level to choose."""
+    checked = check_type(function, argument, array, Array, "mallocArray makes one")
     if level is not None:
         raise CudaError(INVALID_VALUE, f"{function}: level is {level!r}, but {argument} has no levels; leave it out.")
+    return checked
 
 
-def rows_of(array: Array) -> jax.Array:
-    """The texels as (slices, rows, numbers)."""
+def texel_rows(array: Array) -> jax.Array:
+    """The texels of an array as (slices, rows, numbers)."""
     texels = array.texels
     height = texels.shape[-3] if array.extent.height else 1
     return texels.reshape(-1, height, texels.shape[-2] * texels.shape[-1])
 
 
-def array_box(function: str, argument: str, array: Array, pos: Pos, width: int, height: int, depth: int) -> Box:
-    """A box of an array, `width` in bytes."""
+def box_at(function: str, argument: str, array: Array, pos: Pos, width: int, height: int, depth: int) -> Box:
+    """The box of an array at `pos`, with its `width` in bytes."""
     elements, channels = width // array.desc.texel_bytes, array.desc.channels
-    sizes = [max(n, 1) for n in array.extent]
+    sizes = tuple(max(n, 1) for n in array.extent)
     counts = (elements, height, depth)
     if min(*pos, *counts) < 0 or any(start + count > n for start, count, n in zip(pos, counts, sizes)):
         raise CudaError(
             INVALID_VALUE,
-            f"{function}: {argument} is copied from {tuple(pos)} on, {counts} elements, expected a region within its "
-            f"{tuple(sizes)}.",
+            f"{function}: the box in {argument} starts at {tuple(pos)} and has {counts} elements, expected a box "
+            f"within the {sizes} elements of the array.",
         )
     return Box(pos.z, pos.y, pos.x * channels, depth, height, elements * channels)
 
 
-def rows_box(function: str, argument: str, array: Array, wOffset: int, hOffset: int, width: int, height: int) -> Box:
-    """A box of a 1D or 2D array, `wOffset` and `width` in bytes."""
-    check_array(function, argument, array, None)
+def box_of_rows(function: str, argument: str, array: Array, wOffset: int, hOffset: int, width: int, height: int) -> Box:
+    """A box of a 1D or 2D array, with `wOffset` and `width` in bytes."""
+    array = check_array(function, argument, array, None)
     size = array.desc.texel_bytes
     if array.kind not in (TextureKind.TEXTURE1D, TextureKind.TEXTURE2D):
         raise CudaError(
@@ -71,22 +77,29 @@ def rows_box(function: str, argument: str, array: Array, wOffset: int, hOffset: 
     if wOffset % size or width % size:
         raise CudaError(
             INVALID_VALUE,
-            f"{function}: wOffset and width are {wOffset} and {width}, expected multiples of the {size} bytes of an "
-            f"element.",
+            f"{function}: wOffset and width are {wOffset} and {width} bytes, expected multiples of the {size} bytes of "
+            f"an element.",
         )
-    return array_box(function, argument, array, Pos(wOffset // size, hOffset), width, height, 1)
+    return box_at(function, argument, array, Pos(wOffset // size, hOffset), width, height, 1)
 
 
-@functools.partial(jax.jit, static_argnames=("function", "source", "target"))
-def copied(src: Any, dst: Any, *, function: str, source: Box | Region, target: Box | Region) -> Any:
-    """`dst` with what stands in a part of `src` in a part of it: a `Box` of an `Array`, or a `Region` of memory."""
+@typed_jit("function", "source", "target", inline=False)
+def copy_part(
+    src: Array | jax.Array, dst: Destination, *, function: str, source: Box | Region, target: Box | Region
+) -> Destination:
+    """`dst` with a part of `src` in a part of it. A `Box` is a part of an `Array`, a `Region` one of plain memory."""
     stored = dst.texels if isinstance(dst, Array) else dst
-    if isinstance(source, Box):
-        numbers = rows_of(src)[source.slices]
+    dtype = np.dtype(stored.dtype)
+    if isinstance(src, Array):
+        assert isinstance(source, Box)
+        numbers = texel_rows(src)[source.slices]
     else:
-        same = isinstance(dst, Array) or (src.dtype == stored.dtype and source.width % src.dtype.itemsize == 0)
-        numbers = take(function, "src", src, source, np.dtype(stored.dtype) if same else np.dtype(np.uint8))
-    if isinstance(target, Region):
-        return put(function, "dst", stored, target, numbers)
-    rows = rows_of(dst).at[target.slices].set(reinterpreted(numbers, np.dtype(stored.dtype)))
-    return dataclasses.replace(dst, texels=rows.reshape(stored.shape))
+        assert isinstance(source, Region)
+        whole = isinstance(dst, Array) or (src.dtype == dtype and source.width % dtype.itemsize == 0)
+        numbers = read_region(function, "src", src, source, dtype if whole else BYTE)
+    if isinstance(dst, Array):
+        assert isinstance(target, Box)
+        rows = texel_rows(dst).at[target.slices].set(bit_cast(numbers, dtype))
+        return dataclasses.replace(dst, texels=rows.reshape(stored.shape))
+    assert isinstance(target, Region)
+    return write_region(function, "dst", stored, target, numbers)

@@ -1,13 +1,15 @@
+# pyright: strict
+
 """CUDA arrays: immutable values that hold texels in a channel format, and their mip levels."""
 
 import dataclasses
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 
 from ...modes import TextureKind
 from ..enums import ArrayFlags
-from ..errors import INVALID_VALUE, CudaError, check_type
+from ..errors import check_index, check_type
 from ..pytrees import pytree
 from .channel_formats import ChannelFormatDesc
 
@@ -136,11 +138,5 @@ def getMipmappedArrayLevel(mipmap: MipmappedArray, level: int) -> Array:
         Extent(width=4, height=4, depth=0)
     """
     mipmap = check_type("getMipmappedArrayLevel", "mipmap", mipmap, MipmappedArray, "mallocMipmappedArray makes one")
-    level = check_level("getMipmappedArrayLevel", level, len(mipmap.levels))
+    level = check_index("getMipmappedArrayLevel", "level", level, len(mipmap.levels))
     return Array(mipmap.levels[level], mipmap.desc, level_extent(mipmap.extent, mipmap.flags, level), mipmap.flags)
-
-
-def check_level(function: str, level: Any, count: int) -> int:
-    if not isinstance(level, int) or not 0 <= level < count:
-        raise CudaError(INVALID_VALUE, f"{function}: level is {level!r}, expected an int from 0 to {count - 1}.")
-    return level

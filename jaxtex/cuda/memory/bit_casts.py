@@ -1,15 +1,14 @@
-"""The same bytes as numbers of another type: reinterpretation, which converts nothing."""
+# pyright: strict
+
+"""Reinterpretation: the same bytes as numbers of another dtype."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 
-def reinterpreted(numbers: jax.Array, dtype: np.dtype) -> jax.Array:
-    """The bytes along the last axis as numbers of `dtype`; of that dtype already, it is the array itself.
-
-    The bytes of the last axis must be a multiple of the size of a number.
-    """
+def bit_cast(numbers: jax.Array, dtype: np.dtype) -> jax.Array:
+    """The bytes along the last axis as numbers of `dtype`. Their count must be a multiple of the size of a number."""
     if numbers.dtype == dtype:
         return numbers
     ratio = dtype.itemsize // numbers.dtype.itemsize
@@ -19,6 +18,6 @@ def reinterpreted(numbers: jax.Array, dtype: np.dtype) -> jax.Array:
     return bits if ratio else bits.reshape(*numbers.shape[:-1], -1)
 
 
-def words(dtype: np.dtype) -> np.dtype:
-    """The unsigned type of the size of a number, of four bytes at most: JAX has wider ones in 64-bit mode alone."""
+def word_dtype(dtype: np.dtype) -> np.dtype:
+    """The unsigned integer dtype of the same size, or of four bytes if it is larger: JAX may lack 64-bit dtypes."""
     return jnp.dtype(f"uint{8 * min(dtype.itemsize, 4)}")

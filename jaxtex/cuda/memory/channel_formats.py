@@ -1,7 +1,9 @@
+# pyright: strict
+
 """Channel formats: how many bits each channel of a texel has, and what they mean."""
 
 import dataclasses
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -95,7 +97,7 @@ class ChannelFormatDesc:
     y: int
     z: int
     w: int
-    f: int
+    f: ChannelFormatKind | int
 
     @property
     def bits(self) -> tuple[int, int, int, int]:
@@ -149,7 +151,7 @@ class ChannelFormatDesc:
         return self.stored_base + (str(self.channels) if self.channels > 1 else "")
 
 
-def parse_type(function: str, argument: str, name: Any) -> CudaType:
+def parse_type(function: str, argument: str, name: object) -> CudaType:
     """A CUDA type name such as "float4" as base type and length."""
     if isinstance(name, str):
         spelled = " ".join(name.split())
@@ -167,7 +169,7 @@ def parse_type(function: str, argument: str, name: Any) -> CudaType:
 
 
 def createChannelDesc(
-    x: int | str | ChannelFormatKind, y: int = 0, z: int = 0, w: int = 0, f: Any = None
+    x: int | str | ChannelFormatKind, y: int = 0, z: int = 0, w: int = 0, f: ChannelFormatKind | int | None = None
 ) -> ChannelFormatDesc:
     """Describes a texel, by the bits of its channels, by the name of a type, or by a kind that fixes all.
 
@@ -213,7 +215,7 @@ def createChannelDesc(
     return ChannelFormatDesc(int(x), int(y), int(z), int(w), choose("createChannelDesc", "f", ChannelFormatKind, f))
 
 
-def desc_of(texels: Any, channels: int) -> ChannelFormatDesc:
+def infer_desc(texels: jax.Array, channels: int) -> ChannelFormatDesc:
     """The plain format of an array with that many channels, for callers who give none."""
     name = {row.dtype: row.name for row in CHANNEL_TYPES}.get(texels.dtype.name)
     if name is None or channels not in (1, 2, 4):
@@ -225,10 +227,10 @@ def desc_of(texels: Any, channels: int) -> ChannelFormatDesc:
     return createChannelDesc(f"{name}{channels}")
 
 
-def check_desc(function: str, desc: Any) -> ChannelFormatDesc:
+def check_desc(function: str, desc: object) -> ChannelFormatDesc:
     """Refuses what is not a format of CUDA's (20)."""
-    desc = check_type(function, "desc", desc, ChannelFormatDesc, 'createChannelDesc("float4") makes one')
-    kind = choose(function, "desc.f", ChannelFormatKind, desc.f)
+    checked = check_type(function, "desc", desc, ChannelFormatDesc, 'createChannelDesc("float4") makes one')
+    kind = choose(function, "desc.f", ChannelFormatKind, checked.f)
     if kind in NORMALIZED_KINDS:
         _, bits, channels = NORMALIZED_KINDS[kind]
         valid = (_repeat(bits, channels),)
@@ -237,14 +239,14 @@ def check_desc(function: str, desc: Any) -> ChannelFormatDesc:
     else:
         widths = [row.bits for row in CHANNEL_TYPES if row.kind is kind]
         valid = tuple(_repeat(bits, channels) for bits in widths for channels in (1, 2, 4))
-    if desc.bits not in valid:
+    if checked.bits not in valid:
         raise CudaError(
             INVALID_CHANNEL_DESCRIPTOR,
-            f"{function}: desc has {desc.bits} bits of kind {kind.name}, expected 1, 2 or 4 channels, from x on and of "
-            f"equal width: 8, 16 or 32 bits of Signed or Unsigned, 16 or 32 of Float, or a normalised kind with the "
-            f"bits in its name; pad three channels to four.",
+            f"{function}: desc has {checked.bits} bits of kind {kind.name}, expected 1, 2 or 4 channels of equal "
+            f"width, x first: 8, 16 or 32 bits of Signed or Unsigned, 16 or 32 of Float, or the bits in the name of a "
+            f"normalized kind; pad three channels to four.",
         )
-    return dataclasses.replace(desc, f=kind)
+    return dataclasses.replace(checked, f=kind)
 
 
 def check_modelled(function: str, desc: ChannelFormatDesc) -> None:

@@ -1,7 +1,10 @@
+# pyright: strict
+
 """`ResourceDesc`: the memory that a texture or a surface is made of, as CUDA describes it."""
 
 import dataclasses
-from typing import Any
+
+from jax.typing import ArrayLike
 
 from ..enums import ResourceType
 from ..pytrees import pytree
@@ -31,8 +34,8 @@ class ResourceDesc:
         'Linear'
     """
 
-    memory: Any
-    resType: ResourceType
+    memory: arrays.Array | arrays.MipmappedArray | ArrayLike
+    resType: ResourceType | int
     desc: ChannelFormatDesc | None = None
     sizeInBytes: int | None = None
     width: int | None = None
@@ -40,7 +43,7 @@ class ResourceDesc:
     pitchInBytes: int | None = None
 
     @classmethod
-    def Array(cls, array: "arrays.Array") -> "ResourceDesc":
+    def Array(cls, array: arrays.Array) -> "ResourceDesc":
         """An array of any shape: `cudaResourceTypeArray`.
 
         Args:
@@ -49,7 +52,7 @@ class ResourceDesc:
         return cls(array, ResourceType.Array)
 
     @classmethod
-    def MipmappedArray(cls, mipmap: "arrays.MipmappedArray") -> "ResourceDesc":
+    def MipmappedArray(cls, mipmap: arrays.MipmappedArray) -> "ResourceDesc":
         """An array with mip levels: `cudaResourceTypeMipmappedArray`.
 
         Args:
@@ -59,7 +62,7 @@ class ResourceDesc:
 
     @classmethod
     def Linear(
-        cls, devPtr: Any, desc: ChannelFormatDesc | None = None, sizeInBytes: int | None = None
+        cls, devPtr: ArrayLike, desc: ChannelFormatDesc | None = None, sizeInBytes: int | None = None
     ) -> "ResourceDesc":
         """Linear memory, read by `tex1Dfetch` alone: `cudaResourceTypeLinear`.
 
@@ -73,7 +76,7 @@ class ResourceDesc:
     @classmethod
     def Pitch2D(
         cls,
-        devPtr: Any,
+        devPtr: ArrayLike,
         desc: ChannelFormatDesc | None = None,
         width: int | None = None,
         height: int | None = None,

@@ -1,3 +1,5 @@
+# pyright: strict
+
 """CUDA's surfaces: arrays that are read and written by integer coordinates.
 
 `surface_objects` makes a `SurfaceObject` of an array. `surf_functions` holds the public functions of device code;

@@ -1,3 +1,5 @@
+# pyright: strict
+
 """Docstrings of the surface functions: what fifteen functions share, said once."""
 
 from ..docstrings import Function, complete, coordinates_of

@@ -1,23 +1,25 @@
+# pyright: strict
+
 """The surface functions of device code, under CUDA's names. Every argument is an array: one call is a whole launch."""
 
-from typing import Any
-
 import jax
+from jax.typing import ArrayLike
 
 from ...modes import TextureKind
 from ..enums import SurfaceBoundaryMode
 from ..memory.arrays import Array
-from .formatted_stores import store
+from .formatted_stores import store_formatted
 from .surf_docstrings import formatted_store_function, surface_function
-from .surface_access import read, write
+from .surface_access import read_units, write_units
 from .surface_objects import SurfaceObject
 
 Surface = SurfaceObject | Array
+BoundaryMode = SurfaceBoundaryMode | int
 TRAP = SurfaceBoundaryMode.Trap
 
 
 @surface_function
-def surf1Dread(surface: Surface, x: Any, boundaryMode: int = TRAP, *, T: str | None = None) -> jax.Array:
+def surf1Dread(surface: Surface, x: ArrayLike, boundaryMode: BoundaryMode = TRAP, *, T: str | None = None) -> jax.Array:
     """Reads a 1D array at byte x.
 
     Example:
@@ -28,24 +30,34 @@ def surf1Dread(surface: Surface, x: Any, boundaryMode: int = TRAP, *, T: str | N
         >>> cuda.surf1Dread(array, jnp.array([4, 12]))
         Array([20., 40.], dtype=float32)
     """
-    return read("surf1Dread", surface, TextureKind.TEXTURE1D, (x,), boundaryMode, T)
+    return read_units("surf1Dread", surface, TextureKind.TEXTURE1D, (x,), boundaryMode, T)
 
 
 @surface_function
-def surf1Dwrite(data: Any, surface: Surface, x: Any, boundaryMode: int = TRAP, *, T: str | None = None) -> Array:
+def surf1Dwrite(
+    data: ArrayLike, surface: Surface, x: ArrayLike, boundaryMode: BoundaryMode = TRAP, *, T: str | None = None
+) -> Array:
     """Writes to a 1D array at byte x."""
-    return write("surf1Dwrite", data, surface, TextureKind.TEXTURE1D, (x,), boundaryMode, T)
+    return write_units("surf1Dwrite", data, surface, TextureKind.TEXTURE1D, (x,), boundaryMode, T)
 
 
 @surface_function
-def surf2Dread(surface: Surface, x: Any, y: Any, boundaryMode: int = TRAP, *, T: str | None = None) -> jax.Array:
+def surf2Dread(
+    surface: Surface, x: ArrayLike, y: ArrayLike, boundaryMode: BoundaryMode = TRAP, *, T: str | None = None
+) -> jax.Array:
     """Reads a 2D array at byte x of row y."""
-    return read("surf2Dread", surface, TextureKind.TEXTURE2D, (x, y), boundaryMode, T)
+    return read_units("surf2Dread", surface, TextureKind.TEXTURE2D, (x, y), boundaryMode, T)
 
 
 @surface_function
 def surf2Dwrite(
-    data: Any, surface: Surface, x: Any, y: Any, boundaryMode: int = TRAP, *, T: str | None = None
+    data: ArrayLike,
+    surface: Surface,
+    x: ArrayLike,
+    y: ArrayLike,
+    boundaryMode: BoundaryMode = TRAP,
+    *,
+    T: str | None = None,
 ) -> Array:
     """Writes to a 2D array at byte x of row y.
 
@@ -58,93 +70,157 @@ def surf2Dwrite(
         Array([[0, 0, 0, 0],
                [1, 2, 3, 4]], dtype=uint8)
     """
-    return write("surf2Dwrite", data, surface, TextureKind.TEXTURE2D, (x, y), boundaryMode, T)
+    return write_units("surf2Dwrite", data, surface, TextureKind.TEXTURE2D, (x, y), boundaryMode, T)
 
 
 @surface_function
 def surf3Dread(
-    surface: Surface, x: Any, y: Any, z: Any, boundaryMode: int = TRAP, *, T: str | None = None
+    surface: Surface,
+    x: ArrayLike,
+    y: ArrayLike,
+    z: ArrayLike,
+    boundaryMode: BoundaryMode = TRAP,
+    *,
+    T: str | None = None,
 ) -> jax.Array:
     """Reads a 3D array at byte x of row y in slice z."""
-    return read("surf3Dread", surface, TextureKind.TEXTURE3D, (x, y, z), boundaryMode, T)
+    return read_units("surf3Dread", surface, TextureKind.TEXTURE3D, (x, y, z), boundaryMode, T)
 
 
 @surface_function
 def surf3Dwrite(
-    data: Any, surface: Surface, x: Any, y: Any, z: Any, boundaryMode: int = TRAP, *, T: str | None = None
+    data: ArrayLike,
+    surface: Surface,
+    x: ArrayLike,
+    y: ArrayLike,
+    z: ArrayLike,
+    boundaryMode: BoundaryMode = TRAP,
+    *,
+    T: str | None = None,
 ) -> Array:
     """Writes to a 3D array at byte x of row y in slice z."""
-    return write("surf3Dwrite", data, surface, TextureKind.TEXTURE3D, (x, y, z), boundaryMode, T)
+    return write_units("surf3Dwrite", data, surface, TextureKind.TEXTURE3D, (x, y, z), boundaryMode, T)
 
 
 @surface_function
 def surf1DLayeredread(
-    surface: Surface, x: Any, layer: Any, boundaryMode: int = TRAP, *, T: str | None = None
+    surface: Surface, x: ArrayLike, layer: ArrayLike, boundaryMode: BoundaryMode = TRAP, *, T: str | None = None
 ) -> jax.Array:
     """Reads a layer of a 1D layered array at byte x."""
-    return read("surf1DLayeredread", surface, TextureKind.TEXTURE1D_LAYERED, (x, layer), boundaryMode, T)
+    return read_units("surf1DLayeredread", surface, TextureKind.TEXTURE1D_LAYERED, (x, layer), boundaryMode, T)
 
 
 @surface_function
 def surf1DLayeredwrite(
-    data: Any, surface: Surface, x: Any, layer: Any, boundaryMode: int = TRAP, *, T: str | None = None
+    data: ArrayLike,
+    surface: Surface,
+    x: ArrayLike,
+    layer: ArrayLike,
+    boundaryMode: BoundaryMode = TRAP,
+    *,
+    T: str | None = None,
 ) -> Array:
     """Writes to a layer of a 1D layered array at byte x."""
-    return write("surf1DLayeredwrite", data, surface, TextureKind.TEXTURE1D_LAYERED, (x, layer), boundaryMode, T)
+    return write_units("surf1DLayeredwrite", data, surface, TextureKind.TEXTURE1D_LAYERED, (x, layer), boundaryMode, T)
 
 
 @surface_function
 def surf2DLayeredread(
-    surface: Surface, x: Any, y: Any, layer: Any, boundaryMode: int = TRAP, *, T: str | None = None
+    surface: Surface,
+    x: ArrayLike,
+    y: ArrayLike,
+    layer: ArrayLike,
+    boundaryMode: BoundaryMode = TRAP,
+    *,
+    T: str | None = None,
 ) -> jax.Array:
     """Reads a layer of a 2D layered array at byte x of row y."""
-    return read("surf2DLayeredread", surface, TextureKind.TEXTURE2D_LAYERED, (x, y, layer), boundaryMode, T)
+    return read_units("surf2DLayeredread", surface, TextureKind.TEXTURE2D_LAYERED, (x, y, layer), boundaryMode, T)
 
 
 @surface_function
 def surf2DLayeredwrite(
-    data: Any, surface: Surface, x: Any, y: Any, layer: Any, boundaryMode: int = TRAP, *, T: str | None = None
+    data: ArrayLike,
+    surface: Surface,
+    x: ArrayLike,
+    y: ArrayLike,
+    layer: ArrayLike,
+    boundaryMode: BoundaryMode = TRAP,
+    *,
+    T: str | None = None,
 ) -> Array:
     """Writes to a layer of a 2D layered array at byte x of row y."""
-    return write("surf2DLayeredwrite", data, surface, TextureKind.TEXTURE2D_LAYERED, (x, y, layer), boundaryMode, T)
+    return write_units(
+        "surf2DLayeredwrite", data, surface, TextureKind.TEXTURE2D_LAYERED, (x, y, layer), boundaryMode, T
+    )
 
 
 @surface_function
 def surfCubemapread(
-    surface: Surface, x: Any, y: Any, face: Any, boundaryMode: int = TRAP, *, T: str | None = None
+    surface: Surface,
+    x: ArrayLike,
+    y: ArrayLike,
+    face: ArrayLike,
+    boundaryMode: BoundaryMode = TRAP,
+    *,
+    T: str | None = None,
 ) -> jax.Array:
     """Reads a face of a cubemap at byte x of row y."""
-    return read("surfCubemapread", surface, TextureKind.CUBEMAP, (x, y, face), boundaryMode, T)
+    return read_units("surfCubemapread", surface, TextureKind.CUBEMAP, (x, y, face), boundaryMode, T)
 
 
 @surface_function
 def surfCubemapwrite(
-    data: Any, surface: Surface, x: Any, y: Any, face: Any, boundaryMode: int = TRAP, *, T: str | None = None
+    data: ArrayLike,
+    surface: Surface,
+    x: ArrayLike,
+    y: ArrayLike,
+    face: ArrayLike,
+    boundaryMode: BoundaryMode = TRAP,
+    *,
+    T: str | None = None,
 ) -> Array:
     """Writes to a face of a cubemap at byte x of row y."""
-    return write("surfCubemapwrite", data, surface, TextureKind.CUBEMAP, (x, y, face), boundaryMode, T)
+    return write_units("surfCubemapwrite", data, surface, TextureKind.CUBEMAP, (x, y, face), boundaryMode, T)
 
 
 @surface_function
 def surfCubemapLayeredread(
-    surface: Surface, x: Any, y: Any, layerFace: Any, boundaryMode: int = TRAP, *, T: str | None = None
+    surface: Surface,
+    x: ArrayLike,
+    y: ArrayLike,
+    layerFace: ArrayLike,
+    boundaryMode: BoundaryMode = TRAP,
+    *,
+    T: str | None = None,
 ) -> jax.Array:
     """Reads face layerFace % 6 of cubemap layerFace // 6 of a layered cubemap, at byte x of row y."""
-    return read("surfCubemapLayeredread", surface, TextureKind.CUBEMAP_LAYERED, (x, y, layerFace), boundaryMode, T)
+    return read_units(
+        "surfCubemapLayeredread", surface, TextureKind.CUBEMAP_LAYERED, (x, y, layerFace), boundaryMode, T
+    )
 
 
 @surface_function
 def surfCubemapLayeredwrite(
-    data: Any, surface: Surface, x: Any, y: Any, layerFace: Any, boundaryMode: int = TRAP, *, T: str | None = None
+    data: ArrayLike,
+    surface: Surface,
+    x: ArrayLike,
+    y: ArrayLike,
+    layerFace: ArrayLike,
+    boundaryMode: BoundaryMode = TRAP,
+    *,
+    T: str | None = None,
 ) -> Array:
     """Writes to face layerFace % 6 of cubemap layerFace // 6 of a layered cubemap, at byte x of row y."""
-    return write(
+    return write_units(
         "surfCubemapLayeredwrite", data, surface, TextureKind.CUBEMAP_LAYERED, (x, y, layerFace), boundaryMode, T
     )
 
 
 @formatted_store_function
-def sust_p(data: Any, surface: Surface, x: Any, *coords: Any, boundaryMode: int = TRAP) -> Array:
+def sust_p(
+    data: ArrayLike, surface: Surface, x: ArrayLike, *coords: ArrayLike, boundaryMode: BoundaryMode = TRAP
+) -> Array:
     """Writes to a surface of any kind and converts to its format: `sust.p`, of which CUDA C++ has no function.
 
     Example:
@@ -154,4 +230,4 @@ def sust_p(data: Any, surface: Surface, x: Any, *coords: Any, boundaryMode: int 
         >>> cuda.sust_p(jnp.array([300, 7, 0, 0], jnp.uint32), array, 1).texels[1]
         Array([255,   7], dtype=uint8)
     """
-    return store("sust_p", data, surface, (x, *coords), boundaryMode)
+    return store_formatted("sust_p", data, surface, (x, *coords), boundaryMode)

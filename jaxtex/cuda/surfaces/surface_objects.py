@@ -1,7 +1,8 @@
+# pyright: strict
+
 """Surface objects: an array that kernels may write to, as one immutable value."""
 
 import dataclasses
-from typing import Any
 
 from ...modes import TextureKind
 from ..enums import ArrayFlags, ResourceType
@@ -77,27 +78,28 @@ def createSurfaceObject(
     return SurfaceObject(resource.memory)
 
 
-def check_storable(function: str, array: Array) -> None:
+def check_storable(function: str, array: Array) -> Array:
+    """`array`, which must be allocated for surface accesses."""
     if not array.flags & ArrayFlags.SurfaceLoadStore:
         raise CudaError(
             INVALID_VALUE,
             f"{function}: the array has flags {array.flags!r}, expected SurfaceLoadStore; allocate it with "
             f"ArrayFlags.SurfaceLoadStore.",
         )
+    return array
 
 
-def backing(function: str, surface: Any) -> Array:
-    """The array of a surface; an array that may back one stands for it."""
+def check_surface(function: str, surface: object) -> Array:
+    """The array of a surface. An array that may back a surface is accepted in its place."""
     if isinstance(surface, Array):
-        check_storable(function, surface)
-        return surface
-    remedy = "createSurfaceObject makes one; an Array made with ArrayFlags.SurfaceLoadStore works too"
+        return check_storable(function, surface)
+    remedy = "createSurfaceObject makes one, and an Array with ArrayFlags.SurfaceLoadStore is accepted too"
     return check_type(function, "surface", surface, SurfaceObject, remedy).array
 
 
-def array_of(function: str, surface: Any, kind: TextureKind) -> Array:
-    """The array of a surface of the given kind."""
-    array = backing(function, surface)
+def array_of_kind(function: str, surface: object, kind: TextureKind) -> Array:
+    """The array of a surface, which must be of the given kind."""
+    array = check_surface(function, surface)
     if array.kind is not kind:
         raise CudaError(
             INVALID_VALUE,

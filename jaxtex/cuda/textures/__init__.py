@@ -1,3 +1,5 @@
+# pyright: strict
+
 """CUDA's textures: how one is made of memory and a descriptor, and the functions that read it.
 
 `texture_objects` and `texture_references` make a `TextureObject`: `descriptors` says how it is read, `resources` and

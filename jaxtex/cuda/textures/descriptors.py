@@ -1,10 +1,19 @@
+# pyright: strict
+
 """Descriptors of a texture: how its texels are read, and which part of a resource belongs to it."""
 
 import dataclasses
-from typing import Any
+
+from jax.typing import ArrayLike
 
 from ..enums import AddressMode, FilterMode, ReadMode, ResourceViewFormat
 from ..pytrees import pytree
+
+# One mode for every axis, or up to three in x, y, z order.
+Mode = AddressMode | int
+AddressModes = Mode | tuple[Mode, ...]
+# An array of shape (4,), or four numbers.
+BorderColor = ArrayLike | tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike]
 
 
 @pytree("borderColor")
@@ -38,14 +47,14 @@ class TextureDesc:
         ('Wrap', 'Point')
     """
 
-    addressMode: Any = (AddressMode.Wrap,) * 3
-    filterMode: int = FilterMode.Point
-    readMode: int = ReadMode.ElementType
+    addressMode: AddressModes = (AddressMode.Wrap, AddressMode.Wrap, AddressMode.Wrap)
+    filterMode: FilterMode | int = FilterMode.Point
+    readMode: ReadMode | int = ReadMode.ElementType
     sRGB: int = 0
-    borderColor: Any = (0.0, 0.0, 0.0, 0.0)
+    borderColor: BorderColor = (0.0, 0.0, 0.0, 0.0)
     normalizedCoords: int = 0
     maxAnisotropy: int = 0
-    mipmapFilterMode: int = FilterMode.Point
+    mipmapFilterMode: FilterMode | int = FilterMode.Point
     mipmapLevelBias: float = 0.0
     minMipmapLevelClamp: float = 0.0
     maxMipmapLevelClamp: float = 0.0
@@ -78,7 +87,7 @@ class ResourceViewDesc:
         0
     """
 
-    format: int = ResourceViewFormat.None_
+    format: ResourceViewFormat | int = ResourceViewFormat.None_
     width: int = 0
     height: int = 0
     depth: int = 0

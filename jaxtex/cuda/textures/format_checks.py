@@ -1,3 +1,5 @@
+# pyright: strict
+
 """Which formats can be read how: the checks of `cudaCreateTextureObject`, in its order."""
 
 from ..enums import ChannelFormatKind, FilterMode, ReadMode

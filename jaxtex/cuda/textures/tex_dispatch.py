@@ -1,10 +1,13 @@
-"""From a texture function of CUDA to a read of the core: which texture, which coordinates, which type comes back."""
+# pyright: strict, reportUnknownMemberType=false
 
-import functools
-from typing import Any
+"""From a texture function of CUDA to a read of the core: checks, coordinates, and the type of the result."""
+
+from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
 
 from ..._arguments import as_array
 from ..._engine.formats import decode
@@ -12,75 +15,89 @@ from ..._hardware.read import single
 from ...modes import Arithmetic, TextureKind
 from ...sampling import fetch, gather, sample
 from ..enums import ArrayFlags, ResourceType
-from ..errors import INVALID_VALUE, CudaError, check_type
+from ..errors import INVALID_VALUE, CudaError, check_index, check_type
 from ..memory.channel_formats import OTHER_TYPES, parse_type
+from ..typed_jit import typed_jit
 from .texture_objects import TextureObject, is_readable_as
 
+# Derivatives of the coordinates: a float, float2, float3 or float4.
+Derivatives = (
+    ArrayLike
+    | tuple[ArrayLike, ArrayLike]
+    | tuple[ArrayLike, ArrayLike, ArrayLike]
+    | tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike]
+)
 
-def read(
+
+def read_filtered(
     function: str,
     t: TextureObject,
     kind: TextureKind,
-    coords: tuple[Any, ...],
+    coords: tuple[ArrayLike, ...],
     T: str | None,
     *,
-    layer: Any = None,
-    lod: Any = None,
-    ddx: Any = None,
-    ddy: Any = None,
+    layer: ArrayLike | None = None,
+    lod: ArrayLike | None = None,
+    ddx: Derivatives | None = None,
+    ddy: Derivatives | None = None,
 ) -> jax.Array:
     """A filtered read of a texture of the given kind."""
-    check_object(function, t)
-    if not is_readable_as(t, kind) or t.resType is ResourceType.Linear:
-        memory = "linear memory, which tex1Dfetch reads" if t.resType is ResourceType.Linear else t.kind.value
+    t = check_object(function, t)
+    is_linear = t.resType is ResourceType.Linear
+    if is_linear or not is_readable_as(t, kind):
+        memory = "linear memory, which tex1Dfetch reads" if is_linear else t.kind.value
         raise CudaError(
             INVALID_VALUE,
             f"{function}: t is a texture of kind {memory}, expected {kind.value}; use the function of its kind.",
         )
     length = result_length(function, t, T)
-    if ddx is not None:
-        ddx, ddy = derivatives(function, "dPdx", ddx, len(coords)), derivatives(function, "dPdy", ddy, len(coords))
-    where: dict[str, Any] = {"coords": coords, "layer": layer, "lod": lod, "ddx": ddx, "ddy": ddy}
-    if t.texture.kind is not kind:
-        where |= {name: (*where[name], 0.0) for name in ("coords", "ddx", "ddy") if where[name] is not None}
-    return _read(t, jax.tree.map(as_array, where, is_leaf=_is_list), length=length)
+    arguments: dict[str, Any] = {"coords": coords, "layer": layer, "lod": lod, "ddx": None, "ddy": None}
+    if ddx is not None and ddy is not None:
+        arguments["ddx"] = split_derivatives(function, "dPdx", ddx, len(coords))
+        arguments["ddy"] = split_derivatives(function, "dPdy", ddy, len(coords))
+    if t.texture.kind is not kind:  # a row that is stored as an image of height 1: y is 0
+        tuples = {name: arguments[name] for name in ("coords", "ddx", "ddy") if arguments[name] is not None}
+        arguments |= {name: (*arrays, 0.0) for name, arrays in tuples.items()}
+    return _read_filtered(t, jax.tree.map(as_array, arguments, is_leaf=_is_list), length=length)
 
 
-def read_texel(function: str, t: TextureObject, x: Any, T: str | None) -> jax.Array:
+def fetch_texel(function: str, t: TextureObject, x: ArrayLike, T: str | None) -> jax.Array:
     """A read of linear memory by index."""
-    check_object(function, t)
+    t = check_object(function, t)
     if t.resType is not ResourceType.Linear:
         raise CudaError(
             INVALID_VALUE,
             f"{function}: t is a texture over a resource of type {t.resType.name}, expected linear memory; use tex1D "
             f"for an array.",
         )
-    return _read_texel(t, as_array(x), length=result_length(function, t, T))
+    return _fetch_texel(t, as_array(x), length=result_length(function, t, T))
 
 
-def read_gather(function: str, t: TextureObject, coords: tuple[Any, Any], comp: int, T: str | None) -> jax.Array:
+def gather_texels(
+    function: str, t: TextureObject, coords: tuple[ArrayLike, ArrayLike], comp: int, T: str | None
+) -> jax.Array:
     """A read of one channel of four texels."""
-    check_object(function, t)
+    t = check_object(function, t)
     if t.kind is not TextureKind.TEXTURE2D or not t.flags & ArrayFlags.TextureGather:
         raise CudaError(
             INVALID_VALUE,
             f"{function}: t is a texture of kind {t.kind.value} with flags {t.flags!r}, expected a 2D array made with "
             f"ArrayFlags.TextureGather.",
         )
-    if not isinstance(comp, int) or not 0 <= comp < 4:
-        raise CudaError(INVALID_VALUE, f"{function}: comp is {comp!r}, expected an int from 0 to 3.")
-    length = 4 if T is None else result_length(function, t, T)
-    if length != 4:
+    comp = check_index(function, "comp", comp, 4)
+    if T is not None and result_length(function, t, T) != 4:
         raise CudaError(INVALID_VALUE, f"{function}: T is {T!r}, expected a vector of 4: one component of each texel.")
-    return _read_gather(t, tuple(as_array(c) for c in coords), comp=comp)
+    x, y = (as_array(c) for c in coords)
+    return _gather_texels(t, (x, y), comp=comp)
 
 
-def check_object(function: str, t: Any) -> None:
-    check_type(function, "t", t, TextureObject, "createTextureObject makes one")
+def check_object(function: str, t: object) -> TextureObject:
+    """`t`, which must be a `TextureObject`."""
+    return check_type(function, "t", t, TextureObject, "createTextureObject makes one")
 
 
 def result_length(function: str, t: TextureObject, T: str | None) -> int | None:
-    """The vector length of the result, or None for a scalar; T must be of the format's own type."""
+    """The vector length of the result, or None for a scalar. The base type of T must be that of the read."""
     if T is None:
         return t.desc.channels if t.desc.channels > 1 else None
     base, length = parse_type(function, "T", T)
@@ -88,51 +105,57 @@ def result_length(function: str, t: TextureObject, T: str | None) -> int | None:
     if base in OTHER_TYPES or length == 3 or base != expected:
         raise CudaError(
             INVALID_VALUE,
-            f"{function}: T is {T!r}, expected {expected} or its vectors of 1, 2 or 4: the texture is {t.desc}, read "
-            f"as {t.readMode.name}.",
+            f"{function}: T is {T!r}, expected {expected} or a vector of 1, 2 or 4 of it: the texture has the format "
+            f"{t.desc} and the readMode {t.readMode.name}.",
         )
     return length
 
 
-def derivatives(function: str, argument: str, given: Any, count: int) -> tuple[Any, ...]:
-    """A float, float2 or float4 of derivatives, as the core takes them."""
-    given = tuple(given) if isinstance(given, tuple | list) else (given,)
-    if len(given) != count and not (count == 3 and len(given) == 4):
+def split_derivatives(function: str, argument: str, derivatives: Derivatives, count: int) -> tuple[ArrayLike, ...]:
+    """The derivatives of `count` coordinates. A fourth of three, as in CUDA's float4, is dropped."""
+    arrays = _as_tuple(derivatives)
+    if len(arrays) != count and not (count == 3 and len(arrays) == 4):
         raise CudaError(
             INVALID_VALUE,
-            f"{function}: {argument} has {len(given)} arrays, expected {'a tuple of ' if count > 1 else ''}{count}, "
-            f"one a coordinate.",
+            f"{function}: {argument} has {len(arrays)} arrays, expected {'a tuple of ' if count > 1 else ''}{count}, "
+            f"one for each coordinate.",
         )
-    return given[:count]
+    return arrays[:count]
 
 
-@functools.partial(jax.jit, static_argnames=("length",), inline=True)
-def _read(t: TextureObject, where: dict[str, Any], *, length: int | None) -> jax.Array:
-    return as_type(sample(t.texture, sampler=t.sampler, dtype=result_dtype(t), **where), length)
+def _as_tuple(value: Derivatives) -> tuple[ArrayLike, ...]:
+    if isinstance(value, list):  # accepted for a tuple
+        return tuple(cast(list[ArrayLike], value))
+    return value if isinstance(value, tuple) else (value,)
 
 
-@functools.partial(jax.jit, static_argnames=("length",), inline=True)
-def _read_texel(t: TextureObject, x: Any, *, length: int | None) -> jax.Array:
+@typed_jit("length")
+def _read_filtered(t: TextureObject, arguments: dict[str, Any], *, length: int | None) -> jax.Array:
+    return with_length(sample(t.texture, sampler=t.sampler, dtype=result_dtype(t), **arguments), length)
+
+
+@typed_jit("length")
+def _fetch_texel(t: TextureObject, x: jax.Array, *, length: int | None) -> jax.Array:
     texel, decoding = fetch(t.texture, (x,)), t.sampler.decoding
     hardware = t.sampler.arithmetic is Arithmetic.HARDWARE
-    return as_type(single(texel, decoding) if hardware else decode(texel, decoding, result_dtype(t)), length)
+    return with_length(single(texel, decoding) if hardware else decode(texel, decoding, result_dtype(t)), length)
 
 
-@functools.partial(jax.jit, static_argnames=("comp",), inline=True)
-def _read_gather(t: TextureObject, coords: tuple[Any, Any], *, comp: int) -> jax.Array:
+@typed_jit("comp")
+def _gather_texels(t: TextureObject, coords: tuple[jax.Array, jax.Array], *, comp: int) -> jax.Array:
     if comp >= t.desc.channels:
-        shape = jnp.broadcast_shapes(*(c.shape for c in coords))
+        shape = np.broadcast_shapes(*(c.shape for c in coords))
         return jnp.zeros((*shape, 4), result_dtype(t))
     return gather(t.texture, coords, t.sampler, component=comp).astype(result_dtype(t))
 
 
-def result_dtype(t: TextureObject) -> Any:
-    """The dtype of a read: half texels are widened."""
+def result_dtype(t: TextureObject) -> np.dtype:
+    """The dtype of a read. Half texels are read as float32."""
     return jnp.dtype("float32") if t.desc.result_base(t.readMode) == "float" else t.desc.dtype
 
 
-def as_type(texel: jax.Array, length: int | None) -> jax.Array:
-    """The channels of a texel as a scalar or a vector; absent ones are 0, alpha too."""
+def with_length(texel: jax.Array, length: int | None) -> jax.Array:
+    """The channels of a texel as a scalar or as a vector, in which absent channels are 0, alpha too."""
     if length is None:
         return texel[..., 0]
     absent = length - texel.shape[-1]
@@ -141,5 +164,5 @@ def as_type(texel: jax.Array, length: int | None) -> jax.Array:
     return jnp.concatenate([texel, jnp.zeros((*texel.shape[:-1], absent), texel.dtype)], axis=-1)
 
 
-def _is_list(value: Any) -> bool:
+def _is_list(value: object) -> bool:
     return isinstance(value, list)

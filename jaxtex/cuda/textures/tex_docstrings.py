@@ -1,3 +1,5 @@
+# pyright: strict
+
 """Docstrings of the texture functions: what two dozen functions share, said once."""
 
 from typing import NamedTuple

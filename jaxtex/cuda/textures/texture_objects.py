@@ -1,14 +1,16 @@
+# pyright: strict, reportUnknownMemberType=false
+
 """Texture objects: a resource and a descriptor, checked as CUDA checks them, as one immutable value."""
 
 import dataclasses
-from typing import Any
+from typing import Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from ... import texture as core
-from ...modes import TextureKind
+from ...modes import Arithmetic, TextureKind
 from ...sampler import MAX_ANISOTROPY, Sampler
 from ..enums import AddressMode, ArrayFlags, FilterMode, ReadMode, ResourceType
 from ..errors import INVALID_VALUE, CudaError, check_type, choose
@@ -17,19 +19,31 @@ from ..memory.channel_formats import FLOAT, ChannelFormatDesc, check_modelled
 from ..memory.resource_descriptor import ResourceDesc
 from ..pytrees import pytree
 from ..texture_kinds import TEXTURE_KINDS
-from .descriptors import ResourceViewDesc, TextureDesc
+from .descriptors import AddressModes, BorderColor, ResourceViewDesc, TextureDesc
 from .format_checks import check_levels, check_read
-from .resources import format_of, memory_of
+from .resources import resource_format, resource_levels
 
 NAME = "createTextureObject"
-ADDRESS_MODES = {
+ArithmeticName = Arithmetic | Literal["hardware", "float"]
+CORE_ADDRESS_MODES = {
     AddressMode.Wrap: "wrap",
     AddressMode.Clamp: "clamp",
     AddressMode.Mirror: "mirror",
     AddressMode.Border: "border",
 }
-FILTER_MODES = {FilterMode.Point: "point", FilterMode.Linear: "linear"}
-READ_MODES = {ReadMode.ElementType: "element", ReadMode.NormalizedFloat: "normalized_float"}
+# Without normalized coordinates CUDA clamps where a mode repeats the texture.
+PIXEL_ADDRESS_MODES = CORE_ADDRESS_MODES | {AddressMode.Wrap: "clamp", AddressMode.Mirror: "clamp"}
+CORE_FILTER_MODES = {FilterMode.Point: "point", FilterMode.Linear: "linear"}
+CORE_READ_MODES = {ReadMode.ElementType: "element", ReadMode.NormalizedFloat: "normalized_float"}
+
+
+class Modes(NamedTuple):
+    """The modes of a `TextureDesc`; `level_filter` is the filter between mip levels."""
+
+    address: tuple[AddressMode, AddressMode, AddressMode]
+    filter: FilterMode
+    read: ReadMode
+    level_filter: FilterMode
 
 
 @pytree("texture")
@@ -70,7 +84,7 @@ def createTextureObject(
     texture: TextureDesc,
     view: ResourceViewDesc | None = None,
     *,
-    arithmetic: str = "hardware",
+    arithmetic: ArithmeticName = "hardware",
     compute_capability: float = NEWEST_COMPUTE_CAPABILITY,
 ) -> TextureObject:
     """Makes a texture of a resource and a descriptor, or says why CUDA would not: `cudaCreateTextureObject`.
@@ -106,24 +120,24 @@ def createTextureObject(
         Array(25., dtype=float32)
     """
     resource = check_type(NAME, "resource", resource, ResourceDesc, "ResourceDesc.Array(array) makes one")
-    texture = with_enums(check_type(NAME, "texture", texture, TextureDesc, "TextureDesc() makes one"))
-    read, mode = ReadMode(texture.readMode), FilterMode(texture.filterMode)
-    desc = format_of(NAME, resource, view)
-    check_read(NAME, desc, read, mode, srgb=bool(texture.sRGB))
+    modes = modes_of(check_type(NAME, "texture", texture, TextureDesc, "TextureDesc() makes one"))
+    desc = resource_format(NAME, resource, view)
+    check_read(NAME, desc, modes.read, modes.filter, srgb=bool(texture.sRGB))
     check_modelled(NAME, desc)
-    levels, kind, flags = memory_of(NAME, resource, desc, view, compute_capability)
-    check_fields(texture, desc, kind, resource.resType)
-    modes = address_modes(texture, kind)
-    as_image = mode is FilterMode.Linear and modes[1:2] == ("border",) and resource.resType != ResourceType.Linear
-    if kind is TextureKind.TEXTURE1D and as_image:
-        # The unit reads a row as an image of height 1 at y = 0, half of it border: seen only if y has a border.
+    levels, kind, flags = resource_levels(NAME, resource, desc, view, compute_capability)
+    resource_type, stored = ResourceType(resource.resType), kind
+    check_fields(texture, modes, desc, kind, resource_type)
+    address = core_address_modes(texture, modes, kind)
+    bordered = modes.filter is FilterMode.Linear and address[1] == "border"
+    if kind is TextureKind.TEXTURE1D and bordered and resource_type is not ResourceType.Linear:
+        # A texture unit reads a 1D array as an image of height 1 at y = 0, so that half of the weight falls outside.
+        # Results differ only if the address mode of y is border.
         levels, stored = tuple(level[None] for level in levels), TextureKind.TEXTURE2D
-    else:
-        stored = kind
-    border = border_color(texture.borderColor, desc, read) if "border" in modes[: stored.texel_ndim] else None
-    sampler = sampler_of(texture, desc, modes[: stored.texel_ndim], arithmetic, cube=kind.is_cube)
+    address = address[: stored.texel_ndim]
+    border = border_color(texture.borderColor, desc, modes.read) if "border" in address else None
+    sampler = sampler_of(texture, modes, desc, address, arithmetic, is_cube=kind.is_cube)
     built = TEXTURE_KINDS[stored].build(levels, border_color=border)
-    return TextureObject(built, sampler, desc, read, kind, ResourceType(resource.resType), flags)
+    return TextureObject(built, sampler, desc, modes.read, kind, resource_type, flags)
 
 
 def is_readable_as(t: TextureObject, kind: TextureKind) -> bool:
@@ -135,16 +149,42 @@ def is_readable_as(t: TextureObject, kind: TextureKind) -> bool:
     return t.kind is kind or (kind is TextureKind.TEXTURE1D and has_one_row)
 
 
-def check_fields(texture: TextureDesc, desc: ChannelFormatDesc, kind: TextureKind, resource_type: int) -> None:
-    """Refuses fields of the descriptor that do not go with the resource (1, 26)."""
+def modes_of(texture: TextureDesc) -> Modes:
+    """The modes of a descriptor as members of their enumerations."""
+    return Modes(
+        three_modes(NAME, "texture.addressMode", texture.addressMode, AddressMode.Wrap),
+        choose(NAME, "texture.filterMode", FilterMode, texture.filterMode),
+        choose(NAME, "texture.readMode", ReadMode, texture.readMode),
+        choose(NAME, "texture.mipmapFilterMode", FilterMode, texture.mipmapFilterMode),
+    )
+
+
+def three_modes(
+    function: str, argument: str, modes: AddressModes, default: AddressMode
+) -> tuple[AddressMode, AddressMode, AddressMode]:
+    """An address mode for each of three axes; axes without one have the default."""
+    listed = tuple(modes) if isinstance(modes, tuple | list) else (modes,) * 3
+    if len(listed) > 3:
+        raise CudaError(
+            INVALID_VALUE, f"{function}: {argument} has {len(listed)} modes, expected at most 3, in x, y, z order."
+        )
+    padded = (*listed, default, default, default)
+    x, y, z = (choose(function, argument, AddressMode, mode) for mode in padded[:3])
+    return x, y, z
+
+
+def check_fields(
+    texture: TextureDesc, modes: Modes, desc: ChannelFormatDesc, kind: TextureKind, resource_type: ResourceType
+) -> None:
+    """Refuses fields of the descriptor that the resource does not allow (1, 26)."""
     if texture.seamlessCubemap and not kind.is_cube:
         raise CudaError(
             INVALID_VALUE,
             f"{NAME}: texture.seamlessCubemap is set for a resource of kind {kind.value!r}, expected a cubemap; leave "
             f"it out.",
         )
-    if resource_type == ResourceType.MipmappedArray:
-        check_levels(NAME, desc, ReadMode(texture.readMode), FilterMode(texture.mipmapFilterMode))
+    if resource_type is ResourceType.MipmappedArray:
+        check_levels(NAME, desc, modes.read, modes.level_filter)
         if not (texture.normalizedCoords or kind.is_cube):
             raise CudaError(
                 INVALID_VALUE,
@@ -153,44 +193,29 @@ def check_fields(texture: TextureDesc, desc: ChannelFormatDesc, kind: TextureKin
             )
 
 
-def with_enums(texture: TextureDesc) -> TextureDesc:
-    """The descriptor with every number made a member of its enumeration, and a mode for each of three axes."""
-    modes = texture.addressMode
-    modes = modes if isinstance(modes, tuple) else (modes,) * 3
-    if len(modes) > 3:
-        raise CudaError(
-            INVALID_VALUE, f"{NAME}: texture.addressMode has {len(modes)} modes, expected at most 3, in x, y, z order."
-        )
-    modes += (AddressMode.Wrap,) * (3 - len(modes))
-    return dataclasses.replace(
-        texture,
-        addressMode=tuple(choose(NAME, "texture.addressMode", AddressMode, mode) for mode in modes),
-        filterMode=choose(NAME, "texture.filterMode", FilterMode, texture.filterMode),
-        readMode=choose(NAME, "texture.readMode", ReadMode, texture.readMode),
-        mipmapFilterMode=choose(NAME, "texture.mipmapFilterMode", FilterMode, texture.mipmapFilterMode),
-    )
-
-
-def address_modes(texture: TextureDesc, kind: TextureKind) -> tuple[str, ...]:
-    """The three modes as the core names them. CUDA silently clamps where pixel coordinates would repeat."""
-    modes = tuple(ADDRESS_MODES[mode] for mode in texture.addressMode)
-    if texture.normalizedCoords or kind.is_cube:
-        return modes
-    return tuple("clamp" if mode in ("wrap", "mirror") else mode for mode in modes)
+def core_address_modes(texture: TextureDesc, modes: Modes, kind: TextureKind) -> tuple[str, ...]:
+    """The names of the address modes of x, y and z in the core."""
+    names = CORE_ADDRESS_MODES if texture.normalizedCoords or kind.is_cube else PIXEL_ADDRESS_MODES
+    return tuple(names[mode] for mode in modes.address)
 
 
 def sampler_of(
-    texture: TextureDesc, desc: ChannelFormatDesc, modes: tuple[str, ...], arithmetic: str, *, cube: bool
+    texture: TextureDesc,
+    modes: Modes,
+    desc: ChannelFormatDesc,
+    address: tuple[str, ...],
+    arithmetic: ArithmeticName,
+    *,
+    is_cube: bool,
 ) -> Sampler:
-    """The core's sampler. CUDA ignores sRGB, and clamps the anisotropy, where the core would refuse."""
-    fractions = texture.readMode is ReadMode.NormalizedFloat
+    """The sampler of the core. CUDA ignores sRGB, and clamps the anisotropy, where the core would refuse them."""
     return Sampler(
-        address_mode=modes,
-        filter_mode=FILTER_MODES[FilterMode(texture.filterMode)],
-        read_mode=READ_MODES[ReadMode(texture.readMode)],
-        normalized_coords=bool(texture.normalizedCoords) or cube,
-        srgb=bool(texture.sRGB) and fractions and desc.dtype == np.uint8,
-        mipmap_filter_mode=FILTER_MODES[FilterMode(texture.mipmapFilterMode)],
+        address_mode=address,
+        filter_mode=CORE_FILTER_MODES[modes.filter],
+        read_mode=CORE_READ_MODES[modes.read],
+        normalized_coords=bool(texture.normalizedCoords) or is_cube,
+        srgb=bool(texture.sRGB) and modes.read is ReadMode.NormalizedFloat and desc.dtype == np.uint8,
+        mipmap_filter_mode=CORE_FILTER_MODES[modes.level_filter],
         mipmap_level_bias=texture.mipmapLevelBias,
         min_mipmap_level_clamp=texture.minMipmapLevelClamp,
         max_mipmap_level_clamp=texture.maxMipmapLevelClamp,
@@ -200,17 +225,19 @@ def sampler_of(
     )
 
 
-def border_color(color: Any, desc: ChannelFormatDesc, read: ReadMode) -> jax.Array:
-    """The border colour in units of the returned value: floats, or for integers as elements their bits."""
-    if not isinstance(color, jax.Array):
-        # NumPy keeps the bits of what is no number; only JAX can hold a value that is being traced.
-        traced = any(isinstance(c, jax.Array) for c in color)
-        color = jnp.stack([jnp.asarray(c, jnp.float32) for c in color]) if traced else np.asarray(color, np.float32)
+def border_color(color: BorderColor, desc: ChannelFormatDesc, read_mode: ReadMode) -> jax.Array:
+    """The border color in the units of a read: floats, or the bits of these floats where integers are read as such."""
+    if isinstance(color, tuple) and any(isinstance(c, jax.Array) for c in color):
+        # Components that are traced.
+        color = jnp.stack([jnp.asarray(c, jnp.float32) for c in color])
+    elif not isinstance(color, jax.Array):
+        # NumPy keeps the bits of a NaN, which may be those of an integer.
+        color = np.asarray(color, np.float32)
     if color.shape != (4,):
         raise CudaError(
             INVALID_VALUE, f"{NAME}: texture.borderColor has shape {color.shape}, expected four floats, red to alpha."
         )
-    words = jnp.asarray(color, jnp.float32)[: desc.channels]
-    if read is ReadMode.NormalizedFloat or desc.storage[0] is FLOAT:
-        return words
-    return jax.lax.bitcast_convert_type(words, jnp.uint32).astype(desc.dtype)
+    floats = jnp.asarray(color, jnp.float32)[: desc.channels]
+    if read_mode is ReadMode.NormalizedFloat or desc.storage[0] is FLOAT:
+        return floats
+    return jax.lax.bitcast_convert_type(floats, jnp.uint32).astype(desc.dtype)
