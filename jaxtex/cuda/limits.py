@@ -6,7 +6,7 @@ from .errors import INVALID_VALUE, CudaError
 
 NEWEST_COMPUTE_CAPABILITY = 12.1
 
-# The largest (width, height, depth or layers), for each compute capability from which on it holds.
+# The largest (width, height, depth or layers), from each compute capability on.
 # Source: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"; its archive for older columns.
 LIMITS = {
     "1D texture": {2.0: (65536,), 6.0: (131072,)},

@@ -10,7 +10,7 @@ from jax.typing import ArrayLike
 from ..enums import MemcpyKind
 from ..errors import INVALID_MEMCPY_DIRECTION, INVALID_VALUE, CudaError, choose
 
-# The pitch of mallocPitch is a multiple of these bytes.
+# In bytes, of the pitch of mallocPitch.
 MALLOC_PITCH = 512
 
 

@@ -126,8 +126,8 @@ def check_data(function: str, data: ArrayLike, shape: tuple[int, ...], access: A
     if not broadcasts_to(values.shape, shape + vector) or values.shape[-1:][: len(vector)] != vector:
         raise CudaError(
             INVALID_VALUE,
-            f"{function}: data has shape {values.shape}, expected {shape + vector}: the shape of the coordinates"
-            f"{', and the vector' if vector else ''}.",
+            f"{function}: data has shape {values.shape}, expected one that broadcasts to {shape + vector}, the shape "
+            f"of the coordinates{', and has the whole vector along its last axis' if vector else ''}.",
         )
     return values
 

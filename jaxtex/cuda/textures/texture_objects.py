@@ -234,7 +234,7 @@ def sampler_of(
 def border_color(color: BorderColor, desc: ChannelFormatDesc, read_mode: ReadMode) -> jax.Array:
     """The border color in the units of a read: floats, or the bits of these floats where integers are read as such."""
     if isinstance(color, tuple) and any(isinstance(c, jax.Array) for c in color):
-        # Components that are traced.
+        # Only JAX can hold components that are traced.
         color = jnp.stack([jnp.asarray(c, jnp.float32) for c in color])
     elif not isinstance(color, jax.Array):
         # NumPy keeps the bits of a NaN, which may be those of an integer.
