@@ -12,12 +12,14 @@ from jax.experimental import checkify
 
 from ._arguments import ReadArguments, as_operands, check_level, check_texels, check_texture, common_shape
 from ._engine import primitives, texel_write
-from ._engine.formats import in_wide_texels, sum_dtype, wide_dtype
+from ._engine.decoding import in_wide_texels, wide_dtype
 from ._engine.indexing import explicit_sharding
-from ._engine.plan import Look, texel_look
-from ._engine.reads import layout_of
-from ._engine.texel_walk import only_place
-from .modes import AddressMode, BoundaryMode, ReadMode
+from ._engine.plan import ReadPlan, layout_of, plan_of_texels
+from ._engine.spec import ReadSpec
+from ._engine.texel_walk import only_address
+from ._tables.address_rules import BORDER, CLAMP, LAST
+from ._tables.storage_formats import Decoding, sum_dtype
+from .modes import BoundaryMode, choose
 from .texture import Texture
 
 SAMPLE_LIMIT = 2**31
@@ -68,8 +70,8 @@ def surface_read(
         >>> jt.surface_read(row, (jnp.array([-1, 0, 2, 3]),), boundary_mode="clamp")[:, 0]
         Array([7, 7, 9, 9], dtype=int32)
     """
-    mode, where = check_access("surface_read", texture, coords, layer, face, level, boundary_mode)
-    return _read(texture, where, level=level, mode=mode)
+    mode, arguments = check_access("surface_read", texture, coords, layer, face, level, boundary_mode)
+    return _read(texture, arguments, level=level, mode=mode)
 
 
 def surface_write(
@@ -116,9 +118,9 @@ def surface_write(
         Array([1., 0., 3., 0.], dtype=float32)
     """
     name = "surface_write"
-    mode, where = check_access(name, texture, coords, layer, face, level, boundary_mode)
-    values = check_values(name, texture, values, where)
-    return _write(texture, values, where, level=level, mode=mode, unique=bool(unique_indices))
+    mode, arguments = check_access(name, texture, coords, layer, face, level, boundary_mode)
+    values = check_values(name, texture, values, arguments)
+    return _write(texture, values, arguments, level=level, mode=mode, unique=bool(unique_indices))
 
 
 def surface_add(
@@ -233,18 +235,14 @@ def check_access(
 ) -> tuple[BoundaryMode, ReadArguments]:
     """The arguments that all accesses share."""
     check_texture(name, texture)
-    where = check_texels(name, texture.kind, "coords", coords, layer, face)
+    arguments = check_texels(name, texture.kind, "coords", coords, layer, face)
     check_level(name, texture, level)
-    try:
-        return BoundaryMode(boundary_mode), where
-    except ValueError:
-        listed = ", ".join(repr(mode.value) for mode in BoundaryMode)
-        raise ValueError(f"{name}: boundary_mode is {boundary_mode!r}, expected one of {listed}.") from None
+    return choose(name, "boundary_mode", boundary_mode, BoundaryMode), arguments
 
 
-def check_values(name: str, texture: Texture, values: Any, where: ReadArguments) -> jax.Array:
+def check_values(name: str, texture: Texture, values: Any, arguments: ReadArguments) -> jax.Array:
     """The values as they came, of a dtype that the texture holds and a shape that broadcasts to S + (C,)."""
-    values, stored, shape = jnp.asarray(values), texture.dtype, (*common_shape(where), texture.channels)
+    values, stored, shape = jnp.asarray(values), texture.dtype, (*common_shape(arguments), texture.num_channels)
     integer = jnp.issubdtype(values.dtype, jnp.integer)
     fits = integer or jnp.issubdtype(values.dtype, jnp.floating)
     if jnp.issubdtype(stored, jnp.integer):
@@ -261,7 +259,7 @@ def check_values(name: str, texture: Texture, values: Any, where: ReadArguments)
     if not fits:
         raise ValueError(
             f"{name}: values has shape {values.shape}, expected {shape} or one that broadcasts to it: the shape of the "
-            f"coordinates, and {texture.channels} channels."
+            f"coordinates, and {texture.num_channels} channels."
         )
     if functools.reduce(int.__mul__, shape[:-1], 1) >= SAMPLE_LIMIT:
         raise ValueError(f"{name}: coords has shape {shape[:-1]}, 2^31 samples or more; write in parts.")
@@ -279,18 +277,18 @@ def reduce(
     boundary_mode: Any,
 ) -> Texture:
     name = f"surface_{rule}"
-    mode, where = check_access(name, texture, coords, layer, face, level, boundary_mode)
-    values = check_values(name, texture, values, where)
-    return _reduce(texture, values, where, rule=rule, level=level, mode=mode)
+    mode, arguments = check_access(name, texture, coords, layer, face, level, boundary_mode)
+    values = check_values(name, texture, values, arguments)
+    return _reduce(texture, values, arguments, rule=rule, level=level, mode=mode)
 
 
 @functools.partial(jax.jit, static_argnames=("level", "mode"), inline=True)
-def _read(texture: Texture, where: ReadArguments, *, level: int, mode: BoundaryMode) -> jax.Array:
-    look = access("surface_read", texture, where, level, mode)
+def _read(texture: Texture, arguments: ReadArguments, *, level: int, mode: BoundaryMode) -> jax.Array:
+    plan = access("surface_read", texture, arguments, level, mode)
 
     def read(texels: jax.Array, coords: tuple[jax.Array, ...], total: np.dtype) -> jax.Array:
-        out = primitives.read(texels, coords, look.axes, ReadMode.ELEMENT, total)
-        return jnp.broadcast_to(out, (*common_shape(where), texels.shape[-1])).astype(texels.dtype)
+        out = primitives.read(texels, coords, ReadSpec(plan.axes, Decoding.ELEMENT, np.dtype(total)))
+        return jnp.broadcast_to(out, (*common_shape(arguments), texels.shape[-1])).astype(texels.dtype)
 
     def stored(coords: tuple[jax.Array, ...], texels: jax.Array) -> jax.Array:
         return read(texels, coords, texels.dtype)
@@ -298,27 +296,27 @@ def _read(texture: Texture, where: ReadArguments, *, level: int, mode: BoundaryM
     total = sum_dtype(texture.dtype) if jnp.issubdtype(texture.dtype, jnp.floating) else texture.dtype
     if total != texture.dtype:  # halves: their bits are read, and their cotangents are summed in float32
         summed = lambda coords, texels: read(texels, coords, total)
-        return primitives.straight_through(stored, summed)(look.operands, texture.texels)
-    return moved(stored, look.operands, texture.texels)
+        return primitives.straight_through(stored, summed)(plan.operands, texture.texels)
+    return moved(stored, plan.operands, texture.texels)
 
 
 @functools.partial(jax.jit, static_argnames=("level", "mode", "unique"), inline=True)
 def _write(
-    texture: Texture, values: jax.Array, where: ReadArguments, *, level: int, mode: BoundaryMode, unique: bool
+    texture: Texture, values: jax.Array, arguments: ReadArguments, *, level: int, mode: BoundaryMode, unique: bool
 ) -> Texture:
-    look = access("surface_write", texture, where, level, mode)
-    write = lambda coords, texels, values: texel_write.write(texels, values, coords, look.axes, unique=unique)
-    texels = moved(write, look.operands, texture.texels, spread(texture, values, where))
+    plan = access("surface_write", texture, arguments, level, mode)
+    write = lambda coords, texels, values: texel_write.write(texels, values, coords, plan.axes, unique=unique)
+    texels = moved(write, plan.operands, texture.texels, spread(texture, values, arguments))
     return dataclasses.replace(texture, texels=texels.astype(texture.dtype))
 
 
 @functools.partial(jax.jit, static_argnames=("rule", "level", "mode"), inline=True)
 def _reduce(
-    texture: Texture, values: jax.Array, where: ReadArguments, *, rule: str, level: int, mode: BoundaryMode
+    texture: Texture, values: jax.Array, arguments: ReadArguments, *, rule: str, level: int, mode: BoundaryMode
 ) -> Texture:
-    look = access(f"surface_{rule}", texture, where, level, mode)
-    values = spread(texture, values, where)
-    texels = texel_write.reduce(texture.texels, values, look.operands, look.axes, rule)
+    plan = access(f"surface_{rule}", texture, arguments, level, mode)
+    values = spread(texture, values, arguments)
+    texels = texel_write.reduce(texture.texels, values, plan.operands, plan.axes, rule)
     return dataclasses.replace(texture, texels=texels.astype(texture.dtype))
 
 
@@ -336,24 +334,24 @@ def moved(function: Callable[..., jax.Array], coords: tuple[jax.Array, ...], *te
     return jax.lax.platform_dependent(coords, *texels, cuda=wide, default=function)
 
 
-def spread(texture: Texture, values: jax.Array, where: ReadArguments) -> jax.Array:
+def spread(texture: Texture, values: jax.Array, arguments: ReadArguments) -> jax.Array:
     """One value for each texel that is named."""
-    return jnp.broadcast_to(values.astype(texture.dtype), (*common_shape(where), texture.channels))
+    return jnp.broadcast_to(values.astype(texture.dtype), (*common_shape(arguments), texture.num_channels))
 
 
-def access(name: str, texture: Texture, where: ReadArguments, level: int, mode: BoundaryMode) -> Look:
+def access(name: str, texture: Texture, arguments: ReadArguments, level: int, mode: BoundaryMode) -> ReadPlan:
     """The texels that are named, checked for a trap."""
-    space, layers = AddressMode.BORDER, AddressMode.BORDER
+    space, layers = BORDER, BORDER
     if mode is BoundaryMode.CLAMP:
-        space, layers = AddressMode.CLAMP, AddressMode.LAST
-    operands = as_operands(where, integer=True)
-    look = texel_look(layout_of(texture), operands, level, space, layers)
+        space, layers = CLAMP, LAST
+    operands = as_operands(arguments, integer=True)
+    plan = plan_of_texels(layout_of(texture), operands, level, space, layers)
     if mode is BoundaryMode.TRAP:
-        inside = only_place(look.operands, look.axes).inside
+        inside = only_address(plan.operands, plan.axes).inside
         assert inside is not None
         named = {**dict(zip("xyz", operands.coords)), "layer": operands.layer, "face": operands.face}
         report(name, inside, OUTSIDE, {key: index for key, index in named.items() if index is not None})
-    return look
+    return plan
 
 
 def report(name: str, fine: jax.Array, fault: str, named: dict[str, jax.Array]) -> None:

@@ -580,9 +580,9 @@ ERRORS = {
     "gather of a volume": ("gather", lambda: jt.gather(jt.texture3d(np.zeros((2, 2, 2, 1))), (HALF, HALF, HALF))),
     "a component that is not there": ("component", lambda: jt.gather(image(), (HALF, HALF), component=3)),
     # Modes.
-    "an unknown address mode": ("address_mode", lambda: jt.Sampler(address_mode="repeat")),
-    "an unknown address mode of one axis": ("address_mode", lambda: jt.Sampler(address_mode=("wrap", "zeros"))),
-    "an unknown filter mode": ("filter_mode", lambda: jt.Sampler(filter_mode="nearest")),
+    "an unknown address mode": ("address_mode", lambda: jt.Sampler(address_mode="tile")),
+    "an unknown address mode of one axis": ("address_mode", lambda: jt.Sampler(address_mode=("wrap", "tile"))),
+    "an unknown filter mode": ("filter_mode", lambda: jt.Sampler(filter_mode="lanczos")),
     "an unknown read mode": ("read_mode", lambda: jt.Sampler(read_mode="float")),
     "address modes for another dimension": (
         "address_mode",

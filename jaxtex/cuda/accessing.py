@@ -15,8 +15,8 @@ import numpy as np
 
 from .. import texture as core
 from .._arguments import ReadArguments, as_array, as_operands, check_integer
-from .._engine.address import ADDRESS_RULES, is_inside
-from ..modes import AddressMode, TextureKind
+from .._tables.address_rules import CLAMP, LAST, is_inside
+from ..modes import TextureKind
 from ..surface import OUTSIDE, report, surface_read, surface_write
 from .arrays import Array
 from .bits import reinterpreted, words
@@ -208,8 +208,8 @@ def unit_coords(
     named, aligned, place = dict(zip("xyz", coords)), x % step == 0, [x // step, *others]
     sizes = surface.shape[-2::-1]
     if mode is SurfaceBoundaryMode.Clamp:
-        rules = [AddressMode.CLAMP] * surface.kind.ndim + [AddressMode.LAST]
-        place = [ADDRESS_RULES[rule](c, n)[0] for rule, c, n in zip(rules, place, sizes)]
+        rules = [CLAMP] * surface.kind.ndim + [LAST]
+        place = [rule.index(c, n)[0] for rule, c, n in zip(rules, place, sizes)]
     if step > 1:
         report(function, aligned, f"has an x that is no multiple of the {step} bytes of its access", named)
     if mode is SurfaceBoundaryMode.Trap:

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from .._arguments import as_array
-from .._engine.formats import decode
+from .._engine.decoding import decode
 from .._hardware.read import single
 from ..modes import Arithmetic, TextureKind
 from ..sampling import fetch, gather, sample

@@ -1,8 +1,8 @@
-"""The kernel of the adjoint: gradients in texels and in coordinates from one look at taps, texels and cotangent.
+"""The kernel of the adjoint: texel and coordinate gradients from one look at taps, texels and cotangent.
 
 What bounds it is the number of atomic additions. So a thread takes a few samples that lie side by side, and adds up
-what they give to the same texel before it touches memory; and where many samples share few texels, threads add to
-private copies of the texture, which are summed in the end.
+their contributions to the same texel before it touches memory; and where many samples share few texels, threads add to
+private copies of the texture, which are summed at the end.
 """
 
 import functools
@@ -14,209 +14,272 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ....modes import ReadMode
 from ...axis import Axis, Role
-from ...formats import decode
-from ...operators import TEXELS, Path, only_inside, slopes, spread, texels_shape, units
-from ...reproducible_sum import Sums, Units, crowded, power_below, private_copies, row_lanes
-from ...texel_walk import Coords, Grid, Place, as_given, both, flat_sizes
-from . import channels
-from .launch import VECTOR, launch
-from .tiling import Deal, Mask, deal, samples_shape
+from ...decoding import decode
+from ...operators import Path, contributions, counting_spec, slopes, units_of, zero_outside
+from ...reproducible_sum import TexelSums, Units
+from ...spec import TEXELS, Coords, ReadSpec, Wrt
+from ...texel_walk import TexelAddress, both, flat_sizes, texels_shape
+from ..accumulation import is_crowded, num_private_copies, power_of_two_below, row_lanes
+from .channels import Channels, channel_parts
+from .launch import COMPILED, VECTOR, Launcher, load, store
+from .tiling import Mask, Tiling, samples_shape, tile_samples
 
 # Threads down and across, for texels of few channels and of many.
 TILE, WIDE_TILE = (8, 16), (4, 8)
-# How many samples a thread takes at most: of one channel or a few, of many, and where samples crowd. Each program has
-# a tile; so many samples are enough to keep a GPU busy with groups of two.
-GROUP, WIDE_GROUP, CROWD_GROUP = 8, 2, 16
+# How many samples a thread takes at most: of few channels, of many, and where samples crowd.
+MAX_SAMPLES, MAX_WIDE_SAMPLES, MAX_CROWDED_SAMPLES = 8, 2, 16
+# So many samples keep a GPU busy with two samples per thread.
 BUSY = 2**18
 
 
-def splat(values, *operands, dtype: np.dtype, interpret=False, **static):
-    """`resample.splat` over `batch` leading axes, on which an operand has their size or 1."""
-    static |= {"read_mode": ReadMode.ELEMENT, "dtype": values.dtype, "wanted": (TEXELS,)}
-    return adjoint(values, None, *operands, stored=dtype, interpret=interpret, **static)[0]
+def splat(
+    values: jax.Array, *operands: jax.Array, spec: ReadSpec, batch: int, launcher: Launcher = COMPILED
+) -> jax.Array:
+    """`operators.splat` over `batch` leading axes, on which an operand has their size or 1."""
+    adjoint_spec = spec.adjoint(values.dtype)
+    return adjoint(values, None, operands, adjoint_spec, (TEXELS,), spec.dtype, batch, launcher)[0]
 
 
-def pullback(cotangent, texels, *operands, interpret=False, **static):
-    """`resample.pullback` over `batch` leading axes, on which an operand has their size or 1."""
-    return adjoint(cotangent, texels, *operands, stored=texels.dtype, interpret=interpret, **static)
+def pullback(
+    cotangent: jax.Array,
+    texels: jax.Array,
+    *operands: jax.Array,
+    spec: ReadSpec,
+    wrt: Wrt,
+    batch: int,
+    launcher: Launcher = COMPILED,
+) -> tuple[jax.Array, ...]:
+    """`operators.pullback` over `batch` leading axes, on which an operand has their size or 1."""
+    return adjoint(cotangent, texels, operands, spec, wrt, texels.dtype, batch, launcher)
 
 
 def adjoint(
-    cotangent,
-    texels,
-    *operands,
-    axes: tuple[Axis, ...],
-    read_mode: ReadMode,
-    dtype: np.dtype,
-    stored: np.dtype,
-    wanted: tuple[int, ...],
-    deterministic: bool,
+    cotangent: jax.Array,
+    texels: Any,
+    operands: Sequence[jax.Array],
+    spec: ReadSpec,
+    wrt: Wrt,
+    texel_dtype: np.dtype,
     batch: int,
-    interpret: bool,
-    grid: Grid = as_given,
+    launcher: Launcher,
 ) -> tuple[jax.Array, ...]:
-    """The cotangents of texels, of dtype `stored`, and of coordinates, in the order of `wanted`."""
-    count, steep = cotangent.shape[-1], tuple(k for k in wanted if k != TEXELS)
-    read_from = texels.shape[:batch] if steep else (1,) * batch
+    """The cotangents of texels, of `texel_dtype`, and of coordinates, in the order of `wrt`."""
+    channels, coordinate_axes = cotangent.shape[-1], tuple(k for k in wrt if k != TEXELS)
+    read_from = texels.shape[:batch] if coordinate_axes else (1,) * batch
     textures = np.broadcast_shapes(read_from, *(a.shape[:batch] for a in (cotangent, *operands)))
     shape = samples_shape(read_from, [jax.eval_shape(lambda g: g[..., 0], cotangent), *operands])
-    tile = TILE if count <= VECTOR else WIDE_TILE
-    samples, places = math.prod(shape), math.prod(textures) * flat_sizes(axes)[0]
-    dealt = deal(shape, tile, group(axes, count, samples, places) if TEXELS in wanted else 1, batch)
-    copies = private_copies(samples, places, count)
-    plan = Plan(axes, grid, read_mode, dtype, steep, dealt, read_from, textures, copies, interpret)
-    if TEXELS not in wanted:
-        return tuple(plan.launch(cotangent, texels, operands, None))
-    cut = None
-    if deterministic:
+    tile = TILE if channels <= VECTOR else WIDE_TILE
+    samples, num_texels = math.prod(shape), math.prod(textures) * flat_sizes(spec.axes)[0]
+    per_thread = samples_per_thread(spec.axes, channels, samples, num_texels) if TEXELS in wrt else 1
+    tiling = tile_samples(shape, tile, per_thread, batch)
+    copies = num_private_copies(samples, num_texels, channels)
+    plan = AdjointPlan(spec, coordinate_axes, tiling, read_from, textures, copies, launcher)
+    if TEXELS not in wrt:
+        return tuple(plan.run(cotangent, texels, operands, None))
+    units = None
+    if spec.deterministic:
         ones = jnp.ones((*[1] * len(shape), 1), jnp.float32)
-        crowd = lambda axes: plan._replace(axes=axes, steep=()).launch(ones, None, operands, Sums(1, 1))[0]
-        cut = units(cotangent, axes, crowd)
-    sums = Sums(count, row_lanes(count), cut)
-    total, *of_coords = plan.launch(cotangent, texels, operands, sums)
+        counting = lambda axes: plan._replace(spec=counting_spec(axes, spec.grid), coordinate_axes=())
+        units = units_of(
+            cotangent, spec.axes, lambda axes: counting(axes).run(ones, None, operands, TexelSums(1, 1))[0]
+        )
+    sums = TexelSums(channels, row_lanes(channels), units)
+    total, *of_coords = plan.run(cotangent, texels, operands, sums)
     total = sums.joined(total[0] if copies == 1 else jnp.sum(total, 0))
-    return total.reshape(*textures, *texels_shape(axes, count)).astype(stored), *of_coords
+    return total.reshape(*textures, *texels_shape(spec.axes, channels)).astype(texel_dtype), *of_coords
 
 
 class Addition(NamedTuple):
-    """What threads add to a texel each, in one part of the channels; `exists` says which threads do."""
+    """What each thread adds to a texel, in one part of the channels; `exists` masks the threads that do."""
 
     texel: jax.Array
     value: jax.Array
     exists: jax.Array
 
 
-class Plan(NamedTuple):
+# Of each part of the channels, the additions of a sample.
+Additions = list[list[Addition]]
+
+
+class References(NamedTuple):
+    """The arguments and results of the kernel, by name; `None` where a kernel has none.
+
+    Attributes:
+        totals: the sums at each texel of each copy.
+        units: of reproducible sums, coarse and fine.
+        slopes: of the coordinates.
+    """
+
+    totals: Any
+    units: Any
+    cotangent: Any
+    texels: Any
+    operands: tuple[Any, ...]
+    slopes: tuple[Any, ...]
+
+
+class AdjointPlan(NamedTuple):
     """The static side of a kernel.
 
     Attributes:
-        steep: the axes whose coordinates' cotangents are asked for.
+        coordinate_axes: the axes whose coordinates have a cotangent.
         read_from, textures: the batch axes of the textures that are read, and of those that are added to.
+        copies: the number of private copies of the sums.
     """
 
-    axes: tuple[Axis, ...]
-    grid: Grid
-    read_mode: ReadMode
-    dtype: np.dtype
-    steep: tuple[int, ...]
-    dealt: Deal
+    spec: ReadSpec
+    coordinate_axes: tuple[int, ...]
+    tiling: Tiling
     read_from: tuple[int, ...]
     textures: tuple[int, ...]
     copies: int
-    interpret: bool
+    launcher: Launcher
 
-    def launch(self, cotangent, texels, operands: Sequence[jax.Array], sums: Sums | None) -> list[jax.Array]:
+    @property
+    def texels_per_texture(self) -> int:
+        return flat_sizes(self.spec.axes)[0]
+
+    def run(
+        self, cotangent: jax.Array, texels: Any, operands: Sequence[jax.Array], sums: TexelSums | None
+    ) -> list[jax.Array]:
         """The sums at each texel of each copy, if there are `sums`, and the cotangents of coordinates."""
-        dealt, parts, (total,) = self.dealt, channels.parts(cotangent.shape[-1]), flat_sizes(self.axes)
-        places = math.prod(self.textures) * total
+        parts = channel_parts(cotangent.shape[-1])
         exact = sums is not None and sums.units is not None
+        work = SampleWork(self, cotangent.shape, tuple(a.shape for a in operands), parts, sums)
 
         def kernel(program: jax.Array, *refs: Any) -> None:
-            given = iter(refs[int(sums is not None) :])  # the first one is the zeros that `into` started as
-            cut = next(given) if exact else None
-            source, texture = next(given), next(given) if self.steep else None
-            where = [next(given) for _ in operands]
-            into, slots = next(given) if sums is not None else None, list(given)
-            copy = dealt.thread(program) & (self.copies - 1) if self.copies > 1 else 0
+            work.of_program(program, self.unpacked(refs, len(operands), sums is not None, exact))
 
-            def write(additions: list[list[Addition]]) -> None:
-                """Adds what threads hold to memory."""
-                assert sums is not None
-                for part, some in zip(parts, additions):
-                    row = part._replace(count=sums.lanes, stride=sums.width)
-                    for texel, value, exists in some:
-                        pieces = [value] if cut is None else Units(cut[0], cut[1]).split(value)
-                        for n, piece in enumerate(pieces):
-                            half = row._replace(offset=n * sums.lanes)
-                            element = half.element(texel + copy * places, exists)
-                            channels.add(into, *element, piece, self.interpret)
-
-            def look(number: jax.Array | int, held: list[list[Addition]]) -> list[list[Addition]]:
-                """One sample of each thread: what it adds, with what was held for the same texels."""
-                index, mask = dealt.sample(program, number)
-                loaded = (channels.load(ref, dealt.offset(index, a.shape), mask) for ref, a in zip(where, operands))
-                at = self.grid(*loaded)
-                offset = dealt.offset(index, cotangent.shape[:-1])
-                values = [channels.load(source, *part.element(offset, mask)) for part in parts]
-                if self.steep:
-                    base = dealt.texture(index, self.read_from) * total
-                    along = functools.partial(self.dot, texture, base, values, mask, parts)
-                    for ref, slope in zip(slots, slopes(at, self.axes, self.steep, along)):
-                        channels.store(ref, dealt.offset(index, dealt.shape), slope, mask)
-                if sums is None:
-                    return held
-                base = dealt.texture(index, self.textures) * total
-                found = [self.additions(at, value, base, mask) for value in values]
-                if held:
-                    pairs = [self.passed_on(*pair) for pair in zip(held, found)]
-                    write([old for old, _ in pairs])
-                    found = [new for _, new in pairs]
-                return found
-
-            if dealt.samples == 1:
-                found = look(0, [])
-            else:
-                found = jax.lax.fori_loop(0, dealt.samples, look, [self.nothing(part.width) for part in parts])
-            if sums is not None:
-                write(found)
-
-        args = [cotangent, *([texels] if self.steep else []), *operands]
-        results = [jax.ShapeDtypeStruct(dealt.shape, self.dtype) for _ in self.steep]
+        args = [cotangent, *([texels] if self.coordinate_axes else []), *operands]
+        results = [jax.ShapeDtypeStruct(self.tiling.shape, self.spec.dtype) for _ in self.coordinate_axes]
         if sums is not None and sums.units is not None:
             args = [jnp.stack(sums.units), *args]
         if sums is not None:
-            zeros = jnp.zeros((self.copies, places, sums.width), cotangent.dtype)
+            num_texels = math.prod(self.textures) * self.texels_per_texture
+            zeros = jnp.zeros((self.copies, num_texels, sums.width), cotangent.dtype)
             args, results = [zeros, *args], [jax.ShapeDtypeStruct(zeros.shape, zeros.dtype), *results]
-        how = {"in_place": sums is not None, "width": parts[0].width}
-        return launch(kernel, dealt, args, results, "texture_pullback", self.interpret, **how)
+        return self.launcher.run(
+            kernel, self.tiling, args, results, "texture_pullback", in_place=sums is not None, width=parts[0].width
+        )
 
-    def additions(self, at: Coords, value: jax.Array, base: jax.Array, mask: Mask) -> list[Addition]:
+    def unpacked(self, refs: tuple[Any, ...], num_operands: int, has_sums: bool, exact: bool) -> References:
+        """The references of a kernel by name, in the order of `run`."""
+        given = iter(refs[int(has_sums) :])  # the first one is the zeros that `totals` started as
+        units = next(given) if exact else None
+        cotangent, texels = next(given), next(given) if self.coordinate_axes else None
+        operands = tuple(next(given) for _ in range(num_operands))
+        totals = next(given) if has_sums else None
+        return References(totals, units, cotangent, texels, operands, tuple(given))
+
+
+class SampleWork(NamedTuple):
+    """What a thread does: sample after sample, and at the end it flushes what it holds."""
+
+    plan: AdjointPlan
+    cotangent_shape: tuple[int, ...]
+    operand_shapes: tuple[tuple[int, ...], ...]
+    parts: list[Channels]
+    sums: TexelSums | None
+
+    def of_program(self, program: jax.Array, refs: References) -> None:
+        tiling = self.plan.tiling
+        copy = tiling.thread(program) & (self.plan.copies - 1) if self.plan.copies > 1 else 0
+        of_sample = functools.partial(self.of_sample, program, refs, copy)
+        if tiling.num_samples == 1:
+            held = of_sample(0, [])
+        else:
+            held = jax.lax.fori_loop(0, tiling.num_samples, of_sample, [self.nothing(p.width) for p in self.parts])
+        self.flush(refs, copy, held)
+
+    def of_sample(self, program, refs: References, copy, number: jax.Array | int, held: Additions) -> Additions:
+        """One sample of each thread: the additions that remain to be flushed, with those held for the same texels."""
+        plan, tiling, spec = self.plan, self.plan.tiling, self.plan.spec
+        index, mask = tiling.sample(program, number)
+        loaded = (load(ref, tiling.offset(index, s), mask) for ref, s in zip(refs.operands, self.operand_shapes))
+        coords = spec.grid(*loaded)
+        offset = tiling.offset(index, self.cotangent_shape[:-1])
+        values = [load(refs.cotangent, *part.element(offset, mask)) for part in self.parts]
+        if plan.coordinate_axes:
+            base = tiling.texture(index, plan.read_from) * plan.texels_per_texture
+            dot = functools.partial(self.texel_times_cotangent, refs.texels, base, values, mask)
+            for ref, slope in zip(refs.slopes, slopes(coords, spec.axes, plan.coordinate_axes, dot)):
+                store(ref, tiling.offset(index, tiling.shape), slope, mask)
+        if self.sums is None:
+            return held
+        base = tiling.texture(index, plan.textures) * plan.texels_per_texture
+        found = [self.additions(coords, value, base, mask) for value in values]
+        if held:
+            pairs = [passed_on(*pair, spec.axes) for pair in zip(held, found)]
+            self.flush(refs, copy, [old for old, _ in pairs])
+            found = [new for _, new in pairs]
+        return found
+
+    def flush(self, refs: References, copy, held: Additions) -> None:
+        """Adds what threads hold to memory."""
+        if self.sums is None:
+            return
+        num_texels = math.prod(self.plan.textures) * self.plan.texels_per_texture
+        for part, some in zip(self.parts, held):
+            row = part._replace(total=self.sums.lanes, stride=self.sums.width)
+            for texel, value, exists in some:
+                units = None if refs.units is None else Units(refs.units[0], refs.units[1])
+                pieces = [value] if units is None else units.split(value)
+                for n, piece in enumerate(pieces):
+                    half = row._replace(offset=n * self.sums.lanes)
+                    self.plan.launcher.add(refs.totals, *half.element(texel + copy * num_texels, exists), piece)
+
+    def additions(self, coords: Coords, value: jax.Array, base: jax.Array, mask: Mask) -> list[Addition]:
         """What one sample of each thread adds to the texel of each tap."""
         everywhere = jnp.ones(value.shape[:1], bool)
         found = []
-        for place, part in spread(value, at, self.axes):
-            exists = both(mask, place.inside)
-            found.append(Addition(base + place.stored[0], part, everywhere if exists is None else exists))
+        for address, part in contributions(value, coords, self.plan.spec.axes):
+            exists = both(mask, address.inside)
+            found.append(Addition(base + address.flat_index[0], part, everywhere if exists is None else exists))
         return found
 
     def nothing(self, width: int) -> list[Addition]:
-        """What threads hold at first, for the taps of one sample."""
-        taps = math.prod(len(axis.footprint.weights) for axis in self.axes)
-        n = self.dealt.threads
-        none = Addition(jnp.zeros(n, jnp.int32), jnp.zeros((n, width), self.dtype), jnp.zeros(n, bool))
+        """What threads hold before their first sample."""
+        taps = math.prod(axis.kernel.num_taps for axis in self.plan.spec.axes)
+        n = self.plan.tiling.num_threads
+        none = Addition(jnp.zeros(n, jnp.int32), jnp.zeros((n, width), self.plan.spec.dtype), jnp.zeros(n, bool))
         return [none] * taps
 
-    def passed_on(self, held: list[Addition], found: list[Addition]) -> tuple[list[Addition], list[Addition]]:
-        """`held` and `found`, with what falls on the same texel moved to the latter.
-
-        Taps of two levels of a mip chain are not compared: they seldom meet.
-        """
-        walk = len(held) // (2 if self.axes[0].role is Role.LEVEL and len(self.axes[0].footprint.weights) == 2 else 1)
-        for k, old in enumerate(held):
-            for n in range(k // walk * walk, (k // walk + 1) * walk):
-                new = found[n]
-                same = old.exists & new.exists & (old.texel == new.texel)
-                found[n] = new._replace(value=new.value + jnp.where(same[:, None], old.value, 0))
-                old = old._replace(exists=old.exists & ~same)
-            held[k] = old
-        return held, found
-
-    def dot(self, texture: Any, base, values, mask: Mask, parts, place: Place, path: Path) -> jax.Array:
+    def texel_times_cotangent(
+        self, texels: Any, base: jax.Array, values: list[jax.Array], mask: Mask, address: TexelAddress, path: Path
+    ) -> jax.Array:
         """The texel of a tap times the cotangent, summed over all channels: threads + (1,)."""
         del path
-        sums = []
-        for part, value in zip(parts, values):
-            texel = channels.load(texture, *part.element(base + place.stored[0], mask))
-            sums.append(jnp.sum(decode(texel, self.read_mode, self.dtype) * value, -1, keepdims=True))
-        return only_inside(place, functools.reduce(jnp.add, sums))
+        spec, sums = self.plan.spec, []
+        for part, value in zip(self.parts, values):
+            texel = load(texels, *part.element(base + address.flat_index[0], mask))
+            sums.append(jnp.sum(decode(texel, spec.decoding, spec.dtype) * value, -1, keepdims=True))
+        return zero_outside(address, functools.reduce(jnp.add, sums))
 
 
-def group(axes: tuple[Axis, ...], count: int, samples: int, places: int) -> int:
+def passed_on(
+    held: list[Addition], found: list[Addition], axes: tuple[Axis, ...]
+) -> tuple[list[Addition], list[Addition]]:
+    """`held` and `found`, with additions to the same texel moved to `found`.
+
+    Taps of two levels of a mip chain are not compared: they seldom meet.
+    """
+    walk = len(held) // (axes[0].kernel.num_taps if axes[0].role is Role.LEVEL else 1)
+    for k, old in enumerate(held):
+        for n in range(k // walk * walk, (k // walk + 1) * walk):
+            new = found[n]
+            same = old.exists & new.exists & (old.texel == new.texel)
+            found[n] = new._replace(value=new.value + jnp.where(same[:, None], old.value, 0))
+            old = old._replace(exists=old.exists & ~same)
+        held[k] = old
+    return held, found
+
+
+def samples_per_thread(axes: tuple[Axis, ...], channels: int, samples: int, texels: int) -> int:
     """How many samples a thread takes: a power of two; several, if its registers hold the taps of two of them."""
-    taps = math.prod(len(axis.footprint.weights) for axis in axes if axis.role is not Role.LEVEL)
+    taps = math.prod(axis.kernel.num_taps for axis in axes if axis.role is not Role.LEVEL)
     if taps > 4:
         return 1
-    limit = WIDE_GROUP if count > VECTOR else CROWD_GROUP if crowded(samples, places) else GROUP
-    return power_below(min(limit, max(1, 2 * samples // BUSY)))
+    crowded = MAX_CROWDED_SAMPLES if is_crowded(samples, texels) else MAX_SAMPLES
+    limit = MAX_WIDE_SAMPLES if channels > VECTOR else crowded
+    return power_of_two_below(min(limit, max(1, 2 * samples // BUSY)))

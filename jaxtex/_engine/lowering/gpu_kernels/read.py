@@ -6,84 +6,74 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ....modes import ReadMode
-from ...axis import Axis
-from ...formats import decode
-from ...operators import Path, blend, only_inside
-from ...texel_walk import Coords, Grid, Place, as_given, flat_sizes
-from . import channels
-from .launch import launch
-from .tiling import deal, samples_shape
+from ...decoding import decode
+from ...operators import Path, blend, zero_outside
+from ...spec import Coords, ReadSpec
+from ...texel_walk import TexelAddress, flat_sizes
+from .channels import AT_A_TIME, Channels, channel_parts
+from .launch import COMPILED, Launcher, load, store
+from .tiling import samples_shape, tile_samples
 
 TILE = (8, 16)
-# The texel at a place as it is stored, of each thread: threads + (channels,).
-Look = Callable[[Place], jax.Array]
+# The texel at an address as it is stored, of each thread: threads + (channels,).
+LoadTexel = Callable[[TexelAddress], jax.Array]
+# The result of a read at coordinates, of the texels that a function loads.
+ReadValue = Callable[[LoadTexel, Coords], jax.Array]
 
 
 def read(
-    texels,
-    *operands,
-    axes: tuple[Axis, ...],
-    read_mode: ReadMode,
-    dtype: np.dtype,
-    batch: int,
-    grid: Grid = as_given,
-    interpret=False,
-    **_,
-):
-    """`resample.read` over `batch` leading axes, on which an operand has their size or 1."""
+    texels: jax.Array, *operands: jax.Array, spec: ReadSpec, batch: int, launcher: Launcher = COMPILED
+) -> jax.Array:
+    """`operators.read` over `batch` leading axes, on which an operand has their size or 1."""
 
-    def value(look: Look, coords: Coords) -> jax.Array:
-        def texel(place: Place, path: Path) -> jax.Array:
+    def value(load_texel: LoadTexel, coords: Coords) -> jax.Array:
+        def texel_value(address: TexelAddress, path: Path) -> jax.Array:
             del path
-            return only_inside(place, decode(look(place), read_mode, dtype))
+            return zero_outside(address, decode(load_texel(address), spec.decoding, spec.dtype))
 
-        return blend(coords, axes, texel)
+        return blend(coords, spec.axes, texel_value)
 
-    return each_sample(value, texels, None, operands, axes, dtype, batch, grid, "texture_read", interpret)
+    return read_each_sample(value, texels, None, operands, spec, batch, "texture_read", launcher)
 
 
-def each_sample(
-    value: Callable[[Look, Coords], jax.Array],
+def read_each_sample(
+    value: ReadValue,
     texels: jax.Array,
     color: jax.Array | None,
     operands: Sequence[jax.Array],
-    axes: tuple[Axis, ...],
-    dtype: np.dtype,
+    spec: ReadSpec,
     batch: int,
-    grid: Grid,
     name: str,
-    interpret: bool,
+    launcher: Launcher,
 ) -> jax.Array:
-    """What `value` makes of the texels of each sample.
+    """`value` of each sample, of `spec.dtype`.
 
     Args:
-        color: with leading batch axes of size 1, what is read outside in place of a texel; `None` if `value` sees to
-            it.
+        color: with leading batch axes of size 1, the texel that taps outside read; `None` if `value` masks them itself.
     """
-    (total,) = flat_sizes(axes)
-    count, textures = texels.shape[-1], texels.shape[:batch]
-    dealt = deal(samples_shape(textures, operands), TILE, 1, batch)
+    (num_texels,) = flat_sizes(spec.axes)
+    channels, textures = texels.shape[-1], texels.shape[:batch]
+    tiling = tile_samples(samples_shape(textures, operands), TILE, 1, batch)
 
-    def kernel(program, stored, *refs):
+    def kernel(program: jax.Array, stored: jax.Array, *refs: jax.Array) -> None:
         outside, refs = (refs[0], refs[1:]) if color is not None else (None, refs)
         *sources, out = refs
-        index, mask = dealt.sample(program, 0)
-        where = grid(*(channels.load(ref, dealt.offset(index, a.shape), mask) for ref, a in zip(sources, operands)))
-        base = dealt.texture(index, textures) * total
+        index, mask = tiling.sample(program, 0)
+        coords = spec.grid(*(load(ref, tiling.offset(index, a.shape), mask) for ref, a in zip(sources, operands)))
+        base = tiling.texture(index, textures) * num_texels
         # Three channels are no vector: read one by one they leave no thread idle.
-        for part in channels.parts(count, 1 if count == 3 else channels.AT_A_TIME):
+        for part in channel_parts(channels, 1 if channels == 3 else AT_A_TIME):
 
-            def look(place: Place, part=part) -> jax.Array:
-                texel = channels.load(stored, *part.element(base + place.stored[0], mask))
-                if outside is None or place.inside is None:
+            def load_texel(address: TexelAddress, part: Channels = part) -> jax.Array:
+                texel = load(stored, *part.element(base + address.flat_index[0], mask))
+                if outside is None or address.inside is None:
                     return texel
-                border = channels.load(outside, *part.element(jnp.zeros_like(base), mask))
-                return jnp.where(place.inside[:, None], texel, border)
+                border = load(outside, *part.element(jnp.zeros_like(base), mask))
+                return jnp.where(address.inside[:, None], texel, border)
 
-            element, exists = part.element(dealt.offset(index, dealt.shape), mask)
-            channels.store(out, element, value(look, where), exists)
+            element, exists = part.element(tiling.offset(index, tiling.shape), mask)
+            store(out, element, value(load_texel, coords), exists)
 
-    result = jax.ShapeDtypeStruct((*dealt.shape, count), dtype)
+    result = jax.ShapeDtypeStruct((*tiling.shape, channels), np.dtype(spec.dtype))
     arrays = [texels, *([] if color is None else [color]), *operands]
-    return launch(kernel, dealt, arrays, [result], name, interpret)[0]
+    return launcher.run(kernel, tiling, arrays, [result], name)[0]
