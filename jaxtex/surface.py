@@ -1,14 +1,15 @@
-"""Surfaces: reads and writes of single texels by integer coordinates, as functions that return what they wrote."""
+"""Surfaces: reads and writes of single texels by integer coordinates. A write returns a new texture."""
 
 import dataclasses
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.experimental import checkify
+from jax.typing import ArrayLike
 
 from ._arguments import ReadArguments, as_operands, check_level, check_texels, check_texture, common_shape
 from ._engine import primitives, texel_write
@@ -18,22 +19,25 @@ from ._engine.plan import ReadPlan, layout_of, plan_of_texels
 from ._engine.spec import ReadSpec
 from ._engine.texel_walk import only_address
 from ._tables.address_rules import BORDER, CLAMP, LAST
-from ._tables.storage_formats import Decoding, sum_dtype
+from ._tables.storage_formats import Decoding, storage_format, sum_dtype
 from .modes import BoundaryMode, choose
 from .texture import Texture
 
+# One array for each axis, x first.
+Coords = tuple[ArrayLike] | tuple[ArrayLike, ArrayLike] | tuple[ArrayLike, ArrayLike, ArrayLike]
+BoundaryModeLike = BoundaryMode | Literal["trap", "clamp", "zero"]
 SAMPLE_LIMIT = 2**31
 OUTSIDE = "is outside the surface"
 
 
 def surface_read(
     texture: Texture,
-    coords: tuple[Any, ...],
+    coords: Coords,
     *,
-    layer: Any = None,
-    face: Any = None,
+    layer: ArrayLike | None = None,
+    face: ArrayLike | None = None,
     level: int = 0,
-    boundary_mode: str = "trap",
+    boundary_mode: BoundaryModeLike = "trap",
 ) -> jax.Array:
     """Reads single texels by their integer coordinates.
 
@@ -41,22 +45,23 @@ def surface_read(
         texture: a `Texture` of any kind.
         coords: a tuple of integer arrays, ``(x,)``, ``(x, y)`` or ``(x, y, z)``, counted in texels, that broadcast to a
             common shape S; for a cubemap ``(x, y)`` on a face. Any value is allowed.
-        layer: integers that broadcast with S, for a layered texture: which layer.
-        face: integers that broadcast with S, for a cubemap: which face, in the order +x, -x, +y, -y, +z, -z.
+        layer: integers that broadcast with S, the layer of a layered texture.
+        face: integers that broadcast with S, the face of a cubemap, in the order +x, -x, +y, -y, +z, -z.
         level: the mip level, a Python integer.
         boundary_mode: what happens where a coordinate, layer or face is out of range:
 
             - ``"zero"``: zero is read.
-            - ``"clamp"``: the nearest texel is read; of layers and faces the last one, also where they are negative.
-            - ``"trap"``: as zero, and an error under `jax.experimental.checkify.checkify` with ``user_checks``. It
-              names the first offending coordinates. Without checkify, compiled or not, there is no error; nor under a
-              mesh with explicit axes. A program with such a check runs like any other, but `jax.export` cannot
-              serialise it.
+            - ``"clamp"``: the nearest texel is read. A layer or face out of range, negative ones too, is the last one.
+            - ``"trap"``: zero is read, and `jax.experimental.checkify.checkify` with ``user_checks`` reports an error
+              that names the first offending coordinates. Without checkify there is no error, compiled or not, and none
+              under a mesh with explicit axes. A program with such a check runs like any other, but `jax.export` cannot
+              serialize it.
 
     Returns:
         S + (C,), in the texture's dtype, the texels as they are stored.
 
-    Gradients: to floating texels, any order, both modes: each cotangent is added at its texel. Coordinates have none.
+    Gradients: of any order, in forward and reverse mode, with respect to floating texels: each cotangent is added at
+        its texel. Coordinates have none.
 
     Raises:
         ValueError: if coordinates, layer, face or level do not fit the texture.
@@ -76,40 +81,40 @@ def surface_read(
 
 def surface_write(
     texture: Texture,
-    values: Any,
-    coords: tuple[Any, ...],
+    values: ArrayLike,
+    coords: Coords,
     *,
-    layer: Any = None,
-    face: Any = None,
+    layer: ArrayLike | None = None,
+    face: ArrayLike | None = None,
     level: int = 0,
-    boundary_mode: str = "trap",
+    boundary_mode: BoundaryModeLike = "trap",
     unique_indices: bool = False,
 ) -> Texture:
     """Returns the texture with `values` in place of the texels at integer coordinates.
 
     Args:
-        texture: a `Texture` of any kind. It is not changed; a caller that has no more use for it donates it
-            (``jax.jit(f, donate_argnums=0)``), and the write happens in its memory.
-        values: what is written, of a shape that broadcasts to S + (C,). Into a floating texture any real numbers,
-            rounded to its dtype; into integers only integers of that dtype, or Python integers.
+        texture: a `Texture` of any kind. It is not changed. To write in its memory, donate it to a compiled function:
+            ``jax.jit(f, donate_argnums=0)``.
+        values: the new texels, of a shape that broadcasts to S + (C,). A floating texture takes any real numbers, and
+            rounds them to its dtype. An integer texture takes integers of its dtype, or Python integers.
         coords, layer, face, level: as in `surface_read`.
         boundary_mode: what happens where a coordinate is out of range: ``"zero"`` drops the value, ``"clamp"`` writes
             it to the nearest texel, ``"trap"`` drops it and is an error under checkify, as in `surface_read`.
-        unique_indices: a promise that no two samples write the same texel, which makes the write faster. Where it is
-            broken, any of them may be kept, and gradients are wrong.
+        unique_indices: a promise that no two samples write the same texel, which makes the write faster. If the promise
+            is broken, any of the samples may be kept, and gradients are wrong.
 
     Returns:
         A `Texture`. Where several samples write one texel, the last in the flattened (row-major) order of S is kept, on
-        every backend, inside `jax.vmap` for each example by itself.
+        every backend; under `jax.vmap`, for each example separately.
 
-    Gradients: any order, both modes: to `values` the cotangent of the texel written, zero where the value was
-    overwritten or dropped; to `texture` that of the texels not written, zero elsewhere.
+    Gradients: of any order, in forward and reverse mode. `values` gets the cotangent of the texel that was written, and
+        zero where the value was overwritten or dropped. `texture` gets that of the texels that were not written.
 
     Raises:
         ValueError: if shapes, level or boundary mode do not fit the texture.
         TypeError: if coordinates are not integers, or `values` are not of the texture's dtype.
 
-    Source: as `surface_read`; CUDA leaves the order of writes to one texel open.
+    Source: as in `surface_read`; CUDA leaves the order of writes to one texel open.
 
     Example:
         >>> import jax.numpy as jnp, jaxtex as jt
@@ -125,13 +130,13 @@ def surface_write(
 
 def surface_add(
     texture: Texture,
-    values: Any,
-    coords: tuple[Any, ...],
+    values: ArrayLike,
+    coords: Coords,
     *,
-    layer: Any = None,
-    face: Any = None,
+    layer: ArrayLike | None = None,
+    face: ArrayLike | None = None,
     level: int = 0,
-    boundary_mode: str = "trap",
+    boundary_mode: BoundaryModeLike = "trap",
 ) -> Texture:
     """Returns the texture with `values` added to the texels at integer coordinates: an atomic add.
 
@@ -141,14 +146,14 @@ def surface_add(
     Returns:
         A `Texture`. All values that fall on a texel are added to it; integers wrap around at the ends of their range.
 
-    Gradients: any order, both modes: to `values` the cotangent of the texel that each was added to, zero if it was
-    dropped; to `texture` the cotangent itself.
+    Gradients: of any order, in forward and reverse mode. Each of `values` gets the cotangent of the texel that it was
+        added to, and zero if it was dropped. `texture` gets the whole cotangent.
 
     Precision: float16 and bfloat16 are summed in float32 and rounded once. On a GPU the order of additions, and so
-    the last bits of floating sums, may differ from run to run.
+        the last bits of floating sums, may differ from run to run.
 
     Raises:
-        ValueError, TypeError: as `surface_write`.
+        ValueError, TypeError: as in `surface_write`; bool texels cannot be added or ordered.
 
     Source: the surface reduction `sured.add` of the PTX ISA.
 
@@ -163,13 +168,13 @@ def surface_add(
 
 def surface_min(
     texture: Texture,
-    values: Any,
-    coords: tuple[Any, ...],
+    values: ArrayLike,
+    coords: Coords,
     *,
-    layer: Any = None,
-    face: Any = None,
+    layer: ArrayLike | None = None,
+    face: ArrayLike | None = None,
     level: int = 0,
-    boundary_mode: str = "trap",
+    boundary_mode: BoundaryModeLike = "trap",
 ) -> Texture:
     """Returns the texture with the smaller of texel and `values`, channel by channel: an atomic minimum.
 
@@ -177,13 +182,13 @@ def surface_min(
         texture, values, coords, layer, face, level, boundary_mode: as in `surface_write`.
 
     Returns:
-        A `Texture`: the least of the texel and all values that fall on it. NaN is less than anything.
+        A `Texture`: the least of the texel and all values that fall on it. NaN is less than any number.
 
-    Gradients: any order, both modes: all to the one that is the least. Of several that tie the texel itself comes
-    first, then the values in flattened order.
+    Gradients: of any order, in forward and reverse mode: the least one gets the cotangent. In a tie, the texel itself
+        comes first, then the values in flattened order.
 
     Raises:
-        ValueError, TypeError: as `surface_write`.
+        ValueError, TypeError: as in `surface_write`; bool texels cannot be added or ordered.
 
     Source: the surface reduction `sured.min` of the PTX ISA, which has it for integers.
 
@@ -198,13 +203,13 @@ def surface_min(
 
 def surface_max(
     texture: Texture,
-    values: Any,
-    coords: tuple[Any, ...],
+    values: ArrayLike,
+    coords: Coords,
     *,
-    layer: Any = None,
-    face: Any = None,
+    layer: ArrayLike | None = None,
+    face: ArrayLike | None = None,
     level: int = 0,
-    boundary_mode: str = "trap",
+    boundary_mode: BoundaryModeLike = "trap",
 ) -> Texture:
     """Returns the texture with the larger of texel and `values`, channel by channel: an atomic maximum.
 
@@ -212,12 +217,12 @@ def surface_max(
         texture, values, coords, layer, face, level, boundary_mode: as in `surface_write`.
 
     Returns:
-        A `Texture`: the largest of the texel and all values that fall on it. NaN is larger than anything.
+        A `Texture`: the largest of the texel and all values that fall on it. NaN is larger than any number.
 
-    Gradients: as `surface_min`, to the largest.
+    Gradients: as in `surface_min`: the largest one gets the cotangent.
 
     Raises:
-        ValueError, TypeError: as `surface_write`.
+        ValueError, TypeError: as in `surface_write`; bool texels cannot be added or ordered.
 
     Source: the surface reduction `sured.max` of the PTX ISA, which has it for integers.
 
@@ -234,7 +239,7 @@ def check_access(
     name: str, texture: Any, coords: Any, layer: Any, face: Any, level: Any, boundary_mode: Any
 ) -> tuple[BoundaryMode, ReadArguments]:
     """The arguments that all accesses share."""
-    check_texture(name, texture)
+    check_texture(name, texture, coords)
     arguments = check_texels(name, texture.kind, "coords", coords, layer, face)
     check_level(name, texture, level)
     return choose(name, "boundary_mode", boundary_mode, BoundaryMode), arguments
@@ -247,6 +252,8 @@ def check_values(name: str, texture: Texture, values: Any, arguments: ReadArgume
     fits = integer or jnp.issubdtype(values.dtype, jnp.floating)
     if jnp.issubdtype(stored, jnp.integer):
         fits = integer and (values.dtype == stored or jax.typeof(values).weak_type)
+    elif not jnp.issubdtype(stored, jnp.floating):
+        fits = values.dtype == stored
     if not fits:
         raise TypeError(
             f"{name}: values has dtype {values.dtype}, which {stored} texels do not hold; convert it with "
@@ -277,6 +284,9 @@ def reduce(
     boundary_mode: Any,
 ) -> Texture:
     name = f"surface_{rule}"
+    check_texture(name, texture, coords)
+    if texture.dtype == bool:
+        raise TypeError(f"{name}: texture holds bool texels, expected numbers; convert them with astype.")
     mode, arguments = check_access(name, texture, coords, layer, face, level, boundary_mode)
     values = check_values(name, texture, values, arguments)
     return _reduce(texture, values, arguments, rule=rule, level=level, mode=mode)
@@ -293,7 +303,7 @@ def _read(texture: Texture, arguments: ReadArguments, *, level: int, mode: Bound
     def stored(coords: tuple[jax.Array, ...], texels: jax.Array) -> jax.Array:
         return read(texels, coords, texels.dtype)
 
-    total = sum_dtype(texture.dtype) if jnp.issubdtype(texture.dtype, jnp.floating) else texture.dtype
+    total = sum_dtype(texture.dtype) if storage_format(texture.dtype).floating else texture.dtype
     if total != texture.dtype:  # halves: their bits are read, and their cotangents are summed in float32
         summed = lambda coords, texels: read(texels, coords, total)
         return primitives.straight_through(stored, summed)(plan.operands, texture.texels)

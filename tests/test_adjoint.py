@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 import jaxtex as jt
+from jaxtex import _compat
 from jaxtex._arguments import as_operands, check_read_arguments
 from jaxtex._engine import operators
 from jaxtex._engine.float_arithmetic import FLOAT
 from jaxtex._engine.lowering import accumulation, choice, cpu_adjoint, gpu_kernels, partitioned_adjoint
-from jaxtex._engine.lowering.gpu_kernels import adjoint
+from jaxtex._engine.lowering.gpu_kernels import adjoint_kernel
 from jaxtex._engine.plan import layout_of, plan_of_grid
 from jaxtex._engine.reproducible_sum import Units
 from jaxtex._engine.spec import TEXELS
@@ -124,7 +125,7 @@ def wrt_of(case):
 
 @pytest.mark.parametrize("name", CASES)
 def test_kernels_equal_arrays(name, monkeypatch):
-    monkeypatch.setattr(adjoint, "BUSY", 2**6)  # so that threads take several samples of few
+    monkeypatch.setattr(adjoint_kernel, "BUSY", 2**6)  # so that threads take several samples of few
     case = CASES[name]
     texels, operands, spec = case.texture.texels, case.plan.operands, case.spec
     expected = operators.read(texels, *operands, spec=spec)
@@ -355,10 +356,10 @@ def test_slow_atomic_additions_are_warned_of(monkeypatch):
     """Where a jaxlib has them and XLA's scatter is used; the warning says what to do."""
     splat = lambda v, x: jt.splat(v, (x,), (2**8, 100)).texels
     args = normal(50, 100), uniform(50)
-    monkeypatch.setattr(choice, "jaxlib_version", lambda: (0, 11, 0))
+    monkeypatch.setattr(_compat, "jaxlib_version", lambda: (0, 11, 0))
     with pytest.warns(UserWarning, match="install jaxlib 0.11.1"):
         jax.jit(splat).trace(*args).lower(lowering_platforms=("cuda",))
-    monkeypatch.setattr(choice, "jaxlib_version", lambda: (0, 11, 1))
+    monkeypatch.setattr(_compat, "jaxlib_version", lambda: (0, 11, 1))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         jax.jit(lambda v, x: splat(v, x) + 0).trace(*args).lower(lowering_platforms=("cuda",))

@@ -5,10 +5,7 @@ platform. GPU kernels run in programs of one device and inside `jax.shard_map`, 
 and exported programs a fallback takes their place.
 """
 
-import importlib.metadata
-import importlib.util
 import math
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -17,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.interpreters import mlir
 
+from ..._compat import has_triton_kernels, lower_on_one_device, runs_on_one_device, warn_of_slow_atomics
 from ..._tables.storage_formats import Decoding, storage_format
 from ..axis import Axis
 from ..spec import ReadSpec, Wrt
@@ -30,13 +28,6 @@ LEAST_COMPUTE_CAPABILITY = 8.0
 ELEMENT_LIMIT = 2**30
 # Wider texels are rows that XLA moves well; but XLA's form has no private copies where samples crowd.
 MAX_CHANNELS, MAX_CHANNELS_CROWDED = 16, 64
-# These compile a float32 scatter-add to a loop of compare and swap on CUDA: https://github.com/jax-ml/jax/issues/38806
-SLOW_ATOMICS = ((0, 10, 2), (0, 11, 0))
-SLOW_ATOMICS_ADVICE = (
-    "jaxtex: this jaxlib adds float32 numbers on a GPU in a slow loop, in programs that run on several devices or that "
-    "jaxtex's kernels do not cover. Gradients with respect to texels are then several times slower; install jaxlib "
-    "0.11.1 or newer, or put the read inside jax.shard_map."
-)
 # XLA computes several neighboring elements in a thread: good for the channels of a texel, bad for its neighbors.
 MAX_CHANNELS_READ = 4
 
@@ -61,22 +52,13 @@ class Lowering(NamedTuple):
         as_run, as_general = (mlir.lower_fun(f, multiple_results=multiple_results) for f in (self.run, general))
 
         def rule(ctx: Any, *args: Any, **params: Any) -> Any:
-            if on_one_device(ctx.module_context) and self.supports(*ctx.avals_in, **params):
-                # Inside `jax.shard_map` all operands vary alike, and the forms need not know.
-                ctx = ctx.replace(avals_in=[type(a)(a.shape, a.dtype) for a in ctx.avals_in])
-                with warnings.catch_warnings():  # the backend of the kernels is deprecated
-                    warnings.simplefilter("ignore", DeprecationWarning)
-                    return as_run(ctx, *args, **params)
-            scatters = self.fallback is not None
-            if scatters and tuple(ctx.module_context.platforms) == ("cuda",) and jaxlib_version() in SLOW_ATOMICS:
-                warnings.warn(SLOW_ATOMICS_ADVICE, stacklevel=2)
+            if runs_on_one_device(ctx) and self.supports(*ctx.avals_in, **params):
+                return lower_on_one_device(as_run, ctx, *args, **params)
+            if self.fallback is not None:
+                warn_of_slow_atomics(ctx)
             return as_general(ctx, *args, **params)
 
         return rule
-
-
-def jaxlib_version() -> tuple[int, ...]:
-    return tuple(int(n) for n in importlib.metadata.version("jaxlib").split(".")[:3] if n.isdigit())
 
 
 def can_compile_kernels() -> bool:
@@ -86,17 +68,7 @@ def can_compile_kernels() -> bool:
     except RuntimeError:
         return False
     known = float(getattr(device, "compute_capability", 0)) >= LEAST_COMPUTE_CAPABILITY
-    return known and importlib.util.find_spec("jax.experimental.pallas.triton") is not None
-
-
-def on_one_device(module: Any) -> bool:
-    """Whether a program is neither partitioned by XLA nor exported: a kernel can be neither."""
-    context = module.axis_context
-    if module.lowering_parameters.for_export:
-        return False
-    if hasattr(context, "manual_axes"):
-        return set(context.manual_axes) == set(context.mesh.axis_names)
-    return getattr(context, "num_devices", 0) == 1
+    return known and has_triton_kernels()
 
 
 # What the kernels support

@@ -5,8 +5,8 @@ sample in place of an array. Only the ends of a walk are its own: a load, an ato
 with the backend; `jaxtex._engine.lowering.choice` says which programs get a kernel.
 """
 
-from .adjoint import pullback, splat
+from .adjoint_kernel import pullback, splat
 from .launch import COMPILED, Launcher
-from .read import LoadTexel, read, read_each_sample
+from .read_kernel import LoadTexel, read, read_each_sample
 
 __all__ = ["COMPILED", "Launcher", "LoadTexel", "pullback", "read", "read_each_sample", "splat"]
