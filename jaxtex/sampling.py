@@ -29,8 +29,8 @@ from .modes import Arithmetic, ReadMode, TextureKind
 from .sampler import Sampler
 from .texture import AXIS_NAMES, Texture, chain_shapes, check_faces
 
-# One array for each axis, x first.
-Coords = tuple[ArrayLike] | tuple[ArrayLike, ArrayLike] | tuple[ArrayLike, ArrayLike, ArrayLike]
+# One array for each axis, x first; the last form is of tuples whose length is not known to type checkers.
+Coords = tuple[ArrayLike] | tuple[ArrayLike, ArrayLike] | tuple[ArrayLike, ArrayLike, ArrayLike] | tuple[ArrayLike, ...]
 DEFAULT_SAMPLER = Sampler()
 KindLike = TextureKind | Literal["1d", "2d", "3d", "1d_layered", "2d_layered"] | Literal["cubemap", "cubemap_layered"]
 

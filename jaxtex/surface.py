@@ -21,10 +21,9 @@ from ._engine.texel_walk import only_address
 from ._tables.address_rules import BORDER, CLAMP, LAST
 from ._tables.storage_formats import Decoding, storage_format, sum_dtype
 from .modes import BoundaryMode, choose
+from .sampling import Coords
 from .texture import Texture
 
-# One array for each axis, x first.
-Coords = tuple[ArrayLike] | tuple[ArrayLike, ArrayLike] | tuple[ArrayLike, ArrayLike, ArrayLike]
 BoundaryModeLike = BoundaryMode | Literal["trap", "clamp", "zero"]
 SAMPLE_LIMIT = 2**31
 OUTSIDE = "is outside the surface"

@@ -1,23 +1,26 @@
+# pyright: strict, reportUnknownMemberType=false
+
 """Copies into and out of CUDA arrays, as functions that return what they wrote."""
 
 import dataclasses
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import jax
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 
-from .arrays import Array, MipmappedArray, check_level
-from .boxes import check_array, copied, rows_box
-from .channels import ChannelFormatDesc
-from .enums import MemcpyKind
-from .errors import INVALID_VALUE, CudaError
-from .pitched import check_kind
-from .regions import Region
+from ..enums import MemcpyKind
+from ..errors import INVALID_VALUE, CudaError, check_index
+from .array_boxes import box_of_rows, check_array, copy_part
+from .arrays import Array, MipmappedArray
+from .byte_regions import Region
+from .channel_formats import ChannelFormatDesc, check_dtype
+from .pitched_memory import check_memcpy_kind
 
 AnyArray = TypeVar("AnyArray", Array, MipmappedArray)
 
 
-def memcpyToArray(dst: AnyArray, src: Any, *, level: int | None = None) -> AnyArray:
+def memcpyToArray(dst: AnyArray, src: ArrayLike, *, level: int | None = None) -> AnyArray:
     """Returns the array with the values of `src` in it: a whole-array `cudaMemcpyToArray`.
 
     Args:
@@ -49,8 +52,8 @@ def memcpyToArray(dst: AnyArray, src: Any, *, level: int | None = None) -> AnyAr
         chosen = _check_level("memcpyToArray", dst, level)
         values = _check_values("memcpyToArray", src, dst.levels[chosen], dst.desc)
         return dataclasses.replace(dst, levels=(*dst.levels[:chosen], values, *dst.levels[chosen + 1 :]))
-    check_array("memcpyToArray", "dst", dst, level)
-    return dataclasses.replace(dst, texels=_check_values("memcpyToArray", src, dst.texels, dst.desc))
+    array = check_array("memcpyToArray", "dst", dst, level)
+    return dataclasses.replace(array, texels=_check_values("memcpyToArray", src, array.texels, array.desc))
 
 
 def memcpyFromArray(src: Array | MipmappedArray, *, level: int | None = None) -> jax.Array:
@@ -77,28 +80,22 @@ def memcpyFromArray(src: Array | MipmappedArray, *, level: int | None = None) ->
     """
     if isinstance(src, MipmappedArray):
         return src.levels[_check_level("memcpyFromArray", src, level)]
-    check_array("memcpyFromArray", "src", src, level)
-    return src.texels
+    return check_array("memcpyFromArray", "src", src, level).texels
 
 
-def _check_level(function: str, mipmap: MipmappedArray, level: Any) -> int:
+def _check_level(function: str, mipmap: MipmappedArray, level: object) -> int:
     if level is None:
         raise CudaError(
             INVALID_VALUE,
             f"{function}: level is missing, and a mipmapped array has {len(mipmap.levels)}; pass level=0.",
         )
-    return check_level(function, level, len(mipmap.levels))
+    return check_index(function, "level", level, len(mipmap.levels))
 
 
-def _check_values(function: str, src: Any, texels: jax.Array, desc: ChannelFormatDesc) -> jax.Array:
+def _check_values(function: str, src: ArrayLike, texels: jax.Array, desc: ChannelFormatDesc) -> jax.Array:
     """`src` in the shape of the texels."""
     values = jnp.asarray(src)
-    if values.dtype != texels.dtype:
-        raise CudaError(
-            INVALID_VALUE,
-            f"{function}: src has dtype {values.dtype}, expected {texels.dtype} for the format {desc}; convert numbers "
-            f"with src.astype, or bits with jax.lax.bitcast_convert_type.",
-        )
+    check_dtype(function, "src", values, desc)
     shapes = (texels.shape, texels.shape[:-1]) if texels.shape[-1] == 1 else (texels.shape,)
     if values.shape not in shapes:
         raise CudaError(
@@ -110,7 +107,13 @@ def _check_values(function: str, src: Any, texels: jax.Array, desc: ChannelForma
 
 
 def memcpy2D(
-    dst: Any, dpitch: int, src: Any, spitch: int, width: int, height: int, kind: int = MemcpyKind.Default
+    dst: ArrayLike,
+    dpitch: int,
+    src: ArrayLike,
+    spitch: int,
+    width: int,
+    height: int,
+    kind: MemcpyKind | int = MemcpyKind.Default,
 ) -> jax.Array:
     """Returns memory with rows of other memory in it: `cudaMemcpy2D`.
 
@@ -142,20 +145,20 @@ def memcpy2D(
         Array(3., dtype=float32)
     """
     name = "memcpy2D"
-    check_kind(name, kind)
+    check_memcpy_kind(name, kind)
     source, target = (Region(0, pitch, pitch * height, width, height, 1) for pitch in (spitch, dpitch))
-    return copied(jnp.asarray(src), jnp.asarray(dst), function=name, source=source, target=target)
+    return copy_part(jnp.asarray(src), jnp.asarray(dst), function=name, source=source, target=target)
 
 
 def memcpy2DToArray(
     dst: Array,
     wOffset: int,
     hOffset: int,
-    src: Any,
+    src: ArrayLike,
     spitch: int,
     width: int,
     height: int,
-    kind: int = MemcpyKind.Default,
+    kind: MemcpyKind | int = MemcpyKind.Default,
 ) -> Array:
     """Returns the array with rows of memory in a part of it: `cudaMemcpy2DToArray`.
 
@@ -189,21 +192,21 @@ def memcpy2DToArray(
                [0., 1., 2.]], dtype=float32)
     """
     name = "memcpy2DToArray"
-    check_kind(name, kind)
-    box = rows_box(name, "dst", dst, wOffset, hOffset, width, height)
+    check_memcpy_kind(name, kind)
+    box = box_of_rows(name, "dst", dst, wOffset, hOffset, width, height)
     region = Region(0, spitch, spitch * height, width, height, 1)
-    return copied(jnp.asarray(src), dst, function=name, source=region, target=box)
+    return copy_part(jnp.asarray(src), dst, function=name, source=region, target=box)
 
 
 def memcpy2DFromArray(
-    dst: Any,
+    dst: ArrayLike,
     dpitch: int,
     src: Array,
     wOffset: int,
     hOffset: int,
     width: int,
     height: int,
-    kind: int = MemcpyKind.Default,
+    kind: MemcpyKind | int = MemcpyKind.Default,
 ) -> jax.Array:
     """Returns memory with a part of an array in its rows: `cudaMemcpy2DFromArray`.
 
@@ -233,7 +236,7 @@ def memcpy2DFromArray(
                [4., 5.]], dtype=float32)
     """
     name = "memcpy2DFromArray"
-    check_kind(name, kind)
-    box = rows_box(name, "src", src, wOffset, hOffset, width, height)
+    check_memcpy_kind(name, kind)
+    box = box_of_rows(name, "src", src, wOffset, hOffset, width, height)
     region = Region(0, dpitch, dpitch * height, width, height, 1)
-    return copied(src, jnp.asarray(dst), function=name, source=box, target=region)
+    return copy_part(src, jnp.asarray(dst), function=name, source=box, target=region)

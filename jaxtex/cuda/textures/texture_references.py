@@ -1,25 +1,21 @@
+# pyright: strict
+
 """Texture references, which CUDA 12 removed, as immutable values: a bind returns what can be read."""
 
 import dataclasses
-from typing import Any
 
-from ..modes import TextureKind
-from .arrays import Array, MipmappedArray
-from .channels import ChannelFormatDesc, parse_type
-from .descriptors import ResourceDesc, TextureDesc
-from .enums import AddressMode, FilterMode, ReadMode, TextureType
-from .errors import INVALID_CHANNEL_DESCRIPTOR, INVALID_VALUE, CudaError, choose
-from .objects import TextureObject, createTextureObject
+from jax.typing import ArrayLike
 
-TEXTURE_TYPES = {
-    TextureType.Type1D: TextureKind.TEXTURE1D,
-    TextureType.Type2D: TextureKind.TEXTURE2D,
-    TextureType.Type3D: TextureKind.TEXTURE3D,
-    TextureType.TypeCubemap: TextureKind.CUBEMAP,
-    TextureType.Type1DLayered: TextureKind.TEXTURE1D_LAYERED,
-    TextureType.Type2DLayered: TextureKind.TEXTURE2D_LAYERED,
-    TextureType.TypeCubemapLayered: TextureKind.CUBEMAP_LAYERED,
-}
+from ..enums import AddressMode, FilterMode, ReadMode, TextureType
+from ..errors import INVALID_CHANNEL_DESCRIPTOR, INVALID_VALUE, CudaError, check_type, choose
+from ..memory.arrays import Array, MipmappedArray
+from ..memory.channel_formats import ChannelFormatDesc, parse_type
+from ..memory.resource_descriptor import ResourceDesc
+from ..texture_kinds import TEXTURE_KINDS
+from .descriptors import AddressModes, TextureDesc
+from .texture_objects import ArithmeticName, TextureObject, createTextureObject, is_readable_as, three_modes
+
+KINDS_BY_TYPE = {row.texture_type: kind for kind, row in TEXTURE_KINDS.items()}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,9 +29,10 @@ class TextureReference:
         T: the name of the texels' type, such as ``"float"``.
         texType: a `TextureType`, by default 1D.
         readMode: a `ReadMode`, by default ElementType.
-        normalized, filterMode, addressMode, sRGB, maxAnisotropy, mipmapFilterMode, mipmapLevelBias,
-            minMipmapLevelClamp, maxMipmapLevelClamp, disableTrilinearOptimization: as in `TextureDesc`. Linear memory
-            ignores them.
+        normalized: as ``normalizedCoords`` of a `TextureDesc`. Linear memory ignores it, and all that follow.
+        filterMode, addressMode, sRGB, maxAnisotropy: as in `TextureDesc`.
+        mipmapFilterMode, mipmapLevelBias, minMipmapLevelClamp, maxMipmapLevelClamp: as in `TextureDesc`.
+        disableTrilinearOptimization: as in `TextureDesc`.
 
     Source: CUDA C++ Programming Guide 11, "Texture Reference API".
 
@@ -46,21 +43,23 @@ class TextureReference:
     """
 
     T: str
-    texType: int = TextureType.Type1D
-    readMode: int = ReadMode.ElementType
+    texType: TextureType | int = TextureType.Type1D
+    readMode: ReadMode | int = ReadMode.ElementType
     normalized: int = 0
-    filterMode: int = FilterMode.Point
-    addressMode: Any = (AddressMode.Clamp,) * 3
+    filterMode: FilterMode | int = FilterMode.Point
+    addressMode: AddressModes = (AddressMode.Clamp, AddressMode.Clamp, AddressMode.Clamp)
     sRGB: int = 0
     maxAnisotropy: int = 0
-    mipmapFilterMode: int = FilterMode.Point
+    mipmapFilterMode: FilterMode | int = FilterMode.Point
     mipmapLevelBias: float = 0.0
     minMipmapLevelClamp: float = 0.0
     maxMipmapLevelClamp: float = 0.0
     disableTrilinearOptimization: int = 0
 
 
-def bindTextureToArray(ref: TextureReference, array: Array, *, arithmetic: str = "hardware") -> TextureObject:
+def bindTextureToArray(
+    ref: TextureReference, array: Array, *, arithmetic: ArithmeticName = "hardware"
+) -> TextureObject:
     """Binds a reference to an array: `cudaBindTextureToArray`.
 
     Args:
@@ -89,7 +88,7 @@ def bindTextureToArray(ref: TextureReference, array: Array, *, arithmetic: str =
 
 
 def bindTextureToMipmappedArray(
-    ref: TextureReference, mipmap: MipmappedArray, *, arithmetic: str = "hardware"
+    ref: TextureReference, mipmap: MipmappedArray, *, arithmetic: ArithmeticName = "hardware"
 ) -> TextureObject:
     """Binds a reference to a mipmapped array: `cudaBindTextureToMipmappedArray`.
 
@@ -120,11 +119,11 @@ def bindTextureToMipmappedArray(
 
 def bindTexture(
     ref: TextureReference,
-    devPtr: Any,
+    devPtr: ArrayLike,
     desc: ChannelFormatDesc | None = None,
     size: int | None = None,
     *,
-    arithmetic: str = "hardware",
+    arithmetic: ArithmeticName = "hardware",
 ) -> TextureObject:
     """Binds a reference to linear memory, to be read by `tex1Dfetch`: `cudaBindTexture`. The offset is always 0.
 
@@ -149,18 +148,19 @@ def bindTexture(
         >>> cuda.tex1Dfetch(cuda.bindTexture(cuda.TextureReference("int"), jnp.array([3, 4])), 1)
         Array(4, dtype=int32)
     """
-    plain = TextureReference(ref.T, ref.texType, ref.readMode) if isinstance(ref, TextureReference) else ref
+    ref = _check_reference("bindTexture", ref)
+    plain = TextureReference(ref.T, ref.texType, ref.readMode)
     return _bind("bindTexture", plain, ResourceDesc.Linear(devPtr, desc, size), arithmetic)
 
 
 def bindTexture2D(
     ref: TextureReference,
-    devPtr: Any,
+    devPtr: ArrayLike,
     desc: ChannelFormatDesc | None = None,
     width: int | None = None,
     height: int | None = None,
     *,
-    arithmetic: str = "hardware",
+    arithmetic: ArithmeticName = "hardware",
 ) -> TextureObject:
     """Binds a reference to rows in linear memory: `cudaBindTexture2D`. The offset is always 0.
 
@@ -189,28 +189,31 @@ def bindTexture2D(
     return _bind("bindTexture2D", ref, ResourceDesc.Pitch2D(devPtr, desc, width, height), arithmetic)
 
 
-def _bind(function: str, ref: Any, resource: ResourceDesc, arithmetic: str) -> TextureObject:
-    if not isinstance(ref, TextureReference):
-        raise TypeError(f"{function}: ref is a {type(ref).__name__}, expected a TextureReference.")
-    shared = {field.name for field in dataclasses.fields(TextureDesc)} & {f.name for f in dataclasses.fields(ref)}
-    desc = TextureDesc(normalizedCoords=ref.normalized, **{name: getattr(ref, name) for name in shared})
-    if isinstance(desc.addressMode, tuple):
-        # A reference that names fewer modes than three keeps its own default for the rest.
-        modes = (*desc.addressMode, *TextureReference.addressMode[len(desc.addressMode) :])
-        desc = dataclasses.replace(desc, addressMode=modes)
+def _check_reference(function: str, ref: object) -> TextureReference:
+    return check_type(function, "ref", ref, TextureReference, 'TextureReference("float") makes one')
+
+
+def _bind(function: str, ref: object, resource: ResourceDesc, arithmetic: ArithmeticName) -> TextureObject:
+    reference = _check_reference(function, ref)
+    names = {field.name for field in dataclasses.fields(TextureDesc)}
+    shared = {field.name for field in dataclasses.fields(TextureReference)} & names - {"addressMode"}
+    desc = TextureDesc(
+        addressMode=three_modes(function, "ref.addressMode", reference.addressMode, AddressMode.Clamp),
+        normalizedCoords=reference.normalized,
+        **{name: getattr(reference, name) for name in shared},
+    )
     bound = createTextureObject(resource, desc, arithmetic=arithmetic)
-    base, length = parse_type(function, "ref.T", ref.T)
+    base, length = parse_type(function, "ref.T", reference.T)
     if (base, length or 1) != (bound.desc.stored_base, bound.desc.channels):
         raise CudaError(
             INVALID_CHANNEL_DESCRIPTOR,
-            f"{function}: ref.T is {ref.T!r}, expected the type of the memory, {bound.desc}.",
+            f"{function}: ref.T is {reference.T!r}, expected the type of the memory, {bound.desc}.",
         )
-    kind = TEXTURE_TYPES[choose(function, "ref.texType", TextureType, ref.texType)]
-    row = kind is TextureKind.TEXTURE1D and bound.kind is TextureKind.TEXTURE2D and bound.texture.shape[0] == 1
-    if bound.kind is not kind and not row:
+    texture_type = choose(function, "ref.texType", TextureType, reference.texType)
+    if not is_readable_as(bound, KINDS_BY_TYPE[texture_type]):
         raise CudaError(
             INVALID_VALUE,
-            f"{function}: ref.texType is {TextureType(ref.texType).name}, but the memory is of kind "
-            f"{bound.kind.value!r}; declare the reference with its shape.",
+            f"{function}: ref.texType is {texture_type.name}, but the memory is of kind {bound.kind.value!r}; declare "
+            f"the reference with its shape.",
         )
     return bound

@@ -1,8 +1,10 @@
+# pyright: strict
+
 """Which formats can be read how: the checks of `cudaCreateTextureObject`, in its order."""
 
-from .channels import FLOAT, NORMALIZED_KINDS, ChannelFormatDesc
-from .enums import ChannelFormatKind, FilterMode, ReadMode
-from .errors import INVALID_FILTER_SETTING, INVALID_NORM_SETTING, INVALID_VALUE, CudaError
+from ..enums import ChannelFormatKind, FilterMode, ReadMode
+from ..errors import INVALID_FILTER_SETTING, INVALID_NORM_SETTING, INVALID_VALUE, CudaError
+from ..memory.channel_formats import FLOAT, NORMALIZED_KINDS, ChannelFormatDesc
 
 OK = 0
 READS = tuple((read, mode) for read in ReadMode for mode in FilterMode)

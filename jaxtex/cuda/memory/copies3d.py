@@ -1,3 +1,5 @@
+# pyright: strict, reportUnknownMemberType=false
+
 """Copies of boxes between arrays and memory of up to three dimensions."""
 
 from typing import NamedTuple
@@ -5,12 +7,12 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from ..enums import MemcpyKind
+from ..errors import INVALID_VALUE, CudaError
+from .array_boxes import Box, box_at, check_array, copy_part
 from .arrays import Array, Extent
-from .boxes import Box, array_box, check_array, copied
-from .enums import MemcpyKind
-from .errors import INVALID_VALUE, CudaError
-from .pitched import PitchedPtr, Pos, check_kind
-from .regions import Region
+from .byte_regions import Region
+from .pitched_memory import PitchedPtr, Pos, check_memcpy_kind
 
 
 class Memcpy3DParms(NamedTuple):
@@ -47,7 +49,7 @@ class Memcpy3DParms(NamedTuple):
     dstPos: Pos = Pos()
     dstPtr: PitchedPtr | None = None
     extent: Extent = Extent(0, 0, 0)
-    kind: int = MemcpyKind.Default
+    kind: MemcpyKind | int = MemcpyKind.Default
 
 
 def memcpy3D(parms: Memcpy3DParms) -> Array | jax.Array:
@@ -78,15 +80,15 @@ def memcpy3D(parms: Memcpy3DParms) -> Array | jax.Array:
         Array([[4., 5.]], dtype=float32)
     """
     name = "memcpy3D"
-    check_kind(name, parms.kind)
-    src, src_pos = one_of(name, "src", parms.srcArray, parms.srcPtr), Pos(*parms.srcPos)
-    dst, dst_pos = one_of(name, "dst", parms.dstArray, parms.dstPtr), Pos(*parms.dstPos)
-    width, height, depth = parms.extent
-    if min(parms.extent) < 1:
+    check_memcpy_kind(name, parms.kind)
+    src = exactly_one(name, "src", parms.srcArray, parms.srcPtr)
+    dst = exactly_one(name, "dst", parms.dstArray, parms.dstPtr)
+    extent = Extent(*parms.extent)
+    if min(extent) < 1:
         raise CudaError(
             INVALID_VALUE,
-            f"{name}: parms.extent is {tuple(parms.extent)}, expected at least 1 along every axis, also along those "
-            f"that an array lacks.",
+            f"{name}: parms.extent is {tuple(extent)}, expected at least 1 along every axis, also along those that an "
+            f"array lacks.",
         )
     sizes = {end.desc.texel_bytes for end in (src, dst) if isinstance(end, Array)}
     if len(sizes) > 1:
@@ -94,25 +96,30 @@ def memcpy3D(parms: Memcpy3DParms) -> Array | jax.Array:
             INVALID_VALUE,
             f"{name}: the arrays have elements of {' and '.join(map(str, sorted(sizes)))} bytes, expected equal ones.",
         )
-    width *= sizes.pop() if sizes else 1
-
-    def part(argument: str, end: Array | PitchedPtr, pos: Pos) -> Box | Region:
-        if isinstance(end, Array):
-            return array_box(name, argument, end, pos, width, height, depth)
-        slice_pitch = end.pitch * end.ysize
-        offset = pos.x + pos.y * end.pitch + pos.z * slice_pitch
-        return Region(offset, end.pitch, slice_pitch, width, height, depth)
-
-    source, target = part("srcArray", src, src_pos), part("dstArray", dst, dst_pos)
-    src, dst = (end if isinstance(end, Array) else jnp.asarray(end.ptr) for end in (src, dst))
-    return copied(src, dst, function=name, source=source, target=target)
+    extent = extent._replace(width=extent.width * (sizes.pop() if sizes else 1))
+    source = part_of(name, "parms.srcArray", src, parms.srcPos, extent)
+    target = part_of(name, "parms.dstArray", dst, parms.dstPos, extent)
+    values = src if isinstance(src, Array) else jnp.asarray(src.ptr)
+    if isinstance(dst, Array):
+        return copy_part(values, dst, function=name, source=source, target=target)
+    return copy_part(values, jnp.asarray(dst.ptr), function=name, source=source, target=target)
 
 
-def one_of(function: str, end: str, array: Array | None, pointer: PitchedPtr | None) -> Array | PitchedPtr:
-    """The source, or the destination, of a copy."""
+def part_of(
+    function: str, argument: str, end: Array | PitchedPtr, pos: tuple[int, int, int], extent: Extent
+) -> Box | Region:
+    """The part of a source or a destination that is copied. The width of `extent` is in bytes."""
+    x, y, z = pos
+    if isinstance(end, Array):
+        return box_at(function, argument, end, Pos(x, y, z), *extent)
+    slice_pitch = end.pitch * end.ysize
+    return Region(x + y * end.pitch + z * slice_pitch, end.pitch, slice_pitch, *extent)
+
+
+def exactly_one(function: str, end: str, array: Array | None, pointer: PitchedPtr | None) -> Array | PitchedPtr:
+    """The source or the destination of a copy, of which the caller gives one form."""
     if array is not None and pointer is None:
-        check_array(function, f"parms.{end}Array", array, None)
-        return array
+        return check_array(function, f"parms.{end}Array", array, None)
     if pointer is not None and array is None:
         return PitchedPtr(*pointer)
     given = "none" if array is None else "both"

@@ -1,26 +1,42 @@
+# pyright: strict
+
 """Channel formats: how many bits each channel of a texel has, and what they mean."""
 
 import dataclasses
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .enums import ChannelFormatKind, ReadMode
-from .errors import INVALID_CHANNEL_DESCRIPTOR, INVALID_VALUE, NOT_SUPPORTED, CudaError, choose
+from ..enums import ChannelFormatKind, ReadMode
+from ..errors import INVALID_CHANNEL_DESCRIPTOR, INVALID_VALUE, NOT_SUPPORTED, CudaError, check_type, choose
 
 SIGNED, UNSIGNED, FLOAT = ChannelFormatKind.Signed, ChannelFormatKind.Unsigned, ChannelFormatKind.Float
-BASE_TYPES = {
-    "char": (SIGNED, 8),
-    "uchar": (UNSIGNED, 8),
-    "short": (SIGNED, 16),
-    "ushort": (UNSIGNED, 16),
-    "int": (SIGNED, 32),
-    "uint": (UNSIGNED, 32),
-    "half": (FLOAT, 16),
-    "float": (FLOAT, 32),
-}
-TYPE_NAMES = {form: name for name, form in BASE_TYPES.items()}
+
+
+class ChannelType(NamedTuple):
+    """A type that one channel may have: how CUDA C++, a descriptor, JAX and a resource view name it."""
+
+    name: str
+    kind: ChannelFormatKind
+    bits: int
+    dtype: str
+    view_format: str
+
+
+CHANNEL_TYPES = (
+    ChannelType("char", SIGNED, 8, "int8", "SignedChar"),
+    ChannelType("uchar", UNSIGNED, 8, "uint8", "UnsignedChar"),
+    ChannelType("short", SIGNED, 16, "int16", "SignedShort"),
+    ChannelType("ushort", UNSIGNED, 16, "uint16", "UnsignedShort"),
+    ChannelType("int", SIGNED, 32, "int32", "SignedInt"),
+    ChannelType("uint", UNSIGNED, 32, "uint32", "UnsignedInt"),
+    ChannelType("half", FLOAT, 16, "float16", "Half"),
+    ChannelType("float", FLOAT, 32, "float32", "Float"),
+)
+BASE_TYPES = {row.name: row for row in CHANNEL_TYPES}
+STORED_TYPES = {(row.kind, row.bits): row for row in CHANNEL_TYPES}
 SPELLINGS = {
     "signed char": "char",
     "unsigned char": "uchar",
@@ -31,16 +47,6 @@ SPELLINGS = {
 }
 # Types of CUDA C++ that no texture has: `cudaCreateChannelDesc<double>()` compiles, and gives the kind None.
 OTHER_TYPES = ("long", "ulong", "longlong", "ulonglong", "double")
-DTYPES = {
-    (SIGNED, 8): "int8",
-    (UNSIGNED, 8): "uint8",
-    (SIGNED, 16): "int16",
-    (UNSIGNED, 16): "uint16",
-    (SIGNED, 32): "int32",
-    (UNSIGNED, 32): "uint32",
-    (FLOAT, 16): "float16",
-    (FLOAT, 32): "float32",
-}
 NORMALIZED_KINDS = {
     ChannelFormatKind[f"{kind.name}Normalized{bits}X{channels}"]: (kind, bits, channels)
     for kind in (UNSIGNED, SIGNED)
@@ -91,7 +97,7 @@ class ChannelFormatDesc:
     y: int
     z: int
     w: int
-    f: int
+    f: ChannelFormatKind | int
 
     @property
     def bits(self) -> tuple[int, int, int, int]:
@@ -122,26 +128,30 @@ class ChannelFormatDesc:
     @property
     def dtype(self) -> np.dtype:
         """The dtype of the arrays that hold such texels."""
-        return jnp.dtype(DTYPES[self.storage])
+        return jnp.dtype(STORED_TYPES[self.storage].dtype)
 
     @property
     def stored_base(self) -> str:
         """The base type of what is stored: ``"uchar"``, ``"half"``."""
-        return TYPE_NAMES[self.storage]
+        return STORED_TYPES[self.storage].name
 
     def result_base(self, read_mode: ReadMode) -> str:
-        """The base type of what a read returns: half texels are read as float."""
+        """The base type of what a read returns: half texels are read as float.
+
+        Args:
+            read_mode: a `ReadMode`.
+        """
         kind, _ = self.storage
         is_float = kind is FLOAT or read_mode is ReadMode.NormalizedFloat
         return "float" if is_float else self.stored_base
 
     def __str__(self) -> str:
-        if self.storage not in TYPE_NAMES or self.is_normalized:
+        if self.storage not in STORED_TYPES or self.is_normalized:
             return f"{self.bits} {ChannelFormatKind(self.f).name}"
-        return TYPE_NAMES[self.storage] + (str(self.channels) if self.channels > 1 else "")
+        return self.stored_base + (str(self.channels) if self.channels > 1 else "")
 
 
-def parse_type(function: str, argument: str, name: Any) -> CudaType:
+def parse_type(function: str, argument: str, name: object) -> CudaType:
     """A CUDA type name such as "float4" as base type and length."""
     if isinstance(name, str):
         spelled = " ".join(name.split())
@@ -159,7 +169,7 @@ def parse_type(function: str, argument: str, name: Any) -> CudaType:
 
 
 def createChannelDesc(
-    x: int | str | ChannelFormatKind, y: int = 0, z: int = 0, w: int = 0, f: Any = None
+    x: int | str | ChannelFormatKind, y: int = 0, z: int = 0, w: int = 0, f: ChannelFormatKind | int | None = None
 ) -> ChannelFormatDesc:
     """Describes a texel, by the bits of its channels, by the name of a type, or by a kind that fixes all.
 
@@ -190,8 +200,8 @@ def createChannelDesc(
         base, length = parse_type("createChannelDesc", "x", x)
         if base in OTHER_TYPES or length == 3:
             return ChannelFormatDesc(0, 0, 0, 0, ChannelFormatKind.None_)
-        kind, bits = BASE_TYPES[base]
-        return ChannelFormatDesc(*_repeat(bits, length or 1), kind)
+        row = BASE_TYPES[base]
+        return ChannelFormatDesc(*_repeat(row.bits, length or 1), row.kind)
     if isinstance(x, ChannelFormatKind) and f is None:
         if x in NORMALIZED_KINDS:
             _, bits, length = NORMALIZED_KINDS[x]
@@ -205,51 +215,62 @@ def createChannelDesc(
     return ChannelFormatDesc(int(x), int(y), int(z), int(w), choose("createChannelDesc", "f", ChannelFormatKind, f))
 
 
-def desc_of(texels: Any, channels: int) -> ChannelFormatDesc:
+def infer_desc(texels: jax.Array, channels: int) -> ChannelFormatDesc:
     """The plain format of an array with that many channels, for callers who give none."""
-    name = {dtype: TYPE_NAMES[form] for form, dtype in DTYPES.items()}.get(texels.dtype.name)
+    name = {row.dtype: row.name for row in CHANNEL_TYPES}.get(texels.dtype.name)
     if name is None or channels not in (1, 2, 4):
         raise CudaError(
             INVALID_CHANNEL_DESCRIPTOR,
             f"desc is left out, and no channel format has {channels} channels of {texels.dtype}; textures hold 1, 2 or "
-            f"4 channels of {', '.join(DTYPES.values())}.",
+            f"4 channels of {', '.join(row.dtype for row in CHANNEL_TYPES)}.",
         )
     return createChannelDesc(f"{name}{channels}")
 
 
-def check_desc(function: str, desc: Any) -> ChannelFormatDesc:
+def check_desc(function: str, desc: object) -> ChannelFormatDesc:
     """Refuses what is not a format of CUDA's (20)."""
-    if not isinstance(desc, ChannelFormatDesc):
-        raise TypeError(
-            f"{function}: desc is a {type(desc).__name__}, expected a ChannelFormatDesc; make one with "
-            f'createChannelDesc("float4") or its like.'
-        )
-    kind = choose(function, "desc.f", ChannelFormatKind, desc.f)
+    checked = check_type(function, "desc", desc, ChannelFormatDesc, 'createChannelDesc("float4") makes one')
+    kind = choose(function, "desc.f", ChannelFormatKind, checked.f)
     if kind in NORMALIZED_KINDS:
         _, bits, channels = NORMALIZED_KINDS[kind]
         valid = (_repeat(bits, channels),)
     elif kind in UNMODELLED_KINDS:
         valid = (UNMODELLED_KINDS[kind],)
     else:
-        widths = [bits for form, bits in DTYPES if form is kind]
+        widths = [row.bits for row in CHANNEL_TYPES if row.kind is kind]
         valid = tuple(_repeat(bits, channels) for bits in widths for channels in (1, 2, 4))
-    if desc.bits not in valid:
+    if checked.bits not in valid:
         raise CudaError(
             INVALID_CHANNEL_DESCRIPTOR,
-            f"{function}: desc has {desc.bits} bits of kind {kind.name}, expected 1, 2 or 4 channels, from x on and of "
-            f"equal width: 8, 16 or 32 bits of Signed or Unsigned, 16 or 32 of Float, or a normalised kind with the "
-            f"bits in its name; pad three channels to four.",
+            f"{function}: desc has {checked.bits} bits of kind {kind.name}, expected 1, 2 or 4 channels of equal "
+            f"width, x first: 8, 16 or 32 bits of Signed or Unsigned, 16 or 32 of Float, or the bits in the name of a "
+            f"normalized kind; pad three channels to four.",
         )
-    return dataclasses.replace(desc, f=kind)
+    return dataclasses.replace(checked, f=kind)
 
 
 def check_modelled(function: str, desc: ChannelFormatDesc) -> None:
     """Refuses the formats that CUDA has and this package does not (801)."""
     if desc.f in UNMODELLED_KINDS:
+        raise unmodelled(function, "desc.f", ChannelFormatKind(desc.f).name)
+
+
+def unmodelled(function: str, argument: str, name: str) -> CudaError:
+    """The error for a format that CUDA has and this package does not (801)."""
+    return CudaError(
+        NOT_SUPPORTED,
+        f"{function}: {argument} is {name}, which CUDA has and this package does not model; decode the image and store "
+        f"it in 8-bit, 16-bit or float channels.",
+    )
+
+
+def check_dtype(function: str, argument: str, values: jax.Array, desc: ChannelFormatDesc) -> None:
+    """Refuses values that are not of the dtype in which a format is stored (1)."""
+    if values.dtype != desc.dtype:
         raise CudaError(
-            NOT_SUPPORTED,
-            f"{function}: desc has the kind {ChannelFormatKind(desc.f).name}, which CUDA has and this package does not "
-            f"model; decode the image and store it in 8-bit, 16-bit or float channels.",
+            INVALID_VALUE,
+            f"{function}: {argument} has dtype {values.dtype}, expected {desc.dtype} for the format {desc}; convert "
+            f"numbers with astype, or reinterpret bits with jax.lax.bitcast_convert_type.",
         )
 
 

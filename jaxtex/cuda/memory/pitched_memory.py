@@ -1,11 +1,14 @@
+# pyright: strict, reportUnknownMemberType=false
+
 """Plain memory with rows at a pitch, and positions in it."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 
-from .enums import MemcpyKind
-from .errors import INVALID_MEMCPY_DIRECTION, INVALID_VALUE, CudaError, choose
+from ..enums import MemcpyKind
+from ..errors import INVALID_MEMCPY_DIRECTION, INVALID_VALUE, CudaError, choose
 
 # What the pitch of mallocPitch is a multiple of, in bytes.
 MALLOC_PITCH = 512
@@ -28,7 +31,7 @@ class PitchedPtr(NamedTuple):
         512
     """
 
-    ptr: Any
+    ptr: ArrayLike
     pitch: int
     xsize: int
     ysize: int
@@ -82,5 +85,5 @@ def mallocPitch(width: int, height: int) -> PitchedPtr:
     return PitchedPtr(jnp.zeros((height, pitch), jnp.uint8), pitch, width, height)
 
 
-def check_kind(function: str, kind: Any) -> None:
+def check_memcpy_kind(function: str, kind: object) -> None:
     choose(function, "kind", MemcpyKind, kind, INVALID_MEMCPY_DIRECTION)

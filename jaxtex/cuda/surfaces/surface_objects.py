@@ -1,30 +1,22 @@
+# pyright: strict
+
 """Surface objects: an array that kernels may write to, as one immutable value."""
 
 import dataclasses
-from typing import Any
 
-import jax
-
-from ..modes import TextureKind
-from .arrays import Array
-from .descriptors import ResourceDesc
-from .enums import ArrayFlags, ResourceType
-from .errors import INVALID_VALUE, CudaError, choose
-from .limits import NEWEST_COMPUTE_CAPABILITY, check_limits
+from ...modes import TextureKind
+from ..enums import ArrayFlags, ResourceType
+from ..errors import INVALID_VALUE, CudaError, check_type, choose
+from ..limits import NEWEST_COMPUTE_CAPABILITY, check_limits
+from ..memory.arrays import Array
+from ..memory.resource_descriptor import ResourceDesc
+from ..pytrees import pytree
+from ..texture_kinds import TEXTURE_KINDS
 
 NAME = "createSurfaceObject"
-LIMIT_NAMES = {
-    TextureKind.TEXTURE1D: "1D surface",
-    TextureKind.TEXTURE2D: "2D surface",
-    TextureKind.TEXTURE3D: "3D surface",
-    TextureKind.TEXTURE1D_LAYERED: "1D layered surface",
-    TextureKind.TEXTURE2D_LAYERED: "2D layered surface",
-    TextureKind.CUBEMAP: "cubemap surface",
-    TextureKind.CUBEMAP_LAYERED: "layered cubemap surface",
-}
 
 
-@jax.tree_util.register_dataclass
+@pytree("array")
 @dataclasses.dataclass(frozen=True, eq=False)
 class SurfaceObject:
     """A surface that can be read and written: what `createSurfaceObject` returns. A pytree, with nothing to destroy.
@@ -73,11 +65,7 @@ def createSurfaceObject(
         ...     print(error.name)
         cudaErrorInvalidValue
     """
-    if not isinstance(resource, ResourceDesc):
-        raise TypeError(
-            f"{NAME}: resource is a {type(resource).__name__}, expected a ResourceDesc; ResourceDesc.Array(array) "
-            f"makes one."
-        )
+    resource = check_type(NAME, "resource", resource, ResourceDesc, "ResourceDesc.Array(array) makes one")
     resource_type = choose(NAME, "resource.resType", ResourceType, resource.resType)
     if resource_type is not ResourceType.Array or not isinstance(resource.memory, Array):
         raise CudaError(
@@ -86,35 +74,32 @@ def createSurfaceObject(
             f"level of a mipmapped array is one: getMipmappedArrayLevel.",
         )
     check_storable(NAME, resource.memory)
-    check_limits(NAME, LIMIT_NAMES[resource.memory.kind], resource.memory.extent, compute_capability)
+    check_limits(NAME, TEXTURE_KINDS[resource.memory.kind].surface_limits, resource.memory.extent, compute_capability)
     return SurfaceObject(resource.memory)
 
 
-def check_storable(function: str, array: Array) -> None:
+def check_storable(function: str, array: Array) -> Array:
+    """`array`, which must be allocated for surface accesses."""
     if not array.flags & ArrayFlags.SurfaceLoadStore:
         raise CudaError(
             INVALID_VALUE,
             f"{function}: the array has flags {array.flags!r}, expected SurfaceLoadStore; allocate it with "
             f"ArrayFlags.SurfaceLoadStore.",
         )
+    return array
 
 
-def backing(function: str, surface: Any) -> Array:
-    """The array of a surface; an array that may back one stands for it."""
+def check_surface(function: str, surface: object) -> Array:
+    """The array of a surface. An array that may back a surface is accepted in its place."""
     if isinstance(surface, Array):
-        check_storable(function, surface)
-        return surface
-    if not isinstance(surface, SurfaceObject):
-        raise TypeError(
-            f"{function}: surface is a {type(surface).__name__}, expected a SurfaceObject, or an Array made with "
-            f"ArrayFlags.SurfaceLoadStore."
-        )
-    return surface.array
+        return check_storable(function, surface)
+    remedy = "createSurfaceObject makes one, and an Array with ArrayFlags.SurfaceLoadStore is accepted too"
+    return check_type(function, "surface", surface, SurfaceObject, remedy).array
 
 
-def array_of(function: str, surface: Any, kind: TextureKind) -> Array:
-    """The array of a surface of the given kind."""
-    array = backing(function, surface)
+def array_of_kind(function: str, surface: object, kind: TextureKind) -> Array:
+    """The array of a surface, which must be of the given kind."""
+    array = check_surface(function, surface)
     if array.kind is not kind:
         raise CudaError(
             INVALID_VALUE,
