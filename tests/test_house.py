@@ -21,6 +21,7 @@ import pytest
 
 import jaxtex
 from jaxtex import Sampler
+from jaxtex.cli.extra import PACKAGES
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "jaxtex"
@@ -286,18 +287,31 @@ def test_readme_python_blocks_run(tmp_path, monkeypatch):
 # Metadata
 
 
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+EXTRAS = PROJECT["optional-dependencies"]
+BOUND = re.compile(r"([\w-]+)(?:\[\w+\])?>=([\d.]+)(,<[\d.]+)?")
+
+
 def test_bounds_agree():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    pattern = re.compile(r"([\w-]+)(?:\[\w+\])?>=([\d.]+)(,<[\d.]+)?")
-    required = [pattern.fullmatch(line) for line in project["dependencies"]]
+    required = [BOUND.fullmatch(line) for line in PROJECT["dependencies"] + EXTRAS["cli"]]
     assert all(required), "every dependency has a lower bound that .ci/run can install"
     of_jax = {match[2] + match[3] for match in required if match[1] in ("jax", "jaxlib")}
-    of_jax |= {match[2] + match[3] for match in map(pattern.fullmatch, project["optional-dependencies"]["cuda"])}
+    of_jax |= {match[2] + match[3] for match in map(BOUND.fullmatch, EXTRAS["cuda"])}
     assert len(of_jax) == 1, "jax, jaxlib and the cuda extra move together"
     oldest = min(
         tuple(map(int, line.rsplit(" ", 1)[1].split(".")))
-        for line in project["classifiers"]
+        for line in PROJECT["classifiers"]
         if re.search(r"Python :: 3\.\d", line)
     )
-    assert project["requires-python"] == ">=" + ".".join(map(str, oldest))
-    assert project["version"] == jaxtex.__version__
+    assert PROJECT["requires-python"] == ">=" + ".".join(map(str, oldest))
+    assert PROJECT["version"] == jaxtex.__version__
+
+
+def test_the_library_needs_jax_and_numpy_alone():
+    assert [BOUND.match(line)[1] for line in PROJECT["dependencies"]] == ["jax", "jaxlib", "numpy"]
+
+
+def test_the_extra_cli_holds_what_the_command_line_checks_for():
+    assert {BOUND.match(line)[1] for line in EXTRAS["cli"]} == set(PACKAGES.values())
+    for name in ("test", "examples", "bench"):
+        assert any("cli" in match[1].split(",") for match in re.finditer(r"jaxtex\[([\w,]+)\]", " ".join(EXTRAS[name])))
