@@ -22,6 +22,7 @@ import pytest
 import jaxtex
 from jaxtex import Sampler
 from jaxtex.cli.extra import PACKAGES
+from jaxtex.cli.info import SLOW_SCATTER_RELEASES
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "jaxtex"
@@ -292,6 +293,7 @@ def test_readme_python_blocks_run(tmp_path, monkeypatch):
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS = PROJECT["optional-dependencies"]
+PYTHONS = [line.rsplit(" ", 1)[1] for line in PROJECT["classifiers"] if re.search(r"Python :: 3\.\d", line)]
 BOUND = re.compile(r"([\w-]+)(?:\[\w+\])?>=([\d.]+)(,<[\d.]+)?")
 
 
@@ -301,13 +303,19 @@ def test_bounds_agree():
     of_jax = {match[2] + match[3] for match in required if match[1] in ("jax", "jaxlib")}
     of_jax |= {match[2] + match[3] for match in map(BOUND.fullmatch, EXTRAS["cuda"])}
     assert len(of_jax) == 1, "jax, jaxlib and the cuda extra move together"
-    oldest = min(
-        tuple(map(int, line.rsplit(" ", 1)[1].split(".")))
-        for line in PROJECT["classifiers"]
-        if re.search(r"Python :: 3\.\d", line)
-    )
-    assert PROJECT["requires-python"] == ">=" + ".".join(map(str, oldest))
+    assert PROJECT["requires-python"] == f">={PYTHONS[0]}"
     assert PROJECT["version"] == jaxtex.__version__
+
+
+def test_the_pages_name_the_supported_versions():
+    oldest_jax, first_unsupported = re.search(r">=([\d.]+),<0\.(\d+)", PROJECT["dependencies"][0]).groups()
+    contributing, readme = ((ROOT / name).read_text() for name in ("CONTRIBUTING.md", "README.md"))
+    assert f"Python {PYTHONS[0]} to {PYTHONS[-1]}, JAX {oldest_jax} to 0.{int(first_unsupported) - 1}.x" in contributing
+    rows = re.findall(r"^\| (3\.[\d., ]+) \|(.*)\|$", readme, re.MULTILINE)
+    assert ", ".join(pythons for pythons, _ in rows).split(", ") == PYTHONS
+    assert all(oldest_jax in row for _, row in rows)
+    first, last = (".".join(map(str, release)) for release in SLOW_SCATTER_RELEASES)
+    assert f"jaxlib {first} to {last} compile a float32 scatter-add on CUDA to a loop" in readme
 
 
 def test_the_library_needs_jax_and_numpy_alone():
