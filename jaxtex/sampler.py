@@ -89,7 +89,7 @@ class Sampler:
         TypeError: if an option has the wrong type.
 
     Source: the modes are those of the CUDA C++ Programming Guide, "Texture and Surface Memory"; the cubic
-    kernel is R. Keys, "Cubic convolution interpolation for digital image processing", 1981.
+        kernel is R. Keys, "Cubic convolution interpolation for digital image processing", 1981.
 
     Example:
         >>> import jaxtex as jt
@@ -159,7 +159,15 @@ class Sampler:
         return Decoding.ELEMENT if self.read_mode is ReadMode.ELEMENT else Decoding.FRACTION
 
     def address_rules(self, ndim: int, default: AddressMode = AddressMode.CLAMP) -> tuple[AddressRule, ...]:
-        """The address rule of each of `ndim` axes, in x, y, z order."""
+        """Returns the address rule of each filtered axis, in x, y, z order.
+
+        Args:
+            ndim: the number of filtered axes.
+            default: the mode of a sampler that sets none.
+
+        Raises:
+            ValueError: if the sampler sets another number of modes.
+        """
         modes = default if self.address_mode is None else self.address_mode
         if not isinstance(modes, tuple):
             return (ADDRESS_RULES[AddressMode(modes)],) * ndim
