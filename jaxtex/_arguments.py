@@ -127,6 +127,25 @@ def check_dtype(name: str, dtype: Any, own: np.dtype) -> np.dtype:
     return dtype
 
 
+def as_integer(name: str, argument: str, value: Any, low: int, high: int | None = None) -> int:
+    """An integer known while tracing, from `low` to `high`."""
+    known = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not known or value < low or (high is not None and value > high):
+        expected = f"of at least {low}" if high is None else f"from {low} to {high}"
+        raise ValueError(f"{name}: {argument} is {value!r}, expected an integer {expected}.")
+    return int(value)
+
+
+def as_sizes(name: str, argument: str, sizes: Any) -> tuple[int, ...]:
+    """A shape known while tracing, from a sequence or an array of integers."""
+    try:
+        return tuple(int(n) for n in sizes)
+    except TypeError:
+        raise TypeError(
+            f"{name}: {argument} is {described(sizes)}, expected a tuple of integers such as (H, W, C)."
+        ) from None
+
+
 # Coordinates, indices and footprints
 
 
@@ -187,9 +206,7 @@ def check_texels(
 
 
 def check_level(name: str, texture: Texture, level: Any) -> int:
-    if isinstance(level, bool) or not isinstance(level, int | np.integer) or not 0 <= level < texture.num_levels:
-        raise ValueError(f"{name}: level is {level!r}, expected an integer from 0 to {texture.num_levels - 1}.")
-    return int(level)
+    return as_integer(name, "level", level, 0, texture.num_levels - 1)
 
 
 def check_arrays(
@@ -231,6 +248,11 @@ def check_shapes(name: str, argument: str, arguments: ReadArguments) -> ReadArgu
 def common_shape(arguments: ReadArguments) -> tuple[int, ...]:
     """The shape S that everything broadcasts to."""
     return np.broadcast_shapes(*(a.shape for a in jax.tree.leaves(arguments)))
+
+
+def check_coords(name: str, coords: Any) -> None:
+    if not isinstance(coords, tuple | list):
+        raise TypeError(stacked_coords(name, "coords", coords))
 
 
 def stacked_coords(name: str, argument: str, coords: Any) -> str:

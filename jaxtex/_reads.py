@@ -19,6 +19,7 @@ from ._hardware import HARDWARE
 from ._tables.address_rules import BORDER, LAST
 from ._tables.filter_kernels import LINEAR_TAPS, FilterKernel
 from ._tables.storage_formats import Decoding, is_blended, storage_format, sum_dtype
+from ._typed_jit import typed_jit
 from .modes import Arithmetic, FilterMode
 from .sampler import Sampler
 from .texture import Texture
@@ -69,7 +70,7 @@ def in_arithmetic(sampler: Sampler, run: Callable[..., jax.Array]) -> Callable[.
 # The read of `sample`
 
 
-@functools.partial(jax.jit, static_argnames=("sampler", "dtype"), inline=True)
+@typed_jit("sampler", "dtype")
 def sample(texture: Texture, arguments: ReadArguments, *, sampler: Sampler, dtype: np.dtype) -> jax.Array:
     """The read that `sampler` asks for, S + (C,) of `dtype`."""
     arguments = as_operands(arguments)
@@ -154,7 +155,7 @@ def sample_grid(
 # Single texels
 
 
-@functools.partial(jax.jit, static_argnames=("level",), inline=True)
+@typed_jit("level")
 def fetch(texture: Texture, arguments: ReadArguments, *, level: int) -> jax.Array:
     """The texels at indices, as they are stored, with zero outside."""
     sums, _ = numbers_of(texture, Decoding.ELEMENT, (), blends=False)
@@ -163,7 +164,7 @@ def fetch(texture: Texture, arguments: ReadArguments, *, level: int) -> jax.Arra
     return out.astype(texture.dtype)
 
 
-@functools.partial(jax.jit, static_argnames=("sampler", "component", "dtype"), inline=True)
+@typed_jit("sampler", "component", "dtype")
 def gather(
     texture: Texture, arguments: ReadArguments, *, sampler: Sampler, component: int, dtype: np.dtype
 ) -> jax.Array:
@@ -198,7 +199,7 @@ def one_channel(texture: Texture, channel: int) -> Texture:
 # The adjoint
 
 
-@functools.partial(jax.jit, static_argnames=("layout", "sampler", "dtype"), inline=True)
+@typed_jit("layout", "sampler", "dtype")
 def splat(
     values: jax.Array, arguments: ReadArguments, *, layout: Layout, sampler: Sampler, dtype: np.dtype
 ) -> jax.Array:

@@ -1,3 +1,5 @@
+# pyright: strict, reportUnknownMemberType=false
+
 """Mip chains, and the footprint that chooses a level."""
 
 from collections.abc import Callable, Sequence
@@ -7,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from ._arguments import as_array, check_texture
+from ._arguments import as_array, as_integer, check_texture
 from ._engine.coordinates import Arrays
 from ._tables.storage_formats import sum_dtype
 from .texture import Texture, chain_shapes, packed
@@ -47,8 +49,7 @@ def build_mipmaps(texture: Texture, num_levels: int | None = None) -> Texture:
             f"build_mipmaps: texture holds {texture.dtype}, expected floating texels, which have means; convert them "
             f"with astype, or pass your own levels to the constructor."
         )
-    if num_levels is not None and (isinstance(num_levels, bool) or not isinstance(num_levels, int | np.integer)):
-        raise ValueError(f"build_mipmaps: num_levels is {num_levels!r}, expected an integer, or None for all levels.")
+    num_levels = None if num_levels is None else as_integer("build_mipmaps", "num_levels", num_levels, 1)
     shapes = chain_shapes(texture.kind, texture.shape, num_levels, "build_mipmaps", "num_levels")
     levels = [texture.levels[0]]
     for _ in shapes[1:]:
@@ -70,7 +71,10 @@ def halved_along(texels: jax.Array, axis: int) -> jax.Array:
     m = n >> 1
     if m == 0:
         return texels
-    every = lambda first: jax.lax.slice_in_dim(texels, first, first + 2 * m - 1, 2, axis)
+
+    def every(first: int) -> jax.Array:
+        return jax.lax.slice_in_dim(texels, first, first + 2 * m - 1, 2, axis)
+
     if n == 2 * m:
         return (every(0) + every(1)) * 0.5
     # Texel i covers [i n / m, (i + 1) n / m): of 2i all but i / m, 2i + 1 whole, of 2i + 2 the first (i + 1) / m.
@@ -117,4 +121,8 @@ def along_axes(f: Callable[..., Sequence[ArrayLike]], coords: Sequence[jax.Array
         tuple(jnp.ones_like(c) if j == k else jnp.zeros_like(c) for j, c in enumerate(coords))
         for k in range(len(coords))
     )
-    return tuple(jax.jvp(lambda *c: tuple(f(*c)), tuple(coords), step)[1] for step in steps)
+
+    def function(*arrays: jax.Array) -> Arrays:
+        return tuple(jnp.asarray(c) for c in f(*arrays))
+
+    return tuple(jax.jvp(function, tuple(coords), step)[1] for step in steps)

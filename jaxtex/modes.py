@@ -1,3 +1,5 @@
+# pyright: strict, reportUnknownMemberType=false
+
 """The options of a read: the enumerations behind the strings of the public interface."""
 
 from collections.abc import Collection

@@ -1,8 +1,11 @@
+# pyright: strict, reportUnknownMemberType=false
+
 """The static half of a read: how a texture is sampled."""
 
 import dataclasses
 import math
-from typing import Literal
+from collections.abc import Sequence
+from typing import Any, Literal, cast
 
 import jax
 import numpy as np
@@ -184,25 +187,28 @@ def _chosen(name: str, value: object, options: type[OptionEnum] | tuple[OptionEn
     if name == "address_mode" and value is None:
         return None
     if name == "address_mode" and isinstance(value, tuple | list):
-        return tuple(choose("Sampler", name, v, options) for v in value)
+        return tuple(choose("Sampler", name, v, options) for v in cast(Sequence[object], value))
     return choose("Sampler", name, value, options)
 
 
-def _number(name: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+def _number(name: str, value: Any) -> float:
+    known = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    if not known:
         raise TypeError(f"Sampler: {name} is {value!r}, expected a number, which must be known while tracing.")
-    if math.isnan(value):
+    number = float(cast(float, value))
+    if math.isnan(number):
         raise ValueError(f"Sampler: {name} is NaN, expected a number.")
-    return float(value)
+    return number
 
 
-def _flag(name: str, value: object) -> bool:
+def _flag(name: str, value: Any) -> bool:
     if not isinstance(value, bool | np.bool_):
         raise TypeError(f"Sampler: {name} is {value!r}, expected True or False.")
-    return bool(value)
+    return bool(cast(bool, value))
 
 
-def _anisotropy(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 1 <= value <= MAX_ANISOTROPY:
+def _anisotropy(value: Any) -> int:
+    known = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not known or not 1 <= cast(int, value) <= MAX_ANISOTROPY:
         raise ValueError(f"Sampler: max_anisotropy is {value!r}, expected an integer from 1 to {MAX_ANISOTROPY}.")
-    return int(value)
+    return int(cast(int, value))

@@ -1,3 +1,5 @@
+# pyright: strict, reportUnknownMemberType=false
+
 """Reads of textures and their adjoint: `sample`, `fetch`, `gather` and `splat`."""
 
 import dataclasses
@@ -11,6 +13,9 @@ from jax.typing import ArrayLike, DTypeLike
 
 from . import _reads
 from ._arguments import (
+    as_integer,
+    as_sizes,
+    check_coords,
     check_dtype,
     check_is_sampler,
     check_level,
@@ -19,9 +24,7 @@ from ._arguments import (
     check_texels,
     check_texture,
     common_shape,
-    described,
     infer_kind,
-    stacked_coords,
 )
 from ._engine.decoding import read_dtype
 from ._engine.plan import Layout
@@ -192,18 +195,13 @@ def gather(
     check_texture("gather", texture, coords)
     if texture.kind is not TextureKind.TEXTURE2D:
         raise ValueError(f"gather: texture is of kind {texture.kind.value!r}, expected a texture2d.")
-    channels = texture.num_channels
-    if isinstance(component, bool) or not isinstance(component, int | np.integer) or not 0 <= component < channels:
-        raise ValueError(
-            f"gather: component is {component!r}, expected an integer from 0 to {channels - 1}: the texture has "
-            f"{channels} channels."
-        )
+    component = as_integer("gather", "component", component, 0, texture.num_channels - 1)
     check_is_sampler("gather", sampler)
     unfiltered = dataclasses.replace(sampler, filter_mode="point")
     check_sampler("gather", texture.kind, texture.dtype, 1, unfiltered)
     arguments = check_read_arguments("gather", texture.kind, coords, None)
     result = read_dtype(texture.dtype, sampler.decoding, blends=False)
-    return _reads.gather(texture, arguments, sampler=sampler, component=int(component), dtype=result)
+    return _reads.gather(texture, arguments, sampler=sampler, component=component, dtype=result)
 
 
 def splat(
@@ -256,8 +254,7 @@ def splat(
         >>> jt.splat(jnp.ones((1, 1)), (jnp.array([0.5]),), (4, 1)).texels[:, 0]
         Array([0. , 0.5, 0.5, 0. ], dtype=float32)
     """
-    if not isinstance(coords, tuple | list):
-        raise TypeError(stacked_coords("splat", "coords", coords))
+    check_coords("splat", coords)
     check_is_sampler("splat", sampler)
     texture_kind = infer_kind(kind, len(coords), layer)
     sizes = check_shape(texture_kind, shape)
@@ -286,9 +283,7 @@ def splat(
 
 def check_shape(kind: TextureKind, shape: Sequence[int]) -> tuple[int, ...]:
     """The shape of the texels of a splat."""
-    if not isinstance(shape, Sequence | np.ndarray) or isinstance(shape, str):
-        raise TypeError(f"splat: shape is {described(shape)}, expected a tuple such as (H, W, C).")
-    expected, sizes = (*AXIS_NAMES[kind], "C"), tuple(int(n) for n in shape)
+    expected, sizes = (*AXIS_NAMES[kind], "C"), as_sizes("splat", "shape", shape)
     if len(sizes) != len(expected) or min(sizes) < 1:
         raise ValueError(f"splat: shape is {sizes}, expected ({', '.join(expected)}) for kind {kind.value!r}.")
     check_faces(kind, sizes, "splat", "shape")

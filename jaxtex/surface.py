@@ -1,9 +1,11 @@
+# pyright: strict, reportUnknownMemberType=false
+
 """Surfaces: reads and writes of single texels by integer coordinates. A write returns a new texture."""
 
 import dataclasses
 import functools
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import jax
 import jax.numpy as jnp
@@ -20,6 +22,7 @@ from ._engine.spec import ReadSpec
 from ._engine.texel_walk import only_address
 from ._tables.address_rules import BORDER, CLAMP, LAST
 from ._tables.storage_formats import Decoding, storage_format, sum_dtype
+from ._typed_jit import typed_jit
 from .modes import BoundaryMode, choose
 from .sampling import Coords
 from .texture import Texture
@@ -291,7 +294,7 @@ def reduce(
     return _reduce(texture, values, arguments, rule=rule, level=level, mode=mode)
 
 
-@functools.partial(jax.jit, static_argnames=("level", "mode"), inline=True)
+@typed_jit("level", "mode")
 def _read(texture: Texture, arguments: ReadArguments, *, level: int, mode: BoundaryMode) -> jax.Array:
     plan = access("surface_read", texture, arguments, level, mode)
 
@@ -304,22 +307,28 @@ def _read(texture: Texture, arguments: ReadArguments, *, level: int, mode: Bound
 
     total = sum_dtype(texture.dtype) if storage_format(texture.dtype).floating else texture.dtype
     if total != texture.dtype:  # halves: their bits are read, and their cotangents are summed in float32
-        summed = lambda coords, texels: read(texels, coords, total)
+
+        def summed(coords: tuple[jax.Array, ...], texels: jax.Array) -> jax.Array:
+            return read(texels, coords, total)
+
         return primitives.straight_through(stored, summed)(plan.operands, texture.texels)
     return moved(stored, plan.operands, texture.texels)
 
 
-@functools.partial(jax.jit, static_argnames=("level", "mode", "unique"), inline=True)
+@typed_jit("level", "mode", "unique")
 def _write(
     texture: Texture, values: jax.Array, arguments: ReadArguments, *, level: int, mode: BoundaryMode, unique: bool
 ) -> Texture:
     plan = access("surface_write", texture, arguments, level, mode)
-    write = lambda coords, texels, values: texel_write.write(texels, values, coords, plan.axes, unique=unique)
+
+    def write(coords: tuple[jax.Array, ...], texels: jax.Array, values: jax.Array) -> jax.Array:
+        return texel_write.write(texels, values, coords, plan.axes, unique=unique)
+
     texels = moved(write, plan.operands, texture.texels, spread(texture, values, arguments))
     return dataclasses.replace(texture, texels=texels.astype(texture.dtype))
 
 
-@functools.partial(jax.jit, static_argnames=("rule", "level", "mode"), inline=True)
+@typed_jit("rule", "level", "mode")
 def _reduce(
     texture: Texture, values: jax.Array, arguments: ReadArguments, *, rule: str, level: int, mode: BoundaryMode
 ) -> Texture:
@@ -340,7 +349,7 @@ def moved(function: Callable[..., jax.Array], coords: tuple[jax.Array, ...], *te
 
     if wide_dtype(np.dtype(texels[0].dtype), texels[0].shape[-1]) == texels[0].dtype:
         return function(coords, *texels)
-    return jax.lax.platform_dependent(coords, *texels, cuda=wide, default=function)
+    return cast(jax.Array, jax.lax.platform_dependent(coords, *texels, cuda=wide, default=function))
 
 
 def spread(texture: Texture, values: jax.Array, arguments: ReadArguments) -> jax.Array:

@@ -1,3 +1,5 @@
+# pyright: strict, reportUnknownMemberType=false
+
 """The array half of a read: texels, and the color around them."""
 
 import dataclasses

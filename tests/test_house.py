@@ -34,6 +34,7 @@ SOURCES = {
 # The rooms and modules, bottom to top. A module imports only what stands before it.
 LAYERS = (
     "_compat",
+    "_typed_jit",
     "modes",
     "_tables",
     "sampler",

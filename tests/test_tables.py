@@ -230,7 +230,7 @@ def test_rows_of_address_rules_are_true(mode):
     """What a row claims, tap by tap."""
     rule, size = ADDRESS_RULES[mode], 5
     taps = np.arange(-3 * size, 4 * size)
-    index, inside = rule.index(jnp.asarray(taps), size)
+    index, inside = rule.apply(jnp.asarray(taps), size)
     index = np.asarray(index)
     assert rule.has_outside == (inside is not None)
     assert index.min() >= 0

@@ -161,11 +161,11 @@ def steps(coords: Coords, axes: tuple[Axis, ...], axis_taps: AxisTaps) -> list[S
 
 def axis_step(coord: jax.Array, axis: Axis, axis_taps: AxisTaps) -> Step:
     """The taps of `coord` on `axis`, addressed."""
-    address = axis.address.index
-    assert address is not None
+    apply = axis.address.apply
+    assert apply is not None
 
     def addressed(tap: jax.Array, weight: Weight) -> Tap:
-        index, inside = address(tap, axis.size)
+        index, inside = apply(tap, axis.size)
         return Tap((index,), inside, (weight,))
 
     return Step([addressed(tap, weight) for tap, weight in axis_taps(coord, axis)], (axis.size,))

@@ -1,3 +1,5 @@
+# pyright: strict, reportUnknownMemberType=false
+
 """What a mode means: one row for each address mode, filter and storage dtype.
 
 To add one, name it in `modes` (a storage dtype has its name already) and write its row here. The engine reads rows and

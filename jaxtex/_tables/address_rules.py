@@ -1,3 +1,5 @@
+# pyright: strict, reportUnknownMemberType=false
+
 """Address modes: the texel that a tap reads, on one axis."""
 
 from collections.abc import Callable
@@ -19,9 +21,9 @@ class AddressRule(NamedTuple):
 
     Attributes:
         name: for messages.
-        index: ``index(tap, size)`` is the index that a tap reads, and whether the tap is inside. `None` where several
+        apply: ``apply(tap, size)`` is the index that a tap reads, and whether the tap is inside. `None` where several
             axes are addressed together.
-        has_outside: whether `index` returns a mask: some taps read the border, not a texel.
+        has_outside: whether `apply` returns a mask: some taps read the border, not a texel.
         saturates: whether all positions far outside read the same, so that an infinite coordinate has a value.
         repeats: whether the texture repeats with a period of one or two sizes, so that a normalized coordinate can be
             reduced modulo 2 without a rounding.
@@ -32,7 +34,7 @@ class AddressRule(NamedTuple):
     """
 
     name: str
-    index: Callable[[jax.Array, Size], Addressed] | None
+    apply: Callable[[jax.Array, Size], Addressed] | None
     has_outside: bool
     saturates: bool = False
     repeats: bool = False
@@ -75,14 +77,15 @@ def last(tap: jax.Array, size: Size) -> Addressed:
     return jnp.where(is_inside(tap, size), tap, size - 1), None
 
 
-_EXACT = {"multiplicity": 1, "neighbors_stay_adjacent": True, "on_hardware": True}
-CLAMP = AddressRule("clamp", clamp, has_outside=False, saturates=True, **_EXACT)
-BORDER = AddressRule("border", border, has_outside=True, saturates=True, **_EXACT)
-WRAP = AddressRule("wrap", wrap, has_outside=False, repeats=True, cyclic=True, **_EXACT)
-MIRROR = AddressRule("mirror", mirror, has_outside=False, repeats=True, **{**_EXACT, "multiplicity": 2})
-REFLECT = AddressRule("reflect", reflect, has_outside=False, multiplicity=2, neighbors_stay_adjacent=True)
+# Of each offset one tap reads a texel, neighbors stay adjacent, and texture units have the mode.
+_PLAIN = AddressRule("", None, False, multiplicity=1, neighbors_stay_adjacent=True, on_hardware=True)
+CLAMP = _PLAIN._replace(name="clamp", apply=clamp, saturates=True)
+BORDER = _PLAIN._replace(name="border", apply=border, has_outside=True, saturates=True)
+WRAP = _PLAIN._replace(name="wrap", apply=wrap, repeats=True, cyclic=True)
+MIRROR = _PLAIN._replace(name="mirror", apply=mirror, repeats=True, multiplicity=2)
+REFLECT = _PLAIN._replace(name="reflect", apply=reflect, multiplicity=2, on_hardware=False)
 # The rule of layers: an index out of range, negative ones too, reads the last layer.
-LAST = AddressRule("last", last, has_outside=False, **_EXACT)
+LAST = _PLAIN._replace(name="last", apply=last)
 # The rule of the faces of a seamless cubemap: the texel may lie on another face, see `jaxtex._engine.cube`.
 SEAM = AddressRule("seam", None, has_outside=False, on_hardware=True)
 

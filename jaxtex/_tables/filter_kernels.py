@@ -1,3 +1,5 @@
+# pyright: strict, reportUnknownMemberType=false
+
 """Filters: the taps around a position on one axis, and their weights."""
 
 from collections.abc import Callable, Sequence
@@ -67,7 +69,13 @@ class WeightFunction(NamedTuple):
 
 
 def _differentiated(function: Callable[[jax.Array], Sequence[jax.Array]]) -> Callable[[jax.Array], Sequence[jax.Array]]:
-    return lambda x: jax.jvp(lambda x: tuple(function(x)), (x,), (jnp.ones_like(x),))[1]
+    def weights(x: jax.Array) -> tuple[jax.Array, ...]:
+        return tuple(function(x))
+
+    def derivatives(x: jax.Array) -> tuple[jax.Array, ...]:
+        return jax.jvp(weights, (x,), (jnp.ones_like(x),))[1]
+
+    return derivatives
 
 
 class FilterKernel(NamedTuple):

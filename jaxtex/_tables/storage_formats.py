@@ -1,3 +1,5 @@
+# pyright: strict, reportUnknownMemberType=false
+
 """Storage dtypes: what a stored texel stands for."""
 
 from enum import StrEnum

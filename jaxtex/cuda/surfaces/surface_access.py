@@ -19,6 +19,7 @@ from jax.typing import ArrayLike
 from ... import texture as core
 from ..._arguments import ReadArguments, as_array, as_operands, check_integer
 from ..._tables.address_rules import clamp, is_inside, last
+from ..._typed_jit import typed_jit
 from ...modes import TextureKind
 from ...surface import OUTSIDE, report, surface_read, surface_write
 from ..enums import SurfaceBoundaryMode
@@ -27,7 +28,6 @@ from ..memory.arrays import Array
 from ..memory.bit_casts import bit_cast, word_dtype
 from ..memory.channel_formats import BASE_TYPES, ChannelFormatDesc, parse_type
 from ..texture_kinds import TEXTURE_KINDS
-from ..typed_jit import typed_jit
 from .surface_objects import array_of_kind
 
 # Types of 64 bits, which an access may have and a channel may not.
