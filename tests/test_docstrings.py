@@ -23,13 +23,6 @@ MARKER = re.compile(r"\{\w*\}|\{\{|\}\}|%\(\w+\)|%[sd]\b|\bTODO\b|\bFIXME\b|\bXX
 # Faults that are known and not mended yet. A docstring that is mended leaves its row; nobody adds one.
 FLUSH = {section: f"{section} has text that is not indented" for section in SECTIONS}
 PENDING = {
-    "jaxtex.Sampler": {FLUSH["Source"]},
-    "jaxtex.Sampler.address_modes": {"ndim is not described"},
-    "jaxtex.sample": {FLUSH["Gradients"], FLUSH["Precision"]},
-    "jaxtex.splat": {FLUSH["Precision"]},
-    "jaxtex.surface_add": {FLUSH["Gradients"], FLUSH["Precision"]},
-    "jaxtex.surface_min": {FLUSH["Gradients"]},
-    "jaxtex.surface_write": {FLUSH["Gradients"]},
     "jaxtex.warp.forward_warp": {FLUSH["Gradients"]},
     "jaxtex.warp.grid_sample": {FLUSH["Gradients"]},
     "jaxtex.warp.map_coordinates": {FLUSH["Gradients"]},

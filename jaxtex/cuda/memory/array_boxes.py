@@ -8,9 +8,9 @@ from typing import NamedTuple, TypeVar
 import jax
 import numpy as np
 
+from ..._typed_jit import typed_jit
 from ...modes import TextureKind
 from ..errors import INVALID_VALUE, CudaError, check_type
-from ..typed_jit import typed_jit
 from .arrays import Array
 from .bit_casts import bit_cast
 from .byte_regions import BYTE, Region, read_region, write_region

@@ -12,11 +12,11 @@ from jax.typing import ArrayLike
 
 from ..._arguments import as_array, check_integer
 from ..._engine.primitives import straight_through  # pyright: ignore[reportUnknownVariableType]
+from ..._typed_jit import typed_jit
 from ..enums import SurfaceBoundaryMode
 from ..errors import INVALID_VALUE, CudaError
 from ..memory.arrays import Array
 from ..memory.channel_formats import FLOAT, SIGNED, ChannelFormatDesc
-from ..typed_jit import typed_jit
 from .surface_access import Access, broadcasts_to, check_boundary_mode, store_units
 from .surface_objects import check_surface
 

@@ -18,8 +18,9 @@ from jax.typing import ArrayLike
 
 from ... import texture as core
 from ..._arguments import ReadArguments, as_array, as_operands, check_integer
-from ..._engine.address import ADDRESS_RULES, is_inside
-from ...modes import AddressMode, TextureKind
+from ..._tables.address_rules import clamp, is_inside, last
+from ..._typed_jit import typed_jit
+from ...modes import TextureKind
 from ...surface import OUTSIDE, report, surface_read, surface_write
 from ..enums import SurfaceBoundaryMode
 from ..errors import INVALID_VALUE, MISALIGNED_ADDRESS, CudaError, choose
@@ -27,7 +28,6 @@ from ..memory.arrays import Array
 from ..memory.bit_casts import bit_cast, word_dtype
 from ..memory.channel_formats import BASE_TYPES, ChannelFormatDesc, parse_type
 from ..texture_kinds import TEXTURE_KINDS
-from ..typed_jit import typed_jit
 from .surface_objects import array_of_kind
 
 # Types of 64 bits, which an access may have and a channel may not.
@@ -228,8 +228,8 @@ def unit_indices(
     named, aligned = dict(zip("xyz", operands)), x % step == 0
     indices, sizes = [x // step, *others], surface.shape[-2::-1]
     if mode is SurfaceBoundaryMode.Clamp:
-        rules = [AddressMode.CLAMP] * surface.kind.ndim + [AddressMode.LAST]
-        indices = [ADDRESS_RULES[rule](index, n)[0] for rule, index, n in zip(rules, indices, sizes)]
+        rules = [clamp] * surface.kind.ndim + [last]
+        indices = [rule(index, n)[0] for rule, index, n in zip(rules, indices, sizes)]
     if step > 1:
         report(function, aligned, f"has an x that is no multiple of the {step} bytes of its access", named)
     if mode is SurfaceBoundaryMode.Trap:

@@ -10,14 +10,14 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from ..._arguments import as_array
-from ..._engine.formats import decode
+from ..._engine.decoding import decode
 from ..._hardware.read import single
+from ..._typed_jit import typed_jit
 from ...modes import Arithmetic, TextureKind
 from ...sampling import fetch, gather, sample
 from ..enums import ArrayFlags, ResourceType
 from ..errors import INVALID_VALUE, CudaError, check_index, check_type
 from ..memory.channel_formats import OTHER_TYPES, parse_type
-from ..typed_jit import typed_jit
 from .texture_objects import TextureObject, is_readable_as
 
 # Derivatives of the coordinates: a float, float2, float3 or float4.

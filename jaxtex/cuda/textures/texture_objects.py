@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ... import modes as core_modes
 from ... import texture as core
 from ...modes import Arithmetic, TextureKind
 from ...sampler import MAX_ANISOTROPY, Sampler
@@ -26,15 +27,24 @@ from .resources import resource_format, resource_levels
 NAME = "createTextureObject"
 ArithmeticName = Arithmetic | Literal["hardware", "float"]
 CORE_ADDRESS_MODES = {
-    AddressMode.Wrap: "wrap",
-    AddressMode.Clamp: "clamp",
-    AddressMode.Mirror: "mirror",
-    AddressMode.Border: "border",
+    AddressMode.Wrap: core_modes.AddressMode.WRAP,
+    AddressMode.Clamp: core_modes.AddressMode.CLAMP,
+    AddressMode.Mirror: core_modes.AddressMode.MIRROR,
+    AddressMode.Border: core_modes.AddressMode.BORDER,
 }
 # Without normalized coordinates CUDA clamps where a mode repeats the texture.
-PIXEL_ADDRESS_MODES = CORE_ADDRESS_MODES | {AddressMode.Wrap: "clamp", AddressMode.Mirror: "clamp"}
-CORE_FILTER_MODES = {FilterMode.Point: "point", FilterMode.Linear: "linear"}
-CORE_READ_MODES = {ReadMode.ElementType: "element", ReadMode.NormalizedFloat: "normalized_float"}
+PIXEL_ADDRESS_MODES = CORE_ADDRESS_MODES | {
+    AddressMode.Wrap: core_modes.AddressMode.CLAMP,
+    AddressMode.Mirror: core_modes.AddressMode.CLAMP,
+}
+CORE_FILTER_MODES = {
+    FilterMode.Point: core_modes.FilterMode.POINT,
+    FilterMode.Linear: core_modes.FilterMode.LINEAR,
+}
+CORE_READ_MODES = {
+    ReadMode.ElementType: core_modes.ReadMode.ELEMENT,
+    ReadMode.NormalizedFloat: core_modes.ReadMode.NORMALIZED_FLOAT,
+}
 
 
 class Modes(NamedTuple):
@@ -199,7 +209,7 @@ def check_fields(
             )
 
 
-def core_address_modes(texture: TextureDesc, modes: Modes, kind: TextureKind) -> tuple[str, ...]:
+def core_address_modes(texture: TextureDesc, modes: Modes, kind: TextureKind) -> tuple[core_modes.AddressMode, ...]:
     """The names of the address modes of x, y and z in the core."""
     names = CORE_ADDRESS_MODES if texture.normalizedCoords or kind.is_cube else PIXEL_ADDRESS_MODES
     return tuple(names[mode] for mode in modes.address)
@@ -209,7 +219,7 @@ def sampler_of(
     texture: TextureDesc,
     modes: Modes,
     desc: ChannelFormatDesc,
-    address: tuple[str, ...],
+    address: tuple[core_modes.AddressMode, ...],
     arithmetic: ArithmeticName,
     *,
     is_cube: bool,

@@ -1,56 +1,56 @@
 """From stored texels to the numbers that are filtered."""
 
 from collections.abc import Callable
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..modes import ReadMode
+from .._tables.storage_formats import Decoding, storage_format
 from .indexing import gather
 
 
-def sum_dtype(*dtypes: Any) -> np.dtype:
-    """In what to sum: float64 if any of these is, else float32."""
-    return np.dtype(jnp.float64 if np.dtype(jnp.float64) in map(np.dtype, dtypes) else jnp.float32)
-
-
-def read_dtype(stored: np.dtype, read_mode: ReadMode) -> np.dtype:
+def read_dtype(stored: np.dtype, decoding: Decoding, blends: bool) -> np.dtype:
     """The dtype of a read of texels stored as `stored`, before the caller asks for another one.
 
+    Args:
+        blends: whether the read combines several texels.
+
     Raises:
-        ValueError: if `read_mode` does not apply to texels of that dtype.
+        ValueError: if texels of that dtype cannot be decoded or blended so.
     """
-    if read_mode is ReadMode.ELEMENT:
-        return stored
-    if read_mode is ReadMode.SRGB_FLOAT and stored != np.uint8:
+    row = storage_format(stored)
+    if decoding is Decoding.ELEMENT:
+        return np.dtype(row.blended_as) if blends and row.blended_as is not None else np.dtype(stored)
+    if decoding is Decoding.SRGB and not row.srgb:
         raise ValueError(
-            f"Sampler: srgb=True decodes uint8 texels, and these are {stored.name}; leave srgb out, or store codes."
+            f"Sampler: srgb=True decodes uint8 texels, and the texture holds {row.name}; leave srgb out, or store the "
+            f"codes as uint8."
         )
-    if not jnp.issubdtype(stored, jnp.integer) or stored.itemsize > 2:
+    if row.fraction_bits is None:
         raise ValueError(
-            f"Sampler: read_mode='normalized_float' applies to 8- and 16-bit integer texels, and these are "
-            f"{stored.name}; use read_mode='element'."
+            f"Sampler: read_mode='normalized_float' applies to 8- and 16-bit integer texels, and the texture holds "
+            f"{row.name}; use read_mode='element'."
         )
-    return np.dtype(jnp.float32)
+    return np.dtype(np.float32)
 
 
-def decode(texel: jax.Array, read_mode: ReadMode, dtype: np.dtype) -> jax.Array:
+def decode(texel: jax.Array, decoding: Decoding, dtype: np.dtype) -> jax.Array:
     """Stored texels, S + (C,), as numbers of `dtype`, the one in which they are filtered."""
-    if read_mode is ReadMode.ELEMENT:
+    if decoding is Decoding.ELEMENT:
         return texel.astype(dtype)
-    bits = jnp.iinfo(texel.dtype).bits
+    bits = storage_format(texel.dtype).fraction_bits
+    assert bits is not None
     if not jnp.issubdtype(texel.dtype, jnp.unsignedinteger):
-        return jnp.maximum(ratio(texel, bits - 1, dtype), -1)
-    if read_mode is ReadMode.NORMALIZED_FLOAT:
+        return jnp.maximum(ratio(texel, bits, dtype), -1)
+    if decoding is Decoding.FRACTION:
         return ratio(texel, bits, dtype)
     linear = gather(jnp.asarray(SRGB_TO_LINEAR[:, None], dtype), (texel.astype(jnp.int32),))[..., 0]
     return jnp.where(is_color(texel), linear, ratio(texel, bits, dtype))
 
 
 def is_color(texel: jax.Array) -> np.ndarray:
-    """Which channels of S + (C,) sRGB encodes: the first three, of one or two the first; alpha never."""
+    """Which channels of S + (C,) sRGB encodes: the first three of three or four, the first of one or two."""
     channel = np.arange(texel.shape[-1]).reshape(*[1] * (texel.ndim - 1), -1)
     return channel < (3 if channel.size >= 3 else 1)
 
@@ -75,7 +75,7 @@ def ratio(code: jax.Array, bits: int, dtype: np.dtype) -> jax.Array:
 
 
 def wide_dtype(stored: np.dtype, channels: int) -> np.dtype:
-    """The unsigned integers, of 32 bits at most, in which whole texels of small integers stand; or `stored`."""
+    """The unsigned integers, of at most 32 bits, that hold whole texels of small integers; or `stored`."""
     if not jnp.issubdtype(stored, jnp.integer):
         return stored
     size = stored.itemsize * channels
