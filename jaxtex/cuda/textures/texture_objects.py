@@ -210,7 +210,7 @@ def check_fields(
 
 
 def core_address_modes(texture: TextureDesc, modes: Modes, kind: TextureKind) -> tuple[core_modes.AddressMode, ...]:
-    """The names of the address modes of x, y and z in the core."""
+    """The address modes of x, y and z in the core."""
     names = CORE_ADDRESS_MODES if texture.normalizedCoords or kind.is_cube else PIXEL_ADDRESS_MODES
     return tuple(names[mode] for mode in modes.address)
 
