@@ -31,17 +31,21 @@ SOURCES = {
     for path in sorted(PACKAGE.rglob("*.py"))
 }
 
-# The spine, top to bottom. A module imports only what stands before it.
+# The rooms and modules, bottom to top. A module imports only what stands before it.
 LAYERS = (
+    "_compat",
+    "_typed_jit",
     "modes",
+    "_tables",
     "sampler",
     "texture",
     "_arguments",
     "_engine",
-    "mipmaps",
     "_hardware",
+    "_reads",
     "sampling",
     "surface",
+    "mipmaps",
     "warp",
     "layers",
     "cuda",
@@ -49,6 +53,10 @@ LAYERS = (
     "cli",
     "__main__",
 )
+
+# Planning computes axes and operands; it must not know how, or whether, they are read.
+PLANNING = ("_engine.plan", "_engine.level_of_detail")
+EXECUTION = ("_engine.lowering", "_engine.primitives", "_engine.operators")
 
 SURFACE_REDUCTION = "(texture, values, coords, *, layer=None, face=None, level=0, boundary_mode='trap')"
 ZERO = "Sampler(address_mode='border')"
@@ -84,11 +92,11 @@ WARPS = {
     "warp_perspective": f"(image, matrix, {OF_A_SHAPE}, *, inverse_map=False, {HOW})",
 }
 SIGNATURES = {
-    "sample": "(texture, coords, sampler=Sampler(), *, layer=None, lod=None, ddx=None, ddy=None, dtype=None)",
+    "sample": "(texture, coords, sampler=Sampler(), *, layer=None, lod=None, ddx=None, ddy=None, ddz=None, dtype=None)",
     "fetch": "(texture, indices, *, layer=None, level=0)",
     "gather": "(texture, coords, sampler=Sampler(), *, component=0)",
     "splat": "(values, coords, shape, sampler=Sampler(), *, kind=None, layer=None, lod=None, ddx=None, "
-    "ddy=None, dtype=None)",
+    "ddy=None, ddz=None, dtype=None)",
     "surface_read": "(texture, coords, *, layer=None, face=None, level=0, boundary_mode='trap')",
     "surface_write": "(texture, values, coords, *, layer=None, face=None, level=0, boundary_mode='trap', "
     "unique_indices=False)",
@@ -106,7 +114,7 @@ SIGNATURES = {
     "footprint": "(f, coords)",
     **{f"warp.{name}": signature for name, signature in WARPS.items()},
     "Texture": "(texels, border_color=None, kind='2d', level_shapes=None)",
-    "Sampler": "(address_mode='clamp', filter_mode='linear', cubic_coefficient=-0.5, read_mode='element', "
+    "Sampler": "(*, address_mode=None, filter_mode='linear', cubic_coefficient=-0.5, read_mode='element', "
     "normalized_coords=True, srgb=False, mipmap_filter_mode='point', mipmap_level_bias=0.0, "
     "min_mipmap_level_clamp=0.0, max_mipmap_level_clamp=inf, max_anisotropy=1, seamless_cubemap=True, "
     "arithmetic='float', deterministic=False)",
@@ -174,6 +182,16 @@ def test_imports_point_down():
 def test_imports_have_no_cycle():
     graph = {module: {target for level, target in imports(module) if level} for module in SOURCES}
     tuple(graphlib.TopologicalSorter(graph).static_order())
+
+
+def test_planning_reaches_no_lowering():
+    graph = {module: {target for level, target in imports(module) if level} for module in SOURCES}
+    for start in PLANNING:
+        reached, front = set(), {start}
+        while front:
+            reached |= front
+            front = set().union(*(graph[module] for module in front)) - reached
+        assert not [module for module in reached if module.startswith(EXECUTION)], start
 
 
 def test_package_never_imports_itself_by_name():
