@@ -1,3 +1,4 @@
+# pyright: strict
 """`python -m jaxtex`."""
 
 import sys

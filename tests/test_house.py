@@ -344,3 +344,13 @@ def test_the_extra_cli_holds_what_the_command_line_checks_for():
     assert {BOUND.match(line)[1] for line in EXTRAS["cli"]} == set(PACKAGES.values())
     for name in ("test", "examples", "bench"):
         assert any("cli" in match[1].split(",") for match in re.finditer(r"jaxtex\[([\w,]+)\]", " ".join(EXTRAS[name])))
+
+
+def test_ci_runs_parts_that_are_documented_and_tests_that_exist():
+    script = (ROOT / ".ci" / "run").read_text()
+    parts = re.search(r"^PARTS=\((.*)\)$", script, re.MULTILINE)[1].split()
+    assert re.findall(r"^\| `(\w+)` \|", (ROOT / "CONTRIBUTING.md").read_text(), re.MULTILINE) == parts
+    assert set(parts) <= set(re.findall(r"^(\w+)\(\) \{$", script, re.MULTILINE))
+    files = [name for names in re.findall(r"tests/test_\{([\w,]+)\}\.py", script) for name in names.split(",")]
+    assert files
+    assert not [name for name in files if not (ROOT / "tests" / f"test_{name}.py").exists()]

@@ -1,3 +1,4 @@
+# pyright: strict
 """The packages of the extra `cli`: `jaxtex warp` needs them, `import jaxtex` does not."""
 
 import importlib.util
