@@ -15,7 +15,6 @@ import jax.numpy as jnp
 import numpy as np
 from PIL import Image, ImageDraw
 
-import jaxtex as jt
 from jaxtex import warp as jw
 
 PHOTOGRAPH = Path(__file__).parent / "data" / "coffee.png"
@@ -80,7 +79,7 @@ def swirl(x: jax.Array, y: jax.Array, width: int, height: int) -> tuple[jax.Arra
 
 def swirled(image: jax.Array) -> jax.Array:
     width, height = size(image)
-    return jw.warp(image, functools.partial(swirl, width=width, height=height), sampler=jt.Sampler("mirror"))
+    return jw.warp(image, functools.partial(swirl, width=width, height=height), address="mirror")
 
 
 def rippled(image: jax.Array) -> jax.Array:
@@ -88,7 +87,7 @@ def rippled(image: jax.Array) -> jax.Array:
     width, _ = size(image)
     away = jnp.hypot(x - x.mean(), y - y.mean()) / width
     grow = 1 + 0.06 * jnp.sin(60 * away)
-    return jw.remap(image, (x.mean() + (x - x.mean()) * grow, y.mean() + (y - y.mean()) * grow), jt.Sampler("mirror"))
+    return jw.remap(image, (x.mean() + (x - x.mean()) * grow, y.mean() + (y - y.mean()) * grow), address="mirror")
 
 
 def waved(image: jax.Array) -> jax.Array:

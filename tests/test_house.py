@@ -49,18 +49,19 @@ LAYERS = (
 )
 
 SURFACE_REDUCTION = "(texture, values, coords, *, layer=None, face=None, level=0, boundary_mode='trap')"
-ZERO = "Sampler(address_mode='border')"
-HOW = "border_color=None, antialias=False, dtype=None"
-OF_A_SHAPE = f"output_shape=None, sampler={ZERO}"
+MODES = "filter=None, address=None"
+HOW = f"{MODES}, border_color=None, antialias=False, dtype=None"
+OF_A_SHAPE = "output_shape=None, sampler=None"
+OF_A_PANORAMA = "sampler=None, *, filter=None, antialias=False, dtype=None"
 OF_A_LENS = f"(image, camera_matrix, distortion, {OF_A_SHAPE}, *, new_camera_matrix=None, {HOW})"
 OF_POINTS = "(coords, camera_matrix, distortion, *, new_camera_matrix=None)"
 WARPS = {
     "affine_grid": "(theta, size, align_corners=False)",
-    "cubemap_to_equirectangular": "(faces, output_shape, sampler=Sampler(), *, antialias=False, dtype=None)",
+    "cubemap_to_equirectangular": f"(faces, output_shape, {OF_A_PANORAMA})",
     "distort": OF_A_LENS,
     "distort_points": OF_POINTS,
-    "equirectangular_to_cubemap": "(image, size, sampler=Sampler(), *, antialias=False, dtype=None)",
-    "forward_warp": f"(image, flow, importance=None, {OF_A_SHAPE}, *, mode='softmax', return_coverage=False, "
+    "equirectangular_to_cubemap": f"(image, size, {OF_A_PANORAMA})",
+    "forward_warp": f"(image, flow, importance=None, {OF_A_SHAPE}, *, {MODES}, mode='softmax', return_coverage=False, "
     "dtype=None)",
     "grid_sample": "(images, grid, mode='bilinear', padding_mode='zeros', align_corners=False, *, data_format='NCHW', "
     "sampler=None, border_color=None, antialias=False)",
@@ -69,8 +70,8 @@ WARPS = {
     "matrix_from_scipy": "(matrix, offset=0.0)",
     "matrix_from_skimage": "(matrix)",
     "matrix_from_torch": "(theta, input_shape, output_shape, align_corners=False)",
-    "remap": f"(image, coords, sampler={ZERO}, *, {HOW})",
-    "resize": "(image, output_shape, sampler=Sampler(), *, antialias=False, dtype=None)",
+    "remap": f"(image, coords, sampler=None, *, {HOW})",
+    "resize": f"(image, output_shape, sampler=None, *, {HOW})",
     "rotate": f"(image, degrees, {OF_A_SHAPE}, *, scale=1.0, center=None, {HOW})",
     "spatial_transform": f"(images, theta, {OF_A_SHAPE}, *, {HOW})",
     "thin_plate_spline": f"(image, source_points, target_points, {OF_A_SHAPE}, *, regularization=0.0, {HOW})",
@@ -78,7 +79,7 @@ WARPS = {
     "undistort_points": OF_POINTS,
     "warp": f"(image, function, {OF_A_SHAPE}, *, {HOW})",
     "warp_affine": f"(image, matrix, {OF_A_SHAPE}, *, inverse_map=False, {HOW})",
-    "warp_flow": f"(image, flow, sampler={ZERO}, *, {HOW})",
+    "warp_flow": f"(image, flow, sampler=None, *, {HOW})",
     "warp_perspective": f"(image, matrix, {OF_A_SHAPE}, *, inverse_map=False, {HOW})",
 }
 SIGNATURES = {

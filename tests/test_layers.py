@@ -188,7 +188,7 @@ def value_and_gradients(call):
 def test_a_new_layer_only_resizes(library):
     layer = library.layer(library.network(6 * 9 * 2), NUM_FEATURES, (5, 11), "similarity")
     parameters, call = library.parts(layer)
-    resized = jt.warp.resize(IMAGES, (5, 11), jt.Sampler(address_mode="border"))
+    resized = jt.warp.resize(IMAGES, (5, 11), address="border")
     assert_close("float32", once(call)(parameters, IMAGES), resized, 9)
 
 
@@ -196,7 +196,7 @@ def test_a_new_layer_only_resizes_volumes(library):
     volumes = IMAGES.reshape(8, 3, 2, 9, 2)
     features = lambda volume: jnp.ones((*volume.shape[: volume.ndim - 4], NUM_FEATURES))
     parameters, call = library.parts(library.layer(features, NUM_FEATURES, (2, 3, 5), "attention"))
-    resized = jt.warp.resize(volumes, (2, 3, 5), jt.Sampler(address_mode="border"))
+    resized = jt.warp.resize(volumes, (2, 3, 5), address="border")
     assert_close("float32", once(call)(parameters, volumes), resized, 9)
 
 
@@ -221,7 +221,7 @@ def test_a_layer_is_the_plain_function_of_its_features(library):
     assert_close("float32", found, expected, 9)
     flat = lambda gradients: np.concatenate(sorted(map(np.ravel, jax.tree.leaves(gradients)), key=lambda a: a[0]))
     assert_close("peer gradient", flat(of_layer), flat(of_plain), np.abs(flat(of_plain)).max())
-    options = {"sampler": jt.Sampler(address_mode="clamp"), "antialias": True}
+    options = {"filter": "cubic", "border_color": (0.25, -1.0), "antialias": True}
     parameters, call = layer(**options)
     assert_close("float32", once(call)(parameters, IMAGES), plain(head, IMAGES, **options), 9)
 

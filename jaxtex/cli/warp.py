@@ -12,6 +12,7 @@ import numpy as np
 
 from ..sampler import Sampler
 from ..warp.images import warp_image
+from ..warp.options import ReadOptions
 from .mappings import Mapping, Size
 from .pixels import as_fractions, premultiplied, stored, straight
 
@@ -91,11 +92,11 @@ def read(
     sampler, whole = reading.sampler, jnp.issubdtype(pixels.dtype, jnp.integer)
     read = functools.partial(warp_image, "warp", function=function, parameters=parameters, output_shape=size[::-1])
     if reading.antialias or not whole or sampler.filter_mode == "point":
-        return read(pixels, sampler=sampler, border_color=border, antialias=reading.antialias)
+        return read(pixels, options=ReadOptions(sampler, border, reading.antialias))
     # Read as fractions: of numbers XLA makes a program that takes twice as long on a CPU, since it finds all taps of a
     # pixel again for each of its channels.
     fractions = dataclasses.replace(sampler, read_mode="normalized_float")
-    return stored(read(pixels, sampler=fractions, border_color=as_fractions(border)), pixels.dtype)
+    return stored(read(pixels, options=ReadOptions(fractions, as_fractions(border))), pixels.dtype)
 
 
 def read_with_alpha(

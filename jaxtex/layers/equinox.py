@@ -8,7 +8,8 @@ import jax.numpy as jnp
 
 from ..sampler import Sampler
 from ..warp import spatial_transform
-from ..warp.images import ZERO_OUTSIDE
+from ..warp.options import resolve_sampler
+from .conversions import constant_color
 from .thetas import num_parameters, theta_of
 
 try:
@@ -32,7 +33,9 @@ class SpatialTransformer(eqx.Module):
         output_shape: the spatial shape of the output, ``(H, W)``, or ``(D, H, W)`` for volumes.
         transform: the family of transforms: ``"affine"``, ``"similarity"``, ``"attention"`` or ``"translation"``, see
             `jaxtex.layers.theta_of`.
-        sampler: how to read; by default linear, with zero outside.
+        sampler, filter, address: how to read, by default linear, with zero outside; see `jaxtex.warp.warp`.
+        border_color: what lies outside under ``address="border"``: a number, or a sequence of one for each channel. It
+            is a constant, and not learned.
         antialias: whether to smooth images as far as the output shrinks them, see `jaxtex.warp.warp`.
 
     Calling it with an image ``(C, H, W)``, or a volume ``(C, D, H, W)``, of a floating dtype returns ``(C,
@@ -64,6 +67,7 @@ class SpatialTransformer(eqx.Module):
     output_shape: tuple[int, ...] = eqx.field(static=True)
     transform: str = eqx.field(static=True)
     sampler: Sampler = eqx.field(static=True)
+    border_color: float | tuple[float, ...] | None = eqx.field(static=True)
     antialias: bool = eqx.field(static=True)
 
     def __init__(
@@ -72,14 +76,18 @@ class SpatialTransformer(eqx.Module):
         num_features: int,
         output_shape: Sequence[int],
         transform: str = "affine",
-        sampler: Sampler = ZERO_OUTSIDE,
+        sampler: Sampler | None = None,
         *,
+        filter: Any = None,
+        address: Any = None,
+        border_color: Any = None,
         antialias: bool = False,
     ):
         self.localization = localization
         self.output_shape = tuple(output_shape)
         self.transform = transform
-        self.sampler = sampler
+        self.sampler = resolve_sampler("SpatialTransformer", sampler, filter, address)
+        self.border_color = constant_color(border_color)
         self.antialias = antialias
         count = num_parameters("SpatialTransformer", transform, len(self.output_shape))
         # What the key makes is not kept.
@@ -95,5 +103,6 @@ class SpatialTransformer(eqx.Module):
     def __call__(self, image: jax.Array, *, key: jax.Array | None = None) -> jax.Array:
         theta = self.theta(image, key=key)
         last = jnp.moveaxis(image, 0, -1)
-        read = spatial_transform(last, theta, self.output_shape, self.sampler, antialias=self.antialias)
+        options = {"border_color": self.border_color, "antialias": self.antialias}
+        read = spatial_transform(last, theta, self.output_shape, self.sampler, **options)
         return jnp.moveaxis(read, -1, 0)

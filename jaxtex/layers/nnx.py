@@ -7,7 +7,8 @@ import jax
 
 from ..sampler import Sampler
 from ..warp import spatial_transform
-from ..warp.images import ZERO_OUTSIDE
+from ..warp.options import resolve_sampler
+from .conversions import constant_color
 from .thetas import num_parameters, theta_of
 
 try:
@@ -28,7 +29,9 @@ class SpatialTransformer(nnx.Module):
         output_shape: the spatial shape of the output, ``(H, W)``, or ``(D, H, W)`` for volumes.
         transform: the family of transforms: ``"affine"``, ``"similarity"``, ``"attention"`` or ``"translation"``, see
             `jaxtex.layers.theta_of`.
-        sampler: how to read; by default linear, with zero outside.
+        sampler, filter, address: how to read, by default linear, with zero outside; see `jaxtex.warp.warp`.
+        border_color: what lies outside under ``address="border"``: a number, or a sequence of one for each channel. It
+            is a constant, and not learned.
         antialias: whether to smooth images as far as the output shrinks them, see `jaxtex.warp.warp`.
 
     Calling it with images ``(..., H, W, C)``, or volumes ``(..., D, H, W, C)``, of a floating dtype returns ``(...,
@@ -61,14 +64,18 @@ class SpatialTransformer(nnx.Module):
         num_features: int,
         output_shape: Sequence[int],
         transform: str = "affine",
-        sampler: Sampler = ZERO_OUTSIDE,
+        sampler: Sampler | None = None,
         *,
+        filter: Any = None,
+        address: Any = None,
+        border_color: Any = None,
         antialias: bool = False,
     ):
         self.localization = localization
         self.output_shape = tuple(output_shape)
         self.transform = transform
-        self.sampler = sampler
+        self.sampler = resolve_sampler("SpatialTransformer", sampler, filter, address)
+        self.border_color = constant_color(border_color)
         self.antialias = antialias
         count = num_parameters("SpatialTransformer", transform, len(self.output_shape))
         # No generator is asked for anything; positions want all bits of the product.
@@ -82,4 +89,5 @@ class SpatialTransformer(nnx.Module):
 
     def __call__(self, images: jax.Array) -> jax.Array:
         theta = self.theta(images)
-        return spatial_transform(images, theta, self.output_shape, self.sampler, antialias=self.antialias)
+        options = {"border_color": self.border_color, "antialias": self.antialias}
+        return spatial_transform(images, theta, self.output_shape, self.sampler, **options)

@@ -7,6 +7,9 @@ from typing import Any, TypeVar
 
 import jax
 
+# The static ones of the arguments that all warps share.
+OPTIONS = ("sampler", "filter", "address", "antialias", "dtype")
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 

@@ -18,11 +18,10 @@ from ..sampler import Sampler
 from ..sampling import sample, sample_grid
 from ..texture import Texture, texture1d, texture2d, texture3d
 from .grids import Arrays, pixel_centres
+from .options import ReadOptions
 
 BUILD = {1: texture1d, 2: texture2d, 3: texture3d}
 AXES = {1: "(..., W, C)", 2: "(..., H, W, C)", 3: "(..., D, H, W, C)"}
-# Zero outside the image.
-ZERO_OUTSIDE = Sampler(address_mode="border")
 # What cannot be blended as numbers is read as fractions, where these have them.
 FRACTIONS = (jnp.uint8, jnp.uint16)
 
@@ -33,11 +32,7 @@ def warp_image(
     function: Callable[..., Arrays],
     parameters: Sequence[Any],
     output_shape: Sequence[int],
-    sampler: Sampler,
-    *,
-    border_color: Any = None,
-    antialias: bool = False,
-    dtype: Any = None,
+    options: ReadOptions,
     sides: tuple[Arrays, ...] | None = None,
 ) -> jax.Array:
     """Reads an image where a coordinate function says, for each pixel of the output.
@@ -48,10 +43,7 @@ def warp_image(
         function: as in `grids`: ``function(*pixels, *parameters)`` gives the points to read, in pixels.
         parameters: arrays of leading batch axes and one axis for each of `output_shape`, of its size or 1.
         output_shape: the spatial sizes of the output, slowest first.
-        sampler: its units of coordinates are not used.
-        border_color: in units of the image's values.
-        antialias: whether the image is smoothed as far as the output shrinks it.
-        dtype: of the output; by default that of the image.
+        options: how the image is read, and the dtype of the output.
         sides: how coordinates change from a pixel to the next along each axis, x first, in place of the derivative of
             `function`. Where a parameter is a field, their differences are taken.
     """
@@ -61,9 +53,18 @@ def warp_image(
     parameters = [as_float(p) for p in parameters]
     parameters = tuple(jnp.expand_dims(p, range(ndim - p.ndim)) for p in parameters)
     batch = np.broadcast_shapes(image.shape[: -ndim - 1], *(p.shape[: p.ndim - ndim] for p in parameters))
-    static = {"function": function, "output_shape": tuple(output_shape), "sampler": sampler, "antialias": antialias}
-    result = np.dtype(dtype or image_dtype(image.dtype, sampler))
-    return _warp(image, parameters, sides, border_color, batch=len(batch), dtype=result, **static)
+    return _warp(
+        image,
+        parameters,
+        sides,
+        options.border_color,
+        function=function,
+        output_shape=tuple(output_shape),
+        sampler=options.sampler,
+        antialias=options.antialias,
+        batch=len(batch),
+        dtype=np.dtype(options.dtype or image_dtype(image.dtype, options.sampler)),
+    )
 
 
 def check_image(name: str, image: Any, ndim: int) -> None:

@@ -65,7 +65,7 @@ def map_coordinates(
     ours = array.ndim in TEXTURES and array.size and array.dtype.name in STORAGE_DTYPES and len(arrays) == array.ndim
     if not (ours and order in FILTERS and mode in ADDRESSES and all(map(is_real, arrays))):
         return jax.scipy.ndimage.map_coordinates(input, coordinates, order, mode, cval)
-    sampler = Sampler(ADDRESSES[mode], FILTERS[order], normalized_coords=False)
+    sampler = Sampler(address_mode=ADDRESSES[mode], filter_mode=FILTERS[order], normalized_coords=False)
     return _map_coordinates(array, arrays, cval if mode == "constant" else None, sampler=sampler)
 
 

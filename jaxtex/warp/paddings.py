@@ -96,7 +96,9 @@ def reading(name: str, mode: str, padding_mode: str, align_corners: bool) -> tup
     """What torch's words mean: a sampler, and what is to be done with positions before."""
     filter_mode = option(name, "mode", mode, FILTERS)
     padding = option(name, "padding_mode", padding_mode, PADDINGS)
-    sampler = Sampler(padding.address[align_corners], filter_mode, CUBIC_COEFFICIENT)
+    sampler = Sampler(
+        address_mode=padding.address[align_corners], filter_mode=filter_mode, cubic_coefficient=CUBIC_COEFFICIENT
+    )
     if filter_mode is FilterMode.CUBIC:
         return sampler, stays
     if filter_mode is FilterMode.POINT:

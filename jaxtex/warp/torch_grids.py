@@ -12,6 +12,7 @@ from .calls import compiled
 from .fields import as_fields, check_fields
 from .grids import affine, given, rows
 from .images import warp_image
+from .options import ReadOptions, resolve_sampler
 from .paddings import Span, option, reading, stays
 from .shapes import as_matrix
 
@@ -97,8 +98,8 @@ def grid_sample(
         align_corners: whether -1 and 1 are the centres of the outer pixels, or their outer edges.
         data_format: ``"NCHW"`` or ``"NHWC"``, for volumes also ``"NCDHW"`` or ``"NDHWC"``: whether channels stand
             before the other axes or behind them. Whether the images are volumes follows from the grid.
-        sampler: a `Sampler` in place of `mode` and `padding_mode`, for what torch lacks, such as wrap; it makes no
-            difference whether its coordinates are normalised.
+        sampler: a `Sampler` in place of `mode` and `padding_mode`, for what torch lacks, such as wrap; `padding_mode`
+            holds if it sets no address mode. It makes no difference whether its coordinates are normalized.
         border_color: scalar or (C,), what lies outside in place of zeros.
         antialias: whether to smooth the images as far as the grid shrinks them, as `remap` does; torch does not.
 
@@ -123,7 +124,7 @@ def grid_sample(
         >>> image, grid = jnp.array([[[1.0, 2.0, 3.0]]]), jnp.array([[[-1.0, 0.0], [0.0, 0.0], [2.0, 0.0]]])
         >>> jt.warp.grid_sample(image, grid, padding_mode="border")
         Array([[[1., 2., 3.]]], dtype=float32)
-        >>> jt.warp.grid_sample(image, grid, sampler=jt.Sampler("wrap"))
+        >>> jt.warp.grid_sample(image, grid, sampler=jt.Sampler(address_mode="wrap"))
         Array([[[2., 2., 2.]]], dtype=float32)
     """
     first = option("grid_sample", "data_format", data_format, CHANNELS_FIRST)
@@ -141,17 +142,15 @@ def grid_sample(
             f"grid_sample: images has shape {images.shape}, expected {expected}, where leading axes broadcast with "
             f"those of grid, {batches[1]}."
         )
-    if not isinstance(sampler, Sampler | None):
-        raise TypeError(f"grid_sample: sampler is a {type(sampler).__name__}, expected a jaxtex.Sampler.")
-    fold = stays
-    if sampler is None:
-        sampler, fold = reading("grid_sample", mode, padding_mode, align_corners)
+    whole, fold = reading("grid_sample", mode, padding_mode, align_corners)
+    if sampler is not None:
+        whole, fold = resolve_sampler("grid_sample", sampler, None, None, whole.address_mode), stays
     channels = -ndim - 1 if first else -1
     images = jnp.moveaxis(images, channels, -1)
     spans = [Span.of(n, align_corners) for n in images.shape[-2 : -ndim - 2 : -1]]
     positions = [fold(span.position(g), span) for g, span in zip(grid, spans)]
-    how = {"border_color": border_color, "antialias": antialias}
-    out = warp_image("grid_sample", images, given, positions, points[-ndim:], sampler, **how)
+    options = ReadOptions(whole, border_color, antialias)
+    out = warp_image("grid_sample", images, given, positions, points[-ndim:], options)
     return jnp.moveaxis(out, -1, channels)
 
 
