@@ -48,7 +48,7 @@ def camera(image: jax.Array) -> jax.Array:
 
 def thumbnail(image: jax.Array) -> jax.Array:
     width, height = size(image)
-    small = jw.resize(image, (height // 2, width // 2), antialias=True)
+    small = jw.resize(image, (height // 2, width // 2))
     return jnp.pad(small, ((height // 4,) * 2, (width // 4,) * 2, (0, 0)))[:height, :width]
 
 
@@ -201,7 +201,7 @@ def main(argv: list[str] | None = None) -> int:
 
     photograph = jnp.asarray(np.asarray(Image.open(args.photograph).convert("RGB")))
     height = round(args.width * photograph.shape[0] / photograph.shape[1])
-    image = jw.resize(photograph, (height, args.width), antialias=True)
+    image = jw.resize(photograph, (height, args.width))
     panels = {}
     for name, function in PANELS.items():
         compiled = jax.jit(function)

@@ -71,7 +71,7 @@ WARPS = {
     "matrix_from_skimage": "(matrix)",
     "matrix_from_torch": "(theta, input_shape, output_shape, align_corners=False)",
     "remap": f"(image, coords, sampler=None, *, {HOW})",
-    "resize": f"(image, output_shape, sampler=None, *, {HOW})",
+    "resize": f"(image, output_shape, sampler=None, *, {MODES}, border_color=None, antialias=True, dtype=None)",
     "rotate": f"(image, degrees, {OF_A_SHAPE}, *, scale=1.0, center=None, {HOW})",
     "spatial_transform": f"(images, theta, {OF_A_SHAPE}, *, {HOW})",
     "thin_plate_spline": f"(image, source_points, target_points, {OF_A_SHAPE}, *, regularization=0.0, {HOW})",

@@ -194,9 +194,9 @@ def test_volumes():
         warp.warp(volume, by_function, (3, 4, 5)),
     ):
         assert_close("peer", actual, expected, scale)
-    small = warp.resize(volume, (2, 3, 3), antialias=True)
+    small = warp.resize(volume, (2, 3, 3))
     assert small.shape == (2, 2, 3, 3, 2)
-    assert_close("peer", warp.resize(np.ones_like(volume), (2, 3, 3), antialias=True), np.ones(small.shape), 1)
+    assert_close("peer", warp.resize(np.ones_like(volume), (2, 3, 3)), np.ones(small.shape), 1)
 
 
 # -------------------------------------------------------------------------------------------------- antialiasing
@@ -239,10 +239,35 @@ def test_a_footprint_is_that_of_the_coordinates():
 
 def test_antialiasing_without_shrinking_changes_nothing():
     texels = np.float32(image(*SIZES, 3))
-    for size in (SIZES, (18, 14)):
-        assert_close("peer", warp.resize(texels, size, antialias=True), warp.resize(texels, size), np.abs(texels).max())
+    turned = functools.partial(warp.rotate, texels, 30.0, scale=1.5)
+    assert_close("peer", turned(antialias=True), turned(), np.abs(texels).max())
     bytes_ = np.random.default_rng(0).integers(0, 255, (*SIZES, 3)).astype(np.uint8)
     assert_exact(warp.rotate(bytes_, 0.0, antialias=True), bytes_)
+
+
+def test_a_resized_image_is_smoothed_where_it_shrinks():
+    board = checkerboard(64)
+    assert np.abs(warp.resize(board, (13, 13), antialias=False) - 0.5).max() > 0.2
+    assert_close("peer", warp.resize(board, (13, 13)), np.full((13, 13, 1), 0.5), 1)
+    assert_exact(warp.resize(np.uint8(200 * board), (16, 16)), np.full((16, 16, 1), 100), np.uint8)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "uint8"])
+def test_a_resized_image_that_shrinks_nowhere_is_the_plain_read(dtype):
+    """The same program, without a mip chain; and no filter that returns stored texels smooths them."""
+    texels = (100 * image(*SIZES, 2)).clip(0).astype(dtype)
+    program = lambda size, **options: str(jax.make_jaxpr(lambda t: warp.resize(t, size, **options))(texels))
+    for size in (SIZES, (18, 14), (9, 14)):
+        assert program(size) == program(size, antialias=False)
+    assert program((4, 3)) != program((4, 3), antialias=False)
+    assert program((4, 3), filter="point") == program((4, 3), filter="point", antialias=False)
+
+
+def test_an_axis_that_keeps_its_size_stays_sharp():
+    rows = np.broadcast_to(np.float32(np.arange(64) % 2)[:, None, None], (64, 64, 1))
+    assert_close("peer", warp.resize(rows, (64, 13)), rows[:, :13], 1)
+    assert_close("peer", warp.resize(rows.swapaxes(0, 1), (13, 64)), rows[:, :13].swapaxes(0, 1), 1)
+    assert np.abs(warp.resize(checkerboard(64), (64, 8)) - 0.5).max() < 0.1
 
 
 def test_antialiased_warps_have_gradients(x64):

@@ -1,5 +1,6 @@
 """Warps by a function, a matrix, an angle or a size."""
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -7,12 +8,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._arguments import as_array
 from ..mipmaps import along_axes
-from ..modes import AddressMode
-from ..sampler import Sampler
+from ..modes import AddressMode, FilterMode
+from ..sampler import MAX_ANISOTROPY, Sampler
 from .calls import OPTIONS, compiled
 from .grids import affine, given, per_image, pixel_centres, projective, scaled
-from .images import warp_image
+from .images import check_image, warp_image
 from .matrices import Rows, about, elements, from_theta, inverted, turned
 from .options import ReadOptions, read_options
 from .shapes import as_floats, as_matrix, spatial_shape
@@ -249,7 +251,7 @@ def resize(
     filter: Any = None,
     address: Any = None,
     border_color: Any = None,
-    antialias: bool = False,
+    antialias: bool = True,
     dtype: Any = None,
 ) -> jax.Array:
     """Resizes images: the corners of the input go to the corners of the output.
@@ -258,7 +260,11 @@ def resize(
         image: ``(..., H, W, C)``, or with an `output_shape` of three sizes ``(..., D, H, W, C)``, as in `warp`.
         output_shape: the spatial shape of the output.
         address: as in `warp`, but by default ``"clamp"``: the edge's texels outside.
-        sampler, filter, border_color, antialias, dtype: as in `warp`.
+        antialias: whether to smooth the image as far as it shrinks, as in `warp`. An image that shrinks along no axis
+            is read as it is, and so is every image with the point filter, which returns stored texels. Where one axis
+            shrinks more than the other, up to 16 reads follow it, unless ``sampler.max_anisotropy`` says how many;
+            volumes are smoothed alike along all axes.
+        sampler, filter, border_color, dtype: as in `warp`.
 
     Returns:
         ``(..., *output_shape, C)``.
@@ -272,12 +278,29 @@ def resize(
         >>> import jax.numpy as jnp, jaxtex as jt
         >>> jt.warp.resize(jnp.array([[[0.0], [1.0]]]), (1, 4))[0, :, 0]
         Array([0.  , 0.25, 0.75, 1.  ], dtype=float32)
+        >>> jt.warp.resize(jnp.arange(16.0).reshape(4, 4, 1), (2, 2))[..., 0]
+        Array([[ 2.5,  4.5],
+               [10.5, 12.5]], dtype=float32)
     """
     shape = spatial_shape("resize", image, output_shape)
-    sizes = jnp.shape(image)[-2 : -2 - len(shape) : -1]
-    factors = [jnp.full([1] * len(shape), n / m, jnp.float32) for n, m in zip(sizes, shape[::-1])]
+    image = as_array(image)
+    check_image("resize", image, len(shape))
+    factors = [n / m for n, m in zip(image.shape[-2 : -2 - len(shape) : -1], shape[::-1])]
     options = read_options("resize", sampler, filter, address, border_color, antialias, dtype, AddressMode.CLAMP)
-    return warp_image("resize", image, scaled, factors, shape, options)
+    options = smoothed_where_it_shrinks(options, factors)
+    steps = [jnp.full([1] * len(shape), factor, jnp.float32) for factor in factors]
+    return warp_image("resize", image, scaled, steps, shape, options)
+
+
+def smoothed_where_it_shrinks(options: ReadOptions, factors: Sequence[float]) -> ReadOptions:
+    """The options of a read whose neighbouring pixels are apart by `factors` in the image, one for each axis."""
+    sampler, longest, shortest = options.sampler, max(factors), max(min(factors), 1)
+    antialias = options.antialias and longest > 1 and sampler.filter_mode is not FilterMode.POINT
+    reads = min(round(longest / shortest), MAX_ANISOTROPY)
+    if antialias and len(factors) == 2 and sampler.max_anisotropy == 1 and reads > 1:
+        # One level for both axes would blur the one that shrinks less as far as the other.
+        sampler = dataclasses.replace(sampler, max_anisotropy=reads)
+    return dataclasses.replace(options, sampler=sampler, antialias=antialias)
 
 
 @compiled(*STATIC)
