@@ -54,8 +54,8 @@ def test_families_are_as_described():
         ("translation", [0.1, 0.2, 0.3], [[1, 0, 0, 0.1], [0, 1, 0, 0.2], [0, 0, 1, 0.3]]),
         ("attention", [half, 0.1, 0.2], [[0.5, 0, 0.1], [0, 0.5, 0.2]]),
         ("attention", [half, 0.1, 0.2, 0.3], [[0.5, 0, 0, 0.1], [0, 0.5, 0, 0.2], [0, 0, 0.5, 0.3]]),
-        # A quarter turn takes the right edge of a window, x = 1, to what is 10 pixels below the middle of 8 rows.
-        ("similarity", [np.pi / 2, half, 0.1, 0.2], [[0, -0.5 * 8 / 20, 0.1], [0.5 * 20 / 8, 0, 0.2]]),
+        # With b the right edge of a window, x = 1, reads b times 10 pixels below the middle of 8 rows.
+        ("similarity", [-0.75, 0.5, 0.1, 0.2], [[0.25, -0.5 * 8 / 20, 0.1], [0.5 * 20 / 8, 0.25, 0.2]]),
         ("affine", [1, 2, 3, 4, 5, 6], [[2, 2, 3], [4, 6, 6]]),
         ("affine", [*range(1, 13)], [[2, 2, 3, 4], [5, 7, 7, 8], [9, 10, 12, 12]]),
     ]
@@ -67,17 +67,24 @@ def test_families_are_as_described():
 
 
 def test_a_similarity_is_a_rotation_in_pixels():
-    """What one reads, `rotate` reads too: the window turned from x to y shows its content turned the other way."""
-    angle, factor = np.float32(0.4), np.float32(1.3)
-    theta = theta_of(jnp.stack([angle, jnp.log(factor), 0.0, 0.0]), (6, 9), "similarity")
-    read = jt.warp.spatial_transform(IMAGES, theta)
-    rotated = jt.warp.rotate(IMAGES, np.float32(np.rad2deg(angle)), scale=1 / factor)
-    assert_close("float32", read, rotated, 9)
+    """What one reads, `rotate` reads too: by a positive b counter-clockwise, also where the input is no square."""
+    degrees, scale = 25.0, 0.8
+    turn, window = np.deg2rad(degrees), 1 / scale
+    parameters = np.float32([window * np.cos(turn) - 1, window * np.sin(turn), 0, 0])
+    read = jt.warp.spatial_transform(IMAGES, theta_of(parameters, (6, 9), "similarity"))
+    assert_close("float32", read, jt.warp.rotate(IMAGES, np.float32(degrees), scale=np.float32(scale)), 9)
+
+
+def test_similarities_add_up():
+    """Theta is affine in the parameters, so that steps in them add, as those of "affine" do."""
+    theta = functools.partial(theta_of, input_shape=(6, 9), transform="similarity")
+    first, second = np.float32([0.2, -0.3, 0.1, 0.4]), np.float32([-0.7, 0.5, 0.2, -0.1])
+    assert_close("float32", theta(first + second), theta(first) + theta(second) - theta(np.zeros(4, np.float32)), 2)
 
 
 def test_parameters_of_64_bits_stay(x64):
     theta = theta_by("similarity")(np.full(4, 0.1), (4, 5))
-    expected = np.exp(0.1) * np.array([[np.cos(0.1), -np.sin(0.1) * 4 / 5], [np.sin(0.1) * 5 / 4, np.cos(0.1)]])
+    expected = np.array([[1.1, -0.1 * 4 / 5], [0.1 * 5 / 4, 1.1]])
     assert_close("float64", theta[:, :2], expected, 2)
     assert theta.dtype == np.float64
 
