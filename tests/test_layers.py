@@ -94,7 +94,7 @@ def test_parameters_of_64_bits_stay(x64):
     [
         ((np.zeros(3), (4, 4), "rigid"), "transform is 'rigid', expected one of 'translation', 'attention'"),
         ((np.zeros(5), (4, 4, 4), "similarity"), "is for images, not for volumes; use 'affine'"),
-        ((np.zeros(6), (4,), "affine"), r"1 sizes, expected \(H, W\) or \(D, H, W\)"),
+        ((np.zeros(6), (4,), "affine"), r"input_shape is \(4,\), expected \(H, W\) or \(D, H, W\)"),
         ((np.zeros((2, 5)), (4, 4), "affine"), r"shape \(2, 5\), expected \(..., 6\) for transform='affine'"),
     ],
 )
@@ -121,6 +121,11 @@ class Flax:
         flat = lambda images: images.reshape(*images.shape[:-3], -1)
         return nnx.Sequential(flat, nnx.Linear(size, NUM_FEATURES, rngs=nnx.Rngs(0)), nnx.tanh)
 
+    def convolution(self):
+        from flax import nnx
+
+        return nnx.Sequential(nnx.Conv(2, NUM_FEATURES, (3, 3), rngs=nnx.Rngs(0)), lambda images: images.mean((1, 2)))
+
     def brightness(self, images):
         """The mean of an image as its only feature."""
         return images.mean((1, 2, 3))[:, None]
@@ -144,6 +149,12 @@ class Equinox(Flax):
 
         linear = eqx.nn.Linear(size, NUM_FEATURES, key=jax.random.key(0))
         return eqx.nn.Sequential([eqx.nn.Lambda(jnp.ravel), linear, eqx.nn.Lambda(jnp.tanh)])
+
+    def convolution(self):
+        import equinox as eqx
+
+        convolution = eqx.nn.Conv2d(2, NUM_FEATURES, 3, key=jax.random.key(0))
+        return eqx.nn.Sequential([convolution, eqx.nn.Lambda(lambda image: image.mean((1, 2)))])
 
     def brightness(self, image):
         return image.mean()[None]
@@ -244,6 +255,31 @@ def test_gradients_reach_the_network_once_the_last_layer_has_moved(library):
         for size, slope in largest.items():
             assert slope > 1e-3 if reached or size in of_head else slope == 0
         assert (np.abs(of_images).max(axis=(1, 2, 3)) > 0.1).all()
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_short_images_go_through_parameters_of_32_bits(library, dtype):
+    """The localization network sees them in float32, and the result is rounded once."""
+    images = jnp.asarray(IMAGES, dtype)
+    layer = library.layer(library.convolution(), NUM_FEATURES, (5, 11))
+    parameters, call = library.parts(layer)
+    parameters = moved(parameters)
+    read = once(call)(parameters, images)
+    assert read.dtype == dtype
+    assert_close(dtype, read.astype(np.float32), once(call)(parameters, images.astype(np.float32)), 1)
+
+
+def test_a_network_of_16_bits_sees_16_bits(library):
+    """Only parameters that are wider than the image ask for it to be widened."""
+    seen = set()
+
+    def localization(image):
+        seen.add(str(image.dtype))
+        return library.brightness(image)
+
+    parameters, call = library.parts(library.layer(localization, 1, (5, 11)))
+    assert once(call)(parameters, jnp.asarray(IMAGES, "bfloat16")).dtype == "bfloat16"
+    assert seen == {"bfloat16"}
 
 
 # What each library offers

@@ -302,7 +302,7 @@ def test_one_call_compiles_once(caplog):
     [
         (lambda: warp.rotate(np.ones((4, 4)), 1.0), "image[..., None]"),
         (lambda: warp.rotate(np.ones((4, 4, 1)), 1.0, (4, 4, 4)), "output_shape is (4, 4, 4), expected (H, W)"),
-        (lambda: warp.rotate(np.ones((4, 4, 1), bool), 1.0), "image holds bool"),
+        (lambda: warp.rotate(np.ones((4, 4, 1), np.complex64), 1.0), "image holds complex64"),
         (lambda: warp.rotate(np.ones((4, 4, 1)), 1.0, (0, 4)), "sizes of at least 1"),
         (lambda: warp.warp_affine(np.ones((4, 4, 1)), np.eye(3)), "matrix has shape (3, 3), expected (..., 2, 3)"),
         (lambda: warp.warp_perspective(np.ones((4, 4, 1)), np.eye(2, 3)), "matrix has shape (2, 3)"),

@@ -1,7 +1,10 @@
 """What the layers make of their arguments before they use them."""
 
+from collections.abc import Iterable
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 
@@ -16,3 +19,13 @@ def constant_color(color: Any) -> float | tuple[float, ...] | None:
             f"channel."
         )
     return float(values) if values.ndim == 0 else tuple(values.tolist())
+
+
+def widened(values: jax.Array, parameters: Iterable[jax.Array]) -> jax.Array:
+    """Floating values in the dtype of the parameters that they meet, if all of those are wider.
+
+    Not every layer of every library mixes dtypes, and under strict promotion none does.
+    """
+    dtypes = [a.dtype for a in parameters if jnp.issubdtype(a.dtype, jnp.floating)]
+    narrowest = min(dtypes, key=lambda dtype: dtype.itemsize, default=values.dtype)
+    return values.astype(narrowest) if values.dtype.itemsize < narrowest.itemsize else values

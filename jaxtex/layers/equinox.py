@@ -9,7 +9,8 @@ import jax.numpy as jnp
 from ..sampler import Sampler
 from ..warp import spatial_transform
 from ..warp.options import resolve_sampler
-from .conversions import constant_color
+from ..warp.shapes import as_shape
+from .conversions import constant_color, widened
 from .thetas import num_parameters, theta_of
 
 try:
@@ -84,20 +85,21 @@ class SpatialTransformer(eqx.Module):
         antialias: bool = False,
     ):
         self.localization = localization
-        self.output_shape = tuple(output_shape)
+        self.output_shape = as_shape("SpatialTransformer", "output_shape", output_shape)
         self.transform = transform
         self.sampler = resolve_sampler("SpatialTransformer", sampler, filter, address)
         self.border_color = constant_color(border_color)
-        self.antialias = antialias
+        self.antialias = bool(antialias)
         count = num_parameters("SpatialTransformer", transform, len(self.output_shape))
         # What the key makes is not kept.
         self.head = jax.tree.map(jnp.zeros_like, eqx.nn.Linear(num_features, count, key=jax.random.key(0)))
 
     def theta(self, image: jax.Array, *, key: jax.Array | None = None) -> jax.Array:
-        features = self.localization(image) if key is None else self.localization(image, key=key)
+        seen = widened(image, parameters_of(self.localization))
+        features = self.localization(seen) if key is None else self.localization(seen, key=key)
         # Positions want all bits of the product.
         with jax.default_matmul_precision("highest"):
-            parameters = self.head(features)
+            parameters = self.head(widened(features, parameters_of(self.head)))
         return theta_of(parameters, image.shape[1:], self.transform)
 
     def __call__(self, image: jax.Array, *, key: jax.Array | None = None) -> jax.Array:
@@ -106,3 +108,8 @@ class SpatialTransformer(eqx.Module):
         options = {"border_color": self.border_color, "antialias": self.antialias}
         read = spatial_transform(last, theta, self.output_shape, self.sampler, **options)
         return jnp.moveaxis(read, -1, 0)
+
+
+def parameters_of(function: Callable[..., Any]) -> list[jax.Array]:
+    """The floating parameters of a module; a plain function has none."""
+    return jax.tree.leaves(eqx.filter(function, eqx.is_inexact_array))

@@ -8,7 +8,8 @@ import jax
 from ..sampler import Sampler
 from ..warp import spatial_transform
 from ..warp.options import resolve_sampler
-from .conversions import constant_color
+from ..warp.shapes import as_shape
+from .conversions import constant_color, widened
 from .thetas import num_parameters, theta_of
 
 try:
@@ -72,11 +73,11 @@ class SpatialTransformer(nnx.Module):
         antialias: bool = False,
     ):
         self.localization = localization
-        self.output_shape = tuple(output_shape)
+        self.output_shape = as_shape("SpatialTransformer", "output_shape", output_shape)
         self.transform = transform
         self.sampler = resolve_sampler("SpatialTransformer", sampler, filter, address)
         self.border_color = constant_color(border_color)
-        self.antialias = antialias
+        self.antialias = bool(antialias)
         count = num_parameters("SpatialTransformer", transform, len(self.output_shape))
         # No generator is asked for anything; positions want all bits of the product.
         self.head = nnx.Linear(
@@ -85,9 +86,15 @@ class SpatialTransformer(nnx.Module):
 
     def theta(self, images: jax.Array) -> jax.Array:
         spatial = images.shape[-1 - len(self.output_shape) : -1]
-        return theta_of(self.head(self.localization(images)), spatial, self.transform)
+        features = self.localization(widened(images, parameters_of(self.localization)))
+        return theta_of(self.head(widened(features, parameters_of(self.head))), spatial, self.transform)
 
     def __call__(self, images: jax.Array) -> jax.Array:
         theta = self.theta(images)
         options = {"border_color": self.border_color, "antialias": self.antialias}
         return spatial_transform(images, theta, self.output_shape, self.sampler, **options)
+
+
+def parameters_of(function: Callable[..., Any]) -> list[jax.Array]:
+    """The parameters of a module; a plain function has none."""
+    return jax.tree.leaves(nnx.state(function, nnx.Param)) if isinstance(function, nnx.Module) else []

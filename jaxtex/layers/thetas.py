@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from .._arguments import as_float
+from ..warp.shapes import as_shape
 
 
 class Family(NamedTuple):
@@ -65,8 +66,6 @@ def num_parameters(name: str, transform: str, ndim: int) -> int:
         listed = ", ".join(map(repr, FAMILIES))
         raise ValueError(f"{name}: transform is {transform!r}, expected one of {listed}.")
     counts = FAMILIES[transform].counts
-    if ndim not in AXES:
-        raise ValueError(f"{name}: the spatial shape has {ndim} sizes, expected (H, W) or (D, H, W).")
     if ndim not in counts:
         raise ValueError(f"{name}: transform={transform!r} is for images, not for {AXES[ndim]}; use 'affine'.")
     return counts[ndim]
@@ -108,6 +107,7 @@ def theta_of(parameters: Any, input_shape: Sequence[int], transform: str = "affi
         Array([[0.5 , 0.  , 0.25],
                [0.  , 0.5 , 0.  ]], dtype=float32)
     """
+    input_shape = as_shape("theta_of", "input_shape", input_shape)
     ndim = len(input_shape)
     count = num_parameters("theta_of", transform, ndim)
     parameters = as_float(parameters)

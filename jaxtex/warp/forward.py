@@ -107,6 +107,7 @@ def forward_warp(
     check_options(name, mode, importance, sampler)
     image = jnp.asarray(image)
     check_image(name, image, 2)
+    image = image.astype(np.float32) if image.dtype == np.bool_ else image
     stored_dtype = image.dtype
     shape = spatial_shape(name, image, output_shape, 2)
     values = list(check_fields(name, "flow", as_fields(name, "flow", flow)))

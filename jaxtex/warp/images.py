@@ -50,6 +50,7 @@ def warp_image(
     ndim = len(output_shape)
     image = image if isinstance(image, jax.Array | np.ndarray) else jnp.asarray(image)
     check_image(name, image, ndim)
+    image, options, result = as_numbers(image, options)
     parameters = [as_float(p) for p in parameters]
     parameters = tuple(jnp.expand_dims(p, range(ndim - p.ndim)) for p in parameters)
     batch = np.broadcast_shapes(image.shape[: -ndim - 1], *(p.shape[: p.ndim - ndim] for p in parameters))
@@ -63,7 +64,7 @@ def warp_image(
         sampler=options.sampler,
         antialias=options.antialias,
         batch=len(batch),
-        dtype=np.dtype(options.dtype or image_dtype(image.dtype, options.sampler)),
+        dtype=result,
     )
 
 
@@ -73,14 +74,26 @@ def check_image(name: str, image: Any, ndim: int) -> None:
             f"{name}: image has shape {image.shape}, expected {AXES[ndim]}; a single channel is an axis too, "
             f"image[..., None]."
         )
-    if not (jnp.issubdtype(image.dtype, jnp.floating) or jnp.issubdtype(image.dtype, jnp.integer)):
-        raise TypeError(f"{name}: image holds {image.dtype}, expected floating or integer numbers; use image.astype.")
+    if not any(jnp.issubdtype(image.dtype, kind) for kind in (jnp.floating, jnp.integer, jnp.bool_)):
+        raise TypeError(
+            f"{name}: image holds {image.dtype}, expected floating or integer numbers, or bool; use image.astype."
+        )
 
 
-def image_dtype(stored: Any, sampler: Sampler) -> Any:
-    """The dtype of a warped image: fractions, where the sampler asks for them, are float32."""
-    fractions = sampler.read_mode is not ReadMode.ELEMENT
-    return jnp.float32 if fractions else stored
+def as_numbers(image: jax.Array | np.ndarray, options: ReadOptions) -> tuple[Any, ReadOptions, np.dtype]:
+    """An image of numbers, how to read it, and the dtype of the result.
+
+    The result has the dtype of the image, but fractions, where the sampler asks for them, are float32, and so are the
+    blended values of a mask, which is read as 0 and 1.
+    """
+    sampler = options.sampler
+    mask, fractions = image.dtype == jnp.bool_, sampler.read_mode is not ReadMode.ELEMENT
+    blends = options.antialias or sampler.filter_mode is not FilterMode.POINT
+    result = np.dtype(options.dtype or (np.float32 if fractions or (mask and blends) else image.dtype))
+    if mask:
+        image = image.astype(np.float32 if blends else np.uint8)
+        options = dataclasses.replace(options, sampler=dataclasses.replace(sampler, read_mode="element", srgb=False))
+    return image, options, result
 
 
 @functools.partial(
@@ -148,7 +161,9 @@ def as_blended(image: jax.Array, sampler: Sampler, antialias: bool) -> tuple[jax
 
 
 def stored(values: jax.Array, dtype: np.dtype) -> jax.Array:
-    """Values in the dtype of an image: integers are the nearest, half to even, within its range."""
+    """Values in the dtype of an image: integers are the nearest, half to even, within its range; bool is above 0.5."""
+    if dtype == jnp.bool_ and jnp.issubdtype(values.dtype, jnp.floating):
+        return values > 0.5
     if jnp.issubdtype(dtype, jnp.integer) and not jnp.issubdtype(values.dtype, jnp.integer):
         info = jnp.iinfo(dtype)
         values = jnp.clip(jnp.round(values), info.min, info.max)

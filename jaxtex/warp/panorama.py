@@ -22,7 +22,7 @@ from ..sampling import sample
 from ..texture import cubemap
 from .calls import compiled
 from .grids import Arrays, alike, field
-from .images import as_blended, check_image, image_dtype, stored, warp_image
+from .images import as_blended, as_numbers, check_image, stored, warp_image
 from .options import ReadOptions, resolve_sampler
 from .shapes import spatial_shape
 
@@ -87,8 +87,8 @@ def equirectangular_to_cubemap(
     rows = height // 2 if antialias else min(CUBIC_REACH, height)
     image = jnp.asarray(image)
     check_image(name, image, 2)
-    sampler = resolve_sampler(name, sampler, filter, None)
-    closed = dataclasses.replace(sampler, address_mode=("wrap", "clamp"))
+    closed = dataclasses.replace(resolve_sampler(name, sampler, filter, None), address_mode=("wrap", "clamp"))
+    image, options, result = as_numbers(image, ReadOptions(closed, None, antialias, dtype))
     sizes = constants(image, size, width, height, rows)
     # The faces one below the other are an image of 6 N rows.
     shape = (6 * size, size)
@@ -99,7 +99,7 @@ def equirectangular_to_cubemap(
         _, (ddx, ddy) = field(lambda x, y: to_equirectangular(*alike(x, y, *sizes)), shape, True)
         along_u, along_v = (jnp.sqrt(a * a + b * b) for a, b in zip(ddx, ddy))
         sides = (along_u, jnp.zeros_like(along_u)), (jnp.zeros_like(along_v), along_v)
-    options = ReadOptions(closed, antialias=antialias, dtype=dtype)
+    options = dataclasses.replace(options, dtype=result)
     tall = warp_image(name, beyond_poles(image, rows), to_equirectangular, sizes, shape, options, sides)
     return tall.reshape(*tall.shape[:-3], 6, size, size, tall.shape[-1])
 
@@ -150,8 +150,8 @@ def cubemap_to_equirectangular(
     check_image(name, faces, 3)
     shape = spatial_shape(name, faces, output_shape, 2)
     sampler = resolve_sampler(name, sampler, filter, None, AddressMode.CLAMP)
-    result = np.dtype(dtype or image_dtype(faces.dtype, sampler))
-    faces, sampler, scale = as_blended(faces, sampler, antialias)
+    faces, options, result = as_numbers(faces, ReadOptions(sampler, None, antialias, dtype))
+    faces, sampler, scale = as_blended(faces, options.sampler, antialias)
     sizes = constants(faces, *shape[::-1])
     direction, sides = field(lambda u, v: to_direction(*alike(u, v, *sizes)), shape, antialias)
 
