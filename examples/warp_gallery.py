@@ -79,7 +79,7 @@ def swirl(x: jax.Array, y: jax.Array, width: int, height: int) -> tuple[jax.Arra
 
 def swirled(image: jax.Array) -> jax.Array:
     width, height = size(image)
-    return jw.warp(image, functools.partial(swirl, width=width, height=height), address="mirror")
+    return jw.resample(image, functools.partial(swirl, width=width, height=height), address="mirror")
 
 
 def rippled(image: jax.Array) -> jax.Array:

@@ -27,7 +27,7 @@ TORCH = functools.partial(warp.matrix_from_torch, THETA)
         (lambda: warp.resize(IMAGE, np.array([4, 5])), lambda: warp.resize(IMAGE, (4, 5))),
         (lambda: warp.resize(IMAGE, jnp.array([4, 5])), lambda: warp.resize(IMAGE, (4, 5))),
         (lambda: warp.rotate(IMAGE, 9.0, [np.int64(4), np.array(5)]), lambda: warp.rotate(IMAGE, 9.0, (4, 5))),
-        (lambda: warp.warp(IMAGE, lambda x, y: (x, y), np.array([4, 5])), lambda: IMAGE[:4, :5]),
+        (lambda: warp.resample(IMAGE, lambda x, y: (x, y), np.array([4, 5])), lambda: IMAGE[:4, :5]),
         (
             lambda: warp.warp_affine(IMAGE, THETA, inverse_map=np.bool_(True)),
             lambda: warp.warp_affine(IMAGE, THETA, inverse_map=True),
@@ -76,7 +76,7 @@ def test_layers_take_sizes_of_any_kind():
     [
         (lambda n: warp.resize(IMAGE, (n, 4)), "resize: output_shape is a traced array"),
         (lambda n: warp.affine_grid(THETA, (4, 4), n), "affine_grid: align_corners is a traced array"),
-        (lambda n: warp.warp(IMAGE, lambda x, y: (x, y), (n, 4)), "warp: output_shape is a traced array"),
+        (lambda n: warp.resample(IMAGE, lambda x, y: (x, y), (n, 4)), "resample: output_shape is a traced array"),
     ],
 )
 def test_what_is_known_too_late_is_an_error(call, words):
@@ -99,7 +99,7 @@ BLENDS = {
     "warp_affine": lambda mask, **o: warp.warp_affine(mask, THETA, **o),
     "remap": lambda mask, **o: warp.remap(mask, tuple(6 * GRID.transpose(2, 0, 1)), **o),
     "warp_flow": lambda mask, **o: warp.warp_flow(mask, FLOW, **o),
-    "warp": lambda mask, **o: warp.warp(mask, lambda x, y: (x + 0.25, y), **o),
+    "resample": lambda mask, **o: warp.resample(mask, lambda x, y: (x + 0.25, y), **o),
     "equirectangular_to_cubemap": lambda mask, **o: warp.equirectangular_to_cubemap(mask[:, :5], 3, **o),
     "cubemap_to_equirectangular": lambda mask, **o: warp.cubemap_to_equirectangular(
         np.repeat(mask[None], 6, 0), (4, 5), **o

@@ -19,7 +19,7 @@ FLOW = (np.float32(1.5), np.zeros((4, 5), np.float32))
 
 # A call of each warp, and the address mode that it has by default.
 WARPS = {
-    "warp": (lambda **o: jt.warp.warp(IMAGE, lambda x, y: (x + 1.5, y), **o), "border"),
+    "resample": (lambda **o: jt.warp.resample(IMAGE, lambda x, y: (x + 1.5, y), **o), "border"),
     "warp_affine": (functools.partial(jt.warp.warp_affine, IMAGE, IDENTITY), "border"),
     "warp_perspective": (functools.partial(jt.warp.warp_perspective, IMAGE, np.eye(3, dtype=np.float32)), "border"),
     "spatial_transform": (
@@ -111,10 +111,10 @@ def test_a_border_color_shows_in_an_enlarged_image():
 
 def test_equal_settings_do_not_contradict():
     sampler = jt.Sampler(filter_mode="cubic", address_mode=("wrap", "mirror"), deterministic=True)
-    assert resolve_sampler("warp", sampler, "cubic", ["wrap", "mirror"]) == sampler
-    resolved = resolve_sampler("warp", jt.Sampler(address_mode="wrap", max_anisotropy=4), FilterMode.CUBIC, None)
+    assert resolve_sampler("resample", sampler, "cubic", ["wrap", "mirror"]) == sampler
+    resolved = resolve_sampler("resample", jt.Sampler(address_mode="wrap", max_anisotropy=4), FilterMode.CUBIC, None)
     assert resolved == jt.Sampler(filter_mode="cubic", address_mode="wrap", max_anisotropy=4)
-    assert resolve_sampler("warp", None, None, None, AddressMode.CLAMP) == jt.Sampler(address_mode="clamp")
+    assert resolve_sampler("resample", None, None, None, AddressMode.CLAMP) == jt.Sampler(address_mode="clamp")
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def curved(k, x, y):
 
 # Of each warp: how it is called with an image and parameters, its parameters, and the points it should read.
 WARPS = {
-    "warp": (lambda i, k, **o: warp.warp(i, functools.partial(curved, k), OUT, **o), 0.1, bent),
+    "resample": (lambda i, k, **o: warp.resample(i, functools.partial(curved, k), OUT, **o), 0.1, bent),
     "warp_affine": (
         lambda i, m, **o: warp.warp_affine(i, m, OUT, inverse_map=True, **o),
         AFFINE,
@@ -116,7 +116,7 @@ def test_batches_of_images_and_parameters(name):
     images = np.float32(image(3, *SIZES, 2))
     several = np.float32(parameters) * np.float32([1, 1.02, 0.97]).reshape(3, *[1] * np.ndim(parameters))
     # A function makes its own coordinates, batch axes too.
-    call_many = (lambda i, k: call(i, k.reshape(-1, 1, 1))) if name == "warp" else call
+    call_many = (lambda i, k: call(i, k.reshape(-1, 1, 1))) if name == "resample" else call
     both = call_many(images, several)
     scale = np.abs(images).max()
     for k in range(3):
@@ -191,7 +191,7 @@ def test_volumes():
         warp.warp_perspective(volume, np.vstack([matrix, np.float32([[0, 0, 0, 1]])]), (3, 4, 5), inverse_map=True),
         warp.remap(volume, coords),
         warp.warp_flow(volume, jnp.stack([c - p for c, p in zip(coords, (x, y, z), strict=True)], -1)),
-        warp.warp(volume, by_function, (3, 4, 5)),
+        warp.resample(volume, by_function, (3, 4, 5)),
     ):
         assert_close("peer", actual, expected, scale)
     small = warp.resize(volume, (2, 3, 3))
@@ -230,7 +230,7 @@ def test_a_footprint_is_that_of_the_coordinates():
     options = {"sampler": sampler, "antialias": True}
     for actual in (
         warp.warp_affine(texels, matrix, (12, 11), inverse_map=True, **options),
-        warp.warp(texels, functools.partial(through, matrix), (12, 11), **options),
+        warp.resample(texels, functools.partial(through, matrix), (12, 11), **options),
         warp.remap(texels, points, **options),
         warp.warp_flow(texels, tuple(p - c for p, c in zip(points, (x, y), strict=True)), **options),
     ):
@@ -311,7 +311,7 @@ def test_one_call_compiles_once(caplog):
         (lambda: warp.remap(np.ones((4, 4, 1)), np.ones((4, 4, 2))), "split a stacked array"),
         (lambda: warp.remap(np.ones((4, 4, 1)), (np.ones(4), np.ones(4))), "2 spatial axes"),
         (lambda: warp.warp_flow(np.ones((4, 4, 1)), np.ones((4, 4, 4))), "flow has shape (4, 4, 4)"),
-        (lambda: warp.warp(np.ones((4, 4, 1)), lambda x, y: (x,)), "1 coordinates, expected 2"),
+        (lambda: warp.resample(np.ones((4, 4, 1)), lambda x, y: (x,)), "1 coordinates, expected 2"),
         (lambda: warp.matrix_from_scipy(np.eye(5)), "matrix has shape (5, 5)"),
     ],
 )

@@ -34,10 +34,10 @@ class SpatialTransformer(eqx.Module):
         output_shape: the spatial shape of the output, ``(H, W)``, or ``(D, H, W)`` for volumes.
         transform: the family of transforms: ``"affine"``, ``"similarity"``, ``"attention"`` or ``"translation"``, see
             `jaxtex.layers.theta_of`.
-        sampler, filter, address: how to read, by default linear, with zero outside; see `jaxtex.warp.warp`.
+        sampler, filter, address: how to read, by default linear, with zero outside; see `jaxtex.warp.resample`.
         border_color: what lies outside under ``address="border"``: a number, or a sequence of one for each channel. It
             is a constant, and not learned.
-        antialias: whether to smooth images as far as the output shrinks them, see `jaxtex.warp.warp`.
+        antialias: whether to smooth images as far as the output shrinks them, see `jaxtex.warp.resample`.
 
     Calling it with an image ``(C, H, W)``, or a volume ``(C, D, H, W)``, of a floating dtype returns ``(C,
     *output_shape)`` of that dtype; a `key` is handed to `localization`. ``theta(image)`` returns the matrix, ``(2, 3)``

@@ -29,16 +29,16 @@ def remap(
     """Warps images by coordinates: which point of the input each pixel of the output shows.
 
     Args:
-        image: ``(..., H, W, C)``, or volumes ``(..., D, H, W, C)``, as in `warp`.
+        image: ``(..., H, W, C)``, or volumes ``(..., D, H, W, C)``, as in `resample`.
         coords: ``(x, y)``, or ``(x, y, z)`` for volumes: arrays that broadcast to leading batch axes and the spatial
             shape of the output, in pixels from the top left corner, pixel centres at +0.5.
-        sampler, filter, address, border_color, dtype: as in `warp`.
-        antialias: as in `warp`; the footprint of a pixel is the difference of its neighbours' coordinates.
+        sampler, filter, address, border_color, dtype: as in `resample`.
+        antialias: as in `resample`; the footprint of a pixel is the difference of its neighbours' coordinates.
 
     Returns:
         ``(..., *output_shape, C)``, of the spatial shape that `coords` broadcast to.
 
-    Gradients: to image, coordinates and border colour, to any order in both modes; see `warp`.
+    Gradients: to image, coordinates and border colour, to any order in both modes; see `resample`.
 
     Raises:
         ValueError: if shapes do not fit.
@@ -77,16 +77,16 @@ def warp_flow(
     With the flow from a first image to a second, and the second one as `image`, the result looks like the first.
 
     Args:
-        image: ``(..., H, W, C)``, or volumes ``(..., D, H, W, C)``, as in `warp`.
+        image: ``(..., H, W, C)``, or volumes ``(..., D, H, W, C)``, as in `resample`.
         flow: ``(..., H, W, 2)``, x before y, or ``(..., D, H, W, 3)``, in pixels; or a tuple of arrays ``(dx, dy)`` or
             ``(dx, dy, dz)``, which is read faster. Its spatial shape is the output's.
-        sampler, filter, address, border_color, dtype: as in `warp`.
-        antialias: as in `warp`; the footprint of a pixel is the difference of its neighbours' coordinates.
+        sampler, filter, address, border_color, dtype: as in `resample`.
+        antialias: as in `resample`; the footprint of a pixel is the difference of its neighbours' coordinates.
 
     Returns:
         ``(..., *output_shape, C)``.
 
-    Gradients: to image, flow and border colour, to any order in both modes; see `warp`.
+    Gradients: to image, flow and border colour, to any order in both modes; see `resample`.
 
     Raises:
         ValueError: if shapes do not fit.

@@ -58,7 +58,7 @@ def forward_warp(
     holes where nothing lands. Where several pixels land, `mode` says what is seen.
 
     Args:
-        image: ``(..., H, W, C)``, as in `warp`.
+        image: ``(..., H, W, C)``, as in `resample`.
         flow: ``(..., H, W, 2)``, x before y, in pixels; or a tuple of arrays ``(dx, dy)``. Leading axes broadcast with
             those of `image`. A pixel with a flow that is NaN or infinite lands nowhere.
         importance: ``(..., H, W)``, how much a pixel counts where several land, with ``mode="linear"`` and

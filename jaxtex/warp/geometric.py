@@ -22,7 +22,7 @@ from .shapes import as_floats, as_matrix, spatial_shape
 STATIC = ("output_shape", *OPTIONS)
 
 
-def warp(
+def resample(
     image: Any,
     function: Callable[..., Any],
     output_shape: Sequence[int] | None = None,
@@ -69,19 +69,19 @@ def warp(
     Example:
         >>> import jax.numpy as jnp, jaxtex as jt
         >>> image = jnp.arange(4.0)[None, :, None]
-        >>> jt.warp.warp(image, lambda x, y: (4 - x, y))[0, :, 0]
+        >>> jt.warp.resample(image, lambda x, y: (4 - x, y))[0, :, 0]
         Array([3., 2., 1., 0.], dtype=float32)
     """
-    shape = spatial_shape("warp", image, output_shape)
+    shape = spatial_shape("resample", image, output_shape)
     pixels = pixel_centres(shape)
     coords = tuple(jnp.asarray(c) for c in function(*pixels))
     if len(coords) != len(shape):
-        raise ValueError(f"warp: function returned {len(coords)} coordinates, expected {len(shape)}, one an axis.")
+        raise ValueError(f"resample: function returned {len(coords)} coordinates, expected {len(shape)}, one an axis.")
     sides = along_axes(function, pixels) if antialias else None
     options = read_options(
-        "warp", sampler, filter, address, border_color=border_color, antialias=antialias, dtype=dtype
+        "resample", sampler, filter, address, border_color=border_color, antialias=antialias, dtype=dtype
     )
-    return warp_image("warp", image, given, coords, shape, options, sides)
+    return warp_image("resample", image, given, coords, shape, options, sides)
 
 
 @compiled(*STATIC, "inverse_map")
@@ -101,17 +101,17 @@ def warp_affine(
     """Warps images by affine matrices: ``x' = a x + b y + c``, ``y' = d x + e y + f``.
 
     Args:
-        image: ``(..., H, W, C)``, or volumes ``(..., D, H, W, C)``, as in `warp`.
+        image: ``(..., H, W, C)``, or volumes ``(..., D, H, W, C)``, as in `resample`.
         matrix: ``(..., 2, 3)``, or ``(..., 3, 4)`` for volumes: maps points of the input to points of the output, in
             pixels from the top left corner; leading axes broadcast with those of `image`. One that flattens the plane
             has no inverse, and makes coordinates that are not finite.
-        output_shape, sampler, filter, address, border_color, antialias, dtype: as in `warp`.
+        output_shape, sampler, filter, address, border_color, antialias, dtype: as in `resample`.
         inverse_map: whether `matrix` maps points of the output to points of the input, as a read needs it.
 
     Returns:
         ``(..., *output_shape, C)``.
 
-    Gradients: to image, matrix and border colour, to any order in both modes; see `warp`.
+    Gradients: to image, matrix and border colour, to any order in both modes; see `resample`.
 
     Raises:
         ValueError: if shapes do not fit.
@@ -147,17 +147,17 @@ def warp_perspective(
     """Warps images by homographies: a point times a matrix, divided by the last component.
 
     Args:
-        image: ``(..., H, W, C)``, or volumes ``(..., D, H, W, C)``, as in `warp`.
+        image: ``(..., H, W, C)``, or volumes ``(..., D, H, W, C)``, as in `resample`.
         matrix: ``(..., 3, 3)``, or ``(..., 4, 4)`` for volumes: maps points of the input to points of the output, in
             pixels from the top left corner, up to a factor; leading axes broadcast with those of `image`.
-        output_shape, sampler, filter, address, border_color, antialias, dtype: as in `warp`.
+        output_shape, sampler, filter, address, border_color, antialias, dtype: as in `resample`.
         inverse_map: whether `matrix` maps points of the output to points of the input, as a read needs it.
 
     Returns:
         ``(..., *output_shape, C)``. A pixel that lies on the horizon, where the divisor is 0, reads the point (0, 0);
         one beyond it is a point like any other.
 
-    Gradients: to image, matrix and border colour, to any order in both modes; see `warp`.
+    Gradients: to image, matrix and border colour, to any order in both modes; see `resample`.
 
     Raises:
         ValueError: if shapes do not fit.
@@ -208,9 +208,9 @@ def rotate(
     """Rotates images, counter-clockwise as seen, and scales them.
 
     Args:
-        image: ``(..., H, W, C)``, as in `warp`.
+        image: ``(..., H, W, C)``, as in `resample`.
         degrees: the angle, a number or an array of leading batch axes.
-        output_shape, sampler, filter, address, border_color, antialias, dtype: as in `warp`.
+        output_shape, sampler, filter, address, border_color, antialias, dtype: as in `resample`.
         scale: the factor of size, likewise.
         center: ``(x, y)`` in pixels, which goes to the centre of the output; an array ``(..., 2)`` for a batch. By
             default the image's centre.
@@ -218,7 +218,7 @@ def rotate(
     Returns:
         ``(..., *output_shape, C)``.
 
-    Gradients: to image, angle, scale, centre and border colour, to any order in both modes; see `warp`.
+    Gradients: to image, angle, scale, centre and border colour, to any order in both modes; see `resample`.
 
     Raises:
         ValueError: if shapes do not fit.
@@ -257,19 +257,19 @@ def resize(
     """Resizes images: the corners of the input go to the corners of the output.
 
     Args:
-        image: ``(..., H, W, C)``, or with an `output_shape` of three sizes ``(..., D, H, W, C)``, as in `warp`.
+        image: ``(..., H, W, C)``, or with an `output_shape` of three sizes ``(..., D, H, W, C)``, as in `resample`.
         output_shape: the spatial shape of the output.
-        address: as in `warp`, but by default ``"clamp"``: the edge's texels outside.
-        antialias: whether to smooth the image as far as it shrinks, as in `warp`. An image that shrinks along no axis
-            is read as it is, and so is every image with the point filter, which returns stored texels. Where one axis
-            shrinks more than the other, up to 16 reads follow it, unless ``sampler.max_anisotropy`` says how many;
+        address: as in `resample`, but by default ``"clamp"``: the edge's texels outside.
+        antialias: whether to smooth the image as far as it shrinks, as in `resample`. An image that shrinks along no
+            axis is read as it is, and so is every image with the point filter, which returns stored texels. Where one
+            axis shrinks more than the other, up to 16 reads follow it, unless ``sampler.max_anisotropy`` says how many;
             volumes are smoothed alike along all axes.
-        sampler, filter, border_color, dtype: as in `warp`.
+        sampler, filter, border_color, dtype: as in `resample`.
 
     Returns:
         ``(..., *output_shape, C)``.
 
-    Gradients: to the image, to any order in both modes; see `warp`.
+    Gradients: to the image, to any order in both modes; see `resample`.
 
     Raises:
         ValueError: if shapes do not fit.
@@ -322,16 +322,16 @@ def spatial_transform(
     where it is used and never stored.
 
     Args:
-        images: ``(..., H, W, C)``, or volumes ``(..., D, H, W, C)``, as in `warp`.
+        images: ``(..., H, W, C)``, or volumes ``(..., D, H, W, C)``, as in `resample`.
         theta: ``(..., 2, 3)``, or ``(..., 3, 4)`` for volumes: maps points of the output to points of the input. -1
             and 1 are the outer edges of the first and the last pixel, x stands before y. The identity is
             ``[[1, 0, 0], [0, 1, 0]]``.
-        output_shape, sampler, filter, address, border_color, antialias, dtype: as in `warp`.
+        output_shape, sampler, filter, address, border_color, antialias, dtype: as in `resample`.
 
     Returns:
         ``(..., *output_shape, C)``.
 
-    Gradients: to images, theta and border colour, to any order in both modes; see `warp`.
+    Gradients: to images, theta and border colour, to any order in both modes; see `resample`.
 
     Raises:
         ValueError: if shapes do not fit.

@@ -51,18 +51,18 @@ def undistort(
     """Takes the distortion of a lens out of images: straight lines become straight.
 
     Args:
-        image: ``(..., H, W, C)``, as the lens shows it; see `warp`.
+        image: ``(..., H, W, C)``, as the lens shows it; see `resample`.
         camera_matrix: ``(..., 3, 3)``, ``[[fx, 0, cx], [0, fy, cy], [0, 0, 1]]`` in pixels, with the centre of the
             first pixel at (0.5, 0.5): for a matrix from OpenCV, whose first pixel is at (0, 0), add 0.5 to cx and cy.
             Only these four elements are read. Leading axes broadcast with those of `image`.
         distortion: ``(..., n)``, in OpenCV's order: k1, k2, p1, p2, then k3, then k4, k5, k6; n is 4, 5 or 8.
-        output_shape, sampler, filter, address, border_color, antialias, dtype: as in `warp`.
+        output_shape, sampler, filter, address, border_color, antialias, dtype: as in `resample`.
         new_camera_matrix: ``(..., 3, 3)``, of the ideal camera whose image is the result; by default `camera_matrix`.
 
     Returns:
         ``(..., *output_shape, C)``.
 
-    Gradients: to image, both matrices, coefficients and border colour, to any order in both modes; see `warp`.
+    Gradients: to image, both matrices, coefficients and border colour, to any order in both modes; see `resample`.
 
     Raises:
         ValueError: if shapes do not fit.
@@ -105,14 +105,14 @@ def distort(
         image: ``(..., H, W, C)``, of an ideal camera, as `undistort` returns it.
         camera_matrix: ``(..., 3, 3)``, of the camera with the lens, whose image is the result; as in `undistort`.
         distortion: ``(..., n)``, as in `undistort`.
-        output_shape, sampler, filter, address, border_color, antialias, dtype: as in `warp`.
+        output_shape, sampler, filter, address, border_color, antialias, dtype: as in `resample`.
         new_camera_matrix: ``(..., 3, 3)``, of the ideal camera that took `image`; by default `camera_matrix`.
 
     Returns:
         ``(..., *output_shape, C)``. A pixel at which the lens shows nothing, see `undistort_points`, reads far outside
         the image.
 
-    Gradients: to image, both matrices, coefficients and border colour, to any order in both modes; see `warp`.
+    Gradients: to image, both matrices, coefficients and border colour, to any order in both modes; see `resample`.
 
     Raises:
         ValueError: if shapes do not fit.

@@ -61,15 +61,15 @@ def equirectangular_to_cubemap(
         filter: ``"linear"`` unless `sampler` has another, ``"point"`` or ``"cubic"``.
         sampler: a whole `Sampler`. Its address modes and `normalized_coords` are not used: the picture closes at its
             left and right edge, and goes on beyond a pole half a turn away.
-        antialias: whether to smooth the image as far as the faces shrink it, see `warp`. Towards the poles the picture
-            is stretched in longitude, and one level for both directions blurs what is straight up and down;
+        antialias: whether to smooth the image as far as the faces shrink it, see `resample`. Towards the poles the
+            picture is stretched in longitude, and one level for both directions blurs what is straight up and down;
             ``Sampler(max_anisotropy=16)`` does not.
         dtype: of the result; the default is that of the image.
 
     Returns:
         ``(..., 6, N, N, C)``, faces in the order and orientation of `cubemap`.
 
-    Gradients: to the image, to any order in both modes; see `warp`.
+    Gradients: to the image, to any order in both modes; see `resample`.
 
     Raises:
         ValueError: if the shape of the image or `size` does not fit.
@@ -124,13 +124,13 @@ def cubemap_to_equirectangular(
         filter: ``"linear"`` unless `sampler` has another, or ``"point"``; ``"cubic"`` needs a sampler with
             ``seamless_cubemap=False``.
         sampler: a whole `Sampler`. Its address modes hold with ``seamless_cubemap=False`` only.
-        antialias: whether to smooth the faces as far as the picture shrinks them, see `warp`.
+        antialias: whether to smooth the faces as far as the picture shrinks them, see `resample`.
         dtype: of the result; the default is that of the faces.
 
     Returns:
         ``(..., H, W, C)``.
 
-    Gradients: to the faces, to any order in both modes; see `warp`.
+    Gradients: to the faces, to any order in both modes; see `resample`.
 
     Raises:
         ValueError: if a shape does not fit.
