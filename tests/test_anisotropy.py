@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import jaxtex as jt
-from jaxtex._hardware import even, read_along
+from jaxtex._hardware.anisotropy import even, read_along
 
 PATH = Path(__file__).parent / "data" / "anisotropy_unit.npz.xz"
 SIZE = 64

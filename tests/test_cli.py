@@ -16,6 +16,7 @@ import jaxtex
 from jaxtex import AddressMode, FilterMode
 from jaxtex.cli import affine, decode, encode, files, info, main, warp
 from jaxtex.cli.errors import UserError
+from jaxtex.cli.extra import PACKAGES
 from jaxtex.cli.grammar import ADDRESSES, FILTERS
 
 HEIGHT, WIDTH = 6, 9
@@ -669,6 +670,48 @@ runpy.run_module("jaxtex", run_name="__main__", alter_sys=True)
     assert "rotated 180 degrees" in done.stdout
     assert "Traceback" not in done.stderr
     np.testing.assert_array_equal(load(target), pixels[::-1, ::-1])
+
+
+# Without the extra `cli`
+
+
+@pytest.mark.parametrize("missing", [("PIL",), ("tifffile", "tqdm"), tuple(PACKAGES)])
+def test_a_missing_package_is_one_sentence(tmp_path, capsys, monkeypatch, missing):
+    source = save(tmp_path / "in.png", noise(1))
+    for module in missing:
+        monkeypatch.setitem(sys.modules, module, None)  # as if it were not installed
+    code, out, err = run(capsys, "warp", source, tmp_path / "out.png")
+    assert (code, out) == (2, "")
+    assert f"({', '.join(PACKAGES[module] for module in missing)})" in err
+    assert err.endswith("pip install 'jaxtex[cli]'\n")
+    assert err.count("\n") == 1
+    assert not (tmp_path / "out.png").exists()
+
+
+def test_a_mistake_in_the_options_is_reported_before_a_missing_package(capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    code, _, err = run(capsys, "warp", "in.png", "out.png", "--camera", "9,9,4,3")
+    assert code == 2
+    assert "--camera has no effect" in err
+
+
+def test_all_but_warp_works_without_the_extra():
+    script = f"""
+import sys
+for module in {tuple(PACKAGES)}:
+    sys.modules[module] = None
+from jaxtex.cli import main
+for option in (["--version"], ["--help"], ["warp", "--help"]):
+    try:
+        main(option)
+    except SystemExit as end:
+        assert end.code == 0, option
+assert main(["info"]) == 0
+"""
+    environment = os.environ | {"PYTHONPATH": str(Path(jaxtex.__file__).parents[1])}
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"jaxtex {jaxtex.__version__}\n")
 
 
 # Info

@@ -4,7 +4,7 @@ import _thread
 import io
 import os
 import threading
-import time
+import types
 import warnings
 
 import jax
@@ -337,6 +337,9 @@ def test_the_device_is_chosen_by_name_and_number(tmp_path, capsys, monkeypatch):
 # Folders
 
 
+DEADLOCK = 120  # seconds, after which a thread that waits for another one gives up
+
+
 def folder_of(tmp_path, count: int):
     folder = tmp_path / "in"
     folder.mkdir()
@@ -348,15 +351,19 @@ def folder_of(tmp_path, count: int):
 def test_messages_come_in_the_order_of_names_whoever_is_first(tmp_path, capsys, monkeypatch):
     folder = folder_of(tmp_path, 12)
     broken = [f"{k:02}.png" for k in (1, 4, 5, 11)]
-    read = decode.read_picture
+    read, was_read = decode.read_picture, [threading.Event() for _ in range(12)]
 
-    def slow_if_early(path):
-        time.sleep(0.02 if int(path.stem) % 4 == 0 else 0)
+    def overtaken(path):
+        """Every fourth image is read only after the next one."""
+        if int(path.stem) % 4 == 0:
+            assert was_read[int(path.stem) + 1].wait(DEADLOCK)
+        was_read[int(path.stem)].set()
         if path.name in broken:
             raise UserError(f"cannot read {path}: it is broken")
         return read(path)
 
-    monkeypatch.setattr(folders, "read_picture", slow_if_early)
+    monkeypatch.setattr(folders, "read_picture", overtaken)
+    monkeypatch.setattr(folders, "THREADS", 4)
     code, out, err = run(capsys, "warp", folder, tmp_path / "out", "--filter", "point")
     assert code == 2
     assert "8 warped, 4 failed" in out
@@ -366,24 +373,41 @@ def test_messages_come_in_the_order_of_names_whoever_is_first(tmp_path, capsys, 
     assert len(list((tmp_path / "out").iterdir())) == 8
 
 
+class WorstOrder:
+    """A pool that reads as early and writes as late as it may, so that most images are in memory."""
+
+    def __init__(self, threads):
+        pass
+
+    def submit(self, step, path, value):
+        if isinstance(value, files.Begun):
+            return types.SimpleNamespace(result=lambda: step(path, value))
+        result = step(path, value)
+        return types.SimpleNamespace(result=lambda: result)
+
+    def shutdown(self, cancel_futures):
+        pass
+
+
 def test_few_images_are_in_memory_at_once(tmp_path, capsys, monkeypatch):
-    folder = folder_of(tmp_path, 40)
-    lock, alive, most = threading.Lock(), [0], [0]
+    alive, most = [0], [0]
 
     def counted(step, change):
         def call(*arguments):
-            with lock:
-                alive[0] += change
-                most[0] = max(most[0], alive[0])
-            time.sleep(0.005 if change < 0 else 0)  # writing is the slower step
-            return step(*arguments)
+            result = step(*arguments)
+            alive[0] += change
+            most[0] = max(most[0], alive[0])
+            return result
 
         return call
 
+    monkeypatch.setattr(folders, "ThreadPoolExecutor", WorstOrder)
+    monkeypatch.setattr(folders, "WAITING", 4)
     monkeypatch.setattr(folders, "read_picture", counted(folders.read_picture, 1))
     monkeypatch.setattr(folders, "finish", counted(folders.finish, -1))
-    assert run(capsys, "warp", folder, tmp_path / "out")[0] == 0
-    assert most[0] <= 2 * folders.WAITING + 1
+    assert run(capsys, "warp", folder_of(tmp_path, 40), tmp_path / "out")[0] == 0
+    assert alive[0] == 0
+    assert 4 < most[0] <= 2 * 4 + 1
 
 
 def test_an_interrupt_ends_what_was_begun_and_leaves_whole_files(tmp_path, capsys, monkeypatch):
@@ -392,8 +416,7 @@ def test_an_interrupt_ends_what_was_begun_and_leaves_whole_files(tmp_path, capsy
 
     def interrupting(path, picture):
         if path.stem == "05":
-            _thread.interrupt_main()  # as Ctrl-C does, while the main thread waits
-            time.sleep(0.05)
+            _thread.interrupt_main()  # as Ctrl-C does
         return write(path, picture)
 
     monkeypatch.setattr(files, "write_picture", interrupting)

@@ -228,7 +228,7 @@ def test_shapes_and_kinds():
     assert texture.shape == (3, 6, 4, 4, 2)
     assert texture.num_levels == 3
     assert single.num_levels == 1
-    assert texture.channels == single.channels == 2
+    assert texture.num_channels == single.num_channels == 2
     x, z, layer = np.ones((4, 1, 1), np.float32), np.ones(5, np.float32), np.zeros((2, 1), np.int32)
     assert jt.sample(texture, (x, 0.5, z), layer=layer).shape == (4, 2, 5, 2)
     assert jt.sample(single, (1.0, 0.5, 0.0)).shape == (2,)

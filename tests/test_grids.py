@@ -9,7 +9,7 @@ import pytest
 from tolerances import assert_close, assert_exact
 
 import jaxtex as jt
-from jaxtex.sampling import sample_grid
+from jaxtex._reads import sample_grid
 from jaxtex.warp.grids import affine, pixel_centres, projective, rows
 
 SHAPE = (9, 12)

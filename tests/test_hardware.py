@@ -206,7 +206,13 @@ def every_code(arithmetic):
         values = {}
         for name, texels in codes.items():
             mode = "element" if name == "float16" else "normalized_float"
-            sampler = jt.Sampler("clamp", "point", read_mode=mode, normalized_coords=False, arithmetic=arithmetic)
+            sampler = jt.Sampler(
+                address_mode="clamp",
+                filter_mode="point",
+                read_mode=mode,
+                normalized_coords=False,
+                arithmetic=arithmetic,
+            )
             x = jnp.arange(texels.size, dtype=jnp.float32) + 0.5
             values[name] = jt.sample(jt.texture1d(texels[:, None]), (x,), sampler)[:, 0]
         return values
@@ -305,7 +311,7 @@ def reads_gather(rng):
     """Texels and border colour."""
     x, y = places(2, rng)
     read = lambda arithmetic, texels, color: jt.gather(
-        jt.texture2d(texels, border_color=color), (x, y), jt.Sampler("border", arithmetic=arithmetic)
+        jt.texture2d(texels, border_color=color), (x, y), jt.Sampler(address_mode="border", arithmetic=arithmetic)
     )
     return read, (draw(5, 7, 1, rng=rng), draw(1, rng=rng))
 
@@ -508,7 +514,7 @@ def reads():
         in_texels = functools.partial(HARDWARE, normalized_coords=False)
         return {
             "plain": jt.sample(flat, coords, HARDWARE(modes)),
-            "float": jt.sample(flat, coords, jt.Sampler(modes)),
+            "float": jt.sample(flat, coords, jt.Sampler(address_mode=modes)),
             "layer": jt.sample(jt.texture2d_layered(texels), coords, HARDWARE(modes), layer=1),
             "negative": jt.sample(jt.texture2d(-texels[1]), coords, HARDWARE(modes)),
             "scaled": jt.sample(jt.texture2d(texels[1] * jnp.float32(2.0**40)), coords, HARDWARE(modes)),

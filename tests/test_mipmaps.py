@@ -751,7 +751,7 @@ def test_a_chain_is_a_texture_like_any_other():
     texture = build("2d_layered", levels, border_color=1.0)
     assert texture.num_levels == len(levels) == 3
     assert texture.shape == levels[0].shape
-    assert texture.channels == 2
+    assert texture.num_channels == 2
     assert texture.dtype == np.float32
     for actual, level in zip(texture.levels, levels, strict=True):
         assert_exact(actual, level, np.float32)

@@ -590,7 +590,7 @@ MISTAKES = {
     "layer is given": lambda: jt.surface_read(TEXTURE, (0, 0), layer=0),
     "layer is missing": lambda: jt.surface_read(jt.texture1d_layered(np.zeros((2, 3, 1), np.float32)), (0,)),
     "coords holds float32, expected integers": lambda: jt.surface_read(TEXTURE, (0.0, 0)),
-    "level is 1, expected an int from 0 to 0": lambda: jt.surface_write(TEXTURE, 1.0, (0, 0), level=1),
+    "level is 1, expected an integer from 0 to 0": lambda: jt.surface_write(TEXTURE, 1.0, (0, 0), level=1),
     "boundary_mode is 'wrap', expected one of 'trap', 'clamp', 'zero'": lambda: jt.surface_read(
         TEXTURE, (0, 0), boundary_mode="wrap"
     ),
@@ -604,7 +604,7 @@ MISTAKES = {
         TEXTURE, np.zeros((4, 1), np.float32), (np.zeros(5, int), 0)
     ),
     "do not broadcast": lambda: jt.surface_read(TEXTURE, (np.zeros(2, int), np.zeros(3, int))),
-    "texture is a ndarray": lambda: jt.surface_write(np.zeros((2, 3, 1)), 1.0, (0, 0)),
+    "texture is an array of shape (2, 3, 1)": lambda: jt.surface_write(np.zeros((2, 3, 1)), 1.0, (0, 0)),
 }
 
 

@@ -11,8 +11,9 @@ import pytest
 import jaxtex as jt
 from jaxtex._engine import texel_walk
 from jaxtex._engine.axis import Axis
-from jaxtex._engine.taps import POINT
-from jaxtex._engine.texel_walk import Place, Tap, flat_sizes
+from jaxtex._engine.texel_walk import Tap, TexelAddress, flat_sizes
+from jaxtex._tables.address_rules import CLAMP
+from jaxtex._tables.filter_kernels import POINT
 
 SAMPLER = jt.Sampler(address_mode=("wrap", "border"))
 
@@ -182,14 +183,14 @@ def test_empty_and_scalar_shapes():
 
 def test_textures_past_int32_use_two_indices():
     """2^31 texels and more do not fit one int32 index; neighbours are still joined where they do."""
-    flat = lambda *sizes: flat_sizes(tuple(Axis(size, POINT, jt.AddressMode.CLAMP) for size in sizes))
+    flat = lambda *sizes: flat_sizes(tuple(Axis(size, POINT, CLAMP) for size in sizes))
     assert flat(4, 5, 6) == [120]
     assert flat(2**16, 2**16) == [2**16, 2**16]
     assert flat(3, 2**15, 2**16) == [3 * 2**15, 2**16]
-    place = Place()
+    address = TexelAddress()
     for size in (3, 2**15, 2**16):
-        place = place.step(Tap((jnp.int32(size - 1),), None, (1.0,)), (size,))
-    assert [int(i) for i in place.indices] == [3 * 2**15 - 1, 2**16 - 1]
+        address = address.advance(Tap((jnp.int32(size - 1),), None, (1.0,)), (size,))
+    assert [int(i) for i in address.indices] == [3 * 2**15 - 1, 2**16 - 1]
 
 
 def test_two_indices_read_and_splat_as_one_does(monkeypatch):

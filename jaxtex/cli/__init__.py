@@ -41,6 +41,7 @@ import sys
 from collections.abc import Sequence
 
 from .errors import UserError
+from .extra import check_extra
 from .grammar import PARTS, WHOLE_TRANSFORMS, build_parser, shielded
 
 
@@ -72,6 +73,7 @@ def run_info(options: argparse.Namespace) -> int:
 def run_warp(options: argparse.Namespace) -> int:
     """`jaxtex warp`."""
     check_together(options)
+    check_extra()
     # Only now, since a mistake in the options is told before JAX starts.
     import jax
 

@@ -61,6 +61,6 @@ def scatter_advice(jaxlib: str, xla_flags: str) -> str:
     if NATIVE_ATOMICS in xla_flags:
         return f"{cause}, which {NATIVE_ATOMICS} in XLA_FLAGS prevents"
     return (
-        f"{cause}; upgrade jaxlib to 0.11.1 or later, or set "
+        f"{cause}; upgrade jaxlib to 0.11.1 or later (for Python 3.12 or later), or set "
         f"XLA_FLAGS=--xla_backend_extra_options={NATIVE_ATOMICS} before Python starts"
     )

@@ -1,3 +1,5 @@
+# pyright: strict
+
 """The texture model under CUDA's own names, for people who port kernels.
 
 Names are those of the CUDA runtime without the prefix ``cuda``; enumerations have its values, functions its argument
@@ -15,7 +17,28 @@ Example:
     Array(1., dtype=float32)
 """
 
-from .accesses import (
+from .enums import (
+    AddressMode,
+    ArrayFlags,
+    ChannelFormatKind,
+    FilterMode,
+    MemcpyKind,
+    ReadMode,
+    ResourceType,
+    ResourceViewFormat,
+    SurfaceBoundaryMode,
+    TextureType,
+)
+from .errors import CudaError
+from .limits import NEWEST_COMPUTE_CAPABILITY
+from .memory.allocation import malloc3DArray, mallocArray, mallocMipmappedArray
+from .memory.arrays import Array, Extent, MipmappedArray, getMipmappedArrayLevel
+from .memory.channel_formats import ChannelFormatDesc, createChannelDesc
+from .memory.copies import memcpy2D, memcpy2DFromArray, memcpy2DToArray, memcpyFromArray, memcpyToArray
+from .memory.copies3d import Memcpy3DParms, memcpy3D
+from .memory.pitched_memory import PitchedPtr, Pos, mallocPitch
+from .memory.resource_descriptor import ResourceDesc
+from .surfaces.surf_functions import (
     surf1DLayeredread,
     surf1DLayeredwrite,
     surf1Dread,
@@ -32,33 +55,9 @@ from .accesses import (
     surfCubemapwrite,
     sust_p,
 )
-from .arrays import (
-    Array,
-    Extent,
-    MipmappedArray,
-    getMipmappedArrayLevel,
-    malloc3DArray,
-    mallocArray,
-    mallocMipmappedArray,
-)
-from .channels import ChannelFormatDesc, createChannelDesc
-from .copies import memcpy2D, memcpy2DFromArray, memcpy2DToArray, memcpyFromArray, memcpyToArray
-from .copies3d import Memcpy3DParms, memcpy3D
-from .descriptors import ResourceDesc, ResourceViewDesc, TextureDesc
-from .enums import (
-    AddressMode,
-    ArrayFlags,
-    ChannelFormatKind,
-    FilterMode,
-    MemcpyKind,
-    ReadMode,
-    ResourceType,
-    ResourceViewFormat,
-    SurfaceBoundaryMode,
-    TextureType,
-)
-from .errors import CudaError
-from .fetches import (
+from .surfaces.surface_objects import SurfaceObject, createSurfaceObject
+from .textures.descriptors import ResourceViewDesc, TextureDesc
+from .textures.tex_functions import (
     tex1D,
     tex1Dfetch,
     tex1DGrad,
@@ -83,11 +82,14 @@ from .fetches import (
     texCubemapLayeredLod,
     texCubemapLod,
 )
-from .limits import NEWEST_COMPUTE_CAPABILITY
-from .objects import TextureObject, createTextureObject
-from .pitched import PitchedPtr, Pos, mallocPitch
-from .references import TextureReference, bindTexture, bindTexture2D, bindTextureToArray, bindTextureToMipmappedArray
-from .surfaces import SurfaceObject, createSurfaceObject
+from .textures.texture_objects import TextureObject, createTextureObject
+from .textures.texture_references import (
+    TextureReference,
+    bindTexture,
+    bindTexture2D,
+    bindTextureToArray,
+    bindTextureToMipmappedArray,
+)
 
 __all__ = [
     "NEWEST_COMPUTE_CAPABILITY",

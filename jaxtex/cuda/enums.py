@@ -1,3 +1,5 @@
+# pyright: strict
+
 """CUDA's enumerations with CUDA's values: `cudaAddressModeWrap` is `AddressMode.Wrap`, and 0 is accepted for it."""
 
 from enum import IntEnum, IntFlag

@@ -1,3 +1,5 @@
+# pyright: strict
+
 """How large a texture or a surface may be, by compute capability."""
 
 from .errors import INVALID_VALUE, CudaError
@@ -35,7 +37,7 @@ LIMITS = {
 }
 
 
-def check_limits(function: str, what: str, sizes: tuple[int, ...], compute_capability: float) -> None:
+def check_limits(function: str, what: str, sizes: tuple[int, ...], compute_capability: object) -> None:
     """Refuses sizes, in x, y, z order, above what the compute capability allows (1)."""
     table = LIMITS[what]
     if not isinstance(compute_capability, int | float) or compute_capability < min(table):

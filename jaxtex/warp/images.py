@@ -10,12 +10,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._arguments import as_float
-from .._engine.formats import decode, sum_dtype
+from .._engine.decoding import decode
 from .._engine.operators import over_batch
+from .._reads import sample_grid
+from .._tables.storage_formats import sum_dtype
 from ..mipmaps import along_axes, build_mipmaps
 from ..modes import Arithmetic, FilterMode, ReadMode
 from ..sampler import Sampler
-from ..sampling import sample, sample_grid
+from ..sampling import sample
 from ..texture import Texture, texture1d, texture2d, texture3d
 from .grids import Arrays, pixel_centres
 from .options import ReadOptions

@@ -9,10 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._arguments import as_array, as_float
+from .._tables.storage_formats import STORAGE_FORMATS
 from ..modes import AddressMode, FilterMode
 from ..sampler import Sampler
 from ..sampling import sample
-from ..texture import STORAGE_DTYPES, texture1d, texture2d, texture3d
+from ..texture import texture1d, texture2d, texture3d
 from .calls import as_static
 
 TEXTURES = {1: texture1d, 2: texture2d, 3: texture3d}
@@ -64,7 +65,7 @@ def map_coordinates(
     """
     order = as_static("map_coordinates", "order", order)
     array, arrays = as_array(input), tuple(as_array(c) for c in coordinates)
-    ours = array.ndim in TEXTURES and array.size and array.dtype.name in STORAGE_DTYPES and len(arrays) == array.ndim
+    ours = array.ndim in TEXTURES and array.size and array.dtype.name in STORAGE_FORMATS and len(arrays) == array.ndim
     if not (ours and order in FILTERS and mode in ADDRESSES and all(map(is_real, arrays))):
         return jax.scipy.ndimage.map_coordinates(input, coordinates, order, mode, cval)
     sampler = Sampler(address_mode=ADDRESSES[mode], filter_mode=FILTERS[order], normalized_coords=False)

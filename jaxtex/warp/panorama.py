@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._engine.formats import sum_dtype
+from .._tables.storage_formats import sum_dtype
 from ..mipmaps import build_mipmaps
 from ..modes import AddressMode
 from ..sampler import Sampler

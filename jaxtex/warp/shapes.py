@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from .._arguments import as_float
-from .._engine.formats import sum_dtype
+from .._tables.storage_formats import sum_dtype
 from .calls import as_static
 
 SPATIAL = {2: "(H, W)", 3: "(D, H, W)"}
