@@ -1,4 +1,4 @@
-"""What callers pass, checked: every error is a sentence that says what came, what was expected and how to mend it."""
+"""Checks of the arguments of calls: an error names the argument, what came, what was expected, and the remedy."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -150,7 +150,7 @@ def as_sizes(name: str, argument: str, sizes: Any) -> tuple[int, ...]:
 
 
 class ReadArguments(NamedTuple):
-    """The arrays of a call, in the caller's order: coordinates or indices, and what chooses layer, face and level."""
+    """The arrays of a call, in the caller's order: coordinates or indices, layer, face, level and footprint."""
 
     coords: tuple[Any, ...]
     layer: Any = None
