@@ -4,7 +4,6 @@ import ast
 import importlib.util
 import re
 import tomllib
-import warnings
 from pathlib import Path
 
 import jax
@@ -94,18 +93,6 @@ def test_lowering_tells_one_device_from_a_partition():
         jax.jit(p.bind, in_shardings=split).lower(jnp.zeros(jax.device_count()))
         expected.append(False)
     assert answers == expected
-
-
-def test_kernels_still_need_their_warning_silenced():
-    """From 0.11.0 on the backend warns where it is imported or used; before, `lower_on_one_device` silences nothing."""
-    if jax.__version_info__ < (0, 11):
-        pytest.skip("the oldest JAX has no warning; the others do")
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        from jax.experimental.pallas import triton
-
-        triton.CompilerParams(num_warps=4)
-    assert caught or "deprecat" in Path(triton.__file__).read_text().lower()
 
 
 def test_x64_is_still_an_untyped_attribute():
