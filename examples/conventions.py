@@ -18,7 +18,6 @@ from jaxtex import warp as jw
 
 FINE = 2  # drawn that many times as large, then smoothed
 INK, GREY, PALE, RED, BLUE = "#202020", "#9a9a9a", "#e9edf2", "#c8102e", "#1f5fbf"
-POINT = jt.Sampler(address_mode="border", filter_mode="point")
 LETTER = np.array(
     [[c == "#" for c in row] for row in (".......", ".####..", ".#.....", ".###...", ".#.....", ".#.....", ".......")]
 )
@@ -167,7 +166,7 @@ def draw_theta(sheet: Sheet, left: float, top: float):
     matrix = jw.matrix_from_torch(theta, LETTER.shape, LETTER.shape)
     side = cell * len(LETTER)
     sheet.cells((left, top), LETTER, cell)
-    sheet.cells((left + side + 116, top), jw.spatial_transform(IMAGE, theta, sampler=POINT)[..., 0], cell)
+    sheet.cells((left + side + 116, top), jw.spatial_transform(IMAGE, theta, filter="point")[..., 0], cell)
     frame = [image_of(matrix, *corner) for corner in ((0, 0), (7, 0), (7, 7), (0, 7), (0, 0))]
     sheet.line([(left + x * cell, top + y * cell) for x, y in frame], RED, 2.5)
     for start in (left, left + side + 116):
@@ -209,7 +208,7 @@ def draw_pair(
 def draw_matrix(sheet: Sheet, left: float, top: float):
     """An affine matrix moves a point of the input to a point of the output."""
     matrix = jnp.array([[1.0, 0.0, 2.0], [0.0, 1.0, 1.0]])
-    moved = jw.warp_affine(IMAGE, matrix, sampler=POINT)[..., 0]
+    moved = jw.warp_affine(IMAGE, matrix, filter="point")[..., 0]
     ends = (1.5, 1.5), image_of(matrix, 1.5, 1.5)
     words = "matrix = [[1, 0, 2], [0, 1, 1]]: input to output;", "with inverse_map=True output to input"
     draw_pair(sheet, (left, top), (LETTER, moved), ends, words, ("input", "output"))
@@ -225,7 +224,7 @@ def draw_flow(sheet: Sheet, left: float, top: float):
 
 def draw_rotation(sheet: Sheet, left: float, top: float):
     """A positive angle turns counter-clockwise as seen."""
-    cell, turned = 18, jw.rotate(IMAGE, 90.0, sampler=POINT)[..., 0]
+    cell, turned = 18, jw.rotate(IMAGE, 90.0, filter="point")[..., 0]
     side = cell * len(LETTER)
     sheet.cells((left, top), turned, cell)
     angles = np.radians(np.linspace(-50, 40, 30))

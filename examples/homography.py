@@ -23,7 +23,6 @@ from PIL import Image, ImageDraw
 import jaxtex as jt
 
 PHOTOGRAPH = Path(__file__).parent / "data" / "coffee.png"
-BORDER = jt.Sampler(address_mode="border")
 CORNER_SHIFT = 0.12  # how far a corner is moved at most, in widths
 STEPS = 15  # a level
 GAP = 4
@@ -69,7 +68,7 @@ def residual(parameters: jax.Array, view: jax.Array, photograph: jax.Array) -> j
     matrix = in_pixels(parameters, width, height)
     # One more channel of ones says how much of each pixel lies within the view.
     view = jnp.concatenate([view, jnp.ones((*view.shape[:2], 1))], axis=-1)
-    warped = jt.warp.warp_perspective(view, matrix, (height, width), BORDER, inverse_map=True)
+    warped = jt.warp.warp_perspective(view, matrix, (height, width), inverse_map=True)
     whole = jax.lax.stop_gradient(warped[..., channels:] > 0.999)
     return jnp.where(whole, warped[..., :channels] - photograph, 0)
 

@@ -27,9 +27,6 @@ from tqdm import tqdm
 import jaxtex as jt
 
 PHOTOGRAPH = Path(__file__).parent / "data" / "coffee.png"
-CLAMP = jt.Sampler()
-POINT = jt.Sampler(address_mode="border", filter_mode="point")
-CUBIC = jt.Sampler(filter_mode="cubic")
 FURTHEST = 0.04  # the longest true flow, in widths
 SMOOTH = 0.06  # the price of a change by a pixel from one pixel to the next
 LEVELS, STEPS, RATE = 6, 300, 0.1
@@ -41,18 +38,18 @@ Flow = jax.Array  # (2, H, W): x and y, in pixels
 def random_flow(seed: int, height: int, width: int) -> Flow:
     """A smooth flow: random vectors on a coarse grid, with cubic interpolation between them."""
     vectors = jax.random.normal(jax.random.key(seed), (3, 4, 2))
-    flow = jt.warp.resize(vectors, (height, width), CUBIC)
+    flow = jt.warp.resize(vectors, (height, width), filter="cubic")
     return jnp.moveaxis(flow * (FURTHEST * width / jnp.linalg.norm(flow, axis=-1).max()), -1, 0)
 
 
 def inside(flow: Flow) -> jax.Array:
     """1 where the end point lies within the frame, 0 outside: (H, W, 1)."""
-    return jt.warp.warp_flow(jnp.ones((*flow.shape[1:], 1)), tuple(flow), POINT)
+    return jt.warp.warp_flow(jnp.ones((*flow.shape[1:], 1)), tuple(flow), filter="point")
 
 
 def loss(flow: Flow, first: jax.Array, second: jax.Array) -> jax.Array:
     """How far the second frame, warped back along the flow, is from the first, and how much the flow changes."""
-    difference = jt.warp.warp_flow(second, tuple(flow), CLAMP) - first
+    difference = jt.warp.warp_flow(second, tuple(flow), address="clamp") - first
     photometric = inside(flow) * jnp.sqrt(difference**2 + 1e-4)  # rounded at zero, so that it has a slope there
     changes = (jnp.diff(flow, axis=1) ** 2).mean() + (jnp.diff(flow, axis=2) ** 2).mean()
     return photometric.mean() + SMOOTH * changes
@@ -117,7 +114,7 @@ def main(argv: list[str] | None = None) -> int:
     image = Image.open(args.photograph).convert("RGB").resize((2 * width, 2 * height), Image.Resampling.BOX)
     photograph = jnp.asarray(np.asarray(image, np.float32) / 255)
     doubled = random_flow(args.seed, 2 * height, 2 * width)
-    first = pyramid(jt.warp.warp_flow(photograph, tuple(doubled), CUBIC), 2)[1]
+    first = pyramid(jt.warp.warp_flow(photograph, tuple(doubled), filter="cubic", address="clamp"), 2)[1]
     second = pyramid(photograph, 2)[1]
     truth = jnp.moveaxis(pyramid(jnp.moveaxis(doubled, 0, -1), 2)[1], -1, 0) / 2
 
@@ -133,7 +130,7 @@ def main(argv: list[str] | None = None) -> int:
     before, after = end_point_error(jnp.zeros_like(flow), truth), end_point_error(flow, truth)
     for when, error in (("before", before), ("after", after)):
         print(f"end-point error {when}: mean {error.mean():.3f}, 19 of 20 below {np.quantile(error, 0.95):.3f} pixels")
-    back = jt.warp.warp_flow(second, tuple(flow), CLAMP)
+    back = jt.warp.warp_flow(second, tuple(flow), address="clamp")
     psnr = [-10 * np.log10(((frame - first) ** 2).mean()) for frame in (second, back)]
     print(f"second frame against the first: {psnr[0]:.1f} dB as it is, {psnr[1]:.1f} dB warped back")
 

@@ -64,7 +64,9 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Draw what theta means.")
     parser.add_argument("--size", type=int, nargs=2, metavar=("W", "H"), default=(390, 260), help="of the input")
     parser.add_argument("--output-size", type=int, nargs=2, metavar=("W", "H"), default=(312, 260))
-    parser.add_argument("--degrees", type=float, default=20.0)
+    parser.add_argument(
+        "--degrees", type=float, default=20.0, help="how far what the frame shows is turned, counter-clockwise"
+    )
     parser.add_argument("--out", type=Path, default=Path("theta.png"))
     args = parser.parse_args(argv)
 

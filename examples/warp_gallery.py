@@ -15,7 +15,6 @@ import jax.numpy as jnp
 import numpy as np
 from PIL import Image, ImageDraw
 
-import jaxtex as jt
 from jaxtex import warp as jw
 
 PHOTOGRAPH = Path(__file__).parent / "data" / "coffee.png"
@@ -49,7 +48,7 @@ def camera(image: jax.Array) -> jax.Array:
 
 def thumbnail(image: jax.Array) -> jax.Array:
     width, height = size(image)
-    small = jw.resize(image, (height // 2, width // 2), antialias=True)
+    small = jw.resize(image, (height // 2, width // 2))
     return jnp.pad(small, ((height // 4,) * 2, (width // 4,) * 2, (0, 0)))[:height, :width]
 
 
@@ -80,7 +79,7 @@ def swirl(x: jax.Array, y: jax.Array, width: int, height: int) -> tuple[jax.Arra
 
 def swirled(image: jax.Array) -> jax.Array:
     width, height = size(image)
-    return jw.warp(image, functools.partial(swirl, width=width, height=height), sampler=jt.Sampler("mirror"))
+    return jw.resample(image, functools.partial(swirl, width=width, height=height), address="mirror")
 
 
 def rippled(image: jax.Array) -> jax.Array:
@@ -88,7 +87,7 @@ def rippled(image: jax.Array) -> jax.Array:
     width, _ = size(image)
     away = jnp.hypot(x - x.mean(), y - y.mean()) / width
     grow = 1 + 0.06 * jnp.sin(60 * away)
-    return jw.remap(image, (x.mean() + (x - x.mean()) * grow, y.mean() + (y - y.mean()) * grow), jt.Sampler("mirror"))
+    return jw.remap(image, (x.mean() + (x - x.mean()) * grow, y.mean() + (y - y.mean()) * grow), address="mirror")
 
 
 def waved(image: jax.Array) -> jax.Array:
@@ -202,7 +201,7 @@ def main(argv: list[str] | None = None) -> int:
 
     photograph = jnp.asarray(np.asarray(Image.open(args.photograph).convert("RGB")))
     height = round(args.width * photograph.shape[0] / photograph.shape[1])
-    image = jw.resize(photograph, (height, args.width), antialias=True)
+    image = jw.resize(photograph, (height, args.width))
     panels = {}
     for name, function in PANELS.items():
         compiled = jax.jit(function)

@@ -31,7 +31,6 @@ GREY = 0.5
 FINEST = 0.33  # cycles a pixel at the middle of an edge of the zone plate
 SHRINK, DEGREES, TILT = 4, 20.0, 0.8
 READS = 16  # along each side of a pixel of the reference
-ONE_READ = jt.Sampler(address_mode="border")
 LONG_FOOTPRINTS = jt.Sampler(address_mode="border", max_anisotropy=16)
 COLUMNS = ("one read a pixel", "antialias=True", "max_anisotropy=16", "Pillow", "OpenCV", "16 x 16 reads")
 
@@ -64,7 +63,7 @@ def tilted(size: int) -> np.ndarray:
 def reference(image: np.ndarray, matrix: np.ndarray, out: int) -> jax.Array:
     """The mean of READS x READS reads in each pixel: a warp to an output so many times finer, then reduced."""
     fine = np.diag([READS, READS, 1.0]) @ matrix
-    seen = jt.warp.warp_perspective(image, jnp.float32(fine), (READS * out,) * 2, ONE_READ, border_color=GREY)
+    seen = jt.warp.warp_perspective(image, jnp.float32(fine), (READS * out,) * 2, border_color=GREY)
     return seen.reshape(out, READS, out, READS, -1).mean(axis=(1, 3))
 
 
@@ -100,8 +99,8 @@ def ways(image: np.ndarray, matrix: np.ndarray, out: int, turns: bool) -> list[n
         image, jnp.float32(matrix), (out, out), sampler, border_color=GREY, antialias=antialias
     )
     return [
-        warp(ONE_READ, False),
-        warp(ONE_READ, True),
+        warp(None, False),
+        warp(None, True),
         warp(LONG_FOOTPRINTS, True),
         with_pillow(image, matrix, out, turns),
         with_opencv(image, matrix, out, turns),

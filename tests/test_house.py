@@ -59,18 +59,19 @@ PLANNING = ("_engine.plan", "_engine.level_of_detail")
 EXECUTION = ("_engine.lowering", "_engine.primitives", "_engine.operators")
 
 SURFACE_REDUCTION = "(texture, values, coords, *, layer=None, face=None, level=0, boundary_mode='trap')"
-ZERO = "Sampler(address_mode='border')"
-HOW = "border_color=None, antialias=False, dtype=None"
-OF_A_SHAPE = f"output_shape=None, sampler={ZERO}"
+MODES = "filter=None, address=None"
+HOW = f"{MODES}, border_color=None, antialias=False, dtype=None"
+OF_A_SHAPE = "output_shape=None, sampler=None"
+OF_A_PANORAMA = "sampler=None, *, filter=None, antialias=False, dtype=None"
 OF_A_LENS = f"(image, camera_matrix, distortion, {OF_A_SHAPE}, *, new_camera_matrix=None, {HOW})"
 OF_POINTS = "(coords, camera_matrix, distortion, *, new_camera_matrix=None)"
 WARPS = {
     "affine_grid": "(theta, size, align_corners=False)",
-    "cubemap_to_equirectangular": "(faces, output_shape, sampler=Sampler(), *, antialias=False, dtype=None)",
+    "cubemap_to_equirectangular": f"(faces, output_shape, {OF_A_PANORAMA})",
     "distort": OF_A_LENS,
     "distort_points": OF_POINTS,
-    "equirectangular_to_cubemap": "(image, size, sampler=Sampler(), *, antialias=False, dtype=None)",
-    "forward_warp": f"(image, flow, importance=None, {OF_A_SHAPE}, *, mode='softmax', return_coverage=False, "
+    "equirectangular_to_cubemap": f"(image, size, {OF_A_PANORAMA})",
+    "forward_warp": f"(image, flow, importance=None, {OF_A_SHAPE}, *, {MODES}, mode='softmax', return_coverage=False, "
     "dtype=None)",
     "grid_sample": "(images, grid, mode='bilinear', padding_mode='zeros', align_corners=False, *, data_format='NCHW', "
     "sampler=None, border_color=None, antialias=False)",
@@ -79,16 +80,16 @@ WARPS = {
     "matrix_from_scipy": "(matrix, offset=0.0)",
     "matrix_from_skimage": "(matrix)",
     "matrix_from_torch": "(theta, input_shape, output_shape, align_corners=False)",
-    "remap": f"(image, coords, sampler={ZERO}, *, {HOW})",
-    "resize": "(image, output_shape, sampler=Sampler(), *, antialias=False, dtype=None)",
+    "remap": f"(image, coords, sampler=None, *, {HOW})",
+    "resample": f"(image, function, {OF_A_SHAPE}, *, {HOW})",
+    "resize": f"(image, output_shape, sampler=None, *, {MODES}, border_color=None, antialias=True, dtype=None)",
     "rotate": f"(image, degrees, {OF_A_SHAPE}, *, scale=1.0, center=None, {HOW})",
     "spatial_transform": f"(images, theta, {OF_A_SHAPE}, *, {HOW})",
     "thin_plate_spline": f"(image, source_points, target_points, {OF_A_SHAPE}, *, regularization=0.0, {HOW})",
     "undistort": OF_A_LENS,
     "undistort_points": OF_POINTS,
-    "warp": f"(image, function, {OF_A_SHAPE}, *, {HOW})",
     "warp_affine": f"(image, matrix, {OF_A_SHAPE}, *, inverse_map=False, {HOW})",
-    "warp_flow": f"(image, flow, sampler={ZERO}, *, {HOW})",
+    "warp_flow": f"(image, flow, sampler=None, *, {HOW})",
     "warp_perspective": f"(image, matrix, {OF_A_SHAPE}, *, inverse_map=False, {HOW})",
 }
 SIGNATURES = {
@@ -239,6 +240,17 @@ def test_import_loads_no_other_package_and_starts_no_backend():
 def test_a_started_backend_is_found():
     with pytest.raises(AssertionError, match="before backends are initialized"):
         imported_by("jax.devices()")
+
+
+@pytest.mark.parametrize("module", sorted(SOURCES.keys() - {"__init__", "__main__"}))
+def test_no_module_is_hidden_behind_another_name(module):
+    """`package.name` is the module of that name, not a function that the package imports from it."""
+    if module in OPTIONAL:
+        pytest.importorskip(OPTIONAL[module])
+    imported = importlib.import_module(f"jaxtex.{module}")
+    *packages, name = module.split(".")
+    package = importlib.import_module(".".join(("jaxtex", *packages)))
+    assert getattr(package, name) is imported, f"{package.__name__} hides its module {name}: rename one of the two"
 
 
 # Interface

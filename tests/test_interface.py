@@ -4,7 +4,6 @@ import inspect
 import itertools
 import sys
 import typing
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -214,23 +213,6 @@ def test_packages_are_loaded_when_they_are_used():
         assert getattr(jt, name) is sys.modules[f"jaxtex.{name}"]
     with pytest.raises(AttributeError, match="no attribute 'textures'"):
         jt.textures  # noqa: B018
-
-
-PACKAGE = Path(jt.__file__).parent
-MODULES = [
-    f"jaxtex.{'.'.join(path.relative_to(PACKAGE).with_suffix('').parts)}".removesuffix(".__init__")
-    for path in sorted(PACKAGE.rglob("*.py"))
-    if path.name != "__main__.py"
-]
-
-
-@pytest.mark.parametrize("module", MODULES)
-def test_no_module_is_hidden_behind_a_name(module):
-    if module in ("jaxtex.layers.nnx", "jaxtex.layers.equinox"):
-        pytest.importorskip("flax" if module.endswith("nnx") else "equinox")
-    loaded = __import__(module, fromlist=["_"])
-    parent, _, name = module.rpartition(".")
-    assert not parent or getattr(sys.modules[parent], name) is loaded
 
 
 ROOMS = {"": jt, "warp.": jt.warp, "layers.": jt.layers, "cuda.": jt.cuda}

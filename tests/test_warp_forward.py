@@ -69,13 +69,13 @@ def test_whole_steps_are_exact_and_leave_holes():
     expected[:-1, 2:] = image[1:, :-2]
     assert_exact(moved, expected)
     assert_exact(coverage, np.pad(np.ones((SIZE[0] - 1, SIZE[1] - 2)), ((0, 1), (2, 0))))
-    around = forward_warp(image, (np.full(SIZE, 2.0, np.float32), -1.0), sampler=jt.Sampler(address_mode="wrap"))
+    around = forward_warp(image, (np.full(SIZE, 2.0, np.float32), -1.0), address="wrap")
     assert_exact(around, np.roll(image, (-1, 2), (0, 1)))
 
 
 def test_sums_are_conserved():
     image, flow, _ = draw(dtype=np.float32)
-    out = forward_warp(image, flow, sampler=jt.Sampler(address_mode="wrap"), mode="sum")
+    out = forward_warp(image, flow, address="wrap", mode="sum")
     assert_close("sum", out.sum((0, 1)), image.astype(np.float64).sum((0, 1)), np.abs(image).sum())
 
 
@@ -133,8 +133,8 @@ def test_errors_say_what_came_and_what_was_expected():
         forward_warp(image, flow, mode="mean")
     with pytest.raises(ValueError, match=r"importance is given, and mode='average' counts all pixels alike"):
         forward_warp(image, flow, importance, mode="average")
-    with pytest.raises(ValueError, match=r"filter_mode='cubic', whose weights may be negative"):
-        forward_warp(image, flow, sampler=jt.Sampler(filter_mode="cubic"))
+    with pytest.raises(ValueError, match=r"filter is 'cubic', whose weights may be negative"):
+        forward_warp(image, flow, filter="cubic")
     with pytest.raises(ValueError, match=r"forward_warp: image is of shape \(6, 8\) .* \(4, 8\)"):
         forward_warp(image, flow[:4])
     with pytest.raises(ValueError, match=r"forward_warp: flow has shape \(6, 8, 5\)"):

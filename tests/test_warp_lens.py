@@ -118,7 +118,7 @@ def test_distort_shows_at_each_place_what_the_model_brings_there(lens):
     """A plane is read without error: at ideal pixels (u, v), u and v."""
     ideal = np.stack(np.meshgrid(np.arange(WIDTH) + 0.5, np.arange(HEIGHT) + 0.5), -1)
     camera = CAMERA * np.array([[2.0], [2.0], [1]])  # far from the edges of the image
-    shown = jt.warp.distort(ideal, camera, np.array(lens), (48, 64), jt.Sampler(), new_camera_matrix=IDEAL)
+    shown = jt.warp.distort(ideal, camera, np.array(lens), (48, 64), address="clamp", new_camera_matrix=IDEAL)
     shown = np.asarray(shown)
     x, y = np.meshgrid(np.arange(64) + 0.5, np.arange(48) + 0.5)
     inside = (shown > 1).all(-1) & (shown < (WIDTH - 1, HEIGHT - 1)).all(-1)

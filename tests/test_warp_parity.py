@@ -283,7 +283,7 @@ def test_double_precision_is_that_of_torch(x64):
 def test_a_sampler_replaces_mode_and_padding():
     grid = along(*to_grid(np.array([-0.5, 0.25, 3.5, 5]), 4, False))
     for normalized in (True, False):
-        sampler = jt.Sampler("wrap", normalized_coords=normalized)
+        sampler = jt.Sampler(address_mode="wrap", normalized_coords=normalized)
         assert_exact(jw.grid_sample(row(1, 2, 4, 8), grid, sampler=sampler)[0, 0], [4.5, 1.25, 4.5, 2])
 
 
@@ -309,7 +309,7 @@ def test_errors_are_sentences():
         jw.grid_sample(image[0, 0], grid)
     with pytest.raises(ValueError, match=r"leading axes broadcast with those of grid, \(3,\)"):
         jw.grid_sample(image, np.zeros((3, 5, 5, 2), np.float32))
-    with pytest.raises(TypeError, match=r"grid_sample: sampler is a str, expected a jaxtex.Sampler"):
+    with pytest.raises(TypeError, match=r"grid_sample: sampler is .*, expected a jaxtex.Sampler"):
         jw.grid_sample(image, grid, sampler="wrap")
 
 

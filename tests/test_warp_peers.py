@@ -74,7 +74,7 @@ def test_matrices_of_thetas(align_corners):
 def test_resize_is_that_of_jax(method, filter_mode):
     """But for the pixels next to the edge of a cubic one: JAX leaves taps outside out, an edge repeats them here."""
     expected = jax.image.resize(image(), (33, 47, 3), method, antialias=False)
-    actual = warp.resize(image(), (33, 47), jt.Sampler(filter_mode=filter_mode))
+    actual = warp.resize(image(), (33, 47), filter=filter_mode)
     inner = np.s_[4:-4, 4:-4] if method == "cubic" else np.s_[:]
     assert_close("peer", actual[inner], expected[inner], scale())
 
@@ -105,7 +105,7 @@ def test_remap_is_that_of_opencv(address_mode, filter_mode):
     places = np.random.default_rng(1).uniform(-8, 28, (2, 25, 25)).astype(np.float32)
     border = getattr(cv2, f"BORDER_{BORDERS[address_mode]}")
     theirs = cv2.remap(image(), *places, getattr(cv2, f"INTER_{filter_mode.upper()}"), borderMode=border)
-    sampler = jt.Sampler(address_mode, filter_mode, cubic_coefficient=-0.75)
+    sampler = jt.Sampler(address_mode=address_mode, filter_mode=filter_mode, cubic_coefficient=-0.75)
     ours = warp.remap(image(), tuple(places + np.float32(0.5)), sampler)
     assert_close("OpenCV's 1/32", ours, theirs, 2 * np.ptp(image()))
 

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 
 from ..sampler import Sampler
 from ..warp.images import warp_image
+from ..warp.options import ReadOptions as WarpOptions
 from .devices import Device
 from .mappings import Array, Mapping, Size
 from .pixels import premultiply, quantize, to_fractions, unpremultiply
@@ -94,11 +95,11 @@ def read_opaque(
     sampler, is_stored = read.sampler, jnp.issubdtype(pixels.dtype, jnp.integer)
     warped = functools.partial(warp_image, "warp", function=function, parameters=parameters, output_shape=size[::-1])
     if read.antialias or not is_stored or sampler.filter_mode == "point":
-        return warped(pixels, sampler=sampler, border_color=border, antialias=read.antialias)
+        return warped(pixels, options=WarpOptions(sampler, border, read.antialias))
     # The read returns fractions, since for stored numbers XLA compiles a program that takes twice as long on a CPU: it
     # finds the taps of a pixel again for each of its channels.
     fractions = dataclasses.replace(sampler, read_mode="normalized_float")
-    return quantize(warped(pixels, sampler=fractions, border_color=to_fractions(border)), pixels.dtype)
+    return quantize(warped(pixels, options=WarpOptions(fractions, to_fractions(border))), pixels.dtype)
 
 
 def read_with_alpha(

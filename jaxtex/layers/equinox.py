@@ -8,7 +8,9 @@ import jax.numpy as jnp
 
 from ..sampler import Sampler
 from ..warp import spatial_transform
-from ..warp.images import ZERO_OUTSIDE
+from ..warp.options import resolve_sampler
+from ..warp.shapes import as_shape
+from .conversions import constant_color, widened
 from .thetas import num_parameters, theta_of
 
 try:
@@ -32,8 +34,10 @@ class SpatialTransformer(eqx.Module):
         output_shape: the spatial shape of the output, ``(H, W)``, or ``(D, H, W)`` for volumes.
         transform: the family of transforms: ``"affine"``, ``"similarity"``, ``"attention"`` or ``"translation"``, see
             `jaxtex.layers.theta_of`.
-        sampler: how to read; by default linear, with zero outside.
-        antialias: whether to smooth images as far as the output shrinks them, see `jaxtex.warp.warp`.
+        sampler, filter, address: how to read, by default linear, with zero outside; see `jaxtex.warp.resample`.
+        border_color: what lies outside under ``address="border"``: a number, or a sequence of one for each channel. It
+            is a constant, and not learned.
+        antialias: whether to smooth images as far as the output shrinks them, see `jaxtex.warp.resample`.
 
     Calling it with an image ``(C, H, W)``, or a volume ``(C, D, H, W)``, of a floating dtype returns ``(C,
     *output_shape)`` of that dtype; a `key` is handed to `localization`. ``theta(image)`` returns the matrix, ``(2, 3)``
@@ -64,6 +68,7 @@ class SpatialTransformer(eqx.Module):
     output_shape: tuple[int, ...] = eqx.field(static=True)
     transform: str = eqx.field(static=True)
     sampler: Sampler = eqx.field(static=True)
+    border_color: float | tuple[float, ...] | None = eqx.field(static=True)
     antialias: bool = eqx.field(static=True)
 
     def __init__(
@@ -72,28 +77,39 @@ class SpatialTransformer(eqx.Module):
         num_features: int,
         output_shape: Sequence[int],
         transform: str = "affine",
-        sampler: Sampler = ZERO_OUTSIDE,
+        sampler: Sampler | None = None,
         *,
+        filter: Any = None,
+        address: Any = None,
+        border_color: Any = None,
         antialias: bool = False,
     ):
         self.localization = localization
-        self.output_shape = tuple(output_shape)
+        self.output_shape = as_shape("SpatialTransformer", "output_shape", output_shape)
         self.transform = transform
-        self.sampler = sampler
-        self.antialias = antialias
+        self.sampler = resolve_sampler("SpatialTransformer", sampler, filter, address)
+        self.border_color = constant_color(border_color)
+        self.antialias = bool(antialias)
         count = num_parameters("SpatialTransformer", transform, len(self.output_shape))
         # What the key makes is not kept.
         self.head = jax.tree.map(jnp.zeros_like, eqx.nn.Linear(num_features, count, key=jax.random.key(0)))
 
     def theta(self, image: jax.Array, *, key: jax.Array | None = None) -> jax.Array:
-        features = self.localization(image) if key is None else self.localization(image, key=key)
+        seen = widened(image, parameters_of(self.localization))
+        features = self.localization(seen) if key is None else self.localization(seen, key=key)
         # Positions want all bits of the product.
         with jax.default_matmul_precision("highest"):
-            parameters = self.head(features)
+            parameters = self.head(widened(features, parameters_of(self.head)))
         return theta_of(parameters, image.shape[1:], self.transform)
 
     def __call__(self, image: jax.Array, *, key: jax.Array | None = None) -> jax.Array:
         theta = self.theta(image, key=key)
         last = jnp.moveaxis(image, 0, -1)
-        read = spatial_transform(last, theta, self.output_shape, self.sampler, antialias=self.antialias)
+        options = {"border_color": self.border_color, "antialias": self.antialias}
+        read = spatial_transform(last, theta, self.output_shape, self.sampler, **options)
         return jnp.moveaxis(read, -1, 0)
+
+
+def parameters_of(function: Callable[..., Any]) -> list[jax.Array]:
+    """The floating parameters of a module; a plain function has none."""
+    return jax.tree.leaves(eqx.filter(function, eqx.is_inexact_array))

@@ -7,7 +7,9 @@ import jax
 
 from ..sampler import Sampler
 from ..warp import spatial_transform
-from ..warp.images import ZERO_OUTSIDE
+from ..warp.options import resolve_sampler
+from ..warp.shapes import as_shape
+from .conversions import constant_color, widened
 from .thetas import num_parameters, theta_of
 
 try:
@@ -28,8 +30,10 @@ class SpatialTransformer(nnx.Module):
         output_shape: the spatial shape of the output, ``(H, W)``, or ``(D, H, W)`` for volumes.
         transform: the family of transforms: ``"affine"``, ``"similarity"``, ``"attention"`` or ``"translation"``, see
             `jaxtex.layers.theta_of`.
-        sampler: how to read; by default linear, with zero outside.
-        antialias: whether to smooth images as far as the output shrinks them, see `jaxtex.warp.warp`.
+        sampler, filter, address: how to read, by default linear, with zero outside; see `jaxtex.warp.resample`.
+        border_color: what lies outside under ``address="border"``: a number, or a sequence of one for each channel. It
+            is a constant, and not learned.
+        antialias: whether to smooth images as far as the output shrinks them, see `jaxtex.warp.resample`.
 
     Calling it with images ``(..., H, W, C)``, or volumes ``(..., D, H, W, C)``, of a floating dtype returns ``(...,
     *output_shape, C)`` of that dtype. ``theta(images)`` returns the matrices, ``(..., 2, 3)`` or ``(..., 3, 4)``.
@@ -61,15 +65,19 @@ class SpatialTransformer(nnx.Module):
         num_features: int,
         output_shape: Sequence[int],
         transform: str = "affine",
-        sampler: Sampler = ZERO_OUTSIDE,
+        sampler: Sampler | None = None,
         *,
+        filter: Any = None,
+        address: Any = None,
+        border_color: Any = None,
         antialias: bool = False,
     ):
         self.localization = localization
-        self.output_shape = tuple(output_shape)
+        self.output_shape = as_shape("SpatialTransformer", "output_shape", output_shape)
         self.transform = transform
-        self.sampler = sampler
-        self.antialias = antialias
+        self.sampler = resolve_sampler("SpatialTransformer", sampler, filter, address)
+        self.border_color = constant_color(border_color)
+        self.antialias = bool(antialias)
         count = num_parameters("SpatialTransformer", transform, len(self.output_shape))
         # No generator is asked for anything; positions want all bits of the product.
         self.head = nnx.Linear(
@@ -78,8 +86,15 @@ class SpatialTransformer(nnx.Module):
 
     def theta(self, images: jax.Array) -> jax.Array:
         spatial = images.shape[-1 - len(self.output_shape) : -1]
-        return theta_of(self.head(self.localization(images)), spatial, self.transform)
+        features = self.localization(widened(images, parameters_of(self.localization)))
+        return theta_of(self.head(widened(features, parameters_of(self.head))), spatial, self.transform)
 
     def __call__(self, images: jax.Array) -> jax.Array:
         theta = self.theta(images)
-        return spatial_transform(images, theta, self.output_shape, self.sampler, antialias=self.antialias)
+        options = {"border_color": self.border_color, "antialias": self.antialias}
+        return spatial_transform(images, theta, self.output_shape, self.sampler, **options)
+
+
+def parameters_of(function: Callable[..., Any]) -> list[jax.Array]:
+    """The parameters of a module; a plain function has none."""
+    return jax.tree.leaves(nnx.state(function, nnx.Param)) if isinstance(function, nnx.Module) else []

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from .._arguments import as_float
+from ..warp.shapes import as_shape
 
 
 class Family(NamedTuple):
@@ -33,11 +34,10 @@ def attention(parameters: jax.Array, input_shape: Sequence[int]) -> jax.Array:
 
 
 def similarity(parameters: jax.Array, input_shape: Sequence[int]) -> jax.Array:
-    """A rotation in the input's pixels; an axis of theta is as long as half of that side of the input."""
+    """A rotation and a scale in pixels of the input; an axis of theta is as long as half of that side of the input."""
     height, width = input_shape
-    angle, log_factor, x, y = jnp.unstack(parameters, axis=-1)
-    cosine, sine = (jnp.exp(log_factor) * part for part in (jnp.cos(angle), jnp.sin(angle)))
-    rows = [cosine, -sine * (height / width), x], [sine * (width / height), cosine, y]
+    a, b, x, y = jnp.unstack(parameters, axis=-1)
+    rows = [1 + a, -b * (height / width), x], [b * (width / height), 1 + a, y]
     return jnp.stack([jnp.stack(row, -1) for row in rows], -2)
 
 
@@ -66,8 +66,6 @@ def num_parameters(name: str, transform: str, ndim: int) -> int:
         listed = ", ".join(map(repr, FAMILIES))
         raise ValueError(f"{name}: transform is {transform!r}, expected one of {listed}.")
     counts = FAMILIES[transform].counts
-    if ndim not in AXES:
-        raise ValueError(f"{name}: the spatial shape has {ndim} sizes, expected (H, W) or (D, H, W).")
     if ndim not in counts:
         raise ValueError(f"{name}: transform={transform!r} is for images, not for {AXES[ndim]}; use 'affine'.")
     return counts[ndim]
@@ -84,8 +82,10 @@ def theta_of(parameters: Any, input_shape: Sequence[int], transform: str = "affi
             - ``"translation"``: the shift. P = 2, volumes 3.
             - ``"attention"``: the logarithm of a factor, and the shift: a window that is as large as the input where
               the factor is 1. P = 3, volumes 4.
-            - ``"similarity"``: the angle in radians by which the window is turned, from x to y, the logarithm of the
-              factor, and the shift. A turn in pixels, also where the input is no square. P = 4, images only.
+            - ``"similarity"``: a, b, and the shift. In pixels, also where the input is no square, the window is read
+              through ``[[1 + a, -b], [b, 1 + a]]``. A positive b turns what is seen counter-clockwise, and a positive a
+              makes it smaller: a turn by t that shows everything s times as large is ``a = cos(t) / s - 1``, ``b =
+              sin(t) / s``. P = 4, images only.
             - ``"affine"``: what is added to the identity's matrix, by rows. P = 6, volumes 12.
 
     Returns:
@@ -107,6 +107,7 @@ def theta_of(parameters: Any, input_shape: Sequence[int], transform: str = "affi
         Array([[0.5 , 0.  , 0.25],
                [0.  , 0.5 , 0.  ]], dtype=float32)
     """
+    input_shape = as_shape("theta_of", "input_shape", input_shape)
     ndim = len(input_shape)
     count = num_parameters("theta_of", transform, ndim)
     parameters = as_float(parameters)

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from .._arguments import as_float
 from .calls import compiled
 from .matrices import elements, from_theta, stacked, with_centres_moved
-from .shapes import as_matrix
+from .shapes import as_matrix, as_shape
 
 
 @compiled()
@@ -138,7 +138,9 @@ def matrix_from_torch(
                [0., 2., 0.]], dtype=float32)
     """
     theta = as_matrix("matrix_from_torch", theta, ((2, 3), (3, 4)), "theta")
-    return stacked(from_theta(elements(theta), input_shape, output_shape, align_corners))
+    shapes = (("input_shape", input_shape), ("output_shape", output_shape))
+    before, after = (as_shape("matrix_from_torch", name, shape, theta.shape[-2:-1]) for name, shape in shapes)
+    return stacked(from_theta(elements(theta), before, after, align_corners))
 
 
 def converted(name: str, matrix: Any) -> jax.Array:

@@ -8,17 +8,20 @@ import numpy as np
 
 from .._arguments import as_float, stacked_coords
 from ..sampler import Sampler
-from .calls import compiled
+from .calls import OPTIONS, compiled
 from .grids import Arrays, given, moved
-from .images import ZERO_OUTSIDE, warp_image
+from .images import warp_image
+from .options import read_options
 
 
-@compiled("antialias", "dtype")
+@compiled(*OPTIONS)
 def remap(
     image: Any,
     coords: tuple[Any, ...],
-    sampler: Sampler = ZERO_OUTSIDE,
+    sampler: Sampler | None = None,
     *,
+    filter: Any = None,
+    address: Any = None,
     border_color: Any = None,
     antialias: bool = False,
     dtype: Any = None,
@@ -26,16 +29,16 @@ def remap(
     """Warps images by coordinates: which point of the input each pixel of the output shows.
 
     Args:
-        image: ``(..., H, W, C)``, or volumes ``(..., D, H, W, C)``, as in `warp`.
+        image: ``(..., H, W, C)``, or volumes ``(..., D, H, W, C)``, as in `resample`.
         coords: ``(x, y)``, or ``(x, y, z)`` for volumes: arrays that broadcast to leading batch axes and the spatial
             shape of the output, in pixels from the top left corner, pixel centres at +0.5.
-        sampler, border_color, dtype: as in `warp`.
-        antialias: as in `warp`; the footprint of a pixel is the difference of its neighbours' coordinates.
+        sampler, filter, address, border_color, dtype: as in `resample`.
+        antialias: as in `resample`; the footprint of a pixel is the difference of its neighbours' coordinates.
 
     Returns:
         ``(..., *output_shape, C)``, of the spatial shape that `coords` broadcast to.
 
-    Gradients: to image, coordinates and border colour, to any order in both modes; see `warp`.
+    Gradients: to image, coordinates and border colour, to any order in both modes; see `resample`.
 
     Raises:
         ValueError: if shapes do not fit.
@@ -51,16 +54,20 @@ def remap(
         raise TypeError(stacked_coords("remap", "coords", coords))
     arrays = check_fields("remap", "coords", coords)
     shape = np.broadcast_shapes(*(a.shape for a in arrays))[-len(arrays) :]
-    keywords = {"border_color": border_color, "antialias": antialias, "dtype": dtype}
-    return warp_image("remap", image, given, arrays, shape, sampler, **keywords)
+    options = read_options(
+        "remap", sampler, filter, address, border_color=border_color, antialias=antialias, dtype=dtype
+    )
+    return warp_image("remap", image, given, arrays, shape, options)
 
 
-@compiled("antialias", "dtype")
+@compiled(*OPTIONS)
 def warp_flow(
     image: Any,
     flow: Any,
-    sampler: Sampler = ZERO_OUTSIDE,
+    sampler: Sampler | None = None,
     *,
+    filter: Any = None,
+    address: Any = None,
     border_color: Any = None,
     antialias: bool = False,
     dtype: Any = None,
@@ -70,16 +77,16 @@ def warp_flow(
     With the flow from a first image to a second, and the second one as `image`, the result looks like the first.
 
     Args:
-        image: ``(..., H, W, C)``, or volumes ``(..., D, H, W, C)``, as in `warp`.
+        image: ``(..., H, W, C)``, or volumes ``(..., D, H, W, C)``, as in `resample`.
         flow: ``(..., H, W, 2)``, x before y, or ``(..., D, H, W, 3)``, in pixels; or a tuple of arrays ``(dx, dy)`` or
             ``(dx, dy, dz)``, which is read faster. Its spatial shape is the output's.
-        sampler, border_color, dtype: as in `warp`.
-        antialias: as in `warp`; the footprint of a pixel is the difference of its neighbours' coordinates.
+        sampler, filter, address, border_color, dtype: as in `resample`.
+        antialias: as in `resample`; the footprint of a pixel is the difference of its neighbours' coordinates.
 
     Returns:
         ``(..., *output_shape, C)``.
 
-    Gradients: to image, flow and border colour, to any order in both modes; see `warp`.
+    Gradients: to image, flow and border colour, to any order in both modes; see `resample`.
 
     Raises:
         ValueError: if shapes do not fit.
@@ -92,8 +99,10 @@ def warp_flow(
     """
     arrays = check_fields("warp_flow", "flow", as_fields("warp_flow", "flow", flow))
     shape = np.broadcast_shapes(*(a.shape for a in arrays))[-len(arrays) :]
-    keywords = {"border_color": border_color, "antialias": antialias, "dtype": dtype}
-    return warp_image("warp_flow", image, moved, arrays, shape, sampler, **keywords)
+    options = read_options(
+        "warp_flow", sampler, filter, address, border_color=border_color, antialias=antialias, dtype=dtype
+    )
+    return warp_image("warp_flow", image, moved, arrays, shape, options)
 
 
 def as_fields(name: str, argument: str, field: Any) -> tuple[Any, ...]:

@@ -17,7 +17,8 @@ from ..sampling import splat
 from .calls import compiled
 from .fields import as_fields, check_fields
 from .grids import alike, pixel_centres
-from .images import ZERO_OUTSIDE, check_image, stored
+from .images import check_image, stored
+from .options import resolve_sampler
 from .shapes import spatial_shape
 
 
@@ -37,14 +38,16 @@ WEIGHTS: dict[str, Callable[[jax.Array], jax.Array] | None] = {
 }
 
 
-@compiled("output_shape", "mode", "return_coverage", "dtype")
+@compiled("output_shape", "mode", "return_coverage", "sampler", "filter", "address", "dtype")
 def forward_warp(
     image: Any,
     flow: Any,
     importance: Any = None,
     output_shape: Sequence[int] | None = None,
-    sampler: Sampler = ZERO_OUTSIDE,
+    sampler: Sampler | None = None,
     *,
+    filter: Any = None,
+    address: Any = None,
     mode: str = "softmax",
     return_coverage: bool = False,
     dtype: Any = None,
@@ -55,16 +58,18 @@ def forward_warp(
     holes where nothing lands. Where several pixels land, `mode` says what is seen.
 
     Args:
-        image: ``(..., H, W, C)``, as in `warp`.
+        image: ``(..., H, W, C)``, as in `resample`.
         flow: ``(..., H, W, 2)``, x before y, in pixels; or a tuple of arrays ``(dx, dy)``. Leading axes broadcast with
             those of `image`. A pixel with a flow that is NaN or infinite lands nowhere.
         importance: ``(..., H, W)``, how much a pixel counts where several land, with ``mode="linear"`` and
             ``"softmax"``; by default all count alike. Such as the negative of a depth, times a factor, or of the
             difference between the image and the other one at ``p + flow(p)``.
         output_shape: the spatial shape of the output, ``(H, W)``; by default that of the image.
-        sampler: how a pixel is spread: in two by two parts by default, ``filter_mode="point"`` in one. What lands
-            outside is dropped by default; ``address_mode="wrap"`` takes it in at the other side. `deterministic` is
-            for the same bits in every run.
+        sampler: a whole `Sampler`, for all that has no argument of its own here; its `deterministic` is for the same
+            bits in every run.
+        filter: how a pixel is spread: ``"linear"``, the default, in two by two parts, ``"point"`` in one.
+        address: what becomes of a part that lands outside: ``"border"``, the default, drops it, ``"wrap"`` takes it in
+            at the other side.
         mode: what is seen where pixels land, with weights w that the filter gives and importance z:
 
             - ``"sum"``: ``sum(w I)``; what leaves the image is lost, no more and no less.
@@ -84,7 +89,7 @@ def forward_warp(
     rounded they are zero; pass a floating `dtype`.
 
     Raises:
-        ValueError: if shapes do not fit, `mode` is unknown or has no importance, or `sampler` has a cubic filter, whose
+        ValueError: if shapes do not fit, `mode` is unknown or has no importance, or the filter is cubic, whose
             weights may be negative.
 
     Source: S. Niklaus and F. Liu, "Softmax Splatting for Video Frame Interpolation", 2020.
@@ -98,9 +103,11 @@ def forward_warp(
         Array([0.  , 1.25, 3.  ], dtype=float32)
     """
     name = "forward_warp"
+    sampler = resolve_sampler(name, sampler, filter, address)
     check_options(name, mode, importance, sampler)
     image = jnp.asarray(image)
     check_image(name, image, 2)
+    image = image.astype(np.float32) if image.dtype == np.bool_ else image
     stored_dtype = image.dtype
     shape = spatial_shape(name, image, output_shape, 2)
     values = list(check_fields(name, "flow", as_fields(name, "flow", flow)))
@@ -124,8 +131,8 @@ def check_options(name: str, mode: str, importance: Any, sampler: Sampler) -> No
         )
     if sampler.filter_mode is FilterMode.CUBIC:
         raise ValueError(
-            f"{name}: sampler has filter_mode='cubic', whose weights may be negative, and cannot be averaged with; use "
-            f"'linear' or 'point'."
+            f"{name}: the filter is 'cubic', whose weights may be negative, and cannot be averaged with; use "
+            f"filter='linear' or 'point'."
         )
 
 

@@ -1,5 +1,6 @@
 """Warps by a function, a matrix, an angle or a size."""
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -7,23 +8,28 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._arguments import as_array
 from ..mipmaps import along_axes
-from ..sampler import Sampler
-from .calls import compiled
+from ..modes import AddressMode, FilterMode
+from ..sampler import MAX_ANISOTROPY, Sampler
+from .calls import OPTIONS, compiled
 from .grids import affine, given, per_image, pixel_centres, projective, scaled
-from .images import ZERO_OUTSIDE, warp_image
+from .images import check_image, warp_image
 from .matrices import Rows, about, elements, from_theta, inverted, turned
+from .options import ReadOptions, read_options
 from .shapes import as_floats, as_matrix, spatial_shape
 
-STATIC = ("output_shape", "inverse_map", "antialias", "dtype")
+STATIC = ("output_shape", *OPTIONS)
 
 
-def warp(
+def resample(
     image: Any,
     function: Callable[..., Any],
     output_shape: Sequence[int] | None = None,
-    sampler: Sampler = ZERO_OUTSIDE,
+    sampler: Sampler | None = None,
     *,
+    filter: Any = None,
+    address: Any = None,
     border_color: Any = None,
     antialias: bool = False,
     dtype: Any = None,
@@ -39,8 +45,11 @@ def warp(
             broadcast to `output_shape`, element by element to a tuple of as many coordinates in the input. They may
             have leading batch axes, which broadcast with those of `image`.
         output_shape: the spatial shape of the output, ``(H, W)``; by default the image's.
-        sampler: how to read; by default linear, with zero outside. Its `normalized_coords` is not used.
-        border_color: what lies outside under ``address_mode="border"``, in units of the image: a scalar or ``(C,)``.
+        sampler: a whole `Sampler`, for all that has no argument of its own here. Its `normalized_coords` is not used.
+        filter: ``"linear"`` unless `sampler` has another, ``"point"`` or ``"cubic"``, as in `Sampler`.
+        address: what lies outside: ``"border"`` (the default), ``"clamp"``, ``"wrap"``, ``"mirror"`` or ``"reflect"``,
+            as in `Sampler`; or a tuple with one for each axis, x first.
+        border_color: what lies outside under ``"border"``, in units of the image: a scalar or ``(C,)``; by default 0.
         antialias: whether to smooth the image as far as the output shrinks it: through a mip chain, at the level that
             the derivative of `function` asks for. With ``sampler.max_anisotropy`` above 1 it is smoothed less across
             than along the direction in which it shrinks most.
@@ -54,33 +63,37 @@ def warp(
     Where the result is rounded they are zero; pass a floating `dtype`.
 
     Raises:
-        ValueError: if shapes do not fit.
+        ValueError: if shapes do not fit, or `filter` or `address` contradict `sampler`.
         TypeError: if the image holds no numbers.
 
     Example:
         >>> import jax.numpy as jnp, jaxtex as jt
         >>> image = jnp.arange(4.0)[None, :, None]
-        >>> jt.warp.warp(image, lambda x, y: (4 - x, y))[0, :, 0]
+        >>> jt.warp.resample(image, lambda x, y: (4 - x, y))[0, :, 0]
         Array([3., 2., 1., 0.], dtype=float32)
     """
-    shape = spatial_shape("warp", image, output_shape)
+    shape = spatial_shape("resample", image, output_shape)
     pixels = pixel_centres(shape)
     coords = tuple(jnp.asarray(c) for c in function(*pixels))
     if len(coords) != len(shape):
-        raise ValueError(f"warp: function returned {len(coords)} coordinates, expected {len(shape)}, one an axis.")
+        raise ValueError(f"resample: function returned {len(coords)} coordinates, expected {len(shape)}, one an axis.")
     sides = along_axes(function, pixels) if antialias else None
-    keywords = {"border_color": border_color, "antialias": antialias, "dtype": dtype}
-    return warp_image("warp", image, given, coords, shape, sampler, sides=sides, **keywords)
+    options = read_options(
+        "resample", sampler, filter, address, border_color=border_color, antialias=antialias, dtype=dtype
+    )
+    return warp_image("resample", image, given, coords, shape, options, sides)
 
 
-@compiled(*STATIC)
+@compiled(*STATIC, "inverse_map")
 def warp_affine(
     image: Any,
     matrix: Any,
     output_shape: Sequence[int] | None = None,
-    sampler: Sampler = ZERO_OUTSIDE,
+    sampler: Sampler | None = None,
     *,
     inverse_map: bool = False,
+    filter: Any = None,
+    address: Any = None,
     border_color: Any = None,
     antialias: bool = False,
     dtype: Any = None,
@@ -88,17 +101,17 @@ def warp_affine(
     """Warps images by affine matrices: ``x' = a x + b y + c``, ``y' = d x + e y + f``.
 
     Args:
-        image: ``(..., H, W, C)``, or volumes ``(..., D, H, W, C)``, as in `warp`.
+        image: ``(..., H, W, C)``, or volumes ``(..., D, H, W, C)``, as in `resample`.
         matrix: ``(..., 2, 3)``, or ``(..., 3, 4)`` for volumes: maps points of the input to points of the output, in
             pixels from the top left corner; leading axes broadcast with those of `image`. One that flattens the plane
             has no inverse, and makes coordinates that are not finite.
-        output_shape, sampler, border_color, antialias, dtype: as in `warp`.
+        output_shape, sampler, filter, address, border_color, antialias, dtype: as in `resample`.
         inverse_map: whether `matrix` maps points of the output to points of the input, as a read needs it.
 
     Returns:
         ``(..., *output_shape, C)``.
 
-    Gradients: to image, matrix and border colour, to any order in both modes; see `warp`.
+    Gradients: to image, matrix and border colour, to any order in both modes; see `resample`.
 
     Raises:
         ValueError: if shapes do not fit.
@@ -111,18 +124,22 @@ def warp_affine(
     """
     rows = elements(as_matrix("warp_affine", matrix, ((2, 3), (3, 4))))
     back = rows if inverse_map else inverted(rows)
-    keywords = {"border_color": border_color, "antialias": antialias, "dtype": dtype}
-    return by_matrix("warp_affine", image, affine, back, output_shape, sampler, **keywords)
+    options = read_options(
+        "warp_affine", sampler, filter, address, border_color=border_color, antialias=antialias, dtype=dtype
+    )
+    return by_matrix("warp_affine", image, affine, back, output_shape, options)
 
 
-@compiled(*STATIC)
+@compiled(*STATIC, "inverse_map")
 def warp_perspective(
     image: Any,
     matrix: Any,
     output_shape: Sequence[int] | None = None,
-    sampler: Sampler = ZERO_OUTSIDE,
+    sampler: Sampler | None = None,
     *,
     inverse_map: bool = False,
+    filter: Any = None,
+    address: Any = None,
     border_color: Any = None,
     antialias: bool = False,
     dtype: Any = None,
@@ -130,17 +147,17 @@ def warp_perspective(
     """Warps images by homographies: a point times a matrix, divided by the last component.
 
     Args:
-        image: ``(..., H, W, C)``, or volumes ``(..., D, H, W, C)``, as in `warp`.
+        image: ``(..., H, W, C)``, or volumes ``(..., D, H, W, C)``, as in `resample`.
         matrix: ``(..., 3, 3)``, or ``(..., 4, 4)`` for volumes: maps points of the input to points of the output, in
             pixels from the top left corner, up to a factor; leading axes broadcast with those of `image`.
-        output_shape, sampler, border_color, antialias, dtype: as in `warp`.
+        output_shape, sampler, filter, address, border_color, antialias, dtype: as in `resample`.
         inverse_map: whether `matrix` maps points of the output to points of the input, as a read needs it.
 
     Returns:
         ``(..., *output_shape, C)``. A pixel that lies on the horizon, where the divisor is 0, reads the point (0, 0);
         one beyond it is a point like any other.
 
-    Gradients: to image, matrix and border colour, to any order in both modes; see `warp`.
+    Gradients: to image, matrix and border colour, to any order in both modes; see `resample`.
 
     Raises:
         ValueError: if shapes do not fit.
@@ -153,8 +170,10 @@ def warp_perspective(
     """
     rows = elements(as_matrix("warp_perspective", matrix, ((3, 3), (4, 4))))
     back = rows if inverse_map else inverted(rows)
-    keywords = {"border_color": border_color, "antialias": antialias, "dtype": dtype}
-    return by_matrix("warp_perspective", image, projective, back, output_shape, sampler, **keywords)
+    options = read_options(
+        "warp_perspective", sampler, filter, address, border_color=border_color, antialias=antialias, dtype=dtype
+    )
+    return by_matrix("warp_perspective", image, projective, back, output_shape, options)
 
 
 def by_matrix(
@@ -163,24 +182,25 @@ def by_matrix(
     function: Callable[..., Any],
     back: Rows,
     output_shape: Sequence[int] | None,
-    sampler: Sampler,
-    **keywords: Any,
+    options: ReadOptions,
 ) -> jax.Array:
     """Reads an image at the points that a matrix, from output to input, makes of the pixels by `function`."""
     ndim = len(back[0]) - 1
     shape = spatial_shape(name, image, output_shape, ndim)
-    return warp_image(name, image, function, per_image(back, ndim), shape, sampler, **keywords)
+    return warp_image(name, image, function, per_image(back, ndim), shape, options)
 
 
-@compiled("output_shape", "antialias", "dtype")
+@compiled(*STATIC)
 def rotate(
     image: Any,
     degrees: Any,
     output_shape: Sequence[int] | None = None,
-    sampler: Sampler = ZERO_OUTSIDE,
+    sampler: Sampler | None = None,
     *,
     scale: Any = 1.0,
     center: Any = None,
+    filter: Any = None,
+    address: Any = None,
     border_color: Any = None,
     antialias: bool = False,
     dtype: Any = None,
@@ -188,9 +208,9 @@ def rotate(
     """Rotates images, counter-clockwise as seen, and scales them.
 
     Args:
-        image: ``(..., H, W, C)``, as in `warp`.
+        image: ``(..., H, W, C)``, as in `resample`.
         degrees: the angle, a number or an array of leading batch axes.
-        output_shape, sampler, border_color, antialias, dtype: as in `warp`.
+        output_shape, sampler, filter, address, border_color, antialias, dtype: as in `resample`.
         scale: the factor of size, likewise.
         center: ``(x, y)`` in pixels, which goes to the centre of the output; an array ``(..., 2)`` for a batch. By
             default the image's centre.
@@ -198,7 +218,7 @@ def rotate(
     Returns:
         ``(..., *output_shape, C)``.
 
-    Gradients: to image, angle, scale, centre and border colour, to any order in both modes; see `warp`.
+    Gradients: to image, angle, scale, centre and border colour, to any order in both modes; see `resample`.
 
     Raises:
         ValueError: if shapes do not fit.
@@ -216,31 +236,40 @@ def rotate(
     degrees, scale, source, target = as_floats(degrees, scale, center, middle(shape))
     points = ([point[..., k] for k in range(2)] for point in (target, source))
     parameters = per_image(about(turned(-degrees, 1 / scale), *points), 2)
-    keywords = {"border_color": border_color, "antialias": antialias, "dtype": dtype}
-    return warp_image("rotate", image, affine, parameters, shape, sampler, **keywords)
+    options = read_options(
+        "rotate", sampler, filter, address, border_color=border_color, antialias=antialias, dtype=dtype
+    )
+    return warp_image("rotate", image, affine, parameters, shape, options)
 
 
-@compiled("output_shape", "antialias", "dtype")
+@compiled(*STATIC)
 def resize(
     image: Any,
     output_shape: Sequence[int],
-    sampler: Sampler = Sampler(),  # noqa: B008, frozen and without arrays
+    sampler: Sampler | None = None,
     *,
-    antialias: bool = False,
+    filter: Any = None,
+    address: Any = None,
+    border_color: Any = None,
+    antialias: bool = True,
     dtype: Any = None,
 ) -> jax.Array:
     """Resizes images: the corners of the input go to the corners of the output.
 
     Args:
-        image: ``(..., H, W, C)``, or with an `output_shape` of three sizes ``(..., D, H, W, C)``, as in `warp`.
+        image: ``(..., H, W, C)``, or with an `output_shape` of three sizes ``(..., D, H, W, C)``, as in `resample`.
         output_shape: the spatial shape of the output.
-        sampler: how to read; by default linear, and the edge's texels outside.
-        antialias, dtype: as in `warp`.
+        address: as in `resample`, but by default ``"clamp"``: the edge's texels outside.
+        antialias: whether to smooth the image as far as it shrinks, as in `resample`. An image that shrinks along no
+            axis is read as it is, and so is every image with the point filter, which returns stored texels. Where one
+            axis shrinks more than the other, up to 16 reads follow it, unless ``sampler.max_anisotropy`` says how many;
+            volumes are smoothed alike along all axes.
+        sampler, filter, border_color, dtype: as in `resample`.
 
     Returns:
         ``(..., *output_shape, C)``.
 
-    Gradients: to the image, to any order in both modes; see `warp`.
+    Gradients: to the image, to any order in both modes; see `resample`.
 
     Raises:
         ValueError: if shapes do not fit.
@@ -249,20 +278,40 @@ def resize(
         >>> import jax.numpy as jnp, jaxtex as jt
         >>> jt.warp.resize(jnp.array([[[0.0], [1.0]]]), (1, 4))[0, :, 0]
         Array([0.  , 0.25, 0.75, 1.  ], dtype=float32)
+        >>> jt.warp.resize(jnp.arange(16.0).reshape(4, 4, 1), (2, 2))[..., 0]
+        Array([[ 2.5,  4.5],
+               [10.5, 12.5]], dtype=float32)
     """
     shape = spatial_shape("resize", image, output_shape)
-    sizes = jnp.shape(image)[-2 : -2 - len(shape) : -1]
-    factors = [jnp.full([1] * len(shape), n / m, jnp.float32) for n, m in zip(sizes, shape[::-1])]
-    return warp_image("resize", image, scaled, factors, shape, sampler, antialias=antialias, dtype=dtype)
+    image = as_array(image)
+    check_image("resize", image, len(shape))
+    factors = [n / m for n, m in zip(image.shape[-2 : -2 - len(shape) : -1], shape[::-1])]
+    options = read_options("resize", sampler, filter, address, border_color, antialias, dtype, AddressMode.CLAMP)
+    options = smoothed_where_it_shrinks(options, factors)
+    steps = [jnp.full([1] * len(shape), factor, jnp.float32) for factor in factors]
+    return warp_image("resize", image, scaled, steps, shape, options)
 
 
-@compiled("output_shape", "antialias", "dtype")
+def smoothed_where_it_shrinks(options: ReadOptions, factors: Sequence[float]) -> ReadOptions:
+    """The options of a read whose neighbouring pixels are apart by `factors` in the image, one for each axis."""
+    sampler, longest, shortest = options.sampler, max(factors), max(min(factors), 1)
+    antialias = options.antialias and longest > 1 and sampler.filter_mode is not FilterMode.POINT
+    reads = min(round(longest / shortest), MAX_ANISOTROPY)
+    if antialias and len(factors) == 2 and sampler.max_anisotropy == 1 and reads > 1:
+        # One level for both axes would blur the one that shrinks less as far as the other.
+        sampler = dataclasses.replace(sampler, max_anisotropy=reads)
+    return dataclasses.replace(options, sampler=sampler, antialias=antialias)
+
+
+@compiled(*STATIC)
 def spatial_transform(
     images: Any,
     theta: Any,
     output_shape: Sequence[int] | None = None,
-    sampler: Sampler = ZERO_OUTSIDE,
+    sampler: Sampler | None = None,
     *,
+    filter: Any = None,
+    address: Any = None,
     border_color: Any = None,
     antialias: bool = False,
     dtype: Any = None,
@@ -273,16 +322,16 @@ def spatial_transform(
     where it is used and never stored.
 
     Args:
-        images: ``(..., H, W, C)``, or volumes ``(..., D, H, W, C)``, as in `warp`.
+        images: ``(..., H, W, C)``, or volumes ``(..., D, H, W, C)``, as in `resample`.
         theta: ``(..., 2, 3)``, or ``(..., 3, 4)`` for volumes: maps points of the output to points of the input. -1
             and 1 are the outer edges of the first and the last pixel, x stands before y. The identity is
             ``[[1, 0, 0], [0, 1, 0]]``.
-        output_shape, sampler, border_color, antialias, dtype: as in `warp`.
+        output_shape, sampler, filter, address, border_color, antialias, dtype: as in `resample`.
 
     Returns:
         ``(..., *output_shape, C)``.
 
-    Gradients: to images, theta and border colour, to any order in both modes; see `warp`.
+    Gradients: to images, theta and border colour, to any order in both modes; see `resample`.
 
     Raises:
         ValueError: if shapes do not fit.
@@ -300,5 +349,7 @@ def spatial_transform(
     ndim = theta.shape[-2]
     shape = spatial_shape("spatial_transform", images, output_shape, ndim)
     back = from_theta(elements(theta), jnp.shape(images)[-1 - ndim : -1], shape)
-    keywords = {"border_color": border_color, "antialias": antialias, "dtype": dtype}
-    return by_matrix("spatial_transform", images, affine, back, shape, sampler, **keywords)
+    options = read_options(
+        "spatial_transform", sampler, filter, address, border_color=border_color, antialias=antialias, dtype=dtype
+    )
+    return by_matrix("spatial_transform", images, affine, back, shape, options)

@@ -20,11 +20,10 @@ from ..sampler import Sampler
 from ..sampling import sample
 from ..texture import Texture, texture1d, texture2d, texture3d
 from .grids import Arrays, pixel_centres
+from .options import ReadOptions
 
 BUILD = {1: texture1d, 2: texture2d, 3: texture3d}
 AXES = {1: "(..., W, C)", 2: "(..., H, W, C)", 3: "(..., D, H, W, C)"}
-# Zero outside the image.
-ZERO_OUTSIDE = Sampler(address_mode="border")
 # What cannot be blended as numbers is read as fractions, where these have them.
 FRACTIONS = (jnp.uint8, jnp.uint16)
 
@@ -35,11 +34,7 @@ def warp_image(
     function: Callable[..., Arrays],
     parameters: Sequence[Any],
     output_shape: Sequence[int],
-    sampler: Sampler,
-    *,
-    border_color: Any = None,
-    antialias: bool = False,
-    dtype: Any = None,
+    options: ReadOptions,
     sides: tuple[Arrays, ...] | None = None,
 ) -> jax.Array:
     """Reads an image where a coordinate function says, for each pixel of the output.
@@ -50,22 +45,29 @@ def warp_image(
         function: as in `grids`: ``function(*pixels, *parameters)`` gives the points to read, in pixels.
         parameters: arrays of leading batch axes and one axis for each of `output_shape`, of its size or 1.
         output_shape: the spatial sizes of the output, slowest first.
-        sampler: its units of coordinates are not used.
-        border_color: in units of the image's values.
-        antialias: whether the image is smoothed as far as the output shrinks it.
-        dtype: of the output; by default that of the image.
+        options: how the image is read, and the dtype of the output.
         sides: how coordinates change from a pixel to the next along each axis, x first, in place of the derivative of
             `function`. Where a parameter is a field, their differences are taken.
     """
     ndim = len(output_shape)
     image = image if isinstance(image, jax.Array | np.ndarray) else jnp.asarray(image)
     check_image(name, image, ndim)
+    image, options, result = as_numbers(image, options)
     parameters = [as_float(p) for p in parameters]
     parameters = tuple(jnp.expand_dims(p, range(ndim - p.ndim)) for p in parameters)
     batch = np.broadcast_shapes(image.shape[: -ndim - 1], *(p.shape[: p.ndim - ndim] for p in parameters))
-    static = {"function": function, "output_shape": tuple(output_shape), "sampler": sampler, "antialias": antialias}
-    result = np.dtype(dtype or image_dtype(image.dtype, sampler))
-    return _warp(image, parameters, sides, border_color, batch=len(batch), dtype=result, **static)
+    return _warp(
+        image,
+        parameters,
+        sides,
+        options.border_color,
+        function=function,
+        output_shape=tuple(output_shape),
+        sampler=options.sampler,
+        antialias=options.antialias,
+        batch=len(batch),
+        dtype=result,
+    )
 
 
 def check_image(name: str, image: Any, ndim: int) -> None:
@@ -74,14 +76,26 @@ def check_image(name: str, image: Any, ndim: int) -> None:
             f"{name}: image has shape {image.shape}, expected {AXES[ndim]}; a single channel is an axis too, "
             f"image[..., None]."
         )
-    if not (jnp.issubdtype(image.dtype, jnp.floating) or jnp.issubdtype(image.dtype, jnp.integer)):
-        raise TypeError(f"{name}: image holds {image.dtype}, expected floating or integer numbers; use image.astype.")
+    if not any(jnp.issubdtype(image.dtype, kind) for kind in (jnp.floating, jnp.integer, jnp.bool_)):
+        raise TypeError(
+            f"{name}: image holds {image.dtype}, expected floating or integer numbers, or bool; use image.astype."
+        )
 
 
-def image_dtype(stored: Any, sampler: Sampler) -> Any:
-    """The dtype of a warped image: fractions, where the sampler asks for them, are float32."""
-    fractions = sampler.read_mode is not ReadMode.ELEMENT
-    return jnp.float32 if fractions else stored
+def as_numbers(image: jax.Array | np.ndarray, options: ReadOptions) -> tuple[Any, ReadOptions, np.dtype]:
+    """An image of numbers, how to read it, and the dtype of the result.
+
+    The result has the dtype of the image, but fractions, where the sampler asks for them, are float32, and so are the
+    blended values of a mask, which is read as 0 and 1.
+    """
+    sampler = options.sampler
+    mask, fractions = image.dtype == jnp.bool_, sampler.read_mode is not ReadMode.ELEMENT
+    blends = options.antialias or sampler.filter_mode is not FilterMode.POINT
+    result = np.dtype(options.dtype or (np.float32 if fractions or (mask and blends) else image.dtype))
+    if mask:
+        image = image.astype(np.float32 if blends else np.uint8)
+        options = dataclasses.replace(options, sampler=dataclasses.replace(sampler, read_mode="element", srgb=False))
+    return image, options, result
 
 
 @functools.partial(
@@ -149,7 +163,9 @@ def as_blended(image: jax.Array, sampler: Sampler, antialias: bool) -> tuple[jax
 
 
 def stored(values: jax.Array, dtype: np.dtype) -> jax.Array:
-    """Values in the dtype of an image: integers are the nearest, half to even, within its range."""
+    """Values in the dtype of an image: integers are the nearest, half to even, within its range; bool is above 0.5."""
+    if dtype == jnp.bool_ and jnp.issubdtype(values.dtype, jnp.floating):
+        return values > 0.5
     if jnp.issubdtype(dtype, jnp.integer) and not jnp.issubdtype(values.dtype, jnp.integer):
         info = jnp.iinfo(dtype)
         values = jnp.clip(jnp.round(values), info.min, info.max)

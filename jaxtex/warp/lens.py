@@ -17,9 +17,10 @@ import jax.numpy as jnp
 
 from .._arguments import as_float, check_number, stacked_coords
 from ..sampler import Sampler
-from .calls import compiled
+from .calls import OPTIONS, compiled
 from .grids import Arrays, alike, field, given, rows
-from .images import ZERO_OUTSIDE, warp_image
+from .images import warp_image
+from .options import read_options
 from .shapes import as_matrix, spatial_shape
 
 # k1, k2, p1, p2; and k3; and k4, k5, k6.
@@ -32,15 +33,17 @@ NEWTON_STEPS = 10
 SOLVED = 2.0**-16
 
 
-@compiled("output_shape", "antialias", "dtype")
+@compiled("output_shape", *OPTIONS)
 def undistort(
     image: Any,
     camera_matrix: Any,
     distortion: Any,
     output_shape: Sequence[int] | None = None,
-    sampler: Sampler = ZERO_OUTSIDE,
+    sampler: Sampler | None = None,
     *,
     new_camera_matrix: Any = None,
+    filter: Any = None,
+    address: Any = None,
     border_color: Any = None,
     antialias: bool = False,
     dtype: Any = None,
@@ -48,18 +51,18 @@ def undistort(
     """Takes the distortion of a lens out of images: straight lines become straight.
 
     Args:
-        image: ``(..., H, W, C)``, as the lens shows it; see `warp`.
+        image: ``(..., H, W, C)``, as the lens shows it; see `resample`.
         camera_matrix: ``(..., 3, 3)``, ``[[fx, 0, cx], [0, fy, cy], [0, 0, 1]]`` in pixels, with the centre of the
             first pixel at (0.5, 0.5): for a matrix from OpenCV, whose first pixel is at (0, 0), add 0.5 to cx and cy.
             Only these four elements are read. Leading axes broadcast with those of `image`.
         distortion: ``(..., n)``, in OpenCV's order: k1, k2, p1, p2, then k3, then k4, k5, k6; n is 4, 5 or 8.
-        output_shape, sampler, border_color, antialias, dtype: as in `warp`.
+        output_shape, sampler, filter, address, border_color, antialias, dtype: as in `resample`.
         new_camera_matrix: ``(..., 3, 3)``, of the ideal camera whose image is the result; by default `camera_matrix`.
 
     Returns:
         ``(..., *output_shape, C)``.
 
-    Gradients: to image, both matrices, coefficients and border colour, to any order in both modes; see `warp`.
+    Gradients: to image, both matrices, coefficients and border colour, to any order in both modes; see `resample`.
 
     Raises:
         ValueError: if shapes do not fit.
@@ -75,19 +78,23 @@ def undistort(
     """
     lens = lens_values("undistort", camera_matrix, distortion, new_camera_matrix, 2)
     shape = spatial_shape("undistort", image, output_shape, 2)
-    keywords = {"border_color": border_color, "antialias": antialias, "dtype": dtype}
-    return warp_image("undistort", image, to_distorted, lens, shape, sampler, **keywords)
+    options = read_options(
+        "undistort", sampler, filter, address, border_color=border_color, antialias=antialias, dtype=dtype
+    )
+    return warp_image("undistort", image, to_distorted, lens, shape, options)
 
 
-@compiled("output_shape", "antialias", "dtype")
+@compiled("output_shape", *OPTIONS)
 def distort(
     image: Any,
     camera_matrix: Any,
     distortion: Any,
     output_shape: Sequence[int] | None = None,
-    sampler: Sampler = ZERO_OUTSIDE,
+    sampler: Sampler | None = None,
     *,
     new_camera_matrix: Any = None,
+    filter: Any = None,
+    address: Any = None,
     border_color: Any = None,
     antialias: bool = False,
     dtype: Any = None,
@@ -98,14 +105,14 @@ def distort(
         image: ``(..., H, W, C)``, of an ideal camera, as `undistort` returns it.
         camera_matrix: ``(..., 3, 3)``, of the camera with the lens, whose image is the result; as in `undistort`.
         distortion: ``(..., n)``, as in `undistort`.
-        output_shape, sampler, border_color, antialias, dtype: as in `warp`.
+        output_shape, sampler, filter, address, border_color, antialias, dtype: as in `resample`.
         new_camera_matrix: ``(..., 3, 3)``, of the ideal camera that took `image`; by default `camera_matrix`.
 
     Returns:
         ``(..., *output_shape, C)``. A pixel at which the lens shows nothing, see `undistort_points`, reads far outside
         the image.
 
-    Gradients: to image, both matrices, coefficients and border colour, to any order in both modes; see `warp`.
+    Gradients: to image, both matrices, coefficients and border colour, to any order in both modes; see `resample`.
 
     Raises:
         ValueError: if shapes do not fit.
@@ -121,8 +128,10 @@ def distort(
     shape = spatial_shape("distort", image, output_shape, 2)
     # Coordinates that take a while to find are found once, not wherever they are looked at.
     coords, sides = field(lambda x, y: to_ideal(*alike(x, y, *lens)), shape, antialias)
-    keywords = {"border_color": border_color, "antialias": antialias, "dtype": dtype, "sides": sides}
-    return warp_image("distort", image, given, coords, shape, sampler, **keywords)
+    options = read_options(
+        "distort", sampler, filter, address, border_color=border_color, antialias=antialias, dtype=dtype
+    )
+    return warp_image("distort", image, given, coords, shape, options, sides)
 
 
 @compiled()

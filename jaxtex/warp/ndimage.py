@@ -14,6 +14,7 @@ from ..modes import AddressMode, FilterMode
 from ..sampler import Sampler
 from ..sampling import sample
 from ..texture import texture1d, texture2d, texture3d
+from .calls import as_static
 
 TEXTURES = {1: texture1d, 2: texture2d, 3: texture3d}
 FILTERS = {0: FilterMode.POINT, 1: FilterMode.LINEAR}
@@ -62,6 +63,7 @@ def map_coordinates(
         >>> jt.warp.map_coordinates(jnp.array([10.0, 20.0, 40.0]), [jnp.array([0.5, 1.5, 2.5])], order=1, mode="wrap")
         Array([15., 30., 25.], dtype=float32)
     """
+    order = as_static("map_coordinates", "order", order)
     array, arrays = as_array(input), tuple(as_array(c) for c in coordinates)
     ours = array.ndim in TEXTURES and array.size and array.dtype.name in STORAGE_FORMATS and len(arrays) == array.ndim
     if not (ours and order in FILTERS and mode in ADDRESSES and all(map(is_real, arrays))):

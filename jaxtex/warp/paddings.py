@@ -19,7 +19,7 @@ class Span(NamedTuple):
     size: int
 
     @classmethod
-    def of(cls, size: int, align_corners: bool) -> "Span":
+    def of(cls, size: int, align_corners: bool | None) -> "Span":
         """From centre to centre of the outer texels, or from edge to edge."""
         return cls(0.5, size - 0.5, size) if align_corners else cls(0.0, float(size), size)
 
@@ -88,16 +88,21 @@ PADDINGS = {
     "border": Padding(held, (AddressMode.CLAMP, AddressMode.CLAMP)),
     "reflection": Padding(reflected, (AddressMode.MIRROR, AddressMode.REFLECT)),
 }
-FILTERS = {"nearest": FilterMode.POINT, "bilinear": FilterMode.LINEAR, "bicubic": FilterMode.CUBIC}
+FILTERS = {
+    "nearest": FilterMode.POINT,
+    "bilinear": FilterMode.LINEAR,
+    "trilinear": FilterMode.LINEAR,
+    "bicubic": FilterMode.CUBIC,
+}
 CUBIC_COEFFICIENT = -0.75
 
 
-def reading(name: str, mode: str, padding_mode: str, align_corners: bool) -> tuple[Sampler, Fold]:
+def reading(name: str, mode: str, padding_mode: str, align_corners: bool | None) -> tuple[Sampler, Fold]:
     """What torch's words mean: a sampler, and what is to be done with positions before."""
     filter_mode = option(name, "mode", mode, FILTERS)
     padding = option(name, "padding_mode", padding_mode, PADDINGS)
     sampler = Sampler(
-        address_mode=padding.address[align_corners], filter_mode=filter_mode, cubic_coefficient=CUBIC_COEFFICIENT
+        address_mode=padding.address[bool(align_corners)], filter_mode=filter_mode, cubic_coefficient=CUBIC_COEFFICIENT
     )
     if filter_mode is FilterMode.CUBIC:
         return sampler, stays

@@ -16,12 +16,14 @@ import numpy as np
 
 from .._tables.storage_formats import sum_dtype
 from ..mipmaps import build_mipmaps
+from ..modes import AddressMode
 from ..sampler import Sampler
 from ..sampling import sample
 from ..texture import cubemap
 from .calls import compiled
 from .grids import Arrays, alike, field
-from .images import as_blended, check_image, image_dtype, stored, warp_image
+from .images import as_blended, as_numbers, check_image, stored, warp_image
+from .options import ReadOptions, resolve_sampler
 from .shapes import spatial_shape
 
 # The vectors along s, along t, and outward, of each face.
@@ -35,14 +37,19 @@ FACE_AXES = np.array(
         [(-1, 0, 0), (0, -1, 0), (0, 0, -1)],
     ]
 )
-EDGE = Sampler()
 # How many rows beyond a pole the widest filter reads.
 CUBIC_REACH = 2
 
 
-@compiled("size", "antialias", "dtype")
+@compiled("size", "sampler", "filter", "antialias", "dtype")
 def equirectangular_to_cubemap(
-    image: Any, size: int, sampler: Sampler = EDGE, *, antialias: bool = False, dtype: Any = None
+    image: Any,
+    size: int,
+    sampler: Sampler | None = None,
+    *,
+    filter: Any = None,
+    antialias: bool = False,
+    dtype: Any = None,
 ) -> jax.Array:
     """The six faces of a cube from a picture by longitude and latitude.
 
@@ -51,17 +58,18 @@ def equirectangular_to_cubemap(
             the horizon, its rows from straight up to straight down. In the middle is the direction ahead, +z, as seen
             from inside: to the right of it +x, and at the left and right edge what lies behind, -z.
         size: N, the width and height of a face.
-        sampler: how to read. Its address modes and `normalized_coords` are not used: the picture closes at its left and
-            right edge, and goes on beyond a pole half a turn away.
-        antialias: whether to smooth the image as far as the faces shrink it, see `warp`. Towards the poles the picture
-            is stretched in longitude, and one level for both directions blurs what is straight up and down;
+        filter: ``"linear"`` unless `sampler` has another, ``"point"`` or ``"cubic"``.
+        sampler: a whole `Sampler`. Its address modes and `normalized_coords` are not used: the picture closes at its
+            left and right edge, and goes on beyond a pole half a turn away.
+        antialias: whether to smooth the image as far as the faces shrink it, see `resample`. Towards the poles the
+            picture is stretched in longitude, and one level for both directions blurs what is straight up and down;
             ``Sampler(max_anisotropy=16)`` does not.
         dtype: of the result; the default is that of the image.
 
     Returns:
         ``(..., 6, N, N, C)``, faces in the order and orientation of `cubemap`.
 
-    Gradients: to the image, to any order in both modes; see `warp`.
+    Gradients: to the image, to any order in both modes; see `resample`.
 
     Raises:
         ValueError: if the shape of the image or `size` does not fit.
@@ -69,7 +77,7 @@ def equirectangular_to_cubemap(
     Example:
         >>> import jax.numpy as jnp, jaxtex as jt
         >>> sky_and_ground = jnp.array([[1.0], [0.0]])[:, None] * jnp.ones((2, 4, 1))
-        >>> jt.warp.equirectangular_to_cubemap(sky_and_ground, 1, jt.Sampler(filter_mode="point")).ravel()
+        >>> jt.warp.equirectangular_to_cubemap(sky_and_ground, 1, filter="point").ravel()
         Array([0., 0., 1., 0., 0., 0.], dtype=float32)
     """
     name = "equirectangular_to_cubemap"
@@ -79,7 +87,8 @@ def equirectangular_to_cubemap(
     rows = height // 2 if antialias else min(CUBIC_REACH, height)
     image = jnp.asarray(image)
     check_image(name, image, 2)
-    sampler = dataclasses.replace(sampler, address_mode=("wrap", "clamp"))
+    closed = dataclasses.replace(resolve_sampler(name, sampler, filter, None), address_mode=("wrap", "clamp"))
+    image, options, result = as_numbers(image, ReadOptions(closed, None, antialias, dtype))
     sizes = constants(image, size, width, height, rows)
     # The faces one below the other are an image of 6 N rows.
     shape = (6 * size, size)
@@ -90,14 +99,20 @@ def equirectangular_to_cubemap(
         _, (ddx, ddy) = field(lambda x, y: to_equirectangular(*alike(x, y, *sizes)), shape, True)
         along_u, along_v = (jnp.sqrt(a * a + b * b) for a, b in zip(ddx, ddy))
         sides = (along_u, jnp.zeros_like(along_u)), (jnp.zeros_like(along_v), along_v)
-    keywords = {"antialias": antialias, "dtype": dtype, "sides": sides}
-    tall = warp_image(name, beyond_poles(image, rows), to_equirectangular, sizes, shape, sampler, **keywords)
+    options = dataclasses.replace(options, dtype=result)
+    tall = warp_image(name, beyond_poles(image, rows), to_equirectangular, sizes, shape, options, sides)
     return tall.reshape(*tall.shape[:-3], 6, size, size, tall.shape[-1])
 
 
-@compiled("output_shape", "antialias", "dtype")
+@compiled("output_shape", "sampler", "filter", "antialias", "dtype")
 def cubemap_to_equirectangular(
-    faces: Any, output_shape: Sequence[int], sampler: Sampler = EDGE, *, antialias: bool = False, dtype: Any = None
+    faces: Any,
+    output_shape: Sequence[int],
+    sampler: Sampler | None = None,
+    *,
+    filter: Any = None,
+    antialias: bool = False,
+    dtype: Any = None,
 ) -> jax.Array:
     """A picture by longitude and latitude from the six faces of a cube: the inverse of `equirectangular_to_cubemap`.
 
@@ -106,14 +121,16 @@ def cubemap_to_equirectangular(
             leading axes are batches.
         output_shape: ``(H, W)``, in which directions lie as in `equirectangular_to_cubemap`. W = 2 H makes pixels
             square at the horizon.
-        sampler: how to read. Its address modes hold with ``seamless_cubemap=False`` only.
-        antialias: whether to smooth the faces as far as the picture shrinks them, see `warp`.
+        filter: ``"linear"`` unless `sampler` has another, or ``"point"``; ``"cubic"`` needs a sampler with
+            ``seamless_cubemap=False``.
+        sampler: a whole `Sampler`. Its address modes hold with ``seamless_cubemap=False`` only.
+        antialias: whether to smooth the faces as far as the picture shrinks them, see `resample`.
         dtype: of the result; the default is that of the faces.
 
     Returns:
         ``(..., H, W, C)``.
 
-    Gradients: to the faces, to any order in both modes; see `warp`.
+    Gradients: to the faces, to any order in both modes; see `resample`.
 
     Raises:
         ValueError: if a shape does not fit.
@@ -121,7 +138,7 @@ def cubemap_to_equirectangular(
     Example:
         >>> import jax.numpy as jnp, jaxtex as jt
         >>> faces = jnp.broadcast_to(jnp.arange(6.0)[:, None, None, None], (6, 4, 4, 1))
-        >>> jt.warp.cubemap_to_equirectangular(faces, (3, 4), jt.Sampler(filter_mode="point"))[..., 0]
+        >>> jt.warp.cubemap_to_equirectangular(faces, (3, 4), filter="point")[..., 0]
         Array([[2., 2., 2., 2.],
                [5., 4., 4., 5.],
                [3., 3., 3., 3.]], dtype=float32)
@@ -132,8 +149,9 @@ def cubemap_to_equirectangular(
         raise ValueError(f"{name}: faces has shape {faces.shape}, expected (..., 6, N, N, C), six square faces.")
     check_image(name, faces, 3)
     shape = spatial_shape(name, faces, output_shape, 2)
-    result = np.dtype(dtype or image_dtype(faces.dtype, sampler))
-    faces, sampler, scale = as_blended(faces, sampler, antialias)
+    sampler = resolve_sampler(name, sampler, filter, None, AddressMode.CLAMP)
+    faces, options, result = as_numbers(faces, ReadOptions(sampler, None, antialias, dtype))
+    faces, sampler, scale = as_blended(faces, options.sampler, antialias)
     sizes = constants(faces, *shape[::-1])
     direction, sides = field(lambda u, v: to_direction(*alike(u, v, *sizes)), shape, antialias)
 

@@ -8,6 +8,9 @@ import jax.numpy as jnp
 
 from .._arguments import as_float
 from .._tables.storage_formats import sum_dtype
+from .calls import as_static
+
+SPATIAL = {2: "(H, W)", 3: "(D, H, W)"}
 
 
 def spatial_shape(
@@ -26,11 +29,21 @@ def spatial_shape(
                 f"{name}: image has shape {jnp.shape(image)}, expected leading batch axes, {count} spatial axes and "
                 f"channels; a single channel is an axis too, image[..., None]."
             )
-    shape = tuple(int(n) for n in output_shape)
-    if len(shape) not in ((2, 3) if ndim is None else (ndim,)) or min(shape) < 1:
-        expected = {None: "(H, W) or (D, H, W)", 2: "(H, W)", 3: "(D, H, W)"}[ndim]
-        raise ValueError(f"{name}: output_shape is {shape}, expected {expected}, sizes of at least 1.")
-    return shape
+    return as_shape(name, "output_shape", output_shape, (2, 3) if ndim is None else (ndim,))
+
+
+def as_shape(name: str, argument: str, sizes: Any, ndims: Sequence[int] = (2, 3)) -> tuple[int, ...]:
+    """A spatial shape, slowest axis first, of as many sizes as one of `ndims`."""
+    shape = as_static(name, argument, sizes)
+    if not is_shape(shape) or len(shape) not in ndims:
+        expected = " or ".join(SPATIAL[ndim] for ndim in ndims)
+        raise ValueError(f"{name}: {argument} is {shape!r}, expected {expected}, sizes of at least 1.")
+    return tuple(map(int, shape))
+
+
+def is_shape(value: Any) -> bool:
+    """Whether a value is a tuple of whole numbers of at least 1."""
+    return isinstance(value, tuple) and all(isinstance(n, int | float) and n >= 1 and n % 1 == 0 for n in value)
 
 
 def as_floats(*values: Any) -> tuple[jax.Array, ...]:

@@ -12,8 +12,9 @@ from .calls import compiled
 from .fields import as_fields, check_fields
 from .grids import affine, given, rows
 from .images import warp_image
+from .options import ReadOptions, resolve_sampler
 from .paddings import Span, option, reading, stays
-from .shapes import as_matrix
+from .shapes import as_matrix, is_shape
 
 AXES = {2: "H, W", 3: "D, H, W"}
 # Whether the channels stand in front of the other axes.
@@ -50,13 +51,14 @@ def affine_grid(theta: Any, size: Sequence[int], align_corners: bool = False) ->
         Array([[-0.25,  0.75],
                [-0.25,  0.75]], dtype=float32)
     """
-    theta, size = as_matrix("affine_grid", theta, ((2, 3), (3, 4)), "theta"), tuple(int(n) for n in size)
+    theta = as_matrix("affine_grid", theta, ((2, 3), (3, 4)), "theta")
     ndim, batch = theta.shape[-2], theta.shape[:-2]
-    if len(size) not in (ndim, ndim + 2) or min(size) < 1:
+    if not is_shape(size) or len(size) not in (ndim, ndim + 2):
         raise ValueError(
             f"affine_grid: size is {size}, expected ({AXES[ndim]}) or (N, C, {AXES[ndim]}), all positive, for theta of "
             f"shape {theta.shape}."
         )
+    size = tuple(map(int, size))
     if len(size) > ndim and batch != size[:1]:
         raise ValueError(
             f"affine_grid: theta has shape {theta.shape}, expected {(size[0], *theta.shape[-2:])}, one map for each of "
@@ -75,7 +77,7 @@ def grid_sample(
     grid: Any,
     mode: str = "bilinear",
     padding_mode: str = "zeros",
-    align_corners: bool = False,
+    align_corners: bool | None = False,
     *,
     data_format: str = "NCHW",
     sampler: Sampler | None = None,
@@ -91,14 +93,15 @@ def grid_sample(
             ``(x, y, z)``, which is read faster. Leading axes are batches, on which images and grids broadcast. NaN acts
             as -1, infinities are outside.
         mode: ``"nearest"`` (of two texels equally near, the one with the even index), ``"bilinear"`` (for volumes
-            trilinear), or ``"bicubic"`` (with the coefficient -0.75; for volumes too, where torch has none).
+            trilinear, and ``"trilinear"`` is the same), or ``"bicubic"`` (with the coefficient -0.75; for volumes too,
+            where torch has none).
         padding_mode: ``"zeros"``; ``"border"``, the nearest texel of the edge; or ``"reflection"`` at -1 and 1: so the
             texel of the edge comes twice, or with `align_corners` once.
-        align_corners: whether -1 and 1 are the centres of the outer pixels, or their outer edges.
+        align_corners: whether -1 and 1 are the centres of the outer pixels, or their outer edges; `None` is `False`.
         data_format: ``"NCHW"`` or ``"NHWC"``, for volumes also ``"NCDHW"`` or ``"NDHWC"``: whether channels stand
             before the other axes or behind them. Whether the images are volumes follows from the grid.
-        sampler: a `Sampler` in place of `mode` and `padding_mode`, for what torch lacks, such as wrap; it makes no
-            difference whether its coordinates are normalised.
+        sampler: a `Sampler` in place of `mode` and `padding_mode`, for what torch lacks, such as wrap; `padding_mode`
+            holds if it sets no address mode. It makes no difference whether its coordinates are normalized.
         border_color: scalar or (C,), what lies outside in place of zeros.
         antialias: whether to smooth the images as far as the grid shrinks them, as `remap` does; torch does not.
 
@@ -123,7 +126,7 @@ def grid_sample(
         >>> image, grid = jnp.array([[[1.0, 2.0, 3.0]]]), jnp.array([[[-1.0, 0.0], [0.0, 0.0], [2.0, 0.0]]])
         >>> jt.warp.grid_sample(image, grid, padding_mode="border")
         Array([[[1., 2., 3.]]], dtype=float32)
-        >>> jt.warp.grid_sample(image, grid, sampler=jt.Sampler("wrap"))
+        >>> jt.warp.grid_sample(image, grid, sampler=jt.Sampler(address_mode="wrap"))
         Array([[[2., 2., 2.]]], dtype=float32)
     """
     first = option("grid_sample", "data_format", data_format, CHANNELS_FIRST)
@@ -141,17 +144,20 @@ def grid_sample(
             f"grid_sample: images has shape {images.shape}, expected {expected}, where leading axes broadcast with "
             f"those of grid, {batches[1]}."
         )
-    if not isinstance(sampler, Sampler | None):
-        raise TypeError(f"grid_sample: sampler is a {type(sampler).__name__}, expected a jaxtex.Sampler.")
-    fold = stays
-    if sampler is None:
-        sampler, fold = reading("grid_sample", mode, padding_mode, align_corners)
+    if mode == "trilinear" and ndim == 2:
+        raise ValueError(
+            "grid_sample: mode is 'trilinear', which is for volumes, but grid holds points (x, y) of images; use "
+            "'bilinear'."
+        )
+    whole, fold = reading("grid_sample", mode, padding_mode, align_corners)
+    if sampler is not None:
+        whole, fold = resolve_sampler("grid_sample", sampler, None, None, whole.address_mode), stays
     channels = -ndim - 1 if first else -1
     images = jnp.moveaxis(images, channels, -1)
     spans = [Span.of(n, align_corners) for n in images.shape[-2 : -ndim - 2 : -1]]
     positions = [fold(span.position(g), span) for g, span in zip(grid, spans)]
-    how = {"border_color": border_color, "antialias": antialias}
-    out = warp_image("grid_sample", images, given, positions, points[-ndim:], sampler, **how)
+    options = ReadOptions(whole, border_color, antialias)
+    out = warp_image("grid_sample", images, given, positions, points[-ndim:], options)
     return jnp.moveaxis(out, -1, channels)
 
 

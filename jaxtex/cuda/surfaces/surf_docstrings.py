@@ -4,7 +4,7 @@
 
 from ..docstrings import Function, complete, coordinates_of
 
-# What the coordinates behind x count.
+# The units of the coordinates other than x.
 OTHER_COORDINATES = {1: "", 2: "; y counts rows", 3: "; y counts rows, and z counts slices"}
 READ_RESULT = "An array of shape S if T is a scalar, S + (n,) if T is a vector of n, with the dtype of T's base type."
 WRITE_RESULT = (

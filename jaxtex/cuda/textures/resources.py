@@ -47,7 +47,7 @@ def resource_format(function: str, resource: ResourceDesc, view: ResourceViewDes
         return check_desc(function, resource.desc)
     ndim, *_ = PLAIN_TYPES[resource_type]
     memory = plain_memory(resource)
-    return infer_desc(memory, memory.shape[-1] if memory.ndim > ndim else 1)
+    return infer_desc(function, memory, memory.shape[-1] if memory.ndim > ndim else 1)
 
 
 def resource_levels(

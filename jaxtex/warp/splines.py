@@ -8,24 +8,27 @@ import jax.numpy as jnp
 
 from .._arguments import as_float
 from ..sampler import Sampler
-from .calls import compiled
+from .calls import OPTIONS, compiled
 from .grids import Arrays, alike, field, given
-from .images import ZERO_OUTSIDE, warp_image
+from .images import warp_image
+from .options import read_options
 from .shapes import spatial_shape
 
 # A constant, and one coefficient each for x and y.
 AFFINE_TERMS = 3
 
 
-@compiled("output_shape", "antialias", "dtype")
+@compiled("output_shape", *OPTIONS)
 def thin_plate_spline(
     image: Any,
     source_points: Any,
     target_points: Any,
     output_shape: Sequence[int] | None = None,
-    sampler: Sampler = ZERO_OUTSIDE,
+    sampler: Sampler | None = None,
     *,
     regularization: Any = 0.0,
+    filter: Any = None,
+    address: Any = None,
     border_color: Any = None,
     antialias: bool = False,
     dtype: Any = None,
@@ -36,20 +39,21 @@ def thin_plate_spline(
     log r`` and ``f(target_i) = source_i``. Among all such maps f has the least integral of squared second derivatives.
 
     Args:
-        image: ``(..., H, W, C)``, as in `warp`.
+        image: ``(..., H, W, C)``, as in `resample`.
         source_points: ``(..., P, 2)``, points of the image, x before y, in pixels from the top left corner, pixel
             centres at +0.5. Leading axes broadcast with those of the image.
         target_points: ``(..., P, 2)``, where they come to in the output, at least three that are not on one line, and
             no two the same.
-        output_shape, sampler, border_color, antialias, dtype: as in `warp`.
+        output_shape, sampler, filter, address, border_color, antialias, dtype: as in `resample`.
         regularization: a number of at least 0, or an array of leading axes, in squared pixels: how far f may miss the
             points to bend less. Far above the square of the points' distances, f is the affine map that fits best.
 
     Returns:
         ``(..., *output_shape, C)``.
 
-    Gradients: to image, points, regularization and border colour, to any order in both modes; see `warp`. The second
-    derivative of U at a target point, which is infinite, counts as zero. Reverse mode keeps no array for each point.
+    Gradients: to image, points, regularization and border colour, to any order in both modes; see `resample`. The
+    second derivative of U at a target point, which is infinite, counts as zero. Reverse mode keeps no array for each
+    point.
 
     Precision: in float32 within 2e-4 pixels for 25 points, and 1e-3 for 400, spread over 512 pixels, where neighbours
     move alike. Points that are close together and move apart cost digits; points in float64 have them.
@@ -71,8 +75,8 @@ def thin_plate_spline(
     shape = spatial_shape(name, image, output_shape, 2)
     values = spline(source, target, as_float(regularization))
     coords, sides = field(lambda x, y: on_spline(x, y, *values), shape, antialias)
-    keywords = {"border_color": border_color, "antialias": antialias, "dtype": dtype, "sides": sides}
-    return warp_image(name, image, given, coords, shape, sampler, **keywords)
+    options = read_options(name, sampler, filter, address, border_color, antialias, dtype)
+    return warp_image(name, image, given, coords, shape, options, sides)
 
 
 def check_points(name: str, source_points: Any, target_points: Any) -> tuple[jax.Array, jax.Array]:
