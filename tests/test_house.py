@@ -21,8 +21,8 @@ import pytest
 
 import jaxtex
 from jaxtex import Sampler
+from jaxtex._compat import SLOW_ATOMICS
 from jaxtex.cli.extra import PACKAGES
-from jaxtex.cli.info import SLOW_SCATTER_RELEASES
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "jaxtex"
@@ -344,7 +344,7 @@ def test_the_pages_name_the_supported_versions():
     rows = re.findall(r"^\| (3\.[\d., ]+) \|(.*)\|$", readme, re.MULTILINE)
     assert ", ".join(pythons for pythons, _ in rows).split(", ") == PYTHONS
     assert all(oldest_jax in row for _, row in rows)
-    first, last = (".".join(map(str, release)) for release in SLOW_SCATTER_RELEASES)
+    first, last = (".".join(map(str, release)) for release in SLOW_ATOMICS)
     assert f"jaxlib {first} to {last} compile a float32 scatter-add on CUDA to a loop" in readme
 
 

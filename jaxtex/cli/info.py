@@ -9,9 +9,9 @@ import re
 import jax
 
 from .. import __version__
+from .._compat import SLOW_ATOMICS, is_x64
 from .devices import Device, default_devices
 
-SLOW_SCATTER_RELEASES = ((0, 10, 2), (0, 11, 0))
 NATIVE_ATOMICS = "-nvptx-allow-ftz-atomics"
 
 
@@ -27,7 +27,7 @@ def print_info() -> int:
         ("Python", f"{platform.python_version()} on {platform.system()} {platform.machine()}"),
         ("backend", jax.default_backend()),
         *(("device", describe_device(device)) for device in devices),
-        ("64-bit types", f"{'on' if jax.config.read('jax_enable_x64') else 'off'} (jax_enable_x64)"),
+        ("64-bit types", f"{'on' if is_x64() else 'off'} (jax_enable_x64)"),
         ("scatter-add", scatter_advice(jaxlib, os.environ.get("XLA_FLAGS", ""))),
     ]
     for name, value in rows:
@@ -47,13 +47,9 @@ def has_slow_scatter(jaxlib: str) -> bool:
 
     Releases 0.10.2 to 0.11.0 do. A suffix after the third number (``.dev1``, ``rc1``, ``.post1``) is ignored, and a
     string that is not a version number counts as a release without the problem.
-
-    Source: "GPU scatter-add into a small array up to ~2000x slower in jaxlib 0.10.2-0.11.0 vs 0.10.1" in the tracker of
-    jax-ml/jax. LLVM's NVPTX backend respects the denormal mode of a float atomic add since mid 2026, and the native
-    instruction flushes denormals.
     """
     match = re.match(r"(\d+)\.(\d+)\.(\d+)", jaxlib)
-    first, last = SLOW_SCATTER_RELEASES
+    first, last = SLOW_ATOMICS
     return match is not None and first <= tuple(map(int, match.groups())) <= last
 
 
