@@ -265,17 +265,25 @@ def stacked_coords(name: str, argument: str, coords: Any) -> str:
 def check_number(name: str, argument: str, coord: Any) -> Any:
     if isinstance(coord, tuple | list):
         raise TypeError(f"{name}: {argument} holds a {type(coord).__name__}, expected an array; use jnp.asarray.")
-    array = as_array(coord)
+    array = converted(name, argument, coord)
     if not (jnp.issubdtype(array.dtype, jnp.floating) or jnp.issubdtype(array.dtype, jnp.integer)):
         raise TypeError(f"{name}: {argument} holds {array.dtype}, expected floating or integer arrays.")
     return array
 
 
 def check_integer(name: str, argument: str, index: Any) -> Any:
-    array = as_array(index)
+    array = converted(name, argument, index)
     if not jnp.issubdtype(array.dtype, jnp.integer):
         raise TypeError(f"{name}: {argument} holds {array.dtype}, expected integers; round them and use .astype(int).")
     return array
+
+
+def converted(name: str, argument: str, value: Any) -> Any:
+    """`value` as an array, of a number or of anything that JAX takes for an array."""
+    try:
+        return as_array(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name}: {argument} holds {described(value)}, expected a number or an array.") from None
 
 
 # Conversions
