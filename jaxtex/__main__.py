@@ -1,5 +1,6 @@
-# pyright: strict
 """`python -m jaxtex`."""
+
+# pyright: strict
 
 import sys
 

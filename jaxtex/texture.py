@@ -1,6 +1,6 @@
-# pyright: strict, reportUnknownMemberType=false
-
 """The array half of a read: texels, and the color around them."""
+
+# pyright: strict, reportUnknownMemberType=false
 
 import dataclasses
 import math

@@ -1,6 +1,6 @@
-# pyright: strict, reportUnknownMemberType=false
-
 """Filters: the taps around a position on one axis, and their weights."""
+
+# pyright: strict, reportUnknownMemberType=false
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple

@@ -1,5 +1,3 @@
-# pyright: strict
-
 """CUDA's textures and surfaces under CUDA's own names, for people who port kernels.
 
 Names are those of the CUDA runtime without the prefix ``cuda``. Enumerations have CUDA's values, and functions have
@@ -18,6 +16,8 @@ Example:
     >>> cuda.tex2D(point, 1.5, 0.5)
     Array(1., dtype=float32)
 """
+
+# pyright: strict
 
 from .enums import (
     AddressMode,

@@ -1,6 +1,6 @@
-# pyright: strict
-
 """CUDA's enumerations with CUDA's values: ``cudaAddressModeWrap`` is `AddressMode.Wrap`, and its number is accepted."""
+
+# pyright: strict
 
 from enum import IntEnum, IntFlag
 

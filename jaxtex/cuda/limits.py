@@ -1,6 +1,6 @@
-# pyright: strict
-
 """The largest sizes of textures and surfaces, by compute capability."""
+
+# pyright: strict
 
 from .errors import INVALID_VALUE, CudaError
 

@@ -1,6 +1,6 @@
-# pyright: strict
-
 """One row for each kind of texture: its constructor in the core, its type in CUDA, and its size limits."""
+
+# pyright: strict
 
 from collections.abc import Callable
 from typing import NamedTuple

@@ -1,6 +1,6 @@
-# pyright: strict, reportUnknownMemberType=false
-
 """Allocation of CUDA arrays: the functions that make arrays of zeros, and the rules that shapes and flags follow."""
+
+# pyright: strict, reportUnknownMemberType=false
 
 import math
 import operator

@@ -1,6 +1,6 @@
-# pyright: strict
-
 """CUDA arrays: immutable values that hold texels in a channel format, and their mip levels."""
+
+# pyright: strict
 
 import dataclasses
 from typing import NamedTuple

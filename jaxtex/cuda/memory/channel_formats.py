@@ -1,6 +1,6 @@
-# pyright: strict
-
 """Channel formats: the number of bits in each channel of a texel, and their meaning."""
+
+# pyright: strict
 
 import dataclasses
 from typing import NamedTuple

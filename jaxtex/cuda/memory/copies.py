@@ -1,6 +1,6 @@
-# pyright: strict, reportUnknownMemberType=false
-
 """Copies of whole arrays and of rows, as functions that return the new destination."""
+
+# pyright: strict, reportUnknownMemberType=false
 
 import dataclasses
 from typing import TypeVar

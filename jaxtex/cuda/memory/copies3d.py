@@ -1,6 +1,6 @@
-# pyright: strict, reportUnknownMemberType=false
-
 """Copies of boxes of up to three dimensions between arrays and pitched memory."""
+
+# pyright: strict, reportUnknownMemberType=false
 
 from typing import NamedTuple
 

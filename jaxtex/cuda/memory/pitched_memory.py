@@ -1,6 +1,6 @@
-# pyright: strict, reportUnknownMemberType=false
-
 """Pitched memory, whose rows start at multiples of a pitch, and positions in memory and arrays."""
+
+# pyright: strict, reportUnknownMemberType=false
 
 from typing import NamedTuple
 

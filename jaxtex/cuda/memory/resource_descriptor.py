@@ -1,6 +1,6 @@
-# pyright: strict
-
 """`ResourceDesc`: the memory that a texture or a surface is made of, as CUDA describes it."""
+
+# pyright: strict
 
 import dataclasses
 

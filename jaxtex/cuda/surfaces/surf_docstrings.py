@@ -1,6 +1,6 @@
-# pyright: strict
-
 """Docstrings of the surface functions: what fifteen functions share, said once."""
+
+# pyright: strict
 
 from ..docstrings import Function, complete, coordinates_of
 

@@ -1,6 +1,6 @@
-# pyright: strict
-
 """The surface functions of device code under CUDA's names. They take arrays: one call accesses for a whole launch."""
+
+# pyright: strict
 
 import jax
 from jax.typing import ArrayLike

@@ -1,6 +1,6 @@
-# pyright: strict
-
 """Surface objects: immutable values made of an array that surface functions read and write."""
+
+# pyright: strict
 
 import dataclasses
 

@@ -1,5 +1,3 @@
-# pyright: strict
-
 """CUDA's textures: texture objects, which are made of memory and a descriptor, and the functions that read them.
 
 `texture_objects` and `texture_references` make a `TextureObject`. `descriptors` describes how it is read, `resources`
@@ -7,3 +5,5 @@ and `resource_views` find its texels, and `format_checks` refuses the formats an
 `tex_functions` holds the functions of device code, with `tex_docstrings`; `tex_dispatch` turns each call into one read
 of the core.
 """
+
+# pyright: strict

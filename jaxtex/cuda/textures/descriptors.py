@@ -1,6 +1,6 @@
-# pyright: strict
-
 """Descriptors of a texture: how its texels are read, and which part of a resource belongs to it."""
+
+# pyright: strict
 
 import dataclasses
 

@@ -1,6 +1,6 @@
-# pyright: strict
-
 """Which formats allow which read and filter modes: the checks of `cudaCreateTextureObject`, in its order."""
+
+# pyright: strict
 
 from ..enums import ChannelFormatKind, FilterMode, ReadMode
 from ..errors import INVALID_FILTER_SETTING, INVALID_NORM_SETTING, INVALID_VALUE, CudaError

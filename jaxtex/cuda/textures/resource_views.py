@@ -1,6 +1,6 @@
-# pyright: strict
-
 """Resource views: some levels and layers of an array, perhaps in another format with texels of the same size."""
+
+# pyright: strict
 
 import jax
 

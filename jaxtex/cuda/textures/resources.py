@@ -1,6 +1,6 @@
-# pyright: strict, reportUnknownMemberType=false
-
 """What a resource holds: its format, and the texels of its levels, shaped as the core stores textures."""
+
+# pyright: strict, reportUnknownMemberType=false
 
 import jax
 import jax.numpy as jnp

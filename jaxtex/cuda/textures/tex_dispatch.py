@@ -1,6 +1,6 @@
-# pyright: strict, reportUnknownMemberType=false
-
 """From a texture function of CUDA to a read of the core: checks, coordinates, and the type of the result."""
+
+# pyright: strict, reportUnknownMemberType=false
 
 from typing import Any, cast
 

@@ -1,6 +1,6 @@
-# pyright: strict
-
 """The texture functions of device code under CUDA's names. They take arrays: one call reads for a whole launch."""
+
+# pyright: strict
 
 import jax
 from jax.typing import ArrayLike

@@ -1,6 +1,6 @@
-# pyright: strict, reportUnknownMemberType=false
-
 """Texture objects: immutable values made of a resource and a descriptor, which are checked as CUDA checks them."""
+
+# pyright: strict, reportUnknownMemberType=false
 
 import dataclasses
 from typing import Literal, NamedTuple

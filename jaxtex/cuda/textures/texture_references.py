@@ -1,6 +1,6 @@
-# pyright: strict
-
 """Texture references, which CUDA 12 removed, as immutable values: binding one returns a texture object."""
+
+# pyright: strict
 
 import dataclasses
 
