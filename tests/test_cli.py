@@ -410,7 +410,7 @@ def test_transforms_agree_with_an_independent_bilinear_read(tmp_path, options, b
     assert np.abs(out - expected).max() <= 0.5 + 255 * 2e-6 * size  # rounding; float32 positions
 
 
-def test_rotation_is_counterclockwise_as_seen(tmp_path):
+def test_rotation_is_counter_clockwise_as_seen(tmp_path):
     pixels = np.zeros((9, 9, 1), np.uint8)
     pixels[4, 8] = 255  # at the right
     out = warped(tmp_path, pixels, "--rotate", 45, "--filter", "point")
@@ -640,7 +640,7 @@ def test_help_names_unit_example_and_default_of_every_option():
             continue
         assert "e.g. " in action.help or action.dest == "perspective", action.dest  # the description has its example
         assert ("(default: " in action.help) != (action.dest in WHOLE_TRANSFORMS), action.dest
-    assert "counterclockwise as seen" in warp.format_help()
+    assert "counter-clockwise as seen" in warp.format_help()
 
 
 def test_the_options_name_every_mode_of_a_sampler():

@@ -25,7 +25,7 @@ class AffineParts(Transform):
     Attributes:
         scale: factor of width and height.
         shear: pixels to the right per pixel down.
-        rotate: degrees, counterclockwise as seen.
+        rotate: degrees, counter-clockwise as seen.
         translate: pixels to the right and down, on top of the move from center to center.
     """
 
@@ -64,7 +64,7 @@ class AffineMatrix(Transform):
 
 
 def rotation(degrees: float) -> Array:
-    """The (2, 2) rotation matrix, counterclockwise as seen since y points down, exact at multiples of 90 degrees."""
+    """The (2, 2) rotation matrix, counter-clockwise as seen since y points down, exact at multiples of 90 degrees."""
     quarters, remainder = divmod(degrees, 90.0)
     cosine, sine = math.cos(math.radians(remainder)), math.sin(math.radians(remainder))
     for _ in range(int(quarters) % 4):

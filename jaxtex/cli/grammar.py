@@ -95,7 +95,7 @@ def add_transform_options(warp: argparse.ArgumentParser) -> None:
         "--shear", metavar="X", type=number, help="pixels to the right per pixel down, e.g. 0.2 (default: 0)"
     )
     parts.add_argument(
-        "--rotate", metavar="DEG", type=number, help="degrees, counterclockwise as seen, e.g. 20 (default: 0)"
+        "--rotate", metavar="DEG", type=number, help="degrees, counter-clockwise as seen, e.g. 20 (default: 0)"
     )
     parts.add_argument(
         "--translate", metavar=("X", "Y"), nargs=2, type=number, help="pixels right and down, e.g. 10 -5 (default: 0 0)"
