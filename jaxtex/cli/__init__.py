@@ -1,4 +1,3 @@
-# pyright: strict
 """Warp images, and folders of images, with JAX on a CPU, a GPU or a TPU.
 
     jaxtex warp photo.jpg rotated.png --rotate 20 --filter cubic
@@ -42,6 +41,8 @@ are used, at most 2 N + 3 images are in memory. An image that fails is reported 
 
 The exit code is 0, or 2 after an error, or 130 after an interrupt.
 """
+
+# pyright: strict
 
 import sys
 from collections.abc import Sequence

@@ -1,9 +1,10 @@
-# pyright: strict
 """Affine transforms: scale, shear, rotation and translation, or a matrix.
 
 A matrix is (2, 3) and maps points of the input to points of the output: its left 2 by 2 is the linear part, its last
 column the translation.
 """
+
+# pyright: strict
 
 import dataclasses
 import math

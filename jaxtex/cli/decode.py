@@ -1,4 +1,3 @@
-# pyright: strict, reportUnknownMemberType=false
 """Image files to arrays of pixels.
 
 Pixels are (height, width, channels) in uint8 or uint16; 1 to 4 channels are gray, gray and alpha, RGB, RGBA. Pillow
@@ -9,6 +8,8 @@ decodes what the other codecs do not:
   error;
 - JPEG: imagecodecs, which runs the same codec, since Pillow holds Python's lock while it decodes.
 """
+
+# pyright: strict, reportUnknownMemberType=false
 
 import contextlib
 import dataclasses

@@ -1,6 +1,6 @@
-# pyright: strict
 """Errors that the user of the command line can mend."""
 
+# pyright: strict
 
 class UserError(Exception):
     """A mistake that one sentence explains. `main` prints the sentence and returns 2, without a traceback."""

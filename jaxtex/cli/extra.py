@@ -1,5 +1,6 @@
-# pyright: strict
 """The packages of the extra `cli`: `jaxtex warp` needs them, `import jaxtex` does not."""
+
+# pyright: strict
 
 import importlib.util
 

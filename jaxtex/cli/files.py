@@ -1,5 +1,6 @@
-# pyright: strict, reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 """One image file to another, in steps: read, start the warp, finish it. The steps of several files can overlap."""
+
+# pyright: strict, reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 import contextlib
 import dataclasses

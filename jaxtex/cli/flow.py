@@ -1,5 +1,6 @@
-# pyright: strict, reportUnknownMemberType=false
 """A flow: the displacement from each pixel of the output to the point of the input that it reads."""
+
+# pyright: strict, reportUnknownMemberType=false
 
 import dataclasses
 from pathlib import Path

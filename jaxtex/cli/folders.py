@@ -1,9 +1,10 @@
-# pyright: strict
 """A folder of images to another: while the device warps one image, threads read the next ones and write the last ones.
 
 Codecs release Python's lock, so as many threads as there are cores keep the cores busy. Only the main thread calls JAX.
 Every step keeps the order of the names, so messages are in that order too.
 """
+
+# pyright: strict
 
 import contextlib
 import itertools

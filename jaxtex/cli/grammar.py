@@ -1,5 +1,6 @@
-# pyright: strict
 """The options of the command line, and the values that they take."""
+
+# pyright: strict
 
 import argparse
 import math

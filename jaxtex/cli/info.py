@@ -1,5 +1,6 @@
-# pyright: strict, reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 """`jaxtex info`: versions, devices, and whether the installed jaxlib compiles scatter-add to slow code."""
+
+# pyright: strict, reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 import importlib.metadata
 import os

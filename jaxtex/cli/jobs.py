@@ -1,5 +1,6 @@
-# pyright: strict
 """What is done to each image, whatever its size and number of channels."""
+
+# pyright: strict
 
 import dataclasses
 

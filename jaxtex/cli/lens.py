@@ -1,5 +1,6 @@
-# pyright: strict, reportUnknownMemberType=false
 """The distortion of a lens, removed from an image or applied to it."""
+
+# pyright: strict, reportUnknownMemberType=false
 
 import dataclasses
 import functools

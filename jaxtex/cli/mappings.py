@@ -1,8 +1,9 @@
-# pyright: strict
 """The mapping from output to input points: a coordinate function, which is static, and its parameters, arrays.
 
 Points are in pixels: the origin is the top left corner, x points right, y points down, pixel centers are at +0.5.
 """
+
+# pyright: strict
 
 import abc
 from collections.abc import Callable

@@ -1,5 +1,6 @@
-# pyright: strict, reportUnknownMemberType=false
 """The perspective transform that maps four points to four others."""
+
+# pyright: strict, reportUnknownMemberType=false
 
 import dataclasses
 import itertools

@@ -1,5 +1,6 @@
-# pyright: strict, reportUnknownMemberType=false
 """Conversions between stored pixels and the fractions that are blended, with colors weighted by alpha."""
+
+# pyright: strict, reportUnknownMemberType=false
 
 from typing import Any
 

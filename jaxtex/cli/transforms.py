@@ -1,5 +1,6 @@
-# pyright: strict
 """The transform that the options describe."""
+
+# pyright: strict
 
 from collections.abc import Callable
 from typing import Any

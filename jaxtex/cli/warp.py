@@ -1,5 +1,6 @@
-# pyright: strict, reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 """The warp of one image, compiled once for each shape, dtype, size, coordinate function, way to read, and device."""
+
+# pyright: strict, reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 import dataclasses
 import functools
