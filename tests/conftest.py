@@ -1,14 +1,15 @@
-"""How every test runs: strict promotion, eight host devices, reproducible properties, few threads."""
+"""How every test runs: strict promotion, eight host devices, reproducible properties, few threads, little memory."""
 
+import ctypes
+import gc
 import os
 
-# XLA reads these when it starts, so they must stand before the first import of jax.
+import compiling
+
+# XLA and its thread pools read the environment when they start, so this must stand before the first import of jax.
 WORKERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-HOST_DEVICES = "--xla_force_host_platform_device_count"
-if os.environ.get("JAX_PLATFORMS", "cpu").split(",")[0] in ("", "cpu") and HOST_DEVICES not in os.environ.get(
-    "XLA_FLAGS", ""
-):
-    os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {HOST_DEVICES}=8".strip()
+if compiling.on_cpu():
+    os.environ["XLA_FLAGS"] = compiling.flags()
 # NPROC is the number of cores that XLA's thread pools believe in.
 os.environ.setdefault("NPROC", str(max(1, (os.cpu_count() or 1) // WORKERS)))
 
@@ -18,6 +19,14 @@ import pytest
 
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
+# Nobody reads the tests' programs, so they need not say which lines they come from.
+jax.config.update("jax_traceback_in_locations_limit", 0)
+
+# After how many compiled programs their memory is freed, a megabyte or two each.
+MOST_PROGRAMS = 250
+COMPILED = "/jax/core/compile/backend_compile_duration"
+LIBC = ctypes.CDLL(None)
+M_ARENA_MAX = -8  # of malloc.h
 
 hypothesis.settings.register_profile(
     "jaxtex",
@@ -33,6 +42,46 @@ hypothesis.settings.load_profile("jaxtex")
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "gpu: needs a CUDA device, and is skipped where JAX finds none")
+
+
+def pytest_sessionstart():
+    """One arena for all threads: what a compiler's thread frees in an arena of its own is of no use to others."""
+    if hasattr(LIBC, "mallopt"):  # glibc
+        LIBC.mallopt(M_ARENA_MAX, 1)
+
+
+def pytest_collection_finish():
+    """What is loaded by now stays, so the collector of cycles need not look at it again, and may look less often."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
+
+
+class Programs:
+    """Counts the programs that XLA compiles, and frees them."""
+
+    def __init__(self):
+        self.count = 0
+        jax.monitoring.register_event_duration_secs_listener(self.listen)
+
+    def listen(self, event, duration, **more):
+        self.count += event == COMPILED
+
+    def free(self):
+        self.count = 0
+        jax.clear_caches()
+        gc.collect()
+        if hasattr(LIBC, "malloc_trim"):  # glibc, which gives nothing back by itself
+            LIBC.malloc_trim(0)
+
+
+programs = Programs()
+
+
+def pytest_runtest_teardown(item, nextitem):
+    """Frees programs when they are many, and at the end of a file."""
+    if programs.count > MOST_PROGRAMS or nextitem is None or nextitem.path != item.path:
+        programs.free()
 
 
 def pytest_collection_modifyitems(items):
