@@ -55,8 +55,8 @@ TOLERANCES = {
     "texture unit float32": 2.0**-20,
     "texture unit code": 2.0**-15,
     "texture unit float16": 2.0**-10,
-    # The same sums of float32 in another order, as another compilation (jit, vmap, export, a mesh of devices) or another
-    # formula has them: a few roundings to 24 bits.
+    # The same sums of float32 in another order, as another compilation (jit, vmap, export, a mesh of devices) or
+    # another formula has them: a few roundings to 24 bits.
     "reordered": 2.0**-20,
     # Thousands of terms in another order: roundings of random sign add up as the root of their number, to 2^8 roundings
     # of 24 bits for 2^16 terms.
@@ -75,7 +75,7 @@ TOLERANCES = {
     "lossy file": 2.0,
     # A line drawn three pixels wide, then made smaller by Lanczos' filter: a twentieth of its weight lies beside it.
     "drawn line": 2.0**-4,
-    # Where a gradient descent of so many steps as the guide takes stands, in units of the image's half.
+    # A shift, in units of half an image, that gradient descent found to a thousandth.
     "descent": 2.0**-10,
 }
 
