@@ -392,7 +392,7 @@ def test_gradients():
     rng = np.random.default_rng(0)
     args = (rng.normal(size=(2, 3, 4)), rng.normal(size=(5, 4)), rng.normal())
     args = jax.tree.map(lambda a: jnp.asarray(a, jnp.float32), args)
-    check_grads(jax.jit(f), args, order=1, modes=["fwd", "rev"], atol=2e-2, rtol=2e-2, eps=1e-2)
+    check_grads(jax.jit(f), args, order=1, modes=["fwd", "rev"], eps=1e-2)
     to_texels, to_data, to_channel = jax.vjp(f, *args)[1](
         (jnp.ones(12, jnp.float32), jnp.zeros((2, 3, 4), jnp.float32))
     )

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import jax
 import pytest
+from tolerances import TOLERANCES
 
 import jaxtex
 from jaxtex import Sampler
@@ -209,6 +210,32 @@ def test_files_are_short():
     lines = {module: len(path.read_text().splitlines()) for module, path in SOURCES.items()}
     too_long = {module: count for module, count in lines.items() if count > MAX_LINES}
     assert not too_long, "a long file hides two ideas: look for the second name"
+
+
+# Tolerances
+
+
+TESTS = {path.name: path for path in sorted((ROOT / "tests").glob("*.py")) if path.name != "tolerances.py"}
+
+
+def test_tolerances_come_from_the_table():
+    inline = [
+        f"{name}:{node.value.lineno} passes {node.arg}"
+        for name, path in TESTS.items()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.keyword) and node.arg in ("rtol", "atol")
+    ]
+    assert not inline, "give the bound a row and a reason in tests/tolerances.py, and call assert_close"
+
+
+def test_every_tolerance_is_used():
+    used = {
+        node.value
+        for path in TESTS.values()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+    assert not sorted(TOLERANCES.keys() - used), "a row that no test names has no use"
 
 
 # Import

@@ -14,7 +14,7 @@ from jax.sharding import AxisType, NamedSharding
 from jax.sharding import PartitionSpec as P
 from test_house import default_promotion, run_python_blocks
 from test_sharding import COLLECTIVE
-from tolerances import assert_close, assert_exact
+from tolerances import assert_close, assert_exact, assert_trees_close
 
 import jaxtex as jt
 from jaxtex.layers import theta_of
@@ -363,7 +363,7 @@ def test_a_sharded_batch_needs_no_collective(library):
     assert not COLLECTIVE.findall(forward.as_text())
     both = value_and_gradients(call)
     assert set(COLLECTIVE.findall(both.lower(shared, images).compile().as_text())) == {"all-reduce"}
-    chex.assert_trees_all_close(both(shared, images), both(parameters, IMAGES), rtol=1e-4, atol=1e-4)
+    assert_trees_close("sum", both(shared, images), both(parameters, IMAGES))
 
 
 # Without the libraries
@@ -394,7 +394,7 @@ def guide():
 
 
 def test_the_guide_goes_from_coarse_to_fine(guide):
-    np.testing.assert_allclose(guide["shift"], [0.3, -0.2], atol=1e-3)
+    assert_close("descent", guide["shift"], [0.3, -0.2], 1)
     assert np.abs(guide["alone"]).max() < 0.02
 
 
