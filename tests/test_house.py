@@ -132,8 +132,6 @@ IMPORTED = ("jaxtex", "jax", "jaxlib", "ml_dtypes", "numpy")
 NOT_IMPORTED = ("jax.experimental.pallas", "jaxtex.cli", "jaxtex.cuda", "jaxtex.layers")
 # Modules that need a package which an installation may lack.
 OPTIONAL = {"layers.nnx": "flax", "layers.equinox": "equinox"}
-# Modules behind a function of their name, which are to be renamed.
-HIDDEN = ("_engine.lowering.gpu_kernels.read", "_hardware.read")
 
 
 def imports(module):
@@ -242,23 +240,6 @@ def test_import_loads_no_other_package_and_starts_no_backend():
 def test_a_started_backend_is_found():
     with pytest.raises(AssertionError, match="before backends are initialized"):
         imported_by("jax.devices()")
-
-
-@pytest.mark.parametrize(
-    "module",
-    [
-        pytest.param(module, marks=pytest.mark.xfail(module in HIDDEN, reason="to be renamed"))
-        for module in sorted(SOURCES.keys() - {"__init__", "__main__"})
-    ],
-)
-def test_no_module_is_hidden_behind_another_name(module):
-    """`package.name` is the module of that name, not a function that the package imports from it."""
-    if module in OPTIONAL:
-        pytest.importorskip(OPTIONAL[module])
-    imported = importlib.import_module(f"jaxtex.{module}")
-    *packages, name = module.split(".")
-    package = importlib.import_module(".".join(("jaxtex", *packages)))
-    assert getattr(package, name) is imported, f"{package.__name__} hides its module {name}: rename one of the two"
 
 
 # Interface

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..warp.grids import moved
+from ..warp.grids import displaced
 from .errors import UserError, one_line
 from .mappings import Mapping, Size, Transform
 
@@ -31,7 +31,7 @@ class Flow(Transform):
                 f"the flow has {width}x{height} pixels and the output {target[0]}x{target[1]}; "
                 f"--size {width}x{height} makes an output of the flow's size"
             )
-        return Mapping(moved, self.steps)
+        return Mapping(displaced, self.steps)
 
     def check(self) -> None:
         """A flow fits images of its size."""

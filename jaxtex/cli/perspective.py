@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..warp.grids import combined, projective
+from ..warp.grids import projective, row_times_point
 from .errors import UserError
 from .mappings import Mapping, Size, Transform, numbers
 
@@ -78,5 +78,5 @@ def check_general(name: str, points: np.ndarray) -> None:
 
 def in_front(x: jax.Array, y: jax.Array, *matrix: jax.Array) -> tuple[jax.Array, ...]:
     """A homography up to the horizon; what lies beyond would show behind the camera, and is far outside."""
-    seen = combined((x, y), matrix[6:]) > 0
+    seen = row_times_point((x, y), matrix[6:]) > 0
     return tuple(jnp.where(seen, c, jnp.inf) for c in projective(x, y, *matrix))
