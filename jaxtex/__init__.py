@@ -1,10 +1,10 @@
-# pyright: strict, reportUnknownMemberType=false
-
 """The texture unit of a GPU for JAX: filtered reads, address modes and their adjoints as pure functions.
 
 `jaxtex.warp` (image warps), `jaxtex.layers` (spatial transformers) and `jaxtex.cuda` (CUDA's names) are loaded when
 they are first used.
 """
+
+# pyright: strict, reportUnknownMemberType=false
 
 import importlib
 from types import ModuleType

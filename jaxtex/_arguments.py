@@ -1,4 +1,4 @@
-"""What callers pass, checked: every error is a sentence that says what came, what was expected and how to mend it."""
+"""Checks of the arguments of calls: an error names the argument, what came, what was expected, and the remedy."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -150,7 +150,7 @@ def as_sizes(name: str, argument: str, sizes: Any) -> tuple[int, ...]:
 
 
 class ReadArguments(NamedTuple):
-    """The arrays of a call, in the caller's order: coordinates or indices, and what chooses layer, face and level."""
+    """The arrays of a call, in the caller's order: coordinates or indices, layer, face, level and footprint."""
 
     coords: tuple[Any, ...]
     layer: Any = None
@@ -265,17 +265,25 @@ def stacked_coords(name: str, argument: str, coords: Any) -> str:
 def check_number(name: str, argument: str, coord: Any) -> Any:
     if isinstance(coord, tuple | list):
         raise TypeError(f"{name}: {argument} holds a {type(coord).__name__}, expected an array; use jnp.asarray.")
-    array = as_array(coord)
+    array = converted(name, argument, coord)
     if not (jnp.issubdtype(array.dtype, jnp.floating) or jnp.issubdtype(array.dtype, jnp.integer)):
         raise TypeError(f"{name}: {argument} holds {array.dtype}, expected floating or integer arrays.")
     return array
 
 
 def check_integer(name: str, argument: str, index: Any) -> Any:
-    array = as_array(index)
+    array = converted(name, argument, index)
     if not jnp.issubdtype(array.dtype, jnp.integer):
         raise TypeError(f"{name}: {argument} holds {array.dtype}, expected integers; round them and use .astype(int).")
     return array
+
+
+def converted(name: str, argument: str, value: Any) -> Any:
+    """`value` as an array, of a number or of anything that JAX takes for an array."""
+    try:
+        return as_array(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name}: {argument} holds {described(value)}, expected a number or an array.") from None
 
 
 # Conversions

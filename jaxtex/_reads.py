@@ -106,7 +106,7 @@ def mean_read(
     def weighted_read(number: jax.Array) -> jax.Array:
         plan, weight = arithmetic.plan(layout, resolved, sampler, number)
         assert weight is not None
-        # Reads without weight count as zero, whatever they return.
+        # A read without weight counts as zero, also where it returns NaN.
         return jnp.where(weight[..., None] > 0, read(plan) * weight[..., None].astype(dtype), 0)
 
     one = jax.checkpoint(weighted_read) if arithmetic is FLOAT else weighted_read

@@ -1,6 +1,6 @@
-# pyright: strict, reportUnknownMemberType=false
-
 """`jax.jit` with the type of the function that it compiles."""
+
+# pyright: strict, reportUnknownMemberType=false
 
 import functools
 from collections.abc import Callable

@@ -1,6 +1,6 @@
-# pyright: strict, reportUnknownMemberType=false
-
 """Mip chains, and the footprint that chooses a level."""
+
+# pyright: strict, reportUnknownMemberType=false
 
 from collections.abc import Callable, Sequence
 

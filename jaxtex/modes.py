@@ -1,6 +1,6 @@
-# pyright: strict, reportUnknownMemberType=false
-
 """The options of a read: the enumerations behind the strings of the public interface."""
+
+# pyright: strict, reportUnknownMemberType=false
 
 from collections.abc import Collection
 from enum import StrEnum

@@ -1,6 +1,6 @@
-# pyright: strict, reportUnknownMemberType=false
-
 """The static half of a read: how a texture is sampled."""
+
+# pyright: strict, reportUnknownMemberType=false
 
 import dataclasses
 import math

@@ -1,6 +1,6 @@
-# pyright: strict, reportUnknownMemberType=false
-
 """Reads of textures and their adjoint: `sample`, `fetch`, `gather` and `splat`."""
+
+# pyright: strict, reportUnknownMemberType=false
 
 import dataclasses
 from collections.abc import Sequence

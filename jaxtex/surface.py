@@ -1,6 +1,6 @@
-# pyright: strict, reportUnknownMemberType=false
-
 """Surfaces: reads and writes of single texels by integer coordinates. A write returns a new texture."""
+
+# pyright: strict, reportUnknownMemberType=false
 
 import dataclasses
 import functools

@@ -1,6 +1,6 @@
-# pyright: strict, reportUnknownMemberType=false
-
 """The array half of a read: texels, and the color around them."""
+
+# pyright: strict, reportUnknownMemberType=false
 
 import dataclasses
 import math
@@ -149,7 +149,13 @@ def packed(kind: TextureKind, levels: Sequence[jax.Array], border_color: jax.Arr
 def check_level(kind: TextureKind, texels: Any, name: str) -> jax.Array:
     """The texels of one level."""
     expected = f"({', '.join((*AXIS_NAMES[kind], 'C'))})"
-    texels = jnp.asarray(texels)
+    try:
+        texels = jnp.asarray(texels)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"{name}: texels is a {type(texels).__name__}, expected an array {expected} of numbers, or a tuple of mip "
+            f"levels."
+        ) from None
     if texels.ndim != len(AXIS_NAMES[kind]) + 1:
         missing = texels.ndim == len(AXIS_NAMES[kind])
         remedy = "texels[..., None] adds a channel axis" if missing else "stack textures under jax.vmap"

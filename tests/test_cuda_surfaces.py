@@ -333,7 +333,7 @@ REFUSED = {
     "an unknown boundary mode": (1, lambda: cuda.surf2Dread(FLOATS, 0, 0, 3)),
     "a type of three": (1, lambda: cuda.surf2Dread(FLOATS, 0, 0, T="float3")),
     "a type of 32 bytes": (1, lambda: cuda.surf2Dread(FLOATS, 0, 0, T="double4")),
-    "no type": (1, lambda: cuda.surf2Dread(FLOATS, 0, 0, T="colour")),
+    "no type": (1, lambda: cuda.surf2Dread(FLOATS, 0, 0, T="color")),
     "64 bits without x64": (1, lambda: cuda.surf2Dread(FLOATS, 0, 0, T="longlong")),
     "data of another dtype": (1, lambda: cuda.surf2Dwrite(np.int32(1), FLOATS, 0, 0)),
     "data of another shape": (1, lambda: cuda.surf2Dwrite(np.zeros(3, np.float32), FLOATS, np.zeros(2, int), 0)),

@@ -36,7 +36,11 @@ AT_MOST_OF_EXPONENTS = {"val1d_n": 0, "val1d_mixed": 0, "val2d_n": 0, "val2d_mix
 LEVELS_OFF, LEVEL_OFF_BY = 21, 1
 
 FLOAT16_PATTERNS = np.arange(2**16, dtype=np.uint16).view(np.float16)
-HARDWARE = functools.partial(jt.Sampler, arithmetic="hardware")
+
+
+def HARDWARE(address_mode="clamp", filter_mode="linear", **options):
+    """A sampler in hardware arithmetic."""
+    return jt.Sampler(address_mode=address_mode, filter_mode=filter_mode, arithmetic="hardware", **options)
 
 
 def as_recorded(values, out):
@@ -274,7 +278,7 @@ def draw(*shape, rng):
 
 def reads_2d(rng):
     """Texels, border colour and coordinates, some of them outside."""
-    sampler = functools.partial(jt.Sampler, ("border", "mirror"))
+    sampler = functools.partial(jt.Sampler, address_mode=("border", "mirror"))
     read = lambda arithmetic, texels, color, coords: jt.sample(
         jt.texture2d(texels, border_color=color), coords, sampler(arithmetic=arithmetic)
     )
@@ -283,7 +287,7 @@ def reads_2d(rng):
 
 def reads_levels(rng):
     """Texels of all levels, coordinates and the level of detail."""
-    sampler = functools.partial(jt.Sampler, "wrap", mipmap_filter_mode="linear", mipmap_level_bias=0.3)
+    sampler = functools.partial(jt.Sampler, address_mode="wrap", mipmap_filter_mode="linear", mipmap_level_bias=0.3)
     read = lambda arithmetic, levels, coords, lod: jt.sample(
         jt.texture1d(levels), coords, sampler(arithmetic=arithmetic), lod=lod
     )
@@ -293,7 +297,7 @@ def reads_levels(rng):
 
 def reads_footprints(rng):
     """Texels of all levels, coordinates and the sides of footprints."""
-    sampler = functools.partial(jt.Sampler, "wrap", mipmap_filter_mode="linear")
+    sampler = functools.partial(jt.Sampler, address_mode="wrap", mipmap_filter_mode="linear")
     read = lambda arithmetic, levels, coords, ddx, ddy: jt.sample(
         jt.texture1d(levels), coords, sampler(arithmetic=arithmetic), ddx=ddx, ddy=ddy
     )
@@ -422,7 +426,7 @@ def test_modes_that_no_texture_unit_has(option):
 @pytest.mark.parametrize("dtype", ["float64", "bfloat16"])
 def test_texels_that_no_texture_unit_has(dtype, name):
     texture = jt.texture2d(jnp.ones((2, 2, 1), dtype))
-    with pytest.raises(ValueError, match=f"reads no {dtype}"):
+    with pytest.raises(ValueError, match=f"for {dtype} texels, which no texture unit has"):
         getattr(jt, name)(texture, (0.5, 0.5), HARDWARE())
 
 

@@ -21,8 +21,8 @@ import pytest
 
 import jaxtex
 from jaxtex import Sampler
+from jaxtex._compat import SLOW_ATOMICS
 from jaxtex.cli.extra import PACKAGES
-from jaxtex.cli.info import SLOW_SCATTER_RELEASES
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "jaxtex"
@@ -242,6 +242,17 @@ def test_a_started_backend_is_found():
         imported_by("jax.devices()")
 
 
+@pytest.mark.parametrize("module", sorted(SOURCES.keys() - {"__init__", "__main__"}))
+def test_no_module_is_hidden_behind_another_name(module):
+    """`package.name` is the module of that name, not a function that the package imports from it."""
+    if module in OPTIONAL:
+        pytest.importorskip(OPTIONAL[module])
+    imported = importlib.import_module(f"jaxtex.{module}")
+    *packages, name = module.split(".")
+    package = importlib.import_module(".".join(("jaxtex", *packages)))
+    assert getattr(package, name) is imported, f"{package.__name__} hides its module {name}: rename one of the two"
+
+
 # Interface
 
 
@@ -333,7 +344,7 @@ def test_the_pages_name_the_supported_versions():
     rows = re.findall(r"^\| (3\.[\d., ]+) \|(.*)\|$", readme, re.MULTILINE)
     assert ", ".join(pythons for pythons, _ in rows).split(", ") == PYTHONS
     assert all(oldest_jax in row for _, row in rows)
-    first, last = (".".join(map(str, release)) for release in SLOW_SCATTER_RELEASES)
+    first, last = (".".join(map(str, release)) for release in SLOW_ATOMICS)
     assert f"jaxlib {first} to {last} compile a float32 scatter-add on CUDA to a loop" in readme
 
 
@@ -345,3 +356,13 @@ def test_the_extra_cli_holds_what_the_command_line_checks_for():
     assert {BOUND.match(line)[1] for line in EXTRAS["cli"]} == set(PACKAGES.values())
     for name in ("test", "examples", "bench"):
         assert any("cli" in match[1].split(",") for match in re.finditer(r"jaxtex\[([\w,]+)\]", " ".join(EXTRAS[name])))
+
+
+def test_ci_runs_parts_that_are_documented_and_tests_that_exist():
+    script = (ROOT / ".ci" / "run").read_text()
+    parts = re.search(r"^PARTS=\((.*)\)$", script, re.MULTILINE)[1].split()
+    assert re.findall(r"^\| `(\w+)` \|", (ROOT / "CONTRIBUTING.md").read_text(), re.MULTILINE) == parts
+    assert set(parts) <= set(re.findall(r"^(\w+)\(\) \{$", script, re.MULTILINE))
+    files = [name for names in re.findall(r"tests/test_\{([\w,]+)\}\.py", script) for name in names.split(",")]
+    assert files
+    assert not [name for name in files if not (ROOT / "tests" / f"test_{name}.py").exists()]

@@ -97,9 +97,9 @@ def test_a_read_outside_jit_is_one_compiled_call(caplog):
     texture = jt.texture2d(jnp.ones((3, 5, 2)))
     coords, values = (np.full((4, 7), 0.3), jnp.full((7,), 0.6)), jnp.ones((4, 7, 2))
     for name, read in {
-        "_sample": lambda: jt.sample(texture, coords),
-        "_gather": lambda: jt.gather(texture, coords),
-        "_splat": lambda: jt.splat(values, coords, (3, 5, 2)),
+        "sample": lambda: jt.sample(texture, coords),
+        "gather": lambda: jt.gather(texture, coords),
+        "splat": lambda: jt.splat(values, coords, (3, 5, 2)),
     }.items():
         counts = []
         for _ in range(2):

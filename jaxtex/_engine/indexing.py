@@ -32,7 +32,7 @@ def scatter(
 ) -> jax.Array:
     """`stored` with `value` at `indices`, where it is inside; `rule` is add, min, max or set.
 
-    With `unique` no two samples that are inside share a place.
+    `unique` promises that no two samples that are inside share an index.
     """
     mode = "promise_in_bounds"
     if inside is not None:  # an index past the end is dropped, without touching memory
@@ -57,7 +57,7 @@ def scatter_windows(stored: jax.Array, start: jax.Array, value: jax.Array) -> ja
 
 
 def explicit_sharding(x: jax.Array, spec: Callable[[PartitionSpec], Sequence[Any]] = tuple) -> NamedSharding | None:
-    """A sharding on the mesh of an array under explicit mesh axes, with what `spec` makes of its own; else None."""
+    """The sharding of an array under explicit mesh axes, with its spec changed by `spec`; else None."""
     sharding = jax.typeof(x).sharding
     if sharding.mesh.empty or AxisType.Explicit not in sharding.mesh.axis_types:
         return None

@@ -39,7 +39,7 @@ def clamped(lod: jax.Array, sampler: Sampler, num_levels: int) -> jax.Array:
 
 
 class FootprintLevel(NamedTuple):
-    """What a footprint asks for.
+    """The level of a footprint, and the reads along it.
 
     Attributes:
         lod: the level of detail; minus infinity for a footprint that is a point.
@@ -56,7 +56,7 @@ def footprint_level(sides: Sequence[Arrays], in_texels: Sequence[Arrays], max_an
     """The level of detail of a footprint.
 
     With rho the length of a side, the longest and the next, ``eta = min(rho_longest / rho_next, max_anisotropy)``:
-    ceil(eta) reads of level ``log2(rho_longest / eta)``. All in squares, so that no root stands at zero.
+    ceil(eta) reads of level ``log2(rho_longest / eta)``. Lengths stay squared, so that no root is taken at zero.
 
     Args:
         sides: two of them, or three for the footprint of a voxel, in the units of the caller's coordinates.

@@ -98,8 +98,8 @@ def read(texels: jax.Array, *operands: jax.Array, spec: ReadSpec) -> jax.Array:
 
     Args:
         texels: ``(*sizes, C)``, one size for each axis; or a mip chain, ``(total, C)``.
-        operands: what `spec.grid` makes the coordinates of, one for each axis, in the order of the axes; arrays of one
-            rank and of shapes that broadcast to S.
+        operands: the arguments of `spec.grid`, which returns a coordinate for each axis, in the order of the axes;
+            arrays of one rank and of shapes that broadcast to S.
 
     Returns:
         S + (C,) of `spec.dtype`, in which everything is summed.

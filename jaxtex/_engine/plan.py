@@ -1,4 +1,4 @@
-"""From what a caller asks for to what the engine reads: axes, and an operand for each."""
+"""From a call to the reads of the engine: axes, and an operand for each."""
 
 import functools
 from collections.abc import Callable
@@ -68,7 +68,7 @@ class ResolvedLevel(NamedTuple):
         layer: the caller's layer.
         level: the level of detail; `None` for a texture of one level.
         side: the side of the footprint along which several reads lie; `None` for one read at `coords`.
-        num_reads: how many, or what an arithmetic computes their number of.
+        num_reads: the number of reads along `side`; in hardware arithmetic the logarithm of the ratio of its length.
         face_coords: the face, u and v of a cube's direction, if resolving the level needed them.
     """
 

@@ -1,4 +1,4 @@
-"""The static half of a primitive: what is read, and how."""
+"""The static half of a primitive: axes, decoding, dtype and grid."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ Coords = Sequence[jax.Array]
 # From the operands of a read, arrays that broadcast, to a coordinate for each axis: element by element, and static.
 Grid = Callable[..., Coords]
 
-# In `wrt`, the tuple of what a derivative is taken with respect to, the texels; the coordinate of axis k is k.
+# A derivative is taken with respect to a tuple `wrt`: `TEXELS`, or k for the coordinate of axis k.
 TEXELS = -1
 Wrt = tuple[int, ...]
 
@@ -25,7 +25,7 @@ def as_given(*operands: jax.Array) -> Coords:
 
 @dataclasses.dataclass(frozen=True)
 class ReadSpec:
-    """What a read, or its adjoint, computes.
+    """A read, or its adjoint, without its arrays.
 
     Attributes:
         axes: the axes as they are stored: level, layer, face, z, y, x.

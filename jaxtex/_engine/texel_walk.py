@@ -118,7 +118,7 @@ def texels_shape(axes: tuple[Axis, ...], channels: int) -> tuple[int, ...]:
 
 
 def flattened(texels: jax.Array, axes: tuple[Axis, ...]) -> jax.Array:
-    """Texels as their flat indices count them, channels last."""
+    """Texels in the order of their flat indices, channels last."""
     return texels.reshape(*flat_sizes(axes), texels.shape[-1])
 
 

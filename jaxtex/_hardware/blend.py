@@ -178,7 +178,7 @@ def aligned(sum: Sum, top: jax.Array, format: Format) -> list[jax.Array]:
     unit = float_of(((127 - format.steps[-1]) << 23) - (top & (3 << 23)))
     inverse = float_of(((127 + format.steps[-1]) << 23) + (top & (3 << 23)))
     down = jnp.floor(rounded * inverse) * unit
-    # Where the rounded sum is a multiple, its error decides. -0 stays what it is.
+    # Where the rounded sum is a multiple, its error decides. -0 stays -0.
     return [down, jnp.where((down == rounded) & (error != 0), jnp.floor(error * inverse) * unit, rounded * 0)]
 
 

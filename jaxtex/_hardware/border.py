@@ -24,7 +24,7 @@ def stored_color(color: jax.Array | None, channels: int, stored: np.dtype, decod
 
 
 def float16_toward_zero(x: jax.Array) -> jax.Array:
-    """The float16 next to `x` toward zero; what is too large stays finite."""
+    """The float16 next to `x` toward zero; a number that is too large becomes the largest finite one."""
     x = jnp.clip(x, -65504, 65504)
     normal = float_of(bits_of(x) & ~0x1FFF)
     subnormal = jnp.trunc(x * 2.0**24) * 2.0**-24

@@ -1,4 +1,4 @@
-"""Directions into a cube: what a texture unit computes exactly and a compiler may not."""
+"""Directions into a cube: steps that a texture unit computes exactly and a compiler may not."""
 
 import jax
 import jax.numpy as jnp

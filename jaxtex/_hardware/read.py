@@ -35,11 +35,11 @@ def read(
 
     Args:
         texels: ``(*sizes, C)`` or a mip chain ``(total, C)``, of a dtype that texture units have.
-        operands: what `spec.grid` makes the coordinates of: float32 for each filtered axis, int32 for layers and faces;
-            for an axis of levels int32, in 1/256.
+        operands: the arguments of `spec.grid`, which returns the coordinates: float32 for each filtered axis, int32 for
+            layers and faces; for an axis of levels int32, in 1/256.
 
     Returns:
-        S + (C,): float32, or integers read as elements in their own dtype. `spec.dtype` must say so.
+        S + (C,): float32, or integers read as elements in their own dtype; `spec.dtype` must be that dtype.
     """
     color = stored_color(border_color, texels.shape[-1], texels.dtype, spec.decoding)
     return bind(read_p, texels, color, *operands, spec=spec, batch=0)

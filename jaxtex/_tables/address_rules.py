@@ -1,6 +1,6 @@
-# pyright: strict, reportUnknownMemberType=false
-
 """Address modes: the texel that a tap reads, on one axis."""
+
+# pyright: strict, reportUnknownMemberType=false
 
 from collections.abc import Callable
 from typing import NamedTuple

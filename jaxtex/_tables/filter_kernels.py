@@ -1,6 +1,6 @@
-# pyright: strict, reportUnknownMemberType=false
-
 """Filters: the taps around a position on one axis, and their weights."""
+
+# pyright: strict, reportUnknownMemberType=false
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -127,7 +127,7 @@ def keys_cubic(a: float) -> FilterKernel:
 _UNSIGNED = {"signed": False, "on_hardware": True}
 POINT = FilterKernel(0.0, 0, Polynomials(((1.0,),)), **_UNSIGNED)
 LINEAR = FilterKernel(0.5, 0, Polynomials(((1.0, -1.0), (0.0, 1.0))), **_UNSIGNED)
-# The two taps of the linear kernel one at a time, unweighted: what a gather returns.
+# The two taps of the linear kernel one at a time, unweighted: the taps of a gather.
 LINEAR_TAPS = tuple(FilterKernel(0.5, k, Polynomials(((1.0,),)), **_UNSIGNED) for k in (0, 1))
 # The center of a mip level is at its number: the nearest level, or the two around a level of detail.
 NEAREST_LEVEL = POINT._replace(origin=-0.5)

@@ -1,6 +1,6 @@
-# pyright: strict, reportUnknownMemberType=false
+"""Storage dtypes: the number that a stored texel stands for."""
 
-"""Storage dtypes: what a stored texel stands for."""
+# pyright: strict, reportUnknownMemberType=false
 
 from enum import StrEnum
 from typing import Any, NamedTuple

@@ -1,5 +1,7 @@
 """The packages of the extra `cli`: `jaxtex warp` needs them, `import jaxtex` does not."""
 
+# pyright: strict
+
 import importlib.util
 
 from .errors import UserError

@@ -1,11 +1,11 @@
-# pyright: strict
+"""CUDA's textures and surfaces under CUDA's own names, for people who port kernels.
 
-"""The texture model under CUDA's own names, for people who port kernels.
+Names are those of the CUDA runtime without the prefix ``cuda``. Enumerations have CUDA's values, and functions have
+CUDA's argument order. Everything is an immutable value: an allocation is an array of zeros, a copy or a write returns
+the new array, and a texture object is a pytree. A call that CUDA refuses raises `CudaError` with CUDA's code. Reads are
+computed in the arithmetic of an NVIDIA texture unit, and return its values.
 
-Names are those of the CUDA runtime without the prefix ``cuda``; enumerations have its values, functions its argument
-order. Everything is a value: an allocation is an array of zeros, a copy returns the new array, a texture object is a
-pytree. What CUDA refuses raises `CudaError` with CUDA's code. Reads return what an NVIDIA texture unit returns,
-in its own arithmetic.
+The code has three rooms: `memory` (arrays and copies), `textures` and `surfaces`.
 
 Example:
     >>> import jax.numpy as jnp
@@ -16,6 +16,8 @@ Example:
     >>> cuda.tex2D(point, 1.5, 0.5)
     Array(1., dtype=float32)
 """
+
+# pyright: strict
 
 from .enums import (
     AddressMode,

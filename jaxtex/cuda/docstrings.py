@@ -1,6 +1,6 @@
-# pyright: strict
-
 """Completes docstrings whose sections many functions share; `tex_docstrings` and `surf_docstrings` hold the text."""
+
+# pyright: strict
 
 import inspect
 import textwrap

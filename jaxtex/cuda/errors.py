@@ -1,6 +1,6 @@
-# pyright: strict
-
 """`CudaError`, the exception for what CUDA refuses, and the checks of arguments that raise it."""
+
+# pyright: strict
 
 from enum import Enum, IntFlag
 from typing import TypeVar

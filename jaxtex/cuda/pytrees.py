@@ -1,6 +1,6 @@
-# pyright: strict
-
 """Frozen dataclasses as pytrees: the named fields hold arrays, and all other fields are static."""
+
+# pyright: strict
 
 import dataclasses
 from collections.abc import Callable

@@ -1,6 +1,6 @@
-# pyright: strict
+"""One row for each kind of texture: its constructor in the core, its type in CUDA, and its size limits."""
 
-"""One row for each shape of texture: how it is built, what CUDA calls it, and which size limits it has."""
+# pyright: strict
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -11,10 +11,7 @@ from .enums import TextureType
 
 
 class KindRow(NamedTuple):
-    """What this package knows about a shape of texture.
-
-    `texture_limits` and `surface_limits` are names of rows in `limits.LIMITS`.
-    """
+    """A kind of texture. `texture_limits` and `surface_limits` name rows of `limits.LIMITS`."""
 
     build: Callable[..., core.Texture]
     texture_type: TextureType

@@ -24,7 +24,7 @@ from .accumulation import is_crowded, row_lanes
 from .gpu_kernels.tiling import samples_shape
 
 LEAST_COMPUTE_CAPABILITY = 8.0
-# Elements are counted in int32, with room for what pads the last tile.
+# Elements are counted in int32, with room for the padding of the last tile.
 ELEMENT_LIMIT = 2**30
 # Wider texels are rows that XLA moves well; but XLA's form has no private copies where samples crowd.
 MAX_CHANNELS, MAX_CHANNELS_CROWDED = 16, 64

@@ -57,7 +57,7 @@ def block_by_block(
 
     def step(k: jax.Array, state: tuple[jax.Array, tuple[jax.Array, ...]]):
         total, of_coords = state
-        # The last block ends with the last sample; what it shares with the block before is added once.
+        # The last block ends with the last sample; samples that it shares with the block before are added once.
         start = jnp.minimum(k * block, samples - block)
         value, *coords = (jax.lax.dynamic_slice_in_dim(a, start, block) for a in flat)
         if of_coords:

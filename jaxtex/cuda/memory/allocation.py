@@ -1,6 +1,6 @@
-# pyright: strict, reportUnknownMemberType=false
-
 """Allocation of CUDA arrays: the functions that make arrays of zeros, and the rules that shapes and flags follow."""
+
+# pyright: strict, reportUnknownMemberType=false
 
 import math
 import operator
@@ -15,7 +15,7 @@ from ..errors import INVALID_VALUE, CudaError, choose
 from ..limits import NEWEST_COMPUTE_CAPABILITY, check_limits
 from ..texture_kinds import TEXTURE_KINDS
 from .arrays import Array, Extent, MipmappedArray, kind_of, level_extent
-from .channel_formats import ChannelFormatDesc, check_desc, check_modelled
+from .channel_formats import ChannelFormatDesc, check_desc, check_modeled
 
 FLAGS_OF_MALLOC_ARRAY = (
     ArrayFlags.SurfaceLoadStore | ArrayFlags.TextureGather | ArrayFlags.Sparse | ArrayFlags.DeferredMapping
@@ -42,21 +42,23 @@ def mallocArray(
     """Allocates a 1D or 2D array of zeros: `cudaMallocArray`.
 
     Args:
-        desc: the format, from `createChannelDesc`.
-        width: elements a row, at least 1.
-        height: rows. 0 makes a 1D array, 1 a 2D array of one row.
-        flags: `ArrayFlags`: SurfaceLoadStore, TextureGather (2D only), Sparse (2D only), DeferredMapping. Every texel
-            of a sparse array is resident here.
-        compute_capability: of the card whose size limits apply, such as 9.0.
+        desc: the format of a texel, from `createChannelDesc`.
+        width: the number of elements in a row, at least 1.
+        height: the number of rows. 0 makes a 1D array, 1 makes a 2D array of one row.
+        flags: `ArrayFlags`, joined by ``|``: SurfaceLoadStore, TextureGather (2D only), Sparse (2D only) or
+            DeferredMapping. Every texel of a sparse array is resident.
+        compute_capability: the compute capability whose size limits apply, such as 9.0.
 
     Returns:
         An `Array`.
 
     Raises:
-        CudaError: cudaErrorInvalidChannelDescriptor for a format that CUDA does not have, cudaErrorNotSupported for
-            one that is not modelled, cudaErrorInvalidValue for sizes and flags that do not go together.
+        CudaError: cudaErrorInvalidChannelDescriptor, for a format that CUDA does not have; cudaErrorNotSupported, for a
+            format that this package does not model; cudaErrorInvalidValue, for sizes above the limits, or flags that
+            do not fit the sizes.
 
-    Source: CUDA Runtime API, `cudaMallocArray`.
+    Source:
+        CUDA Runtime API, `cudaMallocArray`.
 
     Example:
         >>> from jaxtex import cuda
@@ -67,8 +69,8 @@ def mallocArray(
     if flags & ~FLAGS_OF_MALLOC_ARRAY:
         raise CudaError(
             INVALID_VALUE,
-            f"mallocArray: flags is {flags!r}, expected only {FLAGS_OF_MALLOC_ARRAY!r}; layers and cubemaps come from "
-            f"malloc3DArray.",
+            f"mallocArray: flags is {flags!r}, expected flags of {FLAGS_OF_MALLOC_ARRAY!r}; malloc3DArray makes layers "
+            f"and cubemaps.",
         )
     return _malloc("mallocArray", desc, (width, height, 0), flags, compute_capability)
 
@@ -80,25 +82,28 @@ def malloc3DArray(
     *,
     compute_capability: float = NEWEST_COMPUTE_CAPABILITY,
 ) -> Array:
-    """Allocates an array of any shape, zeros: `cudaMalloc3DArray`.
+    """Allocates an array of zeros of any kind: `cudaMalloc3DArray`.
 
     Args:
-        desc: the format, from `createChannelDesc`.
-        extent: (width, height, depth) in elements, which with `flags` says the shape:
+        desc: the format of a texel, from `createChannelDesc`.
+        extent: (width, height, depth) in elements. With `flags` it determines the kind of the array:
 
-            - 1D (w, 0, 0), 2D (w, h, 0), 3D (w, h, d);
-            - with ``Layered``: L layers of 1D (w, 0, L) or 2D (w, h, L);
-            - with ``Cubemap``: (w, w, 6); with both: (w, w, 6 L).
-        flags: `ArrayFlags`, joined by ``|``. TextureGather goes with 2D alone, Sparse with 2D, 3D and 2D layered.
-        compute_capability: of the card whose size limits apply, such as 9.0.
+            - without flags: 1D (w, 0, 0), 2D (w, h, 0) or 3D (w, h, d);
+            - with ``Layered``: L layers of 1D (w, 0, L) or of 2D (w, h, L);
+            - with ``Cubemap``: (w, w, 6);
+            - with both: (w, w, 6 * L).
+        flags: `ArrayFlags`, joined by ``|``. TextureGather is for 2D arrays only; Sparse is for 2D, 3D and 2D layered
+            arrays only.
+        compute_capability: the compute capability whose size limits apply, such as 9.0.
 
     Returns:
         An `Array`.
 
     Raises:
-        CudaError: as `mallocArray`.
+        CudaError: as in `mallocArray`.
 
-    Source: CUDA Runtime API, `cudaMalloc3DArray`.
+    Source:
+        CUDA Runtime API, `cudaMalloc3DArray`.
 
     Example:
         >>> from jaxtex import cuda
@@ -117,20 +122,22 @@ def mallocMipmappedArray(
     *,
     compute_capability: float = NEWEST_COMPUTE_CAPABILITY,
 ) -> MipmappedArray:
-    """Allocates an array with mip levels, zeros: `cudaMallocMipmappedArray`.
+    """Allocates an array of zeros with mip levels: `cudaMallocMipmappedArray`.
 
     Args:
         desc, extent, flags, compute_capability: as in `malloc3DArray`, for level 0.
-        numLevels: how many levels, clamped to what the extent has: ``1 + floor(log2(max(w, h, d)))``, where layers and
-            faces do not count. Level l has the size ``max(1, n >> l)`` on each axis; layers and faces stay.
+        numLevels: the number of levels, clamped to the range from 1 to ``1 + floor(log2(max(w, h, d)))``, where layers
+            and faces do not count as depth. Level l has the size ``max(1, n >> l)`` along each axis; the number of
+            layers and faces is the same in every level.
 
     Returns:
         A `MipmappedArray`.
 
     Raises:
-        CudaError: as `mallocArray`.
+        CudaError: as in `mallocArray`.
 
-    Source: CUDA Runtime API, `cudaMallocMipmappedArray`.
+    Source:
+        CUDA Runtime API, `cudaMallocMipmappedArray`.
 
     Example:
         >>> from jaxtex import cuda
@@ -162,7 +169,7 @@ def _check(
 ) -> tuple[ChannelFormatDesc, Extent]:
     """The format and the extent, if they follow the rules of `cudaMalloc3DArray`: format, shape, flags, then size."""
     checked = check_desc(function, desc)
-    check_modelled(function, checked)
+    check_modeled(function, checked)
     try:
         size = Extent(*(operator.index(n) for n in extent))
     except TypeError:
@@ -185,7 +192,7 @@ def _check(
 
 
 def _shape_fault(extent: Extent, flags: ArrayFlags) -> str:
-    """What an extent lacks for its flags, or an empty text."""
+    """A description of what is wrong with an extent and its flags, or an empty string."""
     width, height, depth = extent
     if width < 1 or height < 0 or depth < 0:
         return "expected a width of at least 1, and no negative size"

@@ -1,6 +1,6 @@
-# pyright: strict
-
 """Boxes of elements in CUDA arrays: what a copy with positions reads and writes."""
+
+# pyright: strict
 
 import dataclasses
 from typing import NamedTuple, TypeVar

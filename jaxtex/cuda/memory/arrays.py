@@ -1,6 +1,6 @@
-# pyright: strict
-
 """CUDA arrays: immutable values that hold texels in a channel format, and their mip levels."""
+
+# pyright: strict
 
 import dataclasses
 from typing import NamedTuple
@@ -17,12 +17,15 @@ SHAPE_FLAGS = ArrayFlags.Layered | ArrayFlags.Cubemap
 
 
 class Extent(NamedTuple):
-    """The size of an array in elements, as `cudaExtent`: 0 for an axis that it does not have.
+    """The size of an array in elements: `cudaExtent`. An axis that the array does not have is 0.
 
     Args:
-        width: elements along x.
-        height: rows, or 0 for a 1D or 1D layered array.
-        depth: slices, layers, 6 faces, or 6 faces for each layer.
+        width: the number of elements along x.
+        height: the number of rows, 0 for a 1D or a 1D layered array.
+        depth: the number of slices or layers; 6 for a cubemap, 6 for each layer of a layered cubemap.
+
+    Source:
+        CUDA Runtime API, `make_cudaExtent`.
 
     Example:
         >>> from jaxtex import cuda
@@ -36,7 +39,7 @@ class Extent(NamedTuple):
 
 
 class AllocatedArray:
-    """What `Array` and `MipmappedArray` have in common. Both are dataclasses of their own, with texels in front."""
+    """What `Array` and `MipmappedArray` share. Each is a dataclass of its own, whose first field holds the texels."""
 
     desc: ChannelFormatDesc
     extent: Extent
@@ -44,22 +47,24 @@ class AllocatedArray:
 
     @property
     def kind(self) -> TextureKind:
-        """The shape of texture that the array backs."""
+        """The kind of texture that the array backs."""
         return kind_of(self.extent, self.flags)
 
 
 @pytree("texels")
 @dataclasses.dataclass(frozen=True, eq=False)
 class Array(AllocatedArray):
-    """A CUDA array as an immutable value: `mallocArray` makes it, `memcpyToArray` returns a new one.
+    """A CUDA array as an immutable value: `mallocArray` makes one, and copies and writes return new ones.
+
+    It is a pytree whose only child is `texels`; the other fields are static.
 
     Attributes:
-        texels: the elements, slowest axis first, channels last: (W, C), (H, W, C), (D, H, W, C), with layers or faces
-            (L, W, C), (L, H, W, C), (6, H, W, C); a layered cubemap is (6 L, H, W, C), face 0 of layer 1 after face 5
-            of layer 0.
-        desc: the `ChannelFormatDesc`, static.
-        extent: the `Extent` in elements, static.
-        flags: the `ArrayFlags`, static.
+        texels: the elements, slowest axis first and channels last. The shape is (W, C), (H, W, C) or (D, H, W, C) for
+            1D, 2D and 3D arrays, (L, W, C) or (L, H, W, C) for layered arrays, (6, H, W, C) for a cubemap, and
+            (6 * L, H, W, C) for a layered cubemap, in which face f of layer l has the index 6 * l + f.
+        desc: the `ChannelFormatDesc` of a texel.
+        extent: the `Extent` in elements.
+        flags: the `ArrayFlags` with which it was allocated.
 
     Example:
         >>> from jaxtex import cuda
@@ -77,10 +82,12 @@ class Array(AllocatedArray):
 @pytree("levels")
 @dataclasses.dataclass(frozen=True, eq=False)
 class MipmappedArray(AllocatedArray):
-    """A CUDA mipmapped array as an immutable value: `mallocMipmappedArray` makes it.
+    """A CUDA mipmapped array as an immutable value: `mallocMipmappedArray` makes one.
+
+    It is a pytree whose children are `levels`; the other fields are static.
 
     Attributes:
-        levels: the elements of each level, finest first, shaped as those of `Array`.
+        levels: the elements of each level, finest first, each in the shape of ``Array.texels``.
         desc, extent, flags: as in `Array`; the extent is that of level 0.
 
     Example:
@@ -97,7 +104,7 @@ class MipmappedArray(AllocatedArray):
 
 
 def kind_of(extent: Extent, flags: ArrayFlags) -> TextureKind:
-    """The shape that a valid extent and its flags stand for."""
+    """The kind of texture that a valid extent and its flags determine."""
     if flags & ArrayFlags.Cubemap:
         return TextureKind.CUBEMAP_LAYERED if flags & ArrayFlags.Layered else TextureKind.CUBEMAP
     if flags & ArrayFlags.Layered:
@@ -108,28 +115,30 @@ def kind_of(extent: Extent, flags: ArrayFlags) -> TextureKind:
 
 
 def level_extent(extent: Extent, flags: ArrayFlags, level: int) -> Extent:
-    """The extent of a mip level: layers and faces do not shrink, absent axes stay absent."""
+    """The extent of a mip level. Layers and faces do not shrink, and an axis of size 0 stays 0."""
     shrinks = (True, True, not flags & SHAPE_FLAGS)
     return Extent(*(max(1, n >> level) if n and halved else n for n, halved in zip(extent, shrinks)))
 
 
 def getMipmappedArrayLevel(mipmap: MipmappedArray, level: int) -> Array:
-    """One level of a mipmapped array as an array: `cudaGetMipmappedArrayLevel`.
+    """Returns one level of a mipmapped array as an array: `cudaGetMipmappedArrayLevel`.
 
     Args:
         mipmap: a `MipmappedArray`.
-        level: which level, 0 is the finest.
+        level: which level, an int from 0 for the finest.
 
     Returns:
-        An `Array` with the level's texels. It is a value of its own: write to the chain with
+        An `Array` with the texels of the level. Writes to it do not change `mipmap`; to change a level of `mipmap`, use
         ``memcpyToArray(mipmap, values, level=level)``.
 
-    Gradients: to the texels of the level.
+    Gradients:
+        To the texels of the level: the identity.
 
     Raises:
         CudaError: cudaErrorInvalidValue, if there is no such level.
 
-    Source: CUDA Runtime API, `cudaGetMipmappedArrayLevel`.
+    Source:
+        CUDA Runtime API, `cudaGetMipmappedArrayLevel`.
 
     Example:
         >>> from jaxtex import cuda

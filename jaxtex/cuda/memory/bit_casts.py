@@ -1,6 +1,6 @@
-# pyright: strict
-
 """Reinterpretation: the same bytes as numbers of another dtype."""
+
+# pyright: strict
 
 import jax
 import jax.numpy as jnp

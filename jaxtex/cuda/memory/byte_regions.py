@@ -1,11 +1,11 @@
-# pyright: strict, reportUnknownMemberType=false
-
 """Regions of plain memory, in bytes: what a copy with pitches and offsets reads and writes.
 
 A region is slices of rows of bytes. Row r of slice s starts at ``offset + s * slice_pitch + r * pitch``. Memory is an
 array of any dtype, and its bytes are in C order. Where every number of a region is a multiple of the size of an
 element, whole elements are moved, and gradients pass.
 """
+
+# pyright: strict, reportUnknownMemberType=false
 
 from typing import NamedTuple
 

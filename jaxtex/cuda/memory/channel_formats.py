@@ -1,6 +1,6 @@
-# pyright: strict
+"""Channel formats: the number of bits in each channel of a texel, and their meaning."""
 
-"""Channel formats: how many bits each channel of a texel has, and what they mean."""
+# pyright: strict
 
 import dataclasses
 from typing import NamedTuple
@@ -16,7 +16,7 @@ SIGNED, UNSIGNED, FLOAT = ChannelFormatKind.Signed, ChannelFormatKind.Unsigned, 
 
 
 class ChannelType(NamedTuple):
-    """A type that one channel may have: how CUDA C++, a descriptor, JAX and a resource view name it."""
+    """A type of one channel, as CUDA C++, a channel descriptor, JAX and a resource view name it."""
 
     name: str
     kind: ChannelFormatKind
@@ -45,7 +45,7 @@ SPELLINGS = {
     "unsigned": "uint",
     "__half": "half",
 }
-# Types of CUDA C++ that no texture has: `cudaCreateChannelDesc<double>()` compiles, and gives the kind None.
+# Types of CUDA C++ that no texture has. `cudaCreateChannelDesc<double>()` compiles, and returns the kind None.
 OTHER_TYPES = ("long", "ulong", "longlong", "ulonglong", "double")
 NORMALIZED_KINDS = {
     ChannelFormatKind[f"{kind.name}Normalized{bits}X{channels}"]: (kind, bits, channels)
@@ -53,8 +53,8 @@ NORMALIZED_KINDS = {
     for bits in (8, 16)
     for channels in (1, 2, 4)
 }
-# Kinds that CUDA has and this package does not, with the bits that their descriptors hold.
-UNMODELLED_KINDS = {
+# Kinds that CUDA has and this package does not, with the bits in their descriptors.
+UNMODELED_KINDS = {
     ChannelFormatKind.NV12: (8, 8, 8, 0),
     ChannelFormatKind.UnsignedBlockCompressed4: (8, 0, 0, 0),
     ChannelFormatKind.SignedBlockCompressed4: (8, 0, 0, 0),
@@ -71,7 +71,7 @@ UNMODELLED_KINDS = {
 
 
 class CudaType(NamedTuple):
-    """A type name taken apart: the base type, and the vector's length, or None for a scalar."""
+    """A parsed type name: the base type, and the length of the vector, or None for a scalar."""
 
     base: str
     length: int | None
@@ -79,13 +79,17 @@ class CudaType(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class ChannelFormatDesc:
-    """The format of a texel: `cudaChannelFormatDesc`. Like CUDA's it may hold anything; what uses it checks it.
+    """The format of a texel: `cudaChannelFormatDesc`.
+
+    Like CUDA's struct it may hold any numbers; the functions that take a format check it.
 
     Args:
-        x, y, z, w: the bits of each channel, 0 for an absent one. 1, 2 or 4 channels of 8, 16 or 32 equal bits.
-        f: a `ChannelFormatKind` or its number.
+        x, y, z, w: the number of bits in each channel, 0 for an absent channel. A valid format has 1, 2 or 4 channels
+            of equal width, x first: 8, 16 or 32 bits.
+        f: what the bits mean, a `ChannelFormatKind` or its number.
 
-    Source: CUDA Runtime API, `cudaChannelFormatDesc`.
+    Source:
+        CUDA Runtime API, `cudaChannelFormatDesc`.
 
     Example:
         >>> from jaxtex import cuda
@@ -101,45 +105,45 @@ class ChannelFormatDesc:
 
     @property
     def bits(self) -> tuple[int, int, int, int]:
-        """The bits of the four channels."""
+        """The number of bits in each of the four channels."""
         return (self.x, self.y, self.z, self.w)
 
     @property
     def channels(self) -> int:
-        """How many channels are present."""
+        """The number of channels."""
         return sum(bits > 0 for bits in self.bits)
 
     @property
     def texel_bytes(self) -> int:
-        """The size of a texel."""
+        """The size of a texel in bytes."""
         return sum(self.bits) // 8
 
     @property
     def is_normalized(self) -> bool:
-        """Whether the format itself says that its integers stand for fractions."""
+        """Whether the format is one of integers that stand for fractions."""
         return self.f in NORMALIZED_KINDS
 
     @property
     def storage(self) -> tuple[ChannelFormatKind, int]:
-        """What one stored channel is: signed, unsigned or float, and of how many bits."""
+        """The type of one stored channel: Signed, Unsigned or Float, and the number of bits."""
         kind = NORMALIZED_KINDS[ChannelFormatKind(self.f)][0] if self.is_normalized else ChannelFormatKind(self.f)
         return kind, self.x
 
     @property
     def dtype(self) -> np.dtype:
-        """The dtype of the arrays that hold such texels."""
+        """The dtype of an array of texels."""
         return jnp.dtype(STORED_TYPES[self.storage].dtype)
 
     @property
     def stored_base(self) -> str:
-        """The base type of what is stored: ``"uchar"``, ``"half"``."""
+        """The name of the type of one stored channel, such as ``"uchar"`` or ``"half"``."""
         return STORED_TYPES[self.storage].name
 
     def result_base(self, read_mode: ReadMode) -> str:
-        """The base type of what a read returns: half texels are read as float.
+        """The name of the type of one channel of a read. Half texels are read as ``"float"``.
 
         Args:
-            read_mode: a `ReadMode`.
+            read_mode: the `ReadMode` of the read.
         """
         kind, _ = self.storage
         is_float = kind is FLOAT or read_mode is ReadMode.NormalizedFloat
@@ -152,7 +156,7 @@ class ChannelFormatDesc:
 
 
 def parse_type(function: str, argument: str, name: object) -> CudaType:
-    """A CUDA type name such as "float4" as base type and length."""
+    """The base type and the length of a CUDA type name such as "float4"."""
     if isinstance(name, str):
         spelled = " ".join(name.split())
         spelled = SPELLINGS.get(spelled, spelled)
@@ -171,23 +175,25 @@ def parse_type(function: str, argument: str, name: object) -> CudaType:
 def createChannelDesc(
     x: int | str | ChannelFormatKind, y: int = 0, z: int = 0, w: int = 0, f: ChannelFormatKind | int | None = None
 ) -> ChannelFormatDesc:
-    """Describes a texel, by the bits of its channels, by the name of a type, or by a kind that fixes all.
+    """Describes a texel by the bits of its channels, by the name of a type, or by a kind.
 
     Args:
-        x: the bits of the first channel; or a type name such as ``"float4"``, ``"uchar2"``, ``"half"`` (what
-            ``cudaCreateChannelDesc<float4>()`` says in C++); or a normalised `ChannelFormatKind` such as
-            ``ChannelFormatKind.UnsignedNormalized8X4``.
-        y, z, w: the bits of the other channels, with the first form.
-        f: the `ChannelFormatKind`, with the first form.
+        x: one of three forms: the number of bits in the first channel; a type name such as ``"float4"``, ``"uchar2"``
+            or ``"half"``, for ``cudaCreateChannelDesc<float4>()`` and the like; or a `ChannelFormatKind` that fixes
+            the bits, such as ``ChannelFormatKind.UnsignedNormalized8X4``.
+        y, z, w: the number of bits in the other channels, in the first form.
+        f: what the bits mean, a `ChannelFormatKind` or its number, in the first form.
 
     Returns:
-        A `ChannelFormatDesc`. As in CUDA, a type that is not a texture's (``"float3"``, ``"double"``) gives bits of
-        0 and the kind None, which every use refuses.
+        A `ChannelFormatDesc`. As in CUDA, a type that no texture has (``"float3"``, ``"double"``) gets 0 bits and the
+        kind None, and the functions that take a format refuse it.
 
     Raises:
-        CudaError: cudaErrorInvalidValue, if `x` names no type of CUDA or `f` no kind.
+        CudaError: cudaErrorInvalidValue, if `x` is a string that names no CUDA type, if `f` is no kind, or if `f` is
+            missing in the first form.
 
-    Source: CUDA Runtime API, `cudaCreateChannelDesc`.
+    Source:
+        CUDA Runtime API, `cudaCreateChannelDesc`.
 
     Example:
         >>> from jaxtex import cuda
@@ -206,36 +212,36 @@ def createChannelDesc(
         if x in NORMALIZED_KINDS:
             _, bits, length = NORMALIZED_KINDS[x]
             return ChannelFormatDesc(*_repeat(bits, length), x)
-        if x in UNMODELLED_KINDS:
-            return ChannelFormatDesc(*UNMODELLED_KINDS[x], x)
+        if x in UNMODELED_KINDS:
+            return ChannelFormatDesc(*UNMODELED_KINDS[x], x)
     if f is None:
         raise CudaError(
-            INVALID_VALUE, "createChannelDesc: f is missing; say what the bits are, such as ChannelFormatKind.Float."
+            INVALID_VALUE, "createChannelDesc: f is missing; pass a kind for the bits, such as ChannelFormatKind.Float."
         )
     return ChannelFormatDesc(int(x), int(y), int(z), int(w), choose("createChannelDesc", "f", ChannelFormatKind, f))
 
 
-def infer_desc(texels: jax.Array, channels: int) -> ChannelFormatDesc:
-    """The plain format of an array with that many channels, for callers who give none."""
+def infer_desc(function: str, texels: jax.Array, channels: int) -> ChannelFormatDesc:
+    """The format of an array of texels, for a caller who gives none."""
     name = {row.dtype: row.name for row in CHANNEL_TYPES}.get(texels.dtype.name)
     if name is None or channels not in (1, 2, 4):
         raise CudaError(
             INVALID_CHANNEL_DESCRIPTOR,
-            f"desc is left out, and no channel format has {channels} channels of {texels.dtype}; textures hold 1, 2 or "
-            f"4 channels of {', '.join(row.dtype for row in CHANNEL_TYPES)}.",
+            f"{function}: desc is missing, and no channel format has {channels} channels of {texels.dtype}; textures "
+            f"hold 1, 2 or 4 channels of {', '.join(row.dtype for row in CHANNEL_TYPES)}.",
         )
     return createChannelDesc(f"{name}{channels}")
 
 
 def check_desc(function: str, desc: object) -> ChannelFormatDesc:
-    """Refuses what is not a format of CUDA's (20)."""
+    """`desc`, which must be a format that CUDA has (20)."""
     checked = check_type(function, "desc", desc, ChannelFormatDesc, 'createChannelDesc("float4") makes one')
     kind = choose(function, "desc.f", ChannelFormatKind, checked.f)
     if kind in NORMALIZED_KINDS:
         _, bits, channels = NORMALIZED_KINDS[kind]
         valid = (_repeat(bits, channels),)
-    elif kind in UNMODELLED_KINDS:
-        valid = (UNMODELLED_KINDS[kind],)
+    elif kind in UNMODELED_KINDS:
+        valid = (UNMODELED_KINDS[kind],)
     else:
         widths = [row.bits for row in CHANNEL_TYPES if row.kind is kind]
         valid = tuple(_repeat(bits, channels) for bits in widths for channels in (1, 2, 4))
@@ -249,13 +255,13 @@ def check_desc(function: str, desc: object) -> ChannelFormatDesc:
     return dataclasses.replace(checked, f=kind)
 
 
-def check_modelled(function: str, desc: ChannelFormatDesc) -> None:
-    """Refuses the formats that CUDA has and this package does not (801)."""
-    if desc.f in UNMODELLED_KINDS:
-        raise unmodelled(function, "desc.f", ChannelFormatKind(desc.f).name)
+def check_modeled(function: str, desc: ChannelFormatDesc) -> None:
+    """Refuses formats that CUDA has and this package does not (801)."""
+    if desc.f in UNMODELED_KINDS:
+        raise unmodeled(function, "desc.f", ChannelFormatKind(desc.f).name)
 
 
-def unmodelled(function: str, argument: str, name: str) -> CudaError:
+def unmodeled(function: str, argument: str, name: str) -> CudaError:
     """The error for a format that CUDA has and this package does not (801)."""
     return CudaError(
         NOT_SUPPORTED,
@@ -265,7 +271,7 @@ def unmodelled(function: str, argument: str, name: str) -> CudaError:
 
 
 def check_dtype(function: str, argument: str, values: jax.Array, desc: ChannelFormatDesc) -> None:
-    """Refuses values that are not of the dtype in which a format is stored (1)."""
+    """Refuses values whose dtype is not that of the texels of a format (1)."""
     if values.dtype != desc.dtype:
         raise CudaError(
             INVALID_VALUE,

@@ -1,6 +1,6 @@
-# pyright: strict, reportUnknownMemberType=false
+"""Copies of whole arrays and of rows, as functions that return the new destination."""
 
-"""Copies into and out of CUDA arrays, as functions that return what they wrote."""
+# pyright: strict, reportUnknownMemberType=false
 
 import dataclasses
 from typing import TypeVar
@@ -21,23 +21,25 @@ AnyArray = TypeVar("AnyArray", Array, MipmappedArray)
 
 
 def memcpyToArray(dst: AnyArray, src: ArrayLike, *, level: int | None = None) -> AnyArray:
-    """Returns the array with the values of `src` in it: a whole-array `cudaMemcpyToArray`.
+    """Returns an array with all its elements replaced by `src`: `cudaMemcpyToArray` of a whole array.
 
     Args:
         dst: an `Array` or a `MipmappedArray`. It is not changed.
-        src: the elements, slowest axis first, in the shape of ``dst.texels``; the channel axis may be missing if there
-            is one channel. The dtype is that of the format, because a copy moves bytes and converts nothing.
-        level: which level of a mipmapped array; an array has none.
+        src: the elements, slowest axis first, in the shape of ``dst.texels``. The axis of channels may be missing if
+            there is one channel. The dtype must be that of the format, because a copy converts nothing.
+        level: which level of a `MipmappedArray`, an int from 0. An `Array` has no level.
 
     Returns:
-        A new value of the type of `dst`. Use it in place of `dst` from here on.
+        A new array of the class of `dst`; use it in place of `dst`.
 
-    Gradients: to `src`, the identity.
+    Gradients:
+        To `src`, and to the other levels of `dst`: the identity.
 
     Raises:
-        CudaError: cudaErrorInvalidValue, if shape, dtype or level do not fit.
+        CudaError: cudaErrorInvalidValue, if the shape, the dtype or the level does not fit.
 
-    Source: CUDA Runtime API, `cudaMemcpyToArray`, `cudaMemcpy2DToArray`, `cudaMemcpy3D`.
+    Source:
+        CUDA Runtime API, `cudaMemcpyToArray`, `cudaMemcpy2DToArray`, `cudaMemcpy3D`.
 
     Example:
         >>> import jax.numpy as jnp
@@ -57,21 +59,23 @@ def memcpyToArray(dst: AnyArray, src: ArrayLike, *, level: int | None = None) ->
 
 
 def memcpyFromArray(src: Array | MipmappedArray, *, level: int | None = None) -> jax.Array:
-    """Returns the elements of an array: a whole-array `cudaMemcpyFromArray`.
+    """Returns the elements of an array: `cudaMemcpyFromArray` of a whole array.
 
     Args:
         src: an `Array` or a `MipmappedArray`.
-        level: which level of a mipmapped array; an array has none.
+        level: which level of a `MipmappedArray`, an int from 0. An `Array` has no level.
 
     Returns:
-        The elements, slowest axis first and channels last, such as (H, W, C), also where C is 1.
+        The elements, slowest axis first and channels last, such as (H, W, C). One channel is an axis too.
 
-    Gradients: to the texels, the identity.
+    Gradients:
+        To the texels: the identity.
 
     Raises:
         CudaError: cudaErrorInvalidValue, if there is no such level.
 
-    Source: CUDA Runtime API, `cudaMemcpyFromArray`, `cudaMemcpy2DFromArray`, `cudaMemcpy3D`.
+    Source:
+        CUDA Runtime API, `cudaMemcpyFromArray`, `cudaMemcpy2DFromArray`, `cudaMemcpy3D`.
 
     Example:
         >>> from jaxtex import cuda
@@ -87,7 +91,7 @@ def _check_level(function: str, mipmap: MipmappedArray, level: object) -> int:
     if level is None:
         raise CudaError(
             INVALID_VALUE,
-            f"{function}: level is missing, and a mipmapped array has {len(mipmap.levels)}; pass level=0.",
+            f"{function}: level is missing, and the mipmapped array has {len(mipmap.levels)} levels; pass level=0.",
         )
     return check_index(function, "level", level, len(mipmap.levels))
 
@@ -100,8 +104,8 @@ def _check_values(function: str, src: ArrayLike, texels: jax.Array, desc: Channe
     if values.shape not in shapes:
         raise CudaError(
             INVALID_VALUE,
-            f"{function}: src has shape {values.shape}, expected {' or '.join(map(str, shapes))}: slowest axis first, "
-            f"channels last; copies move whole arrays.",
+            f"{function}: src has shape {values.shape}, expected {' or '.join(map(str, shapes))}, slowest axis first "
+            f"and channels last; memcpy2DToArray and memcpy3D copy a part of an array.",
         )
     return values.reshape(texels.shape)
 
@@ -118,22 +122,24 @@ def memcpy2D(
     """Returns memory with rows of other memory in it: `cudaMemcpy2D`.
 
     Args:
-        dst, src: arrays of any dtype, taken as their bytes in C order. `dst` is not changed.
-        dpitch, spitch: bytes from row to row in each.
-        width: bytes of a row.
-        height: rows.
-        kind: a `MemcpyKind`; it makes no difference.
+        dst, src: arrays of any dtype. Their bytes, in C order, are the memory. `dst` is not changed.
+        dpitch, spitch: the number of **bytes** from the start of a row to the start of the next, in `dst` and in `src`.
+        width: the number of **bytes** in a row.
+        height: the number of rows.
+        kind: a `MemcpyKind`; it has no effect.
 
     Returns:
-        A new array like `dst`.
+        A new array of the shape and the dtype of `dst`.
 
-    Gradients: to both, where all numbers are multiples of the size of the elements, and the dtypes are the same.
+    Gradients:
+        To `dst` and `src`, if both have the same dtype, and the pitches and the width are multiples of its size.
 
     Raises:
-        CudaError: cudaErrorInvalidPitchValue, if rows are longer than a pitch; cudaErrorInvalidValue, if the region
-            leaves an array; cudaErrorInvalidMemcpyDirection, for an unknown `kind`.
+        CudaError: cudaErrorInvalidPitchValue, if a row is longer than a pitch; cudaErrorInvalidValue, if the rows do
+            not lie within the memory; cudaErrorInvalidMemcpyDirection, if `kind` is no `MemcpyKind`.
 
-    Source: CUDA Runtime API, `cudaMemcpy2D`.
+    Source:
+        CUDA Runtime API, `cudaMemcpy2D`.
 
     Example:
         >>> import jax.numpy as jnp
@@ -160,28 +166,31 @@ def memcpy2DToArray(
     height: int,
     kind: MemcpyKind | int = MemcpyKind.Default,
 ) -> Array:
-    """Returns the array with rows of memory in a part of it: `cudaMemcpy2DToArray`.
+    """Returns an array with rows of memory in a part of it: `cudaMemcpy2DToArray`.
 
     Args:
         dst: a 1D or 2D `Array`. It is not changed.
-        wOffset: where the part starts along x, in **bytes**.
-        hOffset: its first row.
-        src: an array of any dtype, taken as its bytes in C order.
-        spitch: **bytes** from row to row of `src`.
-        width: **bytes** of a row.
-        height: rows; 1 for a 1D array.
-        kind: a `MemcpyKind`; it makes no difference.
+        wOffset: the first byte of the part in each row of `dst`, in **bytes**.
+        hOffset: the first row of the part in `dst`.
+        src: an array of any dtype. Its bytes, in C order, are the memory.
+        spitch: the number of **bytes** from the start of a row of `src` to the start of the next.
+        width: the number of **bytes** in a row.
+        height: the number of rows, 1 for a 1D array.
+        kind: a `MemcpyKind`; it has no effect.
 
     Returns:
-        A new `Array`.
+        A new `Array`; use it in place of `dst`.
 
-    Gradients: to `src` and the texels, where the dtypes are the same.
+    Gradients:
+        To `src` and the texels of `dst`, if both have the same dtype, and the pitch is a multiple of its size.
 
     Raises:
-        CudaError: cudaErrorInvalidValue, if the part leaves the array or cuts an element; cudaErrorInvalidPitchValue,
-            if rows are longer than the pitch; cudaErrorInvalidMemcpyDirection, for an unknown `kind`.
+        CudaError: cudaErrorInvalidValue, if the part does not lie within the array, or cuts an element;
+            cudaErrorInvalidPitchValue, if a row is longer than the pitch; cudaErrorInvalidMemcpyDirection, if `kind` is
+            no `MemcpyKind`.
 
-    Source: CUDA Runtime API, `cudaMemcpy2DToArray`.
+    Source:
+        CUDA Runtime API, `cudaMemcpy2DToArray`.
 
     Example:
         >>> import jax.numpy as jnp
@@ -211,20 +220,23 @@ def memcpy2DFromArray(
     """Returns memory with a part of an array in its rows: `cudaMemcpy2DFromArray`.
 
     Args:
-        dst: an array of any dtype, taken as its bytes in C order. It is not changed.
-        dpitch: **bytes** from row to row of `dst`.
+        dst: an array of any dtype. Its bytes, in C order, are the memory. It is not changed.
+        dpitch: the number of **bytes** from the start of a row of `dst` to the start of the next.
         src: a 1D or 2D `Array`.
-        wOffset, hOffset, width, height, kind: the part, as in `memcpy2DToArray`.
+        wOffset, hOffset, width, height: the part of `src`, as in `memcpy2DToArray`.
+        kind: a `MemcpyKind`; it has no effect.
 
     Returns:
-        A new array like `dst`.
+        A new array of the shape and the dtype of `dst`.
 
-    Gradients: as `memcpy2DToArray`.
+    Gradients:
+        To `dst` and the texels of `src`, if both have the same dtype, and the pitch is a multiple of its size.
 
     Raises:
-        CudaError: as `memcpy2DToArray`.
+        CudaError: as in `memcpy2DToArray`.
 
-    Source: CUDA Runtime API, `cudaMemcpy2DFromArray`.
+    Source:
+        CUDA Runtime API, `cudaMemcpy2DFromArray`.
 
     Example:
         >>> import jax.numpy as jnp

@@ -1,6 +1,6 @@
-# pyright: strict, reportUnknownMemberType=false
+"""Copies of boxes of up to three dimensions between arrays and pitched memory."""
 
-"""Copies of boxes between arrays and memory of up to three dimensions."""
+# pyright: strict, reportUnknownMemberType=false
 
 from typing import NamedTuple
 
@@ -16,17 +16,20 @@ from .pitched_memory import PitchedPtr, Pos, check_memcpy_kind
 
 
 class Memcpy3DParms(NamedTuple):
-    """What `memcpy3D` copies: `cudaMemcpy3DParms`. Exactly one source and one destination.
+    """The arguments of `memcpy3D`: `cudaMemcpy3DParms`.
+
+    Exactly one of `srcArray` and `srcPtr` is given, and exactly one of `dstArray` and `dstPtr`.
 
     Args:
         srcArray, dstArray: an `Array`.
         srcPtr, dstPtr: a `PitchedPtr`.
-        srcPos, dstPos: a `Pos` in each.
-        extent: the `Extent` that is copied: its width in elements if an array takes part, else in bytes. Of an array
-            without rows or slices the height or depth is 1.
-        kind: a `MemcpyKind`; it makes no difference.
+        srcPos, dstPos: the `Pos` at which the box starts.
+        extent: the size of the box, an `Extent` of at least 1 along each axis, also along an axis that an array lacks.
+            The width counts elements if the source or the destination is an array, else bytes.
+        kind: a `MemcpyKind`; it has no effect.
 
-    Source: CUDA Runtime API, `cudaMemcpy3DParms`.
+    Source:
+        CUDA Runtime API, `cudaMemcpy3DParms`.
 
     Example:
         >>> import jax.numpy as jnp
@@ -56,19 +59,22 @@ def memcpy3D(parms: Memcpy3DParms) -> Array | jax.Array:
     """Returns the destination with a box of the source in it: `cudaMemcpy3D`.
 
     Args:
-        parms: a `Memcpy3DParms`.
+        parms: the source, the destination and the box, a `Memcpy3DParms`.
 
     Returns:
-        A new `Array`, or for a `PitchedPtr` a new array like its memory.
+        A new `Array` if the destination is one. If it is a `PitchedPtr`, a new array of the shape and the dtype of its
+        memory.
 
-    Gradients: to both texels and memory, where the dtypes are the same.
+    Gradients:
+        To the source and the destination, if both have the same dtype, and pitches are multiples of its size.
 
     Raises:
-        CudaError: cudaErrorInvalidValue, if there is not exactly one source and one destination, if a box leaves its
-            object, or if two arrays differ in the size of their elements; cudaErrorInvalidPitchValue, if rows are
-            longer than a pitch; cudaErrorInvalidMemcpyDirection, for an unknown kind.
+        CudaError: cudaErrorInvalidValue, if there is not exactly one source and one destination, if a box does not lie
+            within its array or memory, or if two arrays differ in the size of an element; cudaErrorInvalidPitchValue,
+            if a row is longer than a pitch; cudaErrorInvalidMemcpyDirection, if ``parms.kind`` is no `MemcpyKind`.
 
-    Source: CUDA Runtime API, `cudaMemcpy3D`.
+    Source:
+        CUDA Runtime API, `cudaMemcpy3D`.
 
     Example:
         >>> import jax.numpy as jnp
@@ -94,7 +100,8 @@ def memcpy3D(parms: Memcpy3DParms) -> Array | jax.Array:
     if len(sizes) > 1:
         raise CudaError(
             INVALID_VALUE,
-            f"{name}: the arrays have elements of {' and '.join(map(str, sorted(sizes)))} bytes, expected equal ones.",
+            f"{name}: the arrays have elements of {' and '.join(map(str, sorted(sizes)))} bytes, expected elements of "
+            f"one size.",
         )
     extent = extent._replace(width=extent.width * (sizes.pop() if sizes else 1))
     source = part_of(name, "parms.srcArray", src, parms.srcPos, extent)
@@ -117,12 +124,12 @@ def part_of(
 
 
 def exactly_one(function: str, end: str, array: Array | None, pointer: PitchedPtr | None) -> Array | PitchedPtr:
-    """The source or the destination of a copy, of which the caller gives one form."""
+    """The source or the destination of a copy, which is an array or pitched memory."""
     if array is not None and pointer is None:
         return check_array(function, f"parms.{end}Array", array, None)
     if pointer is not None and array is None:
         return PitchedPtr(*pointer)
-    given = "none" if array is None else "both"
+    given = "none" if array is None else "each"
     raise CudaError(
-        INVALID_VALUE, f"{function}: of parms.{end}Array and parms.{end}Ptr {given} is given, expected exactly one."
+        INVALID_VALUE, f"{function}: {given} of parms.{end}Array and parms.{end}Ptr is given, expected exactly one."
     )

@@ -1,6 +1,6 @@
-# pyright: strict, reportUnknownMemberType=false
+"""Pitched memory, whose rows start at multiples of a pitch, and positions in memory and arrays."""
 
-"""Plain memory with rows at a pitch, and positions in it."""
+# pyright: strict, reportUnknownMemberType=false
 
 from typing import NamedTuple
 
@@ -10,20 +10,21 @@ from jax.typing import ArrayLike
 from ..enums import MemcpyKind
 from ..errors import INVALID_MEMCPY_DIRECTION, INVALID_VALUE, CudaError, choose
 
-# What the pitch of mallocPitch is a multiple of, in bytes.
+# In bytes, of the pitch of mallocPitch.
 MALLOC_PITCH = 512
 
 
 class PitchedPtr(NamedTuple):
-    """Memory with rows at a pitch: `cudaPitchedPtr`.
+    """Memory whose rows start at multiples of a pitch: `cudaPitchedPtr`.
 
     Args:
-        ptr: an array of any dtype, taken as its bytes in C order.
-        pitch: bytes from row to row.
-        xsize: elements of a row, which a copy does not look at.
-        ysize: rows of a slice: row r of slice s starts at byte ``(s * ysize + r) * pitch``.
+        ptr: an array of any dtype. Its bytes, in C order, are the memory.
+        pitch: the number of bytes from the start of a row to the start of the next.
+        xsize: the width of a row. Copies ignore it.
+        ysize: the number of rows in a slice. Row r of slice s starts at byte ``(s * ysize + r) * pitch``.
 
-    Source: CUDA Runtime API, `make_cudaPitchedPtr`.
+    Source:
+        CUDA Runtime API, `make_cudaPitchedPtr`.
 
     Example:
         >>> from jaxtex import cuda
@@ -38,12 +39,15 @@ class PitchedPtr(NamedTuple):
 
 
 class Pos(NamedTuple):
-    """A position in an object, in its elements, or in bytes along x of plain memory: `cudaPos`.
+    """A position in an array or in pitched memory: `cudaPos`.
 
     Args:
-        x, y, z: z counts slices, layers or faces.
+        x: elements of an array, or bytes of pitched memory.
+        y: rows.
+        z: slices, layers or faces.
 
-    Source: CUDA Runtime API, `make_cudaPos`.
+    Source:
+        CUDA Runtime API, `make_cudaPos`.
 
     Example:
         >>> from jaxtex import cuda
@@ -57,20 +61,21 @@ class Pos(NamedTuple):
 
 
 def mallocPitch(width: int, height: int) -> PitchedPtr:
-    """Allocates rows of zeros at a pitch: `cudaMallocPitch`.
+    """Allocates pitched memory of zeros: `cudaMallocPitch`.
 
     Args:
-        width: bytes of a row, at least 1.
-        height: rows, at least 1.
+        width: the number of bytes in a row, at least 1.
+        height: the number of rows, at least 1.
 
     Returns:
-        A `PitchedPtr` to uint8 memory of shape (height, pitch), with a pitch that is a multiple of 512 bytes. Element
-        (r, c) of size n starts at byte ``r * pitch + c * n``.
+        A `PitchedPtr`. Its memory is a uint8 array of shape (height, pitch), and its pitch is a multiple of 512 bytes.
+        Element c of row r, of n bytes, starts at byte ``r * pitch + c * n``.
 
     Raises:
-        CudaError: cudaErrorInvalidValue, for sizes below 1.
+        CudaError: cudaErrorInvalidValue, if a size is below 1.
 
-    Source: CUDA Runtime API, `cudaMallocPitch`; the alignment is that of current cards.
+    Source:
+        CUDA Runtime API, `cudaMallocPitch`. The alignment is that of current GPUs.
 
     Example:
         >>> from jaxtex import cuda
@@ -86,4 +91,5 @@ def mallocPitch(width: int, height: int) -> PitchedPtr:
 
 
 def check_memcpy_kind(function: str, kind: object) -> None:
+    """Refuses a `kind` that is no direction of a copy (21)."""
     choose(function, "kind", MemcpyKind, kind, INVALID_MEMCPY_DIRECTION)

@@ -1,6 +1,6 @@
-# pyright: strict
-
 """`ResourceDesc`: the memory that a texture or a surface is made of, as CUDA describes it."""
+
+# pyright: strict
 
 import dataclasses
 
@@ -15,17 +15,21 @@ from .channel_formats import ChannelFormatDesc
 @pytree("memory")
 @dataclasses.dataclass(frozen=True, eq=False)
 class ResourceDesc:
-    """The memory behind a texture: `cudaResourceDesc`. Make one with the constructor of its kind.
+    """The memory that a texture or a surface is made of: `cudaResourceDesc`.
+
+    The constructors `Array`, `MipmappedArray`, `Linear` and `Pitch2D` make one, each of its kind of memory. It is a
+    pytree whose only child is `memory`; the other fields are static.
 
     Attributes:
-        memory: what is read: an `Array`, a `MipmappedArray`, or a plain JAX array.
-        resType: the `ResourceType`, static.
-        desc: the format of plain memory, static; an array has its own.
-        sizeInBytes: of linear memory, static; ``None`` is all of it.
-        width, height: in elements, of pitched memory, static; ``None`` is all of it.
-        pitchInBytes: from row to row of pitched memory, static; ``None`` where its shape says it.
+        memory: an `Array`, a `MipmappedArray`, or a plain JAX array.
+        resType: the `ResourceType`.
+        desc: the format of plain memory. Arrays have their own format.
+        sizeInBytes: the size of linear memory; ``None`` stands for all of it.
+        width, height: the size of pitched memory in elements; ``None`` stands for all of it.
+        pitchInBytes: the bytes from row to row of pitched memory; ``None`` if its shape gives the rows.
 
-    Source: CUDA Runtime API, `cudaResourceDesc`.
+    Source:
+        CUDA Runtime API, `cudaResourceDesc`.
 
     Example:
         >>> import jax.numpy as jnp
@@ -44,19 +48,19 @@ class ResourceDesc:
 
     @classmethod
     def Array(cls, array: arrays.Array) -> "ResourceDesc":
-        """An array of any shape: `cudaResourceTypeArray`.
+        """Describes an array of any kind: `cudaResourceTypeArray`.
 
         Args:
-            array: an `Array`.
+            array: the `Array`.
         """
         return cls(array, ResourceType.Array)
 
     @classmethod
     def MipmappedArray(cls, mipmap: arrays.MipmappedArray) -> "ResourceDesc":
-        """An array with mip levels: `cudaResourceTypeMipmappedArray`.
+        """Describes an array with mip levels: `cudaResourceTypeMipmappedArray`.
 
         Args:
-            mipmap: a `MipmappedArray`.
+            mipmap: the `MipmappedArray`.
         """
         return cls(mipmap, ResourceType.MipmappedArray)
 
@@ -64,12 +68,13 @@ class ResourceDesc:
     def Linear(
         cls, devPtr: ArrayLike, desc: ChannelFormatDesc | None = None, sizeInBytes: int | None = None
     ) -> "ResourceDesc":
-        """Linear memory, read by `tex1Dfetch` alone: `cudaResourceTypeLinear`.
+        """Describes linear memory, which `tex1Dfetch` alone reads: `cudaResourceTypeLinear`.
 
         Args:
-            devPtr: a JAX array of the format's dtype, (N,) for one channel, (N, C) or (N C,) for C.
-            desc: the format; by default one of the array's dtype, with one channel or the C of (N, C).
-            sizeInBytes: how much of it is texture, by default all; N is that over the bytes of a texel.
+            devPtr: an array of the format's dtype, of shape (N,) for one channel, (N, C) or (N * C,) for C channels.
+            desc: the format. The default has the dtype of the array, and one channel or the C of (N, C).
+            sizeInBytes: how many bytes from the start belong to the texture, by default all. The width of the texture
+                is this number divided by the size of a texel.
         """
         return cls(devPtr, ResourceType.Linear, desc, sizeInBytes)
 
@@ -82,14 +87,14 @@ class ResourceDesc:
         height: int | None = None,
         pitchInBytes: int | None = None,
     ) -> "ResourceDesc":
-        """Rows in linear memory, read as a 2D texture: `cudaResourceTypePitch2D`.
+        """Describes rows in linear memory, which are read as a 2D texture: `cudaResourceTypePitch2D`.
 
         Args:
-            devPtr: a JAX array of the format's dtype, (H, W) for one channel, (H, W, C) or (H, W C) for C. Its row is
-                the pitch.
-            desc: the format; by default one of the array's dtype, with one channel or the C of (H, W, C).
-            width, height: how many elements of a row and how many rows are texture, by default all.
-            pitchInBytes: with it `devPtr` is memory of any dtype whose row r starts at byte ``r * pitchInBytes``, as of
-                `mallocPitch`; a multiple of 32. Then `desc`, `width` and `height` are needed.
+            devPtr: an array of the format's dtype, of shape (H, W) for one channel, (H, W, C) or (H, W * C) for C
+                channels. Its rows take the place of a pitch.
+            desc: the format. The default has the dtype of the array, and one channel or the C of (H, W, C).
+            width, height: how many elements of a row, and how many rows, belong to the texture, by default all.
+            pitchInBytes: if given, `devPtr` is memory of any dtype, and row r starts at byte ``r * pitchInBytes``, as
+                in `mallocPitch`. It must be a multiple of 32, and `desc`, `width` and `height` must be given too.
         """
         return cls(devPtr, ResourceType.Pitch2D, desc, width=width, height=height, pitchInBytes=pitchInBytes)

@@ -1,9 +1,9 @@
-# pyright: strict, reportUnknownMemberType=false
-
 """Formatted stores: the conversion from floats or 32-bit integers to a channel format, as `sust.p` performs it.
 
 The rules were found by measurements on an NVIDIA H200, and reproduce every recorded value.
 """
+
+# pyright: strict, reportUnknownMemberType=false
 
 import jax
 import jax.numpy as jnp

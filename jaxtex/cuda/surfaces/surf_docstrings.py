@@ -1,10 +1,10 @@
-# pyright: strict
-
 """Docstrings of the surface functions: what fifteen functions share, said once."""
+
+# pyright: strict
 
 from ..docstrings import Function, complete, coordinates_of
 
-# What the coordinates behind x count.
+# The units of the coordinates other than x.
 OTHER_COORDINATES = {1: "", 2: "; y counts rows", 3: "; y counts rows, and z counts slices"}
 READ_RESULT = "An array of shape S if T is a scalar, S + (n,) if T is a vector of n, with the dtype of T's base type."
 WRITE_RESULT = (

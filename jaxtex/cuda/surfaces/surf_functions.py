@@ -1,6 +1,6 @@
-# pyright: strict
+"""The surface functions of device code under CUDA's names. They take arrays: one call accesses for a whole launch."""
 
-"""The surface functions of device code, under CUDA's names. Every argument is an array: one call is a whole launch."""
+# pyright: strict
 
 import jax
 from jax.typing import ArrayLike
@@ -180,7 +180,15 @@ def surfCubemapwrite(
     *,
     T: str | None = None,
 ) -> Array:
-    """Writes to a face of a cubemap at byte x of row y."""
+    """Writes to a face of a cubemap at byte x of row y.
+
+    Example:
+        >>> from jaxtex import cuda
+        >>> flags = cuda.ArrayFlags.Cubemap | cuda.ArrayFlags.SurfaceLoadStore
+        >>> array = cuda.malloc3DArray(cuda.createChannelDesc("float"), (2, 2, 6), flags)
+        >>> cuda.surfCubemapwrite(7.0, array, 4 * 1, 0, 5).texels[5, 0, :, 0]
+        Array([0., 7.], dtype=float32)
+    """
     return write_units("surfCubemapwrite", data, surface, TextureKind.CUBEMAP, (x, y, face), boundaryMode, T)
 
 
@@ -221,7 +229,9 @@ def surfCubemapLayeredwrite(
 def sust_p(
     data: ArrayLike, surface: Surface, x: ArrayLike, *coords: ArrayLike, boundaryMode: BoundaryMode = TRAP
 ) -> Array:
-    """Writes to a surface of any kind and converts to its format: `sust.p`, of which CUDA C++ has no function.
+    """Writes to a surface of any kind, and converts to its format: the PTX instruction `sust.p`.
+
+    CUDA C++ has no function for it.
 
     Example:
         >>> import jax.numpy as jnp

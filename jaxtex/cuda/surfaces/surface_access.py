@@ -1,11 +1,11 @@
-# pyright: strict, reportUnknownMemberType=false
-
 """From a surface function of CUDA to an access of the core: bytes along x become units of the size of an access.
 
 An access of n bytes divides each row into whole units of n bytes; bytes left at the end of a row are out of reach.
 Where a unit has the size of a texel or the dtype of the channels, the texels are accessed as they are, and gradients
 pass; elsewhere their bytes are reinterpreted.
 """
+
+# pyright: strict, reportUnknownMemberType=false
 
 import dataclasses
 import functools
@@ -18,6 +18,7 @@ from jax.typing import ArrayLike
 
 from ... import texture as core
 from ..._arguments import ReadArguments, as_array, as_operands, check_integer
+from ..._compat import is_x64
 from ..._tables.address_rules import clamp, is_inside, last
 from ..._typed_jit import typed_jit
 from ...modes import TextureKind
@@ -87,7 +88,7 @@ def access_of(function: str, desc: ChannelFormatDesc, T: str | None) -> Access:
             f"{function}: T is {T!r}, expected a type of 8, 16, 32 or 64 bits, alone or as a vector of 1, 2 or 4, of "
             f"{MAX_BYTES} bytes at most.",
         )
-    if access.dtype.itemsize == 8 and not jax.config.jax_enable_x64:  # pyright: ignore[reportAttributeAccessIssue]
+    if access.dtype.itemsize == 8 and not is_x64():
         raise CudaError(
             INVALID_VALUE,
             f"{function}: T is {T!r}, and 64-bit numbers are disabled; use 'int2' or 'uint2', which have the same "
@@ -126,8 +127,8 @@ def check_data(function: str, data: ArrayLike, shape: tuple[int, ...], access: A
     if not broadcasts_to(values.shape, shape + vector) or values.shape[-1:][: len(vector)] != vector:
         raise CudaError(
             INVALID_VALUE,
-            f"{function}: data has shape {values.shape}, expected {shape + vector}: the shape of the coordinates"
-            f"{', and the vector' if vector else ''}.",
+            f"{function}: data has shape {values.shape}, expected one that broadcasts to {shape + vector}, the shape "
+            f"of the coordinates{', and has the whole vector along its last axis' if vector else ''}.",
         )
     return values
 

@@ -1,6 +1,6 @@
-# pyright: strict
+"""Surface objects: immutable values made of an array that surface functions read and write."""
 
-"""Surface objects: an array that kernels may write to, as one immutable value."""
+# pyright: strict
 
 import dataclasses
 
@@ -19,10 +19,12 @@ NAME = "createSurfaceObject"
 @pytree("array")
 @dataclasses.dataclass(frozen=True, eq=False)
 class SurfaceObject:
-    """A surface that can be read and written: what `createSurfaceObject` returns. A pytree, with nothing to destroy.
+    """A surface that can be read and written: `createSurfaceObject` makes one.
+
+    It is a pytree, so that jitted functions take it as an argument. There is no handle, and nothing to destroy.
 
     Attributes:
-        array: the `Array` behind it.
+        array: the `Array` of which it is made.
 
     Example:
         >>> from jaxtex import cuda
@@ -38,23 +40,27 @@ class SurfaceObject:
 def createSurfaceObject(
     resource: ResourceDesc, *, compute_capability: float = NEWEST_COMPUTE_CAPABILITY
 ) -> SurfaceObject:
-    """Makes a surface of an array, or says why CUDA would not: `cudaCreateSurfaceObject`.
+    """Makes a surface object of an array: `cudaCreateSurfaceObject`.
 
     Args:
-        resource: ``ResourceDesc.Array(array)`` of an array made with ``ArrayFlags.SurfaceLoadStore``. One level of a
-            mipmapped array is an array too: `getMipmappedArrayLevel`.
-        compute_capability: of the card whose size limits of surfaces apply, such as 9.0.
+        resource: ``ResourceDesc.Array(array)`` of an array made with ``ArrayFlags.SurfaceLoadStore``. For a level of a
+            mipmapped array, `getMipmappedArrayLevel` returns the array.
+        compute_capability: the compute capability whose size limits of surfaces apply, such as 9.0.
 
     Returns:
-        A `SurfaceObject`, a snapshot: a write to it returns another array, and this one stays as it is.
+        A `SurfaceObject` with the texels that the array has now. A write returns another array, and does not change
+        the object.
 
-    Gradients: of reads and writes flow to the texels of the array.
+    Gradients:
+        Gradients of reads and writes flow to floating texels of the array.
 
     Raises:
-        CudaError: cudaErrorInvalidValue, for a resource that is no array, an array without the flag, or one that is
-            too large for a surface.
+        CudaError: cudaErrorInvalidValue, if the resource is no array, if the array lacks the flag, or if it is too
+            large for a surface.
+        TypeError: if `resource` is no `ResourceDesc`.
 
-    Source: CUDA Runtime API, `cudaCreateSurfaceObject`.
+    Source:
+        CUDA Runtime API, `cudaCreateSurfaceObject`.
 
     Example:
         >>> from jaxtex import cuda
@@ -70,8 +76,8 @@ def createSurfaceObject(
     if resource_type is not ResourceType.Array or not isinstance(resource.memory, Array):
         raise CudaError(
             INVALID_VALUE,
-            f"{NAME}: resource is of type {resource_type.name}, expected an array; only arrays back surfaces, and one "
-            f"level of a mipmapped array is one: getMipmappedArrayLevel.",
+            f"{NAME}: resource is of type {resource_type.name}, expected an array; getMipmappedArrayLevel returns a "
+            f"level of a mipmapped array as one.",
         )
     check_storable(NAME, resource.memory)
     check_limits(NAME, TEXTURE_KINDS[resource.memory.kind].surface_limits, resource.memory.extent, compute_capability)

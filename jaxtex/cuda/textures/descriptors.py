@@ -1,6 +1,6 @@
-# pyright: strict
-
 """Descriptors of a texture: how its texels are read, and which part of a resource belongs to it."""
+
+# pyright: strict
 
 import dataclasses
 
@@ -19,27 +19,33 @@ BorderColor = ArrayLike | tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike]
 @pytree("borderColor")
 @dataclasses.dataclass(frozen=True)
 class TextureDesc:
-    """How a texture is read: `cudaTextureDesc`. Every default is what a zeroed struct means in CUDA.
+    """How a texture is read: `cudaTextureDesc`. The defaults are those of a zeroed struct in CUDA.
+
+    It is a pytree whose only child is `borderColor`; the other fields are static.
 
     Args:
-        addressMode: an `AddressMode` for every axis, or a tuple in x, y, z order; axes that it leaves out wrap, as in
-            a zeroed array. The default is **Wrap**. With unnormalised coordinates Wrap and Mirror act as Clamp.
-        filterMode: `FilterMode`, by default **Point**.
-        readMode: `ReadMode`. NormalizedFloat makes fractions of 8- and 16-bit integers.
-        sRGB: whether 8-bit unsigned colours that are read as fractions are decoded first; ignored elsewhere.
-        borderColor: four floats. Where integers are read as elements, the bits of these floats are the colour:
-            ``numpy.int32(5).view(numpy.float32)``. The one field that is a leaf of the pytree: gradients reach it.
-        normalizedCoords: whether coordinates run from 0 to 1, by default **not**. Mipmapped arrays need it; the
-            directions of cubemaps have no unit.
-        maxAnisotropy: clamped to 1 to 16.
-        mipmapFilterMode: `FilterMode` between levels.
-        mipmapLevelBias: added to a level that is given or follows from derivatives.
-        minMipmapLevelClamp, maxMipmapLevelClamp: bounds of the level, relative to the view's first; the first wins.
-            The default of **0** for both pins every read to level 0.
-        disableTrilinearOptimization: a hint to hardware, ignored.
-        seamlessCubemap: whether linear reads of a cubemap cross its edges, by default **not**; cubemaps only.
+        addressMode: one `AddressMode` for every axis, or a tuple of one to three in x, y, z order; axes that the tuple
+            leaves out have Wrap, as in a zeroed struct. The default is **Wrap**. Without `normalizedCoords` Wrap and
+            Mirror act as Clamp.
+        filterMode: a `FilterMode`, by default **Point**.
+        readMode: a `ReadMode`. NormalizedFloat returns 8- and 16-bit integers as fractions.
+        sRGB: whether the colors of 8-bit unsigned texels are decoded from sRGB before they are filtered. Only
+            NormalizedFloat reads are decoded.
+        borderColor: the color that Border reads, four floats from red to alpha. Where integers are read as
+            elements, the bits of the floats are the color: ``numpy.int32(5).view(numpy.float32)`` stands for 5.
+        normalizedCoords: whether coordinates run from 0 to 1 across the texture, by default **not**. Mipmapped arrays
+            require it. A cubemap is read by a direction, which has no unit.
+        maxAnisotropy: the largest anisotropy, clamped to the range from 1 to 16.
+        mipmapFilterMode: a `FilterMode`, by default Point: Linear blends the two nearest levels.
+        mipmapLevelBias: a number that is added to the level of detail of ``...Lod`` and ``...Grad`` reads.
+        minMipmapLevelClamp, maxMipmapLevelClamp: bounds of the level of detail, relative to the first level of a view;
+            if they exclude each other, the minimum holds. Both are **0** by default: every read is from level 0.
+        disableTrilinearOptimization: no effect.
+        seamlessCubemap: whether linear reads of a cubemap blend across the edges of a face, by default **not**.
+            Textures of other kinds refuse it.
 
-    Source: CUDA Runtime API, `cudaTextureDesc`.
+    Source:
+        CUDA Runtime API, `cudaTextureDesc`.
 
     Example:
         >>> from jaxtex import cuda
@@ -69,17 +75,18 @@ class TextureDesc:
 
 @dataclasses.dataclass(frozen=True)
 class ResourceViewDesc:
-    """Which part of an array a texture sees, and in which format: `cudaResourceViewDesc`.
+    """Which part of an array belongs to a texture, and in which format: `cudaResourceViewDesc`.
 
     Args:
-        format: a `ResourceViewFormat` with texels of the same size as the array's, or ``None_`` for the array's own.
-        width, height, depth: those of the array's extent.
-        firstMipmapLevel, lastMipmapLevel: the levels that are seen; both 0 without mip levels. The first becomes
-            level 0.
-        firstLayer, lastLayer: the layers that are seen; both 0 without layers. The first becomes layer 0. The layers
-            of a layered cubemap are whole cubemaps.
+        format: a `ResourceViewFormat` with texels as large as those of the array, or ``None_`` for the array's format.
+        width, height, depth: the extent of the array.
+        firstMipmapLevel, lastMipmapLevel: the first and the last level of the view, both 0 without mip levels. The
+            first becomes level 0 of the texture.
+        firstLayer, lastLayer: the first and the last layer of the view, both 0 without layers. The first becomes layer
+            0 of the texture. In a layered cubemap a layer is a whole cubemap.
 
-    Source: CUDA Runtime API, `cudaResourceViewDesc`.
+    Source:
+        CUDA Runtime API, `cudaResourceViewDesc`.
 
     Example:
         >>> from jaxtex import cuda

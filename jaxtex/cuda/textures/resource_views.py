@@ -1,6 +1,6 @@
-# pyright: strict
-
 """Resource views: some levels and layers of an array, perhaps in another format with texels of the same size."""
+
+# pyright: strict
 
 import jax
 
@@ -8,7 +8,7 @@ from ..enums import ResourceViewFormat
 from ..errors import INVALID_VALUE, CudaError, choose
 from ..memory.arrays import Array, MipmappedArray
 from ..memory.bit_casts import bit_cast
-from ..memory.channel_formats import CHANNEL_TYPES, ChannelFormatDesc, createChannelDesc, unmodelled
+from ..memory.channel_formats import CHANNEL_TYPES, ChannelFormatDesc, createChannelDesc, unmodeled
 from .descriptors import ResourceViewDesc
 
 # Names of view formats, and the names of the types that they stand for.
@@ -46,7 +46,7 @@ def view_format(function: str, desc: ChannelFormatDesc, view: ResourceViewDesc) 
     if chosen is ResourceViewFormat.None_:
         return desc
     if chosen.name not in VIEW_TYPES:
-        raise unmodelled(function, "view.format", chosen.name)
+        raise unmodeled(function, "view.format", chosen.name)
     viewed = createChannelDesc(VIEW_TYPES[chosen.name])
     if viewed.texel_bytes != desc.texel_bytes:
         raise CudaError(

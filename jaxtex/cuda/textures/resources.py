@@ -1,6 +1,6 @@
-# pyright: strict, reportUnknownMemberType=false
-
 """What a resource holds: its format, and the texels of its levels, shaped as the core stores textures."""
+
+# pyright: strict, reportUnknownMemberType=false
 
 import jax
 import jax.numpy as jnp
@@ -47,7 +47,7 @@ def resource_format(function: str, resource: ResourceDesc, view: ResourceViewDes
         return check_desc(function, resource.desc)
     ndim, *_ = PLAIN_TYPES[resource_type]
     memory = plain_memory(resource)
-    return infer_desc(memory, memory.shape[-1] if memory.ndim > ndim else 1)
+    return infer_desc(function, memory, memory.shape[-1] if memory.ndim > ndim else 1)
 
 
 def resource_levels(

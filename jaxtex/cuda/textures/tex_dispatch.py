@@ -1,6 +1,6 @@
-# pyright: strict, reportUnknownMemberType=false
-
 """From a texture function of CUDA to a read of the core: checks, coordinates, and the type of the result."""
+
+# pyright: strict, reportUnknownMemberType=false
 
 from typing import Any, cast
 
@@ -124,7 +124,7 @@ def split_derivatives(function: str, argument: str, derivatives: Derivatives, co
 
 
 def _as_tuple(value: Derivatives) -> tuple[ArrayLike, ...]:
-    if isinstance(value, list):  # accepted for a tuple
+    if isinstance(value, list):  # accepted in place of a tuple
         return tuple(cast(list[ArrayLike], value))
     return value if isinstance(value, tuple) else (value,)
 

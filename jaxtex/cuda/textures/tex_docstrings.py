@@ -1,6 +1,6 @@
-# pyright: strict
-
 """Docstrings of the texture functions: what two dozen functions share, said once."""
+
+# pyright: strict
 
 from typing import NamedTuple
 

@@ -1,6 +1,6 @@
-# pyright: strict
+"""The texture functions of device code under CUDA's names. They take arrays: one call reads for a whole launch."""
 
-"""The texture functions of device code, under CUDA's names. Every argument is an array: one call is a whole launch."""
+# pyright: strict
 
 import jax
 from jax.typing import ArrayLike
@@ -18,7 +18,7 @@ Derivatives3D = tuple[ArrayLike, ArrayLike, ArrayLike] | tuple[ArrayLike, ArrayL
 
 @texture_function
 def tex1Dfetch(t: TextureObject, x: ArrayLike, *, T: str | None = None) -> jax.Array:
-    """Reads texels of linear memory by their index, unfiltered.
+    """Reads single texels of linear memory by their integer index, without a filter.
 
     Example:
         >>> import jax.numpy as jnp
@@ -65,13 +65,34 @@ def tex1DLayered(t: TextureObject, x: ArrayLike, layer: ArrayLike, *, T: str | N
 
 @texture_function
 def tex2DLayered(t: TextureObject, x: ArrayLike, y: ArrayLike, layer: ArrayLike, *, T: str | None = None) -> jax.Array:
-    """Reads a layer of a 2D layered array at (x, y)."""
+    """Reads a layer of a 2D layered array at (x, y).
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from jaxtex import cuda
+        >>> array = cuda.malloc3DArray(cuda.createChannelDesc("float"), (2, 2, 3), cuda.ArrayFlags.Layered)
+        >>> array = cuda.memcpyToArray(array, jnp.arange(12.0).reshape(3, 2, 2, 1))
+        >>> layers = cuda.createTextureObject(cuda.ResourceDesc.Array(array), cuda.TextureDesc())
+        >>> cuda.tex2DLayered(layers, 1.5, 0.5, jnp.array([0, 2]))
+        Array([1., 9.], dtype=float32)
+    """
     return read_filtered("tex2DLayered", t, TextureKind.TEXTURE2D_LAYERED, (x, y), T, layer=layer)
 
 
 @texture_function
 def texCubemap(t: TextureObject, x: ArrayLike, y: ArrayLike, z: ArrayLike, *, T: str | None = None) -> jax.Array:
-    """Reads a cubemap in the direction (x, y, z)."""
+    """Reads a cubemap in the direction (x, y, z).
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from jaxtex import cuda
+        >>> array = cuda.malloc3DArray(cuda.createChannelDesc("float"), (4, 4, 6), cuda.ArrayFlags.Cubemap)
+        >>> faces = jnp.broadcast_to(jnp.arange(6.0)[:, None, None, None], (6, 4, 4, 1))
+        >>> cube = cuda.createTextureObject(
+        ...     cuda.ResourceDesc.Array(cuda.memcpyToArray(array, faces)), cuda.TextureDesc())
+        >>> cuda.texCubemap(cube, jnp.array([1.0, 0.0]), 0.0, jnp.array([0.0, -3.0]))
+        Array([0., 5.], dtype=float32)
+    """
     return read_filtered("texCubemap", t, TextureKind.CUBEMAP, (x, y, z), T)
 
 
@@ -85,13 +106,25 @@ def texCubemapLayered(
 
 @texture_function
 def tex1DLod(t: TextureObject, x: ArrayLike, level: ArrayLike, *, T: str | None = None) -> jax.Array:
-    """Reads a 1D array at x, from a given level."""
+    """Reads a 1D array at x, with a given level of detail."""
     return read_filtered("tex1DLod", t, TextureKind.TEXTURE1D, (x,), T, lod=level)
 
 
 @texture_function
 def tex2DLod(t: TextureObject, x: ArrayLike, y: ArrayLike, level: ArrayLike, *, T: str | None = None) -> jax.Array:
-    """Reads a 2D array, or pitched memory, at (x, y), from a given level."""
+    """Reads a 2D array, or pitched memory, at (x, y), with a given level of detail.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from jaxtex import cuda
+        >>> mipmap = cuda.mallocMipmappedArray(cuda.createChannelDesc("float"), (4, 4, 0), 3)
+        >>> for level, texels in enumerate(mipmap.levels):
+        ...     mipmap = cuda.memcpyToArray(mipmap, jnp.full_like(texels, level), level=level)
+        >>> desc = cuda.TextureDesc(normalizedCoords=1, maxMipmapLevelClamp=2.0)
+        >>> levels = cuda.createTextureObject(cuda.ResourceDesc.MipmappedArray(mipmap), desc)
+        >>> cuda.tex2DLod(levels, 0.5, 0.5, jnp.array([0.0, 1.0, 9.0]))
+        Array([0., 1., 2.], dtype=float32)
+    """
     return read_filtered("tex2DLod", t, TextureKind.TEXTURE2D, (x, y), T, lod=level)
 
 
@@ -99,7 +132,7 @@ def tex2DLod(t: TextureObject, x: ArrayLike, y: ArrayLike, level: ArrayLike, *, 
 def tex3DLod(
     t: TextureObject, x: ArrayLike, y: ArrayLike, z: ArrayLike, level: ArrayLike, *, T: str | None = None
 ) -> jax.Array:
-    """Reads a 3D array at (x, y, z), from a given level."""
+    """Reads a 3D array at (x, y, z), with a given level of detail."""
     return read_filtered("tex3DLod", t, TextureKind.TEXTURE3D, (x, y, z), T, lod=level)
 
 
@@ -107,7 +140,7 @@ def tex3DLod(
 def tex1DLayeredLod(
     t: TextureObject, x: ArrayLike, layer: ArrayLike, level: ArrayLike, *, T: str | None = None
 ) -> jax.Array:
-    """Reads a layer of a 1D layered array at x, from a given level."""
+    """Reads a layer of a 1D layered array at x, with a given level of detail."""
     return read_filtered("tex1DLayeredLod", t, TextureKind.TEXTURE1D_LAYERED, (x,), T, layer=layer, lod=level)
 
 
@@ -115,7 +148,7 @@ def tex1DLayeredLod(
 def tex2DLayeredLod(
     t: TextureObject, x: ArrayLike, y: ArrayLike, layer: ArrayLike, level: ArrayLike, *, T: str | None = None
 ) -> jax.Array:
-    """Reads a layer of a 2D layered array at (x, y), from a given level."""
+    """Reads a layer of a 2D layered array at (x, y), with a given level of detail."""
     return read_filtered("tex2DLayeredLod", t, TextureKind.TEXTURE2D_LAYERED, (x, y), T, layer=layer, lod=level)
 
 
@@ -123,7 +156,7 @@ def tex2DLayeredLod(
 def texCubemapLod(
     t: TextureObject, x: ArrayLike, y: ArrayLike, z: ArrayLike, level: ArrayLike, *, T: str | None = None
 ) -> jax.Array:
-    """Reads a cubemap in the direction (x, y, z), from a given level."""
+    """Reads a cubemap in the direction (x, y, z), with a given level of detail."""
     return read_filtered("texCubemapLod", t, TextureKind.CUBEMAP, (x, y, z), T, lod=level)
 
 
@@ -138,7 +171,7 @@ def texCubemapLayeredLod(
     *,
     T: str | None = None,
 ) -> jax.Array:
-    """Reads a layer of a layered cubemap in the direction (x, y, z), from a given level."""
+    """Reads a layer of a layered cubemap in the direction (x, y, z), with a given level of detail."""
     return read_filtered("texCubemapLayeredLod", t, TextureKind.CUBEMAP_LAYERED, (x, y, z), T, layer=layer, lod=level)
 
 
@@ -146,7 +179,7 @@ def texCubemapLayeredLod(
 def tex1DGrad(
     t: TextureObject, x: ArrayLike, dPdx: Derivatives1D, dPdy: Derivatives1D, *, T: str | None = None
 ) -> jax.Array:
-    """Reads a 1D array at x, from the level that its derivatives ask for."""
+    """Reads a 1D array at x, with a level of detail from derivatives."""
     return read_filtered("tex1DGrad", t, TextureKind.TEXTURE1D, (x,), T, ddx=dPdx, ddy=dPdy)
 
 
@@ -154,7 +187,19 @@ def tex1DGrad(
 def tex2DGrad(
     t: TextureObject, x: ArrayLike, y: ArrayLike, dPdx: Derivatives2D, dPdy: Derivatives2D, *, T: str | None = None
 ) -> jax.Array:
-    """Reads a 2D array, or pitched memory, at (x, y), from the level that its derivatives ask for."""
+    """Reads a 2D array, or pitched memory, at (x, y), with a level of detail from derivatives.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from jaxtex import cuda
+        >>> mipmap = cuda.mallocMipmappedArray(cuda.createChannelDesc("float"), (4, 4, 0), 3)
+        >>> for level, texels in enumerate(mipmap.levels):
+        ...     mipmap = cuda.memcpyToArray(mipmap, jnp.full_like(texels, level), level=level)
+        >>> desc = cuda.TextureDesc(normalizedCoords=1, maxMipmapLevelClamp=2.0)
+        >>> levels = cuda.createTextureObject(cuda.ResourceDesc.MipmappedArray(mipmap), desc)
+        >>> cuda.tex2DGrad(levels, 0.5, 0.5, (0.5, 0.0), (0.0, 0.25))  # 2 texels along the longer side
+        Array(1., dtype=float32)
+    """
     return read_filtered("tex2DGrad", t, TextureKind.TEXTURE2D, (x, y), T, ddx=dPdx, ddy=dPdy)
 
 
@@ -169,7 +214,7 @@ def tex3DGrad(
     *,
     T: str | None = None,
 ) -> jax.Array:
-    """Reads a 3D array at (x, y, z), from the level that its derivatives ask for."""
+    """Reads a 3D array at (x, y, z), with a level of detail from derivatives."""
     return read_filtered("tex3DGrad", t, TextureKind.TEXTURE3D, (x, y, z), T, ddx=dPdx, ddy=dPdy)
 
 
@@ -177,7 +222,7 @@ def tex3DGrad(
 def tex1DLayeredGrad(
     t: TextureObject, x: ArrayLike, layer: ArrayLike, dPdx: Derivatives1D, dPdy: Derivatives1D, *, T: str | None = None
 ) -> jax.Array:
-    """Reads a layer of a 1D layered array at x, from the level that its derivatives ask for."""
+    """Reads a layer of a 1D layered array at x, with a level of detail from derivatives."""
     return read_filtered("tex1DLayeredGrad", t, TextureKind.TEXTURE1D_LAYERED, (x,), T, layer=layer, ddx=dPdx, ddy=dPdy)
 
 
@@ -192,7 +237,7 @@ def tex2DLayeredGrad(
     *,
     T: str | None = None,
 ) -> jax.Array:
-    """Reads a layer of a 2D layered array at (x, y), from the level that its derivatives ask for."""
+    """Reads a layer of a 2D layered array at (x, y), with a level of detail from derivatives."""
     return read_filtered(
         "tex2DLayeredGrad", t, TextureKind.TEXTURE2D_LAYERED, (x, y), T, layer=layer, ddx=dPdx, ddy=dPdy
     )
@@ -209,7 +254,7 @@ def texCubemapGrad(
     *,
     T: str | None = None,
 ) -> jax.Array:
-    """Reads a cubemap in the direction (x, y, z), from the level that its derivatives ask for."""
+    """Reads a cubemap in the direction (x, y, z), with a level of detail from derivatives."""
     return read_filtered("texCubemapGrad", t, TextureKind.CUBEMAP, (x, y, z), T, ddx=dPdx, ddy=dPdy)
 
 
@@ -225,7 +270,7 @@ def texCubemapLayeredGrad(
     *,
     T: str | None = None,
 ) -> jax.Array:
-    """Reads a layer of a layered cubemap in the direction (x, y, z), from the level that its derivatives ask for."""
+    """Reads a layer of a layered cubemap in the direction (x, y, z), with a level of detail from derivatives."""
     return read_filtered(
         "texCubemapLayeredGrad", t, TextureKind.CUBEMAP_LAYERED, (x, y, z), T, layer=layer, ddx=dPdx, ddy=dPdy
     )
@@ -235,8 +280,8 @@ def texCubemapLayeredGrad(
 def tex2Dgather(t: TextureObject, x: ArrayLike, y: ArrayLike, comp: int = 0, *, T: str | None = None) -> jax.Array:
     """Reads one channel of the four texels that a linear read at (x, y) would blend.
 
-    With (x0, y0) the upper left one, they come as (x0, y1), (x1, y1), (x1, y0), (x0, y0): counter-clockwise from the
-    lower left, as y points down in memory. The array needs the flag TextureGather.
+    With (x0, y0) the texel of the smallest coordinates, the order is (x0, y1), (x1, y1), (x1, y0), (x0, y0): counter-
+    clockwise from the lower left in an image whose y points down. The array must have ``ArrayFlags.TextureGather``.
 
     Example:
         >>> import jax.numpy as jnp

@@ -1,6 +1,6 @@
-# pyright: strict, reportUnknownMemberType=false
+"""Texture objects: immutable values made of a resource and a descriptor, which are checked as CUDA checks them."""
 
-"""Texture objects: a resource and a descriptor, checked as CUDA checks them, as one immutable value."""
+# pyright: strict, reportUnknownMemberType=false
 
 import dataclasses
 from typing import Literal, NamedTuple
@@ -16,7 +16,7 @@ from ...sampler import MAX_ANISOTROPY, Sampler
 from ..enums import AddressMode, ArrayFlags, FilterMode, ReadMode, ResourceType
 from ..errors import INVALID_VALUE, CudaError, check_type, choose
 from ..limits import NEWEST_COMPUTE_CAPABILITY
-from ..memory.channel_formats import FLOAT, ChannelFormatDesc, check_modelled
+from ..memory.channel_formats import FLOAT, ChannelFormatDesc, check_modeled
 from ..memory.resource_descriptor import ResourceDesc
 from ..pytrees import pytree
 from ..texture_kinds import TEXTURE_KINDS
@@ -59,18 +59,20 @@ class Modes(NamedTuple):
 @pytree("texture")
 @dataclasses.dataclass(frozen=True, eq=False)
 class TextureObject:
-    """A texture that can be read: what `createTextureObject` and the binds of a `TextureReference` return.
+    """A texture that can be read: `createTextureObject` makes one, and so does binding a `TextureReference`.
 
-    A pytree, to be passed to jitted functions as an argument. It has no handle and nothing to destroy.
+    It is a pytree, so that jitted functions take it as an argument. Its only child is `texture`; the other fields are
+    static. There is no handle, and nothing to destroy.
 
     Attributes:
-        texture: the texels and the border colour, a `jaxtex.Texture`.
-        sampler: how they are read, a `jaxtex.Sampler`, static.
-        desc: the format as it is read, static.
-        readMode: the `ReadMode`, static.
-        kind: the shape of the resource, static. The texture's differs where CUDA reads one row as an image.
-        resType: the `ResourceType`, static.
-        flags: the `ArrayFlags` of the resource, static.
+        texture: the texels and the border color, a `jaxtex.Texture`.
+        sampler: how the texels are read, a `jaxtex.Sampler`.
+        desc: the `ChannelFormatDesc` in which the texels are read.
+        readMode: the `ReadMode`.
+        kind: the kind of the resource, a `jaxtex.TextureKind`. ``texture.kind`` is 2D instead of 1D where a texture
+            unit reads a 1D array as an image of one row.
+        resType: the `ResourceType`.
+        flags: the `ArrayFlags` of the resource.
 
     Example:
         >>> import jax, jax.numpy as jnp
@@ -97,28 +99,32 @@ def createTextureObject(
     arithmetic: ArithmeticName = "hardware",
     compute_capability: float = NEWEST_COMPUTE_CAPABILITY,
 ) -> TextureObject:
-    """Makes a texture of a resource and a descriptor, or says why CUDA would not: `cudaCreateTextureObject`.
+    """Makes a texture object of a resource and a descriptor: `cudaCreateTextureObject`.
 
     Args:
-        resource: a `ResourceDesc`.
-        texture: a `TextureDesc`.
-        view: a `ResourceViewDesc`, for arrays and mipmapped arrays; ``None`` is the whole resource.
-        arithmetic: ``"hardware"`` gives the values of an NVIDIA texture unit to the last bit; ``"float"`` computes in
-            float32, which is less work.
-        compute_capability: of the card whose size limits apply to linear and pitched memory.
+        resource: the memory, a `ResourceDesc`.
+        texture: how it is read, a `TextureDesc`.
+        view: a part of an array or of a mipmapped array, a `ResourceViewDesc`; ``None`` stands for the whole resource.
+        arithmetic: ``"hardware"`` returns the values of an NVIDIA texture unit; ``"float"`` computes weights and sums
+            in float32, which is less work. See `jaxtex.Sampler`.
+        compute_capability: the compute capability whose size limits apply to linear and pitched memory, such as 9.0.
 
     Returns:
-        A `TextureObject`, a snapshot: later values of the array are other textures.
+        A `TextureObject` with the texels that the resource has now. A later copy or write returns another array, of
+        which another texture object is made.
 
-    Gradients: of reads flow to floating texels in the resource, and to ``texture.borderColor``.
+    Gradients:
+        Gradients of reads flow to floating texels of the resource, and to ``texture.borderColor``.
 
     Raises:
-        CudaError: the code of CUDA: cudaErrorInvalidFilterSetting for a linear filter of integers,
-            cudaErrorInvalidNormSetting for NormalizedFloat of floats or 32-bit integers, and for normalised kinds
-            without it, cudaErrorInvalidChannelDescriptor, cudaErrorNotSupported for formats that are not modelled,
-            else cudaErrorInvalidValue.
+        CudaError: cudaErrorInvalidFilterSetting, for a linear filter of integers; cudaErrorInvalidNormSetting, for
+            NormalizedFloat reads of floats or 32-bit integers, and for other reads of normalized formats;
+            cudaErrorInvalidChannelDescriptor, for a format that CUDA does not have; cudaErrorNotSupported, for a format
+            that this package does not model; cudaErrorInvalidValue, for all else that CUDA refuses.
+        TypeError: if an argument is of another class.
 
-    Source: CUDA Runtime API, `cudaCreateTextureObject`.
+    Source:
+        CUDA Runtime API, `cudaCreateTextureObject`.
 
     Example:
         >>> import jax.numpy as jnp
@@ -133,7 +139,7 @@ def createTextureObject(
     modes = modes_of(check_type(NAME, "texture", texture, TextureDesc, "TextureDesc() makes one"))
     desc = resource_format(NAME, resource, view)
     check_read(NAME, desc, modes.read, modes.filter, srgb=bool(texture.sRGB))
-    check_modelled(NAME, desc)
+    check_modeled(NAME, desc)
     levels, kind, flags = resource_levels(NAME, resource, desc, view, compute_capability)
     resource_type, stored = ResourceType(resource.resType), kind
     check_fields(texture, modes, desc, kind, resource_type)
@@ -204,7 +210,7 @@ def check_fields(
 
 
 def core_address_modes(texture: TextureDesc, modes: Modes, kind: TextureKind) -> tuple[core_modes.AddressMode, ...]:
-    """The names of the address modes of x, y and z in the core."""
+    """The address modes of x, y and z in the core."""
     names = CORE_ADDRESS_MODES if texture.normalizedCoords or kind.is_cube else PIXEL_ADDRESS_MODES
     return tuple(names[mode] for mode in modes.address)
 
@@ -238,7 +244,7 @@ def sampler_of(
 def border_color(color: BorderColor, desc: ChannelFormatDesc, read_mode: ReadMode) -> jax.Array:
     """The border color in the units of a read: floats, or the bits of these floats where integers are read as such."""
     if isinstance(color, tuple) and any(isinstance(c, jax.Array) for c in color):
-        # Components that are traced.
+        # Only JAX can hold components that are traced.
         color = jnp.stack([jnp.asarray(c, jnp.float32) for c in color])
     elif not isinstance(color, jax.Array):
         # NumPy keeps the bits of a NaN, which may be those of an integer.

@@ -1,6 +1,6 @@
-# pyright: strict
+"""Texture references, which CUDA 12 removed, as immutable values: binding one returns a texture object."""
 
-"""Texture references, which CUDA 12 removed, as immutable values: a bind returns what can be read."""
+# pyright: strict
 
 import dataclasses
 
@@ -20,21 +20,22 @@ KINDS_BY_TYPE = {row.texture_type: kind for kind, row in TEXTURE_KINDS.items()}
 
 @dataclasses.dataclass(frozen=True)
 class TextureReference:
-    """A texture reference, ``texture<T, texType, readMode>``, with the attributes that its declaration gives it.
+    """A texture reference, ``texture<T, texType, readMode>``, with the attributes of its declaration.
 
-    Not bound to anything, and never changed: a bind takes it and returns a `TextureObject`. Its defaults are those of
-    the C++ class, not those of a zeroed `TextureDesc`: **Clamp**, Point, unnormalised.
+    Binding does not change a reference; it returns a `TextureObject`. The defaults are those of the C++ class, not
+    those of a zeroed `TextureDesc`: the address mode is **Clamp**.
 
     Args:
-        T: the name of the texels' type, such as ``"float"``.
+        T: the name of the type of the texels, such as ``"float"``.
         texType: a `TextureType`, by default 1D.
         readMode: a `ReadMode`, by default ElementType.
-        normalized: as ``normalizedCoords`` of a `TextureDesc`. Linear memory ignores it, and all that follow.
-        filterMode, addressMode, sRGB, maxAnisotropy: as in `TextureDesc`.
+        normalized: as ``normalizedCoords`` in `TextureDesc`. `bindTexture` ignores this argument and those below.
+        filterMode, addressMode, sRGB, maxAnisotropy: as in `TextureDesc`, except for the default of `addressMode`.
         mipmapFilterMode, mipmapLevelBias, minMipmapLevelClamp, maxMipmapLevelClamp: as in `TextureDesc`.
         disableTrilinearOptimization: as in `TextureDesc`.
 
-    Source: CUDA C++ Programming Guide 11, "Texture Reference API".
+    Source:
+        CUDA C++ Programming Guide 11, "Texture Reference API".
 
     Example:
         >>> from jaxtex import cuda
@@ -63,19 +64,23 @@ def bindTextureToArray(
     """Binds a reference to an array: `cudaBindTextureToArray`.
 
     Args:
-        ref: a `TextureReference` of the array's type and shape; one of type 1D takes an array of one row too.
+        ref: a `TextureReference` of the type and the kind of the array. A 1D reference may be bound to a 2D array of
+            one row too.
         array: an `Array`.
         arithmetic: as in `createTextureObject`.
 
     Returns:
-        A `TextureObject`. To bind something else is to make another one, to unbind is to drop it.
+        A `TextureObject`. Binding the reference to another array makes another object; there is nothing to unbind.
 
-    Gradients: of reads flow to floating texels.
+    Gradients:
+        Gradients of reads flow to floating texels of the array.
 
     Raises:
-        CudaError: as `createTextureObject`; cudaErrorInvalidChannelDescriptor, if T is not the array's type.
+        CudaError: as in `createTextureObject`, and cudaErrorInvalidChannelDescriptor, if T is not the type of the
+            texels.
 
-    Source: CUDA C++ Programming Guide 11, "Texture Reference API".
+    Source:
+        CUDA C++ Programming Guide 11, "Texture Reference API".
 
     Example:
         >>> import jax.numpy as jnp
@@ -93,19 +98,21 @@ def bindTextureToMipmappedArray(
     """Binds a reference to a mipmapped array: `cudaBindTextureToMipmappedArray`.
 
     Args:
-        ref: a `TextureReference` of the array's type and shape, with ``normalized=1``.
+        ref: a `TextureReference` of the type and the kind of the array, with ``normalized=1``.
         mipmap: a `MipmappedArray`.
         arithmetic: as in `createTextureObject`.
 
     Returns:
         A `TextureObject`.
 
-    Gradients: of reads flow to floating texels, of every level.
+    Gradients:
+        Gradients of reads flow to floating texels of every level.
 
     Raises:
-        CudaError: as `bindTextureToArray`.
+        CudaError: as in `bindTextureToArray`.
 
-    Source: CUDA C++ Programming Guide 11, "Texture Reference API".
+    Source:
+        CUDA C++ Programming Guide 11, "Texture Reference API".
 
     Example:
         >>> from jaxtex import cuda
@@ -125,22 +132,25 @@ def bindTexture(
     *,
     arithmetic: ArithmeticName = "hardware",
 ) -> TextureObject:
-    """Binds a reference to linear memory, to be read by `tex1Dfetch`: `cudaBindTexture`. The offset is always 0.
+    """Binds a reference to linear memory, which `tex1Dfetch` reads: `cudaBindTexture`, with an offset of 0.
 
     Args:
-        ref: a `TextureReference` of type 1D. Only its T and readMode matter.
-        devPtr, desc, size: the memory, its format and its bytes, as in `ResourceDesc.Linear`.
+        ref: a `TextureReference` of type 1D. Only its `T` and `readMode` have an effect.
+        devPtr, desc: the memory and its format, as in `ResourceDesc.Linear`.
+        size: the size of the memory in bytes, as ``sizeInBytes`` in `ResourceDesc.Linear`.
         arithmetic: as in `createTextureObject`.
 
     Returns:
         A `TextureObject`.
 
-    Gradients: of reads flow to floating texels.
+    Gradients:
+        Gradients of reads flow to floating texels.
 
     Raises:
-        CudaError: as `bindTextureToArray`.
+        CudaError: as in `bindTextureToArray`.
 
-    Source: CUDA C++ Programming Guide 11, "Texture Reference API".
+    Source:
+        CUDA C++ Programming Guide 11, "Texture Reference API".
 
     Example:
         >>> import jax.numpy as jnp
@@ -162,22 +172,24 @@ def bindTexture2D(
     *,
     arithmetic: ArithmeticName = "hardware",
 ) -> TextureObject:
-    """Binds a reference to rows in linear memory: `cudaBindTexture2D`. The offset is always 0.
+    """Binds a reference to rows in linear memory: `cudaBindTexture2D`, with an offset of 0.
 
     Args:
         ref: a `TextureReference` of type 2D.
-        devPtr, desc, width, height: the memory, its format and size, as in `ResourceDesc.Pitch2D`.
+        devPtr, desc, width, height: the memory, its format and its size, as in `ResourceDesc.Pitch2D`.
         arithmetic: as in `createTextureObject`.
 
     Returns:
         A `TextureObject`.
 
-    Gradients: of reads flow to floating texels.
+    Gradients:
+        Gradients of reads flow to floating texels.
 
     Raises:
-        CudaError: as `bindTextureToArray`.
+        CudaError: as in `bindTextureToArray`.
 
-    Source: CUDA C++ Programming Guide 11, "Texture Reference API".
+    Source:
+        CUDA C++ Programming Guide 11, "Texture Reference API".
 
     Example:
         >>> import jax.numpy as jnp
@@ -207,13 +219,13 @@ def _bind(function: str, ref: object, resource: ResourceDesc, arithmetic: Arithm
     if (base, length or 1) != (bound.desc.stored_base, bound.desc.channels):
         raise CudaError(
             INVALID_CHANNEL_DESCRIPTOR,
-            f"{function}: ref.T is {reference.T!r}, expected the type of the memory, {bound.desc}.",
+            f"{function}: ref.T is {reference.T!r}, expected the type of the texels, {bound.desc}.",
         )
     texture_type = choose(function, "ref.texType", TextureType, reference.texType)
     if not is_readable_as(bound, KINDS_BY_TYPE[texture_type]):
         raise CudaError(
             INVALID_VALUE,
             f"{function}: ref.texType is {texture_type.name}, but the memory is of kind {bound.kind.value!r}; declare "
-            f"the reference with its shape.",
+            f"the reference with the type of this kind.",
         )
     return bound

@@ -1,6 +1,6 @@
-"""The kernel of the adjoint: texel and coordinate gradients from one look at taps, texels and cotangent.
+"""The kernel of the adjoint: texel and coordinate gradients from one read of taps, texels and cotangent.
 
-What bounds it is the number of atomic additions. So a thread takes a few samples that lie side by side, and adds up
+The number of atomic additions bounds its speed. So a thread takes a few samples that lie side by side, and adds up
 their contributions to the same texel before it touches memory; and where many samples share few texels, threads add to
 private copies of the texture, which are summed at the end.
 """
@@ -174,7 +174,7 @@ class AdjointPlan(NamedTuple):
 
 
 class SampleWork(NamedTuple):
-    """What a thread does: sample after sample, and at the end it flushes what it holds."""
+    """The work of a thread: sample after sample, then a flush of the additions that it holds."""
 
     plan: AdjointPlan
     cotangent_shape: tuple[int, ...]
@@ -216,7 +216,7 @@ class SampleWork(NamedTuple):
         return found
 
     def flush(self, refs: References, copy, held: Additions) -> None:
-        """Adds what threads hold to memory."""
+        """Adds the additions that threads hold to memory."""
         if self.sums is None:
             return
         num_texels = math.prod(self.plan.textures) * self.plan.texels_per_texture
@@ -239,7 +239,7 @@ class SampleWork(NamedTuple):
         return found
 
     def nothing(self, width: int) -> list[Addition]:
-        """What threads hold before their first sample."""
+        """The additions that threads hold before their first sample: none."""
         taps = math.prod(axis.kernel.num_taps for axis in self.plan.spec.axes)
         n = self.plan.tiling.num_threads
         none = Addition(jnp.zeros(n, jnp.int32), jnp.zeros((n, width), self.plan.spec.dtype), jnp.zeros(n, bool))
