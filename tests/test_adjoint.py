@@ -19,7 +19,7 @@ from jaxtex._engine.lowering.gpu_kernels import adjoint_kernel
 from jaxtex._engine.plan import layout_of, plan_of_grid
 from jaxtex._engine.reproducible_sum import Units
 from jaxtex._engine.spec import TEXELS
-from jaxtex.warp.grids import pixel_centres, projective
+from jaxtex.warp.grids import pixel_centers, projective
 from tests.tolerances import assert_close, assert_trees_close
 
 F32 = np.dtype(np.float32)
@@ -105,7 +105,7 @@ CASES = {
     "a crowd": Case(jt.texture2d(normal(3, 3, 3)), tuple(uniform(2, 64, 64))),
     "a grid": Grid(
         jt.texture2d(normal(6, 7, 3)),
-        (*pixel_centres((17, 40)), *map(jnp.asarray, HOMOGRAPHY)),
+        (*pixel_centers((17, 40)), *map(jnp.asarray, HOMOGRAPHY)),
         jt.Sampler(address_mode="border", normalized_coords=False),
     ),
 }

@@ -20,22 +20,6 @@ HEADING = re.compile(r"([A-Z][a-z]+):(?: (.*))?")
 ITEM = re.compile(r"(\*{0,2}\w+(?:, \*{0,2}\w+)*):(?: (.*))?")
 MARKER = re.compile(r"\{\w*\}|\{\{|\}\}|%\(\w+\)|%[sd]\b|\bTODO\b|\bFIXME\b|\bXXX\b|^\s*:")
 
-# Faults that are known and not mended yet. A docstring that is mended leaves its row; nobody adds one.
-FLUSH = {section: f"{section} has text that is not indented" for section in SECTIONS}
-PENDING = {
-    "jaxtex.warp.forward_warp": {FLUSH["Gradients"]},
-    "jaxtex.warp.grid_sample": {FLUSH["Gradients"]},
-    "jaxtex.warp.map_coordinates": {FLUSH["Gradients"]},
-    "jaxtex.warp.thin_plate_spline": {FLUSH["Gradients"], FLUSH["Precision"]},
-    "jaxtex.warp.undistort_points": {FLUSH["Gradients"]},
-    "jaxtex.warp.warp": {FLUSH["Gradients"]},
-    "jaxtex.layers.theta_of": {FLUSH["Source"]},
-    "jaxtex.layers.nnx.SpatialTransformer": {FLUSH["Args"], FLUSH["Gradients"]},
-    "jaxtex.layers.nnx.SpatialTransformer.theta": {"has no docstring"},
-    "jaxtex.layers.equinox.SpatialTransformer": {FLUSH["Args"], FLUSH["Gradients"]},
-    "jaxtex.layers.equinox.SpatialTransformer.theta": {"has no docstring"},
-}
-
 
 def members_of(cls):
     """The public methods and properties that a class has from this package."""
@@ -152,11 +136,7 @@ def faults_of(value):
 
 @pytest.mark.parametrize("name", PUBLIC)
 def test_docstring_has_its_sections(name):
-    assert not set(faults_of(PUBLIC[name])) - PENDING.get(name, set())
-
-
-def test_pending_names_are_public():
-    assert {name for name in PENDING if not name.startswith("jaxtex.layers.")} <= set(PUBLIC)
+    assert not faults_of(PUBLIC[name])
 
 
 def good(x, *more, scale=1):

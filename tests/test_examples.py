@@ -362,8 +362,8 @@ def test_mean_subtraction(printed, tmp_path):
     assert pixels(tmp_path / "out.png").shape == (40, 90, 3)
 
 
-def test_histogram_equalisation(printed, tmp_path):
-    lines = printed("histogram_equalisation", "--size", 60, 40, "--out", tmp_path / "out.png")
+def test_histogram_equalization(printed, tmp_path):
+    lines = printed("histogram_equalization", "--size", 60, 40, "--out", tmp_path / "out.png")
     assert lines[0] == "counts equal to numpy.bincount: True"
     assert numbers(lines[2])[:2] == [0, 255]
     assert numbers(lines[2])[-1] < 0.1 < 0.5 < numbers(lines[1])[-1]
@@ -373,10 +373,10 @@ def test_histogram_equalisation(printed, tmp_path):
     assert (np.diff(light.ravel()[order]) >= 0).all()
 
 
-def test_histogram_equalisation_draws_bars():
+def test_histogram_equalization_draws_bars():
     counts = np.zeros(256, np.int64)
     counts[[10, 20]] = 1, 3
-    example = load("histogram_equalisation")
+    example = load("histogram_equalization")
     bars = (example.bars(counts, 512, 101) == example.BARS).all(axis=-1)
     assert np.flatnonzero(bars.any(axis=0)).tolist() == [20, 21, 40, 41]
     assert bars[:, 21].sum() < bars[:, 41].sum()

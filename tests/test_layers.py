@@ -402,7 +402,7 @@ THETA = np.float32([[0.8, 0.2, 0.1], [-0.3, 0.9, -0.2]])
 
 
 def test_the_guide_aligns_corners(guide):
-    """At the identity the corners' centres go to the corners' centres."""
+    """At the identity the corners' centers go to the corners' centers."""
     with default_promotion():
         theta = guide["from_aligned_corners"](jnp.eye(2, 3), (6, 9), (4, 5))
     read = jt.warp.spatial_transform(IMAGES, theta, (4, 5))

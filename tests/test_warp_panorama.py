@@ -49,7 +49,7 @@ def faces(size=SIZE, dtype=np.float32):
 
 
 def test_what_lies_ahead_above_and_to_the_right():
-    """Sixths of the sphere, told by their colours, in both formats; the fine rows are the ones nearest the poles."""
+    """Sixths of the sphere, told by their colors, in both formats; the fine rows are the ones nearest the poles."""
     numbered = np.broadcast_to(np.arange(6, dtype=np.float32)[:, None, None, None], (6, 9, 9, 1))
     picture = np.asarray(TO_PANORAMA(numbered, (18, 36), filter="point"))[..., 0]
     middle = {18: 4, 27: 0, 0: 5, 35: 5, 9: 1}  # column: face, ahead +z, right +x, behind -z, left -x

@@ -13,7 +13,7 @@ HEIGHT, WIDTH = 20, 30
 OUT = (22, 28)
 MATRIX = np.float32([[0.9, 0.2, 1.3], [-0.15, 1.1, 2.1]])
 HOMOGRAPHY = np.float32([*MATRIX, [0.002, 0.001, 1.0]])
-SLOPE = 8  # a difference of neighbouring texels, of the largest one: errors of places count so much
+SLOPE = 8  # a difference of neighboring texels, of the largest one: errors of places count so much
 
 
 def image():
@@ -34,7 +34,7 @@ def moved(matrix, point):
 
 
 @pytest.mark.parametrize("matrix", [MATRIX, HOMOGRAPHY], ids=["affine", "projective"])
-def test_matrices_of_whole_centres(matrix):
+def test_matrices_of_whole_centers(matrix):
     """A point at whole numbers is half a pixel further here, before and after."""
     for point in ((0.0, 0.0), (3.0, 5.0), (-2.0, 7.5)):
         ours = moved(warp.matrix_from_opencv(matrix), np.add(point, 0.5))
@@ -58,7 +58,7 @@ def test_matrices_of_indices():
 
 @pytest.mark.parametrize("align_corners", [False, True])
 def test_matrices_of_thetas(align_corners):
-    """-1 and 1 are the outer edges, or the outer centres, of both images."""
+    """-1 and 1 are the outer edges, or the outer centers, of both images."""
     theta = np.float32([[0.5, 0.1, 0.2], [-0.1, 0.7, -0.3]])
     inset = 0.5 if align_corners else 0.0
     pixel = lambda u, n: inset + (u + 1) / 2 * (n - 2 * inset)

@@ -26,7 +26,7 @@ def image(*shape, seed=0):
 FLOW = 1.5 * image(*OUT, 2, seed=1)
 
 
-def centres(shape=OUT):
+def centers(shape=OUT):
     y, x = np.indices(shape) + 0.5
     return x, y
 
@@ -38,7 +38,7 @@ def through(matrix, x, y):
 
 
 def turned(x, y):
-    """The points of the input for a rotation by 30 degrees and a scale of 1.5, centre to centre."""
+    """The points of the input for a rotation by 30 degrees and a scale of 1.5, center to center."""
     x, y = (x - OUT[1] / 2) / 1.5, (y - OUT[0] / 2) / 1.5
     cos, sin = np.cos(np.pi / 6), np.sin(np.pi / 6)
     return cos * x - sin * y + SIZES[1] / 2, sin * x + cos * y + SIZES[0] / 2
@@ -90,7 +90,7 @@ WARPS = {
     "spatial_transform": (lambda i, m, **o: warp.spatial_transform(i, m, OUT, **o), THETA, in_theta),
     "remap": (
         lambda i, c, **o: warp.remap(i, (c[..., 0], c[..., 1]), **o),
-        np.stack(centres(), -1) + FLOW,
+        np.stack(centers(), -1) + FLOW,
         lambda x, y: (x + FLOW[..., 0], y + FLOW[..., 1]),
     ),
     "warp_flow": (warp.warp_flow, FLOW, lambda x, y: (x + FLOW[..., 0], y + FLOW[..., 1])),
@@ -99,11 +99,11 @@ WARPS = {
 
 @pytest.mark.parametrize("name", WARPS)
 def test_where_a_warp_looks(name):
-    """Against the oracle, with a border colour."""
+    """Against the oracle, with a border color."""
     call, parameters, points = WARPS[name]
     texels = image(*SIZES, 2)
     options = {"address_mode": "border", "filter_mode": "linear", "normalized_coords": False, "dtype": np.float64}
-    expected = oracle.sample(texels, points(*centres()), border_color=[2.0, -1.0], **options)
+    expected = oracle.sample(texels, points(*centers()), border_color=[2.0, -1.0], **options)
     actual = call(np.float32(texels), np.float32(parameters), border_color=np.float32([2.0, -1.0]))
     assert actual.dtype == jnp.float32
     assert_close("peer gradient", actual, expected, np.abs(texels).max())
@@ -207,7 +207,7 @@ def checkerboard(size, channels=1):
 
 
 @pytest.mark.parametrize("degrees", [0.0, 25.0])
-def test_a_shrunk_checkerboard_is_grey(degrees):
+def test_a_shrunk_checkerboard_is_gray(degrees):
     """Read point by point it aliases; smoothed it is its mean."""
     board = checkerboard(64)
     inner = np.s_[3:-3, 3:-3]
@@ -221,7 +221,7 @@ def test_a_footprint_is_that_of_the_coordinates():
     texels = np.float32(image(32, 32, 2))
     matrix = np.float32([[2.5, 0.7, 1], [-0.4, 1.2, 2]])
     sampler = jt.Sampler(address_mode="clamp", max_anisotropy=4)
-    x, y = map(np.float32, centres((12, 11)))
+    x, y = map(np.float32, centers((12, 11)))
     ddx, ddy = (tuple(jnp.full((12, 11), row[k] / 32) for row in matrix) for k in (0, 1))
     by_hand = jt.Sampler(address_mode="clamp", mipmap_filter_mode="linear", max_anisotropy=4)
     points = through(matrix, x, y)
@@ -270,6 +270,17 @@ def test_an_axis_that_keeps_its_size_stays_sharp():
     assert np.abs(warp.resize(checkerboard(64), (64, 8)) - 0.5).max() < 0.1
 
 
+def test_an_axis_of_a_volume_that_keeps_its_size_stays_sharp():
+    slices = np.broadcast_to(np.float32(np.arange(16) % 2)[:, None, None, None], (16, 16, 16, 1))
+    assert_close("peer", warp.resize(slices, (16, 16, 4)), slices[:, :, :4], 1)
+
+
+def test_volumes_are_smoothed_in_hardware_arithmetic():
+    volume = np.float32(image(8, 9, 6, 2))
+    hardware = warp.resize(volume, (3, 3, 3), sampler=jt.Sampler(arithmetic="hardware"))
+    assert_close("texture unit axis", hardware, warp.resize(volume, (3, 3, 3)), 4 * np.ptp(volume))
+
+
 def test_antialiased_warps_have_gradients(x64):
     read = lambda t, m: warp.warp_affine(
         t, m, (5, 5), filter="cubic", address="clamp", inverse_map=True, antialias=True
@@ -302,14 +313,14 @@ def test_one_call_compiles_once(caplog):
     [
         (lambda: warp.rotate(np.ones((4, 4)), 1.0), "image[..., None]"),
         (lambda: warp.rotate(np.ones((4, 4, 1)), 1.0, (4, 4, 4)), "output_shape is (4, 4, 4), expected (H, W)"),
-        (lambda: warp.rotate(np.ones((4, 4, 1), np.complex64), 1.0), "image holds complex64"),
+        (lambda: warp.rotate(np.ones((4, 4, 1), np.complex64), 1.0), "image has dtype complex64"),
         (lambda: warp.rotate(np.ones((4, 4, 1)), 1.0, (0, 4)), "sizes of at least 1"),
         (lambda: warp.warp_affine(np.ones((4, 4, 1)), np.eye(3)), "matrix has shape (3, 3), expected (..., 2, 3)"),
         (lambda: warp.warp_perspective(np.ones((4, 4, 1)), np.eye(2, 3)), "matrix has shape (2, 3)"),
         (lambda: warp.spatial_transform(np.ones((4, 4, 1)), np.eye(2)), "theta has shape (2, 2)"),
         (lambda: warp.resize(np.ones((4, 4, 1)), (4,)), "output_shape is (4,), expected (H, W) or (D, H, W)"),
         (lambda: warp.remap(np.ones((4, 4, 1)), np.ones((4, 4, 2))), "split a stacked array"),
-        (lambda: warp.remap(np.ones((4, 4, 1)), (np.ones(4), np.ones(4))), "2 spatial axes"),
+        (lambda: warp.remap(np.ones((4, 4, 1)), (np.ones(4), np.ones(4))), "shapes (4,), (4,); expected"),
         (lambda: warp.warp_flow(np.ones((4, 4, 1)), np.ones((4, 4, 4))), "flow has shape (4, 4, 4)"),
         (lambda: warp.resample(np.ones((4, 4, 1)), lambda x, y: (x,)), "1 coordinates, expected 2"),
         (lambda: warp.matrix_from_scipy(np.eye(5)), "matrix has shape (5, 5)"),

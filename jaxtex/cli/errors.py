@@ -2,6 +2,7 @@
 
 # pyright: strict
 
+
 class UserError(Exception):
     """A mistake that one sentence explains. `main` prints the sentence and returns 2, without a traceback."""
 

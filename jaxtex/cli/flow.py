@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..warp.grids import moved
+from ..warp.grids import displaced
 from .errors import UserError, one_line
 from .mappings import Mapping, Size, Transform
 
@@ -34,7 +34,7 @@ class Flow(Transform):
                 f"the flow has {width}x{height} pixels and the output {target[0]}x{target[1]}; "
                 f"--size {width}x{height} gives the output the size of the flow"
             )
-        return Mapping(moved, self.displacements)
+        return Mapping(displaced, self.displacements)
 
     def check(self) -> None:
         """Checks nothing: whether a flow fits depends on the size of the image."""

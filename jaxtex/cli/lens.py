@@ -8,8 +8,9 @@ import functools
 import jax
 import numpy as np
 
-from ..warp.grids import given, pixel_centres
-from ..warp.lens import to_distorted, undistort_points
+from ..warp.brown_conrady import to_distorted
+from ..warp.grids import pixel_centers, stored_points
+from ..warp.lens import undistort_points
 from .grammar import COEFFICIENTS
 from .mappings import Mapping, Size, Transform, to_parameters
 
@@ -36,7 +37,7 @@ class Lens(Transform):
         fx, fy, cx, cy = self.camera or (focal, focal, width / 2, height / 2)
         padded = (*self.coefficients, *[0.0] * (len(COEFFICIENTS) - len(self.coefficients)))
         if self.distort:
-            return Mapping(given, undistorted_points(target, (fx, fy, cx, cy), padded))
+            return Mapping(stored_points, undistorted_points(target, (fx, fy, cx, cy), padded))
         return Mapping(to_distorted, to_parameters((fx, cx, fy, cy, fx, cx, fy, cy, *padded)))
 
     def check(self) -> None:
@@ -56,4 +57,5 @@ def undistorted_points(size: Size, camera: Camera, coefficients: tuple[float, ..
     """
     fx, fy, cx, cy = camera
     matrix = np.array([[fx, 0, cx], [0, fy, cy], [0, 0, 1]], np.float32)
-    return undistort_points(pixel_centres(size[::-1]), matrix, np.array(coefficients, np.float32))
+    x, y = pixel_centers(size[::-1])
+    return undistort_points((x, y), matrix, np.array(coefficients, np.float32))

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..warp.grids import combined, projective
+from ..warp.grids import projective, row_times_point
 from .errors import UserError
 from .grammar import Point
 from .mappings import Array, Mapping, Size, Transform, to_parameters
@@ -89,5 +89,5 @@ def check_general_position(name: str, points: Array) -> None:
 
 def project_visible(x: jax.Array, y: jax.Array, *matrix: jax.Array) -> tuple[jax.Array, ...]:
     """A point times a homography, or infinity if the point lies beyond the horizon, so behind the camera."""
-    visible = combined((x, y), matrix[6:]) > 0
+    visible = row_times_point((x, y), matrix[6:]) > 0
     return tuple(jnp.where(visible, c, jnp.inf) for c in projective(x, y, *matrix))

@@ -1,26 +1,35 @@
-"""Public functions whose body is one compiled call."""
+"""Public functions that run as one compiled call."""
+
+# pyright: strict, reportUnknownMemberType=false
 
 import functools
 import inspect
-from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, ParamSpec, TypeVar, cast
 
 import jax
 import numpy as np
 from jax.core import Tracer
 
-# The static ones of the arguments that all warps share.
-OPTIONS = ("sampler", "filter", "address", "antialias", "dtype")
+from .._typed_jit import typed_jit
+
+# Those of the options that all warps share which are static.
+STATIC_OPTIONS = ("sampler", "filter", "address", "antialias", "dtype")
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
 
 def compiled(*static_names: str) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
-    """Makes a call outside `jax.jit` one compiled call; the named arguments are static, and become Python values."""
+    """A decorator that compiles each call of a function outside `jax.jit` as one program.
+
+    Args:
+        static_names: the static arguments. They may also be lists, NumPy numbers and concrete arrays, which become
+            hashable Python values.
+    """
 
     def decorate(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-        run = jax.jit(function, static_argnames=static_names, inline=True)
+        run = typed_jit(*static_names)(function)
         signature = inspect.signature(function)
 
         @functools.wraps(function)
@@ -37,18 +46,18 @@ def compiled(*static_names: str) -> Callable[[Callable[Parameters, Result]], Cal
 
 
 def as_static(function: str, argument: str, value: Any) -> Any:
-    """A size, a flag or a sequence of them, as hashable Python values; all else as it is.
+    """A number, a flag, or a sequence of them, as hashable Python values; any other value unchanged.
 
     Raises:
-        TypeError: if the value is known only when the program runs.
+        TypeError: if the value is traced.
     """
     if isinstance(value, Tracer):
         raise TypeError(
-            f"{function}: {argument} is a traced array, expected a value that is known when the call is traced; pass a "
-            f"Python value, or make it static with jax.jit(..., static_argnames=...)."
+            f"{function}: {argument} is a traced array, expected a value that is known during tracing; pass a Python "
+            f"value, or make the argument static with jax.jit(..., static_argnames=...)."
         )
     if isinstance(value, np.ndarray | np.generic | jax.Array):
-        value = value.tolist()
+        value = cast(Any, value).tolist()
     if isinstance(value, list | tuple):
-        return tuple(as_static(function, argument, element) for element in value)
+        return tuple(as_static(function, argument, element) for element in cast(Sequence[Any], value))
     return value

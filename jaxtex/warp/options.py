@@ -1,40 +1,47 @@
-"""How a warp reads an image: the options that all warps share, resolved in one place."""
+"""The options that all warps share, resolved in one place."""
+
+# pyright: strict, reportUnknownMemberType=false
 
 import dataclasses
-from typing import Any
+from typing import Any, cast
 
-from ..modes import AddressMode, FilterMode
-from ..sampler import Sampler
+from jax.typing import ArrayLike, DTypeLike
+
+from .._arguments import described
+from ..modes import AddressMode, FilterMode, choose
+from ..sampler import FilterModeLike, Sampler
+from .types import AddressLike
 
 DEFAULT_FILTER = Sampler().filter_mode
+AddressModes = AddressMode | tuple[AddressMode, ...]
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class ReadOptions:
-    """How an image is read, and what becomes of the result.
+    """How to read an image, and the dtype of the result.
 
     Attributes:
-        sampler: with the filter and the address modes to use; its units of coordinates are ignored.
-        border_color: in units of the image's values, a scalar or (C,); `None` is zero.
+        sampler: with the filter mode and the address modes of the read. Its `normalized_coords` is ignored.
+        border_color: in units of the image's values, a scalar or (C,); ``None`` is zero.
         antialias: whether to smooth the image as far as the output shrinks it.
-        dtype: of the result; `None` is that of the image.
+        dtype: of the result; ``None`` is the dtype of the image.
     """
 
     sampler: Sampler
-    border_color: Any = None
+    border_color: ArrayLike | None = None
     antialias: bool = False
-    dtype: Any = None
+    dtype: DTypeLike | None = None
 
 
 def read_options(
     name: str,
     sampler: Sampler | None,
-    filter: Any,
-    address: Any,
-    border_color: Any,
+    filter: FilterModeLike | None,
+    address: AddressLike | None,
+    border_color: ArrayLike | None,
     antialias: bool,
-    dtype: Any,
-    default_address: str | tuple[str, ...] = AddressMode.BORDER,
+    dtype: DTypeLike | None,
+    default_address: AddressModes = AddressMode.BORDER,
 ) -> ReadOptions:
     """The options of a public function, from its arguments.
 
@@ -48,73 +55,65 @@ def read_options(
 def resolve_sampler(
     name: str,
     sampler: Sampler | None,
-    filter: Any,
-    address: Any,
-    default_address: str | tuple[str, ...] = AddressMode.BORDER,
+    filter: FilterModeLike | None,
+    address: AddressLike | None,
+    default_address: AddressModes = AddressMode.BORDER,
 ) -> Sampler:
-    """The sampler of a warp: `filter` and `address`, else what `sampler` sets, else linear and `default_address`.
+    """A sampler with the modes of the arguments. A mode that no argument names is the sampler's.
+
+    An address mode that the sampler does not set either is `default_address`. A sampler cannot tell a linear filter
+    that somebody set from its default, so `filter` replaces both.
 
     Raises:
-        ValueError: if an argument and the sampler contradict each other, or a mode is unknown.
+        ValueError: if an argument contradicts the sampler, or a mode is unknown.
         TypeError: if `sampler` is not a `Sampler`.
     """
     check_sampler_type(name, sampler)
-    address_set = address_set_by(sampler)
     sampler = sampler or Sampler()
-    changes = {}
+    filter_mode, address_mode = sampler.filter_mode, sampler.address_mode
     if filter is not None:
-        changes["filter_mode"] = filter_mode(name, filter)
-        if sampler.filter_mode not in (DEFAULT_FILTER, changes["filter_mode"]):
-            raise ValueError(contradiction(name, "filter", filter, "filter_mode", sampler.filter_mode))
+        chosen = choose(name, "filter", filter, FilterMode)
+        if filter_mode not in (DEFAULT_FILTER, chosen):
+            raise ValueError(contradiction(name, "filter", filter, "filter_mode", filter_mode))
+        filter_mode = chosen
     if address is not None:
-        changes["address_mode"] = address_mode(name, address)
-        if address_set not in (None, changes["address_mode"]):
-            raise ValueError(contradiction(name, "address", address, "address_mode", address_set))
-    elif address_set is None:
-        changes["address_mode"] = default_address
-    return dataclasses.replace(sampler, **changes)
-
-
-def address_set_by(sampler: Sampler | None) -> Any:
-    """The address mode that a sampler was made with; `None` if there is none."""
-    return None if sampler is None else sampler.address_mode
+        modes = address_modes(name, address)
+        if address_mode not in (None, modes):
+            raise ValueError(contradiction(name, "address", address, "address_mode", address_mode))
+        address_mode = modes
+    if address_mode is None:
+        address_mode = default_address
+    return dataclasses.replace(sampler, filter_mode=filter_mode, address_mode=address_mode)
 
 
 def check_sampler_type(name: str, sampler: Any) -> None:
-    if not isinstance(sampler, Sampler | None):
-        raise TypeError(
-            f"{name}: sampler is {sampler!r}, expected a jaxtex.Sampler; filters and address modes have arguments "
-            f"of their own."
-        )
+    if sampler is None or isinstance(sampler, Sampler):
+        return
+    came, remedy = described(sampler), "pass jaxtex.Sampler(...)"
+    if isinstance(sampler, str):
+        argument = "address" if is_member(AddressMode, sampler) else "filter"
+        came, remedy = repr(sampler), f"pass {argument}={sampler!r}"
+    raise TypeError(f"{name}: sampler is {came}, expected a Sampler; {remedy}.")
 
 
-def filter_mode(name: str, filter: Any) -> FilterMode:
+def is_member(enumeration: type[AddressMode], word: str) -> bool:
     try:
-        return FilterMode(Sampler(filter_mode=filter).filter_mode)
+        enumeration(word)
     except ValueError:
-        raise ValueError(f"{name}: filter is {filter!r}, expected one of {listed(FilterMode)}.") from None
+        return False
+    return True
 
 
-def address_mode(name: str, address: Any) -> AddressMode | tuple[AddressMode, ...]:
-    try:
-        return Sampler(address_mode=address).address_mode  # pyright: ignore[reportReturnType]
-    except ValueError:
-        raise ValueError(
-            f"{name}: address is {address!r}, expected one of {listed(AddressMode)}, or a tuple with one for each "
-            f"axis, x first."
-        ) from None
+def address_modes(name: str, address: Any) -> AddressModes:
+    """The address mode that `address` names, or one for each axis."""
+    if isinstance(address, tuple | list):
+        return tuple(choose(name, "address", mode, AddressMode) for mode in cast(list[Any], address))
+    return choose(name, "address", address, AddressMode)
 
 
-def contradiction(name: str, argument: str, value: Any, field: str, sets: Any) -> str:
+def contradiction(name: str, argument: str, value: Any, field: str, set_to: Any) -> str:
+    shown = tuple(map(str, cast(tuple[Any, ...], set_to))) if isinstance(set_to, tuple) else str(set_to)
     return (
-        f"{name}: {argument} is {value!r}, but sampler has {field}={worded(sets)}; leave {argument} out, or make the "
+        f"{name}: {argument} is {value!r}, but sampler has {field}={shown!r}; leave {argument} out, or make the "
         f"sampler without {field}."
     )
-
-
-def listed(modes: Any) -> str:
-    return ", ".join(repr(mode.value) for mode in modes)
-
-
-def worded(value: Any) -> str:
-    return repr(tuple(map(str, value)) if isinstance(value, tuple) else str(value))

@@ -1,11 +1,11 @@
-"""Equalises the histogram of a dark photograph: counted by one `surface_add`, applied by one `surface_read`.
+"""Equalizes the histogram of a dark photograph, with one `surface_add` to count and one `surface_read` to apply.
 
-Every pixel adds 1 to the texel of its level, in a 1D texture of 256 counts. Many pixels meet in a texel, and none is
-lost, as with the atomic adds of CUDA's `histogram256`. The cumulative sum of the counts, scaled to 0 to 255, is a table
-that moves each level to its rank: levels that many pixels share are spread, levels that few have are brought together.
+Every pixel adds 1 to the texel of its level, in a 1D texture of 256 counts. No addition to a texel is lost, as with the
+atomic adds of CUDA's `histogram256`. The cumulative sum of the counts, scaled to 0 to 255, is a table that maps each
+level to its rank: frequent levels move apart, rare levels move together.
 
-The picture shows the photograph, darkened and of low contrast, and the equalised one; below, their histograms as bars
-and the cumulative sums as lines, of which the second is almost straight.
+The upper pictures are the photograph, darkened and of low contrast, and the equalized photograph. The lower pictures
+are their histograms as bars, and the cumulative sums as lines. The second line is almost straight.
 """
 
 import argparse
@@ -20,29 +20,29 @@ import jaxtex as jt
 
 PHOTOGRAPH = Path(__file__).parent / "data" / "coffee.png"
 LEVELS = 256
-# What is left of the range of grey: black becomes the first level, white the second.
+# The range of gray of the dark photograph: black becomes the first level, white the second.
 DARKEST, BRIGHTEST = 16, 96
 GAP, BARS, CURVE = 255, (96, 112, 136), (178, 34, 34)
 
 
 @jax.jit
-def histogram(grey: jax.Array) -> jt.Texture:
-    """How many pixels of `grey` (H, W), unsigned bytes, have each level: a texture of 256 counts."""
+def histogram(gray: jax.Array) -> jt.Texture:
+    """The number of pixels of each level in `gray` (H, W), unsigned bytes: a texture of 256 counts."""
     counts = jt.texture1d(jnp.zeros((LEVELS, 1), jnp.int32))
-    return jt.surface_add(counts, 1, (grey,))
+    return jt.surface_add(counts, 1, (gray,))
 
 
 @jax.jit
-def equalise(grey: jax.Array, counts: jt.Texture) -> jax.Array:
-    """`grey`, each level moved to the share of pixels that are darker or equal, the darkest to 0."""
+def equalize(gray: jax.Array, counts: jt.Texture) -> jax.Array:
+    """`gray` with each level mapped to the share of pixels that are darker or equal, and the darkest to 0."""
     below = jnp.cumsum(counts.texels, axis=0)
-    darkest = below[grey.min()]
-    table = (below - darkest) / jnp.maximum(grey.size - darkest, 1) * (LEVELS - 1)
-    return jt.surface_read(jt.texture1d((table + 0.5).astype(jnp.uint8)), (grey,))[..., 0]
+    darkest = below[gray.min()]
+    table = (below - darkest) / jnp.maximum(gray.size - darkest, 1) * (LEVELS - 1)
+    return jt.surface_read(jt.texture1d((table + 0.5).astype(jnp.uint8)), (gray,))[..., 0]
 
 
 def unevenness(counts: np.ndarray) -> float:
-    """How far the cumulative sum is from a straight line, at most."""
+    """The largest distance of the cumulative sum from a straight line."""
     return np.abs(np.cumsum(counts) / counts.sum() - np.arange(1, LEVELS + 1) / LEVELS).max()
 
 
@@ -60,10 +60,10 @@ def bars(counts: np.ndarray, width: int, height: int) -> np.ndarray:
 
 
 def main(argv: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description="Equalise the histogram of a dark photograph.")
+    parser = argparse.ArgumentParser(description="Equalize the histogram of a dark photograph.")
     parser.add_argument("--photograph", type=Path, default=PHOTOGRAPH)
     parser.add_argument("--size", type=int, nargs=2, metavar=("W", "H"), help="resize the photograph first")
-    parser.add_argument("--out", type=Path, default=Path("histogram_equalisation.png"))
+    parser.add_argument("--out", type=Path, default=Path("histogram_equalization.png"))
     args = parser.parse_args(argv)
 
     image = Image.open(args.photograph).convert("L")
@@ -72,17 +72,17 @@ def main(argv: list[str] | None = None) -> int:
     counts = histogram(jnp.asarray(dark))
     equal = np.array_equal(counts.texels[:, 0], np.bincount(dark.ravel(), minlength=LEVELS))
     print(f"counts equal to numpy.bincount: {equal}")
-    light = np.asarray(equalise(jnp.asarray(dark), counts))
+    light = np.asarray(equalize(jnp.asarray(dark), counts))
 
     columns = []
-    for name, grey in (("before", dark), ("after", light)):
-        found = np.asarray(histogram(jnp.asarray(grey)).texels)[:, 0]
+    for name, gray in (("before", dark), ("after", light)):
+        found = np.asarray(histogram(jnp.asarray(gray)).texels)[:, 0]
         print(
-            f"{name:6} levels {grey.min()} to {grey.max()}, mean {grey.mean():.1f}, "
+            f"{name:6} levels {gray.min()} to {gray.max()}, mean {gray.mean():.1f}, "
             f"cumulative sum off a straight line by {unevenness(found):.3f}"
         )
-        height, width = grey.shape
-        photograph = np.broadcast_to(grey[..., None], (height, width, 3))
+        height, width = gray.shape
+        photograph = np.broadcast_to(gray[..., None], (height, width, 3))
         gap = np.full((6, width, 3), GAP, np.uint8)
         columns.append(np.concatenate([photograph, gap, bars(found, width, height // 2)]))
     gap = np.full((len(columns[0]), 6, 3), GAP, np.uint8)
