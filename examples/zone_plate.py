@@ -31,7 +31,7 @@ GRAY = 0.5
 FINEST = 0.33  # cycles per pixel at the centers of the edges of the zone plate
 SHRINK, DEGREES, TILT = 4, 20.0, 0.8
 READS = 16  # along each side of a pixel, for the reference
-LONG_FOOTPRINTS = jt.Sampler(address_mode="border", max_anisotropy=16)
+LONG_FOOTPRINTS = jt.Sampler(max_anisotropy=16)
 COLUMNS = ("one read a pixel", "antialias=True", "max_anisotropy=16", "Pillow", "OpenCV", "16 x 16 reads")
 
 

@@ -14,7 +14,6 @@ from jax.typing import ArrayLike, DTypeLike
 
 from .._arguments import as_array, as_float
 from .._engine.operators import over_batch
-from ..modes import FilterMode
 from ..sampler import FilterModeLike, Sampler
 from ..sampling import splat
 from .calls import compiled
@@ -134,7 +133,7 @@ def forward_warp(
 
     Raises:
         ValueError: if shapes do not fit, `mode` is unknown, `mode` ignores the `importance` that is given, or the
-            filter is cubic, whose weights may be negative.
+            weights of the filter may be negative, as those of a cubic filter.
 
     Source: S. Niklaus and F. Liu, "Softmax Splatting for Video Frame Interpolation", 2020.
 
@@ -172,10 +171,10 @@ def check_mode(name: str, mode: str, importance: ArrayLike | None, sampler: Samp
             f"{name}: importance is given, but mode={mode!r} ignores it; leave importance out, or use mode='softmax' "
             f"or 'linear'."
         )
-    if sampler.filter_mode is FilterMode.CUBIC:
+    if sampler.kernel.signed:
         raise ValueError(
-            f"{name}: the filter is 'cubic', whose weights may be negative, so that no average exists; use "
-            f"filter='linear' or 'point'."
+            f"{name}: the filter is {str(sampler.filter_mode)!r}, whose weights may be negative, so that no average "
+            f"exists; use filter='linear' or 'point'."
         )
 
 

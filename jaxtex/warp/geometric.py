@@ -12,7 +12,7 @@ from jax.typing import ArrayLike, DTypeLike
 
 from .._arguments import as_array
 from ..mipmaps import along_axes
-from ..modes import AddressMode, FilterMode
+from ..modes import AddressMode
 from ..sampler import MAX_ANISOTROPY, FilterModeLike, Sampler
 from .calls import STATIC_OPTIONS, compiled
 from .grids import affine, as_parameters, pixel_centers, projective, scaled, stored_points
@@ -306,7 +306,7 @@ def smoothed_where_it_shrinks(options: ReadOptions, factors: Sequence[float]) ->
     """
     sampler = options.sampler
     *_, next_longest, longest = sorted(max(factor, 1.0) for factor in factors)
-    antialias = options.antialias and longest > 1 and sampler.filter_mode is not FilterMode.POINT
+    antialias = options.antialias and longest > 1 and sampler.kernel.blends
     reads = min(round(longest / next_longest), MAX_ANISOTROPY)
     if antialias and sampler.max_anisotropy == 1 and reads > 1:
         # At one level for all axes, an axis that shrinks less would be smoothed as much as the longest.

@@ -19,7 +19,7 @@ from .._reads import sample_grid
 from .._tables.storage_formats import sum_dtype
 from .._typed_jit import typed_jit
 from ..mipmaps import along_axes, build_mipmaps
-from ..modes import Arithmetic, FilterMode, ReadMode
+from ..modes import Arithmetic, ReadMode
 from ..sampler import Sampler
 from ..sampling import sample
 from ..texture import Texture, texture1d, texture2d, texture3d
@@ -96,7 +96,7 @@ def as_numbers(image: Any, options: ReadOptions) -> tuple[Any, ReadOptions, np.d
     """
     sampler = options.sampler
     is_mask, fractions = image.dtype == jnp.bool_, sampler.read_mode is not ReadMode.ELEMENT
-    blends = options.antialias or sampler.filter_mode is not FilterMode.POINT
+    blends = options.antialias or sampler.kernel.blends
     own_dtype = np.dtype(np.float32) if fractions or (is_mask and blends) else np.dtype(image.dtype)
     result: np.dtype[Any] = own_dtype if options.dtype is None else np.dtype(options.dtype)
     if is_mask:
@@ -155,12 +155,12 @@ def _warp(
 def blends_integers(stored: np.dtype[Any], sampler: Sampler) -> bool:
     """Whether a filter blends integers as numbers, which a texture unit cannot do."""
     elements = jnp.issubdtype(stored, jnp.integer) and sampler.read_mode is ReadMode.ELEMENT
-    return elements and sampler.filter_mode is not FilterMode.POINT and sampler.arithmetic is Arithmetic.FLOAT
+    return elements and sampler.kernel.blends and sampler.arithmetic is Arithmetic.FLOAT
 
 
 def as_blended(image: jax.Array, sampler: Sampler, antialias: bool) -> tuple[jax.Array, Sampler, int]:
     """An image whose texels a filter can blend, the sampler to read it with, and the factor for the result."""
-    if not jnp.issubdtype(image.dtype, jnp.integer) or (sampler.filter_mode is FilterMode.POINT and not antialias):
+    if not jnp.issubdtype(image.dtype, jnp.integer) or not (sampler.kernel.blends or antialias):
         return image, sampler, 1
     if sampler.read_mode is not ReadMode.ELEMENT:
         if antialias:

@@ -91,7 +91,7 @@ def _map_coordinates(
     array: jax.Array, arrays: tuple[jax.Array, ...], cval: ArrayLike | None, *, sampler: Sampler
 ) -> jax.Array:
     indices = [as_float(c) for c in reversed(arrays)]
-    exact = sampler.filter_mode is FilterMode.POINT
+    exact = not sampler.kernel.blends
     if exact:
         # Halves go away from zero; those of a texture go up.
         indices = [jax.lax.round(c) for c in indices]

@@ -40,7 +40,7 @@ FACE_AXES = np.array(
         [(-1, 0, 0), (0, -1, 0), (0, 0, -1)],
     ]
 )
-# How many rows beyond a pole the widest filter reads.
+# How many rows are added beyond a pole at least: as many as a cubic filter reads.
 CUBIC_REACH = 2
 
 
@@ -87,10 +87,10 @@ def equirectangular_to_cubemap(
     if not isinstance(size, int) or size < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ValueError(f"{name}: size is {size!r}, expected an int of at least 1.")
     height, width = spatial_shape(name, image, None, 2)
-    rows = height // 2 if antialias else min(CUBIC_REACH, height)
     pixels = jnp.asarray(image)
     check_image(name, pixels, 2)
     periodic = dataclasses.replace(resolve_sampler(name, sampler, filter, None), address_mode=("wrap", "clamp"))
+    rows = height // 2 if antialias else min(max(periodic.kernel.reach, CUBIC_REACH), height)
     pixels, options, result = as_numbers(pixels, ReadOptions(periodic, None, antialias, dtype))
     sizes = constants(pixels, size, width, height, rows)
     # The faces one below the other are an image of 6 N rows.
