@@ -96,6 +96,7 @@ FAULTS = {
         "(jnp.sum(x, repeated, keepdims=True)",
         "(jnp.mean(x, repeated, keepdims=True)",
         "test_gradients.py",
+        "broadcasts",
     ),
     "a batch of shared textures is misplaced": Fault(
         ENGINE + "primitives.py", "dim = batch if shared else 0", "dim = 0", "test_transforms.py"

@@ -288,3 +288,15 @@ def test_broadcast_coordinates_are_kept_small():
     args = jnp.ones((8, 8, 3)), jnp.full((1, 50), 0.3), jnp.full((40, 1), 0.3)
     kept = [leaf.shape for leaf in jax.tree.leaves(jax.vjp(read, *args)[1]) if isinstance(leaf, jax.Array)]
     assert sorted(kept) == sorted(a.shape for a in args)
+
+
+def test_a_coordinate_that_broadcasts_gets_the_sum_of_its_samples():
+    rng = np.random.default_rng(0)
+    texture = jt.texture2d(jnp.asarray(rng.normal(size=(5, 6, 2)), jnp.float32))
+    weight = jnp.asarray(rng.normal(size=(3, 4, 2)), jnp.float32)
+    x, y = jnp.linspace(0.1, 0.9, 4)[None, :], jnp.linspace(0.2, 0.8, 3)[:, None]
+    loss = lambda x, y: (jt.sample(texture, (x, y)) * weight).sum()
+    whole = jax.grad(loss, (0, 1))(*jnp.broadcast_arrays(x, y))
+    of_x, of_y = jax.grad(loss, (0, 1))(x, y)
+    assert_close("sum", of_x, whole[0].sum(0, keepdims=True), 100.0)
+    assert_close("sum", of_y, whole[1].sum(1, keepdims=True), 100.0)
