@@ -119,7 +119,7 @@ def main() -> int:
         both = zip(*(durations(function, args) for _ in range(options.repeats)))
         trace, compilation = (statistics.median(seconds) * 1e3 for seconds in both)
         print(f"{name:32s} {trace:8.0f} {compilation:8.0f}", flush=True)
-    equal = [jt.Sampler(address_mode="wrap"), jt.Sampler(address_mode=jt.AddressMode.WRAP), jt.Sampler("wrap")]
+    equal = [jt.Sampler(address_mode=mode) for mode in ("wrap", jt.AddressMode.WRAP, "repeat")]
     print(f"{len(equal)} equal samplers: traced {traces(equal)} time(s)")
     different = [jt.Sampler(address_mode=mode) for mode in ("wrap", "clamp")]
     print(f"{len(different)} different samplers: traced {traces(different)} time(s)")

@@ -1,10 +1,10 @@
-"""What lies outside a texture: the table of address modes, and a photograph continued under each of them.
+"""Reads outside a texture under each address mode: a table, and a photograph.
 
-The table reads T = [0, 1, 2, 3] at the texel centres of the indices -7 to 11. A texture unit wraps and mirrors only
-normalised coordinates; here every mode takes both kinds. `reflect`, which CUDA does not have, shows the edge texel once
-where `mirror` shows it twice.
+The table reads T = [0, 1, 2, 3] at the texel centers of the indices -7 to 11. A texture unit wraps and mirrors
+normalized coordinates only; jaxtex does so in texels too. `reflect`, which CUDA does not have, shows the edge texel
+once; `mirror` shows it twice.
 
-The picture shows, framed, a coarse detail of the photograph and what a point read finds around it, with a grey border.
+The picture shows a coarse detail of the photograph in a frame, and point reads around it, with a gray border.
 """
 
 import argparse
@@ -22,13 +22,13 @@ MODES = ("clamp", "border", "wrap", "mirror", "reflect")
 
 
 def table(mode: str, texels: jax.Array, indices: jax.Array) -> jax.Array:
-    """What a point read at the centre of texel `indices` finds, also outside."""
+    """Point reads at the centers of the texels `indices`, inside and outside."""
     sampler = jt.Sampler(address_mode=mode, filter_mode="point", normalized_coords=False)
     return jt.sample(jt.texture1d(texels[:, None]), (indices + 0.5,), sampler)[:, 0]
 
 
 def surroundings(mode: str, detail: np.ndarray, size: int) -> np.ndarray:
-    """The texture `detail` over [-1, 2] x [-1, 2], `size` pixels a side."""
+    """The texture `detail` over [-1, 2] x [-1, 2], an image of `size` by `size` pixels."""
     u = (jnp.arange(size) + 0.5) * (3 / size) - 1
     sampler = jt.Sampler(address_mode=mode, filter_mode="point")
     return np.asarray(jt.sample(jt.texture2d(detail, border_color=0.5), (u[None, :], u[:, None]), sampler))
@@ -47,7 +47,7 @@ def panel(mode: str, detail: np.ndarray, size: int) -> np.ndarray:
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Print the table of address modes, and draw it.")
     parser.add_argument("--photograph", type=Path, default=PHOTOGRAPH)
-    parser.add_argument("--size", type=int, default=240, help="pixels a side of each panel")
+    parser.add_argument("--size", type=int, default=240, help="the width of each panel in pixels")
     parser.add_argument("--out", type=Path, default=Path("address_modes.png"))
     args = parser.parse_args(argv)
 

@@ -1,8 +1,8 @@
-"""A Bloom filter read through a texture: membership with k fetches, and never a false negative.
+"""A Bloom filter in a texture: a membership test takes k fetches, and has no false negatives.
 
-A set of n keys is kept as m bits, 32 to a word of a 1D texture of unsigned integers, as CUDA programs for error
-correction of DNA reads keep it. A key sets the k bits that k hashes name; a key is taken for a member if all its bits
-are set. A key outside the set is taken for one with a probability near (1 - exp(-k n / m))^k.
+A set of n keys is stored as m bits, 32 in each word of a 1D texture of unsigned integers, as in CUDA programs that
+correct errors of DNA reads. A key sets the k bits that k hashes select. The test says that a key is a member if all of
+its bits are set. For a key outside the set this happens with a probability near (1 - exp(-k n / m))^k.
 """
 
 import argparse
@@ -48,7 +48,7 @@ def contains(words: jt.Texture, keys: jax.Array, hashes: int) -> jax.Array:
 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Build a Bloom filter, and count its errors.")
-    parser.add_argument("--keys", type=int, default=100_000, help="how many keys are in the set, and as many outside")
+    parser.add_argument("--keys", type=int, default=100_000, help="the number of keys in the set, and of keys outside")
     parser.add_argument("--bits-per-key", type=int, default=10)
     parser.add_argument("--hashes", type=int, default=7)
     args = parser.parse_args(argv)

@@ -1,16 +1,17 @@
-"""Takes the distortion of a lens out of a photograph of a chessboard, and finds that distortion from it.
+"""Finds the distortion of a lens from a photograph of a chessboard, and removes it.
 
 A lens bends straight lines. `jaxtex.warp.undistort` makes them straight again, if the coefficients k1 and k2 of the
-lens are known. Here they are not: the photograph is corrected with the present guess, the board is cut out of the
-result by `jaxtex.warp.warp_perspective`, and what comes out is compared with the pattern that is printed on every
-chessboard. Derivatives flow through both warps, to the coefficients and to the eight numbers that say how the board
-lies; six more say how it is lit. Gauss and Newton's method starts with no distortion and four corners marked by an
-unsteady hand, at half the resolution.
+lens are known. Here they are unknown. Each step corrects the photograph with the current coefficients, cuts the board
+out of the result by `jaxtex.warp.warp_perspective`, and compares it with the pattern of a chessboard. Derivatives flow
+through both warps to the coefficients, to the eight numbers of the homography of the board, and to six numbers of the
+light. The Gauss-Newton method starts at half the resolution, without distortion, from four corners that are marked
+inaccurately.
 
-The photograph is rendered, by 5 x 5 samples a pixel, with a vignette and noise, so that the truth is known. The program
-prints true and found coefficients, and how far the corners of the squares lie off straight lines, row by row and column
-by column. The picture shows the photograph and the corrected one, both with straight lines from end to end of the outer
-rows and columns; and below what is cut out at the start and at the end, with the pattern's squares in red.
+The photograph is rendered with 5 x 5 samples per pixel, a vignette and noise, so that the truth is known. The program
+prints true and found coefficients, and the distance of the corners of the squares from straight lines along rows and
+columns. The upper pictures are the photograph and the corrected photograph, with straight lines between the ends of the
+outer rows and columns. The lower pictures show the board as it is cut out at the start and at the end, with the squares
+of the pattern in red.
 """
 
 import argparse
@@ -28,16 +29,16 @@ from tqdm import tqdm
 import jaxtex as jt
 
 SQUARES = (9, 6)  # along x and y
-MARGIN, RIM = 0.5, 0.25  # of white paper around the squares, in squares: all, and what is cut out with them
+MARGIN, RIM = 0.5, 0.25  # white paper around the squares, in squares: all of it, and the part that is cut out
 CUT = tuple(n + 2 * RIM for n in SQUARES)
 DARK, PALE, TABLE = 0.07, 0.85, (0.47, 0.33, 0.22)
 FOCAL = 0.8  # in widths
 SAMPLES = 5
-NOISE, UNSTEADY = 0.02, 0.01  # of a range of 1; of the width
-FACTORS = (2, 1)  # how much coarser the levels are
+NOISE, INACCURACY = 0.02, 0.01  # as parts of the range of values; of the width
+FACTORS = (2, 1)  # by which the levels are coarser
 STEPS = 20
-DAMPING = 1e-4  # of Gauss and Newton's steps, as Levenberg and Marquardt have it
-BORDER = jt.Sampler(address_mode="border", filter_mode="cubic")  # a linear read blurs edges between pixels
+DAMPING = 1e-4  # of a Gauss-Newton step, by Levenberg and Marquardt
+FILTER = "cubic"  # a linear read blurs edges between pixels
 GAP = 4
 
 
@@ -47,12 +48,12 @@ def camera(width: int, height: int) -> jax.Array:
 
 
 def to_unit(width: float, height: float) -> np.ndarray:
-    """The matrix from pixels to coordinates from -1 to 1 along the width, with 0 in the centre."""
+    """The matrix from pixels to coordinates from -1 to 1 along the width, with 0 in the center."""
     return np.array([[2 / width, 0, -1], [0, 2 / width, -height / width], [0, 0, 1]])
 
 
 def homography_of(source: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """The homography that takes four points to four others, (3, 3)."""
+    """The homography that maps four points to four others, (3, 3)."""
     rows = []
     for (x, y), (u, v) in zip(source, target):
         rows += [[x, y, 1, 0, 0, 0, -u * x, -u * y], [0, 0, 0, x, y, 1, -v * x, -v * y]]
@@ -60,13 +61,13 @@ def homography_of(source: np.ndarray, target: np.ndarray) -> np.ndarray:
 
 
 def mapped(matrix: np.ndarray, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Points taken through a homography."""
+    """Points mapped by a homography."""
     u, v, w = (row[0] * x + row[1] * y + row[2] for row in matrix)
     return u / w, v / w
 
 
 def board(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """The brightness of the board at points of what is cut out, in squares; NaN beyond the paper."""
+    """The brightness of the board at points of the part that is cut out, in squares; NaN outside the paper."""
     x, y, columns, rows = x - RIM, y - RIM, *SQUARES
     within = (x >= 0) & (x < columns) & (y >= 0) & (y < rows)
     paper = (np.abs(x - columns / 2) < columns / 2 + MARGIN) & (np.abs(y - rows / 2) < rows / 2 + MARGIN)
@@ -77,16 +78,14 @@ def board(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 def photographed(
     random: np.random.Generator, lens: np.ndarray, plane: np.ndarray, width: int, height: int
 ) -> np.ndarray:
-    """The board on a table, seen through the lens: (height, width, 3). `plane` takes squares to ideal pixels."""
+    """The board on a table, seen through the lens: (height, width, 3). `plane` maps squares to ideal pixels."""
     offsets = (np.arange(SAMPLES) + 0.5) / SAMPLES
     x, y = (np.arange(n)[:, None] + offsets for n in (width, height))
     seen = jt.warp.undistort_points(
         (jnp.float32(x.ravel()), jnp.float32(y.ravel())[:, None]), camera(width, height), lens
     )
     values = board(*mapped(np.linalg.inv(plane), *(np.asarray(c, np.float64) for c in seen)))
-    grain = jt.warp.resize(
-        random.normal(0, 0.1, (6, 40, 1)).astype(np.float32), values.shape, jt.Sampler(filter_mode="cubic")
-    )
+    grain = jt.warp.resize(random.normal(0, 0.1, (6, 40, 1)).astype(np.float32), values.shape, filter="cubic")
     colors = np.where(np.isnan(values)[..., None], np.array(TABLE) * (1 + np.asarray(grain)), values[..., None])
     colors = colors.reshape(height, SAMPLES, width, SAMPLES, 3).mean(axis=(1, 3))
     x, y = ((np.arange(n) + 0.5 - n / 2) / width for n in (width, height))
@@ -95,18 +94,18 @@ def photographed(
 
 
 def cut_out(parameters: dict, photograph: jax.Array, shape: tuple[int, int]) -> jax.Array:
-    """The squares of the board in the photograph, corrected with the present coefficients, as an image of `shape`."""
+    """The squares of the board in the photograph, corrected with the current coefficients, as an image of `shape`."""
     height, width, _ = photograph.shape
     lens = jnp.append(parameters["lens"], jnp.zeros(2))
-    corrected = jt.warp.undistort(photograph, camera(width, height), lens, sampler=BORDER)
+    corrected = jt.warp.undistort(photograph, camera(width, height), lens, filter=FILTER)
     plane = jnp.append(parameters["plane"], 1.0).reshape(3, 3)
     to_pixels = jnp.float32(np.linalg.inv(to_unit(width, height)))
     matrix = to_pixels @ plane @ jnp.float32(to_unit(*shape[::-1]))
-    return jt.warp.warp_perspective(corrected, matrix, shape, BORDER, inverse_map=True)
+    return jt.warp.warp_perspective(corrected, matrix, shape, filter=FILTER, inverse_map=True)
 
 
 def residual(parameters: dict, photograph: jax.Array, pattern: jax.Array) -> jax.Array:
-    """What is cut out, minus the pattern under a light that changes as a square function of the place."""
+    """The part that is cut out, minus the pattern under a light that is a quadratic function of the position."""
     height, width, _ = pattern.shape
     x, y = (jnp.linspace(-1, 1, n, endpoint=False) for n in (width, height))
     x, y = x[None, :, None], y[:, None, None]
@@ -116,7 +115,7 @@ def residual(parameters: dict, photograph: jax.Array, pattern: jax.Array) -> jax
 
 @functools.partial(jax.jit, static_argnames="steps")
 def gauss_newton(parameters: dict, photograph: jax.Array, pattern: jax.Array, steps: int) -> tuple[dict, jax.Array]:
-    """`steps` steps; also the mean squared residual before each of them."""
+    """Takes `steps` steps; also returns the mean squared residual before each step."""
     flat, restore = ravel_pytree(parameters)
 
     def value_and_itself(flat):
@@ -134,9 +133,9 @@ def gauss_newton(parameters: dict, photograph: jax.Array, pattern: jax.Array, st
 
 
 def off_line(points: np.ndarray) -> np.ndarray:
-    """How far points (N, 2) lie off the straight line that fits them best."""
-    centred = points - points.mean(axis=0)
-    return np.abs(centred @ np.linalg.svd(centred)[2][1])
+    """The distances of points (N, 2) from the straight line that fits them best."""
+    centered = points - points.mean(axis=0)
+    return np.abs(centered @ np.linalg.svd(centered)[2][1])
 
 
 def lines(corners: np.ndarray) -> list[np.ndarray]:
@@ -154,8 +153,8 @@ def marked(image: np.ndarray, corners: np.ndarray) -> np.ndarray:
 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Find and correct the distortion of a lens by a chessboard.")
-    parser.add_argument("--seed", type=int, default=0, help="of the lens, the board's place, the noise and the hand")
-    parser.add_argument("--small", action="store_true", help="a photograph of 216 x 144 pixels, in seconds")
+    parser.add_argument("--seed", type=int, default=0, help="of the lens, the board, the noise and the marks")
+    parser.add_argument("--small", action="store_true", help="use a photograph of 216 x 144 pixels; takes seconds")
     parser.add_argument("--out", type=Path, default=Path("chessboard.png"))
     args = parser.parse_args(argv)
 
@@ -172,7 +171,7 @@ def main(argv: list[str] | None = None) -> int:
         way((jnp.float32(x), jnp.float32(y)), camera(width, height), jnp.float32(lens)), axis=-1
     )
     shown = through_lens(*mapped(plane, *ends.T), jt.warp.distort_points, truth)
-    hand = shown + random.uniform(-1, 1, (4, 2)) * UNSTEADY * width
+    hand = shown + random.uniform(-1, 1, (4, 2)) * INACCURACY * width
     scale = to_unit(*CUT), to_unit(width, height)
     start = homography_of(
         *(np.stack(mapped(matrix, *points.T), axis=-1) for matrix, points in zip(scale, (ends, hand)))
@@ -184,8 +183,8 @@ def main(argv: list[str] | None = None) -> int:
     first = parameters
     for factor in tqdm(FACTORS[1:] if args.small else FACTORS, "levels", leave=False, disable=None, file=sys.stderr):
         side = 32 * width // 432 // factor
-        centres = [(np.arange(int(n * side)) + 0.5) / side for n in CUT]
-        pattern = jnp.float32(board(*np.meshgrid(*centres)))[..., None]
+        centers = [(np.arange(int(n * side)) + 0.5) / side for n in CUT]
+        pattern = jnp.float32(board(*np.meshgrid(*centers)))[..., None]
         seen = levels[factor].mean(axis=-1, keepdims=True)
         parameters, values = gauss_newton(parameters, seen, pattern, 2 * STEPS if args.small else STEPS)
         k1, k2 = parameters["lens"]

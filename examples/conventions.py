@@ -1,7 +1,7 @@
-"""Draws what docs/conventions.md says: where pixels lie, and what is mapped to what.
+"""Draws the conventions of docs/conventions.md: the positions of pixels, and the directions of maps.
 
-Every place and every small image of the picture is computed by jaxtex. The program prints where the centres of four
-pixels are in each convention, and that reads at these places find the pixels as they are stored.
+jaxtex computes every position and every small image of the picture. The program prints the centers of four pixels in
+each convention, and whether reads at these positions return the pixels as they are stored.
 """
 
 import argparse
@@ -16,9 +16,8 @@ from PIL import Image, ImageDraw
 import jaxtex as jt
 from jaxtex import warp as jw
 
-FINE = 2  # drawn that many times as large, then smoothed
-INK, GREY, PALE, RED, BLUE = "#202020", "#9a9a9a", "#e9edf2", "#c8102e", "#1f5fbf"
-POINT = jt.Sampler(address_mode="border", filter_mode="point")
+FINE = 2  # the picture is drawn this many times as large, then reduced
+INK, GRAY, PALE, RED, BLUE = "#202020", "#9a9a9a", "#e9edf2", "#c8102e", "#1f5fbf"
 LETTER = np.array(
     [[c == "#" for c in row] for row in (".......", ".####..", ".#.....", ".###...", ".#.....", ".#.....", ".......")]
 )
@@ -56,16 +55,16 @@ class Sheet:
         self.pen.polygon([tuple(w * FINE) for w in wings], color)
 
     def cells(self, at: Place, values: np.ndarray, cell: float, dark: str = BLUE):
-        """An image as squares, from 0, pale, to 1, dark."""
+        """An image as squares, from pale, 0, to dark, 1."""
         pale, full = (np.array(Image.new("RGB", (1, 1), c).getpixel((0, 0))) for c in (PALE, dark))
         for (row, column), value in np.ndenumerate(np.asarray(values)):
             color = "#" + "".join(f"{round(c):02x}" for c in pale + (full - pale) * float(value))
             self.box((at[0] + column * cell, at[1] + row * cell), cell, cell, color, "white")
-        self.box(at, values.shape[1] * cell, values.shape[0] * cell, None, GREY)
+        self.box(at, values.shape[1] * cell, values.shape[0] * cell, None, GRAY)
 
 
-def centres(size: int) -> dict[str, np.ndarray]:
-    """Where the centres of the pixels of a line are, by convention."""
+def centers(size: int) -> dict[str, np.ndarray]:
+    """The positions of the centers of a line of pixels, in each convention."""
     pixels = jnp.arange(size) + 0.5
     grid = lambda align: jw.affine_grid(jnp.eye(2, 3), (1, size), align_corners=align)[0, :, 0]
     found = {
@@ -79,8 +78,8 @@ def centres(size: int) -> dict[str, np.ndarray]:
 
 
 def reads(size: int) -> dict[str, jax.Array]:
-    """What stands at those places in a line of pixels 0, 1, 2 and so on, read by the function of each convention."""
-    ramp, places = jnp.arange(float(size)), {name: jnp.asarray(p) for name, p in centres(size).items()}
+    """Reads at these positions of a line of pixels 0, 1, 2 and so on, by the function of each convention."""
+    ramp, places = jnp.arange(float(size)), {name: jnp.asarray(p) for name, p in centers(size).items()}
     texture, middle = jt.texture1d(ramp[:, None]), jnp.zeros((1, 1))
     sampled = lambda name, unit: jt.sample(texture, (places[name],), jt.Sampler(normalized_coords=unit))[:, 0]
     torch = lambda name, align: jw.grid_sample(
@@ -102,13 +101,13 @@ def image_of(matrix: jax.Array, x: float, y: float) -> Place:
 
 
 def draw_points(sheet: Sheet, left: float, top: float):
-    """A small image with its axes, corners and centres."""
+    """A small image with its axes, corners and centers."""
     cell, (width, height) = 52, (4, 3)
     at = lambda x, y: (left + x * cell, top + y * cell)
     sheet.cells(at(0, 0), np.zeros((height, width)), cell)
-    sheet.box(at(2, 1), cell, cell, "#cfe0f7", GREY)
+    sheet.box(at(2, 1), cell, cell, "#cfe0f7", GRAY)
     for y, x in np.ndindex(height, width):
-        sheet.dot(at(x + 0.5, y + 0.5), RED if (x, y) == (2, 1) else GREY)
+        sheet.dot(at(x + 0.5, y + 0.5), RED if (x, y) == (2, 1) else GRAY)
     sheet.arrow([at(0, 0), at(4.7, 0)])
     sheet.arrow([at(0, 0), at(0, 3.5)])
     sheet.text(at(4.85, 0), "x")
@@ -123,10 +122,10 @@ def draw_points(sheet: Sheet, left: float, top: float):
 
 
 def draw_rulers(sheet: Sheet, left: float, top: float):
-    """Four pixels along x, and the numbers of their edges and centres in each convention."""
+    """Four pixels along x, and the numbers of their edges and centers in each convention."""
     size, cell = 4, 76
     sheet.cells((left, top), np.zeros((1, size)), cell)
-    found = centres(size)
+    found = centers(size)
     for column in range(size):
         sheet.dot((left + (column + 0.5) * cell, top + cell / 2))
     for row, (name, places) in enumerate(found.items()):
@@ -136,11 +135,11 @@ def draw_rulers(sheet: Sheet, left: float, top: float):
             sheet.text((left + (column + 0.5) * cell, y), f"{place:.3g}", RED)
         for column in (0, 2, 4):
             edge = places[0] - half + 2 * half * column
-            sheet.text((left + column * cell, y), f"{edge + 0.0:.3g}", GREY, size=13)
+            sheet.text((left + column * cell, y), f"{edge + 0.0:.3g}", GRAY, size=13)
 
 
 def draw_align_corners(sheet: Sheet, left: float, top: float):
-    """Where the centres of seven pixels lie in an image of four, if theta is the identity."""
+    """The positions of the centers of seven pixels in an image of four, if theta is the identity."""
     size, wide, cell = 4, 7, 76
     for row, align in enumerate((False, True)):
         matrix = jw.matrix_from_torch(jnp.eye(2, 3), (1, size), (1, wide), align_corners=align)
@@ -161,19 +160,19 @@ def draw_align_corners(sheet: Sheet, left: float, top: float):
 
 
 def draw_theta(sheet: Sheet, left: float, top: float):
-    """What part of an image a theta reads."""
+    """The part of an image that a theta reads."""
     cell = 22
     theta = jnp.array([[0.5, 0.0, -0.25], [0.0, 0.5, -0.25]])
     matrix = jw.matrix_from_torch(theta, LETTER.shape, LETTER.shape)
     side = cell * len(LETTER)
     sheet.cells((left, top), LETTER, cell)
-    sheet.cells((left + side + 116, top), jw.spatial_transform(IMAGE, theta, sampler=POINT)[..., 0], cell)
+    sheet.cells((left + side + 116, top), jw.spatial_transform(IMAGE, theta, filter="point")[..., 0], cell)
     frame = [image_of(matrix, *corner) for corner in ((0, 0), (7, 0), (7, 7), (0, 7), (0, 0))]
     sheet.line([(left + x * cell, top + y * cell) for x, y in frame], RED, 2.5)
     for start in (left, left + side + 116):
         for value in (-1, 0, 1):
-            sheet.text((start + (value + 1) / 2 * side, top - 11), f"{value}", GREY, size=13)
-            sheet.text((start - 11, top + (value + 1) / 2 * side), f"{value}", GREY, size=13)
+            sheet.text((start + (value + 1) / 2 * side, top - 11), f"{value}", GRAY, size=13)
+            sheet.text((start - 11, top + (value + 1) / 2 * side), f"{value}", GRAY, size=13)
     outer = left + side + 116
     sheet.arrow([(outer - 22, top + side * 0.75), (left + side + 8, top + side * 0.75)], RED)
     sheet.text((left + side + 50, top + side * 0.75 - 16), "theta", RED)
@@ -209,7 +208,7 @@ def draw_pair(
 def draw_matrix(sheet: Sheet, left: float, top: float):
     """An affine matrix moves a point of the input to a point of the output."""
     matrix = jnp.array([[1.0, 0.0, 2.0], [0.0, 1.0, 1.0]])
-    moved = jw.warp_affine(IMAGE, matrix, sampler=POINT)[..., 0]
+    moved = jw.warp_affine(IMAGE, matrix, filter="point")[..., 0]
     ends = (1.5, 1.5), image_of(matrix, 1.5, 1.5)
     words = "matrix = [[1, 0, 2], [0, 1, 1]]: input to output;", "with inverse_map=True output to input"
     draw_pair(sheet, (left, top), (LETTER, moved), ends, words, ("input", "output"))
@@ -224,8 +223,8 @@ def draw_flow(sheet: Sheet, left: float, top: float):
 
 
 def draw_rotation(sheet: Sheet, left: float, top: float):
-    """A positive angle turns counter-clockwise as seen."""
-    cell, turned = 18, jw.rotate(IMAGE, 90.0, sampler=POINT)[..., 0]
+    """A positive angle turns an image counter-clockwise, as seen."""
+    cell, turned = 18, jw.rotate(IMAGE, 90.0, filter="point")[..., 0]
     side = cell * len(LETTER)
     sheet.cells((left, top), turned, cell)
     angles = np.radians(np.linspace(-50, 40, 30))
@@ -239,7 +238,7 @@ def picture() -> Image.Image:
     sheet = Sheet(980, 856)
     headings = (
         ((20, 24), "Points of an image"),
-        ((480, 24), "The same along an axis: edges and centres"),
+        ((480, 24), "The same along an axis: edges and centers"),
         ((20, 316), "Seven pixels read from four"),
         ((480, 316), "theta: which part is read"),
         ((20, 620), "A matrix"),
@@ -259,7 +258,7 @@ def picture() -> Image.Image:
 
 
 def checks() -> dict[str, bool]:
-    """What the page says, tried."""
+    """The statements of the page, and whether they hold."""
     right = jnp.array([[1.0, 0.0, 1.0], [0.0, 1.0, 0.0]])
     flow, back = (jnp.ones((7, 7)), 0.0), jnp.array([[1.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
     same = lambda a, b: bool(jnp.abs(a - b).max() < 1e-5)
@@ -279,7 +278,7 @@ def main(argv: list[str] | None = None) -> int:
     args = parser.parse_args(argv)
 
     found = reads(4)
-    for name, places in centres(4).items():
+    for name, places in centers(4).items():
         stored = bool(jnp.abs(found[name] - jnp.arange(4.0)).max() < 1e-5)
         print(f"{name:22}", *(f"{place:7.4f}" for place in places), f"  read as stored: {stored}")
     for claim, holds in checks().items():

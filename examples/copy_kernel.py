@@ -1,12 +1,12 @@
-"""Copies a photograph from surface to surface: CUDA's `copyKernel`, a thread a texel, x counted in bytes.
+"""Copies a photograph from surface to surface: CUDA's `copyKernel`, one thread per texel, with x in bytes.
 
     uchar4 data;
     surf2Dread(&data, inputSurface, x * 4, y);
     surf2Dwrite(data, outputSurface, x * 4, y);
 
-The output array is donated, so that the copy is written into its memory. Every byte is compared, and the copy is read
-once more as uint: one number for the same four bytes. The picture shows the copy; its right half was read as uchar,
-byte by byte, where each texel becomes four grey places: red, green, blue, and alpha, which is white.
+The output array is donated, so that the copy is written into its memory. The program compares every byte, and reads the
+copy again as uint: one number for the same four bytes. The picture shows the copy. Its right half is read as uchar,
+byte by byte: each texel becomes four gray pixels, red, green, blue, and alpha, which is white.
 """
 
 import argparse
@@ -25,7 +25,7 @@ PHOTOGRAPH = Path(__file__).parent / "data" / "coffee.png"
 
 @functools.partial(jax.jit, donate_argnums=1)
 def copy_kernel(source: cuda.SurfaceObject, target: cuda.SurfaceObject) -> cuda.Array:
-    """The array of `target` with the texels of `source` in it, in its memory."""
+    """The array of `target` with the texels of `source`, in the memory of `target`."""
     width, height, _ = source.array.extent
     x, y = jnp.arange(width)[None, :], jnp.arange(height)[:, None]
     data = cuda.surf2Dread(source, 4 * x, y)
@@ -35,7 +35,7 @@ def copy_kernel(source: cuda.SurfaceObject, target: cuda.SurfaceObject) -> cuda.
 def surface(width: int, height: int, texels: np.ndarray | None = None) -> cuda.SurfaceObject:
     desc = cuda.createChannelDesc("uchar4")
     array = cuda.mallocArray(desc, width, height, cuda.ArrayFlags.SurfaceLoadStore)
-    if texels is not None:  # widths and pitches are bytes
+    if texels is not None:  # widths and pitches are in bytes
         array = cuda.memcpy2DToArray(array, 0, 0, texels, 4 * width, 4 * width, height)
     return cuda.createSurfaceObject(cuda.ResourceDesc.Array(array))
 

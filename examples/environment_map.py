@@ -1,11 +1,12 @@
 """An environment in a cubemap, and three spheres that reflect it: polished, satin and dull.
 
-A reflection is one read at the mirrored direction. A rough surface averages the light of a cone of directions. The
-texels of a coarser mip level are such averages, so roughness is a level of detail: here 0, 3 and 5. Light is summed
-before it is shown, which is why the sun, far brighter than white, stays bright where it is spread out.
+A reflection is one read in the mirrored direction. A rough surface averages the light of a cone of directions. The
+texels of a coarser mip level are such averages, so that roughness is a level of detail: here 0, 3 and 5. Averages are
+taken of linear light, before it is converted for the display. Therefore the sun, far brighter than white, stays bright
+where it is spread out.
 
 `--draw faces` draws the six faces with their axes instead, and `--draw seams` the corner of a small cubemap, where
-three faces meet: its texels, each face filtered by itself, and filtered across the seams.
+three faces meet: the texels, each face filtered alone, and all faces filtered across the seams.
 """
 
 import argparse
@@ -21,11 +22,11 @@ import jaxtex as jt
 Vector = tuple[jax.Array, jax.Array, jax.Array]
 
 FACES = ("+x", "-x", "+y", "-y", "+z", "-z")
-# The faces as a cut-out sheet, row and column: neighbours meet as they do on the cube.
+# The faces on a sheet, row and column: neighbors meet as they do on the cube.
 SHEET = {"+y": (0, 1), "-x": (1, 0), "+z": (1, 1), "+x": (1, 2), "-z": (1, 3), "-y": (2, 1)}
 DIRECTIONS = ("(1, -t, -s)", "(-1, -t, s)", "(s, 1, t)", "(s, -1, -t)", "(s, -t, 1)", "(-s, -t, -1)")
 SUN = (0.42, 0.4, -0.81)
-# Centre, level of detail, and the colour of light that meets the metal head-on.
+# Center, level of detail, and the color of light that meets the metal head-on.
 SPHERES = (
     ((-2.3, 0.0, 7.0), 0.0, (0.95, 0.93, 0.9)),
     ((0.0, 0.0, 7.0), 3.0, (1.0, 0.78, 0.4)),
@@ -54,14 +55,14 @@ def normalized(v) -> Vector:
 
 
 def blend(a, b, amount: jax.Array) -> jax.Array:
-    """From colour `a` to colour `b` as `amount` goes from 0 to 1."""
+    """The color `a` where `amount` is 0, the color `b` where it is 1, and a blend between."""
     amount = jnp.clip(amount, 0, 1)[..., None]
     return jnp.asarray(a) * (1 - amount) + jnp.asarray(b) * amount
 
 
 @jax.jit
 def light(x: jax.Array, y: jax.Array, z: jax.Array) -> jax.Array:
-    """What comes from a direction: a sky with a sun, hills, and a chequered plain; linear colours."""
+    """The light from a direction: a sky with a sun, hills, and a checkered plain, in linear colors."""
     x, y, z = normalized((x, y, z))
     sky = blend((0.85, 0.9, 0.95), (0.1, 0.28, 0.7), jnp.abs(y) ** 0.55)
     toward = dot((x, y, z), normalized(SUN))
@@ -81,7 +82,7 @@ def light(x: jax.Array, y: jax.Array, z: jax.Array) -> jax.Array:
 
 
 def environment(size: int, finer: int = 3) -> jt.Texture:
-    """The light as a cubemap of `size` x `size` texels a face, with its mip chain."""
+    """The light as a cubemap with faces of `size` x `size` texels, with its mip chain."""
     fine = lambda direction: light(*direction).reshape(size, finer, size, finer, 3).mean(axis=(1, 3))
     return jt.build_mipmaps(jt.cubemap(jax.lax.map(fine, face_directions(size * finer))))
 
@@ -106,7 +107,7 @@ def look(texture: jt.Texture, x: jax.Array, y: jax.Array) -> jax.Array:
 
 
 def spheres(size: int, width: int, height: int, finer: int = 3) -> Image.Image:
-    """The spheres before the environment, `finer` x `finer` rays a pixel."""
+    """The spheres in front of the environment, with `finer` x `finer` rays per pixel."""
     along = lambda n: (jnp.arange(n * finer) + 0.5) / finer - n / 2
     x, y = along(width)[None, :], -along(height)[:, None]
     scale = 1.2 / width
@@ -115,14 +116,14 @@ def spheres(size: int, width: int, height: int, finer: int = 3) -> Image.Image:
 
 
 def to_bytes(linear: jax.Array) -> np.ndarray:
-    """Linear colours as sRGB bytes; what is brighter than white rolls off."""
+    """Linear colors as sRGB bytes; values above white are compressed."""
     c = np.asarray(linear)
     c = np.where(c < 0.6, c, 0.6 + 0.4 * np.tanh((c - 0.6) / 0.8))
     return np.uint8(np.where(c <= 0.0031308, 12.92 * c, 1.055 * c ** (1 / 2.4) - 0.055) * 255 + 0.5)
 
 
 def faces(size: int) -> Image.Image:
-    """The six faces as a sheet, each with its name, its number and its axes."""
+    """The six faces on a sheet, each with its name, its number and its axes."""
     levels = to_bytes(environment(size).levels[0])
     sheet = Image.new("RGB", (4 * size, 3 * size), "white")
     draw = ImageDraw.Draw(sheet)
@@ -145,7 +146,7 @@ def faces(size: int) -> Image.Image:
 
 
 def seams(size: int) -> Image.Image:
-    """The corner of a cubemap of 4 x 4 texels a face, seen from its middle, with three samplers."""
+    """The corner of a cubemap with faces of 4 x 4 texels, seen from its center, with three samplers."""
     hues = jnp.array([[0.9, 0.3, 0.12], [0.5] * 3, [0.25, 0.7, 0.3], [0.5] * 3, [0.15, 0.35, 0.9], [0.5] * 3])
     shade = 0.1 + 0.9 * jax.random.uniform(jax.random.key(2), (6, 4, 4, 1))
     texture = jt.cubemap(hues[:, None, None] * shade)
@@ -168,7 +169,7 @@ def seams(size: int) -> Image.Image:
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Draw spheres that reflect an environment, or its cubemap.")
     parser.add_argument("--draw", choices=("spheres", "faces", "seams"), default="spheres")
-    parser.add_argument("--size", type=int, help="texels a side of a face, or pixels of a panel of seams")
+    parser.add_argument("--size", type=int, help="the width of a face in texels, or of a panel of seams in pixels")
     parser.add_argument("--width", type=int, default=900, help="of the picture of spheres")
     parser.add_argument("--out", type=Path, default=Path("environment_map.png"))
     args = parser.parse_args(argv)

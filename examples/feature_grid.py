@@ -1,14 +1,15 @@
 """A photograph as features: four small textures and a tiny network, trained on random points of the picture.
 
-A point of the picture reads each of the textures, from coarse to fine, by `jaxtex.sample`; a network of two small
-layers turns the features that it found there into a colour. Textures and network are learned together. This is how
-multi-resolution feature grids and planes hold images, shapes and fields of light (T. Müller, A. Evans, C. Schied and
-A. Keller, "Instant Neural Graphics Primitives with a Multiresolution Hash Encoding", 2022).
+`jaxtex.sample` reads the features of a point of the picture from each texture, from coarse to fine; a network of two
+small layers maps them to a color. Textures and network are learned together. Multi-resolution feature grids and planes
+store images, shapes and radiance fields in this way (T. Müller, A. Evans, C. Schied and A. Keller, "Instant Neural
+Graphics Primitives with a Multiresolution Hash Encoding", 2022).
 
-A training step reads far more points than there are texels, so the gradient to each texel, which is the adjoint of the
-read, is a sum of many terms. The program counts parameters and pixels, prints how many points a second a
-step takes, and compares with the photograph shrunk to as many numbers as there are parameters. The picture shows the
-photograph, the fit, five times their difference, and the features of the two finest textures.
+A training step reads far more points than there are texels. The gradient with respect to a texel, which is the adjoint
+of the read, is therefore a sum of many terms. The program prints the numbers of parameters and pixels and the points
+per second of a training step, and compares the fit with the photograph shrunk to as many numbers as there are
+parameters. The picture shows the photograph, the fit, five times their difference, and the features of the two finest
+textures.
 """
 
 import argparse
@@ -28,7 +29,7 @@ from tqdm import tqdm
 import jaxtex as jt
 
 PHOTOGRAPH = Path(__file__).parent / "data" / "coffee.png"
-WIDTHS = (12, 24, 48, 96)  # of the textures, as parts of a picture 3 to 2
+WIDTHS = (12, 24, 48, 96)  # of the textures, whose aspect ratio is 3 to 2
 CHANNELS, HIDDEN = 4, 32
 POINTS = 1 << 15
 RATES = {"textures": 0.02, "network": 0.005}  # features start near 0 and grow to about 1
@@ -48,7 +49,7 @@ def start(key: jax.Array, widths: tuple[int, ...]) -> dict:
 
 
 def color(parameters: dict, x: jax.Array, y: jax.Array) -> jax.Array:
-    """The colour at the points (x, y), which run from 0 to 1 across the picture."""
+    """The colors at the points (x, y), in coordinates from 0 to 1 across the picture."""
     features = [jt.sample(jt.texture2d(texels), (x, y)) for texels in parameters["textures"]]
     values = jnp.concatenate(features, axis=-1)
     *inner, (last, bias) = parameters["network"]
@@ -58,14 +59,14 @@ def color(parameters: dict, x: jax.Array, y: jax.Array) -> jax.Array:
 
 
 def optimizer(steps: int) -> optax.GradientTransformation:
-    """Adam, a rate each for textures and network, both falling to zero."""
+    """Adam with one rate for the textures and one for the network, which both fall to zero."""
     adams = {name: optax.adam(optax.cosine_decay_schedule(rate, steps)) for name, rate in RATES.items()}
     return optax.multi_transform(adams, {name: name for name in RATES})
 
 
 @functools.partial(jax.jit, static_argnames=("steps", "total", "points"), donate_argnums=0)
 def train(state, photograph: jax.Array, key: jax.Array, steps: int, total: int, points: int):
-    """`steps` of `total` steps, each on `points` random points; also the loss of each."""
+    """Takes `steps` of `total` steps, each on `points` random points; also returns the loss of each."""
 
     def step(state, key):
         parameters, memory = state
@@ -92,7 +93,7 @@ def psnr(found: np.ndarray, truth: np.ndarray) -> float:
 
 
 def shrunk(photograph: Image.Image, numbers: int) -> np.ndarray:
-    """The photograph, shrunk to `numbers` numbers and enlarged again, by Lanczos' filter."""
+    """The photograph, shrunk to `numbers` numbers and enlarged again, with the Lanczos filter."""
     factor = (numbers / (3 * photograph.width * photograph.height)) ** 0.5
     size = round(photograph.width * factor), round(photograph.height * factor)
     small = photograph.resize(size, Image.Resampling.LANCZOS)
@@ -100,18 +101,16 @@ def shrunk(photograph: Image.Image, numbers: int) -> np.ndarray:
 
 
 def spread(texels: jax.Array, height: int, width: int) -> np.ndarray:
-    """Three channels of features, enlarged, from the lowest value to the highest."""
+    """Three channels of features, enlarged, and scaled so that the values span 0 to 1."""
     low, high = texels.min(axis=(0, 1)), texels.max(axis=(0, 1))
-    return np.asarray(jt.warp.resize((texels - low) / (high - low), (height, width), jt.Sampler(filter_mode="point")))[
-        ..., :3
-    ]
+    return np.asarray(jt.warp.resize((texels - low) / (high - low), (height, width), filter="point"))[..., :3]
 
 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Fit a photograph by feature textures and a tiny network.")
     parser.add_argument("--photograph", type=Path, default=PHOTOGRAPH)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--small", action="store_true", help="a photograph of 96 x 64 pixels, in seconds")
+    parser.add_argument("--small", action="store_true", help="use a photograph of 96 x 64 pixels; takes seconds")
     parser.add_argument("--out", type=Path, default=Path("feature_grid.png"))
     args = parser.parse_args(argv)
 

@@ -1,12 +1,12 @@
-"""Gathers the four texels that a linear read would blend: `tex2Dgather`, its order and where its footprint jumps.
+"""Gathers the four texels that a linear read would blend: `tex2Dgather`, its order, and the positions where it jumps.
 
-The four values come counter-clockwise from the lower left, as y points down: with (i, j) the upper left texel of the
-footprint they are those at (i, j + 1), (i + 1, j + 1), (i + 1, j) and (i, j).
+The four values are in counter-clockwise order from the lower left, with y pointing down. If (i, j) is the upper left
+texel, they are the texels (i, j + 1), (i + 1, j + 1), (i + 1, j) and (i, j).
 
-At x = 2.498 the footprint starts at texel floor(2.498 - 0.5) = 1: columns 1 and 2, and the weight of column 2 is
-0.998. A texture unit rounds that weight to 8 bits first. It becomes 1 and carries, so the unit gathers columns 2 and 3
-there, though a linear read hardly sees the difference. Weights in float32 do not round that far; column 3 is first
-gathered at x = 2.5.
+At x = 2.498 the first tap is texel floor(2.498 - 0.5) = 1. The columns are 1 and 2, and the weight of column 2 is
+0.998. A texture unit rounds this weight to 8 bits first. It becomes 1 and carries, so that the unit gathers columns 2
+and 3; in a linear read the difference is small. Weights in float32 are not rounded so far: column 3 is first gathered
+at x = 2.5.
 """
 
 import argparse

@@ -1,11 +1,11 @@
 """The steps of a texture unit: one texture, magnified, in float and in hardware arithmetic.
 
-A texture unit places a linear read on a grid of 1/256 texel and weighs texels in 1/256. Between two texels there are
-256 steps, which nobody sees until a texel fills more than 256 pixels, or until results are compared to the last bit.
-The gradient knows nothing of them: it is that of the float filter.
+A texture unit rounds the position of a linear read to 1/256 texel, and weights to multiples of 1/256. Between two
+texels there are 256 steps. They are invisible until a texel covers more than 256 pixels, or until results are compared
+to the last bit. The gradient has no steps: it is that of the float filter.
 
-The picture shows a texture of 4 x 4 texels with a frame around a detail of 1/16 texel, too small to be seen; that
-detail, its contrast raised, in both arithmetics, and their difference; and a ramp from one texel to the next.
+The picture shows a texture of 4 x 4 texels with a frame around a detail of 1/16 texel; the detail, with more contrast,
+in both arithmetics; their difference; and a ramp from one texel to the next.
 """
 
 import argparse
@@ -21,21 +21,21 @@ import jaxtex as jt
 SAMPLERS = {
     arithmetic: jt.Sampler(normalized_coords=False, arithmetic=arithmetic) for arithmetic in ("float", "hardware")
 }
-# The detail: where its corner lies in the texture of 4 x 4 texels, and how wide it is, in texels.
+# The corner and the width of the detail, in texels.
 CORNER, WIDTH = (1.75, 2.125), 1 / 16
 STEP = 1 / 256
 TEXT = 24
 
 
 def square(texels: jax.Array, corner: tuple[float, float], width: float, size: int, arithmetic: str) -> np.ndarray:
-    """`size` x `size` reads of a square of the texture, whose corner and width are in texels."""
+    """`size` x `size` reads of a square of the texture. Corner and width are in texels."""
     along = (jnp.arange(size) + 0.5) * (width / size)
     x, y = corner[0] + along[None, :], corner[1] + along[:, None]
     return np.asarray(jt.sample(jt.texture2d(texels), (x, y), SAMPLERS[arithmetic]))
 
 
 def ramp(x: jax.Array, arithmetic: str) -> jax.Array:
-    """A read of the texels 0 and 1 at the fraction `x` between their centres."""
+    """A read of the texels 0 and 1 at the fraction `x` between their centers."""
     return jt.sample(jt.texture1d(jnp.array([[0.0], [1.0]])), (x + 0.5,), SAMPLERS[arithmetic])[..., 0]
 
 
@@ -49,7 +49,7 @@ def panel(title: str, image: np.ndarray) -> Image.Image:
 
 
 def curves(size: int, steps: int = 6) -> Image.Image:
-    """Both arithmetics on a ramp, over the first `steps` steps."""
+    """A ramp in both arithmetics, over the first `steps` steps."""
     result = panel("a ramp, six steps", np.ones((size, size, 3)))
     draw = ImageDraw.Draw(result)
     place = lambda x, y: (x / (steps * STEP) * (size - 1), TEXT + (size - 1) * (1 - y / (steps * STEP)))
@@ -66,7 +66,7 @@ def curves(size: int, steps: int = 6) -> Image.Image:
 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Show the steps of a texture unit.")
-    parser.add_argument("--size", type=int, default=192, help="pixels a side of each panel")
+    parser.add_argument("--size", type=int, default=192, help="the width of each panel in pixels")
     parser.add_argument("--out", type=Path, default=Path("hardware_arithmetic.png"))
     args = parser.parse_args(argv)
 

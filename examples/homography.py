@@ -1,14 +1,14 @@
-"""Registers a photograph with a perspective view of it: eight numbers, by Gauss and Newton's method.
+"""Finds the homography between a photograph and a perspective view of it by the Gauss-Newton method.
 
-A homography has eight parameters. The residual is the view, warped by `jaxtex.warp.warp_perspective` as the current
-homography says, minus the photograph. Its derivative by eight parameters is what forward mode is for: `jax.jacfwd` of
-the warp gives eight images, one a parameter, and a step solves eight linear equations for the change that makes the
-linearised residual least. A few steps a level are enough, from the coarse levels of a mip chain to the fine.
+A homography has eight parameters. The residual is the view, warped by `jaxtex.warp.warp_perspective` with the current
+homography, minus the photograph. Few parameters and many residuals suit forward mode: `jax.jacfwd` of the warp returns
+eight images, one per parameter. A step solves eight linear equations for the change that minimizes the linearized
+residual. A few steps on each level of a mip chain are enough, from coarse to fine.
 
-The view is made at twice the resolution by a warp with `antialias=True`, so that the truth is known. The program prints
-how far the corners of the photograph are from where they should be, in pixels of the view. The picture shows the
-photograph, and the view with the outline that was found, in white, over the one at the start, in black; below, the
-difference of the two before and after, in grey where there is none.
+A warp with `antialias=True` makes the view at twice the resolution, so that the truth is known. The program prints the
+error of the corners of the photograph, in pixels of the view. The upper pictures are the photograph, and the view with
+the outline that was found, in white, over the outline at the start, in black. The lower pictures are the differences
+before and after, gray where they are zero.
 """
 
 import argparse
@@ -23,9 +23,8 @@ from PIL import Image, ImageDraw
 import jaxtex as jt
 
 PHOTOGRAPH = Path(__file__).parent / "data" / "coffee.png"
-BORDER = jt.Sampler(address_mode="border")
-CORNER_SHIFT = 0.12  # how far a corner is moved at most, in widths
-STEPS = 15  # a level
+CORNER_SHIFT = 0.12  # the largest shift of a corner, in widths
+STEPS = 15  # on each level
 GAP = 4
 
 
@@ -35,7 +34,7 @@ def corners(width: int, height: int) -> np.ndarray:
 
 
 def homography_of(source: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """The homography that takes four points to four others, (3, 3)."""
+    """The homography that maps four points to four others, (3, 3)."""
     rows = []
     for (x, y), (u, v) in zip(source, target):
         rows += [[x, y, 1, 0, 0, 0, -u * x, -u * y], [0, 0, 0, x, y, 1, -v * x, -v * y]]
@@ -43,20 +42,20 @@ def homography_of(source: np.ndarray, target: np.ndarray) -> np.ndarray:
 
 
 def mapped(matrix: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """Points (N, 2) taken through a homography."""
+    """Points (N, 2) mapped by a homography."""
     result = np.c_[points, np.ones(len(points))] @ matrix.T
     return result[:, :2] / result[:, 2:]
 
 
 def unit(width: int, height: int) -> np.ndarray:
-    """The matrix from pixels to coordinates that run from -1 to 1 along the width, with 0 in the centre."""
+    """The matrix from pixels to coordinates that run from -1 to 1 along the width, with 0 in the center."""
     return np.array([[2 / width, 0, -1], [0, 2 / width, -height / width], [0, 0, 1]])
 
 
 def in_pixels(parameters: jax.Array, width: int, height: int) -> jax.Array:
     """The homography of eight parameters, which are 0 for the identity: from pixels of the photograph to the view's.
 
-    In coordinates from -1 to 1, so that a step of one size in any of them moves the corners about equally far.
+    The parameters are in coordinates from -1 to 1, so that equal steps in all of them move the corners about equally.
     """
     matrix = jnp.eye(3) + jnp.append(parameters, 0.0).reshape(3, 3)
     scale = unit(width, height)
@@ -64,19 +63,19 @@ def in_pixels(parameters: jax.Array, width: int, height: int) -> jax.Array:
 
 
 def residual(parameters: jax.Array, view: jax.Array, photograph: jax.Array) -> jax.Array:
-    """The view, warped onto the photograph, minus the photograph; 0 where the view ends."""
+    """The view, warped onto the photograph, minus the photograph; 0 outside the view."""
     height, width, channels = photograph.shape
     matrix = in_pixels(parameters, width, height)
-    # One more channel of ones says how much of each pixel lies within the view.
+    # One more channel, of ones, becomes the part of each pixel that lies within the view.
     view = jnp.concatenate([view, jnp.ones((*view.shape[:2], 1))], axis=-1)
-    warped = jt.warp.warp_perspective(view, matrix, (height, width), BORDER, inverse_map=True)
+    warped = jt.warp.warp_perspective(view, matrix, (height, width), inverse_map=True)
     whole = jax.lax.stop_gradient(warped[..., channels:] > 0.999)
     return jnp.where(whole, warped[..., :channels] - photograph, 0)
 
 
 @functools.partial(jax.jit, static_argnames="steps")
 def gauss_newton(parameters: jax.Array, view: jax.Array, photograph: jax.Array, steps: int):
-    """`steps` steps; also the mean squared residual before each of them."""
+    """Takes `steps` steps; also returns the mean squared residual before each step."""
 
     def value_and_itself(parameters):
         value = residual(parameters, view, photograph)
@@ -98,7 +97,7 @@ def pyramid(image: jax.Array, num_levels: int) -> tuple[jax.Array, ...]:
 
 
 def corner_error(parameters: jax.Array, truth: np.ndarray, width: int, height: int) -> float:
-    """How far the corners are from where they should be, in pixels of the view, on average."""
+    """The mean error of the corners, in pixels of the view."""
     ends = corners(width, height)
     found = mapped(np.asarray(in_pixels(parameters, width, height), np.float64), ends)
     return float(np.linalg.norm(found - mapped(truth, ends), axis=1).mean())
@@ -117,7 +116,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Find the homography between a photograph and a view of it.")
     parser.add_argument("--photograph", type=Path, default=PHOTOGRAPH)
     parser.add_argument("--seed", type=int, default=0, help="of the true homography")
-    parser.add_argument("--small", action="store_true", help="at a third of the resolution, in seconds")
+    parser.add_argument("--small", action="store_true", help="work at a third of the resolution; takes seconds")
     parser.add_argument("--out", type=Path, default=Path("homography.png"))
     args = parser.parse_args(argv)
 

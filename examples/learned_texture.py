@@ -1,16 +1,16 @@
 """Learns the texture of a plane from perspective views of it, with and without mipmaps.
 
-A pixel of a view shows the mean of all texels that it covers: many, where the plane is far away or seen at a grazing
-angle. A model without mipmaps explains it by the four texels around its centre, and makes these as blurred as the
-pixel; the texels between are never looked at and stay as they were. A model that reads a mip chain, anisotropically,
-explains the pixel by all the texels below its footprint. The gradient flows back through the levels of
+A pixel of a view shows the mean of all texels that it covers: many, if the plane is far away or seen at a grazing
+angle. A model without mipmaps explains the pixel by the four texels around its center, and makes these as blurred as
+the pixel. It never reads the texels between, which keep their initial values. A model that reads a mip chain
+anisotropically explains the pixel by all texels of its footprint. The gradient flows back through the levels of
 `jaxtex.build_mipmaps` to every texel, and many coarse views from all sides become one fine texture.
 
-With `--levels independent` the texels of every level are learned for themselves, without a link between levels.
+With `--levels independent` the texels of each level are parameters of their own, without a link between levels.
 
-The views are rendered by 8 x 8 reads a pixel of the true texture. The program prints how close each model comes to
-views that it has not seen and to the true texture. The picture shows two of the views; one not seen, and what each
-model makes of it; and below the texture, learned and true.
+The views are rendered with 8 x 8 reads of the true texture per pixel. The program prints how close each model comes to
+unseen views and to the true texture. The picture shows two of the views, an unseen view as each model renders it, and
+the texture, learned and true.
 """
 
 import argparse
@@ -29,14 +29,14 @@ import jaxtex as jt
 
 PHOTOGRAPH = Path(__file__).parent / "data" / "coffee.png"
 LINEAR = jt.Sampler(address_mode="border")
-# Half a level finer than a footprint asks for: a blend of box-filtered levels blurs more than the mean over a pixel.
+# Half a level finer than the footprint: a blend of box-filtered levels is blurrier than the mean over a pixel.
 ANISOTROPIC = jt.Sampler(address_mode="border", mipmap_filter_mode="linear", max_anisotropy=4, mipmap_level_bias=-0.5)
-# How each model reads, and how many levels it has.
+# The sampler of each model, and its number of levels.
 MODELS = {"without mipmaps": (LINEAR, 1), "with mipmaps": (ANISOTROPIC, 5)}
-GREY = 0.5
-FINER = 4  # texels a side of the texture, for each pixel a side of a view
-READS = 8  # along each side of a pixel of the true views
-TOGETHER, RATE = 6, 0.03  # how many views a step looks at
+GRAY = 0.5
+FINER = 4  # the width of the texture over that of a view
+READS = 8  # along each side of a pixel, for the true views
+TOGETHER, RATE = 6, 0.03  # the number of views of a step
 GAP = 4
 
 Texels = tuple[jax.Array, ...]  # the finest level, or all of them
@@ -46,9 +46,9 @@ def cameras(random: np.random.Generator, count: int) -> jax.Array:
     """Matrices (count, 3, 3) from points of a view, -1 to 1, to points of the plane, the texture from 0 to 1."""
     rows = []
     for azimuth, slope, far in random.random((count, 3)):
-        # Around the plane, between 30 and 75 degrees above it, close up or far away.
+        # All around the plane, 30 to 75 degrees above it, at near and far distances.
         azimuth, slope, far = 2 * np.pi * azimuth, np.radians(30 + 45 * slope), 0.5 * 4**far
-        # y points down in the texture, and away in the plane.
+        # y points down in the texture, and away from the camera in the plane.
         toward = -np.array([np.cos(azimuth) * np.cos(slope), np.sin(azimuth) * np.cos(slope), np.sin(slope)])
         right = np.array([-np.sin(azimuth), np.cos(azimuth), 0])
         down = np.cross(toward, right)
@@ -62,20 +62,20 @@ def cameras(random: np.random.Generator, count: int) -> jax.Array:
 
 
 def on_plane(x: jax.Array, y: jax.Array, matrix: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Where the ray through a point of a view meets the plane."""
+    """The point of the plane on the ray through a point of a view."""
     across, along, depth = (row[0] * x + row[1] * y + row[2] for row in matrix)
     return across / depth, along / depth
 
 
 def textured(texels: Texels, num_levels: int) -> jt.Texture:
-    """A texture of all its levels, built from the finest if that is all there is."""
+    """A texture with all its levels, which are built from the finest if no others are given."""
     if len(texels) > 1:
-        return jt.texture2d(texels, border_color=GREY)
-    return jt.build_mipmaps(jt.texture2d(texels[0], border_color=GREY), num_levels)
+        return jt.texture2d(texels, border_color=GRAY)
+    return jt.build_mipmaps(jt.texture2d(texels[0], border_color=GRAY), num_levels)
 
 
 def view(texture: jt.Texture, matrix: jax.Array, size: int, sampler: jt.Sampler) -> jax.Array:
-    """What a camera sees of the plane: (size, size, 3)."""
+    """The view of a camera on the plane: (size, size, 3)."""
     place = lambda i, j: on_plane((i + 0.5) * (2 / size) - 1, (j + 0.5) * (2 / size) - 1, matrix)
     pixels = jnp.arange(size, dtype=jnp.float32)[None, :], jnp.arange(size, dtype=jnp.float32)[:, None]
     ddx, ddy = jt.footprint(place, pixels)
@@ -91,9 +91,9 @@ def views(texels: Texels, matrices: jax.Array, size: int, model: str) -> jax.Arr
 
 @functools.partial(jax.jit, static_argnames="size")
 def true_views(texels: jax.Array, matrices: jax.Array, size: int) -> jax.Array:
-    """The means of READS x READS reads a pixel: views of so many times the size, reduced."""
+    """The means of READS x READS reads per pixel: views that are READS times as large, reduced."""
     fine = jax.lax.map(
-        lambda matrix: view(jt.texture2d(texels, border_color=GREY), matrix, READS * size, LINEAR), matrices
+        lambda matrix: view(jt.texture2d(texels, border_color=GRAY), matrix, READS * size, LINEAR), matrices
     )
     return fine.reshape(-1, size, READS, size, READS, 3).mean(axis=(2, 4))
 
@@ -114,7 +114,7 @@ def learn(state, chosen: jax.Array, seen: jax.Array, matrices: jax.Array, rate: 
 
 
 def psnr(found: jax.Array, truth: jax.Array, where: jax.Array) -> float:
-    """The peak signal-to-noise ratio in decibels, of the pixels `where` is true."""
+    """The peak signal-to-noise ratio in decibels, over the pixels at which `where` is true."""
     return float(-10 * jnp.log10(((found - truth) ** 2)[where].mean()))
 
 
@@ -123,7 +123,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--photograph", type=Path, default=PHOTOGRAPH)
     parser.add_argument("--levels", choices=("built", "independent"), default="built")
     parser.add_argument("--seed", type=int, default=0, help="of the cameras")
-    parser.add_argument("--small", action="store_true", help="views of 24 x 24 pixels, in seconds")
+    parser.add_argument("--small", action="store_true", help="use views of 24 x 24 pixels; takes seconds")
     parser.add_argument("--out", type=Path, default=Path("learned_texture.png"))
     args = parser.parse_args(argv)
 
@@ -135,12 +135,12 @@ def main(argv: list[str] | None = None) -> int:
     matrices, unseen = cameras(random, 32), cameras(random, 8)
     chosen = np.stack([random.permutation(len(matrices))[:TOGETHER] for _ in range(rounds * steps)])
     seen, expected = true_views(truth, matrices, size), true_views(truth, unseen, size)
-    # Where an image of ones fills the pixel, the plane does.
-    whole = true_views(jnp.full_like(truth, 1 + GREY), unseen, size)[..., 0] > 1 + 0.9 * GREY
+    # A pixel that a plane of ones fills lies on the plane as a whole.
+    whole = true_views(jnp.full_like(truth, 1 + GRAY), unseen, size)[..., 0] > 1 + 0.9 * GRAY
 
     textures, renders = {}, {}
     for name, (_, num_levels) in MODELS.items():
-        texels = (jnp.full_like(truth, GREY),)
+        texels = (jnp.full_like(truth, GRAY),)
         if args.levels == "independent":
             texels = textured(texels, num_levels).levels
         state = texels, optax.adam(1.0).init(texels)

@@ -1,11 +1,11 @@
 """Subtracts the mean in place: pass 1 reduces a texture to its mean, pass 2 writes to the surface that pass 1 read.
 
-`two_pass.py` makes a new texture in pass 2. Here the texels are written back, as CUDA programs do with `surf2Dwrite`,
-and the texture is donated: the result takes its memory, and the argument is gone. The compiled program tells how many
-bytes of its arguments it uses again for its results; what is computed in between may take memory of its own.
+`two_pass.py` makes a new texture in pass 2. Here pass 2 writes the texels back, as CUDA programs do with `surf2Dwrite`,
+and the texture is donated: the result uses its memory, and the argument is invalid afterwards. The compiled program
+reports how many bytes of its arguments it reuses for its results; intermediate values may use other memory.
 
-[2, 4, 6] becomes [-2, 0, 2]. The picture shows the red, green and blue of the photograph, and below the same without
-their means, on a medium grey: red was the brightest, now the mean of each is the same.
+[2, 4, 6] becomes [-2, 0, 2]. The picture shows red, green and blue of the photograph, and below the same without their
+means, on medium gray: red was the brightest, now all have the same mean.
 """
 
 import argparse
@@ -24,7 +24,7 @@ PHOTOGRAPH = Path(__file__).parent / "data" / "coffee.png"
 
 @functools.partial(jax.jit, donate_argnums=0)
 def subtract_mean(texture: jt.Texture) -> jt.Texture:
-    """A 2D texture (H, W, C) whose channels have mean zero, in the memory of `texture`, which is gone afterwards."""
+    """A 2D texture (H, W, C) whose channels have mean zero, in the memory of `texture`, which is invalid afterwards."""
     height, width, _ = texture.shape
     grid = (jnp.arange(width)[None, :], jnp.arange(height)[:, None])
     mean = jt.surface_read(texture, grid).mean(axis=(0, 1))
@@ -32,7 +32,7 @@ def subtract_mean(texture: jt.Texture) -> jt.Texture:
 
 
 def reused(texture: jt.Texture) -> str:
-    """How much of the memory of `texture` the compiled program writes its result to."""
+    """The part of the memory of `texture` that the compiled program reuses for its result."""
     memory = subtract_mean.lower(texture).compile().memory_analysis()
     return f"{memory.alias_size_in_bytes if memory else 'unknown'} of {texture.texels.nbytes} bytes reused"
 
@@ -52,12 +52,12 @@ def main(argv: list[str] | None = None) -> int:
     photograph = np.asarray(image.resize(args.size) if args.size else image, np.float32) / 255
     texture = jt.texture2d(jnp.array(photograph))
     memory = reused(texture)
-    centred = np.asarray(subtract_mean(texture).texels)
+    centered = np.asarray(subtract_mean(texture).texels)
     print(f"photograph: {memory}, argument given up: {texture.texels.is_deleted()}")
     print("mean before:", *(f"{mean:.4f}" for mean in photograph.mean((0, 1), dtype=np.float64)))
-    print("mean after: ", *(f"{abs(mean):.4f}" for mean in centred.mean((0, 1), dtype=np.float64)))
+    print("mean after: ", *(f"{abs(mean):.4f}" for mean in centered.mean((0, 1), dtype=np.float64)))
 
-    rows = [np.concatenate(np.moveaxis(pixels, -1, 0), axis=1) for pixels in (photograph, centred + 0.5)]
+    rows = [np.concatenate(np.moveaxis(pixels, -1, 0), axis=1) for pixels in (photograph, centered + 0.5)]
     picture = np.uint8(np.clip(np.concatenate(rows), 0, 1) * 255 + 0.5)
     Image.fromarray(picture).reduce(2).save(args.out)
     print(f"wrote {args.out}")

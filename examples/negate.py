@@ -1,8 +1,8 @@
 """Negates an array in place, read through a texture: CUDA's `negateArray`.
 
-The CUDA program binds a texture to linear memory, reads it with `tex1Dfetch` and writes the result over the same
-memory. In JAX the function is pure, and donating its argument lets XLA put the result into the same memory. Unlike on
-the texture unit, no read can see a value already overwritten. out[i] = -i, and out[0] is -0.0.
+The CUDA program binds a texture to linear memory, reads it with `tex1Dfetch` and overwrites the same memory with the
+result. In JAX the function is pure. Its argument is donated, so that XLA can store the result in the same memory.
+Unlike on a texture unit, no read returns an overwritten value. out[i] = -i, and out[0] is -0.0.
 """
 
 import argparse
@@ -17,7 +17,7 @@ import jaxtex as jt
 
 @functools.partial(jax.jit, donate_argnums=0)
 def negate(values: jax.Array) -> jax.Array:
-    """Minus `values`, in the memory of `values`, which is gone afterwards."""
+    """Minus `values`, in the memory of `values`, which is invalid afterwards."""
     index = jnp.arange(values.size)
     return -jt.fetch(jt.texture1d(values[:, None]), (index,))[:, 0]
 

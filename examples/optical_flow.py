@@ -1,15 +1,15 @@
-"""Optical flow by a warping loss: where did each pixel of the first frame go?
+"""Finds the optical flow between two frames by a warping loss.
 
-A flow says for each pixel of the first frame where it is found in the second. If it is right, the second frame, warped
-back along it by `jaxtex.warp.warp_flow`, looks like the first. So the flow is what minimises the difference of the two,
-plus a little for every change from one pixel to the next, which decides where the photograph is plain. The gradient
-flows through the coordinates of the warp. It sees no further than a texel, so the descent starts at 1/32 of the
-resolution, on the coarse levels of a mip chain, and each level hands its flow on to the next.
+A flow leads each pixel of the first frame to its position in the second. With the right flow, the second frame, warped
+back by `jaxtex.warp.warp_flow`, looks like the first. The flow therefore minimizes the difference between the two, plus
+a small cost of its changes between neighboring pixels, which decides where the photograph has no texture. The gradient
+flows through the coordinates of the warp. It sees the image within a texel only. The descent therefore starts at 1/32
+of the resolution, on the coarse levels of a mip chain, and each level starts from the flow of the one before.
 
-The second frame is a photograph, the first the same moved by a smooth flow drawn at random, at twice the resolution, so
-that the truth is known. The picture shows the frames; the second warped back and its difference from the first, before
-and after, in grey where there is none; and the true and the found flow, whose direction is a hue and whose length a
-saturation, as in the wheel.
+The second frame is a photograph; the first is the photograph moved by a smooth random flow, at twice the resolution, so
+that the truth is known. The picture shows both frames; the second frame warped back, and its difference from the first
+before and after, gray where it is zero; and the true flow and the flow found, with its direction as hue and its length
+as saturation, as on the wheel.
 """
 
 import argparse
@@ -27,11 +27,8 @@ from tqdm import tqdm
 import jaxtex as jt
 
 PHOTOGRAPH = Path(__file__).parent / "data" / "coffee.png"
-CLAMP = jt.Sampler()
-POINT = jt.Sampler(address_mode="border", filter_mode="point")
-CUBIC = jt.Sampler(filter_mode="cubic")
 FURTHEST = 0.04  # the longest true flow, in widths
-SMOOTH = 0.06  # the price of a change by a pixel from one pixel to the next
+SMOOTH = 0.06  # the cost of a difference of one pixel between neighbors
 LEVELS, STEPS, RATE = 6, 300, 0.1
 GAP = 4
 
@@ -41,26 +38,26 @@ Flow = jax.Array  # (2, H, W): x and y, in pixels
 def random_flow(seed: int, height: int, width: int) -> Flow:
     """A smooth flow: random vectors on a coarse grid, with cubic interpolation between them."""
     vectors = jax.random.normal(jax.random.key(seed), (3, 4, 2))
-    flow = jt.warp.resize(vectors, (height, width), CUBIC)
+    flow = jt.warp.resize(vectors, (height, width), filter="cubic")
     return jnp.moveaxis(flow * (FURTHEST * width / jnp.linalg.norm(flow, axis=-1).max()), -1, 0)
 
 
 def inside(flow: Flow) -> jax.Array:
-    """1 where the end point lies within the frame, 0 outside: (H, W, 1)."""
-    return jt.warp.warp_flow(jnp.ones((*flow.shape[1:], 1)), tuple(flow), POINT)
+    """1 where the flow ends within the frame, 0 elsewhere: (H, W, 1)."""
+    return jt.warp.warp_flow(jnp.ones((*flow.shape[1:], 1)), tuple(flow), filter="point")
 
 
 def loss(flow: Flow, first: jax.Array, second: jax.Array) -> jax.Array:
-    """How far the second frame, warped back along the flow, is from the first, and how much the flow changes."""
-    difference = jt.warp.warp_flow(second, tuple(flow), CLAMP) - first
-    photometric = inside(flow) * jnp.sqrt(difference**2 + 1e-4)  # rounded at zero, so that it has a slope there
+    """The difference between the second frame, warped back, and the first, plus the cost of changes of the flow."""
+    difference = jt.warp.warp_flow(second, tuple(flow), address="clamp") - first
+    photometric = inside(flow) * jnp.sqrt(difference**2 + 1e-4)  # differentiable at zero
     changes = (jnp.diff(flow, axis=1) ** 2).mean() + (jnp.diff(flow, axis=2) ** 2).mean()
     return photometric.mean() + SMOOTH * changes
 
 
 @functools.partial(jax.jit, static_argnames="steps")
 def descend(flow: Flow, first: jax.Array, second: jax.Array, steps: int) -> Flow:
-    """`steps` steps of Adam, at a rate that falls to zero."""
+    """Takes `steps` steps of Adam, at a rate that falls to zero."""
     optimizer = optax.adam(optax.cosine_decay_schedule(RATE, steps))
 
     def step(state, _):
@@ -73,13 +70,13 @@ def descend(flow: Flow, first: jax.Array, second: jax.Array, steps: int) -> Flow
 
 
 def finer(flow: Flow, height: int, width: int) -> Flow:
-    """The flow of a coarser level, on the pixels of this one and in their unit."""
+    """The flow of a coarser level, at the pixels of this level and in units of them."""
     unit = jnp.array([width / flow.shape[2], height / flow.shape[1]], jnp.float32)
     return jt.warp.resize(flow[..., None], (height, width))[..., 0] * unit[:, None, None]
 
 
 def end_point_error(flow: Flow, truth: Flow) -> np.ndarray:
-    """How far each pixel's end point is from where it should be, in pixels."""
+    """The error of the flow's end point at each pixel, in pixels."""
     return np.linalg.norm(np.asarray(flow - truth), axis=0)
 
 
@@ -99,7 +96,7 @@ def painted(flow: Flow, longest: float) -> np.ndarray:
 
 
 def wheel(size: int) -> np.ndarray:
-    """The colours of all directions, white outside."""
+    """The colors of all directions, white outside."""
     along = (np.arange(size) + 0.5) * (2 / size) - 1
     dx, dy = np.meshgrid(along, along)
     return np.where((np.hypot(dx, dy) <= 1)[..., None], painted(np.stack([dx, dy]), 1), 1)
@@ -109,7 +106,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Find the flow between two frames through a warping loss.")
     parser.add_argument("--photograph", type=Path, default=PHOTOGRAPH)
     parser.add_argument("--seed", type=int, default=0, help="of the true flow")
-    parser.add_argument("--small", action="store_true", help="frames of 96 x 64 pixels, in seconds")
+    parser.add_argument("--small", action="store_true", help="use frames of 96 x 64 pixels; takes seconds")
     parser.add_argument("--out", type=Path, default=Path("optical_flow.png"))
     args = parser.parse_args(argv)
 
@@ -117,7 +114,7 @@ def main(argv: list[str] | None = None) -> int:
     image = Image.open(args.photograph).convert("RGB").resize((2 * width, 2 * height), Image.Resampling.BOX)
     photograph = jnp.asarray(np.asarray(image, np.float32) / 255)
     doubled = random_flow(args.seed, 2 * height, 2 * width)
-    first = pyramid(jt.warp.warp_flow(photograph, tuple(doubled), CUBIC), 2)[1]
+    first = pyramid(jt.warp.warp_flow(photograph, tuple(doubled), filter="cubic", address="clamp"), 2)[1]
     second = pyramid(photograph, 2)[1]
     truth = jnp.moveaxis(pyramid(jnp.moveaxis(doubled, 0, -1), 2)[1], -1, 0) / 2
 
@@ -133,7 +130,7 @@ def main(argv: list[str] | None = None) -> int:
     before, after = end_point_error(jnp.zeros_like(flow), truth), end_point_error(flow, truth)
     for when, error in (("before", before), ("after", after)):
         print(f"end-point error {when}: mean {error.mean():.3f}, 19 of 20 below {np.quantile(error, 0.95):.3f} pixels")
-    back = jt.warp.warp_flow(second, tuple(flow), CLAMP)
+    back = jt.warp.warp_flow(second, tuple(flow), address="clamp")
     psnr = [-10 * np.log10(((frame - first) ** 2).mean()) for frame in (second, back)]
     print(f"second frame against the first: {psnr[0]:.1f} dB as it is, {psnr[1]:.1f} dB warped back")
 

@@ -1,14 +1,14 @@
 """A pattern that grows by itself: the reaction and diffusion of Gray and Scott, each step a read and a write.
 
-Two substances lie on a plane that repeats. U is fed everywhere and V decays; where they meet, U + 2 V becomes 3 V. Both
-spread, U twice as fast. Spots of V grow into rings, which break up into corals (J. E. Pearson, "Complex Patterns in a
+Two substances are on a periodic plane. U is fed everywhere and V decays; where they meet, U + 2 V becomes 3 V. Both
+diffuse, U twice as fast. Spots of V grow into rings, which break up into corals (J. E. Pearson, "Complex Patterns in a
 Simple System", Science 261, 1993).
 
-How much a substance spreads is the difference of a texel from its surroundings, which four linear reads fetch: one at
-each of its corners. A step writes all texels to a surface, and the next reads that as a texture. The steps run in a
-compiled loop whose state is donated: the last state takes the memory of the first.
+Diffusion follows the difference between a texel and its surroundings, which four linear reads return: one at each
+corner of the texel. A step writes all texels to a surface, which the next step reads as a texture. The steps run in a
+compiled loop whose state is donated: the last state uses the memory of the first.
 
-The program compares the reads with the sum over neighbours that they stand for. The picture shows V at five times.
+The program compares the reads with a sum over neighbors. The picture shows V at five times.
 """
 
 import argparse
@@ -25,13 +25,13 @@ from tqdm import tqdm
 import jaxtex as jt
 
 FEED, DECAY = 0.04, 0.06
-SPREAD = (0.3, 0.15)  # of U and V, in squared texels a step
+SPREAD = (0.3, 0.15)  # of U and V, in squared texels per step
 CORNERS = [(dx, dy) for dx in (-0.5, 0.5) for dy in (-0.5, 0.5)]
 STENCIL = np.array([[1, 2, 1], [2, -12, 2], [1, 2, 1]]) / 4
 WRAP = jt.Sampler(address_mode="wrap")
 RADIUS = 6  # of the spots of V at the start, in texels
 FRAMES, GAP = 5, 6
-# From no V to the most there is.
+# From no V to the largest amount.
 COLORS = ("#10152e", "#15476b", "#1f8a8c", "#8fc98b", "#f6edc0", "#fff9ee")
 MOST = 0.4
 
@@ -44,10 +44,10 @@ def grid(texture: jt.Texture) -> tuple[jax.Array, jax.Array]:
 
 def laplacian(texture: jt.Texture) -> jax.Array:
     """The sum of second derivatives along x and y of a texture (H, W, C), from linear reads."""
-    # Half a texel from the centre along both axes lies a corner, where a linear read is the mean of the four texels
-    # that meet there. The mean of the four corners counts the texel itself in all of them, a neighbour on an edge in
-    # two and one on a diagonal in one: [1 2 1; 2 4 2; 1 2 1] / 16. On x^2 + y^2 it is 1 more than the texel, where the
-    # Laplacian is 4. So four times the difference is the Laplacian, and its stencil [1 2 1; 2 -12 2; 1 2 1] / 4.
+    # A linear read at a corner, half a texel from the center along both axes, is the mean of the four texels that meet
+    # there. The mean of the reads at all four corners contains the texel itself four times, a neighbor at an edge twice
+    # and a neighbor at a corner once: [1 2 1; 2 4 2; 1 2 1] / 16. For x^2 + y^2, whose Laplacian is 4, this mean is 1
+    # above the texel. Four times the difference is therefore the Laplacian: [1 2 1; 2 -12 2; 1 2 1] / 4.
     height, width, _ = texture.shape
     x, y = grid(texture)
     reads = (jt.sample(texture, ((x + 0.5 + dx) / width, (y + 0.5 + dy) / height), WRAP) for dx, dy in CORNERS)
@@ -67,21 +67,21 @@ def step(texture: jt.Texture) -> jt.Texture:
 
 @functools.partial(jax.jit, donate_argnums=0)
 def run(texture: jt.Texture, steps: int) -> jt.Texture:
-    """The state after `steps` steps, in the memory of `texture`, which is gone afterwards."""
+    """The state after `steps` steps, in the memory of `texture`, which is invalid afterwards."""
     return jax.lax.fori_loop(0, steps, lambda _, state: step(state), texture)
 
 
 def start(size: int, spots: int) -> jt.Texture:
-    """U everywhere, and round spots of V, drawn at random."""
+    """U everywhere, and round spots of V at random positions."""
     along = jnp.arange(size)
-    centres = jax.random.uniform(jax.random.key(0), (spots, 2)) * size
-    away = lambda centre: jnp.abs((along - centre + size / 2) % size - size / 2)
-    inside = jax.vmap(lambda at: away(at[0])[None, :] ** 2 + away(at[1])[:, None] ** 2 < RADIUS**2)(centres).any(axis=0)
+    centers = jax.random.uniform(jax.random.key(0), (spots, 2)) * size
+    away = lambda center: jnp.abs((along - center + size / 2) % size - size / 2)
+    inside = jax.vmap(lambda at: away(at[0])[None, :] ** 2 + away(at[1])[:, None] ** 2 < RADIUS**2)(centers).any(axis=0)
     return jt.texture2d(jnp.where(inside[..., None], jnp.array((0.5, 0.25)), jnp.array((1.0, 0.0))))
 
 
 def stencil(texels: np.ndarray) -> np.ndarray:
-    """The same as `laplacian`, summed over the neighbours (H, W, C)."""
+    """The same as `laplacian`, as a sum over neighbors (H, W, C)."""
     total = np.zeros_like(texels)
     for (row, column), weight in np.ndenumerate(STENCIL):
         total += weight * np.roll(texels, (row - 1, column - 1), axis=(0, 1))
@@ -89,16 +89,16 @@ def stencil(texels: np.ndarray) -> np.ndarray:
 
 
 def paint(texture: jt.Texture) -> np.ndarray:
-    """V as colours, looked up in a 1D texture."""
+    """V as colors, looked up in a 1D texture."""
     colors = np.array([[int(color[k : k + 2], 16) for k in (1, 3, 5)] for color in COLORS], np.float32)
     return np.asarray(jt.sample(jt.texture1d(colors), (texture.texels[..., 1] / MOST,)) + 0.5).astype(np.uint8)
 
 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Let a pattern grow by reaction and diffusion.")
-    parser.add_argument("--size", type=int, default=512, help="texels a side of the plane")
-    parser.add_argument("--steps", type=int, default=3000, help="in five equal parts, each of which ends in a frame")
-    parser.add_argument("--spots", type=int, default=24, help="how many spots of V there are at the start")
+    parser.add_argument("--size", type=int, default=512, help="the width of the plane in texels")
+    parser.add_argument("--steps", type=int, default=3000, help="in five equal parts, each of which ends with a frame")
+    parser.add_argument("--spots", type=int, default=24, help="the number of spots of V at the start")
     parser.add_argument("--out", type=Path, default=Path("reaction_diffusion.png"))
     args = parser.parse_args(argv)
 

@@ -1,6 +1,6 @@
 """Reads a 1D texture at whole pixel coordinates: CUDA's `readTexels`.
 
-T[i] = i, linear filter, coordinates in texels. The centre of texel i is at i + 0.5, so a read at x = i is halfway
+T[i] = i, linear filter, coordinates in texels. The center of texel i is at i + 0.5, so a read at x = i is halfway
 between texels i - 1 and i. Under clamp the first read sees T[0] twice: 0, 0.5, 1.5, ..., 8.5.
 """
 

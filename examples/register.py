@@ -1,11 +1,12 @@
 """Registers a photograph that was turned, shifted and scaled, by gradient descent through the read.
 
 The moved photograph is read at s R(angle) x + shift for every pixel x of the original. The gradient of the mean squared
-difference with respect to the four parameters flows through the coordinates of that one read. It reaches no further
-than the texture is smooth, so the descent starts at an eighth of the resolution and works its way up.
+difference with respect to the four parameters flows through the coordinates of this read. It is useful over distances
+at which the texture is smooth. The descent therefore starts at an eighth of the resolution and continues at finer ones.
 
-The picture shows the original, the moved photograph and the registered one; below, the difference from the original at
-the start and at the end, in grey where there is none, and the loss by step, on a logarithmic scale.
+The upper pictures are the original, the moved photograph and the registered photograph. The lower pictures are the
+differences from the original at the start and at the end, gray where they are zero, and the loss of each step, on a
+logarithmic scale.
 """
 
 import argparse
@@ -24,15 +25,15 @@ import jaxtex as jt
 PHOTOGRAPH = Path(__file__).parent / "data" / "coffee.png"
 BORDER = jt.Sampler(address_mode="border")
 
-# The angle in radians, the logarithm of the scale, and the shift (x, y) in half widths of the image. A step of one size
-# in any of them moves the rim of the image about equally far.
+# The angle in radians, the logarithm of the scale, and the shift (x, y) in half widths of the image. Equal steps in all
+# of them move the edge of the image about equally.
 Motion = jax.Array
 START = (0.0, 0.0, 0.0, 0.0)
 WINDOW = 0.75
 
 
 def grid(size: int) -> tuple[jax.Array, jax.Array]:
-    """The centres of size x size pixels, from -1 to 1 across the image."""
+    """The centers of size x size pixels, from -1 to 1 across the image."""
     along = (jnp.arange(size) + 0.5) * (2 / size) - 1
     return along[None, :], along[:, None]
 
@@ -52,7 +53,7 @@ def move_back(motion: Motion, x: jax.Array, y: jax.Array) -> tuple[jax.Array, ja
 
 @functools.partial(jax.jit, static_argnames="way")
 def warp(image: jax.Array, motion: Motion, way: Callable[..., tuple[jax.Array, jax.Array]] = move) -> jax.Array:
-    """A square image (N, N, C), read where `motion` takes its pixels."""
+    """A square image (N, N, C), read at the points to which `motion` moves its pixels."""
     x, y = way(motion, *grid(len(image)))
     return jt.sample(jt.texture2d(image), ((x + 1) / 2, (y + 1) / 2), BORDER)
 
@@ -66,7 +67,7 @@ def loss(motion: Motion, moved: jax.Array, fixed: jax.Array) -> jax.Array:
 
 @functools.partial(jax.jit, static_argnames="steps")
 def descend(motion: Motion, moved: jax.Array, fixed: jax.Array, rate: float, steps: int) -> tuple[Motion, jax.Array]:
-    """`steps` steps of Adam with a rate that falls to zero; also the loss before each of them."""
+    """Takes `steps` steps of Adam with a rate that falls to zero; also returns the loss before each step."""
 
     def step(state, count):
         motion, mean, square = state
@@ -88,13 +89,13 @@ def coarser(image: jax.Array, factor: int) -> jax.Array:
 
 
 def errors(motion: Motion, truth: Motion, size: int) -> tuple[float, float, float]:
-    """How far `motion` is from `truth`: degrees, per cent of scale, and pixels of shift."""
+    """The errors of `motion`: in degrees, percent of scale, and pixels of shift."""
     difference = np.asarray(motion, np.float64) - np.asarray(truth, np.float64)
     return math.degrees(abs(difference[0])), 100 * abs(math.expm1(difference[1])), np.hypot(*difference[2:]) * size / 2
 
 
 def curve(losses: np.ndarray, size: int) -> np.ndarray:
-    """The loss by step, on a logarithmic scale."""
+    """The loss of each step, on a logarithmic scale."""
     image = Image.new("RGB", (size, size), "white")
     draw = ImageDraw.Draw(image)
     log = np.log10(losses)
@@ -102,7 +103,7 @@ def curve(losses: np.ndarray, size: int) -> np.ndarray:
     xs, ys = np.linspace(4, size - 4, len(log)), 4 + (high - log) / (high - low) * (size - 8)
     for decade in np.arange(low, high + 1):
         y = 4 + (high - decade) / (high - low) * (size - 8)
-        draw.line((0, y, size, y), fill="lightgrey")
+        draw.line((0, y, size, y), fill="lightgray")
         draw.text((4, y if decade > low else y - 12), f"1e{decade:.0f}", fill="black", font_size=11)
     draw.line(list(zip(xs.tolist(), ys.tolist())), fill="firebrick", width=2)
     return np.asarray(image)
@@ -111,10 +112,10 @@ def curve(losses: np.ndarray, size: int) -> np.ndarray:
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Register a moved photograph by gradient descent.")
     parser.add_argument("--photograph", type=Path, default=PHOTOGRAPH)
-    parser.add_argument("--degrees", type=float, default=12.0, help="how far the photograph is turned")
-    parser.add_argument("--shift", type=float, nargs=2, default=(0.06, -0.04), help="how far, in half widths")
+    parser.add_argument("--degrees", type=float, default=12.0, help="the angle by which the photograph is turned")
+    parser.add_argument("--shift", type=float, nargs=2, default=(0.06, -0.04), help="in half widths")
     parser.add_argument("--scale", type=float, default=1.05)
-    parser.add_argument("--small", action="store_true", help="work at a quarter of the resolution, in seconds")
+    parser.add_argument("--small", action="store_true", help="work at a quarter of the resolution; takes seconds")
     parser.add_argument("--out", type=Path, default=Path("register.png"))
     args = parser.parse_args(argv)
 

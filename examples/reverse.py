@@ -1,6 +1,6 @@
 """Reverses an array of integers read through a texture: CUDA's `reverseArray_multiblockTexture`.
 
-`tex1Dfetch` reads a texel by its integer index, without filter or address mode: integers come back as they are stored.
+`tex1Dfetch` reads a texel by its integer index, without filter or address mode: it returns integers as they are stored.
 """
 
 import argparse

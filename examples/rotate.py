@@ -1,12 +1,12 @@
-"""Rotates a photograph about its middle by one jitted, linear, wrapped read: CUDA's `transformKernel`.
+"""Rotates a photograph about its center by one compiled, linear, wrapped read: CUDA's `transformKernel`.
 
-The CUDA program reads pixel x at the normalised coordinate x / W. That is the left edge of texel x; its centre is at
-(x + 0.5) / W. So theta = 0 does not give the photograph back: a read at a corner is the mean of the four texels that
-meet there, a blur and a shift by half a texel. With `centre=0.5` theta = 0 is the identity, to the last bit if W and H
-are powers of two and otherwise to the rounding of (x + 0.5) / W.
+The CUDA program reads pixel x at the normalized coordinate x / W, which is the left edge of texel x; its center is at
+(x + 0.5) / W. Therefore theta = 0 does not return the photograph: a read at a corner is the mean of the four texels
+that meet there, a blur and a shift by half a texel. With `center=0.5`, theta = 0 is the identity: to the last bit if W
+and H are powers of two, otherwise up to the rounding of (x + 0.5) / W.
 
-The picture shows the photograph turned counter-clockwise and, magnified, what theta = 0 makes of a detail: without the
-half texel above, with it below. The corners show the photograph again: the texture repeats.
+The picture shows the photograph turned counter-clockwise, and a magnified detail at theta = 0: without the half texel
+above, with it below. The photograph appears again in the corners, because the texture repeats.
 """
 
 import argparse
@@ -24,15 +24,15 @@ PHOTOGRAPH = Path(__file__).parent / "data" / "coffee.png"
 WRAP = jt.Sampler(address_mode="wrap")
 
 
-@functools.partial(jax.jit, static_argnames="centre")
-def rotate(texture: jt.Texture, theta: float | jax.Array, centre: float = 0.5) -> jax.Array:
-    """The texture (H, W, C) turned by `theta` radians; pixel (x, y) is read at x + centre, y + centre.
+@functools.partial(jax.jit, static_argnames="center")
+def rotate(texture: jt.Texture, theta: float | jax.Array, center: float = 0.5) -> jax.Array:
+    """The texture (H, W, C) turned by `theta` radians; pixel (x, y) is read at x + center, y + center.
 
-    Lengths are compared in texels, not in widths and heights, so that a texture that is not square is not sheared.
+    Lengths are in texels, not in widths and heights. Otherwise a texture that is not square would be sheared.
     """
     height, width, _ = texture.shape
-    u = (jnp.arange(width) + centre)[None, :] / width - 0.5
-    v = (jnp.arange(height) + centre)[:, None] / height - 0.5
+    u = (jnp.arange(width) + center)[None, :] / width - 0.5
+    v = (jnp.arange(height) + center)[:, None] / height - 0.5
     cos, sin = jnp.cos(theta), jnp.sin(theta)
     return jt.sample(
         texture,
@@ -56,15 +56,15 @@ def main(argv: list[str] | None = None) -> int:
     image = Image.open(args.photograph).convert("RGB")
     photograph = np.asarray(image.resize(args.size) if args.size else image, np.float32) / 255
     texture = jt.texture2d(photograph)
-    for centre in (0.0, 0.5):
-        error = np.abs(rotate(texture, 0.0, centre) - photograph)
-        print(f"theta = 0 read at x + {centre}: mean difference {error.mean():.6f}, largest {error.max():.6f}")
+    for center in (0.0, 0.5):
+        error = np.abs(rotate(texture, 0.0, center) - photograph)
+        print(f"theta = 0 read at x + {center}: mean difference {error.mean():.6f}, largest {error.max():.6f}")
 
     height, width, _ = photograph.shape
     magnify = 8
     side = height // 2 // magnify
     detail = np.s_[height // 5 :, 2 * width // 3 :]
-    insets = [to_bytes(rotate(texture, 0.0, centre))[detail][:side, :side] for centre in (0.0, 0.5)]
+    insets = [to_bytes(rotate(texture, 0.0, center))[detail][:side, :side] for center in (0.0, 0.5)]
     column = np.concatenate([inset.repeat(magnify, 0).repeat(magnify, 1) for inset in insets])
     turned = to_bytes(rotate(texture, args.theta))[: len(column)]
     Image.fromarray(np.concatenate([turned, column], axis=1)).save(args.out)

@@ -1,12 +1,12 @@
 """Blurs a photograph in two passes: the first writes its result to a surface, the second reads that as a texture.
 
-A Gaussian of N x N weights is a product of one along x and one along y, so two passes of N weights do the work of N^2.
-A linear read between two texels fetches both: their weights a and b make one read at b / (a + b) of the way, times
-a + b. That leaves (N + 1) / 2 reads a pixel and pass.
+A Gaussian of N x N weights is the product of one along x and one along y, so that two passes of N weights replace N^2
+weights. A linear read between two texels fetches both: weights a and b become one read, at b / (a + b) of the distance,
+times a + b. Each pass takes (N + 1) / 2 reads per pixel.
 
-A CUDA program needs two kernels here, for a texture may not be read in the kernel that writes to it. In JAX the texture
-that the write returns is a value of its own, so both passes stand in one function. The program compares the result with
-a plain convolution, and draws the photograph before and after.
+A CUDA program needs two kernels, because a kernel may not read a texture that it writes. In JAX the write returns a new
+texture, and both passes are in one function. The program compares the result with a plain convolution, and draws the
+photograph before and after.
 """
 
 import argparse
@@ -25,14 +25,14 @@ TEXELS = jt.Sampler(address_mode="clamp", filter_mode="linear", normalized_coord
 
 
 def gaussian(sigma: float) -> np.ndarray:
-    """The weights (N,) of a Gaussian, three standard deviations to either side, with N = 1, 5, 9, ..."""
+    """The weights (N,) of a Gaussian over three standard deviations on each side, with N = 1, 5, 9, ..."""
     radius = 2 * math.ceil(1.5 * sigma)
     weights = np.exp(-0.5 * (np.arange(-radius, radius + 1) / sigma) ** 2)
     return weights / weights.sum()
 
 
 def paired(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The offsets and weights ((N + 1) / 2,) of reads that stand for symmetric weights (N,)."""
+    """The offsets and weights ((N + 1) / 2,) of the reads that replace symmetric weights (N,)."""
     radius = len(weights) // 2
     near, far = weights[radius + 1 :: 2], weights[radius + 2 :: 2]
     offsets, sums = np.arange(1, radius, 2) + far / (near + far), near + far
@@ -59,7 +59,7 @@ def blur(texture: jt.Texture, offsets: jax.Array, weights: jax.Array) -> jax.Arr
 
 
 def convolved(image: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """The same in double precision, by a convolution along each axis; the edge pixels go on outside."""
+    """The same in double precision, by a convolution along each axis; outside are the pixels at the edge."""
     for axis in (0, 1):
         line = lambda pixels: np.convolve(np.pad(pixels, len(weights) // 2, "edge"), weights, "valid")
         image = np.apply_along_axis(line, axis, image)

@@ -1,13 +1,13 @@
 """Reads handwritten digits that were turned, scaled and shifted, with a spatial transformer before the classifier.
 
-The digits are scikit-learn's, 8 x 8 pixels, drawn twice as large on a canvas of 28 x 28. Every batch is distorted
-afresh, by a warp. Two networks learn from the same digits in the same number of steps: a classifier with two hidden
-layers, and the same behind a spatial transformer, a layer that learns where to look. The first has a wider hidden
-layer, so that it has no fewer parameters. Printed is how many digits each reads right of a test set that neither has
-seen, distorted likewise, for several seeds: of the split, the initial weights and the distortions.
+The digits are scikit-learn's, 8 x 8 pixels, drawn twice as large on a canvas of 28 x 28. A warp distorts every batch
+anew. Two networks learn from the same digits in the same number of steps: a classifier with two hidden layers, and the
+same classifier behind a spatial transformer. The first has a wider hidden layer, so that it has no fewer parameters.
+The program prints the accuracy of each on a distorted test set, for several seeds of the split, the initial weights and
+the distortions.
 
-The picture shows digits as they come in and as the layer hands them on, each with the answer of its network, red where
-it is wrong; below, the mean over the test set of each digit, before and after the layer.
+The picture shows digits before and after the layer, with the answers of the networks, wrong ones in red. Below are the
+means of each digit over the test set, before and after the layer.
 """
 
 import argparse
@@ -31,7 +31,7 @@ from jaxtex.layers.nnx import SpatialTransformer
 
 SIZE = 28
 ENLARGED, SCALES, DEGREES, SHIFT = 2.0, (0.7, 1.3), 60.0, 6.0
-TESTED, POSES = 500, 4  # digits held back, and how often each is distorted
+TESTED, POSES = 500, 4  # the number of test digits, and of distortions of each
 BATCH, RATE = 64, 3e-3
 HIDDEN, WIDER = 128, 192  # the first hidden layer with and without a spatial transformer
 LOCALIZATION = (64, 32)
@@ -41,7 +41,7 @@ Digits = tuple[jax.Array, jax.Array]  # images (N, H, W, 1) and which digit each
 
 
 def load(seed: int) -> tuple[Digits, Digits]:
-    """Digits of 8 x 8 pixels from 0 to 1, to train and to test."""
+    """Digits of 8 x 8 pixels with values from 0 to 1, to train and to test."""
     digits = load_digits()
     order = np.random.default_rng(seed).permutation(len(digits.target))
     images, labels = np.float32(digits.images[order, ..., None] / 16), np.int32(digits.target[order])
@@ -80,7 +80,7 @@ def transformed_network(rngs: nnx.Rngs) -> nnx.Sequential:
 
 @functools.partial(jax.jit, static_argnames=("graph", "optimizer"))
 def train_epoch(graph: Any, optimizer: Any, state: Any, digits: Digits, key: jax.Array) -> Any:
-    """A step for each batch of the digits, in an order and with distortions drawn by `key`."""
+    """Takes a step for each batch of the digits. `key` draws the order and the distortions."""
     images, labels = digits
     count = len(labels) // BATCH
     order, distortions = jax.random.split(key)
@@ -118,8 +118,8 @@ def count_parameters(network: nnx.Sequential) -> int:
 def tiles(images: np.ndarray) -> Image.Image:
     """Images (10, H, W) from 0 to 1 in a row."""
     row = np.concatenate(list(np.pad(images, ((0, 0), (1, 1), (1, 1)), constant_values=1)), axis=1)
-    grey = Image.fromarray(np.uint8(np.clip(row, 0, 1) * 255 + 0.5))
-    return grey.resize((grey.width * ZOOM, grey.height * ZOOM), Image.Resampling.NEAREST).convert("RGB")
+    gray = Image.fromarray(np.uint8(np.clip(row, 0, 1) * 255 + 0.5))
+    return gray.resize((gray.width * ZOOM, gray.height * ZOOM), Image.Resampling.NEAREST).convert("RGB")
 
 
 def draw(networks: dict[str, nnx.Sequential], images: jax.Array, labels: np.ndarray) -> Image.Image:
@@ -157,8 +157,8 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Train a classifier with and without a spatial transformer.")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--epochs", type=int, default=100)
-    parser.add_argument("--longer", type=int, default=1, help="how many times as long to train without the layer")
-    parser.add_argument("--small", action="store_true", help="one seed and 15 epochs, in seconds")
+    parser.add_argument("--longer", type=int, default=1, help="train this many times as long without the layer")
+    parser.add_argument("--small", action="store_true", help="train one seed for 15 epochs; takes seconds")
     parser.add_argument("--out", type=Path, default=Path("spatial_transformer.png"))
     args = parser.parse_args(argv)
 

@@ -5,8 +5,8 @@
             surf1Dwrite(value, surface, (base + i) * sizeof(T));
     }
 
-One function does it for every type: the value's dtype and length say T. Known host code passes N * sizeof(T) for N and
-allocates as much too much; here N counts elements.
+One function handles all types: the dtype and the length of the value determine T. Published host code passes N *
+sizeof(T) for N and allocates too much; here N counts elements.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from jaxtex import cuda
 
 @functools.partial(jax.jit, static_argnames="count")
 def surf1Dmemset(surface: cuda.SurfaceObject, base: jax.Array, value: jax.Array, count: int) -> cuda.Array:
-    """The array of the surface with `value`, a scalar or a vector, in `count` elements from `base` on."""
+    """The array of the surface with `value`, a scalar or a vector, in `count` elements starting at `base`."""
     return cuda.surf1Dwrite(value, surface, (base + jnp.arange(count)) * value.nbytes)
 
 

@@ -1,9 +1,10 @@
-"""A table lookup, TL(x) = tex((N - 1) / R x + 0.5): a function on [0, R] given by N values, joined by straight lines.
+"""A table lookup, TL(x) = tex((N - 1) / R x + 0.5): a piecewise linear function on [0, R], given by N values.
 
-The scale and the half texel put x = 0 on the centre of the first texel and x = R on that of the last: TL(0) = T[0] and
-TL(R) = T[N - 1], as in the CUDA C++ Programming Guide, "Table Lookup". Outside [0, R] clamp continues the end values.
+The scale and the half texel map x = 0 to the center of the first texel and x = R to the center of the last: TL(0) =
+T[0] and TL(R) = T[N - 1], as in the CUDA C++ Programming Guide, "Table Lookup". Outside [0, R] the address mode clamp
+returns the values at the ends.
 
-The picture shows such a table at work as a colour map: a 1D texture of seven colours, applied to a grey photograph.
+The picture shows a table as a color map: a 1D texture of seven colors, applied to a gray photograph.
 """
 
 import argparse
@@ -18,7 +19,7 @@ import jaxtex as jt
 
 PHOTOGRAPH = Path(__file__).parent / "data" / "coffee.png"
 PIXELS = jt.Sampler(address_mode="clamp", filter_mode="linear", normalized_coords=False)
-# From a dark blue over purple and orange to a pale yellow, ever lighter.
+# From dark blue through purple and orange to pale yellow, with increasing lightness.
 COLORS = ("#0d0a2b", "#3b1470", "#7a1f7d", "#bb3865", "#ee6a3c", "#fbb034", "#fcfbbf")
 
 
@@ -29,7 +30,7 @@ def table_lookup(table: jt.Texture, x: jax.Array, largest: float) -> jax.Array:
 
 
 def main(argv: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description="Look values up in a table, and colour a photograph by it.")
+    parser = argparse.ArgumentParser(description="Look values up in a table, and color a photograph by it.")
     parser.add_argument("--photograph", type=Path, default=PHOTOGRAPH)
     parser.add_argument("--out", type=Path, default=Path("table_lookup.png"))
     args = parser.parse_args(argv)
@@ -39,9 +40,9 @@ def main(argv: list[str] | None = None) -> int:
         print(f"TL({x:g}) = {table_lookup(table, jnp.asarray(x), largest)[0]:g}")
 
     photograph = Image.open(args.photograph)
-    grey = jnp.asarray(np.asarray(photograph.convert("L")))
+    gray = jnp.asarray(np.asarray(photograph.convert("L")))
     colors = [[int(color[start : start + 2], 16) for start in (1, 3, 5)] for color in COLORS]
-    colored = table_lookup(jt.texture1d(jnp.array(colors, jnp.float32)), grey.astype(jnp.float32), 255.0)
+    colored = table_lookup(jt.texture1d(jnp.array(colors, jnp.float32)), gray.astype(jnp.float32), 255.0)
     pair = [np.asarray(photograph.convert("L").convert("RGB")), np.uint8(np.asarray(colored) + 0.5)]
     Image.fromarray(np.concatenate(pair, axis=1)).save(args.out)
     print(f"wrote {args.out}")

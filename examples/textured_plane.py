@@ -1,11 +1,12 @@
 """A tiled plane up to the horizon, read with four filters: point, linear, trilinear and 16 times anisotropic.
 
-Near the horizon a pixel covers many texels, and a long strip of them. Point and linear reads take one or four of these
-and shimmer: aliasing. A trilinear read chooses the mip level by the longer side of the strip, which is right along it
-and blurs across. An anisotropic read chooses by the shorter side and takes up to 16 reads along the longer one.
+Near the horizon a pixel covers a long strip of many texels. Point and linear reads take one or four of them, and the
+picture shows aliasing. A trilinear read chooses the mip level by the longer side of the strip, which is right along the
+strip but blurs across it. An anisotropic read chooses the level by the shorter side and takes up to 16 reads along the
+longer side.
 
-Which texels a pixel covers follows from the map from pixels to the plane: `jaxtex.footprint` takes its derivatives.
-The program prints how far each picture is from one of 16 x 16 reads a pixel.
+`jaxtex.footprint` computes the texels that a pixel covers from the derivatives of the map from pixels to the plane. The
+program prints the difference between each picture and a picture with 16 x 16 reads per pixel.
 """
 
 import argparse
@@ -21,14 +22,14 @@ from PIL import Image, ImageDraw
 import jaxtex as jt
 
 MIPS = {"address_mode": "wrap", "mipmap_filter_mode": "linear"}
-# A footprint is passed to all; without mip levels it has nothing to choose.
+# All get the footprint; without mip levels it has no effect.
 FILTERS = {
     "point": jt.Sampler(address_mode="wrap", filter_mode="point", max_mipmap_level_clamp=0),
     "linear": jt.Sampler(address_mode="wrap", max_mipmap_level_clamp=0),
     "trilinear": jt.Sampler(**MIPS),
     "anisotropic, 16": jt.Sampler(**MIPS, max_anisotropy=16),
 }
-HORIZON = 0.16  # how far down the picture
+HORIZON = 0.16  # from the top of the picture
 TURN = math.radians(25)
 TILES = 1.25  # in the width of the lowest row
 SKY = (0.62, 0.76, 0.9)
@@ -36,7 +37,7 @@ STONES, JOINT, PALE, DARK = (4, (0.16, 0.15, 0.14), (0.88, 0.84, 0.76), (0.42, 0
 
 
 def tile(size: int) -> jax.Array:
-    """A floor of pale and dark stones with thin joints, in linear colours: (size, size, 3)."""
+    """A floor of pale and dark stones with thin joints, in linear colors: (size, size, 3)."""
     along = (jnp.arange(size) + 0.5) / size * STONES
     x, y = along[None, :, None], along[:, None, None]
     dark = (jnp.floor(x) + jnp.floor(y)) % 2 == 1
@@ -48,7 +49,7 @@ def tile(size: int) -> jax.Array:
 
 
 def on_plane(x: jax.Array, y: jax.Array, width: int, height: int) -> tuple[jax.Array, jax.Array]:
-    """Where the ray through the point (x, y) of the picture meets the plane, in tiles."""
+    """The point of the plane on the ray through the point (x, y) of the picture, in tiles."""
     horizon = HORIZON * height
     depth = (height - horizon) / jnp.maximum(y - horizon, 0.25)
     right, ahead = (x - width / 2) / width * TILES * depth, depth * TILES
@@ -76,7 +77,7 @@ def truth(texture: jt.Texture, width: int, height: int, side: int) -> jax.Array:
 
 
 def encode(linear: np.ndarray) -> np.ndarray:
-    """Linear colours as sRGB bytes."""
+    """Linear colors as sRGB bytes."""
     c = np.clip(linear, 0, 1)
     return np.uint8(np.where(c <= 0.0031308, 12.92 * c, 1.055 * c ** (1 / 2.4) - 0.055) * 255 + 0.5)
 
@@ -84,7 +85,7 @@ def encode(linear: np.ndarray) -> np.ndarray:
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Draw a plane up to the horizon with four filters.")
     parser.add_argument("--size", type=int, nargs=2, metavar=("W", "H"), default=(232, 300), help="of each panel")
-    parser.add_argument("--texels", type=int, default=256, help="texels a side of a tile")
+    parser.add_argument("--texels", type=int, default=256, help="the width of a tile in texels")
     parser.add_argument("--out", type=Path, default=Path("textured_plane.png"))
     args = parser.parse_args(argv)
 

@@ -1,8 +1,8 @@
 """Draws what the six numbers of an affine spatial transformer mean: theta = [[a, b, c], [d, e, f]].
 
-On the left the input, in coordinates that run from -1 to 1 across it. Theta takes points of the output there: its
-frame to the red one, its middle to (c, f), and the steps from its middle to its right and lower edge to the arrows
-(a, d) and (b, e). On the right the output, which shows what the frame holds.
+On the left is the input, with coordinates from -1 to 1. Theta maps points of the output to the input: the frame of the
+output to the red frame, its center to (c, f), and the vectors from its center to its right and lower edges to the
+arrows (a, d) and (b, e). On the right is the output, which shows the content of the red frame.
 """
 
 import argparse
@@ -15,21 +15,21 @@ from PIL import Image, ImageDraw
 import jaxtex as jt
 
 PHOTOGRAPH = Path(__file__).parent / "data" / "coffee.png"
-FINE = 2  # drawn that many times as large, then smoothed
+FINE = 2  # the picture is drawn this many times as large, then reduced
 MARGIN, GAP, HEAD = 34, 30, 11
 FRAME, ARROWS = "#d11141", ("#ffd54a", "#7cfc9a")
 CORNERS = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)])
-BESIDE = ("lm", 8, 0), ("mt", 0, 8), ("rb", -4, -4)  # where the names of arrows and middle stand: anchors, offsets
+BESIDE = ("lm", 8, 0), ("mt", 0, 8), ("rb", -4, -4)  # anchors and offsets of the names of the arrows and the center
 ZOOM, SHIFT = 2.2, (0.1, -0.1)
 
 
 def place(point: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """Where a point (x, y), from -1 to 1 across a photograph, is on its panel."""
+    """The position on the panel of a point (x, y), from -1 to 1 across a photograph."""
     return (MARGIN + (point + 1) / 2 * np.array(shape[1::-1])) * FINE
 
 
 def panel(pixels: np.ndarray, name: str) -> tuple[Image.Image, ImageDraw.ImageDraw]:
-    """A photograph with a margin in which its coordinates stand."""
+    """A photograph with its coordinates in the margin."""
     height, width = (FINE * n for n in pixels.shape[:2])
     photograph = Image.fromarray(pixels).resize((width, height), Image.Resampling.BICUBIC)
     picture = Image.new("RGB", (width + 2 * MARGIN * FINE, height + 2 * MARGIN * FINE), "white")
@@ -45,7 +45,7 @@ def panel(pixels: np.ndarray, name: str) -> tuple[Image.Image, ImageDraw.ImageDr
 
 
 def draw_frame(pen: ImageDraw.ImageDraw, theta: np.ndarray, shape: tuple[int, ...], names: tuple[str, ...]) -> None:
-    """Where theta takes the frame of the output, its middle and its axes, on the panel of a photograph."""
+    """Draws the frame of the output, its center and its axes, mapped by theta, on the panel of a photograph."""
     corners = [tuple(place(theta @ (*corner, 1), shape)) for corner in CORNERS]
     pen.line([*corners, *corners[:2]], fill=FRAME, width=3 * FINE, joint="curve")
     middle = place(theta[:, 2], shape)
@@ -64,7 +64,9 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Draw what theta means.")
     parser.add_argument("--size", type=int, nargs=2, metavar=("W", "H"), default=(390, 260), help="of the input")
     parser.add_argument("--output-size", type=int, nargs=2, metavar=("W", "H"), default=(312, 260))
-    parser.add_argument("--degrees", type=float, default=20.0)
+    parser.add_argument(
+        "--degrees", type=float, default=20.0, help="the counter-clockwise rotation of the content of the frame"
+    )
     parser.add_argument("--out", type=Path, default=Path("theta.png"))
     args = parser.parse_args(argv)
 
@@ -72,7 +74,7 @@ def main(argv: list[str] | None = None) -> int:
         image = np.asarray(photograph.convert("RGB").resize(args.size))
     angle = math.radians(args.degrees)
     turn = np.array([[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]])
-    # The frame is smaller than the output by ZOOM, in pixels; half a side of the input is 1.
+    # In pixels the frame is smaller than the output by ZOOM; half a side of the input is 1.
     linear = turn * (np.array(args.output_size) / 2 / ZOOM) / (np.array(args.size)[:, None] / 2)
     theta = np.column_stack([linear, SHIFT])
     output = np.asarray(jt.warp.spatial_transform(image, theta.astype(np.float32), args.output_size[::-1]))

@@ -1,10 +1,10 @@
-"""Normalises an array in two passes over one texture: pass 1 reduces it to its mean, pass 2 updates every texel.
+"""Normalizes an array in two passes over one texture: pass 1 reduces it to its mean, pass 2 updates every texel.
 
-A CUDA program that updates in place needs two kernels, for a texture may not be read and written in one. In JAX both
-passes stand in one function: pass 2 makes new texels, and pass 1 can only have seen the old ones.
+A CUDA program that updates in place needs two kernels, because one kernel may not read and write a texture. In JAX both
+passes are in one function: pass 2 makes new texels, and pass 1 reads the old ones.
 
 [2, 4, 6] becomes [-2, 0, 2]. The picture shows the photograph, and the photograph with the mean of each channel moved
-to a medium grey, which takes away the cast of the wood.
+to medium gray, which removes the color cast of the wood.
 """
 
 import argparse

@@ -1,7 +1,7 @@
-"""A photograph through every warp of `jaxtex.warp`, a panel each.
+"""A photograph under every warp of `jaxtex.warp`, one panel each.
 
-Each panel is one call on the whole photograph, with gradients to whatever moves it. The program prints how long a
-call took, without the time to compile it.
+Each panel is one differentiable call on the whole photograph. The program prints the time of a call, without the time
+to compile it.
 """
 
 import argparse
@@ -15,14 +15,13 @@ import jax.numpy as jnp
 import numpy as np
 from PIL import Image, ImageDraw
 
-import jaxtex as jt
 from jaxtex import warp as jw
 
 PHOTOGRAPH = Path(__file__).parent / "data" / "coffee.png"
 COLUMNS, GAP, CAPTION = 4, 8, 22
-# The middle and the half axes of the cup's rim, in widths and heights of the photograph.
+# The center and the half axes of the cup's rim, in widths and heights of the photograph.
 CUP = ((0.485, 0.285), (0.205, 0.25))
-CROSS = {2: (0, 1), 1: (1, 0), 4: (1, 1), 0: (1, 2), 5: (1, 3), 3: (2, 1)}  # of a cube's faces: row and column
+CROSS = {2: (0, 1), 1: (1, 0), 4: (1, 1), 0: (1, 2), 5: (1, 3), 3: (2, 1)}  # row and column of the faces of the cube
 
 
 def size(image: jax.Array) -> tuple[int, int]:
@@ -31,25 +30,25 @@ def size(image: jax.Array) -> tuple[int, int]:
 
 
 def pixels(image: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """The centres of the pixels, x and y."""
+    """The centers of the pixels, x and y."""
     width, height = size(image)
     return jnp.arange(width)[None, :] + 0.5, jnp.arange(height)[:, None] + 0.5
 
 
 def at(image: jax.Array, *points: tuple[float, float]) -> jax.Array:
-    """Points given in widths and heights of the image, in pixels: (P, 2)."""
+    """Points in pixels, (P, 2), from points in widths and heights of the image."""
     return jnp.array(points) * jnp.array(size(image))
 
 
 def camera(image: jax.Array) -> jax.Array:
-    """A camera with the image's centre and a wide angle."""
+    """A wide-angle camera centered on the image."""
     width, height = size(image)
     return jnp.array([[0.6 * width, 0, width / 2], [0, 0.6 * width, height / 2], [0, 0, 1]])
 
 
 def thumbnail(image: jax.Array) -> jax.Array:
     width, height = size(image)
-    small = jw.resize(image, (height // 2, width // 2), antialias=True)
+    small = jw.resize(image, (height // 2, width // 2))
     return jnp.pad(small, ((height // 4,) * 2, (width // 4,) * 2, (0, 0)))[:height, :width]
 
 
@@ -59,7 +58,7 @@ def sheared(image: jax.Array) -> jax.Array:
 
 
 def tilted(image: jax.Array) -> jax.Array:
-    """The homography that brings the corners of the image to a trapezium: eight equations, eight numbers."""
+    """The homography that maps the corners of the image to a trapezoid: eight equations, eight numbers."""
     source, target = at(image, (0, 0), (1, 0), (1, 1), (0, 1)), at(image, (0.25, 0.12), (0.8, 0.2), (1, 0.95), (0, 0.9))
     rows = []
     for (x, y), (u, v) in zip(source, target):
@@ -69,7 +68,7 @@ def tilted(image: jax.Array) -> jax.Array:
 
 
 def swirl(x: jax.Array, y: jax.Array, width: int, height: int) -> tuple[jax.Array, jax.Array]:
-    """Points turned about the middle, the more the closer they are."""
+    """Points rotated about the center; closer points by larger angles."""
     right, down = x - width / 2, y - height / 2
     turn = 2.5 * jnp.exp(-(right**2 + down**2) / (0.3 * width) ** 2)
     return (
@@ -80,7 +79,7 @@ def swirl(x: jax.Array, y: jax.Array, width: int, height: int) -> tuple[jax.Arra
 
 def swirled(image: jax.Array) -> jax.Array:
     width, height = size(image)
-    return jw.warp(image, functools.partial(swirl, width=width, height=height), sampler=jt.Sampler("mirror"))
+    return jw.resample(image, functools.partial(swirl, width=width, height=height), address="mirror")
 
 
 def rippled(image: jax.Array) -> jax.Array:
@@ -88,7 +87,7 @@ def rippled(image: jax.Array) -> jax.Array:
     width, _ = size(image)
     away = jnp.hypot(x - x.mean(), y - y.mean()) / width
     grow = 1 + 0.06 * jnp.sin(60 * away)
-    return jw.remap(image, (x.mean() + (x - x.mean()) * grow, y.mean() + (y - y.mean()) * grow), jt.Sampler("mirror"))
+    return jw.remap(image, (x.mean() + (x - x.mean()) * grow, y.mean() + (y - y.mean()) * grow), address="mirror")
 
 
 def waved(image: jax.Array) -> jax.Array:
@@ -105,14 +104,14 @@ def on_cup(image: jax.Array) -> jax.Array:
 
 
 def lifted(image: jax.Array) -> jax.Array:
-    """The cup moved right, over what is there: it counts more. Nothing lands where it was."""
+    """The cup moved right, over the pixels there, which are less important. It leaves a hole."""
     width, _ = size(image)
     cup = on_cup(image)
     return jw.forward_warp(image, (cup * (0.22 * width), cup * (0.06 * width)), 20 * cup)
 
 
 def bent(image: jax.Array) -> jax.Array:
-    """The corners and the edges' middles stay, and the middle of the cup moves."""
+    """The corners and the centers of the edges stay, and the center of the cup moves."""
     frame = [(x, y) for x in (0, 0.5, 1) for y in (0, 0.5, 1) if (x, y) != (0.5, 0.5)]
     return jw.thin_plate_spline(image, at(image, *frame, (0.48, 0.35)), at(image, *frame, (0.62, 0.55)))
 
@@ -122,7 +121,7 @@ def lens(warp: Callable[..., jax.Array], image: jax.Array) -> jax.Array:
 
 
 def unfolded(image: jax.Array) -> jax.Array:
-    """The photograph as what is seen all around, on the faces of a cube, and the faces as a cross."""
+    """The photograph as a panorama, on the faces of a cube, which are drawn as a cross."""
     width, height = size(image)
     side = min(width // 4, height // 3)
     faces = jw.equirectangular_to_cubemap(image, side, antialias=True)
@@ -134,7 +133,7 @@ def unfolded(image: jax.Array) -> jax.Array:
 
 
 def panorama(image: jax.Array) -> jax.Array:
-    """A room whose four walls, floor and ceiling show the photograph."""
+    """The panorama of a room whose walls, floor and ceiling show the photograph."""
     width, height = size(image)
     left = (width - height) // 2
     faces = jnp.broadcast_to(image[:, left : left + height], (6, height, height, 3))
@@ -148,7 +147,7 @@ def tiled(image: jax.Array) -> jax.Array:
 
 
 def indexed(image: jax.Array) -> jax.Array:
-    """Each channel read as an array, at indices y and x, with periods."""
+    """Each channel read as a periodic array, at indices y and x."""
     (x, y), (width, height) = pixels(image), size(image)
     places = [1.7 * y + 0.2 * height, 1.7 * x + 0.3 * width]
     read = lambda channel: jw.map_coordinates(channel, places, 1, "wrap")
@@ -180,7 +179,7 @@ PANELS: dict[str, Callable[[jax.Array], jax.Array]] = {
 
 
 def sheet(panels: dict[str, np.ndarray]) -> Image.Image:
-    """The panels in rows, each under its name."""
+    """The panels in rows, each below its name."""
     height, width, _ = next(iter(panels.values())).shape
     rows = -(-len(panels) // COLUMNS)
     picture = Image.new("RGB", (COLUMNS * (width + GAP) - GAP, rows * (height + CAPTION + GAP) - GAP), "white")
@@ -202,7 +201,7 @@ def main(argv: list[str] | None = None) -> int:
 
     photograph = jnp.asarray(np.asarray(Image.open(args.photograph).convert("RGB")))
     height = round(args.width * photograph.shape[0] / photograph.shape[1])
-    image = jw.resize(photograph, (height, args.width), antialias=True)
+    image = jw.resize(photograph, (height, args.width))
     panels = {}
     for name, function in PANELS.items():
         compiled = jax.jit(function)

@@ -1,9 +1,9 @@
 """Stores an image in Z-order (Morton order) in a 1D texture, and reads it back by fetch.
 
-The bits of x, y (and z) take turns in the index, x lowest, so that texels close in the plane are close in memory: the
-layout behind the caches of texture units. (5, 3) is at 27 and (1, 2, 3) at 53.
+The index interleaves the bits of x, y (and z), with x lowest. Texels that are close in the plane are then close in
+memory, a layout that suits the caches of texture units. (5, 3) is at 27 and (1, 2, 3) at 53.
 
-The picture shows the 1D texture as it lies in memory, in rows of one width, and the image that fetch reads back.
+The picture shows the 1D texture in the order of memory, in rows of equal width, and the image that fetch reads back.
 """
 
 import argparse
@@ -36,7 +36,7 @@ def z_order(*indices: ArrayLike) -> jax.Array:
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Store a photograph in Z-order, and read it back.")
     parser.add_argument("--photograph", type=Path, default=PHOTOGRAPH)
-    parser.add_argument("--size", type=int, default=256, help="pixels a side, a power of two")
+    parser.add_argument("--size", type=int, default=256, help="the width of the image in pixels, a power of two")
     parser.add_argument("--out", type=Path, default=Path("z_order.png"))
     args = parser.parse_args(argv)
     if args.size & (args.size - 1) or not 8 <= args.size <= 1024:

@@ -1,14 +1,14 @@
-"""A zone plate, shrunk, turned and tilted: where reads alias, and what `antialias=True` makes of it.
+"""Aliasing of a zone plate that is shrunk, rotated and tilted, with and without `antialias=True`.
 
-The rings grow finer outwards until they are finer than the pixels of the output. There a picture should turn grey; one
-read a pixel draws rings that do not exist. With `antialias=True` a warp reads a mip chain, at the level that the
-derivative of its coordinates asks for. Where an output shrinks in one direction only, as on a tilted plane, that blurs
-the other one too; `max_anisotropy=16` follows the longer side of each pixel's footprint instead.
+The rings become finer outwards, until they are finer than the pixels of the output. There the picture should be gray,
+but with one read per pixel it shows rings that do not exist. With `antialias=True` a warp reads a mip chain, at the
+level of detail of the derivative of its coordinates. If an output shrinks in one direction only, as on a tilted plane,
+this blurs the other direction too; `max_anisotropy=16` follows the longer side of each pixel's footprint instead.
 
-Pillow and OpenCV smooth where they resize, not where they warp. For the upper row they resize and then turn, each with
-its best filter. A tilt cannot be split up like this: their warps take a few texels a pixel, however much it covers.
+Pillow and OpenCV smooth where they resize, but not where they warp. For the upper row they resize and then rotate, each
+with its best filter. A tilt has no such two steps: their warps read a few texels per pixel, however many it covers.
 
-The picture shows every way beside the mean of 16 x 16 reads in each pixel, and how far it is from that.
+The picture shows each method and its difference from the mean of 16 x 16 reads in each pixel.
 """
 
 import argparse
@@ -27,24 +27,23 @@ try:
 except ImportError:
     cv2 = None
 
-GREY = 0.5
-FINEST = 0.33  # cycles a pixel at the middle of an edge of the zone plate
+GRAY = 0.5
+FINEST = 0.33  # cycles per pixel at the centers of the edges of the zone plate
 SHRINK, DEGREES, TILT = 4, 20.0, 0.8
-READS = 16  # along each side of a pixel of the reference
-ONE_READ = jt.Sampler(address_mode="border")
-LONG_FOOTPRINTS = jt.Sampler(address_mode="border", max_anisotropy=16)
+READS = 16  # along each side of a pixel, for the reference
+LONG_FOOTPRINTS = jt.Sampler(max_anisotropy=16)
 COLUMNS = ("one read a pixel", "antialias=True", "max_anisotropy=16", "Pillow", "OpenCV", "16 x 16 reads")
 
 
 def zone_plate(size: int) -> np.ndarray:
-    """Rings around the centre, (size, size, 1): a cosine of the squared radius."""
+    """Rings around the center, (size, size, 1): a cosine of the squared radius."""
     along = np.arange(size) + 0.5 - size / 2
     squared = along[None, :] ** 2 + along[:, None] ** 2
     return np.float32(0.5 + 0.5 * np.cos(2 * np.pi * FINEST * squared / size))[..., None]
 
 
 def turned(size: int) -> np.ndarray:
-    """The homography that shrinks an image of this size and turns it about its centre, from input to output."""
+    """The homography that shrinks an image of this size and rotates it about its center, from input to output."""
     cos, sin = math.cos(math.radians(DEGREES)) / SHRINK, math.sin(math.radians(DEGREES)) / SHRINK
     middle = size / SHRINK / 2
     linear = np.array([[cos, sin], [-sin, cos]])
@@ -52,9 +51,9 @@ def turned(size: int) -> np.ndarray:
 
 
 def tilted(size: int) -> np.ndarray:
-    """The homography of a plane that leans back: its near edge is as wide as the output, the far one much less."""
+    """The homography of a plane that leans back: the near edge is as wide as the output, the far edge much narrower."""
     out = size / SHRINK
-    # In halves of the size, from the centre: (x, y) is seen at (x, y') / (1 - TILT y) with y' such that +-1 stay.
+    # In halves of the size, from the center: (x, y) goes to (x, y') / (1 - TILT y), where y' keeps y = -1 and 1.
     project = np.array([[1 - TILT, 0, 0], [0, 1, -TILT], [0, -TILT, 1]])
     to_unit = np.array([[2 / size, 0, -1], [0, 2 / size, -1], [0, 0, 1]])
     to_pixels = np.array([[out / 2, 0, out / 2], [0, out / 2, out / 2], [0, 0, 1]])
@@ -62,46 +61,46 @@ def tilted(size: int) -> np.ndarray:
 
 
 def reference(image: np.ndarray, matrix: np.ndarray, out: int) -> jax.Array:
-    """The mean of READS x READS reads in each pixel: a warp to an output so many times finer, then reduced."""
+    """The mean of READS x READS reads in each pixel: a warp to an output that is READS times as fine, then reduced."""
     fine = np.diag([READS, READS, 1.0]) @ matrix
-    seen = jt.warp.warp_perspective(image, jnp.float32(fine), (READS * out,) * 2, ONE_READ, border_color=GREY)
+    seen = jt.warp.warp_perspective(image, jnp.float32(fine), (READS * out,) * 2, border_color=GRAY)
     return seen.reshape(out, READS, out, READS, -1).mean(axis=(1, 3))
 
 
 def with_pillow(image: np.ndarray, matrix: np.ndarray, out: int, turns: bool) -> np.ndarray:
-    """Resized with Lanczos' filter and then turned, or warped with a linear one."""
+    """Resized with the Lanczos filter and then rotated, or warped with a linear filter."""
     picture = Image.fromarray(image[..., 0])
     if turns:
         small = picture.resize((out, out), Image.Resampling.LANCZOS)
-        return np.asarray(small.rotate(DEGREES, Image.Resampling.BICUBIC, fillcolor=GREY))[..., None]
+        return np.asarray(small.rotate(DEGREES, Image.Resampling.BICUBIC, fillcolor=GRAY))[..., None]
     back = np.linalg.inv(matrix)
     way = (Image.Transform.PERSPECTIVE, (back / back[2, 2]).ravel()[:8].tolist(), Image.Resampling.BILINEAR)
-    return np.asarray(picture.transform((out, out), *way, fillcolor=GREY))[..., None]
+    return np.asarray(picture.transform((out, out), *way, fillcolor=GRAY))[..., None]
 
 
 def with_opencv(image: np.ndarray, matrix: np.ndarray, out: int, turns: bool) -> np.ndarray | None:
-    """Resized with INTER_AREA and then turned, or warped with INTER_AREA, which is linear there."""
+    """Resized with INTER_AREA and then rotated, or warped with INTER_AREA, which is linear there."""
     if cv2 is None:
         return None
-    # Pixel centres are whole numbers in OpenCV.
-    centred = lambda m: np.array([[1, 0, -0.5], [0, 1, -0.5], [0, 0, 1]]) @ m @ [[1, 0, 0.5], [0, 1, 0.5], [0, 0, 1]]
+    # In OpenCV pixel centers are at whole numbers.
+    centered = lambda m: np.array([[1, 0, -0.5], [0, 1, -0.5], [0, 0, 1]]) @ m @ [[1, 0, 0.5], [0, 1, 0.5], [0, 0, 1]]
     flags = cv2.INTER_AREA
     if turns:
         image, flags = cv2.resize(image, (out, out), interpolation=cv2.INTER_AREA), cv2.INTER_CUBIC
         matrix = matrix @ np.diag([SHRINK, SHRINK, 1.0])
     return cv2.warpPerspective(
-        image, centred(matrix), (out, out), flags=flags, borderMode=cv2.BORDER_CONSTANT, borderValue=GREY
+        image, centered(matrix), (out, out), flags=flags, borderMode=cv2.BORDER_CONSTANT, borderValue=GRAY
     )[..., None]
 
 
 def ways(image: np.ndarray, matrix: np.ndarray, out: int, turns: bool) -> list[np.ndarray | None]:
-    """The warped image, by every way of COLUMNS."""
+    """The warped image, by each method of COLUMNS."""
     warp = lambda sampler, antialias: jt.warp.warp_perspective(
-        image, jnp.float32(matrix), (out, out), sampler, border_color=GREY, antialias=antialias
+        image, jnp.float32(matrix), (out, out), sampler, border_color=GRAY, antialias=antialias
     )
     return [
-        warp(ONE_READ, False),
-        warp(ONE_READ, True),
+        warp(None, False),
+        warp(None, True),
         warp(LONG_FOOTPRINTS, True),
         with_pillow(image, matrix, out, turns),
         with_opencv(image, matrix, out, turns),
@@ -112,7 +111,7 @@ def ways(image: np.ndarray, matrix: np.ndarray, out: int, turns: bool) -> list[n
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Shrink, turn and tilt a zone plate, with and without antialiasing.")
     parser.add_argument("--size", type=int, default=592, help="of the zone plate, a multiple of 4")
-    parser.add_argument("--small", action="store_true", help="a zone plate of 128 pixels")
+    parser.add_argument("--small", action="store_true", help="use a zone plate of 128 pixels")
     parser.add_argument("--out", type=Path, default=Path("zone_plate.png"))
     args = parser.parse_args(argv)
 
@@ -128,7 +127,7 @@ def main(argv: list[str] | None = None) -> int:
             if row == 0:
                 draw.text((left + 2, 2), name, "black", font_size=11)
             if seen is None:
-                draw.text((left + out / 2, top + out / 2), "not installed", "grey", anchor="mm")
+                draw.text((left + out / 2, top + out / 2), "not installed", "gray", anchor="mm")
                 continue
             picture.paste(Image.fromarray(np.uint8(np.clip(np.asarray(seen)[..., 0], 0, 1) * 255 + 0.5)), (left, top))
             if seen is not found[-1]:

@@ -1,8 +1,17 @@
-"""The texture unit of a GPU for JAX: filtered reads, address modes and their adjoints as pure functions."""
+"""The texture unit of a GPU for JAX: filtered reads, address modes and their adjoints as pure functions.
 
-from . import warp as warp
+`jaxtex.warp` (image warps), `jaxtex.layers` (spatial transformers) and `jaxtex.cuda` (CUDA's names) are loaded when
+they are first used.
+"""
+
+# pyright: strict, reportUnknownMemberType=false
+
+import importlib
+from types import ModuleType
+from typing import TYPE_CHECKING
+
 from .mipmaps import build_mipmaps, footprint
-from .modes import AddressMode, BoundaryMode, FilterMode, ReadMode, TextureKind
+from .modes import AddressMode, Arithmetic, BoundaryMode, FilterMode, ReadMode, TextureKind
 from .sampler import Sampler
 from .sampling import fetch, gather, sample, splat
 from .surface import surface_add, surface_max, surface_min, surface_read, surface_write
@@ -17,10 +26,16 @@ from .texture import (
     texture3d,
 )
 
+if TYPE_CHECKING:
+    from . import cuda as cuda
+    from . import layers as layers
+    from . import warp as warp
+
 __version__ = "0.1.0"
 
 __all__ = [
     "AddressMode",
+    "Arithmetic",
     "BoundaryMode",
     "FilterMode",
     "ReadMode",
@@ -46,3 +61,15 @@ __all__ = [
     "texture2d_layered",
     "texture3d",
 ]
+
+_LOADED_ON_USE = ("cuda", "layers", "warp")
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name in _LOADED_ON_USE:
+        return importlib.import_module(f".{name}", __name__)
+    raise AttributeError(f"module 'jaxtex' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LOADED_ON_USE})

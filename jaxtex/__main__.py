@@ -1,5 +1,7 @@
 """`python -m jaxtex`."""
 
+# pyright: strict
+
 import sys
 
 from .cli import main

@@ -1,4 +1,4 @@
-"""What callers pass, checked: every error is a sentence that says what came, what was expected and how to mend it."""
+"""Checks of the arguments of calls: an error names the argument, what came, what was expected, and the remedy."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -7,51 +7,86 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ._engine.formats import sum_dtype
-from .modes import Arithmetic, FilterMode, ReadMode, TextureKind
+from ._tables.storage_formats import Decoding, storage_format, sum_dtype
+from .modes import Arithmetic, FilterMode, TextureKind, choose
 from .sampler import Sampler
-from .texture import AXIS_NAMES, Texture
+from .texture import Texture
+
+TEXTURE_CALLS = {1: "texture1d", 2: "texture2d", 3: "texture3d"}
 
 
-def infer_kind(kind: str | None, ndim: int, layer: Any) -> TextureKind:
+# Textures and samplers
+
+
+def infer_kind(kind: Any, ndim: int, layer: Any) -> TextureKind:
     """The kind of texture that is read with `ndim` coordinates, with or without a layer."""
     if kind is not None:
-        try:
-            return TextureKind(kind)
-        except ValueError:
-            listed = ", ".join(repr(k.value) for k in TextureKind)
-            raise ValueError(f"splat: kind is {kind!r}, expected one of {listed}.") from None
+        return choose("splat", "kind", kind, TextureKind)
     for option in TextureKind:
         if option.ndim == ndim and option.layered == (layer is not None) and not option.is_cube:
             return option
     layered = " and a layer" if layer is not None else ""
-    raise ValueError(f"splat: coords has {ndim} arrays{layered}, and no kind of texture is read so.")
+    raise ValueError(f"splat: coords has {ndim} arrays{layered}, and no kind of texture is read with these; pass kind.")
 
 
-def check_texture(name: str, texture: Any) -> None:
+def check_texture(name: str, texture: Any, coords: Any = None) -> None:
+    """A `Texture` that is not stacked.
+
+    Args:
+        coords: the coordinates of the read, which tell what kind of texture an array should have been.
+    """
     if not isinstance(texture, Texture):
         raise TypeError(
-            f"{name}: texture is a {type(texture).__name__}, expected a Texture; make one with "
-            f"jaxtex.texture2d(array) or its siblings."
+            f"{name}: texture is {described(texture)}, expected a Texture; {texture_call(texture, coords)}."
         )
-    ndim = 2 if texture.level_shapes else len(AXIS_NAMES[texture.kind]) + 1
-    if texture.texels.ndim != ndim:
+    if texture.batch_ndim:
         raise ValueError(
-            f"{name}: texture.texels has shape {texture.texels.shape}, expected {ndim} axes for kind "
-            f"{texture.kind.value!r}; read a stack of textures under jax.vmap."
+            f"{name}: texture.texels has shape {texture.texels.shape}, a stack of textures of kind "
+            f"{texture.kind.value!r}; read it under jax.vmap."
         )
+
+
+def described(value: Any) -> str:
+    """What a value is, for a message."""
+    if isinstance(value, jax.Array | np.ndarray):
+        return f"an array of shape {value.shape}"
+    return f"a {type(value).__name__}"
+
+
+def texture_call(value: Any, coords: Any) -> str:
+    """The call that makes a texture of an array."""
+    ndim = np.ndim(value) if isinstance(value, jax.Array | np.ndarray | list | tuple) else None
+    count = len(coords) if isinstance(coords, tuple | list) else None
+    if count not in TEXTURE_CALLS:
+        count = None if ndim is None else ndim - 1
+    if ndim is None or count not in TEXTURE_CALLS or ndim not in (count, count + 1):
+        return "make one with jaxtex.texture2d(array) or another constructor"
+    array = "array[..., None]" if ndim == count else "array"
+    return f"make one with jaxtex.{TEXTURE_CALLS[count]}({array})"
+
+
+def check_is_sampler(name: str, sampler: Any) -> None:
+    if isinstance(sampler, Sampler):
+        return
+    if isinstance(sampler, str):
+        option = "filter_mode" if sampler in list(FilterMode) else "address_mode"
+        came, remedy = repr(sampler), f"pass jaxtex.Sampler({option}={sampler!r})"
+    else:
+        came, remedy = described(sampler), "pass jaxtex.Sampler(...)"
+    raise TypeError(f"{name}: sampler is {came}, expected a Sampler; {remedy}.")
 
 
 def check_sampler(name: str, kind: TextureKind, stored: Any, num_levels: int, sampler: Sampler) -> None:
-    """A filter needs numbers with fractions, a mip chain coordinates that fit every level, a seam two taps an axis."""
-    integer = jnp.issubdtype(stored, jnp.integer)
-    if integer and sampler.read_mode is ReadMode.ELEMENT and sampler.filter_mode is not FilterMode.POINT:
+    """A filter needs numbers with fractions, a mip chain coordinates that fit every level, a seam few taps."""
+    check_is_sampler(name, sampler)
+    stored, row = np.dtype(stored), storage_format(stored)
+    elements = sampler.decoding is Decoding.ELEMENT and not row.blends
+    if elements and sampler.kernel.blends:
         raise ValueError(
             f"{name}: filter_mode={str(sampler.filter_mode)!r} cannot blend {stored} texels read as elements; use "
             f"read_mode='normalized_float' (8 and 16 bits), filter_mode='point', or convert the texels to float32."
         )
-    blended = num_levels > 1 and sampler.mipmap_filter_mode is not FilterMode.POINT
-    if integer and sampler.read_mode is ReadMode.ELEMENT and blended:
+    if elements and num_levels > 1 and sampler.mipmap_filter_mode is not FilterMode.POINT:
         raise ValueError(
             f"{name}: mipmap_filter_mode='linear' cannot blend {stored} texels read as elements; use "
             f"mipmap_filter_mode='point'."
@@ -61,20 +96,61 @@ def check_sampler(name: str, kind: TextureKind, stored: Any, num_levels: int, sa
             f"{name}: normalized_coords=False, but the texture has {num_levels} mip levels of different sizes; use "
             f"normalized coordinates."
         )
-    if kind.is_cube and sampler.seamless_cubemap and sampler.filter_mode is FilterMode.CUBIC:
+    if kind.is_cube and sampler.seamless_cubemap and sampler.kernel.reach > 1:
         raise ValueError(
-            f"{name}: filter_mode='cubic' reaches more than one texel across the seams of a cubemap; use 'linear', or "
-            f"seamless_cubemap=False."
+            f"{name}: filter_mode={str(sampler.filter_mode)!r} reaches more than one texel across the seams of a "
+            f"cubemap; use 'linear', or seamless_cubemap=False."
         )
-    if sampler.arithmetic is Arithmetic.HARDWARE and stored.name in ("float64", "bfloat16"):
+    if sampler.arithmetic is Arithmetic.HARDWARE and not row.on_hardware:
         raise ValueError(
-            f"{name}: arithmetic='hardware' reads no {stored.name}, which no texture unit has; use "
+            f"{name}: arithmetic='hardware' is given for {stored} texels, which no texture unit has; use "
             f"arithmetic='float', or convert the texels to float32."
         )
 
 
+def check_dtype(name: str, dtype: Any, own: np.dtype) -> np.dtype:
+    """The dtype of a result: the caller's, if it holds the values of a read of dtype `own`."""
+    if dtype is None:
+        return np.dtype(own)
+    try:
+        dtype = np.dtype(jax.dtypes.canonicalize_dtype(dtype))
+    except TypeError:
+        raise TypeError(f"{name}: dtype is {dtype!r}, expected the name of a dtype such as 'float32'.") from None
+    holds = jnp.issubdtype(dtype, jnp.floating)
+    if not jnp.issubdtype(own, jnp.floating):
+        holds = holds or np.can_cast(own, dtype, "safe")
+    if not holds or jnp.issubdtype(dtype, jnp.complexfloating):
+        raise ValueError(
+            f"{name}: dtype is {dtype}, which does not hold the {np.dtype(own)} values of this read; pass a floating "
+            f"dtype, or leave dtype out and convert the result."
+        )
+    return dtype
+
+
+def as_integer(name: str, argument: str, value: Any, low: int, high: int | None = None) -> int:
+    """An integer known while tracing, from `low` to `high`."""
+    known = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not known or value < low or (high is not None and value > high):
+        expected = f"of at least {low}" if high is None else f"from {low} to {high}"
+        raise ValueError(f"{name}: {argument} is {value!r}, expected an integer {expected}.")
+    return int(value)
+
+
+def as_sizes(name: str, argument: str, sizes: Any) -> tuple[int, ...]:
+    """A shape known while tracing, from a sequence or an array of integers."""
+    try:
+        return tuple(int(n) for n in sizes)
+    except TypeError:
+        raise TypeError(
+            f"{name}: {argument} is {described(sizes)}, expected a tuple of integers such as (H, W, C)."
+        ) from None
+
+
+# Coordinates, indices and footprints
+
+
 class ReadArguments(NamedTuple):
-    """Where a read looks, and how coarsely: the caller's arrays, in the caller's order."""
+    """The arrays of a call, in the caller's order: coordinates or indices, layer, face, level and footprint."""
 
     coords: tuple[Any, ...]
     layer: Any = None
@@ -82,9 +158,10 @@ class ReadArguments(NamedTuple):
     lod: Any = None
     ddx: tuple[Any, ...] | None = None
     ddy: tuple[Any, ...] | None = None
+    ddz: tuple[Any, ...] | None = None
 
 
-def check_where(
+def check_read_arguments(
     name: str,
     kind: TextureKind,
     coords: Any,
@@ -92,6 +169,7 @@ def check_where(
     lod: Any = None,
     ddx: Any = None,
     ddy: Any = None,
+    ddz: Any = None,
 ) -> ReadArguments:
     """The arrays as they came, of the right number and kind: `as_operands` converts them, inside the compiled call."""
     count = kind.ndim
@@ -100,18 +178,23 @@ def check_where(
     if (ddx is None) != (ddy is None):
         given, other = ("ddx", "ddy") if ddy is None else ("ddy", "ddx")
         raise ValueError(f"{name}: {given} is given and {other} is not, and a footprint needs both; add {other}.")
+    if ddz is not None and (kind is not TextureKind.TEXTURE3D or ddx is None):
+        raise ValueError(
+            f"{name}: ddz is given, the third side of a voxel's footprint, which belongs to a texture3d with ddx and "
+            f"ddy; leave ddz out, or add ddx and ddy."
+        )
     if lod is not None and ddx is not None:
         raise ValueError(f"{name}: lod and ddx, ddy are given, and each chooses the level; leave one out.")
     lod = None if lod is None else check_number(name, "lod", lod)
-    sides = (("ddx", ddx), ("ddy", ddy))
-    ddx, ddy = (None if d is None else check_arrays(name, side, kind, count, d, check_number) for side, d in sides)
-    return check_shapes(name, "coords", ReadArguments(coords, layer, lod=lod, ddx=ddx, ddy=ddy))
+    sides = (("ddx", ddx), ("ddy", ddy), ("ddz", ddz))
+    ddx, ddy, ddz = (None if d is None else check_arrays(name, side, kind, count, d, check_number) for side, d in sides)
+    return check_shapes(name, "coords", ReadArguments(coords, layer, lod=lod, ddx=ddx, ddy=ddy, ddz=ddz))
 
 
 def check_texels(
     name: str, kind: TextureKind, argument: str, indices: Any, layer: Any, face: Any = None
 ) -> ReadArguments:
-    """The indices of single texels, as `check_where` takes coordinates."""
+    """The indices of single texels, as `check_read_arguments` takes coordinates."""
     indices = check_arrays(name, argument, kind, kind.texel_ndim, indices, check_integer)
     layer = check_layer(name, kind, layer)
     if kind.is_cube and face is None:
@@ -122,9 +205,8 @@ def check_texels(
     return check_shapes(name, argument, ReadArguments(indices, layer, face))
 
 
-def check_level(name: str, texture: Texture, level: Any) -> None:
-    if not isinstance(level, int) or not 0 <= level < texture.num_levels:
-        raise ValueError(f"{name}: level is {level!r}, expected an int from 0 to {texture.num_levels - 1}.")
+def check_level(name: str, texture: Texture, level: Any) -> int:
+    return as_integer(name, "level", level, 0, texture.num_levels - 1)
 
 
 def check_arrays(
@@ -134,9 +216,9 @@ def check_arrays(
     if not isinstance(arrays, tuple | list):
         raise TypeError(stacked_coords(name, argument, arrays))
     if len(arrays) != count:
-        wanted = ", ".join("xyz"[:count]) + ("," if count == 1 else "")
+        expected = ", ".join("xyz"[:count]) + ("," if count == 1 else "")
         raise ValueError(
-            f"{name}: {argument} has {len(arrays)} arrays, expected ({wanted}) for a texture of kind {kind.value!r}."
+            f"{name}: {argument} has {len(arrays)} arrays, expected ({expected}) for a texture of kind {kind.value!r}."
         )
     return tuple(check(name, argument, a) for a in arrays)
 
@@ -150,50 +232,61 @@ def check_layer(name: str, kind: TextureKind, layer: Any) -> Any:
     return None if layer is None else check_integer(name, "layer", layer)
 
 
-def check_shapes(name: str, argument: str, where: ReadArguments) -> ReadArguments:
+def check_shapes(name: str, argument: str, arguments: ReadArguments) -> ReadArguments:
     """Arrays that broadcast."""
     try:
-        common_shape(where)
+        common_shape(arguments)
     except ValueError:
-        shapes = ", ".join(f"{field} {[a.shape for a in jax.tree.leaves(value)]}" for field, value in given_of(where))
+        given = ((field, value) for field, value in zip(arguments._fields, arguments) if value is not None)
+        shapes = ", ".join(f"{field} {[a.shape for a in jax.tree.leaves(value)]}" for field, value in given)
         raise ValueError(
-            f"{name}: the shapes of {argument} and what goes with it do not broadcast: {shapes}."
+            f"{name}: the arrays of {argument} and the arrays given with them do not broadcast: {shapes}."
         ) from None
-    return where
+    return arguments
 
 
-def given_of(where: ReadArguments) -> list[tuple[str, Any]]:
-    return [(field, value) for field, value in zip(where._fields, where) if value is not None]
-
-
-def common_shape(where: ReadArguments) -> tuple[int, ...]:
+def common_shape(arguments: ReadArguments) -> tuple[int, ...]:
     """The shape S that everything broadcasts to."""
-    return np.broadcast_shapes(*(a.shape for a in jax.tree.leaves(where)))
+    return np.broadcast_shapes(*(a.shape for a in jax.tree.leaves(arguments)))
 
 
-def as_operands(where: ReadArguments, *, integer: bool = False) -> ReadArguments:
-    """Checked arrays as the engine takes them: layers and `integer` coordinates int32, all else of one floating dtype;
-    of one rank.
-
-    Integers, weak types and 16-bit floats become float32, a strong float64 stays. Called under `jax.jit`.
-    """
-    layer, rest = where.layer, where._replace(layer=None)
-    if integer:
-        rest = jax.tree.map(as_index, rest)
-    else:
-        rest = jax.tree.map(as_float, rest)
-        widest = sum_dtype(*(a.dtype for a in jax.tree.leaves(rest)))
-        rest = jax.tree.map(lambda a: a.astype(widest), rest)
-    where = rest._replace(layer=None if layer is None else as_index(layer))
-    rank = max(a.ndim for a in jax.tree.leaves(where))
-    return jax.tree.map(lambda a: jnp.expand_dims(a, tuple(range(rank - a.ndim))), where)
+def check_coords(name: str, coords: Any) -> None:
+    if not isinstance(coords, tuple | list):
+        raise TypeError(stacked_coords(name, "coords", coords))
 
 
 def stacked_coords(name: str, argument: str, coords: Any) -> str:
     return (
-        f"{name}: {argument} is a {type(coords).__name__}, expected a tuple of arrays such as (x, y); split a stacked "
+        f"{name}: {argument} is {described(coords)}, expected a tuple of arrays such as (x, y); split a stacked "
         f"array with tuple(jnp.unstack({argument}, axis=-1))."
     )
+
+
+def check_number(name: str, argument: str, coord: Any) -> Any:
+    if isinstance(coord, tuple | list):
+        raise TypeError(f"{name}: {argument} holds a {type(coord).__name__}, expected an array; use jnp.asarray.")
+    array = converted(name, argument, coord)
+    if not (jnp.issubdtype(array.dtype, jnp.floating) or jnp.issubdtype(array.dtype, jnp.integer)):
+        raise TypeError(f"{name}: {argument} holds {array.dtype}, expected floating or integer arrays.")
+    return array
+
+
+def check_integer(name: str, argument: str, index: Any) -> Any:
+    array = converted(name, argument, index)
+    if not jnp.issubdtype(array.dtype, jnp.integer):
+        raise TypeError(f"{name}: {argument} holds {array.dtype}, expected integers; round them and use .astype(int).")
+    return array
+
+
+def converted(name: str, argument: str, value: Any) -> Any:
+    """`value` as an array, of a number or of anything that JAX takes for an array."""
+    try:
+        return as_array(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name}: {argument} holds {described(value)}, expected a number or an array.") from None
+
+
+# Conversions
 
 
 def as_array(value: Any) -> Any:
@@ -201,20 +294,22 @@ def as_array(value: Any) -> Any:
     return value if isinstance(value, jax.Array | np.ndarray) else jnp.asarray(value)
 
 
-def check_number(name: str, argument: str, coord: Any) -> Any:
-    if isinstance(coord, tuple | list):
-        raise TypeError(f"{name}: {argument} is a {type(coord).__name__}, expected an array; use jnp.asarray.")
-    array = as_array(coord)
-    if not (jnp.issubdtype(array.dtype, jnp.floating) or jnp.issubdtype(array.dtype, jnp.integer)):
-        raise TypeError(f"{name}: {argument} holds {array.dtype}, expected floating or integer arrays.")
-    return array
+def as_operands(arguments: ReadArguments, *, integer: bool = False) -> ReadArguments:
+    """Checked arrays as the engine takes them: layers and `integer` coordinates int32, all else of one floating dtype;
+    of one rank.
 
-
-def check_integer(name: str, argument: str, index: Any) -> Any:
-    array = as_array(index)
-    if not jnp.issubdtype(array.dtype, jnp.integer):
-        raise TypeError(f"{name}: {argument} holds {array.dtype}, expected integers; round them and use .astype(int).")
-    return array
+    Integers, weak types and 16-bit floats become float32, a strong float64 stays. Called under `jax.jit`.
+    """
+    layer, rest = arguments.layer, arguments._replace(layer=None)
+    if integer:
+        rest = jax.tree.map(as_index, rest)
+    else:
+        rest = jax.tree.map(as_float, rest)
+        widest = sum_dtype(*(a.dtype for a in jax.tree.leaves(rest)))
+        rest = jax.tree.map(lambda a: a.astype(widest), rest)
+    arguments = rest._replace(layer=None if layer is None else as_index(layer))
+    rank = max(a.ndim for a in jax.tree.leaves(arguments))
+    return jax.tree.map(lambda a: jnp.expand_dims(a, tuple(range(rank - a.ndim))), arguments)
 
 
 def as_float(coord: Any) -> jax.Array:
@@ -223,7 +318,7 @@ def as_float(coord: Any) -> jax.Array:
 
 
 def as_index(index: Any) -> jax.Array:
-    """Integers of any width as int32; what does not fit saturates, and stays out of range."""
+    """Integers of any width as int32. An integer that does not fit saturates, and stays out of range."""
     array = jnp.asarray(index)
     low, high = jnp.iinfo(jnp.int32).min, jnp.iinfo(jnp.int32).max
     if jnp.iinfo(array.dtype).max > high:

@@ -1,9 +1,67 @@
-"""What can be asked for: the enumerations behind the strings of the public interface."""
+"""The options of a read: the enumerations behind the strings of the public interface."""
 
+# pyright: strict, reportUnknownMemberType=false
+
+from collections.abc import Collection
 from enum import StrEnum
+from typing import Any, TypeVar
+
+Option = TypeVar("Option", bound=StrEnum)
+
+# Words of other libraries for our options: of PyTorch, NumPy, SciPy, OpenCV, kornia and OpenGL.
+ALIASES: dict[str, dict[str, str]] = {
+    "AddressMode": {
+        "clamp_to_edge": "clamp",
+        "edge": "clamp",
+        "replicate": "clamp",
+        "clamp_to_border": "border",
+        "constant": "border",
+        "zeros": "border",
+        "repeat": "wrap",
+        "mirrored_repeat": "mirror",
+        "symmetric": "mirror",
+    },
+    "FilterMode": {
+        "nearest": "point",
+        "bilinear": "linear",
+        "trilinear": "linear",
+        "bicubic": "cubic",
+        "tricubic": "cubic",
+    },
+}
 
 
-class TextureKind(StrEnum):
+def choose(name: str, argument: str, value: Any, options: type[Option] | Collection[Option]) -> Option:
+    """The member of an enumeration that `value` names, or an error that lists the members.
+
+    Args:
+        name: the public function, for the message.
+        argument: the argument, for the message.
+        options: an enumeration, or those of its members that are allowed.
+    """
+    allowed = tuple(options)
+    enumeration = type(allowed[0])
+    try:
+        member = enumeration(value)
+    except ValueError:
+        member = None
+    if member in allowed:
+        return member
+    listed = ", ".join(repr(option.value) for option in allowed)
+    error = ValueError if isinstance(value, str) else TypeError
+    raise error(f"{name}: {argument} is {value!r}, expected one of {listed}.")
+
+
+class OptionEnum(StrEnum):
+    """An enumeration that also takes the words of `ALIASES`."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> "OptionEnum | None":
+        alias = ALIASES.get(cls.__name__, {}).get(value) if isinstance(value, str) else None
+        return None if alias is None else cls(alias)
+
+
+class TextureKind(OptionEnum):
     """The shape of a texture: which axes it has, and whether layers stand in front of them."""
 
     TEXTURE1D = "1d"
@@ -35,45 +93,48 @@ class TextureKind(StrEnum):
         return self.value.endswith("layered")
 
 
-class AddressMode(StrEnum):
-    """What a tap outside the texture reads."""
+class AddressMode(OptionEnum):
+    """What a tap outside the texture reads.
+
+    Words of other libraries are aliases: ``"edge"``, ``"replicate"`` and ``"clamp_to_edge"`` for clamp; ``"zeros"``,
+    ``"constant"`` and ``"clamp_to_border"`` for border; ``"repeat"`` for wrap; ``"symmetric"`` and
+    ``"mirrored_repeat"`` for mirror. ``"reflect"`` is NumPy's: the edge texel appears once.
+    """
 
     CLAMP = "clamp"
     BORDER = "border"
     WRAP = "wrap"
     MIRROR = "mirror"
     REFLECT = "reflect"
-    LAST = "last"
-    """The rule of a layer: whatever is out of range is the last one. Not an option of `Sampler`."""
-    SEAM = "seam"
-    """A tap off a cube's face lies on the next face. Not an option of `Sampler`."""
 
 
-class FilterMode(StrEnum):
-    """How the texels around a position are combined."""
+class FilterMode(OptionEnum):
+    """How the texels around a position are combined.
+
+    Words of other libraries are aliases: ``"nearest"`` for point; ``"bilinear"`` and ``"trilinear"`` for linear;
+    ``"bicubic"`` and ``"tricubic"`` for cubic.
+    """
 
     POINT = "point"
     LINEAR = "linear"
     CUBIC = "cubic"
 
 
-class ReadMode(StrEnum):
+class ReadMode(OptionEnum):
     """Whether an integer texel is returned as it is stored, or as the fraction that it stands for."""
 
     ELEMENT = "element"
     NORMALIZED_FLOAT = "normalized_float"
-    SRGB_FLOAT = "srgb_float"
-    """The same, where colours are sRGB codes. Not an option of `Sampler`: its `srgb` asks for it."""
 
 
-class Arithmetic(StrEnum):
-    """In which numbers weights and sums are computed."""
+class Arithmetic(OptionEnum):
+    """The numbers in which weights and sums are computed: float32, or the fixed point of an NVIDIA texture unit."""
 
     FLOAT = "float"
     HARDWARE = "hardware"
 
 
-class BoundaryMode(StrEnum):
+class BoundaryMode(OptionEnum):
     """What a surface access outside the surface does."""
 
     TRAP = "trap"

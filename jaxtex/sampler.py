@@ -1,147 +1,214 @@
 """The static half of a read: how a texture is sampled."""
 
+# pyright: strict, reportUnknownMemberType=false
+
 import dataclasses
 import math
-from enum import StrEnum
+from collections.abc import Sequence
+from typing import Any, Literal, cast
 
 import jax
+import numpy as np
 
-from .modes import AddressMode, Arithmetic, FilterMode, ReadMode
+from ._tables.address_rules import ADDRESS_RULES, AddressRule
+from ._tables.filter_kernels import FilterKernel, filter_kernel
+from ._tables.storage_formats import Decoding
+from .modes import AddressMode, Arithmetic, FilterMode, OptionEnum, ReadMode, choose
 
-# What each option offers: some enumerations have members that are not for callers.
-OPTIONS = {
-    "address_mode": tuple(mode for mode in AddressMode if mode not in (AddressMode.LAST, AddressMode.SEAM)),
-    "filter_mode": tuple(FilterMode),
-    "read_mode": (ReadMode.ELEMENT, ReadMode.NORMALIZED_FLOAT),
+# The enumeration of each option, or those of its members that the option offers.
+OPTIONS: dict[str, type[OptionEnum] | tuple[OptionEnum, ...]] = {
+    "address_mode": AddressMode,
+    "filter_mode": FilterMode,
+    "read_mode": ReadMode,
     "mipmap_filter_mode": (FilterMode.POINT, FilterMode.LINEAR),
-    "arithmetic": tuple(Arithmetic),
+    "arithmetic": Arithmetic,
 }
+NUMBERS = ("cubic_coefficient", "mipmap_level_bias", "min_mipmap_level_clamp", "max_mipmap_level_clamp")
+FLAGS = ("normalized_coords", "srgb", "seamless_cubemap", "deterministic")
 MAX_ANISOTROPY = 16
 
-
-def choose(name: str, value: object, options: tuple[StrEnum, ...]) -> StrEnum:
-    """The option that `value` names."""
-    if value not in options:
-        listed = ", ".join(repr(option.value) for option in options)
-        raise ValueError(f"Sampler: {name} is {value!r}, expected one of {listed}.")
-    return options[options.index(value)]
+AddressModeLike = (
+    AddressMode
+    | Literal["clamp", "border", "wrap", "mirror", "reflect"]
+    | Literal["edge", "replicate", "zeros", "constant", "repeat", "symmetric"]
+)
+FilterModeLike = (
+    FilterMode | Literal["point", "linear", "cubic"] | Literal["nearest", "bilinear", "trilinear", "bicubic"]
+)
+ReadModeLike = ReadMode | Literal["element", "normalized_float"]
+MipmapFilterModeLike = FilterMode | Literal["point", "linear"] | Literal["nearest", "bilinear"]
+ArithmeticLike = Arithmetic | Literal["float", "hardware"]
 
 
 @jax.tree_util.register_static
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Sampler:
     """How a texture is read: address, filter and read modes.
 
-    A sampler holds no arrays. It is frozen, hashable and a pytree without leaves, so it can be closed over,
-    passed to a function under `jax.jit` or `jax.checkpoint`, or used as a static argument; two samplers with
-    equal fields compile once.
+    A sampler holds no arrays. It is frozen, hashable and a pytree without leaves. You can close over it, pass it to a
+    function under `jax.jit` or `jax.checkpoint`, or use it as a static argument; two samplers with equal fields compile
+    once.
 
     Args:
-        address_mode: what a tap outside the texture reads; one mode for every axis, or a tuple with one mode
-            an axis in x, y, z order.
+        address_mode: what a tap outside the texture reads; one `AddressMode` for every axis, or a tuple with one mode
+            per axis in x, y, z order. ``None`` is the default of the function that reads: `sample` clamps.
 
             - ``"clamp"``: the nearest texel of the edge.
-            - ``"border"``: the texture's border colour, zero if it has none; decided tap by tap.
+            - ``"border"``: the texture's border color, or zero if it has none; decided tap by tap.
             - ``"wrap"``: the texture repeats with period N.
-            - ``"mirror"``: it repeats mirrored, the edge texel twice, with period 2 N (as CUDA does).
-            - ``"reflect"``: it repeats mirrored, the edge texel once, with period 2 (N - 1).
-        filter_mode: ``"point"`` (the texel that holds the position), ``"linear"`` (2 texels an axis) or
-            ``"cubic"`` (4 texels an axis).
+            - ``"mirror"``: the texture repeats mirrored, the edge texel twice, with period 2 N (as in CUDA).
+            - ``"reflect"``: the texture repeats mirrored, the edge texel once, with period 2 (N - 1).
+        filter_mode: a `FilterMode`: ``"point"`` (the texel that holds the position), ``"linear"`` (2 texels per axis)
+            or ``"cubic"`` (4 texels per axis).
         cubic_coefficient: the free parameter of the cubic kernel: -0.5 is Catmull-Rom, -0.75 is what PyTorch
-            and OpenCV use. Only ``filter_mode="cubic"`` looks at it.
-        read_mode: ``"element"`` returns texels as stored; ``"normalized_float"`` maps 8- and 16-bit integer
-            texels to [0, 1], or [-1, 1] if signed, before filtering.
+            and OpenCV use. Only ``filter_mode="cubic"`` uses it.
+        read_mode: a `ReadMode`: ``"element"`` returns texels as stored; ``"normalized_float"`` maps 8- and 16-bit
+            integer texels to [0, 1], or [-1, 1] if signed, before filtering.
         normalized_coords: whether coordinates run from 0 to 1 across the texture, or from 0 to N. Texel
-            centres are at ``(i + 0.5) / N`` or ``i + 0.5``.
-        srgb: whether the colours of uint8 texels are sRGB codes, to be decoded before filtering: the first three
-            channels, of one or two the first; alpha never. Needs ``read_mode="normalized_float"``.
+            centers are at ``(i + 0.5) / N`` or ``i + 0.5``.
+        srgb: whether uint8 texels are sRGB codes that are decoded before filtering. Of three or four channels the first
+            three are decoded, of one or two the first; alpha is linear. Needs ``read_mode="normalized_float"``.
         mipmap_filter_mode: ``"point"`` reads the level nearest to the level of detail, ``"linear"`` blends the two
-            around it.
-        mipmap_level_bias: added to a level of detail that is given or follows from a footprint.
-        min_mipmap_level_clamp, max_mipmap_level_clamp: bounds of the level of detail; the first wins.
-        max_anisotropy: from 1 to 16, how many reads may follow the longer side of a footprint (``ddx``, ``ddy``).
-            In hardware arithmetic those of 2D textures follow a texture unit's rules, nearly to the last bit; others
-            are read once, at the level of the longer side. Reads come in pairs there: an odd number acts as one less.
+            levels around it.
+        mipmap_level_bias: added to a level of detail that is given or that follows from a footprint.
+        min_mipmap_level_clamp, max_mipmap_level_clamp: bounds of the level of detail. Where they contradict each
+            other, the lower bound wins.
+        max_anisotropy: from 1 to 16, how many reads may lie along the longer side of a footprint (``ddx``, ``ddy``).
+            In hardware arithmetic, reads of 2D textures follow a texture unit's rules, nearly to the last bit; other
+            textures are read once, at the level of the longer side. There, reads come in pairs: an odd number acts as
+            the even number below it.
         seamless_cubemap: whether a linear read of a cubemap blends across the edges of a face. If not, it is a 2D
             read of the face, with its address modes.
-        arithmetic: ``"float"`` computes weights and sums in float32; ``"hardware"`` as an NVIDIA texture unit does,
-            in fixed point, to the last bit. See `docs/arithmetic.md`.
-        deterministic: whether gradients in texels, and splats, have the same bits in every run. On a GPU the order of
-            additions changes from run to run; this makes them such that none rounds, so that the order is of no
-            consequence, at two to three times the cost. Of n terms at a texel each is rounded to a multiple of
-            ``n^2 / 2^47`` times the largest value, so that the sum of fewer than a thousand keeps as many bits as one
-            in floating point.
+        arithmetic: an `Arithmetic`: ``"float"`` computes weights and sums in float32; ``"hardware"`` in fixed point, to
+            the last bit as an NVIDIA texture unit does. See `docs/arithmetic.md`.
+        deterministic: whether gradients with respect to texels, and splats, have the same bits in every run. On a GPU,
+            the order of additions changes from run to run. This option rounds the terms first, so that no addition
+            rounds and the order does not matter, at two to three times the cost. Each of the n terms at a texel is
+            rounded to a multiple of ``n^2 / 2^47`` times the largest value. A sum of fewer than a thousand terms
+            keeps as many bits as a floating-point sum.
 
     Raises:
         ValueError: if a mode is unknown, or options exclude each other.
+        TypeError: if an option has the wrong type.
 
     Source: the modes are those of the CUDA C++ Programming Guide, "Texture and Surface Memory"; the cubic
-    kernel is R. Keys, "Cubic convolution interpolation for digital image processing", 1981.
+        kernel is R. Keys, "Cubic convolution interpolation for digital image processing", 1981.
 
     Example:
         >>> import jaxtex as jt
-        >>> jt.Sampler(address_mode=("wrap", "clamp"), filter_mode="cubic").address_mode
+        >>> jt.Sampler(address_mode=("repeat", "clamp"), filter_mode="bicubic").address_mode
         (<AddressMode.WRAP: 'wrap'>, <AddressMode.CLAMP: 'clamp'>)
     """
 
-    address_mode: str | tuple[str, ...] = "clamp"
-    filter_mode: str = "linear"
+    address_mode: AddressModeLike | tuple[AddressModeLike, ...] | None = None
+    filter_mode: FilterModeLike = "linear"
     cubic_coefficient: float = -0.5
-    read_mode: str = "element"
+    read_mode: ReadModeLike = "element"
     normalized_coords: bool = True
     srgb: bool = False
-    mipmap_filter_mode: str = "point"
+    mipmap_filter_mode: MipmapFilterModeLike = "point"
     mipmap_level_bias: float = 0.0
     min_mipmap_level_clamp: float = 0.0
     max_mipmap_level_clamp: float = math.inf
     max_anisotropy: int = 1
     seamless_cubemap: bool = True
-    arithmetic: str = "float"
+    arithmetic: ArithmeticLike = "float"
     deterministic: bool = False
 
     def __post_init__(self):
         for name, options in OPTIONS.items():
-            value = getattr(self, name)
-            several = name == "address_mode" and isinstance(value, tuple | list)
-            chosen = tuple(choose(name, v, options) for v in value) if several else choose(name, value, options)
-            object.__setattr__(self, name, chosen)
-        for name in (
-            "cubic_coefficient",
-            "mipmap_level_bias",
-            "min_mipmap_level_clamp",
-            "max_mipmap_level_clamp",
-        ):
-            object.__setattr__(self, name, float(getattr(self, name)))
-            if math.isnan(getattr(self, name)):
-                raise ValueError(f"Sampler: {name} is NaN, expected a number.")
-        for name in ("normalized_coords", "srgb", "seamless_cubemap", "deterministic"):
-            if not isinstance(getattr(self, name), bool):
-                raise ValueError(f"Sampler: {name} is {getattr(self, name)!r}, expected True or False.")
-        if not isinstance(self.max_anisotropy, int) or not 1 <= self.max_anisotropy <= MAX_ANISOTROPY:
-            raise ValueError(f"Sampler: max_anisotropy is {self.max_anisotropy!r}, expected an int from 1 to 16.")
+            self._set(name, _chosen(name, getattr(self, name), options))
+        for name in NUMBERS:
+            self._set(name, _number(name, getattr(self, name)))
+        for name in FLAGS:
+            self._set(name, _flag(name, getattr(self, name)))
+        self._set("max_anisotropy", _anisotropy(self.max_anisotropy))
         if self.srgb and self.read_mode is not ReadMode.NORMALIZED_FLOAT:
-            raise ValueError("Sampler: srgb=True needs read_mode='normalized_float', which makes colours of codes.")
+            raise ValueError(
+                "Sampler: srgb=True decodes codes, but read_mode='element' returns codes as they are; add "
+                "read_mode='normalized_float'."
+            )
         if self.arithmetic is Arithmetic.HARDWARE:
-            modes = self.address_mode if isinstance(self.address_mode, tuple) else (self.address_mode,)
-            if self.filter_mode is FilterMode.CUBIC or AddressMode.REFLECT in modes:
-                raise ValueError(
-                    "Sampler: arithmetic='hardware' has no filter_mode='cubic' and no address_mode='reflect', which "
-                    "no texture unit has; use arithmetic='float'."
-                )
+            self._check_hardware()
 
-    def address_modes(self, ndim: int) -> tuple[AddressMode, ...]:
-        """The address mode of each axis, in x, y, z order."""
-        modes = self.address_mode
-        if isinstance(modes, AddressMode):
-            return (modes,) * ndim
+    def _set(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)
+
+    def _check_hardware(self) -> None:
+        if not self.kernel.on_hardware:
+            missing = f"filter_mode={str(self.filter_mode)!r}"
+        else:
+            modes = self.address_mode if isinstance(self.address_mode, tuple) else (self.address_mode,)
+            named = [AddressMode(mode) for mode in modes if mode is not None]
+            foreign = [mode for mode in named if not ADDRESS_RULES[mode].on_hardware]
+            if not foreign:
+                return
+            missing = f"address_mode={foreign[0].value!r}"
+        raise ValueError(
+            f"Sampler: arithmetic='hardware' is given with {missing}, which no texture unit has; use "
+            f"arithmetic='float'."
+        )
+
+    @property
+    def kernel(self) -> FilterKernel:
+        """The filter, on one axis."""
+        return filter_kernel(FilterMode(self.filter_mode), self.cubic_coefficient)
+
+    @property
+    def decoding(self) -> Decoding:
+        """How a stored texel becomes a number."""
+        if self.srgb:
+            return Decoding.SRGB
+        return Decoding.ELEMENT if self.read_mode is ReadMode.ELEMENT else Decoding.FRACTION
+
+    def address_rules(self, ndim: int, default: AddressMode = AddressMode.CLAMP) -> tuple[AddressRule, ...]:
+        """Returns the address rule of each filtered axis, in x, y, z order.
+
+        Args:
+            ndim: the number of filtered axes.
+            default: the mode of a sampler that sets none.
+
+        Raises:
+            ValueError: if the sampler sets another number of modes.
+        """
+        modes = default if self.address_mode is None else self.address_mode
+        if not isinstance(modes, tuple):
+            return (ADDRESS_RULES[AddressMode(modes)],) * ndim
         if len(modes) != ndim:
             raise ValueError(
                 f"Sampler: address_mode has {len(modes)} modes, but the texture has {ndim} filtered axes; "
                 f"give one mode for all axes, or {ndim} in x, y, z order."
             )
-        return modes  # pyright: ignore[reportReturnType]
+        return tuple(ADDRESS_RULES[AddressMode(mode)] for mode in modes)
 
-    @property
-    def decoding(self) -> ReadMode:
-        """The read mode, colour encoding included."""
-        return ReadMode.SRGB_FLOAT if self.srgb else ReadMode(self.read_mode)
+
+def _chosen(name: str, value: object, options: type[OptionEnum] | tuple[OptionEnum, ...]) -> object:
+    """The member, or the tuple of members, that an option names."""
+    if name == "address_mode" and value is None:
+        return None
+    if name == "address_mode" and isinstance(value, tuple | list):
+        return tuple(choose("Sampler", name, v, options) for v in cast(Sequence[object], value))
+    return choose("Sampler", name, value, options)
+
+
+def _number(name: str, value: Any) -> float:
+    known = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    if not known:
+        raise TypeError(f"Sampler: {name} is {value!r}, expected a number, which must be known while tracing.")
+    number = float(cast(float, value))
+    if math.isnan(number):
+        raise ValueError(f"Sampler: {name} is NaN, expected a number.")
+    return number
+
+
+def _flag(name: str, value: Any) -> bool:
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"Sampler: {name} is {value!r}, expected True or False.")
+    return bool(cast(bool, value))
+
+
+def _anisotropy(value: Any) -> int:
+    known = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not known or not 1 <= cast(int, value) <= MAX_ANISOTROPY:
+        raise ValueError(f"Sampler: max_anisotropy is {value!r}, expected an integer from 1 to {MAX_ANISOTROPY}.")
+    return int(cast(int, value))

@@ -1,37 +1,45 @@
-"""Surfaces: reads and writes of single texels by integer coordinates, as functions that return what they wrote."""
+"""Surfaces: reads and writes of single texels by integer coordinates. A write returns a new texture."""
+
+# pyright: strict, reportUnknownMemberType=false
 
 import dataclasses
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal, cast
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.experimental import checkify
+from jax.typing import ArrayLike
 
 from ._arguments import ReadArguments, as_operands, check_level, check_texels, check_texture, common_shape
 from ._engine import primitives, texel_write
-from ._engine.formats import in_wide_texels, sum_dtype, wide_dtype
+from ._engine.decoding import in_wide_texels, wide_dtype
 from ._engine.indexing import explicit_sharding
-from ._engine.plan import Look, texel_look
-from ._engine.reads import layout_of
-from ._engine.texel_walk import only_place
-from .modes import AddressMode, BoundaryMode, ReadMode
+from ._engine.plan import ReadPlan, layout_of, plan_of_texels
+from ._engine.spec import ReadSpec
+from ._engine.texel_walk import only_address
+from ._tables.address_rules import BORDER, CLAMP, LAST
+from ._tables.storage_formats import Decoding, storage_format, sum_dtype
+from ._typed_jit import typed_jit
+from .modes import BoundaryMode, choose
+from .sampling import Coords
 from .texture import Texture
 
+BoundaryModeLike = BoundaryMode | Literal["trap", "clamp", "zero"]
 SAMPLE_LIMIT = 2**31
 OUTSIDE = "is outside the surface"
 
 
 def surface_read(
     texture: Texture,
-    coords: tuple[Any, ...],
+    coords: Coords,
     *,
-    layer: Any = None,
-    face: Any = None,
+    layer: ArrayLike | None = None,
+    face: ArrayLike | None = None,
     level: int = 0,
-    boundary_mode: str = "trap",
+    boundary_mode: BoundaryModeLike = "trap",
 ) -> jax.Array:
     """Reads single texels by their integer coordinates.
 
@@ -39,22 +47,23 @@ def surface_read(
         texture: a `Texture` of any kind.
         coords: a tuple of integer arrays, ``(x,)``, ``(x, y)`` or ``(x, y, z)``, counted in texels, that broadcast to a
             common shape S; for a cubemap ``(x, y)`` on a face. Any value is allowed.
-        layer: integers that broadcast with S, for a layered texture: which layer.
-        face: integers that broadcast with S, for a cubemap: which face, in the order +x, -x, +y, -y, +z, -z.
+        layer: integers that broadcast with S, the layer of a layered texture.
+        face: integers that broadcast with S, the face of a cubemap, in the order +x, -x, +y, -y, +z, -z.
         level: the mip level, a Python integer.
         boundary_mode: what happens where a coordinate, layer or face is out of range:
 
             - ``"zero"``: zero is read.
-            - ``"clamp"``: the nearest texel is read; of layers and faces the last one, also where they are negative.
-            - ``"trap"``: as zero, and an error under `jax.experimental.checkify.checkify` with ``user_checks``. It
-              names the first offending coordinates. Without checkify, compiled or not, there is no error; nor under a
-              mesh with explicit axes. A program with such a check runs like any other, but `jax.export` cannot
-              serialise it.
+            - ``"clamp"``: the nearest texel is read. A layer or face out of range, negative ones too, is the last one.
+            - ``"trap"``: zero is read, and `jax.experimental.checkify.checkify` with ``user_checks`` reports an error
+              that names the first offending coordinates. Without checkify there is no error, compiled or not, and none
+              under a mesh with explicit axes. A program with such a check runs like any other, but `jax.export` cannot
+              serialize it.
 
     Returns:
         S + (C,), in the texture's dtype, the texels as they are stored.
 
-    Gradients: to floating texels, any order, both modes: each cotangent is added at its texel. Coordinates have none.
+    Gradients: of any order, in forward and reverse mode, with respect to floating texels: each cotangent is added at
+        its texel. Coordinates have none.
 
     Raises:
         ValueError: if coordinates, layer, face or level do not fit the texture.
@@ -68,46 +77,46 @@ def surface_read(
         >>> jt.surface_read(row, (jnp.array([-1, 0, 2, 3]),), boundary_mode="clamp")[:, 0]
         Array([7, 7, 9, 9], dtype=int32)
     """
-    mode, where = check_access("surface_read", texture, coords, layer, face, level, boundary_mode)
-    return _read(texture, where, level=level, mode=mode)
+    mode, arguments = check_access("surface_read", texture, coords, layer, face, level, boundary_mode)
+    return _read(texture, arguments, level=level, mode=mode)
 
 
 def surface_write(
     texture: Texture,
-    values: Any,
-    coords: tuple[Any, ...],
+    values: ArrayLike,
+    coords: Coords,
     *,
-    layer: Any = None,
-    face: Any = None,
+    layer: ArrayLike | None = None,
+    face: ArrayLike | None = None,
     level: int = 0,
-    boundary_mode: str = "trap",
+    boundary_mode: BoundaryModeLike = "trap",
     unique_indices: bool = False,
 ) -> Texture:
     """Returns the texture with `values` in place of the texels at integer coordinates.
 
     Args:
-        texture: a `Texture` of any kind. It is not changed; a caller that has no more use for it donates it
-            (``jax.jit(f, donate_argnums=0)``), and the write happens in its memory.
-        values: what is written, of a shape that broadcasts to S + (C,). Into a floating texture any real numbers,
-            rounded to its dtype; into integers only integers of that dtype, or Python integers.
+        texture: a `Texture` of any kind. It is not changed. To write in its memory, donate it to a compiled function:
+            ``jax.jit(f, donate_argnums=0)``.
+        values: the new texels, of a shape that broadcasts to S + (C,). A floating texture takes any real numbers, and
+            rounds them to its dtype. An integer texture takes integers of its dtype, or Python integers.
         coords, layer, face, level: as in `surface_read`.
         boundary_mode: what happens where a coordinate is out of range: ``"zero"`` drops the value, ``"clamp"`` writes
             it to the nearest texel, ``"trap"`` drops it and is an error under checkify, as in `surface_read`.
-        unique_indices: a promise that no two samples write the same texel, which makes the write faster. Where it is
-            broken, any of them may be kept, and gradients are wrong.
+        unique_indices: a promise that no two samples write the same texel, which makes the write faster. If the promise
+            is broken, any of the samples may be kept, and gradients are wrong.
 
     Returns:
         A `Texture`. Where several samples write one texel, the last in the flattened (row-major) order of S is kept, on
-        every backend, inside `jax.vmap` for each example by itself.
+        every backend; under `jax.vmap`, for each example separately.
 
-    Gradients: any order, both modes: to `values` the cotangent of the texel written, zero where the value was
-    overwritten or dropped; to `texture` that of the texels not written, zero elsewhere.
+    Gradients: of any order, in forward and reverse mode. `values` gets the cotangent of the texel that was written, and
+        zero where the value was overwritten or dropped. `texture` gets that of the texels that were not written.
 
     Raises:
         ValueError: if shapes, level or boundary mode do not fit the texture.
         TypeError: if coordinates are not integers, or `values` are not of the texture's dtype.
 
-    Source: as `surface_read`; CUDA leaves the order of writes to one texel open.
+    Source: as in `surface_read`; CUDA leaves the order of writes to one texel open.
 
     Example:
         >>> import jax.numpy as jnp, jaxtex as jt
@@ -116,20 +125,20 @@ def surface_write(
         Array([1., 0., 3., 0.], dtype=float32)
     """
     name = "surface_write"
-    mode, where = check_access(name, texture, coords, layer, face, level, boundary_mode)
-    values = check_values(name, texture, values, where)
-    return _write(texture, values, where, level=level, mode=mode, unique=bool(unique_indices))
+    mode, arguments = check_access(name, texture, coords, layer, face, level, boundary_mode)
+    values = check_values(name, texture, values, arguments)
+    return _write(texture, values, arguments, level=level, mode=mode, unique=bool(unique_indices))
 
 
 def surface_add(
     texture: Texture,
-    values: Any,
-    coords: tuple[Any, ...],
+    values: ArrayLike,
+    coords: Coords,
     *,
-    layer: Any = None,
-    face: Any = None,
+    layer: ArrayLike | None = None,
+    face: ArrayLike | None = None,
     level: int = 0,
-    boundary_mode: str = "trap",
+    boundary_mode: BoundaryModeLike = "trap",
 ) -> Texture:
     """Returns the texture with `values` added to the texels at integer coordinates: an atomic add.
 
@@ -139,14 +148,14 @@ def surface_add(
     Returns:
         A `Texture`. All values that fall on a texel are added to it; integers wrap around at the ends of their range.
 
-    Gradients: any order, both modes: to `values` the cotangent of the texel that each was added to, zero if it was
-    dropped; to `texture` the cotangent itself.
+    Gradients: of any order, in forward and reverse mode. Each of `values` gets the cotangent of the texel that it was
+        added to, and zero if it was dropped. `texture` gets the whole cotangent.
 
     Precision: float16 and bfloat16 are summed in float32 and rounded once. On a GPU the order of additions, and so
-    the last bits of floating sums, may differ from run to run.
+        the last bits of floating sums, may differ from run to run.
 
     Raises:
-        ValueError, TypeError: as `surface_write`.
+        ValueError, TypeError: as in `surface_write`; bool texels cannot be added or ordered.
 
     Source: the surface reduction `sured.add` of the PTX ISA.
 
@@ -161,13 +170,13 @@ def surface_add(
 
 def surface_min(
     texture: Texture,
-    values: Any,
-    coords: tuple[Any, ...],
+    values: ArrayLike,
+    coords: Coords,
     *,
-    layer: Any = None,
-    face: Any = None,
+    layer: ArrayLike | None = None,
+    face: ArrayLike | None = None,
     level: int = 0,
-    boundary_mode: str = "trap",
+    boundary_mode: BoundaryModeLike = "trap",
 ) -> Texture:
     """Returns the texture with the smaller of texel and `values`, channel by channel: an atomic minimum.
 
@@ -175,13 +184,13 @@ def surface_min(
         texture, values, coords, layer, face, level, boundary_mode: as in `surface_write`.
 
     Returns:
-        A `Texture`: the least of the texel and all values that fall on it. NaN is less than anything.
+        A `Texture`: the least of the texel and all values that fall on it. NaN is less than any number.
 
-    Gradients: any order, both modes: all to the one that is the least. Of several that tie the texel itself comes
-    first, then the values in flattened order.
+    Gradients: of any order, in forward and reverse mode: the least one gets the cotangent. In a tie, the texel itself
+        comes first, then the values in flattened order.
 
     Raises:
-        ValueError, TypeError: as `surface_write`.
+        ValueError, TypeError: as in `surface_write`; bool texels cannot be added or ordered.
 
     Source: the surface reduction `sured.min` of the PTX ISA, which has it for integers.
 
@@ -196,13 +205,13 @@ def surface_min(
 
 def surface_max(
     texture: Texture,
-    values: Any,
-    coords: tuple[Any, ...],
+    values: ArrayLike,
+    coords: Coords,
     *,
-    layer: Any = None,
-    face: Any = None,
+    layer: ArrayLike | None = None,
+    face: ArrayLike | None = None,
     level: int = 0,
-    boundary_mode: str = "trap",
+    boundary_mode: BoundaryModeLike = "trap",
 ) -> Texture:
     """Returns the texture with the larger of texel and `values`, channel by channel: an atomic maximum.
 
@@ -210,12 +219,12 @@ def surface_max(
         texture, values, coords, layer, face, level, boundary_mode: as in `surface_write`.
 
     Returns:
-        A `Texture`: the largest of the texel and all values that fall on it. NaN is larger than anything.
+        A `Texture`: the largest of the texel and all values that fall on it. NaN is larger than any number.
 
-    Gradients: as `surface_min`, to the largest.
+    Gradients: as in `surface_min`: the largest one gets the cotangent.
 
     Raises:
-        ValueError, TypeError: as `surface_write`.
+        ValueError, TypeError: as in `surface_write`; bool texels cannot be added or ordered.
 
     Source: the surface reduction `sured.max` of the PTX ISA, which has it for integers.
 
@@ -232,23 +241,21 @@ def check_access(
     name: str, texture: Any, coords: Any, layer: Any, face: Any, level: Any, boundary_mode: Any
 ) -> tuple[BoundaryMode, ReadArguments]:
     """The arguments that all accesses share."""
-    check_texture(name, texture)
-    where = check_texels(name, texture.kind, "coords", coords, layer, face)
+    check_texture(name, texture, coords)
+    arguments = check_texels(name, texture.kind, "coords", coords, layer, face)
     check_level(name, texture, level)
-    try:
-        return BoundaryMode(boundary_mode), where
-    except ValueError:
-        listed = ", ".join(repr(mode.value) for mode in BoundaryMode)
-        raise ValueError(f"{name}: boundary_mode is {boundary_mode!r}, expected one of {listed}.") from None
+    return choose(name, "boundary_mode", boundary_mode, BoundaryMode), arguments
 
 
-def check_values(name: str, texture: Texture, values: Any, where: ReadArguments) -> jax.Array:
+def check_values(name: str, texture: Texture, values: Any, arguments: ReadArguments) -> jax.Array:
     """The values as they came, of a dtype that the texture holds and a shape that broadcasts to S + (C,)."""
-    values, stored, shape = jnp.asarray(values), texture.dtype, (*common_shape(where), texture.channels)
+    values, stored, shape = jnp.asarray(values), texture.dtype, (*common_shape(arguments), texture.num_channels)
     integer = jnp.issubdtype(values.dtype, jnp.integer)
     fits = integer or jnp.issubdtype(values.dtype, jnp.floating)
     if jnp.issubdtype(stored, jnp.integer):
         fits = integer and (values.dtype == stored or jax.typeof(values).weak_type)
+    elif not jnp.issubdtype(stored, jnp.floating):
+        fits = values.dtype == stored
     if not fits:
         raise TypeError(
             f"{name}: values has dtype {values.dtype}, which {stored} texels do not hold; convert it with "
@@ -261,7 +268,7 @@ def check_values(name: str, texture: Texture, values: Any, where: ReadArguments)
     if not fits:
         raise ValueError(
             f"{name}: values has shape {values.shape}, expected {shape} or one that broadcasts to it: the shape of the "
-            f"coordinates, and {texture.channels} channels."
+            f"coordinates, and {texture.num_channels} channels."
         )
     if functools.reduce(int.__mul__, shape[:-1], 1) >= SAMPLE_LIMIT:
         raise ValueError(f"{name}: coords has shape {shape[:-1]}, 2^31 samples or more; write in parts.")
@@ -279,46 +286,55 @@ def reduce(
     boundary_mode: Any,
 ) -> Texture:
     name = f"surface_{rule}"
-    mode, where = check_access(name, texture, coords, layer, face, level, boundary_mode)
-    values = check_values(name, texture, values, where)
-    return _reduce(texture, values, where, rule=rule, level=level, mode=mode)
+    check_texture(name, texture, coords)
+    if texture.dtype == bool:
+        raise TypeError(f"{name}: texture holds bool texels, expected numbers; convert them with astype.")
+    mode, arguments = check_access(name, texture, coords, layer, face, level, boundary_mode)
+    values = check_values(name, texture, values, arguments)
+    return _reduce(texture, values, arguments, rule=rule, level=level, mode=mode)
 
 
-@functools.partial(jax.jit, static_argnames=("level", "mode"), inline=True)
-def _read(texture: Texture, where: ReadArguments, *, level: int, mode: BoundaryMode) -> jax.Array:
-    look = access("surface_read", texture, where, level, mode)
+@typed_jit("level", "mode")
+def _read(texture: Texture, arguments: ReadArguments, *, level: int, mode: BoundaryMode) -> jax.Array:
+    plan = access("surface_read", texture, arguments, level, mode)
 
     def read(texels: jax.Array, coords: tuple[jax.Array, ...], total: np.dtype) -> jax.Array:
-        out = primitives.read(texels, coords, look.axes, ReadMode.ELEMENT, total)
-        return jnp.broadcast_to(out, (*common_shape(where), texels.shape[-1])).astype(texels.dtype)
+        out = primitives.read(texels, coords, ReadSpec(plan.axes, Decoding.ELEMENT, np.dtype(total)))
+        return jnp.broadcast_to(out, (*common_shape(arguments), texels.shape[-1])).astype(texels.dtype)
 
     def stored(coords: tuple[jax.Array, ...], texels: jax.Array) -> jax.Array:
         return read(texels, coords, texels.dtype)
 
-    total = sum_dtype(texture.dtype) if jnp.issubdtype(texture.dtype, jnp.floating) else texture.dtype
+    total = sum_dtype(texture.dtype) if storage_format(texture.dtype).floating else texture.dtype
     if total != texture.dtype:  # halves: their bits are read, and their cotangents are summed in float32
-        summed = lambda coords, texels: read(texels, coords, total)
-        return primitives.straight_through(stored, summed)(look.operands, texture.texels)
-    return moved(stored, look.operands, texture.texels)
+
+        def summed(coords: tuple[jax.Array, ...], texels: jax.Array) -> jax.Array:
+            return read(texels, coords, total)
+
+        return primitives.straight_through(stored, summed)(plan.operands, texture.texels)
+    return moved(stored, plan.operands, texture.texels)
 
 
-@functools.partial(jax.jit, static_argnames=("level", "mode", "unique"), inline=True)
+@typed_jit("level", "mode", "unique")
 def _write(
-    texture: Texture, values: jax.Array, where: ReadArguments, *, level: int, mode: BoundaryMode, unique: bool
+    texture: Texture, values: jax.Array, arguments: ReadArguments, *, level: int, mode: BoundaryMode, unique: bool
 ) -> Texture:
-    look = access("surface_write", texture, where, level, mode)
-    write = lambda coords, texels, values: texel_write.write(texels, values, coords, look.axes, unique=unique)
-    texels = moved(write, look.operands, texture.texels, spread(texture, values, where))
+    plan = access("surface_write", texture, arguments, level, mode)
+
+    def write(coords: tuple[jax.Array, ...], texels: jax.Array, values: jax.Array) -> jax.Array:
+        return texel_write.write(texels, values, coords, plan.axes, unique=unique)
+
+    texels = moved(write, plan.operands, texture.texels, spread(texture, values, arguments))
     return dataclasses.replace(texture, texels=texels.astype(texture.dtype))
 
 
-@functools.partial(jax.jit, static_argnames=("rule", "level", "mode"), inline=True)
+@typed_jit("rule", "level", "mode")
 def _reduce(
-    texture: Texture, values: jax.Array, where: ReadArguments, *, rule: str, level: int, mode: BoundaryMode
+    texture: Texture, values: jax.Array, arguments: ReadArguments, *, rule: str, level: int, mode: BoundaryMode
 ) -> Texture:
-    look = access(f"surface_{rule}", texture, where, level, mode)
-    values = spread(texture, values, where)
-    texels = texel_write.reduce(texture.texels, values, look.operands, look.axes, rule)
+    plan = access(f"surface_{rule}", texture, arguments, level, mode)
+    values = spread(texture, values, arguments)
+    texels = texel_write.reduce(texture.texels, values, plan.operands, plan.axes, rule)
     return dataclasses.replace(texture, texels=texels.astype(texture.dtype))
 
 
@@ -333,27 +349,27 @@ def moved(function: Callable[..., jax.Array], coords: tuple[jax.Array, ...], *te
 
     if wide_dtype(np.dtype(texels[0].dtype), texels[0].shape[-1]) == texels[0].dtype:
         return function(coords, *texels)
-    return jax.lax.platform_dependent(coords, *texels, cuda=wide, default=function)
+    return cast(jax.Array, jax.lax.platform_dependent(coords, *texels, cuda=wide, default=function))
 
 
-def spread(texture: Texture, values: jax.Array, where: ReadArguments) -> jax.Array:
+def spread(texture: Texture, values: jax.Array, arguments: ReadArguments) -> jax.Array:
     """One value for each texel that is named."""
-    return jnp.broadcast_to(values.astype(texture.dtype), (*common_shape(where), texture.channels))
+    return jnp.broadcast_to(values.astype(texture.dtype), (*common_shape(arguments), texture.num_channels))
 
 
-def access(name: str, texture: Texture, where: ReadArguments, level: int, mode: BoundaryMode) -> Look:
+def access(name: str, texture: Texture, arguments: ReadArguments, level: int, mode: BoundaryMode) -> ReadPlan:
     """The texels that are named, checked for a trap."""
-    space, layers = AddressMode.BORDER, AddressMode.BORDER
+    space, layers = BORDER, BORDER
     if mode is BoundaryMode.CLAMP:
-        space, layers = AddressMode.CLAMP, AddressMode.LAST
-    operands = as_operands(where, integer=True)
-    look = texel_look(layout_of(texture), operands, level, space, layers)
+        space, layers = CLAMP, LAST
+    operands = as_operands(arguments, integer=True)
+    plan = plan_of_texels(layout_of(texture), operands, level, space, layers)
     if mode is BoundaryMode.TRAP:
-        inside = only_place(look.operands, look.axes).inside
+        inside = only_address(plan.operands, plan.axes).inside
         assert inside is not None
         named = {**dict(zip("xyz", operands.coords)), "layer": operands.layer, "face": operands.face}
         report(name, inside, OUTSIDE, {key: index for key, index in named.items() if index is not None})
-    return look
+    return plan
 
 
 def report(name: str, fine: jax.Array, fault: str, named: dict[str, jax.Array]) -> None:

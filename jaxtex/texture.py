@@ -1,4 +1,6 @@
-"""The array half of a read: texels, and the colour around them."""
+"""The array half of a read: texels, and the color around them."""
+
+# pyright: strict, reportUnknownMemberType=false
 
 import dataclasses
 import math
@@ -8,21 +10,13 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 
+from ._tables.storage_formats import STORAGE_FORMATS
 from .modes import TextureKind
 
-STORAGE_DTYPES = (
-    "float16",
-    "bfloat16",
-    "float32",
-    "float64",
-    "int8",
-    "uint8",
-    "int16",
-    "uint16",
-    "int32",
-    "uint32",
-)
+# Texels, or a tuple of mip levels.
+Texels = ArrayLike | Sequence[ArrayLike]
 AXIS_NAMES = {
     TextureKind.TEXTURE1D: ("W",),
     TextureKind.TEXTURE2D: ("H", "W"),
@@ -42,16 +36,17 @@ class Texture:
     """Texels with a kind: what `sample`, `fetch` and `gather` read, and what `splat` returns.
 
     A texture is a pytree: `texels` and `border_color` are leaves, the rest is static. It can be differentiated,
-    donated, stacked, scanned over and sharded like any other; a stack of textures is a `Texture` whose leaves
-    have one more leading axis, to be read under `jax.vmap`. Build one with `texture1d`, `texture2d`,
-    `texture3d`, `texture1d_layered`, `texture2d_layered`, `cubemap` or `cubemap_layered`, which check shapes; the
-    class itself checks nothing.
+    donated, stacked, scanned over and sharded like any other. A stack of textures is a `Texture` whose leaves have more
+    leading axes, to be read under `jax.vmap`; its properties are those of one of its textures. Build a texture with
+    `texture1d`, `texture2d`, `texture3d`, `texture1d_layered`, `texture2d_layered`, `cubemap` or `cubemap_layered`,
+    which check shapes; the class itself checks nothing.
 
     Attributes:
         texels: the stored texels, slowest axis first, channels last: ``(W, C)``, ``(H, W, C)``,
             ``(D, H, W, C)``, or with a leading axis of L layers; ``(6, N, N, C)`` and ``(L, 6, N, N, C)`` for
-            cubemaps, faces in the order +x, -x, +y, -y, +z, -z. Any of float16, bfloat16, float32, float64, (u)int8,
-            (u)int16, (u)int32. A mip chain is packed, ``(total, C)``, one level after the other; see `levels`.
+            cubemaps, faces in the order +x, -x, +y, -y, +z, -z. The dtype is float16, bfloat16, float32, float64,
+            (u)int8, (u)int16, (u)int32 or bool. Filters blend bool texels as 0 and 1, in float32. A mip chain is
+            packed, ``(total, C)``, one level after the other; see `levels`.
         border_color: what taps outside the texture read under ``address_mode="border"``: a scalar or
             ``(C,)``, in units of the returned value; ``None`` is zero.
         kind: the `TextureKind`.
@@ -60,7 +55,7 @@ class Texture:
     Example:
         >>> import jax.numpy as jnp, jaxtex as jt
         >>> texture = jt.texture2d(jnp.zeros((480, 640, 3)))
-        >>> texture.shape, texture.channels, str(texture.dtype), texture.kind.value
+        >>> texture.shape, texture.num_channels, str(texture.dtype), texture.kind.value
         ((480, 640, 3), 3, 'float32', '2d')
     """
 
@@ -70,19 +65,32 @@ class Texture:
     level_shapes: tuple[tuple[int, ...], ...] | None = dataclasses.field(default=None, metadata={"static": True})
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of the finest level, channels included."""
-        return self.level_shapes[0] if self.level_shapes else self.texels.shape
+    def batch_ndim(self) -> int:
+        """The number of leading axes along which textures are stacked; 0 for a single texture."""
+        ndim = getattr(self.texels, "ndim", None)
+        own = 2 if self.level_shapes else len(AXIS_NAMES[self.kind]) + 1
+        if ndim is None or ndim < own:
+            raise ValueError(
+                f"Texture: texels is {getattr(self.texels, 'shape', self.texels)!r}, expected at least {own} axes for "
+                f"kind {self.kind.value!r}; make textures with jaxtex.texture2d(array) or another constructor."
+            )
+        return ndim - own
 
     @property
-    def dtype(self) -> Any:
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the finest level, channels included."""
+        batch_ndim = self.batch_ndim
+        return self.level_shapes[0] if self.level_shapes else self.texels.shape[batch_ndim:]
+
+    @property
+    def dtype(self) -> np.dtype:
         """The dtype in which texels are stored."""
         return self.texels.dtype
 
     @property
-    def channels(self) -> int:
+    def num_channels(self) -> int:
         """The number of channels."""
-        return self.texels.shape[-1]
+        return self.shape[-1]
 
     @property
     def levels(self) -> tuple[jax.Array, ...]:
@@ -112,8 +120,8 @@ class Texture:
         return (self.texels,) if self.border_color is None else (self.texels, self.border_color)
 
 
-def build(kind: TextureKind, texels: Any, border_color: Any, name: str) -> Texture:
-    """Checks texels and border colour against `kind`, and makes the texture."""
+def build(kind: TextureKind, texels: Texels, border_color: ArrayLike | None, name: str) -> Texture:
+    """Checks texels and border color against `kind`, and makes the texture."""
     chain = isinstance(texels, tuple | list)
     levels = [check_level(kind, level, name) for level in (texels if chain else (texels,))]
     if not levels:
@@ -125,7 +133,7 @@ def build(kind: TextureKind, texels: Any, border_color: Any, name: str) -> Textu
         if border_color.shape not in ((), (channels,)):
             raise ValueError(
                 f"{name}: border_color has shape {border_color.shape}, expected a scalar or "
-                f"({channels},), one value a channel."
+                f"({channels},), one value for each channel."
             )
     return packed(kind, levels, border_color)
 
@@ -141,7 +149,13 @@ def packed(kind: TextureKind, levels: Sequence[jax.Array], border_color: jax.Arr
 def check_level(kind: TextureKind, texels: Any, name: str) -> jax.Array:
     """The texels of one level."""
     expected = f"({', '.join((*AXIS_NAMES[kind], 'C'))})"
-    texels = jnp.asarray(texels)
+    try:
+        texels = jnp.asarray(texels)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"{name}: texels is a {type(texels).__name__}, expected an array {expected} of numbers, or a tuple of mip "
+            f"levels."
+        ) from None
     if texels.ndim != len(AXIS_NAMES[kind]) + 1:
         missing = texels.ndim == len(AXIS_NAMES[kind])
         remedy = "texels[..., None] adds a channel axis" if missing else "stack textures under jax.vmap"
@@ -149,9 +163,9 @@ def check_level(kind: TextureKind, texels: Any, name: str) -> jax.Array:
     if 0 in texels.shape:
         raise ValueError(f"{name}: texels has shape {texels.shape}, expected at least one texel and channel.")
     check_faces(kind, texels.shape, name, "texels")
-    if texels.dtype.name not in STORAGE_DTYPES:
+    if texels.dtype.name not in STORAGE_FORMATS:
         raise ValueError(
-            f"{name}: texels has dtype {texels.dtype}, expected one of {', '.join(STORAGE_DTYPES)}; "
+            f"{name}: texels has dtype {texels.dtype}, expected one of {', '.join(STORAGE_FORMATS)}; "
             f"convert it with texels.astype."
         )
     return texels
@@ -189,7 +203,7 @@ def chain_shapes(
     return [(*front, *(max(n >> level, 1) for n in sizes), shape[-1]) for level in range(num_levels or most)]
 
 
-def texture1d(texels: Any, *, border_color: Any = None) -> Texture:
+def texture1d(texels: Texels, *, border_color: ArrayLike | None = None) -> Texture:
     """A 1D texture, read at ``(x,)``.
 
     Args:
@@ -198,9 +212,9 @@ def texture1d(texels: Any, *, border_color: Any = None) -> Texture:
         border_color: scalar or ``(C,)``, what ``address_mode="border"`` reads outside; ``None`` is zero.
 
     Returns:
-        A `Texture` that holds `texels` as they are: nothing is converted, and nothing but a mip chain is copied.
+        A `Texture` that holds `texels` as they are. Nothing is converted, and only a mip chain is copied.
 
-    Gradients: of a read flow to `texels` if they are floating, and to `border_color`.
+    Gradients: a read is differentiable with respect to floating `texels` and to `border_color`.
 
     Raises:
         ValueError: if a shape or dtype is not one of those above.
@@ -213,7 +227,7 @@ def texture1d(texels: Any, *, border_color: Any = None) -> Texture:
     return build(TextureKind.TEXTURE1D, texels, border_color, "texture1d")
 
 
-def texture2d(texels: Any, *, border_color: Any = None) -> Texture:
+def texture2d(texels: Texels, *, border_color: ArrayLike | None = None) -> Texture:
     """A 2D texture, an image, read at ``(x, y)``: x along the width, y along the height.
 
     Args:
@@ -222,9 +236,9 @@ def texture2d(texels: Any, *, border_color: Any = None) -> Texture:
         border_color: scalar or ``(C,)``, what ``address_mode="border"`` reads outside; ``None`` is zero.
 
     Returns:
-        A `Texture` that holds `texels` as they are: nothing is converted, and nothing but a mip chain is copied.
+        A `Texture` that holds `texels` as they are. Nothing is converted, and only a mip chain is copied.
 
-    Gradients: of a read flow to `texels` if they are floating, and to `border_color`.
+    Gradients: a read is differentiable with respect to floating `texels` and to `border_color`.
 
     Raises:
         ValueError: if a shape or dtype is not one of those above.
@@ -238,7 +252,7 @@ def texture2d(texels: Any, *, border_color: Any = None) -> Texture:
     return build(TextureKind.TEXTURE2D, texels, border_color, "texture2d")
 
 
-def texture3d(texels: Any, *, border_color: Any = None) -> Texture:
+def texture3d(texels: Texels, *, border_color: ArrayLike | None = None) -> Texture:
     """A 3D texture, a volume, read at ``(x, y, z)``.
 
     Args:
@@ -247,9 +261,9 @@ def texture3d(texels: Any, *, border_color: Any = None) -> Texture:
         border_color: scalar or ``(C,)``, what ``address_mode="border"`` reads outside; ``None`` is zero.
 
     Returns:
-        A `Texture` that holds `texels` as they are: nothing is converted, and nothing but a mip chain is copied.
+        A `Texture` that holds `texels` as they are. Nothing is converted, and only a mip chain is copied.
 
-    Gradients: of a read flow to `texels` if they are floating, and to `border_color`.
+    Gradients: a read is differentiable with respect to floating `texels` and to `border_color`.
 
     Raises:
         ValueError: if a shape or dtype is not one of those above.
@@ -263,7 +277,7 @@ def texture3d(texels: Any, *, border_color: Any = None) -> Texture:
     return build(TextureKind.TEXTURE3D, texels, border_color, "texture3d")
 
 
-def texture1d_layered(texels: Any, *, border_color: Any = None) -> Texture:
+def texture1d_layered(texels: Texels, *, border_color: ArrayLike | None = None) -> Texture:
     """A stack of 1D textures of one size, read at ``(x,)`` and an integer ``layer``; layers never mix.
 
     Args:
@@ -272,9 +286,9 @@ def texture1d_layered(texels: Any, *, border_color: Any = None) -> Texture:
         border_color: scalar or ``(C,)``, what ``address_mode="border"`` reads outside; ``None`` is zero.
 
     Returns:
-        A `Texture` that holds `texels` as they are: nothing is converted, and nothing but a mip chain is copied.
+        A `Texture` that holds `texels` as they are. Nothing is converted, and only a mip chain is copied.
 
-    Gradients: of a read flow to `texels` if they are floating, and to `border_color`.
+    Gradients: a read is differentiable with respect to floating `texels` and to `border_color`.
 
     Raises:
         ValueError: if a shape or dtype is not one of those above.
@@ -288,7 +302,7 @@ def texture1d_layered(texels: Any, *, border_color: Any = None) -> Texture:
     return build(TextureKind.TEXTURE1D_LAYERED, texels, border_color, "texture1d_layered")
 
 
-def texture2d_layered(texels: Any, *, border_color: Any = None) -> Texture:
+def texture2d_layered(texels: Texels, *, border_color: ArrayLike | None = None) -> Texture:
     """A stack of 2D textures of one size, read at ``(x, y)`` and an integer ``layer``; layers never mix.
 
     Args:
@@ -297,9 +311,9 @@ def texture2d_layered(texels: Any, *, border_color: Any = None) -> Texture:
         border_color: scalar or ``(C,)``, what ``address_mode="border"`` reads outside; ``None`` is zero.
 
     Returns:
-        A `Texture` that holds `texels` as they are: nothing is converted, and nothing but a mip chain is copied.
+        A `Texture` that holds `texels` as they are. Nothing is converted, and only a mip chain is copied.
 
-    Gradients: of a read flow to `texels` if they are floating, and to `border_color`.
+    Gradients: a read is differentiable with respect to floating `texels` and to `border_color`.
 
     Raises:
         ValueError: if a shape or dtype is not one of those above.
@@ -314,7 +328,7 @@ def texture2d_layered(texels: Any, *, border_color: Any = None) -> Texture:
     return build(TextureKind.TEXTURE2D_LAYERED, texels, border_color, "texture2d_layered")
 
 
-def cubemap(texels: Any, *, border_color: Any = None) -> Texture:
+def cubemap(texels: Texels, *, border_color: ArrayLike | None = None) -> Texture:
     """A cubemap, six square faces around the origin, read at a direction ``(x, y, z)`` of any length.
 
     Args:
@@ -326,9 +340,9 @@ def cubemap(texels: Any, *, border_color: Any = None) -> Texture:
             filtered across (``Sampler(seamless_cubemap=False)``); ``None`` is zero.
 
     Returns:
-        A `Texture` that holds `texels` as they are: nothing is converted, and nothing but a mip chain is copied.
+        A `Texture` that holds `texels` as they are. Nothing is converted, and only a mip chain is copied.
 
-    Gradients: of a read flow to `texels` if they are floating, and to `border_color`.
+    Gradients: a read is differentiable with respect to floating `texels` and to `border_color`.
 
     Raises:
         ValueError: if a shape or dtype is not one of those above.
@@ -345,7 +359,7 @@ def cubemap(texels: Any, *, border_color: Any = None) -> Texture:
     return build(TextureKind.CUBEMAP, texels, border_color, "cubemap")
 
 
-def cubemap_layered(texels: Any, *, border_color: Any = None) -> Texture:
+def cubemap_layered(texels: Texels, *, border_color: ArrayLike | None = None) -> Texture:
     """A stack of cubemaps of one size, read at a direction ``(x, y, z)`` and an integer ``layer``.
 
     Args:
@@ -354,9 +368,9 @@ def cubemap_layered(texels: Any, *, border_color: Any = None) -> Texture:
         border_color: as in `cubemap`.
 
     Returns:
-        A `Texture` that holds `texels` as they are: nothing is converted, and nothing but a mip chain is copied.
+        A `Texture` that holds `texels` as they are. Nothing is converted, and only a mip chain is copied.
 
-    Gradients: of a read flow to `texels` if they are floating, and to `border_color`.
+    Gradients: a read is differentiable with respect to floating `texels` and to `border_color`.
 
     Raises:
         ValueError: if a shape or dtype is not one of those above.

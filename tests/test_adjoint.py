@@ -1,7 +1,6 @@
 """The adjoint in every form: as kernels (interpreted without a GPU), in blocks, as arrays; and sums in any order."""
 
 import dataclasses
-import importlib
 import types
 import warnings
 
@@ -11,18 +10,21 @@ import numpy as np
 import pytest
 
 import jaxtex as jt
-from jaxtex._arguments import as_operands, check_where
-from jaxtex._engine import operators, plan, reproducible_sum
-from jaxtex._engine.lowering import cpu_adjoint, gpu_kernels, partitioned_adjoint
-from jaxtex._engine.lowering.gpu_kernels import policy
-from jaxtex._engine.reads import layout_of
+from jaxtex import _compat
+from jaxtex._arguments import as_operands, check_read_arguments
+from jaxtex._engine import operators
+from jaxtex._engine.float_arithmetic import FLOAT
+from jaxtex._engine.lowering import accumulation, choice, cpu_adjoint, gpu_kernels, partitioned_adjoint
+from jaxtex._engine.lowering.gpu_kernels import adjoint_kernel
+from jaxtex._engine.plan import layout_of, plan_of_grid
 from jaxtex._engine.reproducible_sum import Units
-from jaxtex.warp.grids import pixel_centres, projective
-from tests.tolerances import TOLERANCES
+from jaxtex._engine.spec import TEXELS
+from jaxtex.warp.grids import pixel_centers, projective
+from tests.tolerances import assert_close, assert_trees_close
 
-pullback = importlib.import_module("jaxtex._engine.lowering.gpu_kernels.adjoint")
 F32 = np.dtype(np.float32)
 ON_GPU = jax.default_backend() == "gpu"
+LAUNCHER = gpu_kernels.Launcher(interpret=not ON_GPU)
 
 
 def normal(*shape):
@@ -43,24 +45,27 @@ class Case:
     more: dict = dataclasses.field(default_factory=dict)
 
     @property
-    def look(self):
+    def plan(self):
         layout = layout_of(self.texture)
-        where = as_operands(
-            check_where("sample", layout.kind, self.coords, self.more.get("layer"), self.more.get("lod"))
-        )
-        return plan.only_look(layout, plan.reach(layout, where, self.sampler), self.sampler)
+        more = self.more.get("layer"), self.more.get("lod")
+        arguments = as_operands(check_read_arguments("sample", layout.kind, self.coords, *more))
+        return FLOAT.plan(layout, FLOAT.resolve_level(layout, arguments, self.sampler), self.sampler)[0]
 
     @property
-    def static(self):
-        return {"axes": self.look.axes, "grid": self.look.grid, "read_mode": self.sampler.decoding, "dtype": F32}
+    def spec(self):
+        return self.plan.spec(self.sampler.decoding, F32)
+
+    @property
+    def exact_spec(self):
+        return dataclasses.replace(self.spec, deterministic=True)
 
     @property
     def cotangent(self):
-        return normal(*np.broadcast_shapes(*(c.shape for c in self.look.operands)), self.texture.channels)
+        return normal(*np.broadcast_shapes(*(c.shape for c in self.plan.operands)), self.texture.num_channels)
 
     @property
-    def moving(self):
-        return tuple(k for k, axis in enumerate(self.look.axes) if not axis.integer)
+    def floating_axes(self):
+        return tuple(k for k, axis in enumerate(self.plan.axes) if not axis.integer)
 
 
 @dataclasses.dataclass
@@ -68,8 +73,8 @@ class Grid(Case):
     """A texture, and operands of which coordinates are made where they are used."""
 
     @property
-    def look(self):
-        return plan.grid_look(layout_of(self.texture), projective, self.coords, self.sampler)
+    def plan(self):
+        return plan_of_grid(layout_of(self.texture), projective, self.coords, self.sampler)
 
 
 HOMOGRAPHY = np.float32([[0.3, 0.1, -1], [-0.1, 0.4, 1], [0.004, 0.002, 1]]).reshape(9, 1, 1)
@@ -100,46 +105,45 @@ CASES = {
     "a crowd": Case(jt.texture2d(normal(3, 3, 3)), tuple(uniform(2, 64, 64))),
     "a grid": Grid(
         jt.texture2d(normal(6, 7, 3)),
-        (*pixel_centres((17, 40)), *map(jnp.asarray, HOMOGRAPHY)),
+        (*pixel_centers((17, 40)), *map(jnp.asarray, HOMOGRAPHY)),
         jt.Sampler(address_mode="border", normalized_coords=False),
     ),
 }
 
 
-def assert_close(got, expected, name="sum"):
-    """Within the rounding of sums, of the largest value."""
+def assert_sums_close(got, expected):
+    """A sum's magnitudes are taken for at most four times its largest result, and a unit."""
     for a, b in zip(got, expected, strict=True):
         assert a.dtype == b.dtype
-        np.testing.assert_allclose(a, b, rtol=0, atol=4 * TOLERANCES[name] * (1 + abs(np.asarray(b)).max()))
+        assert_close("sum", a, b, 4 * (1 + np.abs(b).max()))
 
 
-def wanted_by(case):
+def wrt_of(case):
     floating = jnp.issubdtype(case.texture.dtype, jnp.floating)
-    return [(-1, *case.moving), case.moving] if floating else [case.moving]
+    return [(TEXELS, *case.floating_axes), case.floating_axes] if floating else [case.floating_axes]
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_kernels_say_what_arrays_say(name, monkeypatch):
-    monkeypatch.setattr(pullback, "BUSY", 2**6)  # so that threads take several samples of few
+def test_kernels_equal_arrays(name, monkeypatch):
+    monkeypatch.setattr(adjoint_kernel, "BUSY", 2**6)  # so that threads take several samples of few
     case = CASES[name]
-    texels, operands, interpret = case.texture.texels, case.look.operands, not ON_GPU
-    expected = operators.read(texels, *operands, **case.static)
-    got = jax.jit(lambda t, *c: gpu_kernels.read(t, *c, **case.static, batch=0, interpret=interpret))(texels, *operands)
-    assert_close([got], [expected])
-    for wanted in wanted_by(case):
-        static = {**case.static, "wanted": wanted, "deterministic": False}
-        expected = operators.pullback(case.cotangent, texels, *operands, **static)
-        run = jax.jit(lambda g, t, *c, s=static: gpu_kernels.pullback(g, t, *c, **s, batch=0, interpret=interpret))
-        assert_close(run(case.cotangent, texels, *operands), expected)
+    texels, operands, spec = case.texture.texels, case.plan.operands, case.spec
+    expected = operators.read(texels, *operands, spec=spec)
+    got = jax.jit(lambda t, *c: gpu_kernels.read(t, *c, spec=spec, batch=0, launcher=LAUNCHER))(texels, *operands)
+    assert_sums_close([got], [expected])
+    for wrt in wrt_of(case):
+        expected = operators.pullback(case.cotangent, texels, *operands, spec=spec, wrt=wrt)
+        static = {"spec": spec, "wrt": wrt, "batch": 0, "launcher": LAUNCHER}
+        run = jax.jit(lambda g, t, *c, s=static: gpu_kernels.pullback(g, t, *c, **s))
+        assert_sums_close(run(case.cotangent, texels, *operands), expected)
 
 
 @pytest.mark.parametrize("name", ["2d, mirror, 4 channels", "a mip chain", "a crowd"])
 def test_kernels_add_exactly(name):
     case = CASES[name]
-    static = {"axes": case.look.axes, "dtype": F32, "deterministic": True}
-    expected = operators.splat(case.cotangent, *case.look.operands, **static)
-    got = gpu_kernels.splat(case.cotangent, *case.look.operands, **static, batch=0, interpret=not ON_GPU)
-    assert_close([got], [expected])
+    args, spec = (case.cotangent, *case.plan.operands), case.exact_spec
+    expected = operators.splat(*args, spec=spec)
+    assert_sums_close([gpu_kernels.splat(*args, spec=spec, batch=0, launcher=LAUNCHER)], [expected])
 
 
 @pytest.mark.parametrize("shared", ["texture", "coordinates", "nothing"])
@@ -149,46 +153,44 @@ def test_batches_of_kernels_and_blocks(shared, monkeypatch):
     monkeypatch.setattr(cpu_adjoint, "FEWEST_SAMPLES", 16)
     n, m = (1 if shared == "texture" else 3), (1 if shared == "coordinates" else 3)
     texels, x, y = map(jnp.asarray, (normal(n, 6, 7, 3), uniform(m, 9, 33), uniform(m, 9, 1)))
-    axes = Case(jt.texture2d(texels[0]), (x[0], y[0])).look.axes
-    read = {"axes": axes, "read_mode": jt.Sampler().decoding, "dtype": F32}
-    one = jax.vmap(lambda t, x, y: operators.read(t, y, x, **read), (0 if n > 1 else None, *[0 if m > 1 else None] * 2))
+    spec = Case(jt.texture2d(texels[0]), (x[0], y[0])).spec
+    axes = (0 if n > 1 else None, *[0 if m > 1 else None] * 2)
+    one = jax.vmap(lambda t, x, y: operators.read(t, y, x, spec=spec), axes)
     squeeze = lambda a, n: a if n > 1 else a[0]
     expected = one(squeeze(texels, n), squeeze(x, m), squeeze(y, m))
-    assert_close([gpu_kernels.read(texels, y, x, **read, batch=1, interpret=not ON_GPU)], [expected])
-    static = {**read, "wanted": (-1, 0, 1), "deterministic": False}
+    assert_sums_close([gpu_kernels.read(texels, y, x, spec=spec, batch=1, launcher=LAUNCHER)], [expected])
+    static = {"spec": spec, "wrt": (TEXELS, 0, 1)}
     g = normal(3, 9, 33, 3)
     one = jax.vmap(lambda g, t, y, x: operators.pullback(g, t, y, x, **static))
     wide = lambda a: np.broadcast_to(a, (3, *a.shape[1:]))
     expected = one(g, *map(wide, (texels, y, x)))
-    assert_close(gpu_kernels.pullback(g, texels, y, x, **static, batch=1, interpret=not ON_GPU), expected)
-    assert_close(cpu_adjoint.pullback(g, texels, y, x, **static, batch=1), expected)
+    assert_sums_close(gpu_kernels.pullback(g, texels, y, x, **static, batch=1, launcher=LAUNCHER), expected)
+    assert_sums_close(cpu_adjoint.pullback(g, texels, y, x, **static, batch=1), expected)
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_pairs_say_what_arrays_say(name):
+def test_pairs_equal_arrays(name):
     case = CASES[name]
     if not jnp.issubdtype(case.texture.dtype, jnp.floating):
         return
-    static = {"axes": case.look.axes, "grid": case.look.grid, "dtype": F32}
-    args = case.cotangent, *case.look.operands
-    for deterministic in (False, name == "a crowd"):
-        expected = operators.splat(*args, **static)
-        assert_close([partitioned_adjoint.splat(*args, **static, deterministic=deterministic)], [expected])
+    args = case.cotangent, *case.plan.operands
+    expected = operators.splat(*args, spec=case.spec)
+    for spec in (case.spec, case.exact_spec) if name == "a crowd" else (case.spec,):
+        assert_sums_close([partitioned_adjoint.splat(*args, spec=spec)], [expected])
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_blocks_say_what_arrays_say(name, monkeypatch):
+def test_blocks_equal_arrays(name, monkeypatch):
     """Blocks that divide the samples and blocks that do not."""
     monkeypatch.setattr(cpu_adjoint, "BLOCK", 128)
     monkeypatch.setattr(cpu_adjoint, "FEWEST_SAMPLES", 16)
     case = CASES[name]
-    for wanted in wanted_by(case):
-        static = {**case.static, "wanted": wanted, "deterministic": False}
-        args = case.cotangent, case.texture.texels, *case.look.operands
-        assert_close(cpu_adjoint.pullback(*args, **static, batch=0), operators.pullback(*args, **static))
-    static = {"axes": case.look.axes, "grid": case.look.grid, "dtype": F32, "deterministic": False}
-    values = case.cotangent, *case.look.operands
-    assert_close([cpu_adjoint.splat(*values, **static, batch=0)], [operators.splat(*values, **static)])
+    for wrt in wrt_of(case):
+        static = {"spec": case.spec, "wrt": wrt}
+        args = case.cotangent, case.texture.texels, *case.plan.operands
+        assert_sums_close(cpu_adjoint.pullback(*args, **static, batch=0), operators.pullback(*args, **static))
+    spec, values = case.spec.adjoint(F32), (case.cotangent, *case.plan.operands)
+    assert_sums_close([cpu_adjoint.splat(*values, spec=spec, batch=0)], [operators.splat(*values, spec=spec)])
 
 
 def test_a_large_gradient_is_taken_in_blocks():
@@ -200,9 +202,9 @@ def test_a_large_gradient_is_taken_in_blocks():
     if not ON_GPU:
         assert "while" in gradient.lower(texels, x, y).as_text()
     parts = [gradient(texels, x[k : k + 60], y[k : k + 60]) for k in range(0, 300, 60)]
-    np.testing.assert_allclose(whole[0], sum(np.asarray(p[0]) for p in parts), rtol=1e-4, atol=1e-3)
-    for k in (1, 2):
-        np.testing.assert_allclose(whole[k], np.concatenate([p[k] for p in parts]), rtol=1e-4, atol=1e-3)
+    together = (sum(p[0] for p in parts), *(jnp.concatenate([p[k] for p in parts]) for k in (1, 2)))
+    assert_close("long sum", whole[0], together[0], 1 + np.abs(together[0]))
+    assert_trees_close("reordered", whole[1:], together[1:])
 
 
 @pytest.mark.parametrize("check", [True, False])
@@ -215,8 +217,9 @@ def test_a_large_gradient_inside_shard_map(check):
     mapped = jax.shard_map(read, mesh=mesh, in_specs=(whole, split, split), out_specs=split, check_vma=check)
     args = normal(32, 32, 3), *uniform(2, devices, 200, 150)
     gradient = lambda f: jax.jit(jax.grad(lambda *args: jnp.sin(f(*args)).sum(), (0, 1, 2)))
-    for a, b in zip(gradient(mapped)(*args), gradient(read)(*args)):
-        np.testing.assert_allclose(a, b, rtol=1e-4, atol=2e-3)
+    (texels, *coords), (expected, *others) = gradient(mapped)(*args), gradient(read)(*args)
+    assert_close("long sum", texels, expected, 1 + np.abs(expected))
+    assert_trees_close("reordered", coords, others)
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-30, 1e30])
@@ -268,7 +271,7 @@ def test_deterministic_gradients_are_the_gradients(name):
     found, again, expected = gradients(exact), gradients(exact), gradients(case.sampler)
     for a, b, c in zip(found, again, expected):
         assert np.asarray(a).tobytes() == np.asarray(b).tobytes()
-        np.testing.assert_allclose(a, c, rtol=0, atol=2.0**-17 * abs(np.asarray(c)).max())
+        assert_close("sum", a, c, 4 * np.abs(c).max())
 
 
 @pytest.mark.gpu
@@ -289,39 +292,39 @@ def test_private_copies_are_bounded():
     for samples in (2**10, 2**16, 2**24):
         for side in (1, 16, 64, 1024):
             for channels in (1, 4, 64):
-                copies = reproducible_sum.private_copies(samples, side * side, channels)
+                copies = accumulation.num_private_copies(samples, side * side, channels)
                 assert copies & (copies - 1) == 0
-                assert 1 <= copies <= reproducible_sum.MAX_COPIES
-                if samples < reproducible_sum.CROWD * side * side:
+                assert 1 <= copies <= accumulation.MAX_COPIES
+                if samples < accumulation.CROWDED_SAMPLES * side * side:
                     assert copies == 1
                 memory = 4 * copies * side * side * channels
-                assert copies == 1 or memory <= max(reproducible_sum.COPIES_BYTES, 0.05 * 4 * samples * channels)
+                assert copies == 1 or memory <= max(accumulation.COPIES_BYTES, 0.05 * 4 * samples * channels)
 
 
 @pytest.mark.parametrize(("capability", "known"), [("7.0", False), ("8.0", True), ("12.0", True)])
 def test_kernels_need_a_gpu_that_triton_knows(capability, known, monkeypatch):
     device = types.SimpleNamespace(compute_capability=capability)
     monkeypatch.setattr(jax, "local_devices", lambda backend: [device])
-    assert policy.can_compile() is known
+    assert choice.can_compile_kernels() is known
 
 
 def test_kernels_count_elements_in_32_bits(monkeypatch):
     """Of every array that they read or make, batch axes included."""
-    monkeypatch.setattr(policy, "can_compile", lambda: True)
+    monkeypatch.setattr(choice, "can_compile_kernels", lambda: True)
     case = CASES["2d, clamp, 1 channels"]
     of = lambda *shape, dtype=np.float32: jax.ShapeDtypeStruct(shape, dtype)
-    read, splat = {**case.static, "batch": 1}, {"axes": case.look.axes, "dtype": F32, "batch": 1}
-    assert policy.suits_read(of(5, 6, 7, 1), of(5, 9, 9), of(1, 9, 9), **read)
-    assert not policy.suits_read(of(2**16, 6, 7, 1), of(1, 2**7, 2**7), of(1, 2**7, 2**7), **read)
-    assert not policy.suits_read(of(5, 6, 7, 1), of(5, 9, 9, dtype=np.float64), of(1, 9, 9), **read)
-    assert policy.suits_splat(of(5, 9, 9, 1), of(1, 9, 9), of(1, 9, 9), **splat)
-    assert not policy.suits_splat(of(2**24, 2, 2, 1), of(1, 2, 2), of(1, 2, 2), **splat)
-    assert not policy.suits_splat(of(2**24, 2, 2, 0), of(1, 2, 2), of(1, 2, 2), **splat)
+    static = {"spec": case.spec, "batch": 1}
+    assert choice.supports_read(of(5, 6, 7, 1), of(5, 9, 9), of(1, 9, 9), **static)
+    assert not choice.supports_read(of(2**16, 6, 7, 1), of(1, 2**7, 2**7), of(1, 2**7, 2**7), **static)
+    assert not choice.supports_read(of(5, 6, 7, 1), of(5, 9, 9, dtype=np.float64), of(1, 9, 9), **static)
+    assert choice.supports_splat(of(5, 9, 9, 1), of(1, 9, 9), of(1, 9, 9), **static)
+    assert not choice.supports_splat(of(2**24, 2, 2, 1), of(1, 2, 2), of(1, 2, 2), **static)
+    assert not choice.supports_splat(of(2**24, 2, 2, 0), of(1, 2, 2), of(1, 2, 2), **static)
 
 
 def lowered_for_cuda(monkeypatch, f, *args):
     """The program that `f` is on a GPU, whether or not there is one."""
-    monkeypatch.setattr(policy, "can_compile", lambda: True)
+    monkeypatch.setattr(choice, "can_compile_kernels", lambda: True)
     return jax.jit(f).trace(*args).lower(lowering_platforms=("cuda",)).as_text()
 
 
@@ -354,10 +357,10 @@ def test_slow_atomic_additions_are_warned_of(monkeypatch):
     """Where a jaxlib has them and XLA's scatter is used; the warning says what to do."""
     splat = lambda v, x: jt.splat(v, (x,), (2**8, 100)).texels
     args = normal(50, 100), uniform(50)
-    monkeypatch.setattr(policy, "jaxlib_version", lambda: (0, 11, 0))
+    monkeypatch.setattr(_compat, "jaxlib_version", lambda: (0, 11, 0))
     with pytest.warns(UserWarning, match="install jaxlib 0.11.1"):
         jax.jit(splat).trace(*args).lower(lowering_platforms=("cuda",))
-    monkeypatch.setattr(policy, "jaxlib_version", lambda: (0, 11, 1))
+    monkeypatch.setattr(_compat, "jaxlib_version", lambda: (0, 11, 1))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         jax.jit(lambda v, x: splat(v, x) + 0).trace(*args).lower(lowering_platforms=("cuda",))

@@ -123,7 +123,13 @@ def draw_cases(rng, dimension, dtype):
 def sampler_of(modes, filter_mode, read_mode, normalized):
     """CUDA reads wrap and mirror as clamp when coordinates are in texels."""
     modes = tuple(m if normalized or m == "border" else "clamp" for m in modes)
-    return jt.Sampler(modes, filter_mode, read_mode=read_mode, normalized_coords=normalized, arithmetic="hardware")
+    return jt.Sampler(
+        address_mode=modes,
+        filter_mode=filter_mode,
+        read_mode=read_mode,
+        normalized_coords=normalized,
+        arithmetic="hardware",
+    )
 
 
 def read_all(cases):

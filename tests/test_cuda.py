@@ -126,11 +126,11 @@ def test_names_that_are_no_type():
 
 
 KINDS = {kind: cuda.createChannelDesc(kind) for kind in ChannelFormatKind if kind.value >= 4}
-UNMODELLED = [kind for kind in KINDS if kind.value == 4 or kind.value >= 17]
+UNMODELED = [kind for kind in KINDS if kind.value == 4 or kind.value >= 17]
 
 
-@pytest.mark.parametrize("kind", UNMODELLED, ids=lambda kind: kind.name)
-def test_formats_that_are_not_modelled(kind):
+@pytest.mark.parametrize("kind", UNMODELED, ids=lambda kind: kind.name)
+def test_formats_that_are_not_modeled(kind):
     refused(lambda: cuda.mallocArray(KINDS[kind], 4, 4), 801, kind.name, "does not model")
 
 

@@ -9,8 +9,8 @@ import pytest
 from tolerances import assert_close, assert_exact
 
 import jaxtex as jt
-from jaxtex.sampling import sample_grid
-from jaxtex.warp.grids import affine, pixel_centres, projective, rows
+from jaxtex._reads import sample_grid
+from jaxtex.warp.grids import affine, matrix_parameters, pixel_centers, projective
 
 SHAPE = (9, 12)
 HOMOGRAPHY = jnp.array([[0.5, 0.1, 0.7], [-0.1, 0.6, 1.2], [0.004, 0.002, 1.0]])
@@ -23,11 +23,11 @@ def image(*shape):
 
 
 def by_grid(function, sampler, texels, matrix):
-    return sample_grid(jt.texture2d(texels), function, (*pixel_centres(SHAPE), *rows(matrix, 2)), sampler)
+    return sample_grid(jt.texture2d(texels), function, (*pixel_centers(SHAPE), *matrix_parameters(matrix, 2)), sampler)
 
 
 def by_coordinates(function, sampler, texels, matrix):
-    return jt.sample(jt.texture2d(texels), function(*pixel_centres(SHAPE), *rows(matrix, 2)), sampler)
+    return jt.sample(jt.texture2d(texels), function(*pixel_centers(SHAPE), *matrix_parameters(matrix, 2)), sampler)
 
 
 def both(grid, sampler):
@@ -83,7 +83,7 @@ def test_batches(shared):
 
 
 def test_a_grid_is_not_kept():
-    """Between the passes live the texels, lines of pixel centres, and numbers: nothing of the output's size."""
+    """Between the passes live the texels, lines of pixel centers, and numbers: nothing of the output's size."""
     (ours, _), matrix = both("projective", PIXELS)
     kept = jax.tree.leaves(jax.vjp(ours, image(7, 8, 2), matrix)[1])
     assert max(leaf.size for leaf in kept if leaf.shape != (7, 8, 2)) <= max(SHAPE)
@@ -104,11 +104,11 @@ def test_integers_have_no_gradient_and_keep_their_dtype():
     assert not jax.jvp(lambda m: ours(texels, m).astype(jnp.float32), (matrix,), (matrix,))[1].any()
 
 
-def test_a_border_colour_in_a_grid():
+def test_a_border_color_in_a_grid():
     (ours, theirs), matrix = both("affine", PIXELS)
     del ours, theirs
     texture = jt.texture2d(image(7, 8, 2), border_color=jnp.array([3.0, -1.0]))
-    operands = (*pixel_centres(SHAPE), *rows(matrix * 3, 2))
+    operands = (*pixel_centers(SHAPE), *matrix_parameters(matrix * 3, 2))
     expected = jt.sample(texture, affine(*operands), PIXELS)
     assert_alike(sample_grid(texture, affine, operands, PIXELS), expected)
     assert (expected == jnp.array([[[3.0, -1.0]]])).all(-1).any()
@@ -116,7 +116,7 @@ def test_a_border_colour_in_a_grid():
 
 def test_coordinates_that_leave_an_axis_out():
     texture = jt.texture2d(image(7, 8, 2))
-    along_x = sample_grid(texture, columns, pixel_centres(SHAPE), PIXELS)
+    along_x = sample_grid(texture, columns, pixel_centers(SHAPE), PIXELS)
     assert along_x.shape == (*SHAPE, 2)
     assert (along_x == along_x[:1]).all()
 

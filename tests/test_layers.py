@@ -14,7 +14,7 @@ from jax.sharding import AxisType, NamedSharding
 from jax.sharding import PartitionSpec as P
 from test_house import default_promotion, run_python_blocks
 from test_sharding import COLLECTIVE
-from tolerances import assert_close, assert_exact
+from tolerances import assert_close, assert_exact, assert_trees_close
 
 import jaxtex as jt
 from jaxtex.layers import theta_of
@@ -54,8 +54,8 @@ def test_families_are_as_described():
         ("translation", [0.1, 0.2, 0.3], [[1, 0, 0, 0.1], [0, 1, 0, 0.2], [0, 0, 1, 0.3]]),
         ("attention", [half, 0.1, 0.2], [[0.5, 0, 0.1], [0, 0.5, 0.2]]),
         ("attention", [half, 0.1, 0.2, 0.3], [[0.5, 0, 0, 0.1], [0, 0.5, 0, 0.2], [0, 0, 0.5, 0.3]]),
-        # A quarter turn takes the right edge of a window, x = 1, to what is 10 pixels below the middle of 8 rows.
-        ("similarity", [np.pi / 2, half, 0.1, 0.2], [[0, -0.5 * 8 / 20, 0.1], [0.5 * 20 / 8, 0, 0.2]]),
+        # With b the right edge of a window, x = 1, reads b times 10 pixels below the middle of 8 rows.
+        ("similarity", [-0.75, 0.5, 0.1, 0.2], [[0.25, -0.5 * 8 / 20, 0.1], [0.5 * 20 / 8, 0.25, 0.2]]),
         ("affine", [1, 2, 3, 4, 5, 6], [[2, 2, 3], [4, 6, 6]]),
         ("affine", [*range(1, 13)], [[2, 2, 3, 4], [5, 7, 7, 8], [9, 10, 12, 12]]),
     ]
@@ -67,17 +67,24 @@ def test_families_are_as_described():
 
 
 def test_a_similarity_is_a_rotation_in_pixels():
-    """What one reads, `rotate` reads too: the window turned from x to y shows its content turned the other way."""
-    angle, factor = np.float32(0.4), np.float32(1.3)
-    theta = theta_of(jnp.stack([angle, jnp.log(factor), 0.0, 0.0]), (6, 9), "similarity")
-    read = jt.warp.spatial_transform(IMAGES, theta)
-    rotated = jt.warp.rotate(IMAGES, np.float32(np.rad2deg(angle)), scale=1 / factor)
-    assert_close("float32", read, rotated, 9)
+    """What one reads, `rotate` reads too: by a positive b counter-clockwise, also where the input is no square."""
+    degrees, scale = 25.0, 0.8
+    turn, window = np.deg2rad(degrees), 1 / scale
+    parameters = np.float32([window * np.cos(turn) - 1, window * np.sin(turn), 0, 0])
+    read = jt.warp.spatial_transform(IMAGES, theta_of(parameters, (6, 9), "similarity"))
+    assert_close("float32", read, jt.warp.rotate(IMAGES, np.float32(degrees), scale=np.float32(scale)), 9)
+
+
+def test_similarities_add_up():
+    """Theta is affine in the parameters, so that steps in them add, as those of "affine" do."""
+    theta = functools.partial(theta_of, input_shape=(6, 9), transform="similarity")
+    first, second = np.float32([0.2, -0.3, 0.1, 0.4]), np.float32([-0.7, 0.5, 0.2, -0.1])
+    assert_close("float32", theta(first + second), theta(first) + theta(second) - theta(np.zeros(4, np.float32)), 2)
 
 
 def test_parameters_of_64_bits_stay(x64):
     theta = theta_by("similarity")(np.full(4, 0.1), (4, 5))
-    expected = np.exp(0.1) * np.array([[np.cos(0.1), -np.sin(0.1) * 4 / 5], [np.sin(0.1) * 5 / 4, np.cos(0.1)]])
+    expected = np.array([[1.1, -0.1 * 4 / 5], [0.1 * 5 / 4, 1.1]])
     assert_close("float64", theta[:, :2], expected, 2)
     assert theta.dtype == np.float64
 
@@ -87,7 +94,7 @@ def test_parameters_of_64_bits_stay(x64):
     [
         ((np.zeros(3), (4, 4), "rigid"), "transform is 'rigid', expected one of 'translation', 'attention'"),
         ((np.zeros(5), (4, 4, 4), "similarity"), "is for images, not for volumes; use 'affine'"),
-        ((np.zeros(6), (4,), "affine"), r"1 sizes, expected \(H, W\) or \(D, H, W\)"),
+        ((np.zeros(6), (4,), "affine"), r"input_shape is \(4,\), expected \(H, W\) or \(D, H, W\)"),
         ((np.zeros((2, 5)), (4, 4), "affine"), r"shape \(2, 5\), expected \(..., 6\) for transform='affine'"),
     ],
 )
@@ -114,6 +121,11 @@ class Flax:
         flat = lambda images: images.reshape(*images.shape[:-3], -1)
         return nnx.Sequential(flat, nnx.Linear(size, NUM_FEATURES, rngs=nnx.Rngs(0)), nnx.tanh)
 
+    def convolution(self):
+        from flax import nnx
+
+        return nnx.Sequential(nnx.Conv(2, NUM_FEATURES, (3, 3), rngs=nnx.Rngs(0)), lambda images: images.mean((1, 2)))
+
     def brightness(self, images):
         """The mean of an image as its only feature."""
         return images.mean((1, 2, 3))[:, None]
@@ -137,6 +149,12 @@ class Equinox(Flax):
 
         linear = eqx.nn.Linear(size, NUM_FEATURES, key=jax.random.key(0))
         return eqx.nn.Sequential([eqx.nn.Lambda(jnp.ravel), linear, eqx.nn.Lambda(jnp.tanh)])
+
+    def convolution(self):
+        import equinox as eqx
+
+        convolution = eqx.nn.Conv2d(2, NUM_FEATURES, 3, key=jax.random.key(0))
+        return eqx.nn.Sequential([convolution, eqx.nn.Lambda(lambda image: image.mean((1, 2)))])
 
     def brightness(self, image):
         return image.mean()[None]
@@ -188,7 +206,7 @@ def value_and_gradients(call):
 def test_a_new_layer_only_resizes(library):
     layer = library.layer(library.network(6 * 9 * 2), NUM_FEATURES, (5, 11), "similarity")
     parameters, call = library.parts(layer)
-    resized = jt.warp.resize(IMAGES, (5, 11), jt.Sampler(address_mode="border"))
+    resized = jt.warp.resize(IMAGES, (5, 11), address="border", antialias=False)
     assert_close("float32", once(call)(parameters, IMAGES), resized, 9)
 
 
@@ -196,7 +214,7 @@ def test_a_new_layer_only_resizes_volumes(library):
     volumes = IMAGES.reshape(8, 3, 2, 9, 2)
     features = lambda volume: jnp.ones((*volume.shape[: volume.ndim - 4], NUM_FEATURES))
     parameters, call = library.parts(library.layer(features, NUM_FEATURES, (2, 3, 5), "attention"))
-    resized = jt.warp.resize(volumes, (2, 3, 5), jt.Sampler(address_mode="border"))
+    resized = jt.warp.resize(volumes, (2, 3, 5), address="border", antialias=False)
     assert_close("float32", once(call)(parameters, volumes), resized, 9)
 
 
@@ -221,7 +239,7 @@ def test_a_layer_is_the_plain_function_of_its_features(library):
     assert_close("float32", found, expected, 9)
     flat = lambda gradients: np.concatenate(sorted(map(np.ravel, jax.tree.leaves(gradients)), key=lambda a: a[0]))
     assert_close("peer gradient", flat(of_layer), flat(of_plain), np.abs(flat(of_plain)).max())
-    options = {"sampler": jt.Sampler(address_mode="clamp"), "antialias": True}
+    options = {"filter": "cubic", "border_color": (0.25, -1.0), "antialias": True}
     parameters, call = layer(**options)
     assert_close("float32", once(call)(parameters, IMAGES), plain(head, IMAGES, **options), 9)
 
@@ -237,6 +255,31 @@ def test_gradients_reach_the_network_once_the_last_layer_has_moved(library):
         for size, slope in largest.items():
             assert slope > 1e-3 if reached or size in of_head else slope == 0
         assert (np.abs(of_images).max(axis=(1, 2, 3)) > 0.1).all()
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_short_images_go_through_parameters_of_32_bits(library, dtype):
+    """The localization network sees them in float32, and the result is rounded once."""
+    images = jnp.asarray(IMAGES, dtype)
+    layer = library.layer(library.convolution(), NUM_FEATURES, (5, 11))
+    parameters, call = library.parts(layer)
+    parameters = moved(parameters)
+    read = once(call)(parameters, images)
+    assert read.dtype == dtype
+    assert_close(dtype, read.astype(np.float32), once(call)(parameters, images.astype(np.float32)), 1)
+
+
+def test_a_network_of_16_bits_sees_16_bits(library):
+    """Only parameters that are wider than the image ask for it to be widened."""
+    seen = set()
+
+    def localization(image):
+        seen.add(str(image.dtype))
+        return library.brightness(image)
+
+    parameters, call = library.parts(library.layer(localization, 1, (5, 11)))
+    assert once(call)(parameters, jnp.asarray(IMAGES, "bfloat16")).dtype == "bfloat16"
+    assert seen == {"bfloat16"}
 
 
 # What each library offers
@@ -320,7 +363,7 @@ def test_a_sharded_batch_needs_no_collective(library):
     assert not COLLECTIVE.findall(forward.as_text())
     both = value_and_gradients(call)
     assert set(COLLECTIVE.findall(both.lower(shared, images).compile().as_text())) == {"all-reduce"}
-    chex.assert_trees_all_close(both(shared, images), both(parameters, IMAGES), rtol=1e-4, atol=1e-4)
+    assert_trees_close("sum", both(shared, images), both(parameters, IMAGES))
 
 
 # Without the libraries
@@ -351,7 +394,7 @@ def guide():
 
 
 def test_the_guide_goes_from_coarse_to_fine(guide):
-    np.testing.assert_allclose(guide["shift"], [0.3, -0.2], atol=1e-3)
+    assert_close("descent", guide["shift"], [0.3, -0.2], 1)
     assert np.abs(guide["alone"]).max() < 0.02
 
 
@@ -359,7 +402,7 @@ THETA = np.float32([[0.8, 0.2, 0.1], [-0.3, 0.9, -0.2]])
 
 
 def test_the_guide_aligns_corners(guide):
-    """At the identity the corners' centres go to the corners' centres."""
+    """At the identity the corners' centers go to the corners' centers."""
     with default_promotion():
         theta = guide["from_aligned_corners"](jnp.eye(2, 3), (6, 9), (4, 5))
     read = jt.warp.spatial_transform(IMAGES, theta, (4, 5))

@@ -3,7 +3,6 @@
 import functools
 import zlib
 
-import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from tolerances import assert_close, assert_exact
+from tolerances import assert_close, assert_exact, assert_trees_close
 
 import jaxtex as jt
 
@@ -536,13 +535,15 @@ def test_levels_are_linear_in_the_texels():
         return levels, pushed, jax.vjp(build_levels, texels)[1](cotangent)[0]
 
     levels, pushed, pulled = derivatives(texels, tangent, cotangent)
-    for got, expected in zip((*levels, *pushed), (*oracle.mipmaps(texels, 2), *oracle.mipmaps(tangent, 2))):
-        np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-12)
+    assert_trees_close("float64", (*levels, *pushed), (*oracle.mipmaps(texels, 2), *oracle.mipmaps(tangent, 2)))
     dot = sum(np.vdot(a, b) for a, b in zip(cotangent, oracle.mipmaps(tangent, 2)))
-    np.testing.assert_allclose(np.vdot(pulled, tangent), dot, rtol=1e-12)
+    assert_close("float64", np.vdot(pulled, tangent), dot, abs(dot))
 
 
 # --------------------------------------------------------------------------------------------------- derivatives
+
+
+DIFFERENCES = "first differences", "second differences"
 
 
 def moved(primals, tangents, t):
@@ -591,11 +592,12 @@ def assert_derivatives(read, reference, shared, samples, modes, keep=6):
 
     arguments = [jax.tree.map(jnp.asarray, tree) for tree in (primals, tangents)]
     if "forward" in modes:
-        for got, expected, error in zip(forward(*arguments), (value, first, second), (1e-12, 1e-6, 1e-4)):
-            np.testing.assert_allclose(got, expected, rtol=error, atol=error)
+        for row, got, expected in zip(("float64", *DIFFERENCES), forward(*arguments), (value, first, second)):
+            assert_close(row, got, expected, 1 + np.abs(expected))
     for pull in [{"reverse": reverse, "mixed": mixed}[mode] for mode in modes if mode != "forward"]:
-        for got, expected, error in zip(pull(*arguments), (first, second), (1e-6, 1e-4)):
-            np.testing.assert_allclose(got, np.vdot(cotangent, expected), rtol=error, atol=error)
+        for row, got, along in zip(DIFFERENCES, pull(*arguments), (first, second)):
+            expected = np.vdot(cotangent, along)
+            assert_close(row, got, expected, 1 + np.abs(expected))
 
 
 BOTH = ("forward", "reverse")
@@ -654,8 +656,7 @@ def test_splat_derivatives():
         ones = tuple(map(jnp.ones_like, args))
         return [jax.jvp(jax.grad(f, (0, 1, 2, 3)), args, ones) for f in (spread, read)]
 
-    for got, expected in zip(*map(jax.tree.leaves, derivatives(*args))):
-        np.testing.assert_allclose(got, expected, rtol=1e-10, atol=1e-10)
+    assert_trees_close("float64", *derivatives(*args))
 
 
 LEVELS = tuple(np.full((n, 1), v, np.float32) for n, v in zip((8, 4, 2, 1), (0, 10, 30, 70)))
@@ -751,7 +752,7 @@ def test_a_chain_is_a_texture_like_any_other():
     texture = build("2d_layered", levels, border_color=1.0)
     assert texture.num_levels == len(levels) == 3
     assert texture.shape == levels[0].shape
-    assert texture.channels == 2
+    assert texture.num_channels == 2
     assert texture.dtype == np.float32
     for actual, level in zip(texture.levels, levels, strict=True):
         assert_exact(actual, level, np.float32)
@@ -787,7 +788,7 @@ def test_jit_and_vmap_over_chains():
     got = quickly(jax.vmap(loss))(textures, x, y, lod)
     for k in range(3):
         expected = gradient(jt.texture2d(tuple(level[k] for level in stack)), x[k], y[k], lod[k])
-        chex.assert_trees_all_close(jax.tree.map(lambda leaf, k=k: leaf[k], got), expected, rtol=1e-5, atol=1e-5)
+        assert_trees_close("reordered", jax.tree.map(lambda leaf, k=k: leaf[k], got), expected)
 
 
 def test_vmap_over_levels_of_detail_and_building():

@@ -63,7 +63,7 @@ def refused(create):
     return caught.value.code
 
 
-def test_trap_01_texel_centres_are_at_one_half():
+def test_trap_01_texel_centers_are_at_one_half():
     t = texture(TENS, addressMode=CLAMP, **LINEAR)
     assert_exact(cuda.tex1D(t, numbers(2.0, 2.5)), [25, 30], np.float32)
 

@@ -16,7 +16,7 @@ forward_warp = jt.warp.forward_warp
 
 
 def draw(size=SIZE, seed=0, dtype=np.float64):
-    """Image, flow and importance; some pixels leave the image, none lands near the centre of another."""
+    """Image, flow and importance; some pixels leave the image, none lands near the center of another."""
     rng = np.random.default_rng(seed)
     image, importance = rng.normal(size=(*size, 2)), rng.normal(size=size)
     flow = rng.integers(-2, 3, (*size, 2)) + rng.uniform(0.1, 0.9, (*size, 2))
@@ -69,13 +69,13 @@ def test_whole_steps_are_exact_and_leave_holes():
     expected[:-1, 2:] = image[1:, :-2]
     assert_exact(moved, expected)
     assert_exact(coverage, np.pad(np.ones((SIZE[0] - 1, SIZE[1] - 2)), ((0, 1), (2, 0))))
-    around = forward_warp(image, (np.full(SIZE, 2.0, np.float32), -1.0), sampler=jt.Sampler(address_mode="wrap"))
+    around = forward_warp(image, (np.full(SIZE, 2.0, np.float32), -1.0), address="wrap")
     assert_exact(around, np.roll(image, (-1, 2), (0, 1)))
 
 
 def test_sums_are_conserved():
     image, flow, _ = draw(dtype=np.float32)
-    out = forward_warp(image, flow, sampler=jt.Sampler(address_mode="wrap"), mode="sum")
+    out = forward_warp(image, flow, address="wrap", mode="sum")
     assert_close("sum", out.sum((0, 1)), image.astype(np.float64).sum((0, 1)), np.abs(image).sum())
 
 
@@ -131,11 +131,13 @@ def test_errors_say_what_came_and_what_was_expected():
     image, flow, importance = draw(dtype=np.float32)
     with pytest.raises(ValueError, match=r"forward_warp: mode is 'mean', expected one of 'sum', 'average'"):
         forward_warp(image, flow, mode="mean")
-    with pytest.raises(ValueError, match=r"importance is given, and mode='average' counts all pixels alike"):
+    with pytest.raises(ValueError, match=r"importance is given, but mode='average' ignores it"):
         forward_warp(image, flow, importance, mode="average")
-    with pytest.raises(ValueError, match=r"filter_mode='cubic', whose weights may be negative"):
-        forward_warp(image, flow, sampler=jt.Sampler(filter_mode="cubic"))
-    with pytest.raises(ValueError, match=r"forward_warp: image is of shape \(6, 8\) .* \(4, 8\)"):
+    with pytest.raises(ValueError, match=r"filter is 'cubic', whose weights may be negative"):
+        forward_warp(image, flow, filter="cubic")
+    with pytest.raises(ValueError, match=r"forward_warp: flow has components of shape \(4, 8\) and .* image, \(6, 8\)"):
         forward_warp(image, flow[:4])
+    with pytest.raises(ValueError, match=r"forward_warp: importance has shape \(1, 6, 9\).* image, \(6, 8\)"):
+        forward_warp(image, flow, np.zeros((1, 6, 9), np.float32))
     with pytest.raises(ValueError, match=r"forward_warp: flow has shape \(6, 8, 5\)"):
         forward_warp(image, np.zeros((6, 8, 5), np.float32))

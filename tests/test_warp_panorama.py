@@ -12,7 +12,6 @@ import jaxtex as jt
 
 HEIGHT, WIDTH, SIZE = 32, 64, 17  # an odd face has a texel right at a pole
 TO_FACES, TO_PANORAMA = jt.warp.equirectangular_to_cubemap, jt.warp.cubemap_to_equirectangular
-POINT = jt.Sampler(filter_mode="point")
 
 
 def face_directions(size):
@@ -50,13 +49,13 @@ def faces(size=SIZE, dtype=np.float32):
 
 
 def test_what_lies_ahead_above_and_to_the_right():
-    """Sixths of the sphere, told by their colours, in both formats; the fine rows are the ones nearest the poles."""
+    """Sixths of the sphere, told by their colors, in both formats; the fine rows are the ones nearest the poles."""
     numbered = np.broadcast_to(np.arange(6, dtype=np.float32)[:, None, None, None], (6, 9, 9, 1))
-    picture = np.asarray(TO_PANORAMA(numbered, (18, 36), POINT))[..., 0]
+    picture = np.asarray(TO_PANORAMA(numbered, (18, 36), filter="point"))[..., 0]
     middle = {18: 4, 27: 0, 0: 5, 35: 5, 9: 1}  # column: face, ahead +z, right +x, behind -z, left -x
     assert {column: picture[9, column] for column in middle} == middle
     np.testing.assert_array_equal(picture[[0, -1]], np.repeat(np.float32([[2], [3]]), 36, 1))
-    np.testing.assert_array_equal(TO_FACES(picture[..., None], 3, POINT)[:, 1, 1, 0], np.arange(6))
+    np.testing.assert_array_equal(TO_FACES(picture[..., None], 3, filter="point")[:, 1, 1, 0], np.arange(6))
 
 
 @pytest.mark.parametrize("shape", [(HEIGHT, WIDTH), (33, 65)], ids=["even", "odd"])
@@ -66,7 +65,7 @@ def test_functions_of_direction_come_out_on_the_cube(shape):
 
 
 def test_cubic_reads_go_on_beyond_poles_and_seams():
-    found = TO_FACES(panorama(), SIZE, jt.Sampler(filter_mode="cubic"))
+    found = TO_FACES(panorama(), SIZE, filter="cubic")
     assert_close("cubic on a sphere", found, faces(), (np.pi / HEIGHT) ** 2)
 
 
@@ -107,7 +106,7 @@ def test_batches_and_bytes():
     assert back.shape == (2, 1, 6, 9, 3)
     assert back.dtype == np.uint8
     constant = np.full((3, 7, 2), 201, np.uint8)  # fewer rows than a cubic filter reaches over both poles
-    assert_exact(TO_PANORAMA(TO_FACES(constant, 4, jt.Sampler(filter_mode="cubic")), (3, 7)), constant, np.uint8)
+    assert_exact(TO_PANORAMA(TO_FACES(constant, 4, filter="cubic"), (3, 7)), constant, np.uint8)
 
 
 # Gradients

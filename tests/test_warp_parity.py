@@ -184,7 +184,7 @@ def slopes(padding, align, *g):
 @pytest.mark.parametrize(
     ("padding", "align", "expected"),
     [
-        # On the outer centres and beyond: on the first one, half a texel before it, on the last one, on the second.
+        # On the outer centers and beyond: on the first one, half a texel before it, on the last one, on the second.
         ("zeros", True, [1, 1, -8, 2]),
         ("border", True, [0, 0, 0, 2]),
         ("border", False, [0, 0, 0, 2]),
@@ -192,7 +192,7 @@ def slopes(padding, align, *g):
         ("reflection", False, [0, 0, 0, 2]),
     ],
 )
-def test_slopes_on_the_outer_centres(padding, align, expected):
+def test_slopes_on_the_outer_centers(padding, align, expected):
     index = np.array([0, -0.5, 3, 1])
     assert_close("peer gradient", slopes(padding, align, *to_grid(index, 4, align)), np.array(expected), 8)
 
@@ -283,11 +283,11 @@ def test_double_precision_is_that_of_torch(x64):
 def test_a_sampler_replaces_mode_and_padding():
     grid = along(*to_grid(np.array([-0.5, 0.25, 3.5, 5]), 4, False))
     for normalized in (True, False):
-        sampler = jt.Sampler("wrap", normalized_coords=normalized)
+        sampler = jt.Sampler(address_mode="wrap", normalized_coords=normalized)
         assert_exact(jw.grid_sample(row(1, 2, 4, 8), grid, sampler=sampler)[0, 0], [4.5, 1.25, 4.5, 2])
 
 
-def test_the_colour_outside():
+def test_the_color_outside():
     image, grid = np.ones((2, 1, 2), np.float32), along(-1, 0, 3)
     color = np.array([3, 5], np.float32)
     assert_exact(jw.grid_sample(image, grid, border_color=color)[:, 0], [[2, 1, 3], [3, 1, 5]])
@@ -309,7 +309,7 @@ def test_errors_are_sentences():
         jw.grid_sample(image[0, 0], grid)
     with pytest.raises(ValueError, match=r"leading axes broadcast with those of grid, \(3,\)"):
         jw.grid_sample(image, np.zeros((3, 5, 5, 2), np.float32))
-    with pytest.raises(TypeError, match=r"grid_sample: sampler is a str, expected a jaxtex.Sampler"):
+    with pytest.raises(TypeError, match=r"grid_sample: sampler is 'wrap', expected a Sampler; pass jaxtex.Sampler"):
         jw.grid_sample(image, grid, sampler="wrap")
 
 

@@ -26,13 +26,13 @@ def draw_image(*batch, dtype=np.float64, channels=2):
     return np.random.default_rng(1).normal(size=(*batch, HEIGHT, WIDTH, channels)).astype(dtype)
 
 
-def centres(height=HEIGHT, width=WIDTH):
+def centers(height=HEIGHT, width=WIDTH):
     return np.stack(np.meshgrid(np.arange(width) + 0.5, np.arange(height) + 0.5), -1)
 
 
 def positions(height=HEIGHT, width=WIDTH, dtype=np.float32):
     """An image whose linear reads are the points that are read."""
-    return centres(height, width).astype(dtype)
+    return centers(height, width).astype(dtype)
 
 
 def reference(source, target, points, regularization=0.0):
@@ -57,13 +57,13 @@ def test_images_are_read_where_the_spline_says(regularization):
     source, target = draw_points()
     image, shape = draw_image(), (HEIGHT + 2, WIDTH - 5)
     actual = thin_plate_spline(image, source, target, shape, regularization=regularization)
-    x, y = np.moveaxis(reference(source, target, centres(*shape), regularization), -1, 0)
+    x, y = np.moveaxis(reference(source, target, centers(*shape), regularization), -1, 0)
     expected = oracle.sample(image, (x, y), dtype=np.float64, **READ)
     assert_close("spline float64", actual, expected, WIDTH * np.abs(image).max())
 
 
 def test_points_come_to_their_targets_in_float32():
-    """At the target points themselves, which are centres of pixels here, and between."""
+    """At the target points themselves, which are centers of pixels here, and between."""
     rng = np.random.default_rng(3)
     places = rng.permutation(HEIGHT * WIDTH)[:10]
     target = np.stack([places % WIDTH, places // WIDTH], -1) + 0.5
@@ -71,7 +71,7 @@ def test_points_come_to_their_targets_in_float32():
     seen = np.asarray(thin_plate_spline(positions(), np.float32(source), np.float32(target)))
     assert seen.dtype == np.float32
     assert_close("spline", seen[places // WIDTH, places % WIDTH], source, WIDTH)
-    expected = reference(source, target, centres())
+    expected = reference(source, target, centers())
     inside = (expected > 0.5).all(-1) & (expected < (WIDTH - 0.5, HEIGHT - 0.5)).all(-1)
     assert_close("spline", seen[inside], expected[inside], WIDTH)
 
@@ -120,7 +120,7 @@ def test_equals_scipy():
     for smoothing in (0.0, 30.0):
         source, target = draw_points(40, seed=2)
         spline = scipy.RBFInterpolator(target, source, kernel="thin_plate_spline", degree=1, smoothing=smoothing)
-        expected = spline(centres().reshape(-1, 2)).reshape(HEIGHT, WIDTH, 2)
+        expected = spline(centers().reshape(-1, 2)).reshape(HEIGHT, WIDTH, 2)
         with jax.enable_x64(True):
             seen = thin_plate_spline(
                 positions(64, 64, np.float64), source + 16, target, (HEIGHT, WIDTH), regularization=smoothing
@@ -162,5 +162,5 @@ def test_errors_say_what_came_and_what_was_expected():
         thin_plate_spline(image, points[:2], points[:2])
     with pytest.raises(ValueError, match=r"thin_plate_spline: target_points has shape \(10, 3\)"):
         thin_plate_spline(image, points, np.zeros((10, 3), np.float32))
-    with pytest.raises(ValueError, match=r"shape \(10, 2\) and target_points \(9, 2\), expected as many"):
+    with pytest.raises(ValueError, match=r"shape \(10, 2\) and target_points has shape \(9, 2\); expected as many"):
         thin_plate_spline(image, points, points[:9])

@@ -4,6 +4,7 @@ A bound is a share of a scale that the caller names, as a rule the largest magni
 blend nothing have no row: they return stored bits, or one correctly rounded quotient, and `assert_exact` compares bits.
 """
 
+import jax
 import numpy as np
 
 TOLERANCES = {
@@ -54,6 +55,28 @@ TOLERANCES = {
     "texture unit float32": 2.0**-20,
     "texture unit code": 2.0**-15,
     "texture unit float16": 2.0**-10,
+    # The same sums of float32 in another order, as another compilation (jit, vmap, export, a mesh of devices) or
+    # another formula has them: a few roundings to 24 bits.
+    "reordered": 2.0**-20,
+    # Thousands of terms in another order: roundings of random sign add up as the root of their number, to 2^8 roundings
+    # of 24 bits for 2^16 terms.
+    "long sum": 2.0**-16,
+    # Differences over five points h = 3e-4 apart, in float64: 2^-52 / h of rounding, and of truncation h^4 times a
+    # fifth derivative, that of a read being a power of the texture's size.
+    "first differences": 2.0**-20,
+    # The same with 2^-52 / h^2; third differences with h = 1e-3 have 2^-52 / h^3.
+    "second differences": 2.0**-14,
+    # A homography from four points in float64: its eight equations have a condition of some hundreds.
+    "homography": 2.0**-42,
+    # Rounded once to whole codes.
+    "rounded code": 0.5,
+    # A flat picture that a JPEG or WebP file holds, in codes of 8 bits: luma and chroma are rounded on the way in, and
+    # colors on the way out.
+    "lossy file": 2.0,
+    # A line drawn three pixels wide, then made smaller by Lanczos' filter: a twentieth of its weight lies beside it.
+    "drawn line": 2.0**-4,
+    # A shift, in units of half an image, that gradient descent found to a thousandth.
+    "descent": 2.0**-10,
 }
 
 
@@ -83,3 +106,18 @@ def assert_close(row, actual, expected, scale):
         raise AssertionError(
             f"{wrong.sum()} of {wrong.size} beyond {row!r}; {k}: {actual[k]} for {expected[k]}, bound {bound[k]}"
         )
+
+
+def assert_trees_close(row, actual, expected, scale=None):
+    """Trees of the same structure and dtypes, leaf by leaf close; a leaf's scale is its largest magnitude, or 1."""
+    structure, other = jax.tree.structure(actual), jax.tree.structure(expected)
+    assert structure == other, f"structure {structure}, expected {other}"
+    for (path, leaf), of in zip(jax.tree.leaves_with_path(actual), jax.tree.leaves(expected), strict=True):
+        leaf, of = np.asarray(leaf), np.asarray(of)
+        name = jax.tree_util.keystr(path)
+        assert leaf.dtype == of.dtype, f"{name}: dtype {leaf.dtype}, expected {of.dtype}"
+        largest = np.max(np.abs(of.astype(np.float64)), initial=1.0)
+        try:
+            assert_close(row, leaf, of, largest if scale is None else scale)
+        except AssertionError as error:
+            raise AssertionError(f"leaf {name}: {error}") from None

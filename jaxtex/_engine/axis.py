@@ -6,25 +6,8 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from ..modes import AddressMode
-
-
-class Footprint(NamedTuple):
-    """The taps of one axis: where they start, and how much each weighs.
-
-    With ``low = floor(position - origin)`` the taps are ``low + first``, ``low + first + 1``, ..., one for each
-    row of `weights`; a row holds the coefficients of a polynomial in the fraction ``position - origin - low``,
-    constant term first.
-    """
-
-    origin: float
-    first: int
-    weights: tuple[tuple[float, ...], ...]
-
-    @property
-    def degree(self) -> int:
-        """The degree of the weights: derivatives of a higher order vanish."""
-        return max(map(len, self.weights)) - 1
+from .._tables.address_rules import SEAM, AddressRule
+from .._tables.filter_kernels import FilterKernel
 
 
 class Role(StrEnum):
@@ -37,15 +20,21 @@ class Role(StrEnum):
 
 
 class Axis(NamedTuple):
-    """One axis: its size, how it is filtered and addressed, and which derivative of the weights is asked for.
+    """One axis of a read.
 
-    An `integer` axis takes indices in place of coordinates: a layer, a face, or an axis of a fetch. Where a read
-    chooses its level in a mip chain, an axis of levels stands in front of all others, and `size` is that of level 0.
+    Attributes:
+        size: the number of texels; where samples choose their level in a mip chain, the size in level 0.
+        kernel: the filter.
+        address: the rule for taps outside.
+        normalized: whether coordinates run from 0 to 1, or from 0 to `size`.
+        integer: whether the axis takes indices in place of coordinates: a layer, a face, or an axis of a fetch.
+        order: the derivative order of the weights.
+        role: what the axis runs over. Where a read chooses its level, an axis of levels stands in front of all others.
     """
 
     size: int | jax.Array
-    footprint: Footprint
-    address: AddressMode
+    kernel: FilterKernel
+    address: AddressRule
     normalized: bool = False
     integer: bool = False
     order: int = 0
@@ -61,26 +50,26 @@ class Axis(NamedTuple):
 
     @property
     def known_size(self) -> int:
-        """The size of an axis that is not in a level chosen sample by sample."""
+        """The size of an axis whose samples do not choose their level."""
         assert isinstance(self.size, int)
         return self.size
 
     @property
     def vanishes(self) -> bool:
         """Whether the derivative is zero everywhere."""
-        return self.order > self.footprint.degree
+        return self.kernel.weights.vanish(self.order)
 
     @property
     def reduced(self) -> bool:
-        """Whether coordinates are taken modulo 2 before they are scaled: a period of 1 or 2 in the coordinate."""
-        return self.normalized and self.address in (AddressMode.WRAP, AddressMode.MIRROR)
+        """Whether coordinates are taken modulo 2 before they are scaled to texels."""
+        return self.normalized and self.address.repeats
 
     @property
-    def saturating(self) -> bool:
-        """Whether every position far outside reads the same, so that an infinity has a meaning."""
-        return self.address in (AddressMode.CLAMP, AddressMode.BORDER)
+    def seamless(self) -> bool:
+        """Whether taps outside lie on the adjacent face of a cube."""
+        return self.address is SEAM
 
 
-def raised(axes: tuple[Axis, ...], k: int) -> tuple[Axis, ...]:
+def differentiated(axes: tuple[Axis, ...], k: int) -> tuple[Axis, ...]:
     """`axes` with one more derivative along axis `k`."""
     return (*axes[:k], axes[k]._replace(order=axes[k].order + 1), *axes[k + 1 :])

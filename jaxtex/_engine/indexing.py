@@ -1,7 +1,7 @@
 """Gather and scatter by indices that are known to be in bounds.
 
-JAX's own indexing counts negative indices from the end and clamps or drops others without a word; nothing of that
-happens here. Under explicit mesh axes a result lies where its indices do.
+JAX's own indexing counts negative indices from the end and silently clamps or drops others; these functions do not.
+Under explicit mesh axes a result has the sharding of its indices.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,6 +10,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
+
+from .._compat import varying_axes
 
 
 def gather(stored: jax.Array, indices: tuple[jax.Array, ...]) -> jax.Array:
@@ -30,7 +32,7 @@ def scatter(
 ) -> jax.Array:
     """`stored` with `value` at `indices`, where it is inside; `rule` is add, min, max or set.
 
-    With `unique` no two samples that are inside share a place.
+    `unique` promises that no two samples that are inside share an index.
     """
     mode = "promise_in_bounds"
     if inside is not None:  # an index past the end is dropped, without touching memory
@@ -55,23 +57,14 @@ def scatter_windows(stored: jax.Array, start: jax.Array, value: jax.Array) -> ja
 
 
 def explicit_sharding(x: jax.Array, spec: Callable[[PartitionSpec], Sequence[Any]] = tuple) -> NamedSharding | None:
-    """A sharding on the mesh of an array under explicit mesh axes, with what `spec` makes of its own; else None."""
+    """The sharding of an array under explicit mesh axes, with its spec changed by `spec`; else None."""
     sharding = jax.typeof(x).sharding
     if sharding.mesh.empty or AxisType.Explicit not in sharding.mesh.axis_types:
         return None
     return NamedSharding(sharding.mesh, PartitionSpec(*spec(sharding.spec)))
 
 
-def varying(x: jax.Array) -> frozenset:
-    """The mesh axes along which `x` varies inside `jax.shard_map`."""
-    aval = jax.typeof(x)
-    for name in ("mat", "manual_axis_type"):  # the name changed between JAX versions
-        if getattr(aval, name, None) is not None:
-            return frozenset(getattr(aval, name).varying)
-    return frozenset(getattr(aval, "vma", ()))
-
-
 def as_varying(x: jax.Array, *like: jax.Array) -> jax.Array:
     """`x`, cast to vary along the mesh axes along which any of `like` does."""
-    missing = tuple(sorted(frozenset().union(*map(varying, like)) - varying(x)))
+    missing = tuple(sorted(frozenset().union(*map(varying_axes, like)) - varying_axes(x)))
     return jax.lax.pcast(x, missing, to="varying") if missing else x

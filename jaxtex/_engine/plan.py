@@ -1,4 +1,4 @@
-"""From what a caller asks for to what the engine reads: axes, and an operand for each."""
+"""From a call to the reads of the engine: axes, and an operand for each."""
 
 import functools
 from collections.abc import Callable
@@ -6,16 +6,22 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from .. import _hardware
 from .._arguments import ReadArguments
-from ..mipmaps import along_footprint, biased, clamped, level_axis, level_of_detail
-from ..modes import AddressMode, FilterMode, TextureKind
+from .._tables.address_rules import CLAMP, LAST, SEAM, AddressRule
+from .._tables.filter_kernels import POINT
+from .._tables.storage_formats import Decoding
+from ..modes import TextureKind
 from ..sampler import Sampler
+from ..texture import Texture
 from .axis import Axis, Role
-from .coordinates import Arrays, limited, to_face
-from .taps import FOOTPRINTS, POINT
-from .texel_walk import Coords, Grid, as_given
+from .coordinates import Arrays, limited
+from .cube import NUM_FACES, to_face
+from .level_of_detail import level_axis
+from .spec import Coords, Grid, ReadSpec, as_given
+
+Divide = Callable[[jax.Array, jax.Array], jax.Array]
 
 
 class Layout(NamedTuple):
@@ -31,10 +37,14 @@ class Layout(NamedTuple):
         return self.shape[-1 - self.kind.texel_ndim : -1]
 
 
-class Look(NamedTuple):
+def layout_of(texture: Texture) -> Layout:
+    return Layout(texture.kind, texture.shape, texture.num_levels)
+
+
+class ReadPlan(NamedTuple):
     """One read of the engine: its axes as they are stored (level, layer, face, z, y, x), and a coordinate for each.
 
-    `grid` makes the coordinates of the operands, where they are used; as a rule they are the operands.
+    `grid` makes the coordinates of the operands, where they are used; as a rule the operands are the coordinates.
     """
 
     axes: tuple[Axis, ...]
@@ -45,9 +55,36 @@ class Look(NamedTuple):
     def coords(self) -> Coords:
         return self.grid(*self.operands)
 
+    def spec(self, decoding: Decoding, dtype: np.dtype, deterministic: bool = False) -> ReadSpec:
+        """The static half of this read."""
+        return ReadSpec(self.axes, decoding, np.dtype(dtype), deterministic, self.grid)
 
-class Stored(NamedTuple):
-    """A grid of coordinates in stored order, from a function that gives them in the caller's, x first."""
+
+class ResolvedLevel(NamedTuple):
+    """A call before it is split into reads: where, in which level, and how far along a footprint.
+
+    Attributes:
+        coords: the caller's coordinates.
+        layer: the caller's layer.
+        level: the level of detail; `None` for a texture of one level.
+        side: the side of the footprint along which several reads lie; `None` for one read at `coords`.
+        num_reads: the number of reads along `side`; in hardware arithmetic the logarithm of the ratio of its length.
+        face_coords: the face, u and v of a cube's direction, if resolving the level needed them.
+    """
+
+    coords: Arrays
+    layer: jax.Array | None
+    level: jax.Array | None
+    side: Arrays | None = None
+    num_reads: jax.Array | None = None
+    face_coords: Arrays | None = None
+
+
+# Grids
+
+
+class StoredOrder(NamedTuple):
+    """A grid of coordinates in stored order, from a function that returns them in the caller's, x first."""
 
     function: Callable[..., Arrays]
 
@@ -57,105 +94,6 @@ class Stored(NamedTuple):
         if jnp.broadcast_shapes(*(a.shape for a in (first, *rest))) != shape:
             first = jnp.broadcast_to(first, shape)  # no coordinate depends on some axis of the samples
         return first, *rest
-
-
-class Reach(NamedTuple):
-    """What a call asks for before it is split into reads: where, in which level, and how far along a footprint.
-
-    `reads` is how many reads lie along `side`, at each position; both are `None` where it is one, at `coords`.
-    """
-
-    coords: Arrays
-    layer: jax.Array | None
-    level: jax.Array
-    side: Arrays | None = None
-    reads: jax.Array | None = None
-
-
-def reach(layout: Layout, where: ReadArguments, sampler: Sampler) -> Reach:
-    """The level of detail of a call, and the extent of its footprint."""
-    coords, lod, side, reads = where.coords, where.lod, None, None
-    if where.ddx is not None and where.ddy is not None:
-        ddx, ddy = numbers(where.ddx), numbers(where.ddy)
-        x_side, y_side = (in_texels(layout, coords, d, sampler) for d in (ddx, ddy))
-        lod, reads, x_longer = level_of_detail(x_side, y_side, sampler.max_anisotropy)
-        side = tuple(jnp.where(x_longer, dx, dy) for dx, dy in zip(ddx, ddy))
-    # A read that asks for no level reads the finest, without bias.
-    lod = jnp.zeros([1] * coords[0].ndim, coords[0].dtype) if lod is None else biased(lod, sampler)
-    level = clamped(lod, sampler, layout.num_levels)
-    if sampler.max_anisotropy == 1 or side is None:
-        return Reach(coords, where.layer, level)
-    return Reach(coords, where.layer, level, side, reads)
-
-
-def only_look(layout: Layout, reach: Reach, sampler: Sampler) -> Look:
-    """The read at the centre of a reach."""
-    axes, levels = space_axes(layout, sampler), level_axis(layout.num_levels, sampler)
-    return look(layout, reach.coords, reach.layer, reach.level, axes, levels)
-
-
-def look_along(layout: Layout, reach: Reach, sampler: Sampler, number: jax.Array) -> tuple[Look, jax.Array]:
-    """One of the reads along a footprint, counted from 1, and its weight."""
-    assert reach.side is not None
-    assert reach.reads is not None
-    coords, weight = along_footprint(reach.coords, reach.side, reach.reads, number)
-    return only_look(layout, reach._replace(coords=coords), sampler), weight
-
-
-def numbers(side: Arrays) -> Arrays:
-    """A side of a footprint with 0 for NaN."""
-    return tuple(jnp.where(d == d, d, 0) for d in side)
-
-
-def hardware_reach(layout: Layout, where: ReadArguments, sampler: Sampler) -> Reach:
-    """The level of a texture unit's read, in 1/256, and the way along its footprint; coordinates in float32.
-
-    Where several reads follow a footprint, `side` is one texel of the level along it, and `reads` its ratio.
-    """
-    single = lambda arrays: tuple(a.astype(jnp.float32) for a in arrays)
-    coords, lod, bent, ellipse = single(where.coords), None, None, None
-    if where.lod is not None:
-        lod = _hardware.fixed(where.lod)
-    elif where.ddx is not None and where.ddy is not None:
-        ddx, ddy = numbers(single(where.ddx)), numbers(single(where.ddy))
-        if layout.kind.is_cube:
-            x_side, x_bent = _hardware.side_on_face(coords, ddx)
-            y_side, y_bent = _hardware.side_on_face(coords, ddy)
-            x_side, y_side = (tuple(limited(d * layout.sizes[0]) for d in side) for side in (x_side, y_side))
-            bent = x_bent | y_bent
-        else:
-            x_side, y_side = (in_texels(layout, coords, d, sampler) for d in (ddx, ddy))
-        if sampler.max_anisotropy > 1 and layout.kind.texel_ndim == 2 and not layout.kind.is_cube:
-            ellipse = _hardware.ellipse(x_side, y_side, sampler.max_anisotropy)
-            lod = ellipse.lod
-        else:
-            lod = _hardware.footprint_lod(x_side, y_side, bent)
-    sharpened = where.lod is not None or ellipse is not None
-    shape = (1,) * coords[0].ndim
-    level = _hardware.fixed_lod(lod, sampler, layout.num_levels, shape, sharpened)
-    if ellipse is None:
-        return Reach(coords, where.layer, level)
-    texel = _hardware.fixed_exp2(_hardware.fixed_lod(lod, sampler, layout.num_levels, shape, explicit=False))
-    side = tuple(d * texel for d in ellipse.direction)
-    if sampler.normalized_coords:
-        side = tuple(d / n for d, n in zip(side, layout.sizes[::-1]))
-    return Reach(coords, where.layer, level, side, ellipse.log_ratio)
-
-
-def hardware_look(layout: Layout, reach: Reach, sampler: Sampler) -> Look:
-    """The read of a texture unit at the centre of a reach."""
-    coords = _hardware.lifted(reach.coords) if layout.kind.is_cube else reach.coords
-    axes, levels = space_axes(layout, sampler), level_axis(layout.num_levels, sampler)
-    return look(layout, coords, reach.layer, reach.level, axes, levels, _hardware.divide)
-
-
-def hardware_look_along(layout: Layout, reach: Reach, sampler: Sampler, number: jax.Array) -> tuple[Look, jax.Array]:
-    """One of a texture unit's reads along a footprint, counted from 1, and its weight."""
-    assert reach.side is not None
-    assert reach.reads is not None
-    offset, weight = _hardware.read_along(reach.reads, number)
-    coords = tuple(c + offset * d for c, d in zip(reach.coords, reach.side))
-    return hardware_look(layout, reach._replace(coords=coords), sampler), weight
 
 
 class OnCube(NamedTuple):
@@ -168,59 +106,76 @@ class OnCube(NamedTuple):
         return (*operands[: self.front], face, v, u)
 
 
-def grid_look(layout: Layout, function: Callable[..., Arrays], operands: Arrays, sampler: Sampler) -> Look:
+# Plans
+
+
+def plan_of_grid(layout: Layout, function: Callable[..., Arrays], operands: Arrays, sampler: Sampler) -> ReadPlan:
     """The read of a texture of one level at coordinates that `function` makes of operands, where they are used."""
-    return Look(space_axes(layout, sampler), operands, Stored(function))
+    return ReadPlan(space_axes(layout, sampler), operands, StoredOrder(function))
 
 
-def texel_look(layout: Layout, where: ReadArguments, level: int, space: AddressMode, layers: AddressMode) -> Look:
-    """The read of single texels of one level by their indices, with address modes for them and for layers and faces."""
-    whole = functools.partial(Axis, footprint=POINT, integer=True)
-    rank = [1] * where.coords[0].ndim
+def plan_of_texels(
+    layout: Layout, arguments: ReadArguments, level: int, space: AddressRule, layers: AddressRule
+) -> ReadPlan:
+    """The read of single texels of one level by their indices, with address rules for them and for layers and faces."""
+    whole = functools.partial(Axis, kernel=POINT, integer=True)
+    rank = [1] * arguments.coords[0].ndim
     found = [
-        (whole(layout.num_levels, address=AddressMode.CLAMP, role=Role.LEVEL), jnp.full(rank, level, jnp.int32)),
-        (whole(layout.shape[0], address=layers, role=Role.LAYER), where.layer),
-        (whole(6, address=layers, role=Role.FACE), where.face),
-        *((whole(n, address=space), index) for n, index in zip(layout.sizes, where.coords[::-1])),
+        (whole(layout.num_levels, address=CLAMP, role=Role.LEVEL), jnp.full(rank, level, jnp.int32)),
+        (whole(layout.shape[0], address=layers, role=Role.LAYER), arguments.layer),
+        (whole(NUM_FACES, address=layers, role=Role.FACE), arguments.face),
+        *((whole(n, address=space), index) for n, index in zip(layout.sizes, arguments.coords[::-1])),
     ]
     found = [(axis, index) for axis, index in found if index is not None][0 if layout.num_levels > 1 else 1 :]
     axes, operands = zip(*found)
-    return Look(axes, operands)
+    return ReadPlan(axes, operands)
 
 
-def look(layout: Layout, coords: Arrays, layer, level, axes: tuple[Axis, ...], levels: Axis, divide=jnp.divide) -> Look:
-    """Axes and operands, in stored order."""
-    operands, grid = coords[::-1], as_given
+def plan_of_level(layout: Layout, resolved: ResolvedLevel, sampler: Sampler, divide: Divide = jnp.divide) -> ReadPlan:
+    """The read at the coordinates of a resolved call."""
+    axes, operands, grid = space_axes(layout, sampler), resolved.coords[::-1], as_given
     if layout.kind.is_cube:
-        axes = (Axis(6, POINT, AddressMode.CLAMP, integer=True, role=Role.FACE), *axes)
+        axes = (Axis(NUM_FACES, POINT, CLAMP, integer=True, role=Role.FACE), *axes)
         if divide is jnp.divide and layout.num_levels == 1:
-            operands, grid = coords, OnCube(0 if layer is None else 1)
+            operands, grid = resolved.coords, OnCube(0 if resolved.layer is None else 1)
         else:  # a level has derivatives of its own; a texture unit's quotients are exact
-            (face, u, v), _ = to_face(coords, divide=divide)
+            face, u, v = resolved.face_coords or to_face(resolved.coords, divide=divide)[0]
             operands = face, v, u
-    if layer is not None:
-        layers = Axis(layout.shape[0], POINT, AddressMode.LAST, integer=True, role=Role.LAYER)
-        axes, operands = (layers, *axes), (layer, *operands)
+    if resolved.layer is not None:
+        layers = Axis(layout.shape[0], POINT, LAST, integer=True, role=Role.LAYER)
+        axes, operands = (layers, *axes), (resolved.layer, *operands)
     if layout.num_levels > 1:
-        axes, operands = (levels, *axes), (level, *operands)
-    return Look(axes, operands, grid)
+        assert resolved.level is not None
+        axes, operands = (level_axis(layout.num_levels, sampler), *axes), (resolved.level, *operands)
+    return ReadPlan(axes, operands, grid)
 
 
 def space_axes(layout: Layout, sampler: Sampler) -> tuple[Axis, ...]:
     """The filtered axes: z, y, x. Those of a cube's face are addressed across its seams, if the sampler says so."""
-    footprint = FOOTPRINTS[FilterMode(sampler.filter_mode)](sampler.cubic_coefficient)
+    kernel = sampler.kernel
     normalized = sampler.normalized_coords or layout.kind.is_cube
     if layout.kind.is_cube and sampler.seamless_cubemap:
-        modes = [AddressMode.CLAMP if sampler.filter_mode is FilterMode.POINT else AddressMode.SEAM] * 2
+        rules = (SEAM if kernel.blends else CLAMP,) * 2
     else:
-        modes = sampler.address_modes(layout.kind.texel_ndim)[::-1]
-    return tuple(Axis(n, footprint, mode, normalized) for n, mode in zip(layout.sizes, modes))
+        rules = sampler.address_rules(layout.kind.texel_ndim)[::-1]
+    return tuple(Axis(n, kernel, rule, normalized) for n, rule in zip(layout.sizes, rules))
 
 
-def in_texels(layout: Layout, coords: Arrays, side: Arrays, sampler: Sampler) -> Arrays:
-    """A side of a footprint in texels of the finest level, per axis; of a cube, on the face that is read."""
-    if layout.kind.is_cube:
-        side = to_face(coords, side)[1][0]
-    elif not sampler.normalized_coords:
+# Footprints
+
+
+def without_nan(side: Arrays) -> Arrays:
+    """A side of a footprint with 0 for NaN."""
+    return tuple(jnp.where(d == d, d, 0) for d in side)
+
+
+def sides_of(arguments: ReadArguments) -> tuple[Arrays, ...]:
+    """The sides of the footprint that a caller gives; none if there is no footprint."""
+    return tuple(without_nan(side) for side in (arguments.ddx, arguments.ddy, arguments.ddz) if side is not None)
+
+
+def in_texels(layout: Layout, side: Arrays, sampler: Sampler) -> Arrays:
+    """A side of a footprint in texels of the finest level, per axis; of a cube, a step of u and v."""
+    if not (sampler.normalized_coords or layout.kind.is_cube):
         return tuple(map(limited, side))
     return tuple(limited(d * n) for d, n in zip(side, layout.sizes[::-1]))

@@ -4,281 +4,263 @@ A read is linear in the texels, ``read(T, c) = sum_k w_k(c) T[i_k(c)]``, and its
 values. Give the weights a derivative order on every axis (`Axis.order`), and the two close under differentiation,
 transposition and batching:
 
-    d read(T, c; m)       = read(dT, c; m) + sum_axis read(T, c; m + e_axis) dc_axis  = pushforward(dT, dc; T, c)
-    d splat(v, c; m)      = splat(dv, c; m) + sum_axis splat(v dc_axis, c; m + e_axis)
-    transpose of read  in T = splat          transpose of splat in v = read
+    (a) d read(T, c; m)   = read(dT, c; m) + sum_axis read(T, c; m + e_axis) dc_axis  = pushforward(dT, dc; T, c)
+    (b) d splat(v, c; m)  = splat(dv, c; m) + sum_axis splat(v dc_axis, c; m + e_axis)
+    (c) transpose of read in T = splat          transpose of splat in v = read
 
-Hence forward and reverse mode, every order, `vmap`, `jit` and `linear_transpose`. The first line, as a whole, is a
-primitive too, and so is its transpose, `pullback`: then the gradients in texels and coordinates are computed together,
-from one look at taps, texels and cotangent, and nothing but texels and coordinates is kept between the passes. Their
-own derivatives are those of the two lines above.
+Hence forward and reverse mode, every order, `vmap`, `jit` and `linear_transpose`. Line (a), as a whole, is a primitive
+too, and so is its transpose, `pullback`: then the gradients with respect to texels and coordinates are computed
+together, from one look at taps, texels and cotangent, and nothing but texels and coordinates is kept between the
+passes. Their own derivatives are those of (a) and (b).
 
-The weights are piecewise polynomials whose pieces are half-open, [i, i + 1): at a kink the right-hand slope is taken.
+The weights are piecewise functions whose pieces are half-open, [i, i + 1): at a kink the right-hand slope is taken.
 """
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
-from ..modes import ReadMode
 from . import operators
-from .axis import Axis, raised
+from .axis import Axis, differentiated
 from .indexing import as_varying
-from .lowering import cpu_adjoint, gpu_kernels, partitioned_adjoint
-from .operators import TEXELS
-from .texel_walk import Grid, as_given
-
-Wanted = tuple[int, ...]
+from .lowering.choice import LOWERINGS, Lowering
+from .spec import TEXELS, Grid, ReadSpec, Wrt, as_given
 
 
-def read(
-    texels: jax.Array,
-    operands: Sequence[jax.Array],
-    axes: tuple[Axis, ...],
-    read_mode: ReadMode,
-    dtype: np.dtype,
-    deterministic: bool = False,
-    grid: Grid = as_given,
-) -> jax.Array:
-    """`resample.read` with derivatives of any order."""
-    static = {"read_mode": read_mode, "dtype": np.dtype(dtype), "deterministic": deterministic, "grid": grid}
-    return bind(read_p, texels, *operands, axes=axes, batch=0, **static)
+def read(texels: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec) -> jax.Array:
+    """`operators.read` with derivatives of any order."""
+    return bind(read_p, texels, *operands, spec=spec, batch=0)
 
 
-def splat(
-    values: jax.Array,
-    operands: Sequence[jax.Array],
-    axes: tuple[Axis, ...],
-    dtype: np.dtype,
-    deterministic: bool = False,
-    grid: Grid = as_given,
-) -> jax.Array:
-    """`resample.splat` with derivatives of any order."""
-    static = {"dtype": np.dtype(dtype), "deterministic": deterministic, "grid": grid}
-    return bind(splat_p, values, *operands, axes=axes, batch=0, **static)
+def splat(values: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec) -> jax.Array:
+    """`operators.splat` with derivatives of any order."""
+    return bind(splat_p, values, *operands, spec=spec, batch=0)
 
 
-def batched(implementation: Callable[..., Any], *args, batch: int, **static) -> Any:
+# Primitives
+
+
+def batched(implementation: Callable[..., Any], *args: jax.Array, batch: int, **params: Any) -> Any:
     """`implementation` over `batch` leading axes."""
-    return operators.over_batch(functools.partial(implementation, **static), batch)(*args)
+    return operators.over_batch(functools.partial(implementation, **params), batch)(*args)
 
 
-class Way(NamedTuple):
-    """Another way to the same result on a platform, when it suits, and the way there for one texture otherwise."""
-
-    platform: str
-    run: Callable[..., Any]
-    suits: Callable[..., bool]
-    otherwise: Callable[..., Any] | None = None
-
-
-def primitive(
-    name: str, implementation: Callable[..., Any], *static_names: str, ways: Sequence[Way] = (), several: bool = False
+def make_primitive(
+    name: str,
+    implementation: Callable[..., Any],
+    lowerings: Sequence[Lowering] = (),
+    *,
+    multiple_results: bool = False,
 ) -> Primitive:
-    """A primitive that does what `implementation` does, with `batch` leading batch axes; faster in some ways."""
+    """A primitive that computes `implementation` over `batch` leading batch axes, with alternative lowerings.
+
+    Its parameters are a `ReadSpec` called `spec`, `batch`, and, for derivatives, `wrt`.
+    """
     p = Primitive(name)
-    p.multiple_results = several
-    run = functools.partial(batched, implementation)
+    p.multiple_results = multiple_results
+    general = functools.partial(batched, implementation)
 
     # Tracing the implementation inherits dtype, sharding and varying axes; a shape by hand would lose the last two.
-    def abstract(*avals, **static):
-        out = jax.make_jaxpr(functools.partial(run, **static))(*avals).out_avals
-        return list(out) if several else out[0]
+    def abstract(*avals: Any, **params: Any) -> Any:
+        out = jax.make_jaxpr(functools.partial(general, **params))(*avals).out_avals
+        return list(out) if multiple_results else out[0]
 
-    compiled = jax.jit(lambda *args, **static: p.bind(*args, **static), static_argnames=(*static_names, "batch"))
+    compiled = jax.jit(lambda *args, **params: p.bind(*args, **params), static_argnames=("spec", "wrt", "batch"))
 
-    def evaluate(*args, **static):
+    def evaluate(*args: jax.Array, **params: Any) -> Any:
         with jax.disable_jit(False):  # under which it would end up here again
-            return compiled(*args, **static)
+            return compiled(*args, **params)
 
     p.def_impl(evaluate)
     p.def_abstract_eval(abstract)
-    mlir.register_lowering(p, mlir.lower_fun(run, multiple_results=several))
-    for way in ways:
-        otherwise = functools.partial(batched, way.otherwise or implementation)
-        rule = gpu_kernels.lowering(way.run, otherwise, way.suits, several=several, scatters=way.otherwise is not None)
-        mlir.register_lowering(p, rule, platform=way.platform)
+    mlir.register_lowering(p, mlir.lower_fun(general, multiple_results=multiple_results))
+    for lowering in lowerings:
+        fallback = functools.partial(batched, lowering.fallback or implementation)
+        rule = lowering.rule(fallback, multiple_results=multiple_results)
+        mlir.register_lowering(p, rule, platform=lowering.platform)
     return p
 
 
-READING = ("axes", "read_mode", "dtype", "deterministic", "grid")
-WAYS_TO_READ = [Way("cuda", gpu_kernels.read, gpu_kernels.suits_read)]
-WAYS_TO_SPLAT = [
-    Way("cuda", gpu_kernels.splat, gpu_kernels.suits_splat, partitioned_adjoint.splat),
-    Way("cpu", cpu_adjoint.splat, cpu_adjoint.suits),
-]
-WAYS_BACK = [
-    Way("cuda", gpu_kernels.pullback, gpu_kernels.suits_pullback, partitioned_adjoint.pullback),
-    Way("cpu", cpu_adjoint.pullback, cpu_adjoint.suits),
-]
-read_p = primitive("texture_read", operators.read, *READING, ways=WAYS_TO_READ)
-splat_p = primitive("texture_splat", operators.splat, "axes", "dtype", "deterministic", "grid", ways=WAYS_TO_SPLAT)
-pushforward_p = primitive("texture_pushforward", operators.pushforward, *READING, "wanted")
-pullback_p = primitive("texture_pullback", operators.pullback, *READING, "wanted", ways=WAYS_BACK, several=True)
+read_p = make_primitive("texture_read", operators.read, LOWERINGS["read"])
+splat_p = make_primitive("texture_splat", operators.splat, LOWERINGS["splat"])
+pushforward_p = make_primitive("texture_pushforward", operators.pushforward)
+pullback_p = make_primitive("texture_pullback", operators.pullback, LOWERINGS["pullback"], multiple_results=True)
 
 
-def bind(p: Primitive, *args, **static):
+def bind(p: Primitive, *args: jax.Array, **params: Any) -> Any:
     """Binds with every operand cast to the union of their varying axes: so `jax.shard_map` transposes correctly."""
-    return p.bind(*(as_varying(a, *args) for a in args), **static)
+    return p.bind(*(as_varying(a, *args) for a in args), **params)
 
 
-def moving(axes: tuple[Axis, ...], tangents) -> tuple[int, ...]:
-    """Which of texels and coordinates have a tangent that moves a read."""
+# Tangents
+
+
+def active(axes: tuple[Axis, ...], tangents: Sequence[Any]) -> Wrt:
+    """Which of texels and coordinates have a tangent that changes a read."""
     found = (k for k, t in enumerate(tangents, TEXELS) if t is not None and not isinstance(t, ad.Zero))
-    return tuple(k for k in found if k == TEXELS or not raised(axes, k)[k].vanishes)
+    return tuple(k for k in found if k == TEXELS or not differentiated(axes, k)[k].vanishes)
 
 
-def moved_along(function: Callable[..., Any], primals, tangents) -> Any:
+def jvp_of_nonzero(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
     """The tangent of ``function(*primals)`` along those of `tangents` that are not zero."""
-    moved = [k for k, t in enumerate(tangents) if not isinstance(t, ad.Zero)]
+    nonzero = [k for k, t in enumerate(tangents) if not isinstance(t, ad.Zero)]
 
-    def of_moved(*some):
+    def of_nonzero(*some: Any) -> Any:
         args = list(primals)
-        for k, arg in zip(moved, some):
+        for k, arg in zip(nonzero, some):
             args[k] = arg
         return function(*args)
 
-    some, d_some = (tuple(x[k] for k in moved) for x in (primals, tangents))
-    return jax.jvp(of_moved, some, d_some)[1]
+    some, d_some = (tuple(x[k] for k in nonzero) for x in (primals, tangents))
+    return jax.jvp(of_nonzero, some, d_some)[1]
 
 
-def in_coordinates(grid: Grid, operands, tangents) -> list[Any]:
-    """The tangents of the coordinates that `grid` makes of operands with `tangents`; `None` of integers."""
+def coordinate_tangents(grid: Grid, operands: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
+    """The tangents of the coordinates that `grid` makes of operands with `tangents`; `None` for integers."""
     some = [t for t in tangents if not isinstance(t, ad.Zero)]
     if grid is as_given or not some:
         return list(tangents)
 
-    def along(operands, *some):
-        found = iter(some)
-        moves = moved_along(grid, operands, [t if isinstance(t, ad.Zero) else next(found) for t in tangents])
-        return [None if move.dtype == jax.dtypes.float0 else move for move in moves]
+    def along(operands: Sequence[Any], *some: Any) -> list[Any]:
+        rest = iter(some)
+        found = jvp_of_nonzero(grid, operands, [t if isinstance(t, ad.Zero) else next(rest) for t in tangents])
+        return [None if tangent.dtype == jax.dtypes.float0 else tangent for tangent in found]
 
-    return kept_small(along, operands, *some)
-
-
-def read_jvp(primals, tangents, *, axes, **static):
-    out = bind(read_p, *primals, axes=axes, **static)
-    tangents = [tangents[0], *in_coordinates(static["grid"], primals[1:], tangents[1:])]
-    wanted = moving(axes, tangents)
-    if not wanted:
-        return out, jnp.zeros_like(out)
-    if wanted == (TEXELS,):
-        return out, bind(read_p, tangents[0], *primals[1:], axes=axes, **static)
-    moves = [tangents[k - TEXELS] for k in wanted]
-    return out, bind(pushforward_p, *moves, *primals, axes=axes, wanted=wanted, **static)
+    return rematerialized(along, operands, *some)
 
 
-def kept_small(term: Callable[..., Any], *args, **static) -> Any:
+def rematerialized(term: Callable[..., Any], *args: Any, **params: Any) -> Any:
     """A term in a checkpoint, so that reverse mode keeps texels, values and coordinates, not the slopes."""
-    return jax.checkpoint(functools.partial(term, **static))(*args)
+    return jax.checkpoint(functools.partial(term, **params))(*args)
 
 
-def moved_read(texels, move, *operands, **static):
-    slope = bind(read_p, texels, *operands, **static)
-    return slope * move[..., None].astype(slope.dtype)
+# Rules of differentiation
 
 
-def moved_splat(values, move, *operands, **static):
-    return bind(splat_p, values * move[..., None].astype(values.dtype), *operands, **static)
+def read_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, spec: ReadSpec, batch: int):
+    """Line (a)."""
+    out = bind(read_p, *primals, spec=spec, batch=batch)
+    tangents = [tangents[0], *coordinate_tangents(spec.grid, primals[1:], tangents[1:])]
+    wrt = active(spec.axes, tangents)
+    if not wrt:
+        return out, jnp.zeros_like(out)
+    if wrt == (TEXELS,):
+        return out, bind(read_p, tangents[0], *primals[1:], spec=spec, batch=batch)
+    some = [tangents[k - TEXELS] for k in wrt]
+    return out, bind(pushforward_p, *some, *primals, spec=spec, wrt=wrt, batch=batch)
 
 
-def slope_along(texels, cotangent, *operands, **static):
-    return jnp.sum(bind(read_p, texels, *operands, **static) * cotangent, -1)
-
-
-def splat_jvp(primals, tangents, *, axes, **static):
+def splat_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, spec: ReadSpec, batch: int):
+    """Line (b)."""
     (values, *operands), (d_values, *d_operands) = primals, tangents
-    tangents = [d_values, *in_coordinates(static["grid"], operands, d_operands)]
-    out, terms = bind(splat_p, *primals, axes=axes, **static), []
-    for k in moving(axes, tangents):
+    tangents = [d_values, *coordinate_tangents(spec.grid, operands, d_operands)]
+    out, terms = bind(splat_p, *primals, spec=spec, batch=batch), []
+    for k in active(spec.axes, tangents):
         if k == TEXELS:
-            terms.append(bind(splat_p, d_values, *operands, axes=axes, **static))
+            terms.append(bind(splat_p, d_values, *operands, spec=spec, batch=batch))
         else:
-            steep = {"axes": raised(axes, k), **static}
-            terms.append(kept_small(moved_splat, values, tangents[k - TEXELS], *operands, **steep))
+            params = {"spec": spec.differentiated(k), "batch": batch}
+            terms.append(rematerialized(tangent_times_splat, values, tangents[k - TEXELS], *operands, **params))
     return out, functools.reduce(jnp.add, terms) if terms else jnp.zeros_like(out)
 
 
-def pushforward_terms(*args, axes, wanted, **static):
-    """What `pushforward` means, in terms of reads."""
-    moves, (texels, *operands) = args[: len(wanted)], args[len(wanted) :]
+def pushforward_terms(*args: Any, spec: ReadSpec, wrt: Wrt, batch: int) -> Any:
+    """What `pushforward` means, in terms of reads: line (a)."""
+    tangents, (texels, *operands) = args[: len(wrt)], args[len(wrt) :]
     terms = []
-    for k, move in zip(wanted, moves):
+    for k, tangent in zip(wrt, tangents):
         if k == TEXELS:
-            terms.append(bind(read_p, move, *operands, axes=axes, **static))
+            terms.append(bind(read_p, tangent, *operands, spec=spec, batch=batch))
         else:
-            terms.append(kept_small(moved_read, texels, move, *operands, axes=raised(axes, k), **static))
+            params = {"spec": spec.differentiated(k), "batch": batch}
+            terms.append(rematerialized(tangent_times_read, texels, tangent, *operands, **params))
     return functools.reduce(jnp.add, terms)
 
 
-def pullback_terms(cotangent, texels, *operands, axes, wanted, dtype, **static):
-    """What `pullback` means, in terms of reads and a splat."""
+def pullback_terms(cotangent: Any, texels: Any, *operands: Any, spec: ReadSpec, wrt: Wrt, batch: int) -> list[Any]:
+    """What `pullback` means, in terms of reads and a splat: the transpose of line (a)."""
     terms = []
-    for k in wanted:
+    for k in wrt:
         if k == TEXELS:
-            keywords = {name: static[name] for name in ("batch", "deterministic", "grid")}
-            terms.append(bind(splat_p, cotangent, *operands, axes=axes, dtype=texels.dtype, **keywords))
+            terms.append(bind(splat_p, cotangent, *operands, spec=spec.adjoint(texels.dtype), batch=batch))
         else:
-            steep = {"axes": raised(axes, k), "dtype": dtype, **static}
-            terms.append(kept_small(slope_along, texels, cotangent, *operands, **steep))
+            params = {"spec": spec.differentiated(k), "batch": batch}
+            terms.append(rematerialized(cotangent_times_read, texels, cotangent, *operands, **params))
     return terms
 
 
-def by_terms(p: Primitive, terms: Callable[..., Any]):
-    """The derivative of `p`, which means `terms`."""
+def tangent_times_read(texels, tangent, *operands, **params):
+    slope = bind(read_p, texels, *operands, **params)
+    return slope * tangent[..., None].astype(slope.dtype)
 
-    def rule(primals, tangents, **static):
-        out = bind(p, *primals, **static)
-        return out, moved_along(functools.partial(terms, **static), primals, tangents)
+
+def tangent_times_splat(values, tangent, *operands, **params):
+    return bind(splat_p, values * tangent[..., None].astype(values.dtype), *operands, **params)
+
+
+def cotangent_times_read(texels, cotangent, *operands, **params):
+    return jnp.sum(bind(read_p, texels, *operands, **params) * cotangent, -1)
+
+
+def jvp_by_terms(p: Primitive, terms: Callable[..., Any]) -> Callable[..., Any]:
+    """The derivative of a primitive that equals `terms`."""
+
+    def rule(primals: Sequence[Any], tangents: Sequence[Any], **params: Any):
+        out = bind(p, *primals, **params)
+        return out, jvp_of_nonzero(functools.partial(terms, **params), primals, tangents)
 
     return rule
 
 
-def read_transpose(cotangent, texels, *operands, read_mode, dtype, **static):
-    del read_mode, dtype
-    return bind(splat_p, cotangent, *operands, dtype=texels.aval.dtype, **static), *(None for _ in operands)
+# Rules of transposition: line (c), and pushforward with pullback
 
 
-def splat_transpose(cotangent, values, *operands, dtype, **static):
-    del dtype
-    static |= {"read_mode": ReadMode.ELEMENT, "dtype": values.aval.dtype}
-    return bind(read_p, cotangent, *operands, **static), *(None for _ in operands)
+def read_transpose(cotangent, texels, *operands, spec: ReadSpec, batch: int):
+    spec = spec.adjoint(texels.aval.dtype)
+    return bind(splat_p, cotangent, *operands, spec=spec, batch=batch), *(None for _ in operands)
 
 
-def pushforward_transpose(cotangent, *args, wanted, read_mode, dtype, **static):
-    moves, (texels, *operands) = args[: len(wanted)], args[len(wanted) :]
-    linear = {k: move.aval for k, move in zip(wanted, moves) if ad.is_undefined_primal(move)}
+def splat_transpose(cotangent, values, *operands, spec: ReadSpec, batch: int):
+    spec = spec.adjoint(values.aval.dtype)
+    return bind(read_p, cotangent, *operands, spec=spec, batch=batch), *(None for _ in operands)
+
+
+def pushforward_transpose(cotangent, *args, spec: ReadSpec, wrt: Wrt, batch: int):
+    tangents, (texels, *operands) = args[: len(wrt)], args[len(wrt) :]
+    linear = {k: tangent.aval for k, tangent in zip(wrt, tangents) if ad.is_undefined_primal(tangent)}
     if tuple(linear) == (TEXELS,):
-        found = [bind(splat_p, cotangent, *operands, dtype=linear[TEXELS].dtype, **static)]
+        adjoint = spec.adjoint(linear[TEXELS].dtype)
+        found = [bind(splat_p, cotangent, *operands, spec=adjoint, batch=batch)]
     else:
-        asked = {"wanted": tuple(linear), "read_mode": read_mode, "dtype": dtype, **static}
-        found = bind(pullback_p, cotangent, texels, *operands, **asked)
+        found = bind(pullback_p, cotangent, texels, *operands, spec=spec, wrt=tuple(linear), batch=batch)
     sums = {k: summed_to(x, aval) if k != TEXELS else x for (k, aval), x in zip(linear.items(), found)}
-    return *(sums.get(k) for k in wanted), *(None for _ in (texels, *operands))
+    return *(sums.get(k) for k in wrt), *(None for _ in (texels, *operands))
 
 
-def pullback_transpose(cotangents, cotangent, texels, *operands, wanted, dtype, **static):
-    del dtype
-    moves = {k: move for k, move in zip(wanted, cotangents) if not isinstance(move, ad.Zero)}
-    static |= {"dtype": cotangent.aval.dtype}
+def pullback_transpose(cotangents, cotangent, texels, *operands, spec: ReadSpec, wrt: Wrt, batch: int):
+    tangents = {k: tangent for k, tangent in zip(wrt, cotangents) if not isinstance(tangent, ad.Zero)}
+    spec = spec.with_dtype(cotangent.aval.dtype)
     nothing = [None for _ in (texels, *operands)]
-    if not moves:
+    if not tangents:
         return None, *nothing
-    if tuple(moves) == (TEXELS,):
-        return bind(read_p, moves[TEXELS], *operands, **static), *nothing
-    return bind(pushforward_p, *moves.values(), texels, *operands, wanted=tuple(moves), **static), *nothing
+    if tuple(tangents) == (TEXELS,):
+        return bind(read_p, tangents[TEXELS], *operands, spec=spec, batch=batch), *nothing
+    tangents, wrt = tuple(tangents.values()), tuple(tangents)
+    return bind(pushforward_p, *tangents, texels, *operands, spec=spec, wrt=wrt, batch=batch), *nothing
 
 
-def summed_to(x: jax.Array, aval) -> jax.Array:
+def summed_to(x: jax.Array, aval: Any) -> jax.Array:
     """The cotangent of a coordinate of that shape and dtype, which was broadcast to the shape of `x`."""
     repeated = tuple(k for k, n in enumerate(aval.shape) if n != x.shape[k])
     return (jnp.sum(x, repeated, keepdims=True) if repeated else x).astype(aval.dtype)
+
+
+# Rules of batching
 
 
 def at_front(x: jax.Array, dim: int | None, position: int = 0) -> jax.Array:
@@ -286,46 +268,53 @@ def at_front(x: jax.Array, dim: int | None, position: int = 0) -> jax.Array:
     return jnp.expand_dims(x, position) if dim is None else jnp.moveaxis(x, dim, position)
 
 
-def batching_rule(p: Primitive, textures: Callable[[Wanted], tuple[int, ...]], makes: Callable[[Wanted], bool]):
-    """How `p` is batched: `textures` are the positions of its texture operands, and `makes` whether it makes one.
+def batching_rule(p: Primitive, textures: Callable[[Wrt], tuple[int, ...]], makes_texture: Callable[[Wrt], bool]):
+    """How `p` is batched.
 
     Where all textures are shared, a new axis of the coordinates joins the shape of the samples. Otherwise it is one
     more batch axis.
+
+    Args:
+        textures: the positions of the operands that are textures.
+        makes_texture: whether a result is a texture.
     """
 
-    def rule(args, dims, *, batch, **static):
-        wanted = static.get("wanted", ())
-        places = textures(wanted)
-        shared = not makes(wanted) and all(dims[k] is None for k in places)
+    def rule(args, dims, *, batch: int, **params: Any):
+        wrt = params.get("wrt", ())
+        positions = textures(wrt)
+        shared = not makes_texture(wrt) and all(dims[k] is None for k in positions)
         if shared:
-            args = [a if k in places else at_front(a, d, batch) for k, (a, d) in enumerate(zip(args, dims))]
+            args = [a if k in positions else at_front(a, d, batch) for k, (a, d) in enumerate(zip(args, dims))]
         else:
             args = [at_front(a, d) for a, d in zip(args, dims)]
-        out = bind(p, *args, batch=batch if shared else batch + 1, **static)
+        out = bind(p, *args, batch=batch if shared else batch + 1, **params)
         dim = batch if shared else 0
         return (out, [dim] * len(out)) if p.multiple_results else (out, dim)
 
     return rule
 
 
+def pushforward_textures(wrt: Wrt) -> tuple[int, ...]:
+    """The texels, and the tangent of the texels."""
+    return len(wrt), *(k for k, w in enumerate(wrt) if w == TEXELS)
+
+
 ad.primitive_jvps[read_p] = read_jvp
 ad.primitive_jvps[splat_p] = splat_jvp
-ad.primitive_jvps[pushforward_p] = by_terms(pushforward_p, pushforward_terms)
-ad.primitive_jvps[pullback_p] = by_terms(pullback_p, pullback_terms)
+ad.primitive_jvps[pushforward_p] = jvp_by_terms(pushforward_p, pushforward_terms)
+ad.primitive_jvps[pullback_p] = jvp_by_terms(pullback_p, pullback_terms)
 ad.primitive_transposes[read_p] = read_transpose
 ad.primitive_transposes[splat_p] = splat_transpose
 ad.primitive_transposes[pushforward_p] = pushforward_transpose
 ad.primitive_transposes[pullback_p] = pullback_transpose
 batching.primitive_batchers[read_p] = batching_rule(read_p, lambda _: (0,), lambda _: False)
 batching.primitive_batchers[splat_p] = batching_rule(splat_p, lambda _: (), lambda _: True)
-batching.primitive_batchers[pushforward_p] = batching_rule(
-    pushforward_p, lambda wanted: (len(wanted), *(k for k, w in enumerate(wanted) if w == TEXELS)), lambda _: False
-)
-batching.primitive_batchers[pullback_p] = batching_rule(pullback_p, lambda _: (1,), lambda wanted: TEXELS in wanted)
+batching.primitive_batchers[pushforward_p] = batching_rule(pushforward_p, pushforward_textures, lambda _: False)
+batching.primitive_batchers[pullback_p] = batching_rule(pullback_p, lambda _: (1,), lambda wrt: TEXELS in wrt)
 
 
-def straight_through(value, smooth):
-    """A function that is `value`, with the derivatives of `smooth`, to any order."""
+def straight_through(value: Callable[..., Any], smooth: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that returns `value`, with the derivatives of `smooth`, to any order."""
     function = jax.custom_jvp(value)
 
     @function.defjvp

@@ -1,27 +1,25 @@
-"""Where the taps of a read lie: a walk over its axes, through levels, layers and seams, to flat indices.
+"""The texels of a read: a walk over its axes, through levels, layers and seams, to flat indices.
 
 A walk is a list of steps, and a step a list of taps, of which a read takes one each. Most steps are one axis. The two
 axes of a cube's face are one step together with the face, since a tap off an edge changes all three.
 """
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..modes import AddressMode
-from .address import ADDRESS_RULES, Size, across_seam, is_inside
+from .._tables.address_rules import Size, is_inside
+from .._tables.filter_kernels import Weight
 from .axis import Axis, Role
-from .taps import taps
+from .cube import NUM_FACES, across_seam
+from .spec import Coords
+from .taps import Taps, taps
 
-Coords = Sequence[jax.Array]
-# From the operands of a read, arrays that broadcast, to a coordinate for each axis: element by element, and static.
-Grid = Callable[..., Coords]
-# Unbounded taps with their weights on one axis, and the rule that finds them.
-Taps = list[tuple[jax.Array, jax.Array | float]]
+# Finds the taps of one axis.
 AxisTaps = Callable[[jax.Array, Axis], Taps]
 INDEX_LIMIT = 2**31
 
@@ -31,14 +29,14 @@ class Tap(NamedTuple):
 
     Attributes:
         index: the stored index on each axis of the step.
-        inside: whether it is a texel; `None` where every tap is.
-        factors: its weight on each filtered axis of the step.
-        missing: whether it lies off a corner of a cube, where there is no texel; `None` where no tap can.
+        inside: whether the tap is a texel; `None` where every tap is.
+        factors: the weight of the tap on each filtered axis of the step.
+        missing: whether the tap lies off a corner of a cube, where there is no texel; `None` where no tap can.
     """
 
     index: tuple[jax.Array, ...]
     inside: jax.Array | None
-    factors: tuple[jax.Array | float, ...]
+    factors: tuple[Weight, ...]
     missing: jax.Array | None = None
 
 
@@ -48,8 +46,8 @@ class Step(NamedTuple):
     taps: list[Tap]
     sizes: tuple[Size, ...]
 
-    def weights(self) -> list[jax.Array | float]:
-        """The weight of each tap: the product of its factors; what is missing is shared out in equal parts."""
+    def weights(self) -> list[Weight]:
+        """The weight of each tap: the product of its factors. The weight of a missing tap is shared equally."""
         products = [functools.reduce(jnp.multiply, tap.factors) for tap in self.taps]
         missing = [tap.missing for tap in self.taps if tap.missing is not None]
         if not missing:
@@ -58,12 +56,12 @@ class Step(NamedTuple):
         return [jnp.where(gone, 0, w + lost / (len(self.taps) - 1)) for gone, w in zip(missing, products)]
 
 
-class Place(NamedTuple):
-    """Where a walk stands: flat indices so far, the extent of the last one, and inside or not.
+class TexelAddress(NamedTuple):
+    """Where a walk has come to: flat indices so far, the extent of the last one, and whether it is inside.
 
-    Neighbouring axes share one flat index as long as an int32 can hold it. One index is the fastest; a texture of
+    Neighboring axes share one flat index as long as an int32 can hold it. One index is the fastest; a texture of
     more than 2^31 texels needs two. The levels of a mip chain lie one after the other, under one index; the level
-    of this walk starts at `start`.
+    of this walk begins at `start`.
     """
 
     indices: tuple[jax.Array, ...] = ()
@@ -71,8 +69,8 @@ class Place(NamedTuple):
     inside: jax.Array | None = None
     start: jax.Array | None = None
 
-    def step(self, tap: Tap, sizes: tuple[Size, ...]) -> "Place":
-        """One step further, at `tap`."""
+    def advance(self, tap: Tap, sizes: tuple[Size, ...]) -> "TexelAddress":
+        """The address after one more step, at `tap`."""
         indices, extent = self.indices, self.extent
         for index, size in zip(tap.index, sizes):
             if indices and (self.start is not None or extent * size < INDEX_LIMIT):
@@ -82,23 +80,18 @@ class Place(NamedTuple):
         return self._replace(indices=indices, extent=extent, inside=both(self.inside, tap.inside))
 
     @property
-    def stored(self) -> tuple[jax.Array, ...]:
+    def flat_index(self) -> tuple[jax.Array, ...]:
         """The indices into the stored texels."""
         return self.indices if self.start is None else (self.start + self.indices[0],)
 
 
-def as_given(*operands: jax.Array) -> Coords:
-    """The grid of a read whose operands are its coordinates."""
-    return operands
-
-
 def both(a: jax.Array | None, b: jax.Array | None) -> jax.Array | None:
-    """Inside on both counts."""
+    """Whether both masks hold; `None` is a mask that holds everywhere."""
     return b if a is None else a if b is None else a & b
 
 
 def flat_sizes(axes: tuple[Axis, ...]) -> list[int]:
-    """The extents of the flat indices of a `Place` at the end of a walk over `axes`."""
+    """The extents of the flat indices of a `TexelAddress` after a walk over `axes`."""
     if axes[0].role is Role.LEVEL:
         return [int(level_starts(axes)[-1])]
     flat: list[int] = []
@@ -111,21 +104,34 @@ def flat_sizes(axes: tuple[Axis, ...]) -> list[int]:
 
 
 def level_starts(axes: tuple[Axis, ...]) -> np.ndarray:
-    """Where each level of a mip chain starts among its texels, and where the last one ends."""
+    """Where each level of a mip chain starts among the texels of the chain, and where the last one ends."""
     levels, *rest = axes
-    counts = [np.prod([axis.level_size(level) for axis in rest], dtype=np.int64) for level in range(levels.size)]
+    counts = [np.prod([axis.level_size(level) for axis in rest], dtype=np.int64) for level in range(levels.known_size)]
     return np.concatenate([[0], np.cumsum(counts)])
 
 
-def walks(
-    coords: Coords, axes: tuple[Axis, ...], axis_taps: AxisTaps = taps, whole: float = 1.0
-) -> Iterator[tuple[jax.Array | float, Place, list[Step]]]:
-    """The walks of a read, each with a weight and the place where it starts: one, or one for each level it blends.
+def texels_shape(axes: tuple[Axis, ...], channels: int) -> tuple[int, ...]:
+    """The shape of the texels that a walk over `axes` reads."""
+    if axes[0].role is Role.LEVEL:
+        return (*flat_sizes(axes), channels)
+    return (*(axis.known_size for axis in axes), channels)
 
-    `axis_taps` finds the taps of one axis, with weights that sum to `whole`.
+
+def flattened(texels: jax.Array, axes: tuple[Axis, ...]) -> jax.Array:
+    """Texels in the order of their flat indices, channels last."""
+    return texels.reshape(*flat_sizes(axes), texels.shape[-1])
+
+
+def walks(
+    coords: Coords, axes: tuple[Axis, ...], axis_taps: AxisTaps = taps, unit: float = 1.0
+) -> Iterator[tuple[Weight, TexelAddress, list[Step]]]:
+    """The walks of a read, each with a weight and the address where it starts: one, or one for each level it blends.
+
+    Args:
+        axis_taps: finds the taps of one axis, with weights that sum to `unit`.
     """
     if axes[0].role is not Role.LEVEL:
-        yield whole, Place(), steps(coords, axes, axis_taps)
+        yield unit, TexelAddress(), steps(coords, axes, axis_taps)
         return
     counts = np.diff(level_starts(axes))[:-1]
     for tap in axis_step(coords[0], axes[0], axis_taps).taps:
@@ -133,31 +139,33 @@ def walks(
         inner = tuple(axis.at(level) for axis in axes[1:])
         # Counted, not looked up: a kernel has no table.
         start = sum((jnp.where(level > k, np.int32(n), 0) for k, n in enumerate(counts)), jnp.zeros_like(level))
-        yield weight, Place(start=start), steps(coords[1:], inner, axis_taps)
+        yield weight, TexelAddress(start=start), steps(coords[1:], inner, axis_taps)
 
 
-def only_place(coords: Coords, axes: tuple[Axis, ...]) -> Place:
-    """Where a walk of one tap on every axis ends."""
-    ((_, place, steps),) = walks(coords, axes)
+def only_address(coords: Coords, axes: tuple[Axis, ...]) -> TexelAddress:
+    """The address of a walk that has one tap on every axis."""
+    ((_, address, steps),) = walks(coords, axes)
     for step in steps:
         (tap,) = step.taps
-        place = place.step(tap, step.sizes)
-    return place
+        address = address.advance(tap, step.sizes)
+    return address
 
 
 def steps(coords: Coords, axes: tuple[Axis, ...], axis_taps: AxisTaps) -> list[Step]:
     """The steps of a walk within one level."""
-    if axes[-1].address is not AddressMode.SEAM:
+    if not axes[-1].seamless:
         return [axis_step(coord, axis, axis_taps) for coord, axis in zip(coords, axes)]
-    alone = [axis_step(coord, axis, axis_taps) for coord, axis in zip(coords[:-3], axes[:-3])]
-    return [*alone, face_step(coords[-3], axis_taps(coords[-2], axes[-2]), axis_taps(coords[-1], axes[-1]), axes[-1])]
+    before = [axis_step(coord, axis, axis_taps) for coord, axis in zip(coords[:-3], axes[:-3])]
+    return [*before, face_step(coords[-3], axis_taps(coords[-2], axes[-2]), axis_taps(coords[-1], axes[-1]), axes[-1])]
 
 
 def axis_step(coord: jax.Array, axis: Axis, axis_taps: AxisTaps) -> Step:
     """The taps of `coord` on `axis`, addressed."""
+    apply = axis.address.apply
+    assert apply is not None
 
-    def addressed(tap, weight):
-        index, inside = ADDRESS_RULES[axis.address](tap, axis.size)
+    def addressed(tap: jax.Array, weight: Weight) -> Tap:
+        index, inside = apply(tap, axis.size)
         return Tap((index,), inside, (weight,))
 
     return Step([addressed(tap, weight) for tap, weight in axis_taps(coord, axis)], (axis.size,))
@@ -166,8 +174,8 @@ def axis_step(coord: jax.Array, axis: Axis, axis_taps: AxisTaps) -> Step:
 def face_step(face: jax.Array, rows: Taps, columns: Taps, axis: Axis) -> Step:
     """The taps around a point of a cube's face, across its edges."""
 
-    def joined(y, wy, x, wx):
+    def joined(y: jax.Array, y_weight: Weight, x: jax.Array, x_weight: Weight) -> Tap:
         missing = ~(is_inside(y, axis.size) | is_inside(x, axis.size))
-        return Tap(across_seam(face, y, x, axis.size), None, (wy, wx), missing)
+        return Tap(across_seam(face, y, x, axis.size), None, (y_weight, x_weight), missing)
 
-    return Step([joined(*row, *column) for row in rows for column in columns], (6, axis.size, axis.size))
+    return Step([joined(*row, *column) for row in rows for column in columns], (NUM_FACES, axis.size, axis.size))

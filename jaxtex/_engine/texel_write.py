@@ -1,7 +1,7 @@
-"""Writes of single texels: what a texel keeps when several samples fall on it.
+"""Writes of single texels: which sample a texel keeps when several write it.
 
 A write is a read whose walk ends in a scatter of one value: the same axes, addresses and flat indices. Where samples
-meet, the last in flattened order is found first, so that the scatter itself never has two values for a place; its
+meet, the last in flattened order is found first, so that the scatter itself never has two values for a texel. Its
 result, and its gradient, are then the same on every backend.
 """
 
@@ -12,11 +12,13 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from .._tables.storage_formats import sum_dtype
 from .axis import Axis, Role
-from .formats import in_wide_texels, sum_dtype
+from .decoding import in_wide_texels
 from .indexing import gather, scatter
 from .primitives import straight_through
-from .texel_walk import Coords, Place, both, flat_sizes, only_place
+from .spec import Coords
+from .texel_walk import TexelAddress, both, flattened, only_address
 
 # A number for each texel finds the last sample there at a cost that does not depend on the samples. With less than one
 # sample for this many texels, sorting the samples costs less.
@@ -25,21 +27,21 @@ TEXELS_PER_SAMPLE = 256
 
 def write(texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axis, ...], *, unique: bool) -> jax.Array:
     """`texels` with `values`, S + (C,), at `coords`: the last in flattened order, where several meet."""
-    place, stored = landing(values, coords, axes), flattened(texels, axes)
-    samples, places = math.prod(values.shape[:-1]), math.prod(stored.shape[:-1])
-    lines = grid_lines(coords, axes) if 2 * samples >= places else None
+    address, stored = landing(values, coords, axes), flattened(texels, axes)
+    samples, num_texels = math.prod(values.shape[:-1]), math.prod(stored.shape[:-1])
+    lines = grid_lines(coords, axes) if 2 * samples >= num_texels else None
     if lines is not None:
         result = pull(newest_on_grid(values.shape[:-1], lines), texels, values)
     elif unique or not samples:
-        result = push(stored, values, place, None)
-    elif samples * TEXELS_PER_SAMPLE < places:
-        result = push(stored, values, place, last_by_sorting(place, stored.shape[:-1]))
+        result = push(stored, values, address, None)
+    elif samples * TEXELS_PER_SAMPLE < num_texels:
+        result = push(stored, values, address, last_by_sorting(address, stored.shape[:-1]))
     else:
         number = numbers(values.shape[:-1])
         newest = jnp.full((*stored.shape[:-1], 1), -1, jnp.int32)
-        newest = scatter(newest, place.stored, place.inside, number[..., None], "max")
-        if 2 * samples < places:
-            result = push(stored, values, place, gather(newest, place.stored)[..., 0] == number)
+        newest = scatter(newest, address.flat_index, address.inside, number[..., None], "max")
+        if 2 * samples < num_texels:
+            result = push(stored, values, address, gather(newest, address.flat_index)[..., 0] == number)
         else:
             newest = newest[..., 0].reshape(texels.shape[:-1])
             result = in_wide_texels(functools.partial(pull, newest), texels, values)
@@ -69,9 +71,10 @@ def grid_lines(coords: Coords, axes: tuple[Axis, ...]) -> list[Line] | None:
         if len(varying) > 1 or taken.intersection(varying):
             return None
         taken.update(varying)
-        place = only_place((coord.ravel(),), (axis,))
+        address = only_address((coord.ravel(),), (axis,))
         newest = jnp.full((axis.known_size, 1), -1, jnp.int32)
-        newest = scatter(newest, place.stored, place.inside, numbers(place.stored[0].shape)[:, None], "max")
+        number = numbers(address.flat_index[0].shape)
+        newest = scatter(newest, address.flat_index, address.inside, number[:, None], "max")
         lines.append(Line(newest[:, 0], varying[0] if varying else None))
     return lines
 
@@ -88,9 +91,9 @@ def newest_on_grid(shape: tuple[int, ...], lines: list[Line]) -> jax.Array:
     return newest
 
 
-def push(stored: jax.Array, values: jax.Array, place: Place, last: jax.Array | None) -> jax.Array:
-    """Every sample writes its texel; of several at one place only the last does."""
-    return scatter(stored, place.stored, both(place.inside, last), values, "set", unique=True)
+def push(stored: jax.Array, values: jax.Array, address: TexelAddress, last: jax.Array | None) -> jax.Array:
+    """Every sample writes its texel; of several at one texel only the last does."""
+    return scatter(stored, address.flat_index, both(address.inside, last), values, "set", unique=True)
 
 
 def pull(newest: jax.Array, texels: jax.Array, values: jax.Array) -> jax.Array:
@@ -99,10 +102,10 @@ def pull(newest: jax.Array, texels: jax.Array, values: jax.Array) -> jax.Array:
     return jnp.where((newest >= 0)[..., None], source, texels)
 
 
-def last_by_sorting(place: Place, extents: tuple[int, ...]) -> jax.Array:
-    """Which samples are the last in flattened order at their place."""
-    first, *others = place.stored
-    first = first if place.inside is None else jnp.where(place.inside, first, extents[0])
+def last_by_sorting(address: TexelAddress, extents: tuple[int, ...]) -> jax.Array:
+    """Which samples are the last in flattened order at their address."""
+    first, *others = address.flat_index
+    first = first if address.inside is None else jnp.where(address.inside, first, extents[0])
     number = numbers(first.shape)
     *keys, order = jax.lax.sort([k.ravel() for k in (first, *others, number)], num_keys=len(extents) + 1)
     changes = functools.reduce(jnp.logical_or, (k[1:] != k[:-1] for k in keys))
@@ -118,20 +121,20 @@ def reduce(texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axi
 
 def add(texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axis, ...]) -> jax.Array:
     """`texels` plus `values`, S + (C,), at `coords`; halves are summed in float32."""
-    place, floating = landing(values, coords, axes), jnp.issubdtype(texels.dtype, jnp.floating)
+    address, floating = landing(values, coords, axes), jnp.issubdtype(texels.dtype, jnp.floating)
     total = sum_dtype(texels.dtype) if floating else texels.dtype
     stored = flattened(texels, axes).astype(total)
-    result = scatter(stored, place.stored, place.inside, values.astype(total), "add")
+    result = scatter(stored, address.flat_index, address.inside, values.astype(total), "add")
     return result.reshape(texels.shape).astype(texels.dtype)
 
 
 def extreme(texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axis, ...], rule: str) -> jax.Array:
     """The least or largest, `rule` is min or max, of a texel and the values that fall on it, channel by channel."""
-    place = landing(values, coords, axes)
+    address = landing(values, coords, axes)
     reduced = functools.partial(extreme_value, rule=rule)
     selected = functools.partial(extreme_source, rule=rule)
     stored = flattened(texels, axes)
-    return straight_through(reduced, selected)(stored, values, place.stored, place.inside).reshape(texels.shape)
+    return straight_through(reduced, selected)(stored, values, address.flat_index, address.inside).reshape(texels.shape)
 
 
 def extreme_value(
@@ -154,17 +157,13 @@ def extreme_source(
     return jnp.where(same(stored, best) | (first == count), stored, source)
 
 
-def landing(values: jax.Array, coords: Coords, axes: tuple[Axis, ...]) -> Place:
-    """Where each value falls, with indices that have the shape of the values."""
-    place, shape = only_place(coords, axes), values.shape[:-1]
+def landing(values: jax.Array, coords: Coords, axes: tuple[Axis, ...]) -> TexelAddress:
+    """The address of each value, with indices that have the shape of the values."""
+    address, shape = only_address(coords, axes), values.shape[:-1]
     wide = lambda a: jnp.broadcast_to(a, shape)
-    return place._replace(
-        indices=tuple(map(wide, place.indices)), inside=None if place.inside is None else wide(place.inside)
+    return address._replace(
+        indices=tuple(map(wide, address.indices)), inside=None if address.inside is None else wide(address.inside)
     )
-
-
-def flattened(texels: jax.Array, axes: tuple[Axis, ...]) -> jax.Array:
-    return texels.reshape(*flat_sizes(axes), texels.shape[-1])
 
 
 def numbers(shape: tuple[int, ...]) -> jax.Array:

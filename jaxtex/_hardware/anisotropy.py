@@ -1,13 +1,15 @@
-"""Anisotropic reads as a texture unit does them: how many along a long footprint, where, and with which weights.
+"""Anisotropic reads of a texture unit: how many along a long footprint, where, and with which weights.
 
-With P the extent of a footprint along its longest side or diagonal, and p = |det| / P its extent across, in texels of
-the finest level: the level is log2 max(p, P / A), sharpened like an explicit one, and P / max(p, 1), at most A, is the
-ratio r. Up to 1 there is one read; up to 2 there are two, 1 - 1/r from the centre; above there are Nt = 2 ceil(r / 2),
-a texel of the level apart, of weight 1/r but for the outer two, which share what is left. Logarithms are fixed point,
-1/256.
+P is the extent of a footprint along its longest side or diagonal, and p = |det| / P its extent across, in texels of the
+finest level. The level is log2 max(p, P / A), sharpened like an explicit one. The ratio r is P / max(p, 1), at most A.
 
-Levels and weights are those of the unit in nearly all recorded footprints; the direction of the reads is not known to
-the last bit.
+    r <= 1       one read
+    1 < r <= 2   two reads, 1 - 1/r from the center
+    r > 2        Nt = 2 ceil(r / 2) reads, one texel of the level apart, each of weight 1/r, except for the outer two,
+                 which share the remaining weight
+
+Logarithms are fixed point, in 1/256. Levels and weights are those of the unit in nearly all recorded footprints; the
+direction of the reads is not known to the last bit.
 """
 
 import math
@@ -53,12 +55,12 @@ def ellipse(ddx: Side, ddy: Side, most: int) -> Ellipse:
 
 
 def even(anisotropy: int) -> int:
-    """The reads that an anisotropy allows: they come in pairs."""
+    """The number of reads that an anisotropy allows: reads come in pairs."""
     return max(anisotropy - anisotropy % 2, 1)
 
 
 def read_along(log_ratio: jax.Array, number: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Where one of the reads lies, counted from 1, in texels of its level from the centre, and its weight."""
+    """The offset of one of the reads, counted from 1, in texels of its level from the center, and its weight."""
     ratio = fixed_exp2(log_ratio)
     pairs = jnp.ceil(ratio / 2)
     reads = jnp.where(ratio > 1, 2 * pairs, 1)

@@ -1,30 +1,32 @@
 """How a texture unit blends texels: exact sums of integers, each format in its own way.
 
-A footprint of floating texels shares one exponent E, that of its largest texel. Every texel is cut toward zero to a
-multiple of 2^(E - 28) (float32) or 2^(E - 15) (float16), and the sum of weight times texel is exact. Footprints are
-added level by level: the sum so far and those of the level are each rounded down to a multiple of a unit that follows
-from the largest E, in steps of four bits, and added exactly. The sum is divided by 256 and rounded once, halves away
-from zero.
+A stencil is the texels of one slice of one level. The floating texels of a stencil share one exponent E, that of the
+largest texel. Every texel is cut toward zero to a multiple of 2^(E - 28) (float32) or 2^(E - 15) (float16), and the sum
+of weight times texel is exact. Stencils are added level by level: the sum so far and those of the level are each
+rounded down to a multiple of a unit that follows from the largest E, in steps of four bits, and added exactly. The
+total is divided by 256 and rounded once, halves away from zero.
 
-The integers stand in float32, where these products and sums are exact: a texel, scaled by 2^(2 - E) into (-4, 4), is a
-high part of 12 bits after the point and a low part of 14 more.
+The integers are held in float32, where these products and sums are exact: a texel, scaled by 2^(2 - E) into (-4, 4), is
+a high part of 12 bits after the point and a low part of 14 more.
 """
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._engine import formats
-from .._engine.formats import SRGB_TO_LINEAR, is_color
+from .._engine import decoding
+from .._engine.decoding import SRGB_TO_LINEAR, is_color
 from .._engine.indexing import gather
-from ..modes import ReadMode
+from .._tables.storage_formats import Decoding
 
-# The taps of a footprint: texels and weights.
+# The taps of a stencil: texels and weights.
 Taps = Sequence[tuple[jax.Array, jax.Array]]
+# The stencils of each level.
+Levels = Sequence[Sequence[Taps]]
 SMALLEST_NORMAL = np.float32(2.0**-126)
 EXPONENT = np.int32(0x7F800000)
 SIGN = np.int32(-(2**31))
@@ -39,14 +41,14 @@ def float_of(bits: jax.Array) -> jax.Array:
 
 
 def with_sign_of(sign: jax.Array, x: jax.Array) -> jax.Array:
-    """`x`, not negative, with the sign of another float: by its bits, since Triton's minus makes 0 of 0.
+    """`x`, not negative, with the sign of another float: by its bits, since Triton's negation of 0 is 0, not -0.
 
     A select, without which XLA makes a program for a CPU that takes half as long again.
     """
     return jnp.where(jnp.signbit(sign), float_of(bits_of(x) | SIGN), x)
 
 
-ratio = functools.partial(formats.ratio, dtype=np.dtype(np.float32))
+ratio = functools.partial(decoding.ratio, dtype=np.dtype(np.float32))
 
 
 def small_float(count: jax.Array) -> jax.Array:
@@ -62,36 +64,71 @@ class Format(NamedTuple):
     """How floating texels are cut and sums rounded."""
 
     steps: tuple[int, ...]  # bits after the point of each part of a texel that was scaled into (-4, 4)
-    smallest: np.float32  # what is less counts as zero
+    smallest: np.float32  # texels below count as zero
 
 
 FLOAT32 = Format((12, 26), SMALLEST_NORMAL)
 FLOAT16 = Format((13,), np.float32(2.0**-24))
 
 
-def blend(levels: Sequence[Sequence[Taps]], stored: np.dtype, read_mode: ReadMode) -> jax.Array:
+def blend(levels: Levels, stored: np.dtype, decoding: Decoding) -> jax.Array:
     """The blend of texels, S + (C,) each and as they are stored, with integer weights, S + (1,).
 
-    `levels` holds for each level its footprints, and a footprint its taps.
+    Args:
+        levels: the stencils of each level.
     """
-    if stored == np.float32:
-        exact, top, finite, others = shared_exponent(levels, FLOAT32)
-        return jnp.where(finite, to_float32(*exact, top), others)
-    if stored == np.float16:
-        exact, top, finite, others = shared_exponent([[widened(f) for f in level] for level in levels], FLOAT16)
-        return jnp.where(finite, to_float16(*exact, top), others)
+    return BLENDS[np.dtype(stored).name](levels, decoding)
+
+
+def blend_float32(levels: Levels, decoding: Decoding) -> jax.Array:
+    del decoding
+    exact, top, finite, others = shared_exponent(levels, FLOAT32)
+    return jnp.where(finite, to_float32(*exact, top), others)
+
+
+def blend_float16(levels: Levels, decoding: Decoding) -> jax.Array:
+    del decoding
+    exact, top, finite, others = shared_exponent([[widened(f) for f in level] for level in levels], FLOAT16)
+    return jnp.where(finite, to_float16(*exact, top), others)
+
+
+def blend_int8(levels: Levels, decoding: Decoding) -> jax.Array:
+    del decoding
+    s = weighted_sum(levels, lambda v: v)
+    code = jnp.maximum(s + ((257 * (s >> 4) + 1024) >> 11), -32767)
+    return jnp.maximum(ratio(code, 15), -1)
+
+
+def blend_int16(levels: Levels, decoding: Decoding) -> jax.Array:
+    del decoding
+    return jnp.maximum(ratio((weighted_sum(levels, lambda v: v) + 128) >> 8, 15), -1)
+
+
+def blend_uint8(levels: Levels, decoding: Decoding) -> jax.Array:
+    linear = ratio((weighted_sum(levels, lambda v: v * 257) + 128) >> 8, 16)
+    return jnp.where(is_color(linear), blend_srgb(levels), linear) if decoding is Decoding.SRGB else linear
+
+
+def blend_uint16(levels: Levels, decoding: Decoding) -> jax.Array:
+    del decoding
+    return ratio((weighted_sum(levels, lambda v: v) + 128) >> 8, 16)
+
+
+# A row for each storage dtype that a texture unit blends.
+BLENDS: dict[str, Callable[[Levels, Decoding], jax.Array]] = {
+    "float32": blend_float32,
+    "float16": blend_float16,
+    "int8": blend_int8,
+    "uint8": blend_uint8,
+    "int16": blend_int16,
+    "uint16": blend_uint16,
+}
+
+
+def weighted_sum(levels: Levels, change: Callable[[jax.Array], jax.Array]) -> jax.Array:
+    """The sum of weight times texel, after `change` of the texel as an integer."""
     taps = [(v.astype(jnp.int32), w) for level in levels for f in level for v, w in f]
-    weighed = lambda change: total([change(v) * w for v, w in taps])
-    if stored == np.int8:
-        s = weighed(lambda v: v)
-        code = jnp.maximum(s + ((257 * (s >> 4) + 1024) >> 11), -32767)
-        return jnp.maximum(ratio(code, 15), -1)
-    if stored == np.int16:
-        return jnp.maximum(ratio((weighed(lambda v: v) + 128) >> 8, 15), -1)
-    plain = ratio((weighed(lambda v: v * 257 if stored == np.uint8 else v) + 128) >> 8, 16)
-    if read_mode is not ReadMode.SRGB_FLOAT:
-        return plain
-    return jnp.where(is_color(plain), blend_srgb(levels), plain)
+    return total([change(v) * w for v, w in taps])
 
 
 def widened(taps: Taps) -> Taps:
@@ -99,22 +136,22 @@ def widened(taps: Taps) -> Taps:
 
 
 def shared_exponent(
-    levels: Sequence[Sequence[Taps]], format: Format
+    levels: Levels, format: Format
 ) -> tuple[tuple[jax.Array, jax.Array], jax.Array, jax.Array, jax.Array]:
     """The exact sum of floating texels in units of 2^(E - 10), as two floats, and the bits of the float 2^(E - 1).
 
-    The other results are whether all texels are finite, and what infinities and NaN make of the sum if not.
+    The other results are whether all texels are finite, and the sum that infinities and NaN make if not.
     """
-    # -0 is the neutral element of addition: so what has no weight does not count, and a sum of -0 is -0.
+    # -0 is the neutral element of addition: a texel without weight does not count, and a sum of -0 is -0.
     zero = np.float32(-0.0)
     counted = [[[(jnp.where(w > 0, v, zero), w) for v, w in f] for f in level] for level in levels]
     sums = []
     for level in counted:
-        sums = [footprint_sum(taps, format) for taps in level] + sums
+        sums = [stencil_sum(taps, format) for taps in level] + sums
         if len(sums) > 1:
             sums = [added(sums, format)]
     values = [v for level in counted for f in level for v, _ in f]
-    # Not by the largest: of NaN and a number, Triton's maximum is the number.
+    # Not by the maximum: Triton's maximum of NaN and a number is the number.
     finite = functools.reduce(jnp.logical_and, (jnp.abs(v) < jnp.inf for v in values))
     return exact_sum(sums[0].parts), sums[0].exponent, finite, total(values)
 
@@ -141,16 +178,16 @@ def aligned(sum: Sum, top: jax.Array, format: Format) -> list[jax.Array]:
     unit = float_of(((127 - format.steps[-1]) << 23) - (top & (3 << 23)))
     inverse = float_of(((127 + format.steps[-1]) << 23) + (top & (3 << 23)))
     down = jnp.floor(rounded * inverse) * unit
-    # Where the rounded sum is a multiple, its error decides. -0 stays what it is.
+    # Where the rounded sum is a multiple, its error decides. -0 stays -0.
     return [down, jnp.where((down == rounded) & (error != 0), jnp.floor(error * inverse) * unit, rounded * 0)]
 
 
-def footprint_sum(taps: Taps, format: Format) -> Sum:
+def stencil_sum(taps: Taps, format: Format) -> Sum:
     """The sum of weight times texel, in parts that are exact."""
     largest = functools.reduce(jnp.maximum, (jnp.abs(v) for v, _ in taps))
     exponent = bits_of(jnp.maximum(largest, SMALLEST_NORMAL)) & EXPONENT
     scale = float_of((255 << 23) - exponent)
-    two = scale * float_of(exponent)  # 2, which the compiler does not know: it would cancel what rounds below
+    two = scale * float_of(exponent)  # 2, unknown to the compiler, which would cancel the rounding below
     sums = [[] for _ in format.steps]
     for texel, weight in taps:
         scaled = texel * scale
@@ -167,10 +204,13 @@ def footprint_sum(taps: Taps, format: Format) -> Sum:
 
 
 def exact_sum(parts: list[jax.Array]) -> tuple[jax.Array, jax.Array]:
-    """The rounded sum of floats, and the rest: exact, or at least not half a unit if it is more or less than that."""
+    """The sum of floats as (rounded, remainder).
+
+    The remainder is exact, or is on the same side of half a unit in the last place as the exact one.
+    """
     if len(parts) == 1:
         return parts[0], jnp.zeros_like(parts[0])
-    if len(parts) == 2:  # of one footprint: the high part is a multiple of the last bit of the low one
+    if len(parts) == 2:  # of one stencil: the high part is a multiple of the last bit of the low one
         high, low = parts
         rounded = high + low
         return rounded, low - (rounded - high)
@@ -228,7 +268,7 @@ def srgb_entry(table: np.ndarray, code: jax.Array) -> jax.Array:
     return gather(jnp.asarray(table[:, None]), (code.astype(jnp.int32),))[..., 0]
 
 
-def blend_srgb(levels: Sequence[Sequence[Taps]]) -> jax.Array:
+def blend_srgb(levels: Levels) -> jax.Array:
     """sRGB codes: decoded by a table of integers, cut to the exponent of the largest, rounded to 11 bits."""
     sum, top = jnp.int32(0), jnp.int32(0)
     for level in levels:

@@ -1,30 +1,30 @@
-"""The border colour as a texture unit stores it: converted to the texture's format."""
+"""The border color as a texture unit stores it: converted to the texture's format."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._engine.formats import SRGB_TO_LINEAR, is_color
-from ..modes import ReadMode
+from .._engine.decoding import SRGB_TO_LINEAR, is_color
+from .._tables.storage_formats import Decoding
 from .blend import bits_of, float_of
 
 
-def stored_color(color: jax.Array | None, channels: int, stored: np.dtype, read_mode: ReadMode) -> jax.Array:
-    """The border colour, C values of the dtype of texels; without one, zeros."""
+def stored_color(color: jax.Array | None, channels: int, stored: np.dtype, decoding: Decoding) -> jax.Array:
+    """The border color, C values of the dtype of texels; without one, zeros."""
     if color is None:
         return jnp.zeros(channels, stored)
     color = jnp.broadcast_to(color, (channels,))
-    if read_mode is ReadMode.ELEMENT and stored != np.float16:
+    if decoding is Decoding.ELEMENT and stored != np.float16:
         return color.astype(stored)
     color = color.astype(jnp.float32)
     if stored == np.float16:
         return float16_toward_zero(color)
     code = normalized_code(color, stored)
-    return jnp.where(is_color(color), srgb_code(color), code) if read_mode is ReadMode.SRGB_FLOAT else code
+    return jnp.where(is_color(color), srgb_code(color), code) if decoding is Decoding.SRGB else code
 
 
 def float16_toward_zero(x: jax.Array) -> jax.Array:
-    """The float16 next to `x` toward zero; what is too large stays finite."""
+    """The float16 next to `x` toward zero; a number that is too large becomes the largest finite one."""
     x = jnp.clip(x, -65504, 65504)
     normal = float_of(bits_of(x) & ~0x1FFF)
     subnormal = jnp.trunc(x * 2.0**24) * 2.0**-24

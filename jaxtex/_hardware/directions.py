@@ -1,10 +1,11 @@
-"""Directions into a cube: what a texture unit computes exactly and a compiler may not."""
+"""Directions into a cube: steps that a texture unit computes exactly and a compiler may not."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._engine.coordinates import Arrays, limited, on_face
+from .._engine.coordinates import Arrays, limited
+from .._engine.cube import on_face
 from .blend import EXPONENT, SIGN, bits_of, float_of
 
 TINY = 64 << 23  # the exponent bits of 2^-63
@@ -33,8 +34,8 @@ def side_on_face(direction: Arrays, side: Arrays) -> tuple[Arrays, jax.Array]:
     """
     direction = tuple(jnp.where(c == c, c, 0) for c in jnp.broadcast_arrays(*direction))
     end = tuple(c + limited(d) for c, d in zip(direction, side))
-    _, axes = on_face(*direction)
-    (s, t, m), (s_end, t_end, m_end) = axes(*direction), axes(*end)
+    _, on_own_axes = on_face(*direction)
+    (s, t, m), (s_end, t_end, m_end) = on_own_axes(*direction), on_own_axes(*end)
     right, down, out = jnp.abs(s_end), jnp.abs(t_end), jnp.abs(m_end)
     stays, behind = (out >= right) & (out >= down) & (m_end > 0), (out >= right) & (out >= down) & (m_end <= 0)
     beside = right > down

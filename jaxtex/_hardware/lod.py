@@ -33,9 +33,10 @@ def fixed(lod: jax.Array | float) -> jax.Array:
 def fixed_lod(
     lod: jax.Array | None, sampler: Sampler, num_levels: int, shape: tuple[int, ...], explicit: bool
 ) -> jax.Array:
-    """The level of detail that is read: given and bias are cut apart; a plain read has neither.
+    """The level of detail of a read, in 1/256.
 
-    An `explicit` one is sharpened where the sampler is anisotropic and blends levels, as if a footprint were long.
+    A given level and the bias are cut to 1/256 separately; a plain read has neither. An `explicit` level is sharpened
+    if the sampler is anisotropic and blends levels, as if a footprint were long.
     """
     sharpened = explicit and sampler.max_anisotropy > 1 and sampler.mipmap_filter_mode is FilterMode.LINEAR
     start, slope = next((s, f) for most, s, f in SHARPENING if sampler.max_anisotropy <= most)
@@ -52,7 +53,7 @@ def fixed_lod(
     return (lod & ~255) + jnp.clip(fraction, 0, ONE)
 
 
-# 256 log2(1 + (k + 1/2) / 256), rounded, as the unit has it: one less at the places listed, and exact at the ends.
+# 256 log2(1 + (k + 1/2) / 256), rounded, as recorded: one less at the entries listed, and exact at the ends.
 ONE_LESS = (61, 86, 108, 109, 110, 111, 115, 116, 117, 141, 162, 170)
 LOG2_TABLE = tuple(
     k if k in (0, 255) else math.floor(256 * math.log2(1 + (k + 0.5) / 256) + 0.5) - (k in ONE_LESS) for k in range(256)
@@ -62,11 +63,11 @@ EXP2_TABLE = np.exp2(np.arange(256) / 256).astype(np.float32)
 
 
 def footprint_lod(ddx: Side, ddy: Side, bent: jax.Array | None = None) -> jax.Array:
-    """The level of detail that a footprint asks for without anisotropy, in 1/256.
+    """The level of detail of a footprint without anisotropy, in 1/256.
 
     Args:
         ddx, ddy: the sides of the footprint in texels of the finest level, float32.
-        bent: where a side reaches over the edge of a cube's face; diagonals do not count there.
+        bent: whether a side reaches over the edge of a cube's face; its diagonals do not count.
     """
     _, (*sides, sum, difference) = extents(ddx, ddy)
     sides, diagonals = jnp.maximum(*sides), jnp.maximum(sum, difference)
@@ -83,7 +84,7 @@ def extents(ddx: Side, ddy: Side) -> tuple[list[Side], list[jax.Array]]:
 
 
 def fixed_log2(x: jax.Array) -> jax.Array:
-    """The binary logarithm of what is not negative, in 1/256; of zero a level that no chain has."""
+    """The binary logarithm of a number that is not negative, in 1/256; of zero, a level that no chain has."""
     bits = jax.lax.bitcast_convert_type(x, jnp.int32)
     mantissa, exponent = (bits >> 15) & 255, (bits >> 23) - 127
     log2 = gather(jnp.asarray(LOG2_TABLE, jnp.int32)[:, None], (mantissa,))[..., 0]
@@ -97,7 +98,7 @@ def fixed_exp2(log2: jax.Array) -> jax.Array:
 
 
 def length(side: Side) -> jax.Array:
-    """About the length of a vector: the larger component, 11/32 of the next, a quarter of the third."""
+    """The approximate length of a vector: the largest component, 11/32 of the next, a quarter of the third."""
     ordered = sorted_down([jnp.abs(cut(d)) for d in side])
     terms = (c * jnp.float32(w) for c, w in zip(ordered, (1, 11 / 32, 1 / 4)))
     total = next(terms)

@@ -1,7 +1,7 @@
 """One axis: from a coordinate to integer taps, with weights in 1/256.
 
-Positions are fixed point: a normalised coordinate is cut to F bits of fraction and multiplied by the size exactly, in
-integers; the product is rounded to 8 bits of fraction for a linear read, and cut to whole texels for a point read.
+Positions are fixed point. A normalized coordinate is cut to F bits of fraction and multiplied by the size exactly, in
+integers. The product is rounded to 8 bits of fraction for a linear read, and cut to whole texels for a point read.
 """
 
 import jax
@@ -9,9 +9,9 @@ import jax.numpy as jnp
 
 from .._engine.axis import Axis, Role
 from .._engine.coordinates import COORDINATE_LIMIT, POSITION_LIMIT
-from .._engine.taps import LEVEL_BLEND, LINEAR_TAPS, POINT
-from .._engine.texel_walk import Taps
-from ..modes import AddressMode
+from .._engine.taps import Taps
+from .._tables.address_rules import CLAMP, MIRROR, WRAP
+from .._tables.filter_kernels import LEVEL_BLEND, LINEAR, LINEAR_TAPS, POINT
 
 ONE = 256
 # Beyond these a coordinate is far outside on any axis; the coordinate is clipped there, so that integers suffice.
@@ -20,27 +20,37 @@ FAR_TEXELS = 4
 
 
 def taps(coord: jax.Array, axis: Axis) -> Taps:
-    """The taps of `coord` on `axis`, unbounded integers, each with its weight in 1/256: as `jaxtex.taps.taps`."""
+    """The taps of `coord` on `axis`, unbounded integers, each with its weight in 1/256, as `_engine.taps.taps`.
+
+    Raises:
+        ValueError: if no texture unit has the filter or the address mode.
+    """
+    if not (axis.kernel.on_hardware and axis.address.on_hardware):
+        raise ValueError(
+            f"Sampler: arithmetic='hardware' is given with a filter or the address mode {axis.address.name!r} that no "
+            f"texture unit has; use arithmetic='float'."
+        )
     if axis.integer:
         return [(coord, ONE)]
     if axis.role is Role.LEVEL:
         return level_taps(coord, axis)
-    if axis.footprint == POINT:
+    if axis.kernel == POINT:
         whole, part = position(coord, axis, bits=0)
         return [(whole + part, ONE)]
     whole, part = position(coord, axis, bits=8)
     part = part - ONE // 2
-    if axis.footprint in LINEAR_TAPS:  # of a gather
-        return [(whole + (part >> 8) + axis.footprint.first, ONE)]
-    if axis.address is AddressMode.CLAMP:
+    if axis.kernel in LINEAR_TAPS:  # of a gather
+        return [(whole + (part >> 8) + axis.kernel.first, ONE)]
+    assert axis.kernel == LINEAR
+    if axis.address is CLAMP:
         whole, part = 0, jnp.clip(whole * ONE + part, 0, (axis.size - 1) * ONE)
     low, fraction = whole + (part >> 8), part & 255
     return [(low, ONE - fraction), (low + 1, fraction)]
 
 
 def level_taps(lod: jax.Array, axis: Axis) -> Taps:
-    """The levels that a LOD in 1/256 reads."""
-    if axis.footprint != LEVEL_BLEND:
+    """The levels that a read at a level of detail in 1/256 blends."""
+    if axis.kernel != LEVEL_BLEND:
         return [((lod + 128) >> 8, ONE)]
     fraction = lod & 255
     return [(lod >> 8, ONE - fraction), ((lod >> 8) + 1, fraction)]
@@ -56,22 +66,22 @@ def normalized_position(x: jax.Array, axis: Axis, bits: int) -> tuple[jax.Array 
     size, kept = axis.size, coordinate_bits(axis.size)
     one = 1 << kept if isinstance(kept, int) else jnp.left_shift(1, kept)
     scale = jnp.asarray(one, jnp.float32)
-    if axis.address is AddressMode.CLAMP:  # to the edges, beyond which nothing changes
+    if axis.address is CLAMP:  # to the edges, beyond which nothing changes
         unit, low = 0, (jnp.clip(x, 0, 1) * scale).astype(jnp.int32)
     else:
         x = jnp.where(jnp.abs(x) < COORDINATE_LIMIT, x, 0) if axis.reduced else jnp.clip(x, *FAR_NORMALIZED)
         fixed = jnp.floor(x * scale)
         unit = jnp.floor(fixed / scale)  # exact, as all here: powers of two
         unit, low = unit.astype(jnp.int32), (fixed - unit * scale).astype(jnp.int32)
-    # low * size can take 40 bits: 11 of low at a time.
+    # low * size can have 40 bits: 11 bits of low at a time.
     high, low = low >> 11, low & 2047
     if bits:
         part = (high * size + ((low * size + (one >> 9)) >> 11)) >> (kept - 19)
     else:
         part = (high * size + ((low * size) >> 11)) >> (kept - 11)
-    if axis.address is AddressMode.WRAP:
+    if axis.address is WRAP:
         return 0, part
-    return (unit & 1 if axis.address is AddressMode.MIRROR else unit) * size, part
+    return (unit & 1 if axis.address is MIRROR else unit) * size, part
 
 
 def coordinate_bits(size: int | jax.Array) -> int | jax.Array:
@@ -82,7 +92,7 @@ def coordinate_bits(size: int | jax.Array) -> int | jax.Array:
 
 
 def texel_position(x: jax.Array, axis: Axis, bits: int) -> tuple[jax.Array | int, jax.Array]:
-    if axis.saturating:
+    if axis.address.saturates:
         x = jnp.clip(x, -FAR_TEXELS, axis.size + FAR_TEXELS)
     else:
         x = jnp.where(jnp.abs(x) < POSITION_LIMIT, x, 0)

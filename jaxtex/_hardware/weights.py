@@ -1,4 +1,4 @@
-"""From the taps of a walk to footprints: the texels of one level and one slice, with integer weights.
+"""From the taps of a walk to stencils: the texels of one level and one slice, with integer weights.
 
 The weights of a read sum to 256. They are split axis by axis, each half rounded, in the order level, z, x, y.
 """
@@ -9,51 +9,51 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from .._engine.texel_walk import Place, Step
+from .._engine.texel_walk import Step, TexelAddress
 from .positions import ONE
 
 Weight = Any  # a number or an array, whole in either case
 
 
 class Weighted(NamedTuple):
-    """A place and its weight in 1/256."""
+    """The address of a texel and its weight in 1/256."""
 
-    place: Place
+    address: TexelAddress
     weight: Weight
 
 
-def footprints(total: Weight, place: Place, steps: list[Step]) -> Iterator[list[Weighted]]:
-    """The footprints of one walk of weight `total`: one, or one a slice of a volume."""
+def stencils(total: Weight, address: TexelAddress, steps: list[Step]) -> Iterator[list[Weighted]]:
+    """The stencils of one walk of weight `total`: one, or one for each slice of a volume."""
     while steps and len(steps[0].taps) == 1:  # layers, faces, and every axis of a point read
         (step, *steps), (tap,) = steps, steps[0].taps
-        place = place.step(tap, step.sizes)
+        address = address.advance(tap, step.sizes)
     if len(steps) < 3:
-        yield plane(total, place, steps)
+        yield plane(total, address, steps)
         return
     step, *steps = steps
     near, far = step.taps
     first = share(total, near.factors[0])
-    yield plane(first, place.step(near, step.sizes), steps)
-    yield plane(total - first, place.step(far, step.sizes), steps)
+    yield plane(first, address.advance(near, step.sizes), steps)
+    yield plane(total - first, address.advance(far, step.sizes), steps)
 
 
-def plane(total: Weight, place: Place, steps: list[Step]) -> list[Weighted]:
-    """The footprint of the last axes that blend: none, x, x and y, or those of a cube's face."""
+def plane(total: Weight, address: TexelAddress, steps: list[Step]) -> list[Weighted]:
+    """The stencil of the last axes that blend: none, x, x and y, or those of a cube's face."""
     if not steps:
-        return [Weighted(place, total)]
+        return [Weighted(address, total)]
     *_, last = steps
     if len(steps) == 2:
         rows, columns = steps
-        places = [place.step(y, rows.sizes).step(x, columns.sizes) for y in rows.taps for x in columns.taps]
+        addresses = [address.advance(y, rows.sizes).advance(x, columns.sizes) for y in rows.taps for x in columns.taps]
         weights = quarters(total, rows.taps[1].factors[0], columns.taps[1].factors[0])
     elif len(last.taps) == 2:
-        places = [place.step(x, last.sizes) for x in last.taps]
+        addresses = [address.advance(x, last.sizes) for x in last.taps]
         right = share(total, last.taps[1].factors[0])
         weights = [total - right, right]
     else:
-        places = [place.step(tap, last.sizes) for tap in last.taps]
+        addresses = [address.advance(tap, last.sizes) for tap in last.taps]
         weights = shared_out(quarters(total, *last.taps[3].factors), [tap.missing for tap in last.taps])
-    return [Weighted(*pair) for pair in zip(places, weights)]
+    return [Weighted(*pair) for pair in zip(addresses, weights)]
 
 
 def share(total: Weight, part: Weight) -> Weight:

@@ -1,58 +1,72 @@
-"""Warp image files from the command line, on whatever device JAX finds.
+"""Warp images, and folders of images, with JAX on a CPU, a GPU or a TPU.
 
-    jaxtex warp photo.jpg turned.png --rotate 20 --filter cubic
-    jaxtex warp photos/ small/ --scale 0.25 --size 320x240 --antialias
+    jaxtex warp photo.jpg rotated.png --rotate 20 --filter cubic
+    jaxtex warp photos/ thumbnails/ --scale 0.25 --size 320x240 --antialias
     jaxtex warp page.jpg flat.png --perspective 212,95:0,0 988,140:800,0 1090,830:800,600 97,760:0,600
     jaxtex warp wide.jpg straight.jpg --lens -0.28,0.07 --camera 910,910,960,540
     jaxtex info
 
-Pixels have their centres at +0.5; the origin is the top left corner, x points right, y down.
-The transform maps input points to output points. The options act in this order, whatever
-theirs is: scale, shear (x += X * y) and rotate (counter-clockwise as seen), about the image's
-centre, then translate (pixels, right and down). The centre of the input goes to the centre of
-the output, also with --size.
+Coordinates are in pixels. The origin is the top left corner of the image, x points right, y points
+down, and pixel centers are at +0.5. A transform maps points of the input to points of the output.
 
-Each of these stands alone instead, in pixels about the top left corner:
---matrix: x' = A x + B y + C and y' = D x + E y + F.
---perspective: four pairs FROM:TO of a point of the input and where it goes. What a camera would
-see behind itself, beyond the horizon, lies outside the input.
---lens: takes out the distortion of a lens, --distort puts it in: up to five numbers k1,k2,p1,p2,k3
-of the Brown-Conrady model, as OpenCV has them; those that lack are 0. --camera gives focal lengths
-and centre, fx,fy,cx,cy; of OpenCV's, whose pixels have centres at +0, add 0.5 to cx and cy. By
-default the focal length is the image's larger side, and the centre the image's.
---flow: a NumPy file of floating numbers (height, width, 2): the output pixel at (x, y) reads the
-input at (x + dx, y + dy), and where one is NaN outside. Its size is the output's.
+--scale, --shear and --rotate act about the center of the image, then --translate moves the result.
+They act in this order, in whatever order they are given. The center of the input maps to the center
+of the output, also if --size gives the output another size.
 
-Filtering happens on the stored, gamma-encoded values, as image tools do. Colours are weighted
-by alpha, so a clear pixel does not bleed into its neighbours. An image made much smaller shows
-aliasing, unless --antialias smooths it first, as far as each pixel of the output shrinks it.
+Each of the following options is a whole transform and is given alone:
+--matrix: x' = A x + B y + C and y' = D x + E y + F, about the top left corner.
+--perspective: four points of the input and the points of the output to which they map. Pixels of
+the output beyond the horizon, which would show what is behind the camera, read outside the input.
+--lens removes the distortion of a lens, --distort applies it: one to five coefficients of the
+Brown-Conrady model, in OpenCV's order k1,k2,p1,p2,k3; missing coefficients are 0. --camera gives the
+focal lengths and the principal point. OpenCV has pixel centers at whole numbers, so add 0.5 to its
+cx and cy.
+--flow: a NumPy file of shape (height, width, 2) and a floating dtype, with the size of the output.
+The pixel of the output at (x, y) reads the input at (x + dx, y + dy). Where dx or dy is NaN, it reads
+outside the input.
 
-PNG, JPEG, TIFF and WebP are read and written. 8 and 16 bits stay what they are where the
-output's format can hold it (PNG, TIFF: both; JPEG, WebP: 8). PNG, TIFF and WebP are written
-losslessly, JPEG in quality 95. EXIF orientation is applied; a colour profile is kept if it fits
-the output's channels. A file at OUT is replaced, IN itself too, by a rename: at every moment
-it is whole. The images of a folder are read, warped and written at the same time, and at most
-2 N + 3 of them are in memory, N being the number of cores, or 16 of more. A broken one is
-reported and left out; the exit code is then 2.
+Values are filtered as they are stored, gamma-encoded, as image editors do. Colors are weighted by
+alpha, so a transparent pixel does not bleed into its neighbors. An image that becomes much smaller
+shows aliasing; --antialias averages the input over the footprint of each pixel of the output.
+
+PNG, JPEG, TIFF and WebP files are read and written. An image keeps its 8 or 16 bits if the format
+of the output can store them (PNG, TIFF: 8 and 16; JPEG, WebP: 8). PNG, TIFF and WebP are written
+without loss, JPEG with quality 95. The EXIF orientation is applied. A color profile is kept if it
+fits the channels of the output. A file that exists at OUT is replaced, even if it is IN, and is
+complete at every moment. The packages that read and write images are the extra cli, which
+"pip install 'jaxtex[cli]'" installs.
+
+The images of a folder are read, warped and written in parallel. With N cores, of which at most 16
+are used, at most 2 N + 3 images are in memory. An image that fails is reported and skipped.
+
+The exit code is 0, or 2 after an error, or 130 after an interrupt.
 """
 
-import argparse
+# pyright: strict
+
 import sys
 from collections.abc import Sequence
 
 from .errors import UserError
-from .grammar import PARTS, WHOLE_TRANSFORMS, build_parser, shielded
+from .extra import check_extra
+from .grammar import AFFINE_PARTS, WHOLE_TRANSFORMS, Options, build_parser, protect_negative_number
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command line `argv`, by default the program's own; returns the exit code.
+    """Runs a command line.
 
-    0 is success, 2 a mistake that was explained in one sentence on standard error, 130 an interrupt.
+    Args:
+        argv: the arguments, by default those of the program.
+
+    Returns:
+        The exit code: 0 for success, 2 for an error, which is explained in one sentence on standard error, 130 for an
+        interrupt.
     """
     argv = sys.argv[1:] if argv is None else argv
     commands = {"warp": run_warp, "info": run_info}
     try:
-        options = build_parser(__doc__).parse_args([shielded(argument) for argument in argv])
+        arguments = [protect_negative_number(argument) for argument in argv]
+        options = build_parser(__doc__).parse_args(arguments, namespace=Options())
         return commands[options.command](options)
     except UserError as error:
         print(f"jaxtex: error: {error}", file=sys.stderr)
@@ -62,48 +76,59 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
 
 
-def run_info(options: argparse.Namespace) -> int:
-    """`jaxtex info`."""
-    from .info import info
+def run_info(_: Options) -> int:
+    """Runs `jaxtex info`."""
+    from .info import print_info
 
-    return info()
+    return print_info()
 
 
-def run_warp(options: argparse.Namespace) -> int:
-    """`jaxtex warp`."""
-    check_together(options)
-    # Only now, since a mistake in the options is told before JAX starts.
+def run_warp(options: Options) -> int:
+    """Runs `jaxtex warp`."""
+    check_combination(options)
+    check_extra()
+    # JAX takes a second to import, so a mistake in the options is reported first.
     import jax
 
     from ..sampler import Sampler
-    from .decode import quiet_codecs
-    from .devices import device_named
+    from .decode import silence_codecs
+    from .devices import find_device
     from .files import warp_file
     from .folders import warp_folder
     from .jobs import Job
-    from .transforms import transform_of
-    from .warp import Reading
+    from .transforms import build_transform
+    from .warp import ReadOptions
 
     source, target = options.source, options.target
     sampler = Sampler(address_mode=options.address_mode, filter_mode=options.filter_mode)
-    settings = {name: getattr(options, name) for name in ("size", "border", "compare")}
-    device = device_named(*options.device)
-    with jax.default_device(device), quiet_codecs():
-        job = Job(transform_of(options), Reading(sampler, options.antialias), device, **settings)
+    device = find_device(*options.device)
+    with jax.default_device(device), silence_codecs():
+        job = Job(
+            build_transform(options),
+            ReadOptions(sampler, options.antialias),
+            device,
+            size=options.size,
+            border=options.border,
+            compare=options.compare,
+        )
         job.transform.check()
         if source.is_dir():
             return warp_folder(source, target, job)
         return warp_file(source, target / source.name if target.is_dir() else target, job)
 
 
-def check_together(options: argparse.Namespace) -> None:
-    """Options that exclude each other, or have no effect on each other."""
-    given = [name for name in (*WHOLE_TRANSFORMS, *PARTS) if getattr(options, name) is not None]
+def check_combination(options: Options) -> None:
+    """Checks that no option excludes another one or has no effect.
+
+    Raises:
+        UserError: if one does.
+    """
+    given = [name for name in (*WHOLE_TRANSFORMS, *AFFINE_PARTS) if getattr(options, name) is not None]
     if len(given) > 1 and given[0] in WHOLE_TRANSFORMS:
-        raise UserError(f"--{given[0]} is the whole transform and cannot be combined with --{given[1]}")
+        raise UserError(f"--{given[0]} is a whole transform and cannot be combined with --{given[1]}")
     if options.camera and options.lens is None and options.distort is None:
         raise UserError("--camera has no effect without --lens or --distort")
     if options.border is not None and options.address_mode != "border":
         raise UserError(f"--border-color has no effect with --address {options.address_mode}")
     if options.antialias and options.filter_mode == "point":
-        raise UserError("--antialias blends texels and cannot be combined with --filter point")
+        raise UserError("--antialias averages texels and cannot be combined with --filter point")

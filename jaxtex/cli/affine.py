@@ -1,7 +1,10 @@
-"""Transforms that keep lines parallel: scale, shear, rotate and translate, or a matrix.
+"""Affine transforms: scale, shear, rotation and translation, or a matrix.
 
-A matrix is (2, 3), from input to output points: its left 2 by 2 is linear, its last column moves.
+A matrix is (2, 3) and maps points of the input to points of the output: its left 2 by 2 is the linear part, its last
+column the translation.
 """
+
+# pyright: strict
 
 import dataclasses
 import math
@@ -10,12 +13,22 @@ import numpy as np
 
 from ..warp.grids import affine
 from .errors import UserError
-from .mappings import MOST_READS, Mapping, Size, Transform, numbers
+from .mappings import MAX_ANISOTROPY, Array, Mapping, Size, Transform, to_parameters
+
+# Double precision carries 16 digits, so the determinant of a matrix with a larger condition number is rounding error.
+MAX_CONDITION = 1e12
 
 
 @dataclasses.dataclass(frozen=True)
-class Parts(Transform):
-    """Scales, shears (x += shear * y), rotates (degrees), then translates; centre goes to centre."""
+class AffineParts(Transform):
+    """Scales, shears and rotates about the center of the input, then moves it to the center of the output.
+
+    Attributes:
+        scale: factor of width and height.
+        shear: pixels to the right per pixel down.
+        rotate: degrees, counter-clockwise as seen.
+        translate: pixels to the right and down, on top of the move from center to center.
+    """
 
     scale: float = 1.0
     shear: float = 0.0
@@ -24,62 +37,68 @@ class Parts(Transform):
 
     def mapping(self, source: Size, target: Size) -> Mapping:
         linear = rotation(self.rotate) @ np.array([[1.0, self.shear], [0.0, 1.0]]) * self.scale
-        moved = np.array(target) / 2.0 + np.array(self.translate) - linear @ (np.array(source) / 2.0)
-        return from_output(np.column_stack([linear, moved]))
+        translation = np.array(target) / 2.0 + np.array(self.translate) - linear @ (np.array(source) / 2.0)
+        return inverse_mapping(np.column_stack([linear, translation]))
 
     def __str__(self) -> str:
         degrees = "degree" if abs(self.rotate) == 1 else "degrees"
         parts = [
             f"scaled by {self.scale:g}" if self.scale != 1 else "",
             f"sheared by {self.shear:g}" if self.shear else "",
-            f"rotated {self.rotate:g} {degrees}" if self.rotate else "",
-            "moved by {:g} {:g}".format(*self.translate) if any(self.translate) else "",
+            f"rotated by {self.rotate:g} {degrees}" if self.rotate else "",
+            "translated by {:g} {:g}".format(*self.translate) if any(self.translate) else "",
         ]
         return ", ".join(filter(None, parts)) or "not transformed"
 
 
 @dataclasses.dataclass(frozen=True)
-class Matrix(Transform):
-    """A (2, 3) matrix, its six numbers by rows, about the top left corner."""
+class AffineMatrix(Transform):
+    """A (2, 3) matrix, as its six elements by rows, about the top left corner."""
 
-    values: tuple[float, ...]
+    elements: tuple[float, ...]
 
     def mapping(self, source: Size, target: Size) -> Mapping:
-        return from_output(np.array(self.values).reshape(2, 3))
+        return inverse_mapping(np.array(self.elements).reshape(2, 3))
 
     def __str__(self) -> str:
-        return f"mapped by {' '.join(f'{v:g}' for v in self.values)}"
+        return f"mapped by the matrix {' '.join(f'{e:g}' for e in self.elements)}"
 
 
-def rotation(degrees: float) -> np.ndarray:
-    """The rotation, counter-clockwise as seen (y points down), exact at multiples of 90 degrees."""
-    quarters, rest = divmod(degrees, 90.0)
-    cosine, sine = math.cos(math.radians(rest)), math.sin(math.radians(rest))
+def rotation(degrees: float) -> Array:
+    """The (2, 2) rotation matrix, counter-clockwise as seen since y points down, exact at multiples of 90 degrees."""
+    quarters, remainder = divmod(degrees, 90.0)
+    cosine, sine = math.cos(math.radians(remainder)), math.sin(math.radians(remainder))
     for _ in range(int(quarters) % 4):
         cosine, sine = -sine, cosine
     return np.array([[cosine, sine], [-sine, cosine]])
 
 
-def from_output(matrix: np.ndarray) -> Mapping:
-    """The map from output to input points, whose pixels all have one footprint.
+def inverse_mapping(matrix: Array) -> Mapping:
+    """The mapping from output to input points for a (2, 3) matrix from input to output points.
 
     Raises:
-        UserError: if the transform flattens the plane, so that an output point has no one origin.
+        UserError: if the matrix is singular, or its inverse does not fit float32.
     """
-    linear, moved = matrix[:, :2], matrix[:, 2]
+    linear, translation = matrix[:, :2], matrix[:, 2]
     with np.errstate(all="ignore"):
-        # Beyond 1e12 the determinant is rounding error: double precision carries 16 digits.
-        if not np.linalg.cond(linear) < 1e12:
+        if not np.linalg.cond(linear) < MAX_CONDITION:
             raise UserError("the transform is singular: it maps the image onto a line or a point")
-        back = np.linalg.inv(linear)
-        result = np.column_stack([back, -back @ moved]).astype(np.float32)
-    if not np.isfinite(result).all():
+        inverse = np.linalg.inv(linear)
+        elements = np.column_stack([inverse, -inverse @ translation]).astype(np.float32)
+    if not np.isfinite(elements).all():
         raise UserError("the transform is too extreme: its inverse does not fit float32")
-    return Mapping(affine, numbers(result), reads_along(back))
+    return Mapping(affine, to_parameters(elements), anisotropy(inverse))
 
 
-def reads_along(linear: np.ndarray) -> int:
-    """How many reads the longer side of a footprint takes: a power of two, so that there are few programs."""
+def anisotropy(linear: Array) -> int:
+    """How many reads cover the longer side of a footprint, at most `MAX_ANISOTROPY`.
+
+    Args:
+        linear: the (2, 2) matrix whose columns are the sides of the footprint.
+
+    Returns:
+        A power of two, so that few programs are compiled.
+    """
     sides = np.linalg.norm(linear, axis=0)
-    ratio = min(sides.max() / sides.min(), MOST_READS)
-    return 2 ** math.ceil(math.log2(ratio) - 1e-6)  # the sides of a rotation differ by rounding
+    ratio = min(float(sides.max() / sides.min()), MAX_ANISOTROPY)
+    return 2 ** math.ceil(math.log2(ratio) - 1e-6)  # the sides of a rotated square differ by rounding

@@ -1,43 +1,60 @@
-"""The devices that JAX has, and the one that a name means."""
+"""The devices of JAX, by platform and number."""
 
-from typing import Any
+# pyright: strict, reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
+from typing import Protocol, cast
 
 import jax
 
 from .errors import UserError, one_line
 
 
-def devices() -> list[Any]:
-    """The devices of the default backend, which starts it.
+class Device(Protocol):
+    """A device of JAX, whose own class has no type."""
+
+    id: int
+    platform: str
+    device_kind: str
+
+    def memory_stats(self) -> dict[str, int] | None: ...
+
+
+def default_devices() -> list[Device]:
+    """The devices of the default backend, which this starts.
 
     Raises:
-        UserError: if there is none, such as on a machine without the GPU that JAX_PLATFORMS names.
+        UserError: if there is none, for example because JAX_PLATFORMS names a GPU that the machine does not have.
     """
     try:
-        return jax.devices()
+        return cast(list[Device], jax.devices())
     except RuntimeError as error:
         raise UserError(f"JAX finds no device, {one_line(error)}") from error
 
 
-def device_named(platform: str | None, number: int = 0) -> Any:
-    """The device of a platform, such as cpu or gpu, with this number; without a platform JAX's first.
+def cpu_devices() -> list[Device]:
+    """The CPU devices, which JAX has beside those of an accelerator unless JAX_PLATFORMS excludes them."""
+    try:
+        return cast(list[Device], jax.devices("cpu"))
+    except RuntimeError:
+        return []
+
+
+def find_device(platform: str | None, number: int = 0) -> Device:
+    """The device with this number on a platform.
+
+    Args:
+        platform: such as cpu or gpu; `None` for the first device of the default backend.
+        number: from 0.
 
     Raises:
-        UserError: if there is no such device.
+        UserError: if there is no such device; lists those that there are.
     """
-    default = devices()
+    default = default_devices()
     if platform is None:
         return default[0]
     try:
         return jax.devices(platform)[number]
     except (RuntimeError, IndexError):
-        everything = {f"{d.platform}:{k}": d for found in (default, *hosts()) for k, d in enumerate(found)}
-        raise UserError(f"there is no device {platform}:{number}, but {', '.join(everything)}") from None
-
-
-def hosts() -> list[list[Any]]:
-    """The processor's devices, which JAX has beside those of an accelerator unless it is told otherwise."""
-    try:
-        return [jax.devices("cpu")]
-    except RuntimeError:
-        return []
+        found = (default, cpu_devices())
+        names = {f"{device.platform}:{k}": device for devices in found for k, device in enumerate(devices)}
+        raise UserError(f"there is no device {platform}:{number}; the devices are {', '.join(names)}") from None

@@ -1,10 +1,12 @@
-"""One image file into another: read, begin, finish. The steps are apart, so that those of several files overlap."""
+"""One image file to another, in steps: read, start the warp, finish it. The steps of several files can overlap."""
+
+# pyright: strict, reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 import contextlib
 import dataclasses
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,76 +15,88 @@ import numpy as np
 from tqdm import tqdm
 
 from .decode import Picture, read_picture
-from .encode import format_of, write_picture
+from .encode import find_format, write_picture
 from .errors import UserError, one_line
 from .jobs import Job
-from .warp import Warped, warp
+from .mappings import Array
+from .warp import WarpResult, warp
 
 
-class Begun(NamedTuple):
-    """An image that the device is warping."""
+class StartedWarp(NamedTuple):
+    """An image, and the result that the device may still be computing."""
 
     picture: Picture
-    warped: Warped
+    result: WarpResult
 
 
-class Finished(NamedTuple):
-    """A written file: the size of its warped image, the seconds that its program took to compile, and notes."""
+class WrittenFile(NamedTuple):
+    """What to report of a written file.
+
+    Attributes:
+        size: of the warped image, as WxH.
+        compile_seconds: how long the program took to compile.
+        notes: what was lost, each the end of a sentence that begins with the name of the file.
+    """
 
     size: str
     compile_seconds: float
     notes: tuple[str, ...]
 
 
-def begin(source: Path, picture: Picture, job: Job) -> Begun:
-    """Hands an image to the device.
+def start_warp(source: Path, picture: Picture, job: Job) -> StartedWarp:
+    """Sends an image to the device, and does not wait for the result.
 
     Raises:
-        UserError: if `job` cannot be done to it.
+        UserError: if `job` does not fit the image.
     """
     height, width, channels = picture.pixels.shape
-    with explained(source):
+    with errors_about(source):
         border = job.border_texel(channels, picture.pixels.dtype)
         size = job.size or (width, height)
         mapping = job.transform.mapping((width, height), size)
-        return Begun(picture, warp(picture.pixels, mapping, border, size=size, reading=job.reading, device=job.device))
+        result = warp(picture.pixels, mapping, border, size=size, read=job.read, device=job.device)
+        return StartedWarp(picture, result)
 
 
-def finish(source: Path, target: Path, begun: Begun, job: Job) -> Finished:
+def finish_warp(source: Path, target: Path, started: StartedWarp, job: Job) -> WrittenFile:
     """Waits for the device, and writes the result.
 
     Raises:
         UserError: if the device fails, or the file cannot be written.
     """
-    picture, warped = begun
-    with explained(source):
-        pixels = np.asarray(warped.pixels)
-    size = sides(pixels)
+    picture, result = started
+    with errors_about(source):
+        pixels = np.asarray(result.pixels)
+    size = format_size(pixels)
     if job.compare:
         pixels = side_by_side(picture.pixels, pixels)
     notes = write_picture(target, dataclasses.replace(picture, pixels=pixels))
-    return Finished(size, warped.compile_seconds, (*picture.notes, *notes))
+    return WrittenFile(size, result.compile_seconds, (*picture.notes, *notes))
 
 
 def warp_file(source: Path, target: Path, job: Job) -> int:
-    """Warps one image file into another; returns the exit code."""
-    format_of(target)  # before any work
+    """Warps one image file, and reports it in one line; returns the exit code.
+
+    Raises:
+        UserError: if the image cannot be read, warped or written.
+    """
+    find_format(target)  # an unknown format is an error before any work
     picture = read_picture(source)
     start = time.perf_counter()
-    begun = begin(source, picture, job)
-    with explained(source):
-        begun.warped.pixels.block_until_ready()
+    started = start_warp(source, picture, job)
+    with errors_about(source):
+        started.result.pixels.block_until_ready()
     seconds = time.perf_counter() - start
-    done = finish(source, target, begun, job)
-    say_notes(source, done.notes)
-    took = times(job, seconds, done.compile_seconds)
-    print(f"{source.name} {sides(picture.pixels)} -> {target} {done.size}: {job}, {took}")
+    written = finish_warp(source, target, started, job)
+    print_notes(source, written.notes)
+    timing = format_timing(job, seconds, written.compile_seconds)
+    print(f"{source.name} {format_size(picture.pixels)} -> {target} {written.size}: {job}, {timing}")
     return 0
 
 
 @contextlib.contextmanager
-def explained(source: Path) -> Iterator[None]:
-    """Says of what goes wrong while an image is warped which image it was."""
+def errors_about(source: Path) -> Generator[None, None, None]:
+    """Turns the errors of a warp into a `UserError` that names the image."""
     try:
         yield
     except UserError as error:
@@ -91,32 +105,33 @@ def explained(source: Path) -> Iterator[None]:
         raise UserError(f"cannot warp {source}: {one_line(error)}") from error
 
 
-def side_by_side(before: np.ndarray, after: np.ndarray) -> np.ndarray:
-    """Two images in one, the lower one centred between bands of black, or of nothing if there is alpha."""
+def side_by_side(before: Array, after: Array) -> Array:
+    """Two images in one. The lower one is centered between bands of black, or of transparency if there is alpha."""
     height = max(len(before), len(after))
 
-    def padded(pixels: np.ndarray) -> np.ndarray:
+    def pad(pixels: Array) -> Array:
         missing = height - len(pixels)
         return np.pad(pixels, ((missing // 2, missing - missing // 2), (0, 0), (0, 0)))
 
-    return np.concatenate([padded(before), padded(after)], axis=1)
+    return np.concatenate([pad(before), pad(after)], axis=1)
 
 
-def sides(pixels: np.ndarray) -> str:
-    """Width and height, as they are written."""
+def format_size(pixels: Array) -> str:
+    """Width and height as WxH."""
     return f"{pixels.shape[1]}x{pixels.shape[0]}"
 
 
-def times(job: Job, seconds: float, compile_seconds: float) -> str:
-    """Where the work was done and how long it took."""
+def format_timing(job: Job, seconds: float, compile_seconds: float) -> str:
+    """The device, and how long the work took."""
     return f"on {job.device.device_kind} in {seconds:.3f} s (compile {compile_seconds:.3f} s)"
 
 
-def say_notes(path: Path, notes: Iterable[str]) -> None:
+def print_notes(path: Path, notes: Iterable[str]) -> None:
+    """Prints notes on a file to standard error."""
     for note in notes:
-        say(f"jaxtex: note: {path.name} {note}")
+        print_message(f"jaxtex: note: {path.name} {note}")
 
 
-def say(line: str) -> None:
-    """A line on standard error, above the progress bar if there is one."""
+def print_message(line: str) -> None:
+    """Prints a line to standard error, above the progress bar if there is one."""
     tqdm.write(line, file=sys.stderr)

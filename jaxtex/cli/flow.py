@@ -1,4 +1,6 @@
-"""A flow: how far from each pixel of the output its origin in the input lies."""
+"""A flow: the displacement from each pixel of the output to the point of the input that it reads."""
+
+# pyright: strict, reportUnknownMemberType=false
 
 import dataclasses
 from pathlib import Path
@@ -7,55 +9,60 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..warp.grids import moved
+from ..warp.grids import displaced
 from .errors import UserError, one_line
 from .mappings import Mapping, Size, Transform
 
 
 @dataclasses.dataclass(frozen=True)
 class Flow(Transform):
-    """The output pixel at (x, y) reads the input at (x + dx, y + dy).
+    """The pixel of the output at (x, y) reads the input at (x + dx, y + dy).
 
     Attributes:
         name: of the file, for messages.
-        steps: dx and dy, float32, each (height, width) of the output; on the device, where every image finds them.
+        displacements: dx and dy in pixels, float32, each (height, width) of the output; on the device, where all images
+            of a folder share them.
     """
 
     name: str
-    steps: tuple[jax.Array, ...]
+    displacements: tuple[jax.Array, ...]
 
     def mapping(self, source: Size, target: Size) -> Mapping:
-        height, width = self.steps[0].shape
+        height, width = self.displacements[0].shape
         if target != (width, height):
             raise UserError(
                 f"the flow has {width}x{height} pixels and the output {target[0]}x{target[1]}; "
-                f"--size {width}x{height} makes an output of the flow's size"
+                f"--size {width}x{height} gives the output the size of the flow"
             )
-        return Mapping(moved, self.steps)
+        return Mapping(displaced, self.displacements)
 
     def check(self) -> None:
-        """A flow fits images of its size."""
+        """Checks nothing: whether a flow fits depends on the size of the image."""
 
     def __str__(self) -> str:
-        return f"moved along {self.name}"
+        return f"displaced by {self.name}"
 
 
 def read_flow(path: Path) -> Flow:
-    """The flow of a NumPy file, (height, width, 2), where NaN means that nothing is known: that reads outside.
+    """Reads a flow from a NumPy file.
+
+    Args:
+        path: a file of shape (height, width, 2) and a floating dtype. A pixel with NaN reads outside the input.
 
     Raises:
         UserError: if the file cannot be read, or holds something else.
     """
     try:
         with open(path, "rb") as file:
-            array = np.lib.format.read_array(file, allow_pickle=False)  # an object array could run code
+            # An object array would run code of the file.
+            array = np.lib.format.read_array(file, allow_pickle=False)
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror or error}") from error
-    except Exception as error:  # what a broken header raises is not told
-        raise UserError(f"cannot read {path}: it is no whole NumPy file of numbers, {one_line(error)}") from error
+    except Exception as error:  # NumPy does not document what a broken header raises
+        raise UserError(f"cannot read {path}: it is not a complete NumPy file of numbers, {one_line(error)}") from error
     if array.dtype.kind != "f" or array.ndim != 3 or array.shape[2] != 2 or 0 in array.shape:
         raise UserError(
-            f"cannot use {path}: it holds {array.dtype} of shape {array.shape}, expected floating numbers of shape "
+            f"cannot use {path}: it holds {array.dtype} of shape {array.shape}, expected a floating dtype and shape "
             f"(height, width, 2), dx and dy in pixels"
         )
     with np.errstate(over="ignore"):

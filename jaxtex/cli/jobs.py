@@ -1,54 +1,66 @@
 """What is done to each image, whatever its size and number of channels."""
 
+# pyright: strict
+
 import dataclasses
-from typing import Any
 
 import numpy as np
 
+from .devices import Device
 from .errors import UserError
-from .mappings import Size, Transform
-from .warp import Reading
+from .mappings import Array, Size, Transform
+from .warp import ReadOptions
 
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """The options of `jaxtex warp`, in their units.
+    """The options of `jaxtex warp`.
 
-    `size` is width and height of the output, or `None` for those of the input. `border` is one to four numbers in
-    8-bit units: grey, grey and alpha, RGB, RGBA; `None` is black, or clear if the image has alpha.
+    Attributes:
+        transform: from input to output points.
+        read: how the input is read.
+        device: where the work is done.
+        size: width and height of the output; `None` for those of the input.
+        border: the border color as one to four values from 0 to 255: gray, gray and alpha, RGB, or RGBA. `None` is
+            black, or transparent if the image has alpha.
+        compare: whether to write the input beside the result.
     """
 
     transform: Transform
-    reading: Reading
-    device: Any
+    read: ReadOptions
+    device: Device
     size: Size | None = None
     border: tuple[float, ...] | None = None
     compare: bool = False
 
-    def border_texel(self, channels: int, dtype: np.dtype) -> np.ndarray:
-        """The border colour as a stored texel of an image of so many channels.
+    def border_texel(self, channels: int, dtype: np.dtype[np.unsignedinteger]) -> Array:
+        """The border color as a stored texel.
+
+        Args:
+            channels: of the image, 1 to 4.
+            dtype: of the image, uint8 or uint16.
 
         Raises:
-            UserError: if the image has no channel for a part of the colour.
+            UserError: if the border has a color or an alpha, and the image has no channel for it.
         """
         if self.border is None:
             return np.zeros(channels, dtype)
-        colour, alpha = list(self.border), 255.0
-        if len(colour) in (2, 4):
-            alpha = colour.pop()
+        color, alpha = list(self.border), 255.0
+        if len(color) in (2, 4):
+            alpha = color.pop()
         if channels >= 3:
-            colour = colour * 3 if len(colour) == 1 else colour
-        elif len(set(colour)) > 1:
-            raise UserError("the border colour is not grey, and the image is")
+            color = color * 3 if len(color) == 1 else color
+        elif len(set(color)) > 1:
+            raise UserError("the border color is not gray, and the image is")
         else:
-            colour = colour[:1]
+            color = color[:1]
         if channels in (2, 4):
-            colour = [*colour, alpha]
+            color = [*color, alpha]
         elif alpha != 255:
-            raise UserError("the border colour has an alpha, and the image has none")
-        return np.rint(np.array(colour) * (np.iinfo(dtype).max / 255)).astype(dtype)
+            raise UserError("the border color has an alpha, and the image has none")
+        return np.rint(np.array(color) * (np.iinfo(dtype).max / 255)).astype(dtype)
 
     def __str__(self) -> str:
-        sampler, antialias = self.reading
-        smooth = ", antialiased" if antialias else ""
-        return f"{self.transform}, {sampler.filter_mode} filter, {sampler.address_mode} address{smooth}"
+        sampler, antialias = self.read
+        suffix = ", antialiased" if antialias else ""
+        return f"{self.transform}, {sampler.filter_mode} filter, {sampler.address_mode} address{suffix}"

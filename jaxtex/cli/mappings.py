@@ -1,7 +1,9 @@
-"""Where the output's pixels come from: a coordinate function, which is static, and its parameters, which are arrays.
+"""The mapping from output to input points: a coordinate function, which is static, and its parameters, arrays.
 
-Points are in pixels: the origin is the top left corner, x points right, y down, pixel centres are at +0.5.
+Points are in pixels: the origin is the top left corner, x points right, y points down, pixel centers are at +0.5.
 """
+
+# pyright: strict
 
 import abc
 from collections.abc import Callable
@@ -9,47 +11,53 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+import numpy.typing as npt
 
+Array = npt.NDArray[Any]
 Size = tuple[int, int]
 
-# The most reads along a footprint: every pixel takes as many, so a few very long ones must not set the price of all.
-MOST_READS = 8
+# Every pixel takes as many reads as the longest footprint, so this bounds the price of a few very long ones.
+MAX_ANISOTROPY = 8
 
 
 class Mapping(NamedTuple):
     """A map from output to input points.
 
     Attributes:
-        function: as in `jaxtex.warp.grids`, of the coordinates of pixels and of the parameters.
-        parameters: float32 arrays, (1, 1), or (height, width) of the output.
-        reads: how many reads the longer side of a pixel's footprint may take, where it is wanted smooth.
+        function: takes the coordinates of pixel centers, then the parameters, as in `jaxtex.warp.grids`.
+        parameters: float32 arrays of shape (1, 1), or (height, width) of the output.
+        max_anisotropy: the most reads along the longer side of a pixel's footprint, under `--antialias`.
     """
 
     function: Callable[..., tuple[Any, ...]]
-    parameters: tuple[np.ndarray | jax.Array, ...]
-    reads: int = MOST_READS
+    parameters: tuple[Array | jax.Array, ...]
+    max_anisotropy: int = MAX_ANISOTROPY
 
 
 class Transform(abc.ABC):
-    """What the options ask for, before the size of an image is known; as a `str` it is told to the user."""
+    """A transform, before the size of an image is known. Its `str` describes it in the report of a run."""
 
     @abc.abstractmethod
     def mapping(self, source: Size, target: Size) -> Mapping:
-        """The map for an input and an output of these widths and heights.
+        """The mapping for one image.
+
+        Args:
+            source: width and height of the input.
+            target: width and height of the output.
 
         Raises:
-            UserError: if there is no such map.
+            UserError: if the transform has no inverse, or does not fit these sizes.
         """
 
     def check(self) -> None:
-        """What would be wrong with every image is said once, not once an image.
+        """Checks what does not depend on an image, so that a mistake is reported once for a whole folder.
 
         Raises:
-            UserError: if there is no such map for any image.
+            UserError: if the transform has no inverse for any image.
         """
         self.mapping((1, 1), (1, 1))
 
 
-def numbers(values: Any) -> tuple[np.ndarray, ...]:
-    """The elements of an array, by rows, as parameters."""
+def to_parameters(values: npt.ArrayLike) -> tuple[Array, ...]:
+    """The elements of an array, by rows, as parameters of a mapping."""
     return tuple(np.asarray(values, np.float32).reshape(-1, 1, 1))

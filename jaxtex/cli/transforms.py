@@ -1,32 +1,35 @@
 """The transform that the options describe."""
 
-import argparse
+# pyright: strict
 
-from .affine import Matrix, Parts
+from collections.abc import Callable
+from typing import Any
+
+from .affine import AffineMatrix, AffineParts
 from .flow import read_flow
-from .grammar import PARTS
-from .lens import Lens
+from .grammar import AFFINE_PARTS, Options
+from .lens import Camera, Lens
 from .mappings import Transform
 from .perspective import Perspective
 
-# How each option that is the whole transform becomes one, from its value and the camera.
-MAKERS = {
-    "matrix": lambda values, _: Matrix(values),
-    "perspective": lambda pairs, _: Perspective(pairs),
-    "lens": lambda values, camera: Lens(values, camera),
-    "distort": lambda values, camera: Lens(values, camera, apply=True),
+# How the value of each whole transform's option, and the camera, become a transform.
+BUILDERS: dict[str, Callable[[Any, Camera | None], Transform]] = {
+    "matrix": lambda elements, _: AffineMatrix(tuple(elements)),
+    "perspective": lambda pairs, _: Perspective(tuple(pairs)),
+    "lens": lambda coefficients, camera: Lens(coefficients, camera),
+    "distort": lambda coefficients, camera: Lens(coefficients, camera, distort=True),
     "flow": lambda path, _: read_flow(path),
 }
 
 
-def transform_of(options: argparse.Namespace) -> Transform:
-    """The one transform, or its parts.
+def build_transform(options: Options) -> Transform:
+    """The whole transform that is given, or the affine one from its parts.
 
     Raises:
-        UserError: if it needs a file that cannot be used.
+        UserError: if a file that the transform needs cannot be used.
     """
-    for name, make in MAKERS.items():
+    for name, build in BUILDERS.items():
         if (value := getattr(options, name)) is not None:
-            return make(value, options.camera)
-    parts = {name: getattr(options, name) for name in PARTS}
-    return Parts(**{name: value for name, value in parts.items() if value is not None})
+            return build(value, options.camera)
+    parts = {name: value for name in AFFINE_PARTS if (value := getattr(options, name)) is not None}
+    return AffineParts(**parts)

@@ -1,9 +1,11 @@
-"""The texture model under CUDA's own names, for people who port kernels.
+"""CUDA's textures and surfaces under CUDA's own names, for people who port kernels.
 
-Names are those of the CUDA runtime without the prefix ``cuda``; enumerations have its values, functions its argument
-order. Everything is a value: an allocation is an array of zeros, a copy returns the new array, a texture object is a
-pytree. What CUDA refuses raises `CudaError` with CUDA's code. Reads return what an NVIDIA texture unit returns,
-in its own arithmetic.
+Names are those of the CUDA runtime without the prefix ``cuda``. Enumerations have CUDA's values, and functions have
+CUDA's argument order. Everything is an immutable value: an allocation is an array of zeros, a copy or a write returns
+the new array, and a texture object is a pytree. A call that CUDA refuses raises `CudaError` with CUDA's code. Reads are
+computed in the arithmetic of an NVIDIA texture unit, and return its values.
+
+The code has three rooms: `memory` (arrays and copies), `textures` and `surfaces`.
 
 Example:
     >>> import jax.numpy as jnp
@@ -15,7 +17,30 @@ Example:
     Array(1., dtype=float32)
 """
 
-from .accesses import (
+# pyright: strict
+
+from .enums import (
+    AddressMode,
+    ArrayFlags,
+    ChannelFormatKind,
+    FilterMode,
+    MemcpyKind,
+    ReadMode,
+    ResourceType,
+    ResourceViewFormat,
+    SurfaceBoundaryMode,
+    TextureType,
+)
+from .errors import CudaError
+from .limits import NEWEST_COMPUTE_CAPABILITY
+from .memory.allocation import malloc3DArray, mallocArray, mallocMipmappedArray
+from .memory.arrays import Array, Extent, MipmappedArray, getMipmappedArrayLevel
+from .memory.channel_formats import ChannelFormatDesc, createChannelDesc
+from .memory.copies import memcpy2D, memcpy2DFromArray, memcpy2DToArray, memcpyFromArray, memcpyToArray
+from .memory.copies3d import Memcpy3DParms, memcpy3D
+from .memory.pitched_memory import PitchedPtr, Pos, mallocPitch
+from .memory.resource_descriptor import ResourceDesc
+from .surfaces.surf_functions import (
     surf1DLayeredread,
     surf1DLayeredwrite,
     surf1Dread,
@@ -32,33 +57,9 @@ from .accesses import (
     surfCubemapwrite,
     sust_p,
 )
-from .arrays import (
-    Array,
-    Extent,
-    MipmappedArray,
-    getMipmappedArrayLevel,
-    malloc3DArray,
-    mallocArray,
-    mallocMipmappedArray,
-)
-from .channels import ChannelFormatDesc, createChannelDesc
-from .copies import memcpy2D, memcpy2DFromArray, memcpy2DToArray, memcpyFromArray, memcpyToArray
-from .copies3d import Memcpy3DParms, memcpy3D
-from .descriptors import ResourceDesc, ResourceViewDesc, TextureDesc
-from .enums import (
-    AddressMode,
-    ArrayFlags,
-    ChannelFormatKind,
-    FilterMode,
-    MemcpyKind,
-    ReadMode,
-    ResourceType,
-    ResourceViewFormat,
-    SurfaceBoundaryMode,
-    TextureType,
-)
-from .errors import CudaError
-from .fetches import (
+from .surfaces.surface_objects import SurfaceObject, createSurfaceObject
+from .textures.descriptors import ResourceViewDesc, TextureDesc
+from .textures.tex_functions import (
     tex1D,
     tex1Dfetch,
     tex1DGrad,
@@ -83,11 +84,14 @@ from .fetches import (
     texCubemapLayeredLod,
     texCubemapLod,
 )
-from .limits import NEWEST_COMPUTE_CAPABILITY
-from .objects import TextureObject, createTextureObject
-from .pitched import PitchedPtr, Pos, mallocPitch
-from .references import TextureReference, bindTexture, bindTexture2D, bindTextureToArray, bindTextureToMipmappedArray
-from .surfaces import SurfaceObject, createSurfaceObject
+from .textures.texture_objects import TextureObject, createTextureObject
+from .textures.texture_references import (
+    TextureReference,
+    bindTexture,
+    bindTexture2D,
+    bindTextureToArray,
+    bindTextureToMipmappedArray,
+)
 
 __all__ = [
     "NEWEST_COMPUTE_CAPABILITY",

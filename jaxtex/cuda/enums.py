@@ -1,10 +1,19 @@
-"""CUDA's enumerations with CUDA's values: `cudaAddressModeWrap` is `AddressMode.Wrap`, and 0 is accepted for it."""
+"""CUDA's enumerations with CUDA's values: ``cudaAddressModeWrap`` is `AddressMode.Wrap`, and its number is accepted."""
+
+# pyright: strict
 
 from enum import IntEnum, IntFlag
 
 
 class AddressMode(IntEnum):
-    """What a tap outside the texture reads: `cudaTextureAddressMode`."""
+    """How a read outside the texture is addressed: `cudaTextureAddressMode`.
+
+    Attributes:
+        Wrap: the texture repeats.
+        Clamp: the nearest texel of the edge is read.
+        Mirror: the texture repeats, and every other copy is mirrored.
+        Border: the border color is read.
+    """
 
     Wrap = 0
     Clamp = 1
@@ -13,21 +22,38 @@ class AddressMode(IntEnum):
 
 
 class FilterMode(IntEnum):
-    """How the texels around a position are combined: `cudaTextureFilterMode`."""
+    """How the texels around a position are combined: `cudaTextureFilterMode`.
+
+    Attributes:
+        Point: the texel that contains the position is returned.
+        Linear: the two nearest texels along each axis are blended.
+    """
 
     Point = 0
     Linear = 1
 
 
 class ReadMode(IntEnum):
-    """Whether an integer texel is returned as stored, or as a fraction: `cudaTextureReadMode`."""
+    """Whether an integer texel is returned as it is stored, or as a fraction: `cudaTextureReadMode`.
+
+    Attributes:
+        ElementType: texels are returned as they are stored.
+        NormalizedFloat: 8- and 16-bit integers are returned as fractions in [0, 1], signed ones in [-1, 1].
+    """
 
     ElementType = 0
     NormalizedFloat = 1
 
 
 class ResourceType(IntEnum):
-    """What kind of memory stands behind a texture: `cudaResourceType`."""
+    """The kind of memory that a texture or a surface is made of: `cudaResourceType`.
+
+    Attributes:
+        Array: an `Array`.
+        MipmappedArray: a `MipmappedArray`.
+        Linear: linear memory, an array of JAX's.
+        Pitch2D: rows in linear memory, an array of JAX's.
+    """
 
     Array = 0
     MipmappedArray = 1
@@ -36,7 +62,13 @@ class ResourceType(IntEnum):
 
 
 class SurfaceBoundaryMode(IntEnum):
-    """What a surface access outside the surface does: `cudaSurfaceBoundaryMode`."""
+    """What a surface access outside the surface does: `cudaSurfaceBoundaryMode`.
+
+    Attributes:
+        Zero: a read returns 0, and a write is dropped.
+        Clamp: the access moves to the nearest position inside the surface.
+        Trap: as Zero, and an error under `jax.experimental.checkify`.
+    """
 
     Zero = 0
     Clamp = 1
@@ -44,7 +76,7 @@ class SurfaceBoundaryMode(IntEnum):
 
 
 class MemcpyKind(IntEnum):
-    """From where to where a copy goes: `cudaMemcpyKind`. Here all memory is JAX's, and it makes no difference."""
+    """The direction of a copy: `cudaMemcpyKind`. It has no effect, because all memory is JAX's."""
 
     HostToHost = 0
     HostToDevice = 1
@@ -54,7 +86,7 @@ class MemcpyKind(IntEnum):
 
 
 class TextureType(IntEnum):
-    """The shape of a texture reference: `cudaTextureType1D` and its siblings."""
+    """The kind of a texture reference: `cudaTextureType1D` to `cudaTextureTypeCubemapLayered`."""
 
     Type1D = 0x01
     Type2D = 0x02
@@ -66,7 +98,15 @@ class TextureType(IntEnum):
 
 
 class ChannelFormatKind(IntEnum):
-    """What the bits of a channel mean: `cudaChannelFormatKind`. `None` is a word of Python, so it is `None_` here."""
+    """What the bits of a channel mean: `cudaChannelFormatKind`.
+
+    The normalized kinds of 8 and 16 bits also fix the widths and the number of channels. Block compression, NV12 and
+    ``UnsignedNormalized1010102`` are refused, with cudaErrorNotSupported.
+
+    Attributes:
+        Signed, Unsigned, Float: integers or floats, of the widths in the `ChannelFormatDesc`.
+        None_: no format. The name ends in an underscore because ``None`` is a keyword of Python.
+    """
 
     Signed = 0
     Unsigned = 1
@@ -103,7 +143,10 @@ class ChannelFormatKind(IntEnum):
 
 
 class ResourceViewFormat(IntEnum):
-    """As what a view reads the texels: `cudaResourceViewFormat`. `None_` keeps the resource's own format."""
+    """The format in which a resource view is read: `cudaResourceViewFormat`.
+
+    A name is a channel type and a number of channels. ``None_`` keeps the format of the resource.
+    """
 
     None_ = 0x00
     UnsignedChar1 = 0x01
@@ -143,7 +186,17 @@ class ResourceViewFormat(IntEnum):
 
 
 class ArrayFlags(IntFlag):
-    """What an array is made for: `cudaArrayLayered` and its siblings, joined by ``|``."""
+    """The shape of an array, and the accesses that it allows: `cudaArrayLayered` and the like, joined by ``|``.
+
+    Attributes:
+        Default: none of the others.
+        Layered: the depth is a number of layers.
+        SurfaceLoadStore: surfaces may be made of the array.
+        Cubemap: the depth is 6 faces, or 6 faces for each layer.
+        TextureGather: `tex2Dgather` may read the array.
+        ColorAttachment, DeferredMapping: no effect.
+        Sparse: no effect but on the kinds that are allowed, because every texel is resident.
+    """
 
     Default = 0x00
     Layered = 0x01

@@ -1,11 +1,13 @@
-"""How large a texture or a surface may be, by compute capability."""
+"""The largest sizes of textures and surfaces, by compute capability."""
+
+# pyright: strict
 
 from .errors import INVALID_VALUE, CudaError
 
 NEWEST_COMPUTE_CAPABILITY = 12.1
 
-# (width, height, depth or layers) from the compute capability on that stands in front of it.
-# Source: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"; older columns from its archive.
+# The largest (width, height, depth or layers), from each compute capability on.
+# Source: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"; its archive for older columns.
 LIMITS = {
     "1D texture": {2.0: (65536,), 6.0: (131072,)},
     "1D texture from linear memory": {
@@ -23,7 +25,7 @@ LIMITS = {
     "2D layered texture": {2.0: (16384, 16384, 2048), 6.0: (32768, 32768, 2048)},
     "3D texture": {2.0: (2048,) * 3, 3.0: (4096,) * 3, 6.0: (16384,) * 3},
     "cubemap": {2.0: (16384, 16384, 6), 6.0: (32768, 32768, 6)},
-    # The guide's 2046 layers are faces: 341 cubemaps.
+    # The guide counts faces as layers: 2046 of them are 341 cubemaps.
     "layered cubemap": {2.0: (16384, 16384, 2046), 6.0: (32768, 32768, 2046)},
     "1D surface": {2.0: (65536,), 5.0: (16384,), 6.0: (32768,)},
     "1D layered surface": {2.0: (65536, 0, 2048), 5.0: (16384, 0, 2048), 6.0: (32768, 0, 2048)},
@@ -35,14 +37,14 @@ LIMITS = {
 }
 
 
-def check_limits(function: str, what: str, sizes: tuple[int, ...], compute_capability: float) -> None:
-    """Refuses sizes, in x, y, z order, above what the compute capability allows (1)."""
+def check_limits(function: str, what: str, sizes: tuple[int, ...], compute_capability: object) -> None:
+    """Refuses sizes, in x, y, z order, above the limits of a compute capability (1). `what` is a row of `LIMITS`."""
     table = LIMITS[what]
     if not isinstance(compute_capability, int | float) or compute_capability < min(table):
         raise CudaError(
             INVALID_VALUE,
-            f"{function}: compute_capability is {compute_capability!r}, expected a number such as 9.0, from "
-            f"{min(table)} on.",
+            f"{function}: compute_capability is {compute_capability!r}, expected a number such as 9.0, at least "
+            f"{min(table)}.",
         )
     limit = table[max(version for version in table if version <= compute_capability)]
     if any(size > most for size, most in zip(sizes, limit)):

@@ -1,15 +1,21 @@
 """The spatial transformer as a module of Equinox."""
 
-from collections.abc import Callable, Sequence
-from typing import Any
+# pyright: strict, reportUnknownMemberType=false
+
+from collections.abc import Callable
+from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 
-from ..sampler import Sampler
+from ..sampler import FilterModeLike, Sampler
 from ..warp import spatial_transform
-from ..warp.images import ZERO_OUTSIDE
-from .thetas import num_parameters, theta_of
+from ..warp.options import resolve_sampler
+from ..warp.shapes import as_shape
+from ..warp.types import AddressLike, ShapeLike
+from .conversions import constant_color, widened
+from .thetas import Transform, num_parameters, theta_of
 
 try:
     import equinox as eqx  # pyright: ignore[reportMissingImports]
@@ -20,30 +26,34 @@ except ModuleNotFoundError as error:
 
 
 class SpatialTransformer(eqx.Module):
-    """A spatial transformer: reads an image where a network that looks at it says.
+    """A spatial transformer: reads an image through a transform that a network computes from it.
 
-    As in all of Equinox a call is for one image, channels first; batches go through `jax.vmap`. The network's features
-    go through a last linear layer, `head`, to the parameters of a transform. It starts at zero, and zero is the
-    identity, so that a new layer only resizes, and weight decay draws towards that.
+    As in all of Equinox, a call takes one image, channels first; use `jax.vmap` for batches. The features of the
+    localization network go through a last linear layer, `head`, which returns the parameters of the transform. The head
+    starts at zero, and zero is the identity: a new layer only resizes, and weight decay draws towards the identity.
+
+    A call with an image ``(C, H, W)``, or a volume ``(C, D, H, W)``, of a floating dtype returns ``(C,
+    *output_shape)`` of the same dtype. `localization` gets the `key` of the call, if there is one. ``theta(image)``
+    returns the matrix, ``(2, 3)`` or ``(3, 4)``.
 
     Args:
-        localization: a module or function, from an image ``(C, H, W)`` to ``(num_features,)``.
-        num_features: the size of what `localization` returns.
+        localization: a module or function, from an image ``(C, H, W)`` to features ``(num_features,)``. If all of its
+            parameters are wider than the image, it gets the image in the dtype of its parameters.
+        num_features: the number of features.
         output_shape: the spatial shape of the output, ``(H, W)``, or ``(D, H, W)`` for volumes.
         transform: the family of transforms: ``"affine"``, ``"similarity"``, ``"attention"`` or ``"translation"``, see
             `jaxtex.layers.theta_of`.
-        sampler: how to read; by default linear, with zero outside.
-        antialias: whether to smooth images as far as the output shrinks them, see `jaxtex.warp.warp`.
+        sampler, filter, address: how to read, as in `jaxtex.warp.resample`; by default linear, with zero outside.
+        border_color: what lies outside under ``address="border"``: a number, or one number for each channel. It is a
+            constant, not a parameter.
+        antialias: whether to smooth images as far as the output shrinks them, see `jaxtex.warp.resample`.
 
-    Calling it with an image ``(C, H, W)``, or a volume ``(C, D, H, W)``, of a floating dtype returns ``(C,
-    *output_shape)`` of that dtype; a `key` is handed to `localization`. ``theta(image)`` returns the matrix, ``(2, 3)``
-    or ``(3, 4)``.
-
-    Gradients: to the image and all parameters, to any order. While `head` is zero, those of `localization` are zero
-    too: the first step moves `head` alone.
+    Gradients: of any order, with respect to the image and all parameters. While `head` is zero, those of `localization`
+        are zero too: the first step changes `head` alone.
 
     Raises:
-        ValueError: if the family is unknown, or has no form for these axes.
+        ValueError: if the family is unknown or has no form for these axes, or `filter` or `address` contradicts
+            `sampler`.
 
     Example:
         >>> import equinox as eqx, jax, jax.numpy as jnp
@@ -59,41 +69,64 @@ class SpatialTransformer(eqx.Module):
         Array([3.75, 4.25, 4.75, 5.25], dtype=float32)
     """
 
-    localization: Callable[..., Any]
+    localization: Callable[..., jax.Array]
     head: eqx.nn.Linear
     output_shape: tuple[int, ...] = eqx.field(static=True)
-    transform: str = eqx.field(static=True)
+    transform: Transform = eqx.field(static=True)
     sampler: Sampler = eqx.field(static=True)
+    border_color: float | tuple[float, ...] | None = eqx.field(static=True)
     antialias: bool = eqx.field(static=True)
 
     def __init__(
         self,
-        localization: Callable[..., Any],
+        localization: Callable[..., jax.Array],
         num_features: int,
-        output_shape: Sequence[int],
-        transform: str = "affine",
-        sampler: Sampler = ZERO_OUTSIDE,
+        output_shape: ShapeLike,
+        transform: Transform = "affine",
+        sampler: Sampler | None = None,
         *,
+        filter: FilterModeLike | None = None,
+        address: AddressLike | None = None,
+        border_color: ArrayLike | None = None,
         antialias: bool = False,
     ):
         self.localization = localization
-        self.output_shape = tuple(output_shape)
+        self.output_shape = as_shape("SpatialTransformer", "output_shape", output_shape)
         self.transform = transform
-        self.sampler = sampler
-        self.antialias = antialias
+        self.sampler = resolve_sampler("SpatialTransformer", sampler, filter, address)
+        self.border_color = constant_color(border_color)
+        self.antialias = bool(antialias)
         count = num_parameters("SpatialTransformer", transform, len(self.output_shape))
-        # What the key makes is not kept.
-        self.head = jax.tree.map(jnp.zeros_like, eqx.nn.Linear(num_features, count, key=jax.random.key(0)))
+        # The random numbers of the key are replaced by zeros.
+        head = eqx.nn.Linear(num_features, count, key=jax.random.key(0))
+        self.head = jax.tree.map(cast(Any, jnp.zeros_like), head)
 
     def theta(self, image: jax.Array, *, key: jax.Array | None = None) -> jax.Array:
-        features = self.localization(image) if key is None else self.localization(image, key=key)
-        # Positions want all bits of the product.
+        """Returns the matrix of the transform of an image.
+
+        Args:
+            image: ``(C, H, W)``, or a volume ``(C, D, H, W)``, as in a call of the layer.
+            key: passed to `localization`.
+        """
+        wide = widened(image, parameters_of(self.localization))
+        features = self.localization(wide) if key is None else self.localization(wide, key=key)
+        # A position needs all bits of the product.
         with jax.default_matmul_precision("highest"):
-            parameters = self.head(features)
+            parameters = self.head(widened(features, parameters_of(self.head)))
         return theta_of(parameters, image.shape[1:], self.transform)
 
     def __call__(self, image: jax.Array, *, key: jax.Array | None = None) -> jax.Array:
-        theta = self.theta(image, key=key)
-        last = jnp.moveaxis(image, 0, -1)
-        read = spatial_transform(last, theta, self.output_shape, self.sampler, antialias=self.antialias)
-        return jnp.moveaxis(read, -1, 0)
+        out = spatial_transform(
+            jnp.moveaxis(image, 0, -1),
+            self.theta(image, key=key),
+            self.output_shape,
+            self.sampler,
+            border_color=cast(Any, self.border_color),
+            antialias=self.antialias,
+        )
+        return jnp.moveaxis(out, -1, 0)
+
+
+def parameters_of(function: Callable[..., Any]) -> list[jax.Array]:
+    """The floating parameters of a module; none for a plain function."""
+    return jax.tree.leaves(eqx.filter(function, eqx.is_inexact_array))

@@ -1,14 +1,20 @@
 """The spatial transformer as a module of Flax NNX."""
 
-from collections.abc import Callable, Sequence
-from typing import Any
+# pyright: strict, reportUnknownMemberType=false
+
+from collections.abc import Callable
+from typing import Any, cast
 
 import jax
+from jax.typing import ArrayLike
 
-from ..sampler import Sampler
+from ..sampler import FilterModeLike, Sampler
 from ..warp import spatial_transform
-from ..warp.images import ZERO_OUTSIDE
-from .thetas import num_parameters, theta_of
+from ..warp.options import resolve_sampler
+from ..warp.shapes import as_shape
+from ..warp.types import AddressLike, ShapeLike
+from .conversions import constant_color, widened
+from .thetas import Transform, num_parameters, theta_of
 
 try:
     from flax import nnx  # pyright: ignore[reportMissingImports]
@@ -17,28 +23,33 @@ except ModuleNotFoundError as error:
 
 
 class SpatialTransformer(nnx.Module):
-    """A spatial transformer: reads images where a network that looks at them says.
+    """A spatial transformer: reads images through a transform that a network computes from them.
 
-    The network's features go through a last linear layer, `head`, to the parameters of a transform. It starts at zero,
-    and zero is the identity, so that a new layer only resizes, and weight decay draws towards that.
+    The features of the localization network go through a last linear layer, `head`, which returns the parameters of the
+    transform. The head starts at zero, and zero is the identity: a new layer only resizes, and weight decay draws
+    towards the identity.
+
+    A call with images ``(..., H, W, C)``, or volumes ``(..., D, H, W, C)``, of a floating dtype returns ``(...,
+    *output_shape, C)`` of the same dtype. ``theta(images)`` returns the matrices, ``(..., 2, 3)`` or ``(..., 3, 4)``.
 
     Args:
-        localization: a module or function, from images ``(..., H, W, C)`` to ``(..., num_features)``.
-        num_features: the size of the last axis of what `localization` returns.
+        localization: a module or function, from images ``(..., H, W, C)`` to features ``(..., num_features)``. If all
+            of its parameters are wider than the images, it gets the images in the dtype of its parameters.
+        num_features: the size of the last axis of the features.
         output_shape: the spatial shape of the output, ``(H, W)``, or ``(D, H, W)`` for volumes.
         transform: the family of transforms: ``"affine"``, ``"similarity"``, ``"attention"`` or ``"translation"``, see
             `jaxtex.layers.theta_of`.
-        sampler: how to read; by default linear, with zero outside.
-        antialias: whether to smooth images as far as the output shrinks them, see `jaxtex.warp.warp`.
+        sampler, filter, address: how to read, as in `jaxtex.warp.resample`; by default linear, with zero outside.
+        border_color: what lies outside under ``address="border"``: a number, or one number for each channel. It is a
+            constant, not a parameter.
+        antialias: whether to smooth images as far as the output shrinks them, see `jaxtex.warp.resample`.
 
-    Calling it with images ``(..., H, W, C)``, or volumes ``(..., D, H, W, C)``, of a floating dtype returns ``(...,
-    *output_shape, C)`` of that dtype. ``theta(images)`` returns the matrices, ``(..., 2, 3)`` or ``(..., 3, 4)``.
-
-    Gradients: to images and all parameters, to any order. While `head` is zero, those of `localization` are zero too:
-    the first step moves `head` alone.
+    Gradients: of any order, with respect to images and all parameters. While `head` is zero, those of `localization`
+        are zero too: the first step changes `head` alone.
 
     Raises:
-        ValueError: if the family is unknown, or has no form for these axes.
+        ValueError: if the family is unknown or has no form for these axes, or `filter` or `address` contradicts
+            `sampler`.
 
     Example:
         >>> import jax.numpy as jnp
@@ -57,29 +68,50 @@ class SpatialTransformer(nnx.Module):
 
     def __init__(
         self,
-        localization: Callable[[jax.Array], Any],
+        localization: Callable[[jax.Array], jax.Array],
         num_features: int,
-        output_shape: Sequence[int],
-        transform: str = "affine",
-        sampler: Sampler = ZERO_OUTSIDE,
+        output_shape: ShapeLike,
+        transform: Transform = "affine",
+        sampler: Sampler | None = None,
         *,
+        filter: FilterModeLike | None = None,
+        address: AddressLike | None = None,
+        border_color: ArrayLike | None = None,
         antialias: bool = False,
     ):
         self.localization = localization
-        self.output_shape = tuple(output_shape)
-        self.transform = transform
-        self.sampler = sampler
-        self.antialias = antialias
+        self.output_shape = as_shape("SpatialTransformer", "output_shape", output_shape)
+        self.transform: Transform = transform
+        self.sampler = resolve_sampler("SpatialTransformer", sampler, filter, address)
+        self.border_color = constant_color(border_color)
+        self.antialias = bool(antialias)
         count = num_parameters("SpatialTransformer", transform, len(self.output_shape))
-        # No generator is asked for anything; positions want all bits of the product.
+        # The initializers draw no random numbers. A position needs all bits of the product.
         self.head = nnx.Linear(
             num_features, count, kernel_init=nnx.initializers.zeros, precision="highest", rngs=nnx.Rngs(0)
         )
 
     def theta(self, images: jax.Array) -> jax.Array:
-        spatial = images.shape[-1 - len(self.output_shape) : -1]
-        return theta_of(self.head(self.localization(images)), spatial, self.transform)
+        """Returns the matrices of the transforms of images.
+
+        Args:
+            images: ``(..., H, W, C)``, or volumes ``(..., D, H, W, C)``, as in a call of the layer.
+        """
+        features = self.localization(widened(images, parameters_of(self.localization)))
+        parameters = self.head(widened(features, parameters_of(self.head)))
+        return theta_of(parameters, images.shape[-1 - len(self.output_shape) : -1], self.transform)
 
     def __call__(self, images: jax.Array) -> jax.Array:
-        theta = self.theta(images)
-        return spatial_transform(images, theta, self.output_shape, self.sampler, antialias=self.antialias)
+        return spatial_transform(
+            images,
+            self.theta(images),
+            self.output_shape,
+            self.sampler,
+            border_color=cast(Any, self.border_color),
+            antialias=self.antialias,
+        )
+
+
+def parameters_of(function: Callable[..., Any]) -> list[jax.Array]:
+    """The parameters of a module; none for a plain function."""
+    return jax.tree.leaves(nnx.state(function, nnx.Param)) if isinstance(function, nnx.Module) else []

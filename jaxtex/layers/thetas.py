@@ -1,16 +1,28 @@
 """Families of transforms: from a few numbers, all zero at the identity, to the matrix theta."""
 
+# pyright: strict, reportUnknownMemberType=false
+
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 
 from .._arguments import as_float
+from ..warp.shapes import as_shape
+from ..warp.types import ShapeLike
+
+Transform: TypeAlias = Literal["affine", "similarity", "attention", "translation"]
 
 
 class Family(NamedTuple):
-    """How many parameters a family has, by the number of axes, and the theta that they make."""
+    """A family of transforms.
+
+    Attributes:
+        counts: the number of parameters, for each number of axes.
+        theta: the matrix, from parameters and the spatial shape of the input.
+    """
 
     counts: dict[int, int]
     theta: Callable[[jax.Array, Sequence[int]], jax.Array]
@@ -27,22 +39,21 @@ def translation(parameters: jax.Array, input_shape: Sequence[int]) -> jax.Array:
 
 
 def attention(parameters: jax.Array, input_shape: Sequence[int]) -> jax.Array:
-    """A factor for all axes, and the shift."""
+    """The logarithm of a factor for all axes, and the shift."""
     linear = jnp.exp(parameters[..., :1, None]) * identity(parameters, input_shape)
     return linear.at[..., -1].set(parameters[..., 1:])
 
 
 def similarity(parameters: jax.Array, input_shape: Sequence[int]) -> jax.Array:
-    """A rotation in the input's pixels; an axis of theta is as long as half of that side of the input."""
+    """A rotation and a scale in pixels of the input. The unit of an axis of theta is half of that side of the input."""
     height, width = input_shape
-    angle, log_factor, x, y = jnp.unstack(parameters, axis=-1)
-    cosine, sine = (jnp.exp(log_factor) * part for part in (jnp.cos(angle), jnp.sin(angle)))
-    rows = [cosine, -sine * (height / width), x], [sine * (width / height), cosine, y]
+    a, b, x, y = jnp.unstack(parameters, axis=-1)
+    rows = [1 + a, -b * (height / width), x], [b * (width / height), 1 + a, y]
     return jnp.stack([jnp.stack(row, -1) for row in rows], -2)
 
 
 def affine(parameters: jax.Array, input_shape: Sequence[int]) -> jax.Array:
-    """What is added to the identity, by rows."""
+    """The difference from the identity, by rows."""
     start = identity(parameters, input_shape)
     return start + parameters.reshape(start.shape)
 
@@ -57,7 +68,7 @@ FAMILIES = {
 
 
 def num_parameters(name: str, transform: str, ndim: int) -> int:
-    """How many parameters a family has in the plane or in space.
+    """The number of parameters of a family, in the plane or in space.
 
     Args:
         name: of the public function, for errors.
@@ -66,39 +77,39 @@ def num_parameters(name: str, transform: str, ndim: int) -> int:
         listed = ", ".join(map(repr, FAMILIES))
         raise ValueError(f"{name}: transform is {transform!r}, expected one of {listed}.")
     counts = FAMILIES[transform].counts
-    if ndim not in AXES:
-        raise ValueError(f"{name}: the spatial shape has {ndim} sizes, expected (H, W) or (D, H, W).")
     if ndim not in counts:
         raise ValueError(f"{name}: transform={transform!r} is for images, not for {AXES[ndim]}; use 'affine'.")
     return counts[ndim]
 
 
-def theta_of(parameters: Any, input_shape: Sequence[int], transform: str = "affine") -> jax.Array:
-    """The matrix of a spatial transformer from a few numbers, which are all zero at the identity.
+def theta_of(parameters: ArrayLike, input_shape: ShapeLike, transform: Transform = "affine") -> jax.Array:
+    """Returns the matrix of a spatial transformer from a few numbers, which are all zero at the identity.
 
     Args:
         parameters: ``(..., P)``, floating. A shift is in half sides of the input, x before y.
         input_shape: the spatial shape of the input, ``(H, W)`` or ``(D, H, W)``.
         transform: the family.
 
-            - ``"translation"``: the shift. P = 2, volumes 3.
-            - ``"attention"``: the logarithm of a factor, and the shift: a window that is as large as the input where
-              the factor is 1. P = 3, volumes 4.
-            - ``"similarity"``: the angle in radians by which the window is turned, from x to y, the logarithm of the
-              factor, and the shift. A turn in pixels, also where the input is no square. P = 4, images only.
-            - ``"affine"``: what is added to the identity's matrix, by rows. P = 6, volumes 12.
+            - ``"translation"``: the shift. P is 2, or 3 for volumes.
+            - ``"attention"``: the logarithm of a factor, and the shift. The window is as large as the input where the
+              factor is 1. P is 3, or 4 for volumes.
+            - ``"similarity"``: a, b, and the shift. In pixels, also if the input is not square, the window is read
+              through ``[[1 + a, -b], [b, 1 + a]]``. A positive b turns its content counter-clockwise, as seen, and a
+              positive a makes it smaller: a rotation by t that makes everything s times as large is ``a = cos(t) / s -
+              1``, ``b = sin(t) / s``. P is 4, for images only.
+            - ``"affine"``: the difference from the identity's matrix, by rows. P is 6, or 12 for volumes.
 
     Returns:
-        ``theta``, ``(..., 2, 3)`` or ``(..., 3, 4)``, as `jaxtex.warp.spatial_transform` takes it: from points of the
-        output to points of the input. float32, or float64 if `parameters` is.
+        ``theta``, ``(..., 2, 3)`` or ``(..., 3, 4)``, as `jaxtex.warp.spatial_transform` takes it: maps points of the
+        output to points of the input. float64 if `parameters` is, else float32.
 
-    Gradients: to the parameters, to any order in both modes.
+    Gradients: of any order, in forward and reverse mode, with respect to the parameters.
 
     Raises:
         ValueError: if the family is unknown, or has another number of parameters or axes.
 
-    Source: "attention" is what M. Jaderberg, K. Simonyan, A. Zisserman and K. Kavukcuoglu, "Spatial Transformer
-    Networks", 2015, call so, with a factor that stays positive.
+    Source: M. Jaderberg, K. Simonyan, A. Zisserman and K. Kavukcuoglu, "Spatial Transformer Networks", 2015, which
+        calls "attention" a transform by a factor and a shift. Here the factor stays positive.
 
     Example:
         >>> import jax.numpy as jnp
@@ -107,12 +118,12 @@ def theta_of(parameters: Any, input_shape: Sequence[int], transform: str = "affi
         Array([[0.5 , 0.  , 0.25],
                [0.  , 0.5 , 0.  ]], dtype=float32)
     """
-    ndim = len(input_shape)
-    count = num_parameters("theta_of", transform, ndim)
-    parameters = as_float(parameters)
-    if parameters.shape[-1:] != (count,):
+    shape = as_shape("theta_of", "input_shape", input_shape)
+    count = num_parameters("theta_of", transform, len(shape))
+    numbers = as_float(parameters)
+    if numbers.shape[-1:] != (count,):
         raise ValueError(
-            f"theta_of: parameters has shape {parameters.shape}, expected (..., {count}) for transform={transform!r} "
-            f"of {AXES[ndim]}."
+            f"theta_of: parameters has shape {numbers.shape}, expected (..., {count}) for transform={transform!r} of "
+            f"{AXES[len(shape)]}."
         )
-    return FAMILIES[transform].theta(parameters, input_shape)
+    return FAMILIES[transform].theta(numbers, shape)

@@ -1,17 +1,19 @@
 """Image warps and spatial transformers, in pixels or in the conventions of other libraries.
 
-Points are in pixels: the origin is the top left corner, x points right and y down, and the centre of the first pixel
+Points are in pixels: the origin is the top left corner, x points right and y down, and the center of the first pixel
 is at (0.5, 0.5). Images are ``(..., H, W, C)``, volumes ``(..., D, H, W, C)``; leading axes are batches.
 """
+
+# pyright: strict, reportUnknownMemberType=false
 
 from .conversions import matrix_from_opencv, matrix_from_scipy, matrix_from_skimage, matrix_from_torch
 from .fields import remap, warp_flow
 from .forward import forward_warp
-from .geometric import resize, rotate, spatial_transform, warp, warp_affine, warp_perspective
+from .geometric import resample, resize, rotate, spatial_transform, warp_affine, warp_perspective
 from .lens import distort, distort_points, undistort, undistort_points
 from .ndimage import map_coordinates
 from .panorama import cubemap_to_equirectangular, equirectangular_to_cubemap
-from .thin_plate_spline import thin_plate_spline
+from .splines import thin_plate_spline
 from .torch_grids import affine_grid, grid_sample
 
 __all__ = [
@@ -28,13 +30,13 @@ __all__ = [
     "matrix_from_skimage",
     "matrix_from_torch",
     "remap",
+    "resample",
     "resize",
     "rotate",
     "spatial_transform",
     "thin_plate_spline",
     "undistort",
     "undistort_points",
-    "warp",
     "warp_affine",
     "warp_flow",
     "warp_perspective",

@@ -1,30 +1,63 @@
-"""Public functions whose body is one compiled call."""
+"""Public functions that run as one compiled call."""
+
+# pyright: strict, reportUnknownMemberType=false
 
 import functools
 import inspect
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, ParamSpec, TypeVar, cast
 
 import jax
+import numpy as np
+from jax.core import Tracer
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+from .._typed_jit import typed_jit
+
+# Those of the options that all warps share which are static.
+STATIC_OPTIONS = ("sampler", "filter", "address", "antialias", "dtype")
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
 
 
-def compiled(*static_names: str) -> Callable[[Function], Function]:
-    """Makes a call outside `jax.jit` one compiled call; those arguments are static, and may be lists."""
+def compiled(*static_names: str) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
+    """A decorator that compiles each call of a function outside `jax.jit` as one program.
 
-    def decorate(function: Function) -> Function:
-        run = jax.jit(function, static_argnames=static_names, inline=True)
+    Args:
+        static_names: the static arguments. They may also be lists, NumPy numbers and concrete arrays, which become
+            hashable Python values.
+    """
+
+    def decorate(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+        run = typed_jit(*static_names)(function)
         signature = inspect.signature(function)
 
         @functools.wraps(function)
-        def call(*args, **keywords):
+        def call(*args: Parameters.args, **keywords: Parameters.kwargs) -> Result:
             bound = signature.bind(*args, **keywords)
             for name in static_names:
-                if isinstance(bound.arguments.get(name), list):
-                    bound.arguments[name] = tuple(bound.arguments[name])
+                if name in bound.arguments:
+                    bound.arguments[name] = as_static(function.__name__, name, bound.arguments[name])
             return run(*bound.args, **bound.kwargs)
 
-        return call  # pyright: ignore[reportReturnType]
+        return call
 
     return decorate
+
+
+def as_static(function: str, argument: str, value: Any) -> Any:
+    """A number, a flag, or a sequence of them, as hashable Python values; any other value unchanged.
+
+    Raises:
+        TypeError: if the value is traced.
+    """
+    if isinstance(value, Tracer):
+        raise TypeError(
+            f"{function}: {argument} is a traced array, expected a value that is known during tracing; pass a Python "
+            f"value, or make the argument static with jax.jit(..., static_argnames=...)."
+        )
+    if isinstance(value, np.ndarray | np.generic | jax.Array):
+        value = cast(Any, value).tolist()
+    if isinstance(value, list | tuple):
+        return tuple(as_static(function, argument, element) for element in cast(Sequence[Any], value))
+    return value

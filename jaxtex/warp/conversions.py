@@ -1,23 +1,24 @@
-"""Matrices of other libraries, in our pixels: corners at whole numbers, centres at +0.5, x before y before z."""
+"""Matrices of other libraries in our pixels: edges at whole numbers, centers at +0.5, x before y before z."""
 
-from collections.abc import Sequence
-from typing import Any
+# pyright: strict, reportUnknownMemberType=false
 
 import jax
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 
 from .._arguments import as_float
 from .calls import compiled
-from .matrices import elements, from_theta, stacked, with_centres_moved
-from .shapes import as_matrix
+from .matrices import elements, from_theta, stacked, with_centers_moved
+from .shapes import as_matrix, as_shape
+from .types import ShapeLike
 
 
 @compiled()
-def matrix_from_opencv(matrix: Any) -> jax.Array:
-    """A matrix of OpenCV's, whose pixel centres are at whole numbers, in our pixels.
+def matrix_from_opencv(matrix: ArrayLike) -> jax.Array:
+    """Converts a matrix of OpenCV, whose pixel centers are at whole numbers, to our pixels.
 
-    It maps what it mapped: give one for `cv2.warpAffine` or `cv2.warpPerspective` to `warp_affine` or
-    `warp_perspective`, and say ``inverse_map=True`` where the flag was `WARP_INVERSE_MAP`.
+    The direction of the map stays the same. A matrix for `cv2.warpAffine` or `cv2.warpPerspective` goes to
+    `warp_affine` or `warp_perspective`, with ``inverse_map=True`` if the flags contain `WARP_INVERSE_MAP`.
 
     Args:
         matrix: ``(..., 2, 3)`` affine or ``(..., 3, 3)`` projective, in x, y order.
@@ -25,7 +26,7 @@ def matrix_from_opencv(matrix: Any) -> jax.Array:
     Returns:
         A matrix of the same shape.
 
-    Gradients: to the matrix, any order, both modes.
+    Gradients: of any order, in forward and reverse mode, with respect to the matrix.
 
     Raises:
         ValueError: if the matrix has another shape.
@@ -42,19 +43,19 @@ def matrix_from_opencv(matrix: Any) -> jax.Array:
 
 
 @compiled()
-def matrix_from_skimage(matrix: Any) -> jax.Array:
-    """The matrix of a geometric transform of scikit-image's, its `params`, in our pixels.
+def matrix_from_skimage(matrix: ArrayLike) -> jax.Array:
+    """Converts the matrix of a geometric transform of scikit-image, its `params`, to our pixels.
 
-    `skimage.transform.warp` takes the inverse map: for ``warp(image, t.inverse)`` give this matrix of ``t.params`` to
-    `warp_affine` or `warp_perspective`; for ``warp(image, t)`` say ``inverse_map=True``.
+    `skimage.transform.warp` takes the inverse map. For ``warp(image, t.inverse)``, pass the converted ``t.params`` to
+    `warp_affine` or `warp_perspective`; for ``warp(image, t)``, add ``inverse_map=True``.
 
     Args:
-        matrix: ``(..., 3, 3)``, in x, y order, pixel centres at whole numbers.
+        matrix: ``(..., 3, 3)``, in x, y order, pixel centers at whole numbers.
 
     Returns:
         A matrix of the same shape.
 
-    Gradients: to the matrix, any order, both modes.
+    Gradients: of any order, in forward and reverse mode, with respect to the matrix.
 
     Raises:
         ValueError: if the matrix has another shape.
@@ -70,20 +71,21 @@ def matrix_from_skimage(matrix: Any) -> jax.Array:
 
 
 @compiled()
-def matrix_from_scipy(matrix: Any, offset: Any = 0.0) -> jax.Array:
-    """Matrix and offset of `scipy.ndimage.affine_transform` in our pixels, for ``warp_affine(..., inverse_map=True)``.
+def matrix_from_scipy(matrix: ArrayLike, offset: ArrayLike = 0.0) -> jax.Array:
+    """Converts the arguments of `scipy.ndimage.affine_transform` to a matrix in our pixels.
 
-    SciPy's matrix maps indices of the output to indices of the input, in the order of the array's axes.
+    SciPy's matrix maps indices of the output to indices of the input, in the order of the array's axes. Pass the result
+    to `warp_affine` with ``inverse_map=True``.
 
     Args:
-        matrix: ``(n, n)``, or ``(n,)`` for a diagonal one, or ``(n, n + 1)`` with the offset in its last column; n is 2
-            or 3. Of a homogeneous one leave out the last row. The axes are y, x or z, y, x.
-        offset: a number or ``(n,)``, added; not used where the matrix holds one.
+        matrix: ``(n, n)``, or ``(n,)`` for a diagonal matrix, or ``(n, n + 1)`` with the offset in its last column; n
+            is 2 or 3, and the axes are y, x or z, y, x. Of a homogeneous matrix, leave out the last row.
+        offset: a number or ``(n,)``, which is added; ignored if the matrix has an offset.
 
     Returns:
-        ``(n, n + 1)``, in x, y (, z) order: from points of the output to points of the input.
+        ``(n, n + 1)``, in x, y (, z) order: maps points of the output to points of the input.
 
-    Gradients: to matrix and offset, any order, both modes.
+    Gradients: of any order, in forward and reverse mode, with respect to matrix and offset.
 
     Raises:
         ValueError: if the matrix has another shape.
@@ -112,22 +114,25 @@ def matrix_from_scipy(matrix: Any, offset: Any = 0.0) -> jax.Array:
 
 @compiled("input_shape", "output_shape", "align_corners")
 def matrix_from_torch(
-    theta: Any, input_shape: Sequence[int], output_shape: Sequence[int], align_corners: bool = False
+    theta: ArrayLike, input_shape: ShapeLike, output_shape: ShapeLike, align_corners: bool | None = False
 ) -> jax.Array:
-    """A `theta` of `torch.nn.functional.affine_grid` in our pixels, for ``warp_affine(..., inverse_map=True)``.
+    """Converts a `theta` of `torch.nn.functional.affine_grid` to our pixels.
+
+    Pass the result to `warp_affine` with ``inverse_map=True``.
 
     Args:
-        theta: ``(..., 2, 3)`` or ``(..., 3, 4)``: from output to input, in x, y (, z) order, both from -1 to 1.
-        input_shape, output_shape: the spatial shapes of input and output, slowest first.
-        align_corners: whether -1 and 1 are the centres of the outer pixels, not their outer edges.
+        theta: ``(..., 2, 3)`` or ``(..., 3, 4)``: maps points of the output to points of the input, in x, y (, z)
+            order, both from -1 to 1.
+        input_shape, output_shape: the spatial shapes of input and output, slowest axis first.
+        align_corners: whether -1 and 1 are the centers of the outer pixels, not their outer edges. ``None`` is false.
 
     Returns:
         A matrix of the same shape.
 
-    Gradients: to theta, any order, both modes.
+    Gradients: of any order, in forward and reverse mode, with respect to theta.
 
     Raises:
-        ValueError: if the matrix has another shape.
+        ValueError: if theta or a shape has the wrong length.
 
     Source: PyTorch, "torch.nn.functional.affine_grid".
 
@@ -137,10 +142,14 @@ def matrix_from_torch(
         Array([[4., 0., 0.],
                [0., 2., 0.]], dtype=float32)
     """
-    theta = as_matrix("matrix_from_torch", theta, ((2, 3), (3, 4)), "theta")
-    return stacked(from_theta(elements(theta), input_shape, output_shape, align_corners))
+    name = "matrix_from_torch"
+    matrix = as_matrix(name, theta, ((2, 3), (3, 4)), "theta")
+    ndims = matrix.shape[-2:-1]
+    before = as_shape(name, "input_shape", input_shape, ndims)
+    after = as_shape(name, "output_shape", output_shape, ndims)
+    return stacked(from_theta(elements(matrix), before, after, align_corners))
 
 
-def converted(name: str, matrix: Any) -> jax.Array:
+def converted(name: str, matrix: ArrayLike) -> jax.Array:
     array = as_matrix(name, matrix, ((2, 3), (3, 3), (3, 4), (4, 4)))
-    return stacked(with_centres_moved(elements(array)))
+    return stacked(with_centers_moved(elements(array)))

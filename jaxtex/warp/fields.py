@@ -1,41 +1,50 @@
-"""Warps by fields: arrays that say for each pixel of the output where it looks."""
+"""Warps by fields: arrays with one point or one vector for each pixel of the output."""
 
-from typing import Any
+# pyright: strict, reportUnknownMemberType=false
+
+from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike, DTypeLike
 
 from .._arguments import as_float, stacked_coords
-from ..sampler import Sampler
-from .calls import compiled
-from .grids import Arrays, given, moved
-from .images import ZERO_OUTSIDE, warp_image
+from ..sampler import FilterModeLike, Sampler
+from .calls import STATIC_OPTIONS, compiled
+from .grids import displaced, stored_points
+from .images import warp_image
+from .options import read_options
+from .types import AddressLike, Arrays, Points
 
 
-@compiled("antialias", "dtype")
+@compiled(*STATIC_OPTIONS)
 def remap(
-    image: Any,
-    coords: tuple[Any, ...],
-    sampler: Sampler = ZERO_OUTSIDE,
+    image: ArrayLike,
+    coords: Points,
+    sampler: Sampler | None = None,
     *,
-    border_color: Any = None,
+    filter: FilterModeLike | None = None,
+    address: AddressLike | None = None,
+    border_color: ArrayLike | None = None,
     antialias: bool = False,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
 ) -> jax.Array:
-    """Warps images by coordinates: which point of the input each pixel of the output shows.
+    """Warps images by coordinates: the point of the image that each pixel of the output shows.
 
     Args:
-        image: ``(..., H, W, C)``, or volumes ``(..., D, H, W, C)``, as in `warp`.
+        image: ``(..., H, W, C)``, or volumes ``(..., D, H, W, C)``, as in `resample`.
         coords: ``(x, y)``, or ``(x, y, z)`` for volumes: arrays that broadcast to leading batch axes and the spatial
-            shape of the output, in pixels from the top left corner, pixel centres at +0.5.
-        sampler, border_color, dtype: as in `warp`.
-        antialias: as in `warp`; the footprint of a pixel is the difference of its neighbours' coordinates.
+            shape of the output, in pixels from the top left corner, pixel centers at +0.5.
+        antialias: as in `resample`; the footprint of a pixel is the difference between the coordinates of its
+            neighbors.
+        sampler, filter, address, border_color, dtype: as in `resample`.
 
     Returns:
         ``(..., *output_shape, C)``, of the spatial shape that `coords` broadcast to.
 
-    Gradients: to image, coordinates and border colour, to any order in both modes; see `warp`.
+    Gradients: of any order, in forward and reverse mode, with respect to image, coordinates and border color; see
+        `resample`.
 
     Raises:
         ValueError: if shapes do not fit.
@@ -47,39 +56,43 @@ def remap(
         >>> jt.warp.remap(image, (jnp.array([[0.5, 1.0, 3.5]]), jnp.array([[0.5]])))[0, :, 0]
         Array([0. , 0.5, 3. ], dtype=float32)
     """
-    if not isinstance(coords, tuple | list):
+    if not isinstance(cast(Any, coords), tuple | list):
         raise TypeError(stacked_coords("remap", "coords", coords))
     arrays = check_fields("remap", "coords", coords)
     shape = np.broadcast_shapes(*(a.shape for a in arrays))[-len(arrays) :]
-    keywords = {"border_color": border_color, "antialias": antialias, "dtype": dtype}
-    return warp_image("remap", image, given, arrays, shape, sampler, **keywords)
+    options = read_options("remap", sampler, filter, address, border_color, antialias, dtype)
+    return warp_image("remap", image, stored_points, arrays, shape, options)
 
 
-@compiled("antialias", "dtype")
+@compiled(*STATIC_OPTIONS)
 def warp_flow(
-    image: Any,
-    flow: Any,
-    sampler: Sampler = ZERO_OUTSIDE,
+    image: ArrayLike,
+    flow: ArrayLike | Points,
+    sampler: Sampler | None = None,
     *,
-    border_color: Any = None,
+    filter: FilterModeLike | None = None,
+    address: AddressLike | None = None,
+    border_color: ArrayLike | None = None,
     antialias: bool = False,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
 ) -> jax.Array:
-    """Warps images backward along a flow: a pixel of the output at p shows the input at ``p + flow(p)``.
+    """Warps images backward along a flow: the pixel of the output at p shows the image at ``p + flow(p)``.
 
-    With the flow from a first image to a second, and the second one as `image`, the result looks like the first.
+    If `flow` leads from a first image to a second image, and `image` is the second, then the result looks like the
+    first.
 
     Args:
-        image: ``(..., H, W, C)``, or volumes ``(..., D, H, W, C)``, as in `warp`.
+        image: ``(..., H, W, C)``, or volumes ``(..., D, H, W, C)``, as in `resample`.
         flow: ``(..., H, W, 2)``, x before y, or ``(..., D, H, W, 3)``, in pixels; or a tuple of arrays ``(dx, dy)`` or
-            ``(dx, dy, dz)``, which is read faster. Its spatial shape is the output's.
-        sampler, border_color, dtype: as in `warp`.
-        antialias: as in `warp`; the footprint of a pixel is the difference of its neighbours' coordinates.
+            ``(dx, dy, dz)``, which is read faster. Its spatial shape is that of the output.
+        antialias: as in `resample`; the footprint of a pixel is the difference between the coordinates of its
+            neighbors.
+        sampler, filter, address, border_color, dtype: as in `resample`.
 
     Returns:
         ``(..., *output_shape, C)``.
 
-    Gradients: to image, flow and border colour, to any order in both modes; see `warp`.
+    Gradients: of any order, in forward and reverse mode, with respect to image, flow and border color; see `resample`.
 
     Raises:
         ValueError: if shapes do not fit.
@@ -92,25 +105,25 @@ def warp_flow(
     """
     arrays = check_fields("warp_flow", "flow", as_fields("warp_flow", "flow", flow))
     shape = np.broadcast_shapes(*(a.shape for a in arrays))[-len(arrays) :]
-    keywords = {"border_color": border_color, "antialias": antialias, "dtype": dtype}
-    return warp_image("warp_flow", image, moved, arrays, shape, sampler, **keywords)
+    options = read_options("warp_flow", sampler, filter, address, border_color, antialias, dtype)
+    return warp_image("warp_flow", image, displaced, arrays, shape, options)
 
 
 def as_fields(name: str, argument: str, field: Any) -> tuple[Any, ...]:
-    """The components of a field of vectors: of a tuple, or of an array whose last axis they are."""
+    """The components of a vector field: the arrays of a tuple, or the slices of an array along its last axis."""
     if isinstance(field, tuple | list):
-        return tuple(field)
+        return tuple(cast(list[Any], field))
     array = as_float(field)
     if array.ndim < 1 or array.shape[-1] not in (2, 3) or array.ndim < array.shape[-1] + 1:
         raise ValueError(
-            f"{name}: {argument} has shape {array.shape}, expected (..., H, W, 2) or (..., D, H, W, 3), or a tuple of "
-            f"arrays."
+            f"{name}: {argument} has shape {array.shape}, expected (..., H, W, 2) or (..., D, H, W, 3); a tuple of "
+            f"arrays (x, y) or (x, y, z) is read faster."
         )
     return tuple(array[..., k] for k in range(array.shape[-1]))
 
 
 def check_fields(name: str, argument: str, fields: Any) -> Arrays:
-    """Two or three arrays that broadcast to at least as many axes."""
+    """Two or three arrays of one rank, which broadcast to at least as many axes."""
     arrays = tuple(as_float(a) for a in fields)
     if len(arrays) not in (2, 3):
         raise ValueError(f"{name}: {argument} has {len(arrays)} arrays, expected (x, y) or (x, y, z).")
@@ -119,8 +132,9 @@ def check_fields(name: str, argument: str, fields: Any) -> Arrays:
     except ValueError:
         shape = ()
     if len(shape) < len(arrays):
+        shapes, expected = ", ".join(str(a.shape) for a in arrays), "H, W" if len(arrays) == 2 else "D, H, W"
         raise ValueError(
-            f"{name}: the arrays of {argument} have shapes {[a.shape for a in arrays]}, expected such that broadcast "
-            f"to leading batch axes and {len(arrays)} spatial axes."
+            f"{name}: the arrays of {argument} have shapes {shapes}; expected shapes that broadcast to "
+            f"(..., {expected})."
         )
     return tuple(jnp.expand_dims(a, range(len(shape) - a.ndim)) for a in arrays)

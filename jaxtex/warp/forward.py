@@ -1,91 +1,139 @@
-"""Forward warps: each pixel of an image is moved along a flow, and what lands on a pixel is summed or averaged."""
+"""Forward warps: each pixel moves along a flow, and the pixels that land on one pixel are summed or averaged."""
+
+# pyright: strict, reportUnknownMemberType=false
 
 import dataclasses
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal, cast, overload
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike, DTypeLike
 
-from .._arguments import as_float
+from .._arguments import as_array, as_float
 from .._engine.operators import over_batch
-from ..modes import FilterMode
-from ..sampler import Sampler
+from ..sampler import FilterModeLike, Sampler
 from ..sampling import splat
 from .calls import compiled
 from .fields import as_fields, check_fields
-from .grids import alike, pixel_centres
-from .images import ZERO_OUTSIDE, check_image, stored
+from .grids import aligned, pixel_centers
+from .images import check_image, converted
+from .options import resolve_sampler
 from .shapes import spatial_shape
+from .types import AddressLike, Points2D, ShapeLike
+
+Mode = Literal["sum", "average", "linear", "softmax"]
 
 
-def exponential(importance: jax.Array) -> jax.Array:
-    """``exp`` of an importance, less the greatest, that never vanishes: 1e-26 at least in float32."""
-    lowest = 0.7 * float(np.log(jnp.finfo(importance.dtype).tiny))
+def shifted_exponential(importance: jax.Array) -> jax.Array:
+    """``exp(importance - max(importance))``, but never 0: at least 1e-26 in float32."""
+    limits = cast(Any, jnp.finfo(importance.dtype))
+    lowest = 0.7 * float(np.log(limits.tiny))
     greatest = jax.lax.stop_gradient(importance.max())
     return jnp.exp(jnp.maximum(importance - jnp.where(jnp.isfinite(greatest), greatest, 0), lowest))
 
 
-# Of the importance of an image's pixels, their weights; `None` where all count alike.
+def identity(importance: jax.Array) -> jax.Array:
+    return importance
+
+
+# The weights of pixels, from the importance of all pixels of an image; `None` for weights of 1.
 WEIGHTS: dict[str, Callable[[jax.Array], jax.Array] | None] = {
     "sum": None,
     "average": None,
-    "linear": lambda importance: importance,
-    "softmax": exponential,
+    "linear": identity,
+    "softmax": shifted_exponential,
 }
 
 
-@compiled("output_shape", "mode", "return_coverage", "dtype")
+@overload
 def forward_warp(
-    image: Any,
-    flow: Any,
-    importance: Any = None,
-    output_shape: Sequence[int] | None = None,
-    sampler: Sampler = ZERO_OUTSIDE,
+    image: ArrayLike,
+    flow: ArrayLike | Points2D,
+    importance: ArrayLike | None = None,
+    output_shape: ShapeLike | None = None,
+    sampler: Sampler | None = None,
     *,
-    mode: str = "softmax",
-    return_coverage: bool = False,
-    dtype: Any = None,
-) -> Any:
-    """Warps images forward along a flow: the pixel at p lands at ``p + flow(p)``, on the pixels around.
+    filter: FilterModeLike | None = None,
+    address: AddressLike | None = None,
+    mode: Mode = "softmax",
+    return_coverage: Literal[False] = False,
+    dtype: DTypeLike | None = None,
+) -> jax.Array: ...
 
-    With the flow from a first image to a second and the first one as `image`, the result looks like the second, with
-    holes where nothing lands. Where several pixels land, `mode` says what is seen.
+
+@overload
+def forward_warp(
+    image: ArrayLike,
+    flow: ArrayLike | Points2D,
+    importance: ArrayLike | None = None,
+    output_shape: ShapeLike | None = None,
+    sampler: Sampler | None = None,
+    *,
+    filter: FilterModeLike | None = None,
+    address: AddressLike | None = None,
+    mode: Mode = "softmax",
+    return_coverage: Literal[True],
+    dtype: DTypeLike | None = None,
+) -> tuple[jax.Array, jax.Array]: ...
+
+
+@compiled("output_shape", "sampler", "filter", "address", "mode", "return_coverage", "dtype")
+def forward_warp(
+    image: ArrayLike,
+    flow: ArrayLike | Points2D,
+    importance: ArrayLike | None = None,
+    output_shape: ShapeLike | None = None,
+    sampler: Sampler | None = None,
+    *,
+    filter: FilterModeLike | None = None,
+    address: AddressLike | None = None,
+    mode: Mode = "softmax",
+    return_coverage: bool = False,
+    dtype: DTypeLike | None = None,
+) -> jax.Array | tuple[jax.Array, jax.Array]:
+    """Warps images forward along a flow: the pixel at p moves to ``p + flow(p)``, onto the pixels around that point.
+
+    If `flow` leads from a first image to a second image, and `image` is the first, then the result looks like the
+    second, with holes where no pixel lands. Where several pixels land, `mode` combines them.
 
     Args:
-        image: ``(..., H, W, C)``, as in `warp`.
+        image: ``(..., H, W, C)``, as in `resample`.
         flow: ``(..., H, W, 2)``, x before y, in pixels; or a tuple of arrays ``(dx, dy)``. Leading axes broadcast with
-            those of `image`. A pixel with a flow that is NaN or infinite lands nowhere.
-        importance: ``(..., H, W)``, how much a pixel counts where several land, with ``mode="linear"`` and
-            ``"softmax"``; by default all count alike. Such as the negative of a depth, times a factor, or of the
-            difference between the image and the other one at ``p + flow(p)``.
+            those of `image`. A pixel whose flow is NaN or infinite lands nowhere.
+        importance: ``(..., H, W)``, the importance of each pixel where several land, for ``mode="linear"`` and
+            ``"softmax"``; by default all pixels are equally important. For example the negative of a depth, times a
+            factor, or of the difference between the image and the second image at ``p + flow(p)``.
         output_shape: the spatial shape of the output, ``(H, W)``; by default that of the image.
-        sampler: how a pixel is spread: in two by two parts by default, ``filter_mode="point"`` in one. What lands
-            outside is dropped by default; ``address_mode="wrap"`` takes it in at the other side. `deterministic` is
-            for the same bits in every run.
-        mode: what is seen where pixels land, with weights w that the filter gives and importance z:
+        sampler: a `Sampler`, for options that have no argument here. With `deterministic` the result has the same bits
+            in every run.
+        filter: ``"linear"``, the default, spreads a pixel over two by two pixels, ``"point"`` over one.
+        address: ``"border"``, the default, drops the parts of a pixel that land outside, ``"wrap"`` moves them to the
+            opposite side.
+        mode: how pixels are combined, with the weights w of the filter and the importance z:
 
-            - ``"sum"``: ``sum(w I)``; what leaves the image is lost, no more and no less.
+            - ``"sum"``: ``sum(w I)``. The sum over the output is that over the image, less the parts that land outside.
             - ``"average"``: ``sum(w I) / sum(w)``.
             - ``"linear"``: ``sum(w z I) / sum(w z)``; z must not be negative.
-            - ``"softmax"``: ``sum(w exp(z) I) / sum(w exp(z))``: the greatest z hides the others. Adding a number to z
-              changes nothing. In float32 a z that is more than 61 below the greatest of its image acts as 61 below.
+            - ``"softmax"``: ``sum(w exp(z) I) / sum(w exp(z))``: a pixel hides others whose z is much lower. A number
+              added to all z changes nothing. In float32, a z that is more than 61 below the greatest z of its image
+              acts as 61 below.
         return_coverage: whether to return the coverage as well.
-        dtype: of the result; the default is that of the image.
+        dtype: of the result; by default that of the image, and float32 for a mask of bool.
 
     Returns:
-        ``(..., *output_shape, C)``, zero where nothing lands. Integers are rounded, half to even. With
-        `return_coverage` a pair: that and ``(..., *output_shape)``, in float32 (or float64), ``sum(w)``, how many
-        pixels land: 0 in a hole, below 1 where the image is torn apart, above where it is folded.
+        ``(..., *output_shape, C)``, zero where no pixel lands. Integers are rounded, half to even. With
+        `return_coverage` a pair of this and the coverage ``(..., *output_shape)``, ``sum(w)``, in float32 (or float64):
+        0 in a hole, below 1 where the flow diverges, above 1 where it converges.
 
-    Gradients: to image, flow and importance, to any order in both modes; zero where nothing lands. Where the result is
-    rounded they are zero; pass a floating `dtype`.
+    Gradients: of any order, in forward and reverse mode, with respect to image, flow and importance; zero where no
+        pixel lands. They are zero where the result is rounded; pass a floating `dtype`.
 
     Raises:
-        ValueError: if shapes do not fit, `mode` is unknown or has no importance, or `sampler` has a cubic filter, whose
-            weights may be negative.
+        ValueError: if shapes do not fit, `mode` is unknown, `mode` ignores the `importance` that is given, or the
+            weights of the filter may be negative, as those of a cubic filter.
 
     Source: S. Niklaus and F. Liu, "Softmax Splatting for Video Frame Interpolation", 2020.
 
@@ -98,52 +146,67 @@ def forward_warp(
         Array([0.  , 1.25, 3.  ], dtype=float32)
     """
     name = "forward_warp"
-    check_options(name, mode, importance, sampler)
-    image = jnp.asarray(image)
-    check_image(name, image, 2)
-    stored_dtype = image.dtype
-    shape = spatial_shape(name, image, output_shape, 2)
+    sampler = resolve_sampler(name, sampler, filter, address)
+    check_mode(name, mode, importance, sampler)
+    pixels: Any = as_array(image)
+    check_image(name, pixels, 2)
+    pixels = jnp.asarray(pixels, np.float32 if pixels.dtype == np.bool_ else None)
+    shape = spatial_shape(name, pixels, output_shape, 2)
     values = list(check_fields(name, "flow", as_fields(name, "flow", flow)))
     if importance is not None:
         values.append(as_float(importance))
-    batch = len(check_sizes(name, image.shape[:-1], values))
-    image, *values = alike(image, *(a[..., None] for a in values))
-    land = functools.partial(landed, shape=shape, sampler=sampler, mode=mode, with_coverage=return_coverage)
-    seen = over_batch(land, batch)(image, *(a[..., 0] for a in values))
-    result = np.dtype(dtype or stored_dtype)
-    return (stored(seen[..., :-1], result), seen[..., -1]) if return_coverage else stored(seen, result)
+    batch = len(batch_shape(name, pixels.shape[:-1], values))
+    result: np.dtype[Any] = np.dtype(pixels.dtype) if dtype is None else np.dtype(dtype)
+    pixels, *values = aligned(pixels, *(a[..., None] for a in values))
+    land = functools.partial(splatted, shape=shape, sampler=sampler, mode=mode, with_coverage=return_coverage)
+    out = over_batch(land, batch)(pixels, *(a[..., 0] for a in values))
+    return (converted(out[..., :-1], result), out[..., -1]) if return_coverage else converted(out, result)
 
 
-def check_options(name: str, mode: str, importance: Any, sampler: Sampler) -> None:
+def check_mode(name: str, mode: str, importance: ArrayLike | None, sampler: Sampler) -> None:
     if mode not in WEIGHTS:
         raise ValueError(f"{name}: mode is {mode!r}, expected one of {', '.join(map(repr, WEIGHTS))}.")
     if importance is not None and WEIGHTS[mode] is None:
         raise ValueError(
-            f"{name}: importance is given, and mode={mode!r} counts all pixels alike; leave it out, or use "
-            f"mode='softmax' or 'linear'."
+            f"{name}: importance is given, but mode={mode!r} ignores it; leave importance out, or use mode='softmax' "
+            f"or 'linear'."
         )
-    if sampler.filter_mode is FilterMode.CUBIC:
+    if sampler.kernel.signed:
         raise ValueError(
-            f"{name}: sampler has filter_mode='cubic', whose weights may be negative, and cannot be averaged with; use "
-            f"'linear' or 'point'."
+            f"{name}: the filter is {str(sampler.filter_mode)!r}, whose weights may be negative, so that no average "
+            f"exists; use filter='linear' or 'point'."
         )
 
 
-def check_sizes(name: str, image: tuple[int, ...], values: Sequence[jax.Array]) -> tuple[int, ...]:
-    """The batch axes of images, of flows and of an importance, which are as large as the images."""
+def batch_shape(name: str, image: tuple[int, ...], values: Sequence[jax.Array]) -> tuple[int, ...]:
+    """The batch axes that images, flow and importance broadcast to.
+
+    Args:
+        image: the shape of the images without channels.
+        values: dx, dy, and the importance if there is one.
+    """
+    shape = broadcast(image, *(a.shape for a in values))
+    if shape[-2:] == image[-2:]:
+        return shape[:-2]
+    flow = broadcast(image, *(a.shape for a in values[:2]))
+    came = f"importance has shape {values[-1].shape}"
+    if flow[-2:] != image[-2:]:
+        came = f"flow has components of shape {values[0].shape} and {values[1].shape}"
+    raise ValueError(
+        f"{name}: {came}; expected shapes that broadcast to the spatial shape of image, {image[-2:]}, and to leading "
+        f"batch axes."
+    )
+
+
+def broadcast(*shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape that these shapes broadcast to; empty if they do not."""
     try:
-        whole = np.broadcast_shapes(image, *(a.shape for a in values))
+        return np.broadcast_shapes(*shapes)
     except ValueError:
-        whole = ()
-    if whole[-2:] != image[-2:]:
-        raise ValueError(
-            f"{name}: image is of shape {image} and channels, and flow and importance of shapes "
-            f"{[a.shape for a in values]}, expected such that broadcast to that, and to leading batch axes."
-        )
-    return whole[:-2]
+        return ()
 
 
-def landed(
+def splatted(
     image: jax.Array,
     dx: jax.Array,
     dy: jax.Array,
@@ -154,10 +217,11 @@ def landed(
     mode: str,
     with_coverage: bool,
 ) -> jax.Array:
-    """What is seen of one image, and as a last channel how many pixels land."""
+    """The forward warp of one image, and the coverage as a last channel."""
     size = image.shape[:-1]
     lands = jnp.broadcast_to(jnp.isfinite(dx) & jnp.isfinite(dy), size)
-    x, y = (jnp.where(lands, centre + move, 0) for centre, move in zip(pixel_centres(size, image.dtype), (dx, dy)))
+    centers = pixel_centers(size, image.dtype)
+    x, y = (jnp.where(lands, center + move, 0) for center, move in zip(centers, (dx, dy)))
     weigh = WEIGHTS[mode]
     weight = jnp.ones(size, image.dtype)
     if importance is not None and weigh is not None:
@@ -168,20 +232,21 @@ def landed(
     if with_coverage:
         channels.append(jnp.ones_like(weight)[..., None])
     values = jnp.where(lands[..., None], jnp.concatenate(channels, -1), 0)
-    sampler = dataclasses.replace(sampler, normalized_coords=False)
-    sums = splat(values, (x, y), (*shape, values.shape[-1]), sampler).texels
+    in_pixels = dataclasses.replace(sampler, normalized_coords=False)
+    sums = splat(values, (x, y), (*shape, values.shape[-1]), in_pixels).texels
     count = image.shape[-1]
-    seen = sums[..., :count]
+    out = sums[..., :count]
     if mode != "sum":
-        seen = mean(seen, sums[..., count : count + 1])
-    return jnp.concatenate([seen, sums[..., -1:]], -1) if with_coverage else seen
+        out = quotient(out, sums[..., count : count + 1])
+    return jnp.concatenate([out, sums[..., -1:]], -1) if with_coverage else out
 
 
-def mean(sums: jax.Array, weights: jax.Array) -> jax.Array:
-    """``sums / weights``, and zero where nothing landed.
+def quotient(sums: jax.Array, weights: jax.Array) -> jax.Array:
+    """``sums / weights``, and zero where no pixel landed.
 
-    Both are divided by the value of the weights first, so that no derivative squares a small one.
+    Both are divided by the value of the weights first. Otherwise the derivative of a quotient would square a small
+    weight.
     """
-    some = weights > 0
-    unit = jax.lax.stop_gradient(jnp.where(some, weights, 1))
-    return jnp.where(some, (sums / unit) / jnp.where(some, weights / unit, 1), 0)
+    covered = weights > 0
+    unit = jax.lax.stop_gradient(jnp.where(covered, weights, 1))
+    return jnp.where(covered, (sums / unit) / jnp.where(covered, weights / unit, 1), 0)

@@ -1,104 +1,123 @@
 """Warps by a function, a matrix, an angle or a size."""
 
-from collections.abc import Callable, Sequence
-from typing import Any
+# pyright: strict, reportUnknownMemberType=false
+
+import dataclasses
+from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike, DTypeLike
 
+from .._arguments import as_array
 from ..mipmaps import along_axes
-from ..sampler import Sampler
-from .calls import compiled
-from .grids import affine, given, per_image, pixel_centres, projective, scaled
-from .images import ZERO_OUTSIDE, warp_image
-from .matrices import Rows, about, elements, from_theta, inverted, turned
+from ..modes import AddressMode
+from ..sampler import MAX_ANISOTROPY, FilterModeLike, Sampler
+from .calls import STATIC_OPTIONS, compiled
+from .grids import affine, as_parameters, pixel_centers, projective, scaled, stored_points
+from .images import check_image, warp_image
+from .matrices import Rows, about, elements, from_theta, inverted, rotation
+from .options import ReadOptions, read_options
 from .shapes import as_floats, as_matrix, spatial_shape
+from .types import AddressLike, CoordinateFunction, GridFunction, ShapeLike
 
-STATIC = ("output_shape", "inverse_map", "antialias", "dtype")
+STATIC = ("output_shape", *STATIC_OPTIONS)
 
 
-def warp(
-    image: Any,
-    function: Callable[..., Any],
-    output_shape: Sequence[int] | None = None,
-    sampler: Sampler = ZERO_OUTSIDE,
+def resample(
+    image: ArrayLike,
+    function: CoordinateFunction,
+    output_shape: ShapeLike | None = None,
+    sampler: Sampler | None = None,
     *,
-    border_color: Any = None,
+    filter: FilterModeLike | None = None,
+    address: AddressLike | None = None,
+    border_color: ArrayLike | None = None,
     antialias: bool = False,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
 ) -> jax.Array:
-    """Warps images by a coordinate function of your own: which point of the input each pixel of the output shows.
+    """Warps images by a coordinate function: each pixel of the output shows the point that the function returns.
 
-    Points are in pixels, (0, 0) is the top left corner and (0.5, 0.5) the centre of the first pixel.
+    Points are in pixels: (0, 0) is the top left corner and (0.5, 0.5) the center of the first pixel. The function runs
+    once in each call; put the call under `jax.jit`.
 
     Args:
-        image: ``(..., H, W, C)``, or with an `output_shape` of three sizes ``(..., D, H, W, C)``; of any floating or
-            integer dtype. Leading axes are batches.
-        function: ``function(x, y)``, or ``function(x, y, z)``, maps the centres of the output's pixels, arrays that
-            broadcast to `output_shape`, element by element to a tuple of as many coordinates in the input. They may
+        image: ``(..., H, W, C)``, or with an `output_shape` of three sizes ``(..., D, H, W, C)``, of any floating or
+            integer dtype or bool. Leading axes are batches.
+        function: ``function(x, y)``, or ``function(x, y, z)``, maps the centers of the output's pixels, arrays that
+            broadcast to `output_shape`, to a tuple of as many coordinates in the image, elementwise. The results may
             have leading batch axes, which broadcast with those of `image`.
-        output_shape: the spatial shape of the output, ``(H, W)``; by default the image's.
-        sampler: how to read; by default linear, with zero outside. Its `normalized_coords` is not used.
-        border_color: what lies outside under ``address_mode="border"``, in units of the image: a scalar or ``(C,)``.
-        antialias: whether to smooth the image as far as the output shrinks it: through a mip chain, at the level that
-            the derivative of `function` asks for. With ``sampler.max_anisotropy`` above 1 it is smoothed less across
-            than along the direction in which it shrinks most.
-        dtype: of the result; the default is that of the image. A floating dtype keeps the fractions of an integer
-            image.
+        output_shape: the spatial shape of the output, ``(H, W)`` or ``(D, H, W)``; by default that of the image.
+        sampler: a `Sampler`, for options that have no argument here. Its `normalized_coords` is ignored.
+        filter: ``"linear"``, ``"point"`` or ``"cubic"``, a `FilterMode`. The default is that of `sampler`, or linear.
+        address: what the pixels outside the image are: an `AddressMode`, or a tuple with one for each axis, x first.
+            The default is that of `sampler`, or ``"border"``.
+        border_color: what lies outside under ``"border"``, in units of the image: a scalar or ``(C,)``; by default 0.
+        antialias: whether to smooth the image as far as the output shrinks it. The read then uses a mip chain, at the
+            level of detail of the derivative of `function`. With ``sampler.max_anisotropy`` above 1, several reads lie
+            along the direction that shrinks most, and the other direction is smoothed less.
+        dtype: of the result; by default that of the image. A floating dtype keeps the fractions of an integer image.
 
     Returns:
-        ``(..., *output_shape, C)``. Integer images are read as numbers and rounded, half to even.
+        ``(..., *output_shape, C)``. Integers are blended as numbers and rounded, half to even. A filter that blends
+        reads a mask of bool as 0 and 1, and returns float32.
 
-    Gradients: to any order in both modes, to a floating image, the border colour, and what `function` depends on.
-    Where the result is rounded they are zero; pass a floating `dtype`.
+    Gradients: of any order, in forward and reverse mode, with respect to a floating image, the border color, and the
+        values that `function` closes over. They are zero where the result is rounded; pass a floating `dtype`.
 
     Raises:
-        ValueError: if shapes do not fit.
-        TypeError: if the image holds no numbers.
+        ValueError: if shapes do not fit, or `filter` or `address` contradicts `sampler`.
+        TypeError: if the image holds no numbers, or an argument has the wrong type.
 
     Example:
         >>> import jax.numpy as jnp, jaxtex as jt
         >>> image = jnp.arange(4.0)[None, :, None]
-        >>> jt.warp.warp(image, lambda x, y: (4 - x, y))[0, :, 0]
+        >>> jt.warp.resample(image, lambda x, y: (4 - x, y))[0, :, 0]
         Array([3., 2., 1., 0.], dtype=float32)
     """
-    shape = spatial_shape("warp", image, output_shape)
-    pixels = pixel_centres(shape)
+    shape = spatial_shape("resample", image, output_shape)
+    pixels = pixel_centers(shape)
     coords = tuple(jnp.asarray(c) for c in function(*pixels))
     if len(coords) != len(shape):
-        raise ValueError(f"warp: function returned {len(coords)} coordinates, expected {len(shape)}, one an axis.")
-    sides = along_axes(function, pixels) if antialias else None
-    keywords = {"border_color": border_color, "antialias": antialias, "dtype": dtype}
-    return warp_image("warp", image, given, coords, shape, sampler, sides=sides, **keywords)
+        raise ValueError(
+            f"resample: function returned {len(coords)} coordinates, expected {len(shape)}, one for each axis of the "
+            f"output."
+        )
+    footprint = along_axes(function, pixels) if antialias else None
+    options = read_options("resample", sampler, filter, address, border_color, antialias, dtype)
+    return warp_image("resample", image, stored_points, coords, shape, options, footprint)
 
 
-@compiled(*STATIC)
+@compiled(*STATIC, "inverse_map")
 def warp_affine(
-    image: Any,
-    matrix: Any,
-    output_shape: Sequence[int] | None = None,
-    sampler: Sampler = ZERO_OUTSIDE,
+    image: ArrayLike,
+    matrix: ArrayLike,
+    output_shape: ShapeLike | None = None,
+    sampler: Sampler | None = None,
     *,
     inverse_map: bool = False,
-    border_color: Any = None,
+    filter: FilterModeLike | None = None,
+    address: AddressLike | None = None,
+    border_color: ArrayLike | None = None,
     antialias: bool = False,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
 ) -> jax.Array:
     """Warps images by affine matrices: ``x' = a x + b y + c``, ``y' = d x + e y + f``.
 
     Args:
-        image: ``(..., H, W, C)``, or volumes ``(..., D, H, W, C)``, as in `warp`.
-        matrix: ``(..., 2, 3)``, or ``(..., 3, 4)`` for volumes: maps points of the input to points of the output, in
-            pixels from the top left corner; leading axes broadcast with those of `image`. One that flattens the plane
-            has no inverse, and makes coordinates that are not finite.
-        output_shape, sampler, border_color, antialias, dtype: as in `warp`.
-        inverse_map: whether `matrix` maps points of the output to points of the input, as a read needs it.
+        image: ``(..., H, W, C)``, or volumes ``(..., D, H, W, C)``, as in `resample`.
+        matrix: ``(..., 2, 3)``, or ``(..., 3, 4)`` for volumes: maps points of the image to points of the output, in
+            pixels from the top left corner. Leading axes broadcast with those of `image`. A singular matrix has no
+            inverse, and its coordinates are not finite.
+        inverse_map: whether `matrix` maps points of the output to points of the image.
+        output_shape, sampler, filter, address, border_color, antialias, dtype: as in `resample`.
 
     Returns:
         ``(..., *output_shape, C)``.
 
-    Gradients: to image, matrix and border colour, to any order in both modes; see `warp`.
+    Gradients: of any order, in forward and reverse mode, with respect to image, matrix and border color; see
+        `resample`.
 
     Raises:
         ValueError: if shapes do not fit.
@@ -110,37 +129,40 @@ def warp_affine(
         Array([0., 0., 1., 2.], dtype=float32)
     """
     rows = elements(as_matrix("warp_affine", matrix, ((2, 3), (3, 4))))
-    back = rows if inverse_map else inverted(rows)
-    keywords = {"border_color": border_color, "antialias": antialias, "dtype": dtype}
-    return by_matrix("warp_affine", image, affine, back, output_shape, sampler, **keywords)
+    to_input = rows if inverse_map else inverted(rows)
+    options = read_options("warp_affine", sampler, filter, address, border_color, antialias, dtype)
+    return by_matrix("warp_affine", image, affine, to_input, output_shape, options)
 
 
-@compiled(*STATIC)
+@compiled(*STATIC, "inverse_map")
 def warp_perspective(
-    image: Any,
-    matrix: Any,
-    output_shape: Sequence[int] | None = None,
-    sampler: Sampler = ZERO_OUTSIDE,
+    image: ArrayLike,
+    matrix: ArrayLike,
+    output_shape: ShapeLike | None = None,
+    sampler: Sampler | None = None,
     *,
     inverse_map: bool = False,
-    border_color: Any = None,
+    filter: FilterModeLike | None = None,
+    address: AddressLike | None = None,
+    border_color: ArrayLike | None = None,
     antialias: bool = False,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
 ) -> jax.Array:
     """Warps images by homographies: a point times a matrix, divided by the last component.
 
     Args:
-        image: ``(..., H, W, C)``, or volumes ``(..., D, H, W, C)``, as in `warp`.
-        matrix: ``(..., 3, 3)``, or ``(..., 4, 4)`` for volumes: maps points of the input to points of the output, in
-            pixels from the top left corner, up to a factor; leading axes broadcast with those of `image`.
-        output_shape, sampler, border_color, antialias, dtype: as in `warp`.
-        inverse_map: whether `matrix` maps points of the output to points of the input, as a read needs it.
+        image: ``(..., H, W, C)``, or volumes ``(..., D, H, W, C)``, as in `resample`.
+        matrix: ``(..., 3, 3)``, or ``(..., 4, 4)`` for volumes: maps points of the image to points of the output, in
+            pixels from the top left corner, up to a factor. Leading axes broadcast with those of `image`.
+        inverse_map: whether `matrix` maps points of the output to points of the image.
+        output_shape, sampler, filter, address, border_color, antialias, dtype: as in `resample`.
 
     Returns:
-        ``(..., *output_shape, C)``. A pixel that lies on the horizon, where the divisor is 0, reads the point (0, 0);
-        one beyond it is a point like any other.
+        ``(..., *output_shape, C)``. A pixel on the horizon, where the divisor is 0, shows the point (0, 0). A pixel
+        beyond the horizon shows the point that the division returns.
 
-    Gradients: to image, matrix and border colour, to any order in both modes; see `warp`.
+    Gradients: of any order, in forward and reverse mode, with respect to image, matrix and border color; see
+        `resample`.
 
     Raises:
         ValueError: if shapes do not fit.
@@ -152,53 +174,55 @@ def warp_perspective(
         Array([0.5, 2.5, 0. , 0. ], dtype=float32)
     """
     rows = elements(as_matrix("warp_perspective", matrix, ((3, 3), (4, 4))))
-    back = rows if inverse_map else inverted(rows)
-    keywords = {"border_color": border_color, "antialias": antialias, "dtype": dtype}
-    return by_matrix("warp_perspective", image, projective, back, output_shape, sampler, **keywords)
+    to_input = rows if inverse_map else inverted(rows)
+    options = read_options("warp_perspective", sampler, filter, address, border_color, antialias, dtype)
+    return by_matrix("warp_perspective", image, projective, to_input, output_shape, options)
 
 
 def by_matrix(
     name: str,
-    image: Any,
-    function: Callable[..., Any],
-    back: Rows,
-    output_shape: Sequence[int] | None,
-    sampler: Sampler,
-    **keywords: Any,
+    image: ArrayLike,
+    function: GridFunction,
+    to_input: Rows,
+    output_shape: ShapeLike | None,
+    options: ReadOptions,
 ) -> jax.Array:
-    """Reads an image at the points that a matrix, from output to input, makes of the pixels by `function`."""
-    ndim = len(back[0]) - 1
+    """Reads an image at the points that `function` computes from the pixels and a matrix, from output to input."""
+    ndim = len(to_input[0]) - 1
     shape = spatial_shape(name, image, output_shape, ndim)
-    return warp_image(name, image, function, per_image(back, ndim), shape, sampler, **keywords)
+    return warp_image(name, image, function, as_parameters(to_input, ndim), shape, options)
 
 
-@compiled("output_shape", "antialias", "dtype")
+@compiled(*STATIC)
 def rotate(
-    image: Any,
-    degrees: Any,
-    output_shape: Sequence[int] | None = None,
-    sampler: Sampler = ZERO_OUTSIDE,
+    image: ArrayLike,
+    degrees: ArrayLike,
+    output_shape: ShapeLike | None = None,
+    sampler: Sampler | None = None,
     *,
-    scale: Any = 1.0,
-    center: Any = None,
-    border_color: Any = None,
+    scale: ArrayLike = 1.0,
+    center: ArrayLike | None = None,
+    filter: FilterModeLike | None = None,
+    address: AddressLike | None = None,
+    border_color: ArrayLike | None = None,
     antialias: bool = False,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
 ) -> jax.Array:
-    """Rotates images, counter-clockwise as seen, and scales them.
+    """Rotates images counter-clockwise, as seen, and scales them.
 
     Args:
-        image: ``(..., H, W, C)``, as in `warp`.
+        image: ``(..., H, W, C)``, as in `resample`.
         degrees: the angle, a number or an array of leading batch axes.
-        output_shape, sampler, border_color, antialias, dtype: as in `warp`.
-        scale: the factor of size, likewise.
-        center: ``(x, y)`` in pixels, which goes to the centre of the output; an array ``(..., 2)`` for a batch. By
-            default the image's centre.
+        scale: the factor by which things become larger, a number or an array of leading batch axes.
+        center: ``(x, y)`` in pixels, the point of the image that goes to the center of the output; ``(..., 2)`` for a
+            batch. The default is the center of the image.
+        output_shape, sampler, filter, address, border_color, antialias, dtype: as in `resample`.
 
     Returns:
         ``(..., *output_shape, C)``.
 
-    Gradients: to image, angle, scale, centre and border colour, to any order in both modes; see `warp`.
+    Gradients: of any order, in forward and reverse mode, with respect to image, angle, scale, center and border color;
+        see `resample`.
 
     Raises:
         ValueError: if shapes do not fit.
@@ -211,36 +235,47 @@ def rotate(
                [0., 2.]], dtype=float32)
     """
     shape = spatial_shape("rotate", image, output_shape, 2)
-    middle = lambda sizes: 0.5 * np.array(sizes[::-1], np.float32)
     center = middle(jnp.shape(image)[-3:-1]) if center is None else center
     degrees, scale, source, target = as_floats(degrees, scale, center, middle(shape))
     points = ([point[..., k] for k in range(2)] for point in (target, source))
-    parameters = per_image(about(turned(-degrees, 1 / scale), *points), 2)
-    keywords = {"border_color": border_color, "antialias": antialias, "dtype": dtype}
-    return warp_image("rotate", image, affine, parameters, shape, sampler, **keywords)
+    parameters = as_parameters(about(rotation(-degrees, 1 / scale), *points), 2)
+    options = read_options("rotate", sampler, filter, address, border_color, antialias, dtype)
+    return warp_image("rotate", image, affine, parameters, shape, options)
 
 
-@compiled("output_shape", "antialias", "dtype")
+def middle(sizes: Sequence[int]) -> np.ndarray:
+    """The center of an image of height and width `sizes`, x first."""
+    return 0.5 * np.array(sizes[::-1], np.float32)
+
+
+@compiled(*STATIC)
 def resize(
-    image: Any,
-    output_shape: Sequence[int],
-    sampler: Sampler = Sampler(),  # noqa: B008, frozen and without arrays
+    image: ArrayLike,
+    output_shape: ShapeLike,
+    sampler: Sampler | None = None,
     *,
-    antialias: bool = False,
-    dtype: Any = None,
+    filter: FilterModeLike | None = None,
+    address: AddressLike | None = None,
+    border_color: ArrayLike | None = None,
+    antialias: bool = True,
+    dtype: DTypeLike | None = None,
 ) -> jax.Array:
-    """Resizes images: the corners of the input go to the corners of the output.
+    """Resizes images: the corners of the image go to the corners of the output.
 
     Args:
-        image: ``(..., H, W, C)``, or with an `output_shape` of three sizes ``(..., D, H, W, C)``, as in `warp`.
+        image: ``(..., H, W, C)``, or with an `output_shape` of three sizes ``(..., D, H, W, C)``, as in `resample`.
         output_shape: the spatial shape of the output.
-        sampler: how to read; by default linear, and the edge's texels outside.
-        antialias, dtype: as in `warp`.
+        address: as in `resample`, but the default is ``"clamp"``, the pixel at the edge.
+        antialias: whether to smooth the image where it shrinks, as in `resample`. An image that shrinks along no axis
+            is not smoothed, and neither is an image that the point filter reads, which returns stored values. Where
+            one axis shrinks more than the next, up to 16 reads lie along that axis; ``sampler.max_anisotropy`` above 1
+            sets another limit.
+        sampler, filter, border_color, dtype: as in `resample`.
 
     Returns:
         ``(..., *output_shape, C)``.
 
-    Gradients: to the image, to any order in both modes; see `warp`.
+    Gradients: of any order, in forward and reverse mode, with respect to image and border color; see `resample`.
 
     Raises:
         ValueError: if shapes do not fit.
@@ -249,40 +284,66 @@ def resize(
         >>> import jax.numpy as jnp, jaxtex as jt
         >>> jt.warp.resize(jnp.array([[[0.0], [1.0]]]), (1, 4))[0, :, 0]
         Array([0.  , 0.25, 0.75, 1.  ], dtype=float32)
+        >>> jt.warp.resize(jnp.arange(16.0).reshape(4, 4, 1), (2, 2))[..., 0]
+        Array([[ 2.5,  4.5],
+               [10.5, 12.5]], dtype=float32)
     """
     shape = spatial_shape("resize", image, output_shape)
-    sizes = jnp.shape(image)[-2 : -2 - len(shape) : -1]
-    factors = [jnp.full([1] * len(shape), n / m, jnp.float32) for n, m in zip(sizes, shape[::-1])]
-    return warp_image("resize", image, scaled, factors, shape, sampler, antialias=antialias, dtype=dtype)
+    pixels = as_array(image)
+    check_image("resize", pixels, len(shape))
+    factors = [n / m for n, m in zip(pixels.shape[-2 : -2 - len(shape) : -1], shape[::-1])]
+    options = read_options("resize", sampler, filter, address, border_color, antialias, dtype, AddressMode.CLAMP)
+    options = smoothed_where_it_shrinks(options, factors)
+    parameters = [jnp.full([1] * len(shape), factor, jnp.float32) for factor in factors]
+    return warp_image("resize", pixels, scaled, parameters, shape, options)
 
 
-@compiled("output_shape", "antialias", "dtype")
-def spatial_transform(
-    images: Any,
-    theta: Any,
-    output_shape: Sequence[int] | None = None,
-    sampler: Sampler = ZERO_OUTSIDE,
-    *,
-    border_color: Any = None,
-    antialias: bool = False,
-    dtype: Any = None,
-) -> jax.Array:
-    """The read of a spatial transformer: affine, in coordinates that run from -1 to 1 across input and output.
-
-    What `grid_sample` does with the grid of `affine_grid`, both with ``align_corners=False``, but the grid is computed
-    where it is used and never stored.
+def smoothed_where_it_shrinks(options: ReadOptions, factors: Sequence[float]) -> ReadOptions:
+    """The options of a resize: smoothed only if it shrinks, with as many reads as its shape needs.
 
     Args:
-        images: ``(..., H, W, C)``, or volumes ``(..., D, H, W, C)``, as in `warp`.
-        theta: ``(..., 2, 3)``, or ``(..., 3, 4)`` for volumes: maps points of the output to points of the input. -1
-            and 1 are the outer edges of the first and the last pixel, x stands before y. The identity is
-            ``[[1, 0, 0], [0, 1, 0]]``.
-        output_shape, sampler, border_color, antialias, dtype: as in `warp`.
+        factors: the size of the image over that of the output, for each axis.
+    """
+    sampler = options.sampler
+    *_, next_longest, longest = sorted(max(factor, 1.0) for factor in factors)
+    antialias = options.antialias and longest > 1 and sampler.kernel.blends
+    reads = min(round(longest / next_longest), MAX_ANISOTROPY)
+    if antialias and sampler.max_anisotropy == 1 and reads > 1:
+        # At one level for all axes, an axis that shrinks less would be smoothed as much as the longest.
+        sampler = dataclasses.replace(sampler, max_anisotropy=reads)
+    return dataclasses.replace(options, sampler=sampler, antialias=antialias)
+
+
+@compiled(*STATIC)
+def spatial_transform(
+    images: ArrayLike,
+    theta: ArrayLike,
+    output_shape: ShapeLike | None = None,
+    sampler: Sampler | None = None,
+    *,
+    filter: FilterModeLike | None = None,
+    address: AddressLike | None = None,
+    border_color: ArrayLike | None = None,
+    antialias: bool = False,
+    dtype: DTypeLike | None = None,
+) -> jax.Array:
+    """Warps images by the affine matrices of a spatial transformer, in coordinates from -1 to 1.
+
+    The result is that of `grid_sample` with the grid of `affine_grid`, both with ``align_corners=False``. But each
+    coordinate is computed where it is used; no grid is stored.
+
+    Args:
+        images: ``(..., H, W, C)``, or volumes ``(..., D, H, W, C)``, as in `resample`.
+        theta: ``(..., 2, 3)``, or ``(..., 3, 4)`` for volumes: maps points of the output to points of the image, x
+            first. -1 and 1 are the outer edges of the first and the last pixel. ``[[1, 0, 0], [0, 1, 0]]`` is the
+            identity. Leading axes broadcast with those of `images`.
+        output_shape, sampler, filter, address, border_color, antialias, dtype: as in `resample`.
 
     Returns:
         ``(..., *output_shape, C)``.
 
-    Gradients: to images, theta and border colour, to any order in both modes; see `warp`.
+    Gradients: of any order, in forward and reverse mode, with respect to images, theta and border color; see
+        `resample`.
 
     Raises:
         ValueError: if shapes do not fit.
@@ -296,9 +357,9 @@ def spatial_transform(
         >>> jt.warp.spatial_transform(images, mirrored)[0, 0, :, 0]
         Array([3., 2., 1., 0.], dtype=float32)
     """
-    theta = as_matrix("spatial_transform", theta, ((2, 3), (3, 4)), "theta")
-    ndim = theta.shape[-2]
+    matrix = as_matrix("spatial_transform", theta, ((2, 3), (3, 4)), "theta")
+    ndim = matrix.shape[-2]
     shape = spatial_shape("spatial_transform", images, output_shape, ndim)
-    back = from_theta(elements(theta), jnp.shape(images)[-1 - ndim : -1], shape)
-    keywords = {"border_color": border_color, "antialias": antialias, "dtype": dtype}
-    return by_matrix("spatial_transform", images, affine, back, shape, sampler, **keywords)
+    to_input = from_theta(elements(matrix), jnp.shape(images)[-1 - ndim : -1], shape)
+    options = read_options("spatial_transform", sampler, filter, address, border_color, antialias, dtype)
+    return by_matrix("spatial_transform", images, affine, to_input, shape, options)

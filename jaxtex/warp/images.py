@@ -1,169 +1,206 @@
-"""The engine of all warps: an image of any dtype and batch, read where a coordinate function says."""
+"""The read behind all warps: images of any dtype and batch, at the points that a coordinate function computes."""
+
+# pyright: strict, reportUnknownMemberType=false
 
 import dataclasses
-import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 
-from .._arguments import as_float
-from .._engine.formats import decode, sum_dtype
+from .._arguments import as_array, as_float
+from .._engine.decoding import decode
+from .._engine.level_of_detail import footprint_level
 from .._engine.operators import over_batch
+from .._reads import sample_grid
+from .._tables.storage_formats import sum_dtype
+from .._typed_jit import typed_jit
 from ..mipmaps import along_axes, build_mipmaps
-from ..modes import Arithmetic, FilterMode, ReadMode
+from ..modes import Arithmetic, ReadMode
 from ..sampler import Sampler
-from ..sampling import sample, sample_grid
+from ..sampling import sample
 from ..texture import Texture, texture1d, texture2d, texture3d
-from .grids import Arrays, pixel_centres
+from .grids import pixel_centers
+from .options import ReadOptions
+from .types import Arrays, GridFunction
 
-BUILD = {1: texture1d, 2: texture2d, 3: texture3d}
+TEXTURES = {1: texture1d, 2: texture2d, 3: texture3d}
 AXES = {1: "(..., W, C)", 2: "(..., H, W, C)", 3: "(..., D, H, W, C)"}
-# Zero outside the image.
-ZERO_OUTSIDE = Sampler(address_mode="border")
-# What cannot be blended as numbers is read as fractions, where these have them.
-FRACTIONS = (jnp.uint8, jnp.uint16)
+# Integers that a filter blends as fractions of their largest value, where it cannot blend them as numbers.
+BLENDED_AS_FRACTIONS = (jnp.uint8, jnp.uint16)
 
 
 def warp_image(
     name: str,
-    image: Any,
-    function: Callable[..., Arrays],
-    parameters: Sequence[Any],
+    image: ArrayLike,
+    function: GridFunction,
+    parameters: Sequence[ArrayLike],
     output_shape: Sequence[int],
-    sampler: Sampler,
-    *,
-    border_color: Any = None,
-    antialias: bool = False,
-    dtype: Any = None,
-    sides: tuple[Arrays, ...] | None = None,
+    options: ReadOptions,
+    footprint: tuple[Arrays, ...] | None = None,
 ) -> jax.Array:
-    """Reads an image where a coordinate function says, for each pixel of the output.
+    """Reads an image at the points that a coordinate function computes from the pixels of the output.
 
     Args:
         name: of the public function, for errors.
         image: leading batch axes, the spatial axes and channels.
-        function: as in `grids`: ``function(*pixels, *parameters)`` gives the points to read, in pixels.
+        function: as in `grids`: ``function(*pixels, *parameters)`` returns the points to read, in pixels.
         parameters: arrays of leading batch axes and one axis for each of `output_shape`, of its size or 1.
-        output_shape: the spatial sizes of the output, slowest first.
-        sampler: its units of coordinates are not used.
-        border_color: in units of the image's values.
-        antialias: whether the image is smoothed as far as the output shrinks it.
-        dtype: of the output; by default that of the image.
-        sides: how coordinates change from a pixel to the next along each axis, x first, in place of the derivative of
-            `function`. Where a parameter is a field, their differences are taken.
+        output_shape: the spatial sizes of the output, slowest axis first.
+        options: how to read, and the dtype of the result.
+        footprint: the derivatives of the points along each axis of the output, x first. The default is the derivative
+            of `function`, or, if a parameter is a field, the differences between neighboring pixels.
     """
     ndim = len(output_shape)
-    image = image if isinstance(image, jax.Array | np.ndarray) else jnp.asarray(image)
-    check_image(name, image, ndim)
-    parameters = [as_float(p) for p in parameters]
-    parameters = tuple(jnp.expand_dims(p, range(ndim - p.ndim)) for p in parameters)
-    batch = np.broadcast_shapes(image.shape[: -ndim - 1], *(p.shape[: p.ndim - ndim] for p in parameters))
-    static = {"function": function, "output_shape": tuple(output_shape), "sampler": sampler, "antialias": antialias}
-    result = np.dtype(dtype or image_dtype(image.dtype, sampler))
-    return _warp(image, parameters, sides, border_color, batch=len(batch), dtype=result, **static)
+    pixels = as_array(image)
+    check_image(name, pixels, ndim)
+    pixels, options, result = as_numbers(pixels, options)
+    arrays = [as_float(p) for p in parameters]
+    arrays = tuple(jnp.expand_dims(p, range(ndim - p.ndim)) for p in arrays)
+    batch = np.broadcast_shapes(pixels.shape[: -ndim - 1], *(p.shape[: p.ndim - ndim] for p in arrays))
+    return _warp(
+        pixels,
+        arrays,
+        footprint,
+        options.border_color,
+        function=function,
+        output_shape=tuple(output_shape),
+        sampler=options.sampler,
+        antialias=options.antialias,
+        batch=len(batch),
+        dtype=result,
+    )
 
 
 def check_image(name: str, image: Any, ndim: int) -> None:
     if image.ndim <= ndim:
         raise ValueError(
-            f"{name}: image has shape {image.shape}, expected {AXES[ndim]}; a single channel is an axis too, "
+            f"{name}: image has shape {image.shape}, expected {AXES[ndim]}; add an axis for a single channel, "
             f"image[..., None]."
         )
-    if not (jnp.issubdtype(image.dtype, jnp.floating) or jnp.issubdtype(image.dtype, jnp.integer)):
-        raise TypeError(f"{name}: image holds {image.dtype}, expected floating or integer numbers; use image.astype.")
+    if not any(jnp.issubdtype(image.dtype, kind) for kind in (jnp.floating, jnp.integer, jnp.bool_)):
+        raise TypeError(
+            f"{name}: image has dtype {image.dtype}, expected floating numbers, integers or bool; convert it with "
+            f"image.astype."
+        )
 
 
-def image_dtype(stored: Any, sampler: Sampler) -> Any:
-    """The dtype of a warped image: fractions, where the sampler asks for them, are float32."""
-    fractions = sampler.read_mode is not ReadMode.ELEMENT
-    return jnp.float32 if fractions else stored
+def as_numbers(image: Any, options: ReadOptions) -> tuple[Any, ReadOptions, np.dtype[Any]]:
+    """An image that holds numbers, the options to read it with, and the dtype of the result.
+
+    The default dtype is that of the image, and float32 where the sampler reads fractions. A mask of bool is read as 0
+    and 1; a filter that blends returns float32.
+    """
+    sampler = options.sampler
+    is_mask, fractions = image.dtype == jnp.bool_, sampler.read_mode is not ReadMode.ELEMENT
+    blends = options.antialias or sampler.kernel.blends
+    own_dtype = np.dtype(np.float32) if fractions or (is_mask and blends) else np.dtype(image.dtype)
+    result: np.dtype[Any] = own_dtype if options.dtype is None else np.dtype(options.dtype)
+    if is_mask:
+        image = image.astype(np.float32 if blends else np.uint8)
+        options = dataclasses.replace(options, sampler=dataclasses.replace(sampler, read_mode="element", srgb=False))
+    return image, options, result
 
 
-@functools.partial(
-    jax.jit, static_argnames=("function", "output_shape", "sampler", "antialias", "batch", "dtype"), inline=True
-)
+@typed_jit("function", "output_shape", "sampler", "antialias", "batch", "dtype")
 def _warp(
-    image,
+    image: jax.Array,
     parameters: Arrays,
-    sides: tuple[Arrays, ...] | None,
-    border_color,
+    footprint: tuple[Arrays, ...] | None,
+    border_color: ArrayLike | None,
     *,
-    function: Callable[..., Arrays],
+    function: GridFunction,
     output_shape: tuple[int, ...],
     sampler: Sampler,
     antialias: bool,
     batch: int,
-    dtype: np.dtype,
+    dtype: np.dtype[Any],
 ) -> jax.Array:
     ndim = len(output_shape)
-    unit = sum_dtype(*(p.dtype for p in parameters))
-    whole = lambda a: jnp.expand_dims(a.astype(unit), range(batch + ndim - a.ndim))
-    operands = [whole(a) for a in (*pixel_centres(output_shape, unit), *parameters)]
+    precision = sum_dtype(*(p.dtype for p in parameters))
+
+    def full_rank(a: jax.Array) -> jax.Array:
+        return jnp.expand_dims(a.astype(precision), range(batch + ndim - a.ndim))
+
+    operands = [full_rank(a) for a in (*pixel_centers(output_shape, precision), *parameters)]
     image = jnp.expand_dims(image, range(batch + ndim + 1 - image.ndim))
-    scale, as_numbers = 1, not antialias and blends_numbers(image.dtype, sampler)
-    if not as_numbers:
+    scale, as_integers = 1, not antialias and blends_integers(image.dtype, sampler)
+    if not as_integers:
         image, sampler, scale = as_blended(image, sampler, antialias)
     color = None if border_color is None else as_float(border_color) / scale
-    build = functools.partial(BUILD[ndim], border_color=color)
+
+    def texture(image: jax.Array) -> Texture:
+        return TEXTURES[ndim](image, border_color=color)
 
     def read(image: jax.Array, *operands: jax.Array) -> jax.Array:
-        how = dataclasses.replace(sampler, normalized_coords=False)
-        return sample_grid(build(image), function, operands, how, as_numbers=as_numbers)
+        in_pixels = dataclasses.replace(sampler, normalized_coords=False)
+        return sample_grid(texture(image), function, operands, in_pixels, as_numbers=as_integers)
 
-    def smoothed(image: jax.Array, *arrays: jax.Array) -> jax.Array:
-        coords, *steps = (arrays[k : k + ndim] for k in range(0, len(arrays), ndim))
-        return read_smoothed(build(image), coords, tuple(steps), sampler)
+    def read_smoothed(image: jax.Array, *arrays: jax.Array) -> jax.Array:
+        coords, *sides = (arrays[k : k + ndim] for k in range(0, len(arrays), ndim))
+        return sample_smoothed(texture(image), coords, sides, sampler)
 
     if antialias:
-        steps = jax.tree.map(whole, sides) or steps_of(function, operands, ndim)
+        sides = footprint_of(function, operands, ndim) if footprint is None else jax.tree.map(full_rank, footprint)
         coords = [jnp.expand_dims(c, range(batch + ndim - c.ndim)) for c in function(*operands)]
-        out = over_batch(smoothed, batch)(image, *coords, *(a for side in steps for a in side))
+        out = over_batch(read_smoothed, batch)(image, *coords, *(a for side in sides for a in side))
     else:
         out = over_batch(read, batch)(image, *operands)
-    return stored(out * scale, dtype)
+    return converted(out * scale, dtype)
 
 
-def blends_numbers(stored: np.dtype, sampler: Sampler) -> bool:
-    """Whether integers are blended as the numbers that they are, which a texture unit does not do."""
-    whole = jnp.issubdtype(stored, jnp.integer) and sampler.read_mode is ReadMode.ELEMENT
-    return whole and sampler.filter_mode is not FilterMode.POINT and sampler.arithmetic is Arithmetic.FLOAT
+def blends_integers(stored: np.dtype[Any], sampler: Sampler) -> bool:
+    """Whether a filter blends integers as numbers, which a texture unit cannot do."""
+    elements = jnp.issubdtype(stored, jnp.integer) and sampler.read_mode is ReadMode.ELEMENT
+    return elements and sampler.kernel.blends and sampler.arithmetic is Arithmetic.FLOAT
 
 
 def as_blended(image: jax.Array, sampler: Sampler, antialias: bool) -> tuple[jax.Array, Sampler, int]:
-    """An image whose texels can be blended, how to read it, and by how much to multiply what is read."""
-    if not jnp.issubdtype(image.dtype, jnp.integer) or (sampler.filter_mode is FilterMode.POINT and not antialias):
+    """An image whose texels a filter can blend, the sampler to read it with, and the factor for the result."""
+    if not jnp.issubdtype(image.dtype, jnp.integer) or not (sampler.kernel.blends or antialias):
         return image, sampler, 1
     if sampler.read_mode is not ReadMode.ELEMENT:
         if antialias:
             image = decode(image, sampler.decoding, np.dtype(np.float32))
             sampler = dataclasses.replace(sampler, read_mode="element", srgb=False)
         return image, sampler, 1
-    if image.dtype in FRACTIONS and not antialias:
-        return image, dataclasses.replace(sampler, read_mode="normalized_float"), jnp.iinfo(image.dtype).max
+    if image.dtype in BLENDED_AS_FRACTIONS and not antialias:
+        return image, dataclasses.replace(sampler, read_mode="normalized_float"), int(jnp.iinfo(image.dtype).max)
     return image.astype(jnp.float32), sampler, 1
 
 
-def stored(values: jax.Array, dtype: np.dtype) -> jax.Array:
-    """Values in the dtype of an image: integers are the nearest, half to even, within its range."""
-    if jnp.issubdtype(dtype, jnp.integer) and not jnp.issubdtype(values.dtype, jnp.integer):
-        info = jnp.iinfo(dtype)
-        values = jnp.clip(jnp.round(values), info.min, info.max)
+def converted(values: jax.Array, dtype: np.dtype[Any]) -> jax.Array:
+    """Values in the dtype of the result.
+
+    Integers are rounded, half to even, and clipped to the range of the dtype. A bool is true above 0.5.
+    """
+    if jnp.issubdtype(values.dtype, jnp.floating):
+        if dtype == jnp.bool_:
+            return values > 0.5
+        if jnp.issubdtype(dtype, jnp.integer):
+            info = jnp.iinfo(dtype)
+            values = jnp.clip(jnp.round(values), info.min, info.max)
     return values.astype(dtype)
 
 
-def steps_of(function: Callable[..., Arrays], operands: list[jax.Array], ndim: int) -> tuple[Arrays, ...]:
-    """How coordinates change from a pixel to the next along x, y (and z).
+def footprint_of(function: GridFunction, operands: Sequence[jax.Array], ndim: int) -> tuple[Arrays, ...]:
+    """The footprints of the output's pixels: the derivatives of the coordinates along x, y (and z).
 
-    The derivative of `function`; where a parameter is a field, known at the pixels only, differences.
+    A field is known at the centers of the pixels only. If a parameter is one, the differences between neighbors take
+    the place of the derivative of `function`.
     """
     pixels, parameters = operands[:ndim], operands[ndim:]
     if any(n > 1 for p in parameters for n in p.shape[p.ndim - ndim :]):
         coords = jnp.broadcast_arrays(*function(*operands))
         return tuple(tuple(difference(c, -1 - k) for c in coords) for k in range(ndim))
-    return along_axes(lambda *pixels: function(*pixels, *parameters), pixels)
+
+    def of_pixels(*pixels: jax.Array) -> Arrays:
+        return function(*pixels, *parameters)
+
+    return along_axes(of_pixels, pixels)
 
 
 def difference(values: jax.Array, axis: int) -> jax.Array:
@@ -171,15 +208,17 @@ def difference(values: jax.Array, axis: int) -> jax.Array:
     return jnp.asarray(jnp.gradient(values, axis=axis)) if values.shape[axis] > 1 else jnp.zeros_like(values)
 
 
-def read_smoothed(texture: Texture, coords: Arrays, steps: tuple[Arrays, ...], sampler: Sampler) -> jax.Array:
-    """A read through a mip chain, at the level that `steps` from pixel to pixel ask for."""
+def sample_smoothed(texture: Texture, coords: Arrays, sides: Sequence[Arrays], sampler: Sampler) -> jax.Array:
+    """A read through a mip chain, at the level of detail of a footprint, all in texels."""
     sizes = texture.shape[-2::-1]
-    parts = lambda arrays: tuple(a / n for a, n in zip(arrays, sizes))
+
+    def normalized(arrays: Arrays) -> Arrays:
+        return tuple(a / n for a, n in zip(arrays, sizes))
+
     sampler = dataclasses.replace(sampler, normalized_coords=True, mipmap_filter_mode="linear")
-    texture = build_mipmaps(texture)
-    if len(sizes) == 2:
-        ddx, ddy = map(parts, steps)
-        return sample(texture, parts(coords), sampler, ddx=ddx, ddy=ddy)
-    squares = [functools.reduce(jnp.add, map(jnp.square, step)) for step in steps]
-    longest = functools.reduce(lambda a, b: jnp.where(a > b, a, b), squares)
-    return sample(texture, parts(coords), sampler, lod=0.5 * jnp.log2(jnp.where(longest > 1, longest, 1)))
+    chain = build_mipmaps(texture)
+    if len(sides) == 3 and sampler.arithmetic is Arithmetic.HARDWARE:
+        # No texture unit takes the third side of a voxel's footprint.
+        return sample(chain, normalized(coords), sampler, lod=footprint_level(sides, sides, 1).lod)
+    footprint = dict(zip(("ddx", "ddy", "ddz"), map(normalized, sides)))
+    return sample(chain, normalized(coords), sampler, **footprint)

@@ -1,22 +1,28 @@
 """Reads of arrays at fractional indices, in the convention of `jax.scipy.ndimage`."""
 
-import functools
+# pyright: strict, reportUnknownMemberType=false
+
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, cast
 
 import jax
 import jax.numpy as jnp
+import jax.scipy.ndimage
 import numpy as np
+from jax.typing import ArrayLike
 
 from .._arguments import as_array, as_float
+from .._tables.storage_formats import STORAGE_FORMATS
+from .._typed_jit import typed_jit
 from ..modes import AddressMode, FilterMode
 from ..sampler import Sampler
 from ..sampling import sample
-from ..texture import STORAGE_DTYPES, texture1d, texture2d, texture3d
+from ..texture import texture1d, texture2d, texture3d
+from .calls import as_static
 
 TEXTURES = {1: texture1d, 2: texture2d, 3: texture3d}
 FILTERS = {0: FilterMode.POINT, 1: FilterMode.LINEAR}
-# SciPy's names: its reflect has the texel of the edge twice, its mirror once.
+# SciPy's reflect repeats the element at the edge, its mirror does not.
 ADDRESSES = {
     "constant": AddressMode.BORDER,
     "nearest": AddressMode.CLAMP,
@@ -27,29 +33,33 @@ ADDRESSES = {
 
 
 def map_coordinates(
-    input: Any, coordinates: Sequence[Any], order: int, mode: str = "constant", cval: Any = 0.0
+    input: ArrayLike,
+    coordinates: Sequence[ArrayLike] | jax.Array | np.ndarray,
+    order: int,
+    mode: Literal["constant", "nearest", "wrap", "reflect", "mirror"] = "constant",
+    cval: ArrayLike = 0.0,
 ) -> jax.Array:
     """Reads an array at fractional indices, with the meaning of `jax.scipy.ndimage.map_coordinates`.
 
-    Arrays of one to three dimensions that hold numbers are read as textures are, and so are their gradients; anything
-    else is handed to JAX's own function, with its results and its errors.
+    Real arrays of one to three axes are read as textures, and have the gradients of textures. All other arguments go to
+    JAX's function, with its results and its errors.
 
     Args:
-        input: the array, of any of the dtypes of a `Texture`.
+        input: the array, of any numeric dtype of a `Texture`.
         coordinates: indices, one array for each axis of `input`, the slowest axis first, of shapes that broadcast to
-            S. Element i is at i. NaN and infinities, for which JAX returns NaN where it blends, act as in
+            S. Element i is at i. NaN and infinite indices, at which JAX returns NaN where it blends, act as in
             `jaxtex.sample`.
         order: 0, the nearest element, of two equally near the one farther from index 0; or 1, linear.
         mode: ``"constant"``, `cval` outside, element by element; ``"nearest"``; ``"wrap"`` with the period n;
-            ``"reflect"``, where the first and last element come twice, or ``"mirror"``, where they come once.
-        cval: a number, rounded towards zero where `input` holds integers.
+            ``"reflect"``, where the first and the last element appear twice, or ``"mirror"``, where they appear once.
+        cval: a number, rounded towards zero for an `input` of integers.
 
     Returns:
-        S, in the dtype of `input`; integers are rounded, halves away from zero. Weights and sums are taken in float32,
-        or float64 if array or coordinates are.
+        S, in the dtype of `input`; integers are rounded, halves away from zero. Weights and sums are computed in
+        float32, or in float64 if array or coordinates are.
 
-    Gradients: to a floating `input`, to `cval` and, with order 1, to the coordinates, to any order, in both modes. At a
-    whole index the slope is the one to the right.
+    Gradients: of any order, in forward and reverse mode, with respect to a floating `input`, to `cval` and, with order
+        1, to the coordinates. At a whole index the slope is the one on the right.
 
     Raises:
         ValueError, NotImplementedError, TypeError: where `jax.scipy.ndimage.map_coordinates` does.
@@ -61,11 +71,14 @@ def map_coordinates(
         >>> jt.warp.map_coordinates(jnp.array([10.0, 20.0, 40.0]), [jnp.array([0.5, 1.5, 2.5])], order=1, mode="wrap")
         Array([15., 30., 25.], dtype=float32)
     """
+    order = as_static("map_coordinates", "order", order)
     array, arrays = as_array(input), tuple(as_array(c) for c in coordinates)
-    ours = array.ndim in TEXTURES and array.size and array.dtype.name in STORAGE_DTYPES and len(arrays) == array.ndim
-    if not (ours and order in FILTERS and mode in ADDRESSES and all(map(is_real, arrays))):
-        return jax.scipy.ndimage.map_coordinates(input, coordinates, order, mode, cval)
-    sampler = Sampler(ADDRESSES[mode], FILTERS[order], normalized_coords=False)
+    is_texture = array.ndim in TEXTURES and array.size and array.dtype.name in STORAGE_FORMATS
+    are_real = all(map(is_real, (array, *arrays))) and len(arrays) == array.ndim
+    if not (is_texture and are_real and order in FILTERS and mode in ADDRESSES):
+        of_jax = cast(Any, jax.scipy.ndimage.map_coordinates)
+        return of_jax(input, coordinates, order, mode, cval)
+    sampler = Sampler(address_mode=ADDRESSES[mode], filter_mode=FILTERS[order], normalized_coords=False)
     return _map_coordinates(array, arrays, cval if mode == "constant" else None, sampler=sampler)
 
 
@@ -73,12 +86,14 @@ def is_real(array: Any) -> bool:
     return any(jnp.issubdtype(array.dtype, kind) for kind in (jnp.floating, jnp.integer))
 
 
-@functools.partial(jax.jit, static_argnames="sampler", inline=True)
-def _map_coordinates(array: jax.Array, arrays: tuple[jax.Array, ...], cval: Any, *, sampler: Sampler) -> jax.Array:
+@typed_jit("sampler")
+def _map_coordinates(
+    array: jax.Array, arrays: tuple[jax.Array, ...], cval: ArrayLike | None, *, sampler: Sampler
+) -> jax.Array:
     indices = [as_float(c) for c in reversed(arrays)]
-    exact = sampler.filter_mode is FilterMode.POINT
+    exact = not sampler.kernel.blends
     if exact:
-        # Halves go away from zero, where a texture's go up.
+        # Halves go away from zero; those of a texture go up.
         indices = [jax.lax.round(c) for c in indices]
     blends_integers = jnp.issubdtype(array.dtype, jnp.integer) and not exact
     texels = array.astype(np.result_type(*(c.dtype for c in indices))) if blends_integers else array

@@ -1,7 +1,10 @@
-"""From a coordinate of a grid, -1 to 1, to a position and a sampler: torch's `align_corners`, modes and paddings."""
+"""PyTorch's `align_corners`, modes and paddings: from a coordinate of a grid, -1 to 1, to a position and a sampler."""
 
+# pyright: strict, reportUnknownMemberType=false
+
+import functools
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -10,72 +13,76 @@ import numpy as np
 from ..modes import AddressMode, FilterMode
 from ..sampler import Sampler
 
+Entry = TypeVar("Entry")
+
 
 class Span(NamedTuple):
-    """The part of an axis of `size` texels that a grid runs over: -1 is the position `low`, and 1 is `high`."""
+    """The part of an axis of `size` texels that a grid spans: -1 is the position `low`, and 1 is `high`."""
 
     low: float
     high: float
     size: int
 
     @classmethod
-    def of(cls, size: int, align_corners: bool) -> "Span":
-        """From centre to centre of the outer texels, or from edge to edge."""
+    def of(cls, size: int, align_corners: bool | None) -> "Span":
+        """From center to center of the outer texels, or from edge to edge."""
         return cls(0.5, size - 0.5, size) if align_corners else cls(0.0, float(size), size)
 
     @property
     def length(self) -> float:
-        """How many texels lie between -1 and 1."""
+        """The number of texels between -1 and 1."""
         return self.high - self.low
 
     @property
-    def centres(self) -> np.ndarray:
-        """The coordinates of the texels' centres; of a texel that fills no span, 0."""
+    def centers(self) -> np.ndarray:
+        """The coordinates of the texels' centers; 0 if the span has no length."""
         if not self.length:
             return np.zeros(self.size)
         return (np.arange(self.size) + 0.5 - self.low) * (2 / self.length) - 1
 
     def position(self, g: jax.Array) -> jax.Array:
-        """The position of a coordinate of a grid. NaN acts as -1, as torch's manual says."""
+        """The position of a coordinate of a grid. NaN acts as -1, as in PyTorch's manual."""
         return (jnp.where(g == g, g, -1) + 1) * (self.length / 2) + self.low
 
 
-# What is done with a position before it is read.
+# What happens to a position before the read.
 Fold = Callable[[jax.Array, Span], jax.Array]
 
 
-def stays(position: jax.Array, span: Span) -> jax.Array:
-    """Outside remains outside."""
+def unchanged(position: jax.Array, span: Span) -> jax.Array:
+    """The position itself."""
     return position
 
 
-def held(position: jax.Array, span: Span) -> jax.Array:
-    """Held between the outer centres. On them the slope is zero already; what is no number is at the first."""
+def clamped(position: jax.Array, span: Span) -> jax.Array:
+    """The position, clamped to the centers of the outer texels. At these centers the slope is zero; NaN acts as the
+    first center."""
     first, last = 0.5, span.size - 0.5
     return jnp.where(position > first, jnp.where(position < last, position, last), first)
 
 
 def reflected(position: jax.Array, span: Span) -> jax.Array:
-    """Mirrored at both ends of the span, and held where those are the edges."""
+    """The position, mirrored at both ends of the span, and clamped where these are the edges of the outer texels."""
     if not span.length:
-        return held(position, span)
+        return clamped(position, span)
     phase = jnp.mod(position - span.low, 2 * span.length)
-    return held(jnp.where(phase < span.length, phase, 2 * span.length - phase) + span.low, span)
+    return clamped(jnp.where(phase < span.length, phase, 2 * span.length - phase) + span.low, span)
 
 
-def rounded(position: jax.Array) -> jax.Array:
-    """The nearest centre; of two equally near, that with the even index, not the one that a point filter reads."""
-    return jnp.round(position - 0.5) + 0.5
+def folded_and_rounded(fold: Fold, position: jax.Array, span: Span) -> jax.Array:
+    """The center nearest to the folded position; of two equally near, the one with the even index, unlike the point
+    filter."""
+    return jnp.round(fold(position, span) - 0.5) + 0.5
 
 
 class Padding(NamedTuple):
-    """What is read outside.
+    """What a read outside returns.
 
-    torch moves a coordinate inside and filters there, unless the filter is cubic: then it addresses the taps one by
-    one. Between kinks an address mode does the same, but the slope at a kink and a tie under reflection are others.
+    PyTorch moves a coordinate inside and filters there, but a cubic filter addresses its taps one by one. Between kinks
+    an address mode returns the same, but the slope at a kink and a tie under reflection differ.
 
     Attributes:
-        fold: how a position comes inside, for filters that are not cubic.
+        fold: how a position moves inside, for filters that are not cubic.
         address: the address mode without and with `align_corners`.
     """
 
@@ -84,27 +91,50 @@ class Padding(NamedTuple):
 
 
 PADDINGS = {
-    "zeros": Padding(stays, (AddressMode.BORDER, AddressMode.BORDER)),
-    "border": Padding(held, (AddressMode.CLAMP, AddressMode.CLAMP)),
+    "zeros": Padding(unchanged, (AddressMode.BORDER, AddressMode.BORDER)),
+    "border": Padding(clamped, (AddressMode.CLAMP, AddressMode.CLAMP)),
     "reflection": Padding(reflected, (AddressMode.MIRROR, AddressMode.REFLECT)),
 }
-FILTERS = {"nearest": FilterMode.POINT, "bilinear": FilterMode.LINEAR, "bicubic": FilterMode.CUBIC}
+FILTERS = {
+    "nearest": FilterMode.POINT,
+    "bilinear": FilterMode.LINEAR,
+    "trilinear": FilterMode.LINEAR,
+    "bicubic": FilterMode.CUBIC,
+}
 CUBIC_COEFFICIENT = -0.75
 
 
-def reading(name: str, mode: str, padding_mode: str, align_corners: bool) -> tuple[Sampler, Fold]:
-    """What torch's words mean: a sampler, and what is to be done with positions before."""
-    filter_mode = option(name, "mode", mode, FILTERS)
-    padding = option(name, "padding_mode", padding_mode, PADDINGS)
-    sampler = Sampler(padding.address[align_corners], filter_mode, CUBIC_COEFFICIENT)
+class GridRead(NamedTuple):
+    """What PyTorch's words mean here.
+
+    Attributes:
+        filter: the filter mode.
+        address: the address mode.
+        fold: what happens to a position before the read.
+    """
+
+    filter: FilterMode
+    address: AddressMode
+    fold: Fold
+
+    @property
+    def sampler(self) -> Sampler:
+        return Sampler(address_mode=self.address, filter_mode=self.filter, cubic_coefficient=CUBIC_COEFFICIENT)
+
+
+def grid_read(name: str, mode: str, padding_mode: str, align_corners: bool | None) -> GridRead:
+    """The read of a `mode`, a `padding_mode` and `align_corners`."""
+    filter_mode = entry(name, "mode", mode, FILTERS)
+    padding = entry(name, "padding_mode", padding_mode, PADDINGS)
+    address = padding.address[bool(align_corners)]
     if filter_mode is FilterMode.CUBIC:
-        return sampler, stays
+        return GridRead(filter_mode, address, unchanged)
     if filter_mode is FilterMode.POINT:
-        return sampler, lambda position, span: rounded(padding.fold(position, span))
-    return sampler, padding.fold
+        return GridRead(filter_mode, address, functools.partial(folded_and_rounded, padding.fold))
+    return GridRead(filter_mode, address, padding.fold)
 
 
-def option(name: str, argument: str, value: Any, table: Mapping[str, Any]) -> Any:
+def entry(name: str, argument: str, value: Any, table: Mapping[str, Entry]) -> Entry:
     """The entry of `table` that `value` names."""
     if value not in table:
         raise ValueError(f"{name}: {argument} is {value!r}, expected one of {', '.join(map(repr, table))}.")

@@ -1,22 +1,29 @@
 """The shapes of images, outputs and matrices, checked."""
 
+# pyright: strict, reportUnknownMemberType=false
+
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 
 from .._arguments import as_float
-from .._engine.formats import sum_dtype
+from .._tables.storage_formats import sum_dtype
+from .calls import as_static
+from .types import ShapeLike
+
+SPATIAL = {2: "(H, W)", 3: "(D, H, W)"}
 
 
 def spatial_shape(
-    name: str, image: Any, output_shape: Sequence[int] | None, ndim: int | None = None
+    name: str, image: ArrayLike, output_shape: ShapeLike | None, ndim: int | None = None
 ) -> tuple[int, ...]:
-    """The spatial shape of the output: as given, or that of the image.
+    """The spatial shape of the output: the one given, or that of the image.
 
     Args:
-        ndim: how many spatial axes there must be; `None` is 2 or 3.
+        ndim: the number of spatial axes; ``None`` is 2 or 3, as many as `output_shape` has.
     """
     if output_shape is None:
         count = ndim or 2
@@ -24,22 +31,34 @@ def spatial_shape(
         if len(output_shape) != count:
             raise ValueError(
                 f"{name}: image has shape {jnp.shape(image)}, expected leading batch axes, {count} spatial axes and "
-                f"channels; a single channel is an axis too, image[..., None]."
+                f"channels; add an axis for a single channel, image[..., None]."
             )
-    shape = tuple(int(n) for n in output_shape)
-    if len(shape) not in ((2, 3) if ndim is None else (ndim,)) or min(shape) < 1:
-        expected = {None: "(H, W) or (D, H, W)", 2: "(H, W)", 3: "(D, H, W)"}[ndim]
-        raise ValueError(f"{name}: output_shape is {shape}, expected {expected}, sizes of at least 1.")
-    return shape
+    return as_shape(name, "output_shape", output_shape, (2, 3) if ndim is None else (ndim,))
 
 
-def as_floats(*values: Any) -> tuple[jax.Array, ...]:
-    """Numbers as floating arrays of one dtype: float64 if any is, else float32."""
+def as_shape(name: str, argument: str, sizes: Any, ndims: Sequence[int] = (2, 3)) -> tuple[int, ...]:
+    """A spatial shape, slowest axis first, whose length is one of `ndims`."""
+    shape = as_static(name, argument, sizes)
+    if not is_shape(shape) or len(shape) not in ndims:
+        expected = " or ".join(SPATIAL[ndim] for ndim in ndims)
+        raise ValueError(f"{name}: {argument} is {shape!r}, expected {expected}, sizes of at least 1.")
+    return tuple(map(int, shape))
+
+
+def is_shape(value: Any) -> bool:
+    """Whether a value is a tuple of whole numbers of at least 1."""
+    if not isinstance(value, tuple):
+        return False
+    return all(isinstance(n, int | float) and n >= 1 and n % 1 == 0 for n in cast(tuple[Any, ...], value))
+
+
+def as_floats(*values: ArrayLike) -> tuple[jax.Array, ...]:
+    """Numbers as floating arrays of one dtype: float64 if one of them is, else float32."""
     arrays = tuple(map(as_float, values))
     return tuple(a.astype(sum_dtype(*(a.dtype for a in arrays))) for a in arrays)
 
 
-def as_matrix(name: str, matrix: Any, shapes: Sequence[tuple[int, int]], argument: str = "matrix") -> jax.Array:
+def as_matrix(name: str, matrix: ArrayLike, shapes: Sequence[tuple[int, int]], argument: str = "matrix") -> jax.Array:
     """Matrices of one of these shapes, as floating numbers."""
     array = as_float(matrix)
     if array.shape[-2:] not in shapes:

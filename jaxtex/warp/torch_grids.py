@@ -1,19 +1,24 @@
-"""Grids from -1 to 1 as PyTorch has them: made of affine maps, and images read at them."""
+"""PyTorch's grids from -1 to 1: grids of affine maps, and reads of images at the points of grids."""
 
-from collections.abc import Sequence
-from typing import Any
+# pyright: strict, reportUnknownMemberType=false
+
+from typing import Any, Literal, cast
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 
+from .._arguments import check_is_sampler
 from ..sampler import Sampler
 from .calls import compiled
 from .fields import as_fields, check_fields
-from .grids import affine, given, rows
+from .grids import affine, matrix_parameters, stored_points
 from .images import warp_image
-from .paddings import Span, option, reading, stays
-from .shapes import as_matrix
+from .options import ReadOptions, resolve_sampler
+from .paddings import Span, entry, grid_read, unchanged
+from .shapes import as_matrix, is_shape
+from .types import Points, ShapeLike
 
 AXES = {2: "H, W", 3: "D, H, W"}
 # Whether the channels stand in front of the other axes.
@@ -21,23 +26,24 @@ CHANNELS_FIRST = {"NCHW": True, "NHWC": False, "NCDHW": True, "NDHWC": False}
 
 
 @compiled("size", "align_corners")
-def affine_grid(theta: Any, size: Sequence[int], align_corners: bool = False) -> jax.Array:
-    """The grid of an affine map, for `grid_sample`: for each pixel of an output, where in the input it comes from.
+def affine_grid(theta: ArrayLike, size: ShapeLike, align_corners: bool | None = False) -> jax.Array:
+    """Returns the grid of an affine map for `grid_sample`: for each pixel of an output, a point of the input.
 
-    ``theta @ (x, y, 1)`` or ``theta @ (x, y, z, 1)`` at the centres of the output's pixels, where both images run from
-    -1 to 1.
+    The grid is ``theta @ (x, y, 1)`` or ``theta @ (x, y, z, 1)`` at the centers of the output's pixels, in coordinates
+    from -1 to 1 across both images.
 
     Args:
-        theta: (..., 2, 3) or (..., 3, 4), maps output to input. Leading axes are batches.
-        size: of the output, ``(H, W)`` or ``(D, H, W)``; or torch's ``(N, C, H, W)`` or ``(N, C, D, H, W)``, where
-            `theta` is (N, 2, 3) or (N, 3, 4).
-        align_corners: whether -1 and 1 are the centres of the outer pixels, or their outer edges. An axis of one pixel
-            is at 0 in both.
+        theta: ``(..., 2, 3)`` or ``(..., 3, 4)``: maps points of the output to points of the input, x first. Leading
+            axes are batches.
+        size: of the output, ``(H, W)`` or ``(D, H, W)``; or PyTorch's ``(N, C, H, W)`` or ``(N, C, D, H, W)``, with
+            `theta` of shape (N, 2, 3) or (N, 3, 4).
+        align_corners: whether -1 and 1 are the centers of the outer pixels, or their outer edges. An axis of one pixel
+            is at 0 in both cases. ``None`` is false.
 
     Returns:
-        (..., H, W, 2) or (..., D, H, W, 3), x first; float32, or float64 if `theta` is.
+        ``(..., H, W, 2)`` or ``(..., D, H, W, 3)``, x first; float64 if `theta` is, else float32.
 
-    Gradients: to `theta`, in which the grid is linear, in both modes.
+    Gradients: of any order, in forward and reverse mode, with respect to `theta`, in which the grid is linear.
 
     Raises:
         ValueError: if `theta` has another shape, or `size` does not fit it.
@@ -50,112 +56,119 @@ def affine_grid(theta: Any, size: Sequence[int], align_corners: bool = False) ->
         Array([[-0.25,  0.75],
                [-0.25,  0.75]], dtype=float32)
     """
-    theta, size = as_matrix("affine_grid", theta, ((2, 3), (3, 4)), "theta"), tuple(int(n) for n in size)
-    ndim, batch = theta.shape[-2], theta.shape[:-2]
-    if len(size) not in (ndim, ndim + 2) or min(size) < 1:
+    matrix = as_matrix("affine_grid", theta, ((2, 3), (3, 4)), "theta")
+    ndim, batch = matrix.shape[-2], matrix.shape[:-2]
+    if not is_shape(size) or len(size) not in (ndim, ndim + 2):
         raise ValueError(
             f"affine_grid: size is {size}, expected ({AXES[ndim]}) or (N, C, {AXES[ndim]}), all positive, for theta of "
-            f"shape {theta.shape}."
+            f"shape {matrix.shape}."
         )
-    if len(size) > ndim and batch != size[:1]:
+    sizes = tuple(map(int, size))
+    if len(sizes) > ndim and batch != sizes[:1]:
         raise ValueError(
-            f"affine_grid: theta has shape {theta.shape}, expected {(size[0], *theta.shape[-2:])}, one map for each of "
-            f"the N images of size {size}; for other batches leave N and C out of size."
+            f"affine_grid: theta has shape {matrix.shape}, expected {(sizes[0], *matrix.shape[-2:])}, one map for each "
+            f"of the N images of size {sizes}; for other batches leave N and C out of size."
         )
-    lines = [Span.of(n, align_corners).centres for n in size[: -ndim - 1 : -1]]
+    lines = [Span.of(n, align_corners).centers for n in sizes[: -ndim - 1 : -1]]
     axes = [(-1, *[1] * k) for k in range(ndim)]
-    coords = [jnp.asarray(line, theta.dtype).reshape(shape) for line, shape in zip(lines, axes)]
+    coords = [jnp.asarray(line, matrix.dtype).reshape(shape) for line, shape in zip(lines, axes)]
     coords = [jnp.expand_dims(c, range(len(batch) + ndim - c.ndim)) for c in coords]
-    return jnp.stack(affine(*coords, *rows(theta, ndim)), axis=-1)
+    return jnp.stack(affine(*coords, *matrix_parameters(matrix, ndim)), axis=-1)
 
 
 @compiled("mode", "padding_mode", "align_corners", "data_format", "antialias", "sampler")
 def grid_sample(
-    images: Any,
-    grid: Any,
-    mode: str = "bilinear",
-    padding_mode: str = "zeros",
-    align_corners: bool = False,
+    images: ArrayLike,
+    grid: ArrayLike | Points,
+    mode: Literal["nearest", "bilinear", "trilinear", "bicubic"] = "bilinear",
+    padding_mode: Literal["zeros", "border", "reflection"] = "zeros",
+    align_corners: bool | None = False,
     *,
-    data_format: str = "NCHW",
+    data_format: Literal["NCHW", "NHWC", "NCDHW", "NDHWC"] = "NCHW",
     sampler: Sampler | None = None,
-    border_color: Any = None,
+    border_color: ArrayLike | None = None,
     antialias: bool = False,
 ) -> jax.Array:
     """Reads images at the points of grids, with the values and gradients of `torch.nn.functional.grid_sample`.
 
     Args:
-        images: (..., C, H, W) or (..., C, D, H, W), or with channels last, see `data_format`; of any floating or
-            integer dtype.
-        grid: (..., H_out, W_out, 2) or (..., D_out, H_out, W_out, 3), x first; or a tuple of arrays ``(x, y)`` or
-            ``(x, y, z)``, which is read faster. Leading axes are batches, on which images and grids broadcast. NaN acts
-            as -1, infinities are outside.
-        mode: ``"nearest"`` (of two texels equally near, the one with the even index), ``"bilinear"`` (for volumes
-            trilinear), or ``"bicubic"`` (with the coefficient -0.75; for volumes too, where torch has none).
-        padding_mode: ``"zeros"``; ``"border"``, the nearest texel of the edge; or ``"reflection"`` at -1 and 1: so the
-            texel of the edge comes twice, or with `align_corners` once.
-        align_corners: whether -1 and 1 are the centres of the outer pixels, or their outer edges.
+        images: ``(..., C, H, W)`` or ``(..., C, D, H, W)``, or with channels last, see `data_format`; of any floating
+            or integer dtype or bool.
+        grid: ``(..., H_out, W_out, 2)`` or ``(..., D_out, H_out, W_out, 3)``, x first; or a tuple of arrays ``(x, y)``
+            or ``(x, y, z)``, which is read faster. Leading axes are batches; those of images and grid broadcast. NaN
+            acts as -1. Infinite coordinates are outside.
+        mode: ``"nearest"`` (of two texels equally near, the one with the even index), ``"bilinear"`` (or
+            ``"trilinear"``, for volumes), or ``"bicubic"`` (with the coefficient -0.75; for volumes too, unlike
+            PyTorch).
+        padding_mode: ``"zeros"``; ``"border"``, the nearest texel of the edge; or ``"reflection"`` at -1 and 1: the
+            texel of the edge appears twice, or with `align_corners` once.
+        align_corners: whether -1 and 1 are the centers of the outer pixels, or their outer edges. ``None`` is false.
         data_format: ``"NCHW"`` or ``"NHWC"``, for volumes also ``"NCDHW"`` or ``"NDHWC"``: whether channels stand
-            before the other axes or behind them. Whether the images are volumes follows from the grid.
-        sampler: a `Sampler` in place of `mode` and `padding_mode`, for what torch lacks, such as wrap; it makes no
-            difference whether its coordinates are normalised.
-        border_color: scalar or (C,), what lies outside in place of zeros.
-        antialias: whether to smooth the images as far as the grid shrinks them, as `remap` does; torch does not.
+            before the other axes or behind them. The grid decides whether the images are volumes.
+        sampler: a `Sampler` in place of `mode` and `padding_mode`, for modes that PyTorch lacks, such as wrap. If it
+            sets no address mode, `padding_mode` does. Its `normalized_coords` is ignored.
+        border_color: a scalar or (C,), in place of the zeros outside.
+        antialias: whether to smooth the images as far as the grid shrinks them, as in `remap`; PyTorch does not.
 
     Returns:
-        (..., C, H_out, W_out) or (..., C, D_out, H_out, W_out), or with channels last; in the dtype of `images`, or
-        float32 where the sampler reads fractions. Weights and sums are taken in float32, or float64 if images or grid
-        are; integers are rounded, half to even.
+        ``(..., C, H_out, W_out)`` or ``(..., C, D_out, H_out, W_out)``, or with channels last. The dtype is that of
+        `images`, and float32 where the sampler reads fractions or a filter blends bool. Weights and sums are computed
+        in float32, or in float64 if images or grid are; integers are rounded, half to even.
 
-    Gradients: to images, grid and border colour, to any order, in both modes. They are torch's, at kinks too: on a
-    texel's centre the slope is the one to its right, read away from the edge at which the coordinate was reflected;
-    under border and reflection it is zero where the coordinate comes to lie on the centre of an outer texel, or beyond.
-    Nearest has none in the grid. With a `sampler` they are those of `jaxtex.sample`.
+    Gradients: of any order, in forward and reverse mode, with respect to images, grid and border color. They are
+        PyTorch's, at kinks too. At the center of a texel the slope is the one on the right, seen from the edge at which
+        the coordinate was reflected. Under border and reflection the slope is zero where the coordinate reaches the
+        center of an outer texel or lies beyond it. Under nearest the grid has none. With a `sampler` they are those of
+        `jaxtex.sample`.
 
     Raises:
         ValueError: if shapes do not fit, a mode is unknown, or the sampler cannot read the images.
-        TypeError: if an argument is of the wrong kind.
+        TypeError: if an argument has the wrong type.
 
-    Source: `torch.nn.functional.grid_sample`; docs/conventions.md says where torch differs from its manual.
+    Source: `torch.nn.functional.grid_sample`; docs/conventions.md lists where PyTorch differs from its manual.
 
     Example:
         >>> import jax.numpy as jnp, jaxtex as jt
         >>> image, grid = jnp.array([[[1.0, 2.0, 3.0]]]), jnp.array([[[-1.0, 0.0], [0.0, 0.0], [2.0, 0.0]]])
         >>> jt.warp.grid_sample(image, grid, padding_mode="border")
         Array([[[1., 2., 3.]]], dtype=float32)
-        >>> jt.warp.grid_sample(image, grid, sampler=jt.Sampler("wrap"))
+        >>> jt.warp.grid_sample(image, grid, sampler=jt.Sampler(address_mode="wrap"))
         Array([[[2., 2., 2.]]], dtype=float32)
     """
-    first = option("grid_sample", "data_format", data_format, CHANNELS_FIRST)
-    images, grid = jnp.asarray(images), check_fields("grid_sample", "grid", as_fields("grid_sample", "grid", grid))
-    ndim, points = len(grid), np.broadcast_shapes(*(g.shape for g in grid))
+    name = "grid_sample"
+    first = entry(name, "data_format", data_format, CHANNELS_FIRST)
+    pixels, points = jnp.asarray(images), check_fields(name, "grid", as_fields(name, "grid", grid))
+    ndim, shape = len(points), np.broadcast_shapes(*(g.shape for g in points))
     if "D" in data_format and ndim == 2:
         raise ValueError(
-            f"grid_sample: data_format is {data_format!r}, that of volumes, but grid holds points (x, y) of images; "
-            f"use {data_format.replace('D', '')!r}, or give points (x, y, z)."
+            f"{name}: data_format is {data_format!r}, that of volumes, but grid holds points (x, y) of images; use "
+            f"{data_format.replace('D', '')!r}, or pass points (x, y, z)."
         )
-    batches = images.shape[: -ndim - 1], points[:-ndim]
-    if images.ndim <= ndim or not fits(*batches):
+    if mode == "trilinear" and ndim == 2:
+        raise ValueError(
+            f"{name}: mode is 'trilinear', that of volumes, but grid holds points (x, y) of images; use 'bilinear', or "
+            f"pass points (x, y, z)."
+        )
+    if pixels.ndim <= ndim or not broadcasts(pixels.shape[: -ndim - 1], shape[:-ndim]):
         expected = f"(..., C, {AXES[ndim]})" if first else f"(..., {AXES[ndim]}, C)"
         raise ValueError(
-            f"grid_sample: images has shape {images.shape}, expected {expected}, where leading axes broadcast with "
-            f"those of grid, {batches[1]}."
+            f"{name}: images has shape {pixels.shape}, expected {expected}, where the leading axes broadcast with "
+            f"those of grid, {shape[:-ndim]}."
         )
-    if not isinstance(sampler, Sampler | None):
-        raise TypeError(f"grid_sample: sampler is a {type(sampler).__name__}, expected a jaxtex.Sampler.")
-    fold = stays
-    if sampler is None:
-        sampler, fold = reading("grid_sample", mode, padding_mode, align_corners)
+    read = grid_read(name, mode, padding_mode, align_corners)
+    how, fold = read.sampler, read.fold
+    if sampler is not None:
+        check_is_sampler(name, cast(Any, sampler))
+        how, fold = resolve_sampler(name, sampler, None, None, read.address), unchanged
     channels = -ndim - 1 if first else -1
-    images = jnp.moveaxis(images, channels, -1)
-    spans = [Span.of(n, align_corners) for n in images.shape[-2 : -ndim - 2 : -1]]
-    positions = [fold(span.position(g), span) for g, span in zip(grid, spans)]
-    how = {"border_color": border_color, "antialias": antialias}
-    out = warp_image("grid_sample", images, given, positions, points[-ndim:], sampler, **how)
+    pixels = jnp.moveaxis(pixels, channels, -1)
+    spans = [Span.of(n, align_corners) for n in pixels.shape[-2 : -ndim - 2 : -1]]
+    positions = [fold(span.position(g), span) for g, span in zip(points, spans)]
+    out = warp_image(name, pixels, stored_points, positions, shape[-ndim:], ReadOptions(how, border_color, antialias))
     return jnp.moveaxis(out, -1, channels)
 
 
-def fits(*shapes: tuple[int, ...]) -> bool:
+def broadcasts(*shapes: tuple[int, ...]) -> bool:
     """Whether arrays of these shapes broadcast."""
     try:
         np.broadcast_shapes(*shapes)

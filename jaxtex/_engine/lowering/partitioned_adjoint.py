@@ -1,82 +1,78 @@
-"""The adjoint on GPUs in programs that a kernel cannot be part of: neighbours in pairs, into private copies.
+"""The adjoint on GPUs in programs that a kernel cannot be part of: neighbors in pairs, into private copies.
 
-A scatter of XLA adds a window of several rows for little more than one row. The two taps of a linear filter along x are
-neighbours in memory, so they are one window; only at a seam they are not.
+A scatter of XLA adds a window of several rows at little more cost than one row. The two taps of a linear filter along x
+are neighbors in memory, so they are one window, except at a seam.
 """
 
 import functools
 import math
+from collections.abc import Iterator
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
-from ...modes import AddressMode
 from .. import operators
 from ..axis import Axis, Role
 from ..indexing import explicit_sharding, scatter, scatter_windows
-from ..operators import as_texels, crowd, distribute, only_inside, units, weighted
-from ..reproducible_sum import Sums, private_copies
-from ..texel_walk import Coords, Grid, Step, Tap, as_given, flat_sizes, walks
+from ..operators import as_texels, contributions_of_steps, samples_per_texel, units_of, weighted, zero_outside
+from ..reproducible_sum import TexelSums
+from ..spec import Coords, ReadSpec, Wrt
+from ..texel_walk import Step, Tap, TexelAddress, flat_sizes, walks
+from .accumulation import num_private_copies
 
 
-def splat(
-    values,
-    *operands,
-    axes: tuple[Axis, ...],
-    dtype: np.dtype,
-    deterministic: bool = False,
-    grid: Grid = as_given,
-):
-    """`resample.splat` in the way that is fastest on a GPU."""
-    coords, sizes = grid(*operands), flat_sizes(axes)
-    if len(sizes) > 1 or explicit_sharding(values) is not None:
-        return operators.splat(values, *operands, axes=axes, dtype=dtype, deterministic=deterministic, grid=grid)
-    cut = units(values, axes, functools.partial(crowd, coords=coords)) if deterministic else None
-    count, shape = values.shape[-1], values.shape[:-1]
-    sums = Sums(count, count, cut)
-    together = count > 1 and in_pairs(axes)
-    stored = padded(axes) if together else axes
-    (places,) = flat_sizes(stored)
-    copies = private_copies(math.prod(shape), places, count)
-    total = jnp.zeros((copies * places, sums.width), values.dtype)
-    base = own_copy(shape, copies) * places if copies > 1 else jnp.int32(0)
-    if together:
-        for place, value in paired(values, coords, axes):
-            total = scatter_windows(total, place.stored[0] + base, sums.terms(value))
+def splat(values: jax.Array, *operands: jax.Array, spec: ReadSpec) -> jax.Array:
+    """`operators.splat` in the form that is fastest on a GPU."""
+    axes, coords = spec.axes, spec.grid(*operands)
+    if len(flat_sizes(axes)) > 1 or explicit_sharding(values) is not None:
+        return operators.splat(values, *operands, spec=spec)
+    units = units_of(values, axes, functools.partial(samples_per_texel, coords)) if spec.deterministic else None
+    channels, shape = values.shape[-1], values.shape[:-1]
+    sums = TexelSums(channels, channels, units)
+    paired = channels > 1 and taps_are_neighbors(axes)
+    stored = padded(axes) if paired else axes
+    (texels,) = flat_sizes(stored)
+    copies = num_private_copies(math.prod(shape), texels, channels)
+    total = jnp.zeros((copies * texels, sums.width), values.dtype)
+    base = own_copy(shape, copies) * texels if copies > 1 else jnp.int32(0)
+    if paired:
+        for address, value in pairs(values, coords, axes):
+            total = scatter_windows(total, address.flat_index[0] + base, sums.terms(value))
     else:
-        for place, value in operators.spread(values, coords, axes):
-            total = scatter(total, (place.stored[0] + base,), place.inside, sums.terms(value), "add")
-    total = jnp.sum(total.reshape(copies, places, sums.width), 0)
-    return as_texels(folded(total, stored, axes), axes, sums, dtype)
+        for address, value in operators.contributions(values, coords, axes):
+            total = scatter(total, (address.flat_index[0] + base,), address.inside, sums.terms(value), "add")
+    total = jnp.sum(total.reshape(copies, texels, sums.width), 0)
+    return as_texels(folded(total, stored, axes), axes, sums, spec.dtype)
 
 
-def pullback(*args, **static):
-    """`resample.pullback` in the way that is fastest on a GPU."""
-    return operators.pullback(*args, **static, into_texels=splat)
+def pullback(
+    cotangent: jax.Array, texels: jax.Array, *operands: jax.Array, spec: ReadSpec, wrt: Wrt
+) -> tuple[jax.Array, ...]:
+    """`operators.pullback` in the form that is fastest on a GPU."""
+    return operators.pullback(cotangent, texels, *operands, spec=spec, wrt=wrt, splat=splat)
 
 
 def own_copy(shape: tuple[int, ...], copies: int) -> jax.Array:
-    """The copy that each sample adds to, so that neighbours add to different ones; a power of two of copies."""
+    """The copy that each sample adds to; neighbors add to different ones. The number of copies is a power of two."""
     numbers = (jax.lax.broadcasted_iota(jnp.int32, shape, k) * math.prod(shape[k + 1 :]) for k in range(len(shape)))
     return functools.reduce(jnp.add, numbers, jnp.int32(0)) & (copies - 1)
 
 
-def in_pairs(axes: tuple[Axis, ...]) -> bool:
-    """Whether the taps of the last axis are two, which lie side by side in memory."""
+def taps_are_neighbors(axes: tuple[Axis, ...]) -> bool:
+    """Whether the last axis has two taps, whose texels lie side by side in memory."""
     last = axes[-1]
-    alone = axes[0].role is not Role.LEVEL and last.address is not AddressMode.SEAM
-    return alone and not last.integer and len(last.footprint.weights) == 2 and last.known_size > 1
+    adjacent = axes[0].role is not Role.LEVEL and last.address.neighbors_stay_adjacent
+    return adjacent and not last.integer and last.kernel.num_taps == 2 and last.known_size > 1
 
 
 def padded(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
-    """The axes of the sums: where a texture repeats, a row ends in another place for its first texel."""
+    """The axes of the sums: where a texture repeats, a row ends in a second place for its first texel."""
     *front, last = axes
-    return (*front, last._replace(size=last.known_size + 1)) if last.address is AddressMode.WRAP else axes
+    return (*front, last._replace(size=last.known_size + 1)) if last.address.cyclic else axes
 
 
 def folded(total: jax.Array, stored: tuple[Axis, ...], axes: tuple[Axis, ...]) -> jax.Array:
-    """The sums in rows as `axes` have them."""
+    """Sums in padded rows as sums in rows."""
     if stored == axes:
         return total
     size = axes[-1].known_size
@@ -84,17 +80,17 @@ def folded(total: jax.Array, stored: tuple[Axis, ...], axes: tuple[Axis, ...]) -
     return rows[:, :size].at[:, 0].add(rows[:, size]).reshape(-1, total.shape[-1])
 
 
-def paired(value: jax.Array, coords: Coords, axes: tuple[Axis, ...]):
-    """The part of `value` that falls on each pair of taps, S + (2, C), and the place of the first."""
+def pairs(value: jax.Array, coords: Coords, axes: tuple[Axis, ...]) -> Iterator[tuple[TexelAddress, jax.Array]]:
+    """The part of `value` that falls on each pair of taps, S + (2, C), and the address of the first tap."""
     last = padded(axes)[-1]
-    for weight, place, (*steps, step) in walks(coords, axes):
-        for start, part in distribute(place, steps, weighted(weight, value)):
-            first, pair = side_by_side(step, only_inside(start, part), last)
-            yield start.step(Tap((first,), None, ()), (last.size,)), pair
+    for weight, start, (*steps, step) in walks(coords, axes):
+        for address, part in contributions_of_steps(start, steps, weighted(weight, value)):
+            first, pair = side_by_side(step, zero_outside(address, part), last)
+            yield address.advance(Tap((first,), None, ()), (last.size,)), pair
 
 
 def side_by_side(step: Step, value: jax.Array, axis: Axis) -> tuple[jax.Array, jax.Array]:
-    """The lower of two neighbouring texels that a step's taps fall on, and what falls on each, S + (2, C).
+    """The lower of the two neighboring texels that a step's taps fall on, and the part of each, S + (2, C).
 
     Taps follow each other up, or down where the texture is mirrored, or fall on one texel; where it repeats, the texel
     after the last one stands for the first.
@@ -109,6 +105,6 @@ def side_by_side(step: Step, value: jax.Array, axis: Axis) -> tuple[jax.Array, j
     low = jnp.where(wide(down), second, jnp.where(wide(same), first + second, first))
     high = jnp.where(wide(down), first, jnp.where(wide(same), 0, second))
     start, end = jnp.where(down, j, i), axis.known_size - 2
-    over = start > end  # both on the last texel
-    pair = jnp.stack([jnp.where(wide(over), 0, low), jnp.where(wide(over), low, high)], -2)
+    beyond = start > end  # both taps on the last texel
+    pair = jnp.stack([jnp.where(wide(beyond), 0, low), jnp.where(wide(beyond), low, high)], -2)
     return jnp.minimum(start, end), pair

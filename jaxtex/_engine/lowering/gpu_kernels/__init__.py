@@ -1,23 +1,12 @@
-"""The read and its relatives as GPU kernels, where a kernel of our own is faster than what XLA makes of arrays.
+"""The read and its relatives as GPU kernels, where a kernel is faster than XLA's form of array operations.
 
-A kernel deals the samples to threads, and then says the same as `jaxtex.resample`: `blend` and `spread` walk the taps
-of a thread's sample as they walk those of an array. Only the ends of the walk are its own: a load, an atomic addition.
-Programs that are partitioned over devices, other platforms, and reads beyond the limits of `policy` keep XLA's form.
+A kernel divides the samples among threads, and then runs the very walks of `jaxtex._engine.operators` on a thread's
+sample in place of an array. Only the ends of a walk are its own: a load, an atomic addition. `launch` is the contract
+with the backend; `jaxtex._engine.lowering.choice` says which programs get a kernel.
 """
 
-from .adjoint import pullback, splat
-from .policy import lowering, suits_exact, suits_pullback, suits_read, suits_splat
-from .read import Look, each_sample, read
+from .adjoint_kernel import pullback, splat
+from .launch import COMPILED, Launcher
+from .read_kernel import LoadTexel, read, read_each_sample
 
-__all__ = [
-    "Look",
-    "each_sample",
-    "lowering",
-    "pullback",
-    "read",
-    "splat",
-    "suits_exact",
-    "suits_pullback",
-    "suits_read",
-    "suits_splat",
-]
+__all__ = ["COMPILED", "Launcher", "LoadTexel", "pullback", "read", "read_each_sample", "splat"]

@@ -1,0 +1,97 @@
+"""From stored texels to the numbers that are filtered."""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._tables.storage_formats import Decoding, storage_format
+from .indexing import gather
+
+
+def read_dtype(stored: np.dtype, decoding: Decoding, blends: bool) -> np.dtype:
+    """The dtype of a read of texels stored as `stored`, before the caller asks for another one.
+
+    Args:
+        blends: whether the read combines several texels.
+
+    Raises:
+        ValueError: if texels of that dtype cannot be decoded or blended so.
+    """
+    row = storage_format(stored)
+    if decoding is Decoding.ELEMENT:
+        return np.dtype(row.blended_as) if blends and row.blended_as is not None else np.dtype(stored)
+    if decoding is Decoding.SRGB and not row.srgb:
+        raise ValueError(
+            f"Sampler: srgb=True decodes uint8 texels, and the texture holds {row.name}; leave srgb out, or store the "
+            f"codes as uint8."
+        )
+    if row.fraction_bits is None:
+        raise ValueError(
+            f"Sampler: read_mode='normalized_float' applies to 8- and 16-bit integer texels, and the texture holds "
+            f"{row.name}; use read_mode='element'."
+        )
+    return np.dtype(np.float32)
+
+
+def decode(texel: jax.Array, decoding: Decoding, dtype: np.dtype) -> jax.Array:
+    """Stored texels, S + (C,), as numbers of `dtype`, the one in which they are filtered."""
+    if decoding is Decoding.ELEMENT:
+        return texel.astype(dtype)
+    bits = storage_format(texel.dtype).fraction_bits
+    assert bits is not None
+    if not jnp.issubdtype(texel.dtype, jnp.unsignedinteger):
+        return jnp.maximum(ratio(texel, bits, dtype), -1)
+    if decoding is Decoding.FRACTION:
+        return ratio(texel, bits, dtype)
+    linear = gather(jnp.asarray(SRGB_TO_LINEAR[:, None], dtype), (texel.astype(jnp.int32),))[..., 0]
+    return jnp.where(is_color(texel), linear, ratio(texel, bits, dtype))
+
+
+def is_color(texel: jax.Array) -> np.ndarray:
+    """Which channels of S + (C,) sRGB encodes: the first three of three or four, the first of one or two."""
+    channel = np.arange(texel.shape[-1]).reshape(*[1] * (texel.ndim - 1), -1)
+    return channel < (3 if channel.size >= 3 else 1)
+
+
+def _srgb_to_linear(code: np.ndarray) -> np.ndarray:
+    """The decoding of IEC 61966-2-1."""
+    c = code / 255
+    return np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
+
+
+SRGB_TO_LINEAR = _srgb_to_linear(np.arange(256))
+
+
+def ratio(code: jax.Array, bits: int, dtype: np.dtype) -> jax.Array:
+    """``code / (2^bits - 1)``, correctly rounded.
+
+    A division by a constant is compiled to a multiplication by its reciprocal, which is wrong in the last bit.
+    With h = code / 2^bits, which is exact, the quotient is h + h / (2^bits - 1).
+    """
+    scaled = code.astype(dtype) * 2.0**-bits
+    return scaled + scaled * (1.0 / (2**bits - 1))
+
+
+def wide_dtype(stored: np.dtype, channels: int) -> np.dtype:
+    """The unsigned integers, of at most 32 bits, that hold whole texels of small integers; or `stored`."""
+    if not jnp.issubdtype(stored, jnp.integer):
+        return stored
+    size = stored.itemsize * channels
+    return next((np.dtype(f"uint{8 * n}") for n in (4, 2) if size % n == 0 and n > stored.itemsize), stored)
+
+
+def in_wide_texels(function: Callable[..., jax.Array], texels: jax.Array, *values: jax.Array) -> jax.Array:
+    """``function(texels, *values)``, which only moves texels, with small integers packed into wide ones meanwhile."""
+    stored, wide = np.dtype(texels.dtype), wide_dtype(np.dtype(texels.dtype), texels.shape[-1])
+    if wide == stored:
+        return function(texels, *values)
+    moved = function(*(packed(a, wide) for a in (texels, *values)))
+    return jax.lax.bitcast_convert_type(moved, stored).reshape(*moved.shape[:-1], -1)
+
+
+def packed(texels: jax.Array, wide: np.dtype) -> jax.Array:
+    """Integer texels, S + (C,), in wider integers with the same bits."""
+    groups = texels.reshape(*texels.shape[:-1], -1, wide.itemsize // texels.dtype.itemsize)
+    return jax.lax.bitcast_convert_type(groups, wide)

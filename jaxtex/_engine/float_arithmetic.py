@@ -1,0 +1,96 @@
+"""Float arithmetic: weights and sums in float32, or float64."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._arguments import ReadArguments
+from .._tables.storage_formats import Decoding
+from ..sampler import Sampler
+from ..texture import Texture
+from . import primitives
+from .cube import to_face
+from .level_of_detail import along_side, biased, clamped, footprint_level
+from .operators import coverage
+from .plan import Layout, ReadPlan, ResolvedLevel, in_texels, plan_of_level, sides_of
+
+
+class ReadArithmetic(NamedTuple):
+    """An arithmetic of reads.
+
+    Attributes:
+        resolve_level: the level and the footprint of a call.
+        plan: the read at a resolved level, or the read of a given number along its footprint, counted from 1, with its
+            weight.
+        read: one read, border color included: ``read(texture, plan, decoding, dtype, deterministic)``.
+        read_texel: the same for plans of one tap, as a gather returns it.
+        most_reads: the largest number of reads along a footprint.
+    """
+
+    resolve_level: Callable[[Layout, ReadArguments, Sampler], ResolvedLevel]
+    plan: Callable[..., tuple[ReadPlan, jax.Array | None]]
+    read: Callable[[Texture, ReadPlan, Decoding, np.dtype, bool], jax.Array]
+    read_texel: Callable[[Texture, ReadPlan, Decoding, np.dtype, bool], jax.Array]
+    most_reads: Callable[[Sampler], int]
+
+
+def resolve_level(layout: Layout, arguments: ReadArguments, sampler: Sampler) -> ResolvedLevel:
+    """The level of detail of a call, and the extent of its footprint. A texture of one level has none."""
+    coords, lod, footprint, face_coords = arguments.coords, arguments.lod, None, None
+    sides, several = sides_of(arguments), sampler.max_anisotropy > 1
+    if sides and (several or layout.num_levels > 1):
+        steps = sides
+        if layout.kind.is_cube:
+            face_coords, steps = to_face(coords, *sides)
+        texels = [in_texels(layout, step, sampler) for step in steps]
+        footprint = footprint_level(sides, texels, sampler.max_anisotropy)
+        lod = footprint.lod
+    level = None
+    if layout.num_levels > 1:
+        # A read that asks for no level reads the finest, without bias.
+        lod = jnp.zeros([1] * coords[0].ndim, coords[0].dtype) if lod is None else biased(lod, sampler)
+        level = clamped(lod, sampler, layout.num_levels)
+    if footprint is None or not several:
+        return ResolvedLevel(coords, arguments.layer, level, face_coords=face_coords)
+    return ResolvedLevel(coords, arguments.layer, level, footprint.side, footprint.num_reads)
+
+
+def plan_read(
+    layout: Layout, resolved: ResolvedLevel, sampler: Sampler, number: jax.Array | None = None
+) -> tuple[ReadPlan, jax.Array | None]:
+    weight = None
+    if number is not None:
+        assert resolved.side is not None
+        assert resolved.num_reads is not None
+        coords, weight = along_side(resolved.coords, resolved.side, resolved.num_reads, number)
+        resolved = resolved._replace(coords=coords, face_coords=None)
+    return plan_of_level(layout, resolved, sampler), weight
+
+
+def read(
+    texture: Texture, plan: ReadPlan, decoding: Decoding, dtype: np.dtype, deterministic: bool = False
+) -> jax.Array:
+    """One read: the engine's, which is zero outside, plus the border color for the taps outside."""
+    out = primitives.read(texture.texels, plan.operands, plan.spec(decoding, dtype, deterministic))
+    if texture.border_color is not None and any(axis.address.has_outside for axis in plan.axes):
+        out = add_border(out, texture.border_color, plan)
+    return out
+
+
+def add_border(out: jax.Array, color: jax.Array, plan: ReadPlan) -> jax.Array:
+    """A read with zero outside, plus the border color times the weight outside. Fully inside, no bit changes."""
+
+    @jax.checkpoint
+    def outside(*operands: jax.Array) -> tuple[jax.Array, jax.Array]:
+        inside, everything = coverage(plan.grid(*operands), plan.axes)
+        return (1 - inside).astype(out.dtype), everything
+
+    weight, everything = outside(*plan.operands)
+    color = jnp.broadcast_to(color.astype(out.dtype), out.shape)
+    return jnp.where(everything[..., None], out, out + weight[..., None] * color)
+
+
+FLOAT = ReadArithmetic(resolve_level, plan_read, read, read, lambda sampler: sampler.max_anisotropy)

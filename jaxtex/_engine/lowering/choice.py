@@ -1,0 +1,138 @@
+"""Which form of a primitive a program gets: the one place that decides.
+
+Every primitive has a general form of array operations, which runs everywhere. A `Lowering` is an alternative for one
+platform. GPU kernels run in programs of one device and inside `jax.shard_map`, within the limits below; in partitioned
+and exported programs a fallback takes their place.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.interpreters import mlir
+
+from ..._compat import has_triton_kernels, lower_on_one_device, runs_on_one_device, warn_of_slow_atomics
+from ..._tables.storage_formats import Decoding, storage_format
+from ..axis import Axis
+from ..spec import ReadSpec, Wrt
+from ..texel_walk import flat_sizes
+from . import cpu_adjoint, gpu_kernels, partitioned_adjoint
+from .accumulation import is_crowded, row_lanes
+from .gpu_kernels.tiling import samples_shape
+
+LEAST_COMPUTE_CAPABILITY = 8.0
+# Elements are counted in int32, with room for the padding of the last tile.
+ELEMENT_LIMIT = 2**30
+# Wider texels are rows that XLA moves well; but XLA's form has no private copies where samples crowd.
+MAX_CHANNELS, MAX_CHANNELS_CROWDED = 16, 64
+# XLA computes several neighboring elements in a thread: good for the channels of a texel, bad for its neighbors.
+MAX_CHANNELS_READ = 4
+
+
+class Lowering(NamedTuple):
+    """An alternative lowering of a primitive for one platform.
+
+    Attributes:
+        platform: ``"cpu"`` or ``"cuda"``.
+        run: the form, over all batch axes: ``run(*operands, batch=..., **params)``.
+        supports: ``supports(*avals, batch=..., **params)``, the condition under which it is used.
+        fallback: the form for one texture where it is not used; `None` is the general one.
+    """
+
+    platform: str
+    run: Callable[..., Any]
+    supports: Callable[..., bool]
+    fallback: Callable[..., Any] | None = None
+
+    def rule(self, general: Callable[..., Any], *, multiple_results: bool) -> Callable[..., Any]:
+        """The lowering rule: to `run` where it is supported and the program runs on one device, else to `general`."""
+        as_run, as_general = (mlir.lower_fun(f, multiple_results=multiple_results) for f in (self.run, general))
+
+        def rule(ctx: Any, *args: Any, **params: Any) -> Any:
+            if runs_on_one_device(ctx) and self.supports(*ctx.avals_in, **params):
+                return lower_on_one_device(as_run, ctx, *args, **params)
+            if self.fallback is not None:
+                warn_of_slow_atomics(ctx)
+            return as_general(ctx, *args, **params)
+
+        return rule
+
+
+def can_compile_kernels() -> bool:
+    """Whether a kernel can be compiled: for a GPU that this process sees, and that Triton knows."""
+    try:
+        device, *_ = jax.local_devices(backend="gpu")
+    except RuntimeError:
+        return False
+    known = float(getattr(device, "compute_capability", 0)) >= LEAST_COMPUTE_CAPABILITY
+    return known and has_triton_kernels()
+
+
+# What the kernels support
+
+
+def kernel_fits(axes: tuple[Axis, ...], arrays: list[Any], *counts: int) -> bool:
+    """Whether a kernel can be compiled, indices and elements are within int32, and numbers within 32 bits.
+
+    Args:
+        arrays: what the kernel reads.
+        counts: the elements of the arrays that it makes.
+    """
+    if not can_compile_kernels() or len(flat_sizes(axes)) > 1 or any(a.dtype.itemsize > 4 for a in arrays):
+        return False
+    counts = (*counts, *(math.prod(a.shape) for a in arrays))
+    return min(counts) > 0 and max(counts) < ELEMENT_LIMIT
+
+
+def kernel_reads(texels: Any, operands: Sequence[Any], spec: ReadSpec, batch: int) -> bool:
+    """Whether a kernel can read such texels, of few channels."""
+    if spec.decoding is Decoding.SRGB or texels.dtype == bool:
+        return False
+    channels = texels.shape[-1]
+    samples = math.prod(samples_shape(texels.shape[:batch], operands))
+    return channels <= MAX_CHANNELS_READ and kernel_fits(spec.axes, [texels, *operands], samples * channels)
+
+
+def supports_read(texels: Any, *operands: Any, spec: ReadSpec, batch: int) -> bool:
+    if spec.dtype != jnp.float32:
+        return False
+    if storage_format(texels.dtype).floating and texels.dtype != spec.dtype:
+        return False  # the result is rounded to 16 bits again, which XLA does in the same pass
+    return kernel_reads(texels, operands, spec, batch)
+
+
+def supports_hardware_read(texels: Any, color: Any, *operands: Any, spec: ReadSpec, batch: int) -> bool:
+    """Whether a read in hardware arithmetic runs as a kernel: with a border color for all textures alike."""
+    return not any(n > 1 for n in color.shape[:batch]) and kernel_reads(texels, operands, spec, batch)
+
+
+def supports_splat(values: Any, *operands: Any, spec: ReadSpec, batch: int) -> bool:
+    channels, texels = values.shape[-1], math.prod(flat_sizes(spec.axes))
+    crowded = is_crowded(math.prod(values.shape[batch:-1]), texels)
+    if values.dtype != jnp.float32 or channels > (MAX_CHANNELS_CROWDED if crowded else MAX_CHANNELS):
+        return False
+    textures = np.broadcast_shapes(*(a.shape[:batch] for a in (values, *operands)))
+    sums = math.prod(textures) * texels * 2 * row_lanes(channels)  # of two parts, if they are reproducible
+    return kernel_fits(spec.axes, [values, *operands], sums)
+
+
+def supports_pullback(cotangent: Any, texels: Any, *operands: Any, spec: ReadSpec, wrt: Wrt, batch: int) -> bool:
+    del wrt
+    able = spec.decoding is not Decoding.SRGB and kernel_fits(spec.axes, [texels])
+    return able and supports_splat(cotangent, *operands, spec=spec, batch=batch)
+
+
+LOWERINGS = {
+    "read": (Lowering("cuda", gpu_kernels.read, supports_read),),
+    "splat": (
+        Lowering("cuda", gpu_kernels.splat, supports_splat, fallback=partitioned_adjoint.splat),
+        Lowering("cpu", cpu_adjoint.splat, cpu_adjoint.supports),
+    ),
+    "pullback": (
+        Lowering("cuda", gpu_kernels.pullback, supports_pullback, fallback=partitioned_adjoint.pullback),
+        Lowering("cpu", cpu_adjoint.pullback, cpu_adjoint.supports),
+    ),
+}

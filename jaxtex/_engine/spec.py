@@ -1,0 +1,62 @@
+"""The static half of a primitive: axes, decoding, dtype and grid."""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+
+import jax
+import numpy as np
+
+from .._tables.storage_formats import Decoding
+from .axis import Axis, differentiated
+
+Coords = Sequence[jax.Array]
+# From the operands of a read, arrays that broadcast, to a coordinate for each axis: element by element, and static.
+Grid = Callable[..., Coords]
+
+# A derivative is taken with respect to a tuple `wrt`: `TEXELS`, or k for the coordinate of axis k.
+TEXELS = -1
+Wrt = tuple[int, ...]
+
+
+def as_given(*operands: jax.Array) -> Coords:
+    """The grid of a read whose operands are its coordinates."""
+    return operands
+
+
+@dataclasses.dataclass(frozen=True)
+class ReadSpec:
+    """A read, or its adjoint, without its arrays.
+
+    Attributes:
+        axes: the axes as they are stored: level, layer, face, z, y, x.
+        decoding: how stored texels become numbers.
+        dtype: of the result. A read sums in it; a splat sums in the dtype of its values, and rounds to it.
+        deterministic: whether sums into texels have the same bits in every run.
+        grid: makes the coordinates of the operands, where they are used; as a rule the operands are the coordinates.
+    """
+
+    axes: tuple[Axis, ...]
+    decoding: Decoding
+    dtype: np.dtype
+    deterministic: bool = False
+    grid: Grid = as_given
+
+    def differentiated(self, k: int) -> "ReadSpec":
+        """The spec with one more derivative along axis `k`."""
+        return dataclasses.replace(self, axes=differentiated(self.axes, k))
+
+    def adjoint(self, dtype: np.dtype) -> "ReadSpec":
+        """The spec of the transpose, whose result has `dtype`. Only numbers have one: texels that need no decoding."""
+        return dataclasses.replace(self, decoding=Decoding.ELEMENT, dtype=np.dtype(dtype))
+
+    def of_coords(self) -> "ReadSpec":
+        """The same for operands that are coordinates."""
+        return dataclasses.replace(self, grid=as_given)
+
+    def with_axes(self, axes: tuple[Axis, ...]) -> "ReadSpec":
+        """The same along other axes."""
+        return dataclasses.replace(self, axes=axes)
+
+    def with_dtype(self, dtype: np.dtype) -> "ReadSpec":
+        """The same with a result of another dtype."""
+        return dataclasses.replace(self, dtype=np.dtype(dtype))

@@ -1,0 +1,105 @@
+"""Hardware arithmetic as an arithmetic of reads: the level in 1/256, the reads along a footprint, and the read."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._arguments import ReadArguments
+from .._engine.coordinates import Arrays
+from .._engine.decoding import decode
+from .._engine.float_arithmetic import ReadArithmetic
+from .._engine.plan import Layout, ReadPlan, ResolvedLevel, in_texels, plan_of_level, sides_of
+from .._tables.storage_formats import Decoding
+from ..sampler import Sampler
+from ..texture import Texture
+from . import read as unit
+from .anisotropy import Ellipse, ellipse, even, read_along
+from .directions import divide, lifted, side_on_face
+from .lod import fixed, fixed_exp2, fixed_lod, footprint_lod
+
+
+def resolve_level(layout: Layout, arguments: ReadArguments, sampler: Sampler) -> ResolvedLevel:
+    """The level of a texture unit's read, in 1/256, and the extent of its footprint; coordinates in float32.
+
+    Where several reads follow a footprint, `side` is one texel of the level along it, and `num_reads` the logarithm of
+    its ratio in 1/256.
+    """
+    coords, lod, long = single_precision(arguments.coords), None, None
+    if arguments.lod is not None:
+        lod = fixed(arguments.lod)
+    elif arguments.ddx is not None:
+        lod, long = footprint(layout, coords, arguments, sampler)
+    shape = (1,) * coords[0].ndim
+    level = None
+    if layout.num_levels > 1:
+        explicit = arguments.lod is not None or long is not None
+        level = fixed_lod(lod, sampler, layout.num_levels, shape, explicit)
+    if long is None:
+        return ResolvedLevel(coords, arguments.layer, level)
+    texel = fixed_exp2(fixed_lod(lod, sampler, layout.num_levels, shape, explicit=False))
+    side = tuple(d * texel for d in long.direction)
+    if sampler.normalized_coords:
+        side = tuple(d / n for d, n in zip(side, layout.sizes[::-1]))
+    return ResolvedLevel(coords, arguments.layer, level, side, long.log_ratio)
+
+
+def footprint(
+    layout: Layout, coords: Arrays, arguments: ReadArguments, sampler: Sampler
+) -> tuple[jax.Array | None, Ellipse | None]:
+    """The level of detail of a footprint, in 1/256, and its ellipse if several reads may follow it."""
+    several = sampler.max_anisotropy > 1 and layout.kind.texel_ndim == 2 and not layout.kind.is_cube
+    if not several and layout.num_levels == 1:
+        return None, None
+    x_side, y_side = (single_precision(side) for side in sides_of(arguments))
+    bent = None
+    if layout.kind.is_cube:
+        (x_side, x_bent), (y_side, y_bent) = (side_on_face(coords, side) for side in (x_side, y_side))
+        bent = x_bent | y_bent
+    x_side, y_side = (in_texels(layout, side, sampler) for side in (x_side, y_side))
+    if not several:
+        return footprint_lod(x_side, y_side, bent), None
+    long = ellipse(x_side, y_side, sampler.max_anisotropy)
+    return long.lod, long
+
+
+def plan_read(
+    layout: Layout, resolved: ResolvedLevel, sampler: Sampler, number: jax.Array | None = None
+) -> tuple[ReadPlan, jax.Array | None]:
+    coords, weight = resolved.coords, None
+    if number is not None:
+        assert resolved.side is not None
+        assert resolved.num_reads is not None
+        offset, weight = read_along(resolved.num_reads, number)
+        coords = tuple(c + offset * d for c, d in zip(coords, resolved.side))
+    if layout.kind.is_cube:
+        coords = lifted(coords)
+    return plan_of_level(layout, resolved._replace(coords=coords), sampler, divide), weight
+
+
+def read(
+    texture: Texture, plan: ReadPlan, decoding: Decoding, dtype: np.dtype, deterministic: bool = False
+) -> jax.Array:
+    """One read of a texture unit."""
+    del deterministic  # of the derivatives, which are those of float arithmetic
+    floating = lambda a: a.astype(jnp.float32) if jnp.issubdtype(a.dtype, jnp.floating) else a
+    spec = plan.spec(decoding, unit.result_dtype(texture.dtype, decoding))
+    return unit.read(texture.texels, texture.border_color, tuple(map(floating, plan.operands)), spec).astype(dtype)
+
+
+def read_texel(
+    texture: Texture, plan: ReadPlan, decoding: Decoding, dtype: np.dtype, deterministic: bool = False
+) -> jax.Array:
+    """A read of one tap, as a gather returns it: signed bytes become 16-bit codes."""
+    if texture.dtype != np.int8 or decoding is Decoding.ELEMENT:
+        return read(texture, plan, decoding, dtype, deterministic)
+    k = read(texture, plan, Decoding.ELEMENT, texture.dtype).astype(jnp.int32)
+    code = jnp.minimum(jnp.abs(k) * 258 + (jnp.abs(k) >= jnp.where(k < 0, 65, 64)).astype(jnp.int32), 32767)
+    code = jnp.where(k < 0, -code, code).astype(jnp.int16)
+    return decode(code, decoding, np.dtype(np.float32)).astype(dtype)
+
+
+def single_precision(arrays: Arrays) -> Arrays:
+    return tuple(a.astype(jnp.float32) for a in arrays)
+
+
+HARDWARE = ReadArithmetic(resolve_level, plan_read, read, read_texel, lambda sampler: even(sampler.max_anisotropy))

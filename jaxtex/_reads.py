@@ -1,0 +1,220 @@
+"""Whole reads, in either arithmetic: from a texture and the arrays of a call to values, as compiled functions."""
+
+import dataclasses
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ._arguments import ReadArguments, as_operands, check_sampler, common_shape
+from ._engine import primitives
+from ._engine.coordinates import Arrays
+from ._engine.decoding import read_dtype
+from ._engine.float_arithmetic import FLOAT, ReadArithmetic
+from ._engine.plan import Layout, ReadPlan, layout_of, plan_of_grid, plan_of_texels
+from ._hardware import HARDWARE
+from ._tables.address_rules import BORDER, LAST
+from ._tables.filter_kernels import LINEAR_TAPS, FilterKernel
+from ._tables.storage_formats import Decoding, is_blended, storage_format, sum_dtype
+from ._typed_jit import typed_jit
+from .modes import Arithmetic, FilterMode
+from .sampler import Sampler
+from .texture import Texture
+
+ARITHMETICS = {Arithmetic.FLOAT: FLOAT, Arithmetic.HARDWARE: HARDWARE}
+
+
+class Numbers(NamedTuple):
+    """The dtypes of a read.
+
+    Attributes:
+        sums: in which texels are decoded, weighted and summed.
+        differentiable: whether the read has derivatives; stored integers have none.
+    """
+
+    sums: np.dtype
+    differentiable: bool
+
+
+def numbers_of(texture: Texture, decoding: Decoding, coords: Sequence[jax.Array], *, blends: bool) -> Numbers:
+    """The dtypes of a read at `coords`; of texels that are not numbers, if the read `blends` them all the same."""
+    row = storage_format(texture.dtype)
+    if decoding is Decoding.ELEMENT and not row.floating and not blends:
+        return Numbers(np.dtype(texture.dtype), False)
+    return Numbers(sum_dtype(texture.dtype, *(c.dtype for c in coords)), True)
+
+
+def blends(texture: Texture, sampler: Sampler) -> bool:
+    """Whether a read combines several texels."""
+    levels = texture.num_levels > 1 and sampler.mipmap_filter_mode is not FilterMode.POINT
+    return sampler.kernel.blends or levels or sampler.max_anisotropy > 1
+
+
+def own_dtype(texture: Texture, sampler: Sampler) -> np.dtype:
+    """The dtype of a read, before the caller asks for another one."""
+    return read_dtype(texture.dtype, sampler.decoding, blends(texture, sampler))
+
+
+def in_arithmetic(sampler: Sampler, run: Callable[..., jax.Array]) -> Callable[..., jax.Array]:
+    """``run(arithmetic, ...)`` in the sampler's arithmetic, with the derivatives of float arithmetic."""
+    in_float = functools.partial(run, FLOAT)
+    arithmetic = ARITHMETICS[Arithmetic(sampler.arithmetic)]
+    return (
+        in_float if arithmetic is FLOAT else primitives.straight_through(functools.partial(run, arithmetic), in_float)
+    )
+
+
+# The read of `sample`
+
+
+@typed_jit("sampler", "dtype")
+def sample(texture: Texture, arguments: ReadArguments, *, sampler: Sampler, dtype: np.dtype) -> jax.Array:
+    """The read that `sampler` asks for, S + (C,) of `dtype`."""
+    arguments = as_operands(arguments)
+    sums, differentiable = numbers_of(
+        texture, sampler.decoding, arguments.coords, blends=is_blended(texture.dtype) and blends(texture, sampler)
+    )
+    if not differentiable:
+        arguments = jax.lax.stop_gradient(arguments)
+
+    def run(arithmetic: ReadArithmetic, texture: Texture, arguments: ReadArguments) -> jax.Array:
+        read = functools.partial(mean_read, arithmetic, sampler=sampler, dtype=sums)
+        # Reverse mode computes the footprint again, and keeps its sides alone.
+        rematerialize = arguments.ddx is not None and arithmetic is FLOAT
+        return (jax.checkpoint(read) if rematerialize else read)(texture, arguments)
+
+    out = in_arithmetic(sampler, run)(texture, arguments)
+    return jnp.broadcast_to(out, (*common_shape(arguments), texture.num_channels)).astype(dtype)
+
+
+def mean_read(
+    arithmetic: ReadArithmetic, texture: Texture, arguments: ReadArguments, *, sampler: Sampler, dtype: np.dtype
+) -> jax.Array:
+    """One read, or the weighted mean of those along a footprint."""
+    layout = layout_of(texture)
+    resolved = arithmetic.resolve_level(layout, arguments, sampler)
+
+    def read(plan: ReadPlan) -> jax.Array:
+        return arithmetic.read(texture, plan, sampler.decoding, dtype, sampler.deterministic)
+
+    if resolved.num_reads is None:
+        return read(arithmetic.plan(layout, resolved, sampler)[0])
+
+    def weighted_read(number: jax.Array) -> jax.Array:
+        plan, weight = arithmetic.plan(layout, resolved, sampler, number)
+        assert weight is not None
+        # A read without weight counts as zero, also where it returns NaN.
+        return jnp.where(weight[..., None] > 0, read(plan) * weight[..., None].astype(dtype), 0)
+
+    one = jax.checkpoint(weighted_read) if arithmetic is FLOAT else weighted_read
+    count = np.dtype(np.float32) if arithmetic is HARDWARE else resolved.num_reads.dtype
+    return sum_of_calls(one, arithmetic.most_reads(sampler), count)
+
+
+def sum_of_calls(one: Callable[[jax.Array], jax.Array], count: int, dtype: np.dtype) -> jax.Array:
+    """The sum of ``one(1)`` to ``one(count)``, one after the other."""
+    numbers = jnp.arange(1, count + 1, dtype=dtype)
+    return jax.lax.scan(lambda total, number: (total + one(number), None), one(numbers[0]), numbers[1:])[0]
+
+
+def sample_grid(
+    texture: Texture,
+    function: Callable[..., Arrays],
+    operands: Sequence[jax.Array],
+    sampler: Sampler,
+    *,
+    as_numbers: bool = False,
+) -> jax.Array:
+    """`sample` at coordinates that are computed where they are used: in the kernel of the read, and of its gradients.
+
+    Args:
+        texture: of one level, without layers and faces.
+        function: makes a tuple of coordinates, x first, of `operands`, element by element. It is static, and hashed.
+        operands: floating arrays of one dtype and one rank, whose shapes broadcast to S.
+        as_numbers: whether integers that are read as elements are blended, in float arithmetic.
+    """
+    if not as_numbers:
+        check_sampler("sample_grid", texture.kind, texture.dtype, texture.num_levels, sampler)
+    plan = plan_of_grid(layout_of(texture), function, tuple(operands), sampler)
+    blended = as_numbers or (is_blended(texture.dtype) and blends(texture, sampler))
+    sums, differentiable = numbers_of(texture, sampler.decoding, operands, blends=blended)
+    if not differentiable:
+        plan = plan._replace(operands=jax.lax.stop_gradient(plan.operands))
+
+    def run(arithmetic: ReadArithmetic, texture: Texture, operands: tuple[jax.Array, ...]) -> jax.Array:
+        at = plan._replace(operands=operands)
+        return arithmetic.read(texture, at, sampler.decoding, sums, sampler.deterministic)
+
+    out = in_arithmetic(sampler, run)(texture, plan.operands)
+    return out if as_numbers else out.astype(own_dtype(texture, sampler))
+
+
+# Single texels
+
+
+@typed_jit("level")
+def fetch(texture: Texture, arguments: ReadArguments, *, level: int) -> jax.Array:
+    """The texels at indices, as they are stored, with zero outside."""
+    sums, _ = numbers_of(texture, Decoding.ELEMENT, (), blends=False)
+    plan = plan_of_texels(layout_of(texture), as_operands(arguments, integer=True), level, BORDER, LAST)
+    out = primitives.read(texture.texels, plan.operands, plan.spec(Decoding.ELEMENT, sums))
+    return out.astype(texture.dtype)
+
+
+@typed_jit("sampler", "component", "dtype")
+def gather(
+    texture: Texture, arguments: ReadArguments, *, sampler: Sampler, component: int, dtype: np.dtype
+) -> jax.Array:
+    """Four reads of one tap each, of one channel."""
+    arguments, texture = jax.lax.stop_gradient(as_operands(arguments)), one_channel(texture, component)
+    layout, (low, high) = layout_of(texture), LINEAR_TAPS
+    sums, _ = numbers_of(texture, sampler.decoding, arguments.coords, blends=False)
+
+    def run(arithmetic: ReadArithmetic, texture: Texture, arguments: ReadArguments, kernels) -> jax.Array:
+        plan, _ = arithmetic.plan(layout, arithmetic.resolve_level(layout, arguments, sampler), sampler)
+        plan = plan._replace(axes=(*plan.axes[:-2], *with_kernels(plan.axes[-2:], kernels)))
+        return arithmetic.read_texel(texture, plan, sampler.decoding, sums, sampler.deterministic)
+
+    corners = ((high, low), (high, high), (low, high), (low, low))
+    texels = [in_arithmetic(sampler, functools.partial(run, kernels=k))(texture, arguments)[..., 0] for k in corners]
+    return jnp.stack(texels, axis=-1).astype(dtype)
+
+
+def with_kernels(axes, kernels: Sequence[FilterKernel]):
+    """The axes with other filters."""
+    return tuple(axis._replace(kernel=kernel) for axis, kernel in zip(axes, kernels))
+
+
+def one_channel(texture: Texture, channel: int) -> Texture:
+    """One channel of a texture of one level."""
+    color = texture.border_color
+    if color is not None and color.ndim:
+        color = color[channel : channel + 1]
+    return dataclasses.replace(texture, texels=texture.texels[..., channel : channel + 1], border_color=color)
+
+
+# The adjoint
+
+
+@typed_jit("layout", "sampler", "dtype")
+def splat(
+    values: jax.Array, arguments: ReadArguments, *, layout: Layout, sampler: Sampler, dtype: np.dtype
+) -> jax.Array:
+    """The texels of a splat."""
+    arguments = as_operands(arguments)
+    sums = sum_dtype(values.dtype, dtype, *(c.dtype for c in arguments.coords))
+    resolved, values = FLOAT.resolve_level(layout, arguments, sampler), values.astype(sums)
+    if resolved.num_reads is None:
+        plan, _ = FLOAT.plan(layout, resolved, sampler)
+    else:
+        # The reads along a footprint are one more axis in front.
+        number = jnp.arange(1, sampler.max_anisotropy + 1, dtype=resolved.num_reads.dtype)
+        number = number.reshape(-1, *[1] * resolved.num_reads.ndim)
+        several: Any = jax.tree.map(lambda a: a[None], resolved)
+        plan, weight = FLOAT.plan(layout, several, sampler, number)
+        assert weight is not None
+        values = values[None] * weight[..., None].astype(sums)
+    return primitives.splat(values, plan.operands, plan.spec(Decoding.ELEMENT, dtype, sampler.deterministic))

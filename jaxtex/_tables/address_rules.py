@@ -1,0 +1,98 @@
+"""Address modes: the texel that a tap reads, on one axis."""
+
+# pyright: strict, reportUnknownMemberType=false
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from ..modes import AddressMode
+
+# A size is a number, or an array where every sample chooses its mip level.
+Size = int | jax.Array
+# An index within the axis, and whether the tap was inside; None where every tap reads a texel.
+Addressed = tuple[jax.Array, jax.Array | None]
+
+
+class AddressRule(NamedTuple):
+    """One address mode.
+
+    Attributes:
+        name: for messages.
+        apply: ``apply(tap, size)`` is the index that a tap reads, and whether the tap is inside. `None` where several
+            axes are addressed together.
+        has_outside: whether `apply` returns a mask: some taps read the border, not a texel.
+        saturates: whether all positions far outside read the same, so that an infinite coordinate has a value.
+        repeats: whether the texture repeats with a period of one or two sizes, so that a normalized coordinate can be
+            reduced modulo 2 without a rounding.
+        multiplicity: how many taps of equal offset, of one sample, can read the same texel; `None` if unknown.
+        neighbors_stay_adjacent: whether two taps side by side read texels side by side, or the same texel.
+        cyclic: whether the texel after the last one is the first, for rules whose neighbors stay adjacent otherwise.
+        on_hardware: whether texture units have it.
+    """
+
+    name: str
+    apply: Callable[[jax.Array, Size], Addressed] | None
+    has_outside: bool
+    saturates: bool = False
+    repeats: bool = False
+    multiplicity: int | None = None
+    neighbors_stay_adjacent: bool = False
+    cyclic: bool = False
+    on_hardware: bool = False
+
+
+def is_inside(tap: jax.Array, size: Size) -> jax.Array:
+    """Whether `tap` is a texel of an axis of `size`."""
+    return (tap >= 0) & (tap < size)
+
+
+def clamp(tap: jax.Array, size: Size) -> Addressed:
+    return jnp.clip(tap, 0, size - 1), None
+
+
+def border(tap: jax.Array, size: Size) -> Addressed:
+    inside = is_inside(tap, size)
+    return jnp.where(inside, tap, 0), inside
+
+
+def wrap(tap: jax.Array, size: Size) -> Addressed:
+    return jnp.mod(tap, size), None
+
+
+def mirror(tap: jax.Array, size: Size) -> Addressed:
+    phase = jnp.mod(tap, 2 * size)
+    return jnp.minimum(phase, 2 * size - 1 - phase), None
+
+
+def reflect(tap: jax.Array, size: Size) -> Addressed:
+    period = jnp.maximum(2 * (size - 1), 1) if isinstance(size, jax.Array) else max(2 * (size - 1), 1)
+    phase = jnp.mod(tap, period)
+    return jnp.minimum(phase, period - phase), None
+
+
+def last(tap: jax.Array, size: Size) -> Addressed:
+    return jnp.where(is_inside(tap, size), tap, size - 1), None
+
+
+# Of each offset one tap reads a texel, neighbors stay adjacent, and texture units have the mode.
+_PLAIN = AddressRule("", None, False, multiplicity=1, neighbors_stay_adjacent=True, on_hardware=True)
+CLAMP = _PLAIN._replace(name="clamp", apply=clamp, saturates=True)
+BORDER = _PLAIN._replace(name="border", apply=border, has_outside=True, saturates=True)
+WRAP = _PLAIN._replace(name="wrap", apply=wrap, repeats=True, cyclic=True)
+MIRROR = _PLAIN._replace(name="mirror", apply=mirror, repeats=True, multiplicity=2)
+REFLECT = _PLAIN._replace(name="reflect", apply=reflect, multiplicity=2, on_hardware=False)
+# The rule of layers: an index out of range, negative ones too, reads the last layer.
+LAST = _PLAIN._replace(name="last", apply=last)
+# The rule of the faces of a seamless cubemap: the texel may lie on another face, see `jaxtex._engine.cube`.
+SEAM = AddressRule("seam", None, has_outside=False, on_hardware=True)
+
+ADDRESS_RULES = {
+    AddressMode.CLAMP: CLAMP,
+    AddressMode.BORDER: BORDER,
+    AddressMode.WRAP: WRAP,
+    AddressMode.MIRROR: MIRROR,
+    AddressMode.REFLECT: REFLECT,
+}

@@ -1,0 +1,84 @@
+"""Storage dtypes: the number that a stored texel stands for."""
+
+# pyright: strict, reportUnknownMemberType=false
+
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+
+class Decoding(StrEnum):
+    """How a stored texel becomes a number."""
+
+    ELEMENT = "element"
+    FRACTION = "fraction"
+    SRGB = "srgb"
+
+
+class StorageFormat(NamedTuple):
+    """One storage dtype.
+
+    Attributes:
+        name: of the dtype.
+        floating: whether texels are real numbers, which filters blend and gradients flow to.
+        fraction_bits: with n of them, a code k stands for ``k / (2^n - 1)`` under ``read_mode="normalized_float"``;
+            `None` where texels are not codes.
+        srgb: whether a code can be an sRGB code.
+        blended_as: the name of the dtype that a read returns where a filter blends texels that are not floating;
+            `None` where filters do not blend them.
+        on_hardware: whether texture units have it.
+    """
+
+    name: str
+    floating: bool
+    fraction_bits: int | None = None
+    srgb: bool = False
+    blended_as: str | None = None
+    on_hardware: bool = False
+
+    @property
+    def blends(self) -> bool:
+        """Whether filters blend texels as they are stored."""
+        return self.floating or self.blended_as is not None
+
+
+STORAGE_FORMATS = {
+    row.name: row
+    for row in (
+        StorageFormat("float16", floating=True, on_hardware=True),
+        StorageFormat("bfloat16", floating=True),
+        StorageFormat("float32", floating=True, on_hardware=True),
+        StorageFormat("float64", floating=True),
+        StorageFormat("int8", floating=False, fraction_bits=7, on_hardware=True),
+        StorageFormat("uint8", floating=False, fraction_bits=8, srgb=True, on_hardware=True),
+        StorageFormat("int16", floating=False, fraction_bits=15, on_hardware=True),
+        StorageFormat("uint16", floating=False, fraction_bits=16, on_hardware=True),
+        StorageFormat("int32", floating=False, on_hardware=True),
+        StorageFormat("uint32", floating=False, on_hardware=True),
+        StorageFormat("bool", floating=False, blended_as="float32"),
+    )
+}
+
+
+def storage_format(dtype: Any) -> StorageFormat:
+    """The row of a dtype.
+
+    Raises:
+        ValueError: if there is none.
+    """
+    name = np.dtype(dtype).name
+    if name not in STORAGE_FORMATS:
+        raise ValueError(f"texels have dtype {name}; expected one of {', '.join(STORAGE_FORMATS)}.")
+    return STORAGE_FORMATS[name]
+
+
+def is_blended(dtype: Any) -> bool:
+    """Whether filters blend texels of a dtype as they are stored."""
+    return storage_format(dtype).blends
+
+
+def sum_dtype(*dtypes: Any) -> np.dtype:
+    """The dtype in which numbers of these dtypes are summed: float64 if any of them is, else float32."""
+    return np.dtype(jnp.float64 if np.dtype(jnp.float64) in map(np.dtype, dtypes) else jnp.float32)

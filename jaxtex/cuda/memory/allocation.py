@@ -1,0 +1,208 @@
+"""Allocation of CUDA arrays: the functions that make arrays of zeros, and the rules that shapes and flags follow."""
+
+# pyright: strict, reportUnknownMemberType=false
+
+import math
+import operator
+from collections.abc import Iterable
+
+import jax
+import jax.numpy as jnp
+
+from ...modes import TextureKind
+from ..enums import ArrayFlags
+from ..errors import INVALID_VALUE, CudaError, choose
+from ..limits import NEWEST_COMPUTE_CAPABILITY, check_limits
+from ..texture_kinds import TEXTURE_KINDS
+from .arrays import Array, Extent, MipmappedArray, kind_of, level_extent
+from .channel_formats import ChannelFormatDesc, check_desc, check_modeled
+
+FLAGS_OF_MALLOC_ARRAY = (
+    ArrayFlags.SurfaceLoadStore | ArrayFlags.TextureGather | ArrayFlags.Sparse | ArrayFlags.DeferredMapping
+)
+# Flags that only some kinds of array may have, and these kinds in words.
+KINDS_OF_FLAGS = (
+    (ArrayFlags.TextureGather, (TextureKind.TEXTURE2D,), "a 2D array"),
+    (
+        ArrayFlags.Sparse,
+        (TextureKind.TEXTURE2D, TextureKind.TEXTURE3D, TextureKind.TEXTURE2D_LAYERED),
+        "a 2D, 3D or 2D layered array",
+    ),
+)
+
+
+def mallocArray(
+    desc: ChannelFormatDesc,
+    width: int,
+    height: int = 0,
+    flags: ArrayFlags | int = 0,
+    *,
+    compute_capability: float = NEWEST_COMPUTE_CAPABILITY,
+) -> Array:
+    """Allocates a 1D or 2D array of zeros: `cudaMallocArray`.
+
+    Args:
+        desc: the format of a texel, from `createChannelDesc`.
+        width: the number of elements in a row, at least 1.
+        height: the number of rows. 0 makes a 1D array, 1 makes a 2D array of one row.
+        flags: `ArrayFlags`, joined by ``|``: SurfaceLoadStore, TextureGather (2D only), Sparse (2D only) or
+            DeferredMapping. Every texel of a sparse array is resident.
+        compute_capability: the compute capability whose size limits apply, such as 9.0.
+
+    Returns:
+        An `Array`.
+
+    Raises:
+        CudaError: cudaErrorInvalidChannelDescriptor, for a format that CUDA does not have; cudaErrorNotSupported, for a
+            format that this package does not model; cudaErrorInvalidValue, for sizes above the limits, or flags that
+            do not fit the sizes.
+
+    Source:
+        CUDA Runtime API, `cudaMallocArray`.
+
+    Example:
+        >>> from jaxtex import cuda
+        >>> cuda.mallocArray(cuda.createChannelDesc("float"), 10).texels.shape
+        (10, 1)
+    """
+    flags = choose("mallocArray", "flags", ArrayFlags, flags)
+    if flags & ~FLAGS_OF_MALLOC_ARRAY:
+        raise CudaError(
+            INVALID_VALUE,
+            f"mallocArray: flags is {flags!r}, expected flags of {FLAGS_OF_MALLOC_ARRAY!r}; malloc3DArray makes layers "
+            f"and cubemaps.",
+        )
+    return _malloc("mallocArray", desc, (width, height, 0), flags, compute_capability)
+
+
+def malloc3DArray(
+    desc: ChannelFormatDesc,
+    extent: Extent | tuple[int, int, int],
+    flags: ArrayFlags | int = 0,
+    *,
+    compute_capability: float = NEWEST_COMPUTE_CAPABILITY,
+) -> Array:
+    """Allocates an array of zeros of any kind: `cudaMalloc3DArray`.
+
+    Args:
+        desc: the format of a texel, from `createChannelDesc`.
+        extent: (width, height, depth) in elements. With `flags` it determines the kind of the array:
+
+            - without flags: 1D (w, 0, 0), 2D (w, h, 0) or 3D (w, h, d);
+            - with ``Layered``: L layers of 1D (w, 0, L) or of 2D (w, h, L);
+            - with ``Cubemap``: (w, w, 6);
+            - with both: (w, w, 6 * L).
+        flags: `ArrayFlags`, joined by ``|``. TextureGather is for 2D arrays only; Sparse is for 2D, 3D and 2D layered
+            arrays only.
+        compute_capability: the compute capability whose size limits apply, such as 9.0.
+
+    Returns:
+        An `Array`.
+
+    Raises:
+        CudaError: as in `mallocArray`.
+
+    Source:
+        CUDA Runtime API, `cudaMalloc3DArray`.
+
+    Example:
+        >>> from jaxtex import cuda
+        >>> cuda.malloc3DArray(cuda.createChannelDesc("half4"), (8, 8, 6), cuda.ArrayFlags.Cubemap).kind.value
+        'cubemap'
+    """
+    flags = choose("malloc3DArray", "flags", ArrayFlags, flags)
+    return _malloc("malloc3DArray", desc, extent, flags, compute_capability)
+
+
+def mallocMipmappedArray(
+    desc: ChannelFormatDesc,
+    extent: Extent | tuple[int, int, int],
+    numLevels: int,
+    flags: ArrayFlags | int = 0,
+    *,
+    compute_capability: float = NEWEST_COMPUTE_CAPABILITY,
+) -> MipmappedArray:
+    """Allocates an array of zeros with mip levels: `cudaMallocMipmappedArray`.
+
+    Args:
+        desc, extent, flags, compute_capability: as in `malloc3DArray`, for level 0.
+        numLevels: the number of levels, clamped to the range from 1 to ``1 + floor(log2(max(w, h, d)))``, where layers
+            and faces do not count as depth. Level l has the size ``max(1, n >> l)`` along each axis; the number of
+            layers and faces is the same in every level.
+
+    Returns:
+        A `MipmappedArray`.
+
+    Raises:
+        CudaError: as in `mallocArray`.
+
+    Source:
+        CUDA Runtime API, `cudaMallocMipmappedArray`.
+
+    Example:
+        >>> from jaxtex import cuda
+        >>> len(cuda.mallocMipmappedArray(cuda.createChannelDesc("uchar4"), (256, 64, 0), 3).levels)
+        3
+    """
+    name = "mallocMipmappedArray"
+    flags = choose(name, "flags", ArrayFlags, flags)
+    desc, size = _check(name, desc, extent, flags, compute_capability)
+    kind = kind_of(size, flags)
+    most = 1 + int(math.log2(max(size if kind is TextureKind.TEXTURE3D else size[:2])))
+    count = min(max(int(numLevels), 1), most)
+    levels = tuple(_zeros(desc, level_extent(size, flags, level)) for level in range(count))
+    return MipmappedArray(levels, desc, size, flags)
+
+
+def _malloc(function: str, desc: object, extent: Iterable[int], flags: ArrayFlags, compute_capability: float) -> Array:
+    checked, size = _check(function, desc, extent, flags, compute_capability)
+    return Array(_zeros(checked, size), checked, size, flags)
+
+
+def _zeros(desc: ChannelFormatDesc, extent: Extent) -> jax.Array:
+    shape = tuple(n for n in reversed(extent) if n)
+    return jnp.zeros((*shape, desc.channels), desc.dtype)
+
+
+def _check(
+    function: str, desc: object, extent: Iterable[int], flags: ArrayFlags, compute_capability: float
+) -> tuple[ChannelFormatDesc, Extent]:
+    """The format and the extent, if they follow the rules of `cudaMalloc3DArray`: format, shape, flags, then size."""
+    checked = check_desc(function, desc)
+    check_modeled(function, checked)
+    try:
+        size = Extent(*(operator.index(n) for n in extent))
+    except TypeError:
+        raise TypeError(f"{function}: extent is {extent!r}, expected three ints (width, height, depth).") from None
+    fault = _shape_fault(size, flags)
+    if fault:
+        raise CudaError(INVALID_VALUE, f"{function}: the extent is {tuple(size)} with flags {flags!r}: {fault}.")
+    kind = kind_of(size, flags)
+    for flag, kinds, expected in KINDS_OF_FLAGS:
+        if flags & flag and kind not in kinds:
+            raise CudaError(
+                INVALID_VALUE,
+                f"{function}: flags has {flag.name} for an array of kind {kind.value!r}, expected {expected}; leave "
+                f"the flag out.",
+            )
+    check_limits(function, TEXTURE_KINDS[kind].texture_limits, size, compute_capability)
+    if flags & ArrayFlags.TextureGather:
+        check_limits(function, "2D texture with gather", size, compute_capability)
+    return checked, size
+
+
+def _shape_fault(extent: Extent, flags: ArrayFlags) -> str:
+    """A description of what is wrong with an extent and its flags, or an empty string."""
+    width, height, depth = extent
+    if width < 1 or height < 0 or depth < 0:
+        return "expected a width of at least 1, and no negative size"
+    if flags & ArrayFlags.Cubemap:
+        faces = "a multiple of 6" if flags & ArrayFlags.Layered else "6"
+        if height != width or not depth or (depth % 6 if flags & ArrayFlags.Layered else depth != 6):
+            return f"expected a square with a depth of {faces} for a cubemap"
+    elif flags & ArrayFlags.Layered:
+        if not depth:
+            return "expected the number of layers as depth"
+    elif depth and not height:
+        return "expected a height with a depth, or the flag Layered for layers of rows"
+    return ""

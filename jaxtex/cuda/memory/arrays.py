@@ -1,0 +1,151 @@
+"""CUDA arrays: immutable values that hold texels in a channel format, and their mip levels."""
+
+# pyright: strict
+
+import dataclasses
+from typing import NamedTuple
+
+import jax
+
+from ...modes import TextureKind
+from ..enums import ArrayFlags
+from ..errors import check_index, check_type
+from ..pytrees import pytree
+from .channel_formats import ChannelFormatDesc
+
+SHAPE_FLAGS = ArrayFlags.Layered | ArrayFlags.Cubemap
+
+
+class Extent(NamedTuple):
+    """The size of an array in elements: `cudaExtent`. An axis that the array does not have is 0.
+
+    Args:
+        width: the number of elements along x.
+        height: the number of rows, 0 for a 1D or a 1D layered array.
+        depth: the number of slices or layers; 6 for a cubemap, 6 for each layer of a layered cubemap.
+
+    Source:
+        CUDA Runtime API, `make_cudaExtent`.
+
+    Example:
+        >>> from jaxtex import cuda
+        >>> cuda.malloc3DArray(cuda.createChannelDesc("float"), cuda.Extent(4, 3, 2)).texels.shape
+        (2, 3, 4, 1)
+    """
+
+    width: int
+    height: int = 0
+    depth: int = 0
+
+
+class AllocatedArray:
+    """What `Array` and `MipmappedArray` share. Each is a dataclass of its own, whose first field holds the texels."""
+
+    desc: ChannelFormatDesc
+    extent: Extent
+    flags: ArrayFlags
+
+    @property
+    def kind(self) -> TextureKind:
+        """The kind of texture that the array backs."""
+        return kind_of(self.extent, self.flags)
+
+
+@pytree("texels")
+@dataclasses.dataclass(frozen=True, eq=False)
+class Array(AllocatedArray):
+    """A CUDA array as an immutable value: `mallocArray` makes one, and copies and writes return new ones.
+
+    It is a pytree whose only child is `texels`; the other fields are static.
+
+    Attributes:
+        texels: the elements, slowest axis first and channels last. The shape is (W, C), (H, W, C) or (D, H, W, C) for
+            1D, 2D and 3D arrays, (L, W, C) or (L, H, W, C) for layered arrays, (6, H, W, C) for a cubemap, and
+            (6 * L, H, W, C) for a layered cubemap, in which face f of layer l has the index 6 * l + f.
+        desc: the `ChannelFormatDesc` of a texel.
+        extent: the `Extent` in elements.
+        flags: the `ArrayFlags` with which it was allocated.
+
+    Example:
+        >>> from jaxtex import cuda
+        >>> array = cuda.mallocArray(cuda.createChannelDesc("uchar4"), 640, 480)
+        >>> array.texels.shape, str(array.texels.dtype)
+        ((480, 640, 4), 'uint8')
+    """
+
+    texels: jax.Array
+    desc: ChannelFormatDesc
+    extent: Extent
+    flags: ArrayFlags
+
+
+@pytree("levels")
+@dataclasses.dataclass(frozen=True, eq=False)
+class MipmappedArray(AllocatedArray):
+    """A CUDA mipmapped array as an immutable value: `mallocMipmappedArray` makes one.
+
+    It is a pytree whose children are `levels`; the other fields are static.
+
+    Attributes:
+        levels: the elements of each level, finest first, each in the shape of ``Array.texels``.
+        desc, extent, flags: as in `Array`; the extent is that of level 0.
+
+    Example:
+        >>> from jaxtex import cuda
+        >>> mipmap = cuda.mallocMipmappedArray(cuda.createChannelDesc("float"), (5, 3, 0), 99)
+        >>> [level.shape for level in mipmap.levels]
+        [(3, 5, 1), (1, 2, 1), (1, 1, 1)]
+    """
+
+    levels: tuple[jax.Array, ...]
+    desc: ChannelFormatDesc
+    extent: Extent
+    flags: ArrayFlags
+
+
+def kind_of(extent: Extent, flags: ArrayFlags) -> TextureKind:
+    """The kind of texture that a valid extent and its flags determine."""
+    if flags & ArrayFlags.Cubemap:
+        return TextureKind.CUBEMAP_LAYERED if flags & ArrayFlags.Layered else TextureKind.CUBEMAP
+    if flags & ArrayFlags.Layered:
+        return TextureKind.TEXTURE2D_LAYERED if extent.height else TextureKind.TEXTURE1D_LAYERED
+    if extent.depth:
+        return TextureKind.TEXTURE3D
+    return TextureKind.TEXTURE2D if extent.height else TextureKind.TEXTURE1D
+
+
+def level_extent(extent: Extent, flags: ArrayFlags, level: int) -> Extent:
+    """The extent of a mip level. Layers and faces do not shrink, and an axis of size 0 stays 0."""
+    shrinks = (True, True, not flags & SHAPE_FLAGS)
+    return Extent(*(max(1, n >> level) if n and halved else n for n, halved in zip(extent, shrinks)))
+
+
+def getMipmappedArrayLevel(mipmap: MipmappedArray, level: int) -> Array:
+    """Returns one level of a mipmapped array as an array: `cudaGetMipmappedArrayLevel`.
+
+    Args:
+        mipmap: a `MipmappedArray`.
+        level: which level, an int from 0 for the finest.
+
+    Returns:
+        An `Array` with the texels of the level. Writes to it do not change `mipmap`; to change a level of `mipmap`, use
+        ``memcpyToArray(mipmap, values, level=level)``.
+
+    Gradients:
+        To the texels of the level: the identity.
+
+    Raises:
+        CudaError: cudaErrorInvalidValue, if there is no such level.
+
+    Source:
+        CUDA Runtime API, `cudaGetMipmappedArrayLevel`.
+
+    Example:
+        >>> from jaxtex import cuda
+        >>> mipmap = cuda.mallocMipmappedArray(cuda.createChannelDesc("float"), (8, 8, 0), 4)
+        >>> cuda.getMipmappedArrayLevel(mipmap, 1).extent
+        Extent(width=4, height=4, depth=0)
+    """
+    mipmap = check_type("getMipmappedArrayLevel", "mipmap", mipmap, MipmappedArray, "mallocMipmappedArray makes one")
+    level = check_index("getMipmappedArrayLevel", "level", level, len(mipmap.levels))
+    return Array(mipmap.levels[level], mipmap.desc, level_extent(mipmap.extent, mipmap.flags, level), mipmap.flags)

@@ -1,0 +1,284 @@
+"""Channel formats: the number of bits in each channel of a texel, and their meaning."""
+
+# pyright: strict
+
+import dataclasses
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..enums import ChannelFormatKind, ReadMode
+from ..errors import INVALID_CHANNEL_DESCRIPTOR, INVALID_VALUE, NOT_SUPPORTED, CudaError, check_type, choose
+
+SIGNED, UNSIGNED, FLOAT = ChannelFormatKind.Signed, ChannelFormatKind.Unsigned, ChannelFormatKind.Float
+
+
+class ChannelType(NamedTuple):
+    """A type of one channel, as CUDA C++, a channel descriptor, JAX and a resource view name it."""
+
+    name: str
+    kind: ChannelFormatKind
+    bits: int
+    dtype: str
+    view_format: str
+
+
+CHANNEL_TYPES = (
+    ChannelType("char", SIGNED, 8, "int8", "SignedChar"),
+    ChannelType("uchar", UNSIGNED, 8, "uint8", "UnsignedChar"),
+    ChannelType("short", SIGNED, 16, "int16", "SignedShort"),
+    ChannelType("ushort", UNSIGNED, 16, "uint16", "UnsignedShort"),
+    ChannelType("int", SIGNED, 32, "int32", "SignedInt"),
+    ChannelType("uint", UNSIGNED, 32, "uint32", "UnsignedInt"),
+    ChannelType("half", FLOAT, 16, "float16", "Half"),
+    ChannelType("float", FLOAT, 32, "float32", "Float"),
+)
+BASE_TYPES = {row.name: row for row in CHANNEL_TYPES}
+STORED_TYPES = {(row.kind, row.bits): row for row in CHANNEL_TYPES}
+SPELLINGS = {
+    "signed char": "char",
+    "unsigned char": "uchar",
+    "unsigned short": "ushort",
+    "unsigned int": "uint",
+    "unsigned": "uint",
+    "__half": "half",
+}
+# Types of CUDA C++ that no texture has. `cudaCreateChannelDesc<double>()` compiles, and returns the kind None.
+OTHER_TYPES = ("long", "ulong", "longlong", "ulonglong", "double")
+NORMALIZED_KINDS = {
+    ChannelFormatKind[f"{kind.name}Normalized{bits}X{channels}"]: (kind, bits, channels)
+    for kind in (UNSIGNED, SIGNED)
+    for bits in (8, 16)
+    for channels in (1, 2, 4)
+}
+# Kinds that CUDA has and this package does not, with the bits in their descriptors.
+UNMODELED_KINDS = {
+    ChannelFormatKind.NV12: (8, 8, 8, 0),
+    ChannelFormatKind.UnsignedBlockCompressed4: (8, 0, 0, 0),
+    ChannelFormatKind.SignedBlockCompressed4: (8, 0, 0, 0),
+    ChannelFormatKind.UnsignedBlockCompressed5: (8, 8, 0, 0),
+    ChannelFormatKind.SignedBlockCompressed5: (8, 8, 0, 0),
+    ChannelFormatKind.UnsignedBlockCompressed6H: (16, 16, 16, 0),
+    ChannelFormatKind.SignedBlockCompressed6H: (16, 16, 16, 0),
+    ChannelFormatKind.UnsignedNormalized1010102: (10, 10, 10, 2),
+    **{
+        ChannelFormatKind[f"UnsignedBlockCompressed{name}"]: (8, 8, 8, 8)
+        for name in ("1", "1SRGB", "2", "2SRGB", "3", "3SRGB", "7", "7SRGB")
+    },
+}
+
+
+class CudaType(NamedTuple):
+    """A parsed type name: the base type, and the length of the vector, or None for a scalar."""
+
+    base: str
+    length: int | None
+
+
+@dataclasses.dataclass(frozen=True)
+class ChannelFormatDesc:
+    """The format of a texel: `cudaChannelFormatDesc`.
+
+    Like CUDA's struct it may hold any numbers; the functions that take a format check it.
+
+    Args:
+        x, y, z, w: the number of bits in each channel, 0 for an absent channel. A valid format has 1, 2 or 4 channels
+            of equal width, x first: 8, 16 or 32 bits.
+        f: what the bits mean, a `ChannelFormatKind` or its number.
+
+    Source:
+        CUDA Runtime API, `cudaChannelFormatDesc`.
+
+    Example:
+        >>> from jaxtex import cuda
+        >>> cuda.ChannelFormatDesc(8, 8, 0, 0, cuda.ChannelFormatKind.Unsigned) == cuda.createChannelDesc("uchar2")
+        True
+    """
+
+    x: int
+    y: int
+    z: int
+    w: int
+    f: ChannelFormatKind | int
+
+    @property
+    def bits(self) -> tuple[int, int, int, int]:
+        """The number of bits in each of the four channels."""
+        return (self.x, self.y, self.z, self.w)
+
+    @property
+    def channels(self) -> int:
+        """The number of channels."""
+        return sum(bits > 0 for bits in self.bits)
+
+    @property
+    def texel_bytes(self) -> int:
+        """The size of a texel in bytes."""
+        return sum(self.bits) // 8
+
+    @property
+    def is_normalized(self) -> bool:
+        """Whether the format is one of integers that stand for fractions."""
+        return self.f in NORMALIZED_KINDS
+
+    @property
+    def storage(self) -> tuple[ChannelFormatKind, int]:
+        """The type of one stored channel: Signed, Unsigned or Float, and the number of bits."""
+        kind = NORMALIZED_KINDS[ChannelFormatKind(self.f)][0] if self.is_normalized else ChannelFormatKind(self.f)
+        return kind, self.x
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The dtype of an array of texels."""
+        return jnp.dtype(STORED_TYPES[self.storage].dtype)
+
+    @property
+    def stored_base(self) -> str:
+        """The name of the type of one stored channel, such as ``"uchar"`` or ``"half"``."""
+        return STORED_TYPES[self.storage].name
+
+    def result_base(self, read_mode: ReadMode) -> str:
+        """The name of the type of one channel of a read. Half texels are read as ``"float"``.
+
+        Args:
+            read_mode: the `ReadMode` of the read.
+        """
+        kind, _ = self.storage
+        is_float = kind is FLOAT or read_mode is ReadMode.NormalizedFloat
+        return "float" if is_float else self.stored_base
+
+    def __str__(self) -> str:
+        if self.storage not in STORED_TYPES or self.is_normalized:
+            return f"{self.bits} {ChannelFormatKind(self.f).name}"
+        return self.stored_base + (str(self.channels) if self.channels > 1 else "")
+
+
+def parse_type(function: str, argument: str, name: object) -> CudaType:
+    """The base type and the length of a CUDA type name such as "float4"."""
+    if isinstance(name, str):
+        spelled = " ".join(name.split())
+        spelled = SPELLINGS.get(spelled, spelled)
+        digit = spelled[-1:] if spelled[-1:] in "1234" else ""
+        base = spelled.removesuffix(digit)
+        base = "half" if base == "__half" else base
+        if base in BASE_TYPES or base in OTHER_TYPES:
+            return CudaType(base, int(digit) if digit else None)
+    raise CudaError(
+        INVALID_VALUE,
+        f"{function}: {argument} is {name!r}, expected the name of a CUDA type: one of {', '.join(BASE_TYPES)}, "
+        f"alone or followed by 1, 2 or 4.",
+    )
+
+
+def createChannelDesc(
+    x: int | str | ChannelFormatKind, y: int = 0, z: int = 0, w: int = 0, f: ChannelFormatKind | int | None = None
+) -> ChannelFormatDesc:
+    """Describes a texel by the bits of its channels, by the name of a type, or by a kind.
+
+    Args:
+        x: one of three forms: the number of bits in the first channel; a type name such as ``"float4"``, ``"uchar2"``
+            or ``"half"``, for ``cudaCreateChannelDesc<float4>()`` and the like; or a `ChannelFormatKind` that fixes
+            the bits, such as ``ChannelFormatKind.UnsignedNormalized8X4``.
+        y, z, w: the number of bits in the other channels, in the first form.
+        f: what the bits mean, a `ChannelFormatKind` or its number, in the first form.
+
+    Returns:
+        A `ChannelFormatDesc`. As in CUDA, a type that no texture has (``"float3"``, ``"double"``) gets 0 bits and the
+        kind None, and the functions that take a format refuse it.
+
+    Raises:
+        CudaError: cudaErrorInvalidValue, if `x` is a string that names no CUDA type, if `f` is no kind, or if `f` is
+            missing in the first form.
+
+    Source:
+        CUDA Runtime API, `cudaCreateChannelDesc`.
+
+    Example:
+        >>> from jaxtex import cuda
+        >>> cuda.createChannelDesc("half2").bits
+        (16, 16, 0, 0)
+        >>> cuda.createChannelDesc(32, 0, 0, 0, cuda.ChannelFormatKind.Float) == cuda.createChannelDesc("float")
+        True
+    """
+    if isinstance(x, str):
+        base, length = parse_type("createChannelDesc", "x", x)
+        if base in OTHER_TYPES or length == 3:
+            return ChannelFormatDesc(0, 0, 0, 0, ChannelFormatKind.None_)
+        row = BASE_TYPES[base]
+        return ChannelFormatDesc(*_repeat(row.bits, length or 1), row.kind)
+    if isinstance(x, ChannelFormatKind) and f is None:
+        if x in NORMALIZED_KINDS:
+            _, bits, length = NORMALIZED_KINDS[x]
+            return ChannelFormatDesc(*_repeat(bits, length), x)
+        if x in UNMODELED_KINDS:
+            return ChannelFormatDesc(*UNMODELED_KINDS[x], x)
+    if f is None:
+        raise CudaError(
+            INVALID_VALUE, "createChannelDesc: f is missing; pass a kind for the bits, such as ChannelFormatKind.Float."
+        )
+    return ChannelFormatDesc(int(x), int(y), int(z), int(w), choose("createChannelDesc", "f", ChannelFormatKind, f))
+
+
+def infer_desc(function: str, texels: jax.Array, channels: int) -> ChannelFormatDesc:
+    """The format of an array of texels, for a caller who gives none."""
+    name = {row.dtype: row.name for row in CHANNEL_TYPES}.get(texels.dtype.name)
+    if name is None or channels not in (1, 2, 4):
+        raise CudaError(
+            INVALID_CHANNEL_DESCRIPTOR,
+            f"{function}: desc is missing, and no channel format has {channels} channels of {texels.dtype}; textures "
+            f"hold 1, 2 or 4 channels of {', '.join(row.dtype for row in CHANNEL_TYPES)}.",
+        )
+    return createChannelDesc(f"{name}{channels}")
+
+
+def check_desc(function: str, desc: object) -> ChannelFormatDesc:
+    """`desc`, which must be a format that CUDA has (20)."""
+    checked = check_type(function, "desc", desc, ChannelFormatDesc, 'createChannelDesc("float4") makes one')
+    kind = choose(function, "desc.f", ChannelFormatKind, checked.f)
+    if kind in NORMALIZED_KINDS:
+        _, bits, channels = NORMALIZED_KINDS[kind]
+        valid = (_repeat(bits, channels),)
+    elif kind in UNMODELED_KINDS:
+        valid = (UNMODELED_KINDS[kind],)
+    else:
+        widths = [row.bits for row in CHANNEL_TYPES if row.kind is kind]
+        valid = tuple(_repeat(bits, channels) for bits in widths for channels in (1, 2, 4))
+    if checked.bits not in valid:
+        raise CudaError(
+            INVALID_CHANNEL_DESCRIPTOR,
+            f"{function}: desc has {checked.bits} bits of kind {kind.name}, expected 1, 2 or 4 channels of equal "
+            f"width, x first: 8, 16 or 32 bits of Signed or Unsigned, 16 or 32 of Float, or the bits in the name of a "
+            f"normalized kind; pad three channels to four.",
+        )
+    return dataclasses.replace(checked, f=kind)
+
+
+def check_modeled(function: str, desc: ChannelFormatDesc) -> None:
+    """Refuses formats that CUDA has and this package does not (801)."""
+    if desc.f in UNMODELED_KINDS:
+        raise unmodeled(function, "desc.f", ChannelFormatKind(desc.f).name)
+
+
+def unmodeled(function: str, argument: str, name: str) -> CudaError:
+    """The error for a format that CUDA has and this package does not (801)."""
+    return CudaError(
+        NOT_SUPPORTED,
+        f"{function}: {argument} is {name}, which CUDA has and this package does not model; decode the image and store "
+        f"it in 8-bit, 16-bit or float channels.",
+    )
+
+
+def check_dtype(function: str, argument: str, values: jax.Array, desc: ChannelFormatDesc) -> None:
+    """Refuses values whose dtype is not that of the texels of a format (1)."""
+    if values.dtype != desc.dtype:
+        raise CudaError(
+            INVALID_VALUE,
+            f"{function}: {argument} has dtype {values.dtype}, expected {desc.dtype} for the format {desc}; convert "
+            f"numbers with astype, or reinterpret bits with jax.lax.bitcast_convert_type.",
+        )
+
+
+def _repeat(bits: int, channels: int) -> tuple[int, int, int, int]:
+    return tuple(bits if channel < channels else 0 for channel in range(4))  # pyright: ignore[reportReturnType]

@@ -1,0 +1,135 @@
+"""Copies of boxes of up to three dimensions between arrays and pitched memory."""
+
+# pyright: strict, reportUnknownMemberType=false
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from ..enums import MemcpyKind
+from ..errors import INVALID_VALUE, CudaError
+from .array_boxes import Box, box_at, check_array, copy_part
+from .arrays import Array, Extent
+from .byte_regions import Region
+from .pitched_memory import PitchedPtr, Pos, check_memcpy_kind
+
+
+class Memcpy3DParms(NamedTuple):
+    """The arguments of `memcpy3D`: `cudaMemcpy3DParms`.
+
+    Exactly one of `srcArray` and `srcPtr` is given, and exactly one of `dstArray` and `dstPtr`.
+
+    Args:
+        srcArray, dstArray: an `Array`.
+        srcPtr, dstPtr: a `PitchedPtr`.
+        srcPos, dstPos: the `Pos` at which the box starts.
+        extent: the size of the box, an `Extent` of at least 1 along each axis, also along an axis that an array lacks.
+            The width counts elements if the source or the destination is an array, else bytes.
+        kind: a `MemcpyKind`; it has no effect.
+
+    Source:
+        CUDA Runtime API, `cudaMemcpy3DParms`.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from jaxtex import cuda
+        >>> array = cuda.malloc3DArray(cuda.createChannelDesc("float"), cuda.Extent(2, 2, 2))
+        >>> volume = cuda.PitchedPtr(jnp.arange(8.0), 8, 2, 2)
+        >>> parms = cuda.Memcpy3DParms(srcPtr=volume, dstArray=array, extent=cuda.Extent(2, 2, 1))
+        >>> cuda.memcpy3D(parms).texels[..., 0]
+        Array([[[0., 1.],
+                [2., 3.]],
+        <BLANKLINE>
+               [[0., 0.],
+                [0., 0.]]], dtype=float32)
+    """
+
+    srcArray: Array | None = None
+    srcPos: Pos = Pos()
+    srcPtr: PitchedPtr | None = None
+    dstArray: Array | None = None
+    dstPos: Pos = Pos()
+    dstPtr: PitchedPtr | None = None
+    extent: Extent = Extent(0, 0, 0)
+    kind: MemcpyKind | int = MemcpyKind.Default
+
+
+def memcpy3D(parms: Memcpy3DParms) -> Array | jax.Array:
+    """Returns the destination with a box of the source in it: `cudaMemcpy3D`.
+
+    Args:
+        parms: the source, the destination and the box, a `Memcpy3DParms`.
+
+    Returns:
+        A new `Array` if the destination is one. If it is a `PitchedPtr`, a new array of the shape and the dtype of its
+        memory.
+
+    Gradients:
+        To the source and the destination, if both have the same dtype, and pitches are multiples of its size.
+
+    Raises:
+        CudaError: cudaErrorInvalidValue, if there is not exactly one source and one destination, if a box does not lie
+            within its array or memory, or if two arrays differ in the size of an element; cudaErrorInvalidPitchValue,
+            if a row is longer than a pitch; cudaErrorInvalidMemcpyDirection, if ``parms.kind`` is no `MemcpyKind`.
+
+    Source:
+        CUDA Runtime API, `cudaMemcpy3D`.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from jaxtex import cuda
+        >>> array = cuda.mallocArray(cuda.createChannelDesc("float"), 3, 2)
+        >>> array = cuda.memcpyToArray(array, jnp.arange(6.0).reshape(2, 3))
+        >>> memory = cuda.PitchedPtr(jnp.zeros((1, 2)), 8, 2, 1)
+        >>> cuda.memcpy3D(cuda.Memcpy3DParms(array, cuda.Pos(1, 1), dstPtr=memory, extent=cuda.Extent(2, 1, 1)))
+        Array([[4., 5.]], dtype=float32)
+    """
+    name = "memcpy3D"
+    check_memcpy_kind(name, parms.kind)
+    src = exactly_one(name, "src", parms.srcArray, parms.srcPtr)
+    dst = exactly_one(name, "dst", parms.dstArray, parms.dstPtr)
+    extent = Extent(*parms.extent)
+    if min(extent) < 1:
+        raise CudaError(
+            INVALID_VALUE,
+            f"{name}: parms.extent is {tuple(extent)}, expected at least 1 along every axis, also along those that an "
+            f"array lacks.",
+        )
+    sizes = {end.desc.texel_bytes for end in (src, dst) if isinstance(end, Array)}
+    if len(sizes) > 1:
+        raise CudaError(
+            INVALID_VALUE,
+            f"{name}: the arrays have elements of {' and '.join(map(str, sorted(sizes)))} bytes, expected elements of "
+            f"one size.",
+        )
+    extent = extent._replace(width=extent.width * (sizes.pop() if sizes else 1))
+    source = part_of(name, "parms.srcArray", src, parms.srcPos, extent)
+    target = part_of(name, "parms.dstArray", dst, parms.dstPos, extent)
+    values = src if isinstance(src, Array) else jnp.asarray(src.ptr)
+    if isinstance(dst, Array):
+        return copy_part(values, dst, function=name, source=source, target=target)
+    return copy_part(values, jnp.asarray(dst.ptr), function=name, source=source, target=target)
+
+
+def part_of(
+    function: str, argument: str, end: Array | PitchedPtr, pos: tuple[int, int, int], extent: Extent
+) -> Box | Region:
+    """The part of a source or a destination that is copied. The width of `extent` is in bytes."""
+    x, y, z = pos
+    if isinstance(end, Array):
+        return box_at(function, argument, end, Pos(x, y, z), *extent)
+    slice_pitch = end.pitch * end.ysize
+    return Region(x + y * end.pitch + z * slice_pitch, end.pitch, slice_pitch, *extent)
+
+
+def exactly_one(function: str, end: str, array: Array | None, pointer: PitchedPtr | None) -> Array | PitchedPtr:
+    """The source or the destination of a copy, which is an array or pitched memory."""
+    if array is not None and pointer is None:
+        return check_array(function, f"parms.{end}Array", array, None)
+    if pointer is not None and array is None:
+        return PitchedPtr(*pointer)
+    given = "none" if array is None else "each"
+    raise CudaError(
+        INVALID_VALUE, f"{function}: {given} of parms.{end}Array and parms.{end}Ptr is given, expected exactly one."
+    )

@@ -1,0 +1,100 @@
+"""`ResourceDesc`: the memory that a texture or a surface is made of, as CUDA describes it."""
+
+# pyright: strict
+
+import dataclasses
+
+from jax.typing import ArrayLike
+
+from ..enums import ResourceType
+from ..pytrees import pytree
+from . import arrays
+from .channel_formats import ChannelFormatDesc
+
+
+@pytree("memory")
+@dataclasses.dataclass(frozen=True, eq=False)
+class ResourceDesc:
+    """The memory that a texture or a surface is made of: `cudaResourceDesc`.
+
+    The constructors `Array`, `MipmappedArray`, `Linear` and `Pitch2D` make one, each of its kind of memory. It is a
+    pytree whose only child is `memory`; the other fields are static.
+
+    Attributes:
+        memory: an `Array`, a `MipmappedArray`, or a plain JAX array.
+        resType: the `ResourceType`.
+        desc: the format of plain memory. Arrays have their own format.
+        sizeInBytes: the size of linear memory; ``None`` stands for all of it.
+        width, height: the size of pitched memory in elements; ``None`` stands for all of it.
+        pitchInBytes: the bytes from row to row of pitched memory; ``None`` if its shape gives the rows.
+
+    Source:
+        CUDA Runtime API, `cudaResourceDesc`.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from jaxtex import cuda
+        >>> cuda.ResourceDesc.Linear(jnp.arange(8), cuda.createChannelDesc("int")).resType.name
+        'Linear'
+    """
+
+    memory: arrays.Array | arrays.MipmappedArray | ArrayLike
+    resType: ResourceType | int
+    desc: ChannelFormatDesc | None = None
+    sizeInBytes: int | None = None
+    width: int | None = None
+    height: int | None = None
+    pitchInBytes: int | None = None
+
+    @classmethod
+    def Array(cls, array: arrays.Array) -> "ResourceDesc":
+        """Describes an array of any kind: `cudaResourceTypeArray`.
+
+        Args:
+            array: the `Array`.
+        """
+        return cls(array, ResourceType.Array)
+
+    @classmethod
+    def MipmappedArray(cls, mipmap: arrays.MipmappedArray) -> "ResourceDesc":
+        """Describes an array with mip levels: `cudaResourceTypeMipmappedArray`.
+
+        Args:
+            mipmap: the `MipmappedArray`.
+        """
+        return cls(mipmap, ResourceType.MipmappedArray)
+
+    @classmethod
+    def Linear(
+        cls, devPtr: ArrayLike, desc: ChannelFormatDesc | None = None, sizeInBytes: int | None = None
+    ) -> "ResourceDesc":
+        """Describes linear memory, which `tex1Dfetch` alone reads: `cudaResourceTypeLinear`.
+
+        Args:
+            devPtr: an array of the format's dtype, of shape (N,) for one channel, (N, C) or (N * C,) for C channels.
+            desc: the format. The default has the dtype of the array, and one channel or the C of (N, C).
+            sizeInBytes: how many bytes from the start belong to the texture, by default all. The width of the texture
+                is this number divided by the size of a texel.
+        """
+        return cls(devPtr, ResourceType.Linear, desc, sizeInBytes)
+
+    @classmethod
+    def Pitch2D(
+        cls,
+        devPtr: ArrayLike,
+        desc: ChannelFormatDesc | None = None,
+        width: int | None = None,
+        height: int | None = None,
+        pitchInBytes: int | None = None,
+    ) -> "ResourceDesc":
+        """Describes rows in linear memory, which are read as a 2D texture: `cudaResourceTypePitch2D`.
+
+        Args:
+            devPtr: an array of the format's dtype, of shape (H, W) for one channel, (H, W, C) or (H, W * C) for C
+                channels. Its rows take the place of a pitch.
+            desc: the format. The default has the dtype of the array, and one channel or the C of (H, W, C).
+            width, height: how many elements of a row, and how many rows, belong to the texture, by default all.
+            pitchInBytes: if given, `devPtr` is memory of any dtype, and row r starts at byte ``r * pitchInBytes``, as
+                in `mallocPitch`. It must be a multiple of 32, and `desc`, `width` and `height` must be given too.
+        """
+        return cls(devPtr, ResourceType.Pitch2D, desc, width=width, height=height, pitchInBytes=pitchInBytes)

@@ -1,0 +1,239 @@
+"""From a surface function of CUDA to an access of the core: bytes along x become units of the size of an access.
+
+An access of n bytes divides each row into whole units of n bytes; bytes left at the end of a row are out of reach.
+Where a unit has the size of a texel or the dtype of the channels, the texels are accessed as they are, and gradients
+pass; elsewhere their bytes are reinterpreted.
+"""
+
+# pyright: strict, reportUnknownMemberType=false
+
+import dataclasses
+import functools
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
+
+from ... import texture as core
+from ..._arguments import ReadArguments, as_array, as_operands, check_integer
+from ..._compat import is_x64
+from ..._tables.address_rules import clamp, is_inside, last
+from ..._typed_jit import typed_jit
+from ...modes import TextureKind
+from ...surface import OUTSIDE, report, surface_read, surface_write
+from ..enums import SurfaceBoundaryMode
+from ..errors import INVALID_VALUE, MISALIGNED_ADDRESS, CudaError, choose
+from ..memory.arrays import Array
+from ..memory.bit_casts import bit_cast, word_dtype
+from ..memory.channel_formats import BASE_TYPES, ChannelFormatDesc, parse_type
+from ..texture_kinds import TEXTURE_KINDS
+from .surface_objects import array_of_kind
+
+# Types of 64 bits, which an access may have and a channel may not.
+WIDE_DTYPES = {"long": "int64", "longlong": "int64", "ulong": "uint64", "ulonglong": "uint64"}
+MAX_BYTES = 16
+
+
+class Access(NamedTuple):
+    """What one access moves: a number of `dtype`, or a vector of `length` of them."""
+
+    dtype: np.dtype
+    length: int | None
+
+    @property
+    def size(self) -> int:
+        """The size in bytes."""
+        return self.dtype.itemsize * (self.length or 1)
+
+
+def read_units(
+    function: str, surface: object, kind: TextureKind, coords: tuple[ArrayLike, ...], mode: object, T: str | None
+) -> jax.Array:
+    """A read of a surface of `kind` at x in bytes, and y, z, layer or face."""
+    array = array_of_kind(function, surface, kind)
+    access, boundary_mode = access_of(function, array.desc, T), check_boundary_mode(function, mode)
+    indices = check_indices(function, coords, access)
+    return _read_units(array, indices, function=function, access=access, mode=boundary_mode)
+
+
+def write_units(
+    function: str,
+    data: ArrayLike,
+    surface: object,
+    kind: TextureKind,
+    coords: tuple[ArrayLike, ...],
+    mode: object,
+    T: str | None,
+) -> Array:
+    """The array after a write to a surface of `kind` at x in bytes, and y, z, layer or face."""
+    array = array_of_kind(function, surface, kind)
+    access, boundary_mode = access_of(function, array.desc, T), check_boundary_mode(function, mode)
+    indices = check_indices(function, coords, access)
+    values = check_data(function, data, np.broadcast_shapes(*(index.shape for index in indices)), access)
+    return _write_units(array, values, indices, function=function, access=access, mode=boundary_mode)
+
+
+def access_of(function: str, desc: ChannelFormatDesc, T: str | None) -> Access:
+    """The access that T names, by default that of a whole texel."""
+    if T is None:
+        return Access(desc.dtype, desc.channels if desc.channels > 1 else None)
+    base, length = parse_type(function, "T", T)
+    name = BASE_TYPES[base].dtype if base in BASE_TYPES else WIDE_DTYPES.get(base)
+    access = Access(jnp.dtype(name or "uint8"), length)
+    if name is None or length == 3 or access.size > MAX_BYTES:
+        raise CudaError(
+            INVALID_VALUE,
+            f"{function}: T is {T!r}, expected a type of 8, 16, 32 or 64 bits, alone or as a vector of 1, 2 or 4, of "
+            f"{MAX_BYTES} bytes at most.",
+        )
+    if access.dtype.itemsize == 8 and not is_x64():
+        raise CudaError(
+            INVALID_VALUE,
+            f"{function}: T is {T!r}, and 64-bit numbers are disabled; use 'int2' or 'uint2', which have the same "
+            f"bytes, or enable 64-bit numbers with jax_enable_x64.",
+        )
+    return access
+
+
+def check_boundary_mode(function: str, mode: object) -> SurfaceBoundaryMode:
+    """The boundary mode that a caller names."""
+    return choose(function, "boundaryMode", SurfaceBoundaryMode, mode)
+
+
+def check_indices(function: str, coords: tuple[ArrayLike, ...], access: Access) -> tuple[jax.Array, ...]:
+    """Arrays of integers. An x that is no JAX array, and so is known, must be a multiple of the size of the access."""
+    x = coords[0]
+    indices = tuple(check_integer(function, name, c) for name, c in zip(("x", "y", "z"), coords))
+    if not isinstance(x, jax.Array) and (np.asarray(x) % access.size).any():
+        raise CudaError(
+            MISALIGNED_ADDRESS,
+            f"{function}: x is {x!r}, expected multiples of {access.size}, the size of the access: x counts bytes.",
+        )
+    return indices
+
+
+def check_data(function: str, data: ArrayLike, shape: tuple[int, ...], access: Access) -> jax.Array:
+    """The values of a write, of the dtype of the access, and with its vectors along the last axis."""
+    values = as_array(data)
+    if values.dtype != access.dtype and not (jax.typeof(values).weak_type and values.dtype.kind == access.dtype.kind):
+        raise CudaError(
+            INVALID_VALUE,
+            f"{function}: data has dtype {values.dtype}, expected {access.dtype}: a store converts nothing. Convert "
+            f"numbers with data.astype, or name the type of data with T.",
+        )
+    vector = () if access.length is None else (access.length,)
+    if not broadcasts_to(values.shape, shape + vector) or values.shape[-1:][: len(vector)] != vector:
+        raise CudaError(
+            INVALID_VALUE,
+            f"{function}: data has shape {values.shape}, expected one that broadcasts to {shape + vector}, the shape "
+            f"of the coordinates{', and has the whole vector along its last axis' if vector else ''}.",
+        )
+    return values
+
+
+def broadcasts_to(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
+    """Whether an array of `shape` broadcasts to the shape `target`."""
+    try:
+        return np.broadcast_shapes(shape, target) == target
+    except ValueError:
+        return False
+
+
+@typed_jit("function", "access", "mode")
+def _read_units(
+    array: Array, coords: tuple[jax.Array, ...], *, function: str, access: Access, mode: SurfaceBoundaryMode
+) -> jax.Array:
+    surface = as_surface(array, access)
+    indices, layer = unit_indices(function, surface, coords, access.size, mode)
+    numbers = bit_cast(surface_read(surface, indices, boundary_mode="zero", layer=layer), access.dtype)
+    return numbers if access.length else numbers[..., 0]
+
+
+@typed_jit("function", "access", "mode")
+def _write_units(
+    array: Array,
+    data: jax.Array,
+    coords: tuple[jax.Array, ...],
+    *,
+    function: str,
+    access: Access,
+    mode: SurfaceBoundaryMode,
+) -> Array:
+    data = jnp.asarray(data, access.dtype)
+    return store_units(array, data if access.length else data[..., None], coords, function, access, mode)
+
+
+def store_units(
+    array: Array,
+    data: jax.Array,
+    coords: tuple[jax.Array, ...],
+    function: str,
+    access: Access,
+    mode: SurfaceBoundaryMode,
+    *,
+    in_bytes: bool = True,
+) -> Array:
+    """The array after a write of units, S + (length,), at an x in bytes or in units."""
+    surface = as_surface(array, access)
+    indices, layer = unit_indices(function, surface, coords, access.size if in_bytes else 1, mode)
+    values = bit_cast(data, np.dtype(surface.dtype))
+    written = surface_write(surface, values, indices, boundary_mode="zero", layer=layer)
+    return dataclasses.replace(array, texels=as_texels(array, access, written))
+
+
+def units_per_row(array: Array, access: Access) -> int:
+    """The number of whole units in a row."""
+    return array.extent.width * array.desc.texel_bytes // access.size
+
+
+def as_surface(array: Array, access: Access) -> core.Texture:
+    """The array as a texture whose texels are units of the access. A row without a unit gets one unit of zeros."""
+    texels = array.texels
+    if access.size != array.desc.texel_bytes:
+        row = texels.reshape(*texels.shape[:-2], -1)
+        stored, count = np.dtype(row.dtype), units_per_row(array, access)
+        if count:
+            row = row[..., : count * access.size // stored.itemsize]
+            row = row if stored == access.dtype else bit_cast(row, word_dtype(access.dtype))
+        else:
+            row = jnp.zeros((*row.shape[:-1], access.length or 1), access.dtype)
+        texels = row.reshape(*row.shape[:-1], max(count, 1), -1)
+    # A face is a layer, and face f of layer l of a layered cubemap is layer 6 l + f.
+    return TEXTURE_KINDS[TextureKind.TEXTURE2D_LAYERED if array.kind.is_cube else array.kind].build(texels)
+
+
+def as_texels(array: Array, access: Access, written: core.Texture) -> jax.Array:
+    """The texels of the array after a write to its units."""
+    texels = array.texels
+    if access.size == array.desc.texel_bytes:
+        return written.texels
+    if not units_per_row(array, access):
+        return texels
+    row = bit_cast(written.texels.reshape(*written.shape[:-2], -1), np.dtype(texels.dtype))
+    rest = texels.reshape(*texels.shape[:-2], -1)[..., row.shape[-1] :]
+    return jnp.concatenate([row, rest], axis=-1).reshape(texels.shape)
+
+
+def unit_indices(
+    function: str, surface: core.Texture, coords: tuple[jax.Array, ...], step: int, mode: SurfaceBoundaryMode
+) -> tuple[tuple[jax.Array, ...], jax.Array | None]:
+    """The indices of units, and their layer if the surface has layers.
+
+    A unit is `step` along x. Indices are clamped if the mode is Clamp. The index of a misaligned access is -1 along x,
+    which is outside the surface.
+    """
+    operands = as_operands(ReadArguments(coords), integer=True).coords
+    x, *others = operands
+    named, aligned = dict(zip("xyz", operands)), x % step == 0
+    indices, sizes = [x // step, *others], surface.shape[-2::-1]
+    if mode is SurfaceBoundaryMode.Clamp:
+        rules = [clamp] * surface.kind.ndim + [last]
+        indices = [rule(index, n)[0] for rule, index, n in zip(rules, indices, sizes)]
+    if step > 1:
+        report(function, aligned, f"has an x that is no multiple of the {step} bytes of its access", named)
+    if mode is SurfaceBoundaryMode.Trap:
+        report(function, functools.reduce(jnp.logical_and, map(is_inside, indices, sizes)), OUTSIDE, named)
+    indices[0] = jnp.where(aligned, indices[0], -1)
+    return tuple(indices[: surface.kind.ndim]), indices[-1] if surface.kind.layered else None

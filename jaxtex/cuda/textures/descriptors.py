@@ -1,0 +1,104 @@
+"""Descriptors of a texture: how its texels are read, and which part of a resource belongs to it."""
+
+# pyright: strict
+
+import dataclasses
+
+from jax.typing import ArrayLike
+
+from ..enums import AddressMode, FilterMode, ReadMode, ResourceViewFormat
+from ..pytrees import pytree
+
+# One mode for every axis, or up to three in x, y, z order.
+Mode = AddressMode | int
+AddressModes = Mode | tuple[Mode, ...]
+# An array of shape (4,), or four numbers.
+BorderColor = ArrayLike | tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike]
+
+
+@pytree("borderColor")
+@dataclasses.dataclass(frozen=True)
+class TextureDesc:
+    """How a texture is read: `cudaTextureDesc`. The defaults are those of a zeroed struct in CUDA.
+
+    It is a pytree whose only child is `borderColor`; the other fields are static.
+
+    Args:
+        addressMode: one `AddressMode` for every axis, or a tuple of one to three in x, y, z order; axes that the tuple
+            leaves out have Wrap, as in a zeroed struct. The default is **Wrap**. Without `normalizedCoords` Wrap and
+            Mirror act as Clamp.
+        filterMode: a `FilterMode`, by default **Point**.
+        readMode: a `ReadMode`. NormalizedFloat returns 8- and 16-bit integers as fractions.
+        sRGB: whether the colors of 8-bit unsigned texels are decoded from sRGB before they are filtered. Only
+            NormalizedFloat reads are decoded.
+        borderColor: the color that Border reads, four floats from red to alpha. Where integers are read as
+            elements, the bits of the floats are the color: ``numpy.int32(5).view(numpy.float32)`` stands for 5.
+        normalizedCoords: whether coordinates run from 0 to 1 across the texture, by default **not**. Mipmapped arrays
+            require it. A cubemap is read by a direction, which has no unit.
+        maxAnisotropy: the largest anisotropy, clamped to the range from 1 to 16.
+        mipmapFilterMode: a `FilterMode`, by default Point: Linear blends the two nearest levels.
+        mipmapLevelBias: a number that is added to the level of detail of ``...Lod`` and ``...Grad`` reads.
+        minMipmapLevelClamp, maxMipmapLevelClamp: bounds of the level of detail, relative to the first level of a view;
+            if they exclude each other, the minimum holds. Both are **0** by default: every read is from level 0.
+        disableTrilinearOptimization: no effect.
+        seamlessCubemap: whether linear reads of a cubemap blend across the edges of a face, by default **not**.
+            Textures of other kinds refuse it.
+
+    Source:
+        CUDA Runtime API, `cudaTextureDesc`.
+
+    Example:
+        >>> from jaxtex import cuda
+        >>> cuda.TextureDesc().addressMode[0].name, cuda.TextureDesc().filterMode.name
+        ('Wrap', 'Point')
+    """
+
+    addressMode: AddressModes = (AddressMode.Wrap, AddressMode.Wrap, AddressMode.Wrap)
+    filterMode: FilterMode | int = FilterMode.Point
+    readMode: ReadMode | int = ReadMode.ElementType
+    sRGB: int = 0
+    borderColor: BorderColor = (0.0, 0.0, 0.0, 0.0)
+    normalizedCoords: int = 0
+    maxAnisotropy: int = 0
+    mipmapFilterMode: FilterMode | int = FilterMode.Point
+    mipmapLevelBias: float = 0.0
+    minMipmapLevelClamp: float = 0.0
+    maxMipmapLevelClamp: float = 0.0
+    disableTrilinearOptimization: int = 0
+    seamlessCubemap: int = 0
+
+    def __post_init__(self):
+        for name in ("addressMode", "borderColor"):
+            if isinstance(getattr(self, name), list):
+                object.__setattr__(self, name, tuple(getattr(self, name)))
+
+
+@dataclasses.dataclass(frozen=True)
+class ResourceViewDesc:
+    """Which part of an array belongs to a texture, and in which format: `cudaResourceViewDesc`.
+
+    Args:
+        format: a `ResourceViewFormat` with texels as large as those of the array, or ``None_`` for the array's format.
+        width, height, depth: the extent of the array.
+        firstMipmapLevel, lastMipmapLevel: the first and the last level of the view, both 0 without mip levels. The
+            first becomes level 0 of the texture.
+        firstLayer, lastLayer: the first and the last layer of the view, both 0 without layers. The first becomes layer
+            0 of the texture. In a layered cubemap a layer is a whole cubemap.
+
+    Source:
+        CUDA Runtime API, `cudaResourceViewDesc`.
+
+    Example:
+        >>> from jaxtex import cuda
+        >>> cuda.ResourceViewDesc(cuda.ResourceViewFormat.Float1, 64, 64, firstMipmapLevel=2, lastMipmapLevel=6).depth
+        0
+    """
+
+    format: ResourceViewFormat | int = ResourceViewFormat.None_
+    width: int = 0
+    height: int = 0
+    depth: int = 0
+    firstMipmapLevel: int = 0
+    lastMipmapLevel: int = 0
+    firstLayer: int = 0
+    lastLayer: int = 0

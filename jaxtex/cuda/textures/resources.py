@@ -1,0 +1,135 @@
+"""What a resource holds: its format, and the texels of its levels, shaped as the core stores textures."""
+
+# pyright: strict, reportUnknownMemberType=false
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ...modes import TextureKind
+from ..enums import ArrayFlags, ResourceType
+from ..errors import INVALID_VALUE, CudaError, check_type, choose
+from ..limits import check_limits
+from ..memory.arrays import Array, MipmappedArray
+from ..memory.byte_regions import Region, read_region
+from ..memory.channel_formats import ChannelFormatDesc, check_desc, check_dtype, infer_desc
+from ..memory.resource_descriptor import ResourceDesc
+from .descriptors import ResourceViewDesc
+from .resource_views import view_format, view_levels
+
+# In bytes, of the pitch of a texture over pitched memory.
+PITCH_ALIGNMENT = 32
+ARRAY_TYPES: dict[ResourceType, type[Array | MipmappedArray]] = {
+    ResourceType.Array: Array,
+    ResourceType.MipmappedArray: MipmappedArray,
+}
+# For plain memory: the number of axes without channels, the row of `LIMITS`, and the kind of texture.
+PLAIN_TYPES = {
+    ResourceType.Linear: (1, "1D texture from linear memory", TextureKind.TEXTURE1D),
+    ResourceType.Pitch2D: (2, "2D texture from pitched memory", TextureKind.TEXTURE2D),
+}
+
+
+def resource_format(function: str, resource: ResourceDesc, view: ResourceViewDesc | None) -> ChannelFormatDesc:
+    """The format in which a resource is read."""
+    resource_type = choose(function, "resource.resType", ResourceType, resource.resType)
+    array_type = ARRAY_TYPES.get(resource_type)
+    if array_type:
+        remedy = f"malloc{array_type.__name__} makes one"
+        array = check_type(function, "resource.memory", resource.memory, array_type, remedy)
+        return array.desc if view is None else view_format(function, array.desc, view)
+    if view is not None:
+        raise CudaError(
+            INVALID_VALUE,
+            f"{function}: view is given for a resource of type {resource_type.name}, expected an array; leave it out.",
+        )
+    if resource.desc is not None:
+        return check_desc(function, resource.desc)
+    ndim, *_ = PLAIN_TYPES[resource_type]
+    memory = plain_memory(resource)
+    return infer_desc(function, memory, memory.shape[-1] if memory.ndim > ndim else 1)
+
+
+def resource_levels(
+    function: str,
+    resource: ResourceDesc,
+    desc: ChannelFormatDesc,
+    view: ResourceViewDesc | None,
+    compute_capability: float,
+) -> tuple[tuple[jax.Array, ...], TextureKind, ArrayFlags]:
+    """The levels of a resource in the format `desc`, its kind and its flags."""
+    memory = resource.memory
+    if not isinstance(memory, Array | MipmappedArray):
+        texels, kind = plain_texels(function, resource, desc, compute_capability)
+        return (texels,), kind, ArrayFlags.Default
+    levels = (memory.texels,) if isinstance(memory, Array) else memory.levels
+    if memory.kind is TextureKind.CUBEMAP_LAYERED:
+        levels = tuple(level.reshape(-1, 6, *level.shape[1:]) for level in levels)
+    if view is not None:
+        levels = view_levels(function, memory, levels, view, desc)
+    return levels, memory.kind, memory.flags
+
+
+def plain_memory(resource: ResourceDesc) -> jax.Array:
+    """The memory of a linear or pitched resource."""
+    assert not isinstance(resource.memory, Array | MipmappedArray)
+    return jnp.asarray(resource.memory)
+
+
+def plain_texels(
+    function: str, resource: ResourceDesc, desc: ChannelFormatDesc, compute_capability: float
+) -> tuple[jax.Array, TextureKind]:
+    """The texels of linear or pitched memory, (N, C) or (H, W, C), and their kind."""
+    ndim, limit, kind = PLAIN_TYPES[ResourceType(resource.resType)]
+    pitched = resource.pitchInBytes is not None
+    memory = pitched_rows(function, resource, desc) if pitched else plain_memory(resource)
+    texels = with_channels(function, memory, desc, ndim)
+    stored = texels.shape[ndim - 1 :: -1]
+    given = (resource.width, resource.height)
+    if ndim == 1:
+        given = (None if resource.sizeInBytes is None else resource.sizeInBytes // desc.texel_bytes,)
+    sizes = tuple(n if size is None else size for n, size in zip(stored, given))
+    if any(not 1 <= size <= n for size, n in zip(sizes, stored)):
+        raise CudaError(
+            INVALID_VALUE,
+            f"{function}: the resource has {sizes} elements (sizeInBytes, or width and height), expected at least one "
+            f"and at most the {stored} elements of its memory.",
+        )
+    check_limits(function, limit, sizes, compute_capability)
+    return texels[tuple(slice(size) for size in reversed(sizes))], kind
+
+
+def pitched_rows(function: str, resource: ResourceDesc, desc: ChannelFormatDesc) -> jax.Array:
+    """The texels of memory with a pitch, (H, W, C)."""
+    pitch, width, height = resource.pitchInBytes, resource.width, resource.height
+    if resource.desc is None or not (isinstance(width, int) and isinstance(height, int) and isinstance(pitch, int)):
+        raise CudaError(
+            INVALID_VALUE,
+            f"{function}: resource.pitchInBytes is {pitch!r} with desc, width and height {resource.desc}, {width!r} "
+            f"and {height!r}, expected all four: memory with a pitch has no shape of its own.",
+        )
+    row_bytes = width * desc.texel_bytes
+    if pitch % PITCH_ALIGNMENT or pitch < row_bytes:
+        raise CudaError(
+            INVALID_VALUE,
+            f"{function}: resource.pitchInBytes is {pitch}, expected a multiple of {PITCH_ALIGNMENT} that is at least "
+            f"the {row_bytes} bytes of a row.",
+        )
+    region = Region(0, pitch, pitch, row_bytes, height, 1)
+    numbers = read_region(function, "resource.memory", plain_memory(resource), region, np.dtype(desc.dtype))
+    return numbers.reshape(height, width, desc.channels)
+
+
+def with_channels(function: str, memory: jax.Array, desc: ChannelFormatDesc, ndim: int) -> jax.Array:
+    """Plain memory of `ndim` axes with an axis of channels behind them."""
+    check_dtype(function, "resource.memory", memory, desc)
+    flat = memory.ndim == ndim and not memory.shape[-1] % desc.channels
+    split = memory.ndim == ndim + 1 and memory.shape[-1] == desc.channels
+    if not (flat or split) or memory.size == 0:
+        names = "N" if ndim == 1 else "H, W"
+        raise CudaError(
+            INVALID_VALUE,
+            f"{function}: resource.memory has shape {memory.shape}, expected ({names}, {desc.channels}), or {ndim} "
+            f"axes with whole texels of {desc.channels} channels in the last.",
+        )
+    return memory.reshape(*memory.shape[: ndim - 1], -1, desc.channels)

@@ -1,0 +1,168 @@
+"""From a texture function of CUDA to a read of the core: checks, coordinates, and the type of the result."""
+
+# pyright: strict, reportUnknownMemberType=false
+
+from typing import Any, cast
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
+
+from ..._arguments import as_array
+from ..._engine.decoding import decode
+from ..._hardware.read import single
+from ..._typed_jit import typed_jit
+from ...modes import Arithmetic, TextureKind
+from ...sampling import fetch, gather, sample
+from ..enums import ArrayFlags, ResourceType
+from ..errors import INVALID_VALUE, CudaError, check_index, check_type
+from ..memory.channel_formats import OTHER_TYPES, parse_type
+from .texture_objects import TextureObject, is_readable_as
+
+# Derivatives of the coordinates: a float, float2, float3 or float4.
+Derivatives = (
+    ArrayLike
+    | tuple[ArrayLike, ArrayLike]
+    | tuple[ArrayLike, ArrayLike, ArrayLike]
+    | tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike]
+)
+
+
+def read_filtered(
+    function: str,
+    t: TextureObject,
+    kind: TextureKind,
+    coords: tuple[ArrayLike, ...],
+    T: str | None,
+    *,
+    layer: ArrayLike | None = None,
+    lod: ArrayLike | None = None,
+    ddx: Derivatives | None = None,
+    ddy: Derivatives | None = None,
+) -> jax.Array:
+    """A filtered read of a texture of the given kind."""
+    t = check_object(function, t)
+    is_linear = t.resType is ResourceType.Linear
+    if is_linear or not is_readable_as(t, kind):
+        memory = "linear memory, which tex1Dfetch reads" if is_linear else t.kind.value
+        raise CudaError(
+            INVALID_VALUE,
+            f"{function}: t is a texture of kind {memory}, expected {kind.value}; use the function of its kind.",
+        )
+    length = result_length(function, t, T)
+    arguments: dict[str, Any] = {"coords": coords, "layer": layer, "lod": lod, "ddx": None, "ddy": None}
+    if ddx is not None and ddy is not None:
+        arguments["ddx"] = split_derivatives(function, "dPdx", ddx, len(coords))
+        arguments["ddy"] = split_derivatives(function, "dPdy", ddy, len(coords))
+    if t.texture.kind is not kind:  # a row that is stored as an image of height 1: y is 0
+        tuples = {name: arguments[name] for name in ("coords", "ddx", "ddy") if arguments[name] is not None}
+        arguments |= {name: (*arrays, 0.0) for name, arrays in tuples.items()}
+    return _read_filtered(t, jax.tree.map(as_array, arguments, is_leaf=_is_list), length=length)
+
+
+def fetch_texel(function: str, t: TextureObject, x: ArrayLike, T: str | None) -> jax.Array:
+    """A read of linear memory by index."""
+    t = check_object(function, t)
+    if t.resType is not ResourceType.Linear:
+        raise CudaError(
+            INVALID_VALUE,
+            f"{function}: t is a texture over a resource of type {t.resType.name}, expected linear memory; use tex1D "
+            f"for an array.",
+        )
+    return _fetch_texel(t, as_array(x), length=result_length(function, t, T))
+
+
+def gather_texels(
+    function: str, t: TextureObject, coords: tuple[ArrayLike, ArrayLike], comp: int, T: str | None
+) -> jax.Array:
+    """A read of one channel of four texels."""
+    t = check_object(function, t)
+    if t.kind is not TextureKind.TEXTURE2D or not t.flags & ArrayFlags.TextureGather:
+        raise CudaError(
+            INVALID_VALUE,
+            f"{function}: t is a texture of kind {t.kind.value} with flags {t.flags!r}, expected a 2D array made with "
+            f"ArrayFlags.TextureGather.",
+        )
+    comp = check_index(function, "comp", comp, 4)
+    if T is not None and result_length(function, t, T) != 4:
+        raise CudaError(INVALID_VALUE, f"{function}: T is {T!r}, expected a vector of 4: one component of each texel.")
+    x, y = (as_array(c) for c in coords)
+    return _gather_texels(t, (x, y), comp=comp)
+
+
+def check_object(function: str, t: object) -> TextureObject:
+    """`t`, which must be a `TextureObject`."""
+    return check_type(function, "t", t, TextureObject, "createTextureObject makes one")
+
+
+def result_length(function: str, t: TextureObject, T: str | None) -> int | None:
+    """The vector length of the result, or None for a scalar. The base type of T must be that of the read."""
+    if T is None:
+        return t.desc.channels if t.desc.channels > 1 else None
+    base, length = parse_type(function, "T", T)
+    expected = t.desc.result_base(t.readMode)
+    if base in OTHER_TYPES or length == 3 or base != expected:
+        raise CudaError(
+            INVALID_VALUE,
+            f"{function}: T is {T!r}, expected {expected} or a vector of 1, 2 or 4 of it: the texture has the format "
+            f"{t.desc} and the readMode {t.readMode.name}.",
+        )
+    return length
+
+
+def split_derivatives(function: str, argument: str, derivatives: Derivatives, count: int) -> tuple[ArrayLike, ...]:
+    """The derivatives of `count` coordinates. A fourth of three, as in CUDA's float4, is dropped."""
+    arrays = _as_tuple(derivatives)
+    if len(arrays) != count and not (count == 3 and len(arrays) == 4):
+        raise CudaError(
+            INVALID_VALUE,
+            f"{function}: {argument} has {len(arrays)} arrays, expected {'a tuple of ' if count > 1 else ''}{count}, "
+            f"one for each coordinate.",
+        )
+    return arrays[:count]
+
+
+def _as_tuple(value: Derivatives) -> tuple[ArrayLike, ...]:
+    if isinstance(value, list):  # accepted in place of a tuple
+        return tuple(cast(list[ArrayLike], value))
+    return value if isinstance(value, tuple) else (value,)
+
+
+@typed_jit("length")
+def _read_filtered(t: TextureObject, arguments: dict[str, Any], *, length: int | None) -> jax.Array:
+    return with_length(sample(t.texture, sampler=t.sampler, dtype=result_dtype(t), **arguments), length)
+
+
+@typed_jit("length")
+def _fetch_texel(t: TextureObject, x: jax.Array, *, length: int | None) -> jax.Array:
+    texel, decoding = fetch(t.texture, (x,)), t.sampler.decoding
+    hardware = t.sampler.arithmetic is Arithmetic.HARDWARE
+    return with_length(single(texel, decoding) if hardware else decode(texel, decoding, result_dtype(t)), length)
+
+
+@typed_jit("comp")
+def _gather_texels(t: TextureObject, coords: tuple[jax.Array, jax.Array], *, comp: int) -> jax.Array:
+    if comp >= t.desc.channels:
+        shape = np.broadcast_shapes(*(c.shape for c in coords))
+        return jnp.zeros((*shape, 4), result_dtype(t))
+    return gather(t.texture, coords, t.sampler, component=comp).astype(result_dtype(t))
+
+
+def result_dtype(t: TextureObject) -> np.dtype:
+    """The dtype of a read. Half texels are read as float32."""
+    return jnp.dtype("float32") if t.desc.result_base(t.readMode) == "float" else t.desc.dtype
+
+
+def with_length(texel: jax.Array, length: int | None) -> jax.Array:
+    """The channels of a texel as a scalar or as a vector, in which absent channels are 0, alpha too."""
+    if length is None:
+        return texel[..., 0]
+    absent = length - texel.shape[-1]
+    if absent <= 0:
+        return texel[..., :length]
+    return jnp.concatenate([texel, jnp.zeros((*texel.shape[:-1], absent), texel.dtype)], axis=-1)
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, list)

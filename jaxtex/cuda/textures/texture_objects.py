@@ -1,0 +1,259 @@
+"""Texture objects: immutable values made of a resource and a descriptor, which are checked as CUDA checks them."""
+
+# pyright: strict, reportUnknownMemberType=false
+
+import dataclasses
+from typing import Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ... import modes as core_modes
+from ... import texture as core
+from ...modes import Arithmetic, TextureKind
+from ...sampler import MAX_ANISOTROPY, Sampler
+from ..enums import AddressMode, ArrayFlags, FilterMode, ReadMode, ResourceType
+from ..errors import INVALID_VALUE, CudaError, check_type, choose
+from ..limits import NEWEST_COMPUTE_CAPABILITY
+from ..memory.channel_formats import FLOAT, ChannelFormatDesc, check_modeled
+from ..memory.resource_descriptor import ResourceDesc
+from ..pytrees import pytree
+from ..texture_kinds import TEXTURE_KINDS
+from .descriptors import AddressModes, BorderColor, ResourceViewDesc, TextureDesc
+from .format_checks import check_levels, check_read
+from .resources import resource_format, resource_levels
+
+NAME = "createTextureObject"
+ArithmeticName = Arithmetic | Literal["hardware", "float"]
+CORE_ADDRESS_MODES = {
+    AddressMode.Wrap: core_modes.AddressMode.WRAP,
+    AddressMode.Clamp: core_modes.AddressMode.CLAMP,
+    AddressMode.Mirror: core_modes.AddressMode.MIRROR,
+    AddressMode.Border: core_modes.AddressMode.BORDER,
+}
+# Without normalized coordinates CUDA clamps where a mode repeats the texture.
+PIXEL_ADDRESS_MODES = CORE_ADDRESS_MODES | {
+    AddressMode.Wrap: core_modes.AddressMode.CLAMP,
+    AddressMode.Mirror: core_modes.AddressMode.CLAMP,
+}
+CORE_FILTER_MODES = {
+    FilterMode.Point: core_modes.FilterMode.POINT,
+    FilterMode.Linear: core_modes.FilterMode.LINEAR,
+}
+CORE_READ_MODES = {
+    ReadMode.ElementType: core_modes.ReadMode.ELEMENT,
+    ReadMode.NormalizedFloat: core_modes.ReadMode.NORMALIZED_FLOAT,
+}
+
+
+class Modes(NamedTuple):
+    """The modes of a `TextureDesc`; `level_filter` is the filter between mip levels."""
+
+    address: tuple[AddressMode, AddressMode, AddressMode]
+    filter: FilterMode
+    read: ReadMode
+    level_filter: FilterMode
+
+
+@pytree("texture")
+@dataclasses.dataclass(frozen=True, eq=False)
+class TextureObject:
+    """A texture that can be read: `createTextureObject` makes one, and so does binding a `TextureReference`.
+
+    It is a pytree, so that jitted functions take it as an argument. Its only child is `texture`; the other fields are
+    static. There is no handle, and nothing to destroy.
+
+    Attributes:
+        texture: the texels and the border color, a `jaxtex.Texture`.
+        sampler: how the texels are read, a `jaxtex.Sampler`.
+        desc: the `ChannelFormatDesc` in which the texels are read.
+        readMode: the `ReadMode`.
+        kind: the kind of the resource, a `jaxtex.TextureKind`. ``texture.kind`` is 2D instead of 1D where a texture
+            unit reads a 1D array as an image of one row.
+        resType: the `ResourceType`.
+        flags: the `ArrayFlags` of the resource.
+
+    Example:
+        >>> import jax, jax.numpy as jnp
+        >>> from jaxtex import cuda
+        >>> words = cuda.createTextureObject(cuda.ResourceDesc.Linear(jnp.arange(4)), cuda.TextureDesc())
+        >>> jax.jit(cuda.tex1Dfetch)(words, jnp.array([3, 4]))
+        Array([3, 0], dtype=int32)
+    """
+
+    texture: core.Texture
+    sampler: Sampler
+    desc: ChannelFormatDesc
+    readMode: ReadMode
+    kind: TextureKind
+    resType: ResourceType
+    flags: ArrayFlags = ArrayFlags.Default
+
+
+def createTextureObject(
+    resource: ResourceDesc,
+    texture: TextureDesc,
+    view: ResourceViewDesc | None = None,
+    *,
+    arithmetic: ArithmeticName = "hardware",
+    compute_capability: float = NEWEST_COMPUTE_CAPABILITY,
+) -> TextureObject:
+    """Makes a texture object of a resource and a descriptor: `cudaCreateTextureObject`.
+
+    Args:
+        resource: the memory, a `ResourceDesc`.
+        texture: how it is read, a `TextureDesc`.
+        view: a part of an array or of a mipmapped array, a `ResourceViewDesc`; ``None`` stands for the whole resource.
+        arithmetic: ``"hardware"`` returns the values of an NVIDIA texture unit; ``"float"`` computes weights and sums
+            in float32, which is less work. See `jaxtex.Sampler`.
+        compute_capability: the compute capability whose size limits apply to linear and pitched memory, such as 9.0.
+
+    Returns:
+        A `TextureObject` with the texels that the resource has now. A later copy or write returns another array, of
+        which another texture object is made.
+
+    Gradients:
+        Gradients of reads flow to floating texels of the resource, and to ``texture.borderColor``.
+
+    Raises:
+        CudaError: cudaErrorInvalidFilterSetting, for a linear filter of integers; cudaErrorInvalidNormSetting, for
+            NormalizedFloat reads of floats or 32-bit integers, and for other reads of normalized formats;
+            cudaErrorInvalidChannelDescriptor, for a format that CUDA does not have; cudaErrorNotSupported, for a format
+            that this package does not model; cudaErrorInvalidValue, for all else that CUDA refuses.
+        TypeError: if an argument is of another class.
+
+    Source:
+        CUDA Runtime API, `cudaCreateTextureObject`.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from jaxtex import cuda
+        >>> array = cuda.mallocArray(cuda.createChannelDesc("float"), 4)
+        >>> array = cuda.memcpyToArray(array, jnp.array([10.0, 20.0, 30.0, 40.0]))
+        >>> linear = cuda.TextureDesc(filterMode=cuda.FilterMode.Linear)
+        >>> cuda.tex1D(cuda.createTextureObject(cuda.ResourceDesc.Array(array), linear), 2.0)
+        Array(25., dtype=float32)
+    """
+    resource = check_type(NAME, "resource", resource, ResourceDesc, "ResourceDesc.Array(array) makes one")
+    modes = modes_of(check_type(NAME, "texture", texture, TextureDesc, "TextureDesc() makes one"))
+    desc = resource_format(NAME, resource, view)
+    check_read(NAME, desc, modes.read, modes.filter, srgb=bool(texture.sRGB))
+    check_modeled(NAME, desc)
+    levels, kind, flags = resource_levels(NAME, resource, desc, view, compute_capability)
+    resource_type, stored = ResourceType(resource.resType), kind
+    check_fields(texture, modes, desc, kind, resource_type)
+    address = core_address_modes(texture, modes, kind)
+    bordered = modes.filter is FilterMode.Linear and address[1] == "border"
+    if kind is TextureKind.TEXTURE1D and bordered and resource_type is not ResourceType.Linear:
+        # A texture unit reads a 1D array as an image of height 1 at y = 0, so that half of the weight falls outside.
+        # Results differ only if the address mode of y is border.
+        levels, stored = tuple(level[None] for level in levels), TextureKind.TEXTURE2D
+    address = address[: stored.texel_ndim]
+    border = border_color(texture.borderColor, desc, modes.read) if "border" in address else None
+    sampler = sampler_of(texture, modes, desc, address, arithmetic, is_cube=kind.is_cube)
+    built = TEXTURE_KINDS[stored].build(levels, border_color=border)
+    return TextureObject(built, sampler, desc, modes.read, kind, resource_type, flags)
+
+
+def is_readable_as(t: TextureObject, kind: TextureKind) -> bool:
+    """Whether the functions of a kind read the texture. Those of 1D also read a 2D array of one row.
+
+    ``cudaMallocArray(&array, &desc, width, 1)`` makes such an array.
+    """
+    has_one_row = t.kind is TextureKind.TEXTURE2D and t.texture.shape[0] == 1
+    return t.kind is kind or (kind is TextureKind.TEXTURE1D and has_one_row)
+
+
+def modes_of(texture: TextureDesc) -> Modes:
+    """The modes of a descriptor as members of their enumerations."""
+    return Modes(
+        three_modes(NAME, "texture.addressMode", texture.addressMode, AddressMode.Wrap),
+        choose(NAME, "texture.filterMode", FilterMode, texture.filterMode),
+        choose(NAME, "texture.readMode", ReadMode, texture.readMode),
+        choose(NAME, "texture.mipmapFilterMode", FilterMode, texture.mipmapFilterMode),
+    )
+
+
+def three_modes(
+    function: str, argument: str, modes: AddressModes, default: AddressMode
+) -> tuple[AddressMode, AddressMode, AddressMode]:
+    """An address mode for each of three axes; axes without one have the default."""
+    listed = tuple(modes) if isinstance(modes, tuple | list) else (modes,) * 3
+    if len(listed) > 3:
+        raise CudaError(
+            INVALID_VALUE, f"{function}: {argument} has {len(listed)} modes, expected at most 3, in x, y, z order."
+        )
+    padded = (*listed, default, default, default)
+    x, y, z = (choose(function, argument, AddressMode, mode) for mode in padded[:3])
+    return x, y, z
+
+
+def check_fields(
+    texture: TextureDesc, modes: Modes, desc: ChannelFormatDesc, kind: TextureKind, resource_type: ResourceType
+) -> None:
+    """Refuses fields of the descriptor that the resource does not allow (1, 26)."""
+    if texture.seamlessCubemap and not kind.is_cube:
+        raise CudaError(
+            INVALID_VALUE,
+            f"{NAME}: texture.seamlessCubemap is set for a resource of kind {kind.value!r}, expected a cubemap; leave "
+            f"it out.",
+        )
+    if resource_type is ResourceType.MipmappedArray:
+        check_levels(NAME, desc, modes.read, modes.level_filter)
+        if not (texture.normalizedCoords or kind.is_cube):
+            raise CudaError(
+                INVALID_VALUE,
+                f"{NAME}: texture.normalizedCoords is {texture.normalizedCoords!r} for a mipmapped array, whose levels "
+                f"differ in size; set it to 1.",
+            )
+
+
+def core_address_modes(texture: TextureDesc, modes: Modes, kind: TextureKind) -> tuple[core_modes.AddressMode, ...]:
+    """The address modes of x, y and z in the core."""
+    names = CORE_ADDRESS_MODES if texture.normalizedCoords or kind.is_cube else PIXEL_ADDRESS_MODES
+    return tuple(names[mode] for mode in modes.address)
+
+
+def sampler_of(
+    texture: TextureDesc,
+    modes: Modes,
+    desc: ChannelFormatDesc,
+    address: tuple[core_modes.AddressMode, ...],
+    arithmetic: ArithmeticName,
+    *,
+    is_cube: bool,
+) -> Sampler:
+    """The sampler of the core. CUDA ignores sRGB, and clamps the anisotropy, where the core would refuse them."""
+    return Sampler(
+        address_mode=address,
+        filter_mode=CORE_FILTER_MODES[modes.filter],
+        read_mode=CORE_READ_MODES[modes.read],
+        normalized_coords=bool(texture.normalizedCoords) or is_cube,
+        srgb=bool(texture.sRGB) and modes.read is ReadMode.NormalizedFloat and desc.dtype == np.uint8,
+        mipmap_filter_mode=CORE_FILTER_MODES[modes.level_filter],
+        mipmap_level_bias=texture.mipmapLevelBias,
+        min_mipmap_level_clamp=texture.minMipmapLevelClamp,
+        max_mipmap_level_clamp=texture.maxMipmapLevelClamp,
+        max_anisotropy=min(max(int(texture.maxAnisotropy), 1), MAX_ANISOTROPY),
+        seamless_cubemap=bool(texture.seamlessCubemap),
+        arithmetic=arithmetic,
+    )
+
+
+def border_color(color: BorderColor, desc: ChannelFormatDesc, read_mode: ReadMode) -> jax.Array:
+    """The border color in the units of a read: floats, or the bits of these floats where integers are read as such."""
+    if isinstance(color, tuple) and any(isinstance(c, jax.Array) for c in color):
+        # Only JAX can hold components that are traced.
+        color = jnp.stack([jnp.asarray(c, jnp.float32) for c in color])
+    elif not isinstance(color, jax.Array):
+        # NumPy keeps the bits of a NaN, which may be those of an integer.
+        color = np.asarray(color, np.float32)
+    if color.shape != (4,):
+        raise CudaError(
+            INVALID_VALUE, f"{NAME}: texture.borderColor has shape {color.shape}, expected four floats, red to alpha."
+        )
+    floats = jnp.asarray(color, jnp.float32)[: desc.channels]
+    if read_mode is ReadMode.NormalizedFloat or desc.storage[0] is FLOAT:
+        return floats
+    return jax.lax.bitcast_convert_type(floats, jnp.uint32).astype(desc.dtype)

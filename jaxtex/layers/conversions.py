@@ -1,0 +1,34 @@
+"""Conversions of the arguments of layers."""
+
+# pyright: strict, reportUnknownMemberType=false
+
+from collections.abc import Iterable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
+
+
+def constant_color(color: ArrayLike | None) -> float | tuple[float, ...] | None:
+    """A border color as Python numbers, which are hashable and are not parameters of a layer."""
+    if color is None:
+        return None
+    values = np.asarray(color, np.float64)
+    if values.ndim > 1:
+        raise ValueError(
+            f"SpatialTransformer: border_color has shape {values.shape}, expected a number, or (C,), one number for "
+            f"each channel."
+        )
+    return float(values) if values.ndim == 0 else tuple(float(value) for value in values)
+
+
+def widened(values: jax.Array, parameters: Iterable[jax.Array]) -> jax.Array:
+    """Floating values in the dtype of the parameters that they are combined with, if all of these are wider.
+
+    Some layers of the libraries do not combine different dtypes, and under strict promotion no layer does.
+    """
+    dtypes: list[np.dtype[Any]] = [a.dtype for a in parameters if jnp.issubdtype(a.dtype, jnp.floating)]
+    narrowest = min(dtypes, key=lambda dtype: dtype.itemsize, default=values.dtype)
+    return values.astype(narrowest) if values.dtype.itemsize < narrowest.itemsize else values

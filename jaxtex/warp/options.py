@@ -1,0 +1,119 @@
+"""The options that all warps share, resolved in one place."""
+
+# pyright: strict, reportUnknownMemberType=false
+
+import dataclasses
+from typing import Any, cast
+
+from jax.typing import ArrayLike, DTypeLike
+
+from .._arguments import described
+from ..modes import AddressMode, FilterMode, choose
+from ..sampler import FilterModeLike, Sampler
+from .types import AddressLike
+
+DEFAULT_FILTER = Sampler().filter_mode
+AddressModes = AddressMode | tuple[AddressMode, ...]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ReadOptions:
+    """How to read an image, and the dtype of the result.
+
+    Attributes:
+        sampler: with the filter mode and the address modes of the read. Its `normalized_coords` is ignored.
+        border_color: in units of the image's values, a scalar or (C,); ``None`` is zero.
+        antialias: whether to smooth the image as far as the output shrinks it.
+        dtype: of the result; ``None`` is the dtype of the image.
+    """
+
+    sampler: Sampler
+    border_color: ArrayLike | None = None
+    antialias: bool = False
+    dtype: DTypeLike | None = None
+
+
+def read_options(
+    name: str,
+    sampler: Sampler | None,
+    filter: FilterModeLike | None,
+    address: AddressLike | None,
+    border_color: ArrayLike | None,
+    antialias: bool,
+    dtype: DTypeLike | None,
+    default_address: AddressModes = AddressMode.BORDER,
+) -> ReadOptions:
+    """The options of a public function, from its arguments.
+
+    Args:
+        name: of the public function, for errors.
+        default_address: the address mode if neither `address` nor `sampler` sets one.
+    """
+    return ReadOptions(resolve_sampler(name, sampler, filter, address, default_address), border_color, antialias, dtype)
+
+
+def resolve_sampler(
+    name: str,
+    sampler: Sampler | None,
+    filter: FilterModeLike | None,
+    address: AddressLike | None,
+    default_address: AddressModes = AddressMode.BORDER,
+) -> Sampler:
+    """A sampler with the modes of the arguments. A mode that no argument names is the sampler's.
+
+    An address mode that the sampler does not set either is `default_address`. A sampler cannot tell a linear filter
+    that somebody set from its default, so `filter` replaces both.
+
+    Raises:
+        ValueError: if an argument contradicts the sampler, or a mode is unknown.
+        TypeError: if `sampler` is not a `Sampler`.
+    """
+    check_sampler_type(name, sampler)
+    sampler = sampler or Sampler()
+    filter_mode, address_mode = sampler.filter_mode, sampler.address_mode
+    if filter is not None:
+        chosen = choose(name, "filter", filter, FilterMode)
+        if filter_mode not in (DEFAULT_FILTER, chosen):
+            raise ValueError(contradiction(name, "filter", filter, "filter_mode", filter_mode))
+        filter_mode = chosen
+    if address is not None:
+        modes = address_modes(name, address)
+        if address_mode not in (None, modes):
+            raise ValueError(contradiction(name, "address", address, "address_mode", address_mode))
+        address_mode = modes
+    if address_mode is None:
+        address_mode = default_address
+    return dataclasses.replace(sampler, filter_mode=filter_mode, address_mode=address_mode)
+
+
+def check_sampler_type(name: str, sampler: Any) -> None:
+    if sampler is None or isinstance(sampler, Sampler):
+        return
+    came, remedy = described(sampler), "pass jaxtex.Sampler(...)"
+    if isinstance(sampler, str):
+        argument = "address" if is_member(AddressMode, sampler) else "filter"
+        came, remedy = repr(sampler), f"pass {argument}={sampler!r}"
+    raise TypeError(f"{name}: sampler is {came}, expected a Sampler; {remedy}.")
+
+
+def is_member(enumeration: type[AddressMode], word: str) -> bool:
+    try:
+        enumeration(word)
+    except ValueError:
+        return False
+    return True
+
+
+def address_modes(name: str, address: Any) -> AddressModes:
+    """The address mode that `address` names, or one for each axis."""
+    if isinstance(address, tuple | list):
+        return tuple(choose(name, "address", mode, AddressMode) for mode in cast(list[Any], address))
+    return choose(name, "address", address, AddressMode)
+
+
+def contradiction(name: str, argument: str, value: Any, field: str, set_to: Any) -> str:
+    shown = tuple(map(str, cast(tuple[Any, ...], set_to))) if isinstance(set_to, tuple) else str(set_to)
+    return (
+        f"{name}: {argument} is {value!r}, but sampler has {field}={shown!r}; leave {argument} out, or make the "
+        f"sampler without {field}."
+    )

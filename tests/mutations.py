@@ -1,0 +1,196 @@
+"""Hand-made faults that the tests must find: `python -m tests.mutations [--only NAME] [--tree DIR]`.
+
+Each fault is a small replacement in one file. The runner copies the tree, puts one fault in, runs the tests that are
+named for it until the first failure, and prints which test found it. A fault whose text no longer occurs is an error,
+and so is one that no test finds.
+"""
+
+import argparse
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parent.parent
+COPIED = ("jaxtex", "tests", "pyproject.toml")
+NO_TESTS = 5  # the exit code of pytest
+
+
+class Fault(NamedTuple):
+    """A replacement of `old` by `new` in `path`, and the tests that are run: a file and pytest's `-k`."""
+
+    path: str
+    old: str
+    new: str
+    tests: str
+    select: str = ""
+
+
+TABLES, ENGINE, HARDWARE = "jaxtex/_tables/", "jaxtex/_engine/", "jaxtex/_hardware/"
+FAULTS = {
+    "wrap is off by one": Fault(
+        TABLES + "address_rules.py",
+        "return jnp.mod(tap, size), None",
+        "return jnp.mod(tap + 1, size), None",
+        "test_values.py",
+    ),
+    "reflect has a longer period": Fault(
+        TABLES + "address_rules.py",
+        "max(2 * (size - 1), 1)\n    phase",
+        "max(2 * size - 1, 1)\n    phase",
+        "test_values.py",
+    ),
+    "one texel past the end is inside": Fault(
+        TABLES + "address_rules.py",
+        "(tap >= 0) & (tap < size)",
+        "(tap >= 0) & (tap <= size)",
+        "test_values.py",
+    ),
+    "a cubic weight has another slope": Fault(
+        TABLES + "filter_kernels.py",
+        "(0.0, -a, 2 * a + 3, -(a + 2))",
+        "(0.0, -a, 2 * a + 3, -(a + 1))",
+        "test_values.py",
+    ),
+    "second derivatives lack a factor": Fault(
+        ENGINE + "taps.py", "* axis.order)", "* min(axis.order, 1))", "test_gradients.py"
+    ),
+    "mirrored coordinates lose their parity": Fault(
+        ENGINE + "coordinates.py",
+        "coord - 2 * jnp.trunc(coord * 0.5)",
+        "coord - jnp.trunc(coord)",
+        "test_values.py",
+    ),
+    "a tie of a direction goes to x": Fault(
+        ENGINE + "cube.py", "(jnp.abs(y) >= jnp.abs(x))", "(jnp.abs(y) > jnp.abs(x))", "test_cubemaps.py"
+    ),
+    "a corner's weight is lost in part": Fault(
+        ENGINE + "texel_walk.py", "lost / (len(self.taps) - 1)", "lost / len(self.taps)", "test_cubemaps.py"
+    ),
+    "reads along a footprint are shifted": Fault(
+        ENGINE + "level_of_detail.py",
+        "number / (num_reads + 1) - 0.5",
+        "number / (num_reads + 1) - 0.4",
+        "test_mipmaps.py",
+        "footprint",
+    ),
+    "the bias is subtracted": Fault(
+        ENGINE + "level_of_detail.py",
+        "0) + sampler.mipmap_level_bias",
+        "0) - sampler.mipmap_level_bias",
+        "test_mipmaps.py",
+        "level_of_detail",
+    ),
+    "the derivative of a splat changes its sign": Fault(
+        ENGINE + "primitives.py",
+        "values * tangent[..., None]",
+        "-values * tangent[..., None]",
+        "test_gradients.py",
+    ),
+    "the cotangent of a shared coordinate is a mean": Fault(
+        ENGINE + "primitives.py",
+        "(jnp.sum(x, repeated, keepdims=True)",
+        "(jnp.mean(x, repeated, keepdims=True)",
+        "test_gradients.py",
+        "broadcasts",
+    ),
+    "a batch of shared textures is misplaced": Fault(
+        ENGINE + "primitives.py", "dim = batch if shared else 0", "dim = 0", "test_transforms.py"
+    ),
+    "a coarse unit is too fine": Fault(
+        ENGINE + "reproducible_sum.py",
+        "coarse = jnp.clip(bound - digits,",
+        "coarse = jnp.clip(bound - digits - 3,",
+        "test_adjoint.py",
+        "any_order",
+    ),
+    "a signed byte is rounded down": Fault(
+        HARDWARE + "blend.py",
+        "(257 * (s >> 4) + 1024) >> 11",
+        "(257 * (s >> 4) + 1023) >> 11",
+        "test_hardware.py",
+        "recorded",
+    ),
+    "a position is rounded at another bit": Fault(
+        HARDWARE + "positions.py", "(one >> 9)", "(one >> 10)", "test_hardware.py", "recorded"
+    ),
+    "half a weight goes up": Fault(
+        HARDWARE + "weights.py", "(x0 * down + 127) >> 8", "(x0 * down + 128) >> 8", "test_hardware.py", "recorded"
+    ),
+    "lengths keep one bit more": Fault(
+        HARDWARE + "lod.py", "bits & ~((1 << 14) - 1)", "bits & ~((1 << 13) - 1)", "test_hardware.py", "recorded"
+    ),
+    "the first of several writes is kept": Fault(
+        ENGINE + "texel_write.py",
+        "jnp.append(changes, True)",
+        "jnp.concatenate([jnp.array([True]), changes])",
+        "test_surfaces.py",
+        "last_write or batches_equal",
+    ),
+    "clamped layers below zero are the first": Fault(
+        "jaxtex/surface.py", "space, layers = CLAMP, LAST", "space, layers = CLAMP, CLAMP", "test_surfaces.py", "clamp"
+    ),
+    "dark codes of sRGB are too bright": Fault(ENGINE + "decoding.py", "c / 12.92", "c / 12.9", "test_srgb.py"),
+    "signed codes have a bit more": Fault(
+        ENGINE + "decoding.py",
+        "ratio(texel, bits, dtype), -1)",
+        "ratio(texel, bits + 1, dtype), -1)",
+        "test_values.py",
+    ),
+}
+
+
+def mutated(tree: Path, fault: Fault, target: Path) -> None:
+    """A copy of the tree with the fault.
+
+    Raises:
+        ValueError: if the text to replace does not occur once.
+    """
+    for name in COPIED:
+        source = tree / name
+        if source.is_dir():
+            shutil.copytree(source, target / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(source, target / name)
+    path = target / fault.path
+    text = path.read_text()
+    if text.count(fault.old) != 1:
+        raise ValueError(f"{fault.path} has {fault.old!r} {text.count(fault.old)} times, expected once; mend the fault")
+    path.write_text(text.replace(fault.old, fault.new))
+
+
+def found_by(tree: Path, fault: Fault) -> str | None:
+    """The first test that fails with the fault, or None."""
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder)
+        mutated(tree, fault, target)
+        command = [sys.executable, "-m", "pytest", "-n", "0", "-q", "-x", "-p", "no:cacheprovider", "-rfE"]
+        command += [f"tests/{fault.tests}", *(["-k", fault.select] if fault.select else [])]
+        result = subprocess.run(command, cwd=target, capture_output=True, text=True, check=False)
+    if result.returncode == NO_TESTS:
+        raise ValueError(f"-k {fault.select!r} selects no test of {fault.tests}; mend the fault")
+    failed = re.search(r"^(?:FAILED|ERROR) \S*?(test_\S+)", result.stdout, re.MULTILINE)
+    return failed[1] if failed else None
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.mutations", description=__doc__)
+    parser.add_argument("--only", default="", help="a part of the names of the faults")
+    parser.add_argument("--tree", type=Path, default=ROOT, help="the tree that is copied")
+    options = parser.parse_args()
+    lost = 0
+    for name, fault in FAULTS.items():
+        if options.only in name:
+            start = time.perf_counter()
+            found = found_by(options.tree, fault)
+            lost += found is None
+            print(f"{time.perf_counter() - start:5.0f} s  {name}: {found or 'NOT FOUND'}", flush=True)
+    return lost
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,117 @@
+"""Entries of `_compat`: each is still needed, and nothing else leans on private names or versions of JAX."""
+
+import ast
+import importlib.util
+import re
+import tomllib
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from jaxtex import _compat
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "jaxtex"
+# Attributes of JAX's objects that its documentation does not promise.
+PRIVATE = {
+    "manual_axis_type",
+    "vma",
+    "mat",
+    "module_context",
+    "axis_context",
+    "lowering_parameters",
+    "for_export",
+    "manual_axes",
+    "avals_in",
+    "jax_enable_x64",
+}
+# Rules of primitives have these by their contract.
+ALLOWED = {"_engine/lowering/choice.py": {"avals_in"}}
+
+
+def oldest_jax():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    bound = next(line for line in project["dependencies"] if line.startswith("jax>="))
+    return tuple(int(n) for n in re.match(r"jax>=([\d.]+)", bound)[1].split("."))
+
+
+@pytest.mark.parametrize("entry", _compat.EXPIRES)
+def test_an_entry_goes_with_its_reason(entry):
+    first = ".".join(map(str, _compat.EXPIRES[entry]))
+    assert oldest_jax() < _compat.EXPIRES[entry], f"JAX {first} is the oldest supported version: remove {entry}"
+
+
+def test_slow_atomics_are_those_before_the_expiry():
+    assert max(_compat.SLOW_ATOMICS) < _compat.EXPIRES["slow_atomics"]
+    assert oldest_jax() <= max(_compat.SLOW_ATOMICS)
+
+
+def test_a_varying_type_still_has_no_documented_name():
+    """`jax.typeof` documents shape, dtype, weak type and sharding, and no varying axes."""
+    aval = jax.typeof(jnp.zeros(3))
+    assert aval.manual_axis_type.varying == frozenset()
+    assert _compat.varying_axes(jnp.zeros(3)) == frozenset()
+    assert not hasattr(jax, "varying_axes")
+    mesh = jax.make_mesh((1,), ("b",), axis_types=(jax.sharding.AxisType.Auto,))
+    seen = []
+    split = jax.sharding.PartitionSpec("b")
+    jax.shard_map(lambda x: seen.append(_compat.varying_axes(x)) or x, mesh=mesh, in_specs=split, out_specs=split)(
+        jnp.zeros(1)
+    )
+    assert seen == [frozenset({"b"})]
+
+
+def test_the_backend_of_kernels_is_still_there():
+    """Once Pallas has lost its Triton backend the entry, and the kernels on it, have no use."""
+    found = importlib.util.find_spec("jax.experimental.pallas.triton") is not None
+    assert _compat.has_triton_kernels() is found
+    assert found, "Pallas has no Triton backend any more: remove has_triton_kernels and the kernels"
+
+
+def test_lowering_tells_one_device_from_a_partition():
+    """The fields of a module context exist, and say what they are asked."""
+    answers = []
+
+    def record(ctx, *args, **params):
+        answers.append(_compat.runs_on_one_device(ctx))
+        return rule(ctx, *args, **params)
+
+    from jax.interpreters import mlir
+
+    p = jax.extend.core.Primitive("one_device")
+    p.def_abstract_eval(lambda x: x)
+    rule = mlir.lower_fun(lambda x: x + 1, multiple_results=False)
+    mlir.register_lowering(p, record)
+    jax.jit(p.bind).lower(jnp.zeros(8))
+    jax.export.export(jax.jit(p.bind))(jnp.zeros(8))
+    expected = [True, False]
+    if jax.device_count() > 1:
+        mesh = jax.make_mesh((jax.device_count(),), ("b",), axis_types=(jax.sharding.AxisType.Auto,))
+        split = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("b"))
+        jax.jit(p.bind, in_shardings=split).lower(jnp.zeros(jax.device_count()))
+        expected.append(False)
+    assert answers == expected
+
+
+def test_x64_is_still_an_untyped_attribute():
+    assert not hasattr(jax, "is_x64_enabled")
+    with jax.enable_x64(True):
+        assert _compat.is_x64()
+    assert not _compat.is_x64()
+
+
+def test_only_compat_leans_on_private_names():
+    found = []
+    for path in PACKAGE.rglob("*.py"):
+        name = str(path.relative_to(PACKAGE))
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Attribute) and node.attr in PRIVATE - ALLOWED.get(name, set()):
+                found.append(f"{name}: .{node.attr}")
+            if isinstance(node, ast.Attribute) and node.attr == "__version_info__":
+                found.append(f"{name}: .{node.attr}")
+            if isinstance(node, ast.ImportFrom | ast.Import):
+                modules = [node.module or ""] if isinstance(node, ast.ImportFrom) else [a.name for a in node.names]
+                found += [f"{name}: {m}" for m in modules if m.startswith(("jax._src", "jaxlib"))]
+    assert not [line for line in found if not line.startswith("_compat.py")]

@@ -1,0 +1,250 @@
+"""The public interface: dtypes, wrong kinds of arguments, words of other libraries, stacks, and types."""
+
+import inspect
+import itertools
+import sys
+import typing
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxtex as jt
+from jaxtex._tables.storage_formats import STORAGE_FORMATS
+
+# Dtypes of results: without one, floats of each size, and integers.
+RESULTS = (None, "float32", "float16", "bfloat16", "uint8", "int8", "int16", "int32", "bool", "complex64")
+READS = (
+    {"read_mode": "element"},
+    {"read_mode": "normalized_float"},
+    {"read_mode": "normalized_float", "srgb": True},
+)
+IMAGE = np.zeros((4, 6, 3), np.float32)
+XY = (0.5, 0.5)
+
+
+def texels_of(name):
+    codes = np.arange(12).reshape(3, 4, 1) * 9 + 3
+    return jnp.asarray(codes % 2 if name == "bool" else codes).astype(name)
+
+
+def is_read(row, options, filter_mode):
+    """Whether a row of the table can be read so."""
+    if options["read_mode"] == "element":
+        return filter_mode == "point" or row.floating or row.blended_as is not None
+    return row.fraction_bits is not None and (row.srgb or not options.get("srgb"))
+
+
+def own_dtype(row, options, filter_mode):
+    if options["read_mode"] == "normalized_float":
+        return np.dtype(np.float32)
+    return np.dtype(row.blended_as if row.blended_as and filter_mode != "point" else row.name)
+
+
+def holds(result, own):
+    """Whether a result of a dtype keeps the values of a read: floats in floats, integers in those at least as wide."""
+    if jnp.issubdtype(result, jnp.floating):
+        return True
+    return not jnp.issubdtype(own, jnp.floating) and np.can_cast(own, result) and result.kind != "c"
+
+
+@pytest.mark.parametrize("filter_mode", ["point", "linear"])
+@pytest.mark.parametrize("name", [name for name in STORAGE_FORMATS if name != "float64"])
+def test_dtypes_of_texels_reads_and_results(name, filter_mode):
+    """Every combination of stored dtype, read mode, sRGB and result is traced, or refused before it runs."""
+    row, texture = STORAGE_FORMATS[name], jt.texture2d(texels_of(name))
+    for options, result in itertools.product(READS, RESULTS):
+        sampler = jt.Sampler(filter_mode=filter_mode, **options)
+        read = lambda d, s=sampler: jt.sample(texture, (jnp.float32(0.4), jnp.float32(0.4)), s, dtype=d)
+        own = own_dtype(row, options, filter_mode)
+        if is_read(row, options, filter_mode) and (result is None or holds(jnp.dtype(result), own)):
+            assert jax.eval_shape(lambda d=result, r=read: r(d)).dtype == (own if result is None else jnp.dtype(result))
+        else:
+            with pytest.raises(ValueError, match=r"^(sample|Sampler): "):
+                read(result)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "result"),
+    [
+        ("float16", READS[0], "float32"),
+        ("float32", READS[0], "bfloat16"),
+        ("uint8", READS[1], "float16"),
+        ("uint8", READS[2], "float32"),
+        ("int16", READS[1], "float32"),
+    ],
+)
+def test_a_result_is_rounded_once(name, options, result):
+    """From the float32 in which a read is summed to the dtype that is asked for."""
+    texture, sampler = jt.texture2d(texels_of(name)), jt.Sampler(**options)
+    read = lambda dtype: jt.sample(texture, (jnp.float32(0.4), jnp.float32(0.4)), sampler, dtype=dtype)
+    np.testing.assert_array_equal(read(result), read("float32").astype(result))
+
+
+def test_masks_are_blended_as_zeros_and_ones():
+    mask = jt.texture1d(np.array([[False], [True]]))
+    assert jt.sample(mask, (0.75,), jt.Sampler(filter_mode="point")).tolist() == [True]
+    blended = jt.sample(mask, (0.5,))
+    assert blended.dtype == np.float32
+    assert blended.tolist() == [0.5]
+    assert jt.fetch(mask, (1,)).dtype == bool
+    assert jt.surface_write(mask, True, (0,)).texels[:, 0].tolist() == [True, True]
+
+
+WRONG_KINDS = {
+    "a word for a sampler": (
+        r"sample: sampler is 'wrap', expected a Sampler; pass jaxtex.Sampler\(address_mode='wrap'\)",
+        lambda: jt.sample(jt.texture2d(IMAGE), XY, "wrap"),
+    ),
+    "a filter for a sampler": (
+        r"pass jaxtex.Sampler\(filter_mode='cubic'\)",
+        lambda: jt.splat(np.ones(3, np.float32), XY, IMAGE.shape, "cubic"),
+    ),
+    "a dictionary for a sampler": ("gather: sampler is a dict", lambda: jt.gather(jt.texture2d(IMAGE), XY, {})),
+    "an image for a texture": (
+        r"sample: texture is an array of shape \(4, 6, 3\).*make one with jaxtex.texture2d\(array\)",
+        lambda: jt.sample(IMAGE, XY),
+    ),
+    "a gray image for a texture": (
+        r"make one with jaxtex.texture2d\(array\[..., None\]\)",
+        lambda: jt.sample(IMAGE[..., 0], XY),
+    ),
+    "a volume for a texture": (
+        r"make one with jaxtex.texture3d\(array\)",
+        lambda: jt.sample(IMAGE[None], (0.5, 0.5, 0.5)),
+    ),
+    "a line for a texture": (r"jaxtex.texture1d\(array\)", lambda: jt.fetch(IMAGE[0], (0,))),
+    "an array for a surface": ("surface_read: texture is an array", lambda: jt.surface_read(IMAGE, (0, 0))),
+    "nothing for a texture": ("sample: texture is a NoneType", lambda: jt.sample(None, XY)),
+    "a word for a coordinate": (
+        "sample: coords holds a str, expected a number or an array",
+        lambda: jt.sample(jt.texture2d(IMAGE), ("left", 0.5)),
+    ),
+    "nothing for a coordinate": ("coords holds a NoneType", lambda: jt.sample(jt.texture2d(IMAGE), (None, 0.5))),
+    "a word for coordinates": ("coords is a str, expected a tuple", lambda: jt.sample(jt.texture2d(IMAGE), "xy")),
+    "a word for texels": ("texture2d: texels is a str", lambda: jt.texture2d("photo.png")),
+    "an option by position": ("positional argument", lambda: jt.Sampler("wrap")),
+    "a number for a mode": ("address_mode is 3, expected one of", lambda: jt.Sampler(address_mode=3)),
+    "a number for a flag": ("srgb is 1, expected True or False", lambda: jt.Sampler(srgb=1)),
+    "a word for a number": ("cubic_coefficient is '1'", lambda: jt.Sampler(cubic_coefficient="1")),
+    "no dtype": ("dtype is 'number'", lambda: jt.sample(jt.texture2d(IMAGE), XY, dtype="number")),
+}
+
+
+@pytest.mark.parametrize("mistake", WRONG_KINDS)
+def test_wrong_kinds_are_type_errors(mistake):
+    pattern, call = WRONG_KINDS[mistake]
+    with pytest.raises(TypeError, match=pattern):
+        call()
+
+
+ALIASES = {
+    jt.AddressMode: {
+        "edge": "clamp",
+        "replicate": "clamp",
+        "zeros": "border",
+        "constant": "border",
+        "repeat": "wrap",
+        "symmetric": "mirror",
+    },
+    jt.FilterMode: {"nearest": "point", "bilinear": "linear", "trilinear": "linear", "bicubic": "cubic"},
+}
+
+
+@pytest.mark.parametrize(("enum", "alias"), [(enum, alias) for enum, names in ALIASES.items() for alias in names])
+def test_words_of_other_libraries(enum, alias):
+    option = "address_mode" if enum is jt.AddressMode else "filter_mode"
+    sampler = jt.Sampler(**{option: alias})
+    assert sampler == jt.Sampler(**{option: ALIASES[enum][alias]})
+    assert getattr(sampler, option) is enum(ALIASES[enum][alias])
+    assert f'``"{alias}"``' in enum.__doc__
+
+
+def test_numbers_of_numpy_are_options():
+    sampler = jt.Sampler(max_anisotropy=np.int64(4), srgb=np.bool_(False), mipmap_level_bias=np.float32(0.5))
+    assert sampler == jt.Sampler(max_anisotropy=4, mipmap_level_bias=0.5)
+    chain = jt.build_mipmaps(jt.texture2d(IMAGE), np.int64(2))
+    assert chain.num_levels == 2
+    assert jt.fetch(chain, (0, 0), level=np.int64(1)).shape == (3,)
+    assert jt.splat(np.ones(3, np.float32), XY, np.array(IMAGE.shape)).shape == IMAGE.shape
+
+
+KINDS = {
+    "1d": (jt.texture1d, (5, 2), None),
+    "2d": (jt.texture2d, (4, 6, 2), None),
+    "3d": (jt.texture3d, (4, 6, 8, 2), None),
+    "1d_layered": (jt.texture1d_layered, (3, 6, 2), 3),
+    "2d_layered": (jt.texture2d_layered, (3, 4, 6, 2), 3),
+    "cubemap": (jt.cubemap, (6, 4, 4, 2), None),
+    "cubemap_layered": (jt.cubemap_layered, (3, 6, 4, 4, 2), 3),
+}
+
+
+@pytest.mark.parametrize("batch", [(), (7,), (7, 9)])
+@pytest.mark.parametrize("chain", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_stack_answers_as_one_of_its_textures(kind, chain, batch):
+    build, shape, layers = KINDS[kind]
+    texture = build(np.zeros(shape, np.float32), border_color=np.zeros(2, np.float32))
+    texture = jt.build_mipmaps(texture) if chain else texture
+    levels = [level.shape for level in texture.levels]
+    stack = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (*batch, *leaf.shape)), texture)
+    assert stack.batch_ndim == len(batch)
+    assert stack.shape == shape
+    assert stack.num_channels == 2
+    assert stack.num_layers == layers
+    assert stack.num_levels == len(levels)
+    assert [level.shape for level in stack.levels] == [(*batch, *level) for level in levels]
+    if batch:
+        with pytest.raises(ValueError, match=r"a stack of textures.*jax\.vmap"):
+            jt.surface_read(stack, (0,) * texture.kind.texel_ndim)
+
+
+def test_a_texture_without_arrays_refuses_to_answer():
+    bare = jax.tree.map(lambda _: None, jt.texture2d(IMAGE))
+    assert bare.num_levels == 1
+    for name in ("shape", "num_channels", "batch_ndim"):
+        with pytest.raises(ValueError, match="expected at least 3 axes"):
+            getattr(bare, name)
+
+
+def test_a_footprint_of_three_sides_takes_the_longest():
+    volume = jt.build_mipmaps(jt.texture3d(np.random.default_rng(0).normal(size=(8, 8, 8, 1)).astype(np.float32)))
+    center, zero = (0.4, 0.5, 0.6), (0.0, 0.0, 0.0)
+    side = (0.0, 0.5, 0.0)  # four texels: level 2
+    for sides in ((side, zero, zero), (zero, side, zero), (zero, zero, side)):
+        read = jt.sample(volume, center, jt.Sampler(), **dict(zip(("ddx", "ddy", "ddz"), sides)))
+        np.testing.assert_array_equal(read, jt.sample(volume, center, jt.Sampler(), lod=2.0))
+    slope = jax.grad(lambda z: jt.sample(volume, center, TRILINEAR, ddx=zero, ddy=zero, ddz=(0.0, z, 0.0))[0])(0.3)
+    assert slope != 0
+    for wrong in ({"ddz": side}, {"lod": 1.0, "ddz": side}):
+        with pytest.raises(ValueError, match="ddz is given"):
+            jt.sample(volume, center, **wrong)
+    with pytest.raises(ValueError, match="ddz is given"):
+        jt.sample(jt.texture2d(IMAGE), XY, ddx=XY, ddy=XY, ddz=XY)
+
+
+TRILINEAR = jt.Sampler(mipmap_filter_mode="linear")
+
+
+def test_packages_are_loaded_when_they_are_used():
+    assert {"cuda", "layers", "warp"} <= set(dir(jt))
+    for name in ("cuda", "layers", "warp"):
+        assert getattr(jt, name) is sys.modules[f"jaxtex.{name}"]
+    with pytest.raises(AttributeError, match="no attribute 'textures'"):
+        jt.textures  # noqa: B018
+
+
+ROOMS = {"": jt, "warp.": jt.warp, "layers.": jt.layers, "cuda.": jt.cuda}
+PUBLIC = {f"{prefix}{name}": getattr(room, name) for prefix, room in ROOMS.items() for name in room.__all__}
+
+
+@pytest.mark.parametrize("name", [name for name, value in PUBLIC.items() if callable(value)])
+def test_public_parameters_have_types(name):
+    value = PUBLIC[name]
+    if inspect.isclass(value) and not hasattr(value, "__dataclass_fields__"):
+        return  # enumerations, tuples and exceptions take what their base takes
+    parameters = inspect.signature(value).parameters.values()
+    bare = [p.name for p in parameters if p.annotation in (inspect.Parameter.empty, typing.Any)]
+    assert not bare
