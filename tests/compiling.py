@@ -14,6 +14,7 @@ from pathlib import Path
 HOST_DEVICES = "xla_force_host_platform_device_count"
 # Each option as the tests set it, and its default.
 OPTIONS = {
+    "xla_cpu_opt_preset": ("CPU_OPT_PRESET_FAST_COMPILE", "CPU_OPT_PRESET_DEFAULT"),
     "xla_llvm_disable_expensive_passes": (True, False),
     "xla_cpu_use_fusion_emitters": (False, True),
     "xla_cpu_parallel_codegen_split_count": (1, 32),
