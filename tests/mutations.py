@@ -136,7 +136,7 @@ FAULTS = {
         "last_write or batches_equal",
     ),
     "clamped layers below zero are the first": Fault(
-        "jaxtex/surface.py", "space, layers = CLAMP, LAST", "space, layers = CLAMP, CLAMP", "test_surfaces.py", "clamp"
+        "jaxtex/surface.py", "space, layers = CLAMP, LAST", "space, layers = CLAMP, CLAMP", "test_surfaces.py"
     ),
     "dark codes of sRGB are too bright": Fault(ENGINE + "decoding.py", "c / 12.92", "c / 12.9", "test_srgb.py"),
     "signed codes have a bit more": Fault(
