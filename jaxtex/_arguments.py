@@ -50,7 +50,8 @@ def described(value: Any) -> str:
     """What a value is, for a message."""
     if isinstance(value, jax.Array | np.ndarray):
         return f"an array of shape {value.shape}"
-    return f"a {type(value).__name__}"
+    name = type(value).__name__
+    return f"an {name}" if name[0] in "aeiouAEIOU" else f"a {name}"
 
 
 def texture_call(value: Any, coords: Any) -> str:

@@ -4,12 +4,11 @@ A test spends its time on compiling programs that run once, on a few samples. Wi
 and without optimizations, XLA compiles a program for a CPU in less than half of the time.
 """
 
-import functools
 import importlib.util
-import mmap
 import os
 import platform
-from pathlib import Path
+import subprocess
+import sys
 
 HOST_DEVICES = "xla_force_host_platform_device_count"
 # Each option as the tests set it, and its default.
@@ -31,24 +30,30 @@ def on_cpu():
     return platforms.split(",")[0] == "cpu" or not (platforms or importlib.util.find_spec("jax_plugins"))
 
 
-@functools.cache
-def known_options():
-    """The options that this jaxlib knows. XLA ends the process at a flag that it does not know."""
-    found = importlib.util.find_spec("jaxlib")
-    library = Path(found.origin).with_name("libjax_common.so") if found and found.origin else None
-    if library is None or not library.exists():
-        return ()
-    with library.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as code:
-        return tuple(name for name in OPTIONS if code.find(name.encode()) >= 0)
+def is_accepted(flags):
+    """Whether XLA starts with these flags. It ends the process at a flag that it does not know."""
+    environment = {**os.environ, "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"}
+    program = [sys.executable, "-c", "import jax; jax.devices()"]
+    return subprocess.run(program, env=environment, capture_output=True, check=False).returncode == 0
 
 
 def flags():
-    """For `XLA_FLAGS`: what it holds already, eight host devices, and the cheap options; what it holds wins."""
+    """For `XLA_FLAGS`: what it holds already, eight host devices, and the cheap options that this XLA knows.
+
+    What it holds wins, and where it holds one of the options all have been tried: workers inherit the environment.
+    """
     held = os.environ.get("XLA_FLAGS", "")
-    wanted = {HOST_DEVICES: 8} | {name: OPTIONS[name][0] for name in known_options()}
-    return " ".join((held, *(f"--{k}={v}" for k, v in wanted.items() if k not in held))).strip()
+    if HOST_DEVICES not in held:
+        held = f"{held} --{HOST_DEVICES}=8".strip()
+    if any(name in held for name in OPTIONS):
+        return held
+    cheap = [f"--{name}={value}" for name, (value, _) in OPTIONS.items()]
+    if is_accepted(" ".join((held, *cheap))):
+        return " ".join((held, *cheap))
+    return " ".join((held, *(flag for flag in cheap if is_accepted(f"{held} {flag}"))))
 
 
 def by_default():
     """Compiler options for `jax.jit`, with which a program is compiled as users compile it."""
-    return {name: OPTIONS[name][1] for name in known_options()} if on_cpu() else {}
+    held = os.environ.get("XLA_FLAGS", "")
+    return {name: default for name, (_, default) in OPTIONS.items() if name in held} if on_cpu() else {}

@@ -99,7 +99,11 @@ FAULTS = {
         "broadcasts",
     ),
     "a batch of shared textures is misplaced": Fault(
-        ENGINE + "primitives.py", "dim = batch if shared else 0", "dim = 0", "test_transforms.py"
+        ENGINE + "primitives.py",
+        "dim = batch if shared else 0",
+        "dim = 0",
+        "test_transforms.py",
+        "nested",
     ),
     "a coarse unit is too fine": Fault(
         ENGINE + "reproducible_sum.py",

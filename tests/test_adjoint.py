@@ -259,9 +259,12 @@ def test_a_large_gradient_inside_shard_map(check):
 
 @pytest.mark.parametrize("scale", [1.0, 1e-30, 1e30])
 @pytest.mark.parametrize("count", [1, 7, 3000])
-def test_sums_by_parts_have_the_same_bits_in_any_order(count, scale):
+@pytest.mark.parametrize("alike", [False, True])
+def test_sums_by_parts_have_the_same_bits_in_any_order(alike, count, scale):
+    """Of terms that differ in size and sign, and of terms that are all nearly as large as the largest."""
     rng = np.random.default_rng(count)
-    values = (rng.normal(size=count) * 10.0 ** rng.uniform(-6, 0, count) * scale).astype(np.float32)
+    spread = rng.normal(size=count) * 10.0 ** rng.uniform(-6, 0, count)
+    values = ((rng.uniform(0.9, 1, count) if alike else spread) * scale).astype(np.float32)
     parts = Units.of(jnp.asarray(values), 1.0, jnp.int32(count)).split(jnp.asarray(values))
     found = set()
     for _ in range(6):

@@ -62,6 +62,10 @@ def test_nested_vmap_shares_a_texture_in_one_axis_and_not_in_the_other():
     for i in range(3):
         for j in range(2):
             assert_trees_close("reordered", got[i, j], read(texels[i], xs[j, 0], y[i]))
+    got = jax.vmap(jax.vmap(read, (0, None, 0)), (None, 0, None))(texels, xs[:, 0], y)
+    for j in range(2):
+        for i in range(3):
+            assert_trees_close("reordered", got[j, i], read(texels[i], xs[j, 0], y[i]))
 
 
 def test_a_shared_texture_is_not_copied_per_batch_element():

@@ -44,7 +44,7 @@ class SpatialTransformer(eqx.Module):
         transform: the family of transforms: ``"affine"``, ``"similarity"``, ``"attention"`` or ``"translation"``, see
             `jaxtex.layers.theta_of`.
         sampler, filter, address: how to read, as in `jaxtex.warp.resample`; by default linear, with zero outside.
-        border_color: what lies outside under ``address="border"``: a number, or one number for each channel. It is a
+        border_color: the color outside under ``address="border"``: a number, or one number for each channel. It is a
             constant, not a parameter.
         antialias: whether to smooth images as far as the output shrinks them, see `jaxtex.warp.resample`.
 

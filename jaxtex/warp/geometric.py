@@ -51,9 +51,9 @@ def resample(
         output_shape: the spatial shape of the output, ``(H, W)`` or ``(D, H, W)``; by default that of the image.
         sampler: a `Sampler`, for options that have no argument here. Its `normalized_coords` is ignored.
         filter: ``"linear"``, ``"point"`` or ``"cubic"``, a `FilterMode`. The default is that of `sampler`, or linear.
-        address: what the pixels outside the image are: an `AddressMode`, or a tuple with one for each axis, x first.
+        address: how the image continues outside: an `AddressMode`, or a tuple with one for each axis, x first.
             The default is that of `sampler`, or ``"border"``.
-        border_color: what lies outside under ``"border"``, in units of the image: a scalar or ``(C,)``; by default 0.
+        border_color: the color outside under ``"border"``, in units of the image: a scalar or ``(C,)``; by default 0.
         antialias: whether to smooth the image as far as the output shrinks it. The read then uses a mip chain, at the
             level of detail of the derivative of `function`. With ``sampler.max_anisotropy`` above 1, several reads lie
             along the direction that shrinks most, and the other direction is smoothed less.

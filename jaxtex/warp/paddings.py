@@ -76,7 +76,7 @@ def folded_and_rounded(fold: Fold, position: jax.Array, span: Span) -> jax.Array
 
 
 class Padding(NamedTuple):
-    """What a read outside returns.
+    """The result of a read outside the image.
 
     PyTorch moves a coordinate inside and filters there, but a cubic filter addresses its taps one by one. Between kinks
     an address mode returns the same, but the slope at a kink and a tie under reflection differ.

@@ -65,8 +65,8 @@ def equirectangular_to_cubemap(
             right edges, and beyond a pole half a turn away.
         filter: ``"linear"``, ``"point"`` or ``"cubic"``, a `FilterMode`. The default is that of `sampler`, or linear.
         antialias: whether to smooth the image as far as the faces shrink it, see `resample`. Towards the poles the
-            image is stretched along the longitude, and one level of detail for both directions blurs what is straight
-            up and down; ``Sampler(max_anisotropy=16)`` prevents this.
+            image is stretched along the longitude, and one level of detail for both directions blurs the regions
+            straight up and down; ``Sampler(max_anisotropy=16)`` prevents this.
         dtype: of the result; by default that of the image.
 
     Returns:
