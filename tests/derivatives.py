@@ -1,15 +1,10 @@
 """Derivatives of a smooth function against its own differences, to the second order, in few compiled programs."""
 
-import functools
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 import oracle
 from tolerances import assert_close
-
-# For programs that run once, on a few samples: what costs is to compile them.
-quickly = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
 
 
 def assert_derivatives(function, *primals, step=3e-4, seed=0):
@@ -23,7 +18,7 @@ def assert_derivatives(function, *primals, step=3e-4, seed=0):
     tangents = like(primals)
     assert all(a.dtype == jnp.float64 for a in jax.tree.leaves((primals, tangents)))
 
-    @quickly
+    @jax.jit
     def along(t):
         return function(*jax.tree.map(lambda p, d: p + t * d, primals, tangents))
 
@@ -32,7 +27,7 @@ def assert_derivatives(function, *primals, step=3e-4, seed=0):
     dot = lambda a, b: sum(jax.tree.leaves(jax.tree.map(jnp.vdot, a, b)))
     gradient = jax.grad(lambda p: jnp.vdot(cotangent, function(*p)))
 
-    @quickly
+    @jax.jit
     def derivatives(primals, tangents):
         pushed = jax.jvp(function, primals, tangents)[1]
         return pushed, jax.jvp(lambda p: dot(gradient(p), tangents), (primals,), (tangents,))

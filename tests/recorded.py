@@ -5,12 +5,11 @@ import functools
 import io
 import json
 import lzma
-from collections import ChainMap
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import jax
 import numpy as np
+from compiling import by_default
 
 import jaxtex as jt
 
@@ -60,6 +59,13 @@ class Case:
     @property
     def dimension(self):
         return KINDS[self.record["shape"]][0]
+
+    @property
+    def form(self):
+        """What decides which arithmetic a read takes, sizes and address modes left out."""
+        r = self.record
+        chain = (r["mipfilter"], r["aniso"] > 1) if r["levels"] > 1 else None
+        return (*(r[k] for k in ("shape", "op", "fmt", "filter", "readmode", "srgb", "normalized")), chain)
 
     @property
     def cube(self):
@@ -194,32 +200,45 @@ def ramp(kind, size):
     return texels
 
 
-def read_all(cases, arithmetic, at_once=8, threads=2):
+def read_all(cases, arithmetic, at_once=8):
     """What the library returns for each case.
 
     A program reads up to `at_once` cases, which is faster to compile than a program each; cases that differ in
-    nothing but the contents of their arrays take turns in it. Programs are compiled side by side.
+    nothing but the contents of their arrays take turns in it. The first case of every form of arithmetic is compiled
+    as users compile it.
     """
     alike = {}
     for case in cases:
         shapes = jax.tree.map(lambda a: (a.shape, a.dtype), case.operands())
         key = (case.sampler(arithmetic), case.record["shape"], case.record["op"], case.component, repr(shapes))
         alike.setdefault(key, []).append(case)
-    rows = list(alike.values())
+    first, others = [], []
+    for row in alike.values():
+        (first if any(case.number in first_of_forms() for case in row) else others).append(row)
 
-    def read(rows):
-        program = jax.jit(lambda operands: [row[0].read(*o, arithmetic) for row, o in zip(rows, operands)])
-        found = {}
+    def read(rows, options):
+        program = jax.jit(
+            lambda operands: [row[0].read(*o, arithmetic) for row, o in zip(rows, operands)], compiler_options=options
+        )
         for turn in range(max(map(len, rows))):
             turned = [row[min(turn, len(row) - 1)] for row in rows]
             values = program([case.operands() for case in turned])
-            found.update((case.number, np.asarray(v)) for case, v in zip(turned, values))
-        return found
+            results.update((case.number, np.asarray(v)) for case, v in zip(turned, values))
 
-    count = max(threads if len(rows) > 1 else 1, -(-len(rows) // at_once))
-    with ThreadPoolExecutor(threads) as pool:
-        results = dict(ChainMap(*pool.map(read, [rows[k::count] for k in range(count)])))
+    results = {}
+    for rows, options in ((first, by_default()), (others, None)):
+        for k in range(0, len(rows), at_once):
+            read(rows[k : k + at_once], options)
     return [results[case.number] for case in cases]
+
+
+@functools.cache
+def first_of_forms():
+    """The numbers of the cases that are the first of their form, in both recordings."""
+    found = {}
+    for case in recorded_cases():
+        found.setdefault(case.form, case.number)
+    return frozenset(found.values())
 
 
 def recorded_cases(recording=None):

@@ -1,6 +1,7 @@
 """The adjoint in every form: as kernels (interpreted without a GPU), in blocks, as arrays; and sums in any order."""
 
 import dataclasses
+import functools
 import types
 import warnings
 
@@ -123,27 +124,44 @@ def wrt_of(case):
     return [(TEXELS, *case.floating_axes), case.floating_axes] if floating else [case.floating_axes]
 
 
+@functools.cache
+def by_arrays(name):
+    """The read of a case, its cotangents for each of `wrt_of`, and its splat, as operations on arrays."""
+    case = CASES[name]
+
+    def run(cotangent, texels, *operands):
+        read = operators.read(texels, *operands, spec=case.spec)
+        pulled = [operators.pullback(cotangent, texels, *operands, spec=case.spec, wrt=wrt) for wrt in wrt_of(case)]
+        return read, pulled, operators.splat(cotangent, *operands, spec=case.spec.adjoint(F32))
+
+    return jax.jit(run)(case.cotangent, case.texture.texels, *case.plan.operands)
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_kernels_equal_arrays(name, monkeypatch):
     monkeypatch.setattr(adjoint_kernel, "BUSY", 2**6)  # so that threads take several samples of few
     case = CASES[name]
-    texels, operands, spec = case.texture.texels, case.plan.operands, case.spec
-    expected = operators.read(texels, *operands, spec=spec)
-    got = jax.jit(lambda t, *c: gpu_kernels.read(t, *c, spec=spec, batch=0, launcher=LAUNCHER))(texels, *operands)
-    assert_sums_close([got], [expected])
-    for wrt in wrt_of(case):
-        expected = operators.pullback(case.cotangent, texels, *operands, spec=spec, wrt=wrt)
-        static = {"spec": spec, "wrt": wrt, "batch": 0, "launcher": LAUNCHER}
-        run = jax.jit(lambda g, t, *c, s=static: gpu_kernels.pullback(g, t, *c, **s))
-        assert_sums_close(run(case.cotangent, texels, *operands), expected)
+    static = {"spec": case.spec, "batch": 0, "launcher": LAUNCHER}
+
+    @jax.jit
+    def run(cotangent, texels, *operands):
+        pulled = [gpu_kernels.pullback(cotangent, texels, *operands, wrt=wrt, **static) for wrt in wrt_of(case)]
+        return gpu_kernels.read(texels, *operands, **static), pulled
+
+    read, pulled = run(case.cotangent, case.texture.texels, *case.plan.operands)
+    expected, cotangents, _ = by_arrays(name)
+    assert_sums_close([read], [expected])
+    for found, wanted in zip(pulled, cotangents, strict=True):
+        assert_sums_close(found, wanted)
 
 
 @pytest.mark.parametrize("name", ["2d, mirror, 4 channels", "a mip chain", "a crowd"])
 def test_kernels_add_exactly(name):
     case = CASES[name]
     args, spec = (case.cotangent, *case.plan.operands), case.exact_spec
-    expected = operators.splat(*args, spec=spec)
-    assert_sums_close([gpu_kernels.splat(*args, spec=spec, batch=0, launcher=LAUNCHER)], [expected])
+    expected = jax.jit(lambda *args: operators.splat(*args, spec=spec))(*args)
+    found = jax.jit(lambda *args: gpu_kernels.splat(*args, spec=spec, batch=0, launcher=LAUNCHER))(*args)
+    assert_sums_close([found], [expected])
 
 
 @pytest.mark.parametrize("shared", ["texture", "coordinates", "nothing"])
@@ -155,17 +173,27 @@ def test_batches_of_kernels_and_blocks(shared, monkeypatch):
     texels, x, y = map(jnp.asarray, (normal(n, 6, 7, 3), uniform(m, 9, 33), uniform(m, 9, 1)))
     spec = Case(jt.texture2d(texels[0]), (x[0], y[0])).spec
     axes = (0 if n > 1 else None, *[0 if m > 1 else None] * 2)
-    one = jax.vmap(lambda t, x, y: operators.read(t, y, x, spec=spec), axes)
     squeeze = lambda a, n: a if n > 1 else a[0]
-    expected = one(squeeze(texels, n), squeeze(x, m), squeeze(y, m))
-    assert_sums_close([gpu_kernels.read(texels, y, x, spec=spec, batch=1, launcher=LAUNCHER)], [expected])
+    wide = lambda a: jnp.broadcast_to(a, (3, *a.shape[1:]))
     static = {"spec": spec, "wrt": (TEXELS, 0, 1)}
-    g = normal(3, 9, 33, 3)
-    one = jax.vmap(lambda g, t, y, x: operators.pullback(g, t, y, x, **static))
-    wide = lambda a: np.broadcast_to(a, (3, *a.shape[1:]))
-    expected = one(g, *map(wide, (texels, y, x)))
-    assert_sums_close(gpu_kernels.pullback(g, texels, y, x, **static, batch=1, launcher=LAUNCHER), expected)
-    assert_sums_close(cpu_adjoint.pullback(g, texels, y, x, **static, batch=1), expected)
+
+    @jax.jit
+    def one_by_one(g, texels, y, x):
+        read = jax.vmap(lambda t, x, y: operators.read(t, y, x, spec=spec), axes)
+        pull = jax.vmap(lambda g, t, y, x: operators.pullback(g, t, y, x, **static))
+        return read(squeeze(texels, n), squeeze(x, m), squeeze(y, m)), pull(g, *map(wide, (texels, y, x)))
+
+    @jax.jit
+    def batched(g, texels, y, x):
+        read = gpu_kernels.read(texels, y, x, spec=spec, batch=1, launcher=LAUNCHER)
+        kernels = gpu_kernels.pullback(g, texels, y, x, **static, batch=1, launcher=LAUNCHER)
+        return read, kernels, cpu_adjoint.pullback(g, texels, y, x, **static, batch=1)
+
+    args = normal(3, 9, 33, 3), texels, y, x
+    (expected, cotangents), (read, kernels, blocks) = one_by_one(*args), batched(*args)
+    assert_sums_close([read], [expected])
+    assert_sums_close(kernels, cotangents)
+    assert_sums_close(blocks, cotangents)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -173,10 +201,11 @@ def test_pairs_equal_arrays(name):
     case = CASES[name]
     if not jnp.issubdtype(case.texture.dtype, jnp.floating):
         return
-    args = case.cotangent, *case.plan.operands
-    expected = operators.splat(*args, spec=case.spec)
-    for spec in (case.spec, case.exact_spec) if name == "a crowd" else (case.spec,):
-        assert_sums_close([partitioned_adjoint.splat(*args, spec=spec)], [expected])
+    specs = (case.spec, case.exact_spec) if name == "a crowd" else (case.spec,)
+    splat = jax.jit(lambda *args: [partitioned_adjoint.splat(*args, spec=spec) for spec in specs])
+    *_, expected = by_arrays(name)
+    for found in splat(case.cotangent, *case.plan.operands):
+        assert_sums_close([found], [expected])
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -185,12 +214,18 @@ def test_blocks_equal_arrays(name, monkeypatch):
     monkeypatch.setattr(cpu_adjoint, "BLOCK", 128)
     monkeypatch.setattr(cpu_adjoint, "FEWEST_SAMPLES", 16)
     case = CASES[name]
-    for wrt in wrt_of(case):
-        static = {"spec": case.spec, "wrt": wrt}
-        args = case.cotangent, case.texture.texels, *case.plan.operands
-        assert_sums_close(cpu_adjoint.pullback(*args, **static, batch=0), operators.pullback(*args, **static))
-    spec, values = case.spec.adjoint(F32), (case.cotangent, *case.plan.operands)
-    assert_sums_close([cpu_adjoint.splat(*values, spec=spec, batch=0)], [operators.splat(*values, spec=spec)])
+
+    @jax.jit
+    def run(cotangent, texels, *operands):
+        static = {"spec": case.spec, "batch": 0}
+        pulled = [cpu_adjoint.pullback(cotangent, texels, *operands, wrt=wrt, **static) for wrt in wrt_of(case)]
+        return pulled, cpu_adjoint.splat(cotangent, *operands, spec=case.spec.adjoint(F32), batch=0)
+
+    pulled, splat = run(case.cotangent, case.texture.texels, *case.plan.operands)
+    _, cotangents, expected = by_arrays(name)
+    for found, wanted in zip(pulled, cotangents, strict=True):
+        assert_sums_close(found, wanted)
+    assert_sums_close([splat], [expected])
 
 
 def test_a_large_gradient_is_taken_in_blocks():
@@ -269,9 +304,10 @@ def test_deterministic_gradients_are_the_gradients(name):
             return jnp.sin(jt.sample(texture, case.coords, sampler, **case.more)).sum()
 
         first = jax.grad(loss)
-        return jax.jit(lambda t: (first(t), jax.grad(lambda t: (first(t) ** 2).sum())(t)))(case.texture.texels)
+        return jax.jit(lambda t: (first(t), jax.grad(lambda t: (first(t) ** 2).sum())(t)))
 
-    found, again, expected = gradients(exact), gradients(exact), gradients(case.sampler)
+    exactly, texels = gradients(exact), case.texture.texels
+    found, again, expected = exactly(texels), exactly(texels), gradients(case.sampler)(texels)
     for a, b, c in zip(found, again, expected):
         assert np.asarray(a).tobytes() == np.asarray(b).tobytes()
         assert_close("sum", a, c, 4 * np.abs(c).max())

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import oracle
 import pytest
-from derivatives import assert_derivatives, quickly
+from derivatives import assert_derivatives
 from tolerances import assert_close, assert_exact
 
 import jaxtex as jt
@@ -83,14 +83,14 @@ def test_there_and_back():
 def test_shrunk_with_antialiasing():
     """To a sixteenth: smooth functions stay, and noise of a pixel goes to its mean."""
     sampler = jt.Sampler(max_anisotropy=16)
-    shrunk = quickly(lambda picture: TO_FACES(picture, 5, sampler, antialias=True))
+    shrunk = jax.jit(lambda picture: TO_FACES(picture, 5, sampler, antialias=True))
     scale = 2 * (2 / 5) ** 2
     smooth = panorama(64, 128)
     noisy = smooth + np.where(np.indices((64, 128)).sum(0) % 2, 1, -1)[..., None].astype(np.float32)
     reference = shrunk(smooth)
     assert_close("linear on a sphere", reference, faces(5), scale)
     assert_close("linear on a sphere", shrunk(noisy), reference, 2.0**-4)
-    back = quickly(lambda faces: TO_PANORAMA(faces, (5, 10), sampler, antialias=True))(faces(40))
+    back = jax.jit(lambda faces: TO_PANORAMA(faces, (5, 10), sampler, antialias=True))(faces(40))
     assert_close("linear on a sphere", back, panorama(5, 10), (np.pi / 5) ** 2)
 
 
@@ -124,7 +124,7 @@ def test_gradients_to_the_picture_and_the_faces():
 def test_gradients_are_finite_where_a_texel_lies_at_a_pole():
     sampler = jt.Sampler(max_anisotropy=2)
     loss = lambda picture: TO_FACES(picture, 3, sampler, antialias=True)[2:4, 1, 1].sum()
-    gradient = quickly(jax.grad(loss))(jnp.asarray(panorama(6, 12)[..., :1]))
+    gradient = jax.jit(jax.grad(loss))(jnp.asarray(panorama(6, 12)[..., :1]))
     assert np.isfinite(gradient).all()
     assert_close("sum", gradient.sum(), 2, 2)
 

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import oracle
 import pytest
-from derivatives import assert_derivatives, quickly
+from derivatives import assert_derivatives
 from tolerances import assert_close, assert_exact
 
 import jaxtex as jt
@@ -143,7 +143,7 @@ def test_gradients_are_finite_where_a_pixel_is_a_target():
     image = jnp.asarray(draw_image(dtype=np.float32)[:5, :5, :1])
     loss = lambda source, target: (thin_plate_spline(image, source, target) ** 2).sum()
     gradient = jax.grad(loss, (0, 1))
-    pushed = quickly(lambda p, d: jax.jvp(gradient, p, d))((points + 0.3, points), (points, points))
+    pushed = jax.jit(lambda p, d: jax.jvp(gradient, p, d))((points + 0.3, points), (points, points))
     assert all(np.isfinite(a).all() for a in jax.tree.leaves(pushed))
 
 
@@ -151,7 +151,7 @@ def test_reverse_mode_keeps_no_array_for_each_point():
     image = jnp.zeros((64, 64, 1), jnp.float32)
     loss = lambda source, target: (thin_plate_spline(image, source, target) ** 2).sum()
     points = jnp.asarray(np.random.default_rng(0).uniform(0, 64, (100, 2)), jnp.float32)
-    temporary = quickly(jax.grad(loss, (0, 1))).lower(points, points).compile().memory_analysis().temp_size_in_bytes
+    temporary = jax.jit(jax.grad(loss, (0, 1))).lower(points, points).compile().memory_analysis().temp_size_in_bytes
     matrices = 8 * 103**2  # a few, of the equations and of their solution
     assert temporary < 4 * (30 * 64**2 + matrices)
 
