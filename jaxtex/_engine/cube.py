@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from .._tables.address_rules import Size
+from .._typed_jit import typed_jit
 from .coordinates import Arrays, limited
 
 # Of each face, in the order +x, -x, +y, -y, +z, -z: the vectors along s (to the right), along t (down), and outward.
@@ -96,6 +97,7 @@ def from_face(face: int, s: jax.Array, t: jax.Array, n: jax.Array) -> Arrays:
     return tuple(direction)
 
 
+@typed_jit()
 def across_seam(face: jax.Array, y: jax.Array, x: jax.Array, size: Size) -> tuple[jax.Array, jax.Array, jax.Array]:
     """The texel (face, y, x) of a cube that a tap at most one texel off one edge of `face` lies on.
 

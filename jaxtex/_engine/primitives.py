@@ -25,6 +25,7 @@ import jax.numpy as jnp
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
+from .._typed_jit import typed_jit
 from . import operators
 from .axis import Axis, differentiated
 from .indexing import as_varying
@@ -63,14 +64,17 @@ def make_primitive(
     """
     p = Primitive(name)
     p.multiple_results = multiple_results
-    general = functools.partial(batched, implementation)
+    # Compiled, so that a lowering finds what `abstract` has traced.
+    general = typed_jit("spec", "wrt", "batch")(functools.partial(batched, implementation))
 
     # Tracing the implementation inherits dtype, sharding and varying axes; a shape by hand would lose the last two.
     def abstract(*avals: Any, **params: Any) -> Any:
-        out = jax.make_jaxpr(functools.partial(general, **params))(*avals).out_avals
+        # In a program no mesh is an empty one. Set here too, it makes the trace the same to JAX's cache.
+        with jax.sharding.use_abstract_mesh(jax.sharding.get_abstract_mesh()):
+            out = jax.make_jaxpr(functools.partial(general, **params))(*avals).out_avals
         return list(out) if multiple_results else out[0]
 
-    compiled = jax.jit(lambda *args, **params: p.bind(*args, **params), static_argnames=("spec", "wrt", "batch"))
+    compiled = typed_jit("spec", "wrt", "batch")(lambda *args, **params: p.bind(*args, **params))
 
     def evaluate(*args: jax.Array, **params: Any) -> Any:
         with jax.disable_jit(False):  # under which it would end up here again
@@ -80,8 +84,8 @@ def make_primitive(
     p.def_abstract_eval(abstract)
     mlir.register_lowering(p, mlir.lower_fun(general, multiple_results=multiple_results))
     for lowering in lowerings:
-        fallback = functools.partial(batched, lowering.fallback or implementation)
-        rule = lowering.rule(fallback, multiple_results=multiple_results)
+        otherwise = functools.partial(batched, lowering.fallback) if lowering.fallback else general
+        rule = lowering.rule(otherwise, multiple_results=multiple_results)
         mlir.register_lowering(p, rule, platform=lowering.platform)
     return p
 

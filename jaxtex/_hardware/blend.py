@@ -22,6 +22,7 @@ from .._engine import decoding
 from .._engine.decoding import SRGB_TO_LINEAR, is_color
 from .._engine.indexing import gather
 from .._tables.storage_formats import Decoding
+from .._typed_jit import typed_jit
 
 # The taps of a stencil: texels and weights.
 Taps = Sequence[tuple[jax.Array, jax.Array]]
@@ -71,6 +72,7 @@ FLOAT32 = Format((12, 26), SMALLEST_NORMAL)
 FLOAT16 = Format((13,), np.float32(2.0**-24))
 
 
+@typed_jit("stored", "decoding")
 def blend(levels: Levels, stored: np.dtype, decoding: Decoding) -> jax.Array:
     """The blend of texels, S + (C,) each and as they are stored, with integer weights, S + (1,).
 
@@ -169,6 +171,7 @@ def added(sums: list[Sum], format: Format) -> Sum:
     return Sum([part for s in sums for part in aligned(s, top, format)], top)
 
 
+@typed_jit("format")
 def aligned(sum: Sum, top: jax.Array, format: Format) -> list[jax.Array]:
     """A sum in the units of `top`, rounded down to a multiple of 2^(4 floor((E - 2) / 4) - n), n the bits of a texel
     that was scaled into (-4, 4), and E the exponent of `top`."""
@@ -182,6 +185,7 @@ def aligned(sum: Sum, top: jax.Array, format: Format) -> list[jax.Array]:
     return [down, jnp.where((down == rounded) & (error != 0), jnp.floor(error * inverse) * unit, rounded * 0)]
 
 
+@typed_jit("format")
 def stencil_sum(taps: Taps, format: Format) -> Sum:
     """The sum of weight times texel, in parts that are exact."""
     largest = functools.reduce(jnp.maximum, (jnp.abs(v) for v, _ in taps))
@@ -203,6 +207,7 @@ def stencil_sum(taps: Taps, format: Format) -> Sum:
     return Sum([total(s) for s in sums], exponent)
 
 
+@typed_jit()
 def exact_sum(parts: list[jax.Array]) -> tuple[jax.Array, jax.Array]:
     """The sum of floats as (rounded, remainder).
 
@@ -223,6 +228,7 @@ def exact_sum(parts: list[jax.Array]) -> tuple[jax.Array, jax.Array]:
     return rounded, jnp.where(functools.reduce(jnp.logical_or, (r != 0 for r in rest)), error * 0.75, error)
 
 
+@typed_jit()
 def two_sum(a: jax.Array, b: jax.Array) -> tuple[jax.Array, jax.Array]:
     """The rounded sum of two floats, and its error (Knuth)."""
     s = a + b
