@@ -186,7 +186,7 @@ def main(argv: list[str] | None = None) -> int:
         centers = [(np.arange(int(n * side)) + 0.5) / side for n in CUT]
         pattern = jnp.float32(board(*np.meshgrid(*centers)))[..., None]
         seen = levels[factor].mean(axis=-1, keepdims=True)
-        parameters, values = gauss_newton(parameters, seen, pattern, 2 * STEPS if args.small else STEPS)
+        parameters, values = gauss_newton(parameters, seen, pattern, STEPS)
         k1, k2 = parameters["lens"]
         tqdm.write(f"at 1/{factor} of the resolution: k1 {k1:.4f}, k2 {k2:.4f}, squares {values[-1]:.5f}")
 

@@ -158,11 +158,11 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--epochs", type=int, default=100)
     parser.add_argument("--longer", type=int, default=1, help="train this many times as long without the layer")
-    parser.add_argument("--small", action="store_true", help="train one seed for 15 epochs; takes seconds")
+    parser.add_argument("--small", action="store_true", help="train one seed for 12 epochs; takes seconds")
     parser.add_argument("--out", type=Path, default=Path("spatial_transformer.png"))
     args = parser.parse_args(argv)
 
-    seeds, epochs = (1, 15) if args.small else (args.seeds, args.epochs)
+    seeds, epochs = (1, 12) if args.small else (args.seeds, args.epochs)
     make = {"with": transformed_network, "without": plain_network}
     lengths = {"with": epochs, "without": epochs * args.longer}
     steps = (load(0)[0][1].size // BATCH) * epochs
