@@ -12,6 +12,7 @@ from jax.typing import ArrayLike
 from ._arguments import as_array, as_integer, check_texture
 from ._engine.coordinates import Arrays
 from ._tables.storage_formats import sum_dtype
+from ._typed_jit import typed_jit
 from .texture import Texture, chain_shapes, packed
 
 
@@ -51,8 +52,14 @@ def build_mipmaps(texture: Texture, num_levels: int | None = None) -> Texture:
         )
     num_levels = None if num_levels is None else as_integer("build_mipmaps", "num_levels", num_levels, 1)
     shapes = chain_shapes(texture.kind, texture.shape, num_levels, "build_mipmaps", "num_levels")
+    return with_levels(texture, len(shapes))
+
+
+@typed_jit("num_levels")
+def with_levels(texture: Texture, num_levels: int) -> Texture:
+    """The texture with a chain of that many levels."""
     levels = [texture.levels[0]]
-    for _ in shapes[1:]:
+    for _ in range(num_levels - 1):
         # Without the barrier, XLA computes each level again from the finest for every texel of the packed chain.
         levels.append(jax.lax.optimization_barrier(halved(levels[-1], texture.kind.texel_ndim)))
     return packed(texture.kind, levels, texture.border_color)
