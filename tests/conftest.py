@@ -23,7 +23,7 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_traceback_in_locations_limit", 0)
 
 # After how many compiled programs their memory is freed, a megabyte or two each.
-MOST_PROGRAMS = 250
+MOST_PROGRAMS = 200
 COMPILED = "/jax/core/compile/backend_compile_duration"
 LIBC = ctypes.CDLL(None)
 M_ARENA_MAX = -8  # of malloc.h
