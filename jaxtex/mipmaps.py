@@ -27,7 +27,7 @@ def build_mipmaps(texture: Texture, num_levels: int | None = None) -> Texture:
         num_levels: the number of levels, the finest included; by default all, down to one texel.
 
     Returns:
-        A `Texture` of the same kind, dtype and border colour. Means are taken in float32, or float64 for float64
+        A `Texture` of the same kind, dtype and border color. Means are taken in float32, or float64 for float64
         texels, and rounded level by level.
 
     Gradients: with respect to the texels, of any order, in forward and reverse mode.

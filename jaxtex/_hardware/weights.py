@@ -71,7 +71,7 @@ def quarters(total: Weight, down: Weight, right: Weight) -> list[Weight]:
 
 
 def shared_out(weights: list[Weight], missing: list[jax.Array | None]) -> list[Weight]:
-    """The weight of a tap off a cube's corner goes to the others: a third to each neighbour, the rest across."""
+    """The weight of a tap off a cube's corner goes to the others: a third to each neighbor, the rest across."""
     result = list(weights)
     for k, gone in enumerate(missing):
         assert gone is not None
