@@ -3,6 +3,7 @@
 import _thread
 import io
 import os
+import signal
 import threading
 import types
 import warnings
@@ -426,7 +427,11 @@ def test_an_interrupt_ends_what_was_begun_and_leaves_whole_files(tmp_path, capsy
         return write(path, picture)
 
     monkeypatch.setattr(files, "write_picture", interrupting)
-    code, out, err = run(capsys, "warp", folder, tmp_path / "out", "--filter", "point")
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's background jobs ignore
+    try:
+        code, out, err = run(capsys, "warp", folder, tmp_path / "out", "--filter", "point")
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert (code, out, err) == (130, "", "jaxtex: error: interrupted\n")
     written = sorted(path.name for path in (tmp_path / "out").iterdir())
     assert "05.png" in written
