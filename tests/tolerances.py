@@ -58,6 +58,8 @@ TOLERANCES = {
     # The same sums of float32 in another order, as another compilation (jit, vmap, export, a mesh of devices) or
     # another formula has them: a few roundings to 24 bits.
     "reordered": 2.0**-20,
+    # Sines, powers and the like of two libraries, each a few units in the last place off: of float32.
+    "library function": 2.0**-20,
     # Thousands of terms in another order: roundings of random sign add up as the root of their number, to 2^8 roundings
     # of 24 bits for 2^16 terms.
     "long sum": 2.0**-16,

@@ -1,0 +1,116 @@
+"""The elementwise primitives of JAX as expressions of C, for each kind of number."""
+
+from typing import Any, NamedTuple, cast
+
+import jax.numpy as jnp
+import numpy as np
+
+# Types of C by the names of dtypes; those that C lacks are defined in `scalars.cuh`.
+C_TYPES = {
+    "bool": "bool",
+    "int8": "int8",
+    "uint8": "uint8",
+    "int16": "short",
+    "uint16": "uint16",
+    "int32": "int",
+    "uint32": "uint32",
+    "int64": "int64",
+    "uint64": "uint64",
+    "float16": "float16",
+    "bfloat16": "bfloat16",
+    "float32": "float",
+    "float64": "double",
+}
+# Converted to float32 before any arithmetic.
+STORED_ONLY = {"float16", "bfloat16"}
+# The conversions of floats to integers that `scalars.cuh` has: (to, from).
+TRUNCATIONS = {("int32", "float32"), ("uint32", "float32"), ("int32", "float64")}
+# Of literals; shorter integers are conversions of int.
+SUFFIXES = {"int32": "", "uint32": "u", "int64": "ll", "uint64": "ull"}
+ROUNDINGS = ("round({0})", "rint({0})")  # by the number of a `jax.lax.RoundingMethod`
+
+
+class Expression(NamedTuple):
+    """An expression of C for each kind of operand, in which {0} is the first one; `None` where there is none."""
+
+    floating: str | None
+    integer: str | None = None
+    boolean: str | None = None
+
+    def of(self, dtype: np.dtype) -> str | None:
+        """The expression for operands of a dtype."""
+        if np.dtype(dtype).name in STORED_ONLY:
+            return None
+        if jnp.issubdtype(dtype, jnp.bool):
+            return self.boolean
+        return self.floating if jnp.issubdtype(dtype, jnp.floating) else self.integer
+
+
+def same(text: str) -> Expression:
+    """One expression for numbers of every kind."""
+    return Expression(text, text, text)
+
+
+def function(name: str) -> Expression:
+    """A function of floats that C has under this name."""
+    return Expression(f"{name}({{0}})")
+
+
+EXPRESSIONS = {
+    "add": Expression("{0} + {1}", "wrapped_add({0}, {1})"),
+    "sub": Expression("{0} - {1}", "wrapped_sub({0}, {1})"),
+    "mul": Expression("{0} * {1}", "wrapped_mul({0}, {1})"),
+    "div": Expression("{0} / {1}", "quotient({0}, {1})"),
+    "rem": Expression("remainder_of({0}, {1})", "remainder_of({0}, {1})"),
+    "neg": Expression("-{0}", "wrapped_neg({0})"),
+    "abs": Expression("fabs({0})", "wrapped_abs({0})"),
+    "sign": Expression("sign_of({0})", "sign_of({0})"),
+    "max": Expression("maximum({0}, {1})", "maximum({0}, {1})", "{0} | {1}"),
+    "min": Expression("minimum({0}, {1})", "minimum({0}, {1})", "{0} & {1}"),
+    "clamp": Expression("minimum(maximum({1}, {0}), {2})", "minimum(maximum({1}, {0}), {2})"),
+    "and": Expression(None, "{0} & {1}", "{0} & {1}"),
+    "or": Expression(None, "{0} | {1}", "{0} | {1}"),
+    "xor": Expression(None, "{0} ^ {1}", "{0} != {1}"),
+    "not": Expression(None, "~{0}", "!{0}"),
+    "shift_left": Expression(None, "shifted_left({0}, {1})"),
+    "shift_right_arithmetic": Expression(None, "shifted_right({0}, {1})"),
+    "shift_right_logical": Expression(None, "shifted_right_logical({0}, {1})"),
+    "eq": same("{0} == {1}"),
+    "ne": same("{0} != {1}"),
+    "lt": same("{0} < {1}"),
+    "le": same("{0} <= {1}"),
+    "gt": same("{0} > {1}"),
+    "ge": same("{0} >= {1}"),
+    "square": Expression("{0} * {0}", "wrapped_mul({0}, {0})"),
+    "is_finite": Expression("is_finite({0})"),
+    "nextafter": Expression("nextafter({0}, {1})"),
+    "pow": Expression("pow({0}, {1})"),
+    "atan2": Expression("atan2({0}, {1})"),
+    "rsqrt": Expression("1 / sqrt({0})"),
+    "logistic": Expression("logistic({0})"),
+    **{name: function(name) for name in ("floor", "ceil", "sqrt", "cbrt", "exp", "exp2", "log", "sin", "cos", "tan")},
+    **{name: function(name) for name in ("asin", "acos", "atan", "sinh", "cosh", "tanh", "expm1", "erf")},
+    "log1p": function("log1p"),
+}
+
+
+def literal(value: object, dtype: np.dtype) -> str:
+    """A number in C, with all its bits."""
+    name, number = np.dtype(dtype).name, np.asarray(value, dtype)
+    if name == "bool":
+        return "true" if number else "false"
+    if name in STORED_ONLY:
+        return f"{C_TYPES[name]}{{{int(number.view(np.uint16)):#06x}}}"
+    if name in ("float32", "float64"):
+        if not np.isfinite(number):
+            sort = "NOT_A_NUMBER" if np.isnan(number) else "INFINITE" if number > 0 else "(-INFINITE)"
+            return sort if name == "float32" else f"(double)({sort})"
+        digits = np.format_float_scientific(cast(Any, number), unique=True, trim="0")
+        text = digits + ("f" if name == "float32" else "")
+        return f"({text})" if np.signbit(number) else text
+    if number < 0 and number == jnp.iinfo(dtype).min and name in SUFFIXES:  # C has no literal for it
+        return f"({int(number) + 1}{SUFFIXES[name]} - 1)"
+    if name not in SUFFIXES:
+        return f"{C_TYPES[name]}({int(number)})"
+    text = f"{int(number)}{SUFFIXES[name]}"
+    return f"({text})" if number < 0 else text

@@ -1,0 +1,280 @@
+"""From a function that JAX traces to the statements of one thread in CUDA C.
+
+A function of arrays is traced by `jax.make_jaxpr`, and each number of each array becomes one scalar of the thread. So
+shapes exist while tracing only. NumPy broadcasts, reshapes and slices arrays of names, which costs a thread nothing.
+"""
+
+import functools
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.extend.core import Literal
+
+from .elementwise import C_TYPES, EXPRESSIONS, ROUNDINGS, STORED_ONLY, TRUNCATIONS, literal
+
+# Of every number of an array, an expression of C without side effects: the name of a scalar, or a literal.
+Names = np.ndarray
+Rule = Callable[["Emitter", Any, list[Names]], Any]
+# Calls, of which only the body counts: the parameter that holds it.
+CALLS = {
+    "jit": "jaxpr",
+    "checkpoint": "jaxpr",
+    "remat2": "jaxpr",  # the same, in older versions of JAX
+    "closed_call": "call_jaxpr",
+    "custom_jvp_call": "call_jaxpr",
+    "custom_vjp_call": "call_jaxpr",
+}
+# What means something to a whole array, its derivatives or its devices, and nothing to a number.
+NOTHING = (
+    *("copy", "copy_p", "stage", "stop_gradient", "optimization_barrier"),
+    *("reshard", "pvary", "pcast", "sharding_constraint"),
+)
+REDUCTIONS = {"reduce_sum": "add", "reduce_max": "max", "reduce_min": "min", "reduce_and": "and", "reduce_or": "or"}
+
+
+class UnknownPrimitive(NotImplementedError):
+    """A traced function holds something that this module cannot say in C."""
+
+
+class Emitter:
+    """The statements of a thread so far.
+
+    Attributes:
+        lines: the statements. Each defines a scalar; equal expressions define one.
+    """
+
+    def __init__(self, prefix: str = "v"):
+        self.lines: list[str] = []
+        self.defined: dict[tuple[str, str], str] = {}
+        self.fresh = (f"{prefix}{k}" for k in itertools.count())
+
+    def call(self, function: Callable[..., Any], *args: tuple[Names, Any]) -> Any:
+        """Emits what `function` computes.
+
+        Args:
+            args: arrays of expressions, each with its dtype.
+
+        Returns:
+            What `function` returns, with expressions in place of numbers.
+
+        Raises:
+            UnknownPrimitive: if `function` holds a primitive that has no rule.
+        """
+        avals = [jax.ShapeDtypeStruct(np.shape(names), dtype) for names, dtype in args]
+        closed, shape = jax.make_jaxpr(function, return_shape=True)(*avals)
+        out = self.run(closed.jaxpr, closed.consts, [np.asarray(names, object) for names, _ in args])
+        return jax.tree.unflatten(jax.tree.structure(shape), out)
+
+    def run(self, jaxpr: Any, consts: Sequence[Any], args: list[Names]) -> list[Names]:
+        """Emits a jaxpr, and returns its results."""
+        found = dict(zip(jaxpr.invars, args))
+        found |= {var: literals(const) for var, const in zip(jaxpr.constvars, consts)}
+
+        def names(atom: Any) -> Names:
+            if isinstance(atom, Literal):
+                return literals(np.asarray(atom.val, cast(Any, atom.aval).dtype))
+            return found[atom]
+
+        for eqn in jaxpr.eqns:
+            out = self.equation(eqn, [names(atom) for atom in eqn.invars])
+            found.update(zip(eqn.outvars, map(as_array, out if eqn.primitive.multiple_results else [out])))
+        return [names(atom) for atom in jaxpr.outvars]
+
+    def equation(self, eqn: Any, args: list[Names]) -> Any:
+        name = eqn.primitive.name
+        if name in CALLS:
+            body = eqn.params[CALLS[name]]
+            return self.run(getattr(body, "jaxpr", body), getattr(body, "consts", ()), args)
+        if name in NOTHING:
+            return args if eqn.primitive.multiple_results else args[0]
+        if name in RULES:
+            return RULES[name](self, eqn, args)
+        if name in EXPRESSIONS:
+            return self.each(name, eqn.outvars[0].aval.dtype, eqn.invars[0].aval.dtype, args)
+        raise UnknownPrimitive(f"{name} has no rule: {eqn}")
+
+    def define(self, dtype: Any, expression: str) -> str:
+        """The name of a scalar with this value."""
+        return self.named(C_TYPES[np.dtype(dtype).name], expression)
+
+    def define_row(self, c_type: str, count: int, expression: str) -> str:
+        """The name of a row of elements with this value."""
+        return self.named(f"Row<{c_type}, {count}>", expression)
+
+    def named(self, c_type: str, expression: str) -> str:
+        if (c_type, expression) not in self.defined:
+            name = next(self.fresh)
+            self.lines.append(f"const {c_type} {name} = {expression};")
+            self.defined[c_type, expression] = name
+        return self.defined[c_type, expression]
+
+    def define_each(self, dtype: Any, make: Callable[..., str], *args: Names) -> Names:
+        """An array of scalars, each of the expression that `make` makes of one number of each of `args`."""
+        return of_each(lambda *numbers: self.define(dtype, make(*numbers)), args)
+
+    def each(self, name: str, dtype: Any, operand: Any, args: Sequence[Names]) -> Names:
+        """An elementwise primitive, with results of `dtype` and operands of dtype `operand`."""
+        expression = EXPRESSIONS[name].of(operand)
+        if expression is None:
+            raise UnknownPrimitive(f"{name} of {np.dtype(operand).name} has no expression")
+        neutral = NEUTRAL[name](operand) if name in NEUTRAL else None
+
+        def one(*numbers: str) -> str:
+            if neutral in numbers:
+                first, second = numbers
+                return second if first == neutral else first
+            return self.define(dtype, expression.format(*numbers))
+
+        return of_each(one, args)
+
+
+def of_each(function: Callable[..., str], args: Sequence[Names]) -> Names:
+    """`function` of one number of each of `args`, which broadcast."""
+    return as_array(np.frompyfunc(function, len(args), 1)(*map(as_array, args)))
+
+
+def as_array(names: Any) -> Names:
+    """An array of names, also of the one name that NumPy makes of an array without axes."""
+    return np.asarray(names, object)
+
+
+def literals(value: np.ndarray) -> Names:
+    """The numbers of an array as literals."""
+    value = np.asarray(value)
+    found = np.empty(value.shape, object)
+    for index, number in np.ndenumerate(value):
+        found[index] = literal(number, value.dtype)
+    return found
+
+
+def integer_literal(number: int, dtype: Any) -> str | None:
+    return literal(number, dtype) if jnp.issubdtype(dtype, jnp.integer) else None
+
+
+# A literal that leaves the other operand as it is: not zero for floats, as -0 + 0 is 0.
+NEUTRAL = {"add": functools.partial(integer_literal, 0), "mul": lambda dtype: literal(1, dtype)}
+
+
+# Rules that are no expression of their operands alone
+
+
+def convert(emitter: Emitter, eqn: Any, args: list[Names]) -> Names:
+    source, target = eqn.invars[0].aval.dtype, eqn.outvars[0].aval.dtype
+    if source == target:
+        return args[0]
+    if jnp.issubdtype(target, jnp.bool):
+        return emitter.define_each(bool, lambda a: f"{a} != 0", *args)
+    unknown = (
+        jnp.float32 not in (source, target)
+        if {source.name, target.name} & STORED_ONLY
+        else (
+            jnp.issubdtype(source, jnp.floating)
+            and jnp.issubdtype(target, jnp.integer)
+            and (target.name, source.name) not in TRUNCATIONS
+        )
+    )
+    if unknown:
+        raise UnknownPrimitive(f"a conversion of {source.name} to {target.name} has no expression")
+    of, to = C_TYPES[source.name], C_TYPES[target.name]
+    return emitter.define_each(target, lambda a: f"converted<{to}, {of}>({a})", *args)
+
+
+def bitcast(emitter: Emitter, eqn: Any, args: list[Names]) -> Names:
+    source, target = eqn.invars[0].aval.dtype, eqn.outvars[0].aval.dtype
+    if source.itemsize != target.itemsize:
+        raise UnknownPrimitive(f"the bits of {source.name} as {target.name} are of another size")
+    return emitter.define_each(target, lambda a: f"bits_as<{C_TYPES[target.name]}>({a})", *args)
+
+
+def select(emitter: Emitter, eqn: Any, args: list[Names]) -> Names:
+    which, *cases = args
+    if eqn.invars[0].aval.dtype != bool:
+        raise UnknownPrimitive("select_n has a rule for two cases only")
+    return emitter.define_each(eqn.outvars[0].aval.dtype, lambda w, no, yes: f"{w} ? {yes} : {no}", which, *cases)
+
+
+def integer_pow(emitter: Emitter, eqn: Any, args: list[Names]) -> Names:
+    """By squares, as XLA does it."""
+    dtype, exponent = eqn.outvars[0].aval.dtype, eqn.params["y"]
+    times = lambda a, b: emitter.each("mul", dtype, dtype, (a, b))
+    square, power = args[0], literals(np.ones(args[0].shape, dtype))
+    remaining = abs(exponent)
+    while remaining:
+        power = times(power, square) if remaining & 1 else power
+        remaining >>= 1
+        square = times(square, square) if remaining else square
+    return power if exponent >= 0 else emitter.each("div", dtype, dtype, (literals(np.ones((), dtype)), power))
+
+
+def rounded(emitter: Emitter, eqn: Any, args: list[Names]) -> Names:
+    return emitter.define_each(eqn.outvars[0].aval.dtype, ROUNDINGS[eqn.params["rounding_method"]].format, *args)
+
+
+def reduce(emitter: Emitter, eqn: Any, args: list[Names]) -> Names:
+    (numbers,), axes, aval = args, eqn.params["axes"], eqn.outvars[0].aval
+    parts = np.moveaxis(numbers, axes, range(len(axes))).reshape(-1, *aval.shape)
+    name = REDUCTIONS[eqn.primitive.name]
+    if name == "add":  # from 0, which matters to -0
+        parts = [literals(np.zeros(aval.shape, aval.dtype)), *parts]
+    return functools.reduce(lambda a, b: emitter.each(name, aval.dtype, aval.dtype, (a, b)), parts)
+
+
+def load_row(emitter: Emitter, eqn: Any, args: list[Names]) -> Names:
+    array, count, aligned = (eqn.params[name] for name in ("array", "count", "aligned"))
+    c_type, function = C_TYPES[eqn.params["dtype"].name], "load_aligned_row" if aligned else "load_row"
+    rows = np.empty((*args[0].shape, count), object)
+    for index, first in np.ndenumerate(args[0]):
+        row = emitter.define_row(c_type, count, f"{function}<{count}>({array} + {first})")
+        rows[index] = [f"{row}.v[{k}]" for k in range(count)]
+    return rows
+
+
+def broadcast(emitter: Emitter, eqn: Any, args: list[Names]) -> Names:
+    del emitter
+    shape, sizes = eqn.params["shape"], [1] * len(eqn.params["shape"])
+    for size, axis in zip(args[0].shape, eqn.params["broadcast_dimensions"]):
+        sizes[axis] = size
+    return np.broadcast_to(args[0].reshape(sizes), shape)
+
+
+def iota(emitter: Emitter, eqn: Any, args: list[Names]) -> Names:
+    del emitter, args
+    shape, axis = eqn.params["shape"], eqn.params["dimension"]
+    numbers = np.arange(shape[axis]).reshape([-1 if k == axis else 1 for k in range(len(shape))])
+    return literals(np.broadcast_to(numbers, shape).astype(eqn.params["dtype"]))
+
+
+def sliced(emitter: Emitter, eqn: Any, args: list[Names]) -> Names:
+    del emitter
+    starts, limits = eqn.params["start_indices"], eqn.params["limit_indices"]
+    return args[0][tuple(map(slice, starts, limits, eqn.params["strides"] or [None] * len(starts)))]
+
+
+def structural(function: Callable[[list[Names], dict[str, Any], Any], Any]) -> Rule:
+    """A rule that moves names about, from a function of names, parameters and the first result's shape and dtype."""
+    return lambda emitter, eqn, args: function(args, eqn.params, eqn.outvars[0].aval)
+
+
+RULES: dict[str, Rule] = {
+    "convert_element_type": convert,
+    "bitcast_convert_type": bitcast,
+    "select_n": select,
+    "integer_pow": integer_pow,
+    "round": rounded,
+    "load_row": load_row,
+    "broadcast_in_dim": broadcast,
+    "iota": iota,
+    "slice": sliced,
+    "reshape": structural(lambda args, params, out: args[0].reshape(out.shape)),
+    "squeeze": structural(lambda args, params, out: args[0].reshape(out.shape)),
+    "transpose": structural(lambda args, params, out: np.transpose(args[0], params["permutation"])),
+    "rev": structural(lambda args, params, out: np.flip(args[0], params["dimensions"])),
+    "stack": structural(lambda args, params, out: np.stack(args, params["axis"])),
+    "concatenate": structural(lambda args, params, out: np.concatenate(args, params["dimension"])),
+    "split": structural(lambda args, params, out: np.split(args[0], np.cumsum(params["sizes"])[:-1], params["axis"])),
+    **dict.fromkeys(REDUCTIONS, reduce),
+}

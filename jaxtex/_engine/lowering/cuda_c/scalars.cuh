@@ -1,0 +1,226 @@
+// Numbers as JAX computes them: what overflows wraps, a division by zero has a result, NaN wins a maximum.
+//
+// NVRTC compiles this for a GPU; any C++17 compiler compiles it for a CPU, where the tests compare it with JAX.
+
+#ifdef __CUDACC__
+#define DEVICE __device__ __forceinline__
+#else
+#include <math.h>
+#include <string.h>
+#define DEVICE inline
+#endif
+
+typedef unsigned char uint8;
+typedef signed char int8;
+typedef unsigned short uint16;
+typedef unsigned int uint32;
+typedef long long int64;
+typedef unsigned long long uint64;
+
+// 16 bits of floating point as they are stored; all arithmetic is done in float.
+struct float16 { uint16 bits; };
+struct bfloat16 { uint16 bits; };
+
+template <class To, class From>
+DEVICE To bits_as(From value) {
+  static_assert(sizeof(To) == sizeof(From), "bits_as keeps all bits");
+  To result;
+  memcpy(&result, &value, sizeof(To));
+  return result;
+}
+
+#define INFINITE bits_as<float>(0x7f800000)
+#define NOT_A_NUMBER bits_as<float>(0x7fc00000)
+
+// Integers. The unsigned type of the same size is the one in which overflow is defined.
+
+template <class T> struct Unsigned { typedef T type; };
+template <> struct Unsigned<int> { typedef uint32 type; };
+template <> struct Unsigned<int64> { typedef uint64 type; };
+template <class T> struct Signed { typedef T type; };
+template <> struct Signed<uint32> { typedef int type; };
+template <> struct Signed<uint64> { typedef int64 type; };
+
+template <class T> DEVICE T wrapped_add(T a, T b) {
+  typedef typename Unsigned<T>::type U;
+  return T(U(a) + U(b));
+}
+template <class T> DEVICE T wrapped_sub(T a, T b) {
+  typedef typename Unsigned<T>::type U;
+  return T(U(a) - U(b));
+}
+template <class T> DEVICE T wrapped_mul(T a, T b) {
+  typedef typename Unsigned<T>::type U;
+  return T(U(a) * U(b));
+}
+template <class T> DEVICE T wrapped_neg(T a) { return wrapped_sub(T(0), a); }
+template <class T> DEVICE T wrapped_abs(T a) { return a < T(0) ? wrapped_neg(a) : a; }
+
+// Quotients toward zero. By zero: -1, all bits set; the remainder is the dividend.
+template <class T> DEVICE T quotient(T a, T b) {
+  return b == T(0) ? T(-1) : T(-1) < T(0) && b == T(-1) ? wrapped_neg(a) : a / b;
+}
+template <class T> DEVICE T remainder_of(T a, T b) {
+  return b == T(0) ? a : T(-1) < T(0) && b == T(-1) ? T(0) : a % b;
+}
+DEVICE float remainder_of(float a, float b) { return fmodf(a, b); }
+DEVICE double remainder_of(double a, double b) { return fmod(a, b); }
+
+// Shifts by at least as many bits as there are push all of them out. The arithmetic one copies the highest bit, also
+// that of an unsigned number.
+template <class T> DEVICE T shifted_left(T a, T count) {
+  typedef typename Unsigned<T>::type U;
+  return U(count) >= sizeof(T) * 8 ? T(0) : T(U(a) << U(count));
+}
+template <class T> DEVICE T shifted_right(T a, T count) {
+  typedef typename Unsigned<T>::type U;
+  typedef typename Signed<T>::type S;
+  return T(S(a) >> (U(count) >= sizeof(T) * 8 ? int(sizeof(T) * 8 - 1) : int(count)));
+}
+template <class T> DEVICE T shifted_right_logical(T a, T count) {
+  typedef typename Unsigned<T>::type U;
+  return U(count) >= sizeof(T) * 8 ? T(0) : T(U(a) >> U(count));
+}
+
+// Of floats NaN wins, and -0 is less than 0.
+template <class T> DEVICE T maximum(T a, T b) { return a > b ? a : b; }
+template <class T> DEVICE T minimum(T a, T b) { return a < b ? a : b; }
+template <class T> DEVICE T maximum_of_floats(T a, T b) {
+  return a != a || a > b ? a : a == b && signbit(b) ? a : b;
+}
+template <class T> DEVICE T minimum_of_floats(T a, T b) {
+  return a != a || a < b ? a : a == b && signbit(a) ? a : b;
+}
+DEVICE double maximum(double a, double b) { return maximum_of_floats(a, b); }
+DEVICE double minimum(double a, double b) { return minimum_of_floats(a, b); }
+#ifdef __CUDACC__
+DEVICE float maximum(float a, float b) {
+  float result;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+  return result;
+}
+DEVICE float minimum(float a, float b) {
+  float result;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+  return result;
+}
+#else
+DEVICE float maximum(float a, float b) { return maximum_of_floats(a, b); }
+DEVICE float minimum(float a, float b) { return minimum_of_floats(a, b); }
+#endif
+
+template <class T> DEVICE T sign_of(T a) { return T((a > T(0)) - (a < T(0))); }
+DEVICE float sign_of(float a) { return a > 0 ? 1.0f : a < 0 ? -1.0f : a; }
+DEVICE double sign_of(double a) { return a > 0 ? 1.0 : a < 0 ? -1.0 : a; }
+
+template <class T> DEVICE bool is_finite(T a) { return a - a == T(0); }
+DEVICE float logistic(float a) { return 1.0f / (1.0f + expf(-a)); }
+DEVICE double logistic(double a) { return 1.0 / (1.0 + exp(-a)); }
+
+// Conversions. A float out of range becomes the nearest integer, and NaN becomes zero.
+
+template <class To, class From> struct Converted {
+  static DEVICE To of(From a) { return To(a); }
+};
+
+template <class T> DEVICE T clamped_to(double a, T least, T most) {
+  return a != a ? T(0) : a <= double(least) ? least : a >= double(most) ? most : T(a);
+}
+#ifdef __CUDACC__
+template <> struct Converted<int, float> { static DEVICE int of(float a) { return __float2int_rz(a); } };
+template <> struct Converted<uint32, float> { static DEVICE uint32 of(float a) { return __float2uint_rz(a); } };
+template <> struct Converted<int, double> { static DEVICE int of(double a) { return __double2int_rz(a); } };
+#else
+template <> struct Converted<int, float> {
+  static DEVICE int of(float a) { return clamped_to<int>(a, -2147483647 - 1, 2147483647); }
+};
+template <> struct Converted<uint32, float> {
+  static DEVICE uint32 of(float a) { return clamped_to<uint32>(a, 0u, 4294967295u); }
+};
+template <> struct Converted<int, double> {
+  static DEVICE int of(double a) { return clamped_to<int>(a, -2147483647 - 1, 2147483647); }
+};
+#endif
+
+template <> struct Converted<float, bfloat16> {
+  static DEVICE float of(bfloat16 a) { return bits_as<float>(uint32(a.bits) << 16); }
+};
+template <> struct Converted<bfloat16, float> {
+  static DEVICE bfloat16 of(float a) {
+    const uint32 bits = bits_as<uint32>(a);
+    const uint32 rounded = a != a ? bits | 0x400000u : bits + 0x7fffu + ((bits >> 16) & 1u);
+    return bfloat16{uint16(rounded >> 16)};
+  }
+};
+#ifdef __CUDACC__
+template <> struct Converted<float, float16> {
+  static DEVICE float of(float16 a) {
+    float result;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(result) : "h"(a.bits));
+    return result;
+  }
+};
+template <> struct Converted<float16, float> {
+  static DEVICE float16 of(float a) {
+    float16 result;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(result.bits) : "f"(a));
+    return result;
+  }
+};
+#else
+template <> struct Converted<float, float16> {
+  static DEVICE float of(float16 a) {
+    const int exponent = (a.bits >> 10) & 31, fraction = a.bits & 1023;
+    const float magnitude = exponent == 31 ? (fraction ? NOT_A_NUMBER : INFINITE)
+                                           : ldexpf(float(exponent ? fraction | 1024 : fraction), (exponent ? exponent : 1) - 25);
+    return a.bits & 0x8000 ? -magnitude : magnitude;
+  }
+};
+template <> struct Converted<float16, float> {
+  static DEVICE float16 of(float a) {
+    const uint16 sign = signbit(a) ? 0x8000 : 0;
+    if (a != a) return float16{uint16(sign | 0x7e00)};
+    if (a == 0) return float16{sign};
+    int exponent;
+    frexpf(a, &exponent);
+    exponent = exponent < -13 ? -13 : exponent;  // below it all share the spacing of subnormals
+    const float steps = rintf(ldexpf(fabsf(a), 11 - exponent));  // in units of the last place, ties to even
+    if (!(ldexpf(steps, exponent - 11) < 65520.0f)) return float16{uint16(sign | 0x7c00)};
+    return float16{uint16(sign | (uint16(exponent + 13) * 1024 + uint16(steps)))};
+  }
+};
+#endif
+
+template <class To, class From> DEVICE To converted(From a) { return Converted<To, From>::of(a); }
+
+// Neighboring elements of an array that is not written while it is read.
+
+template <class T, int N> struct Row { T v[N]; };
+
+template <int N, class T> DEVICE Row<T, N> load_row(const T* first) {
+  Row<T, N> row;
+  for (int k = 0; k < N; k++) row.v[k] = first[k];
+  return row;
+}
+#ifdef __CUDACC__
+// In one instruction: `first` is a multiple of a row.
+template <int N, class T> DEVICE Row<T, N> load_aligned_row(const T* first) {
+  Row<T, N> row;
+  constexpr int bytes = N * sizeof(T);
+  if constexpr (bytes == 16) {
+    const int4 bits = __ldg((const int4*)first);
+    memcpy(&row, &bits, 16);
+  } else if constexpr (bytes == 8) {
+    const int2 bits = __ldg((const int2*)first);
+    memcpy(&row, &bits, 8);
+  } else if constexpr (bytes == 4) {
+    const int bits = __ldg((const int*)first);
+    memcpy(&row, &bits, 4);
+  } else {
+    for (int k = 0; k < N; k++) row.v[k] = __ldg(first + k);
+  }
+  return row;
+}
+#else
+template <int N, class T> DEVICE Row<T, N> load_aligned_row(const T* first) { return load_row<N>(first); }
+#endif

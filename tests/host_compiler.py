@@ -1,0 +1,115 @@
+"""Compiles emitted statements as C++ for the CPU, and runs them for each element of arrays, as threads would."""
+
+import ctypes
+import functools
+import importlib.util
+import shutil
+import subprocess
+import sys
+import tempfile
+import types
+from pathlib import Path
+from typing import NamedTuple
+
+import jax
+import numpy as np
+
+from jaxtex._engine.lowering.cuda_c import SCALARS, Emitter
+from jaxtex._engine.lowering.cuda_c.elementwise import C_TYPES
+
+ZIG = [sys.executable, "-m", "ziglang", "c++", "-nostdinc++", "-nostdlib++"]
+# Zig would build a C++ library first, for most of a minute. This is what is used of one: functions of floats.
+WITHOUT_LIBRARY = """
+#include <math.h>
+#define OF_FLOAT(name) inline float name(float a) { return name##f(a); }
+#define OF_FLOATS(name) inline float name(float a, float b) { return name##f(a, b); }
+"""
+OF_FLOAT = "round rint fabs floor ceil sqrt cbrt exp exp2 log sin cos tan asin acos atan sinh cosh tanh expm1 log1p erf"
+OF_FLOATS = "pow atan2 nextafter"
+# A sum of products is rounded twice, as the tests compile JAX's programs.
+FLAGS = ["-std=c++17", "-O1", "-ffp-contract=off", "-fno-math-errno", "-fPIC", "-shared"]
+
+
+@functools.cache
+def compiler():
+    """The command of a C++ compiler: the system's, or Zig's, which pip installs."""
+    for name in ("c++", "g++", "clang++"):
+        if shutil.which(name):
+            return [name]
+    assert importlib.util.find_spec("ziglang"), "install a C++ compiler, or the package ziglang"
+    return ZIG
+
+
+def compiled(source):
+    """The functions of a source in C++."""
+    with tempfile.TemporaryDirectory() as folder:
+        path, library = Path(folder) / "emitted.cpp", Path(folder) / "emitted.so"
+        if compiler() == ZIG:
+            one, two = (
+                map(f"{f}({{}})".format, names.split())
+                for f, names in (("OF_FLOAT", OF_FLOAT), ("OF_FLOATS", OF_FLOATS))
+            )
+            source = "\n".join((WITHOUT_LIBRARY, *one, *two, source))
+        path.write_text(source)
+        done = subprocess.run(
+            [*compiler(), *FLAGS, "-o", str(library), str(path)], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr[:4000]
+        return ctypes.CDLL(str(library))
+
+
+class Thread(NamedTuple):
+    """The work of one thread.
+
+    Attributes:
+        function: maps a number of each array of `inputs`, each of shape (1,), to a tuple of arrays.
+        inputs: arrays of one length, an element for each thread.
+        memory: arrays that `load_row` reads, by name.
+    """
+
+    function: object
+    inputs: tuple
+    memory: dict = types.MappingProxyType({})
+
+
+def run_threads(threads):
+    """What each thread returns for each element, and the source: all are compiled at once."""
+    sources = [source_of(f"run_{k}", thread) for k, thread in enumerate(threads)]
+    library = compiled("\n".join([SCALARS, *sources]))
+    return [run(library[f"run_{k}"], thread) for k, thread in enumerate(threads)]
+
+
+def parameters(thread):
+    """Name and array of each parameter of a thread's function."""
+    return [*((f"in_{k}", a) for k, a in enumerate(thread.inputs)), *thread.memory.items()]
+
+
+def outputs(thread):
+    one = [jax.ShapeDtypeStruct((1,), a.dtype) for a in thread.inputs]
+    return jax.tree.leaves(jax.eval_shape(thread.function, *one))
+
+
+def source_of(name, thread):
+    emitter = Emitter()
+    args = [(np.array([f"x{k}"], object), a.dtype) for k, a in enumerate(thread.inputs)]
+    found = [np.ravel(names) for names in jax.tree.leaves(emitter.call(thread.function, *args))]
+    declared = [f"const {C_TYPES[a.dtype.name]}* {parameter}" for parameter, a in parameters(thread)]
+    declared += [f"{C_TYPES[out.dtype.name]}* out_{k}" for k, out in enumerate(outputs(thread))]
+    loads = [f"const {C_TYPES[a.dtype.name]} x{k} = in_{k}[i];" for k, a in enumerate(thread.inputs)]
+    stores = [
+        f"out_{k}[i * {len(names)} + {n}] = {value};" for k, names in enumerate(found) for n, value in enumerate(names)
+    ]
+    body = "\n    ".join([*loads, *emitter.lines, *stores])
+    head = f'extern "C" void {name}(int n, {", ".join(declared)}) {{'
+    return f"{head}\n  for (int i = 0; i < n; i++) {{\n    {body}\n  }}\n}}"
+
+
+def run(function, thread):
+    n = len(thread.inputs[0])
+    out = [
+        np.zeros((n, *(aval.shape[1:] if aval.shape[:1] == (1,) else aval.shape)), aval.dtype)
+        for aval in outputs(thread)
+    ]
+    given = [np.ascontiguousarray(a) for _, a in parameters(thread)]
+    function(n, *(a.ctypes.data_as(ctypes.c_void_p) for a in (*given, *out)))
+    return out

@@ -1,0 +1,252 @@
+"""Emitted CUDA C, compiled for the CPU, against JAX: every primitive, on random and on special values."""
+
+import functools
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from host_compiler import Thread, run_threads
+from tolerances import assert_close
+
+from jaxtex._engine.lowering.cuda_c import Emitter, UnknownPrimitive, load_row
+from jaxtex._engine.lowering.cuda_c.elementwise import EXPRESSIONS
+from jaxtex._engine.lowering.cuda_c.emitter import CALLS, NOTHING, RULES
+
+INF, NAN = np.inf, np.nan
+# Primitives that `jax.lax` has under another name.
+IN_LAX = {"and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "not": "bitwise_not"}
+# Of the same value in one rounding, or none. The rest come from a library, whose last bits may differ.
+EXACT = {
+    *("add", "sub", "mul", "div", "rem", "neg", "abs", "sign", "max", "min", "clamp", "and", "or", "xor", "not"),
+    *("shift_left", "shift_right_arithmetic", "shift_right_logical", "eq", "ne", "lt", "le", "gt", "ge", "square"),
+    *("is_finite", "nextafter", "floor", "ceil", "sqrt"),
+}
+FLOATS = [
+    0,
+    -0.0,
+    1,
+    -1,
+    0.5,
+    -0.5,
+    1.5,
+    2.5,
+    -2.5,
+    3,
+    1e-3,
+    255.5,
+    1e30,
+    -1e30,
+    3e38,
+    2.0**31,
+    -(2.0**31),
+    INF,
+    -INF,
+    NAN,
+]
+# Beyond them libraries reduce an angle in their own ways.
+MODERATE = [0, -0.0, 1, -1, 0.5, -0.5, 0.9, 1.5, -2.5, 3, 1e-3, 20, -20, INF, -INF, NAN]
+
+
+def numbers(dtype, exact=True, seed=0):
+    """Special values of a dtype, then random ones."""
+    rng, dtype = np.random.default_rng(seed), np.dtype(dtype)
+    if jnp.issubdtype(dtype, jnp.bool):
+        return np.array([False, True] * 8)
+    if jnp.issubdtype(dtype, jnp.floating):
+        special = FLOATS if exact else MODERATE
+        with np.errstate(over="ignore"):  # in 16 bits
+            return np.concatenate([special, rng.normal(size=12) * (100 if exact else 2)]).astype(dtype)
+    info = np.iinfo(dtype)
+    special = [0, 1, 2, 5, 7, info.bits - 1, info.bits, info.max, info.max - 1, info.min, info.min + 1]
+    special += [-1, -2, -7] if info.min else []
+    return np.concatenate([np.array(special, dtype), rng.integers(info.min, info.max, 8, dtype, endpoint=True)])
+
+
+def all_pairs(*arrays):
+    return tuple(np.array(column) for column in zip(*itertools.product(*arrays)))
+
+
+def operands_of(name, dtype):
+    exact, expression = name in EXACT, EXPRESSIONS[name].of(dtype)
+    count = 1 + max(k for k in range(3) if f"{{{k}}}" in expression)
+    if count == 3:
+        low, x, high = all_pairs(*[numbers(dtype, exact)[:12]] * 3)
+        keep = low <= high
+        return low[keep], x[keep], high[keep]
+    arrays = all_pairs(*(numbers(dtype, exact, seed) for seed in range(count)))
+    return tuple(a.astype(dtype) for a in arrays)
+
+
+def primitive(name):
+    return getattr(jax.lax, IN_LAX.get(name, name))
+
+
+def flushed(a):
+    """Without subnormal numbers, which XLA makes zero on a CPU."""
+    if not jnp.issubdtype(a.dtype, jnp.floating):
+        return a
+    with np.errstate(invalid="ignore"):  # signaling NaN of 16 bits
+        return np.where(np.abs(a) < jnp.finfo(a.dtype).tiny, np.copysign(np.zeros_like(a), a), a)
+
+
+def bits_differ(a, b):
+    """Where bits differ; NaN is like NaN."""
+    if not jnp.issubdtype(a.dtype, jnp.floating):
+        return a != b
+    return ((a != b) | (np.signbit(a) != np.signbit(b))) & ~(np.isnan(a) & np.isnan(b))
+
+
+def assert_as_jax(threads, is_exact=lambda name: True):
+    """Equal bits, or a few roundings. `threads` have names."""
+    for (name, thread), found in zip(threads.items(), run_threads(list(threads.values())), strict=True):
+        by_jax = jax.vmap(lambda *xs, f=thread.function: f(*(x[None] for x in xs)))(*thread.inputs)
+        for ours, theirs in zip(found, jax.tree.leaves(by_jax), strict=True):
+            assert ours.dtype == theirs.dtype, name
+            ours, theirs = flushed(ours), flushed(np.asarray(theirs).reshape(ours.shape))
+            differ = bits_differ(ours, theirs)
+            if is_exact(name):
+                k = tuple(np.argwhere(differ)[0]) if differ.any() else None
+                assert k is None, (name, [a[k[0]] for a in thread.inputs], ours[k], theirs[k])
+            else:
+                assert_close("library function", ours[differ], theirs[differ], np.abs(theirs[differ]))
+
+
+def jax_accepts(name, dtype):
+    """Whether JAX has this primitive for such operands; it refuses signs of unsigned integers, for one."""
+    try:
+        jax.eval_shape(primitive(name), *(jax.ShapeDtypeStruct((1,), a.dtype) for a in operands_of(name, dtype)))
+    except TypeError:
+        return False
+    return True
+
+
+def elementwise_cases(*dtypes):
+    """Each expression with each dtype that it has a form for."""
+    pairs = [(name, np.dtype(d)) for name in EXPRESSIONS for d in dtypes]
+    return [(name, d) for name, d in pairs if EXPRESSIONS[name].of(d) is not None and jax_accepts(name, d)]
+
+
+@pytest.mark.parametrize("bits", [32, 64])
+def test_every_expression_on_every_kind_of_number(bits, request):
+    if bits == 64:
+        request.getfixturevalue("x64")
+    cases = elementwise_cases(
+        *(["float64", "int64", "uint64"] if bits == 64 else ["float32", "int32", "uint32", "bool"])
+    )
+    assert bits == 64 or {name for name, _ in cases} == EXPRESSIONS.keys()
+    threads = {(name, dtype): Thread(primitive(name), operands_of(name, dtype)) for name, dtype in cases}
+    assert_as_jax(threads, is_exact=lambda case: case[0] in EXACT)
+
+
+# Rules
+
+CONVERSIONS = [
+    *itertools.product(
+        ["float32", "int32", "uint32", "bool", "int16", "uint8"], ["float32", "int32", "uint32", "bool"]
+    ),
+    *itertools.product(["float16", "bfloat16"], ["float32"]),
+    *itertools.product(["float32"], ["float16", "bfloat16"]),
+    *itertools.product(["int32", "uint32", "bool"], ["int16", "uint8"]),
+]
+
+
+def test_conversions_between_kinds_of_numbers():
+    """A float out of range becomes the nearest integer, and NaN zero; 16 bits are rounded to even."""
+    threads = {}
+    for source, target in CONVERSIONS:
+        numbers_ = numbers(source)
+        if source in ("float16", "bfloat16"):
+            numbers_ = np.arange(2**16, dtype=np.uint16).view(jnp.dtype(source))
+        elif target in ("float16", "bfloat16"):
+            halves = np.arange(2**16, dtype=np.uint16).view(jnp.dtype(target)).astype(np.float32)
+            finite = np.sort(halves[np.isfinite(halves)])
+            numbers_ = np.concatenate([numbers_, halves, finite[1:] / 2 + finite[:-1] / 2])  # and every tie
+        threads[source, target] = Thread(functools.partial(jax.lax.convert_element_type, new_dtype=target), (numbers_,))
+    assert_as_jax(threads)
+
+
+def lookup(x):
+    pairs = load_row("pairs", 2 * (x & 3), 2, np.int32, aligned=True)
+    return load_row("table", x, 3, np.float32)[:, 1] + pairs.sum(-1).astype(jnp.float32)
+
+
+@jax.custom_jvp
+def doubled(x):
+    return x + x
+
+
+doubled.defjvp(lambda primals, tangents: (doubled(*primals), doubled(*tangents)))
+
+
+def structured(x):
+    """Shapes of many kinds, of which one number each is left."""
+    table = jnp.arange(12, dtype=jnp.float32).reshape(3, 4) * x[0]
+    first, second = jnp.split(jnp.stack([table.T, table[::-1, ::-1].T]), 2, axis=0)
+    pair = jnp.concatenate([first, second], 0)[:, 1:4:2, :2]
+    return pair.sum((0, 2)).max(keepdims=True), pair.min(keepdims=True)[0, 0], (pair > 3).any(keepdims=True)[0, 0]
+
+
+FUNCTIONS = {
+    "structure": (structured, "float32"),
+    "powers": (lambda x: tuple(jax.lax.integer_pow(x, k) for k in (2, 5, -3, 7)), "float32"),
+    "integer powers": (lambda x: tuple(jax.lax.integer_pow(x, k) for k in (3, 0)), "int32"),
+    "roundings": (lambda x: tuple(jax.lax.round(x, jax.lax.RoundingMethod(k)) for k in (0, 1)), "float32"),
+    "bits of floats": (lambda x: jax.lax.bitcast_convert_type(x, jnp.int32), "float32"),
+    "bits of integers": (lambda x: jax.lax.bitcast_convert_type(x & 0x3FFFFFFF, jnp.float32), "int32"),
+    "select": (lambda x: jnp.where(x > 1, x, -x), "float32"),
+    "reductions of bools": (lambda x: jnp.stack([x, ~x]).all(0) | jnp.stack([x, x]).any(0), "bool"),
+    "calls": (lambda x: jax.checkpoint(jax.jit(doubled))(x) + jax.lax.optimization_barrier(x), "float32"),
+    "literals": (lambda x: x[0] + np.array([NAN, INF, -INF, -0.0, 1e-37, 2.0**-149, 0.1], np.float32), "float32"),
+    "integer literals": (lambda x: x[0] * 0 + np.array([2**31 - 1, -(2**31), -1, 0], np.int32), "int32"),
+    "halves": (lambda x: jnp.where(x > 0, jnp.bfloat16(0.1), jnp.bfloat16(NAN)).astype(jnp.float32), "float32"),
+}
+
+
+def test_every_rule():
+    threads = {name: Thread(f, (numbers(dtype),)) for name, (f, dtype) in FUNCTIONS.items()}
+    assert_as_jax(threads)
+    seen = set().union(*(primitives(jax.make_jaxpr(t.function)(t.inputs[0][:1]).jaxpr) for t in threads.values()))
+    assert RULES.keys() - {"load_row", "stack"} <= seen  # older versions of JAX stack by other primitives
+    assert CALLS.keys() & seen
+    assert set(NOTHING) & seen
+
+
+def primitives(jaxpr):
+    """The names of the primitives in a jaxpr and in those that it calls."""
+    found = {eqn.primitive.name for eqn in jaxpr.eqns}
+    inner = (getattr(p, "jaxpr", p) for eqn in jaxpr.eqns for p in eqn.params.values())
+    return found.union(*(primitives(p) for p in inner if hasattr(p, "eqns")))
+
+
+def test_rows_of_memory():
+    table, pairs = np.arange(40, dtype=np.float32) ** 2, np.arange(8, dtype=np.int32)
+    index = np.arange(30, dtype=np.int32)
+    (found,) = run_threads([Thread(lookup, (index,), {"table": table, "pairs": pairs})])[0]
+    np.testing.assert_array_equal(found, table[index + 1] + pairs.reshape(4, 2).sum(1)[index & 3])
+
+
+def test_equal_expressions_are_computed_once():
+    emitter = Emitter()
+    args = [(np.array([name], object), np.float32) for name in ("a", "b")]
+    out = emitter.call(lambda a, b: (a * b + 1, (a * b) * 1.0 - 1), *args)
+    assert [names[0] for names in out] == ["v1", "v2"]
+    assert emitter.lines[0] == "const float v0 = a * b;"
+    assert len(emitter.lines) == 3
+
+
+UNKNOWN = {
+    "a primitive": (lambda x: jnp.sort(x), "float32"),
+    "arithmetic of 16 bits": (lambda x: x + x, "bfloat16"),
+    "a float as a byte": (lambda x: x.astype(jnp.uint8), "float32"),
+    "bits of another size": (lambda x: jax.lax.bitcast_convert_type(x, jnp.uint8), "float32"),
+    "three cases": (lambda x: jax.lax.select_n(x, x, x + 1, x + 2), "int32"),
+}
+
+
+@pytest.mark.parametrize("name", UNKNOWN)
+def test_what_is_unknown_is_refused(name):
+    function, dtype = UNKNOWN[name]
+    with pytest.raises(UnknownPrimitive):
+        Emitter().call(function, (np.array(["a"], object), np.dtype(dtype)))
