@@ -84,6 +84,15 @@ def has_triton_kernels() -> bool:
     return importlib.util.find_spec("jax.experimental.pallas.triton") is not None
 
 
+def expansion(eqn: Any) -> Callable[..., Any] | None:
+    """The function that an equation of a jaxpr stands for, where its primitive is defined by other ones.
+
+    JAX 0.12: `jnp.frexp` traces to such a primitive, whose parameter is not documented. Can go when JAX documents how a
+    jaxpr is expanded.
+    """
+    return getattr(eqn.params.get("_prim"), "expand", None)
+
+
 def is_x64() -> bool:
     """Whether 64-bit types are enabled. JAX 0.10.2 to 0.12: an attribute that type checkers do not know."""
     return bool(jax.config.jax_enable_x64)  # pyright: ignore[reportAttributeAccessIssue]

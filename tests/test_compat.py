@@ -4,6 +4,7 @@ import ast
 import importlib.util
 import re
 import tomllib
+import types
 from pathlib import Path
 
 import jax
@@ -115,3 +116,13 @@ def test_only_compat_leans_on_private_names():
                 modules = [node.module or ""] if isinstance(node, ast.ImportFrom) else [a.name for a in node.names]
                 found += [f"{name}: {m}" for m in modules if m.startswith(("jax._src", "jaxlib"))]
     assert not [line for line in found if not line.startswith("_compat.py")]
+
+
+def test_frexp_is_still_defined_by_other_primitives_since_0_12():
+    def equations(jaxpr):
+        for eqn in jaxpr.eqns:
+            yield eqn
+            yield from equations(eqn.params["jaxpr"].jaxpr if "jaxpr" in eqn.params else types.SimpleNamespace(eqns=()))
+
+    found = [_compat.expansion(eqn) for eqn in equations(jax.make_jaxpr(jnp.frexp)(1.0).jaxpr)]
+    assert any(found) == (jax.__version_info__ >= (0, 12))

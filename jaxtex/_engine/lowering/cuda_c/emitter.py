@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import Literal
 
+from ...._compat import expansion
 from .elementwise import C_TYPES, EXPRESSIONS, ROUNDINGS, STORED_ONLY, TRUNCATIONS, literal
 
 # Of every number of an array, an expression of C without side effects: the name of a scalar, or a literal.
@@ -89,6 +90,9 @@ class Emitter:
         if name in CALLS:
             body = eqn.params[CALLS[name]]
             return self.run(getattr(body, "jaxpr", body), getattr(body, "consts", ()), args)
+        expand = expansion(eqn)
+        if expand is not None:
+            return jax.tree.leaves(self.call(expand, *((a, var.aval.dtype) for a, var in zip(args, eqn.invars))))
         if name in NOTHING:
             return args if eqn.primitive.multiple_results else args[0]
         if name in RULES:
