@@ -113,3 +113,34 @@ def run(function, thread):
     given = [np.ascontiguousarray(a) for _, a in parameters(thread)]
     function(n, *(a.ctypes.data_as(ctypes.c_void_p) for a in (*given, *out)))
     return out
+
+
+# A kernel on the CPU: its threads take turns, and none waits for another.
+ON_CPU = """
+#define __global__
+#define __launch_bounds__(threads)
+struct Number { int x; };
+static Number blockIdx, threadIdx;
+"""
+RUN = """
+extern "C" void run(int blocks, int threads, void** arrays) {{
+  for (blockIdx.x = 0; blockIdx.x < blocks; blockIdx.x++)
+    for (threadIdx.x = 0; threadIdx.x < threads; threadIdx.x++) {name}({arguments});
+}}
+"""
+
+
+class HostLauncher:
+    """Runs kernels on the CPU, as `cuda_c.Launcher` does on a GPU; on arrays with values, not in a traced program."""
+
+    def run(self, kernel, args, results, aliases=None):
+        given = [np.ascontiguousarray(a) for a in args]
+        out = [np.zeros(r.shape, r.dtype) for r in results]
+        for argument, result in (aliases or {}).items():
+            out[result][:] = given[argument]
+        arrays = [*given, *out]
+        arguments = ", ".join(f"({C_TYPES[a.dtype.name]}*)arrays[{k}]" for k, a in enumerate(arrays))
+        library = compiled("\n".join((ON_CPU, kernel.source, RUN.format(name=kernel.name, arguments=arguments))))
+        pointers = (ctypes.c_void_p * len(arrays))(*(a.ctypes.data for a in arrays))
+        library.run(kernel.num_blocks, kernel.num_threads, pointers)
+        return [jax.numpy.asarray(a) for a in out]

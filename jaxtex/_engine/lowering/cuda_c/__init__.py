@@ -1,11 +1,14 @@
-"""CUDA C from functions that JAX traces: the statements of one thread, and how its numbers behave.
+"""CUDA C from functions that JAX traces: the statements of one thread, how its numbers behave, and how it is launched.
 
 `emitter` turns a jaxpr into statements, by the table of `elementwise`; `memory` has the loads that a traced function
-may contain; `scalars.cuh` defines the functions that the statements call. Nothing here knows what a texture is.
+may contain; `scalars.cuh` defines the functions that the statements call. `source` fills the templates of kernels,
+`nvrtc` compiles them, and `launch` makes them part of a program. Nothing here knows what a texture is.
 """
 
+from .elementwise import C_TYPES
 from .emitter import Emitter, Names, UnknownPrimitive
+from .launch import Kernel, Launcher
 from .memory import load_row
-from .source import SCALARS
+from .source import SCALARS, fill
 
-__all__ = ["SCALARS", "Emitter", "Names", "UnknownPrimitive", "load_row"]
+__all__ = ["C_TYPES", "SCALARS", "Emitter", "Kernel", "Launcher", "Names", "UnknownPrimitive", "fill", "load_row"]

@@ -208,14 +208,11 @@ template <int N, class T> DEVICE Row<T, N> load_aligned_row(const T* first) {
   Row<T, N> row;
   constexpr int bytes = N * sizeof(T);
   if constexpr (bytes == 16) {
-    const int4 bits = __ldg((const int4*)first);
-    memcpy(&row, &bits, 16);
+    row = bits_as<Row<T, N>>(__ldg((const int4*)first));
   } else if constexpr (bytes == 8) {
-    const int2 bits = __ldg((const int2*)first);
-    memcpy(&row, &bits, 8);
+    row = bits_as<Row<T, N>>(__ldg((const int2*)first));
   } else if constexpr (bytes == 4) {
-    const int bits = __ldg((const int*)first);
-    memcpy(&row, &bits, 4);
+    row = bits_as<Row<T, N>>(__ldg((const int*)first));
   } else {
     for (int k = 0; k < N; k++) row.v[k] = __ldg(first + k);
   }
@@ -223,4 +220,23 @@ template <int N, class T> DEVICE Row<T, N> load_aligned_row(const T* first) {
 }
 #else
 template <int N, class T> DEVICE Row<T, N> load_aligned_row(const T* first) { return load_row<N>(first); }
+#endif
+
+// The same of an array that a kernel fills.
+template <int N, class T> DEVICE void store_row(T* first, const Row<T, N>& row) {
+  for (int k = 0; k < N; k++) first[k] = row.v[k];
+}
+#ifdef __CUDACC__
+template <int N, class T> DEVICE void store_aligned_row(T* first, const Row<T, N>& row) {
+  constexpr int bytes = N * sizeof(T);
+  if constexpr (bytes == 16) {
+    *(int4*)first = bits_as<int4>(row);
+  } else if constexpr (bytes == 8) {
+    *(int2*)first = bits_as<int2>(row);
+  } else {
+    store_row(first, row);
+  }
+}
+#else
+template <int N, class T> DEVICE void store_aligned_row(T* first, const Row<T, N>& row) { store_row(first, row); }
 #endif

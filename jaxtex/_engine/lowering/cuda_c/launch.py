@@ -1,0 +1,59 @@
+"""A kernel as part of a JAX program: XLA itself launches its PTX."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from .nvrtc import Capability, compile_to_ptx
+
+# XLA's own call; it needs nothing of ours while a program runs.
+TARGET = "__gpu$xla.gpu.ptx"
+
+
+class Kernel(NamedTuple):
+    """A kernel in CUDA C.
+
+    Attributes:
+        source: with one function for the GPU, called `name`. Its parameters are pointers to the arguments, then to the
+            results, row by row.
+        num_blocks: how many blocks of threads run it.
+        num_threads: the threads of a block.
+        exact: whether each product and each sum is rounded by itself.
+    """
+
+    source: str
+    name: str
+    num_blocks: int
+    num_threads: int
+    exact: bool = False
+
+
+class Launcher(NamedTuple):
+    """Compiles kernels with NVRTC for GPUs of one compute capability."""
+
+    capability: Capability
+
+    def run(
+        self,
+        kernel: Kernel,
+        args: Sequence[jax.Array],
+        results: Sequence[jax.ShapeDtypeStruct],
+        aliases: Mapping[int, int] | None = None,
+    ) -> Sequence[jax.Array]:
+        """The arrays that a kernel fills.
+
+        Args:
+            aliases: for an argument that becomes a result, the number of that result.
+
+        Raises:
+            CompilerUnavailable: if there is no NVRTC.
+            CompilationFailed: if NVRTC refuses the source.
+        """
+        sizes = {f"{kind}_{axis}": np.int32(1) for kind in ("grid", "block") for axis in "xyz"}
+        sizes |= {"grid_x": np.int32(kernel.num_blocks), "block_x": np.int32(kernel.num_threads)}
+        call = jax.ffi.ffi_call(TARGET, list(results), input_output_aliases=dict(aliases or {}))
+        ptx = compile_to_ptx(kernel.source, self.capability, exact=kernel.exact)
+        named: dict[str, Any] = {"name": kernel.name, "kernel_type": "ptx", "kernel_data": ptx}
+        return call(*args, **named, shared_mem_bytes=np.int32(0), **sizes)

@@ -1,0 +1,122 @@
+"""The kernel of a read, in either arithmetic."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ...decoding import decode
+from ...operators import Path as TapPath
+from ...operators import blend, zero_outside
+from ...spec import Coords, ReadSpec
+from ...texel_walk import TexelAddress, flat_sizes
+from ..cuda_c import C_TYPES, SCALARS, Emitter, Kernel, Launcher, fill, load_row
+from ..gpu_kernels.tiling import Tiling, samples_shape, tile_samples, unravelled
+
+TEMPLATE = (Path(__file__).parent / "read.cu").read_text()
+TILE = (8, 16)
+# The texel at an address as it is stored: (1, C).
+LoadTexel = Callable[[TexelAddress], jax.Array]
+# The result of a read at coordinates, of the texels that a function loads: (1, C).
+ReadValue = Callable[[LoadTexel, Coords], jax.Array]
+
+
+def read(texels: jax.Array, *operands: jax.Array, spec: ReadSpec, batch: int, launcher: Launcher) -> jax.Array:
+    """`operators.read` over `batch` leading axes, on which an operand has their size or 1."""
+
+    def value(load_texel: LoadTexel, coords: Coords) -> jax.Array:
+        def texel_value(address: TexelAddress, path: TapPath) -> jax.Array:
+            del path
+            return zero_outside(address, decode(load_texel(address), spec.decoding, spec.dtype))
+
+        return blend(coords, spec.axes, texel_value)
+
+    return read_each_sample(value, texels, None, operands, spec, batch, "texture_read", launcher)
+
+
+def read_each_sample(
+    value: ReadValue,
+    texels: jax.Array,
+    color: jax.Array | None,
+    operands: Sequence[jax.Array],
+    spec: ReadSpec,
+    batch: int,
+    name: str,
+    launcher: Launcher,
+    *,
+    exact: bool = False,
+) -> jax.Array:
+    """`value` of each sample, of `spec.dtype`.
+
+    Args:
+        color: with leading batch axes of size 1, the texel that taps outside read; `None` if `value` masks them itself.
+        exact: whether each product and each sum is rounded by itself.
+    """
+    textures, channels = texels.shape[:batch], texels.shape[-1]
+    tiling = tile_samples(samples_shape(textures, operands), TILE, 1, batch)
+    (num_texels,) = flat_sizes(spec.axes)
+    sample = tiling._replace(tile=(1, 1))  # as one thread sees it
+    is_row = channels in (1, 2, 4)
+
+    def thread(outer: jax.Array, y: jax.Array, x: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """The number of the first element of a sample's result, and the result."""
+        index = index_of(tiling, outer, y, x)
+        loaded = (
+            load_row(f"operand_{k}", sample.offset(index, a.shape), 1, a.dtype)[:, 0] for k, a in enumerate(operands)
+        )
+        base = sample.texture(index, textures) * num_texels
+
+        def load_texel(address: TexelAddress) -> jax.Array:
+            first = (base + address.flat_index[0]) * channels
+            texel = load_row("texels", first, channels, texels.dtype, aligned=is_row)
+            if color is None or address.inside is None:
+                return texel
+            border = load_row("color", jnp.zeros_like(first), channels, texels.dtype)
+            return jnp.where(address.inside[:, None], texel, border)
+
+        return sample.offset(index, tiling.shape) * channels, value(load_texel, spec.grid(*loaded))
+
+    emitter = Emitter()
+    numbers = [(np.array([variable], object), np.int32) for variable in ("outer", "y", "x")]
+    element, values = emitter.call(thread, *numbers)
+    arrays = {"texels": texels} | ({} if color is None else {"color": color})
+    arrays |= {f"operand_{k}": a for k, a in enumerate(operands)}
+    result = jax.ShapeDtypeStruct((*tiling.shape, channels), np.dtype(spec.dtype))
+    c_type = C_TYPES[result.dtype.name]
+    parameters = [f"const {C_TYPES[a.dtype.name]}* __restrict__ {key}" for key, a in arrays.items()]
+    source = fill(
+        TEMPLATE,
+        name=name,
+        parameters=", ".join((*parameters, f"{c_type}* __restrict__ out")),
+        threads=tiling.num_threads,
+        statements=emitter.lines,
+        element=element[0],
+        values=", ".join(np.broadcast_to(values, (1, channels))[0]),
+        type=c_type,
+        channels=channels,
+        store="store_aligned_row" if is_row else "store_row",
+        **slots_of(tiling),
+    )
+    kernel = Kernel(f"{SCALARS}\n{source}", name, tiling.num_programs, tiling.num_threads, exact)
+    return launcher.run(kernel, list(arrays.values()), [result])[0]
+
+
+def index_of(tiling: Tiling, outer: jax.Array, y: jax.Array, x: jax.Array) -> list[jax.Array]:
+    """The index of a sample on every axis, from its pixel (x, y) in an image, and the number of the image."""
+    return unravelled(x, tiling.shape) if tiling.flat else [*unravelled(outer, tiling.shape[:-2]), y, x]
+
+
+def slots_of(tiling: Tiling) -> dict[str, int]:
+    """What a template knows of a tiling."""
+    (tiles_down, tiles_across), (down, across), (height, width) = tiling.num_tiles, tiling.extent, tiling.tile
+    return {
+        "tiles_down": tiles_down,
+        "tiles_across": tiles_across,
+        "tiles_per_image": tiles_down * tiles_across,
+        "tile_height": height,
+        "tile_width": width,
+        "down": down,
+        "across": across,
+    }
