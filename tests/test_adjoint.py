@@ -15,17 +15,28 @@ from jaxtex import _compat
 from jaxtex._arguments import as_operands, check_read_arguments
 from jaxtex._engine import operators
 from jaxtex._engine.float_arithmetic import FLOAT
-from jaxtex._engine.lowering import accumulation, choice, cpu_adjoint, gpu_kernels, partitioned_adjoint
+from jaxtex._engine.lowering import (
+    accumulation,
+    choice,
+    cpu_adjoint,
+    cuda_c,
+    cuda_kernels,
+    gpu_kernels,
+    partitioned_adjoint,
+)
+from jaxtex._engine.lowering.cuda_c import elementwise, launch
 from jaxtex._engine.lowering.gpu_kernels import adjoint_kernel
 from jaxtex._engine.plan import layout_of, plan_of_grid
 from jaxtex._engine.reproducible_sum import Units
 from jaxtex._engine.spec import TEXELS
 from jaxtex.warp.grids import pixel_centers, projective
+from tests.host_compiler import HostLauncher
 from tests.tolerances import assert_close, assert_trees_close
 
 F32 = np.dtype(np.float32)
 ON_GPU = jax.default_backend() == "gpu"
 LAUNCHER = gpu_kernels.Launcher(interpret=not ON_GPU)
+READER = cuda_c.THIS_GPU if ON_GPU else HostLauncher()
 
 
 def normal(*shape):
@@ -145,10 +156,11 @@ def test_kernels_equal_arrays(name, monkeypatch):
 
     @jax.jit
     def run(cotangent, texels, *operands):
-        pulled = [gpu_kernels.pullback(cotangent, texels, *operands, wrt=wrt, **static) for wrt in wrt_of(case)]
-        return gpu_kernels.read(texels, *operands, **static), pulled
+        return [gpu_kernels.pullback(cotangent, texels, *operands, wrt=wrt, **static) for wrt in wrt_of(case)]
 
-    read, pulled = run(case.cotangent, case.texture.texels, *case.plan.operands)
+    texels, operands = case.texture.texels, case.plan.operands
+    read = cuda_kernels.read(texels, *operands, spec=case.spec, batch=0, launcher=READER)
+    pulled = run(case.cotangent, texels, *operands)
     expected, cotangents, _ = by_arrays(name)
     assert_sums_close([read], [expected])
     for found, wanted in zip(pulled, cotangents, strict=True):
@@ -185,12 +197,12 @@ def test_batches_of_kernels_and_blocks(shared, monkeypatch):
 
     @jax.jit
     def batched(g, texels, y, x):
-        read = gpu_kernels.read(texels, y, x, spec=spec, batch=1, launcher=LAUNCHER)
         kernels = gpu_kernels.pullback(g, texels, y, x, **static, batch=1, launcher=LAUNCHER)
-        return read, kernels, cpu_adjoint.pullback(g, texels, y, x, **static, batch=1)
+        return kernels, cpu_adjoint.pullback(g, texels, y, x, **static, batch=1)
 
     args = normal(3, 9, 33, 3), texels, y, x
-    (expected, cotangents), (read, kernels, blocks) = one_by_one(*args), batched(*args)
+    (expected, cotangents), (kernels, blocks) = one_by_one(*args), batched(*args)
+    read = cuda_kernels.read(texels, y, x, spec=spec, batch=1, launcher=READER)
     assert_sums_close([read], [expected])
     assert_sums_close(kernels, cotangents)
     assert_sums_close(blocks, cotangents)
@@ -340,8 +352,8 @@ def test_private_copies_are_bounded():
                 assert copies == 1 or memory <= max(accumulation.COPIES_BYTES, 0.05 * 4 * samples * channels)
 
 
-@pytest.mark.parametrize(("capability", "known"), [("7.0", False), ("8.0", True), ("12.0", True)])
-def test_kernels_need_a_gpu_that_triton_knows(capability, known, monkeypatch):
+@pytest.mark.parametrize(("capability", "known"), [("7.5", False), ("8.0", True), ("12.0", True), ("gfx942", False)])
+def test_kernels_need_a_gpu_for_which_they_are_written(capability, known, monkeypatch):
     device = types.SimpleNamespace(compute_capability=capability)
     monkeypatch.setattr(jax, "local_devices", lambda backend: [device])
     assert choice.can_compile_kernels() is known
@@ -364,6 +376,8 @@ def test_kernels_count_elements_in_32_bits(monkeypatch):
 def lowered_for_cuda(monkeypatch, f, *args):
     """The program that `f` is on a GPU, whether or not there is one."""
     monkeypatch.setattr(choice, "can_compile_kernels", lambda: True)
+    monkeypatch.setattr(launch, "local_capability", lambda: (9, 0))
+    monkeypatch.setattr(launch, "compile_to_ptx", lambda source, capability, exact: "PTX")
     return jax.jit(f).trace(*args).lower(lowering_platforms=("cuda",)).as_text()
 
 
@@ -377,19 +391,44 @@ def test_a_gpu_runs_kernels_where_they_suit(monkeypatch):
     assert "triton" in lowered_for_cuda(monkeypatch, gradient, few, *xy)
 
 
+def a_read(texels, x, y):
+    return jt.sample(jt.texture2d(texels), (x, y))
+
+
+def test_a_gpu_reads_with_a_kernel_whatever_the_channels(monkeypatch):
+    for channels in (1, 3, 100):
+        args = normal(6, 7, channels), *uniform(2, 9, 33)
+        assert launch.TARGET in lowered_for_cuda(monkeypatch, lambda *a: a_read(*a), *args)
+    monkeypatch.delitem(elementwise.EXPRESSIONS, "floor")  # what cannot be said in CUDA C is left to XLA
+    assert launch.TARGET not in lowered_for_cuda(monkeypatch, lambda *a: a_read(*a) + 0, *args)
+
+
+@pytest.mark.parametrize("error", [cuda_c.CompilerUnavailable, cuda_c.CompilationFailed])
+def test_a_read_that_cannot_be_compiled_takes_arrays_and_says_why(error, monkeypatch):
+    def refuse(source, capability, exact):
+        raise error("NVRTC is missing")
+
+    monkeypatch.setattr(choice, "can_compile_kernels", lambda: True)
+    monkeypatch.setattr(launch, "local_capability", lambda: (9, 0))
+    monkeypatch.setattr(launch, "compile_to_ptx", refuse)
+    traced = jax.jit(lambda *args: a_read(*args)).trace(normal(6, 7, 1), *uniform(2, 9, 33))
+    with pytest.warns(UserWarning, match="NVRTC is missing"):
+        text = traced.lower(lowering_platforms=("cuda",)).as_text()
+    assert launch.TARGET not in text
+
+
 def test_programs_of_several_devices_and_exports_keep_arrays(monkeypatch):
     """XLA cannot cut a kernel in parts, and its format is not one to keep."""
     texels, x, y = normal(6, 7, 1), *uniform(2, 8, 33)
-    read = lambda t, x, y: jt.sample(jt.texture2d(t), (x, y))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        exported = jax.export.export(jax.jit(read), platforms=["cpu", "cuda"])(texels, x, y)
-    assert "triton" not in exported.mlir_module()
+        exported = jax.export.export(jax.jit(a_read), platforms=["cpu", "cuda"])(texels, x, y)
+    assert launch.TARGET not in exported.mlir_module()
     if jax.device_count() == 8:
         mesh = jax.make_mesh((8,), ("b",), axis_types=(jax.sharding.AxisType.Auto,))
         split = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("b"))
         x, y = (jax.device_put(a, split) for a in (x, y))
-        assert "triton" not in lowered_for_cuda(monkeypatch, read, texels, x, y)
+        assert launch.TARGET not in lowered_for_cuda(monkeypatch, a_read, texels, x, y)
 
 
 def test_slow_atomic_additions_are_warned_of(monkeypatch):

@@ -10,7 +10,7 @@ import pytest
 from host_compiler import Thread, run_threads
 from tolerances import assert_close
 
-from jaxtex._engine.lowering.cuda_c import Emitter, UnknownPrimitive, load_row
+from jaxtex._engine.lowering.cuda_c import SCALARS, Emitter, UnknownPrimitive, fill, load_row, nvrtc
 from jaxtex._engine.lowering.cuda_c.elementwise import EXPRESSIONS
 from jaxtex._engine.lowering.cuda_c.emitter import CALLS, NOTHING, RULES
 
@@ -250,3 +250,45 @@ def test_what_is_unknown_is_refused(name):
     function, dtype = UNKNOWN[name]
     with pytest.raises(UnknownPrimitive):
         Emitter().call(function, (np.array(["a"], object), np.dtype(dtype)))
+
+
+# Templates, compiler, launch
+
+
+def test_a_template_is_filled_line_by_line():
+    template = "void @name@(int n) {\n  @lines@\n  return @value@ + @value@;\n}"
+    filled = fill(template, name="f", lines=["int a;", "int b;"], value=3)
+    assert filled == "void f(int n) {\n  int a;\n  int b;\n  return 3 + 3;\n}"
+    with pytest.raises(KeyError, match="value"):
+        fill(template, name="f", lines=[])
+
+
+def test_a_missing_compiler_is_named(monkeypatch):
+    monkeypatch.setattr(nvrtc, "candidates", lambda: iter(["libno_such_compiler.so"]))
+    nvrtc.library.cache_clear()
+    with pytest.raises(nvrtc.CompilerUnavailable, match=r"install jax\[cuda12\] or jax\[cuda13\]"):
+        nvrtc.library()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("capability", nvrtc.PTX_VERSIONS)
+def test_nvrtc_compiles_for_every_gpu(capability):
+    """As far as it knows them: CUDA 12 does not know the newest ones."""
+    source = f'{SCALARS}\nextern "C" __global__ void f(float* a) {{ a[0] = maximum(a[1], a[2]); }}'
+    refused = ""
+    try:
+        ptx = nvrtc.compile_to_ptx(source, capability)
+    except nvrtc.CompilationFailed as error:
+        refused = str(error)
+    if refused:
+        assert capability > (9, 0), refused
+        return
+    version = "{}.{}".format(*nvrtc.PTX_VERSIONS[capability])
+    assert f".version {version}\n.target sm_{capability[0]}{capability[1]}" in ptx
+    assert "max.NaN.f32" in ptx
+
+
+@pytest.mark.gpu
+def test_a_wrong_source_says_what_is_wrong():
+    with pytest.raises(nvrtc.CompilationFailed, match=r"kernel\.cu"):
+        nvrtc.compile_to_ptx("nonsense", (9, 0))

@@ -10,8 +10,9 @@ from jax.interpreters import batching
 
 from .._engine.decoding import decode, is_color
 from .._engine.indexing import gather as gather_texels
-from .._engine.lowering import gpu_kernels
+from .._engine.lowering import cuda_kernels
 from .._engine.lowering.choice import Lowering, supports_hardware_read
+from .._engine.lowering.cuda_c import THIS_GPU, Launcher
 from .._engine.primitives import batching_rule, bind, make_primitive
 from .._engine.spec import Coords, ReadSpec
 from .._engine.texel_walk import TexelAddress, flattened, walks
@@ -71,16 +72,16 @@ def read_in_kernel(
     *operands: jax.Array,
     spec: ReadSpec,
     batch: int,
-    launcher: gpu_kernels.Launcher = gpu_kernels.COMPILED,
+    launcher: Launcher = THIS_GPU,
 ) -> jax.Array:
     """`read_array` over `batch` leading axes, on which an operand has their size or 1, and the color 1."""
     value_of = functools.partial(value, spec=spec, stored=texels.dtype)
     name = "texture_unit_read"
-    return gpu_kernels.read_each_sample(value_of, texels, color, operands, spec, batch, name, launcher)
+    return cuda_kernels.read_each_sample(value_of, texels, color, operands, spec, batch, name, launcher, exact=True)
 
 
 def value(
-    load_texel: gpu_kernels.LoadTexel, coords: Coords, spec: ReadSpec, stored: np.dtype, split: bool = False
+    load_texel: cuda_kernels.LoadTexel, coords: Coords, spec: ReadSpec, stored: np.dtype, split: bool = False
 ) -> jax.Array:
     """The value at `coords`, S + (C,), of the texels that `load_texel` returns, S + (C,), as stored.
 

@@ -6,10 +6,10 @@ and exported programs a fallback takes their place.
 """
 
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.interpreters import mlir
@@ -19,17 +19,19 @@ from ..._tables.storage_formats import Decoding, storage_format
 from ..axis import Axis
 from ..spec import ReadSpec, Wrt
 from ..texel_walk import flat_sizes
-from . import cpu_adjoint, gpu_kernels, partitioned_adjoint
+from . import cpu_adjoint, cuda_kernels, gpu_kernels, partitioned_adjoint
 from .accumulation import is_crowded, row_lanes
+from .cuda_c import CompilationFailed, CompilerUnavailable, UnknownPrimitive, local_capability
 from .gpu_kernels.tiling import samples_shape
 
-LEAST_COMPUTE_CAPABILITY = 8.0
+LEAST_COMPUTE_CAPABILITY = (8, 0)
 # Elements are counted in int32, with room for the padding of the last tile.
 ELEMENT_LIMIT = 2**30
 # Wider texels are rows that XLA moves well; but XLA's form has no private copies where samples crowd.
 MAX_CHANNELS, MAX_CHANNELS_CROWDED = 16, 64
-# XLA computes several neighboring elements in a thread: good for the channels of a texel, bad for its neighbors.
-MAX_CHANNELS_READ = 4
+# A thread takes a channel or more, and a block has at most 1,024 threads.
+MAX_CHANNELS_READ = 1024
+NO_KERNELS = "jaxtex: no kernel can be compiled for this GPU, so reads take XLA's form, which is slower:"
 
 
 class Lowering(NamedTuple):
@@ -53,7 +55,12 @@ class Lowering(NamedTuple):
 
         def rule(ctx: Any, *args: Any, **params: Any) -> Any:
             if runs_on_one_device(ctx) and self.supports(*ctx.avals_in, **params):
-                return lower_on_one_device(as_run, ctx, *args, **params)
+                try:
+                    return lower_on_one_device(as_run, ctx, *args, **params)
+                except UnknownPrimitive:
+                    pass  # a caller's function of coordinates may hold anything
+                except (CompilerUnavailable, CompilationFailed) as error:
+                    warnings.warn(f"{NO_KERNELS} {error}.", stacklevel=2)
             if self.fallback is not None:
                 warn_of_slow_atomics(ctx)
             return as_general(ctx, *args, **params)
@@ -62,13 +69,9 @@ class Lowering(NamedTuple):
 
 
 def can_compile_kernels() -> bool:
-    """Whether a kernel can be compiled: for a GPU that this process sees, and that Triton knows."""
-    try:
-        device, *_ = jax.local_devices(backend="gpu")
-    except RuntimeError:
-        return False
-    known = float(getattr(device, "compute_capability", 0)) >= LEAST_COMPUTE_CAPABILITY
-    return known and has_triton_kernels()
+    """Whether this process sees a GPU for which kernels are written."""
+    capability = local_capability()
+    return capability is not None and capability >= LEAST_COMPUTE_CAPABILITY
 
 
 # What the kernels support
@@ -88,12 +91,11 @@ def kernel_fits(axes: tuple[Axis, ...], arrays: list[Any], *counts: int) -> bool
 
 
 def kernel_reads(texels: Any, operands: Sequence[Any], spec: ReadSpec, batch: int) -> bool:
-    """Whether a kernel can read such texels, of few channels."""
-    if spec.decoding is Decoding.SRGB or texels.dtype == bool:
+    """Whether a kernel can read such texels."""
+    if spec.decoding is Decoding.SRGB or texels.dtype == bool or texels.shape[-1] > MAX_CHANNELS_READ:
         return False
-    channels = texels.shape[-1]
     samples = math.prod(samples_shape(texels.shape[:batch], operands))
-    return channels <= MAX_CHANNELS_READ and kernel_fits(spec.axes, [texels, *operands], samples * channels)
+    return kernel_fits(spec.axes, [texels, *operands], samples * texels.shape[-1])
 
 
 def supports_read(texels: Any, *operands: Any, spec: ReadSpec, batch: int) -> bool:
@@ -110,6 +112,8 @@ def supports_hardware_read(texels: Any, color: Any, *operands: Any, spec: ReadSp
 
 
 def supports_splat(values: Any, *operands: Any, spec: ReadSpec, batch: int) -> bool:
+    if not has_triton_kernels():
+        return False
     channels, texels = values.shape[-1], math.prod(flat_sizes(spec.axes))
     crowded = is_crowded(math.prod(values.shape[batch:-1]), texels)
     if values.dtype != jnp.float32 or channels > (MAX_CHANNELS_CROWDED if crowded else MAX_CHANNELS):
@@ -126,7 +130,7 @@ def supports_pullback(cotangent: Any, texels: Any, *operands: Any, spec: ReadSpe
 
 
 LOWERINGS = {
-    "read": (Lowering("cuda", gpu_kernels.read, supports_read),),
+    "read": (Lowering("cuda", cuda_kernels.read, supports_read),),
     "splat": (
         Lowering("cuda", gpu_kernels.splat, supports_splat, fallback=partitioned_adjoint.splat),
         Lowering("cpu", cpu_adjoint.splat, cpu_adjoint.supports),

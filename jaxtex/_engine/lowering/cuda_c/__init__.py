@@ -7,8 +7,23 @@ may contain; `scalars.cuh` defines the functions that the statements call. `sour
 
 from .elementwise import C_TYPES
 from .emitter import Emitter, Names, UnknownPrimitive
-from .launch import Kernel, Launcher
+from .launch import THIS_GPU, Kernel, Launcher, local_capability
 from .memory import load_row
+from .nvrtc import CompilationFailed, CompilerUnavailable
 from .source import SCALARS, fill
 
-__all__ = ["C_TYPES", "SCALARS", "Emitter", "Kernel", "Launcher", "Names", "UnknownPrimitive", "fill", "load_row"]
+__all__ = [
+    "C_TYPES",
+    "SCALARS",
+    "THIS_GPU",
+    "CompilationFailed",
+    "CompilerUnavailable",
+    "Emitter",
+    "Kernel",
+    "Launcher",
+    "Names",
+    "UnknownPrimitive",
+    "fill",
+    "load_row",
+    "local_capability",
+]

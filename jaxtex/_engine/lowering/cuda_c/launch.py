@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from .nvrtc import Capability, compile_to_ptx
+from .nvrtc import Capability, CompilerUnavailable, compile_to_ptx
 
 # XLA's own call; it needs nothing of ours while a program runs.
 TARGET = "__gpu$xla.gpu.ptx"
@@ -30,10 +30,18 @@ class Kernel(NamedTuple):
     exact: bool = False
 
 
-class Launcher(NamedTuple):
-    """Compiles kernels with NVRTC for GPUs of one compute capability."""
+def local_capability() -> Capability | None:
+    """The compute capability of the GPUs that this process sees, or `None` if it sees none of NVIDIA's."""
+    try:
+        device, *_ = jax.local_devices(backend="gpu")
+    except RuntimeError:
+        return None
+    major, _, minor = str(getattr(device, "compute_capability", "")).partition(".")
+    return (int(major), int(minor)) if major.isdigit() and minor.isdigit() else None
 
-    capability: Capability
+
+class Launcher(NamedTuple):
+    """Compiles kernels with NVRTC for the GPUs that this process sees."""
 
     def run(
         self,
@@ -48,12 +56,18 @@ class Launcher(NamedTuple):
             aliases: for an argument that becomes a result, the number of that result.
 
         Raises:
-            CompilerUnavailable: if there is no NVRTC.
+            CompilerUnavailable: if there is no NVRTC, or no GPU.
             CompilationFailed: if NVRTC refuses the source.
         """
         sizes = {f"{kind}_{axis}": np.int32(1) for kind in ("grid", "block") for axis in "xyz"}
         sizes |= {"grid_x": np.int32(kernel.num_blocks), "block_x": np.int32(kernel.num_threads)}
+        capability = local_capability()
+        if capability is None:
+            raise CompilerUnavailable("this process sees no NVIDIA GPU")
+        ptx = compile_to_ptx(kernel.source, capability, exact=kernel.exact)
         call = jax.ffi.ffi_call(TARGET, list(results), input_output_aliases=dict(aliases or {}))
-        ptx = compile_to_ptx(kernel.source, self.capability, exact=kernel.exact)
         named: dict[str, Any] = {"name": kernel.name, "kernel_type": "ptx", "kernel_data": ptx}
         return call(*args, **named, shared_mem_bytes=np.int32(0), **sizes)
+
+
+THIS_GPU = Launcher()

@@ -12,18 +12,23 @@ from ...operators import Path as TapPath
 from ...operators import blend, zero_outside
 from ...spec import Coords, ReadSpec
 from ...texel_walk import TexelAddress, flat_sizes
-from ..cuda_c import C_TYPES, SCALARS, Emitter, Kernel, Launcher, fill, load_row
+from ..cuda_c import C_TYPES, SCALARS, THIS_GPU, Emitter, Kernel, Launcher, fill, load_row
 from ..gpu_kernels.tiling import Tiling, samples_shape, tile_samples, unravelled
 
 TEMPLATE = (Path(__file__).parent / "read.cu").read_text()
-TILE = (8, 16)
+# Threads across and in all, that share a block.
+ACROSS, THREADS, MOST_DOWN = 16, 128, 8
+# A wider texel is divided among threads, so that a warp reads and writes whole lines of memory.
+WIDTHS = (4, 2, 1)
 # The texel at an address as it is stored: (1, C).
 LoadTexel = Callable[[TexelAddress], jax.Array]
 # The result of a read at coordinates, of the texels that a function loads: (1, C).
 ReadValue = Callable[[LoadTexel, Coords], jax.Array]
 
 
-def read(texels: jax.Array, *operands: jax.Array, spec: ReadSpec, batch: int, launcher: Launcher) -> jax.Array:
+def read(
+    texels: jax.Array, *operands: jax.Array, spec: ReadSpec, batch: int, launcher: Launcher = THIS_GPU
+) -> jax.Array:
     """`operators.read` over `batch` leading axes, on which an operand has their size or 1."""
 
     def value(load_texel: LoadTexel, coords: Coords) -> jax.Array:
@@ -44,7 +49,7 @@ def read_each_sample(
     spec: ReadSpec,
     batch: int,
     name: str,
-    launcher: Launcher,
+    launcher: Launcher = THIS_GPU,
     *,
     exact: bool = False,
 ) -> jax.Array:
@@ -55,13 +60,14 @@ def read_each_sample(
         exact: whether each product and each sum is rounded by itself.
     """
     textures, channels = texels.shape[:batch], texels.shape[-1]
-    tiling = tile_samples(samples_shape(textures, operands), TILE, 1, batch)
+    width = width_of_part(channels)
+    parts = channels // width
+    tiling = tile_samples(samples_shape(textures, operands), tile_of(parts), 1, batch)
     (num_texels,) = flat_sizes(spec.axes)
     sample = tiling._replace(tile=(1, 1))  # as one thread sees it
-    is_row = channels in (1, 2, 4)
 
-    def thread(outer: jax.Array, y: jax.Array, x: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """The number of the first element of a sample's result, and the result."""
+    def thread(outer: jax.Array, y: jax.Array, x: jax.Array, part: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """The number of the first element of a thread's result, and the result."""
         index = index_of(tiling, outer, y, x)
         loaded = (
             load_row(f"operand_{k}", sample.offset(index, a.shape), 1, a.dtype)[:, 0] for k, a in enumerate(operands)
@@ -69,17 +75,19 @@ def read_each_sample(
         base = sample.texture(index, textures) * num_texels
 
         def load_texel(address: TexelAddress) -> jax.Array:
-            first = (base + address.flat_index[0]) * channels
-            texel = load_row("texels", first, channels, texels.dtype, aligned=is_row)
+            texel = load_channels("texels", base + address.flat_index[0])
             if color is None or address.inside is None:
                 return texel
-            border = load_row("color", jnp.zeros_like(first), channels, texels.dtype)
-            return jnp.where(address.inside[:, None], texel, border)
+            return jnp.where(address.inside[:, None], texel, load_channels("color", jnp.zeros_like(base)))
 
-        return sample.offset(index, tiling.shape) * channels, value(load_texel, spec.grid(*loaded))
+        def load_channels(array: str, texel: jax.Array) -> jax.Array:
+            return load_row(array, first_of(texel), width, texels.dtype, aligned=width in WIDTHS)
+
+        first_of = lambda texel: texel * channels + part * width
+        return first_of(sample.offset(index, tiling.shape)), value(load_texel, spec.grid(*loaded))
 
     emitter = Emitter()
-    numbers = [(np.array([variable], object), np.int32) for variable in ("outer", "y", "x")]
+    numbers = [(np.array([variable], object), np.int32) for variable in ("outer", "y", "x", "part")]
     element, values = emitter.call(thread, *numbers)
     arrays = {"texels": texels} | ({} if color is None else {"color": color})
     arrays |= {f"operand_{k}": a for k, a in enumerate(operands)}
@@ -90,17 +98,29 @@ def read_each_sample(
         TEMPLATE,
         name=name,
         parameters=", ".join((*parameters, f"{c_type}* __restrict__ out")),
-        threads=tiling.num_threads,
+        threads=tiling.num_threads * parts,
+        parts=parts,
+        width=width,
         statements=emitter.lines,
         element=element[0],
-        values=", ".join(np.broadcast_to(values, (1, channels))[0]),
+        values=", ".join(np.broadcast_to(values, (1, width))[0]),
         type=c_type,
-        channels=channels,
-        store="store_aligned_row" if is_row else "store_row",
+        store="store_aligned_row" if width in WIDTHS else "store_row",
         **slots_of(tiling),
     )
-    kernel = Kernel(f"{SCALARS}\n{source}", name, tiling.num_programs, tiling.num_threads, exact)
+    kernel = Kernel(f"{SCALARS}\n{source}", name, tiling.num_programs, tiling.num_threads * parts, exact)
     return launcher.run(kernel, list(arrays.values()), [result])[0]
+
+
+def width_of_part(channels: int) -> int:
+    """How many channels of a texel a thread takes: a row that is one load, or three, which are too few to part."""
+    return channels if channels == 3 else next(width for width in WIDTHS if channels % width == 0)
+
+
+def tile_of(parts: int) -> tuple[int, int]:
+    """The samples of a block, down and across, each of so many threads."""
+    across = max(1, ACROSS // parts)
+    return max(1, min(MOST_DOWN, THREADS // (parts * across))), across
 
 
 def index_of(tiling: Tiling, outer: jax.Array, y: jax.Array, x: jax.Array) -> list[jax.Array]:

@@ -1,4 +1,4 @@
-"""The read and its relatives as GPU kernels, where a kernel is faster than XLA's form of array operations.
+"""The adjoint as GPU kernels, where a kernel is faster than XLA's form of array operations.
 
 A kernel divides the samples among threads, and then runs the very walks of `jaxtex._engine.operators` on a thread's
 sample in place of an array. Only the ends of a walk are its own: a load, an atomic addition. `launch` is the contract
@@ -7,6 +7,5 @@ with the backend; `jaxtex._engine.lowering.choice` says which programs get a ker
 
 from .adjoint_kernel import pullback, splat
 from .launch import COMPILED, Launcher
-from .read_kernel import LoadTexel, read, read_each_sample
 
-__all__ = ["COMPILED", "Launcher", "LoadTexel", "pullback", "read", "read_each_sample", "splat"]
+__all__ = ["COMPILED", "Launcher", "pullback", "splat"]
