@@ -213,8 +213,12 @@ template <int N, class T> DEVICE Row<T, N> load_aligned_row(const T* first) {
     row = bits_as<Row<T, N>>(__ldg((const int2*)first));
   } else if constexpr (bytes == 4) {
     row = bits_as<Row<T, N>>(__ldg((const int*)first));
+  } else if constexpr (bytes == 2) {
+    row = bits_as<Row<T, N>>(__ldg((const uint16*)first));
+  } else if constexpr (bytes == 1) {
+    row = bits_as<Row<T, N>>(__ldg((const uint8*)first));
   } else {
-    for (int k = 0; k < N; k++) row.v[k] = __ldg(first + k);
+    row = load_row<N>(first);
   }
   return row;
 }
