@@ -78,11 +78,8 @@ def compile_to_ptx(source: str, capability: Capability, *, exact: bool = False) 
         CompilationFailed: if NVRTC refuses the source.
     """
     nvrtc, program = library(), ctypes.c_void_p()
-    options = [
-        f"--gpu-architecture=compute_{capability[0]}{capability[1]}",
-        "--std=c++17",
-        f"--fmad={not exact}".lower(),
-    ]
+    architecture = f"--gpu-architecture=compute_{capability[0]}{capability[1]}"
+    options = [architecture, "--std=c++17", "--disable-warnings", f"--fmad={'false' if exact else 'true'}"]
     given = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
     if nvrtc.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"kernel.cu", 0, None, None):
         raise CompilationFailed("NVRTC cannot begin a program")
