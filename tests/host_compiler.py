@@ -14,7 +14,7 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
-from jaxtex._engine.lowering.cuda_c import SCALARS, Emitter
+from jaxtex._engine.lowering.cuda_c import Emitter, scalars
 from jaxtex._engine.lowering.cuda_c.elementwise import C_TYPES
 
 ZIG = [sys.executable, "-m", "ziglang", "c++", "-nostdinc++", "-nostdlib++"]
@@ -73,9 +73,9 @@ class Thread(NamedTuple):
 
 
 def run_threads(threads):
-    """What each thread returns for each element, and the source: all are compiled at once."""
+    """What each thread returns for each element. All are compiled as one source."""
     sources = [source_of(f"run_{k}", thread) for k, thread in enumerate(threads)]
-    library = compiled("\n".join([SCALARS, *sources]))
+    library = compiled("\n".join([scalars(), *sources]))
     return [run(library[f"run_{k}"], thread) for k, thread in enumerate(threads)]
 
 

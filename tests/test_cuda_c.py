@@ -10,9 +10,9 @@ import pytest
 from host_compiler import Thread, run_threads
 from tolerances import assert_close
 
-from jaxtex._engine.lowering.cuda_c import SCALARS, Emitter, UnknownPrimitive, fill, load_row, nvrtc
+from jaxtex._engine.lowering.cuda_c import Emitter, UnknownPrimitive, fill, load_row, nvrtc, scalars
 from jaxtex._engine.lowering.cuda_c.elementwise import EXPRESSIONS
-from jaxtex._engine.lowering.cuda_c.emitter import CALLS, NOTHING, RULES
+from jaxtex._engine.lowering.cuda_c.emitter import CALLS, IDENTITIES, RULES
 
 INF, NAN = np.inf, np.nan
 # Primitives that `jax.lax` has under another name.
@@ -217,7 +217,7 @@ def test_every_rule():
     seen = set().union(*(primitives(jax.make_jaxpr(t.function)(t.inputs[0][:1]).jaxpr) for t in threads.values()))
     assert RULES.keys() - {"load_row", "stack"} <= seen  # older versions of JAX stack by other primitives
     assert CALLS.keys() & seen
-    assert set(NOTHING) & seen
+    assert set(IDENTITIES) & seen
 
 
 def primitives(jaxpr):
@@ -281,7 +281,7 @@ def test_a_missing_compiler_is_named(monkeypatch):
 @pytest.mark.parametrize("capability", nvrtc.PTX_VERSIONS)
 def test_nvrtc_compiles_for_every_gpu(capability):
     """As far as it knows them: CUDA 12 does not know the newest ones."""
-    source = f'{SCALARS}\nextern "C" __global__ void f(float* a) {{ a[0] = maximum(a[1], a[2]); }}'
+    source = f'{scalars()}\nextern "C" __global__ void f(float* a) {{ a[0] = maximum(a[1], a[2]); }}'
     refused = ""
     try:
         ptx = nvrtc.compile_to_ptx(source, capability)

@@ -64,12 +64,12 @@ def make_primitive(
     """
     p = Primitive(name)
     p.multiple_results = multiple_results
-    # Compiled, so that a lowering finds what `abstract` has traced.
+    # Under `jax.jit`, whose cache lets the lowering use the jaxpr that `abstract` has traced.
     general = typed_jit("spec", "wrt", "batch")(functools.partial(batched, implementation))
 
     # Tracing the implementation inherits dtype, sharding and varying axes; a shape by hand would lose the last two.
     def abstract(*avals: Any, **params: Any) -> Any:
-        # In a program no mesh is an empty one. Set here too, it makes the trace the same to JAX's cache.
+        # A lowering runs under an empty mesh where there is none. Set here too, so that JAX's cache sees one context.
         with jax.sharding.use_abstract_mesh(jax.sharding.get_abstract_mesh()):
             out = jax.make_jaxpr(functools.partial(general, **params))(*avals).out_avals
         return list(out) if multiple_results else out[0]

@@ -6,24 +6,24 @@ may contain; `scalars.cuh` defines the functions that the statements call. `sour
 """
 
 from .elementwise import C_TYPES
-from .emitter import Emitter, Names, UnknownPrimitive
+from .emitter import Emitter, UnknownPrimitive
 from .launch import THIS_GPU, Kernel, Launcher, local_capability
 from .memory import load_row
 from .nvrtc import CompilationFailed, CompilerUnavailable
-from .source import SCALARS, fill
+from .source import fill, read_source, scalars
 
 __all__ = [
     "C_TYPES",
-    "SCALARS",
     "THIS_GPU",
     "CompilationFailed",
     "CompilerUnavailable",
     "Emitter",
     "Kernel",
     "Launcher",
-    "Names",
     "UnknownPrimitive",
     "fill",
     "load_row",
     "local_capability",
+    "read_source",
+    "scalars",
 ]

@@ -25,7 +25,7 @@ C_TYPES = {
 STORED_ONLY = {"float16", "bfloat16"}
 # The conversions of floats to integers that `scalars.cuh` has: (to, from).
 TRUNCATIONS = {("int32", "float32"), ("uint32", "float32"), ("int32", "float64")}
-# Of literals; shorter integers are conversions of int.
+# The suffixes of literals. C has no literals of shorter integers; they are converted from int.
 SUFFIXES = {"int32": "", "uint32": "u", "int64": "ll", "uint64": "ull"}
 ROUNDINGS = ("round({0})", "rint({0})")  # by the number of a `jax.lax.RoundingMethod`
 
@@ -94,6 +94,15 @@ EXPRESSIONS = {
 }
 
 
+def has_conversion(source: np.dtype, target: np.dtype) -> bool:
+    """Whether `scalars.cuh` converts numbers of one dtype to another."""
+    names = {source.name, target.name}
+    if names & STORED_ONLY:
+        return "float32" in names
+    truncates = jnp.issubdtype(source, jnp.floating) and jnp.issubdtype(target, jnp.integer)
+    return not truncates or (target.name, source.name) in TRUNCATIONS
+
+
 def literal(value: object, dtype: np.dtype) -> str:
     """A number in C, with all its bits."""
     name, number = np.dtype(dtype).name, np.asarray(value, dtype)
@@ -103,8 +112,8 @@ def literal(value: object, dtype: np.dtype) -> str:
         return f"{C_TYPES[name]}{{{int(number.view(np.uint16)):#06x}}}"
     if name in ("float32", "float64"):
         if not np.isfinite(number):
-            sort = "NOT_A_NUMBER" if np.isnan(number) else "INFINITE" if number > 0 else "(-INFINITE)"
-            return sort if name == "float32" else f"(double)({sort})"
+            special = "NOT_A_NUMBER" if np.isnan(number) else "INFINITE" if number > 0 else "(-INFINITE)"
+            return special if name == "float32" else f"(double)({special})"
         digits = np.format_float_scientific(cast(Any, number), unique=True, trim="0")
         text = digits + ("f" if name == "float32" else "")
         return f"({text})" if np.signbit(number) else text

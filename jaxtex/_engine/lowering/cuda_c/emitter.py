@@ -15,9 +15,9 @@ import numpy as np
 from jax.extend.core import Literal
 
 from ...._compat import expansion
-from .elementwise import C_TYPES, EXPRESSIONS, ROUNDINGS, STORED_ONLY, TRUNCATIONS, literal
+from .elementwise import C_TYPES, EXPRESSIONS, ROUNDINGS, has_conversion, literal
 
-# Of every number of an array, an expression of C without side effects: the name of a scalar, or a literal.
+# An array with an expression of C in place of each number: the name of a scalar, or a literal.
 Names = np.ndarray
 Rule = Callable[["Emitter", Any, list[Names]], Any]
 # Calls, of which only the body counts: the parameter that holds it.
@@ -29,8 +29,8 @@ CALLS = {
     "custom_jvp_call": "call_jaxpr",
     "custom_vjp_call": "call_jaxpr",
 }
-# What means something to a whole array, its derivatives or its devices, and nothing to a number.
-NOTHING = (
+# Primitives that return their operands, number by number. They matter to the compiler, to derivatives or to devices.
+IDENTITIES = (
     *("copy", "copy_p", "stage", "stop_gradient", "optimization_barrier"),
     *("reshard", "pvary", "pcast", "sharding_constraint"),
 )
@@ -38,7 +38,7 @@ REDUCTIONS = {"reduce_sum": "add", "reduce_max": "max", "reduce_min": "min", "re
 
 
 class UnknownPrimitive(NotImplementedError):
-    """A traced function holds something that this module cannot say in C."""
+    """A traced function holds a primitive that this module does not translate to C."""
 
 
 class Emitter:
@@ -48,10 +48,10 @@ class Emitter:
         lines: the statements. Each defines a scalar; equal expressions define one.
     """
 
-    def __init__(self, prefix: str = "v"):
+    def __init__(self):
         self.lines: list[str] = []
         self.defined: dict[tuple[str, str], str] = {}
-        self.fresh = (f"{prefix}{k}" for k in itertools.count())
+        self.fresh = (f"v{k}" for k in itertools.count())
 
     def call(self, function: Callable[..., Any], *args: tuple[Names, Any]) -> Any:
         """Emits what `function` computes.
@@ -93,7 +93,7 @@ class Emitter:
         expand = expansion(eqn)
         if expand is not None:
             return jax.tree.leaves(self.call(expand, *((a, var.aval.dtype) for a, var in zip(args, eqn.invars))))
-        if name in NOTHING:
+        if name in IDENTITIES:
             return args if eqn.primitive.multiple_results else args[0]
         if name in RULES:
             return RULES[name](self, eqn, args)
@@ -103,13 +103,10 @@ class Emitter:
 
     def define(self, dtype: Any, expression: str) -> str:
         """The name of a scalar with this value."""
-        return self.named(C_TYPES[np.dtype(dtype).name], expression)
+        return self.define_typed(C_TYPES[np.dtype(dtype).name], expression)
 
-    def define_row(self, c_type: str, count: int, expression: str) -> str:
-        """The name of a row of elements with this value."""
-        return self.named(f"Row<{c_type}, {count}>", expression)
-
-    def named(self, c_type: str, expression: str) -> str:
+    def define_typed(self, c_type: str, expression: str) -> str:
+        """The name of a constant of a type of C."""
         if (c_type, expression) not in self.defined:
             name = next(self.fresh)
             self.lines.append(f"const {c_type} {name} = {expression};")
@@ -172,16 +169,7 @@ def convert(emitter: Emitter, eqn: Any, args: list[Names]) -> Names:
         return args[0]
     if jnp.issubdtype(target, jnp.bool):
         return emitter.define_each(bool, lambda a: f"{a} != 0", *args)
-    unknown = (
-        jnp.float32 not in (source, target)
-        if {source.name, target.name} & STORED_ONLY
-        else (
-            jnp.issubdtype(source, jnp.floating)
-            and jnp.issubdtype(target, jnp.integer)
-            and (target.name, source.name) not in TRUNCATIONS
-        )
-    )
-    if unknown:
+    if not has_conversion(source, target):
         raise UnknownPrimitive(f"a conversion of {source.name} to {target.name} has no expression")
     of, to = C_TYPES[source.name], C_TYPES[target.name]
     return emitter.define_each(target, lambda a: f"converted<{to}, {of}>({a})", *args)
@@ -232,7 +220,7 @@ def load_row(emitter: Emitter, eqn: Any, args: list[Names]) -> Names:
     c_type, function = C_TYPES[eqn.params["dtype"].name], "load_aligned_row" if aligned else "load_row"
     rows = np.empty((*args[0].shape, count), object)
     for index, first in np.ndenumerate(args[0]):
-        row = emitter.define_row(c_type, count, f"{function}<{count}>({array} + {first})")
+        row = emitter.define_typed(f"Row<{c_type}, {count}>", f"{function}<{count}>({array} + {first})")
         rows[index] = [f"{row}.v[{k}]" for k in range(count)]
     return rows
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from .nvrtc import Capability, CompilerUnavailable, compile_to_ptx
 
-# XLA's own call; it needs nothing of ours while a program runs.
+# A custom call that XLA itself has: a running program needs no code of ours.
 TARGET = "__gpu$xla.gpu.ptx"
 
 
@@ -40,7 +40,7 @@ def local_capability() -> Capability | None:
     return (int(major), int(minor)) if major.isdigit() and minor.isdigit() else None
 
 
-class Launcher(NamedTuple):
+class Launcher:
     """Compiles kernels with NVRTC for the GPUs that this process sees."""
 
     def run(

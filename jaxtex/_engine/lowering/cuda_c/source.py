@@ -1,12 +1,22 @@
-"""The files of CUDA C, with slots that Python fills."""
+"""The files of CUDA C, with slots that Python fills. They are read when a kernel is first needed, not at import."""
 
+import functools
 import re
 from pathlib import Path
 
 # A slot is a word between two signs @. A slot that is alone on its line takes several lines, indented as it is.
 SLOT = re.compile(r"^(?P<indent> *)@(?P<lines>\w+)@$|@(?P<word>\w+)@", re.MULTILINE)
-# What emitted statements need, ahead of everything else.
-SCALARS = (Path(__file__).parent / "scalars.cuh").read_text()
+
+
+@functools.cache
+def read_source(path: Path) -> str:
+    """The text of a file."""
+    return path.read_text()
+
+
+def scalars() -> str:
+    """What emitted statements call, to be put ahead of them."""
+    return read_source(Path(__file__).parent / "scalars.cuh")
 
 
 def fill(template: str, **slots: object) -> str:

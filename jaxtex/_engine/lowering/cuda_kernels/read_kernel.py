@@ -12,12 +12,12 @@ from ...operators import Path as TapPath
 from ...operators import blend, zero_outside
 from ...spec import Coords, ReadSpec
 from ...texel_walk import TexelAddress, flat_sizes
-from ..cuda_c import C_TYPES, SCALARS, THIS_GPU, Emitter, Kernel, Launcher, fill, load_row
+from ..cuda_c import C_TYPES, THIS_GPU, Emitter, Kernel, Launcher, fill, load_row, read_source, scalars
 from ..gpu_kernels.tiling import Tiling, samples_shape, tile_samples, unravelled
 
-TEMPLATE = (Path(__file__).parent / "read.cu").read_text()
-# Threads across and in all, that share a block.
-ACROSS, THREADS, MOST_DOWN = 16, 128, 8
+TEMPLATE = Path(__file__).parent / "read.cu"
+# The most threads of a block: across, down and in all.
+ACROSS, DOWN, THREADS = 16, 8, 128
 # A wider texel is divided among threads, so that a warp reads and writes whole lines of memory.
 WIDTHS = (4, 2, 1)
 # The texel at an address as it is stored: (1, C).
@@ -49,7 +49,7 @@ def read_each_sample(
     spec: ReadSpec,
     batch: int,
     name: str,
-    launcher: Launcher = THIS_GPU,
+    launcher: Launcher,
     *,
     exact: bool = False,
 ) -> jax.Array:
@@ -95,7 +95,7 @@ def read_each_sample(
     c_type = C_TYPES[result.dtype.name]
     parameters = [f"const {C_TYPES[a.dtype.name]}* __restrict__ {key}" for key, a in arrays.items()]
     source = fill(
-        TEMPLATE,
+        read_source(TEMPLATE),
         name=name,
         parameters=", ".join((*parameters, f"{c_type}* __restrict__ out")),
         threads=tiling.num_threads * parts,
@@ -108,7 +108,7 @@ def read_each_sample(
         store="store_aligned_row" if width in WIDTHS else "store_row",
         **slots_of(tiling),
     )
-    kernel = Kernel(f"{SCALARS}\n{source}", name, tiling.num_programs, tiling.num_threads * parts, exact)
+    kernel = Kernel(f"{scalars()}\n{source}", name, tiling.num_programs, tiling.num_threads * parts, exact)
     return launcher.run(kernel, list(arrays.values()), [result])[0]
 
 
@@ -120,7 +120,7 @@ def width_of_part(channels: int) -> int:
 def tile_of(parts: int) -> tuple[int, int]:
     """The samples of a block, down and across, each of so many threads."""
     across = max(1, ACROSS // parts)
-    return max(1, min(MOST_DOWN, THREADS // (parts * across))), across
+    return max(1, min(DOWN, THREADS // (parts * across))), across
 
 
 def index_of(tiling: Tiling, outer: jax.Array, y: jax.Array, x: jax.Array) -> list[jax.Array]:
