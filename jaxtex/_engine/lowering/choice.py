@@ -14,23 +14,20 @@ import jax.numpy as jnp
 import numpy as np
 from jax.interpreters import mlir
 
-from ..._compat import has_triton_kernels, lower_on_one_device, runs_on_one_device, warn_of_slow_atomics
+from ..._compat import lower_on_one_device, runs_on_one_device, warn_of_slow_atomics
 from ..._tables.storage_formats import Decoding, storage_format
 from ..axis import Axis
 from ..spec import ReadSpec, Wrt
 from ..texel_walk import flat_sizes
-from . import cpu_adjoint, cuda_kernels, gpu_kernels, partitioned_adjoint
-from .accumulation import is_crowded, row_lanes
+from . import cpu_adjoint, cuda_kernels, partitioned_adjoint
 from .cuda_c import CompilationFailed, CompilerUnavailable, UnknownPrimitive, local_capability
-from .gpu_kernels.tiling import samples_shape
+from .cuda_kernels.sample_tiles import samples_shape
 
 LEAST_COMPUTE_CAPABILITY = (8, 0)
 # Elements are counted in int32, with room for the padding of the last tile.
 ELEMENT_LIMIT = 2**30
-# Wider texels are rows that XLA moves well; but XLA's form has no private copies where samples crowd.
-MAX_CHANNELS, MAX_CHANNELS_CROWDED = 16, 64
 # A thread takes a channel or more, and a block has at most 1,024 threads.
-MAX_CHANNELS_READ = 1024
+MAX_CHANNELS = 1024
 NO_KERNELS = "jaxtex: no kernel can be compiled for this GPU, so reads take XLA's form, which is slower:"
 
 
@@ -92,7 +89,7 @@ def kernel_fits(axes: tuple[Axis, ...], arrays: list[Any], *counts: int) -> bool
 
 def kernel_reads(texels: Any, operands: Sequence[Any], spec: ReadSpec, batch: int) -> bool:
     """Whether a kernel can read such texels."""
-    if spec.decoding is Decoding.SRGB or texels.dtype == bool or texels.shape[-1] > MAX_CHANNELS_READ:
+    if spec.decoding is Decoding.SRGB or texels.dtype == bool or texels.shape[-1] > MAX_CHANNELS:
         return False
     samples = math.prod(samples_shape(texels.shape[:batch], operands))
     return kernel_fits(spec.axes, [texels, *operands], samples * texels.shape[-1])
@@ -112,14 +109,11 @@ def supports_hardware_read(texels: Any, color: Any, *operands: Any, spec: ReadSp
 
 
 def supports_splat(values: Any, *operands: Any, spec: ReadSpec, batch: int) -> bool:
-    if not has_triton_kernels():
-        return False
     channels, texels = values.shape[-1], math.prod(flat_sizes(spec.axes))
-    crowded = is_crowded(math.prod(values.shape[batch:-1]), texels)
-    if values.dtype != jnp.float32 or channels > (MAX_CHANNELS_CROWDED if crowded else MAX_CHANNELS):
+    if values.dtype != jnp.float32 or channels > MAX_CHANNELS:
         return False
     textures = np.broadcast_shapes(*(a.shape[:batch] for a in (values, *operands)))
-    sums = math.prod(textures) * texels * 2 * row_lanes(channels)  # of two parts, if they are reproducible
+    sums = math.prod(textures) * texels * 2 * channels  # of two parts, if they are reproducible
     return kernel_fits(spec.axes, [values, *operands], sums)
 
 
@@ -132,11 +126,11 @@ def supports_pullback(cotangent: Any, texels: Any, *operands: Any, spec: ReadSpe
 LOWERINGS = {
     "read": (Lowering("cuda", cuda_kernels.read, supports_read),),
     "splat": (
-        Lowering("cuda", gpu_kernels.splat, supports_splat, fallback=partitioned_adjoint.splat),
+        Lowering("cuda", cuda_kernels.splat, supports_splat, fallback=partitioned_adjoint.splat),
         Lowering("cpu", cpu_adjoint.splat, cpu_adjoint.supports),
     ),
     "pullback": (
-        Lowering("cuda", gpu_kernels.pullback, supports_pullback, fallback=partitioned_adjoint.pullback),
+        Lowering("cuda", cuda_kernels.pullback, supports_pullback, fallback=partitioned_adjoint.pullback),
         Lowering("cpu", cpu_adjoint.pullback, cpu_adjoint.supports),
     ),
 }

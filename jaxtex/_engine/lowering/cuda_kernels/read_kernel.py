@@ -13,7 +13,8 @@ from ...operators import blend, zero_outside
 from ...spec import Coords, ReadSpec
 from ...texel_walk import TexelAddress, flat_sizes
 from ..cuda_c import C_TYPES, THIS_GPU, Emitter, Kernel, Launcher, fill, load_row, read_source, scalars
-from ..gpu_kernels.tiling import Tiling, samples_shape, tile_samples, unravelled
+from .sample_tiles import samples_shape, unravelled
+from .tiling import Tiling, tile_samples
 
 TEMPLATE = Path(__file__).parent / "read.cu"
 # The most threads of a block: across, down and in all.
