@@ -119,7 +119,7 @@ def run(function, thread):
 ON_CPU = """
 #include <ucontext.h>
 #define __global__
-#define __launch_bounds__(threads)
+#define __launch_bounds__(...)
 #define __shared__ static
 #define __align__(bytes) __attribute__((aligned(bytes)))
 static inline int min(int a, int b) { return a < b ? a : b; }

@@ -13,9 +13,9 @@ struct Texel { int number; bool inside; };
 // Of a sample: the number of its value, its own number, and that of the first texel of the texture it reads.
 struct Offsets { int value, sample, texels; };
 struct Slopes { float along[@slopes_or_one@]; };
-// The channels of a value that a lane takes, and what it adds to a texel: the same, or two parts of each number.
+// The channels of a value that a lane takes, and a piece of them that is added to memory at once.
 typedef Row<float, @width@> Value;
-typedef Row<float, @sums@> Sums;
+typedef Row<float, @piece@> Piece;
 
 // The last part is moved back where the channels do not divide; so many of its channels belong to the part before.
 DEVICE int overlap_of(int part) { return part == @parts@ - 1 ? @overlap@ : 0; }
@@ -40,9 +40,16 @@ DEVICE Texel texel_of(const int (&at)[@axes@]) {
   return {@texel@};
 }
 
-DEVICE Sums product(const Value& value, float weight, const float* units) {
-  @product_statements@
-  return {{@product@}};
+DEVICE Value product(const Value& value, float weight) {
+  Value found;
+  for (int k = 0; k < @width@; k++) found.v[k] = value.v[k] * weight;
+  return found;
+}
+
+// Adds a piece to a texel in memory: as it is, or in parts whose sums do not depend on their order.
+DEVICE void add_to_texel(float* to, const Piece& piece, const float* units) {
+  @split_statements@
+  @additions@
 }
 
 // A lane's part of the derivatives along coordinates, without the first `skipped` channels.
@@ -59,18 +66,18 @@ DEVICE Value value_of(const float* values, const Offsets& offsets, int part) {
 
 // Adds what lanes have for the taps of a cell to the window; not every lane has something.
 template <int TAPS, class Get>
-DEVICE void add_in_turns(float* window, bool has, int cell, int part, int lane, const int (&steps)[TAPS], Get sums) {
+DEVICE void add_in_turns(float* window, bool has, int cell, int part, int lane, const int (&steps)[TAPS], Get values) {
   const uint32 alike = lanes_with_same(has ? cell * @parts@ + part : -1 - lane);
   const int turn = has ? num_ones(alike & ((1u << lane) - 1)) : -1;
   for (int t = 0; any_lane(turn >= t); t++)
 #pragma unroll
     for (int n = 0; n < TAPS; n++) {
-      if (turn == t) add_to_shared(window + ((cell + steps[n]) * @parts@ + part) * @sums@, sums(n));
+      if (turn == t) add_to_shared(window + ((cell + steps[n]) * @parts@ + part) * @width@, values(n));
       wait_for_lanes();
     }
 }
 
-extern "C" __global__ void __launch_bounds__(@threads@) @name@(@parameters@) {
+extern "C" __global__ void __launch_bounds__(@threads@, @blocks@) @name@(@parameters@) {
   __shared__ __align__(16) float windows[@warps@][@shared@];
   float* const window = windows[threadIdx.x / 32];
   const int lane = threadIdx.x % 32, tile = blockIdx.x * @warps@ + threadIdx.x / 32;

@@ -25,14 +25,19 @@ from .sample_tiles import CROWD_STEPS, LANES, STEPS, Lanes, offset, tiles_of
 FOLDER = Path(__file__).parent
 # The warps of a block, and the bytes of shared memory of all of them, of which any GPU has so many.
 WARPS, SHARED_BYTES = 4, 46 * 1024
-# A window has room for a tile that is turned by any angle, and a little larger than its samples.
-MARGIN = 1.03
+# A window has room for a tile that is turned by any angle, some more for an odd pitch, and for small textures.
+ROOM, LEAST_CELLS = 1.05, 320
+# Of an SM of the GPUs with the least: bytes of shared memory, and registers.
+MULTIPROCESSOR_BYTES, MULTIPROCESSOR_REGISTERS = 228 * 1024, 65536
+# A thread can have so many registers, whatever else is asked.
+LEAST_REGISTERS = 96
 # A lane loads the values of so many samples at once.
 BATCH = 4
 # A lane holds at most so many sums for the taps of a run of samples in one cell.
 MOST_HELD = 32
-# From so many samples for each texel on, a lane adds up runs of samples in one cell, and takes more samples.
-RUN_CROWD, FAR_CROWD = 4, 16
+# From so many samples for each texel on, times the channels of a lane, a lane adds up runs of samples in one cell, and
+# takes more samples.
+RUN_CROWD, FAR_CROWD = 64, 1024
 # A lane keeps the coordinates of at most so many samples; else it computes them twice.
 MOST_KEPT = 8
 # How much larger a window is than samples that spread evenly over the texture would need.
@@ -44,19 +49,19 @@ Scalar = tuple[str, Any]
 
 # With a window that takes turns: each sample, or a run of samples in one cell.
 ADD_SAMPLE = """\
-add_in_turns(window, exists, cell, part, lane, steps, [&](int n) { return product(value, taps.weight[n], @units@); });"""
+add_in_turns(window, exists, cell, part, lane, steps, [&](int n) { return product(value, taps.weight[n]); });"""
 BEGIN_RUNS = """\
 bool holds = false;
 int held_cell = 0;
-Sums held[@taps@] = {};"""
+Value held[@taps@] = {};"""
 ADD_RUN = """\
 const bool stays = holds && cell == held_cell, leaves = exists && holds && !stays;
 if (any_lane(leaves)) add_in_turns(window, leaves, held_cell, part, lane, steps, [&](int n) { return held[n]; });
 if (exists) {
 #pragma unroll
   for (int n = 0; n < @taps@; n++) {
-    const Sums sums = product(value, taps.weight[n], @units@);
-    for (int k = 0; k < @sums@; k++) held[n].v[k] = (stays ? held[n].v[k] : 0) + sums.v[k];
+    const Value more = product(value, taps.weight[n]);
+    for (int k = 0; k < @width@; k++) held[n].v[k] = (stays ? held[n].v[k] : 0) + more.v[k];
   }
   held_cell = cell, holds = true;
 }"""
@@ -149,12 +154,13 @@ class AdjointSource:
         self.parts = 2 if "units" in arrays else 1  # of each sum
         self.lanes = Lanes.of(arrays["values"].shape[-1])
         dimensions = sum(axis.role is Role.SPACE for axis in spec.axes)
-        self.crowd = max(1.0, math.prod(shape) / (math.prod(textures) * flat_sizes(spec.axes)[0]))
-        steps = CROWD_STEPS if self.crowd >= FAR_CROWD and "totals" in results else STEPS
+        num_texels = math.prod(textures) * flat_sizes(spec.axes)[0]
+        self.crowd = math.prod(shape) / num_texels if "totals" in results else 0
+        steps = CROWD_STEPS if self.crowd * self.lanes.width >= FAR_CROWD else STEPS
         self.tiles = tiles_of(shape, len(textures), dimensions, self.lanes, steps)
         self.several_textures = math.prod(textures) > 1
         self.walks = self.find_walks() if "totals" in results else []
-        row = 4 * self.lanes.parts * self.sums
+        row = 4 * self.lanes.parts * self.lanes.width
         cells = max((self.cells(offsets) for _, _, offsets in self.walks), default=0)
         self.window_cells = min(cells, SHARED_BYTES // row) // 4 * 4
         self.num_warps = max(1, min(WARPS, SHARED_BYTES // max(1, self.window_cells * row)))
@@ -166,11 +172,6 @@ class AdjointSource:
     @property
     def num_threads(self) -> int:
         return LANES * self.num_warps
-
-    @property
-    def sums(self) -> int:
-        """The numbers that a lane adds to a texel."""
-        return self.parts * self.lanes.width
 
     # What a thread computes
 
@@ -228,16 +229,15 @@ class AdjointSource:
 
         return traced(function, *names)
 
-    def find_product(self) -> tuple[list[str], Any]:
-        """A value times the weight of a tap, in one part or two."""
-        names = [*((f"value.v[{k}]", np.float32) for k in range(self.lanes.width)), ("weight", np.float32)]
+    def find_split(self) -> tuple[list[str], Any]:
+        """The parts of a piece of a sum: itself, or a coarse and a fine part."""
+        names = [(f"piece.v[{k}]", np.dtype(np.float32)) for k in range(self.piece)]
 
-        def function(*args: jax.Array) -> Any:
-            product = jnp.stack(args[:-1], -1) * args[-1][:, None]
+        def function(*piece: jax.Array) -> Any:
             if self.parts == 1:
-                return (product,)
+                return (jnp.stack(piece, -1),)
             units = load_row("units", jnp.zeros((1,), jnp.int32), 2, jnp.float32)[0]
-            return Units(units[0], units[1]).split(product)
+            return Units(units[0], units[1]).split(jnp.stack(piece, -1))
 
         return traced(function, *names)
 
@@ -271,17 +271,24 @@ class AdjointSource:
         if self.tiles.rank == 0:
             return 2 * math.prod(self.tiles.tile) + 128
         spans = [max(some) for some in zip(*offsets)][-self.tiles.rank :]
-        diagonal = math.hypot(*sorted(self.tiles.tile)[-2:]) * MARGIN  # of a volume that is turned about one axis
+        diagonal = math.hypot(*sorted(self.tiles.tile)[-2:])
+        lengths = [diagonal, diagonal, min(self.tiles.tile)][: self.tiles.rank]  # turned about one axis
         if self.crowd > 1:
-            diagonal *= min(1.0, SPREAD * self.crowd ** (-1 / self.tiles.rank))
-        *sides, last = (int(diagonal) + span + 1 for span in spans)
-        return math.prod(sides) * (last | 1)
+            lengths = [min(n, SPREAD * n * self.crowd ** (-1 / self.tiles.rank)) for n in lengths]
+        cells = math.prod(math.ceil(n) + span + 1 for n, span in zip(lengths, spans))
+        return max(LEAST_CELLS, int(ROOM * cells))
+
+    @property
+    def blocks(self) -> int:
+        """The blocks that a multiprocessor should hold at once: as many as its shared memory and registers do."""
+        shared = MULTIPROCESSOR_BYTES // (1024 + 4 * self.num_warps * max(4, self.window_cells * self.lanes.parts * self.lanes.width))
+        return max(1, min(shared, MULTIPROCESSOR_REGISTERS // (LEAST_REGISTERS * self.num_threads)))
 
     @property
     def takes_runs(self) -> bool:
         """Whether a lane adds up runs of samples in one cell, because many samples fall on few texels."""
-        most = max(len(offsets) for *_, offsets in self.walks) * self.sums
-        return self.crowd >= RUN_CROWD and most <= MOST_HELD
+        most = max(len(offsets) for *_, offsets in self.walks) * self.lanes.width
+        return self.crowd * self.lanes.width >= RUN_CROWD and most <= MOST_HELD
 
     # The slots
 
@@ -298,11 +305,10 @@ class AdjointSource:
             "parts": lanes.parts,
             "overlap": lanes.overlap,
             "lanes_per_sample": lanes.per_sample,
-            "sums": self.sums,
-            "row": lanes.parts * self.sums,
+            "row": lanes.parts * lanes.width,
             "total_width": width,
             "piece": self.piece,
-            "pieces": lanes.parts * self.sums // self.piece,
+            "pieces": lanes.parts * lanes.width // self.piece,
             "load": "load_aligned_row" if lanes.aligned else "load_row",
             "steps": tiles.num_steps,
             "batch": BATCH,
@@ -312,7 +318,8 @@ class AdjointSource:
             "tiles": tiles.total,
             "warps": self.num_warps,
             "threads": self.num_threads,
-            "shared": max(4, self.window_cells * lanes.parts * self.sums),
+            "shared": max(4, self.window_cells * lanes.parts * lanes.width),
+            "blocks": self.blocks,
             "cells": self.window_cells,
             "num_slopes": len(self.coordinate_axes),
             "slopes_or_one": max(1, len(self.coordinate_axes)),
@@ -349,13 +356,17 @@ class AdjointSource:
             "texels": declared("texels", self.arrays["texels"].dtype if self.coordinate_axes else np.float32),
         }
         found = {"coords": self.find_coords(), "offsets": self.find_offsets(), "texel": ([], ["0", "false"])}
-        found |= {"product": ([], ["0"]), "slopes": ([], ["0"])}
+        found |= {"split": ([], []), "slopes": ([], ["0"])}
         if self.walks:
-            found |= {"texel": self.find_texel(), "product": self.find_product()}
+            found |= {"texel": self.find_texel(), "split": self.find_split()}
         if self.coordinate_axes:
             found["slopes"] = self.find_slopes()
         for key, (statements, out) in found.items():
             slots |= {f"{key}_statements": statements or [""], key: joined(out)}
+        slots["additions"] = [
+            f"add_to_memory(to + {k * self.lanes.channels}, Piece{{{{{joined(part)}}}}});"
+            for k, part in enumerate(found["split"][1])
+        ]
         functions = []
         for k, (statements, (first, weights), _) in enumerate(self.walks):
             body = "\n  ".join([*statements, f"return {{{{{joined(first)}}}, {{{joined(weights)}}}}};"])

@@ -71,15 +71,14 @@
       int cell = i / @pieces@;
       for (int k = 0; k < @axes@ - 1; k++) cell += at[k] * stride[k];
       const int column = i % @pieces@ * @piece@;
-      const Row<float, @piece@> sum = load_shared<@piece@>(window + cell * @row@ + column);
-      if (!is_zero(sum)) {
+      const Piece piece = load_shared<@piece@>(window + cell * @row@ + column);
+      if (!is_zero(piece)) {
         int index[@axes@];
         for (int k = 0; k < @axes@ - 1; k++) index[k] = low[k] + at[k];
         index[@axes@ - 1] = low[@axes@ - 1] + i / @pieces@;
         const Texel texel = texel_of(index);
-        const int of_part = column % @sums@;
-        const int element = of_part / @width@ * @channels@ + first_channel(column / @sums@) + of_part % @width@;
-        if (texel.inside) add_to_memory(totals + (long long)texel.number * @total_width@ + element, sum);
+        const int channel = first_channel(column / @width@) + column % @width@;
+        if (texel.inside) add_to_texel(totals + (long long)texel.number * @total_width@ + channel, piece, @units@);
       }
       i += 32;
     }
@@ -98,14 +97,14 @@
           int index[@axes@];
           for (int k = 0; k < @axes@; k++) index[k] = taps.first[k] + tap_offsets[n][k];
           const Texel texel = texel_of(index);
-          const Sums sums = product(value, taps.weight[n], @units@);
+          const Value part_of_tap = product(value, taps.weight[n]);
           float* const total = totals + (long long)texel.number * @total_width@ + first_channel(part);
           if (texel.inside)
 #pragma unroll
-            for (int k = 0; k < @sums@; k += @piece@) {
-              Row<float, @piece@> sum;
-              for (int m = 0; m < @piece@; m++) sum.v[m] = sums.v[k + m];
-              add_to_memory(total + k / @width@ * @channels@ + k % @width@, sum);
+            for (int k = 0; k < @width@; k += @piece@) {
+              Piece piece;
+              for (int m = 0; m < @piece@; m++) piece.v[m] = part_of_tap.v[k + m];
+              add_to_texel(total + k, piece, @units@);
             }
         }
     }
