@@ -5,32 +5,12 @@
 // of the window to memory once. The window lies over indices before any address rule; the rules act when it is written.
 // Where it would not fit, as with random coordinates, each sample goes to memory by itself.
 
-// The coordinates of a sample; the first one is the number of its texture, if there are several.
-struct Coords { @coordinate_fields@ };
 // The first tap on each axis of the window, and the weights of all taps.
 struct Taps { int first[@axes@]; float weight[@most_taps@]; };
 struct Texel { int number; bool inside; };
-// Of a sample: the number of its value, its own number, and that of the first texel of the texture it reads.
-struct Offsets { int value, sample, texels; };
 struct Slopes { float along[@slopes_or_one@]; };
-// The channels of a value that a lane takes, and a piece of them that is added to memory at once.
-typedef Row<float, @width@> Value;
+// Channels that are added to memory at once.
 typedef Row<float, @piece@> Piece;
-
-// The last part is moved back where the channels do not divide; so many of its channels belong to the part before.
-DEVICE int overlap_of(int part) { return part == @parts@ - 1 ? @overlap@ : 0; }
-// The first of the channels of a part.
-DEVICE int first_channel(int part) { return part * @width@ - overlap_of(part); }
-
-DEVICE Coords coords_of(@operands@, int outer, int z, int y, int x) {
-  @coords_statements@
-  return {@coords@};
-}
-
-DEVICE Offsets offsets_of(int outer, int z, int y, int x) {
-  @offsets_statements@
-  return {@offsets@};
-}
 
 @taps_functions@
 
@@ -58,8 +38,9 @@ DEVICE Slopes slopes_of(const Coords& at, const Value& value, int base, int firs
   return {{@slopes@}};
 }
 
+// A value without the channels that belong to the part before.
 DEVICE Value value_of(const float* values, const Offsets& offsets, int part) {
-  Value value = @load@<@width@>(values + (long long)offsets.value * @channels@ + first_channel(part));
+  Value value = load_value(values, offsets, part);
   for (int k = 0; k < @overlap@; k++) if (k < overlap_of(part)) value.v[k] = 0;
   return value;
 }

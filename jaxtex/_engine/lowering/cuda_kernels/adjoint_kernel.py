@@ -13,7 +13,7 @@ from ...reproducible_sum import TexelSums
 from ...spec import TEXELS, ReadSpec, Wrt
 from ...texel_walk import flat_sizes, texels_shape
 from ..cuda_c import THIS_GPU, Kernel, Launcher
-from .adjoint_source import AdjointSource
+from .window_source import WindowSource
 from .sample_tiles import samples_shape
 
 
@@ -92,18 +92,18 @@ class AdjointPlan(NamedTuple):
         arrays, results = {"values": cotangent}, {}
         if sums is not None:
             num_texels = math.prod(self.textures) * flat_sizes(self.spec.axes)[0]
-            arrays["zeros"] = jnp.zeros((num_texels, sums.width), cotangent.dtype)
-            results["totals"] = jax.ShapeDtypeStruct(arrays["zeros"].shape, cotangent.dtype)
+            arrays["start"] = jnp.zeros((num_texels, sums.width), cotangent.dtype)
+            results["totals"] = jax.ShapeDtypeStruct(arrays["start"].shape, cotangent.dtype)
             if sums.units is not None:
                 arrays["units"] = jnp.stack(sums.units)
         if self.coordinate_axes:
             arrays["texels"] = texels
         arrays |= {f"operand_{k}": a for k, a in enumerate(operands)}
         results |= {f"slope_{k}": jax.ShapeDtypeStruct(self.shape, self.spec.dtype) for k in self.coordinate_axes}
-        source = AdjointSource(
+        source = WindowSource(
             self.spec, self.coordinate_axes, self.shape, self.read_from, self.textures, arrays, results
         )
         name = "texture_pullback" if self.coordinate_axes else "texture_splat"
-        kernel = Kernel(source.filled(name), name, source.num_blocks, source.num_threads)
-        aliases = {} if sums is None else {list(arrays).index("zeros"): 0}
+        kernel = Kernel(source.source(name), name, source.num_blocks, source.num_threads)
+        aliases = {} if sums is None else {list(arrays).index("start"): 0}
         return list(self.launcher.run(kernel, list(arrays.values()), list(results.values()), aliases))
