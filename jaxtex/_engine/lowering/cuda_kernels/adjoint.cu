@@ -5,6 +5,8 @@
 // of the window to memory once. The window lies over indices before any address rule; the rules act when it is written.
 // Where it would not fit, as with random coordinates, each sample goes to memory by itself.
 
+@view@
+
 // The first tap on each axis of the window, and the weights of all taps.
 struct Taps { int first[@axes@]; float weight[@most_taps@]; };
 struct Texel { int number; bool inside; };
@@ -63,6 +65,7 @@ extern "C" __global__ void __launch_bounds__(@threads@, @blocks@) @name@(@parame
   float* const window = windows[threadIdx.x / 32];
   const int lane = threadIdx.x % 32, tile = blockIdx.x * @warps@ + threadIdx.x / 32;
   if (tile >= @tiles@) return;
+  @skip@
   const bool takes_part = lane % @lanes_per_sample@ < @parts@;
   const int part = takes_part ? lane % @lanes_per_sample@ : 0, number = lane / @lanes_per_sample@;
   @passes@

@@ -14,6 +14,7 @@ from ...spec import TEXELS, ReadSpec, Wrt
 from ...texel_walk import flat_sizes, texels_shape
 from ..cuda_c import THIS_GPU, Kernel, Launcher
 from .window_source import WindowSource
+from .gather_source import GatherSource, is_gathered, takes_all
 from .sample_tiles import samples_shape
 
 
@@ -56,6 +57,10 @@ def adjoint(
     plan = AdjointPlan(spec, coordinate_axes, shape, read_from, textures, launcher)
     if TEXELS not in wrt:
         return tuple(plan.run(cotangent, texels, operands, None))
+    if is_gathered(spec, shape, batch, operands) and (takes_all(spec) or not spec.deterministic):
+        of_coords = plan.run(cotangent, texels, operands, None) if coordinate_axes else []
+        total = plan.gather(cotangent, operands).reshape(*textures, *texels_shape(spec.axes, channels))
+        return total.astype(texel_dtype), *of_coords
     units = None
     if spec.deterministic:
         ones = jnp.ones((*[1] * len(shape), 1), jnp.float32)
@@ -86,24 +91,55 @@ class AdjointPlan(NamedTuple):
     launcher: Launcher
 
     def run(
-        self, cotangent: jax.Array, texels: Any, operands: Sequence[jax.Array], sums: TexelSums | None
+        self,
+        cotangent: jax.Array,
+        texels: Any,
+        operands: Sequence[jax.Array],
+        sums: TexelSums | None,
+        start: jax.Array | None = None,
+        gathered: GatherSource | None = None,
     ) -> list[jax.Array]:
-        """The sums at each texel, if there are `sums`, and the cotangents of coordinates."""
+        """The sums at each texel, if there are `sums`, and the cotangents of coordinates.
+
+        Args:
+            start: the sums to add to; the default is zero.
+            gathered: the kernel whose images are in `start`.
+        """
         arrays, results = {"values": cotangent}, {}
         if sums is not None:
-            num_texels = math.prod(self.textures) * flat_sizes(self.spec.axes)[0]
-            arrays["start"] = jnp.zeros((num_texels, sums.width), cotangent.dtype)
-            results["totals"] = jax.ShapeDtypeStruct(arrays["start"].shape, cotangent.dtype)
+            shape = (math.prod(self.textures) * flat_sizes(self.spec.axes)[0], sums.width)
+            arrays["start"] = jnp.zeros(shape, cotangent.dtype) if start is None else start
+            results["totals"] = jax.ShapeDtypeStruct(shape, cotangent.dtype)
             if sums.units is not None:
                 arrays["units"] = jnp.stack(sums.units)
         if self.coordinate_axes:
             arrays["texels"] = texels
-        arrays |= {f"operand_{k}": a for k, a in enumerate(operands)}
+        arrays |= named_operands(operands)
         results |= {f"slope_{k}": jax.ShapeDtypeStruct(self.shape, self.spec.dtype) for k in self.coordinate_axes}
-        source = WindowSource(
-            self.spec, self.coordinate_axes, self.shape, self.read_from, self.textures, arrays, results
-        )
-        name = "texture_pullback" if self.coordinate_axes else "texture_splat"
+        static = self.spec, self.coordinate_axes, self.shape, self.read_from, self.textures
+        source = WindowSource(*static, arrays, results, gathered)
+        return self.launch(source, "texture_pullback" if self.coordinate_axes else "texture_splat", arrays, results)
+
+    def gather(self, cotangent: jax.Array, operands: Sequence[jax.Array]) -> jax.Array:
+        """The sums at each texel, which look for their samples; windows add those of the images that are not taken."""
+        channels = cotangent.shape[-1]
+        arrays = {"values": cotangent} | named_operands(operands)
+        shape = (math.prod(self.textures) * flat_sizes(self.spec.axes)[0], channels)
+        results = {"totals": jax.ShapeDtypeStruct(shape, cotangent.dtype)}
+        source = GatherSource(self.spec, self.shape, self.read_from, self.textures, arrays, results)
+        (total,) = self.launch(source, "texture_gather", arrays, results)
+        if source.takes_all:
+            return total
+        rest = self._replace(coordinate_axes=())
+        return rest.run(cotangent, None, operands, TexelSums(channels, channels), total, source)[0]
+
+    def launch(
+        self, source: WindowSource | GatherSource, name: str, arrays: dict[str, Any], results: dict[str, Any]
+    ) -> list[jax.Array]:
         kernel = Kernel(source.source(name), name, source.num_blocks, source.num_threads)
-        aliases = {} if sums is None else {list(arrays).index("start"): 0}
+        aliases = {list(arrays).index("start"): 0} if "start" in arrays else {}
         return list(self.launcher.run(kernel, list(arrays.values()), list(results.values()), aliases))
+
+
+def named_operands(operands: Sequence[jax.Array]) -> dict[str, jax.Array]:
+    return {f"operand_{k}": a for k, a in enumerate(operands)}

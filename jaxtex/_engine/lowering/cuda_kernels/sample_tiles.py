@@ -146,12 +146,13 @@ class Lanes(NamedTuple):
 
 
 def tiles_of(
-    shape: tuple[int, ...], batch: int, dimensions: int, lanes: Lanes, steps: Mapping[int, Extent]
+    shape: tuple[int, ...], batch: int, dimensions: int, lanes: Lanes, steps: Mapping[int, Extent], least: int = 0
 ) -> SampleTiles:
     """The tiles of a warp: blocks of an image or a volume, or a row of samples if it is too small.
 
     Args:
         steps: the samples of a lane, for each rank of tiles.
+        least: the rank of the tiles even if the image is small.
     """
     free = LANES // lanes.per_sample
     for rank in range(min(dimensions, 3, len(shape) - batch), 1, -1):
@@ -159,7 +160,7 @@ def tiles_of(
         low, high = sorted((first, free // first))
         down, across = (high, low) if rank == 3 else (low, high)  # a lane's block is longer in the other direction
         tiles = SampleTiles(shape, rank, (1, down, across), steps[rank])
-        if all(2 * n > t for n, t in zip(tiles.extent, tiles.tile)):
+        if rank == least or all(2 * n > t for n, t in zip(tiles.extent, tiles.tile)):
             return tiles
     return SampleTiles(shape, 0, (1, 1, free), steps[0])
 

@@ -19,6 +19,7 @@ from ...spec import ReadSpec
 from ...taps import Taps
 from ...texel_walk import Step, TexelAddress, flat_sizes, only_address, walks
 from ..cuda_c import fill, load_row, scalars, warp
+from .gather_source import GatherSource
 from .sample_source import SampleSource, Traced, declared, joined, of_function, scalar, traced
 from .sample_tiles import CROWD_STEPS, LANES, STEPS, tiles_of
 
@@ -41,6 +42,7 @@ RUN_CROWD, FAR_CROWD = 64, 1024
 MOST_KEPT = 8
 # How much larger a window is than samples that spread evenly over the texture would need.
 SPREAD = 1.5
+SKIP = "if (view_of({}, position_of(tile, 0, 0).outer).taken) return;"
 # With a window that takes turns: each sample, or a run of samples in one cell.
 ADD_SAMPLE = """\
 add_in_turns(window, exists, cell, part, lane, steps, [&](int n) { return product(value, taps.weight[n]); });"""
@@ -111,6 +113,7 @@ class WindowSource(SampleSource):
 
     Args:
         coordinate_axes: the axes whose coordinates have a cotangent.
+        gathered: the kernel for affine grids that ran before, whose images this one skips.
     """
 
     def __init__(
@@ -122,15 +125,17 @@ class WindowSource(SampleSource):
         textures: tuple[int, ...],
         arrays: Mapping[str, Any],
         results: Mapping[str, Any],
+        gathered: GatherSource | None = None,
     ):
         super().__init__(spec, shape, read_from, textures, arrays, results)
-        self.coordinate_axes = coordinate_axes
+        self.coordinate_axes, self.gathered = coordinate_axes, gathered
         self.num_parts = 2 if "units" in arrays else 1  # of each sum
         dimensions = sum(axis.role is Role.SPACE for axis in spec.axes)
         num_texels = math.prod(textures) * flat_sizes(spec.axes)[0]
         self.crowd = math.prod(shape) / num_texels if "totals" in results else 0
         steps = CROWD_STEPS if self.crowd * self.lanes.width >= FAR_CROWD else STEPS
-        self.samples = tiles_of(shape, len(textures), dimensions, self.lanes, steps)
+        least = 0 if gathered is None else dimensions
+        self.samples = tiles_of(shape, len(textures), dimensions, self.lanes, steps, least)
         self.walks = self.find_walks() if "totals" in results else []
         cells = max((self.cells(offsets) for _, _, offsets in self.walks), default=0)
         self.window_cells = min(cells, SHARED_BYTES // (4 * self.row)) // 4 * 4
@@ -263,6 +268,8 @@ class WindowSource(SampleSource):
             "batches_at_once": kept // BATCH if in_registers else 1,
             "coords_of_step": "kept[s + j]" if in_registers else coords,
             "tiles": self.samples.total,
+            "view": "" if self.gathered is None else self.gathered.view_source(),
+            "skip": SKIP.format(", ".join(self.operands)) if self.gathered else "",
             "warps": self.num_warps,
             "threads": self.num_threads,
             "shared": max(4, self.window_cells * self.row),
