@@ -5,8 +5,6 @@
 // of the window to memory once. The window lies over indices before any address rule; the rules act when it is written.
 // Where it would not fit, as with random coordinates, each sample goes to memory by itself.
 
-@view@
-
 // The first tap on each axis of the window, and the weights of all taps.
 struct Taps { int first[@axes@]; float weight[@most_taps@]; };
 struct Texel { int number; bool inside; };

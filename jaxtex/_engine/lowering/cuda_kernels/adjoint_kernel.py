@@ -1,7 +1,7 @@
 """The kernel of the adjoint: texel and coordinate gradients from one read of taps, texels and cotangent."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -13,9 +13,9 @@ from ...reproducible_sum import TexelSums
 from ...spec import TEXELS, ReadSpec, Wrt
 from ...texel_walk import flat_sizes, texels_shape
 from ..cuda_c import THIS_GPU, Kernel, Launcher
-from .window_source import WindowSource
-from .gather_source import GatherSource, is_gathered, takes_all
+from .gather_source import GatherSource, is_gathered, takes_all, views
 from .sample_tiles import samples_shape
+from .window_source import WindowSource
 
 
 def splat(
@@ -96,19 +96,17 @@ class AdjointPlan(NamedTuple):
         texels: Any,
         operands: Sequence[jax.Array],
         sums: TexelSums | None,
-        start: jax.Array | None = None,
-        gathered: GatherSource | None = None,
+        more: Mapping[str, jax.Array] | None = None,
     ) -> list[jax.Array]:
         """The sums at each texel, if there are `sums`, and the cotangents of coordinates.
 
         Args:
-            start: the sums to add to; the default is zero.
-            gathered: the kernel whose images are in `start`.
+            more: "start", the sums to add to, in place of zero; and "views" of images, of which some are there already.
         """
-        arrays, results = {"values": cotangent}, {}
+        arrays, results = {"values": cotangent} | dict(more or {}), {}
         if sums is not None:
             shape = (math.prod(self.textures) * flat_sizes(self.spec.axes)[0], sums.width)
-            arrays["start"] = jnp.zeros(shape, cotangent.dtype) if start is None else start
+            arrays.setdefault("start", jnp.zeros(shape, cotangent.dtype))
             results["totals"] = jax.ShapeDtypeStruct(shape, cotangent.dtype)
             if sums.units is not None:
                 arrays["units"] = jnp.stack(sums.units)
@@ -117,21 +115,21 @@ class AdjointPlan(NamedTuple):
         arrays |= named_operands(operands)
         results |= {f"slope_{k}": jax.ShapeDtypeStruct(self.shape, self.spec.dtype) for k in self.coordinate_axes}
         static = self.spec, self.coordinate_axes, self.shape, self.read_from, self.textures
-        source = WindowSource(*static, arrays, results, gathered)
+        source = WindowSource(*static, arrays, results)
         return self.launch(source, "texture_pullback" if self.coordinate_axes else "texture_splat", arrays, results)
 
     def gather(self, cotangent: jax.Array, operands: Sequence[jax.Array]) -> jax.Array:
         """The sums at each texel, which look for their samples; windows add those of the images that are not taken."""
         channels = cotangent.shape[-1]
-        arrays = {"values": cotangent} | named_operands(operands)
+        arrays = {"values": cotangent, "views": views(self.spec, self.shape, operands)} | named_operands(operands)
         shape = (math.prod(self.textures) * flat_sizes(self.spec.axes)[0], channels)
         results = {"totals": jax.ShapeDtypeStruct(shape, cotangent.dtype)}
         source = GatherSource(self.spec, self.shape, self.read_from, self.textures, arrays, results)
         (total,) = self.launch(source, "texture_gather", arrays, results)
-        if source.takes_all:
+        if takes_all(self.spec):
             return total
-        rest = self._replace(coordinate_axes=())
-        return rest.run(cotangent, None, operands, TexelSums(channels, channels), total, source)[0]
+        rest, more = self._replace(coordinate_axes=()), {"start": total, "views": arrays["views"]}
+        return rest.run(cotangent, None, operands, TexelSums(channels, channels), more)[0]
 
     def launch(
         self, source: WindowSource | GatherSource, name: str, arrays: dict[str, Any], results: dict[str, Any]

@@ -7,24 +7,23 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
-from ...axis import Axis, Role
+from ...axis import Role
 from ...coordinates import to_position
 from ...plan import StoredOrder
 from ...spec import ReadSpec
-from ...texel_walk import axis_step, flat_sizes
 from ...taps import taps
-from ..cuda_c import load_row, scalars
+from ...texel_walk import axis_step
+from ..cuda_c import scalars
 from .sample_source import PLACE, SampleSource, Traced, joined, of_function, scalar, traced
-from .sample_tiles import Extent, SampleTiles, offset
+from .sample_tiles import Extent, SampleTiles
 
 # A thread owns so many texels, for texels of one channel and of several; and a block has so many threads for parts of
 # texels: deep, down and across.
-OWN = {2: ((1, 4, 4), (1, 2, 4)), 3: ((2, 2, 2), (2, 2, 2))}
+OWN = {2: ((1, 4, 4), (1, 2, 2))}
 BLOCK: dict[int, Extent] = {2: (1, 16, 8), 3: (4, 4, 8)}
 # A thread looks at most at so many samples; where there are more, a window is faster.
-MOST_SAMPLES = 1024
+MOST_SAMPLES = 256
 # Texels at the edge look for samples outside that lie no farther away than this.
 MOST_OUTSIDE = 8
 # Rounding of indices: of a sample among others, and of a position, in parts of its largest term.
@@ -49,7 +48,7 @@ def is_gathered(spec: ReadSpec, shape: Sequence[int], batch: int, operands: Sequ
 
 
 def takes_all(spec: ReadSpec) -> bool:
-    """Whether texels look for the samples of every grid, also where that is slow: their sums have the same bits then."""
+    """Whether texels look for the samples of every grid, also where that is slow, so that no bit depends on the run."""
     return spec.deterministic and all(axis.address.reads_outside == "nothing" for axis in spec.axes)
 
 
@@ -66,14 +65,14 @@ class GatherSource(SampleSource):
         results: Mapping[str, Any],
     ):
         super().__init__(spec, shape, read_from, textures, arrays, results)
-        self.dims, self.takes_all = len(spec.axes), takes_all(spec)
+        self.dims = len(spec.axes)
         self.samples = SampleTiles(shape, self.dims, (1, 1, 1), (1, 1, 1))
         sizes = tuple(axis.known_size for axis in spec.axes)
         threads = BLOCK[self.dims]
         while self.lanes.parts * math.prod(threads) > 256:
             threads = tuple(max(1, n // 2) if n == max(threads) else n for n in threads)
-        self.own = OWN[self.dims][self.lanes.width > 1]
-        self.texels = SampleTiles((*textures, *sizes), self.dims, threads, self.own)
+        own = (*[1] * (3 - self.dims), *own_texels(self.dims, self.lanes.width))
+        self.texels = SampleTiles((*textures, *sizes), self.dims, threads, own)
 
     @property
     def num_blocks(self) -> int:
@@ -88,80 +87,36 @@ class GatherSource(SampleSource):
         """The images of samples that fall on one texture."""
         return math.prod(self.shape[len(self.textures) : -self.dims])
 
-    def positions(self, outer: jax.Array) -> tuple[Any, list[jax.Array]]:
-        """The positions of samples as a function of their pixels, less the origin of the filter; and the first pixel."""
-        zero = jnp.zeros_like(outer)
-        loaded = self.loaded(self.samples.index(outer, zero, zero, zero))
-        first, rest = loaded[: self.dims], loaded[self.dims :]
-
-        def function(*pixels: jax.Array) -> list[jax.Array]:
-            coords = self.spec.grid(*pixels, *rest)
-            return [scalar(to_position(c, axis) - axis.kernel.origin) for c, axis in zip(coords, self.spec.axes)]
-
-        return function, first
-
-    def find_view(self) -> Traced:
-        return traced(self.view, PLACE[0])
-
-    def view(self, outer: jax.Array) -> Any:
-        """The fields of `View`."""
-        function, first = self.positions(outer)
-        unit = lambda k: [jnp.ones_like(p) if n == k else jnp.zeros_like(p) for n, p in enumerate(first)]
-        columns = []
-        for k in range(self.dims):
-            base, column = jax.jvp(function, first, unit(k))
-            columns.append(column)
-        slope = [[columns[k][n] for k in range(self.dims)] for n in range(self.dims)]
-        inverse, finite = inverted(slope)
-        extent = self.samples.extent[::-1]
-        reach = [[abs(a) * n for a, n in zip(row, extent)] for row in slope]
-        pixel = functools.reduce(jnp.maximum, map(jnp.abs, first))
-        terms = [jnp.abs(b) + sum(row) + pixel * sum(map(jnp.abs, s)) for b, row, s in zip(base, reach, slope)]
-        margin = SLACK + ROUNDING * functools.reduce(jnp.maximum, terms)
-        # The samples in the preimage of the texels of a thread.
-        half = [(n + axis.kernel.num_taps) * 0.5 + 1 for n, axis in zip(self.own[3 - self.dims :], self.spec.axes)]
-        sides = [2 + 2 * sum(jnp.abs(row[n]) * h for n, h in enumerate(half)) for row in inverse]
-        taken = finite & (functools.reduce(jnp.multiply, sides) <= MOST_SAMPLES) & (margin < 1)
-        for b, row, axis in zip(base, slope, self.spec.axes):
-            if axis.address.reads_outside == "edge":
-                low, high = (b + sum(edge(a, 0) * (n - 1) for a, n in zip(row, extent)) for edge in (jnp.minimum, jnp.maximum))
-                taken &= (low >= -MOST_OUTSIDE) & (high <= axis.known_size + MOST_OUTSIDE)
-        return base, slope, inverse, margin, jnp.ones_like(taken) if self.takes_all else taken
-
     def find_axis_taps(self) -> Traced:
+        """On each axis, the texels of a sample's taps, and their weights."""
+
         def function(outer: jax.Array, *place: jax.Array) -> Any:
-            _, first = self.positions(outer)
             zero = jnp.zeros_like(outer)
-            rest = self.loaded(self.samples.index(outer, zero, zero, zero))[self.dims :]
-            pixels = [p + i.astype(p.dtype) for p, i in zip(first, place[::-1])]
+            loaded = self.loaded(self.samples.index(outer, zero, zero, zero))
+            pixels = [p + i.astype(p.dtype) for p, i in zip(loaded, place[::-1][: self.dims])]
             texels, weights = [], []
-            for coord, axis in zip(self.spec.grid(*pixels, *rest), self.spec.axes):
+            for coord, axis in zip(self.spec.grid(*pixels, *loaded[self.dims :]), self.spec.axes):
                 for tap in axis_step(coord, axis, taps).taps:
-                    texels.append(scalar(tap.index[0]))
-                    weight = scalar(tap.factors[0], jnp.float32)
-                    weights.append(weight if tap.inside is None else jnp.where(tap.inside, weight, 0))
+                    # A tap outside that reads nothing is not one of the texels anyway.
+                    texels.append(scalar(tap.index[0] if axis.address.reads_outside == "edge" else tap.unbounded[0]))
+                    weights.append(scalar(tap.factors[0], jnp.float32))
             return texels, weights
 
         return traced(function, *PLACE)
 
-    def view_source(self) -> str:
-        """CUDA C with ``view_of(operands, outer)``."""
-        statements, (base, slope, inverse, margin, taken) = self.find_view()
-        rows = lambda matrix: ", ".join(f"{{{joined(row)}}}" for row in matrix)
-        view = f"{{{joined(base)}}}, {{{rows(slope)}}}, {{{rows(inverse)}}}, {joined(margin)}, {joined(taken)}"
-        slots = {**super().slots(), "dims": self.dims, "view_statements": statements, "view": view}
-        return self.filled("view.cuh", slots)
-
     def slots(self) -> dict[str, Any]:
         texels, weights = self.find_axis_taps()[1]
         num_taps = self.spec.axes[0].kernel.num_taps
-        by_axis = lambda names: ", ".join(f"{{{joined(names[k : k + num_taps])}}}" for k in range(0, len(names), num_taps))
-        own = self.own[3 - self.dims :]
+        by_axis = lambda names: ", ".join(
+            f"{{{joined(names[k : k + num_taps])}}}" for k in range(0, len(names), num_taps)
+        )
+        own = own_texels(self.dims, self.lanes.width)
         return {
             **super().slots(),
             **of_function("axis_taps", self.find_axis_taps()),
             "axis_taps": f"{{{by_axis(texels)}}}, {{{by_axis(weights)}}}",
             "dims": self.dims,
+            "numbers": num_numbers(self.dims),
             "taps": num_taps,
             "sizes": ", ".join(str(axis.known_size) for axis in self.spec.axes),
             "extent": ", ".join(map(str, self.samples.extent[::-1])),
@@ -182,8 +137,58 @@ class GatherSource(SampleSource):
         """The whole source, with a function called `name`."""
         slots = {**self.slots(), "name": name}
         templates = (self.filled(template, slots) for template in ("samples.cuh", "gather.cu"))
-        first, second = templates
-        return "\n".join((scalars(), self.texels.source(), first, self.view_source(), second))
+        return "\n".join((scalars(), self.texels.source(), *templates))
+
+
+# Views
+
+
+def views(spec: ReadSpec, shape: tuple[int, ...], operands: Sequence[jax.Array]) -> jax.Array:
+    """How each image of samples lies on its texture: images + (numbers,).
+
+    The numbers are the position of the first sample on each axis, less the origin of the filter; how far it moves along
+    each axis for a step along x, y (and z), by rows; the inverse of that; a bound of the rounding of a position; and 1
+    if texels look for the samples of this image.
+    """
+    dims = len(spec.axes)
+    extent = shape[: -dims - 1 : -1]
+    first = [a[(..., *[0] * dims)] for a in operands[:dims]]
+    rest = [a.reshape(a.shape[: a.ndim - dims]) for a in operands[dims:]]
+
+    def positions(*pixels: jax.Array) -> list[jax.Array]:
+        coords = spec.grid(*pixels, *rest)
+        return [to_position(c, axis) - axis.kernel.origin for c, axis in zip(coords, spec.axes)]
+
+    unit = lambda k: [jnp.ones_like(p) if n == k else jnp.zeros_like(p) for n, p in enumerate(first)]
+    base, columns = positions(*first), [jax.jvp(positions, first, unit(k))[1] for k in range(dims)]
+    slope = [[column[n] for column in columns] for n in range(dims)]
+    inverse, finite = inverted(slope)
+    reach = [sum(jnp.abs(a) * n for a, n in zip(row, extent)) for row in slope]
+    pixel = functools.reduce(jnp.maximum, map(jnp.abs, first))
+    terms = [jnp.abs(b) + r + pixel * sum(map(jnp.abs, row)) for b, r, row in zip(base, reach, slope)]
+    margin = SLACK + ROUNDING * functools.reduce(jnp.maximum, terms)
+    # The samples in the preimage of the texels of a thread.
+    half = [(n + axis.kernel.num_taps) * 0.5 + 1 for n, axis in zip(own_texels(dims, 4), spec.axes)]
+    sides = [2 + 2 * sum(jnp.abs(row[n]) * h for n, h in enumerate(half)) for row in inverse]
+    taken = finite & (functools.reduce(jnp.multiply, sides) <= MOST_SAMPLES) & (margin < 1)
+    for b, row, axis in zip(base, slope, spec.axes):
+        if axis.address.reads_outside == "edge":
+            far = lambda edge, b=b, row=row: b + sum(edge(a, 0) * (n - 1) for a, n in zip(row, extent))
+            taken &= (far(jnp.minimum) >= -MOST_OUTSIDE) & (far(jnp.maximum) <= axis.known_size + MOST_OUTSIDE)
+    if takes_all(spec):
+        taken = jnp.ones_like(taken)
+    numbers = [*base, *(a for row in slope for a in row), *(a for row in inverse for a in row), margin, taken]
+    return jnp.stack([jnp.broadcast_to(a, shape[:-dims]).astype(jnp.float32) for a in numbers], -1)
+
+
+def num_numbers(dims: int) -> int:
+    """The numbers of a view."""
+    return dims + 2 * dims * dims + 2
+
+
+def own_texels(dims: int, channels: int) -> tuple[int, ...]:
+    """The texels that a thread owns, on each axis."""
+    return OWN[dims][channels > 1][3 - dims :]
 
 
 def inverted(matrix: list[list[jax.Array]]) -> tuple[list[list[jax.Array]], jax.Array]:

@@ -142,7 +142,7 @@ class Lanes(NamedTuple):
     @property
     def aligned(self) -> bool:
         """Whether a part begins at a multiple of its length in memory."""
-        return self.overlap == 0 and self.width in (1, 2) or self.channels % 4 == 0
+        return (self.overlap == 0 and self.width in (1, 2)) or self.channels % 4 == 0
 
 
 def tiles_of(

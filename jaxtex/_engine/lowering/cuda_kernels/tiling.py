@@ -94,4 +94,3 @@ def tile_samples(shape: tuple[int, ...], tile: tuple[int, int], samples_per_thre
     if len(shape) - batch >= 2 and shape[-1] >= tile[1] and shape[-2] >= tile[0]:
         return Tiling(shape, tile, (samples_per_thread, 1), min(SIDE, tile[1]), False)
     return Tiling(shape, (1, math.prod(tile)), (1, samples_per_thread), WARP, True)
-

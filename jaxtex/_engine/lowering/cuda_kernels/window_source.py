@@ -19,30 +19,32 @@ from ...spec import ReadSpec
 from ...taps import Taps
 from ...texel_walk import Step, TexelAddress, flat_sizes, only_address, walks
 from ..cuda_c import fill, load_row, scalars, warp
-from .gather_source import GatherSource
 from .sample_source import SampleSource, Traced, declared, joined, of_function, scalar, traced
 from .sample_tiles import CROWD_STEPS, LANES, STEPS, tiles_of
 
 # The warps of a block, and the bytes of shared memory of all of them, of which any GPU has so many.
 WARPS, SHARED_BYTES = 4, 46 * 1024
-# A window has room for a tile that is turned by any angle, some more for an odd pitch, and for small textures.
+# A window has room for a tile that is turned by any angle, and some more for an odd pitch.
 ROOM, LEAST_CELLS = 1.05, 320
+# The window holds a whole texture, so that random coordinates fit, if that takes no more cells.
+WHOLE_CELLS = 1200
 # Of an SM of the GPUs with the least: bytes of shared memory, and registers.
 MULTIPROCESSOR_BYTES, MULTIPROCESSOR_REGISTERS = 228 * 1024, 65536
-# A thread can have so many registers, whatever else is asked.
-LEAST_REGISTERS = 96
+# A thread has room for so many registers at least, by the channels that it takes; any more channels need as many.
+LEAST_REGISTERS = {1: 64, 2: 80, 3: 80, 4: 128}
 # A lane loads the values of so many samples at once.
 BATCH = 4
 # A lane holds at most so many sums for the taps of a run of samples in one cell.
 MOST_HELD = 32
-# From so many samples for each texel on, times the channels of a lane, a lane adds up runs of samples in one cell, and
-# takes more samples.
-RUN_CROWD, FAR_CROWD = 64, 1024
+# A lane adds up runs of samples in one cell from so many samples for each texel on, times its channels squared; it takes
+# more samples from so many on, times its channels.
+RUN_CROWD, FAR_CROWD = 48, 1024
 # A lane keeps the coordinates of at most so many samples; else it computes them twice.
 MOST_KEPT = 8
 # How much larger a window is than samples that spread evenly over the texture would need.
 SPREAD = 1.5
-SKIP = "if (view_of({}, position_of(tile, 0, 0).outer).taken) return;"
+# An image whose samples texels have looked for.
+SKIP = "if (views[position_of(tile, 0, 0).outer * {0} + {0} - 1] != 0) return;"
 # With a window that takes turns: each sample, or a run of samples in one cell.
 ADD_SAMPLE = """\
 add_in_turns(window, exists, cell, part, lane, steps, [&](int n) { return product(value, taps.weight[n]); });"""
@@ -113,7 +115,6 @@ class WindowSource(SampleSource):
 
     Args:
         coordinate_axes: the axes whose coordinates have a cotangent.
-        gathered: the kernel for affine grids that ran before, whose images this one skips.
     """
 
     def __init__(
@@ -125,16 +126,16 @@ class WindowSource(SampleSource):
         textures: tuple[int, ...],
         arrays: Mapping[str, Any],
         results: Mapping[str, Any],
-        gathered: GatherSource | None = None,
     ):
         super().__init__(spec, shape, read_from, textures, arrays, results)
-        self.coordinate_axes, self.gathered = coordinate_axes, gathered
+        self.coordinate_axes = coordinate_axes
+        self.numbers_of_view = arrays["views"].shape[-1] if "views" in arrays else 0
         self.num_parts = 2 if "units" in arrays else 1  # of each sum
         dimensions = sum(axis.role is Role.SPACE for axis in spec.axes)
         num_texels = math.prod(textures) * flat_sizes(spec.axes)[0]
         self.crowd = math.prod(shape) / num_texels if "totals" in results else 0
         steps = CROWD_STEPS if self.crowd * self.lanes.width >= FAR_CROWD else STEPS
-        least = 0 if gathered is None else dimensions
+        least = dimensions if self.numbers_of_view else 0
         self.samples = tiles_of(shape, len(textures), dimensions, self.lanes, steps, least)
         self.walks = self.find_walks() if "totals" in results else []
         cells = max((self.cells(offsets) for _, _, offsets in self.walks), default=0)
@@ -232,19 +233,28 @@ class WindowSource(SampleSource):
         if self.crowd > 1:
             lengths = [min(n, SPREAD * n * self.crowd ** (-1 / self.samples.rank)) for n in lengths]
         cells = math.prod(math.ceil(n) + span + 1 for n, span in zip(lengths, spans))
-        return max(LEAST_CELLS, int(ROOM * cells))
+        return max(LEAST_CELLS, int(ROOM * cells), self.cells_of_texture(offsets))
+
+    def cells_of_texture(self, offsets: list[tuple[int, ...]]) -> int:
+        """The cells of a window that holds all of a small texture, and the taps beside it; 0 for a large one."""
+        if self.several_textures or self.spec.axes[0].role is Role.LEVEL:
+            return 0
+        sizes = [axis.known_size + 1 + 2 * max(some) for axis, some in zip(self.spec.axes, zip(*offsets))]
+        cells = math.prod((*sizes[:-1], sizes[-1] | 1))
+        return cells if cells <= WHOLE_CELLS and self.crowd > 1 else 0
 
     @property
     def blocks(self) -> int:
         """The blocks that a multiprocessor should hold at once: as many as its shared memory and registers do."""
         shared = MULTIPROCESSOR_BYTES // (1024 + 4 * self.num_warps * max(4, self.window_cells * self.row))
-        return max(1, min(shared, MULTIPROCESSOR_REGISTERS // (LEAST_REGISTERS * self.num_threads)))
+        registers = LEAST_REGISTERS[min(self.lanes.width, 4)]
+        return max(1, min(shared, MULTIPROCESSOR_REGISTERS // (registers * self.num_threads)))
 
     @property
     def takes_runs(self) -> bool:
         """Whether a lane adds up runs of samples in one cell, because many samples fall on few texels."""
         most = max(len(offsets) for *_, offsets in self.walks) * self.lanes.width
-        return self.crowd * self.lanes.width >= RUN_CROWD and most <= MOST_HELD
+        return self.crowd * self.lanes.width**2 >= RUN_CROWD and most <= MOST_HELD
 
     # The slots
 
@@ -268,8 +278,7 @@ class WindowSource(SampleSource):
             "batches_at_once": kept // BATCH if in_registers else 1,
             "coords_of_step": "kept[s + j]" if in_registers else coords,
             "tiles": self.samples.total,
-            "view": "" if self.gathered is None else self.gathered.view_source(),
-            "skip": SKIP.format(", ".join(self.operands)) if self.gathered else "",
+            "skip": SKIP.format(self.numbers_of_view) if self.numbers_of_view else "",
             "warps": self.num_warps,
             "threads": self.num_threads,
             "shared": max(4, self.window_cells * self.row),
