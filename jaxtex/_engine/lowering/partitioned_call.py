@@ -1,0 +1,255 @@
+"""A primitive in a program that XLA partitions: each device runs a form for one device on its part of the samples.
+
+Batch axes and samples may be cut in any way. A texture is whole on each device, except that its batch axes may be cut
+too, and so are the channels. Sums into texels are added up over the devices among which the samples are divided.
+"""
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.experimental.custom_partitioning import ArrayMapping, SdyShardingRule, custom_partitioning
+from jax.sharding import AbstractMesh
+
+from ..spec import TEXELS, ReadSpec, Wrt
+from .device_axes import DeviceAxes, device_axes, parts_of
+
+NO_MESH = AbstractMesh((), ())
+
+
+class Content(Enum):
+    """What an array holds behind its batch axes: its dimensions."""
+
+    TEXTURE = "texels, sizes + (C,)"
+    COLOR = "one texel, (C,)"
+    VALUES = "values of samples, S + (C,)"
+    SAMPLES = "numbers of samples, S; an operand's broadcast to it"
+
+
+class Layout(NamedTuple):
+    """What the arrays of a primitive hold: the operands before those of the grid, and the results."""
+
+    operands: tuple[Content, ...]
+    results: Callable[[Wrt], tuple[Content, ...]]
+
+    def makes_texture(self, wrt: Wrt) -> bool:
+        """Whether a result is a sum into texels."""
+        return Content.TEXTURE in self.results(wrt)
+
+    def of_operands(self, count: int) -> list[Content]:
+        """What each of `count` operands holds."""
+        return [*self.operands, *[Content.SAMPLES] * (count - len(self.operands))]
+
+
+READ = Layout((Content.TEXTURE,), lambda _: (Content.VALUES,))
+READ_WITH_COLOR = Layout((Content.TEXTURE, Content.COLOR), lambda _: (Content.VALUES,))
+SPLAT = Layout((Content.VALUES,), lambda _: (Content.TEXTURE,))
+PULLBACK = Layout(
+    (Content.VALUES, Content.TEXTURE),
+    lambda wrt: tuple(Content.TEXTURE if k == TEXELS else Content.SAMPLES for k in wrt),
+)
+
+
+class Array(NamedTuple):
+    """An operand or a result. Dimensions that are cut alike have the same name."""
+
+    content: Content
+    shape: tuple[int, ...]
+    dtype: Any
+    names: tuple[str, ...]
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+
+def names_of_dimensions(content: Content, shape: tuple[int, ...], batch: int, number: int) -> tuple[str, ...]:
+    """A name for each dimension of the array of that number; a size of 1, which broadcasts, has a name of its own."""
+    channels = 0 if content is Content.SAMPLES else 1
+    inner = len(shape) - batch - channels
+    kind = "texel" if content is Content.TEXTURE else "sample"
+    names = [*(f"batch{k}" for k in range(batch)), *(f"{kind}{k}" for k in range(inner)), *["channel"] * channels]
+    return tuple(name if n > 1 else f"single{number}_{k}" for k, (name, n) in enumerate(zip(names, shape)))
+
+
+def is_cut(name: str) -> bool:
+    """Whether dimensions of that name may be cut."""
+    return name.startswith(("batch", "sample"))
+
+
+class PartitionedCall(NamedTuple):
+    """The arrays of one call."""
+
+    operands: tuple[Array, ...]
+    results: tuple[Array, ...]
+
+    @classmethod
+    def of(
+        cls, layout: Layout, operands: Sequence[Any], results: Sequence[Any] = (), *, batch: int, wrt: Wrt = ()
+    ) -> "PartitionedCall":
+        """From abstract values."""
+        contents = [*layout.of_operands(len(operands)), *(layout.results(wrt) if results else ())]
+        arrays = [
+            Array(content, tuple(a.shape), a.dtype, names_of_dimensions(content, a.shape, batch, number))
+            for number, (content, a) in enumerate(zip(contents, (*operands, *results), strict=True))
+        ]
+        return cls(tuple(arrays[: len(operands)]), tuple(arrays[len(operands) :]))
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The size of the dimensions of each name."""
+        return {name: n for a in (*self.operands, *self.results) for name, n in zip(a.names, a.shape)}
+
+    @property
+    def sharding_rule(self) -> SdyShardingRule:
+        """What Shardy, which decides how arrays are cut, must know."""
+        mappings = [tuple(ArrayMapping(*a.names) for a in arrays) for arrays in (self.operands, self.results)]
+        kept = {name for a in self.results for name in a.names}
+        return SdyShardingRule(
+            *mappings,
+            reduction_factors=tuple(name for name in self.sizes if is_cut(name) and name not in kept),
+            need_replication_factors=tuple(name for name in self.sizes if not is_cut(name)),
+        )
+
+    def cut(self, operands: Sequence[Any], results: Sequence[Any], devices: tuple) -> "Cut":
+        """How to cut the arrays, from how XLA would. Where two disagree, the larger one decides."""
+        shardings = [a.sharding for a in (*operands, *results)]
+        arrays = list(zip((*self.operands, *self.results), shardings))
+        arrays.sort(key=lambda pair: -pair[0].size)
+        wanted = [
+            (name, part)
+            for a, sharding in arrays
+            for name, part in zip(a.names, parts_of(sharding, len(a.shape), len(devices)))
+            if is_cut(name) and part.any()
+        ]
+        axes = device_axes([part for _, part in wanted], devices)
+        found: dict[str, tuple[str, ...]] = {}
+        for name, part in wanted:
+            names = axes.counting(part)
+            if names is not None and name not in found and not set(names) & {n for some in found.values() for n in some}:
+                found[name] = names
+        return Cut(axes, found)
+
+
+class Cut(NamedTuple):
+    """How the arrays of a call are cut: for a name of dimensions, the axes of devices, the slowest first."""
+
+    axes: DeviceAxes
+    along: dict[str, tuple[str, ...]]
+
+    def sharding(self, array: Array) -> Any:
+        return self.axes.sharding([self.along.get(name, ()) for name in array.names])
+
+    def summed_over(self, result: Array) -> tuple[str, ...]:
+        """The axes of devices that each hold a part of the terms of `result`."""
+        return tuple(axis for name, axes in self.along.items() if name not in result.names for axis in axes)
+
+    def without_padding(self, call: PartitionedCall, operands: Sequence[jax.Array]) -> tuple[list[jax.Array], Any]:
+        """Operands of which padding adds nothing to a sum, and whether there is anything but padding.
+
+        Where parts are uneven, XLA pads the last ones with anything. There a sample becomes a copy of the last one
+        that exists, as its coordinates are known to be good, with a value of zero.
+        """
+        operands, exists = list(operands), True
+        for name in sorted(set().union(*(self.names_summed_over(result) for result in call.results))):
+            size, parts = call.sizes[name], self.axes.num_parts(self.along[name])
+            if size % parts == 0:
+                continue
+            local = -(-size // parts)
+            valid = jnp.clip(size - jax.lax.axis_index(self.along[name]) * local, 0, local)
+            exists = exists & (valid > 0)
+            for k, array in enumerate(call.operands):
+                if name not in array.names:
+                    continue
+                d = array.names.index(name)
+                inside = jax.lax.broadcasted_iota(jnp.int32, operands[k].shape, d) < valid
+                last = jax.lax.dynamic_slice_in_dim(operands[k], jnp.maximum(valid - 1, 0), 1, d)
+                operands[k] = jnp.where(inside, operands[k], 0 if array.content is Content.VALUES else last)
+        return operands, exists
+
+    def names_summed_over(self, result: Array) -> set[str]:
+        return {name for name in self.along if name not in result.names}
+
+
+def partitioned(
+    layout: Layout,
+    on_part: Callable[..., Any],
+    general: Callable[..., Any],
+    results: Sequence[Any],
+    devices: tuple,
+    *,
+    spec: ReadSpec,
+    batch: int,
+    wrt: Wrt = (),
+) -> Callable[..., tuple[jax.Array, ...]]:
+    """A function of the operands that may be part of a program that XLA partitions; it returns a tuple.
+
+    Args:
+        on_part: computes the results from the operands that one device holds: ``on_part(*operands, spec=...)``.
+        general: computes them from whole operands, for their shapes.
+        results: the abstract values of the results.
+        devices: as many as the program runs on.
+    """
+
+    def whole(*operands: jax.Array) -> tuple[jax.Array, ...]:
+        with jax.sharding.use_abstract_mesh(NO_MESH):
+            return as_tuple(general(*operands, spec=spec))
+
+    def of_operands(operands: Sequence[Any]) -> PartitionedCall:
+        return PartitionedCall.of(layout, operands, results, batch=batch, wrt=wrt)
+
+    def partition(mesh: Any, operands: Sequence[Any], found: Sequence[Any]):
+        del mesh
+        call = of_operands(operands)
+        cut = call.cut(operands, found, devices)
+        local = functools.partial(sum_of_parts, call, cut, on_part, spec)
+        arguments, outputs = (tuple(map(cut.sharding, arrays)) for arrays in (call.operands, call.results))
+        return cut.axes.mesh, local, outputs, arguments
+
+    def run(*operands: jax.Array) -> tuple[jax.Array, ...]:
+        function = custom_partitioning(whole)
+        rule = of_operands(operands).sharding_rule
+        # Undecoded, as a name of the caller's mesh need not be enough to say how an array is cut.
+        function.def_partition(partition, decode_shardings=False, sharding_rule=rule)
+        return function(*operands)
+
+    return run
+
+
+def sum_of_parts(
+    call: PartitionedCall, cut: Cut, on_part: Callable[..., Any], spec: ReadSpec, *operands: jax.Array
+) -> tuple[jax.Array, ...]:
+    """The results of one device, each added up over all that hold terms of it, in the dtype of the values."""
+    with jax.sharding.use_abstract_mesh(NO_MESH):
+        summed = [cut.summed_over(result) for result in call.results]
+        exists: Any = True
+        if any(summed):
+            operands, exists = cut.without_padding(call, operands)
+            dtype = next(a.dtype for a in call.operands if a.content is Content.VALUES)
+            spec = spec.with_dtype(dtype)
+            wide = lambda a, x: x.astype(dtype) if a.content is Content.TEXTURE else x
+            operands = [wide(a, x) for a, x in zip(call.operands, operands)]
+        found = []
+        for result, axes, x in zip(call.results, summed, as_tuple(on_part(*operands, spec=spec)), strict=True):
+            if axes:
+                x = x if exists is True else jnp.where(exists, x, 0)
+                x = jax.lax.psum(x, axes)
+            found.append(x.astype(result.dtype))
+        return tuple(found)
+
+
+def as_tuple(found: Any) -> tuple[jax.Array, ...]:
+    return tuple(found) if isinstance(found, tuple | list) else (found,)
+
+
+def smallest_parts(layout: Layout, operands: Sequence[Any], batch: int, count: int) -> list[jax.ShapeDtypeStruct]:
+    """The least that one of `count` devices may hold of each operand."""
+    call = PartitionedCall.of(layout, operands, batch=batch)
+    return [
+        jax.ShapeDtypeStruct([-(-n // count) if is_cut(name) else n for name, n in zip(a.names, a.shape)], a.dtype)
+        for a in call.operands
+    ]
