@@ -89,8 +89,8 @@ def lower_with_devices(
     """`rule`, which may contain `custom_partitioning`, in a program that runs on as many devices.
 
     JAX 0.10.2 to 0.12: `custom_partitioning` asks the module context for the devices, which has them only where a
-    private set names a primitive of the program; then JAX refuses abstract meshes and several meshes. Which devices they
-    are makes no difference. Can go when a lowering rule may contain `custom_partitioning` as it is.
+    private set names a primitive of the program, and then JAX refuses programs of abstract or several meshes. Which
+    devices they are makes no difference. Can go when a lowering rule may contain `custom_partitioning` as it is.
     """
     module = lowering_context.module_context
     module = module.replace(axis_context=dataclasses.replace(module.axis_context, device_assignment=devices))

@@ -1,10 +1,11 @@
 """A primitive in a program that XLA partitions: each device runs a form for one device on its part of the samples.
 
-Batch axes and samples may be cut in any way. A texture is whole on each device, except that its batch axes may be cut
-too, and so are the channels. Sums into texels are added up over the devices among which the samples are divided.
+Batch axes and samples may be cut in any way, evenly or not. Sizes of a texture and channels are whole on each device.
+Sums into texels are added up, once, over the devices among which the samples of a texture are divided.
 """
 
 import functools
+import hashlib
 import math
 from collections.abc import Callable, Sequence
 from enum import Enum
@@ -13,6 +14,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 from jax.experimental.custom_partitioning import ArrayMapping, SdyShardingRule, custom_partitioning
+from jax.experimental.xla_metadata import set_xla_metadata
 from jax.sharding import AbstractMesh
 
 from ..spec import TEXELS, ReadSpec, Wrt
@@ -116,7 +118,11 @@ class PartitionedCall(NamedTuple):
         )
 
     def cut(self, operands: Sequence[Any], results: Sequence[Any], devices: tuple) -> "Cut":
-        """How to cut the arrays, from how XLA would. Where two disagree, the larger one decides."""
+        """How to cut the arrays, from how XLA would. Where two disagree, the larger one decides.
+
+        Args:
+            operands, results: with an attribute `sharding`.
+        """
         shardings = [a.sharding for a in (*operands, *results)]
         arrays = list(zip((*self.operands, *self.results), shardings))
         arrays.sort(key=lambda pair: -pair[0].size)
@@ -130,7 +136,8 @@ class PartitionedCall(NamedTuple):
         found: dict[str, tuple[str, ...]] = {}
         for name, part in wanted:
             names = axes.counting(part)
-            if names is not None and name not in found and not set(names) & {n for some in found.values() for n in some}:
+            taken = {axis for some in found.values() for axis in some}
+            if names is not None and name not in found and taken.isdisjoint(names):
                 found[name] = names
         return Cut(axes, found)
 
@@ -144,9 +151,9 @@ class Cut(NamedTuple):
     def sharding(self, array: Array) -> Any:
         return self.axes.sharding([self.along.get(name, ()) for name in array.names])
 
-    def summed_over(self, result: Array) -> tuple[str, ...]:
-        """The axes of devices that each hold a part of the terms of `result`."""
-        return tuple(axis for name, axes in self.along.items() if name not in result.names for axis in axes)
+    def summed(self, result: Array) -> list[str]:
+        """The names of the dimensions whose parts each hold some of the terms of `result`."""
+        return [name for name in self.along if name not in result.names]
 
     def without_padding(self, call: PartitionedCall, operands: Sequence[jax.Array]) -> tuple[list[jax.Array], Any]:
         """Operands of which padding adds nothing to a sum, and whether there is anything but padding.
@@ -154,8 +161,8 @@ class Cut(NamedTuple):
         Where parts are uneven, XLA pads the last ones with anything. There a sample becomes a copy of the last one
         that exists, as its coordinates are known to be good, with a value of zero.
         """
-        operands, exists = list(operands), True
-        for name in sorted(set().union(*(self.names_summed_over(result) for result in call.results))):
+        held, exists = list(operands), True
+        for name in dict.fromkeys(name for result in call.results for name in self.summed(result)):
             size, parts = call.sizes[name], self.axes.num_parts(self.along[name])
             if size % parts == 0:
                 continue
@@ -166,13 +173,10 @@ class Cut(NamedTuple):
                 if name not in array.names:
                     continue
                 d = array.names.index(name)
-                inside = jax.lax.broadcasted_iota(jnp.int32, operands[k].shape, d) < valid
-                last = jax.lax.dynamic_slice_in_dim(operands[k], jnp.maximum(valid - 1, 0), 1, d)
-                operands[k] = jnp.where(inside, operands[k], 0 if array.content is Content.VALUES else last)
-        return operands, exists
-
-    def names_summed_over(self, result: Array) -> set[str]:
-        return {name for name in self.along if name not in result.names}
+                inside = jax.lax.broadcasted_iota(jnp.int32, held[k].shape, d) < valid
+                last = jax.lax.dynamic_slice_in_dim(held[k], jnp.maximum(valid - 1, 0), 1, d)
+                held[k] = jnp.where(inside, held[k], 0 if array.content is Content.VALUES else last)
+        return held, exists
 
 
 def partitioned(
@@ -215,7 +219,10 @@ def partitioned(
         rule = of_operands(operands).sharding_rule
         # Undecoded, as a name of the caller's mesh need not be enough to say how an array is cut.
         function.def_partition(partition, decode_shardings=False, sharding_rule=rule)
-        return function(*operands)
+        # XLA knows the call by an address alone, which JAX's cache of compiled programs must not take for its meaning.
+        meaning = hashlib.sha256(repr((layout, spec, batch, wrt)).encode()).hexdigest()
+        with set_xla_metadata(texture_call=meaning):
+            return function(*operands)
 
     return run
 
@@ -223,21 +230,20 @@ def partitioned(
 def sum_of_parts(
     call: PartitionedCall, cut: Cut, on_part: Callable[..., Any], spec: ReadSpec, *operands: jax.Array
 ) -> tuple[jax.Array, ...]:
-    """The results of one device, each added up over all that hold terms of it, in the dtype of the values."""
+    """The results of one device, each added up over the devices that hold terms of it, in the dtype of the values."""
     with jax.sharding.use_abstract_mesh(NO_MESH):
-        summed = [cut.summed_over(result) for result in call.results]
-        exists: Any = True
-        if any(summed):
-            operands, exists = cut.without_padding(call, operands)
+        axes = [tuple(axis for name in cut.summed(result) for axis in cut.along[name]) for result in call.results]
+        held, exists = list(operands), True
+        if any(axes):
+            held, exists = cut.without_padding(call, operands)
             dtype = next(a.dtype for a in call.operands if a.content is Content.VALUES)
             spec = spec.with_dtype(dtype)
-            wide = lambda a, x: x.astype(dtype) if a.content is Content.TEXTURE else x
-            operands = [wide(a, x) for a, x in zip(call.operands, operands)]
+            contents = [a.content for a in call.operands]
+            held = [x.astype(dtype) if c is Content.TEXTURE else x for c, x in zip(contents, held)]
         found = []
-        for result, axes, x in zip(call.results, summed, as_tuple(on_part(*operands, spec=spec)), strict=True):
-            if axes:
-                x = x if exists is True else jnp.where(exists, x, 0)
-                x = jax.lax.psum(x, axes)
+        for result, over, x in zip(call.results, axes, as_tuple(on_part(*held, spec=spec)), strict=True):
+            if over:
+                x = jax.lax.psum(x if exists is True else jnp.where(exists, x, 0), over)
             found.append(x.astype(result.dtype))
         return tuple(found)
 
