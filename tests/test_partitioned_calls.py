@@ -20,7 +20,10 @@ import jaxtex as jt
 from jaxtex._engine import operators, primitives
 from jaxtex._engine.lowering import choice, cuda_c, device_axes, partitioned_call
 from jaxtex._engine.lowering.cuda_c import launch
+from jaxtex._engine.plan import layout_of, plan_of_grid
+from jaxtex._engine.spec import as_given
 from jaxtex._hardware import read as hardware
+from jaxtex._tables.storage_formats import Decoding
 
 pytestmark = pytest.mark.skipif(jax.device_count() < 8 or jax.default_backend() != "cpu", reason="needs eight CPUs")
 
@@ -199,7 +202,8 @@ def test_textures_are_cut_with_their_samples(axis_type, parts):
         split = P("a", "b")
         collectives, text = run(parts, gradient(batched), args, put(mesh, args, (P("a"), split, split)))
     assert collectives == ["all-reduce"]
-    assert re.search(r"f32\[2,6,7,2\]\S* all-reduce\(.*replica_groups=(\{\{0,1\},\{2,3\}|\[4,2\]<=\[8\])", text)
+    groups = r"(\{\{0,1\},\{2,3\}|\[4,2\]<=\[8\]|mesh\['axis0'=2,'axis1'=2,'axis2'=2\] \{'axis2'\})"
+    assert re.search(rf"f32\[2,6,7,2\]\S* all-reduce\(.*replica_groups={groups}", text)
     assert parts.shapes("pullback") == {((2, 2, 3, 2), (2, 6, 7, 2), (2, 2, 3), (2, 2, 3))}
 
 
@@ -242,9 +246,9 @@ def test_one_warp_is_cut_by_its_result(parts):
     assert parts.shapes("read") == {((6, 7, 2), (1, 4), (2, 1), *[(1, 1)] * 6)}
 
 
-def coordinates_of_logarithms(x, y):
-    """What is one where nothing is has a coordinate that is no number in the padding, which starts as zeros."""
-    return jnp.log(x) * 2 - jnp.log(x), jnp.log(y)
+def read_at_logarithms(texels, x, y):
+    """Padding, which starts as zeros, becomes coordinates that are no numbers, and no border hides them."""
+    return jt.sample(jt.texture2d(texels), (jnp.log(x), jnp.log(y)), jt.Sampler(address_mode="wrap"))
 
 
 @pytest.mark.parametrize("wrt", [0, (0, 1, 2)])
@@ -253,11 +257,30 @@ def test_parts_may_be_uneven_or_empty(devices, rows, wrt, parts):
     """What XLA pads them with adds nothing to texels."""
     mesh = mesh_of((devices,))
     args = texels_of(6, 7, 2), *map(np.exp, coords_of(rows, 3))
-    whole = lambda texels, *powers: read(texels, *coordinates_of_logarithms(*powers))
-    uneven = lambda texels, *powers: read(texels, *coordinates_of_logarithms(*(cut(mesh, p, "a") for p in powers)))
-    run(parts, gradient(uneven, wrt), args, put(mesh, args, (P(), P(), P())), gradient(whole, wrt))
+    uneven = lambda texels, *powers: read_at_logarithms(texels, *(cut(mesh, power, "a") for power in powers))
+    run(parts, gradient(uneven, wrt), args, put(mesh, args, (P(), P(), P())), gradient(read_at_logarithms, wrt))
     part = -(-rows // devices), 3
     assert parts.shapes("read") == {((6, 7, 2), part, part)}
+
+
+def test_padding_that_is_no_number_adds_nothing():
+    """Values and operands, in parts that are full, that have less and that have nothing."""
+    rows, part, axes = 5, 2, device_axes.DeviceAxes(tuple(jax.devices()[:4]), (2, 2))
+    values, x, y = texels_of(rows, 3, 2), *coords_of(rows, 3)
+    texture = jt.texture2d(texels_of(6, 7, 2))
+    plan = plan_of_grid(layout_of(texture), as_given, (y, x), jt.Sampler(address_mode="wrap"))
+    spec = plan.spec(Decoding.ELEMENT, np.dtype(np.float32))
+    result = jax.ShapeDtypeStruct((6, 7, 2), np.float32)
+    call = partitioned_call.PartitionedCall.of(partitioned_call.SPLAT, (values, y, x), (result,), batch=0)
+    cut = partitioned_call.Cut(axes, {"sample0": axes.names})
+    local = functools.partial(partitioned_call.sum_of_parts, call, cut, operators.splat, spec)
+    split = P(axes.names)
+    mapped = jax.shard_map(local, mesh=axes.mesh, in_specs=split, out_specs=(P(),), check_vma=False)
+    padded = [
+        np.pad(a, [(0, 4 * part - rows)] + [(0, 0)] * (a.ndim - 1), constant_values=np.nan) for a in (values, y, x)
+    ]
+    (found,) = jax.jit(mapped)(*padded)
+    assert_trees_close("reordered", found, operators.splat(values, y, x, spec=spec))
 
 
 def test_sums_of_narrow_texels_are_wide(parts):

@@ -155,28 +155,24 @@ class Cut(NamedTuple):
         """The names of the dimensions whose parts each hold some of the terms of `result`."""
         return [name for name in self.along if name not in result.names]
 
-    def without_padding(self, call: PartitionedCall, operands: Sequence[jax.Array]) -> tuple[list[jax.Array], Any]:
-        """Operands of which padding adds nothing to a sum, and whether there is anything but padding.
+    def without_padding(self, call: PartitionedCall, operands: Sequence[jax.Array]) -> list[jax.Array]:
+        """Operands with values of zero in the padding of uneven parts, which XLA fills with anything.
 
-        Where parts are uneven, XLA pads the last ones with anything. There a sample becomes a copy of the last one
-        that exists, as its coordinates are known to be good, with a value of zero.
+        That is enough, as a weight is a number at any coordinate.
         """
-        held, exists = list(operands), True
-        for name in dict.fromkeys(name for result in call.results for name in self.summed(result)):
-            size, parts = call.sizes[name], self.axes.num_parts(self.along[name])
-            if size % parts == 0:
-                continue
-            local = -(-size // parts)
-            valid = jnp.clip(size - jax.lax.axis_index(self.along[name]) * local, 0, local)
-            exists = exists & (valid > 0)
-            for k, array in enumerate(call.operands):
-                if name not in array.names:
-                    continue
-                d = array.names.index(name)
-                inside = jax.lax.broadcasted_iota(jnp.int32, held[k].shape, d) < valid
-                last = jax.lax.dynamic_slice_in_dim(held[k], jnp.maximum(valid - 1, 0), 1, d)
-                held[k] = jnp.where(inside, held[k], 0 if array.content is Content.VALUES else last)
-        return held, exists
+        return [
+            self.zero_in_padding(array, x) if array.content is Content.VALUES else x
+            for array, x in zip(call.operands, operands)
+        ]
+
+    def zero_in_padding(self, array: Array, x: jax.Array) -> jax.Array:
+        """The part `x` of an array, zero beyond the end of the array."""
+        for d, (name, size) in enumerate(zip(array.names, array.shape)):
+            along = self.along.get(name, ())
+            if size % self.axes.num_parts(along):
+                start = jax.lax.axis_index(along) * x.shape[d]
+                x = jnp.where(start + jax.lax.broadcasted_iota(jnp.int32, x.shape, d) < size, x, 0)
+        return x
 
 
 def partitioned(
@@ -233,17 +229,15 @@ def sum_of_parts(
     """The results of one device, each added up over the devices that hold terms of it, in the dtype of the values."""
     with jax.sharding.use_abstract_mesh(NO_MESH):
         axes = [tuple(axis for name in cut.summed(result) for axis in cut.along[name]) for result in call.results]
-        held, exists = list(operands), True
         if any(axes):
-            held, exists = cut.without_padding(call, operands)
             dtype = next(a.dtype for a in call.operands if a.content is Content.VALUES)
             spec = spec.with_dtype(dtype)
-            contents = [a.content for a in call.operands]
-            held = [x.astype(dtype) if c is Content.TEXTURE else x for c, x in zip(contents, held)]
+            wide = lambda array, x: x.astype(dtype) if array.content is Content.TEXTURE else x
+            operands = tuple(map(wide, call.operands, cut.without_padding(call, operands)))
         found = []
-        for result, over, x in zip(call.results, axes, as_tuple(on_part(*held, spec=spec)), strict=True):
+        for result, over, x in zip(call.results, axes, as_tuple(on_part(*operands, spec=spec)), strict=True):
             if over:
-                x = jax.lax.psum(x if exists is True else jnp.where(exists, x, 0), over)
+                x = jax.lax.psum(x, over)
             found.append(x.astype(result.dtype))
         return tuple(found)
 
