@@ -19,9 +19,8 @@ EXPIRES = {"slow_atomics": (0, 11, 1)}
 # Source: https://github.com/jax-ml/jax/issues/38806. Can go when 0.11.1 is the oldest supported version.
 SLOW_ATOMICS = ((0, 10, 2), (0, 11, 0))
 SLOW_ATOMICS_ADVICE = (
-    "jaxtex: this jaxlib adds float32 numbers on a GPU in a slow loop, in programs that run on several devices or that "
-    "jaxtex's kernels do not cover. Gradients with respect to texels are then several times slower; install jaxlib "
-    "0.11.1 or newer, or put the read inside jax.shard_map."
+    "jaxtex: this jaxlib adds float32 numbers on a GPU in a slow loop, in programs that jaxtex's kernels do not cover. "
+    "Gradients with respect to texels are then several times slower; install jaxlib 0.11.1 or newer."
 )
 
 

@@ -407,6 +407,31 @@ def test_equal_shapes_of_other_meaning_are_other_programs(parts):
     assert len(found) == 2
 
 
+def test_the_form_for_a_part_on_a_gpu_is_a_kernel(monkeypatch):
+    """As it is traced for the shapes that one device holds."""
+    forms, mesh = {}, mesh_of((8,))
+
+    def partitioned(layout, on_part, *args, spec, batch, wrt=()):
+        forms[layout] = on_part, spec
+        return partitioned_call.partitioned(layout, on_part, *args, spec=spec, batch=batch, wrt=wrt)
+
+    monkeypatch.setattr(choice, "partitioned", partitioned)
+    monkeypatch.setattr(launch, "compile_to_ptx", lambda source, capability, exact: "PTX")
+    args = texels_of(6, 7, 2), *coords_of(16, 3)
+    for wrt in (0, (0, 1, 2)):
+        for_cuda(monkeypatch, gradient(wrt=wrt), *put(mesh, args, (P(), P("a"), P("a"))))
+    texels, coords, values = jnp.zeros((6, 7, 2)), [jnp.zeros((2, 3))] * 2, jnp.zeros((2, 3, 2))
+    operands = {
+        partitioned_call.READ: (texels, *coords),
+        partitioned_call.SPLAT: (values, *coords),
+        partitioned_call.PULLBACK: (values, texels, *coords),
+    }
+    assert forms.keys() == operands.keys()
+    for layout, (on_part, spec) in forms.items():
+        text = str(jax.make_jaxpr(functools.partial(on_part, spec=spec))(*operands[layout]))
+        assert "ffi_call" in text or "pallas_call" in text
+
+
 def for_cuda(monkeypatch, f, *args):
     monkeypatch.setattr(choice, "can_compile_kernels", lambda: True)
     monkeypatch.setattr(launch, "local_capability", lambda: (9, 0))
