@@ -71,13 +71,13 @@ def runs_on_one_device(lowering_context: Any) -> bool:
 def devices_of_partition(lowering_context: Any) -> tuple:
     """As many devices as a program runs on that Shardy partitions over all of them; none for any other program.
 
-    JAX 0.10.2 to 0.12: fields of the module context of a lowering rule, and a flag that type checkers do not know. Can
-    go together with `runs_on_one_device`, and once JAX has no other partitioner.
+    JAX 0.10.2 to 0.12: fields of the module context of a lowering rule, and the flag of a partitioner that is to be
+    the only one. Can go together with `runs_on_one_device`.
     """
     module = lowering_context.module_context
     context = module.axis_context
     count = 0 if hasattr(context, "manual_axes") else getattr(context, "num_devices", 0)
-    shardy = jax.config.jax_use_shardy_partitioner  # pyright: ignore[reportAttributeAccessIssue]
+    shardy = getattr(jax.config, "jax_use_shardy_partitioner", True)
     whole = shardy and not module.lowering_parameters.for_export and len(module.platforms) == 1
     return tuple(jax.devices()[:count]) if whole and 1 < count <= jax.device_count() else ()
 

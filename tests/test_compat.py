@@ -28,7 +28,6 @@ PRIVATE = {
     "avals_in",
     "device_assignment",
     "jax_enable_x64",
-    "jax_use_shardy_partitioner",
 }
 # Rules of primitives have these by their contract.
 ALLOWED = {"_engine/lowering/choice.py": {"avals_in"}}

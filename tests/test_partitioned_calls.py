@@ -325,6 +325,12 @@ def test_cut_textures_and_channels_are_made_whole(parts):
         assert parts.shapes("read") == {((16, 7, 8), (2, 3), (2, 3))}
 
 
+def test_numbers_of_64_bits_may_be_enabled(parts, x64):
+    mesh, args = mesh_of((8,)), (texels_of(6, 7, 2), *coords_of(16, 3))
+    assert run(parts, gradient(), args, put(mesh, args, (P(), P("a"), P("a"))))[0] == ["all-reduce"]
+    assert parts.names() == {"read", "pullback"}
+
+
 def test_a_loop_of_steps(parts):
     mesh, args = mesh_of((8,)), (texels_of(6, 7, 2), *coords_of(16, 3))
 
