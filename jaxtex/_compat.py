@@ -4,6 +4,7 @@ An entry says which versions it is for and when it can go. `EXPIRES` holds the f
 where one is known: once the lower bound in `pyproject.toml` reaches it, a test asks to remove the entry.
 """
 
+import dataclasses
 import importlib.metadata
 import warnings
 from collections.abc import Callable
@@ -17,9 +18,8 @@ EXPIRES = {"slow_atomics": (0, 11, 1)}
 # Source: https://github.com/jax-ml/jax/issues/38806. Can go when 0.11.1 is the oldest supported version.
 SLOW_ATOMICS = ((0, 10, 2), (0, 11, 0))
 SLOW_ATOMICS_ADVICE = (
-    "jaxtex: this jaxlib adds float32 numbers on a GPU in a slow loop, in programs that run on several devices or that "
-    "jaxtex's kernels do not cover. Gradients with respect to texels are then several times slower; install jaxlib "
-    "0.11.1 or newer, or put the read inside jax.shard_map."
+    "jaxtex: this jaxlib adds float32 numbers on a GPU in a slow loop, in programs that jaxtex's kernels do not cover. "
+    "Gradients with respect to texels are then several times slower; install jaxlib 0.11.1 or newer."
 )
 
 
@@ -65,6 +65,35 @@ def runs_on_one_device(lowering_context: Any) -> bool:
     if hasattr(context, "manual_axes"):
         return set(context.manual_axes) == set(context.mesh.axis_names)
     return getattr(context, "num_devices", 0) == 1
+
+
+def devices_of_partition(lowering_context: Any) -> tuple:
+    """As many devices as a program runs on that Shardy partitions over all of them; none for any other program.
+
+    JAX 0.10.2 to 0.12: fields of the module context of a lowering rule, and the flag of a partitioner that is to be
+    the only one. Can go together with `runs_on_one_device`.
+    """
+    module = lowering_context.module_context
+    context = module.axis_context
+    count = 0 if hasattr(context, "manual_axes") else getattr(context, "num_devices", 0)
+    shardy = getattr(jax.config, "jax_use_shardy_partitioner", True)
+    whole = shardy and not module.lowering_parameters.for_export and len(module.platforms) == 1
+    return tuple(jax.devices()[:count]) if whole and 1 < count <= jax.device_count() else ()
+
+
+def lower_with_devices(
+    rule: Callable[..., Any], lowering_context: Any, devices: tuple, *args: Any, **params: Any
+) -> Any:
+    """`rule`, which may contain `custom_partitioning`, in a program that runs on as many devices.
+
+    JAX 0.10.2 to 0.12: `custom_partitioning` asks the module context for the devices, which has them only where a
+    private set names a primitive of the program, and then JAX refuses programs of abstract or several meshes. Which
+    devices they are makes no difference. Can go when a lowering rule may contain `custom_partitioning` as it is.
+    """
+    module = lowering_context.module_context
+    module = module.replace(axis_context=dataclasses.replace(module.axis_context, device_assignment=devices))
+    avals = [without_varying_axes(aval) for aval in lowering_context.avals_in]
+    return rule(lowering_context.replace(module_context=module, avals_in=avals), *args, **params)
 
 
 def lower_on_one_device(rule: Callable[..., Any], lowering_context: Any, *args: Any, **params: Any) -> Any:

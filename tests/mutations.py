@@ -112,6 +112,20 @@ FAULTS = {
         "test_adjoint.py",
         "any_order",
     ),
+    "parts of a sum are added over too few devices": Fault(
+        ENGINE + "lowering/partitioned_call.py",
+        "x = jax.lax.psum(x, over)",
+        "x = jax.lax.psum(x, over[:1])",
+        "test_partitioned_calls.py",
+        "meshes",
+    ),
+    "the padding of parts adds to a sum": Fault(
+        ENGINE + "lowering/partitioned_call.py",
+        "< size, x, 0)",
+        "<= size, x, 0)",
+        "test_partitioned_calls.py",
+        "uneven",
+    ),
     "a signed byte is rounded down": Fault(
         HARDWARE + "blend.py",
         "(257 * (s >> 4) + 1024) >> 11",

@@ -25,6 +25,7 @@ PRIVATE = {
     "for_export",
     "manual_axes",
     "avals_in",
+    "device_assignment",
     "jax_enable_x64",
 }
 # Rules of primitives have these by their contract.
@@ -86,6 +87,45 @@ def test_lowering_tells_one_device_from_a_partition():
         jax.jit(p.bind, in_shardings=split).lower(jnp.zeros(jax.device_count()))
         expected.append(False)
     assert answers == expected
+
+
+@pytest.mark.skipif(jax.device_count() < 2, reason="needs two devices")
+def test_custom_partitioning_still_needs_devices_in_a_lowering_rule():
+    """Only those of a program that Shardy partitions over all of its axes."""
+    from jax.experimental.custom_partitioning import custom_partitioning
+    from jax.interpreters import mlir
+
+    def double(x):
+        function = custom_partitioning(lambda x: 2 * x)
+        split = lambda args: args[0].sharding
+        function.def_partition(
+            lambda mesh, args, out: (mesh, lambda x: 2 * x, split(args), (split(args),)), sharding_rule="i -> i"
+        )
+        return function(x)
+
+    rule, answers = mlir.lower_fun(double, multiple_results=False), []
+
+    def record(ctx, x):
+        devices = _compat.devices_of_partition(ctx)
+        answers.append(len(devices))
+        if not devices:
+            return [x]
+        assert ctx.module_context.axis_context.device_assignment is None
+        with pytest.raises(AssertionError, match="file a bug"):
+            rule(ctx, x)
+        return _compat.lower_with_devices(rule, ctx, devices, x)
+
+    p = jax.extend.core.Primitive("double")
+    p.def_abstract_eval(lambda x: x)
+    mlir.register_lowering(p, record)
+    mesh = jax.make_mesh((2,), ("b",), axis_types=(jax.sharding.AxisType.Auto,), devices=jax.devices()[:2])
+    split = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("b"))
+    text = jax.jit(p.bind).lower(jax.device_put(jnp.ones(8), split)).as_text()
+    assert "CustomSPMDPartitioning" in text
+    jax.jit(p.bind).lower(jnp.ones(8))
+    mapped = jax.shard_map(p.bind, mesh=mesh, in_specs=split.spec, out_specs=split.spec, check_vma=False)
+    jax.jit(mapped).lower(jnp.ones(8))
+    assert answers == [2, 0, 0]
 
 
 def test_x64_is_still_an_untyped_attribute():

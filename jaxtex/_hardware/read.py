@@ -13,6 +13,7 @@ from .._engine.indexing import gather as gather_texels
 from .._engine.lowering import cuda_kernels
 from .._engine.lowering.choice import Lowering, supports_hardware_read
 from .._engine.lowering.cuda_c import THIS_GPU, Launcher
+from .._engine.lowering.partitioned_call import READ_WITH_COLOR
 from .._engine.primitives import batching_rule, bind, make_primitive
 from .._engine.spec import Coords, ReadSpec
 from .._engine.texel_walk import TexelAddress, flattened, walks
@@ -128,5 +129,6 @@ def single(texel: jax.Array, decoding: Decoding) -> jax.Array:
     return jnp.where(is_color(value), srgb_entry(SRGB_TABLE, texel).astype(jnp.float32) * 2.0**-16, value)
 
 
-read_p = make_primitive("texture_unit_read", read_array, (Lowering("cuda", read_in_kernel, supports_hardware_read),))
+LOWERING = Lowering("cuda", read_in_kernel, supports_hardware_read, layout=READ_WITH_COLOR)
+read_p = make_primitive("texture_unit_read", read_array, (LOWERING,))
 batching.primitive_batchers[read_p] = batching_rule(read_p, lambda _: (0, 1), lambda _: False)

@@ -1,10 +1,11 @@
 """Which form of a primitive a program gets: the one place that decides.
 
 Every primitive has a general form of array operations, which runs everywhere. A `Lowering` is an alternative for one
-platform. GPU kernels run in programs of one device and inside `jax.shard_map`, within the limits below; in partitioned
-and exported programs a fallback takes their place.
+platform. GPU kernels run in programs of one device, inside `jax.shard_map`, and on each device's part of a program that
+XLA partitions, within the limits below; in exported programs a fallback takes their place.
 """
 
+import functools
 import math
 import warnings
 from collections.abc import Callable, Sequence
@@ -14,7 +15,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax.interpreters import mlir
 
-from ..._compat import lower_on_one_device, runs_on_one_device, warn_of_slow_atomics
+from ..._compat import (
+    devices_of_partition,
+    lower_on_one_device,
+    lower_with_devices,
+    runs_on_one_device,
+    warn_of_slow_atomics,
+)
 from ..._tables.storage_formats import Decoding, storage_format
 from ..axis import Axis
 from ..spec import ReadSpec, Wrt
@@ -22,6 +29,7 @@ from ..texel_walk import flat_sizes
 from . import cpu_adjoint, cuda_kernels, partitioned_adjoint
 from .cuda_c import CompilationFailed, CompilerUnavailable, UnknownPrimitive, local_capability
 from .cuda_kernels.sample_tiles import samples_shape
+from .partitioned_call import PULLBACK, READ, SPLAT, Layout, partitioned, smallest_parts
 
 LEAST_COMPUTE_CAPABILITY = (8, 0)
 # Elements are counted in int32, with room for the padding of the last tile.
@@ -39,15 +47,18 @@ class Lowering(NamedTuple):
         run: the form, over all batch axes: ``run(*operands, batch=..., **params)``.
         supports: ``supports(*avals, batch=..., **params)``, the condition under which it is used.
         fallback: the form for one texture where it is not used; `None` is the general one.
+        layout: what the arrays of the primitive hold, if `run` may also compute a device's part in a program that XLA
+            partitions; else `None`.
     """
 
     platform: str
     run: Callable[..., Any]
     supports: Callable[..., bool]
     fallback: Callable[..., Any] | None = None
+    layout: Layout | None = None
 
     def rule(self, general: Callable[..., Any], *, multiple_results: bool) -> Callable[..., Any]:
-        """The lowering rule: to `run` where it is supported and the program runs on one device, else to `general`."""
+        """The lowering rule: to `run` where it is supported, on one device or on each one's part, else to `general`."""
         as_run, as_general = (mlir.lower_fun(f, multiple_results=multiple_results) for f in (self.run, general))
 
         def rule(ctx: Any, *args: Any, **params: Any) -> Any:
@@ -58,11 +69,43 @@ class Lowering(NamedTuple):
                     pass  # a caller's function of coordinates may hold anything
                 except (CompilerUnavailable, CompilationFailed) as error:
                     warnings.warn(f"{NO_KERNELS} {error}.", stacklevel=2)
+            elif devices := self.devices_to_run_on(ctx, **params):
+                in_parts = self.in_parts(general, ctx, devices, **params)
+                return lower_with_devices(mlir.lower_fun(in_parts, multiple_results=True), ctx, devices, *args)
             if self.fallback is not None:
                 warn_of_slow_atomics(ctx)
             return as_general(ctx, *args, **params)
 
         return rule
+
+    def devices_to_run_on(self, ctx: Any, *, spec: ReadSpec, batch: int, wrt: Wrt = ()) -> tuple:
+        """The devices of a program that XLA partitions, if `run` may be supported on the part of each; else none."""
+        devices = devices_of_partition(ctx)
+        # Reproducible sums have units, which are those of all samples, and XLA's form adds up multiples of them.
+        if self.layout is None or not devices or (spec.deterministic and self.layout.makes_texture(wrt)):
+            return ()
+        static = {"spec": spec, "batch": batch} | ({"wrt": wrt} if wrt else {})
+        parts = smallest_parts(self.layout, ctx.avals_in, batch, len(devices))
+        return devices if any(self.supports(*avals, **static) for avals in (ctx.avals_in, parts)) else ()
+
+    def in_parts(self, general: Callable[..., Any], ctx: Any, devices: tuple, **params: Any) -> Callable[..., Any]:
+        """`run` on the part of each device, or `general` where it is not supported there."""
+
+        def on_part(*operands: Any, spec: ReadSpec) -> Any:
+            static = params | {"spec": spec}
+            if self.supports(*operands, **static):
+                try:
+                    return self.run(*operands, **static)
+                except UnknownPrimitive:
+                    pass  # as in a program of one device
+                except (CompilerUnavailable, CompilationFailed) as error:
+                    warnings.warn(f"{NO_KERNELS} {error}.", stacklevel=2)
+            if self.fallback is not None:
+                warn_of_slow_atomics(ctx)
+            return general(*operands, **static)
+
+        assert self.layout is not None
+        return partitioned(self.layout, on_part, functools.partial(general, **params), ctx.avals_out, devices, **params)
 
 
 def can_compile_kernels() -> bool:
@@ -124,13 +167,13 @@ def supports_pullback(cotangent: Any, texels: Any, *operands: Any, spec: ReadSpe
 
 
 LOWERINGS = {
-    "read": (Lowering("cuda", cuda_kernels.read, supports_read),),
+    "read": (Lowering("cuda", cuda_kernels.read, supports_read, layout=READ),),
     "splat": (
-        Lowering("cuda", cuda_kernels.splat, supports_splat, fallback=partitioned_adjoint.splat),
+        Lowering("cuda", cuda_kernels.splat, supports_splat, partitioned_adjoint.splat, SPLAT),
         Lowering("cpu", cpu_adjoint.splat, cpu_adjoint.supports),
     ),
     "pullback": (
-        Lowering("cuda", cuda_kernels.pullback, supports_pullback, fallback=partitioned_adjoint.pullback),
+        Lowering("cuda", cuda_kernels.pullback, supports_pullback, partitioned_adjoint.pullback, PULLBACK),
         Lowering("cpu", cpu_adjoint.pullback, cpu_adjoint.supports),
     ),
 }
