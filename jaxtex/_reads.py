@@ -18,7 +18,7 @@ from ._engine.plan import Layout, ReadPlan, layout_of, plan_of_grid, plan_of_tex
 from ._hardware import HARDWARE
 from ._tables.address_rules import BORDER, LAST
 from ._tables.filter_kernels import LINEAR_TAPS, FilterKernel
-from ._tables.storage_formats import Decoding, is_blended, storage_format, sum_dtype
+from ._tables.storage_formats import Decoding, is_blended, rounded_dtype, storage_format, sum_dtype
 from ._typed_jit import typed_jit
 from .modes import Arithmetic, FilterMode
 from .sampler import Sampler
@@ -81,7 +81,7 @@ def sample(texture: Texture, arguments: ReadArguments, *, sampler: Sampler, dtyp
         arguments = jax.lax.stop_gradient(arguments)
 
     def run(arithmetic: ReadArithmetic, texture: Texture, arguments: ReadArguments) -> jax.Array:
-        read = functools.partial(mean_read, arithmetic, sampler=sampler, dtype=sums)
+        read = functools.partial(mean_read, arithmetic, sampler=sampler, sums=sums, dtype=rounded_dtype(dtype, sums))
         # Reverse mode computes the footprint again, and keeps its sides alone.
         rematerialize = arguments.ddx is not None and arithmetic is FLOAT
         return (jax.checkpoint(read) if rematerialize else read)(texture, arguments)
@@ -91,27 +91,33 @@ def sample(texture: Texture, arguments: ReadArguments, *, sampler: Sampler, dtyp
 
 
 def mean_read(
-    arithmetic: ReadArithmetic, texture: Texture, arguments: ReadArguments, *, sampler: Sampler, dtype: np.dtype
+    arithmetic: ReadArithmetic,
+    texture: Texture,
+    arguments: ReadArguments,
+    *,
+    sampler: Sampler,
+    sums: np.dtype,
+    dtype: np.dtype,
 ) -> jax.Array:
-    """One read, or the weighted mean of those along a footprint."""
+    """One read, or the weighted mean of those along a footprint: summed in `sums`, and of `dtype`."""
     layout = layout_of(texture)
     resolved = arithmetic.resolve_level(layout, arguments, sampler)
 
-    def read(plan: ReadPlan) -> jax.Array:
+    def read(plan: ReadPlan, dtype: np.dtype) -> jax.Array:
         return arithmetic.read(texture, plan, sampler.decoding, dtype, sampler.deterministic)
 
     if resolved.num_reads is None:
-        return read(arithmetic.plan(layout, resolved, sampler)[0])
+        return read(arithmetic.plan(layout, resolved, sampler)[0], dtype)
 
     def weighted_read(number: jax.Array) -> jax.Array:
         plan, weight = arithmetic.plan(layout, resolved, sampler, number)
         assert weight is not None
         # A read without weight counts as zero, also where it returns NaN.
-        return jnp.where(weight[..., None] > 0, read(plan) * weight[..., None].astype(dtype), 0)
+        return jnp.where(weight[..., None] > 0, read(plan, sums) * weight[..., None].astype(sums), 0)
 
     one = jax.checkpoint(weighted_read) if arithmetic is FLOAT else weighted_read
     count = np.dtype(np.float32) if arithmetic is HARDWARE else resolved.num_reads.dtype
-    return sum_of_calls(one, arithmetic.most_reads(sampler), count)
+    return sum_of_calls(one, arithmetic.most_reads(sampler), count).astype(dtype)
 
 
 def sum_of_calls(one: Callable[[jax.Array], jax.Array], count: int, dtype: np.dtype) -> jax.Array:
@@ -144,9 +150,11 @@ def sample_grid(
     if not differentiable:
         plan = plan._replace(operands=jax.lax.stop_gradient(plan.operands))
 
+    dtype = sums if as_numbers else rounded_dtype(own_dtype(texture, sampler), sums)
+
     def run(arithmetic: ReadArithmetic, texture: Texture, operands: tuple[jax.Array, ...]) -> jax.Array:
         at = plan._replace(operands=operands)
-        return arithmetic.read(texture, at, sampler.decoding, sums, sampler.deterministic)
+        return arithmetic.read(texture, at, sampler.decoding, dtype, sampler.deterministic)
 
     out = in_arithmetic(sampler, run)(texture, plan.operands)
     return out if as_numbers else out.astype(own_dtype(texture, sampler))
@@ -160,7 +168,8 @@ def fetch(texture: Texture, arguments: ReadArguments, *, level: int) -> jax.Arra
     """The texels at indices, as they are stored, with zero outside."""
     sums, _ = numbers_of(texture, Decoding.ELEMENT, (), blends=False)
     plan = plan_of_texels(layout_of(texture), as_operands(arguments, integer=True), level, BORDER, LAST)
-    out = primitives.read(texture.texels, plan.operands, plan.spec(Decoding.ELEMENT, sums))
+    spec = plan.spec(Decoding.ELEMENT, rounded_dtype(texture.dtype, sums))
+    out = primitives.read(texture.texels, plan.operands, spec)
     return out.astype(texture.dtype)
 
 
@@ -176,7 +185,7 @@ def gather(
     def run(arithmetic: ReadArithmetic, texture: Texture, arguments: ReadArguments, kernels) -> jax.Array:
         plan, _ = arithmetic.plan(layout, arithmetic.resolve_level(layout, arguments, sampler), sampler)
         plan = plan._replace(axes=(*plan.axes[:-2], *with_kernels(plan.axes[-2:], kernels)))
-        return arithmetic.read_texel(texture, plan, sampler.decoding, sums, sampler.deterministic)
+        return arithmetic.read_texel(texture, plan, sampler.decoding, rounded_dtype(dtype, sums), sampler.deterministic)
 
     corners = ((high, low), (high, high), (low, high), (low, low))
     texels = [in_arithmetic(sampler, functools.partial(run, kernels=k))(texture, arguments)[..., 0] for k in corners]

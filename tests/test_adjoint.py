@@ -377,7 +377,7 @@ def lowered_for_cuda(monkeypatch, f, *args):
     """The program that `f` is on a GPU, whether or not there is one."""
     monkeypatch.setattr(choice, "can_compile_kernels", lambda: True)
     monkeypatch.setattr(launch, "local_capability", lambda: (9, 0))
-    monkeypatch.setattr(launch, "compile_to_ptx", lambda source, capability, exact: "PTX")
+    monkeypatch.setattr(launch, "compile_to_ptx", lambda source, capability: "PTX")
     return jax.jit(f).trace(*args).lower(lowering_platforms=("cuda",)).as_text()
 
 
@@ -405,7 +405,7 @@ def test_a_gpu_reads_with_a_kernel_whatever_the_channels(monkeypatch):
 
 @pytest.mark.parametrize("error", [cuda_c.CompilerUnavailable, cuda_c.CompilationFailed])
 def test_a_read_that_cannot_be_compiled_takes_arrays_and_says_why(error, monkeypatch):
-    def refuse(source, capability, exact):
+    def refuse(source, capability):
         raise error("NVRTC is missing")
 
     monkeypatch.setattr(choice, "can_compile_kernels", lambda: True)

@@ -27,6 +27,8 @@ from .texel_walk import Step, TexelAddress, both, flat_sizes, flattened, texels_
 # The number of the tap taken at each step of a walk, that of the walk first.
 Path = tuple[int, ...]
 FEW_CHANNELS = 4
+# The texel at an address as it is stored: S + (C,).
+LoadTexel = Callable[[TexelAddress], jax.Array]
 # The value at the end of a walk: S + (C,).
 TexelValue = Callable[[TexelAddress, Path], jax.Array]
 # How many samples fall on each texel under given axes.
@@ -85,9 +87,16 @@ def weighted(weight: Weight, value: jax.Array) -> jax.Array:
 
 def zero_outside(address: TexelAddress, value: jax.Array) -> jax.Array:
     """`value`, S + (C,), or zero for taps outside."""
+    return color_outside(address, value, None)
+
+
+def color_outside(address: TexelAddress, value: jax.Array, color: jax.Array | None) -> jax.Array:
+    """`value`, S + (C,), or `color`, which broadcasts to it, for taps outside; without one, zero."""
     if address.inside is None:
         return value
-    return jnp.where(address.inside[..., None], value, False if value.dtype == bool else 0)
+    if color is None:
+        return jnp.where(address.inside[..., None], value, False if value.dtype == bool else 0)
+    return jnp.where(address.inside[..., None], value, color)
 
 
 # The read and its adjoint
@@ -102,15 +111,30 @@ def read(texels: jax.Array, *operands: jax.Array, spec: ReadSpec) -> jax.Array:
             arrays of one rank and of shapes that broadcast to S.
 
     Returns:
-        S + (C,) of `spec.dtype`, in which everything is summed.
+        S + (C,) of `spec.dtype`, to which the sums are rounded.
     """
     stored = flattened(texels, spec.axes)
+    return value(lambda address: gather(stored, address.flat_index), spec.grid(*operands), spec)
+
+
+def bordered_read(texels: jax.Array, color: jax.Array, *operands: jax.Array, spec: ReadSpec) -> jax.Array:
+    """`read` with `color`, (C,) of `spec.sums`, outside."""
+    stored, coords = flattened(texels, spec.axes), spec.grid(*operands)
+    color = color.reshape(*[1] * max(c.ndim for c in coords), -1)
+    return value(lambda address: gather(stored, address.flat_index), coords, spec, color)
+
+
+def value(load_texel: LoadTexel, coords: Coords, spec: ReadSpec, color: jax.Array | None = None) -> jax.Array:
+    """The value at `coords`, S + (C,), of the texels that `load_texel` returns."""
+    # Single texels keep all their bits, also those of NaN.
+    single = color is None and all(axis.integer for axis in spec.axes)
+    dtype = spec.dtype if single else spec.sums
 
     def texel_value(address: TexelAddress, path: Path) -> jax.Array:
         del path
-        return zero_outside(address, decode(gather(stored, address.flat_index), spec.decoding, spec.dtype))
+        return color_outside(address, decode(load_texel(address), spec.decoding, dtype), color)
 
-    return blend(spec.grid(*operands), spec.axes, texel_value)
+    return blend(coords, spec.axes, texel_value).astype(spec.dtype)
 
 
 def splat(values: jax.Array, *operands: jax.Array, spec: ReadSpec) -> jax.Array:

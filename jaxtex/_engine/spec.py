@@ -4,9 +4,10 @@ import dataclasses
 from collections.abc import Callable, Sequence
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
-from .._tables.storage_formats import Decoding
+from .._tables.storage_formats import Decoding, sum_dtype
 from .axis import Axis, differentiated
 
 Coords = Sequence[jax.Array]
@@ -30,7 +31,7 @@ class ReadSpec:
     Attributes:
         axes: the axes as they are stored: level, layer, face, z, y, x.
         decoding: how stored texels become numbers.
-        dtype: of the result. A read sums in it; a splat sums in the dtype of its values, and rounds to it.
+        dtype: of the result. A read sums in `sums`, a splat in the dtype of its values, and both round to it.
         deterministic: whether sums into texels have the same bits in every run.
         grid: makes the coordinates of the operands, where they are used; as a rule the operands are the coordinates.
     """
@@ -40,6 +41,11 @@ class ReadSpec:
     dtype: np.dtype
     deterministic: bool = False
     grid: Grid = as_given
+
+    @property
+    def sums(self) -> np.dtype:
+        """The dtype in which a read decodes, weights and sums texels: that of its result, unless that has 16 bits."""
+        return sum_dtype(self.dtype) if jnp.issubdtype(self.dtype, jnp.floating) else self.dtype
 
     def differentiated(self, k: int) -> "ReadSpec":
         """The spec with one more derivative along axis `k`."""

@@ -11,8 +11,9 @@ from jax.interpreters import batching
 from .._engine.decoding import decode, is_color
 from .._engine.indexing import gather as gather_texels
 from .._engine.lowering import cuda_kernels
-from .._engine.lowering.choice import Lowering, supports_hardware_read
+from .._engine.lowering.choice import Lowering, supports_bordered_read
 from .._engine.lowering.cuda_c import THIS_GPU, Launcher
+from .._engine.operators import LoadTexel, color_outside
 from .._engine.primitives import batching_rule, bind, make_primitive
 from .._engine.spec import Coords, ReadSpec
 from .._engine.texel_walk import TexelAddress, flattened, walks
@@ -40,7 +41,8 @@ def read(
             layers and faces; for an axis of levels int32, in 1/256.
 
     Returns:
-        S + (C,): float32, or integers read as elements in their own dtype; `spec.dtype` must be that dtype.
+        S + (C,) of `spec.dtype`: float32, or 16 bits to which that is rounded; of integers read as elements their own
+        dtype, which `spec.dtype` must be.
     """
     color = stored_color(border_color, texels.shape[-1], texels.dtype, spec.decoding)
     return bind(read_p, texels, color, *operands, spec=spec, batch=0)
@@ -58,12 +60,10 @@ def read_array(texels: jax.Array, color: jax.Array, *operands: jax.Array, spec: 
 
     def load_texel(address: TexelAddress) -> jax.Array:
         texel = gather_texels(stored, address.flat_index)
-        if address.inside is None:
-            return texel
-        return jnp.where(address.inside[..., None], texel, color.reshape(*[1] * (texel.ndim - 1), -1))
+        return color_outside(address, texel, color.reshape(*[1] * (texel.ndim - 1), -1))
 
     split = not jnp.issubdtype(texels.dtype, jnp.integer) and texels.shape[-1] <= MOST_SINGLE_CHANNELS
-    return value(load_texel, spec.grid(*operands), spec, texels.dtype, split)
+    return value(load_texel, spec.grid(*operands), spec, texels.dtype, split).astype(spec.dtype)
 
 
 def read_in_kernel(
@@ -74,15 +74,17 @@ def read_in_kernel(
     batch: int,
     launcher: Launcher = THIS_GPU,
 ) -> jax.Array:
-    """`read_array` over `batch` leading axes, on which an operand has their size or 1, and the color 1."""
-    value_of = functools.partial(value, spec=spec, stored=texels.dtype)
+    """`read_array` over `batch` leading axes, on which an operand has their size or 1."""
+
+    def value_of(load_texel: LoadTexel, coords: Coords, color: jax.Array | None) -> jax.Array:
+        stored = lambda address: color_outside(address, load_texel(address), color)
+        return value(stored, coords, spec, texels.dtype).astype(spec.dtype)
+
     name = "texture_unit_read"
     return cuda_kernels.read_each_sample(value_of, texels, color, operands, spec, batch, name, launcher, exact=True)
 
 
-def value(
-    load_texel: cuda_kernels.LoadTexel, coords: Coords, spec: ReadSpec, stored: np.dtype, split: bool = False
-) -> jax.Array:
+def value(load_texel: LoadTexel, coords: Coords, spec: ReadSpec, stored: np.dtype, split: bool = False) -> jax.Array:
     """The value at `coords`, S + (C,), of the texels that `load_texel` returns, S + (C,), as stored.
 
     Args:
@@ -128,5 +130,5 @@ def single(texel: jax.Array, decoding: Decoding) -> jax.Array:
     return jnp.where(is_color(value), srgb_entry(SRGB_TABLE, texel).astype(jnp.float32) * 2.0**-16, value)
 
 
-read_p = make_primitive("texture_unit_read", read_array, (Lowering("cuda", read_in_kernel, supports_hardware_read),))
+read_p = make_primitive("texture_unit_read", read_array, (Lowering("cuda", read_in_kernel, supports_bordered_read),))
 batching.primitive_batchers[read_p] = batching_rule(read_p, lambda _: (0, 1), lambda _: False)

@@ -15,13 +15,14 @@ import numpy as np
 from jax.interpreters import mlir
 
 from ..._compat import has_triton_kernels, lower_on_one_device, runs_on_one_device, warn_of_slow_atomics
-from ..._tables.storage_formats import Decoding, storage_format
+from ..._tables.storage_formats import Decoding
 from ..axis import Axis
 from ..spec import ReadSpec, Wrt
 from ..texel_walk import flat_sizes
 from . import cpu_adjoint, cuda_kernels, gpu_kernels, partitioned_adjoint
 from .accumulation import is_crowded, row_lanes
 from .cuda_c import CompilationFailed, CompilerUnavailable, UnknownPrimitive, local_capability
+from .cuda_kernels.read_kernel import WIDTHS
 from .gpu_kernels.tiling import samples_shape
 
 LEAST_COMPUTE_CAPABILITY = (8, 0)
@@ -92,23 +93,23 @@ def kernel_fits(axes: tuple[Axis, ...], arrays: list[Any], *counts: int) -> bool
 
 def kernel_reads(texels: Any, operands: Sequence[Any], spec: ReadSpec, batch: int) -> bool:
     """Whether a kernel can read such texels."""
-    if spec.decoding is Decoding.SRGB or texels.dtype == bool or texels.shape[-1] > MAX_CHANNELS_READ:
+    channels = texels.shape[-1]
+    if channels > MAX_CHANNELS_READ or (spec.decoding is Decoding.SRGB and channels > WIDTHS[0]):
+        return False  # a thread knows which channels are colors if it has all of them
+    if spec.dtype.itemsize > 4:
         return False
     samples = math.prod(samples_shape(texels.shape[:batch], operands))
-    return kernel_fits(spec.axes, [texels, *operands], samples * texels.shape[-1])
+    return kernel_fits(spec.axes, [texels, *operands], samples * channels)
 
 
 def supports_read(texels: Any, *operands: Any, spec: ReadSpec, batch: int) -> bool:
-    if spec.dtype != jnp.float32:
-        return False
-    if storage_format(texels.dtype).floating and texels.dtype != spec.dtype:
-        return False  # the result is rounded to 16 bits again, which XLA does in the same pass
     return kernel_reads(texels, operands, spec, batch)
 
 
-def supports_hardware_read(texels: Any, color: Any, *operands: Any, spec: ReadSpec, batch: int) -> bool:
-    """Whether a read in hardware arithmetic runs as a kernel: with a border color for all textures alike."""
-    return not any(n > 1 for n in color.shape[:batch]) and kernel_reads(texels, operands, spec, batch)
+def supports_bordered_read(texels: Any, color: Any, *operands: Any, spec: ReadSpec, batch: int) -> bool:
+    """Whether a read with a border color, in either arithmetic, runs as a kernel."""
+    del color
+    return kernel_reads(texels, operands, spec, batch)
 
 
 def supports_splat(values: Any, *operands: Any, spec: ReadSpec, batch: int) -> bool:
@@ -131,6 +132,7 @@ def supports_pullback(cotangent: Any, texels: Any, *operands: Any, spec: ReadSpe
 
 LOWERINGS = {
     "read": (Lowering("cuda", cuda_kernels.read, supports_read),),
+    "bordered_read": (Lowering("cuda", cuda_kernels.bordered_read, supports_bordered_read),),
     "splat": (
         Lowering("cuda", gpu_kernels.splat, supports_splat, fallback=partitioned_adjoint.splat),
         Lowering("cpu", cpu_adjoint.splat, cpu_adjoint.supports),

@@ -3,6 +3,6 @@
 `jaxtex._engine.lowering.choice` says which programs get a kernel.
 """
 
-from .read_kernel import LoadTexel, read, read_each_sample
+from .read_kernel import bordered_read, read, read_each_sample
 
-__all__ = ["LoadTexel", "read", "read_each_sample"]
+__all__ = ["bordered_read", "read", "read_each_sample"]
