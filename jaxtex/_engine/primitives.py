@@ -13,6 +13,9 @@ too, and so is its transpose, `pullback`: then the gradients with respect to tex
 together, from one look at taps, texels and cotangent, and nothing but texels and coordinates is kept between the
 passes. Their own derivatives are those of (a) and (b).
 
+A read that rounds its sums to 16 bits, and `bordered_read`, which has a color outside, are one pass each. Their
+derivatives are those of what they mean in terms of reads that do neither.
+
 The weights are piecewise functions whose pieces are half-open, [i, i + 1): at a kink the right-hand slope is taken.
 """
 
