@@ -14,7 +14,7 @@ from ._engine import primitives
 from ._engine.coordinates import Arrays
 from ._engine.decoding import read_dtype
 from ._engine.float_arithmetic import FLOAT, ReadArithmetic
-from ._engine.plan import Layout, ReadPlan, layout_of, plan_of_grid, plan_of_texels
+from ._engine.plan import Layout, ReadPlan, ResolvedLevel, layout_of, plan_of_grid, plan_of_texels
 from ._hardware import HARDWARE
 from ._tables.address_rules import BORDER, LAST
 from ._tables.filter_kernels import LINEAR_TAPS, FilterKernel
@@ -81,7 +81,7 @@ def sample(texture: Texture, arguments: ReadArguments, *, sampler: Sampler, dtyp
         arguments = jax.lax.stop_gradient(arguments)
 
     def run(arithmetic: ReadArithmetic, texture: Texture, arguments: ReadArguments) -> jax.Array:
-        read = functools.partial(mean_read, arithmetic, sampler=sampler, sums=sums, dtype=rounded_dtype(dtype, sums))
+        read = functools.partial(one_read, arithmetic, sampler=sampler, dtype=rounded_dtype(dtype, sums))
         # Reverse mode computes the footprint again, and keeps its sides alone.
         rematerialize = arguments.ddx is not None and arithmetic is FLOAT
         return (jax.checkpoint(read) if rematerialize else read)(texture, arguments)
@@ -90,40 +90,45 @@ def sample(texture: Texture, arguments: ReadArguments, *, sampler: Sampler, dtyp
     return jnp.broadcast_to(out, (*common_shape(arguments), texture.num_channels)).astype(dtype)
 
 
-def mean_read(
-    arithmetic: ReadArithmetic,
-    texture: Texture,
-    arguments: ReadArguments,
-    *,
-    sampler: Sampler,
-    sums: np.dtype,
-    dtype: np.dtype,
+def one_read(
+    arithmetic: ReadArithmetic, texture: Texture, arguments: ReadArguments, *, sampler: Sampler, dtype: np.dtype
 ) -> jax.Array:
-    """One read, or the weighted mean of those along a footprint: summed in `sums`, and of `dtype`."""
-    layout = layout_of(texture)
+    """The read of a call in one arithmetic."""
+    plan = plan_of_call(arithmetic, layout_of(texture), arguments, sampler)
+    return arithmetic.read(texture, plan, sampler.decoding, dtype, sampler.deterministic)
+
+
+def plan_of_call(arithmetic: ReadArithmetic, layout: Layout, arguments: ReadArguments, sampler: Sampler) -> ReadPlan:
+    """One read, or the weighted mean of those along a footprint."""
     resolved = arithmetic.resolve_level(layout, arguments, sampler)
-
-    def read(plan: ReadPlan, dtype: np.dtype) -> jax.Array:
-        return arithmetic.read(texture, plan, sampler.decoding, dtype, sampler.deterministic)
-
+    plan, _ = arithmetic.plan(layout, resolved, sampler)
     if resolved.num_reads is None:
-        return read(arithmetic.plan(layout, resolved, sampler)[0], dtype)
+        return plan
+    operands, structure = jax.tree.flatten(resolved._replace(face_coords=None))
+    grid = AlongFootprint(arithmetic.plan, layout, sampler, structure)
+    return ReadPlan(plan.axes, tuple(operands), grid, arithmetic.most_reads(sampler))
 
-    def weighted_read(number: jax.Array) -> jax.Array:
-        plan, weight = arithmetic.plan(layout, resolved, sampler, number)
+
+class AlongFootprint(NamedTuple):
+    """The grid of several reads along a footprint.
+
+    Attributes:
+        plan: the reads of an arithmetic.
+        structure: of the resolved level, whose arrays are the operands.
+    """
+
+    plan: Callable[..., tuple[ReadPlan, jax.Array | None]]
+    layout: Layout
+    sampler: Sampler
+    structure: Any
+
+    def __call__(self, number: jax.Array, *operands: jax.Array) -> tuple[jax.Array, ...]:
+        """The coordinates of one of the reads, counted from 1, and its weight."""
+        resolved: ResolvedLevel = jax.tree.unflatten(self.structure, operands)
+        assert resolved.side is not None
+        plan, weight = self.plan(self.layout, resolved, self.sampler, number.astype(resolved.side[0].dtype))
         assert weight is not None
-        # A read without weight counts as zero, also where it returns NaN.
-        return jnp.where(weight[..., None] > 0, read(plan, sums) * weight[..., None].astype(sums), 0)
-
-    one = jax.checkpoint(weighted_read) if arithmetic is FLOAT else weighted_read
-    count = np.dtype(np.float32) if arithmetic is HARDWARE else resolved.num_reads.dtype
-    return sum_of_calls(one, arithmetic.most_reads(sampler), count).astype(dtype)
-
-
-def sum_of_calls(one: Callable[[jax.Array], jax.Array], count: int, dtype: np.dtype) -> jax.Array:
-    """The sum of ``one(1)`` to ``one(count)``, one after the other."""
-    numbers = jnp.arange(1, count + 1, dtype=dtype)
-    return jax.lax.scan(lambda total, number: (total + one(number), None), one(numbers[0]), numbers[1:])[0]
+        return *plan.coords, weight
 
 
 def sample_grid(

@@ -22,6 +22,7 @@ from jaxtex._engine.plan import layout_of
 from jaxtex._hardware.arithmetic import HARDWARE
 from jaxtex._hardware.border import stored_color
 from jaxtex._hardware.read import read_in_kernel, result_dtype, value
+from jaxtex._reads import plan_of_call
 from jaxtex._tables.storage_formats import Decoding
 
 N = 200
@@ -52,10 +53,10 @@ class Read:
 
     @property
     def plan(self):
-        arithmetic, layout = self.arithmetic, layout_of(self.texture)
-        more = self.more.get("layer"), self.more.get("lod")
+        layout = layout_of(self.texture)
+        more = [self.more.get(name) for name in ("layer", "lod", "ddx", "ddy", "ddz")]
         arguments = as_operands(check_read_arguments("sample", layout.kind, self.coords, *more))
-        return arithmetic.plan(layout, arithmetic.resolve_level(layout, arguments, self.sampler), self.sampler)[0]
+        return plan_of_call(self.arithmetic, layout, arguments, self.sampler)
 
     @property
     def arithmetic(self):
@@ -179,16 +180,20 @@ def samples(*shape, scale=1.0):
 
 
 def pair(texels, read_as, coords, **options):
-    """A read of a texture as a kernel, and as operations on arrays."""
+    """A read of a texture of two axes as a kernel, and as operations on arrays."""
     color, sampler = options.pop("color", None), jt.Sampler(**options)
-    texture = jt.texture2d(jnp.asarray(texels), border_color=color)
-    read, decoding = Read(texture, coords, sampler), sampler.decoding
+    return both_forms(Read(jt.texture2d(jnp.asarray(texels), border_color=color), coords, sampler), read_as)
+
+
+def both_forms(read, read_as):
+    """A read as a kernel, and as operations on arrays."""
+    texture, decoding, color = read.texture, read.sampler.decoding, read.texture.border_color
     plan, arithmetic = read.plan, read.arithmetic
     spec = plan.spec(decoding, np.dtype(read_as))
     static = {"spec": spec, "batch": 0, "launcher": LAUNCHER}
     expected = arithmetic.read(texture, plan, decoding, np.dtype(read_as))
     if arithmetic is HARDWARE:
-        color = stored_color(color, texture.num_channels, texels.dtype, decoding)
+        color = stored_color(color, texture.num_channels, texture.dtype, decoding)
         found = read_in_kernel(texture.texels, color, *plan.operands, **static)
     elif color is not None:
         color = jnp.broadcast_to(jnp.asarray(color, spec.sums), (texture.num_channels,))
@@ -290,3 +295,48 @@ def test_what_reads_get_kernels(monkeypatch):
         "uint8", 5, "float32", {**CODES, "srgb": True}
     )  # a thread would not know which of them are colors
     assert not supported("float32", 1025, "float32", {})
+
+
+def footprints(dimension, *shape):
+    """Sides of footprints: long ones, short ones, points, and what is no number."""
+    rng = np.random.default_rng(dimension)
+    sides = rng.normal(size=(2, dimension, *shape)) * np.exp2(rng.uniform(-8, 0, (2, 1, *shape)))
+    sides[0, :, :, 0], sides[1, :, :, :2] = 0, 0
+    sides[0, 0, :, 2], sides[1, 0, :, 3] = np.nan, np.inf
+    return {name: tuple(jnp.asarray(side, jnp.float32)) for name, side in zip(("ddx", "ddy"), sides)}
+
+
+def images(dtype="float32", channels=3, **options):
+    texels = stored(dtype, 16, 8, channels)
+    return (
+        jt.build_mipmaps(jt.texture2d(jnp.asarray(texels), **options)) if dtype == "float32" else jt.texture2d(texels)
+    )
+
+
+ALONG = {"mipmap_filter_mode": "linear", "max_anisotropy": 8}
+# By name: the texture, the number of coordinates, the dtype of the result, options.
+MEANS = {
+    "a chain": (images(), 2, "float32", {**ALONG, "address_mode": "wrap"}),
+    "a color": (images(border_color=np.float32(2)), 2, "float32", {**ALONG, "address_mode": "border"}),
+    "float16": (images("float16"), 2, "float16", {"max_anisotropy": 5}),
+    "srgb": (images("uint8"), 2, "float32", {"max_anisotropy": 4, "read_mode": "normalized_float", "srgb": True}),
+    "pixels": (jt.texture2d(normal(16, 8, 5)), 2, "float32", {"max_anisotropy": 3, "normalized_coords": False}),
+    "a cube": (jt.cubemap(normal(6, 5, 5, 3)), 3, "float32", {"max_anisotropy": 4}),
+}
+
+
+@pytest.mark.parametrize("arithmetic", ["float", "hardware"])
+@pytest.mark.parametrize("name", MEANS)
+def test_a_kernel_of_several_reads_along_a_footprint(name, arithmetic):
+    texture, dimension, read_as, options = MEANS[name]
+    rng, sampler = np.random.default_rng(0), jt.Sampler(**options, arithmetic=arithmetic)
+    coords = tuple(jnp.asarray(rng.uniform(-1, 2, (dimension, 9, 33)), jnp.float32))
+    read = Read(texture, coords, sampler, footprints(dimension, 9, 33))
+    one = texture.kind.is_cube and arithmetic == "hardware"  # whose unit reads a cube once
+    assert read.plan.num_reads == (1 if one else read.arithmetic.most_reads(sampler))
+    found, expected = both_forms(read, read_as)
+    np.testing.assert_array_equal(np.isnan(found), np.isnan(expected))
+    if arithmetic == "hardware":
+        np.testing.assert_array_equal(bits_of(found)[~np.isnan(found)], bits_of(expected)[~np.isnan(found)])
+    else:
+        assert_close(read_as, np.nan_to_num(found), np.nan_to_num(expected), 8.0)

@@ -8,7 +8,7 @@ a kernel. `read` and `splat` are linear in their first argument, and each is the
 
 import functools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -114,14 +114,15 @@ def read(texels: jax.Array, *operands: jax.Array, spec: ReadSpec) -> jax.Array:
         S + (C,) of `spec.dtype`, to which the sums are rounded.
     """
     stored = flattened(texels, spec.axes)
-    return value(lambda address: gather(stored, address.flat_index), spec.grid(*operands), spec)
+    load_texel = lambda address: gather(stored, address.flat_index)
+    return mean(lambda coords: value(load_texel, coords, spec), operands, spec)
 
 
 def bordered_read(texels: jax.Array, color: jax.Array, *operands: jax.Array, spec: ReadSpec) -> jax.Array:
     """`read` with `color`, (C,) of `spec.sums`, outside."""
-    stored, coords = flattened(texels, spec.axes), spec.grid(*operands)
-    color = color.reshape(*[1] * max(c.ndim for c in coords), -1)
-    return value(lambda address: gather(stored, address.flat_index), coords, spec, color)
+    stored, color = flattened(texels, spec.axes), color.reshape(*[1] * operands[0].ndim, -1)
+    load_texel = lambda address: gather(stored, address.flat_index)
+    return mean(lambda coords: value(load_texel, coords, spec, color), operands, spec)
 
 
 def value(load_texel: LoadTexel, coords: Coords, spec: ReadSpec, color: jax.Array | None = None) -> jax.Array:
@@ -134,7 +135,37 @@ def value(load_texel: LoadTexel, coords: Coords, spec: ReadSpec, color: jax.Arra
         del path
         return color_outside(address, decode(load_texel(address), spec.decoding, dtype), color)
 
-    return blend(coords, spec.axes, texel_value).astype(spec.dtype)
+    return blend(coords, spec.axes, texel_value)
+
+
+def mean(
+    read: Callable[[Coords], jax.Array], operands: Sequence[jax.Array], spec: ReadSpec, wrap=lambda f: f
+) -> jax.Array:
+    """The result of a read, rounded to `spec.dtype`: `read` at the coordinates of `operands`, or the mean of several.
+
+    Args:
+        wrap: what is done to the function that computes one of several.
+    """
+    if spec.num_reads == 1:
+        return read(spec.grid(*operands)).astype(spec.dtype)
+
+    @wrap
+    def weighted_read(number: jax.Array) -> jax.Array:
+        *coords, weight = spec.grid(number, *operands)
+        # A read without weight counts as zero, also where it returns NaN.
+        return jnp.where(weight[..., None] > 0, times_weight(read(coords), weight), 0)
+
+    return sum_of_calls(weighted_read, spec.num_reads).astype(spec.dtype)
+
+
+def times_weight(value: jax.Array, weight: jax.Array) -> jax.Array:
+    return value * weight[..., None].astype(value.dtype)
+
+
+def sum_of_calls(one: Callable[[jax.Array], jax.Array], count: int) -> jax.Array:
+    """The sum of ``one(1)`` to ``one(count)``, one after the other."""
+    numbers = jnp.arange(1, count + 1, dtype=jnp.int32)
+    return jax.lax.scan(lambda total, number: (total + one(number), None), one(numbers[0]), numbers[1:])[0]
 
 
 def splat(values: jax.Array, *operands: jax.Array, spec: ReadSpec) -> jax.Array:

@@ -13,8 +13,8 @@ too, and so is its transpose, `pullback`: then the gradients with respect to tex
 together, from one look at taps, texels and cotangent, and nothing but texels and coordinates is kept between the
 passes. Their own derivatives are those of (a) and (b).
 
-A read that rounds its sums to 16 bits, and `bordered_read`, which has a color outside, are one pass each. Their
-derivatives are those of what they mean in terms of reads that do neither.
+A read that rounds its sums to 16 bits, one that is a mean of several, and `bordered_read`, which has a color outside,
+are one pass each. Their derivatives are those of what they mean in terms of plain reads.
 
 The weights are piecewise functions whose pieces are half-open, [i, i + 1): at a kink the right-hand slope is taken.
 """
@@ -157,8 +157,8 @@ def rematerialized(term: Callable[..., Any], *args: Any, **params: Any) -> Any:
 
 def read_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, spec: ReadSpec, batch: int):
     """Line (a)."""
-    if spec.dtype != spec.sums:
-        return jvp_by_terms(read_p, rounded_terms)(primals, tangents, spec=spec, batch=batch)
+    if not spec.is_plain:
+        return jvp_by_terms(read_p, read_terms)(primals, tangents, spec=spec, batch=batch)
     out = bind(read_p, *primals, spec=spec, batch=batch)
     tangents = [tangents[0], *coordinate_tangents(spec.grid, primals[1:], tangents[1:])]
     wrt = active(spec.axes, tangents)
@@ -184,18 +184,30 @@ def splat_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, spec: ReadSpec
     return out, functools.reduce(jnp.add, terms) if terms else jnp.zeros_like(out)
 
 
-def rounded_terms(texels: Any, *operands: Any, spec: ReadSpec, batch: int) -> Any:
-    """A read that rounds its sums, in terms of one that does not."""
-    return bind(read_p, texels, *operands, spec=spec.with_dtype(spec.sums), batch=batch).astype(spec.dtype)
+def by_plain_reads(plain_read: Callable[..., Any], operands: Sequence[Any], spec: ReadSpec) -> Any:
+    """A read in terms of ``plain_read(*operands, spec=...)``, which is one read and not rounded."""
+    once = functools.partial(plain_read, spec=spec.plain())
+    if spec.num_reads == 1:
+        return once(*operands).astype(spec.dtype)
+    return operators.mean(lambda coords: once(*coords), operands, spec, jax.checkpoint)
+
+
+def read_terms(texels: Any, *operands: Any, spec: ReadSpec, batch: int) -> Any:
+    """A read in terms of plain ones."""
+    return by_plain_reads(functools.partial(bind, read_p, texels, batch=batch), operands, spec)
 
 
 def bordered_terms(texels: Any, color: Any, *operands: Any, spec: ReadSpec, batch: int) -> Any:
     """What `bordered_read` means: the read with zero outside, and the color times the weight that lies outside."""
-    out = bind(read_p, texels, *operands, spec=spec.with_dtype(spec.sums), batch=batch)
-    weight, everything = rematerialized(outside, *operands, spec=spec)
-    color = color.reshape(*color.shape[:batch], *[1] * (out.ndim - color.ndim), color.shape[-1])
-    # Where all taps are inside, the color has no part, even if it is not finite.
-    return jnp.where(everything[..., None], out, out + weight[..., None] * color).astype(spec.dtype)
+
+    def plain_read(*operands: Any, spec: ReadSpec) -> Any:
+        out = bind(read_p, texels, *operands, spec=spec, batch=batch)
+        weight, everything = rematerialized(outside, *operands, spec=spec)
+        broadcast = color.reshape(*color.shape[:batch], *[1] * (out.ndim - color.ndim), color.shape[-1])
+        # Where all taps are inside, the color has no part, even if it is not finite.
+        return jnp.where(everything[..., None], out, out + weight[..., None] * broadcast)
+
+    return by_plain_reads(plain_read, operands, spec)
 
 
 def outside(*operands: Any, spec: ReadSpec) -> tuple[jax.Array, jax.Array]:
@@ -256,22 +268,28 @@ def jvp_by_terms(p: Primitive, terms: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def read_transpose(cotangent, texels, *operands, spec: ReadSpec, batch: int):
-    cotangent, spec = cotangent.astype(spec.sums), spec.adjoint(texels.aval.dtype)
+    if not spec.is_plain:
+        return transpose_by_terms(read_terms, 1)(cotangent, texels, *operands, spec=spec, batch=batch)
+    spec = spec.adjoint(texels.aval.dtype)
     return bind(splat_p, cotangent, *operands, spec=spec, batch=batch), *(None for _ in operands)
 
 
-def bordered_read_transpose(cotangent, *args, **params):
-    """Linear in texels and color together; what is not transposed counts as zero."""
-    linear = [k for k, a in enumerate(args) if ad.is_undefined_primal(a)]
+def transpose_by_terms(terms: Callable[..., Any], count: int) -> Callable[..., Any]:
+    """The transpose of a primitive that equals `terms`, linear in its first `count` arguments together."""
 
-    def of_linear(*some: Any) -> Any:
-        given = dict(zip(linear, some))
-        first = (given[k] if k in given else jnp.zeros_like(args[k]) for k in range(2))
-        return bordered_terms(*first, *args[2:], **params)
+    def rule(cotangent: Any, *args: Any, **params: Any) -> tuple[Any, ...]:
+        linear = [k for k, a in enumerate(args) if ad.is_undefined_primal(a)]
 
-    avals = [jax.ShapeDtypeStruct(args[k].aval.shape, args[k].aval.dtype) for k in linear]
-    found = dict(zip(linear, jax.linear_transpose(of_linear, *avals)(cotangent)))
-    return tuple(found.get(k) for k in range(len(args)))
+        def of_linear(*some: Any) -> Any:
+            given = dict(zip(linear, some))
+            first = (given[k] if k in given else jnp.zeros_like(args[k]) for k in range(count))
+            return terms(*first, *args[count:], **params)
+
+        avals = [jax.ShapeDtypeStruct(args[k].aval.shape, args[k].aval.dtype) for k in linear]
+        found = dict(zip(linear, jax.linear_transpose(of_linear, *avals)(cotangent)))
+        return tuple(found.get(k) for k in range(len(args)))
+
+    return rule
 
 
 def splat_transpose(cotangent, values, *operands, spec: ReadSpec, batch: int):
@@ -354,7 +372,7 @@ ad.primitive_jvps[splat_p] = splat_jvp
 ad.primitive_jvps[pushforward_p] = jvp_by_terms(pushforward_p, pushforward_terms)
 ad.primitive_jvps[pullback_p] = jvp_by_terms(pullback_p, pullback_terms)
 ad.primitive_transposes[read_p] = read_transpose
-ad.primitive_transposes[bordered_read_p] = bordered_read_transpose
+ad.primitive_transposes[bordered_read_p] = transpose_by_terms(bordered_terms, 2)
 ad.primitive_transposes[splat_p] = splat_transpose
 ad.primitive_transposes[pushforward_p] = pushforward_transpose
 ad.primitive_transposes[pullback_p] = pullback_transpose

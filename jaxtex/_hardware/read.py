@@ -13,7 +13,7 @@ from .._engine.indexing import gather as gather_texels
 from .._engine.lowering import cuda_kernels
 from .._engine.lowering.choice import Lowering, supports_bordered_read
 from .._engine.lowering.cuda_c import THIS_GPU, Launcher
-from .._engine.operators import LoadTexel, color_outside
+from .._engine.operators import LoadTexel, color_outside, mean
 from .._engine.primitives import batching_rule, bind, make_primitive
 from .._engine.spec import Coords, ReadSpec
 from .._engine.texel_walk import TexelAddress, flattened, walks
@@ -63,7 +63,7 @@ def read_array(texels: jax.Array, color: jax.Array, *operands: jax.Array, spec: 
         return color_outside(address, texel, color.reshape(*[1] * (texel.ndim - 1), -1))
 
     split = not jnp.issubdtype(texels.dtype, jnp.integer) and texels.shape[-1] <= MOST_SINGLE_CHANNELS
-    return value(load_texel, spec.grid(*operands), spec, texels.dtype, split).astype(spec.dtype)
+    return mean(lambda coords: value(load_texel, coords, spec, texels.dtype, split), operands, spec)
 
 
 def read_in_kernel(
@@ -78,7 +78,7 @@ def read_in_kernel(
 
     def value_of(load_texel: LoadTexel, coords: Coords, color: jax.Array | None) -> jax.Array:
         stored = lambda address: color_outside(address, load_texel(address), color)
-        return value(stored, coords, spec, texels.dtype).astype(spec.dtype)
+        return value(stored, coords, spec, texels.dtype)
 
     # The products that enter sums are exact, or, in `ratio`, of codes for which one rounding and two agree. So `value`
     # has the same bits wherever a compiler rounds once; coordinates, which may be any function's, do not.

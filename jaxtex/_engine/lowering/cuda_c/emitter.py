@@ -4,9 +4,10 @@ A function of arrays is traced by `jax.make_jaxpr`, and each number of each arra
 shapes exist while tracing only. NumPy broadcasts, reshapes and slices arrays of names, which costs a thread nothing.
 """
 
+import contextlib
 import functools
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
 
 import jax
@@ -67,6 +68,22 @@ class Emitter:
         self.fresh = (f"v{k}" for k in itertools.count())
         self.exact = False
         self.tables: list[str] = []
+        self.names_of_tables: dict[tuple[str, str], str] = {}
+
+    @contextlib.contextmanager
+    def scope(self) -> Iterator[list[str]]:
+        """Collects the statements of a block in the list that it yields. What they define ends with the block."""
+        lines, defined = self.lines, dict(self.defined)
+        self.lines = []
+        yield self.lines
+        self.lines, self.defined = lines, defined
+
+    @contextlib.contextmanager
+    def exactly(self, exact: bool) -> Iterator[None]:
+        """Sets `exact` for a while."""
+        before, self.exact = self.exact, exact
+        yield
+        self.exact = before
 
     def call(self, function: Callable[..., Any], *args: tuple[Names, Any]) -> Any:
         """Emits what `function` computes.
@@ -131,11 +148,11 @@ class Emitter:
     def define_table(self, dtype: Any, numbers: Sequence[Number]) -> str:
         """The name of a table of constants; equal tables are one."""
         c_type, text = C_TYPES[np.dtype(dtype).name], ", ".join(numbers)
-        if (c_type, text) not in self.defined:
+        if (c_type, text) not in self.names_of_tables:
             name = f"table_{len(self.tables)}"
             self.tables.append(f"TABLE {c_type} {name}[{len(numbers)}] = {{{text}}};")
-            self.defined[c_type, text] = name
-        return self.defined[c_type, text]
+            self.names_of_tables[c_type, text] = name
+        return self.names_of_tables[c_type, text]
 
     def define_each(self, dtype: Any, make: Callable[..., str], *args: Names) -> Names:
         """An array of scalars, each of the expression that `make` makes of one number of each of `args`."""

@@ -2,19 +2,24 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...operators import LoadTexel
+from ...operators import LoadTexel, times_weight
 from ...operators import value as value_at
 from ...spec import Coords, ReadSpec
 from ...texel_walk import TexelAddress, flat_sizes
 from ..cuda_c import C_TYPES, THIS_GPU, Emitter, Kernel, Launcher, fill, load_row, read_source, scalars
+from ..cuda_c.elementwise import literal
+from ..cuda_c.emitter import Names
 from ..gpu_kernels.tiling import Tiling, samples_shape, tile_samples, unravelled
 
 TEMPLATE = Path(__file__).parent / "read.cu"
+# The part of the read of a thread that is a mean of several reads.
+MEAN = Path(__file__).parent / "mean.cu"
 # The most threads of a block: across, down and in all.
 ACROSS, DOWN, THREADS = 16, 8, 128
 # A wider texel is divided among threads, so that a warp reads and writes whole lines of memory.
@@ -73,21 +78,24 @@ def read_each_sample(
     (num_texels,) = flat_sizes(spec.axes)
     sample = tiling._replace(tile=(1, 1))  # as one thread sees it
 
-    def coords_of(outer: jax.Array, y: jax.Array, x: jax.Array) -> Coords:
+    # The last part of a texel that is no whole number of parts repeats channels of the one before.
+    first_of = lambda part: part * width if channels % width == 0 else jnp.minimum(part * width, channels - width)
+
+    def coords_of(outer: jax.Array, y: jax.Array, x: jax.Array, _: jax.Array, *number: jax.Array) -> Coords:
         index = index_of(tiling, outer, y, x)
         loaded = (
             load_row(f"operand_{k}", sample.offset(index, a.shape), 1, a.dtype)[:, 0] for k, a in enumerate(operands)
         )
-        return tuple(spec.grid(*loaded))
+        return tuple(spec.grid(*number, *loaded))
 
-    def thread(
-        outer: jax.Array, y: jax.Array, x: jax.Array, part: jax.Array, *coords: jax.Array
-    ) -> tuple[jax.Array, jax.Array]:
-        """The number of the first element of a thread's result, and the result."""
-        index = index_of(tiling, outer, y, x)
+    def element_of(outer: jax.Array, y: jax.Array, x: jax.Array, part: jax.Array) -> jax.Array:
+        """The number of the first element of a thread's result."""
+        return sample.offset(index_of(tiling, outer, y, x), tiling.shape) * channels + first_of(part)
+
+    def read_at(outer: jax.Array, y: jax.Array, x: jax.Array, part: jax.Array, *coords: jax.Array) -> jax.Array:
+        """The read of a thread."""
+        index, channel = index_of(tiling, outer, y, x), first_of(part)
         base = sample.texture(index, textures) * num_texels
-        # The last part of a texel that is no whole number of parts repeats channels of the one before.
-        channel = part * width if channels % width == 0 else jnp.minimum(part * width, channels - width)
 
         def load_texel(address: TexelAddress) -> jax.Array:
             return load_channels("texels", base + address.flat_index[0], texels.dtype)
@@ -98,15 +106,12 @@ def read_each_sample(
         border = None
         if color is not None:
             border = load_channels("color", sample.texture(index, color.shape[:batch]), color.dtype)
-        return sample.offset(index, tiling.shape) * channels + channel, value(load_texel, coords, border)
+        return jnp.broadcast_to(value(load_texel, coords, border), (1, width))
 
     emitter = Emitter()
-    numbers = [(np.array([variable], object), np.int32) for variable in ("outer", "y", "x", "part")]
-    emitter.exact = exact
-    coords = emitter.call(coords_of, *numbers[:3])
-    emitter.exact = False
-    of_coords = jax.eval_shape(coords_of, *[jax.ShapeDtypeStruct((1,), np.int32)] * 3)
-    element, values = emitter.call(thread, *numbers, *((c, of.dtype) for c, of in zip(coords, of_coords)))
+    numbers = [Typed(np.array([variable], object), np.int32) for variable in ("outer", "y", "x", "part")]
+    element = emitter.call(element_of, *numbers)
+    values = emit_values(emitter, coords_of, read_at, numbers, spec, exact)
     arrays = {"texels": texels} | ({} if color is None else {"color": color})
     arrays |= {f"operand_{k}": a for k, a in enumerate(operands)}
     result = jax.ShapeDtypeStruct((*tiling.shape, channels), np.dtype(spec.dtype))
@@ -121,7 +126,7 @@ def read_each_sample(
         width=width,
         statements=emitter.lines,
         element=element[0],
-        values=", ".join(np.broadcast_to(values, (1, width))[0]),
+        values=", ".join(values),
         type=c_type,
         store="store_aligned_row" if aligned else "store_row",
         **slots_of(tiling),
@@ -129,6 +134,71 @@ def read_each_sample(
     source = "\n".join((scalars(), *emitter.tables, source))
     kernel = Kernel(source, name, tiling.num_programs, tiling.num_threads * parts)
     return launcher.run(kernel, list(arrays.values()), [result])[0]
+
+
+class Typed(NamedTuple):
+    """An array of expressions of C, and its dtype."""
+
+    names: Names
+    dtype: Any
+
+
+def emit(emitter: Emitter, function: Callable[..., Any], *args: Typed) -> Any:
+    """`Emitter.call`, with the dtypes of its results."""
+    shapes = jax.eval_shape(function, *(jax.ShapeDtypeStruct(np.shape(names), dtype) for names, dtype in args))
+    return jax.tree.map(lambda shape, names: Typed(names, shape.dtype), shapes, emitter.call(function, *args))
+
+
+def emit_values(
+    emitter: Emitter,
+    coords_of: Callable[..., Coords],
+    read_at: Callable[..., jax.Array],
+    numbers: Sequence[Typed],
+    spec: ReadSpec,
+    exact: bool,
+) -> Names:
+    """Emits `operators.mean`, and returns the names of a thread's results.
+
+    Args:
+        coords_of: the coordinates of a thread's read, from `numbers`; of one of several, also from its number.
+        read_at: a thread's read, from `numbers` and coordinates: (1, width).
+        numbers: the variables that tell threads apart.
+    """
+    rounded = lambda values: values.astype(spec.dtype)
+    if spec.num_reads == 1:
+        with emitter.exactly(exact):
+            coords = emit(emitter, coords_of, *numbers)
+        return emitter.call(rounded, emit(emitter, read_at, *numbers, *coords))[0]
+    number = Typed(np.array(["number"], object), np.int32)
+    with emitter.scope() as of_read, emitter.exactly(exact):
+        *coords, weight = emit(emitter, coords_of, *numbers, number)
+        (counts,) = emitter.call(lambda weight: weight > 0, weight)
+        with emitter.scope() as of_value:
+            with emitter.exactly(False):
+                value = emit(emitter, read_at, *numbers, *coords)
+            width, dtype = value.names.size, value.dtype
+            terms = emitter.call(times_weight, value, weight)
+        total, term = (
+            Typed(np.array([[f"{a}.v[{k}]" for k in range(width)]], object), dtype) for a in ("total", "term")
+        )
+        with emitter.scope() as of_total:
+            sums = emitter.call(jnp.add, total, term)
+    assign = lambda target, names: [f"{a} = {b};" for a, b in zip(target.names[0], names[0])]
+    neutral = -0.0 if jnp.issubdtype(dtype, jnp.floating) else 0
+    lines = fill(
+        read_source(MEAN),
+        type=C_TYPES[dtype.name],
+        width=width,
+        num_reads=spec.num_reads,
+        zero=literal(neutral, dtype),
+        nothing=literal(0, dtype),
+        counts=counts,
+        of_read=of_read,
+        of_value=[*of_value, *assign(term, terms)],
+        of_total=[*of_total, *assign(total, sums)],
+    )
+    emitter.lines.extend(lines.splitlines())
+    return emitter.call(rounded, total)[0]
 
 
 def width_of_part(channels: int) -> int:
