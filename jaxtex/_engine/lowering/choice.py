@@ -21,7 +21,7 @@ from ..spec import ReadSpec, Wrt
 from ..texel_walk import flat_sizes
 from . import cpu_adjoint, cuda_kernels, gpu_kernels, partitioned_adjoint
 from .accumulation import is_crowded, row_lanes
-from .cuda_c import CompilationFailed, CompilerUnavailable, UnknownPrimitive, local_capability
+from .cuda_c import C_TYPES, CompilationFailed, CompilerUnavailable, UnknownPrimitive, local_capability
 from .cuda_kernels.read_kernel import WIDTHS
 from .gpu_kernels.tiling import samples_shape
 
@@ -96,7 +96,8 @@ def kernel_reads(texels: Any, operands: Sequence[Any], spec: ReadSpec, batch: in
     channels = texels.shape[-1]
     if channels > MAX_CHANNELS_READ or (spec.decoding is Decoding.SRGB and channels > WIDTHS[0]):
         return False  # a thread knows which channels are colors if it has all of them
-    if spec.dtype.itemsize > 4:
+    dtypes = (texels.dtype, spec.dtype, *(a.dtype for a in operands))
+    if spec.dtype.itemsize > 4 or not all(np.dtype(dtype).name in C_TYPES for dtype in dtypes):
         return False
     samples = math.prod(samples_shape(texels.shape[:batch], operands))
     return kernel_fits(spec.axes, [texels, *operands], samples * channels)
