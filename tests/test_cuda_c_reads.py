@@ -13,7 +13,7 @@ from tolerances import assert_close
 import jaxtex as jt
 from jaxtex._arguments import as_operands, check_read_arguments
 from jaxtex._engine import operators
-from jaxtex._engine.decoding import decode
+from jaxtex._engine.decoding import decode, ratio
 from jaxtex._engine.float_arithmetic import FLOAT
 from jaxtex._engine.lowering import choice, cuda_kernels
 from jaxtex._engine.lowering.cuda_c import THIS_GPU, load_row
@@ -340,3 +340,14 @@ def test_a_kernel_of_several_reads_along_a_footprint(name, arithmetic):
         np.testing.assert_array_equal(bits_of(found)[~np.isnan(found)], bits_of(expected)[~np.isnan(found)])
     else:
         assert_close(read_as, np.nan_to_num(found), np.nan_to_num(expected), 8.0)
+
+
+@pytest.mark.parametrize("contracting", [False, True])
+def test_every_code_is_the_rounded_quotient(contracting):
+    """Also where the product and the sum of `ratio` are rounded once."""
+    if contracting and not can_contract():
+        pytest.skip("this CPU rounds products and sums by themselves")
+    codes = {bits: np.arange(-(2**bits) + 1, 2**bits, dtype=np.int32) for bits in (7, 8, 15, 16)}
+    threads = [Thread(lambda k, n=n: ratio(k, n, np.dtype(np.float32)), (code,)) for n, code in codes.items()]
+    for (bits, code), (found,) in zip(codes.items(), run_threads(threads, contracting), strict=True):
+        np.testing.assert_array_equal(found, (code / (2**bits - 1)).astype(np.float32))
