@@ -8,7 +8,7 @@ import contextlib
 import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
@@ -50,6 +50,13 @@ class Number(str):
     """A literal, among expressions."""
 
     __slots__ = ()
+
+
+class Typed(NamedTuple):
+    """An array of expressions, and its dtype."""
+
+    names: Names
+    dtype: Any
 
 
 class Emitter:
@@ -97,10 +104,16 @@ class Emitter:
         Raises:
             UnknownPrimitive: if `function` holds a primitive that has no rule.
         """
+        of_each = self.typed_call(function, *args)
+        return jax.tree.map(lambda typed: typed.names, of_each, is_leaf=lambda leaf: isinstance(leaf, Typed))
+
+    def typed_call(self, function: Callable[..., Any], *args: tuple[Names, Any]) -> Any:
+        """`call`, with the dtypes of the results."""
         avals = [jax.ShapeDtypeStruct(np.shape(names), dtype) for names, dtype in args]
         closed, shape = jax.make_jaxpr(function, return_shape=True)(*avals)
         out = self.run(closed.jaxpr, closed.consts, [np.asarray(names, object) for names, _ in args])
-        return jax.tree.unflatten(jax.tree.structure(shape), out)
+        typed = [Typed(names, leaf.dtype) for names, leaf in zip(out, jax.tree.leaves(shape))]
+        return jax.tree.unflatten(jax.tree.structure(shape), typed)
 
     def run(self, jaxpr: Any, consts: Sequence[Any], args: list[Names]) -> list[Names]:
         """Emits a jaxpr, and returns its results."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +13,7 @@ from ...spec import Coords, ReadSpec
 from ...texel_walk import TexelAddress, flat_sizes
 from ..cuda_c import C_TYPES, THIS_GPU, Emitter, Kernel, Launcher, fill, load_row, read_source, scalars
 from ..cuda_c.elementwise import literal
-from ..cuda_c.emitter import Names
+from ..cuda_c.emitter import Names, Typed
 from ..gpu_kernels.tiling import Tiling, samples_shape, tile_samples, unravelled
 
 TEMPLATE = Path(__file__).parent / "read.cu"
@@ -136,19 +135,6 @@ def read_each_sample(
     return launcher.run(kernel, list(arrays.values()), [result])[0]
 
 
-class Typed(NamedTuple):
-    """An array of expressions of C, and its dtype."""
-
-    names: Names
-    dtype: Any
-
-
-def emit(emitter: Emitter, function: Callable[..., Any], *args: Typed) -> Any:
-    """`Emitter.call`, with the dtypes of its results."""
-    shapes = jax.eval_shape(function, *(jax.ShapeDtypeStruct(np.shape(names), dtype) for names, dtype in args))
-    return jax.tree.map(lambda shape, names: Typed(names, shape.dtype), shapes, emitter.call(function, *args))
-
-
 def emit_values(
     emitter: Emitter,
     coords_of: Callable[..., Coords],
@@ -167,15 +153,15 @@ def emit_values(
     rounded = lambda values: values.astype(spec.dtype)
     if spec.num_reads == 1:
         with emitter.exactly(exact):
-            coords = emit(emitter, coords_of, *numbers)
-        return emitter.call(rounded, emit(emitter, read_at, *numbers, *coords))[0]
+            coords = emitter.typed_call(coords_of, *numbers)
+        return emitter.call(rounded, emitter.typed_call(read_at, *numbers, *coords))[0]
     number = Typed(np.array(["number"], object), np.int32)
     with emitter.scope() as of_read, emitter.exactly(exact):
-        *coords, weight = emit(emitter, coords_of, *numbers, number)
+        *coords, weight = emitter.typed_call(coords_of, *numbers, number)
         (counts,) = emitter.call(lambda weight: weight > 0, weight)
         with emitter.scope() as of_value:
             with emitter.exactly(False):
-                value = emit(emitter, read_at, *numbers, *coords)
+                value = emitter.typed_call(read_at, *numbers, *coords)
             width, dtype = value.names.size, value.dtype
             terms = emitter.call(times_weight, value, weight)
         total, term = (
