@@ -5,7 +5,6 @@ where one is known: once the lower bound in `pyproject.toml` reaches it, a test 
 """
 
 import importlib.metadata
-import importlib.util
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -69,19 +68,9 @@ def runs_on_one_device(lowering_context: Any) -> bool:
 
 
 def lower_on_one_device(rule: Callable[..., Any], lowering_context: Any, *args: Any, **params: Any) -> Any:
-    """`rule` in a program of one device: inside `jax.shard_map` all operands vary alike, and it need not know.
-
-    JAX 0.11.0 and newer warn that the Triton backend of Pallas is deprecated. Can go with the Pallas kernels.
-    """
+    """`rule` in a program of one device: inside `jax.shard_map` all operands vary alike, and it need not know."""
     avals = [without_varying_axes(aval) for aval in lowering_context.avals_in]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        return rule(lowering_context.replace(avals_in=avals), *args, **params)
-
-
-def has_triton_kernels() -> bool:
-    """Whether this JAX has the Triton backend of Pallas, which is to be removed. Can go with the Pallas kernels."""
-    return importlib.util.find_spec("jax.experimental.pallas.triton") is not None
+    return rule(lowering_context.replace(avals_in=avals), *args, **params)
 
 
 def expansion(eqn: Any) -> Callable[..., Any] | None:

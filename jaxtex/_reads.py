@@ -138,6 +138,7 @@ def sample_grid(
     sampler: Sampler,
     *,
     as_numbers: bool = False,
+    affine_axes: int = 0,
 ) -> jax.Array:
     """`sample` at coordinates that are computed where they are used: in the kernel of the read, and of its gradients.
 
@@ -146,10 +147,12 @@ def sample_grid(
         function: makes a tuple of coordinates, x first, of `operands`, element by element. It is static, and hashed.
         operands: floating arrays of one dtype and one rank, whose shapes broadcast to S.
         as_numbers: whether integers that are read as elements are blended, in float arithmetic.
+        affine_axes: if `function` is affine in its first operands, and these are the centers of pixels along x, y (and
+            z), one apart: how many there are. Then texels find the samples around them, which is faster.
     """
     if not as_numbers:
         check_sampler("sample_grid", texture.kind, texture.dtype, texture.num_levels, sampler)
-    plan = plan_of_grid(layout_of(texture), function, tuple(operands), sampler)
+    plan = plan_of_grid(layout_of(texture), function, tuple(operands), sampler, affine_axes)
     blended = as_numbers or (is_blended(texture.dtype) and blends(texture, sampler))
     sums, differentiable = numbers_of(texture, sampler.decoding, operands, blends=blended)
     if not differentiable:

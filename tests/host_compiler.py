@@ -131,17 +131,93 @@ def run(function, thread):
     return out
 
 
-# A kernel on the CPU: its threads take turns, and none waits for another.
+# A kernel on the CPU: its threads take turns.
 ON_CPU = """
+#include <ucontext.h>
 #define __global__
-#define __launch_bounds__(threads)
+#define __launch_bounds__(...)
+#define __shared__ static
+#define __align__(bytes) __attribute__((aligned(bytes)))
+static inline int min(int a, int b) { return a < b ? a : b; }
+static inline int max(int a, int b) { return a > b ? a : b; }
+static inline float min(float a, float b) { return a < b ? a : b; }
 struct Number { int x; };
 static Number blockIdx, threadIdx;
+
+// The lanes of a warp, each with a stack of its own. One runs until it asks for what the others have.
+static ucontext_t lanes[32], schedule;
+static bool done[32];
+static char stacks[32][1 << 18];
+static int exchanges[32];
+static float given[2][32];
+
+static void yield() { swapcontext(&lanes[threadIdx.x % 32], &schedule); }
+// What each lane gave, once all have.
+static const float* exchanged(float a) {
+  const int lane = threadIdx.x % 32, buffer = exchanges[lane]++ % 2;
+  given[buffer][lane] = a;
+  yield();
+  return given[buffer];
+}
+static const int* exchanged(int a) { return (const int*)exchanged(bits_as<float>(a)); }
+DEVICE int least_of_lanes(int a) {
+  const int* all = exchanged(a);
+  for (int k = 0; k < 32; k++) a = min(a, all[k]);
+  return a;
+}
+DEVICE int greatest_of_lanes(int a) {
+  const int* all = exchanged(a);
+  for (int k = 0; k < 32; k++) a = max(a, all[k]);
+  return a;
+}
+DEVICE uint32 lanes_with_same(int a) {
+  const int* all = exchanged(a);
+  uint32 same = 0;
+  for (int k = 0; k < 32; k++) same |= (uint32)(all[k] == a) << k;
+  return same;
+}
+DEVICE bool any_lane(bool a) { return greatest_of_lanes(a); }
+DEVICE float of_lane_xor(float a, int bits) { return exchanged(a)[threadIdx.x % 32 ^ bits]; }
+DEVICE void wait_for_lanes() { yield(); }
+DEVICE int num_ones(uint32 bits) { return __builtin_popcount(bits); }
+DEVICE void add_atomically(float* to, float a) { *to += a; }
+DEVICE void add_two_atomically(float* to, float a, float b) { to[0] += a, to[1] += b; }
+DEVICE void add_four_atomically(float* to, float a, float b, float c, float d) {
+  to[0] += a, to[1] += b, to[2] += c, to[3] += d;
+}
 """
 RUN = """
-extern "C" void run(int blocks, int threads, void** arrays) {{
-  for (blockIdx.x = 0; blockIdx.x < blocks; blockIdx.x++)
-    for (threadIdx.x = 0; threadIdx.x < threads; threadIdx.x++) {name}({arguments});
+static void** arguments;
+static void run_thread() {{
+  {name}({arguments});
+  done[threadIdx.x % 32] = true;
+}}
+static void run_warp(int first) {{
+  for (int k = 0; k < 32; k++) {{
+    getcontext(&lanes[k]);
+    lanes[k].uc_stack.ss_sp = stacks[k], lanes[k].uc_stack.ss_size = sizeof(stacks[k]), lanes[k].uc_link = &schedule;
+    makecontext(&lanes[k], run_thread, 0);
+    done[k] = false, exchanges[k] = 0;
+  }}
+  for (bool some = true; some;) {{
+    some = false;
+    for (int k = 0; k < 32; k++) {{
+      if (done[k]) continue;
+      threadIdx.x = first + k;
+      swapcontext(&schedule, &lanes[k]);
+      some = some || !done[k];
+    }}
+  }}
+}}
+extern "C" void run(int blocks, int threads, int together, void** arrays) {{
+  arguments = arrays;
+  for (blockIdx.x = 0; blockIdx.x < blocks; blockIdx.x++) {{
+    if (together) {{
+      for (int first = 0; first < threads; first += 32) run_warp(first);
+    }} else {{
+      for (threadIdx.x = 0; threadIdx.x < threads; threadIdx.x++) run_thread();
+    }}
+  }}
 }}
 """
 
@@ -155,8 +231,9 @@ class HostLauncher:
         for argument, result in (aliases or {}).items():
             out[result][:] = given[argument]
         arrays = [*given, *out]
-        arguments = ", ".join(f"({C_TYPES[a.dtype.name]}*)arrays[{k}]" for k, a in enumerate(arrays))
-        library = compiled("\n".join((ON_CPU, kernel.source, RUN.format(name=kernel.name, arguments=arguments))))
+        arguments = ", ".join(f"({C_TYPES[a.dtype.name]}*)arguments[{k}]" for k, a in enumerate(arrays))
+        before, after = scalars(), kernel.source.removeprefix(scalars())
+        library = compiled("\n".join((before, ON_CPU, after, RUN.format(name=kernel.name, arguments=arguments))))
         pointers = (ctypes.c_void_p * len(arrays))(*(a.ctypes.data for a in arrays))
-        library.run(kernel.num_blocks, kernel.num_threads, pointers)
+        library.run(kernel.num_blocks, kernel.num_threads, "any_lane" in kernel.source, pointers)
         return [jax.numpy.asarray(a) for a in out]

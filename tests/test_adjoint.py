@@ -1,4 +1,4 @@
-"""The adjoint in every form: as kernels (interpreted without a GPU), in blocks, as arrays; and sums in any order."""
+"""The adjoint in every form: as kernels (on the CPU without a GPU), in blocks, as arrays; and sums in any order."""
 
 import dataclasses
 import functools
@@ -21,11 +21,9 @@ from jaxtex._engine.lowering import (
     cpu_adjoint,
     cuda_c,
     cuda_kernels,
-    gpu_kernels,
     partitioned_adjoint,
 )
 from jaxtex._engine.lowering.cuda_c import elementwise, launch
-from jaxtex._engine.lowering.gpu_kernels import adjoint_kernel
 from jaxtex._engine.plan import layout_of, plan_of_grid
 from jaxtex._engine.reproducible_sum import Units
 from jaxtex._engine.spec import TEXELS
@@ -35,8 +33,7 @@ from tests.tolerances import assert_close, assert_trees_close
 
 F32 = np.dtype(np.float32)
 ON_GPU = jax.default_backend() == "gpu"
-LAUNCHER = gpu_kernels.Launcher(interpret=not ON_GPU)
-READER = cuda_c.THIS_GPU if ON_GPU else HostLauncher()
+LAUNCHER = cuda_c.THIS_GPU if ON_GPU else HostLauncher()
 
 
 def normal(*shape):
@@ -115,6 +112,10 @@ CASES = {
     "few samples": Case(jt.texture2d(normal(6, 7, 3)), tuple(uniform(2, 5, 3))),
     "bytes": Case(jt.texture2d(BYTES), tuple(uniform(2, 5, 3)), jt.Sampler(read_mode="normalized_float")),
     "a crowd": Case(jt.texture2d(normal(3, 3, 3)), tuple(uniform(2, 64, 64))),
+    "far apart": Case(jt.texture2d(normal(60, 70, 5)), tuple(uniform(2, 17, 40)), jt.Sampler(address_mode="border")),
+    "as they lie": Case(
+        jt.texture2d(normal(60, 70, 12)), (*(np.mgrid[:50, :41][::-1].astype(np.float32) / 64),), jt.Sampler()
+    ),
     "a grid": Grid(
         jt.texture2d(normal(6, 7, 3)),
         (*pixel_centers((17, 40)), *map(jnp.asarray, HOMOGRAPHY)),
@@ -149,18 +150,12 @@ def by_arrays(name):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_kernels_equal_arrays(name, monkeypatch):
-    monkeypatch.setattr(adjoint_kernel, "BUSY", 2**6)  # so that threads take several samples of few
+def test_kernels_equal_arrays(name):
     case = CASES[name]
     static = {"spec": case.spec, "batch": 0, "launcher": LAUNCHER}
-
-    @jax.jit
-    def run(cotangent, texels, *operands):
-        return [gpu_kernels.pullback(cotangent, texels, *operands, wrt=wrt, **static) for wrt in wrt_of(case)]
-
     texels, operands = case.texture.texels, case.plan.operands
-    read = cuda_kernels.read(texels, *operands, spec=case.spec, batch=0, launcher=READER)
-    pulled = run(case.cotangent, texels, *operands)
+    read = cuda_kernels.read(texels, *operands, **static)
+    pulled = [cuda_kernels.pullback(case.cotangent, texels, *operands, wrt=wrt, **static) for wrt in wrt_of(case)]
     expected, cotangents, _ = by_arrays(name)
     assert_sums_close([read], [expected])
     for found, wanted in zip(pulled, cotangents, strict=True):
@@ -172,7 +167,7 @@ def test_kernels_add_exactly(name):
     case = CASES[name]
     args, spec = (case.cotangent, *case.plan.operands), case.exact_spec
     expected = jax.jit(lambda *args: operators.splat(*args, spec=spec))(*args)
-    found = jax.jit(lambda *args: gpu_kernels.splat(*args, spec=spec, batch=0, launcher=LAUNCHER))(*args)
+    found = cuda_kernels.splat(*args, spec=spec, batch=0, launcher=LAUNCHER)
     assert_sums_close([found], [expected])
 
 
@@ -195,14 +190,11 @@ def test_batches_of_kernels_and_blocks(shared, monkeypatch):
         pull = jax.vmap(lambda g, t, y, x: operators.pullback(g, t, y, x, **static))
         return read(squeeze(texels, n), squeeze(x, m), squeeze(y, m)), pull(g, *map(wide, (texels, y, x)))
 
-    @jax.jit
-    def batched(g, texels, y, x):
-        kernels = gpu_kernels.pullback(g, texels, y, x, **static, batch=1, launcher=LAUNCHER)
-        return kernels, cpu_adjoint.pullback(g, texels, y, x, **static, batch=1)
-
     args = normal(3, 9, 33, 3), texels, y, x
-    (expected, cotangents), (kernels, blocks) = one_by_one(*args), batched(*args)
-    read = cuda_kernels.read(texels, y, x, spec=spec, batch=1, launcher=READER)
+    blocks = jax.jit(functools.partial(cpu_adjoint.pullback, **static, batch=1))(*args)
+    kernels = cuda_kernels.pullback(*args, **static, batch=1, launcher=LAUNCHER)
+    expected, cotangents = one_by_one(*args)
+    read = cuda_kernels.read(texels, y, x, spec=spec, batch=1, launcher=LAUNCHER)
     assert_sums_close([read], [expected])
     assert_sums_close(kernels, cotangents)
     assert_sums_close(blocks, cotangents)
@@ -383,12 +375,10 @@ def lowered_for_cuda(monkeypatch, f, *args):
 
 @pytest.mark.skipif(not ON_GPU and jax.__version_info__ >= (0, 11), reason="kernels are lowered only beside a GPU")
 def test_a_gpu_runs_kernels_where_they_suit(monkeypatch):
-    texels, wide, xy = normal(6, 7, 1), normal(6, 7, 100), tuple(uniform(2, 9, 33))
+    texels, wide, xy = normal(6, 7, 1), normal(6, 7, 1025), tuple(uniform(2, 9, 33))
     gradient = lambda t, *xy: jax.grad(lambda t, *xy: jt.sample(jt.texture2d(t), xy).sum(), (0, 1, 2))(t, *xy)
-    assert "triton" in lowered_for_cuda(monkeypatch, gradient, texels, *xy)
-    assert "triton" not in lowered_for_cuda(monkeypatch, gradient, wide, *xy)
-    few = normal(2, 2, 40)  # many samples a texel
-    assert "triton" in lowered_for_cuda(monkeypatch, gradient, few, *xy)
+    assert "texture_pullback" in lowered_for_cuda(monkeypatch, gradient, texels, *xy)
+    assert launch.TARGET not in lowered_for_cuda(monkeypatch, gradient, wide, *xy)
 
 
 def a_read(texels, x, y):

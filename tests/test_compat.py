@@ -1,7 +1,6 @@
 """Entries of `_compat`: each is still needed, and nothing else leans on private names or versions of JAX."""
 
 import ast
-import importlib.util
 import re
 import tomllib
 import types
@@ -62,13 +61,6 @@ def test_a_varying_type_still_has_no_documented_name():
         jnp.zeros(1)
     )
     assert seen == [frozenset({"b"})]
-
-
-def test_the_backend_of_kernels_is_still_there():
-    """Once Pallas has lost its Triton backend the entry, and the kernels on it, have no use."""
-    found = importlib.util.find_spec("jax.experimental.pallas.triton") is not None
-    assert _compat.has_triton_kernels() is found
-    assert found, "Pallas has no Triton backend any more: remove has_triton_kernels and the kernels"
 
 
 def test_lowering_tells_one_device_from_a_partition():

@@ -11,17 +11,18 @@ import pytest
 import jaxtex as jt
 from jaxtex._engine import operators
 from jaxtex._engine.float_arithmetic import FLOAT
-from jaxtex._engine.lowering import choice, cpu_adjoint, gpu_kernels, partitioned_adjoint
+from jaxtex._engine.lowering import choice, cpu_adjoint, cuda_c, cuda_kernels, partitioned_adjoint
 from jaxtex._engine.plan import ReadPlan, layout_of, space_axes
 from jaxtex._tables.address_rules import ADDRESS_RULES, AddressRule
 from jaxtex._tables.filter_kernels import FILTER_KERNELS, FilterKernel, WeightFunction
 from jaxtex._tables.storage_formats import STORAGE_FORMATS, Decoding, StorageFormat
 from jaxtex.modes import AddressMode, FilterMode
+from tests.host_compiler import HostLauncher
 from tests.tolerances import assert_close
 
 F32 = np.dtype(np.float32)
 SIDE = (5, 7)
-LAUNCHER = gpu_kernels.Launcher(interpret=jax.default_backend() != "gpu")
+LAUNCHER = cuda_c.THIS_GPU if jax.default_backend() == "gpu" else HostLauncher()
 
 
 def stride(tap, size):
@@ -116,8 +117,8 @@ def every_form(texels, x, y, spec):
     static = {"spec": spec, "wrt": wrt, "batch": 0}
     splat = cpu_adjoint.splat(g, *operands, spec=adjoint, batch=0)
     yield splat, cpu_adjoint.pullback(g, texels, *operands, **static)
-    splat = gpu_kernels.splat(g, *operands, spec=adjoint, batch=0, launcher=LAUNCHER)
-    yield splat, gpu_kernels.pullback(g, texels, *operands, **static, launcher=LAUNCHER)
+    splat = cuda_kernels.splat(g, *operands, spec=adjoint, batch=0, launcher=LAUNCHER)
+    yield splat, cuda_kernels.pullback(g, texels, *operands, **static, launcher=LAUNCHER)
 
 
 def assert_forms_agree(texels, sampler, deterministic=False):

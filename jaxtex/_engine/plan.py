@@ -86,9 +86,15 @@ class ResolvedLevel(NamedTuple):
 
 
 class StoredOrder(NamedTuple):
-    """A grid of coordinates in stored order, from a function that returns them in the caller's, x first."""
+    """A grid of coordinates in stored order, from a function that returns them in the caller's, x first.
+
+    Attributes:
+        affine_axes: if `function` is affine in its first operands, and these are the centers of pixels along x, y (and
+            z), one apart: how many there are; else 0.
+    """
 
     function: Callable[..., Arrays]
+    affine_axes: int = 0
 
     def __call__(self, *operands: jax.Array) -> Coords:
         first, *rest = self.function(*operands)[::-1]
@@ -111,9 +117,11 @@ class OnCube(NamedTuple):
 # Plans
 
 
-def plan_of_grid(layout: Layout, function: Callable[..., Arrays], operands: Arrays, sampler: Sampler) -> ReadPlan:
+def plan_of_grid(
+    layout: Layout, function: Callable[..., Arrays], operands: Arrays, sampler: Sampler, affine_axes: int = 0
+) -> ReadPlan:
     """The read of a texture of one level at coordinates that `function` makes of operands, where they are used."""
-    return ReadPlan(space_axes(layout, sampler), operands, StoredOrder(function))
+    return ReadPlan(space_axes(layout, sampler), operands, StoredOrder(function, affine_axes))
 
 
 def plan_of_texels(

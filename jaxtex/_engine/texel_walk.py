@@ -31,12 +31,16 @@ class Tap(NamedTuple):
         index: the stored index on each axis of the step.
         inside: whether the tap is a texel; `None` where every tap is.
         factors: the weight of the tap on each filtered axis of the step.
+        unbounded: the index on each axis of the step before its address rule.
+        offset: how far `unbounded` lies beyond that of the first tap of the step.
         missing: whether the tap lies off a corner of a cube, where there is no texel; `None` where no tap can.
     """
 
     index: tuple[jax.Array, ...]
     inside: jax.Array | None
     factors: tuple[Weight, ...]
+    unbounded: tuple[jax.Array, ...] = ()
+    offset: tuple[int, ...] = ()
     missing: jax.Array | None = None
 
 
@@ -60,7 +64,7 @@ class TexelAddress(NamedTuple):
     """Where a walk has come to: flat indices so far, the extent of the last one, and whether it is inside.
 
     Neighboring axes share one flat index as long as an int32 can hold it. One index is the fastest; a texture of
-    more than 2^31 texels needs two. The levels of a mip chain lie one after the other, under one index; the level
+    more than 2^31 texels needs two. The levels of a mip chain lie one after the other, under one index; the `level`
     of this walk begins at `start`.
     """
 
@@ -68,6 +72,7 @@ class TexelAddress(NamedTuple):
     extent: Size = 1
     inside: jax.Array | None = None
     start: jax.Array | None = None
+    level: jax.Array | None = None
 
     def advance(self, tap: Tap, sizes: tuple[Size, ...]) -> "TexelAddress":
         """The address after one more step, at `tap`."""
@@ -139,12 +144,12 @@ def walks(
         inner = tuple(axis.at(level) for axis in axes[1:])
         # Counted, not looked up: a kernel has no table.
         start = sum((jnp.where(level > k, np.int32(n), 0) for k, n in enumerate(counts)), jnp.zeros_like(level))
-        yield weight, TexelAddress(start=start), steps(coords[1:], inner, axis_taps)
+        yield weight, TexelAddress(start=start, level=level), steps(coords[1:], inner, axis_taps)
 
 
-def only_address(coords: Coords, axes: tuple[Axis, ...]) -> TexelAddress:
+def only_address(coords: Coords, axes: tuple[Axis, ...], axis_taps: AxisTaps = taps) -> TexelAddress:
     """The address of a walk that has one tap on every axis."""
-    ((_, address, steps),) = walks(coords, axes)
+    ((_, address, steps),) = walks(coords, axes, axis_taps)
     for step in steps:
         (tap,) = step.taps
         address = address.advance(tap, step.sizes)
@@ -164,18 +169,19 @@ def axis_step(coord: jax.Array, axis: Axis, axis_taps: AxisTaps) -> Step:
     apply = axis.address.apply
     assert apply is not None
 
-    def addressed(tap: jax.Array, weight: Weight) -> Tap:
+    def addressed(number: int, tap: jax.Array, weight: Weight) -> Tap:
         index, inside = apply(tap, axis.size)
-        return Tap((index,), inside, (weight,))
+        return Tap((index,), inside, (weight,), (tap,), (number,))
 
-    return Step([addressed(tap, weight) for tap, weight in axis_taps(coord, axis)], (axis.size,))
+    return Step([addressed(k, *tap) for k, tap in enumerate(axis_taps(coord, axis))], (axis.size,))
 
 
 def face_step(face: jax.Array, rows: Taps, columns: Taps, axis: Axis) -> Step:
     """The taps around a point of a cube's face, across its edges."""
 
-    def joined(y: jax.Array, y_weight: Weight, x: jax.Array, x_weight: Weight) -> Tap:
+    def joined(j: int, y: jax.Array, y_weight: Weight, i: int, x: jax.Array, x_weight: Weight) -> Tap:
         missing = ~(is_inside(y, axis.size) | is_inside(x, axis.size))
-        return Tap(across_seam(face, y, x, axis.size), None, (y_weight, x_weight), missing)
+        return Tap(across_seam(face, y, x, axis.size), None, (y_weight, x_weight), (face, y, x), (0, j, i), missing)
 
-    return Step([joined(*row, *column) for row in rows for column in columns], (NUM_FACES, axis.size, axis.size))
+    found = [joined(j, *row, i, *column) for j, row in enumerate(rows) for i, column in enumerate(columns)]
+    return Step(found, (NUM_FACES, axis.size, axis.size))

@@ -100,3 +100,7 @@ def displaced(*args: jax.Array) -> Arrays:
     """A point plus a vector."""
     half = len(args) // 2
     return tuple(c + d for c, d in zip(args[:half], args[half:]))
+
+
+# Those that are affine in the pixel.
+AFFINE_FUNCTIONS = (affine, scaled)

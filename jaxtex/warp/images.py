@@ -23,7 +23,7 @@ from ..modes import Arithmetic, ReadMode
 from ..sampler import Sampler
 from ..sampling import sample
 from ..texture import Texture, texture1d, texture2d, texture3d
-from .grids import pixel_centers
+from .grids import AFFINE_FUNCTIONS, pixel_centers
 from .options import ReadOptions
 from .types import Arrays, GridFunction
 
@@ -137,7 +137,8 @@ def _warp(
 
     def read(image: jax.Array, *operands: jax.Array) -> jax.Array:
         in_pixels = dataclasses.replace(sampler, normalized_coords=False)
-        return sample_grid(texture(image), function, operands, in_pixels, as_numbers=as_integers)
+        axes = ndim if function in AFFINE_FUNCTIONS else 0
+        return sample_grid(texture(image), function, operands, in_pixels, as_numbers=as_integers, affine_axes=axes)
 
     def read_smoothed(image: jax.Array, *arrays: jax.Array) -> jax.Array:
         coords, *sides = (arrays[k : k + ndim] for k in range(0, len(arrays), ndim))

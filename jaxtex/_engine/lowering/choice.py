@@ -14,24 +14,21 @@ import jax.numpy as jnp
 import numpy as np
 from jax.interpreters import mlir
 
-from ..._compat import has_triton_kernels, lower_on_one_device, runs_on_one_device, warn_of_slow_atomics
+from ..._compat import lower_on_one_device, runs_on_one_device, warn_of_slow_atomics
 from ..._tables.storage_formats import Decoding
 from ..axis import Axis
 from ..spec import ReadSpec, Wrt
 from ..texel_walk import flat_sizes
-from . import cpu_adjoint, cuda_kernels, gpu_kernels, partitioned_adjoint
-from .accumulation import is_crowded, row_lanes
+from . import cpu_adjoint, cuda_kernels, partitioned_adjoint
 from .cuda_c import C_TYPES, CompilationFailed, CompilerUnavailable, UnknownPrimitive, local_capability
 from .cuda_kernels.read_kernel import WIDTHS
-from .gpu_kernels.tiling import samples_shape
+from .cuda_kernels.sample_tiles import samples_shape
 
 LEAST_COMPUTE_CAPABILITY = (8, 0)
 # Elements are counted in int32, with room for the padding of the last tile.
 ELEMENT_LIMIT = 2**30
-# Wider texels are rows that XLA moves well; but XLA's form has no private copies where samples crowd.
-MAX_CHANNELS, MAX_CHANNELS_CROWDED = 16, 64
 # A thread takes a channel or more, and a block has at most 1,024 threads.
-MAX_CHANNELS_READ = 1024
+MAX_CHANNELS = 1024
 NO_KERNELS = "jaxtex: no kernel can be compiled for this GPU, so reads take XLA's form, which is slower:"
 
 
@@ -94,7 +91,7 @@ def kernel_fits(axes: tuple[Axis, ...], arrays: list[Any], *counts: int) -> bool
 def kernel_reads(texels: Any, operands: Sequence[Any], spec: ReadSpec, batch: int) -> bool:
     """Whether a kernel can read such texels."""
     channels = texels.shape[-1]
-    if channels > MAX_CHANNELS_READ or (spec.decoding is Decoding.SRGB and channels > WIDTHS[0]):
+    if channels > MAX_CHANNELS or (spec.decoding is Decoding.SRGB and channels > WIDTHS[0]):
         return False  # a thread knows which channels are colors if it has all of them
     dtypes = (texels.dtype, spec.dtype, *(a.dtype for a in operands))
     if spec.dtype.itemsize > 4 or not all(np.dtype(dtype).name in C_TYPES for dtype in dtypes):
@@ -114,14 +111,11 @@ def supports_bordered_read(texels: Any, color: Any, *operands: Any, spec: ReadSp
 
 
 def supports_splat(values: Any, *operands: Any, spec: ReadSpec, batch: int) -> bool:
-    if not has_triton_kernels():
-        return False
     channels, texels = values.shape[-1], math.prod(flat_sizes(spec.axes))
-    crowded = is_crowded(math.prod(values.shape[batch:-1]), texels)
-    if values.dtype != jnp.float32 or channels > (MAX_CHANNELS_CROWDED if crowded else MAX_CHANNELS):
+    if values.dtype != jnp.float32 or channels > MAX_CHANNELS:
         return False
     textures = np.broadcast_shapes(*(a.shape[:batch] for a in (values, *operands)))
-    sums = math.prod(textures) * texels * 2 * row_lanes(channels)  # of two parts, if they are reproducible
+    sums = math.prod(textures) * texels * 2 * channels  # of two parts, if they are reproducible
     return kernel_fits(spec.axes, [values, *operands], sums)
 
 
@@ -135,11 +129,11 @@ LOWERINGS = {
     "read": (Lowering("cuda", cuda_kernels.read, supports_read),),
     "bordered_read": (Lowering("cuda", cuda_kernels.bordered_read, supports_bordered_read),),
     "splat": (
-        Lowering("cuda", gpu_kernels.splat, supports_splat, fallback=partitioned_adjoint.splat),
+        Lowering("cuda", cuda_kernels.splat, supports_splat, fallback=partitioned_adjoint.splat),
         Lowering("cpu", cpu_adjoint.splat, cpu_adjoint.supports),
     ),
     "pullback": (
-        Lowering("cuda", gpu_kernels.pullback, supports_pullback, fallback=partitioned_adjoint.pullback),
+        Lowering("cuda", cuda_kernels.pullback, supports_pullback, fallback=partitioned_adjoint.pullback),
         Lowering("cpu", cpu_adjoint.pullback, cpu_adjoint.supports),
     ),
 }

@@ -10,7 +10,7 @@ from .emitter import Emitter, UnknownPrimitive
 from .launch import THIS_GPU, Kernel, Launcher, local_capability
 from .memory import load_row
 from .nvrtc import CompilationFailed, CompilerUnavailable
-from .source import fill, read_source, scalars
+from .source import fill, read_source, scalars, warp
 
 __all__ = [
     "C_TYPES",
@@ -26,4 +26,5 @@ __all__ = [
     "local_capability",
     "read_source",
     "scalars",
+    "warp",
 ]

@@ -21,6 +21,8 @@ PTX_VERSIONS = {
     (12, 0): (8, 7),
     (12, 1): (8, 8),
 }
+# Of instructions that need a newer one.
+INSTRUCTION_VERSIONS = {"red.global.add.v": (8, 1)}
 Capability = tuple[int, int]
 
 
@@ -90,5 +92,6 @@ def compile_to_ptx(source: str, capability: Capability) -> str:
         nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
     if capability not in PTX_VERSIONS:
         return ptx
-    version = "{}.{}".format(*PTX_VERSIONS[capability])
+    needed = max(PTX_VERSIONS[capability], *(v for text, v in INSTRUCTION_VERSIONS.items() if text in ptx), (0, 0))
+    version = "{}.{}".format(*needed)
     return re.sub(r"^\.version .*$", f".version {version}", ptx, count=1, flags=re.MULTILINE)

@@ -224,11 +224,17 @@ template <int N, class T> DEVICE Row<T, N> load_row(const T* first) {
   return row;
 }
 #ifdef __CUDACC__
-// In one instruction: `first` is a multiple of a row.
+// In as few instructions as there can be: `first` is a multiple of a row, or of 16 bytes of it.
 template <int N, class T> DEVICE Row<T, N> load_aligned_row(const T* first) {
   Row<T, N> row;
   constexpr int bytes = N * sizeof(T);
-  if constexpr (bytes == 16) {
+  if constexpr (bytes > 16 && bytes % 16 == 0) {
+    constexpr int count = 16 / sizeof(T);
+    for (int k = 0; k < N; k += count) {
+      const Row<T, count> some = load_aligned_row<count>(first + k);
+      for (int n = 0; n < count; n++) row.v[k + n] = some.v[n];
+    }
+  } else if constexpr (bytes == 16) {
     row = bits_as<Row<T, N>>(__ldg((const int4*)first));
   } else if constexpr (bytes == 8) {
     row = bits_as<Row<T, N>>(__ldg((const int2*)first));

@@ -19,6 +19,11 @@ def scalars() -> str:
     return read_source(Path(__file__).parent / "scalars.cuh")
 
 
+def warp() -> str:
+    """What kernels call whose threads work together, to be put after `scalars`."""
+    return read_source(Path(__file__).parent / "warp.cuh")
+
+
 def fill(template: str, **slots: object) -> str:
     """A template with every slot filled.
 

@@ -14,7 +14,8 @@ from ...texel_walk import TexelAddress, flat_sizes
 from ..cuda_c import C_TYPES, THIS_GPU, Emitter, Kernel, Launcher, fill, load_row, read_source, scalars
 from ..cuda_c.elementwise import literal
 from ..cuda_c.emitter import Names, Typed
-from ..gpu_kernels.tiling import Tiling, samples_shape, tile_samples, unravelled
+from .sample_tiles import samples_shape, unravelled
+from .tiling import Tiling, tile_samples
 
 TEMPLATE = Path(__file__).parent / "read.cu"
 # The part of the read of a thread that is a mean of several reads.

@@ -2,12 +2,12 @@
 
 import functools
 import math
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
+
+from .sample_tiles import unravelled
 
 WARP = 32
 # How many threads of a warp lie side by side, in a tile that is as wide.
@@ -89,23 +89,9 @@ class Tiling(NamedTuple):
         return self.offset(index[: len(textures)], textures)
 
 
-def unravelled(index: jax.Array, shape: tuple[int, ...]) -> list[jax.Array]:
-    """The index on each axis of `shape`; the first one is not bounded."""
-    found = []
-    for n in shape[:0:-1]:
-        found.append(jax.lax.rem(index, jnp.int32(n)))
-        index = jax.lax.div(index, jnp.int32(n))
-    return [index, *found[::-1]] if shape else []
-
-
 def tile_samples(shape: tuple[int, ...], tile: tuple[int, int], samples_per_thread: int, batch: int) -> Tiling:
     """A tiling of samples of `shape`; in one row if they are too few across or down."""
     if len(shape) - batch >= 2 and shape[-1] >= tile[1] and shape[-2] >= tile[0]:
         return Tiling(shape, tile, (samples_per_thread, 1), min(SIDE, tile[1]), False)
     return Tiling(shape, (1, math.prod(tile)), (1, samples_per_thread), WARP, True)
 
-
-def samples_shape(textures: tuple[int, ...], arrays: Sequence[Any]) -> tuple[int, ...]:
-    """The shape of the samples, from the batch axes of their textures and arrays that broadcast to them."""
-    shapes = [tuple(a.shape) for a in arrays]
-    return np.broadcast_shapes(*shapes, (*textures, *[1] * (len(shapes[0]) - len(textures))))

@@ -1,0 +1,72 @@
+// The adjoint of a read: each sample adds its value, times the weight of each tap, to the texel of the tap.
+//
+// The number of additions to memory bounds its speed. So a warp takes a tile of the samples and adds them up in a window
+// of shared memory of its own, without atomic additions: lanes that meet at a texel take turns. Then it adds each texel
+// of the window to memory once. The window lies over indices before any address rule; the rules act when it is written.
+// Where it would not fit, as with random coordinates, each sample goes to memory by itself.
+
+@view@
+
+// The first tap on each axis of the window, and the weights of all taps.
+struct Taps { int first[@axes@]; float weight[@most_taps@]; };
+struct Texel { int number; bool inside; };
+struct Slopes { float along[@slopes_or_one@]; };
+// Channels that are added to memory at once.
+typedef Row<float, @piece@> Piece;
+
+@taps_functions@
+
+// The texel at indices before any address rule.
+DEVICE Texel texel_of(const int (&at)[@axes@]) {
+  @texel_statements@
+  return {@texel@};
+}
+
+DEVICE Value product(const Value& value, float weight) {
+  Value found;
+  for (int k = 0; k < @width@; k++) found.v[k] = value.v[k] * weight;
+  return found;
+}
+
+// Adds a piece to a texel in memory: as it is, or in parts whose sums do not depend on their order.
+DEVICE void add_to_texel(float* to, const Piece& piece, const float* units) {
+  @split_statements@
+  @additions@
+}
+
+// A lane's part of the derivatives along coordinates, without the first `skipped` channels.
+DEVICE Slopes slopes_of(const Coords& at, const Value& value, int base, int first, int skipped, @texels@) {
+  @slopes_statements@
+  return {{@slopes@}};
+}
+
+// A value without the channels that belong to the part before.
+DEVICE Value value_of(const float* values, const Offsets& offsets, int part) {
+  Value value = load_value(values, offsets, part);
+  for (int k = 0; k < @overlap@; k++) if (k < overlap_of(part)) value.v[k] = 0;
+  return value;
+}
+
+// Adds what lanes have for the taps of a cell to the window; not every lane has something.
+template <int TAPS, class Get>
+DEVICE void add_in_turns(float* window, bool has, int cell, int part, int lane, const int (&steps)[TAPS], Get values) {
+  const uint32 alike = lanes_with_same(has ? cell * @parts@ + part : -1 - lane);
+  const int turn = has ? num_ones(alike & ((1u << lane) - 1)) : -1;
+  for (int t = 0; any_lane(turn >= t); t++)
+#pragma unroll
+    for (int n = 0; n < TAPS; n++) {
+      if (turn == t) add_to_shared(window + ((cell + steps[n]) * @parts@ + part) * @width@, values(n));
+      wait_for_lanes();
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(@threads@, @blocks@) @name@(@parameters@) {
+  __shared__ __align__(16) float windows[@warps@][@shared@];
+  float* const window = windows[threadIdx.x / 32];
+  const int lane = threadIdx.x % 32, tile = blockIdx.x * @warps@ + threadIdx.x / 32;
+  if (tile >= @tiles@) return;
+  @skip@
+  const bool takes_part = lane % @lanes_per_sample@ < @parts@;
+  const int part = takes_part ? lane % @lanes_per_sample@ : 0, number = lane / @lanes_per_sample@;
+  @passes@
+}

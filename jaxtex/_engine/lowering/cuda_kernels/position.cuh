@@ -1,0 +1,14 @@
+// Which sample a lane takes in a step of its work: the number of an image, and a place in it.
+struct Position { int outer, z, y, x; bool exists; };
+
+// Samples lie in tiles, so that neighboring lanes read neighboring texels. Places outside are moved to the last one.
+DEVICE Position position_of(int tile, int lane, int step) {
+  Position at;
+  at.x = tile % @tiles_across@ * @tile_across@ + lane % @lanes_across@ * @lane_across@ + step % @steps_across@ * @step_across@;
+  at.y = tile / @tiles_across@ % @tiles_down@ * @tile_down@ + lane / @lanes_across@ % @lanes_down@ * @steps_down@ + step / @steps_across@ % @steps_down@;
+  at.z = tile / @tiles_per_slice@ % @tiles_deep@ * @tile_deep@ + lane / @lanes_per_slice@ * @steps_deep@ + step / @steps_per_slice@;
+  at.outer = tile / @tiles_per_image@;
+  at.exists = @exists@;
+  if (!at.exists) at.x = min(at.x, @across@ - 1), at.y = min(at.y, @down@ - 1), at.z = min(at.z, @deep@ - 1);
+  return at;
+}

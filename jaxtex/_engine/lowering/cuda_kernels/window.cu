@@ -1,0 +1,112 @@
+{
+  // The taps of walk @walk@, at these steps along the axes from the first one.
+  constexpr int tap_offsets[@taps@][@axes@] = {@tap_offsets@};
+  constexpr int span[@axes@] = {@span@};
+  Coords kept[@kept@];
+  int low[@axes@], size[@axes@], stride[@axes@];
+  for (int k = 0; k < @axes@; k++) low[k] = 2147483647, size[k] = -2147483647 - 1;
+#pragma unroll 8
+  for (int s = 0; s < @steps@; s++) {
+    const Position at = position_of(tile, number, s);
+    const Coords coords = coords_of(@operand_names@, at.outer, at.z, at.y, at.x);
+    if (s < @kept@) kept[s] = coords;
+    const Taps taps = taps_of_@walk@(coords);
+    if (at.exists) for (int k = 0; k < @axes@; k++) low[k] = min(low[k], taps.first[k]), size[k] = max(size[k], taps.first[k] + span[k]);
+  }
+  float cells = 1;
+#pragma unroll
+  for (int k = @axes@ - 1; k >= 0; k--) {
+    low[k] = least_of_lanes(low[k]);
+    const uint32 rest = (uint32)greatest_of_lanes(size[k]) - (uint32)low[k];
+    stride[k] = k == @axes@ - 1 ? 1 : (int)min(cells, 1e6f);
+    size[k] = rest + 1;
+    const uint32 pitch = k == @axes@ - 1 && k > 0 ? rest + 1 | 1 : rest + 1;  // odd, against conflicts of banks
+    cells *= rest < 65536 ? (float)pitch : 1e9f;
+  }
+  if (cells <= @cells@) {
+    int steps[@taps@];
+#pragma unroll
+    for (int n = 0; n < @taps@; n++) {
+      steps[n] = 0;
+      for (int k = 0; k < @axes@; k++) steps[n] += tap_offsets[n][k] * stride[k];
+    }
+    for (int k = lane * 4; k < (int)cells * @row@; k += 128) store_four(window + k, 0);
+    wait_for_lanes();
+    @begin_runs@
+#pragma unroll @batches_at_once@
+    for (int s = 0; s < @steps@; s += @batch@) {
+      Value values_of_batch[@batch@];
+#pragma unroll
+      for (int j = 0; j < @batch@; j++) {
+        const Position at = position_of(tile, number, s + j);
+        values_of_batch[j] = value_of(values, offsets_of(at.outer, at.z, at.y, at.x), part);
+      }
+#pragma unroll
+      for (int j = 0; j < @batch@; j++) {
+        const Position at = position_of(tile, number, s + j);
+        const Coords coords = @coords_of_step@;
+        const Value value = values_of_batch[j];
+        @store_slopes@
+      }
+#pragma unroll
+      for (int j = 0; j < @batch@; j++) {
+        const Position at = position_of(tile, number, s + j);
+        const bool exists = at.exists && takes_part;
+        const Value value = values_of_batch[j];
+        const Taps taps = taps_of_@walk@(@coords_of_step@);
+        int cell = 0;
+        for (int k = 0; k < @axes@; k++) cell += (taps.first[k] - low[k]) * stride[k];
+        @accumulate@
+      }
+    }
+    @end_runs@
+    wait_for_lanes();
+    // Each lane takes pieces of @piece@ numbers, row by row.
+    int at[@axes@], i = lane;
+    for (int k = 0; k < @axes@; k++) at[k] = 0;
+    for (;;) {
+      const int width = size[@axes@ - 1] * @pieces@;
+      @carry@
+      if (@beyond@) break;
+      int cell = i / @pieces@;
+      for (int k = 0; k < @axes@ - 1; k++) cell += at[k] * stride[k];
+      const int column = i % @pieces@ * @piece@;
+      const Piece piece = load_shared<@piece@>(window + cell * @row@ + column);
+      if (!is_zero(piece)) {
+        int index[@axes@];
+        for (int k = 0; k < @axes@ - 1; k++) index[k] = low[k] + at[k];
+        index[@axes@ - 1] = low[@axes@ - 1] + i / @pieces@;
+        const Texel texel = texel_of(index);
+        const int channel = first_channel(column / @width@) + column % @width@;
+        if (texel.inside) add_to_texel(totals + (long long)texel.number * @total_width@ + channel, piece, @units@);
+      }
+      i += 32;
+    }
+    wait_for_lanes();
+  } else {
+#pragma unroll 1
+    for (int s = 0; s < @steps@; s++) {
+      const Position at = position_of(tile, number, s);
+      const Coords coords = coords_of(@operand_names@, at.outer, at.z, at.y, at.x);
+      const Value value = value_of(values, offsets_of(at.outer, at.z, at.y, at.x), part);
+      const Taps taps = taps_of_@walk@(coords);
+      @store_slopes@
+      if (at.exists && takes_part)
+#pragma unroll
+        for (int n = 0; n < @taps@; n++) {
+          int index[@axes@];
+          for (int k = 0; k < @axes@; k++) index[k] = taps.first[k] + tap_offsets[n][k];
+          const Texel texel = texel_of(index);
+          const Value part_of_tap = product(value, taps.weight[n]);
+          float* const total = totals + (long long)texel.number * @total_width@ + first_channel(part);
+          if (texel.inside)
+#pragma unroll
+            for (int k = 0; k < @width@; k += @piece@) {
+              Piece piece;
+              for (int m = 0; m < @piece@; m++) piece.v[m] = part_of_tap.v[k + m];
+              add_to_texel(total + k, piece, @units@);
+            }
+        }
+    }
+  }
+}

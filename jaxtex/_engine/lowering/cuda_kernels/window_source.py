@@ -1,0 +1,343 @@
+"""The source of the adjoint's kernel for all grids: windows of shared memory, and the cotangents of coordinates."""
+
+import functools
+import itertools
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ...axis import Axis, Role
+from ...decoding import decode
+from ...operators import Path as TapPath
+from ...operators import slopes, zero_outside
+from ...reproducible_sum import Units
+from ...spec import ReadSpec
+from ...taps import Taps
+from ...texel_walk import Step, TexelAddress, flat_sizes, only_address, walks
+from ..cuda_c import fill, load_row, scalars, warp
+from .gather_source import GatherSource
+from .sample_source import SampleSource, Traced, declared, joined, of_function, scalar, traced
+from .sample_tiles import CROWD_STEPS, LANES, STEPS, tiles_of
+
+# The warps of a block, and the bytes of shared memory of all of them, of which any GPU has so many.
+WARPS, SHARED_BYTES = 4, 46 * 1024
+# A window has room for a tile that is turned by any angle, some more for an odd pitch, and for small textures.
+ROOM, LEAST_CELLS = 1.05, 320
+# Of an SM of the GPUs with the least: bytes of shared memory, and registers.
+MULTIPROCESSOR_BYTES, MULTIPROCESSOR_REGISTERS = 228 * 1024, 65536
+# A thread can have so many registers, whatever else is asked.
+LEAST_REGISTERS = 96
+# A lane loads the values of so many samples at once.
+BATCH = 4
+# A lane holds at most so many sums for the taps of a run of samples in one cell.
+MOST_HELD = 32
+# From so many samples for each texel on, times the channels of a lane, a lane adds up runs of samples in one cell, and
+# takes more samples.
+RUN_CROWD, FAR_CROWD = 64, 1024
+# A lane keeps the coordinates of at most so many samples; else it computes them twice.
+MOST_KEPT = 8
+# How much larger a window is than samples that spread evenly over the texture would need.
+SPREAD = 1.5
+SKIP = "if (view_of({}, position_of(tile, 0, 0).outer).taken) return;"
+# With a window that takes turns: each sample, or a run of samples in one cell.
+ADD_SAMPLE = """\
+add_in_turns(window, exists, cell, part, lane, steps, [&](int n) { return product(value, taps.weight[n]); });"""
+BEGIN_RUNS = """\
+bool holds = false;
+int held_cell = 0;
+Value held[@taps@] = {};"""
+ADD_RUN = """\
+const bool stays = holds && cell == held_cell, leaves = exists && holds && !stays;
+if (any_lane(leaves)) add_in_turns(window, leaves, held_cell, part, lane, steps, [&](int n) { return held[n]; });
+if (exists) {
+#pragma unroll
+  for (int n = 0; n < @taps@; n++) {
+    const Value more = product(value, taps.weight[n]);
+    for (int k = 0; k < @width@; k++) held[n].v[k] = (stays ? held[n].v[k] : 0) + more.v[k];
+  }
+  held_cell = cell, holds = true;
+}"""
+END_RUNS = "add_in_turns(window, holds, held_cell, part, lane, steps, [&](int n) { return held[n]; });"
+# The cotangents of a sample's coordinates, summed over the lanes that share its channels.
+STORE_SLOPES = """\
+{
+const Offsets offsets = offsets_of(at.outer, at.z, at.y, at.x);
+Slopes slopes = slopes_of(coords, value, offsets.texels, first_channel(part), overlap_of(part), texels);
+for (int k = 0; k < @num_slopes@; k++) {
+  if (!takes_part) slopes.along[k] = 0;
+  for (int bits = 1; bits < @lanes_per_sample@; bits *= 2) slopes.along[k] += of_lane_xor(slopes.along[k], bits);
+}
+if (at.exists && lane % @lanes_per_sample@ == 0) {
+  @stores@
+}
+}"""
+
+
+class Walk(NamedTuple):
+    """One walk of a read, as a window sees it.
+
+    Attributes:
+        first: the first tap on each axis, before any address rule.
+        offsets: how far each tap lies beyond the first one, on each axis.
+        weights: of each tap.
+    """
+
+    first: list[jax.Array]
+    offsets: list[tuple[int, ...]]
+    weights: list[Any]
+
+    @classmethod
+    def of(cls, weight: Any, address: TexelAddress, steps: list[Step]) -> "Walk":
+        """All products of the taps of the steps of a walk."""
+        level = [] if address.level is None else [address.level]
+        first = [*level, *(index for step in steps for index in step.taps[0].unbounded)]
+        offsets, weights = [], []
+        for taps in itertools.product(*(list(zip(step.taps, step.weights())) for step in steps)):
+            offsets.append((*[0] * len(level), *(k for tap, _ in taps for k in tap.offset)))
+            weights.append(functools.reduce(jnp.multiply, (w for _, w in taps), weight))
+        return cls(first, offsets, weights)
+
+
+def as_it_is(index: jax.Array, axis: Axis) -> Taps:
+    """The one tap at an index."""
+    del axis
+    return [(index, 1.0)]
+
+
+class WindowSource(SampleSource):
+    """The source of a kernel.
+
+    Args:
+        coordinate_axes: the axes whose coordinates have a cotangent.
+        gathered: the kernel for affine grids that ran before, whose images this one skips.
+    """
+
+    def __init__(
+        self,
+        spec: ReadSpec,
+        coordinate_axes: tuple[int, ...],
+        shape: tuple[int, ...],
+        read_from: tuple[int, ...],
+        textures: tuple[int, ...],
+        arrays: Mapping[str, Any],
+        results: Mapping[str, Any],
+        gathered: GatherSource | None = None,
+    ):
+        super().__init__(spec, shape, read_from, textures, arrays, results)
+        self.coordinate_axes, self.gathered = coordinate_axes, gathered
+        self.num_parts = 2 if "units" in arrays else 1  # of each sum
+        dimensions = sum(axis.role is Role.SPACE for axis in spec.axes)
+        num_texels = math.prod(textures) * flat_sizes(spec.axes)[0]
+        self.crowd = math.prod(shape) / num_texels if "totals" in results else 0
+        steps = CROWD_STEPS if self.crowd * self.lanes.width >= FAR_CROWD else STEPS
+        least = 0 if gathered is None else dimensions
+        self.samples = tiles_of(shape, len(textures), dimensions, self.lanes, steps, least)
+        self.walks = self.find_walks() if "totals" in results else []
+        cells = max((self.cells(offsets) for _, _, offsets in self.walks), default=0)
+        self.window_cells = min(cells, SHARED_BYTES // (4 * self.row)) // 4 * 4
+        self.num_warps = max(1, min(WARPS, SHARED_BYTES // max(1, 4 * self.window_cells * self.row)))
+
+    @property
+    def row(self) -> int:
+        """The numbers of a cell of a window."""
+        return self.lanes.parts * self.lanes.width
+
+    @property
+    def num_blocks(self) -> int:
+        return -(-self.samples.total // self.num_warps)
+
+    @property
+    def num_threads(self) -> int:
+        return LANES * self.num_warps
+
+    # What a thread computes
+
+    def find_walks(self) -> list[tuple[list[str], Any, list[tuple[int, ...]]]]:
+        """Of each walk: statements, the first taps and the weights as expressions, and the offsets of the taps."""
+        axes, texture = self.spec.axes, int(self.several_textures)
+        count = axes[0].kernel.num_taps if axes[0].role is Role.LEVEL else 1
+
+        def function(number: int, offsets: list[tuple[int, ...]], *coords: jax.Array) -> Any:
+            walk = Walk.of(*list(walks(coords[texture:], axes))[number])
+            offsets.extend((*[0] * texture, *taps) for taps in walk.offsets)
+            return [scalar(i) for i in (*coords[:texture], *walk.first)], [scalar(w, jnp.float32) for w in walk.weights]
+
+        found = []
+        for number in range(count):
+            offsets: list[tuple[int, ...]] = []
+            found.append((*traced(functools.partial(function, number, offsets), *self.coords), offsets))
+        return found
+
+    def find_texel(self) -> Traced:
+        axes, texture = self.spec.axes, int(self.several_textures)
+        names = [(f"at[{k}]", np.dtype(np.int32)) for k in range(texture + len(axes))]
+
+        def function(*at: jax.Array) -> Any:
+            address = only_address(at[texture:], axes, as_it_is)
+            number = address.flat_index[0]
+            if texture:
+                number = number + at[0] * flat_sizes(axes)[0]
+            return number, scalar(True) if address.inside is None else address.inside
+
+        return traced(function, *names)
+
+    def find_split(self) -> Traced:
+        """The parts of a piece of a sum: itself, or a coarse and a fine part."""
+        names = [(f"piece.v[{k}]", np.dtype(np.float32)) for k in range(self.piece)]
+
+        def function(*piece: jax.Array) -> Any:
+            if self.num_parts == 1:
+                return (jnp.stack(piece, -1),)
+            units = load_row("units", jnp.zeros((1,), jnp.int32), 2, jnp.float32)[0]
+            return Units(units[0], units[1]).split(jnp.stack(piece, -1))
+
+        return traced(function, *names)
+
+    def find_slopes(self) -> Traced:
+        spec, lanes = self.spec, self.lanes
+        dtype = self.arrays["texels"].dtype
+        integers = [(name, np.dtype(np.int32)) for name in ("base", "first", "skipped")]
+        values = [(f"value.v[{k}]", np.dtype(np.float32)) for k in range(lanes.width)]
+
+        def function(*args: jax.Array) -> Any:
+            base, first, skipped, *rest = args
+            value, coords = jnp.stack(rest[: lanes.width], -1), rest[lanes.width + int(self.several_textures) :]
+
+            def texel_times_cotangent(address: TexelAddress, path: TapPath) -> jax.Array:
+                del path
+                element = (base + address.flat_index[0]) * lanes.channels + first
+                texel = load_row("texels", element, lanes.width, dtype, aligned=lanes.aligned)
+                terms = decode(texel, spec.decoding, spec.dtype) * value
+                if lanes.overlap:
+                    terms = jnp.where(jnp.arange(lanes.width, dtype=jnp.int32)[None] >= skipped[:, None], terms, 0)
+                return zero_outside(address, functools.reduce(jnp.add, jnp.split(terms, lanes.width, -1)))
+
+            return slopes(coords, spec.axes, self.coordinate_axes, texel_times_cotangent)
+
+        return traced(function, *integers, *values, *self.coords)
+
+    # Windows
+
+    def cells(self, offsets: list[tuple[int, ...]]) -> int:
+        """The cells of a window that holds a tile at any angle, with taps at `offsets`."""
+        if self.samples.rank == 0:
+            return 2 * math.prod(self.samples.tile) + 128
+        spans = [max(some) for some in zip(*offsets)][-self.samples.rank :]
+        diagonal = math.hypot(*sorted(self.samples.tile)[-2:])
+        lengths = [diagonal, diagonal, min(self.samples.tile)][: self.samples.rank]  # turned about one axis
+        if self.crowd > 1:
+            lengths = [min(n, SPREAD * n * self.crowd ** (-1 / self.samples.rank)) for n in lengths]
+        cells = math.prod(math.ceil(n) + span + 1 for n, span in zip(lengths, spans))
+        return max(LEAST_CELLS, int(ROOM * cells))
+
+    @property
+    def blocks(self) -> int:
+        """The blocks that a multiprocessor should hold at once: as many as its shared memory and registers do."""
+        shared = MULTIPROCESSOR_BYTES // (1024 + 4 * self.num_warps * max(4, self.window_cells * self.row))
+        return max(1, min(shared, MULTIPROCESSOR_REGISTERS // (LEAST_REGISTERS * self.num_threads)))
+
+    @property
+    def takes_runs(self) -> bool:
+        """Whether a lane adds up runs of samples in one cell, because many samples fall on few texels."""
+        most = max(len(offsets) for *_, offsets in self.walks) * self.lanes.width
+        return self.crowd * self.lanes.width >= RUN_CROWD and most <= MOST_HELD
+
+    # The slots
+
+    def source(self, name: str) -> str:
+        """The whole source, with a function called `name`."""
+        axes, kept = len(self.spec.axes) + int(self.several_textures), self.samples.num_steps
+        in_registers = kept <= MOST_KEPT
+        coords = f"coords_of({', '.join((*self.operands, 'at.outer', 'at.z', 'at.y', 'at.x'))})"
+        slots: dict[str, Any] = {
+            **self.slots(),
+            "name": name,
+            "axes": axes,
+            "lanes_per_sample": self.lanes.per_sample,
+            "row": self.row,
+            "total_width": self.lanes.channels * self.num_parts,
+            "piece": self.piece,
+            "pieces": self.row // self.piece,
+            "steps": self.samples.num_steps,
+            "batch": BATCH,
+            "kept": kept if in_registers else 1,
+            "batches_at_once": kept // BATCH if in_registers else 1,
+            "coords_of_step": "kept[s + j]" if in_registers else coords,
+            "tiles": self.samples.total,
+            "view": "" if self.gathered is None else self.gathered.view_source(),
+            "skip": SKIP.format(", ".join(self.operands)) if self.gathered else "",
+            "warps": self.num_warps,
+            "threads": self.num_threads,
+            "shared": max(4, self.window_cells * self.row),
+            "blocks": self.blocks,
+            "cells": self.window_cells,
+            "num_slopes": len(self.coordinate_axes),
+            "slopes_or_one": max(1, len(self.coordinate_axes)),
+            "units": "units" if self.num_parts == 2 else "nullptr",
+            "stores": [
+                f"slope_{axis}[offsets.sample] = slopes.along[{k}];" for k, axis in enumerate(self.coordinate_axes)
+            ],
+            **self.functions(),
+        }
+        store_slopes = fill(STORE_SLOPES, **slots) if self.coordinate_axes else ""
+        slots["passes"] = self.filled("slopes.cu", {**slots, "store_slopes": store_slopes})
+        if self.walks:
+            passes = (self.window(k, store_slopes if k == 0 else "", slots) for k in range(len(self.walks)))
+            slots["passes"] = "\n".join(passes)
+        templates = (self.filled(template, slots) for template in ("samples.cuh", "adjoint.cu"))
+        return "\n".join((scalars(), warp(), self.samples.source(), *templates))
+
+    @property
+    def piece(self) -> int:
+        """How many numbers are added to memory at once."""
+        return min(4, self.lanes.width) if self.lanes.aligned else 1
+
+    def functions(self) -> dict[str, object]:
+        """The functions of a thread."""
+        texel, split, slopes = ([], ["0", "false"]), ([], []), ([], ["0"])
+        if self.walks:
+            texel, split = self.find_texel(), self.find_split()
+        if self.coordinate_axes:
+            slopes = self.find_slopes()
+        taps = []
+        for k, (statements, (first, weights), _) in enumerate(self.walks):
+            body = "\n  ".join([*statements, f"return {{{{{joined(first)}}}, {{{joined(weights)}}}}};"])
+            taps.append(f"DEVICE Taps taps_of_{k}(const Coords& at) {{\n  {body}\n}}")
+        return {
+            "texels": declared("texels", self.arrays["texels"].dtype if self.coordinate_axes else np.float32),
+            "additions": [
+                f"add_to_memory(to + {k * self.lanes.channels}, Piece{{{{{joined(part)}}}}});"
+                for k, part in enumerate(split[1])
+            ],
+            "taps_functions": "\n\n".join(taps),
+            "most_taps": max((len(offsets) for *_, offsets in self.walks), default=1),
+            **of_function("texel", texel),
+            **of_function("split", split),
+            **of_function("slopes", slopes),
+        }
+
+    def window(self, number: int, store_slopes: str, slots: Mapping[str, Any]) -> str:
+        """The statements of one walk."""
+        *_, offsets = self.walks[number]
+        slots = {**slots, "taps": len(offsets)}
+        runs = (BEGIN_RUNS, ADD_RUN, END_RUNS) if self.takes_runs else ("", ADD_SAMPLE, "")
+        begin, accumulate, end = (fill(text, **slots) for text in runs)
+        last = slots["axes"] - 1
+        carry = [f"while (i >= width) i -= width, at[{last - 1}]++;"] if last else []
+        carry += [f"while (at[{k}] >= size[{k}]) at[{k}] -= size[{k}], at[{k - 1}]++;" for k in range(last - 1, 0, -1)]
+        of_walk = {
+            "walk": number,
+            "tap_offsets": ", ".join("{" + ", ".join(map(str, some)) + "}" for some in offsets),
+            "span": ", ".join(str(max(some)) for some in zip(*offsets)),
+            "begin_runs": begin,
+            "accumulate": accumulate,
+            "end_runs": end,
+            "carry": carry or [""],
+            "beyond": "at[0] >= size[0]" if last else "i >= width",
+            "store_slopes": store_slopes,
+        }
+        return self.filled("window.cu", {**slots, **of_walk})
