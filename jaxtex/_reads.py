@@ -14,11 +14,11 @@ from ._engine import primitives
 from ._engine.coordinates import Arrays
 from ._engine.decoding import read_dtype
 from ._engine.float_arithmetic import FLOAT, ReadArithmetic
-from ._engine.plan import Layout, ReadPlan, layout_of, plan_of_grid, plan_of_texels
+from ._engine.plan import Layout, ReadPlan, ResolvedLevel, layout_of, plan_of_grid, plan_of_texels
 from ._hardware import HARDWARE
 from ._tables.address_rules import BORDER, LAST
 from ._tables.filter_kernels import LINEAR_TAPS, FilterKernel
-from ._tables.storage_formats import Decoding, is_blended, storage_format, sum_dtype
+from ._tables.storage_formats import Decoding, is_blended, rounded_dtype, storage_format, sum_dtype
 from ._typed_jit import typed_jit
 from .modes import Arithmetic, FilterMode
 from .sampler import Sampler
@@ -81,7 +81,7 @@ def sample(texture: Texture, arguments: ReadArguments, *, sampler: Sampler, dtyp
         arguments = jax.lax.stop_gradient(arguments)
 
     def run(arithmetic: ReadArithmetic, texture: Texture, arguments: ReadArguments) -> jax.Array:
-        read = functools.partial(mean_read, arithmetic, sampler=sampler, dtype=sums)
+        read = functools.partial(one_read, arithmetic, sampler=sampler, dtype=rounded_dtype(dtype, sums))
         # Reverse mode computes the footprint again, and keeps its sides alone.
         rematerialize = arguments.ddx is not None and arithmetic is FLOAT
         return (jax.checkpoint(read) if rematerialize else read)(texture, arguments)
@@ -90,34 +90,45 @@ def sample(texture: Texture, arguments: ReadArguments, *, sampler: Sampler, dtyp
     return jnp.broadcast_to(out, (*common_shape(arguments), texture.num_channels)).astype(dtype)
 
 
-def mean_read(
+def one_read(
     arithmetic: ReadArithmetic, texture: Texture, arguments: ReadArguments, *, sampler: Sampler, dtype: np.dtype
 ) -> jax.Array:
+    """The read of a call in one arithmetic."""
+    plan = plan_of_call(arithmetic, layout_of(texture), arguments, sampler)
+    return arithmetic.read(texture, plan, sampler.decoding, dtype, sampler.deterministic)
+
+
+def plan_of_call(arithmetic: ReadArithmetic, layout: Layout, arguments: ReadArguments, sampler: Sampler) -> ReadPlan:
     """One read, or the weighted mean of those along a footprint."""
-    layout = layout_of(texture)
     resolved = arithmetic.resolve_level(layout, arguments, sampler)
-
-    def read(plan: ReadPlan) -> jax.Array:
-        return arithmetic.read(texture, plan, sampler.decoding, dtype, sampler.deterministic)
-
+    plan, _ = arithmetic.plan(layout, resolved, sampler)
     if resolved.num_reads is None:
-        return read(arithmetic.plan(layout, resolved, sampler)[0])
+        return plan
+    operands, structure = jax.tree.flatten(resolved._replace(face_coords=None))
+    grid = AlongFootprint(arithmetic.plan, layout, sampler, structure)
+    return ReadPlan(plan.axes, tuple(operands), grid, arithmetic.most_reads(sampler))
 
-    def weighted_read(number: jax.Array) -> jax.Array:
-        plan, weight = arithmetic.plan(layout, resolved, sampler, number)
+
+class AlongFootprint(NamedTuple):
+    """The grid of several reads along a footprint.
+
+    Attributes:
+        plan: the reads of an arithmetic.
+        structure: of the resolved level, whose arrays are the operands.
+    """
+
+    plan: Callable[..., tuple[ReadPlan, jax.Array | None]]
+    layout: Layout
+    sampler: Sampler
+    structure: Any
+
+    def __call__(self, number: jax.Array, *operands: jax.Array) -> tuple[jax.Array, ...]:
+        """The coordinates of one of the reads, counted from 1, and its weight."""
+        resolved: ResolvedLevel = jax.tree.unflatten(self.structure, operands)
+        assert resolved.side is not None
+        plan, weight = self.plan(self.layout, resolved, self.sampler, number.astype(resolved.side[0].dtype))
         assert weight is not None
-        # A read without weight counts as zero, also where it returns NaN.
-        return jnp.where(weight[..., None] > 0, read(plan) * weight[..., None].astype(dtype), 0)
-
-    one = jax.checkpoint(weighted_read) if arithmetic is FLOAT else weighted_read
-    count = np.dtype(np.float32) if arithmetic is HARDWARE else resolved.num_reads.dtype
-    return sum_of_calls(one, arithmetic.most_reads(sampler), count)
-
-
-def sum_of_calls(one: Callable[[jax.Array], jax.Array], count: int, dtype: np.dtype) -> jax.Array:
-    """The sum of ``one(1)`` to ``one(count)``, one after the other."""
-    numbers = jnp.arange(1, count + 1, dtype=dtype)
-    return jax.lax.scan(lambda total, number: (total + one(number), None), one(numbers[0]), numbers[1:])[0]
+        return *plan.coords, weight
 
 
 def sample_grid(
@@ -147,9 +158,11 @@ def sample_grid(
     if not differentiable:
         plan = plan._replace(operands=jax.lax.stop_gradient(plan.operands))
 
+    dtype = sums if as_numbers else rounded_dtype(own_dtype(texture, sampler), sums)
+
     def run(arithmetic: ReadArithmetic, texture: Texture, operands: tuple[jax.Array, ...]) -> jax.Array:
         at = plan._replace(operands=operands)
-        return arithmetic.read(texture, at, sampler.decoding, sums, sampler.deterministic)
+        return arithmetic.read(texture, at, sampler.decoding, dtype, sampler.deterministic)
 
     out = in_arithmetic(sampler, run)(texture, plan.operands)
     return out if as_numbers else out.astype(own_dtype(texture, sampler))
@@ -163,7 +176,8 @@ def fetch(texture: Texture, arguments: ReadArguments, *, level: int) -> jax.Arra
     """The texels at indices, as they are stored, with zero outside."""
     sums, _ = numbers_of(texture, Decoding.ELEMENT, (), blends=False)
     plan = plan_of_texels(layout_of(texture), as_operands(arguments, integer=True), level, BORDER, LAST)
-    out = primitives.read(texture.texels, plan.operands, plan.spec(Decoding.ELEMENT, sums))
+    spec = plan.spec(Decoding.ELEMENT, rounded_dtype(texture.dtype, sums))
+    out = primitives.read(texture.texels, plan.operands, spec)
     return out.astype(texture.dtype)
 
 
@@ -179,7 +193,7 @@ def gather(
     def run(arithmetic: ReadArithmetic, texture: Texture, arguments: ReadArguments, kernels) -> jax.Array:
         plan, _ = arithmetic.plan(layout, arithmetic.resolve_level(layout, arguments, sampler), sampler)
         plan = plan._replace(axes=(*plan.axes[:-2], *with_kernels(plan.axes[-2:], kernels)))
-        return arithmetic.read_texel(texture, plan, sampler.decoding, sums, sampler.deterministic)
+        return arithmetic.read_texel(texture, plan, sampler.decoding, rounded_dtype(dtype, sums), sampler.deterministic)
 
     corners = ((high, low), (high, high), (low, high), (low, low))
     texels = [in_arithmetic(sampler, functools.partial(run, kernels=k))(texture, arguments)[..., 0] for k in corners]

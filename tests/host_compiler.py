@@ -3,6 +3,7 @@
 import ctypes
 import functools
 import importlib.util
+import platform
 import shutil
 import subprocess
 import sys
@@ -28,6 +29,8 @@ OF_FLOAT = "round rint fabs floor ceil sqrt cbrt exp exp2 log sin cos tan asin a
 OF_FLOATS = "pow atan2 nextafter"
 # A sum of products is rounded twice, as the tests compile JAX's programs.
 FLAGS = ["-std=c++17", "-O1", "-ffp-contract=off", "-fno-math-errno", "-fPIC", "-shared"]
+# Rounded once where the compiler can, as NVRTC does.
+CONTRACTING = ["-ffp-contract=fast", *(["-mfma"] if platform.machine() == "x86_64" else [])]
 
 
 @functools.cache
@@ -40,7 +43,13 @@ def compiler():
     return ZIG
 
 
-def compiled(source):
+def can_contract():
+    """Whether this CPU computes a product and a sum in one rounding."""
+    cpu = Path("/proc/cpuinfo")
+    return platform.machine() != "x86_64" or (cpu.exists() and " fma " in cpu.read_text())
+
+
+def compiled(source, contracting=False):
     """The functions of a source in C++."""
     with tempfile.TemporaryDirectory() as folder:
         path, library = Path(folder) / "emitted.cpp", Path(folder) / "emitted.so"
@@ -52,7 +61,10 @@ def compiled(source):
             source = "\n".join((WITHOUT_LIBRARY, *one, *two, source))
         path.write_text(source)
         done = subprocess.run(
-            [*compiler(), *FLAGS, "-o", str(library), str(path)], capture_output=True, text=True, check=False
+            [*compiler(), *FLAGS, *(CONTRACTING if contracting else []), "-o", str(library), str(path)],
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert done.returncode == 0, done.stderr[:4000]
         return ctypes.CDLL(str(library))
@@ -72,10 +84,14 @@ class Thread(NamedTuple):
     memory: dict = types.MappingProxyType({})
 
 
-def run_threads(threads):
-    """What each thread returns for each element. All are compiled as one source."""
+def run_threads(threads, contracting=False):
+    """What each thread returns for each element. All are compiled as one source.
+
+    Args:
+        contracting: whether the compiler may round a product and the sum that it enters once.
+    """
     sources = [source_of(f"run_{k}", thread) for k, thread in enumerate(threads)]
-    library = compiled("\n".join([scalars(), *sources]))
+    library = compiled("\n".join([scalars(), *sources]), contracting)
     return [run(library[f"run_{k}"], thread) for k, thread in enumerate(threads)]
 
 
@@ -99,7 +115,7 @@ def source_of(name, thread):
     stores = [
         f"out_{k}[i * {len(names)} + {n}] = {value};" for k, names in enumerate(found) for n, value in enumerate(names)
     ]
-    body = "\n    ".join([*loads, *emitter.lines, *stores])
+    body = "\n    ".join([*emitter.tables, *loads, *emitter.lines, *stores])
     head = f'extern "C" void {name}(int n, {", ".join(declared)}) {{'
     return f"{head}\n  for (int i = 0; i < n; i++) {{\n    {body}\n  }}\n}}"
 

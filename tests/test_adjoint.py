@@ -369,7 +369,7 @@ def lowered_for_cuda(monkeypatch, f, *args):
     """The program that `f` is on a GPU, whether or not there is one."""
     monkeypatch.setattr(choice, "can_compile_kernels", lambda: True)
     monkeypatch.setattr(launch, "local_capability", lambda: (9, 0))
-    monkeypatch.setattr(launch, "compile_to_ptx", lambda source, capability, exact: "PTX")
+    monkeypatch.setattr(launch, "compile_to_ptx", lambda source, capability: "PTX")
     return jax.jit(f).trace(*args).lower(lowering_platforms=("cuda",)).as_text()
 
 
@@ -393,9 +393,38 @@ def test_a_gpu_reads_with_a_kernel_whatever_the_channels(monkeypatch):
     assert launch.TARGET not in lowered_for_cuda(monkeypatch, lambda *a: a_read(*a) + 0, *args)
 
 
+ONE_PASS = {
+    "a border color": (normal(6, 7, 4), {"address_mode": "border"}, {}),
+    "halves": (normal(6, 7, 4).astype(np.float16), {}, {}),
+    "srgb": (BYTES, {"read_mode": "normalized_float", "srgb": True}, {}),
+    "a footprint": (
+        normal(6, 7, 4),
+        {"max_anisotropy": 8},
+        {side: tuple(uniform(2, 9, 33)) for side in ("ddx", "ddy")},
+    ),
+}
+
+
+@pytest.mark.parametrize("arithmetic", ["float", "hardware"])
+@pytest.mark.parametrize("name", ONE_PASS)
+def test_a_gpu_reads_in_one_pass(name, arithmetic, monkeypatch):
+    """Nothing of the size of the result happens beside the kernel."""
+    texels, options, more = ONE_PASS[name]
+    sampler = jt.Sampler(**options, arithmetic=arithmetic)
+    color = np.float32(0.5) if name == "a border color" else None
+    read = lambda texels, *xy: jt.sample(jt.texture2d(texels, border_color=color), xy, sampler, **more)
+    text = lowered_for_cuda(monkeypatch, read, texels, *uniform(2, 9, 33))
+    assert text.count(launch.TARGET) == 1
+    result = f"tensor<9x33x{texels.shape[-1]}x"
+    makers = [
+        line for line in text.splitlines() if " = " in line and line.partition("->")[2].strip().startswith(result)
+    ]
+    assert all("call" in line for line in makers), makers
+
+
 @pytest.mark.parametrize("error", [cuda_c.CompilerUnavailable, cuda_c.CompilationFailed])
 def test_a_read_that_cannot_be_compiled_takes_arrays_and_says_why(error, monkeypatch):
-    def refuse(source, capability, exact):
+    def refuse(source, capability):
         raise error("NVRTC is missing")
 
     monkeypatch.setattr(choice, "can_compile_kernels", lambda: True)

@@ -195,7 +195,18 @@ def structured(x):
     return pair.sum((0, 2)).max(keepdims=True), pair.min(keepdims=True)[0, 0], (pair > 3).any(keepdims=True)[0, 0]
 
 
+TABLE = np.arange(5, dtype=np.int32) ** 2
+
+
+def looked_up(x):
+    """Equal tables, one of them with an index out of bounds, and another one."""
+    table, clamped = jnp.asarray(TABLE), jnp.asarray(TABLE[:, None]).at[x].get(mode="clip", wrap_negative_indices=False)
+    inside = {"mode": "promise_in_bounds", "wrap_negative_indices": False}
+    return table.at[x & 3].get(**inside), clamped[:, 0], jnp.asarray(TABLE / 3, jnp.float32).at[x & 3].get(**inside)
+
+
 FUNCTIONS = {
+    "tables": (looked_up, "int32"),
     "structure": (structured, "float32"),
     "powers": (lambda x: tuple(jax.lax.integer_pow(x, k) for k in (2, 5, -3, 7)), "float32"),
     "integer powers": (lambda x: tuple(jax.lax.integer_pow(x, k) for k in (3, 0)), "int32"),
@@ -243,7 +254,33 @@ def test_equal_expressions_are_computed_once():
     assert len(emitter.lines) == 3
 
 
+def test_equal_tables_are_one():
+    emitter = Emitter()
+    emitter.call(looked_up, (np.array(["a"], object), np.int32))
+    assert [line.split("{")[0] for line in emitter.tables] == ["TABLE int table_0[5] = ", "TABLE float table_1[5] = "]
+
+
+def test_exact_sums_and_products_of_floats():
+    """Each is rounded by itself, and integers stay as they are."""
+    emitter = Emitter()
+    emitter.exact = True
+    emitter.call(
+        lambda a, k: (a * 3 - jnp.square(a), k * 3 + k),
+        *((np.array([n], object), d) for n, d in (("a", np.float32), ("k", np.int32))),
+    )
+    assert [line.split(" = ")[1] for line in emitter.lines] == [
+        "rounded_mul(a, 3.0e+00f);",
+        "rounded_mul(a, a);",
+        "rounded_sub(v0, v1);",
+        "wrapped_mul(k, 3);",
+        "wrapped_add(v3, k);",
+    ]
+
+
 UNKNOWN = {
+    "a table that is not constant": (lambda x: jnp.stack([x[0], x[0]]).at[x].get(mode="clip"), "int32"),
+    "a table that may be missed": (lambda x: jnp.asarray(TABLE).at[x].get(mode="fill"), "int32"),
+    "rows of a table": (lambda x: jnp.asarray(TABLE.reshape(1, 5)).at[x].get(mode="clip"), "int32"),
     "a primitive": (lambda x: jnp.sort(x), "float32"),
     "arithmetic of 16 bits": (lambda x: x + x, "bfloat16"),
     "a float as a byte": (lambda x: x.astype(jnp.uint8), "float32"),

@@ -262,6 +262,22 @@ def test_a_scalar_border_color_collects_what_falls_outside():
     assert jax.grad(read)(5.0) == 2 * (1.0 + 0.5)
 
 
+@pytest.mark.parametrize("dtype", [jnp.float32, jnp.float16])
+def test_the_linear_transpose_of_a_read_with_a_border_color(dtype):
+    """In texels and color together, and in each of them."""
+    sampler, rng = jt.Sampler(address_mode="border"), np.random.default_rng(0)
+    x, y = jnp.asarray(rng.uniform(-0.2, 1.2, (2, 40)), jnp.float32)
+    values = jnp.asarray(rng.normal(size=(40, 2)), dtype)
+    texels, color = jax.ShapeDtypeStruct((5, 6, 2), dtype), jax.ShapeDtypeStruct((2,), jnp.float32)
+    read = lambda texels, color: jt.sample(jt.texture2d(texels, border_color=color), (x, y), sampler)
+    zeros = jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), (texels, color))
+    expected = jax.vjp(read, *zeros)[1](values)
+    assert_trees_close("reordered", jax.linear_transpose(read, texels, color)(values), expected)
+    of_texels = jax.linear_transpose(lambda texels: read(texels, zeros[1]), texels)(values)
+    of_color = jax.linear_transpose(lambda color: read(zeros[0], color), color)(values)
+    assert_trees_close("reordered", (*of_texels, *of_color), expected)
+
+
 RESIDUALS = [
     # sizes, channels, filter
     ((16, 12), 4, "linear"),

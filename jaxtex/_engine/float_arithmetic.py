@@ -14,7 +14,6 @@ from ..texture import Texture
 from . import primitives
 from .cube import to_face
 from .level_of_detail import along_side, biased, clamped, footprint_level
-from .operators import coverage
 from .plan import Layout, ReadPlan, ResolvedLevel, in_texels, plan_of_level, sides_of
 
 
@@ -25,7 +24,7 @@ class ReadArithmetic(NamedTuple):
         resolve_level: the level and the footprint of a call.
         plan: the read at a resolved level, or the read of a given number along its footprint, counted from 1, with its
             weight.
-        read: one read, border color included: ``read(texture, plan, decoding, dtype, deterministic)``.
+        read: one read, border color included: ``read(texture, plan, decoding, dtype, deterministic)``, of `dtype`.
         read_texel: the same for plans of one tap, as a gather returns it.
         most_reads: the largest number of reads along a footprint.
     """
@@ -73,24 +72,12 @@ def plan_read(
 def read(
     texture: Texture, plan: ReadPlan, decoding: Decoding, dtype: np.dtype, deterministic: bool = False
 ) -> jax.Array:
-    """One read: the engine's, which is zero outside, plus the border color for the taps outside."""
-    out = primitives.read(texture.texels, plan.operands, plan.spec(decoding, dtype, deterministic))
-    if texture.border_color is not None and any(axis.address.has_outside for axis in plan.axes):
-        out = add_border(out, texture.border_color, plan)
-    return out
-
-
-def add_border(out: jax.Array, color: jax.Array, plan: ReadPlan) -> jax.Array:
-    """A read with zero outside, plus the border color times the weight outside. Fully inside, no bit changes."""
-
-    @jax.checkpoint
-    def outside(*operands: jax.Array) -> tuple[jax.Array, jax.Array]:
-        inside, everything = coverage(plan.grid(*operands), plan.axes)
-        return (1 - inside).astype(out.dtype), everything
-
-    weight, everything = outside(*plan.operands)
-    color = jnp.broadcast_to(color.astype(out.dtype), out.shape)
-    return jnp.where(everything[..., None], out, out + weight[..., None] * color)
+    """One read: the engine's, with the border color, or zero, for the taps outside."""
+    spec = plan.spec(decoding, dtype, deterministic)
+    if texture.border_color is None or not any(axis.address.has_outside for axis in plan.axes):
+        return primitives.read(texture.texels, plan.operands, spec)
+    color = jnp.broadcast_to(texture.border_color.astype(spec.sums), (texture.num_channels,))
+    return primitives.bordered_read(texture.texels, color, plan.operands, spec)
 
 
 FLOAT = ReadArithmetic(resolve_level, plan_read, read, read, lambda sampler: sampler.max_anisotropy)

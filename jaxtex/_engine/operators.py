@@ -8,7 +8,7 @@ a kernel. `read` and `splat` are linear in their first argument, and each is the
 
 import functools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -27,6 +27,8 @@ from .texel_walk import Step, TexelAddress, both, flat_sizes, flattened, texels_
 # The number of the tap taken at each step of a walk, that of the walk first.
 Path = tuple[int, ...]
 FEW_CHANNELS = 4
+# The texel at an address as it is stored: S + (C,).
+LoadTexel = Callable[[TexelAddress], jax.Array]
 # The value at the end of a walk: S + (C,).
 TexelValue = Callable[[TexelAddress, Path], jax.Array]
 # How many samples fall on each texel under given axes.
@@ -85,9 +87,16 @@ def weighted(weight: Weight, value: jax.Array) -> jax.Array:
 
 def zero_outside(address: TexelAddress, value: jax.Array) -> jax.Array:
     """`value`, S + (C,), or zero for taps outside."""
+    return color_outside(address, value, None)
+
+
+def color_outside(address: TexelAddress, value: jax.Array, color: jax.Array | None) -> jax.Array:
+    """`value`, S + (C,), or `color`, which broadcasts to it, for taps outside; without one, zero."""
     if address.inside is None:
         return value
-    return jnp.where(address.inside[..., None], value, False if value.dtype == bool else 0)
+    if color is None:
+        return jnp.where(address.inside[..., None], value, False if value.dtype == bool else 0)
+    return jnp.where(address.inside[..., None], value, color)
 
 
 # The read and its adjoint
@@ -102,15 +111,61 @@ def read(texels: jax.Array, *operands: jax.Array, spec: ReadSpec) -> jax.Array:
             arrays of one rank and of shapes that broadcast to S.
 
     Returns:
-        S + (C,) of `spec.dtype`, in which everything is summed.
+        S + (C,) of `spec.dtype`, to which the sums are rounded.
     """
     stored = flattened(texels, spec.axes)
+    load_texel = lambda address: gather(stored, address.flat_index)
+    return mean(lambda coords: value(load_texel, coords, spec), operands, spec)
+
+
+def bordered_read(texels: jax.Array, color: jax.Array, *operands: jax.Array, spec: ReadSpec) -> jax.Array:
+    """`read` with `color`, (C,) of `spec.sums`, outside."""
+    stored, color = flattened(texels, spec.axes), color.reshape(*[1] * operands[0].ndim, -1)
+    load_texel = lambda address: gather(stored, address.flat_index)
+    return mean(lambda coords: value(load_texel, coords, spec, color), operands, spec)
+
+
+def value(load_texel: LoadTexel, coords: Coords, spec: ReadSpec, color: jax.Array | None = None) -> jax.Array:
+    """The value at `coords`, S + (C,), of the texels that `load_texel` returns."""
+    # Single texels keep all their bits, also those of NaN.
+    single = color is None and all(axis.integer for axis in spec.axes)
+    dtype = spec.dtype if single else spec.sums
 
     def texel_value(address: TexelAddress, path: Path) -> jax.Array:
         del path
-        return zero_outside(address, decode(gather(stored, address.flat_index), spec.decoding, spec.dtype))
+        return color_outside(address, decode(load_texel(address), spec.decoding, dtype), color)
 
-    return blend(spec.grid(*operands), spec.axes, texel_value)
+    return blend(coords, spec.axes, texel_value)
+
+
+def mean(
+    read: Callable[[Coords], jax.Array], operands: Sequence[jax.Array], spec: ReadSpec, wrap=lambda f: f
+) -> jax.Array:
+    """The result of a read, rounded to `spec.dtype`: `read` at the coordinates of `operands`, or the mean of several.
+
+    Args:
+        wrap: what is done to the function that computes one of several.
+    """
+    if spec.num_reads == 1:
+        return read(spec.grid(*operands)).astype(spec.dtype)
+
+    @wrap
+    def weighted_read(number: jax.Array) -> jax.Array:
+        *coords, weight = spec.grid(number, *operands)
+        # A read without weight counts as zero, also where it returns NaN.
+        return jnp.where(weight[..., None] > 0, times_weight(read(coords), weight), 0)
+
+    return sum_of_calls(weighted_read, spec.num_reads).astype(spec.dtype)
+
+
+def times_weight(value: jax.Array, weight: jax.Array) -> jax.Array:
+    return value * weight[..., None].astype(value.dtype)
+
+
+def sum_of_calls(one: Callable[[jax.Array], jax.Array], count: int) -> jax.Array:
+    """The sum of ``one(1)`` to ``one(count)``, one after the other."""
+    numbers = jnp.arange(1, count + 1, dtype=jnp.int32)
+    return jax.lax.scan(lambda total, number: (total + one(number), None), one(numbers[0]), numbers[1:])[0]
 
 
 def splat(values: jax.Array, *operands: jax.Array, spec: ReadSpec) -> jax.Array:

@@ -44,12 +44,14 @@ def layout_of(texture: Texture) -> Layout:
 class ReadPlan(NamedTuple):
     """One read of the engine: its axes as they are stored (level, layer, face, z, y, x), and a coordinate for each.
 
-    `grid` makes the coordinates of the operands, where they are used; as a rule the operands are the coordinates.
+    `grid` makes the coordinates of the operands, where they are used; as a rule the operands are the coordinates. For a
+    mean of `num_reads` it takes the number of one of them, and returns its weight.
     """
 
     axes: tuple[Axis, ...]
     operands: tuple[jax.Array, ...]
     grid: Grid = as_given
+    num_reads: int = 1
 
     @property
     def coords(self) -> Coords:
@@ -57,7 +59,7 @@ class ReadPlan(NamedTuple):
 
     def spec(self, decoding: Decoding, dtype: np.dtype, deterministic: bool = False) -> ReadSpec:
         """The static half of this read."""
-        return ReadSpec(self.axes, decoding, np.dtype(dtype), deterministic, self.grid)
+        return ReadSpec(self.axes, decoding, np.dtype(dtype), deterministic, self.grid, self.num_reads)
 
 
 class ResolvedLevel(NamedTuple):

@@ -13,6 +13,9 @@ too, and so is its transpose, `pullback`: then the gradients with respect to tex
 together, from one look at taps, texels and cotangent, and nothing but texels and coordinates is kept between the
 passes. Their own derivatives are those of (a) and (b).
 
+A read that rounds its sums to 16 bits, one that is a mean of several, and `bordered_read`, which has a color outside,
+are one pass each. Their derivatives are those of what they mean in terms of plain reads.
+
 The weights are piecewise functions whose pieces are half-open, [i, i + 1): at a kink the right-hand slope is taken.
 """
 
@@ -36,6 +39,11 @@ from .spec import TEXELS, Grid, ReadSpec, Wrt, as_given
 def read(texels: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec) -> jax.Array:
     """`operators.read` with derivatives of any order."""
     return bind(read_p, texels, *operands, spec=spec, batch=0)
+
+
+def bordered_read(texels: jax.Array, color: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec) -> jax.Array:
+    """`operators.bordered_read` with derivatives of any order."""
+    return bind(bordered_read_p, texels, color, *operands, spec=spec, batch=0)
 
 
 def splat(values: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec) -> jax.Array:
@@ -91,6 +99,7 @@ def make_primitive(
 
 
 read_p = make_primitive("texture_read", operators.read, LOWERINGS["read"])
+bordered_read_p = make_primitive("texture_bordered_read", operators.bordered_read, LOWERINGS["bordered_read"])
 splat_p = make_primitive("texture_splat", operators.splat, LOWERINGS["splat"])
 pushforward_p = make_primitive("texture_pushforward", operators.pushforward)
 pullback_p = make_primitive("texture_pullback", operators.pullback, LOWERINGS["pullback"], multiple_results=True)
@@ -148,6 +157,8 @@ def rematerialized(term: Callable[..., Any], *args: Any, **params: Any) -> Any:
 
 def read_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, spec: ReadSpec, batch: int):
     """Line (a)."""
+    if not spec.is_plain:
+        return jvp_by_terms(read_p, read_terms)(primals, tangents, spec=spec, batch=batch)
     out = bind(read_p, *primals, spec=spec, batch=batch)
     tangents = [tangents[0], *coordinate_tangents(spec.grid, primals[1:], tangents[1:])]
     wrt = active(spec.axes, tangents)
@@ -171,6 +182,38 @@ def splat_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, spec: ReadSpec
             params = {"spec": spec.differentiated(k), "batch": batch}
             terms.append(rematerialized(tangent_times_splat, values, tangents[k - TEXELS], *operands, **params))
     return out, functools.reduce(jnp.add, terms) if terms else jnp.zeros_like(out)
+
+
+def by_plain_reads(plain_read: Callable[..., Any], operands: Sequence[Any], spec: ReadSpec) -> Any:
+    """A read in terms of ``plain_read(*operands, spec=...)``, which is one read and not rounded."""
+    once = functools.partial(plain_read, spec=spec.plain())
+    if spec.num_reads == 1:
+        return once(*operands).astype(spec.dtype)
+    return operators.mean(lambda coords: once(*coords), operands, spec, jax.checkpoint)
+
+
+def read_terms(texels: Any, *operands: Any, spec: ReadSpec, batch: int) -> Any:
+    """A read in terms of plain ones."""
+    return by_plain_reads(functools.partial(bind, read_p, texels, batch=batch), operands, spec)
+
+
+def bordered_terms(texels: Any, color: Any, *operands: Any, spec: ReadSpec, batch: int) -> Any:
+    """What `bordered_read` means: the read with zero outside, and the color times the weight that lies outside."""
+
+    def plain_read(*operands: Any, spec: ReadSpec) -> Any:
+        out = bind(read_p, texels, *operands, spec=spec, batch=batch)
+        weight, everything = rematerialized(outside, *operands, spec=spec)
+        broadcast = color.reshape(*color.shape[:batch], *[1] * (out.ndim - color.ndim), color.shape[-1])
+        # Where all taps are inside, the color has no part, even if it is not finite.
+        return jnp.where(everything[..., None], out, out + weight[..., None] * broadcast)
+
+    return by_plain_reads(plain_read, operands, spec)
+
+
+def outside(*operands: Any, spec: ReadSpec) -> tuple[jax.Array, jax.Array]:
+    """The weight of each read that lies outside, and whether none does."""
+    inside, everything = operators.coverage(spec.grid(*operands), spec.axes)
+    return (1 - inside).astype(spec.sums), everything
 
 
 def pushforward_terms(*args: Any, spec: ReadSpec, wrt: Wrt, batch: int) -> Any:
@@ -225,8 +268,28 @@ def jvp_by_terms(p: Primitive, terms: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def read_transpose(cotangent, texels, *operands, spec: ReadSpec, batch: int):
+    if not spec.is_plain:
+        return transpose_by_terms(read_terms, 1)(cotangent, texels, *operands, spec=spec, batch=batch)
     spec = spec.adjoint(texels.aval.dtype)
     return bind(splat_p, cotangent, *operands, spec=spec, batch=batch), *(None for _ in operands)
+
+
+def transpose_by_terms(terms: Callable[..., Any], count: int) -> Callable[..., Any]:
+    """The transpose of a primitive that equals `terms`, linear in its first `count` arguments together."""
+
+    def rule(cotangent: Any, *args: Any, **params: Any) -> tuple[Any, ...]:
+        linear = [k for k, a in enumerate(args) if ad.is_undefined_primal(a)]
+
+        def of_linear(*some: Any) -> Any:
+            given = dict(zip(linear, some))
+            first = (given[k] if k in given else jnp.zeros_like(args[k]) for k in range(count))
+            return terms(*first, *args[count:], **params)
+
+        avals = [jax.ShapeDtypeStruct(args[k].aval.shape, args[k].aval.dtype) for k in linear]
+        found = dict(zip(linear, jax.linear_transpose(of_linear, *avals)(cotangent)))
+        return tuple(found.get(k) for k in range(len(args)))
+
+    return rule
 
 
 def splat_transpose(cotangent, values, *operands, spec: ReadSpec, batch: int):
@@ -304,14 +367,17 @@ def pushforward_textures(wrt: Wrt) -> tuple[int, ...]:
 
 
 ad.primitive_jvps[read_p] = read_jvp
+ad.primitive_jvps[bordered_read_p] = jvp_by_terms(bordered_read_p, bordered_terms)
 ad.primitive_jvps[splat_p] = splat_jvp
 ad.primitive_jvps[pushforward_p] = jvp_by_terms(pushforward_p, pushforward_terms)
 ad.primitive_jvps[pullback_p] = jvp_by_terms(pullback_p, pullback_terms)
 ad.primitive_transposes[read_p] = read_transpose
+ad.primitive_transposes[bordered_read_p] = transpose_by_terms(bordered_terms, 2)
 ad.primitive_transposes[splat_p] = splat_transpose
 ad.primitive_transposes[pushforward_p] = pushforward_transpose
 ad.primitive_transposes[pullback_p] = pullback_transpose
 batching.primitive_batchers[read_p] = batching_rule(read_p, lambda _: (0,), lambda _: False)
+batching.primitive_batchers[bordered_read_p] = batching_rule(bordered_read_p, lambda _: (0, 1), lambda _: False)
 batching.primitive_batchers[splat_p] = batching_rule(splat_p, lambda _: (), lambda _: True)
 batching.primitive_batchers[pushforward_p] = batching_rule(pushforward_p, pushforward_textures, lambda _: False)
 batching.primitive_batchers[pullback_p] = batching_rule(pullback_p, lambda _: (1,), lambda wrt: TEXELS in wrt)

@@ -4,13 +4,15 @@ import dataclasses
 from collections.abc import Callable, Sequence
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
-from .._tables.storage_formats import Decoding
+from .._tables.storage_formats import Decoding, sum_dtype
 from .axis import Axis, differentiated
 
 Coords = Sequence[jax.Array]
-# From the operands of a read, arrays that broadcast, to a coordinate for each axis: element by element, and static.
+# From the operands of a read, arrays that broadcast, to a coordinate for each axis: element by element, and static. Of
+# several reads, it takes the number of one before the operands, and returns its weight after the coordinates.
 Grid = Callable[..., Coords]
 
 # A derivative is taken with respect to a tuple `wrt`: `TEXELS`, or k for the coordinate of axis k.
@@ -30,9 +32,10 @@ class ReadSpec:
     Attributes:
         axes: the axes as they are stored: level, layer, face, z, y, x.
         decoding: how stored texels become numbers.
-        dtype: of the result. A read sums in it; a splat sums in the dtype of its values, and rounds to it.
+        dtype: of the result. A read sums in `sums`, a splat in the dtype of its values, and both round to it.
         deterministic: whether sums into texels have the same bits in every run.
         grid: makes the coordinates of the operands, where they are used; as a rule the operands are the coordinates.
+        num_reads: of how many reads at most the result is the weighted mean.
     """
 
     axes: tuple[Axis, ...]
@@ -40,6 +43,22 @@ class ReadSpec:
     dtype: np.dtype
     deterministic: bool = False
     grid: Grid = as_given
+    num_reads: int = 1
+
+    @property
+    def sums(self) -> np.dtype:
+        """The dtype in which a read decodes, weights and sums texels: that of its result, unless that has 16 bits."""
+        return sum_dtype(self.dtype) if jnp.issubdtype(self.dtype, jnp.floating) else self.dtype
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is one read, and its sums are not rounded."""
+        return self.num_reads == 1 and self.dtype == self.sums
+
+    def plain(self) -> "ReadSpec":
+        """The spec of one read, of operands that are coordinates where the result is a mean of several."""
+        one = self if self.num_reads == 1 else dataclasses.replace(self, num_reads=1, grid=as_given)
+        return one.with_dtype(self.sums)
 
     def differentiated(self, k: int) -> "ReadSpec":
         """The spec with one more derivative along axis `k`."""

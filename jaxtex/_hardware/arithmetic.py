@@ -9,7 +9,7 @@ from .._engine.coordinates import Arrays
 from .._engine.decoding import decode
 from .._engine.float_arithmetic import ReadArithmetic
 from .._engine.plan import Layout, ReadPlan, ResolvedLevel, in_texels, plan_of_level, sides_of
-from .._tables.storage_formats import Decoding
+from .._tables.storage_formats import Decoding, rounded_dtype
 from ..sampler import Sampler
 from ..texture import Texture
 from . import read as unit
@@ -82,7 +82,7 @@ def read(
     """One read of a texture unit."""
     del deterministic  # of the derivatives, which are those of float arithmetic
     floating = lambda a: a.astype(jnp.float32) if jnp.issubdtype(a.dtype, jnp.floating) else a
-    spec = plan.spec(decoding, unit.result_dtype(texture.dtype, decoding))
+    spec = plan.spec(decoding, rounded_dtype(dtype, unit.result_dtype(texture.dtype, decoding)))
     return unit.read(texture.texels, texture.border_color, tuple(map(floating, plan.operands)), spec).astype(dtype)
 
 

@@ -11,9 +11,10 @@ from jax.interpreters import batching
 from .._engine.decoding import decode, is_color
 from .._engine.indexing import gather as gather_texels
 from .._engine.lowering import cuda_kernels
-from .._engine.lowering.choice import Lowering, supports_hardware_read
+from .._engine.lowering.choice import Lowering, supports_bordered_read
 from .._engine.lowering.cuda_c import THIS_GPU, Launcher
 from .._engine.lowering.partitioned_call import READ_WITH_COLOR
+from .._engine.operators import LoadTexel, color_outside, mean
 from .._engine.primitives import batching_rule, bind, make_primitive
 from .._engine.spec import Coords, ReadSpec
 from .._engine.texel_walk import TexelAddress, flattened, walks
@@ -41,7 +42,8 @@ def read(
             layers and faces; for an axis of levels int32, in 1/256.
 
     Returns:
-        S + (C,): float32, or integers read as elements in their own dtype; `spec.dtype` must be that dtype.
+        S + (C,) of `spec.dtype`: float32, or 16 bits to which that is rounded; of integers read as elements their own
+        dtype, which `spec.dtype` must be.
     """
     color = stored_color(border_color, texels.shape[-1], texels.dtype, spec.decoding)
     return bind(read_p, texels, color, *operands, spec=spec, batch=0)
@@ -59,12 +61,10 @@ def read_array(texels: jax.Array, color: jax.Array, *operands: jax.Array, spec: 
 
     def load_texel(address: TexelAddress) -> jax.Array:
         texel = gather_texels(stored, address.flat_index)
-        if address.inside is None:
-            return texel
-        return jnp.where(address.inside[..., None], texel, color.reshape(*[1] * (texel.ndim - 1), -1))
+        return color_outside(address, texel, color.reshape(*[1] * (texel.ndim - 1), -1))
 
     split = not jnp.issubdtype(texels.dtype, jnp.integer) and texels.shape[-1] <= MOST_SINGLE_CHANNELS
-    return value(load_texel, spec.grid(*operands), spec, texels.dtype, split)
+    return mean(lambda coords: value(load_texel, coords, spec, texels.dtype, split), operands, spec)
 
 
 def read_in_kernel(
@@ -75,15 +75,19 @@ def read_in_kernel(
     batch: int,
     launcher: Launcher = THIS_GPU,
 ) -> jax.Array:
-    """`read_array` over `batch` leading axes, on which an operand has their size or 1, and the color 1."""
-    value_of = functools.partial(value, spec=spec, stored=texels.dtype)
+    """`read_array` over `batch` leading axes, on which an operand has their size or 1."""
+
+    def value_of(load_texel: LoadTexel, coords: Coords, color: jax.Array | None) -> jax.Array:
+        stored = lambda address: color_outside(address, load_texel(address), color)
+        return value(stored, coords, spec, texels.dtype)
+
+    # The products that enter sums are exact, or, in `ratio`, of codes for which one rounding and two agree. So `value`
+    # has the same bits wherever a compiler rounds once; coordinates, which may be any function's, do not.
     name = "texture_unit_read"
     return cuda_kernels.read_each_sample(value_of, texels, color, operands, spec, batch, name, launcher, exact=True)
 
 
-def value(
-    load_texel: cuda_kernels.LoadTexel, coords: Coords, spec: ReadSpec, stored: np.dtype, split: bool = False
-) -> jax.Array:
+def value(load_texel: LoadTexel, coords: Coords, spec: ReadSpec, stored: np.dtype, split: bool = False) -> jax.Array:
     """The value at `coords`, S + (C,), of the texels that `load_texel` returns, S + (C,), as stored.
 
     Args:
@@ -129,6 +133,6 @@ def single(texel: jax.Array, decoding: Decoding) -> jax.Array:
     return jnp.where(is_color(value), srgb_entry(SRGB_TABLE, texel).astype(jnp.float32) * 2.0**-16, value)
 
 
-LOWERING = Lowering("cuda", read_in_kernel, supports_hardware_read, layout=READ_WITH_COLOR)
+LOWERING = Lowering("cuda", read_in_kernel, supports_bordered_read, layout=READ_WITH_COLOR)
 read_p = make_primitive("texture_unit_read", read_array, (LOWERING,))
 batching.primitive_batchers[read_p] = batching_rule(read_p, lambda _: (0, 1), lambda _: False)

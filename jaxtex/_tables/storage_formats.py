@@ -79,6 +79,12 @@ def is_blended(dtype: Any) -> bool:
     return storage_format(dtype).blends
 
 
+def rounded_dtype(dtype: Any, sums: Any) -> np.dtype[Any]:
+    """The dtype to which a read rounds its `sums` at once, for a caller who asks for `dtype`: that one, or `sums`."""
+    at_once = jnp.issubdtype(dtype, jnp.floating) and sum_dtype(dtype) == sums
+    return np.dtype(dtype if at_once else sums)
+
+
 def sum_dtype(*dtypes: Any) -> np.dtype:
     """The dtype in which numbers of these dtypes are summed: float64 if any of them is, else float32."""
     return np.dtype(jnp.float64 if np.dtype(jnp.float64) in map(np.dtype, dtypes) else jnp.float32)

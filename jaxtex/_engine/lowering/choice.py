@@ -22,14 +22,15 @@ from ..._compat import (
     runs_on_one_device,
     warn_of_slow_atomics,
 )
-from ..._tables.storage_formats import Decoding, storage_format
+from ..._tables.storage_formats import Decoding
 from ..axis import Axis
-from ..spec import ReadSpec, Wrt
+from ..spec import TEXELS, ReadSpec, Wrt
 from ..texel_walk import flat_sizes
 from . import cpu_adjoint, cuda_kernels, partitioned_adjoint
-from .cuda_c import CompilationFailed, CompilerUnavailable, UnknownPrimitive, local_capability
+from .cuda_c import C_TYPES, CompilationFailed, CompilerUnavailable, UnknownPrimitive, local_capability
+from .cuda_kernels.read_kernel import WIDTHS
 from .cuda_kernels.sample_tiles import samples_shape
-from .partitioned_call import PULLBACK, READ, SPLAT, Layout, partitioned, smallest_parts
+from .partitioned_call import PULLBACK, READ, READ_WITH_COLOR, SPLAT, Layout, partitioned, smallest_parts
 
 LEAST_COMPUTE_CAPABILITY = (8, 0)
 # Elements are counted in int32, with room for the padding of the last tile.
@@ -132,23 +133,32 @@ def kernel_fits(axes: tuple[Axis, ...], arrays: list[Any], *counts: int) -> bool
 
 def kernel_reads(texels: Any, operands: Sequence[Any], spec: ReadSpec, batch: int) -> bool:
     """Whether a kernel can read such texels."""
-    if spec.decoding is Decoding.SRGB or texels.dtype == bool or texels.shape[-1] > MAX_CHANNELS:
+    channels, dtypes = texels.shape[-1], (spec.dtype, *(a.dtype for a in operands))
+    if not kernel_decodes(texels, spec) or spec.dtype.itemsize > 4 or not all(map(is_known, dtypes)):
         return False
     samples = math.prod(samples_shape(texels.shape[:batch], operands))
-    return kernel_fits(spec.axes, [texels, *operands], samples * texels.shape[-1])
+    return kernel_fits(spec.axes, [texels, *operands], samples * channels)
+
+
+def kernel_decodes(texels: Any, spec: ReadSpec) -> bool:
+    """Whether a kernel can load and decode texels; a thread knows which channels are colors if it has all of them."""
+    most = WIDTHS[0] if spec.decoding is Decoding.SRGB else MAX_CHANNELS
+    return texels.shape[-1] <= most and is_known(texels.dtype)
+
+
+def is_known(dtype: Any) -> bool:
+    """Whether numbers of a dtype have a type in a kernel."""
+    return np.dtype(dtype).name in C_TYPES
 
 
 def supports_read(texels: Any, *operands: Any, spec: ReadSpec, batch: int) -> bool:
-    if spec.dtype != jnp.float32:
-        return False
-    if storage_format(texels.dtype).floating and texels.dtype != spec.dtype:
-        return False  # the result is rounded to 16 bits again, which XLA does in the same pass
     return kernel_reads(texels, operands, spec, batch)
 
 
-def supports_hardware_read(texels: Any, color: Any, *operands: Any, spec: ReadSpec, batch: int) -> bool:
-    """Whether a read in hardware arithmetic runs as a kernel: with a border color for all textures alike."""
-    return not any(n > 1 for n in color.shape[:batch]) and kernel_reads(texels, operands, spec, batch)
+def supports_bordered_read(texels: Any, color: Any, *operands: Any, spec: ReadSpec, batch: int) -> bool:
+    """Whether a read with a border color, in either arithmetic, runs as a kernel."""
+    del color
+    return kernel_reads(texels, operands, spec, batch)
 
 
 def supports_splat(values: Any, *operands: Any, spec: ReadSpec, batch: int) -> bool:
@@ -161,13 +171,14 @@ def supports_splat(values: Any, *operands: Any, spec: ReadSpec, batch: int) -> b
 
 
 def supports_pullback(cotangent: Any, texels: Any, *operands: Any, spec: ReadSpec, wrt: Wrt, batch: int) -> bool:
-    del wrt
-    able = spec.decoding is not Decoding.SRGB and kernel_fits(spec.axes, [texels])
-    return able and supports_splat(cotangent, *operands, spec=spec, batch=batch)
+    if wrt != (TEXELS,) and not kernel_decodes(texels, spec):
+        return False
+    return kernel_fits(spec.axes, [texels]) and supports_splat(cotangent, *operands, spec=spec, batch=batch)
 
 
 LOWERINGS = {
     "read": (Lowering("cuda", cuda_kernels.read, supports_read, layout=READ),),
+    "bordered_read": (Lowering("cuda", cuda_kernels.bordered_read, supports_bordered_read, layout=READ_WITH_COLOR),),
     "splat": (
         Lowering("cuda", cuda_kernels.splat, supports_splat, partitioned_adjoint.splat, SPLAT),
         Lowering("cpu", cpu_adjoint.splat, cpu_adjoint.supports),

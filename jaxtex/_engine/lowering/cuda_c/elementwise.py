@@ -92,6 +92,13 @@ EXPRESSIONS = {
     **{name: function(name) for name in ("asin", "acos", "atan", "sinh", "cosh", "tanh", "expm1", "erf")},
     "log1p": function("log1p"),
 }
+# Sums and products of float32, each rounded by itself.
+ROUNDED = {
+    "add": "rounded_add({0}, {1})",
+    "sub": "rounded_sub({0}, {1})",
+    "mul": "rounded_mul({0}, {1})",
+    "square": "rounded_mul({0}, {0})",
+}
 
 
 def has_conversion(source: np.dtype, target: np.dtype) -> bool:

@@ -4,10 +4,11 @@ A function of arrays is traced by `jax.make_jaxpr`, and each number of each arra
 shapes exist while tracing only. NumPy broadcasts, reshapes and slices arrays of names, which costs a thread nothing.
 """
 
+import contextlib
 import functools
 import itertools
-from collections.abc import Callable, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
@@ -15,7 +16,7 @@ import numpy as np
 from jax.extend.core import Literal
 
 from ...._compat import expansion
-from .elementwise import C_TYPES, EXPRESSIONS, ROUNDINGS, has_conversion, literal
+from .elementwise import C_TYPES, EXPRESSIONS, ROUNDED, ROUNDINGS, has_conversion, literal
 
 # An array with an expression of C in place of each number: the name of a scalar, or a literal.
 Names = np.ndarray
@@ -34,11 +35,30 @@ IDENTITIES = (
     *("copy", "copy_p", "stage", "stop_gradient", "optimization_barrier"),
     *("reshard", "pvary", "pcast", "sharding_constraint"),
 )
+# Other names of primitives: the sum of cotangents.
+ALIASES = {"add_any": "add"}
 REDUCTIONS = {"reduce_sum": "add", "reduce_max": "max", "reduce_min": "min", "reduce_and": "and", "reduce_or": "or"}
+
+
+# How the index of a gather may be kept within its table.
+MODES_OF_TABLES = (jax.lax.GatherScatterMode.PROMISE_IN_BOUNDS, jax.lax.GatherScatterMode.CLIP)
 
 
 class UnknownPrimitive(NotImplementedError):
     """A traced function holds a primitive that this module does not translate to C."""
+
+
+class Number(str):
+    """A literal, among expressions."""
+
+    __slots__ = ()
+
+
+class Typed(NamedTuple):
+    """An array of expressions, and its dtype."""
+
+    names: Names
+    dtype: Any
 
 
 class Emitter:
@@ -46,12 +66,33 @@ class Emitter:
 
     Attributes:
         lines: the statements. Each defines a scalar; equal expressions define one.
+        exact: whether the next sums and products of float32 are each rounded by themselves. Otherwise the compiler may
+            round a product and the sum that it enters once.
+        tables: the tables of constants that statements look into, as statements to be put ahead of the kernel.
     """
 
     def __init__(self):
         self.lines: list[str] = []
         self.defined: dict[tuple[str, str], str] = {}
         self.fresh = (f"v{k}" for k in itertools.count())
+        self.exact = False
+        self.tables: list[str] = []
+        self.names_of_tables: dict[tuple[str, str], str] = {}
+
+    @contextlib.contextmanager
+    def scope(self) -> Iterator[list[str]]:
+        """Collects the statements of a block in the list that it yields. What they define ends with the block."""
+        lines, defined = self.lines, dict(self.defined)
+        self.lines = []
+        yield self.lines
+        self.lines, self.defined = lines, defined
+
+    @contextlib.contextmanager
+    def exactly(self, exact: bool) -> Iterator[None]:
+        """Sets `exact` for a while."""
+        before, self.exact = self.exact, exact
+        yield
+        self.exact = before
 
     def call(self, function: Callable[..., Any], *args: tuple[Names, Any]) -> Any:
         """Emits what `function` computes.
@@ -65,10 +106,16 @@ class Emitter:
         Raises:
             UnknownPrimitive: if `function` holds a primitive that has no rule.
         """
+        of_each = self.typed_call(function, *args)
+        return jax.tree.map(lambda typed: typed.names, of_each, is_leaf=lambda leaf: isinstance(leaf, Typed))
+
+    def typed_call(self, function: Callable[..., Any], *args: tuple[Names, Any]) -> Any:
+        """`call`, with the dtypes of the results."""
         avals = [jax.ShapeDtypeStruct(np.shape(names), dtype) for names, dtype in args]
         closed, shape = jax.make_jaxpr(function, return_shape=True)(*avals)
         out = self.run(closed.jaxpr, closed.consts, [np.asarray(names, object) for names, _ in args])
-        return jax.tree.unflatten(jax.tree.structure(shape), out)
+        typed = [Typed(names, leaf.dtype) for names, leaf in zip(out, jax.tree.leaves(shape))]
+        return jax.tree.unflatten(jax.tree.structure(shape), typed)
 
     def run(self, jaxpr: Any, consts: Sequence[Any], args: list[Names]) -> list[Names]:
         """Emits a jaxpr, and returns its results."""
@@ -86,7 +133,7 @@ class Emitter:
         return [names(atom) for atom in jaxpr.outvars]
 
     def equation(self, eqn: Any, args: list[Names]) -> Any:
-        name = eqn.primitive.name
+        name = ALIASES.get(eqn.primitive.name, eqn.primitive.name)
         if name in CALLS:
             body = eqn.params[CALLS[name]]
             return self.run(getattr(body, "jaxpr", body), getattr(body, "consts", ()), args)
@@ -113,6 +160,15 @@ class Emitter:
             self.defined[c_type, expression] = name
         return self.defined[c_type, expression]
 
+    def define_table(self, dtype: Any, numbers: Sequence[Number]) -> str:
+        """The name of a table of constants; equal tables are one."""
+        c_type, text = C_TYPES[np.dtype(dtype).name], ", ".join(numbers)
+        if (c_type, text) not in self.names_of_tables:
+            name = f"table_{len(self.tables)}"
+            self.tables.append(f"TABLE {c_type} {name}[{len(numbers)}] = {{{text}}};")
+            self.names_of_tables[c_type, text] = name
+        return self.names_of_tables[c_type, text]
+
     def define_each(self, dtype: Any, make: Callable[..., str], *args: Names) -> Names:
         """An array of scalars, each of the expression that `make` makes of one number of each of `args`."""
         return of_each(lambda *numbers: self.define(dtype, make(*numbers)), args)
@@ -122,6 +178,8 @@ class Emitter:
         expression = EXPRESSIONS[name].of(operand)
         if expression is None:
             raise UnknownPrimitive(f"{name} of {np.dtype(operand).name} has no expression")
+        if self.exact and operand == np.float32:
+            expression = ROUNDED.get(name, expression)
         neutral = NEUTRAL[name](operand) if name in NEUTRAL else None
 
         def one(*numbers: str) -> str:
@@ -148,7 +206,7 @@ def literals(value: np.ndarray) -> Names:
     value = np.asarray(value)
     found = np.empty(value.shape, object)
     for index, number in np.ndenumerate(value):
-        found[index] = literal(number, value.dtype)
+        found[index] = Number(literal(number, value.dtype))
     return found
 
 
@@ -225,6 +283,22 @@ def load_row(emitter: Emitter, eqn: Any, args: list[Names]) -> Names:
     return rows
 
 
+def gather(emitter: Emitter, eqn: Any, args: list[Names]) -> Names:
+    """An element of a table of constants for each index."""
+    (table, indices), params, out = args, eqn.params, eqn.outvars[0].aval
+    one_axis = table.size == len(table) and params["dimension_numbers"].start_index_map == (0,)
+    constant = all(isinstance(number, Number) for number in table.flat)
+    if not (one_axis and constant and params["mode"] in MODES_OF_TABLES and set(params["slice_sizes"]) == {1}):
+        raise UnknownPrimitive(f"gather has a rule for tables of constants only: {eqn}")
+    dtype, last, of_index = out.dtype, str(len(table) - 1), eqn.invars[1].aval.dtype
+    if of_index != np.int32:
+        raise UnknownPrimitive(f"a table is not indexed by {of_index.name}")
+    name = emitter.define_table(dtype, table.ravel().tolist())
+    clamped = params["mode"] is jax.lax.GatherScatterMode.CLIP
+    index = "minimum(maximum({}, 0), " + last + ")" if clamped else "{}"
+    return emitter.define_each(dtype, lambda i: f"element_of({name}, {index.format(i)})", indices.reshape(out.shape))
+
+
 def broadcast(emitter: Emitter, eqn: Any, args: list[Names]) -> Names:
     del emitter
     shape, sizes = eqn.params["shape"], [1] * len(eqn.params["shape"])
@@ -258,6 +332,7 @@ RULES: dict[str, Rule] = {
     "integer_pow": integer_pow,
     "round": rounded,
     "load_row": load_row,
+    "gather": gather,
     "broadcast_in_dim": broadcast,
     "iota": iota,
     "slice": sliced,

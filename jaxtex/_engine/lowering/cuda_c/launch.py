@@ -20,14 +20,12 @@ class Kernel(NamedTuple):
             results, row by row.
         num_blocks: how many blocks of threads run it.
         num_threads: the threads of a block.
-        exact: whether each product and each sum is rounded by itself.
     """
 
     source: str
     name: str
     num_blocks: int
     num_threads: int
-    exact: bool = False
 
 
 def local_capability() -> Capability | None:
@@ -64,7 +62,7 @@ class Launcher:
         capability = local_capability()
         if capability is None:
             raise CompilerUnavailable("this process sees no NVIDIA GPU")
-        ptx = compile_to_ptx(kernel.source, capability, exact=kernel.exact)
+        ptx = compile_to_ptx(kernel.source, capability)
         call = jax.ffi.ffi_call(TARGET, list(results), input_output_aliases=dict(aliases or {}))
         named: dict[str, Any] = {"name": kernel.name, "kernel_type": "ptx", "kernel_data": ptx}
         return call(*args, **named, shared_mem_bytes=np.int32(0), **sizes)

@@ -68,12 +68,11 @@ def text_of(program: ctypes.c_void_p, name: str) -> str:
 
 
 @functools.cache
-def compile_to_ptx(source: str, capability: Capability, *, exact: bool = False) -> str:
+def compile_to_ptx(source: str, capability: Capability) -> str:
     """Compiles a source of CUDA C to PTX.
 
     Args:
         capability: the compute capability of the GPU, such as ``(9, 0)``.
-        exact: whether each product and each sum is rounded by itself.
 
     Raises:
         CompilerUnavailable: if there is no NVRTC.
@@ -81,7 +80,7 @@ def compile_to_ptx(source: str, capability: Capability, *, exact: bool = False) 
     """
     nvrtc, program = library(), ctypes.c_void_p()
     architecture = f"--gpu-architecture=compute_{capability[0]}{capability[1]}"
-    options = [architecture, "--std=c++17", "--disable-warnings", f"--fmad={'false' if exact else 'true'}"]
+    options = [architecture, "--std=c++17", "--disable-warnings"]
     given = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
     if nvrtc.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"kernel.cu", 0, None, None):
         raise CompilationFailed("NVRTC cannot begin a program")

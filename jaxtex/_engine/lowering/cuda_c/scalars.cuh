@@ -29,6 +29,15 @@ DEVICE To bits_as(From value) {
   return result;
 }
 
+// Tables of constants.
+#ifdef __CUDACC__
+#define TABLE __device__ const
+template <class T> DEVICE T element_of(const T* table, int index) { return __ldg(table + index); }
+#else
+#define TABLE static const
+template <class T> DEVICE T element_of(const T* table, int index) { return table[index]; }
+#endif
+
 #define INFINITE bits_as<float>(0x7f800000)
 #define NOT_A_NUMBER bits_as<float>(0x7fc00000)
 
@@ -107,6 +116,18 @@ DEVICE float minimum(float a, float b) {
 #else
 DEVICE float maximum(float a, float b) { return maximum_of_floats(a, b); }
 DEVICE float minimum(float a, float b) { return minimum_of_floats(a, b); }
+#endif
+
+// Sums and products rounded by themselves, which no compiler joins into one rounding.
+#ifdef __CUDACC__
+DEVICE float rounded_add(float a, float b) { return __fadd_rn(a, b); }
+DEVICE float rounded_sub(float a, float b) { return __fsub_rn(a, b); }
+DEVICE float rounded_mul(float a, float b) { return __fmul_rn(a, b); }
+#else
+DEVICE float rounded(volatile float a) { return a; }
+DEVICE float rounded_add(float a, float b) { return rounded(a + b); }
+DEVICE float rounded_sub(float a, float b) { return rounded(a - b); }
+DEVICE float rounded_mul(float a, float b) { return rounded(a * b); }
 #endif
 
 template <class T> DEVICE T sign_of(T a) { return T((a > T(0)) - (a < T(0))); }
@@ -243,6 +264,10 @@ template <int N, class T> DEVICE void store_aligned_row(T* first, const Row<T, N
     *(int4*)first = bits_as<int4>(row);
   } else if constexpr (bytes == 8) {
     *(int2*)first = bits_as<int2>(row);
+  } else if constexpr (bytes == 4) {
+    *(int*)first = bits_as<int>(row);
+  } else if constexpr (bytes == 2) {
+    *(uint16*)first = bits_as<uint16>(row);
   } else {
     store_row(first, row);
   }

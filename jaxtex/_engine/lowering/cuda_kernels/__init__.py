@@ -5,6 +5,6 @@ whose source `adjoint_source` makes. `jaxtex._engine.lowering.choice` says which
 """
 
 from .adjoint_kernel import pullback, splat
-from .read_kernel import LoadTexel, read, read_each_sample
+from .read_kernel import bordered_read, read, read_each_sample
 
-__all__ = ["LoadTexel", "pullback", "read", "read_each_sample", "splat"]
+__all__ = ["bordered_read", "pullback", "read", "read_each_sample", "splat"]

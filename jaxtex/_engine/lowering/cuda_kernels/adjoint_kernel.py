@@ -57,7 +57,7 @@ def adjoint(
     plan = AdjointPlan(spec, coordinate_axes, shape, read_from, textures, launcher)
     if TEXELS not in wrt:
         return tuple(plan.run(cotangent, texels, operands, None))
-    if is_gathered(spec, shape, batch, operands) and (takes_all(spec) or not spec.deterministic):
+    if is_gathered(spec, shape, batch, operands):
         of_coords = plan.run(cotangent, texels, operands, None) if coordinate_axes else []
         total = plan.gather(cotangent, operands).reshape(*textures, *texels_shape(spec.axes, channels))
         return total.astype(texel_dtype), *of_coords

@@ -15,13 +15,13 @@ from ...spec import ReadSpec
 from ...taps import taps
 from ...texel_walk import axis_step
 from ..cuda_c import scalars
-from .sample_source import PLACE, SampleSource, Traced, joined, of_function, scalar, traced
+from .sample_source import PLACE, SampleSource, Traced, joined, of_function, scalar
 from .sample_tiles import Extent, SampleTiles
 
-# A thread owns so many texels, for texels of one channel and of several; and a block has so many threads for parts of
-# texels: deep, down and across.
-OWN = {2: ((1, 4, 4), (1, 2, 2))}
+# By the number of axes: the texels of a thread, for texels of one channel and of several, and the threads of a block.
+OWN: dict[int, tuple[Extent, Extent]] = {2: ((1, 4, 4), (1, 2, 2)), 3: ((2, 2, 2), (2, 2, 2))}
 BLOCK: dict[int, Extent] = {2: (1, 16, 8), 3: (4, 4, 8)}
+MOST_THREADS = 256
 # A thread looks at most at so many samples; where there are more, a window is faster.
 MOST_SAMPLES = 256
 # Texels at the edge look for samples outside that lie no farther away than this.
@@ -36,6 +36,8 @@ def is_gathered(spec: ReadSpec, shape: Sequence[int], batch: int, operands: Sequ
     dims = grid.affine_axes if isinstance(grid, StoredOrder) else 0
     if dims not in OWN or dims != len(axes) or len(shape) - batch < dims:
         return False
+    if not takes_all(spec) and (dims == 3 or spec.deterministic):
+        return False  # in a volume a window is faster
     if any(axis.role is not Role.SPACE or axis.integer or axis.address.reads_outside is None for axis in axes):
         return False
     if len({axis.kernel.num_taps for axis in axes}) > 1:
@@ -68,11 +70,11 @@ class GatherSource(SampleSource):
         self.dims = len(spec.axes)
         self.samples = SampleTiles(shape, self.dims, (1, 1, 1), (1, 1, 1))
         sizes = tuple(axis.known_size for axis in spec.axes)
-        threads = BLOCK[self.dims]
-        while self.lanes.parts * math.prod(threads) > 256:
-            threads = tuple(max(1, n // 2) if n == max(threads) else n for n in threads)
-        own = (*[1] * (3 - self.dims), *own_texels(self.dims, self.lanes.width))
-        self.texels = SampleTiles((*textures, *sizes), self.dims, threads, own)
+        deep, down, across = BLOCK[self.dims]
+        while self.lanes.parts * deep * down * across > MOST_THREADS:
+            deep, down, across = (deep, -(-down // 2), across) if down > 1 else (-(-deep // 2), 1, -(-across // 2))
+        own = OWN[self.dims][self.lanes.width > 1]
+        self.texels = SampleTiles((*textures, *sizes), self.dims, (deep, down, across), own)
 
     @property
     def num_blocks(self) -> int:
@@ -102,7 +104,7 @@ class GatherSource(SampleSource):
                     weights.append(scalar(tap.factors[0], jnp.float32))
             return texels, weights
 
-        return traced(function, *PLACE)
+        return self.traced(function, *PLACE)
 
     def slots(self) -> dict[str, Any]:
         texels, weights = self.find_axis_taps()[1]
@@ -137,7 +139,7 @@ class GatherSource(SampleSource):
         """The whole source, with a function called `name`."""
         slots = {**self.slots(), "name": name}
         templates = (self.filled(template, slots) for template in ("samples.cuh", "gather.cu"))
-        return "\n".join((scalars(), self.texels.source(), *templates))
+        return "\n".join((scalars(), *self.tables, self.texels.source(), *templates))
 
 
 # Views

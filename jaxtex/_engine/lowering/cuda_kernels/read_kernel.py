@@ -7,39 +7,49 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...decoding import decode
-from ...operators import Path as TapPath
-from ...operators import blend, zero_outside
+from ...operators import LoadTexel, times_weight
+from ...operators import value as value_at
 from ...spec import Coords, ReadSpec
 from ...texel_walk import TexelAddress, flat_sizes
 from ..cuda_c import C_TYPES, THIS_GPU, Emitter, Kernel, Launcher, fill, load_row, read_source, scalars
+from ..cuda_c.elementwise import literal
+from ..cuda_c.emitter import Names, Typed
 from .sample_tiles import samples_shape, unravelled
 from .tiling import Tiling, tile_samples
 
 TEMPLATE = Path(__file__).parent / "read.cu"
+# The part of the read of a thread that is a mean of several reads.
+MEAN = Path(__file__).parent / "mean.cu"
 # The most threads of a block: across, down and in all.
 ACROSS, DOWN, THREADS = 16, 8, 128
 # A wider texel is divided among threads, so that a warp reads and writes whole lines of memory.
 WIDTHS = (4, 2, 1)
-# The texel at an address as it is stored: (1, C).
-LoadTexel = Callable[[TexelAddress], jax.Array]
-# The result of a read at coordinates, of the texels that a function loads: (1, C).
-ReadValue = Callable[[LoadTexel, Coords], jax.Array]
+# The result of a read at coordinates, of the texels that a function loads, and the border color, (1, C): (1, C).
+ReadValue = Callable[[LoadTexel, Coords, jax.Array | None], jax.Array]
 
 
 def read(
     texels: jax.Array, *operands: jax.Array, spec: ReadSpec, batch: int, launcher: Launcher = THIS_GPU
 ) -> jax.Array:
     """`operators.read` over `batch` leading axes, on which an operand has their size or 1."""
+    return read_each_sample(value_of(spec), texels, None, operands, spec, batch, "texture_read", launcher)
 
-    def value(load_texel: LoadTexel, coords: Coords) -> jax.Array:
-        def texel_value(address: TexelAddress, path: TapPath) -> jax.Array:
-            del path
-            return zero_outside(address, decode(load_texel(address), spec.decoding, spec.dtype))
 
-        return blend(coords, spec.axes, texel_value)
+def bordered_read(
+    texels: jax.Array,
+    color: jax.Array,
+    *operands: jax.Array,
+    spec: ReadSpec,
+    batch: int,
+    launcher: Launcher = THIS_GPU,
+) -> jax.Array:
+    """`operators.bordered_read` over `batch` leading axes, on which an operand has their size or 1."""
+    return read_each_sample(value_of(spec), texels, color, operands, spec, batch, "texture_bordered_read", launcher)
 
-    return read_each_sample(value, texels, None, operands, spec, batch, "texture_read", launcher)
+
+def value_of(spec: ReadSpec) -> ReadValue:
+    """The result of a read in float arithmetic."""
+    return lambda load_texel, coords, color: value_at(load_texel, coords, spec, color)
 
 
 def read_each_sample(
@@ -57,39 +67,51 @@ def read_each_sample(
     """`value` of each sample, of `spec.dtype`.
 
     Args:
-        color: with leading batch axes of size 1, the texel that taps outside read; `None` if `value` masks them itself.
-        exact: whether each product and each sum is rounded by itself.
+        color: what `value` gets as the border color: C numbers after the batch axes.
+        exact: whether each product and each sum of the computation of coordinates is rounded by itself. What `value`
+            rounds, a compiler may then round once with the sum that it enters, so it must not matter to `value`.
     """
     textures, channels = texels.shape[:batch], texels.shape[-1]
     width = width_of_part(channels)
-    parts = channels // width
+    parts, aligned = -(-channels // width), width in WIDTHS and channels % width == 0
     tiling = tile_samples(samples_shape(textures, operands), tile_of(parts), 1, batch)
     (num_texels,) = flat_sizes(spec.axes)
     sample = tiling._replace(tile=(1, 1))  # as one thread sees it
 
-    def thread(outer: jax.Array, y: jax.Array, x: jax.Array, part: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """The number of the first element of a thread's result, and the result."""
+    # The last part of a texel that is no whole number of parts repeats channels of the one before.
+    first_of = lambda part: part * width if channels % width == 0 else jnp.minimum(part * width, channels - width)
+
+    def coords_of(outer: jax.Array, y: jax.Array, x: jax.Array, _: jax.Array, *number: jax.Array) -> Coords:
         index = index_of(tiling, outer, y, x)
         loaded = (
             load_row(f"operand_{k}", sample.offset(index, a.shape), 1, a.dtype)[:, 0] for k, a in enumerate(operands)
         )
+        return tuple(spec.grid(*number, *loaded))
+
+    def element_of(outer: jax.Array, y: jax.Array, x: jax.Array, part: jax.Array) -> jax.Array:
+        """The number of the first element of a thread's result."""
+        return sample.offset(index_of(tiling, outer, y, x), tiling.shape) * channels + first_of(part)
+
+    def read_at(outer: jax.Array, y: jax.Array, x: jax.Array, part: jax.Array, *coords: jax.Array) -> jax.Array:
+        """The read of a thread."""
+        index, channel = index_of(tiling, outer, y, x), first_of(part)
         base = sample.texture(index, textures) * num_texels
 
         def load_texel(address: TexelAddress) -> jax.Array:
-            texel = load_channels("texels", base + address.flat_index[0])
-            if color is None or address.inside is None:
-                return texel
-            return jnp.where(address.inside[:, None], texel, load_channels("color", jnp.zeros_like(base)))
+            return load_channels("texels", base + address.flat_index[0], texels.dtype)
 
-        def load_channels(array: str, texel: jax.Array) -> jax.Array:
-            return load_row(array, first_of(texel), width, texels.dtype, aligned=width in WIDTHS)
+        def load_channels(array: str, texel: jax.Array, dtype: np.dtype) -> jax.Array:
+            return load_row(array, texel * channels + channel, width, dtype, aligned=aligned)
 
-        first_of = lambda texel: texel * channels + part * width
-        return first_of(sample.offset(index, tiling.shape)), value(load_texel, spec.grid(*loaded))
+        border = None
+        if color is not None:
+            border = load_channels("color", sample.texture(index, color.shape[:batch]), color.dtype)
+        return jnp.broadcast_to(value(load_texel, coords, border), (1, width))
 
     emitter = Emitter()
-    numbers = [(np.array([variable], object), np.int32) for variable in ("outer", "y", "x", "part")]
-    element, values = emitter.call(thread, *numbers)
+    numbers = [Typed(np.array([variable], object), np.int32) for variable in ("outer", "y", "x", "part")]
+    element = emitter.call(element_of, *numbers)
+    values = emit_values(emitter, coords_of, read_at, numbers, spec, exact)
     arrays = {"texels": texels} | ({} if color is None else {"color": color})
     arrays |= {f"operand_{k}": a for k, a in enumerate(operands)}
     result = jax.ShapeDtypeStruct((*tiling.shape, channels), np.dtype(spec.dtype))
@@ -104,18 +126,71 @@ def read_each_sample(
         width=width,
         statements=emitter.lines,
         element=element[0],
-        values=", ".join(np.broadcast_to(values, (1, width))[0]),
+        values=", ".join(values),
         type=c_type,
-        store="store_aligned_row" if width in WIDTHS else "store_row",
+        store="store_aligned_row" if aligned else "store_row",
         **slots_of(tiling),
     )
-    kernel = Kernel(f"{scalars()}\n{source}", name, tiling.num_programs, tiling.num_threads * parts, exact)
+    source = "\n".join((scalars(), *emitter.tables, source))
+    kernel = Kernel(source, name, tiling.num_programs, tiling.num_threads * parts)
     return launcher.run(kernel, list(arrays.values()), [result])[0]
 
 
+def emit_values(
+    emitter: Emitter,
+    coords_of: Callable[..., Coords],
+    read_at: Callable[..., jax.Array],
+    numbers: Sequence[Typed],
+    spec: ReadSpec,
+    exact: bool,
+) -> Names:
+    """Emits `operators.mean`, and returns the names of a thread's results.
+
+    Args:
+        coords_of: the coordinates of a thread's read, from `numbers`; of one of several, also from its number.
+        read_at: a thread's read, from `numbers` and coordinates: (1, width).
+        numbers: the variables that tell threads apart.
+    """
+    rounded = lambda values: values.astype(spec.dtype)
+    if spec.num_reads == 1:
+        with emitter.exactly(exact):
+            coords = emitter.typed_call(coords_of, *numbers)
+        return emitter.call(rounded, emitter.typed_call(read_at, *numbers, *coords))[0]
+    number = Typed(np.array(["number"], object), np.int32)
+    with emitter.scope() as of_read, emitter.exactly(exact):
+        *coords, weight = emitter.typed_call(coords_of, *numbers, number)
+        (counts,) = emitter.call(lambda weight: weight > 0, weight)
+        with emitter.scope() as of_value:
+            with emitter.exactly(False):
+                value = emitter.typed_call(read_at, *numbers, *coords)
+            width, dtype = value.names.size, value.dtype
+            terms = emitter.call(times_weight, value, weight)
+        total, term = (
+            Typed(np.array([[f"{a}.v[{k}]" for k in range(width)]], object), dtype) for a in ("total", "term")
+        )
+        with emitter.scope() as of_total:
+            sums = emitter.call(jnp.add, total, term)
+    assign = lambda target, names: [f"{a} = {b};" for a, b in zip(target.names[0], names[0])]
+    neutral = -0.0 if jnp.issubdtype(dtype, jnp.floating) else 0
+    lines = fill(
+        read_source(MEAN),
+        type=C_TYPES[dtype.name],
+        width=width,
+        num_reads=spec.num_reads,
+        zero=literal(neutral, dtype),
+        nothing=literal(0, dtype),
+        counts=counts,
+        of_read=of_read,
+        of_value=[*of_value, *assign(term, terms)],
+        of_total=[*of_total, *assign(total, sums)],
+    )
+    emitter.lines.extend(lines.splitlines())
+    return emitter.call(rounded, total)[0]
+
+
 def width_of_part(channels: int) -> int:
-    """How many channels of a texel a thread takes: a row that is one load, or three, which are too few to part."""
-    return channels if channels == 3 else next(width for width in WIDTHS if channels % width == 0)
+    """How many channels of a texel a thread takes: a row that is one load; or, of an odd number, at most four."""
+    return min(channels, WIDTHS[0]) if channels % 2 else next(width for width in WIDTHS if channels % width == 0)
 
 
 def tile_of(parts: int) -> tuple[int, int]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...spec import ReadSpec
 from ...texel_walk import flat_sizes
-from ..cuda_c import C_TYPES, Emitter, fill, load_row, read_source
+from ..cuda_c import C_TYPES, Emitter, UnknownPrimitive, fill, load_row, read_source
 from .sample_tiles import Lanes, SampleTiles, offset
 
 FOLDER = Path(__file__).parent
@@ -26,13 +26,6 @@ Traced = tuple[list[str], Any]
 
 def scalar(number: Any, dtype: Any = None) -> jax.Array:
     return jnp.broadcast_to(jnp.asarray(number, dtype), (1,))
-
-
-def traced(function: Callable[..., Any], *scalars: Scalar) -> Traced:
-    """The statements of a function of scalars, and the expressions of C for what it returns: of each array a list."""
-    emitter = Emitter()
-    out = emitter.call(function, *((np.array([name], object), dtype) for name, dtype in scalars))
-    return emitter.lines, jax.tree.map(lambda names: [str(name) for name in np.ravel(names)], out)
 
 
 def joined(found: Any) -> str:
@@ -55,6 +48,7 @@ class SampleSource:
         arrays, results: what the kernel reads and writes, by name.
         lanes: the channels of a texel among threads.
         samples: how samples are divided, which says how their places are counted.
+        tables: the tables of constants that a thread looks into.
     """
 
     samples: SampleTiles
@@ -73,6 +67,7 @@ class SampleSource:
         self.operands = {name: a for name, a in arrays.items() if name.startswith("operand_")}
         self.lanes = Lanes.of(arrays["values"].shape[-1])
         self.several_textures = math.prod(textures) > 1
+        self.tables: list[str] = []
 
     @functools.cached_property
     def coords(self) -> list[Scalar]:
@@ -81,6 +76,15 @@ class SampleSource:
         texture = [np.dtype(np.int32)] if self.several_textures else []
         dtypes = (*texture, *(c.dtype for c in jax.eval_shape(lambda *args: tuple(self.spec.grid(*args)), *one)))
         return [(f"at.c{k}", dtype) for k, dtype in enumerate(dtypes)]
+
+    def traced(self, function: Callable[..., Any], *scalars: Scalar) -> Traced:
+        """The statements of a function of scalars, and the expressions for what it returns: of each array a list."""
+        emitter = Emitter()
+        out = emitter.call(function, *((np.array([name], object), dtype) for name, dtype in scalars))
+        if emitter.tables and self.tables not in ([], emitter.tables):
+            raise UnknownPrimitive("two functions of a thread look into different tables of constants")
+        self.tables = emitter.tables or self.tables
+        return emitter.lines, jax.tree.map(lambda names: [str(name) for name in np.ravel(names)], out)
 
     def loaded(self, index: list[jax.Array]) -> list[jax.Array]:
         """The operands of the sample at an index."""
@@ -92,7 +96,7 @@ class SampleSource:
             texture = [offset(index, self.textures)] if self.several_textures else []
             return [*texture, *map(scalar, self.spec.grid(*self.loaded(index)))]
 
-        return traced(function, *PLACE)
+        return self.traced(function, *PLACE)
 
     def find_offsets(self) -> Traced:
         def function(*place: jax.Array) -> Any:
@@ -100,7 +104,7 @@ class SampleSource:
             texels = offset(index[: len(self.read_from)], self.read_from) * flat_sizes(self.spec.axes)[0]
             return offset(index, self.arrays["values"].shape[:-1]), offset(index, self.shape), texels
 
-        return traced(function, *PLACE)
+        return self.traced(function, *PLACE)
 
     def slots(self) -> dict[str, Any]:
         """The slots that all templates have."""

@@ -19,7 +19,7 @@ from ...spec import ReadSpec
 from ...taps import Taps
 from ...texel_walk import Step, TexelAddress, flat_sizes, only_address, walks
 from ..cuda_c import fill, load_row, scalars, warp
-from .sample_source import SampleSource, Traced, declared, joined, of_function, scalar, traced
+from .sample_source import SampleSource, Traced, declared, joined, of_function, scalar
 from .sample_tiles import CROWD_STEPS, LANES, STEPS, tiles_of
 
 # The warps of a block, and the bytes of shared memory of all of them, of which any GPU has so many.
@@ -36,8 +36,8 @@ LEAST_REGISTERS = {1: 64, 2: 80, 3: 80, 4: 128}
 BATCH = 4
 # A lane holds at most so many sums for the taps of a run of samples in one cell.
 MOST_HELD = 32
-# A lane adds up runs of samples in one cell from so many samples for each texel on, times its channels squared; it takes
-# more samples from so many on, times its channels.
+# A lane adds up runs of samples in one cell from so many samples for each texel on, times its channels squared.
+# It takes more samples from so many on, times its channels.
 RUN_CROWD, FAR_CROWD = 48, 1024
 # A lane keeps the coordinates of at most so many samples; else it computes them twice.
 MOST_KEPT = 8
@@ -170,7 +170,7 @@ class WindowSource(SampleSource):
         found = []
         for number in range(count):
             offsets: list[tuple[int, ...]] = []
-            found.append((*traced(functools.partial(function, number, offsets), *self.coords), offsets))
+            found.append((*self.traced(functools.partial(function, number, offsets), *self.coords), offsets))
         return found
 
     def find_texel(self) -> Traced:
@@ -184,7 +184,7 @@ class WindowSource(SampleSource):
                 number = number + at[0] * flat_sizes(axes)[0]
             return number, scalar(True) if address.inside is None else address.inside
 
-        return traced(function, *names)
+        return self.traced(function, *names)
 
     def find_split(self) -> Traced:
         """The parts of a piece of a sum: itself, or a coarse and a fine part."""
@@ -196,7 +196,7 @@ class WindowSource(SampleSource):
             units = load_row("units", jnp.zeros((1,), jnp.int32), 2, jnp.float32)[0]
             return Units(units[0], units[1]).split(jnp.stack(piece, -1))
 
-        return traced(function, *names)
+        return self.traced(function, *names)
 
     def find_slopes(self) -> Traced:
         spec, lanes = self.spec, self.lanes
@@ -219,7 +219,7 @@ class WindowSource(SampleSource):
 
             return slopes(coords, spec.axes, self.coordinate_axes, texel_times_cotangent)
 
-        return traced(function, *integers, *values, *self.coords)
+        return self.traced(function, *integers, *values, *self.coords)
 
     # Windows
 
@@ -298,7 +298,7 @@ class WindowSource(SampleSource):
             passes = (self.window(k, store_slopes if k == 0 else "", slots) for k in range(len(self.walks)))
             slots["passes"] = "\n".join(passes)
         templates = (self.filled(template, slots) for template in ("samples.cuh", "adjoint.cu"))
-        return "\n".join((scalars(), warp(), self.samples.source(), *templates))
+        return "\n".join((scalars(), warp(), *self.tables, self.samples.source(), *templates))
 
     @property
     def piece(self) -> int:

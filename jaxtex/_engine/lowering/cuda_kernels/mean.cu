@@ -1,0 +1,10 @@
+Row<@type@, @width@> total, term;
+for (int k = 0; k < @width@; k++) total.v[k] = @zero@;
+for (int number = 1; number <= @num_reads@; number++) {
+  @of_read@
+  for (int k = 0; k < @width@; k++) term.v[k] = @nothing@;
+  if (@counts@) {
+    @of_value@
+  }
+  @of_total@
+}
