@@ -422,7 +422,7 @@ def test_the_form_for_a_part_on_a_gpu_is_a_kernel(monkeypatch):
         return partitioned_call.partitioned(layout, on_part, *args, spec=spec, batch=batch, wrt=wrt)
 
     monkeypatch.setattr(choice, "partitioned", partitioned)
-    monkeypatch.setattr(launch, "compile_to_ptx", lambda source, capability, exact: "PTX")
+    monkeypatch.setattr(launch, "compile_to_ptx", lambda source, capability: "PTX")
     args = texels_of(6, 7, 2), *coords_of(16, 3)
     for wrt in (0, (0, 1, 2)):
         for_cuda(monkeypatch, gradient(wrt=wrt), *put(mesh, args, (P(), P("a"), P("a"))))
