@@ -446,8 +446,8 @@ def test_exports_keep_arrays():
 
 def test_slow_atomic_additions_are_warned_of(monkeypatch):
     """Where a jaxlib has them and XLA's scatter is used; the warning says what to do."""
-    splat = lambda v, x: jt.splat(v, (x,), (2**8, 100)).texels
-    args = normal(50, 100), uniform(50)
+    splat = lambda v, x: jt.splat(v, (x,), (2**8, 1100)).texels
+    args = normal(50, 1100), uniform(50)
     monkeypatch.setattr(_compat, "jaxlib_version", lambda: (0, 11, 0))
     with pytest.warns(UserWarning, match="install jaxlib 0.11.1"):
         jax.jit(splat).trace(*args).lower(lowering_platforms=("cuda",))
