@@ -13,18 +13,21 @@ from .coordinates import texels_per_unit, to_position, usable
 Taps = list[tuple[jax.Array, Weight]]
 
 
-def taps(coord: jax.Array, axis: Axis) -> Taps:
+def taps(coord: jax.Array, axis: Axis, *, bounded: bool = False) -> Taps:
     """The taps of `coord` on `axis`, unbounded integers, each with its weight.
 
     On an integer axis the coordinate is its own tap: layers, faces and fetches take this path too.
+
+    Args:
+        bounded: whether coordinates are known to be finite and far from the limits of int32.
     """
     if axis.integer:
         return [(coord, 1.0)]
     origin, first, num_taps = axis.kernel.origin, axis.kernel.first, axis.kernel.num_taps
-    shifted = to_position(coord, axis) - origin
+    shifted = (coord * texels_per_unit(axis, coord.dtype) if bounded else to_position(coord, axis)) - origin
     low = jnp.floor(shifted)
     tap, fraction = low.astype(jnp.int32), shifted - low
-    if axis.address.saturates:
+    if axis.address.saturates and not bounded:
         # Infinities: the conversion saturates, and the taps beside it must not overflow, so the first tap is stopped
         # just outside; inf - inf is no fraction.
         if first + num_taps > 1:
@@ -35,6 +38,7 @@ def taps(coord: jax.Array, axis: Axis) -> Taps:
     weights = axis.kernel.weights.at(fraction, axis.order)
     if axis.order:
         scale = math.prod([texels_per_unit(axis, coord.dtype)] * axis.order)
-        scale = jnp.where(usable(coord, axis), jnp.asarray(scale, coord.dtype), 0)
+        scale = jnp.asarray(scale, coord.dtype)
+        scale = scale if bounded else jnp.where(usable(coord, axis), scale, 0)
         weights = [scale * w for w in weights]
     return [(tap + (first + k), weight) for k, weight in enumerate(weights)]

@@ -61,10 +61,11 @@ DEVICE void add_in_turns(float* window, bool has, int cell, int part, int lane, 
 extern "C" __global__ void __launch_bounds__(@threads@, @blocks@) @name@(@parameters@) {
   __shared__ __align__(16) float windows[@warps@][@shared@];
   float* const window = windows[threadIdx.x / 32];
-  const int lane = threadIdx.x % 32, tile = blockIdx.x * @warps@ + threadIdx.x / 32;
-  if (tile >= @tiles@) return;
-  @skip@
+  const int lane = threadIdx.x % 32;
   const bool takes_part = lane % @lanes_per_sample@ < @parts@;
   const int part = takes_part ? lane % @lanes_per_sample@ : 0, number = lane / @lanes_per_sample@;
-  @passes@
+  int tile = blockIdx.x * @warps@ + threadIdx.x / 32;
+  @each_tile@ {
+    @passes@
+  }
 }

@@ -98,7 +98,7 @@ class GatherSource(SampleSource):
             pixels = [p + i.astype(p.dtype) for p, i in zip(loaded, place[::-1][: self.dims])]
             texels, weights = [], []
             for coord, axis in zip(self.spec.grid(*pixels, *loaded[self.dims :]), self.spec.axes):
-                for tap in axis_step(coord, axis, taps).taps:
+                for tap in axis_step(coord, axis, functools.partial(taps, bounded=not takes_all(self.spec))).taps:
                     # A tap outside that reads nothing is not one of the texels anyway.
                     texels.append(scalar(tap.index[0] if axis.address.reads_outside == "edge" else tap.unbounded[0]))
                     weights.append(scalar(tap.factors[0], jnp.float32))

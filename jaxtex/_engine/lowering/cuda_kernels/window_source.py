@@ -43,8 +43,13 @@ RUN_CROWD, FAR_CROWD = 48, 1024
 MOST_KEPT = 8
 # How much larger a window is than samples that spread evenly over the texture would need.
 SPREAD = 1.5
-# An image whose samples texels have looked for.
-SKIP = "if (views[position_of(tile, 0, 0).outer * {0} + {0} - 1] != 0) return;"
+# The tiles of a warp: one; or some of those whose texels have not looked for their samples.
+ONE_TILE = "if (tile < @tiles@)"
+REMAINING_TILES = """\
+for (; tile < @tiles@; tile += @all_warps@)
+    if (views[position_of(tile, 0, 0).outer * @numbers@ + @numbers@ - 1] == 0)"""
+# As there are few as a rule, so many blocks look at all tiles.
+REMAINING_BLOCKS = 1024
 # With a window that takes turns: each sample, or a run of samples in one cell.
 ADD_SAMPLE = """\
 add_in_turns(window, exists, cell, part, lane, steps, [&](int n) { return product(value, taps.weight[n]); });"""
@@ -149,7 +154,8 @@ class WindowSource(SampleSource):
 
     @property
     def num_blocks(self) -> int:
-        return -(-self.samples.total // self.num_warps)
+        needed = -(-self.samples.total // self.num_warps)
+        return min(needed, REMAINING_BLOCKS) if self.numbers_of_view else needed
 
     @property
     def num_threads(self) -> int:
@@ -278,7 +284,6 @@ class WindowSource(SampleSource):
             "batches_at_once": kept // BATCH if in_registers else 1,
             "coords_of_step": "kept[s + j]" if in_registers else coords,
             "tiles": self.samples.total,
-            "skip": SKIP.format(self.numbers_of_view) if self.numbers_of_view else "",
             "warps": self.num_warps,
             "threads": self.num_threads,
             "shared": max(4, self.window_cells * self.row),
@@ -292,6 +297,9 @@ class WindowSource(SampleSource):
             ],
             **self.functions(),
         }
+        each_tile = REMAINING_TILES if self.numbers_of_view else ONE_TILE
+        numbers = {"numbers": self.numbers_of_view, "all_warps": self.num_blocks * self.num_warps}
+        slots["each_tile"] = fill(each_tile, **slots, **numbers)
         store_slopes = fill(STORE_SLOPES, **slots) if self.coordinate_axes else ""
         slots["passes"] = self.filled("slopes.cu", {**slots, "store_slopes": store_slopes})
         if self.walks:
