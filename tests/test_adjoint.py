@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import math
 import types
 import warnings
 
@@ -13,7 +14,7 @@ import pytest
 import jaxtex as jt
 from jaxtex import _compat
 from jaxtex._arguments import as_operands, check_read_arguments
-from jaxtex._engine import operators
+from jaxtex._engine import operators, texel_walk
 from jaxtex._engine.float_arithmetic import FLOAT
 from jaxtex._engine.lowering import (
     accumulation,
@@ -351,18 +352,55 @@ def test_kernels_need_a_gpu_for_which_they_are_written(capability, known, monkey
     assert choice.can_compile_kernels() is known
 
 
-def test_kernels_count_elements_in_32_bits(monkeypatch):
-    """Of every array that they read or make, batch axes included."""
+def test_kernels_number_samples_and_texels_in_32_bits(monkeypatch):
+    """Batch axes included; elements may be more."""
     monkeypatch.setattr(choice, "can_compile_kernels", lambda: True)
     case = CASES["2d, clamp, 1 channels"]
     of = lambda *shape, dtype=np.float32: jax.ShapeDtypeStruct(shape, dtype)
     static = {"spec": case.spec, "batch": 1}
     assert choice.supports_read(of(5, 6, 7, 1), of(5, 9, 9), of(1, 9, 9), **static)
-    assert not choice.supports_read(of(2**16, 6, 7, 1), of(1, 2**7, 2**7), of(1, 2**7, 2**7), **static)
+    assert choice.supports_read(of(2**25, 6, 7, 4), of(1, 2, 2), of(1, 2, 2), **static)
+    assert not choice.supports_read(of(2**17, 6, 7, 1), of(1, 2**7, 2**7), of(1, 2**7, 2**7), **static)
     assert not choice.supports_read(of(5, 6, 7, 1), of(5, 9, 9, dtype=np.float64), of(1, 9, 9), **static)
     assert choice.supports_splat(of(5, 9, 9, 1), of(1, 9, 9), of(1, 9, 9), **static)
-    assert not choice.supports_splat(of(2**24, 2, 2, 1), of(1, 2, 2), of(1, 2, 2), **static)
+    assert choice.supports_splat(of(2**24, 2, 2, 64), of(1, 2, 2), of(1, 2, 2), **static)
+    assert not choice.supports_splat(of(2**26, 2, 2, 1), of(1, 2, 2), of(1, 2, 2), **static)
     assert not choice.supports_splat(of(2**24, 2, 2, 0), of(1, 2, 2), of(1, 2, 2), **static)
+
+
+def test_a_kernel_reads_texels_by_two_indices(monkeypatch):
+    """As it does where one of 32 bits cannot number them."""
+    texels, x, y = map(jnp.asarray, (normal(2, 6, 7, 5), uniform(2, 9, 33), uniform(2, 9, 33)))
+    spec = Case(jt.texture2d(texels[0]), (x[0], y[0])).spec
+    expected = jax.vmap(lambda t, y, x: operators.read(t, y, x, spec=spec))(texels, y, x)
+    monkeypatch.setattr(texel_walk, "INDEX_LIMIT", 40)
+    assert texel_walk.flat_sizes(spec.axes) == [6, 7]
+    assert_sums_close([cuda_kernels.read(texels, y, x, spec=spec, batch=1, launcher=LAUNCHER)], [expected])
+    monkeypatch.setattr(choice, "can_compile_kernels", lambda: True)
+    assert choice.supports_read(texels, y, x, spec=spec, batch=1)
+    assert not choice.supports_splat(normal(2, 9, 33, 5), y, x, spec=spec, batch=1)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("shape", [(40_000, 55_000, 1), (24_000, 24_000, 4)])
+def test_a_kernel_reads_more_elements_than_32_bits_count(shape):
+    height, width, channels = shape
+    assert math.prod(shape) > 2**31
+    number = lambda y, x, c: ((y % 251) * (width * channels % 251) + (x % 251) * channels + c) % 251
+
+    @jax.jit
+    def make():
+        y, x, c = (jax.lax.broadcasted_iota(jnp.int32, shape, k) for k in range(3))
+        return number(y, x, c).astype(jnp.uint8)
+
+    rng = np.random.default_rng(0)
+    y, x = (rng.integers(0, n, (300, 300)) for n in (height, width))
+    y[0], x[0], y[1], x[1] = height - 1, width - 1, 0, 0
+    sampler = jt.Sampler(filter_mode="point", normalized_coords=False)
+    read = jax.jit(lambda t, x, y: jt.sample(jt.texture2d(t), (x, y), sampler))
+    args = make(), *(jnp.asarray(i + 0.5, jnp.float32) for i in (x, y))
+    assert launch.TARGET in read.lower(*args).as_text()
+    np.testing.assert_array_equal(read(*args), number(y[..., None], x[..., None], np.arange(channels)))
 
 
 def lowered_for_cuda(monkeypatch, f, *args):

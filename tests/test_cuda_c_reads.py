@@ -73,7 +73,7 @@ class Read:
 
         def load_texel(address):
             (index,) = address.flat_index
-            return load_row("texels", index * channels, channels, stored.dtype, aligned=channels in (1, 2, 4))
+            return load_row("texels", [(index, channels)], channels, stored.dtype, aligned=channels in (1, 2, 4))
 
         def in_float(*operands):
             found = lambda address, path: zero_outside(address, decode(load_texel(address), decoding, jnp.float32))

@@ -23,7 +23,6 @@ from ..._compat import (
     warn_of_slow_atomics,
 )
 from ..._tables.storage_formats import Decoding
-from ..axis import Axis
 from ..spec import TEXELS, ReadSpec, Wrt
 from ..texel_walk import flat_sizes
 from . import cpu_adjoint, cuda_kernels, partitioned_adjoint
@@ -33,8 +32,8 @@ from .cuda_kernels.sample_tiles import samples_shape
 from .partitioned_call import PULLBACK, READ, READ_WITH_COLOR, SPLAT, Layout, partitioned, smallest_parts
 
 LEAST_COMPUTE_CAPABILITY = (8, 0)
-# Elements are counted in int32, with room for the padding of the last tile.
-ELEMENT_LIMIT = 2**30
+# Samples and texels are numbered in int32, with room for the padding of the last tile; elements are not.
+COUNT_LIMIT = 2**31 - 2**16
 # A thread takes a channel or more, and a block has at most 1,024 threads.
 MAX_CHANNELS = 1024
 NO_KERNELS = "jaxtex: no kernel can be compiled for this GPU, so reads take XLA's form, which is slower:"
@@ -118,26 +117,25 @@ def can_compile_kernels() -> bool:
 # What the kernels support
 
 
-def kernel_fits(axes: tuple[Axis, ...], arrays: list[Any], *counts: int) -> bool:
-    """Whether a kernel can be compiled, indices and elements are within int32, and numbers within 32 bits.
+def kernel_fits(arrays: Sequence[Any], *counts: int) -> bool:
+    """Whether a kernel can be compiled, counts are within int32, and numbers within 32 bits.
 
     Args:
-        arrays: what the kernel reads.
-        counts: the elements of the arrays that it makes.
+        arrays: what the kernel reads, none of them empty.
+        counts: of samples and of texels, which have numbers.
     """
-    if not can_compile_kernels() or len(flat_sizes(axes)) > 1 or any(a.dtype.itemsize > 4 for a in arrays):
+    if not can_compile_kernels() or any(a.dtype.itemsize > 4 or 0 in a.shape for a in arrays):
         return False
-    counts = (*counts, *(math.prod(a.shape) for a in arrays))
-    return min(counts) > 0 and max(counts) < ELEMENT_LIMIT
+    return min(counts) > 0 and max(counts) < COUNT_LIMIT
 
 
 def kernel_reads(texels: Any, operands: Sequence[Any], spec: ReadSpec, batch: int) -> bool:
     """Whether a kernel can read such texels."""
-    channels, dtypes = texels.shape[-1], (spec.dtype, *(a.dtype for a in operands))
+    dtypes = spec.dtype, *(a.dtype for a in operands)
     if not kernel_decodes(texels, spec) or spec.dtype.itemsize > 4 or not all(map(is_known, dtypes)):
         return False
     samples = math.prod(samples_shape(texels.shape[:batch], operands))
-    return kernel_fits(spec.axes, [texels, *operands], samples * channels)
+    return kernel_fits([texels, *operands], samples)
 
 
 def kernel_decodes(texels: Any, spec: ReadSpec) -> bool:
@@ -162,18 +160,20 @@ def supports_bordered_read(texels: Any, color: Any, *operands: Any, spec: ReadSp
 
 
 def supports_splat(values: Any, *operands: Any, spec: ReadSpec, batch: int) -> bool:
-    channels, texels = values.shape[-1], math.prod(flat_sizes(spec.axes))
-    if values.dtype != jnp.float32 or channels > MAX_CHANNELS:
+    sizes = flat_sizes(spec.axes)
+    if values.dtype != jnp.float32 or values.shape[-1] > MAX_CHANNELS or len(sizes) > 1:
         return False
     textures = np.broadcast_shapes(*(a.shape[:batch] for a in (values, *operands)))
-    sums = math.prod(textures) * texels * 2 * channels  # of two parts, if they are reproducible
-    return kernel_fits(spec.axes, [values, *operands], sums)
+    samples = np.broadcast_shapes(values.shape[:-1], *(a.shape for a in operands))
+    return kernel_fits([values, *operands], math.prod(textures) * sizes[0], math.prod(samples))
 
 
 def supports_pullback(cotangent: Any, texels: Any, *operands: Any, spec: ReadSpec, wrt: Wrt, batch: int) -> bool:
     if wrt != (TEXELS,) and not kernel_decodes(texels, spec):
         return False
-    return kernel_fits(spec.axes, [texels]) and supports_splat(cotangent, *operands, spec=spec, batch=batch)
+    return kernel_fits([texels], math.prod(texels.shape[:-1])) and supports_splat(
+        cotangent, *operands, spec=spec, batch=batch
+    )
 
 
 LOWERINGS = {

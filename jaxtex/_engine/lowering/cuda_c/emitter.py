@@ -274,10 +274,13 @@ def reduce(emitter: Emitter, eqn: Any, args: list[Names]) -> Names:
 
 
 def load_row(emitter: Emitter, eqn: Any, args: list[Names]) -> Names:
-    array, count, aligned = (eqn.params[name] for name in ("array", "count", "aligned"))
+    array, factors, count, aligned = (eqn.params[name] for name in ("array", "factors", "count", "aligned"))
     c_type, function = C_TYPES[eqn.params["dtype"].name], "load_aligned_row" if aligned else "load_row"
-    rows = np.empty((*args[0].shape, count), object)
-    for index, first in np.ndenumerate(args[0]):
+    numbers = np.broadcast_arrays(*args)
+    rows = np.empty((*numbers[0].shape, count), object)
+    for index in np.ndindex(numbers[0].shape):
+        terms = (f"(int64){number[index]} * {factor}ll" for number, factor in zip(numbers, factors))
+        first = f"{numbers[0][index]}" if factors == (1,) else " + ".join(terms)
         row = emitter.define_typed(f"Row<{c_type}, {count}>", f"{function}<{count}>({array} + {first})")
         rows[index] = [f"{row}.v[{k}]" for k in range(count)]
     return rows

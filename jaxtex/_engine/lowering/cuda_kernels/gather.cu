@@ -112,6 +112,6 @@ extern "C" __global__ void __launch_bounds__(@threads@) @name@(@parameters@) {
     int number = block.outer, inside = true, at[dims];
     for (int k = dims - 1, rest = n; k >= 0; rest /= own[k--]) at[k] = texel[k] + rest % own[k];
     for (int k = 0; k < dims; k++) number = number * sizes[k] + at[k], inside = inside && at[k] < sizes[k];
-    if (inside) @store@(totals + (long long)number * @channels@ + first_channel(part), sums[n]);
+    if (inside) @store@(totals + (int64)number * @channels@ + first_channel(part), sums[n]);
   }
 }

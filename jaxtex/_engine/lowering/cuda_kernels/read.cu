@@ -8,5 +8,5 @@ extern "C" __global__ void __launch_bounds__(@threads@) @name@(@parameters@) {
   if (x >= @across@ || y >= @down@) return;
   @statements@
   const Row<@type@, @width@> value = {{@values@}};
-  @store@(out + @element@, value);
+  @store@(out + (int64)@sample@ * @channels@ + @channel@, value);
 }

@@ -1,5 +1,6 @@
 """The kernel of a read, in either arithmetic."""
 
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -75,7 +76,7 @@ def read_each_sample(
     width = width_of_part(channels)
     parts, aligned = -(-channels // width), width in WIDTHS and channels % width == 0
     tiling = tile_samples(samples_shape(textures, operands), tile_of(parts), 1, batch)
-    (num_texels,) = flat_sizes(spec.axes)
+    factors = [channels * math.prod(flat_sizes(spec.axes)[k:]) for k in range(len(flat_sizes(spec.axes)) + 1)]
     sample = tiling._replace(tile=(1, 1))  # as one thread sees it
 
     # The last part of a texel that is no whole number of parts repeats channels of the one before.
@@ -88,29 +89,28 @@ def read_each_sample(
         )
         return tuple(spec.grid(*number, *loaded))
 
-    def element_of(outer: jax.Array, y: jax.Array, x: jax.Array, part: jax.Array) -> jax.Array:
-        """The number of the first element of a thread's result."""
-        return sample.offset(index_of(tiling, outer, y, x), tiling.shape) * channels + first_of(part)
+    def place_of(outer: jax.Array, y: jax.Array, x: jax.Array, part: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """The number of a thread's sample, and its first channel."""
+        return sample.offset(index_of(tiling, outer, y, x), tiling.shape), jnp.broadcast_to(first_of(part), (1,))
 
     def read_at(outer: jax.Array, y: jax.Array, x: jax.Array, part: jax.Array, *coords: jax.Array) -> jax.Array:
         """The read of a thread."""
         index, channel = index_of(tiling, outer, y, x), first_of(part)
-        base = sample.texture(index, textures) * num_texels
+        texture = sample.texture(index, textures)
 
         def load_texel(address: TexelAddress) -> jax.Array:
-            return load_channels("texels", base + address.flat_index[0], texels.dtype)
-
-        def load_channels(array: str, texel: jax.Array, dtype: np.dtype) -> jax.Array:
-            return load_row(array, texel * channels + channel, width, dtype, aligned=aligned)
+            place = [*zip((texture, *address.flat_index), factors), (channel, 1)]
+            return load_row("texels", place, width, texels.dtype, aligned=aligned)
 
         border = None
         if color is not None:
-            border = load_channels("color", sample.texture(index, color.shape[:batch]), color.dtype)
+            place = [(sample.texture(index, color.shape[:batch]), channels), (channel, 1)]
+            border = load_row("color", place, width, color.dtype, aligned=aligned)
         return jnp.broadcast_to(value(load_texel, coords, border), (1, width))
 
     emitter = Emitter()
     numbers = [Typed(np.array([variable], object), np.int32) for variable in ("outer", "y", "x", "part")]
-    element = emitter.call(element_of, *numbers)
+    place, channel = emitter.call(place_of, *numbers)
     values = emit_values(emitter, coords_of, read_at, numbers, spec, exact)
     arrays = {"texels": texels} | ({} if color is None else {"color": color})
     arrays |= {f"operand_{k}": a for k, a in enumerate(operands)}
@@ -125,7 +125,9 @@ def read_each_sample(
         parts=parts,
         width=width,
         statements=emitter.lines,
-        element=element[0],
+        sample=place[0],
+        channels=channels,
+        channel=channel[0],
         values=", ".join(values),
         type=c_type,
         store="store_aligned_row" if aligned else "store_row",

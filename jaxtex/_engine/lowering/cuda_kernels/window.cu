@@ -78,7 +78,7 @@
         index[@axes@ - 1] = low[@axes@ - 1] + i / @pieces@;
         const Texel texel = texel_of(index);
         const int channel = first_channel(column / @width@) + column % @width@;
-        if (texel.inside) add_to_texel(totals + (long long)texel.number * @total_width@ + channel, piece, @units@);
+        if (texel.inside) add_to_texel(totals + (int64)texel.number * @total_width@ + channel, piece, @units@);
       }
       i += 32;
     }
@@ -98,7 +98,7 @@
           for (int k = 0; k < @axes@; k++) index[k] = taps.first[k] + tap_offsets[n][k];
           const Texel texel = texel_of(index);
           const Value part_of_tap = product(value, taps.weight[n]);
-          float* const total = totals + (long long)texel.number * @total_width@ + first_channel(part);
+          float* const total = totals + (int64)texel.number * @total_width@ + first_channel(part);
           if (texel.inside)
 #pragma unroll
             for (int k = 0; k < @width@; k += @piece@) {

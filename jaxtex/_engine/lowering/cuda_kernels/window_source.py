@@ -216,8 +216,8 @@ class WindowSource(SampleSource):
 
             def texel_times_cotangent(address: TexelAddress, path: TapPath) -> jax.Array:
                 del path
-                element = (base + address.flat_index[0]) * lanes.channels + first
-                texel = load_row("texels", element, lanes.width, dtype, aligned=lanes.aligned)
+                place = [(base + address.flat_index[0], lanes.channels), (first, 1)]
+                texel = load_row("texels", place, lanes.width, dtype, aligned=lanes.aligned)
                 terms = decode(texel, spec.decoding, spec.dtype) * value
                 if lanes.overlap:
                     terms = jnp.where(jnp.arange(lanes.width, dtype=jnp.int32)[None] >= skipped[:, None], terms, 0)
