@@ -15,8 +15,8 @@ from ...spec import ReadSpec
 from ...taps import taps
 from ...texel_walk import axis_step
 from ..cuda_c import scalars
-from .sample_source import PLACE, SampleSource, Traced, joined, of_function, scalar
-from .sample_tiles import Extent, SampleTiles
+from .sample_source import SampleSource, Traced, joined, of_function, scalar
+from .sample_tiles import PLACE, Extent, SampleTiles
 
 # By the number of axes: the texels of a thread, for texels of one channel and of several, and the threads of a block.
 OWN: dict[int, tuple[Extent, Extent]] = {2: ((1, 4, 4), (1, 2, 2)), 3: ((2, 2, 2), (2, 2, 2))}

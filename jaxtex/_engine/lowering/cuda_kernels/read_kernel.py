@@ -15,8 +15,7 @@ from ...texel_walk import TexelAddress, flat_sizes
 from ..cuda_c import C_TYPES, THIS_GPU, Emitter, Kernel, Launcher, fill, load_row, read_source, scalars
 from ..cuda_c.elementwise import literal
 from ..cuda_c.emitter import Names, Typed
-from .sample_tiles import samples_shape, unravelled
-from .tiling import Tiling, tile_samples
+from .sample_tiles import PLACE, SampleTiles, offset, samples_shape
 
 TEMPLATE = Path(__file__).parent / "read.cu"
 # The part of the read of a thread that is a mean of several reads.
@@ -75,53 +74,49 @@ def read_each_sample(
     textures, channels = texels.shape[:batch], texels.shape[-1]
     width = width_of_part(channels)
     parts, aligned = -(-channels // width), width in WIDTHS and channels % width == 0
-    tiling = tile_samples(samples_shape(textures, operands), tile_of(parts), 1, batch)
+    tiles = tiles_of_block(samples_shape(textures, operands), batch, parts)
     factors = [channels * math.prod(flat_sizes(spec.axes)[k:]) for k in range(len(flat_sizes(spec.axes)) + 1)]
-    sample = tiling._replace(tile=(1, 1))  # as one thread sees it
 
     # The last part of a texel that is no whole number of parts repeats channels of the one before.
     first_of = lambda part: part * width if channels % width == 0 else jnp.minimum(part * width, channels - width)
 
-    def coords_of(outer: jax.Array, y: jax.Array, x: jax.Array, _: jax.Array, *number: jax.Array) -> Coords:
-        index = index_of(tiling, outer, y, x)
-        loaded = (
-            load_row(f"operand_{k}", sample.offset(index, a.shape), 1, a.dtype)[:, 0] for k, a in enumerate(operands)
-        )
+    def coords_of(outer: jax.Array, z: jax.Array, y: jax.Array, x: jax.Array, _: jax.Array, *number: jax.Array):
+        index = tiles.index(outer, z, y, x)
+        loaded = (load_row(f"operand_{k}", offset(index, a.shape), 1, a.dtype)[:, 0] for k, a in enumerate(operands))
         return tuple(spec.grid(*number, *loaded))
 
-    def place_of(outer: jax.Array, y: jax.Array, x: jax.Array, part: jax.Array) -> tuple[jax.Array, jax.Array]:
+    def place_of(*place: jax.Array) -> tuple[jax.Array, jax.Array]:
         """The number of a thread's sample, and its first channel."""
-        return sample.offset(index_of(tiling, outer, y, x), tiling.shape), jnp.broadcast_to(first_of(part), (1,))
+        return offset(tiles.index(*place[:4]), tiles.shape), jnp.broadcast_to(first_of(place[4]), (1,))
 
-    def read_at(outer: jax.Array, y: jax.Array, x: jax.Array, part: jax.Array, *coords: jax.Array) -> jax.Array:
+    def read_at(outer: jax.Array, z: jax.Array, y: jax.Array, x: jax.Array, part: jax.Array, *coords: jax.Array):
         """The read of a thread."""
-        index, channel = index_of(tiling, outer, y, x), first_of(part)
-        texture = sample.texture(index, textures)
+        index, channel = tiles.index(outer, z, y, x)[:batch], first_of(part)
 
         def load_texel(address: TexelAddress) -> jax.Array:
-            place = [*zip((texture, *address.flat_index), factors), (channel, 1)]
+            place = [*zip((offset(index, textures), *address.flat_index), factors), (channel, 1)]
             return load_row("texels", place, width, texels.dtype, aligned=aligned)
 
         border = None
         if color is not None:
-            place = [(sample.texture(index, color.shape[:batch]), channels), (channel, 1)]
+            place = [(offset(index, color.shape[:batch]), channels), (channel, 1)]
             border = load_row("color", place, width, color.dtype, aligned=aligned)
         return jnp.broadcast_to(value(load_texel, coords, border), (1, width))
 
-    emitter = Emitter()
-    numbers = [Typed(np.array([variable], object), np.int32) for variable in ("outer", "y", "x", "part")]
+    emitter, num_threads = Emitter(), math.prod(tiles.tile) * parts
+    numbers = [Typed(np.array([name], object), dtype) for name, dtype in (*PLACE, ("part", np.dtype(np.int32)))]
     place, channel = emitter.call(place_of, *numbers)
     values = emit_values(emitter, coords_of, read_at, numbers, spec, exact)
     arrays = {"texels": texels} | ({} if color is None else {"color": color})
     arrays |= {f"operand_{k}": a for k, a in enumerate(operands)}
-    result = jax.ShapeDtypeStruct((*tiling.shape, channels), np.dtype(spec.dtype))
+    result = jax.ShapeDtypeStruct((*tiles.shape, channels), np.dtype(spec.dtype))
     c_type = C_TYPES[result.dtype.name]
     parameters = [f"const {C_TYPES[a.dtype.name]}* __restrict__ {key}" for key, a in arrays.items()]
     source = fill(
         read_source(TEMPLATE),
         name=name,
         parameters=", ".join((*parameters, f"{c_type}* __restrict__ out")),
-        threads=tiling.num_threads * parts,
+        threads=num_threads,
         parts=parts,
         width=width,
         statements=emitter.lines,
@@ -131,10 +126,9 @@ def read_each_sample(
         values=", ".join(values),
         type=c_type,
         store="store_aligned_row" if aligned else "store_row",
-        **slots_of(tiling),
     )
-    source = "\n".join((scalars(), *emitter.tables, source))
-    kernel = Kernel(source, name, tiling.num_programs, tiling.num_threads * parts)
+    source = "\n".join((scalars(), *emitter.tables, tiles.source(), source))
+    kernel = Kernel(source, name, tiles.total, num_threads)
     return launcher.run(kernel, list(arrays.values()), [result])[0]
 
 
@@ -195,26 +189,10 @@ def width_of_part(channels: int) -> int:
     return min(channels, WIDTHS[0]) if channels % 2 else next(width for width in WIDTHS if channels % width == 0)
 
 
-def tile_of(parts: int) -> tuple[int, int]:
-    """The samples of a block, down and across, each of so many threads."""
+def tiles_of_block(shape: tuple[int, ...], batch: int, parts: int) -> SampleTiles:
+    """The samples of a block, each of so many threads; in one row if they are too few across or down."""
     across = max(1, ACROSS // parts)
-    return max(1, min(DOWN, THREADS // (parts * across))), across
-
-
-def index_of(tiling: Tiling, outer: jax.Array, y: jax.Array, x: jax.Array) -> list[jax.Array]:
-    """The index of a sample on every axis, from its pixel (x, y) in an image, and the number of the image."""
-    return unravelled(x, tiling.shape) if tiling.flat else [*unravelled(outer, tiling.shape[:-2]), y, x]
-
-
-def slots_of(tiling: Tiling) -> dict[str, int]:
-    """What a template knows of a tiling."""
-    (tiles_down, tiles_across), (down, across), (height, width) = tiling.num_tiles, tiling.extent, tiling.tile
-    return {
-        "tiles_down": tiles_down,
-        "tiles_across": tiles_across,
-        "tiles_per_image": tiles_down * tiles_across,
-        "tile_height": height,
-        "tile_width": width,
-        "down": down,
-        "across": across,
-    }
+    down = max(1, min(DOWN, THREADS // (parts * across)))
+    if len(shape) - batch >= 2 and shape[-1] >= across and shape[-2] >= down:
+        return SampleTiles(shape, 2, (1, down, across), (1, 1, 1))
+    return SampleTiles(shape, 0, (1, 1, down * across), (1, 1, 1))

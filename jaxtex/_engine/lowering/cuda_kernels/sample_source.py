@@ -13,11 +13,9 @@ import numpy as np
 from ...spec import ReadSpec
 from ...texel_walk import flat_sizes
 from ..cuda_c import C_TYPES, Emitter, UnknownPrimitive, fill, load_row, read_source
-from .sample_tiles import Lanes, SampleTiles, offset
+from .sample_tiles import PLACE, Lanes, SampleTiles, offset
 
 FOLDER = Path(__file__).parent
-# The place of a sample: the number of its image, and where it lies there.
-PLACE = [(name, np.dtype(np.int32)) for name in ("outer", "z", "y", "x")]
 # A scalar of C, and its dtype.
 Scalar = tuple[str, Any]
 # Statements, and expressions for what they compute.

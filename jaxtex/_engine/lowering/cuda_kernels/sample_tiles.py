@@ -16,6 +16,8 @@ from ..cuda_c import fill, read_source
 TEMPLATE = Path(__file__).parent / "position.cuh"
 # Deep, down and across.
 Extent = tuple[int, int, int]
+# The place of a sample in a kernel: the number of its image, and where it lies there.
+PLACE = tuple((name, np.dtype(np.int32)) for name in ("outer", "z", "y", "x"))
 # The lanes of a warp.
 LANES = 32
 # A lane takes so many channels of a texel, or all if there are fewer.
