@@ -14,7 +14,9 @@ from ._engine.lowering.cuda_c import FOR_EXPORTS, TARGET, local_capability
 
 
 @contextlib.contextmanager
-def kernels_in_exports(compute_capability: tuple[int, int] | None = None) -> Generator[list[DisabledSafetyCheck]]:
+def kernels_in_exports(
+    compute_capability: tuple[int, int] | None = None,
+) -> Generator[list[DisabledSafetyCheck], None, None]:
     """Lets `jax.export` put GPU kernels of jaxtex into the programs that it makes inside this context.
 
     By default an exported program holds array operations alone: it runs on every platform, and JAX guarantees for how
