@@ -48,7 +48,7 @@ LEAST_COMPUTE_CAPABILITY = (8, 0)
 ELEMENT_LIMIT = 2**30
 # A thread takes a channel or more, and a block has at most 1,024 threads.
 MAX_CHANNELS = 1024
-NO_KERNELS = "jaxtex: XLA's forms, which are slower, take the place of kernels for the GPU, which cannot be compiled:"
+NO_KERNELS = "jaxtex: GPU kernels cannot be compiled or launched, so XLA's forms, which are slower, take their place:"
 
 
 class Lowering(NamedTuple):
