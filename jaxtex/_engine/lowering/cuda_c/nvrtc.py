@@ -23,7 +23,7 @@ PTX_VERSIONS = {
 }
 # Of instructions that need a newer one.
 INSTRUCTION_VERSIONS = {"red.global.add.v": (8, 1)}
-# The oldest NVRTC that `jax[cuda12]` may bring; older ones are not tested.
+# The oldest NVRTC that `jax[cuda12]` may bring, as the package jax-cuda12-plugin says; older ones are not tested.
 LEAST_VERSION = (12, 1)
 INSTALL = "install jax[cuda12] or jax[cuda13], or the CUDA toolkit"
 Capability = tuple[int, int]
