@@ -10,6 +10,7 @@ import importlib
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from .exports import kernels_in_exports
 from .mipmaps import build_mipmaps, footprint
 from .modes import AddressMode, Arithmetic, BoundaryMode, FilterMode, ReadMode, TextureKind
 from .sampler import Sampler
@@ -48,6 +49,7 @@ __all__ = [
     "fetch",
     "footprint",
     "gather",
+    "kernels_in_exports",
     "sample",
     "splat",
     "surface_add",

@@ -5,6 +5,7 @@ where one is known: once the lower bound in `pyproject.toml` reaches it, a test 
 """
 
 import dataclasses
+import importlib
 import importlib.metadata
 import warnings
 from collections.abc import Callable
@@ -21,6 +22,11 @@ SLOW_ATOMICS_ADVICE = (
     "jaxtex: this jaxlib adds float32 numbers on a GPU in a slow loop, in programs that jaxtex's kernels do not cover. "
     "Gradients with respect to texels are then several times slower; install jaxlib 0.11.1 or newer."
 )
+# Versions of jaxlib, the first and the first that is not known, whose XLA launches PTX by the custom call
+# "__gpu$xla.gpu.ptx" with these attributes: name, kernel_type, kernel_data, grid_x to block_z and shared_mem_bytes. XLA
+# does not document it, and a program cannot ask for it: one that lacks it fails where it is compiled, or runs. So a
+# newer jaxlib needs a run on a GPU, and a new bound here. Can go when XLA or JAX documents a launcher of PTX.
+PTX_CALL = ((0, 10, 2), (0, 13, 0))
 
 
 def jaxlib_version() -> tuple[int, ...]:
@@ -38,6 +44,25 @@ def warn_of_slow_atomics(lowering_context: Any) -> None:
         warnings.warn(SLOW_ATOMICS_ADVICE, stacklevel=3)
 
 
+def has_ptx_call() -> bool:
+    """Whether the XLA of the installed jaxlib is one of `PTX_CALL`."""
+    first, unknown = PTX_CALL
+    return first <= jaxlib_version() < unknown
+
+
+def triton_launcher() -> Any:
+    """The module of jaxlib that launches PTX for jax_triton; `None` without JAX's plugin for CUDA.
+
+    jaxlib 0.10.2 to 0.12: a module that is not documented, which jax_triton uses as well. Can go with `PTX_CALL`.
+    """
+    try:
+        module = importlib.import_module("jaxlib.gpu_triton")
+    except ImportError:
+        return None
+    needed = ("TritonKernel", "TritonKernelCall", "create_array_parameter")
+    return module if all(hasattr(module, name) for name in needed) else None
+
+
 def varying_axes(x: jax.Array) -> frozenset:
     """The mesh axes along which `x` varies inside `jax.shard_map`.
 
@@ -53,18 +78,25 @@ def without_varying_axes(aval: Any) -> Any:
 
 
 def runs_on_one_device(lowering_context: Any) -> bool:
-    """Whether a program is neither partitioned by XLA nor exported.
+    """Whether a program is not partitioned by XLA.
 
     JAX 0.10.2 to 0.12: fields of the module context of a lowering rule, which are not documented. Can go when JAX tells
     a lowering rule whether its program is partitioned.
     """
     module = lowering_context.module_context
     context = module.axis_context
-    if module.lowering_parameters.for_export:
-        return False
     if hasattr(context, "manual_axes"):
         return set(context.manual_axes) == set(context.mesh.axis_names)
     return getattr(context, "num_devices", 0) == 1
+
+
+def is_exported(lowering_context: Any) -> bool:
+    """Whether `jax.export` makes the program.
+
+    JAX 0.10.2 to 0.12: a field of the module context, which says nothing of the checks that the caller disables. Can go
+    together with `runs_on_one_device`.
+    """
+    return bool(lowering_context.module_context.lowering_parameters.for_export)
 
 
 def devices_of_partition(lowering_context: Any) -> tuple:
@@ -77,7 +109,7 @@ def devices_of_partition(lowering_context: Any) -> tuple:
     context = module.axis_context
     count = 0 if hasattr(context, "manual_axes") else getattr(context, "num_devices", 0)
     shardy = getattr(jax.config, "jax_use_shardy_partitioner", True)
-    whole = shardy and not module.lowering_parameters.for_export and len(module.platforms) == 1
+    whole = shardy and not is_exported(lowering_context) and len(module.platforms) == 1
     return tuple(jax.devices()[:count]) if whole and 1 < count <= jax.device_count() else ()
 
 

@@ -1,6 +1,7 @@
 """Entries of `_compat`: each is still needed, and nothing else leans on private names or versions of JAX."""
 
 import ast
+import importlib.util
 import re
 import tomllib
 import types
@@ -38,6 +39,12 @@ def oldest_jax():
     return tuple(int(n) for n in re.match(r"jax>=([\d.]+)", bound)[1].split("."))
 
 
+def first_unsupported_jax():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    bounds = {line.rpartition("<")[2] for line in project["dependencies"] if line.startswith("jax")}
+    return tuple(int(n) for n in (*bounds.pop().split("."), 0))
+
+
 @pytest.mark.parametrize("entry", _compat.EXPIRES)
 def test_an_entry_goes_with_its_reason(entry):
     first = ".".join(map(str, _compat.EXPIRES[entry]))
@@ -47,6 +54,30 @@ def test_an_entry_goes_with_its_reason(entry):
 def test_slow_atomics_are_those_before_the_expiry():
     assert max(_compat.SLOW_ATOMICS) < _compat.EXPIRES["slow_atomics"]
     assert oldest_jax() <= max(_compat.SLOW_ATOMICS)
+
+
+def test_the_installed_jaxlib_is_known_to_launch_ptx():
+    """Every supported one is; run the tests marked gpu with another one before its version is written down."""
+    assert _compat.has_ptx_call()
+    assert (oldest_jax(), first_unsupported_jax()) == _compat.PTX_CALL
+
+
+def test_a_launcher_of_ptx_is_still_not_documented():
+    assert not [name for name in dir(jax.ffi) if "ptx" in name.lower() or "kernel" in name.lower()]
+    assert importlib.util.find_spec("jaxlib.gpu_triton"), "jaxlib's launcher is gone: remove triton_launcher"
+
+
+def test_a_launcher_of_jaxlib_is_one_that_has_all_names(monkeypatch):
+    whole = types.SimpleNamespace(TritonKernel=1, TritonKernelCall=1, create_array_parameter=1)
+    for module, found in ((whole, whole), (types.SimpleNamespace(TritonKernel=1), None)):
+        monkeypatch.setattr(_compat.importlib, "import_module", lambda name, module=module: module)
+        assert _compat.triton_launcher() is found
+
+    def missing(name):
+        raise ModuleNotFoundError(name)
+
+    monkeypatch.setattr(_compat.importlib, "import_module", missing)
+    assert _compat.triton_launcher() is None
 
 
 def test_a_varying_type_still_has_no_documented_name():
@@ -69,7 +100,7 @@ def test_lowering_tells_one_device_from_a_partition():
     answers = []
 
     def record(ctx, *args, **params):
-        answers.append(_compat.runs_on_one_device(ctx))
+        answers.append((_compat.runs_on_one_device(ctx), _compat.is_exported(ctx)))
         return rule(ctx, *args, **params)
 
     from jax.interpreters import mlir
@@ -80,12 +111,13 @@ def test_lowering_tells_one_device_from_a_partition():
     mlir.register_lowering(p, record)
     jax.jit(p.bind).lower(jnp.zeros(8))
     jax.export.export(jax.jit(p.bind))(jnp.zeros(8))
-    expected = [True, False]
+    expected = [(True, False), (True, True)]
     if jax.device_count() > 1:
         mesh = jax.make_mesh((jax.device_count(),), ("b",), axis_types=(jax.sharding.AxisType.Auto,))
         split = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("b"))
         jax.jit(p.bind, in_shardings=split).lower(jnp.zeros(jax.device_count()))
-        expected.append(False)
+        jax.export.export(jax.jit(p.bind, in_shardings=split))(jnp.zeros(jax.device_count()))
+        expected += [(False, False), (False, True)]
     assert answers == expected
 
 

@@ -47,6 +47,7 @@ LAYERS = (
     "sampling",
     "surface",
     "mipmaps",
+    "exports",
     "warp",
     "layers",
     "cuda",
@@ -114,6 +115,7 @@ SIGNATURES = {
     "cubemap_layered": "(texels, *, border_color=None)",
     "build_mipmaps": "(texture, num_levels=None)",
     "footprint": "(f, coords)",
+    "kernels_in_exports": "(compute_capability=None)",
     **{f"warp.{name}": signature for name, signature in WARPS.items()},
     "Texture": "(texels, border_color=None, kind='2d', level_shapes=None)",
     "Sampler": "(*, address_mode=None, filter_mode='linear', cubic_coefficient=-0.5, read_mode='element', "

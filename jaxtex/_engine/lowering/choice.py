@@ -2,7 +2,8 @@
 
 Every primitive has a general form of array operations, which runs everywhere. A `Lowering` is an alternative for one
 platform. GPU kernels run in programs of one device, inside `jax.shard_map`, and on each device's part of a program that
-XLA partitions, within the limits below; in exported programs a fallback takes their place.
+XLA partitions, within the limits below. Exported programs get general forms or fallbacks, and kernels only where the
+caller has chosen so by `jaxtex.kernels_in_exports`.
 """
 
 import functools
@@ -13,10 +14,12 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
+from jax.export import is_symbolic_dim
 from jax.interpreters import mlir
 
 from ..._compat import (
     devices_of_partition,
+    is_exported,
     lower_on_one_device,
     lower_with_devices,
     runs_on_one_device,
@@ -26,7 +29,15 @@ from ..._tables.storage_formats import Decoding
 from ..spec import TEXELS, ReadSpec, Wrt
 from ..texel_walk import flat_sizes
 from . import cpu_adjoint, cuda_kernels, partitioned_adjoint
-from .cuda_c import C_TYPES, CompilationFailed, CompilerUnavailable, UnknownPrimitive, local_capability
+from .cuda_c import (
+    C_TYPES,
+    FOR_EXPORTS,
+    FOR_THIS_EXPORT,
+    CompilationFailed,
+    CompilerUnavailable,
+    UnknownPrimitive,
+    target_capability,
+)
 from .cuda_kernels.read_kernel import WIDTHS
 from .cuda_kernels.sample_tiles import samples_shape
 from .partitioned_call import PULLBACK, READ, READ_WITH_COLOR, SPLAT, Layout, partitioned, smallest_parts
@@ -36,7 +47,7 @@ LEAST_COMPUTE_CAPABILITY = (8, 0)
 COUNT_LIMIT = 2**31 - 2**16
 # A thread takes a channel or more, and a block has at most 1,024 threads.
 MAX_CHANNELS = 1024
-NO_KERNELS = "jaxtex: no kernel can be compiled for this GPU, so reads take XLA's form, which is slower:"
+NO_KERNELS = "jaxtex: GPU kernels cannot be compiled or launched, so XLA's forms, which are slower, take their place:"
 
 
 class Lowering(NamedTuple):
@@ -62,14 +73,15 @@ class Lowering(NamedTuple):
         as_run, as_general = (mlir.lower_fun(f, multiple_results=multiple_results) for f in (self.run, general))
 
         def rule(ctx: Any, *args: Any, **params: Any) -> Any:
-            if runs_on_one_device(ctx) and self.supports(*ctx.avals_in, **params):
-                try:
-                    return lower_on_one_device(as_run, ctx, *args, **params)
-                except UnknownPrimitive:
-                    pass  # a caller's function of coordinates may hold anything
-                except (CompilerUnavailable, CompilationFailed) as error:
-                    warnings.warn(f"{NO_KERNELS} {error}.", stacklevel=2)
-            elif devices := self.devices_to_run_on(ctx, **params):
+            with FOR_THIS_EXPORT(FOR_EXPORTS.value if is_exported(ctx) else None):
+                if self.may_run(ctx) and self.supports(*ctx.avals_in, **params):
+                    try:
+                        return lower_on_one_device(as_run, ctx, *args, **params)
+                    except UnknownPrimitive:
+                        pass  # a caller's function of coordinates may hold anything
+                    except (CompilerUnavailable, CompilationFailed) as error:
+                        warn_of_missing_kernels(error)
+            if devices := self.devices_to_run_on(ctx, **params):
                 in_parts = self.in_parts(general, ctx, devices, **params)
                 return lower_with_devices(mlir.lower_fun(in_parts, multiple_results=True), ctx, devices, *args)
             if self.fallback is not None:
@@ -77,6 +89,14 @@ class Lowering(NamedTuple):
             return as_general(ctx, *args, **params)
 
         return rule
+
+    def may_run(self, ctx: Any) -> bool:
+        """Whether a program may hold `run`. An exported one holds kernels, by choice, where its shapes are known."""
+        if is_exported(ctx):
+            sizes = [n for aval in ctx.avals_in for n in aval.shape]
+            if self.platform != "cuda" or FOR_THIS_EXPORT.value is None or any(map(is_symbolic_dim, sizes)):
+                return False
+        return runs_on_one_device(ctx)
 
     def devices_to_run_on(self, ctx: Any, *, spec: ReadSpec, batch: int, wrt: Wrt = ()) -> tuple:
         """The devices of a program that XLA partitions, if `run` may be supported on the part of each; else none."""
@@ -99,7 +119,7 @@ class Lowering(NamedTuple):
                 except UnknownPrimitive:
                     pass  # as in a program of one device
                 except (CompilerUnavailable, CompilationFailed) as error:
-                    warnings.warn(f"{NO_KERNELS} {error}.", stacklevel=2)
+                    warn_of_missing_kernels(error)
             if self.fallback is not None:
                 warn_of_slow_atomics(ctx)
             return general(*operands, **static)
@@ -108,9 +128,14 @@ class Lowering(NamedTuple):
         return partitioned(self.layout, on_part, functools.partial(general, **params), ctx.avals_out, devices, **params)
 
 
+def warn_of_missing_kernels(error: Exception) -> None:
+    """Warns that kernels are missing, and why; from one line, so that Python shows each reason once a process."""
+    warnings.warn(f"{NO_KERNELS} {error}.", stacklevel=1)
+
+
 def can_compile_kernels() -> bool:
-    """Whether this process sees a GPU for which kernels are written."""
-    capability = local_capability()
+    """Whether kernels are written for the GPUs of the program that is being lowered."""
+    capability = target_capability()
     return capability is not None and capability >= LEAST_COMPUTE_CAPABILITY
 
 

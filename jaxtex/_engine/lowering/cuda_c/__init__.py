@@ -7,13 +7,25 @@ may contain; `scalars.cuh` defines the functions that the statements call. `sour
 
 from .elementwise import C_TYPES
 from .emitter import Emitter, UnknownPrimitive
-from .launch import THIS_GPU, Kernel, Launcher, local_capability
+from .launch import (
+    FOR_EXPORTS,
+    FOR_THIS_EXPORT,
+    TARGET,
+    THIS_GPU,
+    Kernel,
+    Launcher,
+    local_capability,
+    target_capability,
+)
 from .memory import load_row
 from .nvrtc import CompilationFailed, CompilerUnavailable
 from .source import fill, read_source, scalars, warp
 
 __all__ = [
     "C_TYPES",
+    "FOR_EXPORTS",
+    "FOR_THIS_EXPORT",
+    "TARGET",
     "THIS_GPU",
     "CompilationFailed",
     "CompilerUnavailable",
@@ -26,5 +38,6 @@ __all__ = [
     "local_capability",
     "read_source",
     "scalars",
+    "target_capability",
     "warp",
 ]

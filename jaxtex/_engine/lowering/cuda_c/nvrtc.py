@@ -23,6 +23,9 @@ PTX_VERSIONS = {
 }
 # Of instructions that need a newer one.
 INSTRUCTION_VERSIONS = {"red.global.add.v": (8, 1)}
+# The oldest NVRTC that `jax[cuda12]` may bring, as the package jax-cuda12-plugin says; older ones are not tested.
+LEAST_VERSION = (12, 1)
+INSTALL = "install jax[cuda12] or jax[cuda13], or the CUDA toolkit"
 Capability = tuple[int, int]
 
 
@@ -44,18 +47,54 @@ def candidates() -> Iterator[Path | str]:
 
 @functools.cache
 def library() -> ctypes.CDLL:
-    """NVRTC.
+    """The first NVRTC that is new enough.
 
     Raises:
-        CompilerUnavailable: if it is not installed.
+        CompilerUnavailable: if none is installed, or only older ones.
     """
+    older = []
     for path in candidates():
         with contextlib.suppress(OSError):
             if isinstance(path, Path):
                 for builtins in path.parent.glob("libnvrtc-builtins.so.*"):
                     ctypes.CDLL(str(builtins))  # which NVRTC opens by its name alone
-            return ctypes.CDLL(str(path))
-    raise CompilerUnavailable("NVRTC is missing; install jax[cuda12] or jax[cuda13], or the CUDA toolkit")
+            nvrtc = ctypes.CDLL(str(path))
+            version = version_of(nvrtc)
+            if version >= LEAST_VERSION:
+                return nvrtc
+            older.append(version)
+    if older:
+        found, least = ("{}.{}".format(*version) for version in (max(older), LEAST_VERSION))
+        raise CompilerUnavailable(f"NVRTC {found} is too old, kernels need {least} or newer; {INSTALL}")
+    raise CompilerUnavailable(f"NVRTC is missing; {INSTALL}")
+
+
+def version_of(nvrtc: ctypes.CDLL) -> tuple[int, int]:
+    major, minor = ctypes.c_int(), ctypes.c_int()
+    nvrtc.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
+    return major.value, minor.value
+
+
+def known_capabilities() -> list[Capability]:
+    """The compute capabilities for which NVRTC compiles."""
+    count = ctypes.c_int()
+    library().nvrtcGetNumSupportedArchs(ctypes.byref(count))
+    numbers = (ctypes.c_int * count.value)()
+    library().nvrtcGetSupportedArchs(numbers)
+    return [(number // 10, number % 10) for number in numbers]
+
+
+def known_below(capability: Capability) -> Capability:
+    """The newest capability that NVRTC knows and that is not above the given one: newer GPUs run PTX of older ones.
+
+    Raises:
+        CompilerUnavailable: if there is no NVRTC, or it has none.
+    """
+    known = [c for c in known_capabilities() if c <= capability]
+    if not known:
+        version, asked = ("{}.{}".format(*pair) for pair in (version_of(library()), capability))
+        raise CompilerUnavailable(f"NVRTC {version} does not compile for compute capability {asked}; {INSTALL}")
+    return max(known)
 
 
 def text_of(program: ctypes.c_void_p, name: str) -> str:
@@ -72,13 +111,15 @@ def compile_to_ptx(source: str, capability: Capability) -> str:
     """Compiles a source of CUDA C to PTX.
 
     Args:
-        capability: the compute capability of the GPU, such as ``(9, 0)``.
+        capability: the compute capability of the GPU, such as ``(9, 0)``. If NVRTC does not know it yet, the PTX is for
+            the newest before it.
 
     Raises:
-        CompilerUnavailable: if there is no NVRTC.
+        CompilerUnavailable: if there is no NVRTC for this GPU.
         CompilationFailed: if NVRTC refuses the source.
     """
     nvrtc, program = library(), ctypes.c_void_p()
+    capability = known_below(capability)
     architecture = f"--gpu-architecture=compute_{capability[0]}{capability[1]}"
     options = [architecture, "--std=c++17", "--disable-warnings"]
     given = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
@@ -86,7 +127,8 @@ def compile_to_ptx(source: str, capability: Capability) -> str:
         raise CompilationFailed("NVRTC cannot begin a program")
     try:
         if nvrtc.nvrtcCompileProgram(program, len(options), given):
-            raise CompilationFailed(text_of(program, "ProgramLog"))
+            version, log = "{}.{}".format(*version_of(nvrtc)), text_of(program, "ProgramLog").strip()
+            raise CompilationFailed(f"NVRTC {version} refuses a kernel: {log}")
         ptx = text_of(program, "PTX")
     finally:
         nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
