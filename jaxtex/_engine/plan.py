@@ -18,6 +18,7 @@ from ..texture import Texture
 from .axis import Axis, Role
 from .coordinates import Arrays, limited
 from .cube import NUM_FACES, to_face
+from .grids import OnCube, StoredOrder
 from .level_of_detail import level_axis
 from .spec import Coords, Grid, ReadSpec, as_given
 
@@ -80,38 +81,6 @@ class ResolvedLevel(NamedTuple):
     side: Arrays | None = None
     num_reads: jax.Array | None = None
     face_coords: Arrays | None = None
-
-
-# Grids
-
-
-class StoredOrder(NamedTuple):
-    """A grid of coordinates in stored order, from a function that returns them in the caller's, x first.
-
-    Attributes:
-        affine_axes: if `function` is affine in its first operands, and these are the centers of pixels along x, y (and
-            z), one apart: how many there are; else 0.
-    """
-
-    function: Callable[..., Arrays]
-    affine_axes: int = 0
-
-    def __call__(self, *operands: jax.Array) -> Coords:
-        first, *rest = self.function(*operands)[::-1]
-        shape = jnp.broadcast_shapes(*(a.shape for a in operands))
-        if jnp.broadcast_shapes(*(a.shape for a in (first, *rest))) != shape:
-            first = jnp.broadcast_to(first, shape)  # no coordinate depends on some axis of the samples
-        return first, *rest
-
-
-class OnCube(NamedTuple):
-    """A grid of a cube: from `front` operands that are coordinates and a direction, to face, v and u."""
-
-    front: int
-
-    def __call__(self, *operands: jax.Array) -> Coords:
-        face, u, v = to_face(operands[self.front :])[0]
-        return (*operands[: self.front], face, v, u)
 
 
 # Plans

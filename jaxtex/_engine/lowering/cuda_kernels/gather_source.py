@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from ...axis import Role
 from ...coordinates import to_position
-from ...plan import StoredOrder
+from ...grids import StoredOrder
 from ...spec import ReadSpec
 from ...taps import taps
 from ...texel_walk import axis_step
