@@ -42,7 +42,7 @@ def float_of(bits: jax.Array) -> jax.Array:
 
 
 def with_sign_of(sign: jax.Array, x: jax.Array) -> jax.Array:
-    """`x`, not negative, with the sign of another float: by its bits, since Triton's negation of 0 is 0, not -0.
+    """`x`, not negative, with the sign of another float, by its bits.
 
     A select, without which XLA makes a program for a CPU that takes half as long again.
     """
@@ -147,15 +147,14 @@ def shared_exponent(
     # -0 is the neutral element of addition: a texel without weight does not count, and a sum of -0 is -0.
     zero = np.float32(-0.0)
     counted = [[[(jnp.where(w > 0, v, zero), w) for v, w in f] for f in level] for level in levels]
-    sums = []
+    sums, finite = [], []
     for level in counted:
-        sums = [stencil_sum(taps, format) for taps in level] + sums
+        of_level, largest = zip(*(stencil_sum(taps, format) for taps in level))
+        sums, finite = [*of_level, *sums], [*finite, *(n < jnp.inf for n in largest)]
         if len(sums) > 1:
             sums = [added(sums, format)]
     values = [v for level in counted for f in level for v, _ in f]
-    # Not by the maximum: Triton's maximum of NaN and a number is the number.
-    finite = functools.reduce(jnp.logical_and, (jnp.abs(v) < jnp.inf for v in values))
-    return exact_sum(sums[0].parts), sums[0].exponent, finite, total(values)
+    return exact_sum(sums[0].parts), sums[0].exponent, functools.reduce(jnp.logical_and, finite), total(values)
 
 
 class Sum(NamedTuple):
@@ -186,8 +185,8 @@ def aligned(sum: Sum, top: jax.Array, format: Format) -> list[jax.Array]:
 
 
 @typed_jit("format")
-def stencil_sum(taps: Taps, format: Format) -> Sum:
-    """The sum of weight times texel, in parts that are exact."""
+def stencil_sum(taps: Taps, format: Format) -> tuple[Sum, jax.Array]:
+    """The sum of weight times texel, in parts that are exact, and the largest magnitude of a texel, or NaN."""
     largest = functools.reduce(jnp.maximum, (jnp.abs(v) for v, _ in taps))
     exponent = bits_of(jnp.maximum(largest, SMALLEST_NORMAL)) & EXPONENT
     scale = float_of((255 << 23) - exponent)
@@ -204,7 +203,7 @@ def stencil_sum(taps: Taps, format: Format) -> Sum:
                 part = part - jnp.where(part > rest, np.float32(2.0**-step), 0)
             rest = rest - part
             sums[k].append(signed * part)
-    return Sum([total(s) for s in sums], exponent)
+    return Sum([total(s) for s in sums], exponent), largest
 
 
 @typed_jit()
