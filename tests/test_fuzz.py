@@ -1,0 +1,37 @@
+"""A few of the random calls of `tests/fuzz.py`, and that it finds what is wrong."""
+
+import jax
+import numpy as np
+import pytest
+
+from tests import fuzz, fuzz_cases
+
+KERNELS = "gpu" if jax.default_backend() == "gpu" else "host"
+
+
+@pytest.fixture(autouse=True)
+def default_promotion():
+    """Calls are made as a caller would make them, without the strict flags of the tests."""
+    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+        yield
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_calls_agree(seed):
+    fuzz.check(seed, KERNELS)
+
+
+def test_a_seed_is_a_call():
+    first, second = (fuzz_cases.case_of(7) for _ in range(2))
+    assert first.text == second.text
+    jax.tree.map(np.testing.assert_array_equal, first.inputs, second.inputs)
+
+
+def test_a_difference_is_found():
+    case = fuzz_cases.case_of(7)
+    value = np.ones((40, 3), np.float32)
+    fuzz.compare(case, "value", value, value + np.float32(1e-7))
+    with pytest.raises(AssertionError, match="value: 120 of 120 differ"):
+        fuzz.compare(case, "value", value, value + 1)
+    with pytest.raises(AssertionError, match="value: float32 for int32"):
+        fuzz.compare(case, "value", value, value.astype(np.int32))
