@@ -16,7 +16,11 @@ def default_promotion():
         yield
 
 
-@pytest.mark.parametrize("seed", range(20))
+# Calls whose programs compile in less than a second.
+SEEDS = (20, 22, 24, 26, 27, 28, 32, 33, 34, 35, 36, 37, 38, 42, 43, 51, 53, 56, 57, 59)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_calls_agree(seed):
     fuzz.check(seed, KERNELS)
 
