@@ -20,7 +20,7 @@ SPECIAL = [0, -0.0, 1e30, -1e30, np.inf, -np.inf, np.nan, 2.0**24]
 MOST_SAMPLES = 1500
 # Positions are multiples of 1/64 of a texel and half of that: no rounding moves one past a texel's edge or center.
 STEP = 64
-# By which a sum of products may differ from its largest value, beside a single product.
+# How much more a gradient's sum of terms may differ from its largest value than a single read.
 SUMS = 4
 
 
@@ -382,8 +382,8 @@ def draw_warp(rng):
         function=lambda **given: call(**given, **kwargs),
         inputs=inputs,
         wrt=(*floating, *slopes),
-        reach=SUMS * (1 + 2 * size / 32),
-        floors={"value": 4.0, "place": float(gain * channels)},
+        reach=1 + 2 * size / 32,
+        floors={"place": float(gain * channels)},
         deterministic=deterministic,
     )
 

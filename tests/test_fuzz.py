@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from tests import fuzz, fuzz_cases
+from tests import fuzz, fuzz_cases, sanitize
 
 KERNELS = "gpu" if jax.default_backend() == "gpu" else "host"
 
@@ -39,3 +39,15 @@ def test_a_difference_is_found():
         fuzz.compare(case, "value", value, value + 1)
     with pytest.raises(AssertionError, match="value: float32 for int32"):
         fuzz.compare(case, "value", value, value.astype(np.int32))
+
+
+def test_a_sanitizer_that_finds_something_or_says_nothing_fails(monkeypatch, capsys):
+    clean, found = "========= ERROR SUMMARY: 0 errors", "========= RACECHECK SUMMARY: 2 hazards displayed (2 errors)"
+    assert sanitize.verdict("memcheck", 0, clean) == ("memcheck: exit code 0; ERROR SUMMARY: 0 errors", True)
+    assert not sanitize.verdict("memcheck", 1, clean)[1]
+    assert not sanitize.verdict("racecheck", 0, found)[1]
+    assert not sanitize.verdict("racecheck", 0, "")[1]
+    monkeypatch.setattr(sanitize, "sanitizer", lambda: None)
+    monkeypatch.setattr("sys.argv", ["sanitize"])
+    assert sanitize.main() == 2
+    assert "compute-sanitizer is not here" in capsys.readouterr().out
