@@ -42,6 +42,8 @@ class Case:
         reach: how many roundings of a position below 32 texels its position may hold.
         floors: by name of an input, and "value": below which magnitude differences do not count.
         forward: whether to take the tangent, in place of gradients.
+        deterministic: whether another run has the same bits.
+        sums: whether the value is a sum over samples.
     """
 
     text: str
@@ -54,6 +56,7 @@ class Case:
     floors: dict = dataclasses.field(default_factory=dict)
     forward: bool = False
     deterministic: bool = False
+    sums: bool = False
 
 
 def pick(rng, options):
@@ -325,6 +328,7 @@ def finish(draw, name, function, arrays, inputs, wrt, magnitude, pattern, steady
         reach=draw.reach,
         floors=draw.floors(magnitude),
         deterministic=draw.sampler.deterministic,
+        sums="values" in arrays,
     )
 
 
