@@ -5,6 +5,7 @@ import itertools
 from collections.abc import Callable
 
 GROWTH = (256, 512, 1024, 2048, 4096, 8192)
+LAUNCH = 256  # so few samples that a launch is most of the time
 LABELS = {"2d": "2D", "3d": "3D", "cubemap": "cubemap"}
 Scale = Callable[[int], int]  # from a size in the list below to one of this run
 
@@ -64,6 +65,11 @@ class Work:
         return dataclasses.replace(self, arithmetic="float", deterministic=False, coordinates=coordinates)
 
     @property
+    def given(self) -> "Work":
+        """The same work with coordinates from arrays, as libraries do it that cannot make them where they read."""
+        return dataclasses.replace(self, coordinates=self.plain.coordinates)
+
+    @property
     def name(self) -> str:
         square = lambda n, d=self.dimensions: "x".join([str(n)] * d)
         size, samples = square(self.side), square(self.samples)
@@ -105,6 +111,7 @@ def works(size: int) -> tuple[Work, ...]:
         "2D reads": reads(size, at),
         "2D reads: formats, address modes, coordinates": variants(size),
         "hardware arithmetic": hardware(size, at),
+        "launch overhead": [Work(what, LAUNCH, LAUNCH) for what in ("read", "gradients")],
         "how a read grows": [Work("read", at(n), at(n)) for n in GROWTH],
         "how gradients grow": [Work("gradients", at(n), at(n)) for n in GROWTH],
         "2D gradients": gradients(size, at),
@@ -113,10 +120,9 @@ def works(size: int) -> tuple[Work, ...]:
             for channels in (4, 1)
             for side in (16, 64, 256, 1024)
         ],
+        "adjoint of an affine warp": [Work("splat", size, size, c, coordinates="generated") for c in (4, 3, 1)],
         "deterministic adjoint": deterministic(size),
-        "spatial transformer": [
-            Work("step", 224, 224, 3, coordinates="affine", batch=max(64 * size // 4096, 2), targets=aims(torch=0.2))
-        ],
+        "spatial transformer": [dataclasses.replace(transformer(size), targets=aims(torch=0.2))],
         "3D": volumes(size),
         "mip chains": [
             Work("read", at(2048), at(2048), mips=True, targets=aims(nvdiffrast=1.0)),
@@ -161,8 +167,14 @@ def gradients(size: int, at: Scale) -> list[Work]:
 
 def deterministic(size: int) -> list[Work]:
     into = [Work("splat", side, size, c, deterministic=True) for side, c in ((size, 4), (size, 1), (256, 4))]
-    rows = [*into, Work("gradients", size, size, deterministic=True)]
+    of_arrays = Work("gradients", size, size, deterministic=True)
+    warp = Work("splat", size, size, 4, coordinates="generated", deterministic=True)
+    rows = [*into, of_arrays, warp, dataclasses.replace(transformer(size), deterministic=True)]
     return [dataclasses.replace(work, targets=aims(default=2.0)) for work in rows]
+
+
+def transformer(size: int) -> Work:
+    return Work("step", 224, 224, 3, coordinates="affine", batch=max(64 * size // 4096, 2))
 
 
 def volume(size: int) -> int:

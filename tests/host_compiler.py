@@ -226,6 +226,10 @@ class HostLauncher:
     """Runs kernels on the CPU, as `cuda_c.Launcher` does on a GPU; on arrays with values, not in a traced program."""
 
     def run(self, kernel, args, results, aliases=None):
+        return [jax.numpy.asarray(a) for a in self.fill(kernel, args, results, aliases)]
+
+    def fill(self, kernel, args, results, aliases=None):
+        """What `run` returns, as arrays of NumPy."""
         given = [np.ascontiguousarray(a) for a in args]
         out = [np.zeros(r.shape, r.dtype) for r in results]
         for argument, result in (aliases or {}).items():
@@ -236,4 +240,4 @@ class HostLauncher:
         library = compiled("\n".join((before, ON_CPU, after, RUN.format(name=kernel.name, arguments=arguments))))
         pointers = (ctypes.c_void_p * len(arrays))(*(a.ctypes.data for a in arrays))
         library.run(kernel.num_blocks, kernel.num_threads, "any_lane" in kernel.source, pointers)
-        return [jax.numpy.asarray(a) for a in out]
+        return out

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 import jax
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).parent.parent
@@ -102,6 +103,41 @@ def test_list_and_what_is_missing(module, monkeypatch, capsys):
     monkeypatch.setattr(module("picture"), "available", lambda: False)
     with pytest.raises(SystemExit, match="needs matplotlib"):
         main(["--picture", "bars.png"])
+
+
+def test_workloads_are_what_they_say(module, capsys, monkeypatch):
+    """A lookup by RAFT and a dense grid against the texels themselves; then rows of both."""
+    workloads = module("workloads")
+    by_name = {work.name: work for work in workloads.WORKLOADS}
+    assert len(by_name) == 8
+    raft = by_name["RAFT correlation lookup"]
+    (*volumes, x, y), _ = workloads.prepared(raft, raft.small)
+    whole = (*volumes, np.full_like(x, 5), np.full_like(y, 4))
+    found = raft.ours(*whole, **raft.small).reshape(8, 12, 2, 5, 5)
+    for k, volume in enumerate(volumes):
+        window = np.pad(volume[..., 0], ((0, 0), (8, 8), (8, 8)))
+        between = (window[:, 8:13, 8:13] + window[:, 8:13, 9:14]) / 2
+        expected = between if k else window[:, 10:15, 11:16]
+        # Rows of offsets go to x.
+        np.testing.assert_array_equal(found[:, :, k], np.swapaxes(expected, -1, -2).reshape(8, 12, 5, 5))
+    monkeypatch.setattr("sys.argv", ["workloads", "--small", "--seconds", "0", "--only", "triplane|RAFT"])
+    assert workloads.main() == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split("  ")[0] for line in lines if " forward " in line or " gradients " in line] == [
+        *("RAFT correlation lookup",) * 2,
+        *("triplane",) * 2,
+    ]
+
+
+@pytest.mark.skipif(jax.device_count() < 2, reason="needs two devices")
+def test_partitioned_programs_are_those_of_one_device(module):
+    partition = module("partition")
+    mesh = jax.make_mesh((2,), ("devices",), devices=jax.devices()[:2], axis_types=(jax.sharding.AxisType.Auto,))
+    made = [make() for make in partition.programs(16, 2, 4)]
+    assert len({program.name for program in made}) == 8
+    rows = {made[k].name: partition.row(made[k], mesh, 0.0) for k in (0, 2)}
+    assert rows["read 16x16, C=4"].endswith("none")
+    assert "all-reduce" in rows["splat 16x16, C=1"]
 
 
 def test_picture_is_small_and_wide(module, tmp_path):

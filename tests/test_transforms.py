@@ -54,6 +54,39 @@ def test_vmap_equals_a_loop(in_axes):
         assert_trees_close("reordered", jax.tree.map(lambda leaf, k=k: leaf[k], got), expected)
 
 
+def deposit(values, x, y):
+    return jt.splat(values, (x, y), (4, 5, 2), SAMPLER).texels
+
+
+def pulled(cotangent, texels, x, y):
+    return jax.vjp(lambda *args: jt.sample(jt.texture2d(args[0]), args[1:], SAMPLER), texels, x, y)[1](cotangent)
+
+
+@pytest.mark.parametrize("in_axes", IN_AXES)
+@pytest.mark.parametrize("name", ["read", "splat", "pullback"])
+def test_the_gradient_of_a_vmap_is_that_of_a_loop(name, in_axes):
+    """What is shared gets the sum over the batch."""
+    texels, border, x, y = stacks()
+    values = jnp.sin(jnp.arange(36.0)).reshape(3, 6, 2)
+    function, args = {
+        "read": (read, (texels, border, x, y)),
+        "splat": (deposit, (values, x, y)),
+        "pullback": (pulled, (values, texels, x, y)),
+    }[name]
+    in_axes = in_axes[-len(args) :]
+    args = [a if d == 0 else a[0] for a, d in zip(args, in_axes)]
+
+    def by_loop(*args):
+        rows = [function(*(a if d is None else a[k] for a, d in zip(args, in_axes))) for k in range(3)]
+        return jax.tree.map(lambda *leaves: jnp.stack(leaves), *rows)
+
+    def gradients(function):
+        loss = lambda *args: sum(jnp.sin(leaf).sum() for leaf in jax.tree.leaves(function(*args)))
+        return jax.jit(jax.grad(loss, tuple(range(len(args)))))(*args)
+
+    assert_trees_close("reordered", gradients(jax.vmap(function, in_axes)), gradients(by_loop))
+
+
 def test_nested_vmap_shares_a_texture_in_one_axis_and_not_in_the_other():
     texels, _, x, y = stacks()
     read = lambda texels, x, y: jt.sample(jt.texture2d(texels), (x, y))

@@ -6,7 +6,7 @@ from ..inputs import made
 from ..works import Work
 from . import with_cupy, with_drjit, with_torch
 from .protocol import CannotError, Peer, Run, wait
-from .with_copy import copy
+from .with_copy import addition, copy
 from .with_cupy import texture_unit
 from .with_drjit import drjit
 from .with_jaxtex import by_default, jaxtex
@@ -19,6 +19,7 @@ PEERS: dict[str, Peer] = {
     "jaxtex": jaxtex,
     "by default": by_default,
     "copy": copy,
+    "an addition": addition,
     "texture unit": texture_unit,
     "nvdiffrast": nvdiffrast,
     "Dr.Jit": drjit,
@@ -38,7 +39,7 @@ MATRIX = 2e-2
 
 def tolerance(name: str, work: Work) -> float | None:
     """How far a result may be from jaxtex's, relative to the largest value; None for other work."""
-    if name == "copy":
+    if name in ("copy", "an addition"):
         return None
     if name == "texture unit" or work.arithmetic == "hardware":
         return TEXTURE_UNIT * (work.dimensions + work.mips)

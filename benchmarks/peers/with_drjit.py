@@ -19,7 +19,7 @@ def arrays_module() -> Any:
 
 
 def drjit(work: Work) -> Run | None:
-    plain = work == work.plain and work.dtype == "float32" and not work.mips and not work.batch
+    plain = work.given == work.plain and work.dtype == "float32" and not work.mips and not work.batch
     if not plain or work.what == "build" or work.kind == "cubemap" or work.address not in WRAP_MODES:
         return None
     if (ad := arrays_module()) is None:

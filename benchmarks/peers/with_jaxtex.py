@@ -64,7 +64,7 @@ def program(work: Work) -> tuple[Callable[..., Any], tuple[jax.Array, ...]]:
     places = () if work.coordinates == "generated" else data.places
     if work.what == "build":
         return lambda t: jt.build_mipmaps(jt.texture2d(t)).texels, (texels,)
-    if work.what == "splat":
+    if work.what == "splat" and places:
         how, shape = sampler(work), data.texture.shape
         return lambda values, *coords: jt.splat(values, coords, shape, how).texels, (data.cotangent, *places)
     read = reading(work)

@@ -47,7 +47,7 @@ def forget() -> None:
 
 
 def torch(work: Work) -> Run | None:
-    plain = work == work.plain and work.dtype == "float32" and not work.mips
+    plain = work.given == work.plain and work.dtype == "float32" and not work.mips
     if not plain or work.what == "build" or work.kind == "cubemap" or work.address not in PADDINGS or not device():
         return None
     data, torch = inputs(work), optional("torch")

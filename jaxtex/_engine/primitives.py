@@ -270,8 +270,8 @@ def jvp_by_terms(p: Primitive, terms: Callable[..., Any]) -> Callable[..., Any]:
 def read_transpose(cotangent, texels, *operands, spec: ReadSpec, batch: int):
     if not spec.is_plain:
         return transpose_by_terms(read_terms, 1)(cotangent, texels, *operands, spec=spec, batch=batch)
-    spec = spec.adjoint(texels.aval.dtype)
-    return bind(splat_p, cotangent, *operands, spec=spec, batch=batch), *(None for _ in operands)
+    adjoint = bind(splat_p, cotangent, *operands, spec=spec.adjoint(texels.aval.dtype), batch=batch)
+    return summed_to(adjoint, texels.aval), *(None for _ in operands)
 
 
 def transpose_by_terms(terms: Callable[..., Any], count: int) -> Callable[..., Any]:
@@ -293,8 +293,8 @@ def transpose_by_terms(terms: Callable[..., Any], count: int) -> Callable[..., A
 
 
 def splat_transpose(cotangent, values, *operands, spec: ReadSpec, batch: int):
-    spec = spec.adjoint(values.aval.dtype)
-    return bind(read_p, cotangent, *operands, spec=spec, batch=batch), *(None for _ in operands)
+    adjoint = bind(read_p, cotangent, *operands, spec=spec.adjoint(values.aval.dtype), batch=batch)
+    return summed_to(adjoint, values.aval), *(None for _ in operands)
 
 
 def pushforward_transpose(cotangent, *args, spec: ReadSpec, wrt: Wrt, batch: int):
@@ -305,7 +305,7 @@ def pushforward_transpose(cotangent, *args, spec: ReadSpec, wrt: Wrt, batch: int
         found = [bind(splat_p, cotangent, *operands, spec=adjoint, batch=batch)]
     else:
         found = bind(pullback_p, cotangent, texels, *operands, spec=spec, wrt=tuple(linear), batch=batch)
-    sums = {k: summed_to(x, aval) if k != TEXELS else x for (k, aval), x in zip(linear.items(), found)}
+    sums = {k: summed_to(x, aval) for (k, aval), x in zip(linear.items(), found)}
     return *(sums.get(k) for k in wrt), *(None for _ in (texels, *operands))
 
 
@@ -316,13 +316,15 @@ def pullback_transpose(cotangents, cotangent, texels, *operands, spec: ReadSpec,
     if not tangents:
         return None, *nothing
     if tuple(tangents) == (TEXELS,):
-        return bind(read_p, tangents[TEXELS], *operands, spec=spec, batch=batch), *nothing
-    tangents, wrt = tuple(tangents.values()), tuple(tangents)
-    return bind(pushforward_p, *tangents, texels, *operands, spec=spec, wrt=wrt, batch=batch), *nothing
+        adjoint = bind(read_p, tangents[TEXELS], *operands, spec=spec, batch=batch)
+    else:
+        some, wrt = tuple(tangents.values()), tuple(tangents)
+        adjoint = bind(pushforward_p, *some, texels, *operands, spec=spec, wrt=wrt, batch=batch)
+    return summed_to(adjoint, cotangent.aval), *nothing
 
 
 def summed_to(x: jax.Array, aval: Any) -> jax.Array:
-    """The cotangent of a coordinate of that shape and dtype, which was broadcast to the shape of `x`."""
+    """The cotangent of an array of that shape and dtype, which was broadcast to the shape of `x`."""
     repeated = tuple(k for k, n in enumerate(aval.shape) if n != x.shape[k])
     return (jnp.sum(x, repeated, keepdims=True) if repeated else x).astype(aval.dtype)
 

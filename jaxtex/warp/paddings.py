@@ -2,7 +2,6 @@
 
 # pyright: strict, reportUnknownMemberType=false
 
-import functools
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
@@ -69,10 +68,30 @@ def reflected(position: jax.Array, span: Span) -> jax.Array:
     return clamped(jnp.where(phase < span.length, phase, 2 * span.length - phase) + span.low, span)
 
 
-def folded_and_rounded(fold: Fold, position: jax.Array, span: Span) -> jax.Array:
+class Rounded(NamedTuple):
     """The center nearest to the folded position; of two equally near, the one with the even index, unlike the point
     filter."""
-    return jnp.round(fold(position, span) - 0.5) + 0.5
+
+    fold: Fold
+
+    def __call__(self, position: jax.Array, span: Span) -> jax.Array:
+        return jnp.round(self.fold(position, span) - 0.5) + 0.5
+
+
+class GridPositions(NamedTuple):
+    """A coordinate function that takes the coordinates of a grid, from -1 to 1, behind those of the pixels.
+
+    Attributes:
+        spans: of the image, x first.
+        fold: what happens to a position before the read.
+    """
+
+    spans: tuple[Span, ...]
+    fold: Fold
+
+    def __call__(self, *args: jax.Array) -> tuple[jax.Array, ...]:
+        points = args[len(args) // 2 :]
+        return tuple(self.fold(span.position(g), span) for g, span in zip(points, self.spans, strict=True))
 
 
 class Padding(NamedTuple):
@@ -130,7 +149,7 @@ def grid_read(name: str, mode: str, padding_mode: str, align_corners: bool | Non
     if filter_mode is FilterMode.CUBIC:
         return GridRead(filter_mode, address, unchanged)
     if filter_mode is FilterMode.POINT:
-        return GridRead(filter_mode, address, functools.partial(folded_and_rounded, padding.fold))
+        return GridRead(filter_mode, address, Rounded(padding.fold))
     return GridRead(filter_mode, address, padding.fold)
 
 

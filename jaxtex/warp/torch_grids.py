@@ -13,10 +13,10 @@ from .._arguments import check_is_sampler
 from ..sampler import Sampler
 from .calls import compiled
 from .fields import as_fields, check_fields
-from .grids import affine, matrix_parameters, stored_points
+from .grids import affine, matrix_parameters
 from .images import warp_image
 from .options import ReadOptions, resolve_sampler
-from .paddings import Span, entry, grid_read, unchanged
+from .paddings import GridPositions, Span, entry, grid_read, unchanged
 from .shapes import as_matrix, is_shape
 from .types import Points, ShapeLike
 
@@ -162,9 +162,8 @@ def grid_sample(
         how, fold = resolve_sampler(name, sampler, None, None, read.address), unchanged
     channels = -ndim - 1 if first else -1
     pixels = jnp.moveaxis(pixels, channels, -1)
-    spans = [Span.of(n, align_corners) for n in pixels.shape[-2 : -ndim - 2 : -1]]
-    positions = [fold(span.position(g), span) for g, span in zip(points, spans)]
-    out = warp_image(name, pixels, stored_points, positions, shape[-ndim:], ReadOptions(how, border_color, antialias))
+    positions = GridPositions(tuple(Span.of(n, align_corners) for n in pixels.shape[-2 : -ndim - 2 : -1]), fold)
+    out = warp_image(name, pixels, positions, points, shape[-ndim:], ReadOptions(how, border_color, antialias))
     return jnp.moveaxis(out, -1, channels)
 
 
