@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from host_compiler import HostLauncher, Thread, can_contract, run_threads
+from host_kernels import kernels_on_cpu
 from tolerances import assert_close
 
 import jaxtex as jt
@@ -351,3 +352,25 @@ def test_every_code_is_the_rounded_quotient(contracting):
     threads = [Thread(lambda k, n=n: ratio(k, n, np.dtype(np.float32)), (code,)) for n, code in codes.items()]
     for (bits, code), (found,) in zip(codes.items(), run_threads(threads, contracting), strict=True):
         np.testing.assert_array_equal(found, (code / (2**bits - 1)).astype(np.float32))
+
+
+@pytest.mark.parametrize(
+    ("mode", "padding_mode", "align_corners"),
+    [("bilinear", "zeros", False), ("bilinear", "reflection", True), ("nearest", "border", False)],
+)
+def test_the_coordinates_of_a_torch_grid_are_computed_in_the_kernel(mode, padding_mode, align_corners):
+    images, grid = normal(2, 3, 6, 7), np.random.default_rng(0).uniform(-2, 2, (2, 9, 17, 2)).astype(np.float32)
+    grid[0, 0, :4, 0], grid[0, 1, :4, 1] = (np.nan, np.inf, -1, 1), (-np.inf, 0, 1e30, -0.0)
+    read = lambda images, grid: jt.warp.grid_sample(images, grid, mode, padding_mode, align_corners)
+
+    def gradients(*args):
+        out, pull = jax.vjp(read, *args)
+        return out, pull(jnp.cos(out))
+
+    (expected, cotangents), kernels = jax.jit(gradients)(images, grid), jax.jit(lambda *args: gradients(*args))
+    with kernels_on_cpu(), jax.default_device(jax.local_devices(backend="cpu")[0]):
+        assert kernels.lower(images, grid).as_text().count("callback") >= 2
+        found, in_kernels = kernels(images, grid)
+    assert_close("float32", found, expected, 8.0)
+    for a, b in zip(in_kernels, cotangents, strict=True):
+        assert_close("sum", a, b, 4 * (1 + np.abs(b).max()))
