@@ -294,6 +294,8 @@ def draw_splat(rng):
         coords, more = draw.arguments(given)
         return jt.splat(given["values"], coords, draw.shape, draw.sampler, kind=draw.kind, **more).texels
 
+    if draw.sampler.deterministic and pattern == "identical":
+        raise Unsuitable  # so many terms at a texel have the error that is documented, which hides any other
     wrt = ["values", *(name for name in inputs if name != "layer" and draw.filter != "point")]
     return finish(draw, "splat", splat, arrays, inputs, wrt, 1.0, pattern, steady)
 

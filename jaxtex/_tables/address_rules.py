@@ -3,7 +3,7 @@
 # pyright: strict, reportUnknownMemberType=false
 
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -30,8 +30,7 @@ class AddressRule(NamedTuple):
         multiplicity: how many taps of equal offset, of one sample, can read the same texel; `None` if unknown.
         neighbors_stay_adjacent: whether two taps side by side read texels side by side, or the same texel.
         cyclic: whether the texel after the last one is the first, for rules whose neighbors stay adjacent otherwise.
-        reads_outside: what a tap outside reads, if every tap inside reads its own texel: the texel at the edge, or
-            nothing; `None` for everything else.
+        drops_outside: whether a tap inside reads its own texel, and a tap outside none.
         on_hardware: whether texture units have it.
     """
 
@@ -43,7 +42,7 @@ class AddressRule(NamedTuple):
     multiplicity: int | None = None
     neighbors_stay_adjacent: bool = False
     cyclic: bool = False
-    reads_outside: Literal["edge", "nothing"] | None = None
+    drops_outside: bool = False
     on_hardware: bool = False
 
 
@@ -82,8 +81,8 @@ def last(tap: jax.Array, size: Size) -> Addressed:
 
 # Of each offset one tap reads a texel, neighbors stay adjacent, and texture units have the mode.
 _PLAIN = AddressRule("", None, False, multiplicity=1, neighbors_stay_adjacent=True, on_hardware=True)
-CLAMP = _PLAIN._replace(name="clamp", apply=clamp, saturates=True, reads_outside="edge")
-BORDER = _PLAIN._replace(name="border", apply=border, has_outside=True, saturates=True, reads_outside="nothing")
+CLAMP = _PLAIN._replace(name="clamp", apply=clamp, saturates=True)
+BORDER = _PLAIN._replace(name="border", apply=border, has_outside=True, saturates=True, drops_outside=True)
 WRAP = _PLAIN._replace(name="wrap", apply=wrap, repeats=True, cyclic=True)
 MIRROR = _PLAIN._replace(name="mirror", apply=mirror, repeats=True, multiplicity=2)
 REFLECT = _PLAIN._replace(name="reflect", apply=reflect, multiplicity=2, on_hardware=False)

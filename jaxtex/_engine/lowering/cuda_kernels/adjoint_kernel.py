@@ -13,7 +13,7 @@ from ...reproducible_sum import TexelSums
 from ...spec import TEXELS, ReadSpec, Wrt
 from ...texel_walk import flat_sizes, texels_shape
 from ..cuda_c import THIS_GPU, Kernel, Launcher
-from .gather_source import GatherSource, is_gathered, takes_all, views
+from .gather_source import GatherSource, is_gathered, views
 from .sample_tiles import samples_shape
 from .window_source import WindowSource
 
@@ -126,7 +126,7 @@ class AdjointPlan(NamedTuple):
         results = {"totals": jax.ShapeDtypeStruct(shape, cotangent.dtype)}
         source = GatherSource(self.spec, self.shape, self.read_from, self.textures, arrays, results)
         (total,) = self.launch(source, "texture_gather", arrays, results)
-        if takes_all(self.spec):
+        if self.spec.deterministic:
             return total
         rest, more = self._replace(coordinate_axes=()), {"start": total, "views": arrays["views"]}
         return rest.run(cotangent, None, operands, TexelSums(channels, channels), more)[0]

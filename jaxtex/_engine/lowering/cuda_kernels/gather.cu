@@ -25,7 +25,7 @@ template <class Function> DEVICE void for_each_owned(Function function, const fl
 
 extern "C" __global__ void __launch_bounds__(@threads@) @name@(@parameters@) {
   constexpr int sizes[dims] = {@sizes@}, extent[3] = {@extent@};
-  constexpr int first_tap[dims] = {@first_taps@}, outside[dims] = {@outside@};
+  constexpr int first_tap[dims] = {@first_taps@};
   const int part = threadIdx.x % @parts@;
   const Position block = position_of(blockIdx.x, threadIdx.x / @parts@, 0);
   if (!block.exists) return;
@@ -44,9 +44,7 @@ extern "C" __global__ void __launch_bounds__(@threads@) @name@(@parameters@) {
     float center[dims], reach[dims];
     bool meets = true;
     for (int k = 0; k < dims; k++) {
-      float low = texel[k] - first_tap[k] - @taps@ + 1, high = texel[k] + own[k] - first_tap[k];
-      if (texel[k] == 0) low -= outside[k];
-      if (texel[k] + own[k] >= sizes[k]) high += outside[k];
+      const float low = texel[k] - first_tap[k] - @taps@ + 1, high = texel[k] + own[k] - first_tap[k];
       center[k] = (low + high) * 0.5f - view.base[k], reach[k] = (high - low) * 0.5f + view.margin;
       float moves = 0;
       for (int n = 0; n < dims; n++) moves += fabs(view.slope[k][n]) * extent[n];

@@ -24,21 +24,19 @@ BLOCK: dict[int, Extent] = {2: (1, 16, 8), 3: (4, 4, 8)}
 MOST_THREADS = 256
 # A thread looks at most at so many samples; where there are more, a window is faster.
 MOST_SAMPLES = 256
-# Texels at the edge look for samples outside that lie no farther away than this.
-MOST_OUTSIDE = 8
 # Rounding of indices: of a sample among others, and of a position, in parts of its largest term.
 SLACK, ROUNDING = 0.02, 1e-6
 
 
 def is_gathered(spec: ReadSpec, shape: Sequence[int], batch: int, operands: Sequence[Any]) -> bool:
-    """Whether texels can look for their samples: the grid is affine, and taps outside read an edge or nothing."""
+    """Whether texels can look for their samples: the grid is affine, and taps outside read nothing."""
     grid, axes = spec.grid, spec.axes
     dims = grid.affine_axes if isinstance(grid, StoredOrder) else 0
     if dims not in OWN or dims != len(axes) or len(shape) - batch < dims:
         return False
-    if not takes_all(spec) and (dims == 3 or spec.deterministic):
-        return False  # in a volume a window is faster
-    if any(axis.role is not Role.SPACE or axis.integer or axis.address.reads_outside is None for axis in axes):
+    if dims == 3 and not spec.deterministic:
+        return False  # a window is faster
+    if any(axis.role is not Role.SPACE or axis.integer or not axis.address.drops_outside for axis in axes):
         return False
     if len({axis.kernel.num_taps for axis in axes}) > 1:
         return False
@@ -47,11 +45,6 @@ def is_gathered(spec: ReadSpec, shape: Sequence[int], batch: int, operands: Sequ
     lines = [tuple(n if k == dims - 1 - axis else 1 for k, n in enumerate(shape[-dims:])) for axis in range(dims)]
     own = all(last(a) == line and math.prod(a.shape) == math.prod(line) for a, line in zip(pixels, lines))
     return own and all(math.prod(last(a)) == 1 for a in rest) and all(a.dtype == jnp.float32 for a in operands)
-
-
-def takes_all(spec: ReadSpec) -> bool:
-    """Whether texels look for the samples of every grid, also where that is slow, so that no bit depends on the run."""
-    return spec.deterministic and all(axis.address.reads_outside == "nothing" for axis in spec.axes)
 
 
 class GatherSource(SampleSource):
@@ -98,9 +91,8 @@ class GatherSource(SampleSource):
             pixels = [p + i.astype(p.dtype) for p, i in zip(loaded, place[::-1][: self.dims])]
             texels, weights = [], []
             for coord, axis in zip(self.spec.grid(*pixels, *loaded[self.dims :]), self.spec.axes):
-                for tap in axis_step(coord, axis, functools.partial(taps, bounded=not takes_all(self.spec))).taps:
-                    # A tap outside that reads nothing is not one of the texels anyway.
-                    texels.append(scalar(tap.index[0] if axis.address.reads_outside == "edge" else tap.unbounded[0]))
+                for tap in axis_step(coord, axis, functools.partial(taps, bounded=not self.spec.deterministic)).taps:
+                    texels.append(scalar(tap.unbounded[0]))  # one outside is none of the texels
                     weights.append(scalar(tap.factors[0], jnp.float32))
             return texels, weights
 
@@ -126,9 +118,6 @@ class GatherSource(SampleSource):
             "most_own": max(own),
             "owned": math.prod(own),
             "first_taps": ", ".join(str(axis.kernel.first) for axis in self.spec.axes),
-            "outside": ", ".join(
-                str(MOST_OUTSIDE + num_taps if axis.address.reads_outside == "edge" else 0) for axis in self.spec.axes
-            ),
             "slack": SLACK,
             "images": self.images,
             "threads": self.num_threads,
@@ -173,11 +162,7 @@ def views(spec: ReadSpec, shape: tuple[int, ...], operands: Sequence[jax.Array])
     half = [(n + axis.kernel.num_taps) * 0.5 + 1 for n, axis in zip(own_texels(dims, 4), spec.axes)]
     sides = [2 + 2 * sum(jnp.abs(row[n]) * h for n, h in enumerate(half)) for row in inverse]
     taken = finite & (functools.reduce(jnp.multiply, sides) <= MOST_SAMPLES) & (margin < 1)
-    for b, row, axis in zip(base, slope, spec.axes):
-        if axis.address.reads_outside == "edge":
-            far = lambda edge, b=b, row=row: b + sum(edge(a, 0) * (n - 1) for a, n in zip(row, extent))
-            taken &= (far(jnp.minimum) >= -MOST_OUTSIDE) & (far(jnp.maximum) <= axis.known_size + MOST_OUTSIDE)
-    if takes_all(spec):
+    if spec.deterministic:  # no bit may depend on the run, even if the search is long
         taken = jnp.ones_like(taken)
     numbers = [*base, *(a for row in slope for a in row), *(a for row in inverse for a in row), margin, taken]
     return jnp.stack([jnp.broadcast_to(a, shape[:-dims]).astype(jnp.float32) for a in numbers], -1)

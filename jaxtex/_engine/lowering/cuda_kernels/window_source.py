@@ -24,10 +24,11 @@ from .sample_tiles import CROWD_STEPS, LANES, STEPS, tiles_of
 
 # The warps of a block, and the bytes of shared memory of all of them, of which any GPU has so many.
 WARPS, SHARED_BYTES = 4, 46 * 1024
-# A window has room for a tile that is turned by any angle, and some more for an odd pitch.
-ROOM, LEAST_CELLS = 1.05, 320
-# The window holds a whole texture, so that random coordinates fit, if that takes no more cells.
-WHOLE_CELLS = 1200
+# A window has room for a tile that is turned by any angle, and some more for an odd pitch. It has so many cells at least,
+# if they take no more bytes.
+ROOM, LEAST_CELLS, LEAST_BYTES = 1.05, 320, 5120
+# The window holds a whole texture, so that random coordinates fit, if that takes no more cells and bytes.
+WHOLE_CELLS, WHOLE_BYTES = 1200, 20 * 1024
 # Of an SM of the GPUs with the least: bytes of shared memory, and registers.
 MULTIPROCESSOR_BYTES, MULTIPROCESSOR_REGISTERS = 228 * 1024, 65536
 # A thread has room for so many registers at least, by the channels that it takes; any more channels need as many.
@@ -49,7 +50,7 @@ REMAINING_TILES = """\
 for (; tile < @tiles@; tile += @all_warps@)
     if (views[position_of(tile, 0, 0).outer * @numbers@ + @numbers@ - 1] == 0)"""
 # As there are few as a rule, so many blocks look at all tiles.
-REMAINING_BLOCKS = 1024
+REMAINING_BLOCKS = 4096
 # With a window that takes turns: each sample, or a run of samples in one cell.
 ADD_SAMPLE = """\
 add_in_turns(window, exists, cell, part, lane, steps, [&](int n) { return product(value, taps.weight[n]); });"""
@@ -239,7 +240,8 @@ class WindowSource(SampleSource):
         if self.crowd > 1:
             lengths = [min(n, SPREAD * n * self.crowd ** (-1 / self.samples.rank)) for n in lengths]
         cells = math.prod(math.ceil(n) + span + 1 for n, span in zip(lengths, spans))
-        return max(LEAST_CELLS, int(ROOM * cells), self.cells_of_texture(offsets))
+        least = min(LEAST_CELLS, LEAST_BYTES // (4 * self.row))
+        return max(least, int(ROOM * cells), self.cells_of_texture(offsets))
 
     def cells_of_texture(self, offsets: list[tuple[int, ...]]) -> int:
         """The cells of a window that holds all of a small texture, and the taps beside it; 0 for a large one."""
@@ -247,7 +249,7 @@ class WindowSource(SampleSource):
             return 0
         sizes = [axis.known_size + 1 + 2 * max(some) for axis, some in zip(self.spec.axes, zip(*offsets))]
         cells = math.prod((*sizes[:-1], sizes[-1] | 1))
-        return cells if cells <= WHOLE_CELLS and self.crowd > 1 else 0
+        return cells if cells <= min(WHOLE_CELLS, WHOLE_BYTES // (4 * self.row)) and self.crowd > 1 else 0
 
     @property
     def blocks(self) -> int:
