@@ -24,8 +24,8 @@ from .sample_tiles import CROWD_STEPS, LANES, STEPS, tiles_of
 
 # The warps of a block, and the bytes of shared memory of all of them, of which any GPU has so many.
 WARPS, SHARED_BYTES = 4, 46 * 1024
-# A window has room for a tile that is turned by any angle, and some more for an odd pitch. It has so many cells at least,
-# if they take no more bytes.
+# A window has room for a tile that is turned by any angle, and some more for an odd pitch. It has so many cells at
+# least, if they take no more bytes.
 ROOM, LEAST_CELLS, LEAST_BYTES = 1.05, 320, 5120
 # The window holds a whole texture, so that random coordinates fit, if that takes no more cells and bytes.
 WHOLE_CELLS, WHOLE_BYTES = 1200, 20 * 1024
