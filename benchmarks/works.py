@@ -120,7 +120,9 @@ def works(size: int) -> tuple[Work, ...]:
             for channels in (4, 1)
             for side in (16, 64, 256, 1024)
         ],
-        "adjoint of an affine warp": [Work("splat", size, size, c, coordinates="generated") for c in (4, 3, 1)],
+        "adjoint of an affine warp": [
+            Work("splat", size, size, c, coordinates="generated", address="border") for c in (4, 3, 1)
+        ],
         "deterministic adjoint": deterministic(size),
         "spatial transformer": [dataclasses.replace(transformer(size), targets=aims(torch=0.2))],
         "3D": volumes(size),
@@ -168,13 +170,13 @@ def gradients(size: int, at: Scale) -> list[Work]:
 def deterministic(size: int) -> list[Work]:
     into = [Work("splat", side, size, c, deterministic=True) for side, c in ((size, 4), (size, 1), (256, 4))]
     of_arrays = Work("gradients", size, size, deterministic=True)
-    warp = Work("splat", size, size, 4, coordinates="generated", deterministic=True)
+    warp = Work("splat", size, size, 4, coordinates="generated", address="border", deterministic=True)
     rows = [*into, of_arrays, warp, dataclasses.replace(transformer(size), deterministic=True)]
     return [dataclasses.replace(work, targets=aims(default=2.0)) for work in rows]
 
 
 def transformer(size: int) -> Work:
-    return Work("step", 224, 224, 3, coordinates="affine", batch=max(64 * size // 4096, 2))
+    return Work("step", 224, 224, 3, coordinates="affine", address="border", batch=max(64 * size // 4096, 2))
 
 
 def volume(size: int) -> int:

@@ -145,7 +145,7 @@ class WindowSource(SampleSource):
         self.samples = tiles_of(shape, len(textures), dimensions, self.lanes, steps, least)
         self.walks = self.find_walks() if "totals" in results else []
         cells = max((self.cells(offsets) for _, _, offsets in self.walks), default=0)
-        self.window_cells = min(cells, SHARED_BYTES // (4 * self.row)) // 4 * 4
+        self.window_cells = min(-(-cells // 4), SHARED_BYTES // (16 * self.row)) * 4
         self.num_warps = max(1, min(WARPS, SHARED_BYTES // max(1, 4 * self.window_cells * self.row)))
 
     @property
@@ -235,8 +235,10 @@ class WindowSource(SampleSource):
         if self.samples.rank == 0:
             return 2 * math.prod(self.samples.tile) + 128
         spans = [max(some) for some in zip(*offsets)][-self.samples.rank :]
-        diagonal = math.hypot(*sorted(self.samples.tile)[-2:])
-        lengths = [diagonal, diagonal, min(self.samples.tile)][: self.samples.rank]  # turned about one axis
+        rank, tile = self.samples.rank, sorted(self.samples.tile)
+        # From the first sample to the last one; a volume has more room, as it may be turned about any axis.
+        diagonal = math.hypot(*(n - (rank == 2) for n in tile[-2:]))
+        lengths = [diagonal, diagonal, tile[0]][:rank]
         if self.crowd > 1:
             lengths = [min(n, SPREAD * n * self.crowd ** (-1 / self.samples.rank)) for n in lengths]
         cells = math.prod(math.ceil(n) + span + 1 for n, span in zip(lengths, spans))
