@@ -45,6 +45,19 @@ DEVICE Value value_of(const float* values, const Offsets& offsets, int part) {
   return value;
 }
 
+// Stores the cotangents of a sample's coordinates, summed over the lanes that share its channels.
+DEVICE void store_slopes(const Position& at, const Coords& coords, const Value& value, int part, bool takes_part, int lane,
+                         float* const (&to)[@slopes_or_one@], @texels@) {
+  const Offsets offsets = offsets_of(at.outer, at.z, at.y, at.x);
+  Slopes slopes = slopes_of(coords, value, offsets.texels, first_channel(part), overlap_of(part), texels);
+  for (int k = 0; k < @slopes_or_one@; k++) {
+    if (!takes_part) slopes.along[k] = 0;
+    for (int bits = 1; bits < @lanes_per_sample@; bits *= 2) slopes.along[k] += of_lane_xor(slopes.along[k], bits);
+  }
+  if (at.exists && lane % @lanes_per_sample@ == 0)
+    for (int k = 0; k < @slopes_or_one@; k++) to[k][offsets.sample] = slopes.along[k];
+}
+
 // Adds what lanes have for the taps of a cell to the window; not every lane has something.
 template <int TAPS, class Get>
 DEVICE void add_in_turns(float* window, bool has, int cell, int part, int lane, const int (&steps)[TAPS], Get values) {
@@ -64,8 +77,11 @@ extern "C" __global__ void __launch_bounds__(@threads@, @blocks@) @name@(@parame
   const int lane = threadIdx.x % 32;
   const bool takes_part = lane % @lanes_per_sample@ < @parts@;
   const int part = takes_part ? lane % @lanes_per_sample@ : 0, number = lane / @lanes_per_sample@;
-  int tile = blockIdx.x * @warps@ + threadIdx.x / 32;
-  @each_tile@ {
+  float* const slopes_to[@slopes_or_one@] = {@slopes_to@};
+  for (int tile = blockIdx.x * @warps@ + threadIdx.x / 32; tile < @tiles@; tile += @all_warps@) {
+    // An image whose texels have looked for their samples.
+    if (@remaining@ && @views@[position_of(tile, 0, 0).outer * @numbers@ + @numbers@ - 1] != 0) continue;
     @passes@
+    if constexpr (!@remaining@) break;
   }
 }

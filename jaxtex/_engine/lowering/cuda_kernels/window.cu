@@ -32,7 +32,10 @@
     }
     for (int k = lane * 4; k < (int)cells * @row@; k += 128) store_four(window + k, 0);
     wait_for_lanes();
-    @begin_runs@
+    // What a lane holds of a run of samples in one cell.
+    bool holds = false;
+    int held_cell = 0;
+    Value held[@taps@] = {};
 #pragma unroll @batches_at_once@
     for (int s = 0; s < @steps@; s += @batch@) {
       Value values_of_batch[@batch@];
@@ -44,9 +47,7 @@
 #pragma unroll
       for (int j = 0; j < @batch@; j++) {
         const Position at = position_of(tile, number, s + j);
-        const Coords coords = @coords_of_step@;
-        const Value value = values_of_batch[j];
-        @store_slopes@
+        if constexpr (@stores_slopes@) store_slopes(at, @coords_of_step@, values_of_batch[j], @store_arguments@);
       }
 #pragma unroll
       for (int j = 0; j < @batch@; j++) {
@@ -56,26 +57,45 @@
         const Taps taps = taps_of_@walk@(@coords_of_step@);
         int cell = 0;
         for (int k = 0; k < @axes@; k++) cell += (taps.first[k] - low[k]) * stride[k];
-        @accumulate@
+        if constexpr (@runs@) {
+          const bool stays = holds && cell == held_cell, leaves = exists && holds && !stays;
+          if (any_lane(leaves)) add_in_turns(window, leaves, held_cell, part, lane, steps, [&](int n) { return held[n]; });
+          if (exists) {
+#pragma unroll
+            for (int n = 0; n < @taps@; n++) {
+              const Value more = product(value, taps.weight[n]);
+              for (int k = 0; k < @width@; k++) held[n].v[k] = (stays ? held[n].v[k] : 0) + more.v[k];
+            }
+            held_cell = cell, holds = true;
+          }
+        } else {
+          add_in_turns(window, exists, cell, part, lane, steps, [&](int n) { return product(value, taps.weight[n]); });
+        }
       }
     }
-    @end_runs@
+    if constexpr (@runs@) add_in_turns(window, holds, held_cell, part, lane, steps, [&](int n) { return held[n]; });
     wait_for_lanes();
     // Each lane takes pieces of @piece@ numbers, row by row.
+    constexpr int last = @axes@ - 1, before = last > 0 ? last - 1 : 0;
+    const int width = size[last] * @pieces@;
     int at[@axes@], i = lane;
     for (int k = 0; k < @axes@; k++) at[k] = 0;
     for (;;) {
-      const int width = size[@axes@ - 1] * @pieces@;
-      @carry@
-      if (@beyond@) break;
+      if constexpr (last > 0) {
+        while (i >= width) i -= width, at[before]++;
+#pragma unroll
+        for (int k = before; k > 0; k--)
+          while (at[k] >= size[k]) at[k] -= size[k], at[k - 1]++;
+      }
+      if (last > 0 ? at[0] >= size[0] : i >= width) break;
       int cell = i / @pieces@;
-      for (int k = 0; k < @axes@ - 1; k++) cell += at[k] * stride[k];
+      for (int k = 0; k < last; k++) cell += at[k] * stride[k];
       const int column = i % @pieces@ * @piece@;
       const Piece piece = load_shared<@piece@>(window + cell * @row@ + column);
       if (!is_zero(piece)) {
         int index[@axes@];
-        for (int k = 0; k < @axes@ - 1; k++) index[k] = low[k] + at[k];
-        index[@axes@ - 1] = low[@axes@ - 1] + i / @pieces@;
+        for (int k = 0; k < last; k++) index[k] = low[k] + at[k];
+        index[last] = low[last] + i / @pieces@;
         const Texel texel = texel_of(index);
         const int channel = first_channel(column / @width@) + column % @width@;
         if (texel.inside) add_to_texel(totals + (int64)texel.number * @total_width@ + channel, piece, @units@);
@@ -90,7 +110,7 @@
       const Coords coords = coords_of(@operand_names@, at.outer, at.z, at.y, at.x);
       const Value value = value_of(values, offsets_of(at.outer, at.z, at.y, at.x), part);
       const Taps taps = taps_of_@walk@(coords);
-      @store_slopes@
+      if constexpr (@stores_slopes@) store_slopes(at, coords, value, @store_arguments@);
       if (at.exists && takes_part)
 #pragma unroll
         for (int n = 0; n < @taps@; n++) {

@@ -18,7 +18,7 @@ from ...reproducible_sum import Units
 from ...spec import ReadSpec
 from ...taps import Taps
 from ...texel_walk import Step, TexelAddress, flat_sizes, only_address, walks
-from ..cuda_c import fill, load_row, scalars, warp
+from ..cuda_c import load_row, scalars, warp
 from .sample_source import SampleSource, Traced, declared, joined, of_function, scalar
 from .sample_tiles import CROWD_STEPS, LANES, STEPS, tiles_of
 
@@ -29,7 +29,7 @@ WARPS, SHARED_BYTES = 4, 46 * 1024
 ROOM, LEAST_CELLS, LEAST_BYTES = 1.05, 320, 5120
 # The window holds a whole texture, so that random coordinates fit, if that takes no more cells and bytes.
 WHOLE_CELLS, WHOLE_BYTES = 1200, 20 * 1024
-# Of an SM of the GPUs with the least: bytes of shared memory, and registers.
+# Of a multiprocessor of compute capability 9.0: bytes of shared memory, and registers. Others take what they can.
 MULTIPROCESSOR_BYTES, MULTIPROCESSOR_REGISTERS = 228 * 1024, 65536
 # A thread has room for so many registers at least, by the channels that it takes; any more channels need as many.
 LEAST_REGISTERS = {1: 64, 2: 80, 3: 80, 4: 128}
@@ -44,45 +44,8 @@ RUN_CROWD, FAR_CROWD = 48, 1024
 MOST_KEPT = 8
 # How much larger a window is than samples that spread evenly over the texture would need.
 SPREAD = 1.5
-# The tiles of a warp: one; or some of those whose texels have not looked for their samples.
-ONE_TILE = "if (tile < @tiles@)"
-REMAINING_TILES = """\
-for (; tile < @tiles@; tile += @all_warps@)
-    if (views[position_of(tile, 0, 0).outer * @numbers@ + @numbers@ - 1] == 0)"""
-# As there are few as a rule, so many blocks look at all tiles.
+# So many blocks look at all tiles for those of images whose texels have not looked for their samples: few, as a rule.
 REMAINING_BLOCKS = 4096
-# With a window that takes turns: each sample, or a run of samples in one cell.
-ADD_SAMPLE = """\
-add_in_turns(window, exists, cell, part, lane, steps, [&](int n) { return product(value, taps.weight[n]); });"""
-BEGIN_RUNS = """\
-bool holds = false;
-int held_cell = 0;
-Value held[@taps@] = {};"""
-ADD_RUN = """\
-const bool stays = holds && cell == held_cell, leaves = exists && holds && !stays;
-if (any_lane(leaves)) add_in_turns(window, leaves, held_cell, part, lane, steps, [&](int n) { return held[n]; });
-if (exists) {
-#pragma unroll
-  for (int n = 0; n < @taps@; n++) {
-    const Value more = product(value, taps.weight[n]);
-    for (int k = 0; k < @width@; k++) held[n].v[k] = (stays ? held[n].v[k] : 0) + more.v[k];
-  }
-  held_cell = cell, holds = true;
-}"""
-END_RUNS = "add_in_turns(window, holds, held_cell, part, lane, steps, [&](int n) { return held[n]; });"
-# The cotangents of a sample's coordinates, summed over the lanes that share its channels.
-STORE_SLOPES = """\
-{
-const Offsets offsets = offsets_of(at.outer, at.z, at.y, at.x);
-Slopes slopes = slopes_of(coords, value, offsets.texels, first_channel(part), overlap_of(part), texels);
-for (int k = 0; k < @num_slopes@; k++) {
-  if (!takes_part) slopes.along[k] = 0;
-  for (int bits = 1; bits < @lanes_per_sample@; bits *= 2) slopes.along[k] += of_lane_xor(slopes.along[k], bits);
-}
-if (at.exists && lane % @lanes_per_sample@ == 0) {
-  @stores@
-}
-}"""
 
 
 class Walk(NamedTuple):
@@ -293,22 +256,18 @@ class WindowSource(SampleSource):
             "shared": max(4, self.window_cells * self.row),
             "blocks": self.blocks,
             "cells": self.window_cells,
-            "num_slopes": len(self.coordinate_axes),
             "slopes_or_one": max(1, len(self.coordinate_axes)),
+            "slopes_to": ", ".join(f"slope_{axis}" for axis in self.coordinate_axes) or "nullptr",
+            "store_arguments": f"part, takes_part, lane, slopes_to, {'texels' if self.coordinate_axes else 'nullptr'}",
             "units": "units" if self.num_parts == 2 else "nullptr",
-            "stores": [
-                f"slope_{axis}[offsets.sample] = slopes.along[{k}];" for k, axis in enumerate(self.coordinate_axes)
-            ],
+            "remaining": boolean(self.numbers_of_view > 0),
+            "views": "views" if self.numbers_of_view else "((const float*)nullptr)",
+            "numbers": self.numbers_of_view,
+            "all_warps": self.num_blocks * self.num_warps,
             **self.functions(),
         }
-        each_tile = REMAINING_TILES if self.numbers_of_view else ONE_TILE
-        numbers = {"numbers": self.numbers_of_view, "all_warps": self.num_blocks * self.num_warps}
-        slots["each_tile"] = fill(each_tile, **slots, **numbers)
-        store_slopes = fill(STORE_SLOPES, **slots) if self.coordinate_axes else ""
-        slots["passes"] = self.filled("slopes.cu", {**slots, "store_slopes": store_slopes})
-        if self.walks:
-            passes = (self.window(k, store_slopes if k == 0 else "", slots) for k in range(len(self.walks)))
-            slots["passes"] = "\n".join(passes)
+        passes = [self.window(number, slots) for number in range(len(self.walks))] or [self.filled("slopes.cu", slots)]
+        slots["passes"] = "\n".join(passes)
         templates = (self.filled(template, slots) for template in ("samples.cuh", "adjoint.cu"))
         return "\n".join((scalars(), warp(), *self.tables, self.samples.source(), *templates))
 
@@ -341,24 +300,20 @@ class WindowSource(SampleSource):
             **of_function("slopes", slopes),
         }
 
-    def window(self, number: int, store_slopes: str, slots: Mapping[str, Any]) -> str:
+    def window(self, number: int, slots: Mapping[str, Any]) -> str:
         """The statements of one walk."""
         *_, offsets = self.walks[number]
-        slots = {**slots, "taps": len(offsets)}
-        runs = (BEGIN_RUNS, ADD_RUN, END_RUNS) if self.takes_runs else ("", ADD_SAMPLE, "")
-        begin, accumulate, end = (fill(text, **slots) for text in runs)
-        last = slots["axes"] - 1
-        carry = [f"while (i >= width) i -= width, at[{last - 1}]++;"] if last else []
-        carry += [f"while (at[{k}] >= size[{k}]) at[{k}] -= size[{k}], at[{k - 1}]++;" for k in range(last - 1, 0, -1)]
         of_walk = {
             "walk": number,
+            "taps": len(offsets),
             "tap_offsets": ", ".join("{" + ", ".join(map(str, some)) + "}" for some in offsets),
             "span": ", ".join(str(max(some)) for some in zip(*offsets)),
-            "begin_runs": begin,
-            "accumulate": accumulate,
-            "end_runs": end,
-            "carry": carry or [""],
-            "beyond": "at[0] >= size[0]" if last else "i >= width",
-            "store_slopes": store_slopes,
+            "runs": boolean(self.takes_runs),
+            "stores_slopes": boolean(number == 0 and len(self.coordinate_axes) > 0),
         }
         return self.filled("window.cu", {**slots, **of_walk})
+
+
+def boolean(value: bool) -> str:
+    """A truth value in C."""
+    return str(value).lower()
