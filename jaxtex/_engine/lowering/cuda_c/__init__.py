@@ -1,8 +1,9 @@
 """CUDA C from functions that JAX traces: the statements of one thread, how its numbers behave, and how it is launched.
 
 `emitter` turns a jaxpr into statements, by the table of `elementwise`; `memory` has the loads that a traced function
-may contain; `scalars.cuh` defines the functions that the statements call. `source` fills the templates of kernels,
-`nvrtc` compiles them, and `launch` makes them part of a program. Nothing here knows what a texture is.
+may contain; `scalars.cuh` defines the functions that the statements call, and `warp.cuh` what the lanes of a warp do
+together. `source` fills the templates of kernels, `nvrtc` compiles them, and `launch` makes them part of a program.
+Nothing here knows what a texture is.
 """
 
 from .elementwise import C_TYPES
