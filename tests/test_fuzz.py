@@ -17,7 +17,7 @@ def default_promotion():
 
 
 # Calls whose programs compile in less than a second.
-SEEDS = (20, 22, 24, 26, 27, 28, 32, 33, 34, 35, 36, 37, 38, 42, 43, 51, 53, 56, 57, 59)
+SEEDS = (20, 22, 24, 27, 28, 33, 35, 37, 42, 51, 56, 59)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
