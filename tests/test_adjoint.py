@@ -30,7 +30,7 @@ from jaxtex._engine.reproducible_sum import Units
 from jaxtex._engine.spec import TEXELS
 from jaxtex.warp.grids import pixel_centers, projective
 from tests.host_compiler import HostLauncher
-from tests.tolerances import assert_close, assert_trees_close
+from tests.tolerances import assert_close, assert_sums_close, assert_trees_close
 
 F32 = np.dtype(np.float32)
 ON_GPU = jax.default_backend() == "gpu"
@@ -123,13 +123,6 @@ CASES = {
         jt.Sampler(address_mode="border", normalized_coords=False),
     ),
 }
-
-
-def assert_sums_close(got, expected):
-    """A sum's magnitudes are taken for at most four times its largest result, and a unit."""
-    for a, b in zip(got, expected, strict=True):
-        assert a.dtype == b.dtype
-        assert_close("sum", a, b, 4 * (1 + np.abs(b).max()))
 
 
 def wrt_of(case):

@@ -123,3 +123,10 @@ def assert_trees_close(row, actual, expected, scale=None):
             assert_close(row, leaf, of, largest if scale is None else scale)
         except AssertionError as error:
             raise AssertionError(f"leaf {name}: {error}") from None
+
+
+def assert_sums_close(found, expected):
+    """Asserts that arrays of sums agree. A sum's magnitudes are taken for four times its largest result, and a unit."""
+    for a, b in zip(found, expected, strict=True):
+        assert a.dtype == b.dtype
+        assert_close("sum", a, b, 4 * (1 + np.abs(b).max()))

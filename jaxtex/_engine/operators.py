@@ -153,13 +153,9 @@ def mean(
     def weighted_read(number: jax.Array) -> jax.Array:
         *coords, weight = spec.grid(number, *operands)
         # A read without weight counts as zero, also where it returns NaN.
-        return jnp.where(weight[..., None] > 0, times_weight(read(coords), weight), 0)
+        return jnp.where(weight[..., None] > 0, weighted(weight, read(coords)), 0)
 
     return sum_of_calls(weighted_read, spec.num_reads).astype(spec.dtype)
-
-
-def times_weight(value: jax.Array, weight: jax.Array) -> jax.Array:
-    return value * weight[..., None].astype(value.dtype)
 
 
 def sum_of_calls(one: Callable[[jax.Array], jax.Array], count: int) -> jax.Array:

@@ -75,12 +75,9 @@ class Lowering(NamedTuple):
         def rule(ctx: Any, *args: Any, **params: Any) -> Any:
             with FOR_THIS_EXPORT(FOR_EXPORTS.value if is_exported(ctx) else None):
                 if self.may_run(ctx) and self.supports(*ctx.avals_in, **params):
-                    try:
-                        return lower_on_one_device(as_run, ctx, *args, **params)
-                    except UnknownPrimitive:
-                        pass  # a caller's function of coordinates may hold anything
-                    except (CompilerUnavailable, CompilationFailed) as error:
-                        warn_of_missing_kernels(error)
+                    found = unless_refused(lower_on_one_device, as_run, ctx, *args, **params)
+                    if found is not None:
+                        return found
             if devices := self.devices_to_run_on(ctx, **params):
                 in_parts = self.in_parts(general, ctx, devices, **params)
                 return lower_with_devices(mlir.lower_fun(in_parts, multiple_results=True), ctx, devices, *args)
@@ -113,13 +110,9 @@ class Lowering(NamedTuple):
 
         def on_part(*operands: Any, spec: ReadSpec) -> Any:
             static = params | {"spec": spec}
-            if self.supports(*operands, **static):
-                try:
-                    return self.run(*operands, **static)
-                except UnknownPrimitive:
-                    pass  # as in a program of one device
-                except (CompilerUnavailable, CompilationFailed) as error:
-                    warn_of_missing_kernels(error)
+            found = unless_refused(self.run, *operands, **static) if self.supports(*operands, **static) else None
+            if found is not None:
+                return found
             if self.fallback is not None:
                 warn_of_slow_atomics(ctx)
             return general(*operands, **static)
@@ -128,9 +121,16 @@ class Lowering(NamedTuple):
         return partitioned(self.layout, on_part, functools.partial(general, **params), ctx.avals_out, devices, **params)
 
 
-def warn_of_missing_kernels(error: Exception) -> None:
-    """Warns that kernels are missing, and why; from one line, so that Python shows each reason once a process."""
-    warnings.warn(f"{NO_KERNELS} {error}.", stacklevel=1)
+def unless_refused(function: Callable[..., Any], *args: Any, **params: Any) -> Any:
+    """What `function` returns; `None` if a kernel cannot be made, with a warning if the machine is the cause."""
+    try:
+        return function(*args, **params)
+    except UnknownPrimitive:
+        return None  # a caller's function of coordinates may hold anything
+    except (CompilerUnavailable, CompilationFailed) as error:
+        # From one line, so that Python shows each reason once a process.
+        warnings.warn(f"{NO_KERNELS} {error}.", stacklevel=1)
+        return None
 
 
 def can_compile_kernels() -> bool:
@@ -154,15 +154,6 @@ def kernel_fits(arrays: Sequence[Any], *counts: int) -> bool:
     return min(counts) > 0 and max(counts) < COUNT_LIMIT
 
 
-def kernel_reads(texels: Any, operands: Sequence[Any], spec: ReadSpec, batch: int) -> bool:
-    """Whether a kernel can read such texels."""
-    dtypes = spec.dtype, *(a.dtype for a in operands)
-    if not kernel_decodes(texels, spec) or spec.dtype.itemsize > 4 or not all(map(is_known, dtypes)):
-        return False
-    samples = math.prod(samples_shape(texels.shape[:batch], operands))
-    return kernel_fits([texels, *operands], samples)
-
-
 def kernel_decodes(texels: Any, spec: ReadSpec) -> bool:
     """Whether a kernel can load and decode texels; a thread knows which channels are colors if it has all of them."""
     most = WIDTHS[0] if spec.decoding is Decoding.SRGB else MAX_CHANNELS
@@ -175,13 +166,17 @@ def is_known(dtype: Any) -> bool:
 
 
 def supports_read(texels: Any, *operands: Any, spec: ReadSpec, batch: int) -> bool:
-    return kernel_reads(texels, operands, spec, batch)
+    dtypes = spec.dtype, *(a.dtype for a in operands)
+    if not kernel_decodes(texels, spec) or spec.dtype.itemsize > 4 or not all(map(is_known, dtypes)):
+        return False
+    samples = math.prod(samples_shape(texels.shape[:batch], operands))
+    return kernel_fits([texels, *operands], samples)
 
 
 def supports_bordered_read(texels: Any, color: Any, *operands: Any, spec: ReadSpec, batch: int) -> bool:
     """Whether a read with a border color, in either arithmetic, runs as a kernel."""
     del color
-    return kernel_reads(texels, operands, spec, batch)
+    return supports_read(texels, *operands, spec=spec, batch=batch)
 
 
 def supports_splat(values: Any, *operands: Any, spec: ReadSpec, batch: int) -> bool:

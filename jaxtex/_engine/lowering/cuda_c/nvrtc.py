@@ -134,6 +134,6 @@ def compile_to_ptx(source: str, capability: Capability) -> str:
         nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
     if capability not in PTX_VERSIONS:
         return ptx
-    needed = max(PTX_VERSIONS[capability], *(v for text, v in INSTRUCTION_VERSIONS.items() if text in ptx), (0, 0))
+    needed = max([PTX_VERSIONS[capability], *(v for text, v in INSTRUCTION_VERSIONS.items() if text in ptx)])
     version = "{}.{}".format(*needed)
     return re.sub(r"^\.version .*$", f".version {version}", ptx, count=1, flags=re.MULTILINE)

@@ -5,12 +5,19 @@
 // of the window to memory once. The window lies over indices before any address rule; the rules act when it is written.
 // Where it would not fit, as with random coordinates, each sample goes to memory by itself.
 
+// The coordinates of a sample; the first one is the number of its texture, if there are several.
+struct Coords { @coordinate_fields@ };
 // The first tap on each axis of the window, and the weights of all taps.
 struct Taps { int first[@axes@]; float weight[@most_taps@]; };
 struct Texel { int number; bool inside; };
 struct Slopes { float along[@slopes_or_one@]; };
 // Channels that are added to memory at once.
 typedef Row<float, @piece@> Piece;
+
+DEVICE Coords coords_of(@operands@, int outer, int z, int y, int x) {
+  @coords_statements@
+  return {@coords@};
+}
 
 @taps_functions@
 

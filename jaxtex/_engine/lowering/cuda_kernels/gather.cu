@@ -1,5 +1,5 @@
-// The adjoint of a read at an affine grid, without atomic additions: each thread owns a block of texels, and looks for the
-// samples whose taps fall on them. Those lie in a parallelogram of each image.
+// The adjoint of a read at an affine grid as a gather, without atomic additions: each thread owns a block of texels, and
+// looks for the samples whose taps fall on them. Those lie in a parallelogram of each image.
 
 // How an image of samples lies on a texture: see `views`.
 struct View { float base[@dims@], slope[@dims@][@dims@], inverse[@dims@][@dims@], margin, taken; };

@@ -15,7 +15,7 @@ from ...spec import ReadSpec
 from ...taps import taps
 from ...texel_walk import axis_step
 from ..cuda_c import scalars
-from .sample_source import SampleSource, Traced, joined, of_function, scalar
+from .sample_source import AdjointPlan, SampleSource, Traced, joined, scalar
 from .sample_tiles import PLACE, Extent, SampleTiles
 
 # By the number of axes: the texels of a thread, for texels of one channel and of several, and the threads of a block.
@@ -50,24 +50,16 @@ def is_gathered(spec: ReadSpec, shape: Sequence[int], batch: int, operands: Sequ
 class GatherSource(SampleSource):
     """The source of a kernel."""
 
-    def __init__(
-        self,
-        spec: ReadSpec,
-        shape: tuple[int, ...],
-        read_from: tuple[int, ...],
-        textures: tuple[int, ...],
-        arrays: Mapping[str, Any],
-        results: Mapping[str, Any],
-    ):
-        super().__init__(spec, shape, read_from, textures, arrays, results)
-        self.dims = len(spec.axes)
-        self.samples = SampleTiles(shape, self.dims, (1, 1, 1), (1, 1, 1))
-        sizes = tuple(axis.known_size for axis in spec.axes)
+    def __init__(self, plan: AdjointPlan, arrays: Mapping[str, Any], results: Mapping[str, Any]):
+        super().__init__(plan, arrays, results)
+        self.dims = len(plan.spec.axes)
+        self.samples = SampleTiles(plan.shape, self.dims, (1, 1, 1), (1, 1, 1))
+        sizes = tuple(axis.known_size for axis in self.spec.axes)
         deep, down, across = BLOCK[self.dims]
         while self.lanes.parts * deep * down * across > MOST_THREADS:
             deep, down, across = (deep, -(-down // 2), across) if down > 1 else (-(-deep // 2), 1, -(-across // 2))
         own = OWN[self.dims][self.lanes.width > 1]
-        self.texels = SampleTiles((*textures, *sizes), self.dims, (deep, down, across), own)
+        self.texels = SampleTiles((*plan.textures, *sizes), self.dims, (deep, down, across), own)
 
     @property
     def num_blocks(self) -> int:
@@ -80,7 +72,7 @@ class GatherSource(SampleSource):
     @property
     def images(self) -> int:
         """The images of samples that fall on one texture."""
-        return math.prod(self.shape[len(self.textures) : -self.dims])
+        return math.prod(self.plan.shape[len(self.plan.textures) : -self.dims])
 
     def find_axis_taps(self) -> Traced:
         """On each axis, the texels of a sample's taps, and their weights."""
@@ -99,7 +91,7 @@ class GatherSource(SampleSource):
         return self.traced(function, *PLACE)
 
     def slots(self) -> dict[str, Any]:
-        texels, weights = self.find_axis_taps()[1]
+        statements, (texels, weights) = self.find_axis_taps()
         num_taps = self.spec.axes[0].kernel.num_taps
         by_axis = lambda names: ", ".join(
             f"{{{joined(names[k : k + num_taps])}}}" for k in range(0, len(names), num_taps)
@@ -107,7 +99,7 @@ class GatherSource(SampleSource):
         own = own_texels(self.dims, self.lanes.width)
         return {
             **super().slots(),
-            **of_function("axis_taps", self.find_axis_taps()),
+            "axis_taps_statements": statements,
             "axis_taps": f"{{{by_axis(texels)}}}, {{{by_axis(weights)}}}",
             "dims": self.dims,
             "numbers": num_numbers(self.dims),

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...operators import LoadTexel, times_weight
+from ...operators import LoadTexel, weighted
 from ...operators import value as value_at
 from ...spec import Coords, ReadSpec
 from ...texel_walk import TexelAddress, flat_sizes
@@ -160,7 +160,7 @@ def emit_values(
             with emitter.exactly(False):
                 value = emitter.typed_call(read_at, *numbers, *coords)
             width, dtype = value.names.size, value.dtype
-            terms = emitter.call(times_weight, value, weight)
+            terms = emitter.call(weighted, weight, value)
         total, term = (
             Typed(np.array([[f"{a}.v[{k}]" for k in range(width)]], object), dtype) for a in ("total", "term")
         )

@@ -1,10 +1,9 @@
-"""How a thread of the adjoint finds a sample: its coordinates, and the channels of its value."""
+"""What the kernels of the adjoint have in common: their static side, and how a thread loads a sample."""
 
-import functools
 import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -37,12 +36,35 @@ def of_function(key: str, found: Traced) -> dict[str, object]:
     return {f"{key}_statements": statements or [""], key: joined(out)}
 
 
+class AdjointPlan(NamedTuple):
+    """The static side of an adjoint.
+
+    Attributes:
+        coordinate_axes: the axes whose coordinates have a cotangent.
+        shape: of the samples, batch axes first.
+        read_from, textures: the batch axes of the textures that are read, and of those that are added to.
+    """
+
+    spec: ReadSpec
+    coordinate_axes: tuple[int, ...]
+    shape: tuple[int, ...]
+    read_from: tuple[int, ...]
+    textures: tuple[int, ...]
+
+    @property
+    def texels_per_texture(self) -> int:
+        return flat_sizes(self.spec.axes)[0]
+
+    @property
+    def num_texels(self) -> int:
+        """The texels of all textures that are added to."""
+        return math.prod(self.textures) * self.texels_per_texture
+
+
 class SampleSource:
     """What the sources of all kernels of the adjoint have in common.
 
     Attributes:
-        shape: of the samples, batch axes first.
-        read_from, textures: the batch axes of the textures that are read, and of those that are added to.
         arrays, results: what the kernel reads and writes, by name.
         lanes: the channels of a texel among threads.
         samples: how samples are divided, which says how their places are counted.
@@ -51,29 +73,11 @@ class SampleSource:
 
     samples: SampleTiles
 
-    def __init__(
-        self,
-        spec: ReadSpec,
-        shape: tuple[int, ...],
-        read_from: tuple[int, ...],
-        textures: tuple[int, ...],
-        arrays: Mapping[str, Any],
-        results: Mapping[str, Any],
-    ):
-        self.spec, self.shape, self.read_from, self.textures = spec, shape, read_from, textures
-        self.arrays, self.results = arrays, results
+    def __init__(self, plan: AdjointPlan, arrays: Mapping[str, Any], results: Mapping[str, Any]):
+        self.plan, self.spec, self.arrays, self.results = plan, plan.spec, arrays, results
         self.operands = {name: a for name, a in arrays.items() if name.startswith("operand_")}
         self.lanes = Lanes.of(arrays["values"].shape[-1])
-        self.several_textures = math.prod(textures) > 1
         self.tables: list[str] = []
-
-    @functools.cached_property
-    def coords(self) -> list[Scalar]:
-        """The fields of `Coords`: the number of the texture, if there are several, then a coordinate for each axis."""
-        one = [jax.ShapeDtypeStruct((1,), a.dtype) for a in self.operands.values()]
-        texture = [np.dtype(np.int32)] if self.several_textures else []
-        dtypes = (*texture, *(c.dtype for c in jax.eval_shape(lambda *args: tuple(self.spec.grid(*args)), *one)))
-        return [(f"at.c{k}", dtype) for k, dtype in enumerate(dtypes)]
 
     def traced(self, function: Callable[..., Any], *scalars: Scalar) -> Traced:
         """The statements of a function of scalars, and the expressions for what it returns: of each array a list."""
@@ -88,19 +92,12 @@ class SampleSource:
         """The operands of the sample at an index."""
         return [load_row(name, offset(index, a.shape), 1, a.dtype)[:, 0] for name, a in self.operands.items()]
 
-    def find_coords(self) -> Traced:
-        def function(*place: jax.Array) -> Any:
-            index = self.samples.index(*place)
-            texture = [offset(index, self.textures)] if self.several_textures else []
-            return [*texture, *map(scalar, self.spec.grid(*self.loaded(index)))]
-
-        return self.traced(function, *PLACE)
-
     def find_offsets(self) -> Traced:
         def function(*place: jax.Array) -> Any:
             index = self.samples.index(*place)
-            texels = offset(index[: len(self.read_from)], self.read_from) * flat_sizes(self.spec.axes)[0]
-            return offset(index, self.arrays["values"].shape[:-1]), offset(index, self.shape), texels
+            read_from = self.plan.read_from
+            texels = offset(index[: len(read_from)], read_from) * self.plan.texels_per_texture
+            return offset(index, self.arrays["values"].shape[:-1]), offset(index, self.plan.shape), texels
 
         return self.traced(function, *PLACE)
 
@@ -115,9 +112,7 @@ class SampleSource:
             "load": "load_aligned_row" if lanes.aligned else "load_row",
             "operand_names": ", ".join(self.operands),
             "operands": ", ".join(declared(name, a.dtype) for name, a in self.operands.items()),
-            "coordinate_fields": " ".join(f"{C_TYPES[np.dtype(d).name]} {name[3:]};" for name, d in self.coords),
             "parameters": ", ".join(self.parameters()),
-            **of_function("coords", self.find_coords()),
             **of_function("offsets", self.find_offsets()),
         }
 

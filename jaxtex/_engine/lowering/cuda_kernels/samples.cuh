@@ -1,5 +1,3 @@
-// The coordinates of a sample; the first one is the number of its texture, if there are several.
-struct Coords { @coordinate_fields@ };
 // Of a sample: the number of its value, its own number, and that of the first texel of the texture it reads.
 struct Offsets { int value, sample, texels; };
 // The channels of a value that a thread takes.
@@ -9,11 +7,6 @@ typedef Row<float, @width@> Value;
 DEVICE int overlap_of(int part) { return part == @parts@ - 1 ? @overlap@ : 0; }
 // The first of the channels of a part.
 DEVICE int first_channel(int part) { return part * @width@ - overlap_of(part); }
-
-DEVICE Coords coords_of(@operands@, int outer, int z, int y, int x) {
-  @coords_statements@
-  return {@coords@};
-}
 
 DEVICE Offsets offsets_of(int outer, int z, int y, int x) {
   @offsets_statements@

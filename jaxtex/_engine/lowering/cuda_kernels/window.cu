@@ -11,7 +11,11 @@
     const Coords coords = coords_of(@operand_names@, at.outer, at.z, at.y, at.x);
     if (s < @kept@) kept[s] = coords;
     const Taps taps = taps_of_@walk@(coords);
-    if (at.exists) for (int k = 0; k < @axes@; k++) low[k] = min(low[k], taps.first[k]), size[k] = max(size[k], taps.first[k] + span[k]);
+    if (at.exists)
+      for (int k = 0; k < @axes@; k++) {
+        low[k] = min(low[k], taps.first[k]);
+        size[k] = max(size[k], taps.first[k] + span[k]);  // the last tap; the size follows from it below
+      }
   }
   float cells = 1;
 #pragma unroll
@@ -47,7 +51,8 @@
 #pragma unroll
       for (int j = 0; j < @batch@; j++) {
         const Position at = position_of(tile, number, s + j);
-        if constexpr (@stores_slopes@) store_slopes(at, @coords_of_step@, values_of_batch[j], @store_arguments@);
+        if constexpr (@stores_slopes@)
+          store_slopes(at, @coords_of_step@, values_of_batch[j], part, takes_part, lane, slopes_to, @texels_or_none@);
       }
 #pragma unroll
       for (int j = 0; j < @batch@; j++) {
@@ -110,7 +115,7 @@
       const Coords coords = coords_of(@operand_names@, at.outer, at.z, at.y, at.x);
       const Value value = value_of(values, offsets_of(at.outer, at.z, at.y, at.x), part);
       const Taps taps = taps_of_@walk@(coords);
-      if constexpr (@stores_slopes@) store_slopes(at, coords, value, @store_arguments@);
+      if constexpr (@stores_slopes@) store_slopes(at, coords, value, part, takes_part, lane, slopes_to, @texels_or_none@);
       if (at.exists && takes_part)
 #pragma unroll
         for (int n = 0; n < @taps@; n++) {

@@ -15,12 +15,11 @@ from ...decoding import decode
 from ...operators import Path as TapPath
 from ...operators import slopes, zero_outside
 from ...reproducible_sum import Units
-from ...spec import ReadSpec
 from ...taps import Taps
-from ...texel_walk import Step, TexelAddress, flat_sizes, only_address, walks
-from ..cuda_c import load_row, scalars, warp
-from .sample_source import SampleSource, Traced, declared, joined, of_function, scalar
-from .sample_tiles import CROWD_STEPS, LANES, STEPS, tiles_of
+from ...texel_walk import Step, TexelAddress, only_address, walks
+from ..cuda_c import C_TYPES, load_row, scalars, warp
+from .sample_source import AdjointPlan, SampleSource, Scalar, Traced, declared, joined, of_function, scalar
+from .sample_tiles import CROWD_STEPS, LANES, PLACE, STEPS, offset, tiles_of
 
 # The warps of a block, and the bytes of shared memory of all of them, of which any GPU has so many.
 WARPS, SHARED_BYTES = 4, 46 * 1024
@@ -80,32 +79,18 @@ def as_it_is(index: jax.Array, axis: Axis) -> Taps:
 
 
 class WindowSource(SampleSource):
-    """The source of a kernel.
+    """The source of a kernel."""
 
-    Args:
-        coordinate_axes: the axes whose coordinates have a cotangent.
-    """
-
-    def __init__(
-        self,
-        spec: ReadSpec,
-        coordinate_axes: tuple[int, ...],
-        shape: tuple[int, ...],
-        read_from: tuple[int, ...],
-        textures: tuple[int, ...],
-        arrays: Mapping[str, Any],
-        results: Mapping[str, Any],
-    ):
-        super().__init__(spec, shape, read_from, textures, arrays, results)
-        self.coordinate_axes = coordinate_axes
+    def __init__(self, plan: AdjointPlan, arrays: Mapping[str, Any], results: Mapping[str, Any]):
+        super().__init__(plan, arrays, results)
+        self.several_textures = math.prod(plan.textures) > 1
         self.numbers_of_view = arrays["views"].shape[-1] if "views" in arrays else 0
         self.num_parts = 2 if "units" in arrays else 1  # of each sum
-        dimensions = sum(axis.role is Role.SPACE for axis in spec.axes)
-        num_texels = math.prod(textures) * flat_sizes(spec.axes)[0]
-        self.crowd = math.prod(shape) / num_texels if "totals" in results else 0
+        dimensions = sum(axis.role is Role.SPACE for axis in plan.spec.axes)
+        self.crowd = math.prod(plan.shape) / plan.num_texels if "totals" in results else 0
         steps = CROWD_STEPS if self.crowd * self.lanes.width >= FAR_CROWD else STEPS
         least = dimensions if self.numbers_of_view else 0
-        self.samples = tiles_of(shape, len(textures), dimensions, self.lanes, steps, least)
+        self.samples = tiles_of(plan.shape, len(plan.textures), dimensions, self.lanes, steps, least)
         self.walks = self.find_walks() if "totals" in results else []
         cells = max((self.cells(offsets) for _, _, offsets in self.walks), default=0)
         self.window_cells = min(-(-cells // 4), SHARED_BYTES // (16 * self.row)) * 4
@@ -126,6 +111,22 @@ class WindowSource(SampleSource):
         return LANES * self.num_warps
 
     # What a thread computes
+
+    @functools.cached_property
+    def coords(self) -> list[Scalar]:
+        """The fields of `Coords`: the number of the texture, if there are several, then a coordinate for each axis."""
+        one = [jax.ShapeDtypeStruct((1,), a.dtype) for a in self.operands.values()]
+        texture = [np.dtype(np.int32)] if self.several_textures else []
+        dtypes = (*texture, *(c.dtype for c in jax.eval_shape(lambda *args: tuple(self.spec.grid(*args)), *one)))
+        return [(f"at.c{k}", dtype) for k, dtype in enumerate(dtypes)]
+
+    def find_coords(self) -> Traced:
+        def function(*place: jax.Array) -> Any:
+            index = self.samples.index(*place)
+            texture = [offset(index, self.plan.textures)] if self.several_textures else []
+            return [*texture, *map(scalar, self.spec.grid(*self.loaded(index)))]
+
+        return self.traced(function, *PLACE)
 
     def find_walks(self) -> list[tuple[list[str], Any, list[tuple[int, ...]]]]:
         """Of each walk: statements, the first taps and the weights as expressions, and the offsets of the taps."""
@@ -151,7 +152,7 @@ class WindowSource(SampleSource):
             address = only_address(at[texture:], axes, as_it_is)
             number = address.flat_index[0]
             if texture:
-                number = number + at[0] * flat_sizes(axes)[0]
+                number = number + at[0] * self.plan.texels_per_texture
             return number, scalar(True) if address.inside is None else address.inside
 
         return self.traced(function, *names)
@@ -187,7 +188,7 @@ class WindowSource(SampleSource):
                     terms = jnp.where(jnp.arange(lanes.width, dtype=jnp.int32)[None] >= skipped[:, None], terms, 0)
                 return zero_outside(address, functools.reduce(jnp.add, jnp.split(terms, lanes.width, -1)))
 
-            return slopes(coords, spec.axes, self.coordinate_axes, texel_times_cotangent)
+            return slopes(coords, spec.axes, self.plan.coordinate_axes, texel_times_cotangent)
 
         return self.traced(function, *integers, *values, *self.coords)
 
@@ -256,9 +257,9 @@ class WindowSource(SampleSource):
             "shared": max(4, self.window_cells * self.row),
             "blocks": self.blocks,
             "cells": self.window_cells,
-            "slopes_or_one": max(1, len(self.coordinate_axes)),
-            "slopes_to": ", ".join(f"slope_{axis}" for axis in self.coordinate_axes) or "nullptr",
-            "store_arguments": f"part, takes_part, lane, slopes_to, {'texels' if self.coordinate_axes else 'nullptr'}",
+            "slopes_or_one": max(1, len(self.plan.coordinate_axes)),
+            "slopes_to": ", ".join(f"slope_{axis}" for axis in self.plan.coordinate_axes) or "nullptr",
+            "texels_or_none": "texels" if self.plan.coordinate_axes else "nullptr",
             "units": "units" if self.num_parts == 2 else "nullptr",
             "remaining": boolean(self.numbers_of_view > 0),
             "views": "views" if self.numbers_of_view else "((const float*)nullptr)",
@@ -281,20 +282,22 @@ class WindowSource(SampleSource):
         texel, split, slopes = ([], ["0", "false"]), ([], []), ([], ["0"])
         if self.walks:
             texel, split = self.find_texel(), self.find_split()
-        if self.coordinate_axes:
+        if self.plan.coordinate_axes:
             slopes = self.find_slopes()
         taps = []
         for k, (statements, (first, weights), _) in enumerate(self.walks):
             body = "\n  ".join([*statements, f"return {{{{{joined(first)}}}, {{{joined(weights)}}}}};"])
             taps.append(f"DEVICE Taps taps_of_{k}(const Coords& at) {{\n  {body}\n}}")
         return {
-            "texels": declared("texels", self.arrays["texels"].dtype if self.coordinate_axes else np.float32),
+            "texels": declared("texels", self.arrays["texels"].dtype if self.plan.coordinate_axes else np.float32),
             "additions": [
                 f"add_to_memory(to + {k * self.lanes.channels}, Piece{{{{{joined(part)}}}}});"
                 for k, part in enumerate(split[1])
             ],
+            "coordinate_fields": " ".join(f"{C_TYPES[np.dtype(d).name]} {name[3:]};" for name, d in self.coords),
             "taps_functions": "\n\n".join(taps),
             "most_taps": max((len(offsets) for *_, offsets in self.walks), default=1),
+            **of_function("coords", self.find_coords()),
             **of_function("texel", texel),
             **of_function("split", split),
             **of_function("slopes", slopes),
@@ -309,7 +312,7 @@ class WindowSource(SampleSource):
             "tap_offsets": ", ".join("{" + ", ".join(map(str, some)) + "}" for some in offsets),
             "span": ", ".join(str(max(some)) for some in zip(*offsets)),
             "runs": boolean(self.takes_runs),
-            "stores_slopes": boolean(number == 0 and len(self.coordinate_axes) > 0),
+            "stores_slopes": boolean(number == 0 and len(self.plan.coordinate_axes) > 0),
         }
         return self.filled("window.cu", {**slots, **of_walk})
 
