@@ -74,8 +74,8 @@ class Case:
         return normal(*np.broadcast_shapes(*(c.shape for c in self.plan.operands)), self.texture.num_channels)
 
     @property
-    def floating_axes(self):
-        return tuple(k for k, axis in enumerate(self.plan.axes) if not axis.integer)
+    def floating_operands(self):
+        return tuple(k for k, a in enumerate(self.plan.operands) if jnp.issubdtype(a.dtype, jnp.floating))
 
 
 @dataclasses.dataclass
@@ -127,7 +127,7 @@ CASES = {
 
 def wrt_of(case):
     floating = jnp.issubdtype(case.texture.dtype, jnp.floating)
-    return [(TEXELS, *case.floating_axes), case.floating_axes] if floating else [case.floating_axes]
+    return [(TEXELS, *case.floating_operands), case.floating_operands] if floating else [case.floating_operands]
 
 
 @functools.cache

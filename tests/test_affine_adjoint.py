@@ -1,6 +1,7 @@
 """The adjoint at affine grids, in which texels look for their samples, against the adjoint of arrays."""
 
 import dataclasses
+import functools
 import itertools
 
 import jax
@@ -17,7 +18,7 @@ from jaxtex._engine.spec import TEXELS
 from jaxtex._tables.storage_formats import Decoding
 from jaxtex.warp.grids import affine, displaced, pixel_centers
 from tests.host_compiler import HostLauncher
-from tests.tolerances import assert_sums_close
+from tests.tolerances import assert_close, assert_sums_close
 
 F32 = np.dtype(np.float32)
 ON_GPU = jax.default_backend() == "gpu"
@@ -108,12 +109,28 @@ def test_texels_find_their_samples(name):
     assert_sums_close(found, [expected])
 
 
-def test_the_cotangents_of_coordinates_come_along():
-    case = CASES["a turn"][0]
+def assert_cotangents_close(found, args, spec, batch=0):
+    """Of all operands, with those of operands that have one of their own for each sample, added up."""
+    cotangent, texels, *operands = args
+    full = [jnp.broadcast_to(a, cotangent.shape[:-1]) for a in operands]
+    wide = jnp.broadcast_to(texels, (*cotangent.shape[:batch], *texels.shape[batch:]))
+    pull = functools.partial(operators.pullback, spec=spec, wrt=tuple(range(len(operands))))
+    for _ in range(batch):
+        pull = jax.vmap(pull)
+    for a, x, terms in zip(operands, found, pull(cotangent, wide, *full), strict=True):
+        shared = tuple(k for k in range(batch, terms.ndim) if a.shape[k] == 1)
+        assert x.dtype == a.dtype
+        assert_close("sum", x, terms.sum(shared, keepdims=True), 1 + np.abs(terms).sum(shared, keepdims=True))
+
+
+@pytest.mark.parametrize("name", ["a turn", "one channel", "twenty channels", "clamp", "a volume"])
+def test_the_cotangents_of_the_matrix_come_along(name):
+    case = CASES[name][0]
     args = normal(*case.output, case.channels), case.texels, *case.operands
-    static = {"spec": case.spec(), "wrt": (TEXELS, 0, 1)}
-    found = adjoint_kernel.pullback(*args, **static, batch=0, launcher=LAUNCHER)
-    assert_sums_close(found, operators.pullback(*args, **static))
+    static = {"spec": case.spec(), "wrt": (TEXELS, *range(len(case.operands)))}
+    texels, *operands = adjoint_kernel.pullback(*args, **static, batch=0, launcher=LAUNCHER)
+    assert_sums_close([texels], operators.pullback(*args, **static)[:1])
+    assert_cotangents_close(operands, args, case.spec())
 
 
 @pytest.mark.parametrize(("textures", "matrices"), [(1, 3), (3, 1), (3, 3)])
@@ -124,14 +141,15 @@ def test_batches_of_textures_and_of_images(textures, matrices):
     sampler = jt.Sampler(normalized_coords=False, address_mode="border")
     spec = plan_of_grid(layout_of(jt.texture2d(texels[0])), affine, operands, sampler, 2).spec(Decoding.ELEMENT, F32)
     wide = lambda a: jnp.broadcast_to(a, (3, *a.shape[1:]))
-    static = {"spec": spec, "wrt": (TEXELS, 0, 1)}
-    expected = jax.vmap(lambda *args: operators.pullback(*args, **static))(images, *map(wide, (texels, *operands)))
-    assert_sums_close(
-        adjoint_kernel.pullback(images, texels, *operands, **static, batch=1, launcher=LAUNCHER), expected
-    )
-    static = {"spec": spec, "wrt": (TEXELS,)}  # several images of one texture
-    found = adjoint_kernel.pullback(images, texels[0], *operands, **static, batch=0, launcher=LAUNCHER)
-    assert_sums_close(found, operators.pullback(images, texels[0], *operands, **static))
+    args, static = (images, texels, *operands), {"spec": spec, "wrt": (TEXELS, *range(8))}
+    expected = jax.vmap(functools.partial(operators.pullback, spec=spec, wrt=(TEXELS,)))(images, *map(wide, args[1:]))
+    found, *cotangents = adjoint_kernel.pullback(*args, **static, batch=1, launcher=LAUNCHER)
+    assert_sums_close([found], expected)
+    assert_cotangents_close(cotangents, args, spec, batch=1)
+    args = images, texels[0], *operands  # several images of one texture
+    found, *cotangents = adjoint_kernel.pullback(*args, **static, batch=0, launcher=LAUNCHER)
+    assert_sums_close([found], operators.pullback(*args, spec=spec, wrt=(TEXELS,)))
+    assert_cotangents_close(cotangents, args, spec)
 
 
 def test_values_that_are_not_finite_stay_where_they_fall():

@@ -246,6 +246,30 @@ def test_one_warp_is_cut_by_its_result(parts):
     assert parts.shapes("read") == {((6, 7, 2), (1, 4), (2, 1), *[(1, 1)] * 6)}
 
 
+def scaled_logarithms(scale, x, y):
+    return scale * jnp.log(x), jnp.log(y) / scale
+
+
+@pytest.mark.parametrize("rows", [16, 13])
+def test_padding_has_no_part_in_the_cotangents_of_shared_operands(rows, parts):
+    """Nor where a coordinate has no slope there."""
+    mesh, texels = mesh_of((4,)), jnp.asarray(texels_of(6, 7, 2))
+    args = texels, np.float32(0.9).reshape(1, 1), *map(np.exp, coords_of(rows, 3))
+    spec = plan_of_grid(layout_of(jt.texture2d(texels)), scaled_logarithms, args[1:], SAMPLER).spec(
+        Decoding.ELEMENT, np.dtype(np.float32)
+    )
+
+    def whole(texels, scale, *powers):
+        return jnp.sin(primitives.read(texels, (scale, *powers), spec)).sum()
+
+    rows_cut = lambda texels, scale, *powers: whole(texels, scale, *(cut(mesh, power, "a") for power in powers))
+    some = lambda f: jax.grad(f, (0, 1, 2))
+    collectives, _ = run(parts, some(rows_cut), args, put(mesh, args, (P(),) * 4), some(whole))
+    assert "all-reduce" in collectives
+    (shapes,) = parts.shapes("pullback")
+    assert shapes[2] == ((1, 1) if rows == 16 else (4, 1))
+
+
 def read_at_logarithms(texels, x, y):
     """Padding, which starts as zeros, becomes coordinates that are no numbers, and no border hides them."""
     return jt.sample(jt.texture2d(texels), (jnp.log(x), jnp.log(y)), jt.Sampler(address_mode="wrap"))

@@ -31,6 +31,8 @@ FEW_CHANNELS = 4
 LoadTexel = Callable[[TexelAddress], jax.Array]
 # The value at the end of a walk: S + (C,).
 TexelValue = Callable[[TexelAddress, Path], jax.Array]
+# Arrays by the number of an operand, or of an axis.
+ByNumber = dict[int, jax.Array]
 # How many samples fall on each texel under given axes.
 CountSamples = Callable[[tuple[Axis, ...]], jax.Array]
 
@@ -197,15 +199,13 @@ def pushforward(*args: jax.Array, spec: ReadSpec, wrt: Wrt) -> jax.Array:
     """The tangent of a read.
 
     Args:
-        args: a tangent for each of `wrt`, `TEXELS` or the number of an axis; then the texels and all operands.
+        args: a tangent for each of `wrt`; then the texels and all operands.
     """
-    tangents, (texels, *operands) = args[: len(wrt)], args[len(wrt) :]
-    terms = []
-    for k, tangent in zip(wrt, tangents):
-        if k == TEXELS:
-            terms.append(read(tangent, *operands, spec=spec))
-        else:
-            terms.append(weighted(tangent, read(texels, *operands, spec=spec.differentiated(k))))
+    tangents, (texels, *operands) = dict(zip(wrt, args)), args[len(wrt) :]
+    of_coords = coordinate_tangents({k: t for k, t in tangents.items() if k != TEXELS}, operands, spec)
+    terms = [weighted(t, read(texels, *operands, spec=spec.differentiated(k))) for k, t in of_coords.items()]
+    if TEXELS in tangents:
+        terms.insert(0, read(tangents[TEXELS], *operands, spec=spec))
     return functools.reduce(jnp.add, terms)
 
 
@@ -217,40 +217,74 @@ def pullback(
     wrt: Wrt,
     splat: Callable[..., jax.Array] = splat,
 ) -> tuple[jax.Array, ...]:
-    """The cotangents of a read, of the texels and coordinates in `wrt`.
+    """The cotangents of a read, of the texels and operands in `wrt`.
 
     Args:
         cotangent: of the result of the read, S + (C,), in the dtype in which it was summed.
         splat: the form of `splat` to use.
 
     Returns:
-        A tuple in the order of `wrt`; a coordinate's cotangent has shape S, also where the coordinate broadcasts.
+        A tuple in the order of `wrt`; each cotangent has the shape of its operand.
     """
     coords = spec.grid(*operands)
     of_coords = coordinate_cotangents(cotangent, texels, coords, spec, wrt)
-    if TEXELS not in wrt:
-        return of_coords
-    return splat(cotangent, *coords, spec=spec.of_coords().adjoint(texels.dtype)), *of_coords
+    of_operands = operand_cotangents(of_coords, operands, spec, wrt)
+    if TEXELS in wrt:
+        of_operands[TEXELS] = splat(cotangent, *coords, spec=spec.of_coords().adjoint(texels.dtype))
+    return tuple(of_operands[k] for k in wrt)
+
+
+def coordinate_tangents(tangents: ByNumber, operands: Sequence[jax.Array], spec: ReadSpec) -> ByNumber:
+    """The tangents of the coordinates along which the read changes, by axis, from those of operands, by number."""
+    axes = spec.axes_of(tuple(tangents))
+    if spec.grid is as_given:
+        return {k: tangents[k] for k in axes}
+    function, some = partial_grid(operands, spec, tuple(tangents), axes)
+    return dict(zip(axes, jax.jvp(function, some, tuple(tangents.values()))[1])) if tangents else {}
+
+
+def operand_cotangents(of_coords: ByNumber, operands: Sequence[jax.Array], spec: ReadSpec, wrt: Wrt) -> ByNumber:
+    """The cotangents of the operands in `wrt`, by number and in their shapes, from those of coordinates, S by axis."""
+    wrt = tuple(k for k in wrt if k != TEXELS)
+    if not wrt:
+        return {}
+    shape = jnp.broadcast_shapes(*(a.shape for a in operands))
+    function, some = partial_grid(operands, spec, wrt, tuple(of_coords))
+    coords, transposed = jax.vjp(lambda *some: [jnp.broadcast_to(c, shape) for c in function(*some)], *some)
+    return dict(zip(wrt, transposed([c.astype(x.dtype) for c, x in zip(of_coords.values(), coords)])))
+
+
+def partial_grid(
+    operands: Sequence[jax.Array], spec: ReadSpec, wrt: Wrt, axes: Sequence[int]
+) -> tuple[Callable[..., list[jax.Array]], tuple[jax.Array, ...]]:
+    """The coordinates of some axes as a function of the operands in `wrt`, and those operands."""
+
+    def function(*some: jax.Array) -> list[jax.Array]:
+        given = dict(zip(wrt, some))
+        coords = spec.grid(*(given.get(k, a) for k, a in enumerate(operands)))
+        return [coords[k] for k in axes]
+
+    return function, tuple(operands[k] for k in wrt)
 
 
 def coordinate_cotangents(
     cotangent: jax.Array, texels: jax.Array, coords: Coords, spec: ReadSpec, wrt: Wrt
-) -> tuple[jax.Array, ...]:
-    """The cotangents of the coordinates in `wrt`."""
-    stored = flattened(texels, spec.axes)
+) -> ByNumber:
+    """The cotangents of the coordinates that change with the operands in `wrt`, S by axis."""
+    stored, axes = flattened(texels, spec.axes), spec.axes_of(wrt)
 
     def texel_times_cotangent(address: TexelAddress, path: Path) -> jax.Array:
         del path
         texel = decode(gather(stored, address.flat_index), spec.decoding, spec.dtype)
         return zero_outside(address, sum_over_channels(texel * cotangent))
 
-    return slopes(coords, spec.axes, tuple(k for k in wrt if k != TEXELS), texel_times_cotangent)
+    return dict(zip(axes, slopes(coords, spec.axes, axes, texel_times_cotangent)))
 
 
 def slopes(
-    coords: Coords, axes: tuple[Axis, ...], wrt: Wrt, texel_times_cotangent: TexelValue
+    coords: Coords, axes: tuple[Axis, ...], along: Sequence[int], texel_times_cotangent: TexelValue
 ) -> tuple[jax.Array, ...]:
-    """The derivative of a read along each of the axes in `wrt`, times a cotangent: shape S.
+    """The derivative of a read along each of some axes, times a cotangent: shape S.
 
     Args:
         texel_times_cotangent: the texel of a tap times the cotangent, summed over the channels, S + (1,). It is called
@@ -263,7 +297,7 @@ def slopes(
             known[path] = texel_times_cotangent(address, path)
         return known[path]
 
-    return tuple(jnp.squeeze(blend(coords, differentiated(axes, k), once), -1) for k in wrt)
+    return tuple(jnp.squeeze(blend(coords, differentiated(axes, k), once), -1) for k in along)
 
 
 def sum_over_channels(value: jax.Array) -> jax.Array:

@@ -30,10 +30,10 @@ from jax.interpreters import ad, batching, mlir
 
 from .._typed_jit import typed_jit
 from . import operators
-from .axis import Axis, differentiated
 from .indexing import as_varying
 from .lowering.choice import LOWERINGS, Lowering
-from .spec import TEXELS, Grid, ReadSpec, Wrt, as_given
+from .operators import ByNumber
+from .spec import TEXELS, ReadSpec, Wrt, as_given
 
 
 def read(texels: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec) -> jax.Array:
@@ -113,10 +113,15 @@ def bind(p: Primitive, *args: jax.Array, **params: Any) -> Any:
 # Tangents
 
 
-def active(axes: tuple[Axis, ...], tangents: Sequence[Any]) -> Wrt:
-    """Which of texels and coordinates have a tangent that changes a read."""
-    found = (k for k, t in enumerate(tangents, TEXELS) if t is not None and not isinstance(t, ad.Zero))
-    return tuple(k for k in found if k == TEXELS or not differentiated(axes, k)[k].vanishes)
+def active(spec: ReadSpec, tangents: Sequence[Any]) -> dict[int, Any]:
+    """The tangents of texels and operands that change a read, by number."""
+    found = {k: t for k, t in enumerate(tangents, TEXELS) if is_nonzero(t)}
+    return {k: t for k, t in found.items() if k == TEXELS or spec.axes_of((k,))}
+
+
+def is_nonzero(tangent: Any) -> bool:
+    """Whether a tangent is there, and of a number that is not an integer."""
+    return not isinstance(tangent, ad.Zero) and tangent.dtype != jax.dtypes.float0
 
 
 def jvp_of_nonzero(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
@@ -133,20 +138,6 @@ def jvp_of_nonzero(function: Callable[..., Any], primals: Sequence[Any], tangent
     return jax.jvp(of_nonzero, some, d_some)[1]
 
 
-def coordinate_tangents(grid: Grid, operands: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
-    """The tangents of the coordinates that `grid` makes of operands with `tangents`; `None` for integers."""
-    some = [t for t in tangents if not isinstance(t, ad.Zero)]
-    if grid is as_given or not some:
-        return list(tangents)
-
-    def along(operands: Sequence[Any], *some: Any) -> list[Any]:
-        rest = iter(some)
-        found = jvp_of_nonzero(grid, operands, [t if isinstance(t, ad.Zero) else next(rest) for t in tangents])
-        return [None if tangent.dtype == jax.dtypes.float0 else tangent for tangent in found]
-
-    return rematerialized(along, operands, *some)
-
-
 def rematerialized(term: Callable[..., Any], *args: Any, **params: Any) -> Any:
     """A term in a checkpoint, so that reverse mode keeps texels, values and coordinates, not the slopes."""
     return jax.checkpoint(functools.partial(term, **params))(*args)
@@ -159,28 +150,23 @@ def read_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, spec: ReadSpec,
     """Line (a)."""
     if not spec.is_plain:
         return jvp_by_terms(read_p, read_terms)(primals, tangents, spec=spec, batch=batch)
-    out = bind(read_p, *primals, spec=spec, batch=batch)
-    tangents = [tangents[0], *coordinate_tangents(spec.grid, primals[1:], tangents[1:])]
-    wrt = active(spec.axes, tangents)
-    if not wrt:
+    out, some = bind(read_p, *primals, spec=spec, batch=batch), active(spec, tangents)
+    if not some:
         return out, jnp.zeros_like(out)
-    if wrt == (TEXELS,):
-        return out, bind(read_p, tangents[0], *primals[1:], spec=spec, batch=batch)
-    some = [tangents[k - TEXELS] for k in wrt]
-    return out, bind(pushforward_p, *some, *primals, spec=spec, wrt=wrt, batch=batch)
+    if tuple(some) == (TEXELS,):
+        return out, bind(read_p, some[TEXELS], *primals[1:], spec=spec, batch=batch)
+    return out, bind(pushforward_p, *some.values(), *primals, spec=spec, wrt=tuple(some), batch=batch)
 
 
 def splat_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, spec: ReadSpec, batch: int):
     """Line (b)."""
-    (values, *operands), (d_values, *d_operands) = primals, tangents
-    tangents = [d_values, *coordinate_tangents(spec.grid, operands, d_operands)]
+    (values, *operands), some = primals, active(spec, tangents)
     out, terms = bind(splat_p, *primals, spec=spec, batch=batch), []
-    for k in active(spec.axes, tangents):
-        if k == TEXELS:
-            terms.append(bind(splat_p, d_values, *operands, spec=spec, batch=batch))
-        else:
-            params = {"spec": spec.differentiated(k), "batch": batch}
-            terms.append(rematerialized(tangent_times_splat, values, tangents[k - TEXELS], *operands, **params))
+    if TEXELS in some:
+        terms.append(bind(splat_p, some.pop(TEXELS), *operands, spec=spec, batch=batch))
+    for k, tangent in coordinate_tangents(some, operands, spec).items():
+        params = {"spec": spec.differentiated(k), "batch": batch}
+        terms.append(rematerialized(tangent_times_splat, values, tangent, *operands, **params))
     return out, functools.reduce(jnp.add, terms) if terms else jnp.zeros_like(out)
 
 
@@ -218,27 +204,44 @@ def outside(*operands: Any, spec: ReadSpec) -> tuple[jax.Array, jax.Array]:
 
 def pushforward_terms(*args: Any, spec: ReadSpec, wrt: Wrt, batch: int) -> Any:
     """What `pushforward` means, in terms of reads: line (a)."""
-    tangents, (texels, *operands) = args[: len(wrt)], args[len(wrt) :]
+    tangents, (texels, *operands) = dict(zip(wrt, args)), args[len(wrt) :]
     terms = []
-    for k, tangent in zip(wrt, tangents):
-        if k == TEXELS:
-            terms.append(bind(read_p, tangent, *operands, spec=spec, batch=batch))
-        else:
-            params = {"spec": spec.differentiated(k), "batch": batch}
-            terms.append(rematerialized(tangent_times_read, texels, tangent, *operands, **params))
+    if TEXELS in tangents:
+        terms.append(bind(read_p, tangents.pop(TEXELS), *operands, spec=spec, batch=batch))
+    for k, tangent in coordinate_tangents(tangents, operands, spec).items():
+        params = {"spec": spec.differentiated(k), "batch": batch}
+        terms.append(rematerialized(tangent_times_read, texels, tangent, *operands, **params))
     return functools.reduce(jnp.add, terms)
 
 
 def pullback_terms(cotangent: Any, texels: Any, *operands: Any, spec: ReadSpec, wrt: Wrt, batch: int) -> list[Any]:
     """What `pullback` means, in terms of reads and a splat: the transpose of line (a)."""
-    terms = []
-    for k in wrt:
-        if k == TEXELS:
-            terms.append(bind(splat_p, cotangent, *operands, spec=spec.adjoint(texels.dtype), batch=batch))
-        else:
-            params = {"spec": spec.differentiated(k), "batch": batch}
-            terms.append(rematerialized(cotangent_times_read, texels, cotangent, *operands, **params))
-    return terms
+    of_coords = {}
+    for k in spec.axes_of(wrt):
+        params = {"spec": spec.differentiated(k), "batch": batch}
+        of_coords[k] = rematerialized(cotangent_times_read, texels, cotangent, *operands, **params)
+    terms = operand_cotangents(of_coords, operands, spec, wrt, batch)
+    if TEXELS in wrt:
+        terms[TEXELS] = bind(splat_p, cotangent, *operands, spec=spec.adjoint(texels.dtype), batch=batch)
+    return [terms[k] for k in wrt]
+
+
+def coordinate_tangents(tangents: ByNumber, operands: Sequence[Any], spec: ReadSpec) -> ByNumber:
+    """`operators.coordinate_tangents`, of which reverse mode keeps the operands."""
+    if spec.grid is as_given or not tangents:
+        return operators.coordinate_tangents(tangents, operands, spec)
+    return rematerialized(operators.coordinate_tangents, tangents, operands, spec=spec)
+
+
+def operand_cotangents(
+    of_coords: ByNumber, operands: Sequence[Any], spec: ReadSpec, wrt: Wrt, batch: int
+) -> dict[int, Any]:
+    """`operators.operand_cotangents` over `batch` leading axes, of which reverse mode keeps the operands."""
+
+    def once(*args: Any) -> dict[int, Any]:
+        return operators.operand_cotangents(dict(zip(of_coords, args)), args[len(of_coords) :], spec, wrt)
+
+    return rematerialized(operators.over_batch(once, batch), *of_coords.values(), *operands)
 
 
 def tangent_times_read(texels, tangent, *operands, **params):
@@ -337,21 +340,25 @@ def at_front(x: jax.Array, dim: int | None, position: int = 0) -> jax.Array:
     return jnp.expand_dims(x, position) if dim is None else jnp.moveaxis(x, dim, position)
 
 
-def batching_rule(p: Primitive, textures: Callable[[Wrt], tuple[int, ...]], makes_texture: Callable[[Wrt], bool]):
+# The batched axis of each argument, `None` where there is none.
+Dims = Sequence[int | None]
+
+
+def batching_rule(p: Primitive, textures: Callable[[Wrt], tuple[int, ...]], joins: Callable[[Wrt, Dims], bool]):
     """How `p` is batched.
 
-    Where all textures are shared, a new axis of the coordinates joins the shape of the samples. Otherwise it is one
-    more batch axis.
+    Where all textures are shared, a new axis of the operands joins the shape of the samples, if it may. Otherwise it
+    is one more batch axis.
 
     Args:
-        textures: the positions of the operands that are textures.
-        makes_texture: whether a result is a texture.
+        textures: the positions of the arguments that are textures.
+        joins: whether no result is summed over an axis that joins the samples.
     """
 
-    def rule(args, dims, *, batch: int, **params: Any):
+    def rule(args, dims: Dims, *, batch: int, **params: Any):
         wrt = params.get("wrt", ())
         positions = textures(wrt)
-        shared = not makes_texture(wrt) and all(dims[k] is None for k in positions)
+        shared = all(dims[k] is None for k in positions) and joins(wrt, dims)
         if shared:
             args = [a if k in positions else at_front(a, d, batch) for k, (a, d) in enumerate(zip(args, dims))]
         else:
@@ -368,6 +375,11 @@ def pushforward_textures(wrt: Wrt) -> tuple[int, ...]:
     return len(wrt), *(k for k, w in enumerate(wrt) if w == TEXELS)
 
 
+def pullback_joins(wrt: Wrt, dims: Dims) -> bool:
+    """Whether no result is of texels, and all results are of operands that have the new axis."""
+    return TEXELS not in wrt and all(dims[2 + k] is not None for k in wrt)
+
+
 ad.primitive_jvps[read_p] = read_jvp
 ad.primitive_jvps[bordered_read_p] = jvp_by_terms(bordered_read_p, bordered_terms)
 ad.primitive_jvps[splat_p] = splat_jvp
@@ -378,11 +390,11 @@ ad.primitive_transposes[bordered_read_p] = transpose_by_terms(bordered_terms, 2)
 ad.primitive_transposes[splat_p] = splat_transpose
 ad.primitive_transposes[pushforward_p] = pushforward_transpose
 ad.primitive_transposes[pullback_p] = pullback_transpose
-batching.primitive_batchers[read_p] = batching_rule(read_p, lambda _: (0,), lambda _: False)
-batching.primitive_batchers[bordered_read_p] = batching_rule(bordered_read_p, lambda _: (0, 1), lambda _: False)
-batching.primitive_batchers[splat_p] = batching_rule(splat_p, lambda _: (), lambda _: True)
-batching.primitive_batchers[pushforward_p] = batching_rule(pushforward_p, pushforward_textures, lambda _: False)
-batching.primitive_batchers[pullback_p] = batching_rule(pullback_p, lambda _: (1,), lambda wrt: TEXELS in wrt)
+batching.primitive_batchers[read_p] = batching_rule(read_p, lambda _: (0,), lambda *_: True)
+batching.primitive_batchers[bordered_read_p] = batching_rule(bordered_read_p, lambda _: (0, 1), lambda *_: True)
+batching.primitive_batchers[splat_p] = batching_rule(splat_p, lambda _: (), lambda *_: False)
+batching.primitive_batchers[pushforward_p] = batching_rule(pushforward_p, pushforward_textures, lambda *_: True)
+batching.primitive_batchers[pullback_p] = batching_rule(pullback_p, lambda _: (1,), pullback_joins)
 
 
 def straight_through(value: Callable[..., Any], smooth: Callable[..., Any]) -> Callable[..., Any]:

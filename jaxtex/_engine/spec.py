@@ -15,7 +15,7 @@ Coords = Sequence[jax.Array]
 # several reads, it takes the number of one before the operands, and returns its weight after the coordinates.
 Grid = Callable[..., Coords]
 
-# A derivative is taken with respect to a tuple `wrt`: `TEXELS`, or k for the coordinate of axis k.
+# A derivative is taken with respect to a tuple `wrt`: `TEXELS`, or k for operand k.
 TEXELS = -1
 Wrt = tuple[int, ...]
 
@@ -63,6 +63,14 @@ class ReadSpec:
     def differentiated(self, k: int) -> "ReadSpec":
         """The spec with one more derivative along axis `k`."""
         return dataclasses.replace(self, axes=differentiated(self.axes, k))
+
+    def axes_of(self, wrt: Wrt) -> tuple[int, ...]:
+        """The axes along which the read changes with its operands in `wrt`."""
+        if self.grid is as_given:
+            candidates = tuple(k for k in wrt if k != TEXELS)
+        else:
+            candidates = tuple(range(len(self.axes))) if set(wrt) - {TEXELS} else ()
+        return tuple(k for k in candidates if not differentiated(self.axes, k)[k].vanishes)
 
     def adjoint(self, dtype: np.dtype) -> "ReadSpec":
         """The spec of the transpose, whose result has `dtype`. Only numbers have one: texels that need no decoding."""

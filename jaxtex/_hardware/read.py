@@ -135,4 +135,4 @@ def single(texel: jax.Array, decoding: Decoding) -> jax.Array:
 
 LOWERING = Lowering("cuda", read_in_kernel, supports_bordered_read, layout=READ_WITH_COLOR)
 read_p = make_primitive("texture_unit_read", read_array, (LOWERING,))
-batching.primitive_batchers[read_p] = batching_rule(read_p, lambda _: (0, 1), lambda _: False)
+batching.primitive_batchers[read_p] = batching_rule(read_p, lambda _: (0, 1), lambda *_: True)

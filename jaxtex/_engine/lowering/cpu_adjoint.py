@@ -12,7 +12,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..operators import accumulated, as_texels, coordinate_cotangents, over_batch, samples_per_texel, units_of
+from ..operators import (
+    ByNumber,
+    accumulated,
+    as_texels,
+    coordinate_cotangents,
+    operand_cotangents,
+    over_batch,
+    samples_per_texel,
+    units_of,
+)
 from ..reproducible_sum import TexelSums
 from ..spec import TEXELS, ReadSpec, Wrt
 from ..texel_walk import flat_sizes, texels_shape
@@ -55,27 +64,29 @@ def block_by_block(
     sums = TexelSums(channels, row_lanes(channels), units)
     flat = [cotangent.reshape(samples, channels), *(jnp.broadcast_to(c, shape).reshape(samples) for c in coords)]
 
-    def step(k: jax.Array, state: tuple[jax.Array, tuple[jax.Array, ...]]):
-        total, of_coords = state
+    def step(k: jax.Array, state: tuple[jax.Array, ByNumber]):
+        total, of_axes = state
         # The last block ends with the last sample; samples that it shares with the block before are added once.
         start = jnp.minimum(k * block, samples - block)
         value, *coords = (jax.lax.dynamic_slice_in_dim(a, start, block) for a in flat)
-        if of_coords:
+        if of_axes:
             found = coordinate_cotangents(value, texels, coords, spec, wrt)
             put = lambda a, v: jax.lax.dynamic_update_slice_in_dim(a, v.astype(a.dtype), start, 0)
-            of_coords = tuple(map(put, of_coords, found))
+            of_axes = {k: put(a, found[k]) for k, a in of_axes.items()}
         if TEXELS in wrt:
             if samples % block:
                 repeated = start + jnp.arange(block, dtype=jnp.int32) < k * block
                 value = jnp.where(repeated[:, None], 0, value)
             total = accumulated(total, value, coords, spec.axes, sums)
-        return total, of_coords
+        return total, of_axes
 
     total = jnp.zeros((*flat_sizes(spec.axes), sums.width) if TEXELS in wrt else (), cotangent.dtype)
-    of_coords = tuple(jnp.zeros(samples, cotangent.dtype) for k in wrt if k != TEXELS)
-    total, of_coords = jax.lax.fori_loop(0, -(-samples // block), step, (total, of_coords))
-    of_coords = tuple(a.reshape(shape) for a in of_coords)
-    return (as_texels(total, spec.axes, sums, texel_dtype), *of_coords) if TEXELS in wrt else of_coords
+    of_axes = {k: jnp.zeros(samples, cotangent.dtype) for k in spec.axes_of(wrt)}
+    total, of_axes = jax.lax.fori_loop(0, -(-samples // block), step, (total, of_axes))
+    found = operand_cotangents({k: a.reshape(shape) for k, a in of_axes.items()}, operands, spec, wrt)
+    if TEXELS in wrt:
+        found[TEXELS] = as_texels(total, spec.axes, sums, texel_dtype)
+    return tuple(found[k] for k in wrt)
 
 
 def supports(first: Any, *operands: Any, spec: ReadSpec, batch: int, wrt: Wrt = ()) -> bool:

@@ -84,10 +84,15 @@ def is_cut(name: str) -> bool:
 
 
 class PartitionedCall(NamedTuple):
-    """The arrays of one call."""
+    """The arrays of one call.
+
+    Attributes:
+        summed: the positions of the operands of which a cotangent is a result: a sum where they broadcast.
+    """
 
     operands: tuple[Array, ...]
     results: tuple[Array, ...]
+    summed: tuple[int, ...]
 
     @classmethod
     def of(
@@ -99,7 +104,8 @@ class PartitionedCall(NamedTuple):
             Array(content, tuple(a.shape), a.dtype, names_of_dimensions(content, a.shape, batch, number))
             for number, (content, a) in enumerate(zip(contents, (*operands, *results), strict=True))
         ]
-        return cls(tuple(arrays[: len(operands)]), tuple(arrays[len(operands) :]))
+        summed = tuple(len(layout.operands) + k for k in wrt if k != TEXELS)
+        return cls(tuple(arrays[: len(operands)]), tuple(arrays[len(operands) :]), summed)
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -158,12 +164,33 @@ class Cut(NamedTuple):
     def without_padding(self, call: PartitionedCall, operands: Sequence[jax.Array]) -> list[jax.Array]:
         """Operands with values of zero in the padding of uneven parts, which XLA fills with anything.
 
-        That is enough, as a weight is a number at any coordinate.
+        That is enough for sums into texels, as a weight is a number at any coordinate. But the slope of a coordinate in
+        an operand may be none there. So an operand whose cotangent is a sum gets a place for each sample of an uneven
+        part; `without_padding_summed` adds these places up.
         """
-        return [
+        changed = [
             self.zero_in_padding(array, x) if array.content is Content.VALUES else x
             for array, x in zip(call.operands, operands)
         ]
+        values = next(x for array, x in zip(call.operands, operands) if array.content is Content.VALUES)
+        for k in call.summed:
+            shape = [values.shape[d] if d in self.uneven(call) else n for d, n in enumerate(changed[k].shape)]
+            changed[k] = jnp.broadcast_to(changed[k], shape)
+        return changed
+
+    def uneven(self, call: PartitionedCall) -> list[int]:
+        """The dimensions of the samples whose parts differ in size."""
+        (values,) = (a for a in call.operands if a.content is Content.VALUES)
+        names = enumerate(zip(values.names[:-1], values.shape))
+        return [d for d, (name, n) in names if n % self.axes.num_parts(self.along.get(name, ()))]
+
+    def without_padding_summed(self, call: PartitionedCall, result: Array, x: jax.Array) -> jax.Array:
+        """The part `x` of a result, added up where it has a place for each sample of an uneven part."""
+        if result.content is not Content.SAMPLES:
+            return x
+        (values,) = (a for a in call.operands if a.content is Content.VALUES)
+        repeated = tuple(d for d in self.uneven(call) if result.shape[d] == 1)
+        return jnp.sum(self.zero_in_padding(values, x), repeated, keepdims=True) if repeated else x
 
     def zero_in_padding(self, array: Array, x: jax.Array) -> jax.Array:
         """The part `x` of an array, zero beyond the end of the array."""
@@ -237,7 +264,7 @@ def sum_of_parts(
         found = []
         for result, over, x in zip(call.results, axes, as_tuple(on_part(*operands, spec=spec)), strict=True):
             if over:
-                x = jax.lax.psum(x, over)
+                x = jax.lax.psum(cut.without_padding_summed(call, result, x), over)
             found.append(x.astype(result.dtype))
         return tuple(found)
 

@@ -10,7 +10,9 @@ struct Coords { @coordinate_fields@ };
 // The first tap on each axis of the window, and the weights of all taps.
 struct Taps { int first[@axes@]; float weight[@most_taps@]; };
 struct Texel { int number; bool inside; };
+// The derivatives of a sample along its coordinates, times its cotangent; and the cotangents of its operands.
 struct Slopes { float along[@slopes_or_one@]; };
+struct Cotangents { float of[@cotangents_or_one@]; };
 // Channels that are added to memory at once.
 typedef Row<float, @piece@> Piece;
 
@@ -45,6 +47,12 @@ DEVICE Slopes slopes_of(const Coords& at, const Value& value, int base, int firs
   return {{@slopes@}};
 }
 
+// The cotangents of a sample's operands.
+DEVICE Cotangents cotangents_of(@operands@, int outer, int z, int y, int x, const Slopes& slopes) {
+  @cotangents_statements@
+  return {{@cotangents@}};
+}
+
 // A value without the channels that belong to the part before.
 DEVICE Value value_of(const float* values, const Offsets& offsets, int part) {
   Value value = load_value(values, offsets, part);
@@ -52,17 +60,20 @@ DEVICE Value value_of(const float* values, const Offsets& offsets, int part) {
   return value;
 }
 
-// Stores the cotangents of a sample's coordinates, summed over the lanes that share its channels.
-DEVICE void store_slopes(const Position& at, const Coords& coords, const Value& value, int part, bool takes_part, int lane,
-                         float* const (&to)[@slopes_or_one@], @texels@) {
+// Finds the cotangents of a sample's operands, summed over the lanes that share its channels: those that differ from
+// sample to sample are stored, and the others added to the sums of the tile.
+DEVICE void pull_sample(const Position& at, const Coords& coords, const Value& value, int part, bool takes_part, int lane,
+                        float* const (&to)[@stored_or_one@], float (&sums)[@sums_or_one@], @texels@, @operands@) {
   const Offsets offsets = offsets_of(at.outer, at.z, at.y, at.x);
   Slopes slopes = slopes_of(coords, value, offsets.texels, first_channel(part), overlap_of(part), texels);
   for (int k = 0; k < @slopes_or_one@; k++) {
     if (!takes_part) slopes.along[k] = 0;
     for (int bits = 1; bits < @lanes_per_sample@; bits *= 2) slopes.along[k] += of_lane_xor(slopes.along[k], bits);
   }
-  if (at.exists && lane % @lanes_per_sample@ == 0)
-    for (int k = 0; k < @slopes_or_one@; k++) to[k][offsets.sample] = slopes.along[k];
+  if (at.exists && lane % @lanes_per_sample@ == 0) {
+    const Cotangents found = cotangents_of(@operand_names@, at.outer, at.z, at.y, at.x, slopes);
+    @store_cotangents@
+  }
 }
 
 // Adds what lanes have for the taps of a cell to the window; not every lane has something.
@@ -84,11 +95,17 @@ extern "C" __global__ void __launch_bounds__(@threads@, @blocks@) @name@(@parame
   const int lane = threadIdx.x % 32;
   const bool takes_part = lane % @lanes_per_sample@ < @parts@;
   const int part = takes_part ? lane % @lanes_per_sample@ : 0, number = lane / @lanes_per_sample@;
-  float* const slopes_to[@slopes_or_one@] = {@slopes_to@};
+  float* const cotangents_to[@stored_or_one@] = {@cotangents_to@};
   for (int tile = blockIdx.x * @warps@ + threadIdx.x / 32; tile < @tiles@; tile += @all_warps@) {
     // An image whose texels have looked for their samples.
     if (@remaining@ && @views@[position_of(tile, 0, 0).outer * @numbers@ + @numbers@ - 1] != 0) continue;
+    float sums[@sums_or_one@] = {};
     @passes@
+    if constexpr (@sums@ > 0)
+      for (int k = 0; k < @sums@; k++) {
+        for (int bits = 1; bits < 32; bits *= 2) sums[k] += of_lane_xor(sums[k], bits);
+        if (lane == 0) @sums_to@[tile * @sums@ + k] = sums[k];
+      }
     if constexpr (!@remaining@) break;
   }
 }

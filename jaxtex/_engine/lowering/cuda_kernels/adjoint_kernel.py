@@ -1,4 +1,4 @@
-"""The kernel of the adjoint: texel and coordinate gradients from one read of taps, texels and cotangent."""
+"""The kernels of the adjoint: the cotangents of texels and operands from one read of taps, texels and cotangent."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -13,9 +13,10 @@ from ...spec import TEXELS, ReadSpec, Wrt
 from ...texel_walk import texels_shape
 from ..cuda_c import THIS_GPU, Kernel, Launcher
 from .gather_source import GatherSource, is_gathered, views
+from .operand_results import OperandResults
 from .sample_source import AdjointPlan
 from .sample_tiles import samples_shape
-from .window_source import WindowSource
+from .window_source import WindowSource, window_tiles
 
 
 def splat(
@@ -49,28 +50,28 @@ def adjoint(
     batch: int,
     launcher: Launcher,
 ) -> tuple[jax.Array, ...]:
-    """The cotangents of texels, of `texel_dtype`, and of coordinates, in the order of `wrt`."""
-    channels, coordinate_axes = cotangent.shape[-1], tuple(k for k in wrt if k != TEXELS)
-    read_from = texels.shape[:batch] if coordinate_axes else (1,) * batch
+    """The cotangents of texels, of `texel_dtype`, and of operands, in the order of `wrt`."""
+    channels, of_operands = cotangent.shape[-1], tuple(k for k in wrt if k != TEXELS)
+    read_from = texels.shape[:batch] if of_operands else (1,) * batch
     textures = np.broadcast_shapes(read_from, *(a.shape[:batch] for a in (cotangent, *operands)))
     shape = samples_shape(read_from, [jax.eval_shape(lambda g: g[..., 0], cotangent), *operands])
-    kernels = Kernels(AdjointPlan(spec, coordinate_axes, shape, read_from, textures), launcher)
+    kernels = Kernels(AdjointPlan(spec, of_operands, shape, read_from, textures), launcher)
     if TEXELS not in wrt:
         return tuple(kernels.run(cotangent, texels, operands, None))
     if is_gathered(spec, shape, batch, operands):
-        of_coords = kernels.run(cotangent, texels, operands, None) if coordinate_axes else []
+        cotangents = kernels.run(cotangent, texels, operands, None) if of_operands else []
         total = kernels.gather(cotangent, operands).reshape(*textures, *texels_shape(spec.axes, channels))
-        return total.astype(texel_dtype), *of_coords
+        return total.astype(texel_dtype), *cotangents
     units = None
     if spec.deterministic:
         ones = jnp.ones((*[1] * len(shape), 1), jnp.float32)
-        counting = lambda axes: kernels.without_slopes(spec=counting_spec(axes, spec.grid))
+        counting = lambda axes: kernels.of_texels(spec=counting_spec(axes, spec.grid))
         count = lambda axes: counting(axes).run(ones, None, operands, TexelSums(1, 1))[0]
         units = units_of(cotangent, spec.axes, count)
     sums = TexelSums(channels, channels, units)
-    total, *of_coords = kernels.run(cotangent, texels, operands, sums)
+    total, *cotangents = kernels.run(cotangent, texels, operands, sums)
     total = sums.joined(total).reshape(*textures, *texels_shape(spec.axes, channels))
-    return total.astype(texel_dtype), *of_coords
+    return total.astype(texel_dtype), *cotangents
 
 
 class Kernels(NamedTuple):
@@ -79,9 +80,9 @@ class Kernels(NamedTuple):
     plan: AdjointPlan
     launcher: Launcher
 
-    def without_slopes(self, **changes: Any) -> "Kernels":
+    def of_texels(self, **changes: Any) -> "Kernels":
         """The same of the texels alone, with changes of the plan."""
-        return self._replace(plan=self.plan._replace(coordinate_axes=(), **changes))
+        return self._replace(plan=self.plan._replace(wrt=(), **changes))
 
     def run(
         self,
@@ -91,7 +92,7 @@ class Kernels(NamedTuple):
         sums: TexelSums | None,
         more: Mapping[str, jax.Array] | None = None,
     ) -> list[jax.Array]:
-        """The sums at each texel, if there are `sums`, and the cotangents of coordinates.
+        """The sums at each texel, if there are `sums`, and the cotangents of operands.
 
         Args:
             more: "start", the sums to add to, in place of zero; and "views" of images, of which some are there already.
@@ -103,30 +104,32 @@ class Kernels(NamedTuple):
             results["totals"] = jax.ShapeDtypeStruct(shape, cotangent.dtype)
             if sums.units is not None:
                 arrays["units"] = jnp.stack(sums.units)
-        if plan.coordinate_axes:
+        if plan.wrt:
             arrays["texels"] = texels
         arrays |= named_operands(operands)
-        results |= {f"slope_{k}": jax.ShapeDtypeStruct(plan.shape, plan.spec.dtype) for k in plan.coordinate_axes}
-        source = WindowSource(plan, arrays, results)
-        return self.launch(source, "texture_pullback" if plan.coordinate_axes else "texture_splat", arrays, results)
+        samples = window_tiles(plan, cotangent.shape[-1], adds=sums is not None, remaining="views" in arrays)
+        cotangents = OperandResults.of(plan, samples, operands)
+        source = WindowSource(cotangents, arrays, results | cotangents.results)
+        found = self.launch(source, "texture_pullback" if plan.wrt else "texture_splat")
+        return [*(found[name] for name in results), *cotangents.collected(found, operands)]
 
     def gather(self, cotangent: jax.Array, operands: Sequence[jax.Array]) -> jax.Array:
         """The sums at each texel, which look for their samples; windows add those of the images that are not taken."""
         plan, channels = self.plan, cotangent.shape[-1]
         arrays = {"values": cotangent, "views": views(plan.spec, plan.shape, operands)} | named_operands(operands)
         results = {"totals": jax.ShapeDtypeStruct((plan.num_texels, channels), cotangent.dtype)}
-        (total,) = self.launch(GatherSource(plan, arrays, results), "texture_gather", arrays, results)
+        total = self.launch(GatherSource(plan, arrays, results), "texture_gather")["totals"]
         if plan.spec.deterministic:
             return total
         sums, more = TexelSums(channels, channels), {"start": total, "views": arrays["views"]}
-        return self.without_slopes().run(cotangent, None, operands, sums, more)[0]
+        return self.of_texels().run(cotangent, None, operands, sums, more)[0]
 
-    def launch(
-        self, source: WindowSource | GatherSource, name: str, arrays: dict[str, Any], results: dict[str, Any]
-    ) -> list[jax.Array]:
+    def launch(self, source: WindowSource | GatherSource, name: str) -> dict[str, jax.Array]:
         kernel = Kernel(source.source(name), name, source.num_blocks, source.num_threads)
+        arrays, results = source.arrays, source.results
         aliases = {list(arrays).index("start"): 0} if "start" in arrays else {}
-        return list(self.launcher.run(kernel, list(arrays.values()), list(results.values()), aliases))
+        found = self.launcher.run(kernel, list(arrays.values()), list(results.values()), aliases)
+        return dict(zip(results, found))
 
 
 def named_operands(operands: Sequence[jax.Array]) -> dict[str, jax.Array]:

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...spec import ReadSpec
+from ...spec import ReadSpec, Wrt
 from ...texel_walk import flat_sizes
 from ..cuda_c import C_TYPES, Emitter, UnknownPrimitive, fill, load_row, read_source
 from .sample_tiles import PLACE, Lanes, SampleTiles, offset
@@ -40,13 +40,13 @@ class AdjointPlan(NamedTuple):
     """The static side of an adjoint.
 
     Attributes:
-        coordinate_axes: the axes whose coordinates have a cotangent.
+        wrt: the operands that have a cotangent.
         shape: of the samples, batch axes first.
         read_from, textures: the batch axes of the textures that are read, and of those that are added to.
     """
 
     spec: ReadSpec
-    coordinate_axes: tuple[int, ...]
+    wrt: Wrt
     shape: tuple[int, ...]
     read_from: tuple[int, ...]
     textures: tuple[int, ...]

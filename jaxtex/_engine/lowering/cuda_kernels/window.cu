@@ -51,8 +51,9 @@
 #pragma unroll
       for (int j = 0; j < @batch@; j++) {
         const Position at = position_of(tile, number, s + j);
-        if constexpr (@stores_slopes@)
-          store_slopes(at, @coords_of_step@, values_of_batch[j], part, takes_part, lane, slopes_to, @texels_or_none@);
+        if constexpr (@pulls@)
+          pull_sample(at, @coords_of_step@, values_of_batch[j], part, takes_part, lane, cotangents_to, sums,
+                      @texels_or_none@, @operand_names@);
       }
 #pragma unroll
       for (int j = 0; j < @batch@; j++) {
@@ -115,7 +116,8 @@
       const Coords coords = coords_of(@operand_names@, at.outer, at.z, at.y, at.x);
       const Value value = value_of(values, offsets_of(at.outer, at.z, at.y, at.x), part);
       const Taps taps = taps_of_@walk@(coords);
-      if constexpr (@stores_slopes@) store_slopes(at, coords, value, part, takes_part, lane, slopes_to, @texels_or_none@);
+      if constexpr (@pulls@)
+        pull_sample(at, coords, value, part, takes_part, lane, cotangents_to, sums, @texels_or_none@, @operand_names@);
       if (at.exists && takes_part)
 #pragma unroll
         for (int n = 0; n < @taps@; n++) {

@@ -1,4 +1,4 @@
-"""The source of the adjoint's kernel for all grids: windows of shared memory, and the cotangents of coordinates."""
+"""The source of the adjoint's kernel for all grids: windows of shared memory, and the cotangents of operands."""
 
 import functools
 import itertools
@@ -13,13 +13,14 @@ import numpy as np
 from ...axis import Axis, Role
 from ...decoding import decode
 from ...operators import Path as TapPath
-from ...operators import slopes, zero_outside
+from ...operators import operand_cotangents, slopes, zero_outside
 from ...reproducible_sum import Units
 from ...taps import Taps
 from ...texel_walk import Step, TexelAddress, only_address, walks
 from ..cuda_c import C_TYPES, load_row, scalars, warp
+from .operand_results import TILE_SUMS, OperandResults
 from .sample_source import AdjointPlan, SampleSource, Scalar, Traced, declared, joined, of_function, scalar
-from .sample_tiles import CROWD_STEPS, LANES, PLACE, STEPS, offset, tiles_of
+from .sample_tiles import CROWD_STEPS, LANES, PLACE, STEPS, Lanes, SampleTiles, offset, tiles_of
 
 # The warps of a block, and the bytes of shared memory of all of them, of which any GPU has so many.
 WARPS, SHARED_BYTES = 4, 46 * 1024
@@ -78,19 +79,39 @@ def as_it_is(index: jax.Array, axis: Axis) -> Taps:
     return [(index, 1.0)]
 
 
-class WindowSource(SampleSource):
-    """The source of a kernel."""
+def window_tiles(plan: AdjointPlan, channels: int, adds: bool, remaining: bool) -> SampleTiles:
+    """The tiles of the samples, each of which has a window.
 
-    def __init__(self, plan: AdjointPlan, arrays: Mapping[str, Any], results: Mapping[str, Any]):
+    Args:
+        adds: whether the kernel adds to texels.
+        remaining: whether it takes the images whose texels have not looked for their samples.
+    """
+    lanes, dimensions = Lanes.of(channels), sum(axis.role is Role.SPACE for axis in plan.spec.axes)
+    steps = CROWD_STEPS if adds and crowd_of(plan) * lanes.width >= FAR_CROWD else STEPS
+    return tiles_of(plan.shape, len(plan.textures), dimensions, lanes, steps, dimensions if remaining else 0)
+
+
+def crowd_of(plan: AdjointPlan) -> float:
+    """The samples for each texel."""
+    return math.prod(plan.shape) / plan.num_texels
+
+
+class WindowSource(SampleSource):
+    """The source of a kernel.
+
+    Attributes:
+        cotangents: what it writes of the cotangents of operands.
+    """
+
+    def __init__(self, cotangents: OperandResults, arrays: Mapping[str, Any], results: Mapping[str, Any]):
+        plan = cotangents.plan
         super().__init__(plan, arrays, results)
+        self.cotangents, self.samples = cotangents, cotangents.samples
+        self.coordinate_axes = plan.spec.axes_of(plan.wrt)
         self.several_textures = math.prod(plan.textures) > 1
         self.numbers_of_view = arrays["views"].shape[-1] if "views" in arrays else 0
         self.num_parts = 2 if "units" in arrays else 1  # of each sum
-        dimensions = sum(axis.role is Role.SPACE for axis in plan.spec.axes)
-        self.crowd = math.prod(plan.shape) / plan.num_texels if "totals" in results else 0
-        steps = CROWD_STEPS if self.crowd * self.lanes.width >= FAR_CROWD else STEPS
-        least = dimensions if self.numbers_of_view else 0
-        self.samples = tiles_of(plan.shape, len(plan.textures), dimensions, self.lanes, steps, least)
+        self.crowd = crowd_of(plan) if "totals" in results else 0
         self.walks = self.find_walks() if "totals" in results else []
         cells = max((self.cells(offsets) for _, _, offsets in self.walks), default=0)
         self.window_cells = min(-(-cells // 4), SHARED_BYTES // (16 * self.row)) * 4
@@ -188,9 +209,21 @@ class WindowSource(SampleSource):
                     terms = jnp.where(jnp.arange(lanes.width, dtype=jnp.int32)[None] >= skipped[:, None], terms, 0)
                 return zero_outside(address, functools.reduce(jnp.add, jnp.split(terms, lanes.width, -1)))
 
-            return slopes(coords, spec.axes, self.plan.coordinate_axes, texel_times_cotangent)
+            return slopes(coords, spec.axes, self.coordinate_axes, texel_times_cotangent)
 
         return self.traced(function, *integers, *values, *self.coords)
+
+    def find_cotangents(self) -> Traced:
+        """Of the operands in `wrt`, from the slopes of a sample."""
+        spec, wrt = self.spec, self.plan.wrt
+        along = [(f"slopes.along[{k}]", np.dtype(np.float32)) for k in range(len(self.coordinate_axes))]
+
+        def function(*args: jax.Array) -> Any:
+            of_coords = dict(zip(self.coordinate_axes, args[len(PLACE) :]))
+            found = operand_cotangents(of_coords, self.loaded(self.samples.index(*args[: len(PLACE)])), spec, wrt)
+            return [found[k].astype(jnp.float32) for k in wrt]
+
+        return self.traced(function, *PLACE, *along)
 
     # Windows
 
@@ -257,9 +290,15 @@ class WindowSource(SampleSource):
             "shared": max(4, self.window_cells * self.row),
             "blocks": self.blocks,
             "cells": self.window_cells,
-            "slopes_or_one": max(1, len(self.plan.coordinate_axes)),
-            "slopes_to": ", ".join(f"slope_{axis}" for axis in self.plan.coordinate_axes) or "nullptr",
-            "texels_or_none": "texels" if self.plan.coordinate_axes else "nullptr",
+            "slopes_or_one": max(1, len(self.coordinate_axes)),
+            "cotangents_or_one": max(1, len(self.plan.wrt)),
+            "sums": len(self.cotangents.summed),
+            "sums_or_one": max(1, len(self.cotangents.summed)),
+            "sums_to": TILE_SUMS if self.cotangents.summed else "((float*)nullptr)",
+            "cotangents_to": ", ".join(f"cotangent_{k}" for k in self.cotangents.stored) or "nullptr",
+            "stored_or_one": max(1, len(self.cotangents.stored)),
+            "store_cotangents": self.place_cotangents(),
+            "texels_or_none": "texels" if self.plan.wrt else "nullptr",
             "units": "units" if self.num_parts == 2 else "nullptr",
             "remaining": boolean(self.numbers_of_view > 0),
             "views": "views" if self.numbers_of_view else "((const float*)nullptr)",
@@ -279,17 +318,17 @@ class WindowSource(SampleSource):
 
     def functions(self) -> dict[str, object]:
         """The functions of a thread."""
-        texel, split, slopes = ([], ["0", "false"]), ([], []), ([], ["0"])
+        texel, split, slopes, cotangents = ([], ["0", "false"]), ([], []), ([], ["0"]), ([], ["0"])
         if self.walks:
             texel, split = self.find_texel(), self.find_split()
-        if self.plan.coordinate_axes:
-            slopes = self.find_slopes()
+        if self.plan.wrt:
+            slopes, cotangents = self.find_slopes(), self.find_cotangents()
         taps = []
         for k, (statements, (first, weights), _) in enumerate(self.walks):
             body = "\n  ".join([*statements, f"return {{{{{joined(first)}}}, {{{joined(weights)}}}}};"])
             taps.append(f"DEVICE Taps taps_of_{k}(const Coords& at) {{\n  {body}\n}}")
         return {
-            "texels": declared("texels", self.arrays["texels"].dtype if self.plan.coordinate_axes else np.float32),
+            "texels": declared("texels", self.arrays["texels"].dtype if self.plan.wrt else np.float32),
             "additions": [
                 f"add_to_memory(to + {k * self.lanes.channels}, Piece{{{{{joined(part)}}}}});"
                 for k, part in enumerate(split[1])
@@ -301,7 +340,16 @@ class WindowSource(SampleSource):
             **of_function("texel", texel),
             **of_function("split", split),
             **of_function("slopes", slopes),
+            **of_function("cotangents", cotangents),
         }
+
+    def place_cotangents(self) -> list[str]:
+        """Statements that store the cotangents of a sample, or add them to the sums of its tile."""
+        number = {k: n for n, k in enumerate(self.plan.wrt)}
+        return [
+            *(f"to[{n}][offsets.sample] = found.of[{number[k]}];" for n, k in enumerate(self.cotangents.stored)),
+            *(f"sums[{n}] += found.of[{number[k]}];" for n, k in enumerate(self.cotangents.summed)),
+        ]
 
     def window(self, number: int, slots: Mapping[str, Any]) -> str:
         """The statements of one walk."""
@@ -312,7 +360,7 @@ class WindowSource(SampleSource):
             "tap_offsets": ", ".join("{" + ", ".join(map(str, some)) + "}" for some in offsets),
             "span": ", ".join(str(max(some)) for some in zip(*offsets)),
             "runs": boolean(self.takes_runs),
-            "stores_slopes": boolean(number == 0 and len(self.plan.coordinate_axes) > 0),
+            "pulls": boolean(number == 0 and len(self.plan.wrt) > 0),
         }
         return self.filled("window.cu", {**slots, **of_walk})
 

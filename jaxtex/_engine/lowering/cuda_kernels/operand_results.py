@@ -1,0 +1,65 @@
+"""How the cotangents of operands leave a kernel of the adjoint: one for each sample, or a sum for each tile."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from .sample_source import AdjointPlan
+from .sample_tiles import SampleTiles
+
+TILE_SUMS = "tile_sums"
+
+
+class OperandResults(NamedTuple):
+    """What a kernel writes of the cotangents of the operands in `AdjointPlan.wrt`.
+
+    Attributes:
+        stored: the operands that have one cotangent for each sample.
+        summed: those that have one number for all samples of an image, as a matrix has.
+    """
+
+    plan: AdjointPlan
+    samples: SampleTiles
+    stored: tuple[int, ...]
+    summed: tuple[int, ...]
+
+    @classmethod
+    def of(cls, plan: AdjointPlan, samples: SampleTiles, operands: Sequence[Any]) -> "OperandResults":
+        def is_summed(k: int) -> bool:
+            cut = (
+                operands[k].shape[len(plan.shape) - samples.rank :]
+                if samples.rank
+                else (*operands[k].shape, *plan.textures)
+            )
+            return math.prod(cut) == 1
+
+        summed = tuple(k for k in plan.wrt if is_summed(k))
+        return cls(plan, samples, tuple(k for k in plan.wrt if k not in summed), summed)
+
+    @property
+    def results(self) -> dict[str, jax.ShapeDtypeStruct]:
+        """The arrays that a kernel writes, by name."""
+        dtype = self.plan.spec.dtype
+        found = {f"cotangent_{k}": jax.ShapeDtypeStruct(self.plan.shape, dtype) for k in self.stored}
+        if self.summed:
+            found[TILE_SUMS] = jax.ShapeDtypeStruct((self.samples.total, len(self.summed)), dtype)
+        return found
+
+    def collected(self, found: Mapping[str, jax.Array], operands: Sequence[Any]) -> list[jax.Array]:
+        """The cotangents of the operands in the order of `wrt`, in their shapes, over all batch axes."""
+        rank, shape, batch = self.samples.rank, self.plan.shape, len(self.plan.textures)
+        cotangents = {k: found[f"cotangent_{k}"] for k in self.stored}
+        if self.summed:
+            images = shape[: len(shape) - rank] if rank else (1,) * len(shape)
+            sums = jnp.sum(found[TILE_SUMS].reshape(math.prod(images), -1, len(self.summed)), 1)
+            for n, k in enumerate(self.summed):
+                cotangents[k] = sums[:, n].reshape(*images, *[1] * rank)
+
+        def of_operand(x: jax.Array, a: Any) -> jax.Array:
+            repeated = tuple(d for d in range(batch, len(shape)) if a.shape[d] == 1 and x.shape[d] > 1)
+            return (jnp.sum(x, repeated, keepdims=True) if repeated else x).astype(a.dtype)
+
+        return [of_operand(cotangents[k], operands[k]) for k in self.plan.wrt]
