@@ -159,6 +159,20 @@ def test_checkpoint_and_scan():
     assert_trees_close("reordered", total, sum(read(*a) for a in zip(texels, border, x, y)))
 
 
+@pytest.mark.parametrize("of", ["coordinates", "a matrix"])
+def test_several_cotangents_of_one_read(of):
+    """Each has its own results, though all share what is read."""
+    texels, _, x, y = stacks()
+    if of == "coordinates":
+        function, args = lambda x, y: jt.sample(jt.texture2d(texels[0]), (x, y)), (x, y[:, :1])
+    else:
+        function, args = lambda m: jt.warp.warp_affine(texels[0], m, (6, 7), inverse_map=True), (jnp.eye(2, 3) + 0.1,)
+    out, pull = jax.vjp(function, *args)
+    cotangents = jnp.stack([jnp.sin(out), jnp.cos(out)])
+    expected = jax.tree.map(lambda *leaves: jnp.stack(leaves), *map(pull, cotangents))
+    assert_trees_close("reordered", jax.vmap(pull)(cotangents), expected)
+
+
 def test_linearize_and_jacobians():
     texels, border, x, y = (a[0] for a in stacks())
     value, push = jax.linearize(lambda x: read(texels, border, x, y), x)

@@ -3,7 +3,7 @@
 Nothing here knows a mode or a dimension. `blend` and `contributions` walk the same taps and differ in what happens at
 the end of the walk, which their caller passes in: a gather or a scatter of arrays here, a load or an atomic addition in
 a kernel. `read` and `splat` are linear in their first argument, and each is the other's transpose. So are
-`pushforward`, the linearization of a read in its texels and coordinates, and `pullback`.
+`pushforward`, the linearization of a read in its texels and operands, and `pullback`.
 """
 
 import functools
@@ -265,6 +265,12 @@ def partial_grid(
         return [coords[k] for k in axes]
 
     return function, tuple(operands[k] for k in wrt)
+
+
+def summed_to(x: jax.Array, shape: Sequence[int]) -> jax.Array:
+    """`x` added up along the axes on which `shape`, which broadcasts to that of `x`, is 1."""
+    repeated = tuple(k for k, n in enumerate(shape) if n != x.shape[k])
+    return jnp.sum(x, repeated, keepdims=True) if repeated else x
 
 
 def coordinate_cotangents(

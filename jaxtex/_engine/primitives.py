@@ -9,9 +9,9 @@ transposition and batching:
     (c) transpose of read in T = splat          transpose of splat in v = read
 
 Hence forward and reverse mode, every order, `vmap`, `jit` and `linear_transpose`. Line (a), as a whole, is a primitive
-too, and so is its transpose, `pullback`: then the gradients with respect to texels and coordinates are computed
-together, from one look at taps, texels and cotangent, and nothing but texels and coordinates is kept between the
-passes. Their own derivatives are those of (a) and (b).
+too, with tangents of the operands of which `ReadSpec.grid` makes the coordinates. So is its transpose, `pullback`: then
+the gradients with respect to texels and operands are computed together, from one look at taps, texels and cotangent,
+and nothing but texels and operands is kept between the passes. Their own derivatives are those of (a) and (b).
 
 A read that rounds its sums to 16 bits, one that is a mean of several, and `bordered_read`, which has a color outside,
 are one pass each. Their derivatives are those of what they mean in terms of plain reads.
@@ -32,7 +32,7 @@ from .._typed_jit import typed_jit
 from . import operators
 from .indexing import as_varying
 from .lowering.choice import LOWERINGS, Lowering
-from .operators import ByNumber
+from .operators import ByNumber, summed_to
 from .spec import TEXELS, ReadSpec, Wrt, as_given
 
 
@@ -274,7 +274,7 @@ def read_transpose(cotangent, texels, *operands, spec: ReadSpec, batch: int):
     if not spec.is_plain:
         return transpose_by_terms(read_terms, 1)(cotangent, texels, *operands, spec=spec, batch=batch)
     adjoint = bind(splat_p, cotangent, *operands, spec=spec.adjoint(texels.aval.dtype), batch=batch)
-    return summed_to(adjoint, texels.aval), *(None for _ in operands)
+    return as_cotangent(adjoint, texels.aval), *(None for _ in operands)
 
 
 def transpose_by_terms(terms: Callable[..., Any], count: int) -> Callable[..., Any]:
@@ -297,7 +297,7 @@ def transpose_by_terms(terms: Callable[..., Any], count: int) -> Callable[..., A
 
 def splat_transpose(cotangent, values, *operands, spec: ReadSpec, batch: int):
     adjoint = bind(read_p, cotangent, *operands, spec=spec.adjoint(values.aval.dtype), batch=batch)
-    return summed_to(adjoint, values.aval), *(None for _ in operands)
+    return as_cotangent(adjoint, values.aval), *(None for _ in operands)
 
 
 def pushforward_transpose(cotangent, *args, spec: ReadSpec, wrt: Wrt, batch: int):
@@ -308,7 +308,7 @@ def pushforward_transpose(cotangent, *args, spec: ReadSpec, wrt: Wrt, batch: int
         found = [bind(splat_p, cotangent, *operands, spec=adjoint, batch=batch)]
     else:
         found = bind(pullback_p, cotangent, texels, *operands, spec=spec, wrt=tuple(linear), batch=batch)
-    sums = {k: summed_to(x, aval) for (k, aval), x in zip(linear.items(), found)}
+    sums = {k: as_cotangent(x, aval) for (k, aval), x in zip(linear.items(), found)}
     return *(sums.get(k) for k in wrt), *(None for _ in (texels, *operands))
 
 
@@ -323,13 +323,12 @@ def pullback_transpose(cotangents, cotangent, texels, *operands, spec: ReadSpec,
     else:
         some, wrt = tuple(tangents.values()), tuple(tangents)
         adjoint = bind(pushforward_p, *some, texels, *operands, spec=spec, wrt=wrt, batch=batch)
-    return summed_to(adjoint, cotangent.aval), *nothing
+    return as_cotangent(adjoint, cotangent.aval), *nothing
 
 
-def summed_to(x: jax.Array, aval: Any) -> jax.Array:
+def as_cotangent(x: jax.Array, aval: Any) -> jax.Array:
     """The cotangent of an array of that shape and dtype, which was broadcast to the shape of `x`."""
-    repeated = tuple(k for k, n in enumerate(aval.shape) if n != x.shape[k])
-    return (jnp.sum(x, repeated, keepdims=True) if repeated else x).astype(aval.dtype)
+    return summed_to(x, aval.shape).astype(aval.dtype)
 
 
 # Rules of batching

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from ...operators import summed_to
 from .sample_source import AdjointPlan
 from .sample_tiles import SampleTiles
 
@@ -28,15 +29,8 @@ class OperandResults(NamedTuple):
 
     @classmethod
     def of(cls, plan: AdjointPlan, samples: SampleTiles, operands: Sequence[Any]) -> "OperandResults":
-        def is_summed(k: int) -> bool:
-            cut = (
-                operands[k].shape[len(plan.shape) - samples.rank :]
-                if samples.rank
-                else (*operands[k].shape, *plan.textures)
-            )
-            return math.prod(cut) == 1
-
-        summed = tuple(k for k in plan.wrt if is_summed(k))
+        tiled = lambda a: a.shape[len(a.shape) - samples.rank :] if samples.rank else (*a.shape, *plan.textures)
+        summed = tuple(k for k in plan.wrt if math.prod(tiled(operands[k])) == 1)
         return cls(plan, samples, tuple(k for k in plan.wrt if k not in summed), summed)
 
     @property
@@ -59,7 +53,6 @@ class OperandResults(NamedTuple):
                 cotangents[k] = sums[:, n].reshape(*images, *[1] * rank)
 
         def of_operand(x: jax.Array, a: Any) -> jax.Array:
-            repeated = tuple(d for d in range(batch, len(shape)) if a.shape[d] == 1 and x.shape[d] > 1)
-            return (jnp.sum(x, repeated, keepdims=True) if repeated else x).astype(a.dtype)
+            return summed_to(x, (*x.shape[:batch], *a.shape[batch:])).astype(a.dtype)
 
         return [of_operand(cotangents[k], operands[k]) for k in self.plan.wrt]
