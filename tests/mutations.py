@@ -145,7 +145,7 @@ FAULTS = {
         "TEXELS not in wrt and all(dims[2 + k] is not None for k in wrt)",
         "TEXELS not in wrt",
         "test_transforms.py",
-        "several_cotangents",
+        "several_directions",
     ),
     "a run of samples goes on in the next cell": Fault(
         ENGINE + "lowering/cuda_kernels/window.cu",

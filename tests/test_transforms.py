@@ -1,6 +1,7 @@
 """One test per transform of JAX: jit, vmap, checkpoint, export, scan, and what a pytree must bear."""
 
 import dataclasses
+import functools
 
 import jax
 import jax.numpy as jnp
@@ -159,18 +160,28 @@ def test_checkpoint_and_scan():
     assert_trees_close("reordered", total, sum(read(*a) for a in zip(texels, border, x, y)))
 
 
-@pytest.mark.parametrize("of", ["coordinates", "a matrix"])
-def test_several_cotangents_of_one_read(of):
-    """Each has its own results, though all share what is read."""
-    texels, _, x, y = stacks()
-    if of == "coordinates":
-        function, args = lambda x, y: jt.sample(jt.texture2d(texels[0]), (x, y)), (x, y[:, :1])
-    else:
-        function, args = lambda m: jt.warp.warp_affine(texels[0], m, (6, 7), inverse_map=True), (jnp.eye(2, 3) + 0.1,)
-    out, pull = jax.vjp(function, *args)
+READS = {
+    "coordinates": (lambda t, x, y: jt.sample(jt.texture2d(t), (x, y)), (stacks()[2], stacks()[3][:, :1])),
+    "a matrix": (lambda t, m: jt.warp.warp_affine(t, m, (6, 7), inverse_map=True), (jnp.eye(2, 3) + 0.1,)),
+}
+
+
+@pytest.mark.parametrize("name", READS)
+def test_several_directions_of_one_read(name):
+    """Tangents and cotangents under `vmap`, while all of them share what is read."""
+    function, args = READS[name]
+    stacked = lambda f, several: jax.tree.map(lambda *leaves: jnp.stack(leaves), *(f(*some) for some in several))
+    read = functools.partial(function, stacks()[0][0])
+    out, push = jax.linearize(read, *args)
+    _, pull = jax.vjp(read, *args)
     cotangents = jnp.stack([jnp.sin(out), jnp.cos(out)])
-    expected = jax.tree.map(lambda *leaves: jnp.stack(leaves), *map(pull, cotangents))
-    assert_trees_close("reordered", jax.vmap(pull)(cotangents), expected)
+    assert_trees_close("reordered", jax.vmap(pull)(cotangents), stacked(pull, [(c,) for c in cotangents]))
+    tangents = [tuple(map(f, args)) for f in (jnp.sin, jnp.cos)]
+    batch = stacked(lambda *some: some, tangents)
+    pushed = jax.vmap(push)
+    assert_trees_close("reordered", pushed(*batch), stacked(push, tangents))
+    transposed = jax.linear_transpose(pushed, *batch)(cotangents)
+    assert_trees_close("reordered", transposed, stacked(pull, [(c,) for c in cotangents]))
 
 
 def test_linearize_and_jacobians():

@@ -374,6 +374,12 @@ def pushforward_textures(wrt: Wrt) -> tuple[int, ...]:
     return len(wrt), *(k for k, w in enumerate(wrt) if w == TEXELS)
 
 
+def pushforward_joins(wrt: Wrt, dims: Dims) -> bool:
+    """Whether operands have the new axis where their tangents do."""
+    operands = dims[len(wrt) + 1 :]
+    return all((operands[k] is None) == (tangent is None) for k, tangent in zip(wrt, dims) if k != TEXELS)
+
+
 def pullback_joins(wrt: Wrt, dims: Dims) -> bool:
     """Whether no result is of texels, and all results are of operands that have the new axis."""
     return TEXELS not in wrt and all(dims[2 + k] is not None for k in wrt)
@@ -392,7 +398,7 @@ ad.primitive_transposes[pullback_p] = pullback_transpose
 batching.primitive_batchers[read_p] = batching_rule(read_p, lambda _: (0,), lambda *_: True)
 batching.primitive_batchers[bordered_read_p] = batching_rule(bordered_read_p, lambda _: (0, 1), lambda *_: True)
 batching.primitive_batchers[splat_p] = batching_rule(splat_p, lambda _: (), lambda *_: False)
-batching.primitive_batchers[pushforward_p] = batching_rule(pushforward_p, pushforward_textures, lambda *_: True)
+batching.primitive_batchers[pushforward_p] = batching_rule(pushforward_p, pushforward_textures, pushforward_joins)
 batching.primitive_batchers[pullback_p] = batching_rule(pullback_p, lambda _: (1,), pullback_joins)
 
 
