@@ -156,8 +156,8 @@ FAULTS = {
     ),
     "texels look too near for their samples": Fault(
         ENGINE + "lowering/cuda_kernels/gather_source.py",
-        "reach = [(n - 1 + k.num_taps) * 0.5 + margin",
-        "reach = [(n - 1 + k.num_taps) * 0.4 + margin",
+        "reach = [(n - 1 + k.num_taps) * 0.5 + L",
+        "reach = [(n - 1 + k.num_taps) * 0.4 + L",
         "test_affine_adjoint.py",
         "turn or channels",
     ),

@@ -28,8 +28,10 @@ MOST_SAMPLES = 256
 LEAST_SLOPE = 1e-4
 # Images and textures are at most so long: centers of pixels and of texels are then exact.
 MOST_LENGTH = 2**22
-# Rounding of indices: of a sample among others, and of a position, in parts of its largest term.
-SLACK, ROUNDING = 0.02, 1e-6
+# Rounding of a position: in parts of its largest term, 16 times half a unit of the last of 24 bits; and at least.
+ROUNDING, LEAST_ROUNDING = 1e-6, 1e-3
+# Rounding of an index that the inverse of a matrix gives, and of the positions that it is computed from.
+SLACK = 0.02
 
 
 def is_gathered(spec: ReadSpec, shape: Sequence[int], batch: int, operands: Sequence[Any]) -> bool:
@@ -195,12 +197,16 @@ def view(spec: ReadSpec, extent: Sequence[int], own: Sequence[int], operands: Se
         operands: of the first sample.
 
     Returns:
-        Numbers, in this order: on each axis, what is to be added to a thread's first texel for the middle of the
-        positions that it looks for, relative to that of the first sample, and how far it may lie from zero; for y (and
-        z), how far a sample moves for a step along each axis, and half the extent of the samples of a thread; on each
-        axis, how far a sample moves along x for a step along it, the same for each step along y (and z), and half the
-        extent of a row of the samples of a thread; the operands, and zeros up to a multiple of four numbers; and 1 if
-        texels look for the samples of this image.
+        The numbers of `View` in `gather.cu`. Positions are relative to that of the first sample.
+
+        - offset, bound: on each axis, what leads from the center of a thread's first texel to the middle of the
+          positions that it looks for, and how far this may lie from zero.
+        - inverse, half: for y (and z), how far a sample lies for a step of the position on each axis, and from the
+          middle of a thread's samples to their ends.
+        - along, step, half_row: on each axis, how far a row goes while the position moves by one, how far its middle
+          moves back for a step along y (and z), and from there to its ends.
+        - operands, and zeros up to a multiple of four numbers.
+        - taken: 1 if texels look for the samples of this image.
     """
     dims, axes = len(spec.axes), spec.axes
     first, rest = operands[:dims], operands[dims:]
@@ -216,23 +222,23 @@ def view(spec: ReadSpec, extent: Sequence[int], own: Sequence[int], operands: Se
     moves = [sum(jnp.abs(a) * n for a, n in zip(row, extent)) for row in slope]
     pixel = functools.reduce(jnp.maximum, map(jnp.abs, first))
     terms = [jnp.abs(b) + r + pixel * sum(map(jnp.abs, row)) for b, r, row in zip(base, moves, slope)]
-    margin = SLACK + ROUNDING * functools.reduce(jnp.maximum, terms)
+    rounding = ROUNDING * functools.reduce(jnp.maximum, terms)
     # The samples in the preimage of the texels of a thread that takes several channels.
     half = [(n + axis.kernel.num_taps) * 0.5 + 1 for n, axis in zip(own_texels(dims, 4), axes)]
     sides = [2 + 2 * sum(jnp.abs(row[n]) * h for n, h in enumerate(half)) for row in inverse]
-    taken = finite & (functools.reduce(jnp.multiply, sides) <= MOST_SAMPLES) & (margin < 1)
+    taken = finite & (functools.reduce(jnp.multiply, sides) <= MOST_SAMPLES) & (SLACK + rounding < 1)
     if spec.deterministic:  # no bit may depend on the run, even if the search is long
         taken = jnp.ones_like(taken)
     # Positions whose taps fall on a thread's texels: from the middle of them to the ends.
     kernels = [axis.kernel for axis in axes]
     middle = [(n + 1 - k.num_taps) * 0.5 - k.first - k.origin for n, k in zip(own, kernels)]
-    reach = [(n - 1 + k.num_taps) * 0.5 + margin for n, k in zip(own, kernels)]
-    half = [SLACK + sum(jnp.abs(a) * r for a, r in zip(row, reach)) for row in inverse]
+    reach = [(n - 1 + k.num_taps) * 0.5 + LEAST_ROUNDING + rounding for n, k in zip(own, kernels)]
+    half = [SLACK + sum(jnp.abs(a) * (r + SLACK) for a, r in zip(row, reach)) for row in inverse]
     # A row goes so far while a position moves by one. Where it hardly moves, an axis does not bound the row.
     bounds = [jnp.abs(row[0]) > LEAST_SLOPE for row in slope]
     along = [jnp.where(some, 1 / row[0], 0) for some, row in zip(bounds, slope)]
     steps = [[jnp.where(some, row[n] * a, 0) for some, row, a in zip(bounds, slope, along)] for n in range(1, dims)]
-    half_row = [jnp.where(some, r * jnp.abs(a) + SLACK, jnp.inf) for some, r, a in zip(bounds, reach, along)]
+    half_row = [jnp.where(some, r * jnp.abs(a), jnp.inf) for some, r, a in zip(bounds, reach, along)]
     search = [
         *(m - b for m, b in zip(middle, base)),
         *(r + m for r, m in zip(reach, moves)),
