@@ -155,9 +155,9 @@ FAULTS = {
         "crowd",
     ),
     "texels look too near for their samples": Fault(
-        ENGINE + "lowering/cuda_kernels/gather.cu",
-        "reach[k] = (high - low) * 0.5f",
-        "reach[k] = (high - low) * 0.4f",
+        ENGINE + "lowering/cuda_kernels/gather_source.py",
+        "reach = [(n - 1 + k.num_taps) * 0.5 + L",
+        "reach = [(n - 1 + k.num_taps) * 0.4 + L",
         "test_affine_adjoint.py",
         "turn or channels",
     ),

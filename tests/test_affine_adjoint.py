@@ -15,6 +15,7 @@ from jaxtex._engine.lowering import cuda_c
 from jaxtex._engine.lowering.cuda_kernels import adjoint_kernel, gather_source
 from jaxtex._engine.plan import layout_of, plan_of_grid
 from jaxtex._engine.spec import TEXELS
+from jaxtex._tables.filter_kernels import FILTER_KERNELS, filter_kernel
 from jaxtex._tables.storage_formats import Decoding
 from jaxtex.warp.grids import affine, displaced, pixel_centers
 from tests.host_compiler import HostLauncher
@@ -71,7 +72,8 @@ class Case:
         return plan.spec(Decoding.ELEMENT, F32, deterministic)
 
 
-GATHER, BOTH, WINDOWS = ["texture_gather"], ["texture_gather", "texture_splat"], ["texture_splat"]
+GATHER, WINDOWS = ["texture_views", "texture_gather"], ["texture_splat"]
+BOTH = GATHER + WINDOWS
 CASES = {
     "a turn": (Case(TURN), BOTH),
     "one channel": (Case(TURN, 1), BOTH),
@@ -164,6 +166,45 @@ def test_values_that_are_not_finite_stay_where_they_fall():
     assert {(3, 4), (10, 11)} <= set(zip(rows, columns))
     assert all(min(max(abs(r - i), abs(c - j)) for i, j in ((3, 4), (10, 11))) <= 1 for r, c in zip(rows, columns))
     np.testing.assert_array_equal(np.asarray(found)[finite], cotangent[finite])
+
+
+@pytest.mark.parametrize("channels", [1, 2, 3])
+def test_a_value_that_is_not_finite_changes_no_other_sum(channels):
+    case = Case(TURN, channels)
+    cotangent = normal(*case.output, channels)
+    cotangent[20, 10], cotangent[12, 25] = 0, 0
+    others = cotangent.copy()
+    others[20, 10], others[12, 25] = np.inf, np.nan
+    static = {"spec": case.spec(), "wrt": (TEXELS,), "batch": 0, "launcher": LAUNCHER}
+    (expected,) = adjoint_kernel.pullback(cotangent, case.texels, *case.operands, **static)
+    (found,) = adjoint_kernel.pullback(others, case.texels, *case.operands, **static)
+    finite = np.isfinite(found)
+    assert (~finite).sum() == 8 * channels  # four texels each
+    np.testing.assert_array_equal(np.asarray(found)[finite], np.asarray(expected)[finite])
+
+
+def test_values_that_are_alike_along_x():
+    case = Case(TURN)
+    column = normal(case.output[0], 1, 3)
+    static = {"spec": case.spec(), "wrt": (TEXELS,)}
+    expected = operators.pullback(np.tile(column, (1, case.output[1], 1)), case.texels, *case.operands, **static)
+    found = adjoint_kernel.pullback(column, case.texels, *case.operands, **static, batch=0, launcher=LAUNCHER)
+    assert_sums_close(found, expected)
+
+
+def test_texels_do_not_look_where_centers_are_not_exact():
+    spec, (_, y, *matrix) = Case(TURN).spec(), Case(TURN).operands
+    for length, gathered in ((2**22, True), (2**22 + 1, False)):
+        operands = jax.ShapeDtypeStruct((1, length), F32), y, *matrix
+        assert gather_source.is_gathered(spec, (len(y), length), 0, operands) is gathered
+
+
+@pytest.mark.parametrize("mode", FILTER_KERNELS)
+def test_the_weights_of_a_tent_follow_from_distances(mode):
+    kernel, fraction = filter_kernel(mode), np.linspace(0, 1, 257, dtype=np.float32)
+    distances = (np.abs(fraction - (kernel.first + k)) for k in range(kernel.num_taps))
+    weights = zip(distances, kernel.weights.at(jnp.asarray(fraction), 0))
+    assert all(np.array_equal(np.maximum(1 - d, 0), w * np.ones_like(d)) for d, w in weights) is kernel.is_tent
 
 
 def test_warps_by_a_matrix_are_affine():

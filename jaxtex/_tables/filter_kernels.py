@@ -105,6 +105,11 @@ class FilterKernel(NamedTuple):
         return self.num_taps > 1
 
     @property
+    def is_tent(self) -> bool:
+        """Whether the weight of a tap is 1 less its distance from the position, as in the linear filter."""
+        return self.first == 0 and self.weights == LINEAR.weights
+
+    @property
     def reach(self) -> int:
         """How many texels away from the one at ``low`` the farthest tap lies."""
         return max(-self.first, self.first + self.num_taps - 1)

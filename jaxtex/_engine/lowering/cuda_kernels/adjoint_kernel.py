@@ -12,7 +12,7 @@ from ...reproducible_sum import TexelSums
 from ...spec import TEXELS, ReadSpec, Wrt
 from ...texel_walk import texels_shape
 from ..cuda_c import THIS_GPU, Kernel, Launcher
-from .gather_source import GatherSource, is_gathered, views
+from .gather_source import GatherSource, ViewSource, is_gathered
 from .operand_results import OperandResults
 from .sample_source import AdjointPlan
 from .sample_tiles import samples_shape
@@ -116,15 +116,16 @@ class Kernels(NamedTuple):
     def gather(self, cotangent: jax.Array, operands: Sequence[jax.Array]) -> jax.Array:
         """The sums at each texel, which look for their samples; windows add those of the images that are not taken."""
         plan, channels = self.plan, cotangent.shape[-1]
-        arrays = {"values": cotangent, "views": views(plan.spec, plan.shape, operands)} | named_operands(operands)
+        views = self.launch(ViewSource(plan, named_operands(operands), channels), "texture_views")["views"]
+        arrays = {"values": cotangent, "views": views}
         results = {"totals": jax.ShapeDtypeStruct((plan.num_texels, channels), cotangent.dtype)}
-        total = self.launch(GatherSource(plan, arrays, results), "texture_gather")["totals"]
+        total = self.launch(GatherSource(plan, arrays, results, len(operands)), "texture_gather")["totals"]
         if plan.spec.deterministic:
             return total
-        sums, more = TexelSums(channels, channels), {"start": total, "views": arrays["views"]}
+        sums, more = TexelSums(channels, channels), {"start": total, "views": views}
         return self.of_texels().run(cotangent, None, operands, sums, more)[0]
 
-    def launch(self, source: WindowSource | GatherSource, name: str) -> dict[str, jax.Array]:
+    def launch(self, source: WindowSource | GatherSource | ViewSource, name: str) -> dict[str, jax.Array]:
         kernel = Kernel(source.source(name), name, source.num_blocks, source.num_threads)
         arrays, results = source.arrays, source.results
         aliases = {list(arrays).index("start"): 0} if "start" in arrays else {}

@@ -1,114 +1,132 @@
 // The adjoint of a read at an affine grid as a gather, without atomic additions: each thread owns a block of texels, and
 // looks for the samples whose taps fall on them. Those lie in a parallelogram of each image.
 
-// How an image of samples lies on a texture: see `views`.
-struct View { float base[@dims@], slope[@dims@][@dims@], inverse[@dims@][@dims@], margin, taken; };
-// On each axis: the texels of a sample's taps, and their weights.
-struct AxisTaps { int texel[@dims@][@taps@]; float weight[@dims@][@taps@]; };
+constexpr int dims = @dims@, own[dims] = {@own@}, owned = @owned@;
 
-DEVICE AxisTaps taps_at(@operands@, int outer, int z, int y, int x) {
+// How an image of samples lies on a texture: see `view`.
+struct View {
+  float offset[dims], bound[dims], inverse[dims - 1][dims], half[dims - 1];
+  float along[dims], step[dims - 1][dims], half_row[dims];
+  float operands[@operands_of_view@], taken;
+};
+// On each axis: the position of a sample where weights follow from it, else its first tap and the weights of all taps.
+struct AxisTaps { float position[dims]; int first[dims]; float weight[dims][@taps@]; };
+
+DEVICE AxisTaps taps_at(const View& view, const float (&pixel)[dims]) {
   @axis_taps_statements@
   return {@axis_taps@};
 }
 
-constexpr int dims = @dims@, own[dims] = {@own@};
+// The texels of a thread: the first one and its center on each axis, and the number of their texture.
+struct Block { int texel[dims]; float center[dims]; int texture; };
 
-// Calls a function with the number of each texel that a thread owns, and the product of its weights along all axes.
-template <class Function> DEVICE void for_each_owned(Function function, const float (&weight)[dims][@most_own@]) {
+// The weights of a thread's texels on axis `k`.
+DEVICE void find_weights(float (&weight)[@most_own@], const AxisTaps& taps, const Block& block, int k) {
+  constexpr bool tents[dims] = {@tents@};
 #pragma unroll
-  for (int n = 0; n < @owned@; n++) {
-    float all = 1;
-    for (int k = dims - 1, rest = n; k >= 0; rest /= own[k--]) all *= weight[k][rest % own[k]];
-    function(n, all);
+  for (int j = 0; j < own[k]; j++) {
+    if (tents[k]) {
+      weight[j] = saturated(1 - fabs(taps.position[k] - block.center[k] - j));
+    } else {
+      weight[j] = 0;
+      for (int n = 0; n < @taps@; n++)
+        if (wrapped_sub(taps.first[k], block.texel[k]) == j - n) weight[j] = taps.weight[k][n];
+    }
   }
 }
 
-extern "C" __global__ void __launch_bounds__(@threads@) @name@(@parameters@) {
-  constexpr int sizes[dims] = {@sizes@}, extent[3] = {@extent@};
-  constexpr int first_tap[dims] = {@first_taps@};
-  const int part = threadIdx.x % @parts@;
-  const Position block = position_of(blockIdx.x, threadIdx.x / @parts@, 0);
-  if (!block.exists) return;
-  const int place[3] = {block.z, block.y, block.x};
-  int texel[dims];
-  for (int k = 0; k < dims; k++) texel[k] = place[3 - dims + k];
-  Value sums[@owned@];
+// Adds up the samples that fall on a thread's texels. A careful search keeps a value that is not finite from texels
+// where it has no weight.
+template <bool careful>
+DEVICE void search(Value (&sums)[owned], const Block& block, int part, const float* values, const float* views) {
+  constexpr int extent[3] = {@extent@};
 #pragma unroll
-  for (int n = 0; n < @owned@; n++)
+  for (int n = 0; n < owned; n++)
     for (int k = 0; k < @width@; k++) sums[n].v[k] = 0;
   for (int image = 0; image < @images@; image++) {
-    const int outer = block.outer * @images@ + image;
-    const View view = bits_as<View>(load_row<@numbers@>(views + outer * @numbers@));
-    if (view.taken == 0) continue;
-    // Where positions lie whose taps fall on the block: around `center`, no farther than `reach`.
-    float center[dims], reach[dims];
-    bool meets = true;
+    const int outer = block.texture * @images@ + image;
+    const View view = bits_as<View>(load_aligned_row<@numbers@>(views + outer * @numbers@));
+    // Positions whose taps fall on the block lie around `center`.
+    float center[dims];
+    bool meets = view.taken != 0;
     for (int k = 0; k < dims; k++) {
-      const float low = texel[k] - first_tap[k] - @taps@ + 1, high = texel[k] + own[k] - first_tap[k];
-      center[k] = (low + high) * 0.5f - view.base[k], reach[k] = (high - low) * 0.5f + view.margin;
-      float moves = 0;
-      for (int n = 0; n < dims; n++) moves += fabs(view.slope[k][n]) * extent[n];
-      meets = meets && !(fabs(center[k]) > reach[k] + moves);
+      center[k] = block.center[k] + view.offset[k];
+      meets = meets && !(fabs(center[k]) > view.bound[k]);
     }
     if (!meets) continue;
-    // The box of their preimage: x, y, z.
-    int from[3] = {0, 0, 0}, to[3] = {0, 0, 0};
-    for (int n = 0; n < dims; n++) {
-      float middle = 0, half = @slack@f;
-      for (int k = 0; k < dims; k++) middle += view.inverse[n][k] * center[k], half += fabs(view.inverse[n][k]) * reach[k];
-      // What is not a number bounds nothing.
-      if (middle - half > 0) from[n] = middle - half < extent[n] ? (int)ceil(middle - half) : extent[n];
-      to[n] = middle + half < 0 ? -1 : middle + half < extent[n] - 1 ? (int)floor(middle + half) : extent[n] - 1;
+    // The box of their preimage, along y (and z). What is not a number bounds nothing.
+    int from[2] = {0, 0}, to[2] = {0, 0};
+    for (int n = 0; n < dims - 1; n++) {
+      float middle = 0;
+      for (int k = 0; k < dims; k++) middle += view.inverse[n][k] * center[k];
+      from[n] = converted<int, float>(ceil(fmaxf(middle - view.half[n], 0)));
+      to[n] = converted<int, float>(floor(fminf(middle + view.half[n], extent[n + 1] - 1)));
     }
-    // How far a row goes while a position moves by one, and from the middle of the row to its ends.
-    float along_row[dims], half_row[dims];
+    // Where the parallelogram is in the row at y = z = 0.
+    float low[dims], high[dims];
     for (int k = 0; k < dims; k++) {
-      const bool moves = fabs(view.slope[k][0]) > 1e-4f;
-      along_row[k] = moves ? 1 / view.slope[k][0] : 0;
-      half_row[k] = moves ? reach[k] * fabs(along_row[k]) + @slack@f : INFINITE;
+      low[k] = center[k] * view.along[k] - view.half_row[k];
+      high[k] = center[k] * view.along[k] + view.half_row[k];
     }
-    for (int z = from[2]; z <= to[2]; z++)
-      for (int y = from[1]; y <= to[1]; y++) {
-        // In this row, where the parallelogram is.
-        float start = from[0], end = to[0];
+    for (int z = from[1]; z <= to[1]; z++)
+      for (int y = from[0]; y <= to[0]; y++) {
+        const int row[2] = {y, z};
+        float start = 0, end = extent[0] - 1, pixel[dims];
         for (int k = 0; k < dims; k++) {
-          float rest = center[k] - view.slope[k][1] * y;
-          if (dims == 3) rest -= view.slope[k][dims - 1] * z;
-          const float middle = rest * along_row[k], half = half_row[k];
-          if (middle - half > start) start = ceil(middle - half);
-          if (middle + half < end) end = floor(middle + half);
+          float low_here = low[k], high_here = high[k];
+          for (int n = 0; n < dims - 1; n++) low_here -= view.step[n][k] * row[n], high_here -= view.step[n][k] * row[n];
+          start = fmaxf(start, low_here), end = fminf(end, high_here);
         }
-        if (start > end) continue;
-        for (int x = (int)start; x <= (int)end; x++) {
-          const AxisTaps taps = taps_at(@operand_names@, outer, z, y, x);
-          const Value value = load_value(values, offsets_of(outer, z, y, x), part);
+        start = ceil(start);
+        for (int n = 0; n < dims - 1; n++) pixel[n + 1] = view.operands[n + 1] + row[n];
+        Offsets offsets = offsets_of(outer, z, y, converted<int, float>(start));
+#pragma unroll 1
+        for (float x = start; x <= end; x++, offsets.value += @value_step@) {
+          pixel[0] = view.operands[0] + x;
+          const Value value = load_value(values, offsets, part);
+          const AxisTaps taps = taps_at(view, pixel);
           float weight[dims][@most_own@];
 #pragma unroll
-          for (int k = 0; k < dims; k++)
+          for (int k = 0; k < dims; k++) find_weights(weight[k], taps, block, k);
 #pragma unroll
-            for (int j = 0; j < own[k]; j++) {
-              weight[k][j] = taps.texel[k][0] == texel[k] + j ? taps.weight[k][0] : 0;
-              for (int n = 1; n < @taps@; n++) weight[k][j] += taps.texel[k][n] == texel[k] + j ? taps.weight[k][n] : 0;
+          for (int n = 0; n < owned; n++) {
+            // A value of one channel is multiplied first: then neighbors share products.
+            float all = @width@ == 1 ? value.v[0] : 1;
+            bool falls = true;
+            for (int k = dims - 1, rest = n; k >= 0; rest /= own[k--]) {
+              all *= weight[k][rest % own[k]];
+              falls = falls && weight[k][rest % own[k]] != 0;
             }
-          float some = 0;
-          for (int k = 0; k < @width@; k++) some += value.v[k] * 0;
-          if (some == 0) {
-            for_each_owned([&](int n, float all) {
-              for (int k = 0; k < @width@; k++) sums[n].v[k] += value.v[k] * all;
-            }, weight);
-          } else {  // a value that is not finite goes only where it has a weight
-            for_each_owned([&](int n, float all) {
-              if (all != 0)
-                for (int k = 0; k < @width@; k++) sums[n].v[k] += value.v[k] * all;
-            }, weight);
+            if (!careful || falls)
+              for (int k = 0; k < @width@; k++) sums[n].v[k] += @width@ == 1 ? all : value.v[k] * all;
           }
         }
       }
   }
+}
+
+extern "C" __global__ void __launch_bounds__(@threads@) @name@(@parameters@) {
+  constexpr int sizes[dims] = {@sizes@};
+  const int part = threadIdx.x % @parts@;
+  const Position first = position_of(blockIdx.x, threadIdx.x / @parts@, 0);
+  if (!first.exists) return;
+  const int place[3] = {first.z, first.y, first.x};
+  constexpr float origin[dims] = {@origins@};
+  Block block;
+  for (int k = 0; k < dims; k++) block.texel[k] = place[3 - dims + k], block.center[k] = block.texel[k] + origin[k];
+  block.texture = first.outer;
+  Value sums[owned];
+  search<false>(sums, block, part, values, views);
+  // Zero times a value that is not finite shows in the sums.
+  float some = 0;
 #pragma unroll
-  for (int n = 0; n < @owned@; n++) {
-    int number = block.outer, inside = true, at[dims];
-    for (int k = dims - 1, rest = n; k >= 0; rest /= own[k--]) at[k] = texel[k] + rest % own[k];
+  for (int n = 0; n < owned; n++)
+    for (int k = 0; k < @width@; k++) some += sums[n].v[k] * 0;
+  if (some != 0) search<true>(sums, block, part, values, views);
+#pragma unroll
+  for (int n = 0; n < owned; n++) {
+    int number = block.texture, inside = true, at[dims];
+    for (int k = dims - 1, rest = n; k >= 0; rest /= own[k--]) at[k] = block.texel[k] + rest % own[k];
     for (int k = 0; k < dims; k++) number = number * sizes[k] + at[k], inside = inside && at[k] < sizes[k];
     if (inside) @store@(totals + (int64)number * @channels@ + first_channel(part), sums[n]);
   }

@@ -2,7 +2,7 @@
 struct Position { int outer, z, y, x; bool exists; };
 
 // Samples lie in tiles, so that neighboring lanes read neighboring texels. Places outside are moved to the last one.
-DEVICE Position position_of(int tile, int lane, int step) {
+DEVICE Position position_of(uint32 tile, uint32 lane, uint32 step) {
   Position at;
   const int column = tile % @tiles_across@, row = tile / @tiles_across@ % @tiles_down@;
   const int slice = tile / @tiles_per_slice@ % @tiles_deep@;

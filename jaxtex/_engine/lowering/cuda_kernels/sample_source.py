@@ -1,5 +1,6 @@
 """What the kernels of the adjoint have in common: their static side, and how a thread loads a sample."""
 
+import functools
 import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -66,7 +67,6 @@ class SampleSource:
 
     Attributes:
         arrays, results: what the kernel reads and writes, by name.
-        lanes: the channels of a texel among threads.
         samples: how samples are divided, which says how their places are counted.
         tables: the tables of constants that a thread looks into.
     """
@@ -76,8 +76,12 @@ class SampleSource:
     def __init__(self, plan: AdjointPlan, arrays: Mapping[str, Any], results: Mapping[str, Any]):
         self.plan, self.spec, self.arrays, self.results = plan, plan.spec, arrays, results
         self.operands = {name: a for name, a in arrays.items() if name.startswith("operand_")}
-        self.lanes = Lanes.of(arrays["values"].shape[-1])
         self.tables: list[str] = []
+
+    @functools.cached_property
+    def lanes(self) -> Lanes:
+        """The channels of a texel among threads."""
+        return Lanes.of(self.arrays["values"].shape[-1])
 
     def traced(self, function: Callable[..., Any], *scalars: Scalar) -> Traced:
         """The statements of a function of scalars, and the expressions for what it returns: of each array a list."""

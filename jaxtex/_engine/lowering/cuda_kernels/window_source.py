@@ -45,7 +45,8 @@ MOST_KEPT = 8
 # How much larger a window is than samples that spread evenly over the texture would need.
 SPREAD = 1.5
 # So many blocks look at all tiles for those of images whose texels have not looked for their samples: few, as a rule.
-REMAINING_BLOCKS = 4096
+# Eight for each of 132 multiprocessors, which hold no more at once.
+REMAINING_BLOCKS = 1056
 
 
 class Walk(NamedTuple):
