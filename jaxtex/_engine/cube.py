@@ -178,3 +178,14 @@ def across_seam(
     choices = zip((face, y, x), of_rows.texel(x, size), of_columns.texel(y, size))
     texel = tuple(jnp.where(is_column, jnp.where(is_row, own, row), column) for own, row, column in choices)
     return texel, ~(is_row | is_column)
+
+
+def across_seams(place: tuple[jax.Array, Sequence[jax.Array], Sequence[jax.Array], Size]) -> list[jax.Array]:
+    """What `across_seam` returns of each tap of some rows and columns, one number after the other."""
+    face, rows, columns, size = place
+    found: list[jax.Array] = []
+    for y, of_rows in zip(rows, seams(face, 1, rows, size)):
+        for x, of_columns in zip(columns, seams(face, 0, columns, size)):
+            texel, missing = across_seam(face, y, x, size, of_rows, of_columns)
+            found += [*texel, missing]
+    return found

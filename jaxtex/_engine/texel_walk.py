@@ -14,12 +14,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._tables.address_rules import Size
+from .._tables.address_rules import Size, is_inside
 from .._tables.filter_kernels import Weight
 from .axis import Axis, Role
-from .cube import NUM_FACES, across_seam, seams
+from .cube import NUM_FACES, across_seams
 from .spec import Coords
 from .taps import Taps, taps
+from .where_needed import where_needed
 
 # Finds the taps of one axis.
 AxisTaps = Callable[[jax.Array, Axis], Taps]
@@ -203,13 +204,16 @@ def axis_step(coord: jax.Array, axis: Axis, axis_taps: AxisTaps) -> Step:
 
 def face_step(face: jax.Array, rows: Taps, columns: Taps, axis: Axis) -> Step:
     """The taps around a point of a cube's face, across its edges."""
-    size = axis.size
-    of_rows, of_columns = (
-        seams(face, across, [tap for tap, _ in taps], size) for across, taps in ((1, rows), (0, columns))
-    )
+    size, ys, xs = axis.size, [y for y, _ in rows], [x for x, _ in columns]
+    place = (face, ys, xs, size)
+    if len(ys) == len(xs) == 1:
+        numbers = across_seams(place)
+    else:  # few samples have taps off an edge
+        inside = functools.reduce(jnp.logical_and, (is_inside(tap, size) for tap in (ys[0], ys[-1], xs[0], xs[-1])))
+        own = [number for y in ys for x in xs for number in (*jnp.broadcast_arrays(face, y, x), jnp.zeros_like(inside))]
+        numbers = where_needed(~inside, across_seams, place, own)
     found = []
-    for j, (y, y_weight) in enumerate(rows):
-        for i, (x, x_weight) in enumerate(columns):
-            texel, missing = across_seam(face, y, x, size, of_rows[j], of_columns[i])
-            found.append(Tap(texel, None, (y_weight, x_weight), (face, y, x), (0, j, i), missing))
+    for (j, (y, y_weight)), (i, (x, x_weight)) in itertools.product(enumerate(rows), enumerate(columns)):
+        *texel, missing = numbers[4 * len(found) :][:4]
+        found.append(Tap(tuple(texel), None, (y_weight, x_weight), (face, y, x), (0, j, i), missing))
     return Step(found, (NUM_FACES, size, size))
