@@ -15,6 +15,7 @@ from test_mipmaps import BOTH, FORWARD_OVER_REVERSE, REVERSE_OVER_REVERSE, asser
 from tolerances import assert_close, assert_exact, assert_trees_close
 
 import jaxtex as jt
+from jaxtex._engine.cube import across_seam, seams
 
 LARGEST = 8.0
 INF, NAN = np.inf, np.nan
@@ -120,6 +121,25 @@ def test_seams_by_hand():
     assert_close("float32", values[:, 0], [*means.values()], 5.0)
     inside = jt.sample(texture, tuple(np.float32([*means]).T), jt.Sampler(seamless_cubemap=False))
     assert_exact(inside[:, 0], np.round([4, 2, 5, 4, 4, 5, 0]), np.float32)
+
+
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_texels_across_edges(size):
+    """All taps of a row and of a column at once, so that some lie off both of its ends: those of the projection."""
+    around = np.arange(-1, size + 1, dtype=np.int32)
+    faces = np.arange(6, dtype=np.int32)
+    of_rows, of_columns = (seams(faces, across, list(around), size) for across in (1, 0))
+    off = lambda k: not 0 <= k < size
+    for (row, y), (column, x) in itertools.product(zip(of_rows, around), zip(of_columns, around)):
+        texel, missing = across_seam(faces, y, x, size, row, column)
+        assert np.all(missing == (off(x) and off(y)))
+        if off(x) and off(y):
+            assert all(np.all((index >= 0) & (index < n)) for index, n in zip(texel, (6, size, size)))
+            continue
+        center = np.float64([(2 * x + 1) / size - 1, (2 * y + 1) / size - 1, 1])
+        expected, u, v = oracle.project(np.einsum("i,fij->jf", center, oracle.FACES))
+        inner = lambda w: np.clip(np.floor(w * size), 0, size - 1)
+        np.testing.assert_array_equal(np.stack(texel), [expected, inner(v), inner(u)])
 
 
 def test_without_seams_wrap_blends_with_the_far_side_of_the_same_face():

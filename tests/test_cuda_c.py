@@ -13,6 +13,7 @@ from tolerances import assert_close
 from jaxtex._engine.lowering.cuda_c import Emitter, UnknownPrimitive, fill, load_row, nvrtc, scalars
 from jaxtex._engine.lowering.cuda_c.elementwise import EXPRESSIONS
 from jaxtex._engine.lowering.cuda_c.emitter import CALLS, IDENTITIES, RULES
+from jaxtex._engine.where_needed import where_needed
 
 INF, NAN = np.inf, np.nan
 # Primitives that `jax.lax` has under another name.
@@ -205,7 +206,24 @@ def looked_up(x):
     return table.at[x & 3].get(**inside), clamped[:, 0], jnp.asarray(TABLE / 3, jnp.float32).at[x & 3].get(**inside)
 
 
+def tripled(x):
+    return [3 * x, x < 5]
+
+
+def few_and_fewer(x):
+    """A branch, and a branch in it."""
+    return [*where_needed(x > 2, tripled, x, [-x, x < 0]), x + 1]
+
+
+def branches(x):
+    """Branches of which two are equal."""
+    otherwise = [x, x < 1, x]
+    few, twice = (where_needed(x > 1, few_and_fewer, x, otherwise) for _ in range(2))
+    return *few, *twice, *where_needed(x < 0, tripled, x, few[:2])
+
+
 FUNCTIONS = {
+    "branches": (branches, "float32"),
     "tables": (looked_up, "int32"),
     "structure": (structured, "float32"),
     "powers": (lambda x: tuple(jax.lax.integer_pow(x, k) for k in (2, 5, -3, 7)), "float32"),
@@ -252,6 +270,13 @@ def test_equal_expressions_are_computed_once():
     assert [names[0] for names in out] == ["v1", "v2"]
     assert emitter.lines[0] == "const float v0 = a * b;"
     assert len(emitter.lines) == 3
+
+
+def test_equal_branches_are_one():
+    emitter = Emitter()
+    out = emitter.call(branches, (np.array(["a"], object), np.float32))
+    assert sum(line.startswith("if (") for line in emitter.lines) == 3
+    assert [names[0] for names in out[:3]] == [names[0] for names in out[3:6]]
 
 
 def test_equal_tables_are_one():

@@ -13,6 +13,10 @@ from hypothesis.extra.numpy import arrays
 from tolerances import assert_close, assert_exact, assert_trees_close
 
 import jaxtex as jt
+from jaxtex._engine import texel_walk
+from jaxtex._engine.axis import Axis, Role
+from jaxtex._tables.address_rules import CLAMP
+from jaxtex._tables.filter_kernels import LEVEL_BLEND, filter_kernel
 
 SIZES = {1: (11,), 2: (7, 10), 3: (5, 3, 8)}  # x, y, z
 LARGEST = 8.0
@@ -306,6 +310,22 @@ def test_a_coarser_level_covers_the_same_ground():
     levels = tuple(np.arange(n, dtype=np.float32)[:, None] for n in (8, 4, 2, 1))
     values = jt.sample(jt.texture1d(levels), (0.25,), jt.Sampler(filter_mode="point"), lod=np.arange(4))
     assert_exact(values[:, 0], [2, 1, 0, 0], np.float32)
+
+
+@pytest.mark.parametrize("sizes", [(64,), (32, 32), (16, 8), (64, 4), (13, 10), (8, 8, 8), (8, 4, 2), (1, 1)])
+@pytest.mark.parametrize("layers", [(), (3,), (3, 6)])
+def test_where_a_level_starts(sizes, layers):
+    """In a formula where sizes are powers of two, by counting elsewhere, and from one level to the next."""
+    axis = Axis(1, filter_kernel("linear"), CLAMP)
+    fronts = [axis._replace(size=n, integer=True, role=role) for n, role in zip(layers, (Role.LAYER, Role.FACE))]
+    spaces = [axis._replace(size=n) for n in sizes]
+    for count in range(1, max(sizes).bit_length() + 1):
+        axes = (Axis(count, LEVEL_BLEND, CLAMP, role=Role.LEVEL), *fronts, *spaces)
+        levels = jnp.arange(count, dtype=jnp.int32)
+        expected = texel_walk.level_starts(axes)[:-1]
+        assert_exact(texel_walk.level_start(levels, axes), expected, np.int32)
+        following = jnp.minimum(levels + 1, count - 1)
+        assert_exact(texel_walk.starts_of([levels, following], axes)[1], expected[following], np.int32)
 
 
 def test_an_integer_level_of_detail_reads_that_level_alone():

@@ -1,11 +1,13 @@
 """The faces of a cube: their orientation, from a direction to a point of a face, and from a face across its edges."""
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from .._tables.address_rules import Size
+from .._tables.address_rules import Size, is_inside
 from .._typed_jit import typed_jit
 from .coordinates import Arrays, limited
 
@@ -59,6 +61,17 @@ def on_face(x: jax.Array, y: jax.Array, z: jax.Array) -> tuple[jax.Array, Callab
     return face, on_own_axes
 
 
+def to_one(number: jax.Array) -> jax.Array:
+    """The power of two that brings a positive number to [0.5, 1); a subnormal one stays below.
+
+    The number is less than 2^126, so that a power is not subnormal.
+    """
+    info = jnp.finfo(number.dtype)
+    bits = jax.lax.bitcast_convert_type(jax.lax.stop_gradient(number), f"int{info.bits}")
+    exponent = 2 * info.maxexp - 3 - (bits >> info.nmant)
+    return jax.lax.bitcast_convert_type(exponent << info.nmant, number.dtype)
+
+
 def to_face(
     direction: Arrays, *sides: Arrays, divide: Callable[[jax.Array, jax.Array], jax.Array] = jnp.divide
 ) -> tuple[Arrays, list[Arrays]]:
@@ -77,10 +90,11 @@ def to_face(
     face, on_own_axes = on_face(*direction)
     s, t, m = on_own_axes(*direction)
     meets = (m > 0) & (m < DIRECTION_LIMIT)
+    s, t, m = (jnp.where(meets, c, nowhere) for c, nowhere in ((s, 0), (t, 0), (m, 1)))
     # A power of two changes no quotient; without it the derivative of a short direction's overflows.
-    scale = jnp.where(meets, jnp.ldexp(jnp.ones_like(m), -jnp.frexp(jax.lax.stop_gradient(m))[1]), 1)
-    m = jnp.where(meets, m * scale, 1)
-    right, down = (divide(jnp.where(meets, c * scale, 0), m) for c in (s, t))
+    scale = to_one(m)
+    m = m * scale
+    right, down = (divide(c * scale, m) for c in (s, t))
     steps = []
     for side in sides:
         ds, dt, dm = (jnp.where(meets, limited(d * scale), 0) for d in on_own_axes(*side))
@@ -88,29 +102,90 @@ def to_face(
     return (jnp.where(meets, face, 4), (right + 1) * 0.5, (down + 1) * 0.5), steps
 
 
-def from_face(face: int, s: jax.Array, t: jax.Array, n: jax.Array) -> Arrays:
-    """The direction (x, y, z) of the point (s, t) on a face of a cube that reaches from -n to n."""
-    direction = []
-    for k in range(3):
-        ((sign, component),) = ((unit[k], c) for unit, c in zip(FACE_AXES[face], (s, t, n)) if unit[k])
-        direction.append(component if sign > 0 else -component)
-    return tuple(direction)
+class Seam(NamedTuple):
+    """What lies off one edge of a face of a cube.
+
+    Attributes:
+        face: the adjacent face.
+        turned: whether an index along the edge is a column there, not a row.
+        reversed: whether it counts the other way there.
+        far: whether the edge is the last row or column there, not the first.
+    """
+
+    face: jax.Array
+    turned: jax.Array
+    reversed: jax.Array
+    far: jax.Array
+
+    def texel(self, along: jax.Array, size: Size) -> Arrays:
+        """The texel (face, y, x) at index `along` of the edge; off its ends, the one at the end."""
+        along = jnp.clip(along, 0, size - 1)
+        along = jnp.where(self.reversed, size - 1 - along, along)
+        across = jnp.where(self.far, size - 1, 0)
+        return self.face, jnp.where(self.turned, across, along), jnp.where(self.turned, along, across)
+
+
+def adjacent(face: int, across: int, sign: int) -> tuple[int, int]:
+    """The face that is adjacent to `face` in the direction of one of its axes, and the flags of the `Seam` as bits."""
+    axes = FACE_AXES[face]
+    (other,) = (k for k, (*_, outward) in enumerate(FACE_AXES) if np.dot(outward, axes[across]) == sign)
+    right, down, _ = FACE_AXES[other]
+    along, back = axes[1 - across], axes[2]
+    flags = (np.dot(along, right) != 0, np.dot(along, np.add(right, down)) < 0, np.dot(back, np.add(right, down)) > 0)
+    return other, sum(int(flag) << k for k, flag in enumerate(flags))
+
+
+def digits(numbers: Sequence[int]) -> np.int32:
+    """Small numbers as the octal digits of one, which a shift looks up."""
+    return np.int32(sum(number << 3 * k for k, number in enumerate(numbers)))
+
+
+def seams(face: jax.Array, across: int, taps: Sequence[jax.Array], size: Size) -> list[Seam]:
+    """What lies off the edge of `face` that each of the taps side by side may lie beyond.
+
+    Args:
+        across: the axis of the taps in `FACE_AXES`: 0 for columns, 1 for rows.
+    """
+    tables = []
+    for sign in (-1, 1):
+        faces, flags = zip(*(adjacent(k, across, sign) for k in range(NUM_FACES)))
+        tables.append((digits(faces), digits(flags)))
+
+    def beyond(far: jax.Array) -> Seam:
+        other, flags = (jnp.where(far, after, before) >> (3 * face) for before, after in zip(*tables))
+        return Seam(other & 7, *((flags & 1 << k) != 0 for k in range(3)))
+
+    # Two taps lie beyond one edge at most.
+    return [beyond((tap if len(taps) > 2 else taps[-1]) >= size) for tap in taps]
 
 
 @typed_jit()
-def across_seam(face: jax.Array, y: jax.Array, x: jax.Array, size: Size) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """The texel (face, y, x) of a cube that a tap at most one texel off one edge of `face` lies on.
+def across_seam(
+    face: jax.Array, y: jax.Array, x: jax.Array, size: Size, of_rows: Seam, of_columns: Seam
+) -> tuple[Arrays, jax.Array]:
+    """The texel (face, y, x) of a cube that a tap at most one texel off an edge of `face` lies on.
 
-    The direction of the texel's center, in units of half a texel, meets the adjacent face, and its texel is computed
-    there. A tap on the face is itself; one off a corner, off two edges, is some texel.
+    A tap on the face is itself. One off a corner, off two edges, is some texel beside it.
+
+    Args:
+        of_rows: what lies off the edge that `y` may be beyond.
+        of_columns: what lies off the edge that `x` may be beyond.
+
+    Returns:
+        The texel, and whether the tap lies off a corner.
     """
-    face, y, x = jnp.broadcast_arrays(face, y, x)
-    size = jnp.asarray(size, jnp.int32)
-    s, t, n = 2 * x + 1 - size, 2 * y + 1 - size, jnp.broadcast_to(size, face.shape)
-    (x, y, z), *others = (from_face(k, s, t, n) for k in range(NUM_FACES))
-    for k, other in enumerate(others, 1):  # selects of two, which kernels have too
-        x, y, z = (jnp.where(face == k, new, old) for new, old in zip(other, (x, y, z)))
-    face, on_own_axes = on_face(x, y, z)
-    s, t, _ = on_own_axes(x, y, z)
-    index = lambda c: jnp.clip((c + size - 1) >> 1, 0, size - 1)
-    return face, index(t), index(s)
+    is_row, is_column = is_inside(y, size), is_inside(x, size)
+    choices = zip((face, y, x), of_rows.texel(x, size), of_columns.texel(y, size))
+    texel = tuple(jnp.where(is_column, jnp.where(is_row, own, row), column) for own, row, column in choices)
+    return texel, ~(is_row | is_column)
+
+
+def across_seams(place: tuple[jax.Array, Sequence[jax.Array], Sequence[jax.Array], Size]) -> list[jax.Array]:
+    """What `across_seam` returns of each tap of some rows and columns, one number after the other."""
+    face, rows, columns, size = place
+    found: list[jax.Array] = []
+    for y, of_rows in zip(rows, seams(face, 1, rows, size)):
+        for x, of_columns in zip(columns, seams(face, 0, columns, size)):
+            texel, missing = across_seam(face, y, x, size, of_rows, of_columns)
+            found += [*texel, missing]
+    return found

@@ -13,7 +13,7 @@ from ..sampler import Sampler
 from ..texture import Texture
 from . import primitives
 from .cube import to_face
-from .level_of_detail import along_side, biased, clamped, footprint_level
+from .level_of_detail import along_side, clamped, footprint_level
 from .plan import Layout, ReadPlan, ResolvedLevel, in_texels, plan_of_level, sides_of
 
 
@@ -47,14 +47,16 @@ def resolve_level(layout: Layout, arguments: ReadArguments, sampler: Sampler) ->
         texels = [in_texels(layout, step, sampler) for step in steps]
         footprint = footprint_level(sides, texels, sampler.max_anisotropy)
         lod = footprint.lod
-    level = None
-    if layout.num_levels > 1:
+    resolved = ResolvedLevel(coords, arguments.layer, None)
+    if layout.num_levels > 1 and lod is None:
         # A read that asks for no level reads the finest, without bias.
-        lod = jnp.zeros([1] * coords[0].ndim, coords[0].dtype) if lod is None else biased(lod, sampler)
-        level = clamped(lod, sampler, layout.num_levels)
+        lowest = jnp.zeros([1] * coords[0].ndim, coords[0].dtype)
+        resolved = resolved._replace(level=clamped(lowest, sampler, layout.num_levels))
+    elif layout.num_levels > 1:
+        resolved = resolved._replace(lod=lod)
     if footprint is None or not several:
-        return ResolvedLevel(coords, arguments.layer, level, face_coords=face_coords)
-    return ResolvedLevel(coords, arguments.layer, level, footprint.side, footprint.num_reads)
+        return resolved._replace(face_coords=face_coords)
+    return resolved._replace(side=footprint.side, num_reads=footprint.num_reads)
 
 
 def plan_read(

@@ -14,12 +14,24 @@ from ..modes import FilterMode
 from ..sampler import Sampler
 from .axis import Axis, Role
 from .coordinates import Arrays, limited
+from .spec import Coords, Grid
 
 
 def level_axis(num_levels: int, sampler: Sampler) -> Axis:
     """The axis that stands in front of all others where a read chooses its level."""
     kernel = LEVEL_BLEND if sampler.mipmap_filter_mode is FilterMode.LINEAR else NEAREST_LEVEL
     return Axis(num_levels, kernel, CLAMP, role=Role.LEVEL)
+
+
+class InChain(NamedTuple):
+    """A grid of a mip chain: from a level of detail, and the operands of the grid within a level."""
+
+    sampler: Sampler
+    num_levels: int
+    within: Grid
+
+    def __call__(self, lod: jax.Array, *operands: jax.Array) -> Coords:
+        return clamped(biased(lod, self.sampler), self.sampler, self.num_levels), *self.within(*operands)
 
 
 def biased(lod: jax.Array, sampler: Sampler) -> jax.Array:

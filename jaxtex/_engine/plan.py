@@ -19,7 +19,7 @@ from .axis import Axis, Role
 from .coordinates import Arrays, limited
 from .cube import NUM_FACES, to_face
 from .grids import OnCube, StoredOrder
-from .level_of_detail import level_axis
+from .level_of_detail import InChain, level_axis
 from .spec import Coords, Grid, ReadSpec, as_given
 
 Divide = Callable[[jax.Array, jax.Array], jax.Array]
@@ -69,10 +69,11 @@ class ResolvedLevel(NamedTuple):
     Attributes:
         coords: the caller's coordinates.
         layer: the caller's layer.
-        level: the level of detail; `None` for a texture of one level.
+        level: the level that is read; `None` for a texture of one level, and where `lod` says it.
         side: the side of the footprint along which several reads lie; `None` for one read at `coords`.
         num_reads: the number of reads along `side`; in hardware arithmetic the logarithm of the ratio of its length.
         face_coords: the face, u and v of a cube's direction, if resolving the level needed them.
+        lod: the level of detail, before the sampler's bias and bounds, which the read computes where it uses them.
     """
 
     coords: Arrays
@@ -81,6 +82,7 @@ class ResolvedLevel(NamedTuple):
     side: Arrays | None = None
     num_reads: jax.Array | None = None
     face_coords: Arrays | None = None
+    lod: jax.Array | None = None
 
 
 # Plans
@@ -115,17 +117,21 @@ def plan_of_level(layout: Layout, resolved: ResolvedLevel, sampler: Sampler, div
     axes, operands, grid = space_axes(layout, sampler), resolved.coords[::-1], as_given
     if layout.kind.is_cube:
         axes = (Axis(NUM_FACES, POINT, CLAMP, integer=True, role=Role.FACE), *axes)
-        if divide is jnp.divide and layout.num_levels == 1:
-            operands, grid = resolved.coords, OnCube(0 if resolved.layer is None else 1)
-        else:  # a level has derivatives of its own; a texture unit's quotients are exact
+        if divide is jnp.divide and resolved.face_coords is None:
+            front = sum(operand is not None for operand in (resolved.level, resolved.layer))
+            operands, grid = resolved.coords, OnCube(front)
+        else:  # a texture unit's quotients are exact
             face, u, v = resolved.face_coords or to_face(resolved.coords, divide=divide)[0]
             operands = face, v, u
     if resolved.layer is not None:
         layers = Axis(layout.shape[0], POINT, LAST, integer=True, role=Role.LAYER)
         axes, operands = (layers, *axes), (resolved.layer, *operands)
     if layout.num_levels > 1:
-        assert resolved.level is not None
-        axes, operands = (level_axis(layout.num_levels, sampler), *axes), (resolved.level, *operands)
+        level = resolved.level
+        if level is None:
+            assert resolved.lod is not None
+            level, grid = resolved.lod, InChain(sampler, layout.num_levels, grid)
+        axes, operands = (level_axis(layout.num_levels, sampler), *axes), (level, *operands)
     return ReadPlan(axes, operands, grid)
 
 

@@ -5,6 +5,8 @@ axes of a cube's face are one step together with the face, since a tap off an ed
 """
 
 import functools
+import itertools
+import math
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -15,9 +17,10 @@ import numpy as np
 from .._tables.address_rules import Size, is_inside
 from .._tables.filter_kernels import Weight
 from .axis import Axis, Role
-from .cube import NUM_FACES, across_seam
+from .cube import NUM_FACES, across_seams
 from .spec import Coords
 from .taps import Taps, taps
+from .where_needed import where_needed
 
 # Finds the taps of one axis.
 AxisTaps = Callable[[jax.Array, Axis], Taps]
@@ -57,7 +60,8 @@ class Step(NamedTuple):
         if not missing:
             return products
         lost = functools.reduce(jnp.add, (jnp.where(gone, w, 0) for gone, w in zip(missing, products)))
-        return [jnp.where(gone, 0, w + lost / (len(self.taps) - 1)) for gone, w in zip(missing, products)]
+        share = 1 / (len(self.taps) - 1)
+        return [jnp.where(gone, 0, w + lost * share) for gone, w in zip(missing, products)]
 
 
 class TexelAddress(NamedTuple):
@@ -138,13 +142,35 @@ def walks(
     if axes[0].role is not Role.LEVEL:
         yield unit, TexelAddress(), steps(coords, axes, axis_taps)
         return
-    counts = np.diff(level_starts(axes))[:-1]
-    for tap in axis_step(coords[0], axes[0], axis_taps).taps:
-        (level,), (weight,) = tap.index, tap.factors
+    taps_of_levels = axis_step(coords[0], axes[0], axis_taps).taps
+    levels = [tap.index[0] for tap in taps_of_levels]
+    for tap, level, start in zip(taps_of_levels, levels, starts_of(levels, axes)):
         inner = tuple(axis.at(level) for axis in axes[1:])
-        # Counted, not looked up: a kernel has no table.
-        start = sum((jnp.where(level > k, np.int32(n), 0) for k, n in enumerate(counts)), jnp.zeros_like(level))
-        yield weight, TexelAddress(start=start, level=level), steps(coords[1:], inner, axis_taps)
+        yield tap.factors[0], TexelAddress(start=start, level=level), steps(coords[1:], inner, axis_taps)
+
+
+def starts_of(levels: list[jax.Array], axes: tuple[Axis, ...]) -> list[jax.Array]:
+    """Where the levels start that a read blends. Each of them is the one before it or the next of the chain."""
+    starts = [level_start(levels[0], axes)]
+    for level, following in itertools.pairwise(levels):
+        count = functools.reduce(jnp.multiply, (axis.at(level).size for axis in axes[1:]))
+        starts.append(starts[-1] + jnp.where(following > level, count, 0))
+    return starts
+
+
+def level_start(level: jax.Array, axes: tuple[Axis, ...]) -> jax.Array:
+    """Where a level of a mip chain starts among the texels of the chain."""
+    starts = level_starts(axes)[:-1]
+    layers = math.prod(axis.known_size for axis in axes[1:] if axis.role is not Role.SPACE)
+    finest = math.prod(axis.known_size for axis in axes[1:] if axis.role is Role.SPACE)
+    bits = sum(axis.role is Role.SPACE for axis in axes)
+    # Where sizes are powers of two, the levels from some level on take as many texels as a shift leaves of all.
+    whole = sum(finest >> bits * k for k in range(len(starts)))
+    if whole < INDEX_LIMIT and all(start == layers * (whole - (whole >> bits * k)) for k, start in enumerate(starts)):
+        return layers * (whole - (np.int32(whole) >> (bits * level)))
+    # Counted, not looked up: a vector unit has no table.
+    counts = np.diff(starts)
+    return sum((jnp.where(level > k, np.int32(n), 0) for k, n in enumerate(counts)), jnp.zeros_like(level))
 
 
 def only_address(coords: Coords, axes: tuple[Axis, ...], axis_taps: AxisTaps = taps) -> TexelAddress:
@@ -178,10 +204,16 @@ def axis_step(coord: jax.Array, axis: Axis, axis_taps: AxisTaps) -> Step:
 
 def face_step(face: jax.Array, rows: Taps, columns: Taps, axis: Axis) -> Step:
     """The taps around a point of a cube's face, across its edges."""
-
-    def joined(j: int, y: jax.Array, y_weight: Weight, i: int, x: jax.Array, x_weight: Weight) -> Tap:
-        missing = ~(is_inside(y, axis.size) | is_inside(x, axis.size))
-        return Tap(across_seam(face, y, x, axis.size), None, (y_weight, x_weight), (face, y, x), (0, j, i), missing)
-
-    found = [joined(j, *row, i, *column) for j, row in enumerate(rows) for i, column in enumerate(columns)]
-    return Step(found, (NUM_FACES, axis.size, axis.size))
+    size, ys, xs = axis.size, [y for y, _ in rows], [x for x, _ in columns]
+    place = (face, ys, xs, size)
+    if len(ys) == len(xs) == 1:
+        numbers = across_seams(place)
+    else:  # few samples have taps off an edge
+        inside = functools.reduce(jnp.logical_and, (is_inside(tap, size) for tap in (ys[0], ys[-1], xs[0], xs[-1])))
+        own = [number for y in ys for x in xs for number in (*jnp.broadcast_arrays(face, y, x), jnp.zeros_like(inside))]
+        numbers = where_needed(~inside, across_seams, place, own)
+    found = []
+    for (j, (y, y_weight)), (i, (x, x_weight)) in itertools.product(enumerate(rows), enumerate(columns)):
+        *texel, missing = numbers[4 * len(found) :][:4]
+        found.append(Tap(tuple(texel), None, (y_weight, x_weight), (face, y, x), (0, j, i), missing))
+    return Step(found, (NUM_FACES, size, size))

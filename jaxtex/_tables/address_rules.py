@@ -47,8 +47,8 @@ class AddressRule(NamedTuple):
 
 
 def is_inside(tap: jax.Array, size: Size) -> jax.Array:
-    """Whether `tap` is a texel of an axis of `size`."""
-    return (tap >= 0) & (tap < size)
+    """Whether `tap` is a texel of an axis of `size`. Without a sign, a negative number is a large one."""
+    return tap.astype(jnp.uint32) < jnp.asarray(size, jnp.uint32)
 
 
 def clamp(tap: jax.Array, size: Size) -> Addressed:

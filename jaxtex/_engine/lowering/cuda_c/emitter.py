@@ -16,6 +16,7 @@ import numpy as np
 from jax.extend.core import Literal
 
 from ...._compat import expansion
+from ...where_needed import NAME as WHERE_NEEDED
 from .elementwise import C_TYPES, EXPRESSIONS, ROUNDED, ROUNDINGS, has_conversion, literal
 
 # An array with an expression of C in place of each number: the name of a scalar, or a literal.
@@ -74,6 +75,7 @@ class Emitter:
     def __init__(self):
         self.lines: list[str] = []
         self.defined: dict[tuple[str, str], str] = {}
+        self.branches: dict[tuple[Any, ...], list[Names]] = {}
         self.fresh = (f"v{k}" for k in itertools.count())
         self.exact = False
         self.tables: list[str] = []
@@ -82,10 +84,10 @@ class Emitter:
     @contextlib.contextmanager
     def scope(self) -> Iterator[list[str]]:
         """Collects the statements of a block in the list that it yields. What they define ends with the block."""
-        lines, defined = self.lines, dict(self.defined)
+        lines, defined, branches = self.lines, dict(self.defined), dict(self.branches)
         self.lines = []
         yield self.lines
-        self.lines, self.defined = lines, defined
+        self.lines, self.defined, self.branches = lines, defined, branches
 
     @contextlib.contextmanager
     def exactly(self, exact: bool) -> Iterator[None]:
@@ -136,6 +138,8 @@ class Emitter:
         name = ALIASES.get(eqn.primitive.name, eqn.primitive.name)
         if name in CALLS:
             body = eqn.params[CALLS[name]]
+            if eqn.params.get("name") == WHERE_NEEDED and all(names.size == 1 for names in args):
+                return self.branch(body, args)
             return self.run(getattr(body, "jaxpr", body), getattr(body, "consts", ()), args)
         expand = expansion(eqn)
         if expand is not None:
@@ -147,6 +151,23 @@ class Emitter:
         if name in EXPRESSIONS:
             return self.each(name, eqn.outvars[0].aval.dtype, eqn.invars[0].aval.dtype, args)
         raise UnknownPrimitive(f"{name} has no rule: {eqn}")
+
+    def branch(self, body: Any, args: list[Names]) -> list[Names]:
+        """The results of `where_needed` for one sample: a branch. Equal ones are computed once."""
+        key = body, *(tuple(names.flat) for names in args)
+        if key not in self.branches:
+            (condition,), count = args[0].flat, len(body.jaxpr.outvars)
+            with self.scope() as lines:
+                needed = self.run(body.jaxpr, body.consts, args)
+            results = []
+            for var, names, other in zip(body.jaxpr.outvars, needed, args[-count:]):
+                (number,), (otherwise,), name = names.flat, other.flat, next(self.fresh)
+                self.lines.append(f"{C_TYPES[var.aval.dtype.name]} {name} = {otherwise};")
+                lines.append(f"{name} = {number};")
+                results.append(np.full(names.shape, name, object))
+            self.lines += [f"if ({condition}) {{", *lines, "}"]
+            self.branches[key] = results
+        return self.branches[key]
 
     def define(self, dtype: Any, expression: str) -> str:
         """The name of a scalar with this value."""
