@@ -17,6 +17,7 @@ from jax.extend.core import Literal
 
 from ...._compat import expansion
 from .elementwise import C_TYPES, EXPRESSIONS, ROUNDED, ROUNDINGS, has_conversion, literal
+from .instructions import INSTRUCTIONS
 
 # An array with an expression of C in place of each number: the name of a scalar, or a literal.
 Names = np.ndarray
@@ -135,6 +136,9 @@ class Emitter:
     def equation(self, eqn: Any, args: list[Names]) -> Any:
         name = ALIASES.get(eqn.primitive.name, eqn.primitive.name)
         if name in CALLS:
+            expression = INSTRUCTIONS.get(eqn.params.get("name", ""))
+            if expression is not None:
+                return [self.define_each(eqn.outvars[0].aval.dtype, expression.format, *args)]
             body = eqn.params[CALLS[name]]
             return self.run(getattr(body, "jaxpr", body), getattr(body, "consts", ()), args)
         expand = expansion(eqn)
