@@ -217,6 +217,16 @@ def parts(sum: Sum) -> tuple[jax.Array, jax.Array]:
     return joined - LARGE, rest.astype(jnp.float32)
 
 
+def rounded_parts(sum: Sum) -> tuple[jax.Array, jax.Array]:
+    """S rounded to a float, never -0, and what is left of S."""
+    if sum.bits == FLOAT16.bits + 1:  # of one stencil, below 2^24
+        rounded = sum.low.astype(jnp.float32)
+        return rounded, jnp.zeros_like(rounded)
+    high, low = parts(sum)
+    rounded = high + low
+    return rounded, low - (rounded - high)
+
+
 def to_float32(sum: Sum, signs: jax.Array) -> jax.Array:
     """A 256th of a sum rounded to float32, halves away from zero; a subnormal one is zero."""
     high, low = parts(sum)
@@ -229,9 +239,7 @@ def to_float32(sum: Sum, signs: jax.Array) -> jax.Array:
 
 def to_float16(sum: Sum, signs: jax.Array) -> jax.Array:
     """A 256th of a sum rounded to the 11 bits of float16, or to 2^-24 if it is subnormal, halves away from zero."""
-    high, low = parts(sum)
-    rounded = high + low
-    error = low - (rounded - high)
+    rounded, error = rounded_parts(sum)
     mean = rounded * np.float32(2.0 ** (-8 - sum.bits)) * float_of(sum.exponent)
     mean = float_of(bits_of(mean) | jnp.where(rounded == 0, signs & SIGN, 0))
     short = (error != 0) & ((error > 0) != (rounded > 0))
