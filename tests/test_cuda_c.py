@@ -10,7 +10,7 @@ import pytest
 from host_compiler import Thread, run_threads
 from tolerances import assert_close
 
-from jaxtex._engine.lowering.cuda_c import Emitter, UnknownPrimitive, fill, load_row, nvrtc, scalars
+from jaxtex._engine.lowering.cuda_c import Emitter, UnknownPrimitive, fill, instructions, load_row, nvrtc, scalars
 from jaxtex._engine.lowering.cuda_c.elementwise import EXPRESSIONS
 from jaxtex._engine.lowering.cuda_c.emitter import CALLS, IDENTITIES, RULES
 from jaxtex._engine.where_needed import where_needed
@@ -247,6 +247,27 @@ def test_every_rule():
     assert RULES.keys() - {"load_row", "stack"} <= seen  # older versions of JAX stack by other primitives
     assert CALLS.keys() & seen
     assert set(IDENTITIES) & seen
+
+
+def test_every_instruction():
+    """Of numbers that each of them accepts."""
+    floats, positions = numbers(np.float32), np.int32([0, 1, 2047, 2048, 2**21, 2**23 + 2**20 + 2**9 + 3, 2**24 - 1])
+    just_below = np.float32(1 - 2.0**-24)  # half of it times the smallest normal number would be rounded to that
+    small = np.float32([0, -0.0, 1, just_below, -just_below, 2.0**-90, -(2.0**-90), 1.9, INF, -INF, NAN])
+    sizes, tiny = np.int32([1, 3, 4096, 2**17 + 1]), np.float32([1e-40, -1e-45])
+    exponents, counts = np.int32([1, 2, 60, 100, 127, 254]) << 23, np.arange(64, dtype=np.int32)
+    bits = numbers(np.int32)
+    given = {
+        instructions.saturated: (np.append(floats, tiny),),
+        instructions.flushed_product: all_pairs(np.append(floats, tiny), exponents.view(np.float32)),
+        instructions.normal_product: all_pairs(small, exponents),
+        instructions.scaled_product: all_pairs(positions, sizes, np.int32([0, 4096]), np.int32([13, 21])),
+        instructions.shifted_pair: all_pairs(bits, bits, counts),
+    }
+    assert len(given) == len(instructions.INSTRUCTIONS)
+    without_sign = lambda x, factor: jnp.abs(instructions.flushed_product(x, factor))
+    function = {f: f for f in given} | {instructions.flushed_product: without_sign}
+    assert_as_jax({f.__name__: Thread(function[f], arrays) for f, arrays in given.items()})
 
 
 def primitives(jaxpr):

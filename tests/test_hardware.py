@@ -430,6 +430,39 @@ def test_texels_that_no_texture_unit_has(dtype, name):
         getattr(jt, name)(texture, (0.5, 0.5), HARDWARE())
 
 
+# Sums
+
+# Texels of a volume of two slices, of as many columns, and the value half between all of them.
+TINY = 2.0**-126
+WIDE = 1 + 2.0**-23
+LARGEST_FLOAT = float(np.finfo(np.float32).max)
+SUMS = {
+    "slices that cancel, of 26 bits each": ([[3 * WIDE, WIDE / 4], [-3 * WIDE, -WIDE / 4]], 0.0),
+    "zeros of both signs": ([[-0.0, -0.0], [-0.0, 0.0]], 0.0),
+    "zeros below": ([[-0.0, -0.0], [-0.0, -0.0]], -0.0),
+    "subnormal numbers": ([[1e-40, 1e-40], [-1e-45, 1e-45]], 0.0),
+    "subnormal numbers below": ([[-1e-40, -1e-45], [-0.0, -1e-40]], -0.0),
+    "just not subnormal": ([[3 * TINY, -TINY], [3 * TINY, -TINY]], TINY),
+    "just subnormal": ([[3 * TINY, -TINY * WIDE], [3 * TINY, -TINY * WIDE]], 0.0),
+    "just subnormal, below": ([[-3 * TINY, TINY * WIDE], [-3 * TINY, TINY * WIDE]], -0.0),
+    "a tie": ([[1.0, WIDE], [1.0, WIDE]], WIDE),
+    "a tie below": ([[-1.0, -WIDE], [-1.0, -WIDE]], -WIDE),
+    "large numbers and infinity": ([[LARGEST_FLOAT, LARGEST_FLOAT], [-np.inf, 0.0]], -np.inf),
+    "infinities": ([[np.inf, 1.0], [np.inf, LARGEST_FLOAT]], np.inf),
+    "infinities of both signs": ([[np.inf, 1.0], [-np.inf, 1.0]], np.nan),
+    "not a number": ([[np.nan, 1.0], [np.inf, 1.0]], np.nan),
+}
+
+
+def test_sums_of_special_texels():
+    texels = np.float32([texels for texels, _ in SUMS.values()])
+    coords = np.float32([[1.0], [0.5], [1.0]])
+    read = jax.jit(jax.vmap(lambda t: jt.sample(jt.texture3d(t), tuple(coords), HARDWARE(normalized_coords=False))))
+    found = np.asarray(read(texels[:, :, None, :, None])).ravel()
+    expected = np.float32([value for _, value in SUMS.values()])
+    assert dict(zip(SUMS, unlike(found, expected))) == dict.fromkeys(SUMS, False)
+
+
 # Laws
 
 anywhere = st.floats(-4, 4, width=32)

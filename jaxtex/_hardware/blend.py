@@ -6,8 +6,9 @@ of weight times texel is exact. Stencils are added level by level: the sum so fa
 rounded down to a multiple of a unit that follows from the largest E, in steps of four bits, and added exactly. The
 total is divided by 256 and rounded once, halves away from zero.
 
-The integers are held in float32, where these products and sums are exact: a texel, scaled by 2^(2 - E) into (-4, 4), is
-a high part of 12 bits after the point and a low part of 14 more.
+Such a sum S is a whole number of units and has up to 40 bits. Its lower 32 bits are exact as integers of 32 bits, which
+wrap. A float near S, the same sum in float arithmetic, tells the bits above them; its own rounding does not matter. It
+also is what infinities and NaN make of the sum.
 """
 
 import functools
@@ -21,6 +22,7 @@ import numpy as np
 from .._engine import decoding
 from .._engine.decoding import SRGB_TO_LINEAR, is_color
 from .._engine.indexing import gather
+from .._engine.lowering.cuda_c import flushed_product, normal_product, shifted_pair
 from .._tables.storage_formats import Decoding
 from .._typed_jit import typed_jit
 
@@ -52,24 +54,20 @@ def with_sign_of(sign: jax.Array, x: jax.Array) -> jax.Array:
 ratio = functools.partial(decoding.ratio, dtype=np.dtype(np.float32))
 
 
-def small_float(count: jax.Array) -> jax.Array:
-    """A whole number below 2^23 as a float, in two cheap operations."""
-    return float_of(count | (150 << 23)) - np.float32(2.0**23)
-
-
 def total(values: Sequence[jax.Array]) -> jax.Array:
     return functools.reduce(jnp.add, values)
 
 
 class Format(NamedTuple):
-    """How floating texels are cut and sums rounded."""
+    """How floating texels are cut."""
 
-    steps: tuple[int, ...]  # bits after the point of each part of a texel that was scaled into (-4, 4)
-    smallest: np.float32  # texels below count as zero
+    bits: int  # after the point of a texel that was scaled into (-4, 4)
+    smallest: np.float32  # the least value whose exponent a stencil may have; below it nothing would be cut anyway
+    is_short: bool  # whether no texel is subnormal in float32, so that one float holds the scale
 
 
-FLOAT32 = Format((12, 26), SMALLEST_NORMAL)
-FLOAT16 = Format((13,), np.float32(2.0**-24))
+FLOAT32 = Format(26, 2 * SMALLEST_NORMAL, is_short=False)
+FLOAT16 = Format(13, np.float32(2.0**-24), is_short=True)
 
 
 @typed_jit("stored", "decoding")
@@ -84,14 +82,12 @@ def blend(levels: Levels, stored: np.dtype, decoding: Decoding) -> jax.Array:
 
 def blend_float32(levels: Levels, decoding: Decoding) -> jax.Array:
     del decoding
-    exact, top, finite, others = shared_exponent(levels, FLOAT32)
-    return jnp.where(finite, to_float32(*exact, top), others)
+    return to_float32(*blended(levels, FLOAT32))
 
 
 def blend_float16(levels: Levels, decoding: Decoding) -> jax.Array:
     del decoding
-    exact, top, finite, others = shared_exponent([[widened(f) for f in level] for level in levels], FLOAT16)
-    return jnp.where(finite, to_float16(*exact, top), others)
+    return to_float16(*blended([[widened(f) for f in level] for level in levels], FLOAT16))
 
 
 def blend_int8(levels: Levels, decoding: Decoding) -> jax.Array:
@@ -137,117 +133,115 @@ def widened(taps: Taps) -> Taps:
     return [(value.astype(jnp.float32), weight) for value, weight in taps]
 
 
-def shared_exponent(
-    levels: Levels, format: Format
-) -> tuple[tuple[jax.Array, jax.Array], jax.Array, jax.Array, jax.Array]:
-    """The exact sum of floating texels in units of 2^(E - 10), as two floats, and the bits of the float 2^(E - 1).
+class Sum(NamedTuple):
+    """An exact sum S of weight times texel, below 2^40 units.
 
-    The other results are whether all texels are finite, and the sum that infinities and NaN make if not.
+    Attributes:
+        low: the lower 32 bits of S.
+        near: a float, less than 2^18 from S; infinity or NaN where texels make it of the sum.
+        exponent: the bits of a power of two.
+        bits: a unit is that power of two times 2^-bits.
     """
+
+    low: jax.Array
+    near: jax.Array
+    exponent: jax.Array
+    bits: int
+
+
+def blended(levels: Levels, format: Format) -> tuple[Sum, jax.Array]:
+    """The exact sum of floating texels, and bits whose sign is that of a sum of zero."""
     # -0 is the neutral element of addition: a texel without weight does not count, and a sum of -0 is -0.
     zero = np.float32(-0.0)
     counted = [[[(jnp.where(w > 0, v, zero), w) for v, w in f] for f in level] for level in levels]
-    sums, finite = [], []
+    sums = []
     for level in counted:
-        of_level, largest = zip(*(stencil_sum(taps, format) for taps in level))
-        sums, finite = [*of_level, *sums], [*finite, *(n < jnp.inf for n in largest)]
+        sums = [*(Sum(*stencil_sum(taps, format), format.bits + 1) for taps in level), *sums]
         if len(sums) > 1:
-            sums = [added(sums, format)]
-    values = [v for level in counted for f in level for v, _ in f]
-    return exact_sum(sums[0].parts), sums[0].exponent, functools.reduce(jnp.logical_and, finite), total(values)
-
-
-class Sum(NamedTuple):
-    """An exact sum: floats to be added, in units that follow from an exponent, the bits of a float."""
-
-    parts: list[jax.Array]
-    exponent: jax.Array
-
-
-def added(sums: list[Sum], format: Format) -> Sum:
-    """Sums as the unit adds them: each cut to the exponent of the largest, in steps of four bits."""
-    top = functools.reduce(jnp.maximum, (s.exponent for s in sums))
-    return Sum([part for s in sums for part in aligned(s, top, format)], top)
+            sums = [added(sums)]
+    signs = (bits_of(v) for level in counted for f in level for v, _ in f)
+    return sums[0], functools.reduce(jnp.bitwise_and, signs)
 
 
 @typed_jit("format")
-def aligned(sum: Sum, top: jax.Array, format: Format) -> list[jax.Array]:
-    """A sum in the units of `top`, rounded down to a multiple of 2^(4 floor((E - 2) / 4) - n), n the bits of a texel
-    that was scaled into (-4, 4), and E the exponent of `top`."""
-    # Far below any unit only the sign counts, since -1e-30 is rounded down too.
-    shift = float_of(jnp.maximum(sum.exponent - top, -64 << 23) + (127 << 23))
-    rounded, error = exact_sum([part * shift for part in sum.parts])
-    unit = float_of(((127 - format.steps[-1]) << 23) - (top & (3 << 23)))
-    inverse = float_of(((127 + format.steps[-1]) << 23) + (top & (3 << 23)))
-    down = jnp.floor(rounded * inverse) * unit
-    # Where the rounded sum is a multiple, its error decides. -0 stays -0.
-    return [down, jnp.where((down == rounded) & (error != 0), jnp.floor(error * inverse) * unit, rounded * 0)]
-
-
-@typed_jit("format")
-def stencil_sum(taps: Taps, format: Format) -> tuple[Sum, jax.Array]:
-    """The sum of weight times texel, in parts that are exact, and the largest magnitude of a texel, or NaN."""
+def stencil_sum(taps: Taps, format: Format) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """`low`, `near` and `exponent` of the sum of weight times texel."""
     largest = functools.reduce(jnp.maximum, (jnp.abs(v) for v, _ in taps))
-    exponent = bits_of(jnp.maximum(largest, SMALLEST_NORMAL)) & EXPONENT
-    scale = float_of((255 << 23) - exponent)
-    two = scale * float_of(exponent)  # 2, unknown to the compiler, which would cancel the rounding below
-    sums = [[] for _ in format.steps]
-    for texel, weight in taps:
-        scaled = texel * scale
-        signed = with_sign_of(scaled, small_float(weight))
-        rest = jnp.where(jnp.abs(texel) < format.smallest, 0, jnp.abs(scaled))
-        for k, step in enumerate(format.steps):
-            rounder = two * np.float32(0.75 * 2.0 ** (23 - step))
-            part = (rest + rounder) - rounder  # to a multiple of 2^-step, either way
-            if k == len(format.steps) - 1:
-                part = part - jnp.where(part > rest, np.float32(2.0**-step), 0)
-            rest = rest - part
-            sums[k].append(signed * part)
-    return Sum([total(s) for s in sums], exponent), largest
+    exponent = bits_of(jnp.maximum(largest, format.smallest)) & EXPONENT
+    # The bits of 2^129 / exponent: a normal number, also for infinity and NaN, which have the highest exponent.
+    scale, more = SIGN - exponent, format.bits - 1
+    if format.is_short:
+        scaled = [(v * float_of(scale + (more << 23)), w) for v, w in taps]
+    else:  # by two factors, whose product may be too large for a float
+        scaled = [(flushed_product(v, float_of(scale)) * np.float32(2.0**more), w) for v, w in taps]
+    low = total([v.astype(jnp.int32) * w for v, w in scaled])
+    return low, total([v * w.astype(jnp.float32) for v, w in scaled]), exponent
 
 
-@typed_jit()
-def exact_sum(parts: list[jax.Array]) -> tuple[jax.Array, jax.Array]:
-    """The sum of floats as (rounded, remainder).
-
-    The remainder is exact, or is on the same side of half a unit in the last place as the exact one.
-    """
-    if len(parts) == 1:
-        return parts[0], jnp.zeros_like(parts[0])
-    if len(parts) == 2:  # of one stencil: the high part is a multiple of the last bit of the low one
-        high, low = parts
-        rounded = high + low
-        return rounded, low - (rounded - high)
-    parts, signed_zero = list(parts), total(parts)
-    for _ in range(len(parts) - 1):
-        for k in range(len(parts) - 1):
-            parts[k + 1], parts[k] = two_sum(parts[k + 1], parts[k])
-    *rest, error, rounded = parts
-    rounded = jnp.where(rounded == 0, float_of(bits_of(signed_zero) & SIGN), rounded)
-    return rounded, jnp.where(functools.reduce(jnp.logical_or, (r != 0 for r in rest)), error * 0.75, error)
+def added(sums: list[Sum]) -> Sum:
+    """Sums as the unit adds them: each rounded down to whole units that follow from the largest exponent."""
+    top = functools.reduce(jnp.maximum, (s.exponent for s in sums))
+    # Steps of four bits, plus one, since the lowest would be zero as a float.
+    exponent, bits = (top & ~(3 << 23)) | (1 << 23), sums[0].bits + 1
+    lows, nears = zip(*(rounded_down(s.low, s.near, exponent - s.exponent, 3 + s.bits - bits) for s in sums))
+    return Sum(total(lows), total(nears), exponent, bits)
 
 
-@typed_jit()
-def two_sum(a: jax.Array, b: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """The rounded sum of two floats, and its error (Knuth)."""
-    s = a + b
-    t = s - a
-    return s, (a - (s - t)) + (b - t)
+@typed_jit("more")
+def rounded_down(low: jax.Array, near: jax.Array, exponents: jax.Array, more: int) -> tuple[jax.Array, jax.Array]:
+    """`low` and `near` of 8 S, shifted to the right by a difference of exponents and `more`, and rounded down."""
+    low, near = low << 3, near * 8
+    joined, rest = split(low, near)
+    high = (bits_of(joined) - LARGE.view(np.int32) + (rest >> SPLIT)) >> (32 - SPLIT)
+    # Beyond 40 bits only the sign is left, since -1e-30 is rounded down too.
+    count = jnp.minimum((exponents >> 23) + more, 63)
+    return shifted_pair(high, low, count), near * float_of((127 - count) << 23)
 
 
-def to_float32(rounded: jax.Array, error: jax.Array, top: jax.Array) -> jax.Array:
-    """A sum rounded to float32, halves away from zero; a subnormal one is zero."""
-    further = rounded + (error + error)
-    halfway = (further - rounded == error + error) & (error != 0) & ((error > 0) == (rounded > 0))
-    mean = jnp.where(halfway, further, rounded) * np.float32(2.0**-9)
-    # Compared before the product, which some processors flush to zero and others do not.
-    normal = jnp.abs(mean) >= float_of((128 << 23) - jnp.minimum(top, 100 << 23))
-    return jnp.where(normal, mean * float_of(top), float_of(bits_of(mean) & SIGN))
+# When it is added to a float below 2^42, the sum is a multiple of 2^SPLIT, and its last bits are the number of them.
+SPLIT = 20
+LARGE = np.float32(1.5 * 2.0 ** (23 + SPLIT))
+QUARTER = np.float32(0.25).view(np.int32)
 
 
-def to_float16(rounded: jax.Array, error: jax.Array, top: jax.Array) -> jax.Array:
-    """A sum rounded to the 11 bits of float16, or to 2^-24 if it is subnormal, halves away from zero."""
-    mean = rounded * np.float32(2.0**-9) * float_of(top)
+def split(low: jax.Array, near: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """`LARGE` plus a multiple of 2^SPLIT near S, and the rest of S as an integer, which is small."""
+    # XLA would cancel the addition when it is undone.
+    joined = jax.lax.optimization_barrier(near + LARGE)
+    return joined, low - (bits_of(joined) << SPLIT)
+
+
+def parts(sum: Sum) -> tuple[jax.Array, jax.Array]:
+    """A multiple of 2^SPLIT, never -0, and a rest below 2^SPLIT, whose sum is S."""
+    joined, rest = split(sum.low, sum.near)
+    return joined - LARGE, rest.astype(jnp.float32)
+
+
+def rounded_parts(sum: Sum) -> tuple[jax.Array, jax.Array]:
+    """S rounded to a float, never -0, and what is left of S."""
+    if sum.bits == FLOAT16.bits + 1:  # of one stencil, below 2^24
+        rounded = sum.low.astype(jnp.float32)
+        return rounded, jnp.zeros_like(rounded)
+    high, low = parts(sum)
+    rounded = high + low
+    return rounded, low - (rounded - high)
+
+
+def to_float32(sum: Sum, signs: jax.Array) -> jax.Array:
+    """A 256th of a sum rounded to float32, halves away from zero; a subnormal one is zero."""
+    high, low = parts(sum)
+    # A quarter of a unit moves S off a tie, away from zero. Where S is so small that a quarter stays, S is a float
+    # itself, and the nearest whole number.
+    quarter = float_of((bits_of(high) & SIGN) | QUARTER)
+    mean = jnp.round(high + (low + quarter)) * np.float32(2.0 ** (-8 - sum.bits))
+    return float_of(bits_of(normal_product(mean, sum.exponent)) | (signs & SIGN))
+
+
+def to_float16(sum: Sum, signs: jax.Array) -> jax.Array:
+    """A 256th of a sum rounded to the 11 bits of float16, or to 2^-24 if it is subnormal, halves away from zero."""
+    rounded, error = rounded_parts(sum)
+    mean = rounded * np.float32(2.0 ** (-8 - sum.bits)) * float_of(sum.exponent)
+    mean = float_of(bits_of(mean) | jnp.where(rounded == 0, signs & SIGN, 0))
     short = (error != 0) & ((error > 0) != (rounded > 0))
     bits = bits_of(mean) + jnp.where(short, 0xFFF, 0x1000)
     normal = float_of(bits & ~0x1FFF)
@@ -255,7 +249,8 @@ def to_float16(rounded: jax.Array, error: jax.Array, top: jax.Array) -> jax.Arra
     whole = jnp.floor(steps)
     up = (steps - whole > 0.5) | ((steps - whole == 0.5) & ~short)
     subnormal = with_sign_of(mean, (whole + up.astype(jnp.float32)) * 2.0**-24)
-    return jnp.where(jnp.abs(mean) < 2.0**-14, subnormal, normal)
+    finite = jnp.where(jnp.abs(mean) < 2.0**-14, subnormal, normal)
+    return jnp.where(jnp.abs(sum.near) < jnp.inf, finite, sum.near)
 
 
 def srgb_tables() -> tuple[np.ndarray, np.ndarray]:

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 
 from .._engine.axis import Axis, Role
 from .._engine.coordinates import COORDINATE_LIMIT, POSITION_LIMIT
+from .._engine.lowering.cuda_c import saturated, scaled_product
 from .._engine.taps import Taps
 from .._tables.address_rules import CLAMP, MIRROR, WRAP
 from .._tables.filter_kernels import LEVEL_BLEND, LINEAR, LINEAR_TAPS, POINT
@@ -58,7 +59,6 @@ def level_taps(lod: jax.Array, axis: Axis) -> Taps:
 
 def position(coord: jax.Array, axis: Axis, bits: int) -> tuple[jax.Array | int, jax.Array]:
     """The position of `coord` as whole texels plus a part in 2^-bits texels: cut to no bits, rounded to 8."""
-    coord = jnp.where(coord == coord, coord, 0)
     return (normalized_position if axis.normalized else texel_position)(coord, axis, bits)
 
 
@@ -67,21 +67,21 @@ def normalized_position(x: jax.Array, axis: Axis, bits: int) -> tuple[jax.Array 
     one = 1 << kept if isinstance(kept, int) else jnp.left_shift(1, kept)
     scale = jnp.asarray(one, jnp.float32)
     if axis.address is CLAMP:  # to the edges, beyond which nothing changes
-        unit, low = 0, (jnp.clip(x, 0, 1) * scale).astype(jnp.int32)
+        unit, low = 0, (saturated(x) * scale).astype(jnp.int32)
     else:
-        x = jnp.where(jnp.abs(x) < COORDINATE_LIMIT, x, 0) if axis.reduced else jnp.clip(x, *FAR_NORMALIZED)
+        x = jnp.where(jnp.abs(x) < COORDINATE_LIMIT, x, 0) if axis.reduced else jnp.clip(number(x), *FAR_NORMALIZED)
         fixed = jnp.floor(x * scale)
         unit = jnp.floor(fixed / scale)  # exact, as all here: powers of two
         unit, low = unit.astype(jnp.int32), (fixed - unit * scale).astype(jnp.int32)
-    # low * size can have 40 bits: 11 bits of low at a time.
-    high, low = low >> 11, low & 2047
-    if bits:
-        part = (high * size + ((low * size + (one >> 9)) >> 11)) >> (kept - 19)
-    else:
-        part = (high * size + ((low * size) >> 11)) >> (kept - 11)
+    part = scaled_product(low, size, (one >> 9) if bits else 0, kept - bits)
     if axis.address is WRAP:
         return 0, part
     return (unit & 1 if axis.address is MIRROR else unit) * size, part
+
+
+def number(x: jax.Array) -> jax.Array:
+    """`x`, or zero in place of NaN."""
+    return jnp.where(x == x, x, 0)
 
 
 def coordinate_bits(size: int | jax.Array) -> int | jax.Array:
@@ -93,7 +93,7 @@ def coordinate_bits(size: int | jax.Array) -> int | jax.Array:
 
 def texel_position(x: jax.Array, axis: Axis, bits: int) -> tuple[jax.Array | int, jax.Array]:
     if axis.address.saturates:
-        x = jnp.clip(x, -FAR_TEXELS, axis.size + FAR_TEXELS)
+        x = jnp.clip(number(x), -FAR_TEXELS, axis.size + FAR_TEXELS)
     else:
         x = jnp.where(jnp.abs(x) < POSITION_LIMIT, x, 0)
     whole = jnp.floor(x)

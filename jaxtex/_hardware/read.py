@@ -81,8 +81,9 @@ def read_in_kernel(
         stored = lambda address: color_outside(address, load_texel(address), color)
         return value(stored, coords, spec, texels.dtype)
 
-    # The products that enter sums are exact, or, in `ratio`, of codes for which one rounding and two agree. So `value`
-    # has the same bits wherever a compiler rounds once; coordinates, which may be any function's, do not.
+    # The products that enter sums are exact; or of codes for which one rounding and two agree, in `ratio`; or of a sum
+    # that is only near the exact one. So `value` has the same bits wherever a compiler rounds once; coordinates, which
+    # may be any function's, do not.
     name = "texture_unit_read"
     return cuda_kernels.read_each_sample(value_of, texels, color, operands, spec, batch, name, launcher, exact=True)
 

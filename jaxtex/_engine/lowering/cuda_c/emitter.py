@@ -18,6 +18,7 @@ from jax.extend.core import Literal
 from ...._compat import expansion
 from ...where_needed import NAME as WHERE_NEEDED
 from .elementwise import C_TYPES, EXPRESSIONS, ROUNDED, ROUNDINGS, has_conversion, literal
+from .instructions import INSTRUCTIONS
 
 # An array with an expression of C in place of each number: the name of a scalar, or a literal.
 Names = np.ndarray
@@ -137,6 +138,9 @@ class Emitter:
     def equation(self, eqn: Any, args: list[Names]) -> Any:
         name = ALIASES.get(eqn.primitive.name, eqn.primitive.name)
         if name in CALLS:
+            expression = INSTRUCTIONS.get(eqn.params.get("name", ""))
+            if expression is not None:
+                return [self.define_each(eqn.outvars[0].aval.dtype, expression.format, *args)]
             body = eqn.params[CALLS[name]]
             if eqn.params.get("name") == WHERE_NEEDED and all(names.size == 1 for names in args):
                 return self.branch(body, args)

@@ -137,6 +137,26 @@ DEVICE float rounded_sub(float a, float b) { return rounded(a - b); }
 DEVICE float rounded_mul(float a, float b) { return rounded(a * b); }
 #endif
 
+// The functions of `instructions.py`. In a flushed product, what is subnormal becomes a zero of its sign.
+#ifdef __CUDACC__
+DEVICE float saturated(float a) { return __saturatef(a); }
+DEVICE float flushed_product(float a, float b) {
+  float result;
+  asm("mul.ftz.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+  return result;
+}
+#else
+DEVICE float saturated(float a) { return a > 0 ? a < 1 ? a : 1 : 0; }
+DEVICE float flushed_product(float a, float b) {
+  const double product = double(fabs(a) < 0x1p-126f ? copysign(0.0f, a) : a) * b;
+  return float(fabs(product) < 0x1p-126 ? copysign(0.0, product) : product);
+}
+#endif
+DEVICE int scaled_product(int a, int b, int more, int shift) { return int(((int64)a * b + more) >> shift); }
+DEVICE int shifted_pair(int high, int low, int count) {
+  return int(int64((uint64)uint32(high) << 32 | uint32(low)) >> count);
+}
+
 template <class T> DEVICE T sign_of(T a) { return T((a > T(0)) - (a < T(0))); }
 DEVICE float sign_of(float a) { return a > 0 ? 1.0f : a < 0 ? -1.0f : a; }
 DEVICE double sign_of(double a) { return a > 0 ? 1.0 : a < 0 ? -1.0 : a; }
