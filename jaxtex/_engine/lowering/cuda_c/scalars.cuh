@@ -118,13 +118,6 @@ DEVICE float maximum(float a, float b) { return maximum_of_floats(a, b); }
 DEVICE float minimum(float a, float b) { return minimum_of_floats(a, b); }
 #endif
 
-// The nearest number between 0 and 1; 0 for NaN.
-#ifdef __CUDACC__
-DEVICE float saturated(float a) { return __saturatef(a); }
-#else
-DEVICE float saturated(float a) { return a > 0 ? a < 1 ? a : 1 : 0; }
-#endif
-
 // Sums and products rounded by themselves, which no compiler joins into one rounding.
 #ifdef __CUDACC__
 DEVICE float rounded_add(float a, float b) { return __fadd_rn(a, b); }
@@ -137,7 +130,7 @@ DEVICE float rounded_sub(float a, float b) { return rounded(a - b); }
 DEVICE float rounded_mul(float a, float b) { return rounded(a * b); }
 #endif
 
-// The functions of `instructions.py`. In a flushed product, what is subnormal becomes a zero of its sign.
+// The functions of `instructions.py`. `saturated` is the nearest number between 0 and 1, or 0 for NaN. In a flushed product, what is subnormal becomes a zero of its sign.
 #ifdef __CUDACC__
 DEVICE float saturated(float a) { return __saturatef(a); }
 DEVICE float flushed_product(float a, float b) {

@@ -24,6 +24,8 @@ LANES = 32
 WIDTH = 4
 # The samples of a lane of a warp: of an image, of a volume, or of a row.
 STEPS = {2: (1, 4, 2), 3: (4, 1, 2), 0: (1, 1, 8)}
+# Where a lane also reads texels, for the cotangents of operands.
+PULL_STEPS = {2: (1, 2, 2), 3: (2, 1, 2), 0: (1, 1, 8)}
 # Where many samples fall on few texels.
 CROWD_STEPS = {2: (1, 8, 4), 3: (8, 1, 4), 0: (1, 1, 32)}
 

@@ -20,7 +20,7 @@ from ...texel_walk import Step, TexelAddress, only_address, walks
 from ..cuda_c import C_TYPES, load_row, scalars, warp
 from .operand_results import TILE_SUMS, OperandResults
 from .sample_source import AdjointPlan, SampleSource, Scalar, Traced, declared, joined, of_function, scalar
-from .sample_tiles import CROWD_STEPS, LANES, PLACE, STEPS, Lanes, SampleTiles, offset, tiles_of
+from .sample_tiles import CROWD_STEPS, LANES, PLACE, PULL_STEPS, STEPS, Lanes, SampleTiles, offset, tiles_of
 
 # The warps of a block, and the bytes of shared memory of all of them, of which any GPU has so many.
 WARPS, SHARED_BYTES = 4, 46 * 1024
@@ -33,6 +33,8 @@ WHOLE_CELLS, WHOLE_BYTES = 1200, 20 * 1024
 MULTIPROCESSOR_BYTES, MULTIPROCESSOR_REGISTERS = 228 * 1024, 65536
 # A thread has room for so many registers at least, by the channels that it takes; any more channels need as many.
 LEAST_REGISTERS = {1: 64, 2: 80, 3: 80, 4: 128}
+# The same where it takes few samples, as in `PULL_STEPS`.
+PULL_REGISTERS = {1: 48, 2: 64, 3: 64, 4: 80}
 # A lane loads the values of so many samples at once.
 BATCH = 4
 # A lane holds at most so many sums for the taps of a run of samples in one cell.
@@ -88,7 +90,8 @@ def window_tiles(plan: AdjointPlan, channels: int, adds: bool, remaining: bool) 
         remaining: whether it takes the images whose texels have not looked for their samples.
     """
     lanes, dimensions = Lanes.of(channels), sum(axis.role is Role.SPACE for axis in plan.spec.axes)
-    steps = CROWD_STEPS if adds and crowd_of(plan) * lanes.width >= FAR_CROWD else STEPS
+    crowded = adds and crowd_of(plan) * lanes.width >= FAR_CROWD
+    steps = CROWD_STEPS if crowded else PULL_STEPS if plan.wrt else STEPS
     return tiles_of(plan.shape, len(plan.textures), dimensions, lanes, steps, dimensions if remaining else 0)
 
 
@@ -255,7 +258,8 @@ class WindowSource(SampleSource):
     def blocks(self) -> int:
         """The blocks that a multiprocessor should hold at once: as many as its shared memory and registers do."""
         shared = MULTIPROCESSOR_BYTES // (1024 + 4 * self.num_warps * max(4, self.window_cells * self.row))
-        registers = LEAST_REGISTERS[min(self.lanes.width, 4)]
+        table = PULL_REGISTERS if self.samples.steps == PULL_STEPS[self.samples.rank] else LEAST_REGISTERS
+        registers = table[min(self.lanes.width, 4)]
         return max(1, min(shared, MULTIPROCESSOR_REGISTERS // (registers * self.num_threads)))
 
     @property
