@@ -8,7 +8,7 @@ import jax
 from jax._src.interpreters.mlir import _platform_specific_lowerings
 from jax.interpreters import mlir
 
-from jaxtex._engine import operators, primitives
+from jaxtex._engine import binding, linearization, operators, primitives
 from jaxtex._engine.lowering import choice, cuda_c
 from jaxtex._hardware import read as hardware
 from tests.host_compiler import HostLauncher
@@ -17,7 +17,7 @@ FORMS = {
     primitives.read_p: (operators.read, choice.LOWERINGS["read"]),
     primitives.bordered_read_p: (operators.bordered_read, choice.LOWERINGS["bordered_read"]),
     primitives.splat_p: (operators.splat, choice.LOWERINGS["splat"]),
-    primitives.pullback_p: (operators.pullback, choice.LOWERINGS["pullback"]),
+    primitives.pullback_p: (linearization.pullback, choice.LOWERINGS["pullback"]),
     hardware.read_p: (hardware.read_array, (hardware.LOWERING,)),
 }
 
@@ -37,7 +37,7 @@ def kernels_on_cpu():
         stack.enter_context(mock.patch.object(cuda_c.Launcher, "run", run))
         stack.enter_context(mock.patch.dict(_platform_specific_lowerings["cpu"]))
         for p, (form, lowerings) in FORMS.items():
-            general = functools.partial(primitives.batched, form)
+            general = functools.partial(binding.batched, form)
             lowering = next(row for row in lowerings if row.platform == "cuda")._replace(platform="cpu")
             rule = lowering.rule(general, multiple_results=p.multiple_results)
             mlir.register_lowering(p, rule, platform="cpu")

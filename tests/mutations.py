@@ -92,14 +92,14 @@ FAULTS = {
         "test_gradients.py",
     ),
     "the cotangent of a shared texture is a mean": Fault(
-        ENGINE + "operators.py",
+        ENGINE + "linearization.py",
         "return jnp.sum(x, repeated, keepdims=True)",
         "return jnp.mean(x, repeated, keepdims=True)",
         "test_transforms.py",
         "gradient_of_a_vmap",
     ),
     "a batch of shared textures is misplaced": Fault(
-        ENGINE + "primitives.py",
+        ENGINE + "binding.py",
         "dim = batch if shared else 0",
         "dim = 0",
         "test_transforms.py",

@@ -14,7 +14,7 @@ import pytest
 import jaxtex as jt
 from jaxtex import _compat
 from jaxtex._arguments import as_operands, check_read_arguments
-from jaxtex._engine import operators, texel_walk
+from jaxtex._engine import linearization, operators, texel_walk
 from jaxtex._engine.float_arithmetic import FLOAT
 from jaxtex._engine.lowering import (
     accumulation,
@@ -137,7 +137,7 @@ def by_arrays(name):
 
     def run(cotangent, texels, *operands):
         read = operators.read(texels, *operands, spec=case.spec)
-        pulled = [operators.pullback(cotangent, texels, *operands, spec=case.spec, wrt=wrt) for wrt in wrt_of(case)]
+        pulled = [linearization.pullback(cotangent, texels, *operands, spec=case.spec, wrt=wrt) for wrt in wrt_of(case)]
         return read, pulled, operators.splat(cotangent, *operands, spec=case.spec.adjoint(F32))
 
     return jax.jit(run)(case.cotangent, case.texture.texels, *case.plan.operands)
@@ -181,7 +181,7 @@ def test_batches_of_kernels_and_blocks(shared, monkeypatch):
     @jax.jit
     def one_by_one(g, texels, y, x):
         read = jax.vmap(lambda t, x, y: operators.read(t, y, x, spec=spec), axes)
-        pull = jax.vmap(lambda g, t, y, x: operators.pullback(g, t, y, x, **static))
+        pull = jax.vmap(lambda g, t, y, x: linearization.pullback(g, t, y, x, **static))
         return read(squeeze(texels, n), squeeze(x, m), squeeze(y, m)), pull(g, *map(wide, (texels, y, x)))
 
     args = normal(3, 9, 33, 3), texels, y, x

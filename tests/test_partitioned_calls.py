@@ -17,7 +17,7 @@ from jax.sharding import PartitionSpec as P
 from tolerances import assert_trees_close
 
 import jaxtex as jt
-from jaxtex._engine import operators, primitives
+from jaxtex._engine import binding, linearization, operators, primitives
 from jaxtex._engine.lowering import choice, cuda_c, device_axes, partitioned_call
 from jaxtex._engine.lowering.cuda_c import launch
 from jaxtex._engine.plan import layout_of, plan_of_grid
@@ -33,7 +33,7 @@ FORMS = {
     "read": (primitives.read_p, operators.read, partitioned_call.READ),
     "unit read": (hardware.read_p, hardware.read_array, partitioned_call.READ_WITH_COLOR),
     "splat": (primitives.splat_p, operators.splat, partitioned_call.SPLAT),
-    "pullback": (primitives.pullback_p, operators.pullback, partitioned_call.PULLBACK),
+    "pullback": (primitives.pullback_p, linearization.pullback, partitioned_call.PULLBACK),
 }
 SAMPLER = jt.Sampler(address_mode=("wrap", "border"))
 
@@ -68,7 +68,7 @@ def parts(monkeypatch):
     """Programs for several CPUs run as those for several GPUs do."""
     found = Parts()
     for name, (p, form, _) in FORMS.items():
-        general = functools.partial(primitives.batched, form)
+        general = functools.partial(binding.batched, form)
         rule = found.lowering(name).rule(general, multiple_results=p.multiple_results)
         monkeypatch.setitem(_platform_specific_lowerings["cpu"], p, None)  # to be taken back
         mlir.register_lowering(p, rule, platform="cpu")

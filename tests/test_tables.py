@@ -9,7 +9,7 @@ import oracle
 import pytest
 
 import jaxtex as jt
-from jaxtex._engine import operators
+from jaxtex._engine import linearization, operators
 from jaxtex._engine.float_arithmetic import FLOAT
 from jaxtex._engine.lowering import choice, cpu_adjoint, cuda_c, cuda_kernels, partitioned_adjoint
 from jaxtex._engine.plan import ReadPlan, layout_of, space_axes
@@ -111,7 +111,7 @@ def every_form(texels, x, y, spec):
     g = normal(*x.shape, texels.shape[-1])
     operands, adjoint = (y, x), spec.adjoint(F32)
     wrt = (-1, 0, 1)
-    yield operators.splat(g, *operands, spec=adjoint), operators.pullback(g, texels, *operands, spec=spec, wrt=wrt)
+    yield operators.splat(g, *operands, spec=adjoint), linearization.pullback(g, texels, *operands, spec=spec, wrt=wrt)
     splat = partitioned_adjoint.splat(g, *operands, spec=adjoint)
     yield splat, partitioned_adjoint.pullback(g, texels, *operands, spec=spec, wrt=wrt)
     static = {"spec": spec, "wrt": wrt, "batch": 0}

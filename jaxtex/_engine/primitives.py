@@ -26,13 +26,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax.extend.core import Primitive
-from jax.interpreters import ad, batching, mlir
+from jax.interpreters import ad, batching
 
-from .._typed_jit import typed_jit
-from . import operators
-from .indexing import as_varying
-from .lowering.choice import LOWERINGS, Lowering
-from .operators import ByNumber, summed_to
+from . import linearization, operators
+from .binding import Dims, batching_rule, bind, make_primitive
+from .linearization import ByNumber, summed_to
+from .lowering.choice import LOWERINGS
 from .spec import TEXELS, ReadSpec, Wrt, as_given
 
 
@@ -54,60 +53,11 @@ def splat(values: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec) -> j
 # Primitives
 
 
-def batched(implementation: Callable[..., Any], *args: jax.Array, batch: int, **params: Any) -> Any:
-    """`implementation` over `batch` leading axes."""
-    return operators.over_batch(functools.partial(implementation, **params), batch)(*args)
-
-
-def make_primitive(
-    name: str,
-    implementation: Callable[..., Any],
-    lowerings: Sequence[Lowering] = (),
-    *,
-    multiple_results: bool = False,
-) -> Primitive:
-    """A primitive that computes `implementation` over `batch` leading batch axes, with alternative lowerings.
-
-    Its parameters are a `ReadSpec` called `spec`, `batch`, and, for derivatives, `wrt`.
-    """
-    p = Primitive(name)
-    p.multiple_results = multiple_results
-    # Under `jax.jit`, whose cache lets the lowering use the jaxpr that `abstract` has traced.
-    general = typed_jit("spec", "wrt", "batch")(functools.partial(batched, implementation))
-
-    # Tracing the implementation inherits dtype, sharding and varying axes; a shape by hand would lose the last two.
-    def abstract(*avals: Any, **params: Any) -> Any:
-        # A lowering runs under an empty mesh where there is none. Set here too, so that JAX's cache sees one context.
-        with jax.sharding.use_abstract_mesh(jax.sharding.get_abstract_mesh()):
-            out = jax.make_jaxpr(functools.partial(general, **params))(*avals).out_avals
-        return list(out) if multiple_results else out[0]
-
-    compiled = typed_jit("spec", "wrt", "batch")(lambda *args, **params: p.bind(*args, **params))
-
-    def evaluate(*args: jax.Array, **params: Any) -> Any:
-        with jax.disable_jit(False):  # under which it would end up here again
-            return compiled(*args, **params)
-
-    p.def_impl(evaluate)
-    p.def_abstract_eval(abstract)
-    mlir.register_lowering(p, mlir.lower_fun(general, multiple_results=multiple_results))
-    for lowering in lowerings:
-        otherwise = functools.partial(batched, lowering.fallback) if lowering.fallback else general
-        rule = lowering.rule(otherwise, multiple_results=multiple_results)
-        mlir.register_lowering(p, rule, platform=lowering.platform)
-    return p
-
-
 read_p = make_primitive("texture_read", operators.read, LOWERINGS["read"])
 bordered_read_p = make_primitive("texture_bordered_read", operators.bordered_read, LOWERINGS["bordered_read"])
 splat_p = make_primitive("texture_splat", operators.splat, LOWERINGS["splat"])
-pushforward_p = make_primitive("texture_pushforward", operators.pushforward)
-pullback_p = make_primitive("texture_pullback", operators.pullback, LOWERINGS["pullback"], multiple_results=True)
-
-
-def bind(p: Primitive, *args: jax.Array, **params: Any) -> Any:
-    """Binds with every operand cast to the union of their varying axes: so `jax.shard_map` transposes correctly."""
-    return p.bind(*(as_varying(a, *args) for a in args), **params)
+pushforward_p = make_primitive("texture_pushforward", linearization.pushforward)
+pullback_p = make_primitive("texture_pullback", linearization.pullback, LOWERINGS["pullback"], multiple_results=True)
 
 
 # Tangents
@@ -227,19 +177,19 @@ def pullback_terms(cotangent: Any, texels: Any, *operands: Any, spec: ReadSpec, 
 
 
 def coordinate_tangents(tangents: ByNumber, operands: Sequence[Any], spec: ReadSpec) -> ByNumber:
-    """`operators.coordinate_tangents`, of which reverse mode keeps the operands."""
+    """`linearization.coordinate_tangents`, of which reverse mode keeps the operands."""
     if spec.grid is as_given or not tangents:
-        return operators.coordinate_tangents(tangents, operands, spec)
-    return rematerialized(operators.coordinate_tangents, tangents, operands, spec=spec)
+        return linearization.coordinate_tangents(tangents, operands, spec)
+    return rematerialized(linearization.coordinate_tangents, tangents, operands, spec=spec)
 
 
 def operand_cotangents(
     of_coords: ByNumber, operands: Sequence[Any], spec: ReadSpec, wrt: Wrt, batch: int
 ) -> dict[int, Any]:
-    """`operators.operand_cotangents` over `batch` leading axes, of which reverse mode keeps the operands."""
+    """`linearization.operand_cotangents` over `batch` leading axes, of which reverse mode keeps the operands."""
 
     def once(*args: Any) -> dict[int, Any]:
-        return operators.operand_cotangents(dict(zip(of_coords, args)), args[len(of_coords) :], spec, wrt)
+        return linearization.operand_cotangents(dict(zip(of_coords, args)), args[len(of_coords) :], spec, wrt)
 
     return rematerialized(operators.over_batch(once, batch), *of_coords.values(), *operands)
 
@@ -332,41 +282,6 @@ def as_cotangent(x: jax.Array, aval: Any) -> jax.Array:
 
 
 # Rules of batching
-
-
-def at_front(x: jax.Array, dim: int | None, position: int = 0) -> jax.Array:
-    """`x` with its batched axis at `position`; an unbatched operand gets an axis of size 1 there."""
-    return jnp.expand_dims(x, position) if dim is None else jnp.moveaxis(x, dim, position)
-
-
-# The batched axis of each argument, `None` where there is none.
-Dims = Sequence[int | None]
-
-
-def batching_rule(p: Primitive, textures: Callable[[Wrt], tuple[int, ...]], joins: Callable[[Wrt, Dims], bool]):
-    """How `p` is batched.
-
-    Where all textures are shared, a new axis of the operands joins the shape of the samples, if it may. Otherwise it
-    is one more batch axis.
-
-    Args:
-        textures: the positions of the arguments that are textures.
-        joins: whether no result is summed over an axis that joins the samples.
-    """
-
-    def rule(args, dims: Dims, *, batch: int, **params: Any):
-        wrt = params.get("wrt", ())
-        positions = textures(wrt)
-        shared = all(dims[k] is None for k in positions) and joins(wrt, dims)
-        if shared:
-            args = [a if k in positions else at_front(a, d, batch) for k, (a, d) in enumerate(zip(args, dims))]
-        else:
-            args = [at_front(a, d) for a, d in zip(args, dims)]
-        out = bind(p, *args, batch=batch if shared else batch + 1, **params)
-        dim = batch if shared else 0
-        return (out, [dim] * len(out)) if p.multiple_results else (out, dim)
-
-    return rule
 
 
 def pushforward_textures(wrt: Wrt) -> tuple[int, ...]:

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.interpreters import batching
 
+from .._engine.binding import batching_rule, bind, make_primitive
 from .._engine.decoding import decode, is_color
 from .._engine.indexing import gather as gather_texels
 from .._engine.lowering import cuda_kernels
@@ -15,7 +16,6 @@ from .._engine.lowering.choice import Lowering, supports_bordered_read
 from .._engine.lowering.cuda_c import THIS_GPU, Launcher
 from .._engine.lowering.partitioned_call import READ_WITH_COLOR
 from .._engine.operators import LoadTexel, color_outside, mean
-from .._engine.primitives import batching_rule, bind, make_primitive
 from .._engine.spec import Coords, ReadSpec
 from .._engine.texel_walk import TexelAddress, flattened, walks
 from .._tables.storage_formats import Decoding

@@ -12,16 +12,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..operators import (
-    ByNumber,
-    accumulated,
-    as_texels,
-    coordinate_cotangents,
-    operand_cotangents,
-    over_batch,
-    samples_per_texel,
-    units_of,
-)
+from ..linearization import ByNumber, coordinate_cotangents, operand_cotangents
+from ..operators import accumulated, as_texels, over_batch, samples_per_texel, units_of
 from ..reproducible_sum import TexelSums
 from ..spec import TEXELS, ReadSpec, Wrt
 from ..texel_walk import flat_sizes, texels_shape
@@ -41,7 +33,7 @@ def splat(values: jax.Array, *operands: jax.Array, spec: ReadSpec, batch: int) -
 def pullback(
     cotangent: jax.Array, texels: jax.Array, *operands: jax.Array, spec: ReadSpec, wrt: Wrt, batch: int
 ) -> tuple[jax.Array, ...]:
-    """`operators.pullback` over `batch` leading axes, one after the other."""
+    """`linearization.pullback` over `batch` leading axes, one after the other."""
     run = functools.partial(block_by_block, spec=spec, wrt=wrt, texel_dtype=texels.dtype)
     return over_batch(run, batch, jax.lax.map)(cotangent, texels, *operands)
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import jax
 import jax.numpy as jnp
 
-from .. import operators
+from .. import linearization, operators
 from ..axis import Axis, Role
 from ..indexing import explicit_sharding, scatter, scatter_windows
 from ..operators import as_texels, contributions_of_steps, samples_per_texel, units_of, weighted, zero_outside
@@ -48,8 +48,8 @@ def splat(values: jax.Array, *operands: jax.Array, spec: ReadSpec) -> jax.Array:
 def pullback(
     cotangent: jax.Array, texels: jax.Array, *operands: jax.Array, spec: ReadSpec, wrt: Wrt
 ) -> tuple[jax.Array, ...]:
-    """`operators.pullback` in the form that is fastest on a GPU."""
-    return operators.pullback(cotangent, texels, *operands, spec=spec, wrt=wrt, splat=splat)
+    """`linearization.pullback` in the form that is fastest on a GPU."""
+    return linearization.pullback(cotangent, texels, *operands, spec=spec, wrt=wrt, splat=splat)
 
 
 def own_copy(shape: tuple[int, ...], copies: int) -> jax.Array:

@@ -36,7 +36,7 @@ def pullback(
     batch: int,
     launcher: Launcher = THIS_GPU,
 ) -> tuple[jax.Array, ...]:
-    """`operators.pullback` over `batch` leading axes, on which an operand has their size or 1."""
+    """`linearization.pullback` over `batch` leading axes, on which an operand has their size or 1."""
     return adjoint(cotangent, texels, operands, spec, wrt, texels.dtype, batch, launcher)
 
 

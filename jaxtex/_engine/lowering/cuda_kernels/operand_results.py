@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from ...operators import summed_to
+from ...linearization import summed_to
 from .sample_source import AdjointPlan
 from .sample_tiles import SampleTiles
 

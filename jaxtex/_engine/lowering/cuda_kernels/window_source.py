@@ -12,8 +12,9 @@ import numpy as np
 
 from ...axis import Axis, Role
 from ...decoding import decode
+from ...linearization import operand_cotangents, slopes
 from ...operators import Path as TapPath
-from ...operators import operand_cotangents, slopes, zero_outside
+from ...operators import zero_outside
 from ...reproducible_sum import Units
 from ...taps import Taps
 from ...texel_walk import Step, TexelAddress, only_address, walks
@@ -33,8 +34,8 @@ WHOLE_CELLS, WHOLE_BYTES = 1200, 20 * 1024
 MULTIPROCESSOR_BYTES, MULTIPROCESSOR_REGISTERS = 228 * 1024, 65536
 # A thread has room for so many registers at least, by the channels that it takes; any more channels need as many.
 LEAST_REGISTERS = {1: 64, 2: 80, 3: 80, 4: 128}
-# The same where it takes few samples, as in `PULL_STEPS`.
-PULL_REGISTERS = {1: 48, 2: 64, 3: 64, 4: 80}
+# The same where it takes few samples, as in `PULL_STEPS`, of no more taps than these.
+PULL_REGISTERS, FEW_TAPS = {1: 48, 2: 64, 3: 64, 4: 80}, 4
 # A lane loads the values of so many samples at once.
 BATCH = 4
 # A lane holds at most so many sums for the taps of a run of samples in one cell.
@@ -90,8 +91,9 @@ def window_tiles(plan: AdjointPlan, channels: int, adds: bool, remaining: bool) 
         remaining: whether it takes the images whose texels have not looked for their samples.
     """
     lanes, dimensions = Lanes.of(channels), sum(axis.role is Role.SPACE for axis in plan.spec.axes)
-    crowded = adds and crowd_of(plan) * lanes.width >= FAR_CROWD
-    steps = CROWD_STEPS if crowded else PULL_STEPS if plan.wrt else STEPS
+    crowd = crowd_of(plan) if adds else 0
+    pulls = bool(plan.wrt) and crowd * lanes.width**2 < RUN_CROWD
+    steps = CROWD_STEPS if crowd * lanes.width >= FAR_CROWD else PULL_STEPS if pulls else STEPS
     return tiles_of(plan.shape, len(plan.textures), dimensions, lanes, steps, dimensions if remaining else 0)
 
 
@@ -258,8 +260,9 @@ class WindowSource(SampleSource):
     def blocks(self) -> int:
         """The blocks that a multiprocessor should hold at once: as many as its shared memory and registers do."""
         shared = MULTIPROCESSOR_BYTES // (1024 + 4 * self.num_warps * max(4, self.window_cells * self.row))
-        table = PULL_REGISTERS if self.samples.steps == PULL_STEPS[self.samples.rank] else LEAST_REGISTERS
-        registers = table[min(self.lanes.width, 4)]
+        taps = math.prod(axis.kernel.num_taps for axis in self.spec.axes if axis.role is Role.SPACE)
+        few = taps <= FEW_TAPS and self.samples.num_steps < math.prod(STEPS[self.samples.rank])
+        registers = (PULL_REGISTERS if few else LEAST_REGISTERS)[min(self.lanes.width, 4)]
         return max(1, min(shared, MULTIPROCESSOR_REGISTERS // (registers * self.num_threads)))
 
     @property

@@ -1,0 +1,99 @@
+"""How a primitive is made, bound, and batched."""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.extend.core import Primitive
+from jax.interpreters import mlir
+
+from .._typed_jit import typed_jit
+from . import operators
+from .indexing import as_varying
+from .lowering.choice import Lowering
+from .spec import Wrt
+
+# The batched axis of each argument, `None` where there is none.
+Dims = Sequence[int | None]
+
+
+def batched(implementation: Callable[..., Any], *args: jax.Array, batch: int, **params: Any) -> Any:
+    """`implementation` over `batch` leading axes."""
+    return operators.over_batch(functools.partial(implementation, **params), batch)(*args)
+
+
+def make_primitive(
+    name: str,
+    implementation: Callable[..., Any],
+    lowerings: Sequence[Lowering] = (),
+    *,
+    multiple_results: bool = False,
+) -> Primitive:
+    """A primitive that computes `implementation` over `batch` leading batch axes, with alternative lowerings.
+
+    Its parameters are a `ReadSpec` called `spec`, `batch`, and, for derivatives, `wrt`.
+    """
+    p = Primitive(name)
+    p.multiple_results = multiple_results
+    # Under `jax.jit`, whose cache lets the lowering use the jaxpr that `abstract` has traced.
+    general = typed_jit("spec", "wrt", "batch")(functools.partial(batched, implementation))
+
+    # Tracing the implementation inherits dtype, sharding and varying axes; a shape by hand would lose the last two.
+    def abstract(*avals: Any, **params: Any) -> Any:
+        # A lowering runs under an empty mesh where there is none. Set here too, so that JAX's cache sees one context.
+        with jax.sharding.use_abstract_mesh(jax.sharding.get_abstract_mesh()):
+            out = jax.make_jaxpr(functools.partial(general, **params))(*avals).out_avals
+        return list(out) if multiple_results else out[0]
+
+    compiled = typed_jit("spec", "wrt", "batch")(lambda *args, **params: p.bind(*args, **params))
+
+    def evaluate(*args: jax.Array, **params: Any) -> Any:
+        with jax.disable_jit(False):  # under which it would end up here again
+            return compiled(*args, **params)
+
+    p.def_impl(evaluate)
+    p.def_abstract_eval(abstract)
+    mlir.register_lowering(p, mlir.lower_fun(general, multiple_results=multiple_results))
+    for lowering in lowerings:
+        otherwise = functools.partial(batched, lowering.fallback) if lowering.fallback else general
+        rule = lowering.rule(otherwise, multiple_results=multiple_results)
+        mlir.register_lowering(p, rule, platform=lowering.platform)
+    return p
+
+
+def bind(p: Primitive, *args: jax.Array, **params: Any) -> Any:
+    """Binds with every operand cast to the union of their varying axes: so `jax.shard_map` transposes correctly."""
+    return p.bind(*(as_varying(a, *args) for a in args), **params)
+
+
+def at_front(x: jax.Array, dim: int | None, position: int = 0) -> jax.Array:
+    """`x` with its batched axis at `position`; an unbatched operand gets an axis of size 1 there."""
+    return jnp.expand_dims(x, position) if dim is None else jnp.moveaxis(x, dim, position)
+
+
+def batching_rule(p: Primitive, textures: Callable[[Wrt], tuple[int, ...]], joins: Callable[[Wrt, Dims], bool]):
+    """How `p` is batched.
+
+    Where all textures are shared, a new axis of the operands joins the shape of the samples, if it may. Otherwise it
+    is one more batch axis.
+
+    Args:
+        textures: the positions of the arguments that are textures.
+        joins: whether no result is summed over an axis that joins the samples.
+    """
+
+    def rule(args, dims: Dims, *, batch: int, **params: Any):
+        wrt = params.get("wrt", ())
+        positions = textures(wrt)
+        shared = all(dims[k] is None for k in positions) and joins(wrt, dims)
+        if shared:
+            args = [a if k in positions else at_front(a, d, batch) for k, (a, d) in enumerate(zip(args, dims))]
+        else:
+            args = [at_front(a, d) for a, d in zip(args, dims)]
+        out = bind(p, *args, batch=batch if shared else batch + 1, **params)
+        dim = batch if shared else 0
+        return (out, [dim] * len(out)) if p.multiple_results else (out, dim)
+
+    return rule
