@@ -98,9 +98,25 @@ def aims(**ratios: float) -> tuple[Target, ...]:
     return tuple(Target(NAMES[peer], ratio) for peer, ratio in ratios.items())
 
 
-NAMES = {"tex": "texture unit", "nvdiffrast": "nvdiffrast", "torch": "torch", "default": "by default"}
-READ_AIMS = {1: aims(tex=1.2), 3: aims(nvdiffrast=0.95), 4: aims(tex=1.0)}
-GRADIENT_AIMS = {1: aims(nvdiffrast=1.0), 4: aims(nvdiffrast=0.5), 16: aims(nvdiffrast=0.33)}
+NAMES = {
+    "tex": "texture unit",
+    "nvdiffrast": "nvdiffrast",
+    "drjit": "Dr.Jit",
+    "torch": "torch",
+    "default": "by default",
+}
+# By the number of channels.
+READ_AIMS = {1: aims(tex=1.2), 3: aims(nvdiffrast=0.85), 4: aims(tex=1.0)}
+RANDOM_AIMS = {1: aims(tex=1.3), 4: aims(tex=1.1)}
+HARDWARE_AIMS = {1: aims(tex=1.3), 3: aims(default=2.0), 4: aims(tex=1.3)}
+GRADIENT_AIMS = {
+    1: aims(nvdiffrast=0.5),
+    3: aims(drjit=0.37),
+    4: aims(drjit=0.65),
+    16: aims(nvdiffrast=0.33),
+    64: aims(drjit=0.5, torch=0.5),
+}
+VOLUME_GRADIENT_AIMS = {1: aims(drjit=0.5, torch=0.7), 4: aims(drjit=0.9, torch=0.7)}
 CPU_READ, CPU_GRADIENTS = Target("OpenCV", 1.0, "cpu"), Target("torch", 0.7, "cpu")
 
 
@@ -116,7 +132,7 @@ def works(size: int) -> tuple[Work, ...]:
         "how gradients grow": [Work("gradients", at(n), at(n)) for n in GROWTH],
         "2D gradients": gradients(size, at),
         "many samples into few texels": [
-            Work("splat", side, size, channels, targets=aims(nvdiffrast=0.4) if side <= 256 else ())
+            Work("splat", side, size, channels, targets=aims(drjit=0.7))
             for channels in (4, 1)
             for side in (16, 64, 256, 1024)
         ],
@@ -124,10 +140,10 @@ def works(size: int) -> tuple[Work, ...]:
             Work("splat", size, size, c, coordinates="generated", address="border") for c in (4, 3, 1)
         ],
         "deterministic adjoint": deterministic(size),
-        "spatial transformer": [dataclasses.replace(transformer(size), targets=aims(torch=0.2))],
+        "spatial transformer": [dataclasses.replace(transformer(size), targets=aims(torch=0.08))],
         "3D": volumes(size),
         "mip chains": [
-            Work("read", at(2048), at(2048), mips=True, targets=aims(nvdiffrast=1.0)),
+            Work("read", at(2048), at(2048), mips=True, targets=aims(nvdiffrast=0.9)),
             Work("gradients", at(2048), at(2048), mips=True, targets=aims(nvdiffrast=0.7)),
             Work("build", at(2048), at(2048)),
         ],
@@ -146,7 +162,7 @@ def reads(size: int, at: Scale) -> list[Work]:
 
 
 def variants(size: int) -> list[Work]:
-    random = [Work("read", size, size, c, coordinates="random") for c in (4, 1)]
+    random = [Work("read", size, size, c, coordinates="random", targets=RANDOM_AIMS[c]) for c in (4, 1)]
     stored = [Work("read", size, size, dtype=dtype) for dtype in ("bfloat16", "float16", "uint8")]
     addressed = [Work("read", size, size, address=mode) for mode in ("wrap", "mirror", "border")]
     return [*random, *stored, *addressed, Work("read", size, size, coordinates="generated")]
@@ -154,16 +170,16 @@ def variants(size: int) -> list[Work]:
 
 def hardware(size: int, at: Scale) -> list[Work]:
     of = lambda side, c, **how: Work("read", side, side, c, arithmetic="hardware", **how)
-    flat = [of(size, c, targets=aims(default=2.0)) for c in (1, 3, 4)]
-    deep = [of(volume(size), c, kind="3d") for c in (1, 4)]
-    return [*flat, *deep, of(at(2048), 4, mips=True)]
+    flat = [of(size, c, targets=HARDWARE_AIMS[c]) for c in (1, 3, 4)]
+    deep = [of(volume(size), c, kind="3d", targets=aims(tex=1.5)) for c in (1, 4)]
+    return [*flat, *deep, of(at(2048), 4, mips=True, targets=aims(default=2.0))]
 
 
 def gradients(size: int, at: Scale) -> list[Work]:
     of = lambda side, c, **how: Work("gradients", side, side, c, **how)
     cpu = {1: (CPU_GRADIENTS,), 4: (CPU_GRADIENTS,)}
-    square = [of(size, c, targets=(*GRADIENT_AIMS.get(c, ()), *cpu.get(c, ()))) for c in (1, 3, 4)]
-    deep = [of(at(2048), 16, targets=GRADIENT_AIMS[16]), of(at(1024), 64)]
+    square = [of(size, c, targets=(*GRADIENT_AIMS[c], *cpu.get(c, ()))) for c in (1, 3, 4)]
+    deep = [of(at(side), c, targets=GRADIENT_AIMS[c]) for side, c in ((2048, 16), (1024, 64))]
     return [*square, *deep, of(size, 4, coordinates="random"), of(size, 4, dtype="bfloat16")]
 
 
@@ -171,8 +187,9 @@ def deterministic(size: int) -> list[Work]:
     into = [Work("splat", side, size, c, deterministic=True) for side, c in ((size, 4), (size, 1), (256, 4))]
     of_arrays = Work("gradients", size, size, deterministic=True)
     warp = Work("splat", size, size, 4, coordinates="generated", address="border", deterministic=True)
-    rows = [*into, of_arrays, warp, dataclasses.replace(transformer(size), deterministic=True)]
-    return [dataclasses.replace(work, targets=aims(default=2.0)) for work in rows]
+    affine = [warp, dataclasses.replace(transformer(size), deterministic=True)]
+    aim = lambda rows, ratio: [dataclasses.replace(work, targets=aims(default=ratio)) for work in rows]
+    return [*aim([*into, of_arrays], 1.5), *aim(affine, 1.0)]
 
 
 def transformer(size: int) -> Work:
@@ -185,5 +202,6 @@ def volume(size: int) -> int:
 
 
 def volumes(size: int) -> list[Work]:
-    of = lambda what, c, ratio: Work(what, volume(size), volume(size), c, kind="3d", targets=aims(torch=ratio))
-    return [of(what, c, ratio) for what, ratio in (("read", 0.9), ("gradients", 0.7)) for c in (1, 4)]
+    of = lambda what, c, targets: Work(what, volume(size), volume(size), c, kind="3d", targets=targets)
+    read = [of("read", c, aims(torch=0.9)) for c in (1, 4)]
+    return [*read, *(of("gradients", c, VOLUME_GRADIENT_AIMS[c]) for c in (1, 4))]
