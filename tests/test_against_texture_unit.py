@@ -21,6 +21,20 @@ FILTERS = ("point", "linear")
 SAMPLES = 4096
 BLOCK = 128
 BORDER = np.array([0.5, -0.25, 1.5, 0.3], np.float32)
+# Texels of which sums are special.
+SPECIAL = {
+    "zeros of both signs": (0.0, -0.0, 1.0, -1.0, 2.0, -2.0),
+    "values that cancel": (1.5, -1.5, 3.0, -3.0, -0.0),
+    "values that cancel, far apart": (1.5, -1.5, 3e-5, -3e-5, 1e-20, -1e-20),
+    "an infinity": (np.inf, 1.0, -1.0, 0.0, -0.0),
+    "infinities": (np.inf, -np.inf, 1.75, -1.75, 0.95),
+    "infinities and huge values": (np.inf, -np.inf, 1.76 * 2.0**127, -1.76 * 2.0**127, 1.9 * 2.0**126),
+    "huge values of one exponent": (1.76 * 2.0**127, -1.76 * 2.0**127, 1.99 * 2.0**127),
+    "not a number": (np.nan, 1.0, np.inf, -0.0),
+    "subnormal numbers": (1e-39, -1e-39, 2.0**-126, -(2.0**-126), 2.0**-125, -0.0, 0.0),
+    "subnormal numbers of float16": (2.0**-24, -(2.0**-24), 2.0**-15, -(2.0**-14), 2.0**-13, -0.0),
+    "small and huge values": (1e-39, 1e30, -1e30, 1.0, -0.0, 2.0**-126),
+}
 BUILD = {1: jt.texture1d, 2: jt.texture2d, 3: jt.texture3d}
 
 SOURCE = r"""
@@ -120,6 +134,17 @@ def draw_cases(rng, dimension, dtype):
         yield texels, draw_coords(rng, sizes, normalized), (modes, filter_mode, read_mode, normalized, BORDER)
 
 
+def draw_special_cases(rng, dimension, dtype):
+    """Reads of special texels with weights that are often small: texels, coordinates, and how."""
+    for values in SPECIAL.values():
+        sizes = rng.integers(2, (50, 20, 9)[dimension - 1], dimension)
+        with np.errstate(over="ignore"):  # infinities, as float16
+            texels = rng.choice(np.array(values).astype(dtype), (*sizes[::-1], 4))
+        parts = rng.choice([-128, -127, -1, 0, 1, 2, 100, 127], (SAMPLES, dimension)) / 256
+        coords = (rng.integers(-1, sizes + 1, (SAMPLES, dimension)) + parts).astype(np.float32)
+        yield texels, coords, (("clamp",) * dimension, "linear", "element", False, BORDER)
+
+
 def sampler_of(modes, filter_mode, read_mode, normalized):
     """CUDA reads wrap and mirror as clamp when coordinates are in texels."""
     modes = tuple(m if normalized or m == "border" else "clamp" for m in modes)
@@ -151,7 +176,18 @@ def read_all(cases):
 def test_same_bits_as_the_texture_unit(kernels, dimension, dtype):
     """Sign of zero included; NaN equals NaN."""
     rng = np.random.default_rng([dimension, *dtype.encode()])
-    cases, lines = list(draw_cases(rng, dimension, dtype)), []
+    assert_same_bits(kernels, list(draw_cases(rng, dimension, dtype)))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize("dimension", [1, 2, 3])
+def test_same_bits_of_special_texels(kernels, dimension, dtype):
+    rng = np.random.default_rng([dimension, *dtype.encode()])
+    assert_same_bits(kernels, list(draw_special_cases(rng, dimension, dtype)))
+
+
+def assert_same_bits(kernels, cases):
+    lines = []
     for (texels, coords, how), values in zip(cases, read_all(cases)):
         expected = read_on_the_card(kernels, texels, coords, *how)
         assert values.shape == expected.shape

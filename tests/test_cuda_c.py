@@ -222,7 +222,15 @@ def branches(x):
     return *few, *twice, *where_needed(x < 0, tripled, x, few[:2])
 
 
+def branch_of_pairs(x):
+    """One branch for two numbers, of which one may need it."""
+    pair = jnp.stack([x, -x])
+    found, small = where_needed(pair > 1, tripled, pair, [pair, pair < 0])
+    return *found, *small
+
+
 FUNCTIONS = {
+    "branch of pairs": (branch_of_pairs, "float32"),
     "branches": (branches, "float32"),
     "tables": (looked_up, "int32"),
     "structure": (structured, "float32"),

@@ -463,6 +463,66 @@ def test_sums_of_special_texels():
     assert dict(zip(SUMS, unlike(found, expected))) == dict.fromkeys(SUMS, False)
 
 
+SPECIAL = (np.inf, -np.inf, np.nan, 0.0, -0.0, 1.0, -1.0, 1.5)
+# Parts in 1/256 whose products, the weights, are often rounded to zero.
+PARTS = (0, 1, 2, 3, 8, 16, 100, 127, 128, 129, 240, 253, 254, 255)
+
+
+def split(total, part, half=128):
+    far = (total * part + half) // 256
+    return total - far, far
+
+
+def looked_at(texels, position, total):
+    """The texels, of (depth, height, width), whose part is above zero on every axis, and their weights."""
+    places = (np.clip(p - 128, 0, 256 * (size - 1)) for p, size in zip(position, texels.shape))
+    (z, slices), (y, rows), (x, columns) = (divmod(int(p), 256) for p in places)
+    for k, of_slice in enumerate(split(total, slices)):
+        for i, of_column in enumerate(split(of_slice, columns)):
+            for j, weight in enumerate(split(of_column, rows, 128 if i else 127)):
+                if slices >= k and rows >= j and columns >= i:
+                    yield float(texels[z + k, y + j, x + i]), weight
+
+
+def sum_of(taps):
+    """What infinities and NaN make of a sum does not depend on weights. Only zeros below zero make a zero below it."""
+    total = sum(value * weight if np.isfinite(value) else value for value, weight in taps)
+    return total / 256 if total else np.copysign(0.0, -all(np.signbit(value) for value, _ in taps))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_texels_whose_weight_is_rounded_to_zero(dtype):
+    """Volumes, images, and images of two levels, as volumes of one slice; positions in 1/256 of a texel."""
+    rng, count = np.random.default_rng(0), 800
+    finite = 4 * SPECIAL[3:] + SPECIAL
+    volume, image, coarse = (rng.choice(finite, (2, 3, 3, 4)), *(rng.choice(finite, (1, n, n, 4)) for n in (4, 2)))
+    volume, image, coarse = (texels.astype(dtype) for texels in (volume, image, coarse))
+    places = 128 + 256 * rng.integers(3, size=(count, 3)) + rng.choice(PARTS, (count, 3))
+    lods = rng.choice(PARTS, count)
+
+    @jax.jit
+    def read(volume, image, coarse, places, lod):
+        z, y, x = places.T / 256
+        in_texels, levels = HARDWARE(normalized_coords=False), HARDWARE(mipmap_filter_mode="linear")
+        return (
+            jt.sample(jt.texture3d(volume), (x, y, z), in_texels),
+            jt.sample(jt.texture2d(image), (x, y), in_texels),
+            jt.sample(jt.texture2d((image, coarse)), (x / 4, y / 4), levels, lod=lod),
+        )
+
+    found = read(volume, image[0], coarse[0], places.astype(np.float32), (lods / 256).astype(np.float32))
+    expected = np.empty((3, count, 4))
+    for n, c in np.ndindex(count, 4):
+        # Of half a 256th the upper one.
+        below = [looked_at(coarse[..., c], (places[n] + 1) // 2, int(lods[n]))] if lods[n] else []
+        fine = looked_at(image[..., c], places[n], 256 - int(lods[n]))
+        expected[0, n, c] = sum_of(list(looked_at(volume[..., c], places[n], 256)))
+        expected[1, n, c] = sum_of(list(looked_at(image[..., c], places[n], 256)))
+        expected[2, n, c] = sum_of([tap for taps in (fine, *below) for tap in taps])
+    for values, exact in zip(found, expected.astype(dtype)):
+        assert_same(values, exact)
+
+
 # Laws
 
 anywhere = st.floats(-4, 4, width=32)

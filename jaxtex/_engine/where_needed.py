@@ -21,6 +21,8 @@ def where_needed(
 ) -> list[jax.Array]:
     """The arrays of ``function(operands)`` where `condition` holds, and of `otherwise` elsewhere.
 
+    A thread of a kernel branches if `condition` holds for any of its numbers.
+
     Args:
         function: static, and hashed; element by element.
         otherwise: as many arrays, of the same dtypes.

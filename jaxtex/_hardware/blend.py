@@ -9,6 +9,11 @@ total is divided by 256 and rounded once, halves away from zero.
 Such a sum S is a whole number of units and has up to 40 bits. Its lower 32 bits are exact as integers of 32 bits, which
 wrap. A float near S, the same sum in float arithmetic, tells the bits above them; its own rounding does not matter. It
 also is what infinities and NaN make of the sum.
+
+The unit looks at a tap if its part is above zero on every axis, even if the product of the parts, the weight, is
+rounded to zero. Such a texel changes neither E nor the sum, but infinities and NaN count, and so does its sign if the
+sum is zero. A tap without a part reads the same texel as the tap beside it, and one off a cube's corner the same as a
+neighbor. So the unit looks at every texel that is loaded.
 """
 
 import functools
@@ -23,6 +28,7 @@ from .._engine import decoding
 from .._engine.decoding import SRGB_TO_LINEAR, is_color
 from .._engine.indexing import gather
 from .._engine.lowering.cuda_c import flushed_product, normal_product, shifted_pair
+from .._engine.where_needed import where_needed
 from .._tables.storage_formats import Decoding
 from .._typed_jit import typed_jit
 
@@ -151,31 +157,38 @@ class Sum(NamedTuple):
 
 def blended(levels: Levels, format: Format) -> tuple[Sum, jax.Array]:
     """The exact sum of floating texels, and bits whose sign is that of a sum of zero."""
-    # -0 is the neutral element of addition: a texel without weight does not count, and a sum of -0 is -0.
-    zero = np.float32(-0.0)
-    counted = [[[(jnp.where(w > 0, v, zero), w) for v, w in f] for f in level] for level in levels]
     sums = []
-    for level in counted:
+    for level in levels:
         sums = [*(Sum(*stencil_sum(taps, format), format.bits + 1) for taps in level), *sums]
         if len(sums) > 1:
             sums = [added(sums)]
-    signs = (bits_of(v) for level in counted for f in level for v, _ in f)
+    signs = (bits_of(v) for level in levels for f in level for v, _ in f)
     return sums[0], functools.reduce(jnp.bitwise_and, signs)
 
 
 @typed_jit("format")
 def stencil_sum(taps: Taps, format: Format) -> tuple[jax.Array, jax.Array, jax.Array]:
     """`low`, `near` and `exponent` of the sum of weight times texel."""
-    largest = functools.reduce(jnp.maximum, (jnp.abs(v) for v, _ in taps))
+    weights = [w.astype(jnp.float32) for _, w in taps]
+    # Without weight, a finite texel becomes a zero, and an infinity NaN, of which `unweighted` makes what it is.
+    counted = [v * jnp.minimum(w, 1) for (v, _), w in zip(taps, weights)]
+    largest = functools.reduce(jnp.maximum, map(jnp.abs, counted))
     exponent = bits_of(jnp.maximum(largest, format.smallest)) & EXPONENT
     # The bits of 2^129 / exponent: a normal number, also for infinity and NaN, which have the highest exponent.
     scale, more = SIGN - exponent, format.bits - 1
     if format.is_short:
-        scaled = [(v * float_of(scale + (more << 23)), w) for v, w in taps]
+        scaled = [v * float_of(scale + (more << 23)) for v in counted]
     else:  # by two factors, whose product may be too large for a float
-        scaled = [(flushed_product(v, float_of(scale)) * np.float32(2.0**more), w) for v, w in taps]
-    low = total([v.astype(jnp.int32) * w for v, w in scaled])
-    return low, total([v * w.astype(jnp.float32) for v, w in scaled]), exponent
+        scaled = [flushed_product(v, float_of(scale)) * np.float32(2.0**more) for v in counted]
+    low = total([v.astype(jnp.int32) * w for v, (_, w) in zip(scaled, taps)])
+    near = total([v * w for v, w in zip(scaled, weights)])
+    (near,) = where_needed(jnp.isnan(largest), unweighted, [v for v, _ in taps], [near])
+    return low, near, exponent
+
+
+def unweighted(texels: Sequence[jax.Array]) -> list[jax.Array]:
+    """A sum of texels that is infinite or NaN only if one of them is."""
+    return [total([v * SMALLEST_NORMAL for v in texels])]
 
 
 def added(sums: list[Sum]) -> Sum:

@@ -45,16 +45,23 @@ def taps(coord: jax.Array, axis: Axis) -> Taps:
     assert axis.kernel == LINEAR
     if axis.address is CLAMP:
         whole, part = 0, jnp.clip(whole * ONE + part, 0, (axis.size - 1) * ONE)
-    low, fraction = whole + (part >> 8), part & 255
-    return [(low, ONE - fraction), (low + 1, fraction)]
+    return between(whole, part)
 
 
 def level_taps(lod: jax.Array, axis: Axis) -> Taps:
     """The levels that a read at a level of detail in 1/256 blends."""
     if axis.kernel != LEVEL_BLEND:
         return [((lod + 128) >> 8, ONE)]
-    fraction = lod & 255
-    return [(lod >> 8, ONE - fraction), ((lod >> 8) + 1, fraction)]
+    return between(0, lod)
+
+
+def between(whole: jax.Array | int, part: jax.Array) -> Taps:
+    """The taps around a position of `whole` texels and `part` 256ths.
+
+    At a whole texel both are that texel. So every tap reads a texel that the unit looks at.
+    """
+    fraction = part & 255
+    return [(whole + (part >> 8), ONE - fraction), (whole + ((part + 255) >> 8), fraction)]
 
 
 def position(coord: jax.Array, axis: Axis, bits: int) -> tuple[jax.Array | int, jax.Array]:

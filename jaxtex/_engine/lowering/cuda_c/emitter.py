@@ -142,7 +142,7 @@ class Emitter:
             if expression is not None:
                 return [self.define_each(eqn.outvars[0].aval.dtype, expression.format, *args)]
             body = eqn.params[CALLS[name]]
-            if eqn.params.get("name") == WHERE_NEEDED and all(names.size == 1 for names in args):
+            if eqn.params.get("name") == WHERE_NEEDED:
                 return self.branch(body, args)
             return self.run(getattr(body, "jaxpr", body), getattr(body, "consts", ()), args)
         expand = expansion(eqn)
@@ -157,20 +157,20 @@ class Emitter:
         raise UnknownPrimitive(f"{name} has no rule: {eqn}")
 
     def branch(self, body: Any, args: list[Names]) -> list[Names]:
-        """The results of `where_needed` for one sample: a branch. Equal ones are computed once."""
-        key = body, *(tuple(names.flat) for names in args)
+        """The results of `where_needed`: a branch, taken if any number needs it. Equal ones are computed once."""
+        key = body, *((names.shape, *names.flat) for names in args)
         if key not in self.branches:
-            (condition,), count = args[0].flat, len(body.jaxpr.outvars)
+            condition, count = " || ".join(dict.fromkeys(args[0].flat)), len(body.jaxpr.outvars)
             with self.scope() as lines:
                 needed = self.run(body.jaxpr, body.consts, args)
-            results = []
+            self.branches[key] = []
             for var, names, other in zip(body.jaxpr.outvars, needed, args[-count:]):
-                (number,), (otherwise,), name = names.flat, other.flat, next(self.fresh)
-                self.lines.append(f"{C_TYPES[var.aval.dtype.name]} {name} = {otherwise};")
-                lines.append(f"{name} = {number};")
-                results.append(np.full(names.shape, name, object))
+                result = of_each(lambda _: next(self.fresh), [names])
+                for name, number, otherwise in zip(result.flat, names.flat, np.broadcast_to(other, names.shape).flat):
+                    self.lines.append(f"{C_TYPES[var.aval.dtype.name]} {name} = {otherwise};")
+                    lines.append(f"{name} = {number};")
+                self.branches[key].append(result)
             self.lines += [f"if ({condition}) {{", *lines, "}"]
-            self.branches[key] = results
         return self.branches[key]
 
     def define(self, dtype: Any, expression: str) -> str:
