@@ -485,9 +485,10 @@ def looked_at(texels, position, total):
 
 
 def sum_of(taps):
-    """What infinities and NaN make of a sum does not depend on weights. Only zeros below zero make a zero below it."""
+    """What infinities and NaN make of a sum does not depend on weights. A zero is -0 if all texels are negative, and
+    those without weight -0."""
     total = sum(value * weight if np.isfinite(value) else value for value, weight in taps)
-    return total / 256 if total else np.copysign(0.0, -all(np.signbit(value) for value, _ in taps))
+    return total / 256 if total else np.copysign(0.0, -all(np.signbit(v) and (w > 0 or v == 0) for v, w in taps))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])

@@ -11,9 +11,9 @@ wrap. A float near S, the same sum in float arithmetic, tells the bits above the
 also is what infinities and NaN make of the sum.
 
 The unit looks at a tap if its part is above zero on every axis, even if the product of the parts, the weight, is
-rounded to zero. Such a texel changes neither E nor the sum, but infinities and NaN count, and so does its sign if the
-sum is zero. A tap without a part reads the same texel as the tap beside it, and one off a cube's corner the same as a
-neighbor. So the unit looks at every texel that is loaded.
+rounded to zero. Such a texel changes neither E nor the sum, but infinities and NaN count, and a sum of zero is +0 if
+such a texel is not zero. A tap without a part reads the same texel as the tap beside it, and one off a cube's corner
+the same as a neighbor. So the unit looks at every texel that is loaded.
 """
 
 import functools
@@ -157,22 +157,37 @@ class Sum(NamedTuple):
 
 def blended(levels: Levels, format: Format) -> tuple[Sum, jax.Array]:
     """The exact sum of floating texels, and bits whose sign is that of a sum of zero."""
+    signs = signs_of([tap for level in levels for taps in level for tap in taps])
     sums = []
     for level in levels:
         sums = [*(Sum(*stencil_sum(taps, format), format.bits + 1) for taps in level), *sums]
         if len(sums) > 1:
             sums = [added(sums)]
-    signs = (bits_of(v) for level in levels for f in level for v, _ in f)
-    return sums[0], functools.reduce(jnp.bitwise_and, signs)
+    return sums[0], signs
+
+
+def signs_of(taps: Taps) -> jax.Array:
+    """Bits whose sign is that of all texels; one that is not zero, but whose weight is, counts as positive."""
+    signs = functools.reduce(jnp.bitwise_and, (bits_of(v) for v, _ in taps))
+    lightest = functools.reduce(jnp.minimum, (w for _, w in taps))
+    return where_needed((signs < 0) & (lightest == 0), signs_of_weighted, list(taps), [signs])[0]
+
+
+def signs_of_weighted(taps: Taps) -> list[jax.Array]:
+    """The same, whatever the weights are."""
+    counts = lambda v, w: (w > 0) | (jnp.abs(v) < SMALLEST_NORMAL)
+    return [functools.reduce(jnp.bitwise_and, (jnp.where(counts(v, w), bits_of(v), 0) for v, w in taps))]
 
 
 @typed_jit("format")
 def stencil_sum(taps: Taps, format: Format) -> tuple[jax.Array, jax.Array, jax.Array]:
     """`low`, `near` and `exponent` of the sum of weight times texel."""
     weights = [w.astype(jnp.float32) for _, w in taps]
-    # Without weight, a finite texel becomes a zero, and an infinity NaN, of which `unweighted` makes what it is.
+    # Without weight, a finite texel becomes a zero, and an infinity NaN, so that `unweighted` is looked at.
     counted = [v * jnp.minimum(w, 1) for (v, _), w in zip(taps, weights)]
     largest = functools.reduce(jnp.maximum, map(jnp.abs, counted))
+    special = jnp.isnan(largest)
+    (unweighted,) = where_needed(special, sum_unweighted, [v for v, _ in taps], [jnp.zeros_like(largest)])
     exponent = bits_of(jnp.maximum(largest, format.smallest)) & EXPONENT
     # The bits of 2^129 / exponent: a normal number, also for infinity and NaN, which have the highest exponent.
     scale, more = SIGN - exponent, format.bits - 1
@@ -182,11 +197,10 @@ def stencil_sum(taps: Taps, format: Format) -> tuple[jax.Array, jax.Array, jax.A
         scaled = [flushed_product(v, float_of(scale)) * np.float32(2.0**more) for v in counted]
     low = total([v.astype(jnp.int32) * w for v, (_, w) in zip(scaled, taps)])
     near = total([v * w for v, w in zip(scaled, weights)])
-    (near,) = where_needed(jnp.isnan(largest), unweighted, [v for v, _ in taps], [near])
-    return low, near, exponent
+    return low, jnp.where(special, unweighted, near), exponent
 
 
-def unweighted(texels: Sequence[jax.Array]) -> list[jax.Array]:
+def sum_unweighted(texels: Sequence[jax.Array]) -> list[jax.Array]:
     """A sum of texels that is infinite or NaN only if one of them is."""
     return [total([v * SMALLEST_NORMAL for v in texels])]
 
