@@ -129,6 +129,11 @@ def positions_of(rng, sizes, shape):
     return found, pattern
 
 
+def exact(position, scale):
+    """Positions without those at the end of whole numbers, which a scale would move by a rounding, to another texel."""
+    return position if scale == 1 else np.where(np.abs(position) == 2.0**24, 1e30, position)
+
+
 def reach_of(positions):
     finite = [np.abs(p[np.isfinite(p) & (np.abs(p) < 1e6)]).max(initial=0) for p in positions]
     return 1 + max(finite, default=0) / 32
@@ -217,7 +222,7 @@ class Draw:
         self.scaled = scaled
         found = {}
         for k in range(kind.ndim):
-            parts = [(positions[k] / scaled[k]).astype(np.float32) for positions, _ in drawn]
+            parts = [(exact(positions[k], scaled[k]) / scaled[k]).astype(np.float32) for positions, _ in drawn]
             found[f"c{k}"] = np.stack(parts) if self.batch in ("coordinates", "both") else parts[0]
         of_samples = lambda make: self.stacked("coordinates", make)
         if kind.layered:
