@@ -129,8 +129,8 @@ def positions_of(rng, sizes, shape):
     return found, pattern
 
 
-def exact(position, scale):
-    """Positions without those at the end of whole numbers, which a scale would move by a rounding, to another texel."""
+def divisible(position, scale):
+    """Positions with 1e30 in place of 2^24, which comes back from a division by the scale as another whole number."""
     return position if scale == 1 else np.where(np.abs(position) == 2.0**24, 1e30, position)
 
 
@@ -222,7 +222,7 @@ class Draw:
         self.scaled = scaled
         found = {}
         for k in range(kind.ndim):
-            parts = [(exact(positions[k], scaled[k]) / scaled[k]).astype(np.float32) for positions, _ in drawn]
+            parts = [(divisible(positions[k], scaled[k]) / scaled[k]).astype(np.float32) for positions, _ in drawn]
             found[f"c{k}"] = np.stack(parts) if self.batch in ("coordinates", "both") else parts[0]
         of_samples = lambda make: self.stacked("coordinates", make)
         if kind.layered:

@@ -182,7 +182,7 @@ FAULTS = {
         HARDWARE + "weights.py", "(x0 * down + 127) >> 8", "(x0 * down + 128) >> 8", "test_hardware.py", "recorded"
     ),
     "lengths keep one bit more": Fault(
-        HARDWARE + "lod.py", "bits & ~((1 << 14) - 1)", "bits & ~((1 << 13) - 1)", "test_hardware.py", "recorded"
+        HARDWARE + "lod.py", "& ~((1 << 14) - 1)", "& ~((1 << 13) - 1)", "test_hardware.py", "recorded"
     ),
     "the first of several writes is kept": Fault(
         ENGINE + "texel_write.py",

@@ -26,10 +26,9 @@ def pushforward(*args: jax.Array, spec: ReadSpec, wrt: Wrt) -> jax.Array:
         args: a tangent for each of `wrt`; then the texels and all operands.
     """
     tangents, (texels, *operands) = dict(zip(wrt, args)), args[len(wrt) :]
-    of_coords = coordinate_tangents({k: t for k, t in tangents.items() if k != TEXELS}, operands, spec)
-    terms = [weighted(t, read(texels, *operands, spec=spec.differentiated(k))) for k, t in of_coords.items()]
-    if TEXELS in tangents:
-        terms.insert(0, read(tangents[TEXELS], *operands, spec=spec))
+    terms = [read(tangents.pop(TEXELS), *operands, spec=spec)] if TEXELS in tangents else []
+    for k, tangent in coordinate_tangents(tangents, operands, spec).items():
+        terms.append(weighted(tangent, read(texels, *operands, spec=spec.differentiated(k))))
     return functools.reduce(jnp.add, terms)
 
 
@@ -61,10 +60,10 @@ def pullback(
 def coordinate_tangents(tangents: ByNumber, operands: Sequence[jax.Array], spec: ReadSpec) -> ByNumber:
     """The tangents of the coordinates along which the read changes, by axis, from those of operands, by number."""
     axes = spec.axes_of(tuple(tangents))
-    if spec.grid is as_given:
+    if spec.grid is as_given or not tangents:
         return {k: tangents[k] for k in axes}
     function, some = partial_grid(operands, spec, tuple(tangents), axes)
-    return dict(zip(axes, jax.jvp(function, some, tuple(tangents.values()))[1])) if tangents else {}
+    return dict(zip(axes, jax.jvp(function, some, tuple(tangents.values()))[1]))
 
 
 def operand_cotangents(of_coords: ByNumber, operands: Sequence[jax.Array], spec: ReadSpec, wrt: Wrt) -> ByNumber:

@@ -70,13 +70,13 @@ def active(spec: ReadSpec, tangents: Sequence[Any]) -> dict[int, Any]:
 
 
 def is_nonzero(tangent: Any) -> bool:
-    """Whether a tangent is there, and of a number that is not an integer."""
+    """Whether a tangent is that of floating numbers, and not known to be zero."""
     return not isinstance(tangent, ad.Zero) and tangent.dtype != jax.dtypes.float0
 
 
 def jvp_of_nonzero(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
     """The tangent of ``function(*primals)`` along those of `tangents` that are not zero."""
-    nonzero = [k for k, t in enumerate(tangents) if not isinstance(t, ad.Zero)]
+    nonzero = [k for k, t in enumerate(tangents) if is_nonzero(t)]
 
     def of_nonzero(*some: Any) -> Any:
         args = list(primals)
@@ -89,7 +89,7 @@ def jvp_of_nonzero(function: Callable[..., Any], primals: Sequence[Any], tangent
 
 
 def rematerialized(term: Callable[..., Any], *args: Any, **params: Any) -> Any:
-    """A term in a checkpoint, so that reverse mode keeps texels, values and coordinates, not the slopes."""
+    """A term in a checkpoint, so that reverse mode keeps texels, values and operands, not the slopes."""
     return jax.checkpoint(functools.partial(term, **params))(*args)
 
 

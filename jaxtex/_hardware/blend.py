@@ -26,6 +26,7 @@ import numpy as np
 
 from .._engine import decoding
 from .._engine.decoding import SRGB_TO_LINEAR, is_color
+from .._engine.float_bits import EXPONENT, SIGN, SMALLEST_NORMAL, bits_of, float_of
 from .._engine.indexing import gather
 from .._engine.lowering.cuda_c import flushed_product, normal_product, shifted_pair
 from .._engine.where_needed import where_needed
@@ -36,17 +37,6 @@ from .._typed_jit import typed_jit
 Taps = Sequence[tuple[jax.Array, jax.Array]]
 # The stencils of each level.
 Levels = Sequence[Sequence[Taps]]
-SMALLEST_NORMAL = np.float32(2.0**-126)
-EXPONENT = np.int32(0x7F800000)
-SIGN = np.int32(-(2**31))
-
-
-def bits_of(x: jax.Array) -> jax.Array:
-    return jax.lax.bitcast_convert_type(x, jnp.int32)
-
-
-def float_of(bits: jax.Array) -> jax.Array:
-    return jax.lax.bitcast_convert_type(bits, jnp.float32)
 
 
 def with_sign_of(sign: jax.Array, x: jax.Array) -> jax.Array:
@@ -167,14 +157,14 @@ def blended(levels: Levels, format: Format) -> tuple[Sum, jax.Array]:
 
 
 def signs_of(taps: Taps) -> jax.Array:
-    """Bits whose sign is that of all texels; one that is not zero, but whose weight is, counts as positive."""
+    """Bits that are negative if all texels are. A texel without weight counts as positive, unless it is -0."""
     signs = functools.reduce(jnp.bitwise_and, (bits_of(v) for v, _ in taps))
     lightest = functools.reduce(jnp.minimum, (w for _, w in taps))
     return where_needed((signs < 0) & (lightest == 0), signs_of_weighted, list(taps), [signs])[0]
 
 
 def signs_of_weighted(taps: Taps) -> list[jax.Array]:
-    """The same, whatever the weights are."""
+    """`signs_of`, where some texel may have no weight."""
     counts = lambda v, w: (w > 0) | (jnp.abs(v) < SMALLEST_NORMAL)
     return [functools.reduce(jnp.bitwise_and, (jnp.where(counts(v, w), bits_of(v), 0) for v, w in taps))]
 
@@ -183,7 +173,7 @@ def signs_of_weighted(taps: Taps) -> list[jax.Array]:
 def stencil_sum(taps: Taps, format: Format) -> tuple[jax.Array, jax.Array, jax.Array]:
     """`low`, `near` and `exponent` of the sum of weight times texel."""
     weights = [w.astype(jnp.float32) for _, w in taps]
-    # Without weight, a finite texel becomes a zero, and an infinity NaN, so that `unweighted` is looked at.
+    # Without weight, a finite texel becomes a zero, and an infinity becomes NaN, which asks for `unweighted`.
     counted = [v * jnp.minimum(w, 1) for (v, _), w in zip(taps, weights)]
     largest = functools.reduce(jnp.maximum, map(jnp.abs, counted))
     special = jnp.isnan(largest)

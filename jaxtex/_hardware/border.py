@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._engine.decoding import SRGB_TO_LINEAR, is_color
+from .._engine.float_bits import bits_of, float_of
 from .._tables.storage_formats import Decoding
-from .blend import bits_of, float_of
 
 
 def stored_color(color: jax.Array | None, channels: int, stored: np.dtype, decoding: Decoding) -> jax.Array:

@@ -6,7 +6,7 @@ import numpy as np
 
 from .._engine.coordinates import Arrays, limited
 from .._engine.cube import on_face
-from .blend import EXPONENT, SIGN, bits_of, float_of
+from .._engine.float_bits import EXPONENT, SIGN, bits_of, float_of
 
 TINY = 64 << 23  # the exponent bits of 2^-63
 LIFT = 100

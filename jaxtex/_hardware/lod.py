@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._engine.float_bits import bits_of, float_of
 from .._engine.indexing import gather
 from ..modes import FilterMode
 from ..sampler import Sampler
@@ -85,7 +86,7 @@ def extents(ddx: Side, ddy: Side) -> tuple[list[Side], list[jax.Array]]:
 
 def fixed_log2(x: jax.Array) -> jax.Array:
     """The binary logarithm of a number that is not negative, in 1/256; of zero, a level that no chain has."""
-    bits = jax.lax.bitcast_convert_type(x, jnp.int32)
+    bits = bits_of(x)
     mantissa, exponent = (bits >> 15) & 255, (bits >> 23) - 127
     log2 = gather(jnp.asarray(LOG2_TABLE, jnp.int32)[:, None], (mantissa,))[..., 0]
     return jnp.where(x > 0, jnp.clip(exponent * 256 + log2, -FAR * 256, FAR * 256), -FAR * 256)
@@ -94,7 +95,7 @@ def fixed_log2(x: jax.Array) -> jax.Array:
 def fixed_exp2(log2: jax.Array) -> jax.Array:
     """2 to a power in 1/256, the same float on every processor."""
     fraction = gather(jnp.asarray(EXP2_TABLE[:, None]), (log2 & 255,))[..., 0]
-    return fraction * jax.lax.bitcast_convert_type(((log2 >> 8) + 127) << 23, jnp.float32)
+    return fraction * float_of(((log2 >> 8) + 127) << 23)
 
 
 def length(side: Side) -> jax.Array:
@@ -118,5 +119,4 @@ def sorted_down(values: Side) -> list[jax.Array]:
 
 def cut(value: jax.Array) -> jax.Array:
     """`value` cut to 10 significant bits."""
-    bits = jax.lax.bitcast_convert_type(value, jnp.int32)
-    return jax.lax.bitcast_convert_type(bits & ~((1 << 14) - 1), jnp.float32)
+    return float_of(bits_of(value) & ~((1 << 14) - 1))

@@ -108,6 +108,11 @@ class PartitionedCall(NamedTuple):
         return cls(tuple(arrays[: len(operands)]), tuple(arrays[len(operands) :]), summed)
 
     @property
+    def values(self) -> Array:
+        """The operand that holds values of samples, of a call whose results may be sums over samples."""
+        return next(a for a in self.operands if a.content is Content.VALUES)
+
+    @property
     def sizes(self) -> dict[str, int]:
         """The size of the dimensions of each name."""
         return {name: n for a in (*self.operands, *self.results) for name, n in zip(a.names, a.shape)}
@@ -164,33 +169,31 @@ class Cut(NamedTuple):
     def without_padding(self, call: PartitionedCall, operands: Sequence[jax.Array]) -> list[jax.Array]:
         """Operands with values of zero in the padding of uneven parts, which XLA fills with anything.
 
-        That is enough for sums into texels, as a weight is a number at any coordinate. But the slope of a coordinate in
-        an operand may be none there. So an operand whose cotangent is a sum gets a place for each sample of an uneven
-        part; `without_padding_summed` adds these places up.
+        That is enough for sums into texels, as a weight is finite at any coordinate. But the derivative of a coordinate
+        by an operand may be infinite or NaN there. So an operand whose cotangent is a sum is broadcast to each sample
+        of an uneven part; `without_padding_summed` adds up the cotangents of these.
         """
         changed = [
             self.zero_in_padding(array, x) if array.content is Content.VALUES else x
             for array, x in zip(call.operands, operands)
         ]
-        values = next(x for array, x in zip(call.operands, operands) if array.content is Content.VALUES)
+        values, uneven = operands[call.operands.index(call.values)], self.uneven(call)
         for k in call.summed:
-            shape = [values.shape[d] if d in self.uneven(call) else n for d, n in enumerate(changed[k].shape)]
+            shape = [values.shape[d] if d in uneven else n for d, n in enumerate(changed[k].shape)]
             changed[k] = jnp.broadcast_to(changed[k], shape)
         return changed
 
     def uneven(self, call: PartitionedCall) -> list[int]:
         """The dimensions of the samples whose parts differ in size."""
-        (values,) = (a for a in call.operands if a.content is Content.VALUES)
-        names = enumerate(zip(values.names[:-1], values.shape))
+        names = enumerate(zip(call.values.names[:-1], call.values.shape))
         return [d for d, (name, n) in names if n % self.axes.num_parts(self.along.get(name, ()))]
 
     def without_padding_summed(self, call: PartitionedCall, result: Array, x: jax.Array) -> jax.Array:
-        """The part `x` of a result, added up where it has a place for each sample of an uneven part."""
+        """The part `x` of a result, added up where its operand was broadcast to each sample of an uneven part."""
         if result.content is not Content.SAMPLES:
             return x
-        (values,) = (a for a in call.operands if a.content is Content.VALUES)
         repeated = tuple(d for d in self.uneven(call) if result.shape[d] == 1)
-        return jnp.sum(self.zero_in_padding(values, x), repeated, keepdims=True) if repeated else x
+        return jnp.sum(self.zero_in_padding(call.values, x), repeated, keepdims=True) if repeated else x
 
     def zero_in_padding(self, array: Array, x: jax.Array) -> jax.Array:
         """The part `x` of an array, zero beyond the end of the array."""
@@ -257,7 +260,7 @@ def sum_of_parts(
     with jax.sharding.use_abstract_mesh(NO_MESH):
         axes = [tuple(axis for name in cut.summed(result) for axis in cut.along[name]) for result in call.results]
         if any(axes):
-            dtype = next(a.dtype for a in call.operands if a.content is Content.VALUES)
+            dtype = call.values.dtype
             spec = spec.with_dtype(dtype)
             wide = lambda array, x: x.astype(dtype) if array.content is Content.TEXTURE else x
             operands = tuple(map(wide, call.operands, cut.without_padding(call, operands)))

@@ -7,12 +7,11 @@ from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
-import numpy as np
+
+from ...float_bits import SIGN, SMALLEST_NORMAL, bits_of, float_of
 
 # Expressions of C, in which {0} is the first argument, by the name of the function that they stand for.
 INSTRUCTIONS: dict[str, str] = {}
-SMALLEST_NORMAL = np.float32(2.0**-126)
-SIGN = np.int32(-(2**31))
 
 
 def instruction(expression: str) -> Callable[[Callable[..., jax.Array]], Callable[..., jax.Array]]:
@@ -49,11 +48,10 @@ def normal_product(x: jax.Array, exponent: jax.Array) -> jax.Array:
     Args:
         x: float32; zero, or at least 2^-98 in magnitude.
     """
-    as_float = lambda bits: jax.lax.bitcast_convert_type(bits, jnp.float32)
     # Compared before the product, which some processors flush to zero and others do not.
-    subnormal = jnp.abs(x) < as_float((128 << 23) - jnp.minimum(exponent, 100 << 23))
-    zero = as_float(jax.lax.bitcast_convert_type(x, jnp.int32) & SIGN)
-    return jnp.where(subnormal, zero, x * as_float(exponent))
+    subnormal = jnp.abs(x) < float_of((128 << 23) - jnp.minimum(exponent, 100 << 23))
+    zero = float_of(bits_of(x) & SIGN)
+    return jnp.where(subnormal, zero, x * float_of(exponent))
 
 
 @instruction("scaled_product({0}, {1}, {2}, {3})")

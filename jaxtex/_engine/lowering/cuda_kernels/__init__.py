@@ -1,7 +1,8 @@
 """Reads and their adjoint as kernels in CUDA C: the walks of the engine, traced for one thread, in templates.
 
-`sample_tiles` divides samples among warps and their lanes. `read_kernel` is the read; `adjoint_kernel` is the adjoint,
-whose source `adjoint_source` makes. `jaxtex._engine.lowering.choice` says which programs get a kernel.
+`sample_tiles` divides samples among warps and their lanes. `read_kernel` is the read. `adjoint_kernel` is the adjoint,
+whose sources `window_source` and `gather_source` make. `jaxtex._engine.lowering.choice` says which programs get a
+kernel.
 """
 
 from .adjoint_kernel import pullback, splat

@@ -28,7 +28,7 @@ MOST_SAMPLES = 256
 LEAST_SLOPE = 1e-4
 # Images and textures are at most so long: centers of pixels and of texels are then exact.
 MOST_LENGTH = 2**22
-# Rounding of a position: in parts of its largest term, 16 times half a unit of the last of 24 bits; and at least.
+# Rounding of a position: in parts of its largest term, 16 times half a unit of the last of 24 bits; and the least.
 ROUNDING, LEAST_ROUNDING = 1e-6, 1e-3
 # Rounding of an index that the inverse of a matrix gives, and of the positions that it is computed from.
 SLACK = 0.02
@@ -224,8 +224,8 @@ def view(spec: ReadSpec, extent: Sequence[int], own: Sequence[int], operands: Se
     terms = [jnp.abs(b) + r + pixel * sum(map(jnp.abs, row)) for b, r, row in zip(base, moves, slope)]
     rounding = ROUNDING * functools.reduce(jnp.maximum, terms)
     # The samples in the preimage of the texels of a thread that takes several channels.
-    half = [(n + axis.kernel.num_taps) * 0.5 + 1 for n, axis in zip(own_texels(dims, 4), axes)]
-    sides = [2 + 2 * sum(jnp.abs(row[n]) * h for n, h in enumerate(half)) for row in inverse]
+    around = [(n + axis.kernel.num_taps) * 0.5 + 1 for n, axis in zip(own_texels(dims, 4), axes)]
+    sides = [2 + 2 * sum(jnp.abs(row[n]) * h for n, h in enumerate(around)) for row in inverse]
     taken = finite & (functools.reduce(jnp.multiply, sides) <= MOST_SAMPLES) & (SLACK + rounding < 1)
     if spec.deterministic:  # no bit may depend on the run, even if the search is long
         taken = jnp.ones_like(taken)

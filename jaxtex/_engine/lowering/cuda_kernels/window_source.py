@@ -92,7 +92,7 @@ def window_tiles(plan: AdjointPlan, channels: int, adds: bool, remaining: bool) 
     """
     lanes, dimensions = Lanes.of(channels), sum(axis.role is Role.SPACE for axis in plan.spec.axes)
     crowd = crowd_of(plan) if adds else 0
-    pulls = bool(plan.wrt) and crowd * lanes.width**2 < RUN_CROWD
+    pulls = bool(plan.wrt) and not is_crowded(crowd, lanes)
     steps = CROWD_STEPS if crowd * lanes.width >= FAR_CROWD else PULL_STEPS if pulls else STEPS
     return tiles_of(plan.shape, len(plan.textures), dimensions, lanes, steps, dimensions if remaining else 0)
 
@@ -100,6 +100,11 @@ def window_tiles(plan: AdjointPlan, channels: int, adds: bool, remaining: bool) 
 def crowd_of(plan: AdjointPlan) -> float:
     """The samples for each texel."""
     return math.prod(plan.shape) / plan.num_texels
+
+
+def is_crowded(crowd: float, lanes: Lanes) -> bool:
+    """Whether so many samples fall on a texel that a lane adds up runs of them."""
+    return crowd * lanes.width**2 >= RUN_CROWD
 
 
 class WindowSource(SampleSource):
@@ -269,7 +274,7 @@ class WindowSource(SampleSource):
     def takes_runs(self) -> bool:
         """Whether a lane adds up runs of samples in one cell, because many samples fall on few texels."""
         most = max(len(offsets) for *_, offsets in self.walks) * self.lanes.width
-        return self.crowd * self.lanes.width**2 >= RUN_CROWD and most <= MOST_HELD
+        return is_crowded(self.crowd, self.lanes) and most <= MOST_HELD
 
     # The slots
 
