@@ -150,18 +150,11 @@ def volume_inputs(key: jax.Array, shape: tuple[int, int, int], steps: int) -> Ar
     return jax.image.resize(velocity, (*shape, 3), "linear"), normal(keys[1], *shape, 1)
 
 
-def moved(volume: jax.Array, flow: jax.Array) -> jax.Array:
-    """A volume, read at each voxel's center moved by a flow (x, y, z)."""
-    depth, height, width = flow.shape[:3]
-    centers = (jnp.arange(width) + 0.5, jnp.arange(height)[:, None] + 0.5, jnp.arange(depth)[:, None, None] + 0.5)
-    return jt.sample(jt.texture3d(volume), tuple(c + flow[..., k] for k, c in enumerate(centers)), PIXELS)
-
-
 def scaling_and_squaring(velocity: jax.Array, image: jax.Array, *, steps: int, **_: Any) -> jax.Array:
     flow = velocity / 2**steps
     for _ in range(steps):
-        flow = flow + moved(flow, flow)
-    return moved(image, flow)
+        flow = flow + jt.warp.warp_flow(flow, flow)
+    return jt.warp.warp_flow(image, flow)
 
 
 def torch_moved(torch: Any, volume: Any, flow: Any) -> Any:

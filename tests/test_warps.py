@@ -299,6 +299,18 @@ def test_a_point_on_the_horizon_reads_the_corner():
     assert np.isfinite(jax.grad(lambda m: column(m).sum())(matrix)).all()
 
 
+def test_reverse_mode_keeps_a_field_and_not_its_components():
+    flow, pixels = jnp.asarray(FLOW, jnp.float32), jnp.asarray(image(*SIZES, 3), jnp.float32)
+    reads = {
+        "warp_flow": lambda flow: warp.warp_flow(pixels, flow),
+        "grid_sample": lambda flow: warp.grid_sample(pixels, flow, data_format="NHWC"),
+        "of halves": lambda flow: warp.warp_flow(pixels, flow.astype(jnp.float16)),
+    }
+    for read in reads.values():
+        kept = [a.shape for a in jax.tree.leaves(jax.vjp(read, flow)[1]) if a.ndim > 1]
+        assert sorted(kept) == sorted([(*OUT, 2), (*SIZES, 3)])
+
+
 def test_one_call_compiles_once(caplog):
     texels = np.float32(image(*SIZES, 2))
     with jax.log_compiles():

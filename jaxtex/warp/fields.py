@@ -2,11 +2,13 @@
 
 # pyright: strict, reportUnknownMemberType=false
 
+from collections.abc import Callable
 from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jax.typing import ArrayLike, DTypeLike
 
 from .._arguments import as_float, stacked_coords
@@ -16,6 +18,9 @@ from .grids import displaced, stored_points
 from .images import warp_image
 from .options import read_options
 from .types import AddressLike, Arrays, Points
+
+# What makes the components of a field, as the read takes them.
+RESHAPES = (lax.slice_p, lax.squeeze_p, lax.reshape_p, lax.broadcast_in_dim_p, lax.convert_element_type_p)
 
 
 @compiled(*STATIC_OPTIONS)
@@ -103,10 +108,21 @@ def warp_flow(
         >>> jt.warp.warp_flow(image, (jnp.full((1, 4), 0.5), 0.0))[0, :, 0]
         Array([0.5, 1.5, 2.5, 1.5], dtype=float32)
     """
-    arrays = check_fields("warp_flow", "flow", as_fields("warp_flow", "flow", flow))
-    shape = np.broadcast_shapes(*(a.shape for a in arrays))[-len(arrays) :]
     options = read_options("warp_flow", sampler, filter, address, border_color, antialias, dtype)
-    return warp_image("warp_flow", image, displaced, arrays, shape, options)
+
+    def read(flow: Any) -> jax.Array:
+        arrays = check_fields("warp_flow", "flow", as_fields("warp_flow", "flow", flow))
+        shape = np.broadcast_shapes(*(a.shape for a in arrays))[-len(arrays) :]
+        return warp_image("warp_flow", image, displaced, arrays, shape, options)
+
+    return read_field(read, flow)
+
+
+def read_field(read: Callable[[Any], jax.Array], field: Any) -> jax.Array:
+    """``read(field)``, of which reverse mode keeps a field that is one array, and not its components too."""
+    if isinstance(field, tuple | list):
+        return read(cast(Any, field))
+    return jax.checkpoint(read, policy=lambda primitive, *_, **__: primitive not in RESHAPES)(field)
 
 
 def as_fields(name: str, argument: str, field: Any) -> tuple[Any, ...]:
@@ -119,7 +135,7 @@ def as_fields(name: str, argument: str, field: Any) -> tuple[Any, ...]:
             f"{name}: {argument} has shape {array.shape}, expected (..., H, W, 2) or (..., D, H, W, 3); a tuple of "
             f"arrays (x, y) or (x, y, z) is read faster."
         )
-    return tuple(array[..., k] for k in range(array.shape[-1]))
+    return tuple(lax.index_in_dim(array, k, -1, keepdims=False) for k in range(array.shape[-1]))
 
 
 def check_fields(name: str, argument: str, fields: Any) -> Arrays:
