@@ -20,7 +20,7 @@ from .options import read_options
 from .types import AddressLike, Arrays, Points
 
 # What makes the components of a field, as the read takes them.
-RESHAPES = (lax.slice_p, lax.squeeze_p, lax.reshape_p, lax.broadcast_in_dim_p, lax.convert_element_type_p)
+RESHAPES: Any = (lax.slice_p, lax.squeeze_p, lax.reshape_p, lax.broadcast_in_dim_p, lax.convert_element_type_p)
 
 
 @compiled(*STATIC_OPTIONS)
@@ -122,7 +122,12 @@ def read_field(read: Callable[[Any], jax.Array], field: Any) -> jax.Array:
     """``read(field)``, of which reverse mode keeps a field that is one array, and not its components too."""
     if isinstance(field, tuple | list):
         return read(cast(Any, field))
-    return jax.checkpoint(read, policy=lambda primitive, *_, **__: primitive not in RESHAPES)(field)
+    return cast(jax.Array, jax.checkpoint(read, policy=is_worth_keeping)(field))
+
+
+def is_worth_keeping(primitive: Any, *_: Any, **__: Any) -> bool:
+    """Whether reverse mode keeps the result of an operation, where it needs it."""
+    return primitive not in RESHAPES
 
 
 def as_fields(name: str, argument: str, field: Any) -> tuple[Any, ...]:
