@@ -1,0 +1,124 @@
+"""Values of other types than the texels, drawn at random: what is stored, and what is refused."""
+
+import contextlib
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import jaxtex as jt
+from tests import memory_oracle as oracle
+from tests.fuzz_surfaces import REDUCTIONS, assert_same, dtype_of, pick
+
+INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32")
+FLOATS = {"float32": 24, "float16": 11, "bfloat16": 8}
+OPERATIONS = {"write": jt.surface_write, **REDUCTIONS}
+SOURCES = ("python", "list", "int64", "uint64", "traced", "jax int64", "jax uint64", "same", "other", "float", "bool")
+ENDS = tuple(sign * (2**k + d) for k in (7, 8, 15, 16, 24, 31, 32, 62) for d in (-1, 0, 1, 7) for sign in (1, -1))
+LONG = (2**63, 2**64 + 5, -(2**80), 10**30)
+COUNT = 6
+
+
+def draw_numbers(rng, source, dtype, x64):
+    """Python integers that the source holds."""
+    info = np.iinfo(np.int64 if "64" in source else np.int32)
+    if "uint64" in source:
+        info = np.iinfo(np.uint64)
+    if source == "same":
+        info = np.iinfo(dtype) if dtype in INTEGERS else np.iinfo(np.int8)
+    numbers = [int(n) for n in rng.integers(-3, 120, COUNT)]
+    if rng.random() < 0.6:
+        ends = [*ENDS, *LONG] if source in ("python", "list") else ENDS
+        numbers[int(rng.integers(COUNT))] = int(pick(rng, ends))
+    if source in ("python", "list"):
+        return numbers
+    return [min(max(n, int(info.min)), int(info.max)) for n in numbers]
+
+
+def check(rng, samples):
+    """A case: six values for six texels of a row, or one for all."""
+    source, dtype = pick(rng, SOURCES), pick(rng, (*INTEGERS, *FLOATS))
+    x64 = "jax" in source or rng.random() < 0.2
+    with jax.enable_x64(True) if x64 else contextlib.nullcontext():
+        return check_values(rng, source, dtype, x64)
+
+
+def check_values(rng, source, dtype, x64):
+    operation, integer = pick(rng, list(OPERATIONS)), dtype in INTEGERS
+    numbers = draw_numbers(rng, source, dtype, x64)
+    if source in ("python", "traced"):
+        numbers = numbers[:1] * COUNT if operation != "add" or integer else [int(np.clip(numbers[0], -8, 8))] * COUNT
+    elif operation == "add" and not integer:
+        numbers = [int(np.clip(n, -8, 8)) for n in numbers]  # whose sums with texels are exact
+    old = rng.integers(0, 100, (COUNT, 1)).astype(dtype_of(dtype))
+    values, refused = passed(source, dtype, numbers), refusal(source, dtype, numbers)
+    texture, x = jt.texture1d(jnp.asarray(old)), np.arange(COUNT, dtype=np.int32)
+    function = OPERATIONS[operation]
+    text = f"surface_{operation} of {source} {numbers} into {dtype}{' x64' if x64 else ''}"
+    try:
+        if refused:
+            return assert_raises(lambda: function(texture, values, (x,)), refused)
+        if source == "traced":
+            found = jax.jit(lambda value: function(texture, value, (x,)).texels)(values)
+        else:
+            found = function(texture, values, (x,)).texels
+        return assert_same(found, expectation(operation, dtype, old, numbers), "texels")
+    except Exception as error:
+        raise AssertionError(f"{text}: {type(error).__name__}: {error}") from error
+
+
+def passed(source, dtype, numbers):
+    """The numbers as the caller passes them."""
+    if source in ("python", "traced"):
+        return numbers[0]
+    if source == "list":
+        return [[n] for n in numbers]
+    if source in ("int64", "uint64"):
+        return np.array(numbers, source)[:, None]
+    if source.startswith("jax"):
+        return jnp.asarray(np.array(numbers, source.removeprefix("jax "))[:, None])
+    if source == "float":
+        return np.array(numbers, np.float32)[:, None]
+    if source == "bool":
+        return np.array(numbers)[:, None] > 50
+    made = "int16" if source == "other" and dtype != "int16" else "int8" if source == "other" else dtype
+    low, high = (np.iinfo(made).min, np.iinfo(made).max) if made in INTEGERS else (-128, 127)
+    return np.clip(numbers, low, high).astype(dtype_of(made))[:, None]
+
+
+def refusal(source, dtype, numbers):
+    """The class of the error, or None: of numbers that are known and do not fit, and of types that are not taken."""
+    if source == "bool":
+        return TypeError
+    if dtype in FLOATS:
+        return None
+    if source in ("other", "float"):
+        return TypeError
+    known = source in ("python", "list", "int64", "uint64")
+    return ValueError if known and not oracle.fits(numbers, dtype) else None
+
+
+def expectation(operation, dtype, old, numbers):
+    """The texels afterwards."""
+    texels = [int(n) for n in old[:, 0]]
+    if dtype in INTEGERS:
+        new = [oracle.saturated(n, dtype) for n in numbers]
+    else:
+        new = [oracle.rounded(n, FLOATS[dtype]) for n in numbers]
+    join = {"write": lambda a, b: b, "add": lambda a, b: a + b, "min": min, "max": max}[operation]
+    joined = [join(a, b) for a, b in zip(texels, new)]
+    if dtype in INTEGERS:  # sums wrap around
+        return np.array([n % 2**64 for n in joined], np.uint64).astype(dtype)[:, None]
+    largest = float(np.finfo(np.float16).max) if dtype == "float16" else 3.5e38
+    floats = [float(n) if abs(n) <= largest else np.inf * np.sign(n) for n in joined]
+    return np.array(floats, np.float64).astype(np.float32).astype(dtype_of(dtype))[:, None]
+
+
+def assert_raises(call, expected):
+    """The call is refused with a sentence."""
+    try:
+        found = call()
+    except expected as error:
+        assert str(error).startswith("surface_"), f"an error without the name of the function: {error}"
+        return 1
+    raise AssertionError(f"no {expected.__name__}, but {np.asarray(found.texels)[:, 0]}")
