@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
+from ._integers import in_dtype_of_jax
 from ._tables.storage_formats import STORAGE_FORMATS
 from .modes import TextureKind
 
@@ -149,6 +150,7 @@ def packed(kind: TextureKind, levels: Sequence[jax.Array], border_color: jax.Arr
 def check_level(kind: TextureKind, texels: Any, name: str) -> jax.Array:
     """The texels of one level."""
     expected = f"({', '.join((*AXIS_NAMES[kind], 'C'))})"
+    texels = in_dtype_of_jax(name, "texels", texels)
     try:
         texels = jnp.asarray(texels)
     except (TypeError, ValueError):

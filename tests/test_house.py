@@ -36,11 +36,13 @@ SOURCES = {
 LAYERS = (
     "_compat",
     "_typed_jit",
+    "_integers",
     "modes",
     "_tables",
     "sampler",
     "texture",
     "_arguments",
+    "_texel_values",
     "_engine",
     "_hardware",
     "_reads",
