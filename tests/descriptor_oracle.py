@@ -8,13 +8,16 @@ INVALID_VALUE, INVALID_CHANNELS, INVALID_FILTER, INVALID_NORM, NOT_SUPPORTED = 1
 SIGNED, UNSIGNED, FLOAT, NONE, NV12 = range(5)
 # Kinds 5 to 16 fix their bits: unsigned, then signed; 8 bits, then 16; one, two and four channels.
 NORMALIZED = {
-    5 + 6 * signed + 3 * wide + k: (8 * (1 + wide), (1, 2, 4)[k]) for signed in (0, 1) for wide in (0, 1) for k in (0, 1, 2)
+    5 + 6 * signed + 3 * wide + k: (8 * (1 + wide), (1, 2, 4)[k])
+    for signed in (0, 1)
+    for wide in (0, 1)
+    for k in (0, 1, 2)
 }
 BLOCKS_SRGB = (18, 20, 22, 30)
 # The bits of formats that no texture of this project has.
 UNMODELED = {NV12: (8, 8, 8, 0), 23: (8, 0, 0, 0), 24: (8, 0, 0, 0), 25: (8, 8, 0, 0), 26: (8, 8, 0, 0)}
 UNMODELED |= {27: (16, 16, 16, 0), 28: (16, 16, 16, 0), 31: (10, 10, 10, 2)}
-UNMODELED |= {kind: (8, 8, 8, 8) for kind in (17, 18, 19, 20, 21, 22, 29, 30)}
+UNMODELED |= dict.fromkeys((17, 18, 19, 20, 21, 22, 29, 30), (8, 8, 8, 8))
 FLOATING = (FLOAT, 27, 28, 31)
 
 LAYERED, SURFACE, CUBEMAP, GATHER, COLOR, SPARSE, DEFERRED = 1, 2, 4, 8, 0x20, 0x40, 0x80
@@ -97,7 +100,8 @@ def level_sizes(extent, flags, count):
     count = min(max(count, 1), longest.bit_length())
     shrink = lambda n, level: max(1, n >> level) if n else 0
     return [
-        (shrink(extent[0], k), shrink(extent[1], k), extent[2] if layers else shrink(extent[2], k)) for k in range(count)
+        (shrink(extent[0], k), shrink(extent[1], k), extent[2] if layers else shrink(extent[2], k))
+        for k in range(count)
     ]
 
 
@@ -121,7 +125,7 @@ def faults_of_read(bits, kind, normalized, linear, *, srgb=0):
 
 
 def faults_of_texture(resource, bits, kind, shape, desc):
-    """Of cudaCreateTextureObject, with a valid resource. `desc` has the fields of cudaTextureDesc, filled with numbers."""
+    """Of cudaCreateTextureObject, with a valid resource. `desc` has the fields of cudaTextureDesc, all numbers."""
     wrong = any(mode not in range(4) for mode in desc["addressMode"]) or len(desc["addressMode"]) > 3
     enums = ("filterMode", "readMode", "mipmapFilterMode")
     wrong |= any(desc[name] not in (0, 1) for name in enums)
@@ -142,7 +146,7 @@ def faults_of_texture(resource, bits, kind, shape, desc):
 
 
 def faults_of_view(bits, view_bits, extent, levels, layers, view):
-    """Of a view of an array. `view_bits` is None for the format of the array, and `view` has the fields of the struct."""
+    """Of a view of an array, with the fields of the struct. `view_bits` is None for the format of the array."""
     wrong = (view["width"], view["height"], view["depth"]) != tuple(extent)
     for name, count in (("MipmapLevel", levels), ("Layer", layers)):
         wrong |= not 0 <= view[f"first{name}"] <= view[f"last{name}"] < count

@@ -3,7 +3,6 @@
 import contextlib
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from jaxtex import cuda
@@ -77,7 +76,7 @@ class Accesses:
         self.passed = [given(integers, self.indices[name]) for name in self.axes]
 
     def draw_indices(self, rng, integers, samples):
-        shapes, whole = draw_shapes(rng, len(self.axes), samples)
+        shapes, _ = draw_shapes(rng, len(self.axes), samples)
         steps = {"x": self.size, "y": 1, "z": 1}
         slices, rows, length = self.memory.shape
         sizes = {"x": length // self.size, "y": rows, "z": slices}
@@ -95,6 +94,10 @@ class Accesses:
         return indices, np.broadcast_shapes(*(np.shape(index) for index in indices.values()))
 
     @property
+    def count(self):
+        return int(np.prod(self.shape))
+
+    @property
     def misaligned(self):
         return bool(oracle.misaligned(self.indices["x"], self.size).any())
 
@@ -105,7 +108,9 @@ class Accesses:
         # Of a cubemap and of layers one that is out of range is the last; y is the nearest.
         if mode == "clamp":
             inside = (z >= 0) & (z < self.memory.shape[0])
-            nearest = np.where(inside, z, self.memory.shape[0] - 1) if outer else np.clip(z, 0, self.memory.shape[0] - 1)
+            nearest = (
+                np.where(inside, z, self.memory.shape[0] - 1) if outer else np.clip(z, 0, self.memory.shape[0] - 1)
+            )
             z, y = nearest, np.clip(y, 0, self.memory.shape[1] - 1)
         return oracle.place_of_bytes(self.indices["x"], [z, y], self.memory.shape, self.size, mode)
 
@@ -157,25 +162,30 @@ def check_surface(rng, integers, samples):
 
     try:
         if place.misaligned and not (jitted and traced):
-            return assert_refused(result, MISALIGNED)
+            return place.count, assert_refused(result, MISALIGNED)
         found = result()
         if writes:
             expected = oracle.write_bytes(flat_memory, values, row, byte, inside)
-            return assert_same(bytes_of(found.texels, *expected.shape), expected, "memory")
+            return place.count, assert_same(bytes_of(found.texels, *expected.shape), expected, "memory")
         expected = oracle.read_bytes(flat_memory, *np.broadcast_arrays(row, byte, inside), place.size)
-        return assert_same(found, typed(np.ascontiguousarray(expected), place.access), "values")
+        return place.count, assert_same(found, typed(np.ascontiguousarray(expected), place.access), "values")
     except Exception as error:
         raise AssertionError(f"{text}: {type(error).__name__}: {error}") from error
 
 
-def assert_refused(call, code):
-    """The call is an error of CUDA with this code."""
+def answer(call):
+    """The code of the error that a call raises, or 0, and its result."""
     try:
-        found = call()
+        return 0, call()
     except cuda.CudaError as error:
-        assert error.code == code, f"error {error.code} in place of {code}: {error}"
-        return 1
-    raise AssertionError(f"no error {code}, but {jax.tree.map(jnp.shape, found)}")
+        return error.code, None
+
+
+def assert_refused(call, expected):
+    """The call is an error of CUDA with this code."""
+    code, _ = answer(call)
+    assert code == expected, f"code {code}, expected {expected}"
+    return 1
 
 
 def check_fetch(rng, integers, samples):
@@ -194,7 +204,7 @@ def check_fetch(rng, integers, samples):
         found = run(lambda x, t: cuda.tex1Dfetch(t, x), given(integers, x), t, jitted=jitted, traced=traced)
         flat, inside = oracle.place([oracle.as_int(x)], [count], "zero")
         expected = oracle.read(oracle.decoded(memory, normalized=fractions), flat, inside)
-        return assert_same(found, expected if length else expected[..., 0], "values")
+        return np.size(x), assert_same(found, expected if length else expected[..., 0], "values")
     except Exception as error:
         raise AssertionError(f"{text}: {type(error).__name__}: {error}") from error
 
@@ -212,7 +222,7 @@ def check_texture(rng, integers, samples):
     desc = TextureDesc(**{**vars(desc), "normalizedCoords": int(normalized)})
     t = cuda.createTextureObject(ResourceDesc.Array(cuda.memcpyToArray(array, texels)), desc)
     sizes = dict(zip("xyz", extent))
-    shapes, whole = draw_shapes(rng, len(axes), samples)
+    shapes, _ = draw_shapes(rng, len(axes), samples)
     python = integers.origin == "python"
     indices = {
         axis: draw_index(rng, TYPES["int32_numpy"] if python and axis != "x" else integers, sizes[axis], shape)
@@ -243,7 +253,8 @@ def check_texture(rng, integers, samples):
             stored, taps = texels[None], [[np.int64(-1), np.int64(0)], *taps]
         expected = oracle.read_whole(stored, taps, border[: texels.shape[-1]].astype(np.float64))
         expected = np.broadcast_to(expected, (*whole, texels.shape[-1])).astype(np.float32) + np.float32(0)
-        return assert_same(np.asarray(found) + np.float32(0), expected if name[-1] in "24" else expected[..., 0], "values")
+        expected = expected if name[-1] in "24" else expected[..., 0]
+        return int(np.prod(whole)), assert_same(np.asarray(found) + np.float32(0), expected, "values")
     except Exception as error:
         raise AssertionError(f"{text}: {type(error).__name__}: {error}") from error
 
@@ -252,6 +263,6 @@ CHECKS = [check_surface] * 4 + [check_fetch, check_texture]
 
 
 def check(rng, integers, samples):
-    """A case of one type of coordinates."""
+    """A case of one type of coordinates: how many accesses there were, and how many values were compared."""
     with jax.enable_x64(True) if integers.x64 else contextlib.nullcontext():
         return pick(rng, CHECKS)(rng, integers, samples)

@@ -15,13 +15,26 @@ from tests.fuzz_cuda import STORE
 from tests.fuzz_integers import TYPES
 from tests.fuzz_surfaces import MODES, REDUCTIONS, Place, assert_same, draw_whole, pick
 
-OPERATIONS = ("read", "write", "add", "min", "max", "min", "max", "fetch", "sample", "surf2Dread", "surf2Dwrite", "tex2D")
+OPERATIONS = (
+    "read",
+    "write",
+    "add",
+    "min",
+    "max",
+    "min",
+    "max",
+    "fetch",
+    "sample",
+    "surf2Dread",
+    "surf2Dwrite",
+    "tex2D",
+)
 CUDA_FORMATS = {"float": 1, "float2": 2, "float4": 4}
 FEW = 300  # samples whose ties the oracle follows one by one
 
 
 def check(rng, samples):
-    """A case: the value, and its gradients or its tangent."""
+    """A case, gradients or a tangent: how many accesses there were, and how many values were compared."""
     operation = pick(rng, OPERATIONS)
     if operation in ("surf2Dread", "surf2Dwrite", "tex2D"):
         return check_cuda(rng, operation, samples)
@@ -40,7 +53,7 @@ def check(rng, samples):
     text = f"gradients of {operation} {mode} of {dtype} x {channels}, {place}"
     flat, inside = place.landing("clamp" if mode == "clamp" else "zero")
     try:
-        return compare(rng, operation, call, levels, values, place.level, flat, inside)
+        return place.count, compare(rng, operation, call, levels, values, place.level, flat, inside)
     except Exception as error:
         raise AssertionError(f"{text}: {type(error).__name__}: {error}") from error
 
@@ -111,7 +124,9 @@ def compare_levels(found, expected, level, of_level):
     """The cotangents of every level; -0 is 0."""
     count = 0
     for k, (new, old) in enumerate(zip(found, expected, strict=True)):
-        count += assert_same(np.asarray(new) + 0, (of_level.reshape(old.shape) if k == level else old) + 0, f"level {k}")
+        count += assert_same(
+            np.asarray(new) + 0, (of_level.reshape(old.shape) if k == level else old) + 0, f"level {k}"
+        )
     return count
 
 
@@ -158,9 +173,7 @@ def check_cuda(rng, operation, samples):
 
     kind = "write" if operation == "surf2Dwrite" else "read"
     try:
-        return compare(rng, kind, call, [jnp.asarray(texels)], jnp.asarray(values), 0, flat, inside)
+        return samples, compare(rng, kind, call, [jnp.asarray(texels)], jnp.asarray(values), 0, flat, inside)
     except Exception as error:
         text = f"gradients of {operation} {mode} {name} {width} x {height}"
         raise AssertionError(f"{text}: {type(error).__name__}: {error}") from error
-
-

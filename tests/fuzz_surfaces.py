@@ -3,7 +3,6 @@
 import contextlib
 
 import jax
-import jax.numpy as jnp
 import ml_dtypes
 import numpy as np
 
@@ -48,7 +47,7 @@ def bits(numbers):
 def draw_bits(rng, dtype, shape):
     """Numbers of any bits: NaN with payloads, infinities and subnormal ones too."""
     dtype = dtype_of(dtype)
-    if dtype == bool:
+    if dtype.kind == "b":
         return rng.random(shape) < 0.5
     return rng.integers(0, 256, (*shape, dtype.itemsize), np.uint8).view(dtype)[..., 0]
 
@@ -107,6 +106,10 @@ class Place:
             self.shape = np.broadcast_shapes(*(np.shape(index) for index in self.indices))
         self.passed = [given(integers, index) for index in self.indices]
 
+    @property
+    def count(self):
+        return int(np.prod(self.shape))
+
     def arguments(self, indices):
         """The coordinates, x first, and the layer and the face."""
         count = len(self.outer)
@@ -120,11 +123,12 @@ class Place:
 
     def __str__(self):
         described = (k if isinstance(k, int) else f"{k.dtype}{list(k.shape)}" for k in self.indices)
-        return f"{self.kind}{self.sizes} level {self.level} of {len(self.shapes)}, indices {', '.join(map(str, described))}"
+        listed = ", ".join(map(str, described))
+        return f"{self.kind}{self.sizes} level {self.level} of {len(self.shapes)}, indices {listed}"
 
 
 def check_access(rng, integers, samples):
-    """One access of each of some samples, and how many values were compared."""
+    """One access of each of some samples."""
     operation = pick(rng, OPERATIONS)
     cubes = () if operation in ("fetch", "sample") else ("cubemap", "cubemap_layered")
     layered = ("texture1d_layered", "texture2d_layered")
@@ -149,8 +153,8 @@ def check_access(rng, integers, samples):
         values = np.broadcast_to(values, (*place.shape, channels))
         expected, nan_as = expectation(operation, texels, values, flat, inside)
         if operation in ("read", "fetch"):
-            return assert_same(result, expected.reshape(*place.shape, channels), "values")
-        return compare_levels(result, levels, place.level, expected, nan_as)
+            return place.count, assert_same(result, expected.reshape(*place.shape, channels), "values")
+        return place.count, compare_levels(result, levels, place.level, expected, nan_as)
     except Exception as error:
         raise AssertionError(f"{'jitted ' if jitted else ''}{text}: {type(error).__name__}: {error}") from error
 
@@ -226,12 +230,10 @@ def check_layers(rng, place, dtype, channels):
         raise AssertionError(f"sample of {dtype} x {channels}, {place}: {type(error).__name__}: {error}") from error
     layer, count = oracle.exact(place.indices[0]), place.sizes[0]
     layer = np.where((layer >= 0) & (layer < count), layer, count - 1)
-    return assert_same(found, levels[0][(layer, *inside)], f"sample of {dtype} x {channels}, {place}")
+    return place.count, assert_same(found, levels[0][(layer, *inside)], f"sample of {dtype} x {channels}, {place}")
 
 
 def check(rng, integers, samples):
-    """A case of one type of coordinates."""
+    """A case of one type of coordinates: how many accesses there were, and how many values were compared."""
     with jax.enable_x64(True) if integers.x64 else contextlib.nullcontext():
         return check_access(rng, integers, samples)
-
-

@@ -26,7 +26,9 @@ def as_int(index):
     """The argument of a function that takes an `int`: unsigned numbers are taken modulo 2^32, as in C."""
     if isinstance(index, int) or np.asarray(index).dtype.kind != "u":
         return exact(index)
-    return (np.asarray(index).astype(np.uint64) & np.uint64(0xFFFFFFFF)).astype(np.uint32).view(np.int32).astype(np.int64)
+    return (
+        (np.asarray(index).astype(np.uint64) & np.uint64(0xFFFFFFFF)).astype(np.uint32).view(np.int32).astype(np.int64)
+    )
 
 
 def misaligned(x, size):
@@ -133,7 +135,11 @@ def where_touched(texels, changed, at):
 
 def read_bytes(memory, row, byte, inside, size):
     """The bytes of each access, S + (size,), of memory (rows, bytes)."""
-    found = memory[np.asarray(row)[..., None], np.asarray(byte)[..., None] + np.arange(size)] if memory.shape[-1] >= size else 0
+    found = (
+        memory[np.asarray(row)[..., None], np.asarray(byte)[..., None] + np.arange(size)]
+        if memory.shape[-1] >= size
+        else 0
+    )
     return np.where(np.asarray(inside)[..., None], found, np.uint8(0)).astype(np.uint8)
 
 
