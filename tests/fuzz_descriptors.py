@@ -109,7 +109,7 @@ def check_allocation(rng):
     desc, how = ChannelFormatDesc(*bits, kind), pick(rng, ("3D", "rows", "levels"))
     text = f"{how} {bits} kind {kind} {extent} flags {flags:#x}"
     if how == "rows":
-        extent = (*extent[:2], 0)
+        extent = (*extent[:2], 0) if extent[:2] != (32769, 32769) else (32769, 1, 0)  # a few megabytes at most
         faults = oracle.faults_of_allocation(bits, kind, extent, flags, rows_only=True)
         result = compare(lambda: cuda.mallocArray(desc, *extent[:2], flags), faults, text)
     elif how == "3D":

@@ -5,6 +5,7 @@ import contextlib
 import jax
 import ml_dtypes
 import numpy as np
+from jax.experimental import checkify
 
 import jaxtex as jt
 from tests import memory_oracle as oracle
@@ -233,7 +234,91 @@ def check_layers(rng, place, dtype, channels):
     return place.count, assert_same(found, levels[0][(layer, *inside)], f"sample of {dtype} x {channels}, {place}")
 
 
+def check_batch(rng, integers, samples):
+    """Accesses under `jax.vmap`: each example by itself, whichever of its arguments are batched."""
+    operation, count = pick(rng, ("read", "write", "write", "add", "max")), int(rng.integers(0, 4))
+    place, mode, channels = Place(rng, integers, samples // 4), pick(rng, MODES), pick(rng, CHANNELS)
+    dtype = pick(rng, DTYPES[:-1])
+    # An array of 64 bits is cut by JAX itself where it has 32.
+    traceable = integers.origin != "python" and (integers.x64 or "64" not in integers.dtype)
+    batched = [traceable and bool(rng.random() < 0.6) for _ in place.indices]
+    of_texels, of_values = rng.random() < 0.4, rng.random() < 0.6
+    if not any([*batched, of_texels, of_values]):
+        of_values = True
+    examples = range(count)
+    drawn = [
+        [draw_index(rng, integers, n, np.shape(index)) for _ in examples] if along else [index] * count
+        for index, n, along in zip(place.indices, place.sizes, batched)
+    ]
+    draw = lambda some, shape, most: draw_whole(rng, dtype, (count if some else 1, *shape), most, odd=0)
+    levels = [draw(of_texels, (*shape, channels), 8) for shape in place.shapes]
+    values = draw(of_values, (*place.shape, channels), 3)
+    axis = lambda along: 0 if along else None
+    passed = [
+        np.stack(own) if along and count else np.zeros((0, *np.shape(index)), index.dtype) if along else index
+        for own, index, along in zip(drawn, place.indices, batched)
+    ]
+    call, unbatched = call_of(place, operation, mode, place.level), {k for k, along in enumerate(batched) if not along}
+
+    def one(levels, values, indices):
+        return call(levels, values, [place.passed[k] if k in unbatched else next(indices) for k in range(len(batched))])
+
+    moving = [given(integers, index) for index, along in zip(passed, batched) if along]
+    function = jax.vmap(
+        lambda levels, values, moving: one(levels, values, iter(moving)), (axis(of_texels), axis(of_values), 0)
+    )
+    text = f"vmap of {count} of {operation} {mode} of {dtype} x {channels}, {place}, batched {batched}"
+    text = f"{text}, texels {of_texels}, values {of_values}"
+    try:
+        result = function([a if of_texels else a[0] for a in levels], values if of_values else values[0], moving)
+        compared = 0
+        for k in examples:
+            place.indices = [own[k] for own in drawn]
+            own, new = [a[k if of_texels else 0] for a in levels], values[k if of_values else 0]
+            texels, landing = (
+                own[place.level].reshape(-1, channels),
+                place.landing("clamp" if mode == "clamp" else "zero"),
+            )
+            expected, nan_as = expectation(operation, texels, new, *landing)
+            if operation == "read":
+                compared += assert_same(result[k], expected.reshape(*place.shape, channels), f"example {k}")
+            else:
+                compared += compare_levels([a[k] for a in result], own, place.level, expected, nan_as)
+        return place.count * count, compared
+    except Exception as error:
+        raise AssertionError(f"{text}: {type(error).__name__}: {error}") from error
+
+
+def check_trap(rng, integers, samples):
+    """Under checkify a trap names the first sample that is outside; without one there is no error."""
+    place = Place(rng, integers, int(pick(rng, (1, 3, samples))))
+    if rng.random() < 0.5:
+        place.indices = [
+            k if isinstance(k, int) else (oracle.exact(k) % n).astype(k.dtype)
+            for k, n in zip(place.indices, place.sizes)
+        ]
+        place.passed = [given(integers, index) for index in place.indices]
+    levels = [np.zeros((*shape, 1), np.float32) for shape in place.shapes]
+    call = call_of(place, "read", "trap", place.level)
+    _, inside = place.landing("zero")
+    outside = np.flatnonzero(~np.broadcast_to(inside, place.shape))
+    text = f"checkify of a read of {place}"
+    try:
+        checked = checkify.checkify(lambda levels: call(levels, None, place.passed), errors=checkify.user_checks)
+        error, _ = jax.jit(checked)(levels)
+        found = error.get()
+        assert (found is not None) == bool(outside.size), f"{found}, and {outside.size} samples are outside"
+        if found:
+            assert f"sample {outside[0]} " in found, f"{found.splitlines()[0]}, expected sample {outside[0]}"
+        return place.count, 1
+    except Exception as error:
+        raise AssertionError(f"{text}: {type(error).__name__}: {error}") from error
+
+
+CHECKS = [check_access] * 10 + [check_batch] * 2 + [check_trap]
+
+
 def check(rng, integers, samples):
     """A case of one type of coordinates: how many accesses there were, and how many values were compared."""
     with jax.enable_x64(True) if integers.x64 else contextlib.nullcontext():
-        return check_access(rng, integers, samples)
+        return pick(rng, CHECKS)(rng, integers, samples)
