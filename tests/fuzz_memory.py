@@ -23,14 +23,14 @@ from tests.fuzz_integers import TYPES
 OF_ACCESSES = {"surfaces": fuzz_surfaces.check, "cuda": fuzz_cuda.check}
 # With how many accesses of a type there is one case of these.
 OTHERS = {
-    "copies": (fuzz_copies.check, 500),
-    "descriptors": (fuzz_descriptors.check, 200),
-    "gradients": (fuzz_gradients.check, 2000),
-    "values": (fuzz_values.check, 500),
+    "copies": (fuzz_copies.check, 1000),
+    "descriptors": (fuzz_descriptors.check, 400),
+    "gradients": (fuzz_gradients.check, 4000),
+    "values": (fuzz_values.check, 1000),
 }
 KINDS = (*OF_ACCESSES, *OTHERS)
 PROGRESS = 20  # seconds
-CASES_TO_KEEP = 60  # whose programs are kept
+CASES_TO_KEEP = 200  # whose programs are kept
 SHOWN = 5  # failures of one task that are printed
 
 
