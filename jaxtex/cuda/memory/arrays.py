@@ -3,7 +3,6 @@
 # pyright: strict
 
 import dataclasses
-from typing import NamedTuple
 
 import jax
 
@@ -11,12 +10,15 @@ from ...modes import TextureKind
 from ..enums import ArrayFlags
 from ..errors import check_index, check_type
 from ..pytrees import pytree
+from ..structs import TupleStruct, struct
 from .channel_formats import ChannelFormatDesc
 
 SHAPE_FLAGS = ArrayFlags.Layered | ArrayFlags.Cubemap
 
 
-class Extent(NamedTuple):
+@struct()
+@dataclasses.dataclass(eq=False)
+class Extent(TupleStruct):
     """The size of an array in elements: `cudaExtent`. An axis that the array does not have is 0.
 
     Args:
@@ -33,7 +35,7 @@ class Extent(NamedTuple):
         (2, 3, 4, 1)
     """
 
-    width: int
+    width: int = 0
     height: int = 0
     depth: int = 0
 
@@ -117,7 +119,7 @@ def kind_of(extent: Extent, flags: ArrayFlags) -> TextureKind:
 def level_extent(extent: Extent, flags: ArrayFlags, level: int) -> Extent:
     """The extent of a mip level. Layers and faces do not shrink, and an axis of size 0 stays 0."""
     shrinks = (True, True, not flags & SHAPE_FLAGS)
-    return Extent(*(max(1, n >> level) if n and halved else n for n, halved in zip(extent, shrinks)))
+    return Extent(*(max(1, n >> level) if n and halved else n for n, halved in zip(extent, shrinks))).frozen()
 
 
 def getMipmappedArrayLevel(mipmap: MipmappedArray, level: int) -> Array:

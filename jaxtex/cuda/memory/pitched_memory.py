@@ -2,20 +2,26 @@
 
 # pyright: strict, reportUnknownMemberType=false
 
-from typing import NamedTuple
+import dataclasses
+import operator
 
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from ..enums import MemcpyKind
 from ..errors import INVALID_MEMCPY_DIRECTION, INVALID_VALUE, CudaError, choose
+from ..structs import TupleStruct, struct
 
 # In bytes, of the pitch of mallocPitch.
 MALLOC_PITCH = 512
 
 
-class PitchedPtr(NamedTuple):
+@struct("ptr")
+@dataclasses.dataclass(eq=False)
+class PitchedPtr(TupleStruct):
     """Memory whose rows start at multiples of a pitch: `cudaPitchedPtr`.
+
+    It is a pytree whose only child is `ptr`; the other fields are static.
 
     Args:
         ptr: an array of any dtype. Its bytes, in C order, are the memory.
@@ -32,13 +38,15 @@ class PitchedPtr(NamedTuple):
         512
     """
 
-    ptr: ArrayLike
-    pitch: int
-    xsize: int
-    ysize: int
+    ptr: ArrayLike | None = None
+    pitch: int = 0
+    xsize: int = 0
+    ysize: int = 0
 
 
-class Pos(NamedTuple):
+@struct()
+@dataclasses.dataclass(eq=False)
+class Pos(TupleStruct):
     """A position in an array or in pitched memory: `cudaPos`.
 
     Args:
