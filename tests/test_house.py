@@ -40,6 +40,7 @@ LAYERS = (
     "_tables",
     "sampler",
     "texture",
+    "_integers",
     "_arguments",
     "_engine",
     "_hardware",
