@@ -4,7 +4,7 @@ A struct may change until it is hashed, which happens when it is a static argume
 assignments, because a compiled function that was found by its hash must not be found by other values.
 """
 
-# pyright: strict
+# pyright: strict, reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
 
 import dataclasses
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -26,16 +26,17 @@ class Struct:
                 f"{type(self).__name__}: there is no field {name!r}, expected one of {', '.join(names)}."
             )
         check_mutable(self, f"its field {name}")
-        object.__setattr__(self, name, self.converted(name, value))
+        value = int(value) if isinstance(value, np.integer) else value
+        object.__setattr__(self, name, self._converted(name, value))
 
-    def converted(self, name: str, value: Any) -> Any:
+    def _converted(self, name: str, value: Any) -> Any:
         """The value that is stored for a field."""
         return value
 
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
             return NotImplemented
-        return same(_values(self), _values(other))
+        return isinstance(other, Struct) and same(_values(self), _values(other))
 
     def __hash__(self) -> int:
         object.__setattr__(self, "_hashed", True)
@@ -43,7 +44,7 @@ class Struct:
 
     def frozen(self: Class) -> Class:
         """A copy that refuses assignments."""
-        copy = dataclasses.replace(self)  # pyright: ignore[reportArgumentType, reportUnknownVariableType]
+        copy = copy_of(self)
         hash(copy)
         return copy
 
@@ -99,6 +100,11 @@ class Components(Sequence[Any]):
         return repr(tuple(self))
 
 
+def copy_of(value: Class) -> Class:
+    """A copy of a struct, which may change."""
+    return dataclasses.replace(value)  # pyright: ignore[reportArgumentType, reportReturnType]
+
+
 def check_mutable(value: object, part: str) -> None:
     """Refuses an assignment to a struct that was hashed."""
     if vars(value).get("_hashed"):
@@ -109,7 +115,7 @@ def check_mutable(value: object, part: str) -> None:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two values of fields are equal. Arrays are equal if they are one object: to compare them would read them."""
+    """Whether two values of fields are equal. Two arrays are if they are one object: to compare numbers reads them."""
     if a is b:
         return True
     if is_array(a) or is_array(b):
@@ -152,8 +158,8 @@ def struct(*children: str) -> Callable[[type[Class]], type[Class]]:
             value = object.__new__(cls)
             for name, field in (*zip(static, fixed), *zip(children, leaves)):
                 # A static field is shared with the tree, and so the struct gets a copy that may change.
-                copied = dataclasses.replace(field) if name in static and isinstance(field, Struct) else field
-                object.__setattr__(value, name, value.converted(name, copied))
+                copied = copy_of(field) if name in static and isinstance(field, Struct) else field
+                object.__setattr__(value, name, value._converted(name, copied))  # pyright: ignore[reportPrivateUsage]
             return value
 
         jax.tree_util.register_pytree_with_keys(cls, flatten_with_keys, unflatten, flatten)

@@ -10,6 +10,7 @@ from ...modes import TextureKind
 from ..enums import ArrayFlags
 from ..errors import check_index, check_type
 from ..pytrees import pytree
+from ..signatures import cuda_function
 from ..structs import TupleStruct, struct
 from .channel_formats import ChannelFormatDesc
 
@@ -38,6 +39,27 @@ class Extent(TupleStruct):
     width: int = 0
     height: int = 0
     depth: int = 0
+
+
+@cuda_function
+def make_cudaExtent(w: int, h: int, d: int) -> Extent:
+    """Makes an `Extent`: `make_cudaExtent`.
+
+    Args:
+        w, h, d: width, height and depth, as in `Extent`.
+
+    Returns:
+        An `Extent`.
+
+    Source:
+        CUDA Runtime API, `make_cudaExtent`.
+
+    Example:
+        >>> from jaxtex import cuda
+        >>> cuda.make_cudaExtent(4, 3, 2)
+        Extent(width=4, height=3, depth=2)
+    """
+    return Extent(w, h, d)
 
 
 class AllocatedArray:
@@ -122,6 +144,7 @@ def level_extent(extent: Extent, flags: ArrayFlags, level: int) -> Extent:
     return Extent(*(max(1, n >> level) if n and halved else n for n, halved in zip(extent, shrinks))).frozen()
 
 
+@cuda_function
 def getMipmappedArrayLevel(mipmap: MipmappedArray, level: int) -> Array:
     """Returns one level of a mipmapped array as an array: `cudaGetMipmappedArrayLevel`.
 
