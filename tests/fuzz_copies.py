@@ -46,8 +46,8 @@ class ArrayEnd:
 class MemoryEnd:
     """Memory of some dtype, at least of a number of bytes."""
 
-    def __init__(self, rng, size, dtypes, wide):
-        self.dtype = np.dtype(pick(rng, (*dtypes, *WIDE) if wide else dtypes))
+    def __init__(self, rng, size):
+        self.dtype = np.dtype(pick(rng, (*NARROW, *WIDE)))
         count = -(-max(size, 1) // self.dtype.itemsize) + int(rng.integers(0, 3))
         self.memory = rng.integers(0, 256, count * self.dtype.itemsize, np.uint8)
         self.numbers = self.memory.view(self.dtype)
@@ -55,6 +55,12 @@ class MemoryEnd:
             self.numbers = self.numbers.reshape(2, -1)
         if rng.random() < 0.5 and (self.dtype.itemsize < 8 or jax.config.jax_enable_x64):
             self.numbers = jnp.asarray(self.numbers)
+
+    @property
+    def faults(self):
+        """Of a destination: the result has its dtype, which JAX must hold."""
+        held = self.dtype.itemsize < 8 or jax.config.jax_enable_x64
+        return set() if held else {oracle.INVALID_VALUE}
 
     def __str__(self):
         return f"{type(self.numbers).__name__} of {self.dtype}{list(self.numbers.shape)}"
@@ -102,7 +108,7 @@ def check_rows(rng):
     x, width = x * end.element, width * end.element
     pitch = width + int(pick(rng, (0, 0, 1, 4, 13, 32)))
     end_of_memory = pitch * (height - 1) + width
-    plain = MemoryEnd(rng, end_of_memory + int(rng.integers(0, 9)), NARROW, to_array or jax.config.jax_enable_x64)
+    plain = MemoryEnd(rng, end_of_memory + int(rng.integers(0, 9)))
     x, y, pitch, width, height = spoil(rng, (x, y, pitch, width, height))
     if height == 1:
         pitch = max(pitch, width)
@@ -112,6 +118,8 @@ def check_rows(rng):
     faults |= oracle.faults_of_box(end.sizes, start, counts)
     if x % end.element or width % end.element or not end.is_rows:
         faults |= {oracle.INVALID_VALUE}
+    if not to_array:
+        faults |= plain.faults
     parts = end.region(start), (0, pitch, 0)
     name = "memcpy2DToArray" if to_array else "memcpy2DFromArray"
     text = f"{name} {end}, x={x} y={y} pitch={pitch} width={width} height={height} kind={kind}, {plain}"
@@ -134,13 +142,12 @@ def check_plain(rng):
     width, height = int(rng.integers(0, 40)), int(rng.integers(0, 6))
     pitches = [width + int(pick(rng, (0, 0, 1, 4, 13, 32))) for _ in range(2)]
     sizes = [pitch * max(height - 1, 0) + width + int(rng.integers(0, 9)) for pitch in pitches]
-    dst = MemoryEnd(rng, sizes[0], NARROW, jax.config.jax_enable_x64)
-    src = MemoryEnd(rng, sizes[1], NARROW, True)
+    dst, src = MemoryEnd(rng, sizes[0]), MemoryEnd(rng, sizes[1])
     if width and height > 1:
         *pitches, width, height = spoil(rng, (*pitches, width, height))
     if height <= 1:
         pitches = [max(pitch, width) for pitch in pitches]
-    faults = set()
+    faults = set(dst.faults)
     for end, pitch in zip((dst, src), pitches):
         faults |= oracle.faults_of_memory(end.memory.size, 0, pitch, 0, width, height, 1)
     text = f"memcpy2D pitches={pitches} width={width} height={height}, to {dst} from {src}"
@@ -175,8 +182,9 @@ def check_box(rng):
         at = starts[role] = [int(rng.integers(0, 3)) * unit, *(int(rng.integers(0, 3)) for _ in range(2))]
         pitch = at[0] + bytes_wide + int(pick(rng, (0, 0, 3, 16)))
         ysize = at[1] + counts[1] + int(rng.integers(0, 2))
-        wide = role == "src" or jax.config.jax_enable_x64
-        pointers[role] = MemoryEnd(rng, pitch * ysize * (at[2] + counts[2]), NARROW, wide), pitch, ysize
+        pointers[role] = MemoryEnd(rng, pitch * ysize * (at[2] + counts[2])), pitch, ysize
+        if role == "dst":
+            faults |= pointers[role][0].faults
     if all(counts):
         counts = spoil(rng, counts) if rng.random() < 0.7 else counts
         role = pick(rng, ("src", "dst"))
@@ -221,6 +229,86 @@ def check_box(rng):
     return compare(compiled(rng, build, *given), faults, expected, text)
 
 
+def check_runs(rng):
+    """CUDA's copies of a number of bytes, which go on in the row below: memcpyToArray and the like, and memcpy."""
+    of_array, to_array = pick(rng, ((True, False), (False, True), (True, True), (False, False)))
+    name, kind = pick(rng, FORMATS), int(pick(rng, (0, 1, 2, 3, 4, 4, 4, 5 if rng.random() < 0.1 else 4)))
+    options = EXTENTS if rng.random() < 0.1 else EXTENTS[:4]
+    arrays = {
+        role: ArrayEnd(rng, options, name) for role, is_array in (("src", of_array), ("dst", to_array)) if is_array
+    }
+    unit, faults = size_of(name) if arrays else 1, oracle.faults_of_kind(kind)
+    starts = {role: [int(rng.integers(0, n)) for n in end.sizes[:2]] for role, end in arrays.items()}
+    left = [end.sizes[0] * end.sizes[1] - x - y * end.sizes[0] for end, (x, y) in zip(arrays.values(), starts.values())]
+    count = int(rng.integers(0, min(left, default=40) + 1)) * unit
+    memories = {role: MemoryEnd(rng, count + int(rng.integers(0, 9))) for role in ("src", "dst") if role not in arrays}
+    offsets = {role: [x * unit, y] for role, (x, y) in starts.items()}
+    (count,) = spoil(rng, (count,))
+    for role, end in arrays.items():
+        x, y = offsets[role] = spoil(rng, offsets[role])
+        width, height = end.sizes[0] * unit, end.sizes[1]
+        if x == width or y == height:
+            return 0  # the place behind the last: what CUDA says to a run of nothing there is not known
+        inside = 0 <= x < width and 0 <= y < height and 0 <= count <= width * height - y * width - x
+        if not inside or x % unit or count % unit or not end.is_rows:
+            faults |= {oracle.INVALID_VALUE}
+    for role, end in memories.items():
+        faults |= oracle.faults_of_memory(end.memory.size, 0, max(count, 0), 0, count, 1, 1)
+        faults |= end.faults if role == "dst" else set()
+
+    def copy(src, dst):
+        if of_array and to_array:
+            return cuda.memcpyArrayToArray(dst, *offsets["dst"], src, *offsets["src"], count, kind)
+        if to_array:
+            return cuda.memcpyToArray(dst, *offsets["dst"], src, count, kind)
+        if of_array:
+            return cuda.memcpyFromArray(dst, src, *offsets["src"], count, kind)
+        return cuda.memcpy(dst, src, count, kind)
+
+    def part(role):
+        x, y = offsets.get(role, (0, 0))
+        return x + (y * arrays[role].sizes[0] * unit if role in arrays else 0), 0, 0
+
+    ends = {**arrays, **memories}
+    bytes_in = lambda role: ends[role].memory.reshape(-1)
+    expected = lambda: oracle.copy_rows(bytes_in("dst"), bytes_in("src"), part("dst"), part("src"), count, 1, 1)
+    given = [ends[role].array if role in arrays else ends[role].numbers for role in ("src", "dst")]
+    text = f"{count} bytes from {ends['src']} to {ends['dst']} at {offsets}, kind={kind}"
+    return compare(compiled(rng, copy, *given), faults, expected, text)
+
+
+def check_fill(rng):
+    """memset2D and memset3D."""
+    width, height, depth = (int(rng.integers(0, n)) for n in (30, 5, 4))
+    pitch, value = width + int(pick(rng, (0, 0, 1, 13))), int(rng.integers(-3, 300))
+    flat = rng.random() < 0.5
+    depth, ysize = (1, height) if flat else (depth, height + int(rng.integers(0, 2)))
+    slices = pitch * ysize
+    plain = MemoryEnd(rng, slices * max(depth - 1, 0) + pitch * max(height - 1, 0) + width + int(rng.integers(0, 9)))
+    if min(width, height, depth) and max(height, depth) > 1:
+        pitch, width = spoil(rng, (pitch, width))
+    faults = plain.faults
+    if min(width, height, depth):
+        region = (0, pitch, pitch * ysize, width, height, depth)
+        faults = faults | oracle.faults_of_memory(plain.memory.size, *region)
+        if width > pitch and max(height, depth) <= 1:
+            return 0
+    if width < 0 or pitch < 0:
+        faults = faults | {oracle.INVALID_VALUE, oracle.INVALID_PITCH}
+
+    def fill(memory):
+        if flat:
+            return cuda.memset2D(memory, pitch, value, width, height)
+        return cuda.memset3D(PitchedPtr(memory, pitch, width, ysize), value, Extent(width, height, depth)).ptr
+
+    source = np.full(max(width, 1), value % 256, np.uint8)
+    expected = lambda: oracle.copy_rows(
+        plain.memory, source, (0, pitch, pitch * ysize), (0, 0, 0), width, height, depth
+    )
+    text = f"fill of {width} x {height} x {depth} with {value}, pitch={pitch}, ysize={ysize}, {plain}"
+    return compare(compiled(rng, fill, plain.numbers), faults, expected, text)
+
+
 def check_whole(rng):
     """memcpyToArray and memcpyFromArray of arrays and of levels."""
     name, (extent, flags) = pick(rng, FORMATS), pick(rng, EXTENTS)
@@ -244,7 +332,7 @@ def check_whole(rng):
     return compare(there_and_back, faults, lambda: bytes_of(numbers, -1), text)
 
 
-CHECKS = [check_rows] * 3 + [check_plain] * 2 + [check_box] * 4 + [check_whole]
+CHECKS = [check_rows] * 3 + [check_plain] * 2 + [check_box] * 4 + [check_runs] * 3 + [check_fill, check_whole]
 
 
 def check(rng, samples):

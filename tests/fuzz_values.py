@@ -7,13 +7,17 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxtex as jt
+from jaxtex import cuda
 from tests import memory_oracle as oracle
+from tests.fuzz_cuda import DTYPES, answer
 from tests.fuzz_surfaces import REDUCTIONS, assert_same, dtype_of, pick
 
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32")
 FLOATS = {"float32": 24, "float16": 11, "bfloat16": 8}
 OPERATIONS = {"write": jt.surface_write, **REDUCTIONS}
 SOURCES = ("python", "list", "int64", "uint64", "traced", "jax int64", "jax uint64", "same", "other", "float", "bool")
+CUDA_SOURCES = ("python", "python", "int64", "uint64", "float64", "jax int64", "jax uint64", "same", "other", "bool")
+INVALID_VALUE = 1
 ENDS = tuple(sign * (2**k + d) for k in (7, 8, 15, 16, 24, 31, 32, 62) for d in (-1, 0, 1, 7) for sign in (1, -1))
 LONG = (2**63, 2**64 + 5, -(2**80), 10**30)
 COUNT = 6
@@ -41,10 +45,11 @@ def draw_numbers(rng, source, dtype):
 
 def check(rng, samples):
     """A case: six values for six texels of a row, or one for all, and how many texels or errors were compared."""
-    source, dtype = pick(rng, SOURCES), pick(rng, (*INTEGERS, *FLOATS))
+    by_cuda = rng.random() < 0.4
+    source, dtype = pick(rng, CUDA_SOURCES if by_cuda else SOURCES), pick(rng, (*INTEGERS, *FLOATS))
     x64 = "jax" in source or rng.random() < 0.2
     with jax.enable_x64(True) if x64 else contextlib.nullcontext():
-        return COUNT, check_values(rng, source, dtype, x64)
+        return COUNT, (check_cuda if by_cuda else check_values)(rng, source, dtype, x64)
 
 
 def check_values(rng, source, dtype, x64):
@@ -81,8 +86,8 @@ def passed(source, dtype, numbers):
         return np.array(numbers, source)[:, None]
     if source.startswith("jax"):
         return jnp.asarray(np.array(numbers, source.removeprefix("jax "))[:, None])
-    if source == "float":
-        return np.array(numbers, np.float32)[:, None]
+    if source in ("float", "float64"):
+        return np.array(numbers, {"float": np.float32}.get(source, source))[:, None]
     if source == "bool":
         return np.array(numbers)[:, None] > 50
     return np.array(numbers).astype(dtype_of(other_than(dtype) if source == "other" else dtype))[:, None]
@@ -118,6 +123,66 @@ def expectation(operation, dtype, old, numbers):
     largest = float(np.finfo(np.float16).max) if dtype == "float16" else 3.5e38
     floats = [float(n) if abs(n) <= largest else np.inf * np.sign(n) for n in joined]
     return np.array(floats, np.float64).astype(np.float32).astype(dtype_of(dtype))[:, None]
+
+
+def check_cuda(rng, source, dtype, x64):
+    """Numbers for arrays, linear memory and surfaces of CUDA: nothing is converted but what fits exactly."""
+    formats = {dtype: name for name, dtype in DTYPES.items()}
+    dtype = dtype if dtype in formats else "float32"
+    how = pick(rng, ("memcpyToArray", "Linear", "surf1Dwrite"))
+    numbers = draw_numbers(rng, "float" if source == "float64" else source, dtype)
+    if source == "float64" and rng.random() < 0.3:
+        numbers[0] += 2**-30  # float32 has no such number
+    values = passed("list" if source == "python" else source, dtype, numbers)
+    values = [row[0] for row in values] if isinstance(values, list) else values[:, 0]
+    desc = cuda.createChannelDesc(formats[dtype])
+    array = cuda.mallocArray(desc, COUNT, 0, cuda.ArrayFlags.SurfaceLoadStore)
+    x = np.arange(COUNT, dtype=np.int32)
+
+    def store():
+        if how == "memcpyToArray":
+            return cuda.memcpyToArray(array, values).texels[:, 0]
+        if how == "surf1Dwrite":
+            return cuda.surf1Dwrite(values, array, x * np.dtype(dtype).itemsize).texels[:, 0]
+        t = cuda.createTextureObject(cuda.ResourceDesc.Linear(values, desc), cuda.TextureDesc())
+        return cuda.tex1Dfetch(t, x)
+
+    text = f"{how} of {source} {numbers} into {dtype}{' x64' if x64 else ''}"
+    try:
+        code, found = answer(store)
+        expected = stored_by_cuda(source, dtype, numbers)
+        if how == "Linear" and source == "float64" and dtype in ("int32", "uint32"):  # pairs of words
+            expected = np.array(numbers, np.float64).view(dtype)[:COUNT]
+        assert bool(code) == (expected is None), f"code {code} for {'a refusal' if expected is None else 'none'}"
+        if code:
+            assert code == INVALID_VALUE, f"code {code}, expected {INVALID_VALUE}"
+            return 1
+        return assert_same(np.asarray(found).astype(dtype), expected, "texels")
+    except Exception as error:
+        raise AssertionError(f"{text}: {type(error).__name__}: {error}") from error
+
+
+def stored_by_cuda(source, dtype, numbers):
+    """The numbers as they are stored, or None if they are refused."""
+    integer, wide = dtype in INTEGERS, np.dtype(dtype).itemsize == 4
+    if source == "python" and integer:
+        return np.array(numbers, object).astype(dtype) if oracle.fits(numbers, dtype) else None
+    if source == "python":
+        floats = [oracle.rounded(n, FLOATS[dtype]) for n in numbers]
+        if max(map(abs, floats)) > int(np.finfo(dtype).max):
+            return None
+        return np.array([float(n) for n in floats]).astype(dtype)
+    if source == "same":
+        return np.array(numbers).astype(dtype)
+    kind = source.removeprefix("jax ")
+    if not wide or kind in ("other", "bool") or np.dtype(kind).kind != np.dtype(dtype).kind:
+        return None
+    if source == "float64":
+        narrow = np.array(numbers, np.float64).astype(np.float32)
+        return narrow if (narrow == np.array(numbers, np.float64)).all() else None
+    if source.startswith("jax"):
+        return np.array([oracle.saturated(n, dtype) for n in numbers]).astype(dtype)
+    return np.array(numbers, kind).astype(dtype) if oracle.fits(numbers, dtype) else None
 
 
 def assert_raises(call, expected):
