@@ -10,26 +10,24 @@ from typing import Any, Literal, cast
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.experimental import checkify
 from jax.typing import ArrayLike
 
 from ._arguments import ReadArguments, as_operands, check_level, check_texels, check_texture, common_shape
 from ._engine import primitives, texel_write
 from ._engine.decoding import in_wide_texels, wide_dtype
-from ._engine.indexing import explicit_sharding
 from ._engine.plan import ReadPlan, layout_of, plan_of_texels
 from ._engine.spec import ReadSpec
 from ._engine.texel_walk import only_address
 from ._tables.address_rules import BORDER, CLAMP, LAST
 from ._tables.storage_formats import Decoding, storage_format, sum_dtype
 from ._texel_values import check_values, spread
+from ._traps import OUTSIDE, report
 from ._typed_jit import typed_jit
 from .modes import BoundaryMode, choose
 from .sampling import Coords
 from .texture import Texture
 
 BoundaryModeLike = BoundaryMode | Literal["trap", "clamp", "zero"]
-OUTSIDE = "is outside the surface"
 
 
 def surface_read(
@@ -340,15 +338,3 @@ def access(name: str, texture: Texture, arguments: ReadArguments, level: int, mo
         named = {**dict(zip("xyz", operands.coords)), "layer": operands.layer, "face": operands.face}
         report(name, inside, OUTSIDE, {key: index for key, index in named.items() if index is not None})
     return plan
-
-
-def report(name: str, fine: jax.Array, fault: str, named: dict[str, jax.Array]) -> None:
-    """An error under checkify, which names the first place that is not `fine`; else nothing."""
-    if explicit_sharding(fine) is not None:  # there a check cannot be batched
-        return
-    fine = jnp.broadcast_to(fine, jnp.broadcast_shapes(fine.shape, *(index.shape for index in named.values())))
-    number = texel_write.numbers(fine.shape)
-    first = jnp.min(jnp.where(fine, number.size, number), initial=number.size)
-    at_first = {key: jnp.sum(jnp.where(number == first, index, 0), dtype=jnp.int32) for key, index in named.items()}
-    listed = ", ".join(f"{key}={{{key}}}" for key in at_first)
-    checkify.debug_check(first == number.size, f"{name}: sample {{first}} {fault}: {listed}.", first=first, **at_first)

@@ -47,6 +47,7 @@ LAYERS = (
     "_hardware",
     "_reads",
     "sampling",
+    "_traps",
     "surface",
     "mipmaps",
     "exports",
