@@ -268,3 +268,18 @@ def test_arrays_as_surfaces_have_the_size_limits_of_surfaces():
 def test_a_border_color_has_four_components_whatever_the_mode(color, mode):
     desc = TextureDesc(addressMode=mode, borderColor=color)
     refused(lambda: cuda.createTextureObject(ResourceDesc.Array(SQUARE), desc), 1, "borderColor")
+
+
+def test_allocated_bytes_are_memory_of_every_format():
+    memory = cuda.malloc(16)
+    memory = cuda.memcpy(memory, np.float32([1, 2, 3]), 12, cuda.MemcpyKind.HostToDevice)
+    desc = cuda.createChannelDesc("float2")
+    pairs = cuda.createTextureObject(ResourceDesc.Linear(memory, desc, 16), TextureDesc())
+    assert_exact(cuda.tex1Dfetch(pairs, np.arange(2)), np.float32([[1, 2], [3, 0]]))
+    cleared = cuda.memset(memory, 0, 4)
+    assert_exact(np.asarray(cleared).view(np.float32), np.float32([0, 2, 3, 0]))
+    rows = ResourceDesc.Pitch2D(memory.reshape(2, 8), cuda.createChannelDesc("float"))
+    assert_exact(cuda.tex2D(cuda.createTextureObject(rows, TextureDesc()), 0.5, 1.5), np.float32(3))
+    refused(lambda: cuda.memset(memory, 0, 17), 1)
+    refused(lambda: cuda.malloc(0), 1)
+    refused(lambda: cuda.createTextureObject(ResourceDesc.Linear(memory[:12], desc), TextureDesc()), 1, "uint8")

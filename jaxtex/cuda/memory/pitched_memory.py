@@ -5,6 +5,7 @@
 import dataclasses
 import operator
 
+import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
