@@ -7,8 +7,8 @@ Descriptors are structs, whose fields may be assigned. A call that CUDA refuses 
 Reads are computed in the arithmetic of an NVIDIA texture unit, and return its values.
 
 Numbers of another type than an array's are refused, because a copy converts nothing, with three exceptions. Numbers of
-Python are rounded to floats, and are an error if they do not fit. 64-bit numbers of NumPy stand for those of 32 bits, and
-are an error if these do not hold them exactly. 64-bit integers of JAX stand for those of 32 bits, and saturate.
+Python are rounded to floats, and are an error if they do not fit. 64-bit numbers of NumPy stand for those of 32 bits,
+and are an error if these do not hold them exactly. 64-bit integers of JAX stand for those of 32 bits, and saturate.
 
 The code has three rooms: `memory` (arrays and copies), `textures` and `surfaces`.
 
@@ -30,11 +30,13 @@ from .enums import (
     ChannelFormatKind,
     Error,
     FilterMode,
+    GraphicsCubeFace,
     MemcpyKind,
     ReadMode,
     ResourceType,
     ResourceViewFormat,
     SurfaceBoundaryMode,
+    SurfaceFormatMode,
     SurfaceType,
     TextureType,
 )
@@ -65,8 +67,8 @@ from .memory.intrinsics import (
     int_as_float,
     uint_as_float,
 )
-from .memory.memsets import memset2D, memset3D
-from .memory.pitched_memory import PitchedPtr, Pos, make_cudaPitchedPtr, make_cudaPos, malloc3D, mallocPitch
+from .memory.memsets import memset, memset2D, memset3D
+from .memory.pitched_memory import PitchedPtr, Pos, make_cudaPitchedPtr, make_cudaPos, malloc, malloc3D, mallocPitch
 from .memory.releases import free, freeArray, freeMipmappedArray
 from .memory.resource_descriptor import ResourceDesc
 from .memory.vectors import MAKERS
@@ -206,6 +208,7 @@ __all__ = [
     "Error",
     "Extent",
     "FilterMode",
+    "GraphicsCubeFace",
     "Memcpy3DParms",
     "MemcpyKind",
     "MipmappedArray",
@@ -217,6 +220,7 @@ __all__ = [
     "ResourceViewDesc",
     "ResourceViewFormat",
     "SurfaceBoundaryMode",
+    "SurfaceFormatMode",
     "SurfaceObject",
     "SurfaceReference",
     "SurfaceType",
@@ -324,6 +328,7 @@ __all__ = [
     "make_ushort2",
     "make_ushort3",
     "make_ushort4",
+    "malloc",
     "malloc3D",
     "malloc3DArray",
     "mallocArray",
@@ -338,6 +343,7 @@ __all__ = [
     "memcpyArrayToArray",
     "memcpyFromArray",
     "memcpyToArray",
+    "memset",
     "memset2D",
     "memset3D",
     "peekAtLastError",

@@ -197,6 +197,24 @@ class SurfaceType(IntEnum):
     TypeCubemapLayered = 0xFC
 
 
+class SurfaceFormatMode(IntEnum):
+    """The format mode of a surface: `cudaSurfaceFormatMode`. No function of CUDA's takes it."""
+
+    Forced = 0
+    Auto = 1
+
+
+class GraphicsCubeFace(IntEnum):
+    """The faces of a cubemap in their order: `cudaGraphicsCubeFace`."""
+
+    PositiveX = 0
+    NegativeX = 1
+    PositiveY = 2
+    NegativeY = 3
+    PositiveZ = 4
+    NegativeZ = 5
+
+
 class Error(IntEnum):
     """The errors that calls of this package raise, and their absence: `cudaError_t`.
 

@@ -1,7 +1,7 @@
 """Conversions of single numbers that device code makes around textures: halves in integers, doubles in pairs of them.
 
-CUDA's names start with two underscores. Within a class Python changes such names, and so each function has a name without
-them too.
+CUDA's names start with two underscores. Within a class Python changes such names, and so each function has a name
+without them too.
 """
 
 # pyright: strict, reportUnknownMemberType=false

@@ -17,6 +17,37 @@ from .pitched_memory import PITCHED_REMEDY, PitchedPtr, whole_numbers
 
 
 @cuda_function
+def memset(devPtr: ArrayLike, value: int, count: int) -> jax.Array:
+    """Returns memory with bytes of one value at its start: `cudaMemset`.
+
+    Args:
+        devPtr: an array of any dtype. Its bytes, in C order, are the memory. It is not changed.
+        value: the byte; of larger integers the lowest 8 bits.
+        count: the number of **bytes**.
+
+    Returns:
+        A new array of the shape and the dtype of `devPtr`.
+
+    Gradients:
+        None. To differentiate it is an error if `devPtr` is floating.
+
+    Raises:
+        CudaError: cudaErrorInvalidValue, if the bytes do not lie within the memory.
+
+    Source:
+        CUDA Runtime API, `cudaMemset`.
+
+    Example:
+        >>> from jaxtex import cuda
+        >>> cuda.memset(cuda.malloc(4), 7, 2)
+        Array([7, 7, 0, 0], dtype=uint8)
+    """
+    value, count = whole_numbers("memset", value=value, count=count)
+    region = Region(0, count, count, count, 1, 1)
+    return fill("memset", as_destination("memset", "devPtr", devPtr), region, value)
+
+
+@cuda_function
 def memset2D(devPtr: ArrayLike, pitch: int, value: int, width: int, height: int) -> jax.Array:
     """Returns memory with bytes of one value in its rows: `cudaMemset2D`.
 

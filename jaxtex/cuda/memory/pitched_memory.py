@@ -5,6 +5,7 @@
 import dataclasses
 import operator
 
+import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
@@ -115,6 +116,37 @@ def make_cudaPos(x: int, y: int, z: int) -> Pos:
         Pos(x=4, y=0, z=1)
     """
     return Pos(x, y, z)
+
+
+@cuda_function
+def malloc(size: int) -> jax.Array:
+    """Allocates linear memory of zeros: `cudaMalloc`. Any array of JAX or NumPy is linear memory too.
+
+    Args:
+        size: the number of **bytes**, at least 1.
+
+    Returns:
+        A uint8 array of shape (size,). Copies into it have no gradient; a floating array of JAX's, such as
+        ``jnp.zeros(size // 4)``, takes gradients.
+
+    Raises:
+        CudaError: cudaErrorInvalidValue, if the size is below 1.
+
+    Source:
+        CUDA Runtime API, `cudaMalloc`.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from jaxtex import cuda
+        >>> memory = cuda.memcpy(cuda.malloc(2 * 4), jnp.array([1.0, 2.0]), 2 * 4)
+        >>> ref = cuda.bindTexture(0, cuda.TextureReference("float"), memory, cuda.createChannelDesc("float"), 2 * 4)
+        >>> cuda.tex1Dfetch(ref, 1)
+        Array(2., dtype=float32)
+    """
+    (size,) = whole_numbers("malloc", size=size)
+    if size < 1:
+        raise CudaError(INVALID_VALUE, f"malloc: size is {size}, expected at least 1 byte.")
+    return jnp.zeros(size, jnp.uint8)
 
 
 @cuda_function

@@ -100,6 +100,7 @@ class ResourceDesc(Struct):
 
         Args:
             devPtr: an array of the format's dtype, of shape (N,) for one channel, (N, C) or (N * C,) for C channels.
+                Bytes, an array of uint8, and doubles, for formats of 32-bit integers, are reinterpreted.
             desc: the format. The default has the dtype of the array, and one channel or the C of (N, C).
             sizeInBytes: how many bytes from the start belong to the texture, by default all. The width of the texture
                 is this number divided by the size of a texel.

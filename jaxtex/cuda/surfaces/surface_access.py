@@ -116,7 +116,9 @@ def check_indices(function: str, coords: tuple[ArrayLike, ...], access: Access) 
     if given is None and not isinstance(x, Tracer):
         given = x
     if given is not None and access.size > 1:
-        if bool((given % access.size != 0).any()):
+        with jax.ensure_compile_time_eval():  # an array that a jitted function closes over is known too
+            misaligned = bool((given % access.size != 0).any())
+        if misaligned:
             raise CudaError(
                 MISALIGNED_ADDRESS,
                 f"{function}: x is {coords[0]!r}, expected multiples of {access.size}, the size of the access: x "

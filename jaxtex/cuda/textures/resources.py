@@ -94,11 +94,17 @@ def stored_dtype(memory: Any) -> np.dtype:
 
 
 def plain_numbers(function: str, resource: ResourceDesc, desc: ChannelFormatDesc) -> jax.Array:
-    """The numbers in plain memory, of the dtype of a format. Doubles are pairs of the integers of a format."""
+    """The numbers in plain memory, of the dtype of a format. Doubles are pairs of integers, and uint8 are bytes."""
     memory = plain_memory(function, resource)
     if getattr(memory, "dtype", None) == np.float64 and desc.dtype.kind in "iu" and desc.dtype.itemsize == 4:
         if isinstance(memory, np.ndarray):
             return jnp.asarray(np.ascontiguousarray(memory).view(desc.dtype))
+        return bit_cast(jnp.asarray(memory), desc.dtype)
+    if (
+        getattr(memory, "dtype", None) == np.uint8
+        and desc.dtype.itemsize > 1
+        and not memory.shape[-1] % desc.texel_bytes
+    ):
         return bit_cast(jnp.asarray(memory), desc.dtype)
     return as_texels(function, "resource.memory", memory, desc)
 
