@@ -62,11 +62,12 @@ def bytes_of(numbers, *shape):
 class Accesses:
     """An array, and the accesses of one function to it."""
 
-    def __init__(self, rng, integers, samples):
+    def __init__(self, rng, integers, samples, *, x_in_bytes=True):
         self.kind, self.format = pick(rng, list(KINDS)), pick(rng, FORMATS)
         extents, self.flags, self.axes = KINDS[self.kind]
         self.extent = pick(rng, extents)
-        self.T = pick(rng, NAMES + WIDE_NAMES * 2 if integers.x64 else NAMES)
+        self.x_in_bytes = x_in_bytes
+        self.T = pick(rng, NAMES + WIDE_NAMES * 2 if integers.x64 else NAMES) if x_in_bytes else SAME_AS_FORMAT
         self.access = self.T or self.format
         self.size = size_of(self.access)
         slices, rows = max(self.extent[2], 1), max(self.extent[1], 1)
@@ -77,7 +78,7 @@ class Accesses:
 
     def draw_indices(self, rng, integers, samples):
         shapes, _ = draw_shapes(rng, len(self.axes), samples)
-        steps = {"x": self.size, "y": 1, "z": 1}
+        steps = {"x": self.size if self.x_in_bytes else 1, "y": 1, "z": 1}
         slices, rows, length = self.memory.shape
         sizes = {"x": length // self.size, "y": rows, "z": slices}
         python = integers.origin == "python"
@@ -88,7 +89,7 @@ class Accesses:
             )
             for name, shape in zip(self.axes, shapes)
         }
-        if not python and rng.random() < 0.2:  # some of x within a unit
+        if self.x_in_bytes and not python and rng.random() < 0.2:  # some of x within a unit
             off = (rng.random(indices["x"].shape) < 0.1).astype(indices["x"].dtype)
             indices["x"] = indices["x"] + off
         return indices, np.broadcast_shapes(*(np.shape(index) for index in indices.values()))
@@ -112,7 +113,11 @@ class Accesses:
                 np.where(inside, z, self.memory.shape[0] - 1) if outer else np.clip(z, 0, self.memory.shape[0] - 1)
             )
             z, y = nearest, np.clip(y, 0, self.memory.shape[1] - 1)
-        return oracle.place_of_bytes(self.indices["x"], [z, y], self.memory.shape, self.size, mode)
+        if self.x_in_bytes:
+            return oracle.place_of_bytes(self.indices["x"], [z, y], self.memory.shape, self.size, mode)
+        units = self.memory.shape[-1] // self.size
+        flat, inside = oracle.place([z, y, oracle.as_int(self.indices["x"])], [*self.memory.shape[:2], units], mode)
+        return flat // units, flat % units * self.size, inside
 
     def build(self):
         return allocate(self.extent, self.flags | STORE, self.format, self.memory)
@@ -259,7 +264,67 @@ def check_texture(rng, integers, samples):
         raise AssertionError(f"{text}: {type(error).__name__}: {error}") from error
 
 
-CHECKS = [check_surface] * 4 + [check_fetch, check_texture]
+def check_gather(rng, integers, samples):
+    """tex2Dgather at whole coordinates: texels on both sides of edges, counter-clockwise from the lower left."""
+    (width, height), mode = pick(rng, [(6, 4), (33, 70)]), pick(rng, list(AddressMode))
+    normalized, name, border = rng.random() < 0.3, pick(rng, ["float", "float2", "float4"]), rng.integers(-4, 5, 4)
+    array = cuda.mallocArray(cuda.createChannelDesc(name), width, height, ArrayFlags.TextureGather)
+    texels = rng.integers(-64, 65, array.texels.shape).astype(np.float32)
+    desc = TextureDesc(mode, borderColor=tuple(border.astype(float)), normalizedCoords=int(normalized))
+    t = cuda.createTextureObject(ResourceDesc.Array(cuda.memcpyToArray(array, texels)), desc)
+    comp, sizes = int(rng.integers(0, 4)), (width, height)
+    kinds = (integers, TYPES["int32_numpy"] if integers.origin == "python" else integers)
+    indices = [draw_index(rng, kind, size, (samples,)) for kind, size in zip(kinds, sizes)]
+    jitted, traced = rng.random() < 0.5, integers.origin == "jax"
+    text = f"{'jitted ' if jitted else ''}tex2Dgather {name} {width} x {height} {mode.name} normalized={normalized}"
+    try:
+        passed = [given(integers, index) for index in indices]
+        found = run(lambda xs, t: cuda.tex2Dgather(t, *xs, comp), passed, t, jitted=jitted, traced=traced)
+        used = mode.name.lower()
+        if not normalized:
+            used = "border" if used == "border" else "clamp"
+        xs, ys = (
+            oracle.axis_taps(index, size, used, normalized=normalized, linear=True)
+            for index, size in zip(indices, sizes)
+        )
+        corners = [(xs[0], ys[1]), (xs[1], ys[1]), (xs[1], ys[0]), (xs[0], ys[0])]
+        channel = texels[..., comp] if comp < texels.shape[-1] else None
+        inside = [(x >= 0) & (y >= 0) for x, y in corners]
+        values = [
+            np.where(here, channel[np.maximum(y, 0), np.maximum(x, 0)], border[comp])
+            if channel is not None
+            else np.zeros(samples)
+            for here, (x, y) in zip(inside, corners)
+        ]
+        return samples, assert_same(found, np.stack(np.broadcast_arrays(*values), -1).astype(np.float32), "values")
+    except Exception as error:
+        raise AssertionError(f"{text}: {type(error).__name__}: {error}") from error
+
+
+def check_formatted(rng, integers, samples):
+    """sust_p, whose x counts texels: integers saturate, and whole floats are stored as they are."""
+    place = Accesses(rng, integers, samples, x_in_bytes=False)
+    mode, (dtype, length) = pick(rng, list(MODES)), parsed(place.format)
+    word = np.float32 if dtype.kind == "f" else np.int32 if dtype.kind == "i" else np.uint32
+    low, high = (-1000, 1001) if word is np.float32 else (np.iinfo(word).min, np.iinfo(word).max)
+    values = rng.integers(low, high, (*place.shape, 4), np.int64).astype(word)
+    if word is not np.float32:
+        values = np.where(rng.random(values.shape) < 0.5, values % word(100), values)
+    text = f"sust_p {mode}, {place}"
+    try:
+        stored = cuda.sust_p(values, place.build(), *place.passed, boundaryMode=MODES[mode])
+        channels, flat_memory = length or 1, place.memory.reshape(-1, place.memory.shape[-1])
+        limits = (low, high) if dtype.kind == "f" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+        texels = np.clip(values[..., :channels].astype(np.float64), *limits).astype(dtype)
+        row, byte, inside = place.landing("clamp" if mode == "clamp" else "zero")
+        data = bytes_of(texels, *place.shape, place.size)
+        expected = oracle.write_bytes(flat_memory, data, row, byte, inside)
+        return place.count, assert_same(bytes_of(stored.texels, *expected.shape), expected, "memory")
+    except Exception as error:
+        raise AssertionError(f"{text}: {type(error).__name__}: {error}") from error
+
+
+CHECKS = [check_surface] * 8 + [check_fetch] * 2 + [check_texture] * 2 + [check_gather, check_formatted]
 
 
 def check(rng, integers, samples):
