@@ -208,3 +208,16 @@ def test_texels_that_do_not_fit_are_an_error():
     with pytest.raises(ValueError, match="texture1d: texels holds 4294967303, expected integers from -2147483648"):
         jt.texture1d(np.array([[1], [2**32 + 7]]))
     assert_exact(jt.texture1d(np.array([[1], [-7]])).texels, np.int32([[1], [-7]]))
+
+
+def test_warps_take_coordinates_of_64_bits_and_refuse_texels_that_do_not_fit():
+    image = np.arange(12.0, dtype=np.float32).reshape(3, 4, 1)
+    far = np.full((2, 2), 2**32 + 1)
+    for address, texel in (("clamp", 11.0), ("border", 0.0)):
+        assert_exact(jt.warp.remap(image, (far, far), address=address), np.full((2, 2, 1), texel, np.float32))
+    flow = np.stack([far, -far], -1)
+    assert_exact(jt.warp.warp_flow(image, flow, address="clamp"), np.full((2, 2, 1), 3.0, np.float32))
+    whole = np.arange(12).reshape(3, 4, 1)
+    assert_exact(jt.warp.rotate(whole, 0.0), whole.astype(np.int32))
+    with pytest.raises(ValueError, match=r"rotate: image holds 4294967297, expected integers from -2147483648 to"):
+        jt.warp.rotate(whole + 2**32 + 1, 0.0)
