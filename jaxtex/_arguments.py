@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ._integers import as_index, as_rounded, is_integral, known_integers, saturated
+from ._integers import as_index, as_rounded, is_integral, known_integers, narrowed, saturated
 from ._tables.storage_formats import Decoding, storage_format, sum_dtype
 from .modes import Arithmetic, FilterMode, TextureKind, choose
 from .sampler import Sampler
@@ -302,19 +302,10 @@ def check_fits(name: str, argument: str, values: Any, dtype: Any) -> Any:
         ValueError: if `values` are no JAX array, and hold a number that `dtype` does not.
         TypeError: if they are no integers.
     """
-    array, limits = converted(name, argument, values), jnp.iinfo(dtype)
+    array = converted(name, argument, values)
     if not is_integral(array):
         raise TypeError(f"{name}: {argument} holds {array.dtype}, expected integers that {dtype} holds.")
-    if not isinstance(array, np.ndarray):
-        return array
-    narrow = saturated(array, dtype)
-    lost = array[narrow != array]
-    if lost.size:
-        raise ValueError(
-            f"{name}: {argument} holds {lost[0]}, expected integers from {limits.min} to {limits.max}, which "
-            f"{np.dtype(dtype)} holds; clip them, or convert them with .astype."
-        )
-    return narrow
+    return narrowed(name, argument, array, dtype) if isinstance(array, np.ndarray) else array
 
 
 def converted(name: str, argument: str, value: Any) -> Any:

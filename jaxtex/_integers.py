@@ -48,6 +48,34 @@ def saturated(integers: Any, dtype: Any) -> Any:
     return array.astype(dtype)
 
 
+def narrowed(name: str, argument: str, integers: np.ndarray, dtype: Any) -> np.ndarray:
+    """Known integers as `dtype`.
+
+    Raises:
+        ValueError: if one of them does not fit.
+    """
+    narrow = saturated(integers, dtype)
+    lost = integers[narrow != integers]
+    if lost.size:
+        limits = jnp.iinfo(dtype)
+        raise ValueError(
+            f"{name}: {argument} holds {lost[0]}, expected integers from {limits.min} to {limits.max}, the range of "
+            f"{np.dtype(dtype)}; clip them, or convert them with .astype."
+        )
+    return narrow
+
+
+def in_dtype_of_jax(name: str, argument: str, value: Any) -> Any:
+    """An integer array of NumPy in the dtype that JAX has for it, of 32 bits where 64 are disabled, by `narrowed`.
+
+    Any other value comes back unchanged.
+    """
+    if not isinstance(value, np.ndarray) or not np.issubdtype(value.dtype, np.integer):
+        return value
+    dtype = jax.dtypes.canonicalize_dtype(value.dtype)
+    return value if dtype == value.dtype else narrowed(name, argument, value, dtype)
+
+
 def as_rounded(integers: np.ndarray, dtype: Any) -> np.ndarray:
     """Known integers as floats. Those that `dtype` does not hold become infinite."""
     if integers.dtype == object:

@@ -126,3 +126,85 @@ def test_a_level_of_numpy_is_a_level():
             for o in options
         ]
         assert_exact(*(flat(result) for result in results))
+
+
+# ---------------------------------------------------------------------------------------------------- values
+
+WRITES = {
+    "write": jt.surface_write,
+    "add": jt.surface_add,
+    "min": jt.surface_min,
+    "max": jt.surface_max,
+}
+# A dtype of texels, and integers that it does not hold.
+TOO_LARGE = (
+    ("int32", 2**32 + 7),
+    ("int32", -(2**40)),
+    ("uint32", -1),
+    ("uint32", 2**32),
+    ("uint8", 300),
+    ("uint8", -1),
+    ("int8", 128),
+    ("uint16", 10**30),
+)
+
+
+@pytest.mark.parametrize("x64", [False, True])
+@pytest.mark.parametrize(("dtype", "number"), TOO_LARGE)
+def test_values_that_do_not_fit_are_an_error(dtype, number, x64):
+    limits = np.iinfo(dtype)
+    sentence = f"values holds {number}, expected integers from {limits.min} to {limits.max}, the range of {dtype};"
+    with jax.enable_x64(x64):
+        texture = jt.texture1d(jnp.zeros((2, 1), dtype))
+        values = [number, [number], np.array([0, number], object)[:, None]]
+        if fits(number, "int64"):
+            values += [np.int64(number), np.array([[0], [number]])]
+        for name, function in WRITES.items():
+            for value in values:
+                with pytest.raises(ValueError, match=f"surface_{name}: {sentence}"):
+                    function(texture, value, (np.array([0, 1]),))
+
+
+@pytest.mark.parametrize(("dtype", "number"), TOO_LARGE)
+def test_values_of_jax_saturate(dtype, number):
+    """Python's integers as arguments of a compiled function, and with x64 arrays of 64 bits."""
+    limits, zero = np.iinfo(dtype), jt.texture1d(jnp.zeros((1, 1), dtype))
+    expected = {"write": min(max(number, limits.min), limits.max)}
+    expected |= {"add": expected["write"], "min": min(expected["write"], 0), "max": max(expected["write"], 0)}
+    for name, function in WRITES.items():
+        run = jax.jit(lambda value, function=function: function(zero, value, (0,)).texels)
+        if fits(number, "int32"):
+            assert_exact(run(number), np.full((1, 1), expected[name], dtype))
+        if fits(number, "int64"):
+            with jax.enable_x64(True):
+                for value in (jnp.int64(number), number):
+                    assert_exact(run(value), np.full((1, 1), expected[name], dtype))
+                eager = function(zero, jnp.int64(number), (0,)).texels
+                assert_exact(eager, np.full((1, 1), expected[name], dtype))
+
+
+@pytest.mark.parametrize("x64", [False, True])
+def test_values_that_fit_are_taken(x64):
+    with jax.enable_x64(x64):
+        for dtype, number in (("uint32", 2**32 - 1), ("uint8", 255), ("int8", -128), ("int32", -(2**31))):
+            texture = jt.texture1d(jnp.zeros((1, 1), dtype))
+            for value in (number, np.int64(number), np.array([number]), [number], np.array([number], dtype)):
+                assert_exact(jt.surface_write(texture, value, (0,)).texels, np.array([[number]], dtype))
+
+
+def test_floating_texels_round_integers_of_every_width():
+    for dtype in ("float16", "bfloat16", "float32"):
+        texture = jt.texture1d(jnp.zeros((1, 1), dtype))
+        for number in (7, 2**32 + 7, -(2**40), 2**70, 10**400):
+            expected = np.float64(number if abs(number) < 2**1000 else np.inf).astype(np.float32)
+            values = [number, np.array(number)] if fits(number, "int64") else [number, [number]]
+            for value in values:
+                with np.errstate(over="ignore"):
+                    rounded = expected.astype(dtype).reshape(1, 1)
+                assert_exact(jt.surface_write(texture, value, (0,)).texels, rounded)
+
+
+def test_texels_that_do_not_fit_are_an_error():
+    with pytest.raises(ValueError, match="texture1d: texels holds 4294967303, expected integers from -2147483648"):
+        jt.texture1d(np.array([[1], [2**32 + 7]]))
+    assert_exact(jt.texture1d(np.array([[1], [-7]])).texels, np.int32([[1], [-7]]))

@@ -88,10 +88,11 @@ def in_wide_texels(function: Callable[..., jax.Array], texels: jax.Array, *value
     if wide == stored:
         return function(texels, *values)
     moved = function(*(packed(a, wide) for a in (texels, *values)))
-    return jax.lax.bitcast_convert_type(moved, stored).reshape(*moved.shape[:-1], -1)
+    return jax.lax.bitcast_convert_type(moved, stored).reshape(*moved.shape[:-1], texels.shape[-1])
 
 
 def packed(texels: jax.Array, wide: np.dtype) -> jax.Array:
     """Integer texels, S + (C,), in wider integers with the same bits."""
-    groups = texels.reshape(*texels.shape[:-1], -1, wide.itemsize // texels.dtype.itemsize)
+    ratio = wide.itemsize // texels.dtype.itemsize
+    groups = texels.reshape(*texels.shape[:-1], texels.shape[-1] // ratio, ratio)
     return jax.lax.bitcast_convert_type(groups, wide)

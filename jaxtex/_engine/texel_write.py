@@ -27,12 +27,14 @@ TEXELS_PER_SAMPLE = 256
 
 def write(texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axis, ...], *, unique: bool) -> jax.Array:
     """`texels` with `values`, S + (C,), at `coords`: the last in flattened order, where several meet."""
+    if not values.size:
+        return texels
     address, stored = landing(values, coords, axes), flattened(texels, axes)
     samples, num_texels = math.prod(values.shape[:-1]), math.prod(stored.shape[:-1])
     lines = grid_lines(coords, axes) if 2 * samples >= num_texels else None
     if lines is not None:
         result = pull(newest_on_grid(values.shape[:-1], lines), texels, values)
-    elif unique or not samples:
+    elif unique:
         result = push(stored, values, address, None)
     elif samples * TEXELS_PER_SAMPLE < num_texels:
         result = push(stored, values, address, last_by_sorting(address, stored.shape[:-1]))
@@ -116,6 +118,8 @@ def last_by_sorting(address: TexelAddress, extents: tuple[int, ...]) -> jax.Arra
 
 def reduce(texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axis, ...], rule: str) -> jax.Array:
     """`texels` and `values`, S + (C,), at `coords` joined by `rule`: add, min or max."""
+    if not values.size:
+        return texels
     return add(texels, values, coords, axes) if rule == "add" else extreme(texels, values, coords, axes, rule)
 
 
