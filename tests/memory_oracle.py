@@ -135,12 +135,9 @@ def where_touched(texels, changed, at):
 
 def read_bytes(memory, row, byte, inside, size):
     """The bytes of each access, S + (size,), of memory (rows, bytes)."""
-    found = (
-        memory[np.asarray(row)[..., None], np.asarray(byte)[..., None] + np.arange(size)]
-        if memory.shape[-1] >= size
-        else 0
-    )
-    return np.where(np.asarray(inside)[..., None], found, np.uint8(0)).astype(np.uint8)
+    places = np.minimum(np.asarray(byte)[..., None] + np.arange(size), memory.shape[-1] - 1)
+    found = memory[np.asarray(row)[..., None], places]
+    return np.where(np.asarray(inside)[..., None], found, np.uint8(0))
 
 
 def write_bytes(memory, values, row, byte, inside):
