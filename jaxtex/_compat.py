@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+from jax.experimental.xla_metadata import set_xla_metadata
 
 EXPIRES = {"slow_atomics": (0, 11, 1)}
 
@@ -132,6 +133,22 @@ def lower_on_one_device(rule: Callable[..., Any], lowering_context: Any, *args: 
     """`rule` in a program of one device: inside `jax.shard_map` all operands vary alike, and it need not know."""
     avals = [without_varying_axes(aval) for aval in lowering_context.avals_in]
     return rule(lowering_context.replace(avals_in=avals), *args, **params)
+
+
+def not_inlined(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function` as one that XLA calls and does not inline.
+
+    JAX 0.10.2 to 0.12: attributes of operations, which JAX calls experimental, and one that XLA does not document.
+    Without its effect programs are slower, and their results are the same. Can go when XLA for CPUs keeps an
+    optimization barrier until it has fused operations.
+    """
+    compiled = jax.jit(function)
+
+    def run(*args: Any) -> Any:
+        with set_xla_metadata(inlineable="false"):
+            return compiled(*args)
+
+    return run
 
 
 def expansion(eqn: Any) -> Callable[..., Any] | None:

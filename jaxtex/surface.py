@@ -271,21 +271,11 @@ def reduce(
 def _read(texture: Texture, arguments: ReadArguments, *, level: int, mode: BoundaryMode) -> jax.Array:
     plan = access("surface_read", texture, arguments, level, mode)
 
-    def read(texels: jax.Array, coords: tuple[jax.Array, ...], total: np.dtype) -> jax.Array:
-        out = primitives.read(texels, coords, ReadSpec(plan.axes, Decoding.ELEMENT, np.dtype(total)))
-        return jnp.broadcast_to(out, (*common_shape(arguments), texels.shape[-1])).astype(texels.dtype)
+    def read(coords: tuple[jax.Array, ...], texels: jax.Array) -> jax.Array:
+        out = primitives.read(texels, coords, ReadSpec(plan.axes, Decoding.ELEMENT, np.dtype(texels.dtype)))
+        return jnp.broadcast_to(out, (*common_shape(arguments), texels.shape[-1]))
 
-    def stored(coords: tuple[jax.Array, ...], texels: jax.Array) -> jax.Array:
-        return read(texels, coords, texels.dtype)
-
-    total = sum_dtype(texture.dtype) if storage_format(texture.dtype).floating else texture.dtype
-    if total != texture.dtype:  # halves: their bits are read, and their cotangents are summed in float32
-
-        def summed(coords: tuple[jax.Array, ...], texels: jax.Array) -> jax.Array:
-            return read(texels, coords, total)
-
-        return primitives.straight_through(stored, summed)(plan.operands, texture.texels)
-    return moved(stored, plan.operands, texture.texels)
+    return moved(read, plan.operands, texture.texels)
 
 
 @typed_jit("level", "mode", "unique")

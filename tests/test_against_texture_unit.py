@@ -18,6 +18,7 @@ pytestmark = pytest.mark.gpu
 CAPABILITY = "90"
 MODES = ("wrap", "clamp", "mirror", "border")  # as CUDA numbers them
 FILTERS = ("point", "linear")
+GATHER_FLAG = 0x08  # cudaArrayTextureGather
 SAMPLES = 4096
 BLOCK = 128
 BORDER = np.array([0.5, -0.25, 1.5, 0.3], np.float32)
@@ -50,6 +51,10 @@ READ(read_2d_1, float, tex2D<float>(t, c[2 * i], c[2 * i + 1]))
 READ(read_2d_4, float4, tex2D<float4>(t, c[2 * i], c[2 * i + 1]))
 READ(read_3d_1, float, tex3D<float>(t, c[3 * i], c[3 * i + 1], c[3 * i + 2]))
 READ(read_3d_4, float4, tex3D<float4>(t, c[3 * i], c[3 * i + 1], c[3 * i + 2]))
+READ(gather_0, float4, tex2Dgather<float4>(t, c[2 * i], c[2 * i + 1], 0))
+READ(gather_1, float4, tex2Dgather<float4>(t, c[2 * i], c[2 * i + 1], 1))
+READ(gather_2, float4, tex2Dgather<float4>(t, c[2 * i], c[2 * i + 1], 2))
+READ(gather_3, float4, tex2Dgather<float4>(t, c[2 * i], c[2 * i + 1], 3))
 """
 
 
@@ -76,7 +81,10 @@ def texture_object(texels, modes, filter_mode, read_mode, normalized, color):
         "i": runtime.cudaChannelFormatKindSigned,
     }[texels.dtype.kind]
     bits = [8 * texels.itemsize if k < channels else 0 for k in range(4)]
-    array = texture.CUDAarray(texture.ChannelFormatDescriptor(*bits, kind), *sizes[::-1])
+    # CUDA gathers from arrays that were made for it, which 1D and 3D arrays cannot be.
+    flags = GATHER_FLAG if len(sizes) == 2 else 0
+    width, height, depth = (*sizes[::-1], 0, 0)[:3]
+    array = texture.CUDAarray(texture.ChannelFormatDescriptor(*bits, kind), width, height, depth, flags)
     array.copy_from(np.ascontiguousarray(texels).reshape(*sizes[:-1], sizes[-1] * channels))
     # A linear 1D read looks at the mode of y as well: clamp, unless it has one.
     codes = [MODES.index(mode) for mode in (*modes, "clamp", "clamp")[:3]]
@@ -98,6 +106,14 @@ def read_on_the_card(kernels, texels, coords, *how):
     out = cupy.full((count, channels), np.nan, np.float32)
     kernel = kernels(f"read_{dimension}d_{channels}")
     kernel((-(-count // BLOCK),), (BLOCK,), (unit, places, out, np.int32(count)))
+    return cupy.asnumpy(out)
+
+
+def gathered_on_the_card(kernels, component, texels, coords, *how):
+    """The four texels that the texture unit gathers at coordinates (n, 2)."""
+    unit, places = texture_object(texels, *how), cupy.asarray(np.ascontiguousarray(coords))
+    out = cupy.full((len(coords), 4), np.nan, np.float32)
+    kernels(f"gather_{component}")((-(-len(coords) // BLOCK),), (BLOCK,), (unit, places, out, np.int32(len(coords))))
     return cupy.asnumpy(out)
 
 
@@ -186,16 +202,39 @@ def test_same_bits_of_special_texels(kernels, dimension, dtype):
     assert_same_bits(kernels, list(draw_special_cases(rng, dimension, dtype)))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float16", "uint8", "uint16", "int8", "int16"])
+def test_same_bits_of_a_gather(kernels, dtype):
+    """The border color included, which is a texel of the texture's format."""
+    rng, lines = np.random.default_rng([*dtype.encode()]), []
+    read_mode = "element" if np.dtype(dtype).kind == "f" else "normalized_float"
+    for mode, normalized in itertools.product(MODES, (True, False)):
+        sizes = rng.integers(1, 40, 2)
+        texels, coords = draw_texels(rng, (*sizes[::-1], 4), dtype), draw_coords(rng, sizes, normalized)
+        color = rng.choice(np.array([1.0, -1.0, 0.5, -0.5, 0.3, -0.99, 2.0], np.float32), 4)
+        how = ((mode, mode), "linear", read_mode, normalized)
+        texture = jt.texture2d(texels, border_color=color)
+        for component in range(4):
+            values = jt.gather(texture, tuple(coords.T), sampler_of(*how), component=component)
+            expected = gathered_on_the_card(kernels, component, texels, coords, *how, color)
+            case = f"texels {texels.shape}, {how}, color {color}, component {component}"
+            lines += difference(np.asarray(values).astype(np.float32), expected, coords, case)
+    assert not lines, "\n".join(lines)
+
+
 def assert_same_bits(kernels, cases):
     lines = []
     for (texels, coords, how), values in zip(cases, read_all(cases)):
         expected = read_on_the_card(kernels, texels, coords, *how)
-        assert values.shape == expected.shape
-        differ = (values.view(np.uint32) != expected.view(np.uint32)) & ~(np.isnan(values) & np.isnan(expected))
-        if differ.any():
-            k = tuple(np.argwhere(differ)[0])
-            lines.append(
-                f"{differ.sum()} of {differ.size} differ: texels {texels.shape}, {how[:-1]}; at {coords[k[0]]} "
-                f"channel {k[1]}: {values[k]!r}, the card has {expected[k]!r}"
-            )
+        lines += difference(values, expected, coords, f"texels {texels.shape}, {how[:-1]}")
     assert not lines, "\n".join(lines)
+
+
+def difference(values, expected, coords, case):
+    """A line that says how many bits differ and where, if any do."""
+    assert values.shape == expected.shape
+    differ = (values.view(np.uint32) != expected.view(np.uint32)) & ~(np.isnan(values) & np.isnan(expected))
+    if not differ.any():
+        return []
+    k = tuple(np.argwhere(differ)[0])
+    place = f"at {coords[k[0]]} number {k[1]}: {values[k]!r}, the card has {expected[k]!r}"
+    return [f"{differ.sum()} of {differ.size} differ: {case}; {place}"]

@@ -422,6 +422,20 @@ def test_modes_that_no_texture_unit_has(option):
 
 
 @pytest.mark.usefixtures("x64")
+@pytest.mark.parametrize("dtype", ["float32", "float16", "uint8", "uint16", "int8", "int16"])
+def test_a_gather_outside_returns_the_border_color_of_a_read(dtype):
+    color = np.array([1.0, -0.5, 0.25, 2.0], np.float32)
+    texture = jt.texture2d(np.zeros((2, 2, 4), dtype), border_color=color)
+    read_mode = "element" if np.dtype(dtype).kind == "f" else "normalized_float"
+    sampler = jt.Sampler(address_mode="border", read_mode=read_mode, arithmetic="hardware")
+    at = jnp.float32(-3.0), jnp.float32(-3.0)
+    values = jt.sample(texture, at, sampler)
+    assert_exact(values[0], 1.0, dtype=values.dtype)
+    for component in range(4):
+        found = jt.gather(texture, at, sampler, component=component)
+        assert_exact(found, jnp.full(4, values[component]))
+
+
 @pytest.mark.parametrize("name", ["sample", "gather"])
 @pytest.mark.parametrize("dtype", ["float64", "bfloat16"])
 def test_texels_that_no_texture_unit_has(dtype, name):

@@ -91,6 +91,31 @@ def in_wide_texels(function: Callable[..., jax.Array], texels: jax.Array, *value
     return jax.lax.bitcast_convert_type(moved, stored).reshape(*moved.shape[:-1], texels.shape[-1])
 
 
+def moves_as_bits(stored: np.dtype) -> bool:
+    """Whether texels are moved as integers. XLA computes in float32 with bfloat16, and so changes the bits of NaN."""
+    return stored == jnp.bfloat16
+
+
+def in_bits(function: Callable[..., jax.Array], texels: jax.Array, *values: jax.Array) -> jax.Array:
+    """``function(texels, *values)``, which only moves texels, with integers of the same bits in place of floats."""
+    return from_bits(function(*(as_bits(a) for a in (texels, *values))), texels.dtype)
+
+
+def as_bits(x: jax.Array) -> jax.Array:
+    """Numbers as unsigned integers with the same bits."""
+    return jax.lax.bitcast_convert_type(x, np.dtype(f"uint{8 * x.dtype.itemsize}"))
+
+
+def from_bits(bits: jax.Array, dtype: np.dtype) -> jax.Array:
+    """Unsigned integers as numbers of `dtype` with the same bits."""
+    return jax.lax.bitcast_convert_type(bits, dtype)
+
+
+def with_nan_of(texels: jax.Array, result: jax.Array) -> jax.Array:
+    """`result`, of the same dtype, with the bits of `texels` where these are NaN."""
+    return from_bits(jnp.where(texels != texels, as_bits(texels), as_bits(result)), texels.dtype)
+
+
 def packed(texels: jax.Array, wide: np.dtype) -> jax.Array:
     """Integer texels, S + (C,), in wider integers with the same bits."""
     ratio = wide.itemsize // texels.dtype.itemsize

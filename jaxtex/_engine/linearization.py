@@ -8,6 +8,7 @@ import jax.numpy as jnp
 
 from . import operators
 from .axis import Axis, differentiated
+from .computed_once import computed_once
 from .decoding import decode
 from .indexing import gather
 from .operators import Path, TexelValue, blend, read, weighted, zero_outside
@@ -29,7 +30,7 @@ def pushforward(*args: jax.Array, spec: ReadSpec, wrt: Wrt) -> jax.Array:
     terms = [read(tangents.pop(TEXELS), *operands, spec=spec)] if TEXELS in tangents else []
     for k, tangent in coordinate_tangents(tangents, operands, spec).items():
         terms.append(weighted(tangent, read(texels, *operands, spec=spec.differentiated(k))))
-    return functools.reduce(jnp.add, terms)
+    return computed_once(functools.reduce(jnp.add, terms))
 
 
 def pullback(
@@ -54,7 +55,7 @@ def pullback(
     of_operands = operand_cotangents(of_coords, operands, spec, wrt)
     if TEXELS in wrt:
         of_operands[TEXELS] = splat(cotangent, *coords, spec=spec.of_coords().adjoint(texels.dtype))
-    return tuple(of_operands[k] for k in wrt)
+    return tuple(computed_once(of_operands[k]) for k in wrt)
 
 
 def coordinate_tangents(tangents: ByNumber, operands: Sequence[jax.Array], spec: ReadSpec) -> ByNumber:

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 
 from .._tables.storage_formats import sum_dtype
 from .axis import Axis, Role
-from .decoding import in_wide_texels
+from .decoding import in_wide_texels, with_nan_of
 from .indexing import gather, scatter
 from .primitives import straight_through
 from .spec import Coords
@@ -120,7 +120,17 @@ def reduce(texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axi
     """`texels` and `values`, S + (C,), at `coords` joined by `rule`: add, min or max."""
     if not values.size:
         return texels
-    return add(texels, values, coords, axes) if rule == "add" else extreme(texels, values, coords, axes, rule)
+    combined = add if rule == "add" else functools.partial(extreme, rule=rule)
+
+    def result(texels: jax.Array, values: jax.Array, coords: Coords) -> jax.Array:
+        return combined(texels, values, coords, axes)
+
+    def kept(texels: jax.Array, values: jax.Array, coords: Coords) -> jax.Array:
+        return with_nan_of(texels, result(texels, values, coords))
+
+    # The halves of a texture are converted to float32 and back, which changes the bits of NaN.
+    halves = jnp.issubdtype(texels.dtype, jnp.floating) and sum_dtype(texels.dtype) != texels.dtype
+    return (straight_through(kept, result) if halves else result)(texels, values, coords)
 
 
 def add(texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axis, ...]) -> jax.Array:

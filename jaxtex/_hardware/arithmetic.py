@@ -1,5 +1,7 @@
 """Hardware arithmetic as an arithmetic of reads: the level in 1/256, the reads along a footprint, and the read."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -14,6 +16,7 @@ from ..sampler import Sampler
 from ..texture import Texture
 from . import read as unit
 from .anisotropy import Ellipse, ellipse, even, read_along
+from .border import stored_color
 from .directions import divide, lifted, side_on_face
 from .lod import fixed, fixed_exp2, fixed_lod, footprint_lod
 
@@ -92,7 +95,10 @@ def read_texel(
     """A read of one tap, as a gather returns it: signed bytes become 16-bit codes."""
     if texture.dtype != np.int8 or decoding is Decoding.ELEMENT:
         return read(texture, plan, decoding, dtype, deterministic)
-    k = read(texture, plan, Decoding.ELEMENT, texture.dtype).astype(jnp.int32)
+    # The border color is a texel too, of the format that the texture is read in.
+    color = stored_color(texture.border_color, texture.num_channels, texture.dtype, decoding)
+    stored = dataclasses.replace(texture, border_color=color)
+    k = read(stored, plan, Decoding.ELEMENT, texture.dtype).astype(jnp.int32)
     code = jnp.minimum(jnp.abs(k) * 258 + (jnp.abs(k) >= jnp.where(k < 0, 65, 64)).astype(jnp.int32), 32767)
     code = jnp.where(k < 0, -code, code).astype(jnp.int16)
     return decode(code, decoding, np.dtype(np.float32)).astype(dtype)

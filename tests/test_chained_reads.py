@@ -1,0 +1,105 @@
+"""Reads that follow one another in one program: each is computed once, whatever reads its result."""
+
+import re
+
+import compiling
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.sharding import AxisType, NamedSharding
+from jax.sharding import PartitionSpec as P
+
+import jaxtex as jt
+from jaxtex import warp
+
+# This option decides which operations share a loop; the others cost time.
+AS_USERS = {k: v for k, v in compiling.by_default().items() if k == "xla_cpu_opt_preset"}
+
+
+def compiled(function, *args):
+    return jax.jit(function).lower(*args).compile(compiler_options=AS_USERS)
+
+
+def assert_grows_as_the_length(program_of):
+    """What a read repeats of the one before it, XLA writes down: its operations tell."""
+    second, third, fourth = (program_of(length).as_text().count(" = ") for length in (2, 3, 4))
+    assert 0 < fourth - third <= 1.1 * (third - second), (second, third, fourth)
+
+
+def moved_by_itself(length, address):
+    def run(velocity):
+        for _ in range(length):
+            velocity = velocity + warp.warp_flow(velocity, velocity, address=address)
+        return velocity
+
+    return run
+
+
+def carried(length, address):
+    """Points that move with a field: each read is at points that the one before has found."""
+    sampler = jt.Sampler(address_mode=address, normalized_coords=False)
+
+    def run(velocity):
+        at = tuple(jnp.broadcast_to(jnp.float32(0.5 + k), (40, 50)) for k in range(velocity.ndim - 1))
+        texture = jt.texture2d(velocity) if velocity.ndim == 3 else jt.texture3d(velocity)
+        for _ in range(length):
+            step = jt.sample(texture, at, sampler)
+            at = tuple(c + step[..., k] for k, c in enumerate(at))
+        return jnp.stack(at)
+
+    return run
+
+
+CHAINS = {"moved by itself": moved_by_itself, "carried": carried}
+FORMS = {
+    "value": lambda f: f,
+    "gradient": lambda f: lambda v: jax.vjp(f, v)[1](jnp.ones_like(jax.eval_shape(f, v), jnp.float32))[0],
+    "tangent": lambda f: lambda v: jax.jvp(f, (v,), (v,))[1],
+    "vmap": lambda f: lambda v: jax.vmap(f)(jnp.stack([v, 2 * v])),
+}
+
+
+def field(*shape):
+    return jnp.asarray(np.random.default_rng(0).normal(size=(*shape, len(shape))), jnp.float32)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("address", ["border", "clamp"])
+@pytest.mark.parametrize("shape", [(12, 9), (6, 5, 7)], ids=["2D", "3D"])
+@pytest.mark.parametrize("chain", CHAINS)
+def test_a_program_grows_as_the_number_of_reads(chain, shape, address, form):
+    velocity = field(*shape)
+    assert_grows_as_the_length(lambda length: compiled(FORMS[form](CHAINS[chain](length, address)), velocity))
+
+
+@pytest.mark.parametrize("form", ["layers", "vmap"])
+def test_a_sum_over_planes_keeps_their_reads_and_nothing_more(form):
+    """Three reads of a feature map, which a program adds up: their texels are not kept beside their blends."""
+    planes, at = jnp.ones((3, 8, 8, 16)), tuple(jnp.linspace(0.0, 1.0, 3000).reshape(2, 3, 500))
+
+    def layers(planes, x, y):
+        return jt.sample(jt.texture2d_layered(planes), (x, y), layer=jnp.arange(3)[:, None]).sum(0)
+
+    def vmap(planes, x, y):
+        return jax.vmap(lambda plane, x, y: jt.sample(jt.texture2d(plane), (x, y)))(planes, x, y).sum(0)
+
+    program = compiled({"layers": layers, "vmap": vmap}[form], planes, *at)
+    values = 3 * 500 * 16 * 4
+    assert program.memory_analysis().temp_size_in_bytes < 1.5 * values
+
+
+def test_programs_in_parts_grow_as_the_number_of_reads():
+    """A field on each device: nothing is exchanged."""
+    devices = jax.devices()[:2]
+    if len(devices) < 2:
+        pytest.skip("one device")
+    mesh = jax.make_mesh((2,), ("devices",), axis_types=(AxisType.Auto,), devices=devices)
+    fields = jax.device_put(jnp.stack([field(6, 5, 7)] * 2), NamedSharding(mesh, P("devices")))
+
+    def program_of(length):
+        program = compiled(jax.vmap(moved_by_itself(length, "border")), fields)
+        assert not re.search(r"all-gather|all-reduce|all-to-all|collective-permute", program.as_text())
+        return program
+
+    assert_grows_as_the_length(program_of)
