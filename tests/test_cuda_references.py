@@ -100,6 +100,28 @@ def test_attributes_take_effect_after_binding():
     refused(lambda: cuda.tex1D(tex, x), 1, "filterMode")
 
 
+def test_a_reference_and_what_it_is_bound_to_share_attributes():
+    arrays = [cuda.memcpyToArray(cuda.mallocArray(FLOAT, 2), np.float32([n, n + 2])) for n in (10, 20)]
+    ref = cuda.texture("float")
+    first, second = (cuda.bindTextureToArray(ref, array) for array in arrays)
+    ref.filterMode = FilterMode.Linear
+    assert_exact(cuda.tex1D(first, 1.0), np.float32(11))
+    second.addressMode[0] = AddressMode.Border
+    assert_exact(cuda.tex1D(first, 0.0), np.float32(5))
+    second.filterMode = FilterMode.Point
+    assert ref.filterMode == first.filterMode == FilterMode.Point
+    apart = jax.jit(lambda bound: bound)(first)
+    apart.filterMode = FilterMode.Linear
+    assert ref.filterMode == FilterMode.Point
+    assert_exact(cuda.tex1D(apart, 1.0), np.float32(11))
+    again = cuda.bindTextureToArray(first, arrays[1])
+    assert_exact(cuda.tex1D(again, 0.5), np.float32(20))
+    with pytest.raises(AttributeError, match="filtermode"):
+        first.filtermode = 1
+    with pytest.raises(AttributeError, match="filtermode"):
+        first.filtermode  # noqa: B018, a misspelling
+
+
 def test_bound_references_are_transformed_like_objects():
     array = cuda.mallocArray(FLOAT, 4)
     ref = cuda.texture("float", filterMode=FilterMode.Linear)

@@ -112,21 +112,30 @@ def check_indices(function: str, coords: tuple[ArrayLike, ...], access: Access) 
     """
     x: Any
     x, *others = (check_integer(function, name, c, wrap_unsigned=True) for name, c in zip("xyz", coords))
-    given = known_integers(coords[0])
-    if given is None and not isinstance(x, Tracer):
-        given = x
-    if given is not None and access.size > 1:
-        with jax.ensure_compile_time_eval():  # an array that a jitted function closes over is known too
-            misaligned = bool((given % access.size != 0).any())
-        if misaligned:
-            raise CudaError(
-                MISALIGNED_ADDRESS,
-                f"{function}: x is {coords[0]!r}, expected multiples of {access.size}, the size of the access: x "
-                f"counts bytes.",
-            )
-        if isinstance(x, np.ndarray):
-            x = cast(Any, x - x % access.size)  # where x saturated
+    if is_misaligned(known_integers(coords[0]), x, access.size):
+        raise CudaError(
+            MISALIGNED_ADDRESS,
+            f"{function}: x is {coords[0]!r}, expected multiples of {access.size}, the size of the access: x counts "
+            f"bytes.",
+        )
+    if isinstance(x, np.ndarray):
+        x = cast(Any, x - x % access.size)  # where x saturated
     return cast(tuple[jax.Array, ...], (x, *others))
+
+
+def is_misaligned(known: np.ndarray | None, x: Any, size: int) -> bool:
+    """Whether an x of which the value is known is no multiple of `size`; `known` is that value in its own width."""
+    if size == 1 or isinstance(x, Tracer):
+        return False
+    if known is not None:
+        return bool((known % size != 0).any())
+    with jax.ensure_compile_time_eval():  # an array that a jitted function closes over is known too
+        return bool(_any_misaligned(x, size=size))
+
+
+@typed_jit("size", inline=False)
+def _any_misaligned(x: jax.Array, *, size: int) -> jax.Array:
+    return (x % size != 0).any()
 
 
 def check_data(function: str, data: ArrayLike, shape: tuple[int, ...], access: Access) -> jax.Array:
