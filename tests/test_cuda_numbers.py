@@ -283,3 +283,21 @@ def test_allocated_bytes_are_memory_of_every_format():
     refused(lambda: cuda.memset(memory, 0, 17), 1)
     refused(lambda: cuda.malloc(0), 1)
     refused(lambda: cuda.createTextureObject(ResourceDesc.Linear(memory[:12], desc), TextureDesc()), 1, "uint8")
+
+
+def test_accesses_of_nothing_are_empty():
+    none = np.zeros(0, np.int64)
+    for T, dtype in {"float": np.float32, "uchar": np.uint8, "uint2": np.uint32, "short4": np.int16}.items():
+        shape = (0,) if T in ("float", "uchar") else (0, int(T[-1]))
+        for mode in (ZERO, CLAMP, TRAP):
+            assert_exact(cuda.surf2Dread(SQUARE, none, 0, mode, T=T), np.zeros(shape, dtype))
+            assert_exact(cuda.surf2Dwrite(np.zeros(shape, dtype), SQUARE, none, 1, mode, T=T).texels, SQUARE.texels)
+        of_none = jax.vmap(lambda x, T=T: cuda.surf2Dread(SQUARE, x, 0, T=T))(jnp.zeros((0, 3), jnp.int32))
+        assert of_none.shape == (0, 3, *shape[1:])
+        written = jax.vmap(lambda x, T=T, d=dtype, s=shape: cuda.surf2Dwrite(np.zeros(s[1:], d), SQUARE, x, 0, T=T))
+        assert written(jnp.zeros(0, jnp.int32)).texels.shape == (0, 2, 2, 1)
+    assert_exact(cuda.sust_p(np.zeros((0, 1), np.float32), SQUARE, none, 0).texels, SQUARE.texels)
+    words = cuda.createTextureObject(ResourceDesc.Linear(jnp.arange(4)), TextureDesc())
+    assert_exact(cuda.tex1Dfetch(words, none), np.zeros(0, np.int32))
+    copies = jax.vmap(lambda v: cuda.memcpy2DToArray(SQUARE, 0, 0, v, 8, 8, 1).texels)(jnp.zeros((0, 8), jnp.uint8))
+    assert copies.shape == (0, 2, 2, 1)

@@ -215,6 +215,8 @@ def test_copies_count_bytes_and_run_over_rows():
     other = cuda.memcpy2DArrayToArray(cuda.mallocArray(FLOAT, 2, 3), 0, 1, array, 4, 0, 8, 2, D2D)
     assert rows_of(other) == [[0, 0], [-1, -2], [8, 1]]
     assert rows_of(cuda.memcpyToArray(array, 0, 0, host, 0, H2D)) == rows_of(array)
+    assert rows_of(cuda.memcpyToArray(array, src=host.reshape(2, 3))) == [[1, 2, 3], [4, 5, 6]]
+    assert_exact(cuda.memcpyFromArray(src=array), array.texels)
     assert_exact(cuda.memcpy(np.zeros(3, np.float32), host, 8, D2D), np.float32([1, 2, 0]))
 
 
@@ -454,6 +456,8 @@ def test_descriptors_of_objects():
 CALLS = {
     "memcpyToArray": (lambda a: cuda.memcpyToArray(a, 0, 0, np.zeros(1)), "count"),
     "memcpyFromArray": (lambda a: cuda.memcpyFromArray(np.zeros(1), a), "wOffset"),
+    "memcpyFromArray ": (lambda a: cuda.memcpyFromArray(), "dst"),
+    "memcpyToArray ": (lambda a: cuda.memcpyToArray(a), "wOffset"),
     "memcpy2DToArray": (lambda a: cuda.memcpy2DToArray(a, 0, 0), "src"),
     "mallocArray": (lambda a: cuda.mallocArray(FLOAT), "width"),
     "bindTexture": (lambda a: cuda.bindTexture(0, cuda.texture("float")), "devPtr"),
@@ -471,7 +475,7 @@ CALLS = {
 @pytest.mark.parametrize("name", CALLS)
 def test_a_missing_argument_is_answered_with_cudas_signature(name):
     call, argument = CALLS[name]
-    with pytest.raises(TypeError, match=f"^{name}: .*{argument}.*CUDA declares .*{name[1:]}(<T>)?\\("):
+    with pytest.raises(TypeError, match=f"^{name.strip()}: .*{argument}.*CUDA declares .*{name.strip()[1:]}(<T>)?\\("):
         call(cuda.mallocArray(FLOAT, 4))
 
 

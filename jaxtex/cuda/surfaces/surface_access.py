@@ -216,7 +216,7 @@ def as_surface(array: Array, access: Access) -> core.Texture:
     """The array as a texture whose texels are units of the access. A row without a unit gets one unit of zeros."""
     texels = array.texels
     if access.size != array.desc.texel_bytes:
-        row = texels.reshape(*texels.shape[:-2], -1)
+        row = rows_of(texels)
         stored, count = np.dtype(row.dtype), units_per_row(array, access)
         if count:
             row = row[..., : count * access.size // stored.itemsize]
@@ -224,9 +224,14 @@ def as_surface(array: Array, access: Access) -> core.Texture:
         else:
             word = word_dtype(access.dtype)
             row = jnp.zeros((*row.shape[:-1], access.size // word.itemsize), word)
-        texels = row.reshape(*row.shape[:-1], max(count, 1), -1)
+        texels = row.reshape(*row.shape[:-1], max(count, 1), row.shape[-1] // max(count, 1))
     # A face is a layer, and face f of layer l of a layered cubemap is layer 6 l + f.
     return TEXTURE_KINDS[TextureKind.TEXTURE2D_LAYERED if array.kind.is_cube else array.kind].build(texels)
+
+
+def rows_of(texels: jax.Array) -> jax.Array:
+    """The texels as rows of numbers."""
+    return texels.reshape(*texels.shape[:-2], texels.shape[-2] * texels.shape[-1])
 
 
 def as_texels(array: Array, access: Access, written: core.Texture) -> jax.Array:
@@ -236,8 +241,8 @@ def as_texels(array: Array, access: Access, written: core.Texture) -> jax.Array:
         return written.texels
     if not units_per_row(array, access):
         return texels
-    row = bit_cast(written.texels.reshape(*written.shape[:-2], -1), np.dtype(texels.dtype))
-    rest = texels.reshape(*texels.shape[:-2], -1)[..., row.shape[-1] :]
+    row = bit_cast(rows_of(written.texels), np.dtype(texels.dtype))
+    rest = rows_of(texels)[..., row.shape[-1] :]
     return jnp.concatenate([row, rest], axis=-1).reshape(texels.shape)
 
 
