@@ -19,7 +19,7 @@ from ._engine.plan import ReadPlan, layout_of, plan_of_texels
 from ._engine.spec import ReadSpec
 from ._engine.texel_walk import only_address
 from ._tables.address_rules import BORDER, CLAMP, LAST
-from ._tables.storage_formats import Decoding, storage_format, sum_dtype
+from ._tables.storage_formats import Decoding
 from ._texel_values import check_values, spread
 from ._traps import OUTSIDE, report
 from ._typed_jit import typed_jit

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._tables.storage_formats import Decoding, storage_format
+from .computed_once import computed_once
 from .indexing import gather
 
 
@@ -92,7 +93,7 @@ def in_wide_texels(function: Callable[..., jax.Array], texels: jax.Array, *value
 
 
 def moves_as_bits(stored: np.dtype) -> bool:
-    """Whether texels are moved as integers. XLA computes in float32 with bfloat16, and so changes the bits of NaN."""
+    """Whether texels are moved as integers. XLA for CPUs moves bfloat16 as float32, which changes the bits of NaN."""
     return stored == jnp.bfloat16
 
 
@@ -101,14 +102,22 @@ def in_bits(function: Callable[..., jax.Array], texels: jax.Array, *values: jax.
     return from_bits(function(*(as_bits(a) for a in (texels, *values))), texels.dtype)
 
 
+def bits_dtype(dtype: np.dtype) -> np.dtype:
+    """The unsigned integers of the size of a dtype."""
+    return np.dtype(f"uint{8 * np.dtype(dtype).itemsize}")
+
+
 def as_bits(x: jax.Array) -> jax.Array:
     """Numbers as unsigned integers with the same bits."""
-    return jax.lax.bitcast_convert_type(x, np.dtype(f"uint{8 * x.dtype.itemsize}"))
+    return jax.lax.bitcast_convert_type(x, bits_dtype(x.dtype))
 
 
 def from_bits(bits: jax.Array, dtype: np.dtype) -> jax.Array:
-    """Unsigned integers as numbers of `dtype` with the same bits."""
-    return jax.lax.bitcast_convert_type(bits, dtype)
+    """Unsigned integers as numbers of `dtype` with the same bits.
+
+    They are computed first: in one loop, LLVM would compute with floats after all.
+    """
+    return jax.lax.bitcast_convert_type(computed_once(bits), dtype)
 
 
 def with_nan_of(texels: jax.Array, result: jax.Array) -> jax.Array:

@@ -31,10 +31,12 @@ from jax.interpreters import ad, batching
 from .._tables.storage_formats import Decoding
 from . import linearization, operators
 from .binding import Dims, batching_rule, bind, make_primitive
-from .decoding import as_bits, from_bits, moves_as_bits
+from .decoding import as_bits, bits_dtype, from_bits, moves_as_bits
+from .indexing import gather
 from .linearization import ByNumber, summed_to
 from .lowering.choice import LOWERINGS
 from .spec import TEXELS, ReadSpec, Wrt, as_given
+from .texel_walk import TexelAddress, flattened
 
 
 def read(texels: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec) -> jax.Array:
@@ -61,8 +63,14 @@ def read_of_texels(texels: jax.Array, *operands: jax.Array, spec: ReadSpec) -> j
     as_stored = spec.decoding is Decoding.ELEMENT and spec.dtype == texels.dtype and spec.num_reads == 1
     if not (single and as_stored and moves_as_bits(texels.dtype)):
         return operators.read(texels, *operands, spec=spec)
-    bits = as_bits(texels)
-    return from_bits(operators.read(bits, *operands, spec=spec.with_dtype(bits.dtype)), texels.dtype)
+    stored = as_bits(flattened(texels, spec.axes))
+    spec = spec.with_dtype(bits_dtype(texels.dtype))
+
+    def load_texel(address: TexelAddress) -> jax.Array:
+        return gather(stored, address.flat_index)
+
+    found = operators.mean(lambda coords: operators.value(load_texel, coords, spec), operands, spec)
+    return from_bits(found, texels.dtype)
 
 
 read_p = make_primitive("texture_read", read_of_texels, LOWERINGS["read"])

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 
 from .._tables.storage_formats import sum_dtype
 from .axis import Axis, Role
-from .decoding import in_wide_texels, with_nan_of
+from .decoding import in_bits, in_wide_texels, moves_as_bits, with_nan_of
 from .indexing import gather, scatter
 from .primitives import straight_through
 from .spec import Coords
@@ -29,6 +29,22 @@ def write(texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axis
     """`texels` with `values`, S + (C,), at `coords`: the last in flattened order, where several meet."""
     if not values.size:
         return texels
+
+    def in_floats(texels: jax.Array, values: jax.Array, coords: Coords) -> jax.Array:
+        return written(texels, values, coords, axes, unique=unique)
+
+    def in_integers(texels: jax.Array, values: jax.Array, coords: Coords) -> jax.Array:
+        return in_bits(lambda texels, values: in_floats(texels, values, coords), texels, values)
+
+    def on_platform(texels: jax.Array, values: jax.Array, coords: Coords) -> jax.Array:
+        return jax.lax.platform_dependent(texels, values, coords, cpu=in_integers, default=in_floats)
+
+    move = straight_through(on_platform, in_floats) if moves_as_bits(texels.dtype) else in_floats
+    return move(texels, values, coords)
+
+
+def written(texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axis, ...], *, unique: bool) -> jax.Array:
+    """`write` of values of any type, which it only moves."""
     address, stored = landing(values, coords, axes), flattened(texels, axes)
     samples, num_texels = math.prod(values.shape[:-1]), math.prod(stored.shape[:-1])
     lines = grid_lines(coords, axes) if 2 * samples >= num_texels else None
@@ -120,17 +136,18 @@ def reduce(texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axi
     """`texels` and `values`, S + (C,), at `coords` joined by `rule`: add, min or max."""
     if not values.size:
         return texels
-    combined = add if rule == "add" else functools.partial(extreme, rule=rule)
+    join = add if rule == "add" else functools.partial(extreme, rule=rule)
 
     def result(texels: jax.Array, values: jax.Array, coords: Coords) -> jax.Array:
-        return combined(texels, values, coords, axes)
+        return join(texels, values, coords, axes)
 
     def kept(texels: jax.Array, values: jax.Array, coords: Coords) -> jax.Array:
         return with_nan_of(texels, result(texels, values, coords))
 
     # The halves of a texture are converted to float32 and back, which changes the bits of NaN.
     halves = jnp.issubdtype(texels.dtype, jnp.floating) and sum_dtype(texels.dtype) != texels.dtype
-    return (straight_through(kept, result) if halves else result)(texels, values, coords)
+    combine = straight_through(kept, result) if halves else result
+    return combine(texels, values, coords)
 
 
 def add(texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axis, ...]) -> jax.Array:
