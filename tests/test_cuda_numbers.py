@@ -148,6 +148,16 @@ def test_numbers_of_python_are_written_to_floats_and_fit_integers():
     assert_exact(cuda.surf1Dwrite(1, halves, 2).texels[:, 0], np.float16([0, 1]))
     codes = cuda.mallocArray(cuda.createChannelDesc("uchar"), 2, 0, STORE)
     assert_exact(cuda.surf1Dwrite(255, codes, 1).texels[:, 0], np.uint8([0, 255]))
+    written = jax.jit(lambda value, array: cuda.surf1Dwrite(value, array, 0).texels[0, 0])
+    for value, array, expected in (
+        (1, LINE, np.float32(1)),
+        (1.5, LINE, np.float32(1.5)),
+        (300, codes, np.uint8(255)),
+        (-7, codes, np.uint8(0)),
+        (2, halves, np.float16(2)),
+    ):
+        assert_exact(written(value, array), expected)
+    refused(lambda: written(1.5, codes), 1, "float32")
     refused(lambda: cuda.surf1Dwrite(256, codes, 1), 1, "256", "uint8")
     refused(lambda: cuda.surf1Dwrite(-1, codes, 1), 1, "-1")
     refused(lambda: cuda.surf1Dwrite(1.5, codes, 1), 1, "float32")

@@ -483,3 +483,22 @@ def test_other_type_errors_stay_as_they_are():
     with pytest.raises(TypeError, match="expected an Array") as caught:
         cuda.memcpy2DToArray(np.zeros(4), 0, 0, np.zeros(1), 4, 4, 1)
     assert not re.search("CUDA declares", str(caught.value))
+
+
+def test_a_bound_texture_leaks_no_tracers():
+    """What a compiled function makes of a texture that it closes over stays inside of it."""
+    ref = cuda.texture("float", 2)
+    bound = cuda.bindTexture2D(0, ref, np.ones((2, 512), np.uint8), 2, 2, 512)
+    bound.filterMode = FilterMode.Linear
+    assert_exact(jax.jit(lambda x: cuda.tex2D(bound, x, x))(1.0), cuda.tex2D(bound, 1.0, 1.0))
+    bound.resource.memory = np.zeros((2, 512), np.uint8)
+    assert_exact(cuda.tex2D(bound, 1.0, 1.0), np.float32(0))
+
+
+def test_a_bound_texture_reads_what_memory_held():
+    memory = np.float32([1, 2, 3])
+    bound = cuda.bindTexture(0, cuda.texture("float"), memory)
+    memory[:] = 7
+    bound.readMode = cuda.ReadMode.ElementType
+    bound.sRGB = 1
+    assert_exact(cuda.tex1Dfetch(bound, 1), np.float32(2))

@@ -109,6 +109,13 @@ def copy_of(value: Class) -> Class:
     return dataclasses.replace(value)  # pyright: ignore[reportArgumentType, reportReturnType]
 
 
+def snapshot(value: Any) -> Any:
+    """The values of a struct as a tuple that does not change with it."""
+    if isinstance(value, Struct):
+        return tuple(snapshot(field) for field in _values(value))
+    return _plain(value)
+
+
 def check_mutable(value: object, part: str) -> None:
     """Refuses an assignment to a struct that was hashed."""
     if vars(value).get("_hashed"):

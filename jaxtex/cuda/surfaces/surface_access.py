@@ -141,7 +141,7 @@ def _any_misaligned(x: jax.Array, *, size: int) -> jax.Array:
 def check_data(function: str, data: ArrayLike, shape: tuple[int, ...], access: Access) -> jax.Array:
     """The values of a write, of the dtype of the access, and with its vectors along the last axis."""
     values = as_numbers(function, "data", data, access.dtype)
-    if values.dtype != access.dtype and not (jax.typeof(values).weak_type and values.dtype.kind == access.dtype.kind):
+    if values.dtype != access.dtype:
         raise CudaError(
             INVALID_VALUE,
             f"{function}: data has dtype {values.dtype}, expected {access.dtype}: a store converts nothing. Convert "

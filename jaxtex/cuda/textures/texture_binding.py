@@ -2,8 +2,9 @@
 
 # pyright: strict
 
-from typing import Any
+from typing import Any, cast
 
+import numpy as np
 from jax.typing import ArrayLike
 
 from ..errors import INVALID_CHANNEL_DESCRIPTOR, CudaError, check_type
@@ -230,6 +231,8 @@ def bind(
     function: str, ref: object, resource: ResourceDesc, desc: ChannelFormatDesc | None, arithmetic: ArithmeticName
 ) -> BoundTexture:
     """The reference bound to a resource, if CUDA allows that."""
+    if isinstance(resource.memory, np.ndarray):  # which may change later
+        resource.memory = np.array(cast(Any, resource.memory))
     bound = BoundTexture(check_reference(function, ref), resource, arithmetic)
     stored = object_of(function, bound).desc
     if desc is not None and check_desc(function, desc) != stored:

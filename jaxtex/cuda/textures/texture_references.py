@@ -5,6 +5,9 @@
 import dataclasses
 from typing import Any
 
+import jax
+from jax.core import Tracer
+
 from ... import texture as core
 from ...modes import TextureKind
 from ...sampler import Sampler
@@ -21,7 +24,7 @@ from ..errors import (
 from ..memory.channel_formats import ChannelFormatDesc, createChannelDesc, parse_type
 from ..memory.resource_descriptor import ResourceDesc
 from ..signatures import cuda_function
-from ..structs import Struct, struct
+from ..structs import Struct, same, snapshot, struct
 from ..texture_kinds import TEXTURE_KINDS
 from .descriptors import AddressModes, TextureDesc, mode_components
 from .texture_objects import ArithmeticName, TextureObject, createTextureObject, is_readable_as, three_modes
@@ -269,8 +272,22 @@ def check_bound(function: str, ref: object) -> tuple[TextureReference, ResourceD
 
 
 def object_of(function: str, bound: BoundTexture | TextureReference) -> TextureObject:
-    """The texture object of a bound reference with its present attributes."""
+    """The texture object of a bound reference with its present attributes, which is made anew where one has changed."""
     ref, resource, arithmetic = check_bound(function, bound)
+    check_alive(function, "the memory of t", resource.memory)
+    state = (snapshot(ref), snapshot(resource), arithmetic)
+    last, made = getattr(bound, "_made", (None, None))
+    if made is None or not same(last, state):
+        made = make_object(function, ref, resource, arithmetic)
+        if not any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(made)):
+            object.__setattr__(bound, "_made", (state, made))
+    return made
+
+
+def make_object(
+    function: str, ref: TextureReference, resource: ResourceDesc, arithmetic: ArithmeticName
+) -> TextureObject:
+    """A texture object of a resource, read as a reference says, if its type is that of the resource."""
     desc = TextureDesc(readMode=ref.readMode)
     if resource.resType != ResourceType.Linear:
         names = {field.name for field in dataclasses.fields(TextureDesc)}
