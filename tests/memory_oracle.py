@@ -69,7 +69,8 @@ def place_of_bytes(x, others, sizes, size, mode, outer=0):
     units = sizes[-1] // size
     wrong = misaligned(x, size)
     if not units:
-        return np.zeros_like(wrong, np.int64), np.zeros_like(wrong, np.int64), np.zeros_like(wrong)
+        none = np.zeros(np.broadcast_shapes(np.shape(x), *map(np.shape, others)), np.int64)
+        return none, none, none.astype(bool)
     flat, inside = place([*others, as_int(x) // size], [*sizes[:-1], units], mode, outer)
     return flat // units, flat % units * size, inside & ~wrong
 

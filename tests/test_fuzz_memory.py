@@ -21,7 +21,7 @@ TASKS = {
     "cuda/uint32_jax": (8, 11, 19),
     "cuda/int64_numpy": (0, 1),
     "cuda/uint64_jax_x64": (1, 3),
-    "cuda/int_python": (1, 2, 3),
+    "cuda/int_python": (1, 2, 17),
     "textures/uint32_jax": (0, 1),
     "textures/int64_numpy": (0, 1, 2),
     "textures/uint64_jax_x64": (0, 1),
