@@ -41,7 +41,7 @@ def dtype_of(name):
 
 def bits(numbers):
     """The bits of numbers."""
-    numbers = np.ascontiguousarray(numbers)
+    numbers = np.asarray(numbers, order="C")
     return numbers.view(f"u{numbers.dtype.itemsize}")
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import jaxtex as jt
+from jaxtex import cuda
 from tests import descriptor_oracle, fuzz_memory, fuzz_surfaces, memory_oracle
 from tests.fuzz_integers import TYPES, draw_index
 
@@ -92,6 +93,13 @@ def test_conversions_of_the_oracle():
     assert memory_oracle.as_int(np.array([2**33], np.int64)).tolist() == [2**33]
     assert memory_oracle.exact(-(10**30)) == -memory_oracle.FAR
     assert [memory_oracle.rounded(n, 8) for n in (257, 259, 383, 384, -511)] == [256, 260, 384, 384, -512]
+
+
+def test_python_integers_are_exact_where_unsigned_ones_wrap():
+    """A Python integer from 2^63 on is no unsigned number, although NumPy would make one of it."""
+    t = cuda.createTextureObject(cuda.ResourceDesc.Linear(np.arange(5, 9, dtype=np.int32)), cuda.TextureDesc())
+    found = [int(cuda.tex1Dfetch(t, x)) for x in (2, 2**63 + 2, 2**64 + 2, np.uint64(2**63 + 2))]
+    assert found == [7, 0, 0, 7]
 
 
 def test_tables_of_the_oracle():
