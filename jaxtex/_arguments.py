@@ -289,7 +289,7 @@ def check_integer(name: str, argument: str, index: Any, *, wrap_unsigned: bool =
     array = converted(name, argument, index)
     if not is_integral(array):
         raise TypeError(f"{name}: {argument} holds {array.dtype}, expected integers; round them and use .astype(int).")
-    if wrap_unsigned and jnp.issubdtype(array.dtype, jnp.unsignedinteger):
+    if wrap_unsigned and not isinstance(index, int) and jnp.issubdtype(array.dtype, jnp.unsignedinteger):
         return array.astype(np.int32)
     return saturated(array, np.int32) if isinstance(array, np.ndarray) else array
 

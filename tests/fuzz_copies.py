@@ -30,8 +30,18 @@ class ArrayEnd:
         width, height, depth = self.sizes
         self.memory = rng.integers(0, 256, (depth, height, width * self.element), np.uint8)
         texels = self.memory.reshape(-1).view(parsed(self.name)[0]).reshape(array.texels.shape)
-        self.array = cuda.memcpyToArray(array, texels)
+        self.passed, self.flat = cuda.memcpyToArray(array, texels), self.memory.reshape(-1)
         self.is_rows = not flags and not self.extent[2]
+
+    def draw_start(self, rng, counts):
+        return [int(rng.integers(0, n - c + 1)) for n, c in zip(self.sizes, counts)]
+
+    def faults_of(self, start, counts, unit):
+        return oracle.faults_of_box(self.sizes, start, counts)
+
+    def named(self, role, passed):
+        """The argument of `Memcpy3DParms`."""
+        return {f"{role}Array": passed}
 
     def region(self, start):
         """The first byte, and the steps from row to row and from slice to slice."""
@@ -49,12 +59,12 @@ class MemoryEnd:
     def __init__(self, rng, size):
         self.dtype = np.dtype(pick(rng, (*NARROW, *WIDE)))
         count = -(-max(size, 1) // self.dtype.itemsize) + int(rng.integers(0, 3))
-        self.memory = rng.integers(0, 256, count * self.dtype.itemsize, np.uint8)
-        self.numbers = self.memory.view(self.dtype)
+        self.flat = rng.integers(0, 256, count * self.dtype.itemsize, np.uint8)
+        self.passed = self.flat.view(self.dtype)
         if count % 2 == 0:
-            self.numbers = self.numbers.reshape(2, -1)
+            self.passed = self.passed.reshape(2, -1)
         if rng.random() < 0.5 and (self.dtype.itemsize < 8 or jax.config.jax_enable_x64):
-            self.numbers = jnp.asarray(self.numbers)
+            self.passed = jnp.asarray(self.passed)
 
     @property
     def faults(self):
@@ -63,7 +73,33 @@ class MemoryEnd:
         return set() if held else {oracle.INVALID_VALUE}
 
     def __str__(self):
-        return f"{type(self.numbers).__name__} of {self.dtype}{list(self.numbers.shape)}"
+        return f"{type(self.passed).__name__} of {self.dtype}{list(self.passed.shape)}"
+
+
+class PitchedEnd(MemoryEnd):
+    """Memory with a pitch, for a box of so many rows of bytes and slices."""
+
+    def __init__(self, rng, width, height, depth, unit):
+        self.start = [int(rng.integers(0, 3)) * unit, *(int(rng.integers(0, 3)) for _ in range(2))]
+        self.pitch = self.start[0] + width + int(pick(rng, (0, 0, 3, 16)))
+        self.ysize = self.start[1] + height + int(rng.integers(0, 2))
+        super().__init__(rng, self.pitch * self.ysize * (self.start[2] + depth))
+
+    def draw_start(self, rng, counts):
+        return self.start
+
+    def region(self, start):
+        x, y, z = start
+        return x + y * self.pitch + z * self.pitch * self.ysize, self.pitch, self.pitch * self.ysize
+
+    def faults_of(self, start, counts, unit):
+        return oracle.faults_of_memory(self.flat.size, *self.region(start), counts[0] * unit, *counts[1:])
+
+    def named(self, role, passed):
+        return {f"{role}Ptr": PitchedPtr(passed, self.pitch, 0, self.ysize)}
+
+    def __str__(self):
+        return f"{super().__str__()}, pitch={self.pitch} ysize={self.ysize}"
 
 
 def draw_box(rng, sizes):
@@ -113,7 +149,7 @@ def check_rows(rng):
     if height == 1:
         pitch = max(pitch, width)
     kind = int(pick(rng, (0, 1, 2, 3, 4, 4, 4, 4, 5 if rng.random() < 0.1 else 4)))
-    faults = oracle.faults_of_kind(kind) | oracle.faults_of_memory(plain.memory.size, 0, pitch, 0, width, height, 1)
+    faults = oracle.faults_of_kind(kind) | oracle.faults_of_memory(plain.flat.size, 0, pitch, 0, width, height, 1)
     start, counts = (x // end.element, y, 0), (width // end.element, height, 1)
     faults |= oracle.faults_of_box(end.sizes, start, counts)
     if x % end.element or width % end.element or not end.is_rows:
@@ -130,11 +166,11 @@ def check_rows(rng):
         return cuda.memcpy2DFromArray(memory, pitch, array, x, y, width, height, kind)
 
     def expected():
-        ends = (end.memory.reshape(-1), plain.memory)
+        ends = (end.flat, plain.flat)
         (dst, src), (target, source) = (ends, parts) if to_array else (ends[::-1], parts[::-1])
         return oracle.copy_rows(dst, src, target, source, width, height, 1)
 
-    return compare(compiled(rng, copy, end.array, plain.numbers), faults, expected, text)
+    return compare(compiled(rng, copy, end.passed, plain.passed), faults, expected, text)
 
 
 def check_plain(rng):
@@ -149,84 +185,59 @@ def check_plain(rng):
         pitches = [max(pitch, width) for pitch in pitches]
     faults = set(dst.faults)
     for end, pitch in zip((dst, src), pitches):
-        faults |= oracle.faults_of_memory(end.memory.size, 0, pitch, 0, width, height, 1)
+        faults |= oracle.faults_of_memory(end.flat.size, 0, pitch, 0, width, height, 1)
     text = f"memcpy2D pitches={pitches} width={width} height={height}, to {dst} from {src}"
     copy = lambda dst, src: cuda.memcpy2D(dst, pitches[0], src, pitches[1], width, height)
-    expected = lambda: oracle.copy_rows(
-        dst.memory, src.memory, (0, pitches[0], 0), (0, pitches[1], 0), width, height, 1
-    )
-    return compare(compiled(rng, copy, dst.numbers, src.numbers), faults, expected, text)
+    expected = lambda: oracle.copy_rows(dst.flat, src.flat, (0, pitches[0], 0), (0, pitches[1], 0), width, height, 1)
+    return compare(compiled(rng, copy, dst.passed, src.passed), faults, expected, text)
 
 
 def check_box(rng):
     """memcpy3D between arrays and pitched memory. An extent of 0 copies nothing."""
-    of_array, to_array = rng.random() < 0.6, rng.random() < 0.6
-    name = pick(rng, FORMATS)
-    arrays = {}
-    if of_array:
-        arrays["src"] = ArrayEnd(rng, EXTENTS, name)
-    if to_array:
-        other = pick(rng, [n for n in FORMATS if size_of(n) == size_of(name)])
-        arrays["dst"] = ArrayEnd(rng, EXTENTS, other if rng.random() < 0.9 else pick(rng, FORMATS))
-    unit = next(iter(arrays.values())).element if arrays else 1
-    sizes = [min((end.sizes[k] for end in arrays.values()), default=6) for k in range(3)]
-    counts = [int(rng.integers(1, n + 1)) for n in sizes]
-    if rng.random() < 0.05:
-        counts[int(rng.integers(3))] = 0
-    bytes_wide = counts[0] * unit
-    starts, pointers, faults = {}, {}, set()
-    for role in ("src", "dst"):
-        if role in arrays:
-            starts[role] = [int(rng.integers(0, n - c + 1)) for n, c in zip(arrays[role].sizes, counts)]
-            continue
-        at = starts[role] = [int(rng.integers(0, 3)) * unit, *(int(rng.integers(0, 3)) for _ in range(2))]
-        pitch = at[0] + bytes_wide + int(pick(rng, (0, 0, 3, 16)))
-        ysize = at[1] + counts[1] + int(rng.integers(0, 2))
-        pointers[role] = MemoryEnd(rng, pitch * ysize * (at[2] + counts[2])), pitch, ysize
-        if role == "dst":
-            faults |= pointers[role][0].faults
+    ends, unit, counts = draw_ends(rng)
+    starts = {role: end.draw_start(rng, counts) for role, end in ends.items()}
     if all(counts):
         counts = spoil(rng, counts) if rng.random() < 0.7 else counts
         role = pick(rng, ("src", "dst"))
         starts[role] = spoil(rng, starts[role])
-    if len(arrays) == 2 and arrays["src"].element != arrays["dst"].element:
+    faults = set()
+    for role, end in ends.items():
+        pitched = isinstance(end, PitchedEnd)
+        if pitched and counts[0] * unit > end.pitch and max(counts[1:]) <= 1:
+            return 0  # one row that is longer than a pitch: CUDA's answer is not known
+        faults |= end.faults_of(starts[role], counts, unit) if all(counts) or not pitched else set()
+        faults |= end.faults if pitched and role == "dst" else set()
+    if len({end.element for end in ends.values() if isinstance(end, ArrayEnd)}) > 1:
         faults |= {oracle.INVALID_VALUE}
-    parts = {}
-    for role in ("src", "dst"):
-        if role in arrays:
-            faults |= oracle.faults_of_box(arrays[role].sizes, starts[role], counts)
-            parts[role] = arrays[role].region(starts[role])
-            continue
-        end, pitch, ysize = pointers[role]
-        x, y, z = starts[role]
-        parts[role] = x + y * pitch + z * pitch * ysize, pitch, pitch * ysize
-        if all(counts):
-            region = (*parts[role], counts[0] * unit, *counts[1:])
-            faults |= oracle.faults_of_memory(end.memory.size, *region)
-            if counts[0] * unit > pitch and max(counts[1:]) <= 1:
-                return 0  # one row that is longer than a pitch: CUDA's answer is not known
+    text = f"memcpy3D of {counts} from {ends['src']} at {starts['src']} to {ends['dst']} at {starts['dst']}"
 
-    def build(src, dst):
-        ends = {}
-        for role, memory in (("src", src), ("dst", dst)):
-            ends[f"{role}Pos"] = Pos(*starts[role])
-            if role in arrays:
-                ends[f"{role}Array"] = memory
-            else:
-                _, pitch, ysize = pointers[role]
-                ends[f"{role}Ptr"] = PitchedPtr(memory, pitch, bytes_wide, ysize)
-        return cuda.memcpy3D(Memcpy3DParms(**ends, extent=Extent(*counts)))
+    def copy(src, dst):
+        of, to = ends["src"].named("src", src), ends["dst"].named("dst", dst)
+        at = {"srcPos": Pos(*starts["src"]), "dstPos": Pos(*starts["dst"])}
+        return cuda.memcpy3D(Memcpy3DParms(**of, **to, **at, extent=Extent(*counts)))
 
-    memories = {role: arrays[role].memory.reshape(-1) if role in arrays else pointers[role][0].memory for role in parts}
-    given = [arrays[role].array if role in arrays else pointers[role][0].numbers for role in ("src", "dst")]
-    described = [
-        f"{arrays[r] if r in arrays else [str(pointers[r][0]), *pointers[r][1:]]} at {starts[r]}" for r in parts
-    ]
-    text = f"memcpy3D of {counts} from {described[0]} to {described[1]}"
-    expected = lambda: oracle.copy_rows(
-        memories["dst"], memories["src"], parts["dst"], parts["src"], counts[0] * unit, *counts[1:]
-    )
-    return compare(compiled(rng, build, *given), faults, expected, text)
+    def expected():
+        target, source = (ends[role].region(starts[role]) for role in ("dst", "src"))
+        return oracle.copy_rows(ends["dst"].flat, ends["src"].flat, target, source, counts[0] * unit, *counts[1:])
+
+    return compare(compiled(rng, copy, ends["src"].passed, ends["dst"].passed), faults, expected, text)
+
+
+def draw_ends(rng):
+    """A source and a destination, the size of an element in bytes, and the size of a box."""
+    name, is_array = pick(rng, FORMATS), {"src": rng.random() < 0.6, "dst": rng.random() < 0.6}
+    same = [n for n in FORMATS if size_of(n) == size_of(name)]
+    names = {"src": name, "dst": name}
+    if all(is_array.values()):
+        names["dst"] = pick(rng, same) if rng.random() < 0.9 else pick(rng, FORMATS)
+    ends = {role: ArrayEnd(rng, EXTENTS, names[role]) for role in is_array if is_array[role]}
+    unit = next((end.element for end in ends.values()), 1)
+    counts = [int(rng.integers(1, min((end.sizes[k] for end in ends.values()), default=6) + 1)) for k in range(3)]
+    if rng.random() < 0.05:
+        counts[int(rng.integers(3))] = 0
+    width, height, depth = counts[0] * unit, *counts[1:]
+    plain = {role: PitchedEnd(rng, width, height, depth, unit) for role in is_array if not is_array[role]}
+    return {**plain, **ends}, unit, counts
 
 
 def check_runs(rng):
@@ -253,7 +264,7 @@ def check_runs(rng):
         if not inside or x % unit or count % unit or not end.is_rows:
             faults |= {oracle.INVALID_VALUE}
     for role, end in memories.items():
-        faults |= oracle.faults_of_memory(end.memory.size, 0, max(count, 0), 0, count, 1, 1)
+        faults |= oracle.faults_of_memory(end.flat.size, 0, max(count, 0), 0, count, 1, 1)
         faults |= end.faults if role == "dst" else set()
 
     def copy(src, dst):
@@ -270,9 +281,9 @@ def check_runs(rng):
         return x + (y * arrays[role].sizes[0] * unit if role in arrays else 0), 0, 0
 
     ends = {**arrays, **memories}
-    bytes_in = lambda role: ends[role].memory.reshape(-1)
-    expected = lambda: oracle.copy_rows(bytes_in("dst"), bytes_in("src"), part("dst"), part("src"), count, 1, 1)
-    given = [ends[role].array if role in arrays else ends[role].numbers for role in ("src", "dst")]
+    flat = lambda role: ends[role].flat
+    expected = lambda: oracle.copy_rows(flat("dst"), flat("src"), part("dst"), part("src"), count, 1, 1)
+    given = [ends[role].passed for role in ("src", "dst")]
     text = f"{count} bytes from {ends['src']} to {ends['dst']} at {offsets}, kind={kind}"
     return compare(compiled(rng, copy, *given), faults, expected, text)
 
@@ -290,7 +301,7 @@ def check_fill(rng):
     faults = plain.faults
     if min(width, height, depth):
         region = (0, pitch, pitch * ysize, width, height, depth)
-        faults = faults | oracle.faults_of_memory(plain.memory.size, *region)
+        faults = faults | oracle.faults_of_memory(plain.flat.size, *region)
         if width > pitch and max(height, depth) <= 1:
             return 0
     if width < 0 or pitch < 0:
@@ -302,11 +313,9 @@ def check_fill(rng):
         return cuda.memset3D(PitchedPtr(memory, pitch, width, ysize), value, Extent(width, height, depth)).ptr
 
     source = np.full(max(width, 1), value % 256, np.uint8)
-    expected = lambda: oracle.copy_rows(
-        plain.memory, source, (0, pitch, pitch * ysize), (0, 0, 0), width, height, depth
-    )
+    expected = lambda: oracle.copy_rows(plain.flat, source, (0, pitch, pitch * ysize), (0, 0, 0), width, height, depth)
     text = f"fill of {width} x {height} x {depth} with {value}, pitch={pitch}, ysize={ysize}, {plain}"
-    return compare(compiled(rng, fill, plain.numbers), faults, expected, text)
+    return compare(compiled(rng, fill, plain.passed), faults, expected, text)
 
 
 def check_whole(rng):

@@ -1,4 +1,4 @@
-"""Accesses by CUDA's names at integer coordinates, drawn at random: each is compared with `memory_oracle`."""
+"""Accesses of surfaces by CUDA's names, drawn at random: each is compared with `memory_oracle`."""
 
 import contextlib
 
@@ -6,7 +6,7 @@ import jax
 import numpy as np
 
 from jaxtex import cuda
-from jaxtex.cuda import AddressMode, ArrayFlags, FilterMode, ReadMode, ResourceDesc, SurfaceBoundaryMode, TextureDesc
+from jaxtex.cuda import ArrayFlags, SurfaceBoundaryMode
 from tests import memory_oracle as oracle
 from tests.fuzz_integers import TYPES, draw_index, draw_shapes, given
 from tests.fuzz_surfaces import assert_same, pick
@@ -151,7 +151,7 @@ def check_surface(rng, integers, samples):
     jitted, traced = rng.random() < 0.5, integers.origin == "jax"
     text = f"{'jitted ' if jitted else ''}surf{place.kind}{'write' if writes else 'read'} {mode}, {place}"
     array, values = place.build(), plain_bytes(rng, (*place.shape, place.size))
-    row, byte, inside = place.landing("clamp" if mode == "clamp" else "zero")
+    row, byte, inside = place.landing(mode)
     flat_memory = place.memory.reshape(-1, place.memory.shape[-1])
 
     def read(indices, array):
@@ -193,114 +193,6 @@ def assert_refused(call, expected):
     return 1
 
 
-def check_fetch(rng, integers, samples):
-    """tex1Dfetch of linear memory."""
-    name, count = pick(rng, FORMATS), pick(rng, [5, 200, 40000])
-    dtype, length = parsed(name)
-    fractions = dtype.itemsize < 4 and dtype.kind != "f" and rng.random() < 0.5
-    memory = plain_bytes(rng, (count, size_of(name))).view(dtype)
-    desc = cuda.createChannelDesc(name)
-    read = {"readMode": ReadMode.NormalizedFloat if fractions else ReadMode.ElementType}
-    t = cuda.createTextureObject(ResourceDesc.Linear(memory, desc), TextureDesc(**read))
-    x = draw_index(rng, integers, count, (samples,))
-    jitted, traced = rng.random() < 0.5, integers.origin == "jax"
-    text = f"{'jitted ' if jitted else ''}tex1Dfetch {name} x {count} {read}, x={x if isinstance(x, int) else x.dtype}"
-    try:
-        found = run(lambda x, t: cuda.tex1Dfetch(t, x), given(integers, x), t, jitted=jitted, traced=traced)
-        flat, inside = oracle.place([oracle.as_int(x)], [count], "zero")
-        expected = oracle.read(oracle.decoded(memory, normalized=fractions), flat, inside)
-        return np.size(x), assert_same(found, expected if length else expected[..., 0], "values")
-    except Exception as error:
-        raise AssertionError(f"{text}: {type(error).__name__}: {error}") from error
-
-
-def check_texture(rng, integers, samples):
-    """tex1D to tex2DLayered at whole coordinates: edges between texels, of which a linear read is the mean."""
-    kind = pick(rng, ["1D", "2D", "3D", "1DLayered", "2DLayered"])
-    extents, flags, axes = KINDS[kind]
-    extent, layered = pick(rng, extents), bool(flags)
-    linear, normalized, mode = rng.random() < 0.5, rng.random() < 0.3, pick(rng, list(AddressMode))
-    name, border = pick(rng, ["float", "float2", "float4"]), rng.integers(-4, 5, 4)
-    array = cuda.malloc3DArray(cuda.createChannelDesc(name), extent, flags)
-    texels = rng.integers(-64, 65, array.texels.shape).astype(np.float32)
-    desc = TextureDesc(mode, FilterMode.Linear if linear else FilterMode.Point, borderColor=tuple(border.astype(float)))
-    desc = TextureDesc(**{**vars(desc), "normalizedCoords": int(normalized)})
-    t = cuda.createTextureObject(ResourceDesc.Array(cuda.memcpyToArray(array, texels)), desc)
-    sizes = dict(zip("xyz", extent))
-    shapes, _ = draw_shapes(rng, len(axes), samples)
-    python = integers.origin == "python"
-    indices = {
-        axis: draw_index(rng, TYPES["int32_numpy"] if python and axis != "x" else integers, sizes[axis], shape)
-        for axis, shape in zip(axes, shapes)
-    }
-    whole = np.broadcast_shapes(*(np.shape(index) for index in indices.values()))
-    jitted, traced = rng.random() < 0.5, integers.origin == "jax"
-    text = (
-        f"{'jitted ' if jitted else ''}tex{kind} {name}{extent} {mode.name} {desc.filterMode.name} "
-        f"normalized={normalized}, {[k if isinstance(k, int) else f'{k.dtype}{k.shape}' for k in indices.values()]}"
-    )
-    passed = [given(integers, indices[axis]) for axis in axes]
-    try:
-        found = run(lambda xs, t: getattr(cuda, f"tex{kind}")(t, *xs), passed, t, jitted=jitted, traced=traced)
-        used = mode.name.lower()
-        if not normalized:
-            used = "border" if used == "border" else "clamp"
-        taps = [
-            oracle.axis_taps(indices[axis], sizes[axis], used, normalized=normalized, linear=linear)
-            for axis in reversed(axes)
-            if not (layered and axis == "z")
-        ]
-        stored = texels
-        if layered:
-            layer = oracle.as_int(indices["z"])
-            taps = [[np.where((layer >= 0) & (layer < sizes["z"]), layer, sizes["z"] - 1)], *taps]
-        elif kind == "1D" and linear and used == "border":  # an image of one row, read at its edge
-            stored, taps = texels[None], [[np.int64(-1), np.int64(0)], *taps]
-        expected = oracle.read_whole(stored, taps, border[: texels.shape[-1]].astype(np.float64))
-        expected = np.broadcast_to(expected, (*whole, texels.shape[-1])).astype(np.float32) + np.float32(0)
-        expected = expected if name[-1] in "24" else expected[..., 0]
-        return int(np.prod(whole)), assert_same(np.asarray(found) + np.float32(0), expected, "values")
-    except Exception as error:
-        raise AssertionError(f"{text}: {type(error).__name__}: {error}") from error
-
-
-def check_gather(rng, integers, samples):
-    """tex2Dgather at whole coordinates: texels on both sides of edges, counter-clockwise from the lower left."""
-    (width, height), mode = pick(rng, [(6, 4), (33, 70)]), pick(rng, list(AddressMode))
-    normalized, name, border = rng.random() < 0.3, pick(rng, ["float", "float2", "float4"]), rng.integers(-4, 5, 4)
-    array = cuda.mallocArray(cuda.createChannelDesc(name), width, height, ArrayFlags.TextureGather)
-    texels = rng.integers(-64, 65, array.texels.shape).astype(np.float32)
-    desc = TextureDesc(mode, borderColor=tuple(border.astype(float)), normalizedCoords=int(normalized))
-    t = cuda.createTextureObject(ResourceDesc.Array(cuda.memcpyToArray(array, texels)), desc)
-    comp, sizes = int(rng.integers(0, 4)), (width, height)
-    kinds = (integers, TYPES["int32_numpy"] if integers.origin == "python" else integers)
-    indices = [draw_index(rng, kind, size, (samples,)) for kind, size in zip(kinds, sizes)]
-    jitted, traced = rng.random() < 0.5, integers.origin == "jax"
-    text = f"{'jitted ' if jitted else ''}tex2Dgather {name} {width} x {height} {mode.name} normalized={normalized}"
-    try:
-        passed = [given(integers, index) for index in indices]
-        found = run(lambda xs, t: cuda.tex2Dgather(t, *xs, comp), passed, t, jitted=jitted, traced=traced)
-        used = mode.name.lower()
-        if not normalized:
-            used = "border" if used == "border" else "clamp"
-        xs, ys = (
-            oracle.axis_taps(index, size, used, normalized=normalized, linear=True)
-            for index, size in zip(indices, sizes)
-        )
-        corners = [(xs[0], ys[1]), (xs[1], ys[1]), (xs[1], ys[0]), (xs[0], ys[0])]
-        channel = texels[..., comp] if comp < texels.shape[-1] else None
-        inside = [(x >= 0) & (y >= 0) for x, y in corners]
-        values = [
-            np.where(here, channel[np.maximum(y, 0), np.maximum(x, 0)], border[comp])
-            if channel is not None
-            else np.zeros(samples)
-            for here, (x, y) in zip(inside, corners)
-        ]
-        return samples, assert_same(found, np.stack(np.broadcast_arrays(*values), -1).astype(np.float32), "values")
-    except Exception as error:
-        raise AssertionError(f"{text}: {type(error).__name__}: {error}") from error
-
-
 def check_formatted(rng, integers, samples):
     """sust_p, whose x counts texels: integers saturate, and whole floats are stored as they are."""
     place = Accesses(rng, integers, samples, x_in_bytes=False)
@@ -316,7 +208,7 @@ def check_formatted(rng, integers, samples):
         channels, flat_memory = length or 1, place.memory.reshape(-1, place.memory.shape[-1])
         limits = (low, high) if dtype.kind == "f" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
         texels = np.clip(values[..., :channels].astype(np.float64), *limits).astype(dtype)
-        row, byte, inside = place.landing("clamp" if mode == "clamp" else "zero")
+        row, byte, inside = place.landing(mode)
         data = bytes_of(texels, *place.shape, place.size)
         expected = oracle.write_bytes(flat_memory, data, row, byte, inside)
         return place.count, assert_same(bytes_of(stored.texels, *expected.shape), expected, "memory")
@@ -324,7 +216,7 @@ def check_formatted(rng, integers, samples):
         raise AssertionError(f"{text}: {type(error).__name__}: {error}") from error
 
 
-CHECKS = [check_surface] * 8 + [check_fetch] * 2 + [check_texture] * 2 + [check_gather, check_formatted]
+CHECKS = [check_surface] * 6 + [check_formatted]
 
 
 def check(rng, integers, samples):

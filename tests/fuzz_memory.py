@@ -1,8 +1,9 @@
 """`python -m tests.fuzz_memory`: random accesses of single texels, copies, descriptors and gradients, on any device.
 
 Every result is compared, bit for bit, with oracles that share no code with the library: `memory_oracle` and
-`descriptor_oracle`. `--accesses` is how many there are of every integer type of coordinates, by the functions of the
-core and again by CUDA's names; of other kinds there are cases in proportion.
+`descriptor_oracle`. `--accesses` is how many there are of every integer type of coordinates, of each of these kinds:
+`surfaces`, by the functions of the core, `cuda`, surfaces by CUDA's names, and `textures`, reads by CUDA's names. Of
+other kinds there are cases in proportion.
 """
 
 import argparse
@@ -16,11 +17,19 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
-from tests import fuzz, fuzz_copies, fuzz_cuda, fuzz_descriptors, fuzz_gradients, fuzz_surfaces, fuzz_values
+from tests import (
+    fuzz_copies,
+    fuzz_cuda,
+    fuzz_descriptors,
+    fuzz_gradients,
+    fuzz_surfaces,
+    fuzz_textures,
+    fuzz_values,
+)
 from tests.fuzz_integers import TYPES
 
 # With coordinates of every type.
-OF_ACCESSES = {"surfaces": fuzz_surfaces.check, "cuda": fuzz_cuda.check}
+OF_ACCESSES = {"surfaces": fuzz_surfaces.check, "cuda": fuzz_cuda.check, "textures": fuzz_textures.check}
 # With how many accesses of a type there is one case of these.
 OTHERS = {
     "copies": (fuzz_copies.check, 1000),
@@ -106,7 +115,7 @@ def line(name, count, seconds):
 
 def options_of(arguments):
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz_memory", description=__doc__)
-    parser.add_argument("--accesses", type=int, default=20_000, help="of every integer type, in each of two kinds")
+    parser.add_argument("--accesses", type=int, default=20_000, help="of every integer type, in each of three kinds")
     parser.add_argument("--samples", type=int, default=16384, help="accesses of one call")
     parser.add_argument("--seed", type=int, default=0, help="of all cases")
     parser.add_argument("--jobs", type=int, default=1, help="how many processes share the cases")
@@ -118,7 +127,7 @@ def options_of(arguments):
 
 def main(arguments=None):
     options = options_of(arguments)
-    os.environ.update(fuzz.environment())  # read when JAX starts, here or in the processes below
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # so that the processes share a GPU
     if options.case:
         task, _, number = options.case.rpartition("/")
         accesses, values = check(task, int(number), options.seed, options.samples)

@@ -41,7 +41,7 @@ def dtype_of(name):
 
 def bits(numbers):
     """The bits of numbers."""
-    numbers = np.ascontiguousarray(numbers)
+    numbers = np.asarray(numbers, order="C")
     return numbers.view(f"u{numbers.dtype.itemsize}")
 
 
@@ -122,6 +122,12 @@ class Place:
     def build(self, levels):
         return getattr(jt, self.kind)(levels[0] if len(levels) == 1 else tuple(levels))
 
+    def stored(self, levels):
+        """The levels as a texture holds them: XLA for CPUs joins bfloat16 levels as float32, and quiets their NaN."""
+        if levels[0].dtype != ml_dtypes.bfloat16 or len(levels) == 1:
+            return levels
+        return [np.asarray(level) for level in self.build(levels).levels]
+
     def __str__(self):
         described = (k if isinstance(k, int) else f"{k.dtype}{list(k.shape)}" for k in self.indices)
         listed = ", ".join(map(str, described))
@@ -139,7 +145,7 @@ def check_access(rng, integers, samples):
     if operation == "sample":
         return check_layers(rng, place, dtype, channels)
     draw = draw_whole if operation in REDUCTIONS else lambda rng, dtype, shape, most: draw_bits(rng, dtype, shape)
-    levels = [draw(rng, dtype, (*shape, channels), 8) for shape in place.shapes]
+    levels = place.stored([draw(rng, dtype, (*shape, channels), 8) for shape in place.shapes])
     values = draw(rng, dtype, (*place.shape, channels), 3)
     if rng.random() < 0.15:  # one value for all samples
         values = draw(rng, dtype, (channels,), 3)
@@ -147,7 +153,7 @@ def check_access(rng, integers, samples):
     jitted, text = rng.random() < 0.5, f"{operation} {mode} of {dtype} x {channels}, {place}"
     try:
         result = run(call, levels, values, place.passed, jitted=jitted, traced=integers.origin == "jax")
-        flat, inside = place.landing("clamp" if mode == "clamp" else "zero")
+        flat, inside = place.landing(mode)
         if operation == "fetch":
             flat, inside = landing_of_fetch(place)
         texels = levels[place.level].reshape(-1, channels)
@@ -234,51 +240,47 @@ def check_layers(rng, place, dtype, channels):
     return place.count, assert_same(found, levels[0][(layer, *inside)], f"sample of {dtype} x {channels}, {place}")
 
 
+class Batch:
+    """Indices of several examples of a place: those of some axes are batched, the others are shared."""
+
+    def __init__(self, rng, integers, place, count):
+        # An array of 64 bits is cut by JAX itself where it has 32.
+        traceable = integers.origin != "python" and (integers.x64 or "64" not in integers.dtype)
+        self.batched = [traceable and bool(rng.random() < 0.6) for _ in place.indices]
+        self.place, axes = place, list(zip(place.indices, place.sizes, self.batched))
+        draw = lambda index, size: draw_index(rng, integers, size, np.shape(index))
+        self.examples = [[draw(index, n) if own else index for index, n, own in axes] for _ in range(count)]
+        drawn = [[example[k] for example in self.examples] for k in range(len(axes))]
+        none = [np.zeros((0, *np.shape(index)), integers.dtype) for index, _, own in axes if own]
+        stacked = [np.stack(own) for own, batched in zip(drawn, self.batched) if batched] if count else none
+        self.passed = [given(integers, index) for index in stacked]
+
+    def indices(self, moving):
+        """The indices of one example, of which the batched ones are given."""
+        moving = iter(moving)
+        return [next(moving) if own else index for own, index in zip(self.batched, self.place.passed)]
+
+
 def check_batch(rng, integers, samples):
     """Accesses under `jax.vmap`: each example by itself, whichever of its arguments are batched."""
     operation, count = pick(rng, ("read", "write", "write", "add", "max")), int(rng.integers(0, 4))
     place, mode, channels = Place(rng, integers, samples // 4), pick(rng, MODES), pick(rng, CHANNELS)
-    dtype = pick(rng, DTYPES[:-1])
-    # An array of 64 bits is cut by JAX itself where it has 32.
-    traceable = integers.origin != "python" and (integers.x64 or "64" not in integers.dtype)
-    batched = [traceable and bool(rng.random() < 0.6) for _ in place.indices]
-    of_texels, of_values = rng.random() < 0.4, rng.random() < 0.6
-    if not any([*batched, of_texels, of_values]):
-        of_values = True
-    examples = range(count)
-    drawn = [
-        [draw_index(rng, integers, n, np.shape(index)) for _ in examples] if along else [index] * count
-        for index, n, along in zip(place.indices, place.sizes, batched)
-    ]
-    draw = lambda some, shape, most: draw_whole(rng, dtype, (count if some else 1, *shape), most, odd=0)
+    dtype, batch, of_texels = pick(rng, DTYPES[:-1]), Batch(rng, integers, place, count), bool(rng.random() < 0.4)
+    of_values = bool(rng.random() < 0.6) or not (of_texels or any(batch.batched))
+    draw = lambda own, shape, most: draw_whole(rng, dtype, (count if own else 1, *shape), most, odd=0)
     levels = [draw(of_texels, (*shape, channels), 8) for shape in place.shapes]
     values = draw(of_values, (*place.shape, channels), 3)
-    axis = lambda along: 0 if along else None
-    passed = [
-        np.stack(own) if along and count else np.zeros((0, *np.shape(index)), index.dtype) if along else index
-        for own, index, along in zip(drawn, place.indices, batched)
-    ]
-    call, unbatched = call_of(place, operation, mode, place.level), {k for k, along in enumerate(batched) if not along}
-
-    def one(levels, values, indices):
-        return call(levels, values, [place.passed[k] if k in unbatched else next(indices) for k in range(len(batched))])
-
-    moving = [given(integers, index) for index, along in zip(passed, batched) if along]
-    function = jax.vmap(
-        lambda levels, values, moving: one(levels, values, iter(moving)), (axis(of_texels), axis(of_values), 0)
-    )
-    text = f"vmap of {count} of {operation} {mode} of {dtype} x {channels}, {place}, batched {batched}"
+    call = call_of(place, operation, mode, place.level)
+    one = lambda levels, values, moving: call(levels, values, batch.indices(moving))
+    text = f"vmap of {count} of {operation} {mode} of {dtype} x {channels}, {place}, batched {batch.batched}"
     text = f"{text}, texels {of_texels}, values {of_values}"
     try:
-        result = function([a if of_texels else a[0] for a in levels], values if of_values else values[0], moving)
-        compared = 0
-        for k in examples:
-            place.indices = [own[k] for own in drawn]
+        mapped = jax.vmap(one, (0 if of_texels else None, 0 if of_values else None, 0))
+        passed = [a if of_texels else a[0] for a in levels], values if of_values else values[0]
+        result, compared = mapped(*passed, batch.passed), 0
+        for k, place.indices in enumerate(batch.examples):
             own, new = [a[k if of_texels else 0] for a in levels], values[k if of_values else 0]
-            texels, landing = (
-                own[place.level].reshape(-1, channels),
-                place.landing("clamp" if mode == "clamp" else "zero"),
-            )
+            texels, landing = own[place.level].reshape(-1, channels), place.landing(mode)
             expected, nan_as = expectation(operation, texels, new, *landing)
             if operation == "read":
                 compared += assert_same(result[k], expected.reshape(*place.shape, channels), f"example {k}")

@@ -69,7 +69,8 @@ def place_of_bytes(x, others, sizes, size, mode, outer=0):
     units = sizes[-1] // size
     wrong = misaligned(x, size)
     if not units:
-        return np.zeros_like(wrong, np.int64), np.zeros_like(wrong, np.int64), np.zeros_like(wrong)
+        none = np.zeros(np.broadcast_shapes(np.shape(x), *map(np.shape, others)), np.int64)
+        return none, none, none.astype(bool)
     flat, inside = place([*others, as_int(x) // size], [*sizes[:-1], units], mode, outer)
     return flat // units, flat % units * size, inside & ~wrong
 
@@ -135,12 +136,9 @@ def where_touched(texels, changed, at):
 
 def read_bytes(memory, row, byte, inside, size):
     """The bytes of each access, S + (size,), of memory (rows, bytes)."""
-    found = (
-        memory[np.asarray(row)[..., None], np.asarray(byte)[..., None] + np.arange(size)]
-        if memory.shape[-1] >= size
-        else 0
-    )
-    return np.where(np.asarray(inside)[..., None], found, np.uint8(0)).astype(np.uint8)
+    places = np.minimum(np.asarray(byte)[..., None] + np.arange(size), memory.shape[-1] - 1)
+    found = memory[np.asarray(row)[..., None], places]
+    return np.where(np.asarray(inside)[..., None], found, np.uint8(0))
 
 
 def write_bytes(memory, values, row, byte, inside):

@@ -30,7 +30,7 @@ class Fault(NamedTuple):
     select: str = ""
 
 
-TABLES, ENGINE, HARDWARE = "jaxtex/_tables/", "jaxtex/_engine/", "jaxtex/_hardware/"
+TABLES, ENGINE, HARDWARE, CUDA = "jaxtex/_tables/", "jaxtex/_engine/", "jaxtex/_hardware/", "jaxtex/cuda/"
 FAULTS = {
     "wrap is off by one": Fault(
         TABLES + "address_rules.py",
@@ -193,6 +193,65 @@ FAULTS = {
     ),
     "clamped layers below zero are the first": Fault(
         "jaxtex/surface.py", "space, layers = CLAMP, LAST", "space, layers = CLAMP, CLAMP", "test_surfaces.py"
+    ),
+    "the first of many writes is kept": Fault(
+        ENGINE + "texel_write.py",
+        'address.inside, number[..., None], "max")',
+        'address.inside, number.size - number[..., None], "max")',
+        "test_fuzz_memory.py",
+        "surfaces",
+    ),
+    "integers of 64 bits are cut": Fault(
+        "jaxtex/_integers.py",
+        "if any_size or jnp.iinfo(array.dtype).max > limits.max:",
+        "if any_size:",
+        "test_fuzz_memory.py",
+        "surfaces",
+    ),
+    "a misaligned access is made": Fault(
+        CUDA + "surfaces/surface_access.py",
+        "indices[0] = jnp.where(aligned, indices[0], -1)",
+        "pass",
+        "test_fuzz_memory.py",
+        "cuda",
+    ),
+    "unsigned coordinates are exact": Fault(
+        "jaxtex/_arguments.py", "if wrap_unsigned and ", "if False and ", "test_fuzz_memory.py", "cuda"
+    ),
+    "slices of memory overlap": Fault(
+        CUDA + "memory/byte_regions.py",
+        "+ s * region.slice_pitch",
+        "+ s * region.pitch * region.height",
+        "test_fuzz_memory.py",
+        "copies",
+    ),
+    "a run of bytes starts elsewhere": Fault(
+        CUDA + "memory/copies.py",
+        "start = row * width + offset",
+        "start = row * width",
+        "test_fuzz_memory.py",
+        "copies",
+    ),
+    "the read mode is checked before the filter": Fault(
+        CUDA + "textures/format_checks.py",
+        "(OK, INVALID_FILTER_SETTING, INVALID_NORM_SETTING, INVALID_FILTER_SETTING)",
+        "(OK, INVALID_FILTER_SETTING, INVALID_NORM_SETTING, INVALID_NORM_SETTING)",
+        "test_fuzz_memory.py",
+        "descriptors",
+    ),
+    "a tie goes to another value": Fault(
+        ENGINE + "texel_write.py",
+        "numbers(shape)[..., None], count)",
+        "count - 1 - numbers(shape)[..., None], count)",
+        "test_fuzz_memory.py",
+        "gradients",
+    ),
+    "values wrap around": Fault(
+        "jaxtex/_texel_values.py",
+        "saturated(values, texture.dtype) if integers else",
+        "values.astype(texture.dtype) if integers else",
+        "test_fuzz_memory.py",
+        "values",
     ),
     "dark codes of sRGB are too bright": Fault(ENGINE + "decoding.py", "c / 12.92", "c / 12.9", "test_srgb.py"),
     "signed codes have a bit more": Fault(

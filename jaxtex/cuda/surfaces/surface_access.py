@@ -128,7 +128,7 @@ def is_misaligned(known: np.ndarray | None, x: Any, size: int) -> bool:
     if size == 1 or isinstance(x, Tracer):
         return False
     if known is not None:
-        return bool((known % size != 0).any())
+        return bool(np.any(known % size != 0))  # one integer of more than 64 bits gives a bool
     with jax.ensure_compile_time_eval():  # an array that a jitted function closes over is known too
         return bool(_any_misaligned(x, size=size))
 
