@@ -118,8 +118,8 @@ SIGNATURES = {
     "kernels_in_exports": "(compute_capability=None)",
     **{f"warp.{name}": signature for name, signature in WARPS.items()},
     "Texture": "(texels, border_color=None, kind='2d', level_shapes=None)",
-    "Sampler": "(*, address_mode=None, filter_mode='linear', cubic_coefficient=-0.5, read_mode='element', "
-    "normalized_coords=True, srgb=False, mipmap_filter_mode='point', mipmap_level_bias=0.0, "
+    "Sampler": "(*, address_mode=None, filter_mode='linear', cubic_coefficient=-0.5, spline_order=3, "
+    "read_mode='element', normalized_coords=True, srgb=False, mipmap_filter_mode='point', mipmap_level_bias=0.0, "
     "min_mipmap_level_clamp=0.0, max_mipmap_level_clamp=inf, max_anisotropy=1, seamless_cubemap=True, "
     "arithmetic='float', deterministic=False)",
 }
