@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ._integers import as_index, as_rounded, is_integral, known_integers, narrowed, saturated
 from ._tables.storage_formats import Decoding, storage_format, sum_dtype
 from .modes import Arithmetic, FilterMode, TextureKind, choose
 from .sampler import Sampler
@@ -264,26 +265,55 @@ def stacked_coords(name: str, argument: str, coords: Any) -> str:
 
 
 def check_number(name: str, argument: str, coord: Any) -> Any:
+    """Numbers as an array. Integers that are no JAX array become float32 here, before JAX narrows them to 32 bits."""
     if isinstance(coord, tuple | list):
         raise TypeError(f"{name}: {argument} holds a {type(coord).__name__}, expected an array; use jnp.asarray.")
     array = converted(name, argument, coord)
-    if not (jnp.issubdtype(array.dtype, jnp.floating) or jnp.issubdtype(array.dtype, jnp.integer)):
+    if not (jnp.issubdtype(array.dtype, jnp.floating) or is_integral(array)):
         raise TypeError(f"{name}: {argument} holds {array.dtype}, expected floating or integer arrays.")
+    if isinstance(array, np.ndarray) and is_integral(array):
+        return as_rounded(array, np.float32)
     return array
 
 
-def check_integer(name: str, argument: str, index: Any) -> Any:
+def check_integer(name: str, argument: str, index: Any, *, wrap_unsigned: bool = False) -> Any:
+    """Integers of any width as an array; those that are no JAX array as int32.
+
+    They saturate here, since JAX narrows other arrays to 32 bits when they enter a compiled function. `as_operands`
+    saturates JAX arrays.
+
+    Args:
+        wrap_unsigned: whether unsigned integers, of JAX arrays too, become int32 modulo 2^32 instead, as C converts
+            them.
+    """
     array = converted(name, argument, index)
-    if not jnp.issubdtype(array.dtype, jnp.integer):
+    if not is_integral(array):
         raise TypeError(f"{name}: {argument} holds {array.dtype}, expected integers; round them and use .astype(int).")
-    return array
+    if wrap_unsigned and jnp.issubdtype(array.dtype, jnp.unsignedinteger):
+        return array.astype(np.int32)
+    return saturated(array, np.int32) if isinstance(array, np.ndarray) else array
+
+
+def check_fits(name: str, argument: str, values: Any, dtype: Any) -> Any:
+    """Integers as an array that a compiled function narrows to the integer `dtype` by `saturated`, without loss where
+    they are known.
+
+    Raises:
+        ValueError: if `values` are no JAX array, and hold a number that `dtype` does not.
+        TypeError: if they are no integers.
+    """
+    array = converted(name, argument, values)
+    if not is_integral(array):
+        raise TypeError(f"{name}: {argument} holds {array.dtype}, expected integers that {dtype} holds.")
+    return narrowed(name, argument, array, dtype) if isinstance(array, np.ndarray) else array
 
 
 def converted(name: str, argument: str, value: Any) -> Any:
-    """`value` as an array, of a number or of anything that JAX takes for an array."""
+    """`value` as an array, of a number or of anything that JAX takes for an array. Known integers keep their width."""
     try:
-        return as_array(value)
-    except (TypeError, ValueError):
+        known = known_integers(value)
+        return as_array(value) if known is None else known
+    except (TypeError, ValueError, OverflowError):
         raise TypeError(f"{name}: {argument} holds {described(value)}, expected a number or an array.") from None
 
 
@@ -316,14 +346,3 @@ def as_operands(arguments: ReadArguments, *, integer: bool = False) -> ReadArgum
 def as_float(coord: Any) -> jax.Array:
     array = jnp.asarray(coord)
     return array if array.dtype == jnp.float64 and not jax.typeof(array).weak_type else array.astype(jnp.float32)
-
-
-def as_index(index: Any) -> jax.Array:
-    """Integers of any width as int32. An integer that does not fit saturates, and stays out of range."""
-    array = jnp.asarray(index)
-    low, high = jnp.iinfo(jnp.int32).min, jnp.iinfo(jnp.int32).max
-    if jnp.iinfo(array.dtype).max > high:
-        array = jnp.minimum(array, high)
-    if jnp.iinfo(array.dtype).min < low:
-        array = jnp.maximum(array, low)
-    return array.astype(jnp.int32)

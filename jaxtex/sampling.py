@@ -284,7 +284,7 @@ def splat(
 def check_shape(kind: TextureKind, shape: Sequence[int]) -> tuple[int, ...]:
     """The shape of the texels of a splat."""
     expected, sizes = (*AXIS_NAMES[kind], "C"), as_sizes("splat", "shape", shape)
-    if len(sizes) != len(expected) or min(sizes) < 1:
+    if len(sizes) != len(expected) or min(sizes[:-1]) < 1 or sizes[-1] < 0:
         raise ValueError(f"splat: shape is {sizes}, expected ({', '.join(expected)}) for kind {kind.value!r}.")
     check_faces(kind, sizes, "splat", "shape")
     return sizes

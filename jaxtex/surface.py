@@ -10,26 +10,24 @@ from typing import Any, Literal, cast
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.experimental import checkify
 from jax.typing import ArrayLike
 
 from ._arguments import ReadArguments, as_operands, check_level, check_texels, check_texture, common_shape
 from ._engine import primitives, texel_write
 from ._engine.decoding import in_wide_texels, wide_dtype
-from ._engine.indexing import explicit_sharding
 from ._engine.plan import ReadPlan, layout_of, plan_of_texels
 from ._engine.spec import ReadSpec
 from ._engine.texel_walk import only_address
 from ._tables.address_rules import BORDER, CLAMP, LAST
-from ._tables.storage_formats import Decoding, storage_format, sum_dtype
+from ._tables.storage_formats import Decoding
+from ._texel_values import check_values, spread
+from ._traps import OUTSIDE, report
 from ._typed_jit import typed_jit
 from .modes import BoundaryMode, choose
 from .sampling import Coords
 from .texture import Texture
 
 BoundaryModeLike = BoundaryMode | Literal["trap", "clamp", "zero"]
-SAMPLE_LIMIT = 2**31
-OUTSIDE = "is outside the surface"
 
 
 def surface_read(
@@ -46,7 +44,7 @@ def surface_read(
     Args:
         texture: a `Texture` of any kind.
         coords: a tuple of integer arrays, ``(x,)``, ``(x, y)`` or ``(x, y, z)``, counted in texels, that broadcast to a
-            common shape S; for a cubemap ``(x, y)`` on a face. Any value is allowed.
+            common shape S; for a cubemap ``(x, y)`` on a face. Any value of any integer type is allowed.
         layer: integers that broadcast with S, the layer of a layered texture.
         face: integers that broadcast with S, the face of a cubemap, in the order +x, -x, +y, -y, +z, -z.
         level: the mip level, a Python integer.
@@ -98,7 +96,9 @@ def surface_write(
         texture: a `Texture` of any kind. It is not changed. To write in its memory, donate it to a compiled function:
             ``jax.jit(f, donate_argnums=0)``.
         values: the new texels, of a shape that broadcasts to S + (C,). A floating texture takes any real numbers, and
-            rounds them to its dtype. An integer texture takes integers of its dtype, or Python integers.
+            rounds them to its dtype. An integer texture takes integers of its dtype, of 64 bits, or Python's. One that
+            does not fit is an error if it is Python's or NumPy's, and saturates if it is of a JAX array; see
+            `docs/surfaces.md`.
         coords, layer, face, level: as in `surface_read`.
         boundary_mode: what happens where a coordinate is out of range: ``"zero"`` drops the value, ``"clamp"`` writes
             it to the nearest texel, ``"trap"`` drops it and is an error under checkify, as in `surface_read`.
@@ -113,8 +113,9 @@ def surface_write(
         zero where the value was overwritten or dropped. `texture` gets that of the texels that were not written.
 
     Raises:
-        ValueError: if shapes, level or boundary mode do not fit the texture.
-        TypeError: if coordinates are not integers, or `values` are not of the texture's dtype.
+        ValueError: if shapes, level or boundary mode do not fit the texture, or `values` of Python or NumPy hold an
+            integer that it does not hold.
+        TypeError: if coordinates are not integers, or `values` have a dtype that the texture does not take.
 
     Source: as in `surface_read`; CUDA leaves the order of writes to one texel open.
 
@@ -247,34 +248,6 @@ def check_access(
     return choose(name, "boundary_mode", boundary_mode, BoundaryMode), arguments
 
 
-def check_values(name: str, texture: Texture, values: Any, arguments: ReadArguments) -> jax.Array:
-    """The values as they came, of a dtype that the texture holds and a shape that broadcasts to S + (C,)."""
-    values, stored, shape = jnp.asarray(values), texture.dtype, (*common_shape(arguments), texture.num_channels)
-    integer = jnp.issubdtype(values.dtype, jnp.integer)
-    fits = integer or jnp.issubdtype(values.dtype, jnp.floating)
-    if jnp.issubdtype(stored, jnp.integer):
-        fits = integer and (values.dtype == stored or jax.typeof(values).weak_type)
-    elif not jnp.issubdtype(stored, jnp.floating):
-        fits = values.dtype == stored
-    if not fits:
-        raise TypeError(
-            f"{name}: values has dtype {values.dtype}, which {stored} texels do not hold; convert it with "
-            f"values.astype(texture.dtype)."
-        )
-    try:
-        fits = jnp.broadcast_shapes(values.shape, shape) == shape
-    except ValueError:
-        fits = False
-    if not fits:
-        raise ValueError(
-            f"{name}: values has shape {values.shape}, expected {shape} or one that broadcasts to it: the shape of the "
-            f"coordinates, and {texture.num_channels} channels."
-        )
-    if functools.reduce(int.__mul__, shape[:-1], 1) >= SAMPLE_LIMIT:
-        raise ValueError(f"{name}: coords has shape {shape[:-1]}, 2^31 samples or more; write in parts.")
-    return values
-
-
 def reduce(
     rule: str,
     texture: Texture,
@@ -298,26 +271,16 @@ def reduce(
 def _read(texture: Texture, arguments: ReadArguments, *, level: int, mode: BoundaryMode) -> jax.Array:
     plan = access("surface_read", texture, arguments, level, mode)
 
-    def read(texels: jax.Array, coords: tuple[jax.Array, ...], total: np.dtype) -> jax.Array:
-        out = primitives.read(texels, coords, ReadSpec(plan.axes, Decoding.ELEMENT, np.dtype(total)))
-        return jnp.broadcast_to(out, (*common_shape(arguments), texels.shape[-1])).astype(texels.dtype)
+    def read(coords: tuple[jax.Array, ...], texels: jax.Array) -> jax.Array:
+        out = primitives.read(texels, coords, ReadSpec(plan.axes, Decoding.ELEMENT, np.dtype(texels.dtype)))
+        return jnp.broadcast_to(out, (*common_shape(arguments), texels.shape[-1]))
 
-    def stored(coords: tuple[jax.Array, ...], texels: jax.Array) -> jax.Array:
-        return read(texels, coords, texels.dtype)
-
-    total = sum_dtype(texture.dtype) if storage_format(texture.dtype).floating else texture.dtype
-    if total != texture.dtype:  # halves: their bits are read, and their cotangents are summed in float32
-
-        def summed(coords: tuple[jax.Array, ...], texels: jax.Array) -> jax.Array:
-            return read(texels, coords, total)
-
-        return primitives.straight_through(stored, summed)(plan.operands, texture.texels)
-    return moved(stored, plan.operands, texture.texels)
+    return moved(read, plan.operands, texture.texels)
 
 
 @typed_jit("level", "mode", "unique")
 def _write(
-    texture: Texture, values: jax.Array, arguments: ReadArguments, *, level: int, mode: BoundaryMode, unique: bool
+    texture: Texture, values: Any, arguments: ReadArguments, *, level: int, mode: BoundaryMode, unique: bool
 ) -> Texture:
     plan = access("surface_write", texture, arguments, level, mode)
 
@@ -352,11 +315,6 @@ def moved(function: Callable[..., jax.Array], coords: tuple[jax.Array, ...], *te
     return cast(jax.Array, jax.lax.platform_dependent(coords, *texels, cuda=wide, default=function))
 
 
-def spread(texture: Texture, values: jax.Array, arguments: ReadArguments) -> jax.Array:
-    """One value for each texel that is named."""
-    return jnp.broadcast_to(values.astype(texture.dtype), (*common_shape(arguments), texture.num_channels))
-
-
 def access(name: str, texture: Texture, arguments: ReadArguments, level: int, mode: BoundaryMode) -> ReadPlan:
     """The texels that are named, checked for a trap."""
     space, layers = BORDER, BORDER
@@ -370,15 +328,3 @@ def access(name: str, texture: Texture, arguments: ReadArguments, level: int, mo
         named = {**dict(zip("xyz", operands.coords)), "layer": operands.layer, "face": operands.face}
         report(name, inside, OUTSIDE, {key: index for key, index in named.items() if index is not None})
     return plan
-
-
-def report(name: str, fine: jax.Array, fault: str, named: dict[str, jax.Array]) -> None:
-    """An error under checkify, which names the first place that is not `fine`; else nothing."""
-    if explicit_sharding(fine) is not None:  # there a check cannot be batched
-        return
-    fine = jnp.broadcast_to(fine, jnp.broadcast_shapes(fine.shape, *(index.shape for index in named.values())))
-    number = texel_write.numbers(fine.shape)
-    first = jnp.min(jnp.where(fine, number.size, number), initial=number.size)
-    at_first = {key: jnp.sum(jnp.where(number == first, index, 0), dtype=jnp.int32) for key, index in named.items()}
-    listed = ", ".join(f"{key}={{{key}}}" for key in at_first)
-    checkify.debug_check(first == number.size, f"{name}: sample {{first}} {fault}: {listed}.", first=first, **at_first)

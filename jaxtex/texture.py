@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
+from ._integers import in_dtype_of_jax
 from ._tables.storage_formats import STORAGE_FORMATS
 from .modes import TextureKind
 
@@ -142,13 +143,14 @@ def packed(kind: TextureKind, levels: Sequence[jax.Array], border_color: jax.Arr
     """A texture of `levels`, finest first."""
     if len(levels) == 1:
         return Texture(levels[0], border_color, kind)
-    texels = jnp.concatenate([level.reshape(-1, level.shape[-1]) for level in levels])
+    texels = jnp.concatenate([level.reshape(math.prod(level.shape[:-1]), level.shape[-1]) for level in levels])
     return Texture(texels, border_color, kind, tuple(level.shape for level in levels))
 
 
 def check_level(kind: TextureKind, texels: Any, name: str) -> jax.Array:
     """The texels of one level."""
     expected = f"({', '.join((*AXIS_NAMES[kind], 'C'))})"
+    texels = in_dtype_of_jax(name, "texels", texels)
     try:
         texels = jnp.asarray(texels)
     except (TypeError, ValueError):
@@ -160,8 +162,8 @@ def check_level(kind: TextureKind, texels: Any, name: str) -> jax.Array:
         missing = texels.ndim == len(AXIS_NAMES[kind])
         remedy = "texels[..., None] adds a channel axis" if missing else "stack textures under jax.vmap"
         raise ValueError(f"{name}: texels has shape {texels.shape}, expected {expected}; {remedy}.")
-    if 0 in texels.shape:
-        raise ValueError(f"{name}: texels has shape {texels.shape}, expected at least one texel and channel.")
+    if 0 in texels.shape[:-1]:
+        raise ValueError(f"{name}: texels has shape {texels.shape}, expected at least one texel.")
     check_faces(kind, texels.shape, name, "texels")
     if texels.dtype.name not in STORAGE_FORMATS:
         raise ValueError(

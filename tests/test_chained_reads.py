@@ -1,4 +1,4 @@
-"""Reads that follow one another in one program: each is computed once, whatever reads its result."""
+"""Reads that follow one another in one program on a CPU: each is computed once, whatever reads its result."""
 
 import re
 
@@ -15,6 +15,13 @@ from jaxtex import warp
 
 # This option decides which operations share a loop; the others cost time.
 AS_USERS = {k: v for k, v in compiling.by_default().items() if k == "xla_cpu_opt_preset"}
+
+
+@pytest.fixture(autouse=True)
+def on_a_cpu():
+    """On a GPU kernels are boundaries by themselves."""
+    with jax.default_device(jax.devices("cpu")[0]):
+        yield
 
 
 def compiled(function, *args):
@@ -91,7 +98,7 @@ def test_a_sum_over_planes_keeps_their_reads_and_nothing_more(form):
 
 def test_programs_in_parts_grow_as_the_number_of_reads():
     """A field on each device: nothing is exchanged."""
-    devices = jax.devices()[:2]
+    devices = jax.devices("cpu")[:2]
     if len(devices) < 2:
         pytest.skip("one device")
     mesh = jax.make_mesh((2,), ("devices",), axis_types=(AxisType.Auto,), devices=devices)

@@ -182,7 +182,7 @@ REFUSED = {
         lambda: cuda.memcpy3D(Memcpy3DParms(VOLUME, dstArray=VOLUME, dstPtr=PitchedPtr(MEMORY, 4, 1, 1), extent=BOX)),
     ),
     "elements of other sizes": (1, lambda: cuda.memcpy3D(Memcpy3DParms(VOLUME, dstArray=ARRAY, extent=BOX))),
-    "an empty box": (1, lambda: cuda.memcpy3D(Memcpy3DParms(VOLUME, dstArray=VOLUME, extent=Extent(1, 1, 0)))),
+    "a negative box": (1, lambda: cuda.memcpy3D(Memcpy3DParms(VOLUME, dstArray=VOLUME, extent=Extent(1, 1, -1)))),
     "past the last slice": (
         1,
         lambda: cuda.memcpy3D(Memcpy3DParms(VOLUME, Pos(0, 0, 1), dstArray=VOLUME, extent=Extent(1, 1, 2))),

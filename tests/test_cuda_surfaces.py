@@ -240,10 +240,12 @@ def test_no_coordinate_touches_a_wrong_byte(data, mode, T):
     size = {"uchar": 1, "uint": 4, "uint4": 16}[T]
     values = np.random.default_rng(len(mode)).integers(0, 256, (20, size), np.uint8)
     array, place = allocate("2dlayered", "uchar4", memory), tuple(map(jnp.asarray, coords))
-    got = np.asarray(cuda.surf2DLayeredread(array, *place, MODES[mode], T=T)).reshape(20, -1).view(np.uint8)
+    read = jax.jit(lambda array, *place: cuda.surf2DLayeredread(array, *place, MODES[mode], T=T))
+    got = np.asarray(read(array, *place)).reshape(20, -1).view(np.uint8)
     assert_exact(got, expected_of(memory, size, "2dlayered", coords, mode))
     numbers = typed(values, T, np.uint8 if T == "uchar" else np.uint32)
-    written = cuda.surf2DLayeredwrite(numbers, array, *place, MODES[mode], T=T)
+    write = jax.jit(lambda array, *place: cuda.surf2DLayeredwrite(numbers, array, *place, MODES[mode], T=T))
+    written = write(array, *place)
     assert_exact(memory_of(written, memory), expected_of(memory, size, "2dlayered", coords, mode, values))
 
 

@@ -388,6 +388,24 @@ def test_a_trap_in_one_example_of_a_batch():
     assert "x=9" in report(read, np.array([[0, 1], [2, 9]]))
 
 
+def test_a_trap_names_the_first_example_of_a_batch():
+    """Of several examples that fail the first, at its own first sample, however they are batched."""
+    texture = jt.texture2d(jnp.zeros((4, 5, 1)))
+    read = lambda x, y: jt.surface_read(texture, (x, y))
+    x, y = np.array([[0, 1, 2], [3, 9, 8], [7, 0, 0], [11, 12, 13]]), np.zeros(3, np.int32)
+    ways = {
+        "rows": (jax.vmap(read, (0, None)), (x, y), 9),
+        "columns": (jax.vmap(read, (1, None)), (x, y[0]), 7),
+        "twice": (jax.vmap(jax.vmap(read), (0, None)), (x, y), 9),
+        "twice, other way": (jax.vmap(jax.vmap(read, (0, None)), (1, None)), (x.reshape(2, 2, 3), 0), 7),
+        "of y": (jax.vmap(read, (None, 0)), (np.array([0, 6]), y), 6),
+        "gradients": (jax.grad(lambda c: c * jax.vmap(read, (0, None))(x, y).sum()), (1.0,), 9),
+    }
+    for function, args, first in ways.values():
+        assert f" is outside the surface: x={first}, y=0." in report(function, *args)
+        assert report(function, *args) == checkify.checkify(function)(*args)[0].get()
+
+
 @pytest.mark.parametrize("mode", ["clamp", "zero"])
 def test_other_modes_do_not_trap(mode):
     texture = jt.texture1d(jnp.zeros((4, 1)))

@@ -64,8 +64,30 @@ def make_primitive(
 
 
 def bind(p: Primitive, *args: jax.Array, **params: Any) -> Any:
-    """Binds with every operand cast to the union of their varying axes: so `jax.shard_map` transposes correctly."""
+    """Binds with every operand cast to the union of their varying axes: so `jax.shard_map` transposes correctly.
+
+    Without samples, channels or examples there is nothing to compute, and all results are zeros.
+    """
+    if any(0 in a.shape for a in args):
+        return jax.tree.map(lambda zeros: as_varying(zeros, *args), zeros_of(p, args, params))
     return p.bind(*(as_varying(a, *args) for a in args), **params)
+
+
+def zeros_of(p: Primitive, args: Sequence[jax.Array], params: dict[str, Any]) -> Any:
+    """Zeros of the shapes that `p` has for arguments some of whose axes are empty.
+
+    Those axes of a result are empty that follow the size of an empty axis: they change if empty axes had one element,
+    or two.
+    """
+
+    def results(size: int) -> Any:
+        sized = (jax.ShapeDtypeStruct(tuple(n or size for n in a.shape), a.dtype) for a in args)
+        return jax.eval_shape(functools.partial(p.bind, **params), *sized)
+
+    def zeros(one: Any, two: Any) -> jax.Array:
+        return jnp.zeros(tuple(n if n == m else 0 for n, m in zip(one.shape, two.shape)), one.dtype)
+
+    return jax.tree.map(zeros, results(1), results(2))
 
 
 def at_front(x: jax.Array, dim: int | None, position: int = 0) -> jax.Array:

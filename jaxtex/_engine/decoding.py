@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._tables.storage_formats import Decoding, storage_format
+from .computed_once import computed_once
 from .indexing import gather
 
 
@@ -88,10 +89,44 @@ def in_wide_texels(function: Callable[..., jax.Array], texels: jax.Array, *value
     if wide == stored:
         return function(texels, *values)
     moved = function(*(packed(a, wide) for a in (texels, *values)))
-    return jax.lax.bitcast_convert_type(moved, stored).reshape(*moved.shape[:-1], -1)
+    return jax.lax.bitcast_convert_type(moved, stored).reshape(*moved.shape[:-1], texels.shape[-1])
+
+
+def moves_as_bits(stored: np.dtype) -> bool:
+    """Whether texels are moved as integers. XLA for CPUs moves bfloat16 as float32, which changes the bits of NaN."""
+    return stored == jnp.bfloat16
+
+
+def in_bits(function: Callable[..., jax.Array], texels: jax.Array, *values: jax.Array) -> jax.Array:
+    """``function(texels, *values)``, which only moves texels, with integers of the same bits in place of floats."""
+    return from_bits(function(*(as_bits(a) for a in (texels, *values))), texels.dtype)
+
+
+def bits_dtype(dtype: np.dtype) -> np.dtype:
+    """The unsigned integers of the size of a dtype."""
+    return np.dtype(f"uint{8 * np.dtype(dtype).itemsize}")
+
+
+def as_bits(x: jax.Array) -> jax.Array:
+    """Numbers as unsigned integers with the same bits."""
+    return jax.lax.bitcast_convert_type(x, bits_dtype(x.dtype))
+
+
+def from_bits(bits: jax.Array, dtype: np.dtype) -> jax.Array:
+    """Unsigned integers as numbers of `dtype` with the same bits.
+
+    They are computed first: in one loop, LLVM would compute with floats after all.
+    """
+    return jax.lax.bitcast_convert_type(computed_once(bits), dtype)
+
+
+def with_nan_of(texels: jax.Array, result: jax.Array) -> jax.Array:
+    """`result`, of the same dtype, with the bits of `texels` where these are NaN."""
+    return from_bits(jnp.where(texels != texels, as_bits(texels), as_bits(result)), texels.dtype)
 
 
 def packed(texels: jax.Array, wide: np.dtype) -> jax.Array:
     """Integer texels, S + (C,), in wider integers with the same bits."""
-    groups = texels.reshape(*texels.shape[:-1], -1, wide.itemsize // texels.dtype.itemsize)
+    ratio = wide.itemsize // texels.dtype.itemsize
+    groups = texels.reshape(*texels.shape[:-1], texels.shape[-1] // ratio, ratio)
     return jax.lax.bitcast_convert_type(groups, wide)

@@ -28,11 +28,15 @@ import jax.numpy as jnp
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching
 
+from .._tables.storage_formats import Decoding
 from . import linearization, operators
 from .binding import Dims, batching_rule, bind, make_primitive
+from .decoding import as_bits, bits_dtype, from_bits, moves_as_bits
+from .indexing import gather
 from .linearization import ByNumber, summed_to
 from .lowering.choice import LOWERINGS
 from .spec import TEXELS, ReadSpec, Wrt, as_given
+from .texel_walk import TexelAddress, flattened
 
 
 def read(texels: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec) -> jax.Array:
@@ -53,7 +57,23 @@ def splat(values: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec) -> j
 # Primitives
 
 
-read_p = make_primitive("texture_read", operators.read, LOWERINGS["read"])
+def read_of_texels(texels: jax.Array, *operands: jax.Array, spec: ReadSpec) -> jax.Array:
+    """`operators.read`. Single texels keep all their bits."""
+    single = all(axis.integer or (axis.kernel.num_taps == 1 and axis.order == 0) for axis in spec.axes)
+    as_stored = spec.decoding is Decoding.ELEMENT and spec.dtype == texels.dtype and spec.num_reads == 1
+    if not (single and as_stored and moves_as_bits(texels.dtype)):
+        return operators.read(texels, *operands, spec=spec)
+    stored = as_bits(flattened(texels, spec.axes))
+    spec = spec.with_dtype(bits_dtype(texels.dtype))
+
+    def load_texel(address: TexelAddress) -> jax.Array:
+        return gather(stored, address.flat_index)
+
+    found = operators.mean(lambda coords: operators.value(load_texel, coords, spec), operands, spec)
+    return from_bits(found, texels.dtype)
+
+
+read_p = make_primitive("texture_read", read_of_texels, LOWERINGS["read"])
 bordered_read_p = make_primitive("texture_bordered_read", operators.bordered_read, LOWERINGS["bordered_read"])
 splat_p = make_primitive("texture_splat", operators.splat, LOWERINGS["splat"])
 pushforward_p = make_primitive("texture_pushforward", linearization.pushforward)

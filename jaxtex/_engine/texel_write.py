@@ -14,7 +14,7 @@ import jax.numpy as jnp
 
 from .._tables.storage_formats import sum_dtype
 from .axis import Axis, Role
-from .decoding import in_wide_texels
+from .decoding import in_bits, in_wide_texels, moves_as_bits, with_nan_of
 from .indexing import gather, scatter
 from .primitives import straight_through
 from .spec import Coords
@@ -27,12 +27,30 @@ TEXELS_PER_SAMPLE = 256
 
 def write(texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axis, ...], *, unique: bool) -> jax.Array:
     """`texels` with `values`, S + (C,), at `coords`: the last in flattened order, where several meet."""
+    if not values.size:
+        return texels
+
+    def in_floats(texels: jax.Array, values: jax.Array, coords: Coords) -> jax.Array:
+        return written(texels, values, coords, axes, unique=unique)
+
+    def in_integers(texels: jax.Array, values: jax.Array, coords: Coords) -> jax.Array:
+        return in_bits(lambda texels, values: in_floats(texels, values, coords), texels, values)
+
+    def on_platform(texels: jax.Array, values: jax.Array, coords: Coords) -> jax.Array:
+        return jax.lax.platform_dependent(texels, values, coords, cpu=in_integers, default=in_floats)
+
+    move = straight_through(on_platform, in_floats) if moves_as_bits(texels.dtype) else in_floats
+    return move(texels, values, coords)
+
+
+def written(texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axis, ...], *, unique: bool) -> jax.Array:
+    """`write` of values of any type, which it only moves."""
     address, stored = landing(values, coords, axes), flattened(texels, axes)
     samples, num_texels = math.prod(values.shape[:-1]), math.prod(stored.shape[:-1])
     lines = grid_lines(coords, axes) if 2 * samples >= num_texels else None
     if lines is not None:
         result = pull(newest_on_grid(values.shape[:-1], lines), texels, values)
-    elif unique or not samples:
+    elif unique:
         result = push(stored, values, address, None)
     elif samples * TEXELS_PER_SAMPLE < num_texels:
         result = push(stored, values, address, last_by_sorting(address, stored.shape[:-1]))
@@ -116,7 +134,20 @@ def last_by_sorting(address: TexelAddress, extents: tuple[int, ...]) -> jax.Arra
 
 def reduce(texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axis, ...], rule: str) -> jax.Array:
     """`texels` and `values`, S + (C,), at `coords` joined by `rule`: add, min or max."""
-    return add(texels, values, coords, axes) if rule == "add" else extreme(texels, values, coords, axes, rule)
+    if not values.size:
+        return texels
+    join = add if rule == "add" else functools.partial(extreme, rule=rule)
+
+    def result(texels: jax.Array, values: jax.Array, coords: Coords) -> jax.Array:
+        return join(texels, values, coords, axes)
+
+    def kept(texels: jax.Array, values: jax.Array, coords: Coords) -> jax.Array:
+        return with_nan_of(texels, result(texels, values, coords))
+
+    # The halves of a texture are converted to float32 and back, which changes the bits of NaN.
+    halves = jnp.issubdtype(texels.dtype, jnp.floating) and sum_dtype(texels.dtype) != texels.dtype
+    combine = straight_through(kept, result) if halves else result
+    return combine(texels, values, coords)
 
 
 def add(texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axis, ...]) -> jax.Array:

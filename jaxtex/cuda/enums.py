@@ -185,6 +185,57 @@ class ResourceViewFormat(IntEnum):
     UnsignedBlockCompressed7 = 0x22
 
 
+class SurfaceType(IntEnum):
+    """The kind of a surface reference: `cudaSurfaceType1D` to `cudaSurfaceTypeCubemapLayered`."""
+
+    Type1D = 0x01
+    Type2D = 0x02
+    Type3D = 0x03
+    TypeCubemap = 0x0C
+    Type1DLayered = 0xF1
+    Type2DLayered = 0xF2
+    TypeCubemapLayered = 0xFC
+
+
+class SurfaceFormatMode(IntEnum):
+    """The format mode of a surface: `cudaSurfaceFormatMode`. No function of CUDA's takes it."""
+
+    Forced = 0
+    Auto = 1
+
+
+class GraphicsCubeFace(IntEnum):
+    """The faces of a cubemap in their order: `cudaGraphicsCubeFace`."""
+
+    PositiveX = 0
+    NegativeX = 1
+    PositiveY = 2
+    NegativeY = 3
+    PositiveZ = 4
+    NegativeZ = 5
+
+
+class Error(IntEnum):
+    """The errors that calls of this package raise, and their absence: `cudaError_t`.
+
+    ``cudaErrorInvalidValue`` is ``Error.InvalidValue``. A call that fails raises `CudaError`, with the number as its
+    ``code``.
+    """
+
+    Success = 0
+    InvalidValue = 1
+    InvalidPitchValue = 12
+    InvalidTextureBinding = 19
+    InvalidChannelDescriptor = 20
+    InvalidMemcpyDirection = 21
+    InvalidFilterSetting = 26
+    InvalidNormSetting = 27
+    InvalidSurface = 37
+    InvalidResourceHandle = 400
+    MisalignedAddress = 716
+    NotSupported = 801
+
+
 class ArrayFlags(IntFlag):
     """The shape of an array, and the accesses that it allows: `cudaArrayLayered` and the like, joined by ``|``.
 

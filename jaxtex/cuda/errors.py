@@ -1,33 +1,45 @@
-"""`CudaError`, the exception for what CUDA refuses, and the checks of arguments that raise it."""
+"""`CudaError`, the exception for what CUDA refuses, the functions that describe errors, and the checks of arguments."""
 
 # pyright: strict
 
+import operator
 from enum import Enum, IntFlag
 from typing import TypeVar
+
+import numpy as np
+
+from .enums import Error
+from .signatures import cuda_function
 
 Member = TypeVar("Member", bound=Enum)
 Value = TypeVar("Value")
 
-ERROR_NAMES = {
-    1: "cudaErrorInvalidValue",
-    12: "cudaErrorInvalidPitchValue",
-    20: "cudaErrorInvalidChannelDescriptor",
-    21: "cudaErrorInvalidMemcpyDirection",
-    26: "cudaErrorInvalidFilterSetting",
-    27: "cudaErrorInvalidNormSetting",
-    716: "cudaErrorMisalignedAddress",
-    801: "cudaErrorNotSupported",
+# What cudaGetErrorString says of each error.
+ERROR_STRINGS = {
+    Error.Success: "no error",
+    Error.InvalidValue: "invalid argument",
+    Error.InvalidPitchValue: "invalid pitch argument",
+    Error.InvalidTextureBinding: "texture is not bound to a pointer",
+    Error.InvalidChannelDescriptor: "invalid channel descriptor",
+    Error.InvalidMemcpyDirection: "invalid copy direction for memcpy",
+    Error.InvalidFilterSetting: "linear filtering not supported for non-float type",
+    Error.InvalidNormSetting: "read as normalized float not supported for 32-bit non float type",
+    Error.InvalidSurface: "invalid surface reference",
+    Error.InvalidResourceHandle: "invalid resource handle",
+    Error.MisalignedAddress: "misaligned address",
+    Error.NotSupported: "operation not supported",
 }
-(
-    INVALID_VALUE,
-    INVALID_PITCH_VALUE,
-    INVALID_CHANNEL_DESCRIPTOR,
-    INVALID_MEMCPY_DIRECTION,
-    INVALID_FILTER_SETTING,
-    INVALID_NORM_SETTING,
-    MISALIGNED_ADDRESS,
-    NOT_SUPPORTED,
-) = ERROR_NAMES
+INVALID_VALUE = Error.InvalidValue
+INVALID_PITCH_VALUE = Error.InvalidPitchValue
+INVALID_TEXTURE_BINDING = Error.InvalidTextureBinding
+INVALID_CHANNEL_DESCRIPTOR = Error.InvalidChannelDescriptor
+INVALID_MEMCPY_DIRECTION = Error.InvalidMemcpyDirection
+INVALID_FILTER_SETTING = Error.InvalidFilterSetting
+INVALID_NORM_SETTING = Error.InvalidNormSetting
+INVALID_SURFACE = Error.InvalidSurface
+INVALID_RESOURCE_HANDLE = Error.InvalidResourceHandle
+MISALIGNED_ADDRESS = Error.MisalignedAddress
+NOT_SUPPORTED = Error.NotSupported
 
 
 class CudaError(Exception):
@@ -57,12 +69,97 @@ class CudaError(Exception):
     name: str
 
     def __init__(self, code: int, message: str):
-        super().__init__(code, message)
-        self.code = code
-        self.name = ERROR_NAMES[code]
+        super().__init__(int(code), message)
+        self.code = int(code)
+        self.name = getErrorName(code)
 
     def __str__(self) -> str:
         return f"{self.args[1]} [{self.name}, {self.code}]"
+
+
+@cuda_function
+def getErrorName(error: Error | int) -> str:
+    """Returns the name of an error: `cudaGetErrorName`.
+
+    Args:
+        error: an `Error` or its number, such as ``CudaError.code``.
+
+    Returns:
+        The name, such as ``"cudaErrorInvalidValue"``.
+
+    Raises:
+        CudaError: cudaErrorInvalidValue, if no call of this package has such an error.
+
+    Source:
+        CUDA Runtime API, `cudaGetErrorName`.
+
+    Example:
+        >>> from jaxtex import cuda
+        >>> cuda.getErrorName(26)
+        'cudaErrorInvalidFilterSetting'
+    """
+    member = choose("getErrorName", "error", Error, error)
+    return "cudaSuccess" if member is Error.Success else f"cudaError{member.name}"
+
+
+@cuda_function
+def getErrorString(error: Error | int) -> str:
+    """Returns the description of an error: `cudaGetErrorString`.
+
+    Args:
+        error: an `Error` or its number, such as ``CudaError.code``. ``str`` of a `CudaError` says more.
+
+    Returns:
+        CUDA's description.
+
+    Raises:
+        CudaError: cudaErrorInvalidValue, if no call of this package has such an error.
+
+    Source:
+        CUDA Runtime API, `cudaGetErrorString`.
+
+    Example:
+        >>> from jaxtex import cuda
+        >>> cuda.getErrorString(cuda.getLastError())
+        'no error'
+    """
+    return ERROR_STRINGS[choose("getErrorString", "error", Error, error)]
+
+
+@cuda_function
+def getLastError() -> Error:
+    """Returns ``Error.Success``: `cudaGetLastError`. An error is an exception where it arises, and none is left behind.
+
+    Returns:
+        ``Error.Success``.
+
+    Source:
+        CUDA Runtime API, `cudaGetLastError`.
+
+    Example:
+        >>> from jaxtex import cuda
+        >>> cuda.getLastError() == cuda.Error.Success
+        True
+    """
+    return Error.Success
+
+
+@cuda_function
+def peekAtLastError() -> Error:
+    """Returns ``Error.Success``, as `getLastError` does: `cudaPeekAtLastError`.
+
+    Returns:
+        ``Error.Success``.
+
+    Source:
+        CUDA Runtime API, `cudaPeekAtLastError`.
+
+    Example:
+        >>> from jaxtex import cuda
+        >>> cuda.peekAtLastError().name
+        'Success'
+    """
+    return Error.Success
 
 
 def choose(function: str, argument: str, kind: type[Member], value: object, code: int = INVALID_VALUE) -> Member:
@@ -85,11 +182,29 @@ def check_type(function: str, argument: str, value: object, expected: type[Value
         raise TypeError(
             f"{function}: {argument} is a {type(value).__name__}, expected {article} {expected.__name__}; {remedy}."
         )
+    check_alive(function, argument, value)
     return value
+
+
+def release(function: str, value: object) -> None:
+    """Marks an object that a function of CUDA frees or destroys. What a transformation makes of it has no mark."""
+    check_alive(function, "its argument", value)
+    object.__setattr__(value, "_released_by", function)
+
+
+def check_alive(function: str, argument: str, value: object) -> None:
+    """Refuses an object that was freed or destroyed (400)."""
+    by = getattr(value, "_released_by", None)
+    if by:
+        raise CudaError(
+            INVALID_RESOURCE_HANDLE,
+            f"{function}: {argument} is a {type(value).__name__} that {by} has released before, expected a live one; "
+            f"release it after its last use, or make another.",
+        )
 
 
 def check_index(function: str, argument: str, value: object, count: int) -> int:
-    """`value`, which must be an int from 0 to ``count - 1``."""
-    if not isinstance(value, int) or not 0 <= value < count:
+    """`value`, which must be an integer from 0 to ``count - 1``, of Python or of NumPy."""
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or not 0 <= value < count:
         raise CudaError(INVALID_VALUE, f"{function}: {argument} is {value!r}, expected an int from 0 to {count - 1}.")
-    return value
+    return operator.index(value)  # pyright: ignore[reportUnknownArgumentType]

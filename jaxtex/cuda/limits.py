@@ -39,6 +39,17 @@ LIMITS = {
 
 def check_limits(function: str, what: str, sizes: tuple[int, ...], compute_capability: object) -> None:
     """Refuses sizes, in x, y, z order, above the limits of a compute capability (1). `what` is a row of `LIMITS`."""
+    limit = limit_of(function, what, compute_capability)
+    if any(size > most for size, most in zip(sizes, limit)):
+        raise CudaError(
+            INVALID_VALUE,
+            f"{function}: the {what} has the size {sizes}, expected at most {limit} for compute capability "
+            f"{compute_capability}; split it into parts.",
+        )
+
+
+def limit_of(function: str, what: str, compute_capability: object) -> tuple[int, ...]:
+    """The limits of a compute capability. `what` is a row of `LIMITS`."""
     table = LIMITS[what]
     if not isinstance(compute_capability, int | float) or compute_capability < min(table):
         raise CudaError(
@@ -46,10 +57,4 @@ def check_limits(function: str, what: str, sizes: tuple[int, ...], compute_capab
             f"{function}: compute_capability is {compute_capability!r}, expected a number such as 9.0, at least "
             f"{min(table)}.",
         )
-    limit = table[max(version for version in table if version <= compute_capability)]
-    if any(size > most for size, most in zip(sizes, limit)):
-        raise CudaError(
-            INVALID_VALUE,
-            f"{function}: the {what} has the size {sizes}, expected at most {limit} for compute capability "
-            f"{compute_capability}; split it into parts.",
-        )
+    return table[max(version for version in table if version <= compute_capability)]

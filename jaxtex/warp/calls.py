@@ -11,10 +11,13 @@ import jax
 import numpy as np
 from jax.core import Tracer
 
+from .._integers import as_rounded, in_dtype_of_jax
 from .._typed_jit import typed_jit
 
 # Those of the options that all warps share which are static.
 STATIC_OPTIONS = ("sampler", "filter", "address", "antialias", "dtype")
+# Arguments whose integers are texels, and not coordinates or parameters.
+IMAGES = ("image", "images", "faces")
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -35,14 +38,32 @@ def compiled(*static_names: str) -> Callable[[Callable[Parameters, Result]], Cal
         @functools.wraps(function)
         def call(*args: Parameters.args, **keywords: Parameters.kwargs) -> Result:
             bound = signature.bind(*args, **keywords)
-            for name in static_names:
-                if name in bound.arguments:
-                    bound.arguments[name] = as_static(function.__name__, name, bound.arguments[name])
+            for name, value in bound.arguments.items():
+                convert = as_static if name in static_names else at_full_width
+                bound.arguments[name] = convert(function.__name__, name, value)
             return run(*bound.args, **bound.kwargs)
 
         return call
 
     return decorate
+
+
+def at_full_width(function: str, argument: str, value: Any) -> Any:
+    """A value, with integers of NumPy that JAX would cut to 32 bits as floats; those of images must fit.
+
+    Raises:
+        ValueError: if an image holds an integer that does not fit.
+    """
+
+    def convert(leaf: Any) -> Any:
+        if not isinstance(leaf, np.ndarray | np.generic):
+            return leaf
+        array = np.asarray(cast(Any, leaf))
+        if not np.issubdtype(array.dtype, np.integer) or jax.dtypes.canonicalize_dtype(array.dtype) == array.dtype:
+            return cast(Any, leaf)
+        return in_dtype_of_jax(function, argument, array) if argument in IMAGES else as_rounded(array, np.float32)
+
+    return jax.tree.map(convert, value)
 
 
 def as_static(function: str, argument: str, value: Any) -> Any:

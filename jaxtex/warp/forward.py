@@ -155,11 +155,14 @@ def forward_warp(
     values = list(check_fields(name, "flow", as_fields(name, "flow", flow)))
     if importance is not None:
         values.append(as_float(importance))
-    batch = len(batch_shape(name, pixels.shape[:-1], values))
+    batch = batch_shape(name, pixels.shape[:-1], values)
     result: np.dtype[Any] = np.dtype(pixels.dtype) if dtype is None else np.dtype(dtype)
     pixels, *values = aligned(pixels, *(a[..., None] for a in values))
     land = functools.partial(splatted, shape=shape, sampler=sampler, mode=mode, with_coverage=return_coverage)
-    out = over_batch(land, batch)(pixels, *(a[..., 0] for a in values))
+    if 0 in batch:
+        out = jnp.zeros((*batch, *shape, pixels.shape[-1] + return_coverage), pixels.dtype)
+    else:
+        out = over_batch(land, len(batch))(pixels, *(a[..., 0] for a in values))
     return (converted(out[..., :-1], result), out[..., -1]) if return_coverage else converted(out, result)
 
 

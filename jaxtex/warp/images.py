@@ -62,6 +62,9 @@ def warp_image(
     arrays = [as_float(p) for p in parameters]
     arrays = tuple(jnp.expand_dims(p, range(ndim - p.ndim)) for p in arrays)
     batch = np.broadcast_shapes(pixels.shape[: -ndim - 1], *(p.shape[: p.ndim - ndim] for p in arrays))
+    shape = (*batch, *output_shape, pixels.shape[-1])
+    if 0 in shape:
+        return jnp.zeros(shape, result)
     return _warp(
         pixels,
         arrays,

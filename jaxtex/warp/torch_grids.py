@@ -58,10 +58,10 @@ def affine_grid(theta: ArrayLike, size: ShapeLike, align_corners: bool | None = 
     """
     matrix = as_matrix("affine_grid", theta, ((2, 3), (3, 4)), "theta")
     ndim, batch = matrix.shape[-2], matrix.shape[:-2]
-    if not is_shape(size) or len(size) not in (ndim, ndim + 2):
+    if not is_size(size, ndim):
         raise ValueError(
-            f"affine_grid: size is {size}, expected ({AXES[ndim]}) or (N, C, {AXES[ndim]}), all positive, for theta of "
-            f"shape {matrix.shape}."
+            f"affine_grid: size is {size}, expected ({AXES[ndim]}) or (N, C, {AXES[ndim]}), of one pixel or more, for "
+            f"theta of shape {matrix.shape}."
         )
     sizes = tuple(map(int, size))
     if len(sizes) > ndim and batch != sizes[:1]:
@@ -170,6 +170,14 @@ def grid_sample(
 
     out = read_field(read_points, grid)
     return jnp.moveaxis(out, -1, channels)
+
+
+def is_size(value: Any, ndim: int) -> bool:
+    """Whether a value is the size of an output: its spatial shape, alone or behind N and C, which may be 0."""
+    if not isinstance(value, tuple) or len(cast(tuple[Any, ...], value)) not in (ndim, ndim + 2):
+        return False
+    front, spatial = cast(tuple[Any, ...], value[:-ndim]), cast(tuple[Any, ...], value[-ndim:])
+    return is_shape(spatial) and is_shape(tuple(n or 1 for n in front))
 
 
 def broadcasts(*shapes: tuple[int, ...]) -> bool:

@@ -13,6 +13,7 @@ from ...modes import TextureKind
 from ..enums import ArrayFlags
 from ..errors import INVALID_VALUE, CudaError, choose
 from ..limits import NEWEST_COMPUTE_CAPABILITY, check_limits
+from ..signatures import cuda_function
 from ..texture_kinds import TEXTURE_KINDS
 from .arrays import Array, Extent, MipmappedArray, kind_of, level_extent
 from .channel_formats import ChannelFormatDesc, check_desc, check_modeled
@@ -31,6 +32,7 @@ KINDS_OF_FLAGS = (
 )
 
 
+@cuda_function
 def mallocArray(
     desc: ChannelFormatDesc,
     width: int,
@@ -75,6 +77,7 @@ def mallocArray(
     return _malloc("mallocArray", desc, (width, height, 0), flags, compute_capability)
 
 
+@cuda_function
 def malloc3DArray(
     desc: ChannelFormatDesc,
     extent: Extent | tuple[int, int, int],
@@ -114,6 +117,7 @@ def malloc3DArray(
     return _malloc("malloc3DArray", desc, extent, flags, compute_capability)
 
 
+@cuda_function
 def mallocMipmappedArray(
     desc: ChannelFormatDesc,
     extent: Extent | tuple[int, int, int],
@@ -171,7 +175,7 @@ def _check(
     checked = check_desc(function, desc)
     check_modeled(function, checked)
     try:
-        size = Extent(*(operator.index(n) for n in extent))
+        size = Extent(*(operator.index(n) for n in extent)).frozen()
     except TypeError:
         raise TypeError(f"{function}: extent is {extent!r}, expected three ints (width, height, depth).") from None
     fault = _shape_fault(size, flags)
@@ -185,9 +189,9 @@ def _check(
                 f"{function}: flags has {flag.name} for an array of kind {kind.value!r}, expected {expected}; leave "
                 f"the flag out.",
             )
-    check_limits(function, TEXTURE_KINDS[kind].texture_limits, size, compute_capability)
+    check_limits(function, TEXTURE_KINDS[kind].texture_limits, tuple(size), compute_capability)
     if flags & ArrayFlags.TextureGather:
-        check_limits(function, "2D texture with gather", size, compute_capability)
+        check_limits(function, "2D texture with gather", tuple(size), compute_capability)
     return checked, size
 
 

@@ -12,9 +12,9 @@ from ..._typed_jit import typed_jit
 from ...modes import TextureKind
 from ..errors import INVALID_VALUE, CudaError, check_type
 from .arrays import Array
-from .bit_casts import bit_cast
+from .bit_casts import bytes_as
 from .byte_regions import BYTE, Region, read_region, write_region
-from .pitched_memory import Pos
+from .pitched_memory import Pos, whole_numbers
 
 Destination = TypeVar("Destination", Array, jax.Array)
 
@@ -28,6 +28,11 @@ class Box(NamedTuple):
     depth: int
     height: int
     width: int
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it has no elements."""
+        return min(self.depth, self.height, self.width) == 0
 
     @property
     def slices(self) -> tuple[slice, slice, slice]:
@@ -68,6 +73,9 @@ def box_at(function: str, argument: str, array: Array, pos: Pos, width: int, hei
 def box_of_rows(function: str, argument: str, array: Array, wOffset: int, hOffset: int, width: int, height: int) -> Box:
     """A box of a 1D or 2D array, with `wOffset` and `width` in bytes."""
     array = check_array(function, argument, array, None)
+    wOffset, hOffset, width, height = whole_numbers(
+        function, wOffset=wOffset, hOffset=hOffset, width=width, height=height
+    )
     size = array.desc.texel_bytes
     if array.kind not in (TextureKind.TEXTURE1D, TextureKind.TEXTURE2D):
         raise CudaError(
@@ -88,6 +96,8 @@ def copy_part(
     src: Array | jax.Array, dst: Destination, *, function: str, source: Box | Region, target: Box | Region
 ) -> Destination:
     """`dst` with a part of `src` in a part of it. A `Box` is a part of an `Array`, a `Region` one of plain memory."""
+    if source.is_empty or target.is_empty:
+        return dst
     stored = dst.texels if isinstance(dst, Array) else dst
     dtype = np.dtype(stored.dtype)
     if isinstance(src, Array):
@@ -99,7 +109,7 @@ def copy_part(
         numbers = read_region(function, "src", src, source, dtype if whole else BYTE)
     if isinstance(dst, Array):
         assert isinstance(target, Box)
-        rows = texel_rows(dst).at[target.slices].set(bit_cast(numbers, dtype))
+        rows = texel_rows(dst).at[target.slices].set(bytes_as(function, numbers, dtype))
         return dataclasses.replace(dst, texels=rows.reshape(stored.shape))
     assert isinstance(target, Region)
     return write_region(function, "dst", stored, target, numbers)

@@ -3,7 +3,6 @@
 # pyright: strict
 
 import dataclasses
-from typing import NamedTuple
 
 import jax
 
@@ -11,12 +10,16 @@ from ...modes import TextureKind
 from ..enums import ArrayFlags
 from ..errors import check_index, check_type
 from ..pytrees import pytree
+from ..signatures import cuda_function
+from ..structs import TupleStruct, struct
 from .channel_formats import ChannelFormatDesc
 
 SHAPE_FLAGS = ArrayFlags.Layered | ArrayFlags.Cubemap
 
 
-class Extent(NamedTuple):
+@struct()
+@dataclasses.dataclass(eq=False)
+class Extent(TupleStruct):
     """The size of an array in elements: `cudaExtent`. An axis that the array does not have is 0.
 
     Args:
@@ -33,9 +36,30 @@ class Extent(NamedTuple):
         (2, 3, 4, 1)
     """
 
-    width: int
+    width: int = 0
     height: int = 0
     depth: int = 0
+
+
+@cuda_function
+def make_cudaExtent(w: int, h: int, d: int) -> Extent:
+    """Makes an `Extent`: `make_cudaExtent`.
+
+    Args:
+        w, h, d: width, height and depth, as in `Extent`.
+
+    Returns:
+        An `Extent`.
+
+    Source:
+        CUDA Runtime API, `make_cudaExtent`.
+
+    Example:
+        >>> from jaxtex import cuda
+        >>> cuda.make_cudaExtent(4, 3, 2)
+        Extent(width=4, height=3, depth=2)
+    """
+    return Extent(w, h, d)
 
 
 class AllocatedArray:
@@ -117,9 +141,10 @@ def kind_of(extent: Extent, flags: ArrayFlags) -> TextureKind:
 def level_extent(extent: Extent, flags: ArrayFlags, level: int) -> Extent:
     """The extent of a mip level. Layers and faces do not shrink, and an axis of size 0 stays 0."""
     shrinks = (True, True, not flags & SHAPE_FLAGS)
-    return Extent(*(max(1, n >> level) if n and halved else n for n, halved in zip(extent, shrinks)))
+    return Extent(*(max(1, n >> level) if n and halved else n for n, halved in zip(extent, shrinks))).frozen()
 
 
+@cuda_function
 def getMipmappedArrayLevel(mipmap: MipmappedArray, level: int) -> Array:
     """Returns one level of a mipmapped array as an array: `cudaGetMipmappedArrayLevel`.
 

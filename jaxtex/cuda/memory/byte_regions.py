@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import INVALID_PITCH_VALUE, INVALID_VALUE, CudaError
-from .bit_casts import bit_cast
+from .bit_casts import bytes_as
 
 BYTE = np.dtype(np.uint8)
 
@@ -28,6 +28,11 @@ class Region(NamedTuple):
     width: int
     height: int
     depth: int
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it has no bytes."""
+        return min(self.width, self.height, self.depth) == 0
 
     @property
     def end(self) -> int:
@@ -70,7 +75,7 @@ def as_units(function: str, argument: str, memory: jax.Array, region: Region) ->
     check_region(function, argument, region, memory.size * memory.dtype.itemsize)
     flat = memory.reshape(-1)
     if not region.fits_units(flat.dtype.itemsize):
-        flat = bit_cast(flat, BYTE)
+        flat = bytes_as(function, flat, BYTE)
     return flat, region.in_units(flat.dtype.itemsize)
 
 
@@ -84,11 +89,15 @@ def read_region(function: str, argument: str, memory: jax.Array, region: Region,
         numbers = flat.reshape(region.depth, region.height, region.width)
     else:
         numbers = flat[flat_indices(region)]
-    return bit_cast(numbers, dtype)
+    return bytes_as(function, numbers, dtype)
 
 
 def write_region(function: str, argument: str, memory: jax.Array, region: Region, numbers: jax.Array) -> jax.Array:
     """The memory with `numbers`, (depth, height, count), in a region."""
     flat, region = as_units(function, argument, memory, region)
-    flat = flat.at[flat_indices(region)].set(bit_cast(numbers, np.dtype(flat.dtype)), unique_indices=True)
-    return bit_cast(flat, np.dtype(memory.dtype)).reshape(memory.shape)
+    numbers = bytes_as(function, numbers, np.dtype(flat.dtype))
+    if region.height == region.depth == 1:
+        flat = flat.at[region.offset : region.offset + region.width].set(numbers.reshape(-1))
+    else:
+        flat = flat.at[flat_indices(region)].set(numbers, unique_indices=True)
+    return bytes_as(function, flat, np.dtype(memory.dtype)).reshape(memory.shape)

@@ -1,9 +1,9 @@
 """Channel formats: the number of bits in each channel of a texel, and their meaning."""
 
-# pyright: strict
+# pyright: strict, reportUnknownMemberType=false
 
 import dataclasses
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -11,6 +11,9 @@ import numpy as np
 
 from ..enums import ChannelFormatKind, ReadMode
 from ..errors import INVALID_CHANNEL_DESCRIPTOR, INVALID_VALUE, NOT_SUPPORTED, CudaError, check_type, choose
+from ..signatures import cuda_function
+from ..structs import Struct, struct
+from .numbers import as_numbers
 
 SIGNED, UNSIGNED, FLOAT = ChannelFormatKind.Signed, ChannelFormatKind.Unsigned, ChannelFormatKind.Float
 
@@ -77,11 +80,13 @@ class CudaType(NamedTuple):
     length: int | None
 
 
-@dataclasses.dataclass(frozen=True)
-class ChannelFormatDesc:
-    """The format of a texel: `cudaChannelFormatDesc`.
+@struct()
+@dataclasses.dataclass(eq=False)
+class ChannelFormatDesc(Struct):
+    """The format of a texel: `cudaChannelFormatDesc`. ``ChannelFormatDesc()`` is a zeroed struct.
 
-    Like CUDA's struct it may hold any numbers; the functions that take a format check it.
+    Like CUDA's struct it may hold any numbers, and its fields may be assigned; the functions that take a format check
+    it, and keep a copy. It is a pytree without children.
 
     Args:
         x, y, z, w: the number of bits in each channel, 0 for an absent channel. A valid format has 1, 2 or 4 channels
@@ -97,11 +102,11 @@ class ChannelFormatDesc:
         True
     """
 
-    x: int
-    y: int
-    z: int
-    w: int
-    f: ChannelFormatKind | int
+    x: int = 0
+    y: int = 0
+    z: int = 0
+    w: int = 0
+    f: ChannelFormatKind | int = ChannelFormatKind.Signed
 
     @property
     def bits(self) -> tuple[int, int, int, int]:
@@ -172,6 +177,7 @@ def parse_type(function: str, argument: str, name: object) -> CudaType:
     )
 
 
+@cuda_function
 def createChannelDesc(
     x: int | str | ChannelFormatKind, y: int = 0, z: int = 0, w: int = 0, f: ChannelFormatKind | int | None = None
 ) -> ChannelFormatDesc:
@@ -221,13 +227,85 @@ def createChannelDesc(
     return ChannelFormatDesc(int(x), int(y), int(z), int(w), choose("createChannelDesc", "f", ChannelFormatKind, f))
 
 
-def infer_desc(function: str, texels: jax.Array, channels: int) -> ChannelFormatDesc:
+@cuda_function
+def createChannelDescHalf() -> ChannelFormatDesc:
+    """Describes texels of one half: `cudaCreateChannelDescHalf`.
+
+    Returns:
+        ``createChannelDesc("half")``.
+
+    Source:
+        CUDA Runtime API, `cudaCreateChannelDescHalf`.
+
+    Example:
+        >>> from jaxtex import cuda
+        >>> cuda.createChannelDescHalf().bits
+        (16, 0, 0, 0)
+    """
+    return createChannelDesc("half")
+
+
+@cuda_function
+def createChannelDescHalf1() -> ChannelFormatDesc:
+    """Describes texels of one half: `cudaCreateChannelDescHalf1`.
+
+    Returns:
+        ``createChannelDesc("half1")``.
+
+    Source:
+        CUDA Runtime API, `cudaCreateChannelDescHalf1`.
+
+    Example:
+        >>> from jaxtex import cuda
+        >>> cuda.createChannelDescHalf1().bits
+        (16, 0, 0, 0)
+    """
+    return createChannelDesc("half1")
+
+
+@cuda_function
+def createChannelDescHalf2() -> ChannelFormatDesc:
+    """Describes texels of two halves: `cudaCreateChannelDescHalf2`.
+
+    Returns:
+        ``createChannelDesc("half2")``.
+
+    Source:
+        CUDA Runtime API, `cudaCreateChannelDescHalf2`.
+
+    Example:
+        >>> from jaxtex import cuda
+        >>> cuda.createChannelDescHalf2().bits
+        (16, 16, 0, 0)
+    """
+    return createChannelDesc("half2")
+
+
+@cuda_function
+def createChannelDescHalf4() -> ChannelFormatDesc:
+    """Describes texels of four halves: `cudaCreateChannelDescHalf4`.
+
+    Returns:
+        ``createChannelDesc("half4")``.
+
+    Source:
+        CUDA Runtime API, `cudaCreateChannelDescHalf4`.
+
+    Example:
+        >>> from jaxtex import cuda
+        >>> cuda.createChannelDescHalf4().bits
+        (16, 16, 16, 16)
+    """
+    return createChannelDesc("half4")
+
+
+def infer_desc(function: str, dtype: np.dtype, channels: int) -> ChannelFormatDesc:
     """The format of an array of texels, for a caller who gives none."""
-    name = {row.dtype: row.name for row in CHANNEL_TYPES}.get(texels.dtype.name)
+    name = {row.dtype: row.name for row in CHANNEL_TYPES}.get(dtype.name)
     if name is None or channels not in (1, 2, 4):
         raise CudaError(
             INVALID_CHANNEL_DESCRIPTOR,
-            f"{function}: desc is missing, and no channel format has {channels} channels of {texels.dtype}; textures "
+            f"{function}: desc is missing, and no channel format has {channels} channels of {dtype}; textures "
             f"hold 1, 2 or 4 channels of {', '.join(row.dtype for row in CHANNEL_TYPES)}.",
         )
     return createChannelDesc(f"{name}{channels}")
@@ -252,7 +330,7 @@ def check_desc(function: str, desc: object) -> ChannelFormatDesc:
             f"width, x first: 8, 16 or 32 bits of Signed or Unsigned, 16 or 32 of Float, or the bits in the name of a "
             f"normalized kind; pad three channels to four.",
         )
-    return dataclasses.replace(checked, f=kind)
+    return dataclasses.replace(checked, f=kind).frozen()
 
 
 def check_modeled(function: str, desc: ChannelFormatDesc) -> None:
@@ -268,6 +346,15 @@ def unmodeled(function: str, argument: str, name: str) -> CudaError:
         f"{function}: {argument} is {name}, which CUDA has and this package does not model; decode the image and store "
         f"it in 8-bit, 16-bit or float channels.",
     )
+
+
+def as_texels(function: str, argument: str, values: Any, desc: ChannelFormatDesc) -> jax.Array:
+    """Numbers of the dtype of a format. Unsigned 16-bit integers are the bits of halves, which C keeps in them."""
+    numbers = as_numbers(function, argument, values, desc.dtype)
+    if desc.dtype == np.float16 and numbers.dtype == np.uint16:
+        return jax.lax.bitcast_convert_type(jnp.asarray(numbers), jnp.float16)
+    check_dtype(function, argument, numbers, desc)
+    return jnp.asarray(numbers)
 
 
 def check_dtype(function: str, argument: str, values: jax.Array, desc: ChannelFormatDesc) -> None:

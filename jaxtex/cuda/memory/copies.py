@@ -1,42 +1,70 @@
-"""Copies of whole arrays and of rows, as functions that return the new destination."""
+"""Copies of whole arrays and of runs of bytes, as functions that return the new destination."""
 
 # pyright: strict, reportUnknownMemberType=false
 
 import dataclasses
-from typing import TypeVar
+import operator
+from typing import Any, TypeVar, cast
 
 import jax
-import jax.numpy as jnp
 from jax.typing import ArrayLike
 
+from ...modes import TextureKind
 from ..enums import MemcpyKind
-from ..errors import INVALID_VALUE, CudaError, check_index
-from .array_boxes import box_of_rows, check_array, copy_part
+from ..errors import INVALID_VALUE, CudaError, check_index, check_type
+from ..signatures import cuda_function, missing
+from .array_boxes import check_array, copy_part
 from .arrays import Array, MipmappedArray
 from .byte_regions import Region
-from .channel_formats import ChannelFormatDesc, check_dtype
+from .channel_formats import ChannelFormatDesc, as_texels
+from .numbers import as_destination, as_memory, is_literal
 from .pitched_memory import check_memcpy_kind
 
 AnyArray = TypeVar("AnyArray", Array, MipmappedArray)
 
 
-def memcpyToArray(dst: AnyArray, src: ArrayLike, *, level: int | None = None) -> AnyArray:
-    """Returns an array with all its elements replaced by `src`: `cudaMemcpyToArray` of a whole array.
+@cuda_function
+def memcpyToArray(
+    dst: AnyArray,
+    wOffset: int | ArrayLike | Array,
+    hOffset: int | None = None,
+    src: ArrayLike | Array | None = None,
+    count: int | None = None,
+    kind: MemcpyKind | int = MemcpyKind.Default,
+    *,
+    level: int | None = None,
+) -> AnyArray:
+    """Returns an array with new elements, all of them or those of a run of bytes: `cudaMemcpyToArray`.
+
+    ``memcpyToArray(dst, src)`` replaces all elements of an array, or of a level. It takes numbers.
+    ``memcpyToArray(dst, wOffset, hOffset, src, count, kind)`` is CUDA's form. It takes bytes, which fill the rest of a
+    row, and then the rows below.
 
     Args:
         dst: an `Array` or a `MipmappedArray`. It is not changed.
-        src: the elements, slowest axis first, in the shape of ``dst.texels``. The axis of channels may be missing if
-            there is one channel. The dtype must be that of the format, because a copy converts nothing.
-        level: which level of a `MipmappedArray`, an int from 0. An `Array` has no level.
+        wOffset: the first byte in the first row, in **bytes**. In the short form: `src`.
+        hOffset: the first row.
+        src: in the short form, the elements, slowest axis first, in the shape of ``dst.texels``, or an `Array` that
+            holds them. The axis of channels may be missing if there is one channel, and the axis of rows of a 2D array
+            if there is one row. The dtype must be that of the format, because a copy converts nothing. Numbers of
+            Python, and 64-bit numbers of NumPy, must fit the format; 64-bit integers of JAX saturate. Unsigned 16-bit
+            integers are the bits of halves. In CUDA's form, an array of any dtype whose bytes, in C order, are the
+            memory.
+        count: the number of **bytes**, a multiple of the size of an element.
+        kind: a `MemcpyKind`; it has no effect.
+        level: which level of a `MipmappedArray`, an int from 0, in the short form. An `Array` has no level.
 
     Returns:
         A new array of the class of `dst`; use it in place of `dst`.
 
     Gradients:
-        To `src`, and to the other levels of `dst`: the identity.
+        To `src`, and to the elements and levels of `dst` that stay: the identity. In CUDA's form both must have the
+        same dtype; to differentiate other copies is an error.
 
     Raises:
-        CudaError: cudaErrorInvalidValue, if the shape, the dtype or the level does not fit.
+        CudaError: cudaErrorInvalidValue, if the shape, the dtype or the level does not fit, if a number does not fit
+            the format, or if the bytes do not lie within the array or the memory; cudaErrorInvalidMemcpyDirection, if
+            `kind` is no `MemcpyKind`.
 
     Source:
         CUDA Runtime API, `cudaMemcpyToArray`, `cudaMemcpy2DToArray`, `cudaMemcpy3D`.
@@ -46,45 +74,217 @@ def memcpyToArray(dst: AnyArray, src: ArrayLike, *, level: int | None = None) ->
         >>> from jaxtex import cuda
         >>> array = cuda.mallocArray(cuda.createChannelDesc("float"), 3, 2)
         >>> array = cuda.memcpyToArray(array, jnp.arange(6.0).reshape(2, 3))
-        >>> cuda.memcpyFromArray(array)[..., 0]
-        Array([[0., 1., 2.],
-               [3., 4., 5.]], dtype=float32)
+        >>> cuda.memcpyToArray(array, 8, 0, jnp.array([7.0, 8.0]), 2 * 4, cuda.MemcpyKind.HostToDevice).texels[..., 0]
+        Array([[0., 1., 7.],
+               [8., 4., 5.]], dtype=float32)
     """
-    if isinstance(dst, MipmappedArray):
-        chosen = _check_level("memcpyToArray", dst, level)
-        values = _check_values("memcpyToArray", src, dst.levels[chosen], dst.desc)
-        return dataclasses.replace(dst, levels=(*dst.levels[:chosen], values, *dst.levels[chosen + 1 :]))
-    array = check_array("memcpyToArray", "dst", dst, level)
-    return dataclasses.replace(array, texels=_check_values("memcpyToArray", src, array.texels, array.desc))
+    name = "memcpyToArray"
+    if hOffset is None and count is None:
+        return _replace_all(dst, wOffset if src is None else src, level)
+    if hOffset is None or src is None or count is None:
+        raise missing(name, "hOffset" if hOffset is None else "src" if src is None else "count")
+    check_memcpy_kind(name, kind)
+    array = check_array(name, "dst", dst, level)
+    target = run_of(name, "dst", array, _index(name, "wOffset", wOffset), hOffset, count)
+    memory = _memory(name, src, array)
+    texels = copy_part(memory, array.texels, function=name, source=_run(0, count), target=target)
+    return cast(AnyArray, dataclasses.replace(array, texels=texels))
 
 
-def memcpyFromArray(src: Array | MipmappedArray, *, level: int | None = None) -> jax.Array:
-    """Returns the elements of an array: `cudaMemcpyFromArray` of a whole array.
+@cuda_function
+def memcpyFromArray(
+    dst: ArrayLike | Array | MipmappedArray,
+    src: Array | None = None,
+    wOffset: int | None = None,
+    hOffset: int | None = None,
+    count: int | None = None,
+    kind: MemcpyKind | int = MemcpyKind.Default,
+    *,
+    level: int | None = None,
+) -> jax.Array:
+    """Returns elements of an array, all of them or a run of bytes in memory: `cudaMemcpyFromArray`.
+
+    ``memcpyFromArray(src)`` returns all elements of an array, or of a level. ``memcpyFromArray(dst, src, wOffset,
+    hOffset, count, kind)`` is CUDA's form, and returns memory with bytes of the array at its start.
 
     Args:
-        src: an `Array` or a `MipmappedArray`.
-        level: which level of a `MipmappedArray`, an int from 0. An `Array` has no level.
+        dst: an array of any dtype, whose bytes, in C order, are the memory. It is not changed. In the short form: the
+            `Array` or the `MipmappedArray` to read.
+        src: an `Array`.
+        wOffset, hOffset, count: the bytes of `src`, as in `memcpyToArray`.
+        kind: a `MemcpyKind`; it has no effect.
+        level: which level of a `MipmappedArray`, an int from 0, in the short form. An `Array` has no level.
 
     Returns:
-        The elements, slowest axis first and channels last, such as (H, W, C). One channel is an axis too.
+        In the short form, the elements, slowest axis first and channels last, such as (H, W, C). One channel is an axis
+        too. In CUDA's form, a new array of the shape and the dtype of `dst`.
 
     Gradients:
-        To the texels: the identity.
+        To the texels, and in CUDA's form to `dst`: the identity, if both have the same dtype. To differentiate other
+        copies is an error.
 
     Raises:
-        CudaError: cudaErrorInvalidValue, if there is no such level.
+        CudaError: cudaErrorInvalidValue, if there is no such level, or if the bytes do not lie within the array or the
+            memory; cudaErrorInvalidMemcpyDirection, if `kind` is no `MemcpyKind`.
 
     Source:
         CUDA Runtime API, `cudaMemcpyFromArray`, `cudaMemcpy2DFromArray`, `cudaMemcpy3D`.
 
     Example:
+        >>> import jax.numpy as jnp
         >>> from jaxtex import cuda
-        >>> cuda.memcpyFromArray(cuda.mallocArray(cuda.createChannelDesc("int2"), 3)).shape
-        (3, 2)
+        >>> array = cuda.memcpyToArray(cuda.mallocArray(cuda.createChannelDesc("int"), 3), jnp.array([5, 6, 7]))
+        >>> cuda.memcpyFromArray(array).shape
+        (3, 1)
+        >>> cuda.memcpyFromArray(jnp.zeros(2, jnp.int32), array, 4, 0, 8)
+        Array([6, 7], dtype=int32)
     """
-    if isinstance(src, MipmappedArray):
-        return src.levels[_check_level("memcpyFromArray", src, level)]
-    return check_array("memcpyFromArray", "src", src, level).texels
+    name = "memcpyFromArray"
+    if src is None and count is None:
+        if isinstance(dst, MipmappedArray):
+            return dst.levels[_check_level(name, check_type(name, "src", dst, MipmappedArray, ""), level)]
+        return check_array(name, "src", dst, level).texels
+    if src is None or wOffset is None or hOffset is None or count is None:
+        given = {"src": src, "wOffset": wOffset, "hOffset": hOffset, "count": count}
+        raise missing(name, next(argument for argument, value in given.items() if value is None))
+    check_memcpy_kind(name, kind)
+    array = check_array(name, "src", src, level)
+    source = run_of(name, "src", array, wOffset, hOffset, count)
+    memory = as_destination(name, "dst", dst)
+    return copy_part(array.texels, memory, function=name, source=source, target=_run(0, count))
+
+
+@cuda_function
+def memcpyArrayToArray(
+    dst: Array,
+    wOffsetDst: int,
+    hOffsetDst: int,
+    src: Array,
+    wOffsetSrc: int,
+    hOffsetSrc: int,
+    count: int,
+    kind: MemcpyKind | int = MemcpyKind.DeviceToDevice,
+) -> Array:
+    """Returns an array with a run of bytes of another in it: `cudaMemcpyArrayToArray`.
+
+    Args:
+        dst: an `Array`. It is not changed.
+        wOffsetDst, hOffsetDst: the first byte in its row, in **bytes**, and the row, in `dst`.
+        src: an `Array`.
+        wOffsetSrc, hOffsetSrc: the same in `src`.
+        count: the number of **bytes**, a multiple of the size of an element.
+        kind: a `MemcpyKind`; it has no effect.
+
+    Returns:
+        A new `Array`; use it in place of `dst`.
+
+    Gradients:
+        To the texels of both arrays, if they have the same dtype. To differentiate other copies is an error.
+
+    Raises:
+        CudaError: as in `memcpyToArray`.
+
+    Source:
+        CUDA Runtime API, `cudaMemcpyArrayToArray`.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from jaxtex import cuda
+        >>> empty = cuda.mallocArray(cuda.createChannelDesc("int"), 3)
+        >>> array = cuda.memcpyToArray(empty, jnp.array([5, 6, 7]))
+        >>> cuda.memcpyArrayToArray(empty, 0, 0, array, 4, 0, 2 * 4).texels[:, 0]
+        Array([6, 7, 0], dtype=int32)
+    """
+    name = "memcpyArrayToArray"
+    check_memcpy_kind(name, kind)
+    target = run_of(name, "dst", dst, wOffsetDst, hOffsetDst, count)
+    source = run_of(name, "src", src, wOffsetSrc, hOffsetSrc, count)
+    texels = copy_part(src.texels, dst.texels, function=name, source=source, target=target)
+    return dataclasses.replace(dst, texels=texels)
+
+
+@cuda_function
+def memcpy(dst: ArrayLike, src: ArrayLike, count: int, kind: MemcpyKind | int = MemcpyKind.Default) -> jax.Array:
+    """Returns memory with bytes of other memory at its start: `cudaMemcpy`.
+
+    Args:
+        dst, src: arrays of any dtype. Their bytes, in C order, are the memory. `dst` is not changed.
+        count: the number of **bytes**.
+        kind: a `MemcpyKind`; it has no effect.
+
+    Returns:
+        A new array of the shape and the dtype of `dst`.
+
+    Gradients:
+        To `dst` and `src`, if both have the same dtype, and `count` is a multiple of its size. To differentiate other
+        copies is an error.
+
+    Raises:
+        CudaError: cudaErrorInvalidValue, if the bytes do not lie within the memory; cudaErrorInvalidMemcpyDirection, if
+            `kind` is no `MemcpyKind`.
+
+    Source:
+        CUDA Runtime API, `cudaMemcpy`.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from jaxtex import cuda
+        >>> cuda.memcpy(jnp.zeros(3), jnp.array([1.0, 2.0]), 2 * 4, cuda.MemcpyKind.HostToDevice)
+        Array([1., 2., 0.], dtype=float32)
+    """
+    name = "memcpy"
+    check_memcpy_kind(name, kind)
+    run = _run(0, _index(name, "count", count))
+    return copy_part(as_memory(src), as_destination(name, "dst", dst), function=name, source=run, target=run)
+
+
+def run_of(function: str, argument: str, array: Array, wOffset: int, hOffset: int, count: int) -> Region:
+    """A run of bytes in a 1D or 2D array, as a part of its texels as memory."""
+    array = check_array(function, argument, array, None)
+    offset, row, count = (operator.index(n) for n in (wOffset, hOffset, count))
+    if array.kind not in (TextureKind.TEXTURE1D, TextureKind.TEXTURE2D):
+        raise CudaError(
+            INVALID_VALUE,
+            f"{function}: {argument} is of kind {array.kind.value!r}, expected a 1D or 2D array; use memcpy3D.",
+        )
+    size = array.desc.texel_bytes
+    width, height = array.extent.width * size, max(array.extent.height, 1)
+    start = row * width + offset
+    inside = 0 <= offset <= width and 0 <= row <= height and 0 <= count <= width * height - start
+    if not inside or offset % size or count % size:
+        raise CudaError(
+            INVALID_VALUE,
+            f"{function}: the {count} bytes of {argument} start at byte {offset} of row {row}, expected multiples of "
+            f"the {size} bytes of an element, within the {height} rows of {width} bytes.",
+        )
+    return _run(start, count)
+
+
+def _run(start: int, count: int) -> Region:
+    return Region(start, count, count, count, 1, 1)
+
+
+def _index(function: str, argument: str, value: Any) -> int:
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{function}: {argument} is {value!r}, expected an int, a number of bytes.") from None
+
+
+def _memory(function: str, src: Any, array: Array) -> jax.Array:
+    """The bytes of a source. Numbers of Python have the type of the array."""
+    return as_texels(function, "src", src, array.desc) if is_literal(src) else as_memory(src)
+
+
+def _replace_all(dst: AnyArray, src: Any, level: object) -> AnyArray:
+    """An array with all its elements, or those of a level, replaced."""
+    name = "memcpyToArray"
+    if isinstance(dst, MipmappedArray):
+        chosen = _check_level(name, check_type(name, "dst", dst, MipmappedArray, ""), level)
+        values = _check_values(name, src, dst.levels[chosen], dst.desc)
+        return dataclasses.replace(dst, levels=(*dst.levels[:chosen], values, *dst.levels[chosen + 1 :]))
+    array = check_array(name, "dst", dst, level)
+    return dataclasses.replace(array, texels=_check_values(name, src, array.texels, array.desc))
 
 
 def _check_level(function: str, mipmap: MipmappedArray, level: object) -> int:
@@ -96,159 +296,20 @@ def _check_level(function: str, mipmap: MipmappedArray, level: object) -> int:
     return check_index(function, "level", level, len(mipmap.levels))
 
 
-def _check_values(function: str, src: ArrayLike, texels: jax.Array, desc: ChannelFormatDesc) -> jax.Array:
+def _check_values(function: str, src: Any, texels: jax.Array, desc: ChannelFormatDesc) -> jax.Array:
     """`src` in the shape of the texels."""
-    values = jnp.asarray(src)
-    check_dtype(function, "src", values, desc)
-    shapes = (texels.shape, texels.shape[:-1]) if texels.shape[-1] == 1 else (texels.shape,)
+    if isinstance(src, Array):
+        src = check_array(function, "src", src, None).texels
+    values = as_texels(function, "src", src, desc)
+    shapes = [texels.shape]
+    if texels.ndim == 3 and texels.shape[0] == 1:
+        shapes.append(texels.shape[1:])
+    if texels.shape[-1] == 1:
+        shapes += [shape[:-1] for shape in shapes]
     if values.shape not in shapes:
         raise CudaError(
             INVALID_VALUE,
             f"{function}: src has shape {values.shape}, expected {' or '.join(map(str, shapes))}, slowest axis first "
-            f"and channels last; memcpy2DToArray and memcpy3D copy a part of an array.",
+            f"and channels last; CUDA's form of this call, memcpy2DToArray and memcpy3D copy a part of an array.",
         )
     return values.reshape(texels.shape)
-
-
-def memcpy2D(
-    dst: ArrayLike,
-    dpitch: int,
-    src: ArrayLike,
-    spitch: int,
-    width: int,
-    height: int,
-    kind: MemcpyKind | int = MemcpyKind.Default,
-) -> jax.Array:
-    """Returns memory with rows of other memory in it: `cudaMemcpy2D`.
-
-    Args:
-        dst, src: arrays of any dtype. Their bytes, in C order, are the memory. `dst` is not changed.
-        dpitch, spitch: the number of **bytes** from the start of a row to the start of the next, in `dst` and in `src`.
-        width: the number of **bytes** in a row.
-        height: the number of rows.
-        kind: a `MemcpyKind`; it has no effect.
-
-    Returns:
-        A new array of the shape and the dtype of `dst`.
-
-    Gradients:
-        To `dst` and `src`, if both have the same dtype, and the pitches and the width are multiples of its size.
-
-    Raises:
-        CudaError: cudaErrorInvalidPitchValue, if a row is longer than a pitch; cudaErrorInvalidValue, if the rows do
-            not lie within the memory; cudaErrorInvalidMemcpyDirection, if `kind` is no `MemcpyKind`.
-
-    Source:
-        CUDA Runtime API, `cudaMemcpy2D`.
-
-    Example:
-        >>> import jax.numpy as jnp
-        >>> from jaxtex import cuda
-        >>> rows = cuda.mallocPitch(8, 2)
-        >>> memory = cuda.memcpy2D(rows.ptr, rows.pitch, jnp.arange(4.0), 8, 8, 2)
-        >>> pitched = cuda.ResourceDesc.Pitch2D(memory, cuda.createChannelDesc("float"), 2, 2, rows.pitch)
-        >>> cuda.tex2D(cuda.createTextureObject(pitched, cuda.TextureDesc()), 1.5, 1.5)
-        Array(3., dtype=float32)
-    """
-    name = "memcpy2D"
-    check_memcpy_kind(name, kind)
-    source, target = (Region(0, pitch, pitch * height, width, height, 1) for pitch in (spitch, dpitch))
-    return copy_part(jnp.asarray(src), jnp.asarray(dst), function=name, source=source, target=target)
-
-
-def memcpy2DToArray(
-    dst: Array,
-    wOffset: int,
-    hOffset: int,
-    src: ArrayLike,
-    spitch: int,
-    width: int,
-    height: int,
-    kind: MemcpyKind | int = MemcpyKind.Default,
-) -> Array:
-    """Returns an array with rows of memory in a part of it: `cudaMemcpy2DToArray`.
-
-    Args:
-        dst: a 1D or 2D `Array`. It is not changed.
-        wOffset: the first byte of the part in each row of `dst`, in **bytes**.
-        hOffset: the first row of the part in `dst`.
-        src: an array of any dtype. Its bytes, in C order, are the memory.
-        spitch: the number of **bytes** from the start of a row of `src` to the start of the next.
-        width: the number of **bytes** in a row.
-        height: the number of rows, 1 for a 1D array.
-        kind: a `MemcpyKind`; it has no effect.
-
-    Returns:
-        A new `Array`; use it in place of `dst`.
-
-    Gradients:
-        To `src` and the texels of `dst`, if both have the same dtype, and the pitch is a multiple of its size.
-
-    Raises:
-        CudaError: cudaErrorInvalidValue, if the part does not lie within the array, or cuts an element;
-            cudaErrorInvalidPitchValue, if a row is longer than the pitch; cudaErrorInvalidMemcpyDirection, if `kind` is
-            no `MemcpyKind`.
-
-    Source:
-        CUDA Runtime API, `cudaMemcpy2DToArray`.
-
-    Example:
-        >>> import jax.numpy as jnp
-        >>> from jaxtex import cuda
-        >>> array = cuda.mallocArray(cuda.createChannelDesc("float"), 3, 2)
-        >>> cuda.memcpy2DToArray(array, 4, 1, jnp.array([1.0, 2.0]), 8, 8, 1).texels[..., 0]
-        Array([[0., 0., 0.],
-               [0., 1., 2.]], dtype=float32)
-    """
-    name = "memcpy2DToArray"
-    check_memcpy_kind(name, kind)
-    box = box_of_rows(name, "dst", dst, wOffset, hOffset, width, height)
-    region = Region(0, spitch, spitch * height, width, height, 1)
-    return copy_part(jnp.asarray(src), dst, function=name, source=region, target=box)
-
-
-def memcpy2DFromArray(
-    dst: ArrayLike,
-    dpitch: int,
-    src: Array,
-    wOffset: int,
-    hOffset: int,
-    width: int,
-    height: int,
-    kind: MemcpyKind | int = MemcpyKind.Default,
-) -> jax.Array:
-    """Returns memory with a part of an array in its rows: `cudaMemcpy2DFromArray`.
-
-    Args:
-        dst: an array of any dtype. Its bytes, in C order, are the memory. It is not changed.
-        dpitch: the number of **bytes** from the start of a row of `dst` to the start of the next.
-        src: a 1D or 2D `Array`.
-        wOffset, hOffset, width, height: the part of `src`, as in `memcpy2DToArray`.
-        kind: a `MemcpyKind`; it has no effect.
-
-    Returns:
-        A new array of the shape and the dtype of `dst`.
-
-    Gradients:
-        To `dst` and the texels of `src`, if both have the same dtype, and the pitch is a multiple of its size.
-
-    Raises:
-        CudaError: as in `memcpy2DToArray`.
-
-    Source:
-        CUDA Runtime API, `cudaMemcpy2DFromArray`.
-
-    Example:
-        >>> import jax.numpy as jnp
-        >>> from jaxtex import cuda
-        >>> array = cuda.mallocArray(cuda.createChannelDesc("float"), 3, 2)
-        >>> array = cuda.memcpyToArray(array, jnp.arange(6.0).reshape(2, 3))
-        >>> cuda.memcpy2DFromArray(jnp.zeros((2, 2)), 8, array, 4, 0, 8, 2)
-        Array([[1., 2.],
-               [4., 5.]], dtype=float32)
-    """
-    name = "memcpy2DFromArray"
-    check_memcpy_kind(name, kind)
-    box = box_of_rows(name, "src", src, wOffset, hOffset, width, height)
-    region = Region(0, dpitch, dpitch * height, width, height, 1)
-    return copy_part(src, jnp.asarray(dst), function=name, source=box, target=region)

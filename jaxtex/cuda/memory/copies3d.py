@@ -1,31 +1,38 @@
 """Copies of boxes of up to three dimensions between arrays and pitched memory."""
 
-# pyright: strict, reportUnknownMemberType=false
+# pyright: strict, reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
 
-from typing import NamedTuple
+import dataclasses
+import operator
+from typing import Any
 
 import jax
-import jax.numpy as jnp
 
 from ..enums import MemcpyKind
-from ..errors import INVALID_VALUE, CudaError
+from ..errors import INVALID_VALUE, CudaError, check_type
+from ..signatures import cuda_function
+from ..structs import Struct, struct
 from .array_boxes import Box, box_at, check_array, copy_part
 from .arrays import Array, Extent
 from .byte_regions import Region
-from .pitched_memory import PitchedPtr, Pos, check_memcpy_kind
+from .numbers import as_destination, as_memory
+from .pitched_memory import PITCHED_REMEDY, PitchedPtr, Pos, check_memcpy_kind
 
 
-class Memcpy3DParms(NamedTuple):
-    """The arguments of `memcpy3D`: `cudaMemcpy3DParms`.
+@struct("srcArray", "srcPtr", "dstArray", "dstPtr")
+@dataclasses.dataclass(eq=False)
+class Memcpy3DParms(Struct):
+    """The arguments of `memcpy3D`: `cudaMemcpy3DParms`. ``Memcpy3DParms()`` is a zeroed struct.
 
-    Exactly one of `srcArray` and `srcPtr` is given, and exactly one of `dstArray` and `dstPtr`.
+    Exactly one of `srcArray` and `srcPtr` is given, and exactly one of `dstArray` and `dstPtr`. It is a pytree whose
+    children are these four; the other fields are static.
 
     Args:
         srcArray, dstArray: an `Array`.
         srcPtr, dstPtr: a `PitchedPtr`.
         srcPos, dstPos: the `Pos` at which the box starts.
-        extent: the size of the box, an `Extent` of at least 1 along each axis, also along an axis that an array lacks.
-            The width counts elements if the source or the destination is an array, else bytes.
+        extent: the size of the box, an `Extent`, 1 along an axis that an array lacks. The width counts elements if the
+            source or the destination is an array, else bytes. If the size is 0 along an axis, nothing is copied.
         kind: a `MemcpyKind`; it has no effect.
 
     Source:
@@ -46,15 +53,21 @@ class Memcpy3DParms(NamedTuple):
     """
 
     srcArray: Array | None = None
-    srcPos: Pos = Pos()
-    srcPtr: PitchedPtr | None = None
+    srcPos: Pos = dataclasses.field(default_factory=Pos)
+    srcPtr: PitchedPtr | None = dataclasses.field(default_factory=PitchedPtr)
     dstArray: Array | None = None
-    dstPos: Pos = Pos()
-    dstPtr: PitchedPtr | None = None
-    extent: Extent = Extent(0, 0, 0)
+    dstPos: Pos = dataclasses.field(default_factory=Pos)
+    dstPtr: PitchedPtr | None = dataclasses.field(default_factory=PitchedPtr)
+    extent: Extent = dataclasses.field(default_factory=Extent)
     kind: MemcpyKind | int = MemcpyKind.Default
 
+    def _converted(self, name: str, value: Any) -> Any:
+        """The value that is stored for a field: tuples are accepted in place of a `Pos` and an `Extent`."""
+        kinds = {"srcPos": Pos, "dstPos": Pos, "extent": Extent}
+        return kinds[name](*value) if name in kinds and isinstance(value, tuple | list) else value
 
+
+@cuda_function
 def memcpy3D(parms: Memcpy3DParms) -> Array | jax.Array:
     """Returns the destination with a box of the source in it: `cudaMemcpy3D`.
 
@@ -66,12 +79,14 @@ def memcpy3D(parms: Memcpy3DParms) -> Array | jax.Array:
         memory.
 
     Gradients:
-        To the source and the destination, if both have the same dtype, and pitches are multiples of its size.
+        To the source and the destination, if both have the same dtype, and pitches are multiples of its size. Other
+        copies have none, and to differentiate them is an error.
 
     Raises:
         CudaError: cudaErrorInvalidValue, if there is not exactly one source and one destination, if a box does not lie
             within its array or memory, or if two arrays differ in the size of an element; cudaErrorInvalidPitchValue,
             if a row is longer than a pitch; cudaErrorInvalidMemcpyDirection, if ``parms.kind`` is no `MemcpyKind`.
+        TypeError: if a gradient passes through a copy between memory of different dtypes.
 
     Source:
         CUDA Runtime API, `cudaMemcpy3D`.
@@ -86,15 +101,14 @@ def memcpy3D(parms: Memcpy3DParms) -> Array | jax.Array:
         Array([[4., 5.]], dtype=float32)
     """
     name = "memcpy3D"
+    parms = check_type(name, "parms", parms, Memcpy3DParms, "Memcpy3DParms() makes one")
     check_memcpy_kind(name, parms.kind)
     src = exactly_one(name, "src", parms.srcArray, parms.srcPtr)
     dst = exactly_one(name, "dst", parms.dstArray, parms.dstPtr)
-    extent = Extent(*parms.extent)
-    if min(extent) < 1:
+    width, height, depth = (operator.index(n) for n in parms.extent)
+    if min(width, height, depth) < 0:
         raise CudaError(
-            INVALID_VALUE,
-            f"{name}: parms.extent is {tuple(extent)}, expected at least 1 along every axis, also along those that an "
-            f"array lacks.",
+            INVALID_VALUE, f"{name}: parms.extent is {tuple(parms.extent)}, expected no negative size along any axis."
         )
     sizes = {end.desc.texel_bytes for end in (src, dst) if isinstance(end, Array)}
     if len(sizes) > 1:
@@ -103,20 +117,21 @@ def memcpy3D(parms: Memcpy3DParms) -> Array | jax.Array:
             f"{name}: the arrays have elements of {' and '.join(map(str, sorted(sizes)))} bytes, expected elements of "
             f"one size.",
         )
-    extent = extent._replace(width=extent.width * (sizes.pop() if sizes else 1))
+    extent = (width * (sizes.pop() if sizes else 1), height, depth)
     source = part_of(name, "parms.srcArray", src, parms.srcPos, extent)
     target = part_of(name, "parms.dstArray", dst, parms.dstPos, extent)
-    values = src if isinstance(src, Array) else jnp.asarray(src.ptr)
+    values = src if isinstance(src, Array) else as_memory(src.ptr)
     if isinstance(dst, Array):
         return copy_part(values, dst, function=name, source=source, target=target)
-    return copy_part(values, jnp.asarray(dst.ptr), function=name, source=source, target=target)
+    memory = as_destination(name, "parms.dstPtr", dst.ptr)
+    return copy_part(values, memory, function=name, source=source, target=target)
 
 
 def part_of(
-    function: str, argument: str, end: Array | PitchedPtr, pos: tuple[int, int, int], extent: Extent
+    function: str, argument: str, end: Array | PitchedPtr, pos: Pos, extent: tuple[int, int, int]
 ) -> Box | Region:
     """The part of a source or a destination that is copied. The width of `extent` is in bytes."""
-    x, y, z = pos
+    x, y, z = (operator.index(n) for n in pos)
     if isinstance(end, Array):
         return box_at(function, argument, end, Pos(x, y, z), *extent)
     slice_pitch = end.pitch * end.ysize
@@ -125,10 +140,12 @@ def part_of(
 
 def exactly_one(function: str, end: str, array: Array | None, pointer: PitchedPtr | None) -> Array | PitchedPtr:
     """The source or the destination of a copy, which is an array or pitched memory."""
+    pointer = None if pointer is None else check_type(function, f"parms.{end}Ptr", pointer, PitchedPtr, PITCHED_REMEDY)
+    pointer = None if pointer is None or pointer.ptr is None else pointer
     if array is not None and pointer is None:
         return check_array(function, f"parms.{end}Array", array, None)
     if pointer is not None and array is None:
-        return PitchedPtr(*pointer)
+        return pointer
     given = "none" if array is None else "each"
     raise CudaError(
         INVALID_VALUE, f"{function}: {given} of parms.{end}Array and parms.{end}Ptr is given, expected exactly one."

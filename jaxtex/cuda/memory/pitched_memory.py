@@ -2,20 +2,30 @@
 
 # pyright: strict, reportUnknownMemberType=false
 
-from typing import NamedTuple
+import dataclasses
+import operator
 
+import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from ..enums import MemcpyKind
 from ..errors import INVALID_MEMCPY_DIRECTION, INVALID_VALUE, CudaError, choose
+from ..signatures import cuda_function
+from ..structs import TupleStruct, struct
+from .arrays import Extent
 
 # In bytes, of the pitch of mallocPitch.
 MALLOC_PITCH = 512
+PITCHED_REMEDY = "make_cudaPitchedPtr(memory, pitch, xsize, ysize) makes one"
 
 
-class PitchedPtr(NamedTuple):
+@struct("ptr")
+@dataclasses.dataclass(eq=False)
+class PitchedPtr(TupleStruct):
     """Memory whose rows start at multiples of a pitch: `cudaPitchedPtr`.
+
+    It is a pytree whose only child is `ptr`; the other fields are static.
 
     Args:
         ptr: an array of any dtype. Its bytes, in C order, are the memory.
@@ -32,13 +42,15 @@ class PitchedPtr(NamedTuple):
         512
     """
 
-    ptr: ArrayLike
-    pitch: int
-    xsize: int
-    ysize: int
+    ptr: ArrayLike | None = None
+    pitch: int = 0
+    xsize: int = 0
+    ysize: int = 0
 
 
-class Pos(NamedTuple):
+@struct()
+@dataclasses.dataclass(eq=False)
+class Pos(TupleStruct):
     """A position in an array or in pitched memory: `cudaPos`.
 
     Args:
@@ -60,6 +72,84 @@ class Pos(NamedTuple):
     z: int = 0
 
 
+@cuda_function
+def make_cudaPitchedPtr(d: ArrayLike, p: int, xsz: int, ysz: int) -> PitchedPtr:
+    """Makes a `PitchedPtr`: `make_cudaPitchedPtr`.
+
+    Args:
+        d: the memory, an array of any dtype.
+        p: the pitch in bytes.
+        xsz: the width of a row.
+        ysz: the number of rows in a slice.
+
+    Returns:
+        A `PitchedPtr`.
+
+    Source:
+        CUDA Runtime API, `make_cudaPitchedPtr`.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from jaxtex import cuda
+        >>> cuda.make_cudaPitchedPtr(jnp.zeros(8), 16, 4, 2).pitch
+        16
+    """
+    return PitchedPtr(d, p, xsz, ysz)
+
+
+@cuda_function
+def make_cudaPos(x: int, y: int, z: int) -> Pos:
+    """Makes a `Pos`: `make_cudaPos`.
+
+    Args:
+        x, y, z: the position, as in `Pos`.
+
+    Returns:
+        A `Pos`.
+
+    Source:
+        CUDA Runtime API, `make_cudaPos`.
+
+    Example:
+        >>> from jaxtex import cuda
+        >>> cuda.make_cudaPos(4, 0, 1)
+        Pos(x=4, y=0, z=1)
+    """
+    return Pos(x, y, z)
+
+
+@cuda_function
+def malloc(size: int) -> jax.Array:
+    """Allocates linear memory of zeros: `cudaMalloc`. Any array of JAX or NumPy is linear memory too.
+
+    Args:
+        size: the number of **bytes**, at least 1.
+
+    Returns:
+        A uint8 array of shape (size,). Copies into it have no gradient; a floating array of JAX's, such as
+        ``jnp.zeros(size // 4)``, takes gradients.
+
+    Raises:
+        CudaError: cudaErrorInvalidValue, if the size is below 1.
+
+    Source:
+        CUDA Runtime API, `cudaMalloc`.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from jaxtex import cuda
+        >>> memory = cuda.memcpy(cuda.malloc(2 * 4), jnp.array([1.0, 2.0]), 2 * 4)
+        >>> ref = cuda.bindTexture(0, cuda.TextureReference("float"), memory, cuda.createChannelDesc("float"), 2 * 4)
+        >>> cuda.tex1Dfetch(ref, 1)
+        Array(2., dtype=float32)
+    """
+    (size,) = whole_numbers("malloc", size=size)
+    if size < 1:
+        raise CudaError(INVALID_VALUE, f"malloc: size is {size}, expected at least 1 byte.")
+    return jnp.zeros(size, jnp.uint8)
+
+
+@cuda_function
 def mallocPitch(width: int, height: int) -> PitchedPtr:
     """Allocates pitched memory of zeros: `cudaMallocPitch`.
 
@@ -82,12 +172,57 @@ def mallocPitch(width: int, height: int) -> PitchedPtr:
         >>> cuda.mallocPitch(4 * 200, 3).ptr.shape
         (3, 1024)
     """
-    if min(width, height) < 1:
+    width, height = whole_numbers("mallocPitch", width=width, height=height)
+    return _malloc_rows("mallocPitch", width, height, 1)
+
+
+@cuda_function
+def malloc3D(extent: Extent | tuple[int, int, int]) -> PitchedPtr:
+    """Allocates pitched memory of slices, of zeros: `cudaMalloc3D`.
+
+    Args:
+        extent: (width, height, depth): the number of **bytes** in a row, of rows in a slice, and of slices, each at
+            least 1.
+
+    Returns:
+        A `PitchedPtr`, with `width` as ``xsize`` and `height` as ``ysize``. Its memory is a uint8 array of shape
+        (depth * height, pitch), and its pitch is a multiple of 512 bytes. Row r of slice s starts at byte
+        ``(s * height + r) * pitch``.
+
+    Raises:
+        CudaError: cudaErrorInvalidValue, if a size is below 1.
+
+    Source:
+        CUDA Runtime API, `cudaMalloc3D`. The alignment is that of current GPUs.
+
+    Example:
+        >>> from jaxtex import cuda
+        >>> rows = cuda.malloc3D(cuda.make_cudaExtent(4 * 200, 3, 2))
+        >>> rows.ptr.shape, rows.ysize
+        ((6, 1024), 3)
+    """
+    width, height, depth = extent
+    width, height, depth = whole_numbers("malloc3D", width=width, height=height, depth=depth)
+    return _malloc_rows("malloc3D", width, height, depth)
+
+
+def _malloc_rows(function: str, width: int, height: int, depth: int) -> PitchedPtr:
+    if min(width, height, depth) < 1:
         raise CudaError(
-            INVALID_VALUE, f"mallocPitch: width and height are {width} and {height}, expected at least 1 of each."
+            INVALID_VALUE,
+            f"{function}: the size is {(width, height, depth)} in bytes, rows and slices, expected at least 1 of each.",
         )
     pitch = -(-width // MALLOC_PITCH) * MALLOC_PITCH
-    return PitchedPtr(jnp.zeros((height, pitch), jnp.uint8), pitch, width, height)
+    return PitchedPtr(jnp.zeros((depth * height, pitch), jnp.uint8), pitch, width, height)
+
+
+def whole_numbers(function: str, **arguments: int) -> tuple[int, ...]:
+    """Arguments that are integers of Python or of NumPy, as integers of Python."""
+    try:
+        return tuple(operator.index(value) for value in arguments.values())
+    except TypeError:
+        given = ", ".join(f"{name} {value!r}" for name, value in arguments.items())
+        raise TypeError(f"{function}: the sizes are {given}, expected ints, which count bytes or rows.") from None
 
 
 def check_memcpy_kind(function: str, kind: object) -> None:

@@ -3,21 +3,37 @@
 # pyright: strict
 
 import dataclasses
+from typing import Any
 
 from jax.typing import ArrayLike
 
 from ..enums import ResourceType
-from ..pytrees import pytree
+from ..structs import Struct, struct
 from . import arrays
 from .channel_formats import ChannelFormatDesc
 
+# The members of the union in CUDA's struct, and the fields here of which each is made.
+UNION_MEMBERS = {
+    "array": {"array": "memory"},
+    "mipmap": {"mipmap": "memory"},
+    "linear": {"devPtr": "memory", "desc": "desc", "sizeInBytes": "sizeInBytes"},
+    "pitch2D": {
+        "devPtr": "memory",
+        "desc": "desc",
+        "width": "width",
+        "height": "height",
+        "pitchInBytes": "pitchInBytes",
+    },
+}
 
-@pytree("memory")
-@dataclasses.dataclass(frozen=True, eq=False)
-class ResourceDesc:
+
+@struct("memory")
+@dataclasses.dataclass(eq=False)
+class ResourceDesc(Struct):
     """The memory that a texture or a surface is made of: `cudaResourceDesc`.
 
-    The constructors `Array`, `MipmappedArray`, `Linear` and `Pitch2D` make one, each of its kind of memory. It is a
+    The constructors `Array`, `MipmappedArray`, `Linear` and `Pitch2D` make one, each of its kind of memory.
+    ``ResourceDesc()`` is a zeroed struct, whose fields may be assigned, those of the union through `res`. It is a
     pytree whose only child is `memory`; the other fields are static.
 
     Attributes:
@@ -27,6 +43,7 @@ class ResourceDesc:
         sizeInBytes: the size of linear memory; ``None`` stands for all of it.
         width, height: the size of pitched memory in elements; ``None`` stands for all of it.
         pitchInBytes: the bytes from row to row of pitched memory; ``None`` if its shape gives the rows.
+        flags: 0, as CUDA requires.
 
     Source:
         CUDA Runtime API, `cudaResourceDesc`.
@@ -36,15 +53,26 @@ class ResourceDesc:
         >>> from jaxtex import cuda
         >>> cuda.ResourceDesc.Linear(jnp.arange(8), cuda.createChannelDesc("int")).resType.name
         'Linear'
+        >>> resource = cuda.ResourceDesc()
+        >>> resource.resType = cuda.ResourceType.Linear
+        >>> resource.res.linear.devPtr = jnp.arange(8)
+        >>> resource.res.linear.desc = cuda.createChannelDesc("int")
+        >>> resource.res.linear.sizeInBytes = 8 * 4
     """
 
-    memory: arrays.Array | arrays.MipmappedArray | ArrayLike
-    resType: ResourceType | int
+    memory: arrays.Array | arrays.MipmappedArray | ArrayLike | None = None
+    resType: ResourceType | int = ResourceType.Array
     desc: ChannelFormatDesc | None = None
     sizeInBytes: int | None = None
     width: int | None = None
     height: int | None = None
     pitchInBytes: int | None = None
+    flags: int = 0
+
+    @property
+    def res(self) -> "ResourceUnion":
+        """CUDA's names of the fields: ``res.array.array``, ``res.mipmap.mipmap``, ``res.linear.devPtr`` and so on."""
+        return ResourceUnion(self)
 
     @classmethod
     def Array(cls, array: arrays.Array) -> "ResourceDesc":
@@ -72,6 +100,7 @@ class ResourceDesc:
 
         Args:
             devPtr: an array of the format's dtype, of shape (N,) for one channel, (N, C) or (N * C,) for C channels.
+                Bytes, an array of uint8, and doubles, for formats of 32-bit integers, are reinterpreted.
             desc: the format. The default has the dtype of the array, and one channel or the C of (N, C).
             sizeInBytes: how many bytes from the start belong to the texture, by default all. The width of the texture
                 is this number divided by the size of a texel.
@@ -98,3 +127,36 @@ class ResourceDesc:
                 in `mallocPitch`. It must be a multiple of 32, and `desc`, `width` and `height` must be given too.
         """
         return cls(devPtr, ResourceType.Pitch2D, desc, width=width, height=height, pitchInBytes=pitchInBytes)
+
+
+class ResourceUnion:
+    """The union ``res`` of `ResourceDesc`, with the members ``array``, ``mipmap``, ``linear`` and ``pitch2D``."""
+
+    def __init__(self, resource: ResourceDesc):
+        self._resource = resource
+
+    def __getattr__(self, name: str) -> "UnionMember":
+        return UnionMember(self._resource, name, field_of(UNION_MEMBERS, "cudaResourceDesc.res", name))
+
+
+class UnionMember:
+    """A struct in the union, as names of fields of `ResourceDesc`."""
+
+    def __init__(self, resource: ResourceDesc, member: str, fields: dict[str, str]):
+        vars(self).update(_resource=resource, _member=member, _fields=fields)
+
+    def __getattr__(self, name: str) -> Any:
+        field = field_of(self._fields, f"cudaResourceDesc.res.{self._member}", name)
+        if field == "desc" and self._resource.desc is None:  # zeroed, so that its fields may be assigned
+            self._resource.desc = ChannelFormatDesc()
+        return getattr(self._resource, field)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._resource, field_of(self._fields, f"cudaResourceDesc.res.{self._member}", name), value)
+
+
+def field_of(fields: dict[str, Any], struct: str, name: str) -> Any:
+    """What a name of CUDA's stands for."""
+    if name not in fields:
+        raise AttributeError(f"{struct}: there is no field {name!r}, expected one of {', '.join(fields)}.")
+    return fields[name]

@@ -10,15 +10,16 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from ..._arguments import as_array, check_integer
+from ..._arguments import check_integer
 from ..._engine.primitives import straight_through  # pyright: ignore[reportUnknownVariableType]
 from ..._typed_jit import typed_jit
 from ..enums import SurfaceBoundaryMode
 from ..errors import INVALID_VALUE, CudaError
 from ..memory.arrays import Array
 from ..memory.channel_formats import FLOAT, SIGNED, ChannelFormatDesc
+from ..memory.numbers import as_numbers
 from .surface_access import Access, broadcasts_to, check_boundary_mode, store_units
-from .surface_objects import check_surface
+from .surface_checks import check_surface
 
 
 def store_formatted(
@@ -34,8 +35,9 @@ def store_formatted(
             f"{array.kind.value!r}.",
         )
     boundary_mode = check_boundary_mode(function, mode)
-    indices = tuple(check_integer(function, name, c) for name, c in zip("xyz", coords))
-    components, dtype = as_array(data), source_dtype(array.desc)
+    indices = tuple(check_integer(function, name, c, wrap_unsigned=True) for name, c in zip("xyz", coords))
+    dtype = source_dtype(array.desc)
+    components = as_numbers(function, "data", data, dtype)
     shape = np.broadcast_shapes(*(index.shape for index in indices))
     if components.dtype != dtype or components.ndim == 0 or components.shape[-1] not in (1, 2, 4):
         raise CudaError(

@@ -2,7 +2,10 @@
 
 # pyright: strict
 
+from typing import cast
+
 from ..docstrings import Function, complete, coordinates_of
+from ..signatures import cuda_function
 
 # The units of the coordinates other than x.
 OTHER_COORDINATES = {1: "", 2: "; y counts rows", 3: "; y counts rows, and z counts slices"}
@@ -10,7 +13,10 @@ READ_RESULT = "An array of shape S if T is a scalar, S + (n,) if T is a vector o
 WRITE_RESULT = (
     "A new `Array`. If several writes change the same bytes, the last in the flattened (row-major) order of S is kept."
 )
-SURFACE = "a `SurfaceObject`, or an `Array` made with ``ArrayFlags.SurfaceLoadStore``."
+SURFACE = (
+    "a `SurfaceObject`, a bound `SurfaceReference`, or an `Array` made with ``ArrayFlags.SurfaceLoadStore`` that is "
+    "not too large for a surface."
+)
 WRONG_CLASS = "if `surface` is no surface, or an index is no integer."
 
 
@@ -22,11 +28,13 @@ def surface_function(function: Function) -> Function:
     gradient_of = "`data` and to floating texels" if writes else "floating texels"
     arguments = {
         "data": "the values to write, of the base type of T; of shape S if T is a scalar, S + (n,) if T is a vector of "
-        "n, or of one that broadcasts to it. A store moves bytes and converts nothing.",
+        "n, or of one that broadcasts to it. A store moves bytes and converts nothing. Numbers of "
+        "Python, and 64-bit numbers of NumPy, must fit the base type; 64-bit integers of JAX saturate.",
         "surface": f"{SURFACE} It is not changed." if writes else SURFACE,
         "x": "integers that broadcast with all other indices here to a shape S. **x counts bytes** and must be a "
-        f"multiple of the size of T{OTHER_COORDINATES[count]}. A misaligned x raises `CudaError` if it is a Python "
-        f"number or a NumPy array. If it is a JAX array, it is an error under checkify; without checkify {misaligned}.",
+        f"multiple of the size of T{OTHER_COORDINATES[count]}. A misaligned x raises `CudaError` if its value "
+        f"is known. If it is traced, it is an error under checkify; without checkify {misaligned}. Unsigned integers "
+        "are converted to int as C converts them, here and in the other indices; integers of other types saturate.",
         "layer": "integers that broadcast with S: which layer.",
         "face": "integers that broadcast with S: which face, in the order +x, -x, +y, -y, +z, -z.",
         "layerFace": "integers that broadcast with S: 6 * layer + face.",
@@ -40,11 +48,12 @@ def surface_function(function: Function) -> Function:
     )
     raises = {
         "CudaError": "cudaErrorInvalidValue, if the surface is of another kind, or if no access has the type T; "
-        "cudaErrorMisalignedAddress, if x is a Python number or a NumPy array and misaligned.",
+        "cudaErrorMisalignedAddress, if x is known and misaligned.",
         "TypeError": WRONG_CLASS,
     }
     source = f'CUDA C++ Programming Guide, "Surface Functions", `{name}`.'
-    return complete(function, arguments, WRITE_RESULT if writes else READ_RESULT, gradients, raises, source)
+    completed = complete(function, arguments, WRITE_RESULT if writes else READ_RESULT, gradients, raises, source)
+    return cast(Function, cuda_function(completed))
 
 
 def formatted_store_function(function: Function) -> Function:
@@ -68,7 +77,8 @@ def formatted_store_function(function: Function) -> Function:
         "not fit its format.",
         "TypeError": WRONG_CLASS,
     }
-    return complete(function, arguments, WRITE_RESULT, gradients, raises, "PTX ISA, `sust.p`.")
+    completed = complete(function, arguments, WRITE_RESULT, gradients, raises, "PTX ISA, `sust.p`.")
+    return cast(Function, cuda_function(completed))
 
 
 def _boundary_mode(*, writes: bool) -> str:

@@ -11,9 +11,8 @@ from ..memory.arrays import Array
 from .formatted_stores import store_formatted
 from .surf_docstrings import formatted_store_function, surface_function
 from .surface_access import read_units, write_units
-from .surface_objects import SurfaceObject
+from .surface_checks import Surface
 
-Surface = SurfaceObject | Array
 BoundaryMode = SurfaceBoundaryMode | int
 TRAP = SurfaceBoundaryMode.Trap
 

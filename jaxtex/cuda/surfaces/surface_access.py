@@ -9,16 +9,18 @@ pass; elsewhere their bytes are reinterpreted.
 
 import dataclasses
 import functools
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jax.typing import ArrayLike
 
 from ... import texture as core
-from ..._arguments import ReadArguments, as_array, as_operands, check_integer
+from ..._arguments import ReadArguments, as_operands, check_integer
 from ..._compat import is_x64
+from ..._integers import known_integers
 from ..._tables.address_rules import clamp, is_inside, last
 from ..._typed_jit import typed_jit
 from ...modes import TextureKind
@@ -28,8 +30,9 @@ from ..errors import INVALID_VALUE, MISALIGNED_ADDRESS, CudaError, choose
 from ..memory.arrays import Array
 from ..memory.bit_casts import bit_cast, word_dtype
 from ..memory.channel_formats import BASE_TYPES, ChannelFormatDesc, parse_type
+from ..memory.numbers import as_numbers
 from ..texture_kinds import TEXTURE_KINDS
-from .surface_objects import array_of_kind
+from .surface_checks import array_of_kind
 
 # Types of 64 bits, which an access may have and a channel may not.
 WIDE_DTYPES = {"long": "int64", "longlong": "int64", "ulong": "uint64", "ulonglong": "uint64"}
@@ -103,20 +106,32 @@ def check_boundary_mode(function: str, mode: object) -> SurfaceBoundaryMode:
 
 
 def check_indices(function: str, coords: tuple[ArrayLike, ...], access: Access) -> tuple[jax.Array, ...]:
-    """Arrays of integers. An x that is no JAX array, and so is known, must be a multiple of the size of the access."""
-    x = coords[0]
-    indices = tuple(check_integer(function, name, c) for name, c in zip(("x", "y", "z"), coords))
-    if not isinstance(x, jax.Array) and (np.asarray(x) % access.size).any():
-        raise CudaError(
-            MISALIGNED_ADDRESS,
-            f"{function}: x is {x!r}, expected multiples of {access.size}, the size of the access: x counts bytes.",
-        )
-    return indices
+    """Arrays of integers. An x that is known must be a multiple of the size of the access.
+
+    Unsigned integers are converted to int as C converts them.
+    """
+    x: Any
+    x, *others = (check_integer(function, name, c, wrap_unsigned=True) for name, c in zip("xyz", coords))
+    given = known_integers(coords[0])
+    if given is None and not isinstance(x, Tracer):
+        given = x
+    if given is not None and access.size > 1:
+        with jax.ensure_compile_time_eval():  # an array that a jitted function closes over is known too
+            misaligned = bool((given % access.size != 0).any())
+        if misaligned:
+            raise CudaError(
+                MISALIGNED_ADDRESS,
+                f"{function}: x is {coords[0]!r}, expected multiples of {access.size}, the size of the access: x "
+                f"counts bytes.",
+            )
+        if isinstance(x, np.ndarray):
+            x = cast(Any, x - x % access.size)  # where x saturated
+    return cast(tuple[jax.Array, ...], (x, *others))
 
 
 def check_data(function: str, data: ArrayLike, shape: tuple[int, ...], access: Access) -> jax.Array:
     """The values of a write, of the dtype of the access, and with its vectors along the last axis."""
-    values = as_array(data)
+    values = as_numbers(function, "data", data, access.dtype)
     if values.dtype != access.dtype and not (jax.typeof(values).weak_type and values.dtype.kind == access.dtype.kind):
         raise CudaError(
             INVALID_VALUE,
@@ -198,7 +213,8 @@ def as_surface(array: Array, access: Access) -> core.Texture:
             row = row[..., : count * access.size // stored.itemsize]
             row = row if stored == access.dtype else bit_cast(row, word_dtype(access.dtype))
         else:
-            row = jnp.zeros((*row.shape[:-1], access.length or 1), access.dtype)
+            word = word_dtype(access.dtype)
+            row = jnp.zeros((*row.shape[:-1], access.size // word.itemsize), word)
         texels = row.reshape(*row.shape[:-1], max(count, 1), -1)
     # A face is a layer, and face f of layer l of a layered cubemap is layer 6 l + f.
     return TEXTURE_KINDS[TextureKind.TEXTURE2D_LAYERED if array.kind.is_cube else array.kind].build(texels)
@@ -226,7 +242,8 @@ def unit_indices(
     """
     operands = as_operands(ReadArguments(coords), integer=True).coords
     x, *others = operands
-    named, aligned = dict(zip("xyz", operands)), x % step == 0
+    aligned = (coords[0] % step == 0).reshape(x.shape)  # of an x of any width: what saturates may become misaligned
+    named = dict(zip("xyz", operands))
     indices, sizes = [x // step, *others], surface.shape[-2::-1]
     if mode is SurfaceBoundaryMode.Clamp:
         rules = [clamp] * surface.kind.ndim + [last]

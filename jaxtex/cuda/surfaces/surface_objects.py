@@ -4,13 +4,13 @@
 
 import dataclasses
 
-from ...modes import TextureKind
 from ..enums import ArrayFlags, ResourceType
-from ..errors import INVALID_VALUE, CudaError, check_type, choose
+from ..errors import INVALID_VALUE, CudaError, check_alive, check_type, choose, release
 from ..limits import NEWEST_COMPUTE_CAPABILITY, check_limits
 from ..memory.arrays import Array
 from ..memory.resource_descriptor import ResourceDesc
 from ..pytrees import pytree
+from ..signatures import cuda_function
 from ..texture_kinds import TEXTURE_KINDS
 
 NAME = "createSurfaceObject"
@@ -21,7 +21,8 @@ NAME = "createSurfaceObject"
 class SurfaceObject:
     """A surface that can be read and written: `createSurfaceObject` makes one.
 
-    It is a pytree, so that jitted functions take it as an argument. There is no handle, and nothing to destroy.
+    It is a pytree, so that jitted functions take it as an argument. There is no handle, and nothing needs to be
+    destroyed.
 
     Attributes:
         array: the `Array` of which it is made.
@@ -37,6 +38,7 @@ class SurfaceObject:
     array: Array
 
 
+@cuda_function
 def createSurfaceObject(
     resource: ResourceDesc, *, compute_capability: float = NEWEST_COMPUTE_CAPABILITY
 ) -> SurfaceObject:
@@ -79,37 +81,65 @@ def createSurfaceObject(
             f"{NAME}: resource is of type {resource_type.name}, expected an array; getMipmappedArrayLevel returns a "
             f"level of a mipmapped array as one.",
         )
-    check_storable(NAME, resource.memory)
-    check_limits(NAME, TEXTURE_KINDS[resource.memory.kind].surface_limits, resource.memory.extent, compute_capability)
-    return SurfaceObject(resource.memory)
+    return SurfaceObject(check_backing(NAME, resource.memory, compute_capability))
 
 
-def check_storable(function: str, array: Array) -> Array:
-    """`array`, which must be allocated for surface accesses."""
+@cuda_function
+def destroySurfaceObject(surfObject: SurfaceObject) -> None:
+    """Marks a surface object as destroyed: `cudaDestroySurfaceObject`. There is nothing to release.
+
+    Args:
+        surfObject: a `SurfaceObject`. To use it later is an error; what a transformation made of it has no mark.
+
+    Raises:
+        CudaError: cudaErrorInvalidResourceHandle, if it was destroyed before.
+
+    Source:
+        CUDA Runtime API, `cudaDestroySurfaceObject`.
+
+    Example:
+        >>> from jaxtex import cuda
+        >>> array = cuda.mallocArray(cuda.createChannelDesc("float"), 4, 0, cuda.ArrayFlags.SurfaceLoadStore)
+        >>> cuda.destroySurfaceObject(cuda.createSurfaceObject(cuda.ResourceDesc.Array(array)))
+    """
+    release("destroySurfaceObject", _check_object("destroySurfaceObject", surfObject))
+
+
+@cuda_function
+def getSurfaceObjectResourceDesc(surfObject: SurfaceObject) -> ResourceDesc:
+    """Returns the descriptor of the array of a surface object: `cudaGetSurfaceObjectResourceDesc`.
+
+    Args:
+        surfObject: a `SurfaceObject`.
+
+    Returns:
+        A `ResourceDesc`.
+
+    Source:
+        CUDA Runtime API, `cudaGetSurfaceObjectResourceDesc`.
+
+    Example:
+        >>> from jaxtex import cuda
+        >>> array = cuda.mallocArray(cuda.createChannelDesc("float"), 4, 0, cuda.ArrayFlags.SurfaceLoadStore)
+        >>> surface = cuda.createSurfaceObject(cuda.ResourceDesc.Array(array))
+        >>> cuda.getSurfaceObjectResourceDesc(surface).res.array.array is array
+        True
+    """
+    return ResourceDesc.Array(_check_object("getSurfaceObjectResourceDesc", surfObject).array)
+
+
+def _check_object(function: str, surface: object) -> SurfaceObject:
+    return check_type(function, "surfObject", surface, SurfaceObject, "createSurfaceObject makes one")
+
+
+def check_backing(function: str, array: Array, compute_capability: float = NEWEST_COMPUTE_CAPABILITY) -> Array:
+    """`array`, which must be allocated for surface accesses, and not be too large for them."""
+    check_alive(function, "the array", array)
     if not array.flags & ArrayFlags.SurfaceLoadStore:
         raise CudaError(
             INVALID_VALUE,
             f"{function}: the array has flags {array.flags!r}, expected SurfaceLoadStore; allocate it with "
             f"ArrayFlags.SurfaceLoadStore.",
         )
-    return array
-
-
-def check_surface(function: str, surface: object) -> Array:
-    """The array of a surface. An array that may back a surface is accepted in its place."""
-    if isinstance(surface, Array):
-        return check_storable(function, surface)
-    remedy = "createSurfaceObject makes one, and an Array with ArrayFlags.SurfaceLoadStore is accepted too"
-    return check_type(function, "surface", surface, SurfaceObject, remedy).array
-
-
-def array_of_kind(function: str, surface: object, kind: TextureKind) -> Array:
-    """The array of a surface, which must be of the given kind."""
-    array = check_surface(function, surface)
-    if array.kind is not kind:
-        raise CudaError(
-            INVALID_VALUE,
-            f"{function}: surface is of kind {array.kind.value!r}, expected {kind.value!r}; use the function of its "
-            f"kind.",
-        )
+    check_limits(function, TEXTURE_KINDS[array.kind].surface_limits, tuple(array.extent), compute_capability)
     return array

@@ -1,26 +1,28 @@
 """Descriptors of a texture: how its texels are read, and which part of a resource belongs to it."""
 
-# pyright: strict
+# pyright: strict, reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
 
 import dataclasses
+from typing import Any
 
 from jax.typing import ArrayLike
 
 from ..enums import AddressMode, FilterMode, ReadMode, ResourceViewFormat
-from ..pytrees import pytree
+from ..structs import Components, Struct, struct
 
 # One mode for every axis, or up to three in x, y, z order.
 Mode = AddressMode | int
-AddressModes = Mode | tuple[Mode, ...]
+AddressModes = Mode | tuple[Mode, ...] | Components
 # An array of shape (4,), or four numbers.
-BorderColor = ArrayLike | tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike]
+BorderColor = ArrayLike | tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike] | Components
 
 
-@pytree("borderColor")
-@dataclasses.dataclass(frozen=True)
-class TextureDesc:
+@struct("borderColor")
+@dataclasses.dataclass(eq=False)
+class TextureDesc(Struct):
     """How a texture is read: `cudaTextureDesc`. The defaults are those of a zeroed struct in CUDA.
 
+    Its fields, and elements of `addressMode` and `borderColor`, may be assigned, until it serves as a static argument.
     It is a pytree whose only child is `borderColor`; the other fields are static.
 
     Args:
@@ -67,15 +69,30 @@ class TextureDesc:
     disableTrilinearOptimization: int = 0
     seamlessCubemap: int = 0
 
-    def __post_init__(self):
-        for name in ("addressMode", "borderColor"):
-            if isinstance(getattr(self, name), list):
-                object.__setattr__(self, name, tuple(getattr(self, name)))
+    def _converted(self, name: str, value: Any) -> Any:
+        """The value that is stored for a field: arrays of C as `Components`, whose elements may be assigned."""
+        if name == "addressMode":
+            return mode_components(value, AddressMode.Wrap)
+        is_tuple = name == "borderColor" and isinstance(value, tuple | list | Components)
+        return Components(tuple(value)) if is_tuple else value
 
 
-@dataclasses.dataclass(frozen=True)
-class ResourceViewDesc:
+def mode_components(modes: Any, default: AddressMode) -> Any:
+    """An address mode for each of three axes, as it came; axes without one have the default."""
+    if isinstance(modes, int):
+        return Components((modes,) * 3)
+    if isinstance(modes, tuple | list | Components):
+        listed = tuple(modes)
+        return Components((*listed, *(default,) * (3 - len(listed))))
+    return modes
+
+
+@struct()
+@dataclasses.dataclass(eq=False)
+class ResourceViewDesc(Struct):
     """Which part of an array belongs to a texture, and in which format: `cudaResourceViewDesc`.
+
+    ``ResourceViewDesc()`` is a zeroed struct, whose fields may be assigned. It is a pytree without children.
 
     Args:
         format: a `ResourceViewFormat` with texels as large as those of the array, or ``None_`` for the array's format.

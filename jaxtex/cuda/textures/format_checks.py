@@ -2,7 +2,7 @@
 
 # pyright: strict
 
-from ..enums import ChannelFormatKind, FilterMode, ReadMode
+from ..enums import ChannelFormatKind, Error, FilterMode, ReadMode
 from ..errors import INVALID_FILTER_SETTING, INVALID_NORM_SETTING, INVALID_VALUE, CudaError
 from ..memory.channel_formats import FLOAT, NORMALIZED_KINDS, ChannelFormatDesc
 
@@ -54,7 +54,7 @@ def check_read(function: str, desc: ChannelFormatDesc, read: ReadMode, mode: Fil
         raise CudaError(
             code,
             f"{function}: the format {desc.bits} {ChannelFormatKind(desc.f).name} is {row}, with readMode {read.name} "
-            f"and filterMode {mode.name}: {REMEDIES[code]}.",
+            f"and filterMode {mode.name}: {REMEDIES[Error(code)]}.",
         )
 
 

@@ -1,6 +1,8 @@
 """What a resource holds: its format, and the texels of its levels, shaped as the core stores textures."""
 
-# pyright: strict, reportUnknownMemberType=false
+# pyright: strict, reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -11,8 +13,10 @@ from ..enums import ArrayFlags, ResourceType
 from ..errors import INVALID_VALUE, CudaError, check_type, choose
 from ..limits import check_limits
 from ..memory.arrays import Array, MipmappedArray
+from ..memory.bit_casts import bit_cast
 from ..memory.byte_regions import Region, read_region
-from ..memory.channel_formats import ChannelFormatDesc, check_desc, check_dtype, infer_desc
+from ..memory.channel_formats import ChannelFormatDesc, as_texels, check_desc, infer_desc
+from ..memory.numbers import as_memory
 from ..memory.resource_descriptor import ResourceDesc
 from .descriptors import ResourceViewDesc
 from .resource_views import view_format, view_levels
@@ -34,6 +38,8 @@ def resource_format(function: str, resource: ResourceDesc, view: ResourceViewDes
     """The format in which a resource is read."""
     resource_type = choose(function, "resource.resType", ResourceType, resource.resType)
     array_type = ARRAY_TYPES.get(resource_type)
+    if resource.flags:
+        raise CudaError(INVALID_VALUE, f"{function}: resource.flags is {resource.flags!r}, expected 0; leave it out.")
     if array_type:
         remedy = f"malloc{array_type.__name__} makes one"
         array = check_type(function, "resource.memory", resource.memory, array_type, remedy)
@@ -46,8 +52,8 @@ def resource_format(function: str, resource: ResourceDesc, view: ResourceViewDes
     if resource.desc is not None:
         return check_desc(function, resource.desc)
     ndim, *_ = PLAIN_TYPES[resource_type]
-    memory = plain_memory(resource)
-    return infer_desc(function, memory, memory.shape[-1] if memory.ndim > ndim else 1)
+    shape, dtype = jnp.shape(plain_memory(function, resource)), stored_dtype(plain_memory(function, resource))
+    return infer_desc(function, dtype, shape[-1] if len(shape) > ndim else 1)
 
 
 def resource_levels(
@@ -70,10 +76,37 @@ def resource_levels(
     return levels, memory.kind, memory.flags
 
 
-def plain_memory(resource: ResourceDesc) -> jax.Array:
-    """The memory of a linear or pitched resource."""
-    assert not isinstance(resource.memory, Array | MipmappedArray)
-    return jnp.asarray(resource.memory)
+def plain_memory(function: str, resource: ResourceDesc) -> Any:
+    """The memory of a linear or pitched resource, as it came."""
+    if resource.memory is None or isinstance(resource.memory, Array | MipmappedArray):
+        raise TypeError(
+            f"{function}: resource.memory is {type(resource.memory).__name__} for a resource of type "
+            f"{ResourceType(resource.resType).name}, expected memory, an array of JAX or NumPy."
+        )
+    return resource.memory
+
+
+def stored_dtype(memory: Any) -> np.dtype:
+    """The dtype in which numbers are stored: 32 bits of those of 64, except for floats of JAX."""
+    dtype = np.dtype(memory.dtype if isinstance(memory, jax.Array | np.ndarray) else jnp.asarray(memory).dtype)
+    narrow = dtype.itemsize == 8 and not (isinstance(memory, jax.Array) and dtype.kind == "f")
+    return np.dtype(f"{dtype.kind}4") if narrow and dtype.kind in "iuf" else dtype
+
+
+def plain_numbers(function: str, resource: ResourceDesc, desc: ChannelFormatDesc) -> jax.Array:
+    """The numbers in plain memory, of the dtype of a format. Doubles are pairs of integers, and uint8 are bytes."""
+    memory = plain_memory(function, resource)
+    if getattr(memory, "dtype", None) == np.float64 and desc.dtype.kind in "iu" and desc.dtype.itemsize == 4:
+        if isinstance(memory, np.ndarray):
+            return jnp.asarray(np.ascontiguousarray(memory).view(desc.dtype))
+        return bit_cast(jnp.asarray(memory), desc.dtype)
+    if (
+        getattr(memory, "dtype", None) == np.uint8
+        and desc.dtype.itemsize > 1
+        and not memory.shape[-1] % desc.texel_bytes
+    ):
+        return bit_cast(jnp.asarray(memory), desc.dtype)
+    return as_texels(function, "resource.memory", memory, desc)
 
 
 def plain_texels(
@@ -82,7 +115,7 @@ def plain_texels(
     """The texels of linear or pitched memory, (N, C) or (H, W, C), and their kind."""
     ndim, limit, kind = PLAIN_TYPES[ResourceType(resource.resType)]
     pitched = resource.pitchInBytes is not None
-    memory = pitched_rows(function, resource, desc) if pitched else plain_memory(resource)
+    memory = pitched_rows(function, resource, desc) if pitched else plain_numbers(function, resource, desc)
     texels = with_channels(function, memory, desc, ndim)
     stored = texels.shape[ndim - 1 :: -1]
     given = (resource.width, resource.height)
@@ -116,13 +149,13 @@ def pitched_rows(function: str, resource: ResourceDesc, desc: ChannelFormatDesc)
             f"the {row_bytes} bytes of a row.",
         )
     region = Region(0, pitch, pitch, row_bytes, height, 1)
-    numbers = read_region(function, "resource.memory", plain_memory(resource), region, np.dtype(desc.dtype))
+    memory = as_memory(plain_memory(function, resource))
+    numbers = read_region(function, "resource.memory", memory, region, np.dtype(desc.dtype))
     return numbers.reshape(height, width, desc.channels)
 
 
 def with_channels(function: str, memory: jax.Array, desc: ChannelFormatDesc, ndim: int) -> jax.Array:
     """Plain memory of `ndim` axes with an axis of channels behind them."""
-    check_dtype(function, "resource.memory", memory, desc)
     flat = memory.ndim == ndim and not memory.shape[-1] % desc.channels
     split = memory.ndim == ndim + 1 and memory.shape[-1] == desc.channels
     if not (flat or split) or memory.size == 0:

@@ -9,17 +9,21 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from ..._arguments import as_array
+from ..._arguments import as_array, check_integer, check_number
 from ..._engine.decoding import decode
 from ..._hardware.read import single
+from ..._integers import known_integers
 from ..._typed_jit import typed_jit
 from ...modes import Arithmetic, TextureKind
 from ...sampling import fetch, gather, sample
 from ..enums import ArrayFlags, ResourceType
-from ..errors import INVALID_VALUE, CudaError, check_index, check_type
+from ..errors import INVALID_VALUE, CudaError, check_index
 from ..memory.channel_formats import OTHER_TYPES, parse_type
 from .texture_objects import TextureObject, is_readable_as
+from .texture_references import TextureReference, as_object
 
+# What texture functions read.
+Texture = TextureObject | TextureReference
 # Derivatives of the coordinates: a float, float2, float3 or float4.
 Derivatives = (
     ArrayLike
@@ -31,7 +35,7 @@ Derivatives = (
 
 def read_filtered(
     function: str,
-    t: TextureObject,
+    t: Texture,
     kind: TextureKind,
     coords: tuple[ArrayLike, ...],
     T: str | None,
@@ -42,7 +46,7 @@ def read_filtered(
     ddy: Derivatives | None = None,
 ) -> jax.Array:
     """A filtered read of a texture of the given kind."""
-    t = check_object(function, t)
+    t = as_object(function, t)
     is_linear = t.resType is ResourceType.Linear
     if is_linear or not is_readable_as(t, kind):
         memory = "linear memory, which tex1Dfetch reads" if is_linear else t.kind.value
@@ -51,33 +55,39 @@ def read_filtered(
             f"{function}: t is a texture of kind {memory}, expected {kind.value}; use the function of its kind.",
         )
     length = result_length(function, t, T)
-    arguments: dict[str, Any] = {"coords": coords, "layer": layer, "lod": lod, "ddx": None, "ddy": None}
+    arguments: dict[str, Any] = dict.fromkeys(("layer", "lod", "ddx", "ddy"))
+    arguments["coords"] = tuple(as_number(function, name, coord) for name, coord in zip("xyz", coords))
+    if layer is not None:
+        arguments["layer"] = check_integer(function, "layer", layer, wrap_unsigned=True)
+    if lod is not None:
+        arguments["lod"] = as_number(function, "level", lod)
     if ddx is not None and ddy is not None:
         arguments["ddx"] = split_derivatives(function, "dPdx", ddx, len(coords))
         arguments["ddy"] = split_derivatives(function, "dPdy", ddy, len(coords))
     if t.texture.kind is not kind:  # a row that is stored as an image of height 1: y is 0
         tuples = {name: arguments[name] for name in ("coords", "ddx", "ddy") if arguments[name] is not None}
         arguments |= {name: (*arrays, 0.0) for name, arrays in tuples.items()}
-    return _read_filtered(t, jax.tree.map(as_array, arguments, is_leaf=_is_list), length=length)
+    return _read_filtered(t, arguments, length=length)
 
 
-def fetch_texel(function: str, t: TextureObject, x: ArrayLike, T: str | None) -> jax.Array:
+def fetch_texel(function: str, t: Texture, x: ArrayLike, T: str | None) -> jax.Array:
     """A read of linear memory by index."""
-    t = check_object(function, t)
+    t = as_object(function, t)
     if t.resType is not ResourceType.Linear:
         raise CudaError(
             INVALID_VALUE,
             f"{function}: t is a texture over a resource of type {t.resType.name}, expected linear memory; use tex1D "
             f"for an array.",
         )
-    return _fetch_texel(t, as_array(x), length=result_length(function, t, T))
+    index = check_integer(function, "x", x, wrap_unsigned=True)
+    return _fetch_texel(t, index, length=result_length(function, t, T))
 
 
 def gather_texels(
-    function: str, t: TextureObject, coords: tuple[ArrayLike, ArrayLike], comp: int, T: str | None
+    function: str, t: Texture, coords: tuple[ArrayLike, ArrayLike], comp: int, T: str | None
 ) -> jax.Array:
     """A read of one channel of four texels."""
-    t = check_object(function, t)
+    t = as_object(function, t)
     if t.kind is not TextureKind.TEXTURE2D or not t.flags & ArrayFlags.TextureGather:
         raise CudaError(
             INVALID_VALUE,
@@ -87,13 +97,8 @@ def gather_texels(
     comp = check_index(function, "comp", comp, 4)
     if T is not None and result_length(function, t, T) != 4:
         raise CudaError(INVALID_VALUE, f"{function}: T is {T!r}, expected a vector of 4: one component of each texel.")
-    x, y = (as_array(c) for c in coords)
+    x, y = (as_number(function, name, coord) for name, coord in zip("xy", coords))
     return _gather_texels(t, (x, y), comp=comp)
-
-
-def check_object(function: str, t: object) -> TextureObject:
-    """`t`, which must be a `TextureObject`."""
-    return check_type(function, "t", t, TextureObject, "createTextureObject makes one")
 
 
 def result_length(function: str, t: TextureObject, T: str | None) -> int | None:
@@ -111,7 +116,15 @@ def result_length(function: str, t: TextureObject, T: str | None) -> int | None:
     return length
 
 
-def split_derivatives(function: str, argument: str, derivatives: Derivatives, count: int) -> tuple[ArrayLike, ...]:
+def as_number(function: str, argument: str, value: Any) -> Any:
+    """A coordinate, a level or a derivative as an array; a list is accepted in its place."""
+    if isinstance(value, list):
+        known = known_integers(value)
+        value = as_array(cast(Any, value)) if known is None else known
+    return check_number(function, argument, value)
+
+
+def split_derivatives(function: str, argument: str, derivatives: Derivatives, count: int) -> tuple[Any, ...]:
     """The derivatives of `count` coordinates. A fourth of three, as in CUDA's float4, is dropped."""
     arrays = _as_tuple(derivatives)
     if len(arrays) != count and not (count == 3 and len(arrays) == 4):
@@ -120,7 +133,7 @@ def split_derivatives(function: str, argument: str, derivatives: Derivatives, co
             f"{function}: {argument} has {len(arrays)} arrays, expected {'a tuple of ' if count > 1 else ''}{count}, "
             f"one for each coordinate.",
         )
-    return arrays[:count]
+    return tuple(as_number(function, argument, array) for array in arrays[:count])
 
 
 def _as_tuple(value: Derivatives) -> tuple[ArrayLike, ...]:
@@ -162,7 +175,3 @@ def with_length(texel: jax.Array, length: int | None) -> jax.Array:
     if absent <= 0:
         return texel[..., :length]
     return jnp.concatenate([texel, jnp.zeros((*texel.shape[:-1], absent), texel.dtype)], axis=-1)
-
-
-def _is_list(value: object) -> bool:
-    return isinstance(value, list)

@@ -2,9 +2,10 @@
 
 # pyright: strict
 
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from ..docstrings import Function, complete, coordinates_of
+from ..signatures import cuda_function
 
 BASE_TYPE = (
     "Its base type is float for float and half texels, and for all texels under ``ReadMode.NormalizedFloat``; else it "
@@ -55,7 +56,7 @@ def texture_function(function: Function) -> Function:
     derivatives = f"a tuple of the derivatives of ({coordinates})" if "," in coordinates else "the derivative of x"
     fourth = " A fourth component, as in CUDA's float4, is ignored." if coordinates == "x, y, z" else ""
     arguments = {
-        "t": "the texture, a `TextureObject`. It may be an argument of a jitted function.",
+        "t": "the texture, a `TextureObject` or a bound `TextureReference`. Jitted functions take it as an argument.",
         "x": operation.coordinates,
         "layer": "integers that broadcast with S: which layer to read. A negative or too large layer reads the last.",
         "level": "numbers that broadcast with S: the level of detail, 0 for the finest level. The descriptor's "
@@ -68,7 +69,8 @@ def texture_function(function: Function) -> Function:
     raises = {
         "CudaError": "cudaErrorInvalidValue, if this function does not read textures of this kind, or if T does not "
         "fit the texture.",
-        "TypeError": "if `t` is no `TextureObject`.",
+        "TypeError": "if `t` is no texture.",
     }
     source = f'CUDA C++ Programming Guide, "Texture Functions", `{name}`.'
-    return complete(function, arguments, operation.returns, operation.gradients, raises, source)
+    completed = complete(function, arguments, operation.returns, operation.gradients, raises, source)
+    return cast(Function, cuda_function(completed))

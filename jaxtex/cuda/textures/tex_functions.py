@@ -6,9 +6,8 @@ import jax
 from jax.typing import ArrayLike
 
 from ...modes import TextureKind
-from .tex_dispatch import fetch_texel, gather_texels, read_filtered
+from .tex_dispatch import Texture, fetch_texel, gather_texels, read_filtered
 from .tex_docstrings import texture_function
-from .texture_objects import TextureObject
 
 # Derivatives of one, two or three coordinates: CUDA's float, float2 and float4.
 Derivatives1D = ArrayLike
@@ -17,7 +16,7 @@ Derivatives3D = tuple[ArrayLike, ArrayLike, ArrayLike] | tuple[ArrayLike, ArrayL
 
 
 @texture_function
-def tex1Dfetch(t: TextureObject, x: ArrayLike, *, T: str | None = None) -> jax.Array:
+def tex1Dfetch(t: Texture, x: ArrayLike, *, T: str | None = None) -> jax.Array:
     """Reads single texels of linear memory by their integer index, without a filter.
 
     Example:
@@ -31,13 +30,13 @@ def tex1Dfetch(t: TextureObject, x: ArrayLike, *, T: str | None = None) -> jax.A
 
 
 @texture_function
-def tex1D(t: TextureObject, x: ArrayLike, *, T: str | None = None) -> jax.Array:
+def tex1D(t: Texture, x: ArrayLike, *, T: str | None = None) -> jax.Array:
     """Reads a 1D array at x."""
     return read_filtered("tex1D", t, TextureKind.TEXTURE1D, (x,), T)
 
 
 @texture_function
-def tex2D(t: TextureObject, x: ArrayLike, y: ArrayLike, *, T: str | None = None) -> jax.Array:
+def tex2D(t: Texture, x: ArrayLike, y: ArrayLike, *, T: str | None = None) -> jax.Array:
     """Reads a 2D array, or pitched memory, at (x, y).
 
     Example:
@@ -52,19 +51,19 @@ def tex2D(t: TextureObject, x: ArrayLike, y: ArrayLike, *, T: str | None = None)
 
 
 @texture_function
-def tex3D(t: TextureObject, x: ArrayLike, y: ArrayLike, z: ArrayLike, *, T: str | None = None) -> jax.Array:
+def tex3D(t: Texture, x: ArrayLike, y: ArrayLike, z: ArrayLike, *, T: str | None = None) -> jax.Array:
     """Reads a 3D array at (x, y, z)."""
     return read_filtered("tex3D", t, TextureKind.TEXTURE3D, (x, y, z), T)
 
 
 @texture_function
-def tex1DLayered(t: TextureObject, x: ArrayLike, layer: ArrayLike, *, T: str | None = None) -> jax.Array:
+def tex1DLayered(t: Texture, x: ArrayLike, layer: ArrayLike, *, T: str | None = None) -> jax.Array:
     """Reads a layer of a 1D layered array at x."""
     return read_filtered("tex1DLayered", t, TextureKind.TEXTURE1D_LAYERED, (x,), T, layer=layer)
 
 
 @texture_function
-def tex2DLayered(t: TextureObject, x: ArrayLike, y: ArrayLike, layer: ArrayLike, *, T: str | None = None) -> jax.Array:
+def tex2DLayered(t: Texture, x: ArrayLike, y: ArrayLike, layer: ArrayLike, *, T: str | None = None) -> jax.Array:
     """Reads a layer of a 2D layered array at (x, y).
 
     Example:
@@ -80,7 +79,7 @@ def tex2DLayered(t: TextureObject, x: ArrayLike, y: ArrayLike, layer: ArrayLike,
 
 
 @texture_function
-def texCubemap(t: TextureObject, x: ArrayLike, y: ArrayLike, z: ArrayLike, *, T: str | None = None) -> jax.Array:
+def texCubemap(t: Texture, x: ArrayLike, y: ArrayLike, z: ArrayLike, *, T: str | None = None) -> jax.Array:
     """Reads a cubemap in the direction (x, y, z).
 
     Example:
@@ -98,20 +97,20 @@ def texCubemap(t: TextureObject, x: ArrayLike, y: ArrayLike, z: ArrayLike, *, T:
 
 @texture_function
 def texCubemapLayered(
-    t: TextureObject, x: ArrayLike, y: ArrayLike, z: ArrayLike, layer: ArrayLike, *, T: str | None = None
+    t: Texture, x: ArrayLike, y: ArrayLike, z: ArrayLike, layer: ArrayLike, *, T: str | None = None
 ) -> jax.Array:
     """Reads a layer of a layered cubemap in the direction (x, y, z)."""
     return read_filtered("texCubemapLayered", t, TextureKind.CUBEMAP_LAYERED, (x, y, z), T, layer=layer)
 
 
 @texture_function
-def tex1DLod(t: TextureObject, x: ArrayLike, level: ArrayLike, *, T: str | None = None) -> jax.Array:
+def tex1DLod(t: Texture, x: ArrayLike, level: ArrayLike, *, T: str | None = None) -> jax.Array:
     """Reads a 1D array at x, with a given level of detail."""
     return read_filtered("tex1DLod", t, TextureKind.TEXTURE1D, (x,), T, lod=level)
 
 
 @texture_function
-def tex2DLod(t: TextureObject, x: ArrayLike, y: ArrayLike, level: ArrayLike, *, T: str | None = None) -> jax.Array:
+def tex2DLod(t: Texture, x: ArrayLike, y: ArrayLike, level: ArrayLike, *, T: str | None = None) -> jax.Array:
     """Reads a 2D array, or pitched memory, at (x, y), with a given level of detail.
 
     Example:
@@ -130,23 +129,21 @@ def tex2DLod(t: TextureObject, x: ArrayLike, y: ArrayLike, level: ArrayLike, *, 
 
 @texture_function
 def tex3DLod(
-    t: TextureObject, x: ArrayLike, y: ArrayLike, z: ArrayLike, level: ArrayLike, *, T: str | None = None
+    t: Texture, x: ArrayLike, y: ArrayLike, z: ArrayLike, level: ArrayLike, *, T: str | None = None
 ) -> jax.Array:
     """Reads a 3D array at (x, y, z), with a given level of detail."""
     return read_filtered("tex3DLod", t, TextureKind.TEXTURE3D, (x, y, z), T, lod=level)
 
 
 @texture_function
-def tex1DLayeredLod(
-    t: TextureObject, x: ArrayLike, layer: ArrayLike, level: ArrayLike, *, T: str | None = None
-) -> jax.Array:
+def tex1DLayeredLod(t: Texture, x: ArrayLike, layer: ArrayLike, level: ArrayLike, *, T: str | None = None) -> jax.Array:
     """Reads a layer of a 1D layered array at x, with a given level of detail."""
     return read_filtered("tex1DLayeredLod", t, TextureKind.TEXTURE1D_LAYERED, (x,), T, layer=layer, lod=level)
 
 
 @texture_function
 def tex2DLayeredLod(
-    t: TextureObject, x: ArrayLike, y: ArrayLike, layer: ArrayLike, level: ArrayLike, *, T: str | None = None
+    t: Texture, x: ArrayLike, y: ArrayLike, layer: ArrayLike, level: ArrayLike, *, T: str | None = None
 ) -> jax.Array:
     """Reads a layer of a 2D layered array at (x, y), with a given level of detail."""
     return read_filtered("tex2DLayeredLod", t, TextureKind.TEXTURE2D_LAYERED, (x, y), T, layer=layer, lod=level)
@@ -154,7 +151,7 @@ def tex2DLayeredLod(
 
 @texture_function
 def texCubemapLod(
-    t: TextureObject, x: ArrayLike, y: ArrayLike, z: ArrayLike, level: ArrayLike, *, T: str | None = None
+    t: Texture, x: ArrayLike, y: ArrayLike, z: ArrayLike, level: ArrayLike, *, T: str | None = None
 ) -> jax.Array:
     """Reads a cubemap in the direction (x, y, z), with a given level of detail."""
     return read_filtered("texCubemapLod", t, TextureKind.CUBEMAP, (x, y, z), T, lod=level)
@@ -162,7 +159,7 @@ def texCubemapLod(
 
 @texture_function
 def texCubemapLayeredLod(
-    t: TextureObject,
+    t: Texture,
     x: ArrayLike,
     y: ArrayLike,
     z: ArrayLike,
@@ -176,16 +173,14 @@ def texCubemapLayeredLod(
 
 
 @texture_function
-def tex1DGrad(
-    t: TextureObject, x: ArrayLike, dPdx: Derivatives1D, dPdy: Derivatives1D, *, T: str | None = None
-) -> jax.Array:
+def tex1DGrad(t: Texture, x: ArrayLike, dPdx: Derivatives1D, dPdy: Derivatives1D, *, T: str | None = None) -> jax.Array:
     """Reads a 1D array at x, with a level of detail from derivatives."""
     return read_filtered("tex1DGrad", t, TextureKind.TEXTURE1D, (x,), T, ddx=dPdx, ddy=dPdy)
 
 
 @texture_function
 def tex2DGrad(
-    t: TextureObject, x: ArrayLike, y: ArrayLike, dPdx: Derivatives2D, dPdy: Derivatives2D, *, T: str | None = None
+    t: Texture, x: ArrayLike, y: ArrayLike, dPdx: Derivatives2D, dPdy: Derivatives2D, *, T: str | None = None
 ) -> jax.Array:
     """Reads a 2D array, or pitched memory, at (x, y), with a level of detail from derivatives.
 
@@ -205,7 +200,7 @@ def tex2DGrad(
 
 @texture_function
 def tex3DGrad(
-    t: TextureObject,
+    t: Texture,
     x: ArrayLike,
     y: ArrayLike,
     z: ArrayLike,
@@ -220,7 +215,7 @@ def tex3DGrad(
 
 @texture_function
 def tex1DLayeredGrad(
-    t: TextureObject, x: ArrayLike, layer: ArrayLike, dPdx: Derivatives1D, dPdy: Derivatives1D, *, T: str | None = None
+    t: Texture, x: ArrayLike, layer: ArrayLike, dPdx: Derivatives1D, dPdy: Derivatives1D, *, T: str | None = None
 ) -> jax.Array:
     """Reads a layer of a 1D layered array at x, with a level of detail from derivatives."""
     return read_filtered("tex1DLayeredGrad", t, TextureKind.TEXTURE1D_LAYERED, (x,), T, layer=layer, ddx=dPdx, ddy=dPdy)
@@ -228,7 +223,7 @@ def tex1DLayeredGrad(
 
 @texture_function
 def tex2DLayeredGrad(
-    t: TextureObject,
+    t: Texture,
     x: ArrayLike,
     y: ArrayLike,
     layer: ArrayLike,
@@ -245,7 +240,7 @@ def tex2DLayeredGrad(
 
 @texture_function
 def texCubemapGrad(
-    t: TextureObject,
+    t: Texture,
     x: ArrayLike,
     y: ArrayLike,
     z: ArrayLike,
@@ -260,7 +255,7 @@ def texCubemapGrad(
 
 @texture_function
 def texCubemapLayeredGrad(
-    t: TextureObject,
+    t: Texture,
     x: ArrayLike,
     y: ArrayLike,
     z: ArrayLike,
@@ -277,7 +272,7 @@ def texCubemapLayeredGrad(
 
 
 @texture_function
-def tex2Dgather(t: TextureObject, x: ArrayLike, y: ArrayLike, comp: int = 0, *, T: str | None = None) -> jax.Array:
+def tex2Dgather(t: Texture, x: ArrayLike, y: ArrayLike, comp: int = 0, *, T: str | None = None) -> jax.Array:
     """Reads one channel of the four texels that a linear read at (x, y) would blend.
 
     With (x0, y0) the texel of the smallest coordinates, the order is (x0, y1), (x1, y1), (x1, y0), (x0, y0): counter-

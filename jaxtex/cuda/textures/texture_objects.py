@@ -19,6 +19,8 @@ from ..limits import NEWEST_COMPUTE_CAPABILITY
 from ..memory.channel_formats import FLOAT, ChannelFormatDesc, check_modeled
 from ..memory.resource_descriptor import ResourceDesc
 from ..pytrees import pytree
+from ..signatures import cuda_function
+from ..structs import Components
 from ..texture_kinds import TEXTURE_KINDS
 from .descriptors import AddressModes, BorderColor, ResourceViewDesc, TextureDesc
 from .format_checks import check_levels, check_read
@@ -62,7 +64,7 @@ class TextureObject:
     """A texture that can be read: `createTextureObject` makes one, and so does binding a `TextureReference`.
 
     It is a pytree, so that jitted functions take it as an argument. Its only child is `texture`; the other fields are
-    static. There is no handle, and nothing to destroy.
+    static. There is no handle, and nothing needs to be destroyed.
 
     Attributes:
         texture: the texels and the border color, a `jaxtex.Texture`.
@@ -91,6 +93,7 @@ class TextureObject:
     flags: ArrayFlags = ArrayFlags.Default
 
 
+@cuda_function
 def createTextureObject(
     resource: ResourceDesc,
     texture: TextureDesc,
@@ -136,6 +139,8 @@ def createTextureObject(
         Array(25., dtype=float32)
     """
     resource = check_type(NAME, "resource", resource, ResourceDesc, "ResourceDesc.Array(array) makes one")
+    if view is not None:
+        view = check_type(NAME, "view", view, ResourceViewDesc, "ResourceViewDesc(format, width, height) makes one")
     modes = modes_of(check_type(NAME, "texture", texture, TextureDesc, "TextureDesc() makes one"))
     desc = resource_format(NAME, resource, view)
     check_read(NAME, desc, modes.read, modes.filter, srgb=bool(texture.sRGB))
@@ -153,7 +158,10 @@ def createTextureObject(
     border = border_color(texture.borderColor, desc, modes.read) if "border" in address else None
     sampler = sampler_of(texture, modes, desc, address, arithmetic, is_cube=kind.is_cube)
     built = TEXTURE_KINDS[stored].build(levels, border_color=border)
-    return TextureObject(built, sampler, desc, modes.read, kind, resource_type, flags)
+    made = TextureObject(built, sampler, desc, modes.read, kind, resource_type, flags)
+    given = (resource, texture, view)
+    object.__setattr__(made, "_made_of", tuple(part and dataclasses.replace(part) for part in given))
+    return made
 
 
 def is_readable_as(t: TextureObject, kind: TextureKind) -> bool:
@@ -179,7 +187,7 @@ def three_modes(
     function: str, argument: str, modes: AddressModes, default: AddressMode
 ) -> tuple[AddressMode, AddressMode, AddressMode]:
     """An address mode for each of three axes; axes without one have the default."""
-    listed = tuple(modes) if isinstance(modes, tuple | list) else (modes,) * 3
+    listed = tuple(modes) if isinstance(modes, tuple | list | Components) else (modes,) * 3
     if len(listed) > 3:
         raise CudaError(
             INVALID_VALUE, f"{function}: {argument} has {len(listed)} modes, expected at most 3, in x, y, z order."
@@ -192,7 +200,13 @@ def three_modes(
 def check_fields(
     texture: TextureDesc, modes: Modes, desc: ChannelFormatDesc, kind: TextureKind, resource_type: ResourceType
 ) -> None:
-    """Refuses fields of the descriptor that the resource does not allow (1, 26)."""
+    """Refuses fields of the descriptor that are wrong, or that the resource does not allow (1, 26)."""
+    color = texture.borderColor
+    shape = (len(color),) if isinstance(color, tuple | Components) else jnp.shape(color)
+    if shape != (4,):
+        raise CudaError(
+            INVALID_VALUE, f"{NAME}: texture.borderColor has shape {shape}, expected four floats, red to alpha."
+        )
     if texture.seamlessCubemap and not kind.is_cube:
         raise CudaError(
             INVALID_VALUE,
@@ -243,16 +257,13 @@ def sampler_of(
 
 def border_color(color: BorderColor, desc: ChannelFormatDesc, read_mode: ReadMode) -> jax.Array:
     """The border color in the units of a read: floats, or the bits of these floats where integers are read as such."""
+    color = tuple(color) if isinstance(color, Components) else color
     if isinstance(color, tuple) and any(isinstance(c, jax.Array) for c in color):
         # Only JAX can hold components that are traced.
         color = jnp.stack([jnp.asarray(c, jnp.float32) for c in color])
     elif not isinstance(color, jax.Array):
         # NumPy keeps the bits of a NaN, which may be those of an integer.
         color = np.asarray(color, np.float32)
-    if color.shape != (4,):
-        raise CudaError(
-            INVALID_VALUE, f"{NAME}: texture.borderColor has shape {color.shape}, expected four floats, red to alpha."
-        )
     floats = jnp.asarray(color, jnp.float32)[: desc.channels]
     if read_mode is ReadMode.NormalizedFloat or desc.storage[0] is FLOAT:
         return floats

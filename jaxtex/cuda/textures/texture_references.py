@@ -1,46 +1,73 @@
-"""Texture references, which CUDA 12 removed, as immutable values: binding one returns a texture object."""
+"""Texture references, which CUDA 12 removed: declarations, to which `texture_binding` binds memory."""
 
 # pyright: strict
 
 import dataclasses
+from typing import Any
 
-from jax.typing import ArrayLike
-
-from ..enums import AddressMode, FilterMode, ReadMode, TextureType
-from ..errors import INVALID_CHANNEL_DESCRIPTOR, INVALID_VALUE, CudaError, check_type, choose
-from ..memory.arrays import Array, MipmappedArray
-from ..memory.channel_formats import ChannelFormatDesc, parse_type
+from ... import texture as core
+from ...modes import TextureKind
+from ...sampler import Sampler
+from ..enums import AddressMode, ArrayFlags, FilterMode, ReadMode, ResourceType, TextureType
+from ..errors import (
+    INVALID_CHANNEL_DESCRIPTOR,
+    INVALID_TEXTURE_BINDING,
+    INVALID_VALUE,
+    CudaError,
+    check_alive,
+    check_type,
+    choose,
+)
+from ..memory.channel_formats import ChannelFormatDesc, createChannelDesc, parse_type
 from ..memory.resource_descriptor import ResourceDesc
+from ..signatures import cuda_function
+from ..structs import Struct, struct
 from ..texture_kinds import TEXTURE_KINDS
-from .descriptors import AddressModes, TextureDesc
+from .descriptors import AddressModes, TextureDesc, mode_components
 from .texture_objects import ArithmeticName, TextureObject, createTextureObject, is_readable_as, three_modes
 
 KINDS_BY_TYPE = {row.texture_type: kind for kind, row in TEXTURE_KINDS.items()}
 
 
-@dataclasses.dataclass(frozen=True)
-class TextureReference:
+@struct("resource")
+@dataclasses.dataclass(eq=False)
+class TextureReference(Struct):
     """A texture reference, ``texture<T, texType, readMode>``, with the attributes of its declaration.
 
-    Binding does not change a reference; it returns a `TextureObject`. The defaults are those of the C++ class, not
-    those of a zeroed `TextureDesc`: the address mode is **Clamp**.
+    Binding does not change a reference; it returns a bound one, which texture functions read as they read a
+    `TextureObject`. Attributes may be assigned before and after: a read uses those that the bound reference has when
+    Python calls the function, and a compiled function is compiled anew for others. The defaults are those of the C++
+    class, not those of a zeroed `TextureDesc`: the address mode is **Clamp**. It is a pytree whose only child is
+    `resource`; the other fields are static. ``cuda.texture`` is the same class.
 
     Args:
         T: the name of the type of the texels, such as ``"float"``.
         texType: a `TextureType`, by default 1D.
         readMode: a `ReadMode`, by default ElementType.
         normalized: as ``normalizedCoords`` in `TextureDesc`. `bindTexture` ignores this argument and those below.
-        filterMode, addressMode, sRGB, maxAnisotropy: as in `TextureDesc`, except for the default of `addressMode`.
+        filterMode, addressMode: as in `TextureDesc`, except for the default of `addressMode`.
+        channelDesc: a `ChannelFormatDesc`, by default that of `T`. `bindTexture` and `bindTexture2D` use it if they are
+            given no format.
+        sRGB, maxAnisotropy: as in `TextureDesc`.
         mipmapFilterMode, mipmapLevelBias, minMipmapLevelClamp, maxMipmapLevelClamp: as in `TextureDesc`.
         disableTrilinearOptimization: as in `TextureDesc`.
+        resource: the memory that the reference is bound to, a `ResourceDesc`; ``None`` before it is bound.
+        arithmetic: as in `createTextureObject`; binding sets it.
 
     Source:
         CUDA C++ Programming Guide 11, "Texture Reference API".
 
     Example:
         >>> from jaxtex import cuda
-        >>> cuda.TextureReference("float", cuda.TextureType.Type2D).addressMode[0].name
+        >>> ref = cuda.TextureReference("float", cuda.TextureType.Type2D)
+        >>> ref.addressMode[0].name
         'Clamp'
+        >>> array = cuda.mallocArray(ref.channelDesc, 2, 1)
+        >>> array = cuda.memcpyToArray(array, [0.0, 1.0])
+        >>> ref = cuda.bindTextureToArray(ref, array)
+        >>> ref.filterMode = cuda.FilterMode.Linear
+        >>> cuda.tex2D(ref, 1.0, 0.5)
+        Array(0.5, dtype=float32)
     """
 
     T: str
@@ -49,6 +76,7 @@ class TextureReference:
     normalized: int = 0
     filterMode: FilterMode | int = FilterMode.Point
     addressMode: AddressModes = (AddressMode.Clamp, AddressMode.Clamp, AddressMode.Clamp)
+    channelDesc: ChannelFormatDesc | None = None
     sRGB: int = 0
     maxAnisotropy: int = 0
     mipmapFilterMode: FilterMode | int = FilterMode.Point
@@ -56,28 +84,60 @@ class TextureReference:
     minMipmapLevelClamp: float = 0.0
     maxMipmapLevelClamp: float = 0.0
     disableTrilinearOptimization: int = 0
+    resource: ResourceDesc | None = None
+    arithmetic: ArithmeticName = "hardware"
+
+    def __post_init__(self):
+        if self.channelDesc is None:
+            self.channelDesc = createChannelDesc(self.T)
+
+    def _converted(self, name: str, value: Any) -> Any:
+        """The value that is stored for a field: address modes as `Components`, whose elements may be assigned."""
+        return mode_components(value, AddressMode.Clamp) if name == "addressMode" else value
+
+    @property
+    def object(self) -> TextureObject:
+        """The texture object that reads of the reference read."""
+        return object_of("TextureReference", self)
+
+    @property
+    def texture(self) -> core.Texture:
+        """As in `TextureObject`."""
+        return self.object.texture
+
+    @property
+    def sampler(self) -> Sampler:
+        """As in `TextureObject`."""
+        return self.object.sampler
+
+    @property
+    def desc(self) -> ChannelFormatDesc:
+        """As in `TextureObject`."""
+        return self.object.desc
+
+    @property
+    def kind(self) -> TextureKind:
+        """As in `TextureObject`."""
+        return self.object.kind
+
+    @property
+    def resType(self) -> ResourceType:
+        """As in `TextureObject`."""
+        return self.object.resType
+
+    @property
+    def flags(self) -> ArrayFlags:
+        """As in `TextureObject`."""
+        return self.object.flags
 
 
-def bindTextureToArray(
-    ref: TextureReference, array: Array, *, arithmetic: ArithmeticName = "hardware"
-) -> TextureObject:
-    """Binds a reference to an array: `cudaBindTextureToArray`.
+@cuda_function
+def unbindTexture(ref: TextureReference) -> None:
+    """Unbinds a reference: `cudaUnbindTexture`. There is nothing to release, but a read of it is an error from now on.
 
     Args:
-        ref: a `TextureReference` of the type and the kind of the array. A 1D reference may be bound to a 2D array of
-            one row too.
-        array: an `Array`.
-        arithmetic: as in `createTextureObject`.
-
-    Returns:
-        A `TextureObject`. Binding the reference to another array makes another object; there is nothing to unbind.
-
-    Gradients:
-        Gradients of reads flow to floating texels of the array.
-
-    Raises:
-        CudaError: as in `createTextureObject`, and cudaErrorInvalidChannelDescriptor, if T is not the type of the
-            texels.
+        ref: a `TextureReference` that a bind function returned. Copies of it, such as those that a compiled function
+            was given, stay bound.
 
     Source:
         CUDA C++ Programming Guide 11, "Texture Reference API".
@@ -85,69 +145,27 @@ def bindTextureToArray(
     Example:
         >>> import jax.numpy as jnp
         >>> from jaxtex import cuda
-        >>> array = cuda.memcpyToArray(cuda.mallocArray(cuda.createChannelDesc("float"), 3), jnp.array([1.0, 2.0, 4.0]))
-        >>> cuda.tex1D(cuda.bindTextureToArray(cuda.TextureReference("float"), array), 99.0)
-        Array(4., dtype=float32)
+        >>> ref = cuda.bindTexture(0, cuda.TextureReference("int"), jnp.array([3, 4]))
+        >>> cuda.unbindTexture(ref)
+        >>> ref.resource is None
+        True
     """
-    return _bind("bindTextureToArray", ref, ResourceDesc.Array(array), arithmetic)
+    check_reference("unbindTexture", ref)
+    object.__setattr__(ref, "resource", None)
 
 
-def bindTextureToMipmappedArray(
-    ref: TextureReference, mipmap: MipmappedArray, *, arithmetic: ArithmeticName = "hardware"
-) -> TextureObject:
-    """Binds a reference to a mipmapped array: `cudaBindTextureToMipmappedArray`.
+@cuda_function
+def getTextureAlignmentOffset(ref: TextureReference) -> int:
+    """Returns the offset of the memory of a bound reference, which is 0: `cudaGetTextureAlignmentOffset`.
 
     Args:
-        ref: a `TextureReference` of the type and the kind of the array, with ``normalized=1``.
-        mipmap: a `MipmappedArray`.
-        arithmetic: as in `createTextureObject`.
+        ref: a bound `TextureReference`.
 
     Returns:
-        A `TextureObject`.
-
-    Gradients:
-        Gradients of reads flow to floating texels of every level.
+        0.
 
     Raises:
-        CudaError: as in `bindTextureToArray`.
-
-    Source:
-        CUDA C++ Programming Guide 11, "Texture Reference API".
-
-    Example:
-        >>> from jaxtex import cuda
-        >>> mipmap = cuda.mallocMipmappedArray(cuda.createChannelDesc("float"), (4, 4, 0), 3)
-        >>> ref = cuda.TextureReference("float", cuda.TextureType.Type2D, normalized=1, maxMipmapLevelClamp=2.0)
-        >>> cuda.bindTextureToMipmappedArray(ref, mipmap).texture.num_levels
-        3
-    """
-    return _bind("bindTextureToMipmappedArray", ref, ResourceDesc.MipmappedArray(mipmap), arithmetic)
-
-
-def bindTexture(
-    ref: TextureReference,
-    devPtr: ArrayLike,
-    desc: ChannelFormatDesc | None = None,
-    size: int | None = None,
-    *,
-    arithmetic: ArithmeticName = "hardware",
-) -> TextureObject:
-    """Binds a reference to linear memory, which `tex1Dfetch` reads: `cudaBindTexture`, with an offset of 0.
-
-    Args:
-        ref: a `TextureReference` of type 1D. Only its `T` and `readMode` have an effect.
-        devPtr, desc: the memory and its format, as in `ResourceDesc.Linear`.
-        size: the size of the memory in bytes, as ``sizeInBytes`` in `ResourceDesc.Linear`.
-        arithmetic: as in `createTextureObject`.
-
-    Returns:
-        A `TextureObject`.
-
-    Gradients:
-        Gradients of reads flow to floating texels.
-
-    Raises:
-        CudaError: as in `bindTextureToArray`.
+        CudaError: cudaErrorInvalidTextureBinding, if the reference is not bound.
 
     Source:
         CUDA C++ Programming Guide 11, "Texture Reference API".
@@ -155,73 +173,78 @@ def bindTexture(
     Example:
         >>> import jax.numpy as jnp
         >>> from jaxtex import cuda
-        >>> cuda.tex1Dfetch(cuda.bindTexture(cuda.TextureReference("int"), jnp.array([3, 4])), 1)
-        Array(4, dtype=int32)
+        >>> cuda.getTextureAlignmentOffset(cuda.bindTexture(0, cuda.TextureReference("int"), jnp.array([3, 4])))
+        0
     """
-    ref = _check_reference("bindTexture", ref)
-    plain = TextureReference(ref.T, ref.texType, ref.readMode)
-    return _bind("bindTexture", plain, ResourceDesc.Linear(devPtr, desc, size), arithmetic)
+    check_bound("getTextureAlignmentOffset", check_reference("getTextureAlignmentOffset", ref))
+    return 0
 
 
-def bindTexture2D(
-    ref: TextureReference,
-    devPtr: ArrayLike,
-    desc: ChannelFormatDesc | None = None,
-    width: int | None = None,
-    height: int | None = None,
-    *,
-    arithmetic: ArithmeticName = "hardware",
-) -> TextureObject:
-    """Binds a reference to rows in linear memory: `cudaBindTexture2D`, with an offset of 0.
+@cuda_function
+def getTextureReference(symbol: TextureReference) -> TextureReference:
+    """Returns a reference, which is its own symbol: `cudaGetTextureReference`.
 
     Args:
-        ref: a `TextureReference` of type 2D.
-        devPtr, desc, width, height: the memory, its format and its size, as in `ResourceDesc.Pitch2D`.
-        arithmetic: as in `createTextureObject`.
+        symbol: a `TextureReference`.
 
     Returns:
-        A `TextureObject`.
-
-    Gradients:
-        Gradients of reads flow to floating texels.
-
-    Raises:
-        CudaError: as in `bindTextureToArray`.
+        The same object.
 
     Source:
         CUDA C++ Programming Guide 11, "Texture Reference API".
 
     Example:
-        >>> import jax.numpy as jnp
         >>> from jaxtex import cuda
-        >>> ref = cuda.TextureReference("float", cuda.TextureType.Type2D)
-        >>> cuda.tex2D(cuda.bindTexture2D(ref, jnp.array([[0.0, 1.0], [2.0, 3.0]])), 1.5, 0.5)
-        Array(1., dtype=float32)
+        >>> ref = cuda.TextureReference("float")
+        >>> cuda.getTextureReference(ref) is ref
+        True
     """
-    return _bind("bindTexture2D", ref, ResourceDesc.Pitch2D(devPtr, desc, width, height), arithmetic)
+    return check_reference("getTextureReference", symbol)
 
 
-def _check_reference(function: str, ref: object) -> TextureReference:
-    return check_type(function, "ref", ref, TextureReference, 'TextureReference("float") makes one')
+def as_object(function: str, t: object) -> TextureObject:
+    """The texture object of a texture function, which may be a bound reference."""
+    if isinstance(t, TextureReference):
+        return object_of(function, t)
+    checked = check_type(function, "t", t, TextureObject, "createTextureObject makes one")
+    resource, *_ = getattr(checked, "_made_of", (None,))
+    check_alive(function, "the memory of t", getattr(resource, "memory", None))
+    return checked
 
 
-def _bind(function: str, ref: object, resource: ResourceDesc, arithmetic: ArithmeticName) -> TextureObject:
-    reference = _check_reference(function, ref)
-    names = {field.name for field in dataclasses.fields(TextureDesc)}
-    shared = {field.name for field in dataclasses.fields(TextureReference)} & names - {"addressMode"}
-    desc = TextureDesc(
-        addressMode=three_modes(function, "ref.addressMode", reference.addressMode, AddressMode.Clamp),
-        normalizedCoords=reference.normalized,
-        **{name: getattr(reference, name) for name in shared},
-    )
-    bound = createTextureObject(resource, desc, arithmetic=arithmetic)
-    base, length = parse_type(function, "ref.T", reference.T)
-    if (base, length or 1) != (bound.desc.stored_base, bound.desc.channels):
+def check_bound(function: str, ref: TextureReference) -> ResourceDesc:
+    """The memory of a reference (19)."""
+    if ref.resource is None:
+        raise CudaError(
+            INVALID_TEXTURE_BINDING,
+            f"{function}: the texture reference is not bound, expected one that bindTextureToArray or another bind "
+            f"function returned: binding does not change its argument.",
+        )
+    return ref.resource
+
+
+def object_of(function: str, ref: TextureReference) -> TextureObject:
+    """The texture object of a bound reference with its present attributes."""
+    resource = check_bound(function, ref)
+    desc = TextureDesc(readMode=ref.readMode)
+    if resource.resType != ResourceType.Linear:
+        names = {field.name for field in dataclasses.fields(TextureDesc)}
+        shared = {field.name for field in dataclasses.fields(TextureReference)} & names - {"addressMode"}
+        desc = TextureDesc(
+            addressMode=three_modes(function, "ref.addressMode", ref.addressMode, AddressMode.Clamp),
+            normalizedCoords=ref.normalized,
+            **{name: getattr(ref, name) for name in shared},
+        )
+    bound = createTextureObject(resource, desc, arithmetic=ref.arithmetic)
+    base, length = parse_type(function, "ref.T", ref.T)
+    # Halves are read as floats, and programs declare their references with either type.
+    bases = (bound.desc.stored_base, bound.desc.result_base(ReadMode.ElementType))
+    if base not in bases or (length or 1) != bound.desc.channels:
         raise CudaError(
             INVALID_CHANNEL_DESCRIPTOR,
-            f"{function}: ref.T is {reference.T!r}, expected the type of the texels, {bound.desc}.",
+            f"{function}: ref.T is {ref.T!r}, expected the type of the texels, {bound.desc}.",
         )
-    texture_type = choose(function, "ref.texType", TextureType, reference.texType)
+    texture_type = choose(function, "ref.texType", TextureType, ref.texType)
     if not is_readable_as(bound, KINDS_BY_TYPE[texture_type]):
         raise CudaError(
             INVALID_VALUE,
@@ -229,3 +252,7 @@ def _bind(function: str, ref: object, resource: ResourceDesc, arithmetic: Arithm
             f"the reference with the type of this kind.",
         )
     return bound
+
+
+def check_reference(function: str, ref: object) -> TextureReference:
+    return check_type(function, "ref", ref, TextureReference, 'TextureReference("float") makes one')

@@ -1,0 +1,90 @@
+"""Integers of any width, which saturate before JAX narrows them to 32 bits where 64-bit types are disabled."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+# A float64, and infinite in every smaller type.
+LARGEST = 2**1023
+
+
+def known_integers(value: Any) -> np.ndarray | None:
+    """Integers of Python and NumPy, alone, in arrays or in lists, as an array; `None` for everything else.
+
+    Integers that 64 bits do not hold make an array of dtype object.
+    """
+    if isinstance(value, np.ndarray):
+        array = value
+    elif isinstance(value, int | np.integer):
+        array = np.asarray(value)
+    elif isinstance(value, list | tuple) and not any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(value)):
+        array = np.asarray(value, object)
+    else:
+        return None
+    return array if is_integral(array) else None
+
+
+def is_integral(array: Any) -> bool:
+    """Whether an array holds integers: of an integer dtype, or Python's of any size."""
+    if array.dtype == object:
+        return array.size > 0 and all(isinstance(n, int | np.integer) and not isinstance(n, bool) for n in array.flat)
+    return jnp.issubdtype(array.dtype, jnp.integer)
+
+
+def saturated(integers: Any, dtype: Any) -> Any:
+    """Integers of any width as `dtype`: those that do not fit become its least or largest one.
+
+    An array of NumPy stays one.
+    """
+    xp: Any = np if isinstance(integers, np.ndarray) else jnp
+    array, limits = xp.asarray(integers), jnp.iinfo(dtype)
+    any_size = array.dtype == object
+    if any_size or jnp.iinfo(array.dtype).max > limits.max:
+        array = xp.asarray(xp.minimum(array, limits.max))
+    if any_size or jnp.iinfo(array.dtype).min < limits.min:
+        array = xp.asarray(xp.maximum(array, limits.min))
+    return array.astype(dtype)
+
+
+def narrowed(name: str, argument: str, integers: np.ndarray, dtype: Any) -> np.ndarray:
+    """Known integers as `dtype`.
+
+    Raises:
+        ValueError: if one of them does not fit.
+    """
+    narrow = saturated(integers, dtype)
+    lost = integers[narrow != integers]
+    if lost.size:
+        limits = jnp.iinfo(dtype)
+        raise ValueError(
+            f"{name}: {argument} holds {lost[0]}, expected integers from {limits.min} to {limits.max}, the range of "
+            f"{np.dtype(dtype)}; clip them, or convert them with .astype."
+        )
+    return narrow
+
+
+def in_dtype_of_jax(name: str, argument: str, value: Any) -> Any:
+    """An integer array of NumPy in the dtype that JAX has for it, of 32 bits where 64 are disabled, by `narrowed`.
+
+    Any other value comes back unchanged.
+    """
+    if not isinstance(value, np.ndarray) or not np.issubdtype(value.dtype, np.integer):
+        return value
+    dtype = jax.dtypes.canonicalize_dtype(value.dtype)
+    return value if dtype == value.dtype else narrowed(name, argument, value, dtype)
+
+
+def as_rounded(integers: np.ndarray, dtype: Any) -> np.ndarray:
+    """Known integers as floats. Those that `dtype` does not hold become infinite."""
+    if integers.dtype == object:
+        floats = [float(min(max(n, -LARGEST), LARGEST)) for n in integers.flat]
+        integers = np.reshape(floats, integers.shape)
+    with np.errstate(over="ignore"):
+        return integers.astype(dtype)
+
+
+def as_index(index: Any) -> jax.Array:
+    """Integers of any width as int32. An integer that does not fit saturates, and stays out of range."""
+    return jnp.asarray(saturated(index, np.int32))

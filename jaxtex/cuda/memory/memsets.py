@@ -1,0 +1,133 @@
+"""Functions that fill pitched memory with a byte, and return the new memory."""
+
+# pyright: strict, reportUnknownMemberType=false
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+
+from ..errors import INVALID_VALUE, CudaError, check_type
+from ..signatures import cuda_function
+from .arrays import Extent
+from .byte_regions import Region, write_region
+from .numbers import as_destination
+from .pitched_memory import PITCHED_REMEDY, PitchedPtr, whole_numbers
+
+
+@cuda_function
+def memset(devPtr: ArrayLike, value: int, count: int) -> jax.Array:
+    """Returns memory with bytes of one value at its start: `cudaMemset`.
+
+    Args:
+        devPtr: an array of any dtype. Its bytes, in C order, are the memory. It is not changed.
+        value: the byte; of larger integers the lowest 8 bits.
+        count: the number of **bytes**.
+
+    Returns:
+        A new array of the shape and the dtype of `devPtr`.
+
+    Gradients:
+        None. To differentiate it is an error if `devPtr` is floating.
+
+    Raises:
+        CudaError: cudaErrorInvalidValue, if the bytes do not lie within the memory.
+
+    Source:
+        CUDA Runtime API, `cudaMemset`.
+
+    Example:
+        >>> from jaxtex import cuda
+        >>> cuda.memset(cuda.malloc(4), 7, 2)
+        Array([7, 7, 0, 0], dtype=uint8)
+    """
+    value, count = whole_numbers("memset", value=value, count=count)
+    region = Region(0, count, count, count, 1, 1)
+    return fill("memset", as_destination("memset", "devPtr", devPtr), region, value)
+
+
+@cuda_function
+def memset2D(devPtr: ArrayLike, pitch: int, value: int, width: int, height: int) -> jax.Array:
+    """Returns memory with bytes of one value in its rows: `cudaMemset2D`.
+
+    Args:
+        devPtr: an array of any dtype. Its bytes, in C order, are the memory. It is not changed.
+        pitch: the number of **bytes** from the start of a row to the start of the next.
+        value: the byte; of larger integers the lowest 8 bits.
+        width: the number of **bytes** in a row.
+        height: the number of rows.
+
+    Returns:
+        A new array of the shape and the dtype of `devPtr`.
+
+    Gradients:
+        None. To differentiate it is an error if `devPtr` is floating.
+
+    Raises:
+        CudaError: cudaErrorInvalidPitchValue, if a row is longer than the pitch; cudaErrorInvalidValue, if the rows do
+            not lie within the memory.
+
+    Source:
+        CUDA Runtime API, `cudaMemset2D`.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from jaxtex import cuda
+        >>> cuda.memset2D(jnp.zeros((2, 4), jnp.uint8), 4, 7, 2, 2)
+        Array([[7, 7, 0, 0],
+               [7, 7, 0, 0]], dtype=uint8)
+    """
+    pitch, value, width, height = whole_numbers("memset2D", pitch=pitch, value=value, width=width, height=height)
+    region = Region(0, pitch, pitch * height, width, height, 1)
+    return fill("memset2D", as_destination("memset2D", "devPtr", devPtr), region, value)
+
+
+@cuda_function
+def memset3D(pitchedDevPtr: PitchedPtr, value: int, extent: Extent | tuple[int, int, int]) -> PitchedPtr:
+    """Returns pitched memory with bytes of one value in a box: `cudaMemset3D`.
+
+    Args:
+        pitchedDevPtr: a `PitchedPtr`. It is not changed.
+        value: the byte; of larger integers the lowest 8 bits.
+        extent: (width, height, depth) of the box, which starts at the first byte: the number of **bytes** in a row, of
+            rows and of slices.
+
+    Returns:
+        A new `PitchedPtr`.
+
+    Gradients:
+        None, as in `memset2D`.
+
+    Raises:
+        CudaError: as in `memset2D`.
+
+    Source:
+        CUDA Runtime API, `cudaMemset3D`.
+
+    Example:
+        >>> from jaxtex import cuda
+        >>> rows = cuda.memset3D(cuda.malloc3D((3, 2, 2)), 7, (2, 1, 2))
+        >>> rows.ptr[:, :3]
+        Array([[7, 7, 0],
+               [0, 0, 0],
+               [7, 7, 0],
+               [0, 0, 0]], dtype=uint8)
+    """
+    name = "memset3D"
+    pointer = check_type(name, "pitchedDevPtr", pitchedDevPtr, PitchedPtr, PITCHED_REMEDY)
+    width, height, depth = extent
+    value, width, height, depth = whole_numbers(name, value=value, width=width, height=height, depth=depth)
+    region = Region(0, pointer.pitch, pointer.pitch * pointer.ysize, width, height, depth)
+    memory = as_destination(name, "pitchedDevPtr", pointer.ptr)
+    return dataclasses.replace(pointer, ptr=fill(name, memory, region, value))
+
+
+def fill(function: str, memory: jax.Array, region: Region, value: int) -> jax.Array:
+    """Memory with a region filled."""
+    if min(region) < 0:
+        raise CudaError(INVALID_VALUE, f"{function}: the region is {region}, expected no negative size.")
+    if region.is_empty:
+        return memory
+    numbers = jnp.full((region.depth, region.height, region.width), value & 0xFF, jnp.uint8)
+    return write_region(function, "the memory", memory, region, numbers)

@@ -1,0 +1,106 @@
+"""Numbers and bytes that callers pass: what becomes of those that the dtype of a format does not hold.
+
+Numbers of a dtype other than the format's are refused, because a copy converts nothing. There are three exceptions:
+
+- Numbers of Python, alone or in lists, have no dtype. They are rounded to a floating format, and one that does not fit
+  is an error.
+- NumPy's numbers of 64 bits stand for those of 32 bits. One that 32 bits do not hold exactly is an error.
+- JAX's integers of 64 bits stand for those of 32 bits, and saturate.
+
+Memory of which a function takes the bytes has any dtype. It is never converted, also where JAX lacks 64-bit dtypes.
+"""
+
+# pyright: strict, reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+
+from typing import Any, cast
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..._arguments import as_array
+from ..._compat import is_x64
+from ..._integers import as_rounded, known_integers, saturated
+from ..errors import INVALID_VALUE, CudaError
+
+# JAX holds these whether or not 64-bit dtypes are enabled.
+PLAIN_SIZES = (1, 2, 4)
+
+
+def as_numbers(function: str, argument: str, value: Any, dtype: np.dtype) -> Any:
+    """`value` as an array, of `dtype` where the rules of this module let its numbers stand for those of `dtype`."""
+    dtype = np.dtype(dtype)
+    if is_literal(value):
+        return of_literal(function, argument, value, dtype)
+    array = np.asarray(value) if isinstance(value, np.generic) else as_array(value)
+    is_wide = array.dtype.itemsize == 8 and dtype.itemsize == 4 and array.dtype.kind == dtype.kind
+    if not is_wide or (dtype.kind == "f" and isinstance(array, jax.Array)):
+        return array
+    if isinstance(array, jax.Array):
+        return saturated(array, dtype)
+    with np.errstate(over="ignore"):
+        narrow = array.astype(dtype)
+    lost = array[(narrow != array) & (array == array)]
+    if lost.size:
+        raise misfit(function, argument, lost[0], dtype, f"convert the {array.dtype} numbers with astype, or clip them")
+    return narrow
+
+
+def is_literal(value: Any) -> bool:
+    """Whether a value is a number of Python, or a list of them."""
+    leaves = jax.tree.leaves(value) if isinstance(value, list | tuple) else [value]
+    return bool(leaves) and all(isinstance(n, int | float) and not isinstance(n, bool) for n in leaves)
+
+
+def of_literal(function: str, argument: str, value: Any, dtype: np.dtype) -> Any:
+    """Numbers of Python as an array of `dtype`. Floats do not become integers."""
+    integers = known_integers(value)
+    known = np.asarray(value, np.float64) if integers is None else integers
+    if dtype.kind == "f" or jnp.issubdtype(dtype, jnp.floating):
+        with np.errstate(over="ignore"):
+            floats = known.astype(dtype) if integers is None else as_rounded(integers, dtype)
+        lost = known[np.isinf(floats) & (abs(known) != np.inf)]
+        result = floats
+    elif integers is None:
+        return as_array(value)
+    else:
+        result = saturated(integers, dtype)
+        lost = integers[result != integers]
+    if lost.size:
+        raise misfit(function, argument, lost[0], dtype, "clip it")
+    return result
+
+
+def misfit(function: str, argument: str, number: object, dtype: np.dtype, remedy: str) -> CudaError:
+    """The error for a number that a dtype does not hold (1)."""
+    return CudaError(
+        INVALID_VALUE, f"{function}: {argument} holds {number}, expected numbers that {dtype} holds; {remedy}."
+    )
+
+
+def as_memory(value: Any) -> jax.Array:
+    """Memory of any dtype as an array of JAX with the same bytes. NumPy's of 64 bits may become a flat one of words."""
+    if not isinstance(value, np.ndarray) or holds(value.dtype):
+        return jnp.asarray(value)
+    bytes_ = np.ascontiguousarray(cast("np.ndarray[Any, Any]", value)).reshape(-1)
+    return jnp.asarray(bytes_.view(np.uint8 if value.dtype.itemsize % 4 else np.uint32))
+
+
+def as_destination(function: str, argument: str, value: Any) -> jax.Array:
+    """Memory that a copy returns with changes, which JAX must hold as it is."""
+    if isinstance(value, np.ndarray) and not holds(value.dtype):
+        raise CudaError(
+            INVALID_VALUE,
+            f"{function}: {argument} is an array of {value.dtype}, and the result would be one too, which JAX does not "
+            f"hold; pass {argument}.view(numpy.uint32), or enable 64-bit numbers with jax_enable_x64.",
+        )
+    return jnp.asarray(value)
+
+
+def holds(dtype: np.dtype) -> bool:
+    """Whether a JAX array has the dtype, and the bytes of it."""
+    return dtype.kind in "iufV" and dtype.names is None and (dtype.itemsize in PLAIN_SIZES or is_wide(dtype))
+
+
+def is_wide(dtype: np.dtype) -> bool:
+    return is_x64() and dtype.kind in "iuf" and dtype.itemsize == 8

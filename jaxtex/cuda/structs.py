@@ -1,0 +1,176 @@
+"""CUDA's structs of the host: zeroed at first, filled in field by field, compared by value, and pytrees.
+
+A struct may change until it is hashed, which happens when it is a static argument or a key. From then on it refuses
+assignments, because a compiled function that was found by its hash must not be found by other values.
+"""
+
+# pyright: strict, reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+
+import dataclasses
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Any, TypeVar
+
+import jax
+import numpy as np
+
+Class = TypeVar("Class", bound="Struct")
+
+
+class Struct:
+    """The base of structs. A subclass is a dataclass with ``eq=False`` that `struct` registers as a pytree."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        names = [field.name for field in dataclasses.fields(self)]  # pyright: ignore[reportArgumentType]
+        if name not in names:
+            raise AttributeError(
+                f"{type(self).__name__}: there is no field {name!r}, expected one of {', '.join(names)}."
+            )
+        check_mutable(self, f"its field {name}")
+        value = int(value) if isinstance(value, np.integer) else value
+        object.__setattr__(self, name, self._converted(name, value))
+
+    def _converted(self, name: str, value: Any) -> Any:
+        """The value that is stored for a field."""
+        return value
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return NotImplemented
+        return isinstance(other, Struct) and same(_values(self), _values(other))
+
+    def __hash__(self) -> int:
+        object.__setattr__(self, "_hashed", True)
+        return hash((type(self).__name__, hashable(_values(self))))
+
+    def frozen(self: Class) -> Class:
+        """A copy that refuses assignments."""
+        copy = copy_of(self)
+        hash(copy)
+        return copy
+
+
+class TupleStruct(Struct):
+    """A struct that unpacks, and equals a tuple of its fields."""
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(_values(self))
+
+    def __len__(self) -> int:
+        return len(_values(self))
+
+    def __getitem__(self, index: Any) -> Any:
+        return _values(self)[index]
+
+    def __eq__(self, other: object) -> bool:
+        return same(_values(self), tuple(other)) if isinstance(other, type(self) | tuple) else NotImplemented
+
+    def __hash__(self) -> int:
+        object.__setattr__(self, "_hashed", True)
+        return hash(hashable(_values(self)))
+
+
+class Components(Sequence[Any]):
+    """The elements of an array in a struct, such as ``addressMode``: a tuple whose elements may be assigned.
+
+    Args:
+        items: the elements.
+    """
+
+    def __init__(self, items: Sequence[Any]):
+        self._items = list(items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __getitem__(self, index: Any) -> Any:
+        return tuple(self._items[index]) if isinstance(index, slice) else self._items[index]
+
+    def __setitem__(self, index: int, value: Any) -> None:
+        check_mutable(self, f"its element {index}")
+        self._items[index] = value
+
+    def __eq__(self, other: object) -> bool:
+        return same(tuple(self), tuple(other)) if isinstance(other, Components | tuple) else NotImplemented
+
+    def __hash__(self) -> int:
+        self._hashed = True
+        return hash(hashable(tuple(self)))
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+
+def copy_of(value: Class) -> Class:
+    """A copy of a struct, which may change."""
+    return dataclasses.replace(value)  # pyright: ignore[reportArgumentType, reportReturnType]
+
+
+def check_mutable(value: object, part: str) -> None:
+    """Refuses an assignment to a struct that was hashed."""
+    if vars(value).get("_hashed"):
+        raise AttributeError(
+            f"{type(value).__name__}: {part} is assigned after the struct was hashed, as a static argument or as part "
+            f"of an array; make a copy with dataclasses.replace and assign to that."
+        )
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two values of fields are equal. Two arrays are if they are one object: to compare numbers reads them."""
+    if a is b:
+        return True
+    if is_array(a) or is_array(b):
+        return False
+    if isinstance(a, tuple | Components) and isinstance(b, tuple | Components):
+        return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b))
+    return bool(a == b)
+
+
+def hashable(value: Any) -> Hashable:
+    """A value of a field for a hash. All arrays have one hash."""
+    if isinstance(value, tuple):
+        return tuple(hashable(item) for item in value)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    return "array" if is_array(value) or not isinstance(value, Hashable) else value
+
+
+def is_array(value: Any) -> bool:
+    return isinstance(value, jax.Array | np.ndarray)
+
+
+def struct(*children: str) -> Callable[[type[Class]], type[Class]]:
+    """Registers a struct as a pytree. The fields named in `children` are its children, and all others are static."""
+
+    def register(cls: type[Class]) -> type[Class]:
+        names = [field.name for field in dataclasses.fields(cls)]  # pyright: ignore[reportArgumentType]
+        static = [name for name in names if name not in children]
+
+        def flatten(value: Class) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+            return tuple(_plain(getattr(value, name)) for name in children), _static(value)
+
+        def _static(value: Class) -> tuple[Any, ...]:
+            fields = (getattr(value, name) for name in static)
+            return tuple(field.frozen() if isinstance(field, Struct) else _plain(field) for field in fields)
+
+        def flatten_with_keys(value: Class) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+            leaves, fixed = flatten(value)
+            return tuple((jax.tree_util.GetAttrKey(name), leaf) for name, leaf in zip(children, leaves)), fixed
+
+        def unflatten(fixed: tuple[Any, ...], leaves: Any) -> Class:
+            value = object.__new__(cls)
+            for name, field in (*zip(static, fixed), *zip(children, leaves)):
+                # A static field is shared with the tree, and so the struct gets a copy that may change.
+                copied = copy_of(field) if name in static and isinstance(field, Struct) else field
+                object.__setattr__(value, name, value._converted(name, copied))  # pyright: ignore[reportPrivateUsage]
+            return value
+
+        jax.tree_util.register_pytree_with_keys(cls, flatten_with_keys, unflatten, flatten)
+        return cls
+
+    return register
+
+
+def _values(value: Struct) -> tuple[Any, ...]:
+    return tuple(getattr(value, field.name) for field in dataclasses.fields(value))  # pyright: ignore[reportArgumentType]
+
+
+def _plain(value: Any) -> Any:
+    return tuple(value) if isinstance(value, Components) else value

@@ -1,0 +1,242 @@
+"""Functions that bind texture references. They return a bound copy of the reference, which texture functions read."""
+
+# pyright: strict
+
+import dataclasses
+from typing import Any
+
+from jax.typing import ArrayLike
+
+from ..errors import INVALID_CHANNEL_DESCRIPTOR, CudaError, check_type
+from ..memory.arrays import Array, MipmappedArray
+from ..memory.channel_formats import ChannelFormatDesc, check_desc
+from ..memory.resource_descriptor import ResourceDesc
+from ..signatures import cuda_function, missing
+from .texture_objects import ArithmeticName
+from .texture_references import TextureReference, check_reference, object_of
+
+# What cudaBindTexture binds if it is given no size.
+UINT_MAX = 2**32 - 1
+
+
+@cuda_function
+def bindTextureToArray(
+    ref: TextureReference,
+    array: Array,
+    desc: ChannelFormatDesc | None = None,
+    *,
+    arithmetic: ArithmeticName = "hardware",
+) -> TextureReference:
+    """Binds a reference to an array: `cudaBindTextureToArray`.
+
+    Args:
+        ref: a `TextureReference` of the type and the kind of the array. A 1D reference may be bound to a 2D array of
+            one row too, and a reference of floats to halves. It is not changed.
+        array: an `Array`.
+        desc: the format of the array, which may be left out.
+        arithmetic: as in `createTextureObject`.
+
+    Returns:
+        A bound `TextureReference`, for texture functions. It reads what the array holds now.
+
+    Gradients:
+        Gradients of reads flow to floating texels of the array.
+
+    Raises:
+        CudaError: as in `createTextureObject`, and cudaErrorInvalidChannelDescriptor, if T or `desc` is not the type of
+            the texels.
+
+    Source:
+        CUDA C++ Programming Guide 11, "Texture Reference API".
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from jaxtex import cuda
+        >>> array = cuda.memcpyToArray(cuda.mallocArray(cuda.createChannelDesc("float"), 3), jnp.array([1.0, 2.0, 4.0]))
+        >>> cuda.tex1D(cuda.bindTextureToArray(cuda.TextureReference("float"), array), 99.0)
+        Array(4., dtype=float32)
+    """
+    name = "bindTextureToArray"
+    check_type(name, "array", array, Array, "mallocArray makes one")
+    return bind(name, ref, ResourceDesc.Array(array), desc, arithmetic)
+
+
+@cuda_function
+def bindTextureToMipmappedArray(
+    ref: TextureReference,
+    mipmap: MipmappedArray,
+    desc: ChannelFormatDesc | None = None,
+    *,
+    arithmetic: ArithmeticName = "hardware",
+) -> TextureReference:
+    """Binds a reference to a mipmapped array: `cudaBindTextureToMipmappedArray`.
+
+    Args:
+        ref: a `TextureReference` of the type and the kind of the array, with ``normalized=1``. It is not changed.
+        mipmap: a `MipmappedArray`.
+        desc: the format of the array, which may be left out.
+        arithmetic: as in `createTextureObject`.
+
+    Returns:
+        A bound `TextureReference`.
+
+    Gradients:
+        Gradients of reads flow to floating texels of every level.
+
+    Raises:
+        CudaError: as in `bindTextureToArray`.
+
+    Source:
+        CUDA C++ Programming Guide 11, "Texture Reference API".
+
+    Example:
+        >>> from jaxtex import cuda
+        >>> mipmap = cuda.mallocMipmappedArray(cuda.createChannelDesc("float"), (4, 4, 0), 3)
+        >>> ref = cuda.TextureReference("float", cuda.TextureType.Type2D, normalized=1, maxMipmapLevelClamp=2.0)
+        >>> cuda.bindTextureToMipmappedArray(ref, mipmap).texture.num_levels
+        3
+    """
+    name = "bindTextureToMipmappedArray"
+    check_type(name, "mipmap", mipmap, MipmappedArray, "mallocMipmappedArray makes one")
+    return bind(name, ref, ResourceDesc.MipmappedArray(mipmap), desc, arithmetic)
+
+
+@cuda_function
+def bindTexture(
+    offset: int | TextureReference | None,
+    ref: TextureReference | ArrayLike | None = None,
+    devPtr: ArrayLike | ChannelFormatDesc | None = None,
+    desc: ChannelFormatDesc | int | None = None,
+    size: int | None = None,
+    *,
+    arithmetic: ArithmeticName = "hardware",
+) -> TextureReference:
+    """Binds a reference to linear memory, which `tex1Dfetch` reads: `cudaBindTexture`.
+
+    Args:
+        offset: what stands for the pointer to which CUDA writes the offset of the memory, ``0`` or ``None``: the offset
+            is always 0. It may be left out: ``bindTexture(ref, devPtr, desc, size)``.
+        ref: a `TextureReference` of type 1D. Only its `T`, `readMode` and `channelDesc` have an effect.
+        devPtr: the memory, as in `ResourceDesc.Linear`.
+        desc: its format, by default ``ref.channelDesc``. It may be left out before `size`.
+        size: the size of the memory in bytes, as ``sizeInBytes`` in `ResourceDesc.Linear`. The default, and UINT_MAX,
+            which is CUDA's, stand for all of it.
+        arithmetic: as in `createTextureObject`.
+
+    Returns:
+        A bound `TextureReference`.
+
+    Gradients:
+        Gradients of reads flow to floating texels.
+
+    Raises:
+        CudaError: as in `bindTextureToArray`.
+
+    Source:
+        CUDA C++ Programming Guide 11, "Texture Reference API".
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from jaxtex import cuda
+        >>> ref = cuda.bindTexture(0, cuda.TextureReference("int"), jnp.array([3, 4]))
+        >>> cuda.tex1Dfetch(ref, 1)
+        Array(4, dtype=int32)
+    """
+    name = "bindTexture"
+    given = without_offset(name, offset, (ref, devPtr, desc, size))
+    reference, memory, format_, *sizes = with_format(given)
+    bytes_ = next((n for n in sizes if n is not None), None)
+    bytes_ = None if bytes_ == UINT_MAX else bytes_
+    return bind(name, reference, ResourceDesc.Linear(memory, format_, bytes_), None, arithmetic)
+
+
+@cuda_function
+def bindTexture2D(
+    offset: int | TextureReference | None,
+    ref: TextureReference | ArrayLike | None = None,
+    devPtr: ArrayLike | ChannelFormatDesc | None = None,
+    desc: ChannelFormatDesc | int | None = None,
+    width: int | None = None,
+    height: int | None = None,
+    pitch: int | None = None,
+    *,
+    arithmetic: ArithmeticName = "hardware",
+) -> TextureReference:
+    """Binds a reference to rows in linear memory: `cudaBindTexture2D`.
+
+    Args:
+        offset: as in `bindTexture`. It may be left out: ``bindTexture2D(ref, devPtr, desc, width, height, pitch)``.
+        ref: a `TextureReference` of type 2D. It is not changed.
+        devPtr: the memory, as in `ResourceDesc.Pitch2D`.
+        desc: its format, by default ``ref.channelDesc``. It may be left out before `width`.
+        width, height: the size in elements.
+        pitch: the number of bytes from row to row, as in `mallocPitch`. Without it the shape of `devPtr` gives the
+            rows.
+        arithmetic: as in `createTextureObject`.
+
+    Returns:
+        A bound `TextureReference`.
+
+    Gradients:
+        Gradients of reads flow to floating texels.
+
+    Raises:
+        CudaError: as in `bindTextureToArray`.
+
+    Source:
+        CUDA C++ Programming Guide 11, "Texture Reference API".
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from jaxtex import cuda
+        >>> rows = cuda.mallocPitch(2 * 4, 2)
+        >>> memory = cuda.memcpy2D(rows.ptr, rows.pitch, jnp.array([[0.0, 1.0], [2.0, 3.0]]), 8, 8, 2)
+        >>> ref = cuda.TextureReference("float", cuda.TextureType.Type2D)
+        >>> ref = cuda.bindTexture2D(0, ref, memory, ref.channelDesc, 2, 2, rows.pitch)
+        >>> cuda.tex2D(ref, 1.5, 0.5)
+        Array(1., dtype=float32)
+    """
+    name = "bindTexture2D"
+    given = without_offset(name, offset, (ref, devPtr, desc, width, height, pitch))
+    reference, memory, format_, columns, rows, bytes_, *_ = (*with_format(given), None, None)
+    resource = ResourceDesc.Pitch2D(memory, format_, columns, rows, bytes_)
+    return bind(name, reference, resource, None, arithmetic)
+
+
+def without_offset(function: str, offset: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments from the reference on. A call may leave the offset out."""
+    if isinstance(offset, TextureReference):
+        arguments = (offset, *arguments)
+    elif offset is not None and not isinstance(offset, int):
+        raise TypeError(
+            f"{function}: offset is a {type(offset).__name__}, expected 0 or None, in place of the pointer to which "
+            f"CUDA writes 0, or a TextureReference."
+        )
+    if arguments[0] is None or arguments[1] is None:
+        raise missing(function, "texref" if arguments[0] is None else "devPtr")
+    return arguments
+
+
+def with_format(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The same with a format in third place. A call may leave it out, also in front of sizes."""
+    reference, memory, desc, *sizes = arguments
+    if desc is not None and not isinstance(desc, ChannelFormatDesc):
+        desc, sizes = None, [desc, *sizes]
+    if desc is None and isinstance(reference, TextureReference):
+        desc = reference.channelDesc
+    return (reference, memory, desc, *sizes)
+
+
+def bind(
+    function: str, ref: object, resource: ResourceDesc, desc: ChannelFormatDesc | None, arithmetic: ArithmeticName
+) -> TextureReference:
+    """A copy of the reference that is bound to a resource, if CUDA allows that."""
+    reference = check_reference(function, ref)
+    bound = dataclasses.replace(reference, resource=resource, arithmetic=arithmetic)
+    stored = object_of(function, bound).desc
+    if desc is not None and check_desc(function, desc) != stored:
+        raise CudaError(
+            INVALID_CHANNEL_DESCRIPTOR,
+            f"{function}: desc is {desc}, expected the format of the array, {stored}; leave it out.",
+        )
+    return bound

@@ -1,0 +1,154 @@
+"""Which descriptors the CUDA runtime accepts, and with which codes it refuses others: tables from its documentation.
+
+Nothing here imports jaxtex or jax. Each function returns the codes that apply; where several do, any of them may come.
+"""
+
+INVALID_VALUE, INVALID_CHANNELS, INVALID_FILTER, INVALID_NORM, NOT_SUPPORTED = 1, 20, 26, 27, 801
+
+SIGNED, UNSIGNED, FLOAT, NONE, NV12 = range(5)
+# Kinds 5 to 16 fix their bits: unsigned, then signed; 8 bits, then 16; one, two and four channels.
+NORMALIZED = {
+    5 + 6 * signed + 3 * wide + k: (8 * (1 + wide), (1, 2, 4)[k])
+    for signed in (0, 1)
+    for wide in (0, 1)
+    for k in (0, 1, 2)
+}
+BLOCKS_SRGB = (18, 20, 22, 30)
+# The bits of formats that no texture of this project has.
+UNMODELED = {NV12: (8, 8, 8, 0), 23: (8, 0, 0, 0), 24: (8, 0, 0, 0), 25: (8, 8, 0, 0), 26: (8, 8, 0, 0)}
+UNMODELED |= {27: (16, 16, 16, 0), 28: (16, 16, 16, 0), 31: (10, 10, 10, 2)}
+UNMODELED |= dict.fromkeys((17, 18, 19, 20, 21, 22, 29, 30), (8, 8, 8, 8))
+FLOATING = (FLOAT, 27, 28, 31)
+
+LAYERED, SURFACE, CUBEMAP, GATHER, COLOR, SPARSE, DEFERRED = 1, 2, 4, 8, 0x20, 0x40, 0x80
+ALL_FLAGS = LAYERED | SURFACE | CUBEMAP | GATHER | COLOR | SPARSE | DEFERRED
+WRAP, CLAMP, MIRROR, BORDER = range(4)
+ARRAY, MIPMAPPED, LINEAR, PITCH2D = range(4)
+# The largest sizes of compute capability 6.0 and above.
+TEXTURE_LIMITS = {
+    "1d": (131072,),
+    "2d": (131072, 65536),
+    "3d": (16384,) * 3,
+    "1d layered": (32768, 0, 2048),
+    "2d layered": (32768, 32768, 2048),
+    "cubemap": (32768, 32768, 6),
+    "cubemap layered": (32768, 32768, 2046),
+}
+SURFACE_LIMITS = TEXTURE_LIMITS | {"1d": (32768,)}
+GATHER_LIMIT = (32768, 32768)
+
+
+def channel_bits(kind):
+    """The bits that a format of a kind may have."""
+    vectors = lambda bits, counts: [(bits,) * n + (0,) * (4 - n) for n in counts]
+    if kind in (SIGNED, UNSIGNED):
+        return [v for bits in (8, 16, 32) for v in vectors(bits, (1, 2, 4))]
+    if kind == FLOAT:
+        return [v for bits in (16, 32) for v in vectors(bits, (1, 2, 4))]
+    if kind in NORMALIZED:
+        bits, count = NORMALIZED[kind]
+        return vectors(bits, (count,))
+    return [UNMODELED[kind]] if kind in UNMODELED else []
+
+
+def faults_of_format(bits, kind):
+    """Of a format that CUDA does not have."""
+    if kind not in range(32):
+        return {INVALID_VALUE}
+    return set() if tuple(bits) in channel_bits(kind) else {INVALID_CHANNELS}
+
+
+def kind_of(extent, flags):
+    """The kind of an array, or None where extent and flags fit none."""
+    width, height, depth = extent
+    if width < 1 or height < 0 or depth < 0:
+        return None
+    if flags & CUBEMAP:
+        fits = width == height and depth and (depth % 6 == 0 if flags & LAYERED else depth == 6)
+        name = "cubemap layered" if flags & LAYERED else "cubemap"
+        return name if fits else None
+    if flags & LAYERED:
+        return ("2d layered" if height else "1d layered") if depth else None
+    if depth:
+        return "3d" if height else None
+    return "2d" if height else "1d"
+
+
+def faults_of_allocation(bits, kind, extent, flags, *, rows_only=False):
+    """Of cudaMalloc3DArray, or with `rows_only` of cudaMallocArray."""
+    faults = faults_of_format(bits, kind)
+    if not faults and kind in UNMODELED:
+        faults = {NOT_SUPPORTED}
+    allowed = SURFACE | GATHER | SPARSE | DEFERRED if rows_only else ALL_FLAGS
+    shape = kind_of(extent, flags)
+    wrong = bool(flags & ~allowed) or shape is None
+    if shape is not None:
+        wrong |= exceeds(extent, TEXTURE_LIMITS[shape])
+        wrong |= bool(flags & GATHER) and (shape != "2d" or exceeds(extent, GATHER_LIMIT))
+        wrong |= bool(flags & SPARSE) and shape not in ("2d", "3d", "2d layered")
+    return faults | ({INVALID_VALUE} if wrong else set())
+
+
+def exceeds(extent, limits):
+    return any(size > most for size, most in zip(extent, limits))
+
+
+def level_sizes(extent, flags, count):
+    """The extents of the levels that cudaMallocMipmappedArray allocates."""
+    layers = flags & (LAYERED | CUBEMAP)
+    longest = max(extent[:2] if layers else extent)
+    count = min(max(count, 1), longest.bit_length())
+    shrink = lambda n, level: max(1, n >> level) if n else 0
+    return [
+        (shrink(extent[0], k), shrink(extent[1], k), extent[2] if layers else shrink(extent[2], k))
+        for k in range(count)
+    ]
+
+
+def is_integer(bits, kind):
+    return kind in (SIGNED, UNSIGNED)
+
+
+def faults_of_read(bits, kind, normalized, linear, *, srgb=0):
+    """Of the format, the read mode and the filter: the table of the runtime."""
+    if kind == NV12:
+        return {INVALID_VALUE}
+    if is_integer(bits, kind):
+        if bits[0] == 32:
+            return {INVALID_FILTER} if linear else {INVALID_NORM} if normalized else set()
+        return {INVALID_FILTER} if linear and not normalized else set()
+    if kind in FLOATING:
+        return {INVALID_NORM} if normalized else set()
+    if not normalized:
+        return {INVALID_NORM}
+    return {INVALID_VALUE} if kind in BLOCKS_SRGB and not srgb else set()
+
+
+def faults_of_texture(resource, bits, kind, shape, desc):
+    """Of cudaCreateTextureObject, with a valid resource. `desc` has the fields of cudaTextureDesc, all numbers."""
+    wrong = any(mode not in range(4) for mode in desc["addressMode"]) or len(desc["addressMode"]) > 3
+    enums = ("filterMode", "readMode", "mipmapFilterMode")
+    wrong |= any(desc[name] not in (0, 1) for name in enums)
+    wrong |= bool(desc["seamlessCubemap"]) and "cubemap" not in shape
+    wrong |= len(desc["borderColor"]) != 4
+    faults = {INVALID_VALUE} if wrong else set()
+    known = all(desc[name] in (0, 1) for name in enums)
+    if known:
+        faults |= faults_of_read(bits, kind, desc["readMode"], desc["filterMode"], srgb=desc["sRGB"])
+    if resource == MIPMAPPED:
+        if not desc["normalizedCoords"] and "cubemap" not in shape:
+            faults |= {INVALID_VALUE}
+        if known and is_integer(bits, kind) and not desc["readMode"] and desc["mipmapFilterMode"]:
+            faults |= {INVALID_FILTER}
+    if kind in UNMODELED:
+        faults |= {NOT_SUPPORTED}
+    return faults
+
+
+def faults_of_view(bits, view_bits, extent, levels, layers, view):
+    """Of a view of an array, with the fields of the struct. `view_bits` is None for the format of the array."""
+    wrong = (view["width"], view["height"], view["depth"]) != tuple(extent)
+    for name, count in (("MipmapLevel", levels), ("Layer", layers)):
+        wrong |= not 0 <= view[f"first{name}"] <= view[f"last{name}"] < count
+    wrong |= view_bits is not None and sum(view_bits) != sum(bits)
+    return {INVALID_VALUE} if wrong else set()
