@@ -148,6 +148,16 @@ def test_numbers_of_python_are_written_to_floats_and_fit_integers():
     assert_exact(cuda.surf1Dwrite(1, halves, 2).texels[:, 0], np.float16([0, 1]))
     codes = cuda.mallocArray(cuda.createChannelDesc("uchar"), 2, 0, STORE)
     assert_exact(cuda.surf1Dwrite(255, codes, 1).texels[:, 0], np.uint8([0, 255]))
+    written = jax.jit(lambda value, array: cuda.surf1Dwrite(value, array, 0).texels[0, 0])
+    for value, array, expected in (
+        (1, LINE, np.float32(1)),
+        (1.5, LINE, np.float32(1.5)),
+        (300, codes, np.uint8(255)),
+        (-7, codes, np.uint8(0)),
+        (2, halves, np.float16(2)),
+    ):
+        assert_exact(written(value, array), expected)
+    refused(lambda: written(1.5, codes), 1, "float32")
     refused(lambda: cuda.surf1Dwrite(256, codes, 1), 1, "256", "uint8")
     refused(lambda: cuda.surf1Dwrite(-1, codes, 1), 1, "-1")
     refused(lambda: cuda.surf1Dwrite(1.5, codes, 1), 1, "float32")
@@ -283,3 +293,21 @@ def test_allocated_bytes_are_memory_of_every_format():
     refused(lambda: cuda.memset(memory, 0, 17), 1)
     refused(lambda: cuda.malloc(0), 1)
     refused(lambda: cuda.createTextureObject(ResourceDesc.Linear(memory[:12], desc), TextureDesc()), 1, "uint8")
+
+
+def test_accesses_of_nothing_are_empty():
+    none = np.zeros(0, np.int64)
+    for T, dtype in {"float": np.float32, "uchar": np.uint8, "uint2": np.uint32, "short4": np.int16}.items():
+        shape = (0,) if T in ("float", "uchar") else (0, int(T[-1]))
+        for mode in (ZERO, CLAMP, TRAP):
+            assert_exact(cuda.surf2Dread(SQUARE, none, 0, mode, T=T), np.zeros(shape, dtype))
+            assert_exact(cuda.surf2Dwrite(np.zeros(shape, dtype), SQUARE, none, 1, mode, T=T).texels, SQUARE.texels)
+        of_none = jax.vmap(lambda x, T=T: cuda.surf2Dread(SQUARE, x, 0, T=T))(jnp.zeros((0, 3), jnp.int32))
+        assert of_none.shape == (0, 3, *shape[1:])
+        written = jax.vmap(lambda x, T=T, d=dtype, s=shape: cuda.surf2Dwrite(np.zeros(s[1:], d), SQUARE, x, 0, T=T))
+        assert written(jnp.zeros(0, jnp.int32)).texels.shape == (0, 2, 2, 1)
+    assert_exact(cuda.sust_p(np.zeros((0, 1), np.float32), SQUARE, none, 0).texels, SQUARE.texels)
+    words = cuda.createTextureObject(ResourceDesc.Linear(jnp.arange(4)), TextureDesc())
+    assert_exact(cuda.tex1Dfetch(words, none), np.zeros(0, np.int32))
+    copies = jax.vmap(lambda v: cuda.memcpy2DToArray(SQUARE, 0, 0, v, 8, 8, 1).texels)(jnp.zeros((0, 8), jnp.uint8))
+    assert copies.shape == (0, 2, 2, 1)

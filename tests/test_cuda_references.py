@@ -100,6 +100,28 @@ def test_attributes_take_effect_after_binding():
     refused(lambda: cuda.tex1D(tex, x), 1, "filterMode")
 
 
+def test_a_reference_and_what_it_is_bound_to_share_attributes():
+    arrays = [cuda.memcpyToArray(cuda.mallocArray(FLOAT, 2), np.float32([n, n + 2])) for n in (10, 20)]
+    ref = cuda.texture("float")
+    first, second = (cuda.bindTextureToArray(ref, array) for array in arrays)
+    ref.filterMode = FilterMode.Linear
+    assert_exact(cuda.tex1D(first, 1.0), np.float32(11))
+    second.addressMode[0] = AddressMode.Border
+    assert_exact(cuda.tex1D(first, 0.0), np.float32(5))
+    second.filterMode = FilterMode.Point
+    assert ref.filterMode == first.filterMode == FilterMode.Point
+    apart = jax.jit(lambda bound: bound)(first)
+    apart.filterMode = FilterMode.Linear
+    assert ref.filterMode == FilterMode.Point
+    assert_exact(cuda.tex1D(apart, 1.0), np.float32(11))
+    again = cuda.bindTextureToArray(first, arrays[1])
+    assert_exact(cuda.tex1D(again, 0.5), np.float32(20))
+    with pytest.raises(AttributeError, match="filtermode"):
+        first.filtermode = 1
+    with pytest.raises(AttributeError, match="filtermode"):
+        first.filtermode  # noqa: B018, a misspelling
+
+
 def test_bound_references_are_transformed_like_objects():
     array = cuda.mallocArray(FLOAT, 4)
     ref = cuda.texture("float", filterMode=FilterMode.Linear)
@@ -193,6 +215,8 @@ def test_copies_count_bytes_and_run_over_rows():
     other = cuda.memcpy2DArrayToArray(cuda.mallocArray(FLOAT, 2, 3), 0, 1, array, 4, 0, 8, 2, D2D)
     assert rows_of(other) == [[0, 0], [-1, -2], [8, 1]]
     assert rows_of(cuda.memcpyToArray(array, 0, 0, host, 0, H2D)) == rows_of(array)
+    assert rows_of(cuda.memcpyToArray(array, src=host.reshape(2, 3))) == [[1, 2, 3], [4, 5, 6]]
+    assert_exact(cuda.memcpyFromArray(src=array), array.texels)
     assert_exact(cuda.memcpy(np.zeros(3, np.float32), host, 8, D2D), np.float32([1, 2, 0]))
 
 
@@ -432,6 +456,8 @@ def test_descriptors_of_objects():
 CALLS = {
     "memcpyToArray": (lambda a: cuda.memcpyToArray(a, 0, 0, np.zeros(1)), "count"),
     "memcpyFromArray": (lambda a: cuda.memcpyFromArray(np.zeros(1), a), "wOffset"),
+    "memcpyFromArray ": (lambda a: cuda.memcpyFromArray(), "dst"),
+    "memcpyToArray ": (lambda a: cuda.memcpyToArray(a), "wOffset"),
     "memcpy2DToArray": (lambda a: cuda.memcpy2DToArray(a, 0, 0), "src"),
     "mallocArray": (lambda a: cuda.mallocArray(FLOAT), "width"),
     "bindTexture": (lambda a: cuda.bindTexture(0, cuda.texture("float")), "devPtr"),
@@ -449,7 +475,7 @@ CALLS = {
 @pytest.mark.parametrize("name", CALLS)
 def test_a_missing_argument_is_answered_with_cudas_signature(name):
     call, argument = CALLS[name]
-    with pytest.raises(TypeError, match=f"^{name}: .*{argument}.*CUDA declares .*{name[1:]}(<T>)?\\("):
+    with pytest.raises(TypeError, match=f"^{name.strip()}: .*{argument}.*CUDA declares .*{name.strip()[1:]}(<T>)?\\("):
         call(cuda.mallocArray(FLOAT, 4))
 
 
@@ -457,3 +483,22 @@ def test_other_type_errors_stay_as_they_are():
     with pytest.raises(TypeError, match="expected an Array") as caught:
         cuda.memcpy2DToArray(np.zeros(4), 0, 0, np.zeros(1), 4, 4, 1)
     assert not re.search("CUDA declares", str(caught.value))
+
+
+def test_a_bound_texture_leaks_no_tracers():
+    """What a compiled function makes of a texture that it closes over stays inside of it."""
+    ref = cuda.texture("float", 2)
+    bound = cuda.bindTexture2D(0, ref, np.ones((2, 512), np.uint8), 2, 2, 512)
+    bound.filterMode = FilterMode.Linear
+    assert_exact(jax.jit(lambda x: cuda.tex2D(bound, x, x))(1.0), cuda.tex2D(bound, 1.0, 1.0))
+    bound.resource.memory = np.zeros((2, 512), np.uint8)
+    assert_exact(cuda.tex2D(bound, 1.0, 1.0), np.float32(0))
+
+
+def test_a_bound_texture_reads_what_memory_held():
+    memory = np.float32([1, 2, 3])
+    bound = cuda.bindTexture(0, cuda.texture("float"), memory)
+    memory[:] = 7
+    bound.readMode = cuda.ReadMode.ElementType
+    bound.sRGB = 1
+    assert_exact(cuda.tex1Dfetch(bound, 1), np.float32(2))

@@ -130,7 +130,13 @@ from .textures.texture_queries import (
     getTextureObjectResourceViewDesc,
     getTextureObjectTextureDesc,
 )
-from .textures.texture_references import TextureReference, getTextureAlignmentOffset, getTextureReference, unbindTexture
+from .textures.texture_references import (
+    BoundTexture,
+    TextureReference,
+    getTextureAlignmentOffset,
+    getTextureReference,
+    unbindTexture,
+)
 
 # The C++ classes of references.
 texture = TextureReference
@@ -202,6 +208,7 @@ __all__ = [
     "AddressMode",
     "Array",
     "ArrayFlags",
+    "BoundTexture",
     "ChannelFormatDesc",
     "ChannelFormatKind",
     "CudaError",

@@ -178,9 +178,8 @@ def choose(function: str, argument: str, kind: type[Member], value: object, code
 def check_type(function: str, argument: str, value: object, expected: type[Value], remedy: str) -> Value:
     """`value`, which must be an instance of the class `expected`."""
     if not isinstance(value, expected):
-        article = "an" if expected.__name__[0] in "AEIOU" else "a"
         raise TypeError(
-            f"{function}: {argument} is a {type(value).__name__}, expected {article} {expected.__name__}; {remedy}."
+            f"{function}: {argument} is {_with_article(type(value))}, expected {_with_article(expected)}; {remedy}."
         )
     check_alive(function, argument, value)
     return value
@@ -198,7 +197,7 @@ def check_alive(function: str, argument: str, value: object) -> None:
     if by:
         raise CudaError(
             INVALID_RESOURCE_HANDLE,
-            f"{function}: {argument} is a {type(value).__name__} that {by} has released before, expected a live one; "
+            f"{function}: {argument} is {_with_article(type(value))} that {by} has released, expected a live one; "
             f"release it after its last use, or make another.",
         )
 
@@ -208,3 +207,7 @@ def check_index(function: str, argument: str, value: object, count: int) -> int:
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or not 0 <= value < count:
         raise CudaError(INVALID_VALUE, f"{function}: {argument} is {value!r}, expected an int from 0 to {count - 1}.")
     return operator.index(value)  # pyright: ignore[reportUnknownArgumentType]
+
+
+def _with_article(cls: type) -> str:
+    return f"{'an' if cls.__name__[0] in 'AEIOUaeiou' else 'a'} {cls.__name__}"

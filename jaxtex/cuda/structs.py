@@ -34,6 +34,8 @@ class Struct:
         return value
 
     def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
         if type(self) is not type(other):
             return NotImplemented
         return isinstance(other, Struct) and same(_values(self), _values(other))
@@ -62,6 +64,8 @@ class TupleStruct(Struct):
         return _values(self)[index]
 
     def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
         return same(_values(self), tuple(other)) if isinstance(other, type(self) | tuple) else NotImplemented
 
     def __hash__(self) -> int:
@@ -103,6 +107,13 @@ class Components(Sequence[Any]):
 def copy_of(value: Class) -> Class:
     """A copy of a struct, which may change."""
     return dataclasses.replace(value)  # pyright: ignore[reportArgumentType, reportReturnType]
+
+
+def snapshot(value: Any) -> Any:
+    """The values of a struct as a tuple that does not change with it."""
+    if isinstance(value, Struct):
+        return tuple(snapshot(field) for field in _values(value))
+    return _plain(value)
 
 
 def check_mutable(value: object, part: str) -> None:

@@ -14,11 +14,12 @@ def bit_cast(numbers: jax.Array, dtype: np.dtype) -> jax.Array:
     """The bytes along the last axis as numbers of `dtype`. Their count must be a multiple of the size of a number."""
     if numbers.dtype == dtype:
         return numbers
-    ratio = dtype.itemsize // numbers.dtype.itemsize
-    if ratio > 1:
-        numbers = numbers.reshape(*numbers.shape[:-1], -1, ratio)
+    size, wanted = numbers.dtype.itemsize, dtype.itemsize
+    *shape, count = numbers.shape
+    if wanted > size:
+        numbers = numbers.reshape(*shape, count * size // wanted, wanted // size)
     bits = jax.lax.bitcast_convert_type(numbers, dtype)
-    return bits if ratio else bits.reshape(*numbers.shape[:-1], -1)
+    return bits.reshape(*shape, count * size // wanted)
 
 
 def bytes_as(function: str, numbers: jax.Array, dtype: np.dtype) -> jax.Array:

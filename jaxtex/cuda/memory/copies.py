@@ -26,7 +26,7 @@ AnyArray = TypeVar("AnyArray", Array, MipmappedArray)
 @cuda_function
 def memcpyToArray(
     dst: AnyArray,
-    wOffset: int | ArrayLike | Array,
+    wOffset: int | ArrayLike | Array | None = None,
     hOffset: int | None = None,
     src: ArrayLike | Array | None = None,
     count: int | None = None,
@@ -79,10 +79,11 @@ def memcpyToArray(
                [8., 4., 5.]], dtype=float32)
     """
     name = "memcpyToArray"
-    if hOffset is None and count is None:
+    if hOffset is None and count is None and (wOffset is None) != (src is None):
         return _replace_all(dst, wOffset if src is None else src, level)
-    if hOffset is None or src is None or count is None:
-        raise missing(name, "hOffset" if hOffset is None else "src" if src is None else "count")
+    if wOffset is None or hOffset is None or src is None or count is None:
+        given = {"wOffset": wOffset, "hOffset": hOffset, "src": src, "count": count}
+        raise missing(name, next(argument for argument, value in given.items() if value is None))
     check_memcpy_kind(name, kind)
     array = check_array(name, "dst", dst, level)
     target = run_of(name, "dst", array, _index(name, "wOffset", wOffset), hOffset, count)
@@ -93,8 +94,8 @@ def memcpyToArray(
 
 @cuda_function
 def memcpyFromArray(
-    dst: ArrayLike | Array | MipmappedArray,
-    src: Array | None = None,
+    dst: ArrayLike | Array | MipmappedArray | None = None,
+    src: Array | MipmappedArray | None = None,
     wOffset: int | None = None,
     hOffset: int | None = None,
     count: int | None = None,
@@ -140,12 +141,13 @@ def memcpyFromArray(
         Array([6, 7], dtype=int32)
     """
     name = "memcpyFromArray"
-    if src is None and count is None:
-        if isinstance(dst, MipmappedArray):
-            return dst.levels[_check_level(name, check_type(name, "src", dst, MipmappedArray, ""), level)]
-        return check_array(name, "src", dst, level).texels
-    if src is None or wOffset is None or hOffset is None or count is None:
-        given = {"src": src, "wOffset": wOffset, "hOffset": hOffset, "count": count}
+    if count is None and (src is None) != (dst is None):
+        array = dst if src is None else src
+        if isinstance(array, MipmappedArray):
+            return array.levels[_check_level(name, check_type(name, "src", array, MipmappedArray, ""), level)]
+        return check_array(name, "src", array, level).texels
+    if dst is None or src is None or wOffset is None or hOffset is None or count is None:
+        given = {"dst": dst, "src": src, "wOffset": wOffset, "hOffset": hOffset, "count": count}
         raise missing(name, next(argument for argument, value in given.items() if value is None))
     check_memcpy_kind(name, kind)
     array = check_array(name, "src", src, level)

@@ -62,8 +62,8 @@ class Memcpy3DParms(Struct):
     kind: MemcpyKind | int = MemcpyKind.Default
 
     def _converted(self, name: str, value: Any) -> Any:
-        """The value that is stored for a field: tuples are accepted in place of a `Pos` and an `Extent`."""
-        kinds = {"srcPos": Pos, "dstPos": Pos, "extent": Extent}
+        """The value that is stored for a field: tuples are accepted in place of structs."""
+        kinds = {"srcPos": Pos, "dstPos": Pos, "extent": Extent, "srcPtr": PitchedPtr, "dstPtr": PitchedPtr}
         return kinds[name](*value) if name in kinds and isinstance(value, tuple | list) else value
 
 

@@ -3,7 +3,7 @@
 Numbers of a dtype other than the format's are refused, because a copy converts nothing. There are three exceptions:
 
 - Numbers of Python, alone or in lists, have no dtype. They are rounded to a floating format, and one that does not fit
-  is an error.
+  is an error. Traced ones, which JAX calls weakly typed, saturate.
 - NumPy's numbers of 64 bits stand for those of 32 bits. One that 32 bits do not hold exactly is an error.
 - JAX's integers of 64 bits stand for those of 32 bits, and saturate.
 
@@ -33,6 +33,8 @@ def as_numbers(function: str, argument: str, value: Any, dtype: np.dtype) -> Any
     if is_literal(value):
         return of_literal(function, argument, value, dtype)
     array = np.asarray(value) if isinstance(value, np.generic) else as_array(value)
+    if isinstance(array, jax.Array) and jax.typeof(array).weak_type:
+        return of_traced_literal(array, dtype)
     is_wide = array.dtype.itemsize == 8 and dtype.itemsize == 4 and array.dtype.kind == dtype.kind
     if not is_wide or (dtype.kind == "f" and isinstance(array, jax.Array)):
         return array
@@ -69,6 +71,14 @@ def of_literal(function: str, argument: str, value: Any, dtype: np.dtype) -> Any
     if lost.size:
         raise misfit(function, argument, lost[0], dtype, "clip it")
     return result
+
+
+def of_traced_literal(array: jax.Array, dtype: np.dtype) -> jax.Array:
+    """A number of Python that is traced, as an array of `dtype`. Floats do not become integers."""
+    if jnp.issubdtype(dtype, jnp.floating):
+        return array.astype(dtype)
+    is_integer = jnp.issubdtype(array.dtype, jnp.integer) and jnp.issubdtype(dtype, jnp.integer)
+    return saturated(array, dtype) if is_integer else array
 
 
 def misfit(function: str, argument: str, number: object, dtype: np.dtype, remedy: str) -> CudaError:

@@ -112,27 +112,36 @@ def check_indices(function: str, coords: tuple[ArrayLike, ...], access: Access) 
     """
     x: Any
     x, *others = (check_integer(function, name, c, wrap_unsigned=True) for name, c in zip("xyz", coords))
-    given = known_integers(coords[0])
-    if given is None and not isinstance(x, Tracer):
-        given = x
-    if given is not None and access.size > 1:
-        with jax.ensure_compile_time_eval():  # an array that a jitted function closes over is known too
-            misaligned = bool((given % access.size != 0).any())
-        if misaligned:
-            raise CudaError(
-                MISALIGNED_ADDRESS,
-                f"{function}: x is {coords[0]!r}, expected multiples of {access.size}, the size of the access: x "
-                f"counts bytes.",
-            )
-        if isinstance(x, np.ndarray):
-            x = cast(Any, x - x % access.size)  # where x saturated
+    if is_misaligned(known_integers(coords[0]), x, access.size):
+        raise CudaError(
+            MISALIGNED_ADDRESS,
+            f"{function}: x is {coords[0]!r}, expected multiples of {access.size}, the size of the access: x counts "
+            f"bytes.",
+        )
+    if isinstance(x, np.ndarray):
+        x = cast(Any, x - x % access.size)  # where x saturated
     return cast(tuple[jax.Array, ...], (x, *others))
+
+
+def is_misaligned(known: np.ndarray | None, x: Any, size: int) -> bool:
+    """Whether an x of which the value is known is no multiple of `size`; `known` is that value in its own width."""
+    if size == 1 or isinstance(x, Tracer):
+        return False
+    if known is not None:
+        return bool((known % size != 0).any())
+    with jax.ensure_compile_time_eval():  # an array that a jitted function closes over is known too
+        return bool(_any_misaligned(x, size=size))
+
+
+@typed_jit("size", inline=False)
+def _any_misaligned(x: jax.Array, *, size: int) -> jax.Array:
+    return (x % size != 0).any()
 
 
 def check_data(function: str, data: ArrayLike, shape: tuple[int, ...], access: Access) -> jax.Array:
     """The values of a write, of the dtype of the access, and with its vectors along the last axis."""
     values = as_numbers(function, "data", data, access.dtype)
-    if values.dtype != access.dtype and not (jax.typeof(values).weak_type and values.dtype.kind == access.dtype.kind):
+    if values.dtype != access.dtype:
         raise CudaError(
             INVALID_VALUE,
             f"{function}: data has dtype {values.dtype}, expected {access.dtype}: a store converts nothing. Convert "
@@ -207,7 +216,7 @@ def as_surface(array: Array, access: Access) -> core.Texture:
     """The array as a texture whose texels are units of the access. A row without a unit gets one unit of zeros."""
     texels = array.texels
     if access.size != array.desc.texel_bytes:
-        row = texels.reshape(*texels.shape[:-2], -1)
+        row = rows_of(texels)
         stored, count = np.dtype(row.dtype), units_per_row(array, access)
         if count:
             row = row[..., : count * access.size // stored.itemsize]
@@ -215,9 +224,14 @@ def as_surface(array: Array, access: Access) -> core.Texture:
         else:
             word = word_dtype(access.dtype)
             row = jnp.zeros((*row.shape[:-1], access.size // word.itemsize), word)
-        texels = row.reshape(*row.shape[:-1], max(count, 1), -1)
+        texels = row.reshape(*row.shape[:-1], max(count, 1), row.shape[-1] // max(count, 1))
     # A face is a layer, and face f of layer l of a layered cubemap is layer 6 l + f.
     return TEXTURE_KINDS[TextureKind.TEXTURE2D_LAYERED if array.kind.is_cube else array.kind].build(texels)
+
+
+def rows_of(texels: jax.Array) -> jax.Array:
+    """The texels as rows of numbers."""
+    return texels.reshape(*texels.shape[:-2], texels.shape[-2] * texels.shape[-1])
 
 
 def as_texels(array: Array, access: Access, written: core.Texture) -> jax.Array:
@@ -227,8 +241,8 @@ def as_texels(array: Array, access: Access, written: core.Texture) -> jax.Array:
         return written.texels
     if not units_per_row(array, access):
         return texels
-    row = bit_cast(written.texels.reshape(*written.shape[:-2], -1), np.dtype(texels.dtype))
-    rest = texels.reshape(*texels.shape[:-2], -1)[..., row.shape[-1] :]
+    row = bit_cast(rows_of(written.texels), np.dtype(texels.dtype))
+    rest = rows_of(texels)[..., row.shape[-1] :]
     return jnp.concatenate([row, rest], axis=-1).reshape(texels.shape)
 
 

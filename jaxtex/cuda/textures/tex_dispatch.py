@@ -20,10 +20,10 @@ from ..enums import ArrayFlags, ResourceType
 from ..errors import INVALID_VALUE, CudaError, check_index
 from ..memory.channel_formats import OTHER_TYPES, parse_type
 from .texture_objects import TextureObject, is_readable_as
-from .texture_references import TextureReference, as_object
+from .texture_references import BoundTexture, as_object
 
 # What texture functions read.
-Texture = TextureObject | TextureReference
+Texture = TextureObject | BoundTexture
 # Derivatives of the coordinates: a float, float2, float3 or float4.
 Derivatives = (
     ArrayLike

@@ -56,7 +56,7 @@ def texture_function(function: Function) -> Function:
     derivatives = f"a tuple of the derivatives of ({coordinates})" if "," in coordinates else "the derivative of x"
     fourth = " A fourth component, as in CUDA's float4, is ignored." if coordinates == "x, y, z" else ""
     arguments = {
-        "t": "the texture, a `TextureObject` or a bound `TextureReference`. Jitted functions take it as an argument.",
+        "t": "the texture, a `TextureObject` or a `BoundTexture`. Jitted functions take it as an argument.",
         "x": operation.coordinates,
         "layer": "integers that broadcast with S: which layer to read. A negative or too large layer reads the last.",
         "level": "numbers that broadcast with S: the level of detail, 0 for the finest level. The descriptor's "

@@ -1,10 +1,10 @@
-"""Functions that bind texture references. They return a bound copy of the reference, which texture functions read."""
+"""Functions that bind texture references. They return a bound reference, which texture functions read."""
 
 # pyright: strict
 
-import dataclasses
-from typing import Any
+from typing import Any, cast
 
+import numpy as np
 from jax.typing import ArrayLike
 
 from ..errors import INVALID_CHANNEL_DESCRIPTOR, CudaError, check_type
@@ -13,7 +13,7 @@ from ..memory.channel_formats import ChannelFormatDesc, check_desc
 from ..memory.resource_descriptor import ResourceDesc
 from ..signatures import cuda_function, missing
 from .texture_objects import ArithmeticName
-from .texture_references import TextureReference, check_reference, object_of
+from .texture_references import BoundTexture, TextureReference, check_reference, object_of
 
 # What cudaBindTexture binds if it is given no size.
 UINT_MAX = 2**32 - 1
@@ -21,12 +21,12 @@ UINT_MAX = 2**32 - 1
 
 @cuda_function
 def bindTextureToArray(
-    ref: TextureReference,
+    ref: TextureReference | BoundTexture,
     array: Array,
     desc: ChannelFormatDesc | None = None,
     *,
     arithmetic: ArithmeticName = "hardware",
-) -> TextureReference:
+) -> BoundTexture:
     """Binds a reference to an array: `cudaBindTextureToArray`.
 
     Args:
@@ -37,7 +37,7 @@ def bindTextureToArray(
         arithmetic: as in `createTextureObject`.
 
     Returns:
-        A bound `TextureReference`, for texture functions. It reads what the array holds now.
+        A `BoundTexture`, for texture functions. It reads what the array holds now.
 
     Gradients:
         Gradients of reads flow to floating texels of the array.
@@ -63,12 +63,12 @@ def bindTextureToArray(
 
 @cuda_function
 def bindTextureToMipmappedArray(
-    ref: TextureReference,
+    ref: TextureReference | BoundTexture,
     mipmap: MipmappedArray,
     desc: ChannelFormatDesc | None = None,
     *,
     arithmetic: ArithmeticName = "hardware",
-) -> TextureReference:
+) -> BoundTexture:
     """Binds a reference to a mipmapped array: `cudaBindTextureToMipmappedArray`.
 
     Args:
@@ -78,7 +78,7 @@ def bindTextureToMipmappedArray(
         arithmetic: as in `createTextureObject`.
 
     Returns:
-        A bound `TextureReference`.
+        A `BoundTexture`.
 
     Gradients:
         Gradients of reads flow to floating texels of every level.
@@ -103,14 +103,14 @@ def bindTextureToMipmappedArray(
 
 @cuda_function
 def bindTexture(
-    offset: int | TextureReference | None,
-    ref: TextureReference | ArrayLike | None = None,
+    offset: int | TextureReference | BoundTexture | None,
+    ref: TextureReference | BoundTexture | ArrayLike | None = None,
     devPtr: ArrayLike | ChannelFormatDesc | None = None,
     desc: ChannelFormatDesc | int | None = None,
     size: int | None = None,
     *,
     arithmetic: ArithmeticName = "hardware",
-) -> TextureReference:
+) -> BoundTexture:
     """Binds a reference to linear memory, which `tex1Dfetch` reads: `cudaBindTexture`.
 
     Args:
@@ -124,7 +124,7 @@ def bindTexture(
         arithmetic: as in `createTextureObject`.
 
     Returns:
-        A bound `TextureReference`.
+        A `BoundTexture`.
 
     Gradients:
         Gradients of reads flow to floating texels.
@@ -152,8 +152,8 @@ def bindTexture(
 
 @cuda_function
 def bindTexture2D(
-    offset: int | TextureReference | None,
-    ref: TextureReference | ArrayLike | None = None,
+    offset: int | TextureReference | BoundTexture | None,
+    ref: TextureReference | BoundTexture | ArrayLike | None = None,
     devPtr: ArrayLike | ChannelFormatDesc | None = None,
     desc: ChannelFormatDesc | int | None = None,
     width: int | None = None,
@@ -161,7 +161,7 @@ def bindTexture2D(
     pitch: int | None = None,
     *,
     arithmetic: ArithmeticName = "hardware",
-) -> TextureReference:
+) -> BoundTexture:
     """Binds a reference to rows in linear memory: `cudaBindTexture2D`.
 
     Args:
@@ -175,7 +175,7 @@ def bindTexture2D(
         arithmetic: as in `createTextureObject`.
 
     Returns:
-        A bound `TextureReference`.
+        A `BoundTexture`.
 
     Gradients:
         Gradients of reads flow to floating texels.
@@ -205,7 +205,7 @@ def bindTexture2D(
 
 def without_offset(function: str, offset: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     """The arguments from the reference on. A call may leave the offset out."""
-    if isinstance(offset, TextureReference):
+    if isinstance(offset, TextureReference | BoundTexture):
         arguments = (offset, *arguments)
     elif offset is not None and not isinstance(offset, int):
         raise TypeError(
@@ -222,17 +222,18 @@ def with_format(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     reference, memory, desc, *sizes = arguments
     if desc is not None and not isinstance(desc, ChannelFormatDesc):
         desc, sizes = None, [desc, *sizes]
-    if desc is None and isinstance(reference, TextureReference):
+    if desc is None and isinstance(reference, TextureReference | BoundTexture):
         desc = reference.channelDesc
     return (reference, memory, desc, *sizes)
 
 
 def bind(
     function: str, ref: object, resource: ResourceDesc, desc: ChannelFormatDesc | None, arithmetic: ArithmeticName
-) -> TextureReference:
-    """A copy of the reference that is bound to a resource, if CUDA allows that."""
-    reference = check_reference(function, ref)
-    bound = dataclasses.replace(reference, resource=resource, arithmetic=arithmetic)
+) -> BoundTexture:
+    """The reference bound to a resource, if CUDA allows that."""
+    if isinstance(resource.memory, np.ndarray):  # which may change later
+        resource.memory = np.array(cast(Any, resource.memory))
+    bound = BoundTexture(check_reference(function, ref), resource, arithmetic)
     stored = object_of(function, bound).desc
     if desc is not None and check_desc(function, desc) != stored:
         raise CudaError(

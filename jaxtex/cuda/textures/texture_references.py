@@ -5,6 +5,9 @@
 import dataclasses
 from typing import Any
 
+import jax
+from jax.core import Tracer
+
 from ... import texture as core
 from ...modes import TextureKind
 from ...sampler import Sampler
@@ -21,7 +24,7 @@ from ..errors import (
 from ..memory.channel_formats import ChannelFormatDesc, createChannelDesc, parse_type
 from ..memory.resource_descriptor import ResourceDesc
 from ..signatures import cuda_function
-from ..structs import Struct, struct
+from ..structs import Struct, same, snapshot, struct
 from ..texture_kinds import TEXTURE_KINDS
 from .descriptors import AddressModes, TextureDesc, mode_components
 from .texture_objects import ArithmeticName, TextureObject, createTextureObject, is_readable_as, three_modes
@@ -29,16 +32,14 @@ from .texture_objects import ArithmeticName, TextureObject, createTextureObject,
 KINDS_BY_TYPE = {row.texture_type: kind for kind, row in TEXTURE_KINDS.items()}
 
 
-@struct("resource")
+@struct()
 @dataclasses.dataclass(eq=False)
 class TextureReference(Struct):
     """A texture reference, ``texture<T, texType, readMode>``, with the attributes of its declaration.
 
-    Binding does not change a reference; it returns a bound one, which texture functions read as they read a
-    `TextureObject`. Attributes may be assigned before and after: a read uses those that the bound reference has when
-    Python calls the function, and a compiled function is compiled anew for others. The defaults are those of the C++
-    class, not those of a zeroed `TextureDesc`: the address mode is **Clamp**. It is a pytree whose only child is
-    `resource`; the other fields are static. ``cuda.texture`` is the same class.
+    Binding returns a `BoundTexture`, which texture functions read. Attributes may be assigned before and after. The
+    defaults are those of the C++ class, not those of a zeroed `TextureDesc`: the address mode is **Clamp**. It is a
+    pytree without children. ``cuda.texture`` is the same class.
 
     Args:
         T: the name of the type of the texels, such as ``"float"``.
@@ -51,8 +52,6 @@ class TextureReference(Struct):
         sRGB, maxAnisotropy: as in `TextureDesc`.
         mipmapFilterMode, mipmapLevelBias, minMipmapLevelClamp, maxMipmapLevelClamp: as in `TextureDesc`.
         disableTrilinearOptimization: as in `TextureDesc`.
-        resource: the memory that the reference is bound to, a `ResourceDesc`; ``None`` before it is bound.
-        arithmetic: as in `createTextureObject`; binding sets it.
 
     Source:
         CUDA C++ Programming Guide 11, "Texture Reference API".
@@ -84,8 +83,6 @@ class TextureReference(Struct):
     minMipmapLevelClamp: float = 0.0
     maxMipmapLevelClamp: float = 0.0
     disableTrilinearOptimization: int = 0
-    resource: ResourceDesc | None = None
-    arithmetic: ArithmeticName = "hardware"
 
     def __post_init__(self):
         if self.channelDesc is None:
@@ -95,10 +92,59 @@ class TextureReference(Struct):
         """The value that is stored for a field: address modes as `Components`, whose elements may be assigned."""
         return mode_components(value, AddressMode.Clamp) if name == "addressMode" else value
 
+
+ATTRIBUTES = {field.name for field in dataclasses.fields(TextureReference)}
+
+
+@struct("resource")
+@dataclasses.dataclass(eq=False)
+class BoundTexture(Struct):
+    """A texture reference that is bound to memory: `bindTextureToArray` and the other bind functions return one.
+
+    Texture functions read it as they read a `TextureObject`. It has the attributes of its reference. An assignment to
+    an attribute of either changes both, and takes effect in the next read; a compiled function is compiled anew. It is
+    a pytree whose only child is `resource`; all else is static. What a transformation makes of it has attributes of
+    its own.
+
+    Args:
+        reference: the `TextureReference`.
+        resource: the memory, a `ResourceDesc`; ``None`` after `unbindTexture`.
+        arithmetic: as in `createTextureObject`.
+
+    Source:
+        CUDA C++ Programming Guide 11, "Texture Reference API".
+
+    Example:
+        >>> from jaxtex import cuda
+        >>> ref = cuda.TextureReference("float")
+        >>> array = cuda.memcpyToArray(cuda.mallocArray(ref.channelDesc, 2), [0.0, 1.0])
+        >>> bound = cuda.bindTextureToArray(ref, array)
+        >>> ref.filterMode = cuda.FilterMode.Linear
+        >>> bound.filterMode.name
+        'Linear'
+        >>> cuda.tex1D(bound, 1.0)
+        Array(0.5, dtype=float32)
+    """
+
+    reference: TextureReference
+    resource: ResourceDesc | None
+    arithmetic: ArithmeticName = "hardware"
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in ATTRIBUTES:
+            raise AttributeError(f"{type(self).__name__}: there is no attribute {name!r}.")
+        return getattr(self.reference, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in ATTRIBUTES:
+            setattr(self.reference, name, value)
+        else:
+            super().__setattr__(name, value)
+
     @property
     def object(self) -> TextureObject:
-        """The texture object that reads of the reference read."""
-        return object_of("TextureReference", self)
+        """The texture object that a read reads now."""
+        return object_of("BoundTexture", self)
 
     @property
     def texture(self) -> core.Texture:
@@ -132,12 +178,12 @@ class TextureReference(Struct):
 
 
 @cuda_function
-def unbindTexture(ref: TextureReference) -> None:
+def unbindTexture(ref: BoundTexture | TextureReference) -> None:
     """Unbinds a reference: `cudaUnbindTexture`. There is nothing to release, but a read of it is an error from now on.
 
     Args:
-        ref: a `TextureReference` that a bind function returned. Copies of it, such as those that a compiled function
-            was given, stay bound.
+        ref: a `BoundTexture`. Copies of it, such as those that a compiled function was given, stay bound. A reference
+            that is not bound is accepted.
 
     Source:
         CUDA C++ Programming Guide 11, "Texture Reference API".
@@ -151,15 +197,16 @@ def unbindTexture(ref: TextureReference) -> None:
         True
     """
     check_reference("unbindTexture", ref)
-    object.__setattr__(ref, "resource", None)
+    if isinstance(ref, BoundTexture):
+        object.__setattr__(ref, "resource", None)
 
 
 @cuda_function
-def getTextureAlignmentOffset(ref: TextureReference) -> int:
+def getTextureAlignmentOffset(ref: BoundTexture) -> int:
     """Returns the offset of the memory of a bound reference, which is 0: `cudaGetTextureAlignmentOffset`.
 
     Args:
-        ref: a bound `TextureReference`.
+        ref: a `BoundTexture`.
 
     Returns:
         0.
@@ -176,19 +223,19 @@ def getTextureAlignmentOffset(ref: TextureReference) -> int:
         >>> cuda.getTextureAlignmentOffset(cuda.bindTexture(0, cuda.TextureReference("int"), jnp.array([3, 4])))
         0
     """
-    check_bound("getTextureAlignmentOffset", check_reference("getTextureAlignmentOffset", ref))
+    check_bound("getTextureAlignmentOffset", ref)
     return 0
 
 
 @cuda_function
-def getTextureReference(symbol: TextureReference) -> TextureReference:
+def getTextureReference(symbol: BoundTexture | TextureReference) -> TextureReference:
     """Returns a reference, which is its own symbol: `cudaGetTextureReference`.
 
     Args:
-        symbol: a `TextureReference`.
+        symbol: a `TextureReference`, or a `BoundTexture`.
 
     Returns:
-        The same object.
+        The `TextureReference`.
 
     Source:
         CUDA C++ Programming Guide 11, "Texture Reference API".
@@ -204,7 +251,7 @@ def getTextureReference(symbol: TextureReference) -> TextureReference:
 
 def as_object(function: str, t: object) -> TextureObject:
     """The texture object of a texture function, which may be a bound reference."""
-    if isinstance(t, TextureReference):
+    if isinstance(t, BoundTexture | TextureReference):
         return object_of(function, t)
     checked = check_type(function, "t", t, TextureObject, "createTextureObject makes one")
     resource, *_ = getattr(checked, "_made_of", (None,))
@@ -212,20 +259,35 @@ def as_object(function: str, t: object) -> TextureObject:
     return checked
 
 
-def check_bound(function: str, ref: TextureReference) -> ResourceDesc:
-    """The memory of a reference (19)."""
-    if ref.resource is None:
+def check_bound(function: str, ref: object) -> tuple[TextureReference, ResourceDesc, ArithmeticName]:
+    """A bound reference (19) in its parts."""
+    check_reference(function, ref)
+    if not isinstance(ref, BoundTexture) or ref.resource is None:
         raise CudaError(
             INVALID_TEXTURE_BINDING,
             f"{function}: the texture reference is not bound, expected one that bindTextureToArray or another bind "
             f"function returned: binding does not change its argument.",
         )
-    return ref.resource
+    return ref.reference, ref.resource, ref.arithmetic
 
 
-def object_of(function: str, ref: TextureReference) -> TextureObject:
-    """The texture object of a bound reference with its present attributes."""
-    resource = check_bound(function, ref)
+def object_of(function: str, bound: BoundTexture | TextureReference) -> TextureObject:
+    """The texture object of a bound reference with its present attributes, which is made anew where one has changed."""
+    ref, resource, arithmetic = check_bound(function, bound)
+    check_alive(function, "the memory of t", resource.memory)
+    state = (snapshot(ref), snapshot(resource), arithmetic)
+    last, made = getattr(bound, "_made", (None, None))
+    if made is None or not same(last, state):
+        made = make_object(function, ref, resource, arithmetic)
+        if not any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(made)):
+            object.__setattr__(bound, "_made", (state, made))
+    return made
+
+
+def make_object(
+    function: str, ref: TextureReference, resource: ResourceDesc, arithmetic: ArithmeticName
+) -> TextureObject:
+    """A texture object of a resource, read as a reference says, if its type is that of the resource."""
     desc = TextureDesc(readMode=ref.readMode)
     if resource.resType != ResourceType.Linear:
         names = {field.name for field in dataclasses.fields(TextureDesc)}
@@ -235,24 +297,27 @@ def object_of(function: str, ref: TextureReference) -> TextureObject:
             normalizedCoords=ref.normalized,
             **{name: getattr(ref, name) for name in shared},
         )
-    bound = createTextureObject(resource, desc, arithmetic=ref.arithmetic)
+    made = createTextureObject(resource, desc, arithmetic=arithmetic)
     base, length = parse_type(function, "ref.T", ref.T)
     # Halves are read as floats, and programs declare their references with either type.
-    bases = (bound.desc.stored_base, bound.desc.result_base(ReadMode.ElementType))
-    if base not in bases or (length or 1) != bound.desc.channels:
+    bases = (made.desc.stored_base, made.desc.result_base(ReadMode.ElementType))
+    if base not in bases or (length or 1) != made.desc.channels:
         raise CudaError(
             INVALID_CHANNEL_DESCRIPTOR,
-            f"{function}: ref.T is {ref.T!r}, expected the type of the texels, {bound.desc}.",
+            f"{function}: ref.T is {ref.T!r}, expected the type of the texels, {made.desc}.",
         )
     texture_type = choose(function, "ref.texType", TextureType, ref.texType)
-    if not is_readable_as(bound, KINDS_BY_TYPE[texture_type]):
+    if not is_readable_as(made, KINDS_BY_TYPE[texture_type]):
         raise CudaError(
             INVALID_VALUE,
-            f"{function}: ref.texType is {texture_type.name}, but the memory is of kind {bound.kind.value!r}; declare "
+            f"{function}: ref.texType is {texture_type.name}, but the memory is of kind {made.kind.value!r}; declare "
             f"the reference with the type of this kind.",
         )
-    return bound
+    return made
 
 
 def check_reference(function: str, ref: object) -> TextureReference:
+    """The reference, which may be bound."""
+    if isinstance(ref, BoundTexture):
+        return ref.reference
     return check_type(function, "ref", ref, TextureReference, 'TextureReference("float") makes one')
