@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ._arguments import check_is_sampler, check_texture
+from ._engine.convolution import convolve
 from ._engine.decoding import decode
 from ._tables.address_rules import AddressRule
 from ._tables.filter_kernels import FilterKernel, Polynomials, evaluate
@@ -104,12 +105,7 @@ def filtered_along(values: jax.Array, axis: int, kernel: FilterKernel, rule: Add
     near = [jax.lax.slice_in_dim(values, *span, axis=axis) for span in ((0, edge), (size - edge, size))]
     before, after = (times(end, jnp.concatenate(near, axis), axis) for end in ends)
     extended = jnp.concatenate([before, values, after], axis)
-    shifted = functools.partial(jax.lax.slice_in_dim, extended, axis=axis)
-    terms = (
-        dtype.type(weight) * (shifted(reach - k, reach - k + size) + shifted(reach + k, reach + k + size))
-        for k, weight in enumerate(inverse[1:], 1)
-    )
-    return functools.reduce(jnp.add, terms, dtype.type(inverse[0]) * values)
+    return convolve(extended, inverse, axis)
 
 
 def times(matrix: Matrix, values: jax.Array, axis: int) -> jax.Array:

@@ -1,4 +1,4 @@
-"""The prefilter of B-splines: its coefficients interpolate in every address mode, and are SciPy's where SciPy has it."""
+"""The prefilter of B-splines: its coefficients interpolate in every address mode, and are those of SciPy."""
 
 import jax
 import jax.numpy as jnp
