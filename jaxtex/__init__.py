@@ -15,6 +15,7 @@ from .mipmaps import build_mipmaps, footprint
 from .modes import AddressMode, Arithmetic, BoundaryMode, FilterMode, ReadMode, TextureKind
 from .sampler import Sampler
 from .sampling import fetch, gather, sample, splat
+from .splines import spline_filter
 from .surface import surface_add, surface_max, surface_min, surface_read, surface_write
 from .texture import (
     Texture,
@@ -52,6 +53,7 @@ __all__ = [
     "kernels_in_exports",
     "sample",
     "splat",
+    "spline_filter",
     "surface_add",
     "surface_max",
     "surface_min",

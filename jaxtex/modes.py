@@ -27,6 +27,7 @@ ALIASES: dict[str, dict[str, str]] = {
         "trilinear": "linear",
         "bicubic": "cubic",
         "tricubic": "cubic",
+        "lanczos": "lanczos3",
     },
 }
 
@@ -112,12 +113,17 @@ class FilterMode(OptionEnum):
     """How the texels around a position are combined.
 
     Words of other libraries are aliases: ``"nearest"`` for point; ``"bilinear"`` and ``"trilinear"`` for linear;
-    ``"bicubic"`` and ``"tricubic"`` for cubic.
+    ``"bicubic"`` and ``"tricubic"`` for cubic; ``"lanczos"`` for lanczos3.
     """
 
     POINT = "point"
     LINEAR = "linear"
     CUBIC = "cubic"
+    BSPLINE = "bspline"
+    MITCHELL = "mitchell"
+    LANCZOS2 = "lanczos2"
+    LANCZOS3 = "lanczos3"
+    GAUSSIAN = "gaussian"
 
 
 class ReadMode(OptionEnum):

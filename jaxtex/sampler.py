@@ -11,7 +11,7 @@ import jax
 import numpy as np
 
 from ._tables.address_rules import ADDRESS_RULES, AddressRule
-from ._tables.filter_kernels import FilterKernel, filter_kernel
+from ._tables.filter_kernels import MAX_SPLINE_ORDER, FilterKernel, FilterOptions, filter_kernel
 from ._tables.storage_formats import Decoding
 from .modes import AddressMode, Arithmetic, FilterMode, OptionEnum, ReadMode, choose
 
@@ -33,7 +33,9 @@ AddressModeLike = (
     | Literal["edge", "replicate", "zeros", "constant", "repeat", "symmetric"]
 )
 FilterModeLike = (
-    FilterMode | Literal["point", "linear", "cubic"] | Literal["nearest", "bilinear", "trilinear", "bicubic"]
+    FilterMode
+    | Literal["point", "linear", "cubic", "bspline", "mitchell", "lanczos2", "lanczos3", "gaussian"]
+    | Literal["nearest", "bilinear", "trilinear", "bicubic", "lanczos"]
 )
 ReadModeLike = ReadMode | Literal["element", "normalized_float"]
 MipmapFilterModeLike = FilterMode | Literal["point", "linear"] | Literal["nearest", "bilinear"]
@@ -58,10 +60,21 @@ class Sampler:
             - ``"wrap"``: the texture repeats with period N.
             - ``"mirror"``: the texture repeats mirrored, the edge texel twice, with period 2 N (as in CUDA).
             - ``"reflect"``: the texture repeats mirrored, the edge texel once, with period 2 (N - 1).
-        filter_mode: a `FilterMode`: ``"point"`` (the texel that holds the position), ``"linear"`` (2 texels per axis)
-            or ``"cubic"`` (4 texels per axis).
+        filter_mode: a `FilterMode`. These pass through the texels:
+
+            - ``"point"``: the texel that holds the position.
+            - ``"linear"``: 2 texels per axis.
+            - ``"cubic"``: 4 texels per axis, Keys' kernel.
+            - ``"lanczos2"``, ``"lanczos3"``: 4 and 6 texels per axis, a windowed sinc; the sharpest.
+
+            These smooth the texels:
+
+            - ``"bspline"``: `spline_order` + 1 texels per axis, a B-spline with `spline_order` - 1 continuous slopes.
+            - ``"mitchell"``: 4 texels per axis, Mitchell and Netravali's compromise of sharp and smooth.
+            - ``"gaussian"``: 4 texels per axis, a Gaussian with a standard deviation of half a texel.
         cubic_coefficient: the free parameter of the cubic kernel: -0.5 is Catmull-Rom, -0.75 is what PyTorch
             and OpenCV use. Only ``filter_mode="cubic"`` uses it.
+        spline_order: of the B-spline, from 0 to 5. Only ``filter_mode="bspline"`` uses it.
         read_mode: a `ReadMode`: ``"element"`` returns texels as stored; ``"normalized_float"`` maps 8- and 16-bit
             integer texels to [0, 1], or [-1, 1] if signed, before filtering.
         normalized_coords: whether coordinates run from 0 to 1 across the texture, or from 0 to N. Texel
@@ -103,6 +116,7 @@ class Sampler:
     address_mode: AddressModeLike | tuple[AddressModeLike, ...] | None = None
     filter_mode: FilterModeLike = "linear"
     cubic_coefficient: float = -0.5
+    spline_order: int = 3
     read_mode: ReadModeLike = "element"
     normalized_coords: bool = True
     srgb: bool = False
@@ -122,7 +136,8 @@ class Sampler:
             self._set(name, _number(name, getattr(self, name)))
         for name in FLAGS:
             self._set(name, _flag(name, getattr(self, name)))
-        self._set("max_anisotropy", _anisotropy(self.max_anisotropy))
+        self._set("max_anisotropy", _count("max_anisotropy", self.max_anisotropy, 1, MAX_ANISOTROPY))
+        self._set("spline_order", _count("spline_order", self.spline_order, 0, MAX_SPLINE_ORDER))
         if self.srgb and self.read_mode is not ReadMode.NORMALIZED_FLOAT:
             raise ValueError(
                 "Sampler: srgb=True decodes codes, but read_mode='element' returns codes as they are; add "
@@ -152,7 +167,8 @@ class Sampler:
     @property
     def kernel(self) -> FilterKernel:
         """The filter, on one axis."""
-        return filter_kernel(FilterMode(self.filter_mode), self.cubic_coefficient)
+        options = FilterOptions(self.cubic_coefficient, self.spline_order)
+        return filter_kernel(FilterMode(self.filter_mode), options)
 
     @property
     def decoding(self) -> Decoding:
@@ -207,8 +223,8 @@ def _flag(name: str, value: Any) -> bool:
     return bool(cast(bool, value))
 
 
-def _anisotropy(value: Any) -> int:
+def _count(name: str, value: Any, least: int, most: int) -> int:
     known = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not known or not 1 <= cast(int, value) <= MAX_ANISOTROPY:
-        raise ValueError(f"Sampler: max_anisotropy is {value!r}, expected an integer from 1 to {MAX_ANISOTROPY}.")
+    if not known or not least <= cast(int, value) <= most:
+        raise ValueError(f"Sampler: {name} is {value!r}, expected an integer from {least} to {most}.")
     return int(cast(int, value))

@@ -50,6 +50,7 @@ LAYERS = (
     "_traps",
     "surface",
     "mipmaps",
+    "splines",
     "exports",
     "warp",
     "layers",
@@ -117,12 +118,13 @@ SIGNATURES = {
     "cubemap": "(texels, *, border_color=None)",
     "cubemap_layered": "(texels, *, border_color=None)",
     "build_mipmaps": "(texture, num_levels=None)",
+    "spline_filter": "(texture, sampler)",
     "footprint": "(f, coords)",
     "kernels_in_exports": "(compute_capability=None)",
     **{f"warp.{name}": signature for name, signature in WARPS.items()},
     "Texture": "(texels, border_color=None, kind='2d', level_shapes=None)",
-    "Sampler": "(*, address_mode=None, filter_mode='linear', cubic_coefficient=-0.5, read_mode='element', "
-    "normalized_coords=True, srgb=False, mipmap_filter_mode='point', mipmap_level_bias=0.0, "
+    "Sampler": "(*, address_mode=None, filter_mode='linear', cubic_coefficient=-0.5, spline_order=3, "
+    "read_mode='element', normalized_coords=True, srgb=False, mipmap_filter_mode='point', mipmap_level_bias=0.0, "
     "min_mipmap_level_clamp=0.0, max_mipmap_level_clamp=inf, max_anisotropy=1, seamless_cubemap=True, "
     "arithmetic='float', deterministic=False)",
 }

@@ -2,7 +2,10 @@
 
 # pyright: strict, reportUnknownMemberType=false
 
+import functools
+import math
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import NamedTuple
 
 import jax
@@ -129,26 +132,114 @@ def keys_cubic(a: float) -> FilterKernel:
     return FilterKernel(0.5, -1, Polynomials(rows))
 
 
+def b_spline(order: int) -> FilterKernel:
+    """The B-spline of that order, from 0 to `MAX_SPLINE_ORDER`; with prefiltered texels it interpolates.
+
+    Its weights are ``sum_k (-1)^k C(n + 1, k) (a + n - t - k)^n / n!`` at tap t, k from 0 to n - t.
+
+    Source: M. Unser, "Splines: A Perfect Fit for Signal and Image Processing", 1999.
+    """
+    rows = tuple(b_spline_weight(order, tap) for tap in range(order + 1))
+    return FilterKernel(0.5 * (order % 2), -(order // 2), Polynomials(rows), signed=False)
+
+
+def b_spline_weight(order: int, tap: int) -> tuple[float, ...]:
+    """The coefficients of the weight of one tap of a B-spline."""
+    found = [Fraction(0)] * (order + 1)
+    for k in range(order - tap + 1):
+        share = Fraction((-1) ** k * math.comb(order + 1, k), math.factorial(order))
+        for power in range(order + 1):
+            # (a + m)^n, where m = n - t - k; 0^0 is 1.
+            found[power] += share * math.comb(order, power) * (order - tap - k) ** (order - power)
+    return tuple(map(float, found))
+
+
+def lanczos(lobes: int) -> WeightFunction:
+    """The weights of a sinc, windowed by its middle lobe stretched over so many lobes, divided by their sum.
+
+    Source: C. Duchon, "Lanczos filtering in one and two dimensions", 1979.
+    """
+    bounds = {2: (1.01, 1.4, 4.7, 10.7), 3: (1.01, 1.4, 3.6, 9.5)}
+    return WeightFunction(functools.partial(lanczos_weights, lobes), 2 * lobes, bounds[lobes])
+
+
+def lanczos_weights(lobes: int, fraction: jax.Array) -> list[jax.Array]:
+    distances = [fraction - k for k in range(1 - lobes, lobes + 1)]
+    return shared([sinc(x) * sinc(x / lobes) for x in distances])
+
+
+def gaussian_weights(fraction: jax.Array) -> list[jax.Array]:
+    """Those of a Gaussian of half a texel, cut off two texels away, divided by their sum."""
+    return shared([jnp.exp(-2 * (fraction - k) ** 2) for k in (-1, 0, 1, 2)])
+
+
+def shared(weights: Sequence[jax.Array]) -> list[jax.Array]:
+    """Weights divided by their sum."""
+    total = functools.reduce(jnp.add, weights)
+    return [w / total for w in weights]
+
+
+def sinc(x: jax.Array) -> jax.Array:
+    """sin(pi x) / (pi x), with exact derivatives around 0 too: there it is a series."""
+    near = jnp.abs(x) < 0.25
+    angle = jnp.where(near, 1, jnp.pi * x)
+    square = jnp.where(near, (jnp.pi * x) ** 2, 0)
+    series = evaluate(tuple((-1.0) ** k / math.factorial(2 * k + 1) for k in range(SINC_TERMS)), square)
+    return jnp.where(near, series, jnp.sin(angle) / angle)
+
+
+# The last term is below 2^-50 of the first where |x| < 1 / 4, and its third derivative below 2^-30.
+SINC_TERMS = 8
+MAX_SPLINE_ORDER = 5
 _UNSIGNED = {"signed": False, "on_hardware": True}
 POINT = FilterKernel(0.0, 0, Polynomials(((1.0,),)), **_UNSIGNED)
 LINEAR = FilterKernel(0.5, 0, Polynomials(((1.0, -1.0), (0.0, 1.0))), **_UNSIGNED)
+# Source: D. Mitchell and A. Netravali, "Reconstruction Filters in Computer Graphics", 1988, with B = C = 1/3.
+MITCHELL = FilterKernel(
+    0.5,
+    -1,
+    Polynomials(
+        (
+            (1 / 18, -1 / 2, 5 / 6, -7 / 18),
+            (8 / 9, 0.0, -2.0, 7 / 6),
+            (1 / 18, 1 / 2, 3 / 2, -7 / 6),
+            (0.0, 0.0, -1 / 3, 7 / 18),
+        )
+    ),
+)
+LANCZOS2 = FilterKernel(0.5, -1, lanczos(2))
+LANCZOS3 = FilterKernel(0.5, -2, lanczos(3))
+GAUSSIAN = FilterKernel(0.5, -1, WeightFunction(gaussian_weights, 4, (0.8, 1.0, 2.8, 9.7)), signed=False)
 # The two taps of the linear kernel one at a time, unweighted: the taps of a gather.
 LINEAR_TAPS = tuple(FilterKernel(0.5, k, Polynomials(((1.0,),)), **_UNSIGNED) for k in (0, 1))
 # The center of a mip level is at its number: the nearest level, or the two around a level of detail.
 NEAREST_LEVEL = POINT._replace(origin=-0.5)
 LEVEL_BLEND = LINEAR._replace(origin=0.0)
 
-# Each row makes a kernel of the sampler's `cubic_coefficient`.
-FILTER_KERNELS: dict[FilterMode, Callable[[float], FilterKernel]] = {
+
+class FilterOptions(NamedTuple):
+    """The numbers of a sampler on which a filter may depend."""
+
+    cubic_coefficient: float = -0.5
+    spline_order: int = 3
+
+
+DEFAULT_OPTIONS = FilterOptions()
+FILTER_KERNELS: dict[FilterMode, Callable[[FilterOptions], FilterKernel]] = {
     FilterMode.POINT: lambda _: POINT,
     FilterMode.LINEAR: lambda _: LINEAR,
-    FilterMode.CUBIC: keys_cubic,
+    FilterMode.CUBIC: lambda options: keys_cubic(options.cubic_coefficient),
+    FilterMode.BSPLINE: lambda options: b_spline(options.spline_order),
+    FilterMode.MITCHELL: lambda _: MITCHELL,
+    FilterMode.LANCZOS2: lambda _: LANCZOS2,
+    FilterMode.LANCZOS3: lambda _: LANCZOS3,
+    FilterMode.GAUSSIAN: lambda _: GAUSSIAN,
 }
 
 
-def filter_kernel(mode: FilterMode, cubic_coefficient: float = -0.5) -> FilterKernel:
+def filter_kernel(mode: FilterMode, options: FilterOptions = DEFAULT_OPTIONS) -> FilterKernel:
     """The kernel of a filter mode."""
-    return FILTER_KERNELS[FilterMode(mode)](cubic_coefficient)
+    return FILTER_KERNELS[FilterMode(mode)](options)
 
 
 def derivative(polynomial: tuple[float, ...], order: int) -> tuple[float, ...]:

@@ -1,0 +1,163 @@
+"""The prefilter of B-splines: coefficients whose read passes through the texels."""
+
+# pyright: strict, reportUnknownMemberType=false
+
+import functools
+from typing import Any, NamedTuple, cast
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ._arguments import check_is_sampler, check_texture
+from ._engine.convolution import convolve
+from ._engine.decoding import decode
+from ._tables.address_rules import AddressRule
+from ._tables.filter_kernels import FilterKernel, Polynomials, evaluate
+from ._tables.storage_formats import sum_dtype
+from ._typed_jit import typed_jit
+from .modes import FilterMode
+from .sampler import Sampler
+from .texture import Texture
+
+Matrix = np.ndarray[Any, np.dtype[Any]]
+# The inverse of a B-spline is cut where it has fallen to this share of its largest weight, by the dtype of the sums.
+NEGLIGIBLE = {"float32": 2.0**-30, "float64": 2.0**-56}
+# So many texels are enough to see how the inverse falls.
+PERIOD = 256
+
+
+def spline_filter(texture: Texture, sampler: Sampler) -> Texture:
+    """Returns the coefficients of the spline that passes through the texels: a read of them interpolates.
+
+    A read with ``filter_mode="bspline"`` blends texels with weights that smooth. If the texture holds these
+    coefficients in place of its texels, the same read returns the texels at their centers, and a smooth curve between
+    them.
+
+    Args:
+        texture: a `Texture` of one level that is no cubemap. Layers are filtered one by one.
+        sampler: the sampler of the read, with ``filter_mode="bspline"``: its `spline_order` and its address modes
+            decide about the coefficients, and its `read_mode` about the numbers that integer texels stand for.
+
+    Returns:
+        A `Texture` of the same kind, shape and border color, of float32, or float64 if the texels are. Read it with the
+        same address modes and order, and with ``read_mode="element"``.
+
+    Gradients: with respect to texels and border color, in which the coefficients are linear, in forward and reverse
+        mode.
+
+    Precision: sums are computed in the dtype of the result. Coefficients are as much larger than texels as the
+        order demands, up to 7.5 times along each axis for order 5.
+
+    Raises:
+        ValueError: if the sampler has another filter, the texture has several levels, or it is a cubemap.
+        TypeError: if arguments have the wrong type.
+
+    Source: M. Unser, A. Aldroubi and M. Eden, "B-spline signal processing", 1993.
+
+    Example:
+        >>> import jax.numpy as jnp, jaxtex as jt
+        >>> sampler = jt.Sampler(filter_mode="bspline", normalized_coords=False)
+        >>> texture = jt.texture1d(jnp.array([1.0, 4.0, 2.0])[:, None])
+        >>> coefficients = jt.spline_filter(texture, sampler)
+        >>> jt.sample(coefficients, (jnp.array([0.5, 1.5, 2.5]),), sampler)[:, 0].round(5)
+        Array([1., 4., 2.], dtype=float32)
+    """
+    name = "spline_filter"
+    check_texture(name, texture)
+    check_is_sampler(name, sampler)
+    if sampler.filter_mode is not FilterMode.BSPLINE:
+        raise ValueError(
+            f"{name}: sampler has filter_mode={str(sampler.filter_mode)!r}, which passes through texels or has no "
+            f"prefilter; expected 'bspline'."
+        )
+    if texture.kind.is_cube or texture.num_levels > 1:
+        what = "a cubemap" if texture.kind.is_cube else f"a chain of {texture.num_levels} levels"
+        raise ValueError(f"{name}: texture is {what}, expected one level of a 1D, 2D or 3D texture, layered or not.")
+    return _filtered(texture, sampler=sampler)
+
+
+@typed_jit("sampler")
+def _filtered(texture: Texture, *, sampler: Sampler) -> Texture:
+    dtype = sum_dtype(texture.dtype)
+    texels, ndim = decode(texture.texels, sampler.decoding, dtype), texture.kind.texel_ndim
+    # Weights sum to one. So a color that is taken away everywhere leaves zero outside, and comes back as it was.
+    color = jnp.zeros((), dtype) if texture.border_color is None else texture.border_color.astype(dtype)
+    color = jnp.broadcast_to(color, (texture.num_channels,)).reshape(*[1] * (texels.ndim - 1), -1)
+    texels = texels - color
+    # Modes stand in x, y, z order, axes the other way around.
+    for k, rule in enumerate(sampler.address_rules(ndim)):
+        texels = filtered_along(texels, texels.ndim - 2 - k, sampler.kernel, rule)
+    return Texture(texels + color, texture.border_color, texture.kind)
+
+
+def filtered_along(values: jax.Array, axis: int, kernel: FilterKernel, rule: AddressRule) -> jax.Array:
+    """The coefficients along one axis."""
+    size, dtype = values.shape[axis], values.dtype
+    if kernel.num_taps < 3:
+        return values
+    inverse = inverse_filter(kernel, NEGLIGIBLE[dtype.name])
+    reach = len(inverse) - 1
+    edge = 3 * reach
+    if size <= 2 * edge:
+        return times(np.linalg.inv(interpolation(kernel, rule, size)), values, axis)
+    ends = extension(kernel, rule, reach, edge)
+    near = [jax.lax.slice_in_dim(values, *span, axis=axis) for span in ((0, edge), (size - edge, size))]
+    before, after = (times(end, jnp.concatenate(near, axis), axis) for end in ends)
+    extended = jnp.concatenate([before, values, after], axis)
+    return convolve(extended, inverse, axis)
+
+
+def times(matrix: Matrix, values: jax.Array, axis: int) -> jax.Array:
+    """A matrix times values along an axis."""
+    product = jnp.tensordot(jnp.asarray(matrix, values.dtype), values, (1, axis), precision=jax.lax.Precision.HIGHEST)
+    return jnp.moveaxis(product, 0, axis)
+
+
+class Ends(NamedTuple):
+    """How texels go on before the first and after the last one, from those near both ends."""
+
+    before: Matrix
+    after: Matrix
+
+
+@functools.lru_cache
+def extension(kernel: FilterKernel, rule: AddressRule, reach: int, edge: int) -> Ends:
+    """The values of the spline at the centers of texels outside, `reach` of them on each side.
+
+    The address rule extends the coefficients. What the spline is outside follows from that, and the inverse filter of
+    these values is right up to the edge.
+    """
+    size = 2 * edge
+    coefficients = np.linalg.inv(interpolation(kernel, rule, size))
+    outside = (range(-reach, 0), range(size, size + reach))
+    return Ends(*(interpolation(kernel, rule, size, np.asarray(rows)) @ coefficients for rows in outside))
+
+
+def interpolation(kernel: FilterKernel, rule: AddressRule, size: int, rows: Any = None) -> Matrix:
+    """The matrix from coefficients to the values at the centers of texels, of all of them or of those in `rows`."""
+    centers = np.arange(size) if rows is None else rows
+    matrix = np.zeros((len(centers), size))
+    assert rule.apply is not None
+    for k, weight in enumerate(center_weights(kernel)):
+        with jax.ensure_compile_time_eval():
+            index, inside = rule.apply(jnp.asarray(centers + kernel.first + k, jnp.int32), size)
+        share = weight if inside is None else weight * np.asarray(inside)
+        np.add.at(matrix, (np.arange(len(centers)), np.asarray(index)), share)
+    return matrix
+
+
+def center_weights(kernel: FilterKernel) -> list[float]:
+    """The weights of a read at the center of a texel."""
+    rows = cast(Polynomials, kernel.weights).rows
+    return [float(cast(float, evaluate(row, cast(Any, 0.5 - kernel.origin)))) for row in rows]
+
+
+@functools.lru_cache
+def inverse_filter(kernel: FilterKernel, negligible: float) -> tuple[float, ...]:
+    """The weights that undo those of a read at the centers of texels, from the middle one to one side."""
+    weights = np.zeros(PERIOD)
+    for k, weight in enumerate(center_weights(kernel)):
+        weights[kernel.first + k] = weight
+    inverse = np.fft.ifft(1 / np.fft.fft(weights).real).real[: PERIOD // 2]
+    return tuple(inverse[: np.flatnonzero(abs(inverse) > negligible * inverse[0])[-1] + 1])
