@@ -72,16 +72,13 @@ def to_one(number: jax.Array) -> jax.Array:
     return jax.lax.bitcast_convert_type(exponent << info.nmant, number.dtype)
 
 
-def to_face(
-    direction: Arrays, *sides: Arrays, divide: Callable[[jax.Array, jax.Array], jax.Array] = jnp.divide
-) -> tuple[Arrays, list[Arrays]]:
+def to_face(direction: Arrays, *sides: Arrays) -> tuple[Arrays, list[Arrays]]:
     """The face of a cube that a direction meets, and where, as normalized coordinates u and v.
 
     A direction that meets no face, such as zero, is the center of +z, with slope zero.
 
     Args:
         sides: of a footprint, steps of the direction.
-        divide: the division of the components by the major one.
 
     Returns:
         ``(face, u, v)``, and for each side the step of (u, v).
@@ -94,7 +91,7 @@ def to_face(
     # A power of two changes no quotient; without it the derivative of a short direction's overflows.
     scale = to_one(m)
     m = m * scale
-    right, down = (divide(c * scale, m) for c in (s, t))
+    right, down = (c * scale / m for c in (s, t))
     steps = []
     for side in sides:
         ds, dt, dm = (jnp.where(meets, limited(d * scale), 0) for d in on_own_axes(*side))

@@ -17,12 +17,10 @@ from ..sampler import Sampler
 from ..texture import Texture
 from .axis import Axis, Role
 from .coordinates import Arrays, limited
-from .cube import NUM_FACES, to_face
+from .cube import NUM_FACES
 from .grids import OnCube, StoredOrder
 from .level_of_detail import InChain, level_axis
 from .spec import Coords, Grid, ReadSpec, as_given
-
-Divide = Callable[[jax.Array, jax.Array], jax.Array]
 
 
 class Layout(NamedTuple):
@@ -72,7 +70,7 @@ class ResolvedLevel(NamedTuple):
         level: the level that is read; `None` for a texture of one level, and where `lod` says it.
         side: the side of the footprint along which several reads lie; `None` for one read at `coords`.
         num_reads: the number of reads along `side`; in hardware arithmetic the logarithm of the ratio of its length.
-        face_coords: the face, u and v of a cube's direction, if resolving the level needed them.
+        face_coords: the face, u and v of a cube's direction, if they are known before the read.
         lod: the level of detail, before the sampler's bias and bounds, which the read computes where it uses them.
     """
 
@@ -112,16 +110,16 @@ def plan_of_texels(
     return ReadPlan(axes, operands)
 
 
-def plan_of_level(layout: Layout, resolved: ResolvedLevel, sampler: Sampler, divide: Divide = jnp.divide) -> ReadPlan:
+def plan_of_level(layout: Layout, resolved: ResolvedLevel, sampler: Sampler) -> ReadPlan:
     """The read at the coordinates of a resolved call."""
     axes, operands, grid = space_axes(layout, sampler), resolved.coords[::-1], as_given
     if layout.kind.is_cube:
         axes = (Axis(NUM_FACES, POINT, CLAMP, integer=True, role=Role.FACE), *axes)
-        if divide is jnp.divide and resolved.face_coords is None:
+        if resolved.face_coords is None:
             front = sum(operand is not None for operand in (resolved.level, resolved.layer))
             operands, grid = resolved.coords, OnCube(front)
-        else:  # a texture unit's quotients are exact
-            face, u, v = resolved.face_coords or to_face(resolved.coords, divide=divide)[0]
+        else:
+            face, u, v = resolved.face_coords
             operands = face, v, u
     if resolved.layer is not None:
         layers = Axis(layout.shape[0], POINT, LAST, integer=True, role=Role.LAYER)

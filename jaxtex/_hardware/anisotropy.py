@@ -18,7 +18,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from .lod import FAR, Side, cut, extents, fixed_exp2, fixed_log2
+from .lod import FAR, Side, extents, fixed_exp2, fixed_log2
 from .positions import ONE
 
 
@@ -44,7 +44,7 @@ def ellipse(ddx: Side, ddy: Side, most: int) -> Ellipse:
         further = extent > longest
         longest = jnp.where(further, extent, longest)
         direction = [jnp.where(further, new, old) for new, old in zip(vector, direction)]
-    (ax, ay), (bx, by) = (map(cut, side) for side in vectors[:2])
+    (ax, ay), (bx, by) = vectors[:2]
     area = jnp.abs(ax * by - ay * bx)
     along = fixed_log2(longest)
     across = jnp.where(area > 0, fixed_log2(area) - along, -FAR * ONE)

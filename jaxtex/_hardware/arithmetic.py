@@ -10,15 +10,16 @@ from .._arguments import ReadArguments
 from .._engine.coordinates import Arrays
 from .._engine.decoding import decode
 from .._engine.float_arithmetic import ReadArithmetic
-from .._engine.plan import Layout, ReadPlan, ResolvedLevel, in_texels, plan_of_level, sides_of
+from .._engine.plan import Layout, ReadPlan, ResolvedLevel, plan_of_level
 from .._tables.storage_formats import Decoding, rounded_dtype
 from ..sampler import Sampler
 from ..texture import Texture
 from . import read as unit
 from .anisotropy import Ellipse, ellipse, even, read_along
 from .border import stored_color
-from .directions import divide, lifted, side_on_face
-from .lod import fixed, fixed_exp2, fixed_lod, footprint_lod
+from .directions import side_on_face, to_face
+from .lod import fixed, fixed_exp2, fixed_lod, footprint_lod, in_texels
+from .positions import number
 
 
 def resolve_level(layout: Layout, arguments: ReadArguments, sampler: Sampler) -> ResolvedLevel:
@@ -53,16 +54,30 @@ def footprint(
     several = sampler.max_anisotropy > 1 and layout.kind.texel_ndim == 2 and not layout.kind.is_cube
     if not several and layout.num_levels == 1:
         return None, None
-    x_side, y_side = (single_precision(side) for side in sides_of(arguments))
-    bent = None
+    assert arguments.ddx is not None
+    assert arguments.ddy is not None
+    sides, bent = [single_precision(side) for side in (arguments.ddx, arguments.ddy)], None
+    sizes = layout.sizes[::-1] if sampler.normalized_coords or layout.kind.is_cube else (1,) * layout.kind.texel_ndim
     if layout.kind.is_cube:
-        (x_side, x_bent), (y_side, y_bent) = (side_on_face(coords, side) for side in (x_side, y_side))
-        bent = x_bent | y_bent
-    x_side, y_side = (in_texels(layout, side, sampler) for side in (x_side, y_side))
+        (x_side, x_bent), (y_side, y_bent) = (side_on_face(coords, side) for side in sides)
+        sides, bent = [x_side, y_side], x_bent | y_bent
+    elif layout.kind.texel_ndim == 3:
+        sides = [tuple(map(side_in_volume, coords, side, sizes)) for side in sides]
+    x_side, y_side = (tuple(map(in_texels, side, sizes)) for side in sides)
     if not several:
         return footprint_lod(x_side, y_side, bent), None
     long = ellipse(x_side, y_side, sampler.max_anisotropy)
     return long.lod, long
+
+
+def side_in_volume(coord: jax.Array, side: jax.Array, size: int) -> jax.Array:
+    """A component of a side of a footprint in a volume: what two of four neighboring threads differ by.
+
+    A position of which float32 has no number is far from all others.
+    """
+    start, end = number(coord), number(coord + side)
+    is_near = (jnp.abs(start * size) < jnp.inf) & (jnp.abs(end * size) < jnp.inf)
+    return jnp.where(is_near, end - start, jnp.inf)
 
 
 def plan_read(
@@ -74,9 +89,8 @@ def plan_read(
         assert resolved.num_reads is not None
         offset, weight = read_along(resolved.num_reads, number)
         coords = tuple(c + offset * d for c, d in zip(coords, resolved.side))
-    if layout.kind.is_cube:
-        coords = lifted(coords)
-    return plan_of_level(layout, resolved._replace(coords=coords), sampler, divide), weight
+    face_coords = to_face(coords) if layout.kind.is_cube else None
+    return plan_of_level(layout, resolved._replace(coords=coords, face_coords=face_coords), sampler), weight
 
 
 def read(

@@ -8,13 +8,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._engine.float_bits import bits_of, float_of
+from .._engine.float_bits import EXPONENT, bits_of, float_of
 from .._engine.indexing import gather
 from ..modes import FilterMode
 from ..sampler import Sampler
-from .positions import ONE
+from .positions import ONE, number
 
 Side = Sequence[jax.Array]
+BITS = 10  # of a significand, of all lengths
+FARTHEST = 2.0**60  # a longer footprint reads the last level of any chain, a shorter one than its inverse the first
+EXPONENTS = (40 << 23, 240 << 23)
 FAR = 2**14  # no chain has that many levels
 # Up to which anisotropy, where the blend of two levels begins in 1/256, and how steep it is.
 SHARPENING = (
@@ -67,7 +70,7 @@ def footprint_lod(ddx: Side, ddy: Side, bent: jax.Array | None = None) -> jax.Ar
     """The level of detail of a footprint without anisotropy, in 1/256.
 
     Args:
-        ddx, ddy: the sides of the footprint in texels of the finest level, float32.
+        ddx, ddy: the sides of the footprint in texels of the finest level, as `in_texels` returns them.
         bent: whether a side reaches over the edge of a cube's face; its diagonals do not count.
     """
     _, (*sides, sum, difference) = extents(ddx, ddy)
@@ -77,11 +80,9 @@ def footprint_lod(ddx: Side, ddy: Side, bent: jax.Array | None = None) -> jax.Ar
 
 def extents(ddx: Side, ddy: Side) -> tuple[list[Side], list[jax.Array]]:
     """The sides of a footprint and its diagonals, and how far it reaches along each."""
-    usable = lambda d: jnp.clip(jnp.where(d == d, d, 0), -(2.0**60), 2.0**60)
-    x, y = ([usable(d) for d in side] for side in (ddx, ddy))
-    sums, differences = ([cut(a) + cut(b) for a, b in zip(x, y)], [cut(a) - cut(b) for a, b in zip(x, y)])
-    half = [jnp.float32(11 / 16) * length(side) for side in (sums, differences)]
-    return [x, y, sums, differences], [length(x), length(y), *half]
+    sums, differences = ([guarded_sum(a, sign * b) for a, b in zip(ddx, ddy)] for sign in (1, -1))
+    lengths = [length(ddx), length(ddy), half_length(sums), half_length(differences)]
+    return [ddx, ddy, sums, differences], lengths
 
 
 def fixed_log2(x: jax.Array) -> jax.Array:
@@ -100,12 +101,41 @@ def fixed_exp2(log2: jax.Array) -> jax.Array:
 
 def length(side: Side) -> jax.Array:
     """The approximate length of a vector: the largest component, 11/32 of the next, a quarter of the third."""
-    ordered = sorted_down([jnp.abs(cut(d)) for d in side])
-    terms = (c * jnp.float32(w) for c, w in zip(ordered, (1, 11 / 32, 1 / 4)))
-    total = next(terms)
-    for term in terms:
-        total = total + term
-    return total
+    first, *others = sorted_down([jnp.abs(d) for d in side])
+    if not others:
+        return first
+    return first + lesser_part(share(others[0], 11 / 8) * 0.25, [d * 0.25 for d in others[1:]])
+
+
+def half_length(side: Side) -> jax.Array:
+    """11/16 of the approximate length of a vector, each component multiplied by itself."""
+    first, *others = sorted_down([jnp.abs(d) for d in side])
+    first = cut(share(first, 11 / 8) * 0.5)
+    if not others:
+        return first
+    return first + lesser_part(share(others[0], 121 / 64) * 0.125, [share(d, 11 / 8) * 0.125 for d in others[1:]])
+
+
+def lesser_part(second: jax.Array, third: Side) -> jax.Array:
+    """The parts of a length beside that of the largest component; the third is cut to the bits of the second."""
+    for part in third:
+        unit, inverse = last_bit(second)
+        second = second + jnp.floor(part * inverse) * unit
+    return second
+
+
+def share(value: jax.Array, factor: float) -> jax.Array:
+    """A product of a number of `BITS` bits that is not negative, rounded to the last of these, halves up."""
+    unit, inverse = last_bit(value)
+    return jnp.floor(value * inverse * np.float32(factor) + 0.5) * unit
+
+
+def guarded_sum(a: jax.Array, b: jax.Array) -> jax.Array:
+    """The sum of numbers of `BITS` bits, cut to as many; the smaller is first cut to one bit more than the larger."""
+    swap = jnp.abs(a) < jnp.abs(b)
+    larger, smaller = jnp.where(swap, b, a), jnp.where(swap, a, b)
+    unit, inverse = last_bit(larger)
+    return cut(larger + jnp.trunc(smaller * (2 * inverse)) * (unit * 0.5))
 
 
 def sorted_down(values: Side) -> list[jax.Array]:
@@ -118,5 +148,28 @@ def sorted_down(values: Side) -> list[jax.Array]:
 
 
 def cut(value: jax.Array) -> jax.Array:
-    """`value` cut to 10 significant bits."""
-    return float_of(bits_of(value) & ~((1 << 14) - 1))
+    """`value` cut to `BITS` significant bits."""
+    return float_of(bits_of(value) & ~((1 << (24 - BITS)) - 1))
+
+
+def last_bit(value: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """What the last of `BITS` significant bits counts, and its inverse; that of a tiny number is larger."""
+    exponent = jnp.clip(bits_of(value) & EXPONENT, *EXPONENTS)
+    unit = exponent - ((BITS - 1) << 23)
+    return float_of(unit), float_of((254 << 23) - unit)
+
+
+def in_texels(side: jax.Array, size: int) -> jax.Array:
+    """A component of a side of a footprint in texels, cut to `BITS` bits: of a side in parts of `size` texels.
+
+    The product has three more bits, and the rest is rounded up.
+    """
+    side = cut(jnp.clip(number(side), -FARTHEST, FARTHEST))
+    if size & (size - 1) == 0:
+        return side * size
+    shift = size.bit_length() - 1
+    significand = ((bits_of(side) >> (24 - BITS)) & ((1 << (BITS - 1)) - 1)) | (1 << (BITS - 1))
+    product = (((significand * size << 3) >> shift) + 7) >> 3
+    unit, _ = last_bit(side)
+    scaled = jnp.copysign(product.astype(jnp.float32) * unit * np.float32(1 << shift), side)
+    return cut(jnp.where(jnp.abs(side) < 1 / FARTHEST, 0, scaled))
