@@ -13,13 +13,22 @@ direction of the reads is not known to the last bit.
 """
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from .lod import FAR, Side, extents, fixed_exp2, fixed_log2
+from .._engine.indexing import gather
+from .lod import BITS, FAR, Side, extents, fixed_exp2, fixed_log2, half, last_bit
 from .positions import ONE
+
+
+DIRECTION_BITS = 4
+_MIDDLES = np.arange(2**DIRECTION_BITS) + 0.5
+# The first component of the unit vector along (x, y), each a number of four bits that stands for the middle of its range.
+UNIT_VECTORS = (np.floor(64 * _MIDDLES[:, None] / np.hypot(*np.meshgrid(_MIDDLES, _MIDDLES)) + 0.5) / 64).astype(np.float32)
 
 
 class Ellipse(NamedTuple):
@@ -38,20 +47,29 @@ class Ellipse(NamedTuple):
 
 def ellipse(ddx: Side, ddy: Side, most: int) -> Ellipse:
     """The footprint with sides `ddx` and `ddy`, in texels of the finest level, for an anisotropy of `most`."""
-    vectors, lengths = extents(ddx, ddy)
+    (*sides, sum, difference), lengths = extents(ddx, ddy)
+    vectors = [*sides, *([half(d) for d in diagonal] for diagonal in (sum, difference))]
     longest, direction = lengths[0], vectors[0]
     for vector, extent in zip(vectors[1:], lengths[1:]):
         further = extent > longest
         longest = jnp.where(further, extent, longest)
         direction = [jnp.where(further, new, old) for new, old in zip(vector, direction)]
-    (ax, ay), (bx, by) = vectors[:2]
+    (ax, ay), (bx, by) = sides
     area = jnp.abs(ax * by - ay * bx)
     along = fixed_log2(longest)
     across = jnp.where(area > 0, fixed_log2(area) - along, -FAR * ONE)
     bound = math.floor(ONE * math.log2(even(most)))
-    norm = jnp.sqrt(direction[0] * direction[0] + direction[1] * direction[1])
-    direction = [jnp.where(norm > 0, d / jnp.where(norm > 0, norm, 1), 0) for d in direction]
-    return Ellipse(jnp.maximum(across, along - bound), jnp.clip(along - jnp.maximum(across, 0), 0, bound), direction)
+    return Ellipse(jnp.maximum(across, along - bound), jnp.clip(along - jnp.maximum(across, 0), 0, bound), unit_vector(direction))
+
+
+def unit_vector(vector: Sequence[jax.Array]) -> list[jax.Array]:
+    """A vector of length 1 and about that direction: of four bits of each component, to whole 64ths."""
+    sizes = [jnp.abs(c) for c in vector]
+    _, inverse = last_bit(jnp.maximum(*sizes))
+    x, y = (jnp.floor(c * inverse * np.float32(2.0 ** (DIRECTION_BITS - BITS))).astype(jnp.int32) for c in sizes)
+    along_x, along_y = (gather(jnp.asarray(UNIT_VECTORS[:, :, None]), v)[..., 0] for v in ((x, y), (y, x)))
+    parts = (jnp.where(sizes[1] > 0, along_x, 1), jnp.where(sizes[0] > 0, along_y, 1))
+    return [jnp.where(size > 0, jnp.copysign(p, c), 0) for p, c, size in zip(parts, vector, sizes)]
 
 
 def even(anisotropy: int) -> int:
