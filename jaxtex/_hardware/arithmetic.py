@@ -37,8 +37,7 @@ def resolve_level(layout: Layout, arguments: ReadArguments, sampler: Sampler) ->
         level = fixed_lod(lod, sampler, layout.num_levels, shape, explicit)
     if long is None:
         return ResolvedLevel(coords, arguments.layer, level)
-    texel = fixed_exp2(fixed_lod(lod, sampler, layout.num_levels, shape, explicit=False))
-    side = tuple(d * texel for d in long.direction)
+    side = tuple(long.direction if level is None else (d * fixed_exp2(level) for d in long.direction))
     if sampler.normalized_coords:
         side = tuple(d / n for d, n in zip(side, layout.sizes[::-1]))
     return ResolvedLevel(coords, arguments.layer, level, side, long.log_ratio)
