@@ -69,7 +69,7 @@ def test_weights(anisotropy):
 @pytest.mark.parametrize("anisotropy", [4, 16])
 def test_directions(anisotropy):
     """Any footprint: the reads lie along its longest side or diagonal. On average less than 0.4 % of all weight lies on
-    another column, or another row, than in the unit, for its weights are rounded otherwise; hardly ever a tenth does."""
+    another column, or another row, than in the unit; hardly ever a tenth does."""
     prefix, sampler = f"random{anisotropy}", HARDWARE(max_anisotropy=anisotropy)
     coords, ddx, ddy = (columns_of(recorded()[f"{prefix}/{name}"]) for name in ("coords", "gx", "gy"))
     for name, texels in (("columns", COLUMNS), ("rows", ROWS)):

@@ -1,5 +1,6 @@
 """Levels of detail that derivatives choose, and places of directions on a cube, against a texture unit (tests/data)."""
 
+import dataclasses
 import functools
 import io
 import lzma
@@ -18,7 +19,18 @@ from jaxtex._hardware.reciprocal import reciprocal
 PATH = Path(__file__).parent / "data" / "derivatives_unit.npz.xz"
 SIZE = 8192  # of the cubemap whose texels told where directions meet it
 BUILD = {"1d": jt.texture1d, "2d": jt.texture2d, "3d": jt.texture3d, "cube": jt.cubemap}
-RECORDED = ["1d/64", "1d/100", "2d/64x64", "2d/100x60", "3d/16x16x16", "3d/32x16x8", "cube/64x64"]
+# Kind, sizes, and an anisotropy.
+RECORDED = [
+    "1d/64",
+    "1d/100",
+    "2d/64x64",
+    "2d/100x60",
+    "3d/16x16x16",
+    "3d/32x16x8",
+    "cube/64x64",
+    *(f"{k}/{n}" for k in ("1d/64", "3d/16x16x16") for n in (2, 16)),
+]
+BIASES = {2: 0.25, 16: 0.5}
 
 
 @functools.cache
@@ -30,13 +42,16 @@ def recorded():
 @pytest.mark.parametrize("name", RECORDED)
 def test_levels_of_derivatives(name):
     """Level k of the texture is k throughout. Sizes that are no powers of two, NaN and infinities are among them."""
-    kind, sizes = name.split("/")
+    kind, sizes, *anisotropy = name.split("/")
     sizes = tuple(map(int, sizes.split("x")))[::-1]
     faces = (6,) if kind == "cube" else ()
     chain = tuple(
         np.full((*faces, *(max(n >> k, 1) for n in sizes), 1), k, np.float32) for k in range(max(sizes).bit_length())
     )
     sampler = jt.Sampler(address_mode="wrap", mipmap_filter_mode="linear", arithmetic="hardware")
+    if anisotropy:
+        most = int(anisotropy[0])
+        sampler = dataclasses.replace(sampler, max_anisotropy=most, mipmap_level_bias=BIASES[most])
     coords, ddx, ddy = (tuple(recorded()[f"{name}/{part}"].T) for part in ("coords", "ddx", "ddy"))
     read = jax.jit(lambda c, x, y: jt.sample(BUILD[kind](chain), c, sampler, ddx=x, ddy=y)[:, 0])
     assert_exact(read(coords, ddx, ddy), recorded()[f"{name}/lod"] / np.float32(256))
