@@ -1,6 +1,6 @@
 """Long footprints in hardware arithmetic, against what a texture unit made of them (tests/data).
 
-Levels, ratios and weights follow the unit nearly everywhere; the direction of the reads is not known to the last bit.
+Levels, ratios and weights follow the unit nearly everywhere; the direction of the reads is that of the unit.
 Each test bounds what is left, and prints it: `pytest -n 0 -s`.
 """
 
@@ -38,7 +38,7 @@ def columns_of(array):
 
 @pytest.mark.parametrize("anisotropy", [2, 4, 16])
 def test_levels(anisotropy):
-    """In 96 of 100 footprints the unit's level, sharpened blend included, and never more than 6/256 off."""
+    """In 97 of 100 footprints the unit's level, sharpened blend included, and never more than 4/256 off."""
     levels = tuple(np.full((SIZE >> k, SIZE >> k, 1), k, np.float32) for k in range(7))
     sampler = HARDWARE(mipmap_filter_mode="linear", max_anisotropy=anisotropy)
     prefix, centre = f"levels{anisotropy}", np.float32(0.5)
@@ -46,8 +46,8 @@ def test_levels(anisotropy):
     found = jt.sample(jt.texture2d(levels), (centre, centre), sampler, **sides)[:, 0]
     off = np.abs(np.asarray(found) - recorded()[f"{prefix}/out"]) * 256
     print(f"\nanisotropy {anisotropy}: {np.count_nonzero(off)} of {off.size} levels differ, by {off.max()}/256")
-    assert np.count_nonzero(off) <= 0.04 * off.size
-    assert off.max() <= 6
+    assert np.count_nonzero(off) <= 0.03 * off.size
+    assert off.max() <= 4
 
 
 @pytest.mark.parametrize("anisotropy", [2, 5, 6, 16])
@@ -68,16 +68,16 @@ def test_weights(anisotropy):
 
 @pytest.mark.parametrize("anisotropy", [4, 16])
 def test_directions(anisotropy):
-    """Any footprint: the reads lie along its longest side or diagonal. On average less than 1.6 % of all weight lies on
-    another column, or another row, than in the unit; that a tenth does is rare."""
+    """Any footprint: the reads lie along its longest side or diagonal. On average less than 0.4 % of all weight lies on
+    another column, or another row, than in the unit; hardly ever a tenth does."""
     prefix, sampler = f"random{anisotropy}", HARDWARE(max_anisotropy=anisotropy)
     coords, ddx, ddy = (columns_of(recorded()[f"{prefix}/{name}"]) for name in ("coords", "gx", "gy"))
     for name, texels in (("columns", COLUMNS), ("rows", ROWS)):
         found = jt.sample(jt.texture2d(texels), coords, sampler, ddx=ddx, ddy=ddy)
         off = np.abs(np.asarray(found) - recorded()[f"{prefix}/{name}"] / np.float32(2**18)).sum(axis=1)
         print(f"\nanisotropy {anisotropy}, {name}: {np.mean(off):.4f} lie elsewhere, {np.max(off):.3f} at most")
-        assert np.mean(off) < 0.016
-        assert np.mean(off > 0.1) < 0.03
+        assert np.mean(off) < 0.004
+        assert np.mean(off > 0.1) < 0.003
 
 
 @pytest.mark.parametrize("anisotropy", [1, 2, 3, 6, 12, 16])

@@ -36,13 +36,11 @@ def resolve_level(layout: Layout, arguments: ReadArguments, sampler: Sampler) ->
     shape = (1,) * coords[0].ndim
     level = None
     if layout.num_levels > 1:
-        explicit = arguments.lod is not None or long is not None
-        level = fixed_lod(lod, sampler, layout.num_levels, shape, explicit)
+        level = fixed_lod(lod, sampler, layout.num_levels, shape, explicit=lod is not None)
     if long is None:
         return ResolvedLevel(coords, arguments.layer, level)
-    texel = fixed_exp2(fixed_lod(lod, sampler, layout.num_levels, shape, explicit=False))
-    side = tuple(d * texel for d in long.direction)
-    if sampler.normalized_coords:
+    side = tuple(long.direction if level is None else (d * fixed_exp2(level) for d in long.direction))
+    if sampler.normalized_coords or layout.kind.is_cube:
         side = tuple(d / n for d, n in zip(side, layout.sizes[::-1]))
     return ResolvedLevel(coords, arguments.layer, level, side, long.log_ratio)
 
@@ -51,7 +49,7 @@ def footprint(
     layout: Layout, coords: Arrays, arguments: ReadArguments, sampler: Sampler
 ) -> tuple[jax.Array | None, Ellipse | None]:
     """The level of detail of a footprint, in 1/256, and its ellipse if several reads may follow it."""
-    several = sampler.max_anisotropy > 1 and layout.kind.texel_ndim == 2 and not layout.kind.is_cube
+    several = sampler.max_anisotropy > 1 and layout.kind.texel_ndim < 3
     if not several and layout.num_levels == 1:
         return None, None
     assert arguments.ddx is not None
@@ -66,7 +64,7 @@ def footprint(
     x_side, y_side = (tuple(map(in_texels, side, sizes)) for side in sides)
     if not several:
         return footprint_lod(x_side, y_side, bent), None
-    long = ellipse(x_side, y_side, sampler.max_anisotropy)
+    long = ellipse(x_side, y_side, sampler.max_anisotropy, bent)
     return long.lod, long
 
 
@@ -84,12 +82,17 @@ def plan_read(
     layout: Layout, resolved: ResolvedLevel, sampler: Sampler, number: jax.Array | None = None
 ) -> tuple[ReadPlan, jax.Array | None]:
     coords, weight = resolved.coords, None
+    face_coords = to_face(coords) if layout.kind.is_cube else None
     if number is not None:
         assert resolved.side is not None
         assert resolved.num_reads is not None
         offset, weight = read_along(resolved.num_reads, number)
-        coords = tuple(c + offset * d for c, d in zip(coords, resolved.side))
-    face_coords = to_face(coords) if layout.kind.is_cube else None
+        step = tuple(offset * d for d in resolved.side)
+        if face_coords is None:
+            coords = tuple(c + d for c, d in zip(coords, step))
+        else:
+            face, u, v = face_coords
+            face_coords = face, u + step[0], v + step[1]
     return plan_of_level(layout, resolved._replace(coords=coords, face_coords=face_coords), sampler), weight
 
 

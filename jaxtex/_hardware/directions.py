@@ -18,8 +18,8 @@ from .reciprocal import reciprocal
 
 MAGNITUDE = np.int32(0x7FFFFFFF)
 NORMAL = np.int32(1 << 23)
-# The bits of 2^126, whose reciprocal is subnormal: it becomes zero.
-NO_RECIPROCAL = np.int32(253 << 23)
+# The bits of 2^126: the reciprocal of a larger number is subnormal, and becomes zero.
+LONGEST = np.int32(253 << 23)
 LIFT = 100
 # More bits of a coordinate than a unit keeps on any axis of a cube.
 COORDINATE_BITS = 23
@@ -46,7 +46,7 @@ def projected(direction: Arrays) -> Arrays:
     direction = tuple(jnp.broadcast_arrays(*direction))
     sizes = [jnp.where(c == c, bits_of(c) & MAGNITUDE, 0) for c in direction]
     largest = jnp.maximum(jnp.maximum(*sizes[:2]), sizes[2])
-    is_short, is_long = largest < NORMAL, largest >= NO_RECIPROCAL
+    is_short, is_long = largest < NORMAL, largest > LONGEST
     inverse = reciprocal(float_of(jnp.where(is_short | is_long, 127 << 23, largest)))
     lowered = inverse * np.float32(2.0**-LIFT)
 

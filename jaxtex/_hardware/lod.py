@@ -110,10 +110,15 @@ def length(side: Side) -> jax.Array:
 def half_length(side: Side) -> jax.Array:
     """11/16 of the approximate length of a vector, each component multiplied by itself."""
     first, *others = sorted_down([jnp.abs(d) for d in side])
-    first = cut(share(first, 11 / 8) * 0.5)
+    first = half(first)
     if not others:
         return first
     return first + lesser_part(share(others[0], 121 / 64) * 0.125, [share(d, 11 / 8) * 0.125 for d in others[1:]])
+
+
+def half(component: jax.Array) -> jax.Array:
+    """11/16 of a component of a vector."""
+    return jnp.copysign(cut(share(jnp.abs(component), 11 / 8) * 0.5), component)
 
 
 def lesser_part(second: jax.Array, third: Side) -> jax.Array:

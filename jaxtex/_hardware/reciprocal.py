@@ -57,7 +57,7 @@ MIDDLE = 2**25  # taken from c0, so that sums stay within int32
 
 
 def reciprocal(number: jax.Array) -> jax.Array:
-    """1 / `number`, of float32 from 2^-126 up to, but not including, 2^126."""
+    """1 / `number`, of float32 from 2^-126 to 2^126."""
     bits = bits_of(number)
     x = bits & 0xFFFF
     rows = gather(jnp.asarray(ROWS - np.array((MIDDLE, 0, 0), np.int32)), ((bits >> 16) & 127,))
