@@ -197,6 +197,8 @@ REFUSED = {
             ResourceDesc.Pitch2D(MEMORY, cuda.createChannelDesc("float"), 2, 2, 40), cuda.TextureDesc()
         ),
     ),
+    "one row that is longer than its pitch": (1, lambda: cuda.memcpy2D(MEMORY, 8, MEMORY, 64, 16, 1)),
+    "rows that are longer than their pitch": (12, lambda: cuda.memcpy2D(MEMORY, 8, MEMORY, 64, 16, 2)),
     "an allocation of nothing": (1, lambda: cuda.mallocPitch(0, 4)),
 }
 

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from host_kernels import kernels_on_cpu
 from tolerances import assert_exact
 
 import jaxtex as jt
@@ -45,6 +46,16 @@ def test_reads_return_the_bits_of_nan(dtype, mode):
     for run in (read, jax.jit(read), fetch, jax.vmap(read, (None, 0, 0)), point):
         assert_exact(bits(run(texels, x, y)), bits(texels))
     assert_exact(bits(layers(texels, y)), bits(texels))
+
+
+@pytest.mark.parametrize("dtype", CODES)
+@pytest.mark.parametrize("channels", [1, 2, 3])
+def test_kernels_for_a_gpu_return_the_bits_of_nan(channels, dtype):
+    texels, (y, x) = draw(dtype, channels), np.indices(SIZES)
+    read = lambda t, x, y: jt.surface_read(jt.texture2d(t), (x, y), boundary_mode="clamp")
+    with kernels_on_cpu():
+        found = jax.jit(read)(texels, x, y)
+    assert_exact(bits(found), bits(texels))
 
 
 # Ways in which a write finds the last of several samples, each with a mask of the texels that it touches.

@@ -28,7 +28,6 @@ import jax.numpy as jnp
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching
 
-from .._tables.storage_formats import Decoding
 from . import linearization, operators
 from .binding import Dims, batching_rule, bind, make_primitive
 from .decoding import as_bits, bits_dtype, from_bits, moves_as_bits
@@ -59,9 +58,7 @@ def splat(values: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec) -> j
 
 def read_of_texels(texels: jax.Array, *operands: jax.Array, spec: ReadSpec) -> jax.Array:
     """`operators.read`. Single texels keep all their bits."""
-    single = all(axis.integer or (axis.kernel.num_taps == 1 and axis.order == 0) for axis in spec.axes)
-    as_stored = spec.decoding is Decoding.ELEMENT and spec.dtype == texels.dtype and spec.num_reads == 1
-    if not (single and as_stored and moves_as_bits(texels.dtype)):
+    if not (spec.returns_texels(texels.dtype) and moves_as_bits(texels.dtype)):
         return operators.read(texels, *operands, spec=spec)
     stored = as_bits(flattened(texels, spec.axes))
     spec = spec.with_dtype(bits_dtype(texels.dtype))

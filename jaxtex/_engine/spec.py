@@ -50,6 +50,11 @@ class ReadSpec:
         """The dtype in which a read decodes, weights and sums texels: that of its result, unless that has 16 bits."""
         return sum_dtype(self.dtype) if jnp.issubdtype(self.dtype, jnp.floating) else self.dtype
 
+    def returns_texels(self, stored: np.dtype) -> bool:
+        """Whether it returns texels of that dtype as they are stored."""
+        single = all(axis.integer or (axis.kernel.num_taps == 1 and axis.order == 0) for axis in self.axes)
+        return single and self.decoding is Decoding.ELEMENT and self.dtype == stored and self.num_reads == 1
+
     @property
     def is_plain(self) -> bool:
         """Whether it is one read, and its sums are not rounded."""

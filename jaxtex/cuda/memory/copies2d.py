@@ -43,8 +43,9 @@ def memcpy2D(
         differentiate other copies is an error, also copies of floats into `mallocPitch` memory, which holds bytes.
 
     Raises:
-        CudaError: cudaErrorInvalidPitchValue, if a row is longer than a pitch; cudaErrorInvalidValue, if the rows do
-            not lie within the memory; cudaErrorInvalidMemcpyDirection, if `kind` is no `MemcpyKind`.
+        CudaError: cudaErrorInvalidPitchValue, if one of several rows is longer than a pitch; cudaErrorInvalidValue, if
+            a single row is, or rows do not lie within the memory; cudaErrorInvalidMemcpyDirection, if `kind` is no
+            `MemcpyKind`.
 
     Source:
         CUDA Runtime API, `cudaMemcpy2D`.
@@ -61,6 +62,11 @@ def memcpy2D(
     name = "memcpy2D"
     check_memcpy_kind(name, kind)
     width, height, spitch, dpitch = whole_numbers(name, width=width, height=height, spitch=spitch, dpitch=dpitch)
+    if height == 1 and width > min(spitch, dpitch):  # the card has another code for a single row
+        raise CudaError(
+            INVALID_VALUE,
+            f"{name}: a pitch is {min(spitch, dpitch)} bytes, expected at least the width, {width} bytes.",
+        )
     source, target = (Region(0, pitch, pitch * height, width, height, 1) for pitch in (spitch, dpitch))
     return copy_part(as_memory(src), as_destination(name, "dst", dst), function=name, source=source, target=target)
 

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ...decoding import as_bits, bits_dtype, from_bits
 from ...operators import LoadTexel, weighted
 from ...operators import value as value_at
 from ...spec import Coords, ReadSpec
@@ -32,6 +33,13 @@ def read(
     texels: jax.Array, *operands: jax.Array, spec: ReadSpec, batch: int, launcher: Launcher = THIS_GPU
 ) -> jax.Array:
     """`operators.read` over `batch` leading axes, on which an operand has their size or 1."""
+    stored = texels.dtype
+    if spec.returns_texels(stored) and jnp.issubdtype(stored, jnp.floating) and stored.itemsize == 2:
+        # A thread computes with float32, which changes the bits of NaN.
+        found = read(
+            as_bits(texels), *operands, spec=spec.with_dtype(bits_dtype(stored)), batch=batch, launcher=launcher
+        )
+        return from_bits(found, stored)
     return read_each_sample(value_of(spec), texels, None, operands, spec, batch, "texture_read", launcher)
 
 
