@@ -582,7 +582,7 @@ ERRORS = {
     # Modes.
     "an unknown address mode": ("address_mode", lambda: jt.Sampler(address_mode="tile")),
     "an unknown address mode of one axis": ("address_mode", lambda: jt.Sampler(address_mode=("wrap", "tile"))),
-    "an unknown filter mode": ("filter_mode", lambda: jt.Sampler(filter_mode="lanczos")),
+    "an unknown filter mode": ("filter_mode", lambda: jt.Sampler(filter_mode="sharpest")),
     "an unknown read mode": ("read_mode", lambda: jt.Sampler(read_mode="float")),
     "address modes for another dimension": (
         "address_mode",

@@ -132,7 +132,11 @@ def test_equal_settings_do_not_contradict():
             ValueError,
             "address is 'wrap', but sampler has address_mode=('border', 'mirror'); leave address out",
         ),
-        ({"filter": "lanczos"}, ValueError, "filter is 'lanczos', expected one of 'point', 'linear', 'cubic'"),
+        (
+            {"filter": "sharpest"},
+            ValueError,
+            "filter is 'sharpest', expected one of 'point', 'linear', 'cubic', 'bspline'",
+        ),
         ({"address": "outside"}, ValueError, "address is 'outside', expected one of 'clamp', 'border', 'wrap'"),
         ({"address": ("wrap", 3)}, TypeError, "address is 3, expected one of"),
         ({"sampler": "repeat"}, TypeError, "sampler is 'repeat', expected a Sampler; pass address='repeat'"),

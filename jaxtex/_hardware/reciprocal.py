@@ -54,18 +54,22 @@ ROWS = np.array((
 ), np.int32)
 # fmt: on
 MIDDLE = 2**25  # taken from c0, so that sums stay within int32
+COLUMNS = tuple((ROWS - np.array((MIDDLE, 0, 0), np.int32)).T)
 
 
 def reciprocal(number: jax.Array) -> jax.Array:
     """1 / `number`, of float32 from 2^-126 to 2^126."""
     bits = bits_of(number)
     x = bits & 0xFFFF
-    rows = gather(jnp.asarray(ROWS - np.array((MIDDLE, 0, 0), np.int32)), ((bits >> 16) & 127,))
-    c0, c1, c2 = (rows[..., k] for k in range(3))
+    c0, c1, c2 = (row_entry(column, (bits >> 16) & 127) for column in COLUMNS)
     low = c1 * (x & 255) + c2 * truncated_square(x) + 2023
     significand = (c0 * 32 + c1 * (x >> 8) + (low >> 8)) >> 7  # less 2^23
     # Of 1 it is 2^24, which is the next power of two: the sum carries into the exponent.
     return float_of((253 << 23) - (bits & 0x7F800000) + significand)
+
+
+def row_entry(column: np.ndarray, row: jax.Array) -> jax.Array:
+    return gather(jnp.asarray(column[:, None]), (row,))[..., 0]
 
 
 def truncated_square(x: jax.Array) -> jax.Array:

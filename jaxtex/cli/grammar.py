@@ -13,7 +13,7 @@ from .errors import UserError
 
 Point = tuple[float, float]
 # Written out, since arguments are parsed before JAX is imported; a test compares them with the enumerations.
-FilterName = Literal["point", "linear", "cubic"]
+FilterName = Literal["point", "linear", "cubic", "bspline", "mitchell", "lanczos2", "lanczos3", "gaussian"]
 AddressName = Literal["clamp", "border", "wrap", "mirror", "reflect"]
 FILTERS: tuple[str, ...] = get_args(FilterName)
 ADDRESSES: tuple[str, ...] = get_args(AddressName)
@@ -147,7 +147,8 @@ def add_read_options(group: "argparse._ArgumentGroup") -> None:  # pyright: igno
         dest="filter_mode",
         choices=FILTERS,
         default="linear",
-        help="how texels are blended: the nearest one, bilinear, or Catmull-Rom (default: linear)",
+        help="how texels are blended: the nearest one, bilinear, Catmull-Rom (cubic), or by filters that smooth (bspline, "
+        "gaussian, mitchell) or sharpen (lanczos2, lanczos3) (default: linear)",
     )
     group.add_argument("--antialias", action="store_true", help="average over the footprint of each output pixel")
     group.add_argument(
