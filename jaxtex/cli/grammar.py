@@ -147,8 +147,8 @@ def add_read_options(group: "argparse._ArgumentGroup") -> None:  # pyright: igno
         dest="filter_mode",
         choices=FILTERS,
         default="linear",
-        help="how texels are blended: the nearest one, bilinear, Catmull-Rom (cubic), or by filters that smooth (bspline, "
-        "gaussian, mitchell) or sharpen (lanczos2, lanczos3) (default: linear)",
+        help="how texels are blended: the nearest one, bilinear, Catmull-Rom (cubic), by filters that smooth "
+        "(bspline, gaussian, mitchell) or that are sharper (lanczos2, lanczos3) (default: linear)",
     )
     group.add_argument("--antialias", action="store_true", help="average over the footprint of each output pixel")
     group.add_argument(
