@@ -124,7 +124,7 @@ FAULTS = {
         "< size, x, 0)",
         "<= size, x, 0)",
         "test_partitioned_calls.py",
-        "uneven",
+        "padding_that",
     ),
     "the padding of parts adds to the cotangent of a matrix": Fault(
         ENGINE + "lowering/partitioned_call.py",
