@@ -29,7 +29,7 @@ def compiled(function, *args):
 
 
 def assert_grows_as_the_length(program_of):
-    """What a read repeats of the one before it, XLA writes down: its operations tell."""
+    """Work that a read repeats of the one before it is more operations in the compiled program."""
     second, third, fourth = (program_of(length).as_text().count(" = ") for length in (2, 3, 4))
     assert 0 < fourth - third <= 1.1 * (third - second), (second, third, fourth)
 

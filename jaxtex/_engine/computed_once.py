@@ -1,8 +1,9 @@
 """Arrays that XLA computes once on a CPU, where it would otherwise compute them anew wherever an element is used.
 
 XLA for CPUs puts operations that read each other's results into one loop. A read that follows another one would then
-compute the first one for each of its taps, and a chain of reads would cost as a power of its length. A function that is
-called and not inlined is a boundary that no loop crosses. The function here returns its argument, and moves no memory.
+compute the first one for each of its taps, and the cost of a chain of reads would grow exponentially with its length.
+XLA fuses nothing across the call of a function that it does not inline. Such a call, of the identity, stands here: it
+copies no memory.
 """
 
 import jax

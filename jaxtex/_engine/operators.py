@@ -18,7 +18,7 @@ import numpy as np
 from .._tables.filter_kernels import Polynomials, Weight
 from .._tables.storage_formats import Decoding
 from .axis import Axis, Role
-from .decoding import decode
+from .decoding import bits_dtype, decode, in_bits, moves_as_bits
 from .indexing import gather, scatter
 from .reproducible_sum import TexelSums, Units
 from .spec import Coords, Grid, ReadSpec, as_given
@@ -110,8 +110,11 @@ def read(texels: jax.Array, *operands: jax.Array, spec: ReadSpec) -> jax.Array:
             arrays of one rank and of shapes that broadcast to S.
 
     Returns:
-        S + (C,) of `spec.dtype`, to which the sums are rounded.
+        S + (C,) of `spec.dtype`, to which the sums are rounded. Single texels keep all their bits.
     """
+    if moves_as_bits(texels.dtype) and spec.returns_texels(texels.dtype):
+        as_integers = spec.with_dtype(bits_dtype(texels.dtype))
+        return in_bits(lambda bits: read(bits, *operands, spec=as_integers), texels)
     stored = flattened(texels, spec.axes)
     load_texel = lambda address: gather(stored, address.flat_index)
     return mean(lambda coords: value(load_texel, coords, spec), operands, spec)

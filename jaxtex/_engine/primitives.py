@@ -30,12 +30,9 @@ from jax.interpreters import ad, batching
 
 from . import linearization, operators
 from .binding import Dims, batching_rule, bind, make_primitive
-from .decoding import as_bits, bits_dtype, from_bits, moves_as_bits
-from .indexing import gather
 from .linearization import ByNumber, summed_to
 from .lowering.choice import LOWERINGS
 from .spec import TEXELS, ReadSpec, Wrt, as_given
-from .texel_walk import TexelAddress, flattened
 
 
 def read(texels: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec) -> jax.Array:
@@ -56,21 +53,7 @@ def splat(values: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec) -> j
 # Primitives
 
 
-def read_of_texels(texels: jax.Array, *operands: jax.Array, spec: ReadSpec) -> jax.Array:
-    """`operators.read`. Single texels keep all their bits."""
-    if not (spec.returns_texels(texels.dtype) and moves_as_bits(texels.dtype)):
-        return operators.read(texels, *operands, spec=spec)
-    stored = as_bits(flattened(texels, spec.axes))
-    spec = spec.with_dtype(bits_dtype(texels.dtype))
-
-    def load_texel(address: TexelAddress) -> jax.Array:
-        return gather(stored, address.flat_index)
-
-    found = operators.mean(lambda coords: operators.value(load_texel, coords, spec), operands, spec)
-    return from_bits(found, texels.dtype)
-
-
-read_p = make_primitive("texture_read", read_of_texels, LOWERINGS["read"])
+read_p = make_primitive("texture_read", operators.read, LOWERINGS["read"])
 bordered_read_p = make_primitive("texture_bordered_read", operators.bordered_read, LOWERINGS["bordered_read"])
 splat_p = make_primitive("texture_splat", operators.splat, LOWERINGS["splat"])
 pushforward_p = make_primitive("texture_pushforward", linearization.pushforward)

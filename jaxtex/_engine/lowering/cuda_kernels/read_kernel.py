@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...decoding import as_bits, bits_dtype, from_bits
+from ...decoding import bits_dtype, in_bits
 from ...operators import LoadTexel, weighted
 from ...operators import value as value_at
 from ...spec import Coords, ReadSpec
@@ -36,10 +36,8 @@ def read(
     stored = texels.dtype
     if spec.returns_texels(stored) and jnp.issubdtype(stored, jnp.floating) and stored.itemsize == 2:
         # A thread computes with float32, which changes the bits of NaN.
-        found = read(
-            as_bits(texels), *operands, spec=spec.with_dtype(bits_dtype(stored)), batch=batch, launcher=launcher
-        )
-        return from_bits(found, stored)
+        as_integers = spec.with_dtype(bits_dtype(stored))
+        return in_bits(lambda bits: read(bits, *operands, spec=as_integers, batch=batch, launcher=launcher), texels)
     return read_each_sample(value_of(spec), texels, None, operands, spec, batch, "texture_read", launcher)
 
 
