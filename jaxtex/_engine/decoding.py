@@ -8,7 +8,7 @@ import numpy as np
 
 from .._tables.storage_formats import Decoding, storage_format
 from .computed_once import computed_once
-from .indexing import gather
+from .indexing import entry
 
 
 def read_dtype(stored: np.dtype, decoding: Decoding, blends: bool) -> np.dtype:
@@ -46,7 +46,7 @@ def decode(texel: jax.Array, decoding: Decoding, dtype: np.dtype) -> jax.Array:
         return jnp.maximum(ratio(texel, bits, dtype), -1)
     if decoding is Decoding.FRACTION:
         return ratio(texel, bits, dtype)
-    linear = gather(jnp.asarray(SRGB_TO_LINEAR[:, None], dtype), (texel.astype(jnp.int32),))[..., 0]
+    linear = entry(SRGB_TO_LINEAR.astype(dtype), texel.astype(jnp.int32))
     return jnp.where(is_color(texel), linear, ratio(texel, bits, dtype))
 
 

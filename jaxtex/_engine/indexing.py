@@ -9,6 +9,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
 from .._compat import varying_axes
@@ -19,6 +20,11 @@ def gather(stored: jax.Array, indices: tuple[jax.Array, ...]) -> jax.Array:
     indices = tuple(jnp.broadcast_arrays(*indices))
     placed = explicit_sharding(indices[0], lambda spec: (*spec, None))
     return stored.at[indices].get(mode="promise_in_bounds", wrap_negative_indices=False, out_sharding=placed)
+
+
+def entry(table: np.ndarray, *indices: jax.Array) -> jax.Array:
+    """The entry of a table of constants at `indices`, int32 and within bounds."""
+    return gather(jnp.asarray(table[..., None]), indices)[..., 0]
 
 
 def scatter(

@@ -20,7 +20,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._engine.indexing import gather
+from .._engine.indexing import entry
 from .lod import BITS, FAR, Side, extents, fixed_exp2, fixed_log2, half, last_bit
 from .positions import ONE
 
@@ -77,7 +77,7 @@ def unit_vector(vector: Sequence[jax.Array]) -> list[jax.Array]:
     sizes = [jnp.abs(c) for c in vector]
     _, inverse = last_bit(jnp.maximum(*sizes))
     x, y = (jnp.floor(c * inverse * np.float32(2.0 ** (DIRECTION_BITS - BITS))).astype(jnp.int32) for c in sizes)
-    along_x, along_y = (gather(jnp.asarray(UNIT_VECTORS[:, :, None]), v)[..., 0] for v in ((x, y), (y, x)))
+    along_x, along_y = (entry(UNIT_VECTORS, *v) for v in ((x, y), (y, x)))
     parts = (jnp.where(sizes[1] > 0, along_x, 1), jnp.where(sizes[0] > 0, along_y, 1))
     return [jnp.where(size > 0, jnp.copysign(p, c), 0) for p, c, size in zip(parts, vector, sizes)]
 

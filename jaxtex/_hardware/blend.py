@@ -27,7 +27,7 @@ import numpy as np
 from .._engine import decoding
 from .._engine.decoding import SRGB_TO_LINEAR, is_color
 from .._engine.float_bits import EXPONENT, SIGN, SMALLEST_NORMAL, bits_of, float_of
-from .._engine.indexing import gather
+from .._engine.indexing import entry
 from .._engine.lowering.cuda_c import flushed_product, normal_product, shifted_pair
 from .._engine.where_needed import where_needed
 from .._tables.storage_formats import Decoding
@@ -282,7 +282,7 @@ SRGB_TABLE, SRGB_EXPONENT = srgb_tables()
 
 
 def srgb_entry(table: np.ndarray, code: jax.Array) -> jax.Array:
-    return gather(jnp.asarray(table[:, None]), (code.astype(jnp.int32),))[..., 0]
+    return entry(table, code.astype(jnp.int32))
 
 
 def blend_srgb(levels: Levels) -> jax.Array:

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._engine.float_bits import EXPONENT, bits_of, float_of
-from .._engine.indexing import gather
+from .._engine.indexing import entry
 from ..modes import FilterMode
 from ..sampler import Sampler
 from .positions import ONE, number
@@ -59,8 +59,12 @@ def fixed_lod(
 
 # 256 log2(1 + (k + 1/2) / 256), rounded, as recorded: one less at the entries listed, and exact at the ends.
 ONE_LESS = (61, 86, 108, 109, 110, 111, 115, 116, 117, 141, 162, 170)
-LOG2_TABLE = tuple(
-    k if k in (0, 255) else math.floor(256 * math.log2(1 + (k + 0.5) / 256) + 0.5) - (k in ONE_LESS) for k in range(256)
+LOG2_TABLE = np.array(
+    [
+        k if k in (0, 255) else math.floor(256 * math.log2(1 + (k + 0.5) / 256) + 0.5) - (k in ONE_LESS)
+        for k in range(256)
+    ],
+    np.int32,
 )
 
 EXP2_TABLE = np.exp2(np.arange(256) / 256).astype(np.float32)
@@ -89,13 +93,13 @@ def fixed_log2(x: jax.Array) -> jax.Array:
     """The binary logarithm of a number that is not negative, in 1/256; of zero, a level that no chain has."""
     bits = bits_of(x)
     mantissa, exponent = (bits >> 15) & 255, (bits >> 23) - 127
-    log2 = gather(jnp.asarray(LOG2_TABLE, jnp.int32)[:, None], (mantissa,))[..., 0]
+    log2 = entry(LOG2_TABLE, mantissa)
     return jnp.where(x > 0, jnp.clip(exponent * 256 + log2, -FAR * 256, FAR * 256), -FAR * 256)
 
 
 def fixed_exp2(log2: jax.Array) -> jax.Array:
     """2 to a power in 1/256, the same float on every processor."""
-    fraction = gather(jnp.asarray(EXP2_TABLE[:, None]), (log2 & 255,))[..., 0]
+    fraction = entry(EXP2_TABLE, log2 & 255)
     return fraction * float_of(((log2 >> 8) + 127) << 23)
 
 
