@@ -169,6 +169,34 @@ def sample_grid(
     return out if as_numbers else out.astype(own_dtype(texture, sampler))
 
 
+@typed_jit("sampler", "summed_axes", "dtype")
+def sample_weighted(
+    texture: Texture,
+    arguments: ReadArguments,
+    weights: jax.Array,
+    level: jax.Array | None,
+    *,
+    sampler: Sampler,
+    summed_axes: int,
+    dtype: np.dtype,
+) -> jax.Array:
+    """The sum of `weights` times reads in float arithmetic, along so many of the last axes of the samples.
+
+    Args:
+        texture: with `level`, a pyramid of levels of any sizes, of which each sample reads the one of that number.
+        weights, level: of the rank of the arrays in `arguments`.
+    """
+    arguments = as_operands(arguments)
+    sums, _ = numbers_of(texture, sampler.decoding, (*arguments.coords, weights), blends=True)
+    layout = layout_of(texture) if level is None else layout_of(texture)._replace(num_levels=1)
+    plan = plan_of_call(FLOAT, layout, arguments, sampler).weighted_sum(weights.astype(sums), summed_axes)
+    if level is not None:
+        assert texture.level_shapes is not None
+        plan = plan.in_pyramid(level, texture.level_shapes)
+    out = FLOAT.read(texture, plan, sampler.decoding, rounded_dtype(dtype, sums), sampler.deterministic)
+    return jnp.squeeze(out, tuple(range(-1 - summed_axes, -1))).astype(dtype)
+
+
 # Single texels
 
 

@@ -1,13 +1,15 @@
 """The static state of one axis of a read. A layer is an axis too; a dimension is one more axis in a tuple."""
 
+import itertools
 from enum import StrEnum
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from .._tables.address_rules import SEAM, AddressRule
-from .._tables.filter_kernels import FilterKernel
+from .._tables.address_rules import CLAMP, SEAM, AddressRule
+from .._tables.filter_kernels import FilterKernel, Polynomials
 
 
 class Role(StrEnum):
@@ -16,6 +18,7 @@ class Role(StrEnum):
     LEVEL = "level"
     LAYER = "layer"
     FACE = "face"
+    FACTOR = "factor"
     SPACE = "space"
 
 
@@ -30,6 +33,8 @@ class Axis(NamedTuple):
         integer: whether the axis takes indices in place of coordinates: a layer, a face, or an axis of a fetch.
         order: the derivative order of the weights.
         role: what the axis runs over. Where a read chooses its level, an axis of levels stands in front of all others.
+            An axis of role FACTOR has one texel, whose weight is the coordinate itself: it multiplies the read.
+        level_sizes: the size in each level, where the levels are not those of a mip chain.
     """
 
     size: int | jax.Array
@@ -39,13 +44,23 @@ class Axis(NamedTuple):
     integer: bool = False
     order: int = 0
     role: Role = Role.SPACE
+    level_sizes: tuple[int, ...] = ()
 
     def at(self, level: jax.Array) -> "Axis":
         """This axis in a level of the mip chain, with an array for a size."""
-        return self._replace(size=jnp.maximum(self.size >> level, 1)) if self.role is Role.SPACE else self
+        if self.role is not Role.SPACE:
+            return self
+        if not self.level_sizes:
+            return self._replace(size=jnp.maximum(self.size >> level, 1))
+        # Counted, not looked up: a vector unit has no table.
+        steps = [(k, b - a) for k, (a, b) in enumerate(itertools.pairwise(self.level_sizes)) if a != b]
+        first = jnp.full_like(level, self.level_sizes[0])
+        return self._replace(size=sum((jnp.where(level > k, np.int32(n), 0) for k, n in steps), first))
 
     def level_size(self, level: int) -> int:
         """The size in a level that is known while tracing."""
+        if self.level_sizes:
+            return self.level_sizes[level]
         return max(self.known_size >> level, 1) if self.role is Role.SPACE else self.known_size
 
     @property
@@ -68,6 +83,10 @@ class Axis(NamedTuple):
     def seamless(self) -> bool:
         """Whether taps outside lie on the adjacent face of a cube."""
         return self.address is SEAM
+
+
+# Multiplies a read by its coordinate.
+FACTOR = Axis(1, FilterKernel(0.0, 0, Polynomials(((0.0, 1.0),))), CLAMP, role=Role.FACTOR)
 
 
 def differentiated(axes: tuple[Axis, ...], k: int) -> tuple[Axis, ...]:

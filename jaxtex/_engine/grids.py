@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from .coordinates import Arrays
 from .cube import to_face
-from .spec import Coords
+from .spec import Coords, Grid
 
 
 class StoredOrder(NamedTuple):
@@ -28,6 +28,17 @@ class StoredOrder(NamedTuple):
         if jnp.broadcast_shapes(*(a.shape for a in (first, *rest))) != shape:
             first = jnp.broadcast_to(first, shape)  # no coordinate depends on some axis of the samples
         return first, *rest
+
+
+class OneMore(NamedTuple):
+    """A grid with one more operand in front, which is the coordinate at `position`."""
+
+    grid: Grid
+    position: int
+
+    def __call__(self, operand: jax.Array, *operands: jax.Array) -> Coords:
+        coords = self.grid(*operands)
+        return (*coords[: self.position], operand, *coords[self.position :])
 
 
 class OnCube(NamedTuple):

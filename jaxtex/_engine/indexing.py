@@ -43,7 +43,9 @@ def scatter(
     mode = "promise_in_bounds"
     if inside is not None:  # an index past the end is dropped, without touching memory
         indices, mode = (jnp.where(inside, indices[0], stored.shape[0]), *indices[1:]), "drop"
-    indices = tuple(jnp.broadcast_to(i, value.shape[:-1]) for i in indices)
+    shape = jnp.broadcast_shapes(value.shape[:-1], *(i.shape for i in indices))
+    indices = tuple(jnp.broadcast_to(i, shape) for i in indices)
+    value = jnp.broadcast_to(value, (*shape, value.shape[-1]))
     alone = stored.shape[-1] == 1
     if alone:  # an axis of one channel makes XLA copy the texels in every turn of a loop on a CPU
         stored, value = stored[..., 0], value[..., 0]

@@ -11,7 +11,7 @@ from .axis import Axis, differentiated
 from .computed_once import computed_once
 from .decoding import decode
 from .indexing import gather
-from .operators import Path, TexelValue, blend, read, weighted, zero_outside
+from .operators import Path, TexelValue, blend, read, summed, weighted, zero_outside
 from .spec import TEXELS, Coords, ReadSpec, Wrt, as_given
 from .texel_walk import TexelAddress, flattened
 
@@ -29,7 +29,8 @@ def pushforward(*args: jax.Array, spec: ReadSpec, wrt: Wrt) -> jax.Array:
     tangents, (texels, *operands) = dict(zip(wrt, args)), args[len(wrt) :]
     terms = [read(tangents.pop(TEXELS), *operands, spec=spec)] if TEXELS in tangents else []
     for k, tangent in coordinate_tangents(tangents, operands, spec).items():
-        terms.append(weighted(tangent, read(texels, *operands, spec=spec.differentiated(k))))
+        slope = read(texels, *operands, spec=spec.differentiated(k).of_each())
+        terms.append(summed(weighted(tangent, slope), spec))
     return computed_once(functools.reduce(jnp.add, terms))
 
 
@@ -44,7 +45,7 @@ def pullback(
     """The cotangents of a read, of the texels and operands in `wrt`.
 
     Args:
-        cotangent: of the result of the read, S + (C,), in the dtype in which it was summed.
+        cotangent: of the result of the read, in the dtype in which it was summed; it broadcasts to S + (C,).
         splat: the form of `splat` to use.
 
     Returns:

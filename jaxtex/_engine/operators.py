@@ -110,7 +110,8 @@ def read(texels: jax.Array, *operands: jax.Array, spec: ReadSpec) -> jax.Array:
             arrays of one rank and of shapes that broadcast to S.
 
     Returns:
-        S + (C,) of `spec.dtype`, to which the sums are rounded. Single texels keep all their bits.
+        S + (C,) of `spec.dtype`, to which the sums are rounded, or a sum along axes of S; see `spec.summed_axes`. Single
+        texels keep all their bits.
     """
     if moves_as_bits(texels.dtype) and spec.returns_texels(texels.dtype):
         as_integers = spec.with_dtype(bits_dtype(texels.dtype))
@@ -149,7 +150,7 @@ def mean(
         wrap: what is done to the function that computes one of several.
     """
     if spec.num_reads == 1:
-        return read(spec.grid(*operands)).astype(spec.dtype)
+        return summed(read(spec.grid(*operands)), spec).astype(spec.dtype)
 
     @wrap
     def weighted_read(number: jax.Array) -> jax.Array:
@@ -157,7 +158,12 @@ def mean(
         # A read without weight counts as zero, also where it returns NaN.
         return jnp.where(weight[..., None] > 0, weighted(weight, read(coords)), 0)
 
-    return sum_of_calls(weighted_read, spec.num_reads).astype(spec.dtype)
+    return summed(sum_of_calls(weighted_read, spec.num_reads), spec).astype(spec.dtype)
+
+
+def summed(values: jax.Array, spec: ReadSpec) -> jax.Array:
+    """The values of samples, S + (C,), summed along the axes along which `spec` sums."""
+    return jnp.sum(values, range(-1 - spec.summed_axes, -1), keepdims=True) if spec.summed_axes else values
 
 
 def sum_of_calls(one: Callable[[jax.Array], jax.Array], count: int) -> jax.Array:
@@ -167,7 +173,7 @@ def sum_of_calls(one: Callable[[jax.Array], jax.Array], count: int) -> jax.Array
 
 
 def splat(values: jax.Array, *operands: jax.Array, spec: ReadSpec) -> jax.Array:
-    """The adjoint of `read` in its texels: adds `values`, S + (C,), into zero texels of `spec.dtype`.
+    """The adjoint of `read` in its texels: adds `values`, which broadcast to S + (C,), into zero texels of `spec.dtype`.
 
     Sums are taken in the dtype of `values`; weight outside is dropped.
     """

@@ -1,7 +1,7 @@
 """From a call to the reads of the engine: axes, and an operand for each."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import jax
@@ -15,10 +15,10 @@ from .._tables.storage_formats import Decoding
 from ..modes import TextureKind
 from ..sampler import Sampler
 from ..texture import Texture
-from .axis import Axis, Role
+from .axis import FACTOR, Axis, Role
 from .coordinates import Arrays, limited
 from .cube import NUM_FACES
-from .grids import OnCube, StoredOrder
+from .grids import OnCube, OneMore, StoredOrder
 from .level_of_detail import InChain, level_axis
 from .spec import Coords, Grid, ReadSpec, as_given
 
@@ -44,13 +44,15 @@ class ReadPlan(NamedTuple):
     """One read of the engine: its axes as they are stored (level, layer, face, z, y, x), and a coordinate for each.
 
     `grid` makes the coordinates of the operands, where they are used; as a rule the operands are the coordinates. For a
-    mean of `num_reads` it takes the number of one of them, and returns its weight.
+    mean of `num_reads` it takes the number of one of them, and returns its weight. The result is summed along the last
+    `summed_axes` axes of the samples.
     """
 
     axes: tuple[Axis, ...]
     operands: tuple[jax.Array, ...]
     grid: Grid = as_given
     num_reads: int = 1
+    summed_axes: int = 0
 
     @property
     def coords(self) -> Coords:
@@ -58,7 +60,30 @@ class ReadPlan(NamedTuple):
 
     def spec(self, decoding: Decoding, dtype: np.dtype, deterministic: bool = False) -> ReadSpec:
         """The static half of this read."""
-        return ReadSpec(self.axes, decoding, np.dtype(dtype), deterministic, self.grid, self.num_reads)
+        return ReadSpec(self.axes, decoding, np.dtype(dtype), deterministic, self.grid, self.num_reads, self.summed_axes)
+
+    def with_axis(self, axis: Axis, coord: jax.Array, position: int) -> "ReadPlan":
+        """This read along one more axis, at `position`."""
+        axes = (*self.axes[:position], axis, *self.axes[position:])
+        if self.grid is as_given:
+            return self._replace(axes=axes, operands=(*self.operands[:position], coord, *self.operands[position:]))
+        return self._replace(axes=axes, operands=(coord, *self.operands), grid=OneMore(self.grid, position))
+
+    def weighted_sum(self, weights: jax.Array, summed_axes: int) -> "ReadPlan":
+        """The sum of `weights` times reads, along so many of the last axes of the samples."""
+        position = int(self.axes[0].role is Role.LEVEL)
+        return self.with_axis(FACTOR, weights, position)._replace(summed_axes=summed_axes)
+
+    def in_pyramid(self, level: jax.Array, shapes: Sequence[tuple[int, ...]]) -> "ReadPlan":
+        """This read in levels of any sizes, of which `level` says which one each sample reads.
+
+        Args:
+            shapes: of each level, whose texels are stored one after the other.
+        """
+        sizes = iter(zip(*(shape[-1 - sum(a.role is Role.SPACE for a in self.axes) : -1] for shape in shapes)))
+        axes = (a._replace(level_sizes=next(sizes)) if a.role is Role.SPACE else a for a in self.axes)
+        levels = Axis(len(shapes), POINT, CLAMP, integer=True, role=Role.LEVEL)
+        return self._replace(axes=tuple(axes)).with_axis(levels, level, 0)
 
 
 class ResolvedLevel(NamedTuple):

@@ -29,6 +29,7 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching
 
 from . import linearization, operators
+from .axis import Role
 from .binding import Dims, batching_rule, bind, make_primitive
 from .linearization import ByNumber, summed_to
 from .lowering.choice import LOWERINGS
@@ -147,9 +148,13 @@ def bordered_terms(texels: Any, color: Any, *operands: Any, spec: ReadSpec, batc
 
 
 def outside(*operands: Any, spec: ReadSpec) -> tuple[jax.Array, jax.Array]:
-    """The weight of each read that lies outside, and whether none does."""
-    inside, everything = operators.coverage(spec.grid(*operands), spec.axes)
-    return (1 - inside).astype(spec.sums), everything
+    """The weight of each result that lies outside, and whether none does."""
+    coords = spec.grid(*operands)
+    inside, everything = operators.coverage(coords, spec.axes)
+    factors = (c for c, axis in zip(coords, spec.axes) if axis.role is Role.FACTOR)
+    weight = functools.reduce(jnp.multiply, factors, jnp.where(everything, 0, 1 - inside))
+    along = range(weight.ndim - spec.summed_axes, weight.ndim)
+    return jnp.sum(weight, along, keepdims=True).astype(spec.sums), jnp.all(everything, along, keepdims=True)
 
 
 def pushforward_terms(*args: Any, spec: ReadSpec, wrt: Wrt, batch: int) -> Any:
@@ -194,17 +199,17 @@ def operand_cotangents(
     return rematerialized(operators.over_batch(once, batch), *of_coords.values(), *operands)
 
 
-def tangent_times_read(texels, tangent, *operands, **params):
-    slope = bind(read_p, texels, *operands, **params)
-    return slope * tangent[..., None].astype(slope.dtype)
+def tangent_times_read(texels, tangent, *operands, spec: ReadSpec, **params):
+    slope = bind(read_p, texels, *operands, spec=spec.of_each(), **params)
+    return operators.summed(slope * tangent[..., None].astype(slope.dtype), spec)
 
 
-def tangent_times_splat(values, tangent, *operands, **params):
-    return bind(splat_p, values * tangent[..., None].astype(values.dtype), *operands, **params)
+def tangent_times_splat(values, tangent, *operands, spec: ReadSpec, **params):
+    return bind(splat_p, values * tangent[..., None].astype(values.dtype), *operands, spec=spec.of_each(), **params)
 
 
-def cotangent_times_read(texels, cotangent, *operands, **params):
-    return jnp.sum(bind(read_p, texels, *operands, **params) * cotangent, -1)
+def cotangent_times_read(texels, cotangent, *operands, spec: ReadSpec, **params):
+    return jnp.sum(bind(read_p, texels, *operands, spec=spec.of_each(), **params) * cotangent, -1)
 
 
 def jvp_by_terms(p: Primitive, terms: Callable[..., Any]) -> Callable[..., Any]:

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._tables.storage_formats import Decoding, sum_dtype
-from .axis import Axis, differentiated
+from .axis import Axis, Role, differentiated
 
 Coords = Sequence[jax.Array]
 # From the operands of a read, arrays that broadcast, to a coordinate for each axis: element by element, and static. Of
@@ -36,6 +36,8 @@ class ReadSpec:
         deterministic: whether sums into texels have the same bits in every run.
         grid: makes the coordinates of the operands, where they are used; as a rule the operands are the coordinates.
         num_reads: of how many reads at most the result is the weighted mean.
+        summed_axes: along how many of the last axes of the samples the result is summed; its size is 1 there. What an
+            adjoint takes may have size 1 along any axis of the samples.
     """
 
     axes: tuple[Axis, ...]
@@ -44,6 +46,7 @@ class ReadSpec:
     deterministic: bool = False
     grid: Grid = as_given
     num_reads: int = 1
+    summed_axes: int = 0
 
     @property
     def sums(self) -> np.dtype:
@@ -53,7 +56,8 @@ class ReadSpec:
     def returns_texels(self, stored: np.dtype) -> bool:
         """Whether it returns texels of that dtype as they are stored."""
         single = all(axis.integer or (axis.kernel.num_taps == 1 and axis.order == 0) for axis in self.axes)
-        return single and self.decoding is Decoding.ELEMENT and self.dtype == stored and self.num_reads == 1
+        alone = self.num_reads == 1 and not self.summed_axes and all(axis.role is not Role.FACTOR for axis in self.axes)
+        return single and alone and self.decoding is Decoding.ELEMENT and self.dtype == stored
 
     @property
     def is_plain(self) -> bool:
@@ -62,8 +66,12 @@ class ReadSpec:
 
     def plain(self) -> "ReadSpec":
         """The spec of one read, of operands that are coordinates where the result is a mean of several."""
-        one = self if self.num_reads == 1 else dataclasses.replace(self, num_reads=1, grid=as_given)
+        one = self if self.num_reads == 1 else dataclasses.replace(self, num_reads=1, grid=as_given, summed_axes=0)
         return one.with_dtype(self.sums)
+
+    def of_each(self) -> "ReadSpec":
+        """The spec of the reads of which this is a sum."""
+        return dataclasses.replace(self, summed_axes=0)
 
     def differentiated(self, k: int) -> "ReadSpec":
         """The spec with one more derivative along axis `k`."""

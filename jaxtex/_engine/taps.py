@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from .._tables.filter_kernels import Weight
-from .axis import Axis
+from .axis import Axis, Role
 from .coordinates import texels_per_unit, to_position, usable
 
 # Unbounded taps on one axis, each with its weight.
@@ -23,6 +23,8 @@ def taps(coord: jax.Array, axis: Axis, *, bounded: bool = False) -> Taps:
     """
     if axis.integer:
         return [(coord, 1.0)]
+    if axis.role is Role.FACTOR:
+        return [(jnp.zeros(coord.shape, jnp.int32), *axis.kernel.weights.at(coord, axis.order))]
     bounded = bounded or axis.seamless  # a direction meets a face between its edges
     origin, first, num_taps = axis.kernel.origin, axis.kernel.first, axis.kernel.num_taps
     shifted = (coord * texels_per_unit(axis, coord.dtype) if bounded else to_position(coord, axis)) - origin

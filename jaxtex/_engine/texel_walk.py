@@ -124,7 +124,7 @@ def texels_shape(axes: tuple[Axis, ...], channels: int) -> tuple[int, ...]:
     """The shape of the texels that a walk over `axes` reads."""
     if axes[0].role is Role.LEVEL:
         return (*flat_sizes(axes), channels)
-    return (*(axis.known_size for axis in axes), channels)
+    return (*(axis.known_size for axis in axes if axis.role is not Role.FACTOR), channels)
 
 
 def flattened(texels: jax.Array, axes: tuple[Axis, ...]) -> jax.Array:

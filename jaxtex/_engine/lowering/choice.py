@@ -167,6 +167,8 @@ def is_known(dtype: Any) -> bool:
 
 def supports_read(texels: Any, *operands: Any, spec: ReadSpec, batch: int) -> bool:
     dtypes = spec.dtype, *(a.dtype for a in operands)
+    if spec.num_reads > 1 and spec.summed_axes:
+        return False
     if not kernel_decodes(texels, spec) or spec.dtype.itemsize > 4 or not all(map(is_known, dtypes)):
         return False
     samples = math.prod(samples_shape(texels.shape[:batch], operands))

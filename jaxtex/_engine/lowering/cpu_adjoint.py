@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..indexing import gather
 from ..linearization import ByNumber, coordinate_cotangents, operand_cotangents
 from ..operators import accumulated, as_texels, over_batch, samples_per_texel, units_of
 from ..reproducible_sum import TexelSums
@@ -47,20 +48,26 @@ def block_by_block(
     texel_dtype: np.dtype,
 ) -> tuple[jax.Array, ...]:
     """The cotangents in the order of `wrt`; those of the texels have `texel_dtype`."""
-    coords = spec.grid(*operands)
-    shape, channels = cotangent.shape[:-1], cotangent.shape[-1]
-    samples = math.prod(shape)
+    coords, channels = spec.grid(*operands), cotangent.shape[-1]
+    shape = np.broadcast_shapes(cotangent.shape[:-1], *(c.shape for c in coords))
+    own = axes_of_value(cotangent.shape[:-1])
+    samples, alike = math.prod(shape), math.prod(shape[own:])
     block = min(samples, max(FEWEST_SAMPLES, BLOCK // power_of_two_above(channels)))
     count = functools.partial(samples_per_texel, coords)
     units = units_of(cotangent, spec.axes, count) if spec.deterministic and TEXELS in wrt else None
     sums = TexelSums(channels, row_lanes(channels), units)
-    flat = [cotangent.reshape(samples, channels), *(jnp.broadcast_to(c, shape).reshape(samples) for c in coords)]
+    values = jnp.broadcast_to(cotangent, (*shape[:own], *cotangent.shape[own:])).reshape(-1, channels)
+    flat = [jnp.broadcast_to(c, shape).reshape(samples) for c in coords]
 
     def step(k: jax.Array, state: tuple[jax.Array, ByNumber]):
         total, of_axes = state
         # The last block ends with the last sample; samples that it shares with the block before are added once.
         start = jnp.minimum(k * block, samples - block)
-        value, *coords = (jax.lax.dynamic_slice_in_dim(a, start, block) for a in flat)
+        coords = [jax.lax.dynamic_slice_in_dim(a, start, block) for a in flat]
+        if alike == 1:
+            value = jax.lax.dynamic_slice_in_dim(values, start, block)
+        else:
+            value = gather(values, ((start + jnp.arange(block, dtype=jnp.int32)) // alike,))
         if of_axes:
             found = coordinate_cotangents(value, texels, coords, spec, wrt)
             put = lambda a, v: jax.lax.dynamic_update_slice_in_dim(a, v.astype(a.dtype), start, 0)
@@ -81,10 +88,15 @@ def block_by_block(
     return tuple(found[k] for k in wrt)
 
 
+def axes_of_value(shape: tuple[int, ...]) -> int:
+    """How many axes of the samples are left without the last ones, along which all samples have the same value."""
+    return max((k + 1 for k, n in enumerate(shape) if n > 1), default=0)
+
+
 def supports(first: Any, *operands: Any, spec: ReadSpec, batch: int, wrt: Wrt = ()) -> bool:
     """Whether the samples of one texture are more than a block, and are counted in int32."""
-    del operands, wrt
-    samples = math.prod(first.shape[batch:-1])
+    coords = operands[1:] if wrt else operands  # a pullback has its texels before them
+    samples = math.prod(np.broadcast_shapes(first.shape[batch:-1], *(a.shape[batch:] for a in coords)))
     lanes = row_lanes(first.shape[-1])
     small = math.prod(texels_shape(spec.axes, lanes)) < 2**31
     return small and samples * lanes > BLOCK and samples < 2**31

@@ -104,6 +104,11 @@ class PartitionedCall(NamedTuple):
             Array(content, tuple(a.shape), a.dtype, names_of_dimensions(content, a.shape, batch, number))
             for number, (content, a) in enumerate(zip(contents, (*operands, *results), strict=True))
         ]
+        # Samples that have one value together stay together.
+        values = next((a for a in arrays if a.content is Content.VALUES), None)
+        shared = [] if values is None else [f"sample{k}" for k, n in enumerate(values.shape[batch:-1]) if n == 1]
+        together = lambda name: name.replace("sample", "term") if name in shared else name
+        arrays = [a._replace(names=tuple(map(together, a.names))) for a in arrays]
         summed = tuple(len(layout.operands) + k for k in wrt if k != TEXELS)
         return cls(tuple(arrays[: len(operands)]), tuple(arrays[len(operands) :]), summed)
 

@@ -1,6 +1,6 @@
 Row<@type@, @width@> total, term;
 for (int k = 0; k < @width@; k++) total.v[k] = @zero@;
-for (int number = 1; number <= @num_reads@; number++) {
+for (int number = 1; number <= @count@; number++) {
   @of_read@
   for (int k = 0; k < @width@; k++) term.v[k] = @nothing@;
   if (@counts@) {

@@ -16,7 +16,7 @@ from ...texel_walk import TexelAddress, flat_sizes
 from ..cuda_c import C_TYPES, THIS_GPU, Emitter, Kernel, Launcher, fill, load_row, read_source, scalars
 from ..cuda_c.elementwise import literal
 from ..cuda_c.emitter import Names, Typed
-from .sample_tiles import PLACE, SampleTiles, offset, samples_shape
+from .sample_tiles import PLACE, SampleTiles, offset, samples_shape, unravelled
 
 TEMPLATE = Path(__file__).parent / "read.cu"
 # The part of the read of a thread that is a mean of several reads.
@@ -80,7 +80,9 @@ def read_each_sample(
     textures, channels = texels.shape[:batch], texels.shape[-1]
     width = width_of_part(channels)
     parts, aligned = -(-channels // width), width in WIDTHS and channels % width == 0
-    tiles = tiles_of_block(samples_shape(textures, operands), batch, parts)
+    shape = samples_shape(textures, operands)
+    kept, terms = shape[: len(shape) - spec.summed_axes], shape[len(shape) - spec.summed_axes :]
+    tiles = tiles_of_block(kept, batch, parts)
     factors = [channels * math.prod(flat_sizes(spec.axes)[k:]) for k in range(len(flat_sizes(spec.axes)) + 1)]
 
     # The last part of a texel that is no whole number of parts repeats channels of the one before.
@@ -88,6 +90,8 @@ def read_each_sample(
 
     def coords_of(outer: jax.Array, z: jax.Array, y: jax.Array, x: jax.Array, _: jax.Array, *number: jax.Array):
         index = tiles.index(outer, z, y, x)
+        if terms:
+            index, number = [*index, *unravelled(number[0] - 1, terms)], ()
         loaded = (load_row(f"operand_{k}", offset(index, a.shape), 1, a.dtype)[:, 0] for k, a in enumerate(operands))
         return tuple(spec.grid(*number, *loaded))
 
@@ -112,10 +116,11 @@ def read_each_sample(
     emitter, num_threads = Emitter(), math.prod(tiles.tile) * parts
     numbers = [Typed(np.array([name], object), dtype) for name, dtype in (*PLACE, ("part", np.dtype(np.int32)))]
     place, channel = emitter.call(place_of, *numbers)
-    values = emit_values(emitter, coords_of, read_at, numbers, spec, exact)
+    count = math.prod(terms) if terms else spec.num_reads
+    values = emit_values(emitter, coords_of, read_at, numbers, spec, count if terms or count > 1 else None, exact)
     arrays = {"texels": texels} | ({} if color is None else {"color": color})
     arrays |= {f"operand_{k}": a for k, a in enumerate(operands)}
-    result = jax.ShapeDtypeStruct((*tiles.shape, channels), np.dtype(spec.dtype))
+    result = jax.ShapeDtypeStruct((*kept, *[1] * len(terms), channels), np.dtype(spec.dtype))
     c_type = C_TYPES[result.dtype.name]
     parameters = [f"const {C_TYPES[a.dtype.name]}* __restrict__ {key}" for key, a in arrays.items()]
     source = fill(
@@ -144,29 +149,34 @@ def emit_values(
     read_at: Callable[..., jax.Array],
     numbers: Sequence[Typed],
     spec: ReadSpec,
+    count: int | None,
     exact: bool,
 ) -> Names:
     """Emits `operators.mean`, and returns the names of a thread's results.
 
     Args:
-        coords_of: the coordinates of a thread's read, from `numbers`; of one of several, also from its number.
+        coords_of: the coordinates of a thread's read, from `numbers`; of one of several, also from its number, counted
+            from 1. Of a mean, its weight follows.
         read_at: a thread's read, from `numbers` and coordinates: (1, width).
         numbers: the variables that tell threads apart.
+        count: how many reads a thread sums; `None` if it is one.
     """
     rounded = lambda values: values.astype(spec.dtype)
-    if spec.num_reads == 1:
+    if count is None:
         with emitter.exactly(exact):
             coords = emitter.typed_call(coords_of, *numbers)
         return emitter.call(rounded, emitter.typed_call(read_at, *numbers, *coords))[0]
     number = Typed(np.array(["number"], object), np.int32)
     with emitter.scope() as of_read, emitter.exactly(exact):
-        *coords, weight = emitter.typed_call(coords_of, *numbers, number)
-        (counts,) = emitter.call(lambda weight: weight > 0, weight)
+        coords, counts, weight = emitter.typed_call(coords_of, *numbers, number), "true", None
+        if spec.num_reads > 1:
+            *coords, weight = coords
+            (counts,) = emitter.call(lambda weight: weight > 0, weight)
         with emitter.scope() as of_value:
             with emitter.exactly(False):
                 value = emitter.typed_call(read_at, *numbers, *coords)
             width, dtype = value.names.size, value.dtype
-            terms = emitter.call(weighted, weight, value)
+            terms = value.names if weight is None else emitter.call(weighted, weight, value)
         total, term = (
             Typed(np.array([[f"{a}.v[{k}]" for k in range(width)]], object), dtype) for a in ("total", "term")
         )
@@ -178,7 +188,7 @@ def emit_values(
         read_source(MEAN),
         type=C_TYPES[dtype.name],
         width=width,
-        num_reads=spec.num_reads,
+        count=count,
         zero=literal(neutral, dtype),
         nothing=literal(0, dtype),
         counts=counts,
