@@ -169,14 +169,16 @@ def sample_grid(
     return out if as_numbers else out.astype(own_dtype(texture, sampler))
 
 
-@typed_jit("sampler", "summed_axes", "dtype")
+@typed_jit("sampler", "num_heads", "summed_axes", "dtype")
 def sample_weighted(
     texture: Texture,
     arguments: ReadArguments,
     weights: jax.Array,
     level: jax.Array | None,
+    head: jax.Array | None,
     *,
     sampler: Sampler,
+    num_heads: int,
     summed_axes: int,
     dtype: np.dtype,
 ) -> jax.Array:
@@ -184,17 +186,29 @@ def sample_weighted(
 
     Args:
         texture: with `level`, a pyramid of levels of any sizes, of which each sample reads the one of that number.
-        weights, level: of the rank of the arrays in `arguments`.
+        head: which of `num_heads` parts of the channels each sample reads.
+        weights, level, head: of the rank of the arrays in `arguments`.
     """
     arguments = as_operands(arguments)
     sums, _ = numbers_of(texture, sampler.decoding, (*arguments.coords, weights), blends=True)
     layout = layout_of(texture) if level is None else layout_of(texture)._replace(num_levels=1)
     plan = plan_of_call(FLOAT, layout, arguments, sampler).weighted_sum(weights.astype(sums), summed_axes)
+    if head is not None:
+        plan, texture = plan.of_head(head, num_heads), in_heads(texture, num_heads)
     if level is not None:
         assert texture.level_shapes is not None
         plan = plan.in_pyramid(level, texture.level_shapes)
     out = FLOAT.read(texture, plan, sampler.decoding, rounded_dtype(dtype, sums), sampler.deterministic)
     return jnp.squeeze(out, tuple(range(-1 - summed_axes, -1))).astype(dtype)
+
+
+def in_heads(texture: Texture, num_heads: int) -> Texture:
+    """A texture whose channels are divided among heads, as one with an axis of heads behind the others."""
+    *sizes, channels = texture.texels.shape
+    shape = (*sizes, num_heads, channels // num_heads)
+    if texture.level_shapes:
+        shape = (-1, channels // num_heads)
+    return dataclasses.replace(texture, texels=texture.texels.reshape(shape))
 
 
 # Single texels

@@ -74,6 +74,11 @@ class ReadPlan(NamedTuple):
         position = int(self.axes[0].role is Role.LEVEL)
         return self.with_axis(FACTOR, weights, position)._replace(summed_axes=summed_axes)
 
+    def of_head(self, head: jax.Array, num_heads: int) -> "ReadPlan":
+        """This read in the head of that number, of those that share the channels of a texel."""
+        axis = Axis(num_heads, POINT, LAST, integer=True, role=Role.LAYER)
+        return self.with_axis(axis, head, len(self.axes))
+
     def in_pyramid(self, level: jax.Array, shapes: Sequence[tuple[int, ...]]) -> "ReadPlan":
         """This read in levels of any sizes, of which `level` says which one each sample reads.
 

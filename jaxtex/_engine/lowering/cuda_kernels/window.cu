@@ -118,13 +118,29 @@
       const Taps taps = taps_of_@walk@(coords);
       if constexpr (@pulls@)
         pull_sample(at, coords, value, part, takes_part, lane, cotangents_to, sums, @texels_or_none@, @operand_names@);
-      if (at.exists && takes_part)
+      if (at.exists && takes_part) {
+        Texel texels_of_taps[@taps@];
 #pragma unroll
         for (int n = 0; n < @taps@; n++) {
           int index[@axes@];
           for (int k = 0; k < @axes@; k++) index[k] = taps.first[k] + tap_offsets[n][k];
-          const Texel texel = texel_of(index);
+          texels_of_taps[n] = texel_of(index);
+        }
+#pragma unroll
+        for (int n = 0; n < @taps@; n++) {
+          const Texel texel = texels_of_taps[n];
           const Value part_of_tap = product(value, taps.weight[n]);
+          if constexpr (@pairs@) {
+            // Two taps that lie side by side in a row of memory, of a whole number of rows, are one addition.
+            const Texel other = texels_of_taps[n ^ 1];
+            if (texel.inside && other.inside && (texel.number ^ other.number) == 1 && (texel.number < other.number) == (n % 2 == 0)) {
+              const Value part_of_other = product(value, taps.weight[n ^ 1]);
+              Row<float, @pair@> pair;
+              for (int k = 0; k < @width@; k++) pair.v[k] = part_of_tap.v[k], pair.v[k + @width@] = part_of_other.v[k];
+              if (n % 2 == 0) add_to_memory(totals + (int64)texel.number * @total_width@, pair);
+              continue;
+            }
+          }
           float* const total = totals + (int64)texel.number * @total_width@ + first_channel(part);
           if (texel.inside)
 #pragma unroll
@@ -134,6 +150,7 @@
               add_to_texel(total + k, piece, @units@);
             }
         }
+      }
     }
   }
 }

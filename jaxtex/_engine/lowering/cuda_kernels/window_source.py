@@ -329,6 +329,11 @@ class WindowSource(SampleSource):
         """How many numbers are added to memory at once."""
         return min(4, self.lanes.width) if self.lanes.aligned else 1
 
+    def adds_pairs(self, offsets: list[tuple[int, ...]]) -> bool:
+        """Whether two taps along the last axis are one addition to memory, where their texels make an aligned row."""
+        adjacent = all(b[-1] == a[-1] + 1 for a, b in zip(offsets[::2], offsets[1::2])) and len(offsets) % 2 == 0
+        return adjacent and self.num_parts == 1 and self.lanes.channels in (1, 2)
+
     def functions(self) -> dict[str, object]:
         """The functions of a thread."""
         texel, split, slopes, cotangents = ([], ["0", "false"]), ([], []), ([], ["0"]), ([], ["0"])
@@ -374,6 +379,8 @@ class WindowSource(SampleSource):
             "span": ", ".join(str(max(some)) for some in zip(*offsets)),
             "runs": boolean(self.takes_runs),
             "pulls": boolean(number == 0 and len(self.plan.wrt) > 0),
+            "pairs": boolean(self.adds_pairs(offsets)),
+            "pair": 2 * self.lanes.width if self.adds_pairs(offsets) else 1,
         }
         return self.filled("window.cu", {**slots, **of_walk})
 
