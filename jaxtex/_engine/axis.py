@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._tables.address_rules import CLAMP, SEAM, AddressRule
+from .._tables.address_rules import CLAMP, AddressRule
 from .._tables.filter_kernels import FilterKernel, Polynomials
 
 
@@ -78,11 +78,6 @@ class Axis(NamedTuple):
     def reduced(self) -> bool:
         """Whether coordinates are taken modulo 2 before they are scaled to texels."""
         return self.normalized and self.address.repeats
-
-    @property
-    def seamless(self) -> bool:
-        """Whether taps outside lie on the adjacent face of a cube."""
-        return self.address is SEAM
 
 
 # Multiplies a read by its coordinate.
