@@ -110,8 +110,8 @@ def read(texels: jax.Array, *operands: jax.Array, spec: ReadSpec) -> jax.Array:
             arrays of one rank and of shapes that broadcast to S.
 
     Returns:
-        S + (C,) of `spec.dtype`, to which the sums are rounded, or a sum along axes of S; see `spec.summed_axes`. Single
-        texels keep all their bits.
+        S + (C,) of `spec.dtype`, to which the sums are rounded, or the sum along `spec.summed_axes`. Single texels keep
+        all their bits.
     """
     if moves_as_bits(texels.dtype) and spec.returns_texels(texels.dtype):
         as_integers = spec.with_dtype(bits_dtype(texels.dtype))
@@ -173,9 +173,9 @@ def sum_of_calls(one: Callable[[jax.Array], jax.Array], count: int) -> jax.Array
 
 
 def splat(values: jax.Array, *operands: jax.Array, spec: ReadSpec) -> jax.Array:
-    """The adjoint of `read` in its texels: adds `values`, which broadcast to S + (C,), into zero texels of `spec.dtype`.
+    """The adjoint of `read` in its texels: adds `values` into zero texels of `spec.dtype`.
 
-    Sums are taken in the dtype of `values`; weight outside is dropped.
+    Values broadcast to S + (C,). Sums are taken in their dtype; weight outside is dropped.
     """
     coords = spec.grid(*operands)
     units = units_of(values, spec.axes, functools.partial(samples_per_texel, coords)) if spec.deterministic else None

@@ -24,7 +24,8 @@ def taps(coord: jax.Array, axis: Axis, *, bounded: bool = False) -> Taps:
     if axis.integer:
         return [(coord, 1.0)]
     if axis.role is Role.FACTOR:
-        return [(jnp.zeros(coord.shape, jnp.int32), *axis.kernel.weights.at(coord, axis.order))]
+        (factor,) = axis.kernel.weights.at(coord, axis.order)
+        return [(jnp.zeros(coord.shape, jnp.int32), factor)]
     bounded = bounded or axis.address.within
     origin, first, num_taps = axis.kernel.origin, axis.kernel.first, axis.kernel.num_taps
     shifted = (coord * texels_per_unit(axis, coord.dtype) if bounded else to_position(coord, axis)) - origin
