@@ -96,6 +96,7 @@ extern "C" __global__ void __launch_bounds__(@threads@, @blocks@) @name@(@parame
   const bool takes_part = lane % @lanes_per_sample@ < @parts@;
   const int part = takes_part ? lane % @lanes_per_sample@ : 0, number = lane / @lanes_per_sample@;
   float* const cotangents_to[@stored_or_one@] = {@cotangents_to@};
+  @own_totals@
   for (int tile = blockIdx.x * @warps@ + threadIdx.x / 32; tile < @tiles@; tile += @all_warps@) {
     // An image whose texels have looked for their samples.
     if (@remaining@ && @views@[position_of(tile, 0, 0).outer * @numbers@ + @numbers@ - 1] != 0) continue;

@@ -16,7 +16,7 @@ from .gather_source import GatherSource, ViewSource, is_gathered
 from .operand_results import OperandResults
 from .sample_source import AdjointPlan
 from .sample_tiles import samples_shape
-from .window_source import WindowSource, window_tiles
+from .window_source import WindowSource, num_copies, window_tiles
 
 
 def splat(
@@ -99,7 +99,8 @@ class Kernels(NamedTuple):
         """
         plan, arrays, results = self.plan, {"values": cotangent} | dict(more or {}), {}
         if sums is not None:
-            shape = (plan.num_texels, sums.width)
+            copies = 1 if more else num_copies(plan, sums.width)
+            shape = (copies * plan.num_texels, sums.width)
             arrays.setdefault("start", jnp.zeros(shape, cotangent.dtype))
             results["totals"] = jax.ShapeDtypeStruct(shape, cotangent.dtype)
             if sums.units is not None:
@@ -111,7 +112,8 @@ class Kernels(NamedTuple):
         cotangents = OperandResults.of(plan, samples, operands)
         source = WindowSource(cotangents, arrays, results | cotangents.results)
         found = self.launch(source, "texture_pullback" if plan.wrt else "texture_splat")
-        return [*(found[name] for name in results), *cotangents.collected(found, operands)]
+        totals = [jnp.sum(found[name].reshape(-1, plan.num_texels, found[name].shape[-1]), 0) for name in results]
+        return [*totals, *cotangents.collected(found, operands)]
 
     def gather(self, cotangent: jax.Array, operands: Sequence[jax.Array]) -> jax.Array:
         """The sums at each texel, which look for their samples; windows add those of the images that are not taken."""

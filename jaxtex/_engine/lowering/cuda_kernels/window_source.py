@@ -18,6 +18,7 @@ from ...operators import zero_outside
 from ...reproducible_sum import Units
 from ...taps import Taps
 from ...texel_walk import Step, TexelAddress, only_address, walks
+from ..accumulation import power_of_two_below
 from ..cuda_c import C_TYPES, load_row, scalars, warp
 from .operand_results import TILE_SUMS, OperandResults
 from .sample_source import AdjointPlan, SampleSource, Scalar, Traced, declared, joined, of_function, scalar
@@ -43,6 +44,8 @@ MOST_HELD = 32
 # A lane adds up runs of samples in one cell from so many samples for each texel on, times its channels squared.
 # It takes more samples from so many on, times its channels.
 RUN_CROWD, FAR_CROWD = 48, 1024
+# From so many samples for each texel on, blocks add to copies of the texels: at most so many, of so many bytes in all.
+COPIES_CROWD, MOST_COPIES, COPIES_BYTES = 64, 16, 2**18
 # A lane keeps the coordinates of at most so many samples; else it computes them twice.
 MOST_KEPT = 8
 # How much larger a window is than samples that spread evenly over the texture would need.
@@ -100,6 +103,13 @@ def window_tiles(plan: AdjointPlan, channels: int, adds: bool, remaining: bool) 
 def crowd_of(plan: AdjointPlan) -> float:
     """The samples for each texel."""
     return math.prod(plan.shape) / plan.num_texels
+
+
+def num_copies(plan: AdjointPlan, width: int) -> int:
+    """How many copies of all sums the blocks add to, so that they rarely meet at a texel: a power of two."""
+    if crowd_of(plan) < COPIES_CROWD:
+        return 1
+    return power_of_two_below(max(1, min(MOST_COPIES, COPIES_BYTES // (4 * width * plan.num_texels))))
 
 
 def is_crowded(crowd: float, lanes: Lanes) -> bool:
@@ -282,6 +292,8 @@ class WindowSource(SampleSource):
         """The whole source, with a function called `name`."""
         axes, kept = len(self.spec.axes) + int(self.several_textures), self.samples.num_steps
         in_registers = kept <= MOST_KEPT
+        size = self.plan.num_texels * self.lanes.channels * self.num_parts
+        copies = math.prod(self.results["totals"].shape) // size if self.walks else 1
         coords = f"coords_of({', '.join((*self.operands, 'at.outer', 'at.z', 'at.y', 'at.x'))})"
         slots: dict[str, Any] = {
             **self.slots(),
@@ -316,6 +328,7 @@ class WindowSource(SampleSource):
             "remaining": boolean(self.numbers_of_view > 0),
             "views": "views" if self.numbers_of_view else "((const float*)nullptr)",
             "numbers": self.numbers_of_view,
+            "own_totals": f"totals += (int64)(blockIdx.x % {copies}) * {size};" if copies > 1 else "",
             "all_warps": self.num_blocks * self.num_warps,
             **self.functions(),
         }
