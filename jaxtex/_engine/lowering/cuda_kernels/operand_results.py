@@ -29,7 +29,8 @@ class OperandResults(NamedTuple):
 
     @classmethod
     def of(cls, plan: AdjointPlan, samples: SampleTiles, operands: Sequence[Any]) -> "OperandResults":
-        tiled = lambda a: a.shape[len(a.shape) - samples.rank :] if samples.rank else (*a.shape, *plan.textures)
+        axes = samples.image_axes
+        tiled = lambda a: a.shape[len(a.shape) - axes :] if axes else (*a.shape, *plan.textures)
         summed = tuple(k for k in plan.wrt if math.prod(tiled(operands[k])) == 1)
         return cls(plan, samples, tuple(k for k in plan.wrt if k not in summed), summed)
 
@@ -44,7 +45,7 @@ class OperandResults(NamedTuple):
 
     def collected(self, found: Mapping[str, jax.Array], operands: Sequence[Any]) -> list[jax.Array]:
         """The cotangents of the operands in the order of `wrt`, in their shapes, over all batch axes."""
-        rank, shape, batch = self.samples.rank, self.plan.shape, len(self.plan.textures)
+        rank, shape, batch = self.samples.image_axes, self.plan.shape, len(self.plan.textures)
         cotangents = {k: found[f"cotangent_{k}"] for k in self.stored}
         if self.summed:
             images = shape[: len(shape) - rank] if rank else (1,) * len(shape)

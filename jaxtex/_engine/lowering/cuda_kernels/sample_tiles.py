@@ -29,21 +29,36 @@ PULL_STEPS = {2: (1, 2, 2), 3: (2, 1, 2), 0: (1, 1, 8)}
 # Where many samples fall on few texels.
 CROWD_STEPS = {2: (1, 8, 4), 3: (8, 1, 4), 0: (1, 1, 32)}
 
+# Where tiles would be less full than this, one of them is a whole image, of which a lane takes so many samples.
+SPARSE, ROW_STEPS = 0.5, (1, 2, 3, 4, 6, 8)
+
 
 class SampleTiles(NamedTuple):
     """Samples in tiles, each for the lanes of a warp or the threads of a block.
 
     Attributes:
         shape: of the samples, batch axes first.
-        rank: how many of the last axes of `shape` are cut into tiles; 0 takes all samples as one row.
+        rank: how many of the last axes of `shape` are cut into tiles; 0 takes samples as a row.
         lanes: the lanes of a tile.
-        steps: the samples of a lane, which lie side by side; in one row, as far apart as there are lanes.
+        steps: the samples of a lane, which lie side by side; in a row, as far apart as there are lanes.
+        row_axes: how many of the last axes of `shape` a row runs over; 0 stands for all of them.
     """
 
     shape: tuple[int, ...]
     rank: int
     lanes: Extent
     steps: Extent
+    row_axes: int = 0
+
+    @property
+    def image_axes(self) -> int:
+        """The last axes of `shape`, which make an image that a tile does not leave; 0 if there is no such image."""
+        return self.rank or self.row_axes
+
+    @property
+    def images(self) -> tuple[int, ...]:
+        """The axes of `shape` that number images."""
+        return self.shape[: len(self.shape) - self.image_axes] if self.image_axes else ()
 
     @property
     def num_steps(self) -> int:
@@ -54,7 +69,7 @@ class SampleTiles(NamedTuple):
     def extent(self) -> Extent:
         """What is cut into tiles."""
         if self.rank == 0:
-            return 1, 1, math.prod(self.shape)
+            return 1, 1, math.prod(self.shape[len(self.images) :])
         deep, down, across = (1,) * (3 - self.rank) + self.shape[len(self.shape) - self.rank :]
         return deep, down, across
 
@@ -73,13 +88,12 @@ class SampleTiles(NamedTuple):
     @property
     def total(self) -> int:
         """The tiles of all images."""
-        return math.prod(self.num_tiles) * math.prod(self.shape[: len(self.shape) - self.rank] if self.rank else ())
+        return math.prod(self.num_tiles) * math.prod(self.images)
 
     def index(self, outer: jax.Array, z: jax.Array, y: jax.Array, x: jax.Array) -> list[jax.Array]:
         """The index of a sample on every axis of `shape`, from its place in an image, and the number of the image."""
-        if self.rank == 0:
-            return unravelled(x, self.shape)
-        return [*unravelled(outer, self.shape[: -self.rank]), *(z, y, x)[3 - self.rank :]]
+        within = (z, y, x)[3 - self.rank :] if self.rank else unravelled(x, self.shape[len(self.images) :])
+        return [*unravelled(outer, self.images), *within]
 
     def source(self) -> str:
         """CUDA C with ``position_of(tile, lane, step)``."""
@@ -165,8 +179,18 @@ def tiles_of(
         down, across = (high, low) if rank == 3 else (low, high)  # a lane's block is longer in the other direction
         tiles = SampleTiles(shape, rank, (1, down, across), steps[rank])
         if rank == least or all(2 * n > t for n, t in zip(tiles.extent, tiles.tile)):
-            return tiles
+            return tiles if least else row_of_image(tiles, free) or tiles
     return SampleTiles(shape, 0, (1, 1, free), steps[0])
+
+
+def row_of_image(tiles: SampleTiles, lanes: int) -> SampleTiles | None:
+    """A tile that is an image as one row, if tiles cover much more than the image, and a lane takes few samples."""
+    image = math.prod(tiles.extent)
+    steps = next((n for n in ROW_STEPS if n * lanes >= image), None)
+    covered = math.prod(tiles.num_tiles) * math.prod(tiles.tile)
+    if steps is None or image > SPARSE * covered:
+        return None
+    return SampleTiles(tiles.shape, 0, (1, 1, lanes), (1, 1, steps), tiles.rank)
 
 
 def offset(index: list[jax.Array], shape: tuple[int, ...]) -> jax.Array:

@@ -37,7 +37,7 @@ MULTIPROCESSOR_BYTES, MULTIPROCESSOR_REGISTERS = 228 * 1024, 65536
 LEAST_REGISTERS = {1: 64, 2: 80, 3: 80, 4: 128}
 # The same where it takes few samples, as in `PULL_STEPS`, of no more taps than these.
 PULL_REGISTERS, FEW_TAPS = {1: 48, 2: 64, 3: 64, 4: 80}, 4
-# A lane loads the values of so many samples at once.
+# A lane loads the values of so many samples at once, at most.
 BATCH = 4
 # A lane holds at most so many sums for the taps of a run of samples in one cell.
 MOST_HELD = 32
@@ -250,15 +250,16 @@ class WindowSource(SampleSource):
 
     def cells(self, offsets: list[tuple[int, ...]]) -> int:
         """The cells of a window that holds a tile at any angle, with taps at `offsets`."""
-        if self.samples.rank == 0:
+        rank = self.samples.image_axes
+        if rank == 0:
             return 2 * math.prod(self.samples.tile) + 128
-        spans = [max(some) for some in zip(*offsets)][-self.samples.rank :]
-        rank, tile = self.samples.rank, sorted(self.samples.tile)
+        spans = [max(some) for some in zip(*offsets)][-rank:]
+        tile = sorted(self.samples.tile if self.samples.rank else (1, 1, *self.samples.shape[-rank:]))[-3:]
         # From the first sample to the last one; a volume has more room, as it may be turned about any axis.
         diagonal = math.hypot(*(n - (rank == 2) for n in tile[-2:]))
         lengths = [diagonal, diagonal, tile[0]][:rank]
         if self.crowd > 1:
-            lengths = [min(n, SPREAD * n * self.crowd ** (-1 / self.samples.rank)) for n in lengths]
+            lengths = [min(n, SPREAD * n * self.crowd ** (-1 / rank)) for n in lengths]
         cells = math.prod(math.ceil(n) + span + 1 for n, span in zip(lengths, spans))
         least = min(LEAST_CELLS, LEAST_BYTES // (4 * self.row))
         return max(least, int(ROOM * cells), self.cells_of_texture(offsets))
@@ -291,7 +292,7 @@ class WindowSource(SampleSource):
     def source(self, name: str) -> str:
         """The whole source, with a function called `name`."""
         axes, kept = len(self.spec.axes) + int(self.several_textures), self.samples.num_steps
-        in_registers = kept <= MOST_KEPT
+        in_registers, batch = kept <= MOST_KEPT, next(n for n in range(BATCH, 0, -1) if kept % n == 0)
         size = self.plan.num_texels * self.lanes.channels * self.num_parts
         copies = math.prod(self.results["totals"].shape) // size if self.walks else 1
         coords = f"coords_of({', '.join((*self.operands, 'at.outer', 'at.z', 'at.y', 'at.x'))})"
@@ -305,9 +306,9 @@ class WindowSource(SampleSource):
             "piece": self.piece,
             "pieces": self.row // self.piece,
             "steps": self.samples.num_steps,
-            "batch": BATCH,
+            "batch": batch,
             "kept": kept if in_registers else 1,
-            "batches_at_once": kept // BATCH if in_registers else 1,
+            "batches_at_once": kept // batch if in_registers else 1,
             "coords_of_step": "kept[s + j]" if in_registers else coords,
             "tiles": self.samples.total,
             "warps": self.num_warps,
