@@ -7,9 +7,14 @@ import pytest
 from tolerances import assert_close
 
 import jaxtex as jt
+from jaxtex._engine.convolution import convolved
+from jaxtex._engine.lowering.cuda_c import THIS_GPU
+from jaxtex._engine.lowering.cuda_kernels import convolve
+from tests.host_compiler import HostLauncher
 
 MODES = ("clamp", "border", "wrap", "mirror", "reflect")
 BUILD = {1: jt.texture1d, 2: jt.texture2d, 3: jt.texture3d}
+LAUNCHER = THIS_GPU if jax.default_backend() == "gpu" else HostLauncher()
 # SciPy's names of the modes whose coefficients it extends as we do.
 SCIPY = {"wrap": "grid-wrap", "mirror": "reflect", "reflect": "mirror"}
 # Along an axis of an even or an odd order the largest coefficient of unit texels, rounded up.
@@ -94,6 +99,17 @@ def test_gradients_are_the_transpose(mode):
     # Linear: the difference of two calls is the tangent.
     moved = filtered(*(a + b for a, b in zip((texels, color), tangents)))
     assert_close("sum", moved - out, pushed, 16 * GAIN[4] ** 2)
+
+
+@pytest.mark.parametrize("shape", [(50, 1), (3, 40, 5), (2, 45, 40)])
+@pytest.mark.parametrize("full", [False, True])
+def test_kernels_convolve_as_arrays_do(shape, full):
+    values, weights = jnp.asarray(normal(*shape)), (1.5, -0.5, 0.25, 0.125)
+    for axis, size in enumerate(shape):
+        if full or size > 6:
+            params = {"weights": weights, "axis": axis, "full": full}
+            found = convolve(values, launcher=LAUNCHER, **params)
+            assert_close("sum", found, convolved(values, **params), 4)
 
 
 def test_under_vmap_and_jit():

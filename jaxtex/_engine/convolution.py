@@ -9,6 +9,7 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
 from .computed_once import computed_once
+from .lowering.choice import LOWERINGS
 
 
 def convolve(values: jax.Array, weights: tuple[float, ...], axis: int) -> jax.Array:
@@ -46,5 +47,7 @@ convolve_p = Primitive("spline_convolve")
 convolve_p.def_impl(convolved)
 convolve_p.def_abstract_eval(lambda x, **params: jax.make_jaxpr(functools.partial(convolved, **params))(x).out_avals[0])
 mlir.register_lowering(convolve_p, mlir.lower_fun(convolved, multiple_results=False))
+for lowering in LOWERINGS["convolve"]:
+    mlir.register_lowering(convolve_p, lowering.rule(convolved, multiple_results=False), platform=lowering.platform)
 ad.deflinear2(convolve_p, lambda ct, _, *, full, **params: [convolve_p.bind(ct, full=not full, **params)])
 batching.primitive_batchers[convolve_p] = convolved_batch

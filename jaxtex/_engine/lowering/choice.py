@@ -95,15 +95,16 @@ class Lowering(NamedTuple):
                 return False
         return runs_on_one_device(ctx)
 
-    def devices_to_run_on(self, ctx: Any, *, spec: ReadSpec, batch: int, wrt: Wrt = ()) -> tuple:
+    def devices_to_run_on(self, ctx: Any, **params: Any) -> tuple:
         """The devices of a program that XLA partitions, if `run` may be supported on the part of each; else none."""
         devices = devices_of_partition(ctx)
         # Reproducible sums have units, which are those of all samples, and XLA's form adds up multiples of them.
-        if self.layout is None or not devices or (spec.deterministic and self.layout.makes_texture(wrt)):
+        if self.layout is None or not devices:
             return ()
-        static = {"spec": spec, "batch": batch} | ({"wrt": wrt} if wrt else {})
-        parts = smallest_parts(self.layout, ctx.avals_in, batch, len(devices))
-        return devices if any(self.supports(*avals, **static) for avals in (ctx.avals_in, parts)) else ()
+        if params["spec"].deterministic and self.layout.makes_texture(params.get("wrt", ())):
+            return ()
+        parts = smallest_parts(self.layout, ctx.avals_in, params["batch"], len(devices))
+        return devices if any(self.supports(*avals, **params) for avals in (ctx.avals_in, parts)) else ()
 
     def in_parts(self, general: Callable[..., Any], ctx: Any, devices: tuple, **params: Any) -> Callable[..., Any]:
         """`run` on the part of each device, or `general` where it is not supported there."""
@@ -198,7 +199,14 @@ def supports_pullback(cotangent: Any, texels: Any, *operands: Any, spec: ReadSpe
     )
 
 
+def supports_convolve(values: Any, *, weights: tuple[float, ...], axis: int, full: bool) -> bool:
+    del full
+    row = math.prod(values.shape[axis:]) + 4 * len(weights) * math.prod(values.shape[axis + 1 :])
+    return values.dtype == jnp.float32 and row < COUNT_LIMIT and kernel_fits([values], 1)
+
+
 LOWERINGS = {
+    "convolve": (Lowering("cuda", cuda_kernels.convolve, supports_convolve),),
     "read": (Lowering("cuda", cuda_kernels.read, supports_read, layout=READ),),
     "bordered_read": (Lowering("cuda", cuda_kernels.bordered_read, supports_bordered_read, layout=READ_WITH_COLOR),),
     "splat": (
