@@ -12,11 +12,12 @@ from ...reproducible_sum import TexelSums
 from ...spec import TEXELS, ReadSpec, Wrt
 from ...texel_walk import texels_shape
 from ..cuda_c import THIS_GPU, Kernel, Launcher
+from .crowds import num_copies, window_tiles
 from .gather_source import GatherSource, ViewSource, is_gathered
 from .operand_results import OperandResults
 from .sample_source import AdjointPlan
 from .sample_tiles import samples_shape
-from .window_source import WindowSource, num_copies, window_tiles
+from .window_source import WindowSource
 
 
 def splat(

@@ -18,11 +18,11 @@ from ...operators import zero_outside
 from ...reproducible_sum import Units
 from ...taps import Taps
 from ...texel_walk import Step, TexelAddress, only_address, walks
-from ..accumulation import power_of_two_below
 from ..cuda_c import C_TYPES, load_row, scalars, warp
+from .crowds import crowd_of, is_crowded
 from .operand_results import TILE_SUMS, OperandResults
-from .sample_source import AdjointPlan, SampleSource, Scalar, Traced, declared, joined, of_function, scalar
-from .sample_tiles import CROWD_STEPS, LANES, PLACE, PULL_STEPS, STEPS, Lanes, SampleTiles, offset, tiles_of
+from .sample_source import SampleSource, Scalar, Traced, declared, joined, of_function, scalar
+from .sample_tiles import LANES, PLACE, STEPS, offset
 
 # The warps of a block, and the bytes of shared memory of all of them, of which any GPU has so many.
 WARPS, SHARED_BYTES = 4, 46 * 1024
@@ -41,11 +41,6 @@ PULL_REGISTERS, FEW_TAPS = {1: 48, 2: 64, 3: 64, 4: 80}, 4
 BATCH = 4
 # A lane holds at most so many sums for the taps of a run of samples in one cell.
 MOST_HELD = 32
-# A lane adds up runs of samples in one cell from so many samples for each texel on, times its channels squared.
-# It takes more samples from so many on, times its channels.
-RUN_CROWD, FAR_CROWD = 48, 1024
-# From so many samples for each texel on, blocks add to copies of the texels: at most so many, of so many bytes in all.
-COPIES_CROWD, MOST_COPIES, COPIES_BYTES = 64, 16, 2**18
 # A lane keeps the coordinates of at most so many samples; else it computes them twice.
 MOST_KEPT = 8
 # How much larger a window is than samples that spread evenly over the texture would need.
@@ -84,37 +79,6 @@ def as_it_is(index: jax.Array, axis: Axis) -> Taps:
     """The one tap at an index."""
     del axis
     return [(index, 1.0)]
-
-
-def window_tiles(plan: AdjointPlan, channels: int, adds: bool, remaining: bool) -> SampleTiles:
-    """The tiles of the samples, each of which has a window.
-
-    Args:
-        adds: whether the kernel adds to texels.
-        remaining: whether it takes the images whose texels have not looked for their samples.
-    """
-    lanes, dimensions = Lanes.of(channels), sum(axis.role is Role.SPACE for axis in plan.spec.axes)
-    crowd = crowd_of(plan) if adds else 0
-    pulls = bool(plan.wrt) and not is_crowded(crowd, lanes)
-    steps = CROWD_STEPS if crowd * lanes.width >= FAR_CROWD else PULL_STEPS if pulls else STEPS
-    return tiles_of(plan.shape, len(plan.textures), dimensions, lanes, steps, dimensions if remaining else 0)
-
-
-def crowd_of(plan: AdjointPlan) -> float:
-    """The samples for each texel."""
-    return math.prod(plan.shape) / plan.num_texels
-
-
-def num_copies(plan: AdjointPlan, width: int) -> int:
-    """How many copies of all sums the blocks add to, so that they rarely meet at a texel: a power of two."""
-    if crowd_of(plan) < COPIES_CROWD:
-        return 1
-    return power_of_two_below(max(1, min(MOST_COPIES, COPIES_BYTES // (4 * width * plan.num_texels))))
-
-
-def is_crowded(crowd: float, lanes: Lanes) -> bool:
-    """Whether so many samples fall on a texel that a lane adds up runs of them."""
-    return crowd * lanes.width**2 >= RUN_CROWD
 
 
 class WindowSource(SampleSource):
