@@ -53,6 +53,7 @@ LAYERS = (
     "splines",
     "exports",
     "warp",
+    "nn",
     "layers",
     "cuda",
     "__init__",
@@ -98,6 +99,9 @@ WARPS = {
     "warp_flow": f"(image, flow, sampler=None, *, {HOW})",
     "warp_perspective": f"(image, matrix, {OF_A_SHAPE}, *, inverse_map=False, {HOW})",
 }
+READS_INSIDE_MODELS = {
+    "sample_weighted": "(textures, coords, weights, sampler=Sampler(), *, axis=-1, layer=None, lod=None)",
+}
 SIGNATURES = {
     "sample": "(texture, coords, sampler=Sampler(), *, layer=None, lod=None, ddx=None, ddy=None, ddz=None, dtype=None)",
     "fetch": "(texture, indices, *, layer=None, level=0)",
@@ -122,6 +126,7 @@ SIGNATURES = {
     "footprint": "(f, coords)",
     "kernels_in_exports": "(compute_capability=None)",
     **{f"warp.{name}": signature for name, signature in WARPS.items()},
+    **{f"nn.{name}": signature for name, signature in READS_INSIDE_MODELS.items()},
     "Texture": "(texels, border_color=None, kind='2d', level_shapes=None)",
     "Sampler": "(*, address_mode=None, filter_mode='linear', cubic_coefficient=-0.5, spline_order=3, "
     "read_mode='element', normalized_coords=True, srgb=False, mipmap_filter_mode='point', mipmap_level_bias=0.0, "
@@ -292,6 +297,7 @@ def test_no_module_is_hidden_behind_another_name(module):
 
 PUBLIC = {name: getattr(jaxtex, name) for name in jaxtex.__all__}
 PUBLIC |= {f"warp.{name}": getattr(jaxtex.warp, name) for name in jaxtex.warp.__all__}
+PUBLIC |= {f"nn.{name}": getattr(jaxtex.nn, name) for name in jaxtex.nn.__all__}
 
 
 @pytest.mark.parametrize("name", PUBLIC)
@@ -309,7 +315,7 @@ def test_signature_is_as_agreed(name):
 
 def test_every_agreed_name_is_public():
     assert SIGNATURES.keys() <= PUBLIC.keys()
-    for names in (jaxtex.__all__, jaxtex.warp.__all__):
+    for names in (jaxtex.__all__, jaxtex.warp.__all__, jaxtex.nn.__all__):
         assert names == sorted(names)
 
 
