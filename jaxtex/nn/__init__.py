@@ -5,6 +5,20 @@ Plain functions of arrays with channels last, ``(..., H, W, C)``, as JAX's layer
 
 # pyright: strict, reportUnknownMemberType=false
 
+from .attention import deformable_attention
+from .convolution import deformable_conv
+from .correlation import correlation_lookup, correlation_pyramid
+from .planes import k_planes, triplane
+from .pools import roi_align
 from .weighted import sample_weighted
 
-__all__ = ["sample_weighted"]
+__all__ = [
+    "correlation_lookup",
+    "correlation_pyramid",
+    "deformable_attention",
+    "deformable_conv",
+    "k_planes",
+    "roi_align",
+    "sample_weighted",
+    "triplane",
+]
