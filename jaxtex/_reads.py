@@ -15,6 +15,7 @@ from ._engine.computed_once import computed_once
 from ._engine.coordinates import Arrays
 from ._engine.decoding import read_dtype
 from ._engine.float_arithmetic import FLOAT, ReadArithmetic
+from ._engine.hashing import hashed_axes
 from ._engine.plan import Layout, ReadPlan, ResolvedLevel, layout_of, plan_of_grid, plan_of_texels
 from ._hardware import HARDWARE
 from ._tables.address_rules import BORDER, LAST
@@ -167,6 +168,28 @@ def sample_grid(
 
     out = in_arithmetic(sampler, run)(texture, plan.operands)
     return out if as_numbers else out.astype(own_dtype(texture, sampler))
+
+
+def read_hashed(table: jax.Array, coords: Arrays, sizes: Sequence[int], *, deterministic: bool = False) -> jax.Array:
+    """The linear read of a grid whose vertices share the rows of a table, see `jaxtex._engine.hashing`.
+
+    Args:
+        table: ``(T, C)``, floating, with T below 2^31.
+        coords: x first, one for each of up to four axes, in vertices: the center of vertex i is at ``i + 0.5``. Outside
+            the centers of the outer vertices, these are read.
+        sizes: the number of vertices along each axis, x first.
+        deterministic: whether gradients with respect to the table have the same bits in every run.
+
+    Returns:
+        S + (C,), in the dtype of the table.
+
+    Gradients: of any order, in forward and reverse mode, with respect to the table and the coordinates.
+    """
+    operands = as_operands(ReadArguments(tuple(coords))).coords[::-1]
+    sums = sum_dtype(table.dtype, *(c.dtype for c in operands))
+    plan = ReadPlan(hashed_axes(tuple(sizes)[::-1], table.shape[0]), operands)
+    spec = plan.spec(Decoding.ELEMENT, rounded_dtype(table.dtype, sums), deterministic)
+    return primitives.read(table, plan.operands, spec).astype(table.dtype)
 
 
 # Single texels

@@ -99,7 +99,8 @@ class AddressMode(OptionEnum):
 
     Words of other libraries are aliases: ``"edge"``, ``"replicate"`` and ``"clamp_to_edge"`` for clamp; ``"zeros"``,
     ``"constant"`` and ``"clamp_to_border"`` for border; ``"repeat"`` for wrap; ``"symmetric"`` and
-    ``"mirrored_repeat"`` for mirror. ``"reflect"`` is NumPy's: the edge texel appears once.
+    ``"mirrored_repeat"`` for mirror. ``"reflect"`` is NumPy's: the edge texel appears once. ``"sphere"`` is
+    for longitude and latitude, x and y of a 2D texture.
     """
 
     CLAMP = "clamp"
@@ -107,6 +108,7 @@ class AddressMode(OptionEnum):
     WRAP = "wrap"
     MIRROR = "mirror"
     REFLECT = "reflect"
+    SPHERE = "sphere"
 
 
 class FilterMode(OptionEnum):

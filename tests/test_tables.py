@@ -229,7 +229,10 @@ def test_every_option_has_a_row():
     assert FLOAT.most_reads(jt.Sampler(max_anisotropy=3)) == 3
 
 
-@pytest.mark.parametrize("mode", AddressMode)
+JOINT = [mode for mode, rule in ADDRESS_RULES.items() if rule.num_axes > 1]
+
+
+@pytest.mark.parametrize("mode", [mode for mode in AddressMode if mode not in JOINT])
 def test_rows_of_address_rules_are_true(mode):
     """What a row claims, tap by tap."""
     rule, size = ADDRESS_RULES[mode], 5
@@ -246,6 +249,23 @@ def test_rows_of_address_rules_are_true(mode):
     steps = np.abs(np.diff(index[read >= 0]))
     adjacent = (steps <= 1) | (rule.cyclic & (steps == size - 1))
     assert rule.neighbors_stay_adjacent == adjacent.all()
+
+
+@pytest.mark.parametrize("mode", JOINT)
+def test_rows_of_joint_address_rules_are_true(mode):
+    """What a row claims of the taps of all axes; it claims nothing that only one axis could keep."""
+    rule, sizes = ADDRESS_RULES[mode], (3, 6)
+    assert rule.apply is None
+    assert (rule.has_outside, rule.saturates, rule.multiplicity, rule.drops_outside) == (False, False, None, False)
+    assert not (rule.neighbors_stay_adjacent or rule.cyclic or rule.on_hardware)
+    taps = [list(jnp.arange(-3 * n, 4 * n)) for n in sizes]
+    stored = np.array([tap.texel for tap in rule.apply_together(taps, sizes)])
+    stored = stored.reshape(*map(len, taps), rule.num_axes)
+    assert (stored >= 0).all()
+    assert (stored < sizes).all()
+    if rule.repeats:
+        np.testing.assert_array_equal(stored[: -2 * sizes[0]], stored[2 * sizes[0] :])
+        np.testing.assert_array_equal(stored[:, : -2 * sizes[1]], stored[:, 2 * sizes[1] :])
 
 
 @pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from .._tables.address_rules import SEAM, AddressRule
+from .._tables.address_rules import AddressRule
 from .._tables.filter_kernels import FilterKernel
 
 
@@ -63,11 +63,6 @@ class Axis(NamedTuple):
     def reduced(self) -> bool:
         """Whether coordinates are taken modulo 2 before they are scaled to texels."""
         return self.normalized and self.address.repeats
-
-    @property
-    def seamless(self) -> bool:
-        """Whether taps outside lie on the adjacent face of a cube."""
-        return self.address is SEAM
 
 
 def differentiated(axes: tuple[Axis, ...], k: int) -> tuple[Axis, ...]:

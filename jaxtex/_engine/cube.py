@@ -1,5 +1,7 @@
 """The faces of a cube: their orientation, from a direction to a point of a face, and from a face across its edges."""
 
+import functools
+import itertools
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -7,9 +9,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._tables.address_rules import Size, is_inside
+from .._tables.address_rules import AddressRule, Size, StoredTap, TapsOfAxes, is_inside
 from .._typed_jit import typed_jit
 from .coordinates import Arrays, limited
+from .where_needed import where_needed
 
 # Of each face, in the order +x, -x, +y, -y, +z, -z: the vectors along s (to the right), along t (down), and outward.
 # Source: CUDA C++ Programming Guide, "Cubemap Textures".
@@ -186,3 +189,26 @@ def across_seams(place: tuple[jax.Array, Sequence[jax.Array], Sequence[jax.Array
             texel, missing = across_seam(face, y, x, size, of_rows, of_columns)
             found += [*texel, missing]
     return found
+
+
+def seam(taps: TapsOfAxes, sizes: Sequence[Size]) -> list[StoredTap]:
+    """The texels around a point of a face, across its edges."""
+    ((face,), rows, columns), (_, size, _) = taps, sizes
+    place = (face, rows, columns, size)
+    if len(rows) == len(columns) == 1:
+        numbers = across_seams(place)
+    else:  # few samples have taps off an edge
+        edges = (rows[0], rows[-1], columns[0], columns[-1])
+        inside = functools.reduce(jnp.logical_and, (is_inside(tap, size) for tap in edges))
+        own = [
+            number
+            for y, x in itertools.product(rows, columns)
+            for number in (*jnp.broadcast_arrays(face, y, x), jnp.zeros_like(inside))
+        ]
+        numbers = where_needed(~inside, across_seams, place, own)
+    fours = (numbers[k : k + 4] for k in range(0, len(numbers), 4))
+    return [StoredTap(tuple(texel), missing=gone) for *texel, gone in fours]
+
+
+# The rule of face, y and x of a seamless cubemap. A direction meets a face between its edges.
+SEAM = AddressRule("seam", None, False, apply_together=seam, num_axes=3, within=True, on_hardware=True)

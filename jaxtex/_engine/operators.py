@@ -222,7 +222,7 @@ def counting_axes(axes: tuple[Axis, ...]) -> tuple[tuple[Axis, ...], int]:
     found, multiplicity = [], 1
     for axis in axes:
         taps, repeats = axis.kernel.num_taps, axis.address.multiplicity
-        every = axes[-1].seamless or axis.role is Role.LEVEL or repeats is None
+        every = axis.role is Role.LEVEL or repeats is None
         kept = taps if every else 1
         kernel = axis.kernel._replace(weights=Polynomials(((1.0,),) * kept))
         found.append(axis._replace(order=0, kernel=kernel))

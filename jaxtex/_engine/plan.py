@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._arguments import ReadArguments
-from .._tables.address_rules import CLAMP, LAST, SEAM, AddressRule
+from .._tables.address_rules import CLAMP, LAST, AddressRule
 from .._tables.filter_kernels import POINT
 from .._tables.storage_formats import Decoding
 from ..modes import TextureKind
@@ -17,7 +17,7 @@ from ..sampler import Sampler
 from ..texture import Texture
 from .axis import Axis, Role
 from .coordinates import Arrays, limited
-from .cube import NUM_FACES
+from .cube import NUM_FACES, SEAM
 from .grids import OnCube, StoredOrder
 from .level_of_detail import InChain, level_axis
 from .spec import Coords, Grid, ReadSpec, as_given
@@ -114,7 +114,8 @@ def plan_of_level(layout: Layout, resolved: ResolvedLevel, sampler: Sampler) -> 
     """The read at the coordinates of a resolved call."""
     axes, operands, grid = space_axes(layout, sampler), resolved.coords[::-1], as_given
     if layout.kind.is_cube:
-        axes = (Axis(NUM_FACES, POINT, CLAMP, integer=True, role=Role.FACE), *axes)
+        rule = SEAM if axes[-1].address is SEAM else CLAMP
+        axes = (Axis(NUM_FACES, POINT, rule, integer=True, role=Role.FACE), *axes)
         if resolved.face_coords is None:
             front = sum(operand is not None for operand in (resolved.level, resolved.layer))
             operands, grid = resolved.coords, OnCube(front)

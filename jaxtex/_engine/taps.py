@@ -23,7 +23,7 @@ def taps(coord: jax.Array, axis: Axis, *, bounded: bool = False) -> Taps:
     """
     if axis.integer:
         return [(coord, 1.0)]
-    bounded = bounded or axis.seamless  # a direction meets a face between its edges
+    bounded = bounded or axis.address.within
     origin, first, num_taps = axis.kernel.origin, axis.kernel.first, axis.kernel.num_taps
     shifted = (coord * texels_per_unit(axis, coord.dtype) if bounded else to_position(coord, axis)) - origin
     low = jnp.floor(shifted)

@@ -1,27 +1,25 @@
 """The texels of a read: a walk over its axes, through levels, layers and seams, to flat indices.
 
-A walk is a list of steps, and a step a list of taps, of which a read takes one each. Most steps are one axis. The two
-axes of a cube's face are one step together with the face, since a tap off an edge changes all three.
+A walk is a list of steps, and a step a list of taps, of which a read takes one each. Most steps are one axis. Axes that
+are addressed together are one step: a tap off an edge of a cube's face changes the face, the row and the column.
 """
 
 import functools
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._tables.address_rules import Size, is_inside
+from .._tables.address_rules import Size
 from .._tables.filter_kernels import Weight
 from .axis import Axis, Role
 from .computed_once import computed_once
-from .cube import NUM_FACES, across_seams
 from .spec import Coords
 from .taps import Taps, taps
-from .where_needed import where_needed
 
 # Finds the taps of one axis.
 AxisTaps = Callable[[jax.Array, Axis], Taps]
@@ -32,7 +30,7 @@ class Tap(NamedTuple):
     """One tap of a step.
 
     Attributes:
-        index: the stored index on each axis of the step.
+        index: the stored indices: one on each axis of the step, or one of all.
         inside: whether the tap is a texel; `None` where every tap is.
         factors: the weight of the tap on each filtered axis of the step.
         unbounded: the index on each axis of the step before its address rule.
@@ -49,14 +47,18 @@ class Tap(NamedTuple):
 
 
 class Step(NamedTuple):
-    """The taps of one axis, or of three that are addressed together."""
+    """The taps of one axis, or of several that are addressed together.
+
+    Attributes:
+        sizes: the extents of the stored indices.
+    """
 
     taps: list[Tap]
     sizes: tuple[Size, ...]
 
     def weights(self) -> list[Weight]:
         """The weight of each tap: the product of its factors. The weight of a missing tap is shared equally."""
-        products = [functools.reduce(jnp.multiply, tap.factors) for tap in self.taps]
+        products = [functools.reduce(lambda a, b: a * b, tap.factors) for tap in self.taps]
         missing = [tap.missing for tap in self.taps if tap.missing is not None]
         if not missing:
             return products
@@ -100,23 +102,44 @@ def both(a: jax.Array | None, b: jax.Array | None) -> jax.Array | None:
     return b if a is None else a if b is None else a & b
 
 
+def groups(axes: tuple[Axis, ...]) -> Iterator[tuple[Axis, ...]]:
+    """The axes of each step of a walk: one, or those that are addressed together."""
+    while axes:
+        count = axes[0].address.num_axes
+        assert all(axis.address == axes[0].address for axis in axes[:count])
+        yield axes[:count]
+        axes = axes[count:]
+
+
+def stored_sizes(group: tuple[Axis, ...], sizes: Sequence[Size]) -> tuple[Size, ...]:
+    """The extents of the stored indices of a step, from the sizes of its axes."""
+    rows = group[0].address.rows
+    return tuple(sizes) if rows is None else (rows,)
+
+
+def known_sizes(axes: tuple[Axis, ...], level: int = 0) -> list[int]:
+    """The extents of all stored indices, of axes whose samples do not choose their level, or in a known level."""
+    each = (stored_sizes(group, [axis.level_size(level) for axis in group]) for group in groups(axes))
+    return [int(size) for sizes in each for size in sizes]
+
+
 def flat_sizes(axes: tuple[Axis, ...]) -> list[int]:
     """The extents of the flat indices of a `TexelAddress` after a walk over `axes`."""
     if axes[0].role is Role.LEVEL:
         return [int(level_starts(axes)[-1])]
     flat: list[int] = []
-    for axis in axes:
-        if flat and flat[-1] * axis.known_size < INDEX_LIMIT:
-            flat[-1] *= axis.known_size
+    for size in known_sizes(axes):
+        if flat and flat[-1] * size < INDEX_LIMIT:
+            flat[-1] *= size
         else:
-            flat.append(axis.known_size)
+            flat.append(size)
     return flat
 
 
 def level_starts(axes: tuple[Axis, ...]) -> np.ndarray:
     """Where each level of a mip chain starts among the texels of the chain, and where the last one ends."""
     levels, *rest = axes
-    counts = [np.prod([axis.level_size(level) for axis in rest], dtype=np.int64) for level in range(levels.known_size)]
+    counts = [np.prod(known_sizes(tuple(rest), level), dtype=np.int64) for level in range(levels.known_size)]
     return np.concatenate([[0], np.cumsum(counts)])
 
 
@@ -124,7 +147,7 @@ def texels_shape(axes: tuple[Axis, ...], channels: int) -> tuple[int, ...]:
     """The shape of the texels that a walk over `axes` reads."""
     if axes[0].role is Role.LEVEL:
         return (*flat_sizes(axes), channels)
-    return (*(axis.known_size for axis in axes), channels)
+    return (*known_sizes(axes), channels)
 
 
 def flattened(texels: jax.Array, axes: tuple[Axis, ...]) -> jax.Array:
@@ -154,7 +177,9 @@ def starts_of(levels: list[jax.Array], axes: tuple[Axis, ...]) -> list[jax.Array
     """Where the levels start that a read blends. Each of them is the one before it or the next of the chain."""
     starts = [level_start(levels[0], axes)]
     for level, following in itertools.pairwise(levels):
-        count = functools.reduce(jnp.multiply, (axis.at(level).size for axis in axes[1:]))
+        inner = tuple(axis.at(level) for axis in axes[1:])
+        sizes = (stored_sizes(group, [axis.size for axis in group]) for group in groups(inner))
+        count = functools.reduce(jnp.multiply, itertools.chain.from_iterable(sizes))
         starts.append(starts[-1] + jnp.where(following > level, count, 0))
     return starts
 
@@ -185,10 +210,15 @@ def only_address(coords: Coords, axes: tuple[Axis, ...], axis_taps: AxisTaps = t
 
 def steps(coords: Coords, axes: tuple[Axis, ...], axis_taps: AxisTaps) -> list[Step]:
     """The steps of a walk within one level."""
-    if not axes[-1].seamless:
-        return [axis_step(coord, axis, axis_taps) for coord, axis in zip(coords, axes)]
-    before = [axis_step(coord, axis, axis_taps) for coord, axis in zip(coords[:-3], axes[:-3])]
-    return [*before, face_step(coords[-3], axis_taps(coords[-2], axes[-2]), axis_taps(coords[-1], axes[-1]), axes[-1])]
+    places = iter(coords)
+    return [step_of(tuple(itertools.islice(places, len(group))), group, axis_taps) for group in groups(axes)]
+
+
+def step_of(coords: Coords, group: tuple[Axis, ...], axis_taps: AxisTaps) -> Step:
+    """The taps of one axis, or of several that are addressed together."""
+    if group[0].address.apply_together is None:
+        return axis_step(coords[0], group[0], axis_taps)
+    return joint_step(coords, group, axis_taps)
 
 
 def axis_step(coord: jax.Array, axis: Axis, axis_taps: AxisTaps) -> Step:
@@ -203,18 +233,16 @@ def axis_step(coord: jax.Array, axis: Axis, axis_taps: AxisTaps) -> Step:
     return Step([addressed(k, *tap) for k, tap in enumerate(axis_taps(coord, axis))], (axis.size,))
 
 
-def face_step(face: jax.Array, rows: Taps, columns: Taps, axis: Axis) -> Step:
-    """The taps around a point of a cube's face, across its edges."""
-    size, ys, xs = axis.size, [y for y, _ in rows], [x for x, _ in columns]
-    place = (face, ys, xs, size)
-    if len(ys) == len(xs) == 1:
-        numbers = across_seams(place)
-    else:  # few samples have taps off an edge
-        inside = functools.reduce(jnp.logical_and, (is_inside(tap, size) for tap in (ys[0], ys[-1], xs[0], xs[-1])))
-        own = [number for y in ys for x in xs for number in (*jnp.broadcast_arrays(face, y, x), jnp.zeros_like(inside))]
-        numbers = where_needed(~inside, across_seams, place, own)
-    found = []
-    for (j, (y, y_weight)), (i, (x, x_weight)) in itertools.product(enumerate(rows), enumerate(columns)):
-        *texel, missing = numbers[4 * len(found) :][:4]
-        found.append(Tap(tuple(texel), None, (y_weight, x_weight), (face, y, x), (0, j, i), missing))
-    return Step(found, (NUM_FACES, size, size))
+def joint_step(coords: Coords, group: tuple[Axis, ...], axis_taps: AxisTaps) -> Step:
+    """The taps of `coords` on axes that are addressed together: each combination of a tap on each axis."""
+    apply, sizes = group[0].address.apply_together, [axis.size for axis in group]
+    assert apply is not None
+    of_axes = [axis_taps(coord, axis) for coord, axis in zip(coords, group)]
+    stored = apply([[tap for tap, _ in found] for found in of_axes], sizes)
+    taps: list[Tap] = []
+    for place, chosen in zip(stored, itertools.product(*map(enumerate, of_axes)), strict=True):
+        offset, found = zip(*chosen)
+        factors = tuple(weight for (_, weight), axis in zip(found, group) if not axis.integer)
+        unbounded = tuple(tap for tap, _ in found)
+        taps.append(Tap(place.texel, place.inside, factors, unbounded, offset, place.missing))
+    return Step(taps, stored_sizes(group, sizes))

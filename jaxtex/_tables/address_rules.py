@@ -1,8 +1,8 @@
-"""Address modes: the texel that a tap reads, on one axis."""
+"""Address modes: the texel that a tap reads, on one axis, or on several that are addressed together."""
 
 # pyright: strict, reportUnknownMemberType=false
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import jax
@@ -16,6 +16,24 @@ Size = int | jax.Array
 Addressed = tuple[jax.Array, jax.Array | None]
 
 
+class StoredTap(NamedTuple):
+    """What one tap on each of several axes reads.
+
+    Attributes:
+        texel: the stored indices.
+        inside: whether the tap is a texel; `None` where every tap is.
+        missing: whether there is no texel, and the others share the weight; `None` where there always is one.
+    """
+
+    texel: tuple[jax.Array, ...]
+    inside: jax.Array | None = None
+    missing: jax.Array | None = None
+
+
+# The taps side by side on each of several axes.
+TapsOfAxes = Sequence[Sequence[jax.Array]]
+
+
 class AddressRule(NamedTuple):
     """One address mode.
 
@@ -23,6 +41,11 @@ class AddressRule(NamedTuple):
         name: for messages.
         apply: ``apply(tap, size)`` is the index that a tap reads, and whether the tap is inside. `None` where several
             axes are addressed together.
+        apply_together: ``apply_together(taps, sizes)`` of a rule that addresses several axes: what each combination of
+            a tap on each axis reads, those on the last axis one after the other. Axes and indices in stored order.
+        num_axes: how many axes, which stand side by side and all have the rule, it addresses together.
+        rows: the number of texels, where they are stored as one row after the other; `None` where they have the sizes
+            of the axes.
         has_outside: whether `apply` returns a mask: some taps read the border, not a texel.
         saturates: whether all positions far outside read the same, so that an infinite coordinate has a value.
         repeats: whether the texture repeats with a period of one or two sizes, so that a normalized coordinate can be
@@ -31,18 +54,23 @@ class AddressRule(NamedTuple):
         neighbors_stay_adjacent: whether two taps side by side read texels side by side, or the same texel.
         cyclic: whether the texel after the last one is the first, for rules whose neighbors stay adjacent otherwise.
         drops_outside: whether a tap inside reads its own texel, and a tap outside none.
+        within: whether coordinates are known to be finite, and within the axis.
         on_hardware: whether texture units have it.
     """
 
     name: str
     apply: Callable[[jax.Array, Size], Addressed] | None
     has_outside: bool
+    apply_together: Callable[[TapsOfAxes, Sequence[Size]], Sequence[StoredTap]] | None = None
+    num_axes: int = 1
+    rows: int | None = None
     saturates: bool = False
     repeats: bool = False
     multiplicity: int | None = None
     neighbors_stay_adjacent: bool = False
     cyclic: bool = False
     drops_outside: bool = False
+    within: bool = False
     on_hardware: bool = False
 
 
@@ -79,6 +107,24 @@ def last(tap: jax.Array, size: Size) -> Addressed:
     return jnp.where(is_inside(tap, size), tap, size - 1), None
 
 
+def sphere(taps: TapsOfAxes, sizes: Sequence[Size]) -> list[StoredTap]:
+    """Rows of latitudes and columns of longitudes. Beyond a pole a meridian goes on half a turn away.
+
+    A meridian and the one across are a circle of twice the height. Half a turn of an odd width, which the coarser
+    levels of a chain may have, is rounded down.
+    """
+    (rows, columns), (height, width) = taps, sizes
+    half, found = width // 2, list[StoredTap]()
+    here = [jnp.mod(x, width) for x in columns]
+    across = [jnp.where(x < width - half, x + half, x + half - width) for x in here]
+    for y in rows:
+        phase = jnp.mod(y, 2 * height)
+        beyond = phase >= height
+        row = jnp.where(beyond, 2 * height - 1 - phase, phase)
+        found += [StoredTap((row, jnp.where(beyond, *x))) for x in zip(across, here)]
+    return found
+
+
 # Of each offset one tap reads a texel, neighbors stay adjacent, and texture units have the mode.
 _PLAIN = AddressRule("", None, False, multiplicity=1, neighbors_stay_adjacent=True, on_hardware=True)
 CLAMP = _PLAIN._replace(name="clamp", apply=clamp, saturates=True)
@@ -88,8 +134,7 @@ MIRROR = _PLAIN._replace(name="mirror", apply=mirror, repeats=True, multiplicity
 REFLECT = _PLAIN._replace(name="reflect", apply=reflect, multiplicity=2, on_hardware=False)
 # The rule of layers: an index out of range, negative ones too, reads the last layer.
 LAST = _PLAIN._replace(name="last", apply=last)
-# The rule of the faces of a seamless cubemap: the texel may lie on another face, see `jaxtex._engine.cube`.
-SEAM = AddressRule("seam", None, has_outside=False, on_hardware=True)
+SPHERE = AddressRule("sphere", None, False, apply_together=sphere, num_axes=2, repeats=True)
 
 ADDRESS_RULES = {
     AddressMode.CLAMP: CLAMP,
@@ -97,4 +142,5 @@ ADDRESS_RULES = {
     AddressMode.WRAP: WRAP,
     AddressMode.MIRROR: MIRROR,
     AddressMode.REFLECT: REFLECT,
+    AddressMode.SPHERE: SPHERE,
 }
