@@ -15,7 +15,7 @@ from ._engine.computed_once import computed_once
 from ._engine.coordinates import Arrays
 from ._engine.decoding import read_dtype
 from ._engine.float_arithmetic import FLOAT, ReadArithmetic
-from ._engine.hashing import hashed_axes
+from ._engine.hashing import hashed_axes, strided_axes
 from ._engine.plan import Layout, ReadPlan, ResolvedLevel, layout_of, plan_of_grid, plan_of_texels
 from ._hardware import HARDWARE
 from ._tables.address_rules import BORDER, LAST
@@ -170,7 +170,9 @@ def sample_grid(
     return out if as_numbers else out.astype(own_dtype(texture, sampler))
 
 
-def read_hashed(table: jax.Array, coords: Arrays, sizes: Sequence[int], *, deterministic: bool = False) -> jax.Array:
+def read_hashed(
+    table: jax.Array, coords: Arrays, sizes: Sequence[int], *, strided: bool = False, deterministic: bool = False
+) -> jax.Array:
     """The linear read of a grid whose vertices share the rows of a table, see `jaxtex._engine.hashing`.
 
     Args:
@@ -178,6 +180,7 @@ def read_hashed(table: jax.Array, coords: Arrays, sizes: Sequence[int], *, deter
         coords: x first, one for each of up to four axes, in vertices: the center of vertex i is at ``i + 0.5``. Outside
             the centers of the outer vertices, these are read.
         sizes: the number of vertices along each axis, x first.
+        strided: whether strides choose the row of a vertex, and not a hash.
         deterministic: whether gradients with respect to the table have the same bits in every run.
 
     Returns:
@@ -187,9 +190,9 @@ def read_hashed(table: jax.Array, coords: Arrays, sizes: Sequence[int], *, deter
     """
     operands = as_operands(ReadArguments(tuple(coords))).coords[::-1]
     sums = sum_dtype(table.dtype, *(c.dtype for c in operands))
-    plan = ReadPlan(hashed_axes(tuple(sizes)[::-1], table.shape[0]), operands)
-    spec = plan.spec(Decoding.ELEMENT, rounded_dtype(table.dtype, sums), deterministic)
-    return primitives.read(table, plan.operands, spec).astype(table.dtype)
+    axes = (strided_axes if strided else hashed_axes)(tuple(sizes)[::-1], table.shape[0])
+    spec = ReadPlan(axes, operands).spec(Decoding.ELEMENT, rounded_dtype(table.dtype, sums), deterministic)
+    return primitives.read(table, operands, spec).astype(table.dtype)
 
 
 # Single texels

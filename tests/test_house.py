@@ -100,12 +100,16 @@ WARPS = {
     "warp_perspective": f"(image, matrix, {OF_A_SHAPE}, *, inverse_map=False, {HOW})",
 }
 READS_INSIDE_MODELS = {
+    "MultiresolutionGrid": "(*, ndim=3, num_levels=16, base_resolution=16, per_level_scale=None, "
+    "finest_resolution=None, log2_hashmap_size=19, features_per_level=2)",
     "correlation_lookup": "(pyramid, coords, radius=4)",
     "correlation_pyramid": "(first, second, levels=4)",
     "deformable_attention": "(value, spatial_shapes, sampling_locations, attention_weights, *, mask=None)",
     "deformable_conv": "(x, offsets, kernel, *, mask=None, bias=None, strides=1, padding=0, dilation=1, groups=1, "
     "offset_groups=None)",
     "k_planes": "(planes, points)",
+    "multiresolution_grid": "(tables, points, grid)",
+    "multiresolution_grid_init": "(key, grid, dtype='float32')",
     "roi_align": "(features, boxes, output_size, *, batch_indices=None, spatial_scale=1.0, sampling_ratio=2, "
     "aligned=False, max_sampling_ratio=None)",
     "sample_weighted": "(textures, coords, weights, sampler=Sampler(), *, axis=-1, layer=None, lod=None)",
