@@ -107,7 +107,7 @@ def deformable_conv(
 
     def add_tap(total: jax.Array, tap: tuple[jax.Array, ...]) -> tuple[jax.Array, None]:
         row, column, offset, factor, matrix = tap
-        y, x = row[:, None, None] + offset[..., 0], column[:, None] + offset[..., 1]
+        y, x = row[None, :, None, None] + offset[..., 0], column[None, None, :, None] + offset[..., 1]
         read = read_groups(grouped, x, y, factor)
         return total + multiplied(read.reshape(*expected, groups, -1), matrix.astype(sums)), None
 
