@@ -87,7 +87,7 @@ def deformable_attention(
     levels = [part.reshape(batch, h, w, heads, channels) for part, (h, w) in zip(parts, shapes)]
     read = jax.vmap(jax.vmap(attended, in_axes=(2, 1, 1, 1), out_axes=1))
     out = read(levels, points[..., 0], points[..., 1], weights)
-    return out.reshape(batch, -1, heads * channels)
+    return out.reshape(batch, points.shape[1], heads * channels)
 
 
 def attended(levels: list[jax.Array], x: jax.Array, y: jax.Array, weights: jax.Array) -> jax.Array:

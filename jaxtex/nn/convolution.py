@@ -64,9 +64,9 @@ def deformable_conv(
     Gradients: of any order, in forward and reverse mode, with respect to all arrays. At the center of a texel the
         slope is the one on the right, as in torchvision: so it is at offsets of zero.
 
-    Precision: products with the kernel have the precision of JAX's matrix products, see
-        `jax.default_matmul_precision`. The kernel's taps are taken one after the other; each needs an array of the
-        reads of one tap, ``(N, H_out, W_out, C)``, and reverse mode reads it again.
+    Precision: what is read is rounded to the dtype of `x`. Products with the kernel have the precision of JAX's matrix
+        products, see `jax.default_matmul_precision`. The kernel's taps are taken one after the other; each needs an
+        array of the reads of one tap, ``(N, H_out, W_out, C)``, and reverse mode reads it again.
 
     Raises:
         ValueError: if shapes or options do not fit each other.
@@ -100,7 +100,8 @@ def deformable_conv(
     # The taps of the kernel come first: one after the other is read, multiplied, and added.
     moved = jnp.moveaxis(moved.astype(sums).reshape(*expected, moved_groups, layout.num_taps, 2), -2, 0)
     weight = jnp.moveaxis(weight.astype(sums).reshape(*weight.shape[:3], moved_groups, layout.num_taps), -1, 0)
-    grouped = image.reshape(*image.shape[:3], moved_groups, -1)
+    channels = image.shape[3]
+    grouped = image.reshape(*image.shape[:3], moved_groups, channels // moved_groups)
     rows, columns = layout.base_positions(sums)
     # Images, and in them groups of channels, are textures of their own.
     read_groups = jax.vmap(jax.vmap(read_tap, in_axes=2, out_axes=2))
@@ -108,10 +109,10 @@ def deformable_conv(
     def add_tap(total: jax.Array, tap: tuple[jax.Array, ...]) -> tuple[jax.Array, None]:
         row, column, offset, factor, matrix = tap
         y, x = row[None, :, None, None] + offset[..., 0], column[None, None, :, None] + offset[..., 1]
-        read = read_groups(grouped, x, y, factor)
-        return total + multiplied(read.reshape(*expected, groups, -1), matrix.astype(sums)), None
+        read = read_groups(grouped, x, y, factor).reshape(*expected, groups, channels // groups)
+        return total + multiplied(read, matrix, sums), None
 
-    matrices = taps.reshape(layout.num_taps, taps.shape[2], groups, -1)
+    matrices = taps.reshape(layout.num_taps, channels // groups, groups, taps.shape[3] // groups)
     start = jnp.zeros((*expected, taps.shape[3]), sums)
     step = cast(Callable[..., Any], jax.checkpoint(add_tap))
     out, _ = jax.lax.scan(step, start, (rows, columns, moved, weight, matrices))
@@ -125,10 +126,12 @@ def read_tap(image: jax.Array, x: jax.Array, y: jax.Array, weight: jax.Array) ->
     return sample_weighted(texture2d(image), (x, y), weight, ZEROS, axis=())
 
 
-def multiplied(read: jax.Array, matrix: jax.Array) -> jax.Array:
-    """Values (N, H, W, groups, C / groups) times matrices (C / groups, groups, O / groups), (N, H, W, O)."""
-    out = jnp.einsum("nhwgc,cgo->nhwgo", read, matrix)
-    return out.reshape(*out.shape[:3], -1)
+def multiplied(read: jax.Array, matrix: jax.Array, sums: Any) -> jax.Array:
+    """Values (N, H, W, groups, C / groups) times matrices (C / groups, groups, O / groups), (N, H, W, O) of `sums`."""
+    if read.dtype != matrix.dtype:
+        read, matrix = read.astype(sums), matrix.astype(sums)
+    out = jnp.einsum("nhwgc,cgo->nhwgo", read, matrix, preferred_element_type=sums)
+    return out.reshape(*out.shape[:3], out.shape[3] * out.shape[4])
 
 
 class ConvolutionLayout(NamedTuple):

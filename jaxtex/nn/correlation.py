@@ -3,6 +3,7 @@
 # pyright: strict, reportUnknownMemberType=false
 
 import functools
+import math
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -27,7 +28,7 @@ def correlation_pyramid(first: ArrayLike, second: ArrayLike, levels: int = 4) ->
     """The products of all pixels of one feature map with all of another, in a pyramid over the other.
 
     Args:
-        first, second: ``(B, H, W, C)``, floating, of equal shape but for the height and width of `second`.
+        first, second: ``(B, H, W, C)``, of one floating dtype and equal shape but for the height and width of `second`.
         levels: how many levels, static. Each halves the height and width before, rounded down.
 
     Returns:
@@ -53,6 +54,8 @@ def correlation_pyramid(first: ArrayLike, second: ArrayLike, levels: int = 4) ->
     maps = [as_features(name, key, a, "(B, H, W, C)") for key, a in (("first", first), ("second", second))]
     one, other = maps
     check_shape(name, "second", other, (one.shape[0], *other.shape[1:3], one.shape[3]), "batch and channels of first")
+    if other.dtype != one.dtype:
+        raise ValueError(f"{name}: second has dtype {other.dtype}, expected {one.dtype}, that of first.")
     most = min(other.shape[1:3]).bit_length()
     if not is_integer(levels, 1) or levels > most:
         raise ValueError(
@@ -64,7 +67,7 @@ def correlation_pyramid(first: ArrayLike, second: ArrayLike, levels: int = 4) ->
     found = [product / jnp.sqrt(jnp.asarray(max(one.shape[3], 1), sums))]
     for _ in range(levels - 1):
         found.append(halved(found[-1]))
-    return tuple(volume.astype(jnp.result_type(one, other)) for volume in found)
+    return tuple(volume.astype(one.dtype) for volume in found)
 
 
 def halved(volume: jax.Array) -> jax.Array:
@@ -122,11 +125,11 @@ def correlation_lookup(pyramid: Sequence[ArrayLike], coords: ArrayLike, radius: 
     offsets = jnp.arange(-radius, radius + 1, dtype=jnp.int32).astype(points.dtype)
     # Offsets of x stand along rows.
     window = jax.vmap(functools.partial(read_window, across=offsets[:, None], down=offsets[None, :]))
-    found: list[jax.Array] = []
+    count, found = math.prod(front), list[jax.Array]()
     for k, volume in enumerate(volumes):
-        x, y = (points[..., axis].reshape(-1, 1, 1) / 2**k + 0.5 for axis in range(2))
-        read = window(volume.reshape(-1, *volume.shape[3:], 1), x, y)
-        found.append(read.reshape(*front, -1).astype(dtype))
+        x, y = (points[..., axis].reshape(count, 1, 1) / 2**k + 0.5 for axis in range(2))
+        read = window(volume.reshape(count, *volume.shape[3:], 1), x, y)
+        found.append(read.reshape(*front, offsets.size**2).astype(dtype))
     return jnp.concatenate(found, axis=-1)
 
 

@@ -14,7 +14,7 @@ from jax.typing import ArrayLike, DTypeLike
 
 from .._arguments import as_float
 from .._reads import read_hashed
-from ..warp.calls import compiled
+from .._typed_jit import typed_jit
 from .shapes import check_shape, is_integer
 
 NAME = "multiresolution_grid"
@@ -162,7 +162,6 @@ def multiresolution_grid_init(
     )
 
 
-@compiled("grid")
 def multiresolution_grid(tables: Sequence[ArrayLike], points: ArrayLike, grid: MultiresolutionGrid) -> jax.Array:
     """Reads the features of points from all levels of a multiresolution grid, dense or hashed.
 
@@ -205,6 +204,12 @@ def multiresolution_grid(tables: Sequence[ArrayLike], points: ArrayLike, grid: M
         Array([[4., 8.]], dtype=float32)
     """
     check_grid(NAME, grid)
+    return encoded(tuple(tables), points, grid=grid)
+
+
+@typed_jit("grid")
+def encoded(tables: Sequence[ArrayLike], points: ArrayLike, *, grid: MultiresolutionGrid) -> jax.Array:
+    """The features of points, as one compiled program."""
     rows = [jnp.asarray(table) for table in tables]
     if len(rows) != grid.num_levels:
         raise ValueError(f"{NAME}: tables holds {len(rows)} tables, expected {grid.num_levels}, one for each level.")
