@@ -15,7 +15,6 @@ from ._engine.computed_once import computed_once
 from ._engine.coordinates import Arrays
 from ._engine.decoding import read_dtype
 from ._engine.float_arithmetic import FLOAT, ReadArithmetic
-from ._engine.hashing import hashed_axes
 from ._engine.plan import Layout, ReadPlan, ResolvedLevel, layout_of, plan_of_grid, plan_of_texels
 from ._hardware import HARDWARE
 from ._tables.address_rules import BORDER, LAST
@@ -168,70 +167,6 @@ def sample_grid(
 
     out = in_arithmetic(sampler, run)(texture, plan.operands)
     return out if as_numbers else out.astype(own_dtype(texture, sampler))
-
-
-@typed_jit("sampler", "num_heads", "summed_axes", "dtype")
-def sample_weighted(
-    texture: Texture,
-    arguments: ReadArguments,
-    weights: jax.Array,
-    level: jax.Array | None,
-    head: jax.Array | None,
-    *,
-    sampler: Sampler,
-    num_heads: int,
-    summed_axes: int,
-    dtype: np.dtype,
-) -> jax.Array:
-    """The sum of `weights` times reads in float arithmetic, along so many of the last axes of the samples.
-
-    Args:
-        texture: with `level`, a pyramid of levels of any sizes, of which each sample reads the one of that number.
-        head: which of `num_heads` parts of the channels each sample reads.
-        weights, level, head: of the rank of the arrays in `arguments`.
-    """
-    arguments = as_operands(arguments)
-    sums, _ = numbers_of(texture, sampler.decoding, (*arguments.coords, weights), blends=True)
-    layout = layout_of(texture) if level is None else layout_of(texture)._replace(num_levels=1)
-    plan = plan_of_call(FLOAT, layout, arguments, sampler).weighted_sum(weights.astype(sums), summed_axes)
-    if head is not None:
-        plan, texture = plan.of_head(head, num_heads), in_heads(texture, num_heads)
-    if level is not None:
-        assert texture.level_shapes is not None
-        plan = plan.in_pyramid(level, texture.level_shapes)
-    out = FLOAT.read(texture, plan, sampler.decoding, rounded_dtype(dtype, sums), sampler.deterministic)
-    return jnp.squeeze(out, tuple(range(-1 - summed_axes, -1))).astype(dtype)
-
-
-def in_heads(texture: Texture, num_heads: int) -> Texture:
-    """A texture whose channels are divided among heads, as one with an axis of heads behind the others."""
-    *sizes, channels = texture.texels.shape
-    shape = (*sizes, num_heads, channels // num_heads)
-    if texture.level_shapes:
-        shape = (-1, channels // num_heads)
-    return dataclasses.replace(texture, texels=texture.texels.reshape(shape))
-
-
-def read_hashed(table: jax.Array, coords: Arrays, sizes: Sequence[int], *, deterministic: bool = False) -> jax.Array:
-    """The linear read of a grid whose vertices share the rows of a table, see `jaxtex._engine.hashing`.
-
-    Args:
-        table: ``(T, C)``, floating, with T below 2^31.
-        coords: x first, one for each of up to four axes, in vertices: the center of vertex i is at ``i + 0.5``. Outside
-            the centers of the outer vertices, these are read.
-        sizes: the number of vertices along each axis, x first.
-        deterministic: whether gradients with respect to the table have the same bits in every run.
-
-    Returns:
-        S + (C,), in the dtype of the table.
-
-    Gradients: of any order, in forward and reverse mode, with respect to the table and the coordinates.
-    """
-    operands = as_operands(ReadArguments(tuple(coords))).coords[::-1]
-    sums = sum_dtype(table.dtype, *(c.dtype for c in operands))
-    plan = ReadPlan(hashed_axes(tuple(sizes)[::-1], table.shape[0]), operands)
-    spec = plan.spec(Decoding.ELEMENT, rounded_dtype(table.dtype, sums), deterministic)
-    return primitives.read(table, plan.operands, spec).astype(table.dtype)
 
 
 # Single texels

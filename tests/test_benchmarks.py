@@ -109,18 +109,18 @@ def test_workloads_are_what_they_say(module, capsys, monkeypatch):
     """A lookup by RAFT and a dense grid against the texels themselves; then rows of both."""
     workloads = module("workloads")
     by_name = {work.name: work for work in workloads.WORKLOADS}
-    assert len(by_name) == 8
+    assert len(by_name) == 14
     raft = by_name["RAFT correlation lookup"]
-    (*volumes, x, y), _ = workloads.prepared(raft, raft.small)
-    whole = (*volumes, np.full_like(x, 5), np.full_like(y, 4))
+    (*volumes, coords), _ = workloads.prepared(raft, raft.small)
+    whole = (*volumes, np.broadcast_to(np.float32([5, 4]), coords.shape))
     found = raft.ours(*whole, **raft.small).reshape(8, 12, 2, 5, 5)
     for k, volume in enumerate(volumes):
-        window = np.pad(volume[..., 0], ((0, 0), (8, 8), (8, 8)))
+        window = np.pad(volume.reshape(96, *volume.shape[3:]), ((0, 0), (8, 8), (8, 8)))
         between = (window[:, 8:13, 8:13] + window[:, 8:13, 9:14]) / 2
         expected = between if k else window[:, 10:15, 11:16]
         # Rows of offsets go to x.
         np.testing.assert_array_equal(found[:, :, k], np.swapaxes(expected, -1, -2).reshape(8, 12, 5, 5))
-    monkeypatch.setattr("sys.argv", ["workloads", "--small", "--seconds", "0", "--only", "triplane|RAFT"])
+    monkeypatch.setattr("sys.argv", ["workloads", "--small", "--seconds", "0", "--only", "triplane$|lookup$"])
     assert workloads.main() == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split("  ")[0] for line in lines if " forward " in line or " gradients " in line] == [

@@ -10,7 +10,7 @@ from derivatives import assert_derivatives
 from host_kernels import kernels_on_cpu
 from tolerances import assert_close, assert_exact
 
-from jaxtex import _reads
+from jaxtex import _model_reads
 
 FACTORS = (1, 2654435761, 805459861, 3674653429)
 # The sizes of a grid, x first, and the rows of its table: a power of two and not, fewer than vertices and more.
@@ -58,7 +58,7 @@ def test_values_and_gradients_to_the_table(name):
     sizes, rows = GRIDS[name]
     table, coords = drawn(sizes, rows)
     expected, matrix = read_by_hand(table, coords, sizes)
-    values, pullback = jax.vjp(lambda t: _reads.read_hashed(t, coords, sizes), table)
+    values, pullback = jax.vjp(lambda t: _model_reads.read_hashed(t, coords, sizes), table)
     assert_close("float32", values, expected, 8)
     assert_close("sum", pullback(values)[0], matrix.T @ np.asarray(values), 64)
 
@@ -67,11 +67,11 @@ def test_at_vertices_and_beyond():
     sizes, rows = GRIDS["3d"]
     table, _ = drawn(sizes, rows)
     vertices = np.array(list(itertools.product(*map(range, sizes))))
-    found = _reads.read_hashed(table, tuple((vertices + 0.5).astype(np.float32).T), sizes)
+    found = _model_reads.read_hashed(table, tuple((vertices + 0.5).astype(np.float32).T), sizes)
     expected = table[[row(vertex, rows) for vertex in vertices]]
     assert_exact(found, expected, np.float32)
     far = np.float32([-1e30, np.inf, -np.inf, np.nan])
-    found = _reads.read_hashed(table, (far, far, far), sizes)
+    found = _model_reads.read_hashed(table, (far, far, far), sizes)
     last, first = table[row([n - 1 for n in sizes], rows)], table[row([0, 0, 0], rows)]
     assert_exact(found, np.stack([first, last, first, first]), np.float32)
 
@@ -80,7 +80,7 @@ def test_at_vertices_and_beyond():
 def test_derivatives(name, x64):
     sizes, rows = GRIDS[name]
     table, coords = drawn(sizes, rows, 9, np.float64)
-    assert_derivatives(lambda t, *c: _reads.read_hashed(t, c, sizes) ** 2, table, *coords)
+    assert_derivatives(lambda t, *c: _model_reads.read_hashed(t, c, sizes) ** 2, table, *coords)
 
 
 def test_kernels_for_a_gpu_and_blocks_of_samples_have_them():
@@ -89,7 +89,7 @@ def test_kernels_for_a_gpu_and_blocks_of_samples_have_them():
     table, coords = drawn(sizes, rows, 300)
 
     def run(deterministic):
-        read = lambda t, *c: _reads.read_hashed(t, c, sizes, deterministic=deterministic)
+        read = lambda t, *c: _model_reads.read_hashed(t, c, sizes, deterministic=deterministic)
         return jax.jit(jax.value_and_grad(lambda *a: jnp.sum(read(*a) ** 2), (0, 1, 2, 3)))
 
     plain = run(False)(table, *coords)
@@ -108,8 +108,8 @@ def test_under_vmap_and_of_half_floats():
     sizes, rows = GRIDS["2d"]
     _, coords = drawn(sizes, rows)
     tables = np.random.default_rng(3).normal(size=(3, rows, 4)).astype(np.float16)
-    found = jax.jit(jax.vmap(lambda t: _reads.read_hashed(t, coords, sizes)))(tables)
+    found = jax.jit(jax.vmap(lambda t: _model_reads.read_hashed(t, coords, sizes)))(tables)
     assert found.dtype == np.float16
     for values, table in zip(found, tables):
-        assert_exact(values, _reads.read_hashed(jnp.asarray(table), coords, sizes), np.float16)
+        assert_exact(values, _model_reads.read_hashed(jnp.asarray(table), coords, sizes), np.float16)
         assert_close("float16", values, read_by_hand(table.astype(np.float64), coords, sizes)[0], 8)

@@ -53,6 +53,7 @@ LAYERS = (
     "splines",
     "exports",
     "warp",
+    "nn",
     "layers",
     "cuda",
     "__init__",
@@ -98,6 +99,22 @@ WARPS = {
     "warp_flow": f"(image, flow, sampler=None, *, {HOW})",
     "warp_perspective": f"(image, matrix, {OF_A_SHAPE}, *, inverse_map=False, {HOW})",
 }
+READS_INSIDE_MODELS = {
+    "MultiresolutionGrid": "(*, ndim=3, num_levels=16, base_resolution=16, per_level_scale=None, "
+    "finest_resolution=None, log2_hashmap_size=19, features_per_level=2)",
+    "correlation_lookup": "(pyramid, coords, radius=4)",
+    "correlation_pyramid": "(first, second, levels=4)",
+    "deformable_attention": "(value, spatial_shapes, sampling_locations, attention_weights, *, mask=None)",
+    "deformable_conv": "(x, offsets, kernel, *, mask=None, bias=None, strides=1, padding=0, dilation=1, groups=1, "
+    "offset_groups=None)",
+    "k_planes": "(planes, points)",
+    "multiresolution_grid": "(tables, points, grid)",
+    "multiresolution_grid_init": "(key, grid, dtype='float32')",
+    "roi_align": "(features, boxes, output_size, *, batch_indices=None, spatial_scale=1.0, sampling_ratio=2, "
+    "aligned=False, max_sampling_ratio=None)",
+    "sample_weighted": "(textures, coords, weights, sampler=Sampler(), *, axis=-1, layer=None, lod=None)",
+    "triplane": "(planes, points, *, plane_axes=('xy', 'xz', 'zy'), reduce='mean')",
+}
 SIGNATURES = {
     "sample": "(texture, coords, sampler=Sampler(), *, layer=None, lod=None, ddx=None, ddy=None, ddz=None, dtype=None)",
     "fetch": "(texture, indices, *, layer=None, level=0)",
@@ -122,6 +139,7 @@ SIGNATURES = {
     "footprint": "(f, coords)",
     "kernels_in_exports": "(compute_capability=None)",
     **{f"warp.{name}": signature for name, signature in WARPS.items()},
+    **{f"nn.{name}": signature for name, signature in READS_INSIDE_MODELS.items()},
     "Texture": "(texels, border_color=None, kind='2d', level_shapes=None)",
     "Sampler": "(*, address_mode=None, filter_mode='linear', cubic_coefficient=-0.5, spline_order=3, "
     "read_mode='element', normalized_coords=True, srgb=False, mipmap_filter_mode='point', mipmap_level_bias=0.0, "
@@ -292,6 +310,7 @@ def test_no_module_is_hidden_behind_another_name(module):
 
 PUBLIC = {name: getattr(jaxtex, name) for name in jaxtex.__all__}
 PUBLIC |= {f"warp.{name}": getattr(jaxtex.warp, name) for name in jaxtex.warp.__all__}
+PUBLIC |= {f"nn.{name}": getattr(jaxtex.nn, name) for name in jaxtex.nn.__all__}
 
 
 @pytest.mark.parametrize("name", PUBLIC)
@@ -309,7 +328,7 @@ def test_signature_is_as_agreed(name):
 
 def test_every_agreed_name_is_public():
     assert SIGNATURES.keys() <= PUBLIC.keys()
-    for names in (jaxtex.__all__, jaxtex.warp.__all__):
+    for names in (jaxtex.__all__, jaxtex.warp.__all__, jaxtex.nn.__all__):
         assert names == sorted(names)
 
 

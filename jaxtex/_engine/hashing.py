@@ -1,12 +1,12 @@
-"""Grids whose vertices share the rows of a table, which a hash of their place chooses.
+"""Grids whose vertices share the rows of a table, which a hash of their place chooses, or strides.
 
 Source: T. Müller, A. Evans, C. Schied and A. Keller, "Instant Neural Graphics Primitives with a Multiresolution Hash
 Encoding", 2022.
 """
 
+import dataclasses
 import functools
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -19,7 +19,8 @@ from .axis import Axis
 FACTORS = (1, 2654435761, 805459861, 3674653429)
 
 
-class HashedRow(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class HashedRow:
     """The row of a vertex among `rows`: the exclusive or of its places times `FACTORS`, modulo `rows`, in uint32.
 
     Taps outside are those at the edge.
@@ -40,13 +41,36 @@ class HashedRow(NamedTuple):
         return number & jnp.uint32(self.rows - 1) if is_power_of_two else number % jnp.uint32(self.rows)
 
 
+@dataclasses.dataclass(frozen=True)
+class StridedRow:
+    """The row of a vertex among `rows`: the sum of its places times strides, less `rows` past the last one.
+
+    Strides are the powers of one less than the size of an axis, so that the last vertices of an axis share their rows
+    with the first ones of the next line. Taps outside are those at the edge.
+    """
+
+    rows: int
+
+    def __call__(self, taps: TapsOfAxes, sizes: Sequence[Size]) -> list[StoredTap]:
+        found, stride = [jnp.zeros((), jnp.int32)], 1
+        for some, size in zip(taps[::-1], sizes[::-1]):
+            places = [clamp(tap, size)[0] * stride for tap in some]
+            found = [a + b for a in places for b in found]
+            stride *= int(size) - 1
+        return [StoredTap((jnp.where(number < self.rows, number, number - self.rows),)) for number in found]
+
+
 @functools.cache
-def hashed(num_axes: int, rows: int) -> AddressRule:
-    """The rule of so many axes whose vertices share `rows` rows."""
-    return AddressRule("hashed", None, False, HashedRow(rows), num_axes, rows, saturates=True)
+def in_rows(num_axes: int, row: HashedRow | StridedRow) -> AddressRule:
+    """The rule of so many axes whose vertices share the rows that `row` chooses."""
+    return AddressRule(type(row).__name__, None, False, row, num_axes, row.rows, saturates=True)
 
 
 def hashed_axes(sizes: Sequence[int], rows: int, kernel: FilterKernel = LINEAR) -> tuple[Axis, ...]:
     """The axes of a grid of `sizes` vertices, in stored order, whose coordinates are in texels."""
-    rule = hashed(len(sizes), rows)
-    return tuple(Axis(size, kernel, rule) for size in sizes)
+    return tuple(Axis(size, kernel, in_rows(len(sizes), HashedRow(rows))) for size in sizes)
+
+
+def strided_axes(sizes: Sequence[int], rows: int, kernel: FilterKernel = LINEAR) -> tuple[Axis, ...]:
+    """The same for a grid whose vertices lie in the table line by line, of equal `sizes`, at most twice over."""
+    return tuple(Axis(size, kernel, in_rows(len(sizes), StridedRow(rows))) for size in sizes)

@@ -16,8 +16,8 @@ from .._typed_jit import typed_jit
 
 # Those of the options that all warps share which are static.
 STATIC_OPTIONS = ("sampler", "filter", "address", "antialias", "dtype")
-# Arguments whose integers are texels, and not coordinates or parameters.
-IMAGES = ("image", "images", "faces")
+# Arguments whose integers are texels or indices, and not coordinates or parameters.
+IMAGES = ("image", "images", "faces", "features", "value", "x", "pyramid", "planes", "batch_indices")
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")

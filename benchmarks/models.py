@@ -1,0 +1,401 @@
+"""Parts of published models, in jaxtex and in PyTorch, with inputs of the sizes of the papers."""
+
+import dataclasses
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import jaxtex as jt
+
+Arrays = tuple[jax.Array, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Workload:
+    """A part of a model.
+
+    Attributes:
+        sizes: as in the paper, and in small, as arguments of the three functions.
+        inputs: draws the arrays, of which the first `wrt` have gradients; 0 stands for one of each level.
+        ours: the result, by jaxtex.
+        theirs: the same, by PyTorch, whose module is its first argument.
+        needs: the package that `theirs` needs.
+        axes: the order of the axes that PyTorch has an argument in, by the argument's number, and the result, as -1,
+            where it is another one than ours. They are transposed outside of what is timed.
+    """
+
+    name: str
+    sizes: dict[str, Any]
+    small: dict[str, Any]
+    inputs: Callable[..., Arrays]
+    ours: Callable[..., jax.Array]
+    theirs: Callable[..., Any]
+    wrt: int
+    needs: str = "torch"
+    axes: dict[int, tuple[int, ...]] = dataclasses.field(default_factory=dict)
+
+
+CHANNELS_FIRST = (0, 3, 1, 2)
+
+
+def normal(key: jax.Array, *shape: int) -> jax.Array:
+    return jax.random.normal(key, shape)
+
+
+def uniform(key: jax.Array, *shape: int) -> jax.Array:
+    return jax.random.uniform(key, shape)
+
+
+# Deformable attention: Zhu et al., "Deformable DETR", 2021; the encoder's, of an image of 800x1066 pixels, and of one
+# of 512x512
+
+
+def attention_inputs(key: jax.Array, batch: int, heads: int, width: int, levels: Any, points: int) -> Arrays:
+    keys = jax.random.split(key, 3)
+    queries = sum(h * w for h, w in levels)
+    places = uniform(keys[1], batch, queries, heads, len(levels), points, 2)
+    weights = jax.nn.softmax(normal(keys[2], batch, queries, heads, len(levels) * points), -1)
+    return normal(keys[0], batch, queries, heads, width), places, weights.reshape(places.shape[:-1])
+
+
+def attention(values: jax.Array, places: jax.Array, weights: jax.Array, *, levels: Any, **_: Any) -> jax.Array:
+    return jt.nn.deformable_attention(values, levels, places, weights)
+
+
+def torch_attention(torch: Any, values: Any, places: Any, weights: Any, *, levels: Any, points: int, **_: Any) -> Any:
+    batch, queries, heads, width = values.shape
+    grid, found = places * 2 - 1, []
+    ends = np.cumsum([0, *(h * w for h, w in levels)])
+    for k, ((start, end), (h, w)) in enumerate(zip(itertools.pairwise(ends), levels)):
+        images = values[:, start:end].flatten(2).transpose(1, 2).reshape(batch * heads, width, h, w)
+        at = grid[:, :, :, k].transpose(1, 2).flatten(0, 1)
+        found.append(torch.nn.functional.grid_sample(images, at, align_corners=False))
+    weights = weights.transpose(1, 2).reshape(batch * heads, 1, queries, len(levels) * points)
+    out = (torch.stack(found, -2).flatten(-2) * weights).sum(-1)
+    return out.view(batch, heads * width, queries).transpose(1, 2)
+
+
+ATTENTION = attention_inputs, attention, torch_attention
+COCO = ((100, 134), (50, 67), (25, 34), (13, 17))
+SQUARES = ((64, 64), (32, 32), (16, 16), (8, 8))
+
+
+# RAFT: Teed and Deng, 2020; the lookup in its pyramid of correlations, of an image of 440x1024 pixels
+
+
+def correlation_inputs(key: jax.Array, batch: int, height: int, width: int, levels: int, radius: int) -> Arrays:
+    keys, front = jax.random.split(key, levels + 1), (batch, height, width)
+    y, x = jnp.mgrid[:height, :width].astype(jnp.float32)
+    volumes = (normal(keys[k], *front, height >> k, width >> k) for k in range(levels))
+    return *volumes, jnp.stack([x, y], -1) + 4 * normal(keys[-1], *front, 2)
+
+
+def correlation(*args: jax.Array, radius: int, **_: Any) -> jax.Array:
+    *volumes, coords = args
+    return jt.nn.correlation_lookup(volumes, coords, radius)
+
+
+def torch_correlation(torch: Any, *args: Any, radius: int, **_: Any) -> Any:
+    *volumes, coords = args
+    near, found = torch.arange(-radius, radius + 1.0, device=coords.device), []
+    offsets = torch.stack(torch.meshgrid(near, near, indexing="ij"), -1)
+    for k, volume in enumerate(volumes):
+        sizes = torch.tensor(volume.shape[:-3:-1], device=coords.device)
+        at = coords.reshape(-1, 1, 1, 2) / 2**k + offsets
+        grid = 2 * at / (sizes - 1) - 1
+        read = torch.nn.functional.grid_sample(volume.flatten(0, 2)[:, None], grid, align_corners=True)
+        found.append(read.reshape(*coords.shape[:3], -1))
+    return torch.cat(found, -1)
+
+
+CORRELATION = correlation_inputs, correlation, torch_correlation
+
+
+# VoxelMorph: Balakrishnan et al., 2019; a velocity is integrated by scaling and squaring, and moves an image
+
+
+SMOOTH = 16  # voxels from one value of the velocity to the next
+
+
+def volume_inputs(key: jax.Array, shape: tuple[int, int, int], steps: int) -> Arrays:
+    keys = jax.random.split(key)
+    velocity = 20 * normal(keys[0], *(n // SMOOTH + 2 for n in shape), 3)
+    return jax.image.resize(velocity, (*shape, 3), "linear"), normal(keys[1], *shape, 1)
+
+
+def scaling_and_squaring(velocity: jax.Array, image: jax.Array, *, steps: int, **_: Any) -> jax.Array:
+    flow = velocity / 2**steps
+    for _ in range(steps):
+        flow = flow + jt.warp.warp_flow(flow, flow)
+    return jt.warp.warp_flow(image, flow)
+
+
+def torch_moved(torch: Any, volume: Any, flow: Any) -> Any:
+    sizes = flow.shape[:3]
+    places = torch.meshgrid(*(torch.arange(float(n), device=flow.device) for n in sizes), indexing="ij")
+    at = (2 * (c + flow[..., k]) / (n - 1) - 1 for k, (c, n) in enumerate(zip(places[::-1], sizes[::-1])))
+    read = torch.nn.functional.grid_sample(
+        volume.movedim(-1, 0)[None], torch.stack([*at], -1)[None], align_corners=True
+    )
+    return read[0].movedim(0, -1)
+
+
+def torch_scaling_and_squaring(torch: Any, velocity: Any, image: Any, *, steps: int, **_: Any) -> Any:
+    flow = velocity / 2**steps
+    for _ in range(steps):
+        flow = flow + torch_moved(torch, flow, flow)
+    return torch_moved(torch, image, flow)
+
+
+# Triplanes: Chan et al., "Efficient Geometry-aware 3D Generative Adversarial Networks", 2022
+
+
+def triplane_inputs(key: jax.Array, batch: int, side: int, channels: int, points: int) -> Arrays:
+    keys = jax.random.split(key)
+    return normal(keys[0], batch, 3, side, side, channels), 2 * uniform(keys[1], batch, points, 3) - 1
+
+
+def triplane(planes: jax.Array, at: jax.Array, **_: Any) -> jax.Array:
+    return jt.nn.triplane(planes, at)
+
+
+def torch_triplane(torch: Any, planes: Any, at: Any, **_: Any) -> Any:
+    batch, _, channels = planes.shape[:3]
+    grid = torch.stack([at[..., pair] for pair in ([0, 1], [0, 2], [2, 1])], 1)
+    read = torch.nn.functional.grid_sample(planes.flatten(0, 1), grid.flatten(0, 1)[:, None], align_corners=False)
+    return read.reshape(batch, 3, channels, -1).mean(1).movedim(1, -1)
+
+
+TRIPLANE = triplane_inputs, triplane, torch_triplane
+TRIPLANE_AXES = {0: (0, 1, 4, 2, 3)}
+
+
+# A multiresolution grid: Müller et al., "Instant Neural Graphics Primitives", 2022. A level with more vertices than the
+# table of a level holds is hashed
+
+PRIMES = (1, 2654435761, 805459861)
+
+
+def grid_of(
+    levels: int, coarsest: int, finest: int, log2_rows: int, features: int, **_: Any
+) -> jt.nn.MultiresolutionGrid:
+    return jt.nn.MultiresolutionGrid(
+        num_levels=levels,
+        base_resolution=coarsest,
+        finest_resolution=finest,
+        log2_hashmap_size=log2_rows,
+        features_per_level=features,
+    )
+
+
+def grid_inputs(key: jax.Array, points: int, **sizes: Any) -> Arrays:
+    grid = grid_of(**sizes)
+    *keys, last = jax.random.split(key, grid.num_levels + 1)
+    tables = (normal(k, size, grid.features_per_level) for k, size in zip(keys, grid.table_sizes))
+    # Closer to 1, tiny-cuda-nn and jaxtex read the first vertices of the next line in dense levels.
+    return *tables, uniform(last, points, 3) * (1 - 1 / grid.base_resolution)
+
+
+def multiresolution(*args: jax.Array, points: int, **sizes: Any) -> jax.Array:
+    *tables, at = args
+    return jt.nn.multiresolution_grid(tables, at, grid_of(**sizes))
+
+
+def torch_multiresolution(torch: Any, *args: Any, points: int, **sizes: Any) -> Any:
+    (*tables, at), grid, found = args, grid_of(**sizes), []
+    for table, scale, n, hashed in zip(tables, grid.scales, grid.resolutions, grid.hashed):
+        position = at * scale + 0.5
+        if not hashed:
+            volume = table[: n**3].reshape(n, n, n, -1).movedim(-1, 0)[None]
+            place = (position * (2 / (n - 1)) - 1)[None, None, None]
+            read = torch.nn.functional.grid_sample(volume, place, align_corners=True)
+            found.append(read[0, :, 0, 0].T)
+            continue
+        low = position.floor()
+        fraction, total = position - low, 0.0
+        for corner in itertools.product((0, 1), repeat=3):
+            vertex = [(low[:, k].long() + up) * PRIMES[k] & 0xFFFFFFFF for k, up in enumerate(corner)]
+            weights = [fraction[:, k] if up else 1 - fraction[:, k] for k, up in enumerate(corner)]
+            index = (vertex[0] ^ vertex[1] ^ vertex[2]) % len(table)
+            total = total + (weights[0] * weights[1] * weights[2])[:, None] * table[index]
+        found.append(total)
+    return torch.cat(found, -1)
+
+
+GRID = grid_inputs, multiresolution, torch_multiresolution
+
+
+# Deformable convolution: Zhu et al., "Deformable ConvNets v2", 2019, by torchvision
+
+
+def convolution_inputs(key: jax.Array, batch: int, side: int, channels: int, taps: int) -> Arrays:
+    keys, size = jax.random.split(key, 4), (batch, side, side)
+    offsets = 2 * normal(keys[1], *size, 2 * taps * taps)
+    kernel = normal(keys[2], taps, taps, channels, channels) / (taps * channels**0.5)
+    return normal(keys[0], *size, channels), offsets, kernel, uniform(keys[3], *size, taps * taps)
+
+
+def convolution(x: jax.Array, offsets: jax.Array, kernel: jax.Array, mask: jax.Array, *, taps: int, **_: Any):
+    return jt.nn.deformable_conv(x, offsets, kernel, mask=mask, padding=taps // 2)
+
+
+def torch_convolution(torch: Any, x: Any, offsets: Any, kernel: Any, mask: Any, *, taps: int, **_: Any) -> Any:
+    import torchvision
+
+    return torchvision.ops.deform_conv2d(x, offsets, kernel, padding=taps // 2, mask=mask)
+
+
+CONVOLUTION_AXES = {0: CHANNELS_FIRST, 1: CHANNELS_FIRST, 2: (3, 2, 0, 1), 3: CHANNELS_FIRST, -1: CHANNELS_FIRST}
+
+
+# Pools of boxes: He et al., "Mask R-CNN", 2017, by torchvision
+
+
+def pool_inputs(key: jax.Array, batch: int, height: int, width: int, channels: int, boxes: int, bins: int) -> Arrays:
+    keys, sizes = jax.random.split(key, 3), jnp.array([width, height], jnp.float32)
+    ends = uniform(keys[1], 2, boxes, 2) * sizes
+    corners = jnp.concatenate([ends.min(0), ends.max(0)], -1)
+    return normal(keys[0], batch, height, width, channels), corners, jax.random.randint(keys[2], (boxes,), 0, batch)
+
+
+def pool(features: jax.Array, corners: jax.Array, indices: jax.Array, *, bins: int, **_: Any) -> jax.Array:
+    return jt.nn.roi_align(features, corners, bins, batch_indices=indices)
+
+
+def torch_pool(torch: Any, features: Any, corners: Any, indices: Any, *, bins: int, **_: Any) -> Any:
+    import torchvision
+
+    rows = torch.cat([indices[:, None].to(corners.dtype), corners], 1)
+    return torchvision.ops.roi_align(features, rows, bins, sampling_ratio=2)
+
+
+# Maps of features, read at random points, as PyTorch lays them out and with channels last
+
+
+def map_inputs(key: jax.Array, batch: int, side: int, channels: int, channels_last: bool) -> Arrays:
+    keys = jax.random.split(key)
+    sizes = (side, side, channels) if channels_last else (channels, side, side)
+    return normal(keys[0], batch, *sizes), 2 * uniform(keys[1], batch, side, side, 2) - 1
+
+
+def feature_map(images: jax.Array, grid: jax.Array, *, channels_last: bool, **_: Any) -> jax.Array:
+    return jt.warp.grid_sample(images, grid, data_format="NHWC" if channels_last else "NCHW")
+
+
+def torch_feature_map(torch: Any, images: Any, grid: Any, *, channels_last: bool, **_: Any) -> Any:
+    images = images.movedim(-1, 1) if channels_last else images
+    out = torch.nn.functional.grid_sample(images, grid, align_corners=False)
+    return out.movedim(1, -1) if channels_last else out
+
+
+MAPS = map_inputs, feature_map, torch_feature_map
+WORKLOADS = (
+    Workload(
+        "deformable attention",
+        {"batch": 2, "heads": 8, "width": 32, "levels": COCO, "points": 4},
+        {"batch": 2, "heads": 2, "width": 3, "levels": ((6, 7), (3, 4)), "points": 2},
+        *ATTENTION,
+        wrt=3,
+    ),
+    Workload(
+        "deformable attention, 5,440 queries",
+        {"batch": 4, "heads": 8, "width": 32, "levels": SQUARES, "points": 4},
+        {"batch": 1, "heads": 2, "width": 4, "levels": ((4, 4), (2, 2)), "points": 2},
+        *ATTENTION,
+        wrt=3,
+    ),
+    Workload(
+        "RAFT correlation lookup",
+        {"batch": 1, "height": 55, "width": 128, "levels": 4, "radius": 4},
+        {"batch": 1, "height": 8, "width": 12, "levels": 2, "radius": 2},
+        *CORRELATION,
+        wrt=0,
+    ),
+    Workload(
+        "RAFT correlation lookup, batch 4",
+        {"batch": 4, "height": 55, "width": 128, "levels": 4, "radius": 4},
+        {"batch": 2, "height": 4, "width": 6, "levels": 1, "radius": 1},
+        *CORRELATION,
+        wrt=0,
+    ),
+    Workload(
+        "VoxelMorph: scaling and squaring",
+        {"shape": (160, 192, 224), "steps": 7},
+        {"shape": (6, 7, 9), "steps": 3},
+        *(volume_inputs, scaling_and_squaring, torch_scaling_and_squaring),
+        wrt=2,
+    ),
+    Workload(
+        "triplane",
+        {"batch": 4, "side": 256, "channels": 32, "points": 64 * 64 * 96},
+        {"batch": 2, "side": 9, "channels": 3, "points": 40},
+        *TRIPLANE,
+        wrt=1,
+        axes=TRIPLANE_AXES,
+    ),
+    Workload(
+        "triplane 512x512x32, 2M points",
+        {"batch": 1, "side": 512, "channels": 32, "points": 2**21},
+        {"batch": 1, "side": 5, "channels": 4, "points": 30},
+        *TRIPLANE,
+        wrt=1,
+        axes=TRIPLANE_AXES,
+    ),
+    Workload(
+        "multiresolution grid, hashed",
+        {"points": 2**18, "levels": 16, "coarsest": 16, "finest": 2048, "log2_rows": 19, "features": 2},
+        {"points": 50, "levels": 4, "coarsest": 4, "finest": 32, "log2_rows": 10, "features": 2},
+        *GRID,
+        wrt=0,
+    ),
+    Workload(
+        "multiresolution grid, dense",
+        {"points": 2**18, "levels": 5, "coarsest": 16, "finest": 80, "log2_rows": 20, "features": 2},
+        {"points": 50, "levels": 3, "coarsest": 4, "finest": 8, "log2_rows": 10, "features": 2},
+        *GRID,
+        wrt=0,
+    ),
+    Workload(
+        "multiresolution grid, dense, 2M points",
+        {"points": 2**21, "levels": 5, "coarsest": 16, "finest": 256, "log2_rows": 24, "features": 2},
+        {"points": 50, "levels": 2, "coarsest": 4, "finest": 8, "log2_rows": 10, "features": 2},
+        *GRID,
+        wrt=0,
+    ),
+    Workload(
+        "deformable convolution 8x64x64x256",
+        {"batch": 8, "side": 64, "channels": 256, "taps": 3},
+        {"batch": 2, "side": 5, "channels": 4, "taps": 3},
+        *(convolution_inputs, convolution, torch_convolution),
+        wrt=4,
+        needs="torchvision",
+        axes=CONVOLUTION_AXES,
+    ),
+    Workload(
+        "roi_align, 1,000 boxes of 2x200x304x256",
+        {"batch": 2, "height": 200, "width": 304, "channels": 256, "boxes": 1000, "bins": 7},
+        {"batch": 2, "height": 9, "width": 8, "channels": 4, "boxes": 20, "bins": 3},
+        *(pool_inputs, pool, torch_pool),
+        wrt=1,
+        needs="torchvision",
+        axes={0: CHANNELS_FIRST, -1: CHANNELS_FIRST},
+    ),
+    Workload(
+        "feature maps 16x64x128x128",
+        {"batch": 16, "side": 128, "channels": 64, "channels_last": False},
+        {"batch": 2, "side": 6, "channels": 3, "channels_last": False},
+        *MAPS,
+        wrt=2,
+    ),
+    Workload(
+        "feature maps 64x32x32x256",
+        {"batch": 64, "side": 32, "channels": 256, "channels_last": True},
+        {"batch": 2, "side": 6, "channels": 5, "channels_last": True},
+        *MAPS,
+        wrt=2,
+    ),
+)

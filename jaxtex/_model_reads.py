@@ -1,0 +1,87 @@
+"""Reads inside models: sums of weighted reads, and grids whose vertices share the rows of a table."""
+
+import dataclasses
+from collections.abc import Sequence
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ._arguments import ReadArguments, as_operands
+from ._engine import primitives
+from ._engine.coordinates import Arrays
+from ._engine.float_arithmetic import FLOAT
+from ._engine.hashing import hashed_axes, strided_axes
+from ._engine.plan import ReadPlan, layout_of
+from ._reads import numbers_of, plan_of_call
+from ._tables.storage_formats import Decoding, rounded_dtype, sum_dtype
+from ._typed_jit import typed_jit
+from .sampler import Sampler
+from .texture import Texture
+
+
+@typed_jit("sampler", "num_heads", "summed_axes", "dtype")
+def sample_weighted(
+    texture: Texture,
+    arguments: ReadArguments,
+    weights: jax.Array,
+    level: jax.Array | None,
+    head: jax.Array | None,
+    *,
+    sampler: Sampler,
+    num_heads: int,
+    summed_axes: int,
+    dtype: np.dtype,
+) -> jax.Array:
+    """The sum of `weights` times reads in float arithmetic, along so many of the last axes of the samples.
+
+    Args:
+        texture: with `level`, a pyramid of levels of any sizes, of which each sample reads the one of that number.
+        head: which of `num_heads` parts of the channels each sample reads.
+        weights, level, head: of the rank of the arrays in `arguments`.
+    """
+    arguments = as_operands(arguments)
+    sums, _ = numbers_of(texture, sampler.decoding, (*arguments.coords, weights), blends=True)
+    layout = layout_of(texture) if level is None else layout_of(texture)._replace(num_levels=1)
+    plan = plan_of_call(FLOAT, layout, arguments, sampler).weighted_sum(weights.astype(sums), summed_axes)
+    if head is not None:
+        plan, texture = plan.of_head(head, num_heads), in_heads(texture, num_heads)
+    if level is not None:
+        assert texture.level_shapes is not None
+        plan = plan.in_pyramid(level, texture.level_shapes)
+    out = FLOAT.read(texture, plan, sampler.decoding, rounded_dtype(dtype, sums), sampler.deterministic)
+    return jnp.squeeze(out, tuple(range(-1 - summed_axes, -1))).astype(dtype)
+
+
+def in_heads(texture: Texture, num_heads: int) -> Texture:
+    """A texture whose channels are divided among heads, as one with an axis of heads behind the others."""
+    *sizes, channels = texture.texels.shape
+    shape = (*sizes, num_heads, channels // num_heads)
+    if texture.level_shapes:
+        shape = (-1, channels // num_heads)
+    return dataclasses.replace(texture, texels=texture.texels.reshape(shape))
+
+
+def read_hashed(
+    table: jax.Array, coords: Arrays, sizes: Sequence[int], *, strided: bool = False, deterministic: bool = False
+) -> jax.Array:
+    """The linear read of a grid whose vertices share the rows of a table, see `jaxtex._engine.hashing`.
+
+    Args:
+        table: ``(T, C)``, floating, with T below 2^31.
+        coords: x first, one for each of up to four axes, in vertices: the center of vertex i is at ``i + 0.5``. Outside
+            the centers of the outer vertices, these are read.
+        sizes: the number of vertices along each axis, x first.
+        strided: whether strides choose the row of a vertex, and not a hash.
+        deterministic: whether gradients with respect to the table have the same bits in every run.
+
+    Returns:
+        S + (C,), in the dtype of the table.
+
+    Gradients: of any order, in forward and reverse mode, with respect to the table and the coordinates.
+    """
+    operands = as_operands(ReadArguments(tuple(coords))).coords[::-1]
+    sums = sum_dtype(table.dtype, *(c.dtype for c in operands))
+    axes = (strided_axes if strided else hashed_axes)(tuple(sizes)[::-1], table.shape[0])
+    spec = ReadPlan(axes, operands).spec(Decoding.ELEMENT, rounded_dtype(table.dtype, sums), deterministic)
+    return primitives.read(table, operands, spec).astype(table.dtype)

@@ -1,0 +1,28 @@
+"""Reads inside models: attention, convolutions, pools, lookups and grids of features that read where a model says.
+
+Plain functions of arrays with channels last, ``(..., H, W, C)``, as JAX's layers have them.
+"""
+
+# pyright: strict, reportUnknownMemberType=false
+
+from .attention import deformable_attention
+from .convolution import deformable_conv
+from .correlation import correlation_lookup, correlation_pyramid
+from .multiresolution import MultiresolutionGrid, multiresolution_grid, multiresolution_grid_init
+from .planes import k_planes, triplane
+from .pools import roi_align
+from .weighted import sample_weighted
+
+__all__ = [
+    "MultiresolutionGrid",
+    "correlation_lookup",
+    "correlation_pyramid",
+    "deformable_attention",
+    "deformable_conv",
+    "k_planes",
+    "multiresolution_grid",
+    "multiresolution_grid_init",
+    "roi_align",
+    "sample_weighted",
+    "triplane",
+]

@@ -1,0 +1,111 @@
+"""Deformable attention."""
+
+# pyright: strict, reportUnknownMemberType=false
+
+import itertools
+from collections.abc import Sequence
+from typing import Any, cast
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
+
+from .._arguments import as_float
+from ..sampler import Sampler
+from ..texture import texture2d
+from ..warp.calls import compiled
+from .shapes import as_features, check_shape, is_integer
+from .weighted import sample_weighted
+
+ZEROS = Sampler(address_mode="border")
+NAME = "deformable_attention"
+
+
+@compiled("spatial_shapes")
+def deformable_attention(
+    value: ArrayLike,
+    spatial_shapes: Sequence[tuple[int, int]],
+    sampling_locations: ArrayLike,
+    attention_weights: ArrayLike,
+    *,
+    mask: ArrayLike | None = None,
+) -> jax.Array:
+    """Multi-scale deformable attention: for each query and head, a weighted sum of reads from all levels.
+
+    The core of Deformable DETR's module, between the linear layers that make values, locations and weights and the one
+    that follows.
+
+    Args:
+        value: ``(B, S, heads, C)``, floating: the levels of a pyramid, each flattened row by row, one after the other.
+        spatial_shapes: the sizes (H, W) of the levels, static. The sum of their products is S.
+        sampling_locations: ``(B, Q, heads, L, P, 2)``, x first: for each query, head and level P points, from 0 to 1
+            across the level: the center of texel i is at (i + 0.5) / W. Texels outside a level are zero.
+        attention_weights: ``(B, Q, heads, L, P)``, as a rule the softmax over the last two axes together. They are used
+            as they are.
+        mask: ``(B, S)`` of bool: true where a value is padding, and counts as zero.
+
+    Returns:
+        ``(B, Q, heads * C)``, in the dtype of `value`. Sums are computed in float32, or float64 if an argument is.
+
+    Gradients: of any order, in forward and reverse mode, with respect to `value`, `sampling_locations` and
+        `attention_weights`. At the center of a texel the slope is the one on the right, as in PyTorch.
+
+    Raises:
+        ValueError: if shapes do not fit each other.
+        TypeError: if `spatial_shapes` is traced.
+
+    Source: X. Zhu et al., "Deformable DETR", 2021; `ms_deform_attn_core_pytorch` of its program.
+
+    Example:
+        >>> import jax.numpy as jnp, jaxtex as jt
+        >>> value = jnp.arange(5.0).reshape(1, 5, 1, 1)  # levels of 2x2 texels and of one
+        >>> locations = jnp.full((1, 1, 1, 2, 1, 2), 0.5)
+        >>> weights = jnp.full((1, 1, 1, 2, 1), 0.5)
+        >>> jt.nn.deformable_attention(value, ((2, 2), (1, 1)), locations, weights)
+        Array([[[2.75]]], dtype=float32)
+    """
+    features = as_features(NAME, "value", value, "(B, S, heads, C)")
+    shapes = check_levels(spatial_shapes, features.shape)
+    batch, stored, heads, channels = features.shape
+    points, weights = as_float(sampling_locations), as_float(attention_weights)
+    if points.ndim != 6:
+        raise ValueError(
+            f"{NAME}: sampling_locations has shape {points.shape}, expected (B, Q, heads, L, P, 2), x first."
+        )
+    expected = (batch, points.shape[1], heads, len(shapes), points.shape[4])
+    check_shape(NAME, "sampling_locations", points, (*expected, 2), "(B, Q, heads, L, P, 2), x first")
+    check_shape(NAME, "attention_weights", weights, expected, "(B, Q, heads, L, P)")
+    if mask is not None:
+        padded = jnp.asarray(mask)
+        check_shape(NAME, "mask", padded, (batch, stored), "(B, S)")
+        if padded.dtype != jnp.bool_:
+            raise ValueError(f"{NAME}: mask has dtype {padded.dtype}, expected bool, true at padding.")
+        features = jnp.where(padded[..., None, None], jnp.zeros((), features.dtype), features)
+    ends = np.cumsum([0, *(h * w for h, w in shapes)]).tolist()
+    parts = (features[:, start:end] for start, end in itertools.pairwise(ends))
+    levels = [part.reshape(batch, h, w, heads, channels) for part, (h, w) in zip(parts, shapes)]
+    read = jax.vmap(jax.vmap(attended, in_axes=(2, 1, 1, 1), out_axes=1))
+    out = read(levels, points[..., 0], points[..., 1], weights)
+    return out.reshape(batch, points.shape[1], heads * channels)
+
+
+def attended(levels: list[jax.Array], x: jax.Array, y: jax.Array, weights: jax.Array) -> jax.Array:
+    """What one head reads in one image, (Q, C): levels are (H, W, C), coordinates and weights (Q, L, P)."""
+    return sample_weighted([texture2d(level) for level in levels], (x, y), weights, ZEROS, axis=(1, 2))
+
+
+def check_levels(shapes: Any, value: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
+    """The sizes of the levels, which take up all values."""
+    given = cast(tuple[Any, ...], shapes if isinstance(shapes, tuple) else ())
+    sizes = [cast(tuple[Any, ...], size) for size in given if isinstance(size, tuple)]
+    known = all(len(size) == 2 and all(is_integer(n, 1) for n in size) for size in sizes)
+    if not sizes or len(sizes) < len(given) or not known:
+        raise ValueError(f"{NAME}: spatial_shapes is {shapes!r}, expected sizes ((H, W), ...) of at least 1.")
+    levels = tuple((size[0], size[1]) for size in sizes)
+    if sum(h * w for h, w in levels) != value[1]:
+        raise ValueError(
+            f"{NAME}: value has shape {value}, but spatial_shapes {levels} hold {sum(h * w for h, w in levels)} "
+            f"texels; expected as many along axis 1."
+        )
+    return levels

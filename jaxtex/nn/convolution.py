@@ -1,0 +1,216 @@
+"""Deformable convolutions."""
+
+# pyright: strict, reportUnknownMemberType=false
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple, cast
+
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+
+from .._arguments import as_float
+from .._tables.storage_formats import sum_dtype
+from ..sampler import Sampler
+from ..texture import texture2d
+from ..warp.calls import compiled
+from .shapes import as_features, as_pair, check_shape, is_integer
+from .weighted import sample_weighted
+
+ZEROS = Sampler(address_mode="border", normalized_coords=False)
+NAME = "deformable_conv"
+Pads = tuple[tuple[int, int], tuple[int, int]]
+Padding = int | Sequence[int] | Sequence[tuple[int, int]] | Literal["SAME", "VALID"]
+
+
+@compiled("strides", "padding", "dilation", "groups", "offset_groups")
+def deformable_conv(
+    x: ArrayLike,
+    offsets: ArrayLike,
+    kernel: ArrayLike,
+    *,
+    mask: ArrayLike | None = None,
+    bias: ArrayLike | None = None,
+    strides: int | tuple[int, int] = 1,
+    padding: Padding = 0,
+    dilation: int | tuple[int, int] = 1,
+    groups: int = 1,
+    offset_groups: int | None = None,
+) -> jax.Array:
+    """Deformable convolution, version 2: a convolution each of whose taps is read at an offset and has a weight.
+
+    ``out[p] = bias + sum_k kernel_k mask_k(p) x(p + k + offsets_k(p))``, a cross-correlation as in `jax.lax`. Without
+    `mask` it is version 1, and with offsets of zero a plain convolution.
+
+    Args:
+        x: ``(N, H, W, C)``, floating.
+        offsets: ``(N, H_out, W_out, offset_groups * kh * kw * 2)``, in texels of `x`: for each offset group, row and
+            column of the kernel the offset along y, then the one along x. (torchvision's order of channels.)
+        kernel: ``(kh, kw, C / groups, O)``.
+        mask: ``(N, H_out, W_out, offset_groups * kh * kw)``, the weight of each tap, as a rule from 0 to 1. ``None`` is
+            1.
+        bias: ``(O,)``. ``None`` is 0.
+        strides: along height and width, an integer or two; static.
+        padding: zeros around `x`: an integer, one for height and one for width, a pair (before, after) for each, or
+            ``"SAME"`` or ``"VALID"`` as in `jax.lax`; static.
+        dilation: of the kernel, an integer or two; static.
+        groups: into how many groups channels in and out are divided, static.
+        offset_groups: into how many groups the channels of `x` are divided that have offsets of their own, static.
+            ``None`` takes as many as the channels of `offsets` hold.
+
+    Returns:
+        ``(N, H_out, W_out, O)`` in the dtype of `x`. Sums are computed in float32, or float64 if an argument is.
+
+    Gradients: of any order, in forward and reverse mode, with respect to all arrays. At the center of a texel the
+        slope is the one on the right, as in torchvision: so it is at offsets of zero.
+
+    Precision: what is read is rounded to the dtype of `x`. Products with the kernel have the precision of JAX's matrix
+        products, see `jax.default_matmul_precision`. The kernel's taps are taken one after the other; each needs an
+        array of the reads of one tap, ``(N, H_out, W_out, C)``, and reverse mode reads it again.
+
+    Raises:
+        ValueError: if shapes or options do not fit each other.
+        TypeError: if a static argument is traced.
+
+    Source: X. Zhu et al., "Deformable ConvNets v2", 2019; `torchvision.ops.deform_conv2d`.
+
+    Example:
+        >>> import jax.numpy as jnp, jaxtex as jt
+        >>> x = jnp.arange(9.0).reshape(1, 3, 3, 1)
+        >>> left = jnp.broadcast_to(jnp.array([0.0, -0.5]), (1, 3, 3, 2))
+        >>> jt.nn.deformable_conv(x, left, jnp.ones((1, 1, 1, 1)))[0, :, :, 0]
+        Array([[0. , 0.5, 1.5],
+               [1.5, 3.5, 4.5],
+               [3. , 6.5, 7.5]], dtype=float32)
+    """
+    image = as_features(NAME, "x", x, "(N, H, W, C)")
+    taps = as_features(NAME, "kernel", kernel, "(kh, kw, C / groups, O)")
+    layout = layout_of(image.shape, taps.shape, strides, padding, dilation, groups)
+    moved = as_float(offsets)
+    expected = (image.shape[0], *layout.output_shape)
+    moved_groups = check_offset_groups(offset_groups, moved, layout, image.shape[3])
+    count = moved_groups * layout.num_taps
+    check_shape(NAME, "offsets", moved, (*expected, 2 * count), "(N, H_out, W_out, offset_groups * kh * kw * 2)")
+    weight = jnp.ones((image.shape[0], 1, 1, count), jnp.float32) if mask is None else as_float(mask)
+    if mask is not None:
+        check_shape(NAME, "mask", weight, (*expected, count), "(N, H_out, W_out, offset_groups * kh * kw)")
+    if bias is not None:
+        check_shape(NAME, "bias", jnp.asarray(bias), (taps.shape[3],), "one number for each channel of the result")
+    sums = sum_dtype(*(a.dtype for a in (image, taps, moved, weight)))
+    # The taps of the kernel come first: one after the other is read, multiplied, and added.
+    moved = jnp.moveaxis(moved.astype(sums).reshape(*expected, moved_groups, layout.num_taps, 2), -2, 0)
+    weight = jnp.moveaxis(weight.astype(sums).reshape(*weight.shape[:3], moved_groups, layout.num_taps), -1, 0)
+    channels = image.shape[3]
+    grouped = image.reshape(*image.shape[:3], moved_groups, channels // moved_groups)
+    rows, columns = layout.base_positions(sums)
+    # Images, and in them groups of channels, are textures of their own.
+    read_groups = jax.vmap(jax.vmap(read_tap, in_axes=2, out_axes=2))
+
+    def add_tap(total: jax.Array, tap: tuple[jax.Array, ...]) -> tuple[jax.Array, None]:
+        row, column, offset, factor, matrix = tap
+        y, x = row[None, :, None, None] + offset[..., 0], column[None, None, :, None] + offset[..., 1]
+        read = read_groups(grouped, x, y, factor).reshape(*expected, groups, channels // groups)
+        return total + multiplied(read, matrix, sums), None
+
+    matrices = taps.reshape(layout.num_taps, channels // groups, groups, taps.shape[3] // groups)
+    start = jnp.zeros((*expected, taps.shape[3]), sums)
+    step = cast(Callable[..., Any], jax.checkpoint(add_tap))
+    out, _ = jax.lax.scan(step, start, (rows, columns, moved, weight, matrices))
+    if bias is not None:
+        out = out + jnp.asarray(bias).astype(sums)[None, None, None]
+    return out.astype(image.dtype)
+
+
+def read_tap(image: jax.Array, x: jax.Array, y: jax.Array, weight: jax.Array) -> jax.Array:
+    """The weighted reads of one tap in an image (H, W, C), not summed."""
+    return sample_weighted(texture2d(image), (x, y), weight, ZEROS, axis=())
+
+
+def multiplied(read: jax.Array, matrix: jax.Array, sums: Any) -> jax.Array:
+    """Values (N, H, W, groups, C / groups) times matrices (C / groups, groups, O / groups), (N, H, W, O) of `sums`."""
+    if read.dtype != matrix.dtype:
+        read, matrix = read.astype(sums), matrix.astype(sums)
+    out = jnp.einsum("nhwgc,cgo->nhwgo", read, matrix, preferred_element_type=sums)
+    return out.reshape(*out.shape[:3], out.shape[3] * out.shape[4])
+
+
+class ConvolutionLayout(NamedTuple):
+    """The sizes of a convolution along height and width."""
+
+    kernel_shape: tuple[int, int]
+    output_shape: tuple[int, int]
+    strides: tuple[int, int]
+    pads: Pads
+    dilation: tuple[int, int]
+
+    @property
+    def num_taps(self) -> int:
+        """The number of taps of the kernel."""
+        return self.kernel_shape[0] * self.kernel_shape[1]
+
+    def base_positions(self, dtype: Any) -> tuple[jax.Array, jax.Array]:
+        """Where the taps lie without offsets, (taps, H_out) and (taps, W_out): texel i has its center at i + 0.5."""
+        lines: list[jax.Array] = []
+        for size, taps, stride, (before, _), dilation in zip(
+            self.output_shape, self.kernel_shape, self.strides, self.pads, self.dilation
+        ):
+            start = jnp.arange(size, dtype=jnp.int32) * stride - before
+            lines.append((start[None] + jnp.arange(taps, dtype=jnp.int32)[:, None] * dilation).astype(dtype) + 0.5)
+        height, width = self.kernel_shape
+        return jnp.repeat(lines[0], width, axis=0), jnp.tile(lines[1], (height, 1))
+
+
+def layout_of(
+    shape: tuple[int, ...], kernel: tuple[int, ...], strides: Any, padding: Any, dilation: Any, groups: Any
+) -> ConvolutionLayout:
+    """The sizes of a convolution, checked."""
+    channels, outputs = shape[3], kernel[3]
+    if not is_integer(groups, 1) or channels % groups or outputs % groups:
+        raise ValueError(
+            f"{NAME}: groups is {groups!r}, expected an integer that divides the {channels} channels of x and the "
+            f"{outputs} of the result."
+        )
+    if kernel[2] != channels // groups or 0 in kernel[:2]:
+        raise ValueError(
+            f"{NAME}: kernel has shape {kernel}, expected (kh, kw, {channels // groups}, O): the {channels} channels "
+            f"of x in {groups} groups."
+        )
+    steps, spread = as_pair(NAME, "strides", strides, 1), as_pair(NAME, "dilation", dilation, 1)
+    extent = tuple((n - 1) * d + 1 for n, d in zip(kernel[:2], spread))
+    pads = check_padding(padding, shape[1:3], extent, steps)
+    sizes = [(n + sum(pad) - e) // s + 1 for n, pad, e, s in zip(shape[1:3], pads, extent, steps)]
+    if min(sizes) < 1:
+        raise ValueError(
+            f"{NAME}: a kernel of {extent[0]} x {extent[1]} texels, dilation included, does not fit into x of shape "
+            f"{shape} with padding {pads}; pad more."
+        )
+    return ConvolutionLayout((kernel[0], kernel[1]), (sizes[0], sizes[1]), steps, pads, spread)
+
+
+def check_padding(
+    padding: Any, sizes: Sequence[int], extent: Sequence[int], strides: Sequence[int]
+) -> tuple[tuple[int, int], tuple[int, int]]:
+    """The zeros before and behind each axis."""
+    if padding in ("SAME", "VALID"):
+        first, second = jax.lax.padtype_to_pads(sizes, extent, strides, padding)
+        return (int(first[0]), int(first[1])), (int(second[0]), int(second[1]))
+    given = cast(tuple[Any, ...], padding if isinstance(padding, tuple) else (padding, padding))
+    pairs = [cast(tuple[Any, ...], p if isinstance(p, tuple) else (p, p)) for p in given]
+    if len(pairs) != 2 or not all(len(p) == 2 and all(is_integer(n, 0) for n in p) for p in pairs):
+        raise ValueError(
+            f"{NAME}: padding is {padding!r}, expected an integer, two, two pairs of integers of at least 0, 'SAME' or "
+            f"'VALID'."
+        )
+    return (pairs[0][0], pairs[0][1]), (pairs[1][0], pairs[1][1])
+
+
+def check_offset_groups(offset_groups: Any, offsets: jax.Array, layout: ConvolutionLayout, channels: int) -> int:
+    """The number of offset groups: given, or by the channels of the offsets."""
+    held = offsets.shape[-1] // (2 * layout.num_taps) if offsets.ndim else 0
+    count = held if offset_groups is None else offset_groups
+    if not is_integer(count, 1) or channels % count:
+        raise ValueError(
+            f"{NAME}: offset_groups is {offset_groups!r}, and offsets has shape {offsets.shape} for {layout.num_taps} "
+            f"taps; expected a number of groups of at least 1 that divides the {channels} channels of x."
+        )
+    return count

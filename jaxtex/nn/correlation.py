@@ -1,0 +1,138 @@
+"""Correlations of two feature maps: their pyramid, and lookups in it."""
+
+# pyright: strict, reportUnknownMemberType=false
+
+import functools
+import math
+from collections.abc import Sequence
+from typing import Any, cast
+
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+
+from .._arguments import as_float
+from .._reads import sample_grid
+from .._tables.storage_formats import sum_dtype
+from ..sampler import Sampler
+from ..texture import texture2d
+from ..warp.calls import compiled
+from ..warp.grids import displaced
+from .shapes import as_features, check_shape, is_integer
+
+PIXELS = Sampler(address_mode="border", normalized_coords=False)
+
+
+@compiled("levels")
+def correlation_pyramid(first: ArrayLike, second: ArrayLike, levels: int = 4) -> tuple[jax.Array, ...]:
+    """The products of all pixels of one feature map with all of another, in a pyramid over the other.
+
+    Args:
+        first, second: ``(B, H, W, C)``, of one floating dtype and equal shape but for the height and width of `second`.
+        levels: how many levels, static. Each halves the height and width before, rounded down.
+
+    Returns:
+        For each level ``(B, H, W, H_l, W_l)``: the dot products over the root of C; from the second level on their
+        means over blocks of 2 x 2. A last odd row or column is dropped, as PyTorch's `avg_pool2d` drops it.
+
+    Gradients: of any order, in forward and reverse mode, with respect to both maps.
+
+    Precision: that of a matrix product in JAX, see `jax.default_matmul_precision`; sums are in float32 at least.
+
+    Raises:
+        ValueError: if shapes do not fit, or a level would be empty.
+
+    Source: Z. Teed and J. Deng, "RAFT", 2020; `CorrBlock` of its program.
+
+    Example:
+        >>> import jax.numpy as jnp, jaxtex as jt
+        >>> pyramid = jt.nn.correlation_pyramid(jnp.ones((1, 4, 6, 16)), jnp.ones((1, 4, 6, 16)), levels=2)
+        >>> [level.shape for level in pyramid], float(pyramid[1][0, 0, 0, 0, 0])
+        ([(1, 4, 6, 4, 6), (1, 4, 6, 2, 3)], 4.0)
+    """
+    name = "correlation_pyramid"
+    maps = [as_features(name, key, a, "(B, H, W, C)") for key, a in (("first", first), ("second", second))]
+    one, other = maps
+    check_shape(name, "second", other, (one.shape[0], *other.shape[1:3], one.shape[3]), "batch and channels of first")
+    if other.dtype != one.dtype:
+        raise ValueError(f"{name}: second has dtype {other.dtype}, expected {one.dtype}, that of first.")
+    most = min(other.shape[1:3]).bit_length()
+    if not is_integer(levels, 1) or levels > most:
+        raise ValueError(
+            f"{name}: levels is {levels!r}, expected an integer from 1 to {most} for a second map of shape "
+            f"{other.shape}."
+        )
+    sums = sum_dtype(one.dtype, other.dtype)
+    product = jnp.einsum("bhwc,bijc->bhwij", one, other, preferred_element_type=sums)
+    found = [product / jnp.sqrt(jnp.asarray(max(one.shape[3], 1), sums))]
+    for _ in range(levels - 1):
+        found.append(halved(found[-1]))
+    return tuple(volume.astype(one.dtype) for volume in found)
+
+
+def halved(volume: jax.Array) -> jax.Array:
+    """The means over blocks of 2 x 2 of the last two axes."""
+    *front, height, width = volume.shape
+    blocks = volume[..., : height // 2 * 2, : width // 2 * 2].reshape(*front, height // 2, 2, width // 2, 2)
+    return blocks.mean((-3, -1))
+
+
+@compiled("radius")
+def correlation_lookup(pyramid: Sequence[ArrayLike], coords: ArrayLike, radius: int = 4) -> jax.Array:
+    """Reads a window around a point of each level of each pixel's correlations.
+
+    Args:
+        pyramid: for each level k ``(B, H, W, H_k, W_k)``, floating, as `correlation_pyramid` makes them.
+        coords: ``(B, H, W, 2)``, x first: the point of each pixel, in pixels of level 0, whose first pixel has its
+            center at 0 (not at 0.5 as elsewhere here). In level k it is at ``coords / 2**k``.
+        radius: of the window, static: reads lie -radius to radius pixels of their level from the point.
+
+    Returns:
+        ``(B, H, W, L * (2 radius + 1)^2)`` in the dtype of `pyramid`, in RAFT's order of channels: level by level, and
+        in a level offsets of x slowest: channel ``i (2 radius + 1) + j`` is at ``(x + i - radius, y + j - radius)``.
+        (RAFT's program names its offsets the other way around, and adds those named dy to x. torchvision does the
+        same, so weights of both fit.) Pixels outside are zero.
+
+    Gradients: of any order, in forward and reverse mode, with respect to `pyramid` and `coords`. At the center of a
+        pixel the slope is the one on the right.
+
+    Raises:
+        ValueError: if shapes do not fit each other.
+
+    Source: Z. Teed and J. Deng, "RAFT", 2020; `CorrBlock` of its program, and torchvision's. A level that is one pixel
+        wide or high, at which both divide by zero, is read like any other here.
+
+    Example:
+        >>> import jax.numpy as jnp, jaxtex as jt
+        >>> volume = jnp.arange(9.0).reshape(1, 1, 1, 3, 3)
+        >>> jt.nn.correlation_lookup([volume], jnp.array([[[[1.0, 1.0]]]]), radius=1)[0, 0, 0]
+        Array([0., 3., 6., 1., 4., 7., 2., 5., 8.], dtype=float32)
+    """
+    name = "correlation_lookup"
+    if not is_integer(radius, 0):
+        raise ValueError(f"{name}: radius is {radius!r}, expected an integer of at least 0.")
+    levels = cast(Sequence[Any], pyramid) if isinstance(pyramid, tuple | list) else ()
+    if not levels:
+        raise ValueError(f"{name}: pyramid is {type(pyramid).__name__}, expected a sequence of at least one level.")
+    axes = "(B, H, W, H_k, W_k)"
+    volumes = [as_features(name, f"pyramid[{k}]", volume, axes) for k, volume in enumerate(levels)]
+    front, dtype = volumes[0].shape[:3], volumes[0].dtype
+    for k, volume in enumerate(volumes):
+        check_shape(name, f"pyramid[{k}]", volume, (*front, *volume.shape[3:]), f"{axes}, B, H and W of all levels")
+    points = as_float(coords)
+    check_shape(name, "coords", points, (*front, 2), "(B, H, W, 2), x first")
+    points = points.astype(sum_dtype(dtype, points.dtype))
+    offsets = jnp.arange(-radius, radius + 1, dtype=jnp.int32).astype(points.dtype)
+    # Offsets of x stand along rows.
+    window = jax.vmap(functools.partial(read_window, across=offsets[:, None], down=offsets[None, :]))
+    count, found = math.prod(front), list[jax.Array]()
+    for k, volume in enumerate(volumes):
+        x, y = (points[..., axis].reshape(count, 1, 1) / 2**k + 0.5 for axis in range(2))
+        read = window(volume.reshape(count, *volume.shape[3:], 1), x, y)
+        found.append(read.reshape(*front, offsets.size**2).astype(dtype))
+    return jnp.concatenate(found, axis=-1)
+
+
+def read_window(image: jax.Array, x: jax.Array, y: jax.Array, across: jax.Array, down: jax.Array) -> jax.Array:
+    """The read of an image (H, W, 1) at a point plus offsets, which are added where they are used."""
+    return sample_grid(texture2d(image), displaced, (x, y, across, down), PIXELS)

@@ -1,0 +1,233 @@
+"""Features of points on grids of several resolutions, dense or hashed: the encoding of instant-ngp."""
+
+# pyright: strict, reportUnknownMemberType=false
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from typing import Any, cast
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike, DTypeLike
+
+from .._arguments import as_float
+from .._model_reads import read_hashed
+from .._typed_jit import typed_jit
+from .shapes import check_shape, is_integer
+
+NAME = "multiresolution_grid"
+# Rows of a table come in multiples of this number.
+ALIGNMENT = 8
+# The largest number at the start.
+SPREAD = 1e-4
+# Fields of a grid that are integers: the least and the greatest.
+BOUNDS = {
+    "ndim": (2, 3),
+    "num_levels": (1, 64),
+    "base_resolution": (2, 2**15),
+    "log2_hashmap_size": (1, 30),
+    "features_per_level": (1, 1024),
+}
+
+
+@jax.tree_util.register_static
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MultiresolutionGrid:
+    """The sizes of the levels of a multiresolution grid, as tiny-cuda-nn computes them.
+
+    It holds no arrays, is frozen and hashable, and a pytree without leaves. Level l has the scale
+    ``2^(l log2(per_level_scale)) base_resolution - 1``, computed in float32, and ``ceil(scale) + 1`` vertices along
+    each axis. If all of them fit into a table of ``2^log2_hashmap_size`` rows, the level is dense, and its table has a
+    row for each, rounded up to a multiple of 8. Otherwise it is hashed, and its table has ``2^log2_hashmap_size`` rows.
+
+    Args:
+        ndim: the number of coordinates of a point, 2 or 3.
+        num_levels: the number of levels.
+        base_resolution: the number of vertices of the coarsest level along each axis.
+        per_level_scale: the ratio of the resolutions of one level and the next; ``None`` is 2, or what follows from
+            `finest_resolution`.
+        finest_resolution: the resolution of the finest level, in place of `per_level_scale`, which is then
+            ``exp(log(finest_resolution / base_resolution) / (num_levels - 1))``, as instant-ngp computes it.
+        log2_hashmap_size: the base-2 logarithm of the most rows of a table.
+        features_per_level: the number of features of a row.
+
+    Raises:
+        ValueError: if a number is out of range, or both `per_level_scale` and `finest_resolution` are given.
+
+    Source: T. Müller, A. Evans, C. Schied and A. Keller, "Instant Neural Graphics Primitives with a Multiresolution
+        Hash Encoding", 2022; `encodings/grid.h` of tiny-cuda-nn.
+
+    Example:
+        >>> import jaxtex as jt
+        >>> grid = jt.nn.MultiresolutionGrid(num_levels=3, log2_hashmap_size=14)
+        >>> grid.resolutions, grid.table_sizes, grid.hashed
+        ((16, 32, 64), (4096, 16384, 16384), (False, True, True))
+    """
+
+    ndim: int = 3
+    num_levels: int = 16
+    base_resolution: int = 16
+    per_level_scale: float | None = None
+    finest_resolution: int | None = None
+    log2_hashmap_size: int = 19
+    features_per_level: int = 2
+
+    def __post_init__(self) -> None:
+        for field, (low, high) in BOUNDS.items():
+            value = getattr(self, field)
+            if not is_integer(value, low) or value > high:
+                raise ValueError(
+                    f"MultiresolutionGrid: {field} is {value!r}, expected an integer from {low} to {high}."
+                )
+        if self.per_level_scale is not None and self.finest_resolution is not None:
+            raise ValueError(
+                "MultiresolutionGrid: per_level_scale and finest_resolution are given, and each follows from the "
+                "other; leave one out."
+            )
+        finest, scale = self.finest_resolution, cast(Any, self.per_level_scale)
+        if finest is not None and not is_integer(finest, self.base_resolution):
+            raise ValueError(
+                f"MultiresolutionGrid: finest_resolution is {finest!r}, expected an integer of at least "
+                f"base_resolution, {self.base_resolution}."
+            )
+        known = isinstance(scale, int | float) and not isinstance(scale, bool)
+        if scale is not None and not (known and 1 <= scale < math.inf):
+            raise ValueError(f"MultiresolutionGrid: per_level_scale is {scale!r}, expected a number of at least 1.")
+        if self.scales[-1] >= 2**24:
+            raise ValueError(
+                f"MultiresolutionGrid: the finest level has a scale of {self.scales[-1]:.0f}, at which float32 has no "
+                f"fractions; use fewer levels, or a smaller per_level_scale."
+            )
+
+    @property
+    def scales(self) -> tuple[float, ...]:
+        """The number of cells of each level along an axis that spans 0 to 1, from the coarsest."""
+        growth = 2.0 if self.per_level_scale is None else self.per_level_scale
+        if self.finest_resolution is not None:
+            growth = math.exp(math.log(self.finest_resolution / self.base_resolution) / max(self.num_levels - 1, 1))
+        logarithm = np.float32(math.log2(np.float32(growth)))
+        powers = (np.float32(2.0 ** min(float(np.float32(k) * logarithm), 64.0)) for k in range(self.num_levels))
+        return tuple(float(power * np.float32(self.base_resolution) - np.float32(1)) for power in powers)
+
+    @property
+    def resolutions(self) -> tuple[int, ...]:
+        """The number of vertices of each level along an axis."""
+        return tuple(math.ceil(scale) + 1 for scale in self.scales)
+
+    @property
+    def hashed(self) -> tuple[bool, ...]:
+        """Whether each level is hashed."""
+        return tuple(n**self.ndim > 2**self.log2_hashmap_size for n in self.resolutions)
+
+    @property
+    def table_sizes(self) -> tuple[int, ...]:
+        """The number of rows of each level's table."""
+        most = 2**self.log2_hashmap_size
+        return tuple(min(-(-(n**self.ndim) // ALIGNMENT) * ALIGNMENT, most) for n in self.resolutions)
+
+
+def multiresolution_grid_init(
+    key: jax.Array, grid: MultiresolutionGrid, dtype: DTypeLike = "float32"
+) -> tuple[jax.Array, ...]:
+    """Draws the tables of a multiresolution grid, uniform from -0.0001 to 0.0001.
+
+    Args:
+        key: of `jax.random`.
+        grid: a `MultiresolutionGrid`.
+        dtype: floating.
+
+    Returns:
+        For each level ``(grid.table_sizes[l], grid.features_per_level)``. Tiny-cuda-nn stores them one after the other.
+
+    Gradients: none, as there is nothing to differentiate with respect to.
+
+    Raises:
+        TypeError: if `grid` is no `MultiresolutionGrid`.
+
+    Source: as `MultiresolutionGrid`.
+
+    Example:
+        >>> import jax, jaxtex as jt
+        >>> grid = jt.nn.MultiresolutionGrid(num_levels=2, log2_hashmap_size=14)
+        >>> [table.shape for table in jt.nn.multiresolution_grid_init(jax.random.key(0), grid)]
+        [(4096, 2), (16384, 2)]
+    """
+    check_grid("multiresolution_grid_init", grid)
+    keys = jax.random.split(key, grid.num_levels)
+    shapes = ((size, grid.features_per_level) for size in grid.table_sizes)
+    return tuple(
+        jax.random.uniform(k, shape, jnp.dtype(dtype), -SPREAD, SPREAD) for k, shape in zip(keys, shapes, strict=True)
+    )
+
+
+def multiresolution_grid(tables: Sequence[ArrayLike], points: ArrayLike, grid: MultiresolutionGrid) -> jax.Array:
+    """Reads the features of points from all levels of a multiresolution grid, dense or hashed.
+
+    In level l, a point p lies at ``scale p + 0.5`` among the vertices, and the features of the vertices around it are
+    blended linearly. A dense level has vertex (i, j, k) in row ``i + j n + k n^2``, where n is its resolution; a hashed
+    one in row ``(i xor 2654435761 j xor 805459861 k) mod rows``, in arithmetic of 32 bits. Two vertices may share a
+    row of a hashed level; nothing resolves that but training.
+
+    Args:
+        tables: for each level ``(grid.table_sizes[l], grid.features_per_level)``, floating;
+            `multiresolution_grid_init` makes them.
+        points: ``(..., grid.ndim)``, x first, from 0 to 1. Points outside read as the nearest point inside, or up to
+            half a cell beyond it.
+        grid: a `MultiresolutionGrid`, static.
+
+    Returns:
+        ``(..., num_levels * features_per_level)``, the levels one after the other, in the dtype of `tables`. Weights
+        and sums are computed in float32, or float64 if an argument is.
+
+    Gradients: of any order, in forward and reverse mode, with respect to `tables` and `points`. At a vertex the slope
+        is the one on the right.
+
+    Precision: scales, resolutions, rows and weights are those of tiny-cuda-nn, with two particulars. It rounds
+        ``scale p + 0.5`` once, and its table of scales is computed by a GPU's `exp2f`, whose last bit may differ. And
+        it keeps sums in 16 bits, if features have 16. In a dense level a point within half a cell of 1 may reach the
+        vertex n, which has no row of its own: it reads row ``i + j n + k n^2`` all the same, a vertex of the next line,
+        and past the end of the table the first rows. So it does here.
+
+    Raises:
+        ValueError: if shapes do not fit the grid.
+        TypeError: if `grid` is no `MultiresolutionGrid`.
+
+    Source: as `MultiresolutionGrid`.
+
+    Example:
+        >>> import jax, jax.numpy as jnp, jaxtex as jt
+        >>> grid = jt.nn.MultiresolutionGrid(ndim=2, num_levels=2, base_resolution=4, features_per_level=1)
+        >>> tables = [jnp.arange(size, dtype=jnp.float32)[:, None] for size in grid.table_sizes]
+        >>> jt.nn.multiresolution_grid(tables, jnp.array([[0.5, 0.0]]), grid)
+        Array([[4., 8.]], dtype=float32)
+    """
+    check_grid(NAME, grid)
+    return encoded(tuple(tables), points, grid=grid)
+
+
+@typed_jit("grid")
+def encoded(tables: Sequence[ArrayLike], points: ArrayLike, *, grid: MultiresolutionGrid) -> jax.Array:
+    """The features of points, as one compiled program."""
+    rows = [jnp.asarray(table) for table in tables]
+    if len(rows) != grid.num_levels:
+        raise ValueError(f"{NAME}: tables holds {len(rows)} tables, expected {grid.num_levels}, one for each level.")
+    for k, (table, size) in enumerate(zip(rows, grid.table_sizes)):
+        check_shape(NAME, f"tables[{k}]", table, (size, grid.features_per_level), "(rows of the level, features)")
+        if not jnp.issubdtype(table.dtype, jnp.floating):
+            raise ValueError(f"{NAME}: tables[{k}] has dtype {table.dtype}, expected floating numbers.")
+    place = as_float(points)
+    check_shape(NAME, "points", place, (*place.shape[:-1], grid.ndim), f"(..., {grid.ndim}), x first")
+    found: list[jax.Array] = []
+    for table, scale, size, hashed in zip(rows, grid.scales, grid.resolutions, grid.hashed):
+        # Vertex i has its center at i + 0.5, and one vertex more is reached.
+        coords = tuple(place[..., k] * scale + 1.0 for k in range(grid.ndim))
+        found.append(read_hashed(table, coords, (size + 1,) * grid.ndim, strided=not hashed))
+    return jnp.concatenate(found, axis=-1)
+
+
+def check_grid(name: str, grid: Any) -> None:
+    """A `MultiresolutionGrid`."""
+    if not isinstance(grid, MultiresolutionGrid):
+        raise TypeError(f"{name}: grid is a {type(grid).__name__}, expected a jaxtex.nn.MultiresolutionGrid.")

@@ -1,0 +1,42 @@
+"""Checks that the functions of this room share."""
+
+# pyright: strict, reportUnknownMemberType=false
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import jax
+import jax.numpy as jnp
+
+
+def as_features(name: str, argument: str, value: Any, axes: str) -> jax.Array:
+    """Floating numbers of the axes that a text such as ``"(N, H, W, C)"`` names."""
+    array = jnp.asarray(value)
+    if array.ndim != axes.count(",") + 1:
+        raise ValueError(f"{name}: {argument} has shape {array.shape}, expected {axes}.")
+    if not jnp.issubdtype(array.dtype, jnp.floating):
+        raise ValueError(
+            f"{name}: {argument} has dtype {array.dtype}, expected floating numbers; use {argument}.astype."
+        )
+    return array
+
+
+def check_shape(name: str, argument: str, array: jax.Array, shape: Sequence[int], axes: str) -> None:
+    """The shape that other arguments ask for, whose axes a text names."""
+    if array.shape != tuple(shape):
+        raise ValueError(f"{name}: {argument} has shape {array.shape}, expected {tuple(shape)}: {axes}.")
+
+
+def as_pair(name: str, argument: str, value: Any, low: int) -> tuple[int, int]:
+    """Two integers of at least `low`, along height and width, from one for both or from two."""
+    given = cast(tuple[Any, ...], value if isinstance(value, tuple) else (value, value))
+    if len(given) != 2 or not all(is_integer(n, low) for n in given):
+        raise ValueError(
+            f"{name}: {argument} is {value!r}, expected an integer of at least {low}, or two for height and width."
+        )
+    return given[0], given[1]
+
+
+def is_integer(value: Any, low: int) -> bool:
+    """Whether a value is an integer of at least `low`."""
+    return isinstance(value, int) and not isinstance(value, bool) and value >= low

@@ -1,0 +1,322 @@
+"""Reads inside models: laws, odd cases, dtypes, transforms and mistakes. Parity is in test_nn_parity.py."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from derivatives import assert_derivatives
+from host_kernels import kernels_on_cpu
+from tolerances import assert_close, assert_exact, assert_trees_close
+
+import jaxtex as jt
+
+RANDOM = np.random.default_rng(11)
+LEVELS = ((3, 4), (1, 2))
+STORED = sum(h * w for h, w in LEVELS)
+
+
+def normal(*shape, dtype=np.float32):
+    return RANDOM.standard_normal(shape).astype(dtype)
+
+
+def between(low, high, *shape, dtype=np.float32):
+    return RANDOM.uniform(low, high, shape).astype(dtype)
+
+
+def attend(value, locations, weights, mask=None):
+    return jt.nn.deformable_attention(value, LEVELS, locations, weights, mask=mask)
+
+
+def attention_inputs(batch=1, queries=3, heads=2, width=2, points=2, dtype=np.float32):
+    shape = (batch, queries, heads, len(LEVELS), points)
+    drawn = normal(batch, STORED, heads, width), between(0.05, 0.95, *shape, 2), between(0, 1, *shape)
+    return tuple(a.astype(dtype) for a in drawn)
+
+
+# Derivatives of second order, in both modes, where torchvision has none of boxes or of derivatives
+
+
+def test_derivatives(x64):
+    """All functions of one program each, in float64, away from kinks."""
+    inside = lambda *shape: RANDOM.integers(0, 3, shape) + between(0.2, 0.8, *shape, dtype=np.float64)
+    assert_derivatives(attend, *attention_inputs(queries=2, heads=1, points=1, dtype=np.float64))
+    offsets = inside(1, 2, 2, 2 * 4) - 1
+    convolve = lambda x, offsets, kernel, mask: jt.nn.deformable_conv(x, offsets, kernel, mask=mask)
+    drawn = normal(1, 3, 3, 2), offsets, normal(2, 2, 2, 1), between(0, 1, 1, 2, 2, 4)
+    assert_derivatives(convolve, *(np.float64(a) for a in drawn))
+    boxes = np.float64([[1.1, 0.7, 3.3, 3.4], [0.3, 1.2, 2.1, 2.9]])
+    pool = lambda features, boxes: jt.nn.roi_align(features, boxes, 2, sampling_ratio=1, aligned=True)
+    assert_derivatives(pool, np.float64(normal(1, 4, 4, 1)), boxes)
+    look = lambda volume, coords: jt.nn.correlation_lookup([volume], coords, radius=1)
+    assert_derivatives(look, np.float64(normal(1, 1, 2, 4, 5)), inside(1, 1, 2, 2))
+
+
+def test_derivatives_of_features_of_points(x64):
+    points = between(-0.9, 0.9, 4, 3, dtype=np.float64)
+    assert_derivatives(jt.nn.triplane, np.float64(normal(3, 3, 3, 2)), points)
+    assert_derivatives(lambda p, *planes: jt.nn.k_planes(planes, p), points, *np.float64(normal(3, 2, 3, 1)))
+    grid = jt.nn.MultiresolutionGrid(num_levels=2, base_resolution=2, log2_hashmap_size=4, features_per_level=1)
+    assert grid.hashed == (False, True)
+    tables = [np.float64(normal(size, 1)) for size in grid.table_sizes]
+    encode = lambda points, *tables: jt.nn.multiresolution_grid(tables, points, grid)
+    assert_derivatives(encode, (points + 1) / 2, *tables)
+
+
+# Attention
+
+
+def test_attention_counts_padding_and_what_lies_outside_as_zero():
+    value, locations, weights = attention_inputs()
+    mask = np.arange(STORED)[None] % 3 == 0
+    poisoned = np.where(mask[..., None, None], np.nan, value)
+    cleared = np.where(mask[..., None, None], 0, value)
+    assert_exact(attend(poisoned, locations, weights, mask), attend(cleared, locations, weights))
+    assert not attend(value, locations + 3, weights).any()
+
+
+def test_attention_under_transforms():
+    """Under `vmap`, in `shard_map`, and with other dtypes, as one head of one image alone."""
+    value, locations, weights = attention_inputs(batch=4)
+    whole = attend(value, locations, weights)
+    batched = jax.vmap(attend)(*(a[:, None] for a in (value, locations, weights)))[:, 0]
+    assert_close("reordered", batched, whole, 4)
+    count = min(jax.device_count(), 4)
+    automatic = (jax.sharding.AxisType.Auto,)
+    mesh = jax.make_mesh((count,), ("b",), devices=jax.devices()[:count], axis_types=automatic)
+    spec = jax.sharding.PartitionSpec("b")
+    sharded = jax.jit(jax.shard_map(attend, mesh=mesh, in_specs=(spec,) * 3, out_specs=spec))
+    assert_close("reordered", sharded(value, locations, weights), whole, 4)
+    half = attend(jnp.asarray(value, jnp.bfloat16), locations, jnp.asarray(weights, jnp.bfloat16))
+    assert half.dtype == jnp.bfloat16
+    # Values and weights are rounded to 8 bits, and their sum.
+    assert_close("bfloat16", half.astype(np.float32), whole, 3 * 4)
+
+
+# Convolutions
+
+
+@pytest.mark.parametrize(
+    "options", [{"padding": "SAME", "strides": (2, 1)}, {"padding": ((1, 0), (0, 2)), "groups": 2}]
+)
+def test_convolution_without_offsets_is_a_convolution(options):
+    x, kernel = normal(2, 5, 6, 4), normal(2, 3, 4 // options.get("groups", 1), 6)
+    plain = jax.lax.conv_general_dilated(
+        x,
+        kernel,
+        np.broadcast_to(options.get("strides", 1), 2).tolist(),
+        options["padding"],
+        dimension_numbers=("NHWC", "HWIO", "NHWC"),
+        feature_group_count=options.get("groups", 1),
+    )
+    offsets = np.zeros((*plain.shape[:3], 2 * 2 * 3 * 2), np.float32)
+    ours = jt.nn.deformable_conv(x, offsets, kernel, **options)
+    assert_close("sum", ours, plain, 32)
+
+
+def test_convolution_of_halves():
+    x, kernel, offsets = normal(1, 3, 3, 2), normal(1, 1, 2, 3), normal(1, 3, 3, 2)
+    full = jt.nn.deformable_conv(x, offsets, kernel)
+    half = jt.nn.deformable_conv(jnp.asarray(x, jnp.float16), offsets, jnp.asarray(kernel, jnp.float16))
+    assert half.dtype == jnp.float16
+    assert_close("float16", half.astype(np.float32), full, 4 * 4)
+
+
+# Pools
+
+
+def test_adaptive_pools_take_what_boxes_need():
+    """The default bound is enough for boxes inside; NaN in a box reads nothing, and an index outside the last map."""
+    features, boxes = normal(2, 7, 9, 2), np.float32([[0, 0, 9, 7], [2, 1, 5, 6], [np.nan, 1, 2, 3], [1, 2, 3, 4]])
+    indices = np.array([0, 1, 1, 7])
+    pool = lambda **options: jt.nn.roi_align(features, boxes, (2, 3), batch_indices=indices, **options)
+    by_default = pool(sampling_ratio=-1)
+    assert_close("reordered", by_default, pool(sampling_ratio=-1, max_sampling_ratio=9), 4)
+    assert not by_default[2].any()
+    last = jt.nn.roi_align(features[1:], boxes[3:], (2, 3))
+    assert_exact(pool()[3:], last)
+
+
+def test_pool_of_one_texel():
+    texel = np.full((1, 1, 1, 1), 3, np.float32)
+    boxes = np.float32([[0, 0, 1, 1], [-0.5, -0.5, 0.5, 0.5], [3, 3, 4, 4]])
+    assert jt.nn.roi_align(texel, boxes, 1)[:, 0, 0, 0].tolist() == [3, 3, 0]
+
+
+# Correlations
+
+
+def test_lookup_at_one_pixel_and_outside():
+    volume = normal(1, 1, 1, 1, 1)
+    found = jt.nn.correlation_lookup([volume, volume], np.zeros((1, 1, 1, 2), np.float32), radius=1)
+    expected = np.zeros(18, np.float32)
+    expected[[4, 13]] = volume.item()
+    assert_exact(found[0, 0, 0], expected)
+    assert not jt.nn.correlation_lookup([volume], np.full((1, 1, 1, 2), -9.0), radius=1).any()
+
+
+def test_pyramid_is_of_means():
+    first, second = normal(1, 2, 3, 4), normal(1, 5, 4, 4)
+    pyramid = jt.nn.correlation_pyramid(first, second, levels=2)
+    products = np.einsum("bhwc,bijc->bhwij", first.astype(np.float64), second) / 2
+    assert_close("sum", pyramid[0], products, 8)
+    means = products[:, :, :, :4].reshape(1, 2, 3, 2, 2, 2, 2).mean((4, 6))
+    assert_close("sum", pyramid[1], means, 8)
+
+
+# Grids
+
+
+def test_grid_has_the_sizes_of_instant_ngp():
+    """16 levels from 16 to 2048, as in the paper, and the doubling of tiny-cuda-nn's default."""
+    grid = jt.nn.MultiresolutionGrid(finest_resolution=2048)
+    assert grid.resolutions == (16, 23, 31, 43, 59, 81, 112, 154, 213, 295, 407, 562, 777, 1073, 1483, 2048)
+    assert grid.hashed == (False,) * 5 + (True,) * 11
+    assert grid.table_sizes[:3] == (4096, 12168, 29792)
+    default = jt.nn.MultiresolutionGrid(num_levels=4, ndim=2)
+    assert default.scales == (15, 31, 63, 127)
+    assert default.table_sizes == (256, 1024, 4096, 16384)
+    assert hash(grid) == hash(jt.nn.MultiresolutionGrid(finest_resolution=2048))
+    assert jax.tree.leaves(grid) == []
+
+
+def test_grid_at_the_start_and_outside():
+    grid = jt.nn.MultiresolutionGrid(ndim=2, num_levels=2, base_resolution=4, log2_hashmap_size=5)
+    tables = jt.nn.multiresolution_grid_init(jax.random.key(3), grid, "bfloat16")
+    assert [table.shape for table in tables] == [(16, 2), (32, 2)]
+    assert all(table.dtype == jnp.bfloat16 for table in tables)
+    assert 9e-5 < max(float(abs(table).max()) for table in tables) <= 1.01e-4
+    encode = jax.jit(lambda points: jt.nn.multiresolution_grid(tables, points, grid))
+    found = encode(jnp.float32([[9, 0.3], [99, 0.3]]))
+    assert found.dtype == jnp.bfloat16
+    assert found[0].tolist() == found[1].tolist()
+
+
+@pytest.mark.parametrize("sizes", [{"ndim": 2, "base_resolution": 4}, {"base_resolution": 3}], ids=["2d", "3d"])
+def test_grid_by_the_kernels_of_a_gpu(sizes):
+    """A dense level, to its very corner, where rows are shared, and a hashed one."""
+    grid = jt.nn.MultiresolutionGrid(num_levels=2, log2_hashmap_size=5, features_per_level=2, **sizes)
+    tables, points = [normal(size, 2) for size in grid.table_sizes], between(0, 1, 40, grid.ndim)
+    points[0] = 1
+
+    def run():
+        encode = lambda tables, points: jt.nn.multiresolution_grid(tables, points, grid)
+        loss = lambda *args: (encode(*args) ** 2).sum()
+        return jax.jit(jax.value_and_grad(loss, (0, 1)))(tables, points)
+
+    plain = run()
+    with kernels_on_cpu():
+        assert_trees_close("sum", run(), plain)
+
+
+# Nothing to read
+
+
+def test_nothing_is_read_from_no_samples():
+    value, locations, weights = attention_inputs()
+    assert attend(value, locations[:, :0], weights[:, :0]).shape == (1, 0, 4)
+    assert jt.nn.roi_align(normal(1, 3, 3, 2), np.zeros((0, 4), np.float32), 2).shape == (0, 2, 2, 2)
+    assert jt.nn.triplane(normal(3, 2, 2, 5), np.zeros((0, 3), np.float32)).shape == (0, 5)
+    assert jt.nn.k_planes(normal(3, 2, 2, 5), np.zeros((0, 3), np.float32)).shape == (0, 5)
+    grid = jt.nn.MultiresolutionGrid(num_levels=1, base_resolution=2)
+    assert jt.nn.multiresolution_grid([normal(8, 2)], np.zeros((4, 0, 3), np.float32), grid).shape == (4, 0, 2)
+    x, kernel = normal(0, 3, 3, 2), normal(1, 1, 2, 3)
+    assert jt.nn.deformable_conv(x, np.zeros((0, 3, 3, 2), np.float32), kernel).shape == (0, 3, 3, 3)
+
+
+def test_batches_of_planes():
+    planes, points = normal(2, 3, 3, 4, 2), between(-1, 1, 2, 5, 3)
+    whole = jt.nn.triplane(planes, points), jt.nn.k_planes(list(np.moveaxis(planes, 1, 0)), points)
+    for k in range(2):
+        alone = jt.nn.triplane(planes[k], points[k]), jt.nn.k_planes(planes[k], points[k])
+        assert_trees_close("reordered", tuple(a[k] for a in whole), alone, 8)
+
+
+# Mistakes
+
+ATTENTION = attention_inputs()
+IMAGE, BOXES = normal(2, 4, 4, 2), np.zeros((3, 4), np.float32)
+KERNEL, OFFSETS = normal(3, 3, 2, 2), np.zeros((2, 2, 2, 18), np.float32)
+GRID = jt.nn.MultiresolutionGrid(num_levels=1, base_resolution=2)
+MISTAKES = {
+    "levels": (
+        "deformable_attention: value has shape .* hold 6",
+        lambda n: n.deformable_attention(ATTENTION[0], ((2, 3),), *ATTENTION[1:]),
+    ),
+    "level": (
+        "spatial_shapes is .*, expected sizes",
+        lambda n: n.deformable_attention(ATTENTION[0], ((2, 0),), *ATTENTION[1:]),
+    ),
+    "locations": (
+        "sampling_locations has shape",
+        lambda n: n.deformable_attention(ATTENTION[0], LEVELS, ATTENTION[2], ATTENTION[2]),
+    ),
+    "attention weights": (
+        "attention_weights has shape",
+        lambda n: n.deformable_attention(ATTENTION[0], LEVELS, ATTENTION[1], ATTENTION[1]),
+    ),
+    "padding mask": (
+        "mask has dtype float32",
+        lambda n: n.deformable_attention(ATTENTION[0], LEVELS, *ATTENTION[1:], mask=np.zeros((1, STORED), np.float32)),
+    ),
+    "integers": (
+        "value has dtype int(32|64)",
+        lambda n: n.deformable_attention(ATTENTION[0].astype(np.int64), LEVELS, *ATTENTION[1:]),
+    ),
+    "kernel": ("kernel has shape", lambda n: n.deformable_conv(IMAGE, OFFSETS, normal(3, 3, 1, 2))),
+    "groups": ("groups is 3", lambda n: n.deformable_conv(IMAGE, OFFSETS, KERNEL, groups=3)),
+    "offsets": ("offsets has shape", lambda n: n.deformable_conv(IMAGE, OFFSETS, KERNEL, padding=1)),
+    "offset groups": ("offset_groups is 3", lambda n: n.deformable_conv(IMAGE, OFFSETS, KERNEL, offset_groups=3)),
+    "padding": ("padding is 'same'", lambda n: n.deformable_conv(IMAGE, OFFSETS, KERNEL, padding="same")),
+    "strides": ("strides is 0", lambda n: n.deformable_conv(IMAGE, OFFSETS, KERNEL, strides=0)),
+    "too large": ("does not fit into x", lambda n: n.deformable_conv(IMAGE, OFFSETS, KERNEL, dilation=2)),
+    "tap mask": ("mask has shape", lambda n: n.deformable_conv(IMAGE, OFFSETS, KERNEL, mask=OFFSETS)),
+    "bias": ("bias has shape", lambda n: n.deformable_conv(IMAGE, OFFSETS, KERNEL, bias=np.zeros(3))),
+    "no index": ("batch_indices, which says", lambda n: n.roi_align(IMAGE, BOXES, 2)),
+    "indices": (
+        "batch_indices has dtype",
+        lambda n: n.roi_align(IMAGE, BOXES, 2, batch_indices=np.zeros(3, np.float32)),
+    ),
+    "boxes": ("boxes has shape", lambda n: n.roi_align(IMAGE, np.zeros((3, 5)), 2)),
+    "output size": ("output_size is", lambda n: n.roi_align(IMAGE[:1], BOXES, (2, 0))),
+    "sampling ratio": ("sampling_ratio is 0", lambda n: n.roi_align(IMAGE[:1], BOXES, 2, sampling_ratio=0)),
+    "bound": ("max_sampling_ratio is given", lambda n: n.roi_align(IMAGE[:1], BOXES, 2, max_sampling_ratio=2)),
+    "pyramid": ("levels is 4, expected an integer from 1 to 3", lambda n: n.correlation_pyramid(IMAGE, IMAGE, 4)),
+    "second": ("second has shape", lambda n: n.correlation_pyramid(IMAGE, IMAGE[:1])),
+    "no levels": ("pyramid is", lambda n: n.correlation_lookup([], IMAGE)),
+    "coords": ("coords has shape", lambda n: n.correlation_lookup([normal(2, 4, 4, 2, 2)], IMAGE[:1])),
+    "radius": ("radius is -1", lambda n: n.correlation_lookup([normal(2, 4, 4, 2, 2)], IMAGE, -1)),
+    "planes": ("planes has shape", lambda n: n.triplane(IMAGE, np.zeros((3, 3)))),
+    "plane axes": ("plane_axes is", lambda n: n.triplane(normal(1, 2, 2, 1), np.zeros((3, 3)), plane_axes=("xt",))),
+    "reduce": ("reduce is 'max'", lambda n: n.triplane(normal(3, 2, 2, 1), np.zeros((3, 3)), reduce="max")),
+    "points": ("points has shape .* expected \\(N, 3\\)", lambda n: n.triplane(normal(3, 2, 2, 1), np.zeros((3, 2)))),
+    "number of planes": ("planes holds 2", lambda n: n.k_planes(IMAGE, np.zeros((2, 2)))),
+    "channels": (
+        "planes\\[1\\] has shape",
+        lambda n: n.k_planes([normal(2, 2, 1), normal(2, 2, 2), normal(2, 2, 1)], np.zeros((2, 3))),
+    ),
+    "tables": ("tables\\[0\\] has shape", lambda n: n.multiresolution_grid([normal(7, 2)], np.zeros((2, 3)), GRID)),
+    "number of tables": (
+        "tables holds 2",
+        lambda n: n.multiresolution_grid([normal(8, 2)] * 2, np.zeros((2, 3)), GRID),
+    ),
+    "dimensions": ("points has shape", lambda n: n.multiresolution_grid([normal(8, 2)], np.zeros((2, 2)), GRID)),
+    "both": ("leave one out", lambda n: n.MultiresolutionGrid(per_level_scale=2.0, finest_resolution=64)),
+    "number of levels": ("num_levels is 0", lambda n: n.MultiresolutionGrid(num_levels=0)),
+    "finest": ("finest_resolution is 8", lambda n: n.MultiresolutionGrid(finest_resolution=8)),
+    "scale": ("per_level_scale is 0.5", lambda n: n.MultiresolutionGrid(per_level_scale=0.5)),
+    "too fine": ("no fractions", lambda n: n.MultiresolutionGrid(num_levels=40)),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_mistakes_are_named(name):
+    message, call = MISTAKES[name]
+    with pytest.raises(ValueError, match=message):
+        call(jt.nn)
+
+
+def test_wrong_kinds_are_named():
+    with pytest.raises(TypeError, match="grid is a dict, expected a jaxtex"):
+        jt.nn.multiresolution_grid([], np.zeros((1, 3)), {})
+    with pytest.raises(TypeError, match="spatial_shapes is a traced array"):
+        jax.jit(jt.nn.deformable_attention)(ATTENTION[0], np.int32(LEVELS), *ATTENTION[1:])
