@@ -257,7 +257,7 @@ def test_rows_of_joint_address_rules_are_true(mode):
     rule, sizes = ADDRESS_RULES[mode], (3, 6)
     assert rule.apply is None
     assert (rule.has_outside, rule.saturates, rule.multiplicity, rule.drops_outside) == (False, False, None, False)
-    assert not (rule.neighbors_stay_adjacent or rule.cyclic or rule.on_hardware)
+    assert not any((rule.neighbors_stay_adjacent, rule.cyclic, rule.on_hardware))
     taps = [list(jnp.arange(-3 * n, 4 * n)) for n in sizes]
     stored = np.array([tap.texel for tap in rule.apply_together(taps, sizes)])
     stored = stored.reshape(*map(len, taps), rule.num_axes)

@@ -142,7 +142,17 @@ def space_axes(layout: Layout, sampler: Sampler) -> tuple[Axis, ...]:
         rules = (SEAM if kernel.blends else CLAMP,) * 2
     else:
         rules = sampler.address_rules(layout.kind.texel_ndim)[::-1]
+        check_width(rules[-1], layout.sizes[-1])
     return tuple(Axis(n, kernel, rule, normalized) for n, rule in zip(layout.sizes, rules))
+
+
+def check_width(rule: AddressRule, width: int) -> None:
+    """Half a turn is a whole number of texels."""
+    if rule.even_width and width % 2:
+        raise ValueError(
+            f"Sampler: address_mode is {rule.name!r}, which continues a row half of its width away, and the texture is "
+            f"{width} texels wide; resize it to an even width, or use another mode."
+        )
 
 
 # Footprints
