@@ -96,7 +96,7 @@ def paint(values: jax.Array) -> np.ndarray:
 
 
 def globe(tracer: jax.Array, angle: float, size: int) -> np.ndarray:
-    """The globe from above the place that the tracer has reached after a turn by `angle`, with lines each 15 degrees."""
+    """The globe from above what a turn by `angle` reaches, with lines every 15 degrees."""
     along = (jnp.arange(size) + 0.5) * (2 / size) - 1
     right, up = along[None, :], -along[:, None]
     square = right**2 + up**2
