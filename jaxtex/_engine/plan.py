@@ -44,13 +44,15 @@ class ReadPlan(NamedTuple):
     """One read of the engine: its axes as they are stored (level, layer, face, z, y, x), and a coordinate for each.
 
     `grid` makes the coordinates of the operands, where they are used; as a rule the operands are the coordinates. For a
-    mean of `num_reads` it takes the number of one of them, and returns its weight.
+    mean of `num_reads` it takes the number of one of them, and returns its weight. A read of drawn taps has an
+    `expected` read.
     """
 
     axes: tuple[Axis, ...]
     operands: tuple[jax.Array, ...]
     grid: Grid = as_given
     num_reads: int = 1
+    expected: "ReadPlan | None" = None
 
     @property
     def coords(self) -> Coords:
@@ -58,7 +60,8 @@ class ReadPlan(NamedTuple):
 
     def spec(self, decoding: Decoding, dtype: np.dtype, deterministic: bool = False) -> ReadSpec:
         """The static half of this read."""
-        return ReadSpec(self.axes, decoding, np.dtype(dtype), deterministic, self.grid, self.num_reads)
+        expected = None if self.expected is None else self.expected.spec(decoding, dtype, deterministic)
+        return ReadSpec(self.axes, decoding, np.dtype(dtype), deterministic, self.grid, self.num_reads, expected)
 
 
 class ResolvedLevel(NamedTuple):

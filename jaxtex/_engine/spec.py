@@ -36,6 +36,8 @@ class ReadSpec:
         deterministic: whether sums into texels have the same bits in every run.
         grid: makes the coordinates of the operands, where they are used; as a rule the operands are the coordinates.
         num_reads: of how many reads at most the result is the weighted mean.
+        expected: of a read of drawn taps, whose first operand is the number that draws, the read that is its
+            expectation; the other operands are that one's, and the derivatives in them too.
     """
 
     axes: tuple[Axis, ...]
@@ -44,6 +46,7 @@ class ReadSpec:
     deterministic: bool = False
     grid: Grid = as_given
     num_reads: int = 1
+    expected: "ReadSpec | None" = None
 
     @property
     def sums(self) -> np.dtype:
