@@ -99,7 +99,8 @@ WARPS = {
     "warp_perspective": f"(image, matrix, {OF_A_SHAPE}, *, inverse_map=False, {HOW})",
 }
 SIGNATURES = {
-    "sample": "(texture, coords, sampler=Sampler(), *, layer=None, lod=None, ddx=None, ddy=None, ddz=None, dtype=None)",
+    "sample": "(texture, coords, sampler=Sampler(), *, layer=None, lod=None, ddx=None, ddy=None, ddz=None, "
+    "key=None, dtype=None)",
     "fetch": "(texture, indices, *, layer=None, level=0)",
     "gather": "(texture, coords, sampler=Sampler(), *, component=0)",
     "splat": "(values, coords, shape, sampler=Sampler(), *, kind=None, layer=None, lod=None, ddx=None, "

@@ -14,8 +14,8 @@ the gradients with respect to texels and operands are computed together, from on
 and nothing but texels and operands is kept between the passes. Their own derivatives are those of (a) and (b).
 
 A read that rounds its sums to 16 bits, one that is a mean of several, and `bordered_read`, which has a color outside,
-are one pass each. Their derivatives are those of what they mean in terms of plain reads. A read of one drawn tap has its
-own derivative in the texels, and that of its expectation in the operands.
+are one pass each. Their derivatives are those of what they mean in terms of plain reads. A read of one drawn tap has
+its own derivative in the texels, and that of its expectation in the operands.
 
 The weights are piecewise functions whose pieces are half-open, [i, i + 1): at a kink the right-hand slope is taken.
 """
