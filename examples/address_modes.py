@@ -2,7 +2,7 @@
 
 The table reads T = [0, 1, 2, 3] at the texel centers of the indices -7 to 11. A texture unit wraps and mirrors
 normalized coordinates only; jaxtex does so in texels too. `reflect`, which CUDA does not have, shows the edge texel
-once; `mirror` shows it twice.
+once; `mirror` shows it twice. `sphere` is a mode of two axes, longitude and latitude, and stands in the picture only.
 
 The picture shows a coarse detail of the photograph in a frame, and point reads around it, with a gray border.
 """
@@ -59,7 +59,7 @@ def main(argv: list[str] | None = None) -> int:
     photograph = Image.open(args.photograph).convert("RGB")
     detail = np.asarray(photograph.resize((20, 20), box=(190, 180, 350, 340)), np.float32) / 255
     gap = np.full((args.size + 24, 8, 3), 255, np.uint8)
-    strips = [strip for mode in MODES for strip in (panel(mode, detail, args.size), gap)]
+    strips = [strip for mode in (*MODES, "sphere") for strip in (panel(mode, detail, args.size), gap)]
     Image.fromarray(np.concatenate(strips[:-1], axis=1)).save(args.out)
     print(f"wrote {args.out}")
     return 0

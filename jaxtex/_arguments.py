@@ -110,6 +110,19 @@ def check_sampler(name: str, kind: TextureKind, stored: Any, num_levels: int, sa
         )
 
 
+def check_key(name: str, key: Any) -> Any:
+    """One random key: typed, or two or more uint32, as the older ones."""
+    if isinstance(key, jax.Array | np.ndarray):
+        if jnp.issubdtype(key.dtype, jax.dtypes.prng_key) and key.ndim == 0:
+            return key
+        if key.dtype == np.uint32 and key.ndim == 1:
+            return key
+        came = f"an array of shape {key.shape} and dtype {key.dtype}"
+    else:
+        came = described(key)
+    raise TypeError(f"{name}: key is {came}, expected one random key; make it with jax.random.key(seed).")
+
+
 def check_dtype(name: str, dtype: Any, own: np.dtype) -> np.dtype:
     """The dtype of a result: the caller's, if it holds the values of a read of dtype `own`."""
     if dtype is None:

@@ -14,6 +14,7 @@ from ._engine import primitives
 from ._engine.computed_once import computed_once
 from ._engine.coordinates import Arrays
 from ._engine.decoding import read_dtype
+from ._engine.drawn_taps import DrawnTaps
 from ._engine.float_arithmetic import FLOAT, ReadArithmetic
 from ._engine.plan import Layout, ReadPlan, ResolvedLevel, layout_of, plan_of_grid, plan_of_texels
 from ._hardware import HARDWARE
@@ -72,8 +73,15 @@ def in_arithmetic(sampler: Sampler, run: Callable[..., jax.Array]) -> Callable[.
 
 
 @typed_jit("sampler", "dtype")
-def sample(texture: Texture, arguments: ReadArguments, *, sampler: Sampler, dtype: np.dtype) -> jax.Array:
-    """The read that `sampler` asks for, S + (C,) of `dtype`."""
+def sample(
+    texture: Texture,
+    arguments: ReadArguments,
+    key: jax.Array | None = None,
+    *,
+    sampler: Sampler,
+    dtype: np.dtype,
+) -> jax.Array:
+    """The read that `sampler` asks for, S + (C,) of `dtype`; with a key, of one tap that is drawn by its weight."""
     arguments = as_operands(arguments)
     sums, differentiable = numbers_of(
         texture, sampler.decoding, arguments.coords, blends=is_blended(texture.dtype) and blends(texture, sampler)
@@ -81,8 +89,15 @@ def sample(texture: Texture, arguments: ReadArguments, *, sampler: Sampler, dtyp
     if not differentiable:
         arguments = jax.lax.stop_gradient(arguments)
 
+    number = None
+    if key is not None:
+        number = jax.random.uniform(key, common_shape(arguments), arguments.coords[0].dtype)
+
     def run(arithmetic: ReadArithmetic, texture: Texture, arguments: ReadArguments) -> jax.Array:
-        read = functools.partial(one_read, arithmetic, sampler=sampler, dtype=rounded_dtype(dtype, sums))
+        how = functools.partial(one_read, arithmetic)
+        if number is not None:
+            how = functools.partial(drawn_read, number=number, sums=sums)
+        read = functools.partial(how, sampler=sampler, dtype=rounded_dtype(dtype, sums))
         # Reverse mode computes the footprint again, and keeps its sides alone.
         rematerialize = arguments.ddx is not None and arithmetic is FLOAT
         return (jax.checkpoint(read) if rematerialize else read)(texture, arguments)
@@ -97,6 +112,32 @@ def one_read(
     """The read of a call in one arithmetic."""
     plan = plan_of_call(arithmetic, layout_of(texture), arguments, sampler)
     return arithmetic.read(texture, plan, sampler.decoding, dtype, sampler.deterministic)
+
+
+def drawn_read(
+    texture: Texture,
+    arguments: ReadArguments,
+    *,
+    number: jax.Array,
+    sampler: Sampler,
+    sums: np.dtype,
+    dtype: np.dtype,
+) -> jax.Array:
+    """The read of one tap that a number from 0 to 1 draws, or of two: see `jaxtex._engine.drawn_taps`."""
+    plan = plan_of_call(FLOAT, layout_of(texture), arguments, sampler)
+    taps = DrawnTaps(plan.axes, plan.grid, several=plan.num_reads > 1)
+    operands = (number, *plan.operands)
+
+    def read(taps: DrawnTaps, dtype: np.dtype) -> jax.Array:
+        of_tap = ReadPlan(taps.drawn_axes, operands, taps, expected=plan)
+        return FLOAT.read(texture, of_tap, sampler.decoding, dtype, sampler.deterministic)
+
+    if not taps.signed:
+        return read(taps, dtype)
+    above, below = read(taps, sums), read(taps._replace(below_zero=True), sums)
+    share = jax.lax.stop_gradient(taps.negative_share(*operands))[..., None].astype(sums)
+    # Without a negative weight the second texel counts as zero, also where it is NaN.
+    return jnp.where(share > 0, above + share * (above - below), above).astype(dtype)
 
 
 def plan_of_call(arithmetic: ReadArithmetic, layout: Layout, arguments: ReadArguments, sampler: Sampler) -> ReadPlan:
@@ -122,6 +163,12 @@ class AlongFootprint(NamedTuple):
     layout: Layout
     sampler: Sampler
     structure: Any
+
+    def count(self, *operands: jax.Array) -> jax.Array:
+        """Of how many reads the result is the mean."""
+        resolved: ResolvedLevel = jax.tree.unflatten(self.structure, operands)
+        assert resolved.num_reads is not None
+        return resolved.num_reads
 
     def __call__(self, number: jax.Array, *operands: jax.Array) -> tuple[jax.Array, ...]:
         """The coordinates of one of the reads, counted from 1, and its weight."""

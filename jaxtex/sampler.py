@@ -29,7 +29,7 @@ MAX_ANISOTROPY = 16
 
 AddressModeLike = (
     AddressMode
-    | Literal["clamp", "border", "wrap", "mirror", "reflect"]
+    | Literal["clamp", "border", "wrap", "mirror", "reflect", "sphere"]
     | Literal["edge", "replicate", "zeros", "constant", "repeat", "symmetric"]
 )
 FilterModeLike = (
@@ -60,6 +60,8 @@ class Sampler:
             - ``"wrap"``: the texture repeats with period N.
             - ``"mirror"``: the texture repeats mirrored, the edge texel twice, with period 2 N (as in CUDA).
             - ``"reflect"``: the texture repeats mirrored, the edge texel once, with period 2 (N - 1).
+            - ``"sphere"``: x is a longitude, once around, and y a latitude, from pole to pole, of a 2D texture with an
+              even width. Beyond a pole the texture goes on half a turn away.
         filter_mode: a `FilterMode`. These pass through the texels:
 
             - ``"point"``: the texel that holds the position.
@@ -186,17 +188,25 @@ class Sampler:
             default: the mode of a sampler that sets none.
 
         Raises:
-            ValueError: if the sampler sets another number of modes.
+            ValueError: if the sampler sets another number of modes, or one for several axes together on others.
         """
         modes = default if self.address_mode is None else self.address_mode
         if not isinstance(modes, tuple):
-            return (ADDRESS_RULES[AddressMode(modes)],) * ndim
+            modes = (modes,) * ndim
         if len(modes) != ndim:
             raise ValueError(
                 f"Sampler: address_mode has {len(modes)} modes, but the texture has {ndim} filtered axes; "
                 f"give one mode for all axes, or {ndim} in x, y, z order."
             )
-        return tuple(ADDRESS_RULES[AddressMode(mode)] for mode in modes)
+        rules = tuple(ADDRESS_RULES[AddressMode(mode)] for mode in modes)
+        for rule in rules:
+            if rule.num_axes > 1 and rules != (rule,) * rule.num_axes:
+                raise ValueError(
+                    f"Sampler: address_mode is {tuple(rule.name for rule in rules)} for a texture of {ndim} filtered "
+                    f"axes, and {rule.name!r} addresses {rule.num_axes} axes together; use it for all axes of such a "
+                    f"texture, or another mode."
+                )
+        return rules
 
 
 def _chosen(name: str, value: object, options: type[OptionEnum] | tuple[OptionEnum, ...]) -> object:

@@ -18,6 +18,7 @@ from ._arguments import (
     check_coords,
     check_dtype,
     check_is_sampler,
+    check_key,
     check_level,
     check_read_arguments,
     check_sampler,
@@ -48,6 +49,7 @@ def sample(
     ddx: Coords | None = None,
     ddy: Coords | None = None,
     ddz: Coords | None = None,
+    key: ArrayLike | None = None,
     dtype: DTypeLike | None = None,
 ) -> jax.Array:
     """Reads a filtered texture at any number of positions.
@@ -77,6 +79,10 @@ def sample(
             above 1, several reads lie along the longer side, in the level of the shorter. NaN acts as 0. An infinite
             derivative selects the coarsest level, a zero derivative the finest.
         ddz: for a 3D texture, the third side of the footprint: the derivatives along z of the output.
+        key: a random key of `jax.random`. With it the read is stochastic: each sample reads one texel, drawn with its
+            weight as the probability, of the level, of the reads along a footprint and of the taps. Of a filter with
+            negative weights (cubic, mitchell, lanczos2, lanczos3) it reads two, one among the taps of positive and one
+            among those of negative weight. The expectation is the read without a key. Only in float arithmetic.
         dtype: of the result, a floating dtype or one that holds all texels. The default is the texture's dtype; float32
             with ``read_mode="normalized_float"``, and for bool texels that a filter blends.
 
@@ -89,7 +95,9 @@ def sample(
         right. It is zero for the point filter, for coordinates that act as 0 (NaN), and under clamp where all taps read
         the same texel. Integer texels have no gradient; with ``normalized_float`` the coordinates still have one.
         Reverse mode keeps texels and coordinates alone. Gradients of float16 and bfloat16 texels are summed in float32.
-        In hardware arithmetic the derivatives are those of the float read at the same position.
+        In hardware arithmetic the derivatives are those of the float read at the same position. With a key those with
+        respect to texels and border color are of the texels that were drawn, with the right expectation; all others
+        are exact, those of the filtered read, which is computed for them.
 
     Precision: float32 fractions, not the 8 bits of a texture unit; a point read returns texels bit for bit. With
         ``arithmetic="hardware"`` a read returns the bits that an NVIDIA texture unit returns; see
@@ -101,7 +109,8 @@ def sample(
         TypeError: if an argument has the wrong type, such as one stacked array of coordinates, or an array in place of
             a texture.
 
-    Source: CUDA C++ Programming Guide, "Texture Fetching".
+    Source: CUDA C++ Programming Guide, "Texture Fetching"; with a key, M. Pharr, B. Wronski, M. Salvi and M. Fajardo,
+        "Filtering After Shading With Stochastic Texture Filtering", 2024.
 
     Example:
         >>> import jax, jax.numpy as jnp, jaxtex as jt
@@ -120,7 +129,14 @@ def sample(
             "or use arithmetic='float'."
         )
     result = check_dtype("sample", dtype, _reads.own_dtype(texture, sampler))
-    return _reads.sample(texture, arguments, sampler=sampler, dtype=result)
+    if key is None:
+        return _reads.sample(texture, arguments, sampler=sampler, dtype=result)
+    if sampler.arithmetic is Arithmetic.HARDWARE:
+        raise ValueError(
+            "sample: key is given with arithmetic='hardware', and no texture unit draws texels; leave key out, or use "
+            "arithmetic='float'."
+        )
+    return _reads.sample(texture, arguments, check_key("sample", key), sampler=sampler, dtype=result)
 
 
 def fetch(texture: Texture, indices: Coords, *, layer: ArrayLike | None = None, level: int = 0) -> jax.Array:

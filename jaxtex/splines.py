@@ -12,7 +12,8 @@ import numpy as np
 from ._arguments import check_is_sampler, check_texture
 from ._engine.convolution import convolve
 from ._engine.decoding import decode
-from ._tables.address_rules import AddressRule
+from ._engine.plan import layout_of, space_axes
+from ._tables.address_rules import SPHERE, WRAP, AddressRule
 from ._tables.filter_kernels import FilterKernel, Polynomials, evaluate
 from ._tables.storage_formats import sum_dtype
 from ._typed_jit import typed_jit
@@ -80,15 +81,27 @@ def spline_filter(texture: Texture, sampler: Sampler) -> Texture:
 @typed_jit("sampler")
 def _filtered(texture: Texture, *, sampler: Sampler) -> Texture:
     dtype = sum_dtype(texture.dtype)
-    texels, ndim = decode(texture.texels, sampler.decoding, dtype), texture.kind.texel_ndim
+    texels, axes = decode(texture.texels, sampler.decoding, dtype), space_axes(layout_of(texture), sampler)
     # Weights sum to one. So a color that is taken away everywhere leaves zero outside, and comes back as it was.
     color = jnp.zeros((), dtype) if texture.border_color is None else texture.border_color.astype(dtype)
     color = jnp.broadcast_to(color, (texture.num_channels,)).reshape(*[1] * (texels.ndim - 1), -1)
     texels = texels - color
-    # Modes stand in x, y, z order, axes the other way around.
-    for k, rule in enumerate(sampler.address_rules(ndim)):
-        texels = filtered_along(texels, texels.ndim - 2 - k, sampler.kernel, rule)
+    if axes[0].address is SPHERE:
+        texels = filtered_on_sphere(texels, sampler.kernel)
+    else:
+        for k, axis in enumerate(reversed(axes)):
+            texels = filtered_along(texels, texels.ndim - 2 - k, axis.kernel, axis.address)
     return Texture(texels + color, texture.border_color, texture.kind)
+
+
+def filtered_on_sphere(values: jax.Array, kernel: FilterKernel) -> jax.Array:
+    """The coefficients of longitudes and latitudes: a meridian and the one half a turn away are a circle."""
+    x, y = values.ndim - 2, values.ndim - 3
+    height, width = values.shape[y], values.shape[x]
+    values = filtered_along(values, x, kernel, WRAP)
+    across = jnp.flip(jnp.roll(values, width // 2, x), y)
+    circles = filtered_along(jnp.concatenate([values, across], y), y, kernel, WRAP)
+    return jax.lax.slice_in_dim(circles, 0, height, axis=y)
 
 
 def filtered_along(values: jax.Array, axis: int, kernel: FilterKernel, rule: AddressRule) -> jax.Array:

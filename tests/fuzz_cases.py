@@ -178,12 +178,17 @@ class Draw:
         if not self.kind.is_cube or chance(rng, 0.3):
             options["address_mode"] = self.modes
             options["seamless_cubemap"] = not self.kind.is_cube
+        on_sphere = self.kind.ndim == 2 and options["arithmetic"] == "float" and chance(rng, 0.1)
+        if on_sphere:
+            options["address_mode"] = self.modes = ("sphere",) * 2
         self.sampler = jt.Sampler(**options)
         self.options = {k: v for k, v in options.items() if v != getattr(jt.Sampler(), k)}
         self.batch = pick(rng, [None, None, None, "texture", "coordinates", "both"])
         self.sizes = sizes_of(rng, self.kind.texel_ndim, self.channels)
         if self.kind.is_cube:
             self.sizes = (min(self.sizes[0], 9),) * 2
+        if on_sphere:
+            self.sizes = (self.sizes[0], self.sizes[1] + self.sizes[1] % 2)
         front = [int(rng.integers(1, 5))] * self.kind.layered + [6] * self.kind.is_cube
         self.shape = (*front, *self.sizes, self.channels)
         assert len(self.shape) == len(AXIS_NAMES[self.kind]) + 1

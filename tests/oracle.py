@@ -35,7 +35,7 @@ def position(coord, size, mode="clamp", normalized=True, dtype=np.float32):
     """
     x = np.asarray(coord, dtype)
     x = np.where(np.isnan(x), 0, x).astype(dtype)
-    periodic = mode in ("wrap", "mirror")
+    periodic = mode in ("wrap", "mirror", "sphere")
     with np.errstate(over="ignore", invalid="ignore"):
         if normalized and periodic:
             x = np.where(np.abs(x) < FAR_NORMALIZED, x, 0).astype(dtype)
@@ -63,6 +63,19 @@ def address(tap, size, mode):
         if mode == "border":
             inside = index == tap
     return index, inside
+
+
+def on_sphere(column, row, width, height):
+    """(stored row, stored column) of unbounded taps: those of the point of a sphere at such angles.
+
+    Beyond a pole an angle from the north below 0 or above pi is a point on the other side. A point between two columns,
+    half a turn of an odd width away, belongs to the one before.
+    """
+    longitude, from_north = (np.asarray(column) + 0.5) * 2 * np.pi / width, (np.asarray(row) + 0.5) * np.pi / height
+    x, y = np.sin(from_north) * np.cos(longitude), np.sin(from_north) * np.sin(longitude)
+    turns = np.arctan2(y, x) / (2 * np.pi)
+    there = np.floor(turns * width - 1e-3).astype(np.int64) % width
+    return np.floor(np.arccos(np.clip(np.cos(from_north), -1, 1)) / np.pi * height).astype(np.int64), there
 
 
 def keys(t, a):
@@ -114,10 +127,12 @@ def footprint(coords, shape, layer=None, *, address_mode, filter_mode, normalize
     axes = []
     for x, size, mode in zip(coords, sizes, per_axis(address_mode, len(coords)), strict=True):
         p = position(x, size, mode, normalized, dtype)
-        axes.append([(*address(tap, size, mode), weight) for tap, weight in taps(p, filter_mode, a)])
+        addressed = (lambda tap, *_: (tap, True)) if mode == "sphere" else address
+        axes.append([(*addressed(tap, size, mode), weight) for tap, weight in taps(p, filter_mode, a)])
     for corner in product(*axes):
         index, inside, weight = zip(*corner, strict=True)
-        yield np.prod(weight, axis=0), front + index[::-1], np.all(inside, axis=0)
+        index = on_sphere(*index, *sizes) if "sphere" in per_axis(address_mode, len(coords)) else index[::-1]
+        yield np.prod(weight, axis=0), front + index, np.all(inside, axis=0)
 
 
 def without_nan(v, dtype):

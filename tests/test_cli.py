@@ -384,12 +384,23 @@ PADDINGS = {
 }
 
 
-@pytest.mark.parametrize("address", ADDRESSES)
+@pytest.mark.parametrize("address", PADDINGS)
 def test_a_move_by_whole_pixels_is_exact_in_every_address_mode(tmp_path, address):
     pixels = noise(3)
     out = warped(tmp_path, pixels, "--translate", 3, -2, "--address", address)
     padded = np.pad(pixels, ((4, 4), (4, 4), (0, 0)), **PADDINGS[address])
     np.testing.assert_array_equal(out, padded[4 + 2 : 4 + 2 + HEIGHT, 4 - 3 : 4 - 3 + WIDTH])
+
+
+def test_a_sphere_goes_on_beyond_its_poles(tmp_path, capsys):
+    pixels = noise(3)[:, :8]
+    out = warped(tmp_path, pixels, "--translate", 3, 2, "--address", "sphere")
+    around = np.concatenate([np.roll(pixels, 4, 1)[1::-1], pixels[:-2]])
+    np.testing.assert_array_equal(out, np.roll(around, 3, 1))
+    odd = tmp_path / "odd.png"
+    Image.fromarray(noise(3)).save(odd)
+    assert main(["warp", str(odd), str(tmp_path / "out.png"), "--address", "sphere"]) == 2
+    assert "--address sphere needs an even width, and the image is 9 pixels wide" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -647,7 +658,7 @@ def test_help_names_unit_example_and_default_of_every_option():
 
 def test_the_options_name_every_mode_of_a_sampler():
     assert set(FILTERS) == {mode.value for mode in FilterMode}
-    assert set(ADDRESSES) == {mode.value for mode in AddressMode} - {"last", "seam"}
+    assert set(ADDRESSES) == {mode.value for mode in AddressMode}
 
 
 def test_out_of_memory_is_one_sentence(tmp_path, capsys, monkeypatch):

@@ -115,8 +115,8 @@ def test_address_modes(printed, tmp_path):
         "mirror": [1, 2, 3] + [3, 2, 1, 0, 0, 1, 2, 3] * 2,
         "reflect": [1] + [0, 1, 2, 3, 2, 1] * 3,
     }
-    panels = [pixels(tmp_path / "out.png")[24:, start : start + 60] for start in range(0, 5 * 68, 68)]
-    clamp, border, wrap, mirror, reflect = panels
+    panels = [pixels(tmp_path / "out.png")[24:, start : start + 60] for start in range(0, 6 * 68, 68)]
+    clamp, border, wrap, mirror, reflect, sphere = panels
     tile = np.s_[20:40, 20:40]
     first, last = np.s_[:19, :19], np.s_[41:, 41:]  # the frame around the tile in the middle touches its neighbours
     assert (np.abs(border[first] - 128) <= 1).all()
@@ -126,6 +126,7 @@ def test_address_modes(printed, tmp_path):
     np.testing.assert_array_equal(wrap[first], wrap[tile][:19, :19])
     np.testing.assert_array_equal(mirror[first], mirror[tile][:0:-1, :0:-1])
     np.testing.assert_array_equal(reflect[last][:18, :18], reflect[tile][17::-1, 17::-1])
+    np.testing.assert_array_equal(sphere[:19, 20:40], np.roll(sphere[tile], 10, 1)[:0:-1])
 
 
 def test_table_lookup(printed, tmp_path):
@@ -398,6 +399,18 @@ def test_reaction_diffusion_spreads_waves_and_keeps_rest():
     assert_close("reordered", found, (2 * np.cos(2 * np.pi / 16) - 2) * wave, 1)
     rest = example.run(example.start(16, 0), 10)
     np.testing.assert_array_equal(rest.texels, np.broadcast_to([1.0, 0.0], (16, 16, 2)))
+
+
+def test_tracer(printed, tmp_path):
+    lines = printed("tracer", "--height", 60, "--steps", 24, "--size", 48, "--out", tmp_path / "out.png")
+    mean, most = np.array([numbers(line)[:2] for line in lines[1:4]]).T
+    assert mean[2] < 0.3 * mean[1] < 0.1 * mean[0]
+    assert most[2] < 0.04
+    globes = pixels(tmp_path / "out.png")[22:70].astype(int)
+    north, half = (globes[8:40, k * 54 + 8 : k * 54 + 40] for k in (1, 2))
+    # The lines of the globe differ, and the tracer does not, whose middle is bright.
+    assert np.median(np.abs(north - half)) < 8
+    assert (globes[22:26, 22:26, 0] > 240).all()
 
 
 def test_zone_plate(printed, tmp_path):

@@ -116,7 +116,8 @@ READS_INSIDE_MODELS = {
     "triplane": "(planes, points, *, plane_axes=('xy', 'xz', 'zy'), reduce='mean')",
 }
 SIGNATURES = {
-    "sample": "(texture, coords, sampler=Sampler(), *, layer=None, lod=None, ddx=None, ddy=None, ddz=None, dtype=None)",
+    "sample": "(texture, coords, sampler=Sampler(), *, layer=None, lod=None, ddx=None, ddy=None, ddz=None, "
+    "key=None, dtype=None)",
     "fetch": "(texture, indices, *, layer=None, level=0)",
     "gather": "(texture, coords, sampler=Sampler(), *, component=0)",
     "splat": "(values, coords, shape, sampler=Sampler(), *, kind=None, layer=None, lod=None, ddx=None, "

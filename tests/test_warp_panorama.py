@@ -64,9 +64,23 @@ def test_functions_of_direction_come_out_on_the_cube(shape):
     assert_close("linear on a sphere", TO_FACES(panorama(*shape), SIZE), faces(), (np.pi / shape[0]) ** 2)
 
 
-def test_cubic_reads_go_on_beyond_poles_and_seams():
-    found = TO_FACES(panorama(), SIZE, filter="cubic")
-    assert_close("cubic on a sphere", found, faces(), (np.pi / HEIGHT) ** 2)
+@pytest.mark.parametrize(
+    ("filter", "shape"), [("cubic", (HEIGHT, WIDTH)), ("cubic", (33, 65)), ("lanczos3", (HEIGHT, WIDTH))]
+)
+def test_wide_filters_go_on_beyond_poles_and_seams(filter, shape):
+    """Across from a column of an odd number of them is the mean of two, which is a linear read."""
+    found, texel = TO_FACES(panorama(*shape), SIZE, filter=filter), np.pi / shape[0]
+    odd, sharp = shape[1] % 2, filter == "lanczos3"
+    row, scale = (
+        ("lanczos ramp", 2 * texel) if sharp else ("linear on a sphere" if odd else "cubic on a sphere", texel**2)
+    )
+    assert_close(row, found, faces(), scale)
+
+
+def test_a_texture_unit_reads_panoramas():
+    """It has no address mode for a sphere, so rows are laid beyond the poles."""
+    found = TO_FACES(panorama(), SIZE, jt.Sampler(arithmetic="hardware"))
+    assert_close("texture unit axis", found, TO_FACES(panorama(), SIZE), 4)
 
 
 @pytest.mark.parametrize("shape", [(HEIGHT, WIDTH), (33, 65)], ids=["even", "odd"])

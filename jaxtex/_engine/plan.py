@@ -45,7 +45,7 @@ class ReadPlan(NamedTuple):
 
     `grid` makes the coordinates of the operands, where they are used; as a rule the operands are the coordinates. For a
     mean of `num_reads` it takes the number of one of them, and returns its weight. The result is summed along the last
-    `summed_axes` axes of the samples.
+    `summed_axes` axes of the samples. A read of drawn taps has an `expected` read.
     """
 
     axes: tuple[Axis, ...]
@@ -53,6 +53,7 @@ class ReadPlan(NamedTuple):
     grid: Grid = as_given
     num_reads: int = 1
     summed_axes: int = 0
+    expected: "ReadPlan | None" = None
 
     @property
     def coords(self) -> Coords:
@@ -60,9 +61,9 @@ class ReadPlan(NamedTuple):
 
     def spec(self, decoding: Decoding, dtype: np.dtype, deterministic: bool = False) -> ReadSpec:
         """The static half of this read."""
-        return ReadSpec(
-            self.axes, decoding, np.dtype(dtype), deterministic, self.grid, self.num_reads, self.summed_axes
-        )
+        static = self.grid, self.num_reads, self.summed_axes
+        expected = None if self.expected is None else self.expected.spec(decoding, dtype, deterministic)
+        return ReadSpec(self.axes, decoding, np.dtype(dtype), deterministic, *static, expected)
 
     def with_axis(self, axis: Axis, coord: jax.Array, position: int) -> "ReadPlan":
         """This read along one more axis, at `position`."""
@@ -174,7 +175,17 @@ def space_axes(layout: Layout, sampler: Sampler) -> tuple[Axis, ...]:
         rules = (SEAM if kernel.blends else CLAMP,) * 2
     else:
         rules = sampler.address_rules(layout.kind.texel_ndim)[::-1]
+        check_width(rules[-1], layout.sizes[-1])
     return tuple(Axis(n, kernel, rule, normalized) for n, rule in zip(layout.sizes, rules))
+
+
+def check_width(rule: AddressRule, width: int) -> None:
+    """Half a turn is a whole number of texels."""
+    if rule.even_width and width % 2:
+        raise ValueError(
+            f"Sampler: address_mode is {rule.name!r}, which continues a row half of its width away, and the texture is "
+            f"{width} texels wide; resize it to an even width, or use another mode."
+        )
 
 
 # Footprints

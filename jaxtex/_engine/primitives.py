@@ -14,7 +14,8 @@ the gradients with respect to texels and operands are computed together, from on
 and nothing but texels and operands is kept between the passes. Their own derivatives are those of (a) and (b).
 
 A read that rounds its sums to 16 bits, one that is a mean of several, and `bordered_read`, which has a color outside,
-are one pass each. Their derivatives are those of what they mean in terms of plain reads.
+are one pass each. Their derivatives are those of what they mean in terms of plain reads. A read of one drawn tap has
+its own derivative in the texels, and that of its expectation in the operands.
 
 The weights are piecewise functions whose pieces are half-open, [i, i + 1): at a kink the right-hand slope is taken.
 """
@@ -25,6 +26,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching
 
@@ -101,6 +103,8 @@ def read_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, spec: ReadSpec,
     """Line (a)."""
     if not spec.is_plain:
         return jvp_by_terms(read_p, read_terms)(primals, tangents, spec=spec, batch=batch)
+    if spec.expected is not None:
+        return drawn_jvp(read_p, expected_read, primals, tangents, spec=spec, batch=batch)
     out, some = bind(read_p, *primals, spec=spec, batch=batch), active(spec, tangents)
     if not some:
         return out, jnp.zeros_like(out)
@@ -111,6 +115,8 @@ def read_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, spec: ReadSpec,
 
 def splat_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, spec: ReadSpec, batch: int):
     """Line (b)."""
+    if spec.expected is not None:
+        return drawn_jvp(splat_p, expected_splat, primals, tangents, spec=spec, batch=batch)
     (values, *operands), some = primals, active(spec, tangents)
     out, terms = bind(splat_p, *primals, spec=spec, batch=batch), []
     if TEXELS in some:
@@ -119,6 +125,38 @@ def splat_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, spec: ReadSpec
         params = {"spec": spec.differentiated(k), "batch": batch}
         terms.append(rematerialized(tangent_times_splat, values, tangent, *operands, **params))
     return out, functools.reduce(jnp.add, terms) if terms else jnp.zeros_like(out)
+
+
+def drawn_jvp(
+    p: Primitive, expected: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+):
+    """Of a read of drawn taps, or its adjoint: its own derivative in what it is linear in, and that of what is expected
+    of it in the operands. The first operand is the number that draws, which has none.
+    """
+    (first, number, *operands), out = primals, bind(p, *primals, **params)
+    terms = [jnp.zeros_like(out)]
+    if is_nonzero(tangents[0]):
+        terms.append(bind(p, tangents[0], number, *operands, **params))
+    if any(map(is_nonzero, tangents[2:])):
+        of_operands = functools.partial(expected, first, jax.typeof(out), **params)
+        terms.append(jnp.broadcast_to(jvp_of_nonzero(of_operands, operands, tangents[2:]), out.shape))
+    return out, functools.reduce(jnp.add, terms[1:] or terms)
+
+
+def expected_read(texels: Any, out: Any, *operands: Any, spec: ReadSpec, batch: int) -> Any:
+    """The expectation of a read of drawn taps."""
+    assert spec.expected is not None
+    del out
+    return bind(read_p, texels, *operands, spec=spec.expected.with_dtype(spec.dtype), batch=batch)
+
+
+def expected_splat(values: Any, out: Any, *operands: Any, spec: ReadSpec, batch: int) -> Any:
+    """The expectation of a splat to drawn taps: the transpose of a read that may be a mean of several."""
+    assert spec.expected is not None
+    params = {"spec": spec.expected.adjoint(values.dtype), "batch": batch}
+    read = lambda texels: bind(read_p, texels, *operands, **params)
+    texels = jax.ShapeDtypeStruct(out.shape, out.dtype)
+    return jax.linear_transpose(read, texels)(jnp.broadcast_to(values, jax.eval_shape(read, texels).shape))[0]
 
 
 def by_plain_reads(plain_read: Callable[..., Any], operands: Sequence[Any], spec: ReadSpec) -> Any:
@@ -149,12 +187,29 @@ def bordered_terms(texels: Any, color: Any, *operands: Any, spec: ReadSpec, batc
 
 def outside(*operands: Any, spec: ReadSpec) -> tuple[jax.Array, jax.Array]:
     """The weight of each result that lies outside, and whether none does."""
+    if spec.expected is not None:
+        weight = straight_through(drawn_outside(spec), expected_outside(spec.expected))(*operands)
+        return weight, jnp.zeros(weight.shape, bool)
     coords = spec.grid(*operands)
     inside, everything = operators.coverage(coords, spec.axes)
     factors = (c for c, axis in zip(coords, spec.axes) if axis.role is Role.FACTOR)
     weight = functools.reduce(jnp.multiply, factors, jnp.where(everything, 0, 1 - inside))
     along = range(weight.ndim - spec.summed_axes, weight.ndim)
     return jnp.sum(weight, along, keepdims=True).astype(spec.sums), jnp.all(everything, along, keepdims=True)
+
+
+def drawn_outside(spec: ReadSpec) -> Callable[..., jax.Array]:
+    """The weight of drawn taps that lies outside, 0 or 1, as a function of the operands."""
+    return lambda *operands: (1 - operators.coverage(spec.grid(*operands), spec.axes)[0]).astype(spec.sums)
+
+
+def expected_outside(expected: ReadSpec) -> Callable[..., jax.Array]:
+    """Its expectation."""
+    weight = lambda coords: 1 - operators.coverage(coords, expected.axes)[0][..., None]
+    in_sums = expected.with_dtype(expected.sums)
+    return lambda number, *operands: jnp.broadcast_to(
+        operators.mean(weight, operands, in_sums)[..., 0], np.broadcast_shapes(*(a.shape for a in (number, *operands)))
+    )
 
 
 def pushforward_terms(*args: Any, spec: ReadSpec, wrt: Wrt, batch: int) -> Any:

@@ -38,6 +38,8 @@ class ReadSpec:
         num_reads: of how many reads at most the result is the weighted mean.
         summed_axes: along how many of the last axes of the samples the result is summed; its size is 1 there. What an
             adjoint takes may have size 1 along any axis of the samples.
+        expected: of a read of drawn taps, whose first operand is the number that draws, the read that is its
+            expectation; the other operands are that one's, and the derivatives in them too.
     """
 
     axes: tuple[Axis, ...]
@@ -47,6 +49,7 @@ class ReadSpec:
     grid: Grid = as_given
     num_reads: int = 1
     summed_axes: int = 0
+    expected: "ReadSpec | None" = None
 
     @property
     def sums(self) -> np.dtype:

@@ -54,6 +54,7 @@ class AddressRule(NamedTuple):
         neighbors_stay_adjacent: whether two taps side by side read texels side by side, or the same texel.
         cyclic: whether the texel after the last one is the first, for rules whose neighbors stay adjacent otherwise.
         drops_outside: whether a tap inside reads its own texel, and a tap outside none.
+        even_width: whether the width, the size of its last axis, must be even.
         within: whether coordinates are known to be finite, and within the axis.
         on_hardware: whether texture units have it.
     """
@@ -70,6 +71,7 @@ class AddressRule(NamedTuple):
     neighbors_stay_adjacent: bool = False
     cyclic: bool = False
     drops_outside: bool = False
+    even_width: bool = False
     within: bool = False
     on_hardware: bool = False
 
@@ -134,7 +136,7 @@ MIRROR = _PLAIN._replace(name="mirror", apply=mirror, repeats=True, multiplicity
 REFLECT = _PLAIN._replace(name="reflect", apply=reflect, multiplicity=2, on_hardware=False)
 # The rule of layers: an index out of range, negative ones too, reads the last layer.
 LAST = _PLAIN._replace(name="last", apply=last)
-SPHERE = AddressRule("sphere", None, False, apply_together=sphere, num_axes=2, repeats=True)
+SPHERE = AddressRule("sphere", None, False, apply_together=sphere, num_axes=2, repeats=True, even_width=True)
 
 ADDRESS_RULES = {
     AddressMode.CLAMP: CLAMP,

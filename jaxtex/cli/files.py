@@ -51,6 +51,7 @@ def start_warp(source: Path, picture: Picture, job: Job) -> StartedWarp:
     """
     height, width, channels = picture.pixels.shape
     with errors_about(source):
+        job.check_width(width)
         border = job.border_texel(channels, picture.pixels.dtype)
         size = job.size or (width, height)
         mapping = job.transform.mapping((width, height), size)

@@ -14,7 +14,7 @@ from .errors import UserError
 Point = tuple[float, float]
 # Written out, since arguments are parsed before JAX is imported; a test compares them with the enumerations.
 FilterName = Literal["point", "linear", "cubic", "bspline", "mitchell", "lanczos2", "lanczos3", "gaussian"]
-AddressName = Literal["clamp", "border", "wrap", "mirror", "reflect"]
+AddressName = Literal["clamp", "border", "wrap", "mirror", "reflect", "sphere"]
 FILTERS: tuple[str, ...] = get_args(FilterName)
 ADDRESSES: tuple[str, ...] = get_args(AddressName)
 # The options that are a whole transform, and those that are combined to an affine one.
@@ -156,8 +156,8 @@ def add_read_options(group: "argparse._ArgumentGroup") -> None:  # pyright: igno
         dest="address_mode",
         choices=ADDRESSES,
         default="border",
-        help="what is read outside the input: its edge, the border color, or the input repeated, mirrored, or mirrored "
-        "without doubling its edge (default: border)",
+        help="what is read outside the input: its edge, the border color, or the input repeated, mirrored, mirrored "
+        "without doubling its edge, or as longitudes and latitudes of a sphere (default: border)",
     )
     group.add_argument(
         "--border-color",

@@ -33,6 +33,15 @@ class Job:
     border: tuple[float, ...] | None = None
     compare: bool = False
 
+    def check_width(self, width: int) -> None:
+        """Checks that an image so wide can be read.
+
+        Raises:
+            UserError: if it cannot.
+        """
+        if self.read.sampler.address_mode == "sphere" and width % 2:
+            raise UserError(f"--address sphere needs an even width, and the image is {width} pixels wide")
+
     def border_texel(self, channels: int, dtype: np.dtype[np.unsignedinteger]) -> Array:
         """The border color as a stored texel.
 

@@ -18,7 +18,7 @@ from jax.typing import ArrayLike, DTypeLike
 from .._arguments import as_array
 from .._tables.storage_formats import sum_dtype
 from ..mipmaps import build_mipmaps
-from ..modes import AddressMode
+from ..modes import AddressMode, Arithmetic
 from ..sampler import FilterModeLike, Sampler
 from ..sampling import sample
 from ..texture import cubemap
@@ -63,7 +63,7 @@ def equirectangular_to_cubemap(
         size: N, the width and height of a face.
         sampler: a `Sampler`. Its address modes and `normalized_coords` are ignored: the image continues at its left and
             right edges, and beyond a pole half a turn away.
-        filter: ``"linear"``, ``"point"`` or ``"cubic"``, a `FilterMode`. The default is that of `sampler`, or linear.
+        filter: a `FilterMode`. The default is that of `sampler`, or linear.
         antialias: whether to smooth the image as far as the faces shrink it, see `resample`. Towards the poles the
             image is stretched along the longitude, and one level of detail for both directions blurs the regions
             straight up and down; ``Sampler(max_anisotropy=16)`` prevents this.
@@ -89,9 +89,13 @@ def equirectangular_to_cubemap(
     height, width = spatial_shape(name, image, None, 2)
     pixels = jnp.asarray(image)
     check_image(name, pixels, 2)
-    periodic = dataclasses.replace(resolve_sampler(name, sampler, filter, None), address_mode=("wrap", "clamp"))
-    rows = height // 2 if antialias else min(max(periodic.kernel.reach, CUBIC_REACH), height)
-    pixels, options, result = as_numbers(pixels, ReadOptions(periodic, None, antialias, dtype))
+    how, rows = resolve_sampler(name, sampler, filter, None), 0
+    if width % 2 == 0 and how.arithmetic is Arithmetic.FLOAT:
+        how = dataclasses.replace(how, address_mode="sphere")
+    else:  # half a turn is no whole number of texels, or a texture unit reads
+        how = dataclasses.replace(how, address_mode=("wrap", "clamp"))
+        rows = height // 2 if antialias else min(max(how.kernel.reach, CUBIC_REACH), height)
+    pixels, options, result = as_numbers(pixels, ReadOptions(how, None, antialias, dtype))
     sizes = constants(pixels, size, width, height, rows)
     # The faces one below the other are an image of 6 N rows.
     shape, footprint = (6 * size, size), None
@@ -107,7 +111,8 @@ def equirectangular_to_cubemap(
         along_u, along_v = (jnp.sqrt(a * a + b * b) for a, b in zip(*sides))
         footprint = (along_u, jnp.zeros_like(along_u)), (jnp.zeros_like(along_v), along_v)
     options = dataclasses.replace(options, dtype=result)
-    tall = warp_image(name, beyond_poles(pixels, rows), to_equirectangular, sizes, shape, options, footprint)
+    pixels = beyond_poles(pixels, rows) if rows else pixels
+    tall = warp_image(name, pixels, to_equirectangular, sizes, shape, options, footprint)
     return tall.reshape(*tall.shape[:-3], 6, size, size, tall.shape[-1])
 
 
@@ -183,7 +188,10 @@ def constants(image: jax.Array, *sizes: int) -> list[jax.Array]:
 
 
 def beyond_poles(image: jax.Array, rows: int) -> jax.Array:
-    """An equirectangular image with more rows on both sides: those beyond a pole, half a turn away."""
+    """An equirectangular image with more rows on both sides: those beyond a pole, half a turn away.
+
+    Across from a column of an odd number of them lies the mean of two.
+    """
     half, odd = divmod(image.shape[-2], 2)
     opposite = jnp.roll(image, half, -2)
     if odd:
