@@ -16,6 +16,7 @@ from ._engine.coordinates import Arrays
 from ._engine.decoding import read_dtype
 from ._engine.float_arithmetic import FLOAT, ReadArithmetic
 from ._engine.plan import Layout, ReadPlan, ResolvedLevel, layout_of, plan_of_grid, plan_of_texels
+from ._engine.spec import Combination
 from ._hardware import HARDWARE
 from ._tables.address_rules import BORDER, LAST
 from ._tables.filter_kernels import LINEAR_TAPS, FilterKernel
@@ -107,7 +108,7 @@ def plan_of_call(arithmetic: ReadArithmetic, layout: Layout, arguments: ReadArgu
         return plan
     operands, structure = jax.tree.flatten(resolved._replace(face_coords=None))
     grid = AlongFootprint(arithmetic.plan, layout, sampler, structure)
-    return ReadPlan(plan.axes, tuple(operands), grid, arithmetic.most_reads(sampler))
+    return ReadPlan(plan.axes, tuple(operands), grid, arithmetic.most_reads(sampler), plan.combination)
 
 
 class AlongFootprint(NamedTuple):
@@ -193,7 +194,8 @@ def gather(
 
     def run(arithmetic: ReadArithmetic, texture: Texture, arguments: ReadArguments, kernels) -> jax.Array:
         plan, _ = arithmetic.plan(layout, arithmetic.resolve_level(layout, arguments, sampler), sampler)
-        plan = plan._replace(axes=(*plan.axes[:-2], *with_kernels(plan.axes[-2:], kernels)))
+        axes = (*plan.axes[:-2], *with_kernels(plan.axes[-2:], kernels))
+        plan = plan._replace(axes=axes, combination=Combination.BLEND)
         return arithmetic.read_texel(texture, plan, sampler.decoding, rounded_dtype(dtype, sums), sampler.deterministic)
 
     corners = ((high, low), (high, high), (low, high), (low, low))

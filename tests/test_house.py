@@ -126,7 +126,7 @@ SIGNATURES = {
     "Sampler": "(*, address_mode=None, filter_mode='linear', cubic_coefficient=-0.5, spline_order=3, "
     "read_mode='element', normalized_coords=True, srgb=False, mipmap_filter_mode='point', mipmap_level_bias=0.0, "
     "min_mipmap_level_clamp=0.0, max_mipmap_level_clamp=inf, max_anisotropy=1, seamless_cubemap=True, "
-    "arithmetic='float', deterministic=False)",
+    "arithmetic='float', deterministic=False, limit=None)",
 }
 
 # What a docstring must say; a name in a group stands for the others.
