@@ -22,7 +22,7 @@ from ._tables.address_rules import BORDER, LAST
 from ._tables.filter_kernels import LINEAR_TAPS, FilterKernel
 from ._tables.storage_formats import Decoding, is_blended, rounded_dtype, storage_format, sum_dtype
 from ._typed_jit import typed_jit
-from .modes import Arithmetic, FilterMode
+from .modes import Arithmetic, FilterMode, TextureKind
 from .sampler import Sampler
 from .texture import Texture
 
@@ -168,6 +168,31 @@ def sample_grid(
 
     out = in_arithmetic(sampler, run)(texture, plan.operands)
     return out if as_numbers else out.astype(own_dtype(texture, sampler))
+
+
+def sample_labels(
+    labels: jax.Array,
+    color: jax.Array,
+    function: Callable[..., Arrays],
+    operands: Sequence[jax.Array],
+    sampler: Sampler,
+    *,
+    kind: TextureKind,
+    affine_axes: int = 0,
+) -> jax.Array:
+    """The label whose taps have the greatest weight together, channel by channel; see `sample_grid`.
+
+    Args:
+        labels: sizes + (C,), integers of any width.
+        color: (C,) of the dtype of `labels`, the label of a tap outside.
+        sampler: with a filter of positive weights. A filter of one tap returns its label.
+    """
+    operands = jax.lax.stop_gradient(tuple(operands))
+    plan = plan_of_grid(Layout(kind, labels.shape), function, operands, sampler, affine_axes)
+    spec = plan._replace(combination=Combination.VOTE).spec(Decoding.ELEMENT, labels.dtype)
+    if any(axis.address.has_outside for axis in plan.axes):
+        return primitives.bordered_read(labels, color, operands, spec)
+    return primitives.read(labels, operands, spec)
 
 
 # Single texels

@@ -17,7 +17,7 @@ from .._typed_jit import typed_jit
 # Those of the options that all warps share which are static.
 STATIC_OPTIONS = ("sampler", "filter", "address", "antialias", "dtype")
 # Arguments whose integers are texels, and not coordinates or parameters.
-IMAGES = ("image", "images", "faces")
+IMAGES = ("image", "images", "faces", "labels", "border_label")
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
