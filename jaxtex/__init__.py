@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from .exports import kernels_in_exports
 from .mipmaps import build_mipmaps, footprint
-from .modes import AddressMode, Arithmetic, BoundaryMode, FilterMode, ReadMode, TextureKind
+from .modes import AddressMode, Arithmetic, BoundaryMode, FilterMode, Limit, ReadMode, TextureKind
 from .sampler import Sampler
 from .sampling import fetch, gather, sample, splat
 from .splines import spline_filter
@@ -41,6 +41,7 @@ __all__ = [
     "Arithmetic",
     "BoundaryMode",
     "FilterMode",
+    "Limit",
     "ReadMode",
     "Sampler",
     "Texture",

@@ -103,6 +103,11 @@ def check_sampler(name: str, kind: TextureKind, stored: Any, num_levels: int, sa
             f"{name}: filter_mode={str(sampler.filter_mode)!r} reaches more than one texel across the seams of a "
             f"cubemap; use 'linear', or seamless_cubemap=False."
         )
+    if kind.is_cube and sampler.seamless_cubemap and sampler.limit is not None and sampler.kernel.num_taps > 2:
+        raise ValueError(
+            f"{name}: limit={str(sampler.limit)!r} is given for a read across the seams of a cubemap, whose corners "
+            f"lack a tap; use seamless_cubemap=False, or leave limit out."
+        )
     if sampler.arithmetic is Arithmetic.HARDWARE and not row.on_hardware:
         raise ValueError(
             f"{name}: arithmetic='hardware' is given for {stored} texels, which no texture unit has; use "

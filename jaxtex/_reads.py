@@ -17,12 +17,13 @@ from ._engine.decoding import read_dtype
 from ._engine.drawn_taps import DrawnTaps
 from ._engine.float_arithmetic import FLOAT, ReadArithmetic
 from ._engine.plan import Layout, ReadPlan, ResolvedLevel, layout_of, plan_of_grid, plan_of_texels
+from ._engine.spec import Combination
 from ._hardware import HARDWARE
 from ._tables.address_rules import BORDER, LAST
 from ._tables.filter_kernels import LINEAR_TAPS, FilterKernel
 from ._tables.storage_formats import Decoding, is_blended, rounded_dtype, storage_format, sum_dtype
 from ._typed_jit import typed_jit
-from .modes import Arithmetic, FilterMode
+from .modes import Arithmetic, FilterMode, TextureKind
 from .sampler import Sampler
 from .texture import Texture
 
@@ -148,7 +149,7 @@ def plan_of_call(arithmetic: ReadArithmetic, layout: Layout, arguments: ReadArgu
         return plan
     operands, structure = jax.tree.flatten(resolved._replace(face_coords=None))
     grid = AlongFootprint(arithmetic.plan, layout, sampler, structure)
-    return ReadPlan(plan.axes, tuple(operands), grid, arithmetic.most_reads(sampler))
+    return ReadPlan(plan.axes, tuple(operands), grid, arithmetic.most_reads(sampler), plan.combination)
 
 
 class AlongFootprint(NamedTuple):
@@ -216,6 +217,31 @@ def sample_grid(
     return out if as_numbers else out.astype(own_dtype(texture, sampler))
 
 
+def sample_labels(
+    labels: jax.Array,
+    color: jax.Array,
+    function: Callable[..., Arrays],
+    operands: Sequence[jax.Array],
+    sampler: Sampler,
+    *,
+    kind: TextureKind,
+    affine_axes: int = 0,
+) -> jax.Array:
+    """The label whose taps have the greatest weight together, channel by channel; see `sample_grid`.
+
+    Args:
+        labels: sizes + (C,), integers of any width.
+        color: (C,) of the dtype of `labels`, the label of a tap outside.
+        sampler: with a filter of positive weights. A filter of one tap returns its label.
+    """
+    operands = jax.lax.stop_gradient(tuple(operands))
+    plan = plan_of_grid(Layout(kind, labels.shape), function, operands, sampler, affine_axes)
+    spec = plan._replace(combination=Combination.VOTE).spec(Decoding.ELEMENT, labels.dtype)
+    if any(axis.address.has_outside for axis in plan.axes):
+        return primitives.bordered_read(labels, color, operands, spec)
+    return primitives.read(labels, operands, spec)
+
+
 # Single texels
 
 
@@ -240,7 +266,8 @@ def gather(
 
     def run(arithmetic: ReadArithmetic, texture: Texture, arguments: ReadArguments, kernels) -> jax.Array:
         plan, _ = arithmetic.plan(layout, arithmetic.resolve_level(layout, arguments, sampler), sampler)
-        plan = plan._replace(axes=(*plan.axes[:-2], *with_kernels(plan.axes[-2:], kernels)))
+        axes = (*plan.axes[:-2], *with_kernels(plan.axes[-2:], kernels))
+        plan = plan._replace(axes=axes, combination=Combination.BLEND)
         return arithmetic.read_texel(texture, plan, sampler.decoding, rounded_dtype(dtype, sums), sampler.deterministic)
 
     corners = ((high, low), (high, high), (low, high), (low, low))

@@ -142,6 +142,12 @@ class Arithmetic(OptionEnum):
     HARDWARE = "hardware"
 
 
+class Limit(OptionEnum):
+    """Between which texels a read stays: its nearest taps, the two of each axis that the linear filter blends."""
+
+    TAPS = "taps"
+
+
 class BoundaryMode(OptionEnum):
     """What a surface access outside the surface does."""
 

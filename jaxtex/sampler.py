@@ -13,7 +13,7 @@ import numpy as np
 from ._tables.address_rules import ADDRESS_RULES, AddressRule
 from ._tables.filter_kernels import MAX_SPLINE_ORDER, FilterKernel, FilterOptions, filter_kernel
 from ._tables.storage_formats import Decoding
-from .modes import AddressMode, Arithmetic, FilterMode, OptionEnum, ReadMode, choose
+from .modes import AddressMode, Arithmetic, FilterMode, Limit, OptionEnum, ReadMode, choose
 
 # The enumeration of each option, or those of its members that the option offers.
 OPTIONS: dict[str, type[OptionEnum] | tuple[OptionEnum, ...]] = {
@@ -22,9 +22,12 @@ OPTIONS: dict[str, type[OptionEnum] | tuple[OptionEnum, ...]] = {
     "read_mode": ReadMode,
     "mipmap_filter_mode": (FilterMode.POINT, FilterMode.LINEAR),
     "arithmetic": Arithmetic,
+    "limit": Limit,
 }
 NUMBERS = ("cubic_coefficient", "mipmap_level_bias", "min_mipmap_level_clamp", "max_mipmap_level_clamp")
 FLAGS = ("normalized_coords", "srgb", "seamless_cubemap", "deterministic")
+# Options that may be left to what reads.
+OPTIONAL = ("address_mode", "limit")
 MAX_ANISOTROPY = 16
 
 AddressModeLike = (
@@ -40,6 +43,7 @@ FilterModeLike = (
 ReadModeLike = ReadMode | Literal["element", "normalized_float"]
 MipmapFilterModeLike = FilterMode | Literal["point", "linear"] | Literal["nearest", "bilinear"]
 ArithmeticLike = Arithmetic | Literal["float", "hardware"]
+LimitLike = Limit | Literal["taps"]
 
 
 @jax.tree_util.register_static
@@ -102,6 +106,12 @@ class Sampler:
             rounds and the order does not matter, at two to three times the cost. Each of the n terms at a texel is
             rounded to a multiple of ``n^2 / 2^47`` times the largest value. A sum of fewer than a thousand terms
             keeps as many bits as a floating-point sum.
+        limit: ``"taps"`` keeps a read by a filter of several taps between its nearest taps, channel by channel: the 2
+            per axis that the linear filter would blend. Where the filter overshoots, the read returns the least or the
+            greatest of them. So semi-Lagrangian advection by a cubic filter makes no new extremes. Of several mip
+            levels, each is limited before they are blended. Gradients are those of the read where it lies between the
+            taps, and elsewhere those of the tap that limits it; of equal taps it is the first. A limited read is not
+            linear in the texels, so that `splat`, the adjoint, refuses the option. ``None`` limits nothing.
 
     Raises:
         ValueError: if a mode is unknown, or options exclude each other.
@@ -131,6 +141,7 @@ class Sampler:
     seamless_cubemap: bool = True
     arithmetic: ArithmeticLike = "float"
     deterministic: bool = False
+    limit: LimitLike | None = None
 
     def __post_init__(self):
         for name, options in OPTIONS.items():
@@ -153,7 +164,9 @@ class Sampler:
         object.__setattr__(self, name, value)
 
     def _check_hardware(self) -> None:
-        if not self.kernel.on_hardware:
+        if self.limit is not None:
+            missing = f"limit={str(self.limit)!r}"
+        elif not self.kernel.on_hardware:
             missing = f"filter_mode={str(self.filter_mode)!r}"
         else:
             modes = self.address_mode if isinstance(self.address_mode, tuple) else (self.address_mode,)
@@ -211,7 +224,7 @@ class Sampler:
 
 def _chosen(name: str, value: object, options: type[OptionEnum] | tuple[OptionEnum, ...]) -> object:
     """The member, or the tuple of members, that an option names."""
-    if name == "address_mode" and value is None:
+    if name in OPTIONAL and value is None:
         return None
     if name == "address_mode" and isinstance(value, tuple | list):
         return tuple(choose("Sampler", name, v, options) for v in cast(Sequence[object], value))

@@ -288,6 +288,11 @@ def splat(
         raise ValueError(
             "splat: sampler has read_mode='normalized_float', and splat makes floating texels; leave it out."
         )
+    if sampler.limit is not None:
+        raise ValueError(
+            f"splat: sampler has limit={str(sampler.limit)!r}, and a limited read is not linear in the texels, so that "
+            f"it has no adjoint; leave it out."
+        )
     result = check_dtype("splat", dtype, np.dtype(values.dtype))
     chain = None if lod is None and ddx is None else tuple(chain_shapes(texture_kind, sizes, None, "splat"))
     chain = None if chain is not None and len(chain) == 1 else chain

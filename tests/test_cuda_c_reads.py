@@ -14,11 +14,12 @@ from tolerances import assert_close
 import jaxtex as jt
 from jaxtex._arguments import as_operands, check_read_arguments
 from jaxtex._engine import operators
+from jaxtex._engine.combinations import blend
 from jaxtex._engine.decoding import decode, ratio
 from jaxtex._engine.float_arithmetic import FLOAT
 from jaxtex._engine.lowering import choice, cuda_kernels
 from jaxtex._engine.lowering.cuda_c import THIS_GPU, load_row
-from jaxtex._engine.operators import blend, zero_outside
+from jaxtex._engine.operators import zero_outside
 from jaxtex._engine.plan import layout_of
 from jaxtex._hardware.arithmetic import HARDWARE
 from jaxtex._hardware.border import stored_color

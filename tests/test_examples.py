@@ -187,6 +187,19 @@ def test_register(printed, tmp_path):
     assert np.abs(end[middle] - 128).mean() < 0.15 * np.abs(start[middle] - 128).mean()
 
 
+def test_register_volumes(printed, tmp_path):
+    pytest.importorskip("optax")
+    lines = printed("register_volumes", "--size", 32, "--steps", 0, 60, 0, "--out", tmp_path / "out.png")
+    descent, difference, overlap, off, jacobian, _ = map(numbers, lines)
+    assert descent[-1] < 0.4 * descent[1]
+    assert difference[1] < 0.4 * difference[0]
+    assert overlap[1] > overlap[0] + 0.05
+    assert off[1] < off[0]
+    assert jacobian[0] > 0.1, "nothing folds"
+    before, after = pixels(tmp_path / "out.png")[260:, :256], pixels(tmp_path / "out.png")[260:, 260:516]
+    assert np.abs(after[40:] - 128).mean() < 0.6 * np.abs(before[40:] - 128).mean()
+
+
 def test_spatial_transformer(printed, tmp_path):
     for package in ("flax", "optax", "sklearn"):
         pytest.importorskip(package)

@@ -70,19 +70,27 @@ MODES = "filter=None, address=None"
 HOW = f"{MODES}, border_color=None, antialias=False, dtype=None"
 OF_A_SHAPE = "output_shape=None, sampler=None"
 OF_A_PANORAMA = "sampler=None, *, filter=None, antialias=False, dtype=None"
+OF_FLOWS = "sampler=None, *, filter=None, address=None"
 OF_A_LENS = f"(image, camera_matrix, distortion, {OF_A_SHAPE}, *, new_camera_matrix=None, {HOW})"
 OF_POINTS = "(coords, camera_matrix, distortion, *, new_camera_matrix=None)"
 WARPS = {
     "affine_grid": "(theta, size, align_corners=False)",
+    "compose_flows": f"(first, second, {OF_FLOWS})",
     "cubemap_to_equirectangular": f"(faces, output_shape, {OF_A_PANORAMA})",
     "distort": OF_A_LENS,
     "distort_points": OF_POINTS,
     "equirectangular_to_cubemap": f"(image, size, {OF_A_PANORAMA})",
+    "flow_from_itk": "(field, geometry_of_field)",
     "forward_warp": f"(image, flow, importance=None, {OF_A_SHAPE}, *, {MODES}, mode='softmax', return_coverage=False, "
     "dtype=None)",
     "grid_sample": "(images, grid, mode='bilinear', padding_mode='zeros', align_corners=False, *, data_format='NCHW', "
     "sampler=None, border_color=None, antialias=False)",
+    "integrate_velocity": f"(velocity, steps=7, {OF_FLOWS})",
+    "invert_flow": f"(flow, steps=20, {OF_FLOWS})",
+    "jacobian_determinant": "(flow)",
     "map_coordinates": "(input, coordinates, order, mode='constant', cval=0.0)",
+    "matrix_from_itk": "(matrix, translation=0.0, center=0.0, *, input_geometry, output_geometry)",
+    "matrix_from_nibabel": "(input_affine, output_affine, world_matrix=None)",
     "matrix_from_opencv": "(matrix)",
     "matrix_from_scipy": "(matrix, offset=0.0)",
     "matrix_from_skimage": "(matrix)",
@@ -96,7 +104,10 @@ WARPS = {
     "undistort": OF_A_LENS,
     "undistort_points": OF_POINTS,
     "warp_affine": f"(image, matrix, {OF_A_SHAPE}, *, inverse_map=False, {HOW})",
+    "warp_composed": f"(image, transforms, {OF_A_SHAPE}, *, flow_sampler=None, {HOW})",
     "warp_flow": f"(image, flow, sampler=None, *, {HOW})",
+    "warp_labels": "(labels, transforms=None, output_shape=None, *, coords=None, method='nearest', flow_sampler=None, "
+    "address=None, border_label=0)",
     "warp_perspective": f"(image, matrix, {OF_A_SHAPE}, *, inverse_map=False, {HOW})",
 }
 READS_INSIDE_MODELS = {
@@ -145,7 +156,7 @@ SIGNATURES = {
     "Sampler": "(*, address_mode=None, filter_mode='linear', cubic_coefficient=-0.5, spline_order=3, "
     "read_mode='element', normalized_coords=True, srgb=False, mipmap_filter_mode='point', mipmap_level_bias=0.0, "
     "min_mipmap_level_clamp=0.0, max_mipmap_level_clamp=inf, max_anisotropy=1, seamless_cubemap=True, "
-    "arithmetic='float', deterministic=False)",
+    "arithmetic='float', deterministic=False, limit=None)",
 }
 
 # What a docstring must say; a name in a group stands for the others.

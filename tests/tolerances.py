@@ -73,6 +73,8 @@ TOLERANCES = {
     "second differences": 2.0**-14,
     # A homography from four points in float64: its eight equations have a condition of some hundreds.
     "homography": 2.0**-42,
+    # Written down with six digits behind the point.
+    "rounded to a millionth": 1e-6,
     # Rounded once to whole codes.
     "rounded code": 0.5,
     # A flat picture that a JPEG or WebP file holds, in codes of 8 bits: luma and chroma are rounded on the way in, and

@@ -8,10 +8,11 @@ import jax.numpy as jnp
 
 from . import operators
 from .axis import Axis, differentiated
+from .combinations import Path, TexelValue, blend, weighted
 from .computed_once import computed_once
 from .decoding import decode
 from .indexing import gather
-from .operators import Path, TexelValue, blend, read, summed, weighted, zero_outside
+from .operators import read, summed, zero_outside
 from .spec import TEXELS, Coords, ReadSpec, Wrt, as_given
 from .texel_walk import TexelAddress, flattened
 

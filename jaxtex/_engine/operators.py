@@ -15,21 +15,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._tables.filter_kernels import Polynomials, Weight
+from .._tables.filter_kernels import Polynomials
 from .._tables.storage_formats import Decoding
 from .axis import Axis, Role
+from .combinations import COMBINATIONS, Path, weighted
 from .decoding import bits_dtype, decode, in_bits, moves_as_bits
 from .indexing import gather, scatter
 from .reproducible_sum import TexelSums, Units
 from .spec import Coords, Grid, ReadSpec, as_given
 from .texel_walk import Step, TexelAddress, both, flat_sizes, flattened, texels_shape, walks
 
-# The number of the tap taken at each step of a walk, that of the walk first.
-Path = tuple[int, ...]
 # The texel at an address as it is stored: S + (C,).
 LoadTexel = Callable[[TexelAddress], jax.Array]
-# The value at the end of a walk: S + (C,).
-TexelValue = Callable[[TexelAddress, Path], jax.Array]
 # How many samples fall on each texel under given axes.
 CountSamples = Callable[[tuple[Axis, ...]], jax.Array]
 
@@ -41,24 +38,7 @@ class Contribution(NamedTuple):
     value: jax.Array
 
 
-# The two walks
-
-
-def blend(coords: Coords, axes: tuple[Axis, ...], texel_value: TexelValue) -> jax.Array:
-    """The sum of `texel_value` over all taps, each times its weight: nested, axis after axis."""
-
-    def interpolate(address: TexelAddress, steps: list[Step], path: Path) -> jax.Array:
-        if not steps:
-            return texel_value(address, path)
-        step, *rest = steps
-        parts = (
-            weighted(weight, interpolate(address.advance(tap, step.sizes), rest, (*path, k)))
-            for k, (tap, weight) in enumerate(zip(step.taps, step.weights()))
-        )
-        return functools.reduce(jnp.add, parts)
-
-    found = enumerate(walks(coords, axes))
-    return functools.reduce(jnp.add, (weighted(w, interpolate(start, steps, (k,))) for k, (w, start, steps) in found))
+# The walk of a splat; those of a read are in `combinations`
 
 
 def contributions(value: jax.Array, coords: Coords, axes: tuple[Axis, ...]) -> Iterator[Contribution]:
@@ -75,13 +55,6 @@ def contributions_of_steps(address: TexelAddress, steps: list[Step], value: jax.
     step, *rest = steps
     for tap, weight in zip(step.taps, step.weights()):
         yield from contributions_of_steps(address.advance(tap, step.sizes), rest, weighted(weight, value))
-
-
-def weighted(weight: Weight, value: jax.Array) -> jax.Array:
-    """`weight` times a value with channels; a weight of 1 leaves every bit as it is."""
-    if isinstance(weight, jax.Array):
-        return value * weight[..., None].astype(value.dtype)
-    return value if weight == 1.0 else value * weight
 
 
 def zero_outside(address: TexelAddress, value: jax.Array) -> jax.Array:
@@ -138,7 +111,7 @@ def value(load_texel: LoadTexel, coords: Coords, spec: ReadSpec, color: jax.Arra
         del path
         return color_outside(address, decode(load_texel(address), spec.decoding, dtype), color)
 
-    return blend(coords, spec.axes, texel_value)
+    return COMBINATIONS[spec.combination](coords, spec.axes, texel_value)
 
 
 def mean(

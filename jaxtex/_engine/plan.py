@@ -20,7 +20,7 @@ from .coordinates import Arrays, limited
 from .cube import NUM_FACES, SEAM
 from .grids import OnCube, OneMore, StoredOrder
 from .level_of_detail import InChain, level_axis
-from .spec import Coords, Grid, ReadSpec, as_given
+from .spec import Combination, Coords, Grid, ReadSpec, as_given
 
 
 class Layout(NamedTuple):
@@ -54,6 +54,7 @@ class ReadPlan(NamedTuple):
     num_reads: int = 1
     summed_axes: int = 0
     expected: "ReadPlan | None" = None
+    combination: Combination = Combination.BLEND
 
     @property
     def coords(self) -> Coords:
@@ -61,9 +62,17 @@ class ReadPlan(NamedTuple):
 
     def spec(self, decoding: Decoding, dtype: np.dtype, deterministic: bool = False) -> ReadSpec:
         """The static half of this read."""
-        static = self.grid, self.num_reads, self.summed_axes
-        expected = None if self.expected is None else self.expected.spec(decoding, dtype, deterministic)
-        return ReadSpec(self.axes, decoding, np.dtype(dtype), deterministic, *static, expected)
+        return ReadSpec(
+            self.axes,
+            decoding,
+            np.dtype(dtype),
+            deterministic,
+            self.grid,
+            self.num_reads,
+            self.summed_axes,
+            None if self.expected is None else self.expected.spec(decoding, dtype, deterministic),
+            self.combination,
+        )
 
     def with_axis(self, axis: Axis, coord: jax.Array, position: int) -> "ReadPlan":
         """This read along one more axis, at `position`."""
@@ -123,7 +132,8 @@ def plan_of_grid(
     layout: Layout, function: Callable[..., Arrays], operands: Arrays, sampler: Sampler, affine_axes: int = 0
 ) -> ReadPlan:
     """The read of a texture of one level at coordinates that `function` makes of operands, where they are used."""
-    return ReadPlan(space_axes(layout, sampler), operands, StoredOrder(function, affine_axes))
+    grid = StoredOrder(function, affine_axes)
+    return ReadPlan(space_axes(layout, sampler), operands, grid, combination=combination(sampler))
 
 
 def plan_of_texels(
@@ -164,7 +174,13 @@ def plan_of_level(layout: Layout, resolved: ResolvedLevel, sampler: Sampler) -> 
             assert resolved.lod is not None
             level, grid = resolved.lod, InChain(sampler, layout.num_levels, grid)
         axes, operands = (level_axis(layout.num_levels, sampler), *axes), (level, *operands)
-    return ReadPlan(axes, operands, grid)
+    return ReadPlan(axes, operands, grid, combination=combination(sampler))
+
+
+def combination(sampler: Sampler) -> Combination:
+    """How the taps of a read become its value. A filter of one or two taps lies between them without a limit."""
+    limits = sampler.limit is not None and sampler.kernel.num_taps > 2
+    return Combination.LIMITED if limits else Combination.BLEND
 
 
 def space_axes(layout: Layout, sampler: Sampler) -> tuple[Axis, ...]:

@@ -14,7 +14,8 @@ the gradients with respect to texels and operands are computed together, from on
 and nothing but texels and operands is kept between the passes. Their own derivatives are those of (a) and (b).
 
 A read that rounds its sums to 16 bits, one that is a mean of several, and `bordered_read`, which has a color outside,
-are one pass each. Their derivatives are those of what they mean in terms of plain reads. A read of one drawn tap has
+are one pass each. So is one that stays between its nearest taps, whose kernel takes their extremes from the texels that
+it loads for the sum. Their derivatives are those of what they mean in terms of plain reads. A read of one drawn tap has
 its own derivative in the texels, and that of its expectation in the operands.
 
 The weights are piecewise functions whose pieces are half-open, [i, i + 1): at a kink the right-hand slope is taken.
@@ -33,9 +34,10 @@ from jax.interpreters import ad, batching
 from . import linearization, operators
 from .axis import Role
 from .binding import Dims, batching_rule, bind, make_primitive
+from .combinations import clipped, each_level, highest, lowest, nearest_taps
 from .linearization import ByNumber, summed_to
 from .lowering.choice import LOWERINGS
-from .spec import TEXELS, ReadSpec, Wrt, as_given
+from .spec import TEXELS, Combination, ReadSpec, Wrt, as_given
 
 
 def read(texels: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec) -> jax.Array:
@@ -160,11 +162,28 @@ def expected_splat(values: Any, out: Any, *operands: Any, spec: ReadSpec, batch:
 
 
 def by_plain_reads(plain_read: Callable[..., Any], operands: Sequence[Any], spec: ReadSpec) -> Any:
-    """A read in terms of ``plain_read(*operands, spec=...)``, which is one read and not rounded."""
+    """A read in terms of ``plain_read(*operands, spec=...)``, which is one weighted sum and not rounded."""
+    if spec.combination is Combination.LIMITED:
+        plain_read = functools.partial(rematerialized, functools.partial(limited_terms, plain_read))
     once = functools.partial(plain_read, spec=spec.plain())
     if spec.num_reads == 1:
         return once(*operands).astype(spec.dtype)
     return operators.mean(lambda coords: once(*coords), operands, spec, jax.checkpoint)
+
+
+def limited_terms(plain_read: Callable[..., Any], *operands: Any, spec: ReadSpec) -> Any:
+    """What a limited read means: in each level that it blends, the sum of all taps, clipped to the nearest ones.
+
+    A tap is a read by a filter of one tap. So the tap that limits a channel gets that channel's derivatives, and its
+    coordinates none. These are 1 + 2^n reads, and as many splats in reverse mode. One kernel would have to choose a
+    weight for each channel at each tap, but the kernels of the adjoint rely on weights that all channels share.
+    """
+    levels = []
+    for axes in each_level(spec.axes):
+        blended = spec.blended().with_axes(axes)
+        texels = [plain_read(*operands, spec=blended.with_axes(tap)) for tap in nearest_taps(axes)]
+        levels.append(clipped(plain_read(*operands, spec=blended), lowest(texels), highest(texels)))
+    return functools.reduce(jnp.add, levels)
 
 
 def read_terms(texels: Any, *operands: Any, spec: ReadSpec, batch: int) -> Any:

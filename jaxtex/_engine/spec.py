@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Sequence
+from enum import StrEnum
 
 import jax
 import jax.numpy as jnp
@@ -25,6 +26,14 @@ def as_given(*operands: jax.Array) -> Coords:
     return operands
 
 
+class Combination(StrEnum):
+    """How the taps of a read become one value; see `combinations`."""
+
+    BLEND = "blend"
+    LIMITED = "limited"
+    VOTE = "vote"
+
+
 @dataclasses.dataclass(frozen=True)
 class ReadSpec:
     """A read, or its adjoint, without its arrays.
@@ -40,6 +49,7 @@ class ReadSpec:
             adjoint takes may have size 1 along any axis of the samples.
         expected: of a read of drawn taps, whose first operand is the number that draws, the read that is its
             expectation; the other operands are that one's, and the derivatives in them too.
+        combination: how the taps of one read become its value.
     """
 
     axes: tuple[Axis, ...]
@@ -50,6 +60,7 @@ class ReadSpec:
     num_reads: int = 1
     summed_axes: int = 0
     expected: "ReadSpec | None" = None
+    combination: Combination = Combination.BLEND
 
     @property
     def sums(self) -> np.dtype:
@@ -64,8 +75,9 @@ class ReadSpec:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is one read, and its sums are not rounded."""
-        return self.num_reads == 1 and self.dtype == self.sums
+        """Whether it is one weighted sum, which is not rounded: linear in the texels."""
+        blends = self.combination is Combination.BLEND
+        return blends and self.num_reads == 1 and self.dtype == self.sums
 
     def plain(self) -> "ReadSpec":
         """The spec of one read, of operands that are coordinates where the result is a mean of several."""
@@ -99,6 +111,10 @@ class ReadSpec:
     def with_axes(self, axes: tuple[Axis, ...]) -> "ReadSpec":
         """The same along other axes."""
         return dataclasses.replace(self, axes=axes)
+
+    def blended(self) -> "ReadSpec":
+        """The same for the weighted sum of all taps."""
+        return dataclasses.replace(self, combination=Combination.BLEND)
 
     def with_dtype(self, dtype: np.dtype) -> "ReadSpec":
         """The same with a result of another dtype."""

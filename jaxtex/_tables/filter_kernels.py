@@ -112,6 +112,12 @@ class FilterKernel(NamedTuple):
         """Whether the weight of a tap is 1 less its distance from the position, as in the linear filter."""
         return self.first == 0 and self.weights == LINEAR.weights
 
+    def only(self, tap: int) -> "FilterKernel":
+        """One tap of a filter whose weights are polynomials, with its weight."""
+        assert isinstance(self.weights, Polynomials)
+        weights = Polynomials(self.weights.rows[tap : tap + 1])
+        return self._replace(first=self.first + tap, weights=weights)
+
     @property
     def reach(self) -> int:
         """How many texels away from the one at ``low`` the farthest tap lies."""

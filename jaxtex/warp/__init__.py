@@ -6,25 +6,36 @@ is at (0.5, 0.5). Images are ``(..., H, W, C)``, volumes ``(..., D, H, W, C)``; 
 
 # pyright: strict, reportUnknownMemberType=false
 
+from .composed import warp_composed
 from .conversions import matrix_from_opencv, matrix_from_scipy, matrix_from_skimage, matrix_from_torch
 from .fields import remap, warp_flow
+from .flows import compose_flows, integrate_velocity, invert_flow, jacobian_determinant
 from .forward import forward_warp
 from .geometric import resample, resize, rotate, spatial_transform, warp_affine, warp_perspective
+from .labels import warp_labels
 from .lens import distort, distort_points, undistort, undistort_points
 from .ndimage import map_coordinates
 from .panorama import cubemap_to_equirectangular, equirectangular_to_cubemap
+from .physical_space import flow_from_itk, matrix_from_itk, matrix_from_nibabel
 from .splines import thin_plate_spline
 from .torch_grids import affine_grid, grid_sample
 
 __all__ = [
     "affine_grid",
+    "compose_flows",
     "cubemap_to_equirectangular",
     "distort",
     "distort_points",
     "equirectangular_to_cubemap",
+    "flow_from_itk",
     "forward_warp",
     "grid_sample",
+    "integrate_velocity",
+    "invert_flow",
+    "jacobian_determinant",
     "map_coordinates",
+    "matrix_from_itk",
+    "matrix_from_nibabel",
     "matrix_from_opencv",
     "matrix_from_scipy",
     "matrix_from_skimage",
@@ -38,6 +49,8 @@ __all__ = [
     "undistort",
     "undistort_points",
     "warp_affine",
+    "warp_composed",
     "warp_flow",
+    "warp_labels",
     "warp_perspective",
 ]

@@ -17,7 +17,10 @@ from .._typed_jit import typed_jit
 # Those of the options that all warps share which are static.
 STATIC_OPTIONS = ("sampler", "filter", "address", "antialias", "dtype")
 # Arguments whose integers are texels or indices, and not coordinates or parameters.
-IMAGES = ("image", "images", "faces", "features", "value", "x", "pyramid", "planes", "batch_indices")
+IMAGES = (
+    *("image", "images", "faces", "labels", "border_label"),
+    *("features", "value", "x", "pyramid", "planes", "batch_indices"),
+)
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")

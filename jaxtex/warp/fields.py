@@ -122,7 +122,12 @@ def read_field(read: Callable[[Any], jax.Array], field: Any) -> jax.Array:
     """``read(field)``, of which reverse mode keeps a field that is one array, and not its components too."""
     if isinstance(field, tuple | list):
         return read(cast(Any, field))
-    return cast(jax.Array, jax.checkpoint(read, policy=is_worth_keeping)(field))
+    return kept_whole(read)(field)
+
+
+def kept_whole(read: Callable[[Any], jax.Array]) -> Callable[[Any], jax.Array]:
+    """A read of fields that are one array, of which reverse mode does not keep the components too."""
+    return cast(Any, jax.checkpoint(read, policy=is_worth_keeping))
 
 
 def is_worth_keeping(primitive: Any, *_: Any, **__: Any) -> bool:

@@ -10,6 +10,7 @@ stands at the top level of a module: a new closure would compile a new program.
 
 import functools
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -104,3 +105,27 @@ def displaced(*args: jax.Array) -> Arrays:
 
 # Those that are affine in the pixel.
 AFFINE_FUNCTIONS = (affine, scaled)
+
+
+class Composed(NamedTuple):
+    """Coordinate functions one after the other: each takes the points of the one before.
+
+    Attributes:
+        links: each function, and how many parameters it takes.
+    """
+
+    links: tuple[tuple[GridFunction, int], ...]
+
+    def __call__(self, *args: jax.Array) -> Arrays:
+        ndim = len(args) - sum(count for _, count in self.links)
+        point, rest = args[:ndim], args[ndim:]
+        for function, count in self.links:
+            point, rest = function(*point, *rest[:count]), rest[count:]
+        return point
+
+
+def is_affine(function: GridFunction) -> bool:
+    """Whether a coordinate function is affine in the pixel."""
+    if isinstance(function, Composed):
+        return all(is_affine(link) for link, _ in function.links)
+    return function in AFFINE_FUNCTIONS

@@ -4,7 +4,7 @@
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -24,10 +24,11 @@ from ..modes import Arithmetic, ReadMode
 from ..sampler import Sampler
 from ..sampling import sample
 from ..texture import Texture, texture1d, texture2d, texture3d
-from .grids import AFFINE_FUNCTIONS, pixel_centers
+from .grids import is_affine, pixel_centers
 from .options import ReadOptions
 from .types import Arrays, GridFunction
 
+Tree = TypeVar("Tree")
 TEXTURES = {1: texture1d, 2: texture2d, 3: texture3d}
 AXES = {1: "(..., W, C)", 2: "(..., H, W, C)", 3: "(..., D, H, W, C)"}
 # Integers that a filter blends as fractions of their largest value, where it cannot blend them as numbers.
@@ -79,16 +80,16 @@ def warp_image(
     )
 
 
-def check_image(name: str, image: Any, ndim: int) -> None:
+def check_image(name: str, image: Any, ndim: int, argument: str = "image") -> None:
     if image.ndim <= ndim:
         raise ValueError(
-            f"{name}: image has shape {image.shape}, expected {AXES[ndim]}; add an axis for a single channel, "
-            f"image[..., None]."
+            f"{name}: {argument} has shape {image.shape}, expected {AXES[ndim]}; add an axis for a single channel, "
+            f"{argument}[..., None]."
         )
     if not any(jnp.issubdtype(image.dtype, kind) for kind in (jnp.floating, jnp.integer, jnp.bool_)):
         raise TypeError(
-            f"{name}: image has dtype {image.dtype}, expected floating numbers, integers or bool; convert it with "
-            f"image.astype."
+            f"{name}: {argument} has dtype {image.dtype}, expected floating numbers, integers or bool; convert it with "
+            f"{argument}.astype."
         )
 
 
@@ -124,12 +125,7 @@ def _warp(
     dtype: np.dtype[Any],
 ) -> jax.Array:
     ndim = len(output_shape)
-    precision = sum_dtype(*(p.dtype for p in parameters))
-
-    def full_rank(a: jax.Array) -> jax.Array:
-        return jnp.expand_dims(a.astype(precision), range(batch + ndim - a.ndim))
-
-    operands = [full_rank(a) for a in (*pixel_centers(output_shape, precision), *parameters)]
+    operands = grid_operands(parameters, output_shape, batch)
     image = jnp.expand_dims(image, range(batch + ndim + 1 - image.ndim))
     scale, as_integers = 1, not antialias and blends_integers(image.dtype, sampler)
     if not as_integers:
@@ -141,7 +137,7 @@ def _warp(
 
     def read(image: jax.Array, *operands: jax.Array) -> jax.Array:
         in_pixels = dataclasses.replace(sampler, normalized_coords=False)
-        axes = ndim if function in AFFINE_FUNCTIONS else 0
+        axes = ndim if is_affine(function) else 0
         return sample_grid(texture(image), function, operands, in_pixels, as_numbers=as_integers, affine_axes=axes)
 
     def read_smoothed(image: jax.Array, *arrays: jax.Array) -> jax.Array:
@@ -149,12 +145,28 @@ def _warp(
         return sample_smoothed(texture(image), coords, sides, sampler)
 
     if antialias:
-        sides = footprint_of(function, operands, ndim) if footprint is None else jax.tree.map(full_rank, footprint)
+        sides = footprint_of(function, operands, ndim) if footprint is None else of_rank(footprint, operands[0])
         coords = [jnp.expand_dims(c, range(batch + ndim - c.ndim)) for c in function(*operands)]
         out = over_batch(read_smoothed, batch)(image, *coords, *(a for side in sides for a in side))
     else:
         out = over_batch(read, batch)(image, *operands)
     return computed_once(converted(out * scale, dtype))
+
+
+def grid_operands(parameters: Arrays, output_shape: Sequence[int], batch: int) -> Arrays:
+    """The operands of a coordinate function: the centers of pixels and parameters, of one dtype and one rank."""
+    precision = sum_dtype(*(p.dtype for p in parameters))
+    like = jnp.zeros([1] * (batch + len(output_shape)), precision)
+    return of_rank((*pixel_centers(output_shape, precision), *parameters), like)
+
+
+def of_rank(arrays: Tree, like: jax.Array) -> Tree:
+    """Arrays of the dtype and the rank of another one."""
+
+    def converted(a: jax.Array) -> jax.Array:
+        return jnp.expand_dims(a.astype(like.dtype), range(like.ndim - a.ndim))
+
+    return jax.tree.map(converted, arrays)
 
 
 def blends_integers(stored: np.dtype[Any], sampler: Sampler) -> bool:

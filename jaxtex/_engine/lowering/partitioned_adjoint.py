@@ -13,8 +13,9 @@ import jax.numpy as jnp
 
 from .. import linearization, operators
 from ..axis import Axis, Role
+from ..combinations import weighted
 from ..indexing import explicit_sharding, scatter, scatter_windows
-from ..operators import as_texels, contributions_of_steps, samples_per_texel, units_of, weighted, zero_outside
+from ..operators import as_texels, contributions_of_steps, samples_per_texel, units_of, zero_outside
 from ..reproducible_sum import TexelSums
 from ..spec import Coords, ReadSpec, Wrt
 from ..texel_walk import Step, Tap, TexelAddress, flat_sizes, walks

@@ -8,8 +8,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ...combinations import weighted
 from ...decoding import bits_dtype, in_bits
-from ...operators import LoadTexel, weighted
+from ...operators import LoadTexel
 from ...operators import value as value_at
 from ...spec import Coords, ReadSpec
 from ...texel_walk import TexelAddress, flat_sizes

@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...axis import Axis, Role
+from ...combinations import Path as TapPath
 from ...decoding import decode
 from ...linearization import operand_cotangents, slopes
-from ...operators import Path as TapPath
 from ...operators import zero_outside
 from ...reproducible_sum import Units
 from ...taps import Taps

@@ -1,0 +1,190 @@
+"""How the taps of a read become one value: their weighted sum, that sum within its nearest taps, or a vote.
+
+Each of the three takes the same walk, so that a kernel loads each texel once. `clipped` is the rule of the limit, for
+the walk and for the derivatives, which `primitives` states in terms of plain reads.
+"""
+
+import functools
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from .._tables.filter_kernels import LINEAR_TAPS, Weight
+from .axis import Axis, Role
+from .spec import Combination, Coords
+from .taps import taps
+from .texel_walk import Step, TexelAddress, walks
+
+# The number of the tap taken at each step of a walk, that of the walk first.
+Path = tuple[int, ...]
+# The value at the end of a walk: S + (C,).
+TexelValue = Callable[[TexelAddress, Path], jax.Array]
+# Where and along which axis a step looks for its taps.
+Place = tuple[Step, jax.Array, Axis]
+
+
+def weighted(weight: Weight, value: jax.Array) -> jax.Array:
+    """`weight` times a value with channels; a weight of 1 leaves every bit as it is."""
+    if isinstance(weight, jax.Array):
+        return value * weight[..., None].astype(value.dtype)
+    return value if weight == 1.0 else value * weight
+
+
+# The weighted sum
+
+
+def blend(coords: Coords, axes: tuple[Axis, ...], texel_value: TexelValue) -> jax.Array:
+    """The sum of `texel_value` over all taps, each times its weight: nested, axis after axis."""
+
+    def interpolate(address: TexelAddress, steps: list[Step], path: Path) -> jax.Array:
+        if not steps:
+            return texel_value(address, path)
+        step, *rest = steps
+        parts = (
+            weighted(weight, interpolate(address.advance(tap, step.sizes), rest, (*path, k)))
+            for k, (tap, weight) in enumerate(zip(step.taps, step.weights()))
+        )
+        return functools.reduce(jnp.add, parts)
+
+    found = enumerate(walks(coords, axes))
+    return functools.reduce(jnp.add, (weighted(w, interpolate(start, steps, (k,))) for k, (w, start, steps) in found))
+
+
+# The weighted sum within its nearest taps
+
+
+class Within(NamedTuple):
+    """A sum over some taps, and the bounds of the nearest among them; `None` where none of them is near."""
+
+    total: jax.Array
+    bounds: tuple[jax.Array, jax.Array] | None
+
+
+def limited_blend(coords: Coords, axes: tuple[Axis, ...], texel_value: TexelValue) -> jax.Array:
+    """`blend`, clipped to the extremes of the nearest taps, channel by channel: in each level that it blends."""
+
+    def interpolate(address: TexelAddress, places: list[Place], path: Path, near: bool) -> Within:
+        if not places:
+            texel = texel_value(address, path)
+            return Within(texel, (texel, texel) if near else None)
+        (step, coord, axis), *rest = places
+        candidates = candidates_of(axis) if near else range(0)
+        parts = [
+            interpolate(address.advance(tap, step.sizes), rest, (*path, k), k in candidates)
+            for k, tap in enumerate(step.taps)
+        ]
+        total = functools.reduce(jnp.add, (weighted(w, part.total) for w, part in zip(step.weights(), parts)))
+        if not near:
+            return Within(total, None)
+        lows, highs = zip(*(part.bounds for part in parts if part.bounds is not None))
+        chosen = functools.partial(nearest, step=step, coord=coord, axis=axis)
+        return Within(total, (lowest(chosen(lows)), highest(chosen(highs))))
+
+    def limited(start: TexelAddress, steps: list[Step], number: int) -> jax.Array:
+        inner = axes[-len(steps) :]
+        inner = inner if start.level is None else tuple(axis.at(start.level) for axis in inner)
+        found = interpolate(start, list(zip(steps, coords[-len(steps) :], inner)), (number,), near=True)
+        assert found.bounds is not None
+        return clipped(found.total, *found.bounds)
+
+    found = enumerate(walks(coords, axes))
+    return functools.reduce(jnp.add, (weighted(w, limited(start, steps, k)) for k, (w, start, steps) in found))
+
+
+def candidates_of(axis: Axis) -> range:
+    """The numbers of the taps that may be the nearest of a position: two, or three around the texel that holds it."""
+    count, first = axis.kernel.num_taps, -axis.kernel.first
+    if axis.integer or count <= 2:
+        return range(count)
+    return range(first, first + 2) if is_centered(axis) else range(first - 1, first + 2)
+
+
+def is_centered(axis: Axis) -> bool:
+    """Whether the position lies between tap 0 and tap 1, as that of a linear filter does."""
+    return axis.kernel.origin == LINEAR_TAPS[0].origin
+
+
+def nearest(values: Sequence[jax.Array], *, step: Step, coord: jax.Array, axis: Axis) -> Sequence[jax.Array]:
+    """Of the values at the candidates of an axis those of the nearest taps: the two that a linear filter blends."""
+    if len(values) <= 2:
+        return values
+    ((low, _),) = taps(coord, axis._replace(kernel=LINEAR_TAPS[0]))
+    below, middle, above = values
+    is_below = low < step.taps[-axis.kernel.first].unbounded[0]
+    return middle, jnp.where(is_below[..., None], below, above)
+
+
+def lowest(values: Sequence[jax.Array]) -> jax.Array:
+    """The least of some values; of equal ones the first, which gets the derivatives."""
+    return functools.reduce(lambda low, x: jnp.where(x < low, x, low), values)
+
+
+def highest(values: Sequence[jax.Array]) -> jax.Array:
+    """The greatest of some values; of equal ones the first, which gets the derivatives."""
+    return functools.reduce(lambda high, x: jnp.where(x > high, x, high), values)
+
+
+def clipped(total: jax.Array, low: jax.Array, high: jax.Array) -> jax.Array:
+    """`total`, or the bound that it passes; NaN stays."""
+    return jnp.where(total < low, low, jnp.where(total > high, high, total))
+
+
+def nearest_taps(axes: tuple[Axis, ...]) -> list[tuple[Axis, ...]]:
+    """Axes that read one of the nearest taps each, without a weight."""
+    filtered = [axis.role is Role.SPACE and not axis.integer for axis in axes]
+    choices = itertools.product(*(LINEAR_TAPS if some else (axis.kernel,) for some, axis in zip(filtered, axes)))
+    return [tuple(a._replace(kernel=kernel) for a, kernel in zip(axes, kernels)) for kernels in choices]
+
+
+def each_level(axes: tuple[Axis, ...]) -> list[tuple[Axis, ...]]:
+    """Axes that read one of the levels each that a read blends, times its weight."""
+    first, *rest = axes
+    if first.role is not Role.LEVEL or first.integer:
+        return [axes]
+    return [(first._replace(kernel=first.kernel.only(k)), *rest) for k in range(first.kernel.num_taps)]
+
+
+# The vote
+
+
+def heaviest(coords: Coords, axes: tuple[Axis, ...], texel_value: TexelValue) -> jax.Array:
+    """The value whose taps have the greatest weight together, channel by channel; of equally heavy ones the least.
+
+    The weights of a value are added up in the order of the taps for every tap that holds it, so that equal values have
+    equal sums, to the bit. The work grows with the square of the taps, and nothing with the number of values.
+    """
+    found = [
+        (weight, value)
+        for k, (w, start, steps) in enumerate(walks(coords, axes))
+        for weight, value in votes(start, steps, (k,), w, texel_value)
+    ]
+    sums = [weight_of(value, found) for _, value in found]
+    most, chosen = sums[0], found[0][1]
+    for total, (_, value) in zip(sums[1:], found[1:]):
+        better = (total > most) | ((total == most) & (value < chosen))
+        most, chosen = jnp.where(better, total, most), jnp.where(better, value, chosen)
+    return chosen
+
+
+def votes(
+    address: TexelAddress, steps: list[Step], path: Path, weight: Weight, texel_value: TexelValue
+) -> Iterator[tuple[Weight, jax.Array]]:
+    """The weight and the value of each tap of the rest of a walk."""
+    if not steps:
+        yield weight, texel_value(address, path)
+        return
+    step, *rest = steps
+    for k, (tap, own) in enumerate(zip(step.taps, step.weights())):
+        yield from votes(address.advance(tap, step.sizes), rest, (*path, k), weight * own, texel_value)
+
+
+def weight_of(value: jax.Array, found: Sequence[tuple[Weight, jax.Array]]) -> jax.Array:
+    """The sum of the weights of all taps that hold `value`."""
+    some = (jnp.where(value == other, jnp.asarray(weight)[..., None], 0) for weight, other in found)
+    return functools.reduce(jnp.add, some)
+
+
+COMBINATIONS = {Combination.BLEND: blend, Combination.LIMITED: limited_blend, Combination.VOTE: heaviest}

@@ -1,0 +1,194 @@
+"""Warps by a chain of maps: affine after field after affine, read once."""
+
+# pyright: strict, reportUnknownMemberType=false
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeAlias, cast
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike, DTypeLike
+
+from .._arguments import described
+from ..modes import AddressMode
+from ..sampler import FilterModeLike, Sampler
+from .calls import STATIC_OPTIONS, compiled
+from .fields import as_fields, check_fields, kept_whole
+from .grids import Composed, affine, displaced, matrix_parameters, projective
+from .images import warp_image
+from .options import ReadOptions, read_options, resolve_sampler
+from .shapes import as_floats, as_shape
+from .types import AddressLike, Arrays, GridFunction, Points, ShapeLike
+
+# A matrix from point to point, or a flow: one array, or a tuple of arrays.
+Transform: TypeAlias = ArrayLike | Points
+STATIC = ("output_shape", "flow_sampler", *STATIC_OPTIONS)
+
+
+@compiled(*STATIC)
+def warp_composed(
+    image: ArrayLike,
+    transforms: Sequence[Transform],
+    output_shape: ShapeLike | None = None,
+    sampler: Sampler | None = None,
+    *,
+    flow_sampler: Sampler | None = None,
+    filter: FilterModeLike | None = None,
+    address: AddressLike | None = None,
+    border_color: ArrayLike | None = None,
+    antialias: bool = False,
+    dtype: DTypeLike | None = None,
+) -> jax.Array:
+    """Warps images by several maps in a row, and reads them once: an affine map, a flow, and another affine map.
+
+    The pixel of the output at p shows the image at ``t_n(...t_2(t_1(p)))``, where a matrix maps a point to its product
+    and a flow maps it to ``point + flow(point)``. Matrices are applied where the points are used, so that no array of
+    points is stored. A flow behind another transform is read between its pixels once, and the image once.
+
+    Args:
+        image: ``(..., H, W, C)``, or volumes ``(..., D, H, W, C)``, as in `resample`.
+        transforms: the maps from output to image, first to last; each is
+
+            - a matrix from point to point: ``(..., 2, 3)`` affine or ``(..., 3, 3)`` projective, of volumes
+              ``(..., 3, 4)`` or ``(..., 4, 4)``. It leads from output to image, as in `warp_affine` with
+              ``inverse_map=True``.
+            - a flow in pixels of its own: ``(..., H, W, 2)`` or ``(..., D, H, W, 3)``, or a tuple of arrays, as in
+              `warp_flow`. A coarse flow stands between the matrix into its pixels and the one out of them.
+
+            Leading axes of all of them broadcast with those of `image`.
+        output_shape: the spatial shape of the output. The default is that of the flow, if the first transform is one,
+            else that of the image.
+        flow_sampler: how flows are read between their pixels; by default by the linear filter, and outside as at their
+            edge. With ``Sampler(filter_mode="bspline")`` a coarse flow holds the control points of a free-form
+            deformation.
+        antialias: as in `resample`; the footprint of a pixel is the difference between the points of its neighbors
+            where a transform is a flow.
+        sampler, filter, address, border_color, dtype: as in `resample`.
+
+    Returns:
+        ``(..., *output_shape, C)``.
+
+    Gradients: of any order, in forward and reverse mode, with respect to image, every matrix, every flow and border
+        color; see `resample`. Reverse mode keeps what is read of each flow.
+
+    Raises:
+        ValueError: if shapes do not fit, or leave open whether points have two coordinates or three.
+        TypeError: if `transforms` is not a list or a tuple.
+
+    Example:
+        >>> import jax.numpy as jnp, jaxtex as jt
+        >>> image = jnp.arange(4.0)[None, :, None]
+        >>> double = jnp.array([[2.0, 0, 0], [0, 1, 0]])
+        >>> flow = jnp.ones((1, 2)), jnp.zeros((1, 2))  # of two pixels, each of them two of the output wide
+        >>> jt.warp.warp_composed(image, [double / jnp.array([[4.0], [1]]), flow, double])[0, :, 0]
+        Array([2., 3., 0., 0.], dtype=float32)
+    """
+    name = "warp_composed"
+    options = read_options(name, sampler, filter, address, border_color, antialias, dtype)
+
+    def read(transforms: Sequence[Transform]) -> jax.Array:
+        points = composed(name, transforms, output_shape, np.shape(image), flow_sampler)
+        return warp_image(name, image, points.function, points.parameters, points.output_shape, options)
+
+    return kept_whole(read)(as_transforms(name, transforms))
+
+
+class ComposedPoints(NamedTuple):
+    """The points of an image that an output shows: a coordinate function, its parameters, and the output's shape."""
+
+    function: Composed
+    parameters: Arrays
+    output_shape: tuple[int, ...]
+
+
+def as_transforms(name: str, transforms: Any) -> tuple[Transform, ...]:
+    """Transforms, at least one."""
+    if not isinstance(transforms, tuple | list):
+        raise TypeError(
+            f"{name}: transforms is {described(transforms)}, expected a list of matrices and flows, first to last; put "
+            f"a single one into a list."
+        )
+    found = tuple(cast(Sequence[Transform], transforms))
+    if not found:
+        raise ValueError(f"{name}: transforms is empty, expected at least one matrix or flow.")
+    return found
+
+
+def composed(
+    name: str,
+    transforms: Sequence[Transform],
+    output_shape: ShapeLike | None,
+    image_shape: Sequence[int],
+    flow_sampler: Sampler | None,
+) -> ComposedPoints:
+    """A chain of transforms as one coordinate function. Flows that others move are read here."""
+    ndim = num_coordinates(name, transforms, output_shape)
+    if output_shape is not None:
+        shape = as_shape(name, "output_shape", output_shape)
+    elif is_flow(transforms[0], ndim):
+        shape = shape_of(transforms[0])[-ndim - 1 : -1]
+    else:
+        shape = tuple(image_shape[-ndim - 1 : -1])
+    how = ReadOptions(resolve_sampler(name, flow_sampler, None, None, AddressMode.CLAMP))
+    points = ComposedPoints(Composed(()), (), shape)
+    for transform in transforms:
+        function, parameters = link(name, transform, points, ndim, how)
+        functions = (*points.function.links, (function, len(parameters)))
+        points = ComposedPoints(Composed(functions), (*points.parameters, *parameters), shape)
+    return points
+
+
+def link(
+    name: str, transform: Transform, before: ComposedPoints, ndim: int, how: ReadOptions
+) -> tuple[GridFunction, Arrays]:
+    """The function of a transform, and its parameters at the points before it."""
+    if not is_flow(transform, ndim):
+        matrix = as_floats(cast(ArrayLike, transform))[0]
+        return (affine if matrix.shape[-2] == ndim else projective), matrix_parameters(matrix, ndim)
+    components = check_fields(name, "flow", as_fields(name, "flow", transform))
+    shape = shape_of(transform)[-ndim - 1 : -1]
+    if before.function.links or shape != before.output_shape:
+        flow = jnp.stack(jnp.broadcast_arrays(*as_floats(*components)), -1)
+        if not isinstance(transform, tuple | list):
+            flow = as_floats(transform)[0]
+        components = as_fields(name, "flow", warp_image(name, flow, *before, how))
+    return displaced, components
+
+
+def num_coordinates(name: str, transforms: Sequence[Transform], output_shape: ShapeLike | None) -> int:
+    """How many coordinates a point has: as many as the output has axes, or as the transforms leave open."""
+    counts = (2, 3) if output_shape is None else (len(as_shape(name, "output_shape", output_shape)),)
+    fitting = [n for n in counts if all(is_flow(t, n) or is_matrix(t, n) for t in transforms)]
+    if len(fitting) == 1:
+        return fitting[0]
+    shapes = ", ".join(str(shape_of(t)) for t in transforms)
+    if fitting:
+        raise ValueError(f"{name}: transforms of shapes {shapes} may be of images or of volumes; pass output_shape.")
+    of_output = "" if output_shape is None else f" for an output of {counts[0]} axes"
+    raise ValueError(
+        f"{name}: transforms have shapes {shapes}; expected matrices (..., n, n + 1) or (..., n + 1, n + 1) and flows "
+        f"(..., H, W, 2) or (..., D, H, W, 3), all of one n{of_output}."
+    )
+
+
+def shape_of(transform: Transform) -> tuple[int, ...]:
+    """The shape of a transform; of a tuple of arrays, that of their stack."""
+    if not isinstance(transform, tuple | list):
+        return np.shape(transform)
+    try:
+        return (*np.broadcast_shapes(*(np.shape(c) for c in transform)), len(transform))
+    except ValueError:
+        return ()
+
+
+def is_flow(transform: Transform, ndim: int) -> bool:
+    """Whether a transform is a flow of so many components."""
+    shape = shape_of(transform)
+    return len(shape) > ndim and shape[-1] == ndim
+
+
+def is_matrix(transform: Transform, ndim: int) -> bool:
+    """Whether a transform is a matrix of points of so many coordinates."""
+    shapes = (ndim, ndim + 1), (ndim + 1, ndim + 1)
+    return not isinstance(transform, tuple | list) and np.shape(transform)[-2:] in shapes

@@ -1,0 +1,289 @@
+"""Fields of vectors as maps of space: a velocity integrated, two flows composed, one inverted, and its Jacobian.
+
+A flow moves a point p to ``p + flow(p)``, in pixels; between pixels it is read as an image is. Outside, a flow goes on
+as at its edge. If it fell to zero there, as an image falls to the border color, it would shear the pixels at the edge
+against those inside, and the map would fold where the flow is longer than a pixel.
+"""
+
+# pyright: strict, reportUnknownMemberType=false
+
+import functools
+from collections.abc import Sequence
+from typing import Any, cast
+
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+
+from .._arguments import as_float, as_integer
+from ..modes import AddressMode
+from ..sampler import FilterModeLike, Sampler
+from .calls import compiled
+from .fields import as_fields, check_fields, read_field
+from .grids import displaced
+from .images import difference, warp_image
+from .matrices import Rows, determinant, dot, inverse
+from .options import ReadOptions, resolve_sampler
+from .shapes import as_floats
+from .types import AddressLike, Arrays, Points
+
+STATIC = ("steps", "sampler", "filter", "address")
+
+
+@compiled(*STATIC)
+def integrate_velocity(
+    velocity: ArrayLike | Points,
+    steps: int = 7,
+    sampler: Sampler | None = None,
+    *,
+    filter: FilterModeLike | None = None,
+    address: AddressLike | None = None,
+) -> jax.Array | Arrays:
+    """Integrates a stationary velocity over one unit of time, by scaling and squaring.
+
+    The flow begins as ``velocity / 2^steps``, and is composed with itself `steps` times. A smooth velocity gives a
+    diffeomorphism, whose inverse is the flow of the negative velocity.
+
+    Args:
+        velocity: ``(..., H, W, 2)``, x before y, or ``(..., D, H, W, 3)``, in pixels; or a tuple of arrays ``(vx, vy)``
+            or ``(vx, vy, vz)``. Leading axes are batches.
+        steps: how many times the flow is doubled, a Python integer of at least 0. The first step should be shorter than
+            half a pixel: ``2^steps`` is at least twice the greatest speed.
+        sampler: a `Sampler`, for options that have no argument here.
+        filter: as in `resample`; by default linear.
+        address: how a flow continues outside, as in `resample`; by default ``"clamp"``, as at its edge.
+
+    Returns:
+        The flow in the form of `velocity`: one array, or a tuple of arrays.
+
+    Gradients: of any order, in forward and reverse mode, with respect to `velocity`. Reverse mode keeps one flow for
+        each step.
+
+    Raises:
+        ValueError: if shapes do not fit, or `steps` is negative.
+
+    Source: V. Arsigny et al., "A Log-Euclidean Framework for Statistics on Diffeomorphisms", 2006.
+
+    Example:
+        >>> import jax.numpy as jnp, jaxtex as jt
+        >>> x = jnp.arange(4.0) - 1.5
+        >>> flow = jt.warp.integrate_velocity((0.1 * x[None, :], jnp.zeros((1, 4))), steps=10)
+        >>> (flow[0][0, 2] / x[2]).round(3)  # a distance grows by exp(0.1)
+        Array(0.105, dtype=float32)
+    """
+    name = "integrate_velocity"
+    sampler = flow_sampler(name, sampler, filter, address)
+    flow = stacked(name, "velocity", velocity) / 2 ** as_integer(name, "steps", steps, 0)
+
+    def doubled(flow: jax.Array, _: None) -> tuple[jax.Array, None]:
+        return flow + moved(name, flow, flow, sampler), None
+
+    # A loop, as the compiler would run steps of reverse mode side by side, with the temporaries of each.
+    return in_form_of(velocity, jax.lax.scan(doubled, flow, length=steps)[0])
+
+
+@compiled("sampler", "filter", "address")
+def compose_flows(
+    first: ArrayLike | Points,
+    second: ArrayLike | Points,
+    sampler: Sampler | None = None,
+    *,
+    filter: FilterModeLike | None = None,
+    address: AddressLike | None = None,
+) -> jax.Array | Arrays:
+    """The flow that warps an image as two flows do, one after the other.
+
+    ``composed(p) = second(p) + first(p + second(p))``, so that ``warp_flow(image, composed)`` equals
+    ``warp_flow(warp_flow(image, first), second)`` without its second blur. A point p goes to ``p + second(p)``, and
+    from there along `first` to the point of the image.
+
+    Args:
+        first: the flow of the first warp: ``(..., H, W, 2)`` or ``(..., D, H, W, 3)``, or a tuple of arrays, in pixels,
+            as in `warp_flow`. It is read between pixels.
+        second: the flow of the second warp. Its spatial shape is that of the result.
+        sampler, filter, address: as in `integrate_velocity`.
+
+    Returns:
+        The composed flow, in the form of `second`: one array, or a tuple of arrays.
+
+    Gradients: of any order, in forward and reverse mode, with respect to both flows.
+
+    Raises:
+        ValueError: if shapes do not fit.
+
+    Example:
+        >>> import jax.numpy as jnp, jaxtex as jt
+        >>> x = jnp.arange(4.0)[None, :]
+        >>> jt.warp.compose_flows((10 * x, 0 * x), (jnp.ones((1, 4)), 0 * x))[0]
+        Array([[11., 21., 31., 31.]], dtype=float32)
+    """
+    name = "compose_flows"
+    sampler = flow_sampler(name, sampler, filter, address)
+    inner, outer = stacked(name, "first", first), stacked(name, "second", second)
+    if inner.shape[-1] != outer.shape[-1]:
+        raise ValueError(
+            f"{name}: first has {inner.shape[-1]} components and second has {outer.shape[-1]}; expected two flows of "
+            f"images, or two of volumes."
+        )
+    return in_form_of(second, outer + moved(name, inner, outer, sampler))
+
+
+@compiled(*STATIC)
+def invert_flow(
+    flow: ArrayLike | Points,
+    steps: int = 20,
+    sampler: Sampler | None = None,
+    *,
+    filter: FilterModeLike | None = None,
+    address: AddressLike | None = None,
+) -> jax.Array | Arrays:
+    """The flow that leads back: ``inverse(p) = -flow(p + inverse(p))``, by fixed point iteration.
+
+    The iteration converges where `flow` changes by less than its own length between points: if its derivative is at
+    most c < 1, a step multiplies the error by c. A flow that folds has no inverse. Of a velocity, the exact inverse is
+    ``integrate_velocity(-velocity)``.
+
+    Args:
+        flow: ``(..., H, W, 2)`` or ``(..., D, H, W, 3)``, or a tuple of arrays, in pixels, as in `warp_flow`.
+        steps: the number of iterations, a Python integer of at least 1.
+        sampler, filter, address: as in `integrate_velocity`.
+
+    Returns:
+        The inverse, of the shape of `flow` and in its form: one array, or a tuple of arrays.
+
+    Gradients: of any order, in forward and reverse mode, with respect to `flow`, by the implicit function theorem: they
+        are those of the fixed point, take no iterations, and keep nothing of them. Not finite where ``p + flow(p)`` is
+        singular.
+
+    Raises:
+        ValueError: if shapes do not fit, or `steps` is below 1.
+
+    Source: M. Chen et al., "A simple fixed-point approach to invert a deformation field", 2008.
+
+    Example:
+        >>> import jax.numpy as jnp, jaxtex as jt
+        >>> x = jnp.arange(4.0) + 0.5
+        >>> flow = 0.25 * x[None, :], jnp.zeros((1, 4))  # x goes to 1.25 x
+        >>> jt.warp.invert_flow(flow)[0][0, 1].round(3)  # 1.2 goes to 1.5
+        Array(-0.3, dtype=float32)
+    """
+    name = "invert_flow"
+    sampler, count = flow_sampler(name, sampler, filter, address), as_integer(name, "steps", steps, 1)
+    return in_form_of(flow, cast(jax.Array, inverted_flow(stacked(name, "flow", flow), count, sampler)))
+
+
+@compiled()
+def jacobian_determinant(flow: ArrayLike | Points) -> jax.Array:
+    """The determinant of the derivative of the map from p to ``p + flow(p)``: by how much it enlarges what it moves.
+
+    It is 1 where nothing changes in size, and at most 0 where the map folds. Derivatives are central differences of the
+    flow, and one-sided ones at the edges.
+
+    Args:
+        flow: ``(..., H, W, 2)`` or ``(..., D, H, W, 3)``, or a tuple of arrays, in pixels, as in `warp_flow`.
+
+    Returns:
+        ``(..., H, W)`` or ``(..., D, H, W)``.
+
+    Gradients: of any order, in forward and reverse mode, with respect to `flow`.
+
+    Raises:
+        ValueError: if shapes do not fit.
+
+    Example:
+        >>> import jax.numpy as jnp, jaxtex as jt
+        >>> y, x = jnp.mgrid[:3, :3].astype(float)
+        >>> jt.warp.jacobian_determinant((0.5 * x, 1.0 * y))[0]
+        Array([3., 3., 3.], dtype=float32)
+    """
+    array = stacked("jacobian_determinant", "flow", flow)
+    components = components_of(array)
+    slopes = [[difference(c, -1 - k) for k in range(len(components))] for c in components]
+    return determinant(with_identity(slopes))
+
+
+# The maps of flows
+
+
+def flow_sampler(
+    name: str, sampler: Sampler | None, filter: FilterModeLike | None, address: AddressLike | None
+) -> Sampler:
+    """How a flow is read between its pixels."""
+    return resolve_sampler(name, sampler, filter, address, AddressMode.CLAMP)
+
+
+def stacked(name: str, argument: str, flow: Any) -> jax.Array:
+    """A flow as one floating array, with its components last."""
+    arrays = check_fields(name, argument, as_fields(name, argument, flow))
+    if not isinstance(flow, tuple | list):
+        return as_float(flow)
+    return jnp.stack(jnp.broadcast_arrays(*as_floats(*arrays)), -1)
+
+
+def components_of(flow: jax.Array) -> Arrays:
+    """The components of a flow that is one array."""
+    return as_fields("", "", flow)
+
+
+def in_form_of(given: Any, flow: jax.Array) -> jax.Array | Arrays:
+    """A flow as a tuple of arrays, if `given` is one."""
+    return components_of(flow) if isinstance(given, tuple | list) else flow
+
+
+def moved(name: str, image: jax.Array, flow: jax.Array, sampler: Sampler) -> jax.Array:
+    """An image, moved by a flow, whose components reverse mode does not keep."""
+
+    def read(flow: Any) -> jax.Array:
+        return read_at(name, image, components_of(flow), sampler)
+
+    return read_field(read, flow)
+
+
+def read_at(name: str, image: jax.Array, components: Arrays, sampler: Sampler) -> jax.Array:
+    """An image at the points to which the components of a flow lead."""
+    shape = components[0].shape[-len(components) :]
+    return warp_image(name, image, displaced, components, shape, ReadOptions(sampler))
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(1, 2))
+def inverted_flow(flow: jax.Array, steps: int, sampler: Sampler) -> jax.Array:
+    """The inverse of a flow, by `steps` iterations."""
+
+    def improved(_: jax.Array, inverse: jax.Array) -> jax.Array:
+        return -moved("invert_flow", flow, inverse, sampler)
+
+    return cast(jax.Array, jax.lax.fori_loop(1, steps, improved, -flow))
+
+
+@inverted_flow.defjvp
+def inverted_flow_jvp(steps: int, sampler: Sampler, primals: Arrays, tangents: Arrays) -> tuple[jax.Array, jax.Array]:
+    """From ``v + flow(p + v) = 0`` follows ``(I + J) dv = -dflow(p + v)``, with J the derivative of the flow there.
+
+    Source: the implicit function theorem. The rule calls the function itself, so that it holds for every order.
+    """
+    (flow,), (change,) = primals, tangents
+    found = cast(jax.Array, inverted_flow(flow, steps, sampler))
+    solution = cast(jax.Array, jax.checkpoint(functools.partial(solved, sampler))(flow, found, change))
+    return found, -solution
+
+
+def solved(sampler: Sampler, flow: jax.Array, at: jax.Array, change: jax.Array) -> jax.Array:
+    """The solution of ``(I + J) x = change(p + at)``, J being the derivative of `flow` at p + at."""
+    points = components_of(at)
+
+    def read(*points: jax.Array) -> Arrays:
+        return components_of(read_at("invert_flow", flow, points, sampler))
+
+    def along(axis: int) -> Arrays:
+        units = tuple(jnp.full_like(c, float(k == axis)) for k, c in enumerate(points))
+        return jax.jvp(read, points, units)[1]
+
+    columns = [along(axis) for axis in range(len(points))]
+    rows = inverse(with_identity([list(row) for row in zip(*columns)]))
+    right = components_of(moved("invert_flow", change, at, sampler))
+    return jnp.stack([dot(row, right) for row in rows], -1)
+
+
+def with_identity(rows: Sequence[Sequence[jax.Array]]) -> Rows:
+    """The derivative of ``p + flow(p)``, from that of the flow."""
+    return [[slope + 1 if i == k else slope for k, slope in enumerate(row)] for i, row in enumerate(rows)]

@@ -1,0 +1,153 @@
+"""Warps of label maps, whose numbers are names: they are chosen, never blended."""
+
+# pyright: strict, reportUnknownMemberType=false
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
+
+from .._arguments import as_array, stacked_coords
+from .._engine.operators import over_batch
+from .._reads import sample_labels
+from .._typed_jit import typed_jit
+from ..modes import AddressMode, FilterMode, TextureKind
+from ..sampler import Sampler
+from .calls import compiled
+from .composed import ComposedPoints, Transform, as_transforms, composed
+from .fields import check_fields
+from .grids import Composed, is_affine, stored_points
+from .images import check_image, grid_operands
+from .options import address_modes
+from .types import AddressLike, Arrays, GridFunction, Points, ShapeLike
+
+KINDS = {2: TextureKind.TEXTURE2D, 3: TextureKind.TEXTURE3D}
+METHODS = {"nearest": FilterMode.POINT, "partial_volume": FilterMode.LINEAR}
+
+
+@compiled("output_shape", "method", "flow_sampler", "address")
+def warp_labels(
+    labels: ArrayLike,
+    transforms: Sequence[Transform] | None = None,
+    output_shape: ShapeLike | None = None,
+    *,
+    coords: Points | None = None,
+    method: Literal["nearest", "partial_volume"] = "nearest",
+    flow_sampler: Sampler | None = None,
+    address: AddressLike | None = None,
+    border_label: ArrayLike = 0,
+) -> jax.Array:
+    """Warps label maps: each pixel of the output gets a label of the input, and no new one.
+
+    Args:
+        labels: ``(..., H, W, C)``, or volumes ``(..., D, H, W, C)``, of integers or bool. Leading axes are batches, and
+            each channel is a label map of its own.
+        transforms: a list of matrices and flows from output to input, as in `warp_composed`.
+        output_shape: the spatial shape of the output, as in `warp_composed`.
+        coords: in place of `transforms`, the points of the input that the output shows, as in `remap`.
+        method: ``"nearest"`` takes the label of the pixel that holds the point. ``"partial_volume"`` adds up, label by
+            label, the weights that a linear filter gives to the 4 pixels around the point, or to the 8 voxels, and
+            takes the label of most weight; of equally heavy labels the smallest, in whatever order they lie. Neither
+            memory nor time depends on the number of labels.
+        flow_sampler: how flows are read between their pixels, as in `warp_composed`.
+        address: how the labels continue outside, as in `resample`; by default ``"border"``.
+        border_label: the label outside under ``"border"``, an integer or ``(C,)``.
+
+    Returns:
+        ``(..., *output_shape, C)``, in the dtype of `labels`.
+
+    Gradients: none: they are zero.
+
+    Raises:
+        ValueError: if shapes do not fit, or not one of `transforms` and `coords` is given.
+        TypeError: if labels are not integers.
+
+    Source: F. Maes et al., "Multimodality Image Registration by Maximization of Mutual Information", 1997, for the
+        weights of partial volumes.
+
+    Example:
+        >>> import jax.numpy as jnp, jaxtex as jt
+        >>> labels = jnp.array([[7, 5], [9, 5]])[..., None]
+        >>> point = jnp.array([[0.9]]), jnp.array([[0.9]])
+        >>> jt.warp.warp_labels(labels, coords=point).item()
+        7
+        >>> jt.warp.warp_labels(labels, coords=point, method="partial_volume").item()  # 0.36 of 7, 0.4 of 5
+        5
+    """
+    name = "warp_labels"
+    if method not in METHODS:
+        raise ValueError(f"{name}: method is {method!r}, expected one of {', '.join(map(repr, METHODS))}.")
+    modes = AddressMode.BORDER if address is None else address_modes(name, address)
+    sampler = Sampler(filter_mode=METHODS[method], address_mode=modes, normalized_coords=False)
+    if (transforms is None) == (coords is None):
+        came = "neither is" if coords is None else "both are"
+        raise ValueError(f"{name}: expected either transforms or coords, and {came} given; pass one of them.")
+    if coords is not None:
+        points = points_of(name, coords, output_shape)
+    else:
+        chain = as_transforms(name, transforms)
+        points = composed(name, chain, output_shape, np.shape(labels), flow_sampler)
+    return warped_labels(name, labels, points, border_label, sampler)
+
+
+def points_of(name: str, coords: Any, output_shape: ShapeLike | None) -> ComposedPoints:
+    """Points that a caller gives, as a coordinate function."""
+    if not isinstance(coords, tuple | list):
+        raise TypeError(stacked_coords(name, "coords", coords))
+    if output_shape is not None:
+        raise ValueError(f"{name}: output_shape is given, but coords have a shape; leave output_shape out.")
+    arrays = check_fields(name, "coords", coords)
+    shape = np.broadcast_shapes(*(a.shape for a in arrays))[-len(arrays) :]
+    return ComposedPoints(Composed(((stored_points, len(arrays)),)), arrays, shape)
+
+
+def warped_labels(
+    name: str, labels: ArrayLike, points: ComposedPoints, border_label: ArrayLike, sampler: Sampler
+) -> jax.Array:
+    """Labels at the points of an output, by the filter of a sampler."""
+    ndim, texels = len(points.output_shape), as_array(labels)
+    check_image(name, texels, ndim, "labels")
+    stored = texels.dtype
+    if jnp.issubdtype(stored, jnp.floating):
+        raise TypeError(f"{name}: labels has dtype {stored}, expected integers or bool; convert it with labels.astype.")
+    texels = jnp.asarray(texels).astype(np.uint8 if stored == jnp.bool_ else stored)
+    color = jnp.broadcast_to(jnp.asarray(border_label).astype(texels.dtype), texels.shape[-1:])
+    batch = np.broadcast_shapes(texels.shape[: -ndim - 1], *(p.shape[: p.ndim - ndim] for p in points.parameters))
+    shape = (*batch, *points.output_shape, texels.shape[-1])
+    if 0 in shape:
+        return jnp.zeros(shape, stored)
+    found = _read_labels(
+        texels,
+        color,
+        points.parameters,
+        function=points.function,
+        output_shape=points.output_shape,
+        sampler=sampler,
+        batch=len(batch),
+    )
+    return jnp.broadcast_to(found, shape).astype(stored)
+
+
+@typed_jit("function", "output_shape", "sampler", "batch")
+def _read_labels(
+    labels: jax.Array,
+    color: jax.Array,
+    parameters: Arrays,
+    *,
+    function: GridFunction,
+    output_shape: tuple[int, ...],
+    sampler: Sampler,
+    batch: int,
+) -> jax.Array:
+    ndim = len(output_shape)
+    operands = grid_operands(parameters, output_shape, batch)
+    labels = jnp.expand_dims(labels, range(batch + ndim + 1 - labels.ndim))
+
+    def read(labels: jax.Array, *operands: jax.Array) -> jax.Array:
+        axes = ndim if is_affine(function) else 0
+        return sample_labels(labels, color, function, operands, sampler, kind=KINDS[ndim], affine_axes=axes)
+
+    return over_batch(read, batch)(labels, *operands)

@@ -1,0 +1,219 @@
+"""Transforms of libraries of medical images, whose points are in millimeters, in our pixels.
+
+The geometry of an image says where its voxels are: ITK has an origin, a spacing and a direction, nibabel a matrix of
+four rows. Voxel indices are whole at the centers of voxels, where our pixels are at +0.5.
+"""
+
+# pyright: strict, reportUnknownMemberType=false
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeAlias, cast
+
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+
+from .._arguments import as_float, described
+from .calls import compiled
+from .fields import as_fields, check_fields
+from .matrices import Rows, dot, elements, inverted, stacked, with_centers_moved
+from .shapes import as_floats, as_matrix
+
+# The origin, the spacing and the direction of an image of ITK.
+ITKGeometry: TypeAlias = Sequence[ArrayLike]
+
+
+@compiled()
+def matrix_from_itk(
+    matrix: ArrayLike,
+    translation: ArrayLike = 0.0,
+    center: ArrayLike = 0.0,
+    *,
+    input_geometry: ITKGeometry,
+    output_geometry: ITKGeometry,
+) -> jax.Array:
+    """Converts an affine transform of ITK, between the physical points of two images, to our pixels.
+
+    ITK resamples an image as here: its transform leads from points of the output, the fixed image, to points of the
+    input, the moving image, ``q = matrix (p - center) + center + translation``. Pass the result to `warp_affine` with
+    ``inverse_map=True``, or to `warp_composed`. The arrays of `GetArrayFromImage` have our order of axes.
+
+    Args:
+        matrix: ``(n, n)``, n being 2 or 3, in x, y (, z) order; of several transforms ``(..., n, n)``. SimpleITK's
+            `GetMatrix` returns its rows one after the other: reshape it.
+        translation: a number or ``(..., n)``, in millimeters. An `Offset` of ITK is a translation with center 0.
+        center: a number or ``(..., n)``, in millimeters.
+        input_geometry, output_geometry: of input and output ``(origin, spacing, direction)``: `GetOrigin`, ``(n,)``;
+            `GetSpacing`, ``(n,)``; and `GetDirection`, ``(n, n)`` or its rows one after the other, ``(n * n,)``.
+
+    Returns:
+        ``(..., n, n + 1)``: maps points of the output to points of the input.
+
+    Gradients: of any order, in forward and reverse mode, with respect to every argument.
+
+    Raises:
+        ValueError: if a shape does not fit.
+
+    Source: "The ITK Software Guide", chapters "Image" and "Registration".
+
+    Example:
+        >>> import jax.numpy as jnp, jaxtex as jt
+        >>> coarse = jnp.zeros(2), jnp.array([2.0, 2.0]), jnp.eye(2)  # origin, spacing, direction
+        >>> fine = jnp.zeros(2), jnp.array([1.0, 1.0]), jnp.eye(2)
+        >>> jt.warp.matrix_from_itk(jnp.eye(2), input_geometry=coarse, output_geometry=fine)
+        Array([[0.5 , 0.  , 0.25],
+               [0.  , 0.5 , 0.25]], dtype=float32)
+    """
+    name = "matrix_from_itk"
+    linear = as_matrix(name, matrix, ((2, 2), (3, 3)))
+    ndim = linear.shape[-1]
+    before = geometry(name, "input_geometry", input_geometry, ndim)
+    after = geometry(name, "output_geometry", output_geometry, ndim)
+    linear, shift, middle = as_floats(
+        linear, vector(name, "translation", translation, ndim), vector(name, "center", center, ndim)
+    )
+    rows, c, t = elements(linear), parts(middle), parts(shift)
+    # q = M p + (c + t - M c)
+    transform = [[*row, c[k] + t[k] - dot(row, c)] for k, row in enumerate(rows)]
+    to_pixels = product(before.from_points(), product(transform, after.to_points()))
+    return stacked(with_centers_moved(to_pixels))
+
+
+@compiled()
+def flow_from_itk(field: ArrayLike | Sequence[ArrayLike], geometry_of_field: ITKGeometry) -> jax.Array:
+    """Converts a displacement field of ITK, in millimeters, to a flow in pixels of its own grid.
+
+    The flow serves images with the field's geometry. Of an image with another one, warp by
+    ``warp_composed(image, [flow, matrix])``, where `matrix` is that of `matrix_from_itk` for the identity, from the
+    geometry of the field to that of the image.
+
+    Args:
+        field: ``(..., H, W, 2)`` or ``(..., D, H, W, 3)``, as `GetArrayFromImage` returns it, with the components x, y
+            (, z) in physical space, in millimeters.
+        geometry_of_field: ``(origin, spacing, direction)``, as in `matrix_from_itk`. The origin does not matter.
+
+    Returns:
+        The flow, of the shape of `field`, for `warp_flow`, `compose_flows` and the like.
+
+    Gradients: of any order, in forward and reverse mode, with respect to field, spacing and direction.
+
+    Raises:
+        ValueError: if a shape does not fit.
+
+    Source: "The ITK Software Guide", chapter "Registration", section "Deformable Registration".
+
+    Example:
+        >>> import jax.numpy as jnp, jaxtex as jt
+        >>> field = jnp.full((1, 1, 2), 6.0)  # 6 mm along both axes of a grid of 2 by 3 mm
+        >>> jt.warp.flow_from_itk(field, (jnp.zeros(2), jnp.array([2.0, 3.0]), jnp.eye(2)))[0, 0]
+        Array([3., 2.], dtype=float32)
+    """
+    name = "flow_from_itk"
+    components = as_floats(*check_fields(name, "field", as_fields(name, "field", field)))
+    grid = geometry(name, "geometry_of_field", geometry_of_field, len(components))
+    rows = [row[:-1] for row in grid.from_points()]
+    return jnp.stack([dot(row, components) for row in rows], -1)
+
+
+@compiled()
+def matrix_from_nibabel(
+    input_affine: ArrayLike, output_affine: ArrayLike, world_matrix: ArrayLike | None = None
+) -> jax.Array:
+    """Converts affines of nibabel, from voxels to the world, to a matrix between two volumes in our pixels.
+
+    An affine maps a voxel (i, j, k) to a point in millimeters, towards right, anterior and superior. The arrays of
+    nibabel have the axes i, j, k, so that our z is i, and our x is k. Pass them as they are, with an axis of channels
+    behind, and the result to `warp_affine` with ``inverse_map=True``, or to `warp_composed`.
+
+    Args:
+        input_affine: ``(..., 4, 4)``, the affine of the volume that is read.
+        output_affine: ``(..., 4, 4)``, the affine of the volume that is made.
+        world_matrix: ``(..., 4, 4)``, from points of the output to points of the input in the world; by default the
+            identity. ITK's points are towards left, posterior and superior: of a transform of ITK pass
+            ``flip @ matrix @ flip`` with ``flip = diag(-1, -1, 1, 1)``.
+
+    Returns:
+        ``(..., 3, 4)``, in x, y, z order, that of k, j, i: maps points of the output to points of the input.
+
+    Gradients: of any order, in forward and reverse mode, with respect to every argument.
+
+    Raises:
+        ValueError: if a shape does not fit.
+
+    Source: nibabel, "Coordinate systems and affines".
+
+    Example:
+        >>> import jax.numpy as jnp, jaxtex as jt
+        >>> coarse, fine = jnp.diag(jnp.array([2.0, 2, 2, 1])), jnp.eye(4)
+        >>> jt.warp.matrix_from_nibabel(coarse, fine)[0]
+        Array([0.5 , 0.  , 0.  , 0.25], dtype=float32)
+    """
+    name = "matrix_from_nibabel"
+    given = {"input_affine": input_affine, "output_affine": output_affine}
+    given |= {} if world_matrix is None else {"world_matrix": world_matrix}
+    arrays = as_floats(*(as_matrix(name, array, ((4, 4),), argument) for argument, array in given.items()))
+    before, after, *world = (elements(array)[:3] for array in arrays)
+    to_voxels = product(inverted(before), product(world[0], after) if world else after)
+    in_our_order = [[*row[2::-1], row[3]] for row in to_voxels[::-1]]
+    return stacked(with_centers_moved(in_our_order))
+
+
+# Geometries
+
+
+class Geometry(NamedTuple):
+    """Where the voxels of an image are: the elements of its origin, and the matrix from indices to millimeters."""
+
+    origin: list[jax.Array]
+    steps: Rows
+
+    def to_points(self) -> Rows:
+        """The affine matrix from indices to points."""
+        return [[*row, o] for row, o in zip(self.steps, self.origin)]
+
+    def from_points(self) -> Rows:
+        """The affine matrix from points to indices."""
+        return inverted(self.to_points())
+
+
+def geometry(name: str, argument: str, value: Any, ndim: int) -> Geometry:
+    """A geometry of ITK, checked."""
+    found = cast(list[Any], value)
+    if not isinstance(value, tuple | list) or len(found) != 3:
+        raise ValueError(f"{name}: {argument} is {described(value)}, expected (origin, spacing, direction).")
+    origin, spacing, direction = map(as_float, found)
+    if direction.ndim == 1 and direction.shape[0] == ndim * ndim:
+        direction = direction.reshape(ndim, ndim)
+    if direction.shape[-2:] != (ndim, ndim):
+        raise ValueError(
+            f"{name}: the direction of {argument} has shape {direction.shape}, expected ({ndim}, {ndim}) or its rows "
+            f"one after the other."
+        )
+    lengths = vector(name, f"the spacing of {argument}", spacing, ndim)
+    first, lengths, direction = as_floats(vector(name, f"the origin of {argument}", origin, ndim), lengths, direction)
+    sides = parts(lengths)
+    steps = [[a * side for a, side in zip(row, sides)] for row in elements(direction)]
+    return Geometry(parts(first), steps)
+
+
+def vector(name: str, argument: str, value: Any, ndim: int) -> jax.Array:
+    """A vector of `ndim` components; a number stands for all of them."""
+    array = as_float(value)
+    if not array.ndim:
+        return jnp.broadcast_to(array, (ndim,))
+    if array.shape[-1] != ndim:
+        raise ValueError(f"{name}: {argument} has shape {array.shape}, expected a number or (..., {ndim}).")
+    return array
+
+
+def parts(array: jax.Array) -> list[jax.Array]:
+    """The components of vectors."""
+    return [array[..., k] for k in range(array.shape[-1])]
+
+
+def product(after: Rows, before: Rows) -> Rows:
+    """The affine map `before`, and then `after`."""
+    columns = list(zip(*before))
+    return [
+        [*(dot(row[:-1], column) for column in columns[:-1]), dot(row[:-1], columns[-1]) + row[-1]] for row in after
+    ]
