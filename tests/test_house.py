@@ -52,6 +52,7 @@ LAYERS = (
     "mipmaps",
     "splines",
     "exports",
+    "ndimage",
     "warp",
     "layers",
     "cuda",
