@@ -12,7 +12,15 @@ from test_house import OPTIONAL
 SECTIONS = ("Args", "Attributes", "Returns", "Gradients", "Precision", "Raises", "Source", "Example")
 # Under these stand items, each with a label and a text; under the others stands prose or code.
 ITEMIZED = ("Args", "Attributes", "Raises")
-MODULES = ("jaxtex", "jaxtex.warp", "jaxtex.layers", "jaxtex.layers.nnx", "jaxtex.layers.equinox", "jaxtex.cuda")
+MODULES = (
+    "jaxtex",
+    "jaxtex.warp",
+    "jaxtex.ndimage",
+    "jaxtex.layers",
+    "jaxtex.layers.nnx",
+    "jaxtex.layers.equinox",
+    "jaxtex.cuda",
+)
 MAX_LENGTH = 120
 INDENT = 4
 

@@ -35,7 +35,7 @@ def taps(coord: jax.Array, axis: Axis, *, bounded: bool = False) -> Taps:
             tap = jnp.minimum(tap, axis.size - first)
         if first < 0:
             tap = jnp.maximum(tap, -num_taps - first)
-    # From the tap, not from the floor: XLA may compute the coordinate twice, in two loops, and round it to both sides of
+    # From the tap, not from the floor: XLA may compute a coordinate twice, in two loops, and round it to both sides of
     # a whole number.
     fraction = shifted - tap.astype(shifted.dtype)
     if stops:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from .._arguments import as_integer, as_sizes, described
 from .._tables.filter_kernels import MAX_SPLINE_ORDER
 from .extensions import check_mode
-from .numbers import as_numbers, canonical, is_complex, result_dtype, sums_of
+from .numbers import as_numbers, canonical, complex_dtype, is_complex, result_dtype, sums_of
 from .reads import Reading
 
 # Sizes, slowest axis first.
@@ -111,8 +111,7 @@ def as_cval(name: str, cval: Any, array: Any, reading: Reading) -> jax.Array | N
         return None
     if isinstance(cval, NUMBERS) and cval == 0:
         return None
-    kind = np.result_type(reading.sums, np.complex64) if is_complex(value.dtype) else reading.sums
-    return jnp.asarray(value.astype(kind))
+    return jnp.asarray(value.astype(complex_dtype(reading.sums) if is_complex(value.dtype) else reading.sums))
 
 
 def check_shape(name: str, output_shape: Any, default: Sequence[int]) -> tuple[int, ...]:

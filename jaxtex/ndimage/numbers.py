@@ -2,14 +2,14 @@
 
 # pyright: strict, reportUnknownMemberType=false
 
-from typing import Any, cast
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._arguments import as_array, described
-from .._integers import in_dtype_of_jax, known_integers
+from .._arguments import described
+from .._integers import in_dtype_of_jax
 from .._tables.storage_formats import sum_dtype
 
 # A number, of a distance below 1 from which a bool counts as 1: the rounding of float32 through a prefilter.
@@ -22,18 +22,20 @@ def as_numbers(name: str, argument: str, value: Any) -> Any:
     Raises:
         TypeError: if it holds anything else.
     """
+    of_jax = any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(value))
     try:
-        known = known_integers(value)
-        array = as_array(value if known is None else known)
-    except (TypeError, ValueError, OverflowError):
+        array: Any = jnp.asarray(value) if of_jax else np.asarray(value)
+    except (TypeError, ValueError):
         array = None
     kinds = (jnp.number, jnp.bool_)
     if array is None or array.dtype == object or not any(jnp.issubdtype(array.dtype, kind) for kind in kinds):
-        what = described(value) if array is None else f"of dtype {array.dtype}"
+        held = getattr(value, "dtype", None)
+        what = described(value) if held is None else f"an array of dtype {held}"
         raise TypeError(f"{name}: {argument} is {what}, expected an array of numbers or bool.")
-    if isinstance(array, np.ndarray):
-        array = cast(Any, array).astype(array.dtype.newbyteorder("="), copy=False)
-    return in_dtype_of_jax(name, argument, array)
+    if not of_jax:
+        array = in_dtype_of_jax(name, argument, array.astype(array.dtype.newbyteorder("="), copy=False))
+    dtype = canonical(array.dtype)
+    return array if array.dtype == dtype else array.astype(dtype)
 
 
 def is_complex(dtype: Any) -> bool:
@@ -61,7 +63,7 @@ def result_dtype(name: str, output: Any, stored: Any) -> np.dtype[Any]:
         dtype = canonical(dtype.newbyteorder("=") if dtype.kind in "iufcb" else dtype)
     except TypeError:
         raise TypeError(f"{name}: output is {output!r}, expected a dtype such as 'float32'.") from None
-    return np.dtype(jnp.promote_types(dtype, jnp.complex64)) if is_complex(stored) else dtype
+    return complex_dtype(dtype) if is_complex(stored) and not is_complex(dtype) else dtype
 
 
 def real_dtype(dtype: Any) -> np.dtype[Any]:
@@ -69,6 +71,11 @@ def real_dtype(dtype: Any) -> np.dtype[Any]:
     if is_complex(dtype):
         return np.dtype(np.float64 if np.dtype(dtype).itemsize == 16 else np.float32)
     return sum_dtype(dtype if jnp.issubdtype(dtype, jnp.floating) else canonical(float))
+
+
+def complex_dtype(real: Any) -> np.dtype[Any]:
+    """The dtype of complex numbers with parts of a dtype."""
+    return np.dtype(np.complex128 if real == np.float64 else np.complex64)
 
 
 def sums_of(stored: Any, result: Any, *parameters: Any) -> np.dtype[Any]:

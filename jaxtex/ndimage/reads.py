@@ -23,7 +23,7 @@ from .._tables.storage_formats import Decoding, rounded_dtype
 from .._typed_jit import typed_jit
 from ..splines import filtered_along
 from .extensions import EXTENSIONS, Extension, Fold
-from .numbers import as_channels, as_result, is_complex
+from .numbers import as_channels, as_result, complex_dtype, is_complex
 
 Arrays = tuple[jax.Array, ...]
 # From operands to an index for each axis that moves, slowest first: element by element, and static.
@@ -225,7 +225,7 @@ def padded(array: jax.Array, cval: jax.Array | None, moved: Sequence[int], readi
     """The array with elements beyond its ends, where the prefilter has no boundary rule for the mode."""
     if not reading.padding:
         return array
-    dtype = jnp.promote_types(array.dtype, reading.sums)
+    dtype = complex_dtype(reading.sums) if is_complex(array.dtype) else reading.sums
     array = array.astype(dtype)
     pads = [reading.padding if axis in moved else 0 for axis in range(array.ndim)]
     if not reading.extension.taps.has_outside:
