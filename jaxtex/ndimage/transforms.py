@@ -155,7 +155,7 @@ def affine_transform(
         input, output, order, mode, cval, prefilter: as in `map_coordinates`; `input` has n axes.
         matrix: one of these:
 
-            - ``(n, m)`` for a result of m axes.
+            - ``(n, m)`` for a result of m axes, which are not n + 1.
             - ``(n,)``: the diagonal of a matrix without other elements, which is faster.
             - ``(n, n + 1)``, or ``(n + 1, n + 1)`` with a last row of zeros and a one: with the offset as the last
               column; `offset` is ignored.
