@@ -1,7 +1,7 @@
 """The texture unit of a GPU for JAX: filtered reads, address modes and their adjoints as pure functions.
 
-`jaxtex.warp` (image warps), `jaxtex.nn` (reads inside models), `jaxtex.layers` (spatial transformers) and `jaxtex.cuda`
-(CUDA's names) are loaded when they are first used.
+`jaxtex.warp` (image warps), `jaxtex.nn` (reads inside models), `jaxtex.ndimage` (SciPy's names), `jaxtex.layers`
+(spatial transformers) and `jaxtex.cuda` (CUDA's names) are loaded when they are first used.
 """
 
 # pyright: strict, reportUnknownMemberType=false
@@ -31,6 +31,7 @@ from .texture import (
 if TYPE_CHECKING:
     from . import cuda as cuda
     from . import layers as layers
+    from . import ndimage as ndimage
     from . import nn as nn
     from . import warp as warp
 
@@ -68,7 +69,7 @@ __all__ = [
     "texture3d",
 ]
 
-_LOADED_ON_USE = ("cuda", "layers", "nn", "warp")
+_LOADED_ON_USE = ("cuda", "layers", "ndimage", "nn", "warp")
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -16,6 +16,7 @@ MODULES = (
     "jaxtex",
     "jaxtex.warp",
     "jaxtex.nn",
+    "jaxtex.ndimage",
     "jaxtex.layers",
     "jaxtex.layers.nnx",
     "jaxtex.layers.equinox",

@@ -17,6 +17,7 @@ import tomllib
 from pathlib import Path
 
 import jax
+import numpy as np
 import pytest
 from tolerances import TOLERANCES
 
@@ -52,6 +53,7 @@ LAYERS = (
     "mipmaps",
     "splines",
     "exports",
+    "ndimage",
     "warp",
     "nn",
     "layers",
@@ -126,6 +128,18 @@ READS_INSIDE_MODELS = {
     "sample_weighted": "(textures, coords, weights, sampler=Sampler(), *, axis=-1, layer=None, lod=None)",
     "triplane": "(planes, points, *, plane_axes=('xy', 'xz', 'zy'), reduce='mean')",
 }
+OF_A_SPLINE = "output=None, order=3, mode='constant', cval=0.0, prefilter=True"
+NDIMAGE = {
+    "affine_transform": f"(input, matrix, offset=0.0, output_shape=None, {OF_A_SPLINE})",
+    "geometric_transform": f"(input, mapping, output_shape=None, {OF_A_SPLINE}, extra_arguments=(), "
+    "extra_keywords=None)",
+    "map_coordinates": f"(input, coordinates, {OF_A_SPLINE})",
+    "rotate": f"(input, angle, axes=(1, 0), reshape=True, {OF_A_SPLINE})",
+    "shift": f"(input, shift, {OF_A_SPLINE})",
+    "spline_filter": "(input, order=3, output=float64, mode='mirror')",
+    "spline_filter1d": "(input, order=3, axis=-1, output=float64, mode='mirror')",
+    "zoom": f"(input, zoom, {OF_A_SPLINE}, *, grid_mode=False)",
+}
 SIGNATURES = {
     "sample": "(texture, coords, sampler=Sampler(), *, layer=None, lod=None, ddx=None, ddy=None, ddz=None, "
     "key=None, dtype=None)",
@@ -152,6 +166,7 @@ SIGNATURES = {
     "kernels_in_exports": "(compute_capability=None)",
     **{f"warp.{name}": signature for name, signature in WARPS.items()},
     **{f"nn.{name}": signature for name, signature in READS_INSIDE_MODELS.items()},
+    **{f"ndimage.{name}": signature for name, signature in NDIMAGE.items()},
     "Texture": "(texels, border_color=None, kind='2d', level_shapes=None)",
     "Sampler": "(*, address_mode=None, filter_mode='linear', cubic_coefficient=-0.5, spline_order=3, "
     "read_mode='element', normalized_coords=True, srgb=False, mipmap_filter_mode='point', mipmap_level_bias=0.0, "
@@ -323,6 +338,7 @@ def test_no_module_is_hidden_behind_another_name(module):
 PUBLIC = {name: getattr(jaxtex, name) for name in jaxtex.__all__}
 PUBLIC |= {f"warp.{name}": getattr(jaxtex.warp, name) for name in jaxtex.warp.__all__}
 PUBLIC |= {f"nn.{name}": getattr(jaxtex.nn, name) for name in jaxtex.nn.__all__}
+PUBLIC |= {f"ndimage.{name}": getattr(jaxtex.ndimage, name) for name in jaxtex.ndimage.__all__}
 
 
 @pytest.mark.parametrize("name", PUBLIC)
@@ -331,7 +347,7 @@ def test_signature_is_as_agreed(name):
     if is_enum(value):
         return
     assert name in SIGNATURES, "a new public name needs a row in SIGNATURES"
-    scope = {"Sampler": Sampler, "inf": math.inf}
+    scope = {"Sampler": Sampler, "inf": math.inf, "float64": np.float64}
     exec(f"def agreed{SIGNATURES[name]}: ...", scope)
     signature = inspect.signature(value)
     bare = [parameter.replace(annotation=inspect.Parameter.empty) for parameter in signature.parameters.values()]
@@ -340,7 +356,7 @@ def test_signature_is_as_agreed(name):
 
 def test_every_agreed_name_is_public():
     assert SIGNATURES.keys() <= PUBLIC.keys()
-    for names in (jaxtex.__all__, jaxtex.warp.__all__, jaxtex.nn.__all__):
+    for names in (jaxtex.__all__, jaxtex.warp.__all__, jaxtex.nn.__all__, jaxtex.ndimage.__all__):
         assert names == sorted(names)
 
 

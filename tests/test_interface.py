@@ -229,14 +229,15 @@ TRILINEAR = jt.Sampler(mipmap_filter_mode="linear")
 
 
 def test_packages_are_loaded_when_they_are_used():
-    assert {"cuda", "layers", "warp"} <= set(dir(jt))
-    for name in ("cuda", "layers", "warp"):
+    packages = ("cuda", "layers", "ndimage", "warp")
+    assert {*packages} <= set(dir(jt))
+    for name in packages:
         assert getattr(jt, name) is sys.modules[f"jaxtex.{name}"]
     with pytest.raises(AttributeError, match="no attribute 'textures'"):
         jt.textures  # noqa: B018
 
 
-ROOMS = {"": jt, "warp.": jt.warp, "layers.": jt.layers, "cuda.": jt.cuda}
+ROOMS = {"": jt, "warp.": jt.warp, "ndimage.": jt.ndimage, "layers.": jt.layers, "cuda.": jt.cuda}
 PUBLIC = {f"{prefix}{name}": getattr(room, name) for prefix, room in ROOMS.items() for name in room.__all__}
 
 

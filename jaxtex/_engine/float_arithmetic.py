@@ -74,12 +74,24 @@ def plan_read(
 def read(
     texture: Texture, plan: ReadPlan, decoding: Decoding, dtype: np.dtype, deterministic: bool = False
 ) -> jax.Array:
+    """One read of a texture."""
+    return read_texels(texture.texels, texture.border_color, plan, decoding, dtype, deterministic)
+
+
+def read_texels(
+    texels: jax.Array,
+    border_color: jax.Array | None,
+    plan: ReadPlan,
+    decoding: Decoding,
+    dtype: np.dtype,
+    deterministic: bool = False,
+) -> jax.Array:
     """One read: the engine's, with the border color, or zero, for the taps outside."""
     spec = plan.spec(decoding, dtype, deterministic)
-    if texture.border_color is None or not any(axis.address.has_outside for axis in plan.axes):
-        return primitives.read(texture.texels, plan.operands, spec)
-    color = jnp.broadcast_to(texture.border_color.astype(spec.sums), (texture.num_channels,))
-    return primitives.bordered_read(texture.texels, color, plan.operands, spec)
+    if border_color is None or not any(axis.address.has_outside for axis in plan.axes):
+        return primitives.read(texels, plan.operands, spec)
+    color = jnp.broadcast_to(border_color.astype(spec.sums), texels.shape[-1:])
+    return primitives.bordered_read(texels, color, plan.operands, spec)
 
 
 FLOAT = ReadArithmetic(resolve_level, plan_read, read, read, lambda sampler: sampler.max_anisotropy)

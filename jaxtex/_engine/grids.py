@@ -1,6 +1,6 @@
 """Grids: static functions that compute the coordinates of a read from its operands, where they are used."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import jax
@@ -23,11 +23,16 @@ class StoredOrder(NamedTuple):
     affine_axes: int = 0
 
     def __call__(self, *operands: jax.Array) -> Coords:
-        first, *rest = self.function(*operands)[::-1]
-        shape = jnp.broadcast_shapes(*(a.shape for a in operands))
-        if jnp.broadcast_shapes(*(a.shape for a in (first, *rest))) != shape:
-            first = jnp.broadcast_to(first, shape)  # no coordinate depends on some axis of the samples
-        return first, *rest
+        return covering(self.function(*operands)[::-1], operands)
+
+
+def covering(coords: Coords, operands: Sequence[jax.Array]) -> Coords:
+    """Coordinates, the first of them broadcast where no coordinate depends on some axis of the samples."""
+    first, *rest = coords
+    shape = jnp.broadcast_shapes(*(a.shape for a in operands))
+    if jnp.broadcast_shapes(*(a.shape for a in coords)) != shape:
+        first = jnp.broadcast_to(first, shape)
+    return first, *rest
 
 
 class OneMore(NamedTuple):

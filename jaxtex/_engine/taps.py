@@ -29,16 +29,20 @@ def taps(coord: jax.Array, axis: Axis, *, bounded: bool = False) -> Taps:
     bounded = bounded or axis.address.within
     origin, first, num_taps = axis.kernel.origin, axis.kernel.first, axis.kernel.num_taps
     shifted = (coord * texels_per_unit(axis, coord.dtype) if bounded else to_position(coord, axis)) - origin
-    low = jnp.floor(shifted)
-    tap, fraction = low.astype(jnp.int32), shifted - low
-    if axis.address.saturates and not bounded:
+    tap = jnp.floor(shifted).astype(jnp.int32)
+    stops = axis.address.saturates and not bounded
+    if stops:
         # Infinities: the conversion saturates, and the taps beside it must not overflow, so the first tap is stopped
-        # just outside; inf - inf is no fraction.
+        # just outside.
         if first + num_taps > 1:
             tap = jnp.minimum(tap, axis.size - first)
         if first < 0:
             tap = jnp.maximum(tap, -num_taps - first)
-        fraction = jnp.where(fraction >= 0, fraction, 0)
+    # From the tap, not from the floor: XLA may compute a coordinate twice, in two loops, and round it to both sides of
+    # a whole number.
+    fraction = shifted - tap.astype(shifted.dtype)
+    if stops:
+        fraction = jnp.clip(fraction, 0, 1)
     weights = axis.kernel.weights.at(fraction, axis.order)
     if axis.order:
         scale = math.prod([texels_per_unit(axis, coord.dtype)] * axis.order)

@@ -1,0 +1,106 @@
+"""Modes: how an array goes on outside, for indices, for the taps of a filter, and in the prefilter."""
+
+# pyright: strict, reportUnknownMemberType=false
+
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import jax
+import jax.numpy as jnp
+
+from .._tables.address_rules import BORDER, CLAMP, MIRROR, REFLECT, WRAP, AddressRule
+
+Mode: TypeAlias = Literal[
+    "reflect", "grid-mirror", "constant", "grid-constant", "nearest", "mirror", "grid-wrap", "wrap"
+]
+# From an index and the length of its axis to an index of equal value.
+Fold = Callable[[jax.Array, int], jax.Array]
+# SciPy adds so many elements at each end before it filters where its recursion has no boundary rule for a mode.
+PADDING = 12
+
+
+class Extension(NamedTuple):
+    """One mode, on one axis.
+
+    Attributes:
+        taps: the rule for taps beyond the ends.
+        coefficients: the rule by which the prefilter extends its coefficients.
+        fold: what becomes of an index before it is read, if the rule for taps does not say it all.
+        fold_nearest: the same for order 0. It decides which of two elements is read halfway between them.
+        stops: whether a sample before the first or after the last element is `cval`, and all others are as if the
+            array went on by `taps`.
+        padding: how many elements are added at each end before the prefilter.
+    """
+
+    taps: AddressRule
+    coefficients: AddressRule
+    fold: Fold | None = None
+    fold_nearest: Fold | None = None
+    stops: bool = False
+    padding: int = 0
+
+    def fold_of(self, order: int) -> Fold | None:
+        """What becomes of an index at this order."""
+        return self.fold_nearest if order == 0 and self.fold_nearest else self.fold
+
+
+def remainder(index: jax.Array, period: int) -> jax.Array:
+    """An index of at least 0, modulo a period. The result is exact, and below the period."""
+    rest = index - period * jnp.trunc(index / period)
+    rest = jnp.where(rest < 0, rest + period, rest)
+    return jnp.where(rest >= period, rest - period, rest)
+
+
+def wrapped(index: jax.Array, size: int) -> jax.Array:
+    """With the period ``size - 1``: the last element stands in for the first one of the next period."""
+    period = size - 1
+    if period == 0:
+        return jnp.zeros_like(index)
+    below, above = period - remainder(-index, period), remainder(index, period)
+    return jnp.where(index < 0, below, jnp.where(index > period, above, index))
+
+
+def reflected(index: jax.Array, size: int) -> jax.Array:
+    """About the outer edges of the first and the last element."""
+    period = 2 * size
+    below, above = remainder(-index, period), remainder(index, period)
+    below = jnp.where(below > size, period - below, below - 1)
+    above = jnp.where(above >= size, period - 1 - above, above)
+    return jnp.where(index < 0, below, jnp.where(index > size - 1, above, index))
+
+
+def mirrored(index: jax.Array, size: int) -> jax.Array:
+    """About the centers of the first and the last element."""
+    period = 2 * (size - 1)
+    if period == 0:
+        return jnp.zeros_like(index)
+    below, above = remainder(-index, period), remainder(index, period)
+    below = jnp.where(below >= size - 1, period - below, below)
+    above = jnp.where(above >= size, period - above, above)
+    return jnp.where(index < 0, below, jnp.where(index > size - 1, above, index))
+
+
+_REFLECT = Extension(MIRROR, MIRROR, fold_nearest=reflected)
+# Our reflect is SciPy's mirror, and our mirror SciPy's reflect.
+EXTENSIONS: dict[str, Extension] = {
+    "reflect": _REFLECT,
+    "grid-mirror": _REFLECT,
+    "constant": Extension(REFLECT, REFLECT, stops=True),
+    "grid-constant": Extension(BORDER, REFLECT, padding=PADDING),
+    "nearest": Extension(CLAMP, MIRROR, padding=PADDING),
+    "mirror": Extension(REFLECT, REFLECT, fold_nearest=mirrored),
+    "grid-wrap": Extension(WRAP, WRAP),
+    "wrap": Extension(REFLECT, REFLECT, fold=wrapped),
+}
+
+
+def check_mode(name: str, mode: Any) -> str:
+    """A mode that SciPy has.
+
+    Raises:
+        ValueError: if it has none of that name.
+    """
+    if not isinstance(mode, str) or mode not in EXTENSIONS:
+        listed = ", ".join(map(repr, EXTENSIONS))
+        raise ValueError(f"{name}: mode is {mode!r}, expected one of {listed}.")
+    return mode

@@ -1,0 +1,269 @@
+"""The reads behind all functions: of arrays of any number of axes, at indices computed where they are used."""
+
+# pyright: strict, reportUnknownMemberType=false
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._engine.axis import Axis, Role
+from .._engine.computed_once import computed_once
+from .._engine.float_arithmetic import read_texels
+from .._engine.grids import covering
+from .._engine.plan import ReadPlan
+from .._engine.spec import Coords, as_given
+from .._tables.address_rules import BORDER, CLAMP
+from .._tables.filter_kernels import POINT, FilterKernel, b_spline
+from .._tables.storage_formats import Decoding, rounded_dtype
+from .._typed_jit import typed_jit
+from ..splines import filtered_along
+from .extensions import EXTENSIONS, Extension, Fold
+from .numbers import as_channels, as_result, complex_dtype, is_complex
+
+Arrays = tuple[jax.Array, ...]
+# From operands to an index for each axis that moves, slowest first: element by element, and static.
+IndexFunction = Callable[..., Coords]
+
+
+class Reading(NamedTuple):
+    """The static half of a call.
+
+    Attributes:
+        order: of the spline.
+        mode: a key of `EXTENSIONS`.
+        prefilter: whether the array is filtered first, where the order needs it.
+        dtype: of the result.
+        sums: the dtype in which elements are weighted and summed.
+    """
+
+    order: int
+    mode: str
+    prefilter: bool
+    dtype: np.dtype[Any]
+    sums: np.dtype[Any]
+
+    @property
+    def extension(self) -> Extension:
+        return EXTENSIONS[self.mode]
+
+    @property
+    def filters(self) -> bool:
+        """Whether the array is filtered first."""
+        return self.prefilter and self.order > 1
+
+    @property
+    def padding(self) -> int:
+        return self.extension.padding if self.filters else 0
+
+    @property
+    def kernel(self) -> FilterKernel:
+        """The filter, with element i at i, behind the elements that were added in front."""
+        kernel = b_spline(self.order)
+        return kernel._replace(origin=kernel.origin - 0.5, first=kernel.first + self.padding)
+
+    def moves_elements(self, stored: Any) -> bool:
+        """Whether the result holds elements as they are stored, which are not floating."""
+        return self.order == 0 and self.dtype == stored and not jnp.issubdtype(stored, jnp.inexact)
+
+
+class IndexGrid(NamedTuple):
+    """The grid of a read of an array.
+
+    Attributes:
+        function: computes the indices of the axes that move, from the operands before those of the other axes. The
+            operands of the others, behind, are their indices.
+        sizes: of all axes.
+        moved: the axes that move.
+        fold: what becomes of an index.
+        stops: whether an index in front says which samples lie inside: 0, or -1 for a sample outside.
+    """
+
+    function: IndexFunction
+    sizes: tuple[int, ...]
+    moved: tuple[int, ...]
+    fold: Fold | None
+    stops: bool
+
+    def __call__(self, *operands: jax.Array) -> Coords:
+        own = len(operands) - (len(self.sizes) - len(self.moved))
+        found = dict(zip(self.moved, self.function(*operands[:own])))
+        others = iter(operands[own:])
+        front: list[jax.Array] = []
+        if self.stops:
+            inside = (is_within(found[k], self.sizes[k]) for k in self.moved)
+            front.append(jnp.where(functools.reduce(jnp.logical_and, inside), jnp.int32(0), jnp.int32(-1)))
+        if self.fold is not None:
+            found = {k: self.fold(index, self.sizes[k]) for k, index in found.items()}
+        coords = [found[k] if k in found else next(others) for k in range(len(self.sizes))]
+        return covering((*front, *coords), operands)
+
+
+def is_within(index: jax.Array, size: int) -> jax.Array:
+    """Whether an index lies between the first and the last element; NaN does not."""
+    return (index >= 0) & (index <= size - 1)
+
+
+# Whole reads
+
+
+@typed_jit("function", "moved", "reading")
+def read(
+    array: jax.Array,
+    operands: Arrays,
+    cval: jax.Array | None,
+    *,
+    function: IndexFunction,
+    moved: tuple[int, ...],
+    reading: Reading,
+) -> jax.Array:
+    """The values of an array at the indices that `function` computes.
+
+    Args:
+        operands: of `function`, of one rank; that of the array, if some axes do not move.
+        cval: the value outside, of `Reading.sums` or complex; `None` is zero.
+        moved: the axes along which the array is interpolated; along the others it is copied.
+    """
+    texels, color = prepared(array, cval, moved, reading)
+    values = read_axes(texels, color, operands, function, moved, reading, last_dtype(array, reading))
+    return computed_once(as_result(values, reading.dtype))
+
+
+@typed_jit("reading")
+def read_lines(array: jax.Array, lines: Arrays, cval: jax.Array | None, *, reading: Reading) -> jax.Array:
+    """The values of an array at the points of a grid, from the indices along each axis.
+
+    The weights of a grid are products of those of its lines, so that the array is read along one axis after the other.
+    """
+    axes = tuple(range(array.ndim))
+    texels, color = prepared(array, cval, axes, reading)
+    counts, last = [len(line) for line in lines], last_dtype(array, reading)
+    if not passes_pay(array.shape, counts, reading.order + 1):
+        grid = tuple(at_axis(line, k, array.ndim) for k, line in enumerate(lines))
+        values = read_axes(texels, color, grid, as_given, axes, reading, last)
+        return computed_once(as_result(values, reading.dtype))
+    passes = by_growth(array.shape, counts)
+    for axis in passes:
+        dtype = last if axis == passes[-1] or reading.moves_elements(array.dtype) else reading.sums
+        texels = read_along(texels, color, lines[axis], axis, reading, dtype)
+    return computed_once(as_result(texels, reading.dtype))
+
+
+def passes_pay(sizes: Sequence[int], counts: Sequence[int], taps: int) -> bool:
+    """Whether reads along one axis after the other look at fewer elements than one read of all axes."""
+    passes, shape = 0, list(sizes)
+    for axis in by_growth(sizes, counts):
+        shape[axis] = counts[axis]
+        passes += math.prod(shape) * (taps + 1)  # and one write
+    return passes < math.prod(counts) * (taps ** len(sizes) + 1)
+
+
+def by_growth(sizes: Sequence[int], counts: Sequence[int]) -> list[int]:
+    """The axes, those first that shrink most."""
+    return sorted(range(len(sizes)), key=lambda k: counts[k] / max(sizes[k], 1))
+
+
+def read_along(
+    texels: jax.Array, color: jax.Array | None, line: jax.Array, axis: int, reading: Reading, dtype: np.dtype[Any]
+) -> jax.Array:
+    """Texels at the indices of a line along one axis."""
+    *sizes, channels = texels.shape
+    shape, (moved,) = merged(sizes, (axis,))
+    operand = at_axis(line, moved, len(shape))
+    values = read_axes(texels.reshape(*shape, channels), color, (operand,), as_given, (moved,), reading, dtype)
+    return values.reshape(*sizes[:axis], len(line), *sizes[axis + 1 :], channels)
+
+
+def merged(sizes: Sequence[int], moved: Sequence[int]) -> tuple[list[int], tuple[int, ...]]:
+    """Sizes, with neighboring axes that do not move as one, or none if it has one element; and where the others are."""
+    shape: list[int] = []
+    places: list[int] = []
+    between = 1
+    for axis, size in enumerate(sizes):
+        if axis not in moved:
+            between *= size
+            continue
+        shape.extend([between] if between != 1 else [])
+        places.append(len(shape))
+        shape.append(size)
+        between = 1
+    return [*shape, *([between] if between != 1 else [])], tuple(places)
+
+
+def at_axis(line: jax.Array, axis: int, rank: int) -> jax.Array:
+    """A line along one of `rank` axes."""
+    return line.reshape([len(line) if k == axis else 1 for k in range(rank)])
+
+
+# Parts of a read
+
+
+def prepared(
+    array: jax.Array, cval: jax.Array | None, moved: Sequence[int], reading: Reading
+) -> tuple[jax.Array, jax.Array | None]:
+    """The texels of an array, (*sizes, C), prefiltered along the axes that move, and the value outside, (C,)."""
+    if reading.filters:
+        texels = as_channels(padded(array, cval, moved, reading)).astype(reading.sums)
+        kernel = b_spline(reading.order)
+        for axis in moved:
+            texels = filtered_along(texels, axis, kernel, reading.extension.coefficients)
+    else:
+        texels = as_channels(array)
+    if cval is None:
+        return texels, None
+    color = as_channels(cval)
+    if is_complex(array.dtype) and not is_complex(cval.dtype):
+        color = jnp.concatenate([color, jnp.zeros_like(color)])
+    return texels, as_result(color[:, None], np.dtype(array.dtype)) if reading.moves_elements(array.dtype) else color
+
+
+def padded(array: jax.Array, cval: jax.Array | None, moved: Sequence[int], reading: Reading) -> jax.Array:
+    """The array with elements beyond its ends, where the prefilter has no boundary rule for the mode."""
+    if not reading.padding:
+        return array
+    dtype = complex_dtype(reading.sums) if is_complex(array.dtype) else reading.sums
+    array = array.astype(dtype)
+    pads = [reading.padding if axis in moved else 0 for axis in range(array.ndim)]
+    if not reading.extension.taps.has_outside:
+        return jnp.pad(array, [(n, n) for n in pads], mode="edge")
+    outside = jnp.zeros((), dtype) if cval is None else cval.astype(dtype)
+    return jax.lax.pad(array, outside, [(n, n, 0) for n in pads])
+
+
+def last_dtype(array: jax.Array, reading: Reading) -> np.dtype[Any]:
+    """The dtype of the read that makes the result."""
+    if reading.moves_elements(array.dtype):
+        return np.dtype(array.dtype)
+    real = reading.dtype if jnp.issubdtype(reading.dtype, jnp.floating) else reading.sums
+    return rounded_dtype(real, reading.sums)
+
+
+def read_axes(
+    texels: jax.Array,
+    color: jax.Array | None,
+    operands: Arrays,
+    function: IndexFunction,
+    moved: tuple[int, ...],
+    reading: Reading,
+    dtype: np.dtype[Any],
+) -> jax.Array:
+    """One read of the engine, S + (C,) of `dtype`: of texels, (*sizes, C), prefiltered if they need it."""
+    *sizes, channels = texels.shape
+    extension, rank = reading.extension, len(sizes)
+    if not jnp.issubdtype(dtype, jnp.floating):
+        operands, texels = jax.lax.stop_gradient((operands, texels))
+    spline = functools.partial(Axis, kernel=reading.kernel, address=extension.taps)
+    copied = functools.partial(Axis, kernel=POINT, address=CLAMP, integer=True)
+    axes = [(spline if k in moved else copied)(n) for k, n in enumerate(sizes)]
+    others = tuple(at_axis(jnp.arange(n, dtype=jnp.int32), k, rank) for k, n in enumerate(sizes) if k not in moved)
+    if extension.stops:
+        # One more axis, of one element. A sample outside misses it.
+        axes.insert(0, Axis(1, POINT, BORDER, integer=True, role=Role.LAYER))
+        texels = texels.reshape(1, *sizes, channels)
+    grid = IndexGrid(function, tuple(sizes), moved, extension.fold_of(reading.order), extension.stops)
+    plan = ReadPlan(tuple(axes), (*operands, *others), grid)
+    return read_texels(texels, color, plan, Decoding.ELEMENT, dtype)

@@ -1,0 +1,235 @@
+"""Shifts, zooms and rotations of arrays."""
+
+# pyright: strict, reportUnknownMemberType=false
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, cast
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+from jax.typing import ArrayLike, DTypeLike
+
+from .arguments import PerAxis, as_cval, as_floats, check_flag, check_input, check_known, per_axis, reading_of
+from .extensions import Mode
+from .lines import index_lines
+from .numbers import as_channels, as_result
+from .reads import merged, read_lines
+from .transforms import read_affine
+
+# The modes to zoom with where whole elements are zoomed.
+GRID_MODES = {"constant": "grid-constant", "wrap": "grid-wrap"}
+
+
+def shift(
+    input: ArrayLike,
+    shift: PerAxis,
+    output: DTypeLike | None = None,
+    order: int = 3,
+    mode: Mode = "constant",
+    cval: ArrayLike = 0.0,
+    prefilter: bool = True,
+) -> jax.Array:
+    """Shifts an array: the element of the result at o is that of the array at ``o - shift``.
+
+    Args:
+        input, output, order, mode, cval, prefilter: as in `map_coordinates`.
+        shift: in elements, a number for all axes, or one for each.
+
+    Returns:
+        An array in the shape of `input`.
+
+    Gradients: as in `map_coordinates`, with respect to `input`, `shift` and `cval`.
+
+    Raises:
+        ValueError: if shapes do not fit, or order or mode are unknown.
+        TypeError: if `output` is an array, or arguments have the wrong type.
+
+    Source: `scipy.ndimage.shift`.
+
+    Example:
+        >>> import jax.numpy as jnp, jaxtex as jt
+        >>> jt.ndimage.shift(jnp.array([1.0, 2.0, 3.0]), 1, cval=-1).round(5)
+        Array([-1.,  1.,  2.], dtype=float32)
+    """
+    name = "shift"
+    array = check_input(name, input)
+    reading = reading_of(name, array, output, order, mode, prefilter, shift)
+    steps = per_axis(name, "shift", shift, array.ndim, reading.sums)
+    lines = tuple(k - step for k, step in zip(index_lines(array.shape, reading.sums), steps))
+    return read_lines(array, lines, as_cval(name, cval, array, reading), reading=reading)
+
+
+def zoom(
+    input: ArrayLike,
+    zoom: float | Sequence[float] | np.ndarray[Any, Any],
+    output: DTypeLike | None = None,
+    order: int = 3,
+    mode: Mode = "constant",
+    cval: ArrayLike = 0.0,
+    prefilter: bool = True,
+    *,
+    grid_mode: bool = False,
+) -> jax.Array:
+    """Zooms an array. A size becomes ``round(size * zoom)``, halves to even, and the array fills it.
+
+    Nothing is smoothed where an array shrinks; `jaxtex.warp.resize` does that.
+
+    Args:
+        input, output, order, mode, cval, prefilter: as in `map_coordinates`.
+        zoom: the factor for all axes, or one for each, known during tracing.
+        grid_mode: whether the outer edges of the outer elements stay where they are; else their centers do.
+
+    Returns:
+        An array of the new sizes. If all factors are 1, it is `input`.
+
+    Gradients: as in `map_coordinates`, with respect to `input` and `cval`.
+
+    Raises:
+        ValueError: if shapes do not fit, or order or mode are unknown.
+        TypeError: if `zoom` is traced, `output` is an array, or arguments have the wrong type.
+
+    Source: `scipy.ndimage.zoom`.
+
+    Example:
+        >>> import jax.numpy as jnp, jaxtex as jt
+        >>> jt.ndimage.zoom(jnp.array([1.0, 2.0, 4.0]), 1.7, order=1)
+        Array([1. , 1.5, 2. , 3. , 4. ], dtype=float32)
+    """
+    name = "zoom"
+    array, grid_mode = check_input(name, input), check_flag(name, "grid_mode", grid_mode)
+    reason = "and the shape of the result depends on it; pass a Python number"
+    factors = np.asarray(check_known(name, "zoom", zoom, reason), np.float64)
+    if factors.shape not in ((), (array.ndim,)):
+        raise ValueError(
+            f"{name}: zoom has shape {factors.shape}, expected a number for all axes of input, or {array.ndim} numbers."
+        )
+    factors = np.broadcast_to(factors, (array.ndim,)).tolist()
+    reading = reading_of(name, array, output, order, mode, prefilter)
+    if reading.prefilter and all(factor == 1 for factor in factors):
+        return as_result(as_channels(jnp.asarray(array)), reading.dtype)
+    if grid_mode and reading.mode in GRID_MODES:
+        warnings.warn(
+            f"{name}: It is recommended to use mode = {GRID_MODES[reading.mode]} instead of {reading.mode} when "
+            f"grid_mode is True.",
+            stacklevel=2,
+        )
+    counts = [round(n * factor) for n, factor in zip(array.shape, factors)]
+    lines = (zoomed_indices(n, count, grid_mode) for n, count in zip(array.shape, counts))
+    lines = tuple(jnp.asarray(line.astype(reading.sums)) for line in lines)
+    return read_lines(array, lines, as_cval(name, cval, array, reading), reading=reading)
+
+
+def zoomed_indices(size: int, count: int, whole: bool) -> np.ndarray[Any, Any]:
+    """The indices of `count` elements that fill an axis, from the first to the last center, or over `whole` elements.
+
+    They are rounded to float32 or float64 once, when they are complete.
+    """
+    index = np.arange(count, dtype=np.float64)
+    if whole:
+        return (index + 0.5) * (size / count) - 0.5 if count else index
+    return index * ((size - 1) / (count - 1) if count > 1 else 1.0)
+
+
+def rotate(
+    input: ArrayLike,
+    angle: ArrayLike,
+    axes: tuple[int, int] = (1, 0),
+    reshape: bool = True,
+    output: DTypeLike | None = None,
+    order: int = 3,
+    mode: Mode = "constant",
+    cval: ArrayLike = 0.0,
+    prefilter: bool = True,
+) -> jax.Array:
+    """Rotates an array about its center, in the plane of two axes.
+
+    Args:
+        input, output, order, mode, cval, prefilter: as in `map_coordinates`; `input` has two axes or more.
+        angle: in degrees. It may be traced if `reshape` is false.
+        axes: the two axes, in any order.
+        reshape: whether the result is large enough to hold all of the array.
+
+    Returns:
+        The rotated array, in the shape of `input` if `reshape` is false.
+
+    Gradients: as in `map_coordinates`, with respect to `input` and `cval`, and, if `reshape` is false, to `angle`.
+
+    Raises:
+        ValueError: if there are no such axes, or order or mode are unknown.
+        TypeError: if `angle` is traced and `reshape` true, `output` is an array, or arguments have the wrong type.
+
+    Source: `scipy.ndimage.rotate`.
+
+    Example:
+        >>> import jax.numpy as jnp, jaxtex as jt
+        >>> jt.ndimage.rotate(jnp.array([[1, 2, 3], [4, 5, 6]]), 90, order=1)
+        Array([[3, 6],
+               [2, 5],
+               [1, 4]], dtype=int32)
+    """
+    name = "rotate"
+    array, reshape = check_input(name, input, 2), check_flag(name, "reshape", reshape)
+    plane = rotation_plane(name, axes, array.ndim)
+    reading = reading_of(name, array, output, order, mode, prefilter, angle)
+    if reshape:
+        check_known(name, "angle", angle, "and the shape of the result depends on it; pass a number, or reshape=False")
+    sizes = [array.shape[k] for k in plane]
+    matrix = rotation(name, angle, reading.sums)
+    counts = rotated_sizes(np.asarray(matrix, np.float64), sizes) if reshape else sizes
+    offset = (np.asarray(sizes) - 1) / 2 - matrix @ ((np.asarray(counts) - 1) / 2).astype(matrix.dtype)
+    # Axes that stay as they are are one axis if they are neighbors.
+    shape, moved = merged(array.shape, plane)
+    results = [counts[moved.index(k)] if k in moved else n for k, n in enumerate(shape)]
+    rotated = read_affine(
+        array.reshape(shape),
+        jnp.asarray(matrix, reading.sums),
+        jnp.asarray(offset, reading.sums),
+        tuple(results),
+        moved,
+        as_cval(name, cval, array, reading),
+        reading,
+    )
+    whole = dict(zip(plane, counts))
+    return rotated.reshape([whole.get(k, n) for k, n in enumerate(array.shape)])
+
+
+def rotation_plane(name: str, axes: Any, ndim: int) -> tuple[int, int]:
+    """Two axes, in order."""
+    found = cast(Sequence[Any], tuple(axes))
+    if len(found) == 2 and all(isinstance(k, int | np.integer) and -ndim <= k < ndim for k in found):
+        first, second = sorted(int(k) % ndim for k in found)
+        if first != second:
+            return first, second
+    raise ValueError(f"{name}: axes is {axes!r}, expected two different axes from {-ndim} to {ndim - 1}.")
+
+
+def rotation(name: str, angle: Any, dtype: np.dtype[Any]) -> Any:
+    """The matrix of a rotation by degrees: of NumPy in float64 if the angle is known, else traced.
+
+    Sines and cosines of multiples of 90 degrees are exact.
+    """
+    traced = isinstance(angle, Tracer)
+    xp: Any = jnp if traced else np
+    degrees = as_floats(name, "angle", angle, dtype) if traced else np.asarray(angle, np.float64)
+    if degrees.shape:
+        raise ValueError(f"{name}: angle has shape {degrees.shape}, expected a number.")
+    turns = xp.round(degrees / 90)
+    rest = xp.deg2rad(degrees - 90 * turns)
+    cosine, sine, quarter = xp.cos(rest), xp.sin(rest), turns % 4
+    cosines = [cosine, -sine, -cosine, sine]
+
+    def choose(values: Sequence[Any]) -> Any:
+        return sum(xp.where(quarter == k, value, 0) for k, value in enumerate(values))
+
+    c, s = choose(cosines), choose([sine, *cosines[:3]])
+    return xp.stack([xp.stack([c, s]), xp.stack([-s, c])])
+
+
+def rotated_sizes(matrix: np.ndarray[Any, Any], sizes: Sequence[int]) -> list[int]:
+    """The sizes that hold a rotated array."""
+    rows, columns = sizes
+    corners = matrix @ np.array([[0, 0, rows, rows], [0, columns, 0, columns]])
+    return [int(extent) for extent in np.ptp(corners, axis=1) + 0.5]
