@@ -18,6 +18,7 @@ from ._engine.drawn_taps import DrawnTaps
 from ._engine.float_arithmetic import FLOAT, ReadArithmetic
 from ._engine.plan import Layout, ReadPlan, ResolvedLevel, layout_of, plan_of_grid, plan_of_texels
 from ._engine.spec import Combination
+from ._engine.straight_through import straight_through
 from ._hardware import HARDWARE
 from ._tables.address_rules import BORDER, LAST
 from ._tables.filter_kernels import LINEAR_TAPS, FilterKernel
@@ -65,9 +66,7 @@ def in_arithmetic(sampler: Sampler, run: Callable[..., jax.Array]) -> Callable[.
     """``run(arithmetic, ...)`` in the sampler's arithmetic, with the derivatives of float arithmetic."""
     in_float = functools.partial(run, FLOAT)
     arithmetic = ARITHMETICS[Arithmetic(sampler.arithmetic)]
-    return (
-        in_float if arithmetic is FLOAT else primitives.straight_through(functools.partial(run, arithmetic), in_float)
-    )
+    return in_float if arithmetic is FLOAT else straight_through(functools.partial(run, arithmetic), in_float)
 
 
 # The read of `sample`
@@ -149,7 +148,7 @@ def plan_of_call(arithmetic: ReadArithmetic, layout: Layout, arguments: ReadArgu
         return plan
     operands, structure = jax.tree.flatten(resolved._replace(face_coords=None))
     grid = AlongFootprint(arithmetic.plan, layout, sampler, structure)
-    return ReadPlan(plan.axes, tuple(operands), grid, arithmetic.most_reads(sampler), plan.combination)
+    return plan._replace(operands=tuple(operands), grid=grid, num_reads=arithmetic.most_reads(sampler))
 
 
 class AlongFootprint(NamedTuple):

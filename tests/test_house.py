@@ -47,6 +47,7 @@ LAYERS = (
     "_engine",
     "_hardware",
     "_reads",
+    "_model_reads",
     "sampling",
     "_traps",
     "surface",

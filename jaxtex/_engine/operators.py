@@ -23,7 +23,7 @@ from .decoding import bits_dtype, decode, in_bits, moves_as_bits
 from .indexing import gather, scatter
 from .reproducible_sum import TexelSums, Units
 from .spec import Coords, Grid, ReadSpec, as_given
-from .texel_walk import Step, TexelAddress, both, flat_sizes, flattened, texels_shape, walks
+from .texel_walk import Step, TexelAddress, flat_sizes, flattened, texels_shape, walks
 
 # The texel at an address as it is stored: S + (C,).
 LoadTexel = Callable[[TexelAddress], jax.Array]
@@ -214,26 +214,6 @@ def weight_bound(axes: tuple[Axis, ...]) -> float:
     filtered = [axis for axis in axes if not axis.integer]
     scale = lambda axis: axis.known_size if axis.normalized and axis.role is Role.SPACE else 1
     return math.prod(axis.kernel.weights.bound(axis.order) * float(scale(axis)) ** axis.order for axis in filtered)
-
-
-# The border
-
-
-def coverage(coords: Coords, axes: tuple[Axis, ...]) -> tuple[jax.Array, jax.Array]:
-    """The share of each read's weight that lies inside the texture, and whether all of its taps do; shape S."""
-    total, everything = [], None
-    for weight, _, steps in walks(coords, axes):
-        share = jnp.asarray(weight, coords[-1].dtype)
-        for step in steps:
-            if step.taps[0].inside is None:
-                continue
-            weights = [jnp.asarray(w, share.dtype) for w in step.weights()]
-            parts = (jnp.where(t.inside, w, 0) for t, w in zip(step.taps, weights) if t.inside is not None)
-            share = share * functools.reduce(jnp.add, parts)
-            everything = functools.reduce(both, (tap.inside for tap in step.taps), everything)
-        total.append(share)
-    assert everything is not None
-    return functools.reduce(jnp.add, total), everything
 
 
 # Batches

@@ -27,16 +27,15 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching
 
 from . import linearization, operators
-from .axis import Role
 from .binding import Dims, batching_rule, bind, make_primitive
 from .combinations import clipped, each_level, highest, lowest, nearest_taps
 from .linearization import ByNumber, summed_to
 from .lowering.choice import LOWERINGS
+from .outside import outside
 from .spec import TEXELS, Combination, ReadSpec, Wrt, as_given
 
 
@@ -204,33 +203,6 @@ def bordered_terms(texels: Any, color: Any, *operands: Any, spec: ReadSpec, batc
     return by_plain_reads(plain_read, operands, spec)
 
 
-def outside(*operands: Any, spec: ReadSpec) -> tuple[jax.Array, jax.Array]:
-    """The weight of each result that lies outside, and whether none does."""
-    if spec.expected is not None:
-        weight = straight_through(drawn_outside(spec), expected_outside(spec.expected))(*operands)
-        return weight, jnp.zeros(weight.shape, bool)
-    coords = spec.grid(*operands)
-    inside, everything = operators.coverage(coords, spec.axes)
-    factors = (c for c, axis in zip(coords, spec.axes) if axis.role is Role.FACTOR)
-    weight = functools.reduce(jnp.multiply, factors, jnp.where(everything, 0, 1 - inside))
-    along = range(weight.ndim - spec.summed_axes, weight.ndim)
-    return jnp.sum(weight, along, keepdims=True).astype(spec.sums), jnp.all(everything, along, keepdims=True)
-
-
-def drawn_outside(spec: ReadSpec) -> Callable[..., jax.Array]:
-    """The weight of drawn taps that lies outside, 0 or 1, as a function of the operands."""
-    return lambda *operands: (1 - operators.coverage(spec.grid(*operands), spec.axes)[0]).astype(spec.sums)
-
-
-def expected_outside(expected: ReadSpec) -> Callable[..., jax.Array]:
-    """Its expectation."""
-    weight = lambda coords: 1 - operators.coverage(coords, expected.axes)[0][..., None]
-    in_sums = expected.with_dtype(expected.sums)
-    return lambda number, *operands: jnp.broadcast_to(
-        operators.mean(weight, operands, in_sums)[..., 0], np.broadcast_shapes(*(a.shape for a in (number, *operands)))
-    )
-
-
 def pushforward_terms(*args: Any, spec: ReadSpec, wrt: Wrt, batch: int) -> Any:
     """What `pushforward` means, in terms of reads: line (a)."""
     tangents, (texels, *operands) = dict(zip(wrt, args)), args[len(wrt) :]
@@ -394,14 +366,3 @@ batching.primitive_batchers[bordered_read_p] = batching_rule(bordered_read_p, la
 batching.primitive_batchers[splat_p] = batching_rule(splat_p, lambda _: (), lambda *_: False)
 batching.primitive_batchers[pushforward_p] = batching_rule(pushforward_p, pushforward_textures, pushforward_joins)
 batching.primitive_batchers[pullback_p] = batching_rule(pullback_p, lambda _: (1,), pullback_joins)
-
-
-def straight_through(value: Callable[..., Any], smooth: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that returns `value`, with the derivatives of `smooth`, to any order."""
-    function = jax.custom_jvp(value)
-
-    @function.defjvp
-    def rule(primals, tangents):
-        return function(*primals), jax.jvp(smooth, primals, tangents)[1]
-
-    return function

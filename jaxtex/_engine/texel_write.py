@@ -16,8 +16,8 @@ from .._tables.storage_formats import sum_dtype
 from .axis import Axis, Role
 from .decoding import in_bits, in_wide_texels, moves_as_bits, with_nan_of
 from .indexing import gather, scatter
-from .primitives import straight_through
 from .spec import Coords
+from .straight_through import straight_through
 from .texel_walk import TexelAddress, both, flattened, only_address
 
 # A number for each texel finds the last sample there at a cost that does not depend on the samples. With less than one

@@ -11,7 +11,7 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from ..._arguments import check_integer
-from ..._engine.primitives import straight_through  # pyright: ignore[reportUnknownVariableType]
+from ..._engine.straight_through import straight_through  # pyright: ignore[reportUnknownVariableType]
 from ..._typed_jit import typed_jit
 from ..enums import SurfaceBoundaryMode
 from ..errors import INVALID_VALUE, CudaError

@@ -1,0 +1,58 @@
+"""The weight of a read that lies outside its texture, where the border color is."""
+
+import functools
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .axis import Axis, Role
+from .operators import mean
+from .spec import Coords, ReadSpec
+from .straight_through import straight_through
+from .texel_walk import both, walks
+
+
+def coverage(coords: Coords, axes: tuple[Axis, ...]) -> tuple[jax.Array, jax.Array]:
+    """The share of each read's weight that lies inside the texture, and whether all of its taps do; shape S."""
+    total, everything = [], None
+    for weight, _, steps in walks(coords, axes):
+        share = jnp.asarray(weight, coords[-1].dtype)
+        for step in steps:
+            if step.taps[0].inside is None:
+                continue
+            weights = [jnp.asarray(w, share.dtype) for w in step.weights()]
+            parts = (jnp.where(t.inside, w, 0) for t, w in zip(step.taps, weights) if t.inside is not None)
+            share = share * functools.reduce(jnp.add, parts)
+            everything = functools.reduce(both, (tap.inside for tap in step.taps), everything)
+        total.append(share)
+    assert everything is not None
+    return functools.reduce(jnp.add, total), everything
+
+
+def outside(*operands: jax.Array, spec: ReadSpec) -> tuple[jax.Array, jax.Array]:
+    """The weight of each result that lies outside, and whether none does."""
+    if spec.expected is not None:
+        weight = straight_through(drawn_outside(spec), expected_outside(spec.expected))(*operands)
+        return weight, jnp.zeros(weight.shape, bool)
+    coords = spec.grid(*operands)
+    inside, everything = coverage(coords, spec.axes)
+    factors = (c for c, axis in zip(coords, spec.axes) if axis.role is Role.FACTOR)
+    weight = functools.reduce(jnp.multiply, factors, jnp.where(everything, 0, 1 - inside))
+    along = range(weight.ndim - spec.summed_axes, weight.ndim)
+    return jnp.sum(weight, along, keepdims=True).astype(spec.sums), jnp.all(everything, along, keepdims=True)
+
+
+def drawn_outside(spec: ReadSpec) -> Callable[..., jax.Array]:
+    """The weight of drawn taps that lies outside, 0 or 1, as a function of the operands."""
+    return lambda *operands: (1 - coverage(spec.grid(*operands), spec.axes)[0]).astype(spec.sums)
+
+
+def expected_outside(expected: ReadSpec) -> Callable[..., jax.Array]:
+    """Its expectation."""
+    weight = lambda coords: 1 - coverage(coords, expected.axes)[0][..., None]
+    in_sums = expected.with_dtype(expected.sums)
+    return lambda number, *operands: jnp.broadcast_to(
+        mean(weight, operands, in_sums)[..., 0], np.broadcast_shapes(*(a.shape for a in (number, *operands)))
+    )
