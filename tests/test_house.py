@@ -126,7 +126,8 @@ READS_INSIDE_MODELS = {
     "multiresolution_grid_init": "(key, grid, dtype='float32')",
     "roi_align": "(features, boxes, output_size, *, batch_indices=None, spatial_scale=1.0, sampling_ratio=2, "
     "aligned=False, max_sampling_ratio=None)",
-    "sample_weighted": "(textures, coords, weights, sampler=Sampler(), *, axis=-1, layer=None, lod=None)",
+    "sample_weighted": "(textures, coords, weights, sampler=Sampler(), *, axis=-1, layer=None, lod=None, "
+    "head=None, num_heads=1)",
     "triplane": "(planes, points, *, plane_axes=('xy', 'xz', 'zy'), reduce='mean')",
 }
 OF_A_SPLINE = "output=None, order=3, mode='constant', cval=0.0, prefilter=True"

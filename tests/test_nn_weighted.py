@@ -1,11 +1,14 @@
 """Sums of weighted reads against the sum of reads."""
 
+import functools
 import itertools
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from derivatives import assert_derivatives
+from host_kernels import kernels_on_cpu
 from tolerances import assert_close, assert_trees_close
 
 import jaxtex as jt
@@ -123,3 +126,107 @@ def test_mistakes_are_named(name):
     kind, message, call = MISTAKES[name]
     with pytest.raises(kind, match=f"^sample_weighted: .*{message}"):
         call(jt.nn.sample_weighted)
+
+
+# In one pass: the kernels, and every derivative
+
+
+def levels_of(*shapes):
+    return [array(*shape) for shape in shapes]
+
+
+def of_pyramid(levels, x, y, w):
+    """Levels of any sizes, whose channels are divided among two heads: S is (queries, heads, levels, points)."""
+    head = jnp.arange(2)[:, None, None]
+    textures = [jt.texture2d(t) for t in levels]
+    return jt.nn.sample_weighted(textures, (x, y), w, ZEROS, axis=(2, 3), head=head, num_heads=2)
+
+
+def of_pyramid_plain(levels, x, y, w):
+    found = []
+    for h in range(2):
+        parts = [t[..., 4 * h : 4 * h + 4] for t in levels]
+        terms = (plain(jt.texture2d(t), (x[:, h, k], y[:, h, k]), w[:, h, k], (1,)) for k, t in enumerate(parts))
+        found.append(sum(terms))
+    return jnp.stack(found, 1)
+
+
+def of_chain(texels, color, x, y, w, lod):
+    """A mip chain with a border color, read at levels of detail."""
+    sampler = jt.Sampler(address_mode="border", mipmap_filter_mode="linear")
+    texture = jt.build_mipmaps(jt.texture2d(texels, border_color=color))
+    return jt.nn.sample_weighted(texture, (x, y), w, sampler, lod=lod, axis=0)
+
+
+def of_chain_plain(texels, color, x, y, w, lod):
+    sampler = jt.Sampler(address_mode="border", mipmap_filter_mode="linear")
+    texture = jt.build_mipmaps(jt.texture2d(texels, border_color=color))
+    return (jt.sample(texture, (x, y), sampler, lod=lod) * w[..., None]).sum(0)
+
+
+def of_layers(texels, x, y, w):
+    texture = jt.texture2d_layered(texels)
+    return jt.nn.sample_weighted(texture, (x, y), w, jt.Sampler(filter_mode="cubic"), layer=jnp.arange(3))
+
+
+def of_layers_plain(texels, x, y, w):
+    read = jt.sample(jt.texture2d_layered(texels), (x, y), jt.Sampler(filter_mode="cubic"), layer=jnp.arange(3))
+    return (read * w[..., None]).sum(-2)
+
+
+IN_ONE_PASS = {
+    "pyramid of heads": (
+        of_pyramid,
+        of_pyramid_plain,
+        lambda: (levels_of((5, 7, 8), (2, 3, 8), (1, 1, 8)), *(places(6, 2, 3, 2) for _ in "xy"), array(6, 2, 3, 2)),
+    ),
+    "chain with a border": (
+        of_chain,
+        of_chain_plain,
+        lambda: (array(6, 5, 3), array(3), places(3, 4), places(3, 4), array(3, 4), 2 * places(3, 4)),
+    ),
+    "layers": (of_layers, of_layers_plain, lambda: (array(3, 5, 4, 2), places(7, 3), places(7, 3), array(7, 3))),
+}
+
+
+@pytest.mark.parametrize("case", IN_ONE_PASS)
+def test_kernels_sum_in_one_pass(case):
+    ours, plainly, make = IN_ONE_PASS[case]
+    args = make()
+    expected = value_and_slopes(plainly, *args)
+    with kernels_on_cpu():
+        found = jax.jit(functools.partial(value_and_slopes, ours))(*args)
+    assert_trees_close("sum", found, expected, 4)
+
+
+@pytest.mark.usefixtures("x64")
+def test_every_derivative():
+    levels, *args = jax.tree.map(lambda a: a.astype(np.float64), IN_ONE_PASS["pyramid of heads"][2]())
+    assert_derivatives(lambda t, x, y, w: of_pyramid([t, *levels[1:]], x, y, w) ** 2, levels[0], *args)
+
+
+@pytest.mark.parametrize("option", [{"arithmetic": "hardware"}, {"deterministic": True}, {"limit": "taps"}])
+def test_term_by_term(option):
+    sampler = jt.Sampler(address_mode="border", **option)
+    levels, x, y, w = IN_ONE_PASS["pyramid of heads"][2]()
+    textures, head = [jt.texture2d(t) for t in levels], jnp.arange(2)[:, None, None]
+    found = jt.nn.sample_weighted(textures, (x, y), w, sampler, axis=(2, 3), head=head, num_heads=2)
+    expected = of_pyramid_plain(levels, x, y, w)
+    bound = 2.0**-7 * np.abs(w).sum((2, 3)).max() * max(float(np.abs(t).max()) for t in levels)
+    assert float(jnp.abs(found - expected).max()) <= (bound if "arithmetic" in option else 1e-5)
+
+
+def test_nothing_to_sum():
+    out = jt.nn.sample_weighted(jt.texture2d(array(3, 4, 2)), (places(5, 0), places(5, 0)), array(5, 0))
+    assert out.shape == (5, 2)
+    assert not out.any()
+
+
+def test_errors_of_heads():
+    texture, at = jt.texture2d(array(3, 4, 6)), (0.5, places(3))
+    with pytest.raises(ValueError, match="num_heads is 4, but textures have 6 channels; expected a divisor"):
+        jt.nn.sample_weighted(texture, at, array(3), head=0, num_heads=4)
+    with pytest.raises(ValueError, match="num_heads is 2, and head is missing"):
+        jt.nn.sample_weighted(texture, at, array(3), num_heads=2)
+    with pytest.raises(ValueError, match="head has shape \\(2,\\), which does not broadcast"):
+        jt.nn.sample_weighted(texture, at, array(3), head=jnp.arange(2), num_heads=2)

@@ -2,21 +2,21 @@
 
 # pyright: strict, reportUnknownMemberType=false
 
-import itertools
+import functools
 from collections.abc import Sequence
 from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.typing import ArrayLike
 
-from .._arguments import as_float
+from .._arguments import ReadArguments, as_float
+from .._model_reads import sample_weighted
+from ..modes import TextureKind
 from ..sampler import Sampler
-from ..texture import texture2d
+from ..texture import Texture
 from ..warp.calls import compiled
 from .shapes import as_features, check_shape, is_integer
-from .weighted import sample_weighted
 
 ZEROS = Sampler(address_mode="border")
 NAME = "deformable_attention"
@@ -82,17 +82,25 @@ def deformable_attention(
         if padded.dtype != jnp.bool_:
             raise ValueError(f"{NAME}: mask has dtype {padded.dtype}, expected bool, true at padding.")
         features = jnp.where(padded[..., None, None], jnp.zeros((), features.dtype), features)
-    ends = np.cumsum([0, *(h * w for h, w in shapes)]).tolist()
-    parts = (features[:, start:end] for start, end in itertools.pairwise(ends))
-    levels = [part.reshape(batch, h, w, heads, channels) for part, (h, w) in zip(parts, shapes)]
-    read = jax.vmap(jax.vmap(attended, in_axes=(2, 1, 1, 1), out_axes=1))
-    out = read(levels, points[..., 0], points[..., 1], weights)
-    return out.reshape(batch, points.shape[1], heads * channels)
+    read = functools.partial(attended, shapes=tuple((*shape, heads * channels) for shape in shapes))
+    out = jax.vmap(read)(features.reshape(batch, stored, heads * channels), points[..., 0], points[..., 1], weights)
+    return out.reshape(batch, -1, heads * channels)
 
 
-def attended(levels: list[jax.Array], x: jax.Array, y: jax.Array, weights: jax.Array) -> jax.Array:
-    """What one head reads in one image, (Q, C): levels are (H, W, C), coordinates and weights (Q, L, P)."""
-    return sample_weighted([texture2d(level) for level in levels], (x, y), weights, ZEROS, axis=(1, 2))
+def attended(
+    texels: jax.Array, x: jax.Array, y: jax.Array, weights: jax.Array, *, shapes: tuple[tuple[int, ...], ...]
+) -> jax.Array:
+    """What all heads read in one image, (Q, heads, C): texels are (S, heads * C), the others (Q, heads, L, P)."""
+    heads, levels = weights.shape[1:3]
+    level = jnp.arange(levels, dtype=jnp.int32).reshape(1, 1, -1, 1)
+    head = jnp.arange(heads, dtype=jnp.int32).reshape(1, -1, 1, 1)
+    return sample_weighted(
+        *(Texture(texels, None, TextureKind.TEXTURE2D, shapes), ReadArguments((x, y)), weights, level, head),
+        sampler=ZEROS,
+        num_heads=heads,
+        summed_axes=2,
+        dtype=texels.dtype,
+    )
 
 
 def check_levels(shapes: Any, value: tuple[int, ...]) -> tuple[tuple[int, int], ...]:

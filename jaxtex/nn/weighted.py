@@ -3,6 +3,7 @@
 # pyright: strict, reportUnknownMemberType=false
 
 import functools
+import math
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -11,15 +12,28 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from .. import _reads
-from .._arguments import ReadArguments, check_number, check_read_arguments, check_sampler, check_texture, common_shape
+from .. import _model_reads, _reads
+from .._arguments import (
+    ReadArguments,
+    as_integer,
+    check_integer,
+    check_number,
+    check_read_arguments,
+    check_sampler,
+    check_texture,
+    common_shape,
+)
+from .._integers import as_index
 from .._tables.storage_formats import sum_dtype
 from .._typed_jit import typed_jit
+from ..modes import Arithmetic
 from ..sampler import Sampler
 from ..sampling import DEFAULT_SAMPLER, Coords
 from ..texture import Texture
 
 NAME = "sample_weighted"
+# Texels of a pyramid are numbered in int32.
+MOST_TEXELS = 2**31
 
 
 def sample_weighted(
@@ -31,8 +45,12 @@ def sample_weighted(
     axis: int | tuple[int, ...] = -1,
     layer: ArrayLike | None = None,
     lod: ArrayLike | None = None,
+    head: ArrayLike | None = None,
+    num_heads: int = 1,
 ) -> jax.Array:
     """Sums weighted reads: ``sum_k weights_k sample(texture, coords_k)`` along axes of the samples.
+
+    The terms are never stored: on a GPU one kernel reads and sums, and one computes all gradients.
 
     Args:
         textures: a `Texture`, or a sequence of L textures of one kind, dtype and number of channels, and of any sizes.
@@ -40,16 +58,23 @@ def sample_weighted(
         coords: a tuple of arrays, ``(x,)``, ``(x, y)`` or ``(x, y, z)``, as `jaxtex.sample` takes them.
         weights: numbers that broadcast with the coordinates, `layer` and `lod` to a common shape S.
         sampler: how to read, a `Sampler`. An address mode that it does not set is clamp.
-        axis: the axes of S along which to sum, an integer or a tuple of integers; ``()`` sums nothing.
+        axis: the axes of S along which to sum, an integer or a tuple of integers; ``()`` sums nothing. It is fastest
+            where these are the last axes, in their order; other axes are moved there first.
         layer: integers that broadcast to S, the layer of a layered texture, as `jaxtex.sample` takes it.
         lod: numbers that broadcast to S, the level of detail of a texture with a mip chain.
+        head: integers that broadcast to S: which of `num_heads` equal parts of the channels a sample reads. A negative
+            or too large one reads the last.
+        num_heads: into how many parts, one after the other, the channels are divided, static.
 
     Returns:
-        S without `axis`, + (C,). The dtype is that of a read by `jaxtex.sample`; float32 if that is an integer.
-        Weights and sums are computed in float32, or in float64 if texels, coordinates or weights are float64.
+        S without `axis`, + (C,), or (C / num_heads,) with `head`. The dtype is that of a read by `jaxtex.sample`;
+        float32 if that is an integer. Weights and sums are computed in float32, or in float64 if texels, coordinates or
+        weights are float64.
 
     Gradients: of any order, in forward and reverse mode, with respect to floating texels, the border colors, the
-        coordinates, the weights and `lod`; those of `jaxtex.sample` for each read.
+        coordinates, the weights and `lod`; those of `jaxtex.sample` for each read. Reverse mode keeps the arguments
+        alone. In hardware arithmetic, with ``deterministic``, ``limit``, or several textures with mip chains or border
+        colors, terms are stored.
 
     Raises:
         ValueError: if coordinates, weights, axis, layer or sampler do not fit the textures, or textures differ in kind,
@@ -78,7 +103,8 @@ def sample_weighted(
     check_alike(entries)
     arguments = check_read_arguments(NAME, entries[0].kind, coords, layer, lod)
     numbers = check_number(NAME, "weights", weights)
-    shape = check_weights(arguments, numbers)
+    chosen = check_head(entries[0], head, num_heads)
+    shape = check_weights(arguments, numbers, chosen)
     axes = check_axes(axis, shape)
     if several and (not axes or shape[axes[0]] != len(entries)):
         of = f"axis {axes[0]} of the samples' shape {shape}" if axes else "axis=()"
@@ -88,7 +114,14 @@ def sample_weighted(
         )
     own = _reads.own_dtype(entries[0], sampler)
     dtype = own if jnp.issubdtype(own, jnp.floating) else np.dtype(np.float32)
-    return weighted(entries, arguments, numbers, sampler=sampler, axes=axes, several=several, dtype=dtype)
+    return weighted(
+        *(entries, arguments, numbers, chosen),
+        sampler=sampler,
+        axes=axes,
+        several=several,
+        num_heads=num_heads,
+        dtype=dtype,
+    )
 
 
 def check_alike(textures: Sequence[Texture]) -> None:
@@ -103,16 +136,31 @@ def check_alike(textures: Sequence[Texture]) -> None:
             )
 
 
-def check_weights(arguments: ReadArguments, weights: Any) -> tuple[int, ...]:
-    """The shape S that coordinates and weights broadcast to."""
-    shape = common_shape(arguments)
-    try:
-        return np.broadcast_shapes(shape, weights.shape)
-    except ValueError:
+def check_head(texture: Texture, head: Any, num_heads: Any) -> Any:
+    """The part of the channels that each sample reads, if they are divided."""
+    count = as_integer(NAME, "num_heads", num_heads, 1, max(1, texture.num_channels))
+    if texture.num_channels % count:
         raise ValueError(
-            f"{NAME}: weights has shape {weights.shape}, which does not broadcast with the shape {shape} of the "
-            f"coordinates."
-        ) from None
+            f"{NAME}: num_heads is {count}, but textures have {texture.num_channels} channels; expected a divisor."
+        )
+    if head is None and count > 1:
+        raise ValueError(f"{NAME}: num_heads is {count}, and head is missing, which says what each sample reads.")
+    return None if head is None else check_integer(NAME, "head", head)
+
+
+def check_weights(arguments: ReadArguments, weights: Any, head: Any) -> tuple[int, ...]:
+    """The shape S that coordinates, weights and heads broadcast to."""
+    shape = common_shape(arguments)
+    for argument, value in (("weights", weights), ("head", head)):
+        if value is not None:
+            try:
+                shape = np.broadcast_shapes(shape, value.shape)
+            except ValueError:
+                raise ValueError(
+                    f"{NAME}: {argument} has shape {value.shape}, which does not broadcast with the shape {shape} of "
+                    f"the coordinates."
+                ) from None
+    return shape
 
 
 def check_axes(axis: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -129,37 +177,90 @@ def check_axes(axis: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
     return axes
 
 
-@typed_jit("sampler", "axes", "several", "dtype")
+@typed_jit("sampler", "axes", "several", "num_heads", "dtype")
 def weighted(
     textures: tuple[Texture, ...],
     arguments: ReadArguments,
     weights: Any,
+    head: Any,
     *,
     sampler: Sampler,
     axes: tuple[int, ...],
     several: bool,
+    num_heads: int,
     dtype: np.dtype[Any],
 ) -> jax.Array:
-    """The sum, read by read."""
-    shape = np.broadcast_shapes(common_shape(arguments), weights.shape)
-    sums = sum_dtype(textures[0].dtype, *(a.dtype for a in jax.tree.leaves((arguments.coords, weights))))
-    factors = jnp.asarray(weights, sums)
-    factors = jnp.expand_dims(factors, tuple(range(len(shape) - factors.ndim)))
+    """The sum: in one pass, or term by term where the engine has no pass for it."""
+    shape = np.broadcast_shapes(common_shape(arguments), weights.shape, () if head is None else head.shape)
+    kept = tuple(k for k in range(len(shape)) if k not in axes)
 
-    def part(leaf: Any, entry: int) -> Any:
-        """The entry of an array along the first of `axes`, which stays as an axis of length 1."""
-        along = axes[0] - len(shape)
-        if leaf.ndim < -along or leaf.shape[along] == 1:
-            return leaf
-        return jax.lax.slice_in_dim(leaf, entry, entry + 1, axis=leaf.ndim + along)
+    def moved(a: Any) -> Any:
+        """An array of rank and order of the samples as the engine takes them: the axes of the sum are the last."""
+        return jnp.transpose(jnp.expand_dims(a, tuple(range(len(shape) - a.ndim))), (*kept, *axes))
+
+    head = None if head is None else as_index(head)
+    arguments, weights, head = cast(tuple[ReadArguments, Any, Any], jax.tree.map(moved, (arguments, weights, head)))
+    level = None
+    if several:
+        of_level = jnp.arange(len(textures), dtype=jnp.int32)
+        level = of_level.reshape(*[1] * len(kept), -1, *[1] * (len(axes) - 1))
+    if in_one_pass(textures, sampler, several):
+        texture = pyramid(textures) if several else textures[0]
+        return _model_reads.sample_weighted(
+            *(texture, arguments, weights, level, head),
+            sampler=sampler,
+            num_heads=num_heads,
+            summed_axes=len(axes),
+            dtype=dtype,
+        )
+    terms = term_by_term(textures, arguments, weights, head, sampler, len(axes) if several else 0, num_heads)
+    return terms.sum(tuple(range(len(kept), len(shape)))).astype(dtype)
+
+
+def in_one_pass(textures: Sequence[Texture], sampler: Sampler, several: bool) -> bool:
+    """Whether the engine sums in the pass that reads."""
+    if sampler.arithmetic is not Arithmetic.FLOAT or sampler.deterministic or sampler.limit is not None:
+        return False
+    plain = all(t.num_levels == 1 and t.border_color is None for t in textures)
+    return not several or (plain and sum(math.prod(t.shape[:-1]) for t in textures) < MOST_TEXELS)
+
+
+def pyramid(textures: Sequence[Texture]) -> Texture:
+    """Textures of one level as the levels of one, of any sizes."""
+    texels = jnp.concatenate([t.texels.reshape(-1, t.num_channels) for t in textures])
+    return Texture(texels, None, textures[0].kind, tuple(t.shape for t in textures))
+
+
+def term_by_term(
+    textures: Sequence[Texture],
+    arguments: ReadArguments,
+    weights: jax.Array,
+    head: jax.Array | None,
+    sampler: Sampler,
+    summed_axes: int,
+    num_heads: int,
+) -> jax.Array:
+    """All terms of the sum, S + (C,).
+
+    Args:
+        summed_axes: of several textures, how far from the end the axis of the textures is.
+    """
+    sums = sum_dtype(textures[0].dtype, *(a.dtype for a in jax.tree.leaves((arguments.coords, weights))))
+
+    def entry(leaf: jax.Array, k: int) -> jax.Array:
+        """The part of an array that texture k has, along an axis of length 1."""
+        axis = leaf.ndim - summed_axes
+        alike = summed_axes == 0 or leaf.shape[axis] == 1
+        return leaf if alike else jax.lax.slice_in_dim(leaf, k, k + 1, axis=axis)
 
     terms: list[jax.Array] = []
     for k, texture in enumerate(textures):
-        given, weight = arguments, factors
-        if several:
-            given = cast(ReadArguments, jax.tree.map(functools.partial(part, entry=k), arguments))
-            weight = part(factors, k)
+        part = functools.partial(entry, k=k)
+        given, own = cast(tuple[ReadArguments, jax.Array | None], jax.tree.map(part, (arguments, head)))
         read = _reads.sample(texture, given, sampler=sampler, dtype=sums)
-        read = jnp.expand_dims(read, tuple(range(len(shape) + 1 - read.ndim)))
-        terms.append((read * weight[..., None]).sum(axes))
-    return functools.reduce(jnp.add, terms).astype(dtype)
+        if own is not None:
+            parts = read.reshape(*read.shape[:-1], num_heads, read.shape[-1] // num_heads)
+            chosen = jnp.clip(own, 0, num_heads - 1)[..., None, None]
+            read = jnp.take_along_axis(parts, chosen, axis=-2, mode="promise_in_bounds")[..., 0, :]
+        terms.append(read * part(weights)[..., None].astype(sums))
+    return jnp.concatenate(jnp.broadcast_arrays(*terms), terms[0].ndim - 1 - summed_axes) if summed_axes else terms[0]
