@@ -503,6 +503,19 @@ def test_feature_grid(printed, tmp_path):
     assert pixels(tmp_path / "out.png").shape == (132, 296, 3)
 
 
+def test_hash_grid(printed, tmp_path):
+    pytest.importorskip("optax")
+    lines = printed("hash_grid", "--small", "--out", tmp_path / "out.png")
+    for what in ("photograph", "volume"):
+        grids = [numbers(line)[-1] for line in lines if line.startswith(f"{what}, ") and line.endswith("parameters")]
+        assert 0.9 < grids[0] / grids[1] < 1.1
+        first, *_, last = (numbers(line) for line in lines if line.startswith(f"{what}, ") and " steps: " in line)
+        # Of both grids, the ratio after the first and after the last round.
+        assert last[1] > first[1]
+        assert last[3] > first[3]
+    assert pixels(tmp_path / "out.png").shape == (132, 396, 3)
+
+
 def test_chessboard(printed, tmp_path):
     lines = printed("chessboard", "--small", "--out", tmp_path / "out.png")
     (k1, _), (found, _) = (numbers(line)[-2 - more : len(numbers(line)) - more] for line, more in zip(lines, (0, 1)))

@@ -135,11 +135,11 @@ def levels_of(*shapes):
     return [array(*shape) for shape in shapes]
 
 
-def of_pyramid(levels, x, y, w):
+def of_pyramid(levels, x, y, w, sampler=ZEROS):
     """Levels of any sizes, whose channels are divided among two heads: S is (queries, heads, levels, points)."""
     head = jnp.arange(2)[:, None, None]
     textures = [jt.texture2d(t) for t in levels]
-    return jt.nn.sample_weighted(textures, (x, y), w, ZEROS, axis=(2, 3), head=head, num_heads=2)
+    return jt.nn.sample_weighted(textures, (x, y), w, sampler, axis=(2, 3), head=head, num_heads=2)
 
 
 def of_pyramid_plain(levels, x, y, w):
@@ -202,7 +202,8 @@ def test_kernels_sum_in_one_pass(case):
 @pytest.mark.usefixtures("x64")
 def test_every_derivative():
     levels, *args = jax.tree.map(lambda a: a.astype(np.float64), IN_ONE_PASS["pyramid of heads"][2]())
-    assert_derivatives(lambda t, x, y, w: of_pyramid([t, *levels[1:]], x, y, w) ** 2, levels[0], *args)
+    smooth = jt.Sampler(address_mode="border", filter_mode="bspline")
+    assert_derivatives(lambda t, x, y, w: of_pyramid([t, *levels[1:]], x, y, w, smooth) ** 2, levels[0], *args)
 
 
 @pytest.mark.parametrize("option", [{"arithmetic": "hardware"}, {"deterministic": True}, {"limit": "taps"}])

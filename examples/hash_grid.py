@@ -1,0 +1,210 @@
+"""Fits a photograph and a volume by a hash grid and a tiny network, beside a dense grid of as many parameters.
+
+A multiresolution grid keeps features at the vertices of grids of several resolutions. A point reads the features
+around it in each of them, and a network of two small layers maps them to a color or a density. In a hash grid the
+vertices of a fine level share the rows of a short table, by a hash of their place. So a few numbers reach fine details,
+and training leaves the rows to those vertices that need them. A dense grid of as many numbers has a row for each
+vertex, and so coarser levels. (T. Müller, A. Evans, C. Schied and A. Keller, "Instant Neural Graphics Primitives with a
+Multiresolution Hash Encoding", 2022.)
+
+The volume is a made-up phantom: shells thinner than the vertices of the dense grid lie apart. Each step reads random
+points, and moves the features and the network by Adam. The program prints the peak signal-to-noise ratio as seconds go
+by, of both grids. The picture shows the truth, both fits and the ratio by seconds: above of the photograph, below of a
+slice of the volume.
+"""
+
+import argparse
+import functools
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from PIL import Image, ImageDraw
+from tqdm import tqdm
+
+import jaxtex as jt
+from jaxtex.nn import MultiresolutionGrid
+
+PHOTOGRAPH = Path(__file__).parent / "data" / "coffee.png"
+HIDDEN = 32
+OPTIMIZER = optax.adam(1e-2, b2=0.99, eps=1e-15)  # as instant-ngp
+SHELLS, THICKNESS = 4, 0.016  # of the phantom
+GAP, COLORS = 4, {"hash grid": (200, 60, 30), "dense grid": (40, 90, 170)}
+
+Points = jax.Array  # (..., D), from 0 to 1
+
+
+class Task(NamedTuple):
+    """What is fitted.
+
+    Attributes:
+        truth: the values (..., C) at points.
+        grids: what it is fitted by, by name.
+        shown: the points of the picture, (H, W, D).
+        tested: the points at which fits are compared.
+    """
+
+    truth: Callable[[Points], jax.Array]
+    grids: dict[str, MultiresolutionGrid]
+    shown: Points
+    tested: Points
+
+
+def start(key: jax.Array, grid: MultiresolutionGrid, channels: int) -> dict[str, Any]:
+    """The features and the weights at the beginning."""
+    keys = jax.random.split(key, 4)
+    sizes = (grid.num_levels * grid.features_per_level, HIDDEN, HIDDEN, channels)
+    shapes = zip(keys[1:], sizes[:-1], sizes[1:])
+    layers = [jax.random.normal(k, (m, n)) * (2 / m) ** 0.5 for k, m, n in shapes]
+    return {"tables": jt.nn.multiresolution_grid_init(keys[0], grid), "layers": layers}
+
+
+def fitted(parameters: dict[str, Any], points: Points, grid: MultiresolutionGrid) -> jax.Array:
+    """The values (..., C) of a fit at points."""
+    values = jt.nn.multiresolution_grid(parameters["tables"], points, grid)
+    *inner, last = parameters["layers"]
+    for weights in inner:
+        values = jax.nn.relu(values @ weights)
+    return values @ last + 0.5
+
+
+@functools.partial(jax.jit, static_argnames=("truth", "grid", "steps", "points"), donate_argnums=0)
+def train(state: Any, key: jax.Array, truth: Any, grid: MultiresolutionGrid, steps: int, points: int) -> Any:
+    """Takes `steps` steps, each on `points` random points."""
+
+    def step(state: Any, key: jax.Array) -> Any:
+        parameters, memory = state
+        places = jax.random.uniform(key, (points, grid.ndim))
+        wanted = truth(places)
+        slopes = jax.grad(lambda p: ((fitted(p, places, grid) - wanted) ** 2).mean())(parameters)
+        change, memory = OPTIMIZER.update(slopes, memory)
+        return (optax.apply_updates(parameters, change), memory), None
+
+    return jax.lax.scan(step, state, jax.random.split(key, steps))[0]
+
+
+def psnr(found: jax.Array, truth: jax.Array) -> float:
+    """The peak signal-to-noise ratio in decibels."""
+    return float(-10 * jnp.log10(((found - truth) ** 2).mean()))
+
+
+def centers(*sizes: int) -> Points:
+    """The centers of the pixels of an image, (H, W, 2), or of voxels, x first."""
+    lines = [(jnp.arange(size) + 0.5) / size for size in sizes]
+    return jnp.stack(jnp.meshgrid(*lines, indexing="ij")[::-1], -1)
+
+
+def phantom(points: Points) -> jax.Array:
+    """The density of nested shells, each turned a little off the middle of the one before."""
+    density, middle = 0.0, jnp.full(3, 0.5)
+    for k in range(SHELLS):
+        middle = middle + 0.02 * jnp.array([np.cos(2.4 * k), np.sin(2.4 * k), np.sin(1.7 * k)])
+        distance = jnp.linalg.norm((points - middle) * jnp.array([1, 1.5, 1]), axis=-1)
+        inside = THICKNESS / 2 - jnp.abs(distance - (0.44 - 0.09 * k))
+        density += (1 - 0.2 * k) * jax.nn.sigmoid(inside / (THICKNESS / 5))
+    return density[..., None]
+
+
+def tasks(photograph: Image.Image, small: bool) -> dict[str, Task]:
+    """The photograph and the volume, with grids of as many parameters."""
+    pixels = jnp.asarray(np.asarray(photograph, np.float32) / 255)
+    texture = jt.texture2d(pixels)
+    read = lambda points: jt.sample(texture, tuple(jnp.unstack(points, axis=-1)))
+    side = 24 if small else 48
+    flat, deep = (
+        {
+            "hash grid": MultiresolutionGrid(
+                ndim=ndim, num_levels=levels, base_resolution=8, finest_resolution=finest, log2_hashmap_size=log2_rows
+            ),
+            "dense grid": MultiresolutionGrid(
+                ndim=ndim, num_levels=3, base_resolution=8, finest_resolution=dense, log2_hashmap_size=24
+            ),
+        }
+        for ndim, levels, finest, log2_rows, dense in (
+            ((2, 5, 64, 9, 38), (3, 4, 32, 11, 17)) if small else ((2, 10, 400, 12, 152), (3, 6, 100, 13, 32))
+        )
+    )
+    view = (photograph.height, photograph.width)
+    # A slice through the middle, with pixels as wide as high.
+    x, y = jnp.unstack(centers(*view), axis=-1)
+    slices = jnp.stack([x, 0.5 + (y - 0.5) * view[0] / view[1], jnp.full(view, 0.5)], -1)
+    return {
+        "photograph": Task(read, flat, centers(*view), centers(*view)),
+        "volume": Task(phantom, deep, slices, centers(side, side, side)),
+    }
+
+
+def curves(histories: dict[str, list[tuple[float, float]]], size: tuple[int, int]) -> Image.Image:
+    """The ratio of each grid by seconds."""
+    picture, (left, bottom) = Image.new("RGB", size, "white"), (34, 22)
+    pen, points = ImageDraw.Draw(picture), [point for history in histories.values() for point in history]
+    longest, (low, high) = max(t for t, _ in points), (f([v for _, v in points]) for f in (min, max))
+    low, high = np.floor(low), np.ceil(high)
+    across = lambda t: left + t / longest * (size[0] - left - 10)
+    up = lambda v: (size[1] - bottom) - (v - low) / (high - low) * (size[1] - bottom - 24)
+    for v in range(int(low), int(high) + 1, max(1, int(high - low) // 5)):
+        pen.line([(left, up(v)), (size[0], up(v))], (225, 225, 225))
+        pen.text((left - 4, up(v)), str(v), "black", font_size=11, anchor="rm")
+    pen.text((4, 2), "dB by seconds", "black", font_size=12)
+    for tick in np.linspace(0, longest, 4)[1:]:
+        pen.text((across(tick), size[1] - 4), f"{tick:.1f}", "black", font_size=11, anchor="rs")
+    for row, (name, history) in enumerate(histories.items()):
+        pen.line([(across(t), up(v)) for t, v in history], COLORS[name], 2)
+        pen.text((size[0] - 8, size[1] - bottom - 34 + 15 * row), name, COLORS[name], font_size=13, anchor="rm")
+    return picture
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="Fit a photograph and a volume by a hash grid and a dense grid.")
+    parser.add_argument("--photograph", type=Path, default=PHOTOGRAPH)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--small", action="store_true", help="use 96 x 64 pixels and few steps; takes seconds")
+    parser.add_argument("--out", type=Path, default=Path("hash_grid.png"))
+    args = parser.parse_args(argv)
+
+    width, height, rounds, steps, points = (96, 64, 4, 25, 1 << 10) if args.small else (300, 200, 20, 40, 1 << 14)
+    photograph = Image.open(args.photograph).convert("RGB").resize((width, height), Image.Resampling.LANCZOS)
+    picture = Image.new("RGB", (4 * (width + GAP) - GAP, 2 * (height + GAP) - GAP), "white")
+    for line, (what, task) in enumerate(tasks(photograph, args.small).items()):
+        wanted, histories, panels = task.truth(task.tested), {}, {what: task.truth(task.shown)}
+        for name, grid in task.grids.items():
+            key, *keys = jax.random.split(jax.random.key(args.seed), rounds + 1)
+            parameters = start(key, grid, wanted.shape[-1])
+            count = sum(leaf.size for leaf in jax.tree.leaves(parameters))
+            print(f"{what}, {name}: levels of {grid.resolutions} vertices an axis, {count} parameters")
+            state = parameters, OPTIMIZER.init(parameters)
+            compiled = train.lower(state, keys[0], task.truth, grid, steps, points).compile()
+            evaluate = jax.jit(functools.partial(fitted, grid=grid))
+            seconds, history = 0.0, [(0.0, psnr(evaluate(parameters, task.tested), wanted))]
+            for key in tqdm(keys, unit="round", leave=False, disable=None, file=sys.stderr):
+                began = time.perf_counter()
+                state = jax.block_until_ready(compiled(state, key))
+                seconds += time.perf_counter() - began
+                history.append((seconds, psnr(evaluate(state[0], task.tested), wanted)))
+            histories[name] = history
+            panels[f"{name}, {history[-1][1]:.1f} dB"] = evaluate(state[0], task.shown)
+        for number in sorted({1, rounds // 4, rounds // 2, rounds}):
+            told = (
+                f"{name} {history[number][1]:.2f} dB after {history[number][0]:.2f} s"
+                for name, history in histories.items()
+            )
+            print(f"{what}, {number * steps} steps: " + ", ".join(told))
+        drawn = [np.uint8(np.clip(np.broadcast_to(p, (height, width, 3)), 0, 1) * 255 + 0.5) for p in panels.values()]
+        images = [Image.fromarray(panel) for panel in drawn]
+        for image, label in zip(images, panels):
+            ImageDraw.Draw(image).text((4, 2), label, "white", font_size=15, stroke_width=2, stroke_fill="black")
+        for column, image in enumerate([*images, curves(histories, (width, height))]):
+            picture.paste(image, (column * (width + GAP), line * (height + GAP)))
+    picture.save(args.out)
+    print(f"wrote {args.out}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
