@@ -215,7 +215,8 @@ def main(argv: list[str] | None = None) -> int:
     print(f"mean squared difference: {errors[0]:.5f} before, {errors[1]:.5f} after")
     print(f"overlap of the regions (Dice): {before:.3f} before, {after:.3f} after")
     print(f"off from the true flow: {off[0]:.2f} voxels before, {off[1]:.2f} after")
-    print(f"Jacobian determinant: from {determinant.min():.2f} to {determinant.max():.2f}, so nothing folds")
+    folds = "nothing folds" if determinant.min() > 0 else "the map folds"
+    print(f"Jacobian determinant: from {determinant.min():.2f} to {determinant.max():.2f}, so {folds}")
 
     middle = lambda volume, channel=0: np.asarray(volume)[size // 2, ..., channel]
     in_plane = np.stack([middle(found, 0), middle(found, 1)], -1)

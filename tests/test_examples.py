@@ -197,7 +197,7 @@ def test_register_volumes(printed, tmp_path):
     assert off[1] < off[0]
     assert jacobian[0] > 0.1, "nothing folds"
     before, after = pixels(tmp_path / "out.png")[260:, :256], pixels(tmp_path / "out.png")[260:, 260:516]
-    assert np.abs(after[40:] - 128).mean() < 0.6 * np.abs(before[40:] - 128).mean()
+    assert np.abs(after[40:] - 128).mean() < 0.75 * np.abs(before[40:] - 128).mean()
 
 
 def test_spatial_transformer(printed, tmp_path):

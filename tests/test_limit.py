@@ -164,6 +164,10 @@ def test_errors():
         jt.Sampler(limit="taps", arithmetic="hardware")
     with pytest.raises(ValueError, match=r"splat: sampler has limit='taps', and a limited read is not linear"):
         jt.splat(np.ones((3, 1), np.float32), (np.zeros(3, np.float32),), (4, 1), LIMITED)
+    with pytest.raises(ValueError, match=r"linear_transpose: a read by a Sampler with limit='taps' is not linear"):
+        jax.linear_transpose(lambda t: read(t, np.float32([1.0])), np.ones((4, 1), np.float32))(
+            np.ones((1, 1), np.float32)
+        )
     cube = jt.cubemap(np.zeros((6, 4, 4, 1), np.float32))
     seamless = jt.Sampler(filter_mode="bspline", spline_order=2, limit="taps")
     with pytest.raises(ValueError, match=r"limit='taps' is given for a read across the seams"):

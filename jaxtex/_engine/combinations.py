@@ -11,19 +11,18 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from .._tables.filter_kernels import LINEAR_TAPS, Weight
 from .axis import Axis, Role
 from .spec import Combination, Coords
 from .taps import taps
-from .texel_walk import Step, TexelAddress, walks
+from .texel_walk import Step, Tap, TexelAddress, walks
 
 # The number of the tap taken at each step of a walk, that of the walk first.
 Path = tuple[int, ...]
 # The value at the end of a walk: S + (C,).
 TexelValue = Callable[[TexelAddress, Path], jax.Array]
-# Where and along which axis a step looks for its taps.
-Place = tuple[Step, jax.Array, Axis]
 
 
 def weighted(weight: Weight, value: jax.Array) -> jax.Array:
@@ -70,23 +69,21 @@ def limited_blend(coords: Coords, axes: tuple[Axis, ...], texel_value: TexelValu
         if not places:
             texel = texel_value(address, path)
             return Within(texel, (texel, texel) if near else None)
-        (step, coord, axis), *rest = places
-        candidates = candidates_of(axis) if near else range(0)
+        place, *rest = places
         parts = [
-            interpolate(address.advance(tap, step.sizes), rest, (*path, k), k in candidates)
-            for k, tap in enumerate(step.taps)
+            interpolate(address.advance(tap, place.step.sizes), rest, (*path, k), near and place.may_be_near(tap))
+            for k, tap in enumerate(place.step.taps)
         ]
-        total = functools.reduce(jnp.add, (weighted(w, part.total) for w, part in zip(step.weights(), parts)))
+        total = functools.reduce(jnp.add, (weighted(w, part.total) for w, part in zip(place.step.weights(), parts)))
         if not near:
             return Within(total, None)
-        lows, highs = zip(*(part.bounds for part in parts if part.bounds is not None))
-        chosen = functools.partial(nearest, step=step, coord=coord, axis=axis)
-        return Within(total, (lowest(chosen(lows)), highest(chosen(highs))))
+        candidates = [(tap, part.bounds) for tap, part in zip(place.step.taps, parts) if part.bounds is not None]
+        taps_there, bounds = zip(*candidates)
+        lows, highs = (place.nearest(taps_there, side) for side in zip(*bounds))
+        return Within(total, (lowest(lows), highest(highs)))
 
     def limited(start: TexelAddress, steps: list[Step], number: int) -> jax.Array:
-        inner = axes[-len(steps) :]
-        inner = inner if start.level is None else tuple(axis.at(start.level) for axis in inner)
-        found = interpolate(start, list(zip(steps, coords[-len(steps) :], inner)), (number,), near=True)
+        found = interpolate(start, places_of(start, steps, coords, axes), (number,), near=True)
         assert found.bounds is not None
         return clipped(found.total, *found.bounds)
 
@@ -94,27 +91,58 @@ def limited_blend(coords: Coords, axes: tuple[Axis, ...], texel_value: TexelValu
     return functools.reduce(jnp.add, (weighted(w, limited(start, steps, k)) for k, (w, start, steps) in found))
 
 
+class Place(NamedTuple):
+    """A step of a walk, with the coordinates and the axes that it spans."""
+
+    step: Step
+    coords: tuple[jax.Array, ...]
+    axes: tuple[Axis, ...]
+
+    def may_be_near(self, tap: Tap) -> bool:
+        """Whether a tap may be among the nearest ones, as far as its number tells."""
+        return all(number in candidates_of(axis) for number, axis in zip(tap.offset, self.axes))
+
+    def nearest(self, candidates: Sequence[Tap], values: Sequence[jax.Array]) -> list[jax.Array]:
+        """The values of those taps that a linear filter blends; in place of the others, one of these again."""
+        odd = [k for k, axis in enumerate(self.axes) if len(candidates_of(axis)) > 2]
+        if not odd:
+            return list(values)
+        lows = {k: first_nearest(self.coords[k], self.axes[k]) for k in odd}
+        middle = next(
+            value
+            for tap, value in zip(candidates, values)
+            if all(tap.offset[k] == -self.axes[k].kernel.first for k in odd)
+        )
+
+        def chosen(tap: Tap, value: jax.Array) -> jax.Array:
+            near = [(tap.unbounded[k] == low) | (tap.unbounded[k] == low + 1) for k, low in lows.items()]
+            return jnp.where(functools.reduce(jnp.logical_and, near)[..., None], value, middle)
+
+        return [chosen(tap, value) for tap, value in zip(candidates, values)]
+
+
+def places_of(start: TexelAddress, steps: list[Step], coords: Coords, axes: tuple[Axis, ...]) -> list[Place]:
+    """The steps of a walk with what they span: as a rule one axis each."""
+    counts = [len(step.sizes) for step in steps]
+    inner, along = axes[-sum(counts) :], tuple(coords[-sum(counts) :])
+    inner = inner if start.level is None else tuple(axis.at(start.level) for axis in inner)
+    ends = np.cumsum([0, *counts])
+    return [Place(step, along[a:b], inner[a:b]) for step, a, b in zip(steps, ends, ends[1:])]
+
+
 def candidates_of(axis: Axis) -> range:
     """The numbers of the taps that may be the nearest of a position: two, or three around the texel that holds it."""
     count, first = axis.kernel.num_taps, -axis.kernel.first
     if axis.integer or count <= 2:
         return range(count)
-    return range(first, first + 2) if is_centered(axis) else range(first - 1, first + 2)
+    between = axis.kernel.origin == LINEAR_TAPS[0].origin
+    return range(first, first + 2) if between else range(first - 1, first + 2)
 
 
-def is_centered(axis: Axis) -> bool:
-    """Whether the position lies between tap 0 and tap 1, as that of a linear filter does."""
-    return axis.kernel.origin == LINEAR_TAPS[0].origin
-
-
-def nearest(values: Sequence[jax.Array], *, step: Step, coord: jax.Array, axis: Axis) -> Sequence[jax.Array]:
-    """Of the values at the candidates of an axis those of the nearest taps: the two that a linear filter blends."""
-    if len(values) <= 2:
-        return values
-    ((low, _),) = taps(coord, axis._replace(kernel=LINEAR_TAPS[0]))
-    below, middle, above = values
-    is_below = low < step.taps[-axis.kernel.first].unbounded[0]
-    return middle, jnp.where(is_below[..., None], below, above)
+def first_nearest(coord: jax.Array, axis: Axis) -> jax.Array:
+    """The first tap of a linear filter."""
+    ((tap, _),) = taps(coord, axis._replace(kernel=LINEAR_TAPS[0]))
+    return tap
 
 
 def lowest(values: Sequence[jax.Array]) -> jax.Array:

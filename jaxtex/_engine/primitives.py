@@ -282,6 +282,11 @@ def transpose_by_terms(terms: Callable[..., Any], count: int) -> Callable[..., A
     """The transpose of a primitive that equals `terms`, linear in its first `count` arguments together."""
 
     def rule(cotangent: Any, *args: Any, **params: Any) -> tuple[Any, ...]:
+        if params["spec"].combination is not Combination.BLEND:
+            raise ValueError(
+                "jax.linear_transpose: a read by a Sampler with limit='taps' is not linear in the texels; use jax.vjp, "
+                "or leave limit out."
+            )
         linear = [k for k, a in enumerate(args) if ad.is_undefined_primal(a)]
 
         def of_linear(*some: Any) -> Any:
