@@ -441,6 +441,19 @@ def test_zone_plate(printed, tmp_path):
     assert ghost > 3 * grey
 
 
+def test_ndimage(printed, tmp_path):
+    lines = printed("ndimage", "--size", 96, 64, "--steps", 6, "--out", tmp_path / "out.png")
+    ratios = [numbers(line)[1] for line in lines[:4]]
+    assert ratios[0] < ratios[1] < ratios[2] - 3 < ratios[3] - 3
+    (*_, error, angle) = numbers(lines[-1])
+    assert error < 1e-5
+    assert abs(angle - load("ndimage").TURNED) < 0.01
+    picture = pixels(tmp_path / "out.png")
+    assert picture.shape == (104, 190, 3)
+    enlarged = picture[52 + 14 : 52 + 46, 38:70]
+    np.testing.assert_array_equal(enlarged[::8, ::8], enlarged[7::8, 7::8])
+
+
 def test_optical_flow(printed, tmp_path):
     pytest.importorskip("optax")
     lines = printed("optical_flow", "--small", "--out", tmp_path / "out.png")

@@ -9,6 +9,8 @@ from .._tables.filter_kernels import Weight
 from .axis import Axis, Role
 from .coordinates import texels_per_unit, to_position, usable
 
+# The roundings of one position differ by less than this, in texels.
+ROUNDING = 0.125
 # Unbounded taps on one axis, each with its weight.
 Taps = list[tuple[jax.Array, Weight]]
 
@@ -29,7 +31,8 @@ def taps(coord: jax.Array, axis: Axis, *, bounded: bool = False) -> Taps:
     bounded = bounded or axis.address.within
     origin, first, num_taps = axis.kernel.origin, axis.kernel.first, axis.kernel.num_taps
     shifted = (coord * texels_per_unit(axis, coord.dtype) if bounded else to_position(coord, axis)) - origin
-    tap = jnp.floor(shifted).astype(jnp.int32)
+    low = jnp.floor(shifted)
+    tap = low.astype(jnp.int32)
     stops = axis.address.saturates and not bounded
     if stops:
         # Infinities: the conversion saturates, and the taps beside it must not overflow, so the first tap is stopped
@@ -42,7 +45,10 @@ def taps(coord: jax.Array, axis: Axis, *, bounded: bool = False) -> Taps:
     # a whole number.
     fraction = shifted - tap.astype(shifted.dtype)
     if stops:
-        fraction = jnp.clip(fraction, 0, 1)
+        # Where the first tap is stopped all taps read the same. There any fraction will do; inf - inf is none.
+        beyond = shifted - low
+        near = jnp.abs(fraction - 0.5) < 0.5 + ROUNDING
+        fraction = jnp.where(near, fraction, jnp.where(beyond >= 0, beyond, 0))
     weights = axis.kernel.weights.at(fraction, axis.order)
     if axis.order:
         scale = math.prod([texels_per_unit(axis, coord.dtype)] * axis.order)

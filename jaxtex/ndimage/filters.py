@@ -88,9 +88,9 @@ def spline_filter1d(
 
     Example:
         >>> import jax.numpy as jnp, jaxtex as jt
-        >>> jt.ndimage.spline_filter1d(jnp.array([[0.0, 6.0, 0.0], [0.0, 0.0, 0.0]])).round(3)
-        Array([[ -6.,  12.,  -6.],
-               [  0.,   0.,   0.]], dtype=float32)
+        >>> jt.ndimage.spline_filter1d(jnp.array([[0, 6, 0], [0, 0, 0]]), output="int32")
+        Array([[-6, 12, -6],
+               [ 0,  0,  0]], dtype=int32)
     """
     name = "spline_filter1d"
     array = check_input(name, input)

@@ -178,10 +178,10 @@ def affine_transform(
 
     Example:
         >>> import jax.numpy as jnp, jaxtex as jt
-        >>> jt.ndimage.affine_transform(jnp.arange(6.0).reshape(2, 3), jnp.array([[0, 1], [1, 0]]), output_shape=(3, 2))
-        Array([[0., 3.],
-               [1., 4.],
-               [2., 5.]], dtype=float32)
+        >>> jt.ndimage.affine_transform(jnp.arange(6).reshape(2, 3), [[0, 1], [1, 0]], output_shape=(3, 2))
+        Array([[0, 3],
+               [1, 4],
+               [2, 5]], dtype=int32)
     """
     name = "affine_transform"
     array = check_input(name, input)
