@@ -30,10 +30,10 @@ def sample_weighted(
     *,
     sampler: Sampler,
     num_heads: int,
-    summed_axes: int,
+    summed_axes: tuple[int, ...],
     dtype: np.dtype,
 ) -> jax.Array:
-    """The sum of `weights` times reads in float arithmetic, along so many of the last axes of the samples.
+    """The sum of `weights` times reads in float arithmetic, along axes of the samples, counted from the end.
 
     Args:
         texture: with `level`, a pyramid of levels of any sizes, of which each sample reads the one of that number.
@@ -50,7 +50,7 @@ def sample_weighted(
         assert texture.level_shapes is not None
         plan = plan.in_pyramid(level, texture.level_shapes)
     out = FLOAT.read(texture, plan, sampler.decoding, rounded_dtype(dtype, sums), sampler.deterministic)
-    return jnp.squeeze(out, tuple(range(-1 - summed_axes, -1))).astype(dtype)
+    return jnp.squeeze(out, tuple(axis - 1 for axis in summed_axes)).astype(dtype)
 
 
 def in_heads(texture: Texture, num_heads: int) -> Texture:

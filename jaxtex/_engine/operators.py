@@ -136,7 +136,8 @@ def mean(
 
 def summed(values: jax.Array, spec: ReadSpec) -> jax.Array:
     """The values of samples, S + (C,), summed along the axes along which `spec` sums."""
-    return jnp.sum(values, range(-1 - spec.summed_axes, -1), keepdims=True) if spec.summed_axes else values
+    along = [axis - 1 for axis in spec.summed_axes]  # channels come after the samples
+    return jnp.sum(values, along, keepdims=True) if along else values
 
 
 def sum_of_calls(one: Callable[[jax.Array], jax.Array], count: int) -> jax.Array:

@@ -40,7 +40,7 @@ def outside(*operands: jax.Array, spec: ReadSpec) -> tuple[jax.Array, jax.Array]
     inside, everything = coverage(coords, spec.axes)
     factors = (c for c, axis in zip(coords, spec.axes) if axis.role is Role.FACTOR)
     weight = functools.reduce(jnp.multiply, factors, jnp.where(everything, 0, 1 - inside))
-    along = range(weight.ndim - spec.summed_axes, weight.ndim)
+    along = spec.summed_axes
     return jnp.sum(weight, along, keepdims=True).astype(spec.sums), jnp.all(everything, along, keepdims=True)
 
 

@@ -44,15 +44,15 @@ class ReadPlan(NamedTuple):
     """One read of the engine: its axes as they are stored (level, layer, face, z, y, x), and a coordinate for each.
 
     `grid` makes the coordinates of the operands, where they are used; as a rule the operands are the coordinates. For a
-    mean of `num_reads` it takes the number of one of them, and returns its weight. The result is summed along the last
-    `summed_axes` axes of the samples. A read of drawn taps has an `expected` read.
+    mean of `num_reads` it takes the number of one of them, and returns its weight. The result is summed along
+    `summed_axes`, see `ReadSpec`. A read of drawn taps has an `expected` read.
     """
 
     axes: tuple[Axis, ...]
     operands: tuple[jax.Array, ...]
     grid: Grid = as_given
     num_reads: int = 1
-    summed_axes: int = 0
+    summed_axes: tuple[int, ...] = ()
     expected: "ReadPlan | None" = None
     combination: Combination = Combination.BLEND
 
@@ -81,8 +81,8 @@ class ReadPlan(NamedTuple):
             return self._replace(axes=axes, operands=(*self.operands[:position], coord, *self.operands[position:]))
         return self._replace(axes=axes, operands=(coord, *self.operands), grid=OneMore(self.grid, position))
 
-    def weighted_sum(self, weights: jax.Array, summed_axes: int) -> "ReadPlan":
-        """The sum of `weights` times reads, along so many of the last axes of the samples."""
+    def weighted_sum(self, weights: jax.Array, summed_axes: tuple[int, ...]) -> "ReadPlan":
+        """The sum of `weights` times reads, along axes of the samples, counted from the end."""
         position = int(self.axes[0].role is Role.LEVEL)
         return self.with_axis(FACTOR, weights, position)._replace(summed_axes=summed_axes)
 

@@ -45,8 +45,8 @@ class ReadSpec:
         deterministic: whether sums into texels have the same bits in every run.
         grid: makes the coordinates of the operands, where they are used; as a rule the operands are the coordinates.
         num_reads: of how many reads at most the result is the weighted mean.
-        summed_axes: along how many of the last axes of the samples the result is summed; its size is 1 there. What an
-            adjoint takes may have size 1 along any axis of the samples.
+        summed_axes: the axes of the samples along which the result is summed, counted from the end, as -1 is; its size
+            is 1 there. What an adjoint takes may have size 1 along any axis of the samples.
         expected: of a read of drawn taps, whose first operand is the number that draws, the read that is its
             expectation; the other operands are that one's, and the derivatives in them too.
         combination: how the taps of one read become its value.
@@ -58,7 +58,7 @@ class ReadSpec:
     deterministic: bool = False
     grid: Grid = as_given
     num_reads: int = 1
-    summed_axes: int = 0
+    summed_axes: tuple[int, ...] = ()
     expected: "ReadSpec | None" = None
     combination: Combination = Combination.BLEND
 
@@ -81,12 +81,12 @@ class ReadSpec:
 
     def plain(self) -> "ReadSpec":
         """The spec of one read, of operands that are coordinates where the result is a mean of several."""
-        one = self if self.num_reads == 1 else dataclasses.replace(self, num_reads=1, grid=as_given, summed_axes=0)
+        one = self if self.num_reads == 1 else dataclasses.replace(self, num_reads=1, grid=as_given, summed_axes=())
         return one.with_dtype(self.sums)
 
     def of_each(self) -> "ReadSpec":
         """The spec of the reads of which this is a sum."""
-        return dataclasses.replace(self, summed_axes=0)
+        return dataclasses.replace(self, summed_axes=())
 
     def differentiated(self, k: int) -> "ReadSpec":
         """The spec with one more derivative along axis `k`."""

@@ -98,7 +98,7 @@ def attended(
         *(Texture(texels, None, TextureKind.TEXTURE2D, shapes), ReadArguments((x, y)), weights, level, head),
         sampler=ZEROS,
         num_heads=heads,
-        summed_axes=2,
+        summed_axes=(-2, -1),
         dtype=texels.dtype,
     )
 

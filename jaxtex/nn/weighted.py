@@ -58,8 +58,7 @@ def sample_weighted(
         coords: a tuple of arrays, ``(x,)``, ``(x, y)`` or ``(x, y, z)``, as `jaxtex.sample` takes them.
         weights: numbers that broadcast with the coordinates, `layer` and `lod` to a common shape S.
         sampler: how to read, a `Sampler`. An address mode that it does not set is clamp.
-        axis: the axes of S along which to sum, an integer or a tuple of integers; ``()`` sums nothing. It is fastest
-            where these are the last axes, in their order; other axes are moved there first.
+        axis: the axes of S along which to sum, an integer or a tuple of integers; ``()`` sums nothing.
         layer: integers that broadcast to S, the layer of a layered texture, as `jaxtex.sample` takes it.
         lod: numbers that broadcast to S, the level of detail of a texture with a mip chain.
         head: integers that broadcast to S: which of `num_heads` equal parts of the channels a sample reads. A negative
@@ -192,29 +191,29 @@ def weighted(
 ) -> jax.Array:
     """The sum: in one pass, or term by term where the engine has no pass for it."""
     shape = np.broadcast_shapes(common_shape(arguments), weights.shape, () if head is None else head.shape)
-    kept = tuple(k for k in range(len(shape)) if k not in axes)
-
-    def moved(a: Any) -> Any:
-        """An array of rank and order of the samples as the engine takes them: the axes of the sum are the last."""
-        return jnp.transpose(jnp.expand_dims(a, tuple(range(len(shape) - a.ndim))), (*kept, *axes))
-
+    from_end = tuple(axis - len(shape) for axis in axes)
     head = None if head is None else as_index(head)
-    arguments, weights, head = cast(tuple[ReadArguments, Any, Any], jax.tree.map(moved, (arguments, weights, head)))
+
+    def of_rank(a: Any) -> jax.Array:
+        return jnp.expand_dims(a, tuple(range(len(shape) - a.ndim)))
+
+    operands = jax.tree.map(of_rank, (arguments, weights, head))
+    arguments, weights, head = cast(tuple[ReadArguments, Any, Any], operands)
     level = None
     if several:
-        of_level = jnp.arange(len(textures), dtype=jnp.int32)
-        level = of_level.reshape(*[1] * len(kept), -1, *[1] * (len(axes) - 1))
+        level = jnp.arange(len(textures), dtype=jnp.int32).reshape(-1, *[1] * (-1 - from_end[0]))
+        level = of_rank(level)
     if in_one_pass(textures, sampler, several):
         texture = pyramid(textures) if several else textures[0]
         return _model_reads.sample_weighted(
             *(texture, arguments, weights, level, head),
             sampler=sampler,
             num_heads=num_heads,
-            summed_axes=len(axes),
+            summed_axes=from_end,
             dtype=dtype,
         )
-    terms = term_by_term(textures, arguments, weights, head, sampler, len(axes) if several else 0, num_heads)
-    return terms.sum(tuple(range(len(kept), len(shape)))).astype(dtype)
+    terms = term_by_term(textures, arguments, weights, head, sampler, axes[0] if several else None, num_heads)
+    return terms.sum(axes).astype(dtype)
 
 
 def in_one_pass(textures: Sequence[Texture], sampler: Sampler, several: bool) -> bool:
@@ -237,21 +236,17 @@ def term_by_term(
     weights: jax.Array,
     head: jax.Array | None,
     sampler: Sampler,
-    summed_axes: int,
+    axis: int | None,
     num_heads: int,
 ) -> jax.Array:
-    """All terms of the sum, S + (C,).
-
-    Args:
-        summed_axes: of several textures, how far from the end the axis of the textures is.
-    """
+    """All terms of the sum, S + (C,); of several textures, one entry along `axis` is of each."""
     sums = sum_dtype(textures[0].dtype, *(a.dtype for a in jax.tree.leaves((arguments.coords, weights))))
 
     def entry(leaf: jax.Array, k: int) -> jax.Array:
         """The part of an array that texture k has, along an axis of length 1."""
-        axis = leaf.ndim - summed_axes
-        alike = summed_axes == 0 or leaf.shape[axis] == 1
-        return leaf if alike else jax.lax.slice_in_dim(leaf, k, k + 1, axis=axis)
+        if axis is None or leaf.shape[axis] == 1:
+            return leaf
+        return jax.lax.slice_in_dim(leaf, k, k + 1, axis=axis)
 
     terms: list[jax.Array] = []
     for k, texture in enumerate(textures):
@@ -263,4 +258,4 @@ def term_by_term(
             chosen = jnp.clip(own, 0, num_heads - 1)[..., None, None]
             read = jnp.take_along_axis(parts, chosen, axis=-2, mode="promise_in_bounds")[..., 0, :]
         terms.append(read * part(weights)[..., None].astype(sums))
-    return jnp.concatenate(jnp.broadcast_arrays(*terms), terms[0].ndim - 1 - summed_axes) if summed_axes else terms[0]
+    return terms[0] if axis is None else jnp.concatenate(jnp.broadcast_arrays(*terms), axis)

@@ -50,13 +50,12 @@ def block_by_block(
     """The cotangents in the order of `wrt`; those of the texels have `texel_dtype`."""
     coords, channels = spec.grid(*operands), cotangent.shape[-1]
     shape = np.broadcast_shapes(cotangent.shape[:-1], *(c.shape for c in coords))
-    own = axes_of_value(cotangent.shape[:-1])
-    samples, alike = math.prod(shape), math.prod(shape[own:])
+    samples, own = math.prod(shape), (*[1] * (len(shape) + 1 - cotangent.ndim), *cotangent.shape[:-1])
     block = min(samples, max(FEWEST_SAMPLES, BLOCK // power_of_two_above(channels)))
     count = functools.partial(samples_per_texel, coords)
     units = units_of(cotangent, spec.axes, count) if spec.deterministic and TEXELS in wrt else None
     sums = TexelSums(channels, row_lanes(channels), units)
-    values = jnp.broadcast_to(cotangent, (*shape[:own], *cotangent.shape[own:])).reshape(-1, channels)
+    values = cotangent.reshape(-1, channels)
     flat = [jnp.broadcast_to(c, shape).reshape(samples) for c in coords]
 
     def step(k: jax.Array, state: tuple[jax.Array, ByNumber]):
@@ -64,10 +63,10 @@ def block_by_block(
         # The last block ends with the last sample; samples that it shares with the block before are added once.
         start = jnp.minimum(k * block, samples - block)
         coords = [jax.lax.dynamic_slice_in_dim(a, start, block) for a in flat]
-        if alike == 1:
+        if own == shape:
             value = jax.lax.dynamic_slice_in_dim(values, start, block)
         else:
-            value = gather(values, ((start + jnp.arange(block, dtype=jnp.int32)) // alike,))
+            value = gather(values, (row_of_value(start + jnp.arange(block, dtype=jnp.int32), shape, own),))
         if of_axes:
             found = coordinate_cotangents(value, texels, coords, spec, wrt)
             put = lambda a, v: jax.lax.dynamic_update_slice_in_dim(a, v.astype(a.dtype), start, 0)
@@ -88,9 +87,14 @@ def block_by_block(
     return tuple(found[k] for k in wrt)
 
 
-def axes_of_value(shape: tuple[int, ...]) -> int:
-    """How many axes of the samples are left without the last ones, along which all samples have the same value."""
-    return max((k + 1 for k, n in enumerate(shape) if n > 1), default=0)
+def row_of_value(sample: jax.Array, shape: tuple[int, ...], own: tuple[int, ...]) -> jax.Array:
+    """The row of the value of a sample among values of shape `own`, which broadcasts to that of the samples."""
+    row, stride = jnp.zeros_like(sample), 1
+    for n, m in zip(shape[::-1], own[::-1]):
+        if m > 1:
+            row = row + jax.lax.rem(sample, np.int32(n)) * np.int32(stride)
+        sample, stride = jax.lax.div(sample, np.int32(n)), stride * m
+    return row
 
 
 def supports(first: Any, *operands: Any, spec: ReadSpec, batch: int, wrt: Wrt = ()) -> bool:

@@ -82,7 +82,8 @@ def read_each_sample(
     width = width_of_part(channels)
     parts, aligned = -(-channels // width), width in WIDTHS and channels % width == 0
     shape = samples_shape(textures, operands)
-    kept, terms = shape[: len(shape) - spec.summed_axes], shape[len(shape) - spec.summed_axes :]
+    along = sorted(len(shape) + axis for axis in spec.summed_axes)
+    kept, terms = (tuple(n for k, n in enumerate(shape) if (k in along) == some) for some in (False, True))
     tiles = tiles_of_block(kept, batch, parts)
     factors = [channels * math.prod(flat_sizes(spec.axes)[k:]) for k in range(len(flat_sizes(spec.axes)) + 1)]
 
@@ -92,7 +93,9 @@ def read_each_sample(
     def coords_of(outer: jax.Array, z: jax.Array, y: jax.Array, x: jax.Array, _: jax.Array, *number: jax.Array):
         index = tiles.index(outer, z, y, x)
         if terms:
-            index, number = [*index, *unravelled(number[0] - 1, terms)], ()
+            for axis, i in zip(along, unravelled(number[0] - 1, terms)):
+                index.insert(axis, i)
+            number = ()
         loaded = (load_row(f"operand_{k}", offset(index, a.shape), 1, a.dtype)[:, 0] for k, a in enumerate(operands))
         return tuple(spec.grid(*number, *loaded))
 
@@ -121,7 +124,8 @@ def read_each_sample(
     values = emit_values(emitter, coords_of, read_at, numbers, spec, count if terms or count > 1 else None, exact)
     arrays = {"texels": texels} | ({} if color is None else {"color": color})
     arrays |= {f"operand_{k}": a for k, a in enumerate(operands)}
-    result = jax.ShapeDtypeStruct((*kept, *[1] * len(terms), channels), np.dtype(spec.dtype))
+    sizes = (1 if k in along else n for k, n in enumerate(shape))
+    result = jax.ShapeDtypeStruct((*sizes, channels), np.dtype(spec.dtype))
     c_type = C_TYPES[result.dtype.name]
     parameters = [f"const {C_TYPES[a.dtype.name]}* __restrict__ {key}" for key, a in arrays.items()]
     source = fill(
