@@ -100,6 +100,10 @@ extern "C" __global__ void __launch_bounds__(@threads@, @blocks@) @name@(@parame
   for (int tile = blockIdx.x * @warps@ + threadIdx.x / 32; tile < @tiles@; tile += @all_warps@) {
     // An image whose texels have looked for their samples.
     if (@remaining@ && @views@[position_of(tile, 0, 0).outer * @numbers@ + @numbers@ - 1] != 0) continue;
+    if constexpr (@own@) {
+      for (int k = lane; k < @own_size@; k += 32) @totals@[(int64)tile * @own_size@ + k] = 0;
+      wait_for_lanes();
+    }
     float sums[@sums_or_one@] = {};
     @passes@
     if constexpr (@sums@ > 0)

@@ -12,7 +12,7 @@ from ...reproducible_sum import TexelSums
 from ...spec import TEXELS, ReadSpec, Wrt
 from ...texel_walk import texels_shape
 from ..cuda_c import THIS_GPU, Kernel, Launcher
-from .crowds import num_copies, window_tiles
+from .crowds import has_own_tile, num_copies, window_tiles
 from .gather_source import GatherSource, ViewSource, is_gathered
 from .operand_results import OperandResults
 from .sample_source import AdjointPlan
@@ -99,17 +99,18 @@ class Kernels(NamedTuple):
             more: "start", the sums to add to, in place of zero; and "views" of images, of which some are there already.
         """
         plan, arrays, results = self.plan, {"values": cotangent} | dict(more or {}), {}
+        samples = window_tiles(plan, cotangent.shape[-1], adds=sums is not None, remaining="views" in arrays)
         if sums is not None:
             copies = 1 if more else num_copies(plan, sums.width)
             shape = (copies * plan.num_texels, sums.width)
-            arrays.setdefault("start", jnp.zeros(shape, cotangent.dtype))
+            if more or copies > 1 or not has_own_tile(plan, samples, sums.width):
+                arrays.setdefault("start", jnp.zeros(shape, cotangent.dtype))
             results["totals"] = jax.ShapeDtypeStruct(shape, cotangent.dtype)
             if sums.units is not None:
                 arrays["units"] = jnp.stack(sums.units)
         if plan.wrt:
             arrays["texels"] = texels
         arrays |= named_operands(operands)
-        samples = window_tiles(plan, cotangent.shape[-1], adds=sums is not None, remaining="views" in arrays)
         cotangents = OperandResults.of(plan, samples, operands)
         source = WindowSource(cotangents, arrays, results | cotangents.results)
         found = self.launch(source, "texture_pullback" if plan.wrt else "texture_splat")

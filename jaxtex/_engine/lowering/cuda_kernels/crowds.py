@@ -12,6 +12,8 @@ from .sample_tiles import CROWD_STEPS, PULL_STEPS, STEPS, Lanes, SampleTiles, ti
 RUN_CROWD, FAR_CROWD = 48, 1024
 # From so many samples for each texel on, blocks add to copies of the texels: at most so many, of so many bytes in all.
 COPIES_CROWD, MOST_COPIES, COPIES_BYTES = 64, 16, 2**18
+# A warp sets the texture of its samples to zero if there are so many textures at least, of so many bytes at most.
+LEAST_OWN, OWN_BYTES = 1024, 2**17
 
 
 def window_tiles(plan: AdjointPlan, channels: int, adds: bool, remaining: bool) -> SampleTiles:
@@ -38,6 +40,13 @@ def num_copies(plan: AdjointPlan, width: int) -> int:
     if crowd_of(plan) < COPIES_CROWD:
         return 1
     return power_of_two_below(max(1, min(MOST_COPIES, COPIES_BYTES // (4 * width * plan.num_texels))))
+
+
+def has_own_tile(plan: AdjointPlan, samples: SampleTiles, width: int) -> bool:
+    """Whether each texture has one tile of samples, whose warp sets it to zero first: of many textures, none large."""
+    alone = samples.image_axes > 0 and math.prod(samples.num_tiles) == 1
+    each = samples.images[: len(plan.textures)] == plan.textures and samples.total == math.prod(plan.textures)
+    return alone and each and samples.total >= LEAST_OWN and 4 * width * plan.texels_per_texture <= OWN_BYTES
 
 
 def is_crowded(crowd: float, lanes: Lanes) -> bool:
