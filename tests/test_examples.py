@@ -477,6 +477,15 @@ def test_feature_grid(printed, tmp_path):
     assert pixels(tmp_path / "out.png").shape == (132, 296, 3)
 
 
+def test_raft(printed, tmp_path):
+    lines = printed("raft", "--small", "--out", tmp_path / "out.png")
+    rounds = [numbers(line)[2:] for line in lines if line.startswith("round ")]
+    assert len(rounds) == 6
+    after, before = rounds[-1]
+    assert after < 0.85 * before
+    assert pixels(tmp_path / "out.png").shape == (196, 440, 3)
+
+
 def test_hash_grid(printed, tmp_path):
     pytest.importorskip("optax")
     lines = printed("hash_grid", "--small", "--out", tmp_path / "out.png")
