@@ -516,6 +516,41 @@ def test_feature_grid(printed, tmp_path):
     assert pixels(tmp_path / "out.png").shape == (132, 296, 3)
 
 
+def test_digits(printed, tmp_path):
+    for package in ("optax", "sklearn"):
+        pytest.importorskip(package)
+    lines = printed("digits", "--small", "--out", tmp_path / "out.png")
+    names = [line.split(":")[0] for line in lines if " on average" in line]
+    assert names == ["chosen points", "a regular grid"]
+    assert numbers(next(line for line in lines if " steps of " in line))[:3] == [20, 64, 500]
+    assert pixels(tmp_path / "out.png").shape == (432, 1938, 3)
+
+
+def test_digits_look_around_a_guess_or_at_a_grid():
+    pytest.importorskip("sklearn")
+    digits = load("digits")
+    images = np.zeros((2, 32, 32, 1), np.float32)
+    parameters = digits.start(jax.random.key(0))
+    for chooses in (True, False):
+        answers, points, weights = (np.asarray(a) for a in digits.looked(parameters, images, chooses))
+        assert answers.shape == (2, 10)
+        assert_close("sum", weights.sum((3, 4)), np.ones((2, 16, 2)), 1)
+        places = points[0, :, :, 0].reshape(-1, 2)
+        if chooses:
+            assert np.ptp(places, axis=0).max() < 0.7
+        else:
+            assert sorted(map(tuple, places)) == [((k + 0.5) / 8, (j + 0.5) / 8) for k in range(8) for j in range(8)]
+
+
+def test_raft(printed, tmp_path):
+    lines = printed("raft", "--small", "--out", tmp_path / "out.png")
+    rounds = [numbers(line)[2:] for line in lines if line.startswith("round ")]
+    assert len(rounds) == 6
+    after, before = rounds[-1]
+    assert after < 0.85 * before
+    assert pixels(tmp_path / "out.png").shape == (196, 440, 3)
+
+
 def test_hash_grid(printed, tmp_path):
     pytest.importorskip("optax")
     lines = printed("hash_grid", "--small", "--out", tmp_path / "out.png")

@@ -1,0 +1,182 @@
+"""Finds the optical flow between two frames by lookups in a pyramid of correlations, as RAFT does, without a network.
+
+Every pixel of the first frame is compared with every pixel of the second: `jaxtex.nn.correlation_pyramid`. A flow
+begins at zero. In each round every pixel looks at a window around the place where its flow now ends, in each level of
+its own correlations (`jaxtex.nn.correlation_lookup`). RAFT hands what it sees to a trained network. Here a pixel moves
+to the mean of the window's places, weighed by how well they match: on the coarse levels at first, which see far, on the
+finest later. Between rounds the flow is smoothed, more where no place stood out. (Z. Teed and J. Deng, "RAFT: Recurrent
+All-Pairs Field Transforms for Optical Flow", 2020.)
+
+The features are patches of both frames without their mean, of length one. The second frame is a photograph; the first
+is the photograph moved by a smooth random flow, so that the truth is known. The program prints how far end points are
+off in each round. The picture shows both frames and the error of each round; true and found flow, with direction as hue
+and length as saturation; and what one pixel (the cross) sees in each level at the start and at the end: the middle of a
+window is where its flow ends, and bright is alike.
+"""
+
+import argparse
+import functools
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from PIL import Image, ImageDraw
+
+import jaxtex as jt
+
+PHOTOGRAPH = Path(__file__).parent / "data" / "coffee.png"
+STRIDE, PATCH = 4, 9  # features stand at every fourth pixel, and are patches of 9 x 9 of them
+FURTHEST = 0.05  # the longest true flow, in widths
+LEVELS, RADIUS = 3, 3
+SHARP, NEAR = 30.0, 0.3  # of the weights: times a correlation of at most 1, and a squared distance in pixels
+GAP = 4
+
+Flow = jax.Array  # (H, W, 2): x and y
+
+
+def random_flow(seed: int, height: int, width: int) -> Flow:
+    """A smooth flow in pixels: random vectors on a coarse grid, with cubic interpolation between them."""
+    vectors = jax.random.normal(jax.random.key(seed), (3, 4, 2))
+    flow = jt.warp.resize(vectors, (height, width), filter="cubic")
+    return flow * (FURTHEST * width / jnp.linalg.norm(flow, axis=-1).max())
+
+
+def features(frame: jax.Array) -> jax.Array:
+    """Patches of a frame (H, W, 3), shrunk by the stride, as vectors of length one: (h, w, C)."""
+    height, width = (size // STRIDE for size in frame.shape[:2])
+    small = jt.warp.resize(frame, (2 * height, 2 * width))
+    reach = PATCH // 2
+    padded = jnp.pad(small, ((reach, reach), (reach, reach), (0, 0)), mode="reflect")
+    shifts = [(j, k) for j in range(PATCH) for k in range(PATCH)]
+    parts = [padded[j : j + 2 * height : 2, k : k + 2 * width : 2] for j, k in shifts]
+    patches = jnp.stack(parts, -2)
+    patches = (patches - patches.mean(-2, keepdims=True)).reshape(height, width, -1)
+    return patches / (jnp.linalg.norm(patches, axis=-1, keepdims=True) + 0.05)
+
+
+def blurred(values: jax.Array, passes: int = 4) -> jax.Array:
+    """Means over 5 x 5 pixels, several times."""
+    for axis in (0, 1) * passes:
+        padded = jnp.pad(values, [(2, 2) if k == axis else (0, 0) for k in range(values.ndim)], mode="edge")
+        size = values.shape[axis]
+        values = sum(jax.lax.slice_in_dim(padded, k, k + size, axis=axis) for k in range(5)) / 5
+    return values
+
+
+@functools.partial(jax.jit, static_argnames="level")
+def moved(pyramid: tuple[jax.Array, ...], flow: Flow, level: int) -> Flow:
+    """The flow after a round: each pixel moves to the best places that it sees in a level."""
+    side = 2 * RADIUS + 1
+    seen = windows(pyramid, flow)[..., level, :, :]
+    distance = jnp.hypot(*jnp.meshgrid(*[jnp.arange(side) - RADIUS] * 2, indexing="ij"))
+    liked = SHARP * seen - NEAR * distance**2
+    weights = jax.nn.softmax(liked.reshape(*seen.shape[:2], -1), axis=-1)
+    # Pixel i of a level covers pixels 2^level i to 2^level (i + 1) - 1, whose middle lies behind 2^level i.
+    near = (jnp.arange(side) - RADIUS) * 2.0**level + (2.0**level - 1) / 2
+    steps = jnp.stack(jnp.meshgrid(near, near, indexing="ij"), -1).reshape(-1, 2)
+    step = jnp.einsum("hwk,kc->hwc", weights, steps)
+    # A pixel counts in the smoothing by how narrow its weights are.
+    spread = jnp.einsum("hwk,hwkc->hw", weights, (steps - step[:, :, None]) ** 2)
+    sure = 1 / (0.5 + spread / 4.0**level)[..., None] ** 2
+    return blurred(sure * (flow + step)) / blurred(sure)
+
+
+@jax.jit
+def windows(pyramid: tuple[jax.Array, ...], flow: Flow) -> jax.Array:
+    """What each pixel sees, (h, w, levels, x, y)."""
+    height, width = flow.shape[:2]
+    here = jnp.stack(jnp.meshgrid(jnp.arange(width), jnp.arange(height)), -1)
+    found = jt.nn.correlation_lookup(pyramid, (here + flow)[None], RADIUS)
+    return found.reshape(height, width, LEVELS, 2 * RADIUS + 1, 2 * RADIUS + 1)
+
+
+def painted(flow: np.ndarray, longest: float) -> np.ndarray:
+    """The direction of a flow as hue, its length as saturation."""
+    dx, dy = np.moveaxis(np.asarray(flow), -1, 0)
+    hue = (np.arctan2(dy, dx) / (2 * np.pi)) % 1
+    saturation = np.clip(np.hypot(dx, dy) / longest, 0, 1)
+    hsv = np.uint8(np.stack([hue * 255, saturation * 255, np.full_like(hue, 255)], axis=-1) + 0.5)
+    return np.asarray(Image.fromarray(hsv, "HSV").convert("RGB")) / 255
+
+
+def as_image(values: np.ndarray, size: tuple[int, int]) -> Image.Image:
+    """Values from 0 to 1, enlarged to (width, height)."""
+    shown = np.broadcast_to(values, (*np.shape(values)[:2], 3))
+    return Image.fromarray(np.uint8(np.clip(shown, 0, 1) * 255 + 0.5)).resize(size, Image.Resampling.NEAREST)
+
+
+def sights(before: np.ndarray, after: np.ndarray, size: tuple[int, int]) -> Image.Image:
+    """The windows of one pixel in each level: above at the start, below at the end."""
+    picture, side = Image.new("RGB", size, "white"), min(size[0] // LEVELS, (size[1] - 16) // 2) - 4
+    for row, seen in enumerate((before, after)):
+        for level in range(LEVELS):
+            tile = as_image(0.5 + 0.5 * seen[level].T[..., None], (side, side))
+            middle = side / 2
+            ImageDraw.Draw(tile).rectangle([middle - 3, middle - 3, middle + 3, middle + 3], outline=(230, 60, 40))
+            picture.paste(tile, (level * (side + 4), 20 + row * (side + 4)))
+    ImageDraw.Draw(picture).text((2, 2), f"what x sees: level 0 to {LEVELS - 1}", "black", font_size=13)
+    return picture
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="Find the flow between two frames by lookups in correlations.")
+    parser.add_argument("--photograph", type=Path, default=PHOTOGRAPH)
+    parser.add_argument("--seed", type=int, default=0, help="of the true flow")
+    parser.add_argument("--small", action="store_true", help="use frames of 144 x 96 pixels")
+    parser.add_argument("--out", type=Path, default=Path("raft.png"))
+    args = parser.parse_args(argv)
+
+    width, height = (144, 96) if args.small else (300, 200)
+    image = Image.open(args.photograph).convert("RGB").resize((width, height), Image.Resampling.LANCZOS)
+    second = jnp.asarray(np.asarray(image, np.float32) / 255)
+    truth = random_flow(args.seed, height, width)
+    first = jt.warp.warp_flow(second, truth, filter="cubic", address="clamp")
+
+    one, other = (features(frame)[None] for frame in (first, second))
+    # Features have length one, so that the product over the root of their number is made a correlation again.
+    pyramid = jt.nn.correlation_pyramid(one * one.shape[-1] ** 0.5, other, LEVELS)
+    print(f"{one.shape[2]} x {one.shape[1]} pixels, {sum(level.size for level in pyramid)} correlations")
+    coarse_truth = jt.warp.resize(truth, one.shape[1:3]) / STRIDE
+    flow = jnp.zeros_like(coarse_truth)
+    inside = np.asarray(jt.warp.warp_flow(jnp.ones((*flow.shape[:2], 1)), coarse_truth, filter="point"))[..., 0] > 0
+    error = lambda flow: STRIDE * np.linalg.norm(np.asarray(flow - coarse_truth), axis=-1)[inside].mean()
+    errors, start = [error(flow)], np.asarray(windows(pyramid, flow))
+    for level in (1, 1, 1, 0, 0, 0):
+        flow = moved(pyramid, flow, level)
+        errors.append(error(flow))
+        print(f"round {len(errors) - 1}, level {level}: off by {errors[-1]:.2f} pixels, {errors[0]:.2f} at the start")
+
+    longest = float(np.linalg.norm(np.asarray(coarse_truth), axis=-1).max())
+    # The pixel that moves the most among those inside, away from the edges.
+    lengths = np.where(inside, np.linalg.norm(np.asarray(coarse_truth), axis=-1), 0)
+    lengths[:6], lengths[-6:], lengths[:, :6], lengths[:, -6:] = 0, 0, 0, 0
+    row, column = np.unravel_index(lengths.argmax(), lengths.shape)
+    size = (width, height)
+    chart = Image.new("RGB", size, "white")
+    pen, step = ImageDraw.Draw(chart), width / len(errors)
+    pen.text((2, 2), f"off by pixels: {errors[0]:.1f} to {errors[-1]:.2f}", "black", font_size=13)
+    for k, value in enumerate(errors):
+        top = height - value / max(errors) * (height - 24)
+        pen.rectangle([k * step + 2, top, (k + 1) * step - 2, height], (60, 120, 190))
+    panels = [as_image(np.asarray(frame), size) for frame in (first, second)]
+    panels += [chart, *(as_image(painted(f, longest), size) for f in (coarse_truth, flow))]
+    panels.append(sights(start[row, column], np.asarray(windows(pyramid, flow))[row, column], size))
+    for panel, label in zip(panels, ("first frame", "second frame", None, "true flow", "found flow", None)):
+        if label:
+            ImageDraw.Draw(panel).text((4, 2), label, "white", font_size=15, stroke_width=2, stroke_fill="black")
+    middle = np.array([column + 0.5, row + 0.5]) * STRIDE
+    for panel, (x, y) in zip(panels, (middle, middle + STRIDE * np.asarray(flow)[row, column])):
+        pen = ImageDraw.Draw(panel)
+        pen.line([x - 6, y - 6, x + 6, y + 6], (90, 255, 90), 2)
+        pen.line([x - 6, y + 6, x + 6, y - 6], (90, 255, 90), 2)
+    picture = Image.new("RGB", (3 * (width + GAP) - GAP, 2 * (height + GAP) - GAP), "white")
+    for number, panel in enumerate(panels):
+        picture.paste(panel, (number % 3 * (width + GAP), number // 3 * (height + GAP)))
+    picture.save(args.out)
+    print(f"wrote {args.out}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
