@@ -65,8 +65,8 @@ def deformable_conv(
         slope is the one on the right, as in torchvision: so it is at offsets of zero.
 
     Precision: what is read is rounded to the dtype of `x`. Products with the kernel have the precision of JAX's matrix
-        products, see `jax.default_matmul_precision`. The kernel's taps are taken one after the other; each needs an
-        array of the reads of one tap, ``(N, H_out, W_out, C)``, and reverse mode reads it again.
+        products, see `jax.default_matmul_precision`. One image is taken after the other; it needs an array of the reads
+        of all taps, ``(H_out, W_out, kh * kw * C)``, and reverse mode reads them again.
 
     Raises:
         ValueError: if shapes or options do not fit each other.
@@ -97,41 +97,47 @@ def deformable_conv(
     if bias is not None:
         check_shape(NAME, "bias", jnp.asarray(bias), (taps.shape[3],), "one number for each channel of the result")
     sums = sum_dtype(*(a.dtype for a in (image, taps, moved, weight)))
-    # The taps of the kernel come first: one after the other is read, multiplied, and added.
-    moved = jnp.moveaxis(moved.astype(sums).reshape(*expected, moved_groups, layout.num_taps, 2), -2, 0)
-    weight = jnp.moveaxis(weight.astype(sums).reshape(*weight.shape[:3], moved_groups, layout.num_taps), -1, 0)
-    channels = image.shape[3]
-    grouped = image.reshape(*image.shape[:3], moved_groups, channels // moved_groups)
-    rows, columns = layout.base_positions(sums)
-    # Images, and in them groups of channels, are textures of their own.
-    read_groups = jax.vmap(jax.vmap(read_tap, in_axes=2, out_axes=2))
+    moved = moved.astype(sums).reshape(*expected, moved_groups, layout.num_taps, 2)
+    weight = weight.astype(sums).reshape(*weight.shape[:3], moved_groups, layout.num_taps)
+    weight = jnp.broadcast_to(weight, (image.shape[0], *weight.shape[1:]))
 
-    def add_tap(total: jax.Array, tap: tuple[jax.Array, ...]) -> tuple[jax.Array, None]:
-        row, column, offset, factor, matrix = tap
-        y, x = row[None, :, None, None] + offset[..., 0], column[None, None, :, None] + offset[..., 1]
-        read = read_groups(grouped, x, y, factor).reshape(*expected, groups, channels // groups)
-        return total + multiplied(read, matrix, sums), None
+    def of_image(arrays: tuple[jax.Array, jax.Array, jax.Array]) -> jax.Array:
+        return multiplied(columns_of(*arrays, layout), taps, groups, sums)
 
-    matrices = taps.reshape(layout.num_taps, channels // groups, groups, taps.shape[3] // groups)
-    start = jnp.zeros((*expected, taps.shape[3]), sums)
-    step = cast(Callable[..., Any], jax.checkpoint(add_tap))
-    out, _ = jax.lax.scan(step, start, (rows, columns, moved, weight, matrices))
+    # One image after the other, so that the reads of all taps are there for one image only.
+    each_image = cast(Callable[..., jax.Array], jax.lax.map)
+    out = each_image(jax.checkpoint(of_image), (image, moved, weight))
     if bias is not None:
         out = out + jnp.asarray(bias).astype(sums)[None, None, None]
     return out.astype(image.dtype)
 
 
-def read_tap(image: jax.Array, x: jax.Array, y: jax.Array, weight: jax.Array) -> jax.Array:
-    """The weighted reads of one tap in an image (H, W, C), not summed."""
-    return sample_weighted(texture2d(image), (x, y), weight, ZEROS, axis=())
+def columns_of(image: jax.Array, offsets: jax.Array, weight: jax.Array, layout: "ConvolutionLayout") -> jax.Array:
+    """The weighted reads of all taps in an image (H, W, C): (H_out, W_out, offset groups, taps, C / offset groups).
+
+    Args:
+        offsets: (H_out, W_out, offset groups, taps, 2).
+        weight: (H_out, W_out, offset groups, taps), or with sizes of 1.
+    """
+    rows, columns = layout.base_positions(offsets.dtype)
+    y, x = rows.T[:, None, None] + offsets[..., 0], columns.T[None, :, None] + offsets[..., 1]
+    num_heads = offsets.shape[-3]
+    head = jnp.arange(num_heads, dtype=jnp.int32)[:, None]
+    return sample_weighted(texture2d(image), (x, y), weight, ZEROS, axis=(), head=head, num_heads=num_heads)
 
 
-def multiplied(read: jax.Array, matrix: jax.Array, sums: Any) -> jax.Array:
-    """Values (N, H, W, groups, C / groups) times matrices (C / groups, groups, O / groups), (N, H, W, O) of `sums`."""
-    if read.dtype != matrix.dtype:
-        read, matrix = read.astype(sums), matrix.astype(sums)
-    out = jnp.einsum("nhwgc,cgo->nhwgo", read, matrix, preferred_element_type=sums)
-    return out.reshape(*out.shape[:3], out.shape[3] * out.shape[4])
+def multiplied(columns: jax.Array, kernel: jax.Array, groups: int, sums: Any) -> jax.Array:
+    """The reads of all taps, as `columns_of` returns them, times the kernel: (H_out, W_out, O) of `sums`."""
+    height, width, parts, taps, channels = columns.shape
+    matrix = kernel.reshape(taps, kernel.shape[2], kernel.shape[3])
+    if columns.dtype != matrix.dtype:
+        columns, matrix = columns.astype(sums), matrix.astype(sums)
+    if groups == 1:
+        matrix = matrix.reshape(taps, parts, channels, -1)
+        return jnp.einsum("hwptc,tpco->hwo", columns, matrix, preferred_element_type=sums)
+    columns = jnp.moveaxis(columns, 3, 2).reshape(height, width, taps, groups, -1)
+    matrix = matrix.reshape(taps, matrix.shape[1], groups, -1)
+    return jnp.einsum("hwtgc,tcgo->hwgo", columns, matrix, preferred_element_type=sums).reshape(height, width, -1)
 
 
 class ConvolutionLayout(NamedTuple):

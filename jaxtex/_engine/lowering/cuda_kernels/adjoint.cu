@@ -101,7 +101,11 @@ extern "C" __global__ void __launch_bounds__(@threads@, @blocks@) @name@(@parame
     // An image whose texels have looked for their samples.
     if (@remaining@ && @views@[position_of(tile, 0, 0).outer * @numbers@ + @numbers@ - 1] != 0) continue;
     if constexpr (@own@) {
-      for (int k = lane; k < @own_size@; k += 32) @totals@[(int64)tile * @own_size@ + k] = 0;
+      float* const own = @totals@ + (int64)tile * @own_size@;
+      if constexpr (@own_size@ % 4 == 0)
+        for (int k = lane * 4; k < @own_size@; k += 128) store_four(own + k, 0);
+      else
+        for (int k = lane; k < @own_size@; k += 32) own[k] = 0;
       wait_for_lanes();
     }
     float sums[@sums_or_one@] = {};
