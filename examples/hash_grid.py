@@ -62,12 +62,12 @@ def start(key: jax.Array, grid: MultiresolutionGrid, channels: int) -> dict[str,
     sizes = (grid.num_levels * grid.features_per_level, HIDDEN, HIDDEN, channels)
     shapes = zip(keys[1:], sizes[:-1], sizes[1:])
     layers = [jax.random.normal(k, (m, n)) * (2 / m) ** 0.5 for k, m, n in shapes]
-    return {"tables": jt.nn.multiresolution_grid_init(keys[0], grid), "layers": layers}
+    return {"table": jt.nn.multiresolution_grid_init(keys[0], grid), "layers": layers}
 
 
 def fitted(parameters: dict[str, Any], points: Points, grid: MultiresolutionGrid) -> jax.Array:
     """The values (..., C) of a fit at points."""
-    values = jt.nn.multiresolution_grid(parameters["tables"], points, grid)
+    values = jt.nn.multiresolution_grid(parameters["table"], points, grid)
     *inner, last = parameters["layers"]
     for weights in inner:
         values = jax.nn.relu(values @ weights)

@@ -11,7 +11,7 @@ from ._arguments import ReadArguments, as_operands
 from ._engine import primitives
 from ._engine.coordinates import Arrays
 from ._engine.float_arithmetic import FLOAT
-from ._engine.hashing import hashed_axes, strided_axes
+from ._engine.hashing import hashed_axes, pyramid_axes, strided_axes
 from ._engine.plan import ReadPlan, layout_of
 from ._reads import numbers_of, plan_of_call
 from ._tables.storage_formats import Decoding, rounded_dtype, sum_dtype
@@ -60,6 +60,40 @@ def in_heads(texture: Texture, num_heads: int) -> Texture:
     if texture.level_shapes:
         shape = (-1, channels // num_heads)
     return dataclasses.replace(texture, texels=texture.texels.reshape(shape))
+
+
+def read_pyramid(
+    table: jax.Array,
+    points: Arrays,
+    scales: Sequence[float],
+    sizes: Sequence[int],
+    rows: Sequence[int],
+    hashed: Sequence[bool],
+) -> jax.Array:
+    """The linear read of all levels of a pyramid of grids, whose levels lie one after the other in a table.
+
+    Args:
+        table: ``(sum of rows, C)``, floating.
+        points: x first, of one shape S. In a level a point lies at its scale times the point, in vertices, of which the
+            first one is at 0.5.
+        sizes, rows, hashed: as in `hashing.pyramid_axes`.
+
+    Returns:
+        S + (levels, C), in the dtype of the table.
+    """
+    operands = [point[..., None] for point in as_operands(ReadArguments(tuple(points))).coords[::-1]]
+    front = [1] * (operands[0].ndim - 1)
+    level = jnp.arange(len(sizes), dtype=jnp.int32).reshape(*front, -1)
+    scale = jnp.asarray(scales, operands[0].dtype).reshape(*front, -1)
+    sums = sum_dtype(table.dtype, operands[0].dtype)
+    plan = ReadPlan(pyramid_axes(sizes, rows, hashed, len(operands)), (level, scale, *operands), scaled_points)
+    spec = plan.spec(Decoding.ELEMENT, rounded_dtype(table.dtype, sums))
+    return primitives.read(table, plan.operands, spec).astype(table.dtype)
+
+
+def scaled_points(level: jax.Array, scale: jax.Array, *points: jax.Array) -> Arrays:
+    """The coordinates of points in a level of a pyramid: a grid."""
+    return level, *(point * scale + 1 for point in points)
 
 
 def read_hashed(

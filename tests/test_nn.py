@@ -181,12 +181,13 @@ def test_grid_has_the_sizes_of_instant_ngp():
 
 def test_grid_at_the_start_and_outside():
     grid = jt.nn.MultiresolutionGrid(ndim=2, num_levels=2, base_resolution=4, log2_hashmap_size=5)
-    tables = jt.nn.multiresolution_grid_init(jax.random.key(3), grid, "bfloat16")
-    assert [table.shape for table in tables] == [(16, 2), (32, 2)]
-    assert all(table.dtype == jnp.bfloat16 for table in tables)
-    assert 9e-5 < max(float(abs(table).max()) for table in tables) <= 1.01e-4
-    encode = jax.jit(lambda points: jt.nn.multiresolution_grid(tables, points, grid))
-    found = encode(jnp.float32([[9, 0.3], [99, 0.3]]))
+    table = jt.nn.multiresolution_grid_init(jax.random.key(3), grid, "bfloat16")
+    assert (table.shape, table.dtype) == ((48, 2), jnp.bfloat16)
+    assert 9e-5 < float(abs(table).max()) <= 1.01e-4
+    encode = jax.jit(lambda points, table: jt.nn.multiresolution_grid(table, points, grid))
+    points = jnp.float32([[9, 0.3], [99, 0.3]])
+    found = encode(points, table)
+    assert found.tolist() == encode(points, [table[:16], table[16:]]).tolist()
     assert found.dtype == jnp.bfloat16
     assert found[0].tolist() == found[1].tolist()
 
@@ -294,6 +295,7 @@ MISTAKES = {
         "planes\\[1\\] has shape",
         lambda n: n.k_planes([normal(2, 2, 1), normal(2, 2, 2), normal(2, 2, 1)], np.zeros((2, 3))),
     ),
+    "table": ("tables has shape \\(7, 2\\)", lambda n: n.multiresolution_grid(normal(7, 2), np.zeros((2, 3)), GRID)),
     "tables": ("tables\\[0\\] has shape", lambda n: n.multiresolution_grid([normal(7, 2)], np.zeros((2, 3)), GRID)),
     "number of tables": (
         "tables holds 2",

@@ -52,10 +52,7 @@ class Axis(NamedTuple):
             return self
         if not self.level_sizes:
             return self._replace(size=jnp.maximum(self.size >> level, 1))
-        # Counted, not looked up: a vector unit has no table.
-        steps = [(k, b - a) for k, (a, b) in enumerate(itertools.pairwise(self.level_sizes)) if a != b]
-        first = jnp.full_like(level, self.level_sizes[0])
-        return self._replace(size=sum((jnp.where(level > k, np.int32(n), 0) for k, n in steps), first))
+        return self._replace(size=of_each(level, self.level_sizes))
 
     def level_size(self, level: int) -> int:
         """The size in a level that is known while tracing."""
@@ -78,6 +75,13 @@ class Axis(NamedTuple):
     def reduced(self) -> bool:
         """Whether coordinates are taken modulo 2 before they are scaled to texels."""
         return self.normalized and self.address.repeats
+
+
+def of_each(level: jax.Array, numbers: tuple[int, ...]) -> jax.Array:
+    """That one of some numbers, one for each level, that belongs to a level."""
+    # Counted, not looked up: a vector unit has no table.
+    steps = [(k, b - a) for k, (a, b) in enumerate(itertools.pairwise(numbers)) if a != b]
+    return sum((jnp.where(level > k, np.int32(n), 0) for k, n in steps), jnp.full_like(level, numbers[0]))
 
 
 # Multiplies a read by its coordinate.

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 import jax
 import jax.numpy as jnp
 
-from .._tables.address_rules import AddressRule, Size, StoredTap, TapsOfAxes, clamp
-from .._tables.filter_kernels import LINEAR, FilterKernel
-from .axis import Axis
+from .._tables.address_rules import CLAMP, AddressRule, Size, StoredTap, TapsOfAxes, clamp
+from .._tables.filter_kernels import LINEAR, POINT, FilterKernel
+from .axis import Axis, Role, of_each
 
 # The factor of the place along x, y, z and a fourth axis.
 FACTORS = (1, 2654435761, 805459861, 3674653429)
@@ -49,19 +49,52 @@ class StridedRow:
     with the first ones of the next line. Taps outside are those at the edge.
     """
 
-    rows: int
+    rows: Size
 
     def __call__(self, taps: TapsOfAxes, sizes: Sequence[Size]) -> list[StoredTap]:
         found, stride = [jnp.zeros((), jnp.int32)], 1
         for some, size in zip(taps[::-1], sizes[::-1]):
             places = [clamp(tap, size)[0] * stride for tap in some]
             found = [a + b for a in places for b in found]
-            stride *= int(size) - 1
+            stride = stride * (size - 1)
         return [StoredTap((jnp.where(number < self.rows, number, number - self.rows),)) for number in found]
 
 
+@dataclasses.dataclass(frozen=True)
+class RowOfLevel:
+    """The row of a vertex in a pyramid, some of whose levels are hashed. All hashed levels have as many rows.
+
+    Attributes:
+        rows: of each level.
+        hashed: whether each level is hashed.
+        level: the one of each sample, where it is known.
+    """
+
+    rows: tuple[int, ...]
+    hashed: tuple[bool, ...]
+    level: jax.Array | None = None
+
+    def __call__(self, taps: TapsOfAxes, sizes: Sequence[Size]) -> list[StoredTap]:
+        assert self.level is not None
+        of_hashed = {rows for rows, hashed in zip(self.rows, self.hashed) if hashed}
+        if not of_hashed:
+            return StridedRow(of_each(self.level, self.rows))(taps, sizes)
+        (rows,) = of_hashed
+        by_hash = HashedRow(rows)(taps, sizes)
+        if all(self.hashed):
+            return by_hash
+        by_strides = StridedRow(of_each(self.level, self.rows))(taps, sizes)
+        is_hashed = of_each(self.level, tuple(map(int, self.hashed))) > 0
+        chosen = (jnp.where(is_hashed, a.texel[0], b.texel[0]) for a, b in zip(by_hash, by_strides))
+        return [StoredTap((row,)) for row in chosen]
+
+    def in_level(self, rule: AddressRule, level: jax.Array) -> AddressRule:
+        """The rule of these rows in the level of each sample."""
+        return rule._replace(apply_together=dataclasses.replace(self, level=level), rows=of_each(level, self.rows))
+
+
 @functools.cache
-def in_rows(num_axes: int, row: HashedRow | StridedRow) -> AddressRule:
+def in_rows(num_axes: int, row: HashedRow | StridedRow | RowOfLevel) -> AddressRule:
     """The rule of so many axes whose vertices share the rows that `row` chooses."""
     return AddressRule(type(row).__name__, None, False, row, num_axes, row.rows, saturates=True)
 
@@ -74,3 +107,17 @@ def hashed_axes(sizes: Sequence[int], rows: int, kernel: FilterKernel = LINEAR) 
 def strided_axes(sizes: Sequence[int], rows: int, kernel: FilterKernel = LINEAR) -> tuple[Axis, ...]:
     """The same for a grid whose vertices lie in the table line by line, of equal `sizes`, at most twice over."""
     return tuple(Axis(size, kernel, in_rows(len(sizes), StridedRow(rows))) for size in sizes)
+
+
+def pyramid_axes(
+    sizes: Sequence[int], rows: Sequence[int], hashed: Sequence[bool], ndim: int, kernel: FilterKernel = LINEAR
+) -> tuple[Axis, ...]:
+    """The axes of a pyramid of grids, each of equal sizes, whose levels lie one after the other in a table.
+
+    Args:
+        sizes, rows, hashed: of each level the number of vertices along an axis, the rows, and whether a hash chooses
+            them, and not strides.
+    """
+    levels = Axis(len(sizes), POINT, CLAMP, integer=True, role=Role.LEVEL)
+    rule = in_rows(ndim, RowOfLevel(tuple(rows), tuple(hashed)))
+    return (levels, *[Axis(sizes[0], kernel, rule, level_sizes=tuple(sizes))] * ndim)

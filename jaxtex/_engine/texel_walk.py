@@ -111,15 +111,21 @@ def groups(axes: tuple[Axis, ...]) -> Iterator[tuple[Axis, ...]]:
         axes = axes[count:]
 
 
-def stored_sizes(group: tuple[Axis, ...], sizes: Sequence[Size]) -> tuple[Size, ...]:
+def stored_sizes(group: tuple[Axis, ...], sizes: Sequence[Size], level: int = 0) -> tuple[Size, ...]:
     """The extents of the stored indices of a step, from the sizes of its axes."""
-    rows = group[0].address.rows
+    rows = group[0].address.rows_of(level)
     return tuple(sizes) if rows is None else (rows,)
+
+
+def in_level(axes: tuple[Axis, ...], level: jax.Array) -> tuple[Axis, ...]:
+    """The axes in a level that each sample chooses."""
+    rules = [(group, group[0].address.in_level(level)) for group in groups(axes)]
+    return tuple(axis.at(level)._replace(address=rule) for group, rule in rules for axis in group)
 
 
 def known_sizes(axes: tuple[Axis, ...], level: int = 0) -> list[int]:
     """The extents of all stored indices, of axes whose samples do not choose their level, or in a known level."""
-    each = (stored_sizes(group, [axis.level_size(level) for axis in group]) for group in groups(axes))
+    each = (stored_sizes(group, [axis.level_size(level) for axis in group], level) for group in groups(axes))
     return [int(size) for sizes in each for size in sizes]
 
 
@@ -169,7 +175,7 @@ def walks(
     taps_of_levels = axis_step(coords[0], axes[0], axis_taps).taps
     levels = [tap.index[0] for tap in taps_of_levels]
     for tap, level, start in zip(taps_of_levels, levels, starts_of(levels, axes)):
-        inner = tuple(axis.at(level) for axis in axes[1:])
+        inner = in_level(axes[1:], level)
         yield tap.factors[0], TexelAddress(start=start, level=level), steps(coords[1:], inner, axis_taps)
 
 
@@ -177,7 +183,7 @@ def starts_of(levels: list[jax.Array], axes: tuple[Axis, ...]) -> list[jax.Array
     """Where the levels start that a read blends. Each of them is the one before it or the next of the chain."""
     starts = [level_start(levels[0], axes)]
     for level, following in itertools.pairwise(levels):
-        inner = tuple(axis.at(level) for axis in axes[1:])
+        inner = in_level(axes[1:], level)
         sizes = (stored_sizes(group, [axis.size for axis in group]) for group in groups(inner))
         count = functools.reduce(jnp.multiply, itertools.chain.from_iterable(sizes))
         starts.append(starts[-1] + jnp.where(following > level, count, 0))

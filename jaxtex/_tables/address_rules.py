@@ -44,8 +44,8 @@ class AddressRule(NamedTuple):
         apply_together: ``apply_together(taps, sizes)`` of a rule that addresses several axes: what each combination of
             a tap on each axis reads, those on the last axis one after the other. Axes and indices in stored order.
         num_axes: how many axes, which stand side by side and all have the rule, it addresses together.
-        rows: the number of texels, where they are stored as one row after the other; `None` where they have the sizes
-            of the axes.
+        rows: the number of texels, where they are stored as one row after the other, or a number for each level;
+            `None` where they have the sizes of the axes.
         has_outside: whether `apply` returns a mask: some taps read the border, not a texel.
         saturates: whether all positions far outside read the same, so that an infinite coordinate has a value.
         repeats: whether the texture repeats with a period of one or two sizes, so that a normalized coordinate can be
@@ -64,7 +64,7 @@ class AddressRule(NamedTuple):
     has_outside: bool
     apply_together: Callable[[TapsOfAxes, Sequence[Size]], Sequence[StoredTap]] | None = None
     num_axes: int = 1
-    rows: int | None = None
+    rows: Size | tuple[int, ...] | None = None
     saturates: bool = False
     repeats: bool = False
     multiplicity: int | None = None
@@ -74,6 +74,14 @@ class AddressRule(NamedTuple):
     even_width: bool = False
     within: bool = False
     on_hardware: bool = False
+
+    def in_level(self, level: jax.Array) -> "AddressRule":
+        """The rule in a level, where its rows depend on that."""
+        return self.apply_together.in_level(self, level) if isinstance(self.rows, tuple) else self  # pyright: ignore
+
+    def rows_of(self, level: int) -> Size | None:
+        """The number of rows in a known level."""
+        return self.rows[level] if isinstance(self.rows, tuple) else self.rows
 
 
 def is_inside(tap: jax.Array, size: Size) -> jax.Array:

@@ -13,7 +13,7 @@ import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
 from .._arguments import as_float
-from .._model_reads import read_hashed
+from .._model_reads import read_pyramid
 from .._typed_jit import typed_jit
 from .shapes import check_shape, is_integer
 
@@ -128,10 +128,8 @@ class MultiresolutionGrid:
         return tuple(min(-(-(n**self.ndim) // ALIGNMENT) * ALIGNMENT, most) for n in self.resolutions)
 
 
-def multiresolution_grid_init(
-    key: jax.Array, grid: MultiresolutionGrid, dtype: DTypeLike = "float32"
-) -> tuple[jax.Array, ...]:
-    """Draws the tables of a multiresolution grid, uniform from -0.0001 to 0.0001.
+def multiresolution_grid_init(key: jax.Array, grid: MultiresolutionGrid, dtype: DTypeLike = "float32") -> jax.Array:
+    """Draws the table of a multiresolution grid, uniform from -0.0001 to 0.0001.
 
     Args:
         key: of `jax.random`.
@@ -139,7 +137,7 @@ def multiresolution_grid_init(
         dtype: floating.
 
     Returns:
-        For each level ``(grid.table_sizes[l], grid.features_per_level)``. Tiny-cuda-nn stores them one after the other.
+        ``(sum of grid.table_sizes, grid.features_per_level)``, the levels one after the other, as in tiny-cuda-nn.
 
     Gradients: none, as there is nothing to differentiate with respect to.
 
@@ -151,18 +149,17 @@ def multiresolution_grid_init(
     Example:
         >>> import jax, jaxtex as jt
         >>> grid = jt.nn.MultiresolutionGrid(num_levels=2, log2_hashmap_size=14)
-        >>> [table.shape for table in jt.nn.multiresolution_grid_init(jax.random.key(0), grid)]
-        [(4096, 2), (16384, 2)]
+        >>> jt.nn.multiresolution_grid_init(jax.random.key(0), grid).shape
+        (20480, 2)
     """
     check_grid("multiresolution_grid_init", grid)
-    keys = jax.random.split(key, grid.num_levels)
-    shapes = ((size, grid.features_per_level) for size in grid.table_sizes)
-    return tuple(
-        jax.random.uniform(k, shape, jnp.dtype(dtype), -SPREAD, SPREAD) for k, shape in zip(keys, shapes, strict=True)
-    )
+    shape = (sum(grid.table_sizes), grid.features_per_level)
+    return jax.random.uniform(key, shape, jnp.dtype(dtype), -SPREAD, SPREAD)
 
 
-def multiresolution_grid(tables: Sequence[ArrayLike], points: ArrayLike, grid: MultiresolutionGrid) -> jax.Array:
+def multiresolution_grid(
+    tables: ArrayLike | Sequence[ArrayLike], points: ArrayLike, grid: MultiresolutionGrid
+) -> jax.Array:
     """Reads the features of points from all levels of a multiresolution grid, dense or hashed.
 
     In level l, a point p lies at ``scale p + 0.5`` among the vertices, and the features of the vertices around it are
@@ -171,8 +168,8 @@ def multiresolution_grid(tables: Sequence[ArrayLike], points: ArrayLike, grid: M
     row of a hashed level; nothing resolves that but training.
 
     Args:
-        tables: for each level ``(grid.table_sizes[l], grid.features_per_level)``, floating;
-            `multiresolution_grid_init` makes them.
+        tables: ``(sum of grid.table_sizes, grid.features_per_level)``, floating, the levels one after the other;
+            `multiresolution_grid_init` makes it. Or a sequence of one array for each level, which are copied.
         points: ``(..., grid.ndim)``, x first, from 0 to 1. Points outside read as the nearest point inside, or up to
             half a cell beyond it.
         grid: a `MultiresolutionGrid`, static.
@@ -199,32 +196,46 @@ def multiresolution_grid(tables: Sequence[ArrayLike], points: ArrayLike, grid: M
     Example:
         >>> import jax, jax.numpy as jnp, jaxtex as jt
         >>> grid = jt.nn.MultiresolutionGrid(ndim=2, num_levels=2, base_resolution=4, features_per_level=1)
-        >>> tables = [jnp.arange(size, dtype=jnp.float32)[:, None] for size in grid.table_sizes]
-        >>> jt.nn.multiresolution_grid(tables, jnp.array([[0.5, 0.0]]), grid)
+        >>> table = jnp.concatenate([jnp.arange(size, dtype=jnp.float32) for size in grid.table_sizes])[:, None]
+        >>> jt.nn.multiresolution_grid(table, jnp.array([[0.5, 0.0]]), grid)
         Array([[4., 8.]], dtype=float32)
     """
     check_grid(NAME, grid)
-    return encoded(tuple(tables), points, grid=grid)
+    return encoded(tuple(tables) if isinstance(tables, list) else tables, points, grid=grid)
 
 
 @typed_jit("grid")
-def encoded(tables: Sequence[ArrayLike], points: ArrayLike, *, grid: MultiresolutionGrid) -> jax.Array:
+def encoded(tables: Any, points: ArrayLike, *, grid: MultiresolutionGrid) -> jax.Array:
     """The features of points, as one compiled program."""
-    rows = [jnp.asarray(table) for table in tables]
+    table, place = one_table(tables, grid), as_float(points)
+    check_shape(NAME, "points", place, (*place.shape[:-1], grid.ndim), f"(..., {grid.ndim}), x first")
+    places = tuple(place[..., k] for k in range(grid.ndim))
+    # One vertex more than the level has is reached.
+    sizes = tuple(size + 1 for size in grid.resolutions)
+    read = read_pyramid(table, places, grid.scales, sizes, grid.table_sizes, grid.hashed)
+    return read.reshape(*place.shape[:-1], grid.num_levels * grid.features_per_level)
+
+
+def one_table(tables: Any, grid: MultiresolutionGrid) -> jax.Array:
+    """The tables of all levels, one after the other."""
+    if not isinstance(tables, tuple):
+        table = jnp.asarray(tables)
+        check_shape(NAME, "tables", table, (sum(grid.table_sizes), grid.features_per_level), "(all rows, features)")
+        return check_floating("tables", table)
+    rows = [jnp.asarray(table) for table in cast(tuple[Any, ...], tables)]
     if len(rows) != grid.num_levels:
         raise ValueError(f"{NAME}: tables holds {len(rows)} tables, expected {grid.num_levels}, one for each level.")
     for k, (table, size) in enumerate(zip(rows, grid.table_sizes)):
         check_shape(NAME, f"tables[{k}]", table, (size, grid.features_per_level), "(rows of the level, features)")
-        if not jnp.issubdtype(table.dtype, jnp.floating):
-            raise ValueError(f"{NAME}: tables[{k}] has dtype {table.dtype}, expected floating numbers.")
-    place = as_float(points)
-    check_shape(NAME, "points", place, (*place.shape[:-1], grid.ndim), f"(..., {grid.ndim}), x first")
-    found: list[jax.Array] = []
-    for table, scale, size, hashed in zip(rows, grid.scales, grid.resolutions, grid.hashed):
-        # Vertex i has its center at i + 0.5, and one vertex more is reached.
-        coords = tuple(place[..., k] * scale + 1.0 for k in range(grid.ndim))
-        found.append(read_hashed(table, coords, (size + 1,) * grid.ndim, strided=not hashed))
-    return jnp.concatenate(found, axis=-1)
+        check_floating(f"tables[{k}]", table)
+    return jnp.concatenate(rows)
+
+
+def check_floating(argument: str, table: jax.Array) -> jax.Array:
+    """A table of floating numbers."""
+    if not jnp.issubdtype(table.dtype, jnp.floating):
+        raise ValueError(f"{NAME}: {argument} has dtype {table.dtype}, expected floating numbers.")
+    return table
 
 
 def check_grid(name: str, grid: Any) -> None:

@@ -131,13 +131,18 @@
           const Texel texel = texels_of_taps[n];
           const Value part_of_tap = product(value, taps.weight[n]);
           if constexpr (@pairs@) {
-            // Two taps that lie side by side in a row of memory, of a whole number of rows, are one addition.
+            // Two texels side by side in memory, the first of even number, are one addition.
             const Texel other = texels_of_taps[n ^ 1];
-            if (texel.inside && other.inside && (texel.number ^ other.number) == 1 && (texel.number < other.number) == (n % 2 == 0)) {
+            if (texel.inside && other.inside && (texel.number ^ other.number) == 1) {
+              if (n % 2) continue;
               const Value part_of_other = product(value, taps.weight[n ^ 1]);
+              const bool odd = texel.number % 2;
               Row<float, @pair@> pair;
-              for (int k = 0; k < @width@; k++) pair.v[k] = part_of_tap.v[k], pair.v[k + @width@] = part_of_other.v[k];
-              if (n % 2 == 0) add_to_memory(totals + (int64)texel.number * @total_width@, pair);
+              for (int k = 0; k < @width@; k++) {
+                pair.v[k] = odd ? part_of_other.v[k] : part_of_tap.v[k];
+                pair.v[k + @width@] = odd ? part_of_tap.v[k] : part_of_other.v[k];
+              }
+              add_to_memory(totals + (int64)min(texel.number, other.number) * @total_width@, pair);
               continue;
             }
           }
