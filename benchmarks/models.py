@@ -190,23 +190,25 @@ def grid_of(
     )
 
 
-def grid_inputs(key: jax.Array, points: int, **sizes: Any) -> Arrays:
+def grid_inputs(key: jax.Array, points: int, by_level: bool, **sizes: Any) -> Arrays:
     grid = grid_of(**sizes)
     keys = jax.random.split(key)
     table = normal(keys[0], sum(grid.table_sizes), grid.features_per_level)
     # Closer to 1, tiny-cuda-nn and jaxtex read the first vertices of the next line in dense levels.
-    return table, uniform(keys[1], points, 3) * (1 - 1 / grid.base_resolution)
+    at = uniform(keys[1], points, 3) * (1 - 1 / grid.base_resolution)
+    tables = jnp.split(table, np.cumsum(grid.table_sizes)[:-1]) if by_level else [table]
+    return *tables, at
 
 
-def multiresolution(table: jax.Array, at: jax.Array, *, points: int, **sizes: Any) -> jax.Array:
-    return jt.nn.multiresolution_grid(table, at, grid_of(**sizes))
+def multiresolution(*args: jax.Array, points: int, by_level: bool, **sizes: Any) -> jax.Array:
+    *tables, at = args
+    return jt.nn.multiresolution_grid(tables if by_level else tables[0], at, grid_of(**sizes))
 
 
-def torch_multiresolution(torch: Any, tables: Any, at: Any, *, points: int, **sizes: Any) -> Any:
-    grid, found = grid_of(**sizes), []
-    for table, scale, n, hashed in zip(
-        tables.split(list(grid.table_sizes)), grid.scales, grid.resolutions, grid.hashed
-    ):
+def torch_multiresolution(torch: Any, *args: Any, points: int, by_level: bool, **sizes: Any) -> Any:
+    (*tables, at), grid, found = args, grid_of(**sizes), []
+    tables = tables if by_level else tables[0].split(list(grid.table_sizes))
+    for table, scale, n, hashed in zip(tables, grid.scales, grid.resolutions, grid.hashed):
         position = at * scale + 0.5
         if not hashed:
             volume = table[: n**3].reshape(n, n, n, -1).movedim(-1, 0)[None]
@@ -346,24 +348,32 @@ WORKLOADS = (
     ),
     Workload(
         "multiresolution grid, hashed",
-        {"points": 2**18, "levels": 16, "coarsest": 16, "finest": 2048, "log2_rows": 19, "features": 2},
-        {"points": 50, "levels": 4, "coarsest": 4, "finest": 32, "log2_rows": 10, "features": 2},
+        {
+            "by_level": False,
+            "points": 2**18,
+            "levels": 16,
+            "coarsest": 16,
+            "finest": 2048,
+            "log2_rows": 19,
+            "features": 2,
+        },
+        {"by_level": False, "points": 50, "levels": 4, "coarsest": 4, "finest": 32, "log2_rows": 10, "features": 2},
         *GRID,
         wrt=1,
     ),
     Workload(
         "multiresolution grid, dense",
-        {"points": 2**18, "levels": 5, "coarsest": 16, "finest": 80, "log2_rows": 20, "features": 2},
-        {"points": 50, "levels": 3, "coarsest": 4, "finest": 8, "log2_rows": 10, "features": 2},
+        {"by_level": False, "points": 2**18, "levels": 5, "coarsest": 16, "finest": 80, "log2_rows": 20, "features": 2},
+        {"by_level": False, "points": 50, "levels": 3, "coarsest": 4, "finest": 8, "log2_rows": 10, "features": 2},
         *GRID,
         wrt=1,
     ),
     Workload(
         "multiresolution grid, dense, 2M points",
-        {"points": 2**21, "levels": 5, "coarsest": 16, "finest": 256, "log2_rows": 24, "features": 2},
-        {"points": 50, "levels": 2, "coarsest": 4, "finest": 8, "log2_rows": 10, "features": 2},
+        {"by_level": True, "points": 2**21, "levels": 5, "coarsest": 16, "finest": 256, "log2_rows": 24, "features": 2},
+        {"by_level": True, "points": 50, "levels": 2, "coarsest": 4, "finest": 8, "log2_rows": 10, "features": 2},
         *GRID,
-        wrt=1,
+        wrt=0,
     ),
     Workload(
         "deformable convolution 8x64x64x256",

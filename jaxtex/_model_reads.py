@@ -11,7 +11,7 @@ from ._arguments import ReadArguments, as_operands
 from ._engine import primitives
 from ._engine.coordinates import Arrays
 from ._engine.float_arithmetic import FLOAT
-from ._engine.hashing import hashed_axes, pyramid_axes, strided_axes
+from ._engine.hashing import pyramid_axes
 from ._engine.plan import ReadPlan, layout_of
 from ._reads import numbers_of, plan_of_call
 from ._tables.storage_formats import Decoding, rounded_dtype, sum_dtype
@@ -94,28 +94,3 @@ def read_pyramid(
 def scaled_points(level: jax.Array, scale: jax.Array, *points: jax.Array) -> Arrays:
     """The coordinates of points in a level of a pyramid: a grid."""
     return level, *(point * scale + 1 for point in points)
-
-
-def read_hashed(
-    table: jax.Array, coords: Arrays, sizes: Sequence[int], *, strided: bool = False, deterministic: bool = False
-) -> jax.Array:
-    """The linear read of a grid whose vertices share the rows of a table, see `jaxtex._engine.hashing`.
-
-    Args:
-        table: ``(T, C)``, floating, with T below 2^31.
-        coords: x first, one for each of up to four axes, in vertices: the center of vertex i is at ``i + 0.5``. Outside
-            the centers of the outer vertices, these are read.
-        sizes: the number of vertices along each axis, x first.
-        strided: whether strides choose the row of a vertex, and not a hash.
-        deterministic: whether gradients with respect to the table have the same bits in every run.
-
-    Returns:
-        S + (C,), in the dtype of the table.
-
-    Gradients: of any order, in forward and reverse mode, with respect to the table and the coordinates.
-    """
-    operands = as_operands(ReadArguments(tuple(coords))).coords[::-1]
-    sums = sum_dtype(table.dtype, *(c.dtype for c in operands))
-    axes = (strided_axes if strided else hashed_axes)(tuple(sizes)[::-1], table.shape[0])
-    spec = ReadPlan(axes, operands).spec(Decoding.ELEMENT, rounded_dtype(table.dtype, sums), deterministic)
-    return primitives.read(table, operands, spec).astype(table.dtype)

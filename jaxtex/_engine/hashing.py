@@ -5,7 +5,6 @@ Encoding", 2022.
 """
 
 import dataclasses
-import functools
 from collections.abc import Sequence
 
 import jax
@@ -93,22 +92,6 @@ class RowOfLevel:
         return rule._replace(apply_together=dataclasses.replace(self, level=level), rows=of_each(level, self.rows))
 
 
-@functools.cache
-def in_rows(num_axes: int, row: HashedRow | StridedRow | RowOfLevel) -> AddressRule:
-    """The rule of so many axes whose vertices share the rows that `row` chooses."""
-    return AddressRule(type(row).__name__, None, False, row, num_axes, row.rows, saturates=True)
-
-
-def hashed_axes(sizes: Sequence[int], rows: int, kernel: FilterKernel = LINEAR) -> tuple[Axis, ...]:
-    """The axes of a grid of `sizes` vertices, in stored order, whose coordinates are in texels."""
-    return tuple(Axis(size, kernel, in_rows(len(sizes), HashedRow(rows))) for size in sizes)
-
-
-def strided_axes(sizes: Sequence[int], rows: int, kernel: FilterKernel = LINEAR) -> tuple[Axis, ...]:
-    """The same for a grid whose vertices lie in the table line by line, of equal `sizes`, at most twice over."""
-    return tuple(Axis(size, kernel, in_rows(len(sizes), StridedRow(rows))) for size in sizes)
-
-
 def pyramid_axes(
     sizes: Sequence[int], rows: Sequence[int], hashed: Sequence[bool], ndim: int, kernel: FilterKernel = LINEAR
 ) -> tuple[Axis, ...]:
@@ -119,5 +102,6 @@ def pyramid_axes(
             them, and not strides.
     """
     levels = Axis(len(sizes), POINT, CLAMP, integer=True, role=Role.LEVEL)
-    rule = in_rows(ndim, RowOfLevel(tuple(rows), tuple(hashed)))
+    row = RowOfLevel(tuple(rows), tuple(hashed))
+    rule = AddressRule("grid", None, False, row, ndim, row.rows, saturates=True)
     return (levels, *[Axis(sizes[0], kernel, rule, level_sizes=tuple(sizes))] * ndim)
