@@ -95,6 +95,7 @@ def test_attention_under_transforms():
 # Convolutions
 
 
+@jax.default_matmul_precision("highest")
 @pytest.mark.parametrize(
     "options", [{"padding": "SAME", "strides": (2, 1)}, {"padding": ((1, 0), (0, 2)), "groups": 2}]
 )
@@ -154,6 +155,7 @@ def test_lookup_at_one_pixel_and_outside():
     assert not jt.nn.correlation_lookup([volume], np.full((1, 1, 1, 2), -9.0), radius=1).any()
 
 
+@jax.default_matmul_precision("highest")
 def test_pyramid_is_of_means():
     first, second = normal(1, 2, 3, 4), normal(1, 5, 4, 4)
     pyramid = jt.nn.correlation_pyramid(first, second, levels=2)

@@ -196,7 +196,8 @@ def test_kernels_sum_in_one_pass(case):
     expected = value_and_slopes(plainly, *args)
     with kernels_on_cpu():
         found = jax.jit(functools.partial(value_and_slopes, ours))(*args)
-    assert_trees_close("sum", found, expected, 4)
+    # A slope is a difference of texels times the size of a level, up to 7.
+    assert_trees_close("sum", found, expected, 4 * 7)
 
 
 @pytest.mark.usefixtures("x64")
