@@ -277,6 +277,39 @@ FAULTS = {
         "ratio(texel, bits + 1, dtype), -1)",
         "test_values.py",
     ),
+    "sums: a weight counts as the texel beside it": Fault(
+        ENGINE + "axis.py", "Polynomials(((0.0, 1.0),))", "Polynomials(((1e-3, 1.0),))", "test_nn_weighted.py"
+    ),
+    "sums: a term has the value of another sample": Fault(
+        ENGINE + "lowering/cpu_adjoint.py",
+        "row = row + jax.lax.rem(sample, np.int32(n)) * np.int32(stride)",
+        "row = row + jax.lax.rem(sample + 1, np.int32(n)) * np.int32(stride)",
+        "test_nn_weighted.py",
+    ),
+    "sums: a kernel leaves out the last term": Fault(
+        ENGINE + "lowering/cuda_kernels/mean.cu", "number <= @count@", "number < @count@", "test_nn_weighted.py"
+    ),
+    "adjoint: two texels side by side change places": Fault(
+        ENGINE + "lowering/cuda_kernels/window.cu",
+        "const bool odd = texel.number % 2;",
+        "const bool odd = texel.number % 2 == 0;",
+        "test_crowds.py",
+    ),
+    "adjoint: a texture keeps what was in memory": Fault(
+        ENGINE + "lowering/cuda_kernels/adjoint.cu",
+        "for (int k = lane; k < @own_size@; k += 32) own[k] = 0;",
+        "for (int k = lane + 1; k < @own_size@; k += 32) own[k] = 1;",
+        "test_crowds.py",
+    ),
+    "convolution: a side of the filter is shifted": Fault(
+        ENGINE + "lowering/cuda_kernels/convolve_along.cu",
+        "middle[k * @inner@]",
+        "middle[(k - 1) * @inner@]",
+        "test_spline_filter.py",
+    ),
+    "grid: a hashed level is read by strides": Fault(
+        ENGINE + "hashing.py", "is_hashed = of_each(", "is_hashed = 0 * of_each(", "test_nn_parity.py"
+    ),
 }
 
 

@@ -200,6 +200,17 @@ def test_kernels_sum_in_one_pass(case):
     assert_trees_close("sum", found, expected, 4 * 7)
 
 
+@pytest.mark.parametrize("axis", [(0,), (1, 2)])
+def test_gradients_of_many_samples(axis):
+    """More than a block of samples of a CPU, which share the values of the sum."""
+    args = array(9, 8, 4), places(24, 40, 20), places(24, 40, 20), array(24, 40, 20)
+    ours = lambda t, x, y, w: jt.nn.sample_weighted(jt.texture2d(t), (x, y), w, ZEROS, axis=axis)
+    theirs = lambda t, x, y, w: plain(jt.texture2d(t), (x, y), w, axis)
+    compiled = jax.jit(value_and_slopes, static_argnums=0)
+    # A thousand terms for each texel.
+    assert_trees_close("long sum", compiled(ours, *args), compiled(theirs, *args), 64)
+
+
 @pytest.mark.usefixtures("x64")
 def test_every_derivative():
     levels, *args = jax.tree.map(lambda a: a.astype(np.float64), IN_ONE_PASS["pyramid of heads"][2]())
