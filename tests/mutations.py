@@ -308,7 +308,7 @@ FAULTS = {
         "test_spline_filter.py",
     ),
     "grid: a hashed level is read by strides": Fault(
-        ENGINE + "hashing.py", "is_hashed = of_each(", "is_hashed = 0 * of_each(", "test_nn_parity.py"
+        ENGINE + "hashing.py", "is_hashed = of_each(", "is_hashed = 0 * of_each(", "test_nn.py"
     ),
 }
 

@@ -67,6 +67,17 @@ def test_copies_of_few_texels(channels, deterministic):
     assert_trees_close("long sum", found, plain, 3000 / 8)
 
 
+@pytest.mark.parametrize("address_mode", ["border", "mirror"])
+@pytest.mark.parametrize("channels", [1, 2, 3])
+def test_random_samples_go_to_memory_one_by_one(channels, address_mode):
+    """Their tiles fit into no window; of one and two channels, two texels side by side are one addition."""
+    values, coords = drawn(500, channels) - 0.5, tuple(1.4 * drawn(4, 500)[1:] - 0.2)
+    sampler = jt.Sampler(address_mode=address_mode)
+    splat = lambda values, *coords: jt.splat(values, coords, (40, 30, 21, channels), sampler).texels
+    plain, found = by_kernels(splat, values, *coords)
+    assert_trees_close("sum", found, plain, 8)
+
+
 @pytest.mark.parametrize(
     ("texels", "samples", "width", "copies"),
     [(27, 3000, 1, crowds.MOST_COPIES), (27, 1000, 1, 1), (16**3, 10**6, 2, 8)],

@@ -187,7 +187,7 @@ def test_grid_at_the_start_and_outside():
     assert (table.shape, table.dtype) == ((48, 2), jnp.bfloat16)
     assert 9e-5 < float(abs(table).max()) <= 1.01e-4
     encode = jax.jit(lambda points, table: jt.nn.multiresolution_grid(table, points, grid))
-    points = jnp.float32([[9, 0.3], [99, 0.3]])
+    points = jnp.float32([[9, 0.3], [99, 0.3], [0.3, 0.6], [0.9, 0.1]])
     found = encode(points, table)
     assert found.tolist() == encode(points, [table[:16], table[16:]]).tolist()
     assert found.dtype == jnp.bfloat16
