@@ -96,7 +96,7 @@ def test_values(name):
             assert_close("reordered", values, expected(texels, coords, mode, *kernel), 16)
 
 
-@pytest.mark.parametrize("name", [name for name in FILTERS if name not in ("bspline 0", "bspline 1")])
+@pytest.mark.parametrize("name", ["bspline 2", "bspline 5", "mitchell", "lanczos3", "gaussian"])
 def test_derivatives(name, x64):
     texels, coords = drawn(2, 12, np.float64)
     assert_derivatives(lambda t, x, y: read(t, x, y, mode="wrap", **FILTERS[name][0]), texels, *coords)
