@@ -297,8 +297,8 @@ FAULTS = {
     ),
     "adjoint: a texture keeps what was in memory": Fault(
         ENGINE + "lowering/cuda_kernels/adjoint.cu",
-        "for (int k = lane; k < @own_size@; k += 32) own[k] = 0;",
-        "for (int k = lane + 1; k < @own_size@; k += 32) own[k] = 1;",
+        "for (int k = lane; k < @texture_size@; k += 32) texture[k] = 0;",
+        "for (int k = lane + 1; k < @texture_size@; k += 32) texture[k] = 1;",
         "test_crowds.py",
     ),
     "convolution: a side of the filter is shifted": Fault(

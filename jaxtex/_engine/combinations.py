@@ -17,7 +17,7 @@ from .._tables.filter_kernels import LINEAR_TAPS, Weight
 from .axis import Axis, Role
 from .spec import Combination, Coords
 from .taps import taps
-from .texel_walk import Step, Tap, TexelAddress, walks
+from .texel_walk import Step, Tap, TexelAddress, in_level, walks
 
 # The number of the tap taken at each step of a walk, that of the walk first.
 Path = tuple[int, ...]
@@ -125,7 +125,7 @@ def places_of(start: TexelAddress, steps: list[Step], coords: Coords, axes: tupl
     """The steps of a walk with what they span: as a rule one axis each."""
     counts = [len(step.sizes) for step in steps]
     inner, along = axes[-sum(counts) :], tuple(coords[-sum(counts) :])
-    inner = inner if start.level is None else tuple(axis.at(start.level) for axis in inner)
+    inner = inner if start.level is None else in_level(inner, start.level)
     ends = np.cumsum([0, *counts])
     return [Place(step, along[a:b], inner[a:b]) for step, a, b in zip(steps, ends, ends[1:])]
 

@@ -22,7 +22,7 @@ from .._tables.filter_kernels import POINT, Weight
 from .axis import Axis, Role
 from .spec import Coords
 from .taps import taps
-from .texel_walk import Step, Tap, axis_step, steps
+from .texel_walk import Step, Tap, axis_step, in_level, steps
 
 
 class SeveralReads(Protocol):
@@ -130,7 +130,7 @@ class DrawnTaps(NamedTuple):
         of_levels = axis_step(coords[0], self.axes[0], taps)
         choice = Choice.by(of_levels.weights(), number)
         level = choice.of([tap.index[0] for tap in of_levels.taps])
-        return [level], steps(coords[1:], tuple(axis.at(level) for axis in self.axes[1:]), taps), choice.rest
+        return [level], steps(coords[1:], in_level(self.axes[1:], level), taps), choice.rest
 
     def coords(self, number: jax.Array, *operands: jax.Array) -> tuple[Coords, jax.Array]:
         """The coordinates of the read, of one that is drawn if there are several, and the rest of the number."""

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 
 from .._tables.address_rules import CLAMP, AddressRule, Size, StoredTap, TapsOfAxes, clamp
-from .._tables.filter_kernels import LINEAR, POINT, FilterKernel
+from .._tables.filter_kernels import LINEAR, POINT
 from .axis import Axis, Role, of_each
 
 # The factor of the place along x, y, z and a fourth axis.
@@ -92,9 +92,7 @@ class RowOfLevel:
         return rule._replace(apply_together=dataclasses.replace(self, level=level), rows=of_each(level, self.rows))
 
 
-def pyramid_axes(
-    sizes: Sequence[int], rows: Sequence[int], hashed: Sequence[bool], ndim: int, kernel: FilterKernel = LINEAR
-) -> tuple[Axis, ...]:
+def pyramid_axes(sizes: Sequence[int], rows: Sequence[int], hashed: Sequence[bool], ndim: int) -> tuple[Axis, ...]:
     """The axes of a pyramid of grids, each of equal sizes, whose levels lie one after the other in a table.
 
     Args:
@@ -104,4 +102,4 @@ def pyramid_axes(
     levels = Axis(len(sizes), POINT, CLAMP, integer=True, role=Role.LEVEL)
     row = RowOfLevel(tuple(rows), tuple(hashed))
     rule = AddressRule("grid", None, False, row, ndim, row.rows, saturates=True)
-    return (levels, *[Axis(sizes[0], kernel, rule, level_sizes=tuple(sizes))] * ndim)
+    return (levels, *[Axis(sizes[0], LINEAR, rule, level_sizes=tuple(sizes))] * ndim)

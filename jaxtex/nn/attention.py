@@ -13,12 +13,11 @@ from jax.typing import ArrayLike
 from .._arguments import ReadArguments, as_float
 from .._model_reads import sample_weighted
 from ..modes import TextureKind
-from ..sampler import Sampler
 from ..texture import Texture
 from ..warp.calls import compiled
+from .samplers import ZEROS
 from .shapes import as_features, check_shape, is_integer
 
-ZEROS = Sampler(address_mode="border")
 NAME = "deformable_attention"
 
 

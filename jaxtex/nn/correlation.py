@@ -14,13 +14,11 @@ from jax.typing import ArrayLike
 from .._arguments import as_float
 from .._reads import sample_grid
 from .._tables.storage_formats import sum_dtype
-from ..sampler import Sampler
 from ..texture import texture2d
 from ..warp.calls import compiled
 from ..warp.grids import displaced
+from .samplers import ZEROS_IN_PIXELS
 from .shapes import as_features, check_shape, is_integer
-
-PIXELS = Sampler(address_mode="border", normalized_coords=False)
 
 
 @compiled("levels")
@@ -135,4 +133,4 @@ def correlation_lookup(pyramid: Sequence[ArrayLike], coords: ArrayLike, radius: 
 
 def read_window(image: jax.Array, x: jax.Array, y: jax.Array, across: jax.Array, down: jax.Array) -> jax.Array:
     """The read of an image (H, W, 1) at a point plus offsets, which are added where they are used."""
-    return sample_grid(texture2d(image), displaced, (x, y, across, down), PIXELS)
+    return sample_grid(texture2d(image), displaced, (x, y, across, down), ZEROS_IN_PIXELS)

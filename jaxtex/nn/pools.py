@@ -10,14 +10,13 @@ from jax.typing import ArrayLike
 
 from .._arguments import as_float
 from .._tables.storage_formats import sum_dtype
-from ..sampler import Sampler
 from ..texture import texture2d_layered
 from ..warp.calls import compiled
+from .samplers import EDGE_IN_PIXELS
 from .shapes import as_features, as_pair, check_shape, is_integer
 from .weighted import sample_weighted
 
 # Points up to a texel outside read the texel of the edge; those farther outside have no weight.
-EDGE = Sampler(address_mode="clamp", normalized_coords=False)
 NAME = "roi_align"
 
 
@@ -100,7 +99,9 @@ def roi_align(
         for k, span in enumerate(spans)
     )
     texture = texture2d_layered(maps)
-    return sample_weighted(texture, (x, y), weight_x * weight_y, EDGE, axis=(3, 4), layer=layer.reshape(-1, 1, 1, 1, 1))
+    return sample_weighted(
+        texture, (x, y), weight_x * weight_y, EDGE_IN_PIXELS, axis=(3, 4), layer=layer.reshape(-1, 1, 1, 1, 1)
+    )
 
 
 class Points(NamedTuple):

@@ -98,9 +98,9 @@ class Lowering(NamedTuple):
     def devices_to_run_on(self, ctx: Any, **params: Any) -> tuple:
         """The devices of a program that XLA partitions, if `run` may be supported on the part of each; else none."""
         devices = devices_of_partition(ctx)
-        # Reproducible sums have units, which are those of all samples, and XLA's form adds up multiples of them.
         if self.layout is None or not devices:
             return ()
+        # Reproducible sums have units, which are those of all samples, and XLA's form adds up multiples of them.
         if params["spec"].deterministic and self.layout.makes_texture(params.get("wrt", ())):
             return ()
         parts = smallest_parts(self.layout, ctx.avals_in, params["batch"], len(devices))

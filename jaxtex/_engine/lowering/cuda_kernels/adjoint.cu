@@ -96,16 +96,17 @@ extern "C" __global__ void __launch_bounds__(@threads@, @blocks@) @name@(@parame
   const bool takes_part = lane % @lanes_per_sample@ < @parts@;
   const int part = takes_part ? lane % @lanes_per_sample@ : 0, number = lane / @lanes_per_sample@;
   float* const cotangents_to[@stored_or_one@] = {@cotangents_to@};
-  @own_totals@
+  @choose_copy@
   for (int tile = blockIdx.x * @warps@ + threadIdx.x / 32; tile < @tiles@; tile += @all_warps@) {
     // An image whose texels have looked for their samples.
     if (@remaining@ && @views@[position_of(tile, 0, 0).outer * @numbers@ + @numbers@ - 1] != 0) continue;
-    if constexpr (@own@) {
-      float* const own = @totals@ + (int64)tile * @own_size@;
-      if constexpr (@own_size@ % 4 == 0)
-        for (int k = lane * 4; k < @own_size@; k += 128) store_four(own + k, 0);
+    // A texture of which no other warp has samples.
+    if constexpr (@sets_zero@) {
+      float* const texture = @totals@ + (int64)tile * @texture_size@;
+      if constexpr (@texture_size@ % 4 == 0)
+        for (int k = lane * 4; k < @texture_size@; k += 128) store_four(texture + k, 0);
       else
-        for (int k = lane; k < @own_size@; k += 32) own[k] = 0;
+        for (int k = lane; k < @texture_size@; k += 32) texture[k] = 0;
       wait_for_lanes();
     }
     float sums[@sums_or_one@] = {};

@@ -48,7 +48,7 @@ class OperandResults(NamedTuple):
         rank, shape, batch = self.samples.image_axes, self.plan.shape, len(self.plan.textures)
         cotangents = {k: found[f"cotangent_{k}"] for k in self.stored}
         if self.summed:
-            images = shape[: len(shape) - rank] if rank else (1,) * len(shape)
+            images = self.samples.images if rank else (1,) * len(shape)
             sums = jnp.sum(found[TILE_SUMS].reshape(math.prod(images), -1, len(self.summed)), 1)
             for n, k in enumerate(self.summed):
                 cotangents[k] = sums[:, n].reshape(*images, *[1] * rank)

@@ -120,8 +120,8 @@ def read_each_sample(
     emitter, num_threads = Emitter(), math.prod(tiles.tile) * parts
     numbers = [Typed(np.array([name], object), dtype) for name, dtype in (*PLACE, ("part", np.dtype(np.int32)))]
     place, channel = emitter.call(place_of, *numbers)
-    count = math.prod(terms) if terms else spec.num_reads
-    values = emit_values(emitter, coords_of, read_at, numbers, spec, count if terms or count > 1 else None, exact)
+    count = math.prod(terms) if terms else spec.num_reads if spec.num_reads > 1 else None
+    values = emit_values(emitter, coords_of, read_at, numbers, spec, count, exact)
     arrays = {"texels": texels} | ({} if color is None else {"color": color})
     arrays |= {f"operand_{k}": a for k, a in enumerate(operands)}
     sizes = (1 if k in along else n for k, n in enumerate(shape))

@@ -294,9 +294,9 @@ class WindowSource(SampleSource):
             "views": "views" if self.numbers_of_view else "((const float*)nullptr)",
             "numbers": self.numbers_of_view,
             "totals": "totals" if self.walks else "((float*)nullptr)",
-            "own": boolean("totals" in self.results and "start" not in self.arrays),
-            "own_size": self.plan.texels_per_texture * self.lanes.channels * self.num_parts,
-            "own_totals": f"totals += (int64)(blockIdx.x % {copies}) * {size};" if copies > 1 else "",
+            "sets_zero": boolean("totals" in self.results and "start" not in self.arrays),
+            "texture_size": self.plan.texels_per_texture * self.lanes.channels * self.num_parts,
+            "choose_copy": f"totals += (int64)(blockIdx.x % {copies}) * {size};" if copies > 1 else "",
             "all_warps": self.num_blocks * self.num_warps,
             **self.functions(),
         }
