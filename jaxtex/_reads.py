@@ -18,6 +18,7 @@ from ._engine.drawn_taps import DrawnTaps
 from ._engine.float_arithmetic import FLOAT, ReadArithmetic
 from ._engine.plan import Layout, ReadPlan, ResolvedLevel, layout_of, plan_of_grid, plan_of_texels
 from ._engine.spec import Combination
+from ._engine.stacks import Operand
 from ._engine.straight_through import straight_through
 from ._hardware import HARDWARE
 from ._tables.address_rules import BORDER, LAST
@@ -182,7 +183,7 @@ class AlongFootprint(NamedTuple):
 def sample_grid(
     texture: Texture,
     function: Callable[..., Arrays],
-    operands: Sequence[jax.Array],
+    operands: Sequence[Operand],
     sampler: Sampler,
     *,
     as_numbers: bool = False,
@@ -193,16 +194,17 @@ def sample_grid(
     Args:
         texture: of one level, without layers and faces.
         function: makes a tuple of coordinates, x first, of `operands`, element by element. It is static, and hashed.
-        operands: floating arrays of one dtype and one rank, whose shapes broadcast to S.
+        operands: floating arrays of one dtype and one rank, whose shapes broadcast to S; or with one more axis, of
+            several numbers, which `function` takes one by one.
         as_numbers: whether integers that are read as elements are blended, in float arithmetic.
         affine_axes: if `function` is affine in its first operands, and these are the centers of pixels along x, y (and
             z), one apart: how many there are. Then texels find the samples around them, which is faster.
     """
     if not as_numbers:
         check_sampler("sample_grid", texture.kind, texture.dtype, texture.num_levels, sampler)
-    plan = plan_of_grid(layout_of(texture), function, tuple(operands), sampler, affine_axes)
+    plan = plan_of_grid(layout_of(texture), function, operands, sampler, affine_axes)
     blended = as_numbers or (is_blended(texture.dtype) and blends(texture, sampler))
-    sums, differentiable = numbers_of(texture, sampler.decoding, operands, blends=blended)
+    sums, differentiable = numbers_of(texture, sampler.decoding, plan.operands, blends=blended)
     if not differentiable:
         plan = plan._replace(operands=jax.lax.stop_gradient(plan.operands))
 
@@ -220,7 +222,7 @@ def sample_labels(
     labels: jax.Array,
     color: jax.Array,
     function: Callable[..., Arrays],
-    operands: Sequence[jax.Array],
+    operands: Sequence[Operand],
     sampler: Sampler,
     *,
     kind: TextureKind,
@@ -237,8 +239,8 @@ def sample_labels(
     plan = plan_of_grid(Layout(kind, labels.shape), function, operands, sampler, affine_axes)
     spec = plan._replace(combination=Combination.VOTE).spec(Decoding.ELEMENT, labels.dtype)
     if any(axis.address.has_outside for axis in plan.axes):
-        return primitives.bordered_read(labels, color, operands, spec)
-    return primitives.read(labels, operands, spec)
+        return primitives.bordered_read(labels, color, plan.operands, spec)
+    return primitives.read(labels, plan.operands, spec)
 
 
 # Single texels

@@ -89,8 +89,8 @@ def read(texels, x, y):
     return jt.sample(jt.texture2d(texels), (x, y), SAMPLER)
 
 
-def loss(texels, x, y, read=read):
-    return jnp.sin(read(texels, x, y)).sum()
+def loss(texels, *coords, read=read):
+    return jnp.sin(read(texels, *coords)).sum()
 
 
 def gradient(read=read, wrt=(0, 1, 2)):
@@ -163,6 +163,26 @@ def test_parts_equal_the_whole(name, axis_type, parts):
         assert shapes == ((6, 7, 2), (2, 3), (2, 3))
     for shapes in parts.shapes("pullback"):
         assert shapes == ((2, 3, 2), (6, 7, 2), (2, 3), (2, 3))
+
+
+@AXIS_TYPES
+def test_points_in_one_array(axis_type, parts):
+    """Each device gets the components of its part of a flow, and the flow's cotangent has the form of the flow."""
+    mesh, args = mesh_of((8,), axis_type), (texels_of(16, 6, 2), texels_of(16, 6, 2) * 2)
+    with jax.set_mesh(mesh):
+        collectives, _ = run(parts, gradient(jt.warp.warp_flow, (0, 1)), args, put(mesh, args, (P(), P("a"))))
+    assert collectives == ["all-reduce"]
+    for shapes in parts.shapes("pullback"):
+        assert shapes[-1] == (2, 6, 2)
+
+
+def test_uneven_parts_of_indices_in_one_array(parts):
+    """Components lie along the first axis of an array, which is not cut."""
+    mesh, args = mesh_of((4,)), (texels_of(6, 7), 7 * np.stack(coords_of(13, 3)))
+    whole = lambda array, indices: jt.ndimage.map_coordinates(array, indices, order=1, mode="grid-wrap")
+    uneven = lambda array, indices: whole(array, cut(mesh, indices, None, "a"))
+    run(parts, gradient(uneven, (0, 1)), args, put(mesh, args, (P(), P())), gradient(whole, (0, 1)))
+    assert {shapes[-1] for shapes in parts.shapes("pullback")} == {(2, 4, 3)}
 
 
 MESHES = {
@@ -295,7 +315,7 @@ def test_padding_that_is_no_number_adds_nothing():
     plan = plan_of_grid(layout_of(texture), as_given, (y, x), jt.Sampler(address_mode="wrap"))
     spec = plan.spec(Decoding.ELEMENT, np.dtype(np.float32))
     result = jax.ShapeDtypeStruct((6, 7, 2), np.float32)
-    call = partitioned_call.PartitionedCall.of(partitioned_call.SPLAT, (values, y, x), (result,), batch=0)
+    call = partitioned_call.PartitionedCall.of(partitioned_call.SPLAT, (values, y, x), (result,), spec=spec, batch=0)
     cut = partitioned_call.Cut(axes, {"sample0": axes.names})
     local = functools.partial(partitioned_call.sum_of_parts, call, cut, operators.splat, spec)
     split = P(axes.names)

@@ -52,7 +52,7 @@ def pullback(
     Returns:
         A tuple in the order of `wrt`; each cotangent has the shape of its operand.
     """
-    coords = spec.grid(*operands)
+    coords = spec.coords(operands)
     of_coords = coordinate_cotangents(cotangent, texels, coords, spec, wrt)
     of_operands = operand_cotangents(of_coords, operands, spec, wrt)
     if TEXELS in wrt:
@@ -63,7 +63,7 @@ def pullback(
 def coordinate_tangents(tangents: ByNumber, operands: Sequence[jax.Array], spec: ReadSpec) -> ByNumber:
     """The tangents of the coordinates along which the read changes, by axis, from those of operands, by number."""
     axes = spec.axes_of(tuple(tangents))
-    if spec.grid is as_given or not tangents:
+    if (spec.grid is as_given and not spec.stacks) or not tangents:
         return {k: tangents[k] for k in axes}
     function, some = partial_grid(operands, spec, tuple(tangents), axes)
     return dict(zip(axes, jax.jvp(function, some, tuple(tangents.values()))[1]))
@@ -74,7 +74,7 @@ def operand_cotangents(of_coords: ByNumber, operands: Sequence[jax.Array], spec:
     wrt = tuple(k for k in wrt if k != TEXELS)
     if not wrt:
         return {}
-    shape = jnp.broadcast_shapes(*(a.shape for a in operands))
+    shape = jnp.broadcast_shapes(*spec.sample_shapes(operands))
     function, some = partial_grid(operands, spec, wrt, tuple(of_coords))
     coords, transposed = jax.vjp(lambda *some: [jnp.broadcast_to(c, shape) for c in function(*some)], *some)
     return dict(zip(wrt, transposed([c.astype(x.dtype) for c, x in zip(of_coords.values(), coords)])))
@@ -87,7 +87,7 @@ def partial_grid(
 
     def function(*some: jax.Array) -> list[jax.Array]:
         given = dict(zip(wrt, some))
-        coords = spec.grid(*(given.get(k, a) for k, a in enumerate(operands)))
+        coords = spec.coords([given.get(k, a) for k, a in enumerate(operands)])
         return [coords[k] for k in axes]
 
     return function, tuple(operands[k] for k in wrt)

@@ -6,6 +6,7 @@ a kernel. `read` and `splat` are linear in their first argument, and each is the
 `pushforward`, the linearization of a read in its texels and operands, and `pullback`.
 """
 
+import dataclasses
 import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +23,7 @@ from .combinations import COMBINATIONS, Path, weighted
 from .decoding import bits_dtype, decode, in_bits, moves_as_bits
 from .indexing import gather, scatter
 from .reproducible_sum import TexelSums, Units
-from .spec import Coords, Grid, ReadSpec, as_given
+from .spec import Coords, ReadSpec
 from .texel_walk import Step, TexelAddress, flat_sizes, flattened, texels_shape, walks
 
 # The texel at an address as it is stored: S + (C,).
@@ -80,7 +81,7 @@ def read(texels: jax.Array, *operands: jax.Array, spec: ReadSpec) -> jax.Array:
     Args:
         texels: ``(*sizes, C)``, one size for each axis; or a mip chain, ``(total, C)``.
         operands: the arguments of `spec.grid`, which returns a coordinate for each axis, in the order of the axes;
-            arrays of one rank and of shapes that broadcast to S.
+            arrays of one rank and of shapes that broadcast to S. Some may hold several numbers, see `spec.stacks`.
 
     Returns:
         S + (C,) of `spec.dtype`, to which the sums are rounded, or the sum along `spec.summed_axes`. Single texels keep
@@ -96,7 +97,8 @@ def read(texels: jax.Array, *operands: jax.Array, spec: ReadSpec) -> jax.Array:
 
 def bordered_read(texels: jax.Array, color: jax.Array, *operands: jax.Array, spec: ReadSpec) -> jax.Array:
     """`read` with `color`, (C,) of `spec.sums`, outside."""
-    stored, color = flattened(texels, spec.axes), color.reshape(*[1] * operands[0].ndim, -1)
+    rank = len(spec.sample_shapes(operands)[0])
+    stored, color = flattened(texels, spec.axes), color.reshape(*[1] * rank, -1)
     load_texel = lambda address: gather(stored, address.flat_index)
     return mean(lambda coords: value(load_texel, coords, spec, color), operands, spec)
 
@@ -123,11 +125,11 @@ def mean(
         wrap: what is done to the function that computes one of several.
     """
     if spec.num_reads == 1:
-        return summed(read(spec.grid(*operands)), spec).astype(spec.dtype)
+        return summed(read(spec.coords(operands)), spec).astype(spec.dtype)
 
     @wrap
     def weighted_read(number: jax.Array) -> jax.Array:
-        *coords, weight = spec.grid(number, *operands)
+        *coords, weight = spec.grid(number, *spec.numbers(operands))
         # A read without weight counts as zero, also where it returns NaN.
         return jnp.where(weight[..., None] > 0, weighted(weight, read(coords)), 0)
 
@@ -151,7 +153,7 @@ def splat(values: jax.Array, *operands: jax.Array, spec: ReadSpec) -> jax.Array:
 
     Values broadcast to S + (C,). Sums are taken in their dtype; weight outside is dropped.
     """
-    coords = spec.grid(*operands)
+    coords = spec.coords(operands)
     units = units_of(values, spec.axes, functools.partial(samples_per_texel, coords)) if spec.deterministic else None
     sums = TexelSums(values.shape[-1], values.shape[-1], units)
     total = jnp.zeros((*flat_sizes(spec.axes), sums.width), values.dtype)
@@ -187,9 +189,10 @@ def samples_per_texel(coords: Coords, axes: tuple[Axis, ...]) -> jax.Array:
     return splat(ones, *coords, spec=counting_spec(axes))
 
 
-def counting_spec(axes: tuple[Axis, ...], grid: Grid = as_given) -> ReadSpec:
-    """The spec of a splat of ones."""
-    return ReadSpec(axes, Decoding.ELEMENT, np.dtype(np.float32), grid=grid)
+def counting_spec(axes: tuple[Axis, ...], like: ReadSpec | None = None) -> ReadSpec:
+    """The spec of a splat of ones, with the operands of another one."""
+    spec = ReadSpec(axes, Decoding.ELEMENT, np.dtype(np.float32))
+    return spec if like is None else dataclasses.replace(spec, grid=like.grid, stacks=like.stacks)
 
 
 def counting_axes(axes: tuple[Axis, ...]) -> tuple[tuple[Axis, ...], int]:

@@ -36,7 +36,7 @@ def outside(*operands: jax.Array, spec: ReadSpec) -> tuple[jax.Array, jax.Array]
     if spec.expected is not None:
         weight = straight_through(drawn_outside(spec), expected_outside(spec.expected))(*operands)
         return weight, jnp.zeros(weight.shape, bool)
-    coords = spec.grid(*operands)
+    coords = spec.coords(operands)
     inside, everything = coverage(coords, spec.axes)
     factors = (c for c, axis in zip(coords, spec.axes) if axis.role is Role.FACTOR)
     weight = functools.reduce(jnp.multiply, factors, jnp.where(everything, 0, 1 - inside))
@@ -46,7 +46,7 @@ def outside(*operands: jax.Array, spec: ReadSpec) -> tuple[jax.Array, jax.Array]
 
 def drawn_outside(spec: ReadSpec) -> Callable[..., jax.Array]:
     """The weight of drawn taps that lies outside, 0 or 1, as a function of the operands."""
-    return lambda *operands: (1 - coverage(spec.grid(*operands), spec.axes)[0]).astype(spec.sums)
+    return lambda *operands: (1 - coverage(spec.coords(operands), spec.axes)[0]).astype(spec.sums)
 
 
 def expected_outside(expected: ReadSpec) -> Callable[..., jax.Array]:

@@ -21,6 +21,7 @@ from .cube import NUM_FACES, SEAM
 from .grids import OnCube, OneMore, StoredOrder
 from .level_of_detail import InChain, level_axis
 from .spec import Combination, Coords, Grid, ReadSpec, as_given
+from .stacks import Operand, Stacks, numbers, split
 
 
 class Layout(NamedTuple):
@@ -43,7 +44,8 @@ def layout_of(texture: Texture) -> Layout:
 class ReadPlan(NamedTuple):
     """One read of the engine: its axes as they are stored (level, layer, face, z, y, x), and a coordinate for each.
 
-    `grid` makes the coordinates of the operands, where they are used; as a rule the operands are the coordinates. For a
+    `grid` makes the coordinates of the operands, where they are used; as a rule the operands are the coordinates. Some
+    operands may hold several numbers of each sample, as `stacks` says, see `ReadSpec`. For a
     mean of `num_reads` it takes the number of one of them, and returns its weight. The result is summed along
     `summed_axes`, see `ReadSpec`. A read of drawn taps has an `expected` read.
     """
@@ -51,6 +53,7 @@ class ReadPlan(NamedTuple):
     axes: tuple[Axis, ...]
     operands: tuple[jax.Array, ...]
     grid: Grid = as_given
+    stacks: Stacks = ()
     num_reads: int = 1
     summed_axes: tuple[int, ...] = ()
     expected: "ReadPlan | None" = None
@@ -58,7 +61,7 @@ class ReadPlan(NamedTuple):
 
     @property
     def coords(self) -> Coords:
-        return self.grid(*self.operands)
+        return self.grid(*numbers(self.operands, self.stacks))
 
     def spec(self, decoding: Decoding, dtype: np.dtype, deterministic: bool = False) -> ReadSpec:
         """The static half of this read."""
@@ -68,6 +71,7 @@ class ReadPlan(NamedTuple):
             np.dtype(dtype),
             deterministic,
             self.grid,
+            self.stacks,
             self.num_reads,
             self.summed_axes,
             None if self.expected is None else self.expected.spec(decoding, dtype, deterministic),
@@ -129,11 +133,16 @@ class ResolvedLevel(NamedTuple):
 
 
 def plan_of_grid(
-    layout: Layout, function: Callable[..., Arrays], operands: Arrays, sampler: Sampler, affine_axes: int = 0
+    layout: Layout,
+    function: Callable[..., Arrays],
+    operands: Sequence[Operand],
+    sampler: Sampler,
+    affine_axes: int = 0,
 ) -> ReadPlan:
     """The read of a texture of one level at coordinates that `function` makes of operands, where they are used."""
+    arrays, stacks = split(operands)
     grid = StoredOrder(function, affine_axes)
-    return ReadPlan(space_axes(layout, sampler), operands, grid, combination=combination(sampler))
+    return ReadPlan(space_axes(layout, sampler), arrays, grid, stacks, combination=combination(sampler))
 
 
 def plan_of_texels(

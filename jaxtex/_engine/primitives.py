@@ -229,7 +229,7 @@ def pullback_terms(cotangent: Any, texels: Any, *operands: Any, spec: ReadSpec, 
 
 def coordinate_tangents(tangents: ByNumber, operands: Sequence[Any], spec: ReadSpec) -> ByNumber:
     """`linearization.coordinate_tangents`, of which reverse mode keeps the operands."""
-    if spec.grid is as_given or not tangents:
+    if (spec.grid is as_given and not spec.stacks) or not tangents:
         return linearization.coordinate_tangents(tangents, operands, spec)
     return rematerialized(linearization.coordinate_tangents, tangents, operands, spec=spec)
 

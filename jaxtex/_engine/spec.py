@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Callable, Sequence
 from enum import StrEnum
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -10,6 +11,7 @@ import numpy as np
 
 from .._tables.storage_formats import Decoding, sum_dtype
 from .axis import Axis, Role, differentiated
+from .stacks import Stack, Stacks, numbers
 
 Coords = Sequence[jax.Array]
 # From the operands of a read, arrays that broadcast, to a coordinate for each axis: element by element, and static. Of
@@ -44,6 +46,8 @@ class ReadSpec:
         dtype: of the result. A read sums in `sums`, a splat in the dtype of its values, and both round to it.
         deterministic: whether sums into texels have the same bits in every run.
         grid: makes the coordinates of the operands, where they are used; as a rule the operands are the coordinates.
+        stacks: of each operand, how it holds several numbers, or `None` if it holds one; empty if all hold one. The
+            grid takes each number as an argument of its own.
         num_reads: of how many reads at most the result is the weighted mean.
         summed_axes: the axes of the samples along which the result is summed, counted from the end, as -1 is; its size
             is 1 there. What an adjoint takes may have size 1 along any axis of the samples.
@@ -57,6 +61,7 @@ class ReadSpec:
     dtype: np.dtype
     deterministic: bool = False
     grid: Grid = as_given
+    stacks: Stacks = ()
     num_reads: int = 1
     summed_axes: tuple[int, ...] = ()
     expected: "ReadSpec | None" = None
@@ -81,7 +86,7 @@ class ReadSpec:
 
     def plain(self) -> "ReadSpec":
         """The spec of one read, of operands that are coordinates where the result is a mean of several."""
-        one = self if self.num_reads == 1 else dataclasses.replace(self, num_reads=1, grid=as_given, summed_axes=())
+        one = self if self.num_reads == 1 else dataclasses.replace(self.of_coords(), num_reads=1, summed_axes=())
         return one.with_dtype(self.sums)
 
     def of_each(self) -> "ReadSpec":
@@ -92,10 +97,36 @@ class ReadSpec:
         """The spec with one more derivative along axis `k`."""
         return dataclasses.replace(self, axes=differentiated(self.axes, k))
 
+    # Operands
+
+    def stack_of(self, k: int) -> Stack | None:
+        """How operand `k` holds several numbers."""
+        return self.stacks[k] if self.stacks else None
+
+    def numbers_of(self, k: int) -> range:
+        """Which arguments of the grid operand `k` holds."""
+        counts = [1 if stack is None else len(stack.order) for stack in self.stacks[: k + 1]] or [1] * (k + 1)
+        return range(sum(counts[:k]), sum(counts))
+
+    def numbers(self, operands: Sequence[jax.Array]) -> list[jax.Array]:
+        """The arguments of the grid."""
+        return numbers(operands, self.stacks)
+
+    def coords(self, operands: Sequence[jax.Array]) -> Coords:
+        """The coordinates that the grid makes of operands."""
+        return self.grid(*self.numbers(operands))
+
+    def sample_shapes(self, operands: Sequence[Any]) -> list[tuple[int, ...]]:
+        """The shapes of operands without the axes of stacks: they broadcast to that of the samples."""
+        stacks = self.stacks or [None] * len(operands)
+        return [tuple(a.shape) if s is None else s.without_axis(a.shape) for s, a in zip(stacks, operands)]
+
+    # Axes
+
     def axes_of(self, wrt: Wrt) -> tuple[int, ...]:
         """The axes along which the read changes with its operands in `wrt`."""
         if self.grid is as_given:
-            candidates = tuple(k for k in wrt if k != TEXELS)
+            candidates = tuple(n for k in wrt if k != TEXELS for n in self.numbers_of(k))
         else:
             candidates = tuple(range(len(self.axes))) if set(wrt) - {TEXELS} else ()
         return tuple(k for k in candidates if not differentiated(self.axes, k)[k].vanishes)
@@ -104,9 +135,13 @@ class ReadSpec:
         """The spec of the transpose, whose result has `dtype`. Only numbers have one: texels that need no decoding."""
         return dataclasses.replace(self, decoding=Decoding.ELEMENT, dtype=np.dtype(dtype))
 
+    def of_numbers(self) -> "ReadSpec":
+        """The same for operands of one number each."""
+        return dataclasses.replace(self, stacks=())
+
     def of_coords(self) -> "ReadSpec":
         """The same for operands that are coordinates."""
-        return dataclasses.replace(self, grid=as_given)
+        return dataclasses.replace(self, grid=as_given, stacks=())
 
     def with_axes(self, axes: tuple[Axis, ...]) -> "ReadSpec":
         """The same along other axes."""

@@ -17,6 +17,7 @@ from .._engine.float_arithmetic import read_texels
 from .._engine.grids import covering
 from .._engine.plan import ReadPlan
 from .._engine.spec import Coords, as_given
+from .._engine.stacks import Operand, split
 from .._tables.address_rules import BORDER, CLAMP
 from .._tables.filter_kernels import POINT, FilterKernel, b_spline
 from .._tables.storage_formats import Decoding, rounded_dtype
@@ -114,7 +115,7 @@ def is_within(index: jax.Array, size: int) -> jax.Array:
 @typed_jit("function", "moved", "reading")
 def read(
     array: jax.Array,
-    operands: Arrays,
+    operands: tuple[Operand, ...],
     cval: jax.Array | None,
     *,
     function: IndexFunction,
@@ -124,7 +125,8 @@ def read(
     """The values of an array at the indices that `function` computes.
 
     Args:
-        operands: of `function`, of one rank; that of the array, if some axes do not move.
+        operands: of `function`, of one rank; that of the array, if some axes do not move. Or with one more axis, of
+            several arguments.
         cval: the value outside, of `Reading.sums` or complex; `None` is zero.
         moved: the axes along which the array is interpolated; along the others it is copied.
     """
@@ -245,7 +247,7 @@ def last_dtype(array: jax.Array, reading: Reading) -> np.dtype[Any]:
 def read_axes(
     texels: jax.Array,
     color: jax.Array | None,
-    operands: Arrays,
+    operands: tuple[Operand, ...],
     function: IndexFunction,
     moved: tuple[int, ...],
     reading: Reading,
@@ -265,5 +267,6 @@ def read_axes(
         axes.insert(0, Axis(1, POINT, BORDER, integer=True, role=Role.LAYER))
         texels = texels.reshape(1, *sizes, channels)
     grid = IndexGrid(function, tuple(sizes), moved, extension.fold_of(reading.order), extension.stops)
-    plan = ReadPlan(tuple(axes), (*operands, *others), grid)
+    arrays, stacks = split((*operands, *others))
+    plan = ReadPlan(tuple(axes), arrays, grid, stacks)
     return read_texels(texels, color, plan, Decoding.ELEMENT, dtype)

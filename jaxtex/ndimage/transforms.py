@@ -13,6 +13,7 @@ from jax.typing import ArrayLike, DTypeLike
 
 from .._arguments import as_array, check_number, described
 from .._engine.spec import as_given
+from .._engine.stacks import Operand, Stack, Stacked
 from .arguments import (
     PerAxis,
     ShapeLike,
@@ -84,7 +85,11 @@ def map_coordinates(
     array = check_input(name, input)
     indices = check_indices(name, "coordinates", coordinates, array.ndim)
     reading = reading_of(name, array, output, order, mode, prefilter, indices)
-    return read_at(name, array, indices, cval, reading)
+    if is_sequence(coordinates):
+        return read_at(name, array, indices, cval, reading)
+    whole = as_floats(name, "coordinates", strong(as_array(coordinates)), reading.sums)
+    stack = Stacked(whole, Stack(-whole.ndim, tuple(range(array.ndim))))
+    return read_all(array, (stack,), as_cval(name, cval, array, reading), reading)
 
 
 def geometric_transform(
@@ -284,7 +289,12 @@ def read_at(
     lines = [a.size == n == a.shape[k] for k, (a, n) in enumerate(zip(floats, shape))]
     if len(shape) == array.ndim and all(lines):
         return read_lines(array, tuple(a.reshape(-1) for a in floats), outside, reading=reading)
-    moved = tuple(range(array.ndim))
     if np.broadcast_shapes(*(a.shape for a in floats)) != shape:
         floats[0] = jnp.broadcast_to(floats[0], np.broadcast_shapes(floats[0].shape, shape))
-    return read(array, tuple(floats), outside, function=as_given, moved=moved, reading=reading)
+    return read_all(array, floats, outside, reading)
+
+
+def read_all(array: Any, indices: Sequence[Operand], cval: jax.Array | None, reading: Reading) -> jax.Array:
+    """Reads an array along all axes."""
+    moved = tuple(range(array.ndim))
+    return read(array, tuple(indices), cval, function=as_given, moved=moved, reading=reading)

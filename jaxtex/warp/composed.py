@@ -6,20 +6,20 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias, cast
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
 from .._arguments import described
+from .._engine.stacks import Operand, Stacked, num_numbers
 from ..modes import AddressMode
 from ..sampler import FilterModeLike, Sampler
 from .calls import STATIC_OPTIONS, compiled
-from .fields import as_fields, check_fields, kept_whole
+from .fields import field_parameters, stacked
 from .grids import Composed, affine, displaced, matrix_parameters, projective
 from .images import warp_image
 from .options import ReadOptions, read_options, resolve_sampler
 from .shapes import as_floats, as_shape
-from .types import AddressLike, Arrays, GridFunction, Points, ShapeLike
+from .types import AddressLike, GridFunction, Points, ShapeLike
 
 # A matrix from point to point, or a flow: one array, or a tuple of arrays.
 Transform: TypeAlias = ArrayLike | Points
@@ -86,19 +86,15 @@ def warp_composed(
     """
     name = "warp_composed"
     options = read_options(name, sampler, filter, address, border_color, antialias, dtype)
-
-    def read(transforms: Sequence[Transform]) -> jax.Array:
-        points = composed(name, transforms, output_shape, np.shape(image), flow_sampler)
-        return warp_image(name, image, points.function, points.parameters, points.output_shape, options)
-
-    return kept_whole(read)(as_transforms(name, transforms))
+    points = composed(name, as_transforms(name, transforms), output_shape, np.shape(image), flow_sampler)
+    return warp_image(name, image, points.function, points.parameters, points.output_shape, options)
 
 
 class ComposedPoints(NamedTuple):
     """The points of an image that an output shows: a coordinate function, its parameters, and the output's shape."""
 
     function: Composed
-    parameters: Arrays
+    parameters: tuple[Operand, ...]
     output_shape: tuple[int, ...]
 
 
@@ -134,26 +130,22 @@ def composed(
     points = ComposedPoints(Composed(()), (), shape)
     for transform in transforms:
         function, parameters = link(name, transform, points, ndim, how)
-        functions = (*points.function.links, (function, len(parameters)))
+        functions = (*points.function.links, (function, num_numbers(parameters)))
         points = ComposedPoints(Composed(functions), (*points.parameters, *parameters), shape)
     return points
 
 
 def link(
     name: str, transform: Transform, before: ComposedPoints, ndim: int, how: ReadOptions
-) -> tuple[GridFunction, Arrays]:
+) -> tuple[GridFunction, tuple[Operand, ...]]:
     """The function of a transform, and its parameters at the points before it."""
     if not is_flow(transform, ndim):
         matrix = as_floats(cast(ArrayLike, transform))[0]
         return (affine if matrix.shape[-2] == ndim else projective), matrix_parameters(matrix, ndim)
-    components = check_fields(name, "flow", as_fields(name, "flow", transform))
-    shape = shape_of(transform)[-ndim - 1 : -1]
+    parameters, shape = field_parameters(name, "flow", transform)
     if before.function.links or shape != before.output_shape:
-        flow = jnp.stack(jnp.broadcast_arrays(*as_floats(*components)), -1)
-        if not isinstance(transform, tuple | list):
-            flow = as_floats(transform)[0]
-        components = as_fields(name, "flow", warp_image(name, flow, *before, how))
-    return displaced, components
+        parameters = (Stacked.last(warp_image(name, stacked(name, "flow", transform), *before, how)),)
+    return displaced, parameters
 
 
 def num_coordinates(name: str, transforms: Sequence[Transform], output_shape: ShapeLike | None) -> int:

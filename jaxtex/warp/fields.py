@@ -2,7 +2,6 @@
 
 # pyright: strict, reportUnknownMemberType=false
 
-from collections.abc import Callable
 from typing import Any, cast
 
 import jax
@@ -12,15 +11,14 @@ from jax import lax
 from jax.typing import ArrayLike, DTypeLike
 
 from .._arguments import as_float, stacked_coords
+from .._engine.stacks import Operand, Stacked
 from ..sampler import FilterModeLike, Sampler
 from .calls import STATIC_OPTIONS, compiled
 from .grids import displaced, stored_points
 from .images import warp_image
 from .options import read_options
+from .shapes import as_floats
 from .types import AddressLike, Arrays, Points
-
-# What makes the components of a field, as the read takes them.
-RESHAPES: Any = (lax.slice_p, lax.squeeze_p, lax.reshape_p, lax.broadcast_in_dim_p, lax.convert_element_type_p)
 
 
 @compiled(*STATIC_OPTIONS)
@@ -89,7 +87,7 @@ def warp_flow(
     Args:
         image: ``(..., H, W, C)``, or volumes ``(..., D, H, W, C)``, as in `resample`.
         flow: ``(..., H, W, 2)``, x before y, or ``(..., D, H, W, 3)``, in pixels; or a tuple of arrays ``(dx, dy)`` or
-            ``(dx, dy, dz)``, which is read faster. Its spatial shape is that of the output.
+            ``(dx, dy, dz)``. Its spatial shape is that of the output.
         antialias: as in `resample`; the footprint of a pixel is the difference between the coordinates of its
             neighbors.
         sampler, filter, address, border_color, dtype: as in `resample`.
@@ -109,30 +107,15 @@ def warp_flow(
         Array([0.5, 1.5, 2.5, 1.5], dtype=float32)
     """
     options = read_options("warp_flow", sampler, filter, address, border_color, antialias, dtype)
-
-    def read(flow: Any) -> jax.Array:
-        arrays = check_fields("warp_flow", "flow", as_fields("warp_flow", "flow", flow))
-        shape = np.broadcast_shapes(*(a.shape for a in arrays))[-len(arrays) :]
-        return warp_image("warp_flow", image, displaced, arrays, shape, options)
-
-    return read_field(read, flow)
+    parameters, shape = field_parameters("warp_flow", "flow", flow)
+    return warp_image("warp_flow", image, displaced, parameters, shape, options)
 
 
-def read_field(read: Callable[[Any], jax.Array], field: Any) -> jax.Array:
-    """``read(field)``, of which reverse mode keeps a field that is one array, and not its components too."""
-    if isinstance(field, tuple | list):
-        return read(cast(Any, field))
-    return kept_whole(read)(field)
-
-
-def kept_whole(read: Callable[[Any], jax.Array]) -> Callable[[Any], jax.Array]:
-    """A read of fields that are one array, of which reverse mode does not keep the components too."""
-    return cast(Any, jax.checkpoint(read, policy=is_worth_keeping))
-
-
-def is_worth_keeping(primitive: Any, *_: Any, **__: Any) -> bool:
-    """Whether reverse mode keeps the result of an operation, where it needs it."""
-    return primitive not in RESHAPES
+def field_parameters(name: str, argument: str, field: Any) -> tuple[tuple[Operand, ...], tuple[int, ...]]:
+    """A vector field as parameters of a coordinate function, and its spatial shape."""
+    arrays = check_fields(name, argument, as_fields(name, argument, field))
+    shape = np.broadcast_shapes(*(a.shape for a in arrays))[-len(arrays) :]
+    return arrays if isinstance(field, tuple | list) else (Stacked.last(as_float(field)),), shape
 
 
 def as_fields(name: str, argument: str, field: Any) -> tuple[Any, ...]:
@@ -142,10 +125,18 @@ def as_fields(name: str, argument: str, field: Any) -> tuple[Any, ...]:
     array = as_float(field)
     if array.ndim < 1 or array.shape[-1] not in (2, 3) or array.ndim < array.shape[-1] + 1:
         raise ValueError(
-            f"{name}: {argument} has shape {array.shape}, expected (..., H, W, 2) or (..., D, H, W, 3); a tuple of "
-            f"arrays (x, y) or (x, y, z) is read faster."
+            f"{name}: {argument} has shape {array.shape}, expected (..., H, W, 2) or (..., D, H, W, 3), or a tuple of "
+            f"arrays (x, y) or (x, y, z)."
         )
     return tuple(lax.index_in_dim(array, k, -1, keepdims=False) for k in range(array.shape[-1]))
+
+
+def stacked(name: str, argument: str, field: Any) -> jax.Array:
+    """A vector field as one floating array, with its components last."""
+    arrays = check_fields(name, argument, as_fields(name, argument, field))
+    if not isinstance(field, tuple | list):
+        return as_float(field)
+    return jnp.stack(jnp.broadcast_arrays(*as_floats(*arrays)), -1)
 
 
 def check_fields(name: str, argument: str, fields: Any) -> Arrays:

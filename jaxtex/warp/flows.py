@@ -15,16 +15,15 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from .._arguments import as_float, as_integer
+from .._arguments import as_integer
 from ..modes import AddressMode
 from ..sampler import FilterModeLike, Sampler
 from .calls import compiled
-from .fields import as_fields, check_fields, read_field
+from .fields import as_fields, field_parameters, stacked
 from .grids import displaced
 from .images import difference, warp_image
 from .matrices import Rows, determinant, dot, inverse
 from .options import ReadOptions, resolve_sampler
-from .shapes import as_floats
 from .types import AddressLike, Arrays, Points
 
 STATIC = ("steps", "sampler", "filter", "address")
@@ -212,14 +211,6 @@ def flow_sampler(
     return resolve_sampler(name, sampler, filter, address, AddressMode.CLAMP)
 
 
-def stacked(name: str, argument: str, flow: Any) -> jax.Array:
-    """A flow as one floating array, with its components last."""
-    arrays = check_fields(name, argument, as_fields(name, argument, flow))
-    if not isinstance(flow, tuple | list):
-        return as_float(flow)
-    return jnp.stack(jnp.broadcast_arrays(*as_floats(*arrays)), -1)
-
-
 def components_of(flow: jax.Array) -> Arrays:
     """The components of a flow that is one array."""
     return as_fields("", "", flow)
@@ -231,18 +222,9 @@ def in_form_of(given: Any, flow: jax.Array) -> jax.Array | Arrays:
 
 
 def moved(name: str, image: jax.Array, flow: jax.Array, sampler: Sampler) -> jax.Array:
-    """An image, moved by a flow, whose components reverse mode does not keep."""
-
-    def read(flow: Any) -> jax.Array:
-        return read_at(name, image, components_of(flow), sampler)
-
-    return read_field(read, flow)
-
-
-def read_at(name: str, image: jax.Array, components: Arrays, sampler: Sampler) -> jax.Array:
-    """An image at the points to which the components of a flow lead."""
-    shape = components[0].shape[-len(components) :]
-    return warp_image(name, image, displaced, components, shape, ReadOptions(sampler))
+    """An image, moved by a flow."""
+    parameters, shape = field_parameters(name, "flow", flow)
+    return warp_image(name, image, displaced, parameters, shape, ReadOptions(sampler))
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(1, 2))
@@ -269,16 +251,16 @@ def inverted_flow_jvp(steps: int, sampler: Sampler, primals: Arrays, tangents: A
 
 def solved(sampler: Sampler, flow: jax.Array, at: jax.Array, change: jax.Array) -> jax.Array:
     """The solution of ``(I + J) x = change(p + at)``, J being the derivative of `flow` at p + at."""
-    points = components_of(at)
+    ndim = at.shape[-1]
 
-    def read(*points: jax.Array) -> Arrays:
-        return components_of(read_at("invert_flow", flow, points, sampler))
+    def read(at: jax.Array) -> jax.Array:
+        return moved("invert_flow", flow, at, sampler)
 
     def along(axis: int) -> Arrays:
-        units = tuple(jnp.full_like(c, float(k == axis)) for k, c in enumerate(points))
-        return jax.jvp(read, points, units)[1]
+        unit = jnp.broadcast_to(jnp.asarray([float(k == axis) for k in range(ndim)], at.dtype), at.shape)
+        return components_of(jax.jvp(read, (at,), (unit,))[1])
 
-    columns = [along(axis) for axis in range(len(points))]
+    columns = [along(axis) for axis in range(ndim)]
     rows = inverse(with_identity([list(row) for row in zip(*columns)]))
     right = components_of(moved("invert_flow", change, at, sampler))
     return jnp.stack([dot(row, right) for row in rows], -1)

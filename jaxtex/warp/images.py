@@ -16,6 +16,7 @@ from .._engine.computed_once import computed_once
 from .._engine.decoding import decode
 from .._engine.level_of_detail import footprint_level
 from .._engine.operators import over_batch
+from .._engine.stacks import Operand, Stacked, joined, numbers, split
 from .._reads import sample_grid
 from .._tables.storage_formats import sum_dtype
 from .._typed_jit import typed_jit
@@ -39,7 +40,7 @@ def warp_image(
     name: str,
     image: ArrayLike,
     function: GridFunction,
-    parameters: Sequence[ArrayLike],
+    parameters: Sequence[ArrayLike | Stacked],
     output_shape: Sequence[int],
     options: ReadOptions,
     footprint: tuple[Arrays, ...] | None = None,
@@ -50,7 +51,8 @@ def warp_image(
         name: of the public function, for errors.
         image: leading batch axes, the spatial axes and channels.
         function: as in `grids`: ``function(*pixels, *parameters)`` returns the points to read, in pixels.
-        parameters: arrays of leading batch axes and one axis for each of `output_shape`, of its size or 1.
+        parameters: arrays of leading batch axes and one axis for each of `output_shape`, of its size or 1. One that is
+            stacked holds several parameters.
         output_shape: the spatial sizes of the output, slowest axis first.
         options: how to read, and the dtype of the result.
         footprint: the derivatives of the points along each axis of the output, x first. The default is the derivative
@@ -60,9 +62,8 @@ def warp_image(
     pixels = as_array(image)
     check_image(name, pixels, ndim)
     pixels, options, result = as_numbers(pixels, options)
-    arrays = [as_float(p) for p in parameters]
-    arrays = tuple(jnp.expand_dims(p, range(ndim - p.ndim)) for p in arrays)
-    batch = np.broadcast_shapes(pixels.shape[: -ndim - 1], *(p.shape[: p.ndim - ndim] for p in arrays))
+    arrays = as_operands(parameters, ndim)
+    batch = np.broadcast_shapes(pixels.shape[: -ndim - 1], *(p.shape[:-ndim] for p in arrays))
     shape = (*batch, *output_shape, pixels.shape[-1])
     if 0 in shape:
         return jnp.zeros(shape, result)
@@ -113,7 +114,7 @@ def as_numbers(image: Any, options: ReadOptions) -> tuple[Any, ReadOptions, np.d
 @typed_jit("function", "output_shape", "sampler", "antialias", "batch", "dtype")
 def _warp(
     image: jax.Array,
-    parameters: Arrays,
+    parameters: tuple[Operand, ...],
     footprint: tuple[Arrays, ...] | None,
     border_color: ArrayLike | None,
     *,
@@ -125,7 +126,7 @@ def _warp(
     dtype: np.dtype[Any],
 ) -> jax.Array:
     ndim = len(output_shape)
-    operands = grid_operands(parameters, output_shape, batch)
+    operands, stacks = split(grid_operands(parameters, output_shape, batch))
     image = jnp.expand_dims(image, range(batch + ndim + 1 - image.ndim))
     scale, as_integers = 1, not antialias and blends_integers(image.dtype, sampler)
     if not as_integers:
@@ -138,26 +139,40 @@ def _warp(
     def read(image: jax.Array, *operands: jax.Array) -> jax.Array:
         in_pixels = dataclasses.replace(sampler, normalized_coords=False)
         axes = ndim if is_affine(function) else 0
-        return sample_grid(texture(image), function, operands, in_pixels, as_numbers=as_integers, affine_axes=axes)
+        some = joined(operands, stacks)
+        return sample_grid(texture(image), function, some, in_pixels, as_numbers=as_integers, affine_axes=axes)
 
     def read_smoothed(image: jax.Array, *arrays: jax.Array) -> jax.Array:
         coords, *sides = (arrays[k : k + ndim] for k in range(0, len(arrays), ndim))
         return sample_smoothed(texture(image), coords, sides, sampler)
 
     if antialias:
-        sides = footprint_of(function, operands, ndim) if footprint is None else of_rank(footprint, operands[0])
-        coords = [jnp.expand_dims(c, range(batch + ndim - c.ndim)) for c in function(*operands)]
+        given = numbers(operands, stacks)
+        sides = footprint_of(function, given, ndim) if footprint is None else of_rank(footprint, given[0])
+        coords = [jnp.expand_dims(c, range(batch + ndim - c.ndim)) for c in function(*given)]
         out = over_batch(read_smoothed, batch)(image, *coords, *(a for side in sides for a in side))
     else:
         out = over_batch(read, batch)(image, *operands)
     return computed_once(converted(out * scale, dtype))
 
 
-def grid_operands(parameters: Arrays, output_shape: Sequence[int], batch: int) -> Arrays:
+def as_operands(parameters: Sequence[ArrayLike | Stacked], ndim: int) -> tuple[Operand, ...]:
+    """Parameters as floating arrays, with `ndim` axes of the samples at least."""
+    found: list[Operand] = []
+    for p in parameters:
+        array = as_float(p.array if isinstance(p, Stacked) else p)
+        array = jnp.expand_dims(array, range(ndim + isinstance(p, Stacked) - array.ndim))
+        found.append(dataclasses.replace(p, array=array) if isinstance(p, Stacked) else array)
+    return tuple(found)
+
+
+def grid_operands(parameters: Sequence[Operand], output_shape: Sequence[int], batch: int) -> tuple[Operand, ...]:
     """The operands of a coordinate function: the centers of pixels and parameters, of one dtype and one rank."""
-    precision = sum_dtype(*(p.dtype for p in parameters))
-    like = jnp.zeros([1] * (batch + len(output_shape)), precision)
-    return of_rank((*pixel_centers(output_shape, precision), *parameters), like)
+    arrays, stacks = split(parameters)
+    precision, rank = sum_dtype(*(a.dtype for a in arrays)), batch + len(output_shape)
+    like = jnp.zeros([1] * rank, precision)
+    ranked = [of_rank(a, like if s is None else like[None]) for a, s in zip(arrays, stacks or [None] * len(arrays))]
+    return (*of_rank(pixel_centers(output_shape, precision), like), *joined(ranked, stacks))
 
 
 def of_rank(arrays: Tree, like: jax.Array) -> Tree:

@@ -12,6 +12,7 @@ from jax.typing import ArrayLike
 
 from .._arguments import as_array, stacked_coords
 from .._engine.operators import over_batch
+from .._engine.stacks import Operand, joined, split
 from .._reads import sample_labels
 from .._typed_jit import typed_jit
 from ..modes import AddressMode, FilterMode, TextureKind
@@ -20,9 +21,9 @@ from .calls import compiled
 from .composed import ComposedPoints, Transform, as_transforms, composed
 from .fields import check_fields
 from .grids import Composed, is_affine, stored_points
-from .images import check_image, grid_operands
+from .images import as_operands, check_image, grid_operands
 from .options import address_modes
-from .types import AddressLike, Arrays, GridFunction, Points, ShapeLike
+from .types import AddressLike, GridFunction, Points, ShapeLike
 
 KINDS = {2: TextureKind.TEXTURE2D, 3: TextureKind.TEXTURE3D}
 METHODS = {"nearest": FilterMode.POINT, "partial_volume": FilterMode.LINEAR}
@@ -115,14 +116,15 @@ def warped_labels(
         raise TypeError(f"{name}: labels has dtype {stored}, expected integers or bool; convert it with labels.astype.")
     texels = jnp.asarray(texels).astype(np.uint8 if stored == jnp.bool_ else stored)
     color = jnp.broadcast_to(jnp.asarray(border_label).astype(texels.dtype), texels.shape[-1:])
-    batch = np.broadcast_shapes(texels.shape[: -ndim - 1], *(p.shape[: p.ndim - ndim] for p in points.parameters))
+    parameters = as_operands(points.parameters, ndim)
+    batch = np.broadcast_shapes(texels.shape[: -ndim - 1], *(p.shape[:-ndim] for p in parameters))
     shape = (*batch, *points.output_shape, texels.shape[-1])
     if 0 in shape:
         return jnp.zeros(shape, stored)
     found = _read_labels(
         texels,
         color,
-        points.parameters,
+        parameters,
         function=points.function,
         output_shape=points.output_shape,
         sampler=sampler,
@@ -135,7 +137,7 @@ def warped_labels(
 def _read_labels(
     labels: jax.Array,
     color: jax.Array,
-    parameters: Arrays,
+    parameters: tuple[Operand, ...],
     *,
     function: GridFunction,
     output_shape: tuple[int, ...],
@@ -143,11 +145,12 @@ def _read_labels(
     batch: int,
 ) -> jax.Array:
     ndim = len(output_shape)
-    operands = grid_operands(parameters, output_shape, batch)
+    operands, stacks = split(grid_operands(parameters, output_shape, batch))
     labels = jnp.expand_dims(labels, range(batch + ndim + 1 - labels.ndim))
 
     def read(labels: jax.Array, *operands: jax.Array) -> jax.Array:
         axes = ndim if is_affine(function) else 0
-        return sample_labels(labels, color, function, operands, sampler, kind=KINDS[ndim], affine_axes=axes)
+        some = joined(operands, stacks)
+        return sample_labels(labels, color, function, some, sampler, kind=KINDS[ndim], affine_axes=axes)
 
     return over_batch(read, batch)(labels, *operands)

@@ -12,7 +12,7 @@ from jax.typing import ArrayLike
 from .._arguments import check_is_sampler
 from ..sampler import Sampler
 from .calls import compiled
-from .fields import as_fields, check_fields, read_field
+from .fields import as_fields, check_fields, field_parameters
 from .grids import affine, matrix_parameters
 from .images import warp_image
 from .options import ReadOptions, resolve_sampler
@@ -164,11 +164,7 @@ def grid_sample(
     pixels = jnp.moveaxis(pixels, channels, -1)
     positions = GridPositions(tuple(Span.of(n, align_corners) for n in pixels.shape[-2 : -ndim - 2 : -1]), fold)
     options = ReadOptions(how, border_color, antialias)
-
-    def read_points(grid: Any) -> jax.Array:
-        return warp_image(name, pixels, positions, as_fields(name, "grid", grid), shape[-ndim:], options)
-
-    out = read_field(read_points, grid)
+    out = warp_image(name, pixels, positions, field_parameters(name, "grid", grid)[0], shape[-ndim:], options)
     return jnp.moveaxis(out, -1, channels)
 
 

@@ -103,7 +103,7 @@ class Lowering(NamedTuple):
         # Reproducible sums have units, which are those of all samples, and XLA's form adds up multiples of them.
         if params["spec"].deterministic and self.layout.makes_texture(params.get("wrt", ())):
             return ()
-        parts = smallest_parts(self.layout, ctx.avals_in, params["batch"], len(devices))
+        parts = smallest_parts(self.layout, ctx.avals_in, params["spec"], params["batch"], len(devices))
         return devices if any(self.supports(*avals, **params) for avals in (ctx.avals_in, parts)) else ()
 
     def in_parts(self, general: Callable[..., Any], ctx: Any, devices: tuple, **params: Any) -> Callable[..., Any]:
@@ -172,7 +172,7 @@ def supports_read(texels: Any, *operands: Any, spec: ReadSpec, batch: int) -> bo
         return False
     if not kernel_decodes(texels, spec) or spec.dtype.itemsize > 4 or not all(map(is_known, dtypes)):
         return False
-    samples = math.prod(samples_shape(texels.shape[:batch], operands))
+    samples = math.prod(samples_shape(texels.shape[:batch], spec.sample_shapes(operands)))
     return kernel_fits([texels, *operands], samples)
 
 
@@ -187,7 +187,7 @@ def supports_splat(values: Any, *operands: Any, spec: ReadSpec, batch: int) -> b
     if values.dtype != jnp.float32 or values.shape[-1] > MAX_CHANNELS or len(sizes) > 1:
         return False
     textures = np.broadcast_shapes(*(a.shape[:batch] for a in (values, *operands)))
-    samples = np.broadcast_shapes(values.shape[:-1], *(a.shape for a in operands))
+    samples = np.broadcast_shapes(values.shape[:-1], *spec.sample_shapes(operands))
     return kernel_fits([values, *operands], math.prod(textures) * sizes[0], math.prod(samples))
 
 

@@ -48,7 +48,7 @@ def block_by_block(
     texel_dtype: np.dtype,
 ) -> tuple[jax.Array, ...]:
     """The cotangents in the order of `wrt`; those of the texels have `texel_dtype`."""
-    coords, channels = spec.grid(*operands), cotangent.shape[-1]
+    coords, channels = spec.coords(operands), cotangent.shape[-1]
     shape = np.broadcast_shapes(cotangent.shape[:-1], *(c.shape for c in coords))
     samples, own = math.prod(shape), (*[1] * (len(shape) + 1 - cotangent.ndim), *cotangent.shape[:-1])
     block = min(samples, max(FEWEST_SAMPLES, BLOCK // power_of_two_above(channels)))
@@ -99,8 +99,8 @@ def row_of_value(sample: jax.Array, shape: tuple[int, ...], own: tuple[int, ...]
 
 def supports(first: Any, *operands: Any, spec: ReadSpec, batch: int, wrt: Wrt = ()) -> bool:
     """Whether the samples of one texture are more than a block, and are counted in int32."""
-    coords = operands[1:] if wrt else operands  # a pullback has its texels before them
-    samples = math.prod(np.broadcast_shapes(first.shape[batch:-1], *(a.shape[batch:] for a in coords)))
+    shapes = spec.sample_shapes(operands[1:] if wrt else operands)  # a pullback has its texels before them
+    samples = math.prod(np.broadcast_shapes(first.shape[batch:-1], *(shape[batch:] for shape in shapes)))
     lanes = row_lanes(first.shape[-1])
     small = math.prod(texels_shape(spec.axes, lanes)) < 2**31
     return small and samples * lanes > BLOCK and samples < 2**31

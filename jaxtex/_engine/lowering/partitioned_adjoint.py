@@ -24,7 +24,7 @@ from .accumulation import num_private_copies
 
 def splat(values: jax.Array, *operands: jax.Array, spec: ReadSpec) -> jax.Array:
     """`operators.splat` in the form that is fastest on a GPU."""
-    axes, coords = spec.axes, spec.grid(*operands)
+    axes, coords = spec.axes, spec.coords(operands)
     if len(flat_sizes(axes)) > 1 or explicit_sharding(values) is not None:
         return operators.splat(values, *operands, spec=spec)
     units = units_of(values, axes, functools.partial(samples_per_texel, coords)) if spec.deterministic else None

@@ -18,6 +18,7 @@ from jax.experimental.xla_metadata import set_xla_metadata
 from jax.sharding import AbstractMesh
 
 from ..spec import TEXELS, ReadSpec, Wrt
+from ..stacks import Stack
 from .device_axes import DeviceAxes, device_axes, parts_of
 
 NO_MESH = AbstractMesh((), ())
@@ -57,12 +58,30 @@ PULLBACK = Layout(
 
 
 class Array(NamedTuple):
-    """An operand or a result. Dimensions that are cut alike have the same name."""
+    """An operand or a result. Dimensions that are cut alike have the same name.
+
+    Attributes:
+        stack: how it holds several numbers of each sample, if it does.
+    """
 
     content: Content
     shape: tuple[int, ...]
     dtype: Any
     names: tuple[str, ...]
+    stack: Stack | None = None
+
+    @classmethod
+    def of(cls, content: Content, aval: Any, batch: int, number: int, stack: Stack | None) -> "Array":
+        """The array of that number."""
+        shape = tuple(aval.shape)
+        if stack is None:
+            return cls(content, shape, aval.dtype, names_of_dimensions(content, shape, batch, number))
+        names, along = names_of_dimensions(content, stack.without_axis(shape), batch, number), len(shape) + stack.axis
+        return cls(content, shape, aval.dtype, (*names[:along], f"stack{number}", *names[along:]), stack)
+
+    def dimension_of(self, d: int) -> int:
+        """The dimension of this array that is number `d` of the batch axes and the samples."""
+        return d + (self.stack is not None and d >= len(self.shape) + self.stack.axis)
 
     @property
     def size(self) -> int:
@@ -96,13 +115,23 @@ class PartitionedCall(NamedTuple):
 
     @classmethod
     def of(
-        cls, layout: Layout, operands: Sequence[Any], results: Sequence[Any] = (), *, batch: int, wrt: Wrt = ()
+        cls,
+        layout: Layout,
+        operands: Sequence[Any],
+        results: Sequence[Any] = (),
+        *,
+        spec: ReadSpec,
+        batch: int,
+        wrt: Wrt = (),
     ) -> "PartitionedCall":
         """From abstract values."""
         contents = [*layout.of_operands(len(operands)), *(layout.results(wrt) if results else ())]
+        first = len(layout.operands)
+        numbers = [*range(-first, len(operands) - first), *(wrt or [TEXELS] * len(results))]
+        stack_of = lambda content, k: spec.stack_of(k) if content is Content.SAMPLES else None
         arrays = [
-            Array(content, tuple(a.shape), a.dtype, names_of_dimensions(content, a.shape, batch, number))
-            for number, (content, a) in enumerate(zip(contents, (*operands, *results), strict=True))
+            Array.of(content, a, batch, number, stack_of(content, k))
+            for number, (content, a, k) in enumerate(zip(contents, (*operands, *results), numbers, strict=True))
         ]
         # Samples that have one value together stay together.
         values = next((a for a in arrays if a.content is Content.VALUES), None)
@@ -179,12 +208,14 @@ class Cut(NamedTuple):
         of an uneven part; `without_padding_summed` adds up the cotangents of these.
         """
         changed = [
-            self.zero_in_padding(array, x) if array.content is Content.VALUES else x
+            self.zero_in_padding(array, x, array) if array.content is Content.VALUES else x
             for array, x in zip(call.operands, operands)
         ]
         values, uneven = operands[call.operands.index(call.values)], self.uneven(call)
         for k in call.summed:
-            shape = [values.shape[d] if d in uneven else n for d, n in enumerate(changed[k].shape)]
+            shape = list(changed[k].shape)
+            for d in uneven:
+                shape[call.operands[k].dimension_of(d)] = values.shape[d]
             changed[k] = jnp.broadcast_to(changed[k], shape)
         return changed
 
@@ -197,16 +228,16 @@ class Cut(NamedTuple):
         """The part `x` of a result, added up where its operand was broadcast to each sample of an uneven part."""
         if result.content is not Content.SAMPLES:
             return x
-        repeated = tuple(d for d in self.uneven(call) if result.shape[d] == 1)
-        return jnp.sum(self.zero_in_padding(call.values, x), repeated, keepdims=True) if repeated else x
+        repeated = tuple(d for d in map(result.dimension_of, self.uneven(call)) if result.shape[d] == 1)
+        return jnp.sum(self.zero_in_padding(call.values, x, result), repeated, keepdims=True) if repeated else x
 
-    def zero_in_padding(self, array: Array, x: jax.Array) -> jax.Array:
-        """The part `x` of an array, zero beyond the end of the array."""
-        for d, (name, size) in enumerate(zip(array.names, array.shape)):
-            along = self.along.get(name, ())
+    def zero_in_padding(self, values: Array, x: jax.Array, array: Array) -> jax.Array:
+        """The part `x` of an array, zero where it lies beyond the end of `values`."""
+        for d, (name, size) in enumerate(zip(values.names, values.shape)):
+            along, own = self.along.get(name, ()), array.dimension_of(d)
             if size % self.axes.num_parts(along):
-                start = jax.lax.axis_index(along) * x.shape[d]
-                x = jnp.where(start + jax.lax.broadcasted_iota(jnp.int32, x.shape, d) < size, x, 0)
+                start = jax.lax.axis_index(along) * x.shape[own]
+                x = jnp.where(start + jax.lax.broadcasted_iota(jnp.int32, x.shape, own) < size, x, 0)
         return x
 
 
@@ -235,7 +266,7 @@ def partitioned(
             return as_tuple(general(*operands, spec=spec))
 
     def of_operands(operands: Sequence[Any]) -> PartitionedCall:
-        return PartitionedCall.of(layout, operands, results, batch=batch, wrt=wrt)
+        return PartitionedCall.of(layout, operands, results, spec=spec, batch=batch, wrt=wrt)
 
     def partition(mesh: Any, operands: Sequence[Any], found: Sequence[Any]):
         del mesh
@@ -281,9 +312,11 @@ def as_tuple(found: Any) -> tuple[jax.Array, ...]:
     return tuple(found) if isinstance(found, tuple | list) else (found,)
 
 
-def smallest_parts(layout: Layout, operands: Sequence[Any], batch: int, count: int) -> list[jax.ShapeDtypeStruct]:
+def smallest_parts(
+    layout: Layout, operands: Sequence[Any], spec: ReadSpec, batch: int, count: int
+) -> list[jax.ShapeDtypeStruct]:
     """The least that one of `count` devices may hold of each operand."""
-    call = PartitionedCall.of(layout, operands, batch=batch)
+    call = PartitionedCall.of(layout, operands, spec=spec, batch=batch)
     return [
         jax.ShapeDtypeStruct([-(-n // count) if is_cut(name) else n for name, n in zip(a.names, a.shape)], a.dtype)
         for a in call.operands

@@ -15,6 +15,7 @@ from ..cuda_c import THIS_GPU, Kernel, Launcher
 from .crowds import has_own_tile, num_copies, window_tiles
 from .gather_source import GatherSource, ViewSource, is_gathered
 from .operand_results import OperandResults
+from .operands import named_operands
 from .sample_source import AdjointPlan
 from .sample_tiles import samples_shape
 from .window_source import WindowSource
@@ -55,7 +56,7 @@ def adjoint(
     channels, of_operands = cotangent.shape[-1], tuple(k for k in wrt if k != TEXELS)
     read_from = texels.shape[:batch] if of_operands else (1,) * batch
     textures = np.broadcast_shapes(read_from, *(a.shape[:batch] for a in (cotangent, *operands)))
-    shape = samples_shape(read_from, [jax.eval_shape(lambda g: g[..., 0], cotangent), *operands])
+    shape = samples_shape(read_from, [cotangent.shape[:-1], *spec.sample_shapes(operands)])
     kernels = Kernels(AdjointPlan(spec, of_operands, shape, read_from, textures), launcher)
     if TEXELS not in wrt:
         return tuple(kernels.run(cotangent, texels, operands, None))
@@ -66,7 +67,7 @@ def adjoint(
     units = None
     if spec.deterministic:
         ones = jnp.ones((*[1] * len(shape), 1), jnp.float32)
-        counting = lambda axes: kernels.of_texels(spec=counting_spec(axes, spec.grid))
+        counting = lambda axes: kernels.of_texels(spec=counting_spec(axes, spec))
         count = lambda axes: counting(axes).run(ones, None, operands, TexelSums(1, 1))[0]
         units = units_of(cotangent, spec.axes, count)
     sums = TexelSums(channels, channels, units)
@@ -135,7 +136,3 @@ class Kernels(NamedTuple):
         aliases = {list(arrays).index("start"): 0} if "start" in arrays else {}
         found = self.launcher.run(kernel, list(arrays.values()), list(results.values()), aliases)
         return dict(zip(results, found))
-
-
-def named_operands(operands: Sequence[jax.Array]) -> dict[str, jax.Array]:
-    return {f"operand_{k}": a for k, a in enumerate(operands)}

@@ -42,7 +42,9 @@ def is_gathered(spec: ReadSpec, shape: Sequence[int], batch: int, operands: Sequ
         return False
     if dims == 3 and not spec.deterministic:
         return False  # a window is faster
-    if any(axis.role is not Role.SPACE or axis.integer or not axis.address.drops_outside for axis in axes):
+    if spec.stacks or any(
+        axis.role is not Role.SPACE or axis.integer or not axis.address.drops_outside for axis in axes
+    ):
         return False
     if len({axis.kernel.num_taps for axis in axes}) > 1:
         return False

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from ...linearization import summed_to
+from .operands import stacked_shape
 from .sample_source import AdjointPlan
 from .sample_tiles import SampleTiles
 
@@ -29,16 +30,23 @@ class OperandResults(NamedTuple):
 
     @classmethod
     def of(cls, plan: AdjointPlan, samples: SampleTiles, operands: Sequence[Any]) -> "OperandResults":
-        axes = samples.image_axes
+        axes, single = samples.image_axes, [k for k in plan.wrt if plan.spec.stack_of(k) is None]
         tiled = lambda a: a.shape[len(a.shape) - axes :] if axes else (*a.shape, *plan.textures)
-        summed = tuple(k for k in plan.wrt if math.prod(tiled(operands[k])) == 1)
+        summed = tuple(k for k in single if math.prod(tiled(operands[k])) == 1)
         return cls(plan, samples, tuple(k for k in plan.wrt if k not in summed), summed)
+
+    @property
+    def numbers(self) -> list[range]:
+        """Which arguments of the grid each operand in `AdjointPlan.wrt` holds."""
+        return [self.plan.spec.numbers_of(k) for k in self.plan.wrt]
 
     @property
     def results(self) -> dict[str, jax.ShapeDtypeStruct]:
         """The arrays that a kernel writes, by name."""
-        dtype = self.plan.spec.dtype
-        found = {f"cotangent_{k}": jax.ShapeDtypeStruct(self.plan.shape, dtype) for k in self.stored}
+        dtype, samples = self.plan.spec.dtype, self.plan.shape
+        stacks = {k: self.plan.spec.stack_of(k) for k in self.stored}
+        shapes = {k: samples if s is None else stacked_shape(s, samples) for k, s in stacks.items()}
+        found = {f"cotangent_{k}": jax.ShapeDtypeStruct(shape, dtype) for k, shape in shapes.items()}
         if self.summed:
             found[TILE_SUMS] = jax.ShapeDtypeStruct((self.samples.total, len(self.summed)), dtype)
         return found

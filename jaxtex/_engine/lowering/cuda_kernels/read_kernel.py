@@ -17,6 +17,7 @@ from ...texel_walk import TexelAddress, flat_sizes
 from ..cuda_c import C_TYPES, THIS_GPU, Emitter, Kernel, Launcher, fill, load_row, read_source, scalars
 from ..cuda_c.elementwise import literal
 from ..cuda_c.emitter import Names, Typed
+from .operands import load_numbers, named_operands
 from .sample_tiles import PLACE, SampleTiles, offset, samples_shape, unravelled
 
 TEMPLATE = Path(__file__).parent / "read.cu"
@@ -81,7 +82,7 @@ def read_each_sample(
     textures, channels = texels.shape[:batch], texels.shape[-1]
     width = width_of_part(channels)
     parts, aligned = -(-channels // width), width in WIDTHS and channels % width == 0
-    shape = samples_shape(textures, operands)
+    shape = samples_shape(textures, spec.sample_shapes(operands))
     along = sorted(len(shape) + axis for axis in spec.summed_axes)
     kept, terms = (tuple(n for k, n in enumerate(shape) if (k in along) == some) for some in (False, True))
     tiles = tiles_of_block(kept, batch, parts)
@@ -96,8 +97,7 @@ def read_each_sample(
             for axis, i in zip(along, unravelled(number[0] - 1, terms)):
                 index.insert(axis, i)
             number = ()
-        loaded = (load_row(f"operand_{k}", offset(index, a.shape), 1, a.dtype)[:, 0] for k, a in enumerate(operands))
-        return tuple(spec.grid(*number, *loaded))
+        return tuple(spec.grid(*number, *load_numbers(spec, named_operands(operands), index)))
 
     def place_of(*place: jax.Array) -> tuple[jax.Array, jax.Array]:
         """The number of a thread's sample, and its first channel."""
@@ -123,7 +123,7 @@ def read_each_sample(
     count = math.prod(terms) if terms else spec.num_reads if spec.num_reads > 1 else None
     values = emit_values(emitter, coords_of, read_at, numbers, spec, count, exact)
     arrays = {"texels": texels} | ({} if color is None else {"color": color})
-    arrays |= {f"operand_{k}": a for k, a in enumerate(operands)}
+    arrays |= named_operands(operands)
     sizes = (1 if k in along else n for k, n in enumerate(shape))
     result = jax.ShapeDtypeStruct((*sizes, channels), np.dtype(spec.dtype))
     c_type = C_TYPES[result.dtype.name]

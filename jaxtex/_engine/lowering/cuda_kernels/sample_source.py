@@ -12,7 +12,8 @@ import numpy as np
 
 from ...spec import ReadSpec, Wrt
 from ...texel_walk import flat_sizes
-from ..cuda_c import C_TYPES, Emitter, UnknownPrimitive, fill, load_row, read_source
+from ..cuda_c import C_TYPES, Emitter, UnknownPrimitive, fill, read_source
+from .operands import load_numbers
 from .sample_tiles import PLACE, Lanes, SampleTiles, offset
 
 FOLDER = Path(__file__).parent
@@ -93,8 +94,8 @@ class SampleSource:
         return emitter.lines, jax.tree.map(lambda names: [str(name) for name in np.ravel(names)], out)
 
     def loaded(self, index: list[jax.Array]) -> list[jax.Array]:
-        """The operands of the sample at an index."""
-        return [load_row(name, offset(index, a.shape), 1, a.dtype)[:, 0] for name, a in self.operands.items()]
+        """The arguments of the grid for the sample at an index."""
+        return load_numbers(self.spec, self.operands, index)
 
     def find_offsets(self) -> Traced:
         def function(*place: jax.Array) -> Any:

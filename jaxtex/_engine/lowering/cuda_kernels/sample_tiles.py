@@ -4,7 +4,7 @@ import functools
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -209,7 +209,6 @@ def unravelled(index: jax.Array, shape: tuple[int, ...]) -> list[jax.Array]:
     return [index, *found[::-1]] if shape else []
 
 
-def samples_shape(textures: tuple[int, ...], arrays: Sequence[Any]) -> tuple[int, ...]:
-    """The shape of the samples, from the batch axes of their textures and arrays that broadcast to them."""
-    shapes = [tuple(a.shape) for a in arrays]
+def samples_shape(textures: tuple[int, ...], shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """The shape of the samples, from the batch axes of their textures and the shapes of what broadcasts to them."""
     return np.broadcast_shapes(*shapes, (*textures, *[1] * (len(shapes[0]) - len(textures))))

@@ -21,6 +21,7 @@ from ...texel_walk import Step, TexelAddress, only_address, walks
 from ..cuda_c import C_TYPES, load_row, scalars, warp
 from .crowds import crowd_of, is_crowded
 from .operand_results import TILE_SUMS, OperandResults
+from .operands import stored_at
 from .sample_source import SampleSource, Scalar, Traced, declared, joined, of_function, scalar
 from .sample_tiles import LANES, PLACE, STEPS, offset
 
@@ -121,7 +122,8 @@ class WindowSource(SampleSource):
     @functools.cached_property
     def coords(self) -> list[Scalar]:
         """The fields of `Coords`: the number of the texture, if there are several, then a coordinate for each axis."""
-        one = [jax.ShapeDtypeStruct((1,), a.dtype) for a in self.operands.values()]
+        dtypes = (a.dtype for k, a in enumerate(self.operands.values()) for _ in self.spec.numbers_of(k))
+        one = [jax.ShapeDtypeStruct((1,), dtype) for dtype in dtypes]
         texture = [np.dtype(np.int32)] if self.several_textures else []
         dtypes = (*texture, *(c.dtype for c in jax.eval_shape(lambda *args: tuple(self.spec.grid(*args)), *one)))
         return [(f"at.c{k}", dtype) for k, dtype in enumerate(dtypes)]
@@ -199,8 +201,8 @@ class WindowSource(SampleSource):
         return self.traced(function, *integers, *values, *self.coords)
 
     def find_cotangents(self) -> Traced:
-        """Of the operands in `wrt`, from the slopes of a sample."""
-        spec, wrt = self.spec, self.plan.wrt
+        """Of the numbers that the operands in `wrt` hold, from the slopes of a sample."""
+        spec, wrt = self.spec.of_numbers(), tuple(n for some in self.cotangents.numbers for n in some)
         along = [(f"slopes.along[{k}]", np.dtype(np.float32)) for k in range(len(self.coordinate_axes))]
 
         def function(*args: jax.Array) -> Any:
@@ -281,7 +283,7 @@ class WindowSource(SampleSource):
             "blocks": self.blocks,
             "cells": self.window_cells,
             "slopes_or_one": max(1, len(self.coordinate_axes)),
-            "cotangents_or_one": max(1, len(self.plan.wrt)),
+            "cotangents_or_one": max(1, sum(map(len, self.cotangents.numbers))),
             "sums": len(self.cotangents.summed),
             "sums_or_one": max(1, len(self.cotangents.summed)),
             "sums_to": TILE_SUMS if self.cotangents.summed else "((float*)nullptr)",
@@ -344,11 +346,17 @@ class WindowSource(SampleSource):
 
     def place_cotangents(self) -> list[str]:
         """Statements that store the cotangents of a sample, or add them to the sums of its tile."""
-        number = {k: n for n, k in enumerate(self.plan.wrt)}
-        return [
-            *(f"to[{n}][offsets.sample] = found.of[{number[k]}];" for n, k in enumerate(self.cotangents.stored)),
-            *(f"sums[{n}] += found.of[{number[k]}];" for n, k in enumerate(self.cotangents.summed)),
-        ]
+        stored, summed, first = [], [], 0
+        for k, numbers in zip(self.plan.wrt, self.cotangents.numbers):
+            for n in range(len(numbers)):
+                found = f"found.of[{first + n}]"
+                if k in self.cotangents.summed:
+                    summed.append(f"sums[{len(summed)}] += {found};")
+                else:
+                    place = stored_at(self.spec.stack_of(k), self.plan.shape, n, "offsets.sample")
+                    stored.append(f"to[{self.cotangents.stored.index(k)}][{place}] = {found};")
+            first += len(numbers)
+        return [*stored, *summed]
 
     def window(self, number: int, slots: Mapping[str, Any]) -> str:
         """The statements of one walk."""
