@@ -14,12 +14,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._tables.address_rules import Size
+from .._tables.address_rules import Addressed, Size, is_inside
 from .._tables.filter_kernels import Weight
 from .axis import Axis, Role
 from .computed_once import computed_once
 from .spec import Coords
 from .taps import Taps, taps
+from .where_needed import where_needed
 
 # Finds the taps of one axis.
 AxisTaps = Callable[[jax.Array, Axis], Taps]
@@ -229,14 +230,39 @@ def step_of(coords: Coords, group: tuple[Axis, ...], axis_taps: AxisTaps) -> Ste
 
 def axis_step(coord: jax.Array, axis: Axis, axis_taps: AxisTaps) -> Step:
     """The taps of `coord` on `axis`, addressed."""
-    apply = axis.address.apply
+    found = axis_taps(coord, axis)
+    stored = addressed([tap for tap, _ in found], axis)
+    taps = zip(stored, found)
+    return Step([Tap((i,), inside, (w,), (tap,), (k,)) for k, ((i, inside), (tap, w)) in enumerate(taps)], (axis.size,))
+
+
+def addressed(taps: list[jax.Array], axis: Axis) -> list[Addressed]:
+    """What taps side by side on an axis read."""
+    apply, size = axis.address.apply, axis.size
     assert apply is not None
+    if not axis.address.folds:
+        return [apply(tap, size) for tap in taps]
+    known, given = (size, None) if isinstance(size, int) else (None, size)
+    beyond = ~(is_inside(taps[0], size) & is_inside(taps[-1], size))
+    indices = where_needed(beyond, Folded(apply, known), (taps, given), taps, selects=False)
+    return [(index, None) for index in indices]
 
-    def addressed(number: int, tap: jax.Array, weight: Weight) -> Tap:
-        index, inside = apply(tap, axis.size)
-        return Tap((index,), inside, (weight,), (tap,), (number,))
 
-    return Step([addressed(k, *tap) for k, tap in enumerate(axis_taps(coord, axis))], (axis.size,))
+class Folded(NamedTuple):
+    """What taps read by a rule, under which those within the axis read their own texel.
+
+    Attributes:
+        size: of the axis; `None` where it is given with the taps.
+    """
+
+    apply: Callable[[jax.Array, Size], Addressed]
+    size: int | None
+
+    def __call__(self, operands: tuple[list[jax.Array], jax.Array | None]) -> list[jax.Array]:
+        taps, given = operands
+        size = given if self.size is None else self.size
+        assert size is not None
+        return [self.apply(tap, size)[0] for tap in taps]
 
 
 def joint_step(coords: Coords, group: tuple[Axis, ...], axis_taps: AxisTaps) -> Step:

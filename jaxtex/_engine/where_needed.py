@@ -18,6 +18,8 @@ def where_needed(
     function: Callable[[Operands], Sequence[jax.Array]],
     operands: Operands,
     otherwise: Sequence[jax.Array],
+    *,
+    selects: bool = True,
 ) -> list[jax.Array]:
     """The arrays of ``function(operands)`` where `condition` holds, and of `otherwise` elsewhere.
 
@@ -26,15 +28,23 @@ def where_needed(
     Args:
         function: static, and hashed; element by element.
         otherwise: as many arrays, of the same dtypes.
+        selects: whether the two differ where `condition` does not hold. If not, arrays are not selected.
     """
-    return _where_needed(condition, operands, list(otherwise), function=function)
+    return _where_needed(condition, operands, list(otherwise), function=function, selects=selects)
 
 
 def selected(
-    condition: jax.Array, operands: Any, otherwise: list[jax.Array], *, function: Callable[..., Sequence[jax.Array]]
+    condition: jax.Array,
+    operands: Any,
+    otherwise: list[jax.Array],
+    *,
+    function: Callable[..., Sequence[jax.Array]],
+    selects: bool,
 ) -> list[jax.Array]:
+    if not selects:
+        return list(function(operands))
     return [jnp.where(condition, needed, other) for needed, other in zip(function(operands), otherwise)]
 
 
 selected.__name__ = NAME
-_where_needed = typed_jit("function", inline=False)(selected)
+_where_needed = typed_jit("function", "selects", inline=False)(selected)

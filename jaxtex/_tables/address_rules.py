@@ -54,6 +54,7 @@ class AddressRule(NamedTuple):
         neighbors_stay_adjacent: whether two taps side by side read texels side by side, or the same texel.
         cyclic: whether the texel after the last one is the first, for rules whose neighbors stay adjacent otherwise.
         drops_outside: whether a tap inside reads its own texel, and a tap outside none.
+        folds: whether a tap inside reads its own texel, every other tap one that takes a division to find.
         even_width: whether the width, the size of its last axis, must be even.
         within: whether coordinates are known to be finite, and within the axis.
         on_hardware: whether texture units have it.
@@ -71,6 +72,7 @@ class AddressRule(NamedTuple):
     neighbors_stay_adjacent: bool = False
     cyclic: bool = False
     drops_outside: bool = False
+    folds: bool = False
     even_width: bool = False
     within: bool = False
     on_hardware: bool = False
@@ -139,9 +141,9 @@ def sphere(taps: TapsOfAxes, sizes: Sequence[Size]) -> list[StoredTap]:
 _PLAIN = AddressRule("", None, False, multiplicity=1, neighbors_stay_adjacent=True, on_hardware=True)
 CLAMP = _PLAIN._replace(name="clamp", apply=clamp, saturates=True)
 BORDER = _PLAIN._replace(name="border", apply=border, has_outside=True, saturates=True, drops_outside=True)
-WRAP = _PLAIN._replace(name="wrap", apply=wrap, repeats=True, cyclic=True)
-MIRROR = _PLAIN._replace(name="mirror", apply=mirror, repeats=True, multiplicity=2)
-REFLECT = _PLAIN._replace(name="reflect", apply=reflect, multiplicity=2, on_hardware=False)
+WRAP = _PLAIN._replace(name="wrap", apply=wrap, repeats=True, cyclic=True, folds=True)
+MIRROR = _PLAIN._replace(name="mirror", apply=mirror, repeats=True, multiplicity=2, folds=True)
+REFLECT = _PLAIN._replace(name="reflect", apply=reflect, multiplicity=2, folds=True, on_hardware=False)
 # The rule of layers: an index out of range, negative ones too, reads the last layer.
 LAST = _PLAIN._replace(name="last", apply=last)
 SPHERE = AddressRule("sphere", None, False, apply_together=sphere, num_axes=2, repeats=True, even_width=True)

@@ -89,6 +89,15 @@ DEVICE void add_in_turns(float* window, bool has, int cell, int part, int lane, 
     }
 }
 
+// Sets the texture of a warp to zero.
+DEVICE void set_to_zero(float* texture, int lane) {
+  if constexpr (@texture_size@ % 4 == 0)
+    for (int k = lane * 4; k < @texture_size@; k += 128) store_four(texture + k, 0);
+  else
+    for (int k = lane; k < @texture_size@; k += 32) texture[k] = 0;
+  wait_for_lanes();
+}
+
 extern "C" __global__ void __launch_bounds__(@threads@, @blocks@) @name@(@parameters@) {
   __shared__ __align__(16) float windows[@warps@][@shared@];
   float* const window = windows[threadIdx.x / 32];
@@ -101,14 +110,8 @@ extern "C" __global__ void __launch_bounds__(@threads@, @blocks@) @name@(@parame
     // An image whose texels have looked for their samples.
     if (@remaining@ && @views@[position_of(tile, 0, 0).outer * @numbers@ + @numbers@ - 1] != 0) continue;
     // A texture of which no other warp has samples.
-    if constexpr (@sets_zero@) {
-      float* const texture = @totals@ + (int64)tile * @texture_size@;
-      if constexpr (@texture_size@ % 4 == 0)
-        for (int k = lane * 4; k < @texture_size@; k += 128) store_four(texture + k, 0);
-      else
-        for (int k = lane; k < @texture_size@; k += 32) texture[k] = 0;
-      wait_for_lanes();
-    }
+    float* const own_texture = @totals@ + (int64)tile * @texture_size@;
+    if constexpr (@sets_zero@ && !@writes_whole@) set_to_zero(own_texture, lane);
     float sums[@sums_or_one@] = {};
     @passes@
     if constexpr (@sums@ > 0)

@@ -8,23 +8,29 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ...axis import Role
 from ...combinations import weighted
 from ...decoding import bits_dtype, in_bits
 from ...operators import LoadTexel
 from ...operators import value as value_at
 from ...spec import Coords, ReadSpec
 from ...texel_walk import TexelAddress, flat_sizes
+from ..accumulation import power_of_two_below
 from ..cuda_c import C_TYPES, THIS_GPU, Emitter, Kernel, Launcher, fill, load_row, read_source, scalars
 from ..cuda_c.elementwise import literal
 from ..cuda_c.emitter import Names, Typed
 from .operands import load_numbers, named_operands
-from .sample_tiles import PLACE, SampleTiles, offset, samples_shape, unravelled
+from .sample_tiles import PLACE, Extent, SampleTiles, offset, samples_shape, unravelled
 
 TEMPLATE = Path(__file__).parent / "read.cu"
 # The part of the read of a thread that is a mean of several reads.
 MEAN = Path(__file__).parent / "mean.cu"
-# The most threads of a block: across, down and in all.
-ACROSS, DOWN, THREADS = 16, 8, 128
+# The threads of a block: in a volume of samples and in an image, deep, down and across; and in all.
+BLOCKS: dict[int, Extent] = {3: (4, 4, 8), 2: (1, 8, 16)}
+THREADS = 128
+# The samples of a thread: at most so many, with so many taps in all, and so many bytes of one tap; and the threads that
+# must remain.
+MOST_SAMPLES, MOST_TAPS, TAP_BYTES, LEAST_THREADS = 4, 64, 16, 2**19
 # A wider texel is divided among threads, so that a warp reads and writes whole lines of memory.
 WIDTHS = (4, 2, 1)
 # The result of a read at coordinates, of the texels that a function loads, and the border color, (1, C): (1, C).
@@ -85,7 +91,9 @@ def read_each_sample(
     shape = samples_shape(textures, spec.sample_shapes(operands))
     along = sorted(len(shape) + axis for axis in spec.summed_axes)
     kept, terms = (tuple(n for k, n in enumerate(shape) if (k in along) == some) for some in (False, True))
-    tiles = tiles_of_block(kept, batch, parts)
+    steps = steps_of(spec, width, texels.dtype, math.prod(shape) * parts, exact)
+    volumes = sum(axis.role is Role.SPACE and not axis.integer for axis in spec.axes) >= 3
+    tiles = tiles_of_block(kept, batch, volumes, parts, steps)
     factors = [channels * math.prod(flat_sizes(spec.axes)[k:]) for k in range(len(flat_sizes(spec.axes)) + 1)]
 
     # The last part of a texel that is no whole number of parts repeats channels of the one before.
@@ -117,7 +125,7 @@ def read_each_sample(
             border = load_row("color", place, width, color.dtype, aligned=aligned)
         return jnp.broadcast_to(value(load_texel, coords, border), (1, width))
 
-    emitter, num_threads = Emitter(), math.prod(tiles.tile) * parts
+    emitter, num_threads = Emitter(), math.prod(tiles.lanes) * parts
     numbers = [Typed(np.array([name], object), dtype) for name, dtype in (*PLACE, ("part", np.dtype(np.int32)))]
     place, channel = emitter.call(place_of, *numbers)
     count = math.prod(terms) if terms else spec.num_reads if spec.num_reads > 1 else None
@@ -134,6 +142,7 @@ def read_each_sample(
         parameters=", ".join((*parameters, f"{c_type}* __restrict__ out")),
         threads=num_threads,
         parts=parts,
+        steps=tiles.num_steps,
         width=width,
         statements=emitter.lines,
         sample=place[0],
@@ -210,10 +219,30 @@ def width_of_part(channels: int) -> int:
     return min(channels, WIDTHS[0]) if channels % 2 else next(width for width in WIDTHS if channels % width == 0)
 
 
-def tiles_of_block(shape: tuple[int, ...], batch: int, parts: int) -> SampleTiles:
-    """The samples of a block, each of so many threads; in one row if they are too few across or down."""
-    across = max(1, ACROSS // parts)
-    down = max(1, min(DOWN, THREADS // (parts * across)))
-    if len(shape) - batch >= 2 and shape[-1] >= across and shape[-2] >= down:
-        return SampleTiles(shape, 2, (1, down, across), (1, 1, 1))
-    return SampleTiles(shape, 0, (1, 1, down * across), (1, 1, 1))
+def steps_of(spec: ReadSpec, width: int, dtype: np.dtype, threads: int, exact: bool) -> int:
+    """How many samples a thread takes, where `threads` would take one each.
+
+    They share what they have in common, as a row of them has, and their loads are under way together.
+    """
+    taps = math.prod(axis.kernel.num_taps for axis in spec.axes if not axis.integer)
+    most = min(MOST_SAMPLES, MOST_TAPS // taps, threads // LEAST_THREADS)
+    if spec.num_reads > 1 or spec.summed_axes or most < 2:
+        return 1
+    # Exact arithmetic takes longer than its loads.
+    return power_of_two_below(min(most, max(1 + exact, TAP_BYTES // (width * dtype.itemsize))))
+
+
+def tiles_of_block(shape: tuple[int, ...], batch: int, volumes: bool, parts: int, steps: int) -> SampleTiles:
+    """The samples of a block, each of `parts` threads, which take `steps` samples of a row; all of them in one row if
+    they are too few across or down.
+
+    Args:
+        volumes: whether three axes are filtered, so that samples in a block of them read the same texels.
+    """
+    for rank, (deep, down, across) in BLOCKS.items():
+        across = max(1, across // parts)
+        down = max(1, min(down, THREADS // (parts * deep * across)))
+        fits = all(n >= m for n, m in zip(shape[-rank:], (deep, down, across * steps)[3 - rank :]))
+        if fits and len(shape) - batch >= rank and (rank < 3 or volumes):
+            return SampleTiles(shape, rank, (deep, down, across), (1, 1, steps), spread=True)
+    return SampleTiles(shape, 0, (1, 1, max(1, THREADS // parts)), (1, 1, steps))

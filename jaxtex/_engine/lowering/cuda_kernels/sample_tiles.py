@@ -42,6 +42,7 @@ class SampleTiles(NamedTuple):
         lanes: the lanes of a tile.
         steps: the samples of a lane, which lie side by side; in a row, as far apart as there are lanes.
         row_axes: how many of the last axes of `shape` a row runs over; 0 stands for all of them.
+        spread: whether the samples of a lane lie as far apart as there are lanes across, in an image too.
     """
 
     shape: tuple[int, ...]
@@ -49,6 +50,7 @@ class SampleTiles(NamedTuple):
     lanes: Extent
     steps: Extent
     row_axes: int = 0
+    spread: bool = False
 
     @property
     def image_axes(self) -> int:
@@ -114,8 +116,8 @@ class SampleTiles(NamedTuple):
             lanes_across=lanes_across,
             lanes_down=lanes_down,
             lanes_per_slice=lanes_across * lanes_down,
-            lane_across=steps_across if self.rank else 1,
-            step_across=1 if self.rank else lanes_across,
+            lane_across=1 if self.spread or not self.rank else steps_across,
+            step_across=lanes_across if self.spread or not self.rank else 1,
             steps_across=steps_across,
             steps_down=steps_down,
             steps_deep=steps_deep,

@@ -81,35 +81,40 @@
     }
     if constexpr (@runs@) add_in_turns(window, holds, held_cell, part, lane, steps, [&](int n) { return held[n]; });
     wait_for_lanes();
-    // Each lane takes pieces of @piece@ numbers, row by row.
-    constexpr int last = @axes@ - 1, before = last > 0 ? last - 1 : 0;
-    const int width = size[last] * @pieces@;
-    int at[@axes@], i = lane;
-    for (int k = 0; k < @axes@; k++) at[k] = 0;
-    for (;;) {
-      if constexpr (last > 0) {
-        while (i >= width) i -= width, at[before]++;
-#pragma unroll
-        for (int k = before; k > 0; k--)
-          while (at[k] >= size[k]) at[k] -= size[k], at[k - 1]++;
+    if constexpr (@writes_whole@) {
+      @whole@
+    } else {
+      // Each lane takes pieces of @piece@ numbers, row by row.
+      constexpr int last = @axes@ - 1, before = last > 0 ? last - 1 : 0;
+      const int width = size[last] * @pieces@;
+      int at[@axes@], i = lane;
+      for (int k = 0; k < @axes@; k++) at[k] = 0;
+      for (;;) {
+        if constexpr (last > 0) {
+          while (i >= width) i -= width, at[before]++;
+  #pragma unroll
+          for (int k = before; k > 0; k--)
+            while (at[k] >= size[k]) at[k] -= size[k], at[k - 1]++;
+        }
+        if (last > 0 ? at[0] >= size[0] : i >= width) break;
+        int cell = i / @pieces@;
+        for (int k = 0; k < last; k++) cell += at[k] * stride[k];
+        const int column = i % @pieces@ * @piece@;
+        const Piece piece = load_shared<@piece@>(window + cell * @row@ + column);
+        if (!is_zero(piece)) {
+          int index[@axes@];
+          for (int k = 0; k < last; k++) index[k] = low[k] + at[k];
+          index[last] = low[last] + i / @pieces@;
+          const Texel texel = texel_of(index);
+          const int channel = first_channel(column / @width@) + column % @width@;
+          if (texel.inside) add_to_texel(totals + (int64)texel.number * @total_width@ + channel, piece, @units@);
+        }
+        i += 32;
       }
-      if (last > 0 ? at[0] >= size[0] : i >= width) break;
-      int cell = i / @pieces@;
-      for (int k = 0; k < last; k++) cell += at[k] * stride[k];
-      const int column = i % @pieces@ * @piece@;
-      const Piece piece = load_shared<@piece@>(window + cell * @row@ + column);
-      if (!is_zero(piece)) {
-        int index[@axes@];
-        for (int k = 0; k < last; k++) index[k] = low[k] + at[k];
-        index[last] = low[last] + i / @pieces@;
-        const Texel texel = texel_of(index);
-        const int channel = first_channel(column / @width@) + column % @width@;
-        if (texel.inside) add_to_texel(totals + (int64)texel.number * @total_width@ + channel, piece, @units@);
-      }
-      i += 32;
     }
     wait_for_lanes();
   } else {
+    if constexpr (@writes_whole@) set_to_zero(own_texture, lane);
 #pragma unroll 1
     for (int s = 0; s < @steps@; s++) {
       const Position at = position_of(tile, number, s);

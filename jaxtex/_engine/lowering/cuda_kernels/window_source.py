@@ -296,12 +296,14 @@ class WindowSource(SampleSource):
             "views": "views" if self.numbers_of_view else "((const float*)nullptr)",
             "numbers": self.numbers_of_view,
             "totals": "totals" if self.walks else "((float*)nullptr)",
-            "sets_zero": boolean("totals" in self.results and "start" not in self.arrays),
+            "sets_zero": boolean(self.sets_zero),
+            "writes_whole": boolean(self.writes_whole),
             "texture_size": self.plan.texels_per_texture * self.lanes.channels * self.num_parts,
             "choose_copy": f"totals += (int64)(blockIdx.x % {copies}) * {size};" if copies > 1 else "",
             "all_warps": self.num_blocks * self.num_warps,
             **self.functions(),
         }
+        slots["whole"] = self.filled("whole.cu", {**slots, **self.whole()}).splitlines() if self.writes_whole else [""]
         passes = [self.window(number, slots) for number in range(len(self.walks))] or [self.filled("slopes.cu", slots)]
         slots["passes"] = "\n".join(passes)
         templates = (self.filled(template, slots) for template in ("samples.cuh", "adjoint.cu"))
@@ -311,6 +313,27 @@ class WindowSource(SampleSource):
     def piece(self) -> int:
         """How many numbers are added to memory at once."""
         return min(4, self.lanes.width) if self.lanes.aligned else 1
+
+    @property
+    def sets_zero(self) -> bool:
+        """Whether a warp sets the texture of its samples to zero."""
+        return "totals" in self.results and "start" not in self.arrays
+
+    @property
+    def writes_whole(self) -> bool:
+        """Whether it writes that texture once, zeros and all, where each index of the window is that of a texel."""
+        own = all(axis.role is Role.SPACE and axis.address.drops_outside for axis in self.spec.axes)
+        return self.sets_zero and own and self.lanes.overlap == 0 and self.num_parts == 1
+
+    def whole(self) -> dict[str, Any]:
+        """The slots of what writes a whole texture."""
+        texture = int(self.several_textures)
+        numbers = self.plan.texels_per_texture * self.lanes.channels
+        return {
+            "first_axis": texture,
+            "sizes": ", ".join(map(str, [1] * texture + [axis.known_size for axis in self.spec.axes])),
+            "numbers_at_once": 4 if numbers % 4 == 0 else 1,
+        }
 
     def adds_pairs(self, offsets: list[tuple[int, ...]]) -> bool:
         """Whether two taps along the last axis are one addition to memory, where their texels make an aligned row."""
