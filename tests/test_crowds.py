@@ -49,6 +49,24 @@ def test_a_window_of_each_image(channels, least, monkeypatch):
     assert_trees_close("sum", found, plain, 81 * 4)
 
 
+@pytest.mark.parametrize("address_mode", ["border", "clamp"])
+def test_a_window_of_each_volume(address_mode, monkeypatch):
+    """A warp writes a volume of its own once, with its zeros; where taps outside fall on texels, it adds to zeros."""
+    monkeypatch.setattr(crowds, "LEAST_OWN", 3)
+    sampler = jt.Sampler(address_mode=address_mode, normalized_coords=False)
+    near = NEAR[:3].reshape(3, 1, 1), NEAR[:3].reshape(1, 3, 1), NEAR[:3].reshape(1, 1, 3)
+
+    def read(volume, point):
+        return jt.sample(jt.texture3d(volume), tuple(p + n for p, n in zip(point, near)), sampler)
+
+    def gradients(*args):
+        return jax.vjp(jax.vmap(read), *args)[1](cotangent)
+
+    volumes, points, cotangent = drawn(5, 6, 7, 4, 2), drawn(5, 3, scale=7), drawn(5, 3, 3, 3, 2)
+    plain, found = by_kernels(gradients, volumes, points)
+    assert_trees_close("sum", found, plain, 27 * 8)
+
+
 def test_an_image_is_a_row_of_lanes():
     tiles = sample_tiles.tiles_of((5, 9, 9), 1, 2, sample_tiles.Lanes.of(1), sample_tiles.STEPS)
     assert (tiles.rank, tiles.row_axes, tiles.steps, tiles.total) == (0, 2, (1, 1, 3), 5)

@@ -26,7 +26,7 @@ TEMPLATE = Path(__file__).parent / "read.cu"
 # The part of the read of a thread that is a mean of several reads.
 MEAN = Path(__file__).parent / "mean.cu"
 # The threads of a block: in a volume of samples and in an image, deep, down and across; and in all.
-BLOCKS: dict[int, Extent] = {3: (4, 4, 8), 2: (1, 8, 16)}
+BLOCKS: dict[int, Extent] = {3: (4, 1, 32), 2: (1, 8, 16)}
 THREADS = 128
 # The samples of a thread: at most so many, with so many taps in all, and so many bytes of one tap; and the threads that
 # must remain.
