@@ -327,13 +327,9 @@ class WindowSource(SampleSource):
 
     def whole(self) -> dict[str, Any]:
         """The slots of what writes a whole texture."""
-        texture = int(self.several_textures)
-        numbers = self.plan.texels_per_texture * self.lanes.channels
-        return {
-            "first_axis": texture,
-            "sizes": ", ".join(map(str, [1] * texture + [axis.known_size for axis in self.spec.axes])),
-            "numbers_at_once": 4 if numbers % 4 == 0 else 1,
-        }
+        texture, numbers = int(self.several_textures), self.plan.texels_per_texture * self.lanes.channels
+        sizes = ", ".join(map(str, [1] * texture + [axis.known_size for axis in self.spec.axes]))
+        return {"first_axis": texture, "sizes": sizes, "numbers_at_once": 4 if numbers % 4 == 0 else 1}
 
     def adds_pairs(self, offsets: list[tuple[int, ...]]) -> bool:
         """Whether two taps along the last axis are one addition to memory, where their texels make an aligned row."""
