@@ -307,7 +307,8 @@ def test_reverse_mode_keeps_a_field_and_not_its_components():
         "of halves": lambda flow: warp.warp_flow(pixels, flow.astype(jnp.float16)),
     }
     for read in reads.values():
-        kept = [a.shape for a in jax.tree.leaves(jax.vjp(read, flow)[1]) if a.ndim > 1]
+        # Besides a line of pixels along each axis.
+        kept = [a.shape for a in jax.tree.leaves(jax.vjp(read, flow)[1]) if a.ndim > 1 and 1 not in a.shape]
         assert sorted(kept) == sorted([(*OUT, 2), (*SIZES, 3)])
 
 

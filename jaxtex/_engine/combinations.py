@@ -6,7 +6,7 @@ the walk and for the derivatives, which `primitives` states in terms of plain re
 
 import functools
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import jax
@@ -37,6 +37,19 @@ def weighted(weight: Weight, value: jax.Array) -> jax.Array:
 
 def blend(coords: Coords, axes: tuple[Axis, ...], texel_value: TexelValue) -> jax.Array:
     """The sum of `texel_value` over all taps, each times its weight: nested, axis after axis."""
+    return blend_of(walks(coords, axes), texel_value)
+
+
+def blend_inside(coords: Coords, axes: tuple[Axis, ...], texel_value: TexelValue) -> jax.Array:
+    """`blend` of finite values that are zero outside: the weights say so, which costs less than to replace the values
+    of each channel.
+    """
+    inside = ((w, start, [step.without_outside() for step in steps]) for w, start, steps in walks(coords, axes))
+    return blend_of(inside, texel_value)
+
+
+def blend_of(found: Iterable[tuple[Weight, TexelAddress, list[Step]]], texel_value: TexelValue) -> jax.Array:
+    """The sum over all taps of walks."""
 
     def interpolate(address: TexelAddress, steps: list[Step], path: Path) -> jax.Array:
         if not steps:
@@ -48,8 +61,8 @@ def blend(coords: Coords, axes: tuple[Axis, ...], texel_value: TexelValue) -> ja
         )
         return functools.reduce(jnp.add, parts)
 
-    found = enumerate(walks(coords, axes))
-    return functools.reduce(jnp.add, (weighted(w, interpolate(start, steps, (k,))) for k, (w, start, steps) in found))
+    values = (weighted(w, interpolate(start, steps, (k,))) for k, (w, start, steps) in enumerate(found))
+    return functools.reduce(jnp.add, values)
 
 
 # The weighted sum within its nearest taps

@@ -19,11 +19,11 @@ import numpy as np
 from .._tables.filter_kernels import Polynomials
 from .._tables.storage_formats import Decoding
 from .axis import Axis, Role
-from .combinations import COMBINATIONS, Path, weighted
+from .combinations import COMBINATIONS, Path, blend_inside, weighted
 from .decoding import bits_dtype, decode, in_bits, moves_as_bits
 from .indexing import gather, scatter
 from .reproducible_sum import TexelSums, Units
-from .spec import Coords, ReadSpec
+from .spec import Combination, Coords, ReadSpec
 from .texel_walk import Step, TexelAddress, flat_sizes, flattened, texels_shape, walks
 
 # The texel at an address as it is stored: S + (C,).
@@ -92,7 +92,8 @@ def read(texels: jax.Array, *operands: jax.Array, spec: ReadSpec) -> jax.Array:
         return in_bits(lambda bits: read(bits, *operands, spec=as_integers), texels)
     stored = flattened(texels, spec.axes)
     load_texel = lambda address: gather(stored, address.flat_index)
-    return mean(lambda coords: value(load_texel, coords, spec), operands, spec)
+    codes = blends_codes(texels, spec)
+    return mean(lambda coords: value(load_texel, coords, spec, codes=codes), operands, spec)
 
 
 def bordered_read(texels: jax.Array, color: jax.Array, *operands: jax.Array, spec: ReadSpec) -> jax.Array:
@@ -103,17 +104,31 @@ def bordered_read(texels: jax.Array, color: jax.Array, *operands: jax.Array, spe
     return mean(lambda coords: value(load_texel, coords, spec, color), operands, spec)
 
 
-def value(load_texel: LoadTexel, coords: Coords, spec: ReadSpec, color: jax.Array | None = None) -> jax.Array:
-    """The value at `coords`, S + (C,), of the texels that `load_texel` returns."""
+def blends_codes(texels: jax.Array, spec: ReadSpec) -> bool:
+    """Whether a read is a weighted sum of stored integers, which are finite."""
+    stored = not jnp.issubdtype(texels.dtype, jnp.floating) and jnp.issubdtype(spec.sums, jnp.floating)
+    several = any(axis.kernel.num_taps > 1 for axis in spec.axes if not axis.integer)
+    return stored and several and spec.combination is Combination.BLEND
+
+
+def value(
+    load_texel: LoadTexel, coords: Coords, spec: ReadSpec, color: jax.Array | None = None, *, codes: bool = False
+) -> jax.Array:
+    """The value at `coords`, S + (C,), of the texels that `load_texel` returns.
+
+    Args:
+        codes: whether texels are finite, and zero outside.
+    """
     # Single texels keep all their bits, also those of NaN.
-    single = color is None and all(axis.integer for axis in spec.axes)
+    single = color is None and spec.is_single
     dtype = spec.dtype if single else spec.sums
 
     def texel_value(address: TexelAddress, path: Path) -> jax.Array:
         del path
         return color_outside(address, decode(load_texel(address), spec.decoding, dtype), color)
 
-    return COMBINATIONS[spec.combination](coords, spec.axes, texel_value)
+    combine = blend_inside if codes else COMBINATIONS[spec.combination]
+    return combine(coords, spec.axes, texel_value)
 
 
 def mean(

@@ -7,8 +7,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from . import operators
 from .axis import Axis, Role
-from .operators import mean
+from .operators import blends_codes, mean
 from .spec import Coords, ReadSpec
 from .straight_through import straight_through
 from .texel_walk import both, walks
@@ -42,6 +43,22 @@ def outside(*operands: jax.Array, spec: ReadSpec) -> tuple[jax.Array, jax.Array]
     weight = functools.reduce(jnp.multiply, factors, jnp.where(everything, 0, 1 - inside))
     along = spec.summed_axes
     return jnp.sum(weight, along, keepdims=True).astype(spec.sums), jnp.all(everything, along, keepdims=True)
+
+
+def bordered_read(texels: jax.Array, color: jax.Array, *operands: jax.Array, spec: ReadSpec) -> jax.Array:
+    """`operators.bordered_read`. Of a sum of stored integers the color takes a part once, not at each tap."""
+    alone = spec.num_reads == 1 and not spec.summed_axes and spec.expected is None
+    if not (alone and blends_codes(texels, spec)):
+        return operators.bordered_read(texels, color, *operands, spec=spec)
+    out = operators.read(texels, *operands, spec=spec.with_dtype(spec.sums))
+    color = color.reshape(*[1] * (out.ndim - 1), -1)
+    return with_color(out, color, *outside(*operands, spec=spec)).astype(spec.dtype)
+
+
+def with_color(out: jax.Array, color: jax.Array, weight: jax.Array, everything: jax.Array) -> jax.Array:
+    """A read with zero outside, S + (C,), and a color, which broadcasts to it, times the weight that lies outside."""
+    # Where all taps are inside, the color has no part, even if it is not finite.
+    return jnp.where(everything[..., None], out, out + weight[..., None] * color)
 
 
 def drawn_outside(spec: ReadSpec) -> Callable[..., jax.Array]:

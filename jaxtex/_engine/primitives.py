@@ -35,7 +35,8 @@ from .binding import Dims, batching_rule, bind, make_primitive
 from .combinations import clipped, each_level, highest, lowest, nearest_taps
 from .linearization import ByNumber, summed_to
 from .lowering.choice import LOWERINGS
-from .outside import outside
+from .outside import bordered_read as bordered_by_weight
+from .outside import outside, with_color
 from .spec import TEXELS, Combination, ReadSpec, Wrt, as_given
 
 
@@ -58,7 +59,7 @@ def splat(values: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec) -> j
 
 
 read_p = make_primitive("texture_read", operators.read, LOWERINGS["read"])
-bordered_read_p = make_primitive("texture_bordered_read", operators.bordered_read, LOWERINGS["bordered_read"])
+bordered_read_p = make_primitive("texture_bordered_read", bordered_by_weight, LOWERINGS["bordered_read"])
 splat_p = make_primitive("texture_splat", operators.splat, LOWERINGS["splat"])
 pushforward_p = make_primitive("texture_pushforward", linearization.pushforward)
 pullback_p = make_primitive("texture_pullback", linearization.pullback, LOWERINGS["pullback"], multiple_results=True)
@@ -197,8 +198,7 @@ def bordered_terms(texels: Any, color: Any, *operands: Any, spec: ReadSpec, batc
         out = bind(read_p, texels, *operands, spec=spec, batch=batch)
         weight, everything = rematerialized(outside, *operands, spec=spec)
         broadcast = color.reshape(*color.shape[:batch], *[1] * (out.ndim - color.ndim), color.shape[-1])
-        # Where all taps are inside, the color has no part, even if it is not finite.
-        return jnp.where(everything[..., None], out, out + weight[..., None] * broadcast)
+        return with_color(out, broadcast, weight, everything)
 
     return by_plain_reads(plain_read, operands, spec)
 

@@ -79,6 +79,11 @@ class ReadSpec:
         return single and alone and self.decoding is Decoding.ELEMENT and self.dtype == stored
 
     @property
+    def is_single(self) -> bool:
+        """Whether it reads single texels by their indices."""
+        return all(axis.integer for axis in self.axes)
+
+    @property
     def is_plain(self) -> bool:
         """Whether it is one weighted sum, which is not rounded: linear in the texels."""
         blends = self.combination is Combination.BLEND

@@ -67,6 +67,12 @@ class Step(NamedTuple):
         share = 1 / (len(self.taps) - 1)
         return [jnp.where(gone, 0, w + lost * share) for gone, w in zip(missing, products)]
 
+    def without_outside(self) -> "Step":
+        """The same step with no weight for taps outside, which then need no mask."""
+        weights = [w if t.inside is None else jnp.where(t.inside, w, 0) for t, w in zip(self.taps, self.weights())]
+        taps = [t._replace(inside=None, factors=(w,), missing=None) for t, w in zip(self.taps, weights)]
+        return self._replace(taps=taps)
+
 
 class TexelAddress(NamedTuple):
     """Where a walk has come to: flat indices so far, the extent of the last one, and whether it is inside.
