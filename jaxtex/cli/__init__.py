@@ -31,15 +31,27 @@ shows aliasing; --antialias averages the input over the footprint of each pixel 
 
 PNG, JPEG, TIFF and WebP files are read and written. An image keeps its 8 or 16 bits if the format
 of the output can store them (PNG, TIFF: 8 and 16; JPEG, WebP: 8). PNG, TIFF and WebP are written
-without loss, JPEG with quality 95. The EXIF orientation is applied. A color profile is kept if it
-fits the channels of the output. A file that exists at OUT is replaced, even if it is IN, and is
-complete at every moment. The packages that read and write images are the extra cli, which
+without loss, JPEG with quality 95. The packages that read and write images are the extra cli, which
 "pip install 'jaxtex[cli]'" installs.
 
-The images of a folder are read, warped and written in parallel. With N cores, of which at most 16
-are used, at most 2 N + 3 images are in memory. An image that fails is reported and skipped.
+The output keeps the color profile, EXIF, XMP, IPTC, comments, the resolution, and the texts and
+colors of PNG, as far as its format can; a note names the rest. The EXIF orientation is applied and
+reset, the sizes that EXIF states are those of the output, and its thumbnail is dropped. CMYK becomes
+sRGB by its profile. --strip drops all but the colors. Camera raw files and volumes are refused.
 
-The exit code is 0, or 2 after an error, or 130 after an interrupt.
+Images of more than 500 million pixels are refused before anything is allocated, as are sides that
+the format cannot store: JPEG 65535, WebP 16383, PNG 1000000. --max-pixels sets another limit.
+
+A file that exists at OUT is replaced, even if it is IN, and is complete at every moment. It keeps its
+permissions, and a symbolic link stays a link; a new file takes the permissions of IN. A read-only
+file is refused without --force. Other names (hard links) of a file keep the old picture.
+
+The images of a folder are read, warped and written in parallel. With N cores, of which at most 16
+are used, at most 2 N + 3 images are in memory. An image that fails is reported and skipped. Hidden
+files are left out. A run that was stopped, by Ctrl-C, SIGTERM or a full disk, leaves whole files;
+--skip-existing (or --resume) then warps only the images that are missing.
+
+The exit code is 0, or 2 after an error, or 130 after an interrupt, or 143 after SIGTERM.
 """
 
 # pyright: strict
@@ -50,6 +62,7 @@ from collections.abc import Sequence
 from .errors import UserError
 from .extra import check_extra
 from .grammar import AFFINE_PARTS, WHOLE_TRANSFORMS, Options, build_parser, protect_negative_number
+from .program import run_program
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -60,20 +73,18 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     Returns:
         The exit code: 0 for success, 2 for an error, which is explained in one sentence on standard error, 130 for an
-        interrupt.
+        interrupt, 143 for a SIGTERM.
     """
     argv = sys.argv[1:] if argv is None else argv
+    return run_program(lambda: run_command(argv))
+
+
+def run_command(argv: Sequence[str]) -> int:
+    """Parses a command line and runs its command."""
     commands = {"warp": run_warp, "info": run_info}
-    try:
-        arguments = [protect_negative_number(argument) for argument in argv]
-        options = build_parser(__doc__).parse_args(arguments, namespace=Options())
-        return commands[options.command](options)
-    except UserError as error:
-        print(f"jaxtex: error: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("jaxtex: error: interrupted", file=sys.stderr)
-        return 130
+    arguments = [protect_negative_number(argument) for argument in argv]
+    options = build_parser(__doc__).parse_args(arguments, namespace=Options())
+    return commands[options.command](options)
 
 
 def run_info(_: Options) -> int:
@@ -96,6 +107,7 @@ def run_warp(options: Options) -> int:
     from .files import warp_file
     from .folders import warp_folder
     from .jobs import Job
+    from .targets import WriteOptions
     from .transforms import build_transform
     from .warp import ReadOptions
 
@@ -110,6 +122,10 @@ def run_warp(options: Options) -> int:
             size=options.size,
             border=options.border,
             compare=options.compare,
+            max_pixels=options.max_pixels,
+            page=options.page,
+            skip_existing=options.skip_existing,
+            write=WriteOptions(options.strip, options.force, options.preserve_times),
         )
         job.transform.check()
         if source.is_dir():
