@@ -4,7 +4,6 @@
 
 import contextlib
 import dataclasses
-import sys
 import time
 from collections.abc import Generator, Iterable
 from pathlib import Path
@@ -12,13 +11,15 @@ from typing import NamedTuple
 
 import jax
 import numpy as np
-from tqdm import tqdm
 
 from .decode import Picture, read_picture
 from .encode import find_format, write_picture
-from .errors import UserError, one_line
+from .errors import OutputError, UserError, describe
 from .jobs import Job
-from .mappings import Array
+from .limits import check_pixels
+from .mappings import Array, Size
+from .messages import print_error, print_report
+from .targets import check_target
 from .warp import WarpResult, warp
 
 
@@ -53,7 +54,7 @@ def start_warp(source: Path, picture: Picture, job: Job) -> StartedWarp:
     with errors_about(source):
         job.check_width(width)
         border = job.border_texel(channels, picture.pixels.dtype)
-        size = job.size or (width, height)
+        size = job.output_size((width, height))
         mapping = job.transform.mapping((width, height), size)
         result = warp(picture.pixels, mapping, border, size=size, read=job.read, device=job.device)
         return StartedWarp(picture, result)
@@ -68,10 +69,10 @@ def finish_warp(source: Path, target: Path, started: StartedWarp, job: Job) -> W
     picture, result = started
     with errors_about(source):
         pixels = np.asarray(result.pixels)
-    size = format_size(pixels)
-    if job.compare:
-        pixels = side_by_side(picture.pixels, pixels)
-    notes = write_picture(target, dataclasses.replace(picture, pixels=pixels))
+        size = format_size(pixels)
+        if job.compare:
+            pixels = side_by_side(picture.pixels, pixels)
+    notes = write_picture(target, dataclasses.replace(picture, pixels=pixels), job.write, source)
     return WrittenFile(size, result.compile_seconds, (*picture.notes, *notes))
 
 
@@ -82,7 +83,10 @@ def warp_file(source: Path, target: Path, job: Job) -> int:
         UserError: if the image cannot be read, warped or written.
     """
     find_format(target)  # an unknown format is an error before any work
-    picture = read_picture(source)
+    if job.skip_existing and target.is_file():
+        print_report(f"{target} exists, {source.name} is skipped")
+        return 0
+    picture = read_for(source, target, job)
     start = time.perf_counter()
     started = start_warp(source, picture, job)
     with errors_about(source):
@@ -91,8 +95,27 @@ def warp_file(source: Path, target: Path, job: Job) -> int:
     written = finish_warp(source, target, started, job)
     print_notes(source, written.notes)
     timing = format_timing(job, seconds, written.compile_seconds)
-    print(f"{source.name} {format_size(picture.pixels)} -> {target} {written.size}: {job}, {timing}")
+    print_report(f"{source.name} {format_size(picture.pixels)} -> {target} {written.size}: {job}, {timing}")
     return 0
+
+
+def read_for(source: Path, target: Path, job: Job) -> Picture:
+    """Reads an image, once it is known that its output can be written.
+
+    Raises:
+        UserError: if one of them cannot be, or one is too large.
+    """
+    check_target(target, job.write.force)
+    file_format = find_format(target)
+
+    def accept(size: Size) -> None:
+        check_pixels(size, job.max_pixels)
+        try:
+            job.check_output_size(size, file_format)
+        except UserError as error:
+            raise OutputError(f"cannot write {target}: {error}") from error
+
+    return read_picture(source, accept, job.page)
 
 
 @contextlib.contextmanager
@@ -103,7 +126,7 @@ def errors_about(source: Path) -> Generator[None, None, None]:
     except UserError as error:
         raise UserError(f"cannot warp {source}: {error}") from error
     except (jax.errors.JaxRuntimeError, MemoryError) as error:
-        raise UserError(f"cannot warp {source}: {one_line(error)}") from error
+        raise UserError(f"cannot warp {source}: {describe(error)}") from error
 
 
 def side_by_side(before: Array, after: Array) -> Array:
@@ -130,9 +153,4 @@ def format_timing(job: Job, seconds: float, compile_seconds: float) -> str:
 def print_notes(path: Path, notes: Iterable[str]) -> None:
     """Prints notes on a file to standard error."""
     for note in notes:
-        print_message(f"jaxtex: note: {path.name} {note}")
-
-
-def print_message(line: str) -> None:
-    """Prints a line to standard error, above the progress bar if there is one."""
-    tqdm.write(line, file=sys.stderr)
+        print_error(f"jaxtex: note: {path.name} {note}")

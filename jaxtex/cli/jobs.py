@@ -8,7 +8,9 @@ import numpy as np
 
 from .devices import Device
 from .errors import UserError
+from .limits import MAX_PIXELS, check_pixels, check_sides
 from .mappings import Array, Size, Transform
+from .targets import WriteOptions
 from .warp import ReadOptions
 
 
@@ -24,6 +26,10 @@ class Job:
         border: the border color as one to four values from 0 to 255: gray, gray and alpha, RGB, or RGBA. `None` is
             black, or transparent if the image has alpha.
         compare: whether to write the input beside the result.
+        max_pixels: the most pixels of an input, and of an output.
+        page: which one is read of a file with several, from 1; `None` if it must have one.
+        skip_existing: whether an input is skipped if its output exists.
+        write: how files are written.
     """
 
     transform: Transform
@@ -32,6 +38,32 @@ class Job:
     size: Size | None = None
     border: tuple[float, ...] | None = None
     compare: bool = False
+    max_pixels: int = MAX_PIXELS
+    page: int | None = None
+    skip_existing: bool = False
+    write: WriteOptions = dataclasses.field(default_factory=WriteOptions)
+
+    def output_size(self, size: Size) -> Size:
+        """The width and the height of the warped image.
+
+        Args:
+            size: of the input.
+        """
+        return self.size or size
+
+    def check_output_size(self, size: Size, file_format: str) -> None:
+        """Checks, before any work, that an output is not too large to be warped and written.
+
+        Args:
+            size: width and height of the input.
+            file_format: of the output.
+
+        Raises:
+            UserError: if it is.
+        """
+        output = self.output_size(size)
+        check_pixels(output, self.max_pixels)
+        check_sides((size[0] + output[0], max(size[1], output[1])) if self.compare else output, file_format)
 
     def check_width(self, width: int) -> None:
         """Checks that an image so wide can be read.
