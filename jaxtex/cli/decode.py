@@ -205,25 +205,30 @@ def decode_by_pillow(data: bytes, image: Image.Image, page: int | None) -> Pictu
 
 def cmyk_to_rgb(image: Image.Image, icc: bytes | None) -> tuple[Image.Image, tuple[str]]:
     """Ink as light: by the color profile if there is one that can be used, else by plain arithmetic; and a note."""
-    try:
-        from PIL import ImageCms  # Pillow may be built without it
-
-        if icc:
-            profile = ImageCms.ImageCmsProfile(io.BytesIO(icc))
-            converted = ImageCms.profileToProfile(
-                image,
-                profile,
-                cast(Any, ImageCms.createProfile("sRGB")),
-                renderingIntent=ImageCms.Intent.RELATIVE_COLORIMETRIC,
-                outputMode="RGB",
-                flags=ImageCms.Flags.BLACKPOINTCOMPENSATION,
-            )
-            if converted:
-                return converted, ("is converted from CMYK to sRGB by its color profile",)
-    except (ImportError, OSError, ValueError, RuntimeError):  # a broken profile
-        pass
+    converted = convert_by_profile(image, icc) if icc else None
+    if converted:
+        return converted, ("is converted from CMYK to sRGB by its color profile",)
     dropped = ", and its color profile, which cannot be used, is dropped" if icc else ""
     return image.convert("RGB"), (f"is converted from CMYK to RGB without a color profile{dropped}",)
+
+
+def convert_by_profile(image: Image.Image, icc: bytes) -> Image.Image | None:
+    """An image in sRGB, or `None` if the profile is broken or for something else."""
+    try:
+        from PIL import ImageCms
+    except ImportError:  # Pillow may be built without it
+        return None
+    try:
+        return ImageCms.profileToProfile(
+            image,
+            ImageCms.ImageCmsProfile(io.BytesIO(icc)),
+            cast(Any, ImageCms.createProfile("sRGB")),
+            renderingIntent=ImageCms.Intent.RELATIVE_COLORIMETRIC,
+            outputMode="RGB",
+            flags=ImageCms.Flags.BLACKPOINTCOMPENSATION,
+        )
+    except (ImageCms.PyCMSError, OSError, ValueError):
+        return None
 
 
 def is_complete_jpeg(data: bytes) -> bool:

@@ -30,8 +30,9 @@ def default_devices() -> list[Device]:
         return cast(list[Device], jax.devices())
     except (RuntimeError, AssertionError) as error:  # JAX asserts that the platforms of JAX_PLATFORMS exist
         platforms = os.environ.get("JAX_PLATFORMS")
-        chosen = f" of JAX_PLATFORMS={platforms}" if platforms else ""
-        raise UserError(f"JAX finds no device{chosen}, {one_line(error)}") from error
+        chosen = f" of JAX_PLATFORMS={platforms}; unset it to let JAX choose" if platforms else ""
+        detail = f" ({one_line(error)})" if str(error) else ""
+        raise UserError(f"JAX finds no device{chosen}{detail}") from error
 
 
 def cpu_devices() -> list[Device]:

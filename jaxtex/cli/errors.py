@@ -2,6 +2,10 @@
 
 # pyright: strict
 
+import errno
+
+FULL_DISK = (errno.ENOSPC, errno.EDQUOT)
+
 
 class UserError(Exception):
     """A mistake that one sentence explains. `main` prints the sentence and returns 2, without a traceback."""

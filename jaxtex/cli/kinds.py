@@ -101,9 +101,9 @@ def full_pages(tiff: Any) -> list[Any]:
             raise raw_error("like NEF or ARW")
     pages = [page for page in pages if not page.is_reduced and not page.is_mask] or pages[:1]
     depth: int = max(page.imagedepth for page in pages)
-    if tiff.is_imagej:  # which may store many slices behind one directory
-        stated: dict[str, Any] = tiff.imagej_metadata or {}
-        depth = max(depth, stated.get("images", 1) // len(pages))
+    if tiff.is_imagej or tiff.is_shaped:  # which may store many slices behind one directory
+        stated: int = sum(series.size for series in tiff.series)
+        depth = max(depth, stated // sum(page.size for page in tiff.pages))
     if depth > 1:
         raise UserError(f"it is a volume of {depth} slices, and only flat images are supported")
     return pages

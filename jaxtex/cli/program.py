@@ -5,7 +5,7 @@
 import sys
 from collections.abc import Callable
 
-from .errors import UserError
+from .errors import FULL_DISK, UserError
 from .messages import any_encoding, discard, flush, print_error
 from .signals import exit_code, reason, signals_raise
 
@@ -46,5 +46,10 @@ def run_to_the_end(command: Callable[[], int]) -> int:
     except BrokenPipeError:
         discard(sys.stdout)
         return 0
+    except OSError as error:
+        if error.errno not in FULL_DISK or error.filename is not None:
+            raise
+        discard(sys.stdout)
+        raise UserError(f"cannot write to standard output: {error.strerror}") from error
     finally:
         flush()

@@ -16,13 +16,12 @@ import stat
 import time
 from pathlib import Path
 
-from .errors import FullDiskError, UserError
+from .errors import FULL_DISK, FullDiskError, UserError
 from .kinds import check_regular
 
 DEFAULT_MODE = 0o666
 PREFIX, SUFFIX = ".jaxtex-", ".part"
 STALE_SECONDS = 2  # after which a temporary file that no process holds is a dead one's
-FULL_DISK = (errno.ENOSPC, errno.EDQUOT)
 
 
 @dataclasses.dataclass(frozen=True)
