@@ -42,6 +42,11 @@ def pixels(channels: int = 3, dtype: str = "uint8", height: int = HEIGHT, width:
     return np.random.default_rng(channels).integers(0, np.iinfo(dtype).max, shape, endpoint=True).astype(dtype)
 
 
+def slices() -> np.ndarray:
+    """Three gray pictures."""
+    return pixels(3).transpose(2, 0, 1)
+
+
 # TIFF directories, of which EXIF is made
 
 
@@ -236,13 +241,12 @@ ODD_FILES = {
     "fuji.jpg": refused(lambda: b"FUJIFILMCCD-RAW 0201" + jpeg(), f"{RAW} (RAF)"),
     "canon.jpg": refused(lambda: b"\0\0\0\x18ftypcrx \0\0\0\1" + bytes(40), f"{RAW} (CR3)"),
     "iphone.jpg": refused(lambda: b"\0\0\0\x18ftypheic\0\0\0\0" + bytes(40), "it is a HEIF file"),
-    "volume.tif": refused(
-        lambda: tiff(pixels(3).transpose(2, 0, 1), photometric="minisblack", volumetric=True), "a volume of 3 slices"
-    ),
+    "volume.tif": refused(lambda: tiff(slices(), photometric="minisblack", volumetric=True), "a volume of 3 slices"),
     "hidden slices.tif": refused(
-        lambda: tiff(pixels(3).transpose(2, 0, 1), photometric="minisblack", truncate=True, metadata={}), "a volume of 3 slices"
+        lambda: tiff(slices(), photometric="minisblack", truncate=True, metadata={}),
+        "a volume of 3 slices",
     ),
-    "imagej.tif": refused(lambda: tiff(pixels(3).transpose(2, 0, 1), imagej=True, metadata={}), "it has 3 pages"),
+    "imagej.tif": refused(lambda: tiff(slices(), imagej=True, metadata={}), "it has 3 pages"),
     "pages.tif": refused(lambda: several("TIFF"), "it has 2 pages or frames"),
     "animation.webp": refused(lambda: several("WEBP"), "it has 2 pages or frames"),
     "animation.png": refused(lambda: several("PNG"), "it has 2 pages or frames"),

@@ -61,6 +61,7 @@ from collections.abc import Sequence
 
 from .errors import UserError
 from .extra import check_extra
+from .file_options import parsed_file_options
 from .grammar import AFFINE_PARTS, WHOLE_TRANSFORMS, Options, build_parser, protect_negative_number
 from .program import run_program
 
@@ -107,7 +108,6 @@ def run_warp(options: Options) -> int:
     from .files import warp_file
     from .folders import warp_folder
     from .jobs import Job
-    from .targets import WriteOptions
     from .transforms import build_transform
     from .warp import ReadOptions
 
@@ -122,10 +122,7 @@ def run_warp(options: Options) -> int:
             size=options.size,
             border=options.border,
             compare=options.compare,
-            max_pixels=options.max_pixels,
-            page=options.page,
-            skip_existing=options.skip_existing,
-            write=WriteOptions(options.strip, options.force, options.preserve_times),
+            files=parsed_file_options(options),
         )
         job.transform.check()
         if source.is_dir():

@@ -18,14 +18,14 @@ from PIL import Image
 from .containers import add_to_jpeg, add_to_png, add_to_tiff
 from .decode import Picture
 from .errors import UserError, describe
+from .file_options import DEFAULTS, FileOptions
 from .mappings import Array
 from .metadata import Metadata, enumerate_names, fit
-from .targets import WriteOptions, replace_file
+from .targets import replace_file
 
 FORMATS = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG", ".tif": "TIFF", ".tiff": "TIFF", ".webp": "WebP"}
 FORMATS_OF_16_BITS = ("PNG", "TIFF")
 JPEG_QUALITY = 95
-DEFAULT_OPTIONS = WriteOptions()
 PROFILE_SPACES = {b"GRAY": "gray", b"RGB ": "RGB", b"CMYK": "CMYK", b"Lab ": "Lab"}
 
 
@@ -43,7 +43,7 @@ def find_format(path: Path) -> str:
 
 
 def write_picture(
-    path: Path, picture: Picture, options: WriteOptions = DEFAULT_OPTIONS, source: Path | None = None
+    path: Path, picture: Picture, options: FileOptions = DEFAULTS, source: Path | None = None
 ) -> tuple[str, ...]:
     """Encodes a picture in the format of the suffix and writes it to `path`, completely or not at all.
 

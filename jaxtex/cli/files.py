@@ -72,7 +72,7 @@ def finish_warp(source: Path, target: Path, started: StartedWarp, job: Job) -> W
         size = format_size(pixels)
         if job.compare:
             pixels = side_by_side(picture.pixels, pixels)
-    notes = write_picture(target, dataclasses.replace(picture, pixels=pixels), job.write, source)
+    notes = write_picture(target, dataclasses.replace(picture, pixels=pixels), job.files, source)
     return WrittenFile(size, result.compile_seconds, (*picture.notes, *notes))
 
 
@@ -83,7 +83,7 @@ def warp_file(source: Path, target: Path, job: Job) -> int:
         UserError: if the image cannot be read, warped or written.
     """
     find_format(target)  # an unknown format is an error before any work
-    if job.skip_existing and target.is_file():
+    if job.files.skip_existing and target.is_file():
         print_report(f"{target} exists, {source.name} is skipped")
         return 0
     picture = read_for(source, target, job)
@@ -105,17 +105,17 @@ def read_for(source: Path, target: Path, job: Job) -> Picture:
     Raises:
         UserError: if one of them cannot be, or one is too large.
     """
-    check_target(target, job.write.force)
+    check_target(target, job.files.force)
     file_format = find_format(target)
 
     def accept(size: Size) -> None:
-        check_pixels(size, job.max_pixels)
+        check_pixels(size, job.files.max_pixels)
         try:
             job.check_output_size(size, file_format)
         except UserError as error:
             raise OutputError(f"cannot write {target}: {error}") from error
 
-    return read_picture(source, accept, job.page)
+    return read_picture(source, accept, job.files.page)
 
 
 @contextlib.contextmanager

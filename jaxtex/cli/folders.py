@@ -53,7 +53,7 @@ def warp_folder(source: Path, target: Path, job: Job) -> int:
     make_folder(target, source)
     remove_stale_files(target)
     print_left_out(source)
-    paths = [path for path in every if not (job.skip_existing and (target / path.name).is_file())]
+    paths = [path for path in every if not (job.files.skip_existing and (target / path.name).is_file())]
     start, tally = time.perf_counter(), Tally()
     bar = tqdm(total=len(paths), unit="image", leave=False, disable=None, file=sys.stderr)
     try:
@@ -66,7 +66,7 @@ def warp_folder(source: Path, target: Path, job: Job) -> int:
         raise
     seconds = time.perf_counter() - start
     timing = f"{format_timing(job, seconds, tally.compile_seconds)}, {tally.written / max(seconds, 1e-9):.1f} images/s"
-    skipped = f", {len(every) - len(paths)} skipped" if job.skip_existing else ""
+    skipped = f", {len(every) - len(paths)} skipped" if job.files.skip_existing else ""
     print_report(f"{source} -> {target}: {tally.written} warped, {tally.failed} failed{skipped}: {job}, {timing}")
     return 2 if tally.failed else 0
 

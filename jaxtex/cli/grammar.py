@@ -10,7 +10,7 @@ from typing import Literal, NoReturn, get_args
 
 from .. import __version__
 from .errors import UserError
-from .limits import MAX_PIXELS
+from .file_options import add_file_options
 
 Point = tuple[float, float]
 # Written out, since arguments are parsed before JAX is imported; a test compares them with the enumerations.
@@ -185,33 +185,6 @@ def add_read_options(group: "argparse._ArgumentGroup") -> None:  # pyright: igno
     )
 
 
-def add_file_options(group: "argparse._ArgumentGroup") -> None:  # pyright: ignore[reportPrivateUsage]
-    group.add_argument(
-        "--strip", action="store_true", help="drop EXIF, XMP, IPTC, comments, texts and resolution, but not colors"
-    )
-    group.add_argument("--force", action="store_true", help="replace files that are read-only")
-    group.add_argument("--preserve-times", action="store_true", help="give the output the times of the input")
-    group.add_argument(
-        "--skip-existing",
-        "--resume",
-        action="store_true",
-        help="skip an input whose output exists, for example to continue a run that was stopped",
-    )
-    group.add_argument(
-        "--page",
-        metavar="N",
-        type=whole_number,
-        help="the page of a TIFF, or the frame of an animation, from 1, e.g. 2 (default: the only one)",
-    )
-    group.add_argument(
-        "--max-pixels",
-        metavar="N",
-        type=whole_number,
-        default=MAX_PIXELS,
-        help="the most pixels of an input or an output, e.g. 2e9 (default: 500 million)",
-    )
-
-
 def protect_negative_number(argument: str) -> str:
     """Puts a space before a value that begins with a negative number, since argparse would take it for an option."""
     return f" {argument}" if re.fullmatch(r"-[0-9.][0-9.eE+,:-]*", argument) else argument
@@ -234,14 +207,6 @@ def positive_number(text: str) -> float:
     if value <= 0:
         raise argparse.ArgumentTypeError(f"{text.strip()} is not above 0")
     return value
-
-
-def whole_number(text: str) -> int:
-    """A whole number above 0, which may be written as 2e9."""
-    value = positive_number(text)
-    if value % 1:
-        raise argparse.ArgumentTypeError(f"{text.strip()} is not a whole number")
-    return int(value)
 
 
 def number_list(text: str) -> tuple[float, ...]:

@@ -8,9 +8,9 @@ import numpy as np
 
 from .devices import Device
 from .errors import UserError
-from .limits import MAX_PIXELS, check_pixels, check_sides
+from .file_options import DEFAULTS, FileOptions
+from .limits import check_pixels, check_sides
 from .mappings import Array, Size, Transform
-from .targets import WriteOptions
 from .warp import ReadOptions
 
 
@@ -26,10 +26,7 @@ class Job:
         border: the border color as one to four values from 0 to 255: gray, gray and alpha, RGB, or RGBA. `None` is
             black, or transparent if the image has alpha.
         compare: whether to write the input beside the result.
-        max_pixels: the most pixels of an input, and of an output.
-        page: which one is read of a file with several, from 1; `None` if it must have one.
-        skip_existing: whether an input is skipped if its output exists.
-        write: how files are written.
+        files: how files are read and written.
     """
 
     transform: Transform
@@ -38,10 +35,7 @@ class Job:
     size: Size | None = None
     border: tuple[float, ...] | None = None
     compare: bool = False
-    max_pixels: int = MAX_PIXELS
-    page: int | None = None
-    skip_existing: bool = False
-    write: WriteOptions = dataclasses.field(default_factory=WriteOptions)
+    files: FileOptions = DEFAULTS
 
     def output_size(self, size: Size) -> Size:
         """The width and the height of the warped image.
@@ -62,7 +56,7 @@ class Job:
             UserError: if it is.
         """
         output = self.output_size(size)
-        check_pixels(output, self.max_pixels)
+        check_pixels(output, self.files.max_pixels)
         check_sides((size[0] + output[0], max(size[1], output[1])) if self.compare else output, file_format)
 
     def check_width(self, width: int) -> None:

@@ -43,13 +43,15 @@ def flush() -> None:
 
 def print_error(line: str) -> None:
     """Prints a line to standard error, above the progress bar if there is one; a line that nobody can see is lost."""
-    with contextlib.suppress(OSError, ValueError):
+    try:
         if sys.modules.get("tqdm"):  # which is of the extra `cli`, and slow to import
             from tqdm import tqdm
 
             tqdm.write(printable(line), file=sys.stderr)
         else:
-            print(printable(line), file=sys.stderr)
+            print(printable(line), file=sys.stderr, flush=True)
+    except (OSError, ValueError):
+        discard(sys.stderr)
 
 
 @contextlib.contextmanager

@@ -8,7 +8,6 @@ backup.
 # pyright: strict
 
 import contextlib
-import dataclasses
 import errno
 import os
 import secrets
@@ -22,21 +21,6 @@ from .kinds import check_regular
 DEFAULT_MODE = 0o666
 PREFIX, SUFFIX = ".jaxtex-", ".part"
 STALE_SECONDS = 2  # after which a temporary file that no process holds is a dead one's
-
-
-@dataclasses.dataclass(frozen=True)
-class WriteOptions:
-    """How files are written.
-
-    Attributes:
-        strip: drop all metadata but what tells the meaning of pixels.
-        force: replace files that are read-only.
-        preserve_times: give the output the times of the input.
-    """
-
-    strip: bool = False
-    force: bool = False
-    preserve_times: bool = False
 
 
 def check_target(path: Path, force: bool) -> None:
