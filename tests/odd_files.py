@@ -25,7 +25,8 @@ LATITUDE = (48, 51, 30)
 MAKER_NOTE = b"note of a maker " * 4
 XMP = (
     b'<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">'
-    b'<rdf:Description xmlns:tiff="http://ns.adobe.com/tiff/1.0/" tiff:Orientation="%d" rating="5"/>'
+    b'<rdf:Description xmlns:tiff="http://ns.adobe.com/tiff/1.0/" tiff:Orientation="%d" '
+    b'xmlns:xmp="http://ns.adobe.com/xap/1.0/" xmp:Rating="5"/>'
     b"</rdf:RDF></x:xmpmeta>"
 )
 CAPTION, COMMENT, AUTHOR = b"A caption", b"Taken at noon", "Ada"

@@ -94,13 +94,13 @@ def test_what_is_there_is_skipped(tmp_path, capsys):
     assert (code, report, errors) == (0, f"{out / '00.png'} exists, 00.png is skipped\n", "")
 
 
-def test_temporary_files_of_the_dead_are_removed(tmp_path, capsys):
+def test_temporary_files_of_the_dead_are_removed(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(targets, "STALE_SECONDS", -1)
     folder, out = folder_of(tmp_path, 1), tmp_path / "out"
     out.mkdir()
     dead, living = (out / f".jaxtex-{k}.part" for k in (1, 2))
     for path in (dead, living):
         path.write_bytes(b"half")
-        os.utime(path, (0, 0))
     with living.open("rb") as file:
         targets.hold(file.fileno())
         assert run(capsys, "warp", folder, out)[0] == 0

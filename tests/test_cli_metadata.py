@@ -44,10 +44,10 @@ def facts(path: Path) -> dict[str, object]:
         if camera:
             photo = {tag: photo.get(tag) for tag in (36867, 37500, 42036)}
             found["EXIF"] = camera, photo, {tag: place.get(tag) for tag in (1, 2)}
-        if b"rating" in (info.get("xmp") or b""):
-            found["XMP"] = b'rating="5"' in info["xmp"]
+        if b"xmp:Rating" in (info.get("xmp") or b""):
+            found["XMP"] = b'xmp:Rating="5"' in info["xmp"]
         elif image.format == "TIFF" and 700 in image.tag_v2:
-            found["XMP"] = b'rating="5"' in image.tag_v2[700]
+            found["XMP"] = b'xmp:Rating="5"' in image.tag_v2[700]
         iptc = (IptcImagePlugin.getiptcinfo(image) or {}).get((2, 120))
         if path.suffix == ".png" and "Raw profile type iptc" in info:
             iptc = odd_files.CAPTION if odd_files.IPTC.hex() in "".join(info["Raw profile type iptc"].split()) else None

@@ -19,6 +19,8 @@ from .errors import FULL_DISK, FullDiskError, UserError
 from .kinds import check_regular
 
 DEFAULT_MODE = 0o666
+# Windows would else change the ends of lines.
+CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 PREFIX, SUFFIX = ".jaxtex-", ".part"
 STALE_SECONDS = 2  # after which a temporary file that no process holds is a dead one's
 
@@ -87,18 +89,17 @@ def replace_file(
     try:
         old = status_of(target)
         mode = DEFAULT_MODE if source is None else stat.S_IMODE(source.st_mode) & 0o777
-        file = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if old else mode | stat.S_IWUSR)
+        file = os.open(partial, CREATE, 0o600 if old else mode | stat.S_IWUSR)
         with open(file, "wb") as stream:
             hold(file)
             stream.write(data)
-            stream.flush()
-            if old:
-                copy_attributes(target, old, partial)
-            elif not mode & stat.S_IWUSR:
-                os.chmod(partial, stat.S_IMODE(partial.stat().st_mode) & ~stat.S_IWUSR)
-            if preserve_times and source:
-                os.utime(partial, ns=(source.st_atime_ns, source.st_mtime_ns))
-            os.replace(partial, target)
+        if old:
+            copy_attributes(target, old, partial)
+        elif not mode & stat.S_IWUSR:
+            os.chmod(partial, stat.S_IMODE(partial.stat().st_mode) & ~stat.S_IWUSR)
+        if preserve_times and source:
+            os.utime(partial, ns=(source.st_atime_ns, source.st_mtime_ns))
+        os.replace(partial, target)
     except BaseException as error:  # an interrupt too
         with contextlib.suppress(OSError):
             partial.unlink()
@@ -141,5 +142,5 @@ def remove_stale_files(folder: Path) -> None:
     """Removes the temporary files of processes that were killed. One that a process is writing is locked."""
     for path in folder.glob(f"{PREFIX}*{SUFFIX}"):
         with contextlib.suppress(OSError), path.open("rb") as file:
-            if time.time() - path.stat().st_mtime > STALE_SECONDS and hold(file.fileno()):
+            if time.time() - path.stat().st_ctime > STALE_SECONDS and hold(file.fileno()):
                 path.unlink()
