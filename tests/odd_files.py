@@ -276,6 +276,12 @@ ODD_FILES = {
     "broken exif.jpg": OddFile(
         lambda: jpeg(3, segment(0xE1, b"Exif\0\0II*\0\xff\xff\xff\0")), notes=everywhere("EXIF, which is broken")
     ),
+    "broken exif.tif": OddFile(
+        lambda: tiff(pixels(), photometric="rgb", extratags=[(42000, 4, 1, 10**9, True)]).replace(
+            struct.pack("<HHI", 42000, 4, 1), struct.pack("<HHI", 34665, 4, 1)
+        ),
+        notes=everywhere("EXIF, which is broken"),
+    ),
     "xmp.jpg": OddFile(lambda: jpeg(3, xmp_segment())),
     "long xmp.png": OddFile(
         lambda: png(chunk(b"iTXt", b"XML:com.adobe.xmp" + bytes(5) + XMP % 1 + b" " * 70_000)),

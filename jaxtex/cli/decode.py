@@ -26,11 +26,13 @@ import numpy as np
 import tifffile
 from PIL import Image, UnidentifiedImageError
 
-from .containers import PNG_SIGNATURE, read_jpeg, read_pillow, read_png, read_tiff
 from .errors import OutputError, UserError, describe, one_line
+from .jpeg_metadata import read_jpeg
 from .kinds import HEAD_BYTES, check_kind, choose_page, full_pages, open_regular
 from .mappings import Array, Size
-from .metadata import Metadata
+from .metadata import Metadata, read_pillow
+from .png_metadata import PNG_SIGNATURE, read_png
+from .tiff_metadata import read_tiff
 
 MODES_8_BIT = {
     "1": "L",
@@ -169,7 +171,7 @@ def decode(data: bytes, page: int | None = None) -> Picture:
         return decode_tiff(data, page)
     with Image.open(io.BytesIO(data)) as image:
         picture = decode_by_pillow(data, image, page)
-        if image.format == "MPO":
+        if image.format == "MPO" and page is None:  # a JPEG followed by others, such as previews and gain maps
             note = f"has {getattr(image, 'n_frames', 1)} pictures, of which the first is used"
             return dataclasses.replace(picture, notes=(note, *picture.notes))
         return picture
@@ -177,7 +179,7 @@ def decode(data: bytes, page: int | None = None) -> Picture:
 
 def decode_by_pillow(data: bytes, image: Image.Image, page: int | None) -> Picture:
     """Decodes an image that Pillow has opened, by a faster or more exact codec if there is one."""
-    if image.format != "MPO":  # a JPEG followed by others, such as previews and gain maps
+    if image.format != "MPO" or page:
         image.seek(choose_page(getattr(image, "n_frames", 1), page))
     drops_channel = image.mode == "RGBX"
     icc, notes = image.info.get("icc_profile"), ()

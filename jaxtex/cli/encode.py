@@ -15,13 +15,15 @@ import numpy as np
 import tifffile
 from PIL import Image
 
-from .containers import add_to_jpeg, add_to_png, add_to_tiff
 from .decode import Picture
 from .errors import UserError, describe
 from .file_options import DEFAULTS, FileOptions
+from .jpeg_metadata import add_to_jpeg
 from .mappings import Array
 from .metadata import Metadata, enumerate_names, fit
+from .png_metadata import add_to_png
 from .targets import replace_file
+from .tiff_metadata import add_to_tiff
 
 FORMATS = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG", ".tif": "TIFF", ".tiff": "TIFF", ".webp": "WebP"}
 FORMATS_OF_16_BITS = ("PNG", "TIFF")

@@ -7,6 +7,7 @@ Sources: TIFF 6.0, section 2; EXIF 2.32 (CIPA DC-008), section 4.6; the BigTIFF 
 
 # pyright: strict
 
+import contextlib
 import re
 import struct
 from typing import Literal, NamedTuple, Union
@@ -141,7 +142,7 @@ def find_fields(data: bytes | bytearray, layout: Layout, at: int) -> tuple[dict[
 
 
 def read_directory(data: bytes, layout: Layout, at: int, depth: int = 0) -> Directory:
-    """The entries of a directory and of those inside it.
+    """The entries of a directory and of those inside it, but for broken ones.
 
     Raises:
         ValueError: if the directory is not inside the data.
@@ -149,8 +150,8 @@ def read_directory(data: bytes, layout: Layout, at: int, depth: int = 0) -> Dire
     found: Directory = {}
     for tag, (type_number, start, stop) in find_fields(data, layout, at)[0].items():
         if tag in CHILDREN and depth < len(CHILDREN):
-            child = read_directory(data, layout, layout.read(data, start, stop - start), depth + 1)
-            found |= {tag: child} if child else {}
+            with contextlib.suppress(ValueError):
+                found[tag] = read_directory(data, layout, layout.read(data, start, stop - start), depth + 1)
         elif type_number not in DIRECTORY_TYPES:
             found[tag] = Entry(type_number, layout.swap(type_number, bytes(data[start:stop])))
     return found
@@ -270,12 +271,18 @@ def drop_thumbnail(data: bytearray, layout: Layout, next_at: int) -> bytes:
     return bytes(data)
 
 
-def reset_xmp(xmp: bytes) -> bytes:
-    """XMP with an orientation of 1, in as many bytes."""
-    return re.sub(rb"(tiff:Orientation(?:=[\"']|>))[1-8]", rb"\g<1>1", xmp)
+def update_xmp(xmp: bytes, size: Size) -> bytes:
+    """XMP for an upright picture of another size: orientation 1, its width and height, and no thumbnails."""
+    width, height = (str(side).encode() for side in size)
+    values = {b"tiff:Orientation": b"1"}
+    values |= dict.fromkeys((b"tiff:ImageWidth", b"exif:PixelXDimension"), width)
+    values |= dict.fromkeys((b"tiff:ImageLength", b"exif:PixelYDimension"), height)
+    for name, value in values.items():
+        xmp = re.sub(rb"(%s(?:\s*=\s*[\"']|>))\d+" % name, rb"\g<1>" + value, xmp)
+    return re.sub(rb"<(xmp|xap):Thumbnails\b.*?</\1:Thumbnails>", b"", xmp, flags=re.DOTALL)
 
 
 def xmp_orientation(xmp: bytes) -> int:
     """The orientation that XMP states, or 1."""
-    match = re.search(rb"tiff:Orientation(?:=[\"']|>)([1-8])", xmp)
+    match = re.search(rb"tiff:Orientation(?:\s*=\s*[\"']|>)([1-8])", xmp)
     return int(match[1]) if match else 1

@@ -14,8 +14,9 @@
 
 import dataclasses
 import struct
+from collections.abc import Mapping
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from . import exif as tiff
 from .exif import Directory, Entry
@@ -32,6 +33,8 @@ EXIF_HEADER = b"Exif\0\0"
 XMP_HEADER = b"http://ns.adobe.com/xap/1.0/\0"
 INCH = Fraction(254, 10000)  # meters
 MAX_RESOLUTION = 10**8  # pixels per meter
+BROKEN_EXIF = "EXIF, which is broken"
+CREDENTIALS = "content credentials"  # whose signature covers the pixels
 
 
 class Resolution(NamedTuple):
@@ -123,8 +126,8 @@ def fit(metadata: Metadata, file_format: str, size: Size, has_profile: bool) -> 
             changes["exif"] = tiff.update(metadata.exif, size)
         except ValueError:
             changes["exif"] = None
-            lost.append("EXIF, which is broken")
-    changes["xmp"] = None if metadata.xmp is None else tiff.reset_xmp(metadata.xmp)
+            lost.append(BROKEN_EXIF)
+    changes["xmp"] = None if metadata.xmp is None else tiff.update_xmp(metadata.xmp, size)
     if metadata.resolution and metadata.orientation >= 5:
         x, y, has_unit = metadata.resolution
         changes["resolution"] = Resolution(y, x, has_unit)
@@ -139,6 +142,8 @@ def fit(metadata: Metadata, file_format: str, size: Size, has_profile: bool) -> 
     if file_format == "JPEG":
         metadata, too_long = fit_to_segments(metadata)
         lost += too_long
+    if file_format == "TIFF" and metadata.comments and tiff.DESCRIPTION in tiff.read_first(metadata.exif or b""):
+        lost.append(WORDS["comments"])  # there is one place for both
     if file_format == "WebP" and metadata.resolution:
         if metadata.exif is None:
             metadata = dataclasses.replace(metadata, exif=tiff.write_stream(resolution_entries(metadata.resolution)))
@@ -209,3 +214,24 @@ def make_resolution(x: Fraction, y: Fraction, unit: Fraction | None) -> Resoluti
 def enumerate_names(names: tuple[str, ...]) -> str:
     """Names as a list in a sentence."""
     return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
+
+
+def read_pillow(info: Mapping[Any, Any]) -> Metadata:
+    """The metadata that Pillow found in a file of another format, such as WebP."""
+    exif, xmp, comment = (info.get(name) for name in ("exif", "xmp", "comment"))
+    exif = exif.removeprefix(EXIF_HEADER) if isinstance(exif, bytes) else None
+    return Metadata(
+        exif=exif or None,
+        xmp=xmp if isinstance(xmp, bytes) else None,
+        comments=(comment,) if isinstance(comment, bytes) and comment else (),
+        resolution=resolution_of(tiff.read_first(exif or b"")) or dots_per_inch(info.get("dpi")),
+    )
+
+
+def dots_per_inch(stated: Any) -> Resolution | None:
+    """A resolution as Pillow states it, such as that of a BMP."""
+    try:
+        x, y = (Fraction(float(side)) for side in stated)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return make_resolution(x, y, INCH)
