@@ -1,6 +1,7 @@
 """Life around the command line: runs stopped and continued, full disks, permissions, links, closed pipes."""
 
 import errno
+import gc
 import io
 import os
 import resource
@@ -22,6 +23,7 @@ import jaxtex
 from jaxtex.cli import files, folders, main, targets
 from jaxtex.cli.errors import UserError
 from jaxtex.cli.messages import printable
+from jaxtex.cli.signals import Terminated, signals_raise
 
 POINT = ("--filter", "point")
 
@@ -118,6 +120,19 @@ def test_a_signal_is_an_interrupt(tmp_path, capsys, monkeypatch, number, code, w
     got = run(capsys, "warp", source, tmp_path / "out.png")
     assert got == (code, "", f"jaxtex: error: {word}\n")
     assert (names(tmp_path), signal.getsignal(number)) == (["in.png"], before)
+
+
+def test_a_signal_in_a_callback_of_the_garbage_collector_is_not_lost():
+    """Python drops what is raised there."""
+
+    def callback(*_):
+        gc.callbacks.remove(callback)
+        signal.raise_signal(signal.SIGTERM)
+
+    gc.callbacks.append(callback)
+    with pytest.raises(Terminated), signals_raise():
+        gc.collect()
+        time.sleep(5)
 
 
 def test_an_interrupt_while_starting_is_a_sentence(tmp_path):
