@@ -34,6 +34,7 @@ IPTC = b"\x1c\x02\x78" + struct.pack(">H", len(CAPTION)) + CAPTION
 GRAY_PROFILE = bytes(16) + b"GRAY" + b"profile" * 20
 RGB_PROFILE = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
 THUMBNAIL = b"\xff\xd8\xff\xdbthumbnail of the picture as it was\xff\xd9"
+DESCRIBED = struct.pack("<2sHIHHHI4sI", b"II", 42, 8, 1, 270, 2, 4, b"sea\0", 0)
 CICP = bytes((9, 16, 0, 1))
 
 
@@ -291,6 +292,18 @@ ODD_FILES = {
     "iptc.tif": OddFile(
         lambda: tiff(pixels(), photometric="rgb", extratags=[(33723, 7, len(IPTC), IPTC, True)]),
         notes={".webp": "without its IPTC"},
+    ),
+    "photoshop paths.jpg": OddFile(
+        lambda: jpeg(3, segment(0xED, b"Photoshop 3.0\x008BIM" + struct.pack(">HHI", 2000, 0, 2) + b"ab")),
+        notes=everywhere("without its Photoshop paths"),
+    ),
+    "georeference.tif": OddFile(
+        lambda: tiff(pixels(), photometric="rgb", extratags=[(33550, 12, 3, (1.0, 1.0, 0.0), True)]),
+        notes=everywhere("without its georeference"),
+    ),
+    "comment and description.jpg": OddFile(
+        lambda: jpeg(3, segment(0xE1, b"Exif\0\0" + DESCRIBED), comment=COMMENT),
+        notes=dict.fromkeys((".tif", ".webp"), "without its comment"),
     ),
     "comment.jpg": OddFile(lambda: jpeg(3, comment=COMMENT), notes={".webp": "without its comment"}),
     "resolution.jpg": OddFile(lambda: jpeg(3, dpi=(300, 300))),

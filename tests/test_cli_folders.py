@@ -125,14 +125,19 @@ def test_a_signal_is_an_interrupt(tmp_path, capsys, monkeypatch, number, code, w
 def test_a_signal_in_a_callback_of_the_garbage_collector_is_not_lost():
     """Python drops what is raised there."""
 
-    def callback(*_):
-        gc.callbacks.remove(callback)
-        signal.raise_signal(signal.SIGTERM)
+    def callback(phase, _):
+        if phase == "start":
+            signal.raise_signal(signal.SIGTERM)
 
-    gc.callbacks.append(callback)
-    with pytest.raises(Terminated), signals_raise():
-        gc.collect()
-        time.sleep(5)
+    def collect():
+        with signals_raise():
+            gc.callbacks.append(callback)
+            gc.collect()
+            gc.callbacks.remove(callback)
+            time.sleep(5)
+
+    with pytest.raises(Terminated):
+        collect()
 
 
 def test_an_interrupt_while_starting_is_a_sentence(tmp_path):

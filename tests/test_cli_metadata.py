@@ -141,6 +141,13 @@ def test_a_makers_note_stays_where_it_is():
         assert (tags[ORIENTATION], tags.get_ifd(34665)[40962], tags.get_ifd(34665)[40963]) == (1, 5, 4)
 
 
+def test_xmp_states_what_the_output_is():
+    before = b"<a tiff:Orientation='6' exif:PixelXDimension=\"600\"><tiff:ImageLength>40</tiff:ImageLength>"
+    before += b"<xmp:Thumbnails><b>/9j/</b>\n</xmp:Thumbnails></a>"
+    after = b"<a tiff:Orientation='1' exif:PixelXDimension=\"30\"><tiff:ImageLength>2000</tiff:ImageLength></a>"
+    assert exif.update_xmp(before, (30, 2000)) == after
+
+
 def test_directories_survive_any_damage():
     """Every shorter stream, and every changed byte, gives a result or a `ValueError`."""
     stream = odd_files.exif(6, ">", odd_files.THUMBNAIL)
