@@ -311,7 +311,7 @@ def imported_by(statement):
 
 
 def test_import_loads_no_other_package_and_starts_no_backend():
-    modules = imported_by("import jaxtex")
+    modules = imported_by("import jaxtex; jaxtex.sample")
     assert "jaxtex" in modules
     assert not [name for name in modules if name.split(".")[0] not in {*IMPORTED, *sys.stdlib_module_names}]
     assert not [name for name in modules if name.startswith(tuple(f"{module}." for module in NOT_IMPORTED))]
