@@ -74,10 +74,12 @@ HOW = f"{MODES}, border_color=None, antialias=False, dtype=None"
 OF_A_SHAPE = "output_shape=None, sampler=None"
 OF_A_PANORAMA = "sampler=None, *, filter=None, antialias=False, dtype=None"
 OF_FLOWS = "sampler=None, *, filter=None, address=None"
-OF_A_LENS = f"(image, camera_matrix, distortion, {OF_A_SHAPE}, *, new_camera_matrix=None, {HOW})"
-OF_POINTS = "(coords, camera_matrix, distortion, *, new_camera_matrix=None)"
+OF_A_LENS = f"(image, camera_matrix, distortion, {OF_A_SHAPE}, *, new_camera_matrix=None, "
+OF_A_LENS += f"model='brown_conrady', {HOW})"
+OF_POINTS = "(coords, camera_matrix, distortion, *, new_camera_matrix=None, model='brown_conrady')"
 WARPS = {
     "affine_grid": "(theta, size, align_corners=False)",
+    "camera_from_opencv": "(camera_matrix, distortion=None)",
     "compose_flows": f"(first, second, {OF_FLOWS})",
     "cubemap_to_equirectangular": f"(faces, output_shape, {OF_A_PANORAMA})",
     "distort": OF_A_LENS,
