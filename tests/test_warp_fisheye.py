@@ -153,7 +153,11 @@ def test_a_calibration_of_opencv_in_any_of_its_shapes():
     [
         (np.zeros(5), "fisheye", r"distortion has shape \(5,\).*n = 4: k1, k2, k3, k4; jaxtex has no others"),
         (np.zeros((5, 1)), "brown_conrady", r"distortion has shape \(5, 1\).*pass distortion.ravel\(\)"),
-        (np.zeros(14), "brown_conrady", r"distortion has shape \(14,\).*: pass distortion\[..., :8\] if the rest is zero"),
+        (
+            np.zeros(14),
+            "brown_conrady",
+            r"distortion has shape \(14,\).*: pass distortion\[..., :8\] if the rest is zero",
+        ),
         (np.zeros(4), "kannala", r"model is 'kannala', expected one of 'brown_conrady', 'fisheye'"),
     ],
 )

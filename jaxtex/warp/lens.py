@@ -2,6 +2,7 @@
 
 # pyright: strict, reportUnknownMemberType=false
 
+import warnings
 from typing import Any, cast
 
 import jax
@@ -70,6 +71,7 @@ def undistort(
         >>> jt.warp.undistort(row, camera, jnp.array([-0.5, 0.0, 0.0, 0.0]))[0, :, 0]
         Array([0.10546875, 1.0039062 , 1.9960938 , 2.8945312 ], dtype=float32)
     """
+    check_is_no_row("undistort", image, camera_matrix, distortion)
     functions, lens = lens_values("undistort", camera_matrix, distortion, new_camera_matrix, model, 2)
     shape = spatial_shape("undistort", image, output_shape, 2)
     options = read_options("undistort", sampler, filter, address, border_color, antialias, dtype)
@@ -119,6 +121,7 @@ def distort(
         >>> jt.warp.distort(row, camera, jnp.array([0.5, 0.0, 0.0, 0.0]))[0, :, 0]
         Array([0.08797801, 1.0038174 , 1.9961824 , 2.912022  ], dtype=float32)
     """
+    check_is_no_row("distort", image, camera_matrix, distortion)
     functions, lens = lens_values("distort", camera_matrix, distortion, new_camera_matrix, model, 2)
     shape = spatial_shape("distort", image, output_shape, 2)
 
@@ -257,6 +260,16 @@ def as_coefficients(name: str, distortion: ArrayLike, functions: LensFunctions) 
         f"{name}: distortion has shape {coefficients.shape}, expected (..., n) with n = {expected}: {functions.names}; "
         f"{remedy}."
     )
+
+
+def check_is_no_row(name: str, image: ArrayLike, camera_matrix: ArrayLike, distortion: ArrayLike) -> None:
+    """Warns of coefficients as OpenCV returns them, (1, n), which are a batch of one lens."""
+    if (jnp.ndim(image), jnp.ndim(camera_matrix), jnp.shape(distortion)[:-1]) == (3, 2, (1,)):
+        warnings.warn(
+            f"{name}: distortion has shape {jnp.shape(distortion)}, a batch of one lens, and the result has an axis in "
+            f"front. For one lens pass distortion[0], or what camera_from_opencv returns.",
+            stacklevel=2,
+        )
 
 
 def at_points(name: str, function: GridFunction, coords: Any, values: Arrays) -> tuple[jax.Array, jax.Array]:
