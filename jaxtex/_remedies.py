@@ -5,7 +5,7 @@
 import functools
 import inspect
 from collections.abc import Callable, Collection
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import Any, ParamSpec, TypeVar
 
 import jax
 import numpy as np
@@ -85,7 +85,7 @@ def check_operand(name: str, argument: str, value: Any, *, of_numbers: bool = Tr
         raise TypeError(f"{name}: {argument} is None, expected a number or an array; pass one.")
     if not of_numbers:
         check_is_no_nest(name, argument, value)
-    for leaf in jax.tree.leaves(cast(Any, value)):
+    for leaf in jax.tree.leaves(value):
         check_leaf(name, argument, leaf)
 
 
@@ -93,9 +93,9 @@ def check_is_no_nest(name: str, argument: str, value: Any) -> None:
     """Raises a TypeError for a nested list of numbers."""
     leaves = jax.tree.leaves(value) if isinstance(value, list | tuple) else []
     if leaves and all(isinstance(leaf, bool | int | float) for leaf in leaves):
+        kind = "list" if isinstance(value, list) else "tuple"
         raise TypeError(
-            f"{name}: {argument} is a nested {type(cast(Any, value)).__name__} of numbers, expected an array; pass "
-            f"jnp.asarray({argument})."
+            f"{name}: {argument} is a nested {kind} of numbers, expected an array; pass jnp.asarray({argument})."
         )
 
 
