@@ -28,6 +28,7 @@ from PIL import Image, UnidentifiedImageError
 
 from .errors import UserError, one_line
 from .mappings import Array
+from .writing import STREAM, read_stdin
 
 MODES_8_BIT = {
     "1": "L",
@@ -95,7 +96,7 @@ def read_picture(path: Path) -> Picture:
         UserError: if the file cannot be read, is not an image, or has an unsupported depth.
     """
     try:
-        data = path.read_bytes()
+        data = read_stdin() if path == STREAM else path.read_bytes()
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror or error}") from error
     try:

@@ -24,6 +24,7 @@ from PIL import Image
 from .decode import Picture
 from .errors import UserError, one_line
 from .mappings import Array
+from .writing import DEFAULT_WRITE, STREAM, WriteOptions, write_stdout
 
 FORMATS = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG", ".tif": "TIFF", ".tiff": "TIFF", ".webp": "WebP"}
 FORMATS_OF_16_BITS = ("PNG", "TIFF")
@@ -51,7 +52,7 @@ def find_format(path: Path) -> str:
         raise UserError(f"cannot write {path}: it has {suffix}, expected one of {', '.join(FORMATS)}") from None
 
 
-def write_picture(path: Path, picture: Picture) -> tuple[str, ...]:
+def write_picture(path: Path, picture: Picture, options: WriteOptions = DEFAULT_WRITE) -> tuple[str, ...]:
     """Encodes a picture in the format of the suffix and writes it to `path`, completely or not at all.
 
     Returns:
@@ -60,13 +61,13 @@ def write_picture(path: Path, picture: Picture) -> tuple[str, ...]:
     Raises:
         UserError: if the format is unknown, the encoder refuses the image, or the file cannot be written.
     """
-    file_format = find_format(path)
+    file_format = find_format(options.named(path))
     pixels, notes = fit_to_format(picture.pixels, file_format)
     try:
-        data = encode(pixels, file_format, picture.icc)
+        data = encode(pixels, file_format, picture.icc, options)
     except Exception as error:  # encoders raise errors of their own, for example for an image that is too large
         raise UserError(f"cannot write {path}: {one_line(error)}") from error
-    replace_file(path, data)
+    (write_stdout if path == STREAM else replace_file)(path, data)
     return notes
 
 
@@ -82,21 +83,24 @@ def fit_to_format(pixels: Array, file_format: str) -> tuple[Array, tuple[str, ..
     return pixels, notes
 
 
-def encode(pixels: Array, file_format: str, icc: bytes | None) -> bytes:
+def encode(pixels: Array, file_format: str, icc: bytes | None, options: WriteOptions = DEFAULT_WRITE) -> bytes:
     """Encodes pixels, without loss except as JPEG; keeps the profile if it fits the channels."""
     is_gray = pixels.shape[-1] <= 2 and file_format != "WebP"
     if icc is not None and icc[16:20] != (b"GRAY" if is_gray else b"RGB "):
         icc = None
     pixels = np.ascontiguousarray(pixels[..., 0] if pixels.shape[-1] == 1 else pixels)
     if file_format == "JPEG":
-        return encode_jpeg(pixels, icc)
+        return encode_jpeg(pixels, icc, options)
     if file_format == "TIFF":
         return encode_tiff(pixels, icc)
     if pixels.dtype == np.uint16:
         return encode_16_bit_png(pixels, icc)
     buffer = io.BytesIO()
     profile = {} if icc is None else {"icc_profile": icc}
-    Image.fromarray(pixels).save(buffer, format=file_format, **SAVE_OPTIONS[file_format], **profile)
+    saved = SAVE_OPTIONS[file_format]
+    if file_format == "WebP" and options.quality is not None:
+        saved = {"quality": options.quality}
+    Image.fromarray(pixels).save(buffer, format=file_format, **saved, **profile)
     return buffer.getvalue()
 
 
@@ -110,9 +114,11 @@ def encode_16_bit_png(pixels: Array, icc: bytes | None) -> bytes:
     return data[:PNG_HEADER_BYTES] + chunk + data[PNG_HEADER_BYTES:]
 
 
-def encode_jpeg(pixels: Array, icc: bytes | None) -> bytes:
-    """Encodes a JPEG without subsampling; the profile is split into APP2 segments (ICC.1, annex B.4)."""
-    data = bytes(imagecodecs.jpeg8_encode(pixels, level=JPEG_QUALITY, subsampling="444"))
+def encode_jpeg(pixels: Array, icc: bytes | None, options: WriteOptions = DEFAULT_WRITE) -> bytes:
+    """Encodes a JPEG; the profile is split into APP2 segments (ICC.1, annex B.4)."""
+    data = bytes(
+        imagecodecs.jpeg8_encode(pixels, level=options.quality or JPEG_QUALITY, subsampling=options.subsampling)
+    )
     parts = [(icc or b"")[k : k + JPEG_SEGMENT_BYTES] for k in range(0, len(icc or b""), JPEG_SEGMENT_BYTES)]
     bodies = (JPEG_PROFILE + bytes((k, len(parts))) + part for k, part in enumerate(parts, 1))
     segments = (b"\xff\xe2" + struct.pack(">H", len(body) + 2) + body for body in bodies)

@@ -19,7 +19,9 @@ from .encode import find_format, write_picture
 from .errors import UserError, one_line
 from .jobs import Job
 from .mappings import Array
+from .previews import shrunk, with_alpha
 from .warp import WarpResult, warp
+from .writing import STREAM
 
 
 class StartedWarp(NamedTuple):
@@ -49,11 +51,13 @@ def start_warp(source: Path, picture: Picture, job: Job) -> StartedWarp:
     Raises:
         UserError: if `job` does not fit the image.
     """
+    if job.alpha:
+        picture = with_alpha(picture)
     height, width, channels = picture.pixels.shape
     with errors_about(source):
         job.check_width(width)
         border = job.border_texel(channels, picture.pixels.dtype)
-        size = job.size or (width, height)
+        size = job.size or job.transform.output_size((width, height))
         mapping = job.transform.mapping((width, height), size)
         result = warp(picture.pixels, mapping, border, size=size, read=job.read, device=job.device)
         return StartedWarp(picture, result)
@@ -71,7 +75,9 @@ def finish_warp(source: Path, target: Path, started: StartedWarp, job: Job) -> W
     size = format_size(pixels)
     if job.compare:
         pixels = side_by_side(picture.pixels, pixels)
-    notes = write_picture(target, dataclasses.replace(picture, pixels=pixels))
+    if job.preview:
+        pixels = side_by_side(*(shrunk(shown, job.device) for shown in (picture.pixels, pixels)))
+    notes = write_picture(target, dataclasses.replace(picture, pixels=pixels), job.write)
     return WrittenFile(size, result.compile_seconds, (*picture.notes, *notes))
 
 
@@ -81,7 +87,7 @@ def warp_file(source: Path, target: Path, job: Job) -> int:
     Raises:
         UserError: if the image cannot be read, warped or written.
     """
-    find_format(target)  # an unknown format is an error before any work
+    find_format(job.write.named(target))  # an unknown format is an error before any work
     picture = read_picture(source)
     start = time.perf_counter()
     started = start_warp(source, picture, job)
@@ -89,9 +95,12 @@ def warp_file(source: Path, target: Path, job: Job) -> int:
         started.result.pixels.block_until_ready()
     seconds = time.perf_counter() - start
     written = finish_warp(source, target, started, job)
+    if job.verbosity < 0:
+        return 0
     print_notes(source, written.notes)
     timing = format_timing(job, seconds, written.compile_seconds)
-    print(f"{source.name} {format_size(picture.pixels)} -> {target} {written.size}: {job}, {timing}")
+    report = sys.stderr if target == STREAM else sys.stdout
+    print(f"{source.name} {format_size(picture.pixels)} -> {target} {written.size}: {job}, {timing}", file=report)
     return 0
 
 

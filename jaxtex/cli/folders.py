@@ -34,54 +34,58 @@ MAX_PENDING = THREADS + 1
 Item = tuple[Path, Any]
 
 
-def warp_folder(source: Path, target: Path, job: Job) -> int:
-    """Warps the images of a folder into another folder, under the same names. An error stops one image only.
+def warp_folder(title: str, targets: dict[Path, Path], job: Job) -> int:
+    """Warps images. An error stops one image only.
+
+    Args:
+        title: what the report calls them all.
+        targets: the file to write for each image.
 
     Returns:
         The exit code, 2 if an image failed.
-
-    Raises:
-        UserError: if the folder of the input has no images, or that of the output cannot be used.
     """
-    paths = image_paths(source)
-    make_folder(target, source)
+    paths = list(targets)
     start, written, compile_seconds = time.perf_counter(), 0, 0.0
-    bar = tqdm(total=len(paths), unit="image", leave=False, disable=None, file=sys.stderr)
-    with bar as progress, contextlib.closing(warp_stream(paths, target, job)) as results:
+    bar = tqdm(
+        total=len(paths), unit="image", leave=False, disable=True if job.verbosity < 0 else None, file=sys.stderr
+    )
+    with bar as progress, contextlib.closing(warp_stream(targets, job)) as results:
         for path, result in results:
             progress.update()
             if isinstance(result, UserError):
                 print_message(f"jaxtex: error: {result}")
                 continue
-            print_notes(path, result.notes)
+            if job.verbosity >= 0:
+                print_notes(path, result.notes)
+            if job.verbosity > 0:
+                tqdm.write(f"{path} -> {targets[path]}: {result.size}")
             written, compile_seconds = written + 1, compile_seconds + result.compile_seconds
     seconds = time.perf_counter() - start
     timing = f"{format_timing(job, seconds, compile_seconds)}, {written / seconds:.1f} images/s"
-    print(f"{source} -> {target}: {written} warped, {len(paths) - written} failed: {job}, {timing}")
+    if job.verbosity >= 0:
+        print(f"{title}: {written} warped, {len(paths) - written} failed: {job}, {timing}")
     return 2 if written < len(paths) else 0
 
 
-def warp_stream(
-    paths: Iterable[Path], target: Path, job: Job
-) -> Generator[tuple[Path, WrittenFile | UserError], None, None]:
+def warp_stream(targets: dict[Path, Path], job: Job) -> Generator[tuple[Path, WrittenFile | UserError], None, None]:
     """Reads, warps and writes images, and yields the results in order. Closed early, it finishes what was started."""
-    pool = ThreadPoolExecutor(THREADS)
+    pool, pending = ThreadPoolExecutor(job.threads or THREADS), job.threads + 1 if job.threads else MAX_PENDING
     try:
         read = pass_errors_on(lambda path, _: read_picture(path))
         warp = pass_errors_on(lambda path, picture: start_warp(path, picture, job))
-        write = pass_errors_on(lambda path, started: finish_warp(path, target / path.name, started, job))
-        pictures = map_ahead(pool, read, zip(paths, itertools.repeat(None)))
-        yield from map_ahead(pool, write, itertools.starmap(warp, pictures))
+        write = pass_errors_on(lambda path, started: finish_warp(path, targets[path], started, job))
+        pictures = map_ahead(pool, read, zip(targets, itertools.repeat(None)), pending)
+        yield from map_ahead(pool, write, itertools.starmap(warp, pictures), pending)
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-def map_ahead(pool: ThreadPoolExecutor, step: Callable[..., Item], items: Iterable[Item]) -> Iterator[Item]:
-    """Applies `step` to items in the threads of `pool`, and yields in order; at most `MAX_PENDING` are pending."""
+def map_ahead(pool: ThreadPoolExecutor, step: Callable[..., Item], items: Iterable[Item], most: int) -> Iterator[Item]:
+    """Applies `step` to items in the threads of `pool`, and yields in order; at most `most` are pending."""
     pending: deque[Future[Item]] = deque()
     for item in items:
         pending.append(pool.submit(step, *item))
-        if len(pending) == MAX_PENDING:
+        if len(pending) == most:
             yield pending.popleft().result()
     while pending:
         yield pending.popleft().result()
@@ -101,14 +105,18 @@ def pass_errors_on(step: Callable[[Path, Any], Any]) -> Callable[..., Item]:
     return wrapped
 
 
-def image_paths(folder: Path) -> list[Path]:
-    """The image files of a folder, by name.
+def image_paths(folder: Path, recursive: bool = False) -> list[Path]:
+    """The image files of a folder, by name; if `recursive`, those of its subfolders too.
 
     Raises:
         UserError: if there are none.
     """
     try:
-        paths = sorted(path for path in folder.iterdir() if path.suffix.lower() in FORMATS and path.is_file())
+        paths = sorted(
+            path
+            for path in (folder.rglob("*") if recursive else folder.iterdir())
+            if path.suffix.lower() in FORMATS and path.is_file()
+        )
     except OSError as error:
         raise UserError(f"cannot read the folder {folder}: {error.strerror or error}") from error
     if not paths:

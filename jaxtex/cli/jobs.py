@@ -10,6 +10,7 @@ from .devices import Device
 from .errors import UserError
 from .mappings import Array, Size, Transform
 from .warp import ReadOptions
+from .writing import DEFAULT_WRITE, WriteOptions
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,6 +25,11 @@ class Job:
         border: the border color as one to four values from 0 to 255: gray, gray and alpha, RGB, or RGBA. `None` is
             black, or transparent if the image has alpha.
         compare: whether to write the input beside the result.
+        alpha: whether an image without alpha gets an opaque one before it is warped.
+        preview: whether to write a small picture of the input and the result.
+        write: how the result is encoded.
+        threads: how many read and write files; `None` is one for each core.
+        verbosity: -1 prints nothing but errors, 1 a line for each image.
     """
 
     transform: Transform
@@ -32,6 +38,11 @@ class Job:
     size: Size | None = None
     border: tuple[float, ...] | None = None
     compare: bool = False
+    alpha: bool = False
+    preview: bool = False
+    write: WriteOptions = DEFAULT_WRITE
+    threads: int | None = None
+    verbosity: int = 0
 
     def check_width(self, width: int) -> None:
         """Checks that an image so wide can be read.
@@ -70,6 +81,7 @@ class Job:
         return np.rint(np.array(color) * (np.iinfo(dtype).max / 255)).astype(dtype)
 
     def __str__(self) -> str:
-        sampler, antialias = self.read
-        suffix = ", antialiased" if antialias else ""
-        return f"{self.transform}, {sampler.filter_mode} filter, {sampler.address_mode} address{suffix}"
+        sampler, antialias, frame, linear_light = self.read
+        suffix = f"{', antialiased' if antialias else ''}{', linear light' if linear_light else ''}"
+        address = "frame" if frame else sampler.address_mode
+        return f"{self.transform}, {sampler.filter_mode} filter, {address} address{suffix}"
