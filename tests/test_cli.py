@@ -585,9 +585,9 @@ ERRORS = {
     "no suffix": (["warp", "IN", "out"], "no suffix"),
     "an output folder that is not there": (["warp", "IN", "nowhere/out.png"], "No such file"),
     "an output folder that is a file": (["warp", "IN", "IN/out.png"], "Not a directory"),
-    "a folder into a file": (["warp", "FOLDER", "IN"], "File exists"),
+    "a folder into a file": (["warp", "FOLDER", "IN"], "name a folder"),
     "a folder into itself": (["warp", "FOLDER", "FOLDER/../folder"], "input folder"),
-    "a folder without images": (["warp", "BARE", "OUT"], "no image file"),
+    "a folder without images": (["warp", "BARE", "made"], "no image file"),
     "a size without an x": (["warp", "IN", "OUT", "--size", "640"], "WxH"),
     "a size of zero": (["warp", "IN", "OUT", "--size", "0x5"], "WxH"),
     "a size that JPEG cannot hold": (["warp", "IN", "out.jpg", "--size", "70000x1"], "out.jpg"),
@@ -768,6 +768,12 @@ def test_the_advice_knows_whether_it_was_taken():
     flag = "--xla_backend_extra_options=-nvptx-allow-ftz-atomics"
     assert f"XLA_FLAGS={flag} " in info.scatter_advice("0.11.0", "--xla_other=1")
     assert "upgrade" not in info.scatter_advice("0.11.0", f"--xla_other=1 {flag}")
+
+
+def test_the_advice_is_what_the_python_can_install():
+    assert "upgrade jaxlib to 0.11.1" in info.scatter_advice("0.11.0", "", (3, 12))
+    old = info.scatter_advice("0.10.2", "", (3, 11))
+    assert "no later jaxlib can be installed on Python 3.11: upgrade to Python 3.12 or later, or set XLA_FLAGS=" in old
 
 
 def test_info_prints_versions_and_devices(capsys):

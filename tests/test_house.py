@@ -435,6 +435,16 @@ def test_the_pages_name_the_supported_versions():
     assert f"jaxlib {first} to {last} compile a float32 scatter-add on CUDA to a loop" in readme
 
 
+def test_the_sdist_holds_what_the_readme_links():
+    included = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["sdist"]
+    always = ("README.md", "LICENSE")
+    links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", (ROOT / "README.md").read_text())]
+    local = [link for link in links if link and "//" not in link]
+    assert local
+    assert all((ROOT / link).exists() for link in local)
+    assert {link.split("/")[0] for link in local} <= {*(path.split("/")[1] for path in included["include"]), *always}
+
+
 def test_the_library_needs_jax_and_numpy_alone():
     assert [BOUND.match(line)[1] for line in PROJECT["dependencies"]] == ["jax", "jaxlib", "numpy"]
 

@@ -13,7 +13,7 @@ from .commands import COMMANDS, main_parser, parse
 from .errors import UserError
 from .extra import check_extra
 from .grammar import AFFINE_PARTS, WHOLE_TRANSFORMS, WITH_BORDER, Options
-from .values import FISHEYE_COEFFICIENTS, protect_negative_number
+from .values import FISHEYE_COEFFICIENTS
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -26,7 +26,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         The exit code: 0 for success, 2 for an error, which is explained in one sentence on standard error, 130 for an
         interrupt.
     """
-    arguments = [protect_negative_number(argument) for argument in (sys.argv[1:] if argv is None else argv)]
+    arguments = list(sys.argv[1:] if argv is None else argv)
     try:
         if not arguments:
             main_parser().print_help()
@@ -106,14 +106,12 @@ def check_combination(options: Options) -> None:
     if options.command == "resize":
         given = [f"--{name}" for name in ("size", "scale", "fit") if getattr(options, name) is not None]
         if len(given) != 1:
-            raise UserError(
-                f"resize takes one of --size, --scale and --fit, and {' and '.join(given) or 'none'} is given"
-            )
+            raise UserError(f"resize takes one of --size, --scale and --fit, but got {' and '.join(given) or 'none'}")
     transforms = [name for name in (*WHOLE_TRANSFORMS, *AFFINE_PARTS) if getattr(options, name) is not None]
     if len(transforms) > 1 and transforms[0] in WHOLE_TRANSFORMS:
         raise UserError(f"--{transforms[0]} is a whole transform and cannot be combined with --{transforms[1]}")
     if options.command == "undistort" and not transforms:
-        raise UserError("undistort takes one of --lens, --distort and --calibration, and none is given")
+        raise UserError("undistort takes one of --lens, --distort and --calibration, but got none")
     if options.camera and options.lens is None and options.distort is None:
         raise UserError("--camera has no effect without --lens or --distort")
     if options.model == "fisheye":

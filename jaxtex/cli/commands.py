@@ -22,7 +22,7 @@ from .grammar import (
     add_transform_options,
     add_write_options,
 )
-from .values import number, positive_number, size
+from .values import number, positive_number, protect_negative_number, size
 
 
 class Command(NamedTuple):
@@ -131,7 +131,7 @@ def parse(argv: list[str]) -> Options:
         UserError: if they are none.
     """
     name = argv[0]
-    parsed = command_parser(name).parse_intermixed_args(argv[1:])
+    parsed = command_parser(name).parse_intermixed_args([protect_negative_number(word) for word in argv[1:]])
     return Options(command=name, **vars(parsed))
 
 

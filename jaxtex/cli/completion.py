@@ -111,7 +111,10 @@ def zsh(table: dict[str, list[Completion]]) -> str:
     ]
     for name, arguments in table.items():
         lines += [f"        {name})", "            shift words; (( CURRENT-- ))", "            _arguments \\"]
-        lines += [f"                '{spec}' \\" for argument in arguments for spec in zsh_specs(argument)]
+        # What stands without an option is one rest for `_arguments`: files, or a few words.
+        others = [argument for argument in arguments if not argument.flags][:1]
+        shown = [argument for argument in arguments if argument.flags] + others
+        lines += [f"                '{spec}' \\" for argument in shown for spec in zsh_specs(argument)]
         lines += ["                && return", "            ;;"]
     return "\n".join([*lines, "    esac", "}", '_jaxtex "$@"'])
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from .encode import FORMATS
 from .errors import UserError
 from .folders import image_paths, make_folder
 from .grammar import Options
@@ -38,6 +39,8 @@ def find_files(options: Options) -> Files:
         return Files({sources[0]: single_target(sources[0], target, options)}, None)
     if target == STREAM and not options.preview:
         raise UserError("- writes one file to standard output, and there are several inputs")
+    if target.suffix.lower() in FORMATS and not target.is_dir() and not options.preview:
+        raise UserError(f"{target} names a file, and there are several inputs; name a folder")
     found = list(listed(sources, target, options))
     if options.preview:
         return Files({found[0][0]: single_target(found[0][0], target, options)}, None)

@@ -30,7 +30,8 @@ class Resize(Transform):
         return width, height
 
     def mapping(self, source: Size, target: Size) -> Mapping:
-        return Mapping(scaled, to_parameters([n / m for n, m in zip(source, target)]))
+        # `jaxtex.warp.resize` finds how many reads it needs.
+        return Mapping(scaled, to_parameters([n / m for n, m in zip(source, target)]), max_anisotropy=1)
 
     def __str__(self) -> str:
         if self.fit is not None:
