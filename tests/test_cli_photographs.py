@@ -279,7 +279,7 @@ def test_no_command_is_asked_for_help(capsys):
     assert all(f"    {name} " in out for name in commands.COMMANDS)
 
 
-@pytest.mark.parametrize("name", [name for name in DESCRIPTIONS])
+@pytest.mark.parametrize("name", list(DESCRIPTIONS))
 def test_each_help_has_three_examples_that_are_understood(name, capsys):
     examples = [line.strip() for line in DESCRIPTIONS[name].splitlines() if line.startswith("    ")]
     assert len(examples) >= 3

@@ -47,7 +47,7 @@ def read_calibration(path: Path, model: LensModelLike) -> Lens:
     lengths = LENGTHS[model]
     fitting = coefficients[: lengths[-1]]
     if any(coefficients[lengths[-1] :]) or len(fitting) < lengths[0]:
-        listed = " or ".join(map(str, lengths))
+        listed = " or ".join(filter(None, (", ".join(map(str, lengths[:-1])), str(lengths[-1]))))
         raise UserError(
             f"cannot use {path}: it has {len(coefficients)} coefficients, and a lens of the model {model} has {listed}"
         )

@@ -15,6 +15,8 @@ from .errors import UserError, one_line
 
 MATRIX_FIELDS = {"rows", "cols", "data"}
 KEY = re.compile(r"""(?:"([^"]*)"|'([^']*)'|([A-Za-z_][\w .-]*?)) *:(?: +(.*))?$""")
+# What stands before a comment.
+COMMENT = re.compile(r"""^((?:[^"'#]|"[^"]*"|'[^']*')*?)(?:(?<!\S)#.*)?$""")
 LARGEST_FILE = 2**24  # bytes; a calibration with its views has a few thousand
 
 
@@ -100,14 +102,21 @@ def parse_yaml(text: str) -> dict[str, Any]:
 def joined_lists(text: str) -> list[Line]:
     """The lines of a text that are not empty; a list in brackets that goes on over several is one line."""
     lines: list[Line] = []
+    parts: list[str] = []  # of the last line
+    depth = 0
     for number, raw in enumerate(text.splitlines(), 1):
-        bare = re.sub(r"""^((?:[^"'#]|"[^"]*"|'[^']*')*?)(?:(?<!\S)#.*)?$""", r"\1", raw).rstrip()
+        bare = re.sub(COMMENT, r"\1", raw).rstrip()
         if not bare.strip():
             continue
-        if lines and lines[-1].text.count("[") > lines[-1].text.count("]"):
-            lines[-1] = lines[-1]._replace(text=f"{lines[-1].text} {bare.strip()}")
-        else:
-            lines.append(Line(number, len(bare) - len(bare.lstrip()), bare.strip()))
+        if depth <= 0:
+            parts = []
+            lines.append(Line(number, len(bare) - len(bare.lstrip()), ""))
+        parts.append(bare.strip())
+        depth = (depth if len(parts) > 1 else 0) + bare.count("[") - bare.count("]")
+        if depth <= 0:
+            lines[-1] = lines[-1]._replace(text=" ".join(parts))
+    if depth > 0:
+        lines[-1] = lines[-1]._replace(text=" ".join(parts))
     return lines
 
 
