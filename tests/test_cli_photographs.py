@@ -200,6 +200,13 @@ class Stream(io.StringIO):
         self.buffer = io.BytesIO(data)
 
 
+def test_names_that_begin_with_a_dash(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    save(tmp_path / "-in.png", noise(1))
+    assert run(capsys, "warp", "--filter", "point", "--translate", "-1", "0", "--", "-in.png", "-1.png")[0] == 0
+    np.testing.assert_array_equal(load(tmp_path / "-1.png")[:, :-1], noise(1)[:, 1:])
+
+
 @pytest.mark.parametrize(("options", "kind"), [((), "PNG"), (("--format", "tif"), "TIFF")])
 def test_standard_input_to_standard_output(tmp_path, capsys, monkeypatch, options, kind):
     source, stdout = save(tmp_path / "in.png", noise(3)), Stream()

@@ -131,8 +131,16 @@ def parse(argv: list[str]) -> Options:
         UserError: if they are none.
     """
     name = argv[0]
-    parsed = command_parser(name).parse_intermixed_args([protect_negative_number(word) for word in argv[1:]])
+    parsed = command_parser(name).parse_intermixed_args(protected(argv[1:]))
     return Options(command=name, **vars(parsed))
+
+
+def protected(words: list[str]) -> list[str]:
+    """Words of which argparse takes no negative number, and nothing behind `--`, for an option."""
+    end = words.index("--") if "--" in words else len(words)
+    # argparse does not know `--` where options and files are mixed.
+    files = [f"./{word}" if word.startswith("-") and word != "-" else word for word in words[end + 1 :]]
+    return [*map(protect_negative_number, words[:end]), *files]
 
 
 def main_parser() -> Parser:
