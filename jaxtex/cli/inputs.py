@@ -48,8 +48,9 @@ def find_files(options: Options) -> Files:
         if source.is_dir():
             make_folder(target, source)
     targets: dict[Path, Path] = {}
+    sources_of: dict[Path, Path] = {}
     for source, path in found:
-        if (other := next((s for s, p in targets.items() if p == path and s != source), None)) is not None:
+        if (other := sources_of.setdefault(path, source)) != source:
             raise UserError(f"{other} and {source} would both be written to {path}")
         targets[source] = path
     for folder in dict.fromkeys(path.parent for path in targets.values()):
