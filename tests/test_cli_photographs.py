@@ -251,6 +251,8 @@ MISTAKES = {
     "a model of nothing": (["warp", "in.png", "out.png", "--model", "fisheye"], "--model has no effect"),
     "loud and still": (["warp", "in.png", "out.png", "--quiet", "--verbose"], "exclude each other"),
     "a quality of 0": (["warp", "in.png", "out.jpg", "--quality", "0"], "1 to 100"),
+    "a quality of PNG": (["warp", "in.png", "out.png", "--quality", "50"], "--quality has no effect on PNG"),
+    "colors of WebP": (["warp", "in.png", "out.webp", "--subsampling", "420"], "--subsampling has no effect on WebP"),
     "no threads": (["warp", "in.png", "out.jpg", "--jobs", "0"], "above 0"),
     "several into a file": (["warp", "in.png", "gray.png", "out.png"], "name a folder"),
     "several into a stream": (["warp", "in.png", "gray.png", "-"], "standard output, and there are several"),

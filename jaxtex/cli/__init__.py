@@ -130,9 +130,7 @@ def check_combination(options: Options) -> None:
     if options.alpha and options.address_mode not in WITH_BORDER:
         raise UserError(f"--alpha has no effect with --address {options.address_mode}")
     if options.antialias and options.filter_mode == "point":
-        raise UserError(
-            "--antialias averages texels and cannot be combined with --filter point; --no-antialias does not"
-        )
+        raise UserError("--antialias averages texels and cannot be combined with --filter point")
     if options.quiet and options.verbose:
         raise UserError("--quiet and --verbose exclude each other")
     if options.preview and options.compare:

@@ -11,7 +11,11 @@ from .encode import FORMATS
 from .errors import UserError
 from .folders import image_paths, make_folder
 from .grammar import Options
-from .writing import STREAM
+from .writing import STREAM, write_options
+
+
+JPEG = (".jpg", ".jpeg")
+LOSSY = (*JPEG, ".webp")
 
 
 class Files(NamedTuple):
@@ -36,7 +40,9 @@ def find_files(options: Options) -> Files:
     if STREAM in sources and len(sources) > 1:
         raise UserError("- reads standard input and is given alone")
     if len(sources) == 1 and not sources[0].is_dir():
-        return Files({sources[0]: single_target(sources[0], target, options)}, None)
+        path = single_target(sources[0], target, options)
+        check_effects(path, options)
+        return Files({sources[0]: path}, None)
     if target == STREAM and not options.preview:
         raise UserError("- writes one file to standard output, and there are several inputs")
     if target.suffix.lower() in FORMATS and not target.is_dir() and not options.preview:
@@ -69,6 +75,18 @@ def single_target(source: Path, target: Path, options: Options) -> Path:
     if options.format is not None and target.suffix.lower() != f".{options.format}":
         raise UserError(f"--format {options.format} contradicts the name of {target}; it is for folders and -")
     return target
+
+
+def check_effects(target: Path, options: Options) -> None:
+    """Checks that the format of the only output has the options of JPEG and WebP.
+
+    Raises:
+        UserError: if an option has no effect.
+    """
+    suffix = write_options(options).named(target).suffix.lower()
+    for name, value, suffixes in (("quality", options.quality, LOSSY), ("subsampling", options.subsampling, JPEG)):
+        if value is not None and suffix in FORMATS and suffix not in suffixes:
+            raise UserError(f"--{name} has no effect on {FORMATS[suffix]}")
 
 
 def listed(sources: Iterable[Path], target: Path, options: Options) -> Iterator[tuple[Path, Path]]:
