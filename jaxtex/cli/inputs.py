@@ -13,7 +13,6 @@ from .folders import image_paths, make_folder
 from .grammar import Options
 from .writing import STREAM, write_options
 
-
 JPEG = (".jpg", ".jpeg")
 LOSSY = (*JPEG, ".webp")
 
