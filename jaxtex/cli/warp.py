@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from ..sampler import Sampler
-from ..warp.geometric import resize
+from ..warp import resize
 from ..warp.grids import scaled
 from ..warp.images import warp_image
 from ..warp.options import ReadOptions as WarpOptions
