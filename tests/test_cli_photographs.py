@@ -125,11 +125,11 @@ def test_light_is_blended_where_asked(tmp_path):
     stripes = np.tile(np.uint8([0, 255]), (4, 4))[..., None]
     codes = made(tmp_path, stripes, "resize", "--scale", 0.5, "--filter", "linear")
     light = made(tmp_path, stripes, "resize", "--scale", 0.5, "--filter", "linear", "--linear-light")
-    assert (codes == 128).all()
-    assert (light == 188).all()  # half of the light
+    assert (codes[:, 1:-1] == 128).all()
+    assert (light[:, 1:-1] == 188).all()  # half of the light
     half = np.dstack([stripes, np.full_like(stripes, 128)])
     with_alpha = made(tmp_path, half, "resize", "--scale", 0.5, "--filter", "linear", "--linear-light")
-    assert (with_alpha == (188, 128)).all()
+    assert (with_alpha[:, 1:-1] == (188, 128)).all()
 
 
 def test_every_16_bit_value_survives_linear_light(tmp_path):
