@@ -114,10 +114,10 @@ def test_strip_leaves_colors_alone(folder, tmp_path, suffix):
     for name in ("turned.jpg", "comment.jpg", "iptc.jpg", "texts.png", "profile.jpg", "resolution.png"):
         target = tmp_path / f"{name}{suffix}"
         picture = decode.read_picture(folder / name)
-        assert encode.write_picture(target, picture, FileOptions(strip=True)) == ()
+        assert encode.write_picture(target, picture, files=FileOptions(strip=True)) == ()
         assert facts(target).keys() == ({"profile"} if name == "profile.jpg" else set())
     picture = decode.read_picture(folder / "gamma.png")
-    notes = encode.write_picture(tmp_path / f"gamma{suffix}", picture, FileOptions(strip=True))
+    notes = encode.write_picture(tmp_path / f"gamma{suffix}", picture, files=FileOptions(strip=True))
     assert bool(notes) == (suffix != ".png")
 
 

@@ -12,7 +12,7 @@ import jax
 import numpy as np
 import pytest
 from PIL import Image
-from test_cli import GRAY, HEIGHT, SRGB, WIDTH, bilinear_at, load, noise, run, save, warped
+from test_cli import GRAY, HEIGHT, SRGB, TAP_BY_TAP, WIDTH, bilinear_at, load, noise, run, save, warped
 from tolerances import assert_close
 
 from jaxtex.cli import (
@@ -31,6 +31,7 @@ from jaxtex.cli import (
 )
 from jaxtex.cli.errors import UserError
 from jaxtex.cli.metadata import Metadata
+from jaxtex.cli.values import protect_negative_number
 
 CORNERS = np.array([(0.0, 0), (WIDTH, 0), (WIDTH, HEIGHT), (0, HEIGHT)])
 # Where a camera might see them: no side parallel to another.
@@ -82,7 +83,7 @@ def test_the_matrix_is_that_of_opencv():
 
 def test_a_perspective_reads_where_its_inverse_points(tmp_path):
     pixels = noise(3)
-    out = warped(tmp_path, pixels, "--perspective", *pairs(SEEN, CORNERS), "--border-color", 40)
+    out = warped(tmp_path, pixels, "--perspective", *pairs(SEEN, CORNERS), *TAP_BY_TAP)
     back = eight_unknowns(CORNERS, SEEN)
     x, y = centers(HEIGHT, WIDTH)
     u, v, w = np.einsum("ij,jhw->ihw", back, np.stack([x, y, np.ones_like(x)]))
@@ -199,7 +200,7 @@ def test_a_flow_is_added_to_the_output_pixel(tmp_path, dtype):
     pixels, (x, y) = noise(3), centers(HEIGHT, WIDTH)
     flow = (random.integers(-16, 17, (HEIGHT, WIDTH, 2)) / 4).astype(dtype)
     path = save_flow(tmp_path / "flow.npy", np.asfortranarray(flow))
-    out = warped(tmp_path, pixels, "--flow", path, "--border-color", 40)
+    out = warped(tmp_path, pixels, "--flow", path, *TAP_BY_TAP)
     expected = bilinear_at(pixels, x + flow[..., 0], y + flow[..., 1], 40)
     assert np.abs(out - expected).max() <= 0.5 + 1e-3
 
@@ -593,9 +594,9 @@ def test_every_whole_transform_is_made_somewhere():
 
 def test_a_negative_number_is_a_value_and_not_an_option():
     for text in ("-1", "-.5", "-1e-3,2", "-1,-2:3,4"):
-        assert grammar.protect_negative_number(text) == f" {text}"
+        assert protect_negative_number(text) == f" {text}"
     for text in ("--lens", "-h", "-1.png", "photo.png", "-inf"):
-        assert grammar.protect_negative_number(text) == text
+        assert protect_negative_number(text) == text
 
 
 def test_a_hopeless_perspective_is_said_once_and_a_flow_once_an_image(tmp_path, capsys):

@@ -33,6 +33,7 @@ from .mappings import Array, Size
 from .metadata import Metadata, read_pillow
 from .png_metadata import PNG_SIGNATURE, read_png
 from .tiff_metadata import read_tiff
+from .writing import STREAM, read_stdin
 
 MODES_8_BIT = {
     "1": "L",
@@ -115,7 +116,7 @@ def read_picture(path: Path, accept: Accept = accept_all, page: int | None = Non
     """Decodes an image file.
 
     Args:
-        path: of a regular file.
+        path: of a regular file, or - for standard input.
         accept: is called with the width and the height of the upright picture before memory is allocated for it, and
             raises a `UserError` to refuse it.
         page: which one of several is used, from 1; `None` if the file must have one.
@@ -124,7 +125,7 @@ def read_picture(path: Path, accept: Accept = accept_all, page: int | None = Non
         UserError: if the file cannot be read, is not an image, is refused, or has an unsupported depth.
     """
     try:
-        with open_regular(path) as file:
+        with io.BytesIO(read_stdin()) if path == STREAM else open_regular(path) as file:
             return read_open_file(file, path.name, accept, page)
     except OutputError:
         raise

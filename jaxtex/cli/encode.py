@@ -9,6 +9,7 @@ while it encodes.
 
 import io
 from pathlib import Path
+from typing import Any
 
 import imagecodecs
 import numpy as np
@@ -24,6 +25,7 @@ from .metadata import Metadata, enumerate_names, fit
 from .png_metadata import add_to_png
 from .targets import replace_file
 from .tiff_metadata import add_to_tiff
+from .writing import DEFAULT_WRITE, STREAM, WriteOptions, write_stdout
 
 FORMATS = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG", ".tif": "TIFF", ".tiff": "TIFF", ".webp": "WebP"}
 FORMATS_OF_16_BITS = ("PNG", "TIFF")
@@ -45,14 +47,19 @@ def find_format(path: Path) -> str:
 
 
 def write_picture(
-    path: Path, picture: Picture, options: FileOptions = DEFAULTS, source: Path | None = None
+    path: Path,
+    picture: Picture,
+    options: WriteOptions = DEFAULT_WRITE,
+    files: FileOptions = DEFAULTS,
+    source: Path | None = None,
 ) -> tuple[str, ...]:
     """Encodes a picture in the format of the suffix and writes it to `path`, completely or not at all.
 
     Args:
-        path: of the output.
+        path: of the output, or - for standard output.
         picture: its metadata is that of the input.
-        options: how files are written.
+        options: how the picture is encoded.
+        files: how files are written.
         source: the input, whose permissions and times the output takes.
 
     Returns:
@@ -61,22 +68,28 @@ def write_picture(
     Raises:
         UserError: if the format is unknown, the encoder refuses the image, or the file cannot be written.
     """
-    file_format = find_format(path)
+    file_format = find_format(options.named(path))
     try:
-        data, notes = encode_picture(picture, file_format, options.strip)
+        data, notes = encode_picture(picture, file_format, files.strip, options)
     except Exception as error:  # encoders raise errors of their own, for example for an image that is too large
         raise UserError(f"cannot write {path}: {describe(error)}") from error
+    if path == STREAM:
+        write_stdout(path, data)
+        return notes
     status = source.stat() if source and source.exists() else None
-    return (*notes, *replace_file(path, data, status, options.preserve_times))
+    return (*notes, *replace_file(path, data, status, files.preserve_times))
 
 
-def encode_picture(picture: Picture, file_format: str, strip: bool = False) -> tuple[bytes, tuple[str, ...]]:
+def encode_picture(
+    picture: Picture, file_format: str, strip: bool = False, options: WriteOptions = DEFAULT_WRITE
+) -> tuple[bytes, tuple[str, ...]]:
     """Encodes a picture with its metadata; raises whatever the encoder raises.
 
     Args:
         picture: its metadata is that of the input.
         file_format: PNG, JPEG, TIFF or WebP.
         strip: whether metadata is dropped, but for what tells the meaning of pixels.
+        options: how the picture is encoded.
 
     Returns:
         The file, and what the format cannot store, as the ends of sentences.
@@ -93,7 +106,7 @@ def encode_picture(picture: Picture, file_format: str, strip: bool = False) -> t
     lost += dropped
     if lost:
         notes += (f"is written as {file_format} without its {enumerate_names(lost)}",)
-    return encode(pixels, file_format, icc, metadata), notes
+    return encode(pixels, file_format, icc, metadata, options), notes
 
 
 def fit_to_format(pixels: Array, file_format: str) -> tuple[Array, tuple[str, ...]]:
@@ -108,21 +121,24 @@ def fit_to_format(pixels: Array, file_format: str) -> tuple[Array, tuple[str, ..
     return pixels, notes
 
 
-def encode(pixels: Array, file_format: str, icc: bytes | None, metadata: Metadata) -> bytes:
-    """Encodes pixels, without loss except as JPEG, with a profile and metadata that fit the format."""
+def encode(
+    pixels: Array, file_format: str, icc: bytes | None, metadata: Metadata, options: WriteOptions = DEFAULT_WRITE
+) -> bytes:
+    """Encodes pixels, with a profile and metadata that fit the format."""
     pixels = np.ascontiguousarray(pixels[..., 0] if pixels.shape[-1] == 1 else pixels)
     if file_format == "JPEG":
-        return add_to_jpeg(encode_jpeg(pixels), metadata, icc)
+        return add_to_jpeg(encode_jpeg(pixels, options), metadata, icc)
     if file_format == "TIFF":
         return add_to_tiff(encode_tiff(pixels, icc), metadata)
     if file_format == "PNG":
         return add_to_png(encode_png(pixels), metadata, icc)
-    return encode_webp(pixels, icc, metadata)
+    return encode_webp(pixels, icc, metadata, options)
 
 
-def encode_jpeg(pixels: Array) -> bytes:
-    """Encodes a JPEG without subsampling."""
-    return bytes(imagecodecs.jpeg8_encode(pixels, level=JPEG_QUALITY, subsampling="444"))
+def encode_jpeg(pixels: Array, options: WriteOptions = DEFAULT_WRITE) -> bytes:
+    """Encodes a JPEG."""
+    level = options.quality or JPEG_QUALITY
+    return bytes(imagecodecs.jpeg8_encode(pixels, level=level, subsampling=options.subsampling))
 
 
 def encode_png(pixels: Array) -> bytes:
@@ -134,12 +150,15 @@ def encode_png(pixels: Array) -> bytes:
     return buffer.getvalue()
 
 
-def encode_webp(pixels: Array, icc: bytes | None, metadata: Metadata) -> bytes:
-    """Encodes a WebP without loss."""
+def encode_webp(pixels: Array, icc: bytes | None, metadata: Metadata, options: WriteOptions) -> bytes:
+    """Encodes a WebP, without loss if no quality is chosen."""
+    loss: dict[str, Any] = {"lossless": True, "exact": True}
+    if options.quality is not None:
+        loss = {"quality": options.quality}
     stored = {"icc_profile": icc, "exif": metadata.exif, "xmp": metadata.xmp}
     buffer = io.BytesIO()
     given = {name: value for name, value in stored.items() if value}
-    Image.fromarray(pixels).save(buffer, format="WebP", lossless=True, exact=True, **given)
+    Image.fromarray(pixels).save(buffer, format="WebP", **loss, **given)
     return buffer.getvalue()
 
 

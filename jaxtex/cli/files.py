@@ -19,8 +19,10 @@ from .jobs import Job
 from .limits import check_pixels
 from .mappings import Array, Size
 from .messages import print_error, print_report
+from .previews import shrunk, with_alpha
 from .targets import check_target
 from .warp import WarpResult, warp
+from .writing import STREAM
 
 
 class StartedWarp(NamedTuple):
@@ -50,6 +52,8 @@ def start_warp(source: Path, picture: Picture, job: Job) -> StartedWarp:
     Raises:
         UserError: if `job` does not fit the image.
     """
+    if job.alpha:
+        picture = with_alpha(picture)
     height, width, channels = picture.pixels.shape
     with errors_about(source):
         job.check_width(width)
@@ -72,7 +76,9 @@ def finish_warp(source: Path, target: Path, started: StartedWarp, job: Job) -> W
         size = format_size(pixels)
         if job.compare:
             pixels = side_by_side(picture.pixels, pixels)
-    notes = write_picture(target, dataclasses.replace(picture, pixels=pixels), job.files, source)
+        if job.preview:
+            pixels = side_by_side(*(shrunk(shown, job.device) for shown in (picture.pixels, pixels)))
+    notes = write_picture(target, dataclasses.replace(picture, pixels=pixels), job.write, job.files, source)
     return WrittenFile(size, result.compile_seconds, (*picture.notes, *notes))
 
 
@@ -82,9 +88,10 @@ def warp_file(source: Path, target: Path, job: Job) -> int:
     Raises:
         UserError: if the image cannot be read, warped or written.
     """
-    find_format(target)  # an unknown format is an error before any work
-    if job.files.skip_existing and target.is_file():
-        print_report(f"{target} exists, {source.name} is skipped")
+    find_format(job.write.named(target))  # an unknown format is an error before any work
+    if job.files.skip_existing and target != STREAM and target.is_file():
+        if job.verbosity >= 0:
+            print_report(f"{target} exists, {source.name} is skipped")
         return 0
     picture = read_for(source, target, job)
     start = time.perf_counter()
@@ -93,9 +100,12 @@ def warp_file(source: Path, target: Path, job: Job) -> int:
         started.result.pixels.block_until_ready()
     seconds = time.perf_counter() - start
     written = finish_warp(source, target, started, job)
+    if job.verbosity < 0:
+        return 0
     print_notes(source, written.notes)
     timing = format_timing(job, seconds, written.compile_seconds)
-    print_report(f"{source.name} {format_size(picture.pixels)} -> {target} {written.size}: {job}, {timing}")
+    line = f"{source.name} {format_size(picture.pixels)} -> {target} {written.size}: {job}, {timing}"
+    (print_error if target == STREAM else print_report)(line)
     return 0
 
 
@@ -105,8 +115,9 @@ def read_for(source: Path, target: Path, job: Job) -> Picture:
     Raises:
         UserError: if one of them cannot be, or one is too large.
     """
-    check_target(target, job.files.force)
-    file_format = find_format(target)
+    if target != STREAM:
+        check_target(target, job.files.force)
+    file_format = find_format(job.write.named(target))
 
     def accept(size: Size) -> None:
         check_pixels(size, job.files.max_pixels)

@@ -12,6 +12,7 @@ from .file_options import DEFAULTS, FileOptions
 from .limits import check_pixels, check_sides
 from .mappings import Array, Size, Transform
 from .warp import ReadOptions
+from .writing import DEFAULT_WRITE, WriteOptions
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,6 +28,11 @@ class Job:
             black, or transparent if the image has alpha.
         compare: whether to write the input beside the result.
         files: how files are read and written.
+        alpha: whether an image without alpha gets an opaque one before it is warped.
+        preview: whether to write a small picture of the input and the result.
+        write: how the result is encoded.
+        threads: how many read and write files; `None` is one for each core.
+        verbosity: -1 prints nothing but errors, 1 a line for each image.
     """
 
     transform: Transform
@@ -36,6 +42,11 @@ class Job:
     border: tuple[float, ...] | None = None
     compare: bool = False
     files: FileOptions = DEFAULTS
+    alpha: bool = False
+    preview: bool = False
+    write: WriteOptions = DEFAULT_WRITE
+    threads: int | None = None
+    verbosity: int = 0
 
     def output_size(self, size: Size) -> Size:
         """The width and the height of the warped image.
@@ -43,7 +54,7 @@ class Job:
         Args:
             size: of the input.
         """
-        return self.size or size
+        return self.size or self.transform.output_size(size)
 
     def check_output_size(self, size: Size, file_format: str) -> None:
         """Checks, before any work, that an output is not too large to be warped and written.
@@ -57,7 +68,8 @@ class Job:
         """
         output = self.output_size(size)
         check_pixels(output, self.files.max_pixels)
-        check_sides((size[0] + output[0], max(size[1], output[1])) if self.compare else output, file_format)
+        if not self.preview:
+            check_sides((size[0] + output[0], max(size[1], output[1])) if self.compare else output, file_format)
 
     def check_width(self, width: int) -> None:
         """Checks that an image so wide can be read.
@@ -96,6 +108,7 @@ class Job:
         return np.rint(np.array(color) * (np.iinfo(dtype).max / 255)).astype(dtype)
 
     def __str__(self) -> str:
-        sampler, antialias = self.read
-        suffix = ", antialiased" if antialias else ""
-        return f"{self.transform}, {sampler.filter_mode} filter, {sampler.address_mode} address{suffix}"
+        sampler, antialias, frame, linear_light = self.read
+        suffix = f"{', antialiased' if antialias else ''}{', linear light' if linear_light else ''}"
+        address = "frame" if frame else sampler.address_mode
+        return f"{self.transform}, {sampler.filter_mode} filter, {address} address{suffix}"

@@ -27,7 +27,9 @@ def print_report(line: str) -> None:
         UserError: if it cannot be written for another reason, such as a full disk.
     """
     with reader_may_leave():
-        print(printable(line), flush=True)
+        write_line(line, sys.stdout)
+        if sys.stdout:
+            sys.stdout.flush()
 
 
 def flush() -> None:
@@ -42,16 +44,23 @@ def flush() -> None:
 
 
 def print_error(line: str) -> None:
-    """Prints a line to standard error, above the progress bar if there is one; a line that nobody can see is lost."""
+    """Prints a line to standard error; a line that nobody can see is lost."""
     try:
-        if sys.modules.get("tqdm"):  # which is of the extra `cli`, and slow to import
-            from tqdm import tqdm
-
-            tqdm.write(printable(line), file=sys.stderr)
-        else:
-            print(printable(line), file=sys.stderr, flush=True)
+        write_line(line, sys.stderr)
     except (OSError, ValueError):
         discard(sys.stderr)
+
+
+def write_line(line: str, stream: TextIO | None) -> None:
+    """Writes a line above the progress bar, if there is one, to a stream that may be closed."""
+    if stream is None:
+        return
+    if sys.modules.get("tqdm"):  # which is of the extra `cli`, and slow to import
+        from tqdm import tqdm
+
+        tqdm.write(printable(line), file=stream)
+    else:
+        print(printable(line), file=stream)
 
 
 @contextlib.contextmanager

@@ -5,9 +5,12 @@
 import dataclasses
 from typing import Any, cast
 
+import jax
+import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
-from .._arguments import described
+from .._arguments import sampler_came
+from .._remedies import check_operand, mode_of
 from ..modes import AddressMode, FilterMode, choose
 from ..sampler import FilterModeLike, Sampler
 from .types import AddressLike
@@ -49,6 +52,8 @@ def read_options(
         name: of the public function, for errors.
         default_address: the address mode if neither `address` nor `sampler` sets one.
     """
+    if border_color is not None:
+        check_operand(name, "border_color", border_color)
     return ReadOptions(resolve_sampler(name, sampler, filter, address, default_address), border_color, antialias, dtype)
 
 
@@ -89,19 +94,11 @@ def resolve_sampler(
 def check_sampler_type(name: str, sampler: Any) -> None:
     if sampler is None or isinstance(sampler, Sampler):
         return
-    came, remedy = described(sampler), "pass jaxtex.Sampler(...)"
-    if isinstance(sampler, str):
-        argument = "address" if is_member(AddressMode, sampler) else "filter"
-        came, remedy = repr(sampler), f"pass {argument}={sampler!r}"
-    raise TypeError(f"{name}: sampler is {came}, expected a Sampler; {remedy}.")
-
-
-def is_member(enumeration: type[AddressMode], word: str) -> bool:
-    try:
-        enumeration(word)
-    except ValueError:
-        return False
-    return True
+    option = mode_of(sampler)
+    remedy = "pass jaxtex.Sampler(...)" if option is None else f"pass {option}={sampler!r}"
+    if isinstance(sampler, jax.Array | np.ndarray):
+        remedy = f"pass arrays of coordinates as one tuple, {name}(image, (x, y))"
+    raise TypeError(f"{name}: {sampler_came(sampler)}; {remedy}.")
 
 
 def address_modes(name: str, address: Any) -> AddressModes:
