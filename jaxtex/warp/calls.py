@@ -46,7 +46,7 @@ def compiled(*static_names: str) -> Callable[[Callable[Parameters, Result]], Cal
             bound = signature.bind(*args, **keywords)
             for name, value in bound.arguments.items():
                 if name == "sampler":
-                    check_sampler_type(function.__name__, value)
+                    check_sampler_type(function.__name__, value, signature.parameters)
                 elif name not in static_names and value is not signature.parameters[name].default:
                     check_operand(function.__name__, name, value, of_numbers=name not in IMAGES)
                 convert = as_static if name in static_names else at_full_width

@@ -3,6 +3,7 @@
 # pyright: strict, reportUnknownMemberType=false
 
 import dataclasses
+from collections.abc import Collection
 from typing import Any, cast
 
 import jax
@@ -91,11 +92,20 @@ def resolve_sampler(
     return dataclasses.replace(sampler, filter_mode=filter_mode, address_mode=address_mode)
 
 
-def check_sampler_type(name: str, sampler: Any) -> None:
+def check_sampler_type(name: str, sampler: Any, arguments: Collection[str] = ("filter", "address")) -> None:
+    """Checks that a sampler is one, or ``None``.
+
+    Args:
+        arguments: of the function, of which the error names one that takes what came.
+    """
     if sampler is None or isinstance(sampler, Sampler):
         return
     option = mode_of(sampler)
-    remedy = "pass jaxtex.Sampler(...)" if option is None else f"pass {option}={sampler!r}"
+    remedy = "pass jaxtex.Sampler(...)"
+    if option in arguments:
+        remedy = f"pass {option}={sampler!r}"
+    elif option is not None:
+        remedy = f"pass jaxtex.Sampler({option}_mode={sampler!r})"
     if isinstance(sampler, jax.Array | np.ndarray):
         remedy = f"pass arrays of coordinates as one tuple, {name}(image, (x, y))"
     raise TypeError(f"{name}: {sampler_came(sampler)}; {remedy}.")
