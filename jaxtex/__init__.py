@@ -1,32 +1,14 @@
 """The texture unit of a GPU for JAX: filtered reads, address modes and their adjoints as pure functions.
 
 `jaxtex.warp` (image warps), `jaxtex.nn` (reads inside models), `jaxtex.ndimage` (SciPy's names), `jaxtex.layers`
-(spatial transformers) and `jaxtex.cuda` (CUDA's names) are loaded when they are first used.
+(spatial transformers) and `jaxtex.cuda` (CUDA's names) are loaded when they are first used. So are the names of this
+module, all at once: the command line prints its help without JAX, which takes half a second to import.
 """
 
 # pyright: strict, reportUnknownMemberType=false
 
 import importlib
-from types import ModuleType
-from typing import TYPE_CHECKING
-
-from .exports import kernels_in_exports
-from .mipmaps import build_mipmaps, footprint
-from .modes import AddressMode, Arithmetic, BoundaryMode, FilterMode, Limit, ReadMode, TextureKind
-from .sampler import Sampler
-from .sampling import fetch, gather, sample, splat
-from .splines import spline_filter
-from .surface import surface_add, surface_max, surface_min, surface_read, surface_write
-from .texture import (
-    Texture,
-    cubemap,
-    cubemap_layered,
-    texture1d,
-    texture1d_layered,
-    texture2d,
-    texture2d_layered,
-    texture3d,
-)
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import cuda as cuda
@@ -34,6 +16,23 @@ if TYPE_CHECKING:
     from . import ndimage as ndimage
     from . import nn as nn
     from . import warp as warp
+    from .exports import kernels_in_exports
+    from .mipmaps import build_mipmaps, footprint
+    from .modes import AddressMode, Arithmetic, BoundaryMode, FilterMode, Limit, ReadMode, TextureKind
+    from .sampler import Sampler
+    from .sampling import fetch, gather, sample, splat
+    from .splines import spline_filter
+    from .surface import surface_add, surface_max, surface_min, surface_read, surface_write
+    from .texture import (
+        Texture,
+        cubemap,
+        cubemap_layered,
+        texture1d,
+        texture1d_layered,
+        texture2d,
+        texture2d_layered,
+        texture3d,
+    )
 
 __version__ = "0.1.0"
 
@@ -70,13 +69,20 @@ __all__ = [
 ]
 
 _LOADED_ON_USE = ("cuda", "layers", "ndimage", "nn", "warp")
+# The modules that define the names of `__all__`.
+_MODULES = ("exports", "mipmaps", "modes", "sampler", "sampling", "splines", "surface", "texture")
 
 
-def __getattr__(name: str) -> ModuleType:
+def __getattr__(name: str) -> Any:
     if name in _LOADED_ON_USE:
         return importlib.import_module(f".{name}", __name__)
+    if name in __all__ or name in _MODULES:
+        for module in _MODULES:
+            found = vars(importlib.import_module(f".{module}", __name__))
+            globals().update({public: found[public] for public in __all__ if public in found})
+        return globals()[name]
     raise AttributeError(f"module 'jaxtex' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LOADED_ON_USE})
+    return sorted({*globals(), *__all__, *_MODULES, *_LOADED_ON_USE})

@@ -1,10 +1,20 @@
-"""`python -m jaxtex`."""
+"""`python -m jaxtex`, and the program `jaxtex`."""
 
 # pyright: strict
 
 import sys
 
-from .cli import main
+
+def run() -> int:
+    """Runs the command line of the process; returns the exit code. An interrupt may come before all is imported."""
+    try:
+        from .cli import main
+
+        return main()
+    except KeyboardInterrupt:
+        print("jaxtex: error: interrupted", file=sys.stderr)
+        return 130
+
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run())

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ._integers import as_index, as_rounded, is_integral, known_integers, narrowed, saturated
+from ._remedies import mode_of
 from ._tables.storage_formats import Decoding, storage_format, sum_dtype
 from .modes import Arithmetic, FilterMode, TextureKind, choose
 from .sampler import Sampler
@@ -70,12 +71,14 @@ def texture_call(value: Any, coords: Any) -> str:
 def check_is_sampler(name: str, sampler: Any) -> None:
     if isinstance(sampler, Sampler):
         return
-    if isinstance(sampler, str):
-        option = "filter_mode" if sampler in list(FilterMode) else "address_mode"
-        came, remedy = repr(sampler), f"pass jaxtex.Sampler({option}={sampler!r})"
-    else:
-        came, remedy = described(sampler), "pass jaxtex.Sampler(...)"
-    raise TypeError(f"{name}: sampler is {came}, expected a Sampler; {remedy}.")
+    option = mode_of(sampler)
+    remedy = "jaxtex.Sampler(...)" if option is None else f"jaxtex.Sampler({option}_mode={sampler!r})"
+    raise TypeError(f"{name}: {sampler_came(sampler)}; pass {remedy}.")
+
+
+def sampler_came(sampler: Any) -> str:
+    """The first half of a message on a sampler that is none."""
+    return f"sampler is {repr(sampler) if isinstance(sampler, str) else described(sampler)}, expected a Sampler"
 
 
 def check_sampler(name: str, kind: TextureKind, stored: Any, num_levels: int, sampler: Sampler) -> None:

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
-from . import _reads
+from . import _debug, _reads
 from ._arguments import (
     as_integer,
     as_sizes,
@@ -29,6 +29,7 @@ from ._arguments import (
 )
 from ._engine.decoding import read_dtype
 from ._engine.plan import Layout
+from ._remedies import explained
 from .modes import Arithmetic, ReadMode, TextureKind
 from .sampler import Sampler
 from .texture import AXIS_NAMES, Texture, chain_shapes, check_faces
@@ -39,6 +40,7 @@ DEFAULT_SAMPLER = Sampler()
 KindLike = TextureKind | Literal["1d", "2d", "3d", "1d_layered", "2d_layered"] | Literal["cubemap", "cubemap_layered"]
 
 
+@explained
 def sample(
     texture: Texture,
     coords: Coords,
@@ -129,6 +131,8 @@ def sample(
             "or use arithmetic='float'."
         )
     result = check_dtype("sample", dtype, _reads.own_dtype(texture, sampler))
+    if _debug.is_on() and sampler.normalized_coords and not texture.kind.is_cube:
+        _debug.mention_far_coords("sample", arguments.coords)
     if key is None:
         return _reads.sample(texture, arguments, sampler=sampler, dtype=result)
     if sampler.arithmetic is Arithmetic.HARDWARE:
@@ -174,6 +178,7 @@ def fetch(texture: Texture, indices: Coords, *, layer: ArrayLike | None = None, 
     return _reads.fetch(texture, arguments, level=level)
 
 
+@explained
 def gather(
     texture: Texture,
     coords: tuple[ArrayLike, ArrayLike],
@@ -220,6 +225,7 @@ def gather(
     return _reads.gather(texture, arguments, sampler=sampler, component=component, dtype=result)
 
 
+@explained
 def splat(
     values: ArrayLike,
     coords: Coords,

@@ -13,6 +13,7 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from ._integers import in_dtype_of_jax
+from ._remedies import check_is_no_nest, check_operand
 from ._tables.storage_formats import STORAGE_FORMATS
 from .modes import TextureKind
 
@@ -123,6 +124,7 @@ class Texture:
 
 def build(kind: TextureKind, texels: Texels, border_color: ArrayLike | None, name: str) -> Texture:
     """Checks texels and border color against `kind`, and makes the texture."""
+    check_is_no_nest(name, "texels", texels)
     chain = isinstance(texels, tuple | list)
     levels = [check_level(kind, level, name) for level in (texels if chain else (texels,))]
     if not levels:
@@ -130,6 +132,7 @@ def build(kind: TextureKind, texels: Texels, border_color: ArrayLike | None, nam
     check_chain(kind, levels, name)
     channels = levels[0].shape[-1]
     if border_color is not None:
+        check_operand(name, "border_color", border_color)
         border_color = jnp.asarray(border_color)
         if border_color.shape not in ((), (channels,)):
             raise ValueError(

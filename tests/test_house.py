@@ -41,6 +41,7 @@ LAYERS = (
     "modes",
     "_tables",
     "sampler",
+    "_remedies",
     "texture",
     "_arguments",
     "_texel_values",
@@ -48,6 +49,7 @@ LAYERS = (
     "_hardware",
     "_reads",
     "_model_reads",
+    "_debug",
     "sampling",
     "_traps",
     "surface",
@@ -74,10 +76,12 @@ HOW = f"{MODES}, border_color=None, antialias=False, dtype=None"
 OF_A_SHAPE = "output_shape=None, sampler=None"
 OF_A_PANORAMA = "sampler=None, *, filter=None, antialias=False, dtype=None"
 OF_FLOWS = "sampler=None, *, filter=None, address=None"
-OF_A_LENS = f"(image, camera_matrix, distortion, {OF_A_SHAPE}, *, new_camera_matrix=None, {HOW})"
-OF_POINTS = "(coords, camera_matrix, distortion, *, new_camera_matrix=None)"
+OF_A_LENS = f"(image, camera_matrix, distortion, {OF_A_SHAPE}, *, new_camera_matrix=None, "
+OF_A_LENS += f"model='brown_conrady', {HOW})"
+OF_POINTS = "(coords, camera_matrix, distortion, *, new_camera_matrix=None, model='brown_conrady')"
 WARPS = {
     "affine_grid": "(theta, size, align_corners=False)",
+    "camera_from_opencv": "(camera_matrix, distortion=None)",
     "compose_flows": f"(first, second, {OF_FLOWS})",
     "cubemap_to_equirectangular": f"(faces, output_shape, {OF_A_PANORAMA})",
     "distort": OF_A_LENS,
@@ -311,7 +315,7 @@ def imported_by(statement):
 
 
 def test_import_loads_no_other_package_and_starts_no_backend():
-    modules = imported_by("import jaxtex")
+    modules = imported_by("import jaxtex; jaxtex.sample")
     assert "jaxtex" in modules
     assert not [name for name in modules if name.split(".")[0] not in {*IMPORTED, *sys.stdlib_module_names}]
     assert not [name for name in modules if name.startswith(tuple(f"{module}." for module in NOT_IMPORTED))]
@@ -429,6 +433,16 @@ def test_the_pages_name_the_supported_versions():
     assert all(oldest_jax in row for _, row in rows)
     first, last = (".".join(map(str, release)) for release in SLOW_ATOMICS)
     assert f"jaxlib {first} to {last} compile a float32 scatter-add on CUDA to a loop" in readme
+
+
+def test_the_sdist_holds_what_the_readme_links():
+    included = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["sdist"]
+    always = ("README.md", "LICENSE")
+    links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", (ROOT / "README.md").read_text())]
+    local = [link for link in links if link and "//" not in link]
+    assert local
+    assert all((ROOT / link).exists() for link in local)
+    assert {link.split("/")[0] for link in local} <= {*(path.split("/")[1] for path in included["include"]), *always}
 
 
 def test_the_library_needs_jax_and_numpy_alone():

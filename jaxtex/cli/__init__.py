@@ -1,45 +1,7 @@
-"""Warp images, and folders of images, with JAX on a CPU, a GPU or a TPU.
+"""The command line: resize, rotate and warp images, and folders of images, with JAX on a CPU, a GPU or a TPU.
 
-    jaxtex warp photo.jpg rotated.png --rotate 20 --filter cubic
-    jaxtex warp photos/ thumbnails/ --scale 0.25 --size 320x240 --antialias
-    jaxtex warp page.jpg flat.png --perspective 212,95:0,0 988,140:800,0 1090,830:800,600 97,760:0,600
-    jaxtex warp wide.jpg straight.jpg --lens -0.28,0.07 --camera 910,910,960,540
-    jaxtex info
-
-Coordinates are in pixels. The origin is the top left corner of the image, x points right, y points
-down, and pixel centers are at +0.5. A transform maps points of the input to points of the output.
-
---scale, --shear and --rotate act about the center of the image, then --translate moves the result.
-They act in this order, in whatever order they are given. The center of the input maps to the center
-of the output, also if --size gives the output another size.
-
-Each of the following options is a whole transform and is given alone:
---matrix: x' = A x + B y + C and y' = D x + E y + F, about the top left corner.
---perspective: four points of the input and the points of the output to which they map. Pixels of
-the output beyond the horizon, which would show what is behind the camera, read outside the input.
---lens removes the distortion of a lens, --distort applies it: one to five coefficients of the
-Brown-Conrady model, in OpenCV's order k1,k2,p1,p2,k3; missing coefficients are 0. --camera gives the
-focal lengths and the principal point. OpenCV has pixel centers at whole numbers, so add 0.5 to its
-cx and cy.
---flow: a NumPy file of shape (height, width, 2) and a floating dtype, with the size of the output.
-The pixel of the output at (x, y) reads the input at (x + dx, y + dy). Where dx or dy is NaN, it reads
-outside the input.
-
-Values are filtered as they are stored, gamma-encoded, as image editors do. Colors are weighted by
-alpha, so a transparent pixel does not bleed into its neighbors. An image that becomes much smaller
-shows aliasing; --antialias averages the input over the footprint of each pixel of the output.
-
-PNG, JPEG, TIFF and WebP files are read and written. An image keeps its 8 or 16 bits if the format
-of the output can store them (PNG, TIFF: 8 and 16; JPEG, WebP: 8). PNG, TIFF and WebP are written
-without loss, JPEG with quality 95. The EXIF orientation is applied. A color profile is kept if it
-fits the channels of the output. A file that exists at OUT is replaced, even if it is IN, and is
-complete at every moment. The packages that read and write images are the extra cli, which
-"pip install 'jaxtex[cli]'" installs.
-
-The images of a folder are read, warped and written in parallel. With N cores, of which at most 16
-are used, at most 2 N + 3 images are in memory. An image that fails is reported and skipped.
-
-The exit code is 0, or 2 after an error, or 130 after an interrupt.
+`descriptions` holds what the help says. Modules that need JAX, or packages of the extra `cli`, are imported after the
+arguments are parsed.
 """
 
 # pyright: strict
@@ -47,9 +9,13 @@ The exit code is 0, or 2 after an error, or 130 after an interrupt.
 import sys
 from collections.abc import Sequence
 
+from .commands import COMMANDS, main_parser, parse
 from .errors import UserError
 from .extra import check_extra
-from .grammar import AFFINE_PARTS, WHOLE_TRANSFORMS, Options, build_parser, protect_negative_number
+from .file_options import parsed_file_options
+from .grammar import AFFINE_PARTS, WHOLE_TRANSFORMS, WITH_BORDER, Options
+from .program import run_program
+from .values import FISHEYE_COEFFICIENTS
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -60,61 +26,76 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     Returns:
         The exit code: 0 for success, 2 for an error, which is explained in one sentence on standard error, 130 for an
-        interrupt.
+        interrupt, 143 for a SIGTERM.
     """
-    argv = sys.argv[1:] if argv is None else argv
-    commands = {"warp": run_warp, "info": run_info}
-    try:
-        arguments = [protect_negative_number(argument) for argument in argv]
-        options = build_parser(__doc__).parse_args(arguments, namespace=Options())
-        return commands[options.command](options)
-    except UserError as error:
-        print(f"jaxtex: error: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("jaxtex: error: interrupted", file=sys.stderr)
-        return 130
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    return run_program(lambda: run_arguments(arguments))
 
 
-def run_info(_: Options) -> int:
-    """Runs `jaxtex info`."""
-    from .info import print_info
+def run_arguments(arguments: list[str]) -> int:
+    """Parses a command line and runs its command; returns the exit code."""
+    if not arguments:
+        main_parser().print_help()
+        return 0
+    if arguments[0] not in COMMANDS:
+        main_parser().parse_args([word for word in arguments[:1] if word.startswith("-")])
+        raise UserError(f"there is no command {arguments[0]!r}; the commands are {', '.join(COMMANDS)}")
+    return run(parse(arguments))
 
-    return print_info()
+
+def run(options: Options) -> int:
+    """Runs a command; returns the exit code."""
+    if options.command == "info":
+        from .info import print_info
+
+        return print_info()
+    if options.command == "completion":
+        from .completion import completion
+
+        print(completion(options.shell))
+        return 0
+    return run_warp(options)
 
 
 def run_warp(options: Options) -> int:
-    """Runs `jaxtex warp`."""
+    """Runs a command that warps images."""
     check_combination(options)
     check_extra()
     # JAX takes a second to import, so a mistake in the options is reported first.
     import jax
 
-    from ..sampler import Sampler
     from .decode import silence_codecs
     from .devices import find_device
     from .files import warp_file
     from .folders import warp_folder
+    from .inputs import find_files
     from .jobs import Job
+    from .reading import read_options
     from .transforms import build_transform
-    from .warp import ReadOptions
+    from .writing import write_options
 
-    source, target = options.source, options.target
-    sampler = Sampler(address_mode=options.address_mode, filter_mode=options.filter_mode)
     device = find_device(*options.device)
     with jax.default_device(device), silence_codecs():
         job = Job(
             build_transform(options),
-            ReadOptions(sampler, options.antialias),
+            read_options(options),
             device,
             size=options.size,
             border=options.border,
             compare=options.compare,
+            alpha=options.alpha,
+            preview=options.preview,
+            write=write_options(options),
+            files=parsed_file_options(options),
+            threads=options.jobs,
+            verbosity=options.verbose - options.quiet,
         )
         job.transform.check()
-        if source.is_dir():
-            return warp_folder(source, target, job)
-        return warp_file(source, target / source.name if target.is_dir() else target, job)
+        found = find_files(options)
+        if found.title is None:
+            ((source, target),) = found.targets.items()
+            return warp_file(source, target, job)
+        return warp_folder(found.title, found.targets, job)
 
 
 def check_combination(options: Options) -> None:
@@ -123,12 +104,35 @@ def check_combination(options: Options) -> None:
     Raises:
         UserError: if one does.
     """
-    given = [name for name in (*WHOLE_TRANSFORMS, *AFFINE_PARTS) if getattr(options, name) is not None]
-    if len(given) > 1 and given[0] in WHOLE_TRANSFORMS:
-        raise UserError(f"--{given[0]} is a whole transform and cannot be combined with --{given[1]}")
+    if options.command == "resize":
+        given = [f"--{name}" for name in ("size", "scale", "fit") if getattr(options, name) is not None]
+        if len(given) != 1:
+            raise UserError(f"resize takes one of --size, --scale and --fit, but got {' and '.join(given) or 'none'}")
+    transforms = [name for name in (*WHOLE_TRANSFORMS, *AFFINE_PARTS) if getattr(options, name) is not None]
+    if len(transforms) > 1 and transforms[0] in WHOLE_TRANSFORMS:
+        raise UserError(f"--{transforms[0]} is a whole transform and cannot be combined with --{transforms[1]}")
+    if options.command == "undistort" and not transforms:
+        raise UserError("undistort takes one of --lens, --distort and --calibration, but got none")
     if options.camera and options.lens is None and options.distort is None:
         raise UserError("--camera has no effect without --lens or --distort")
-    if options.border is not None and options.address_mode != "border":
+    if options.model == "fisheye":
+        coefficients = options.lens or options.distort
+        if coefficients is None and options.calibration is None:
+            raise UserError("--model has no effect without --lens, --distort or --calibration")
+        if len(coefficients or ()) > len(FISHEYE_COEFFICIENTS):
+            raise UserError(f"a fisheye lens has at most four coefficients, {','.join(FISHEYE_COEFFICIENTS)}")
+    if options.expand and transforms and transforms[0] in WHOLE_TRANSFORMS:
+        raise UserError(f"--expand has no effect with --{transforms[0]}; --size gives the size of the output")
+    sizes = [f"--{name}" for name in ("size", "expand", "crop") if getattr(options, name)]
+    if len(sizes) > 1:
+        raise UserError(f"{sizes[0]} and {sizes[1]} both give the size of the output; leave one out")
+    if options.border is not None and options.address_mode not in WITH_BORDER:
         raise UserError(f"--border-color has no effect with --address {options.address_mode}")
+    if options.alpha and options.address_mode not in WITH_BORDER:
+        raise UserError(f"--alpha has no effect with --address {options.address_mode}")
     if options.antialias and options.filter_mode == "point":
         raise UserError("--antialias averages texels and cannot be combined with --filter point")
+    if options.quiet and options.verbose:
+        raise UserError("--quiet and --verbose exclude each other")
+    if options.preview and options.compare:
+        raise UserError("--preview shows both images already; leave --compare out")

@@ -14,6 +14,7 @@ import numpy as np
 from ..warp.grids import affine
 from .errors import UserError
 from .mappings import MAX_ANISOTROPY, Array, Mapping, Size, Transform, to_parameters
+from .resizing import covered, covering, inscribed
 
 # Double precision carries 16 digits, so the determinant of a matrix with a larger condition number is rounding error.
 MAX_CONDITION = 1e12
@@ -28,15 +29,32 @@ class AffineParts(Transform):
         shear: pixels to the right per pixel down.
         rotate: degrees, counter-clockwise as seen.
         translate: pixels to the right and down, on top of the move from center to center.
+        expand: whether the output is so large that it shows the whole result.
+        crop: whether the output is the largest one without a part outside the input, for a rotation alone.
     """
 
     scale: float = 1.0
     shear: float = 0.0
     rotate: float = 0.0
     translate: tuple[float, float] = (0.0, 0.0)
+    expand: bool = False
+    crop: bool = False
+
+    def linear(self) -> Array:
+        """The linear part, (2, 2)."""
+        return rotation(self.rotate) @ np.array([[1.0, self.shear], [0.0, 1.0]]) * self.scale
+
+    def output_size(self, source: Size) -> Size:
+        if self.crop:
+            return covered(*inscribed(*source, self.rotate))
+        if not self.expand:
+            return source
+        # A result that is moved is shown with the room that it leaves, on both sides, since centers stay centers.
+        width, height = np.abs(self.linear()) @ np.array(source) + 2 * np.abs(self.translate)
+        return covering(float(width), float(height))
 
     def mapping(self, source: Size, target: Size) -> Mapping:
-        linear = rotation(self.rotate) @ np.array([[1.0, self.shear], [0.0, 1.0]]) * self.scale
+        linear = self.linear()
         translation = np.array(target) / 2.0 + np.array(self.translate) - linear @ (np.array(source) / 2.0)
         return inverse_mapping(np.column_stack([linear, translation]))
 
@@ -47,6 +65,8 @@ class AffineParts(Transform):
             f"sheared by {self.shear:g}" if self.shear else "",
             f"rotated by {self.rotate:g} {degrees}" if self.rotate else "",
             "translated by {:g} {:g}".format(*self.translate) if any(self.translate) else "",
+            "expanded" if self.expand else "",
+            "cropped" if self.crop else "",
         ]
         return ", ".join(filter(None, parts)) or "not transformed"
 

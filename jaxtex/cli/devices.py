@@ -2,7 +2,8 @@
 
 # pyright: strict, reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
-from typing import Protocol, cast
+import os
+from typing import Any, Protocol, cast
 
 import jax
 
@@ -27,8 +28,11 @@ def default_devices() -> list[Device]:
     """
     try:
         return cast(list[Device], jax.devices())
-    except RuntimeError as error:
-        raise UserError(f"JAX finds no device, {one_line(error)}") from error
+    except (RuntimeError, AssertionError) as error:  # JAX asserts that the platforms of JAX_PLATFORMS exist
+        platforms = os.environ.get("JAX_PLATFORMS")
+        chosen = f" of JAX_PLATFORMS={platforms}; unset it to let JAX choose" if platforms else ""
+        detail = f" ({one_line(error)})" if str(error) else ""
+        raise UserError(f"JAX finds no device{chosen}{detail}") from error
 
 
 def cpu_devices() -> list[Device]:
@@ -47,8 +51,10 @@ def find_device(platform: str | None, number: int = 0) -> Device:
         number: from 0.
 
     Raises:
-        UserError: if there is no such device; lists those that there are.
+        UserError: if there is no such device, with a list of those that there are, or JAX may not compile.
     """
+    if cast(Any, jax.config).jax_disable_jit:
+        raise UserError("JAX_DISABLE_JIT is set, and images are warped by compiled programs; unset it")
     default = default_devices()
     if platform is None:
         return default[0]

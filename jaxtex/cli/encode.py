@@ -7,12 +7,7 @@ while it encodes.
 
 # pyright: strict, reportUnknownMemberType=false
 
-import contextlib
 import io
-import os
-import secrets
-import struct
-import zlib
 from pathlib import Path
 from typing import Any
 
@@ -22,20 +17,20 @@ import tifffile
 from PIL import Image
 
 from .decode import Picture
-from .errors import UserError, one_line
+from .errors import UserError, describe
+from .file_options import DEFAULTS, FileOptions
+from .jpeg_metadata import add_to_jpeg
 from .mappings import Array
+from .metadata import Metadata, enumerate_names, fit
+from .png_metadata import add_to_png
+from .targets import replace_file
+from .tiff_metadata import add_to_tiff
+from .writing import DEFAULT_WRITE, STREAM, WriteOptions, write_stdout
 
 FORMATS = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG", ".tif": "TIFF", ".tiff": "TIFF", ".webp": "WebP"}
 FORMATS_OF_16_BITS = ("PNG", "TIFF")
-SAVE_OPTIONS: dict[str, dict[str, Any]] = {
-    "PNG": {},
-    "WebP": {"lossless": True, "exact": True},
-}
 JPEG_QUALITY = 95
-PNG_HEADER_BYTES = 33  # signature and IHDR; iCCP may follow
-JPEG_HEADER_BYTES = 20  # SOI and the APP0 of JFIF; APP2 may follow
-JPEG_PROFILE = b"ICC_PROFILE\0"
-JPEG_SEGMENT_BYTES = 65535 - 2 - len(JPEG_PROFILE) - 2  # without the fields for length, name, number and count
+PROFILE_SPACES = {b"GRAY": "gray", b"RGB ": "RGB", b"CMYK": "CMYK", b"Lab ": "Lab"}
 
 
 def find_format(path: Path) -> str:
@@ -51,8 +46,21 @@ def find_format(path: Path) -> str:
         raise UserError(f"cannot write {path}: it has {suffix}, expected one of {', '.join(FORMATS)}") from None
 
 
-def write_picture(path: Path, picture: Picture) -> tuple[str, ...]:
+def write_picture(
+    path: Path,
+    picture: Picture,
+    options: WriteOptions = DEFAULT_WRITE,
+    files: FileOptions = DEFAULTS,
+    source: Path | None = None,
+) -> tuple[str, ...]:
     """Encodes a picture in the format of the suffix and writes it to `path`, completely or not at all.
+
+    Args:
+        path: of the output, or - for standard output.
+        picture: its metadata is that of the input.
+        options: how the picture is encoded.
+        files: how files are written.
+        source: the input, whose permissions and times the output takes.
 
     Returns:
         What the format cannot store, each the end of a sentence that begins with the name of the file.
@@ -60,14 +68,45 @@ def write_picture(path: Path, picture: Picture) -> tuple[str, ...]:
     Raises:
         UserError: if the format is unknown, the encoder refuses the image, or the file cannot be written.
     """
-    file_format = find_format(path)
-    pixels, notes = fit_to_format(picture.pixels, file_format)
+    file_format = find_format(options.named(path))
     try:
-        data = encode(pixels, file_format, picture.icc)
+        data, notes = encode_picture(picture, file_format, files.strip, options)
     except Exception as error:  # encoders raise errors of their own, for example for an image that is too large
-        raise UserError(f"cannot write {path}: {one_line(error)}") from error
-    replace_file(path, data)
-    return notes
+        raise UserError(f"cannot write {path}: {describe(error)}") from error
+    if path == STREAM:
+        write_stdout(path, data)
+        return notes
+    status = source.stat() if source and source.exists() else None
+    return (*notes, *replace_file(path, data, status, files.preserve_times))
+
+
+def encode_picture(
+    picture: Picture, file_format: str, strip: bool = False, options: WriteOptions = DEFAULT_WRITE
+) -> tuple[bytes, tuple[str, ...]]:
+    """Encodes a picture with its metadata; raises whatever the encoder raises.
+
+    Args:
+        picture: its metadata is that of the input.
+        file_format: PNG, JPEG, TIFF or WebP.
+        strip: whether metadata is dropped, but for what tells the meaning of pixels.
+        options: how the picture is encoded.
+
+    Returns:
+        The file, and what the format cannot store, as the ends of sentences.
+    """
+    pixels, notes = fit_to_format(picture.pixels, file_format)
+    height, width, channels = pixels.shape
+    is_gray = channels <= 2 and file_format != "WebP"
+    icc, lost = picture.icc, ()
+    if icc is not None and icc[16:20] != (b"GRAY" if is_gray else b"RGB "):
+        lost = (f"color profile, which is for {PROFILE_SPACES.get(icc[16:20], 'other')} images",)
+        icc = None
+    metadata = picture.metadata.stripped() if strip else picture.metadata
+    metadata, dropped = fit(metadata, file_format, (width, height), icc is not None)
+    lost += dropped
+    if lost:
+        notes += (f"is written as {file_format} without its {enumerate_names(lost)}",)
+    return encode(pixels, file_format, icc, metadata, options), notes
 
 
 def fit_to_format(pixels: Array, file_format: str) -> tuple[Array, tuple[str, ...]]:
@@ -82,41 +121,45 @@ def fit_to_format(pixels: Array, file_format: str) -> tuple[Array, tuple[str, ..
     return pixels, notes
 
 
-def encode(pixels: Array, file_format: str, icc: bytes | None) -> bytes:
-    """Encodes pixels, without loss except as JPEG; keeps the profile if it fits the channels."""
-    is_gray = pixels.shape[-1] <= 2 and file_format != "WebP"
-    if icc is not None and icc[16:20] != (b"GRAY" if is_gray else b"RGB "):
-        icc = None
+def encode(
+    pixels: Array, file_format: str, icc: bytes | None, metadata: Metadata, options: WriteOptions = DEFAULT_WRITE
+) -> bytes:
+    """Encodes pixels, with a profile and metadata that fit the format."""
     pixels = np.ascontiguousarray(pixels[..., 0] if pixels.shape[-1] == 1 else pixels)
     if file_format == "JPEG":
-        return encode_jpeg(pixels, icc)
+        return add_to_jpeg(encode_jpeg(pixels, options), metadata, icc)
     if file_format == "TIFF":
-        return encode_tiff(pixels, icc)
+        return add_to_tiff(encode_tiff(pixels, icc), metadata)
+    if file_format == "PNG":
+        return add_to_png(encode_png(pixels), metadata, icc)
+    return encode_webp(pixels, icc, metadata, options)
+
+
+def encode_jpeg(pixels: Array, options: WriteOptions = DEFAULT_WRITE) -> bytes:
+    """Encodes a JPEG."""
+    level = options.quality or JPEG_QUALITY
+    return bytes(imagecodecs.jpeg8_encode(pixels, level=level, subsampling=options.subsampling))
+
+
+def encode_png(pixels: Array) -> bytes:
+    """Encodes a PNG of 8 or 16 bits."""
     if pixels.dtype == np.uint16:
-        return encode_16_bit_png(pixels, icc)
+        return bytes(imagecodecs.png_encode(pixels))
     buffer = io.BytesIO()
-    profile = {} if icc is None else {"icc_profile": icc}
-    Image.fromarray(pixels).save(buffer, format=file_format, **SAVE_OPTIONS[file_format], **profile)
+    Image.fromarray(pixels).save(buffer, format="PNG")
     return buffer.getvalue()
 
 
-def encode_16_bit_png(pixels: Array, icc: bytes | None) -> bytes:
-    """Encodes a 16-bit PNG; the profile becomes an iCCP chunk (PNG specification, 11.3.2.3)."""
-    data = bytes(imagecodecs.png_encode(pixels))
-    if icc is None:
-        return data
-    body = b"iCCP" + b"ICC profile\0\0" + zlib.compress(icc)
-    chunk = struct.pack(">I", len(body) - 4) + body + struct.pack(">I", zlib.crc32(body))
-    return data[:PNG_HEADER_BYTES] + chunk + data[PNG_HEADER_BYTES:]
-
-
-def encode_jpeg(pixels: Array, icc: bytes | None) -> bytes:
-    """Encodes a JPEG without subsampling; the profile is split into APP2 segments (ICC.1, annex B.4)."""
-    data = bytes(imagecodecs.jpeg8_encode(pixels, level=JPEG_QUALITY, subsampling="444"))
-    parts = [(icc or b"")[k : k + JPEG_SEGMENT_BYTES] for k in range(0, len(icc or b""), JPEG_SEGMENT_BYTES)]
-    bodies = (JPEG_PROFILE + bytes((k, len(parts))) + part for k, part in enumerate(parts, 1))
-    segments = (b"\xff\xe2" + struct.pack(">H", len(body) + 2) + body for body in bodies)
-    return data[:JPEG_HEADER_BYTES] + b"".join(segments) + data[JPEG_HEADER_BYTES:]
+def encode_webp(pixels: Array, icc: bytes | None, metadata: Metadata, options: WriteOptions) -> bytes:
+    """Encodes a WebP, without loss if no quality is chosen."""
+    loss: dict[str, Any] = {"lossless": True, "exact": True}
+    if options.quality is not None:
+        loss = {"quality": options.quality}
+    stored = {"icc_profile": icc, "exif": metadata.exif, "xmp": metadata.xmp}
+    buffer = io.BytesIO()
+    given = {name: value for name, value in stored.items() if value}
+    Image.fromarray(pixels).save(buffer, format="WebP", **loss, **given)
+    return buffer.getvalue()
 
 
 def encode_tiff(pixels: Array, icc: bytes | None) -> bytes:
@@ -134,22 +177,3 @@ def encode_tiff(pixels: Array, icc: bytes | None) -> bytes:
         metadata=None,
     )
     return buffer.getvalue()
-
-
-def replace_file(path: Path, data: bytes) -> None:
-    """Writes `data` to a temporary file beside `path` and renames it; the temporary file never stays.
-
-    Raises:
-        UserError: if the file cannot be written.
-    """
-    target = Path(os.path.realpath(path))  # so that a link stays a link
-    partial = target.with_name(f".jaxtex-{os.getpid()}-{secrets.token_hex(4)}.part")
-    try:
-        partial.write_bytes(data)
-        os.replace(partial, target)
-    except BaseException as error:  # an interrupt too
-        with contextlib.suppress(OSError):
-            partial.unlink()
-        if isinstance(error, OSError):
-            raise UserError(f"cannot write {path}: {error.strerror or error}") from error
-        raise

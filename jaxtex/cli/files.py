@@ -4,7 +4,6 @@
 
 import contextlib
 import dataclasses
-import sys
 import time
 from collections.abc import Generator, Iterable
 from pathlib import Path
@@ -12,14 +11,18 @@ from typing import NamedTuple
 
 import jax
 import numpy as np
-from tqdm import tqdm
 
 from .decode import Picture, read_picture
 from .encode import find_format, write_picture
-from .errors import UserError, one_line
+from .errors import OutputError, UserError, describe
 from .jobs import Job
-from .mappings import Array
+from .limits import check_pixels
+from .mappings import Array, Size
+from .messages import print_error, print_report
+from .previews import shrunk, with_alpha
+from .targets import check_target
 from .warp import WarpResult, warp
+from .writing import STREAM
 
 
 class StartedWarp(NamedTuple):
@@ -49,11 +52,13 @@ def start_warp(source: Path, picture: Picture, job: Job) -> StartedWarp:
     Raises:
         UserError: if `job` does not fit the image.
     """
+    if job.alpha:
+        picture = with_alpha(picture)
     height, width, channels = picture.pixels.shape
     with errors_about(source):
         job.check_width(width)
         border = job.border_texel(channels, picture.pixels.dtype)
-        size = job.size or (width, height)
+        size = job.output_size((width, height))
         mapping = job.transform.mapping((width, height), size)
         result = warp(picture.pixels, mapping, border, size=size, read=job.read, device=job.device)
         return StartedWarp(picture, result)
@@ -68,10 +73,12 @@ def finish_warp(source: Path, target: Path, started: StartedWarp, job: Job) -> W
     picture, result = started
     with errors_about(source):
         pixels = np.asarray(result.pixels)
-    size = format_size(pixels)
-    if job.compare:
-        pixels = side_by_side(picture.pixels, pixels)
-    notes = write_picture(target, dataclasses.replace(picture, pixels=pixels))
+        size = format_size(pixels)
+        if job.compare:
+            pixels = side_by_side(picture.pixels, pixels)
+        if job.preview:
+            pixels = side_by_side(*(shrunk(shown, job.device) for shown in (picture.pixels, pixels)))
+    notes = write_picture(target, dataclasses.replace(picture, pixels=pixels), job.write, job.files, source)
     return WrittenFile(size, result.compile_seconds, (*picture.notes, *notes))
 
 
@@ -81,18 +88,45 @@ def warp_file(source: Path, target: Path, job: Job) -> int:
     Raises:
         UserError: if the image cannot be read, warped or written.
     """
-    find_format(target)  # an unknown format is an error before any work
-    picture = read_picture(source)
+    find_format(job.write.named(target))  # an unknown format is an error before any work
+    if job.files.skip_existing and target != STREAM and target.is_file():
+        if job.verbosity >= 0:
+            print_report(f"{target} exists, {source.name} is skipped")
+        return 0
+    picture = read_for(source, target, job)
     start = time.perf_counter()
     started = start_warp(source, picture, job)
     with errors_about(source):
         started.result.pixels.block_until_ready()
     seconds = time.perf_counter() - start
     written = finish_warp(source, target, started, job)
+    if job.verbosity < 0:
+        return 0
     print_notes(source, written.notes)
     timing = format_timing(job, seconds, written.compile_seconds)
-    print(f"{source.name} {format_size(picture.pixels)} -> {target} {written.size}: {job}, {timing}")
+    line = f"{source.name} {format_size(picture.pixels)} -> {target} {written.size}: {job}, {timing}"
+    (print_error if target == STREAM else print_report)(line)
     return 0
+
+
+def read_for(source: Path, target: Path, job: Job) -> Picture:
+    """Reads an image, once it is known that its output can be written.
+
+    Raises:
+        UserError: if one of them cannot be, or one is too large.
+    """
+    if target != STREAM:
+        check_target(target, job.files.force)
+    file_format = find_format(job.write.named(target))
+
+    def accept(size: Size) -> None:
+        check_pixels(size, job.files.max_pixels)
+        try:
+            job.check_output_size(size, file_format)
+        except UserError as error:
+            raise OutputError(f"cannot write {target}: {error}") from error
+
+    return read_picture(source, accept, job.files.page)
 
 
 @contextlib.contextmanager
@@ -103,7 +137,7 @@ def errors_about(source: Path) -> Generator[None, None, None]:
     except UserError as error:
         raise UserError(f"cannot warp {source}: {error}") from error
     except (jax.errors.JaxRuntimeError, MemoryError) as error:
-        raise UserError(f"cannot warp {source}: {one_line(error)}") from error
+        raise UserError(f"cannot warp {source}: {describe(error)}") from error
 
 
 def side_by_side(before: Array, after: Array) -> Array:
@@ -130,9 +164,4 @@ def format_timing(job: Job, seconds: float, compile_seconds: float) -> str:
 def print_notes(path: Path, notes: Iterable[str]) -> None:
     """Prints notes on a file to standard error."""
     for note in notes:
-        print_message(f"jaxtex: note: {path.name} {note}")
-
-
-def print_message(line: str) -> None:
-    """Prints a line to standard error, above the progress bar if there is one."""
-    tqdm.write(line, file=sys.stderr)
+        print_error(f"jaxtex: note: {path.name} {note}")

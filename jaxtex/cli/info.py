@@ -6,6 +6,7 @@ import importlib.metadata
 import os
 import platform
 import re
+import sys
 
 import jax
 
@@ -14,6 +15,8 @@ from .._compat import SLOW_ATOMICS, is_x64
 from .devices import Device, default_devices
 
 NATIVE_ATOMICS = "-nvptx-allow-ftz-atomics"
+# The oldest Python for which there is a jaxlib without the problem.
+FIRST_WITH_FAST_ATOMICS = (3, 12)
 
 
 def print_info() -> int:
@@ -29,7 +32,7 @@ def print_info() -> int:
         ("backend", jax.default_backend()),
         *(("device", describe_device(device)) for device in devices),
         ("64-bit types", f"{'on' if is_x64() else 'off'} (jax_enable_x64)"),
-        ("scatter-add", scatter_advice(jaxlib, os.environ.get("XLA_FLAGS", ""))),
+        ("scatter-add", scatter_advice(jaxlib, os.environ.get("XLA_FLAGS", ""), sys.version_info[:2])),
     ]
     for name, value in rows:
         print(f"{name:<16}{value}")
@@ -54,19 +57,21 @@ def has_slow_scatter(jaxlib: str) -> bool:
     return match is not None and first <= tuple(map(int, match.groups())) <= last
 
 
-def scatter_advice(jaxlib: str, xla_flags: str) -> str:
+def scatter_advice(jaxlib: str, xla_flags: str, python: tuple[int, int] = FIRST_WITH_FAST_ATOMICS) -> str:
     """One sentence on the speed of gradients with respect to texels on CUDA, with the remedy if there is one.
 
     Args:
         jaxlib: the version.
         xla_flags: the environment variable XLA_FLAGS.
+        python: the version of Python, which decides what pip can install.
     """
     if not has_slow_scatter(jaxlib):
         return f"jaxlib {jaxlib} is not among the releases known to be slow on CUDA"
     cause = f"jaxlib {jaxlib} compiles float32 scatter-add on CUDA to a slow compare-and-swap loop"
     if NATIVE_ATOMICS in xla_flags:
         return f"{cause}, which {NATIVE_ATOMICS} in XLA_FLAGS prevents"
-    return (
-        f"{cause}; upgrade jaxlib to 0.11.1 or later (for Python 3.12 or later), or set "
-        f"XLA_FLAGS=--xla_backend_extra_options={NATIVE_ATOMICS} before Python starts"
-    )
+    remedy = "upgrade jaxlib to 0.11.1 or later"
+    if python < FIRST_WITH_FAST_ATOMICS:
+        needed, ours = (".".join(map(str, version)) for version in (FIRST_WITH_FAST_ATOMICS, python))
+        remedy = f"no later jaxlib can be installed on Python {ours}: upgrade to Python {needed} or later"
+    return f"{cause}; {remedy}, or set XLA_FLAGS=--xla_backend_extra_options={NATIVE_ATOMICS} before Python starts"

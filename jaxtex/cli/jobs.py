@@ -8,8 +8,11 @@ import numpy as np
 
 from .devices import Device
 from .errors import UserError
+from .file_options import DEFAULTS, FileOptions
+from .limits import check_pixels, check_sides
 from .mappings import Array, Size, Transform
 from .warp import ReadOptions
+from .writing import DEFAULT_WRITE, WriteOptions
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,6 +27,12 @@ class Job:
         border: the border color as one to four values from 0 to 255: gray, gray and alpha, RGB, or RGBA. `None` is
             black, or transparent if the image has alpha.
         compare: whether to write the input beside the result.
+        files: how files are read and written.
+        alpha: whether an image without alpha gets an opaque one before it is warped.
+        preview: whether to write a small picture of the input and the result.
+        write: how the result is encoded.
+        threads: how many read and write files; `None` is one for each core.
+        verbosity: -1 prints nothing but errors, 1 a line for each image.
     """
 
     transform: Transform
@@ -32,6 +41,35 @@ class Job:
     size: Size | None = None
     border: tuple[float, ...] | None = None
     compare: bool = False
+    files: FileOptions = DEFAULTS
+    alpha: bool = False
+    preview: bool = False
+    write: WriteOptions = DEFAULT_WRITE
+    threads: int | None = None
+    verbosity: int = 0
+
+    def output_size(self, size: Size) -> Size:
+        """The width and the height of the warped image.
+
+        Args:
+            size: of the input.
+        """
+        return self.size or self.transform.output_size(size)
+
+    def check_output_size(self, size: Size, file_format: str) -> None:
+        """Checks, before any work, that an output is not too large to be warped and written.
+
+        Args:
+            size: width and height of the input.
+            file_format: of the output.
+
+        Raises:
+            UserError: if it is.
+        """
+        output = self.output_size(size)
+        check_pixels(output, self.files.max_pixels)
+        if not self.preview:
+            check_sides((size[0] + output[0], max(size[1], output[1])) if self.compare else output, file_format)
 
     def check_width(self, width: int) -> None:
         """Checks that an image so wide can be read.
@@ -70,6 +108,7 @@ class Job:
         return np.rint(np.array(color) * (np.iinfo(dtype).max / 255)).astype(dtype)
 
     def __str__(self) -> str:
-        sampler, antialias = self.read
-        suffix = ", antialiased" if antialias else ""
-        return f"{self.transform}, {sampler.filter_mode} filter, {sampler.address_mode} address{suffix}"
+        sampler, antialias, frame, linear_light = self.read
+        suffix = f"{', antialiased' if antialias else ''}{', linear light' if linear_light else ''}"
+        address = "frame" if frame else sampler.address_mode
+        return f"{self.transform}, {sampler.filter_mode} filter, {address} address{suffix}"

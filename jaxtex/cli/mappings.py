@@ -49,6 +49,10 @@ class Transform(abc.ABC):
             UserError: if the transform has no inverse, or does not fit these sizes.
         """
 
+    def output_size(self, source: Size) -> Size:
+        """Width and height of the output for an input of this width and height, unless the options name them."""
+        return source
+
     def check(self) -> None:
         """Checks what does not depend on an image, so that a mistake is reported once for a whole folder.
 

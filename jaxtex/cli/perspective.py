@@ -11,8 +11,8 @@ import numpy as np
 
 from ..warp.grids import projective, row_times_point
 from .errors import UserError
-from .grammar import Point
 from .mappings import Array, Mapping, Size, Transform, to_parameters
+from .values import Point
 
 # Three points count as collinear if twice the area of their triangle is at most this share of the square of its longest
 # side: far below what pixels can express, and far above rounding.

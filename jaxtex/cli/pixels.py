@@ -10,7 +10,9 @@ import numpy as np
 
 
 def to_fractions(texels: jax.Array) -> jax.Array:
-    """Stored integers as float32 from 0 to 1."""
+    """Stored integers as float32 from 0 to 1; what is floating already, as it is."""
+    if jnp.issubdtype(texels.dtype, jnp.floating):
+        return texels
     return texels.astype(jnp.float32) / jnp.iinfo(texels.dtype).max
 
 

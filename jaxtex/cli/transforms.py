@@ -6,18 +6,21 @@ from collections.abc import Callable
 from typing import Any
 
 from .affine import AffineMatrix, AffineParts
+from .calibration import read_calibration
 from .flow import read_flow
 from .grammar import AFFINE_PARTS, Options
-from .lens import Camera, Lens
+from .lens import Lens
 from .mappings import Transform
 from .perspective import Perspective
+from .resizing import Resize
 
-# How the value of each whole transform's option, and the camera, become a transform.
-BUILDERS: dict[str, Callable[[Any, Camera | None], Transform]] = {
+# How the value of each whole transform's option, and the other options, become a transform.
+BUILDERS: dict[str, Callable[[Any, Options], Transform]] = {
     "matrix": lambda elements, _: AffineMatrix(tuple(elements)),
     "perspective": lambda pairs, _: Perspective(tuple(pairs)),
-    "lens": lambda coefficients, camera: Lens(coefficients, camera),
-    "distort": lambda coefficients, camera: Lens(coefficients, camera, distort=True),
+    "lens": lambda coefficients, options: Lens(coefficients, options.camera, model=options.model),
+    "distort": lambda coefficients, options: Lens(coefficients, options.camera, distort=True, model=options.model),
+    "calibration": lambda path, options: read_calibration(path, options.model),
     "flow": lambda path, _: read_flow(path),
 }
 
@@ -30,6 +33,8 @@ def build_transform(options: Options) -> Transform:
     """
     for name, build in BUILDERS.items():
         if (value := getattr(options, name)) is not None:
-            return build(value, options.camera)
+            return build(value, options)
+    if options.command == "resize":
+        return Resize(options.scale or 1.0, options.fit)
     parts = {name: value for name in AFFINE_PARTS if (value := getattr(options, name)) is not None}
-    return AffineParts(**parts)
+    return AffineParts(**parts, expand=options.expand, crop=options.crop)

@@ -12,18 +12,31 @@ import jax
 import jax.numpy as jnp
 
 from ..sampler import Sampler
+from ..warp import resize
+from ..warp.grids import scaled
 from ..warp.images import warp_image
 from ..warp.options import ReadOptions as WarpOptions
 from .devices import Device
+from .edges import coverage, over
+from .light import to_codes, to_light
 from .mappings import Array, Mapping, Size
 from .pixels import premultiply, quantize, to_fractions, unpremultiply
 
 
 class ReadOptions(NamedTuple):
-    """How the input is read: the sampler, and whether each pixel is the mean over its footprint."""
+    """How the input is read.
+
+    Attributes:
+        sampler: with the filter mode and the address mode.
+        antialias: whether each pixel is the mean over its footprint.
+        frame: whether the border color lies outside the input, whatever the address mode reads there; see `edges`.
+        linear_light: whether light is blended, and not codes.
+    """
 
     sampler: Sampler
     antialias: bool = False
+    frame: bool = False
+    linear_light: bool = False
 
 
 class WarpResult(NamedTuple):
@@ -93,20 +106,56 @@ def read_opaque(
     read: ReadOptions,
 ) -> jax.Array:
     """The output for an image without alpha, or for the point filter, which returns texels as they are stored."""
-    sampler, is_stored = read.sampler, jnp.issubdtype(pixels.dtype, jnp.integer)
-    warped = functools.partial(warp_image, "warp", function=function, parameters=parameters, output_shape=size[::-1])
-    if read.antialias or not is_stored or sampler.filter_mode == "point":
-        return warped(pixels, options=WarpOptions(sampler, border, read.antialias))
+    read_as = functools.partial(read_values, parameters=parameters, function=function, size=size, read=read)
+    if read.sampler.filter_mode == "point":
+        return read_as(pixels, border)
+    if read.linear_light:
+        light = read_as(to_light(to_fractions(pixels)), to_light(to_fractions(border)))
+        return quantize(to_codes(light), pixels.dtype)
     # The read returns fractions, since for stored numbers XLA compiles a program that takes twice as long on a CPU: it
     # finds the taps of a pixel again for each of its channels.
-    fractions = dataclasses.replace(sampler, read_mode="normalized_float")
-    return quantize(warped(pixels, options=WarpOptions(fractions, to_fractions(border))), pixels.dtype)
+    fractions = read._replace(sampler=dataclasses.replace(read.sampler, read_mode="normalized_float"))
+    return quantize(read_as(pixels, to_fractions(border), read=fractions), pixels.dtype)
+
+
+def read_values(
+    values: jax.Array,
+    border: jax.Array,
+    parameters: tuple[jax.Array, ...],
+    *,
+    function: Callable[..., tuple[Any, ...]],
+    size: Size,
+    read: ReadOptions,
+) -> jax.Array:
+    """The output in the numbers that the sampler reads, of which `border` is one texel."""
+    if function is scaled:
+        return resize(values, size[::-1], read.sampler, border_color=border, antialias=read.antialias)
+    options = WarpOptions(read.sampler, border, read.antialias)
+    out = warp_image("warp", values, function, parameters, size[::-1], options)
+    if not read.frame:
+        return out
+    source = values.shape[1], values.shape[0]
+    return over(out, border, coverage(function, parameters, source=source, target=size))
 
 
 def read_with_alpha(
     pixels: jax.Array, border: jax.Array, parameters: tuple[jax.Array, ...], *, read: ReadOptions, **static: Any
 ) -> tuple[jax.Array, jax.Array]:
     """A filtered read of premultiplied fractions, and the nearest stored texels."""
-    filtered = read_opaque(premultiply(pixels), premultiply(border), parameters, read=read, **static)
-    point = dataclasses.replace(read.sampler, filter_mode="point")
-    return filtered, read_opaque(pixels, border, parameters, read=ReadOptions(point), **static)
+    texels = (pixels, border)
+    if read.linear_light:
+        texels = (to_light(to_fractions(pixels)), to_light(to_fractions(border)))
+    values, color = map(premultiply, texels)
+    filtered = read_values(values, color, parameters, read=read, **static)
+    if read.linear_light:
+        filtered = premultiply(to_codes(divided(filtered)))
+    address_mode = "border" if read.frame else read.sampler.address_mode
+    point = dataclasses.replace(read.sampler, filter_mode="point", address_mode=address_mode)
+    return filtered, read_values(pixels, border, parameters, read=ReadOptions(point), **static)
+
+
+def divided(premultiplied: jax.Array) -> jax.Array:
+    """Fractions whose colors are divided by alpha, the last channel; those of a clear pixel stay."""
+    alpha = premultiplied[..., -1:]
+    colors = premultiplied[..., :-1] / jnp.where(alpha > 0, alpha, 1)
+    return jnp.concatenate([colors, alpha], axis=-1)

@@ -7,7 +7,13 @@ is at (0.5, 0.5). Images are ``(..., H, W, C)``, volumes ``(..., D, H, W, C)``; 
 # pyright: strict, reportUnknownMemberType=false
 
 from .composed import warp_composed
-from .conversions import matrix_from_opencv, matrix_from_scipy, matrix_from_skimage, matrix_from_torch
+from .conversions import (
+    camera_from_opencv,
+    matrix_from_opencv,
+    matrix_from_scipy,
+    matrix_from_skimage,
+    matrix_from_torch,
+)
 from .fields import remap, warp_flow
 from .flows import compose_flows, integrate_velocity, invert_flow, jacobian_determinant
 from .forward import forward_warp
@@ -22,6 +28,7 @@ from .torch_grids import affine_grid, grid_sample
 
 __all__ = [
     "affine_grid",
+    "camera_from_opencv",
     "compose_flows",
     "cubemap_to_equirectangular",
     "distort",

@@ -12,7 +12,9 @@ import numpy as np
 from jax.core import Tracer
 
 from .._integers import as_rounded, in_dtype_of_jax
+from .._remedies import check_keywords, check_operand
 from .._typed_jit import typed_jit
+from .options import check_sampler_type
 
 # Those of the options that all warps share which are static.
 STATIC_OPTIONS = ("sampler", "filter", "address", "antialias", "dtype")
@@ -40,8 +42,13 @@ def compiled(*static_names: str) -> Callable[[Callable[Parameters, Result]], Cal
 
         @functools.wraps(function)
         def call(*args: Parameters.args, **keywords: Parameters.kwargs) -> Result:
+            check_keywords(function.__name__, keywords, signature.parameters)
             bound = signature.bind(*args, **keywords)
             for name, value in bound.arguments.items():
+                if name == "sampler":
+                    check_sampler_type(function.__name__, value, signature.parameters)
+                elif name not in static_names and value is not signature.parameters[name].default:
+                    check_operand(function.__name__, name, value, of_numbers=name not in IMAGES)
                 convert = as_static if name in static_names else at_full_width
                 bound.arguments[name] = convert(function.__name__, name, value)
             return run(*bound.args, **bound.kwargs)

@@ -43,6 +43,47 @@ def matrix_from_opencv(matrix: ArrayLike) -> jax.Array:
 
 
 @compiled()
+def camera_from_opencv(camera_matrix: ArrayLike, distortion: ArrayLike | None = None) -> tuple[jax.Array, jax.Array]:
+    """Converts a calibration of OpenCV, whose pixel centers are at whole numbers, to the arguments of `undistort`.
+
+    Args:
+        camera_matrix: ``(..., 3, 3)``, as `cv2.calibrateCamera`, `cv2.getOptimalNewCameraMatrix` or
+            `cv2.fisheye.calibrate` returns it.
+        distortion: the coefficients of one lens, in any of OpenCV's shapes, ``(n,)``, ``(1, n)`` or ``(n, 1)``, with
+            which `camera_matrix` has no batch axes; or ``(..., n)`` with the batch axes of `camera_matrix`. By default
+            four zeros.
+
+    Returns:
+        The camera matrix, of the same shape, with 0.5 more in cx and cy, and the coefficients, ``(..., n)``.
+
+    Gradients: of any order, in forward and reverse mode, with respect to both arguments.
+
+    Raises:
+        ValueError: if an argument has another shape.
+
+    Source: OpenCV, "Camera Calibration and 3D Reconstruction".
+
+    Example:
+        >>> import jax.numpy as jnp, jaxtex as jt
+        >>> theirs = jnp.array([[500.0, 0, 319.5], [0, 500, 239.5], [0, 0, 1]])
+        >>> camera, lens = jt.warp.camera_from_opencv(theirs, jnp.array([[-0.2, 0.05, 0, 0, 0]]))
+        >>> camera[:2, 2], lens.shape
+        (Array([320., 240.], dtype=float32), (5,))
+    """
+    camera = as_matrix("camera_from_opencv", camera_matrix, ((3, 3),), "camera_matrix")
+    coefficients = jnp.zeros(4, camera.dtype) if distortion is None else as_float(distortion)
+    if coefficients.ndim == 2 and camera.ndim == 2 and 1 in coefficients.shape:
+        coefficients = coefficients.reshape(-1)
+    if coefficients.ndim < 1 or coefficients.ndim > max(camera.ndim - 1, 1):
+        raise ValueError(
+            f"camera_from_opencv: distortion has shape {coefficients.shape} and camera_matrix {camera.shape}, expected "
+            f"the coefficients of one lens, or (..., n) with the batch axes of camera_matrix."
+        )
+    center = jnp.array([[0, 0, 0.5], [0, 0, 0.5], [0, 0, 0]], camera.dtype)
+    return camera + jnp.broadcast_to(center, camera.shape), coefficients
+
+
+@compiled()
 def matrix_from_skimage(matrix: ArrayLike) -> jax.Array:
     """Converts the matrix of a geometric transform of scikit-image, its `params`, to our pixels.
 

@@ -3,6 +3,7 @@
 # pyright: strict, reportUnknownMemberType=false
 
 import dataclasses
+import warnings
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
@@ -32,6 +33,8 @@ from .types import Arrays, GridFunction
 Tree = TypeVar("Tree")
 TEXTURES = {1: texture1d, 2: texture2d, 3: texture3d}
 AXES = {1: "(..., W, C)", 2: "(..., H, W, C)", 3: "(..., D, H, W, C)"}
+# Sizes by which an image is taken for one with channels first.
+MOST_COLORS, LEAST_SIDE = 4, 16
 # Integers that a filter blends as fractions of their largest value, where it cannot blend them as numbers.
 BLENDED_AS_FRACTIONS = (jnp.uint8, jnp.uint16)
 
@@ -92,6 +95,18 @@ def check_image(name: str, image: Any, ndim: int, argument: str = "image") -> No
             f"{name}: {argument} has dtype {image.dtype}, expected floating numbers, integers or bool; convert it with "
             f"{argument}.astype."
         )
+    if ndim == 2 and looks_channels_first(image.shape):
+        warnings.warn(
+            f"{name}: {argument} has shape {image.shape}, read as {AXES[2]}: {image.shape[-3]} rows and "
+            f"{image.shape[-1]} channels. If its channels come first, pass jnp.moveaxis({argument}, -3, -1).",
+            stacklevel=2,
+        )
+
+
+def looks_channels_first(shape: Sequence[int]) -> bool:
+    """Whether the last three sizes are rather (C, H, W) than (H, W, C)."""
+    height, width, channels = shape[-3:]
+    return height <= MOST_COLORS < LEAST_SIDE <= min(width, channels)
 
 
 def as_numbers(image: Any, options: ReadOptions) -> tuple[Any, ReadOptions, np.dtype[Any]]:

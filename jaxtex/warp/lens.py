@@ -1,7 +1,8 @@
-"""Lens distortion: points and images between a real camera and an ideal camera, by the Brown-Conrady model."""
+"""Lens distortion: points and images between a real camera and an ideal camera."""
 
 # pyright: strict, reportUnknownMemberType=false
 
+import warnings
 from typing import Any, cast
 
 import jax
@@ -9,20 +10,18 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike, DTypeLike
 
 from .._arguments import as_float, check_number, stacked_coords
+from ..modes import choose
 from ..sampler import FilterModeLike, Sampler
-from .brown_conrady import to_distorted, to_ideal
 from .calls import STATIC_OPTIONS, compiled
 from .grids import aligned, coordinates, matrix_parameters, stored_points
 from .images import warp_image
+from .lens_models import LENS_MODELS, LensFunctions, LensModel, LensModelLike
 from .options import read_options
 from .shapes import as_matrix, spatial_shape
 from .types import AddressLike, Arrays, GridFunction, Points2D, ShapeLike
 
-# k1, k2, p1, p2; and k3; and k4, k5, k6.
-COEFFICIENT_COUNTS = (4, 5, 8)
 
-
-@compiled("output_shape", *STATIC_OPTIONS)
+@compiled("output_shape", "model", *STATIC_OPTIONS)
 def undistort(
     image: ArrayLike,
     camera_matrix: ArrayLike,
@@ -31,6 +30,7 @@ def undistort(
     sampler: Sampler | None = None,
     *,
     new_camera_matrix: ArrayLike | None = None,
+    model: LensModelLike = "brown_conrady",
     filter: FilterModeLike | None = None,
     address: AddressLike | None = None,
     border_color: ArrayLike | None = None,
@@ -44,8 +44,11 @@ def undistort(
         camera_matrix: ``(..., 3, 3)``, ``[[fx, 0, cx], [0, fy, cy], [0, 0, 1]]`` in pixels, with the center of the
             first pixel at (0.5, 0.5). OpenCV has it at (0, 0): add 0.5 to cx and cy of its matrices. The other five
             elements are ignored. Leading axes broadcast with those of `image`.
-        distortion: ``(..., n)``, in OpenCV's order: k1, k2, p1, p2, then k3, then k4, k5, k6; n is 4, 5 or 8.
+        distortion: ``(..., n)``, in OpenCV's order: k1, k2, p1, p2, then k3, then k4, k5, k6; n is 4, 5 or 8. Of a
+            fisheye lens k1, k2, k3, k4. `camera_from_opencv` makes both arguments from what OpenCV returns.
         new_camera_matrix: ``(..., 3, 3)``, of the ideal camera whose image is the result; by default `camera_matrix`.
+        model: of the lens: ``"brown_conrady"``, or ``"fisheye"``, Kannala and Brandt's, for angles of 100 degrees and
+            more. The ideal image of a fisheye lens shows nothing at 90 degrees from its axis and beyond.
         output_shape, sampler, filter, address, border_color, antialias, dtype: as in `resample`.
 
     Returns:
@@ -55,10 +58,11 @@ def undistort(
         color; see `resample`.
 
     Raises:
-        ValueError: if shapes do not fit.
+        ValueError: if shapes do not fit, or there is no such model.
 
-    Source: D. C. Brown, "Decentering Distortion of Lenses", 1966. The model and the order of its coefficients are those
-        of `cv2.undistort`.
+    Source: D. C. Brown, "Decentering Distortion of Lenses", 1966, with the coefficients of `cv2.undistort`; J. Kannala
+        and S. S. Brandt, "A generic camera model and calibration method for conventional, wide-angle, and fish-eye
+        lenses", 2006, with those of `cv2.fisheye`.
 
     Example:
         >>> import jax.numpy as jnp, jaxtex as jt
@@ -67,13 +71,14 @@ def undistort(
         >>> jt.warp.undistort(row, camera, jnp.array([-0.5, 0.0, 0.0, 0.0]))[0, :, 0]
         Array([0.10546875, 1.0039062 , 1.9960938 , 2.8945312 ], dtype=float32)
     """
-    lens = lens_values("undistort", camera_matrix, distortion, new_camera_matrix, 2)
+    check_is_no_row("undistort", image, camera_matrix, distortion)
+    functions, lens = lens_values("undistort", camera_matrix, distortion, new_camera_matrix, model, 2)
     shape = spatial_shape("undistort", image, output_shape, 2)
     options = read_options("undistort", sampler, filter, address, border_color, antialias, dtype)
-    return warp_image("undistort", image, to_distorted, lens, shape, options)
+    return warp_image("undistort", image, functions.to_distorted, lens, shape, options)
 
 
-@compiled("output_shape", *STATIC_OPTIONS)
+@compiled("output_shape", "model", *STATIC_OPTIONS)
 def distort(
     image: ArrayLike,
     camera_matrix: ArrayLike,
@@ -82,6 +87,7 @@ def distort(
     sampler: Sampler | None = None,
     *,
     new_camera_matrix: ArrayLike | None = None,
+    model: LensModelLike = "brown_conrady",
     filter: FilterModeLike | None = None,
     address: AddressLike | None = None,
     border_color: ArrayLike | None = None,
@@ -95,6 +101,7 @@ def distort(
         camera_matrix: ``(..., 3, 3)``, of the camera with the lens, whose image is the result; as in `undistort`.
         distortion: ``(..., n)``, as in `undistort`.
         new_camera_matrix: ``(..., 3, 3)``, of the ideal camera that took `image`; by default `camera_matrix`.
+        model: of the lens, as in `undistort`.
         output_shape, sampler, filter, address, border_color, antialias, dtype: as in `resample`.
 
     Returns:
@@ -114,11 +121,12 @@ def distort(
         >>> jt.warp.distort(row, camera, jnp.array([0.5, 0.0, 0.0, 0.0]))[0, :, 0]
         Array([0.08797801, 1.0038174 , 1.9961824 , 2.912022  ], dtype=float32)
     """
-    lens = lens_values("distort", camera_matrix, distortion, new_camera_matrix, 2)
+    check_is_no_row("distort", image, camera_matrix, distortion)
+    functions, lens = lens_values("distort", camera_matrix, distortion, new_camera_matrix, model, 2)
     shape = spatial_shape("distort", image, output_shape, 2)
 
     def to_points(x: jax.Array, y: jax.Array) -> Arrays:
-        return to_ideal(*aligned(x, y, *lens))
+        return functions.to_ideal(*aligned(x, y, *lens))
 
     # The iteration runs once for each pixel; inside the read it would run again for every use of a coordinate.
     coords, footprint = coordinates(to_points, shape, antialias)
@@ -126,13 +134,14 @@ def distort(
     return warp_image("distort", image, stored_points, coords, shape, options, footprint)
 
 
-@compiled()
+@compiled("model")
 def distort_points(
     coords: Points2D,
     camera_matrix: ArrayLike,
     distortion: ArrayLike,
     *,
     new_camera_matrix: ArrayLike | None = None,
+    model: LensModelLike = "brown_conrady",
 ) -> tuple[jax.Array, jax.Array]:
     """Maps points of an ideal image to the points at which a lens shows them.
 
@@ -142,6 +151,7 @@ def distort_points(
         camera_matrix: ``(..., 3, 3)``, of the camera with the lens, as in `undistort`.
         distortion: ``(..., n)``, as in `undistort`.
         new_camera_matrix: ``(..., 3, 3)``, of the ideal camera; by default `camera_matrix`.
+        model: of the lens, as in `undistort`.
 
     Returns:
         ``(x, y)``, two arrays of shape S, in pixels of the camera with the lens; float64 if an argument is, else
@@ -153,7 +163,7 @@ def distort_points(
         ValueError: if shapes do not fit.
         TypeError: if an argument holds no numbers, or `coords` is one stacked array.
 
-    Source: `cv2.projectPoints`, of points at depth 1.
+    Source: `cv2.projectPoints` and `cv2.fisheye.distortPoints`, of points at depth 1.
 
     Example:
         >>> import jax.numpy as jnp, jaxtex as jt
@@ -161,16 +171,18 @@ def distort_points(
         >>> jt.warp.distort_points((100.0, 50.0), camera, jnp.array([-0.2, 0.0, 0.0, 0.0]))
         (Array(97.5, dtype=float32), Array(50., dtype=float32))
     """
-    return at_points("distort_points", to_distorted, coords, camera_matrix, distortion, new_camera_matrix)
+    lens = lens_values("distort_points", camera_matrix, distortion, new_camera_matrix, model, 0)
+    return at_points("distort_points", lens[0].to_distorted, coords, lens[1])
 
 
-@compiled()
+@compiled("model")
 def undistort_points(
     coords: Points2D,
     camera_matrix: ArrayLike,
     distortion: ArrayLike,
     *,
     new_camera_matrix: ArrayLike | None = None,
+    model: LensModelLike = "brown_conrady",
 ) -> tuple[jax.Array, jax.Array]:
     """Maps points at which a lens shows something to points of an ideal image: the inverse of `distort_points`.
 
@@ -180,6 +192,7 @@ def undistort_points(
         camera_matrix: ``(..., 3, 3)``, of the camera with the lens, as in `undistort`.
         distortion: ``(..., n)``, as in `undistort`.
         new_camera_matrix: ``(..., 3, 3)``, of the ideal camera; by default `camera_matrix`.
+        model: of the lens, as in `undistort`.
 
     Returns:
         ``(x, y)``, two arrays of shape S, in pixels of the ideal camera; float64 if an argument is, else float32. With
@@ -196,7 +209,8 @@ def undistort_points(
         ValueError: if shapes do not fit.
         TypeError: if an argument holds no numbers, or `coords` is one stacked array.
 
-    Source: `cv2.undistortImagePoints`, which uses a fixed-point iteration; this function uses Newton's method.
+    Source: `cv2.undistortImagePoints`, which uses a fixed-point iteration, and `cv2.fisheye.undistortPoints`; this
+        function uses Newton's method.
 
     Example:
         >>> import jax.numpy as jnp, jaxtex as jt
@@ -204,45 +218,67 @@ def undistort_points(
         >>> jt.warp.undistort_points((97.5, 50.0), camera, jnp.array([-0.2, 0.0, 0.0, 0.0]))
         (Array(100., dtype=float32), Array(50., dtype=float32))
     """
-    return at_points("undistort_points", to_ideal, coords, camera_matrix, distortion, new_camera_matrix)
+    lens = lens_values("undistort_points", camera_matrix, distortion, new_camera_matrix, model, 0)
+    return at_points("undistort_points", lens[0].to_ideal, coords, lens[1])
 
 
 def lens_values(
-    name: str, camera_matrix: ArrayLike, distortion: ArrayLike, new_camera_matrix: ArrayLike | None, ndim: int
-) -> Arrays:
-    """The parameters of the functions in `brown_conrady`, with `ndim` axes of size 1 behind the batch axes."""
+    name: str,
+    camera_matrix: ArrayLike,
+    distortion: ArrayLike,
+    new_camera_matrix: ArrayLike | None,
+    model: LensModelLike,
+    ndim: int,
+) -> tuple[LensFunctions, Arrays]:
+    """The functions of a lens model, and their parameters with `ndim` axes of size 1 behind the batch axes."""
+    functions = LENS_MODELS[choose(name, "model", model, LensModel)]
     camera = as_matrix(name, camera_matrix, ((3, 3),), "camera_matrix")
     ideal = camera
     if new_camera_matrix is not None:
         ideal = as_matrix(name, new_camera_matrix, ((3, 3),), "new_camera_matrix")
-    coefficients = as_float(distortion)
-    if coefficients.ndim < 1 or coefficients.shape[-1] not in COEFFICIENT_COUNTS:
-        raise ValueError(
-            f"{name}: distortion has shape {coefficients.shape}, expected (..., n) with n = 4, 5 or 8: k1, k2, p1, p2, "
-            f"then k3, then k4, k5, k6; pad it with zeros."
-        )
+    coefficients = as_coefficients(name, distortion, functions)
     values: list[jax.Array] = []
     for matrix in (camera, ideal):
         fx, _, cx, _, fy, cy, *_ = matrix_parameters(matrix, ndim)
         values += fx, cx, fy, cy
-    return *values, *matrix_parameters(coefficients[..., None, :], ndim)
+    return functions, (*values, *matrix_parameters(coefficients[..., None, :], ndim))
 
 
-def at_points(
-    name: str,
-    function: GridFunction,
-    coords: Any,
-    camera_matrix: ArrayLike,
-    distortion: ArrayLike,
-    new_camera_matrix: ArrayLike | None,
-) -> tuple[jax.Array, jax.Array]:
-    """A function of `brown_conrady` at the caller's points."""
+def as_coefficients(name: str, distortion: ArrayLike, functions: LensFunctions) -> jax.Array:
+    """The coefficients of lenses, (..., n)."""
+    coefficients = as_float(distortion)
+    if coefficients.ndim >= 1 and coefficients.shape[-1] in functions.counts:
+        return coefficients
+    counts = [str(n) for n in functions.counts]
+    expected = " or ".join(filter(None, (", ".join(counts[:-1]), counts[-1])))
+    remedy = "pad it with zeros"
+    if coefficients.ndim == 2 and coefficients.shape[-1] == 1:
+        remedy = "pass distortion.ravel() in place of a column"
+    elif coefficients.ndim >= 1 and coefficients.shape[-1] > max(functions.counts):
+        remedy = f"jaxtex has no others: pass distortion[..., :{max(functions.counts)}] if the rest is zero"
+    raise ValueError(
+        f"{name}: distortion has shape {coefficients.shape}, expected (..., n) with n = {expected}: {functions.names}; "
+        f"{remedy}."
+    )
+
+
+def check_is_no_row(name: str, image: ArrayLike, camera_matrix: ArrayLike, distortion: ArrayLike) -> None:
+    """Warns of coefficients as OpenCV returns them, (1, n), which are a batch of one lens."""
+    if (jnp.ndim(image), jnp.ndim(camera_matrix), jnp.shape(distortion)[:-1]) == (3, 2, (1,)):
+        warnings.warn(
+            f"{name}: distortion has shape {jnp.shape(distortion)}, a batch of one lens, and the result has an axis in "
+            f"front. For one lens pass distortion[0], or what camera_from_opencv returns.",
+            stacklevel=2,
+        )
+
+
+def at_points(name: str, function: GridFunction, coords: Any, values: Arrays) -> tuple[jax.Array, jax.Array]:
+    """A function of a lens model at the caller's points."""
     if not isinstance(coords, tuple | list):
         raise TypeError(stacked_coords(name, "coords", coords))
     points = cast(list[Any], coords)
     if len(points) != 2:
         raise ValueError(f"{name}: coords has {len(points)} arrays, expected (x, y).")
-    values = lens_values(name, camera_matrix, distortion, new_camera_matrix, ndim=0)
     operands = (*(as_float(check_number(name, "coords", c)) for c in points), *values)
     try:
         shape = jnp.broadcast_shapes(*(a.shape for a in operands))

@@ -3,11 +3,15 @@
 # pyright: strict, reportUnknownMemberType=false
 
 import dataclasses
+from collections.abc import Collection
 from typing import Any, cast
 
+import jax
+import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
-from .._arguments import described
+from .._arguments import sampler_came
+from .._remedies import check_operand, mode_of
 from ..modes import AddressMode, FilterMode, choose
 from ..sampler import FilterModeLike, Sampler
 from .types import AddressLike
@@ -49,6 +53,8 @@ def read_options(
         name: of the public function, for errors.
         default_address: the address mode if neither `address` nor `sampler` sets one.
     """
+    if border_color is not None:
+        check_operand(name, "border_color", border_color)
     return ReadOptions(resolve_sampler(name, sampler, filter, address, default_address), border_color, antialias, dtype)
 
 
@@ -86,22 +92,23 @@ def resolve_sampler(
     return dataclasses.replace(sampler, filter_mode=filter_mode, address_mode=address_mode)
 
 
-def check_sampler_type(name: str, sampler: Any) -> None:
+def check_sampler_type(name: str, sampler: Any, arguments: Collection[str] = ("filter", "address")) -> None:
+    """Checks that a sampler is one, or ``None``.
+
+    Args:
+        arguments: of the function, of which the error names one that takes what came.
+    """
     if sampler is None or isinstance(sampler, Sampler):
         return
-    came, remedy = described(sampler), "pass jaxtex.Sampler(...)"
-    if isinstance(sampler, str):
-        argument = "address" if is_member(AddressMode, sampler) else "filter"
-        came, remedy = repr(sampler), f"pass {argument}={sampler!r}"
-    raise TypeError(f"{name}: sampler is {came}, expected a Sampler; {remedy}.")
-
-
-def is_member(enumeration: type[AddressMode], word: str) -> bool:
-    try:
-        enumeration(word)
-    except ValueError:
-        return False
-    return True
+    option = mode_of(sampler)
+    remedy = "pass jaxtex.Sampler(...)"
+    if option in arguments:
+        remedy = f"pass {option}={sampler!r}"
+    elif option is not None:
+        remedy = f"pass jaxtex.Sampler({option}_mode={sampler!r})"
+    if isinstance(sampler, jax.Array | np.ndarray):
+        remedy = f"pass arrays of coordinates as one tuple, {name}(image, (x, y))"
+    raise TypeError(f"{name}: {sampler_came(sampler)}; {remedy}.")
 
 
 def address_modes(name: str, address: Any) -> AddressModes:

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from .._arguments import as_float
+from .._remedies import mode_of
 from .._tables.storage_formats import sum_dtype
 from .calls import as_static
 from .types import ShapeLike
@@ -33,7 +34,14 @@ def spatial_shape(
                 f"{name}: image has shape {jnp.shape(image)}, expected leading batch axes, {count} spatial axes and "
                 f"channels; add an axis for a single channel, image[..., None]."
             )
-    return as_shape(name, "output_shape", output_shape, (2, 3) if ndim is None else (ndim,))
+    shape = as_shape(name, "output_shape", output_shape, (2, 3) if ndim is None else (ndim,))
+    of_image = jnp.shape(image)
+    if len(shape) == 3 and len(of_image) == 3:
+        raise ValueError(
+            f"{name}: output_shape is {shape}, the sizes (D, H, W) of a volume, but image has shape {of_image}, "
+            f"(H, W, C); leave out the channels, output_shape={shape[:2]}."
+        )
+    return shape
 
 
 def as_shape(name: str, argument: str, sizes: Any, ndims: Sequence[int] = (2, 3)) -> tuple[int, ...]:
@@ -41,8 +49,21 @@ def as_shape(name: str, argument: str, sizes: Any, ndims: Sequence[int] = (2, 3)
     shape = as_static(name, argument, sizes)
     if not is_shape(shape) or len(shape) not in ndims:
         expected = " or ".join(SPATIAL[ndim] for ndim in ndims)
-        raise ValueError(f"{name}: {argument} is {shape!r}, expected {expected}, sizes of at least 1.")
+        remedy = shape_remedy(argument, shape, ndims)
+        raise ValueError(f"{name}: {argument} is {shape!r}, expected {expected}, sizes of at least 1{remedy}.")
     return tuple(map(int, shape))
+
+
+def shape_remedy(argument: str, shape: Any, ndims: Sequence[int]) -> str:
+    """How to mend a shape that is none, where that is known."""
+    option = mode_of(shape)
+    if option is not None:
+        return f"; pass {option}={shape!r}"
+    if is_shape((shape,)):
+        return f"; pass {argument}={(shape,) * min(ndims)!r}"
+    if is_shape(shape) and len(shape) == max(ndims) + 1:
+        return f"; leave out the channels, {argument}={shape[:-1]!r}"
+    return ""
 
 
 def is_shape(value: Any) -> bool:

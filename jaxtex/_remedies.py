@@ -1,0 +1,138 @@
+"""What to pass in place of arguments that no call takes: words of other libraries, strings, nested lists."""
+
+# pyright: strict, reportUnknownMemberType=false
+
+import functools
+import inspect
+from collections.abc import Callable, Collection
+from typing import Any, ParamSpec, TypeVar
+
+import jax
+import numpy as np
+
+from .modes import AddressMode, FilterMode, OptionEnum
+from .sampler import Sampler
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+# Keywords of other libraries: what they mean here, by the first word that a function has.
+KEYWORDS = {
+    **dict.fromkeys(("filter", "filter_mode", "interpolation", "method", "mode", "order", "resample"), "filter"),
+    **dict.fromkeys(("address", "address_mode", "padding_mode", "border_mode", "borderMode", "wrap"), "address"),
+    **dict.fromkeys(
+        ("border_color", "border_value", "borderValue", "cval", "fill", "fill_value", "fillcolor", "color"),
+        "border_color",
+    ),
+    **dict.fromkeys(("size", "shape", "dsize", "out_shape", "out_size"), "output_shape"),
+    **dict.fromkeys(("angle", "theta"), "degrees"),
+    **dict.fromkeys(("M", "H", "transform", "homography"), "matrix"),
+    **dict.fromkeys(("K", "camera", "cameraMatrix"), "camera_matrix"),
+    **dict.fromkeys(("D", "distCoeffs", "coefficients"), "distortion"),
+    **dict.fromkeys(("img", "src", "images"), "image"),
+    **dict.fromkeys(("anti_alias", "anti_aliasing"), "antialias"),
+}
+# Where a function that takes a sampler has no such argument itself.
+BY_OTHERS = {
+    "filter": "sampler=jaxtex.Sampler(filter_mode=...)",
+    "address": "sampler=jaxtex.Sampler(address_mode=...)",
+    "border_color": "the border color to the texture, jaxtex.texture2d(texels, border_color=...)",
+}
+SAMPLER_FIELDS = tuple(inspect.signature(Sampler).parameters)
+
+
+def explained(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """A function whose error for a keyword that it does not take says what to pass."""
+    names = frozenset(inspect.signature(function).parameters)
+
+    @functools.wraps(function)
+    def call(*args: Parameters.args, **keywords: Parameters.kwargs) -> Result:
+        check_keywords(function.__name__, keywords, names)
+        return function(*args, **keywords)
+
+    return call
+
+
+def check_keywords(name: str, keywords: Collection[str], names: Collection[str]) -> None:
+    """Raises a TypeError with a remedy for a keyword that is not among `names`."""
+    for keyword in keywords:
+        if keyword not in names:
+            remedy = keyword_remedy(keyword, names)
+            raise TypeError(f"{name}: there is no argument {keyword!r}; {remedy}.")
+
+
+def keyword_remedy(keyword: str, names: Collection[str]) -> str:
+    meant = KEYWORDS.get(keyword, keyword)
+    if meant in names:
+        return f"pass {meant}=..."
+    if "sampler" in names and keyword in SAMPLER_FIELDS:
+        return f"pass sampler=jaxtex.Sampler({keyword}=...)"
+    if "sampler" in names and meant in BY_OTHERS:
+        return f"pass {BY_OTHERS[meant]}"
+    return f"the arguments are {', '.join(names) if isinstance(names, tuple) else ', '.join(sorted(names))}"
+
+
+def check_operand(name: str, argument: str, value: Any, *, of_numbers: bool = True) -> None:
+    """An argument that is to become an array: no string, no missing value, and no array of a library beside JAX.
+
+    Args:
+        of_numbers: whether a nested list of numbers may stand for an array.
+
+    Raises:
+        TypeError: says what to pass.
+    """
+    if value is None:
+        raise TypeError(f"{name}: {argument} is None, expected a number or an array; pass one.")
+    if not of_numbers:
+        check_is_no_nest(name, argument, value)
+    for leaf in jax.tree.leaves(value):
+        check_leaf(name, argument, leaf)
+
+
+def check_is_no_nest(name: str, argument: str, value: Any) -> None:
+    """Raises a TypeError for a nested list of numbers."""
+    leaves = jax.tree.leaves(value) if isinstance(value, list | tuple) else []
+    if leaves and all(isinstance(leaf, bool | int | float) for leaf in leaves):
+        kind = "list" if isinstance(value, list) else "tuple"
+        raise TypeError(
+            f"{name}: {argument} is a nested {kind} of numbers, expected an array; pass jnp.asarray({argument})."
+        )
+
+
+def check_leaf(name: str, argument: str, leaf: Any) -> None:
+    if isinstance(leaf, str | bytes):
+        raise TypeError(f"{name}: {argument} is {leaf!r}, expected {string_remedy(argument, leaf)}.")
+    known = isinstance(leaf, jax.Array | np.ndarray | np.generic | bool | int | float | complex)
+    if not known and not hasattr(leaf, "__jax_array__") and has_pixels(leaf):
+        kind = f"{type(leaf).__name__} of {type(leaf).__module__.partition('.')[0]}"
+        raise TypeError(f"{name}: {argument} is a {kind}, expected an array; pass numpy.asarray({argument}).")
+
+
+def has_pixels(value: Any) -> bool:
+    """Whether NumPy makes an array of an object, as of a Pillow image or a torch tensor."""
+    return hasattr(value, "__array_interface__") or hasattr(value, "__array__")
+
+
+def string_remedy(argument: str, text: Any) -> str:
+    """What a string should have been, and how to mend it."""
+    if argument == "border_color":
+        return (
+            "a number, or one for each channel, in units of the image; pass 1.0 for the white of fractions, 255 for "
+            "that of bytes, (r, g, b) for a color"
+        )
+    try:
+        return f"a number or an array; pass {float(text):g}"
+    except ValueError:
+        return "a number or an array; pass one"
+
+
+def mode_of(word: Any) -> str | None:
+    """The option of a sampler that a word names, its aliases included."""
+    options: dict[str, type[OptionEnum]] = {"filter": FilterMode, "address": AddressMode}
+    for option, enumeration in options.items():
+        try:
+            enumeration(word)
+        except ValueError:
+            continue
+        return option
+    return None

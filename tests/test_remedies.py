@@ -1,0 +1,105 @@
+"""Calls that no function takes: each is refused with what to pass, and doubtful ones are taken with a warning."""
+
+import warnings
+
+import jax
+import numpy as np
+import pytest
+from PIL import Image
+
+import jaxtex as jt
+from jaxtex import warp
+
+IMAGE = np.random.default_rng(0).normal(size=(24, 32, 3)).astype(np.float32)
+X, Y = (c.astype(np.float32) for c in np.meshgrid(np.arange(32) + 0.5, np.arange(24) + 0.5))
+TEXTURE, CENTER = jt.texture2d(IMAGE), (0.5, 0.5)
+CAMERA = np.float32([[30, 0, 16], [0, 30, 12], [0, 0, 1]])
+
+REFUSED = {
+    "a filter for a sampler": (lambda: warp.rotate(IMAGE, 20.0, sampler="cubic"), "pass filter='cubic'"),
+    "an alias for a sampler": (lambda: warp.rotate(IMAGE, 20.0, sampler="bicubic"), "pass filter='bicubic'"),
+    "a mode for a sampler": (lambda: warp.rotate(IMAGE, 20.0, sampler="repeat"), "pass address='repeat'"),
+    "a word for a sampler": (lambda: warp.rotate(IMAGE, 20.0, sampler="best"), "pass jaxtex.Sampler(...)"),
+    "a filter for a shape": (lambda: warp.rotate(IMAGE, 20.0, "cubic"), "pass filter='cubic'"),
+    "sample with a filter": (
+        lambda: jt.sample(TEXTURE, CENTER, "bicubic"),
+        "pass jaxtex.Sampler(filter_mode='bicubic')",
+    ),
+    "sample with a mode": (lambda: jt.sample(TEXTURE, CENTER, "repeat"), "Sampler(address_mode='repeat')"),
+    "sample with a word": (lambda: jt.sample(TEXTURE, CENTER, "best"), "sampler is 'best', expected a Sampler"),
+    "the name of a color": (lambda: warp.rotate(IMAGE, 20.0, border_color="white"), "255 for that of bytes"),
+    "that of a function": (lambda: warp.resample(IMAGE, lambda x, y: (x, y), border_color="white"), "(r, g, b)"),
+    "that of a texture": (lambda: jt.texture2d(IMAGE, border_color="white"), "texture2d: border_color is 'white'"),
+    "an angle in letters": (
+        lambda: warp.rotate(IMAGE, "20"),
+        "degrees is '20', expected a number or an array; pass 20.",
+    ),
+    "no angle": (lambda: warp.rotate(IMAGE, None), "degrees is None"),
+    "one size": (lambda: warp.resize(IMAGE, 32), "pass output_shape=(32, 32)"),
+    "sizes with channels": (lambda: warp.resize(IMAGE, (24, 32, 3)), "leave out the channels, output_shape=(24, 32)"),
+    "sizes of an image with channels": (lambda: warp.rotate(IMAGE, 9.0, (24, 32, 3)), "output_shape=(24, 32)"),
+    "two maps": (lambda: warp.remap(IMAGE, X, Y), "pass arrays of coordinates as one tuple, remap(image, (x, y))"),
+    "a nested list": (lambda: warp.rotate(IMAGE.tolist(), 20.0), "pass jnp.asarray(image)"),
+    "a texture of lists": (lambda: jt.texture2d(IMAGE.tolist()), "pass jnp.asarray(texels)"),
+    "coordinates in lists": (lambda: jt.sample(TEXTURE, [[0.1, 0.2], [0.3, 0.4]]), "use jnp.asarray"),
+    "a Pillow image": (lambda: warp.rotate(Image.new("RGB", (9, 6)), 20.0), "pass numpy.asarray(image)"),
+    "sample with a border color": (
+        lambda: jt.sample(TEXTURE, CENTER, border_color=1.0),
+        "pass the border color to the texture, jaxtex.texture2d(texels, border_color=...)",
+    ),
+    "sample with an option": (
+        lambda: jt.sample(TEXTURE, CENTER, max_anisotropy=4),
+        "jaxtex.Sampler(max_anisotropy=...)",
+    ),
+    "OpenCV's word": (lambda: warp.warp_affine(IMAGE, CAMERA[:2], borderValue=1.0), "pass border_color=..."),
+    "PyTorch's word": (lambda: warp.resize(IMAGE, (9, 9), mode="bilinear"), "pass filter=..."),
+    "nobody's word": (lambda: warp.resize(IMAGE, (9, 9), swirl=1), "there is no argument 'swirl'; the arguments are"),
+    "an option of samplers": (lambda: warp.rotate(IMAGE, 9.0, srgb=True), "pass sampler=jaxtex.Sampler(srgb=...)"),
+}
+
+
+@pytest.mark.parametrize("mistake", REFUSED)
+def test_a_refusal_says_what_to_pass(mistake):
+    call, remedy = REFUSED[mistake]
+    with pytest.raises((TypeError, ValueError)) as error:
+        call()
+    text = str(error.value).split("\n")[0]
+    assert remedy in text
+    assert text.endswith(".")
+
+
+def test_an_image_with_channels_first_is_doubted():
+    for shape in ((3, 24, 32), (1, 16, 16), (2, 4, 24, 32)):
+        with pytest.warns(UserWarning, match=r"rotate: image has shape .* pass jnp.moveaxis\(image, -3, -1\)"):
+            jax.eval_shape(lambda image: warp.rotate(image, 9.0), jax.ShapeDtypeStruct(shape, np.float32))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for shape in ((24, 32, 3), (4, 4, 256), (4, 64, 3), (5, 64, 64)):
+            jax.eval_shape(lambda image: warp.rotate(image, 9.0), jax.ShapeDtypeStruct(shape, np.float32))
+
+
+def test_a_row_of_coefficients_is_doubted_where_nothing_else_is_a_batch():
+    row = np.zeros((1, 5), np.float32)
+    with pytest.warns(UserWarning, match=r"undistort: distortion has shape \(1, 5\).*pass distortion\[0\]"):
+        assert warp.undistort(IMAGE, CAMERA, row).shape == (1, 24, 32, 3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert warp.undistort(IMAGE[None], CAMERA, row).shape == (1, 24, 32, 3)
+        assert warp.undistort(IMAGE, *warp.camera_from_opencv(CAMERA, row)).shape == (24, 32, 3)
+
+
+def test_texels_under_normalized_coordinates_are_mentioned_where_debugging_is_on(monkeypatch):
+    def read(x, y, sampler=jt.Sampler()):  # noqa: B008
+        jax.jit(lambda x: jt.sample(TEXTURE, (x, y), sampler))(x).block_until_ready()
+        jt.sample(TEXTURE, (x, y), sampler).block_until_ready()
+        jax.effects_barrier()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read(X, Y)
+        monkeypatch.setenv("JAXTEX_DEBUG", "1")
+        read(X / 32, Y / 24)
+        read(X, Y, jt.Sampler(normalized_coords=False))
+    with pytest.warns(UserWarning, match=r"sample: \d+ % of the coordinates .*normalized_coords=False") as warned:
+        read(X, Y)
+    assert len(warned) == 2
