@@ -13,6 +13,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from .._engine.stacks import numbers, split
 from ..warp.images import footprint_of, grid_operands
 from .mappings import Size
 
@@ -31,7 +32,7 @@ def coverage(
         function: the coordinate function, with its `parameters`.
         source, target: width and height of the input and of the output.
     """
-    operands = grid_operands(tuple(parameters), target[::-1], 0)
+    operands = numbers(*split(grid_operands(tuple(parameters), target[::-1], 0)))
     points, sides = function(*operands), footprint_of(function, operands, 2)
     covered = jnp.ones((target[1], target[0]), jnp.float32)
     for axis, (point, size) in enumerate(zip(points, source)):
