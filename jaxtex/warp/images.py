@@ -12,7 +12,6 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from .._arguments import as_array, as_float
-from .._engine.computed_once import computed_once
 from .._engine.decoding import decode
 from .._engine.level_of_detail import footprint_level
 from .._engine.operators import over_batch
@@ -150,7 +149,7 @@ def _warp(
         out = over_batch(read_smoothed, batch)(image, *coords, *(a for side in sides for a in side))
     else:
         out = over_batch(read, batch)(image, *operands)
-    return computed_once(converted(out * scale, dtype))
+    return converted(out * scale, dtype)
 
 
 def grid_operands(parameters: Arrays, output_shape: Sequence[int], batch: int) -> Arrays:
