@@ -24,6 +24,7 @@ from .._arguments import (
     common_shape,
 )
 from .._integers import as_index
+from .._tables.address_rules import last
 from .._tables.storage_formats import sum_dtype
 from .._typed_jit import typed_jit
 from ..modes import Arithmetic
@@ -255,7 +256,7 @@ def term_by_term(
         read = _reads.sample(texture, given, sampler=sampler, dtype=sums)
         if own is not None:
             parts = read.reshape(*read.shape[:-1], num_heads, read.shape[-1] // num_heads)
-            chosen = jnp.clip(own, 0, num_heads - 1)[..., None, None]
+            chosen = last(own, num_heads)[0][..., None, None]
             read = jnp.take_along_axis(parts, chosen, axis=-2, mode="promise_in_bounds")[..., 0, :]
         terms.append(read * part(weights)[..., None].astype(sums))
     return terms[0] if axis is None else jnp.concatenate(jnp.broadcast_arrays(*terms), axis)
