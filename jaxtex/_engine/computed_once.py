@@ -17,7 +17,7 @@ from typing import Any
 import jax
 from jax.export import is_symbolic_dim
 from jax.extend.core import Primitive
-from jax.interpreters import ad, batching, mlir
+from jax.interpreters import batching, mlir
 
 from .._compat import not_inlined
 
