@@ -23,7 +23,7 @@ from .._arguments import (
     check_texture,
     common_shape,
 )
-from .._integers import as_index
+from .._integers import as_index, is_integer
 from .._tables.address_rules import last
 from .._tables.storage_formats import sum_dtype
 from .._typed_jit import typed_jit
@@ -119,7 +119,7 @@ def sample_weighted(
         sampler=sampler,
         axes=axes,
         several=several,
-        num_heads=num_heads,
+        num_heads=int(num_heads),
         dtype=dtype,
     )
 
@@ -167,7 +167,7 @@ def check_axes(axis: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
     """The axes to sum along, counted from the front."""
     given = cast(tuple[Any, ...], axis if isinstance(axis, tuple | list) else (axis,))
     ndim = len(shape)
-    known = all(isinstance(a, int | np.integer) and not isinstance(a, bool) and -ndim <= a < ndim for a in given)
+    known = all(is_integer(a, -ndim, ndim - 1) for a in given)
     axes = tuple(int(a) % ndim for a in given) if known else ()
     if not known or len(set(axes)) < len(axes):
         raise ValueError(
