@@ -74,8 +74,7 @@ def field(*shape):
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("address", ["border", "clamp"])
-@pytest.mark.parametrize("shape", [(12, 9), (6, 5, 7)], ids=["2D", "3D"])
+@pytest.mark.parametrize(("shape", "address"), [((12, 9), "clamp"), ((6, 5, 7), "border")], ids=["2D", "3D"])
 @pytest.mark.parametrize("chain", CHAINS)
 def test_a_program_grows_as_the_number_of_reads(chain, shape, address, form):
     velocity = field(*shape)
