@@ -113,7 +113,9 @@ def filtered(layer: Parameters, images: jax.Array, taps: int) -> jax.Array:
     return jax.nn.relu(linear(layer, jnp.concatenate(parts, -1)))
 
 
-def looked(parameters: Parameters, images: jax.Array, chooses: bool) -> tuple[jax.Array, jax.Array, jax.Array]:
+def looked(
+    parameters: Parameters, images: jax.Array, chooses: bool | jax.Array
+) -> tuple[jax.Array, jax.Array, jax.Array]:
     """The answers (N, 10), and the points and their weights of the last look.
 
     Args:
@@ -135,7 +137,7 @@ def looked(parameters: Parameters, images: jax.Array, chooses: bool) -> tuple[ja
     for look in parameters["looks"]:
         offsets = 2 * REACH * jnp.tanh(linear(look["offsets"], queries)).reshape(count, *per_head, 2)
         points = places[:, :, None, None, None] + offsets
-        points = points if chooses else jnp.broadcast_to(grid, points.shape)
+        points = jnp.where(chooses, points, grid)
         weights = linear(look["weights"], queries).reshape(count, QUERIES, HEADS, -1)
         weights = jax.nn.softmax(weights, -1).reshape(count, *per_head)
         read = jt.nn.deformable_attention(value, LEVELS, points, weights)
@@ -146,8 +148,8 @@ def looked(parameters: Parameters, images: jax.Array, chooses: bool) -> tuple[ja
     return linear(parameters["answer"], joined), points, weights
 
 
-@functools.partial(jax.jit, static_argnames=("chooses", "optimizer"))
-def train_epoch(state: Any, digits: Any, key: jax.Array, chooses: bool, optimizer: Any) -> Any:
+@functools.partial(jax.jit, static_argnames="optimizer")
+def train_epoch(state: Any, digits: Any, key: jax.Array, chooses: bool | jax.Array, optimizer: Any) -> Any:
     """Takes a step for each batch of the digits. `key` draws the order and the canvases."""
     images, labels = digits
     count = len(labels) // BATCH
@@ -216,7 +218,7 @@ def main(argv: list[str] | None = None) -> int:
                 for epoch in range(epochs):
                     state = train_epoch(state, digits, jax.random.fold_in(order, epoch), chooses, optimizer)
                     bar.update()
-                found[name] = jax.jit(functools.partial(looked, chooses=chooses))(state[0], images)
+                found[name] = jax.jit(looked)(state[0], images, chooses)
                 right[name].append(100 * float(np.mean(found[name][0].argmax(-1) == labels)))
             bar.write(f"seed {seed}: " + ", ".join(f"{values[-1]:.1f} % by {name}" for name, values in right.items()))
     for name, values in right.items():

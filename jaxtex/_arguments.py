@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ._integers import as_index, as_rounded, is_integral, known_integers, narrowed, saturated
+from ._integers import as_index, as_rounded, is_integer, is_integral, known_integers, narrowed, saturated
 from ._remedies import mode_of
 from ._tables.storage_formats import Decoding, storage_format, sum_dtype
 from .modes import Arithmetic, FilterMode, TextureKind, choose
@@ -152,8 +152,7 @@ def check_dtype(name: str, dtype: Any, own: np.dtype) -> np.dtype:
 
 def as_integer(name: str, argument: str, value: Any, low: int, high: int | None = None) -> int:
     """An integer known while tracing, from `low` to `high`."""
-    known = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not known or value < low or (high is not None and value > high):
+    if not is_integer(value, low, high):
         expected = f"of at least {low}" if high is None else f"from {low} to {high}"
         raise ValueError(f"{name}: {argument} is {value!r}, expected an integer {expected}.")
     return int(value)

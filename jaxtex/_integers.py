@@ -1,6 +1,6 @@
 """Integers of any width, which saturate before JAX narrows them to 32 bits where 64-bit types are disabled."""
 
-from typing import Any
+from typing import Any, TypeGuard
 
 import jax
 import jax.numpy as jnp
@@ -10,6 +10,13 @@ import numpy as np
 LARGEST = 2**1023
 
 
+def is_integer(value: Any, low: int | None = None, high: int | None = None) -> TypeGuard[int | np.integer[Any]]:
+    """Whether a value is an integer of Python or NumPy, from `low` to `high`, if given. A boolean is no integer."""
+    if not isinstance(value, int | np.integer) or isinstance(value, bool):
+        return False
+    return bool((low is None or value >= low) and (high is None or value <= high))
+
+
 def known_integers(value: Any) -> np.ndarray | None:
     """Integers of Python and NumPy, alone, in arrays or in lists, as an array; `None` for everything else.
 
@@ -17,7 +24,7 @@ def known_integers(value: Any) -> np.ndarray | None:
     """
     if isinstance(value, np.ndarray):
         array = value
-    elif isinstance(value, int | np.integer):
+    elif is_integer(value):
         array = np.asarray(value)
     elif isinstance(value, list | tuple) and not any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(value)):
         array = np.asarray(value, object)
@@ -29,7 +36,7 @@ def known_integers(value: Any) -> np.ndarray | None:
 def is_integral(array: Any) -> bool:
     """Whether an array holds integers: of an integer dtype, or Python's of any size."""
     if array.dtype == object:
-        return array.size > 0 and all(isinstance(n, int | np.integer) and not isinstance(n, bool) for n in array.flat)
+        return array.size > 0 and all(map(is_integer, array.flat))
     return jnp.issubdtype(array.dtype, jnp.integer)
 
 

@@ -11,7 +11,6 @@ import numpy as np
 
 from ._arguments import ReadArguments, as_operands, check_sampler, common_shape
 from ._engine import primitives
-from ._engine.computed_once import computed_once
 from ._engine.coordinates import Arrays
 from ._engine.decoding import read_dtype
 from ._engine.drawn_taps import DrawnTaps
@@ -104,7 +103,7 @@ def sample(
         return (jax.checkpoint(read) if rematerialize else read)(texture, arguments)
 
     out = in_arithmetic(sampler, run)(texture, arguments)
-    return computed_once(jnp.broadcast_to(out, (*common_shape(arguments), texture.num_channels)).astype(dtype))
+    return jnp.broadcast_to(out, (*common_shape(arguments), texture.num_channels)).astype(dtype)
 
 
 def one_read(

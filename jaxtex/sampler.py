@@ -10,6 +10,7 @@ from typing import Any, Literal, cast
 import jax
 import numpy as np
 
+from ._integers import is_integer
 from ._tables.address_rules import ADDRESS_RULES, AddressRule
 from ._tables.filter_kernels import MAX_SPLINE_ORDER, FilterKernel, FilterOptions, filter_kernel
 from ._tables.storage_formats import Decoding
@@ -111,7 +112,9 @@ class Sampler:
             greatest of them. So semi-Lagrangian advection by a cubic filter makes no new extremes. Of several mip
             levels, each is limited before they are blended. Gradients are those of the read where it lies between the
             taps, and elsewhere those of the tap that limits it; of equal taps it is the first. A limited read is not
-            linear in the texels, so that `splat`, the adjoint, refuses the option. ``None`` limits nothing.
+            linear in the texels, so that `splat`, the adjoint, refuses the option. After `spline_filter` the taps are
+            coefficients: a limited read stays between those, not between the image's values, and need not pass through
+            the image. ``None`` limits nothing.
 
     Raises:
         ValueError: if a mode is unknown, or options exclude each other.
@@ -232,8 +235,7 @@ def _chosen(name: str, value: object, options: type[OptionEnum] | tuple[OptionEn
 
 
 def _number(name: str, value: Any) -> float:
-    known = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    if not known:
+    if not (is_integer(value) or isinstance(value, float | np.floating)):
         raise TypeError(f"Sampler: {name} is {value!r}, expected a number, which must be known while tracing.")
     number = float(cast(float, value))
     if math.isnan(number):
@@ -248,7 +250,6 @@ def _flag(name: str, value: Any) -> bool:
 
 
 def _count(name: str, value: Any, least: int, most: int) -> int:
-    known = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not known or not least <= cast(int, value) <= most:
+    if not is_integer(value, least, most):
         raise ValueError(f"Sampler: {name} is {value!r}, expected an integer from {least} to {most}.")
     return int(cast(int, value))

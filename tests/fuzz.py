@@ -1,7 +1,8 @@
 """`python -m tests.fuzz`: random calls of the public interface, by kernels and by the operations on arrays of a CPU.
 
 On a GPU (`--kernels gpu`) a call runs there and on the CPU; without one (`--kernels host`), the sources of the kernels
-are compiled as C++. Each call is compared in its value and its gradients or its tangent.
+are compiled as C++. Each call is compared in its value and its gradients or its tangent. A seed is a call of each of
+two lists of kinds: `--calls first` or `--calls later` takes one of them.
 """
 
 import argparse
@@ -17,11 +18,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from tests import compiling
-from tests.fuzz_cases import SUMS, case_of, seeds_for
+from tests.fuzz_cases import DRAWS, SUMS, case_of, seeds_for
+from tests.fuzz_later_cases import LATER_DRAWS
 from tests.tolerances import TOLERANCES
 
 CHILD = "JAXTEX_FUZZ"
 PROGRESS = 25
+# Kinds of calls. A list that grew would give other calls to its seeds.
+CALLS = {"first": DRAWS, "later": LATER_DRAWS}
 
 
 def program(case):
@@ -43,8 +47,8 @@ def program(case):
     return jax.jit(run)
 
 
-def compare(case, name, found, expected):
-    """Raises if results differ by more than roundings explain."""
+def compare(case, name, found, expected, steps=1):
+    """Raises if results differ by more than roundings explain, each in so many steps."""
     assert found.dtype == expected.dtype, f"{name}: {found.dtype} for {expected.dtype}"
     assert found.shape == expected.shape, f"{name}: shape {found.shape} for {expected.shape}"
     if name == "value" and (case.exact or not jnp.issubdtype(found.dtype, jnp.floating)):
@@ -56,7 +60,7 @@ def compare(case, name, found, expected):
         a, b = found.astype(np.float64), expected.astype(np.float64)
         largest = np.abs(b[np.isfinite(b)]).max(initial=case.floors.get(name, 1.0))
         roundings = case.reach if name == "value" and not case.sums else SUMS * case.reach
-        bound = TOLERANCES[row] * largest * (roundings if row == "float32" else max(1.0, case.reach / 64))
+        bound = steps * TOLERANCES[row] * largest * (roundings if row == "float32" else max(1.0, case.reach / 64))
         with np.errstate(invalid="ignore"):
             wrong = ~((a == b) | (np.isnan(a) & np.isnan(b)) | (np.abs(a - b) <= bound))
     # Where a rounding may move a sample to other texels, it moves few: rows of channels, or coordinates.
@@ -69,15 +73,16 @@ def compare(case, name, found, expected):
         )
 
 
-def check(seed, kernels):
+def check(seed, kernels, calls="first"):
     """Runs the call of a seed by kernels and by arrays, and compares."""
-    case = case_of(seed)
+    case = case_of(seed, CALLS[calls])
     cotangent, tangents = seeds_for(case, seed)
     args = jax.tree.map(np.asarray, (case.inputs, cotangent, tangents))
     on_host = lambda results: {name: np.asarray(a) for name, a in results.items()}
     try:
         with jax.default_device(jax.local_devices(backend="cpu")[0]):
             expected = on_host(program(case)(*args))
+            meant = case.meaning and on_host({"value": jax.jit(case.meaning)(**args[0])})
         with by_kernels(kernels):
             run = program(case)
             found = on_host(run(*args))
@@ -85,6 +90,9 @@ def check(seed, kernels):
         for name, value in expected.items():
             compare(case, name, found[name], value)
             assert again[name].tobytes() == found[name].tobytes(), f"{name}: other bits in a second run"
+        if meant:
+            value = expected["value"]
+            compare(case, "value", value, meant["value"].astype(value.dtype), steps=2)
     except Exception as error:
         raise AssertionError(f"{case.text}: {error}") from error
 
@@ -98,23 +106,24 @@ def by_kernels(kernels):
     return kernels_on_cpu()
 
 
-def command(seed, kernels):
-    return f"python -m tests.fuzz --cases 1 --seed {seed} --kernels {kernels}"
+def command(seed, kernels, calls):
+    return f"python -m tests.fuzz --cases 1 --seed {seed} --kernels {kernels} --calls {calls}"
 
 
-def run(seeds, kernels):
+def run(seeds, kernels, lists):
     """How many of the calls fail; it prints each of them."""
     failed, begun = 0, time.perf_counter()
-    for done, seed in enumerate(seeds, 1):
+    pairs = [(seed, calls) for seed in seeds for calls in lists]
+    for done, (seed, calls) in enumerate(pairs, 1):
         try:
-            check(seed, kernels)
+            check(seed, kernels, calls)
         except Exception as error:
             failed += 1
             cause = error.__cause__ or error
             if not isinstance(cause, AssertionError):
                 traceback.print_exception(cause, limit=-4)
-            print(f"FAILED seed {seed}: {str(error)[:900]}\n  {command(seed, kernels)}", flush=True)
-        if done % PROGRESS == 0 or done == len(seeds):
+            print(f"FAILED seed {seed}: {str(error)[:900]}\n  {command(seed, kernels, calls)}", flush=True)
+        if done % PROGRESS == 0 or done == len(pairs):
             seconds = time.perf_counter() - begun
             print(f"seeds {seeds[0]} to {seed}: {done} calls, {failed} failed, {seconds:.0f} s", flush=True)
             jax.clear_caches()
@@ -141,20 +150,23 @@ def main():
     parser.add_argument("--jobs", type=int, default=1, help="how many processes share the calls")
     parser.add_argument("--list", action="store_true", help="print the calls and stop")
     parser.add_argument("--kernels", choices=("gpu", "host"), help="default: gpu where JAX finds one")
+    parser.add_argument("--calls", choices=tuple(CALLS), help="default: a seed is a call of each list")
     options = parser.parse_args()
+    lists = [options.calls] if options.calls else [*CALLS]
     seeds = range(options.seed, options.seed + options.cases)
     if options.list:
-        for seed in seeds:
-            case = case_of(seed)
-            print(f"{seed}: {'jvp of ' if case.forward else ''}{case.text}; gradients in {case.wrt}")
+        for seed, calls in [(seed, calls) for seed in seeds for calls in lists]:
+            case = case_of(seed, CALLS[calls])
+            print(f"{seed} {calls}: {'jvp of ' if case.forward else ''}{case.text}; gradients in {case.wrt}")
         return 0
     if os.environ.get(CHILD):
         kernels = options.kernels or ("gpu" if jax.default_backend() == "gpu" else "host")
         if kernels == "gpu" and jax.default_backend() != "gpu":
             raise SystemExit("--kernels gpu: JAX finds no GPU")
-        return int(run(seeds, kernels) > 0)
+        return int(run(seeds, kernels, lists) > 0)
     # Flags of XLA are read when it starts, so the calls are made in other processes.
     own = [sys.executable, "-m", "tests.fuzz", *(["--kernels", options.kernels] if options.kernels else [])]
+    own += ["--calls", options.calls] if options.calls else []
     surroundings = environment()
     started = [
         subprocess.Popen([*own, "--seed", str(part[0]), "--cases", str(len(part))], env=surroundings)

@@ -44,6 +44,7 @@ class Case:
         forward: whether to take the tangent, in place of gradients.
         deterministic: whether another run has the same bits.
         sums: whether the value is a sum over samples.
+        meaning: maps the inputs to the same value in another way, if there is one.
     """
 
     text: str
@@ -57,6 +58,7 @@ class Case:
     forward: bool = False
     deterministic: bool = False
     sums: bool = False
+    meaning: Callable | None = None
 
 
 def pick(rng, options):
@@ -67,9 +69,9 @@ def chance(rng, share):
     return bool(rng.random() < share)
 
 
-def case_of(seed):
-    """The first call that jaxtex takes, among those that follow from a seed."""
-    draw = pick(np.random.default_rng(seed), DRAWS)
+def case_of(seed, draws=None):
+    """The first call that jaxtex takes, among those that follow from a seed and kinds of calls."""
+    draw = pick(np.random.default_rng(seed), draws or DRAWS)
     for attempt in range(1000):
         rng = np.random.default_rng([seed, attempt])
         try:
@@ -266,7 +268,12 @@ class Draw:
 
 def draw_read(rng):
     """`sample`."""
-    draw = Draw(rng)
+    return read_call(Draw(rng))
+
+
+def read_call(draw, key=None):
+    """`sample`, of a tap that a key draws, if there is one."""
+    rng = draw.rng
     inputs, pattern, steady = draw.places()
     arrays = {"texels": draw.stacked("texture", lambda: stored(rng, draw.dtype, *draw.stored_shape))}
     real = draw.dtype in FLOATS or draw.fraction
@@ -279,7 +286,8 @@ def draw_read(rng):
     def read(**given):
         texture = jt.Texture(given["texels"], given.get("color"), draw.kind, draw.levels)
         coords, more = draw.arguments(given)
-        return jt.sample(texture, coords, draw.sampler, **more, dtype=dtype)
+        drawn = {} if key is None else {"key": jax.random.key(key)}
+        return jt.sample(texture, coords, draw.sampler, **more, **drawn, dtype=dtype)
 
     wrt = [name for name in arrays if arrays[name].dtype.name in FLOATS] if real else []
     if real and draw.filter != "point":

@@ -310,6 +310,13 @@ FAULTS = {
     "grid: a hashed level is read by strides": Fault(
         ENGINE + "hashing.py", "is_hashed = of_each(", "is_hashed = 0 * of_each(", "test_nn.py"
     ),
+    "a loop writes over what it reads through a call": Fault(
+        ENGINE + "computed_once.py",
+        "bind(*results, *(args[k] for k in numbers))",
+        "bind(*results)",
+        "test_chained_reads.py",
+        "through_a_call",
+    ),
 }
 
 

@@ -88,8 +88,10 @@ def read(texels, *coords, mode="clamp", **options):
 
 @pytest.mark.parametrize("name", FILTERS)
 def test_values(name):
+    """Filters of many taps in fewer dimensions: their weights are those of one axis, multiplied."""
     options, *kernel = FILTERS[name]
-    for dimension, modes in ((1, MODES), (2, ("clamp", "border")), (3, ("mirror",))):
+    dimensions = ((1, MODES), (2, ("border",))) if kernel[1] > 4 else ((1, MODES), (2, ("clamp",)), (3, ("mirror",)))
+    for dimension, modes in dimensions:
         texels, coords = drawn(dimension)
         for mode in modes:
             values = read(texels, *coords, mode=mode, **options)
@@ -98,8 +100,8 @@ def test_values(name):
 
 @pytest.mark.parametrize("name", ["bspline 2", "bspline 5", "mitchell", "lanczos3", "gaussian"])
 def test_derivatives(name, x64):
-    texels, coords = drawn(2, 12, np.float64)
-    assert_derivatives(lambda t, x, y: read(t, x, y, mode="wrap", **FILTERS[name][0]), texels, *coords)
+    texels, coords = drawn(2 if name == "bspline 2" else 1, 12, np.float64)
+    assert_derivatives(lambda t, *at: read(t, *at, mode="wrap", **FILTERS[name][0]), texels, *coords)
 
 
 @pytest.mark.parametrize(("order", "plain"), [(0, "point"), (1, "linear")])
@@ -113,26 +115,24 @@ def test_splines_of_order_0_and_1_are_the_point_and_the_linear_filter(order, pla
 
 
 @pytest.mark.parametrize("lobes", [2, 3])
-@pytest.mark.parametrize("center", [1e-9, 1e-3, 0.2499, 0.2501])
-def test_lanczos_is_smooth_around_the_center_of_a_texel(lobes, center, x64):
+def test_lanczos_is_smooth_around_the_center_of_a_texel(lobes, x64):
     """There sin(x) / x would cancel."""
-    texels, at = np.random.default_rng(0).normal(size=(12, 1)), jnp.float64(6.5 + center)
-    value = lambda x: read(texels, x, filter_mode=f"lanczos{lobes}")[0]
+    texels, at = np.random.default_rng(0).normal(size=(12, 1)), 6.501 + np.array([1e-9, 1e-3, 0.2499, 0.2501])
+    value = lambda x: read(texels, x, filter_mode=f"lanczos{lobes}")[:, 0]
     # A step on each side has other taps; the kernel is as smooth there as its weight is small.
-    exact = lambda x: float(expected(texels, (np.float64(x)[None],), "clamp", lanczos(lobes), 2 * lobes, True)[0, 0])
-    step = 4e-4
-    mean, first, second = oracle.differences(lambda t: np.float64(exact(float(at) + 1e-3 + t)), step)
-    at = at + 1e-3
-    assert_close("float64", value(at), mean, 1.0)
-    assert_close("first differences", jax.grad(value)(at), first, 1.0)
-    assert_close("second differences", jax.grad(jax.grad(value))(at), second, 1.0)
+    exact = lambda t: expected(texels, (at + t,), "clamp", lanczos(lobes), 2 * lobes, True)[:, 0]
+    slope = lambda x: jax.jvp(value, (x,), (jnp.ones_like(x),))[1]
+    found = jax.jit(lambda x: (value(x), *jax.jvp(slope, (x,), (jnp.ones_like(x),))))(at)
+    rows = "float64", "first differences", "second differences"
+    for row, one, other in zip(rows, found, oracle.differences(exact, 4e-4)):
+        assert_close(row, one, other, 1.0)
 
 
 @pytest.mark.parametrize("name", ["bspline 5", "lanczos3", "gaussian"])
 def test_kernels_for_a_gpu_have_them(name):
     """Value and gradients of a kernel, and of array operations."""
-    texels, coords = drawn(2, 300)
-    run = lambda: jax.jit(jax.value_and_grad(lambda *a: jnp.sum(read(*a, **FILTERS[name][0]) ** 2), (0, 1, 2)))
+    texels, coords = drawn(2 if name == "gaussian" else 1, 300)
+    run = lambda: jax.jit(jax.value_and_grad(lambda *a: jnp.sum(read(*a, **FILTERS[name][0]) ** 2), (0, 1)))
     plain = run()(texels, *coords)
     with kernels_on_cpu():
         kernel = run()(texels, *coords)

@@ -221,3 +221,38 @@ def test_warps_take_coordinates_of_64_bits_and_refuse_texels_that_do_not_fit():
     assert_exact(jt.warp.rotate(whole, 0.0), whole.astype(np.int32))
     with pytest.raises(ValueError, match=r"rotate: image holds 4294967297, expected integers from -2147483648 to"):
         jt.warp.rotate(whole + 2**32 + 1, 0.0)
+
+
+FEATURES, FLOW = np.zeros((1, 4, 4, 2), np.float32), np.zeros((1, 2, 2, 2), np.float32)
+# Calls of one option that is 1 or 2, and an integer.
+OPTIONS = {
+    "Sampler": lambda n: jt.sample(ROW, (0.5,), jt.Sampler(max_anisotropy=n), ddx=(0.1,), ddy=(0.1,)),
+    "build_mipmaps": lambda n: jt.build_mipmaps(ROW, n).texels,
+    "integrate_velocity": lambda n: jt.warp.integrate_velocity(FLOW, n),
+    "equirectangular_to_cubemap": lambda n: jt.warp.equirectangular_to_cubemap(FEATURES[0], n),
+    "rotate": lambda n: jt.ndimage.rotate(FEATURES, 20.0, axes=(n, n - 1), reshape=False),
+    "output_shape": lambda n: jt.warp.resize(FEATURES, (n, n)),
+    "axis": lambda n: jt.nn.sample_weighted(ROW, (np.zeros((3, 4, 5)),), 1.0, axis=n),
+    "num_heads": lambda n: jt.nn.sample_weighted(LAYERS, (np.zeros(3),), 1.0, layer=0, head=0, num_heads=n),
+    "strides": lambda n: jt.nn.deformable_conv(FEATURES, FEATURES, np.zeros((1, 1, 2, 2)), strides=(n, 1)),
+    "padding": lambda n: jt.nn.deformable_conv(FEATURES, np.zeros((1, 6, 6, 2)), np.zeros((1, 1, 2, 2)), padding=n),
+    "groups": lambda n: jt.nn.deformable_conv(FEATURES, np.zeros((1, 4, 4, 2)), np.zeros((1, 1, 2 // n, 2)), groups=n),
+    "spatial_shapes": lambda n: jt.nn.deformable_attention(
+        np.zeros((1, 1, 1, 2)), ((n, 1),), np.zeros((1, 3, 1, 1, 1, 2)), np.zeros((1, 3, 1, 1, 1))
+    ),
+    "levels": lambda n: jt.nn.correlation_pyramid(FEATURES, FEATURES, n),
+    "radius": lambda n: jt.nn.correlation_lookup([np.zeros((1, 2, 2, 4, 4), np.float32)], FLOW, n),
+    "output_size": lambda n: jt.nn.roi_align(FEATURES, np.zeros((3, 4)), n),
+    "sampling_ratio": lambda n: jt.nn.roi_align(FEATURES, np.zeros((3, 4)), 2, sampling_ratio=n),
+    "log2_hashmap_size": lambda n: jnp.zeros(jt.nn.MultiresolutionGrid(log2_hashmap_size=n, num_levels=n).table_sizes),
+}
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_options_take_integers_of_numpy(name):
+    """Of few bits, unsigned too, whose own arithmetic would overflow; and no booleans."""
+    traced = lambda n: jax.make_jaxpr(lambda: OPTIONS[name](n))()
+    # Before the integers: JAX's cache of compiled functions takes (True, 1) for (1, 1).
+    with pytest.raises((ValueError, TypeError), match="True"):
+        traced(True)
+    assert str(traced(np.uint8(1))) == str(traced(np.int64(1))) == str(traced(1))

@@ -222,7 +222,8 @@ def test_every_derivative():
 def test_term_by_term(option):
     sampler = jt.Sampler(address_mode="border", **option)
     levels, x, y, w = IN_ONE_PASS["pyramid of heads"][2]()
-    textures, head = [jt.texture2d(t) for t in levels], jnp.arange(2)[:, None, None]
+    # A negative head is the last one.
+    textures, head = [jt.texture2d(t) for t in levels], jnp.array([0, -1])[:, None, None]
     found = jt.nn.sample_weighted(textures, (x, y), w, sampler, axis=(2, 3), head=head, num_heads=2)
     expected = of_pyramid_plain(levels, x, y, w)
     bound = 2.0**-7 * np.abs(w).sum((2, 3)).max() * max(float(np.abs(t).max()) for t in levels)

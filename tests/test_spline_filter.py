@@ -33,12 +33,13 @@ def centers(*sizes):
     return tuple(np.indices(sizes).astype(np.float32)[::-1] + 0.5)
 
 
-@pytest.mark.parametrize("order", [1, 2, 3, 5])
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    ("mode", "order"), [*((mode, order) for mode in MODES for order in (2, 5)), ("clamp", 1), ("border", 3)]
+)
 def test_a_read_of_coefficients_passes_through_the_texels(mode, order):
     """Axes shorter than the filter, longer, and much longer; along one axis and along two."""
     sampler = spline(order, mode)
-    for sizes in ((1,), (2,), (5,), (40,), (400,), (7, 170)):
+    for sizes in ((1,), (2,), (5,), (400,), (7, 170)):
         texels = normal(*sizes, 2)
         color = jnp.asarray([0.5, -2.0]) if mode == "border" else None
         coefficients = jt.spline_filter(BUILD[len(sizes)](texels, border_color=color), sampler)
@@ -46,7 +47,7 @@ def test_a_read_of_coefficients_passes_through_the_texels(mode, order):
         assert_close("sum", values, texels, 4 * GAIN.get(order, 1) ** len(sizes))
 
 
-@pytest.mark.parametrize("order", [2, 4, 5])
+@pytest.mark.parametrize("order", [2, 4])
 def test_of_volumes_layers_and_integers(order):
     sampler = spline(order, ("wrap", "clamp", "mirror"))
     texels = normal(4, 6, 70, 1)
@@ -91,9 +92,12 @@ def test_gradients_are_the_transpose(mode):
     texels, cotangent, color = normal(130, 5, 2), normal(5, 130, 2).reshape(130, 5, 2), jnp.asarray([0.5, -2.0])
     filtered = lambda t, c: jt.spline_filter(jt.texture2d(t, border_color=c), spline(4, mode)).texels
     tangents = normal(130, 5, 2)[::-1], jnp.asarray([1.0, 2.0])
-    out, pushed = jax.jvp(filtered, (texels, color), tangents)
-    _, pullback = jax.vjp(filtered, texels, color)
-    pulled = pullback(cotangent)
+
+    @jax.jit
+    def derivatives(*primals):
+        return jax.jvp(filtered, primals, tangents), jax.vjp(filtered, *primals)[1](cotangent)
+
+    (out, pushed), pulled = derivatives(texels, color)
     dot = lambda a, b: sum(float(np.vdot(x, y)) for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b)))
     assert_close("long sum", dot(cotangent, pushed), dot(pulled, tangents), np.abs(cotangent).sum() * GAIN[4] ** 2)
     # Linear: the difference of two calls is the tangent.

@@ -11,6 +11,7 @@ from jax.interpreters import mlir
 
 from .._typed_jit import typed_jit
 from . import operators
+from .computed_once import computed_apart
 from .indexing import as_varying
 from .lowering.choice import Lowering
 from .spec import Wrt
@@ -29,16 +30,24 @@ def make_primitive(
     implementation: Callable[..., Any],
     lowerings: Sequence[Lowering] = (),
     *,
+    apart: Callable[[Wrt], Sequence[int]],
     multiple_results: bool = False,
 ) -> Primitive:
     """A primitive that computes `implementation` over `batch` leading batch axes, with alternative lowerings.
 
     Its parameters are a `ReadSpec` called `spec`, `batch`, and, for derivatives, `wrt`.
+
+    Args:
+        apart: the numbers of the arguments that are computed before the taps of samples look at them.
     """
     p = Primitive(name)
     p.multiple_results = multiple_results
+
     # Under `jax.jit`, whose cache lets the lowering use the jaxpr that `abstract` has traced.
-    general = typed_jit("spec", "wrt", "batch")(functools.partial(batched, implementation))
+    @typed_jit("spec", "wrt", "batch")
+    def general(*args: jax.Array, wrt: Wrt = (), **params: Any) -> Any:
+        static = params | {"wrt": wrt} if wrt else params
+        return computed_apart(functools.partial(batched, implementation, **static), apart(wrt))(*args)
 
     # Tracing the implementation inherits dtype, sharding and varying axes; a shape by hand would lose the last two.
     def abstract(*avals: Any, **params: Any) -> Any:

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._tables.address_rules import AddressRule, Size, StoredTap, TapsOfAxes, is_inside
+from .._tables.address_rules import AddressRule, SameInEveryLevel, Size, StoredTap, TapsOfAxes, is_inside
 from .._typed_jit import typed_jit
 from .coordinates import Arrays, limited
 from .where_needed import where_needed
@@ -211,4 +211,6 @@ def seam(taps: TapsOfAxes, sizes: Sequence[Size]) -> list[StoredTap]:
 
 
 # The rule of face, y and x of a seamless cubemap. A direction meets a face between its edges.
-SEAM = AddressRule("seam", None, False, apply_together=seam, num_axes=3, within=True, on_hardware=True)
+SEAM = AddressRule(
+    "seam", None, False, apply_together=SameInEveryLevel(seam), num_axes=3, within=True, on_hardware=True
+)

@@ -67,29 +67,34 @@ class RowOfLevel:
         rows: of each level.
         hashed: whether each level is hashed.
         level: the one of each sample, where it is known.
+        own_rows: those of that level.
     """
 
     rows: tuple[int, ...]
     hashed: tuple[bool, ...]
     level: jax.Array | None = None
+    own_rows: jax.Array | None = None
 
     def __call__(self, taps: TapsOfAxes, sizes: Sequence[Size]) -> list[StoredTap]:
         assert self.level is not None
+        assert self.own_rows is not None
         of_hashed = {rows for rows, hashed in zip(self.rows, self.hashed) if hashed}
         if not of_hashed:
-            return StridedRow(of_each(self.level, self.rows))(taps, sizes)
+            return StridedRow(self.own_rows)(taps, sizes)
         (rows,) = of_hashed
         by_hash = HashedRow(rows)(taps, sizes)
         if all(self.hashed):
             return by_hash
-        by_strides = StridedRow(of_each(self.level, self.rows))(taps, sizes)
+        by_strides = StridedRow(self.own_rows)(taps, sizes)
         is_hashed = of_each(self.level, tuple(map(int, self.hashed))) > 0
         chosen = (jnp.where(is_hashed, a.texel[0], b.texel[0]) for a, b in zip(by_hash, by_strides))
         return [StoredTap((row,)) for row in chosen]
 
-    def in_level(self, rule: AddressRule, level: jax.Array) -> AddressRule:
-        """The rule of these rows in the level of each sample."""
-        return rule._replace(apply_together=dataclasses.replace(self, level=level), rows=of_each(level, self.rows))
+    def rows_of(self, level: int) -> Size:
+        return self.rows[level] if self.own_rows is None else self.own_rows
+
+    def in_level(self, level: jax.Array) -> "RowOfLevel":
+        return dataclasses.replace(self, level=level, own_rows=of_each(level, self.rows))
 
 
 def pyramid_axes(sizes: Sequence[int], rows: Sequence[int], hashed: Sequence[bool], ndim: int) -> tuple[Axis, ...]:
@@ -101,5 +106,5 @@ def pyramid_axes(sizes: Sequence[int], rows: Sequence[int], hashed: Sequence[boo
     """
     levels = Axis(len(sizes), POINT, CLAMP, integer=True, role=Role.LEVEL)
     row = RowOfLevel(tuple(rows), tuple(hashed))
-    rule = AddressRule("grid", None, False, row, ndim, row.rows, saturates=True)
+    rule = AddressRule("grid", None, False, row, ndim, saturates=True)
     return (levels, *[Axis(sizes[0], LINEAR, rule, level_sizes=tuple(sizes))] * ndim)

@@ -9,7 +9,6 @@ import jax.numpy as jnp
 from . import operators
 from .axis import Axis, differentiated
 from .combinations import Path, TexelValue, blend, weighted
-from .computed_once import computed_once
 from .decoding import decode
 from .indexing import gather
 from .operators import read, summed, zero_outside
@@ -32,7 +31,7 @@ def pushforward(*args: jax.Array, spec: ReadSpec, wrt: Wrt) -> jax.Array:
     for k, tangent in coordinate_tangents(tangents, operands, spec).items():
         slope = read(texels, *operands, spec=spec.differentiated(k).of_each())
         terms.append(summed(weighted(tangent, slope), spec))
-    return computed_once(functools.reduce(jnp.add, terms))
+    return functools.reduce(jnp.add, terms)
 
 
 def pullback(
@@ -57,7 +56,7 @@ def pullback(
     of_operands = operand_cotangents(of_coords, operands, spec, wrt)
     if TEXELS in wrt:
         of_operands[TEXELS] = splat(cotangent, *coords, spec=spec.of_coords().adjoint(texels.dtype))
-    return tuple(computed_once(of_operands[k]) for k in wrt)
+    return tuple(of_operands[k] for k in wrt)
 
 
 def coordinate_tangents(tangents: ByNumber, operands: Sequence[jax.Array], spec: ReadSpec) -> ByNumber:

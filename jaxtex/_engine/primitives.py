@@ -58,11 +58,20 @@ def splat(values: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec) -> j
 # Primitives
 
 
-read_p = make_primitive("texture_read", operators.read, LOWERINGS["read"])
-bordered_read_p = make_primitive("texture_bordered_read", bordered_by_weight, LOWERINGS["bordered_read"])
-splat_p = make_primitive("texture_splat", operators.splat, LOWERINGS["splat"])
-pushforward_p = make_primitive("texture_pushforward", linearization.pushforward)
-pullback_p = make_primitive("texture_pullback", linearization.pullback, LOWERINGS["pullback"], multiple_results=True)
+def pushforward_textures(wrt: Wrt) -> tuple[int, ...]:
+    """The texels, and the tangent of the texels."""
+    return len(wrt), *(k for k, w in enumerate(wrt) if w == TEXELS)
+
+
+read_p = make_primitive("texture_read", operators.read, LOWERINGS["read"], apart=lambda _: (0,))
+bordered_read_p = make_primitive(
+    "texture_bordered_read", bordered_by_weight, LOWERINGS["bordered_read"], apart=lambda _: (0,)
+)
+splat_p = make_primitive("texture_splat", operators.splat, LOWERINGS["splat"], apart=lambda _: (0,))
+pushforward_p = make_primitive("texture_pushforward", linearization.pushforward, apart=pushforward_textures)
+pullback_p = make_primitive(
+    "texture_pullback", linearization.pullback, LOWERINGS["pullback"], apart=lambda _: (0, 1), multiple_results=True
+)
 
 
 # Tangents
@@ -338,11 +347,6 @@ def as_cotangent(x: jax.Array, aval: Any) -> jax.Array:
 
 
 # Rules of batching
-
-
-def pushforward_textures(wrt: Wrt) -> tuple[int, ...]:
-    """The texels, and the tangent of the texels."""
-    return len(wrt), *(k for k, w in enumerate(wrt) if w == TEXELS)
 
 
 def pushforward_joins(wrt: Wrt, dims: Dims) -> bool:

@@ -17,7 +17,6 @@ import numpy as np
 from .._tables.address_rules import Addressed, Size, is_inside
 from .._tables.filter_kernels import Weight
 from .axis import Axis, Role
-from .computed_once import computed_once
 from .spec import Coords
 from .taps import Taps, taps
 from .where_needed import where_needed
@@ -164,8 +163,8 @@ def texels_shape(axes: tuple[Axis, ...], channels: int) -> tuple[int, ...]:
 
 
 def flattened(texels: jax.Array, axes: tuple[Axis, ...]) -> jax.Array:
-    """Texels in the order of their flat indices, channels last, computed before they are read."""
-    return computed_once(texels).reshape(*flat_sizes(axes), texels.shape[-1])
+    """Texels in the order of their flat indices, channels last."""
+    return texels.reshape(*flat_sizes(axes), texels.shape[-1])
 
 
 def walks(

@@ -135,5 +135,5 @@ def single(texel: jax.Array, decoding: Decoding) -> jax.Array:
 
 
 LOWERING = Lowering("cuda", read_in_kernel, supports_bordered_read, layout=READ_WITH_COLOR)
-read_p = make_primitive("texture_unit_read", read_array, (LOWERING,))
+read_p = make_primitive("texture_unit_read", read_array, (LOWERING,), apart=lambda _: (0,))
 batching.primitive_batchers[read_p] = batching_rule(read_p, lambda _: (0, 1), lambda *_: True)

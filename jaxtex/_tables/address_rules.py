@@ -2,8 +2,9 @@
 
 # pyright: strict, reportUnknownMemberType=false
 
+import dataclasses
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -34,6 +35,42 @@ class StoredTap(NamedTuple):
 TapsOfAxes = Sequence[Sequence[jax.Array]]
 
 
+class JointRule(Protocol):
+    """Where the taps on several axes are stored that are addressed together."""
+
+    def __call__(self, taps: TapsOfAxes, sizes: Sequence[Size]) -> Sequence[StoredTap]:
+        """What each combination of a tap on each axis reads, those on the last axis one after the other.
+
+        Axes and indices are in stored order.
+        """
+        ...
+
+    def rows_of(self, level: int) -> Size | None:
+        """How many texels a level stores as one row after the other; `None` if they have the sizes of the axes."""
+        ...
+
+    def in_level(self, level: jax.Array) -> "JointRule":
+        """The rule in the level of each sample."""
+        ...
+
+
+@dataclasses.dataclass(frozen=True)
+class SameInEveryLevel:
+    """A joint rule that is a function, of texels that have the sizes of the axes."""
+
+    function: Callable[[TapsOfAxes, Sequence[Size]], Sequence[StoredTap]]
+
+    def __call__(self, taps: TapsOfAxes, sizes: Sequence[Size]) -> Sequence[StoredTap]:
+        return self.function(taps, sizes)
+
+    def rows_of(self, level: int) -> None:
+        del level
+
+    def in_level(self, level: jax.Array) -> "SameInEveryLevel":
+        del level
+        return self
+
+
 class AddressRule(NamedTuple):
     """One address mode.
 
@@ -41,11 +78,8 @@ class AddressRule(NamedTuple):
         name: for messages.
         apply: ``apply(tap, size)`` is the index that a tap reads, and whether the tap is inside. `None` where several
             axes are addressed together.
-        apply_together: ``apply_together(taps, sizes)`` of a rule that addresses several axes: what each combination of
-            a tap on each axis reads, those on the last axis one after the other. Axes and indices in stored order.
+        apply_together: of a rule that addresses several axes, what their taps read.
         num_axes: how many axes, which stand side by side and all have the rule, it addresses together.
-        rows: the number of texels, where they are stored as one row after the other, or a number for each level;
-            `None` where they have the sizes of the axes.
         has_outside: whether `apply` returns a mask: some taps read the border, not a texel.
         saturates: whether all positions far outside read the same, so that an infinite coordinate has a value.
         repeats: whether the texture repeats with a period of one or two sizes, so that a normalized coordinate can be
@@ -63,9 +97,8 @@ class AddressRule(NamedTuple):
     name: str
     apply: Callable[[jax.Array, Size], Addressed] | None
     has_outside: bool
-    apply_together: Callable[[TapsOfAxes, Sequence[Size]], Sequence[StoredTap]] | None = None
+    apply_together: JointRule | None = None
     num_axes: int = 1
-    rows: Size | tuple[int, ...] | None = None
     saturates: bool = False
     repeats: bool = False
     multiplicity: int | None = None
@@ -78,12 +111,13 @@ class AddressRule(NamedTuple):
     on_hardware: bool = False
 
     def in_level(self, level: jax.Array) -> "AddressRule":
-        """The rule in a level, where its rows depend on that."""
-        return self.apply_together.in_level(self, level) if isinstance(self.rows, tuple) else self  # pyright: ignore
+        """The rule in the level of each sample."""
+        together = self.apply_together
+        return self if together is None else self._replace(apply_together=together.in_level(level))
 
     def rows_of(self, level: int) -> Size | None:
-        """The number of rows in a known level."""
-        return self.rows[level] if isinstance(self.rows, tuple) else self.rows
+        """The number of rows in a known level, where texels are stored as one row after the other."""
+        return None if self.apply_together is None else self.apply_together.rows_of(level)
 
 
 def is_inside(tap: jax.Array, size: Size) -> jax.Array:
@@ -146,7 +180,9 @@ MIRROR = _PLAIN._replace(name="mirror", apply=mirror, repeats=True, multiplicity
 REFLECT = _PLAIN._replace(name="reflect", apply=reflect, multiplicity=2, folds=True, on_hardware=False)
 # The rule of layers: an index out of range, negative ones too, reads the last layer.
 LAST = _PLAIN._replace(name="last", apply=last)
-SPHERE = AddressRule("sphere", None, False, apply_together=sphere, num_axes=2, repeats=True, even_width=True)
+SPHERE = AddressRule(
+    "sphere", None, False, apply_together=SameInEveryLevel(sphere), num_axes=2, repeats=True, even_width=True
+)
 
 ADDRESS_RULES = {
     AddressMode.CLAMP: CLAMP,

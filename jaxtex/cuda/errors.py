@@ -6,8 +6,7 @@ import operator
 from enum import Enum, IntFlag
 from typing import TypeVar
 
-import numpy as np
-
+from .._integers import is_integer
 from .enums import Error
 from .signatures import cuda_function
 
@@ -204,9 +203,9 @@ def check_alive(function: str, argument: str, value: object) -> None:
 
 def check_index(function: str, argument: str, value: object, count: int) -> int:
     """`value`, which must be an integer from 0 to ``count - 1``, of Python or of NumPy."""
-    if not isinstance(value, int | np.integer) or isinstance(value, bool) or not 0 <= value < count:
+    if not is_integer(value, 0, count - 1):
         raise CudaError(INVALID_VALUE, f"{function}: {argument} is {value!r}, expected an int from 0 to {count - 1}.")
-    return operator.index(value)  # pyright: ignore[reportUnknownArgumentType]
+    return operator.index(value)
 
 
 def _with_article(cls: type) -> str:

@@ -9,7 +9,6 @@ import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
 from .._arguments import as_integer
-from .._engine.computed_once import computed_once
 from .._tables.filter_kernels import b_spline
 from .._typed_jit import typed_jit
 from ..splines import filtered_along
@@ -111,4 +110,4 @@ def _filtered(array: jax.Array, *, axes: tuple[int, ...], order: int, mode: str,
     values = as_channels(array).astype(sums_of(array.dtype, dtype))
     for axis in axes:
         values = filtered_along(values, axis, b_spline(order), EXTENSIONS[mode].coefficients)
-    return computed_once(as_result(values, dtype))
+    return as_result(values, dtype)

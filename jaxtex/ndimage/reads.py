@@ -12,7 +12,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._engine.axis import Axis, Role
-from .._engine.computed_once import computed_once
 from .._engine.float_arithmetic import read_texels
 from .._engine.grids import covering
 from .._engine.plan import ReadPlan
@@ -132,7 +131,7 @@ def read(
     """
     texels, color = prepared(array, cval, moved, reading)
     values = read_axes(texels, color, operands, function, moved, reading, last_dtype(array, reading))
-    return computed_once(as_result(values, reading.dtype))
+    return as_result(values, reading.dtype)
 
 
 @typed_jit("reading")
@@ -147,12 +146,12 @@ def read_lines(array: jax.Array, lines: Arrays, cval: jax.Array | None, *, readi
     if not passes_pay(array.shape, counts, reading.order + 1):
         grid = tuple(at_axis(line, k, array.ndim) for k, line in enumerate(lines))
         values = read_axes(texels, color, grid, as_given, axes, reading, last)
-        return computed_once(as_result(values, reading.dtype))
+        return as_result(values, reading.dtype)
     passes = by_growth(array.shape, counts)
     for axis in passes:
         dtype = last if axis == passes[-1] or reading.moves_elements(array.dtype) else reading.sums
         texels = read_along(texels, color, lines[axis], axis, reading, dtype)
-    return computed_once(as_result(texels, reading.dtype))
+    return as_result(texels, reading.dtype)
 
 
 def passes_pay(sizes: Sequence[int], counts: Sequence[int], taps: int) -> bool:

@@ -12,6 +12,7 @@ import numpy as np
 from jax.core import Tracer
 from jax.typing import ArrayLike, DTypeLike
 
+from .._integers import is_integer
 from .arguments import PerAxis, as_cval, as_floats, check_flag, check_input, check_known, per_axis, reading_of
 from .extensions import Mode
 from .lines import index_lines
@@ -199,7 +200,7 @@ def rotate(
 def rotation_plane(name: str, axes: Any, ndim: int) -> tuple[int, int]:
     """Two axes, in order."""
     found = cast(Sequence[Any], tuple(axes))
-    if len(found) == 2 and all(isinstance(k, int | np.integer) and -ndim <= k < ndim for k in found):
+    if len(found) == 2 and all(is_integer(k, -ndim, ndim - 1) for k in found):
         first, second = sorted(int(k) % ndim for k in found)
         if first != second:
             return first, second

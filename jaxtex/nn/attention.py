@@ -11,12 +11,13 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from .._arguments import ReadArguments, as_float
+from .._integers import is_integer
 from .._model_reads import sample_weighted
 from ..modes import TextureKind
 from ..texture import Texture
 from ..warp.calls import compiled
 from .samplers import ZEROS
-from .shapes import as_features, check_shape, is_integer
+from .shapes import as_features, check_shape
 
 NAME = "deformable_attention"
 
@@ -109,7 +110,7 @@ def check_levels(shapes: Any, value: tuple[int, ...]) -> tuple[tuple[int, int], 
     known = all(len(size) == 2 and all(is_integer(n, 1) for n in size) for size in sizes)
     if not sizes or len(sizes) < len(given) or not known:
         raise ValueError(f"{NAME}: spatial_shapes is {shapes!r}, expected sizes ((H, W), ...) of at least 1.")
-    levels = tuple((size[0], size[1]) for size in sizes)
+    levels = tuple((int(size[0]), int(size[1])) for size in sizes)
     if sum(h * w for h, w in levels) != value[1]:
         raise ValueError(
             f"{NAME}: value has shape {value}, but spatial_shapes {levels} hold {sum(h * w for h, w in levels)} "

@@ -10,11 +10,12 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from .._arguments import as_float
+from .._integers import is_integer
 from .._tables.storage_formats import sum_dtype
 from ..texture import texture2d
 from ..warp.calls import compiled
 from .samplers import ZEROS_IN_PIXELS
-from .shapes import as_features, as_pair, check_shape, is_integer
+from .shapes import as_features, as_pair, check_shape
 from .weighted import sample_weighted
 
 NAME = "deformable_conv"
@@ -101,7 +102,7 @@ def deformable_conv(
     weight = jnp.broadcast_to(weight, (image.shape[0], *weight.shape[1:]))
 
     def of_image(arrays: tuple[jax.Array, jax.Array, jax.Array]) -> jax.Array:
-        return multiplied(columns_of(*arrays, layout), taps, groups, sums)
+        return multiplied(columns_of(*arrays, layout), taps, int(groups), sums)
 
     # One image after the other, so that the reads of all taps are there for one image only.
     each_image = cast(Callable[..., jax.Array], jax.lax.map)
@@ -206,7 +207,8 @@ def check_padding(
             f"{NAME}: padding is {padding!r}, expected an integer, two, two pairs of integers of at least 0, 'SAME' or "
             f"'VALID'."
         )
-    return (pairs[0][0], pairs[0][1]), (pairs[1][0], pairs[1][1])
+    first, second = ((int(before), int(behind)) for before, behind in pairs)
+    return first, second
 
 
 def check_offset_groups(offset_groups: Any, offsets: jax.Array, layout: ConvolutionLayout, channels: int) -> int:
@@ -218,4 +220,4 @@ def check_offset_groups(offset_groups: Any, offsets: jax.Array, layout: Convolut
             f"{NAME}: offset_groups is {offset_groups!r}, and offsets has shape {offsets.shape} for {layout.num_taps} "
             f"taps; expected a number of groups of at least 1 that divides the {channels} channels of x."
         )
-    return count
+    return int(count)

@@ -11,14 +11,15 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from .._arguments import as_float
+from .._arguments import as_float, as_integer
+from .._integers import is_integer
 from .._reads import sample_grid
 from .._tables.storage_formats import sum_dtype
 from ..texture import texture2d
 from ..warp.calls import compiled
 from ..warp.grids import displaced
 from .samplers import ZEROS_IN_PIXELS
-from .shapes import as_features, check_shape, is_integer
+from .shapes import as_features, check_shape
 
 
 @compiled("levels")
@@ -55,7 +56,7 @@ def correlation_pyramid(first: ArrayLike, second: ArrayLike, levels: int = 4) ->
     if other.dtype != one.dtype:
         raise ValueError(f"{name}: second has dtype {other.dtype}, expected {one.dtype}, that of first.")
     most = min(other.shape[1:3]).bit_length()
-    if not is_integer(levels, 1) or levels > most:
+    if not is_integer(levels, 1, most):
         raise ValueError(
             f"{name}: levels is {levels!r}, expected an integer from 1 to {most} for a second map of shape "
             f"{other.shape}."
@@ -107,8 +108,7 @@ def correlation_lookup(pyramid: Sequence[ArrayLike], coords: ArrayLike, radius: 
         Array([0., 3., 6., 1., 4., 7., 2., 5., 8.], dtype=float32)
     """
     name = "correlation_lookup"
-    if not is_integer(radius, 0):
-        raise ValueError(f"{name}: radius is {radius!r}, expected an integer of at least 0.")
+    radius = as_integer(name, "radius", radius, 0)
     levels = cast(Sequence[Any], pyramid) if isinstance(pyramid, tuple | list) else ()
     if not levels:
         raise ValueError(f"{name}: pyramid is {type(pyramid).__name__}, expected a sequence of at least one level.")

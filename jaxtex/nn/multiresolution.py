@@ -13,9 +13,10 @@ import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
 from .._arguments import as_float
+from .._integers import is_integer
 from .._model_reads import read_pyramid
 from .._typed_jit import typed_jit
-from .shapes import check_shape, is_integer
+from .shapes import check_shape
 
 NAME = "multiresolution_grid"
 # Rows of a table come in multiples of this number.
@@ -77,10 +78,11 @@ class MultiresolutionGrid:
     def __post_init__(self) -> None:
         for field, (low, high) in BOUNDS.items():
             value = getattr(self, field)
-            if not is_integer(value, low) or value > high:
+            if not is_integer(value, low, high):
                 raise ValueError(
                     f"MultiresolutionGrid: {field} is {value!r}, expected an integer from {low} to {high}."
                 )
+            object.__setattr__(self, field, int(value))
         if self.per_level_scale is not None and self.finest_resolution is not None:
             raise ValueError(
                 "MultiresolutionGrid: per_level_scale and finest_resolution are given, and each follows from the "
@@ -92,6 +94,7 @@ class MultiresolutionGrid:
                 f"MultiresolutionGrid: finest_resolution is {finest!r}, expected an integer of at least "
                 f"base_resolution, {self.base_resolution}."
             )
+        object.__setattr__(self, "finest_resolution", None if finest is None else int(finest))
         known = isinstance(scale, int | float) and not isinstance(scale, bool)
         if scale is not None and not (known and 1 <= scale < math.inf):
             raise ValueError(f"MultiresolutionGrid: per_level_scale is {scale!r}, expected a number of at least 1.")

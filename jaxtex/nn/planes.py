@@ -37,9 +37,9 @@ def triplane(
             axes are batches.
         points: ``(..., N, 3)``: x, y, z from -1 to 1 across the planes. Their leading axes are those of `planes`.
             Texels outside are zero.
-        plane_axes: which two coordinates of a point a plane is read at, the one along its width first; static. The
-            default are the three planes of EG3D's paper. EG3D's released models were trained with
-            ``("xy", "xz", "zx")``, by mistake.
+        plane_axes: which two coordinates of a point a plane is read at, the one along its width first; static. EG3D's
+            first released code has ``("xy", "xz", "zx")``, whose last two planes share their coordinates, so that
+            models trained by it need this; the default is its authors' correction.
         reduce: ``"mean"`` or ``"sum"``, static. (EG3D takes the mean, in its decoder.)
 
     Returns:
@@ -52,7 +52,7 @@ def triplane(
         ValueError: if shapes do not fit each other, or an option is unknown.
 
     Source: E. Chan et al., "Efficient Geometry-aware 3D Generative Adversarial Networks" (EG3D), 2022: bilinear reads
-        with ``align_corners=False`` and zeros outside.
+        with ``align_corners=False`` and zeros outside. The correction: https://github.com/NVlabs/eg3d/issues/67.
 
     Example:
         >>> import jax.numpy as jnp, jaxtex as jt

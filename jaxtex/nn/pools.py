@@ -9,11 +9,12 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from .._arguments import as_float
+from .._integers import is_integer
 from .._tables.storage_formats import sum_dtype
 from ..texture import texture2d_layered
 from ..warp.calls import compiled
 from .samplers import EDGE_IN_PIXELS
-from .shapes import as_features, as_pair, check_shape, is_integer
+from .shapes import as_features, as_pair, check_shape
 from .weighted import sample_weighted
 
 # Points up to a texel outside read the texel of the edge; those farther outside have no weight.
@@ -75,6 +76,7 @@ def roi_align(
     bins = as_pair(NAME, "output_size", output_size, 1)
     if sampling_ratio != -1 and not is_integer(sampling_ratio, 1):
         raise ValueError(f"{NAME}: sampling_ratio is {sampling_ratio!r}, expected an integer of at least 1, or -1.")
+    sampling_ratio = int(sampling_ratio)
     if max_sampling_ratio is not None and sampling_ratio != -1:
         raise ValueError(
             f"{NAME}: max_sampling_ratio is given with sampling_ratio={sampling_ratio}, which needs no bound; leave it "

@@ -8,6 +8,8 @@ from typing import Any, cast
 import jax
 import jax.numpy as jnp
 
+from .._integers import is_integer
+
 
 def as_features(name: str, argument: str, value: Any, axes: str) -> jax.Array:
     """Floating numbers of the axes that a text such as ``"(N, H, W, C)"`` names."""
@@ -34,9 +36,4 @@ def as_pair(name: str, argument: str, value: Any, low: int) -> tuple[int, int]:
         raise ValueError(
             f"{name}: {argument} is {value!r}, expected an integer of at least {low}, or two for height and width."
         )
-    return given[0], given[1]
-
-
-def is_integer(value: Any, low: int) -> bool:
-    """Whether a value is an integer of at least `low`."""
-    return isinstance(value, int) and not isinstance(value, bool) and value >= low
+    return int(given[0]), int(given[1])

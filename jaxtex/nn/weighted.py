@@ -23,7 +23,8 @@ from .._arguments import (
     check_texture,
     common_shape,
 )
-from .._integers import as_index
+from .._integers import as_index, is_integer
+from .._tables.address_rules import last
 from .._tables.storage_formats import sum_dtype
 from .._typed_jit import typed_jit
 from ..modes import Arithmetic
@@ -118,7 +119,7 @@ def sample_weighted(
         sampler=sampler,
         axes=axes,
         several=several,
-        num_heads=num_heads,
+        num_heads=int(num_heads),
         dtype=dtype,
     )
 
@@ -166,7 +167,7 @@ def check_axes(axis: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
     """The axes to sum along, counted from the front."""
     given = cast(tuple[Any, ...], axis if isinstance(axis, tuple | list) else (axis,))
     ndim = len(shape)
-    known = all(isinstance(a, int | np.integer) and not isinstance(a, bool) and -ndim <= a < ndim for a in given)
+    known = all(is_integer(a, -ndim, ndim - 1) for a in given)
     axes = tuple(int(a) % ndim for a in given) if known else ()
     if not known or len(set(axes)) < len(axes):
         raise ValueError(
@@ -255,7 +256,7 @@ def term_by_term(
         read = _reads.sample(texture, given, sampler=sampler, dtype=sums)
         if own is not None:
             parts = read.reshape(*read.shape[:-1], num_heads, read.shape[-1] // num_heads)
-            chosen = jnp.clip(own, 0, num_heads - 1)[..., None, None]
+            chosen = last(own, num_heads)[0][..., None, None]
             read = jnp.take_along_axis(parts, chosen, axis=-2, mode="promise_in_bounds")[..., 0, :]
         terms.append(read * part(weights)[..., None].astype(sums))
     return terms[0] if axis is None else jnp.concatenate(jnp.broadcast_arrays(*terms), axis)

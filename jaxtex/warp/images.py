@@ -13,7 +13,6 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from .._arguments import as_array, as_float
-from .._engine.computed_once import computed_once
 from .._engine.decoding import decode
 from .._engine.level_of_detail import footprint_level
 from .._engine.operators import over_batch
@@ -168,7 +167,7 @@ def _warp(
         out = over_batch(read_smoothed, batch)(image, *coords, *(a for side in sides for a in side))
     else:
         out = over_batch(read, batch)(image, *operands)
-    return computed_once(converted(out * scale, dtype))
+    return converted(out * scale, dtype)
 
 
 def as_operands(parameters: Sequence[ArrayLike | Stacked], ndim: int) -> tuple[Operand, ...]:

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
-from .._arguments import as_array
+from .._arguments import as_array, as_integer
 from .._tables.storage_formats import sum_dtype
 from ..mipmaps import build_mipmaps
 from ..modes import AddressMode, Arithmetic
@@ -84,8 +84,7 @@ def equirectangular_to_cubemap(
         Array([0., 0., 1., 0., 0., 0.], dtype=float32)
     """
     name = "equirectangular_to_cubemap"
-    if not isinstance(size, int) or size < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise ValueError(f"{name}: size is {size!r}, expected an int of at least 1.")
+    size = as_integer(name, "size", size, 1)
     height, width = spatial_shape(name, image, None, 2)
     pixels = jnp.asarray(image)
     check_image(name, pixels, 2)

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from .._arguments import as_float
+from .._integers import is_integer
 from .._remedies import mode_of
 from .._tables.storage_formats import sum_dtype
 from .calls import as_static
@@ -70,7 +71,8 @@ def is_shape(value: Any) -> bool:
     """Whether a value is a tuple of whole numbers of at least 1."""
     if not isinstance(value, tuple):
         return False
-    return all(isinstance(n, int | float) and n >= 1 and n % 1 == 0 for n in cast(tuple[Any, ...], value))
+    whole = (is_integer(int(n) if isinstance(n, float) and n % 1 == 0 else n, 1) for n in cast(tuple[Any, ...], value))
+    return all(whole)
 
 
 def as_floats(*values: ArrayLike) -> tuple[jax.Array, ...]:
