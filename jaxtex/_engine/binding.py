@@ -47,7 +47,8 @@ def make_primitive(
     @typed_jit("spec", "wrt", "batch")
     def general(*args: jax.Array, wrt: Wrt = (), **params: Any) -> Any:
         static = params | {"wrt": wrt} if wrt else params
-        return computed_apart(functools.partial(batched, implementation, **static), apart(wrt))(*args)
+        run = functools.partial(batched, implementation, **static)
+        return computed_apart(run, apart(wrt))(*args) if params["spec"].apart else run(*args)
 
     # Tracing the implementation inherits dtype, sharding and varying axes; a shape by hand would lose the last two.
     def abstract(*avals: Any, **params: Any) -> Any:

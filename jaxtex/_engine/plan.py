@@ -58,6 +58,7 @@ class ReadPlan(NamedTuple):
     summed_axes: tuple[int, ...] = ()
     expected: "ReadPlan | None" = None
     combination: Combination = Combination.BLEND
+    apart: bool = True
 
     @property
     def coords(self) -> Coords:
@@ -76,6 +77,7 @@ class ReadPlan(NamedTuple):
             self.summed_axes,
             None if self.expected is None else self.expected.spec(decoding, dtype, deterministic),
             self.combination,
+            self.apart,
         )
 
     def with_axis(self, axis: Axis, coord: jax.Array, position: int) -> "ReadPlan":
