@@ -22,7 +22,7 @@ from .computed_once import computed_once
 from .indexing import explicit_sharding
 
 # Entries of a row that one loop adds up. Longer rows take several turns, so that programs stay small.
-ENTRIES_AT_ONCE = 8
+ENTRIES_AT_ONCE = 16
 # A weight below this share of all is a rounding of zero.
 NEGLIGIBLE = 2.0**-40
 

@@ -244,6 +244,8 @@ MITCHELL = FilterKernel(
 LANCZOS2 = FilterKernel(0.5, -1, lanczos(2))
 LANCZOS3 = FilterKernel(0.5, -2, lanczos(3))
 GAUSSIAN = FilterKernel(0.5, -1, divided(gaussian, 2, (0.8, 1.0, 2.8, 9.7)), signed=False)
+# The mean of the texels under a span of two: a box of one texel by a box of two. No sampler has it.
+SPAN = FilterKernel(0.0, -1, Polynomials(((0.5, -0.5), (0.5,), (0.0, 0.5))), signed=False)
 # The two taps of the linear kernel one at a time, unweighted: the taps of a gather.
 LINEAR_TAPS = tuple(FilterKernel(0.5, k, Polynomials(((1.0,),)), **_UNSIGNED) for k in (0, 1))
 # The center of a mip level is at its number: the nearest level, or the two around a level of detail.

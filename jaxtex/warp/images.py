@@ -24,6 +24,7 @@ from ..modes import Arithmetic, ReadMode
 from ..sampler import Sampler
 from ..sampling import sample
 from ..texture import Texture, texture1d, texture2d, texture3d
+from . import smoothing
 from .grids import is_affine, pixel_centers
 from .options import ReadOptions
 from .types import Arrays, GridFunction
@@ -127,8 +128,9 @@ def _warp(
     ndim = len(output_shape)
     operands = grid_operands(parameters, output_shape, batch)
     image = jnp.expand_dims(image, range(batch + ndim + 1 - image.ndim))
+    smoothed = antialias and sampler.arithmetic is Arithmetic.FLOAT
     scale, as_integers = 1, not antialias and blends_integers(image.dtype, sampler)
-    if not as_integers:
+    if not (as_integers or smoothed):
         image, sampler, scale = as_blended(image, sampler, antialias)
     color = None if border_color is None else as_float(border_color) / scale
 
@@ -142,7 +144,9 @@ def _warp(
 
     def read_smoothed(image: jax.Array, *arrays: jax.Array) -> jax.Array:
         coords, *sides = (arrays[k : k + ndim] for k in range(0, len(arrays), ndim))
-        return sample_smoothed(texture(image), coords, sides, sampler)
+        if smoothed:
+            return smoothing.read_smoothed(texture(image), coords, sides, sampler, alone=batch == 0)
+        return sample_in_chain(texture(image), coords, sides, sampler)
 
     if antialias:
         sides = footprint_of(function, operands, ndim) if footprint is None else of_rank(footprint, operands[0])
@@ -225,8 +229,8 @@ def difference(values: jax.Array, axis: int) -> jax.Array:
     return jnp.asarray(jnp.gradient(values, axis=axis)) if values.shape[axis] > 1 else jnp.zeros_like(values)
 
 
-def sample_smoothed(texture: Texture, coords: Arrays, sides: Sequence[Arrays], sampler: Sampler) -> jax.Array:
-    """A read through a mip chain, at the level of detail of a footprint, all in texels."""
+def sample_in_chain(texture: Texture, coords: Arrays, sides: Sequence[Arrays], sampler: Sampler) -> jax.Array:
+    """The read of a texture unit through a mip chain, at the level of detail of a footprint, all in texels."""
     sizes = texture.shape[-2::-1]
 
     def normalized(arrays: Arrays) -> Arrays:
