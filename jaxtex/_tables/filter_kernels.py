@@ -129,7 +129,7 @@ class FilterKernel(NamedTuple):
         if isinstance(self.weights, Polynomials):
             weights = [np.broadcast_to(np.asarray(w), steps.shape) for w in self.weights.at(behind - steps, 0)]  # pyright: ignore
         else:
-            with jax.ensure_compile_time_eval():
+            with jax.ensure_compile_time_eval(), jax.enable_x64(True):
                 if self.weights.profile is not None:
                     return np.where(among, np.asarray(self.weights.profile(jnp.asarray(distance))), 0.0)
                 weights = [np.asarray(w) for w in self.weights.at(jnp.asarray(behind - steps), 0)]

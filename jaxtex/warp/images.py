@@ -203,7 +203,7 @@ def converted(values: jax.Array, dtype: np.dtype[Any]) -> jax.Array:
             return values > 0.5
         if jnp.issubdtype(dtype, jnp.integer):
             info = jnp.iinfo(dtype)
-            values = jnp.clip(jnp.round(values), info.min, info.max)
+            values = jnp.clip(jnp.round(values), *map(values.dtype.type, (info.min, info.max)))
     return values.astype(dtype)
 
 
@@ -221,6 +221,8 @@ def footprint_of(function: GridFunction, operands: Sequence[jax.Array], ndim: in
     def of_pixels(*pixels: jax.Array) -> Arrays:
         return function(*pixels, *parameters)
 
+    if is_affine(function):  # all pixels have the footprint of the first one
+        pixels = [jax.lax.slice_in_dim(p, 0, 1, axis=-1 - k) for k, p in enumerate(pixels)]
     return along_axes(of_pixels, pixels)
 
 

@@ -40,6 +40,8 @@ from .types import Arrays
 
 # The level of detail, log2(s), at which the finest level is read by `SPAN` alone.
 SPANS_FROM = 0.5 * math.log2(3)
+# Of a footprint that is r times as long as wide, one read is r^-NARROWED of its length wide; r is LONGEST at most.
+NARROWED, LONGEST = 0.25, 5
 
 
 def read_smoothed(
@@ -66,8 +68,8 @@ def _read(texture: Texture, coords: Arrays, sides: tuple[Arrays, ...], *, sample
     num_levels = len(chain_shapes(texture.kind, texture.shape, None, "resample"))
     layout = layout_of(texture)
     resolved = FLOAT.resolve_level(layout._replace(num_levels=num_levels + 1), arguments, sampler)
-    resolved, lod = resolved._replace(lod=None, level=None), resolved.lod
-    assert lod is not None
+    lod = level_of_detail(layout._replace(num_levels=num_levels + 1), arguments, sampler, resolved)
+    resolved = resolved._replace(lod=None, level=None)
     # Two levels beyond the last one, which is a single texel, all is smooth.
     lod = clamped(biased(lod, sampler), sampler, num_levels + 2)
     share = jnp.where(lod < SPANS_FROM, lod * (1 / SPANS_FROM), 1)
@@ -103,6 +105,19 @@ def _read(texture: Texture, coords: Arrays, sides: tuple[Arrays, ...], *, sample
         lambda: blended(first, from_chain(), share),
     )
     return jax.lax.switch(needed, branches)
+
+
+def level_of_detail(layout: Layout, arguments: ReadArguments, sampler: Sampler, resolved: ResolvedLevel) -> jax.Array:
+    """The level of detail of a footprint. One read of a long footprint is somewhat narrower than its longest side.
+
+    As wide as that side, it blurs the other direction the most; as narrow as the other side, it aliases.
+    """
+    assert resolved.lod is not None
+    if sampler.max_anisotropy > 1:
+        return resolved.lod
+    narrower = FLOAT.resolve_level(layout, arguments, dataclasses.replace(sampler, max_anisotropy=LONGEST)).lod
+    assert narrower is not None
+    return resolved.lod + jnp.where(resolved.lod > 0, NARROWED * (narrower - resolved.lod), 0)
 
 
 def blended(first: jax.Array, smooth: jax.Array, share: jax.Array) -> jax.Array:
