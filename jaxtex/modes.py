@@ -131,7 +131,7 @@ class FilterMode(OptionEnum):
 
 
 # The filters of a resize: those of a read, and the mean of the pixels that one of the output covers.
-ResizeFilter = OptionEnum("ResizeFilter", {"AREA": "area"} | {mode.name: mode.value for mode in FilterMode})
+ResizeFilter = OptionEnum("ResizeFilter", {mode.name: mode.value for mode in FilterMode} | {"AREA": "area"})
 
 
 class ReadMode(OptionEnum):

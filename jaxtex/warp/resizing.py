@@ -4,7 +4,7 @@
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
@@ -16,8 +16,8 @@ from .._engine.scaled_filter import ScaledFilter, scaled
 from .._tables.address_rules import SPHERE, WRAP
 from .._tables.filter_kernels import POINT, FilterKernel
 from .._tables.storage_formats import sum_dtype
-from ..modes import AddressMode, Arithmetic, FilterMode, ReadMode, ResizeFilter, choose
-from ..sampler import MAX_ANISOTROPY, ResizeFilterLike, Sampler
+from ..modes import AddressMode, Arithmetic, ReadMode, ResizeFilter, choose
+from ..sampler import MAX_ANISOTROPY, FilterModeLike, ResizeFilterLike, Sampler
 from ..splines import circles_of_sphere
 from .calls import STATIC_OPTIONS, compiled
 from .grids import scaled as scaled_points
@@ -102,9 +102,8 @@ def resize_options(
 ) -> tuple[ReadOptions, bool]:
     """The options of a resize, and whether its filter is ``"area"``, which no sampler has."""
     name = "resize"
-    mode = None if filter is None else choose(name, "filter", filter, ResizeFilter)
-    area = mode is AREA
-    read_filter = None if mode is None or area else FilterMode(mode.value)
+    area = filter is not None and choose(name, "filter", filter, ResizeFilter) is AREA
+    read_filter = None if area else cast(FilterModeLike, filter)
     options = read_options(name, sampler, read_filter, address, border_color, antialias, dtype, AddressMode.CLAMP)
     if area:
         set_mode = options.sampler.filter_mode
