@@ -228,7 +228,8 @@ def test_a_resized_image_is_smoothed_where_it_shrinks():
     board = checkerboard(64)
     assert np.abs(warp.resize(board, (13, 13), antialias=False) - 0.5).max() > 0.2
     assert np.abs(warp.resize(board, (13, 13)) - 0.5)[1:-1, 1:-1].max() < 0.01
-    assert_exact(warp.resize(np.uint8(200 * board), (16, 16)), np.full((16, 16, 1), 100), np.uint8)
+    bytes_ = np.asarray(warp.resize(np.uint8(200 * board), (16, 16)))
+    assert_exact(bytes_[1:-1, 1:-1], np.full((14, 14, 1), 100), np.uint8)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "uint8"])
