@@ -143,12 +143,23 @@ def drawn_read(
 def plan_of_call(arithmetic: ReadArithmetic, layout: Layout, arguments: ReadArguments, sampler: Sampler) -> ReadPlan:
     """One read, or the weighted mean of those along a footprint."""
     resolved = arithmetic.resolve_level(layout, arguments, sampler)
-    plan, _ = arithmetic.plan(layout, resolved, sampler)
+    return plan_along_footprint(arithmetic.plan, layout, resolved, sampler, arithmetic.most_reads(sampler))
+
+
+def plan_along_footprint(
+    plan_read: Callable[..., tuple[ReadPlan, jax.Array | None]],
+    layout: Layout,
+    resolved: ResolvedLevel,
+    sampler: Sampler,
+    most_reads: int,
+) -> ReadPlan:
+    """The read that `plan_read` plans at a resolved level, or the weighted mean of those along a footprint."""
+    plan, _ = plan_read(layout, resolved, sampler)
     if resolved.num_reads is None:
         return plan
     operands, structure = jax.tree.flatten(resolved._replace(face_coords=None))
-    grid = AlongFootprint(arithmetic.plan, layout, sampler, structure)
-    return plan._replace(operands=tuple(operands), grid=grid, num_reads=arithmetic.most_reads(sampler))
+    grid = AlongFootprint(plan_read, layout, sampler, structure)
+    return plan._replace(operands=tuple(operands), grid=grid, num_reads=most_reads)
 
 
 class AlongFootprint(NamedTuple):

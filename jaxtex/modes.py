@@ -28,8 +28,10 @@ ALIASES: dict[str, dict[str, str]] = {
         "bicubic": "cubic",
         "tricubic": "cubic",
         "lanczos": "lanczos3",
+        "triangle": "linear",
     },
 }
+ALIASES["ResizeFilter"] = {**ALIASES["FilterMode"], "box": "area"}
 
 
 def choose(name: str, argument: str, value: Any, options: type[Option] | Collection[Option]) -> Option:
@@ -115,7 +117,7 @@ class FilterMode(OptionEnum):
     """How the texels around a position are combined.
 
     Words of other libraries are aliases: ``"nearest"`` for point; ``"bilinear"`` and ``"trilinear"`` for linear;
-    ``"bicubic"`` and ``"tricubic"`` for cubic; ``"lanczos"`` for lanczos3.
+    ``"bicubic"`` and ``"tricubic"`` for cubic; ``"lanczos"`` for lanczos3; ``"triangle"`` for linear.
     """
 
     POINT = "point"
@@ -126,6 +128,10 @@ class FilterMode(OptionEnum):
     LANCZOS2 = "lanczos2"
     LANCZOS3 = "lanczos3"
     GAUSSIAN = "gaussian"
+
+
+# The filters of a resize: those of a read, and the mean of the pixels that one of the output covers.
+ResizeFilter = OptionEnum("ResizeFilter", {mode.name: mode.value for mode in FilterMode} | {"AREA": "area"})
 
 
 class ReadMode(OptionEnum):

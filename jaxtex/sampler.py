@@ -39,8 +39,9 @@ AddressModeLike = (
 FilterModeLike = (
     FilterMode
     | Literal["point", "linear", "cubic", "bspline", "mitchell", "lanczos2", "lanczos3", "gaussian"]
-    | Literal["nearest", "bilinear", "trilinear", "bicubic", "lanczos"]
+    | Literal["nearest", "bilinear", "trilinear", "bicubic", "lanczos", "triangle"]
 )
+ResizeFilterLike = FilterModeLike | Literal["area", "box"]
 ReadModeLike = ReadMode | Literal["element", "normalized_float"]
 MipmapFilterModeLike = FilterMode | Literal["point", "linear"] | Literal["nearest", "bilinear"]
 ArithmeticLike = Arithmetic | Literal["float", "hardware"]

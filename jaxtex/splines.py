@@ -97,11 +97,15 @@ def _filtered(texture: Texture, *, sampler: Sampler) -> Texture:
 def filtered_on_sphere(values: jax.Array, kernel: FilterKernel) -> jax.Array:
     """The coefficients of longitudes and latitudes: a meridian and the one half a turn away are a circle."""
     x, y = values.ndim - 2, values.ndim - 3
-    height, width = values.shape[y], values.shape[x]
-    values = filtered_along(values, x, kernel, WRAP)
-    across = jnp.flip(jnp.roll(values, width // 2, x), y)
-    circles = filtered_along(jnp.concatenate([values, across], y), y, kernel, WRAP)
-    return jax.lax.slice_in_dim(circles, 0, height, axis=y)
+    circles = circles_of_sphere(filtered_along(values, x, kernel, WRAP))
+    return jax.lax.slice_in_dim(filtered_along(circles, y, kernel, WRAP), 0, values.shape[y], axis=y)
+
+
+def circles_of_sphere(values: jax.Array) -> jax.Array:
+    """Longitudes and latitudes, (..., H, W, C), as circles through the poles, (..., 2 H, W, C)."""
+    x, y = values.ndim - 2, values.ndim - 3
+    across = jnp.flip(jnp.roll(values, values.shape[x] // 2, x), y)
+    return jnp.concatenate([values, across], y)
 
 
 def filtered_along(values: jax.Array, axis: int, kernel: FilterKernel, rule: AddressRule) -> jax.Array:

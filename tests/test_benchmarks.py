@@ -163,3 +163,12 @@ def test_folders_are_warped_by_everybody_alike(module, tmp_path, capsys):
     assert [line.split("  ")[0] for line in lines[2:]] == list(module("folders").RUNS)
     names = [sorted(p.name for p in folder.iterdir()) for folder in sorted(tmp_path.glob("out-*"))]
     assert names == [["000.jpg", "001.jpg"]] * 4
+
+
+def test_shrinks_are_measured_beside_a_fine_reference(module, capsys):
+    assert module("shrink").main(["--small", "--seconds", "0", "--only", "resized by 3.7"]) == 0
+    rows = [line.strip("| ").split(" | ") for line in capsys.readouterr().out.splitlines() if "3.7" in line]
+    decibels = {method: tuple(map(float, figures[:2])) for _, method, *figures in rows}
+    assert decibels["resize, area"] > (60, 40)
+    for name in ("linear", "cubic", "lanczos3"):
+        assert decibels[f"resize, {name}"] >= decibels[f"jax.image, {name}"] > decibels["plain"]

@@ -429,16 +429,17 @@ def test_tracer(printed, tmp_path):
 def test_zone_plate(printed, tmp_path):
     lines = printed("zone_plate", "--small", "--out", tmp_path / "out.png")
     off = {line.split("  ")[0]: numbers(line)[-1] for line in lines[:-1]}
-    assert off["shrunk and turned: antialias=True"] < 0.08
+    assert off["shrunk and turned: antialias=True"] < 0.04
     assert off["shrunk and turned: one read a pixel"] > 0.2
     one, smoothed, along = (
         off[f"tilted: {way}"] for way in ("one read a pixel", "antialias=True", "max_anisotropy=16")
     )
     assert along < 0.4 * smoothed < smoothed < 0.6 * one
     picture = pixels(tmp_path / "out.png")[16:48]
-    # At the right edge of the turned panels a ghost stands that should not.
-    ghost, grey = (picture[8:24, x + 20 : x + 32].std() for x in (0, 36))
-    assert ghost > 3 * grey
+    # At the right edge of the turned panels stands a ghost; the mean of many reads leaves a third of it.
+    ghost, grey, mean = (picture[8:24, x + 20 : x + 32].std() for x in (0, 36, 180))
+    assert ghost > 2 * grey
+    assert abs(grey - mean) < 0.05 * ghost
 
 
 def test_ndimage(printed, tmp_path):

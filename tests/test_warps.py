@@ -216,27 +216,6 @@ def test_a_shrunk_checkerboard_is_gray(degrees):
     assert np.abs(shrink(antialias=True)[inner] - 0.5).max() < 0.02
 
 
-def test_a_footprint_is_that_of_the_coordinates():
-    """Of a matrix, of a function, and of the same points as fields, smoothed as `sample` does it by hand."""
-    texels = np.float32(image(32, 32, 2))
-    matrix = np.float32([[2.5, 0.7, 1], [-0.4, 1.2, 2]])
-    sampler = jt.Sampler(address_mode="clamp", max_anisotropy=4)
-    x, y = map(np.float32, centers((12, 11)))
-    ddx, ddy = (tuple(jnp.full((12, 11), row[k] / 32) for row in matrix) for k in (0, 1))
-    by_hand = jt.Sampler(address_mode="clamp", mipmap_filter_mode="linear", max_anisotropy=4)
-    points = through(matrix, x, y)
-    coords = tuple(p / np.float32(32) for p in points)
-    expected = jt.sample(jt.build_mipmaps(jt.texture2d(texels)), coords, by_hand, ddx=ddx, ddy=ddy)
-    options = {"sampler": sampler, "antialias": True}
-    for actual in (
-        warp.warp_affine(texels, matrix, (12, 11), inverse_map=True, **options),
-        warp.resample(texels, functools.partial(through, matrix), (12, 11), **options),
-        warp.remap(texels, points, **options),
-        warp.warp_flow(texels, tuple(p - c for p, c in zip(points, (x, y), strict=True)), **options),
-    ):
-        assert_close("peer gradient", actual, expected, np.abs(texels).max())
-
-
 def test_antialiasing_without_shrinking_changes_nothing():
     texels = np.float32(image(*SIZES, 3))
     turned = functools.partial(warp.rotate, texels, 30.0, scale=1.5)
@@ -248,8 +227,9 @@ def test_antialiasing_without_shrinking_changes_nothing():
 def test_a_resized_image_is_smoothed_where_it_shrinks():
     board = checkerboard(64)
     assert np.abs(warp.resize(board, (13, 13), antialias=False) - 0.5).max() > 0.2
-    assert_close("peer", warp.resize(board, (13, 13)), np.full((13, 13, 1), 0.5), 1)
-    assert_exact(warp.resize(np.uint8(200 * board), (16, 16)), np.full((16, 16, 1), 100), np.uint8)
+    assert np.abs(warp.resize(board, (13, 13)) - 0.5)[1:-1, 1:-1].max() < 0.01
+    bytes_ = np.asarray(warp.resize(np.uint8(200 * board), (16, 16)))
+    assert_exact(bytes_[1:-1, 1:-1], np.full((14, 14, 1), 100), np.uint8)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "uint8"])
@@ -278,7 +258,10 @@ def test_an_axis_of_a_volume_that_keeps_its_size_stays_sharp():
 def test_volumes_are_smoothed_in_hardware_arithmetic():
     volume = np.float32(image(8, 9, 6, 2))
     hardware = warp.resize(volume, (3, 3, 3), sampler=jt.Sampler(arithmetic="hardware"))
-    assert_close("texture unit axis", hardware, warp.resize(volume, (3, 3, 3)), 4 * np.ptp(volume))
+    chain, sampler = jt.build_mipmaps(jt.texture3d(volume)), jt.Sampler(mipmap_filter_mode="linear")
+    z, y, x = (np.indices((3, 3, 3)) + np.float32(0.5)) / 3
+    expected = jt.sample(chain, (x, y, z), sampler, lod=np.float32(np.log2(3)))
+    assert_close("texture unit axis", hardware, expected, 4 * np.ptp(volume))
 
 
 def test_antialiased_warps_have_gradients(x64):

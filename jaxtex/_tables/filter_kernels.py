@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from ..modes import FilterMode
 
@@ -47,11 +48,14 @@ class WeightFunction(NamedTuple):
         num_taps: how many weights it returns.
         bounds: an upper bound of the magnitude of the weights, then of their first derivatives, and so on. Reproducible
             sums need the bound of the order that they add, and raise an error without it.
+        profile: the weight of a tap by its distance from the position, before weights are divided by their sum; `None`
+            where they are not divided.
     """
 
     function: Callable[[jax.Array], Sequence[jax.Array]]
     num_taps: int
     bounds: tuple[float, ...] = ()
+    profile: Callable[[jax.Array], jax.Array] | None = None
 
     def at(self, fraction: jax.Array, order: int) -> list[Weight]:
         function = self.function
@@ -112,6 +116,26 @@ class FilterKernel(NamedTuple):
         """Whether the weight of a tap is 1 less its distance from the position, as in the linear filter."""
         return self.first == 0 and self.weights == LINEAR.weights
 
+    def profile(self, distance: np.ndarray) -> np.ndarray:
+        """The weight of a tap by how far the position lies behind the tap's center, float64; zero beyond the taps.
+
+        Weights that are divided by their sum are not divided here.
+        """
+        behind = np.asarray(distance, np.float64) - (self.origin - self.first - self.num_taps + 0.5)
+        steps = np.floor(behind)
+        # The taps around a position lie in reverse along its distances from a tap.
+        tap = self.num_taps - 1 - steps
+        among = (tap >= 0) & (tap < self.num_taps)
+        if isinstance(self.weights, Polynomials):
+            weights = [np.broadcast_to(np.asarray(w), steps.shape) for w in self.weights.at(behind - steps, 0)]  # pyright: ignore
+        else:
+            with jax.ensure_compile_time_eval(), jax.enable_x64(True):
+                if self.weights.profile is not None:
+                    return np.where(among, np.asarray(self.weights.profile(jnp.asarray(distance))), 0.0)
+                weights = [np.asarray(w) for w in self.weights.at(jnp.asarray(behind - steps), 0)]
+        found = np.take_along_axis(np.stack(weights), np.where(among, tap, 0).astype(int)[None], 0)[0]
+        return np.where(among, found, 0.0)
+
     def only(self, tap: int) -> "FilterKernel":
         """One tap of a filter whose weights are polynomials, with its weight."""
         assert isinstance(self.weights, Polynomials)
@@ -166,23 +190,27 @@ def lanczos(lobes: int) -> WeightFunction:
     Source: C. Duchon, "Lanczos filtering in one and two dimensions", 1979.
     """
     bounds = {2: (1.01, 1.4, 4.7, 10.7), 3: (1.01, 1.4, 3.6, 9.5)}
-    return WeightFunction(functools.partial(lanczos_weights, lobes), 2 * lobes, bounds[lobes])
+    return divided(functools.partial(windowed_sinc, lobes), lobes, bounds[lobes])
 
 
-def lanczos_weights(lobes: int, fraction: jax.Array) -> list[jax.Array]:
-    distances = [fraction - k for k in range(1 - lobes, lobes + 1)]
-    return shared([sinc(x) * sinc(x / lobes) for x in distances])
+def divided(profile: Callable[[jax.Array], jax.Array], reach: int, bounds: tuple[float, ...]) -> WeightFunction:
+    """The weights that a profile gives to the taps that are at most `reach` away, divided by their sum."""
+    return WeightFunction(functools.partial(shares, profile, reach), 2 * reach, bounds, profile)
 
 
-def gaussian_weights(fraction: jax.Array) -> list[jax.Array]:
-    """Those of a Gaussian of half a texel, cut off two texels away, divided by their sum."""
-    return shared([jnp.exp(-2 * (fraction - k) ** 2) for k in (-1, 0, 1, 2)])
-
-
-def shared(weights: Sequence[jax.Array]) -> list[jax.Array]:
-    """Weights divided by their sum."""
+def shares(profile: Callable[[jax.Array], jax.Array], reach: int, fraction: jax.Array) -> list[jax.Array]:
+    weights = [profile(fraction - k) for k in range(1 - reach, reach + 1)]
     total = functools.reduce(jnp.add, weights)
     return [w / total for w in weights]
+
+
+def windowed_sinc(lobes: int, x: jax.Array) -> jax.Array:
+    return sinc(x) * sinc(x / lobes)
+
+
+def gaussian(x: jax.Array) -> jax.Array:
+    """A Gaussian of half a texel, up to a factor."""
+    return jnp.exp(-2 * x**2)
 
 
 def sinc(x: jax.Array) -> jax.Array:
@@ -215,7 +243,9 @@ MITCHELL = FilterKernel(
 )
 LANCZOS2 = FilterKernel(0.5, -1, lanczos(2))
 LANCZOS3 = FilterKernel(0.5, -2, lanczos(3))
-GAUSSIAN = FilterKernel(0.5, -1, WeightFunction(gaussian_weights, 4, (0.8, 1.0, 2.8, 9.7)), signed=False)
+GAUSSIAN = FilterKernel(0.5, -1, divided(gaussian, 2, (0.8, 1.0, 2.8, 9.7)), signed=False)
+# The mean of the texels under a span of two: a box of one texel by a box of two. No sampler has it.
+SPAN = FilterKernel(0.0, -1, Polynomials(((0.5, -0.5), (0.5,), (0.0, 0.5))), signed=False)
 # The two taps of the linear kernel one at a time, unweighted: the taps of a gather.
 LINEAR_TAPS = tuple(FilterKernel(0.5, k, Polynomials(((1.0,),)), **_UNSIGNED) for k in (0, 1))
 # The center of a mip level is at its number: the nearest level, or the two around a level of detail.

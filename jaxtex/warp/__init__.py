@@ -17,12 +17,13 @@ from .conversions import (
 from .fields import remap, warp_flow
 from .flows import compose_flows, integrate_velocity, invert_flow, jacobian_determinant
 from .forward import forward_warp
-from .geometric import resample, resize, rotate, spatial_transform, warp_affine, warp_perspective
+from .geometric import resample, rotate, spatial_transform, warp_affine, warp_perspective
 from .labels import warp_labels
 from .lens import distort, distort_points, undistort, undistort_points
 from .ndimage import map_coordinates
 from .panorama import cubemap_to_equirectangular, equirectangular_to_cubemap
 from .physical_space import flow_from_itk, matrix_from_itk, matrix_from_nibabel
+from .resizing import resize
 from .splines import thin_plate_spline
 from .torch_grids import affine_grid, grid_sample
 

@@ -1,8 +1,7 @@
-"""Warps by a function, a matrix, an angle or a size."""
+"""Warps by a function, a matrix or an angle."""
 
 # pyright: strict, reportUnknownMemberType=false
 
-import dataclasses
 from collections.abc import Sequence
 
 import jax
@@ -10,13 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
-from .._arguments import as_array
 from ..mipmaps import along_axes
-from ..modes import AddressMode
-from ..sampler import MAX_ANISOTROPY, FilterModeLike, Sampler
+from ..sampler import FilterModeLike, Sampler
 from .calls import STATIC_OPTIONS, compiled
-from .grids import affine, as_parameters, pixel_centers, projective, scaled, stored_points
-from .images import check_image, warp_image
+from .grids import affine, as_parameters, pixel_centers, projective, stored_points
+from .images import warp_image
 from .matrices import Rows, about, elements, from_theta, inverted, rotation
 from .options import ReadOptions, read_options
 from .shapes import as_floats, as_matrix, spatial_shape
@@ -246,72 +243,6 @@ def rotate(
 def middle(sizes: Sequence[int]) -> np.ndarray:
     """The center of an image of height and width `sizes`, x first."""
     return 0.5 * np.array(sizes[::-1], np.float32)
-
-
-@compiled(*STATIC)
-def resize(
-    image: ArrayLike,
-    output_shape: ShapeLike,
-    sampler: Sampler | None = None,
-    *,
-    filter: FilterModeLike | None = None,
-    address: AddressLike | None = None,
-    border_color: ArrayLike | None = None,
-    antialias: bool = True,
-    dtype: DTypeLike | None = None,
-) -> jax.Array:
-    """Resizes images: the corners of the image go to the corners of the output.
-
-    Args:
-        image: ``(..., H, W, C)``, or with an `output_shape` of three sizes ``(..., D, H, W, C)``, as in `resample`.
-        output_shape: the spatial shape of the output.
-        address: as in `resample`, but the default is ``"clamp"``, the pixel at the edge.
-        antialias: whether to smooth the image where it shrinks, as in `resample`. An image that shrinks along no axis
-            is not smoothed, and neither is an image that the point filter reads, which returns stored values. Where
-            one axis shrinks more than the next, up to 16 reads lie along that axis; ``sampler.max_anisotropy`` above 1
-            sets another limit.
-        sampler, filter, border_color, dtype: as in `resample`.
-
-    Returns:
-        ``(..., *output_shape, C)``.
-
-    Gradients: of any order, in forward and reverse mode, with respect to image and border color; see `resample`.
-
-    Raises:
-        ValueError: if shapes do not fit.
-
-    Example:
-        >>> import jax.numpy as jnp, jaxtex as jt
-        >>> jt.warp.resize(jnp.array([[[0.0], [1.0]]]), (1, 4))[0, :, 0]
-        Array([0.  , 0.25, 0.75, 1.  ], dtype=float32)
-        >>> jt.warp.resize(jnp.arange(16.0).reshape(4, 4, 1), (2, 2))[..., 0]
-        Array([[ 2.5,  4.5],
-               [10.5, 12.5]], dtype=float32)
-    """
-    shape = spatial_shape("resize", image, output_shape)
-    pixels = as_array(image)
-    check_image("resize", pixels, len(shape))
-    factors = [n / m for n, m in zip(pixels.shape[-2 : -2 - len(shape) : -1], shape[::-1])]
-    options = read_options("resize", sampler, filter, address, border_color, antialias, dtype, AddressMode.CLAMP)
-    options = smoothed_where_it_shrinks(options, factors)
-    parameters = [jnp.full([1] * len(shape), factor, jnp.float32) for factor in factors]
-    return warp_image("resize", pixels, scaled, parameters, shape, options)
-
-
-def smoothed_where_it_shrinks(options: ReadOptions, factors: Sequence[float]) -> ReadOptions:
-    """The options of a resize: smoothed only if it shrinks, with as many reads as its shape needs.
-
-    Args:
-        factors: the size of the image over that of the output, for each axis.
-    """
-    sampler = options.sampler
-    *_, next_longest, longest = sorted(max(factor, 1.0) for factor in factors)
-    antialias = options.antialias and longest > 1 and sampler.kernel.blends
-    reads = min(round(longest / next_longest), MAX_ANISOTROPY)
-    if antialias and sampler.max_anisotropy == 1 and reads > 1:
-        # At one level for all axes, an axis that shrinks less would be smoothed as much as the longest.
-        sampler = dataclasses.replace(sampler, max_anisotropy=reads)
-    return dataclasses.replace(options, sampler=sampler, antialias=antialias)
 
 
 @compiled(*STATIC)

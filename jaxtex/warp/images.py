@@ -25,6 +25,7 @@ from ..modes import Arithmetic, ReadMode
 from ..sampler import Sampler
 from ..sampling import sample
 from ..texture import Texture, texture1d, texture2d, texture3d
+from . import smoothing
 from .grids import is_affine, pixel_centers
 from .options import ReadOptions
 from .types import Arrays, GridFunction
@@ -142,8 +143,9 @@ def _warp(
     ndim = len(output_shape)
     operands, stacks = split(grid_operands(parameters, output_shape, batch))
     image = jnp.expand_dims(image, range(batch + ndim + 1 - image.ndim))
+    smoothed = antialias and sampler.arithmetic is Arithmetic.FLOAT
     scale, as_integers = 1, not antialias and blends_integers(image.dtype, sampler)
-    if not as_integers:
+    if not (as_integers or smoothed):
         image, sampler, scale = as_blended(image, sampler, antialias)
     color = None if border_color is None else as_float(border_color) / scale
 
@@ -158,7 +160,9 @@ def _warp(
 
     def read_smoothed(image: jax.Array, *arrays: jax.Array) -> jax.Array:
         coords, *sides = (arrays[k : k + ndim] for k in range(0, len(arrays), ndim))
-        return sample_smoothed(texture(image), coords, sides, sampler)
+        if smoothed:
+            return smoothing.read_smoothed(texture(image), coords, sides, sampler, alone=batch == 0)
+        return sample_in_chain(texture(image), coords, sides, sampler)
 
     if antialias:
         given = numbers(operands, stacks)
@@ -228,7 +232,7 @@ def converted(values: jax.Array, dtype: np.dtype[Any]) -> jax.Array:
             return values > 0.5
         if jnp.issubdtype(dtype, jnp.integer):
             info = jnp.iinfo(dtype)
-            values = jnp.clip(jnp.round(values), info.min, info.max)
+            values = jnp.clip(jnp.round(values), *map(values.dtype.type, (info.min, info.max)))
     return values.astype(dtype)
 
 
@@ -246,6 +250,8 @@ def footprint_of(function: GridFunction, operands: Sequence[jax.Array], ndim: in
     def of_pixels(*pixels: jax.Array) -> Arrays:
         return function(*pixels, *parameters)
 
+    if is_affine(function):  # all pixels have the footprint of the first one
+        pixels = [jax.lax.slice_in_dim(p, 0, 1, axis=-1 - k) for k, p in enumerate(pixels)]
     return along_axes(of_pixels, pixels)
 
 
@@ -254,8 +260,8 @@ def difference(values: jax.Array, axis: int) -> jax.Array:
     return jnp.asarray(jnp.gradient(values, axis=axis)) if values.shape[axis] > 1 else jnp.zeros_like(values)
 
 
-def sample_smoothed(texture: Texture, coords: Arrays, sides: Sequence[Arrays], sampler: Sampler) -> jax.Array:
-    """A read through a mip chain, at the level of detail of a footprint, all in texels."""
+def sample_in_chain(texture: Texture, coords: Arrays, sides: Sequence[Arrays], sampler: Sampler) -> jax.Array:
+    """The read of a texture unit through a mip chain, at the level of detail of a footprint, all in texels."""
     sizes = texture.shape[-2::-1]
 
     def normalized(arrays: Arrays) -> Arrays:

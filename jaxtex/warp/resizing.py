@@ -1,0 +1,175 @@
+"""Resizes: filters as wide as the step between the pixels of the output, one axis after the other."""
+
+# pyright: strict, reportUnknownMemberType=false
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, cast
+
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike, DTypeLike
+
+from .._arguments import as_array, as_float
+from .._engine.plan import check_width
+from .._engine.scaled_filter import ScaledFilter, scaled
+from .._tables.address_rules import SPHERE, WRAP
+from .._tables.filter_kernels import POINT, FilterKernel
+from .._tables.storage_formats import sum_dtype
+from ..modes import AddressMode, Arithmetic, ReadMode, ResizeFilter, choose
+from ..sampler import MAX_ANISOTROPY, FilterModeLike, ResizeFilterLike, Sampler
+from ..splines import circles_of_sphere
+from .calls import STATIC_OPTIONS, compiled
+from .grids import scaled as scaled_points
+from .images import as_blended, as_numbers, check_image, converted, warp_image
+from .options import DEFAULT_FILTER, ReadOptions, contradiction, read_options
+from .shapes import spatial_shape
+from .types import AddressLike, ShapeLike
+
+AREA = ResizeFilter("area")
+
+
+@compiled("output_shape", *STATIC_OPTIONS)
+def resize(
+    image: ArrayLike,
+    output_shape: ShapeLike,
+    sampler: Sampler | None = None,
+    *,
+    filter: ResizeFilterLike | None = None,
+    address: AddressLike | None = None,
+    border_color: ArrayLike | None = None,
+    antialias: bool = True,
+    dtype: DTypeLike | None = None,
+) -> jax.Array:
+    """Resizes images: the corners of the image go to the corners of the output.
+
+    Args:
+        image: ``(..., H, W, C)``, or with an `output_shape` of three sizes ``(..., D, H, W, C)``, as in `resample`.
+        output_shape: the spatial shape of the output.
+        filter: a `FilterMode`, as in `resample`, or ``"area"``: each pixel of the output is the mean of the pixels that
+            it covers, each with its share.
+        address: as in `resample`, but the default is ``"clamp"``, the pixel at the edge.
+        antialias: whether the filter is as wide as the image shrinks. Along an axis that shrinks by a factor s, it
+            extends over s times as many pixels: with the default filter, linear, it is a triangle of 2 s pixels. Along
+            an axis that does not shrink it is the filter itself. The point filter returns stored values and is not
+            widened.
+        sampler, border_color, dtype: as in `resample`. The sampler's options of mip levels have no effect. With
+            ``limit`` or ``arithmetic="hardware"``, which are options of single reads, an image that shrinks is read
+            through a mip chain, as in the other warps.
+
+    Returns:
+        ``(..., *output_shape, C)``.
+
+    Gradients: of any order, in forward and reverse mode, with respect to image and border color, in which the result is
+        linear; see `resample`.
+
+    Precision: weights are computed in float64, sums in float32, or in float64 for a float64 image.
+
+    Raises:
+        ValueError: if shapes do not fit, or ``filter="area"`` is given with ``antialias=False`` or for single reads.
+
+    Example:
+        >>> import jax.numpy as jnp, jaxtex as jt
+        >>> jt.warp.resize(jnp.array([[[0.0], [1.0]]]), (1, 4))[0, :, 0]
+        Array([0.  , 0.25, 0.75, 1.  ], dtype=float32)
+        >>> row = jnp.array([0.0, 0.0, 8.0, 8.0])[None, :, None]
+        >>> jt.warp.resize(row, (1, 2))[0, :, 0]
+        Array([1., 7.], dtype=float32)
+        >>> jt.warp.resize(row, (1, 2), filter="area")[0, :, 0]
+        Array([0., 8.], dtype=float32)
+    """
+    shape = spatial_shape("resize", image, output_shape)
+    pixels = as_array(image)
+    check_image("resize", pixels, len(shape))
+    options, area = resize_options(sampler, filter, address, border_color, antialias, dtype)
+    kernel = POINT if area else options.sampler.kernel
+    steps = tuple(n / m for n, m in zip(pixels.shape[-1 - len(shape) : -1], shape))
+    options = dataclasses.replace(options, antialias=area or (antialias and kernel.blends and max(steps) > 1))
+    if options.antialias and not is_single_read(options.sampler):
+        return filtered(pixels, shape, steps, kernel, options)
+    options = with_reads_along(options, steps)
+    parameters = [jnp.full([1] * len(shape), step, jnp.float32) for step in steps[::-1]]
+    return warp_image("resize", pixels, scaled_points, parameters, shape, options)
+
+
+def resize_options(
+    sampler: Sampler | None,
+    filter: ResizeFilterLike | None,
+    address: AddressLike | None,
+    border_color: ArrayLike | None,
+    antialias: bool,
+    dtype: DTypeLike | None,
+) -> tuple[ReadOptions, bool]:
+    """The options of a resize, and whether its filter is ``"area"``, which no sampler has."""
+    name = "resize"
+    area = filter is not None and choose(name, "filter", filter, ResizeFilter) is AREA
+    read_filter = None if area else cast(FilterModeLike, filter)
+    options = read_options(name, sampler, read_filter, address, border_color, antialias, dtype, AddressMode.CLAMP)
+    if area:
+        set_mode = options.sampler.filter_mode
+        if set_mode != DEFAULT_FILTER:
+            raise ValueError(contradiction(name, "filter", filter, "filter_mode", set_mode))
+        if not antialias:
+            raise ValueError(
+                f"{name}: filter is {filter!r}, the mean of the pixels that one of the output covers, but antialias is "
+                f"False; leave antialias out, or use filter='point'."
+            )
+        if is_single_read(options.sampler):
+            raise ValueError(
+                f"{name}: filter is {filter!r}, the mean of many pixels, but sampler has "
+                f"{single_read(options.sampler)}, an option of single reads; leave it out, or use filter='linear'."
+            )
+    return options, area
+
+
+def single_read(sampler: Sampler) -> str:
+    """The option of a sampler that only single reads have; empty if there is none."""
+    if sampler.arithmetic is Arithmetic.HARDWARE:
+        return "arithmetic='hardware'"
+    return "" if sampler.limit is None else f"limit={str(sampler.limit)!r}"
+
+
+def is_single_read(sampler: Sampler) -> bool:
+    return bool(single_read(sampler))
+
+
+def with_reads_along(options: ReadOptions, steps: Sequence[float]) -> ReadOptions:
+    """The options of a resize by single reads, with as many along the longest step as its shape needs."""
+    sampler = options.sampler
+    *_, next_longest, longest = sorted(max(step, 1.0) for step in steps)
+    reads = min(round(longest / next_longest), MAX_ANISOTROPY)
+    if options.antialias and sampler.max_anisotropy == 1 and reads > 1:
+        # At one level for all axes, an axis that shrinks less would be smoothed as much as the longest.
+        sampler = dataclasses.replace(sampler, max_anisotropy=reads)
+    return dataclasses.replace(options, sampler=sampler)
+
+
+# Filters that are as wide as the step
+
+
+def filtered(
+    image: Any, shape: tuple[int, ...], steps: tuple[float, ...], kernel: FilterKernel, options: ReadOptions
+) -> jax.Array:
+    """The image resized by a filter that is stretched by the steps of its axes, slowest axis first."""
+    pixels, options, result = as_numbers(image, options)
+    sampler, ndim = options.sampler, len(shape)
+    sums = sum_dtype(pixels.dtype)
+    rules = sampler.address_rules(ndim)[::-1]
+    if 0 in pixels.shape:
+        return jnp.zeros((*pixels.shape[: -1 - ndim], *shape, pixels.shape[-1]), result)
+    if sampler.read_mode is not ReadMode.ELEMENT:
+        pixels, *_ = as_blended(jnp.asarray(pixels), sampler, antialias=True)
+    values, color = jnp.asarray(pixels), None
+    if options.border_color is not None and any(rule.has_outside for rule in rules):
+        # Weights sum to one: without the color everywhere, zero is outside.
+        color = as_float(options.border_color).astype(sums)
+        values = values.astype(sums) - color
+    if rules[0] is SPHERE:
+        check_width(SPHERE, values.shape[-2])
+        values, rules = circles_of_sphere(values), (WRAP, WRAP)
+    # The axis that shrinks most first: it leaves the least to the others.
+    for axis in sorted(range(ndim), key=lambda axis: -steps[axis]):
+        at = values.ndim - 1 - ndim + axis
+        each = ScaledFilter(kernel, rules[axis], values.shape[at], shape[axis], steps[axis])
+        values = scaled(values, each, at, sums)
+    return converted(values if color is None else values + color, result)
