@@ -97,6 +97,13 @@ def test_sizes_of_a_resized_picture(tmp_path, options, size):
     assert np.abs(out.astype(int) - expected).max() <= 1  # a half is rounded in fractions or in codes
 
 
+def test_a_mean_of_areas(tmp_path):
+    pixels = noise(3, height=8, width=12)
+    out = made(tmp_path, pixels, "resize", "--scale", 0.25, "--filter", "area")
+    means = pixels.reshape(2, 4, 3, 4, 3).mean((1, 3))
+    assert np.abs(out - means).max() <= 0.5 + 1e-3
+
+
 def test_expanded_and_cropped_sizes(tmp_path):
     pixels = noise(3)
     out = made(tmp_path, pixels, "rotate", "--angle", 90, "--expand")
@@ -253,6 +260,10 @@ MISTAKES = {
     "a quality of 0": (["warp", "in.png", "out.jpg", "--quality", "0"], "1 to 100"),
     "a quality of PNG": (["warp", "in.png", "out.png", "--quality", "50"], "--quality has no effect on PNG"),
     "colors of WebP": (["warp", "in.png", "out.webp", "--subsampling", "420"], "--subsampling has no effect on WebP"),
+    "areas that are not averaged": (
+        ["resize", "in.png", "out.png", "--scale", ".5", "--filter", "area", "--no-antialias"],
+        "--filter area averages",
+    ),
     "no threads": (["warp", "in.png", "out.jpg", "--jobs", "0"], "above 0"),
     "several into a file": (["warp", "in.png", "gray.png", "out.png"], "name a folder"),
     "several into a stream": (["warp", "in.png", "gray.png", "-"], "standard output, and there are several"),

@@ -130,6 +130,8 @@ def check_combination(options: Options) -> None:
         raise UserError(f"--border-color has no effect with --address {options.address_mode}")
     if options.alpha and options.address_mode not in WITH_BORDER:
         raise UserError(f"--alpha has no effect with --address {options.address_mode}")
+    if options.antialias is False and options.filter_mode == "area":
+        raise UserError("--filter area averages texels and cannot be combined with --no-antialias")
     if options.antialias and options.filter_mode == "point":
         raise UserError("--antialias averages texels and cannot be combined with --filter point")
     if options.quiet and options.verbose:

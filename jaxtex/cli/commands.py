@@ -67,7 +67,7 @@ def add_resize_options(parser: argparse.ArgumentParser) -> None:
         type=size,
         help="the largest size in proportion that is at most so wide and so high, e.g. 1600x1600",
     )
-    add_read_options(parser.add_argument_group("reading"), "cubic", antialias=True)
+    add_read_options(parser.add_argument_group("reading"), "cubic", is_resize=True)
     add_write_options(parser.add_argument_group("writing"), alpha=False)
     add_file_options(parser.add_argument_group("files"))
     add_run_options(parser.add_argument_group("running"))

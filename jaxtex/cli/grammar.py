@@ -30,6 +30,8 @@ ModelName = Literal["brown_conrady", "fisheye"]
 FormatName = Literal["png", "jpg", "jpeg", "tif", "tiff", "webp"]
 Subsampling = Literal["444", "422", "420"]
 Shell = Literal["bash", "zsh", "fish"]
+# A resize has one more filter than reads have.
+ResizeFilterName = FilterName | Literal["area"]
 FILTERS: tuple[str, ...] = get_args(FilterName)
 ADDRESSES: tuple[str, ...] = get_args(AddressName)
 # The options that are a whole transform, and those that are combined to an affine one.
@@ -64,7 +66,7 @@ class Options(argparse.Namespace):
     fit: tuple[int, int] | None = None
     expand: bool = False
     crop: bool = False
-    filter_mode: FilterName = "linear"
+    filter_mode: ResizeFilterName = "linear"
     antialias: bool | None = None
     linear_light: bool = False
     address_mode: AddressName = "frame"
@@ -189,21 +191,23 @@ def add_size(group: Group) -> None:
     )
 
 
-def add_read_options(group: Group, filter_mode: FilterName, *, antialias: bool = False) -> None:
+def add_read_options(group: Group, filter_mode: FilterName, *, is_resize: bool = False) -> None:
     """Adds how the input is read.
 
     Args:
-        filter_mode, antialias: the defaults.
+        filter_mode: the default.
+        is_resize: whether the mean of an area is a filter too, and averaging the default.
     """
     group.add_argument(
         "--filter",
         dest="filter_mode",
-        choices=FILTERS,
+        choices=(*FILTERS, "area") if is_resize else FILTERS,
         default=filter_mode,
         help="how texels are blended: the nearest one, bilinear, Catmull-Rom (cubic), by filters that smooth "
-        f"(bspline, gaussian, mitchell) or that are sharper (lanczos2, lanczos3) (default: {filter_mode})",
+        "(bspline, gaussian, mitchell) or that are sharper (lanczos2, lanczos3)"
+        f"{', or as the mean of what a pixel covers (area)' if is_resize else ''} (default: {filter_mode})",
     )
-    smoothed = "yes, unless the filter is point" if antialias else "no"
+    smoothed = "yes, unless the filter is point" if is_resize else "no"
     group.add_argument(
         "--antialias",
         action=argparse.BooleanOptionalAction,

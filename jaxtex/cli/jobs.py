@@ -108,7 +108,7 @@ class Job:
         return np.rint(np.array(color) * (np.iinfo(dtype).max / 255)).astype(dtype)
 
     def __str__(self) -> str:
-        sampler, antialias, frame, linear_light = self.read
+        sampler, antialias, frame, linear_light, area = self.read
         suffix = f"{', antialiased' if antialias else ''}{', linear light' if linear_light else ''}"
         address = "frame" if frame else sampler.address_mode
-        return f"{self.transform}, {sampler.filter_mode} filter, {address} address{suffix}"
+        return f"{self.transform}, {'area' if area else sampler.filter_mode} filter, {address} address{suffix}"

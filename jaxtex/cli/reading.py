@@ -20,5 +20,7 @@ def read_options(options: Options) -> ReadOptions:
     antialias = options.antialias
     if antialias is None:
         antialias = options.command == "resize" and options.filter_mode != "point"
-    sampler = Sampler(address_mode=address_mode, filter_mode=options.filter_mode)
-    return ReadOptions(sampler, antialias, is_frame and options.filter_mode != "point", options.linear_light)
+    is_area = options.filter_mode == "area"
+    filter_mode = "linear" if options.filter_mode == "area" else options.filter_mode
+    sampler = Sampler(address_mode=address_mode, filter_mode=filter_mode)
+    return ReadOptions(sampler, antialias, is_frame and filter_mode != "point", options.linear_light, is_area)

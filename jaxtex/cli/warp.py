@@ -31,12 +31,14 @@ class ReadOptions(NamedTuple):
         antialias: whether each pixel is the mean over its footprint.
         frame: whether the border color lies outside the input, whatever the address mode reads there; see `edges`.
         linear_light: whether light is blended, and not codes.
+        area: whether a resize takes the mean of what a pixel covers, in place of the filter mode.
     """
 
     sampler: Sampler
     antialias: bool = False
     frame: bool = False
     linear_light: bool = False
+    area: bool = False
 
 
 class WarpResult(NamedTuple):
@@ -129,9 +131,10 @@ def read_values(
 ) -> jax.Array:
     """The output in the numbers that the sampler reads, of which `border` is one texel."""
     if function is scaled:
-        return resize(values, size[::-1], read.sampler, border_color=border, antialias=read.antialias)
+        chosen = "area" if read.area else None
+        return resize(values, size[::-1], read.sampler, filter=chosen, border_color=border, antialias=read.antialias)
     options = WarpOptions(read.sampler, border, read.antialias)
-    out = warp_image("warp", values, function, parameters, size[::-1], options)
+    out = warp_image("warp", values, function, parameters, size[::-1], options, apart=False)
     if not read.frame:
         return out
     source = values.shape[1], values.shape[0]

@@ -13,6 +13,7 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from .._arguments import as_array, as_float
+from .._engine.computed_once import computed_apart
 from .._engine.decoding import decode
 from .._engine.level_of_detail import footprint_level
 from .._engine.operators import over_batch
@@ -47,6 +48,8 @@ def warp_image(
     output_shape: Sequence[int],
     options: ReadOptions,
     footprint: tuple[Arrays, ...] | None = None,
+    *,
+    apart: bool = True,
 ) -> jax.Array:
     """Reads an image at the points that a coordinate function computes from the pixels of the output.
 
@@ -60,6 +63,8 @@ def warp_image(
         options: how to read, and the dtype of the result.
         footprint: the derivatives of the points along each axis of the output, x first. The default is the derivative
             of `function`, or, if a parameter is a field, the differences between neighboring pixels.
+        apart: whether the result is computed once, by itself. If not, no other read of the program may read it, and XLA
+            can compute what follows in the same loop.
     """
     ndim = len(output_shape)
     pixels = as_array(image)
@@ -81,6 +86,7 @@ def warp_image(
         antialias=options.antialias,
         batch=len(batch),
         dtype=result,
+        apart=apart,
     )
 
 
@@ -126,7 +132,7 @@ def as_numbers(image: Any, options: ReadOptions) -> tuple[Any, ReadOptions, np.d
     return image, options, result
 
 
-@typed_jit("function", "output_shape", "sampler", "antialias", "batch", "dtype")
+@typed_jit("function", "output_shape", "sampler", "antialias", "batch", "dtype", "apart")
 def _warp(
     image: jax.Array,
     parameters: tuple[Operand, ...],
@@ -139,8 +145,12 @@ def _warp(
     antialias: bool,
     batch: int,
     dtype: np.dtype[Any],
+    apart: bool,
 ) -> jax.Array:
     ndim = len(output_shape)
+    rounds = not jnp.issubdtype(dtype, jnp.floating)
+    if rounds:  # then there is no gradient
+        image, parameters, border_color = jax.lax.stop_gradient((image, parameters, border_color))
     operands, stacks = split(grid_operands(parameters, output_shape, batch))
     image = jnp.expand_dims(image, range(batch + ndim + 1 - image.ndim))
     smoothed = antialias and sampler.arithmetic is Arithmetic.FLOAT
@@ -155,8 +165,10 @@ def _warp(
     def read(image: jax.Array, *operands: jax.Array) -> jax.Array:
         in_pixels = dataclasses.replace(sampler, normalized_coords=False)
         axes = ndim if is_affine(function) else 0
-        some = joined(operands, stacks)
-        return sample_grid(texture(image), function, some, in_pixels, as_numbers=as_integers, affine_axes=axes)
+        some, own = joined(operands, stacks), apart and not rounds
+        return sample_grid(
+            texture(image), function, some, in_pixels, as_numbers=as_integers, affine_axes=axes, apart=own
+        )
 
     def read_smoothed(image: jax.Array, *arrays: jax.Array) -> jax.Array:
         coords, *sides = (arrays[k : k + ndim] for k in range(0, len(arrays), ndim))
@@ -169,9 +181,13 @@ def _warp(
         sides = footprint_of(function, given, ndim) if footprint is None else of_rank(footprint, given[0])
         coords = [jnp.expand_dims(c, range(batch + ndim - c.ndim)) for c in function(*given)]
         out = over_batch(read_smoothed, batch)(image, *coords, *(a for side in sides for a in side))
-    else:
-        out = over_batch(read, batch)(image, *operands)
-    return converted(out * scale, dtype)
+        return converted(out * scale, dtype)
+
+    def rounded(image: jax.Array, *operands: jax.Array) -> jax.Array:
+        return converted(over_batch(read, batch)(image, *operands) * scale, dtype)
+
+    # Numbers are rounded in the loop that reads them, not in one of its own.
+    return (computed_apart(rounded, (0,)) if rounds and apart else rounded)(image, *operands)
 
 
 def as_operands(parameters: Sequence[ArrayLike | Stacked], ndim: int) -> tuple[Operand, ...]:
