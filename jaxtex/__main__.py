@@ -9,8 +9,13 @@ def run() -> int:
     """Runs the command line of the process; returns the exit code. An interrupt may come before all is imported."""
     try:
         from .cli import main
+        from .cli.compilations import delete_oldest, keep_compilations
 
-        return main()
+        folder = keep_compilations()
+        code = main()
+        if folder is not None:
+            delete_oldest(folder)
+        return code
     except KeyboardInterrupt:
         print("jaxtex: error: interrupted", file=sys.stderr)
         return 130

@@ -10,6 +10,8 @@ import compiling
 WORKERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
 if compiling.on_cpu():
     os.environ["XLA_FLAGS"] = compiling.flags()
+# The command line, which tests start, keeps no programs.
+os.environ.setdefault("JAX_ENABLE_COMPILATION_CACHE", "0")
 # NPROC is the number of cores that XLA's thread pools believe in.
 os.environ.setdefault("NPROC", str(max(1, (os.cpu_count() or 1) // WORKERS)))
 
