@@ -219,27 +219,6 @@ def test_a_flow_gives_the_output_its_size_and_nan_shows_nothing(tmp_path):
 # Smoothing
 
 
-def block_means(pixels: np.ndarray, n: int) -> np.ndarray:
-    """The mean of each n by n block; with alpha, of colors weighted by it."""
-    values = pixels.astype(np.float64)
-    if values.shape[-1] in (2, 4):
-        values[..., :-1] *= values[..., -1:]
-    height, width = values.shape[:2]
-    means = values.reshape(height // n, n, width // n, n, -1).mean(axis=(1, 3))
-    if values.shape[-1] in (2, 4):
-        means[..., :-1] /= means[..., -1:]
-    return means
-
-
-@pytest.mark.parametrize(("dtype", "channels"), [("uint8", 3), ("uint8", 2), ("uint16", 4)])
-def test_a_quarter_of_the_size_is_the_mean_of_blocks(tmp_path, dtype, channels):
-    """Level 2 of the mip chain, read at the centers of its texels, so that nothing is blended."""
-    pixels = noise(channels, dtype, height=16, width=24)
-    out = warped(tmp_path, pixels, "--scale", 0.25, "--size", "6x4", "--antialias")
-    step = np.iinfo(dtype).max * 2e-6 * 24  # float32 positions, of blocks that differ by at most the range
-    assert np.abs(out - block_means(pixels, 4)).max() <= 0.5 + step
-
-
 def checkers(height: int, width: int) -> np.ndarray:
     return (np.add.outer(np.arange(height), np.arange(width)) % 2 * 255).astype(np.uint8)[..., None]
 
