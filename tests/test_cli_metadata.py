@@ -12,10 +12,11 @@ from odd_files import ODD_FILES, make
 from PIL import Image, IptcImagePlugin
 from test_cli import run
 
-from jaxtex.cli import decode, encode, exif
+from jaxtex.cli import decode, encode
 from jaxtex.cli.file_options import FileOptions
 from jaxtex.cli.limits import check_pixels
-from jaxtex.cli.metadata import Metadata
+from jaxtex.cli.metadata import exif
+from jaxtex.cli.metadata.kept import Metadata
 
 REFUSED = [name for name, odd in ODD_FILES.items() if odd.error]
 WARPED = [name for name, odd in ODD_FILES.items() if not odd.error]

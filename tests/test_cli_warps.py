@@ -30,7 +30,7 @@ from jaxtex.cli import (
     warp,
 )
 from jaxtex.cli.errors import UserError
-from jaxtex.cli.metadata import Metadata
+from jaxtex.cli.metadata.kept import Metadata
 from jaxtex.cli.values import protect_negative_number
 
 CORNERS = np.array([(0.0, 0), (WIDTH, 0), (WIDTH, HEIGHT), (0, HEIGHT)])

@@ -27,12 +27,12 @@ import tifffile
 from PIL import Image, UnidentifiedImageError
 
 from .errors import OutputError, UserError, describe, one_line
-from .jpeg_metadata import read_jpeg
 from .kinds import HEAD_BYTES, check_kind, choose_page, full_pages, open_regular
 from .mappings import Array, Size
-from .metadata import Metadata, read_pillow
-from .png_metadata import PNG_SIGNATURE, read_png
-from .tiff_metadata import read_tiff
+from .metadata.jpeg_segments import read_jpeg
+from .metadata.kept import Metadata, read_pillow
+from .metadata.png_chunks import PNG_SIGNATURE, read_png
+from .metadata.tiff_tags import read_tiff
 from .writing import STREAM, read_stdin
 
 MODES_8_BIT = {

@@ -19,12 +19,12 @@ from PIL import Image
 from .decode import Picture
 from .errors import UserError, describe
 from .file_options import DEFAULTS, FileOptions
-from .jpeg_metadata import add_to_jpeg
 from .mappings import Array
-from .metadata import Metadata, enumerate_names, fit
-from .png_metadata import add_to_png
+from .metadata.jpeg_segments import add_to_jpeg
+from .metadata.kept import Metadata, enumerate_names, fit
+from .metadata.png_chunks import add_to_png
+from .metadata.tiff_tags import add_to_tiff
 from .targets import replace_file
-from .tiff_metadata import add_to_tiff
 from .writing import DEFAULT_WRITE, STREAM, WriteOptions, write_stdout
 
 FORMATS = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG", ".tif": "TIFF", ".tiff": "TIFF", ".webp": "WebP"}

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from . import exif as tiff
-from .metadata import CREDENTIALS, EXIF_HEADER, XMP_HEADER, Chunk, Metadata, make_resolution, resolution_of
+from .kept import CREDENTIALS, EXIF_HEADER, XMP_HEADER, Chunk, Metadata, make_resolution, resolution_of
 from .photoshop import IPTC_MARKER, IPTC_RESOURCE, iptc_resource, photoshop_resources, split
 
 PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"

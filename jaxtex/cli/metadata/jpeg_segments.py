@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from . import exif as tiff
-from .metadata import (
+from .kept import (
     CREDENTIALS,
     EXIF_HEADER,
     INCH,

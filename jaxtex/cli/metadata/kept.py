@@ -18,9 +18,9 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+from ..limits import Size
 from . import exif as tiff
 from .exif import Directory, Entry
-from .limits import Size
 
 # Values of gAMA, in 1/100000, and of cHRM that say sRGB, as does a PNG without them.
 GAMMA, PRIMARIES, SRGB = b"gAMA", b"cHRM", b"sRGB"

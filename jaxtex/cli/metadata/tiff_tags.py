@@ -7,7 +7,7 @@ Source: TIFF 6.0, section 8, and the tags that Adobe, EXIF and GeoTIFF register.
 
 from . import exif as tiff
 from .exif import Directory, Entry
-from .metadata import BROKEN_EXIF, Metadata, resolution_entries, resolution_of
+from .kept import BROKEN_EXIF, Metadata, resolution_entries, resolution_of
 from .photoshop import IPTC_MARKER, paths_among, photoshop_resources
 
 # What tells how a TIFF was made, not what it shows, by the beginning of its description.

@@ -12,7 +12,7 @@ import re
 import struct
 from typing import Literal, NamedTuple, Union
 
-from .limits import Size
+from ..limits import Size
 
 Order = Literal["little", "big"]
 
