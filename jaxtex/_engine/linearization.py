@@ -12,7 +12,7 @@ from .combinations import Path, TexelValue, blend, weighted
 from .decoding import decode
 from .indexing import gather
 from .operators import read, summed, zero_outside
-from .spec import TEXELS, Coords, ReadSpec, Wrt, as_given
+from .spec import TEXELS, Coords, ReadSpec, Wrt
 from .texel_walk import TexelAddress, flattened
 
 FEW_CHANNELS = 4
@@ -62,7 +62,7 @@ def pullback(
 def coordinate_tangents(tangents: ByNumber, operands: Sequence[jax.Array], spec: ReadSpec) -> ByNumber:
     """The tangents of the coordinates along which the read changes, by axis, from those of operands, by number."""
     axes = spec.axes_of(tuple(tangents))
-    if (spec.grid is as_given and not spec.stacks) or not tangents:
+    if spec.takes_coords or not tangents:
         return {k: tangents[k] for k in axes}
     function, some = partial_grid(operands, spec, tuple(tangents), axes)
     return dict(zip(axes, jax.jvp(function, some, tuple(tangents.values()))[1]))

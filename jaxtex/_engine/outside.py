@@ -45,7 +45,7 @@ def outside(*operands: jax.Array, spec: ReadSpec) -> tuple[jax.Array, jax.Array]
     return jnp.sum(weight, along, keepdims=True).astype(spec.sums), jnp.all(everything, along, keepdims=True)
 
 
-def bordered_read(texels: jax.Array, color: jax.Array, *operands: jax.Array, spec: ReadSpec) -> jax.Array:
+def read_over_color(texels: jax.Array, color: jax.Array, *operands: jax.Array, spec: ReadSpec) -> jax.Array:
     """`operators.bordered_read`. Of a sum of stored integers the color takes a part once, not at each tap."""
     alone = spec.num_reads == 1 and not spec.summed_axes and spec.expected is None
     if not (alone and blends_codes(texels, spec)):

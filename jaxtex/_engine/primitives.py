@@ -35,9 +35,8 @@ from .binding import Dims, batching_rule, bind, make_primitive
 from .combinations import clipped, each_level, highest, lowest, nearest_taps
 from .linearization import ByNumber, summed_to
 from .lowering.choice import LOWERINGS
-from .outside import bordered_read as bordered_by_weight
-from .outside import outside, with_color
-from .spec import TEXELS, Combination, ReadSpec, Wrt, as_given
+from .outside import outside, read_over_color, with_color
+from .spec import TEXELS, Combination, ReadSpec, Wrt
 
 
 def read(texels: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec) -> jax.Array:
@@ -65,7 +64,7 @@ def pushforward_textures(wrt: Wrt) -> tuple[int, ...]:
 
 read_p = make_primitive("texture_read", operators.read, LOWERINGS["read"], apart=lambda _: (0,))
 bordered_read_p = make_primitive(
-    "texture_bordered_read", bordered_by_weight, LOWERINGS["bordered_read"], apart=lambda _: (0,)
+    "texture_bordered_read", read_over_color, LOWERINGS["bordered_read"], apart=lambda _: (0,)
 )
 splat_p = make_primitive("texture_splat", operators.splat, LOWERINGS["splat"], apart=lambda _: (0,))
 pushforward_p = make_primitive("texture_pushforward", linearization.pushforward, apart=pushforward_textures)
@@ -238,7 +237,7 @@ def pullback_terms(cotangent: Any, texels: Any, *operands: Any, spec: ReadSpec, 
 
 def coordinate_tangents(tangents: ByNumber, operands: Sequence[Any], spec: ReadSpec) -> ByNumber:
     """`linearization.coordinate_tangents`, of which reverse mode keeps the operands."""
-    if (spec.grid is as_given and not spec.stacks) or not tangents:
+    if spec.takes_coords or not tangents:
         return linearization.coordinate_tangents(tangents, operands, spec)
     return rematerialized(linearization.coordinate_tangents, tangents, operands, spec=spec)
 

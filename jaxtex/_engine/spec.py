@@ -106,6 +106,11 @@ class ReadSpec:
 
     # Operands
 
+    @property
+    def takes_coords(self) -> bool:
+        """Whether each operand is the coordinate of the axis of its number."""
+        return self.grid is as_given and not self.stacks
+
     def stack_of(self, k: int) -> Stack | None:
         """How operand `k` holds several numbers."""
         return self.stacks[k] if self.stacks else None

@@ -88,7 +88,7 @@ class AddressRule(NamedTuple):
         neighbors_stay_adjacent: whether two taps side by side read texels side by side, or the same texel.
         cyclic: whether the texel after the last one is the first, for rules whose neighbors stay adjacent otherwise.
         drops_outside: whether a tap inside reads its own texel, and a tap outside none.
-        folds: whether a tap inside reads its own texel, every other tap one that takes a division to find.
+        folds: whether a tap inside reads its own texel, and it takes a division to find that of a tap outside.
         even_width: whether the width, the size of its last axis, must be even.
         within: whether coordinates are known to be finite, and within the axis.
         on_hardware: whether texture units have it.

@@ -50,9 +50,7 @@ def add_warp_options(parser: argparse.ArgumentParser) -> None:
     add_size(group)
     add_read_options(group, "linear")
     add_border_options(group)
-    add_write_options(parser.add_argument_group("writing"))
-    add_file_options(parser.add_argument_group("files"))
-    add_run_options(parser.add_argument_group("running"))
+    add_output_options(parser)
 
 
 def add_resize_options(parser: argparse.ArgumentParser) -> None:
@@ -68,9 +66,7 @@ def add_resize_options(parser: argparse.ArgumentParser) -> None:
         help="the largest size in proportion that is at most so wide and so high, e.g. 1600x1600",
     )
     add_read_options(parser.add_argument_group("reading"), "cubic", is_resize=True)
-    add_write_options(parser.add_argument_group("writing"), alpha=False)
-    add_file_options(parser.add_argument_group("files"))
-    add_run_options(parser.add_argument_group("running"))
+    add_output_options(parser, alpha=False)
 
 
 def add_rotate_options(parser: argparse.ArgumentParser) -> None:
@@ -92,9 +88,7 @@ def add_rotate_options(parser: argparse.ArgumentParser) -> None:
     reading = parser.add_argument_group("reading")
     add_read_options(reading, "cubic")
     add_border_options(reading)
-    add_write_options(parser.add_argument_group("writing"))
-    add_file_options(parser.add_argument_group("files"))
-    add_run_options(parser.add_argument_group("running"))
+    add_output_options(parser)
 
 
 def add_undistort_options(parser: argparse.ArgumentParser) -> None:
@@ -105,7 +99,12 @@ def add_undistort_options(parser: argparse.ArgumentParser) -> None:
     add_size(group)
     add_read_options(group, "cubic")
     add_border_options(group)
-    add_write_options(parser.add_argument_group("writing"))
+    add_output_options(parser)
+
+
+def add_output_options(parser: argparse.ArgumentParser, *, alpha: bool = True) -> None:
+    """Adds how the output is written, how files are treated, and how the work is done."""
+    add_write_options(parser.add_argument_group("writing"), alpha=alpha)
     add_file_options(parser.add_argument_group("files"))
     add_run_options(parser.add_argument_group("running"))
 

@@ -55,7 +55,7 @@ def add_file_options(group: "argparse._ArgumentGroup") -> None:  # pyright: igno
         "--max-pixels",
         metavar="N",
         type=whole_number,
-        default=MAX_PIXELS,
+        default=DEFAULTS.max_pixels,
         help="the most pixels of an input or an output, e.g. 2e9 (default: 500 million)",
     )
 

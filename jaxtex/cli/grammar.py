@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Literal, NoReturn, get_args
 
 from .errors import UserError
-from .limits import MAX_PIXELS
 from .values import (
     COEFFICIENTS,
     Point,
@@ -82,12 +81,13 @@ class Options(argparse.Namespace):
     quiet: bool = False
     verbose: bool = False
     device: tuple[str | None, int] = (None, 0)
-    strip: bool = False
-    force: bool = False
-    preserve_times: bool = False
-    skip_existing: bool = False
-    page: int | None = None
-    max_pixels: int = MAX_PIXELS
+    # The attributes of `FileOptions`, which has their defaults.
+    strip: bool
+    force: bool
+    preserve_times: bool
+    skip_existing: bool
+    page: int | None
+    max_pixels: int
 
 
 class Parser(argparse.ArgumentParser):

@@ -70,7 +70,7 @@ def warp_image(
     pixels = as_array(image)
     check_image(name, pixels, ndim)
     pixels, options, result = as_numbers(pixels, options)
-    arrays = as_operands(parameters, ndim)
+    arrays = floating_parameters(parameters, ndim)
     batch = np.broadcast_shapes(pixels.shape[: -ndim - 1], *(p.shape[:-ndim] for p in arrays))
     shape = (*batch, *output_shape, pixels.shape[-1])
     if 0 in shape:
@@ -190,7 +190,7 @@ def _warp(
     return (computed_apart(rounded, (0,)) if rounds and apart else rounded)(image, *operands)
 
 
-def as_operands(parameters: Sequence[ArrayLike | Stacked], ndim: int) -> tuple[Operand, ...]:
+def floating_parameters(parameters: Sequence[ArrayLike | Stacked], ndim: int) -> tuple[Operand, ...]:
     """Parameters as floating arrays, with `ndim` axes of the samples at least."""
     found: list[Operand] = []
     for p in parameters:

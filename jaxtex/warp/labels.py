@@ -21,7 +21,7 @@ from .calls import compiled
 from .composed import ComposedPoints, Transform, as_transforms, composed
 from .fields import check_fields
 from .grids import Composed, is_affine, stored_points
-from .images import as_operands, check_image, grid_operands
+from .images import check_image, floating_parameters, grid_operands
 from .options import address_modes
 from .types import AddressLike, GridFunction, Points, ShapeLike
 
@@ -116,7 +116,7 @@ def warped_labels(
         raise TypeError(f"{name}: labels has dtype {stored}, expected integers or bool; convert it with labels.astype.")
     texels = jnp.asarray(texels).astype(np.uint8 if stored == jnp.bool_ else stored)
     color = jnp.broadcast_to(jnp.asarray(border_label).astype(texels.dtype), texels.shape[-1:])
-    parameters = as_operands(points.parameters, ndim)
+    parameters = floating_parameters(points.parameters, ndim)
     batch = np.broadcast_shapes(texels.shape[: -ndim - 1], *(p.shape[:-ndim] for p in parameters))
     shape = (*batch, *points.output_shape, texels.shape[-1])
     if 0 in shape:

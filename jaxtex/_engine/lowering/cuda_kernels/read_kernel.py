@@ -28,8 +28,8 @@ MEAN = Path(__file__).parent / "mean.cu"
 # The threads of a block: in a volume of samples and in an image, deep, down and across; and in all.
 BLOCKS: dict[int, Extent] = {3: (4, 1, 32), 2: (1, 8, 16)}
 THREADS = 128
-# The samples of a thread: at most so many, with so many taps in all, and so many bytes of one tap; and the threads that
-# must remain.
+# Limits of a thread: its samples, the taps of all of them, and the bytes that one tap of each of them loads. A read is
+# divided among so many threads at least before one takes several samples.
 MOST_SAMPLES, MOST_TAPS, TAP_BYTES, LEAST_THREADS = 4, 64, 16, 2**19
 # A wider texel is divided among threads, so that a warp reads and writes whole lines of memory.
 WIDTHS = (4, 2, 1)
@@ -233,10 +233,11 @@ def steps_of(spec: ReadSpec, width: int, dtype: np.dtype, threads: int, exact: b
 
 
 def tiles_of_block(shape: tuple[int, ...], batch: int, volumes: bool, parts: int, steps: int) -> SampleTiles:
-    """The samples of a block, each of `parts` threads, which take `steps` samples of a row; all of them in one row if
-    they are too few across or down.
+    """The samples of a block: a box of them, or a row where there are fewer than a box has along some axis.
 
     Args:
+        parts: how many threads share a sample.
+        steps: how many samples of a row a thread takes.
         volumes: whether three axes are filtered, so that samples in a block of them read the same texels.
     """
     for rank, (deep, down, across) in BLOCKS.items():

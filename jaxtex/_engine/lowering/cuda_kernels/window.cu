@@ -92,7 +92,7 @@
       for (;;) {
         if constexpr (last > 0) {
           while (i >= width) i -= width, at[before]++;
-  #pragma unroll
+#pragma unroll
           for (int k = before; k > 0; k--)
             while (at[k] >= size[k]) at[k] -= size[k], at[k - 1]++;
         }
