@@ -9,12 +9,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._tables.address_rules import CLAMP, AddressRule
-from .._tables.filter_kernels import FilterKernel, Polynomials
+from .._tables.filter_kernels import POINT, FilterKernel, Polynomials
 
 
 class Role(StrEnum):
     """What an axis runs over."""
 
+    SIZE = "size"
     LEVEL = "level"
     LAYER = "layer"
     FACE = "face"
@@ -26,18 +27,21 @@ class Axis(NamedTuple):
     """One axis of a read.
 
     Attributes:
-        size: the number of texels; where samples choose their level in a mip chain, the size in level 0.
+        size: the number of texels; where samples choose their level in a mip chain, the size in level 0. `None` where
+            it is an operand: the coordinate of an axis of role SIZE, of which one for each such axis stands in front of
+            all others. Then all texels lie in one flat array of at least as many, the `size` of those axes.
         kernel: the filter.
         address: the rule for taps outside.
         normalized: whether coordinates run from 0 to 1, or from 0 to `size`.
         integer: whether the axis takes indices in place of coordinates: a layer, a face, or an axis of a fetch.
         order: the derivative order of the weights.
-        role: what the axis runs over. Where a read chooses its level, an axis of levels stands in front of all others.
+        role: what the axis runs over. Where a read chooses its level, an axis of levels stands in front of the others;
+            where sizes are operands, its `size` is the most levels that there may be.
             An axis of role FACTOR has one texel, whose weight is the coordinate itself: it multiplies the read.
         level_sizes: the size in each level, where the levels are not those of a mip chain.
     """
 
-    size: int | jax.Array
+    size: int | jax.Array | None
     kernel: FilterKernel
     address: AddressRule
     normalized: bool = False
@@ -51,7 +55,7 @@ class Axis(NamedTuple):
         if self.role is not Role.SPACE:
             return self
         if not self.level_sizes:
-            return self._replace(size=jnp.maximum(self.size >> level, 1))
+            return self._replace(size=jnp.maximum(self.given_size >> level, 1))
         return self._replace(size=of_each(level, self.level_sizes))
 
     def level_size(self, level: int) -> int:
@@ -62,8 +66,14 @@ class Axis(NamedTuple):
 
     @property
     def known_size(self) -> int:
-        """The size of an axis whose samples do not choose their level."""
+        """The size of an axis whose samples do not choose their level, where it is no operand."""
         assert isinstance(self.size, int)
+        return self.size
+
+    @property
+    def given_size(self) -> int | jax.Array:
+        """The size, known while tracing or not."""
+        assert self.size is not None
         return self.size
 
     @property
@@ -86,6 +96,16 @@ def of_each(level: jax.Array, numbers: tuple[int, ...]) -> jax.Array:
 
 # Multiplies a read by its coordinate.
 FACTOR = Axis(1, FilterKernel(0.0, 0, Polynomials(((0.0, 1.0),))), CLAMP, role=Role.FACTOR)
+
+
+def size_axis(capacity: int) -> Axis:
+    """An axis whose coordinate is the size of another one, of texels that lie in a flat array of that capacity."""
+    return Axis(capacity, POINT, CLAMP, integer=True, role=Role.SIZE)
+
+
+def sizes_are_known(axes: tuple[Axis, ...]) -> bool:
+    """Whether all sizes are known while tracing."""
+    return all(isinstance(axis.size, int) for axis in axes)
 
 
 def differentiated(axes: tuple[Axis, ...], k: int) -> tuple[Axis, ...]:

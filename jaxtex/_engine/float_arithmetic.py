@@ -14,7 +14,7 @@ from ..texture import Texture
 from . import primitives
 from .cube import to_face
 from .level_of_detail import along_side, clamped, footprint_level
-from .plan import Layout, ReadPlan, ResolvedLevel, in_texels, plan_of_level, sides_of
+from .plan import Layout, ReadPlan, ResolvedLevel, SizedTexture, in_texels, plan_of_level, sides_of
 
 
 class ReadArithmetic(NamedTuple):
@@ -31,7 +31,7 @@ class ReadArithmetic(NamedTuple):
 
     resolve_level: Callable[[Layout, ReadArguments, Sampler], ResolvedLevel]
     plan: Callable[..., tuple[ReadPlan, jax.Array | None]]
-    read: Callable[[Texture, ReadPlan, Decoding, np.dtype, bool], jax.Array]
+    read: Callable[[Texture | SizedTexture, ReadPlan, Decoding, np.dtype, bool], jax.Array]
     read_texel: Callable[[Texture, ReadPlan, Decoding, np.dtype, bool], jax.Array]
     most_reads: Callable[[Sampler], int]
 
@@ -72,7 +72,11 @@ def plan_read(
 
 
 def read(
-    texture: Texture, plan: ReadPlan, decoding: Decoding, dtype: np.dtype, deterministic: bool = False
+    texture: Texture | SizedTexture,
+    plan: ReadPlan,
+    decoding: Decoding,
+    dtype: np.dtype,
+    deterministic: bool = False,
 ) -> jax.Array:
     """One read of a texture."""
     return read_texels(texture.texels, texture.border_color, plan, decoding, dtype, deterministic)

@@ -26,6 +26,7 @@ from ..._compat import (
     warn_of_slow_atomics,
 )
 from ..._tables.storage_formats import Decoding
+from ..axis import sizes_are_known
 from ..spec import TEXELS, ReadSpec, Wrt
 from ..texel_walk import flat_sizes
 from . import cpu_adjoint, cuda_kernels, partitioned_adjoint
@@ -183,6 +184,8 @@ def supports_bordered_read(texels: Any, color: Any, *operands: Any, spec: ReadSp
 
 
 def supports_splat(values: Any, *operands: Any, spec: ReadSpec, batch: int) -> bool:
+    if not sizes_are_known(spec.axes):
+        return False  # the windows of a kernel are cut along rows of known sizes
     sizes = flat_sizes(spec.axes)
     if values.dtype != jnp.float32 or values.shape[-1] > MAX_CHANNELS or len(sizes) > 1:
         return False
