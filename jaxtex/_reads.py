@@ -52,7 +52,9 @@ class Numbers(NamedTuple):
     differentiable: bool
 
 
-def numbers_of(texture: Texture | SizedTexture, decoding: Decoding, coords: Sequence[jax.Array], *, blends: bool) -> Numbers:
+def numbers_of(
+    texture: Texture | SizedTexture, decoding: Decoding, coords: Sequence[jax.Array], *, blends: bool
+) -> Numbers:
     """The dtypes of a read at `coords`; of texels that are not numbers, if the read `blends` them all the same."""
     row = storage_format(texture.dtype)
     if decoding is Decoding.ELEMENT and not row.floating and not blends:
@@ -232,9 +234,7 @@ def sample_grid(
 
     dtype = sums if as_numbers else rounded_dtype(own_dtype(texture, sampler), sums)
 
-    def run(
-        arithmetic: ReadArithmetic, texture: Texture | SizedTexture, operands: tuple[jax.Array, ...]
-    ) -> jax.Array:
+    def run(arithmetic: ReadArithmetic, texture: Texture | SizedTexture, operands: tuple[jax.Array, ...]) -> jax.Array:
         at = plan._replace(operands=operands)
         return arithmetic.read(texture, at, sampler.decoding, dtype, sampler.deterministic)
 

@@ -130,7 +130,9 @@ class ReadPlan(NamedTuple):
         axes = (*self.axes[:position], axis, *self.axes[position:])
         number = position if self.grid is as_given else 0
         stacks = (*self.stacks[:number], None, *self.stacks[number:]) if self.stacks else ()
-        plan = self._replace(axes=axes, operands=(*self.operands[:number], coord, *self.operands[number:]), stacks=stacks)
+        plan = self._replace(
+            axes=axes, operands=(*self.operands[:number], coord, *self.operands[number:]), stacks=stacks
+        )
         return plan if self.grid is as_given else plan._replace(grid=OneMore(self.grid, position))
 
     def weighted_sum(self, weights: jax.Array, summed_axes: tuple[int, ...]) -> "ReadPlan":

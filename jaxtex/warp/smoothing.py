@@ -206,9 +206,7 @@ def of_chain(sampler: Sampler) -> Sampler:
     )
 
 
-def in_units_of_chain(
-    kind: TextureKind, sizes: Sequence[int | jax.Array], resolved: ResolvedLevel
-) -> ResolvedLevel:
+def in_units_of_chain(kind: TextureKind, sizes: Sequence[int | jax.Array], resolved: ResolvedLevel) -> ResolvedLevel:
     """A resolved call in texels, with normalized coordinates; directions have none."""
     if kind.is_cube:
         return resolved

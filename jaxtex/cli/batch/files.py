@@ -72,7 +72,7 @@ def finish_warp(source: Path, target: Path, started: StartedWarp, job: Job) -> W
     """
     picture, result = started
     with errors_about(source):
-        pixels = np.asarray(result.pixels)
+        pixels = result.pixels()
         size = format_size(pixels)
         if job.compare:
             pixels = side_by_side(picture.pixels, pixels)
@@ -97,7 +97,7 @@ def warp_file(source: Path, target: Path, job: Job) -> int:
     start = time.perf_counter()
     started = start_warp(source, picture, job)
     with errors_about(source):
-        started.result.pixels.block_until_ready()
+        started.result.wait()
     seconds = time.perf_counter() - start
     written = finish_warp(source, target, started, job)
     if job.verbosity < 0:

@@ -7,34 +7,30 @@ the output shows as much of it as the picture covers of the pixel.
 
 # pyright: strict, reportUnknownMemberType=false
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
 
-from ..._engine.stacks import numbers, split
-from ...warp.images import footprint_of, grid_operands
-from ..pictures.limits import Size
+from ...warp.types import Arrays
 
 # A little steeper than one, so that rounding does not keep a pixel at the edge from being covered.
 STEEPNESS = 1 + 2.0**-6
 
 
 def coverage(
-    function: Callable[..., tuple[Any, ...]], parameters: Sequence[jax.Array], *, source: Size, target: Size
+    points: Arrays, sides: Sequence[Arrays], source: Sequence[int | jax.Array], shape: tuple[int, int]
 ) -> jax.Array:
     """How much of each pixel of the output the picture covers, from 0 to 1: (height, width, 1).
 
     On each axis of the input, the distance to the edge is counted in pixels of the output.
 
     Args:
-        function: the coordinate function, with its `parameters`.
-        source, target: width and height of the input and of the output.
+        points: that pixels read, x first, with their footprints, the `sides`.
+        source: width and height of the input.
+        shape: height and width of the output, or of a tile of it.
     """
-    operands = numbers(*split(grid_operands(tuple(parameters), target[::-1], 0)))
-    points, sides = function(*operands), footprint_of(function, operands, 2)
-    covered = jnp.ones((target[1], target[0]), jnp.float32)
+    covered = jnp.ones(shape, jnp.float32)
     for axis, (point, size) in enumerate(zip(points, source)):
         step = jnp.hypot(sides[0][axis], sides[1][axis])
         # Next to a point at infinity differences are not finite; the picture ends there at once.
