@@ -39,8 +39,9 @@ from .cuda_c import (
     target_capability,
 )
 from .cuda_kernels.read_kernel import WIDTHS
-from .cuda_kernels.sample_tiles import samples_shape
-from .partitioned_call import PULLBACK, READ, READ_WITH_COLOR, SPLAT, Layout, partitioned, smallest_parts
+from .cuda_kernels.sample_tiles import Lanes, samples_shape
+from .partitioned_call import PULLBACK, READ, READ_WITH_COLOR, SPLAT, Content, Layout, partitioned, smallest_parts
+from .parts import Part, Slice, find_origin
 
 LEAST_COMPUTE_CAPABILITY = (8, 0)
 # Samples and texels are numbered in int32, with room for the padding of the last tile; elements are not.
@@ -70,12 +71,12 @@ class Lowering(NamedTuple):
 
     def rule(self, general: Callable[..., Any], *, multiple_results: bool) -> Callable[..., Any]:
         """The lowering rule: to `run` where it is supported, on one device or on each one's part, else to `general`."""
-        as_run, as_general = (mlir.lower_fun(f, multiple_results=multiple_results) for f in (self.run, general))
+        as_general = mlir.lower_fun(general, multiple_results=multiple_results)
 
         def rule(ctx: Any, *args: Any, **params: Any) -> Any:
             with FOR_THIS_EXPORT(FOR_EXPORTS.value if is_exported(ctx) else None):
                 if self.may_run(ctx) and self.supports(*ctx.avals_in, **params):
-                    found = unless_refused(lower_on_one_device, as_run, ctx, *args, **params)
+                    found = unless_refused(self.on_one_device, ctx, *args, multiple_results=multiple_results, **params)
                     if found is not None:
                         return found
             if devices := self.devices_to_run_on(ctx, **params):
@@ -86,6 +87,21 @@ class Lowering(NamedTuple):
             return as_general(ctx, *args, **params)
 
         return rule
+
+    def on_one_device(self, ctx: Any, *args: Any, multiple_results: bool, **params: Any) -> Any:
+        """Lowers to `run`. Values that are a part of a larger array are loaded from that."""
+        run, origin = self.run, find_origin(args[0]) if self.takes_parts else None
+        if origin is not None and loads_part(ctx.avals_in[0], origin.slice):
+            values, *avals = ctx.avals_in
+            run = lambda whole, *rest, **params: self.run(Part(whole, values.shape, origin.slice), *rest, **params)
+            ctx = ctx.replace(avals_in=[type(values)(origin.shape, values.dtype), *avals])
+            args = (origin.whole, *args[1:])
+        return lower_on_one_device(mlir.lower_fun(run, multiple_results=multiple_results), ctx, *args, **params)
+
+    @property
+    def takes_parts(self) -> bool:
+        """Whether the first array holds values of samples, and `run` takes a `Part` in its place."""
+        return self.layout is not None and self.layout.operands[0] is Content.VALUES
 
     def may_run(self, ctx: Any) -> bool:
         """Whether a program may hold `run`. An exported one holds kernels, by choice, where its shapes are known."""
@@ -189,6 +205,12 @@ def supports_splat(values: Any, *operands: Any, spec: ReadSpec, batch: int) -> b
     textures = np.broadcast_shapes(*(a.shape[:batch] for a in (values, *operands)))
     samples = np.broadcast_shapes(values.shape[:-1], *spec.sample_shapes(operands))
     return kernel_fits([values, *operands], math.prod(textures) * sizes[0], math.prod(samples))
+
+
+def loads_part(values: Any, part: Slice) -> bool:
+    """Whether kernels of an adjoint load values from a larger array as they load them from an array of their own."""
+    lanes = Lanes.of(values.shape[-1])
+    return part.count % lanes.channels == 0 and (not lanes.aligned or part.keeps_aligned(lanes.width))
 
 
 def supports_pullback(cotangent: Any, texels: Any, *operands: Any, spec: ReadSpec, wrt: Wrt, batch: int) -> bool:
