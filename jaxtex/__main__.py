@@ -9,7 +9,7 @@ def run() -> int:
     """Runs the command line of the process; returns the exit code. An interrupt may come before all is imported."""
     try:
         from .cli import main
-        from .cli.compilations import delete_oldest, keep_compilations
+        from .cli.environment.compilations import delete_oldest, keep_compilations
 
         folder = keep_compilations()
         code = main()

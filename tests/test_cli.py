@@ -16,9 +16,16 @@ from tolerances import assert_close
 
 import jaxtex
 from jaxtex import AddressMode, FilterMode
-from jaxtex.cli import affine, commands, decode, encode, files, info, main, warp
-from jaxtex.cli.extra import PACKAGES
-from jaxtex.cli.grammar import ADDRESSES, FILTERS, WHOLE_TRANSFORMS
+from jaxtex.cli import main
+from jaxtex.cli.batch import files
+from jaxtex.cli.environment import info
+from jaxtex.cli.environment.extra import PACKAGES
+from jaxtex.cli.grammar import commands
+from jaxtex.cli.grammar.option_groups import ADDRESSES, FILTERS, WHOLE_TRANSFORMS
+from jaxtex.cli.pictures import decode, encode
+from jaxtex.cli.pictures.picture import Picture
+from jaxtex.cli.transforms import affine
+from jaxtex.cli.warping import warp
 
 HEIGHT, WIDTH = 6, 9
 SRGB = b"\0" * 16 + b"RGB " + b"profile" * 20
@@ -220,7 +227,7 @@ BREAKS = {
 def test_a_broken_file_is_one_sentence(tmp_path, capfd, suffix, dtype, broken):
     """Also on the descriptor, to which C libraries write past Python."""
     path = tmp_path / f"in{suffix}"
-    encode.write_picture(path, decode.Picture(noise(3, dtype, 30, 30)))
+    encode.write_picture(path, Picture(noise(3, dtype, 30, 30)))
     path.write_bytes(BREAKS[broken](path.read_bytes()))
     assert main(["warp", str(path), str(tmp_path / "out.png")]) == 2
     out, err = capfd.readouterr()
@@ -271,7 +278,7 @@ def test_exif_orientation_is_applied(tmp_path, suffix, dtype, orientation):
 )
 def test_a_color_profile_stays_if_it_fits(tmp_path, suffix, dtype, channels, profile, kept):
     path = tmp_path / f"out{suffix}"
-    encode.write_picture(path, decode.Picture(noise(channels, dtype), profile))
+    encode.write_picture(path, Picture(noise(channels, dtype), profile))
     again = decode.read_picture(path)
     assert again.icc == (profile if kept else None)
     if suffix == ".png":

@@ -10,8 +10,8 @@ from test_warp_fisheye import recorded
 from tolerances import assert_close
 
 from jaxtex import warp as jw
-from jaxtex.cli.calibration import read_calibration
-from jaxtex.cli.file_storage import Matrix, parse_yaml, read_storage
+from jaxtex.cli.transforms.calibration import read_calibration
+from jaxtex.cli.transforms.file_storage import Matrix, parse_yaml, read_storage
 
 HEIGHT, WIDTH = 24, 32
 

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 import jaxtex
-from jaxtex.cli import compilations
+from jaxtex.cli.environment import compilations
 
 
 @pytest.mark.parametrize(

@@ -20,10 +20,12 @@ from test_cli import load, noise, run, save
 from test_cli_warps import CONTINUE, folder_of
 
 import jaxtex
-from jaxtex.cli import files, folders, main, targets
+from jaxtex.cli import main
+from jaxtex.cli.batch import files, folders
 from jaxtex.cli.errors import UserError
-from jaxtex.cli.messages import printable
-from jaxtex.cli.signals import Terminated, signals_raise
+from jaxtex.cli.pictures import targets
+from jaxtex.cli.process.messages import printable
+from jaxtex.cli.process.signals import Terminated, signals_raise
 
 POINT = ("--filter", "point")
 
@@ -49,12 +51,12 @@ def names(folder: Path) -> list[str]:
 
 SLOW = """
 import time
-from jaxtex.cli import targets
+from jaxtex.cli.pictures import targets
 replace = targets.replace_file
 def slow(path, *rest):
     time.sleep(0.05)
     return replace(path, *rest)
-from jaxtex.cli import encode
+from jaxtex.cli.pictures import encode
 encode.replace_file = slow
 """
 

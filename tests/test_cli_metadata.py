@@ -12,11 +12,12 @@ from odd_files import ODD_FILES, make
 from PIL import Image, IptcImagePlugin
 from test_cli import run
 
-from jaxtex.cli import decode, encode
-from jaxtex.cli.file_options import FileOptions
-from jaxtex.cli.limits import check_pixels
-from jaxtex.cli.metadata import exif
-from jaxtex.cli.metadata.kept import Metadata
+from jaxtex.cli.grammar.file_options import FileOptions
+from jaxtex.cli.pictures import decode, encode
+from jaxtex.cli.pictures.limits import check_pixels
+from jaxtex.cli.pictures.metadata import exif
+from jaxtex.cli.pictures.metadata.kept import Metadata
+from jaxtex.cli.pictures.picture import Picture
 
 REFUSED = [name for name, odd in ODD_FILES.items() if odd.error]
 WARPED = [name for name, odd in ODD_FILES.items() if not odd.error]
@@ -161,7 +162,7 @@ def test_directories_survive_any_damage():
     for data in damaged:
         metadata = Metadata(exif=data)
         assert metadata.orientation >= 0
-        picture = decode.Picture(odd_files.pixels(), metadata=metadata)
+        picture = Picture(odd_files.pixels(), metadata=metadata)
         for file_format in ("TIFF", "JPEG"):
             encode.encode_picture(picture, file_format)
 

@@ -15,8 +15,11 @@ from test_cli import HEIGHT, WIDTH, load, noise, run, save, warped
 
 import jaxtex
 from jaxtex import warp as jw
-from jaxtex.cli import commands, completion, folders, main, resizing
-from jaxtex.cli.descriptions import DESCRIPTIONS
+from jaxtex.cli import main
+from jaxtex.cli.batch import folders
+from jaxtex.cli.grammar import commands, completion
+from jaxtex.cli.grammar.descriptions import DESCRIPTIONS
+from jaxtex.cli.transforms import resizing
 
 WHITE = np.full((HEIGHT, WIDTH, 3), 255, np.uint8)
 
@@ -328,7 +331,7 @@ def test_help_and_versions_start_without_jax_and_numpy():
     script = """
 import sys
 from jaxtex.cli import main
-from jaxtex.cli.commands import COMMANDS
+from jaxtex.cli.grammar.commands import COMMANDS
 for arguments in (["--version"], ["--help"], *([name, "--help"] for name in COMMANDS)):
     try:
         main(arguments)

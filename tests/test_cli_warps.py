@@ -15,23 +15,16 @@ from PIL import Image
 from test_cli import GRAY, HEIGHT, SRGB, TAP_BY_TAP, WIDTH, bilinear_at, load, noise, run, save, warped
 from tolerances import assert_close
 
-from jaxtex.cli import (
-    affine,
-    decode,
-    encode,
-    files,
-    folders,
-    grammar,
-    lens,
-    main,
-    mappings,
-    perspective,
-    transforms,
-    warp,
-)
+from jaxtex.cli import main
+from jaxtex.cli.batch import files, folders
 from jaxtex.cli.errors import UserError
-from jaxtex.cli.metadata.kept import Metadata
-from jaxtex.cli.values import protect_negative_number
+from jaxtex.cli.grammar.option_groups import WHOLE_TRANSFORMS
+from jaxtex.cli.grammar.values import protect_negative_number
+from jaxtex.cli.pictures import decode, encode
+from jaxtex.cli.pictures.metadata.kept import Metadata
+from jaxtex.cli.pictures.picture import Picture
+from jaxtex.cli.transforms import affine, from_options, lens, mappings, perspective
+from jaxtex.cli.warping import warp
 
 CORNERS = np.array([(0.0, 0), (WIDTH, 0), (WIDTH, HEIGHT), (0, HEIGHT)])
 # Where a camera might see them: no side parallel to another.
@@ -469,7 +462,7 @@ def test_jpeg_files_are_those_of_pillow(channels):
 @pytest.mark.parametrize(("channels", "head"), [(1, GRAY), (3, SRGB)])
 def test_a_long_profile_takes_several_segments(tmp_path, channels, head):
     pixels, profile = np.asarray(photograph(channels)), head[:20] + os.urandom(200_000)
-    encode.write_picture(tmp_path / "out.jpg", decode.Picture(pixels.reshape(37, 53, -1), profile))
+    encode.write_picture(tmp_path / "out.jpg", Picture(pixels.reshape(37, 53, -1), profile))
     assert decode.read_picture(tmp_path / "out.jpg").icc == profile
     with Image.open(tmp_path / "out.jpg") as image:
         assert np.abs(np.asarray(image).astype(int) - pixels).max() < 30
@@ -568,7 +561,7 @@ def test_a_mistake_is_one_sentence(tmp_path, capsys, monkeypatch, mistake):
 
 
 def test_every_whole_transform_is_made_somewhere():
-    assert tuple(transforms.BUILDERS) == grammar.WHOLE_TRANSFORMS
+    assert tuple(from_options.BUILDERS) == WHOLE_TRANSFORMS
 
 
 def test_a_negative_number_is_a_value_and_not_an_option():

@@ -24,7 +24,7 @@ from tolerances import TOLERANCES
 import jaxtex
 from jaxtex import Sampler
 from jaxtex._compat import SLOW_ATOMICS
-from jaxtex.cli.extra import PACKAGES
+from jaxtex.cli.environment.extra import PACKAGES
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "jaxtex"
@@ -62,6 +62,14 @@ LAYERS = (
     "layers",
     "cuda",
     "__init__",
+    "cli.errors",
+    "cli.grammar",
+    "cli.process",
+    "cli.environment",
+    "cli.pictures",
+    "cli.transforms",
+    "cli.warping",
+    "cli.batch",
     "cli",
     "__main__",
 )
@@ -217,9 +225,11 @@ def default_promotion():
 
 
 def layer(module):
-    top = module.split(".")[0]
-    assert top in LAYERS, f"give {top} a place in LAYERS"
-    return LAYERS.index(top)
+    """The place of a module in LAYERS: its own, or that of the innermost room that has one."""
+    rooms = (module.rsplit(".", depth)[0] for depth in range(module.count(".") + 1))
+    found = next((room for room in rooms if room in LAYERS), None)
+    assert found, f"give {module} a place in LAYERS"
+    return LAYERS.index(found)
 
 
 def is_enum(value):
@@ -234,9 +244,16 @@ def test_imports_point_down():
         f"{module} imports {target}"
         for module in SOURCES
         for level, target in imports(module)
-        if level and module.split(".")[0] != target.split(".")[0] and layer(target) >= layer(module)
+        if level and layer(target) > layer(module)
     ]
     assert not upward
+
+
+def test_modules_of_the_command_line_have_a_room_and_a_name_of_their_own():
+    modules = [module.split(".")[1:] for module in SOURCES if module.startswith("cli.")]
+    assert {parts[0] for parts in modules if len(parts) == 1} <= {room.removeprefix("cli.") for room in LAYERS}
+    names = [parts[-1] for parts in modules]
+    assert len(names) == len(set(names))
 
 
 def test_imports_have_no_cycle():

@@ -1,7 +1,7 @@
 """The command line: resize, rotate and warp images, and folders of images, with JAX on a CPU, a GPU or a TPU.
 
-`descriptions` holds what the help says. Modules that need JAX, or packages of the extra `cli`, are imported after the
-arguments are parsed.
+`grammar.descriptions` holds what the help says. Modules that need JAX, or packages of the extra `cli`, are imported
+after the arguments are parsed.
 """
 
 # pyright: strict
@@ -9,13 +9,13 @@ arguments are parsed.
 import sys
 from collections.abc import Sequence
 
-from .commands import COMMANDS, main_parser, parse
+from .environment.extra import check_extra
 from .errors import UserError
-from .extra import check_extra
-from .file_options import parsed_file_options
-from .grammar import AFFINE_PARTS, WHOLE_TRANSFORMS, WITH_BORDER, Options
-from .program import run_program
-from .values import FISHEYE_COEFFICIENTS
+from .grammar.commands import COMMANDS, main_parser, parse
+from .grammar.file_options import parsed_file_options
+from .grammar.option_groups import AFFINE_PARTS, WHOLE_TRANSFORMS, WITH_BORDER, Options
+from .grammar.values import FISHEYE_COEFFICIENTS
+from .process.program import run_program
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -46,11 +46,11 @@ def run_arguments(arguments: list[str]) -> int:
 def run(options: Options) -> int:
     """Runs a command; returns the exit code."""
     if options.command == "info":
-        from .info import print_info
+        from .environment.info import print_info
 
         return print_info()
     if options.command == "completion":
-        from .completion import completion
+        from .grammar.completion import completion
 
         print(completion(options.shell))
         return 0
@@ -64,15 +64,15 @@ def run_warp(options: Options) -> int:
     # JAX takes a second to import, so a mistake in the options is reported first.
     import jax
 
-    from .decode import silence_codecs
-    from .devices import find_device
-    from .files import warp_file
-    from .folders import warp_folder
-    from .inputs import find_files
-    from .jobs import Job
-    from .reading import read_options
-    from .transforms import build_transform
-    from .writing import write_options
+    from .batch.files import warp_file
+    from .batch.folders import warp_folder
+    from .batch.inputs import find_files
+    from .batch.jobs import Job
+    from .environment.devices import find_device
+    from .pictures.decode import silence_codecs
+    from .pictures.writing import write_options
+    from .transforms.from_options import build_transform
+    from .warping.reading import read_options
 
     device = find_device(*options.device)
     with jax.default_device(device), silence_codecs():

@@ -1,0 +1,1 @@
+"""What a machine has: packages, devices, and the folder of compiled programs."""

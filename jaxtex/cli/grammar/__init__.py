@@ -1,0 +1,1 @@
+"""What a user types: commands, their options and values, help and completion. Nothing here needs JAX."""

@@ -1,0 +1,76 @@
+"""The options that say how files are read and written, whatever is done to their pixels."""
+
+# pyright: strict
+
+import argparse
+import dataclasses
+
+MAX_PIXELS = 500_000_000  # of an image, unless the user says otherwise
+
+
+@dataclasses.dataclass(frozen=True)
+class FileOptions:
+    """How files are read and written.
+
+    Attributes:
+        strip: drop all metadata but what tells the meaning of pixels.
+        force: replace files that are read-only.
+        preserve_times: give the output the times of the input.
+        skip_existing: skip an input whose output exists.
+        page: which one is read of a file with several, from 1; `None` if it must have one.
+        max_pixels: the most pixels of an input, and of an output.
+    """
+
+    strip: bool = False
+    force: bool = False
+    preserve_times: bool = False
+    skip_existing: bool = False
+    page: int | None = None
+    max_pixels: int = MAX_PIXELS
+
+
+DEFAULTS = FileOptions()
+
+
+def add_file_options(group: "argparse._ArgumentGroup") -> None:  # pyright: ignore[reportPrivateUsage]
+    """Adds an option for every attribute of `FileOptions`, under its name."""
+    group.add_argument(
+        "--strip", action="store_true", help="drop EXIF, XMP, IPTC, comments, texts and resolution, but not colors"
+    )
+    group.add_argument("--force", action="store_true", help="replace files that are read-only")
+    group.add_argument("--preserve-times", action="store_true", help="give the output the times of the input")
+    group.add_argument(
+        "--skip-existing",
+        "--resume",
+        action="store_true",
+        help="skip an input whose output exists, for example to continue a run that was stopped",
+    )
+    group.add_argument(
+        "--page",
+        metavar="N",
+        type=whole_number,
+        help="the page of a TIFF, or the frame of an animation, from 1, e.g. 2 (default: the only one)",
+    )
+    group.add_argument(
+        "--max-pixels",
+        metavar="N",
+        type=whole_number,
+        default=DEFAULTS.max_pixels,
+        help="the most pixels of an input or an output, e.g. 2e9 (default: 500 million)",
+    )
+
+
+def parsed_file_options(options: argparse.Namespace) -> FileOptions:
+    """The parsed options of `add_file_options`."""
+    return FileOptions(**{field.name: getattr(options, field.name) for field in dataclasses.fields(FileOptions)})
+
+
+def whole_number(text: str) -> int:
+    """A whole number above 0, which may be written as 2e9."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 1 <= value < 2**63 or value % 1:
+        raise argparse.ArgumentTypeError(f"{text.strip()!r} is not a whole number above 0")
+    return int(value)

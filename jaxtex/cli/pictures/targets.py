@@ -1,0 +1,146 @@
+"""The file that is written: checked before any work, then replaced at once, with the permissions that `cp` would give.
+
+A target that exists keeps its permissions, its owner and its extended attributes; a new one takes the permissions of
+the input, less the process's mask. A symbolic link stays a link. A hard link does not, since another name may be a
+backup.
+"""
+
+# pyright: strict
+
+import contextlib
+import errno
+import os
+import secrets
+import stat
+import time
+from pathlib import Path
+
+from ..errors import FULL_DISK, FullDiskError, UserError
+from .kinds import check_regular
+
+DEFAULT_MODE = 0o666
+# Windows would else change the ends of lines.
+CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+PREFIX, SUFFIX = ".jaxtex-", ".part"
+STALE_SECONDS = 2  # after which a temporary file that no process holds is a dead one's
+
+
+def check_target(path: Path, force: bool) -> None:
+    """Checks that a file can be written or replaced, before any work.
+
+    Raises:
+        UserError: if its folder cannot be written to, or it is no regular file, or read-only without `force`.
+    """
+    try:
+        target = Path(os.path.realpath(path))
+        status = status_of(target)
+        if status is None:
+            target.parent.stat()
+        else:
+            check_regular(status)
+            if not force and not is_writable(target, status):
+                raise UserError("it is read-only; --force replaces it")
+        if not os.access(target.parent, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, f"no permission to write to the folder {target.parent}")
+    except UserError as error:
+        raise UserError(f"cannot write {path}: {error}") from error
+    except OSError as error:
+        raise write_error(path, error) from error
+
+
+def status_of(path: Path) -> os.stat_result | None:
+    """The status of a file, or `None` if there is none."""
+    try:
+        return path.stat()
+    except FileNotFoundError:
+        return None
+
+
+def is_writable(path: Path, status: os.stat_result) -> bool:
+    """Whether a file may be written, for a superuser too: one who took away the permission meant it."""
+    return bool(status.st_mode & 0o222) and os.access(path, os.W_OK)
+
+
+def write_error(path: Path, error: OSError) -> UserError:
+    """The error of a file that cannot be written."""
+    kind = FullDiskError if error.errno in FULL_DISK else UserError
+    return kind(f"cannot write {path}: {error.strerror or error}")
+
+
+def replace_file(
+    path: Path, data: bytes, source: os.stat_result | None = None, preserve_times: bool = False
+) -> tuple[str, ...]:
+    """Writes `data` to a temporary file beside `path` and renames it; the temporary file never stays.
+
+    Args:
+        path: of the target.
+        data: all that the file is to hold.
+        source: the status of the file that `data` is made from.
+        preserve_times: whether the target takes the times of `source`.
+
+    Returns:
+        What changed for other names of the file, as the ends of sentences.
+
+    Raises:
+        UserError: if the file cannot be written.
+    """
+    target = Path(os.path.realpath(path))  # so that a link stays a link
+    partial = target.with_name(f"{PREFIX}{os.getpid()}-{secrets.token_hex(4)}{SUFFIX}")
+    try:
+        old = status_of(target)
+        mode = DEFAULT_MODE if source is None else stat.S_IMODE(source.st_mode) & 0o777
+        file = os.open(partial, CREATE, 0o600 if old else mode | stat.S_IWUSR)
+        with open(file, "wb") as stream:
+            hold(file)
+            stream.write(data)
+        if old:
+            copy_attributes(target, old, partial)
+        elif not mode & stat.S_IWUSR:
+            os.chmod(partial, stat.S_IMODE(partial.stat().st_mode) & ~stat.S_IWUSR)
+        if preserve_times and source:
+            os.utime(partial, ns=(source.st_atime_ns, source.st_mtime_ns))
+        os.replace(partial, target)
+    except BaseException as error:  # an interrupt too
+        with contextlib.suppress(OSError):
+            partial.unlink()
+        if isinstance(error, OSError):
+            raise write_error(path, error) from error
+        raise
+    if old and old.st_nlink > 1:
+        names = "another name" if old.st_nlink == 2 else f"{old.st_nlink - 1} other names"
+        return (f"is written to {path.name}, which had {names}; the old picture stays there",)
+    return ()
+
+
+def copy_attributes(target: Path, old: os.stat_result, partial: Path) -> None:
+    """Gives the new file the owner, the permissions and the extended attributes of the one that it replaces."""
+    if hasattr(os, "chown") and (old.st_uid, old.st_gid) != (os.geteuid(), partial.stat().st_gid):
+        with contextlib.suppress(OSError):  # as `sed -i`: only a superuser gives files away
+            os.chown(partial, old.st_uid, old.st_gid)
+    if hasattr(os, "listxattr"):
+        with contextlib.suppress(OSError):
+            for name in os.listxattr(target):
+                with contextlib.suppress(OSError):
+                    os.setxattr(partial, name, os.getxattr(target, name))
+    os.chmod(partial, stat.S_IMODE(old.st_mode))
+
+
+def hold(file: int) -> bool:
+    """Locks an open file until it is closed, where there are locks; returns whether no other process holds it."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def remove_stale_files(folder: Path) -> None:
+    """Removes the temporary files of processes that were killed. One that a process is writing is locked."""
+    for path in folder.glob(f"{PREFIX}*{SUFFIX}"):
+        with contextlib.suppress(OSError), path.open("rb") as file:
+            if time.time() - path.stat().st_ctime > STALE_SECONDS and hold(file.fileno()):
+                path.unlink()

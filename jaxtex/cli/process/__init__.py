@@ -1,0 +1,1 @@
+"""The process around a command: exit codes, signals, and what is printed."""

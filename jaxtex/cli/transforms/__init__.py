@@ -1,0 +1,1 @@
+"""Transforms: from points of the output to points of the input."""

@@ -1,0 +1,67 @@
+"""The mapping from output to input points: a coordinate function, which is static, and its parameters, arrays.
+
+Points are in pixels: the origin is the top left corner, x points right, y points down, pixel centers are at +0.5.
+"""
+
+# pyright: strict
+
+import abc
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+import numpy.typing as npt
+
+from ..pictures.limits import Size
+from ..pictures.picture import Array
+
+# Every pixel takes as many reads as the longest footprint, so this bounds the price of a few very long ones.
+MAX_ANISOTROPY = 8
+
+
+class Mapping(NamedTuple):
+    """A map from output to input points.
+
+    Attributes:
+        function: takes the coordinates of pixel centers, then the parameters, as in `jaxtex.warp.grids`.
+        parameters: float32 arrays of shape (1, 1), or (height, width) of the output.
+        max_anisotropy: the most reads along the longer side of a pixel's footprint, under `--antialias`.
+    """
+
+    function: Callable[..., tuple[Any, ...]]
+    parameters: tuple[Array | jax.Array, ...]
+    max_anisotropy: int = MAX_ANISOTROPY
+
+
+class Transform(abc.ABC):
+    """A transform, before the size of an image is known. Its `str` describes it in the report of a run."""
+
+    @abc.abstractmethod
+    def mapping(self, source: Size, target: Size) -> Mapping:
+        """The mapping for one image.
+
+        Args:
+            source: width and height of the input.
+            target: width and height of the output.
+
+        Raises:
+            UserError: if the transform has no inverse, or does not fit these sizes.
+        """
+
+    def output_size(self, source: Size) -> Size:
+        """Width and height of the output for an input of this width and height, unless the options name them."""
+        return source
+
+    def check(self) -> None:
+        """Checks what does not depend on an image, so that a mistake is reported once for a whole folder.
+
+        Raises:
+            UserError: if the transform has no inverse for any image.
+        """
+        self.mapping((1, 1), (1, 1))
+
+
+def to_parameters(values: npt.ArrayLike) -> tuple[Array, ...]:
+    """The elements of an array, by rows, as parameters of a mapping."""
+    return tuple(np.asarray(values, np.float32).reshape(-1, 1, 1))

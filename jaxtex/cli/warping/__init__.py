@@ -1,0 +1,1 @@
+"""One array of pixels to another, on a device."""
