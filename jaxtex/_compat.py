@@ -13,7 +13,6 @@ from typing import Any
 
 import jax
 from jax.experimental.xla_metadata import set_xla_metadata
-from jax.interpreters import mlir
 
 EXPIRES = {"slow_atomics": (0, 11, 1)}
 
@@ -90,16 +89,6 @@ def runs_on_one_device(lowering_context: Any) -> bool:
     if hasattr(context, "manual_axes"):
         return set(context.manual_axes) == set(context.mesh.axis_names)
     return getattr(context, "num_devices", 0) == 1
-
-
-def register_lowering_of_each_call(p: Any, rule: Callable[..., Any], *, platform: str) -> None:
-    """Registers a lowering rule that sees the operations that make its operands, which differ from call to call.
-
-    JAX 0.10.2 to 0.12: JAX lowers calls that are alike once, as a function, unless it is told otherwise by a flag that
-    it calls temporary. Without its effect kernels load copies of parts of arrays. Can go when no rule of jaxtex looks
-    at what makes its operands.
-    """
-    mlir.register_lowering(p, rule, platform=platform, cacheable=False)
 
 
 def is_exported(lowering_context: Any) -> bool:

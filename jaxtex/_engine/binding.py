@@ -9,7 +9,6 @@ import jax.numpy as jnp
 from jax.extend.core import Primitive
 from jax.interpreters import mlir
 
-from .._compat import register_lowering_of_each_call
 from .._typed_jit import typed_jit
 from . import operators
 from .computed_once import computed_apart
@@ -70,8 +69,7 @@ def make_primitive(
     for lowering in lowerings:
         otherwise = functools.partial(batched, lowering.fallback) if lowering.fallback else general
         rule = lowering.rule(otherwise, multiple_results=multiple_results)
-        register = register_lowering_of_each_call if lowering.takes_parts else mlir.register_lowering
-        register(p, rule, platform=lowering.platform)
+        mlir.register_lowering(p, rule, platform=lowering.platform)
     return p
 
 

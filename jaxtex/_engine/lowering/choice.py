@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.export import is_symbolic_dim
@@ -26,7 +27,7 @@ from ..._compat import (
     warn_of_slow_atomics,
 )
 from ..._tables.storage_formats import Decoding
-from ..spec import TEXELS, ReadSpec, Wrt
+from ..spec import TEXELS, ReadSpec, StaticRead, Wrt, each_read
 from ..texel_walk import flat_sizes
 from . import cpu_adjoint, cuda_kernels, partitioned_adjoint
 from .cuda_c import (
@@ -38,16 +39,18 @@ from .cuda_c import (
     UnknownPrimitive,
     target_capability,
 )
-from .cuda_kernels.read_kernel import WIDTHS
+from .cuda_kernels.read_kernel import WIDTHS, result_shape
 from .cuda_kernels.sample_tiles import Lanes, samples_shape
-from .partitioned_call import PULLBACK, READ, READ_WITH_COLOR, SPLAT, Content, Layout, partitioned, smallest_parts
-from .parts import Part, Slice, find_origin
+from .partitioned_call import PULLBACK, READ, READ_WITH_COLOR, SPLAT, Layout, partitioned, smallest_parts
+from .parts import Place, places_of
 
 LEAST_COMPUTE_CAPABILITY = (8, 0)
 # Samples and texels are numbered in int32, with room for the padding of the last tile; elements are not.
 COUNT_LIMIT = 2**31 - 2**16
 # A thread takes a channel or more, and a block has at most 1,024 threads.
 MAX_CHANNELS = 1024
+# Memory is written in sectors of so many bytes. One that several reads fill is written by each of them.
+SECTOR_BYTES = 32
 NO_KERNELS = "jaxtex: GPU kernels cannot be compiled or launched, so XLA's forms, which are slower, take their place:"
 
 
@@ -71,12 +74,12 @@ class Lowering(NamedTuple):
 
     def rule(self, general: Callable[..., Any], *, multiple_results: bool) -> Callable[..., Any]:
         """The lowering rule: to `run` where it is supported, on one device or on each one's part, else to `general`."""
-        as_general = mlir.lower_fun(general, multiple_results=multiple_results)
+        as_run, as_general = (mlir.lower_fun(f, multiple_results=multiple_results) for f in (self.run, general))
 
         def rule(ctx: Any, *args: Any, **params: Any) -> Any:
             with FOR_THIS_EXPORT(FOR_EXPORTS.value if is_exported(ctx) else None):
                 if self.may_run(ctx) and self.supports(*ctx.avals_in, **params):
-                    found = unless_refused(self.on_one_device, ctx, *args, multiple_results=multiple_results, **params)
+                    found = unless_refused(lower_on_one_device, as_run, ctx, *args, **params)
                     if found is not None:
                         return found
             if devices := self.devices_to_run_on(ctx, **params):
@@ -87,21 +90,6 @@ class Lowering(NamedTuple):
             return as_general(ctx, *args, **params)
 
         return rule
-
-    def on_one_device(self, ctx: Any, *args: Any, multiple_results: bool, **params: Any) -> Any:
-        """Lowers to `run`. Values that are a part of a larger array are loaded from that."""
-        run, origin = self.run, find_origin(args[0]) if self.takes_parts else None
-        if origin is not None and loads_part(ctx.avals_in[0], origin.slice):
-            values, *avals = ctx.avals_in
-            run = lambda whole, *rest, **params: self.run(Part(whole, values.shape, origin.slice), *rest, **params)
-            ctx = ctx.replace(avals_in=[type(values)(origin.shape, values.dtype), *avals])
-            args = (origin.whole, *args[1:])
-        return lower_on_one_device(mlir.lower_fun(run, multiple_results=multiple_results), ctx, *args, **params)
-
-    @property
-    def takes_parts(self) -> bool:
-        """Whether the first array holds values of samples, and `run` takes a `Part` in its place."""
-        return self.layout is not None and self.layout.operands[0] is Content.VALUES
 
     def may_run(self, ctx: Any) -> bool:
         """Whether a program may hold `run`. An exported one holds kernels, by choice, where its shapes are known."""
@@ -198,6 +186,19 @@ def supports_bordered_read(texels: Any, color: Any, *operands: Any, spec: ReadSp
     return supports_read(texels, *operands, spec=spec, batch=batch)
 
 
+def supports_joined_read(*avals: Any, reads: Sequence[StaticRead], row_axes: int) -> bool:
+    """Whether each read runs as a kernel that computes its values, all have one dtype, and none cuts sectors."""
+    shapes = (result_shape(texels, some, read.spec, read.batch) for read, (texels, *some) in each_read(reads, avals))
+    least = min(place.slice.count for place in places_of(list(shapes), row_axes))
+    if len({read.spec.dtype for read in reads}) > 1 or least * reads[0].spec.dtype.itemsize < SECTOR_BYTES:
+        return False
+    return all(
+        supports_read(texels, *operands, spec=read.spec, batch=read.batch)
+        and not read.spec.returns_texels(texels.dtype)
+        for read, (texels, *operands) in each_read(reads, avals)
+    )
+
+
 def supports_splat(values: Any, *operands: Any, spec: ReadSpec, batch: int) -> bool:
     sizes = flat_sizes(spec.axes)
     if values.dtype != jnp.float32 or values.shape[-1] > MAX_CHANNELS or len(sizes) > 1:
@@ -207,18 +208,29 @@ def supports_splat(values: Any, *operands: Any, spec: ReadSpec, batch: int) -> b
     return kernel_fits([values, *operands], math.prod(textures) * sizes[0], math.prod(samples))
 
 
-def loads_part(values: Any, part: Slice) -> bool:
-    """Whether kernels of an adjoint load values from a larger array as they load them from an array of their own."""
-    lanes = Lanes.of(values.shape[-1])
-    return part.count % lanes.channels == 0 and (not lanes.aligned or part.keeps_aligned(lanes.width))
-
-
 def supports_pullback(cotangent: Any, texels: Any, *operands: Any, spec: ReadSpec, wrt: Wrt, batch: int) -> bool:
     if wrt != (TEXELS,) and not kernel_decodes(texels, spec):
         return False
     return kernel_fits([texels], math.prod(texels.shape[:-1])) and supports_splat(
         cotangent, *operands, spec=spec, batch=batch
     )
+
+
+def part_of(whole: Any, place: Place) -> Any:
+    """The abstract values that lie there, if kernels load them as they load values of an array of their own."""
+    lanes = Lanes.of(place.shape[-1])
+    aligned = not lanes.aligned or place.slice.keeps_aligned(lanes.width)
+    return jax.ShapeDtypeStruct(place.shape, whole.dtype) if aligned else None
+
+
+def supports_part_splat(whole: Any, *operands: Any, place: Place, **params: Any) -> bool:
+    values = part_of(whole, place)
+    return values is not None and supports_splat(values, *operands, **params)
+
+
+def supports_part_pullback(whole: Any, *operands: Any, place: Place, **params: Any) -> bool:
+    values = part_of(whole, place)
+    return values is not None and supports_pullback(values, *operands, **params)
 
 
 def supports_convolve(values: Any, *, weights: tuple[float, ...], axis: int, full: bool) -> bool:
@@ -230,7 +242,10 @@ def supports_convolve(values: Any, *, weights: tuple[float, ...], axis: int, ful
 LOWERINGS = {
     "convolve": (Lowering("cuda", cuda_kernels.convolve, supports_convolve),),
     "read": (Lowering("cuda", cuda_kernels.read, supports_read, layout=READ),),
+    "joined_read": (Lowering("cuda", cuda_kernels.joined_read, supports_joined_read),),
     "bordered_read": (Lowering("cuda", cuda_kernels.bordered_read, supports_bordered_read, layout=READ_WITH_COLOR),),
+    "part_splat": (Lowering("cuda", cuda_kernels.part_splat, supports_part_splat),),
+    "part_pullback": (Lowering("cuda", cuda_kernels.part_pullback, supports_part_pullback),),
     "splat": (
         Lowering("cuda", cuda_kernels.splat, supports_splat, partitioned_adjoint.splat, SPLAT),
         Lowering("cpu", cpu_adjoint.splat, cpu_adjoint.supports),

@@ -1,14 +1,11 @@
-"""Values that are a part of a larger array, which a kernel loads where they lie.
+"""Arrays that are a part of a larger one, in which kernels load and store them."""
 
-The cotangents of arrays that a program joins are slices of one array, which XLA copies before a kernel reads them. A
-lowering rule sees the operations that make its operands, and so finds the larger array.
-"""
-
+import itertools
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
-from jax.extend.mlir import ir
 
 
 class Slice(NamedTuple):
@@ -24,81 +21,55 @@ class Slice(NamedTuple):
     start: int
     count: int
 
+    def place(self, number: str, channels: int) -> str:
+        """An expression in C for where the channels of that number begin, which lie in one row."""
+        texels = self.count // channels
+        if texels == 1:
+            return f"(int64){number} * {self.row} + {self.start}"
+        return f"(int64)({number} / {texels}) * {self.row} + {number} % {texels} * {channels} + {self.start}"
+
     def keeps_aligned(self, width: int) -> bool:
-        """Whether loads of so many elements are aligned in the larger array, where they are in one of their own."""
+        """Whether rows of so many elements are aligned in the larger array, where they are in one of their own."""
         return self.row % width == 0 and self.start % width == 0
 
 
-class Part(NamedTuple):
-    """An array of the given shape that is a slice of a larger one."""
+class Place(NamedTuple):
+    """The shape of an array, and where it lies in a larger one."""
 
-    whole: jax.Array
     shape: tuple[int, ...]
     slice: Slice
+
+
+class Part(NamedTuple):
+    """An array that lies in a larger one."""
+
+    whole: Any
+    place: Place
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.place.shape
 
     @property
     def dtype(self) -> Any:
         return self.whole.dtype
 
 
-def copied(array: jax.Array | Part) -> jax.Array:
-    """An array by itself."""
+def places_of(shapes: Sequence[tuple[int, ...]], row_axes: int) -> list[Place]:
+    """Where arrays lie in one that holds them side by side. Their first `row_axes` axes number the rows."""
+    counts = [math.prod(shape[row_axes:]) for shape in shapes]
+    starts = itertools.accumulate(counts, initial=0)
+    return [Place(shape, Slice(sum(counts), start, count)) for shape, start, count in zip(shapes, starts, counts)]
+
+
+def copied(array: Any) -> jax.Array:
+    """An array, or a `Part`, by itself."""
     if not isinstance(array, Part):
         return array
-    row, start, count = array.slice
+    row, start, count = array.place.slice
     return array.whole.reshape(-1, row)[:, start : start + count].reshape(array.shape)
 
 
-class Origin(NamedTuple):
-    """A larger array in a program that is being lowered, and what is taken of it."""
-
-    whole: ir.Value
-    shape: tuple[int, ...]
-    slice: Slice
-
-
-def find_origin(value: ir.Value) -> Origin | None:
-    """The larger array of which an operand is a slice along one axis; `None` if the program does not make it so."""
-    value = without_reshapes(value)
-    if operation_name(value) != "stablehlo.slice":
-        return None
-    op = operation(value)
-    sizes, taken = shape_of(op.operands[0]), shape_of(value)
-    starts, strides = (integers(op, name) for name in ("start_indices", "strides"))
-    cut = [k for k, (n, m) in enumerate(zip(sizes, taken)) if n != m]
-    if len(cut) != 1 or any(step != 1 for step in strides):
-        return None
-    inner = math.prod(sizes[cut[0] + 1 :])
-    found = Slice(*(numbers[cut[0]] * inner for numbers in (sizes, starts, taken)))
-    return Origin(op.operands[0], sizes, found)
-
-
-def without_reshapes(value: ir.Value) -> ir.Value:
-    """The array that holds the same elements in the same order before operations that change its shape alone."""
-    while operation_name(value) in ("stablehlo.reshape", "stablehlo.broadcast_in_dim"):
-        op = operation(value)
-        dims = integers(op, "broadcast_dimensions") if "broadcast" in op.name else []
-        if dims != sorted(dims) or math.prod(shape_of(op.operands[0])) != math.prod(shape_of(value)):
-            break
-        value = op.operands[0]
-    return value
-
-
-def operation_name(value: ir.Value) -> str:
-    """The name of the operation that makes a value; empty for an argument of the program."""
-    return "" if isinstance(value.owner, ir.Block) else operation(value).name
-
-
-def operation(value: ir.Value) -> Any:
-    """The operation that makes a value."""
-    owner: Any = value.owner
-    return owner.operation
-
-
-def integers(op: Any, attribute: str) -> list[int]:
-    """An attribute of an operation that is a list of integers."""
-    return [int(n) for n in op.attributes[attribute]]
-
-
-def shape_of(value: ir.Value) -> tuple[int, ...]:
-    return tuple(ir.RankedTensorType(value.type).shape)
+def slice_of(array: Any) -> Slice:
+    """What an array, or a `Part`, takes of the one in which it lies: of one of its own, whole rows of channels."""
+    return array.place.slice if isinstance(array, Part) else Slice(array.shape[-1], 0, array.shape[-1])

@@ -12,7 +12,7 @@ from ...reproducible_sum import TexelSums
 from ...spec import TEXELS, ReadSpec, Wrt
 from ...texel_walk import texels_shape
 from ..cuda_c import THIS_GPU, Kernel, Launcher
-from ..parts import Part, copied
+from ..parts import Part, Place, copied
 from .crowds import has_own_tile, num_copies, window_tiles
 from .gather_source import GatherSource, ViewSource, is_gathered
 from .operand_results import OperandResults
@@ -41,6 +41,18 @@ def pullback(
 ) -> tuple[jax.Array, ...]:
     """`linearization.pullback` over `batch` leading axes, on which an operand has their size or 1."""
     return adjoint(cotangent, texels, operands, spec, wrt, texels.dtype, batch, launcher)
+
+
+def part_splat(whole: jax.Array, *operands: jax.Array, place: Place, **params: Any) -> jax.Array:
+    """`splat` of a part of an array."""
+    return splat(Part(whole, place), *operands, **params)
+
+
+def part_pullback(
+    whole: jax.Array, texels: jax.Array, *operands: jax.Array, place: Place, **params: Any
+) -> tuple[jax.Array, ...]:
+    """`pullback` of a part of an array."""
+    return pullback(Part(whole, place), texels, *operands, **params)
 
 
 def adjoint(

@@ -13,7 +13,7 @@ import numpy as np
 from ...spec import ReadSpec, Wrt
 from ...texel_walk import flat_sizes
 from ..cuda_c import C_TYPES, Emitter, UnknownPrimitive, fill, read_source
-from ..parts import Part
+from ..parts import slice_of
 from .operands import load_numbers
 from .sample_tiles import PLACE, Lanes, SampleTiles, offset
 
@@ -115,22 +115,13 @@ class SampleSource:
             "width": lanes.width,
             "parts": lanes.parts,
             "overlap": lanes.overlap,
-            "place_of_value": self.place_of_value("offsets.value"),
+            "place_of_value": slice_of(self.arrays["values"]).place("offsets.value", lanes.channels),
             "load": "load_aligned_row" if lanes.aligned else "load_row",
             "operand_names": ", ".join(self.operands),
             "operands": ", ".join(declared(name, a.dtype) for name, a in self.operands.items()),
             "parameters": ", ".join(self.parameters()),
             **of_function("offsets", self.find_offsets()),
         }
-
-    def place_of_value(self, number: str) -> str:
-        """An expression for where the value of that number is."""
-        values, channels = self.arrays["values"], self.lanes.channels
-        if not isinstance(values, Part):
-            return f"(int64){number} * {channels}"
-        row, start, count = values.slice
-        texels = count // channels
-        return f"(int64)({number} / {texels}) * {row} + {number} % {texels} * {channels} + {start}"
 
     def parameters(self) -> list[str]:
         """The parameters of the kernel. What a result starts as is one, but has no name."""
