@@ -7,6 +7,7 @@ as the fullest row needs, so that both the matrix and its transpose read, and no
 """
 
 import functools
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -19,10 +20,12 @@ from .._tables.address_rules import AddressRule
 from .._tables.filter_kernels import FilterKernel
 from .._tables.storage_formats import sum_dtype
 from .computed_once import computed_once
-from .indexing import explicit_sharding
+from .indexing import explicit_sharding, gather
 
 # Entries of a row that one loop adds up. Longer rows take several turns, so that programs stay small.
 ENTRIES_AT_ONCE = 16
+# Rows have few lengths, of at most so many binary digits that are not zero at the end: one program serves many sizes.
+LENGTH_DIGITS = 3
 # A weight below this share of all is a rounding of zero.
 NEGLIGIBLE = 2.0**-40
 
@@ -75,14 +78,25 @@ class ScaledFilter(NamedTuple):
         """The entries of the matrix from texels to samples: the sample, the texel and the weight of each, in order."""
         assert self.address.apply is not None
         tap, weight = self.taps()
-        with jax.ensure_compile_time_eval():
-            texel, inside = self.address.apply(jnp.asarray(tap, jnp.int32), self.size)
-        kept = np.abs(weight) > NEGLIGIBLE
-        kept = kept if inside is None else kept & np.asarray(inside)
+        texel, inside = self.addressed(tap)
+        kept = (np.abs(weight) > NEGLIGIBLE) & inside
         # Several taps outside may read one texel.
-        places = (np.arange(self.samples)[:, None] * self.size + np.asarray(texel, np.int64))[kept]
+        places = (np.arange(self.samples)[:, None] * self.size + texel)[kept]
         found, which = np.unique(places, return_inverse=True)
         return *np.divmod(found, self.size), np.bincount(which, weight[kept], len(found))
+
+    def addressed(self, tap: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The texels that taps read, int64, and whether they are inside: looked up, of all taps from the first one on.
+
+        JAX compiles the address rule for each number of taps, so these are powers of two.
+        """
+        assert self.address.apply is not None
+        first, last = int(tap.min()), int(tap.max())
+        every = np.arange(first, first + 2 ** int(last - first).bit_length(), dtype=np.int32)
+        with jax.ensure_compile_time_eval():
+            texel, inside = self.address.apply(jnp.asarray(every), self.size)
+        inside = np.ones(len(every), bool) if inside is None else np.asarray(inside)
+        return np.asarray(texel, np.int64)[tap - first], inside[tap - first]
 
     @functools.lru_cache  # noqa: B019  of what is static
     def rows(self, transposed: bool = False) -> Rows:
@@ -93,8 +107,7 @@ class ScaledFilter(NamedTuple):
             order = np.argsort(column, kind="stable")
             row, column, weight, count = column[order], row[order], weight[order], self.size
         lengths = np.bincount(row, minlength=count)
-        width = lengths.max()
-        width = width if width <= 2 * ENTRIES_AT_ONCE else -(-width // ENTRIES_AT_ONCE) * ENTRIES_AT_ONCE
+        width = rounded_length(int(lengths.max()))
         # A row of fewer entries has its last one several times, with a part of the weight each: an entry without
         # weight would make NaN of an infinite texel.
         last = np.maximum(lengths - 1, 0)[:, None]
@@ -104,6 +117,13 @@ class ScaledFilter(NamedTuple):
         parts = np.where(slot == last, (width - last), 1)
         empty = (lengths == 0)[:, None]
         return Rows(np.where(empty, 0, column[place]), np.where(empty, 0, weight[place] / parts))
+
+
+def rounded_length(length: int) -> int:
+    """The next length that rows may have."""
+    step = 2 ** max(length.bit_length() - LENGTH_DIGITS, 0)
+    step = step if length <= 2 * ENTRIES_AT_ONCE else max(step, ENTRIES_AT_ONCE)
+    return -(-length // step) * step
 
 
 def scaled(values: jax.Array, scaled_filter: ScaledFilter, axis: int, dtype: Any) -> jax.Array:
@@ -133,16 +153,59 @@ def multiplied(
         read = values.at[place].get(mode="promise_in_bounds", wrap_negative_indices=False, out_sharding=placed)
         return read.astype(sums) * weight.reshape(shape)
 
+    return sum_of_entries(entry, jnp.asarray(column.T, jnp.int32), jnp.asarray(weight.T, sums)).astype(dtype)
+
+
+def sum_of_entries(
+    entry: Callable[[jax.Array, jax.Array], jax.Array], columns: jax.Array, weights: jax.Array
+) -> jax.Array:
+    """The sum of ``entry(column, weight)`` over the entries of rows, of which `columns` and `weights` hold one each."""
+
     def several(columns: jax.Array, weights: jax.Array) -> jax.Array:
         return functools.reduce(jnp.add, map(entry, columns, weights))
 
-    columns, weights = jnp.asarray(column.T, jnp.int32), jnp.asarray(weight.T, sums)
     if len(columns) <= 2 * ENTRIES_AT_ONCE:
-        return several(columns, weights).astype(dtype)
-    columns, weights = (a.reshape(-1, ENTRIES_AT_ONCE, a.shape[1]) for a in (columns, weights))
+        return several(columns, weights)
+    columns, weights = (a.reshape(-1, ENTRIES_AT_ONCE, *a.shape[1:]) for a in (columns, weights))
     first = several(columns[0], weights[0])
-    total, _ = jax.lax.scan(lambda total, at: (total + several(*at), None), first, (columns[1:], weights[1:]))
-    return total.astype(dtype)
+    return jax.lax.scan(lambda total, at: (total + several(*at), None), first, (columns[1:], weights[1:]))[0]
+
+
+class SizedRows(NamedTuple):
+    """Rows of a filter along one of two axes, where sizes are operands.
+
+    Attributes:
+        axis: 0 for a filter along columns, 1 for one along rows of texels.
+        columns, weights: (entries, rows), int32 and floating, of as many rows as samples, or of more.
+    """
+
+    axis: int
+    columns: jax.Array
+    weights: jax.Array
+
+    def at(self, number: jax.Array) -> "SizedRows":
+        """The rows of some numbers."""
+        every = jnp.arange(len(self.columns), dtype=jnp.int32).reshape(-1, *[1] * number.ndim)
+        found = (gather(a[..., None], (every, number))[..., 0] for a in (self.columns, self.weights))
+        return SizedRows(self.axis, *found)
+
+
+def scaled_at(
+    load: Callable[[jax.Array], jax.Array], rows: SizedRows, y: jax.Array, x: jax.Array, width: jax.Array
+) -> jax.Array:
+    """The values of a filter at samples in rows `y` and columns `x`, which broadcast with the rows of the filter.
+
+    Args:
+        load: from the flat indices of texels to their numbers.
+        rows: of the samples.
+        width: of the texels.
+    """
+
+    def entry(column: jax.Array, weight: jax.Array) -> jax.Array:
+        index = column * width + x if rows.axis == 0 else y * width + column
+        return load(index) * weight[..., None]
+
+    return sum_of_entries(entry, rows.columns, rows.weights)
 
 
 def multiplied_batch(args: Any, dims: Any, *, axis: int, **params: Any) -> tuple[jax.Array, int]:

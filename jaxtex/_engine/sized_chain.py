@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .indexing import gather
+from .scaled_filter import SizedRows, scaled_at
 
 # Texels of a run. Levels of few texels take one run each.
 RUN = 2**12
@@ -46,20 +47,51 @@ def chain_length(sizes: tuple[int, ...]) -> int:
     return sum(int(np.prod(shape, dtype=np.int64)) for shape in shapes)
 
 
-def in_runs(convert: Callable[[jax.Array], jax.Array], texels: jax.Array, count: jax.Array, capacity: int) -> jax.Array:
-    """The first `count` texels as numbers, in a flat array of another capacity; the capacities are multiples of `RUN`.
+def in_runs(run: Callable[[jax.Array], jax.Array], count: jax.Array, capacity: int) -> jax.Array:
+    """The first `count` texels of a flat array, by runs, whose capacity is a multiple of `RUN`.
+
+    Args:
+        run: makes a run of texels, (RUN, C), from the number of the first.
+    """
+    like = jax.eval_shape(run, count)
+    step = lambda k, filled: jax.lax.dynamic_update_slice_in_dim(filled, run(k * RUN), k * RUN, 0)
+    filled = jnp.zeros((capacity, like.shape[-1]), like.dtype)
+    return jax.lax.fori_loop(0, (count + (RUN - 1)) // RUN, step, filled)
+
+
+def converted(
+    convert: Callable[[jax.Array], jax.Array], texels: jax.Array, count: jax.Array, capacity: int
+) -> jax.Array:
+    """The first `count` texels as numbers, in a flat array of another capacity; both are multiples of `RUN`.
 
     Args:
         convert: makes numbers of texels, (N, C), one by one.
     """
-    like = jax.eval_shape(convert, texels)
-    filled = jnp.zeros((capacity, like.shape[-1]), like.dtype)
+    return in_runs(lambda first: convert(jax.lax.dynamic_slice_in_dim(texels, first, RUN)), count, capacity)
 
-    def step(k: jax.Array, filled: jax.Array) -> jax.Array:
-        run = jax.lax.dynamic_slice_in_dim(texels, k * RUN, RUN)
-        return jax.lax.dynamic_update_slice_in_dim(filled, convert(run), k * RUN, 0)
 
-    return jax.lax.fori_loop(0, (count + (RUN - 1)) // RUN, step, filled)
+def filtered(
+    load: Callable[[jax.Array], jax.Array],
+    rows: SizedRows,
+    sizes: tuple[jax.Array, jax.Array],
+    width: jax.Array,
+    capacity: int,
+) -> jax.Array:
+    """An image filtered along one axis, in a flat array.
+
+    Args:
+        load: from the flat indices of texels to their numbers.
+        sizes: height and width of the result.
+        width: of the texels.
+    """
+
+    def run(first: jax.Array) -> jax.Array:
+        number = jnp.minimum(first + jnp.arange(RUN, dtype=jnp.int32), sizes[0] * sizes[1] - 1)
+        y = number // sizes[1]
+        x = number - y * sizes[1]
+        return scaled_at(load, rows.at(x if rows.axis else y), y, x, width)
+
+    return in_runs(run, sizes[0] * sizes[1], capacity)
 
 
 class Level(NamedTuple):
@@ -84,7 +116,7 @@ def with_levels(
     weights: tuple[jax.Array, jax.Array],
     capacity: int,
 ) -> jax.Array:
-    """`in_runs` with all levels of a chain behind the texels, down to a single one.
+    """`converted` with all levels of a chain behind the texels, down to a single one.
 
     Args:
         sizes: height and width.
@@ -107,7 +139,7 @@ def with_levels(
         level = jax.tree.map(lambda a, b: jnp.where(done, a, b), level.next, level)
         return chain, level, jnp.where(done, 0, first)
 
-    chain = in_runs(convert, texels, height * width, capacity)
+    chain = converted(convert, texels, height * width, capacity)
     return jax.lax.while_loop(remains, step, (chain, Level(height, width, zero, zero, zero), zero))[0]
 
 

@@ -131,7 +131,11 @@ class FilterKernel(NamedTuple):
         else:
             with jax.ensure_compile_time_eval(), jax.enable_x64(True):
                 if self.weights.profile is not None:
-                    return np.where(among, np.asarray(self.weights.profile(jnp.asarray(distance))), 0.0)
+                    # JAX compiles the profile for each number of distances, so these are powers of two.
+                    padded = np.zeros(2 ** int(np.size(distance)).bit_length())
+                    padded[: np.size(distance)] = np.ravel(distance)
+                    found = np.asarray(self.weights.profile(jnp.asarray(padded)))[: np.size(distance)]
+                    return np.where(among, found.reshape(np.shape(distance)), 0.0)
                 weights = [np.asarray(w) for w in self.weights.at(jnp.asarray(behind - steps), 0)]
         found = np.take_along_axis(np.stack(weights), np.where(among, tap, 0).astype(int)[None], 0)[0]
         return np.where(among, found, 0.0)

@@ -13,7 +13,7 @@ from jax.typing import ArrayLike, DTypeLike
 from .._arguments import as_array, as_float
 from .._engine.plan import check_width
 from .._engine.scaled_filter import ScaledFilter, scaled
-from .._tables.address_rules import SPHERE, WRAP
+from .._tables.address_rules import SPHERE, WRAP, AddressRule
 from .._tables.filter_kernels import POINT, FilterKernel
 from .._tables.storage_formats import sum_dtype
 from ..modes import AddressMode, Arithmetic, ReadMode, ResizeFilter, choose
@@ -84,12 +84,17 @@ def resize(
     options, area = resize_options(sampler, filter, address, border_color, antialias, dtype)
     kernel = POINT if area else options.sampler.kernel
     steps = tuple(n / m for n, m in zip(pixels.shape[-1 - len(shape) : -1], shape))
-    options = dataclasses.replace(options, antialias=area or (antialias and kernel.blends and max(steps) > 1))
+    options = dataclasses.replace(options, antialias=is_widened(steps, kernel, area=area, antialias=antialias))
     if options.antialias and not is_single_read(options.sampler):
         return filtered(pixels, shape, steps, kernel, options)
     options = with_reads_along(options, steps)
     parameters = [jnp.full([1] * len(shape), step, jnp.float32) for step in steps[::-1]]
     return warp_image("resize", pixels, scaled_points, parameters, shape, options)
+
+
+def is_widened(steps: Sequence[float], kernel: FilterKernel, *, area: bool, antialias: bool) -> bool:
+    """Whether a resize takes a filter that is as wide as its steps, and not single reads."""
+    return area or (antialias and kernel.blends and max(steps) > 1)
 
 
 def resize_options(
@@ -167,9 +172,21 @@ def filtered(
     if rules[0] is SPHERE:
         check_width(SPHERE, values.shape[-2])
         values, rules = circles_of_sphere(values), (WRAP, WRAP)
-    # The axis that shrinks most first: it leaves the least to the others.
-    for axis in sorted(range(ndim), key=lambda axis: -steps[axis]):
-        at = values.ndim - 1 - ndim + axis
-        each = ScaledFilter(kernel, rules[axis], values.shape[at], shape[axis], steps[axis])
-        values = scaled(values, each, at, sums)
+    for axis, each in filters_of_axes(values.shape[-1 - ndim : -1], shape, steps, kernel, rules):
+        values = scaled(values, each, values.ndim - 1 - ndim + axis, sums)
     return converted(values if color is None else values + color, result)
+
+
+def filters_of_axes(
+    sizes: Sequence[int],
+    shape: Sequence[int],
+    steps: Sequence[float],
+    kernel: FilterKernel,
+    rules: Sequence[AddressRule],
+) -> list[tuple[int, ScaledFilter]]:
+    """The filter along each axis of an image, by the number of the axis, in the order in which they are applied.
+
+    The axis that shrinks most is the first: it leaves the least to the others.
+    """
+    order = sorted(range(len(shape)), key=lambda axis: -steps[axis])
+    return [(axis, ScaledFilter(kernel, rules[axis], sizes[axis], shape[axis], steps[axis])) for axis in order]

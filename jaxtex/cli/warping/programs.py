@@ -10,7 +10,9 @@ import jax
 import jax.numpy as jnp
 
 from ..._arguments import as_float
+from ..._engine.indexing import gather
 from ..._engine.plan import SizedTexture
+from ..._engine.scaled_filter import SizedRows, scaled_at
 from ...sampler import Sampler
 from ...warp import tiles
 from ...warp.images import converted
@@ -58,12 +60,15 @@ class Source(NamedTuple):
         numbers: the same as numbers that are blended, with a mip chain behind them; `None` if neither is needed.
         sizes: height and width, int32.
         border: the stored texel outside, (C,).
+        rows: of a resize by a filter as wide as its steps, the columns and the weights of the rows of one tile, which
+            broadcast to (entries, height, width).
     """
 
     texels: jax.Array
     numbers: jax.Array | None
     sizes: jax.Array
     border: jax.Array
+    rows: tuple[jax.Array, jax.Array] | None = None
 
 
 class TileProgram(NamedTuple):
@@ -75,6 +80,8 @@ class TileProgram(NamedTuple):
         read: how the input is read.
         reads: which of the reads of `smoothing` some pixel of the image needs; `SHARP` without antialiasing.
         num_levels: the most levels of a chain.
+        filter_axis: of a resize by a filter as wide as its steps, the axis along which it is applied to `numbers`, on
+            which it was applied along the other one.
     """
 
     function: Callable[..., tuple[Any, ...]]
@@ -82,6 +89,7 @@ class TileProgram(NamedTuple):
     read: ReadOptions
     reads: int
     num_levels: int
+    filter_axis: int | None = None
 
     def tile(self, parameters: tuple[jax.Array, ...], origin: jax.Array, target: jax.Array) -> tiles.Tile:
         return tiles.Tile(self.function, parameters, origin, target, self.shape)
@@ -128,6 +136,8 @@ class TileProgram(NamedTuple):
 
     def values(self, source: Source, tile: tiles.Tile, color: jax.Array) -> jax.Array:
         """The pixels of a tile in the numbers that are blended, of which `color` is one texel."""
+        if self.filter_axis is not None:
+            return self.filtered(source, tile)
         sampler, sizes = self.read.sampler, (source.sizes[0], source.sizes[1])
         texels = source.texels
         if self.read.has_numbers(texels.shape[-1]):
@@ -146,6 +156,15 @@ class TileProgram(NamedTuple):
         if not self.read.frame:
             return out
         return over(out, color, coverage(tile.points, tile.footprint(), sizes[::-1], tile.shape))
+
+    def filtered(self, source: Source, tile: tiles.Tile) -> jax.Array:
+        """The pixels of a tile of a resize, by the filter along its second axis."""
+        assert source.numbers is not None
+        assert source.rows is not None
+        numbers, rows = source.numbers, SizedRows(self.filter_axis or 0, *source.rows)
+        y, x = (jnp.minimum(number, tile.target[k] - 1) for k, number in enumerate(tile.numbers))
+        width = source.sizes[1] if self.filter_axis else tile.target[1]
+        return scaled_at(lambda index: gather(numbers, (index,)), rows, y, x, width)
 
 
 def divided(premultiplied: jax.Array) -> jax.Array:

@@ -11,6 +11,8 @@ import numpy as np
 
 from ..._engine import sized_chain
 from ..._engine.decoding import decode
+from ..._engine.indexing import gather
+from ..._engine.scaled_filter import ScaledFilter, SizedRows
 from ..._tables.storage_formats import Decoding
 from ..pictures.picture import Array
 from .light import to_light
@@ -60,11 +62,43 @@ def numbers_of(texels: jax.Array, *, alpha: bool, light: bool, decoding: Decodin
     return texels if light else decode(texels, decoding, np.dtype(np.float32))
 
 
+def filter_program(
+    axis: int, capacity: int
+) -> Callable[[jax.Array, jax.Array, jax.Array, tuple[jax.Array, jax.Array]], jax.Array]:
+    """The program that filters texels along an axis, by their sizes, those of the result, and the rows of the filter.
+
+    Texels are numbers, or integers that stand for fractions.
+    """
+
+    def run(texels: jax.Array, sizes: jax.Array, target: jax.Array, rows: tuple[jax.Array, jax.Array]) -> jax.Array:
+        decoding = Decoding.ELEMENT if np.issubdtype(texels.dtype, np.floating) else Decoding.FRACTION
+
+        def load(index: jax.Array) -> jax.Array:
+            return decode(gather(texels, (index,)), decoding, np.dtype(np.float32))
+
+        return sized_chain.filtered(load, SizedRows(axis, *rows), (target[0], target[1]), sizes[1], capacity)
+
+    return run
+
+
+def rows_of(scaled_filter: ScaledFilter) -> tuple[Array, Array]:
+    """The columns and the weights of the rows of a filter, (entries, rows)."""
+    column, weight = scaled_filter.rows()
+    return column.T.astype(np.int32), weight.T.astype(np.float32)
+
+
+def padded(rows: Array) -> Array:
+    """Rows of a filter in an array of few lengths."""
+    array = aligned((len(rows), longest_side(*rows.shape)), rows.dtype)
+    array[:, : rows.shape[1]] = rows
+    return array
+
+
 def numbers_program(
     convert: Callable[[jax.Array], jax.Array], capacity: int
 ) -> Callable[[jax.Array, jax.Array], jax.Array]:
     """The program that makes numbers of texels, by their sizes."""
-    return lambda texels, sizes: sized_chain.in_runs(convert, texels, sizes[0] * sizes[1], capacity)
+    return lambda texels, sizes: sized_chain.converted(convert, texels, sizes[0] * sizes[1], capacity)
 
 
 def chain_program(

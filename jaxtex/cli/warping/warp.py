@@ -11,26 +11,34 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from ..._engine.scaled_filter import ScaledFilter
+from ..._tables.filter_kernels import POINT
 from ..._tables.storage_formats import Decoding
 from ...warp import smoothing
 from ...warp.grids import scaled
+from ...warp.resizing import filters_of_axes, is_widened
 from ..environment.devices import Device
 from ..pictures.limits import Size
 from ..pictures.picture import Array
 from ..transforms.mappings import Field, Mapping
 from .programs import ReadOptions, Source, TileProgram
-from .resizes import compiled_resize
 from .texels import (
     capacity_of,
     chain_capacity,
     chain_program,
     chain_weights,
+    filter_program,
     flat_texels,
     longest_side,
     numbers_of,
     numbers_program,
+    padded,
+    rows_of,
 )
 from .tiling import Place, tiles_of
+
+# The number of an axis, and the filter along it.
+AxisFilter = tuple[int, ScaledFilter]
 
 
 class WarpResult(NamedTuple):
@@ -73,14 +81,6 @@ def warp(
         read: how the image is read.
         device: where the work is done.
     """
-    if mapping.function is scaled:
-        start = time.perf_counter()
-        if read.antialias:
-            read = read._replace(sampler=dataclasses.replace(read.sampler, max_anisotropy=mapping.max_anisotropy))
-        program = compiled_resize(pixels.shape, pixels.dtype.name, size, read, device)
-        seconds = time.perf_counter() - start
-        whole = program(*jax.device_put((pixels, border), device))
-        return WarpResult(size, [(Place(0, 0, *size[::-1]), whole)], seconds)
     image = ImageWarp.of(pixels, mapping, border, size, read, device)
     return WarpResult(size, [(place, image.tile(place)) for place in tiles_of(size)], image.programs.compile_seconds)
 
@@ -97,6 +97,7 @@ class ImageWarp(NamedTuple):
         reads: as in `TileProgram`.
         num_levels: as in `TileProgram`.
         programs: compiled for the device.
+        second: of a resize by filters as wide as its steps, the second filter.
     """
 
     source: Source
@@ -107,6 +108,7 @@ class ImageWarp(NamedTuple):
     reads: int
     num_levels: int
     programs: "Programs"
+    second: "SecondFilter | None" = None
 
     @classmethod
     def of(
@@ -114,6 +116,9 @@ class ImageWarp(NamedTuple):
     ) -> "ImageWarp":
         """The warp of an image; see `warp`."""
         height, width, channels = pixels.shape
+        filters = None
+        if mapping.function is scaled:
+            filters, read = resize_filters((width, height), size, read), read._replace(antialias=False)
         if read.antialias:
             read = read._replace(sampler=dataclasses.replace(read.sampler, max_anisotropy=mapping.max_anisotropy))
         on_host = (flat_texels(pixels), np.array([height, width], np.int32), border, np.array(size[::-1], np.int32))
@@ -124,7 +129,8 @@ class ImageWarp(NamedTuple):
         image = cls(source, mapping, target, size, read, smoothing.SHARP, 1, Programs(device))
         if read.antialias and max(height, width) > 1:
             image = image._replace(reads=image.reads_needed())
-        return image.with_numbers(height, width, channels)
+        image = image.with_numbers(height, width, channels)
+        return image if filters is None else image.with_first_filtered(*filters)
 
     def reads_needed(self) -> int:
         """Which of the reads of `smoothing` some pixel of the output needs."""
@@ -140,7 +146,7 @@ class ImageWarp(NamedTuple):
     def with_numbers(self, height: int, width: int, channels: int) -> "ImageWarp":
         """The same with the numbers that tiles read, if they cannot decode texels where they read them."""
         alpha, light = self.read.has_alpha(channels), self.read.linear_light and not self.read.is_point
-        texels, _, sizes, _ = self.source
+        texels, sizes = self.source.texels, self.source.sizes
         decoding = Decoding.ELEMENT if self.read.is_point else Decoding.FRACTION
         convert = functools.partial(numbers_of, alpha=alpha, light=light, decoding=decoding)
         if self.reads == smoothing.CHAIN:
@@ -157,6 +163,19 @@ class ImageWarp(NamedTuple):
         numbers = self.programs.run(key, make, *arguments)
         return self._replace(source=self.source._replace(numbers=numbers), num_levels=num_levels)
 
+    def with_first_filtered(self, first: AxisFilter, second: AxisFilter) -> "ImageWarp":
+        """The same with the image filtered along its first axis, of a resize by two filters."""
+        source, (axis, rows) = self.source, (first[0], rows_of(first[1]))
+        height, width = (each.samples if k == axis else each.size for k, each in sorted((first, second)))
+        capacity = capacity_of(height * width)
+        sizes = np.array([height, width], np.int32)
+        sizes, *some = jax.device_put((sizes, *map(padded, rows)), self.programs.device)
+        texels = source.texels if source.numbers is None else source.numbers
+        make = functools.partial(filter_program, axis, capacity)
+        numbers = self.programs.run(("filter", axis, capacity), make, texels, source.sizes, sizes, tuple(some))
+        second_filter = SecondFilter(second[0], rows_of(second[1]), {})
+        return self._replace(source=source._replace(numbers=numbers), second=second_filter)
+
     def tile(self, place: Place) -> jax.Array:
         """The pixels of a tile, (height, width, C), of the dtype of the image."""
         program = self.program(place)
@@ -167,7 +186,8 @@ class ImageWarp(NamedTuple):
 
     def program(self, place: Place) -> TileProgram:
         shape = place.height, place.width
-        return TileProgram(self.mapping.function, shape, self.read, self.reads, self.num_levels)
+        axis = None if self.second is None else self.second.axis
+        return TileProgram(self.mapping.function, shape, self.read, self.reads, self.num_levels, axis)
 
     def run(self, program: TileProgram, name: str, place: Place) -> Any:
         """Runs one of the programs for tiles."""
@@ -175,8 +195,45 @@ class ImageWarp(NamedTuple):
         if isinstance(self.mapping.parameters, Field):
             parameters = jax.device_put(parameters, self.programs.device)
         origin = origin_on(place.row, place.column, self.programs.device)
+        source = self.source
+        if self.second is not None:
+            source = source._replace(rows=self.second.rows_of(place, self.programs.device))
         make = functools.partial(getattr, program, name)
-        return self.programs.run((program, name), make, self.source, parameters, origin, self.target)
+        return self.programs.run((program, name), make, source, parameters, origin, self.target)
+
+
+class SecondFilter(NamedTuple):
+    """The second filter of a resize.
+
+    Attributes:
+        axis: along which it is applied.
+        rows: its columns and weights, (entries, rows).
+        known: the rows of tiles, on the device.
+    """
+
+    axis: int
+    rows: tuple[Array, Array]
+    known: dict[tuple[int, int], Any]
+
+    def rows_of(self, place: Place, device: Device) -> tuple[jax.Array, jax.Array]:
+        """The rows for a tile, which broadcast to (entries, height, width)."""
+        first, count = (place.row, place.height) if self.axis == 0 else (place.column, place.width)
+        if (first, count) not in self.known:
+            at = np.minimum(np.arange(first, first + count), self.rows[0].shape[1] - 1)
+            shape = (-1, count, 1) if self.axis == 0 else (-1, 1, count)
+            self.known[first, count] = jax.device_put(tuple(a[:, at].reshape(shape) for a in self.rows), device)
+        return self.known[first, count]
+
+
+def resize_filters(source: Size, size: Size, read: ReadOptions) -> tuple[AxisFilter, AxisFilter] | None:
+    """The filters of a resize, in the order in which they are applied, each with its axis; `None` for single reads."""
+    sizes, shape = source[::-1], size[::-1]
+    steps = [n / m for n, m in zip(sizes, shape)]
+    kernel = POINT if read.area else read.sampler.kernel
+    if not is_widened(steps, kernel, area=read.area, antialias=read.antialias):
+        return None
+    first, second = filters_of_axes(sizes, shape, steps, kernel, read.sampler.address_rules(2)[::-1])
+    return first, second
 
 
 def parameters_of(mapping: Mapping, place: Place, size: Size) -> Sequence[Array | jax.Array]:
