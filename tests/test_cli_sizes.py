@@ -11,6 +11,7 @@ from jaxtex.cli.transforms.flow import Displacements, Flow
 from jaxtex.cli.transforms.lens import Lens
 from jaxtex.cli.transforms.mappings import Field
 from jaxtex.cli.transforms.perspective import Perspective
+from jaxtex.cli.transforms.resizing import Resize
 from jaxtex.cli.warping.programs import ReadOptions
 from jaxtex.cli.warping.tiling import LARGE, MOST_SMALL, SMALL, tiles_of
 from jaxtex.cli.warping.warp import compiled, warp
@@ -60,6 +61,14 @@ SMOOTHED = {
     "lens": (Lens((-0.3,)), read("border", antialias=True), np.uint16, 1),
     "flow": (Wave(), read(antialias=True), np.uint16, 1),
 }
+RESIZED = {
+    "half": (Resize(0.5), read(antialias=True, frame=False), np.uint8, 3),
+    "by a lanczos filter": (Resize(0.37), read("clamp", "lanczos3", antialias=True, frame=False), np.uint16, 1),
+    "area with alpha": (Resize(fit=(90, 60)), read(antialias=True, frame=False, area=True), np.uint16, 4),
+    "in linear light": (Resize(0.7), read(antialias=True, frame=False, linear_light=True), np.uint16, 3),
+    "larger": (Resize(1.6), read("clamp", "cubic", antialias=True, frame=False), np.uint16, 3),
+    "point": (Resize(0.5), read("clamp", "point"), np.uint8, 4),
+}
 
 
 def picture(size, dtype, channels):
@@ -99,6 +108,11 @@ def test_tiles_are_those_of_the_whole(name):
 @pytest.mark.parametrize("name", SMOOTHED)
 def test_smoothed_tiles_are_those_of_the_whole(name):
     assert_as_whole(*SMOOTHED[name], SIZES[3:])
+
+
+@pytest.mark.parametrize("name", RESIZED)
+def test_resized_tiles_are_those_of_the_whole(name):
+    assert_as_whole(*RESIZED[name], SIZES[2:])
 
 
 @pytest.mark.parametrize(("name", "programs"), [("frame", 2), ("alpha", 10), ("flow", 2)])

@@ -109,14 +109,16 @@ class ScaledFilter(NamedTuple):
         lengths = np.bincount(row, minlength=count)
         width = rounded_length(int(lengths.max()))
         # A row of fewer entries has its last one several times, with a part of the weight each: an entry without
-        # weight would make NaN of an infinite texel.
+        # weight would make NaN of an infinite texel. Parts differ, or XLA would compute equal products once, and then
+        # round them otherwise than where it cannot know that they are equal.
         last = np.maximum(lengths - 1, 0)[:, None]
         slot = np.minimum(np.arange(width), last)
         first = (np.cumsum(lengths) - lengths)[:, None]
         place = np.minimum(first + slot, len(row) - 1)
-        parts = np.where(slot == last, (width - last), 1)
+        number, count_of_parts = np.arange(width) - last + 1, width - last
+        share = np.where(number > 0, 2 * number / (count_of_parts * (count_of_parts + 1)), 1)
         empty = (lengths == 0)[:, None]
-        return Rows(np.where(empty, 0, column[place]), np.where(empty, 0, weight[place] / parts))
+        return Rows(np.where(empty, 0, column[place]), np.where(empty, 0, weight[place] * share))
 
 
 def rounded_length(length: int) -> int:

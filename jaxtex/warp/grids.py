@@ -89,7 +89,9 @@ def projective(*args: jax.Array) -> Arrays:
 def scaled(*args: jax.Array) -> Arrays:
     """A point with each coordinate times a factor of its own."""
     half = len(args) // 2
-    return tuple(c * s for c, s in zip(args[:half], args[half:]))
+    # Each product is rounded by itself, whether the factor is a constant or not. A compiler that sees that a constant
+    # leaves no NaN would round it once with the sum that it enters.
+    return tuple(jnp.maximum(c * s, jnp.finfo(c.dtype).min) for c, s in zip(args[:half], args[half:]))
 
 
 def stored_points(*args: jax.Array) -> Arrays:
