@@ -20,7 +20,7 @@ from .._tables.address_rules import AddressRule
 from .._tables.filter_kernels import FilterKernel
 from .._tables.storage_formats import sum_dtype
 from .computed_once import computed_once
-from .indexing import explicit_sharding, gather
+from .indexing import explicit_sharding
 
 # Entries of a row that one loop adds up. Longer rows take several turns, so that programs stay small.
 ENTRIES_AT_ONCE = 16
@@ -148,14 +148,22 @@ def multiplied(
     if placed is not None:
         spec = (*placed.spec, *[None] * (values.ndim - len(placed.spec)))
         placed = placed.update(spec=[*spec[:axis], None, *spec[axis + 1 :]])
-    values, shape = computed_once(values), [-1 if k == axis else 1 for k in range(values.ndim)]
+    entry = entries_along(computed_once(values), axis, sums, placed)
+    return sum_of_entries(entry, jnp.asarray(column.T, jnp.int32), jnp.asarray(weight.T, sums)).astype(dtype)
+
+
+def entries_along(
+    values: jax.Array, axis: int, sums: np.dtype, placed: Any = None
+) -> Callable[[jax.Array, jax.Array], jax.Array]:
+    """What one entry of each row adds to the sums: ``entry(column, weight)``, an array of rows each."""
+    shape = [-1 if k == axis else 1 for k in range(values.ndim)]
 
     def entry(column: jax.Array, weight: jax.Array) -> jax.Array:
         place = (*[slice(None)] * axis, column)
         read = values.at[place].get(mode="promise_in_bounds", wrap_negative_indices=False, out_sharding=placed)
         return read.astype(sums) * weight.reshape(shape)
 
-    return sum_of_entries(entry, jnp.asarray(column.T, jnp.int32), jnp.asarray(weight.T, sums)).astype(dtype)
+    return entry
 
 
 def sum_of_entries(
@@ -174,40 +182,39 @@ def sum_of_entries(
 
 
 class SizedRows(NamedTuple):
-    """Rows of a filter along one of two axes, where sizes are operands.
+    """Rows of a filter as operands, of an axis of known length: (entries, rows) each."""
 
-    Attributes:
-        axis: 0 for a filter along columns, 1 for one along rows of texels.
-        columns, weights: (entries, rows), int32 and floating, of as many rows as samples, or of more.
-    """
-
-    axis: int
     columns: jax.Array
     weights: jax.Array
 
-    def at(self, number: jax.Array) -> "SizedRows":
-        """The rows of some numbers."""
-        every = jnp.arange(len(self.columns), dtype=jnp.int32).reshape(-1, *[1] * number.ndim)
-        found = (gather(a[..., None], (every, number))[..., 0] for a in (self.columns, self.weights))
-        return SizedRows(self.axis, *found)
 
-
-def scaled_at(
-    load: Callable[[jax.Array], jax.Array], rows: SizedRows, y: jax.Array, x: jax.Array, width: jax.Array
+def window_of(
+    texels: jax.Array, sizes: tuple[jax.Array, jax.Array], origin: tuple[jax.Array, jax.Array], shape: tuple[int, int]
 ) -> jax.Array:
-    """The values of a filter at samples in rows `y` and columns `x`, which broadcast with the rows of the filter.
+    """A part of an image whose sizes are operands, (*shape, C). Texels beyond the image have any value.
 
     Args:
-        load: from the flat indices of texels to their numbers.
-        rows: of the samples.
-        width: of the texels.
+        texels: flat, (capacity, C), row after row; so many texels follow the image as the window has in a row.
+        sizes: height and width of the image.
+        origin: the first row and the first column, within the image.
     """
+    rows = jnp.minimum(origin[0] + jnp.arange(shape[0], dtype=jnp.int32), sizes[0] - 1)
+    row = jax.lax.GatherDimensionNumbers(offset_dims=(1, 2), collapsed_slice_dims=(), start_index_map=(0,))
+    starts, extent = (rows * sizes[1] + origin[1])[:, None], (shape[1], texels.shape[-1])
+    return jax.lax.gather(texels, starts, row, extent, mode="promise_in_bounds")
 
-    def entry(column: jax.Array, weight: jax.Array) -> jax.Array:
-        index = column * width + x if rows.axis == 0 else y * width + column
-        return load(index) * weight[..., None]
 
-    return sum_of_entries(entry, rows.columns, rows.weights)
+def filtered_window(values: jax.Array, first: int, rows: tuple[SizedRows, SizedRows]) -> jax.Array:
+    """A window of numbers, filtered along both axes.
+
+    Args:
+        first: the axis that is filtered first.
+        rows: of both axes, whose columns are numbers within the window.
+    """
+    for axis in (first, 1 - first):
+        entry = entries_along(computed_once(values), axis, values.dtype)
+        values = sum_of_entries(entry, *rows[axis])
+    return values
 
 
 def multiplied_batch(args: Any, dims: Any, *, axis: int, **params: Any) -> tuple[jax.Array, int]:

@@ -13,7 +13,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from .indexing import gather
-from .scaled_filter import SizedRows, scaled_at
 
 # Texels of a run. Levels of few texels take one run each.
 RUN = 2**12
@@ -47,18 +46,6 @@ def chain_length(sizes: tuple[int, ...]) -> int:
     return sum(int(np.prod(shape, dtype=np.int64)) for shape in shapes)
 
 
-def in_runs(run: Callable[[jax.Array], jax.Array], count: jax.Array, capacity: int) -> jax.Array:
-    """The first `count` texels of a flat array, by runs, whose capacity is a multiple of `RUN`.
-
-    Args:
-        run: makes a run of texels, (RUN, C), from the number of the first.
-    """
-    like = jax.eval_shape(run, count)
-    step = lambda k, filled: jax.lax.dynamic_update_slice_in_dim(filled, run(k * RUN), k * RUN, 0)
-    filled = jnp.zeros((capacity, like.shape[-1]), like.dtype)
-    return jax.lax.fori_loop(0, (count + (RUN - 1)) // RUN, step, filled)
-
-
 def converted(
     convert: Callable[[jax.Array], jax.Array], texels: jax.Array, count: jax.Array, capacity: int
 ) -> jax.Array:
@@ -67,31 +54,14 @@ def converted(
     Args:
         convert: makes numbers of texels, (N, C), one by one.
     """
-    return in_runs(lambda first: convert(jax.lax.dynamic_slice_in_dim(texels, first, RUN)), count, capacity)
+    like = jax.eval_shape(convert, texels)
+    filled = jnp.zeros((capacity, like.shape[-1]), like.dtype)
 
+    def step(k: jax.Array, filled: jax.Array) -> jax.Array:
+        run = jax.lax.dynamic_slice_in_dim(texels, k * RUN, RUN)
+        return jax.lax.dynamic_update_slice_in_dim(filled, convert(run), k * RUN, 0)
 
-def filtered(
-    load: Callable[[jax.Array], jax.Array],
-    rows: SizedRows,
-    sizes: tuple[jax.Array, jax.Array],
-    width: jax.Array,
-    capacity: int,
-) -> jax.Array:
-    """An image filtered along one axis, in a flat array.
-
-    Args:
-        load: from the flat indices of texels to their numbers.
-        sizes: height and width of the result.
-        width: of the texels.
-    """
-
-    def run(first: jax.Array) -> jax.Array:
-        number = jnp.minimum(first + jnp.arange(RUN, dtype=jnp.int32), sizes[0] * sizes[1] - 1)
-        y = number // sizes[1]
-        x = number - y * sizes[1]
-        return scaled_at(load, rows.at(x if rows.axis else y), y, x, width)
-
-    return in_runs(run, sizes[0] * sizes[1], capacity)
+    return jax.lax.fori_loop(0, (count + (RUN - 1)) // RUN, step, filled)
 
 
 class Level(NamedTuple):

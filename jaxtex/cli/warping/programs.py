@@ -8,11 +8,13 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from ..._arguments import as_float
-from ..._engine.indexing import gather
+from ..._engine.decoding import decode
 from ..._engine.plan import SizedTexture
-from ..._engine.scaled_filter import SizedRows, scaled_at
+from ..._engine.scaled_filter import SizedRows, filtered_window, window_of
+from ..._tables.storage_formats import Decoding
 from ...sampler import Sampler
 from ...warp import tiles
 from ...warp.images import converted
@@ -60,15 +62,21 @@ class Source(NamedTuple):
         numbers: the same as numbers that are blended, with a mip chain behind them; `None` if neither is needed.
         sizes: height and width, int32.
         border: the stored texel outside, (C,).
-        rows: of a resize by a filter as wide as its steps, the columns and the weights of the rows of one tile, which
-            broadcast to (entries, height, width).
+        window: of a resize by filters as wide as its steps, what one tile reads.
     """
 
     texels: jax.Array
     numbers: jax.Array | None
     sizes: jax.Array
     border: jax.Array
-    rows: tuple[jax.Array, jax.Array] | None = None
+    window: "Window | None" = None
+
+
+class Window(NamedTuple):
+    """The part of an image that a tile of a resize reads: its first row and column, and the rows of both filters."""
+
+    origin: jax.Array
+    rows: tuple[SizedRows, SizedRows]
 
 
 class TileProgram(NamedTuple):
@@ -80,8 +88,8 @@ class TileProgram(NamedTuple):
         read: how the input is read.
         reads: which of the reads of `smoothing` some pixel of the image needs; `SHARP` without antialiasing.
         num_levels: the most levels of a chain.
-        filter_axis: of a resize by a filter as wide as its steps, the axis along which it is applied to `numbers`, on
-            which it was applied along the other one.
+        window: of a resize by filters as wide as its steps, height and width of what a tile reads.
+        first_axis: along which such a resize filters first.
     """
 
     function: Callable[..., tuple[Any, ...]]
@@ -89,7 +97,8 @@ class TileProgram(NamedTuple):
     read: ReadOptions
     reads: int
     num_levels: int
-    filter_axis: int | None = None
+    window: tuple[int, int] | None = None
+    first_axis: int = 0
 
     def tile(self, parameters: tuple[jax.Array, ...], origin: jax.Array, target: jax.Array) -> tiles.Tile:
         return tiles.Tile(self.function, parameters, origin, target, self.shape)
@@ -136,8 +145,8 @@ class TileProgram(NamedTuple):
 
     def values(self, source: Source, tile: tiles.Tile, color: jax.Array) -> jax.Array:
         """The pixels of a tile in the numbers that are blended, of which `color` is one texel."""
-        if self.filter_axis is not None:
-            return self.filtered(source, tile)
+        if self.window is not None:
+            return self.filtered(source, self.window)
         sampler, sizes = self.read.sampler, (source.sizes[0], source.sizes[1])
         texels = source.texels
         if self.read.has_numbers(texels.shape[-1]):
@@ -157,14 +166,14 @@ class TileProgram(NamedTuple):
             return out
         return over(out, color, coverage(tile.points, tile.footprint(), sizes[::-1], tile.shape))
 
-    def filtered(self, source: Source, tile: tiles.Tile) -> jax.Array:
-        """The pixels of a tile of a resize, by the filter along its second axis."""
-        assert source.numbers is not None
-        assert source.rows is not None
-        numbers, rows = source.numbers, SizedRows(self.filter_axis or 0, *source.rows)
-        y, x = (jnp.minimum(number, tile.target[k] - 1) for k, number in enumerate(tile.numbers))
-        width = source.sizes[1] if self.filter_axis else tile.target[1]
-        return scaled_at(lambda index: gather(numbers, (index,)), rows, y, x, width)
+    def filtered(self, source: Source, shape: tuple[int, int]) -> jax.Array:
+        """The pixels of a tile of a resize by filters as wide as its steps."""
+        assert source.window is not None
+        texels = source.texels if source.numbers is None else source.numbers
+        sizes, origin = (tuple(pair) for pair in (source.sizes, source.window.origin))
+        decoding = Decoding.FRACTION if source.numbers is None else Decoding.ELEMENT
+        stored = window_of(texels, (sizes[0], sizes[1]), (origin[0], origin[1]), shape)
+        return filtered_window(decode(stored, decoding, np.dtype(np.float32)), self.first_axis, source.window.rows)
 
 
 def divided(premultiplied: jax.Array) -> jax.Array:

@@ -11,8 +11,6 @@ import numpy as np
 
 from ..._engine import sized_chain
 from ..._engine.decoding import decode
-from ..._engine.indexing import gather
-from ..._engine.scaled_filter import ScaledFilter, SizedRows
 from ..._tables.storage_formats import Decoding
 from ..pictures.picture import Array
 from .light import to_light
@@ -33,10 +31,14 @@ def capacity_of(count: int, least: int = LEAST, step: int = 1) -> int:
     return least * 2 ** (-(-bits // step) * step)
 
 
-def flat_texels(pixels: Array) -> Array:
-    """The pixels of an image, (H, W, C), in a flat array of more, (capacity, C)."""
+def flat_texels(pixels: Array, margin: int = 0) -> Array:
+    """The pixels of an image, (H, W, C), in a flat array of more, (capacity, C).
+
+    Args:
+        margin: how many texels follow at least.
+    """
     height, width, channels = pixels.shape
-    capacity = capacity_of(height * width, LEAST_STORED, STORED_STEP)
+    capacity = capacity_of(height * width + margin, LEAST_STORED, STORED_STEP)
     flat = aligned((capacity, channels), pixels.dtype)
     flat[: height * width].reshape(pixels.shape)[...] = pixels
     return flat
@@ -60,38 +62,6 @@ def numbers_of(texels: jax.Array, *, alpha: bool, light: bool, decoding: Decodin
     if alpha:
         return premultiply(texels)
     return texels if light else decode(texels, decoding, np.dtype(np.float32))
-
-
-def filter_program(
-    axis: int, capacity: int
-) -> Callable[[jax.Array, jax.Array, jax.Array, tuple[jax.Array, jax.Array]], jax.Array]:
-    """The program that filters texels along an axis, by their sizes, those of the result, and the rows of the filter.
-
-    Texels are numbers, or integers that stand for fractions.
-    """
-
-    def run(texels: jax.Array, sizes: jax.Array, target: jax.Array, rows: tuple[jax.Array, jax.Array]) -> jax.Array:
-        decoding = Decoding.ELEMENT if np.issubdtype(texels.dtype, np.floating) else Decoding.FRACTION
-
-        def load(index: jax.Array) -> jax.Array:
-            return decode(gather(texels, (index,)), decoding, np.dtype(np.float32))
-
-        return sized_chain.filtered(load, SizedRows(axis, *rows), (target[0], target[1]), sizes[1], capacity)
-
-    return run
-
-
-def rows_of(scaled_filter: ScaledFilter) -> tuple[Array, Array]:
-    """The columns and the weights of the rows of a filter, (entries, rows)."""
-    column, weight = scaled_filter.rows()
-    return column.T.astype(np.int32), weight.T.astype(np.float32)
-
-
-def padded(rows: Array) -> Array:
-    """Rows of a filter in an array of few lengths."""
-    array = aligned((len(rows), longest_side(*rows.shape)), rows.dtype)
-    array[:, : rows.shape[1]] = rows
-    return array
 
 
 def numbers_program(

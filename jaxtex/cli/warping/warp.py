@@ -11,34 +11,26 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from ..._engine.scaled_filter import ScaledFilter
-from ..._tables.filter_kernels import POINT
 from ..._tables.storage_formats import Decoding
 from ...warp import smoothing
 from ...warp.grids import scaled
-from ...warp.resizing import filters_of_axes, is_widened
 from ..environment.devices import Device
 from ..pictures.limits import Size
 from ..pictures.picture import Array
 from ..transforms.mappings import Field, Mapping
 from .programs import ReadOptions, Source, TileProgram
+from .resizes import ResizeFilters
 from .texels import (
     capacity_of,
     chain_capacity,
     chain_program,
     chain_weights,
-    filter_program,
     flat_texels,
     longest_side,
     numbers_of,
     numbers_program,
-    padded,
-    rows_of,
 )
 from .tiling import Place, tiles_of
-
-# The number of an axis, and the filter along it.
-AxisFilter = tuple[int, ScaledFilter]
 
 
 class WarpResult(NamedTuple):
@@ -97,7 +89,7 @@ class ImageWarp(NamedTuple):
         reads: as in `TileProgram`.
         num_levels: as in `TileProgram`.
         programs: compiled for the device.
-        second: of a resize by filters as wide as its steps, the second filter.
+        filters: of a resize, if they are as wide as its steps.
     """
 
     source: Source
@@ -108,7 +100,7 @@ class ImageWarp(NamedTuple):
     reads: int
     num_levels: int
     programs: "Programs"
-    second: "SecondFilter | None" = None
+    filters: ResizeFilters | None = None
 
     @classmethod
     def of(
@@ -118,19 +110,24 @@ class ImageWarp(NamedTuple):
         height, width, channels = pixels.shape
         filters = None
         if mapping.function is scaled:
-            filters, read = resize_filters((width, height), size, read), read._replace(antialias=False)
+            filters, read = ResizeFilters.of((width, height), size, read), read._replace(antialias=False)
+        margin = 0 if filters is None else filters.longest_row
         if read.antialias:
             read = read._replace(sampler=dataclasses.replace(read.sampler, max_anisotropy=mapping.max_anisotropy))
-        on_host = (flat_texels(pixels), np.array([height, width], np.int32), border, np.array(size[::-1], np.int32))
+        on_host = (
+            flat_texels(pixels, margin),
+            np.array([height, width], np.int32),
+            border,
+            np.array(size[::-1], np.int32),
+        )
         texels, sizes, color, target = jax.device_put(on_host, device)
         if not isinstance(mapping.parameters, Field):
             mapping = mapping._replace(parameters=jax.device_put(mapping.parameters, device))
         source = Source(texels, None, sizes, color)
-        image = cls(source, mapping, target, size, read, smoothing.SHARP, 1, Programs(device))
+        image = cls(source, mapping, target, size, read, smoothing.SHARP, 1, Programs(device), filters)
         if read.antialias and max(height, width) > 1:
             image = image._replace(reads=image.reads_needed())
-        image = image.with_numbers(height, width, channels)
-        return image if filters is None else image.with_first_filtered(*filters)
+        return image.with_numbers(height * width + margin, height, width, channels)
 
     def reads_needed(self) -> int:
         """Which of the reads of `smoothing` some pixel of the output needs."""
@@ -143,8 +140,12 @@ class ImageWarp(NamedTuple):
                 break
         return found
 
-    def with_numbers(self, height: int, width: int, channels: int) -> "ImageWarp":
-        """The same with the numbers that tiles read, if they cannot decode texels where they read them."""
+    def with_numbers(self, count: int, height: int, width: int, channels: int) -> "ImageWarp":
+        """The same with the numbers that tiles read, if they cannot decode texels where they read them.
+
+        Args:
+            count: how many numbers there must be room for, without a chain.
+        """
         alpha, light = self.read.has_alpha(channels), self.read.linear_light and not self.read.is_point
         texels, sizes = self.source.texels, self.source.sizes
         decoding = Decoding.ELEMENT if self.read.is_point else Decoding.FRACTION
@@ -155,26 +156,13 @@ class ImageWarp(NamedTuple):
             key, arguments = ("chain", alpha, light, decoding, chain_capacity(height, width)), (texels, sizes, weights)
             num_levels = longest_side(height, width).bit_length() - 1
         elif self.read.has_numbers(channels):
-            capacity = capacity_of(height * width)
+            capacity = capacity_of(count)
             make = functools.partial(numbers_program, convert, capacity)
             key, arguments, num_levels = ("numbers", alpha, light, decoding, capacity), (texels, sizes), 1
         else:
             return self
         numbers = self.programs.run(key, make, *arguments)
         return self._replace(source=self.source._replace(numbers=numbers), num_levels=num_levels)
-
-    def with_first_filtered(self, first: AxisFilter, second: AxisFilter) -> "ImageWarp":
-        """The same with the image filtered along its first axis, of a resize by two filters."""
-        source, (axis, rows) = self.source, (first[0], rows_of(first[1]))
-        height, width = (each.samples if k == axis else each.size for k, each in sorted((first, second)))
-        capacity = capacity_of(height * width)
-        sizes = np.array([height, width], np.int32)
-        sizes, *some = jax.device_put((sizes, *map(padded, rows)), self.programs.device)
-        texels = source.texels if source.numbers is None else source.numbers
-        make = functools.partial(filter_program, axis, capacity)
-        numbers = self.programs.run(("filter", axis, capacity), make, texels, source.sizes, sizes, tuple(some))
-        second_filter = SecondFilter(second[0], rows_of(second[1]), {})
-        return self._replace(source=source._replace(numbers=numbers), second=second_filter)
 
     def tile(self, place: Place) -> jax.Array:
         """The pixels of a tile, (height, width, C), of the dtype of the image."""
@@ -186,8 +174,10 @@ class ImageWarp(NamedTuple):
 
     def program(self, place: Place) -> TileProgram:
         shape = place.height, place.width
-        axis = None if self.second is None else self.second.axis
-        return TileProgram(self.mapping.function, shape, self.read, self.reads, self.num_levels, axis)
+        program = TileProgram(self.mapping.function, shape, self.read, self.reads, self.num_levels)
+        if self.filters is None:
+            return program
+        return program._replace(window=self.filters.window(shape), first_axis=self.filters.first_axis)
 
     def run(self, program: TileProgram, name: str, place: Place) -> Any:
         """Runs one of the programs for tiles."""
@@ -196,44 +186,10 @@ class ImageWarp(NamedTuple):
             parameters = jax.device_put(parameters, self.programs.device)
         origin = origin_on(place.row, place.column, self.programs.device)
         source = self.source
-        if self.second is not None:
-            source = source._replace(rows=self.second.rows_of(place, self.programs.device))
+        if self.filters is not None:
+            source = source._replace(window=jax.device_put(self.filters.at(place), self.programs.device))
         make = functools.partial(getattr, program, name)
         return self.programs.run((program, name), make, source, parameters, origin, self.target)
-
-
-class SecondFilter(NamedTuple):
-    """The second filter of a resize.
-
-    Attributes:
-        axis: along which it is applied.
-        rows: its columns and weights, (entries, rows).
-        known: the rows of tiles, on the device.
-    """
-
-    axis: int
-    rows: tuple[Array, Array]
-    known: dict[tuple[int, int], Any]
-
-    def rows_of(self, place: Place, device: Device) -> tuple[jax.Array, jax.Array]:
-        """The rows for a tile, which broadcast to (entries, height, width)."""
-        first, count = (place.row, place.height) if self.axis == 0 else (place.column, place.width)
-        if (first, count) not in self.known:
-            at = np.minimum(np.arange(first, first + count), self.rows[0].shape[1] - 1)
-            shape = (-1, count, 1) if self.axis == 0 else (-1, 1, count)
-            self.known[first, count] = jax.device_put(tuple(a[:, at].reshape(shape) for a in self.rows), device)
-        return self.known[first, count]
-
-
-def resize_filters(source: Size, size: Size, read: ReadOptions) -> tuple[AxisFilter, AxisFilter] | None:
-    """The filters of a resize, in the order in which they are applied, each with its axis; `None` for single reads."""
-    sizes, shape = source[::-1], size[::-1]
-    steps = [n / m for n, m in zip(sizes, shape)]
-    kernel = POINT if read.area else read.sampler.kernel
-    if not is_widened(steps, kernel, area=read.area, antialias=read.antialias):
-        return None
-    first, second = filters_of_axes(sizes, shape, steps, kernel, read.sampler.address_rules(2)[::-1])
-    return first, second
 
 
 def parameters_of(mapping: Mapping, place: Place, size: Size) -> Sequence[Array | jax.Array]:
