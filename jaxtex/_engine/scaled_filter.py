@@ -123,9 +123,14 @@ class ScaledFilter(NamedTuple):
 
 def rounded_length(length: int) -> int:
     """The next length that rows may have."""
-    step = 2 ** max(length.bit_length() - LENGTH_DIGITS, 0)
-    step = step if length <= 2 * ENTRIES_AT_ONCE else max(step, ENTRIES_AT_ONCE)
-    return -(-length // step) * step
+    rounded = rounded_up(length, LENGTH_DIGITS)
+    return rounded if length <= 2 * ENTRIES_AT_ONCE else -(-rounded // ENTRIES_AT_ONCE) * ENTRIES_AT_ONCE
+
+
+def rounded_up(number: int, digits: int) -> int:
+    """The next number of so many binary digits, which zeros may follow."""
+    step = 2 ** max(number.bit_length() - digits, 0)
+    return -(-number // step) * step
 
 
 def scaled(values: jax.Array, scaled_filter: ScaledFilter, axis: int, dtype: Any) -> jax.Array:

@@ -21,6 +21,8 @@ from ..mipmaps import footprint
 from .matrices import Rows, elements
 from .types import Arrays, GridFunction
 
+# Every image ends far before this coordinate.
+LOWEST = -(2.0**127)
 # The number of axes, by the number of arguments: a coordinate for each axis, and a matrix by rows.
 AFFINE_AXES = {8: 2, 15: 3}
 PROJECTIVE_AXES = {11: 2, 19: 3}
@@ -91,7 +93,7 @@ def scaled(*args: jax.Array) -> Arrays:
     half = len(args) // 2
     # Each product is rounded by itself, whether the factor is a constant or not. A compiler that sees that a constant
     # leaves no NaN would round it once with the sum that it enters.
-    return tuple(jnp.maximum(c * s, jnp.finfo(c.dtype).min) for c, s in zip(args[:half], args[half:]))
+    return tuple(jnp.maximum(c * s, LOWEST) for c, s in zip(args[:half], args[half:]))
 
 
 def stored_points(*args: jax.Array) -> Arrays:

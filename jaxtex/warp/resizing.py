@@ -3,6 +3,7 @@
 # pyright: strict, reportUnknownMemberType=false
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -27,6 +28,8 @@ from .shapes import spatial_shape
 from .types import AddressLike, ShapeLike
 
 AREA = ResizeFilter("area")
+# Axes whose steps differ by less are filtered in the order of the axes.
+STEPS_PER_OCTAVE = 8
 
 
 @compiled("output_shape", *STATIC_OPTIONS)
@@ -186,7 +189,8 @@ def filters_of_axes(
 ) -> list[tuple[int, ScaledFilter]]:
     """The filter along each axis of an image, by the number of the axis, in the order in which they are applied.
 
-    The axis that shrinks most is the first: it leaves the least to the others.
+    The axis that shrinks most is the first: it leaves the least to the others. Axes that shrink almost alike keep their
+    order, so that it does not change with the size of an image.
     """
-    order = sorted(range(len(shape)), key=lambda axis: -steps[axis])
+    order = sorted(range(len(shape)), key=lambda axis: -round(STEPS_PER_OCTAVE * math.log2(steps[axis])))
     return [(axis, ScaledFilter(kernel, rules[axis], sizes[axis], shape[axis], steps[axis])) for axis in order]

@@ -7,13 +7,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._engine.scaled_filter import ScaledFilter, SizedRows, rounded_length
+from ..._engine.scaled_filter import ScaledFilter, SizedRows, rounded_up
 from ..._tables.filter_kernels import POINT
 from ...warp.resizing import filters_of_axes, is_widened
 from ..pictures.limits import Size
 from ..pictures.picture import Array
 from .programs import ReadOptions, Window
 from .tiling import LARGE, Place
+
+# Windows have sizes of so many binary digits, which zeros follow.
+WINDOW_DIGITS = 4
 
 
 class ResizeFilters(NamedTuple):
@@ -71,4 +74,4 @@ def extent(each: ScaledFilter, count: int) -> int:
     column: Array = each.rows().column
     firsts = range(0, each.samples, 64)
     spans = (column[k : k + count] for k in firsts)
-    return rounded_length(max(int(span.max() - span.min()) + 1 for span in spans))
+    return rounded_up(max(int(span.max() - span.min()) + 1 for span in spans), WINDOW_DIGITS)

@@ -18,7 +18,7 @@ from .pixels import premultiply, to_fractions
 
 # The least capacity of numbers, which begin as zeros, and of stored texels. Of those, each capacity is four times the
 # one before: what an image does not fill is never touched.
-LEAST, LEAST_STORED, STORED_STEP = 2**16, 2**20, 2
+LEAST, LEAST_STORED, STORED_STEP = 2**16, 2**22, 2
 # Devices read arrays of NumPy where they lie if they begin at a multiple of this.
 ALIGNMENT = 64
 # Capacity of the weights of a chain, and its most levels, by the longest side: the first that is long enough.

@@ -114,12 +114,8 @@ class ImageWarp(NamedTuple):
         margin = 0 if filters is None else filters.longest_row
         if read.antialias:
             read = read._replace(sampler=dataclasses.replace(read.sampler, max_anisotropy=mapping.max_anisotropy))
-        on_host = (
-            flat_texels(pixels, margin),
-            np.array([height, width], np.int32),
-            border,
-            np.array(size[::-1], np.int32),
-        )
+        sizes, target = (np.array(some, np.int32) for some in ((height, width), size[::-1]))
+        on_host = flat_texels(pixels, margin), sizes, border, target
         texels, sizes, color, target = jax.device_put(on_host, device)
         if not isinstance(mapping.parameters, Field):
             mapping = mapping._replace(parameters=jax.device_put(mapping.parameters, device))
