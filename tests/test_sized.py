@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from host_kernels import kernels_on_cpu
 from tolerances import assert_close, assert_exact
 
 import jaxtex as jt
@@ -124,3 +125,16 @@ def test_a_chain_is_made_and_read_by_one_program():
         assert_exact(chain[: sized_chain.chain_length(size)], whole.texels.reshape(-1, 2))
         assert_close("sum", out, jt.sample(whole, tuple(coords), sampler, lod=jnp.clip(lod, 0, levels - 1)), 200)
     assert of_sizes._cache_size() == 1
+
+
+@pytest.mark.parametrize("name", ["border", "mirror"])
+def test_a_kernel_reads_sizes_from_its_operands(name):
+    """The kernel of a GPU, compiled as C++."""
+    read, texels = functools.partial(read_sized, sampler=SAMPLERS[name]), texels_of((7, 30))
+    arguments = flat(texels), *map(jnp.int32, (7, 30)), MATRIX
+    with kernels_on_cpu():
+        program = jax.jit(lambda *args: read(*args)).lower(*arguments)
+        gradient = jax.jit(jax.grad(lambda t, *rest: jnp.sum(read(t, *rest)))).lower(*arguments)
+    assert "callback" in program.as_text()
+    assert "callback" not in gradient.as_text()  # a kernel of the adjoint needs sizes
+    assert_close("sum", program.compile()(*arguments), read(*arguments), 200)
