@@ -23,6 +23,7 @@ from jaxtex.cli.environment.extra import PACKAGES
 from jaxtex.cli.grammar import commands
 from jaxtex.cli.grammar.option_groups import ADDRESSES, FILTERS, WHOLE_TRANSFORMS
 from jaxtex.cli.pictures import decode, encode
+from jaxtex.cli.pictures.metadata.exif import ORIENTATION
 from jaxtex.cli.pictures.picture import Picture
 from jaxtex.cli.transforms import affine
 from jaxtex.cli.warping import warp
@@ -240,7 +241,7 @@ def test_a_broken_file_is_one_sentence(tmp_path, capfd, suffix, dtype, broken):
 def test_exif_orientation_is_applied(tmp_path, suffix, dtype, orientation):
     pixels = noise(3, dtype)
     exif = Image.Exif()
-    exif[decode.ORIENTATION_TAG] = orientation
+    exif[ORIENTATION] = orientation
     # What the first row and column of the stored array are: TIFF 6.0, tag 274.
     expected = {
         1: pixels,
@@ -254,7 +255,7 @@ def test_exif_orientation_is_applied(tmp_path, suffix, dtype, orientation):
     }[orientation]
     path = tmp_path / f"in{suffix}"
     if dtype == "uint16":
-        tags = [(decode.ORIENTATION_TAG, "H", 1, orientation, True)]
+        tags = [(ORIENTATION, "H", 1, orientation, True)]
         tifffile.imwrite(path, pixels, photometric="rgb", extratags=tags)
     else:
         save(path, pixels, exif=exif)
@@ -312,7 +313,10 @@ def test_one_of_several_pages_is_chosen(tmp_path, capsys, suffix, dtype):
         first.save(path, save_all=True, append_images=[second], **lossless)
     code, _, err = run(capsys, "warp", path, tmp_path / "out.png", "--filter", "point")
     assert code == 2
-    assert "it has 2 pages or frames, and one is warped; choose it with --page 1 to --page 2" in err
+    several = "it has 2 pages, and PNG stores one; write a TIFF, or choose a page with"
+    if suffix == ".webp":
+        several = "it has 2 pages or frames, and one is warped; choose it with"
+    assert f"{several} --page 1 to --page 2" in err
     for number, pixels in enumerate(pages, 1):
         code, _, err = run(capsys, "warp", path, tmp_path / "out.png", "--filter", "point", "--page", number)
         assert (code, err) == (0, "")

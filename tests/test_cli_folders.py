@@ -21,7 +21,7 @@ from test_cli_warps import CONTINUE, folder_of
 
 import jaxtex
 from jaxtex.cli import main
-from jaxtex.cli.batch import files, folders
+from jaxtex.cli.batch import files, pipeline
 from jaxtex.cli.errors import UserError
 from jaxtex.cli.pictures import targets
 from jaxtex.cli.process.messages import printable
@@ -175,7 +175,7 @@ def test_a_full_disk_ends_the_run(tmp_path, capsys, monkeypatch):
 
     replace = os.replace
     monkeypatch.setattr(os, "replace", full)
-    monkeypatch.setattr(folders, "THREADS", 1)
+    monkeypatch.setattr(pipeline, "THREADS", 1)
     code, report, errors = run(capsys, "warp", folder, out, *POINT)
     assert (code, report) == (2, "")
     assert errors == f"jaxtex: error: cannot write {out / '05.png'}: No space left on device; {CONTINUE}\n"
@@ -209,7 +209,7 @@ def test_an_image_too_large_for_the_memory_leaves_the_others_alone(tmp_path, cap
         return work(*arguments, **options)
 
     monkeypatch.setattr(files, step, hungry)
-    monkeypatch.setattr(folders, "THREADS", 1)
+    monkeypatch.setattr(pipeline, "THREADS", 1)
     code, report, errors = run(capsys, "warp", folder, tmp_path / "out")
     assert (code, "2 warped, 1 failed" in report, errors.count("\n")) == (2, True, 1)
     assert "01.png: it needs more memory than there is (Unable to allocate 1 PiB)" in errors

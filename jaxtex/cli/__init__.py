@@ -64,10 +64,9 @@ def run_warp(options: Options) -> int:
     # JAX takes a second to import, so a mistake in the options is reported first.
     import jax
 
-    from .batch.files import warp_file
-    from .batch.folders import warp_folder
     from .batch.inputs import find_files
     from .batch.jobs import Job
+    from .batch.runs import warp_file, warp_folder
     from .environment.devices import find_device
     from .pictures.decode import silence_codecs
     from .pictures.writing import write_options
