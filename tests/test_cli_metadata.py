@@ -13,6 +13,7 @@ from PIL import Image, IptcImagePlugin
 from test_cli import run
 
 from jaxtex.cli.errors import UserError
+from jaxtex.cli.grammar.commands import command_parser
 from jaxtex.cli.grammar.file_options import FileOptions
 from jaxtex.cli.pictures import decode, encode
 from jaxtex.cli.pictures.limits import check_pixels
@@ -123,6 +124,8 @@ def test_strip_leaves_colors_alone(folder, tmp_path, suffix):
     picture = decode.read_picture(folder / "gamma.png")
     notes = encode.write_picture(tmp_path / f"gamma{suffix}", picture, files=FileOptions(strip=True))
     assert bool(notes) == (suffix != ".png")
+    assert suffix != ".png" or facts(tmp_path / "gamma.png") == {"gAMA": 1.0}
+    assert "color profiles stay, or the colors would change" in " ".join(command_parser("warp").format_help().split())
 
 
 def test_the_turned_resolution_changes_places(tmp_path):
