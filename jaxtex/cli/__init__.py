@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 
 from .environment.extra import check_extra
+from .environment.jax_settings import start_jax
 from .errors import UserError
 from .grammar.commands import COMMANDS, main_parser, parse
 from .grammar.file_options import parsed_file_options
@@ -46,6 +47,7 @@ def run_arguments(arguments: list[str]) -> int:
 def run(options: Options) -> int:
     """Runs a command; returns the exit code."""
     if options.command == "info":
+        start_jax()
         from .environment.info import print_info
 
         return print_info()
@@ -62,6 +64,7 @@ def run_warp(options: Options) -> int:
     check_combination(options)
     check_extra()
     # JAX takes a second to import, so a mistake in the options is reported first.
+    start_jax()
     import jax
 
     from .batch.inputs import find_files

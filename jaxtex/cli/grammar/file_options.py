@@ -37,7 +37,7 @@ def add_file_options(group: "argparse._ArgumentGroup") -> None:  # pyright: igno
     group.add_argument(
         "--strip",
         action="store_true",
-        help="drop EXIF, XMP, IPTC, comments, texts and resolution; a color profile stays, or the colors would change",
+        help="drop EXIF, XMP, IPTC, comments, texts and resolution; color profiles stay, or the colors would change",
     )
     group.add_argument("--force", action="store_true", help="replace files that are read-only")
     group.add_argument("--preserve-times", action="store_true", help="give the output the times of the input")
