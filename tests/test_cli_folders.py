@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 import time
+import types
 from pathlib import Path
 
 import jax
@@ -371,6 +372,45 @@ def test_standard_output_on_a_full_disk_is_a_sentence(tmp_path, capsys, monkeypa
         monkeypatch.setattr(sys, "stdout", stream)
         assert main(command) == 2
     assert capsys.readouterr().err == "jaxtex: error: cannot write to standard output: No space left on device\n"
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_help_on_a_full_disk_is_a_sentence(unbuffered):
+    with open("/dev/full", "w") as full:
+        command, environment = [sys.executable, "-m", "jaxtex", "--help"], os.environ | {"PYTHONUNBUFFERED": unbuffered}
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, env=environment, check=False)
+    words = "jaxtex: error: cannot write to standard output: No space left on device\n"
+    assert (done.returncode, done.stderr) == (2, words)
+
+
+@pytest.mark.parametrize(("most", "code"), [(10**6, 0), (60, 2)])
+def test_a_picture_on_standard_output_is_whole_or_an_error(tmp_path, capsys, monkeypatch, most, code):
+    """An unbuffered stream takes a part of what it is given, until the disk is full."""
+    written = []
+
+    class Unbuffered(io.RawIOBase):
+        def write(self, data):
+            if len(b"".join(written)) > most:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            written.append(bytes(data[:50]))
+            return len(written[-1])
+
+    source, stdout = save(tmp_path / "in.png", noise(3)), types.SimpleNamespace(buffer=Unbuffered(), flush=lambda: None)
+    monkeypatch.setattr(sys, "stdout", stdout)
+    assert main(["warp", str(source), "-", *POINT]) == code
+    errors = capsys.readouterr().err
+    assert ("cannot write to standard output: No space left on device" in errors) == bool(code)
+    assert code or b"".join(written).endswith(b"IEND\xaeB`\x82")
+
+
+@pytest.mark.parametrize(("name", "words"), [("stdin", "standard input is closed"), ("stdout", "it is closed")])
+def test_standard_streams_may_be_closed(tmp_path, capsys, monkeypatch, name, words):
+    source = save(tmp_path / "in.png", noise(3))
+    monkeypatch.setattr(sys, name, None)
+    assert main(["warp", "-" if name == "stdin" else str(source), "-", *POINT]) == 2
+    errors = capsys.readouterr().err
+    assert (errors.count("\n"), words in errors) == (1, True)
 
 
 def test_notes_that_nobody_reads_stop_no_work(tmp_path, monkeypatch):

@@ -90,7 +90,7 @@ def opened_target(target: Path, source: Path, job: Job) -> Generator[tuple[Binar
         return
     with io.BytesIO() as stream:
         yield stream, ()
-        write_stdout(target, stream.getvalue())
+        write_stdout(stream.getvalue())
 
 
 def most_bytes(source: Source, job: Job) -> int:

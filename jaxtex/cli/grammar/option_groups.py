@@ -4,7 +4,7 @@
 
 import argparse
 from pathlib import Path
-from typing import Literal, NoReturn, get_args
+from typing import Any, Literal, NoReturn, get_args
 
 from ..errors import UserError
 from .values import (
@@ -91,10 +91,13 @@ class Options(argparse.Namespace):
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that raises its errors, so that `main` reports them like all others."""
+    """A parser that raises its errors, and those of printing, so that `main` reports them like all others."""
 
     def error(self, message: str) -> NoReturn:
         raise UserError(message)
+
+    def _print_message(self, message: str, file: Any = None) -> None:  # which ignores a full disk
+        print(message, end="", file=file)
 
 
 def add_paths(parser: argparse.ArgumentParser) -> None:

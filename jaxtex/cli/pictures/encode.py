@@ -70,7 +70,7 @@ def write_picture(
     """
     data, notes = encode_for(path, picture, options, files)
     if path == STREAM:
-        write_stdout(path, data)
+        write_stdout(data)
         return notes
     return (*notes, *replace_file(path, data, status_of_source(source), files.preserve_times))
 
