@@ -236,6 +236,38 @@ def test_nothing_in_a_folder_is_passed_over_in_silence(tmp_path, capsys):
     ]
 
 
+def test_a_subfolder_that_cannot_be_read_is_named(tmp_path, capsys, monkeypatch):
+    folder, scan = folder_of(tmp_path, 1), os.scandir
+    for name in ("closed", "open"):
+        (folder / name).mkdir()
+        save(folder / name / "a.png", noise(3))
+
+    def guarded(path):
+        if Path(path) == folder / "closed":
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", guarded)
+    code, report, errors = run(capsys, "warp", folder, tmp_path / "out", *POINT, "--recursive")
+    assert (code, "2 warped, 0 failed" in report) == (0, True)
+    assert errors == f"jaxtex: note: the folder {folder / 'closed'} cannot be read and is left out: Permission denied\n"
+    code, _, errors = run(capsys, "warp", folder / "closed", tmp_path / "out")
+    assert errors == f"jaxtex: error: cannot read the folder {folder / 'closed'}: Permission denied\n"
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.ENAMETOOLONG])
+def test_a_path_that_cannot_be_looked_at_is_a_sentence(tmp_path, capsys, monkeypatch, number):
+    """As below a folder that may not be entered."""
+
+    def refuse(*_, **__):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "stat", refuse)
+    code, _, errors = run(capsys, "warp", tmp_path / "in.png", tmp_path / "out.png")
+    monkeypatch.undo()
+    assert (code, errors) == (2, f"jaxtex: error: cannot read {tmp_path / 'in.png'}: {os.strerror(number)}\n")
+
+
 # Permissions and links
 
 

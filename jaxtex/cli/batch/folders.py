@@ -2,6 +2,7 @@
 
 # pyright: strict
 
+import os
 from pathlib import Path
 
 from ..errors import UserError
@@ -20,35 +21,43 @@ def image_paths(folder: Path, recursive: bool = False) -> list[Path]:
         recursive: whether those of its subfolders belong to it too.
 
     Raises:
-        UserError: if there are none.
+        UserError: if there are none, or the folder cannot be read.
     """
-    visible = visible_paths(folder, recursive)
-    paths = [path for path in visible if path.suffix.lower() in FORMATS and not path.is_dir()]
+    visible, unreadable = visible_paths(folder, recursive)
+    if folder in unreadable:
+        raise UserError(f"cannot read the folder {folder}: {unreadable[folder]}")
+    paths = [path for path in visible if path.suffix.lower() in FORMATS]
     if not paths:
         raise UserError(f"{folder} holds no image file ({', '.join(FORMATS)})")
     return paths
 
 
-def visible_paths(folder: Path, recursive: bool = False) -> list[Path]:
-    """What a folder holds, by name, but for hidden files, which a pattern of the shell would not find either.
+def visible_paths(folder: Path, recursive: bool = False) -> tuple[list[Path], dict[Path, str]]:
+    """What a folder holds, and which folders cannot be read, and why.
 
-    Raises:
-        UserError: if the folder cannot be read.
+    Hidden files, which a pattern of the shell would not find either, and folders are not among its files.
     """
-    try:
-        paths = sorted(folder.rglob("*") if recursive else folder.iterdir())
-    except OSError as error:
-        raise UserError(f"cannot read the folder {folder}: {error.strerror or error}") from error
-    return [path for path in paths if not any(part.startswith(".") for part in path.relative_to(folder).parts)]
+    paths: list[Path] = []
+    unreadable: dict[Path, str] = {}
+
+    def report(error: OSError) -> None:
+        unreadable[Path(error.filename)] = error.strerror or str(error)
+
+    for parent, folders, names in os.walk(folder, onerror=report):
+        folders[:] = [name for name in folders if recursive and not name.startswith(".")]
+        paths += [Path(parent, name) for name in names if not name.startswith(".")]
+    return sorted(paths), unreadable
 
 
 def print_left_out(folder: Path, recursive: bool = False) -> None:
-    """Prints which images of a folder are of a kind that is not read."""
-    visible = visible_paths(folder, recursive)
-    names = [path.name for path in visible if path.suffix.lower() in OTHER_IMAGE_SUFFIXES and not path.is_dir()]
+    """Prints which images of a folder are of a kind that is not read, and which subfolders cannot be read."""
+    visible, unreadable = visible_paths(folder, recursive)
+    names = [path.name for path in visible if path.suffix.lower() in OTHER_IMAGE_SUFFIXES]
     if names:
         shown = ", ".join(names[:MAX_SHOWN]) + (", ..." if len(names) > MAX_SHOWN else "")
         print_error(f"jaxtex: note: {folder} holds {len(names)} files of other kinds, which are left out: {shown}")
+    for path, reason in unreadable.items():
+        print_error(f"jaxtex: note: the folder {path} cannot be read and is left out: {reason}")
 
 
 def make_folder(target: Path, source: Path) -> None:

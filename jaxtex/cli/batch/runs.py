@@ -4,6 +4,7 @@
 
 import contextlib
 import dataclasses
+import os
 import sys
 import time
 from collections.abc import Iterable
@@ -12,7 +13,6 @@ from pathlib import Path
 from tqdm import tqdm
 
 from ..errors import FullDiskError, UserError
-from ..pictures.encode import find_format
 from ..pictures.sources import Source
 from ..pictures.targets import remove_stale_files
 from ..pictures.writing import STREAM
@@ -29,8 +29,7 @@ def warp_file(path: Path, target: Path, job: Job) -> int:
     Raises:
         UserError: if the image cannot be read, warped or written.
     """
-    find_format(job.write.named(target))  # an unknown format is an error before any work
-    if job.files.skip_existing and target != STREAM and target.is_file():
+    if job.files.skip_existing and target != STREAM and os.path.isfile(target):
         if job.verbosity >= 0:
             print_report(f"{target} exists, {path.name} is skipped")
         return 0
@@ -81,7 +80,9 @@ def warp_folder(title: str, targets: dict[Path, Path], job: Job) -> int:
     """
     for folder in {target.parent for target in targets.values()}:
         remove_stale_files(folder)
-    missing = {path: target for path, target in targets.items() if not (job.files.skip_existing and target.is_file())}
+    missing = {
+        path: target for path, target in targets.items() if not (job.files.skip_existing and os.path.isfile(target))
+    }
     start, tally, is_quiet = time.perf_counter(), Tally(job.verbosity), job.verbosity < 0
     bar = tqdm(total=len(missing), unit="image", leave=False, disable=True if is_quiet else None, file=sys.stderr)
     try:

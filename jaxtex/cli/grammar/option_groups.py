@@ -16,6 +16,7 @@ from .values import (
     count,
     device,
     number,
+    path,
     point_pair,
     positive_number,
     quality,
@@ -103,12 +104,12 @@ class Parser(argparse.ArgumentParser):
 def add_paths(parser: argparse.ArgumentParser) -> None:
     """Adds the files that every command on images takes."""
     parser.add_argument(
-        "sources", metavar="IN", nargs="+", type=Path, help="image files, folders of image files, or - for stdin"
+        "sources", metavar="IN", nargs="+", type=path, help="image files, folders of image files, or - for stdin"
     )
     parser.add_argument(
         "target",
         metavar="OUT",
-        type=Path,
+        type=path,
         help="the file to write, a folder for several files, or - for stdout",
     )
 
@@ -149,7 +150,7 @@ def add_transform_options(warp: argparse.ArgumentParser) -> None:
     )
     add_lens_options(whole)
     whole.add_argument(
-        "--flow", metavar="FILE.npy", type=Path, help="displacements in pixels from output to input, e.g. flow.npy"
+        "--flow", metavar="FILE.npy", type=path, help="displacements in pixels from output to input, e.g. flow.npy"
     )
 
 
@@ -179,7 +180,7 @@ def add_lens_options(group: Group) -> None:
     group.add_argument(
         "--calibration",
         metavar="FILE",
-        type=Path,
+        type=path,
         help="remove the distortion that a file of OpenCV in YAML or JSON describes, e.g. camera.yml",
     )
 

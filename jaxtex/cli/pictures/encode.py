@@ -92,7 +92,7 @@ def encode_for(
 
 def status_of_source(source: Path | None) -> os.stat_result | None:
     """The status of the file that an output is made from, if it is one."""
-    return source.stat() if source and source.exists() else None
+    return source.stat() if source and os.path.exists(source) else None
 
 
 def encode_picture(
