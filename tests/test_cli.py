@@ -593,6 +593,8 @@ ERRORS = {
     "a folder without images": (["warp", "BARE", "made"], "no image file"),
     "an empty name to read": (["warp", "", "OUT"], "argument IN: a name is empty"),
     "an empty name to write": (["warp", "IN", ""], "argument OUT: a name is empty"),
+    "a calibration from a pipe": (["undistort", "IN", "OUT", "--calibration", "PIPE"], "it is a named pipe"),
+    "a flow from a pipe": (["warp", "IN", "OUT", "--flow", "PIPE"], "it is a named pipe"),
     "no input, and no format": (["warp", "nowhere.png", "OUT.xyz"], "cannot read nowhere.png: No such file"),
     "a size without an x": (["warp", "IN", "OUT", "--size", "640"], "WxH"),
     "a size of zero": (["warp", "IN", "OUT", "--size", "0x5"], "WxH"),
@@ -633,7 +635,8 @@ def test_a_mistake_is_one_sentence_and_exit_code_2(tmp_path, capsys, monkeypatch
         (tmp_path / folder).mkdir()
     save(tmp_path / "folder" / "in.png", noise(3))
     names = {"IN": "in.png", "OUT": "out.png", "TEXT": "text.png", "EMPTY": "empty.tif", "HALF": "half.png"}
-    names |= {"GRAY": "gray.png", "FLOAT": "float.tif", "FOLDER": "folder", "BARE": "bare"}
+    names |= {"GRAY": "gray.png", "FLOAT": "float.tif", "FOLDER": "folder", "BARE": "bare", "PIPE": "pipe"}
+    os.mkfifo("pipe")
     before = sorted(tmp_path.rglob("*"))
     arguments, fragment = ERRORS[mistake]
     swapped = ["/".join(names.get(part, part) for part in argument.split("/")) for argument in arguments]

@@ -5,6 +5,7 @@
 import os
 import stat
 from pathlib import Path
+from typing import BinaryIO
 
 from ..errors import UserError
 
@@ -29,6 +30,17 @@ HEIF_BRANDS = (b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"
 # Images that `jaxtex warp` does not take from a folder, but that a user may miss.
 OTHER_NAMES = f"{RAW_NAMES} avif bmp exr gif hdr heic heif jfif jp2 jpe jxl pnm ppm psd tga"
 OTHER_IMAGE_SUFFIXES = frozenset(f".{name}" for name in OTHER_NAMES.split())
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Opens a file, and waits for no pipe and no device.
+
+    Raises:
+        UserError: if it is no regular file.
+        OSError: if it cannot be opened.
+    """
+    check_regular(path.stat())
+    return path.open("rb")
 
 
 def check_regular(status: os.stat_result) -> None:

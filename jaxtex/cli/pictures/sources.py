@@ -6,12 +6,12 @@ import contextlib
 import io
 from collections.abc import Generator
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from PIL import UnidentifiedImageError
 
 from ..errors import OutputError, UserError, describe, one_line
-from .kinds import check_regular
+from .kinds import open_regular
 from .limits import Size
 
 
@@ -61,8 +61,7 @@ def open_source(source: Source) -> io.BufferedIOBase:
     """
     if source.data is not None:
         return io.BytesIO(source.data)
-    check_regular(source.path.stat())
-    return source.path.open("rb")
+    return cast(io.BufferedReader, open_regular(source.path))
 
 
 @contextlib.contextmanager
