@@ -1,11 +1,14 @@
-"""Environment variables that JAX and XLA refuse are one sentence."""
+"""Environment variables that JAX and XLA refuse are one sentence; warnings of libraries are notes."""
 
 import os
+import warnings
 
 import jax
 import pytest
+from test_cli import noise, run, save
 from test_cli_folders import start
 
+from jaxtex.cli.batch import files
 from jaxtex.cli.environment.jax_settings import check_xla_flags, refused_settings
 from jaxtex.cli.errors import UserError
 
@@ -43,6 +46,20 @@ def test_flags_are_tried_in_another_process(flags, words):
     with pytest.raises(UserError, match="XLA does not start with XLA_FLAGS=") as caught:
         check_xla_flags(environment)
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("options", [(), ("--quiet",)])
+def test_warnings_of_libraries_are_notes(tmp_path, capsys, monkeypatch, options):
+    """As of a cache that cannot be written."""
+    warp = files.warp
+
+    def warning(*arguments, **keywords):
+        warnings.warn("cannot\nwrite the cache", UserWarning, stacklevel=1)
+        return warp(*arguments, **keywords)
+
+    monkeypatch.setattr(files, "warp", warning)
+    code, _, errors = run(capsys, "warp", save(tmp_path / "in.png", noise(3)), tmp_path / "out.png", *options)
+    assert (code, errors) == (0, "" if options else "jaxtex: note: cannot write the cache\n")
 
 
 def test_the_variable_that_a_message_is_about_is_named():

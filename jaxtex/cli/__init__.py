@@ -16,6 +16,7 @@ from .grammar.commands import COMMANDS, main_parser, parse
 from .grammar.file_options import parsed_file_options
 from .grammar.option_groups import AFFINE_PARTS, WHOLE_TRANSFORMS, WITH_BORDER, Options
 from .grammar.values import FISHEYE_COEFFICIENTS
+from .process.messages import warnings_as_notes
 from .process.program import run_program
 
 
@@ -77,7 +78,7 @@ def run_warp(options: Options) -> int:
     from .warping.reading import read_options
 
     device = find_device(*options.device)
-    with jax.default_device(device), silence_codecs():
+    with jax.default_device(device), silence_codecs(), warnings_as_notes(options.quiet):
         job = Job(
             build_transform(options),
             read_options(options),
