@@ -85,7 +85,7 @@ def finished(source: Source, started: StartedWarp, job: Job) -> tuple[Picture, s
     return dataclasses.replace(picture, pixels=pixels), size
 
 
-def find_pages(path: Path, target: Path, job: Job) -> list[Source]:
+def find_pictures(path: Path, target: Path, job: Job) -> list[Source]:
     """The pictures of a file that are warped: one, or all pages of a TIFF.
 
     Raises:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from ..errors import UserError, describe
 from ..pictures.sources import Source
 from ..process.signals import undisturbed
-from .files import StartedWarp, find_pages, finish_page, finish_warp, read_page, start_warp
+from .files import StartedWarp, find_pictures, finish_page, finish_warp, read_page, start_warp
 from .jobs import Job
 from .pages import EncodedPage, WrittenFile, join_pages
 
@@ -55,7 +55,7 @@ def crew_of(job: Job) -> Generator[Crew, None, None]:
 def warp_stream(targets: dict[Path, Path], job: Job) -> Generator[Result, None, None]:
     """Reads, warps and writes images, and yields the results in order. Closed early, it finishes what was started."""
     with crew_of(job) as crew:
-        find = pass_errors_on(lambda source, _: find_pages(source.path, targets[source.path], job))
+        find = pass_errors_on(lambda source, _: find_pictures(source.path, targets[source.path], job))
         files = map_ahead(crew, find, ((Source(path), None) for path in targets))
         yield from warp_pages(crew, (item for found in files for item in pages_of(*found)), targets, job)
 
@@ -66,14 +66,19 @@ def pages_of(source: Source, found: list[Source] | UserError) -> Iterator[Item]:
 
 
 def warp_pages(crew: Crew, pages: Iterable[Item], targets: dict[Path, Path], job: Job) -> Iterator[Result]:
-    """Reads, warps and writes pages, and yields the results of their files in order."""
+    """Reads, warps and writes pages, and yields the results of their files in order; no page follows an error."""
+    failed: set[Path] = set()
     read = pass_errors_on(lambda source, _: read_page(source, targets[source.path], job))
     warp = pass_errors_on(lambda source, picture: start_warp(source, picture, job))
     write = pass_errors_on(lambda source, started: finish(source, targets[source.path], started, job))
     join = pass_errors_on(lambda source, items: joined(items, targets[source.path], job))
-    done = map_ahead(crew, write, itertools.starmap(warp, map_ahead(crew, read, pages)))
+    wanted = (item for item in pages if item[0].path not in failed)
+    done = map_ahead(crew, write, itertools.starmap(warp, map_ahead(crew, read, wanted)))
     for path, items in itertools.groupby(done, key=lambda item: item[0].path):
-        yield path, join(Source(path), items)[1]
+        result = join(Source(path), items)[1]
+        if isinstance(result, UserError):
+            failed.add(path)
+        yield path, result
 
 
 def finish(source: Source, target: Path, started: StartedWarp, job: Job) -> WrittenFile | EncodedPage:

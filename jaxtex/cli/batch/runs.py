@@ -17,7 +17,7 @@ from ..pictures.sources import Source
 from ..pictures.targets import remove_stale_files
 from ..pictures.writing import STREAM
 from ..process.messages import print_error, print_report
-from .files import errors_about, find_pages, finish_warp, format_size, read_page, start_warp
+from .files import errors_about, find_pictures, finish_warp, format_size, read_page, start_warp
 from .jobs import Job
 from .pages import WrittenFile
 from .pipeline import crew_of, warp_pages, warp_stream
@@ -33,7 +33,7 @@ def warp_file(path: Path, target: Path, job: Job) -> int:
         if job.verbosity >= 0:
             print_report(f"{target} exists, {path.name} is skipped")
         return 0
-    pages = find_pages(path, target, job)
+    pages = find_pictures(path, target, job)
     size, seconds, written = warp_only_page(pages[0], target, job) if len(pages) == 1 else warp_all(pages, target, job)
     if job.verbosity < 0:
         return 0
@@ -59,7 +59,7 @@ def warp_all(pages: list[Source], target: Path, job: Job) -> tuple[str, float, W
     """Warps a file of several pages; returns how many, how long all took, and what was written."""
     start = time.perf_counter()
     with crew_of(job) as crew:
-        ((_, result),) = warp_pages(crew, ((page, None) for page in pages), {pages[0].path: target}, job)
+        _, result = next(warp_pages(crew, ((page, None) for page in pages), {pages[0].path: target}, job))
     if isinstance(result, UserError):
         raise result
     return f"{len(pages)} pages", time.perf_counter() - start, result
