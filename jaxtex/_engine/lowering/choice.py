@@ -28,7 +28,7 @@ from ..._compat import (
 from ..._tables.storage_formats import Decoding
 from ..spec import TEXELS, ReadSpec, Wrt
 from ..texel_walk import flat_sizes
-from . import cpu_adjoint, cuda_kernels, partitioned_adjoint
+from . import cpu_adjoint, cpu_read, cuda_kernels, partitioned_adjoint
 from .cuda_c import (
     C_TYPES,
     FOR_EXPORTS,
@@ -207,8 +207,14 @@ def supports_convolve(values: Any, *, weights: tuple[float, ...], axis: int, ful
 
 LOWERINGS = {
     "convolve": (Lowering("cuda", cuda_kernels.convolve, supports_convolve),),
-    "read": (Lowering("cuda", cuda_kernels.read, supports_read, layout=READ),),
-    "bordered_read": (Lowering("cuda", cuda_kernels.bordered_read, supports_bordered_read, layout=READ_WITH_COLOR),),
+    "read": (
+        Lowering("cuda", cuda_kernels.read, supports_read, layout=READ),
+        Lowering("cpu", cpu_read.read, cpu_read.supports),
+    ),
+    "bordered_read": (
+        Lowering("cuda", cuda_kernels.bordered_read, supports_bordered_read, layout=READ_WITH_COLOR),
+        Lowering("cpu", cpu_read.bordered_read, cpu_read.supports_bordered),
+    ),
     "splat": (
         Lowering("cuda", cuda_kernels.splat, supports_splat, partitioned_adjoint.splat, SPLAT),
         Lowering("cpu", cpu_adjoint.splat, cpu_adjoint.supports),
