@@ -25,7 +25,8 @@ from .decoding import bits_dtype, decode, in_bits, moves_as_bits
 from .indexing import gather, scatter
 from .reproducible_sum import TexelSums, Units
 from .spec import Combination, Coords, ReadSpec
-from .texel_walk import Step, TexelAddress, flat_sizes, flattened, texels_shape, walks
+from .taps import taps
+from .texel_walk import AxisTaps, Step, TexelAddress, flat_sizes, flattened, texels_shape, walks
 
 # The texel at an address as it is stored: S + (C,).
 LoadTexel = Callable[[TexelAddress], jax.Array]
@@ -45,9 +46,11 @@ class Contribution(NamedTuple):
 # The walk of a splat; those of a read are in `combinations`
 
 
-def contributions(value: jax.Array, coords: Coords, axes: tuple[Axis, ...]) -> Iterator[Contribution]:
+def contributions(
+    value: jax.Array, coords: Coords, axes: tuple[Axis, ...], axis_taps: AxisTaps = taps
+) -> Iterator[Contribution]:
     """The part of `value`, S + (C,), that falls on each tap."""
-    for weight, address, steps in walks(coords, axes):
+    for weight, address, steps in walks(coords, axes, axis_taps):
         yield from contributions_of_steps(address, steps, weighted(weight, value))
 
 
@@ -201,10 +204,15 @@ def splat(values: jax.Array, *operands: jax.Array, spec: ReadSpec) -> jax.Array:
 
 
 def accumulated(
-    total: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axis, ...], sums: TexelSums
+    total: jax.Array,
+    values: jax.Array,
+    coords: Coords,
+    axes: tuple[Axis, ...],
+    sums: TexelSums,
+    axis_taps: AxisTaps = taps,
 ) -> jax.Array:
     """`total` with the contributions of `values` added."""
-    for address, value in contributions(values, coords, axes):
+    for address, value in contributions(values, coords, axes, axis_taps):
         total = scatter(total, address.flat_index, address.inside, sums.terms(value), "add")
     return total
 
