@@ -26,6 +26,7 @@ import numpy as np
 
 from .._arguments import ReadArguments, as_operands
 from .._engine.axis import Role
+from .._engine.channel_masks import one_by_one
 from .._engine.decoding import decode
 from .._engine.float_arithmetic import FLOAT, plan_read
 from .._engine.level_of_detail import biased, clamped
@@ -33,7 +34,7 @@ from .._engine.plan import Layout, ReadPlan, ResolvedLevel, layout_of
 from .._reads import plan_along_footprint
 from .._tables.filter_kernels import SPAN
 from .._tables.storage_formats import Decoding, sum_dtype
-from ..mipmaps import with_levels
+from ..mipmaps import next_level, with_levels
 from ..sampler import Sampler
 from ..texture import Texture, chain_shapes
 from .types import Arrays
@@ -75,8 +76,11 @@ def _read(texture: Texture, coords: Arrays, sides: tuple[Arrays, ...], *, sample
     share = jnp.where(lod < SPANS_FROM, lod * (1 / SPANS_FROM), 1)
     level = 0.5 * jnp.log2((jnp.exp2(2 * lod) + 3) / 6)
 
-    def read(texture: Texture, plan_of_read: Callable[..., Any], resolved: ResolvedLevel, how: Sampler) -> jax.Array:
+    def read(
+        texture: Texture, plan_of_read: Callable[..., Any], resolved: ResolvedLevel, how: Sampler, apart: bool = False
+    ) -> jax.Array:
         plan = plan_along_footprint(plan_of_read, layout_of(texture), resolved, how, how.max_anisotropy)
+        plan = plan._replace(apart=apart or not alone)
         return FLOAT.read(texture, plan, how.decoding, sums, how.deterministic)
 
     def sharp() -> jax.Array:
@@ -87,22 +91,27 @@ def _read(texture: Texture, coords: Arrays, sides: tuple[Arrays, ...], *, sample
     def from_finest() -> jax.Array:
         return read(texture, plan_span, resolved, spans)
 
-    def from_chain() -> jax.Array:
-        chain = with_levels(decoded(texture, sampler.decoding, sums), num_levels)
+    def from_chain(chain: Texture, level: jax.Array | None) -> jax.Array:
         inside = in_units_of_chain(layout, resolved)._replace(lod=level)
-        return read(chain, plan_span, inside, of_chain(spans))
+        return read(chain, plan_span, inside, of_chain(spans), apart=True)
 
-    first = sharp()
+    def from_two_levels() -> jax.Array:
+        return blended(from_finest(), from_chain(next_level(decoded(texture, sampler.decoding, sums)), None), level)
+
+    def from_all_levels() -> jax.Array:
+        return from_chain(with_levels(decoded(texture, sampler.decoding, sums), num_levels), level)
+
     if num_levels == 1:
-        return first
+        return sharp()
     if not alone:
-        return blended(first, from_chain(), share)
+        return blended(sharp(), from_all_levels(), share)
     # What no sample needs is not computed: most of the time goes into the chain.
-    needed = jnp.where(jnp.any(level > 0), 2, jnp.where(jnp.any(share > 0), 1, 0))
+    needed = sum(jnp.any(some).astype(jnp.int32) for some in (share > 0, level > 0, level > 1))
     branches = (
-        lambda: first,
-        lambda: blended(first, from_finest(), share),
-        lambda: blended(first, from_chain(), share),
+        sharp,
+        lambda: blended(sharp(), from_finest(), share),
+        lambda: blended(sharp(), from_two_levels(), share),
+        lambda: blended(sharp(), from_all_levels(), share),
     )
     return cast(jax.Array, jax.lax.switch(needed, branches))
 
@@ -122,8 +131,9 @@ def level_of_detail(layout: Layout, arguments: ReadArguments, sampler: Sampler, 
 
 def blended(first: jax.Array, smooth: jax.Array, share: jax.Array) -> jax.Array:
     """Two reads, the second with a share; one without a share counts as zero, also where it is not finite."""
-    share = share[..., None].astype(first.dtype)
-    return jnp.where(share > 0, jnp.where(share < 1, first + share * (smooth - first), smooth), first)
+    share, for_channels = jnp.clip(share, 0, 1).astype(first.dtype), one_by_one(first.shape[-1])
+    first, smooth = jnp.where(for_channels(share < 1), first, 0), jnp.where(for_channels(share > 0), smooth, 0)
+    return first * (1 - share)[..., None] + smooth * share[..., None]
 
 
 def decoded(texture: Texture, decoding: Decoding, dtype: np.dtype[Any]) -> Texture:
