@@ -58,6 +58,9 @@ def test_words_are_loaded_where_samples_make_up_for_them(monkeypatch):
     for count, filter_mode, channels in ((64, "linear", 4), (62, "linear", 4), (64, "point", 4), (64, "linear", 3)):
         read(texels[..., :channels], None, points(count), filter_mode)
     assert asked == [(63, 4)]
+    monkeypatch.setattr(cpu_read, "MOST_TEXELS", 62)
+    read(texels, None, points(65))
+    assert asked == [(63, 4)]
 
 
 def test_words_of_a_batch():

@@ -22,8 +22,8 @@ from ..spec import ReadSpec
 from ..texel_walk import TexelAddress
 
 WORD = np.dtype(np.uint32)
-# Of more taps, arithmetic takes the most time.
-MOST_TAPS = 8
+# Of more taps, arithmetic takes the most time. Words of more texels are new pages of memory in every call.
+MOST_TAPS, MOST_TEXELS = 8, 2**22
 
 
 def read(texels: jax.Array, *operands: jax.Array, spec: ReadSpec, batch: int) -> jax.Array:
@@ -61,7 +61,8 @@ def supports(texels: Any, *operands: Any, spec: ReadSpec, batch: int) -> bool:
     if texels.dtype != jnp.uint8 or texels.shape[-1] != WORD.itemsize or not 1 < spec.num_taps <= MOST_TAPS:
         return False
     shapes = (shape[batch:] for shape in spec.sample_shapes(operands))
-    return math.prod(np.broadcast_shapes(*shapes)) >= math.prod(texels.shape[batch:-1])
+    samples = math.prod(np.broadcast_shapes(*shapes))
+    return math.prod(texels.shape[batch:-1]) <= samples and math.prod(texels.shape[:-1]) <= MOST_TEXELS
 
 
 def supports_bordered(texels: Any, color: Any, *operands: Any, spec: ReadSpec, batch: int) -> bool:
