@@ -1,7 +1,7 @@
 """Reads inside models: sums of weighted reads, and grids whose vertices share the rows of a table."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import jax
 import jax.numpy as jnp
@@ -12,10 +12,12 @@ from ._engine import primitives
 from ._engine.coordinates import Arrays
 from ._engine.float_arithmetic import FLOAT
 from ._engine.hashing import pyramid_axes
-from ._engine.plan import ReadPlan, layout_of
+from ._engine.joined_reads import Read
+from ._engine.plan import Layout, ReadPlan, layout_of, plan_of_grid
 from ._reads import numbers_of, plan_of_call
 from ._tables.storage_formats import Decoding, rounded_dtype, sum_dtype
 from ._typed_jit import typed_jit
+from .modes import TextureKind
 from .sampler import Sampler
 from .texture import Texture
 
@@ -70,6 +72,19 @@ def read_pyramid(
     rows: Sequence[int],
     hashed: Sequence[bool],
 ) -> jax.Array:
+    """`plan_pyramid`, read: S + (levels, C), in the dtype of the table."""
+    read = plan_pyramid(table, points, scales, sizes, rows, hashed)
+    return primitives.read(table, read.operands, read.spec).astype(table.dtype)
+
+
+def plan_pyramid(
+    table: jax.Array,
+    points: Arrays,
+    scales: Sequence[float],
+    sizes: Sequence[int],
+    rows: Sequence[int],
+    hashed: Sequence[bool],
+) -> Read:
     """The linear read of all levels of a pyramid of grids, whose levels lie one after the other in a table.
 
     Args:
@@ -78,8 +93,6 @@ def read_pyramid(
             first one is at 0.5.
         sizes, rows, hashed: as in `hashing.pyramid_axes`.
 
-    Returns:
-        S + (levels, C), in the dtype of the table.
     """
     operands = [point[..., None] for point in as_operands(ReadArguments(tuple(points))).coords[::-1]]
     front = [1] * (operands[0].ndim - 1)
@@ -87,8 +100,23 @@ def read_pyramid(
     scale = jnp.asarray(scales, operands[0].dtype).reshape(*front, -1)
     sums = sum_dtype(table.dtype, operands[0].dtype)
     plan = ReadPlan(pyramid_axes(sizes, rows, hashed, len(operands)), (level, scale, *operands), scaled_points)
-    spec = plan.spec(Decoding.ELEMENT, rounded_dtype(table.dtype, sums))
-    return primitives.read(table, plan.operands, spec).astype(table.dtype)
+    return Read(table, plan.operands, plan.spec(Decoding.ELEMENT, rounded_dtype(table.dtype, sums)))
+
+
+def plan_windows(
+    images: jax.Array, function: Callable[..., Arrays], operands: Sequence[jax.Array], sampler: Sampler
+) -> Read:
+    """The reads of images, each at coordinates of its own, that `function` makes of operands.
+
+    Args:
+        images: ``(n, H, W, C)``, floating numbers.
+        operands: of equal rank, whose shapes broadcast to (n,) + S.
+        sampler: one that reads zero outside, if at all, and whose filter blends.
+    """
+    layout = Layout(TextureKind.TEXTURE2D, images.shape[1:])
+    plan = plan_of_grid(layout, function, operands, sampler)
+    sums = sum_dtype(images.dtype, *(a.dtype for a in operands))
+    return Read(images, plan.operands, plan.spec(Decoding.ELEMENT, rounded_dtype(images.dtype, sums)), 1)
 
 
 def scaled_points(level: jax.Array, scale: jax.Array, *points: jax.Array) -> Arrays:

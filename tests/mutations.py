@@ -147,6 +147,13 @@ FAULTS = {
         "test_transforms.py",
         "several_directions",
     ),
+    "a part of an array begins with its row": Fault(
+        ENGINE + "lowering/parts.py",
+        '* {channels} + {self.start}"',
+        '* {channels}"',
+        "test_joined_reads.py",
+        "windows",
+    ),
     "a run of samples goes on in the next cell": Fault(
         ENGINE + "lowering/cuda_kernels/window.cu",
         "stays = holds && cell == held_cell,",

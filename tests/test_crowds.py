@@ -98,7 +98,7 @@ def test_random_samples_go_to_memory_one_by_one(channels, address_mode):
 
 @pytest.mark.parametrize(
     ("texels", "samples", "width", "copies"),
-    [(27, 3000, 1, crowds.MOST_COPIES), (27, 1000, 1, 1), (16**3, 10**6, 2, 8)],
+    [(27, 3000, 1, crowds.MOST_COPIES), (27, 800, 1, 1), (16**3, 10**6, 2, 32)],
 )
 def test_so_many_copies_as_fit(texels, samples, width, copies):
     plan = types.SimpleNamespace(num_texels=texels, shape=(samples,))

@@ -2,7 +2,6 @@
 
 # pyright: strict, reportUnknownMemberType=false
 
-import functools
 import math
 from collections.abc import Sequence
 from typing import Any, cast
@@ -12,10 +11,10 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from .._arguments import as_float, as_integer
+from .._engine.joined_reads import Read, joined
 from .._integers import is_integer
-from .._reads import sample_grid
+from .._model_reads import plan_windows
 from .._tables.storage_formats import sum_dtype
-from ..texture import texture2d
 from ..warp.calls import compiled
 from ..warp.grids import displaced
 from .samplers import ZEROS_IN_PIXELS
@@ -122,15 +121,10 @@ def correlation_lookup(pyramid: Sequence[ArrayLike], coords: ArrayLike, radius: 
     points = points.astype(sum_dtype(dtype, points.dtype))
     offsets = jnp.arange(-radius, radius + 1, dtype=jnp.int32).astype(points.dtype)
     # Offsets of x stand along rows.
-    window = jax.vmap(functools.partial(read_window, across=offsets[:, None], down=offsets[None, :]))
-    count, found = math.prod(front), list[jax.Array]()
+    across, down = offsets[None, :, None], offsets[None, None, :]
+    count, reads = math.prod(front), list[Read]()
     for k, volume in enumerate(volumes):
         x, y = (points[..., axis].reshape(count, 1, 1) / 2**k + 0.5 for axis in range(2))
-        read = window(volume.reshape(count, *volume.shape[3:], 1), x, y)
-        found.append(read.reshape(*front, offsets.size**2).astype(dtype))
-    return jnp.concatenate(found, axis=-1)
-
-
-def read_window(image: jax.Array, x: jax.Array, y: jax.Array, across: jax.Array, down: jax.Array) -> jax.Array:
-    """The read of an image (H, W, 1) at a point plus offsets, which are added where they are used."""
-    return sample_grid(texture2d(image), displaced, (x, y, across, down), ZEROS_IN_PIXELS)
+        images = volume.reshape(count, *volume.shape[3:], 1)
+        reads.append(plan_windows(images, displaced, (x, y, across, down), ZEROS_IN_PIXELS))
+    return joined(reads, 1).reshape(*front, -1).astype(dtype)

@@ -13,8 +13,9 @@ import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
 from .._arguments import as_float
+from .._engine.joined_reads import Read, joined
 from .._integers import is_integer
-from .._model_reads import read_pyramid
+from .._model_reads import plan_pyramid, read_pyramid
 from .._typed_jit import typed_jit
 from .shapes import check_shape
 
@@ -223,12 +224,13 @@ def encoded(tables: Any, points: ArrayLike, *, grid: MultiresolutionGrid) -> jax
     given = cast(tuple[Any, ...], tables)
     if len(given) != grid.num_levels:
         raise ValueError(f"{NAME}: tables holds {len(given)} tables, expected {grid.num_levels}, one for each level.")
-    found: list[jax.Array] = []
+    reads: list[Read] = []
     for k, rows in enumerate(grid.table_sizes):
         table = check_table(f"tables[{k}]", given[k], rows, grid)
         level = grid.scales[k : k + 1], sizes[k : k + 1], (rows,), grid.hashed[k : k + 1]
-        found.append(read_pyramid(table, places, *level)[..., 0, :])
-    return jnp.concatenate(found, axis=-1)
+        reads.append(plan_pyramid(table, places, *level))
+    shape = *place.shape[:-1], grid.num_levels * grid.features_per_level
+    return joined(reads, place.ndim - 1).reshape(shape).astype(given[0].dtype)
 
 
 def check_table(argument: str, value: Any, rows: int, grid: MultiresolutionGrid) -> jax.Array:

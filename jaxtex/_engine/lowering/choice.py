@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.export import is_symbolic_dim
@@ -27,7 +28,7 @@ from ..._compat import (
 )
 from ..._tables.storage_formats import Decoding
 from ..axis import sizes_are_known
-from ..spec import TEXELS, ReadSpec, Wrt
+from ..spec import TEXELS, ReadSpec, StaticRead, Wrt, each_read
 from ..texel_walk import flat_sizes
 from . import cpu_adjoint, cuda_kernels, partitioned_adjoint
 from .cuda_c import (
@@ -39,15 +40,18 @@ from .cuda_c import (
     UnknownPrimitive,
     target_capability,
 )
-from .cuda_kernels.read_kernel import WIDTHS
-from .cuda_kernels.sample_tiles import samples_shape
+from .cuda_kernels.read_kernel import WIDTHS, result_shape
+from .cuda_kernels.sample_tiles import Lanes, samples_shape
 from .partitioned_call import PULLBACK, READ, READ_WITH_COLOR, SPLAT, Layout, partitioned, smallest_parts
+from .parts import Place, places_of
 
 LEAST_COMPUTE_CAPABILITY = (8, 0)
 # Samples and texels are numbered in int32, with room for the padding of the last tile; elements are not.
 COUNT_LIMIT = 2**31 - 2**16
 # A thread takes a channel or more, and a block has at most 1,024 threads.
 MAX_CHANNELS = 1024
+# Memory is written in sectors of so many bytes. One that several reads fill is written by each of them.
+SECTOR_BYTES = 32
 NO_KERNELS = "jaxtex: GPU kernels cannot be compiled or launched, so XLA's forms, which are slower, take their place:"
 
 
@@ -183,6 +187,19 @@ def supports_bordered_read(texels: Any, color: Any, *operands: Any, spec: ReadSp
     return supports_read(texels, *operands, spec=spec, batch=batch)
 
 
+def supports_joined_read(*avals: Any, reads: Sequence[StaticRead], row_axes: int) -> bool:
+    """Whether each read runs as a kernel that computes its values, all have one dtype, and none cuts sectors."""
+    shapes = (result_shape(texels, some, read.spec, read.batch) for read, (texels, *some) in each_read(reads, avals))
+    least = min(place.slice.count for place in places_of(list(shapes), row_axes))
+    if len({read.spec.dtype for read in reads}) > 1 or least * reads[0].spec.dtype.itemsize < SECTOR_BYTES:
+        return False
+    return all(
+        supports_read(texels, *operands, spec=read.spec, batch=read.batch)
+        and not read.spec.returns_texels(texels.dtype)
+        for read, (texels, *operands) in each_read(reads, avals)
+    )
+
+
 def supports_splat(values: Any, *operands: Any, spec: ReadSpec, batch: int) -> bool:
     if not sizes_are_known(spec.axes):
         return False  # the windows of a kernel are cut along rows of known sizes
@@ -202,6 +219,23 @@ def supports_pullback(cotangent: Any, texels: Any, *operands: Any, spec: ReadSpe
     )
 
 
+def part_of(whole: Any, place: Place) -> Any:
+    """The abstract values that lie there, if kernels load them as they load values of an array of their own."""
+    lanes = Lanes.of(place.shape[-1])
+    aligned = not lanes.aligned or place.slice.keeps_aligned(lanes.width)
+    return jax.ShapeDtypeStruct(place.shape, whole.dtype) if aligned else None
+
+
+def supports_part_splat(whole: Any, *operands: Any, place: Place, **params: Any) -> bool:
+    values = part_of(whole, place)
+    return values is not None and supports_splat(values, *operands, **params)
+
+
+def supports_part_pullback(whole: Any, *operands: Any, place: Place, **params: Any) -> bool:
+    values = part_of(whole, place)
+    return values is not None and supports_pullback(values, *operands, **params)
+
+
 def supports_convolve(values: Any, *, weights: tuple[float, ...], axis: int, full: bool) -> bool:
     del full
     row = math.prod(values.shape[axis:]) + 4 * len(weights) * math.prod(values.shape[axis + 1 :])
@@ -211,7 +245,10 @@ def supports_convolve(values: Any, *, weights: tuple[float, ...], axis: int, ful
 LOWERINGS = {
     "convolve": (Lowering("cuda", cuda_kernels.convolve, supports_convolve),),
     "read": (Lowering("cuda", cuda_kernels.read, supports_read, layout=READ),),
+    "joined_read": (Lowering("cuda", cuda_kernels.joined_read, supports_joined_read),),
     "bordered_read": (Lowering("cuda", cuda_kernels.bordered_read, supports_bordered_read, layout=READ_WITH_COLOR),),
+    "part_splat": (Lowering("cuda", cuda_kernels.part_splat, supports_part_splat),),
+    "part_pullback": (Lowering("cuda", cuda_kernels.part_pullback, supports_part_pullback),),
     "splat": (
         Lowering("cuda", cuda_kernels.splat, supports_splat, partitioned_adjoint.splat, SPLAT),
         Lowering("cpu", cpu_adjoint.splat, cpu_adjoint.supports),

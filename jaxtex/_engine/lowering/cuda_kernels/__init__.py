@@ -5,8 +5,18 @@ whose sources `window_source` and `gather_source` make. `convolution_kernel` is 
 `jaxtex._engine.lowering.choice` says which programs get a kernel.
 """
 
-from .adjoint_kernel import pullback, splat
+from .adjoint_kernel import part_pullback, part_splat, pullback, splat
 from .convolution_kernel import convolve
-from .read_kernel import bordered_read, read, read_each_sample
+from .read_kernel import bordered_read, joined_read, read, read_each_sample
 
-__all__ = ["bordered_read", "convolve", "pullback", "read", "read_each_sample", "splat"]
+__all__ = [
+    "bordered_read",
+    "convolve",
+    "joined_read",
+    "part_pullback",
+    "part_splat",
+    "pullback",
+    "read",
+    "read_each_sample",
+    "splat",
+]

@@ -12,6 +12,7 @@ from ...reproducible_sum import TexelSums
 from ...spec import TEXELS, ReadSpec, Wrt
 from ...texel_walk import texels_shape
 from ..cuda_c import THIS_GPU, Kernel, Launcher
+from ..parts import Part, Place, copied
 from .crowds import has_own_tile, num_copies, window_tiles
 from .gather_source import GatherSource, ViewSource, is_gathered
 from .operand_results import OperandResults
@@ -22,7 +23,7 @@ from .window_source import WindowSource
 
 
 def splat(
-    values: jax.Array, *operands: jax.Array, spec: ReadSpec, batch: int, launcher: Launcher = THIS_GPU
+    values: jax.Array | Part, *operands: jax.Array, spec: ReadSpec, batch: int, launcher: Launcher = THIS_GPU
 ) -> jax.Array:
     """`operators.splat` over `batch` leading axes, on which an operand has their size or 1."""
     adjoint_spec = spec.adjoint(values.dtype)
@@ -30,7 +31,7 @@ def splat(
 
 
 def pullback(
-    cotangent: jax.Array,
+    cotangent: jax.Array | Part,
     texels: jax.Array,
     *operands: jax.Array,
     spec: ReadSpec,
@@ -42,8 +43,20 @@ def pullback(
     return adjoint(cotangent, texels, operands, spec, wrt, texels.dtype, batch, launcher)
 
 
+def part_splat(whole: jax.Array, *operands: jax.Array, place: Place, **params: Any) -> jax.Array:
+    """`splat` of a part of an array."""
+    return splat(Part(whole, place), *operands, **params)
+
+
+def part_pullback(
+    whole: jax.Array, texels: jax.Array, *operands: jax.Array, place: Place, **params: Any
+) -> tuple[jax.Array, ...]:
+    """`pullback` of a part of an array."""
+    return pullback(Part(whole, place), texels, *operands, **params)
+
+
 def adjoint(
-    cotangent: jax.Array,
+    cotangent: jax.Array | Part,
     texels: Any,
     operands: Sequence[jax.Array],
     spec: ReadSpec,
@@ -62,10 +75,11 @@ def adjoint(
         return tuple(kernels.run(cotangent, texels, operands, None))
     if is_gathered(spec, shape, batch, operands):
         cotangents = kernels.run(cotangent, texels, operands, None) if of_operands else []
-        total = kernels.gather(cotangent, operands).reshape(*textures, *texels_shape(spec.axes, channels))
+        total = kernels.gather(copied(cotangent), operands).reshape(*textures, *texels_shape(spec.axes, channels))
         return total.astype(texel_dtype), *cotangents
     units = None
     if spec.deterministic:
+        cotangent = copied(cotangent)
         ones = jnp.ones((*[1] * len(shape), 1), jnp.float32)
         counting = lambda axes: kernels.of_texels(spec=counting_spec(axes, spec))
         count = lambda axes: counting(axes).run(ones, None, operands, TexelSums(1, 1))[0]
@@ -88,7 +102,7 @@ class Kernels(NamedTuple):
 
     def run(
         self,
-        cotangent: jax.Array,
+        cotangent: jax.Array | Part,
         texels: Any,
         operands: Sequence[jax.Array],
         sums: TexelSums | None,
@@ -134,5 +148,6 @@ class Kernels(NamedTuple):
         kernel = Kernel(source.source(name), name, source.num_blocks, source.num_threads)
         arrays, results = source.arrays, source.results
         aliases = {list(arrays).index("start"): 0} if "start" in arrays else {}
-        found = self.launcher.run(kernel, list(arrays.values()), list(results.values()), aliases)
+        args = [a.whole if isinstance(a, Part) else a for a in arrays.values()]
+        found = self.launcher.run(kernel, args, list(results.values()), aliases)
         return dict(zip(results, found))

@@ -11,7 +11,7 @@ from .sample_tiles import CROWD_STEPS, PULL_STEPS, STEPS, Lanes, SampleTiles, ti
 # It takes more samples from so many on, times its channels.
 RUN_CROWD, FAR_CROWD = 48, 1024
 # From so many samples for each texel on, blocks add to copies of the texels: at most so many, of so many bytes in all.
-COPIES_CROWD, MOST_COPIES, COPIES_BYTES = 64, 16, 2**18
+COPIES_CROWD, MOST_COPIES, COPIES_BYTES = 32, 64, 2**20
 # A warp sets the texture of its samples to zero if there are so many textures at least, of so many bytes at most.
 LEAST_OWN, OWN_BYTES = 1024, 2**17
 

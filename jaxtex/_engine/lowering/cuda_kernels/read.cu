@@ -7,6 +7,6 @@ extern "C" __global__ void __launch_bounds__(@threads@) @name@(@parameters@) {
     const int outer = at.outer, z = at.z, y = at.y, x = at.x;
     @statements@
     const Row<@type@, @width@> value = {{@values@}};
-    if (at.exists) @store@(out + (int64)@sample@ * @channels@ + @channel@, value);
+    if (at.exists) @store@(out + @place@ + @channel@, value);
   }
 }

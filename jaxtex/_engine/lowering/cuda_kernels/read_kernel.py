@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -13,12 +14,13 @@ from ...combinations import weighted
 from ...decoding import bits_dtype, in_bits
 from ...operators import LoadTexel
 from ...operators import value as value_at
-from ...spec import Coords, ReadSpec
+from ...spec import Coords, ReadSpec, StaticRead, each_read
 from ...texel_walk import TexelAddress, flat_sizes
 from ..accumulation import power_of_two_below
 from ..cuda_c import C_TYPES, THIS_GPU, Emitter, Kernel, Launcher, fill, load_row, read_source, scalars
 from ..cuda_c.elementwise import literal
 from ..cuda_c.emitter import Names, Typed
+from ..parts import Part, places_of, slice_of
 from .operands import load_numbers, named_operands
 from .sample_tiles import PLACE, Extent, SampleTiles, offset, samples_shape, unravelled
 
@@ -61,6 +63,26 @@ def bordered_read(
     return read_each_sample(value_of(spec), texels, color, operands, spec, batch, "texture_bordered_read", launcher)
 
 
+def joined_read(*args: Any, reads: Sequence[StaticRead], row_axes: int, launcher: Launcher = THIS_GPU) -> Any:
+    """Several reads, each of which fills its part of one array."""
+    each = [(read, texels, operands) for read, (texels, *operands) in each_read(reads, args)]
+    shapes = [result_shape(texels, operands, read.spec, read.batch) for read, texels, operands in each]
+    places = places_of(shapes, row_axes)
+    rows, row = math.prod(shapes[0][:row_axes]), places[0].slice.row
+    whole: Any = jax.ShapeDtypeStruct((rows, row), reads[0].spec.dtype)
+    for (read, texels, operands), place in zip(each, places):
+        how = value_of(read.spec), texels, None, operands, read.spec, read.batch, "texture_read", launcher
+        whole = read_each_sample(*how, into=Part(whole, place))
+    return whole
+
+
+def result_shape(texels: Any, operands: Sequence[Any], spec: ReadSpec, batch: int) -> tuple[int, ...]:
+    """The shape of the result of a read."""
+    shape = samples_shape(texels.shape[:batch], spec.sample_shapes(operands))
+    along = [len(shape) + axis for axis in spec.summed_axes]
+    return *(1 if k in along else n for k, n in enumerate(shape)), texels.shape[-1]
+
+
 def value_of(spec: ReadSpec) -> ReadValue:
     """The result of a read in float arithmetic."""
     return lambda load_texel, coords, color: value_at(load_texel, coords, spec, color)
@@ -77,6 +99,7 @@ def read_each_sample(
     launcher: Launcher,
     *,
     exact: bool = False,
+    into: Part | None = None,
 ) -> jax.Array:
     """`value` of each sample, of `spec.dtype`.
 
@@ -84,6 +107,7 @@ def read_each_sample(
         color: what `value` gets as the border color: C numbers after the batch axes.
         exact: whether each product and each sum of the computation of coordinates is rounded by itself. What `value`
             rounds, a compiler may then round once with the sum that it enters, so it must not matter to `value`.
+        into: the part of a larger array that the result fills; then the result is that array, filled so far.
     """
     textures, channels = texels.shape[:batch], texels.shape[-1]
     width = width_of_part(channels)
@@ -132,10 +156,14 @@ def read_each_sample(
     values = emit_values(emitter, coords_of, read_at, numbers, spec, count, exact)
     arrays = {"texels": texels} | ({} if color is None else {"color": color})
     arrays |= named_operands(operands)
-    sizes = (1 if k in along else n for k, n in enumerate(shape))
-    result = jax.ShapeDtypeStruct((*sizes, channels), np.dtype(spec.dtype))
+    own = jax.ShapeDtypeStruct(result_shape(texels, operands, spec, batch), np.dtype(spec.dtype))
+    result, filled, aliases = own if into is None else into.whole, slice_of(into or own), {}
     c_type = C_TYPES[result.dtype.name]
     parameters = [f"const {C_TYPES[a.dtype.name]}* __restrict__ {key}" for key, a in arrays.items()]
+    if isinstance(result, jax.Array):
+        aliases[len(arrays)] = 0
+        arrays["filled"] = result
+        parameters.append(f"const {c_type}*")
     source = fill(
         read_source(TEMPLATE),
         name=name,
@@ -145,16 +173,15 @@ def read_each_sample(
         steps=tiles.num_steps,
         width=width,
         statements=emitter.lines,
-        sample=place[0],
-        channels=channels,
+        place=filled.place(place[0], channels),
         channel=channel[0],
         values=", ".join(values),
         type=c_type,
-        store="store_aligned_row" if aligned else "store_row",
+        store="store_aligned_row" if aligned and filled.keeps_aligned(width) else "store_row",
     )
     source = "\n".join((scalars(), *emitter.tables, tiles.source(), source))
     kernel = Kernel(source, name, tiles.total, num_threads)
-    return launcher.run(kernel, list(arrays.values()), [result])[0]
+    return launcher.run(kernel, list(arrays.values()), [jax.ShapeDtypeStruct(result.shape, result.dtype)], aliases)[0]
 
 
 def emit_values(

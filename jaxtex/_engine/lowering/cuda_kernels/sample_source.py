@@ -13,6 +13,7 @@ import numpy as np
 from ...spec import ReadSpec, Wrt
 from ...texel_walk import flat_sizes
 from ..cuda_c import C_TYPES, Emitter, UnknownPrimitive, fill, read_source
+from ..parts import slice_of
 from .operands import load_numbers
 from .sample_tiles import PLACE, Lanes, SampleTiles, offset
 
@@ -114,6 +115,7 @@ class SampleSource:
             "width": lanes.width,
             "parts": lanes.parts,
             "overlap": lanes.overlap,
+            "place_of_value": slice_of(self.arrays["values"]).place("offsets.value", lanes.channels),
             "load": "load_aligned_row" if lanes.aligned else "load_row",
             "operand_names": ", ".join(self.operands),
             "operands": ", ".join(declared(name, a.dtype) for name, a in self.operands.items()),

@@ -14,5 +14,5 @@ DEVICE Offsets offsets_of(int outer, int z, int y, int x) {
 }
 
 DEVICE Value load_value(const float* values, const Offsets& offsets, int part) {
-  return @load@<@width@>(values + (int64)offsets.value * @channels@ + first_channel(part));
+  return @load@<@width@>(values + @place_of_value@ + first_channel(part));
 }

@@ -1,0 +1,75 @@
+"""Arrays that are a part of a larger one, in which kernels load and store them."""
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import jax
+
+
+class Slice(NamedTuple):
+    """Which elements of an array are taken: of each of its rows, some that lie side by side.
+
+    Attributes:
+        row: the elements of a row.
+        start: the first one that is taken.
+        count: how many are taken.
+    """
+
+    row: int
+    start: int
+    count: int
+
+    def place(self, number: str, channels: int) -> str:
+        """An expression in C for where the channels of that number begin, which lie in one row."""
+        texels = self.count // channels
+        if texels == 1:
+            return f"(int64){number} * {self.row} + {self.start}"
+        return f"(int64)({number} / {texels}) * {self.row} + {number} % {texels} * {channels} + {self.start}"
+
+    def keeps_aligned(self, width: int) -> bool:
+        """Whether rows of so many elements are aligned in the larger array, where they are in one of their own."""
+        return self.row % width == 0 and self.start % width == 0
+
+
+class Place(NamedTuple):
+    """The shape of an array, and where it lies in a larger one."""
+
+    shape: tuple[int, ...]
+    slice: Slice
+
+
+class Part(NamedTuple):
+    """An array that lies in a larger one."""
+
+    whole: Any
+    place: Place
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.place.shape
+
+    @property
+    def dtype(self) -> Any:
+        return self.whole.dtype
+
+
+def places_of(shapes: Sequence[tuple[int, ...]], row_axes: int) -> list[Place]:
+    """Where arrays lie in one that holds them side by side. Their first `row_axes` axes number the rows."""
+    counts = [math.prod(shape[row_axes:]) for shape in shapes]
+    starts = itertools.accumulate(counts, initial=0)
+    return [Place(shape, Slice(sum(counts), start, count)) for shape, start, count in zip(shapes, starts, counts)]
+
+
+def copied(array: Any) -> jax.Array:
+    """An array, or a `Part`, by itself."""
+    if not isinstance(array, Part):
+        return array
+    row, start, count = array.place.slice
+    return array.whole.reshape(-1, row)[:, start : start + count].reshape(array.shape)
+
+
+def slice_of(array: Any) -> Slice:
+    """What an array, or a `Part`, takes of the one in which it lies: of one of its own, whole rows of channels."""
+    return array.place.slice if isinstance(array, Part) else Slice(array.shape[-1], 0, array.shape[-1])
