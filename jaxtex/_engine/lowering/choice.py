@@ -201,8 +201,8 @@ def supports_joined_read(*avals: Any, reads: Sequence[StaticRead], row_axes: int
 
 
 def supports_splat(values: Any, *operands: Any, spec: ReadSpec, batch: int) -> bool:
-    if not sizes_are_known(spec.axes):
-        return False  # the windows of a kernel are cut along rows of known sizes
+    if not sizes_are_known(spec.axes) or any(axis.stored is not None for axis in spec.axes):
+        return False  # the windows of a kernel are cut along rows of known sizes, all of them stored
     sizes = flat_sizes(spec.axes)
     if values.dtype != jnp.float32 or values.shape[-1] > MAX_CHANNELS or len(sizes) > 1:
         return False
