@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._tables.address_rules import Addressed, Size, is_inside
+from .._tables.address_rules import Addressed, Size, clamp, is_inside
 from .._tables.filter_kernels import Weight
 from .axis import Axis, Role, inner_axes, sizes_are_known
 from .spec import Coords
@@ -36,8 +36,8 @@ class Tap(NamedTuple):
         unbounded: the index on each axis of the step before its address rule.
         offset: how far `unbounded` lies beyond that of the first tap of the step.
         missing: whether the tap lies off a corner of a cube, where there is no texel; `None` where no tap can.
-        held: whether the tap needs no texel that is not stored; `None` where all texels are stored. One that does counts
-            as outside.
+        held: whether the tap needs no texel that is not stored; `None` where all texels are stored. A tap that does
+            counts as outside.
     """
 
     index: tuple[jax.Array, ...]
@@ -344,3 +344,12 @@ def joint_step(coords: Coords, group: tuple[Axis, ...], axis_taps: AxisTaps) -> 
         tap = Tap(place.texel, place.inside, factors, unbounded, offset, place.missing)
         taps.append(in_store(tap, group))
     return Step(taps, stored_sizes(group, [axis.extent for axis in group]))
+
+
+def middle_texel(coord: jax.Array, axis: Axis) -> jax.Array:
+    """The texel that the tap in the middle reads, of an axis that is addressed by itself; outside the nearest one."""
+    found = taps(coord, axis)
+    tap, _ = found[len(found) // 2]
+    assert axis.address.apply is not None
+    apply = clamp if axis.address.has_outside else axis.address.apply
+    return apply(tap, axis.known_size)[0]

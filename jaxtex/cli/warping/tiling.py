@@ -36,9 +36,7 @@ def tiles_of(size: Size) -> list[Place]:
     they have one, since XLA compiles other arithmetic there, which may differ in the last bit.
     """
     height, width = size[::-1]
-    large, small = (
-        (1 if height == 1 else shape[0], 1 if width == 1 else shape[1]) for shape in (LARGE, SMALL)
-    )
+    large, small = ((1 if height == 1 else shape[0], 1 if width == 1 else shape[1]) for shape in (LARGE, SMALL))
     found: list[Place] = []
     for part in grid_of(Place(0, 0, height, width), large):
         within = Place(part.row, part.column, min(height - part.row, large[0]), min(width - part.column, large[1]))
