@@ -1,12 +1,13 @@
 """Eight devices: reads of a texture that is cut over them give the values and gradients of the whole texture."""
 
 import functools
+import re
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jax.sharding import AxisType
+from jax.sharding import AxisType, NamedSharding
 from jax.sharding import PartitionSpec as P
 from tolerances import assert_trees_close
 
@@ -151,3 +152,60 @@ def test_one_part():
         found = jax.jit(functools.partial(cut_read(method, spec, 5, parts=1)))(texture.texels, *given.operands)
         np.testing.assert_array_equal(found.values, expected)
         assert found.reached.all()
+
+
+# The same calls, under explicit mesh axes
+
+
+def calls():
+    """Reads of a texture, by name, and the collectives that they may need."""
+    x, y = drawn(1, 2, 16, 5, low=-0.2, high=1.2)
+    index = jnp.arange(-3, 60, dtype=jnp.int32)
+    border = jt.Sampler(address_mode="border", arithmetic="hardware")
+    of = jt.texture2d
+    travel, everything = {"all-to-all", "collective-permute"}, {"all-gather"}
+    return {
+        "sample": (lambda t, x, y: jt.sample(of(t), (x, y), jt.Sampler(filter_mode="cubic", limit="taps")), travel),
+        "border": (lambda t, x, y: jt.sample(of(t, border_color=2.0), (x, y), border), travel),
+        "fetch": (lambda t, x, y: jt.fetch(of(t), (index, index)), {"all-to-all", "all-gather"}),
+        "gather": (lambda t, x, y: jt.gather(of(t), (x, y)), {"all-to-all"}),
+        "rotate": (lambda t, x, y: jt.warp.rotate(t, 20.0), travel),
+        "resize": (lambda t, x, y: jt.warp.resize(t, (30, 20)), everything),
+        "mips": (lambda t, x, y: jt.sample(jt.build_mipmaps(of(t)), (x, y), lod=1.3), everything),
+    }, (x, y)
+
+
+FOUND = re.compile("all-gather|all-to-all|collective-permute|reduce-scatter")
+
+
+@pytest.mark.parametrize("cut", [P("rows"), P(None, "rows")], ids=["rows", "columns"])
+@pytest.mark.parametrize("name", list(calls()[0]))
+def test_the_same_calls(name, cut):
+    """Values, and gradients that are cut as the texture is. What travels are samples, not texels."""
+    (function, allowed), coords = calls()[0][name], calls()[1]
+    texels = drawn(0, 64, 48, 2)
+
+    def both(*args):
+        return function(*args), jax.grad(lambda *args: jnp.sum(function(*args) ** 2))(*args)
+
+    expected = jax.jit(both)(texels, *coords)
+    mesh = jax.make_mesh((PARTS,), ("rows",), axis_types=(AxisType.Explicit,))
+    with jax.set_mesh(mesh):
+        place = lambda a, spec: jax.device_put(a, NamedSharding(mesh, spec))
+        args = place(texels, cut), *(place(c, P("rows")) for c in coords)
+        found = jax.jit(both)(*args)
+        program = jax.jit(function).lower(*args).compile().as_text()
+    assert_trees_close("sum", found, expected, 2**8)
+    assert found[1].sharding.is_equivalent_to(args[0].sharding, 3)
+    assert set(FOUND.findall(program)) <= allowed
+
+
+def test_few_samples():
+    """They are fewer than devices, or a single one: each device gets all texels, or samples are filled up."""
+    texels = drawn(0, 64, 48, 2)
+    expected = jt.sample(jt.texture2d(texels), (drawn(1, 3), drawn(2, 3))), jt.sample(jt.texture2d(texels), (0.3, 0.4))
+    with jax.set_mesh(jax.make_mesh((PARTS,), ("rows",), axis_types=(AxisType.Explicit,))):
+        texture = jt.texture2d(jax.device_put(texels, P("rows")))
+        found = jt.sample(texture, (drawn(1, 3), drawn(2, 3))), jt.sample(texture, (0.3, 0.4))
+    np.testing.assert_array_equal(found[0], expected[0])
+    np.testing.assert_array_equal(found[1], expected[1])

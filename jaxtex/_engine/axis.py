@@ -1,6 +1,7 @@
 """The static state of one axis of a read. A layer is an axis too; a dimension is one more axis in a tuple."""
 
 import itertools
+from collections.abc import Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -105,6 +106,12 @@ class Axis(NamedTuple):
         """The size, known while tracing or not."""
         assert self.size is not None
         return self.size
+
+    def starting(self, starts: Iterator[jax.Array]) -> "Axis":
+        """This axis with the next of some starts, if it has none and needs one."""
+        if self.stored is None or self.stored.start is not None:
+            return self
+        return self._replace(stored=self.stored._replace(start=next(starts)))
 
     @property
     def vanishes(self) -> bool:

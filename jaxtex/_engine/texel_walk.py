@@ -185,8 +185,8 @@ def with_given_sizes(coords: Coords, axes: tuple[Axis, ...]) -> tuple[Coords, tu
     given = {role: [c for c, axis in zip(coords, axes) if axis.role is role] for role in (Role.SIZE, Role.START)}
     sizes, starts = (iter(given[role]) for role in (Role.SIZE, Role.START))
     rest = [a if a.size is not None else a._replace(size=next(sizes)) for a in rest]
-    found = (a if a.stored is None else a._replace(stored=a.stored._replace(start=next(starts))) for a in rest)
-    return coords[len(axes) - len(rest) :], tuple(found)
+    found = tuple(axis.starting(starts) for axis in rest)
+    return coords[len(axes) - len(rest) :], found
 
 
 def walks(
