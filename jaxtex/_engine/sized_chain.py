@@ -23,7 +23,8 @@ COVERED = 3
 def halving_weights(size: int) -> np.ndarray:
     """The weights of the texels that each texel of the next level covers, (3, max(size >> 1, 1)), float32.
 
-    Texel i of m covers [i n / m, (i + 1) n / m) of n: of 2i all but i / m, 2i + 1 whole, of 2i + 2 the first (i + 1) / m.
+    Texel i of m covers [i n / m, (i + 1) n / m) of n: of 2i all but i / m, 2i + 1 whole, of 2i + 2 the first
+    (i + 1) / m.
     """
     m = size >> 1
     if m == 0 or size == 2 * m:

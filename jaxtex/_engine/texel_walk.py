@@ -8,7 +8,7 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
@@ -220,7 +220,7 @@ def starts_of(levels: list[jax.Array], axes: tuple[Axis, ...]) -> list[jax.Array
 def num_texels(axes: tuple[Axis, ...]) -> jax.Array:
     """How many texels there are on axes within a level."""
     sizes = (stored_sizes(group, [axis.given_size for axis in group]) for group in groups(axes))
-    return functools.reduce(jnp.multiply, itertools.chain.from_iterable(sizes))
+    return cast(jax.Array, functools.reduce(jnp.multiply, itertools.chain.from_iterable(sizes)))
 
 
 def num_levels(axes: tuple[Axis, ...]) -> Size:
@@ -228,7 +228,8 @@ def num_levels(axes: tuple[Axis, ...]) -> Size:
     levels, *rest = axes
     if sizes_are_known(tuple(rest)):
         return levels.known_size
-    longest = functools.reduce(jnp.maximum, (axis.given_size for axis in rest if axis.role is Role.SPACE))
+    sizes = (axis.given_size for axis in rest if axis.role is Role.SPACE)
+    longest = cast(jax.Array, functools.reduce(jnp.maximum, sizes))
     return functools.reduce(jnp.add, ((longest >> k > 0).astype(jnp.int32) for k in range(levels.known_size)))
 
 

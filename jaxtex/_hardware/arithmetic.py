@@ -11,7 +11,7 @@ from .._engine.coordinates import Arrays
 from .._engine.decoding import decode
 from .._engine.float_arithmetic import ReadArithmetic
 from .._engine.placed_reads import read_where_placed
-from .._engine.plan import Layout, ReadPlan, ResolvedLevel, plan_of_level
+from .._engine.plan import Layout, ReadPlan, ResolvedLevel, SizedTexture, plan_of_level
 from .._tables.storage_formats import Decoding, rounded_dtype
 from ..sampler import Sampler
 from ..texture import Texture
@@ -98,7 +98,11 @@ def plan_read(
 
 
 def read(
-    texture: Texture, plan: ReadPlan, decoding: Decoding, dtype: np.dtype, deterministic: bool = False
+    texture: Texture | SizedTexture,
+    plan: ReadPlan,
+    decoding: Decoding,
+    dtype: np.dtype,
+    deterministic: bool = False,
 ) -> jax.Array:
     """One read of a texture unit."""
     del deterministic  # of the derivatives, which are those of float arithmetic

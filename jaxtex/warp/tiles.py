@@ -7,7 +7,7 @@ read as they are stored or as fractions.
 # pyright: strict, reportUnknownMemberType=false
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
@@ -113,8 +113,8 @@ def num_levels(sizes: Sequence[jax.Array]) -> jax.Array:
 def reads_needed(texture: SizedTexture, tile: Tile, sampler: Sampler) -> jax.Array:
     """Which reads the pixels of the output need that lie in a tile; see `smoothing.reads_needed`."""
     at = smoothing_of(texture, tile, sampler)
-    inside = lambda array: jnp.where(tile.is_inside, array, 0)
-    return smoothing.reads_needed(at._replace(level=inside(at.level), share=inside(at.share)))
+    level, share = (jnp.where(tile.is_inside, array, 0) for array in (at.level, at.share))
+    return smoothing.reads_needed(at._replace(level=level, share=share))
 
 
 def read_tile_smoothed(
@@ -128,10 +128,18 @@ def read_tile_smoothed(
     """
     at = smoothing_of(texture, tile, sampler)
     first = smoothing.sharp(texture, at, sampler)
+
+    def from_finest() -> jax.Array:
+        return smoothing.blended(first, smoothing.smooth(texture, at, sampler), at.share)
+
+    def from_chain() -> jax.Array:
+        assert chain is not None
+        last = num_levels(texture.sizes)
+        within = at._replace(level=clamped(at.level, smoothing.of_chain(sampler), last))
+        return smoothing.blended(first, smoothing.smooth_in_chain(chain, chain.sizes[::-1], within, sampler), at.share)
+
     if reads == smoothing.SHARP:
         return first
-    if reads == smoothing.FINEST:
-        return smoothing.blended(first, smoothing.smooth(texture, at, sampler), at.share)
-    assert chain is not None
-    at = at._replace(level=clamped(at.level, smoothing.of_chain(sampler), num_levels(texture.sizes)))
-    return smoothing.blended(first, smoothing.smooth_in_chain(chain, chain.sizes[::-1], at, sampler), at.share)
+    # A tile of an image of which others are smoothed may be sharp.
+    smooth = from_finest if reads == smoothing.FINEST else from_chain
+    return cast(jax.Array, jax.lax.cond(jnp.any(at.share > 0), smooth, lambda: first))

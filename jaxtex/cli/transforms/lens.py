@@ -94,7 +94,7 @@ class UndistortedPoints(Field):
         fx, fy, cx, cy = camera
         self.matrix = np.array([[fx, 0, cx], [0, fy, cy], [0, 0, 1]], np.float32)
         self.coefficients = np.array(coefficients, np.float32)
-        self.model = model
+        self.model: LensModelLike = model
 
     def of(self, rows: Array, columns: Array) -> tuple[jax.Array, ...]:
         x, y = columns[None].astype(np.float32) + 0.5, rows[:, None].astype(np.float32) + 0.5

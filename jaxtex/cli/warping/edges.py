@@ -35,11 +35,13 @@ def coverage(
         step = jnp.hypot(sides[0][axis], sides[1][axis])
         # Next to a point at infinity differences are not finite; the picture ends there at once.
         step = jnp.where(jnp.isfinite(step) & (step > 0), step, 1)
-        distance = jnp.where(jnp.isfinite(point), jnp.minimum(point, size - point), -jnp.inf)
+        distance = jnp.where(jnp.isfinite(point), jnp.minimum(point, jnp.asarray(size, point.dtype) - point), -jnp.inf)
         covered = covered * jnp.clip(0.5 + STEEPNESS * distance / step, 0, 1)
     return covered[..., None]
 
 
 def over(values: jax.Array, border: jax.Array, covered: jax.Array) -> jax.Array:
     """Values over a border color, (channels,), as far as they cover it."""
-    return values * covered + border.reshape(1, 1, -1) * (1 - covered)
+    border = border.reshape(1, 1, -1)
+    # One product: of the sum of two, a compiler may round either one by itself, in one program this and in one that.
+    return jnp.where(covered < 1, border + covered * (values - border), values)

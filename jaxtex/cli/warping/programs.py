@@ -45,14 +45,17 @@ class ReadOptions(NamedTuple):
         """Whether an image of so many channels has an alpha that weights its colors."""
         return channels in (2, 4) and not self.is_point
 
+    def has_numbers(self, channels: int) -> bool:
+        """Whether texels of so many channels are made numbers before they are read, and not where they are read."""
+        return self.has_alpha(channels) or (self.linear_light and not self.is_point)
+
 
 class Source(NamedTuple):
     """The texels that the tiles of an image read.
 
     Attributes:
         texels: as they are stored, (capacity, C).
-        numbers: the same as numbers that are blended, with a mip chain behind them if it is needed; `None` if the
-            texels are decoded where they are read.
+        numbers: the same as numbers that are blended, with a mip chain behind them; `None` if neither is needed.
         sizes: height and width, int32.
         border: the stored texel outside, (C,).
     """
@@ -126,14 +129,17 @@ class TileProgram(NamedTuple):
     def values(self, source: Source, tile: tiles.Tile, color: jax.Array) -> jax.Array:
         """The pixels of a tile in the numbers that are blended, of which `color` is one texel."""
         sampler, sizes = self.read.sampler, (source.sizes[0], source.sizes[1])
-        texels = source.texels if source.numbers is None else source.numbers
-        if source.numbers is None and not self.read.is_point:
+        texels = source.texels
+        if self.read.has_numbers(texels.shape[-1]):
+            assert source.numbers is not None
+            texels = source.numbers
+        elif not self.read.is_point:
             # The read returns fractions, since for stored numbers XLA compiles a program that takes twice as long on a
             # CPU: it finds the taps of a pixel again for each of its channels.
             sampler = dataclasses.replace(sampler, read_mode="normalized_float")
         texture = SizedTexture(texels, sizes, color)
         if self.read.antialias:
-            chain = SizedTexture(texels, sizes, color, self.num_levels)
+            chain = None if source.numbers is None else SizedTexture(source.numbers, sizes, color, self.num_levels)
             out = tiles.read_tile_smoothed(texture, chain, tile, sampler, self.reads)
         else:
             out = tiles.read_tile(texture, tile, sampler)

@@ -16,26 +16,26 @@ from ..pictures.picture import Array
 from .light import to_light
 from .pixels import premultiply, to_fractions
 
-# The fewest texels, which thumbnails have.
-LEAST = 2**14
-# Each capacity of an image is so many bits above the one before. What it does not fill is never touched.
-STEP = 2
+# The least capacity of numbers, which begin as zeros, and of stored texels. Of those, each capacity is four times the
+# one before: what an image does not fill is never touched.
+LEAST, LEAST_STORED, STORED_STEP = 2**16, 2**20, 2
 # Devices read arrays of NumPy where they lie if they begin at a multiple of this.
 ALIGNMENT = 64
 # Capacity of the weights of a chain, and its most levels, by the longest side: the first that is long enough.
 LONGEST_SIDES = (2**12, 2**16, 2**20, 2**24)
 
 
-def capacity_of(count: int, step: int = 1) -> int:
-    """The least power of ``2**step`` that holds so many texels."""
-    bits = max(count - 1, LEAST - 1).bit_length()
-    return 2 ** (-(-bits // step) * step)
+def capacity_of(count: int, least: int = LEAST, step: int = 1) -> int:
+    """The first of `least`, ``least * 2**step``, and so on, that holds so many texels."""
+    bits = (-(-count // least) - 1).bit_length()
+    return least * 2 ** (-(-bits // step) * step)
 
 
 def flat_texels(pixels: Array) -> Array:
     """The pixels of an image, (H, W, C), in a flat array of more, (capacity, C)."""
     height, width, channels = pixels.shape
-    flat = aligned((capacity_of(height * width, STEP), channels), pixels.dtype)
+    capacity = capacity_of(height * width, LEAST_STORED, STORED_STEP)
+    flat = aligned((capacity, channels), pixels.dtype)
     flat[: height * width].reshape(pixels.shape)[...] = pixels
     return flat
 

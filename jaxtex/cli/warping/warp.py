@@ -148,7 +148,7 @@ class ImageWarp(NamedTuple):
             make = functools.partial(chain_program, convert, chain_capacity(height, width))
             key, arguments = ("chain", alpha, light, decoding, chain_capacity(height, width)), (texels, sizes, weights)
             num_levels = longest_side(height, width).bit_length() - 1
-        elif alpha or light:
+        elif self.read.has_numbers(channels):
             capacity = capacity_of(height * width)
             make = functools.partial(numbers_program, convert, capacity)
             key, arguments, num_levels = ("numbers", alpha, light, decoding, capacity), (texels, sizes), 1
