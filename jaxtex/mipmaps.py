@@ -66,6 +66,11 @@ def with_levels(texture: Texture, num_levels: int) -> Texture:
     return packed(texture.kind, levels, texture.border_color)
 
 
+def next_level(texture: Texture) -> Texture:
+    """The second level of a texture's chain as a texture of its own."""
+    return packed(texture.kind, [halved(texture.levels[0], texture.kind.texel_ndim)], texture.border_color)
+
+
 def halved(texels: jax.Array, ndim: int) -> jax.Array:
     """One level from the one before: the box filter along each of the last `ndim` axes before the channels."""
     result = texels.astype(sum_dtype(texels.dtype))

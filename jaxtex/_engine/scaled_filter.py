@@ -16,7 +16,7 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
 from .._tables.address_rules import AddressRule
-from .._tables.filter_kernels import FilterKernel
+from .._tables.filter_kernels import FilterKernel, of_each
 from .._tables.storage_formats import sum_dtype
 from .computed_once import computed_once
 from .indexing import explicit_sharding, uncut
@@ -73,14 +73,15 @@ class ScaledFilter(NamedTuple):
 
     def entries(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The entries of the matrix from texels to samples: the sample, the texel and the weight of each, in order."""
-        assert self.address.apply is not None
+        apply = self.address.apply
+        assert apply is not None
         tap, weight = self.taps()
         with jax.ensure_compile_time_eval():
-            texel, inside = self.address.apply(jnp.asarray(tap, jnp.int32), self.size)
+            texel, inside = of_each(lambda tap: apply(tap, self.size), tap.astype(np.int32))
         kept = np.abs(weight) > NEGLIGIBLE
-        kept = kept if inside is None else kept & np.asarray(inside)
+        kept = kept if inside is None else kept & inside
         # Several taps outside may read one texel.
-        places = (np.arange(self.samples)[:, None] * self.size + np.asarray(texel, np.int64))[kept]
+        places = (np.arange(self.samples)[:, None] * self.size + texel.astype(np.int64))[kept]
         found, which = np.unique(places, return_inverse=True)
         return *np.divmod(found, self.size), np.bincount(which, weight[kept], len(found))
 

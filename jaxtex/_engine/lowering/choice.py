@@ -30,7 +30,7 @@ from ..._tables.storage_formats import Decoding
 from ..axis import sizes_are_known
 from ..spec import TEXELS, ReadSpec, StaticRead, Wrt, each_read
 from ..texel_walk import flat_sizes
-from . import cpu_adjoint, cuda_kernels, partitioned_adjoint
+from . import cpu_adjoint, cpu_read, cuda_kernels, partitioned_adjoint
 from .cuda_c import (
     C_TYPES,
     FOR_EXPORTS,
@@ -244,9 +244,15 @@ def supports_convolve(values: Any, *, weights: tuple[float, ...], axis: int, ful
 
 LOWERINGS = {
     "convolve": (Lowering("cuda", cuda_kernels.convolve, supports_convolve),),
-    "read": (Lowering("cuda", cuda_kernels.read, supports_read, layout=READ),),
+    "read": (
+        Lowering("cuda", cuda_kernels.read, supports_read, layout=READ),
+        Lowering("cpu", cpu_read.read, cpu_read.supports),
+    ),
     "joined_read": (Lowering("cuda", cuda_kernels.joined_read, supports_joined_read),),
-    "bordered_read": (Lowering("cuda", cuda_kernels.bordered_read, supports_bordered_read, layout=READ_WITH_COLOR),),
+    "bordered_read": (
+        Lowering("cuda", cuda_kernels.bordered_read, supports_bordered_read, layout=READ_WITH_COLOR),
+        Lowering("cpu", cpu_read.bordered_read, cpu_read.supports_bordered),
+    ),
     "part_splat": (Lowering("cuda", cuda_kernels.part_splat, supports_part_splat),),
     "part_pullback": (Lowering("cuda", cuda_kernels.part_pullback, supports_part_pullback),),
     "splat": (
