@@ -14,8 +14,18 @@ from ._engine import primitives
 from ._engine.coordinates import Arrays
 from ._engine.decoding import read_dtype
 from ._engine.drawn_taps import DrawnTaps
-from ._engine.float_arithmetic import FLOAT, ReadArithmetic
-from ._engine.plan import Layout, ReadPlan, ResolvedLevel, layout_of, plan_of_grid, plan_of_texels
+from ._engine.float_arithmetic import FLOAT, ReadArithmetic, read_over
+from ._engine.placed_reads import read_where_placed
+from ._engine.plan import (
+    Layout,
+    ReadPlan,
+    ResolvedLevel,
+    SizedTexture,
+    layout_of,
+    plan_of_grid,
+    plan_of_texels,
+    sizes_of,
+)
 from ._engine.spec import Combination
 from ._engine.stacks import Operand
 from ._engine.straight_through import straight_through
@@ -43,7 +53,9 @@ class Numbers(NamedTuple):
     differentiable: bool
 
 
-def numbers_of(texture: Texture, decoding: Decoding, coords: Sequence[jax.Array], *, blends: bool) -> Numbers:
+def numbers_of(
+    texture: Texture | SizedTexture, decoding: Decoding, coords: Sequence[jax.Array], *, blends: bool
+) -> Numbers:
     """The dtypes of a read at `coords`; of texels that are not numbers, if the read `blends` them all the same."""
     row = storage_format(texture.dtype)
     if decoding is Decoding.ELEMENT and not row.floating and not blends:
@@ -51,13 +63,13 @@ def numbers_of(texture: Texture, decoding: Decoding, coords: Sequence[jax.Array]
     return Numbers(sum_dtype(texture.dtype, *(c.dtype for c in coords)), True)
 
 
-def blends(texture: Texture, sampler: Sampler) -> bool:
+def blends(texture: Texture | SizedTexture, sampler: Sampler) -> bool:
     """Whether a read combines several texels."""
     levels = texture.num_levels > 1 and sampler.mipmap_filter_mode is not FilterMode.POINT
     return sampler.kernel.blends or levels or sampler.max_anisotropy > 1
 
 
-def own_dtype(texture: Texture, sampler: Sampler) -> np.dtype:
+def own_dtype(texture: Texture | SizedTexture, sampler: Sampler) -> np.dtype:
     """The dtype of a read, before the caller asks for another one."""
     return read_dtype(texture.dtype, sampler.decoding, blends(texture, sampler))
 
@@ -191,7 +203,7 @@ class AlongFootprint(NamedTuple):
 
 
 def sample_grid(
-    texture: Texture,
+    texture: Texture | SizedTexture,
     function: Callable[..., Arrays],
     operands: Sequence[Operand],
     sampler: Sampler,
@@ -214,7 +226,8 @@ def sample_grid(
     """
     if not as_numbers:
         check_sampler("sample_grid", texture.kind, texture.dtype, texture.num_levels, sampler)
-    plan = plan_of_grid(layout_of(texture), function, operands, sampler, affine_axes)._replace(apart=apart)
+    plan = plan_of_grid(layout_of(texture), function, operands, sampler, affine_axes, sizes_of(texture))
+    plan = plan._replace(apart=apart)
     blended = as_numbers or (is_blended(texture.dtype) and blends(texture, sampler))
     sums, differentiable = numbers_of(texture, sampler.decoding, plan.operands, blends=blended)
     if not differentiable:
@@ -222,7 +235,7 @@ def sample_grid(
 
     dtype = sums if as_numbers else rounded_dtype(own_dtype(texture, sampler), sums)
 
-    def run(arithmetic: ReadArithmetic, texture: Texture, operands: tuple[jax.Array, ...]) -> jax.Array:
+    def run(arithmetic: ReadArithmetic, texture: Texture | SizedTexture, operands: tuple[jax.Array, ...]) -> jax.Array:
         at = plan._replace(operands=operands)
         return arithmetic.read(texture, at, sampler.decoding, dtype, sampler.deterministic)
 
@@ -250,9 +263,8 @@ def sample_labels(
     operands = jax.lax.stop_gradient(tuple(operands))
     plan = plan_of_grid(Layout(kind, labels.shape), function, operands, sampler, affine_axes)
     spec = plan._replace(combination=Combination.VOTE).spec(Decoding.ELEMENT, labels.dtype)
-    if any(axis.address.has_outside for axis in plan.axes):
-        return primitives.bordered_read(labels, color, plan.operands, spec)
-    return primitives.read(labels, plan.operands, spec)
+    outside = color if any(axis.address.has_outside for axis in plan.axes) else None
+    return read_where_placed(read_over, labels, outside, plan.operands, spec)
 
 
 # Single texels
@@ -264,7 +276,7 @@ def fetch(texture: Texture, arguments: ReadArguments, *, level: int) -> jax.Arra
     sums, _ = numbers_of(texture, Decoding.ELEMENT, (), blends=False)
     plan = plan_of_texels(layout_of(texture), as_operands(arguments, integer=True), level, BORDER, LAST)
     spec = plan.spec(Decoding.ELEMENT, rounded_dtype(texture.dtype, sums))
-    out = primitives.read(texture.texels, plan.operands, spec)
+    out = read_where_placed(read_over, texture.texels, None, plan.operands, spec)
     return out.astype(texture.dtype)
 
 

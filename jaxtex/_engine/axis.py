@@ -1,6 +1,7 @@
 """The static state of one axis of a read. A layer is an axis too; a dimension is one more axis in a tuple."""
 
 import itertools
+from collections.abc import Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -9,12 +10,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._tables.address_rules import CLAMP, AddressRule
-from .._tables.filter_kernels import FilterKernel, Polynomials
+from .._tables.filter_kernels import POINT, FilterKernel, Polynomials
 
 
 class Role(StrEnum):
     """What an axis runs over."""
 
+    SIZE = "size"
+    START = "start"
     LEVEL = "level"
     LAYER = "layer"
     FACE = "face"
@@ -22,22 +25,48 @@ class Role(StrEnum):
     SPACE = "space"
 
 
+class Stored(NamedTuple):
+    """The texels of an axis that are stored, where they are a part of it: neighbors, around the end of the axis.
+
+    Attributes:
+        count: how many they are.
+        circle: how many texels there are around; those beyond the size of the axis are no tap's.
+        start: the first of them, from 0 to below `circle`: the coordinate of an axis of role START, of which one for
+            each such axis stands in front of those that are not of role SIZE.
+    """
+
+    count: int
+    circle: int
+    start: jax.Array | None = None
+
+    def place(self, index: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """Where a texel is among the stored ones, and whether it is stored; one that is not has place 0."""
+        assert self.start is not None
+        place = index - self.start
+        place = jnp.where(place < 0, place + self.circle, place)
+        return jnp.where(place < self.count, place, 0), place < self.count
+
+
 class Axis(NamedTuple):
     """One axis of a read.
 
     Attributes:
-        size: the number of texels; where samples choose their level in a mip chain, the size in level 0.
+        size: the number of texels; where samples choose their level in a mip chain, the size in level 0. `None` where
+            it is an operand: the coordinate of an axis of role SIZE, of which one for each such axis stands in front of
+            all others. Then all texels lie in one flat array of at least as many, the `size` of those axes.
         kernel: the filter.
         address: the rule for taps outside.
         normalized: whether coordinates run from 0 to 1, or from 0 to `size`.
         integer: whether the axis takes indices in place of coordinates: a layer, a face, or an axis of a fetch.
         order: the derivative order of the weights.
-        role: what the axis runs over. Where a read chooses its level, an axis of levels stands in front of all others.
+        role: what the axis runs over. Where a read chooses its level, an axis of levels stands in front of the others;
+            where sizes are operands, its `size` is the most levels that there may be.
             An axis of role FACTOR has one texel, whose weight is the coordinate itself: it multiplies the read.
         level_sizes: the size in each level, where the levels are not those of a mip chain.
+        stored: which of its texels are stored; `None` if all are.
     """
 
-    size: int | jax.Array
+    size: int | jax.Array | None
     kernel: FilterKernel
     address: AddressRule
     normalized: bool = False
@@ -45,13 +74,14 @@ class Axis(NamedTuple):
     order: int = 0
     role: Role = Role.SPACE
     level_sizes: tuple[int, ...] = ()
+    stored: Stored | None = None
 
     def at(self, level: jax.Array) -> "Axis":
         """This axis in a level of the mip chain, with an array for a size."""
         if self.role is not Role.SPACE:
             return self
         if not self.level_sizes:
-            return self._replace(size=jnp.maximum(self.size >> level, 1))
+            return self._replace(size=jnp.maximum(self.given_size >> level, 1))
         return self._replace(size=of_each(level, self.level_sizes))
 
     def level_size(self, level: int) -> int:
@@ -62,9 +92,26 @@ class Axis(NamedTuple):
 
     @property
     def known_size(self) -> int:
-        """The size of an axis whose samples do not choose their level."""
+        """The size of an axis whose samples do not choose their level, where it is no operand."""
         assert isinstance(self.size, int)
         return self.size
+
+    @property
+    def extent(self) -> int | jax.Array:
+        """How many texels are stored along it."""
+        return self.given_size if self.stored is None else self.stored.count
+
+    @property
+    def given_size(self) -> int | jax.Array:
+        """The size, known while tracing or not."""
+        assert self.size is not None
+        return self.size
+
+    def starting(self, starts: Iterator[jax.Array]) -> "Axis":
+        """This axis with the next of some starts, if it has none and needs one."""
+        if self.stored is None or self.stored.start is not None:
+            return self
+        return self._replace(stored=self.stored._replace(start=next(starts)))
 
     @property
     def vanishes(self) -> bool:
@@ -86,6 +133,26 @@ def of_each(level: jax.Array, numbers: tuple[int, ...]) -> jax.Array:
 
 # Multiplies a read by its coordinate.
 FACTOR = Axis(1, FilterKernel(0.0, 0, Polynomials(((0.0, 1.0),))), CLAMP, role=Role.FACTOR)
+
+
+def size_axis(capacity: int) -> Axis:
+    """An axis whose coordinate is the size of another one, of texels that lie in a flat array of that capacity."""
+    return Axis(capacity, POINT, CLAMP, integer=True, role=Role.SIZE)
+
+
+def start_axis(stored: Stored) -> Axis:
+    """An axis whose coordinate is the first texel of another one that is stored."""
+    return Axis(stored.circle, POINT, CLAMP, integer=True, role=Role.START)
+
+
+def inner_axes(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
+    """The axes without those whose coordinates say sizes and starts of other ones."""
+    return tuple(axis for axis in axes if axis.role not in (Role.SIZE, Role.START))
+
+
+def sizes_are_known(axes: tuple[Axis, ...]) -> bool:
+    """Whether all sizes are known while tracing."""
+    return all(isinstance(axis.size, int) for axis in axes)
 
 
 def differentiated(axes: tuple[Axis, ...], k: int) -> tuple[Axis, ...]:

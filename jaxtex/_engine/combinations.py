@@ -14,10 +14,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._tables.filter_kernels import LINEAR_TAPS, Weight
-from .axis import Axis, Role
+from .axis import Axis, Role, inner_axes
 from .spec import Combination, Coords
 from .taps import taps
-from .texel_walk import Step, Tap, TexelAddress, in_level, walks
+from .texel_walk import Step, Tap, TexelAddress, in_level, walks, with_given_sizes
 
 # The number of the tap taken at each step of a walk, that of the walk first.
 Path = tuple[int, ...]
@@ -77,6 +77,7 @@ class Within(NamedTuple):
 
 def limited_blend(coords: Coords, axes: tuple[Axis, ...], texel_value: TexelValue) -> jax.Array:
     """`blend`, clipped to the extremes of the nearest taps, channel by channel: in each level that it blends."""
+    coords, axes = with_given_sizes(coords, axes)
 
     def interpolate(address: TexelAddress, places: list[Place], path: Path, near: bool) -> Within:
         if not places:
@@ -182,10 +183,12 @@ def nearest_taps(axes: tuple[Axis, ...]) -> list[tuple[Axis, ...]]:
 
 def each_level(axes: tuple[Axis, ...]) -> list[tuple[Axis, ...]]:
     """Axes that read one of the levels each that a read blends, times its weight."""
-    first, *rest = axes
+    number = len(axes) - len(inner_axes(axes))
+    first = axes[number]
     if first.role is not Role.LEVEL or first.integer:
         return [axes]
-    return [(first._replace(kernel=first.kernel.only(k)), *rest) for k in range(first.kernel.num_taps)]
+    each = (first._replace(kernel=first.kernel.only(k)) for k in range(first.kernel.num_taps))
+    return [(*axes[:number], level, *axes[number + 1 :]) for level in each]
 
 
 # The vote

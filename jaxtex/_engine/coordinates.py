@@ -29,7 +29,8 @@ def texels_per_unit(axis: Axis, dtype: DTypeLike) -> jax.Array | int:
     """How many texels one unit of the coordinate spans."""
     if not axis.normalized:
         return 1
-    return axis.size.astype(dtype) if isinstance(axis.size, jax.Array) else axis.size
+    size = axis.given_size
+    return size if isinstance(size, int) else size.astype(dtype)
 
 
 def to_position(coord: jax.Array, axis: Axis) -> jax.Array:

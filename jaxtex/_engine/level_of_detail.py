@@ -39,13 +39,14 @@ def biased(lod: jax.Array, sampler: Sampler) -> jax.Array:
     return jnp.where(lod == lod, lod, 0) + sampler.mipmap_level_bias
 
 
-def clamped(lod: jax.Array, sampler: Sampler, num_levels: int) -> jax.Array:
+def clamped(lod: jax.Array, sampler: Sampler, num_levels: int | jax.Array) -> jax.Array:
     """A level of detail within the bounds of the sampler, of which the lower wins, and of the chain."""
+    last = num_levels - 1
     for low, high in (
         (sampler.min_mipmap_level_clamp, sampler.max_mipmap_level_clamp),
-        (0, num_levels - 1),
+        (0, last.astype(lod.dtype) if isinstance(last, jax.Array) else last),
     ):
-        lod = jnp.where(lod < high, lod, lod.dtype.type(high))  # at the bound the slope to the right: 0
+        lod = jnp.where(lod < high, lod, jnp.asarray(high, lod.dtype))  # at the bound the slope to the right: 0
         lod = jnp.where(lod < low, lod.dtype.type(low), lod)
     return lod
 

@@ -264,7 +264,9 @@ def counting_axes(axes: tuple[Axis, ...]) -> tuple[tuple[Axis, ...], int]:
 def weight_bound(axes: tuple[Axis, ...]) -> float:
     """An upper bound of the weight of a tap."""
     filtered = [axis for axis in axes if not axis.integer]
-    scale = lambda axis: axis.known_size if axis.normalized and axis.role is Role.SPACE else 1
+    # No size that is an operand exceeds the texels of the flat array.
+    longest = lambda axis: axis.known_size if axis.size is not None else axes[0].known_size
+    scale = lambda axis: longest(axis) if axis.normalized and axis.role is Role.SPACE else 1
     return math.prod(axis.kernel.weights.bound(axis.order) * float(scale(axis)) ** axis.order for axis in filtered)
 
 

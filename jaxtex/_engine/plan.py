@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
@@ -15,7 +15,7 @@ from .._tables.storage_formats import Decoding
 from ..modes import TextureKind
 from ..sampler import Sampler
 from ..texture import Texture
-from .axis import FACTOR, Axis, Role
+from .axis import FACTOR, Axis, Role, size_axis
 from .coordinates import Arrays, limited
 from .cube import NUM_FACES, SEAM
 from .grids import OnCube, OneMore, StoredOrder
@@ -25,11 +25,19 @@ from .stacks import Operand, Stacks, numbers, split
 
 
 class Layout(NamedTuple):
-    """The static half of a texture: its kind, the shape of its finest level, and how many levels there are."""
+    """The static half of a texture.
+
+    Attributes:
+        kind: of the texture.
+        shape: of the finest level, channels included. Where sizes are operands, they are `None` here.
+        num_levels: how many levels there are; where sizes are operands, how many there may be at most.
+        capacity: of texels whose sizes are operands, how many the flat array holds that they lie in.
+    """
 
     kind: TextureKind
     shape: tuple[int, ...]
     num_levels: int = 1
+    capacity: int | None = None
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -37,8 +45,46 @@ class Layout(NamedTuple):
         return self.shape[-1 - self.kind.texel_ndim : -1]
 
 
-def layout_of(texture: Texture) -> Layout:
+class SizedTexture(NamedTuple):
+    """A texture whose sizes are arrays, so that one program reads textures of many sizes.
+
+    Attributes:
+        texels: (capacity, C): those of the texture, row after row and level after level, and then others, which are
+            never read.
+        sizes: of the finest level, slowest axis first, int32 of one element each.
+        border_color: as in `Texture`.
+        num_levels: 1, or of a mip chain down to a single texel the most levels that it may have.
+    """
+
+    texels: jax.Array
+    sizes: tuple[jax.Array, ...]
+    border_color: jax.Array | None = None
+    num_levels: int = 1
+
+    @property
+    def kind(self) -> TextureKind:
+        return {1: TextureKind.TEXTURE1D, 2: TextureKind.TEXTURE2D, 3: TextureKind.TEXTURE3D}[len(self.sizes)]
+
+    @property
+    def dtype(self) -> np.dtype:
+        return np.dtype(self.texels.dtype)
+
+    @property
+    def num_channels(self) -> int:
+        return self.texels.shape[-1]
+
+
+def layout_of(texture: Texture | SizedTexture) -> Layout:
+    if isinstance(texture, SizedTexture):
+        capacity, channels = texture.texels.shape
+        shape = cast(tuple[int, ...], (*[None] * len(texture.sizes), channels))  # so that whoever counts on them fails
+        return Layout(texture.kind, shape, texture.num_levels, capacity)
     return Layout(texture.kind, texture.shape, texture.num_levels)
+
+
+def sizes_of(texture: Texture | SizedTexture) -> tuple[jax.Array, ...]:
+    """The sizes of a texture that are arrays; none if they are known while tracing."""
+    return texture.sizes if isinstance(texture, SizedTexture) else ()
 
 
 class ReadPlan(NamedTuple):
@@ -83,9 +129,12 @@ class ReadPlan(NamedTuple):
     def with_axis(self, axis: Axis, coord: jax.Array, position: int) -> "ReadPlan":
         """This read along one more axis, at `position`."""
         axes = (*self.axes[:position], axis, *self.axes[position:])
-        if self.grid is as_given:
-            return self._replace(axes=axes, operands=(*self.operands[:position], coord, *self.operands[position:]))
-        return self._replace(axes=axes, operands=(coord, *self.operands), grid=OneMore(self.grid, position))
+        number = position if self.grid is as_given else 0
+        stacks = (*self.stacks[:number], None, *self.stacks[number:]) if self.stacks else ()
+        plan = self._replace(
+            axes=axes, operands=(*self.operands[:number], coord, *self.operands[number:]), stacks=stacks
+        )
+        return plan if self.grid is as_given else plan._replace(grid=OneMore(self.grid, position))
 
     def weighted_sum(self, weights: jax.Array, summed_axes: tuple[int, ...]) -> "ReadPlan":
         """The sum of `weights` times reads, along axes of the samples, counted from the end."""
@@ -96,6 +145,18 @@ class ReadPlan(NamedTuple):
         """This read in the head of that number, of those that share the channels of a texel."""
         axis = Axis(num_heads, POINT, LAST, integer=True, role=Role.LAYER)
         return self.with_axis(axis, head, len(self.axes))
+
+    def with_sizes(self, sizes: Sequence[jax.Array], capacity: int | None) -> "ReadPlan":
+        """This read in a texture of sizes that are operands, slowest axis first, if there are any.
+
+        Args:
+            capacity: how many texels the flat array holds that they lie in.
+        """
+        plan, rank = self, max(a.ndim for a in numbers(self.operands, self.stacks))
+        for size in reversed(sizes):
+            assert capacity is not None
+            plan = plan.with_axis(size_axis(capacity), size.reshape([1] * rank), 0)
+        return plan
 
     def in_pyramid(self, level: jax.Array, shapes: Sequence[tuple[int, ...]]) -> "ReadPlan":
         """This read in levels of any sizes, of which `level` says which one each sample reads.
@@ -120,6 +181,7 @@ class ResolvedLevel(NamedTuple):
         num_reads: the number of reads along `side`; in hardware arithmetic the logarithm of the ratio of its length.
         face_coords: the face, u and v of a cube's direction, if they are known before the read.
         lod: the level of detail, before the sampler's bias and bounds, which the read computes where it uses them.
+        sizes: those of the texture that are operands, slowest axis first.
     """
 
     coords: Arrays
@@ -129,6 +191,7 @@ class ResolvedLevel(NamedTuple):
     num_reads: jax.Array | None = None
     face_coords: Arrays | None = None
     lod: jax.Array | None = None
+    sizes: tuple[jax.Array, ...] = ()
 
 
 # Plans
@@ -140,11 +203,13 @@ def plan_of_grid(
     operands: Sequence[Operand],
     sampler: Sampler,
     affine_axes: int = 0,
+    sizes: Sequence[jax.Array] = (),
 ) -> ReadPlan:
     """The read of a texture of one level at coordinates that `function` makes of operands, where they are used."""
     arrays, stacks = split(operands)
     grid = StoredOrder(function, affine_axes)
-    return ReadPlan(space_axes(layout, sampler), arrays, grid, stacks, combination=combination(sampler))
+    plan = ReadPlan(space_axes(layout, sampler), arrays, grid, stacks, combination=combination(sampler))
+    return plan.with_sizes(sizes, layout.capacity)
 
 
 def plan_of_texels(
@@ -185,7 +250,8 @@ def plan_of_level(layout: Layout, resolved: ResolvedLevel, sampler: Sampler) -> 
             assert resolved.lod is not None
             level, grid = resolved.lod, InChain(sampler, layout.num_levels, grid)
         axes, operands = (level_axis(layout.num_levels, sampler), *axes), (level, *operands)
-    return ReadPlan(axes, operands, grid, combination=combination(sampler))
+    plan = ReadPlan(axes, operands, grid, combination=combination(sampler))
+    return plan.with_sizes(resolved.sizes, layout.capacity)
 
 
 def combination(sampler: Sampler) -> Combination:
@@ -206,9 +272,9 @@ def space_axes(layout: Layout, sampler: Sampler) -> tuple[Axis, ...]:
     return tuple(Axis(n, kernel, rule, normalized) for n, rule in zip(layout.sizes, rules))
 
 
-def check_width(rule: AddressRule, width: int) -> None:
-    """Half a turn is a whole number of texels."""
-    if rule.even_width and width % 2:
+def check_width(rule: AddressRule, width: int | None) -> None:
+    """Half a turn is a whole number of texels. A width that is an operand is not checked."""
+    if width is not None and rule.even_width and width % 2:
         raise ValueError(
             f"Sampler: address_mode is {rule.name!r}, which continues a row half of its width away, and the texture is "
             f"{width} texels wide; resize it to an even width, or use another mode."

@@ -19,7 +19,7 @@ from .._tables.address_rules import AddressRule
 from .._tables.filter_kernels import FilterKernel, of_each
 from .._tables.storage_formats import sum_dtype
 from .computed_once import computed_once
-from .indexing import explicit_sharding
+from .indexing import explicit_sharding, uncut
 
 # Entries of a row that one loop adds up. Longer rows take several turns, so that programs stay small.
 ENTRIES_AT_ONCE = 16
@@ -115,6 +115,7 @@ def scaled(values: jax.Array, scaled_filter: ScaledFilter, axis: int, dtype: Any
     """
     if scaled_filter.rows().is_identity:
         return values.astype(dtype)
+    values = uncut(values, axis)
     return scale_p.bind(values, scaled_filter=scaled_filter, axis=axis, transposed=False, dtype=np.dtype(dtype))
 
 

@@ -38,7 +38,7 @@ def taps(coord: jax.Array, axis: Axis, *, bounded: bool = False) -> Taps:
         # Infinities: the conversion saturates, and the taps beside it must not overflow, so the first tap is stopped
         # just outside.
         if first + num_taps > 1:
-            tap = jnp.minimum(tap, axis.size - first)
+            tap = jnp.minimum(tap, axis.given_size - first)
         if first < 0:
             tap = jnp.maximum(tap, -num_taps - first)
     # From the tap, not from the floor: XLA may compute a coordinate twice, in two loops, and round it to both sides of

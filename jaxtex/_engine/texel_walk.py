@@ -8,15 +8,15 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._tables.address_rules import Addressed, Size, is_inside
+from .._tables.address_rules import Addressed, Size, clamp, is_inside
 from .._tables.filter_kernels import Weight
-from .axis import Axis, Role
+from .axis import Axis, Role, inner_axes, sizes_are_known
 from .spec import Coords
 from .taps import Taps, taps
 from .where_needed import where_needed
@@ -36,6 +36,8 @@ class Tap(NamedTuple):
         unbounded: the index on each axis of the step before its address rule.
         offset: how far `unbounded` lies beyond that of the first tap of the step.
         missing: whether the tap lies off a corner of a cube, where there is no texel; `None` where no tap can.
+        held: whether the tap needs no texel that is not stored; `None` where all texels are stored. A tap that does
+            counts as outside.
     """
 
     index: tuple[jax.Array, ...]
@@ -44,6 +46,7 @@ class Tap(NamedTuple):
     unbounded: tuple[jax.Array, ...] = ()
     offset: tuple[int, ...] = ()
     missing: jax.Array | None = None
+    held: jax.Array | None = None
 
 
 class Step(NamedTuple):
@@ -77,8 +80,8 @@ class TexelAddress(NamedTuple):
     """Where a walk has come to: flat indices so far, the extent of the last one, and whether it is inside.
 
     Neighboring axes share one flat index as long as an int32 can hold it. One index is the fastest; a texture of
-    more than 2^31 texels needs two. The levels of a mip chain lie one after the other, under one index; the `level`
-    of this walk begins at `start`.
+    more than 2^31 texels needs two. Texels of sizes that are operands lie under one index. So do the levels of a mip
+    chain, one after the other; the `level` of this walk begins at `start`.
     """
 
     indices: tuple[jax.Array, ...] = ()
@@ -91,7 +94,7 @@ class TexelAddress(NamedTuple):
         """The address after one more step, at `tap`."""
         indices, extent = self.indices, self.extent
         for index, size in zip(tap.index, sizes):
-            if indices and (self.start is not None or extent * size < INDEX_LIMIT):
+            if indices and (self.start is not None or shares_index(extent, size)):
                 indices, extent = (*indices[:-1], indices[-1] * size + index), extent * size
             else:
                 indices, extent = (*indices, index), size
@@ -101,6 +104,11 @@ class TexelAddress(NamedTuple):
     def flat_index(self) -> tuple[jax.Array, ...]:
         """The indices into the stored texels."""
         return self.indices if self.start is None else (self.start + self.indices[0],)
+
+
+def shares_index(extent: Size, size: Size) -> bool:
+    """Whether one flat index can hold an index of that extent and one more."""
+    return not (isinstance(extent, int) and isinstance(size, int)) or extent * size < INDEX_LIMIT
 
 
 def both(a: jax.Array | None, b: jax.Array | None) -> jax.Array | None:
@@ -131,12 +139,16 @@ def in_level(axes: tuple[Axis, ...], level: jax.Array) -> tuple[Axis, ...]:
 
 def known_sizes(axes: tuple[Axis, ...], level: int = 0) -> list[int]:
     """The extents of all stored indices, of axes whose samples do not choose their level, or in a known level."""
-    each = (stored_sizes(group, [axis.level_size(level) for axis in group], level) for group in groups(axes))
+    extents = lambda group: [axis.level_size(level) if axis.stored is None else axis.stored.count for axis in group]
+    each = (stored_sizes(group, extents(group), level) for group in groups(axes))
     return [int(size) for sizes in each for size in sizes]
 
 
 def flat_sizes(axes: tuple[Axis, ...]) -> list[int]:
     """The extents of the flat indices of a `TexelAddress` after a walk over `axes`."""
+    if axes[0].role is Role.SIZE:
+        return [axes[0].known_size]
+    axes = inner_axes(axes)
     if axes[0].role is Role.LEVEL:
         return [int(level_starts(axes)[-1])]
     flat: list[int] = []
@@ -157,14 +169,24 @@ def level_starts(axes: tuple[Axis, ...]) -> np.ndarray:
 
 def texels_shape(axes: tuple[Axis, ...], channels: int) -> tuple[int, ...]:
     """The shape of the texels that a walk over `axes` reads."""
-    if axes[0].role is Role.LEVEL:
+    if axes[0].role in (Role.SIZE, Role.LEVEL):
         return (*flat_sizes(axes), channels)
-    return (*known_sizes(tuple(axis for axis in axes if axis.role is not Role.FACTOR)), channels)
+    return (*known_sizes(tuple(axis for axis in inner_axes(axes) if axis.role is not Role.FACTOR)), channels)
 
 
 def flattened(texels: jax.Array, axes: tuple[Axis, ...]) -> jax.Array:
     """Texels in the order of their flat indices, channels last."""
     return texels.reshape(*flat_sizes(axes), texels.shape[-1])
+
+
+def with_given_sizes(coords: Coords, axes: tuple[Axis, ...]) -> tuple[Coords, tuple[Axis, ...]]:
+    """Axes with the sizes and starts that axes of these roles say, without those, and the coordinates on them."""
+    rest = inner_axes(axes)
+    given = {role: [c for c, axis in zip(coords, axes) if axis.role is role] for role in (Role.SIZE, Role.START)}
+    sizes, starts = (iter(given[role]) for role in (Role.SIZE, Role.START))
+    rest = [a if a.size is not None else a._replace(size=next(sizes)) for a in rest]
+    found = tuple(axis.starting(starts) for axis in rest)
+    return coords[len(axes) - len(rest) :], found
 
 
 def walks(
@@ -175,10 +197,11 @@ def walks(
     Args:
         axis_taps: finds the taps of one axis, with weights that sum to `unit`.
     """
+    coords, axes = with_given_sizes(coords, axes)
     if axes[0].role is not Role.LEVEL:
         yield unit, TexelAddress(), steps(coords, axes, axis_taps)
         return
-    taps_of_levels = axis_step(coords[0], axes[0], axis_taps).taps
+    taps_of_levels = axis_step(coords[0], axes[0]._replace(size=num_levels(axes)), axis_taps).taps
     levels = [tap.index[0] for tap in taps_of_levels]
     for tap, level, start in zip(taps_of_levels, levels, starts_of(levels, axes)):
         inner = in_level(axes[1:], level)
@@ -190,14 +213,31 @@ def starts_of(levels: list[jax.Array], axes: tuple[Axis, ...]) -> list[jax.Array
     starts = [level_start(levels[0], axes)]
     for level, following in itertools.pairwise(levels):
         inner = in_level(axes[1:], level)
-        sizes = (stored_sizes(group, [axis.size for axis in group]) for group in groups(inner))
-        count = functools.reduce(jnp.multiply, itertools.chain.from_iterable(sizes))
-        starts.append(starts[-1] + jnp.where(following > level, count, 0))
+        starts.append(starts[-1] + jnp.where(following > level, num_texels(inner), 0))
     return starts
+
+
+def num_texels(axes: tuple[Axis, ...]) -> jax.Array:
+    """How many texels there are on axes within a level."""
+    sizes = (stored_sizes(group, [axis.given_size for axis in group]) for group in groups(axes))
+    return cast(jax.Array, functools.reduce(jnp.multiply, itertools.chain.from_iterable(sizes)))
+
+
+def num_levels(axes: tuple[Axis, ...]) -> Size:
+    """How many levels a chain has. One whose sizes are operands ends at a single texel."""
+    levels, *rest = axes
+    if sizes_are_known(tuple(rest)):
+        return levels.known_size
+    sizes = (axis.given_size for axis in rest if axis.role is Role.SPACE)
+    longest = cast(jax.Array, functools.reduce(jnp.maximum, sizes))
+    return functools.reduce(jnp.add, ((longest >> k > 0).astype(jnp.int32) for k in range(levels.known_size)))
 
 
 def level_start(level: jax.Array, axes: tuple[Axis, ...]) -> jax.Array:
     """Where a level of a mip chain starts among the texels of the chain."""
+    if not sizes_are_known(axes):
+        each = (in_level(axes[1:], jnp.int32(k)) for k in range(axes[0].known_size - 1))
+        return sum((jnp.where(level > k, num_texels(a), 0) for k, a in enumerate(each)), jnp.zeros_like(level))
     starts = level_starts(axes)[:-1]
     layers = math.prod(axis.known_size for axis in axes[1:] if axis.role is not Role.SPACE)
     finest = math.prod(axis.known_size for axis in axes[1:] if axis.role is Role.SPACE)
@@ -238,12 +278,33 @@ def axis_step(coord: jax.Array, axis: Axis, axis_taps: AxisTaps) -> Step:
     found = axis_taps(coord, axis)
     stored = addressed([tap for tap, _ in found], axis)
     taps = zip(stored, found)
-    return Step([Tap((i,), inside, (w,), (tap,), (k,)) for k, ((i, inside), (tap, w)) in enumerate(taps)], (axis.size,))
+    every = [Tap((i,), inside, (w,), (tap,), (k,)) for k, ((i, inside), (tap, w)) in enumerate(taps)]
+    return Step([in_store(tap, (axis,)) for tap in every], (axis.extent,))
+
+
+def in_store(tap: Tap, group: tuple[Axis, ...]) -> Tap:
+    """A tap with its indices among the texels that are stored."""
+    if all(axis.stored is None for axis in group):
+        return tap
+    places, held = list(tap.index), None
+    for k, axis in enumerate(group):
+        if axis.stored is not None:
+            places[k], found = axis.stored.place(tap.index[k])
+            held = both(held, found)
+    assert held is not None
+    needed = held if tap.inside is None else held | ~tap.inside
+    return tap._replace(index=tuple(places), inside=both(tap.inside, held), held=needed)
+
+
+def holds_taps(coords: Coords, axes: tuple[Axis, ...]) -> jax.Array:
+    """Whether all texels that a sample needs are stored, of axes of which some are stored in part."""
+    taps_of_walks = (tap for _, _, some in walks(coords, axes) for step in some for tap in step.taps)
+    return functools.reduce(jnp.logical_and, (tap.held for tap in taps_of_walks if tap.held is not None))
 
 
 def addressed(taps: list[jax.Array], axis: Axis) -> list[Addressed]:
     """What taps side by side on an axis read."""
-    apply, size = axis.address.apply, axis.size
+    apply, size = axis.address.apply, axis.given_size
     assert apply is not None
     if not axis.address.folds:
         return [apply(tap, size) for tap in taps]
@@ -272,7 +333,7 @@ class Folded(NamedTuple):
 
 def joint_step(coords: Coords, group: tuple[Axis, ...], axis_taps: AxisTaps) -> Step:
     """The taps of `coords` on axes that are addressed together: each combination of a tap on each axis."""
-    apply, sizes = group[0].address.apply_together, [axis.size for axis in group]
+    apply, sizes = group[0].address.apply_together, [axis.given_size for axis in group]
     assert apply is not None
     of_axes = [axis_taps(coord, axis) for coord, axis in zip(coords, group)]
     stored = apply([[tap for tap, _ in found] for found in of_axes], sizes)
@@ -281,5 +342,15 @@ def joint_step(coords: Coords, group: tuple[Axis, ...], axis_taps: AxisTaps) -> 
         offset, found = zip(*chosen)
         factors = tuple(weight for (_, weight), axis in zip(found, group) if not axis.integer)
         unbounded = tuple(tap for tap, _ in found)
-        taps.append(Tap(place.texel, place.inside, factors, unbounded, offset, place.missing))
-    return Step(taps, stored_sizes(group, sizes))
+        tap = Tap(place.texel, place.inside, factors, unbounded, offset, place.missing)
+        taps.append(in_store(tap, group))
+    return Step(taps, stored_sizes(group, [axis.extent for axis in group]))
+
+
+def middle_texel(coord: jax.Array, axis: Axis) -> jax.Array:
+    """The texel that the tap in the middle reads, of an axis that is addressed by itself; outside the nearest one."""
+    found = taps(coord, axis)
+    tap, _ = found[len(found) // 2]
+    assert axis.address.apply is not None
+    apply = clamp if axis.address.has_outside else axis.address.apply
+    return apply(tap, axis.known_size)[0]

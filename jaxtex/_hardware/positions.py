@@ -44,7 +44,7 @@ def taps(coord: jax.Array, axis: Axis) -> Taps:
         return [(whole + (part >> 8) + axis.kernel.first, ONE)]
     assert axis.kernel == LINEAR
     if axis.address is CLAMP:
-        whole, part = 0, jnp.clip(whole * ONE + part, 0, (axis.size - 1) * ONE)
+        whole, part = 0, jnp.clip(whole * ONE + part, 0, (axis.given_size - 1) * ONE)
     return between(whole, part)
 
 
@@ -70,7 +70,7 @@ def position(coord: jax.Array, axis: Axis, bits: int) -> tuple[jax.Array | int, 
 
 
 def normalized_position(x: jax.Array, axis: Axis, bits: int) -> tuple[jax.Array | int, jax.Array]:
-    size, kept = axis.size, coordinate_bits(axis.size)
+    size, kept = axis.given_size, coordinate_bits(axis.given_size)
     one = 1 << kept if isinstance(kept, int) else jnp.left_shift(1, kept)
     scale = jnp.asarray(one, jnp.float32)
     if axis.address is CLAMP:  # to the edges, beyond which nothing changes
@@ -100,7 +100,7 @@ def coordinate_bits(size: int | jax.Array) -> int | jax.Array:
 
 def texel_position(x: jax.Array, axis: Axis, bits: int) -> tuple[jax.Array | int, jax.Array]:
     if axis.address.saturates:
-        x = jnp.clip(number(x), -FAR_TEXELS, axis.size + FAR_TEXELS)
+        x = jnp.clip(number(x), -FAR_TEXELS, axis.given_size + FAR_TEXELS)
     else:
         x = jnp.where(jnp.abs(x) < POSITION_LIMIT, x, 0)
     whole = jnp.floor(x)

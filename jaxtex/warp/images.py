@@ -18,6 +18,7 @@ from .._engine.decoding import decode
 from .._engine.float_bits import rounded_to
 from .._engine.level_of_detail import footprint_level
 from .._engine.operators import over_batch
+from .._engine.plan import SizedTexture
 from .._engine.stacks import Operand, Stacked, joined, numbers, split
 from .._reads import sample_grid
 from .._tables.storage_formats import sum_dtype
@@ -164,12 +165,8 @@ def _warp(
         return TEXTURES[ndim](image, border_color=color)
 
     def read(image: jax.Array, *operands: jax.Array) -> jax.Array:
-        in_pixels = dataclasses.replace(sampler, normalized_coords=False)
-        axes = ndim if is_affine(function) else 0
         some, own = joined(operands, stacks), apart and not rounds
-        return sample_grid(
-            texture(image), function, some, in_pixels, as_numbers=as_integers, affine_axes=axes, apart=own
-        )
+        return read_at(texture(image), function, some, sampler, as_numbers=as_integers, apart=own)
 
     def read_smoothed(image: jax.Array, *arrays: jax.Array) -> jax.Array:
         coords, *sides = (arrays[k : k + ndim] for k in range(0, len(arrays), ndim))
@@ -189,6 +186,21 @@ def _warp(
 
     # Numbers are rounded in the loop that reads them, not in one of its own.
     return (computed_apart(rounded, (0,)) if rounds and apart else rounded)(image, *operands)
+
+
+def read_at(
+    texture: Texture | SizedTexture,
+    function: GridFunction,
+    operands: Sequence[Operand],
+    sampler: Sampler,
+    *,
+    as_numbers: bool = False,
+    apart: bool = True,
+) -> jax.Array:
+    """The read of a texture at the points, in pixels, that a coordinate function makes of its operands."""
+    in_pixels = dataclasses.replace(sampler, normalized_coords=False)
+    axes = texture.kind.texel_ndim if is_affine(function) else 0
+    return sample_grid(texture, function, operands, in_pixels, as_numbers=as_numbers, affine_axes=axes, apart=apart)
 
 
 def floating_parameters(parameters: Sequence[ArrayLike | Stacked], ndim: int) -> tuple[Operand, ...]:

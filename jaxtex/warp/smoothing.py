@@ -18,7 +18,7 @@ import dataclasses
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
@@ -30,11 +30,12 @@ from .._engine.channel_masks import one_by_one
 from .._engine.decoding import decode
 from .._engine.float_arithmetic import FLOAT, plan_read
 from .._engine.level_of_detail import biased, clamped
-from .._engine.plan import Layout, ReadPlan, ResolvedLevel, layout_of
+from .._engine.plan import Layout, ReadPlan, ResolvedLevel, SizedTexture, layout_of, sizes_of
 from .._reads import plan_along_footprint
 from .._tables.filter_kernels import SPAN
 from .._tables.storage_formats import Decoding, sum_dtype
 from ..mipmaps import next_level, with_levels
+from ..modes import TextureKind
 from ..sampler import Sampler
 from ..texture import Texture, chain_shapes
 from .types import Arrays
@@ -63,57 +64,138 @@ def read_smoothed(
 
 
 def _read(texture: Texture, coords: Arrays, sides: tuple[Arrays, ...], *, sampler: Sampler, alone: bool) -> jax.Array:
-    sampler = dataclasses.replace(sampler, normalized_coords=False)
-    arguments = as_operands(ReadArguments(coords, None, **dict(zip(("ddx", "ddy", "ddz"), sides))))
-    sums = sum_dtype(texture.dtype, arguments.coords[0].dtype)
     num_levels = len(chain_shapes(texture.kind, texture.shape, None, "resample"))
-    layout = layout_of(texture)
-    resolved = FLOAT.resolve_level(layout._replace(num_levels=num_levels + 1), arguments, sampler)
-    lod = level_of_detail(layout._replace(num_levels=num_levels + 1), arguments, sampler, resolved)
-    resolved = resolved._replace(lod=None, level=None)
+    at = smoothing_at(texture, coords, sides, sampler, num_levels)
+    numbers, sizes = functools.partial(decoded, texture, sampler.decoding, at.sums), texture.shape[-2::-1]
+
+    def first() -> jax.Array:
+        return sharp(texture, at, sampler, apart=not alone)
+
+    def from_finest() -> jax.Array:
+        return smooth(texture, at, sampler, apart=not alone)
+
+    def from_two_levels() -> jax.Array:
+        coarse = smooth_in_chain(next_level(numbers()), sizes, at._replace(level=None), sampler)
+        return blended(from_finest(), coarse, at.level)
+
+    def from_chain() -> jax.Array:
+        return smooth_in_chain(with_levels(numbers(), num_levels), sizes, at, sampler)
+
+    if num_levels == 1:
+        return first()
+    if not alone:
+        return blended(first(), from_chain(), at.share)
+    # What no sample needs is not computed: most of the time goes into the chain.
+    branches = (
+        first,
+        lambda: blended(first(), from_finest(), at.share),
+        lambda: blended(first(), from_two_levels(), at.share),
+        lambda: blended(first(), from_chain(), at.share),
+    )
+    return cast(jax.Array, jax.lax.switch(reads_needed(at), branches))
+
+
+class Smoothing(NamedTuple):
+    """How far each sample is smoothed.
+
+    Attributes:
+        resolved: where it is read, in texels, and how often.
+        share: of the smooth read in the result; the rest is the sampler's own read.
+        level: of a chain, which the smooth read is in; `None` of a texture of one level.
+        sums: the dtype of the results.
+    """
+
+    resolved: ResolvedLevel
+    share: jax.Array
+    level: Any
+    sums: np.dtype[Any]
+
+
+# What a result needs besides the sampler's own read: nothing, or a smooth read of the finest level, of the first two, or
+# of a chain.
+SHARP, FINEST, TWO_LEVELS, CHAIN = range(4)
+
+
+def smoothing_at(
+    texture: Texture | SizedTexture,
+    coords: Arrays,
+    sides: Sequence[Arrays],
+    sampler: Sampler,
+    num_levels: int | jax.Array,
+) -> Smoothing:
+    """How far each sample of a texture is smoothed.
+
+    Args:
+        num_levels: that a chain of the texture has.
+    """
+    sampler = in_texels(sampler)
+    arguments = as_operands(ReadArguments(coords, None, **dict(zip(("ddx", "ddy", "ddz"), sides))))
+    layout = layout_of(texture)._replace(num_levels=2)  # a chain, of any length
+    resolved = FLOAT.resolve_level(layout, arguments, sampler)
+    lod = level_of_detail(layout, arguments, sampler, resolved)
+    resolved = resolved._replace(lod=None, level=None, sizes=sizes_of(texture))
     # Two levels beyond the last one, which is a single texel, all is smooth.
     lod = clamped(biased(lod, sampler), sampler, num_levels + 2)
     share = jnp.where(lod < SPANS_FROM, lod * (1 / SPANS_FROM), 1)
     level = 0.5 * jnp.log2((jnp.exp2(2 * lod) + 3) / 6)
+    return Smoothing(resolved, share, level, sum_dtype(texture.dtype, arguments.coords[0].dtype))
 
-    def read(
-        texture: Texture, plan_of_read: Callable[..., Any], resolved: ResolvedLevel, how: Sampler, apart: bool = False
-    ) -> jax.Array:
-        plan = plan_along_footprint(plan_of_read, layout_of(texture), resolved, how, how.max_anisotropy)
-        plan = plan._replace(apart=apart or not alone)
-        return FLOAT.read(texture, plan, how.decoding, sums, how.deterministic)
 
-    def sharp() -> jax.Array:
-        return read(texture, plan_read, resolved, sampler)
+def reads_needed(at: Smoothing) -> jax.Array:
+    """The first of `SHARP` to `CHAIN` that is enough for all samples."""
+    return functools.reduce(jnp.add, (jnp.any(a).astype(jnp.int32) for a in (at.share > 0, at.level > 0, at.level > 1)))
 
-    spans = dataclasses.replace(sampler, filter_mode="linear", limit=None)
 
-    def from_finest() -> jax.Array:
-        return read(texture, plan_span, resolved, spans)
+def sharp(texture: Texture | SizedTexture, at: Smoothing, sampler: Sampler, *, apart: bool) -> jax.Array:
+    """The sampler's own read of a texture of one level."""
+    return read(texture, plan_read, at.resolved, in_texels(sampler), at.sums, apart)
 
-    def from_chain(chain: Texture, level: jax.Array | None) -> jax.Array:
-        inside = in_units_of_chain(layout, resolved)._replace(lod=level)
-        return read(chain, plan_span, inside, of_chain(spans), apart=True)
 
-    def from_two_levels() -> jax.Array:
-        return blended(from_finest(), from_chain(next_level(decoded(texture, sampler.decoding, sums)), None), level)
+def smooth(texture: Texture | SizedTexture, at: Smoothing, sampler: Sampler, *, apart: bool) -> jax.Array:
+    """The smooth read of a texture of one level."""
+    return read(texture, plan_span, at.resolved, spanning(sampler), at.sums, apart)
 
-    def from_all_levels() -> jax.Array:
-        return from_chain(with_levels(decoded(texture, sampler.decoding, sums), num_levels), level)
 
-    if num_levels == 1:
-        return sharp()
-    if not alone:
-        return blended(sharp(), from_all_levels(), share)
-    # What no sample needs is not computed: most of the time goes into the chain.
-    needed = sum(jnp.any(some).astype(jnp.int32) for some in (share > 0, level > 0, level > 1))
-    branches = (
-        sharp,
-        lambda: blended(sharp(), from_finest(), share),
-        lambda: blended(sharp(), from_two_levels(), share),
-        lambda: blended(sharp(), from_all_levels(), share),
-    )
-    return cast(jax.Array, jax.lax.switch(needed, branches))
+def smooth_in_chain(
+    chain: Texture | SizedTexture, sizes: Sequence[int | jax.Array], at: Smoothing, sampler: Sampler
+) -> jax.Array:
+    """The smooth read of a chain of numbers.
+
+    Args:
+        sizes: of its finest level, x first.
+    """
+    inside = in_units_of_chain(chain.kind, sizes, at.resolved)._replace(lod=at.level)
+    return read(chain, plan_span, inside, of_chain(spanning(sampler)), at.sums)
+
+
+def smooth_in_second_level(
+    chain: Texture | SizedTexture, sizes: Sequence[int | jax.Array], at: Smoothing, sampler: Sampler
+) -> jax.Array:
+    """The smooth read of the second level of a chain of numbers."""
+    inside = in_units_of_chain(chain.kind, sizes, at.resolved)._replace(lod=jnp.ones_like(at.level))
+    alone = dataclasses.replace(of_chain(spanning(sampler)), mipmap_filter_mode="point")
+    return read(chain, plan_span, inside, alone, at.sums)
+
+
+def read(
+    texture: Texture | SizedTexture,
+    plan_of_read: Callable[..., Any],
+    resolved: ResolvedLevel,
+    sampler: Sampler,
+    dtype: np.dtype[Any],
+    apart: bool = True,
+) -> jax.Array:
+    plan = plan_along_footprint(plan_of_read, layout_of(texture), resolved, sampler, sampler.max_anisotropy)
+    return FLOAT.read(texture, plan._replace(apart=apart), sampler.decoding, dtype, sampler.deterministic)
+
+
+def in_texels(sampler: Sampler) -> Sampler:
+    return dataclasses.replace(sampler, normalized_coords=False)
+
+
+def spanning(sampler: Sampler) -> Sampler:
+    """A sampler for reads by `SPAN`, which takes the place of a linear filter."""
+    return dataclasses.replace(in_texels(sampler), filter_mode="linear", limit=None)
 
 
 def level_of_detail(layout: Layout, arguments: ReadArguments, sampler: Sampler, resolved: ResolvedLevel) -> jax.Array:
@@ -149,16 +231,22 @@ def of_chain(sampler: Sampler) -> Sampler:
     )
 
 
-def in_units_of_chain(layout: Layout, resolved: ResolvedLevel) -> ResolvedLevel:
+def in_units_of_chain(kind: TextureKind, sizes: Sequence[int | jax.Array], resolved: ResolvedLevel) -> ResolvedLevel:
     """A resolved call in texels, with normalized coordinates; directions have none."""
-    if layout.kind.is_cube:
+    if kind.is_cube:
         return resolved
 
     def normalized(arrays: Arrays) -> Arrays:
-        return tuple(a / n for a, n in zip(arrays, layout.sizes[::-1]))
+        # By its inverse, which XLA makes of a division by a constant, and not of one by an operand.
+        return tuple(a * inverse(n, a.dtype) for a, n in zip(arrays, sizes))
 
     side = None if resolved.side is None else normalized(resolved.side)
     return resolved._replace(coords=normalized(resolved.coords), side=side)
+
+
+def inverse(size: int | jax.Array, dtype: np.dtype[Any]) -> Any:
+    """The inverse of a size, of a dtype: the same bits for a size that is known and one that is not."""
+    return (1 / size.astype(dtype)) if isinstance(size, jax.Array) else np.ones((), dtype) / np.asarray(size, dtype)
 
 
 def plan_span(

@@ -27,6 +27,7 @@ from ..._compat import (
     warn_of_slow_atomics,
 )
 from ..._tables.storage_formats import Decoding
+from ..axis import sizes_are_known
 from ..spec import TEXELS, ReadSpec, StaticRead, Wrt, each_read
 from ..texel_walk import flat_sizes
 from . import cpu_adjoint, cpu_read, cuda_kernels, partitioned_adjoint
@@ -200,6 +201,8 @@ def supports_joined_read(*avals: Any, reads: Sequence[StaticRead], row_axes: int
 
 
 def supports_splat(values: Any, *operands: Any, spec: ReadSpec, batch: int) -> bool:
+    if not sizes_are_known(spec.axes) or any(axis.stored is not None for axis in spec.axes):
+        return False  # the windows of a kernel are cut along rows of known sizes, all of them stored
     sizes = flat_sizes(spec.axes)
     if values.dtype != jnp.float32 or values.shape[-1] > MAX_CHANNELS or len(sizes) > 1:
         return False

@@ -62,7 +62,7 @@ def own_copy(shape: tuple[int, ...], copies: int) -> jax.Array:
 def taps_are_neighbors(axes: tuple[Axis, ...]) -> bool:
     """Whether the last axis has two taps, whose texels lie side by side in memory."""
     last = axes[-1]
-    adjacent = axes[0].role is not Role.LEVEL and last.address.neighbors_stay_adjacent
+    adjacent = axes[0].role not in (Role.SIZE, Role.START, Role.LEVEL) and last.address.neighbors_stay_adjacent
     return adjacent and not last.integer and last.kernel.num_taps == 2 and last.known_size > 1
 
 
@@ -87,7 +87,7 @@ def pairs(value: jax.Array, coords: Coords, axes: tuple[Axis, ...]) -> Iterator[
     for weight, start, (*steps, step) in walks(coords, axes):
         for address, part in contributions_of_steps(start, steps, weighted(weight, value)):
             first, pair = side_by_side(step, zero_outside(address, part), last)
-            yield address.advance(Tap((first,), None, ()), (last.size,)), pair
+            yield address.advance(Tap((first,), None, ()), (last.known_size,)), pair
 
 
 def side_by_side(step: Step, value: jax.Array, axis: Axis) -> tuple[jax.Array, jax.Array]:

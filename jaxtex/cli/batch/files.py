@@ -76,7 +76,7 @@ def finished(source: Source, started: StartedWarp, job: Job) -> tuple[Picture, s
     """The picture that is written, and the size of the warped one."""
     picture, result = started
     with errors_about(source):
-        pixels = np.asarray(result.pixels)
+        pixels = result.pixels()
         size = format_size(pixels)
         if job.compare:
             pixels = side_by_side(picture.pixels, pixels)

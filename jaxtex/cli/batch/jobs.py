@@ -13,7 +13,7 @@ from ..pictures.limits import Size, check_pixels, check_sides
 from ..pictures.picture import Array
 from ..pictures.writing import DEFAULT_WRITE, WriteOptions
 from ..transforms.mappings import Transform
-from ..warping.warp import ReadOptions
+from ..warping.programs import ReadOptions
 
 
 @dataclasses.dataclass(frozen=True)

@@ -50,7 +50,7 @@ def warp_only_page(source: Source, target: Path, job: Job) -> tuple[str, float, 
     start = time.perf_counter()
     started = start_warp(source, picture, job)
     with errors_about(source):
-        started.result.pixels.block_until_ready()
+        started.result.wait()
     seconds = time.perf_counter() - start
     return format_size(picture.pixels), seconds, finish_warp(source, target, started, job)
 

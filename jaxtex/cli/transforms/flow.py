@@ -13,7 +13,8 @@ from ...warp.grids import displaced
 from ..errors import UserError, one_line
 from ..pictures.kinds import open_regular
 from ..pictures.limits import Size
-from .mappings import Mapping, Transform
+from ..pictures.picture import Array
+from .mappings import Field, Mapping, Transform
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,15 +23,14 @@ class Flow(Transform):
 
     Attributes:
         name: of the file, for messages.
-        displacements: dx and dy in pixels, float32, each (height, width) of the output; on the device, where all images
-            of a folder share them.
+        displacements: of the pixels of the output.
     """
 
     name: str
-    displacements: tuple[jax.Array, ...]
+    displacements: "Displacements"
 
     def mapping(self, source: Size, target: Size) -> Mapping:
-        height, width = self.displacements[0].shape
+        height, width = self.displacements.arrays[0].shape
         if target != (width, height):
             raise UserError(
                 f"the flow has {width}x{height} pixels and the output {target[0]}x{target[1]}; "
@@ -43,6 +43,17 @@ class Flow(Transform):
 
     def __str__(self) -> str:
         return f"displaced by {self.name}"
+
+
+class Displacements(Field):
+    """dx and dy in pixels, float32, each (height, width) of the output."""
+
+    def __init__(self, *arrays: Array):
+        super().__init__()
+        self.arrays = arrays
+
+    def of(self, rows: Array, columns: Array) -> tuple[jax.Array, ...]:
+        return tuple(jnp.asarray(array[np.ix_(rows, columns)]) for array in self.arrays)
 
 
 def read_flow(path: Path) -> Flow:
@@ -72,4 +83,4 @@ def read_flow(path: Path) -> Flow:
     with np.errstate(over="ignore"):
         dx, dy = np.moveaxis(array.astype(np.float32), -1, 0)
     known = ~(np.isnan(dx) | np.isnan(dy))
-    return Flow(path.name, tuple(jnp.asarray(np.where(known, d, np.float32(np.inf))) for d in (dx, dy)))
+    return Flow(path.name, Displacements(*(np.where(known, d, np.float32(np.inf)) for d in (dx, dy))))

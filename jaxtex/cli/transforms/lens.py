@@ -8,12 +8,13 @@ import functools
 import jax
 import numpy as np
 
-from ...warp.grids import pixel_centers, stored_points
+from ...warp.grids import stored_points
 from ...warp.lens import undistort_points
 from ...warp.lens_models import LENS_MODELS, LensModel, LensModelLike
 from ..errors import UserError
 from ..pictures.limits import Size
-from .mappings import Mapping, Transform, to_parameters
+from ..pictures.picture import Array
+from .mappings import Field, Mapping, Transform, to_parameters
 
 Camera = tuple[float, float, float, float]
 # Few lengths, so that few programs are compiled.
@@ -65,7 +66,7 @@ class Lens(Transform):
         length = next(n for n in PADDED_COUNTS[self.model] if n >= len(self.coefficients))
         padded = (*self.coefficients, *[0.0] * (length - len(self.coefficients)))
         if self.distort:
-            return Mapping(stored_points, undistorted_points(target, camera, padded, self.model))
+            return Mapping(stored_points, undistorted_points(camera, padded, self.model))
         return Mapping(model.to_distorted, to_parameters((fx, cx, fy, cy, fx, cx, fy, cy, *padded)))
 
     def check(self) -> None:
@@ -77,15 +78,24 @@ class Lens(Transform):
 
 
 @functools.lru_cache(maxsize=4)
-def undistorted_points(
-    size: Size, camera: Camera, coefficients: tuple[float, ...], model: LensModelLike
-) -> tuple[jax.Array, ...]:
-    """The undistorted point of each pixel of a distorted image: x and y, each (height, width).
+def undistorted_points(camera: Camera, coefficients: tuple[float, ...], model: LensModelLike) -> Field:
+    """The undistorted points of the pixels of a distorted image, shared by all images of a size."""
+    return UndistortedPoints(camera, coefficients, model)
 
-    The solution takes many steps a pixel. Computed here, it is shared by all images of a size. Within the read, XLA
-    would repeat it for each channel.
+
+class UndistortedPoints(Field):
+    """The undistorted point of each pixel of a distorted image: x and y.
+
+    The solution takes many steps a pixel. Within the read, XLA would repeat it for each channel.
     """
-    fx, fy, cx, cy = camera
-    matrix = np.array([[fx, 0, cx], [0, fy, cy], [0, 0, 1]], np.float32)
-    x, y = pixel_centers(size[::-1])
-    return undistort_points((x, y), matrix, np.array(coefficients, np.float32), model=model)
+
+    def __init__(self, camera: Camera, coefficients: tuple[float, ...], model: LensModelLike):
+        super().__init__()
+        fx, fy, cx, cy = camera
+        self.matrix = np.array([[fx, 0, cx], [0, fy, cy], [0, 0, 1]], np.float32)
+        self.coefficients = np.array(coefficients, np.float32)
+        self.model: LensModelLike = model
+
+    def of(self, rows: Array, columns: Array) -> tuple[jax.Array, ...]:
+        x, y = columns[None].astype(np.float32) + 0.5, rows[:, None].astype(np.float32) + 0.5
+        return undistort_points((x, y), self.matrix, self.coefficients, model=self.model)

@@ -13,6 +13,7 @@ import jax
 import numpy as np
 import numpy.typing as npt
 
+from ...warp.grids import is_affine
 from ..pictures.limits import Size
 from ..pictures.picture import Array
 
@@ -20,18 +21,56 @@ from ..pictures.picture import Array
 MAX_ANISOTROPY = 8
 
 
+class Field(abc.ABC):
+    """Parameters of a coordinate function that differ from pixel to pixel of the output.
+
+    Tiles of them are kept, since all images of a folder may share them.
+    """
+
+    def __init__(self):
+        self.kept: dict[Any, tuple[Array | jax.Array, ...]] = {}
+
+    @abc.abstractmethod
+    def of(self, rows: Array, columns: Array) -> tuple[Array | jax.Array, ...]:
+        """The parameters of the pixels in these rows and columns, int32: (rows, columns) each."""
+
+    def at(self, place: tuple[int, int, int, int], size: Size, margin: int) -> tuple[Array | jax.Array, ...]:
+        """The parameters of a tile, and of some more pixels on each side of it.
+
+        In place of pixels beyond the output, those are taken that are nearest in it.
+
+        Args:
+            place: of the tile: row, column, height and width.
+            size: width and height of the output.
+        """
+        key = (place, size, margin)
+        if key not in self.kept:
+            row, column, height, width = place
+            numbers = [
+                np.clip(np.arange(first - margin, first + n + margin, dtype=np.int32), 0, most - 1, dtype=np.int32)
+                for first, n, most in zip((row, column), (height, width), size[::-1])
+            ]
+            self.kept[key] = self.of(*numbers)
+        return self.kept[key]
+
+
 class Mapping(NamedTuple):
     """A map from output to input points.
 
     Attributes:
         function: takes the coordinates of pixel centers, then the parameters, as in `jaxtex.warp.grids`.
-        parameters: float32 arrays of shape (1, 1), or (height, width) of the output.
+        parameters: float32 arrays of shape (1, 1), or a field.
         max_anisotropy: the most reads along the longer side of a pixel's footprint, under `--antialias`.
     """
 
     function: Callable[..., tuple[Any, ...]]
-    parameters: tuple[Array | jax.Array, ...]
+    parameters: tuple[Array | jax.Array, ...] | Field
     max_anisotropy: int = MAX_ANISOTROPY
+
+    @property
+    def differs(self) -> bool:
+        """Whether the footprints of pixels differ."""
+        return not is_affine(self.function)
 
 
 class Transform(abc.ABC):

@@ -7,43 +7,41 @@ the output shows as much of it as the picture covers of the pixel.
 
 # pyright: strict, reportUnknownMemberType=false
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
 
-from ..._engine.stacks import numbers, split
-from ...warp.images import footprint_of, grid_operands
-from ..pictures.limits import Size
+from ...warp.types import Arrays
 
 # A little steeper than one, so that rounding does not keep a pixel at the edge from being covered.
 STEEPNESS = 1 + 2.0**-6
 
 
 def coverage(
-    function: Callable[..., tuple[Any, ...]], parameters: Sequence[jax.Array], *, source: Size, target: Size
+    points: Arrays, sides: Sequence[Arrays], source: Sequence[int | jax.Array], shape: tuple[int, int]
 ) -> jax.Array:
     """How much of each pixel of the output the picture covers, from 0 to 1: (height, width, 1).
 
     On each axis of the input, the distance to the edge is counted in pixels of the output.
 
     Args:
-        function: the coordinate function, with its `parameters`.
-        source, target: width and height of the input and of the output.
+        points: that pixels read, x first, with their footprints, the `sides`.
+        source: width and height of the input.
+        shape: height and width of the output, or of a tile of it.
     """
-    operands = numbers(*split(grid_operands(tuple(parameters), target[::-1], 0)))
-    points, sides = function(*operands), footprint_of(function, operands, 2)
-    covered = jnp.ones((target[1], target[0]), jnp.float32)
+    covered = jnp.ones(shape, jnp.float32)
     for axis, (point, size) in enumerate(zip(points, source)):
         step = jnp.hypot(sides[0][axis], sides[1][axis])
         # Next to a point at infinity differences are not finite; the picture ends there at once.
         step = jnp.where(jnp.isfinite(step) & (step > 0), step, 1)
-        distance = jnp.where(jnp.isfinite(point), jnp.minimum(point, size - point), -jnp.inf)
+        distance = jnp.where(jnp.isfinite(point), jnp.minimum(point, jnp.asarray(size, point.dtype) - point), -jnp.inf)
         covered = covered * jnp.clip(0.5 + STEEPNESS * distance / step, 0, 1)
     return covered[..., None]
 
 
 def over(values: jax.Array, border: jax.Array, covered: jax.Array) -> jax.Array:
     """Values over a border color, (channels,), as far as they cover it."""
-    return values * covered + border.reshape(1, 1, -1) * (1 - covered)
+    border = border.reshape(1, 1, -1)
+    # One product: of the sum of two, a compiler may round either one by itself, in one program this and in one that.
+    return jnp.where(covered < 1, border + covered * (values - border), values)

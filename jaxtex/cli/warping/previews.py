@@ -11,7 +11,8 @@ from ..environment.devices import Device
 from ..pictures.limits import Size
 from ..pictures.picture import Array, Picture
 from ..transforms.resizing import Resize
-from .warp import ReadOptions, warp
+from .programs import ReadOptions
+from .warp import warp
 
 # Width and height of each half of a preview, at most.
 PREVIEW: Size = (480, 480)
@@ -36,4 +37,4 @@ def shrunk(pixels: Array, device: Device) -> Array:
     read = ReadOptions(Sampler(address_mode="clamp"), antialias=True)
     border = np.zeros(pixels.shape[-1], pixels.dtype)
     result = warp(pixels, resize.mapping(source, size), border, size=size, read=read, device=device)
-    return np.asarray(result.pixels)
+    return result.pixels()

@@ -4,7 +4,7 @@
 
 from ...sampler import Sampler
 from ..grammar.option_groups import Options
-from .warp import ReadOptions
+from .programs import ReadOptions
 
 
 def read_options(options: Options) -> ReadOptions:

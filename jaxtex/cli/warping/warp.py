@@ -1,53 +1,63 @@
-"""The warp of one image, compiled once for each shape, dtype, size, coordinate function, way to read, and device."""
+"""The warp of one image, tile by tile, by programs that serve images of many sizes."""
 
 # pyright: strict, reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 import dataclasses
 import functools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
+import numpy as np
 
-from ...sampler import Sampler
-from ...warp import resize
+from ..._tables.storage_formats import Decoding
+from ...warp import smoothing
 from ...warp.grids import scaled
-from ...warp.images import warp_image
-from ...warp.options import ReadOptions as WarpOptions
 from ..environment.devices import Device
 from ..pictures.limits import Size
 from ..pictures.picture import Array
-from ..transforms.mappings import Mapping
-from .edges import coverage, over
-from .light import to_codes, to_light
-from .pixels import premultiply, quantize, to_fractions, unpremultiply
-
-
-class ReadOptions(NamedTuple):
-    """How the input is read.
-
-    Attributes:
-        sampler: with the filter mode and the address mode.
-        antialias: whether each pixel is the mean over its footprint.
-        frame: whether the border color lies outside the input, whatever the address mode reads there; see `edges`.
-        linear_light: whether light is blended, and not codes.
-        area: whether a resize takes the mean of what a pixel covers, in place of the filter mode.
-    """
-
-    sampler: Sampler
-    antialias: bool = False
-    frame: bool = False
-    linear_light: bool = False
-    area: bool = False
+from ..transforms.mappings import Field, Mapping
+from .programs import ReadOptions, Source, TileProgram
+from .resizes import compiled_resize
+from .texels import (
+    capacity_of,
+    chain_capacity,
+    chain_program,
+    chain_weights,
+    flat_texels,
+    longest_side,
+    numbers_of,
+    numbers_program,
+)
+from .tiling import Place, tiles_of
 
 
 class WarpResult(NamedTuple):
-    """A warped image, which the device may still be computing, and how long its program took to compile."""
+    """A warped image in tiles, which the device may still be computing.
 
-    pixels: jax.Array
+    Attributes:
+        size: width and height.
+        tiles: the pixels of each tile, some of which may lie beyond the image.
+        compile_seconds: how long the programs took to compile that the image is the first to need.
+    """
+
+    size: Size
+    tiles: list[tuple[Place, jax.Array]]
     compile_seconds: float
+
+    def wait(self) -> None:
+        """Waits until the device has computed all tiles."""
+        jax.block_until_ready([pixels for _, pixels in self.tiles])
+
+    def pixels(self) -> Array:
+        """The whole image, (H, W, C)."""
+        first = self.tiles[0][1]
+        whole = np.empty((*self.size[::-1], first.shape[-1]), first.dtype)
+        for place, pixels in self.tiles:
+            rows, columns = place.cut(self.size)
+            whole[rows, columns] = np.asarray(pixels)[: rows.stop - rows.start, : columns.stop - columns.start]
+        return whole
 
 
 def warp(
@@ -62,105 +72,167 @@ def warp(
         size: width and height of the output.
         read: how the image is read.
         device: where the work is done.
-
-    Returns:
-        The output, (height, width, C), of the dtype of `pixels`.
     """
-    start = time.perf_counter()
-    if read.antialias:
-        read = read._replace(sampler=dataclasses.replace(read.sampler, max_anisotropy=mapping.max_anisotropy))
-    shapes = tuple(p.shape for p in mapping.parameters)
-    program = compiled_warp(pixels.shape, pixels.dtype.name, size, mapping.function, shapes, read, device)
-    compile_seconds = time.perf_counter() - start
-    return WarpResult(program(*jax.device_put((pixels, border, mapping.parameters), device)), compile_seconds)
+    if mapping.function is scaled:
+        start = time.perf_counter()
+        if read.antialias:
+            read = read._replace(sampler=dataclasses.replace(read.sampler, max_anisotropy=mapping.max_anisotropy))
+        program = compiled_resize(pixels.shape, pixels.dtype.name, size, read, device)
+        seconds = time.perf_counter() - start
+        whole = program(*jax.device_put((pixels, border), device))
+        return WarpResult(size, [(Place(0, 0, *size[::-1]), whole)], seconds)
+    image = ImageWarp.of(pixels, mapping, border, size, read, device)
+    return WarpResult(size, [(place, image.tile(place)) for place in tiles_of(size)], image.programs.compile_seconds)
+
+
+class ImageWarp(NamedTuple):
+    """The warp of an image whose texels are on a device; it computes any tile of the output.
+
+    Attributes:
+        source: what tiles read.
+        mapping: from output to input points, with parameters on the device.
+        target: height and width of the output, on the device.
+        size: of the output, width and height.
+        read: how the image is read.
+        reads: as in `TileProgram`.
+        num_levels: as in `TileProgram`.
+        programs: compiled for the device.
+    """
+
+    source: Source
+    mapping: Mapping
+    target: jax.Array
+    size: Size
+    read: ReadOptions
+    reads: int
+    num_levels: int
+    programs: "Programs"
+
+    @classmethod
+    def of(
+        cls, pixels: Array, mapping: Mapping, border: Array, size: Size, read: ReadOptions, device: Device
+    ) -> "ImageWarp":
+        """The warp of an image; see `warp`."""
+        height, width, channels = pixels.shape
+        if read.antialias:
+            read = read._replace(sampler=dataclasses.replace(read.sampler, max_anisotropy=mapping.max_anisotropy))
+        on_host = (flat_texels(pixels), np.array([height, width], np.int32), border, np.array(size[::-1], np.int32))
+        texels, sizes, color, target = jax.device_put(on_host, device)
+        if not isinstance(mapping.parameters, Field):
+            mapping = mapping._replace(parameters=jax.device_put(mapping.parameters, device))
+        source = Source(texels, None, sizes, color)
+        image = cls(source, mapping, target, size, read, smoothing.SHARP, 1, Programs(device))
+        if read.antialias and max(height, width) > 1:
+            image = image._replace(reads=image.reads_needed())
+        return image.with_numbers(height, width, channels)
+
+    def reads_needed(self) -> int:
+        """Which of the reads of `smoothing` some pixel of the output needs."""
+        places, found = tiles_of(self.size), smoothing.SHARP
+        first, rest = places[:1], places[1:] if self.mapping.differs else []
+        for some in (first, rest):
+            of_tiles = [self.run(self.program(place), "needed", place) for place in some]
+            found = max([found, *map(int, of_tiles)])
+            if found == smoothing.CHAIN:
+                break
+        return found
+
+    def with_numbers(self, height: int, width: int, channels: int) -> "ImageWarp":
+        """The same with the numbers that tiles read, if they cannot decode texels where they read them."""
+        alpha, light = self.read.has_alpha(channels), self.read.linear_light and not self.read.is_point
+        texels, _, sizes, _ = self.source
+        decoding = Decoding.ELEMENT if self.read.is_point else Decoding.FRACTION
+        convert = functools.partial(numbers_of, alpha=alpha, light=light, decoding=decoding)
+        if self.reads >= smoothing.TWO_LEVELS:
+            weights = jax.device_put(chain_weights(height, width), self.programs.device)
+            make = functools.partial(chain_program, convert, chain_capacity(height, width))
+            key, arguments = ("chain", alpha, light, decoding, chain_capacity(height, width)), (texels, sizes, weights)
+            num_levels = longest_side(height, width).bit_length() - 1
+        elif self.read.has_numbers(channels):
+            capacity = capacity_of(height * width)
+            make = functools.partial(numbers_program, convert, capacity)
+            key, arguments, num_levels = ("numbers", alpha, light, decoding, capacity), (texels, sizes), 1
+        else:
+            return self
+        numbers = self.programs.run(key, make, *arguments)
+        return self._replace(source=self.source._replace(numbers=numbers), num_levels=num_levels)
+
+    def tile(self, place: Place) -> jax.Array:
+        """The pixels of a tile, (height, width, C), of the dtype of the image."""
+        program = self.program(place)
+        if not self.read.has_alpha(self.source.texels.shape[-1]):
+            return self.run(program, "opaque", place)
+        make = functools.partial(getattr, program, "finished")
+        return self.programs.run((program, "finished"), make, *self.run(program, "with_alpha", place))
+
+    def program(self, place: Place) -> TileProgram:
+        shape = place.height, place.width
+        return TileProgram(self.mapping.function, shape, self.read, self.reads, self.num_levels)
+
+    def run(self, program: TileProgram, name: str, place: Place) -> Any:
+        """Runs one of the programs for tiles."""
+        parameters = parameters_of(self.mapping, place, self.size)
+        if isinstance(self.mapping.parameters, Field):
+            parameters = jax.device_put(parameters, self.programs.device)
+        origin = origin_on(place.row, place.column, self.programs.device)
+        make = functools.partial(getattr, program, name)
+        return self.programs.run((program, name), make, self.source, parameters, origin, self.target)
+
+
+def parameters_of(mapping: Mapping, place: Place, size: Size) -> Sequence[Array | jax.Array]:
+    """The parameters of the coordinate function for a tile: those of a field with one more pixel on each side."""
+    if not isinstance(mapping.parameters, Field):
+        return mapping.parameters
+    if size == (1, 1):
+        return mapping.parameters.at(Place(0, 0, 1, 1), size, 0)
+    return mapping.parameters.at(place, size, 1)
+
+
+@functools.lru_cache(maxsize=2**12)
+def origin_on(row: int, column: int, device: Device) -> jax.Array:
+    """The origin of a tile, on a device."""
+    return jax.device_put(np.array([row, column], np.int32), device)
+
+
+class Programs:
+    """The compiled programs of a device, and how long they took to compile for the image at hand."""
+
+    def __init__(self, device: Device):
+        self.device = device
+        self.compile_seconds = 0.0
+
+    def run(self, key: tuple[Any, ...], make: Callable[[], Callable[..., Any]], *arguments: Any) -> Any:
+        """Runs a program, which is compiled once for each key and each shape of arguments.
+
+        Args:
+            make: returns what it computes.
+        """
+        leaves, structure = jax.tree.flatten(arguments)
+        avals = tuple((leaf.shape, leaf.dtype) for leaf in leaves)
+        start, before = time.perf_counter(), compiled.cache_info().misses
+        program = compiled(Once(key, make), structure, avals, self.device)
+        if compiled.cache_info().misses > before:
+            self.compile_seconds += time.perf_counter() - start
+        return program(*arguments)
+
+
+class Once:
+    """What makes the function of a program, known by a key."""
+
+    def __init__(self, key: tuple[Any, ...], make: Callable[[], Callable[..., Any]]):
+        self.key = key
+        self.make = make
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Once) and self.key == other.key
 
 
 @functools.lru_cache(maxsize=128)
-def compiled_warp(
-    shape: tuple[int, ...],
-    dtype: str,
-    size: Size,
-    function: Callable[..., tuple[Any, ...]],
-    parameter_shapes: tuple[tuple[int, ...], ...],
-    read: ReadOptions,
-    device: Device,
-) -> Callable[..., jax.Array]:
-    """The compiled warp. Parameters and border color are its arguments, so another angle compiles nothing."""
-    channels = shape[-1]
-    on_device = functools.partial(jax.ShapeDtypeStruct, sharding=jax.sharding.SingleDeviceSharding(device))
-    parameters = tuple(on_device(shape, "float32") for shape in parameter_shapes)
-    arguments = on_device(shape, dtype), on_device((channels,), dtype), parameters
-    has_alpha = channels in (2, 4) and read.sampler.filter_mode != "point"
-    body = functools.partial(read_with_alpha if has_alpha else read_opaque, function=function, size=size, read=read)
-    first = jax.jit(body).lower(*arguments).compile()
-    if not has_alpha:
-        return first
-    # A program of its own: XLA would fuse the read into each use of its result, and so read 40 times as long on a CPU.
-    second = jax.jit(unpremultiply).lower(*(on_device(out.shape, out.dtype) for out in first.out_info)).compile()
-    return lambda *arrays: second(*first(*arrays))
-
-
-def read_opaque(
-    pixels: jax.Array,
-    border: jax.Array,
-    parameters: tuple[jax.Array, ...],
-    *,
-    function: Callable[..., tuple[Any, ...]],
-    size: Size,
-    read: ReadOptions,
-) -> jax.Array:
-    """The output for an image without alpha, or for the point filter, which returns texels as they are stored."""
-    read_as = functools.partial(read_values, parameters=parameters, function=function, size=size, read=read)
-    if read.sampler.filter_mode == "point":
-        return read_as(pixels, border)
-    if read.linear_light:
-        light = read_as(to_light(to_fractions(pixels)), to_light(to_fractions(border)))
-        return quantize(to_codes(light), pixels.dtype)
-    # The read returns fractions, since for stored numbers XLA compiles a program that takes twice as long on a CPU: it
-    # finds the taps of a pixel again for each of its channels.
-    fractions = read._replace(sampler=dataclasses.replace(read.sampler, read_mode="normalized_float"))
-    return quantize(read_as(pixels, to_fractions(border), read=fractions), pixels.dtype)
-
-
-def read_values(
-    values: jax.Array,
-    border: jax.Array,
-    parameters: tuple[jax.Array, ...],
-    *,
-    function: Callable[..., tuple[Any, ...]],
-    size: Size,
-    read: ReadOptions,
-) -> jax.Array:
-    """The output in the numbers that the sampler reads, of which `border` is one texel."""
-    if function is scaled:
-        chosen = "area" if read.area else None
-        return resize(values, size[::-1], read.sampler, filter=chosen, border_color=border, antialias=read.antialias)
-    options = WarpOptions(read.sampler, border, read.antialias)
-    out = warp_image("warp", values, function, parameters, size[::-1], options, apart=False)
-    if not read.frame:
-        return out
-    source = values.shape[1], values.shape[0]
-    return over(out, border, coverage(function, parameters, source=source, target=size))
-
-
-def read_with_alpha(
-    pixels: jax.Array, border: jax.Array, parameters: tuple[jax.Array, ...], *, read: ReadOptions, **static: Any
-) -> tuple[jax.Array, jax.Array]:
-    """A filtered read of premultiplied fractions, and the nearest stored texels."""
-    texels = (pixels, border)
-    if read.linear_light:
-        texels = (to_light(to_fractions(pixels)), to_light(to_fractions(border)))
-    values, color = map(premultiply, texels)
-    filtered = read_values(values, color, parameters, read=read, **static)
-    if read.linear_light:
-        filtered = premultiply(to_codes(divided(filtered)))
-    address_mode = "border" if read.frame else read.sampler.address_mode
-    point = dataclasses.replace(read.sampler, filter_mode="point", address_mode=address_mode)
-    return filtered, read_values(pixels, border, parameters, read=ReadOptions(point), **static)
-
-
-def divided(premultiplied: jax.Array) -> jax.Array:
-    """Fractions whose colors are divided by alpha, the last channel; those of a clear pixel stay."""
-    alpha = premultiplied[..., -1:]
-    colors = premultiplied[..., :-1] / jnp.where(alpha > 0, alpha, 1)
-    return jnp.concatenate([colors, alpha], axis=-1)
+def compiled(once: Once, structure: Any, avals: tuple[Any, ...], device: Device) -> Callable[..., Any]:
+    """The compiled program for arguments of these shapes and dtypes."""
+    sharding = jax.sharding.SingleDeviceSharding(device)
+    leaves = [jax.ShapeDtypeStruct(shape, dtype, sharding=sharding) for shape, dtype in avals]
+    return jax.jit(once.make()).lower(*jax.tree.unflatten(structure, leaves)).compile()

@@ -1,0 +1,155 @@
+"""What is computed of one tile, by programs that serve images of many sizes."""
+
+# pyright: strict, reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from ..._arguments import as_float
+from ..._engine.plan import SizedTexture
+from ...sampler import Sampler
+from ...warp import tiles
+from ...warp.images import converted
+from .edges import coverage, over
+from .light import to_codes, to_light
+from .pixels import premultiply, quantize, to_fractions, unpremultiply
+
+
+class ReadOptions(NamedTuple):
+    """How the input is read.
+
+    Attributes:
+        sampler: with the filter mode and the address mode.
+        antialias: whether each pixel is the mean over its footprint.
+        frame: whether the border color lies outside the input, whatever the address mode reads there; see `edges`.
+        linear_light: whether light is blended, and not codes.
+        area: whether a resize takes the mean of what a pixel covers, in place of the filter mode.
+    """
+
+    sampler: Sampler
+    antialias: bool = False
+    frame: bool = False
+    linear_light: bool = False
+    area: bool = False
+
+    @property
+    def is_point(self) -> bool:
+        """Whether texels are returned as they are stored, and not blended."""
+        return self.sampler.filter_mode == "point"
+
+    def has_alpha(self, channels: int) -> bool:
+        """Whether an image of so many channels has an alpha that weights its colors."""
+        return channels in (2, 4) and not self.is_point
+
+    def has_numbers(self, channels: int) -> bool:
+        """Whether texels of so many channels are made numbers before they are read, and not where they are read."""
+        return self.has_alpha(channels) or (self.linear_light and not self.is_point)
+
+
+class Source(NamedTuple):
+    """The texels that the tiles of an image read.
+
+    Attributes:
+        texels: as they are stored, (capacity, C).
+        numbers: the same as numbers that are blended, with a mip chain behind them; `None` if neither is needed.
+        sizes: height and width, int32.
+        border: the stored texel outside, (C,).
+    """
+
+    texels: jax.Array
+    numbers: jax.Array | None
+    sizes: jax.Array
+    border: jax.Array
+
+
+class TileProgram(NamedTuple):
+    """What a program for tiles computes.
+
+    Attributes:
+        function: the coordinate function.
+        shape: height and width of a tile.
+        read: how the input is read.
+        reads: which of the reads of `smoothing` some pixel of the image needs; `SHARP` without antialiasing.
+        num_levels: the most levels of a chain.
+    """
+
+    function: Callable[..., tuple[Any, ...]]
+    shape: tuple[int, int]
+    read: ReadOptions
+    reads: int
+    num_levels: int
+
+    def tile(self, parameters: tuple[jax.Array, ...], origin: jax.Array, target: jax.Array) -> tiles.Tile:
+        return tiles.Tile(self.function, parameters, origin, target, self.shape)
+
+    def needed(
+        self, source: Source, parameters: tuple[jax.Array, ...], origin: jax.Array, target: jax.Array
+    ) -> jax.Array:
+        """Which of the reads of `smoothing` the pixels of a tile need."""
+        texture = SizedTexture(source.texels, (source.sizes[0], source.sizes[1]))
+        return tiles.reads_needed(texture, self.tile(parameters, origin, target), self.read.sampler)
+
+    def opaque(
+        self, source: Source, parameters: tuple[jax.Array, ...], origin: jax.Array, target: jax.Array
+    ) -> jax.Array:
+        """The pixels of a tile of an image without alpha, or for the point filter, which returns stored texels."""
+        tile, dtype = self.tile(parameters, origin, target), source.texels.dtype
+        if self.read.is_point:
+            return converted(self.values(source, tile, as_float(source.border)), dtype)
+        if self.read.linear_light:
+            return quantize(to_codes(self.values(source, tile, to_light(to_fractions(source.border)))), dtype)
+        return quantize(self.values(source, tile, to_fractions(source.border)), dtype)
+
+    def with_alpha(
+        self, source: Source, parameters: tuple[jax.Array, ...], origin: jax.Array, target: jax.Array
+    ) -> tuple[jax.Array, jax.Array]:
+        """A filtered read of premultiplied fractions, and the nearest stored texels, of a tile.
+
+        `finished` makes pixels of them, in a program of its own: XLA would fuse the read into each use of its result,
+        and so read 40 times as long on a CPU.
+        """
+        tile, read = self.tile(parameters, origin, target), self.read
+        color = to_light(to_fractions(source.border)) if read.linear_light else source.border
+        filtered = self.values(source, tile, premultiply(color))
+        address_mode = "border" if read.frame else read.sampler.address_mode
+        point = dataclasses.replace(read.sampler, filter_mode="point", address_mode=address_mode)
+        stored = SizedTexture(source.texels, (source.sizes[0], source.sizes[1]), as_float(source.border))
+        return filtered, tiles.read_tile(stored, tile, point)
+
+    def finished(self, filtered: jax.Array, nearest: jax.Array) -> jax.Array:
+        """The pixels of a tile of an image with alpha."""
+        if self.read.linear_light:
+            filtered = premultiply(to_codes(divided(filtered)))
+        return unpremultiply(filtered, nearest)
+
+    def values(self, source: Source, tile: tiles.Tile, color: jax.Array) -> jax.Array:
+        """The pixels of a tile in the numbers that are blended, of which `color` is one texel."""
+        sampler, sizes = self.read.sampler, (source.sizes[0], source.sizes[1])
+        texels = source.texels
+        if self.read.has_numbers(texels.shape[-1]):
+            assert source.numbers is not None
+            texels = source.numbers
+        elif not self.read.is_point:
+            # The read returns fractions, since for stored numbers XLA compiles a program that takes twice as long on a
+            # CPU: it finds the taps of a pixel again for each of its channels.
+            sampler = dataclasses.replace(sampler, read_mode="normalized_float")
+        texture = SizedTexture(texels, sizes, color)
+        if self.read.antialias:
+            chain = None if source.numbers is None else SizedTexture(source.numbers, sizes, color, self.num_levels)
+            out = tiles.read_tile_smoothed(texture, chain, tile, sampler, self.reads)
+        else:
+            out = tiles.read_tile(texture, tile, sampler)
+        if not self.read.frame:
+            return out
+        return over(out, color, coverage(tile.points, tile.footprint(), sizes[::-1], tile.shape))
+
+
+def divided(premultiplied: jax.Array) -> jax.Array:
+    """Fractions whose colors are divided by alpha, the last channel; those of a clear pixel stay."""
+    alpha = premultiplied[..., -1:]
+    colors = premultiplied[..., :-1] / jnp.where(alpha > 0, alpha, 1)
+    return jnp.concatenate([colors, alpha], axis=-1)

@@ -1,0 +1,98 @@
+"""The texels of an image in a flat array of few capacities, so that programs serve images of many sizes."""
+
+# pyright: strict, reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+
+from ..._engine import sized_chain
+from ..._engine.decoding import decode
+from ..._tables.storage_formats import Decoding
+from ..pictures.picture import Array
+from .light import to_light
+from .pixels import premultiply, to_fractions
+
+# The least capacity of numbers, which begin as zeros, and of stored texels. Of those, each capacity is four times the
+# one before: what an image does not fill is never touched.
+LEAST, LEAST_STORED, STORED_STEP = 2**16, 2**20, 2
+# Devices read arrays of NumPy where they lie if they begin at a multiple of this.
+ALIGNMENT = 64
+# Capacity of the weights of a chain, and its most levels, by the longest side: the first that is long enough.
+LONGEST_SIDES = (2**12, 2**16, 2**20, 2**24)
+
+
+def capacity_of(count: int, least: int = LEAST, step: int = 1) -> int:
+    """The first of `least`, ``least * 2**step``, and so on, that holds so many texels."""
+    bits = (-(-count // least) - 1).bit_length()
+    return least * 2 ** (-(-bits // step) * step)
+
+
+def flat_texels(pixels: Array) -> Array:
+    """The pixels of an image, (H, W, C), in a flat array of more, (capacity, C)."""
+    height, width, channels = pixels.shape
+    capacity = capacity_of(height * width, LEAST_STORED, STORED_STEP)
+    flat = aligned((capacity, channels), pixels.dtype)
+    flat[: height * width].reshape(pixels.shape)[...] = pixels
+    return flat
+
+
+def aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """An array whose elements are not set, and lie where a device may read them."""
+    size = math.prod(shape) * dtype.itemsize
+    memory = np.empty(size + ALIGNMENT, np.uint8)
+    start = -memory.ctypes.data % ALIGNMENT
+    return memory[start : start + size].view(dtype).reshape(shape)
+
+
+# Numbers for texels, in a program of their own: a program for tiles would compute them again for every tile
+
+
+def numbers_of(texels: jax.Array, *, alpha: bool, light: bool, decoding: Decoding) -> jax.Array:
+    """Stored texels, (N, C), as the numbers that are blended: premultiplied if there is an alpha."""
+    if light:
+        texels = to_light(to_fractions(texels))
+    if alpha:
+        return premultiply(texels)
+    return texels if light else decode(texels, decoding, np.dtype(np.float32))
+
+
+def numbers_program(
+    convert: Callable[[jax.Array], jax.Array], capacity: int
+) -> Callable[[jax.Array, jax.Array], jax.Array]:
+    """The program that makes numbers of texels, by their sizes."""
+    return lambda texels, sizes: sized_chain.in_runs(convert, texels, sizes[0] * sizes[1], capacity)
+
+
+def chain_program(
+    convert: Callable[[jax.Array], jax.Array], capacity: int
+) -> Callable[[jax.Array, jax.Array, tuple[jax.Array, jax.Array]], jax.Array]:
+    """The program that makes a mip chain of numbers of texels, by their sizes and the weights of the chain."""
+    return lambda texels, sizes, weights: sized_chain.with_levels(
+        convert, texels, (sizes[0], sizes[1]), weights, capacity
+    )
+
+
+def chain_capacity(height: int, width: int) -> int:
+    """How many texels an array for a chain holds. One with long sides and few texels takes half more than another."""
+    capacity, length = capacity_of(height * width), sized_chain.chain_length((height, width))
+    return (3 * capacity // 2 if length <= 3 * capacity // 2 else 2 * capacity) + sized_chain.RUN
+
+
+def longest_side(height: int, width: int) -> int:
+    """The first of `LONGEST_SIDES` that both sides are below."""
+    return next(n for n in LONGEST_SIDES if max(height, width) < n)
+
+
+def chain_weights(height: int, width: int) -> tuple[Array, Array]:
+    """The weights of a chain along both axes, in arrays of few lengths."""
+    longest, found = longest_side(height, width), list[Array]()
+    for size in (height, width):
+        weights = sized_chain.chain_weights(size, max(height, width).bit_length())
+        array = aligned((sized_chain.COVERED, 2 * longest), np.dtype(np.float32))
+        array[:, : weights.shape[1]] = weights
+        found.append(array)
+    return found[0], found[1]

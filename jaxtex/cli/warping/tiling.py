@@ -1,0 +1,52 @@
+"""An image as tiles of few shapes, so that programs for tiles serve images of every size."""
+
+# pyright: strict
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ..pictures.limits import Size
+
+# Height and width. A tile holds so many pixels that the call of its program takes a small part of the time, and so few
+# that what it reads stays in a cache.
+LARGE, SMALL = (256, 512), (64, 128)
+# As many small tiles take no longer than a large one, although their pixels are half as many.
+MOST_SMALL = 8
+
+
+class Place(NamedTuple):
+    """Where a tile lies in an image, beyond which it may reach."""
+
+    row: int
+    column: int
+    height: int
+    width: int
+
+    def cut(self, size: Size) -> tuple[slice, slice]:
+        """The rows and columns that lie in an image of this width and height."""
+        width, height = size
+        rows = slice(self.row, min(self.row + self.height, height))
+        return rows, slice(self.column, min(self.column + self.width, width))
+
+
+def tiles_of(size: Size) -> list[Place]:
+    """The tiles that cover an image of this width and height.
+
+    They are large ones, but at the right and at the bottom small ones where few are enough. Along an axis of one pixel
+    they have one, since XLA compiles other arithmetic there, which may differ in the last bit.
+    """
+    height, width = size[::-1]
+    large, small = ((1 if height == 1 else shape[0], 1 if width == 1 else shape[1]) for shape in (LARGE, SMALL))
+    found: list[Place] = []
+    for part in grid_of(Place(0, 0, height, width), large):
+        within = Place(part.row, part.column, min(height - part.row, large[0]), min(width - part.column, large[1]))
+        few = list(grid_of(within, small))
+        found += few if len(few) <= MOST_SMALL else [part]
+    return found
+
+
+def grid_of(part: Place, shape: tuple[int, int]) -> Iterator[Place]:
+    """The tiles of a shape that cover a part of an image."""
+    for row in range(part.row, part.row + part.height, shape[0]):
+        for column in range(part.column, part.column + part.width, shape[1]):
+            yield Place(row, column, *shape)

@@ -1,0 +1,151 @@
+"""One tile of a warped image, by a program that serves images of many sizes: sizes and the tile's origin are operands.
+
+A tile has the same bits as the same pixels of the whole image that `images.warp_image` returns, for texels that are
+read as they are stored or as fractions.
+"""
+
+# pyright: strict, reportUnknownMemberType=false
+
+from collections.abc import Sequence
+from typing import NamedTuple, cast
+
+import jax
+import jax.numpy as jnp
+
+from .._engine.level_of_detail import clamped
+from .._engine.plan import SizedTexture
+from .._tables.storage_formats import sum_dtype
+from ..sampler import Sampler
+from . import smoothing
+from .images import footprint_of, read_at
+from .types import Arrays, GridFunction
+
+
+class Tile(NamedTuple):
+    """Where a tile lies in the output, and how the output is read.
+
+    Attributes:
+        function: a coordinate function, as in `grids`.
+        parameters: of the function, each of shape (1, 1), or a field: of the tile and one more pixel on each side.
+        origin: the first row and the first column, int32, (2,).
+        target: the height and the width of the output, int32, (2,).
+        shape: the height and the width of the tile, which may reach beyond the output.
+    """
+
+    function: GridFunction
+    parameters: tuple[jax.Array, ...]
+    origin: jax.Array
+    target: jax.Array
+    shape: tuple[int, int]
+
+    @property
+    def numbers(self) -> Arrays:
+        """The number of each row (height, 1), and of each column (1, width)."""
+        rows, columns = (jnp.arange(n, dtype=jnp.int32) + self.origin[k] for k, n in enumerate(self.shape))
+        return rows[:, None], columns[None]
+
+    @property
+    def is_inside(self) -> jax.Array:
+        """Whether each pixel lies in the output, of the shape of the tile."""
+        rows, columns = self.numbers
+        return (rows < self.target[0]) & (columns < self.target[1])
+
+    @property
+    def operands(self) -> Arrays:
+        """The operands of the coordinate function: the centers of pixels, x first, and parameters."""
+        dtype = sum_dtype(*(p.dtype for p in self.parameters))
+        y, x = (number.astype(dtype) + 0.5 for number in self.numbers)
+        inner = (p[1:-1, 1:-1] if is_field(p) else p for p in self.parameters)
+        return x, y, *(p.astype(dtype) for p in inner)
+
+    @property
+    def points(self) -> Arrays:
+        """The points that the pixels read, x first."""
+        return self.function(*self.operands)
+
+    def footprint(self) -> tuple[Arrays, ...]:
+        """The footprints of the pixels: the derivatives of the points along x and y, as of `images.footprint_of`."""
+        if not any(map(is_field, self.parameters)):
+            return footprint_of(self.function, self.operands, 2)
+        # Points beyond the tile are those of pixels around it, or of the nearest in the output.
+        numbers = [
+            jnp.clip(jnp.arange(-1, n + 1, dtype=jnp.int32) + self.origin[k], 0, self.target[k] - 1)
+            for k, n in enumerate(self.shape)
+        ]
+        dtype = sum_dtype(*(p.dtype for p in self.parameters))
+        y, x = (number.astype(dtype) + 0.5 for number in numbers)
+        points = jnp.broadcast_arrays(*self.function(x[None], y[:, None], *(p.astype(dtype) for p in self.parameters)))
+        along_x = tuple(halved_difference(p[1:-1], numbers[1], 1) for p in points)
+        along_y = tuple(halved_difference(p[:, 1:-1], numbers[0], 0) for p in points)
+        return along_x, along_y
+
+
+def is_field(parameter: jax.Array) -> bool:
+    """Whether a parameter holds a number for each pixel."""
+    return max(parameter.shape) > 1
+
+
+def halved_difference(values: jax.Array, numbers: jax.Array, axis: int) -> jax.Array:
+    """Central differences along an axis, one-sided where two neighbors have the same number."""
+    n = values.shape[axis]
+    before, after = (jax.lax.slice_in_dim(values, k, n - 2 + k, axis=axis) for k in (0, 2))
+    steps = (numbers[2:] - numbers[:-2]).reshape([-1 if k == axis else 1 for k in range(values.ndim)])
+    change = after - before
+    return jnp.where(steps == 2, change * 0.5, jnp.where(steps == 1, change, 0))
+
+
+def read_tile(texture: SizedTexture, tile: Tile, sampler: Sampler) -> jax.Array:
+    """The read of a tile, (height, width, C), without antialiasing; of what a sampler returns."""
+    return read_at(texture, tile.function, tile.operands, sampler, apart=False)
+
+
+def smoothing_of(texture: SizedTexture, tile: Tile, sampler: Sampler) -> smoothing.Smoothing:
+    """How far each pixel of a tile is smoothed."""
+    return smoothing.smoothing_at(texture, tile.points, tile.footprint(), sampler, num_levels(texture.sizes))
+
+
+def num_levels(sizes: Sequence[jax.Array]) -> jax.Array:
+    """How many levels a chain of these sizes has."""
+    longest = jnp.max(jnp.stack([size.reshape(()) for size in sizes]))
+    return 32 - jax.lax.clz(longest)
+
+
+def reads_needed(texture: SizedTexture, tile: Tile, sampler: Sampler) -> jax.Array:
+    """Which reads the pixels of the output need that lie in a tile; see `smoothing.reads_needed`."""
+    at = smoothing_of(texture, tile, sampler)
+    level, share = (jnp.where(tile.is_inside, array, 0) for array in (at.level, at.share))
+    return smoothing.reads_needed(at._replace(level=level, share=share))
+
+
+def read_tile_smoothed(
+    texture: SizedTexture, chain: SizedTexture | None, tile: Tile, sampler: Sampler, reads: int
+) -> jax.Array:
+    """The antialiased read of a tile, (height, width, C).
+
+    Args:
+        chain: of the texture, of numbers; needed from `smoothing.TWO_LEVELS` on.
+        reads: which of the reads some pixel of the output needs; see `smoothing.reads_needed`.
+    """
+    at = smoothing_of(texture, tile, sampler)
+    first = smoothing.sharp(texture, at, sampler, apart=False)
+
+    def from_finest() -> jax.Array:
+        return smoothing.smooth(texture, at, sampler, apart=False)
+
+    def from_two_levels() -> jax.Array:
+        assert chain is not None
+        coarse = smoothing.smooth_in_second_level(chain, chain.sizes[::-1], at, sampler)
+        return smoothing.blended(from_finest(), coarse, at.level)
+
+    def from_chain() -> jax.Array:
+        assert chain is not None
+        last = num_levels(texture.sizes)
+        within = at._replace(level=clamped(at.level, smoothing.of_chain(sampler), last))
+        return smoothing.smooth_in_chain(chain, chain.sizes[::-1], within, sampler)
+
+    if reads == smoothing.SHARP:
+        return first
+    smooth = (from_finest, from_two_levels, from_chain)[reads - smoothing.FINEST]
+    # A tile of an image of which others are smoothed may be sharp.
+    blended = lambda: smoothing.blended(first, smooth(), at.share)
+    return cast(jax.Array, jax.lax.cond(jnp.any(at.share > 0), blended, lambda: first))

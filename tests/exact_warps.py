@@ -1,0 +1,60 @@
+"""What `jaxtex warp` computes, by the library's warps of whole images: programs of one size each."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+
+from jaxtex._engine.stacks import numbers, split
+from jaxtex.cli.warping.edges import coverage, over
+from jaxtex.cli.warping.light import to_codes, to_light
+from jaxtex.cli.warping.pixels import premultiply, quantize, to_fractions, unpremultiply
+from jaxtex.cli.warping.programs import ReadOptions, divided
+from jaxtex.warp import resize
+from jaxtex.warp.grids import scaled
+from jaxtex.warp.images import footprint_of, grid_operands, warp_image
+from jaxtex.warp.options import ReadOptions as WarpOptions
+
+
+def warped(pixels, border, mapping, size, read):
+    """The output, (H, W, C)."""
+    if read.antialias:
+        read = read._replace(sampler=dataclasses.replace(read.sampler, max_anisotropy=mapping.max_anisotropy))
+
+    def values(texels, color, read):
+        return jax.jit(lambda *arrays: read_values(*arrays, mapping.function, size, read))(
+            texels, color, mapping.parameters
+        )
+
+    texels = pixels, border
+    if read.linear_light and not read.is_point:
+        texels = jax.jit(lambda *some: tuple(to_light(to_fractions(jnp.asarray(t))) for t in some))(*texels)
+    if read.has_alpha(pixels.shape[-1]):
+        filtered = values(*jax.jit(lambda *some: tuple(map(premultiply, some)))(*map(jnp.asarray, texels)), read)
+        if read.linear_light:
+            filtered = jax.jit(lambda x: premultiply(to_codes(divided(x))))(filtered)
+        address = "border" if read.frame else read.sampler.address_mode
+        point = dataclasses.replace(read.sampler, filter_mode="point", address_mode=address)
+        return jax.jit(unpremultiply)(filtered, values(pixels, border, ReadOptions(point)))
+    if read.is_point:
+        return values(*texels, read)
+    if read.linear_light:
+        return jax.jit(lambda x: quantize(to_codes(x), pixels.dtype))(values(*texels, read))
+    fractions = dataclasses.replace(read.sampler, read_mode="normalized_float")
+    color = jax.jit(to_fractions)(border)
+    out = values(pixels, color, read._replace(sampler=fractions))
+    return jax.jit(lambda x: quantize(x, pixels.dtype))(out)
+
+
+def read_values(values, border, parameters, function, size, read):
+    """The output in the numbers that the sampler reads, of which `border` is one texel."""
+    if function is scaled:
+        chosen = "area" if read.area else None
+        return resize(values, size[::-1], read.sampler, filter=chosen, border_color=border, antialias=read.antialias)
+    options = WarpOptions(read.sampler, border, read.antialias)
+    out = warp_image("warp", values, function, parameters, size[::-1], options)
+    if not read.frame:
+        return out
+    operands = numbers(*split(grid_operands(tuple(map(jnp.asarray, parameters)), size[::-1], 0)))
+    points, sides = function(*operands), footprint_of(function, operands, 2)
+    return over(out, border, coverage(points, sides, values.shape[1::-1], size[::-1]))
