@@ -111,8 +111,7 @@ class Smoothing(NamedTuple):
     sums: np.dtype[Any]
 
 
-# What a result needs besides the sampler's own read: nothing, or a smooth read of the finest level, of the first two, or
-# of a chain.
+# What a result needs besides the sampler's own read: nothing, or a smooth read of one level, of two, or of a chain.
 SHARP, FINEST, TWO_LEVELS, CHAIN = range(4)
 
 
