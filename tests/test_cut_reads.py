@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.experimental import checkify
 from jax.sharding import AxisType, NamedSharding
 from jax.sharding import PartitionSpec as P
 from tolerances import assert_trees_close
@@ -209,3 +210,67 @@ def test_few_samples():
         found = jt.sample(texture, (drawn(1, 3), drawn(2, 3))), jt.sample(texture, (0.3, 0.4))
     np.testing.assert_array_equal(found[0], expected[0])
     np.testing.assert_array_equal(found[1], expected[1])
+
+
+# What the caller decides
+
+
+def image_in_rows(rows=64, columns=48):
+    """An image on a mesh of eight devices, its rows cut; and the whole image."""
+    whole = drawn(0, rows, columns, 2)
+    return jax.device_put(whole, P("rows")), whole
+
+
+@pytest.fixture
+def mesh():
+    with jax.set_mesh(jax.make_mesh((PARTS,), ("rows",), axis_types=(AxisType.Explicit,))):
+        yield
+
+
+def test_halo_of_a_warp(mesh):
+    """Rows move to neighbors alone. The same function compiles again under another method."""
+    image, whole = image_in_rows()
+    turn = jax.jit(lambda image: jt.warp.rotate(image, 3.0))
+    both = lambda image: (turn(image), jax.grad(lambda image: jnp.sum(turn(image) ** 2))(image))
+    with jt.sharded.using(jt.sharded.Halo(4)):
+        found, program = jax.jit(both)(image), jax.jit(turn).lower(image).compile().as_text()
+        line = jt.sharded.explain(turn, image)
+    assert set(FOUND.findall(program)) == {"collective-permute"}
+    expected = jax.jit(lambda image: (jt.warp.rotate(image, 3.0), jax.grad(loss_of_turn)(image)))(whole)
+    assert_trees_close("sum", found, expected, 2**8)
+    assert found[0].sharding.spec[0] == found[1].sharding.spec[0] == "rows"
+    assert "axis 0 in 8 parts: Halo(reach=4)" in line
+    assert "Routing" in jt.sharded.explain(turn, image)
+
+
+def loss_of_turn(image):
+    return jnp.sum(jt.warp.rotate(image, 3.0) ** 2)
+
+
+def test_samples_beyond_a_halo(mesh):
+    """They are NaN, have no gradient, and are counted under checkify."""
+    image, whole = image_in_rows()
+    turn = lambda image: jt.warp.rotate(image, 30.0)
+    with jt.sharded.using(jt.sharded.Halo(4)):
+        found = jax.jit(turn)(image)
+        error, _ = checkify.checkify(jax.jit(turn))(image)
+    expected, lost = jt.warp.rotate(whole, 30.0), np.isnan(found).any(-1)
+    assert 0.2 < lost.mean() < 0.8
+    assert_trees_close("sum", np.asarray(found)[~lost], np.asarray(expected)[~lost], 2**8)
+    assert f"{lost.sum()} samples need texels further than 4" in error.get()
+    with jt.sharded.using(jt.sharded.Halo(30)):  # the whole image
+        assert_trees_close("sum", jax.jit(turn)(image), expected, 2**8)
+
+
+def test_methods_that_do_not_fit(mesh):
+    with pytest.raises(ValueError, match="reach is -1, expected an integer of at least 0"):
+        jt.sharded.using(jt.sharded.Halo(-1)).__enter__()
+    with pytest.raises(ValueError, match="slack is 0, expected a number above 0"):
+        jt.sharded.using(jt.sharded.Routing(0)).__enter__()
+    with pytest.raises(TypeError, match="method is 'halo', expected jaxtex"):
+        jt.sharded.using("halo").__enter__()
+    image, _ = image_in_rows()
+    assert jt.sharded.explain(lambda a: a + 1, image) == "No texture is cut over devices."
+    with jt.sharded.using(jt.sharded.Routing(0.1)):
+        found = jt.sample(jt.texture2d(image), (drawn(1, 16), drawn(2, 16)))
+    np.testing.assert_array_equal(found, jt.sample(jt.texture2d(image_in_rows()[1]), (drawn(1, 16), drawn(2, 16))))

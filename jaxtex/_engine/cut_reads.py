@@ -152,8 +152,10 @@ def whole(texels: jax.Array, cut: Cut) -> jax.Array:
 # By routing
 
 
-def reach_of_taps(axis: Axis, cut: Cut) -> int:
+def reach_of_filter(axis: Axis, cut: Cut) -> int:
     """How far the texels of a filter lie from that of its tap in the middle."""
+    if axis.integer:
+        return 0
     around = cut.circle - cut.size if axis.address.cyclic else 0
     return max(axis.kernel.num_taps // 2, (axis.kernel.num_taps - 1) // 2) + around
 
@@ -172,7 +174,7 @@ def by_routing(
     shape, coords = coords[0].shape, [c.reshape(-1) for c in coords]
     count = math.prod(shape)
     axis = spec.axes[cut.axis]
-    reach = 0 if axis.integer else reach_of_taps(axis, cut)
+    reach = reach_of_filter(axis, cut)
     window = with_halo(texels, cut, reach) if reach else texels
     owner = middle_texel(coords[cut.axis], axis) // cut.own
     # Samples in the order of their owners, and the place of each among those of its owner.
