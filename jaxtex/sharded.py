@@ -3,7 +3,7 @@
 A texture whose texels carry an explicit sharding over one axis, of rows, slices or layers, is read by the same calls as
 any other: `sample`, `gather`, `fetch`, warps. How samples meet texels follows from sizes, or from `using`.
 
-Under automatic mesh axes a function is traced before XLA decides how its arrays are cut. There `jax.sharding.explicit_axes`
+Under automatic mesh axes a function is traced before XLA decides how its arrays are cut. `jax.sharding.explicit_axes`
 says so for one call::
 
     read = jax.sharding.explicit_axes(read, axes=("rows",), in_sharding=(PartitionSpec("rows"),))
