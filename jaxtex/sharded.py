@@ -97,7 +97,7 @@ def explain(function: Callable[..., Any], *args: Any) -> str:
         >>> mesh = jax.make_mesh((1,), ("rows",), axis_types=(AxisType.Explicit,))
         >>> image = jax.device_put(jnp.ones((64, 48, 3)), NamedSharding(mesh, P("rows")))
         >>> print(jt.sharded.explain(lambda image: jt.warp.rotate(image, 3.0), image))
-        texels (64, 48, 3) float32, axis 0 in 1 part: Whole(); receives 0.0 MiB, holds 0.0 MiB of texels
+        texels (64, 48, 3) float32, axis 0 in 1 part: Whole(); receives 0 MiB, holds 0.0352 MiB of texels
     """
     lines = Lines()
     with REPORT(lines):
