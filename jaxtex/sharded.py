@@ -2,6 +2,11 @@
 
 A texture whose texels carry an explicit sharding over one axis, of rows, slices or layers, is read by the same calls as
 any other: `sample`, `gather`, `fetch`, warps. How samples meet texels follows from sizes, or from `using`.
+
+Under automatic mesh axes a function is traced before XLA decides how its arrays are cut. `jax.sharding.explicit_axes`
+says so for one call::
+
+    read = jax.sharding.explicit_axes(read, axes=("rows",), in_sharding=(PartitionSpec("rows"),))
 """
 
 # pyright: strict, reportUnknownMemberType=false
@@ -92,7 +97,7 @@ def explain(function: Callable[..., Any], *args: Any) -> str:
         >>> mesh = jax.make_mesh((1,), ("rows",), axis_types=(AxisType.Explicit,))
         >>> image = jax.device_put(jnp.ones((64, 48, 3)), NamedSharding(mesh, P("rows")))
         >>> print(jt.sharded.explain(lambda image: jt.warp.rotate(image, 3.0), image))
-        texels (64, 48, 3) float32, axis 0 in 1 part: Whole(); receives 0.0 MiB, holds 0.0 MiB of texels
+        texels (64, 48, 3) float32, axis 0 in 1 part: Whole(); receives 0 MiB, holds 0.0352 MiB of texels
     """
     lines = Lines()
     with REPORT(lines):

@@ -247,6 +247,20 @@ def loss_of_turn(image):
     return jnp.sum(jt.warp.rotate(image, 3.0) ** 2)
 
 
+def test_automatic_axes():
+    """`jax.sharding.explicit_axes` says how the image is cut, of which the trace knows nothing."""
+    whole = drawn(0, 64, 48, 2)
+    turn = lambda image: jt.warp.rotate(image, 3.0)
+    of_rows = jax.sharding.explicit_axes(turn, axes=("rows",), in_sharding=(P("rows"),))
+    mesh = jax.make_mesh((PARTS,), ("rows",), axis_types=(AxisType.Auto,))
+    with jax.set_mesh(mesh), jt.sharded.using(jt.sharded.Halo(4)):
+        image = jax.device_put(whole, P("rows"))
+        gradient = jax.jit(jax.grad(lambda image: jnp.sum(of_rows(image) ** 2)))
+        assert set(FOUND.findall(gradient.lower(image).compile().as_text())) == {"collective-permute"}
+        found = gradient(image)
+    assert_trees_close("sum", found, jax.jit(jax.grad(loss_of_turn))(whole), 2**8)
+
+
 def test_samples_beyond_a_halo(mesh):
     """They are NaN, have no gradient, and are counted under checkify."""
     image, whole = image_in_rows()

@@ -178,11 +178,11 @@ class Meeting(NamedTuple):
             reach = reach_of_filter(self.spec.axes[cut.axis], cut)
             sent = cut.parts * self.capacity(method.slack) * self.sample_bytes
             moved, held = 2 * reach * row + sent, (cut.own + 2 * reach) * row
-            buffers = f" and {sent / MEBIBYTE:.1f} MiB of samples a round"
+            buffers = f" and {sent / MEBIBYTE:.3g} MiB of samples a round"
         parts = "1 part" if cut.parts == 1 else f"{cut.parts} parts"
         return (
             f"texels {self.texels.shape} {self.texels.dtype}, axis {cut.dimension} in {parts}: {method}; receives "
-            f"{moved / MEBIBYTE:.1f} MiB, holds {held / MEBIBYTE:.1f} MiB of texels{buffers}"
+            f"{moved / MEBIBYTE:.3g} MiB, holds {held / MEBIBYTE:.3g} MiB of texels{buffers}"
         )
 
 
