@@ -14,7 +14,8 @@ from ._engine import primitives
 from ._engine.coordinates import Arrays
 from ._engine.decoding import read_dtype
 from ._engine.drawn_taps import DrawnTaps
-from ._engine.float_arithmetic import FLOAT, ReadArithmetic
+from ._engine.float_arithmetic import FLOAT, ReadArithmetic, read_over
+from ._engine.placed_reads import read_where_placed
 from ._engine.plan import (
     Layout,
     ReadPlan,
@@ -262,9 +263,8 @@ def sample_labels(
     operands = jax.lax.stop_gradient(tuple(operands))
     plan = plan_of_grid(Layout(kind, labels.shape), function, operands, sampler, affine_axes)
     spec = plan._replace(combination=Combination.VOTE).spec(Decoding.ELEMENT, labels.dtype)
-    if any(axis.address.has_outside for axis in plan.axes):
-        return primitives.bordered_read(labels, color, plan.operands, spec)
-    return primitives.read(labels, plan.operands, spec)
+    outside = color if any(axis.address.has_outside for axis in plan.axes) else None
+    return read_where_placed(read_over, labels, outside, plan.operands, spec)
 
 
 # Single texels
@@ -276,7 +276,7 @@ def fetch(texture: Texture, arguments: ReadArguments, *, level: int) -> jax.Arra
     sums, _ = numbers_of(texture, Decoding.ELEMENT, (), blends=False)
     plan = plan_of_texels(layout_of(texture), as_operands(arguments, integer=True), level, BORDER, LAST)
     spec = plan.spec(Decoding.ELEMENT, rounded_dtype(texture.dtype, sums))
-    out = primitives.read(texture.texels, plan.operands, spec)
+    out = read_where_placed(read_over, texture.texels, None, plan.operands, spec)
     return out.astype(texture.dtype)
 
 

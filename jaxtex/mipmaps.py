@@ -11,6 +11,7 @@ from jax.typing import ArrayLike
 
 from ._arguments import as_array, as_integer, check_texture
 from ._engine.coordinates import Arrays
+from ._engine.indexing import everywhere
 from ._tables.storage_formats import sum_dtype
 from ._typed_jit import typed_jit
 from .texture import Texture, chain_shapes, packed
@@ -58,11 +59,16 @@ def build_mipmaps(texture: Texture, num_levels: int | None = None) -> Texture:
 @typed_jit("num_levels")
 def with_levels(texture: Texture, num_levels: int) -> Texture:
     """The texture with a chain of that many levels."""
-    levels = [texture.levels[0]]
+    levels = [everywhere(texture.levels[0])]
     for _ in range(num_levels - 1):
         # Without the barrier, XLA computes each level again from the finest for every texel of the packed chain.
         levels.append(jax.lax.optimization_barrier(halved(levels[-1], texture.kind.texel_ndim)))
     return packed(texture.kind, levels, texture.border_color)
+
+
+def next_level(texture: Texture) -> Texture:
+    """The second level of a texture's chain as a texture of its own."""
+    return packed(texture.kind, [halved(texture.levels[0], texture.kind.texel_ndim)], texture.border_color)
 
 
 def halved(texels: jax.Array, ndim: int) -> jax.Array:

@@ -24,11 +24,15 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 # Nobody reads the tests' programs, so they need not say which lines they come from.
 jax.config.update("jax_traceback_in_locations_limit", 0)
 
+contexts = compiling.SharedContext()
+contexts.install()
+
 # After how many compiled programs their memory is freed, a megabyte or two each.
 MOST_PROGRAMS = 200
 COMPILED = "/jax/core/compile/backend_compile_duration"
 LIBC = ctypes.CDLL(None)
-M_ARENA_MAX = -8  # of malloc.h
+M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -2, -3, -8  # of malloc.h
+MEGABYTE = 2**20
 
 hypothesis.settings.register_profile(
     "jaxtex",
@@ -47,9 +51,15 @@ def pytest_configure(config):
 
 
 def pytest_sessionstart():
-    """One arena for all threads: what a compiler's thread frees in an arena of its own is of no use to others."""
+    """One arena for all threads: what a compiler's thread frees in an arena of its own is of no use to others.
+
+    The arena keeps what is freed, as the next program is compiled in as much again.
+    """
     if hasattr(LIBC, "mallopt"):  # glibc
         LIBC.mallopt(M_ARENA_MAX, 1)
+        LIBC.mallopt(M_MMAP_THRESHOLD, 32 * MEGABYTE)
+        LIBC.mallopt(M_TRIM_THRESHOLD, 256 * MEGABYTE)
+        LIBC.mallopt(M_TOP_PAD, 16 * MEGABYTE)
 
 
 def pytest_collection_finish():
@@ -71,6 +81,7 @@ class Programs:
 
     def free(self):
         self.count = 0
+        contexts.forget()
         jax.clear_caches()
         gc.collect()
         if hasattr(LIBC, "malloc_trim"):  # glibc, which gives nothing back by itself

@@ -18,8 +18,9 @@ import numpy as np
 from jaxtex._engine.lowering.cuda_c import Emitter, scalars
 from jaxtex._engine.lowering.cuda_c.elementwise import C_TYPES
 
-ZIG = [sys.executable, "-m", "ziglang", "c++", "-nostdinc++", "-nostdlib++"]
-# Zig would build a C++ library first, for most of a minute. This is what is used of one: functions of floats.
+ZIG = [sys.executable, "-m", "ziglang", "c++", "-nostdlib++"]
+# Zig would build a C++ library first, for most of a minute, and others would read its headers for a third of the time
+# that a kernel takes. This is what is used of one: functions of floats.
 WITHOUT_LIBRARY = """
 #include <math.h>
 #define OF_FLOAT(name) inline float name(float a) { return name##f(a); }
@@ -28,7 +29,7 @@ WITHOUT_LIBRARY = """
 OF_FLOAT = "round rint fabs floor ceil sqrt cbrt exp exp2 log sin cos tan asin acos atan sinh cosh tanh expm1 log1p erf"
 OF_FLOATS = "pow atan2 nextafter"
 # A sum of products is rounded twice, as the tests compile JAX's programs.
-FLAGS = ["-std=c++17", "-O0", "-ffp-contract=off", "-fno-math-errno", "-fPIC", "-shared"]
+FLAGS = ["-nostdinc++", "-std=c++17", "-O0", "-ffp-contract=off", "-fno-math-errno", "-fPIC", "-shared"]
 # Rounded once where the compiler can, as NVRTC does.
 CONTRACTING = ["-O1", "-ffp-contract=fast", *(["-mfma"] if platform.machine() == "x86_64" else [])]
 
@@ -49,17 +50,15 @@ def can_contract():
     return platform.machine() != "x86_64" or (cpu.exists() and " fma " in cpu.read_text())
 
 
+@functools.cache
 def compiled(source, contracting=False):
     """The functions of a source in C++."""
+    of_float, of_floats = (
+        map(f"{f}({{}})".format, names.split()) for f, names in (("OF_FLOAT", OF_FLOAT), ("OF_FLOATS", OF_FLOATS))
+    )
     with tempfile.TemporaryDirectory() as folder:
         path, library = Path(folder) / "emitted.cpp", Path(folder) / "emitted.so"
-        if compiler() == ZIG:
-            one, two = (
-                map(f"{f}({{}})".format, names.split())
-                for f, names in (("OF_FLOAT", OF_FLOAT), ("OF_FLOATS", OF_FLOATS))
-            )
-            source = "\n".join((WITHOUT_LIBRARY, *one, *two, source))
-        path.write_text(source)
+        path.write_text("\n".join((WITHOUT_LIBRARY, *of_float, *of_floats, source)))
         done = subprocess.run(
             [*compiler(), *FLAGS, *(CONTRACTING if contracting else []), "-o", str(library), str(path)],
             capture_output=True,

@@ -8,6 +8,7 @@ specifications, and share no code with `jaxtex.cli`.
 
 import dataclasses
 import io
+import itertools
 import os
 import struct
 import sys
@@ -158,8 +159,51 @@ def several(file_format: str) -> bytes:
     return buffer.getvalue()
 
 
+def pages_of(*images: np.ndarray, subfiletypes: tuple[int, ...] = (), **options: object) -> bytes:
+    """A TIFF of several pages, by tifffile."""
+    buffer = io.BytesIO()
+    with tifffile.TiffWriter(buffer, **options) as writer:
+        for image, subfiletype in itertools.zip_longest(images, subfiletypes, fillvalue=0):
+            image = image[..., 0] if image.shape[2:] == (1,) else image
+            colors = "rgb" if image.shape[2:] in ((3,), (4,)) else "mask" if image.dtype == bool else "minisblack"
+            alpha = ["unassalpha"] if image.shape[2:] in ((2,), (4,)) else None
+            planes = "contig" if image.ndim > 2 else None
+            writer.write(
+                image,
+                photometric=colors,
+                extrasamples=alpha,
+                planarconfig=planes,
+                subfiletype=subfiletype,
+                metadata=None,
+            )
+    return buffer.getvalue()
+
+
+def fax() -> bytes:
+    """Three pages of one bit, compressed as a fax machine does."""
+    buffer = io.BytesIO()
+    first, *others = (Image.fromarray(pixels(1, height=12, width=17 + k)).convert("1") for k in range(3))
+    first.save(buffer, "TIFF", save_all=True, append_images=others, compression="group4")
+    return buffer.getvalue()
+
+
+def pages_and_copies() -> bytes:
+    """Two pages, each followed by a smaller copy."""
+    return pages_of(pixels(), pixels()[::2, ::2], 255 - pixels(), pixels()[::2, ::2], subfiletypes=(0, 1, 0, 1))
+
+
+def pyramid() -> bytes:
+    """A page with two smaller copies in directories inside its directory."""
+    buffer = io.BytesIO()
+    with tifffile.TiffWriter(buffer) as writer:
+        writer.write(pixels(), photometric="rgb", subifds=2, metadata=None)
+        for step in (2, 4):
+            writer.write(pixels()[::step, ::step], photometric="rgb", subfiletype=1, metadata=None)
+    return buffer.getvalue()
+
+
 def with_other_pixels(data: bytes, photometric: int) -> bytes:
-    """A little-endian TIFF whose pixels are declared to mean something else."""
+    """A little-endian TIFF whose gray pixels are declared to mean something else."""
     return data.replace(struct.pack("<HHII", 262, 3, 1, 1), struct.pack("<HHII", 262, 3, 1, photometric))
 
 
@@ -214,12 +258,14 @@ class OddFile:
         error: words of the sentence that refuses it; `None` if it is warped.
         notes: words of the notes, by the suffix of the output; formats that are not named keep all there is.
         makes_itself: whether `make` takes a path.
+        pages: how many are warped; more than one are written as TIFF alone.
     """
 
     make: Callable[[], bytes] | Callable[[Path], None]
     error: str | None = None
     notes: dict[str, str] = dataclasses.field(default_factory=dict)
     makes_itself: bool = False
+    pages: int = 1
 
 
 def refused(make: Callable[[], bytes], error: str) -> OddFile:
@@ -248,8 +294,12 @@ ODD_FILES = {
         lambda: tiff(slices(), photometric="minisblack", truncate=True, metadata={}),
         "a volume of 3 slices",
     ),
-    "imagej.tif": refused(lambda: tiff(slices(), imagej=True, metadata={}), "it has 3 pages"),
-    "pages.tif": refused(lambda: several("TIFF"), "it has 2 pages or frames"),
+    "float page.tif": OddFile(
+        lambda: pages_of(pixels(), pixels(1).astype(np.float32)),
+        "(page 2): pixels of mode F are not supported",
+        pages=2,
+    ),
+    "raw page.tif": refused(lambda: with_other_pixels(pages_of(pixels(), pixels(1)), 32803), RAW),
     "animation.webp": refused(lambda: several("WEBP"), "it has 2 pages or frames"),
     "animation.png": refused(lambda: several("PNG"), "it has 2 pages or frames"),
     "animation.gif": refused(lambda: several("GIF"), "it has 2 pages or frames"),
@@ -345,8 +395,30 @@ ODD_FILES = {
         lambda: cmyk_jpeg(icc_profile=cmyk_profile()[:200]),
         notes=everywhere("profile, which cannot be used, is dropped"),
     ),
+    # Several pages
+    "pages.tif": OddFile(lambda: several("TIFF"), pages=2),
+    "fax.tif": OddFile(fax, pages=3),
+    "imagej.tif": OddFile(
+        lambda: tiff(slices(), imagej=True, metadata={}),
+        notes={".tif": "(page 1) is written as TIFF without its machine-written description"},
+        pages=3,
+    ),
+    "sizes and depths.tif": OddFile(
+        lambda: pages_of(pixels(), pixels(1, "uint16", 20, 30), pixels(4, "uint8", 5, 40), pixels(2)), pages=4
+    ),
+    "pages and copies.tif": OddFile(
+        lambda: pages_and_copies(), notes={".tif": "has 2 smaller copies, which are dropped"}, pages=2
+    ),
+    "pyramid.tif": OddFile(lambda: pyramid(), notes=everywhere("has 2 smaller copies, which are dropped")),
+    "masked.tif": OddFile(
+        lambda: pages_of(pixels(), pixels(1) > 99, subfiletypes=(0, 4)),
+        notes=everywhere("has a mask, which is dropped"),
+    ),
     "two pictures.jpg": OddFile(lambda: several("MPO"), notes=everywhere("has 2 pictures, of which the first is used")),
-    "reduced copy.tif": OddFile(lambda: reduced_copy()),
+    "reduced copy.tif": OddFile(
+        lambda: pages_of(pixels(), pixels()[::2, ::2], subfiletypes=(0, 1)),
+        notes=everywhere("has a smaller copy, which is dropped"),
+    ),
 }
 
 
@@ -363,15 +435,6 @@ def exif_tiff() -> bytes:
     for tag in (34665, 34853):
         metadata.get_ifd(tag)
     Image.fromarray(pixels()).save(buffer, "TIFF", exif=metadata)
-    return buffer.getvalue()
-
-
-def reduced_copy() -> bytes:
-    """A TIFF whose second page is a smaller copy of the first."""
-    buffer = io.BytesIO()
-    with tifffile.TiffWriter(buffer) as writer:
-        writer.write(pixels(), photometric="rgb", metadata=None)
-        writer.write(pixels()[::2, ::2], photometric="rgb", subfiletype=1, metadata=None)
     return buffer.getvalue()
 
 

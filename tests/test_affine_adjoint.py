@@ -24,6 +24,7 @@ from tests.tolerances import assert_close, assert_sums_close
 F32 = np.dtype(np.float32)
 ON_GPU = jax.default_backend() == "gpu"
 LAUNCHER = cuda_c.THIS_GPU if ON_GPU else HostLauncher()
+by_arrays = jax.jit(linearization.pullback, static_argnames=("spec", "wrt"))
 COS, SIN = np.cos(0.5), np.sin(0.5)
 TURN = np.float32([[COS, -SIN, 9], [SIN, COS, -5]])
 TURN_3D = np.float32([[COS, -SIN, 0, 5], [SIN, COS, 0, -1], [0.1, 0, 1, 0.3]])
@@ -104,7 +105,7 @@ def test_texels_find_their_samples(name):
     case, kernels = CASES[name]
     cotangent, launches = normal(*case.output, case.channels), Launches()
     args = cotangent, case.texels, *case.operands
-    (expected,) = linearization.pullback(*args, spec=case.spec(), wrt=(TEXELS,))
+    (expected,) = by_arrays(*args, spec=case.spec(), wrt=(TEXELS,))
     spec = case.spec(case.deterministic)
     found = adjoint_kernel.pullback(*args, spec=spec, wrt=(TEXELS,), batch=0, launcher=launches)
     assert launches.names == kernels
@@ -116,7 +117,7 @@ def assert_cotangents_close(found, args, spec, batch=0):
     cotangent, texels, *operands = args
     full = [jnp.broadcast_to(a, cotangent.shape[:-1]) for a in operands]
     wide = jnp.broadcast_to(texels, (*cotangent.shape[:batch], *texels.shape[batch:]))
-    pull = functools.partial(linearization.pullback, spec=spec, wrt=tuple(range(len(operands))))
+    pull = functools.partial(by_arrays, spec=spec, wrt=tuple(range(len(operands))))
     for _ in range(batch):
         pull = jax.vmap(pull)
     for a, x, terms in zip(operands, found, pull(cotangent, wide, *full), strict=True):
@@ -131,7 +132,7 @@ def test_the_cotangents_of_the_matrix_come_along(name):
     args = normal(*case.output, case.channels), case.texels, *case.operands
     static = {"spec": case.spec(), "wrt": (TEXELS, *range(len(case.operands)))}
     texels, *operands = adjoint_kernel.pullback(*args, **static, batch=0, launcher=LAUNCHER)
-    assert_sums_close([texels], linearization.pullback(*args, **static)[:1])
+    assert_sums_close([texels], by_arrays(*args, **static)[:1])
     assert_cotangents_close(operands, args, case.spec())
 
 
@@ -144,15 +145,13 @@ def test_batches_of_textures_and_of_images(textures, matrices):
     spec = plan_of_grid(layout_of(jt.texture2d(texels[0])), affine, operands, sampler, 2).spec(Decoding.ELEMENT, F32)
     wide = lambda a: jnp.broadcast_to(a, (3, *a.shape[1:]))
     args, static = (images, texels, *operands), {"spec": spec, "wrt": (TEXELS, *range(8))}
-    expected = jax.vmap(functools.partial(linearization.pullback, spec=spec, wrt=(TEXELS,)))(
-        images, *map(wide, args[1:])
-    )
+    expected = jax.vmap(functools.partial(by_arrays, spec=spec, wrt=(TEXELS,)))(images, *map(wide, args[1:]))
     found, *cotangents = adjoint_kernel.pullback(*args, **static, batch=1, launcher=LAUNCHER)
     assert_sums_close([found], expected)
     assert_cotangents_close(cotangents, args, spec, batch=1)
     args = images, texels[0], *operands  # several images of one texture
     found, *cotangents = adjoint_kernel.pullback(*args, **static, batch=0, launcher=LAUNCHER)
-    assert_sums_close([found], linearization.pullback(*args, spec=spec, wrt=(TEXELS,)))
+    assert_sums_close([found], by_arrays(*args, spec=spec, wrt=(TEXELS,)))
     assert_cotangents_close(cotangents, args, spec)
 
 
@@ -189,7 +188,7 @@ def test_values_that_are_alike_along_x():
     case = Case(TURN)
     column = normal(case.output[0], 1, 3)
     static = {"spec": case.spec(), "wrt": (TEXELS,)}
-    expected = linearization.pullback(np.tile(column, (1, case.output[1], 1)), case.texels, *case.operands, **static)
+    expected = by_arrays(np.tile(column, (1, case.output[1], 1)), case.texels, *case.operands, **static)
     found = adjoint_kernel.pullback(column, case.texels, *case.operands, **static, batch=0, launcher=LAUNCHER)
     assert_sums_close(found, expected)
 

@@ -165,6 +165,15 @@ def test_folders_are_warped_by_everybody_alike(module, tmp_path, capsys):
     assert names == [["000.jpg", "001.jpg"]] * 4
 
 
+def test_images_are_warped_by_everybody_alike(module, capsys):
+    pytest.importorskip("cv2")
+    arguments = ["--size", "64", "48", "--rounds", "1", "--only", "uint8, C=3, linear"]
+    assert module("images").main(arguments) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(",")[0] for line in lines[2:]] == ["warpAffine", "remap", "resize"]
+    assert [line.split()[-1] for line in lines[2:]] == ["OpenCV", "OpenCV", "Pillow"]
+
+
 def test_shrinks_are_measured_beside_a_fine_reference(module, capsys):
     assert module("shrink").main(["--small", "--seconds", "0", "--only", "resized by 3.7"]) == 0
     rows = [line.strip("| ").split(" | ") for line in capsys.readouterr().out.splitlines() if "3.7" in line]

@@ -23,6 +23,7 @@ from jaxtex.cli.environment.extra import PACKAGES
 from jaxtex.cli.grammar import commands
 from jaxtex.cli.grammar.option_groups import ADDRESSES, FILTERS, WHOLE_TRANSFORMS
 from jaxtex.cli.pictures import decode, encode
+from jaxtex.cli.pictures.metadata.exif import ORIENTATION
 from jaxtex.cli.pictures.picture import Picture
 from jaxtex.cli.transforms import affine
 from jaxtex.cli.warping import warp
@@ -240,7 +241,7 @@ def test_a_broken_file_is_one_sentence(tmp_path, capfd, suffix, dtype, broken):
 def test_exif_orientation_is_applied(tmp_path, suffix, dtype, orientation):
     pixels = noise(3, dtype)
     exif = Image.Exif()
-    exif[decode.ORIENTATION_TAG] = orientation
+    exif[ORIENTATION] = orientation
     # What the first row and column of the stored array are: TIFF 6.0, tag 274.
     expected = {
         1: pixels,
@@ -254,7 +255,7 @@ def test_exif_orientation_is_applied(tmp_path, suffix, dtype, orientation):
     }[orientation]
     path = tmp_path / f"in{suffix}"
     if dtype == "uint16":
-        tags = [(decode.ORIENTATION_TAG, "H", 1, orientation, True)]
+        tags = [(ORIENTATION, "H", 1, orientation, True)]
         tifffile.imwrite(path, pixels, photometric="rgb", extratags=tags)
     else:
         save(path, pixels, exif=exif)
@@ -312,7 +313,10 @@ def test_one_of_several_pages_is_chosen(tmp_path, capsys, suffix, dtype):
         first.save(path, save_all=True, append_images=[second], **lossless)
     code, _, err = run(capsys, "warp", path, tmp_path / "out.png", "--filter", "point")
     assert code == 2
-    assert "it has 2 pages or frames, and one is warped; choose it with --page 1 to --page 2" in err
+    several = "it has 2 pages, and PNG stores one; write a TIFF, or choose a page with"
+    if suffix == ".webp":
+        several = "it has 2 pages or frames, and one is warped; choose it with"
+    assert f"{several} --page 1 to --page 2" in err
     for number, pixels in enumerate(pages, 1):
         code, _, err = run(capsys, "warp", path, tmp_path / "out.png", "--filter", "point", "--page", number)
         assert (code, err) == (0, "")
@@ -583,6 +587,11 @@ ERRORS = {
     "a folder into a file": (["warp", "FOLDER", "IN"], "name a folder"),
     "a folder into itself": (["warp", "FOLDER", "FOLDER/../folder"], "input folder"),
     "a folder without images": (["warp", "BARE", "made"], "no image file"),
+    "an empty name to read": (["warp", "", "OUT"], "argument IN: a name is empty"),
+    "an empty name to write": (["warp", "IN", ""], "argument OUT: a name is empty"),
+    "a calibration from a pipe": (["undistort", "IN", "OUT", "--calibration", "PIPE"], "it is a named pipe"),
+    "a flow from a pipe": (["warp", "IN", "OUT", "--flow", "PIPE"], "it is a named pipe"),
+    "no input, and no format": (["warp", "nowhere.png", "OUT.xyz"], "cannot read nowhere.png: No such file"),
     "a size without an x": (["warp", "IN", "OUT", "--size", "640"], "WxH"),
     "a size of zero": (["warp", "IN", "OUT", "--size", "0x5"], "WxH"),
     "a size that JPEG cannot hold": (["warp", "IN", "out.jpg", "--size", "70000x1"], "out.jpg"),
@@ -622,7 +631,8 @@ def test_a_mistake_is_one_sentence_and_exit_code_2(tmp_path, capsys, monkeypatch
         (tmp_path / folder).mkdir()
     save(tmp_path / "folder" / "in.png", noise(3))
     names = {"IN": "in.png", "OUT": "out.png", "TEXT": "text.png", "EMPTY": "empty.tif", "HALF": "half.png"}
-    names |= {"GRAY": "gray.png", "FLOAT": "float.tif", "FOLDER": "folder", "BARE": "bare"}
+    names |= {"GRAY": "gray.png", "FLOAT": "float.tif", "FOLDER": "folder", "BARE": "bare", "PIPE": "pipe"}
+    os.mkfifo("pipe")
     before = sorted(tmp_path.rglob("*"))
     arguments, fragment = ERRORS[mistake]
     swapped = ["/".join(names.get(part, part) for part in argument.split("/")) for argument in arguments]

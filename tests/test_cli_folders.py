@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 import time
+import types
 from pathlib import Path
 
 import jax
@@ -21,7 +22,7 @@ from test_cli_warps import CONTINUE, folder_of
 
 import jaxtex
 from jaxtex.cli import main
-from jaxtex.cli.batch import files, folders
+from jaxtex.cli.batch import files, pipeline
 from jaxtex.cli.errors import UserError
 from jaxtex.cli.pictures import targets
 from jaxtex.cli.process.messages import printable
@@ -175,7 +176,7 @@ def test_a_full_disk_ends_the_run(tmp_path, capsys, monkeypatch):
 
     replace = os.replace
     monkeypatch.setattr(os, "replace", full)
-    monkeypatch.setattr(folders, "THREADS", 1)
+    monkeypatch.setattr(pipeline, "THREADS", 1)
     code, report, errors = run(capsys, "warp", folder, out, *POINT)
     assert (code, report) == (2, "")
     assert errors == f"jaxtex: error: cannot write {out / '05.png'}: No space left on device; {CONTINUE}\n"
@@ -209,7 +210,7 @@ def test_an_image_too_large_for_the_memory_leaves_the_others_alone(tmp_path, cap
         return work(*arguments, **options)
 
     monkeypatch.setattr(files, step, hungry)
-    monkeypatch.setattr(folders, "THREADS", 1)
+    monkeypatch.setattr(pipeline, "THREADS", 1)
     code, report, errors = run(capsys, "warp", folder, tmp_path / "out")
     assert (code, "2 warped, 1 failed" in report, errors.count("\n")) == (2, True, 1)
     assert "01.png: it needs more memory than there is (Unable to allocate 1 PiB)" in errors
@@ -233,6 +234,38 @@ def test_nothing_in_a_folder_is_passed_over_in_silence(tmp_path, capsys):
         f"cannot read {folder / 'dangling.jpg'}: No such file or directory",
         f"cannot read {folder / 'pipe.png'}: it is a named pipe, not a regular file",
     ]
+
+
+def test_a_subfolder_that_cannot_be_read_is_named(tmp_path, capsys, monkeypatch):
+    folder, scan = folder_of(tmp_path, 1), os.scandir
+    for name in ("closed", "open"):
+        (folder / name).mkdir()
+        save(folder / name / "a.png", noise(3))
+
+    def guarded(path):
+        if Path(path) == folder / "closed":
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", guarded)
+    code, report, errors = run(capsys, "warp", folder, tmp_path / "out", *POINT, "--recursive")
+    assert (code, "2 warped, 0 failed" in report) == (0, True)
+    assert errors == f"jaxtex: note: the folder {folder / 'closed'} cannot be read and is left out: Permission denied\n"
+    code, _, errors = run(capsys, "warp", folder / "closed", tmp_path / "out")
+    assert errors == f"jaxtex: error: cannot read the folder {folder / 'closed'}: Permission denied\n"
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.ENAMETOOLONG])
+def test_a_path_that_cannot_be_looked_at_is_a_sentence(tmp_path, capsys, monkeypatch, number):
+    """As below a folder that may not be entered."""
+
+    def refuse(*_, **__):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "stat", refuse)
+    code, _, errors = run(capsys, "warp", tmp_path / "in.png", tmp_path / "out.png")
+    monkeypatch.undo()
+    assert (code, errors) == (2, f"jaxtex: error: cannot read {tmp_path / 'in.png'}: {os.strerror(number)}\n")
 
 
 # Permissions and links
@@ -371,6 +404,45 @@ def test_standard_output_on_a_full_disk_is_a_sentence(tmp_path, capsys, monkeypa
         monkeypatch.setattr(sys, "stdout", stream)
         assert main(command) == 2
     assert capsys.readouterr().err == "jaxtex: error: cannot write to standard output: No space left on device\n"
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_help_on_a_full_disk_is_a_sentence(unbuffered):
+    with open("/dev/full", "w") as full:
+        command, environment = [sys.executable, "-m", "jaxtex", "--help"], os.environ | {"PYTHONUNBUFFERED": unbuffered}
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, env=environment, check=False)
+    words = "jaxtex: error: cannot write to standard output: No space left on device\n"
+    assert (done.returncode, done.stderr) == (2, words)
+
+
+@pytest.mark.parametrize(("most", "code"), [(10**6, 0), (60, 2)])
+def test_a_picture_on_standard_output_is_whole_or_an_error(tmp_path, capsys, monkeypatch, most, code):
+    """An unbuffered stream takes a part of what it is given, until the disk is full."""
+    written = []
+
+    class Unbuffered(io.RawIOBase):
+        def write(self, data):
+            if len(b"".join(written)) > most:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            written.append(bytes(data[:50]))
+            return len(written[-1])
+
+    source, stdout = save(tmp_path / "in.png", noise(3)), types.SimpleNamespace(buffer=Unbuffered(), flush=lambda: None)
+    monkeypatch.setattr(sys, "stdout", stdout)
+    assert main(["warp", str(source), "-", *POINT]) == code
+    errors = capsys.readouterr().err
+    assert ("cannot write to standard output: No space left on device" in errors) == bool(code)
+    assert code or b"".join(written).endswith(b"IEND\xaeB`\x82")
+
+
+@pytest.mark.parametrize(("name", "words"), [("stdin", "standard input is closed"), ("stdout", "it is closed")])
+def test_standard_streams_may_be_closed(tmp_path, capsys, monkeypatch, name, words):
+    source = save(tmp_path / "in.png", noise(3))
+    monkeypatch.setattr(sys, name, None)
+    assert main(["warp", "-" if name == "stdin" else str(source), "-", *POINT]) == 2
+    errors = capsys.readouterr().err
+    assert (errors.count("\n"), words in errors) == (1, True)
 
 
 def test_notes_that_nobody_reads_stop_no_work(tmp_path, monkeypatch):

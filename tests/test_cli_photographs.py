@@ -16,7 +16,7 @@ from test_cli import HEIGHT, WIDTH, load, noise, run, save, warped
 import jaxtex
 from jaxtex import warp as jw
 from jaxtex.cli import main
-from jaxtex.cli.batch import folders
+from jaxtex.cli.batch import pipeline
 from jaxtex.cli.grammar import commands, completion
 from jaxtex.cli.grammar.descriptions import DESCRIPTIONS
 from jaxtex.cli.transforms import resizing
@@ -201,8 +201,8 @@ def test_several_inputs_and_a_folder(tmp_path, capsys, monkeypatch):
     folder = folder_with_subfolder(tmp_path)
     save(tmp_path / "c.png", noise(1))
     threads = []
-    pool = folders.ThreadPoolExecutor
-    monkeypatch.setattr(folders, "ThreadPoolExecutor", lambda count: threads.append(count) or pool(count))
+    pool = pipeline.ThreadPoolExecutor
+    monkeypatch.setattr(pipeline, "ThreadPoolExecutor", lambda count: threads.append(count) or pool(count))
     options = ("--filter", "point", "--verbose", "--jobs", 1)
     code, out, err = run(capsys, "warp", "c.png", *options, folder, folder / "deeper", "out")
     assert (code, err, threads) == (0, "", [1])

@@ -16,11 +16,12 @@ from test_cli import GRAY, HEIGHT, SRGB, TAP_BY_TAP, WIDTH, bilinear_at, load, n
 from tolerances import assert_close
 
 from jaxtex.cli import main
-from jaxtex.cli.batch import files, folders
+from jaxtex.cli.batch import files, pipeline
 from jaxtex.cli.errors import UserError
 from jaxtex.cli.grammar.option_groups import WHOLE_TRANSFORMS
 from jaxtex.cli.grammar.values import protect_negative_number
 from jaxtex.cli.pictures import decode, encode
+from jaxtex.cli.pictures.metadata.exif import ORIENTATION
 from jaxtex.cli.pictures.metadata.kept import Metadata
 from jaxtex.cli.pictures.picture import Picture
 from jaxtex.cli.transforms import affine, from_options, lens, mappings, perspective
@@ -332,17 +333,18 @@ def test_messages_come_in_the_order_of_names_whoever_is_first(tmp_path, capsys, 
     broken = [f"{k:02}.png" for k in (1, 4, 5, 11)]
     read, was_read = decode.read_picture, [threading.Event() for _ in range(12)]
 
-    def overtaken(path, *rest):
+    def overtaken(source, *rest):
         """Every fourth image is read only after the next one."""
+        path = source.path
         if int(path.stem) % 4 == 0:
             assert was_read[int(path.stem) + 1].wait(DEADLOCK)
         was_read[int(path.stem)].set()
         if path.name in broken:
             raise UserError(f"cannot read {path}: it is broken")
-        return read(path, *rest)
+        return read(source, *rest)
 
     monkeypatch.setattr(files, "read_picture", overtaken)
-    monkeypatch.setattr(folders, "THREADS", 4)
+    monkeypatch.setattr(pipeline, "THREADS", 4)
     code, out, err = run(capsys, "warp", folder, tmp_path / "out", "--filter", "point")
     assert code == 2
     assert "8 warped, 4 failed" in out
@@ -380,10 +382,10 @@ def test_few_images_are_in_memory_at_once(tmp_path, capsys, monkeypatch):
 
         return call
 
-    monkeypatch.setattr(folders, "ThreadPoolExecutor", WorstOrder)
-    monkeypatch.setattr(folders, "MAX_PENDING", 4)
+    monkeypatch.setattr(pipeline, "ThreadPoolExecutor", WorstOrder)
+    monkeypatch.setattr(pipeline, "MAX_PENDING", 4)
     monkeypatch.setattr(files, "read_picture", counted(files.read_picture, 1))
-    monkeypatch.setattr(folders, "finish_warp", counted(folders.finish_warp, -1))
+    monkeypatch.setattr(pipeline, "finish_warp", counted(pipeline.finish_warp, -1))
     assert run(capsys, "warp", folder_of(tmp_path, 40), tmp_path / "out")[0] == 0
     assert alive[0] == 0
     assert 4 < most[0] <= 2 * 4 + 1
@@ -484,7 +486,7 @@ def test_a_cut_jpeg_is_one_sentence(tmp_path, capsys, cut):
 @pytest.mark.parametrize("orientation", [1, 3, 6, 8])
 def test_a_jpeg_is_turned_upright(tmp_path, orientation):
     image, exif = photograph(3), Image.Exif()
-    exif[decode.ORIENTATION_TAG] = orientation
+    exif[ORIENTATION] = orientation
     image.save(tmp_path / "in.jpg", exif=exif, quality=98, subsampling=0)
     turned = np.rot90(np.asarray(image), {1: 0, 3: 2, 6: -1, 8: 1}[orientation]).astype(int)
     assert np.abs(decode.read_picture(tmp_path / "in.jpg").pixels - turned).max() < 20

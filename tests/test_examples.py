@@ -426,6 +426,19 @@ def test_tracer(printed, tmp_path):
     assert (globes[22:26, 22:26, 0] > 240).all()
 
 
+@pytest.mark.skipif(jax.device_count() < 4, reason="needs four devices")
+def test_semi_lagrangian(printed, tmp_path):
+    args = "--size", 64, "--steps", 64, "--panel", 48, "--out", tmp_path / "out.png"
+    _, explained, *lines = printed("semi_lagrangian", *args)
+    assert "axis 0 in 4 parts: Halo(reach=5)" in explained
+    mass, error, low, high, _ = np.array([numbers(line)[:5] for line in lines[:3]]).T
+    assert (np.abs(mass - 1) < 0.1).all()
+    assert error[1] < 0.8 * error[0]
+    # The limit keeps values between those of texels.
+    assert low[1] < 0 <= low[2] <= high[2] <= 1 < high[1]
+    assert pixels(tmp_path / "out.png").shape == (70, 6 * 54 - 6, 3)
+
+
 def test_zone_plate(printed, tmp_path):
     lines = printed("zone_plate", "--small", "--out", tmp_path / "out.png")
     off = {line.split("  ")[0]: numbers(line)[-1] for line in lines[:-1]}

@@ -56,6 +56,7 @@ LAYERS = (
     "mipmaps",
     "splines",
     "exports",
+    "sharded",
     "ndimage",
     "warp",
     "nn",

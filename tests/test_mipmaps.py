@@ -319,13 +319,24 @@ def test_where_a_level_starts(sizes, layers):
     axis = Axis(1, filter_kernel("linear"), CLAMP)
     fronts = [axis._replace(size=n, integer=True, role=role) for n, role in zip(layers, (Role.LAYER, Role.FACE))]
     spaces = [axis._replace(size=n) for n in sizes]
-    for count in range(1, max(sizes).bit_length() + 1):
-        axes = (Axis(count, LEVEL_BLEND, CLAMP, role=Role.LEVEL), *fronts, *spaces)
-        levels = jnp.arange(count, dtype=jnp.int32)
+    chains = [
+        (Axis(count, LEVEL_BLEND, CLAMP, role=Role.LEVEL), *fronts, *spaces)
+        for count in range(1, max(sizes).bit_length() + 1)
+    ]
+
+    @jax.jit
+    def starts(levels):
+        found = []
+        for axes in chains:
+            here = levels[: axes[0].size]
+            following = jnp.minimum(here + 1, axes[0].size - 1)
+            found.append((texel_walk.level_start(here, axes), texel_walk.starts_of([here, following], axes)[1]))
+        return found
+
+    for axes, (found, after) in zip(chains, starts(np.arange(len(chains), dtype=np.int32)), strict=True):
         expected = texel_walk.level_starts(axes)[:-1]
-        assert_exact(texel_walk.level_start(levels, axes), expected, np.int32)
-        following = jnp.minimum(levels + 1, count - 1)
-        assert_exact(texel_walk.starts_of([levels, following], axes)[1], expected[following], np.int32)
+        assert_exact(found, expected, np.int32)
+        assert_exact(after, [*expected[1:], expected[-1]], np.int32)
 
 
 def test_an_integer_level_of_detail_reads_that_level_alone():

@@ -1,6 +1,7 @@
 """The static state of one axis of a read. A layer is an axis too; a dimension is one more axis in a tuple."""
 
 import itertools
+from collections.abc import Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -16,11 +17,34 @@ class Role(StrEnum):
     """What an axis runs over."""
 
     SIZE = "size"
+    START = "start"
     LEVEL = "level"
     LAYER = "layer"
     FACE = "face"
     FACTOR = "factor"
     SPACE = "space"
+
+
+class Stored(NamedTuple):
+    """The texels of an axis that are stored, where they are a part of it: neighbors, around the end of the axis.
+
+    Attributes:
+        count: how many they are.
+        circle: how many texels there are around; those beyond the size of the axis are no tap's.
+        start: the first of them, from 0 to below `circle`: the coordinate of an axis of role START, of which one for
+            each such axis stands in front of those that are not of role SIZE.
+    """
+
+    count: int
+    circle: int
+    start: jax.Array | None = None
+
+    def place(self, index: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """Where a texel is among the stored ones, and whether it is stored; one that is not has place 0."""
+        assert self.start is not None
+        place = index - self.start
+        place = jnp.where(place < 0, place + self.circle, place)
+        return jnp.where(place < self.count, place, 0), place < self.count
 
 
 class Axis(NamedTuple):
@@ -39,6 +63,7 @@ class Axis(NamedTuple):
             where sizes are operands, its `size` is the most levels that there may be.
             An axis of role FACTOR has one texel, whose weight is the coordinate itself: it multiplies the read.
         level_sizes: the size in each level, where the levels are not those of a mip chain.
+        stored: which of its texels are stored; `None` if all are.
     """
 
     size: int | jax.Array | None
@@ -49,6 +74,7 @@ class Axis(NamedTuple):
     order: int = 0
     role: Role = Role.SPACE
     level_sizes: tuple[int, ...] = ()
+    stored: Stored | None = None
 
     def at(self, level: jax.Array) -> "Axis":
         """This axis in a level of the mip chain, with an array for a size."""
@@ -71,10 +97,21 @@ class Axis(NamedTuple):
         return self.size
 
     @property
+    def extent(self) -> int | jax.Array:
+        """How many texels are stored along it."""
+        return self.given_size if self.stored is None else self.stored.count
+
+    @property
     def given_size(self) -> int | jax.Array:
         """The size, known while tracing or not."""
         assert self.size is not None
         return self.size
+
+    def starting(self, starts: Iterator[jax.Array]) -> "Axis":
+        """This axis with the next of some starts, if it has none and needs one."""
+        if self.stored is None or self.stored.start is not None:
+            return self
+        return self._replace(stored=self.stored._replace(start=next(starts)))
 
     @property
     def vanishes(self) -> bool:
@@ -101,6 +138,16 @@ FACTOR = Axis(1, FilterKernel(0.0, 0, Polynomials(((0.0, 1.0),))), CLAMP, role=R
 def size_axis(capacity: int) -> Axis:
     """An axis whose coordinate is the size of another one, of texels that lie in a flat array of that capacity."""
     return Axis(capacity, POINT, CLAMP, integer=True, role=Role.SIZE)
+
+
+def start_axis(stored: Stored) -> Axis:
+    """An axis whose coordinate is the first texel of another one that is stored."""
+    return Axis(stored.circle, POINT, CLAMP, integer=True, role=Role.START)
+
+
+def inner_axes(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
+    """The axes without those whose coordinates say sizes and starts of other ones."""
+    return tuple(axis for axis in axes if axis.role not in (Role.SIZE, Role.START))
 
 
 def sizes_are_known(axes: tuple[Axis, ...]) -> bool:

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._tables.filter_kernels import LINEAR_TAPS, Weight
-from .axis import Axis, Role
+from .axis import Axis, Role, inner_axes
 from .spec import Combination, Coords
 from .taps import taps
 from .texel_walk import Step, Tap, TexelAddress, in_level, walks, with_given_sizes
@@ -183,7 +183,7 @@ def nearest_taps(axes: tuple[Axis, ...]) -> list[tuple[Axis, ...]]:
 
 def each_level(axes: tuple[Axis, ...]) -> list[tuple[Axis, ...]]:
     """Axes that read one of the levels each that a read blends, times its weight."""
-    number = sum(axis.role is Role.SIZE for axis in axes)
+    number = len(axes) - len(inner_axes(axes))
     first = axes[number]
     if first.role is not Role.LEVEL or first.integer:
         return [axes]

@@ -1,6 +1,6 @@
 """Float arithmetic: weights and sums in float32, or float64."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import jax
@@ -14,7 +14,9 @@ from ..texture import Texture
 from . import primitives
 from .cube import to_face
 from .level_of_detail import along_side, clamped, footprint_level
+from .placed_reads import read_where_placed
 from .plan import Layout, ReadPlan, ResolvedLevel, SizedTexture, in_texels, plan_of_level, sides_of
+from .spec import ReadSpec
 
 
 class ReadArithmetic(NamedTuple):
@@ -91,11 +93,17 @@ def read_texels(
     deterministic: bool = False,
 ) -> jax.Array:
     """One read: the engine's, with the border color, or zero, for the taps outside."""
-    spec = plan.spec(decoding, dtype, deterministic)
-    if border_color is None or not any(axis.address.has_outside for axis in plan.axes):
-        return primitives.read(texels, plan.operands, spec)
-    color = jnp.broadcast_to(border_color.astype(spec.sums), texels.shape[-1:])
-    return primitives.bordered_read(texels, color, plan.operands, spec)
+    spec, color = plan.spec(decoding, dtype, deterministic), None
+    if border_color is not None and any(axis.address.has_outside for axis in plan.axes):
+        color = jnp.broadcast_to(border_color.astype(spec.sums), texels.shape[-1:])
+    return read_where_placed(read_over, texels, color, plan.operands, spec)
+
+
+def read_over(texels: jax.Array, color: jax.Array | None, operands: Sequence[jax.Array], spec: ReadSpec) -> jax.Array:
+    """The engine's read over a color."""
+    if color is None:
+        return primitives.read(texels, operands, spec)
+    return primitives.bordered_read(texels, color, operands, spec)
 
 
 FLOAT = ReadArithmetic(resolve_level, plan_read, read, read, lambda sampler: sampler.max_anisotropy)

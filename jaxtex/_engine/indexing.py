@@ -72,6 +72,18 @@ def explicit_sharding(x: jax.Array, spec: Callable[[PartitionSpec], Sequence[Any
     return NamedSharding(sharding.mesh, PartitionSpec(*spec(sharding.spec)))
 
 
+def everywhere(x: jax.Array) -> jax.Array:
+    """The array whole on each device, where it carries an explicit sharding."""
+    placed = explicit_sharding(x)
+    return x if placed is None or not any(placed.spec) else jax.reshard(x, placed.update(spec=PartitionSpec()))
+
+
+def uncut(x: jax.Array, axis: int) -> jax.Array:
+    """The array with a whole axis on each device, where an explicit sharding cuts that."""
+    placed = explicit_sharding(x, lambda spec: [None if k == axis else names for k, names in enumerate(spec)])
+    return x if placed is None or placed == explicit_sharding(x) else jax.reshard(x, placed)
+
+
 def as_varying(x: jax.Array, *like: jax.Array) -> jax.Array:
     """`x`, cast to vary along the mesh axes along which any of `like` does."""
     missing = tuple(sorted(frozenset().union(*map(varying_axes, like)) - varying_axes(x)))

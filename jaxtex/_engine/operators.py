@@ -19,15 +19,19 @@ import numpy as np
 from .._tables.filter_kernels import Polynomials
 from .._tables.storage_formats import Decoding
 from .axis import Axis, Role
+from .channel_masks import ForChannels, alike, one_by_one
 from .combinations import COMBINATIONS, Path, blend_inside, weighted
 from .decoding import bits_dtype, decode, in_bits, moves_as_bits
 from .indexing import gather, scatter
 from .reproducible_sum import TexelSums, Units
 from .spec import Combination, Coords, ReadSpec
-from .texel_walk import Step, TexelAddress, flat_sizes, flattened, texels_shape, walks
+from .taps import taps
+from .texel_walk import AxisTaps, Step, TexelAddress, flat_sizes, flattened, texels_shape, walks
 
 # The texel at an address as it is stored: S + (C,).
 LoadTexel = Callable[[TexelAddress], jax.Array]
+# How those of an array are loaded, whose rows are texels in the order of their flat indices.
+Loads = Callable[[jax.Array], LoadTexel]
 # How many samples fall on each texel under given axes.
 CountSamples = Callable[[tuple[Axis, ...]], jax.Array]
 
@@ -42,9 +46,11 @@ class Contribution(NamedTuple):
 # The walk of a splat; those of a read are in `combinations`
 
 
-def contributions(value: jax.Array, coords: Coords, axes: tuple[Axis, ...]) -> Iterator[Contribution]:
+def contributions(
+    value: jax.Array, coords: Coords, axes: tuple[Axis, ...], axis_taps: AxisTaps = taps
+) -> Iterator[Contribution]:
     """The part of `value`, S + (C,), that falls on each tap."""
-    for weight, address, steps in walks(coords, axes):
+    for weight, address, steps in walks(coords, axes, axis_taps):
         yield from contributions_of_steps(address, steps, weighted(weight, value))
 
 
@@ -63,19 +69,26 @@ def zero_outside(address: TexelAddress, value: jax.Array) -> jax.Array:
     return color_outside(address, value, None)
 
 
-def color_outside(address: TexelAddress, value: jax.Array, color: jax.Array | None) -> jax.Array:
+def color_outside(
+    address: TexelAddress, value: jax.Array, color: jax.Array | None, for_channels: ForChannels = alike
+) -> jax.Array:
     """`value`, S + (C,), or `color`, which broadcasts to it, for taps outside; without one, zero."""
     if address.inside is None:
         return value
     if color is None:
-        return jnp.where(address.inside[..., None], value, False if value.dtype == bool else 0)
-    return jnp.where(address.inside[..., None], value, color)
+        return jnp.where(for_channels(address.inside), value, False if value.dtype == bool else 0)
+    return jnp.where(for_channels(address.inside), value, color)
 
 
 # The read and its adjoint
 
 
-def read(texels: jax.Array, *operands: jax.Array, spec: ReadSpec) -> jax.Array:
+def gathers(stored: jax.Array) -> LoadTexel:
+    """Loads texels one by one."""
+    return lambda address: gather(stored, address.flat_index)
+
+
+def read(texels: jax.Array, *operands: jax.Array, spec: ReadSpec, loads: Loads = gathers) -> jax.Array:
     """Reads `texels` at coordinates, with zero outside.
 
     Args:
@@ -90,18 +103,26 @@ def read(texels: jax.Array, *operands: jax.Array, spec: ReadSpec) -> jax.Array:
     if moves_as_bits(texels.dtype) and spec.returns_texels(texels.dtype):
         as_integers = spec.with_dtype(bits_dtype(texels.dtype))
         return in_bits(lambda bits: read(bits, *operands, spec=as_integers), texels)
-    stored = flattened(texels, spec.axes)
-    load_texel = lambda address: gather(stored, address.flat_index)
+    load_texel = loads(flattened(texels, spec.axes))
     codes = blends_codes(texels, spec)
-    return mean(lambda coords: value(load_texel, coords, spec, codes=codes), operands, spec)
+    masks = alike if codes else masks_outside(texels, spec)
+    return mean(lambda coords: value(load_texel, coords, spec, codes=codes, for_channels=masks), operands, spec)
 
 
-def bordered_read(texels: jax.Array, color: jax.Array, *operands: jax.Array, spec: ReadSpec) -> jax.Array:
+def bordered_read(
+    texels: jax.Array, color: jax.Array, *operands: jax.Array, spec: ReadSpec, loads: Loads = gathers
+) -> jax.Array:
     """`read` with `color`, (C,) of `spec.sums`, outside."""
     rank = len(spec.sample_shapes(operands)[0])
-    stored, color = flattened(texels, spec.axes), color.reshape(*[1] * rank, -1)
-    load_texel = lambda address: gather(stored, address.flat_index)
-    return mean(lambda coords: value(load_texel, coords, spec, color), operands, spec)
+    load_texel, color = loads(flattened(texels, spec.axes)), color.reshape(*[1] * rank, -1)
+    masks = masks_outside(texels, spec)
+    return mean(lambda coords: value(load_texel, coords, spec, color, for_channels=masks), operands, spec)
+
+
+def masks_outside(texels: jax.Array, spec: ReadSpec) -> ForChannels:
+    """How the channels of a read choose what lies outside."""
+    outside = any(axis.address.has_outside for axis in spec.axes)
+    return one_by_one(texels.shape[-1], spec.num_taps) if outside else alike
 
 
 def blends_codes(texels: jax.Array, spec: ReadSpec) -> bool:
@@ -112,12 +133,19 @@ def blends_codes(texels: jax.Array, spec: ReadSpec) -> bool:
 
 
 def value(
-    load_texel: LoadTexel, coords: Coords, spec: ReadSpec, color: jax.Array | None = None, *, codes: bool = False
+    load_texel: LoadTexel,
+    coords: Coords,
+    spec: ReadSpec,
+    color: jax.Array | None = None,
+    *,
+    codes: bool = False,
+    for_channels: ForChannels = alike,
 ) -> jax.Array:
     """The value at `coords`, S + (C,), of the texels that `load_texel` returns.
 
     Args:
         codes: whether texels are finite, and zero outside.
+        for_channels: how channels choose between a texel and what is outside.
     """
     # Single texels keep all their bits, also those of NaN.
     single = color is None and spec.is_single
@@ -125,7 +153,7 @@ def value(
 
     def texel_value(address: TexelAddress, path: Path) -> jax.Array:
         del path
-        return color_outside(address, decode(load_texel(address), spec.decoding, dtype), color)
+        return color_outside(address, decode(load_texel(address), spec.decoding, dtype), color, for_channels)
 
     combine = blend_inside if codes else COMBINATIONS[spec.combination]
     return combine(coords, spec.axes, texel_value)
@@ -176,10 +204,15 @@ def splat(values: jax.Array, *operands: jax.Array, spec: ReadSpec) -> jax.Array:
 
 
 def accumulated(
-    total: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axis, ...], sums: TexelSums
+    total: jax.Array,
+    values: jax.Array,
+    coords: Coords,
+    axes: tuple[Axis, ...],
+    sums: TexelSums,
+    axis_taps: AxisTaps = taps,
 ) -> jax.Array:
     """`total` with the contributions of `values` added."""
-    for address, value in contributions(values, coords, axes):
+    for address, value in contributions(values, coords, axes, axis_taps):
         total = scatter(total, address.flat_index, address.inside, sums.terms(value), "add")
     return total
 

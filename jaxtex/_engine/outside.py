@@ -9,7 +9,8 @@ import numpy as np
 
 from . import operators
 from .axis import Axis, Role
-from .operators import blends_codes, mean
+from .channel_masks import ForChannels, alike, one_by_one
+from .operators import Loads, blends_codes, mean
 from .spec import Coords, ReadSpec
 from .straight_through import straight_through
 from .texel_walk import both, walks
@@ -45,20 +46,25 @@ def outside(*operands: jax.Array, spec: ReadSpec) -> tuple[jax.Array, jax.Array]
     return jnp.sum(weight, along, keepdims=True).astype(spec.sums), jnp.all(everything, along, keepdims=True)
 
 
-def read_over_color(texels: jax.Array, color: jax.Array, *operands: jax.Array, spec: ReadSpec) -> jax.Array:
+def read_over_color(
+    texels: jax.Array, color: jax.Array, *operands: jax.Array, spec: ReadSpec, loads: Loads = operators.gathers
+) -> jax.Array:
     """`operators.bordered_read`. Of a sum of stored integers the color takes a part once, not at each tap."""
     alone = spec.num_reads == 1 and not spec.summed_axes and spec.expected is None
     if not (alone and blends_codes(texels, spec)):
-        return operators.bordered_read(texels, color, *operands, spec=spec)
-    out = operators.read(texels, *operands, spec=spec.with_dtype(spec.sums))
+        return operators.bordered_read(texels, color, *operands, spec=spec, loads=loads)
+    out = operators.read(texels, *operands, spec=spec.with_dtype(spec.sums), loads=loads)
     color = color.reshape(*[1] * (out.ndim - 1), -1)
-    return with_color(out, color, *outside(*operands, spec=spec)).astype(spec.dtype)
+    masks = one_by_one(out.shape[-1])
+    return with_color(out, color, *outside(*operands, spec=spec), masks).astype(spec.dtype)
 
 
-def with_color(out: jax.Array, color: jax.Array, weight: jax.Array, everything: jax.Array) -> jax.Array:
+def with_color(
+    out: jax.Array, color: jax.Array, weight: jax.Array, everything: jax.Array, for_channels: ForChannels = alike
+) -> jax.Array:
     """A read with zero outside, S + (C,), and a color, which broadcasts to it, times the weight that lies outside."""
     # Where all taps are inside, the color has no part, even if it is not finite.
-    return jnp.where(everything[..., None], out, out + weight[..., None] * color)
+    return jnp.where(for_channels(everything), out, out + weight[..., None] * color)
 
 
 def drawn_outside(spec: ReadSpec) -> Callable[..., jax.Array]:

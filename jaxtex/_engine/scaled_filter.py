@@ -17,10 +17,10 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
 from .._tables.address_rules import AddressRule
-from .._tables.filter_kernels import FilterKernel
+from .._tables.filter_kernels import FilterKernel, of_each
 from .._tables.storage_formats import sum_dtype
 from .computed_once import computed_once
-from .indexing import explicit_sharding
+from .indexing import explicit_sharding, uncut
 
 # Entries of a row that one loop adds up. Longer rows take several turns, so that programs stay small.
 ENTRIES_AT_ONCE = 16
@@ -76,27 +76,17 @@ class ScaledFilter(NamedTuple):
 
     def entries(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The entries of the matrix from texels to samples: the sample, the texel and the weight of each, in order."""
-        assert self.address.apply is not None
+        apply = self.address.apply
+        assert apply is not None
         tap, weight = self.taps()
-        texel, inside = self.addressed(tap)
-        kept = (np.abs(weight) > NEGLIGIBLE) & inside
+        with jax.ensure_compile_time_eval():
+            texel, inside = of_each(lambda tap: apply(tap, self.size), tap.astype(np.int32))
+        kept = np.abs(weight) > NEGLIGIBLE
+        kept = kept if inside is None else kept & inside
         # Several taps outside may read one texel.
-        places = (np.arange(self.samples)[:, None] * self.size + texel)[kept]
+        places = (np.arange(self.samples)[:, None] * self.size + texel.astype(np.int64))[kept]
         found, which = np.unique(places, return_inverse=True)
         return *np.divmod(found, self.size), np.bincount(which, weight[kept], len(found))
-
-    def addressed(self, tap: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The texels that taps read, int64, and whether they are inside: looked up, of all taps from the first one on.
-
-        JAX compiles the address rule for each number of taps, so these are powers of two.
-        """
-        assert self.address.apply is not None
-        first, last = int(tap.min()), int(tap.max())
-        every = np.arange(first, first + 2 ** int(last - first).bit_length(), dtype=np.int32)
-        with jax.ensure_compile_time_eval():
-            texel, inside = self.address.apply(jnp.asarray(every), self.size)
-        inside = np.ones(len(every), bool) if inside is None else np.asarray(inside)
-        return np.asarray(texel, np.int64)[tap - first], inside[tap - first]
 
     @functools.lru_cache  # noqa: B019  of what is static
     def rows(self, transposed: bool = False) -> Rows:
@@ -141,6 +131,7 @@ def scaled(values: jax.Array, scaled_filter: ScaledFilter, axis: int, dtype: Any
     """
     if scaled_filter.rows().is_identity:
         return values.astype(dtype)
+    values = uncut(values, axis)
     return scale_p.bind(values, scaled_filter=scaled_filter, axis=axis, transposed=False, dtype=np.dtype(dtype))
 
 

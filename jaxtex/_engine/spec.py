@@ -1,6 +1,7 @@
 """The static half of a primitive: axes, decoding, dtype and grid."""
 
 import dataclasses
+import math
 from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -84,6 +85,11 @@ class ReadSpec:
     def is_single(self) -> bool:
         """Whether it reads single texels by their indices."""
         return all(axis.integer for axis in self.axes)
+
+    @property
+    def num_taps(self) -> int:
+        """How many texels one read looks at."""
+        return math.prod(axis.kernel.num_taps for axis in self.axes if not axis.integer)
 
     @property
     def is_plain(self) -> bool:

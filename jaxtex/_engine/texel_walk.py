@@ -14,9 +14,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._tables.address_rules import Addressed, Size, is_inside
+from .._tables.address_rules import Addressed, Size, clamp, is_inside
 from .._tables.filter_kernels import Weight
-from .axis import Axis, Role, sizes_are_known
+from .axis import Axis, Role, inner_axes, sizes_are_known
 from .spec import Coords
 from .taps import Taps, taps
 from .where_needed import where_needed
@@ -36,6 +36,8 @@ class Tap(NamedTuple):
         unbounded: the index on each axis of the step before its address rule.
         offset: how far `unbounded` lies beyond that of the first tap of the step.
         missing: whether the tap lies off a corner of a cube, where there is no texel; `None` where no tap can.
+        held: whether the tap needs no texel that is not stored; `None` where all texels are stored. A tap that does
+            counts as outside.
     """
 
     index: tuple[jax.Array, ...]
@@ -44,6 +46,7 @@ class Tap(NamedTuple):
     unbounded: tuple[jax.Array, ...] = ()
     offset: tuple[int, ...] = ()
     missing: jax.Array | None = None
+    held: jax.Array | None = None
 
 
 class Step(NamedTuple):
@@ -136,7 +139,8 @@ def in_level(axes: tuple[Axis, ...], level: jax.Array) -> tuple[Axis, ...]:
 
 def known_sizes(axes: tuple[Axis, ...], level: int = 0) -> list[int]:
     """The extents of all stored indices, of axes whose samples do not choose their level, or in a known level."""
-    each = (stored_sizes(group, [axis.level_size(level) for axis in group], level) for group in groups(axes))
+    extents = lambda group: [axis.level_size(level) if axis.stored is None else axis.stored.count for axis in group]
+    each = (stored_sizes(group, extents(group), level) for group in groups(axes))
     return [int(size) for sizes in each for size in sizes]
 
 
@@ -144,6 +148,7 @@ def flat_sizes(axes: tuple[Axis, ...]) -> list[int]:
     """The extents of the flat indices of a `TexelAddress` after a walk over `axes`."""
     if axes[0].role is Role.SIZE:
         return [axes[0].known_size]
+    axes = inner_axes(axes)
     if axes[0].role is Role.LEVEL:
         return [int(level_starts(axes)[-1])]
     flat: list[int] = []
@@ -166,7 +171,7 @@ def texels_shape(axes: tuple[Axis, ...], channels: int) -> tuple[int, ...]:
     """The shape of the texels that a walk over `axes` reads."""
     if axes[0].role in (Role.SIZE, Role.LEVEL):
         return (*flat_sizes(axes), channels)
-    return (*known_sizes(tuple(axis for axis in axes if axis.role is not Role.FACTOR)), channels)
+    return (*known_sizes(tuple(axis for axis in inner_axes(axes) if axis.role is not Role.FACTOR)), channels)
 
 
 def flattened(texels: jax.Array, axes: tuple[Axis, ...]) -> jax.Array:
@@ -175,10 +180,13 @@ def flattened(texels: jax.Array, axes: tuple[Axis, ...]) -> jax.Array:
 
 
 def with_given_sizes(coords: Coords, axes: tuple[Axis, ...]) -> tuple[Coords, tuple[Axis, ...]]:
-    """Axes with the sizes that axes of role SIZE say, without those, and the coordinates on them."""
-    count = sum(axis.role is Role.SIZE for axis in axes)
-    sizes, rest = iter(coords[:count]), axes[count:]
-    return coords[count:], tuple(a if a.size is not None else a._replace(size=next(sizes)) for a in rest)
+    """Axes with the sizes and starts that axes of these roles say, without those, and the coordinates on them."""
+    rest = inner_axes(axes)
+    given = {role: [c for c, axis in zip(coords, axes) if axis.role is role] for role in (Role.SIZE, Role.START)}
+    sizes, starts = (iter(given[role]) for role in (Role.SIZE, Role.START))
+    rest = [a if a.size is not None else a._replace(size=next(sizes)) for a in rest]
+    found = tuple(axis.starting(starts) for axis in rest)
+    return coords[len(axes) - len(rest) :], found
 
 
 def walks(
@@ -271,7 +279,27 @@ def axis_step(coord: jax.Array, axis: Axis, axis_taps: AxisTaps) -> Step:
     stored = addressed([tap for tap, _ in found], axis)
     taps = zip(stored, found)
     every = [Tap((i,), inside, (w,), (tap,), (k,)) for k, ((i, inside), (tap, w)) in enumerate(taps)]
-    return Step(every, (axis.given_size,))
+    return Step([in_store(tap, (axis,)) for tap in every], (axis.extent,))
+
+
+def in_store(tap: Tap, group: tuple[Axis, ...]) -> Tap:
+    """A tap with its indices among the texels that are stored."""
+    if all(axis.stored is None for axis in group):
+        return tap
+    places, held = list(tap.index), None
+    for k, axis in enumerate(group):
+        if axis.stored is not None:
+            places[k], found = axis.stored.place(tap.index[k])
+            held = both(held, found)
+    assert held is not None
+    needed = held if tap.inside is None else held | ~tap.inside
+    return tap._replace(index=tuple(places), inside=both(tap.inside, held), held=needed)
+
+
+def holds_taps(coords: Coords, axes: tuple[Axis, ...]) -> jax.Array:
+    """Whether all texels that a sample needs are stored, of axes of which some are stored in part."""
+    taps_of_walks = (tap for _, _, some in walks(coords, axes) for step in some for tap in step.taps)
+    return functools.reduce(jnp.logical_and, (tap.held for tap in taps_of_walks if tap.held is not None))
 
 
 def addressed(taps: list[jax.Array], axis: Axis) -> list[Addressed]:
@@ -314,5 +342,15 @@ def joint_step(coords: Coords, group: tuple[Axis, ...], axis_taps: AxisTaps) -> 
         offset, found = zip(*chosen)
         factors = tuple(weight for (_, weight), axis in zip(found, group) if not axis.integer)
         unbounded = tuple(tap for tap, _ in found)
-        taps.append(Tap(place.texel, place.inside, factors, unbounded, offset, place.missing))
-    return Step(taps, stored_sizes(group, sizes))
+        tap = Tap(place.texel, place.inside, factors, unbounded, offset, place.missing)
+        taps.append(in_store(tap, group))
+    return Step(taps, stored_sizes(group, [axis.extent for axis in group]))
+
+
+def middle_texel(coord: jax.Array, axis: Axis) -> jax.Array:
+    """The texel that the tap in the middle reads, of an axis that is addressed by itself; outside the nearest one."""
+    found = taps(coord, axis)
+    tap, _ = found[len(found) // 2]
+    assert axis.address.apply is not None
+    apply = clamp if axis.address.has_outside else axis.address.apply
+    return apply(tap, axis.known_size)[0]

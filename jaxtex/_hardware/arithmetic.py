@@ -10,6 +10,7 @@ from .._arguments import ReadArguments
 from .._engine.coordinates import Arrays
 from .._engine.decoding import decode
 from .._engine.float_arithmetic import ReadArithmetic
+from .._engine.placed_reads import read_where_placed
 from .._engine.plan import Layout, ReadPlan, ResolvedLevel, SizedTexture, plan_of_level
 from .._tables.storage_formats import Decoding, rounded_dtype
 from ..sampler import Sampler
@@ -107,7 +108,8 @@ def read(
     del deterministic  # of the derivatives, which are those of float arithmetic
     floating = lambda a: a.astype(jnp.float32) if jnp.issubdtype(a.dtype, jnp.floating) else a
     spec = plan.spec(decoding, rounded_dtype(dtype, unit.result_dtype(texture.dtype, decoding)))
-    return unit.read(texture.texels, texture.border_color, tuple(map(floating, plan.operands)), spec).astype(dtype)
+    operands = tuple(map(floating, plan.operands))
+    return read_where_placed(unit.read, texture.texels, texture.border_color, operands, spec).astype(dtype)
 
 
 def read_texel(

@@ -6,7 +6,7 @@ import functools
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -131,12 +131,8 @@ class FilterKernel(NamedTuple):
         else:
             with jax.ensure_compile_time_eval(), jax.enable_x64(True):
                 if self.weights.profile is not None:
-                    # JAX compiles the profile for each number of distances, so these are powers of two.
-                    padded = np.zeros(2 ** int(np.size(distance)).bit_length())
-                    padded[: np.size(distance)] = np.ravel(distance)
-                    found = np.asarray(self.weights.profile(jnp.asarray(padded)))[: np.size(distance)]
-                    return np.where(among, found.reshape(np.shape(distance)), 0.0)
-                weights = [np.asarray(w) for w in self.weights.at(jnp.asarray(behind - steps), 0)]
+                    return np.where(among, of_each(self.weights.profile, distance), 0.0)
+                weights = of_each(lambda fraction: self.weights.at(fraction, 0), behind - steps)
         found = np.take_along_axis(np.stack(weights), np.where(among, tap, 0).astype(int)[None], 0)[0]
         return np.where(among, found, 0.0)
 
@@ -186,6 +182,19 @@ def b_spline_weight(order: int, tap: int) -> tuple[float, ...]:
             # (a + m)^n, where m = n - t - k; 0^0 is 1.
             found[power] += share * math.comb(order, power) * (order - tap - k) ** (order - power)
     return tuple(map(float, found))
+
+
+def of_each(function: Callable[[jax.Array], Any], numbers: np.ndarray) -> Any:
+    """A function of each number, outside of any program, as arrays of NumPy.
+
+    The numbers are padded to a power of two, so that arrays of many sizes share the programs of JAX's operations.
+    """
+    line = np.pad(np.ravel(numbers), (0, (1 << max(numbers.size - 1, 0).bit_length()) - numbers.size))
+
+    def found(of_line: jax.Array) -> np.ndarray:
+        return np.asarray(of_line)[: numbers.size].reshape(numbers.shape)
+
+    return jax.tree.map(found, function(jnp.asarray(line)))
 
 
 def lanczos(lobes: int) -> WeightFunction:

@@ -10,11 +10,13 @@ import sys
 from collections.abc import Sequence
 
 from .environment.extra import check_extra
+from .environment.jax_settings import start_jax
 from .errors import UserError
 from .grammar.commands import COMMANDS, main_parser, parse
 from .grammar.file_options import parsed_file_options
 from .grammar.option_groups import AFFINE_PARTS, WHOLE_TRANSFORMS, WITH_BORDER, Options
 from .grammar.values import FISHEYE_COEFFICIENTS
+from .process.messages import warnings_as_notes
 from .process.program import run_program
 
 
@@ -46,6 +48,7 @@ def run_arguments(arguments: list[str]) -> int:
 def run(options: Options) -> int:
     """Runs a command; returns the exit code."""
     if options.command == "info":
+        start_jax()
         from .environment.info import print_info
 
         return print_info()
@@ -62,12 +65,12 @@ def run_warp(options: Options) -> int:
     check_combination(options)
     check_extra()
     # JAX takes a second to import, so a mistake in the options is reported first.
+    start_jax()
     import jax
 
-    from .batch.files import warp_file
-    from .batch.folders import warp_folder
     from .batch.inputs import find_files
     from .batch.jobs import Job
+    from .batch.runs import warp_file, warp_folder
     from .environment.devices import find_device
     from .pictures.decode import silence_codecs
     from .pictures.writing import write_options
@@ -75,7 +78,7 @@ def run_warp(options: Options) -> int:
     from .warping.reading import read_options
 
     device = find_device(*options.device)
-    with jax.default_device(device), silence_codecs():
+    with jax.default_device(device), silence_codecs(), warnings_as_notes(options.quiet):
         job = Job(
             build_transform(options),
             read_options(options),

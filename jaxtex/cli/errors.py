@@ -3,7 +3,9 @@
 # pyright: strict
 
 import errno
+import textwrap
 
+LONGEST_MESSAGE = 160  # characters
 FULL_DISK = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -21,7 +23,7 @@ class FullDiskError(UserError):
 
 def one_line(error: BaseException) -> str:
     """The class and the message of an exception on one line, cut to a readable length."""
-    message = " ".join(str(error).split()).rstrip(".")[:160]
+    message = textwrap.shorten(str(error), LONGEST_MESSAGE, placeholder=" ...").rstrip(".")
     return f"{type(error).__name__}: {message}" if message else type(error).__name__
 
 

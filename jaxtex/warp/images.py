@@ -15,6 +15,7 @@ from jax.typing import ArrayLike
 from .._arguments import as_array, as_float
 from .._engine.computed_once import computed_apart
 from .._engine.decoding import decode
+from .._engine.float_bits import rounded_to
 from .._engine.level_of_detail import footprint_level
 from .._engine.operators import over_batch
 from .._engine.plan import SizedTexture
@@ -259,8 +260,7 @@ def converted(values: jax.Array, dtype: np.dtype[Any]) -> jax.Array:
         if dtype == jnp.bool_:
             return values > 0.5
         if jnp.issubdtype(dtype, jnp.integer):
-            info = jnp.iinfo(dtype)
-            values = jnp.clip(jnp.round(values), *map(values.dtype.type, (info.min, info.max)))
+            return rounded_to(values, dtype)
     return values.astype(dtype)
 
 

@@ -26,6 +26,7 @@ import numpy as np
 
 from .._arguments import ReadArguments, as_operands
 from .._engine.axis import Role
+from .._engine.channel_masks import one_by_one
 from .._engine.decoding import decode
 from .._engine.float_arithmetic import FLOAT, plan_read
 from .._engine.level_of_detail import biased, clamped
@@ -33,7 +34,7 @@ from .._engine.plan import Layout, ReadPlan, ResolvedLevel, SizedTexture, layout
 from .._reads import plan_along_footprint
 from .._tables.filter_kernels import SPAN
 from .._tables.storage_formats import Decoding, sum_dtype
-from ..mipmaps import with_levels
+from ..mipmaps import next_level, with_levels
 from ..modes import TextureKind
 from ..sampler import Sampler
 from ..texture import Texture, chain_shapes
@@ -65,21 +66,33 @@ def read_smoothed(
 def _read(texture: Texture, coords: Arrays, sides: tuple[Arrays, ...], *, sampler: Sampler, alone: bool) -> jax.Array:
     num_levels = len(chain_shapes(texture.kind, texture.shape, None, "resample"))
     at = smoothing_at(texture, coords, sides, sampler, num_levels)
-    first = sharp(texture, at, sampler)
+    numbers, sizes = functools.partial(decoded, texture, sampler.decoding, at.sums), texture.shape[-2::-1]
+
+    def first() -> jax.Array:
+        return sharp(texture, at, sampler, apart=not alone)
 
     def from_finest() -> jax.Array:
-        return blended(first, smooth(texture, at, sampler), at.share)
+        return smooth(texture, at, sampler, apart=not alone)
+
+    def from_two_levels() -> jax.Array:
+        coarse = smooth_in_chain(next_level(numbers()), sizes, at._replace(level=None), sampler)
+        return blended(from_finest(), coarse, at.level)
 
     def from_chain() -> jax.Array:
-        chain = with_levels(decoded(texture, sampler.decoding, at.sums), num_levels)
-        return blended(first, smooth_in_chain(chain, texture.shape[-2::-1], at, sampler), at.share)
+        return smooth_in_chain(with_levels(numbers(), num_levels), sizes, at, sampler)
 
     if num_levels == 1:
-        return first
+        return first()
     if not alone:
-        return from_chain()
+        return blended(first(), from_chain(), at.share)
     # What no sample needs is not computed: most of the time goes into the chain.
-    return cast(jax.Array, jax.lax.switch(reads_needed(at), (lambda: first, from_finest, from_chain)))
+    branches = (
+        first,
+        lambda: blended(first(), from_finest(), at.share),
+        lambda: blended(first(), from_two_levels(), at.share),
+        lambda: blended(first(), from_chain(), at.share),
+    )
+    return cast(jax.Array, jax.lax.switch(reads_needed(at), branches))
 
 
 class Smoothing(NamedTuple):
@@ -88,18 +101,18 @@ class Smoothing(NamedTuple):
     Attributes:
         resolved: where it is read, in texels, and how often.
         share: of the smooth read in the result; the rest is the sampler's own read.
-        level: of a chain, which the smooth read is in.
+        level: of a chain, which the smooth read is in; `None` of a texture of one level.
         sums: the dtype of the results.
     """
 
     resolved: ResolvedLevel
     share: jax.Array
-    level: jax.Array
+    level: Any
     sums: np.dtype[Any]
 
 
-# How many of the reads of a result are needed: its own, one of the finest level, or one of a chain.
-SHARP, FINEST, CHAIN = range(3)
+# What a result needs besides the sampler's own read: nothing, or a smooth read of one level, of two, or of a chain.
+SHARP, FINEST, TWO_LEVELS, CHAIN = range(4)
 
 
 def smoothing_at(
@@ -128,18 +141,18 @@ def smoothing_at(
 
 
 def reads_needed(at: Smoothing) -> jax.Array:
-    """`SHARP` if no sample needs a smooth read, `FINEST` if none needs a chain, else `CHAIN`."""
-    return jnp.where(jnp.any(at.level > 0), CHAIN, jnp.where(jnp.any(at.share > 0), FINEST, SHARP))
+    """The first of `SHARP` to `CHAIN` that is enough for all samples."""
+    return functools.reduce(jnp.add, (jnp.any(a).astype(jnp.int32) for a in (at.share > 0, at.level > 0, at.level > 1)))
 
 
-def sharp(texture: Texture | SizedTexture, at: Smoothing, sampler: Sampler) -> jax.Array:
+def sharp(texture: Texture | SizedTexture, at: Smoothing, sampler: Sampler, *, apart: bool) -> jax.Array:
     """The sampler's own read of a texture of one level."""
-    return read(texture, plan_read, at.resolved, in_texels(sampler), at.sums)
+    return read(texture, plan_read, at.resolved, in_texels(sampler), at.sums, apart)
 
 
-def smooth(texture: Texture | SizedTexture, at: Smoothing, sampler: Sampler) -> jax.Array:
+def smooth(texture: Texture | SizedTexture, at: Smoothing, sampler: Sampler, *, apart: bool) -> jax.Array:
     """The smooth read of a texture of one level."""
-    return read(texture, plan_span, at.resolved, spanning(sampler), at.sums)
+    return read(texture, plan_span, at.resolved, spanning(sampler), at.sums, apart)
 
 
 def smooth_in_chain(
@@ -154,15 +167,25 @@ def smooth_in_chain(
     return read(chain, plan_span, inside, of_chain(spanning(sampler)), at.sums)
 
 
+def smooth_in_second_level(
+    chain: Texture | SizedTexture, sizes: Sequence[int | jax.Array], at: Smoothing, sampler: Sampler
+) -> jax.Array:
+    """The smooth read of the second level of a chain of numbers."""
+    inside = in_units_of_chain(chain.kind, sizes, at.resolved)._replace(lod=jnp.ones_like(at.level))
+    alone = dataclasses.replace(of_chain(spanning(sampler)), mipmap_filter_mode="point")
+    return read(chain, plan_span, inside, alone, at.sums)
+
+
 def read(
     texture: Texture | SizedTexture,
     plan_of_read: Callable[..., Any],
     resolved: ResolvedLevel,
     sampler: Sampler,
     dtype: np.dtype[Any],
+    apart: bool = True,
 ) -> jax.Array:
     plan = plan_along_footprint(plan_of_read, layout_of(texture), resolved, sampler, sampler.max_anisotropy)
-    return FLOAT.read(texture, plan, sampler.decoding, dtype, sampler.deterministic)
+    return FLOAT.read(texture, plan._replace(apart=apart), sampler.decoding, dtype, sampler.deterministic)
 
 
 def in_texels(sampler: Sampler) -> Sampler:
@@ -189,8 +212,9 @@ def level_of_detail(layout: Layout, arguments: ReadArguments, sampler: Sampler, 
 
 def blended(first: jax.Array, smooth: jax.Array, share: jax.Array) -> jax.Array:
     """Two reads, the second with a share; one without a share counts as zero, also where it is not finite."""
-    share = share[..., None].astype(first.dtype)
-    return jnp.where(share > 0, jnp.where(share < 1, first + share * (smooth - first), smooth), first)
+    share, for_channels = jnp.clip(share, 0, 1).astype(first.dtype), one_by_one(first.shape[-1])
+    first, smooth = jnp.where(for_channels(share < 1), first, 0), jnp.where(for_channels(share > 0), smooth, 0)
+    return first * (1 - share)[..., None] + smooth * share[..., None]
 
 
 def decoded(texture: Texture, decoding: Decoding, dtype: np.dtype[Any]) -> Texture:

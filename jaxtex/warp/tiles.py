@@ -123,23 +123,29 @@ def read_tile_smoothed(
     """The antialiased read of a tile, (height, width, C).
 
     Args:
-        chain: of the texture, of numbers; needed for `smoothing.CHAIN`.
+        chain: of the texture, of numbers; needed from `smoothing.TWO_LEVELS` on.
         reads: which of the reads some pixel of the output needs; see `smoothing.reads_needed`.
     """
     at = smoothing_of(texture, tile, sampler)
-    first = smoothing.sharp(texture, at, sampler)
+    first = smoothing.sharp(texture, at, sampler, apart=False)
 
     def from_finest() -> jax.Array:
-        return smoothing.blended(first, smoothing.smooth(texture, at, sampler), at.share)
+        return smoothing.smooth(texture, at, sampler, apart=False)
+
+    def from_two_levels() -> jax.Array:
+        assert chain is not None
+        coarse = smoothing.smooth_in_second_level(chain, chain.sizes[::-1], at, sampler)
+        return smoothing.blended(from_finest(), coarse, at.level)
 
     def from_chain() -> jax.Array:
         assert chain is not None
         last = num_levels(texture.sizes)
         within = at._replace(level=clamped(at.level, smoothing.of_chain(sampler), last))
-        return smoothing.blended(first, smoothing.smooth_in_chain(chain, chain.sizes[::-1], within, sampler), at.share)
+        return smoothing.smooth_in_chain(chain, chain.sizes[::-1], within, sampler)
 
     if reads == smoothing.SHARP:
         return first
+    smooth = (from_finest, from_two_levels, from_chain)[reads - smoothing.FINEST]
     # A tile of an image of which others are smoothed may be sharp.
-    smooth = from_finest if reads == smoothing.FINEST else from_chain
-    return cast(jax.Array, jax.lax.cond(jnp.any(at.share > 0), smooth, lambda: first))
+    blended = lambda: smoothing.blended(first, smooth(), at.share)
+    return cast(jax.Array, jax.lax.cond(jnp.any(at.share > 0), blended, lambda: first))

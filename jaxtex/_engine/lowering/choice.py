@@ -30,7 +30,7 @@ from ..._tables.storage_formats import Decoding
 from ..axis import sizes_are_known
 from ..spec import TEXELS, ReadSpec, StaticRead, Wrt, each_read
 from ..texel_walk import flat_sizes
-from . import cpu_adjoint, cuda_kernels, partitioned_adjoint
+from . import cpu_adjoint, cpu_read, cuda_kernels, partitioned_adjoint
 from .cuda_c import (
     C_TYPES,
     FOR_EXPORTS,
@@ -201,8 +201,8 @@ def supports_joined_read(*avals: Any, reads: Sequence[StaticRead], row_axes: int
 
 
 def supports_splat(values: Any, *operands: Any, spec: ReadSpec, batch: int) -> bool:
-    if not sizes_are_known(spec.axes):
-        return False  # the windows of a kernel are cut along rows of known sizes
+    if not sizes_are_known(spec.axes) or any(axis.stored is not None for axis in spec.axes):
+        return False  # the windows of a kernel are cut along rows of known sizes, all of them stored
     sizes = flat_sizes(spec.axes)
     if values.dtype != jnp.float32 or values.shape[-1] > MAX_CHANNELS or len(sizes) > 1:
         return False
@@ -244,9 +244,15 @@ def supports_convolve(values: Any, *, weights: tuple[float, ...], axis: int, ful
 
 LOWERINGS = {
     "convolve": (Lowering("cuda", cuda_kernels.convolve, supports_convolve),),
-    "read": (Lowering("cuda", cuda_kernels.read, supports_read, layout=READ),),
+    "read": (
+        Lowering("cuda", cuda_kernels.read, supports_read, layout=READ),
+        Lowering("cpu", cpu_read.read, cpu_read.supports),
+    ),
     "joined_read": (Lowering("cuda", cuda_kernels.joined_read, supports_joined_read),),
-    "bordered_read": (Lowering("cuda", cuda_kernels.bordered_read, supports_bordered_read, layout=READ_WITH_COLOR),),
+    "bordered_read": (
+        Lowering("cuda", cuda_kernels.bordered_read, supports_bordered_read, layout=READ_WITH_COLOR),
+        Lowering("cpu", cpu_read.bordered_read, cpu_read.supports_bordered),
+    ),
     "part_splat": (Lowering("cuda", cuda_kernels.part_splat, supports_part_splat),),
     "part_pullback": (Lowering("cuda", cuda_kernels.part_pullback, supports_part_pullback),),
     "splat": (

@@ -12,11 +12,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..axis import Axis
+from ..computed_once import computed_once
 from ..indexing import gather
 from ..linearization import ByNumber, coordinate_cotangents, operand_cotangents
 from ..operators import accumulated, as_texels, over_batch, samples_per_texel, units_of
 from ..reproducible_sum import TexelSums
 from ..spec import TEXELS, ReadSpec, Wrt
+from ..taps import Taps, taps
 from ..texel_walk import flat_sizes, texels_shape
 from .accumulation import power_of_two_above, row_lanes
 
@@ -75,7 +78,7 @@ def block_by_block(
             if samples % block:
                 repeated = start + jnp.arange(block, dtype=jnp.int32) < k * block
                 value = jnp.where(repeated[:, None], 0, value)
-            total = accumulated(total, value, coords, spec.axes, sums)
+            total = accumulated(total, value, coords, spec.axes, sums, taps_once)
         return total, of_axes
 
     total = jnp.zeros((*flat_sizes(spec.axes), sums.width) if TEXELS in wrt else (), cotangent.dtype)
@@ -85,6 +88,11 @@ def block_by_block(
     if TEXELS in wrt:
         found[TEXELS] = as_texels(total, spec.axes, sums, texel_dtype)
     return tuple(found[k] for k in wrt)
+
+
+def taps_once(coord: jax.Array, axis: Axis) -> Taps:
+    """`taps`, computed once: the index and the part of a value are loops of their own, for each tap of the read."""
+    return jax.tree.map(lambda x: computed_once(x) if jnp.size(x) > 1 else x, taps(coord, axis))
 
 
 def row_of_value(sample: jax.Array, shape: tuple[int, ...], own: tuple[int, ...]) -> jax.Array:

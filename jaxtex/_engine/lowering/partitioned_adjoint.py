@@ -62,7 +62,7 @@ def own_copy(shape: tuple[int, ...], copies: int) -> jax.Array:
 def taps_are_neighbors(axes: tuple[Axis, ...]) -> bool:
     """Whether the last axis has two taps, whose texels lie side by side in memory."""
     last = axes[-1]
-    adjacent = axes[0].role not in (Role.SIZE, Role.LEVEL) and last.address.neighbors_stay_adjacent
+    adjacent = axes[0].role not in (Role.SIZE, Role.START, Role.LEVEL) and last.address.neighbors_stay_adjacent
     return adjacent and not last.integer and last.kernel.num_taps == 2 and last.known_size > 1
 
 

@@ -4,8 +4,7 @@
 
 import contextlib
 import dataclasses
-import time
-from collections.abc import Generator, Iterable
+from collections.abc import Generator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,16 +12,17 @@ import jax
 import numpy as np
 
 from ..errors import OutputError, UserError, describe
-from ..pictures.decode import read_picture
-from ..pictures.encode import find_format, write_picture
+from ..pictures.decode import find_source, read_picture
+from ..pictures.encode import encode_for, find_format, write_picture
 from ..pictures.limits import Size, check_pixels
 from ..pictures.picture import Array, Picture
+from ..pictures.sources import Source, read_errors
 from ..pictures.targets import check_target
 from ..pictures.writing import STREAM
-from ..process.messages import print_error, print_report
 from ..warping.previews import shrunk, with_alpha
 from ..warping.warp import WarpResult, warp
 from .jobs import Job
+from .pages import EncodedPage, WrittenFile, chosen_pages
 
 
 class StartedWarp(NamedTuple):
@@ -32,21 +32,7 @@ class StartedWarp(NamedTuple):
     result: WarpResult
 
 
-class WrittenFile(NamedTuple):
-    """What to report of a written file.
-
-    Attributes:
-        size: of the warped image, as WxH.
-        compile_seconds: how long the program took to compile.
-        notes: what was lost, each the end of a sentence that begins with the name of the file.
-    """
-
-    size: str
-    compile_seconds: float
-    notes: tuple[str, ...]
-
-
-def start_warp(source: Path, picture: Picture, job: Job) -> StartedWarp:
+def start_warp(source: Source, picture: Picture, job: Job) -> StartedWarp:
     """Sends an image to the device, and does not wait for the result.
 
     Raises:
@@ -64,12 +50,30 @@ def start_warp(source: Path, picture: Picture, job: Job) -> StartedWarp:
         return StartedWarp(picture, result)
 
 
-def finish_warp(source: Path, target: Path, started: StartedWarp, job: Job) -> WrittenFile:
+def finish_warp(source: Source, target: Path, started: StartedWarp, job: Job) -> WrittenFile:
     """Waits for the device, and writes the result.
 
     Raises:
         UserError: if the device fails, or the file cannot be written.
     """
+    picture, size = finished(source, started, job)
+    notes = write_picture(target, picture, job.write, job.files, source.path)
+    return WrittenFile(size, started.result.compile_seconds, (*picture.notes, *notes))
+
+
+def finish_page(source: Source, target: Path, started: StartedWarp, job: Job) -> EncodedPage:
+    """Waits for the device, and encodes the result as a page.
+
+    Raises:
+        UserError: if the device fails, or the page cannot be encoded.
+    """
+    picture, size = finished(source, started, job)
+    data, notes = encode_for(target, picture, job.write, job.files)
+    return EncodedPage(data, WrittenFile(size, started.result.compile_seconds, (*picture.notes, *notes)))
+
+
+def finished(source: Source, started: StartedWarp, job: Job) -> tuple[Picture, str]:
+    """The picture that is written, and the size of the warped one."""
     picture, result = started
     with errors_about(source):
         pixels = result.pixels()
@@ -78,38 +82,23 @@ def finish_warp(source: Path, target: Path, started: StartedWarp, job: Job) -> W
             pixels = side_by_side(picture.pixels, pixels)
         if job.preview:
             pixels = side_by_side(*(shrunk(shown, job.device) for shown in (picture.pixels, pixels)))
-    notes = write_picture(target, dataclasses.replace(picture, pixels=pixels), job.write, job.files, source)
-    return WrittenFile(size, result.compile_seconds, (*picture.notes, *notes))
+    return dataclasses.replace(picture, pixels=pixels), size
 
 
-def warp_file(source: Path, target: Path, job: Job) -> int:
-    """Warps one image file, and reports it in one line; returns the exit code.
+def find_pictures(path: Path, target: Path, job: Job) -> list[Source]:
+    """The pictures of a file that are warped: one, or all pages of a TIFF.
 
     Raises:
-        UserError: if the image cannot be read, warped or written.
+        UserError: if the file cannot be read, or the output cannot store its pages.
     """
-    find_format(job.write.named(target))  # an unknown format is an error before any work
-    if job.files.skip_existing and target != STREAM and target.is_file():
-        if job.verbosity >= 0:
-            print_report(f"{target} exists, {source.name} is skipped")
-        return 0
-    picture = read_for(source, target, job)
-    start = time.perf_counter()
-    started = start_warp(source, picture, job)
-    with errors_about(source):
-        started.result.wait()
-    seconds = time.perf_counter() - start
-    written = finish_warp(source, target, started, job)
-    if job.verbosity < 0:
-        return 0
-    print_notes(source, written.notes)
-    timing = format_timing(job, seconds, written.compile_seconds)
-    line = f"{source.name} {format_size(picture.pixels)} -> {target} {written.size}: {job}, {timing}"
-    (print_error if target == STREAM else print_report)(line)
-    return 0
+    found = chosen_pages(find_source(path, job.files.page), target, job)
+    for source in found if len(found) > 1 else ():  # all, before the first one is warped
+        with read_errors(source):
+            check_size(source.pages[source.position].size, target, job)
+    return found
 
 
-def read_for(source: Path, target: Path, job: Job) -> Picture:
+def read_page(source: Source, target: Path, job: Job) -> Picture:
     """Reads an image, once it is known that its output can be written.
 
     Raises:
@@ -117,20 +106,24 @@ def read_for(source: Path, target: Path, job: Job) -> Picture:
     """
     if target != STREAM:
         check_target(target, job.files.force)
-    file_format = find_format(job.write.named(target))
+    return read_picture(source, lambda size: check_size(size, target, job))
 
-    def accept(size: Size) -> None:
-        check_pixels(size, job.files.max_pixels)
-        try:
-            job.check_output_size(size, file_format)
-        except UserError as error:
-            raise OutputError(f"cannot write {target}: {error}") from error
 
-    return read_picture(source, accept, job.files.page)
+def check_size(size: Size, target: Path, job: Job) -> None:
+    """Checks that an image and its output are not too large.
+
+    Raises:
+        UserError: if one of them is.
+    """
+    check_pixels(size, job.files.max_pixels)
+    try:
+        job.check_output_size(size, find_format(job.write.named(target)))
+    except UserError as error:
+        raise OutputError(f"cannot write {target}: {error}") from error
 
 
 @contextlib.contextmanager
-def errors_about(source: Path) -> Generator[None, None, None]:
+def errors_about(source: Source) -> Generator[None, None, None]:
     """Turns the errors of a warp into a `UserError` that names the image."""
     try:
         yield
@@ -154,14 +147,3 @@ def side_by_side(before: Array, after: Array) -> Array:
 def format_size(pixels: Array) -> str:
     """Width and height as WxH."""
     return f"{pixels.shape[1]}x{pixels.shape[0]}"
-
-
-def format_timing(job: Job, seconds: float, compile_seconds: float) -> str:
-    """The device, and how long the work took."""
-    return f"on {job.device.device_kind} in {seconds:.3f} s (compile {compile_seconds:.3f} s)"
-
-
-def print_notes(path: Path, notes: Iterable[str]) -> None:
-    """Prints notes on a file to standard error."""
-    for note in notes:
-        print_error(f"jaxtex: note: {path.name} {note}")

@@ -38,19 +38,19 @@ def find_files(options: Options) -> Files:
     sources, target = options.sources, options.target
     if STREAM in sources and len(sources) > 1:
         raise UserError("- reads standard input and is given alone")
-    if len(sources) == 1 and not sources[0].is_dir():
+    if len(sources) == 1 and not os.path.isdir(sources[0]):
         path = single_target(sources[0], target, options)
         check_effects(path, options)
         return Files({sources[0]: path}, None)
     if target == STREAM and not options.preview:
         raise UserError("- writes one file to standard output, and there are several inputs")
-    if target.suffix.lower() in FORMATS and not target.is_dir() and not options.preview:
+    if target.suffix.lower() in FORMATS and not os.path.isdir(target) and not options.preview:
         raise UserError(f"{target} names a file, and there are several inputs; name a folder")
     found = list(listed(sources, target, options))
     if options.preview:
         return Files({found[0][0]: single_target(found[0][0], target, options)}, None)
     for source in sources:
-        if source.is_dir():
+        if os.path.isdir(source):
             make_folder(target, source)
             if not options.quiet:
                 print_left_out(source, options.recursive)
@@ -69,7 +69,7 @@ def single_target(source: Path, target: Path, options: Options) -> Path:
     """Where the result of the only file goes."""
     if target == STREAM:
         return target
-    if target.is_dir():
+    if os.path.isdir(target):
         if source == STREAM:
             raise UserError(f"{target} is a folder, and standard input has no name; name a file")
         return target / renamed(Path(source.name), options)
@@ -93,7 +93,7 @@ def check_effects(target: Path, options: Options) -> None:
 def listed(sources: Iterable[Path], target: Path, options: Options) -> Iterator[tuple[Path, Path]]:
     """Each file to read, and the file to write for it."""
     for source in sources:
-        if not source.is_dir():
+        if not os.path.isdir(source):
             yield source, target / renamed(Path(source.name), options)
             continue
         for path in image_paths(source, options.recursive):

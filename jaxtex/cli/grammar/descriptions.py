@@ -30,7 +30,9 @@ extra cli, which "pip install 'jaxtex[cli]'" installs.
 The output keeps the color profile, EXIF, XMP, IPTC, comments, the resolution, and the texts and
 colors of PNG, as far as its format can; a note names the rest. The EXIF orientation is applied and
 reset, the sizes that EXIF states are those of the output, and its thumbnail is dropped. CMYK becomes
-sRGB by its profile. --strip drops all but the colors. Camera raw files and volumes are refused.
+sRGB by its profile. --strip drops all but the color profile and the color chunks of PNG, without
+which the colors would change. Camera raw files and volumes are refused. A TIFF of several pages
+becomes a TIFF of as many; of an animation, and for other formats, --page chooses one.
 
 Images of more than 500 million pixels are refused before anything is allocated, as are sides that
 the format cannot store: JPEG 65535, WebP 16383, PNG 1000000. --max-pixels sets another limit.

@@ -17,7 +17,7 @@ class FileOptions:
         force: replace files that are read-only.
         preserve_times: give the output the times of the input.
         skip_existing: skip an input whose output exists.
-        page: which one is read of a file with several, from 1; `None` if it must have one.
+        page: which one is read of a file with several, from 1; `None` for all pages of a TIFF, and where there is one.
         max_pixels: the most pixels of an input, and of an output.
     """
 
@@ -35,7 +35,9 @@ DEFAULTS = FileOptions()
 def add_file_options(group: "argparse._ArgumentGroup") -> None:  # pyright: ignore[reportPrivateUsage]
     """Adds an option for every attribute of `FileOptions`, under its name."""
     group.add_argument(
-        "--strip", action="store_true", help="drop EXIF, XMP, IPTC, comments, texts and resolution, but not colors"
+        "--strip",
+        action="store_true",
+        help="drop EXIF, XMP, IPTC, comments, texts and resolution; color profiles stay, or the colors would change",
     )
     group.add_argument("--force", action="store_true", help="replace files that are read-only")
     group.add_argument("--preserve-times", action="store_true", help="give the output the times of the input")
@@ -49,7 +51,7 @@ def add_file_options(group: "argparse._ArgumentGroup") -> None:  # pyright: igno
         "--page",
         metavar="N",
         type=whole_number,
-        help="the page of a TIFF, or the frame of an animation, from 1, e.g. 2 (default: the only one)",
+        help="one page of a TIFF, or one frame of an animation, from 1, e.g. 2 (default: all pages of a TIFF)",
     )
     group.add_argument(
         "--max-pixels",

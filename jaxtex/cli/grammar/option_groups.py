@@ -4,7 +4,7 @@
 
 import argparse
 from pathlib import Path
-from typing import Literal, NoReturn, get_args
+from typing import Any, Literal, NoReturn, get_args
 
 from ..errors import UserError
 from .values import (
@@ -16,6 +16,7 @@ from .values import (
     count,
     device,
     number,
+    path,
     point_pair,
     positive_number,
     quality,
@@ -91,21 +92,24 @@ class Options(argparse.Namespace):
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that raises its errors, so that `main` reports them like all others."""
+    """A parser that raises its errors, and those of printing, so that `main` reports them like all others."""
 
     def error(self, message: str) -> NoReturn:
         raise UserError(message)
+
+    def _print_message(self, message: str, file: Any = None) -> None:  # which ignores a full disk
+        print(message, end="", file=file)
 
 
 def add_paths(parser: argparse.ArgumentParser) -> None:
     """Adds the files that every command on images takes."""
     parser.add_argument(
-        "sources", metavar="IN", nargs="+", type=Path, help="image files, folders of image files, or - for stdin"
+        "sources", metavar="IN", nargs="+", type=path, help="image files, folders of image files, or - for stdin"
     )
     parser.add_argument(
         "target",
         metavar="OUT",
-        type=Path,
+        type=path,
         help="the file to write, a folder for several files, or - for stdout",
     )
 
@@ -146,7 +150,7 @@ def add_transform_options(warp: argparse.ArgumentParser) -> None:
     )
     add_lens_options(whole)
     whole.add_argument(
-        "--flow", metavar="FILE.npy", type=Path, help="displacements in pixels from output to input, e.g. flow.npy"
+        "--flow", metavar="FILE.npy", type=path, help="displacements in pixels from output to input, e.g. flow.npy"
     )
 
 
@@ -176,7 +180,7 @@ def add_lens_options(group: Group) -> None:
     group.add_argument(
         "--calibration",
         metavar="FILE",
-        type=Path,
+        type=path,
         help="remove the distortion that a file of OpenCV in YAML or JSON describes, e.g. camera.yml",
     )
 

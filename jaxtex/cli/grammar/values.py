@@ -5,6 +5,7 @@
 import argparse
 import math
 import re
+from pathlib import Path
 
 Point = tuple[float, float]
 COLORS = {"black": 0.0, "gray": 128.0, "white": 255.0}
@@ -88,6 +89,13 @@ def color(text: str) -> tuple[float, ...]:
             f"{text!r} is not 1 to 4 values from 0 to 255, #rrggbb or a name such as white"
         )
     return values
+
+
+def path(text: str) -> Path:
+    """A path. An empty one, as of a variable of the shell that is not set, is none, and not the current folder."""
+    if not text:
+        raise argparse.ArgumentTypeError("a name is empty")
+    return Path(text)
 
 
 def device(text: str) -> tuple[str, int]:

@@ -8,6 +8,7 @@ while it encodes.
 # pyright: strict, reportUnknownMemberType=false
 
 import io
+import os
 from pathlib import Path
 from typing import Any
 
@@ -67,16 +68,31 @@ def write_picture(
     Raises:
         UserError: if the format is unknown, the encoder refuses the image, or the file cannot be written.
     """
+    data, notes = encode_for(path, picture, options, files)
+    if path == STREAM:
+        write_stdout(data)
+        return notes
+    return (*notes, *replace_file(path, data, status_of_source(source), files.preserve_times))
+
+
+def encode_for(
+    path: Path, picture: Picture, options: WriteOptions = DEFAULT_WRITE, files: FileOptions = DEFAULTS
+) -> tuple[bytes, tuple[str, ...]]:
+    """Encodes a picture in the format of the suffix of `path`; returns the file, and what it cannot store.
+
+    Raises:
+        UserError: if the format is unknown, or the encoder refuses the image.
+    """
     file_format = find_format(options.named(path))
     try:
-        data, notes = encode_picture(picture, file_format, files.strip, options)
+        return encode_picture(picture, file_format, files.strip, options)
     except Exception as error:  # encoders raise errors of their own, for example for an image that is too large
         raise UserError(f"cannot write {path}: {describe(error)}") from error
-    if path == STREAM:
-        write_stdout(path, data)
-        return notes
-    status = source.stat() if source and source.exists() else None
-    return (*notes, *replace_file(path, data, status, files.preserve_times))
+
+
+def status_of_source(source: Path | None) -> os.stat_result | None:
+    """The status of the file that an output is made from, if it is one."""
+    return source.stat() if source and os.path.exists(source) else None
 
 
 def encode_picture(

@@ -1,11 +1,11 @@
 """What a file is, by its name and its first bytes, and the files that are refused for it."""
 
-# pyright: strict, reportUnknownMemberType=false
+# pyright: strict
 
 import os
 import stat
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from ..errors import UserError
 
@@ -27,9 +27,6 @@ RAW_SIGNATURES = (
 RAW_NAMES = "3fr arw cr2 cr3 crw dcr dng erf fff iiq kdc mef mos mrw nef nrw orf pef raf raw rw2 rwl sr2 srf srw x3f"
 RAW_SUFFIXES = frozenset(f".{name}" for name in RAW_NAMES.split())
 HEIF_BRANDS = (b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1")
-# Of TIFF: pixels behind a color filter, or linear ones of a sensor; the tag of the DNG version.
-RAW_PHOTOMETRICS = (32803, 34892)
-DNG_VERSION = 50706
 # Images that `jaxtex warp` does not take from a folder, but that a user may miss.
 OTHER_NAMES = f"{RAW_NAMES} avif bmp exr gif hdr heic heif jfif jp2 jpe jxl pnm ppm psd tga"
 OTHER_IMAGE_SUFFIXES = frozenset(f".{name}" for name in OTHER_NAMES.split())
@@ -87,45 +84,18 @@ def raw_error(kind: str) -> UserError:
     )
 
 
-def full_pages(tiff: Any) -> list[Any]:
-    """The pages of a TIFF of tifffile, without reduced copies of a page and masks.
-
-    Raises:
-        UserError: if it is a camera raw file or holds volumes.
-    """
-    pages = [tiff.pages.first] if len(tiff.pages) == 1 else list(tiff.pages)
-    for page in pages:
-        if DNG_VERSION in page.tags:
-            raise raw_error("DNG")
-        if any(is_raw(part) for part in (page, *(page.pages or ()))):
-            raise raw_error("like NEF or ARW")
-    pages = [page for page in pages if not page.is_reduced and not page.is_mask] or pages[:1]
-    depth: int = max(page.imagedepth for page in pages)
-    if tiff.is_imagej or tiff.is_shaped:  # which may store many slices behind one directory
-        stated: int = sum(series.size for series in tiff.series)
-        depth = max(depth, stated // sum(page.size for page in tiff.pages))
-    if depth > 1:
-        raise UserError(f"it is a volume of {depth} slices, and only flat images are supported")
-    return pages
-
-
-def is_raw(page: Any) -> bool:
-    """Whether a page of a TIFF holds what a sensor saw."""
-    return page.photometric in RAW_PHOTOMETRICS
-
-
-def choose_page(count: int, page: int | None) -> int:
-    """The index, from 0, of the page that is used.
+def choose_frame(count: int, frame: int | None) -> int:
+    """The index, from 0, of the page or frame that is used.
 
     Args:
         count: how many the file has.
-        page: from 1, as the user chose; `None` for no choice.
+        frame: from 1, as the user chose; `None` for no choice.
 
     Raises:
-        UserError: if there is no such page, or no choice where one is needed.
+        UserError: if there is no such one, or no choice where one is needed.
     """
-    if page is None and count > 1:
+    if frame is None and count > 1:
         raise UserError(f"it has {count} pages or frames, and one is warped; choose it with --page 1 to --page {count}")
-    if page is not None and page > count:
-        raise UserError(f"it has no page {page}, only {count}")
-    return (page or 1) - 1
+    if frame is not None and frame > count:
+        raise UserError(f"it has no page {frame}, only {count}")
+    return (frame or 1) - 1

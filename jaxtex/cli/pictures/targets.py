@@ -13,7 +13,9 @@ import os
 import secrets
 import stat
 import time
+from collections.abc import Generator
 from pathlib import Path
+from typing import BinaryIO, NamedTuple
 
 from ..errors import FULL_DISK, FullDiskError, UserError
 from .kinds import check_regular
@@ -67,19 +69,37 @@ def write_error(path: Path, error: OSError) -> UserError:
     return kind(f"cannot write {path}: {error.strerror or error}")
 
 
+class Replacement(NamedTuple):
+    """A file that takes the place of another one when it is complete.
+
+    Attributes:
+        stream: what is written to it.
+        notes: what changes for other names of the file, as the ends of sentences.
+    """
+
+    stream: BinaryIO
+    notes: tuple[str, ...]
+
+
 def replace_file(
     path: Path, data: bytes, source: os.stat_result | None = None, preserve_times: bool = False
 ) -> tuple[str, ...]:
-    """Writes `data` to a temporary file beside `path` and renames it; the temporary file never stays.
+    """Replaces a file by `data`, as `replacing` does; returns what changed for other names of it."""
+    with replacing(path, source, preserve_times) as (stream, notes):
+        stream.write(data)
+    return notes
+
+
+@contextlib.contextmanager
+def replacing(
+    path: Path, source: os.stat_result | None = None, preserve_times: bool = False
+) -> Generator[Replacement, None, None]:
+    """Opens a temporary file beside `path`, and renames it at the end of the block; the temporary file never stays.
 
     Args:
         path: of the target.
-        data: all that the file is to hold.
-        source: the status of the file that `data` is made from.
+        source: the status of the file that the new one is made from.
         preserve_times: whether the target takes the times of `source`.
-
-    Returns:
-        What changed for other names of the file, as the ends of sentences.
 
     Raises:
         UserError: if the file cannot be written.
@@ -92,7 +112,7 @@ def replace_file(
         file = os.open(partial, CREATE, 0o600 if old else mode | stat.S_IWUSR)
         with open(file, "wb") as stream:
             hold(file)
-            stream.write(data)
+            yield Replacement(stream, link_notes(path, old))
         if old:
             copy_attributes(target, old, partial)
         elif not mode & stat.S_IWUSR:
@@ -106,10 +126,14 @@ def replace_file(
         if isinstance(error, OSError):
             raise write_error(path, error) from error
         raise
-    if old and old.st_nlink > 1:
-        names = "another name" if old.st_nlink == 2 else f"{old.st_nlink - 1} other names"
-        return (f"is written to {path.name}, which had {names}; the old picture stays there",)
-    return ()
+
+
+def link_notes(path: Path, old: os.stat_result | None) -> tuple[str, ...]:
+    """A note if the file that is replaced has other names."""
+    if old is None or old.st_nlink < 2:
+        return ()
+    names = "another name" if old.st_nlink == 2 else f"{old.st_nlink - 1} other names"
+    return (f"is written to {path.name}, which had {names}; the old picture stays there",)
 
 
 def copy_attributes(target: Path, old: os.stat_result, partial: Path) -> None:

@@ -4,7 +4,7 @@
 
 import sys
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from ..errors import UserError
 from ..grammar.option_groups import Options, Subsampling
@@ -41,18 +41,37 @@ def write_options(options: Options) -> WriteOptions:
 
 
 def read_stdin() -> bytes:
-    """All of standard input."""
+    """All of standard input.
+
+    Raises:
+        UserError: if it is closed.
+    """
+    if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison]
+        raise UserError("standard input is closed")
     return sys.stdin.buffer.read()
 
 
-def write_stdout(_: Path, data: bytes) -> None:
+def write_stdout(data: bytes) -> None:
     """Writes bytes to standard output.
 
     Raises:
         UserError: if it cannot be written to.
     """
+    if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison]
+        raise UserError("cannot write to standard output: it is closed")
     try:
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
+        write_all(sys.stdout.buffer, data)
     except OSError as error:
         raise UserError(f"cannot write to standard output: {error.strerror or error}") from error
+
+
+def write_all(stream: BinaryIO, data: bytes) -> None:
+    """Writes all bytes: under PYTHONUNBUFFERED, standard output may take a part of them without an error.
+
+    Raises:
+        OSError: if they cannot be written.
+    """
+    left = memoryview(data)
+    while left:
+        left = left[stream.write(left) :]
+    stream.flush()

@@ -6,6 +6,7 @@ import contextlib
 import io
 import os
 import sys
+import warnings
 from collections.abc import Generator
 from typing import TextIO
 
@@ -49,6 +50,19 @@ def print_error(line: str) -> None:
         write_line(line, sys.stderr)
     except (OSError, ValueError):
         discard(sys.stderr)
+
+
+@contextlib.contextmanager
+def warnings_as_notes(is_quiet: bool) -> Generator[None, None, None]:
+    """Prints warnings of libraries, such as JAX's of a cache that cannot be written, as notes, or not at all."""
+
+    def show(message: Warning | str, *_: object) -> None:
+        if not is_quiet:
+            print_error(f"jaxtex: note: {' '.join(str(message).split())}")
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield
 
 
 def write_line(line: str, stream: TextIO | None) -> None:

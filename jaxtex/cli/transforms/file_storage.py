@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from ..errors import UserError, one_line
+from ..pictures.kinds import open_regular
 
 MATRIX_FIELDS = {"rows", "cols", "data"}
 KEY = re.compile(r"""(?:"([^"]*)"|'([^']*)'|([A-Za-z_][\w .-]*?)) *:(?: +(.*))?$""")
@@ -48,8 +49,10 @@ def read_storage(path: Path) -> dict[str, Any]:
         UserError: if the file cannot be read, or is neither YAML nor JSON of this kind.
     """
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             data = file.read(LARGEST_FILE + 1)
+    except UserError as error:
+        raise UserError(f"cannot read {path}: {error}") from error
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror or error}") from error
     if len(data) > LARGEST_FILE:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...warp.grids import displaced
 from ..errors import UserError, one_line
+from ..pictures.kinds import open_regular
 from ..pictures.limits import Size
 from ..pictures.picture import Array
 from .mappings import Field, Mapping, Transform
@@ -65,11 +66,13 @@ def read_flow(path: Path) -> Flow:
         UserError: if the file cannot be read, or holds something else.
     """
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             # An object array would run code of the file.
             array = np.lib.format.read_array(file, allow_pickle=False)
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror or error}") from error
+    except UserError as error:
+        raise UserError(f"cannot read {path}: {error}") from error
     except Exception as error:  # NumPy does not document what a broken header raises
         raise UserError(f"cannot read {path}: it is not a complete NumPy file of numbers, {one_line(error)}") from error
     if array.dtype.kind != "f" or array.ndim != 3 or array.shape[2] != 2 or 0 in array.shape:

@@ -24,10 +24,11 @@ MAX_ANISOTROPY = 8
 class Field(abc.ABC):
     """Parameters of a coordinate function that differ from pixel to pixel of the output.
 
-    Tiles of them are kept, since all images of a folder may share them.
+    Tiles of them are kept, for outputs of one size: all images of a folder may share them.
     """
 
     def __init__(self):
+        self.size: Size = (0, 0)
         self.kept: dict[Any, tuple[Array | jax.Array, ...]] = {}
 
     @abc.abstractmethod
@@ -43,15 +44,17 @@ class Field(abc.ABC):
             place: of the tile: row, column, height and width.
             size: width and height of the output.
         """
-        key = (place, size, margin)
-        if key not in self.kept:
+        if size != self.size:
+            self.size, self.kept = size, {}
+        kept, key = self.kept, (place, margin)
+        if key not in kept:
             row, column, height, width = place
             numbers = [
                 np.clip(np.arange(first - margin, first + n + margin, dtype=np.int32), 0, most - 1, dtype=np.int32)
                 for first, n, most in zip((row, column), (height, width), size[::-1])
             ]
-            self.kept[key] = self.of(*numbers)
-        return self.kept[key]
+            kept[key] = self.of(*numbers)
+        return kept[key]
 
 
 class Mapping(NamedTuple):

@@ -146,7 +146,7 @@ class ImageWarp(NamedTuple):
         texels, sizes = self.source.texels, self.source.sizes
         decoding = Decoding.ELEMENT if self.read.is_point else Decoding.FRACTION
         convert = functools.partial(numbers_of, alpha=alpha, light=light, decoding=decoding)
-        if self.reads == smoothing.CHAIN:
+        if self.reads >= smoothing.TWO_LEVELS:
             weights = jax.device_put(chain_weights(height, width), self.programs.device)
             make = functools.partial(chain_program, convert, chain_capacity(height, width))
             key, arguments = ("chain", alpha, light, decoding, chain_capacity(height, width)), (texels, sizes, weights)

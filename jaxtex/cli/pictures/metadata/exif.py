@@ -13,6 +13,7 @@ import struct
 from typing import Literal, NamedTuple, Union
 
 from ..limits import Size
+from .file_bytes import Bytes
 
 Order = Literal["little", "big"]
 
@@ -33,7 +34,7 @@ STRUCTURE = frozenset(
 DIRECTORY_TYPES = (13, 18)
 TYPE_BYTES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8, 17: 8, 18: 8}
 WORD_BYTES = TYPE_BYTES | {5: 4, 10: 4}  # a rational is two numbers
-SHORT, LONG, RATIONAL, UNDEFINED, ASCII = 3, 4, 5, 7, 2
+SHORT, LONG, RATIONAL, UNDEFINED, ASCII, LONG8 = 3, 4, 5, 7, 2, 16
 THUMBNAIL_OFFSET, THUMBNAIL_BYTES = 513, 514
 JPEG_START = b"\xff\xd8"
 SIGNATURES: dict[bytes, tuple[Order, bool]] = {
@@ -87,13 +88,13 @@ class Layout(NamedTuple):
         """Where the offset of the first directory is stored."""
         return 8 if self.is_big else 4
 
-    def read(self, data: bytes | bytearray, at: int, count: int) -> int:
+    def read(self, data: Bytes, at: int, count: int) -> int:
         """The unsigned number of `count` bytes at `at`."""
         if not 0 <= at <= len(data) - count:
             raise ValueError("an offset points outside the data")
         return int.from_bytes(data[at : at + count], self.order)
 
-    def offset(self, data: bytes | bytearray, at: int) -> int:
+    def offset(self, data: Bytes, at: int) -> int:
         """The offset that is stored at `at`."""
         return self.read(data, at, self.offset_bytes)
 
@@ -105,7 +106,7 @@ class Layout(NamedTuple):
         return b"".join(value[k : k + word][::-1] for k in range(0, len(value), word))
 
 
-def layout_of(data: bytes | bytearray) -> Layout:
+def layout_of(data: Bytes) -> Layout:
     """The layout of a TIFF stream.
 
     Raises:
@@ -116,7 +117,7 @@ def layout_of(data: bytes | bytearray) -> Layout:
     return Layout(*SIGNATURES[bytes(data[:4])])
 
 
-def find_fields(data: bytes | bytearray, layout: Layout, at: int) -> tuple[dict[int, Field], int]:
+def find_fields(data: Bytes, layout: Layout, at: int) -> tuple[dict[int, Field], int]:
     """The fields of the directory at `at`, and where the offset of the next directory is stored.
 
     A field whose value lies outside the data is left out.
@@ -141,7 +142,7 @@ def find_fields(data: bytes | bytearray, layout: Layout, at: int) -> tuple[dict[
     return fields, end
 
 
-def read_directory(data: bytes, layout: Layout, at: int, depth: int = 0) -> Directory:
+def read_directory(data: Bytes, layout: Layout, at: int, depth: int = 0) -> Directory:
     """The entries of a directory and of those inside it, but for broken ones.
 
     Raises:
@@ -168,10 +169,16 @@ def read_first(data: bytes) -> Directory:
 
 def number(directory: Directory, tag: int, default: int = 0) -> int:
     """The first number of an integer entry."""
+    return next(iter(numbers(directory, tag)), default)
+
+
+def numbers(directory: Directory, tag: int) -> list[int]:
+    """All numbers of an integer entry."""
     entry = directory.get(tag)
     if not isinstance(entry, Entry):
-        return default
-    return int.from_bytes(entry.value[: WORD_BYTES[entry.type]], "little")
+        return []
+    word = WORD_BYTES[entry.type]
+    return [int.from_bytes(entry.value[k : k + word], "little") for k in range(0, len(entry.value), word)]
 
 
 def write_directory(directory: Directory, layout: Layout, at: int) -> bytes:
@@ -189,7 +196,7 @@ def write_directory(directory: Directory, layout: Layout, at: int) -> bytes:
         rest += bytes(len(rest) % 2)
         end = values_at + len(rest)
         if isinstance(entry, dict):
-            type_number, count, value = LONG, 1, pack(end, 4)
+            type_number, count, value = LONG8 if layout.is_big else LONG, 1, pack(end, offset_bytes)
             rest += write_directory(entry, layout, end)
         else:
             type_number, value = entry.type, layout.swap(*entry)

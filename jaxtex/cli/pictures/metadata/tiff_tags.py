@@ -7,6 +7,7 @@ Source: TIFF 6.0, section 8, and the tags that Adobe, EXIF and GeoTIFF register.
 
 from . import exif as tiff
 from .exif import Directory, Entry
+from .file_bytes import Bytes
 from .kept import BROKEN_EXIF, Metadata, resolution_entries, resolution_of
 from .photoshop import IPTC_MARKER, paths_among, photoshop_resources
 
@@ -32,7 +33,7 @@ RESOLUTION_TAGS = {tiff.X_RESOLUTION, tiff.Y_RESOLUTION, tiff.RESOLUTION_UNIT}
 DESCRIPTION_WORDS = "machine-written description"
 
 
-def read_tiff(data: bytes, at: int) -> Metadata:
+def read_tiff(data: Bytes, at: int) -> Metadata:
     """The metadata of the page of a TIFF whose directory is at `at`, without its profile."""
     layout = tiff.layout_of(data)
     directory = tiff.read_directory(data, layout, at)

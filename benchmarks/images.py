@@ -1,0 +1,126 @@
+"""`python -m benchmarks.images`: warps of images on a CPU beside OpenCV and Pillow.
+
+A turn by 20 degrees, with zeros outside (OpenCV's `warpAffine`), the same by arrays of coordinates (`remap`), and
+`resize` by 3.7 with filters as wide as the step (OpenCV's `INTER_AREA`, Pillow's filters). Two figures a library: the
+time that passes, and that of the CPU, all cores together, which other programs on the machine disturb less. Medians
+over rounds in which each runs once. Needs OpenCV, which the extra bench installs.
+"""
+
+import argparse
+import functools
+import re
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import cv2
+import jax
+import jax.numpy as jnp
+import numpy as np
+from PIL import Image
+from tqdm import tqdm
+
+import jaxtex as jt
+
+from .environment import environment
+
+DEGREES, SHRINK = 20.0, 3.7
+FILTERS = {"point": cv2.INTER_NEAREST, "linear": cv2.INTER_LINEAR, "cubic": cv2.INTER_CUBIC}
+PILLOW_FILTERS = {"linear": "BILINEAR", "cubic": "BICUBIC", "lanczos3": "LANCZOS"}
+# OpenCV rounds positions to a 32nd of a pixel, and its cubic filter has another coefficient: of noise from 0 to 255.
+SAME_WORK = 12.0
+OURS = "jaxtex"
+Run = Callable[[], Any]
+
+
+def noise(shape: tuple[int, ...], dtype: str) -> np.ndarray:
+    return np.random.default_rng(0).integers(0, 256, shape, np.uint8).astype(dtype)
+
+
+def rows(size: tuple[int, int]) -> Iterator[tuple[str, Callable[[], dict[str, Run]]]]:
+    """The name of each row, and what makes the calls of the libraries."""
+    for dtype in ("uint8", "float32"):
+        for channels in (1, 3, 4):
+            shape = (*size, channels)
+            for kind, make in (("warpAffine", turns), ("remap", remaps)):
+                for name in FILTERS:
+                    yield f"{kind}, {dtype}, C={channels}, {name}", functools.partial(make, shape, dtype, name)
+            # Pillow has numbers of float32 in images of one channel alone.
+            for name in ("area", *(PILLOW_FILTERS if dtype == "uint8" or channels == 1 else ())):
+                yield f"resize, {dtype}, C={channels}, {name}", functools.partial(resizes, shape, dtype, name)
+
+
+def turn(shape: tuple[int, ...]) -> np.ndarray:
+    """OpenCV's matrix of a turn about the center, from the image to the output."""
+    height, width, _ = shape
+    return cv2.getRotationMatrix2D(((width - 1) / 2, (height - 1) / 2), DEGREES, 1)
+
+
+def turns(shape: tuple[int, ...], dtype: str, name: str) -> dict[str, Run]:
+    image, ours = noise(shape, dtype), jax.jit(lambda image: jt.warp.rotate(image, DEGREES, filter=name))
+    matrix, size = turn(shape), shape[1::-1]
+    run = functools.partial(cv2.warpAffine, image, matrix, size, flags=FILTERS[name])
+    return {OURS: functools.partial(ours, jnp.asarray(image)), "OpenCV": run}
+
+
+def remaps(shape: tuple[int, ...], dtype: str, name: str) -> dict[str, Run]:
+    image, inverse = noise(shape, dtype), cv2.invertAffineTransform(turn(shape))
+    y, x = np.indices(shape[:2], np.float32)
+    points = [np.float32(row[0] * x + row[1] * y + row[2]) for row in inverse]
+    ours = jax.jit(lambda image, x, y: jt.warp.remap(image, (x, y), filter=name))
+    run = functools.partial(cv2.remap, image, *points, FILTERS[name])
+    return {OURS: functools.partial(ours, *map(jnp.asarray, (image, points[0] + 0.5, points[1] + 0.5))), "OpenCV": run}
+
+
+def resizes(shape: tuple[int, ...], dtype: str, name: str) -> dict[str, Run]:
+    image, size = noise(shape, dtype), (int(shape[0] / SHRINK), int(shape[1] / SHRINK))
+    ours = jax.jit(lambda image: jt.warp.resize(image, size, filter=name))
+    run = functools.partial(ours, jnp.asarray(image))
+    if name == "area":
+        return {OURS: run, "OpenCV": functools.partial(cv2.resize, image, size[::-1], interpolation=cv2.INTER_AREA)}
+    picture = Image.fromarray(image.squeeze(-1) if shape[-1] == 1 else image)
+    return {OURS: run, "Pillow": functools.partial(picture.resize, size[::-1], Image.Resampling[PILLOW_FILTERS[name]])}
+
+
+def check_same_work(name: str, runs: dict[str, Run]) -> None:
+    ours, other = (np.float32(run()).squeeze() for run in runs.values())
+    if not (off := np.abs(ours - other).mean()) < SAME_WORK:
+        raise RuntimeError(f"{name}: results differ by {off:.2f} on average")
+
+
+def measured(runs: dict[str, Run], rounds: int) -> dict[str, tuple[float, float]]:
+    """Milliseconds that passed, and those of the CPU, for each library."""
+    found: dict[str, list[tuple[float, float]]] = {name: [] for name in runs}
+    for _ in range(rounds):
+        for name, run in runs.items():
+            passed, used = time.perf_counter(), time.process_time()
+            jax.block_until_ready(run())
+            found[name].append((1e3 * (time.perf_counter() - passed), 1e3 * (time.process_time() - used)))
+    return {name: tuple(map(statistics.median, zip(*times))) for name, times in found.items()}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.images", description=__doc__)
+    parser.add_argument("--size", type=int, nargs=2, default=(3840, 2160), metavar=("W", "H"), help="(3840 2160)")
+    parser.add_argument("--rounds", type=int, default=15, help="how often each runs (15)")
+    parser.add_argument("--cores", type=int, help="threads of OpenCV (all cores); those of XLA are all that it may use")
+    parser.add_argument("--only", type=re.compile, help="a regular expression: rows whose name has it")
+    options = parser.parse_args(argv)
+    if options.cores:
+        cv2.setNumThreads(options.cores)
+    print(", ".join(f"{key} {value}" for key, value in environment().items()), f"OpenCV threads {cv2.getNumThreads()}")
+    print(f"{'milliseconds, and of the CPU':36s}{OURS:>16s}{'other':>16s}   ratios")
+    wanted = [row for row in rows(options.size[::-1]) if not options.only or options.only.search(row[0])]
+    for name, make in tqdm(wanted, unit=" rows", leave=False, disable=None):
+        runs = make()
+        check_same_work(name, runs)
+        times = measured(runs, options.rounds)
+        ((_, (passed, used)), (other, (theirs, cpu))) = times.items()
+        ratios = f"{passed / theirs:.2f} {used / cpu:.2f} {other}"
+        print(f"{name:36s}{passed:8.1f}{used:8.1f}{theirs:8.1f}{cpu:8.1f}   {ratios}", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

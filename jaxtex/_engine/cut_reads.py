@@ -1,0 +1,209 @@
+"""Reads of a texture that is cut over devices along one axis: what each device computes, and what it exchanges.
+
+The functions here run on each device, inside `jax.shard_map`. A device stores neighboring texels of the axis, a part
+of it. `Stored` says which, so that every filter, address mode and kind reads a part as it reads the whole, to the bit.
+Exchanges are collectives of JAX, whose transposes send gradients back.
+
+Samples meet texels in one of three ways. By halo, each device receives the texels beside its own, as far as its samples
+reach. By routing, samples travel to the device that stores their texels, and values travel back. Or each device
+receives the whole texture.
+"""
+
+import dataclasses
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from .axis import Axis, Stored, start_axis
+from .spec import Coords, Grid, ReadSpec, as_given
+from .texel_walk import holds_taps, middle_texel
+
+# A read of one device: of texels, at operands.
+Read = Callable[[jax.Array, Sequence[jax.Array], ReadSpec], jax.Array]
+
+
+class Started(NamedTuple):
+    """A grid whose first operand is the coordinate of an axis in front of all others.
+
+    Attributes:
+        averages: whether the grid also takes the number of a read before its operands.
+    """
+
+    grid: Grid
+    averages: bool
+
+    def __call__(self, *args: jax.Array) -> Coords:
+        number, (start, *operands) = args[: int(self.averages)], args[int(self.averages) :]
+        return start, *self.grid(*number, *operands)
+
+
+class Cut(NamedTuple):
+    """How an axis of a texture is cut.
+
+    Attributes:
+        axis: its number among the axes of the read.
+        dimension: of the texels.
+        names: of the axes of the mesh along which it is cut, the slowest first.
+        parts: how many.
+        size: of the axis. The last part may be shorter, and is filled up with texels that nothing reads.
+    """
+
+    axis: int
+    dimension: int
+    names: tuple[str, ...]
+    parts: int
+    size: int
+
+    @property
+    def own(self) -> int:
+        """The texels of the axis that a device stores."""
+        return -(-self.size // self.parts)
+
+    @property
+    def circle(self) -> int:
+        """The texels that all devices store."""
+        return self.own * self.parts
+
+    @property
+    def number(self) -> jax.Array:
+        """The number of this device's part."""
+        return jax.lax.axis_index(self.names)
+
+    def reaches_all(self, reach: int) -> bool:
+        """Whether parts with so many texels beside them are the whole axis."""
+        return self.own + 2 * reach >= self.circle
+
+
+class ReadResult(NamedTuple):
+    """The values of a device's samples, and which of them are right: the others reach further than allowed."""
+
+    values: jax.Array
+    reached: jax.Array
+
+
+# By halo
+
+
+def with_halo(texels: jax.Array, cut: Cut, reach: int) -> jax.Array:
+    """A device's texels with `reach` of its neighbors' on both sides, around the end of the axis."""
+    before, after, left = [], [], reach
+    for distance in range(1, -(-reach // cut.own) + 1):
+        count = min(left, cut.own)
+        along = functools.partial(jax.lax.slice_in_dim, axis=cut.dimension)
+        around = lambda step: [(k, (k + step) % cut.parts) for k in range(cut.parts)]
+        last = along(texels, cut.own - count, cut.own)
+        before.insert(0, jax.lax.ppermute(last, cut.names, around(distance)))
+        after.append(jax.lax.ppermute(along(texels, 0, count), cut.names, around(-distance)))
+        left -= count
+    return jnp.concatenate([*before, texels, *after], cut.dimension)
+
+
+def in_part(spec: ReadSpec, operands: Sequence[jax.Array], cut: Cut, reach: int) -> tuple[ReadSpec, list[jax.Array]]:
+    """A read of the part that a device stores with its halo."""
+    stored = Stored(cut.own + 2 * reach, cut.circle)
+    axes = list(spec.axes)
+    axes[cut.axis] = axes[cut.axis]._replace(stored=stored)
+    grid = as_given if spec.grid is as_given else Started(spec.grid, spec.num_reads > 1)
+    stacks = (None, *spec.stacks) if spec.stacks else ()
+    spec = dataclasses.replace(spec, axes=(start_axis(stored), *axes), grid=grid, stacks=stacks)
+    start = jnp.mod(cut.number * cut.own - reach, cut.circle).astype(jnp.int32)
+    rank = max(map(len, spec.sample_shapes([start, *operands])))
+    return spec, [start.reshape([1] * rank), *operands]
+
+
+def by_halo(
+    read: Read, texels: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec, cut: Cut, reach: int
+) -> ReadResult:
+    """The read of samples none of whose taps lies further than `reach` texels from the part of their device."""
+    spec, operands = in_part(spec, operands, cut, reach)
+    values = read(with_halo(texels, cut, reach), operands, spec)
+    return ReadResult(values, jnp.broadcast_to(reached_by(spec, operands), values.shape[:-1]))
+
+
+def reached_by(spec: ReadSpec, operands: Sequence[jax.Array]) -> jax.Array:
+    """Whether all texels that a result needs are stored."""
+    numbers = spec.numbers(operands)
+    if spec.num_reads == 1:
+        held = holds_taps(spec.grid(*numbers), spec.axes)
+    else:
+
+        def one(number: jax.Array) -> jax.Array:
+            *coords, weight = spec.grid(number, *numbers)
+            return holds_taps(coords, spec.axes) | ~(weight > 0)
+
+        ranked = jnp.arange(1, spec.num_reads + 1, dtype=jnp.int32).reshape(-1, *[1] * numbers[0].ndim)
+        held = jnp.all(jax.lax.map(one, ranked), 0)
+    return jnp.all(held, spec.summed_axes, keepdims=True) if spec.summed_axes else held
+
+
+# The whole texture
+
+
+def whole(texels: jax.Array, cut: Cut) -> jax.Array:
+    """The texture, on each device."""
+    found = jax.lax.all_gather(texels, cut.names, axis=cut.dimension, tiled=True)
+    return jax.lax.slice_in_dim(found, 0, cut.size, axis=cut.dimension)
+
+
+# By routing
+
+
+def reach_of_filter(axis: Axis, cut: Cut) -> int:
+    """How far the texels of a filter lie from that of its tap in the middle."""
+    if axis.integer:
+        return 0
+    around = cut.circle - cut.size if axis.address.cyclic else 0
+    return max(axis.kernel.num_taps // 2, (axis.kernel.num_taps - 1) // 2) + around
+
+
+def by_routing(
+    read: Read, texels: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec, cut: Cut, capacity: int
+) -> jax.Array:
+    """The read of samples that travel to the device that stores their texels.
+
+    Each device sends at most `capacity` samples to each other one at once, in as many rounds as that takes.
+
+    Args:
+        spec: of a read that is no mean and no sum.
+    """
+    coords = jnp.broadcast_arrays(*spec.coords(operands))
+    shape, coords = coords[0].shape, [c.reshape(-1) for c in coords]
+    count = math.prod(shape)
+    axis = spec.axes[cut.axis]
+    reach = reach_of_filter(axis, cut)
+    window = with_halo(texels, cut, reach) if reach else texels
+    owner = middle_texel(coords[cut.axis], axis) // cut.own
+    # Samples in the order of their owners, and the place of each among those of its owner.
+    order = jnp.argsort(owner, stable=True)
+    each = jnp.sum(owner[None] == jnp.arange(cut.parts, dtype=jnp.int32)[:, None], 1, dtype=jnp.int32)
+    first = jnp.cumsum(each) - each
+    rank = jnp.zeros(count, jnp.int32).at[order].set(jnp.arange(count, dtype=jnp.int32), unique_indices=True)
+    place = rank - first[owner]
+    exchange = functools.partial(jax.lax.all_to_all, axis_name=cut.names, split_axis=0, concat_axis=0, tiled=True)
+
+    def one_round(number: jax.Array, coords: list[jax.Array], window: jax.Array) -> jax.Array:
+        slot = number * capacity + jnp.arange(capacity, dtype=jnp.int32)
+        sent = order[jnp.clip(first[:, None] + slot[None], 0, count - 1)]
+        there = [exchange(c[sent]).reshape(-1) for c in coords]
+        part, given = in_part(dataclasses.replace(spec, grid=as_given, stacks=()), there, cut, reach)
+        found = read(window, given, part)
+        back = exchange(found.reshape(cut.parts, capacity, -1)).reshape(cut.parts * capacity, -1)
+        at = jnp.clip(place - number * capacity, 0, capacity - 1)
+        return jnp.where((place // capacity == number)[:, None], back[owner * capacity + at], 0)
+
+    rounds = -(-count // capacity)
+    most = jax.lax.pmax(jnp.max(each), cut.names)
+
+    def step(total: jax.Array, number: jax.Array) -> tuple[jax.Array, None]:
+        needed = number * capacity < most
+        run = jax.checkpoint(lambda: total + one_round(number, coords, window))
+        return jax.lax.cond(needed, run, lambda: total), None
+
+    total = one_round(jnp.int32(0), coords, window)
+    if rounds > 1:
+        total, _ = jax.lax.scan(step, total, jnp.arange(1, rounds, dtype=jnp.int32))
+    return total.reshape(*shape, -1)

@@ -1,0 +1,112 @@
+"""Reads of textures that are cut over devices: how samples meet texels, where that is for the caller to decide.
+
+A texture whose texels carry an explicit sharding over one axis, of rows, slices or layers, is read by the same calls as
+any other: `sample`, `gather`, `fetch`, warps. How samples meet texels follows from sizes, or from `using`.
+
+Under automatic mesh axes a function is traced before XLA decides how its arrays are cut. `jax.sharding.explicit_axes`
+says so for one call::
+
+    read = jax.sharding.explicit_axes(read, axes=("rows",), in_sharding=(PartitionSpec("rows"),))
+"""
+
+# pyright: strict, reportUnknownMemberType=false
+
+import contextlib
+import functools
+from collections.abc import Callable, Generator
+from typing import Any
+
+import jax
+
+from ._engine.meeting import METHOD, REPORT, Halo, Routing, Whole
+from ._integers import is_integer
+
+__all__ = ["Halo", "Routing", "Whole", "explain", "using"]
+
+
+@contextlib.contextmanager
+def using(method: Halo | Routing | Whole) -> Generator[None, None, None]:
+    """Decides how samples meet the texels of textures that are cut over devices, in calls inside this context.
+
+    By default samples travel to texels if less moves so than the whole texture, and each device receives the whole
+    texture otherwise. It holds for calls that are traced inside the context; a function that `jax.jit` has compiled
+    outside is compiled again.
+
+    Args:
+        method: one of
+
+            - ``Halo(reach)``: samples are cut as the texture is, and each device receives `reach` texels of its
+              neighbors on both sides. Where a sample needs a texel beyond that, its value is NaN, or zero for integers,
+              and `jax.experimental.checkify` reports how many there are. The fastest where samples reach no further:
+              small flows and angles, resizes.
+            - ``Routing(slack)``: samples travel to the device that stores their texels, and values travel back, in as
+              many rounds as that takes. Reads along a footprint, of a cube across its seams, and of a mip chain cannot
+              be routed; there each device receives the whole texture.
+            - ``Whole()``: each device receives the whole texture.
+
+    Returns:
+        A context manager.
+
+    Gradients: of any order, with respect to texels and coordinates, as without it; zero where a sample reaches too far.
+        The gradient of the texels is cut as the texels are.
+
+    Raises:
+        TypeError: if `method` is none of these.
+        ValueError: if `reach` is no integer of at least 0, or `slack` is not above 0.
+
+    Example:
+        >>> import jax, jax.numpy as jnp, jaxtex as jt
+        >>> from jax.sharding import AxisType, NamedSharding, PartitionSpec as P
+        >>> mesh = jax.make_mesh((1,), ("rows",), axis_types=(AxisType.Explicit,))
+        >>> image = jax.device_put(jnp.ones((64, 48, 3)), NamedSharding(mesh, P("rows")))
+        >>> with jt.sharded.using(jt.sharded.Halo(reach=4)):
+        ...     turned = jt.warp.rotate(image, 3.0)
+        >>> turned.shape
+        (64, 48, 3)
+    """
+    given: Any = method
+    if not isinstance(given, Halo | Routing | Whole):
+        raise TypeError(
+            f"using: method is {method!r}, expected jaxtex.sharded.Halo(reach), jaxtex.sharded.Routing() or "
+            f"jaxtex.sharded.Whole()."
+        )
+    if isinstance(given, Halo) and not is_integer(given.reach, 0):
+        raise ValueError(f"using: reach is {given.reach!r}, expected an integer of at least 0, in texels.")
+    if isinstance(given, Routing) and not given.slack > 0:
+        raise ValueError(f"using: slack is {given.slack!r}, expected a number above 0, such as 1.25.")
+    with METHOD(method):
+        yield
+
+
+def explain(function: Callable[..., Any], *args: Any) -> str:
+    """Says how each read of a function meets its texture, what moves, and what each device holds.
+
+    Args:
+        function: of arrays, which carry explicit shardings.
+        args: its arguments.
+
+    Returns:
+        A line for each read of a texture that is cut; they are estimates from shapes. Of the bytes that move, those are
+        meant that each device receives.
+
+    Gradients: none, as there is nothing to differentiate.
+
+    Example:
+        >>> import jax, jax.numpy as jnp, jaxtex as jt
+        >>> from jax.sharding import AxisType, NamedSharding, PartitionSpec as P
+        >>> mesh = jax.make_mesh((1,), ("rows",), axis_types=(AxisType.Explicit,))
+        >>> image = jax.device_put(jnp.ones((64, 48, 3)), NamedSharding(mesh, P("rows")))
+        >>> print(jt.sharded.explain(lambda image: jt.warp.rotate(image, 3.0), image))
+        texels (64, 48, 3) float32, axis 0 in 1 part: Whole(); receives 0 MiB, holds 0.0352 MiB of texels
+    """
+    lines = Lines()
+    with REPORT(lines):
+        jax.eval_shape(functools.partial(function), *args)
+    return "\n".join(lines.found) or "No texture is cut over devices."
+
+
+class Lines:
+    """What is reported. Each is another context for JAX, which so traces functions again."""
+
+    def __init__(self):
+        self.found: list[str] = []

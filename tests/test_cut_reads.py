@@ -1,0 +1,290 @@
+"""Eight devices: reads of a texture that is cut over them give the values and gradients of the whole texture."""
+
+import functools
+import re
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.experimental import checkify
+from jax.sharding import AxisType, NamedSharding
+from jax.sharding import PartitionSpec as P
+from tolerances import assert_trees_close
+
+import jaxtex as jt
+from jaxtex._arguments import ReadArguments
+from jaxtex._engine import cut_reads, primitives
+from jaxtex._engine.float_arithmetic import FLOAT
+from jaxtex._engine.plan import layout_of
+from jaxtex._hardware import HARDWARE
+from jaxtex._reads import plan_of_call
+from jaxtex._tables.storage_formats import Decoding
+
+pytestmark = pytest.mark.skipif(jax.device_count() < 8, reason="needs eight devices")
+PARTS, REACH, CAPACITY = 8, 6, 3
+COLLECTIVES = {"halo": "ppermute", "routing": "all_to_all", "whole": "all_gather"}
+
+
+def drawn(seed, *shape, low=0.0, high=1.0):
+    return jnp.asarray(np.random.default_rng(seed).uniform(low, high, shape), np.float32)
+
+
+def engine_read(texels, operands, spec):
+    return primitives.read(texels, operands, spec)
+
+
+def plan(texture, arguments, sampler, arithmetic=FLOAT):
+    return plan_of_call(arithmetic, layout_of(texture), arguments, sampler)
+
+
+def cut_read(method, spec, size, parts=PARTS, read=engine_read):
+    """A read of texels, whose first dimension is cut, as are the samples; and which samples are right."""
+    mesh = jax.make_mesh((parts,), ("rows",), axis_types=(AxisType.Auto,), devices=jax.devices()[:parts])
+    cut = cut_reads.Cut(0, 0, ("rows",), parts, size)
+
+    def on_device(texels, *operands):
+        if method == "halo":
+            return cut_reads.by_halo(read, texels, operands, spec, cut, REACH)
+        if method == "routing":
+            values = cut_reads.by_routing(read, texels, operands, spec, cut, CAPACITY)
+        else:
+            values = read(cut_reads.whole(texels, cut), operands, spec)
+        return cut_reads.ReadResult(values, jnp.ones(values.shape[:-1], bool))
+
+    run = jax.shard_map(on_device, mesh=mesh, in_specs=P("rows"), out_specs=P("rows"))
+    filled = lambda texels: jnp.pad(texels, [(0, cut.circle - size), *[(0, 0)] * (texels.ndim - 1)])
+    return lambda texels, *operands: run(filled(texels), *operands)
+
+
+def derivatives(function):
+    """Gradients with respect to texels and coordinates, and their derivative along a direction."""
+
+    def run(*args):
+        gradient = jax.grad(lambda *args: jnp.sum(function(*args) ** 2), tuple(range(len(args))))
+        return jax.jvp(gradient, args, tuple(jnp.flip(a, -1) for a in args))
+
+    return run
+
+
+@pytest.mark.parametrize("method", ["halo", "routing", "whole"])
+@pytest.mark.parametrize(
+    ("mode", "filter_mode"), [("wrap", "linear"), ("border", "cubic"), ("mirror", "bspline"), ("clamp", "point")]
+)
+def test_rows(mode, filter_mode, method):
+    """Uneven rows: of 29 the last device stores one. Random samples take several rounds; some reach too far."""
+    sampler = jt.Sampler(address_mode=mode, filter_mode=filter_mode)
+    texture = jt.texture2d(drawn(0, 29, 7, 2))
+    x, y = drawn(1, 2, 16, 5, low=-0.5, high=1.5)
+    given = plan(texture, ReadArguments((x, y)), sampler)
+    spec = given.spec(Decoding.ELEMENT, np.dtype("float32"))
+    cut = cut_read(method, spec, 29)
+    whole = lambda texels, *operands: engine_read(texels, operands, spec)
+
+    @jax.jit
+    def run(*args):
+        values, reached = cut(*args)
+        right = lambda function: lambda *args: jnp.where(reached[..., None], function(*args), 0)
+        functions = right(lambda *args: cut(*args).values), right(whole)
+        orders = derivatives if filter_mode == "linear" else jax.grad
+        loss = lambda f: (lambda *args: jnp.sum(f(*args) ** 2)) if orders is jax.grad else f
+        return values, whole(*args), reached, [orders(loss(f))(*args) for f in functions]
+
+    args = texture.texels, *given.operands
+    values, expected, reached, (found, wanted) = run(*args)
+    np.testing.assert_array_equal(values[reached], expected[reached])
+    assert_trees_close("sum", found, wanted, 2**8)
+    share = float(reached.mean())
+    assert 0.3 < share < 0.95 if method == "halo" else share == 1
+    assert COLLECTIVES[method] in str(jax.make_jaxpr(cut)(*args))
+
+
+def test_means_of_several_reads():
+    """Along a footprint, each read must be within reach; those without weight need not be."""
+    texture, (x, y) = jt.texture2d(drawn(0, 24, 9, 1)), drawn(1, 2, 8, 6)
+    y = (y + jnp.arange(8, dtype=np.float32)[:, None]) / 8
+    side = drawn(2, 8, 6, high=0.3), drawn(3, 8, 6, high=0.3)
+    arguments = ReadArguments((x, y), None, None, None, side, tuple(s * 0.1 for s in side[::-1]))
+    given = plan(texture, arguments, jt.Sampler(max_anisotropy=4))
+    spec = given.spec(Decoding.ELEMENT, np.dtype("float32"))
+    assert spec.num_reads > 1
+    values, reached = jax.jit(cut_read("halo", spec, 24))(texture.texels, *given.operands)
+    expected = jax.jit(lambda *args: engine_read(args[0], args[1:], spec))(texture.texels, *given.operands)
+    np.testing.assert_array_equal(values[reached], expected[reached])
+    assert reached.mean() > 0.8
+
+
+@pytest.mark.parametrize("method", ["routing", "whole"])
+def test_layers(method):
+    """A layer is an axis like any other."""
+    texture = jt.texture2d_layered(drawn(0, 11, 5, 6, 1))
+    x, y = drawn(1, 2, 8, 4, low=-0.2, high=1.2)
+    layer = jnp.asarray(np.random.default_rng(2).integers(-1, 13, (8, 4)), jnp.int32)
+    given = plan(texture, ReadArguments((x, y), layer), jt.Sampler())
+    spec = given.spec(Decoding.ELEMENT, np.dtype("float32"))
+    found = jax.jit(cut_read(method, spec, 11))(texture.texels, *given.operands)
+    np.testing.assert_array_equal(found.values, engine_read(texture.texels, given.operands, spec))
+    assert found.reached.all()
+
+
+@pytest.mark.parametrize("method", ["halo", "routing"])
+def test_hardware_arithmetic(method):
+    texture, (x, y) = jt.texture2d(drawn(0, 40, 9, 2)), drawn(1, 2, 8, 6)
+    given = plan(texture, ReadArguments((x, y)), jt.Sampler(arithmetic="hardware"), HARDWARE)
+    spec = given.spec(Decoding.ELEMENT, np.dtype("float32"))
+    read = lambda texels, operands, spec: hardware_read(texels, operands, spec)
+    values, reached = jax.jit(cut_read(method, spec, 40, read=read))(texture.texels, *given.operands)
+    expected = hardware_read(texture.texels, given.operands, spec)
+    np.testing.assert_array_equal(values[reached], expected[reached])
+
+
+def hardware_read(texels, operands, spec):
+    from jaxtex._hardware import read
+
+    return read.read(texels, None, operands, spec)
+
+
+def test_one_part():
+    texture, (x, y) = jt.texture2d(drawn(0, 5, 9, 2)), drawn(1, 2, 3, 6)
+    given = plan(texture, ReadArguments((x, y)), jt.Sampler(address_mode="wrap"))
+    spec = given.spec(Decoding.ELEMENT, np.dtype("float32"))
+    expected = engine_read(texture.texels, given.operands, spec)
+    for method in COLLECTIVES:
+        found = jax.jit(functools.partial(cut_read(method, spec, 5, parts=1)))(texture.texels, *given.operands)
+        np.testing.assert_array_equal(found.values, expected)
+        assert found.reached.all()
+
+
+# The same calls, under explicit mesh axes
+
+
+def calls():
+    """Reads of a texture, by name, and the collectives that they may need."""
+    x, y = drawn(1, 2, 16, 5, low=-0.2, high=1.2)
+    index = jnp.arange(-3, 60, dtype=jnp.int32)
+    border = jt.Sampler(address_mode="border", arithmetic="hardware")
+    of = jt.texture2d
+    travel, everything = {"all-to-all", "collective-permute"}, {"all-gather"}
+    return {
+        "sample": (lambda t, x, y: jt.sample(of(t), (x, y), jt.Sampler(filter_mode="cubic", limit="taps")), travel),
+        "border": (lambda t, x, y: jt.sample(of(t, border_color=2.0), (x, y), border), travel),
+        "fetch": (lambda t, x, y: jt.fetch(of(t), (index, index)), {"all-to-all", "all-gather"}),
+        "gather": (lambda t, x, y: jt.gather(of(t), (x, y)), {"all-to-all"}),
+        "rotate": (lambda t, x, y: jt.warp.rotate(t, 20.0), travel),
+        "resize": (lambda t, x, y: jt.warp.resize(t, (30, 20)), everything),
+        "mips": (lambda t, x, y: jt.sample(jt.build_mipmaps(of(t)), (x, y), lod=1.3), everything),
+    }, (x, y)
+
+
+FOUND = re.compile("all-gather|all-to-all|collective-permute|reduce-scatter")
+
+
+@pytest.mark.parametrize("cut", [P("rows"), P(None, "rows")], ids=["rows", "columns"])
+@pytest.mark.parametrize("name", list(calls()[0]))
+def test_the_same_calls(name, cut):
+    """Values, and gradients that are cut as the texture is. What travels are samples, not texels."""
+    (function, allowed), coords = calls()[0][name], calls()[1]
+    texels = drawn(0, 64, 48, 2)
+
+    def both(*args):
+        return function(*args), jax.grad(lambda *args: jnp.sum(function(*args) ** 2))(*args)
+
+    expected = jax.jit(both)(texels, *coords)
+    mesh = jax.make_mesh((PARTS,), ("rows",), axis_types=(AxisType.Explicit,))
+    with jax.set_mesh(mesh):
+        place = lambda a, spec: jax.device_put(a, NamedSharding(mesh, spec))
+        args = place(texels, cut), *(place(c, P("rows")) for c in coords)
+        found = jax.jit(both)(*args)
+        program = jax.jit(function).lower(*args).compile().as_text()
+    assert_trees_close("sum", found, expected, 2**8)
+    assert found[1].sharding.is_equivalent_to(args[0].sharding, 3)
+    assert set(FOUND.findall(program)) <= allowed
+
+
+def test_few_samples():
+    """They are fewer than devices, or a single one: each device gets all texels, or samples are filled up."""
+    texels = drawn(0, 64, 48, 2)
+    expected = jt.sample(jt.texture2d(texels), (drawn(1, 3), drawn(2, 3))), jt.sample(jt.texture2d(texels), (0.3, 0.4))
+    with jax.set_mesh(jax.make_mesh((PARTS,), ("rows",), axis_types=(AxisType.Explicit,))):
+        texture = jt.texture2d(jax.device_put(texels, P("rows")))
+        found = jt.sample(texture, (drawn(1, 3), drawn(2, 3))), jt.sample(texture, (0.3, 0.4))
+    np.testing.assert_array_equal(found[0], expected[0])
+    np.testing.assert_array_equal(found[1], expected[1])
+
+
+# What the caller decides
+
+
+def image_in_rows(rows=64, columns=48):
+    """An image on a mesh of eight devices, its rows cut; and the whole image."""
+    whole = drawn(0, rows, columns, 2)
+    return jax.device_put(whole, P("rows")), whole
+
+
+@pytest.fixture
+def mesh():
+    with jax.set_mesh(jax.make_mesh((PARTS,), ("rows",), axis_types=(AxisType.Explicit,))):
+        yield
+
+
+def test_halo_of_a_warp(mesh):
+    """Rows move to neighbors alone. The same function compiles again under another method."""
+    image, whole = image_in_rows()
+    turn = jax.jit(lambda image: jt.warp.rotate(image, 3.0))
+    both = lambda image: (turn(image), jax.grad(lambda image: jnp.sum(turn(image) ** 2))(image))
+    with jt.sharded.using(jt.sharded.Halo(4)):
+        found, program = jax.jit(both)(image), jax.jit(turn).lower(image).compile().as_text()
+        line = jt.sharded.explain(turn, image)
+    assert set(FOUND.findall(program)) == {"collective-permute"}
+    expected = jax.jit(lambda image: (jt.warp.rotate(image, 3.0), jax.grad(loss_of_turn)(image)))(whole)
+    assert_trees_close("sum", found, expected, 2**8)
+    assert found[0].sharding.spec[0] == found[1].sharding.spec[0] == "rows"
+    assert "axis 0 in 8 parts: Halo(reach=4)" in line
+    assert "Routing" in jt.sharded.explain(turn, image)
+
+
+def loss_of_turn(image):
+    return jnp.sum(jt.warp.rotate(image, 3.0) ** 2)
+
+
+def test_automatic_axes():
+    """`jax.sharding.explicit_axes` says how the image is cut, of which the trace knows nothing."""
+    whole = drawn(0, 64, 48, 2)
+    turn = lambda image: jt.warp.rotate(image, 3.0)
+    of_rows = jax.sharding.explicit_axes(turn, axes=("rows",), in_sharding=(P("rows"),))
+    mesh = jax.make_mesh((PARTS,), ("rows",), axis_types=(AxisType.Auto,))
+    with jax.set_mesh(mesh), jt.sharded.using(jt.sharded.Halo(4)):
+        image = jax.device_put(whole, P("rows"))
+        gradient = jax.jit(jax.grad(lambda image: jnp.sum(of_rows(image) ** 2)))
+        assert set(FOUND.findall(gradient.lower(image).compile().as_text())) == {"collective-permute"}
+        found = gradient(image)
+    assert_trees_close("sum", found, jax.jit(jax.grad(loss_of_turn))(whole), 2**8)
+
+
+def test_samples_beyond_a_halo(mesh):
+    """They are NaN, have no gradient, and are counted under checkify."""
+    image, whole = image_in_rows()
+    turn = lambda image: jt.warp.rotate(image, 30.0)
+    with jt.sharded.using(jt.sharded.Halo(4)):
+        found = jax.jit(turn)(image)
+        error, _ = checkify.checkify(jax.jit(turn))(image)
+    expected, lost = jt.warp.rotate(whole, 30.0), np.isnan(found).any(-1)
+    assert 0.2 < lost.mean() < 0.8
+    assert_trees_close("sum", np.asarray(found)[~lost], np.asarray(expected)[~lost], 2**8)
+    assert f"{lost.sum()} samples need texels further than 4" in error.get()
+    with jt.sharded.using(jt.sharded.Halo(30)):  # the whole image
+        assert_trees_close("sum", jax.jit(turn)(image), expected, 2**8)
+
+
+def test_methods_that_do_not_fit(mesh):
+    with pytest.raises(ValueError, match="reach is -1, expected an integer of at least 0"):
+        jt.sharded.using(jt.sharded.Halo(-1)).__enter__()
+    with pytest.raises(ValueError, match="slack is 0, expected a number above 0"):
+        jt.sharded.using(jt.sharded.Routing(0)).__enter__()
+    with pytest.raises(TypeError, match="method is 'halo', expected jaxtex"):
+        jt.sharded.using("halo").__enter__()
+    image, _ = image_in_rows()
+    assert jt.sharded.explain(lambda a: a + 1, image) == "No texture is cut over devices."
+    with jt.sharded.using(jt.sharded.Routing(0.1)):
+        found = jt.sample(jt.texture2d(image), (drawn(1, 16), drawn(2, 16)))
+    np.testing.assert_array_equal(found, jt.sample(jt.texture2d(image_in_rows()[1]), (drawn(1, 16), drawn(2, 16))))
