@@ -13,7 +13,7 @@ from jaxtex.cli.transforms.mappings import Field
 from jaxtex.cli.transforms.perspective import Perspective
 from jaxtex.cli.transforms.resizing import Resize
 from jaxtex.cli.warping.programs import ReadOptions
-from jaxtex.cli.warping.tiling import LARGE, MOST_SMALL, SMALL, tiles_of
+from jaxtex.cli.warping.tiling import LARGE, MOST_SMALL, SMALL, large_shape, tiles_of
 from jaxtex.cli.warping.warp import compiled, warp
 from jaxtex.sampler import Sampler
 
@@ -115,6 +115,12 @@ def test_resized_tiles_are_those_of_the_whole(name):
     assert_as_whole(*RESIZED[name], SIZES[2:])
 
 
+@pytest.mark.parametrize("name", ["half", "larger"])
+def test_wide_tiles_are_those_of_the_whole(name):
+    """Of an output of more than 1,536 columns."""
+    assert_as_whole(*RESIZED[name], [{"half": (3300, 130), "larger": (1000, 90)}[name]])
+
+
 @pytest.mark.parametrize(("name", "programs"), [("frame", 2), ("alpha", 10), ("flow", 2)])
 def test_images_of_many_sizes_take_few_programs(name, programs):
     transform, read, dtype, channels = VARIANTS[name]
@@ -128,14 +134,15 @@ def test_images_of_many_sizes_take_few_programs(name, programs):
 
 
 @pytest.mark.parametrize(
-    "size", [(1, 1), (1, 700), (128, 64), (129, 64), (513, 257), (512, 256), (1500, 1000), (700, 1)]
+    "size", [(1, 1), (1, 700), (128, 64), (129, 64), (513, 257), (512, 256), (1500, 1000), (700, 1), (2100, 300)]
 )
 def test_tiles_cover_each_pixel_once(size):
     counts = np.zeros(size[::-1], int)
     for place in tiles_of(size):
         counts[place.cut(size)] += 1
         assert (place.height, place.width) in {
-            tuple(1 if n == 1 else side for n, side in zip(size[::-1], shape)) for shape in (LARGE, SMALL)
+            tuple(1 if n == 1 else side for n, side in zip(size[::-1], shape))
+            for shape in (large_shape(size[0]), SMALL)
         }
     assert (counts == 1).all()
 

@@ -13,7 +13,7 @@ from ...warp.resizing import filters_of_axes, is_widened
 from ..pictures.limits import Size
 from ..pictures.picture import Array
 from .programs import ReadOptions, Window
-from .tiling import LARGE, Place
+from .tiling import Place, large_shape
 
 # Windows have sizes of so many binary digits, which zeros follow.
 WINDOW_DIGITS = 4
@@ -45,7 +45,7 @@ class ResizeFilters(NamedTuple):
     @property
     def longest_row(self) -> int:
         """The width of the widest window."""
-        return self.window(LARGE)[1]
+        return self.window(large_shape(self.filters[1].samples))[1]
 
     def window(self, shape: tuple[int, int]) -> tuple[int, int]:
         """The height and the width of what tiles of a shape read."""
