@@ -8,7 +8,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from ._arguments import ReadArguments, as_operands
-from ._engine import primitives
 from ._engine.coordinates import Arrays
 from ._engine.float_arithmetic import FLOAT
 from ._engine.hashing import pyramid_axes
@@ -62,19 +61,6 @@ def in_heads(texture: Texture, num_heads: int) -> Texture:
     if texture.level_shapes:
         shape = (-1, channels // num_heads)
     return dataclasses.replace(texture, texels=texture.texels.reshape(shape))
-
-
-def read_pyramid(
-    table: jax.Array,
-    points: Arrays,
-    scales: Sequence[float],
-    sizes: Sequence[int],
-    rows: Sequence[int],
-    hashed: Sequence[bool],
-) -> jax.Array:
-    """`plan_pyramid`, read: S + (levels, C), in the dtype of the table."""
-    read = plan_pyramid(table, points, scales, sizes, rows, hashed)
-    return primitives.read(table, read.operands, read.spec).astype(table.dtype)
 
 
 def plan_pyramid(

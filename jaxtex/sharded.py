@@ -12,7 +12,6 @@ says so for one call::
 # pyright: strict, reportUnknownMemberType=false
 
 import contextlib
-import functools
 from collections.abc import Callable, Generator
 from typing import Any
 
@@ -40,9 +39,11 @@ def using(method: Halo | Routing | Whole) -> Generator[None, None, None]:
               and `jax.experimental.checkify` reports how many there are. The fastest where samples reach no further:
               small flows and angles, resizes.
             - ``Routing(slack)``: samples travel to the device that stores their texels, and values travel back, in as
-              many rounds as that takes. Reads along a footprint, of a cube across its seams, and of a mip chain cannot
-              be routed; there each device receives the whole texture.
-            - ``Whole()``: each device receives the whole texture.
+              many rounds as that takes. In a round a device sends `slack` times an equal share to each other device.
+              Reads along a footprint, and of a cube across its seams, cannot be routed; there each device receives the
+              whole texture.
+            - ``Whole()``: each device receives the whole texture. So it is for mip chains and reads with a `key`,
+              whatever the method.
 
     Returns:
         A context manager.
@@ -86,8 +87,8 @@ def explain(function: Callable[..., Any], *args: Any) -> str:
         args: its arguments.
 
     Returns:
-        A line for each read of a texture that is cut; they are estimates from shapes. Of the bytes that move, those are
-        meant that each device receives.
+        A line for each read of a texture that is cut along one axis. Sizes are estimated from shapes: what one device
+        receives, and what it holds.
 
     Gradients: none, as there is nothing to differentiate.
 
@@ -101,12 +102,12 @@ def explain(function: Callable[..., Any], *args: Any) -> str:
     """
     lines = Lines()
     with REPORT(lines):
-        jax.eval_shape(functools.partial(function), *args)
+        jax.eval_shape(function, *args)
     return "\n".join(lines.found) or "No texture is cut over devices."
 
 
 class Lines:
-    """What is reported. Each is another context for JAX, which so traces functions again."""
+    """The lines of one report. JAX traces a function again for each new object in a context."""
 
     def __init__(self):
         self.found: list[str] = []

@@ -49,7 +49,8 @@ def cut_read(method, spec, size, parts=PARTS, read=engine_read):
         if method == "routing":
             values = cut_reads.by_routing(read, texels, operands, spec, cut, CAPACITY)
         else:
-            values = read(cut_reads.whole(texels, cut), operands, spec)
+            everywhere = jax.lax.all_gather(texels, cut.names, axis=cut.dimension, tiled=True)
+            values = read(everywhere[:size], operands, spec)
         return cut_reads.ReadResult(values, jnp.ones(values.shape[:-1], bool))
 
     run = jax.shard_map(on_device, mesh=mesh, in_specs=P("rows"), out_specs=P("rows"))
@@ -274,6 +275,25 @@ def test_samples_beyond_a_halo(mesh):
     assert f"{lost.sum()} samples need texels further than 4" in error.get()
     with jt.sharded.using(jt.sharded.Halo(30)):  # the whole image
         assert_trees_close("sum", jax.jit(turn)(image), expected, 2**8)
+
+
+@pytest.mark.parametrize("method", [jt.sharded.Halo(6), jt.sharded.Routing()])
+def test_points_in_one_array_and_drawn_taps(method, mesh):
+    """A flow is an operand of several numbers. The derivative of a read of one drawn tap is that of another read."""
+    image, whole = image_in_rows()
+    flow, (x, y) = drawn(3, 64, 48, 2, low=-1.0), drawn(1, 2, 16, 5, low=0.2, high=0.8)
+
+    def drawn_tap(image, x):
+        return jt.sample(jt.texture2d(image), (x, y), jt.Sampler(filter_mode="cubic"), key=jax.random.key(0))
+
+    def both(image, flow, x):
+        gradient = jax.grad(lambda *args: jnp.sum(jt.warp.warp_flow(*args) ** 2), (0, 1))(image, flow)
+        return gradient, jax.grad(lambda x: jnp.sum(drawn_tap(image, x)))(x)
+
+    with jt.sharded.using(method):
+        assert type(method).__name__ in jt.sharded.explain(jt.warp.warp_flow, image, flow)
+        found = jax.jit(both)(image, flow, x)
+    assert_trees_close("sum", found, jax.jit(functools.partial(both))(whole, flow, x), 2**8)
 
 
 def test_methods_that_do_not_fit(mesh):

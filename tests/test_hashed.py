@@ -28,7 +28,7 @@ def row(vertex, rows):
 def read_hashed(table, coords, sizes):
     """The read of a pyramid of one hashed level, at places among its vertices, of which the first is at 0.5."""
     points = tuple(c - 1 for c in coords)
-    return _model_reads.read_pyramid(table, points, (1.0,), sizes[:1], table.shape[:1], (True,))[..., 0, :]
+    return _model_reads.plan_pyramid(table, points, (1.0,), sizes[:1], table.shape[:1], (True,)).values()[..., 0, :]
 
 
 def shares(point, sizes, rows):

@@ -149,7 +149,14 @@ def test_every_rule_is_that_of_the_reads():
 def one_level(table, points, *, grid, k):
     """The features of one level."""
     level = grid.scales[k : k + 1], [grid.resolutions[k] + 1], [len(table)], [grid.hashed[k]]
-    return _model_reads.read_pyramid(table, (points[..., 0], points[..., 1]), *level)[..., 0, :]
+    return _model_reads.plan_pyramid(table, (points[..., 0], points[..., 1]), *level).values()[..., 0, :]
+
+
+def test_without_jit():
+    grid, tables, points = grid_inputs(2)
+    with jax.disable_jit():
+        found = jt.nn.multiresolution_grid(tables, points, grid)
+    assert_trees_close("sum", found, jt.nn.multiresolution_grid(tables, points, grid), 4)
 
 
 def test_no_points():

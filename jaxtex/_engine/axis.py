@@ -26,13 +26,13 @@ class Role(StrEnum):
 
 
 class Stored(NamedTuple):
-    """The texels of an axis that are stored, where they are a part of it: neighbors, around the end of the axis.
+    """The texels of an axis that are stored, where they are a part of it: a row of neighbors, which may wrap around.
 
     Attributes:
-        count: how many they are.
-        circle: how many texels there are around; those beyond the size of the axis are no tap's.
-        start: the first of them, from 0 to below `circle`: the coordinate of an axis of role START, of which one for
-            each such axis stands in front of those that are not of role SIZE.
+        count: how many are stored.
+        circle: after how many texels the first one follows again. No tap reads those beyond the size of the axis.
+        start: the number of the first stored texel, from 0 to ``circle - 1``. It is the coordinate of an axis of role
+            START. For each axis that is stored in part, one of these stands in front, after those of role SIZE.
     """
 
     count: int
@@ -107,11 +107,12 @@ class Axis(NamedTuple):
         assert self.size is not None
         return self.size
 
-    def starting(self, starts: Iterator[jax.Array]) -> "Axis":
-        """This axis with the next of some starts, if it has none and needs one."""
-        if self.stored is None or self.stored.start is not None:
-            return self
-        return self._replace(stored=self.stored._replace(start=next(starts)))
+    def with_given(self, sizes: Iterator[jax.Array], starts: Iterator[jax.Array]) -> "Axis":
+        """This axis with the next size if it has none, and with the next start if it is stored in part and has none."""
+        axis = self if self.size is not None else self._replace(size=next(sizes))
+        if axis.stored is None or axis.stored.start is not None:
+            return axis
+        return axis._replace(stored=axis.stored._replace(start=next(starts)))
 
     @property
     def vanishes(self) -> bool:

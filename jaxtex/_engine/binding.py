@@ -50,14 +50,30 @@ def make_primitive(
         run = functools.partial(batched, implementation, **static)
         return computed_apart(run, apart(wrt))(*args) if params["spec"].apart else run(*args)
 
-    # Tracing the implementation inherits dtype, sharding and varying axes; a shape by hand would lose the last two.
+    define_evaluation(p, general, "spec", "wrt", "batch")
+    mlir.register_lowering(p, mlir.lower_fun(general, multiple_results=multiple_results))
+    for lowering in lowerings:
+        otherwise = functools.partial(batched, lowering.fallback) if lowering.fallback else general
+        rule = lowering.rule(otherwise, multiple_results=multiple_results)
+        mlir.register_lowering(p, rule, platform=lowering.platform)
+    return p
+
+
+def define_evaluation(p: Primitive, function: Callable[..., Any], *static: str) -> None:
+    """Defines how a primitive that equals `function` is evaluated, by shapes alone and outside `jax.jit`.
+
+    Args:
+        static: the names of its parameters.
+    """
+
+    # Tracing the function inherits dtype, sharding and varying axes; a shape by hand would lose the last two.
     def abstract(*avals: Any, **params: Any) -> Any:
         # A lowering runs under an empty mesh where there is none. Set here too, so that JAX's cache sees one context.
         with jax.sharding.use_abstract_mesh(jax.sharding.get_abstract_mesh()):
-            out = jax.make_jaxpr(functools.partial(general, **params))(*avals).out_avals
-        return list(out) if multiple_results else out[0]
+            out = jax.make_jaxpr(functools.partial(function, **params))(*avals).out_avals
+        return list(out) if p.multiple_results else out[0]
 
-    compiled = typed_jit("spec", "wrt", "batch")(lambda *args, **params: p.bind(*args, **params))
+    compiled = typed_jit(*static)(lambda *args, **params: p.bind(*args, **params))
 
     def evaluate(*args: jax.Array, **params: Any) -> Any:
         with jax.disable_jit(False):  # under which it would end up here again
@@ -65,12 +81,6 @@ def make_primitive(
 
     p.def_impl(evaluate)
     p.def_abstract_eval(abstract)
-    mlir.register_lowering(p, mlir.lower_fun(general, multiple_results=multiple_results))
-    for lowering in lowerings:
-        otherwise = functools.partial(batched, lowering.fallback) if lowering.fallback else general
-        rule = lowering.rule(otherwise, multiple_results=multiple_results)
-        mlir.register_lowering(p, rule, platform=lowering.platform)
-    return p
 
 
 def bind(p: Primitive, *args: jax.Array, **params: Any) -> Any:

@@ -4,9 +4,8 @@ The functions here run on each device, inside `jax.shard_map`. A device stores n
 of it. `Stored` says which, so that every filter, address mode and kind reads a part as it reads the whole, to the bit.
 Exchanges are collectives of JAX, whose transposes send gradients back.
 
-Samples meet texels in one of three ways. By halo, each device receives the texels beside its own, as far as its samples
-reach. By routing, samples travel to the device that stores their texels, and values travel back. Or each device
-receives the whole texture.
+There are two ways. By halo, each device receives the texels beside its own, as far as its samples reach. By routing,
+samples travel to the device that stores their texels, and values travel back.
 """
 
 import dataclasses
@@ -74,7 +73,7 @@ class Cut(NamedTuple):
         return jax.lax.axis_index(self.names)
 
     def reaches_all(self, reach: int) -> bool:
-        """Whether parts with so many texels beside them are the whole axis."""
+        """Whether a part with so many texels on each side is the whole axis."""
         return self.own + 2 * reach >= self.circle
 
 
@@ -103,13 +102,12 @@ def with_halo(texels: jax.Array, cut: Cut, reach: int) -> jax.Array:
 
 
 def in_part(spec: ReadSpec, operands: Sequence[jax.Array], cut: Cut, reach: int) -> tuple[ReadSpec, list[jax.Array]]:
-    """A read of the part that a device stores with its halo."""
+    """A read, of operands that hold one number of each sample, in the part that a device stores with its halo."""
     stored = Stored(cut.own + 2 * reach, cut.circle)
     axes = list(spec.axes)
     axes[cut.axis] = axes[cut.axis]._replace(stored=stored)
     grid = as_given if spec.grid is as_given else Started(spec.grid, spec.num_reads > 1)
-    stacks = (None, *spec.stacks) if spec.stacks else ()
-    spec = dataclasses.replace(spec, axes=(start_axis(stored), *axes), grid=grid, stacks=stacks)
+    spec = dataclasses.replace(spec, axes=(start_axis(stored), *axes), grid=grid)
     start = jnp.mod(cut.number * cut.own - reach, cut.circle).astype(jnp.int32)
     rank = max(map(len, spec.sample_shapes([start, *operands])))
     return spec, [start.reshape([1] * rank), *operands]
@@ -126,27 +124,17 @@ def by_halo(
 
 def reached_by(spec: ReadSpec, operands: Sequence[jax.Array]) -> jax.Array:
     """Whether all texels that a result needs are stored."""
-    numbers = spec.numbers(operands)
     if spec.num_reads == 1:
-        held = holds_taps(spec.grid(*numbers), spec.axes)
+        held = holds_taps(spec.grid(*operands), spec.axes)
     else:
 
         def one(number: jax.Array) -> jax.Array:
-            *coords, weight = spec.grid(number, *numbers)
+            *coords, weight = spec.grid(number, *operands)
             return holds_taps(coords, spec.axes) | ~(weight > 0)
 
-        ranked = jnp.arange(1, spec.num_reads + 1, dtype=jnp.int32).reshape(-1, *[1] * numbers[0].ndim)
+        ranked = jnp.arange(1, spec.num_reads + 1, dtype=jnp.int32).reshape(-1, *[1] * operands[0].ndim)
         held = jnp.all(jax.lax.map(one, ranked), 0)
     return jnp.all(held, spec.summed_axes, keepdims=True) if spec.summed_axes else held
-
-
-# The whole texture
-
-
-def whole(texels: jax.Array, cut: Cut) -> jax.Array:
-    """The texture, on each device."""
-    found = jax.lax.all_gather(texels, cut.names, axis=cut.dimension, tiled=True)
-    return jax.lax.slice_in_dim(found, 0, cut.size, axis=cut.dimension)
 
 
 # By routing
@@ -157,7 +145,7 @@ def reach_of_filter(axis: Axis, cut: Cut) -> int:
     if axis.integer:
         return 0
     around = cut.circle - cut.size if axis.address.cyclic else 0
-    return max(axis.kernel.num_taps // 2, (axis.kernel.num_taps - 1) // 2) + around
+    return axis.kernel.num_taps // 2 + around
 
 
 def by_routing(
@@ -189,7 +177,7 @@ def by_routing(
         slot = number * capacity + jnp.arange(capacity, dtype=jnp.int32)
         sent = order[jnp.clip(first[:, None] + slot[None], 0, count - 1)]
         there = [exchange(c[sent]).reshape(-1) for c in coords]
-        part, given = in_part(dataclasses.replace(spec, grid=as_given, stacks=()), there, cut, reach)
+        part, given = in_part(spec.of_coords(), there, cut, reach)
         found = read(window, given, part)
         back = exchange(found.reshape(cut.parts, capacity, -1)).reshape(cut.parts * capacity, -1)
         at = jnp.clip(place - number * capacity, 0, capacity - 1)

@@ -1,9 +1,9 @@
 """Reads whose results lie side by side in one array, as the features of several levels do.
 
 XLA would write each result by itself and copy all of them, and in reverse mode copy each one's part of the cotangent.
-On a GPU kernels write results, and load cotangents, where they lie. What the primitives here mean is said by other
-ones, and so are their rules, but for two: the tangent of a joined read is joined too, and the transpose of that is the
-pullbacks of its parts.
+On a GPU kernels write results, and load cotangents, where they lie. Each primitive here equals a function of other
+primitives, and takes its rules from that function. There are two exceptions: the tangent of a joined read is joined
+too, and its transpose is one pullback for each part.
 """
 
 import functools
@@ -16,12 +16,20 @@ import jax.numpy as jnp
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
-from .._typed_jit import typed_jit
-from .binding import Dims, bind
+from .binding import Dims, bind, define_evaluation
 from .lowering.choice import LOWERINGS
 from .lowering.cuda_kernels.read_kernel import result_shape
 from .lowering.parts import Part, Place, copied, places_of
-from .primitives import active, as_cotangent, jvp_by_terms, pullback_p, pushforward_p, read_p, splat_p
+from .primitives import (
+    active,
+    as_cotangent,
+    jvp_by_terms,
+    pullback_p,
+    pushforward_p,
+    read_p,
+    splat_p,
+    transpose_by_terms,
+)
 from .spec import TEXELS, ReadSpec, StaticRead, each_read
 
 
@@ -32,6 +40,10 @@ class Read(NamedTuple):
     operands: tuple[jax.Array, ...]
     spec: ReadSpec
     batch: int = 0
+
+    def values(self) -> jax.Array:
+        """The result of this read alone."""
+        return bind(read_p, self.texels, *self.operands, spec=self.spec, batch=self.batch)
 
 
 def joined(reads: Sequence[Read], row_axes: int) -> jax.Array:
@@ -139,40 +151,16 @@ def by_terms(name: str, terms: Callable[..., Any], linear: Callable[..., Sequenc
     p = Primitive(name)
     p.multiple_results = multiple
 
-    def abstract(*avals: Any, **params: Any) -> Any:
-        with jax.sharding.use_abstract_mesh(jax.sharding.get_abstract_mesh()):
-            out = jax.make_jaxpr(functools.partial(terms, **params))(*avals).out_avals
-        return list(out) if multiple else out[0]
-
-    def transpose(cotangent: Any, *args: Any, **params: Any) -> list[Any]:
-        some = [k for k, a in enumerate(args) if ad.is_undefined_primal(a)]
-        others = set(linear(**params)) - set(some)
-
-        def of_some(*given: Any) -> Any:
-            known = [jnp.zeros_like(a) if k in others else a for k, a in enumerate(args)]
-            for k, a in zip(some, given):
-                known[k] = a
-            return terms(*known, **params)
-
-        avals = [jax.ShapeDtypeStruct(args[k].aval.shape, args[k].aval.dtype) for k in some]
-        cotangent = [*map(ad.instantiate_zeros, cotangent)] if multiple else cotangent
-        found = dict(zip(some, jax.linear_transpose(of_some, *avals)(cotangent)))
-        return [found.get(k) for k in range(len(args))]
-
     def batched(args: Sequence[jax.Array], dims: Dims, **params: Any) -> Any:
         out = jax.vmap(functools.partial(terms, **params), dims)(*args)
         return (out, [0] * len(out)) if multiple else (out, 0)
 
-    compiled = typed_jit("reads", "row_axes", "spec", "wrt", "batch", "place")(
-        lambda *args, **params: p.bind(*args, **params)
-    )
-    p.def_impl(compiled)
-    p.def_abstract_eval(abstract)
+    define_evaluation(p, terms, "reads", "row_axes", "spec", "wrt", "batch", "place")
     mlir.register_lowering(p, mlir.lower_fun(terms, multiple_results=multiple))
     for row in LOWERINGS.get(name, ()):
         mlir.register_lowering(p, row.rule(terms, multiple_results=multiple), platform=row.platform)
     ad.primitive_jvps[p] = jvp_by_terms(p, terms)
-    ad.primitive_transposes[p] = transpose
+    ad.primitive_transposes[p] = transpose_by_terms(terms, linear)
     batching.primitive_batchers[p] = batched
     return p
 

@@ -22,8 +22,8 @@ class Routing:
     """Samples travel to the device that stores their texels, and values travel back.
 
     Attributes:
-        slack: the samples that a device sends to another one at once, over those that it would send if all devices were
-            sent to equally many. Further rounds send the rest.
+        slack: how many samples a device sends to each other device in one round, as a multiple of an equal share.
+            Further rounds send the rest.
     """
 
     slack: float = 1.25
@@ -35,6 +35,6 @@ class Whole:
 
 
 Method = Halo | Routing | Whole
-# What the caller has chosen, and a list that collects what is done, by what is compared by identity.
+# The method that the caller has chosen; and an object that collects a line for each read, for `jaxtex.sharded.explain`.
 METHOD: Any = jax.make_user_context(None)
 REPORT: Any = jax.make_user_context(None)

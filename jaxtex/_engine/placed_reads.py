@@ -33,6 +33,8 @@ def read_where_placed(
     placed = explicit_sharding(texels)
     if placed is None or not any(placed.spec):
         return read(texels, color, operands, spec)
+    # Numbers by themselves, whose axes are those of the samples.
+    operands, spec = spec.numbers(operands), spec.of_numbers()
     cut = cut_of(placed, texels.shape, spec)
     samples = None if cut is None else Samples.of(operands, spec, cut)
     if cut is None or samples is None:
@@ -46,9 +48,15 @@ def read_where_placed(
     return in_parts(read, color, meeting, method)
 
 
+def names_of(placed: Any) -> list[tuple[str, ...]]:
+    """The mesh axes along which each axis of an array is cut. Axes at the end may be left out."""
+    entries = () if placed is None else placed.spec
+    return [() if entry is None else entry if isinstance(entry, tuple) else (entry,) for entry in entries]
+
+
 def cut_of(placed: Any, shape: Sequence[int], spec: ReadSpec) -> Cut | None:
     """How a texture of one level is cut, if that is along one axis."""
-    names = [() if entry is None else entry if isinstance(entry, tuple) else (entry,) for entry in placed.spec]
+    names = names_of(placed)
     names += [()] * (len(shape) - len(names))
     stored = [k for k, axis in enumerate(spec.axes) if axis.role is not Role.FACTOR]
     dimensions = [d for d, some in enumerate(names) if some]
@@ -82,10 +90,9 @@ class Samples(NamedTuple):
         shape = np.broadcast_shapes(*spec.sample_shapes(operands))
         names: list[tuple[str, ...]] = [()] * len(shape)
         for a in operands:
-            placed = explicit_sharding(a)
-            for d, entry in enumerate(() if placed is None else placed.spec):
-                if entry is not None and a.shape[d] > 1:
-                    names[d] = entry if isinstance(entry, tuple) else (entry,)
+            for d, some in enumerate(names_of(explicit_sharding(a))):
+                if some and a.shape[d] > 1:
+                    names[d] = some
         used = {name for some in names for name in some}
         if used.issuperset(cut.names):
             return cls(shape, tuple(names), tuple(names), (0, 0))
@@ -145,8 +152,7 @@ class Meeting(NamedTuple):
     def can_be_routed(self) -> bool:
         """Whether each sample reads texels around one place of the axis that is cut."""
         spec = self.spec
-        single = spec.num_reads == 1 and not spec.summed_axes and spec.expected is None and not spec.stacks
-        return single and spec.axes[self.cut.axis].address.apply is not None
+        return spec.num_reads == 1 and not spec.summed_axes and spec.axes[self.cut.axis].address.apply is not None
 
     @property
     def num_samples(self) -> int:
@@ -160,6 +166,8 @@ class Meeting(NamedTuple):
     def method(self) -> Method:
         """How samples meet texels: as the caller says, if that can be, or as less moves."""
         chosen, others = METHOD.value, self.texel_bytes * (self.cut.parts - 1) // self.cut.parts
+        if self.spec.expected is not None:
+            return Whole()  # its derivative is that of another read
         if isinstance(chosen, Halo):
             return Whole() if self.cut.reaches_all(chosen.reach) else chosen
         if chosen is None and self.num_samples * self.sample_bytes < others:
@@ -169,16 +177,16 @@ class Meeting(NamedTuple):
     def described(self, method: Method) -> str:
         """What moves to each device, and what it holds, in a line."""
         cut, row = self.cut, self.texel_bytes / self.cut.size
-        reach = method.reach if isinstance(method, Halo) else 0
-        moved, held = self.texel_bytes - row * cut.own, float(self.texel_bytes)
-        buffers = ""
-        if isinstance(method, Halo):
-            moved, held = 2 * reach * row, (cut.own + 2 * reach) * row
+        sent, buffers = 0, ""
         if isinstance(method, Routing):
-            reach = reach_of_filter(self.spec.axes[cut.axis], cut)
             sent = cut.parts * self.capacity(method.slack) * self.sample_bytes
-            moved, held = 2 * reach * row + sent, (cut.own + 2 * reach) * row
             buffers = f" and {sent / MEBIBYTE:.3g} MiB of samples a round"
+        if isinstance(method, Whole):
+            moved, held = self.texel_bytes - row * cut.own, self.texel_bytes
+        else:
+            routed = isinstance(method, Routing)
+            reach = reach_of_filter(self.spec.axes[cut.axis], cut) if routed else method.reach
+            moved, held = 2 * reach * row + sent, (cut.own + 2 * reach) * row
         parts = "1 part" if cut.parts == 1 else f"{cut.parts} parts"
         return (
             f"texels {self.texels.shape} {self.texels.dtype}, axis {cut.dimension} in {parts}: {method}; receives "

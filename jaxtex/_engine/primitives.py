@@ -281,27 +281,35 @@ def jvp_by_terms(p: Primitive, terms: Callable[..., Any]) -> Callable[..., Any]:
 
 def read_transpose(cotangent, texels, *operands, spec: ReadSpec, batch: int):
     if not spec.is_plain:
-        return transpose_by_terms(read_terms, 1)(cotangent, texels, *operands, spec=spec, batch=batch)
+        return transpose_by_terms(read_terms, lambda **_: (0,))(cotangent, texels, *operands, spec=spec, batch=batch)
     adjoint = bind(splat_p, cotangent, *operands, spec=spec.adjoint(texels.aval.dtype), batch=batch)
     return as_cotangent(adjoint, texels.aval), *(None for _ in operands)
 
 
-def transpose_by_terms(terms: Callable[..., Any], count: int) -> Callable[..., Any]:
-    """The transpose of a primitive that equals `terms`, linear in its first `count` arguments together."""
+def transpose_by_terms(terms: Callable[..., Any], positions: Callable[..., Sequence[int]]) -> Callable[..., Any]:
+    """The transpose of a primitive that equals `terms`.
+
+    Args:
+        positions: of the arguments in which it is linear together, from its parameters.
+    """
 
     def rule(cotangent: Any, *args: Any, **params: Any) -> tuple[Any, ...]:
-        if params["spec"].combination is not Combination.BLEND:
+        if "spec" in params and params["spec"].combination is not Combination.BLEND:
             raise ValueError(
                 "jax.linear_transpose: a read by a Sampler with limit='taps' is not linear in the texels; use jax.vjp, "
                 "or leave limit out."
             )
         linear = [k for k, a in enumerate(args) if ad.is_undefined_primal(a)]
 
+        zero = set(positions(**params)) - set(linear)
+
         def of_linear(*some: Any) -> Any:
             given = dict(zip(linear, some))
-            first = (given[k] if k in given else jnp.zeros_like(args[k]) for k in range(count))
-            return terms(*first, *args[count:], **params)
+            known = (jnp.zeros_like(a) if k in zero else given.get(k, a) for k, a in enumerate(args))
+            return terms(*known, **params)
 
+        if isinstance(cotangent, list):  # of several results
+            cotangent = [*map(ad.instantiate_zeros, cotangent)]
         avals = [jax.ShapeDtypeStruct(args[k].aval.shape, args[k].aval.dtype) for k in linear]
         found = dict(zip(linear, jax.linear_transpose(of_linear, *avals)(cotangent)))
         return tuple(found.get(k) for k in range(len(args)))
@@ -365,7 +373,7 @@ ad.primitive_jvps[splat_p] = splat_jvp
 ad.primitive_jvps[pushforward_p] = jvp_by_terms(pushforward_p, pushforward_terms)
 ad.primitive_jvps[pullback_p] = jvp_by_terms(pullback_p, pullback_terms)
 ad.primitive_transposes[read_p] = read_transpose
-ad.primitive_transposes[bordered_read_p] = transpose_by_terms(bordered_terms, 2)
+ad.primitive_transposes[bordered_read_p] = transpose_by_terms(bordered_terms, lambda **_: (0, 1))
 ad.primitive_transposes[splat_p] = splat_transpose
 ad.primitive_transposes[pushforward_p] = pushforward_transpose
 ad.primitive_transposes[pullback_p] = pullback_transpose

@@ -184,9 +184,7 @@ def with_given_sizes(coords: Coords, axes: tuple[Axis, ...]) -> tuple[Coords, tu
     rest = inner_axes(axes)
     given = {role: [c for c, axis in zip(coords, axes) if axis.role is role] for role in (Role.SIZE, Role.START)}
     sizes, starts = (iter(given[role]) for role in (Role.SIZE, Role.START))
-    rest = [a if a.size is not None else a._replace(size=next(sizes)) for a in rest]
-    found = tuple(axis.starting(starts) for axis in rest)
-    return coords[len(axes) - len(rest) :], found
+    return coords[len(axes) - len(rest) :], tuple(axis.with_given(sizes, starts) for axis in rest)
 
 
 def walks(

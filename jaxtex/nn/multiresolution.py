@@ -15,7 +15,7 @@ from jax.typing import ArrayLike, DTypeLike
 from .._arguments import as_float
 from .._engine.joined_reads import Read, joined
 from .._integers import is_integer
-from .._model_reads import plan_pyramid, read_pyramid
+from .._model_reads import plan_pyramid
 from .._typed_jit import typed_jit
 from .shapes import check_shape
 
@@ -217,10 +217,11 @@ def encoded(tables: Any, points: ArrayLike, *, grid: MultiresolutionGrid) -> jax
     places = tuple(place[..., k] for k in range(grid.ndim))
     # One vertex more than the level has is reached.
     sizes = tuple(size + 1 for size in grid.resolutions)
+    shape = *place.shape[:-1], grid.num_levels * grid.features_per_level
     if not isinstance(tables, tuple):
         table = check_table("tables", tables, sum(grid.table_sizes), grid)
-        read = read_pyramid(table, places, grid.scales, sizes, grid.table_sizes, grid.hashed)
-        return read.reshape(*place.shape[:-1], grid.num_levels * grid.features_per_level)
+        read = plan_pyramid(table, places, grid.scales, sizes, grid.table_sizes, grid.hashed)
+        return read.values().reshape(shape).astype(table.dtype)
     given = cast(tuple[Any, ...], tables)
     if len(given) != grid.num_levels:
         raise ValueError(f"{NAME}: tables holds {len(given)} tables, expected {grid.num_levels}, one for each level.")
@@ -229,7 +230,6 @@ def encoded(tables: Any, points: ArrayLike, *, grid: MultiresolutionGrid) -> jax
         table = check_table(f"tables[{k}]", given[k], rows, grid)
         level = grid.scales[k : k + 1], sizes[k : k + 1], (rows,), grid.hashed[k : k + 1]
         reads.append(plan_pyramid(table, places, *level))
-    shape = *place.shape[:-1], grid.num_levels * grid.features_per_level
     return joined(reads, place.ndim - 1).reshape(shape).astype(given[0].dtype)
 
 
