@@ -17,11 +17,14 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from . import edged_reads
 from .axis import Axis, Stored, start_axis
+from .lowering.parts import Edged
 from .spec import Coords, Grid, ReadSpec, as_given
-from .texel_walk import holds_taps, middle_texel
+from .texel_walk import middle_texel
 
-# A read of one device: of texels, at operands.
+# A read of one device: of texels, at operands. The other one marks the samples that need texels it does not have.
+EdgedRead = Callable[[Edged, Sequence[jax.Array], ReadSpec], jax.Array]
 Read = Callable[[jax.Array, Sequence[jax.Array], ReadSpec], jax.Array]
 
 
@@ -78,7 +81,10 @@ class Cut(NamedTuple):
 
 
 class ReadResult(NamedTuple):
-    """The values of a device's samples, and which of them are right: the others reach further than allowed."""
+    """The values of a device's samples, and which of them are right.
+
+    The others reach further than allowed, and are NaN, or zero if they are integers.
+    """
 
     values: jax.Array
     reached: jax.Array
@@ -87,9 +93,9 @@ class ReadResult(NamedTuple):
 # By halo
 
 
-def with_halo(texels: jax.Array, cut: Cut, reach: int) -> jax.Array:
-    """A device's texels with `reach` of its neighbors' on both sides, around the end of the axis."""
-    before, after, left = [], [], reach
+def halo(texels: jax.Array, cut: Cut, reach: int) -> tuple[list[jax.Array], list[jax.Array]]:
+    """The `reach` texels that neighbors store before and after those of a device, around the end of the axis."""
+    before, after, left = list[jax.Array](), list[jax.Array](), reach
     for distance in range(1, -(-reach // cut.own) + 1):
         count = min(left, cut.own)
         along = functools.partial(jax.lax.slice_in_dim, axis=cut.dimension)
@@ -98,7 +104,19 @@ def with_halo(texels: jax.Array, cut: Cut, reach: int) -> jax.Array:
         before.insert(0, jax.lax.ppermute(last, cut.names, around(distance)))
         after.append(jax.lax.ppermute(along(texels, 0, count), cut.names, around(-distance)))
         left -= count
+    return before, after
+
+
+def with_halo(texels: jax.Array, cut: Cut, reach: int) -> jax.Array:
+    """A device's texels with `reach` of its neighbors' on both sides."""
+    before, after = halo(texels, cut, reach)
     return jnp.concatenate([*before, texels, *after], cut.dimension)
+
+
+def edged_by_halo(texels: jax.Array, cut: Cut, reach: int) -> Edged:
+    """The same in three arrays."""
+    before, after = (jnp.concatenate(some) if len(some) > 1 else some[0] for some in halo(texels, cut, reach))
+    return Edged(texels, before, after)
 
 
 def in_part(spec: ReadSpec, operands: Sequence[jax.Array], cut: Cut, reach: int) -> tuple[ReadSpec, list[jax.Array]]:
@@ -114,27 +132,27 @@ def in_part(spec: ReadSpec, operands: Sequence[jax.Array], cut: Cut, reach: int)
 
 
 def by_halo(
-    read: Read, texels: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec, cut: Cut, reach: int
+    read: Read,
+    texels: jax.Array,
+    operands: Sequence[jax.Array],
+    spec: ReadSpec,
+    cut: Cut,
+    reach: int,
+    edged: EdgedRead | None = None,
 ) -> ReadResult:
-    """The read of samples none of whose taps lies further than `reach` texels from the part of their device."""
+    """The read of samples none of whose taps lies further than `reach` texels from the part of their device.
+
+    Args:
+        edged: the read of texels in three arrays, if there is one.
+    """
     spec, operands = in_part(spec, operands, cut, reach)
-    values = read(with_halo(texels, cut, reach), operands, spec)
-    return ReadResult(values, jnp.broadcast_to(reached_by(spec, operands), values.shape[:-1]))
-
-
-def reached_by(spec: ReadSpec, operands: Sequence[jax.Array]) -> jax.Array:
-    """Whether all texels that a result needs are stored."""
-    if spec.num_reads == 1:
-        held = holds_taps(spec.grid(*operands), spec.axes)
+    if edged is not None and cut.dimension == 0 and reach > 0:
+        values = edged(edged_by_halo(texels, cut, reach), operands, spec)
     else:
-
-        def one(number: jax.Array) -> jax.Array:
-            *coords, weight = spec.grid(number, *operands)
-            return holds_taps(coords, spec.axes) | ~(weight > 0)
-
-        ranked = jnp.arange(1, spec.num_reads + 1, dtype=jnp.int32).reshape(-1, *[1] * operands[0].ndim)
-        held = jnp.all(jax.lax.map(one, ranked), 0)
-    return jnp.all(held, spec.summed_axes, keepdims=True) if spec.summed_axes else held
+        values = read(with_halo(texels, cut, reach), operands, spec)
+        missing = jnp.nan if jnp.issubdtype(values.dtype, jnp.floating) else 0
+        values = edged_reads.where_held(values, operands, spec, missing)
+    return ReadResult(values, jnp.broadcast_to(edged_reads.holds(spec, operands), values.shape[:-1]))
 
 
 # By routing

@@ -300,6 +300,14 @@ def holds_taps(coords: Coords, axes: tuple[Axis, ...]) -> jax.Array:
     return functools.reduce(jnp.logical_and, (tap.held for tap in taps_of_walks if tap.held is not None))
 
 
+def inner_part(coords: Coords, axes: tuple[Axis, ...], edge: int) -> tuple[Coords, tuple[Axis, ...]]:
+    """Coordinates and axes of the part that is left without `edge` texels on both sides of the stored ones."""
+    smaller = lambda stored: stored and stored._replace(count=stored.count - 2 * edge)
+    moved = lambda c, axis: jnp.mod(c + edge, axis.known_size) if axis.role is Role.START else c
+    coords = tuple(moved(c, axis) for c, axis in zip(coords, axes))
+    return coords, tuple(axis._replace(stored=smaller(axis.stored)) for axis in axes)
+
+
 def addressed(taps: list[jax.Array], axis: Axis) -> list[Addressed]:
     """What taps side by side on an axis read."""
     apply, size = axis.address.apply, axis.given_size

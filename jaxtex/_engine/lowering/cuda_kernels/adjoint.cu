@@ -29,6 +29,12 @@ DEVICE Texel texel_of(const int (&at)[@axes@]) {
   return {@texel@};
 }
 
+// Whether all texels that a sample needs are stored.
+DEVICE bool holds_texels_of(const Coords& at) {
+  @holds_statements@
+  return @holds@;
+}
+
 DEVICE Value product(const Value& value, float weight) {
   Value found;
   for (int k = 0; k < @width@; k++) found.v[k] = value.v[k] * weight;
@@ -58,6 +64,12 @@ DEVICE Value value_of(const float* values, const Offsets& offsets, int part) {
   Value value = load_value(values, offsets, part);
   for (int k = 0; k < @overlap@; k++) if (k < overlap_of(part)) value.v[k] = 0;
   return value;
+}
+
+// A sample's value; zero if it needs texels that are not stored and is to be skipped.
+DEVICE Value value_if_held(const Value& value, const Coords& at) {
+  if (!@skips@ || holds_texels_of(at)) return value;
+  return Value{};
 }
 
 // Finds the cotangents of a sample's operands, summed over the lanes that share its channels: those that differ from
@@ -99,6 +111,7 @@ DEVICE void set_to_zero(float* texture, int lane) {
 }
 
 extern "C" __global__ void __launch_bounds__(@threads@, @blocks@) @name@(@parameters@) {
+  @edged@
   __shared__ __align__(16) float windows[@warps@][@shared@];
   float* const window = windows[threadIdx.x / 32];
   const int lane = threadIdx.x % 32;

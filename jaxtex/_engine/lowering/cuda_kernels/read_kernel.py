@@ -20,7 +20,7 @@ from ..accumulation import power_of_two_below
 from ..cuda_c import C_TYPES, THIS_GPU, Emitter, Kernel, Launcher, fill, load_row, read_source, scalars
 from ..cuda_c.elementwise import literal
 from ..cuda_c.emitter import Names, Typed
-from ..parts import Part, places_of, slice_of
+from ..parts import Edged, Part, places_of, slice_of
 from .operands import load_numbers, named_operands
 from .sample_tiles import PLACE, Extent, SampleTiles, offset, samples_shape, unravelled
 
@@ -90,7 +90,7 @@ def value_of(spec: ReadSpec) -> ReadValue:
 
 def read_each_sample(
     value: ReadValue,
-    texels: jax.Array,
+    texels: jax.Array | Edged,
     color: jax.Array | None,
     operands: Sequence[jax.Array],
     spec: ReadSpec,
@@ -100,6 +100,7 @@ def read_each_sample(
     *,
     exact: bool = False,
     into: Part | None = None,
+    only: Callable[[Coords], jax.Array] | None = None,
 ) -> jax.Array:
     """`value` of each sample, of `spec.dtype`.
 
@@ -108,6 +109,7 @@ def read_each_sample(
         exact: whether each product and each sum of the computation of coordinates is rounded by itself. What `value`
             rounds, a compiler may then round once with the sum that it enters, so it must not matter to `value`.
         into: the part of a larger array that the result fills; then the result is that array, filled so far.
+        only: which samples are read, of reads that are no mean and no sum; the others are left as they are.
     """
     textures, channels = texels.shape[:batch], texels.shape[-1]
     width = width_of_part(channels)
@@ -153,9 +155,15 @@ def read_each_sample(
     numbers = [Typed(np.array([name], object), dtype) for name, dtype in (*PLACE, ("part", np.dtype(np.int32)))]
     place, channel = emitter.call(place_of, *numbers)
     count = math.prod(terms) if terms else spec.num_reads if spec.num_reads > 1 else None
+    if only is not None:
+        (wanted,) = emitter.call(only, *emitter.typed_call(coords_of, *numbers)).flat
+        emitter.lines.append(f"if (!{wanted}) continue;")
     values = emit_values(emitter, coords_of, read_at, numbers, spec, count, exact)
-    arrays = {"texels": texels} | ({} if color is None else {"color": color})
-    arrays |= named_operands(operands)
+    arrays, declarations = {"texels": texels}, list[str]()
+    if isinstance(texels, Edged):
+        arrays = texels.arrays("texels")
+        declarations.append(texels.declared("texels", f"const {C_TYPES[texels.dtype.name]}"))
+    arrays |= ({} if color is None else {"color": color}) | named_operands(operands)
     own = jax.ShapeDtypeStruct(result_shape(texels, operands, spec, batch), np.dtype(spec.dtype))
     result, filled, aliases = own if into is None else into.whole, slice_of(into or own), {}
     c_type = C_TYPES[result.dtype.name]
@@ -172,7 +180,7 @@ def read_each_sample(
         parts=parts,
         steps=tiles.num_steps,
         width=width,
-        statements=emitter.lines,
+        statements=[*declarations, *emitter.lines],
         place=filled.place(place[0], channels),
         channel=channel[0],
         values=", ".join(values),
