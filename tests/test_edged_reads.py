@@ -11,15 +11,17 @@ from tolerances import assert_exact, assert_trees_close
 
 import jaxtex as jt
 from jaxtex._arguments import ReadArguments
-from jaxtex._engine import cut_reads, edged_reads
+from jaxtex._engine import cut_reads, edged_reads, exchange
 from jaxtex._engine.float_arithmetic import FLOAT
+from jaxtex._engine.grids import Started
 from jaxtex._engine.lowering.parts import Edged
-from jaxtex._engine.plan import layout_of
+from jaxtex._engine.plan import layout_of, plan_of_grid
 from jaxtex._reads import plan_of_call
 from jaxtex._tables.storage_formats import Decoding
+from jaxtex.warp.grids import affine, pixel_centers
 
 # Four devices store eight rows each, of 32, 31 of which are texels. This is the one whose part follows row 8.
-CUT, REACH, FIRST = cut_reads.Cut(0, 0, ("rows",), 4, 31), 3, 8 - 3
+CUT, REACH, FIRST = exchange.Cut(0, 0, ("rows",), 4, 31), 3, 8 - 3
 SAMPLES = 17, 9
 
 
@@ -99,6 +101,52 @@ def test_kernels(name):
         assert_trees_close("sum", jnp.concatenate([before, own, after]), of_texels[FIRST : FIRST + 14], 2**6)
         assert_trees_close("sum", found["both"][1], list(of_coords), 2**6)
         assert_trees_close("sum", found["texels"][0], found["both"][0], 2**6)
+
+
+# Texels can invert the first, and so find their samples. Windows add those of the second.
+MATRICES = {"a turn": [[0.99, -0.12, 0.7], [0.12, 0.99, -1.4]], "a line": [[0.4, 0.0, 2.3], [0.4, 0.0, 9.1]]}
+
+
+@pytest.mark.parametrize(("name", "number"), [("a turn", 0), ("a turn", 1), ("a turn", 3), ("a line", 1)])
+def test_affine_grids(name, number):
+    """Texels look for their samples: those of a device, among its own samples. All results of kernels agree."""
+    own, reach, sizes, channels = 16, 5, (64, 40), 4
+    stored = cut_reads.Stored(own + 2 * reach, 64 + reach)
+    texels = jnp.pad(drawn(3, *sizes, channels), [(reach, reach), (0, 0), (0, 0)])
+    x, y = pixel_centers((own, sizes[1]))
+    matrix = [jnp.full((1, 1), e, jnp.float32) for row in MATRICES[name] for e in row]
+    sampler = jt.Sampler(address_mode="border", normalized_coords=False)
+    plan = plan_of_grid(layout_of(jt.texture2d(texels)), affine, (x, y, *matrix), sampler, 2)
+    spec, first = plan.spec(Decoding.ELEMENT, np.dtype("float32")), number * own
+    along, across = spec.axes
+    axes = cut_reads.start_axis(stored), along._replace(size=sizes[0], stored=stored), across
+    spec = dataclasses.replace(spec, axes=axes, grid=Started(spec.grid, False))
+    operands = [jnp.full((1, 1), (first - reach) % stored.circle, jnp.int32), x, y + first, *matrix]
+    before, *_ = edged = [
+        texels[first : first + reach],
+        texels[first + reach :][:own],
+        texels[first + reach + own :][:reach],
+    ]
+    given = edged[1], before, edged[2]
+    held, cotangent = np.asarray(edged_reads.holds(spec, operands)), drawn(9, own, sizes[1], channels)
+    assert 0.3 < held.mean() <= 1
+
+    def run(cotangent, given, matrix):
+        read = lambda given, matrix: edged_reads.read(Edged(*given), [*operands[:3], *matrix], spec)
+        out, pull = jax.vjp(read, given, matrix)
+        return out, pull(cotangent), jax.vjp(lambda given: read(given, matrix), given)[1](cotangent)
+
+    args = cotangent, given, matrix
+    (plain, *expected) = jax.jit(run)(*args)
+    with kernels_on_cpu():
+        program = jax.jit(lambda *args: run(*args)).lower(*args)
+    (out, *found) = program.compile()(*args)
+    assert "optimization_barrier" in program.as_text()  # texels look for their samples
+    assert_exact(np.isnan(out).all(-1), ~held)
+    assert_trees_close("sum", np.asarray(out)[held], np.asarray(plain)[held], 2**6)
+    # Those of the matrix are sums over all samples of products with the numbers of pixels.
+    assert_trees_close("sum", (found[0][0], found[1]), (expected[0][0], expected[1]), 2**6)
+    assert_trees_close("sum", found[0][1], expected[0][1], 2**11)
 
 
 def test_derivatives_of_second_order_and_batches():

@@ -16,7 +16,8 @@ from jax.experimental import checkify
 from jax.sharding import PartitionSpec as P
 
 from .axis import Role, inner_axes
-from .cut_reads import Cut, EdgedRead, by_halo, by_routing, reach_of_filter
+from .cut_reads import EdgedRead, by_halo, by_routing, reach_of_filter
+from .exchange import Cut
 from .indexing import everywhere, explicit_sharding
 from .meeting import METHOD, REPORT, Halo, Method, Routing, Whole
 from .spec import ReadSpec, as_given

@@ -29,8 +29,8 @@ DEVICE Texel texel_of(const int (&at)[@axes@]) {
   return {@texel@};
 }
 
-// Whether all texels that a sample needs are stored.
-DEVICE bool holds_texels_of(const Coords& at) {
+// Whether a sample is added.
+DEVICE bool is_added(const Coords& at) {
   @holds_statements@
   return @holds@;
 }
@@ -66,9 +66,9 @@ DEVICE Value value_of(const float* values, const Offsets& offsets, int part) {
   return value;
 }
 
-// A sample's value; zero if it needs texels that are not stored and is to be skipped.
-DEVICE Value value_if_held(const Value& value, const Coords& at) {
-  if (!@skips@ || holds_texels_of(at)) return value;
+// A sample's value; zero if it is not added.
+DEVICE Value value_if_added(const Value& value, const Coords& at) {
+  if (!@skips@ || is_added(at)) return value;
   return Value{};
 }
 
@@ -117,6 +117,11 @@ extern "C" __global__ void __launch_bounds__(@threads@, @blocks@) @name@(@parame
   const int lane = threadIdx.x % 32;
   const bool takes_part = lane % @lanes_per_sample@ < @parts@;
   const int part = takes_part ? lane % @lanes_per_sample@ : 0, number = lane / @lanes_per_sample@;
+  if constexpr (@few_images@) {
+    bool remain = false;
+    for (int k = 0; k < @images@; k++) remain = remain || @views@[k * @numbers@ + @numbers@ - 1] == 0;
+    if (!remain) return;
+  }
   float* const cotangents_to[@stored_or_one@] = {@cotangents_to@};
   @choose_copy@
   for (int tile = blockIdx.x * @warps@ + threadIdx.x / 32; tile < @tiles@; tile += @all_warps@) {

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ...axis import inner_axes
 from ...operators import counting_spec, units_of
 from ...reproducible_sum import TexelSums
 from ...spec import TEXELS, ReadSpec, Wrt
@@ -14,7 +15,7 @@ from ...texel_walk import texels_shape
 from ..cuda_c import THIS_GPU, Kernel, Launcher
 from ..parts import Edged, Part, Place, copied
 from .crowds import has_own_tile, num_copies, window_tiles
-from .gather_source import GatherSource, ViewSource, is_gathered
+from .gather_source import GatherSource, Rows, ViewSource, is_gathered
 from .operand_results import OperandResults
 from .operands import named_operands
 from .sample_source import AdjointPlan, expanded
@@ -70,13 +71,15 @@ def adjoint(
 
     Args:
         texels: what was read; `Edged` if a `reach` is given.
-        reach: as in `AdjointPlan`. Then the cotangents of the texels are three, of `Edged`.
+        reach: as in `AdjointPlan`. Then the cotangents of the texels are three, of `Edged`, and samples are added all
+            of whose texels are stored.
     """
     channels, of_operands = cotangent.shape[-1], tuple(k for k in wrt if k != TEXELS)
     read_from = texels.shape[:batch] if of_operands else (1,) * batch
     textures = np.broadcast_shapes(read_from, *(a.shape[:batch] for a in (cotangent, *operands)))
     shape = samples_shape(read_from, [cotangent.shape[:-1], *spec.sample_shapes(operands)])
-    kernels = Kernels(AdjointPlan(spec, of_operands, shape, read_from, textures, reach), launcher)
+    needs = None if reach is None else (0, inner_axes(spec.axes)[0].extent)
+    kernels = Kernels(AdjointPlan(spec, of_operands, shape, read_from, textures, reach, needs), launcher)
     if TEXELS not in wrt:
         return tuple(kernels.run(cotangent, texels, operands, None))
     if is_gathered(spec, shape, batch, operands):
@@ -147,10 +150,14 @@ class Kernels(NamedTuple):
         totals = [jnp.sum(found[name].reshape(-1, plan.num_texels, found[name].shape[-1]), 0) for name in results]
         return [*totals, *cotangents.collected(found, operands)]
 
+    def views(self, operands: Sequence[jax.Array], channels: int) -> jax.Array:
+        """How images lie on their textures."""
+        return self.launch(ViewSource(self.plan, named_operands(operands), channels), "texture_views")["views"]
+
     def gather(self, cotangent: jax.Array, operands: Sequence[jax.Array]) -> jax.Array:
         """The sums at each texel, which look for their samples; windows add those of the images that are not taken."""
         plan, channels = self.plan, cotangent.shape[-1]
-        views = self.launch(ViewSource(plan, named_operands(operands), channels), "texture_views")["views"]
+        views = self.views(operands, channels)
         arrays = {"values": cotangent, "views": views}
         results = {"totals": jax.ShapeDtypeStruct((plan.num_texels, channels), cotangent.dtype)}
         total = self.launch(GatherSource(plan, arrays, results, len(operands)), "texture_gather")["totals"]
@@ -158,6 +165,15 @@ class Kernels(NamedTuple):
             return total
         sums, more = TexelSums(channels, channels), {"start": total, "views": views}
         return self.of_texels().run(cotangent, None, operands, sums, more)[0]
+
+    def gather_rows(
+        self, cotangent: jax.Array, operands: Sequence[jax.Array], views: jax.Array, first: jax.Array, rows: Rows
+    ) -> jax.Array:
+        """The sums at rows of texels, the first of which is `first`, (1,)."""
+        count, channels = rows.count * (self.plan.num_texels // self.plan.spec.axes[0].known_size), cotangent.shape[-1]
+        arrays = {"values": cotangent, "views": views, "first_row_of_texels": first}
+        results = {"totals": jax.ShapeDtypeStruct((count, channels), cotangent.dtype)}
+        return self.launch(GatherSource(self.plan, arrays, results, len(operands), rows), "texture_gather")["totals"]
 
     def launch(self, source: WindowSource | GatherSource | ViewSource, name: str) -> dict[str, jax.Array]:
         kernel = Kernel(source.source(name), name, source.num_blocks, source.num_threads)

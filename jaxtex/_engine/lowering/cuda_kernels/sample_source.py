@@ -46,8 +46,9 @@ class AdjointPlan(NamedTuple):
         wrt: the operands that have a cotangent.
         shape: of the samples, batch axes first.
         read_from, textures: the batch axes of the textures that are read, and of those that are added to.
-        reach: of a texture in three arrays, of which a thread skips the samples that need other texels, how many texels
-            lie on each side of its own; else `None`.
+        reach: of a texture in three arrays, how many texels lie on each side of its own; else `None`.
+        needs: of a texture that is stored in part, which part holds all texels of the samples that are added, as in
+            `other_part`; `None` if all are added.
     """
 
     spec: ReadSpec
@@ -56,6 +57,7 @@ class AdjointPlan(NamedTuple):
     read_from: tuple[int, ...]
     textures: tuple[int, ...]
     reach: int | None = None
+    needs: tuple[int, int] | None = None
 
     @property
     def texels_per_texture(self) -> int:

@@ -17,7 +17,7 @@ from ...linearization import operand_cotangents, slopes
 from ...operators import zero_outside
 from ...reproducible_sum import Units
 from ...taps import Taps
-from ...texel_walk import Step, TexelAddress, holds_taps, only_address, walks
+from ...texel_walk import Step, TexelAddress, holds_taps, only_address, other_part, walks
 from ..cuda_c import C_TYPES, load_row, scalars, warp
 from ..parts import Edged
 from .crowds import crowd_of, is_crowded
@@ -50,6 +50,8 @@ SPREAD = 1.5
 # So many blocks look at all tiles for those of images whose texels have not looked for their samples: few, as a rule.
 # Eight for each of 132 multiprocessors, which hold no more at once.
 REMAINING_BLOCKS = 1056
+# If there are so few images, a block looks first whether there is any of these.
+FEW_IMAGES = 32
 
 
 class Walk(NamedTuple):
@@ -172,8 +174,11 @@ class WindowSource(SampleSource):
         return self.traced(function, *names)
 
     def find_holds(self) -> Traced:
-        """Whether all texels that a sample needs are stored."""
-        return self.traced(lambda *coords: scalar(holds_taps(coords, self.spec.axes)), *self.coords)
+        """Whether a sample is added."""
+        needs = self.plan.needs
+        assert needs is not None
+        added = lambda *coords: holds_taps(*other_part(coords, self.spec.axes, *needs))
+        return self.traced(lambda *coords: scalar(added(*coords)), *self.coords)
 
     def find_split(self) -> Traced:
         """The parts of a piece of a sum: itself, or a coarse and a fine part."""
@@ -272,6 +277,7 @@ class WindowSource(SampleSource):
         size = self.plan.num_texels * self.lanes.channels * self.num_parts
         copies = math.prod(self.results["totals"].shape) // size if self.walks else 1
         coords = f"coords_of({', '.join((*self.operands, 'at.outer', 'at.z', 'at.y', 'at.x'))})"
+        images = math.prod(self.arrays["views"].shape[:-1]) if self.numbers_of_view else 0
         slots: dict[str, Any] = {
             **self.slots(),
             "name": name,
@@ -302,6 +308,8 @@ class WindowSource(SampleSource):
             "store_cotangents": self.place_cotangents(),
             "texels_or_none": "texels" if self.plan.wrt else "nullptr",
             "units": "units" if self.num_parts == 2 else "nullptr",
+            "images": images,
+            "few_images": boolean(0 < images <= FEW_IMAGES),
             "remaining": boolean(self.numbers_of_view > 0),
             "views": "views" if self.numbers_of_view else "((const float*)nullptr)",
             "numbers": self.numbers_of_view,
@@ -350,7 +358,7 @@ class WindowSource(SampleSource):
     def functions(self) -> dict[str, object]:
         """The functions of a thread."""
         texel, split, slopes, cotangents = ([], ["0", "false"]), ([], []), ([], ["0"]), ([], ["0"])
-        holds = ([], "true") if self.plan.reach is None else self.find_holds()
+        holds = ([], "true") if self.plan.needs is None else self.find_holds()
         if self.walks:
             texel, split = self.find_texel(), self.find_split()
         if self.plan.wrt:
@@ -373,7 +381,7 @@ class WindowSource(SampleSource):
             "taps_functions": "\n\n".join(taps),
             "most_taps": max((len(offsets) for *_, offsets in self.walks), default=1),
             **of_function("coords", self.find_coords()),
-            "skips": boolean(self.plan.reach is not None),
+            "skips": boolean(self.plan.needs is not None),
             **of_function("holds", holds),
             **of_function("texel", texel),
             **of_function("split", split),
