@@ -10,14 +10,15 @@ samples travel to the device that stores their texels, and values travel back.
 
 import dataclasses
 import functools
-import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax.sharding import PartitionSpec
 
 from .axis import Axis, Stored, start_axis
+from .routes import Routes
 from .spec import Coords, Grid, ReadSpec, as_given
 from .texel_walk import holds_taps, middle_texel
 
@@ -67,6 +68,10 @@ class Cut(NamedTuple):
         """The texels that all devices store."""
         return self.own * self.parts
 
+    def spec(self, ndim: int) -> PartitionSpec:
+        """How texels of so many dimensions are cut."""
+        return PartitionSpec(*(self.names if d == self.dimension else None for d in range(ndim)))
+
     @property
     def number(self) -> jax.Array:
         """The number of this device's part."""
@@ -103,14 +108,22 @@ def with_halo(texels: jax.Array, cut: Cut, reach: int) -> jax.Array:
 
 def in_part(spec: ReadSpec, operands: Sequence[jax.Array], cut: Cut, reach: int) -> tuple[ReadSpec, list[jax.Array]]:
     """A read, of operands that hold one number of each sample, in the part that a device stores with its halo."""
-    stored = Stored(cut.own + 2 * reach, cut.circle)
-    axes = list(spec.axes)
-    axes[cut.axis] = axes[cut.axis]._replace(stored=stored)
     grid = as_given if spec.grid is as_given else Started(spec.grid, spec.num_reads > 1)
-    spec = dataclasses.replace(spec, axes=(start_axis(stored), *axes), grid=grid)
-    start = jnp.mod(cut.number * cut.own - reach, cut.circle).astype(jnp.int32)
-    rank = max(map(len, spec.sample_shapes([start, *operands])))
-    return spec, [start.reshape([1] * rank), *operands]
+    rank = max(map(len, spec.sample_shapes(operands)))
+    spec = dataclasses.replace(spec, axes=axes_in_part(spec.axes, cut, reach), grid=grid)
+    return spec, [start_of_part(cut, reach, rank), *operands]
+
+
+def axes_in_part(axes: tuple[Axis, ...], cut: Cut, reach: int) -> tuple[Axis, ...]:
+    """The axes in the part that a device stores with its halo, with one more in front, which says where it starts."""
+    stored = Stored(cut.own + 2 * reach, cut.circle)
+    inner = [axis._replace(stored=stored) if k == cut.axis else axis for k, axis in enumerate(axes)]
+    return start_axis(stored), *inner
+
+
+def start_of_part(cut: Cut, reach: int, rank: int) -> jax.Array:
+    """The first texel of the part that a device stores with its halo, as an operand."""
+    return jnp.mod(cut.number * cut.own - reach, cut.circle).astype(jnp.int32).reshape([1] * rank)
 
 
 def by_halo(
@@ -160,38 +173,15 @@ def by_routing(
     """
     coords = jnp.broadcast_arrays(*spec.coords(operands))
     shape, coords = coords[0].shape, [c.reshape(-1) for c in coords]
-    count = math.prod(shape)
     axis = spec.axes[cut.axis]
     reach = reach_of_filter(axis, cut)
     window = with_halo(texels, cut, reach) if reach else texels
-    owner = middle_texel(coords[cut.axis], axis) // cut.own
-    # Samples in the order of their owners, and the place of each among those of its owner.
-    order = jnp.argsort(owner, stable=True)
-    each = jnp.sum(owner[None] == jnp.arange(cut.parts, dtype=jnp.int32)[:, None], 1, dtype=jnp.int32)
-    first = jnp.cumsum(each) - each
-    rank = jnp.zeros(count, jnp.int32).at[order].set(jnp.arange(count, dtype=jnp.int32), unique_indices=True)
-    place = rank - first[owner]
-    exchange = functools.partial(jax.lax.all_to_all, axis_name=cut.names, split_axis=0, concat_axis=0, tiled=True)
+    routes = Routes.to(middle_texel(coords[cut.axis], axis) // cut.own, cut.names, cut.parts, capacity)
 
-    def one_round(number: jax.Array, coords: list[jax.Array], window: jax.Array) -> jax.Array:
-        slot = number * capacity + jnp.arange(capacity, dtype=jnp.int32)
-        sent = order[jnp.clip(first[:, None] + slot[None], 0, count - 1)]
-        there = [exchange(c[sent]).reshape(-1) for c in coords]
-        part, given = in_part(spec.of_coords(), there, cut, reach)
-        found = read(window, given, part)
-        back = exchange(found.reshape(cut.parts, capacity, -1)).reshape(cut.parts * capacity, -1)
-        at = jnp.clip(place - number * capacity, 0, capacity - 1)
-        return jnp.where((place // capacity == number)[:, None], back[owner * capacity + at], 0)
+    def step(values: jax.Array, number: jax.Array) -> jax.Array:
+        sent, _ = routes.sent(number)
+        part, given = in_part(spec.of_coords(), [routes.exchanged(c[sent]) for c in coords], cut, reach)
+        return routes.returned(read(window, given, part), number, values)
 
-    rounds = -(-count // capacity)
-    most = jax.lax.pmax(jnp.max(each), cut.names)
-
-    def step(total: jax.Array, number: jax.Array) -> tuple[jax.Array, None]:
-        needed = number * capacity < most
-        run = jax.checkpoint(lambda: total + one_round(number, coords, window))
-        return jax.lax.cond(needed, run, lambda: total), None
-
-    total = one_round(jnp.int32(0), coords, window)
-    if rounds > 1:
-        total, _ = jax.lax.scan(step, total, jnp.arange(1, rounds, dtype=jnp.int32))
-    return total.reshape(*shape, -1)
+    values = jnp.zeros((routes.count, texels.shape[-1]), spec.dtype)
+    return routes.in_rounds(step, values).reshape(*shape, -1)
