@@ -41,8 +41,8 @@ def using(method: Halo | Routing | Whole) -> Generator[None, None, None]:
               small flows and angles, resizes.
             - ``Routing(slack)``: samples travel to the device that stores their texels, and values travel back, in as
               many rounds as that takes. In a round a device sends `slack` times an equal share to each other device.
-              Reads along a footprint, and of a cube across its seams, cannot be routed; there each device receives the
-              whole texture.
+              The reads along a footprint travel one after the other. A sample across the seams of a cube travels to
+              every device that stores one of its texels.
             - ``Whole()``: each device receives the whole texture. So it is for mip chains and reads with a `key`,
               whatever the method.
 

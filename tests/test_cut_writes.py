@@ -59,12 +59,11 @@ def test_splat(method, spec, order, mesh):
 
     placed = [jax.device_put(a, spec) for a in args]
     with jt.sharded.using(method):
-        found = jax.jit(lambda *args: both(cut, *args))(*placed)
-        program = jax.jit(cut).lower(*placed).compile().as_text()
-        lines = jt.sharded.explain(cut, *placed)
+        compiled = jax.jit(lambda *args: both(cut, *args)).lower(*placed).compile()
+        found, lines = compiled(*placed), jt.sharded.explain(cut, *placed)
     assert found[0].sharding.spec[0] == "rows"
     assert_trees_close("sum", found, jax.jit(lambda *args: both(splat, *args))(*args))
-    assert set(FOUND.findall(program)) <= {"all-to-all", "collective-permute"}
+    assert set(FOUND.findall(compiled.as_text())) <= {"all-to-all", "collective-permute"}
     assert f"axis 0 in 8 parts: {type(method).__name__}" in lines
 
 

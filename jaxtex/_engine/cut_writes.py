@@ -15,7 +15,7 @@ import numpy as np
 
 from .._tables.storage_formats import sum_dtype
 from .axis import Axis
-from .cut_reads import Cut, axes_in_part, start_of_part
+from .cut import Cut
 from .indexing import gather, scatter
 from .routes import Routes
 from .spec import Coords
@@ -62,7 +62,7 @@ class RoutedWrites(NamedTuple):
     @property
     def part(self) -> tuple[Axis, ...]:
         """The axes of a device's texels."""
-        return axes_in_part(self.axes, self.cut, 0)
+        return self.cut.axes_in_part(self.axes, 0)
 
     def write(self, texels: jax.Array, values: jax.Array, coords: Coords, *, unique: bool) -> jax.Array:
         """`texel_write.write` of a device's texels, with the samples of all devices.
@@ -112,7 +112,7 @@ class RoutedWrites(NamedTuple):
 
     def after_all(self, step: Step, state: Any, values: jax.Array, coords: Coords) -> Any:
         """The state after a step with the samples that a device has for itself, and one with those of each round."""
-        start, (*coords, numbers) = start_of_part(self.cut, 0, 1), coords
+        start, (*coords, numbers) = self.cut.start(0, 1), coords
 
         def landed(values: jax.Array, coords: Coords, numbers: jax.Array) -> Landed:
             address = landing(values, [start, *coords], self.part)

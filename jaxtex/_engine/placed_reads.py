@@ -5,16 +5,18 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax.custom_batching import custom_vmap
 from jax.experimental import checkify
 from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
 from . import primitives
 from .cut_reads import ReadResult, by_halo, by_routing, in_part, reached_by
+from .grids import StoredOrder
 from .indexing import everywhere, explicit_sharding
 from .meeting import Halo, Routing, Whole
 from .placement import Meeting, is_cut, report_whole
-from .spec import ReadSpec, as_given
+from .spec import ReadSpec
 from .texel_walk import texels_shape
 
 # A read: of texels, a border color, operands, and a spec.
@@ -22,9 +24,19 @@ Read = Callable[[jax.Array, Any, Sequence[jax.Array], ReadSpec], jax.Array]
 
 
 def read_where_placed(
-    read: Read, texels: jax.Array, color: jax.Array | None, operands: Sequence[jax.Array], spec: ReadSpec
+    read: Read,
+    texels: jax.Array,
+    color: jax.Array | None,
+    operands: Sequence[jax.Array],
+    spec: ReadSpec,
+    *,
+    adds_up: bool = True,
 ) -> jax.Array:
-    """A read, of which each device computes a part if texels carry an explicit sharding."""
+    """A read, of which each device computes a part if texels carry an explicit sharding.
+
+    Args:
+        adds_up: whether it is the sum of reads of some of its taps and of the others.
+    """
     placed = explicit_sharding(texels)
     if placed is None or not is_cut(placed):
         return read(texels, color, operands, spec)
@@ -32,10 +44,11 @@ def read_where_placed(
     if meeting is None:
         report_whole(texels.shape, texels.dtype, placed)
         return read(everywhere(texels), color, operands, spec)
+    meeting = meeting._replace(adds_up=adds_up)
     method = meeting.method()
     meeting.report(method)
     if isinstance(method, Whole):
-        return read(everywhere(texels), color, meeting.operands, meeting.spec)
+        return read_whole(read, texels, color, meeting)
     values = read_in_parts(read, texels, color, meeting, method)
     report_beyond(meeting, method)
     return values
@@ -94,7 +107,7 @@ def read_in_parts(
     read: Read, texels: jax.Array, color: jax.Array | None, meeting: Meeting, method: Halo | Routing
 ) -> jax.Array:
     """The read on each device."""
-    _, _, spec, cut, samples = meeting
+    spec, cut, samples = meeting.spec, meeting.cut, meeting.samples
     colors, mesh = [] if color is None else [color], meeting.mesh
 
     def on_device(texels: jax.Array, colors: list[jax.Array], *operands: jax.Array) -> jax.Array:
@@ -107,10 +120,27 @@ def read_in_parts(
     colors = [jax.reshard(a, NamedSharding(mesh, P())) for a in colors]
     in_specs = cut.spec(texels.ndim), P(), *specs
     run = jax.shard_map(on_device, mesh=mesh, in_specs=in_specs, out_specs=samples.values_spec())
-    values, (axis, count) = run(texels, colors, *operands), samples.padding
-    if samples.given == samples.names or (spec.grid is not as_given and not count):
-        return values  # those of a grid are cut as the texture is
-    values = jax.reshard(values, NamedSharding(mesh, P(*(names or None for names in samples.given), None)))
+    return as_given_samples(run(texels, colors, *operands), meeting)
+
+
+def read_whole(read: Read, texels: jax.Array, color: jax.Array | None, meeting: Meeting) -> jax.Array:
+    """The read on each device of the whole texture. Each has the samples that it would have otherwise."""
+    if meeting.samples.padding[1]:
+        return read(everywhere(texels), color, meeting.operands, meeting.spec)
+    values = read(everywhere(texels), color, Placed.of(meeting).operands, meeting.spec)
+    return as_given_samples(values, meeting)
+
+
+def as_given_samples(values: jax.Array, meeting: Meeting) -> jax.Array:
+    """Values that are cut as the samples were given, without those of samples that were added; of a warp as they are.
+
+    So the result of a warp is cut as its image is.
+    """
+    samples, (axis, count) = meeting.samples, meeting.samples.padding
+    if samples.given == samples.names or (isinstance(meeting.spec.grid, StoredOrder) and not count):
+        return values
+    spec = P(*(names or None for names in samples.given), None)
+    values = jax.reshard(values, NamedSharding(meeting.mesh, spec))
     return jax.lax.slice_in_dim(values, 0, samples.shape[axis], axis=axis) if count else values
 
 
@@ -129,14 +159,14 @@ def report_beyond(meeting: Meeting, method: Halo | Routing) -> None:
     It stands behind the read: JAX 0.10.2 cannot check a `jax.shard_map` where there is an error already.
     """
     if isinstance(method, Halo):
-        beyond = count_beyond(meeting, method)
+        beyond = of_all_examples(count_beyond(meeting, method))
         message = f"{{count}} samples need texels further than {method.reach} from those of their device; use a larger"
         checkify.debug_check(beyond == 0, f"{message} reach in jaxtex.sharded.Halo.", count=beyond)
 
 
 def count_beyond(meeting: Meeting, method: Halo) -> jax.Array:
     """How many samples need texels beyond the halo of their device."""
-    _, _, spec, cut, samples = meeting
+    spec, cut, samples = meeting.spec, meeting.cut, meeting.samples
 
     def on_device(wanted: jax.Array, *operands: jax.Array) -> jax.Array:
         part, given = in_part(spec, operands, cut, method.reach)
@@ -148,3 +178,15 @@ def count_beyond(meeting: Meeting, method: Halo) -> jax.Array:
     in_specs = samples.spec_of(wanted.shape), *specs
     run = jax.shard_map(on_device, mesh=meeting.mesh, in_specs=in_specs, out_specs=P())
     return run(jax.reshard(wanted, NamedSharding(meeting.mesh, in_specs[0])), *operands)
+
+
+@custom_vmap
+def of_all_examples(count: jax.Array) -> jax.Array:
+    """A count, summed over all examples under `jax.vmap`: JAX batches no check under explicit mesh axes."""
+    return count
+
+
+@of_all_examples.def_vmap
+def sum_of_examples(axis_size: int, in_batched: Sequence[bool], count: jax.Array) -> tuple[jax.Array, bool]:
+    del axis_size, in_batched
+    return of_all_examples(jnp.sum(count, 0, dtype=count.dtype)), False

@@ -14,7 +14,7 @@ from jax.sharding import PartitionSpec as P
 from .._tables.storage_formats import Decoding
 from . import texel_write
 from .axis import Axis
-from .cut_reads import Cut, axes_in_part, start_of_part
+from .cut import Cut
 from .cut_writes import RoutedWrites
 from .indexing import everywhere, explicit_sharding
 from .meeting import METHOD, Routing, Whole, report
@@ -65,8 +65,8 @@ class TexelWrite(NamedTuple):
         """Each device has all samples."""
 
         def on_device(texels: jax.Array, values: jax.Array, *coords: jax.Array) -> jax.Array:
-            start = start_of_part(cut, 0, coords[0].ndim)
-            return self.alone(texels, values, [start, *coords], axes_in_part(self.axes, cut, 0))
+            start = cut.start(0, coords[0].ndim)
+            return self.alone(texels, values, [start, *coords], cut.axes_in_part(self.axes, 0))
 
         mesh, spec = jax.typeof(texels).sharding.mesh, cut.spec(texels.ndim)
         run = jax.shard_map(on_device, mesh=mesh, in_specs=(spec, P(), *[P() for _ in coords]), out_specs=spec)

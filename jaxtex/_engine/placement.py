@@ -16,10 +16,10 @@ from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
 from .axis import Axis, Role, inner_axes
-from .cut_reads import Cut, reach_of_filter
+from .cut import Cut
 from .indexing import explicit_sharding
 from .meeting import METHOD, Halo, Method, Routing, Whole, report
-from .spec import ReadSpec
+from .spec import Combination, ReadSpec
 
 MEBIBYTE = 2**20
 
@@ -133,6 +133,7 @@ class Meeting(NamedTuple):
 
     Attributes:
         texels: of the texture: their shape, dtype and sharding.
+        adds_up: whether a read is the sum of reads of some of its taps and of the others.
     """
 
     texels: jax.ShapeDtypeStruct
@@ -140,6 +141,7 @@ class Meeting(NamedTuple):
     spec: ReadSpec
     cut: Cut
     samples: Samples
+    adds_up: bool = True
 
     @classmethod
     def of(
@@ -171,14 +173,15 @@ class Meeting(NamedTuple):
 
     @property
     def sample_bytes(self) -> int:
-        """Of the coordinates and the value of a sample."""
-        return 4 * len(self.spec.axes) + self.spec.dtype.itemsize * self.texels.shape[-1]
+        """Of the coordinates and the values of the reads of a sample."""
+        return self.spec.num_reads * (4 * len(self.spec.axes) + self.spec.dtype.itemsize * self.texels.shape[-1])
 
     @property
     def can_be_routed(self) -> bool:
-        """Whether each sample reads texels around one place of the axis that is cut."""
-        spec = self.spec
-        return spec.num_reads == 1 and not spec.summed_axes and spec.axes[self.cut.axis].address.apply is not None
+        """Whether the devices are known that store the taps of a sample, and the sums of each add up to its value."""
+        joint = len(self.cut.step(self.spec.axes)[0]) > 1
+        adds_up = self.adds_up and self.spec.combination is Combination.BLEND
+        return self.cut.can_route(self.spec.axes) and (adds_up or not joint)
 
     @property
     def num_samples(self) -> int:
@@ -208,7 +211,7 @@ class Meeting(NamedTuple):
             report_whole(*of)
             return
         if isinstance(method, Routing):
-            reach = reach_of_filter(self.spec.axes[cut.axis], cut)
+            reach = cut.reach_of_filter(self.spec.axes)
             sent = cut.parts * self.capacity(method.slack) * self.sample_bytes
             buffers = f" and {sent / MEBIBYTE:.3g} MiB of samples a round"
         else:

@@ -20,7 +20,7 @@ class Routes(NamedTuple):
         names: of the axes of the mesh along which the texture is cut.
         parts: of the texture.
         capacity: how many samples go to one device in a round.
-        owner: the device that each sample goes to.
+        owner: the device that each sample goes to; a number past the last device for those that stay.
         order: the samples in the order of their owners.
         each: how many go to each device.
         place: of each sample among those that go to the same device.
@@ -64,9 +64,9 @@ class Routes(NamedTuple):
         """What was found for the samples of a round, (parts * capacity, C), at those samples; others as they are."""
         back = self.exchanged(found.reshape(self.parts, self.capacity, -1))
         at = jnp.clip(self.place - number * self.capacity, 0, self.capacity - 1)
-        return jnp.where(
-            (self.place // self.capacity == number)[:, None], back[self.owner * self.capacity + at], others
-        )
+        went = (self.place // self.capacity == number) & (self.owner < self.parts)
+        source = jnp.minimum(self.owner, self.parts - 1) * self.capacity + at
+        return jnp.where(went[:, None], back[source], others)
 
     def in_rounds(self, step: Callable[[State, jax.Array], State], state: State, certain: int = 1) -> State:
         """The state after ``state = step(state, number)`` for each round that is needed.
