@@ -1,17 +1,17 @@
 """Trains the network of spatial_transformer.py on several machines, and goes on from a checkpoint when one fails.
 
 Every process runs this program and sees its own devices; together they form one mesh. Each process loads its share of
-every batch. Parameters and moments of the optimizer are cut over all devices, and gathered where they are used; each
-process writes its parts to the checkpoint. A checkpoint holds all that the next step needs, random key included, and
-the step says which digits come next. So a run that was interrupted goes on with the losses that it would have had.
+a batch. Parameters and moments of the optimizer are cut over all devices, and gathered where they are used. Each
+process writes its parts of them to a checkpoint. The checkpoint also holds the random key, and its step says which
+digits come next. So a run that was interrupted goes on with the losses that it would have had.
 
-On a cluster, start it once for each machine or GPU: `srun python examples/multi_host.py --checkpoints FOLDER`. JAX finds
-out from Slurm, Open MPI or a TPU how many processes there are; elsewhere say it by `--coordinator`, `--processes` and
-`--process`. The folder must be the same for all. Alone on a machine the program starts a second process of itself.
+On a cluster, start it once on each machine: `srun python examples/multi_host.py --checkpoints FOLDER`. JAX learns from
+Slurm, Open MPI or a TPU how many processes there are; elsewhere say it by `--coordinator`, `--processes` and
+`--process`. All processes must see the same folder. Without any of this, two processes share the CPU of one machine.
 
-If a process ends early, all others end too: at once if the connection breaks, and after HEARTBEAT seconds if it does
-not. Each says so on stderr, and its exit code is not 0. Start all again to go on from the last checkpoint. At SIGTERM,
-with which clusters announce the end of a job, all processes write a checkpoint and end.
+If a process ends early, the others end too: at once if their connection breaks, else within 2 HEARTBEAT seconds. Each
+says so on stderr, and its exit code is not 0. Start all again to go on from the last checkpoint. When one process gets
+SIGTERM, by which clusters announce the end of a job, all write a checkpoint and end.
 """
 
 import argparse
@@ -44,17 +44,17 @@ ENDED_EARLY = """\
 multi_host.py: process {process} of {count} ended early: it failed, or another process ended. \
 Start all processes again to go on from the last checkpoint in {folder}."""
 
-State = dict[str, Any]  # params, moments, and key: the bits of a random key
+State = dict[str, Any]  # params, moments of the optimizer, and the bits of a random key
 
 
 def join(args: argparse.Namespace, argv: list[str]) -> list[subprocess.Popen]:
-    """Joins the other processes. Returns those that it starts on this machine, where it is told of no others."""
+    """Joins the other processes, and starts them on this machine if nobody else does. Returns those that it started."""
     if args.coordinator is args.processes is None:
         try:
             jax.distributed.initialize(heartbeat_timeout_seconds=HEARTBEAT)
             return []
         except ValueError:
-            print("found no cluster; two processes share the CPU of this machine")
+            print("found no cluster; two processes share the CPU of this machine", flush=True)
             args.processes = 2
     started = []
     if args.coordinator is None:
@@ -74,23 +74,23 @@ def join(args: argparse.Namespace, argv: list[str]) -> list[subprocess.Popen]:
 
 @contextlib.contextmanager
 def witness(message: str) -> Iterator[None]:
-    """Has `message` printed to stderr unless the block is left in good order.
+    """Sees to it that `message` is printed to stderr unless the block ends as it should.
 
-    When JAX finds that another process is dead, it aborts this one, and no Python runs any more. So a shell waits for
-    a line from this process, and prints the message if the line does not come.
+    When JAX finds that another process is dead, it aborts this one, and Python gets no chance to say anything. So a
+    shell waits for a line from this process, and prints the message if none comes.
     """
     script = 'read line || printf "%s\\n" "$0" >&2'
     shell = subprocess.Popen(["sh", "-c", script, message], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
     try:
         yield
     except BaseException:
-        # Without the rest of Python's exit, which waits for the other processes.
+        # Python's own way out would wait for the other processes.
         traceback.print_exc()
         sys.stdout.flush()
         shell.stdin.close()
         shell.wait()
         os._exit(1)
-    shell.communicate(b"in good order\n")
+    shell.communicate(b"ended\n")
 
 
 class Trainer:
@@ -193,12 +193,14 @@ def main(argv: list[str] | None = None) -> int:
 
     started = join(args, argv)
     if BATCH % jax.device_count():
-        parser.error(f"{jax.device_count()} devices cannot share a batch of {BATCH} digits; take a power of two of them")
+        parser.error(
+            f"{jax.device_count()} devices cannot share a batch of {BATCH} digits; take a power of two of them"
+        )
     place = {"process": jax.process_index(), "count": jax.process_count(), "folder": args.checkpoints}
     with witness(ENDED_EARLY.format(**place)):
         train(args)
         jax.distributed.shutdown()
-    return int(any([process.wait() for process in started]))
+    return max((abs(process.wait()) for process in started), default=0)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ What is claimed of bits holds for the same number of processes. Processes take s
 as much as it can.
 """
 
+import importlib
 import os
 import re
 import socket
@@ -11,10 +12,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
 from compiling import HOST_DEVICES
 from tolerances import assert_close
+
+ocp = pytest.importorskip("orbax.checkpoint")
+for package in ("flax", "optax", "sklearn"):
+    pytest.importorskip(package)
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 # A process that hangs is killed at last; nothing else depends on how long anything takes.
@@ -37,12 +43,6 @@ def after(self, step):
 manager.reached_preemption = after
 multi_host.main(sys.argv[2:])
 """
-
-
-@pytest.fixture(scope="module", autouse=True)
-def packages():
-    for package in ("flax", "optax", "orbax.checkpoint", "sklearn"):
-        pytest.importorskip(package)
 
 
 def environment():
@@ -93,6 +93,18 @@ def assert_ended_early(result, process):
     assert error.splitlines()[-1].startswith(f"multi_host.py: process {process} of 2 ended early: "), error
 
 
+def assert_cut(checkpoint):
+    """All matrices are cut over the devices of both processes, and both have written."""
+    with ocp.StandardCheckpointer() as checkpointer:
+        state = checkpointer.metadata(checkpoint).item_metadata.tree
+    leaves = jax.tree.leaves(state, is_leaf=lambda leaf: hasattr(leaf, "sharding"))
+    matrices = [leaf for leaf in leaves if len(leaf.shape) == 2]
+    assert len(matrices) == 3 * 6
+    assert {leaf.sharding.partition_spec for leaf in matrices} == {("devices",)}
+    written = [sum(file.stat().st_size for file in checkpoint.glob(f"ocdbt.process_{k}/d/*")) for k in range(2)]
+    assert min(written) > 0.4 * sum(written)
+
+
 def test_a_run_that_is_killed_twice_goes_on_with_the_same_losses(tmp_path):
     arguments = "--steps", 7, "--every", 2, "--checkpoints"
     ((code, whole, error),) = ended(start(*arguments, tmp_path / "whole"))
@@ -101,6 +113,7 @@ def test_a_run_that_is_killed_twice_goes_on_with_the_same_losses(tmp_path):
     assert list(expected) == ["2", "4", "6", "7"]
     assert len(set(expected.values())) == 4
     assert "2 processes, 2 devices; from the start" in whole
+    assert_cut(tmp_path / "whole" / "7" / "default")
 
     # The other process waits in a sum over both.
     arguments = *arguments, tmp_path / "interrupted"
@@ -125,5 +138,16 @@ def test_a_run_that_is_killed_twice_goes_on_with_the_same_losses(tmp_path):
     assert_close("sum", np.float32(losses(alone)["7"]), np.float32(expected["7"]), 4)
 
 
-def test_two_processes_write_their_parts(tmp_path):
-    pass
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--process", "1"), "need each other"),
+        (("--coordinator", "localhost:1234", "--process", "1"), "need each other"),
+        (("--every", "0"), "at least 1"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_named(arguments, said, monkeypatch, capsys):
+    monkeypatch.syspath_prepend(EXAMPLES)
+    with pytest.raises(SystemExit):
+        importlib.import_module("multi_host").main(arguments)
+    assert said in capsys.readouterr().err
