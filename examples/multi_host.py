@@ -21,7 +21,7 @@ import socket
 import subprocess
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -37,9 +37,14 @@ from spatial_transformer import distort, load, transformed_network
 from tqdm import tqdm
 
 BATCH, RATE = 64, 3e-3
+STARTUP = 300  # seconds in which all processes must start
 HEARTBEAT = 20  # seconds without a sign of life after which JAX takes a process for dead
+LIMITS = {"initialization_timeout": STARTUP, "heartbeat_timeout_seconds": HEARTBEAT}
 KEPT = 3  # checkpoints
 
+ALONE = f"""\
+multi_host.py: this process did not find the others. Start all of them within {STARTUP} seconds, with the same \
+--coordinator and --processes, each with its own --process."""
 ENDED_EARLY = """\
 multi_host.py: process {process} of {count} ended early: it failed, or another process ended. \
 Start all processes again to go on from the last checkpoint in {folder}."""
@@ -51,7 +56,7 @@ def join(args: argparse.Namespace, argv: list[str]) -> list[subprocess.Popen]:
     """Joins the other processes, and starts them on this machine if nobody else does. Returns those that it started."""
     if args.coordinator is args.processes is None:
         try:
-            jax.distributed.initialize(heartbeat_timeout_seconds=HEARTBEAT)
+            jax.distributed.initialize(**LIMITS)
             return []
         except ValueError:
             print("found no cluster; two processes share the CPU of this machine", flush=True)
@@ -68,29 +73,30 @@ def join(args: argparse.Namespace, argv: list[str]) -> list[subprocess.Popen]:
             place = ["--coordinator", args.coordinator, "--processes", str(args.processes), "--process", str(process)]
             command = [sys.executable, __file__, *argv, *place]
             started.append(subprocess.Popen(command, env={**os.environ, "JAX_PLATFORMS": "cpu"}))
-    jax.distributed.initialize(args.coordinator, args.processes, args.process, heartbeat_timeout_seconds=HEARTBEAT)
+    jax.distributed.initialize(args.coordinator, args.processes, args.process, **LIMITS)
     return started
 
 
 @contextlib.contextmanager
-def witness(message: str) -> Iterator[None]:
-    """Sees to it that `message` is printed to stderr unless the block ends as it should.
+def witness() -> Iterator[Callable[[str], Any]]:
+    """Yields a function that says what is printed to stderr if this process ends now; an empty line is not printed.
 
     When JAX finds that another process is dead, it aborts this one, and Python gets no chance to say anything. So a
-    shell waits for a line from this process, and prints the message if none comes.
+    shell listens to this process, and prints the last line that it heard.
     """
-    script = 'read line || printf "%s\\n" "$0" >&2'
-    shell = subprocess.Popen(["sh", "-c", script, message], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    script = 'while read -r line; do last=$line; done; [ -z "$last" ] || printf "%s\n" "$last" >&2'
+    shell = subprocess.Popen(
+        ["sh", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, bufsize=1
+    )
     try:
-        yield
-    except BaseException:
+        yield lambda line: shell.stdin.write(f"{line}\n")
+    except (Exception, KeyboardInterrupt):
         # Python's own way out would wait for the other processes.
         traceback.print_exc()
         sys.stdout.flush()
-        shell.stdin.close()
-        shell.wait()
+        shell.communicate()
         os._exit(1)
-    shell.communicate(b"ended\n")
+    shell.communicate("\n")
 
 
 class Trainer:
@@ -191,13 +197,14 @@ def main(argv: list[str] | None = None) -> int:
     if min(args.steps, args.every) < 1 or (args.processes or 1) < 1:
         parser.error("--processes, --steps and --every must be at least 1")
 
-    started = join(args, argv)
-    if BATCH % jax.device_count():
-        parser.error(
-            f"{jax.device_count()} devices cannot share a batch of {BATCH} digits; take a power of two of them"
-        )
-    place = {"process": jax.process_index(), "count": jax.process_count(), "folder": args.checkpoints}
-    with witness(ENDED_EARLY.format(**place)):
+    with witness() as announce:
+        announce(ALONE)
+        started = join(args, argv)
+        place = {"process": jax.process_index(), "count": jax.process_count(), "folder": args.checkpoints}
+        announce(ENDED_EARLY.format(**place))
+        if BATCH % jax.device_count():
+            announce("")
+            parser.error(f"{jax.device_count()} devices cannot share a batch of {BATCH} digits; take a power of two")
         train(args)
         jax.distributed.shutdown()
     return max((abs(process.wait()) for process in started), default=0)
