@@ -30,18 +30,22 @@ class Stored(NamedTuple):
 
     Attributes:
         count: how many are stored.
-        circle: after how many texels the first one follows again. No tap reads those beyond the size of the axis.
+        circle: after how many texels the first one follows again, at least as many as the axis has: no tap reads those
+            beyond. `None` for as many as the axis has, also where that is an operand.
         start: the number of the first stored texel, from 0 to ``circle - 1``. It is the coordinate of an axis of role
             START. For each axis that is stored in part, one of these stands in front, after those of role SIZE.
+        is_enough: whether all texels are stored that some sample of interest needs; others may read any texel.
     """
 
     count: int
-    circle: int
+    circle: int | jax.Array | None
     start: jax.Array | None = None
+    is_enough: bool = False
 
     def place(self, index: jax.Array) -> tuple[jax.Array, jax.Array]:
         """Where a texel is among the stored ones, and whether it is stored; one that is not has place 0."""
         assert self.start is not None
+        assert self.circle is not None
         place = index - self.start
         place = jnp.where(place < 0, place + self.circle, place)
         return jnp.where(place < self.count, place, 0), place < self.count
@@ -112,7 +116,8 @@ class Axis(NamedTuple):
         axis = self if self.size is not None else self._replace(size=next(sizes))
         if axis.stored is None or axis.stored.start is not None:
             return axis
-        return axis._replace(stored=axis.stored._replace(start=next(starts)))
+        circle = axis.size if axis.stored.circle is None else axis.stored.circle
+        return axis._replace(stored=axis.stored._replace(start=next(starts), circle=circle))
 
     @property
     def vanishes(self) -> bool:
@@ -143,7 +148,7 @@ def size_axis(capacity: int) -> Axis:
 
 def start_axis(stored: Stored) -> Axis:
     """An axis whose coordinate is the first texel of another one that is stored."""
-    return Axis(stored.circle, POINT, CLAMP, integer=True, role=Role.START)
+    return Axis(stored.count, POINT, CLAMP, integer=True, role=Role.START)
 
 
 def inner_axes(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:

@@ -289,6 +289,8 @@ def in_store(tap: Tap, group: tuple[Axis, ...]) -> Tap:
         if axis.stored is not None:
             places[k], found = axis.stored.place(tap.index[k])
             held = both(held, found)
+    if all(axis.stored is None or axis.stored.is_enough for axis in group):
+        return tap._replace(index=tuple(places))
     assert held is not None
     needed = held if tap.inside is None else held | ~tap.inside
     return tap._replace(index=tuple(places), inside=both(tap.inside, held), held=needed)
