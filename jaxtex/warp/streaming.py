@@ -156,9 +156,9 @@ def resample_tiles(
 ) -> Iterator[tuple[tuple[slice, ...], NDArray[Any]]]:
     """Warps an image or a volume that does not fit the device, tile by tile; the pixels are those of `resample`.
 
-    For each tile the texels are found that its pixels read, loaded, and sent to the device. Of the image and of the
-    result at most three windows and three tiles are in memory at once, besides the points of four tiles, which `function`
-    computes. A tile whose window is larger than `window_bytes` is divided.
+    For each tile the texels are found that its pixels read, loaded, and sent to the device. At most three windows of
+    the image and three tiles are in memory at once, besides the points of four tiles, which `function` computes. A tile
+    whose window is larger than `window_bytes` is divided.
 
     Args:
         image: ``(H, W, C)``, or with an `output_shape` of three sizes ``(D, H, W, C)``: an array with `shape` and
