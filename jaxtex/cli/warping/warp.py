@@ -156,7 +156,7 @@ class ImageWarp(NamedTuple):
             key, arguments = ("chain", alpha, light, decoding, chain_capacity(height, width)), (texels, sizes, weights)
             num_levels = longest_side(height, width).bit_length() - 1
         elif self.read.has_numbers(channels):
-            capacity = capacity_of(count)
+            capacity = capacity_of(count) if self.stored is None else len(texels)
             make = functools.partial(numbers_program, convert, capacity)
             key, arguments, num_levels = ("numbers", alpha, light, decoding, capacity), (texels, sizes), 1
         else:
