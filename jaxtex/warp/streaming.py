@@ -82,7 +82,14 @@ class Tile(NamedTuple):
 
 
 class WindowTooLarge(ValueError):
-    """A single pixel reads more texels than a window may have."""
+    """A single pixel reads more texels than a window may have.
+
+    Args:
+        counts: of texels that it reads, along each axis.
+    """
+
+    def __init__(self, counts: Sequence[int]) -> None:
+        super().__init__(f"a pixel reads {' x '.join(map(str, counts))} texels")
 
 
 class TileReads(NamedTuple):
@@ -117,7 +124,7 @@ class TileReads(NamedTuple):
             yield box, self.compute(Tile(box, shape, spans, window), operands)
             return
         if max(box.shape) == 1:
-            raise WindowTooLarge(f"a pixel reads {' x '.join(map(str, counts))} texels")
+            raise WindowTooLarge(counts)
         shape = tuple(max(-(-n // 2), min(n, LEAST_SIDE)) for n in shape)
         for part in box.parts([-(-n // 2) for n in box.shape]):
             yield from self.computed(part, shape, self.find(part, shape))
@@ -198,7 +205,7 @@ def resample_tiles(
     tile = TILES[len(shape)] if tile_shape is None else as_shape(name, "tile_shape", tile_shape, (len(shape),))
     options = read_options(name, sampler, filter, address, border_color, False, dtype)
     texel_bytes = like.dtype.itemsize * like.shape[-1]
-    warp = StreamedWarp(image, function, shape, *as_numbers(np.zeros((1, 1), like.dtype), options))
+    warp = StreamedWarp(image, function, shape, *as_numbers(np.zeros((1, 1), like.dtype), options), window_bytes)
     shapes = WindowShapes(LEAST_WINDOWS[len(shape)], max(window_bytes // texel_bytes, 1))
     return warp.tiles(shapes, tuple(map(min, tile, shape)))
 
@@ -213,6 +220,7 @@ class StreamedWarp:
         numbers: an array of the dtype of which windows are read.
         options: how they are read.
         result: the dtype of the result.
+        window_bytes: the most bytes of a window.
     """
 
     def __init__(
@@ -223,10 +231,11 @@ class StreamedWarp:
         numbers: Any,
         options: Any,
         result: np.dtype[Any],
+        window_bytes: int,
     ) -> None:
         self.image, self.function, self.shape = image, function, shape
         self.dtype: np.dtype[Any] = np.dtype(numbers.dtype)
-        self.options, self.result = options, result
+        self.options, self.result, self.window_bytes = options, result, window_bytes
         self.sizes = tuple(image.shape[:-1])
         kind = TEXTURES[len(shape)](jnp.zeros([1] * len(shape) + [1])).kind
         self.axes = space_axes(Layout(kind, (*self.sizes, 1)), smoothing.in_texels(options.sampler))
@@ -234,9 +243,15 @@ class StreamedWarp:
     def tiles(self, shapes: WindowShapes, shape: tuple[int, ...]) -> Iterator[tuple[tuple[slice, ...], NDArray[Any]]]:
         """The tiles of the output, of at most a shape."""
         reads = TileReads(self.find, self.spans, shapes, self.compute)
-        for box, pixels in reads.streamed(Box((0,) * len(shape), self.shape).parts(shape), shape):
-            where = tuple(slice(at, at + n) for at, n in zip(box.start, box.shape))
-            yield where, np.asarray(pixels)[tuple(slice(0, n) for n in box.shape)]
+        try:
+            for box, pixels in reads.streamed(Box((0,) * len(shape), self.shape).parts(shape), shape):
+                where = tuple(slice(at, at + n) for at, n in zip(box.start, box.shape))
+                yield where, np.asarray(pixels)[tuple(slice(0, n) for n in box.shape)]
+        except WindowTooLarge as error:
+            raise ValueError(
+                f"resample_tiles: {error}, in a window of {shapes.least} along each axis or more, of which "
+                f"window_bytes={self.window_bytes} leaves room for {shapes.most} texels; give it more."
+            ) from None
 
     def find(self, box: Box, shape: tuple[int, ...]) -> tuple[jax.Array, Arrays]:
         coords = self.points(box, shape)
