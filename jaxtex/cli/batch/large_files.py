@@ -65,7 +65,7 @@ def warp_large(path: Path, target: Path, job: Job, options: Options) -> int:
     check_size(source.pages[0].size, target, job)
     check_target(target, job.files.force)
     budget = (options.memory or DEFAULT_BYTES) - OWN_BYTES
-    with open_large(source, source.pages[0], int(CACHE_SHARE * budget)) as large:
+    with open_large(source, source.pages[0], int(CACHE_SHARE * budget), job.threads) as large:
         report = warp_opened(source, large, target, job, marks_of(path, options), int(WINDOW_SHARE * budget))
     if job.verbosity >= 0:
         print_notes(path, (*source.notes, *large.notes, *report.notes))
@@ -112,7 +112,9 @@ def warp_opened(source: Source, large: LargeTiff, target: Path, job: Job, marks:
     empty = Picture(np.zeros((1, 1, channels), image.dtype), large.icc, metadata=large.metadata)
     example, notes = encode_picture(empty, "TIFF", job.files.strip, size=size)
     status, texel_bytes = status_of_source(source.path), channels * image.dtype.itemsize
-    begun = TiledOutput(target, size, texel_bytes, marks, resume=job.files.skip_existing, source=status)
+    begun = TiledOutput(
+        target, size, texel_bytes, marks, resume=job.files.skip_existing, threads=job.threads, source=status
+    )
     with closing_output(begun) as output, may_be_continued():
         boxes = warped.boxes()
         missing = [box for box in boxes if not output.has(*ranges(box.start, box.shape))]

@@ -39,6 +39,7 @@ class LargeTiff:
         page: of tifffile.
         metadata: of the page.
         cache_bytes: how many bytes of decoded strips and tiles, or of the mapped file, stay in memory.
+        threads: how many decode; `None` is one for each core.
 
     Attributes:
         shape: height, width and channels.
@@ -49,7 +50,9 @@ class LargeTiff:
         is_mapped: whether pixels are mapped from the file.
     """
 
-    def __init__(self, file: BinaryIO, page: Any, metadata: Metadata, cache_bytes: int) -> None:
+    def __init__(
+        self, file: BinaryIO, page: Any, metadata: Metadata, cache_bytes: int, threads: int | None = None
+    ) -> None:
         check_page(page)
         self.page, self.metadata, self.orientation = page, metadata, metadata.orientation
         self.stored_size: tuple[int, int] = page.imagelength, page.imagewidth
@@ -60,7 +63,10 @@ class LargeTiff:
         width, height = upright_size((page.imagewidth, page.imagelength), self.orientation)
         self.shape, self.dtype = (height, width, finished.shape[-1]), finished.dtype
         self.is_mapped = bool(page.is_final) and page.dataoffsets[0] % page.dtype.itemsize == 0
-        self.samples = (MappedSamples if self.is_mapped else DecodedSamples)(file, page, cache_bytes)
+        if self.is_mapped:
+            self.samples = MappedSamples(file, page, cache_bytes)
+        else:
+            self.samples = DecodedSamples(file, page, cache_bytes, threads or THREADS)
 
     def __getitem__(self, part: tuple[slice, ...]) -> Array:
         rows, columns = stored_part((part[0], part[1]), self.stored_size, self.orientation)
@@ -111,7 +117,7 @@ class MappedSamples:
 class DecodedSamples:
     """The samples of a page in tiles or strips, of which those that were used last stay decoded."""
 
-    def __init__(self, file: BinaryIO, page: Any, cache_bytes: int) -> None:
+    def __init__(self, file: BinaryIO, page: Any, cache_bytes: int, threads: int) -> None:
         self.file, self.page, self.cache_bytes = file, page, cache_bytes
         self.tables: Any = page.jpegtables
         if page.is_tiled:
@@ -130,7 +136,7 @@ class DecodedSamples:
             )
         self.kept: OrderedDict[int, Array] = OrderedDict()
         self.kept_bytes, self.lock = 0, threading.Lock()
-        self.pool = ThreadPoolExecutor(THREADS)
+        self.pool = ThreadPoolExecutor(threads)
 
     def part(self, rows: slice, columns: slice) -> Array:
         """Samples of some rows and columns, (height, width, samples)."""
@@ -198,7 +204,9 @@ class DecodedSamples:
 
 
 @contextlib.contextmanager
-def open_large(source: Source, page: Page, cache_bytes: int) -> Generator[LargeTiff, None, None]:
+def open_large(
+    source: Source, page: Page, cache_bytes: int, threads: int | None = None
+) -> Generator[LargeTiff, None, None]:
     """Opens a page of a TIFF.
 
     Raises:
@@ -210,7 +218,7 @@ def open_large(source: Source, page: Page, cache_bytes: int) -> Generator[LargeT
             file = stack.enter_context(open_regular(Path(source.path)))
             tiff = stack.enter_context(tifffile.TiffFile(file))
             found: Any = next(p for p in tiff.pages if p.offset == page.directory)
-            large = LargeTiff(file, found, metadata, cache_bytes)
+            large = LargeTiff(file, found, metadata, cache_bytes, threads)
         yield large
 
 

@@ -73,6 +73,7 @@ class TiledOutput:
         texel_bytes: of a pixel.
         marks: what the tiles are made from and by.
         resume: whether to go on with tiles that an earlier run has written.
+        threads: how many compress tiles; `None` is one for each core.
         source: the status of the input, whose permissions the file takes if it is new.
 
     Raises:
@@ -87,6 +88,7 @@ class TiledOutput:
         marks: Marks,
         *,
         resume: bool,
+        threads: int | None = None,
         source: os.stat_result | None = None,
     ) -> None:
         self.path, self.target, self.size, self.source = target, real_path(target), size, source
@@ -94,7 +96,7 @@ class TiledOutput:
         self.layout = Layout(cast(Any, sys.byteorder), size[0] * size[1] * texel_bytes > LARGEST_CLASSIC)
         self.across = -(-size[0] // SIDE)
         self.tiles: dict[int, Stored] = {}
-        self.pool = ThreadPoolExecutor(THREADS)
+        self.pool = ThreadPoolExecutor(threads or THREADS)
         try:
             end = self.recorded(marks) if resume else 0
             mode = first_mode(status_of(self.target), source)
@@ -253,8 +255,11 @@ def encoded(pixels: Array) -> bytes:
 
 @contextlib.contextmanager
 def closing_output(output: TiledOutput) -> Generator[TiledOutput, None, None]:
-    """Closes an output at the end of the block."""
+    """Closes an output at the end of the block, whose errors are the first to be told."""
     try:
         yield output
-    finally:
-        output.close()
+    except BaseException:
+        with contextlib.suppress(OSError):  # of a full disk once more
+            output.close()
+        raise
+    output.close()
