@@ -10,6 +10,7 @@ from test_cli import load, noise, run
 from test_cli_sizes import RESIZED, SHRINK, SMOOTHED, VARIANTS, Wave, picture, read
 from tolerances import assert_exact
 
+from jaxtex.cli.batch import large_files
 from jaxtex.cli.errors import UserError
 from jaxtex.cli.pictures import large_tiff, tiled_output
 from jaxtex.cli.pictures.decode import find_source
@@ -26,12 +27,13 @@ HORIZON = Perspective(
     (((0.0, 0), (100.0, 100)), ((519.0, 0), (300.0, 90)), ((519.0, 301), (500.0, 301)), ((0.0, 301), (0.0, 301)))
 )
 CASES = {
-    **{name: VARIANTS[name] for name in ("frame", "alpha", "border", "wrap", "mirror", "light", "point", "distorted")},
+    **{name: VARIANTS[name] for name in ("frame", "alpha", "wrap", "light", "point", "distorted")},
     "perspective": (HORIZON, read(), np.uint8, 3),
     "flow": (Wave(), read("reflect", "cubic"), np.uint8, 1),
     "sphere": (SHRINK, read("sphere"), np.uint8, 1),
     "a little shrunk": SMOOTHED["a little shrunk"],
     "half": RESIZED["half"],
+    "larger": (Resize(1.4), *RESIZED["larger"][1:]),
     "area with alpha": (Resize(0.6), *RESIZED["area with alpha"][1:]),
 }
 MUCH = 2**30
@@ -77,6 +79,14 @@ def test_tiles_whose_windows_are_too_large_are_divided(name, texels):
     found, whole, image = streamed(CASES[name], texels * bytes_of_texels * streams.WINDOWS)
     assert_exact(found, whole)
     assert max(np.prod(shape) for shape in image.shapes.used) <= texels
+
+
+def test_a_pixel_that_reads_too_much_is_a_sentence(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(large_files, "WINDOW_SHARE", 1e-3)
+    source = make(tmp_path / "in.tif", "mapped")
+    code, _, err = run(capsys, "resize", source, tmp_path / "out.tif", "--tile", "--size", "1x1", "--memory", "1G")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "a pixel reads 180 x 260 texels at once, more than --memory leaves room for" in err
 
 
 def test_an_image_that_needs_a_chain_is_refused():
@@ -132,6 +142,11 @@ def test_decoded_segments_leave_the_cache(tmp_path):
     with large_tiff.open_large(source, source.pages[0], 2**16) as image:
         assert_exact(image[0:180, 0:260], load(tmp_path / "in.tif"))
         assert 0 < image.samples.kept_bytes <= 2**16
+    with (
+        pytest.raises(UserError, match="its tiles have 0 MB each"),
+        large_tiff.open_large(source, source.pages[0], 100),
+    ):
+        pass
 
 
 def test_metadata_stays(tmp_path, capsys):
@@ -273,6 +288,9 @@ def test_other_files_are_refused(tmp_path, capsys):
         "choose one with --page 1 to --page 2"
         in run(capsys, "warp", tmp_path / "two.tif", tmp_path / "out.tif", "--tile")[2]
     )
+    options = ("--tile", "--page", 2, "--filter", "point")
+    assert run(capsys, "warp", tmp_path / "two.tif", tmp_path / "out.tif", *options)[0] == 0
+    assert_exact(load(tmp_path / "out.tif"), noise(3))
     (tmp_path / "in.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(64))
     assert "it is no TIFF" in run(capsys, "warp", tmp_path / "in.png", tmp_path / "out.tif", "--tile")[2]
     tifffile.imwrite(tmp_path / "float.tif", np.zeros((20, 20), np.float32))

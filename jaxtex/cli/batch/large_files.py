@@ -15,6 +15,7 @@ import numpy as np
 from tqdm import tqdm
 
 from ... import __version__
+from ...warp.streaming import WindowTooLarge
 from ..errors import FullDiskError, UserError
 from ..grammar.option_groups import Options
 from ..pictures.decode import find_source
@@ -126,7 +127,7 @@ def warp_opened(source: Source, large: LargeTiff, target: Path, job: Job, marks:
             disable=True if job.verbosity < 0 else None,
             file=sys.stderr,
         )
-        with bar as progress, errors_about(source):
+        with bar as progress, errors_about(source), windows_fit():
             for box, pixels in warped.pixels(missing):
                 output.write(*ranges(box.start, box.shape), pixels)
                 progress.update()
@@ -168,6 +169,21 @@ def may_be_continued() -> Generator[None, None, None]:
     except (KeyboardInterrupt, FullDiskError) as error:
         error.add_note("run it again with --resume to write only the tiles that are missing")
         raise
+
+
+@contextlib.contextmanager
+def windows_fit() -> Generator[None, None, None]:
+    """Turns the error of a pixel that reads too much into one that the user can mend.
+
+    Raises:
+        UserError: if there is one.
+    """
+    try:
+        yield
+    except WindowTooLarge as error:
+        raise UserError(
+            f"{error} at once, more than --memory leaves room for; give it more, or make the picture smaller in steps"
+        ) from error
 
 
 def marks_of(path: Path, options: Options) -> Marks:

@@ -101,6 +101,7 @@ WARP = f"""
     jaxtex warp photos/ thumbnails/ --scale 0.25 --expand --antialias
     jaxtex warp page.jpg flat.png --perspective 212,95:0,0 988,140:800,0 1090,830:800,600 97,760:0,600
     jaxtex warp wide.jpg straight.jpg --lens -0.28,0.07 --camera 910,910,960,540
+    jaxtex warp scan.tif turned.tif --rotate 20 --tile
 
 Coordinates are in pixels. The origin is the top left corner of the image, x points right, y points
 down, and pixel centers are at +0.5. A transform maps points of the input to points of the output.

@@ -13,7 +13,7 @@ import numpy as np
 from ..._arguments import as_float
 from ..._engine.axis import Axis
 from ..._engine.decoding import decode
-from ..._engine.plan import Layout, SizedTexture, space_axes
+from ..._engine.plan import Layout, SizedTexture, space_axes, without_nan
 from ..._engine.scaled_filter import SizedRows, filtered_window, window_of
 from ..._engine.windows import position_spans
 from ..._tables.storage_formats import Decoding
@@ -140,7 +140,8 @@ class TileProgram(NamedTuple):
         if self.read.frame:
             needed &= may_be_covered(tile.points, tile.footprint(), (source.sizes[1], source.sizes[0]))
         if self.read.antialias:
-            reach = [jnp.abs(x) + jnp.abs(y) for x, y in zip(*tile.footprint())][::-1]
+            along_x, along_y = (without_nan(side) for side in tile.footprint())
+            reach = [jnp.abs(x) + jnp.abs(y) for x, y in zip(along_x, along_y)][::-1]
         axes = read_axes(self.read.sampler)
         sized = [axis._replace(size=source.sizes[k]) for k, axis in enumerate(axes)]
         return position_spans(tile.points[::-1], sized, needed, reach)
