@@ -14,7 +14,7 @@ from tolerances import assert_trees_close
 
 import jaxtex as jt
 from jaxtex._arguments import ReadArguments
-from jaxtex._engine import cut_reads, primitives
+from jaxtex._engine import cut_reads, exchange, primitives
 from jaxtex._engine.float_arithmetic import FLOAT
 from jaxtex._engine.plan import layout_of
 from jaxtex._hardware import HARDWARE
@@ -23,7 +23,7 @@ from jaxtex._tables.storage_formats import Decoding
 
 pytestmark = pytest.mark.skipif(jax.device_count() < 8, reason="needs eight devices")
 PARTS, REACH, CAPACITY = 8, 6, 3
-COLLECTIVES = {"halo": "ppermute", "routing": "all_to_all", "whole": "all_gather"}
+COLLECTIVES = {"halo": "with_edges", "routing": "all_to_all", "whole": "all_gather"}
 
 
 def drawn(seed, *shape, low=0.0, high=1.0):
@@ -41,7 +41,7 @@ def plan(texture, arguments, sampler, arithmetic=FLOAT):
 def cut_read(method, spec, size, parts=PARTS, read=engine_read):
     """A read of texels, whose first dimension is cut, as are the samples; and which samples are right."""
     mesh = jax.make_mesh((parts,), ("rows",), axis_types=(AxisType.Auto,), devices=jax.devices()[:parts])
-    cut = cut_reads.Cut(0, 0, ("rows",), parts, size)
+    cut = exchange.Cut(0, 0, ("rows",), parts, size)
 
     def on_device(texels, *operands):
         if method == "halo":

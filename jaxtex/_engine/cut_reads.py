@@ -17,68 +17,24 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from . import edged_reads
 from .axis import Axis, Stored, start_axis
-from .spec import Coords, Grid, ReadSpec, as_given
-from .texel_walk import holds_taps, middle_texel
+from .exchange import Cut, Edges, with_edges
+from .grids import Started
+from .lowering.parts import Edged
+from .spec import ReadSpec, as_given
+from .texel_walk import middle_texel
 
-# A read of one device: of texels, at operands.
+# A read of one device: of texels, at operands. The other one marks the samples that need texels it does not have.
+EdgedRead = Callable[[Edged, Sequence[jax.Array], ReadSpec], jax.Array]
 Read = Callable[[jax.Array, Sequence[jax.Array], ReadSpec], jax.Array]
 
 
-class Started(NamedTuple):
-    """A grid whose first operand is the coordinate of an axis in front of all others.
-
-    Attributes:
-        averages: whether the grid also takes the number of a read before its operands.
-    """
-
-    grid: Grid
-    averages: bool
-
-    def __call__(self, *args: jax.Array) -> Coords:
-        number, (start, *operands) = args[: int(self.averages)], args[int(self.averages) :]
-        return start, *self.grid(*number, *operands)
-
-
-class Cut(NamedTuple):
-    """How an axis of a texture is cut.
-
-    Attributes:
-        axis: its number among the axes of the read.
-        dimension: of the texels.
-        names: of the axes of the mesh along which it is cut, the slowest first.
-        parts: how many.
-        size: of the axis. The last part may be shorter, and is filled up with texels that nothing reads.
-    """
-
-    axis: int
-    dimension: int
-    names: tuple[str, ...]
-    parts: int
-    size: int
-
-    @property
-    def own(self) -> int:
-        """The texels of the axis that a device stores."""
-        return -(-self.size // self.parts)
-
-    @property
-    def circle(self) -> int:
-        """The texels that all devices store."""
-        return self.own * self.parts
-
-    @property
-    def number(self) -> jax.Array:
-        """The number of this device's part."""
-        return jax.lax.axis_index(self.names)
-
-    def reaches_all(self, reach: int) -> bool:
-        """Whether a part with so many texels on each side is the whole axis."""
-        return self.own + 2 * reach >= self.circle
-
-
 class ReadResult(NamedTuple):
-    """The values of a device's samples, and which of them are right: the others reach further than allowed."""
+    """The values of a device's samples, and which of them are right.
+
+    The others reach further than allowed, and are NaN, or zero if they are integers.
+    """
 
     values: jax.Array
     reached: jax.Array
@@ -87,54 +43,53 @@ class ReadResult(NamedTuple):
 # By halo
 
 
-def with_halo(texels: jax.Array, cut: Cut, reach: int) -> jax.Array:
-    """A device's texels with `reach` of its neighbors' on both sides, around the end of the axis."""
-    before, after, left = [], [], reach
-    for distance in range(1, -(-reach // cut.own) + 1):
-        count = min(left, cut.own)
-        along = functools.partial(jax.lax.slice_in_dim, axis=cut.dimension)
-        around = lambda step: [(k, (k + step) % cut.parts) for k in range(cut.parts)]
-        last = along(texels, cut.own - count, cut.own)
-        before.insert(0, jax.lax.ppermute(last, cut.names, around(distance)))
-        after.append(jax.lax.ppermute(along(texels, 0, count), cut.names, around(-distance)))
-        left -= count
-    return jnp.concatenate([*before, texels, *after], cut.dimension)
+def with_halo(texels: jax.Array, edges: Edges) -> jax.Array:
+    """A device's texels with those that it receives from its neighbors on both sides."""
+    own, before, after = with_edges(texels, edges)
+    return jnp.concatenate([before, own, after], edges.cut.dimension)
+
+
+def edges_of(spec: ReadSpec, cut: Cut, reach: int) -> Edges:
+    """The `reach` texels on each side of a part."""
+    return Edges(cut, reach, spec.axes[cut.axis].address.cyclic)
 
 
 def in_part(spec: ReadSpec, operands: Sequence[jax.Array], cut: Cut, reach: int) -> tuple[ReadSpec, list[jax.Array]]:
     """A read, of operands that hold one number of each sample, in the part that a device stores with its halo."""
-    stored = Stored(cut.own + 2 * reach, cut.circle)
+    # Where the last texel and the first are no neighbors, there is room between them for texels that nothing reads.
+    circle = cut.circle if spec.axes[cut.axis].address.cyclic else cut.circle + reach
+    stored = Stored(cut.own + 2 * reach, circle)
     axes = list(spec.axes)
     axes[cut.axis] = axes[cut.axis]._replace(stored=stored)
     grid = as_given if spec.grid is as_given else Started(spec.grid, spec.num_reads > 1)
     spec = dataclasses.replace(spec, axes=(start_axis(stored), *axes), grid=grid)
-    start = jnp.mod(cut.number * cut.own - reach, cut.circle).astype(jnp.int32)
+    start = jnp.mod(cut.number * cut.own - reach, circle).astype(jnp.int32)
     rank = max(map(len, spec.sample_shapes([start, *operands])))
     return spec, [start.reshape([1] * rank), *operands]
 
 
 def by_halo(
-    read: Read, texels: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec, cut: Cut, reach: int
+    read: Read,
+    texels: jax.Array,
+    operands: Sequence[jax.Array],
+    spec: ReadSpec,
+    cut: Cut,
+    reach: int,
+    edged: EdgedRead | None = None,
 ) -> ReadResult:
-    """The read of samples none of whose taps lies further than `reach` texels from the part of their device."""
-    spec, operands = in_part(spec, operands, cut, reach)
-    values = read(with_halo(texels, cut, reach), operands, spec)
-    return ReadResult(values, jnp.broadcast_to(reached_by(spec, operands), values.shape[:-1]))
+    """The read of samples none of whose taps lies further than `reach` texels from the part of their device.
 
-
-def reached_by(spec: ReadSpec, operands: Sequence[jax.Array]) -> jax.Array:
-    """Whether all texels that a result needs are stored."""
-    if spec.num_reads == 1:
-        held = holds_taps(spec.grid(*operands), spec.axes)
+    Args:
+        edged: the read of texels in three arrays, if there is one.
+    """
+    edges, (spec, operands) = edges_of(spec, cut, reach), in_part(spec, operands, cut, reach)
+    if edged is not None and cut.dimension == 0 and reach > 0:
+        values = edged(Edged(*with_edges(texels, edges)), operands, spec)
     else:
-
-        def one(number: jax.Array) -> jax.Array:
-            *coords, weight = spec.grid(number, *operands)
-            return holds_taps(coords, spec.axes) | ~(weight > 0)
-
-        ranked = jnp.arange(1, spec.num_reads + 1, dtype=jnp.int32).reshape(-1, *[1] * operands[0].ndim)
-        held = jnp.all(jax.lax.map(one, ranked), 0)
-    return jnp.all(held, spec.summed_axes, keepdims=True) if spec.summed_axes else held
+        values = read(with_halo(texels, edges), operands, spec)
+        missing = jnp.nan if jnp.issubdtype(values.dtype, jnp.floating) else 0
+        values = edged_reads.where_held(values, operands, spec, missing)
+    return ReadResult(values, jnp.broadcast_to(edged_reads.holds(spec, operands), values.shape[:-1]))
 
 
 # By routing
@@ -163,7 +118,7 @@ def by_routing(
     count = math.prod(shape)
     axis = spec.axes[cut.axis]
     reach = reach_of_filter(axis, cut)
-    window = with_halo(texels, cut, reach) if reach else texels
+    window = with_halo(texels, edges_of(spec, cut, reach)) if reach else texels
     owner = middle_texel(coords[cut.axis], axis) // cut.own
     # Samples in the order of their owners, and the place of each among those of its owner.
     order = jnp.argsort(owner, stable=True)

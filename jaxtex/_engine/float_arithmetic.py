@@ -11,7 +11,7 @@ from .._arguments import ReadArguments
 from .._tables.storage_formats import Decoding
 from ..sampler import Sampler
 from ..texture import Texture
-from . import primitives
+from . import edged_reads, primitives
 from .cube import to_face
 from .level_of_detail import along_side, clamped, footprint_level
 from .placed_reads import read_where_placed
@@ -96,7 +96,7 @@ def read_texels(
     spec, color = plan.spec(decoding, dtype, deterministic), None
     if border_color is not None and any(axis.address.has_outside for axis in plan.axes):
         color = jnp.broadcast_to(border_color.astype(spec.sums), texels.shape[-1:])
-    return read_where_placed(read_over, texels, color, plan.operands, spec)
+    return read_where_placed(read_over, texels, color, plan.operands, spec, edged_reads.read)
 
 
 def read_over(texels: jax.Array, color: jax.Array | None, operands: Sequence[jax.Array], spec: ReadSpec) -> jax.Array:

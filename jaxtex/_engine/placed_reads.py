@@ -16,7 +16,8 @@ from jax.experimental import checkify
 from jax.sharding import PartitionSpec as P
 
 from .axis import Role, inner_axes
-from .cut_reads import Cut, ReadResult, by_halo, by_routing, reach_of_filter
+from .cut_reads import EdgedRead, by_halo, by_routing, reach_of_filter
+from .exchange import Cut
 from .indexing import everywhere, explicit_sharding
 from .meeting import METHOD, REPORT, Halo, Method, Routing, Whole
 from .spec import ReadSpec, as_given
@@ -27,9 +28,18 @@ MEBIBYTE = 2**20
 
 
 def read_where_placed(
-    read: Read, texels: jax.Array, color: jax.Array | None, operands: Sequence[jax.Array], spec: ReadSpec
+    read: Read,
+    texels: jax.Array,
+    color: jax.Array | None,
+    operands: Sequence[jax.Array],
+    spec: ReadSpec,
+    edged: EdgedRead | None = None,
 ) -> jax.Array:
-    """A read, of which each device computes a part if texels carry an explicit sharding."""
+    """A read, of which each device computes a part if texels carry an explicit sharding.
+
+    Args:
+        edged: the same, without a color, of texels in three arrays, if there is one.
+    """
     placed = explicit_sharding(texels)
     if placed is None or not any(placed.spec):
         return read(texels, color, operands, spec)
@@ -45,7 +55,7 @@ def read_where_placed(
         REPORT.value.found.append(meeting.described(method))
     if isinstance(method, Whole):
         return read(everywhere(texels), color, operands, spec)
-    return in_parts(read, color, meeting, method)
+    return in_parts(read, color, meeting, method, edged if color is None else None)
 
 
 def names_of(placed: Any) -> list[tuple[str, ...]]:
@@ -194,7 +204,9 @@ class Meeting(NamedTuple):
         )
 
 
-def in_parts(read: Read, color: jax.Array | None, meeting: Meeting, method: Halo | Routing) -> jax.Array:
+def in_parts(
+    read: Read, color: jax.Array | None, meeting: Meeting, method: Halo | Routing, edged: EdgedRead | None
+) -> jax.Array:
     """The read on each device."""
     texels, operands, spec, cut, samples = meeting
     colors, mesh = [] if color is None else [color], meeting.mesh
@@ -202,8 +214,8 @@ def in_parts(read: Read, color: jax.Array | None, meeting: Meeting, method: Halo
     def on_device(texels: jax.Array, colors: list[jax.Array], *operands: jax.Array) -> tuple[jax.Array, jax.Array]:
         alone = lambda texels, operands, spec: read(texels, colors[0] if colors else None, operands, spec)
         if isinstance(method, Halo):
-            found = by_halo(alone, texels, operands, spec, cut, method.reach)
-            return marked(found), jax.lax.psum(jnp.sum(~found.reached, dtype=jnp.int32), samples.all_names(cut))
+            found = by_halo(alone, texels, operands, spec, cut, method.reach, edged)
+            return found.values, jax.lax.psum(jnp.sum(~found.reached, dtype=jnp.int32), samples.all_names(cut))
         values = by_routing(alone, texels, operands, spec, cut, meeting.capacity(method.slack))
         return values, jnp.int32(0)
 
@@ -222,9 +234,3 @@ def in_parts(read: Read, color: jax.Array | None, meeting: Meeting, method: Halo
         return values  # those of a grid are cut as the texture is
     values = jax.reshard(values, jax.NamedSharding(mesh, P(*(names or None for names in samples.given), None)))
     return jax.lax.slice_in_dim(values, 0, samples.shape[axis], axis=axis) if count else values
-
-
-def marked(found: ReadResult) -> jax.Array:
-    """Values, with NaN, or zero of integers, where they are not right."""
-    missing = jnp.nan if jnp.issubdtype(found.values.dtype, jnp.floating) else 0
-    return jnp.where(found.reached[..., None], found.values, jnp.asarray(missing, found.values.dtype))

@@ -302,6 +302,18 @@ def holds_taps(coords: Coords, axes: tuple[Axis, ...]) -> jax.Array:
     return functools.reduce(jnp.logical_and, (tap.held for tap in taps_of_walks if tap.held is not None))
 
 
+def other_part(coords: Coords, axes: tuple[Axis, ...], first: int, count: int) -> tuple[Coords, tuple[Axis, ...]]:
+    """Coordinates and axes of another part of an axis that is stored in part.
+
+    Args:
+        first: how many texels it begins after the stored ones.
+        count: its texels.
+    """
+    moved = lambda c, axis: jnp.mod(c + first, axis.known_size) if axis.role is Role.START else c
+    coords = tuple(moved(c, axis) for c, axis in zip(coords, axes))
+    return coords, tuple(axis._replace(stored=axis.stored and axis.stored._replace(count=count)) for axis in axes)
+
+
 def addressed(taps: list[jax.Array], axis: Axis) -> list[Addressed]:
     """What taps side by side on an axis read."""
     apply, size = axis.address.apply, axis.given_size

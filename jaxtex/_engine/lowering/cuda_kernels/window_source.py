@@ -3,22 +3,23 @@
 import functools
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...axis import Axis, Role
+from ...axis import Axis, Role, inner_axes
 from ...combinations import Path as TapPath
 from ...decoding import decode
 from ...linearization import operand_cotangents, slopes
 from ...operators import zero_outside
 from ...reproducible_sum import Units
 from ...taps import Taps
-from ...texel_walk import Step, TexelAddress, only_address, walks
+from ...texel_walk import Step, TexelAddress, holds_taps, only_address, other_part, walks
 from ..cuda_c import C_TYPES, load_row, scalars, warp
+from ..parts import Edged
 from .crowds import crowd_of, is_crowded
 from .operand_results import TILE_SUMS, OperandResults
 from .operands import stored_at
@@ -49,6 +50,8 @@ SPREAD = 1.5
 # So many blocks look at all tiles for those of images whose texels have not looked for their samples: few, as a rule.
 # Eight for each of 132 multiprocessors, which hold no more at once.
 REMAINING_BLOCKS = 1056
+# If there are so few images, a block looks first whether there is any of these.
+FEW_IMAGES = 32
 
 
 class Walk(NamedTuple):
@@ -65,9 +68,13 @@ class Walk(NamedTuple):
     weights: list[Any]
 
     @classmethod
-    def of(cls, weight: Any, address: TexelAddress, steps: list[Step]) -> "Walk":
-        """All products of the taps of the steps of a walk."""
-        level = [] if address.level is None else [address.level]
+    def of(cls, starts: Sequence[jax.Array], weight: Any, address: TexelAddress, steps: list[Step]) -> "Walk":
+        """All products of the taps of the steps of a walk.
+
+        Args:
+            starts: the coordinates of axes of role START, along which a window has one cell.
+        """
+        level = [*starts] if address.level is None else [*starts, address.level]
         first = [*level, *(index for step in steps for index in step.taps[0].unbounded)]
         offsets, weights = [], []
         for taps in itertools.product(*(list(zip(step.taps, step.weights())) for step in steps)):
@@ -139,10 +146,11 @@ class WindowSource(SampleSource):
     def find_walks(self) -> list[tuple[list[str], Any, list[tuple[int, ...]]]]:
         """Of each walk: statements, the first taps and the weights as expressions, and the offsets of the taps."""
         axes, texture = self.spec.axes, int(self.several_textures)
-        count = axes[0].kernel.num_taps if axes[0].role is Role.LEVEL else 1
+        inner = texture + len(axes) - len(inner_axes(axes))
+        count = axes[inner - texture].kernel.num_taps if axes[inner - texture].role is Role.LEVEL else 1
 
         def function(number: int, offsets: list[tuple[int, ...]], *coords: jax.Array) -> Any:
-            walk = Walk.of(*list(walks(coords[texture:], axes))[number])
+            walk = Walk.of(coords[texture:inner], *list(walks(coords[texture:], axes))[number])
             offsets.extend((*[0] * texture, *taps) for taps in walk.offsets)
             return [scalar(i) for i in (*coords[:texture], *walk.first)], [scalar(w, jnp.float32) for w in walk.weights]
 
@@ -164,6 +172,13 @@ class WindowSource(SampleSource):
             return number, scalar(True) if address.inside is None else address.inside
 
         return self.traced(function, *names)
+
+    def find_holds(self) -> Traced:
+        """Whether a sample is added."""
+        needs = self.plan.needs
+        assert needs is not None
+        added = lambda *coords: holds_taps(*other_part(coords, self.spec.axes, *needs))
+        return self.traced(lambda *coords: scalar(added(*coords)), *self.coords)
 
     def find_split(self) -> Traced:
         """The parts of a piece of a sum: itself, or a coarse and a fine part."""
@@ -232,7 +247,7 @@ class WindowSource(SampleSource):
 
     def cells_of_texture(self, offsets: list[tuple[int, ...]]) -> int:
         """The cells of a window that holds all of a small texture, and the taps beside it; 0 for a large one."""
-        if self.several_textures or self.spec.axes[0].role is Role.LEVEL:
+        if self.several_textures or self.spec.axes[0].role in (Role.LEVEL, Role.START):
             return 0
         sizes = [axis.known_size + 1 + 2 * max(some) for axis, some in zip(self.spec.axes, zip(*offsets))]
         cells = math.prod((*sizes[:-1], sizes[-1] | 1))
@@ -262,6 +277,7 @@ class WindowSource(SampleSource):
         size = self.plan.num_texels * self.lanes.channels * self.num_parts
         copies = math.prod(self.results["totals"].shape) // size if self.walks else 1
         coords = f"coords_of({', '.join((*self.operands, 'at.outer', 'at.z', 'at.y', 'at.x'))})"
+        images = math.prod(self.arrays["views"].shape[:-1]) if self.numbers_of_view else 0
         slots: dict[str, Any] = {
             **self.slots(),
             "name": name,
@@ -292,6 +308,8 @@ class WindowSource(SampleSource):
             "store_cotangents": self.place_cotangents(),
             "texels_or_none": "texels" if self.plan.wrt else "nullptr",
             "units": "units" if self.num_parts == 2 else "nullptr",
+            "images": images,
+            "few_images": boolean(0 < images <= FEW_IMAGES),
             "remaining": boolean(self.numbers_of_view > 0),
             "views": "views" if self.numbers_of_view else "((const float*)nullptr)",
             "numbers": self.numbers_of_view,
@@ -299,6 +317,7 @@ class WindowSource(SampleSource):
             "sets_zero": boolean(self.sets_zero),
             "writes_whole": boolean(self.writes_whole),
             "texture_size": self.plan.texels_per_texture * self.lanes.channels * self.num_parts,
+            "edged": self.edged() or [""],
             "choose_copy": f"totals += (int64)(blockIdx.x % {copies}) * {size};" if copies > 1 else "",
             "all_warps": self.num_blocks * self.num_warps,
             **self.functions(),
@@ -339,6 +358,7 @@ class WindowSource(SampleSource):
     def functions(self) -> dict[str, object]:
         """The functions of a thread."""
         texel, split, slopes, cotangents = ([], ["0", "false"]), ([], []), ([], ["0"]), ([], ["0"])
+        holds = ([], "true") if self.plan.needs is None else self.find_holds()
         if self.walks:
             texel, split = self.find_texel(), self.find_split()
         if self.plan.wrt:
@@ -348,7 +368,11 @@ class WindowSource(SampleSource):
             body = "\n  ".join([*statements, f"return {{{{{joined(first)}}}, {{{joined(weights)}}}}};"])
             taps.append(f"DEVICE Taps taps_of_{k}(const Coords& at) {{\n  {body}\n}}")
         return {
-            "texels": declared("texels", self.arrays["texels"].dtype if self.plan.wrt else np.float32),
+            "texels": declared(
+                "texels",
+                self.arrays["texels"].dtype if self.plan.wrt else np.float32,
+                isinstance(self.arrays.get("texels"), Edged),
+            ),
             "additions": [
                 f"add_to_memory(to + {k * self.lanes.channels}, Piece{{{{{joined(part)}}}}});"
                 for k, part in enumerate(split[1])
@@ -357,6 +381,8 @@ class WindowSource(SampleSource):
             "taps_functions": "\n\n".join(taps),
             "most_taps": max((len(offsets) for *_, offsets in self.walks), default=1),
             **of_function("coords", self.find_coords()),
+            "skips": boolean(self.plan.needs is not None),
+            **of_function("holds", holds),
             **of_function("texel", texel),
             **of_function("split", split),
             **of_function("slopes", slopes),
