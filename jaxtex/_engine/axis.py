@@ -30,24 +30,27 @@ class Stored(NamedTuple):
 
     Attributes:
         count: how many are stored.
-        circle: after how many texels the first one follows again, at least as many as the axis has: no tap reads those
-            beyond. `None` for as many as the axis has, also where that is an operand.
+        circle: after how many texels the first one follows again. No tap reads those beyond the size of the axis. Of a
+            window it is that size, whatever stands here, since that may be an operand.
         start: the number of the first stored texel, from 0 to ``circle - 1``. It is the coordinate of an axis of role
             START. For each axis that is stored in part, one of these stands in front, after those of role SIZE.
-        is_enough: whether all texels are stored that some sample of interest needs; others may read any texel.
+        is_window: whether they hold all that the samples of interest need; other samples may read any texel.
     """
 
     count: int
-    circle: int | jax.Array | None
+    circle: int
     start: jax.Array | None = None
-    is_enough: bool = False
+    is_window: bool = False
 
-    def place(self, index: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """Where a texel is among the stored ones, and whether it is stored; one that is not has place 0."""
+    def place(self, index: jax.Array, size: int | jax.Array) -> tuple[jax.Array, jax.Array]:
+        """Where a texel is among the stored ones, and whether it is stored; one that is not has place 0.
+
+        Args:
+            size: of the axis.
+        """
         assert self.start is not None
-        assert self.circle is not None
         place = index - self.start
-        place = jnp.where(place < 0, place + self.circle, place)
+        place = jnp.where(place < 0, place + (size if self.is_window else self.circle), place)
         return jnp.where(place < self.count, place, 0), place < self.count
 
 
@@ -116,8 +119,7 @@ class Axis(NamedTuple):
         axis = self if self.size is not None else self._replace(size=next(sizes))
         if axis.stored is None or axis.stored.start is not None:
             return axis
-        circle = axis.size if axis.stored.circle is None else axis.stored.circle
-        return axis._replace(stored=axis.stored._replace(start=next(starts), circle=circle))
+        return axis._replace(stored=axis.stored._replace(start=next(starts)))
 
     @property
     def vanishes(self) -> bool:
@@ -148,7 +150,7 @@ def size_axis(capacity: int) -> Axis:
 
 def start_axis(stored: Stored) -> Axis:
     """An axis whose coordinate is the first texel of another one that is stored."""
-    return Axis(stored.count, POINT, CLAMP, integer=True, role=Role.START)
+    return Axis(stored.circle, POINT, CLAMP, integer=True, role=Role.START)
 
 
 def inner_axes(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:

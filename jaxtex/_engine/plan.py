@@ -285,7 +285,7 @@ def space_axes(layout: Layout, sampler: Sampler) -> tuple[Axis, ...]:
 
 def in_window(count: int) -> Stored:
     """So many texels of an axis, which hold all that samples of interest need."""
-    return Stored(count, None, is_enough=True)
+    return Stored(count, count, is_window=True)
 
 
 def check_width(rule: AddressRule, width: int | None) -> None:

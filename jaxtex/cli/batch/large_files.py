@@ -189,7 +189,11 @@ def windows_fit() -> Generator[None, None, None]:
 def marks_of(path: Path, options: Options) -> Marks:
     """What the tiles of an output are made from and by."""
     given: dict[str, Any] = {name: value for name, value in vars(options).items() if name not in WITHOUT_EFFECT}
-    values = {f"--{name.replace('_', '-')}": str(value) for name, value in given.items() if value not in (None, False)}
+    values = {
+        f"--{name.replace('_', '-')}": str(value)
+        for name, value in given.items()
+        if value is not None and value is not False
+    }
     files = {"the input": path} | ({"the calibration": options.calibration} if options.calibration else {})
     for name, file in files.items():
         status = os.stat(file)
