@@ -218,7 +218,6 @@ def kinds():
         "layers": (
             lambda t, *c: jt.sample(jt.cubemap_layered(t), c, layer=layer), (6, 6, 4, 4, 1), P("rows"), 3, (x, y, z),
         ),
-        "slices": (lambda t, *c: jt.sample(jt.texture3d(t), c), (16, 3, 4, 1), P("rows"), 8, (x, y, z)),
     }  # fmt: skip
 
 

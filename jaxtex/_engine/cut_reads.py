@@ -17,6 +17,7 @@ import jax.numpy as jnp
 
 from .combinations import weighted
 from .cut import Cut
+from .cut_chain import ChainCut
 from .operators import sum_of_calls, summed
 from .routes import Routes
 from .spec import Coords, Grid, ReadSpec, as_given
@@ -51,7 +52,9 @@ class ReadResult(NamedTuple):
 # By halo
 
 
-def in_part(spec: ReadSpec, operands: Sequence[jax.Array], cut: Cut, reach: int) -> tuple[ReadSpec, list[jax.Array]]:
+def in_part(
+    spec: ReadSpec, operands: Sequence[jax.Array], cut: Cut | ChainCut, reach: int
+) -> tuple[ReadSpec, list[jax.Array]]:
     """A read, of operands that hold one number of each sample, in the part that a device stores with its halo."""
     grid = as_given if spec.grid is as_given else Started(spec.grid, spec.num_reads > 1)
     rank = max(map(len, spec.sample_shapes(operands)))
@@ -60,7 +63,7 @@ def in_part(spec: ReadSpec, operands: Sequence[jax.Array], cut: Cut, reach: int)
 
 
 def by_halo(
-    read: Read, texels: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec, cut: Cut, reach: int
+    read: Read, texels: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec, cut: Cut | ChainCut, reach: int
 ) -> ReadResult:
     """The read of samples none of whose taps lies further than `reach` texels from the part of their device."""
     spec, operands = in_part(spec, operands, cut, reach)
@@ -87,7 +90,7 @@ def reached_by(spec: ReadSpec, operands: Sequence[jax.Array]) -> jax.Array:
 
 
 def by_routing(
-    read: Read, texels: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec, cut: Cut, capacity: int
+    read: Read, texels: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec, cut: Cut | ChainCut, capacity: int
 ) -> jax.Array:
     """The read of samples that travel to the device that stores their texels.
 
@@ -119,7 +122,7 @@ def one_by_routing(
     window: jax.Array,
     coords: Coords,
     spec: ReadSpec,
-    cut: Cut,
+    cut: Cut | ChainCut,
     capacity: int,
     needed: jax.Array | None = None,
 ) -> jax.Array:
