@@ -18,7 +18,7 @@ from ._tables.storage_formats import Decoding, rounded_dtype, sum_dtype
 from ._typed_jit import typed_jit
 from .modes import TextureKind
 from .sampler import Sampler
-from .texture import Texture
+from .texture import Texture, without_cut
 
 
 @typed_jit("sampler", "num_heads", "summed_axes", "dtype")
@@ -41,7 +41,7 @@ def sample_weighted(
         head: which of `num_heads` parts of the channels each sample reads.
         weights, level, head: of the rank of the arrays in `arguments`.
     """
-    arguments = as_operands(arguments)
+    arguments, texture = as_operands(arguments), without_cut(texture)
     sums, _ = numbers_of(texture, sampler.decoding, (*arguments.coords, weights), blends=True)
     layout = layout_of(texture) if level is None else layout_of(texture)._replace(num_levels=1)
     plan = plan_of_call(FLOAT, layout, arguments, sampler).weighted_sum(weights.astype(sums), summed_axes)

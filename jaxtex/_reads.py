@@ -275,7 +275,7 @@ def fetch(texture: Texture, arguments: ReadArguments, *, level: int) -> jax.Arra
     sums, _ = numbers_of(texture, Decoding.ELEMENT, (), blends=False)
     plan = plan_of_texels(layout_of(texture), as_operands(arguments, integer=True), level, BORDER, LAST)
     spec = plan.spec(Decoding.ELEMENT, rounded_dtype(texture.dtype, sums))
-    out = read_where_placed(read_over, texture.texels, None, plan.operands, spec)
+    out = read_where_placed(read_over, texture.texels, None, plan.operands, spec, chain=texture.cut)
     return out.astype(texture.dtype)
 
 

@@ -3,18 +3,22 @@
 # pyright: strict, reportUnknownMemberType=false
 
 from collections.abc import Callable, Sequence
+from typing import cast
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import PartitionSpec
 from jax.typing import ArrayLike
 
 from ._arguments import as_array, as_integer, check_texture
 from ._engine.coordinates import Arrays
-from ._engine.indexing import everywhere
+from ._engine.cut_chain import chain_for
+from ._engine.indexing import everywhere, explicit_sharding
+from ._engine.placement import is_cut, names_of, parts_of, report_whole
 from ._tables.storage_formats import sum_dtype
 from ._typed_jit import typed_jit
-from .texture import Texture, chain_shapes, packed
+from .texture import CutChain, Texture, chain_shapes, packed
 
 
 def build_mipmaps(texture: Texture, num_levels: int | None = None) -> Texture:
@@ -29,7 +33,9 @@ def build_mipmaps(texture: Texture, num_levels: int | None = None) -> Texture:
 
     Returns:
         A `Texture` of the same kind, dtype and border color. Means are taken in float32, or float64 for float64
-        texels, and rounded level by level.
+        texels, and rounded level by level. If the texels carry an explicit sharding along one axis, each device stores
+        its part of the large levels, and the small ones whole; see `jaxtex.sharded`. The gradient with respect to the
+        texels of such a chain itself is one for each copy of a small level, of the samples that its device reads.
 
     Gradients: with respect to the texels, of any order, in forward and reverse mode.
 
@@ -58,17 +64,75 @@ def build_mipmaps(texture: Texture, num_levels: int | None = None) -> Texture:
 
 @typed_jit("num_levels")
 def with_levels(texture: Texture, num_levels: int) -> Texture:
-    """The texture with a chain of that many levels."""
-    levels = [everywhere(texture.levels[0])]
+    """The texture with a chain of that many levels. If the finest is cut over devices, so are other large ones."""
+    finest, ndim = texture.levels[0], texture.kind.texel_ndim
+    shapes = chain_shapes(texture.kind, texture.shape, num_levels, "build_mipmaps", "num_levels")
+    found = cut_chain_of(finest, shapes, ndim) if num_levels > 1 else None
+    if found is not None:
+        chain, names = found
+        texels = in_parts(finest, shapes, chain, names, ndim)
+        return Texture(texels, texture.border_color, texture.kind, tuple(shapes), chain)
+    placed = explicit_sharding(finest)
+    if placed is not None and is_cut(placed):
+        report_whole(finest.shape, finest.dtype, placed)
+    levels = [everywhere(finest)]
     for _ in range(num_levels - 1):
-        # Without the barrier, XLA computes each level again from the finest for every texel of the packed chain.
-        levels.append(jax.lax.optimization_barrier(halved(levels[-1], texture.kind.texel_ndim)))
+        levels.append(next_of(levels[-1], ndim))
     return packed(texture.kind, levels, texture.border_color)
+
+
+def next_of(texels: jax.Array, ndim: int) -> jax.Array:
+    """The level after that of `texels`."""
+    # Without the barrier, XLA computes each level again from the finest for every texel of the packed chain.
+    return jax.lax.optimization_barrier(halved(texels, ndim))
+
+
+def cut_chain_of(
+    finest: jax.Array, shapes: Sequence[tuple[int, ...]], ndim: int
+) -> tuple[CutChain, tuple[str, ...]] | None:
+    """How the levels are cut of which the finest is cut along one axis, and over which axes of the mesh."""
+    placed = explicit_sharding(finest)
+    names = names_of(placed)
+    cut = [d for d, some in enumerate(names) if some]
+    if placed is None or len(cut) != 1 or cut[0] == finest.ndim - 1:
+        return None
+    (dimension,) = cut
+    shrinks = dimension >= finest.ndim - 1 - ndim
+    chain = chain_for(shapes, dimension, parts_of(placed, names[dimension]), shrinks)
+    return None if chain is None else (chain, names[dimension])
+
+
+def in_parts(
+    finest: jax.Array, shapes: Sequence[tuple[int, ...]], chain: CutChain, names: tuple[str, ...], ndim: int
+) -> jax.Array:
+    """The texels of a chain as devices store them. What is gathered is one level, a small one."""
+
+    def gathered(part: jax.Array) -> jax.Array:
+        return cast(jax.Array, jax.lax.all_gather(part, names, axis=chain.dimension, tiled=True))  # pyright: ignore
+
+    def on_device(part: jax.Array) -> jax.Array:
+        levels = [part]
+        for level in range(1, len(shapes)):
+            before, expected = levels[-1], chain.part_shape(level, shapes[level])
+            if level == chain.num_cut:
+                halves = before.shape[chain.dimension] % 2 == 0 or chain.dimension < before.ndim - 1 - ndim
+                levels.append(gathered(next_of(before, ndim)) if halves else next_of(gathered(before), ndim))
+            else:
+                levels.append(next_of(before, ndim))
+            assert levels[-1].shape == expected
+        return jnp.concatenate([level.reshape(-1, level.shape[-1]) for level in levels])
+
+    mesh = jax.typeof(finest).sharding.mesh
+    spec = PartitionSpec(*(names if d == chain.dimension else None for d in range(finest.ndim)))
+    return jax.shard_map(on_device, mesh=mesh, in_specs=spec, out_specs=PartitionSpec(names))(finest)
 
 
 def next_level(texture: Texture) -> Texture:
     """The second level of a texture's chain as a texture of its own."""
-    return packed(texture.kind, [halved(texture.levels[0], texture.kind.texel_ndim)], texture.border_color)
+    finest, ndim = texture.levels[0], texture.kind.texel_ndim
+    shapes = chain_shapes(texture.kind, texture.shape, 2, "build_mipmaps")
+    finest = finest if cut_chain_of(finest, shapes, ndim) is not None else everywhere(finest)
+    return packed(texture.kind, [halved(finest, ndim)], texture.border_color)
 
 
 def halved(texels: jax.Array, ndim: int) -> jax.Array:

@@ -309,6 +309,11 @@ def splat(
     chain = None if chain is not None and len(chain) == 1 else chain
     layout = Layout(texture_kind, sizes, len(chain or (sizes,)))
     check_sampler("splat", texture_kind, result, layout.num_levels, sampler)
+    if chain is not None and out_sharding is not None:
+        raise ValueError(
+            "splat: out_sharding is given with a level of detail, and the levels of a chain cannot be cut; leave "
+            "out_sharding out, or splat into one level."
+        )
     placed = None if out_sharding is None else as_sharding("splat", out_sharding)
     texels = _reads.splat(values, arguments, layout=layout, sampler=sampler, dtype=result, placed=placed)
     return Texture(texels, None, texture_kind, chain)

@@ -4,6 +4,14 @@ A texture whose texels carry an explicit sharding over one axis, of rows, slices
 same calls as any other: `sample`, `gather`, `fetch`, `splat`, surfaces, warps. How samples meet texels follows from
 sizes, or from `using`.
 
+`build_mipmaps` of such a texture cuts the large levels of the chain alike, and stores the small ones whole on each
+device. A level can be cut if its parts are equal and begin where those of the level before do: 4096 rows on 8 devices
+make parts of 512, 256, 128 rows and so on. If not even the second level can be cut, no level is. Where samples are
+routed, those of a trilinear or an anisotropic read find all their levels on one device. A `Halo` reaches half as far in
+each coarser level, and as far as the filter. Each device receives the whole chain for `fetch` and for accesses of a
+surface, for chains of cubemaps that are not cut along layers, and under the address modes ``"reflect"`` and
+``"sphere"``, which Routing cannot follow through the levels.
+
 Under automatic mesh axes a function is traced before XLA decides how its arrays are cut. `jax.sharding.explicit_axes`
 says so for one call::
 
@@ -43,8 +51,8 @@ def using(method: Halo | Routing | Whole) -> Generator[None, None, None]:
               many rounds as that takes. In a round a device sends `slack` times an equal share to each other device.
               The reads along a footprint travel one after the other. A sample across the seams of a cube travels to
               every device that stores one of its texels.
-            - ``Whole()``: each device receives the whole texture. So it is for mip chains and reads with a `key`,
-              whatever the method.
+            - ``Whole()``: each device receives the whole texture. So it is for reads with a `key`, whatever the
+              method.
 
             They hold for `splat` too, which is the transpose of a read: parts of a halo are sent back and added, values
             travel, or each device adds to a whole texture. Values beyond a halo are dropped. Surface writes never move

@@ -27,7 +27,7 @@ from ._traps import OUTSIDE, report
 from ._typed_jit import typed_jit
 from .modes import BoundaryMode, choose
 from .sampling import Coords
-from .texture import Texture
+from .texture import Texture, with_cut, without_cut
 
 BoundaryModeLike = BoundaryMode | Literal["trap", "clamp", "zero"]
 
@@ -275,7 +275,7 @@ def _read(texture: Texture, arguments: ReadArguments, *, level: int, mode: Bound
 
     def read(coords: tuple[jax.Array, ...], texels: jax.Array) -> jax.Array:
         spec = ReadSpec(plan.axes, Decoding.ELEMENT, np.dtype(texels.dtype))
-        out = read_where_placed(read_over, texels, None, coords, spec)
+        out = read_where_placed(read_over, texels, None, coords, spec, chain=texture.cut)
         return jnp.broadcast_to(out, (*common_shape(arguments), texels.shape[-1]))
 
     return moved(read, plan.operands, texture.texels)
@@ -285,23 +285,23 @@ def _read(texture: Texture, arguments: ReadArguments, *, level: int, mode: Bound
 def _write(
     texture: Texture, values: Any, arguments: ReadArguments, *, level: int, mode: BoundaryMode, unique: bool
 ) -> Texture:
-    plan = access("surface_write", texture, arguments, level, mode)
+    plan, given, texture = access("surface_write", texture, arguments, level, mode), texture, without_cut(texture)
 
     def write(coords: tuple[jax.Array, ...], texels: jax.Array, values: jax.Array) -> jax.Array:
         return TexelWrite(plan.axes, unique=unique)(texels, values, coords)
 
     texels = moved(write, plan.operands, texture.texels, spread(texture, values, arguments))
-    return dataclasses.replace(texture, texels=texels.astype(texture.dtype))
+    return with_cut(dataclasses.replace(texture, texels=texels.astype(texture.dtype)), given)
 
 
 @typed_jit("rule", "level", "mode")
 def _reduce(
     texture: Texture, values: jax.Array, arguments: ReadArguments, *, rule: str, level: int, mode: BoundaryMode
 ) -> Texture:
-    plan = access(f"surface_{rule}", texture, arguments, level, mode)
+    plan, given, texture = access(f"surface_{rule}", texture, arguments, level, mode), texture, without_cut(texture)
     values = spread(texture, values, arguments)
     texels = TexelWrite(plan.axes, rule)(texture.texels, values, plan.operands)
-    return dataclasses.replace(texture, texels=texels.astype(texture.dtype))
+    return with_cut(dataclasses.replace(texture, texels=texels.astype(texture.dtype)), given)
 
 
 def moved(function: Callable[..., jax.Array], coords: tuple[jax.Array, ...], *texels: jax.Array) -> jax.Array:

@@ -25,6 +25,22 @@ class Role(StrEnum):
     SPACE = "space"
 
 
+class StoredLevel(NamedTuple):
+    """The texels of an axis that each of several parts stores of one level of a mip chain.
+
+    Attributes:
+        count: how many.
+        circle: as in `Stored`.
+        step: how far the first one of a part lies behind that of the part before.
+        first: the first one of part 0, which may lie before the axis.
+    """
+
+    count: int
+    circle: int
+    step: int
+    first: int
+
+
 class Stored(NamedTuple):
     """The texels of an axis that are stored, where they are a part of it: a row of neighbors, which may wrap around.
 
@@ -35,12 +51,28 @@ class Stored(NamedTuple):
         start: the number of the first stored texel, from 0 to ``circle - 1``. It is the coordinate of an axis of role
             START. For each axis that is stored in part, one of these stands in front, after those of role SIZE.
         is_window: whether they hold all that the samples of interest need; other samples may read any texel.
+        levels: of a mip chain, what is stored of each level; then `start` is the number of the part.
     """
 
-    count: int
-    circle: int
+    count: int | jax.Array
+    circle: int | jax.Array
     start: jax.Array | None = None
     is_window: bool = False
+    levels: tuple[StoredLevel, ...] = ()
+
+    def at(self, level: jax.Array) -> "Stored":
+        """What is stored of a level of the mip chain, as arrays."""
+        if not self.levels:
+            return self
+        assert self.start is not None
+        count, circle, step, first = (of_each(level, numbers) for numbers in zip(*self.levels))
+        return Stored(count, circle, jnp.mod(self.start * step + first, circle))
+
+    def count_in(self, level: int) -> int:
+        """How many texels are stored of a level that is known while tracing."""
+        count = self.levels[level].count if self.levels else self.count
+        assert isinstance(count, int)
+        return count
 
     def place(self, index: jax.Array, size: int | jax.Array) -> tuple[jax.Array, jax.Array]:
         """Where a texel is among the stored ones, and whether it is stored; one that is not has place 0.
@@ -85,11 +117,12 @@ class Axis(NamedTuple):
 
     def at(self, level: jax.Array) -> "Axis":
         """This axis in a level of the mip chain, with an array for a size."""
+        axis = self if self.stored is None else self._replace(stored=self.stored.at(level))
         if self.role is not Role.SPACE:
-            return self
+            return axis
         if not self.level_sizes:
-            return self._replace(size=jnp.maximum(self.given_size >> level, 1))
-        return self._replace(size=of_each(level, self.level_sizes))
+            return axis._replace(size=jnp.maximum(self.given_size >> level, 1))
+        return axis._replace(size=of_each(level, self.level_sizes))
 
     def level_size(self, level: int) -> int:
         """The size in a level that is known while tracing."""
@@ -158,10 +191,12 @@ def inner_axes(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
     return tuple(axis for axis in axes if axis.role not in (Role.SIZE, Role.START))
 
 
-def stored_part(axes: tuple[Axis, ...]) -> Stored:
-    """The part that is stored of the one axis that is stored in part."""
+def stored_part(axes: tuple[Axis, ...]) -> tuple[int, int]:
+    """The `count` and the `circle` of the one axis that is stored in part, known while tracing."""
     (stored,) = (axis.stored for axis in inner_axes(axes) if axis.stored is not None)
-    return stored
+    assert isinstance(stored.count, int)
+    assert isinstance(stored.circle, int)
+    return stored.count, stored.circle
 
 
 def sizes_are_known(axes: tuple[Axis, ...]) -> bool:

@@ -18,6 +18,7 @@ import jax.numpy as jnp
 from . import edged_reads
 from .combinations import weighted
 from .cut import Cut
+from .cut_chain import ChainCut
 from .exchange import Edges, with_edges
 from .grids import Started
 from .lowering.parts import Edged
@@ -43,7 +44,9 @@ class ReadResult(NamedTuple):
 # By halo
 
 
-def in_part(spec: ReadSpec, operands: Sequence[jax.Array], cut: Cut, reach: int) -> tuple[ReadSpec, list[jax.Array]]:
+def in_part(
+    spec: ReadSpec, operands: Sequence[jax.Array], cut: Cut | ChainCut, reach: int
+) -> tuple[ReadSpec, list[jax.Array]]:
     """A read, of operands that hold one number of each sample, in the part that a device stores with its halo."""
     grid = as_given if spec.grid is as_given else Started(spec.grid, spec.num_reads > 1)
     rank = max(map(len, spec.sample_shapes(operands)))
@@ -51,11 +54,14 @@ def in_part(spec: ReadSpec, operands: Sequence[jax.Array], cut: Cut, reach: int)
     return spec, [cut.start(reach, rank), *operands]
 
 
-def in_halo(spec: ReadSpec, operands: Sequence[jax.Array], cut: Cut, reach: int) -> tuple[ReadSpec, list[jax.Array]]:
+def in_halo(
+    spec: ReadSpec, operands: Sequence[jax.Array], cut: Cut | ChainCut, reach: int
+) -> tuple[ReadSpec, list[jax.Array]]:
     """The same where the last texel and the first are neighbors under the address rule alone."""
     # Else there is room between them for texels that nothing reads.
-    around = not isinstance(cut, Cut) or spec.axes[cut.axis].address.cyclic
-    return in_part(spec, operands, cut if around else cut._replace(room=reach), reach)
+    if isinstance(cut, Cut) and not spec.axes[cut.axis].address.cyclic:
+        cut = cut._replace(room=reach)
+    return in_part(spec, operands, cut, reach)
 
 
 def by_halo(
@@ -63,7 +69,7 @@ def by_halo(
     texels: jax.Array,
     operands: Sequence[jax.Array],
     spec: ReadSpec,
-    cut: Cut,
+    cut: Cut | ChainCut,
     reach: int,
     edged: EdgedRead | None = None,
 ) -> ReadResult:
@@ -83,7 +89,7 @@ def by_halo(
     return ReadResult(values, jnp.broadcast_to(edged_reads.holds(spec, operands), values.shape[:-1]))
 
 
-def edges_of(spec: ReadSpec, cut: Cut, reach: int) -> Edges | None:
+def edges_of(spec: ReadSpec, cut: Cut | ChainCut, reach: int) -> Edges | None:
     """The `reach` texels on each side of a part, if they can stay in arrays of their own."""
     if not isinstance(cut, Cut) or cut.dimension > 0 or reach == 0:
         return None
@@ -98,7 +104,7 @@ def by_routing(
     texels: jax.Array,
     operands: Sequence[jax.Array],
     spec: ReadSpec,
-    cut: Cut,
+    cut: Cut | ChainCut,
     capacity: int,
     edged: EdgedRead | None = None,
 ) -> jax.Array:
@@ -147,7 +153,7 @@ def one_by_routing(
     channels: int,
     coords: Coords,
     spec: ReadSpec,
-    cut: Cut,
+    cut: Cut | ChainCut,
     capacity: int,
     needed: jax.Array | None = None,
 ) -> jax.Array:

@@ -10,7 +10,7 @@ import numpy as np
 from .._arguments import ReadArguments
 from .._tables.storage_formats import Decoding
 from ..sampler import Sampler
-from ..texture import Texture
+from ..texture import CutChain, Texture
 from . import edged_reads, primitives
 from .cube import to_face
 from .level_of_detail import along_side, clamped, footprint_level
@@ -81,7 +81,8 @@ def read(
     deterministic: bool = False,
 ) -> jax.Array:
     """One read of a texture."""
-    return read_texels(texture.texels, texture.border_color, plan, decoding, dtype, deterministic)
+    where = texture.texels, texture.border_color
+    return read_texels(*where, plan, decoding, dtype, deterministic, chain=texture.cut)
 
 
 def read_texels(
@@ -91,12 +92,17 @@ def read_texels(
     decoding: Decoding,
     dtype: np.dtype,
     deterministic: bool = False,
+    chain: CutChain | None = None,
 ) -> jax.Array:
-    """One read: the engine's, with the border color, or zero, for the taps outside."""
+    """One read: the engine's, with the border color, or zero, for the taps outside.
+
+    Args:
+        chain: how the levels of a chain are cut over devices.
+    """
     spec, color = plan.spec(decoding, dtype, deterministic), None
     if border_color is not None and any(axis.address.has_outside for axis in plan.axes):
         color = jnp.broadcast_to(border_color.astype(spec.sums), texels.shape[-1:])
-    return read_where_placed(read_over, texels, color, plan.operands, spec, edged=edged_reads.read)
+    return read_where_placed(read_over, texels, color, plan.operands, spec, edged=edged_reads.read, chain=chain)
 
 
 def read_over(texels: jax.Array, color: jax.Array | None, operands: Sequence[jax.Array], spec: ReadSpec) -> jax.Array:

@@ -10,7 +10,9 @@ from jax.experimental import checkify
 from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
+from ..texture import CutChain, joined_levels
 from . import edged_reads, primitives
+from .axis import Axis, Role
 from .cut_reads import EdgedRead, by_halo, by_routing, in_halo
 from .grids import StoredOrder
 from .indexing import everywhere, explicit_sharding
@@ -32,25 +34,27 @@ def read_where_placed(
     *,
     edged: EdgedRead | None = None,
     adds_up: bool = True,
+    chain: CutChain | None = None,
 ) -> jax.Array:
     """A read, of which each device computes a part if texels carry an explicit sharding.
 
     Args:
         edged: the same, without a color, of texels in three arrays, if there is one.
         adds_up: whether it is the sum of reads of some of its taps and of the others.
+        chain: how the levels of a mip chain are cut.
     """
     placed = explicit_sharding(texels)
     if placed is None or not is_cut(placed):
-        return read(texels, color, operands, spec)
-    meeting = Meeting.of(texels.shape, texels.dtype, placed, operands, spec)
+        return read(whole(texels, spec.axes, chain), color, operands, spec)
+    meeting = Meeting.of(texels.shape, texels.dtype, placed, operands, spec, chain=chain)
     if meeting is None:
         report_whole(texels.shape, texels.dtype, placed)
-        return read(everywhere(texels), color, operands, spec)
+        return read(whole(texels, spec.axes, chain), color, operands, spec)
     meeting = meeting._replace(adds_up=adds_up)
     method = meeting.method()
     meeting.report(method)
     if isinstance(method, Whole):
-        return read_whole(read, texels, color, meeting)
+        return read_whole(read, whole(texels, spec.axes, chain), color, meeting)
     values = read_in_parts(read, texels, color, meeting, method, edged)
     report_beyond(meeting, method)
     return values
@@ -134,9 +138,19 @@ def read_in_parts(
 def read_whole(read: Read, texels: jax.Array, color: jax.Array | None, meeting: Meeting) -> jax.Array:
     """The read on each device of the whole texture. Each has the samples that it would have otherwise."""
     if meeting.samples.padding[1]:
-        return read(everywhere(texels), color, meeting.operands, meeting.spec)
-    values = read(everywhere(texels), color, Placed.of(meeting).operands, meeting.spec)
+        return read(texels, color, meeting.operands, meeting.spec)
+    values = read(texels, color, Placed.of(meeting).operands, meeting.spec)
     return as_given_samples(values, meeting)
+
+
+def whole(texels: jax.Array, axes: tuple[Axis, ...], chain: CutChain | None) -> jax.Array:
+    """All texels on each device."""
+    if chain is None:
+        return everywhere(texels)
+    levels, *inner = (axis for axis in axes if axis.role is not Role.FACTOR)
+    shapes = [(*(axis.level_size(k) for axis in inner), texels.shape[-1]) for k in range(levels.known_size)]
+    joined = joined_levels(texels, shapes, chain)
+    return jnp.concatenate([everywhere(level).reshape(-1, texels.shape[-1]) for level in joined])
 
 
 def as_given_samples(values: jax.Array, meeting: Meeting) -> jax.Array:

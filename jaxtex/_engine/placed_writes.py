@@ -47,7 +47,7 @@ class TexelWrite(NamedTuple):
         if placed is None or not is_cut(placed) or not values.size:
             return self.alone(texels, values, coords, self.axes)
         cut = cut_of(placed, texels.shape, self.axes)
-        if cut is None:
+        if not isinstance(cut, Cut):
             report_whole(texels.shape, texels.dtype, placed)
             whole = self.alone(everywhere(texels), everywhere(values), [everywhere(c) for c in coords], self.axes)
             return jax.reshard(whole, placed)
@@ -59,7 +59,7 @@ class TexelWrite(NamedTuple):
             return self.of_all_samples(texels, values, coords, cut)
         method = METHOD.value if isinstance(METHOD.value, Routing) else Routing()
         meeting.report(method)
-        return self.routed(texels, values, coords, meeting, meeting.capacity(method.slack))
+        return self.routed(texels, values, coords, cut, meeting, meeting.capacity(method.slack))
 
     def of_all_samples(self, texels: jax.Array, values: jax.Array, coords: Coords, cut: Cut) -> jax.Array:
         """Each device has all samples."""
@@ -73,10 +73,10 @@ class TexelWrite(NamedTuple):
         return run(texels, everywhere(values), *map(everywhere, coords))
 
     def routed(
-        self, texels: jax.Array, values: jax.Array, coords: Coords, meeting: Meeting, capacity: int
+        self, texels: jax.Array, values: jax.Array, coords: Coords, cut: Cut, meeting: Meeting, capacity: int
     ) -> jax.Array:
         """Each device has some samples, and sends those that belong to other devices."""
-        mesh, cut, shape = meeting.mesh, meeting.cut, values.shape[:-1]
+        mesh, shape = meeting.mesh, values.shape[:-1]
         writes = RoutedWrites(self.axes, cut, capacity)
 
         def on_device(texels: jax.Array, values: jax.Array, *coords: jax.Array) -> jax.Array:

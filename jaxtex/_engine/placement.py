@@ -15,8 +15,10 @@ import numpy as np
 from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
+from ..texture import CutChain
 from .axis import Axis, Role, inner_axes
 from .cut import Cut
+from .cut_chain import ChainCut
 from .indexing import explicit_sharding
 from .meeting import METHOD, Halo, Method, Routing, Whole, report
 from .spec import Combination, ReadSpec
@@ -40,8 +42,14 @@ def is_cut(placed: NamedSharding | None) -> bool:
     return placed is not None and any(placed.spec)
 
 
-def cut_of(placed: NamedSharding, shape: Sequence[int], axes: tuple[Axis, ...]) -> Cut | None:
-    """How a texture of one level is cut, if that is along one axis."""
+def cut_of(
+    placed: NamedSharding, shape: Sequence[int], axes: tuple[Axis, ...], chain: CutChain | None = None
+) -> Cut | ChainCut | None:
+    """How a texture is cut, if that is along one axis, or along all of its axis of parts."""
+    if chain is not None:
+        names, *others = names_of(placed)
+        fits = parts_of(placed, names) == chain.parts and not any(others)
+        return ChainCut.of(axes, names, chain) if fits and inner_axes(axes) == axes else None
     names = names_of(placed)
     names += [()] * (len(shape) - len(names))
     stored = [k for k, axis in enumerate(axes) if axis.role is not Role.FACTOR]
@@ -72,7 +80,7 @@ class Samples(NamedTuple):
 
     @classmethod
     def of(
-        cls, operands: Sequence[jax.Array], spec: ReadSpec, cut: Cut, values: jax.Array | None = None
+        cls, operands: Sequence[jax.Array], spec: ReadSpec, cut: Cut | ChainCut, values: jax.Array | None = None
     ) -> "Samples | None":
         """As their operands and values are cut, and along the mesh axes of the texture, by one more axis if need be.
 
@@ -103,7 +111,7 @@ class Samples(NamedTuple):
         parts = math.prod(mesh.shape[name] for some in self.names for name in some)
         return -(-math.prod(self.shape) // parts)
 
-    def all_names(self, cut: Cut) -> tuple[str, ...]:
+    def all_names(self, cut: Cut | ChainCut) -> tuple[str, ...]:
         """The mesh axes along which samples or texels are cut."""
         return tuple({name: None for some in (*self.names, cut.names) for name in some})
 
@@ -139,7 +147,7 @@ class Meeting(NamedTuple):
     texels: jax.ShapeDtypeStruct
     operands: tuple[jax.Array, ...]
     spec: ReadSpec
-    cut: Cut
+    cut: Cut | ChainCut
     samples: Samples
     adds_up: bool = True
 
@@ -152,11 +160,12 @@ class Meeting(NamedTuple):
         operands: Sequence[jax.Array],
         spec: ReadSpec,
         values: jax.Array | None = None,
+        chain: CutChain | None = None,
     ) -> "Meeting | None":
-        """Of a texture of one level that is cut along one axis, and samples that can be cut alike."""
+        """Of a texture that is cut along one axis, and samples that can be cut alike."""
         # Numbers by themselves, whose axes are those of the samples.
         operands, spec = tuple(spec.numbers(operands)), spec.of_numbers()
-        cut = cut_of(placed, shape, spec.axes)
+        cut = cut_of(placed, shape, spec.axes, chain)
         samples = None if cut is None else Samples.of(operands, spec, cut, values)
         if cut is None or samples is None:
             return None

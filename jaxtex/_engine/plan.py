@@ -81,6 +81,11 @@ class SizedTexture(NamedTuple):
     def num_channels(self) -> int:
         return self.texels.shape[-1]
 
+    @property
+    def cut(self) -> None:
+        """As in `Texture`: levels are not cut over devices."""
+        return None
+
 
 def layout_of(texture: Texture | SizedTexture) -> Layout:
     if isinstance(texture, SizedTexture):

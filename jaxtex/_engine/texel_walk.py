@@ -139,7 +139,9 @@ def in_level(axes: tuple[Axis, ...], level: jax.Array) -> tuple[Axis, ...]:
 
 def known_sizes(axes: tuple[Axis, ...], level: int = 0) -> list[int]:
     """The extents of all stored indices, of axes whose samples do not choose their level, or in a known level."""
-    extents = lambda group: [axis.level_size(level) if axis.stored is None else axis.stored.count for axis in group]
+    extents = lambda group: [
+        axis.level_size(level) if axis.stored is None else axis.stored.count_in(level) for axis in group
+    ]
     each = (stored_sizes(group, extents(group), level) for group in groups(axes))
     return [int(size) for sizes in each for size in sizes]
 
@@ -169,9 +171,10 @@ def level_starts(axes: tuple[Axis, ...]) -> np.ndarray:
 
 def texels_shape(axes: tuple[Axis, ...], channels: int) -> tuple[int, ...]:
     """The shape of the texels that a walk over `axes` reads."""
-    if axes[0].role in (Role.SIZE, Role.LEVEL):
+    inner = inner_axes(axes)
+    if axes[0].role is Role.SIZE or inner[0].role is Role.LEVEL:
         return (*flat_sizes(axes), channels)
-    return (*known_sizes(tuple(axis for axis in inner_axes(axes) if axis.role is not Role.FACTOR)), channels)
+    return (*known_sizes(tuple(axis for axis in inner if axis.role is not Role.FACTOR)), channels)
 
 
 def flattened(texels: jax.Array, axes: tuple[Axis, ...]) -> jax.Array:
@@ -217,7 +220,7 @@ def starts_of(levels: list[jax.Array], axes: tuple[Axis, ...]) -> list[jax.Array
 
 def num_texels(axes: tuple[Axis, ...]) -> jax.Array:
     """How many texels there are on axes within a level."""
-    sizes = (stored_sizes(group, [axis.given_size for axis in group]) for group in groups(axes))
+    sizes = (stored_sizes(group, [axis.extent for axis in group]) for group in groups(axes))
     return cast(jax.Array, functools.reduce(jnp.multiply, itertools.chain.from_iterable(sizes)))
 
 

@@ -87,7 +87,7 @@ def looks_for_samples(spec: ReadSpec, values: jax.Array, operands: Sequence[jax.
     """Whether all texels of the three arrays find their samples, and none of the arrays goes around the axis."""
     if not isinstance(spec.grid, Started) or operands[0].size > 1 or spec.deterministic:
         return False
-    own = stored_part(spec.axes).count - 2 * reach
+    own = stored_part(spec.axes)[0] - 2 * reach
     whole, shape = whole_spec(spec), samples_shape((), [values.shape[:-1], *spec.sample_shapes(operands)])
     return reach <= own and is_gathered(whole, shape, 0, operands[1:])
 
@@ -102,21 +102,21 @@ def gathered(
     values: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec, reach: int, launcher: Launcher
 ) -> tuple[jax.Array, ...]:
     """The sums at own texels, at those before, and at those after. These two are ready before the first is begun."""
-    stored, (start, *rest) = stored_part(spec.axes), operands
-    channels, own = values.shape[-1], stored.count - 2 * reach
+    (stored, circle), (start, *rest) = stored_part(spec.axes), operands
+    channels, own = values.shape[-1], stored - 2 * reach
     shape = samples_shape((), [values.shape[:-1], *spec.sample_shapes(operands)])
     views = Kernels(AdjointPlan(whole_spec(spec), (), shape, (), ()), launcher).views(rest, channels)
 
     def of_part(values: jax.Array, first: int, count: int) -> jax.Array:
         """The sums at `count` texels, the first of which is number `first` of those that are stored."""
-        some = jnp.mod(start + first, stored.circle)
+        some = jnp.mod(start + first, circle)
         # All texels of a sample that falls on one of these are stored, unless it may lie beyond an end.
-        inside = min(first, stored.count - first - count) >= max(axis.kernel.num_taps for axis in spec.axes)
-        needs = None if inside else (-first, stored.count)
-        axes = tuple(a if a.stored is None else a._replace(stored=stored._replace(count=count)) for a in spec.axes)
+        inside = min(first, stored - first - count) >= max(axis.kernel.num_taps for axis in spec.axes)
+        needs = None if inside else (-first, stored)
+        axes = tuple(a if a.stored is None else a._replace(stored=a.stored._replace(count=count)) for a in spec.axes)
         plan = AdjointPlan(dataclasses.replace(spec, axes=axes), (), shape, (), (), needs=needs)
         total = Kernels(plan._replace(spec=whole_spec(spec)), launcher).gather_rows(
-            values, rest, views, some.reshape(1), Rows(count, stored.circle, needs)
+            values, rest, views, some.reshape(1), Rows(count, circle, needs)
         )
         # Windows add the samples, if texels cannot look for them.
         sums, more = TexelSums(channels, channels), {"start": total, "views": views}
