@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
                 found["figures"].append(dataclasses.asdict(figure))
                 what = figure.problem or f"{figure.milliseconds:.3f} ms"
                 print(
-                    f"{figure.work}, {figure.function}, {figure.rows} rows, {figure.devices} devices: {what}",
+                    f"{figure.work}, {figure.function}, {figure.rows} rows on {figure.devices}: {what}",
                     flush=True,
                 )
             if options.json:

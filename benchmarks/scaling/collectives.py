@@ -40,7 +40,7 @@ def bytes_sent(text: str, devices: int) -> int:
         for line in computations.get(waiting.pop(), []):
             if found := INSTRUCTION.search(line):
                 shapes, kind, started = found.groups()
-                total += SENT[kind](devices) * array_bytes(results(shapes) if started else shapes)
+                total += SENT[kind](devices) * array_bytes(results(kind, shapes) if started else shapes)
             for called in CALLED.findall(line):
                 if called not in seen:
                     seen.add(called)
@@ -48,9 +48,9 @@ def bytes_sent(text: str, devices: int) -> int:
     return round(total)
 
 
-def results(shapes: str) -> str:
-    """The results in the shape of an operation that is only started: `(operands, results, ...)`, or results alone."""
-    if not shapes.startswith("("):
+def results(kind: str, shapes: str) -> str:
+    """The results in the shape of an operation that is only started: `(operands, results, ...)`; a sum has results."""
+    if kind == "all-reduce":
         return shapes
     parts, depth, start = list[str](), 0, 1
     for at, sign in enumerate(shapes):

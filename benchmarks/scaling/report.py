@@ -9,8 +9,8 @@ MORE = (2, 4, 8)
 STRONG = "**Strong scaling:** the same work on more devices. The best ratio is 1 over the number of devices."
 HELD = "MiB: arguments, results and temporaries of the compiled program."
 BOUNDS = (
-    "**What bounds it:** arguments read once and results written once, at the rate of a copy; what a device sends, at the "
-    "rate of the link; a program that does nothing."
+    "**What bounds it:** arguments read once and results written once, at the rate of a copy; what a device sends, at "
+    "the rate of the link; a program that does nothing."
 )
 WEAK = "**Weak scaling:** each device has as much as one device alone. The best ratio is 1."
 ESTIMATE = (
@@ -80,14 +80,10 @@ def bounds(timed: Iterable[Pair]) -> str:
 
 
 def growth(timed: Iterable[Pair]) -> str:
-    rows = [
-        [
-            *(pair.name, str(pair.devices)),
-            *(ms(pair.one["milliseconds"]), ms(pair.several["milliseconds"])),
-            f"{pair.ratio:.2f}",
-        ]
-        for pair in timed
-    ]
+    rows = []
+    for pair in timed:
+        figures = ms(pair.one["milliseconds"]), ms(pair.several["milliseconds"]), f"{pair.ratio:.2f}"
+        rows.append([pair.name, str(pair.devices), *figures])
     return table(("work", "devices", "one with its share, ms", "all, ms", "ratio"), rows)
 
 
@@ -109,7 +105,7 @@ def checks(found: Found) -> str:
         some = [f["difference"] for f in found["figures"] if f["work"] == work["name"] and f["difference"] is not None]
         if some:
             limits.append(f"{work['name']} {max(some):.1e} (at most {work['tolerance']:.1e})")
-    return f"Largest difference from one device, as a share of the largest value: {', '.join(limits)}."
+    return f"Largest difference from one device, as a share of the largest value: {', '.join(limits) or 'none'}."
 
 
 def ms(value: float) -> str:
