@@ -366,3 +366,26 @@ def as_operands(arguments: ReadArguments, *, integer: bool = False) -> ReadArgum
 def as_float(coord: Any) -> jax.Array:
     array = jnp.asarray(coord)
     return array if array.dtype == jnp.float64 and not jax.typeof(array).weak_type else array.astype(jnp.float32)
+
+
+# Shardings
+
+
+def as_sharding(name: str, sharding: Any) -> jax.NamedSharding:
+    """A sharding over explicit axes of a mesh, of the one in use if it does not say of which."""
+    if not isinstance(sharding, jax.P | jax.NamedSharding):
+        raise TypeError(
+            f"{name}: out_sharding is {described(sharding)}, expected a jax.sharding.PartitionSpec or NamedSharding."
+        )
+    alone = isinstance(sharding, jax.P)
+    mesh, spec = (jax.sharding.get_abstract_mesh(), sharding) if alone else (sharding.mesh, sharding.spec)
+    types = dict(zip(mesh.axis_names, mesh.axis_types))
+    for entry in spec:
+        for axis in () if entry is None else entry if isinstance(entry, tuple) else (entry,):
+            if types.get(axis) is not jax.sharding.AxisType.Explicit:
+                raise ValueError(
+                    f"{name}: out_sharding names {axis!r}, which is no explicit axis of the mesh in use, "
+                    f"{mesh.axis_names}; make a mesh with axis_types=(jax.sharding.AxisType.Explicit,), and set it by "
+                    f"jax.set_mesh."
+                )
+    return jax.NamedSharding(mesh, spec)

@@ -10,12 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from ._arguments import ReadArguments, as_operands, check_sampler, common_shape
-from ._engine import primitives
 from ._engine.coordinates import Arrays
 from ._engine.decoding import read_dtype
 from ._engine.drawn_taps import DrawnTaps
 from ._engine.float_arithmetic import FLOAT, ReadArithmetic, read_over
-from ._engine.placed_reads import read_where_placed
+from ._engine.placed_reads import read_where_placed, splat_where_placed
 from ._engine.plan import (
     Layout,
     ReadPlan,
@@ -316,11 +315,17 @@ def one_channel(texture: Texture, channel: int) -> Texture:
 # The adjoint
 
 
-@typed_jit("layout", "sampler", "dtype")
+@typed_jit("layout", "sampler", "dtype", "placed")
 def splat(
-    values: jax.Array, arguments: ReadArguments, *, layout: Layout, sampler: Sampler, dtype: np.dtype
+    values: jax.Array,
+    arguments: ReadArguments,
+    *,
+    layout: Layout,
+    sampler: Sampler,
+    dtype: np.dtype,
+    placed: jax.NamedSharding | None = None,
 ) -> jax.Array:
-    """The texels of a splat."""
+    """The texels of a splat, which carry the sharding `placed`."""
     arguments = as_operands(arguments)
     sums = sum_dtype(values.dtype, dtype, *(c.dtype for c in arguments.coords))
     resolved, values = FLOAT.resolve_level(layout, arguments, sampler), values.astype(sums)
@@ -334,4 +339,5 @@ def splat(
         plan, weight = FLOAT.plan(layout, several, sampler, number)
         assert weight is not None
         values = values[None] * weight[..., None].astype(sums)
-    return primitives.splat(values, plan.operands, plan.spec(Decoding.ELEMENT, dtype, sampler.deterministic))
+    spec = plan.spec(Decoding.ELEMENT, dtype, sampler.deterministic)
+    return splat_where_placed(values, plan.operands, spec, placed)

@@ -9,11 +9,13 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import NamedSharding, PartitionSpec
 from jax.typing import ArrayLike, DTypeLike
 
 from . import _debug, _reads
 from ._arguments import (
     as_integer,
+    as_sharding,
     as_sizes,
     check_coords,
     check_dtype,
@@ -239,6 +241,7 @@ def splat(
     ddy: Coords | None = None,
     ddz: Coords | None = None,
     dtype: DTypeLike | None = None,
+    out_sharding: PartitionSpec | NamedSharding | None = None,
 ) -> Texture:
     """Spreads values over the texels around each position: the adjoint of `sample` with respect to texels.
 
@@ -257,6 +260,8 @@ def splat(
         lod, ddx, ddy, ddz: as in `sample`, to splat into a mip chain: with one of them the texture has all its levels.
         dtype: of the texels; the default is that of `values`. Sums are computed in float32, or in float64 if values or
             coordinates are float64.
+        out_sharding: how the texels are cut over the devices of a mesh with explicit axes. Along one axis, values
+            travel to the device that stores their texels, or neighbors exchange a halo, see `jaxtex.sharded`.
 
     Returns:
         A `Texture` of `shape`.
@@ -304,7 +309,8 @@ def splat(
     chain = None if chain is not None and len(chain) == 1 else chain
     layout = Layout(texture_kind, sizes, len(chain or (sizes,)))
     check_sampler("splat", texture_kind, result, layout.num_levels, sampler)
-    texels = _reads.splat(values, arguments, layout=layout, sampler=sampler, dtype=result)
+    placed = None if out_sharding is None else as_sharding("splat", out_sharding)
+    texels = _reads.splat(values, arguments, layout=layout, sampler=sampler, dtype=result, placed=placed)
     return Texture(texels, None, texture_kind, chain)
 
 

@@ -1,7 +1,8 @@
-"""Reads of textures that are cut over devices: how samples meet texels, where that is for the caller to decide.
+"""Textures that are cut over devices: how samples meet texels, where that is for the caller to decide.
 
-A texture whose texels carry an explicit sharding over one axis, of rows, slices or layers, is read by the same calls as
-any other: `sample`, `gather`, `fetch`, warps. How samples meet texels follows from sizes, or from `using`.
+A texture whose texels carry an explicit sharding over one axis, of rows, slices or layers, is read and written by the
+same calls as any other: `sample`, `gather`, `fetch`, `splat`, surfaces, warps. How samples meet texels follows from
+sizes, or from `using`.
 
 Under automatic mesh axes a function is traced before XLA decides how its arrays are cut. `jax.sharding.explicit_axes`
 says so for one call::
@@ -40,10 +41,15 @@ def using(method: Halo | Routing | Whole) -> Generator[None, None, None]:
               small flows and angles, resizes.
             - ``Routing(slack)``: samples travel to the device that stores their texels, and values travel back, in as
               many rounds as that takes. In a round a device sends `slack` times an equal share to each other device.
-              Reads along a footprint, and of a cube across its seams, cannot be routed; there each device receives the
-              whole texture.
+              The reads along a footprint travel one after the other. A sample across the seams of a cube travels to
+              every device that stores one of its texels.
             - ``Whole()``: each device receives the whole texture. So it is for mip chains and reads with a `key`,
               whatever the method.
+
+            They hold for `splat` too, which is the transpose of a read: parts of a halo are sent back and added, values
+            travel, or each device adds to a whole texture. Values beyond a halo are dropped. Surface writes never move
+            texels. Under Whole each device receives all samples, and writes to its own texels. Otherwise samples that
+            are cut over the devices of the texture travel to their texels.
 
     Returns:
         A context manager.
@@ -80,15 +86,15 @@ def using(method: Halo | Routing | Whole) -> Generator[None, None, None]:
 
 
 def explain(function: Callable[..., Any], *args: Any) -> str:
-    """Says how each read of a function meets its texture, what moves, and what each device holds.
+    """Says how the samples of each read and write meet their texture, what moves, and what each device holds.
 
     Args:
         function: of arrays, which carry explicit shardings.
         args: its arguments.
 
     Returns:
-        A line for each read of a texture that is cut along one axis. Sizes are estimated from shapes: what one device
-        receives, and what it holds.
+        A line for each read and write of a texture that is cut over devices. Sizes are estimated from shapes: what one
+        device receives, and what it holds.
 
     Gradients: none, as there is nothing to differentiate.
 

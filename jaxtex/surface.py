@@ -13,8 +13,10 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from ._arguments import ReadArguments, as_operands, check_level, check_texels, check_texture, common_shape
-from ._engine import primitives, texel_write
 from ._engine.decoding import in_wide_texels, wide_dtype
+from ._engine.float_arithmetic import read_over
+from ._engine.placed_reads import read_where_placed
+from ._engine.placed_writes import TexelWrite
 from ._engine.plan import ReadPlan, layout_of, plan_of_texels
 from ._engine.spec import ReadSpec
 from ._engine.texel_walk import only_address
@@ -272,7 +274,8 @@ def _read(texture: Texture, arguments: ReadArguments, *, level: int, mode: Bound
     plan = access("surface_read", texture, arguments, level, mode)
 
     def read(coords: tuple[jax.Array, ...], texels: jax.Array) -> jax.Array:
-        out = primitives.read(texels, coords, ReadSpec(plan.axes, Decoding.ELEMENT, np.dtype(texels.dtype)))
+        spec = ReadSpec(plan.axes, Decoding.ELEMENT, np.dtype(texels.dtype))
+        out = read_where_placed(read_over, texels, None, coords, spec)
         return jnp.broadcast_to(out, (*common_shape(arguments), texels.shape[-1]))
 
     return moved(read, plan.operands, texture.texels)
@@ -285,7 +288,7 @@ def _write(
     plan = access("surface_write", texture, arguments, level, mode)
 
     def write(coords: tuple[jax.Array, ...], texels: jax.Array, values: jax.Array) -> jax.Array:
-        return texel_write.write(texels, values, coords, plan.axes, unique=unique)
+        return TexelWrite(plan.axes, unique=unique)(texels, values, coords)
 
     texels = moved(write, plan.operands, texture.texels, spread(texture, values, arguments))
     return dataclasses.replace(texture, texels=texels.astype(texture.dtype))
@@ -297,7 +300,7 @@ def _reduce(
 ) -> Texture:
     plan = access(f"surface_{rule}", texture, arguments, level, mode)
     values = spread(texture, values, arguments)
-    texels = texel_write.reduce(texture.texels, values, plan.operands, plan.axes, rule)
+    texels = TexelWrite(plan.axes, rule)(texture.texels, values, plan.operands)
     return dataclasses.replace(texture, texels=texels.astype(texture.dtype))
 
 

@@ -14,7 +14,8 @@ from tolerances import assert_trees_close
 
 import jaxtex as jt
 from jaxtex._arguments import ReadArguments
-from jaxtex._engine import cut_reads, exchange, primitives
+from jaxtex._engine import cut_reads, edged_reads, primitives
+from jaxtex._engine.cut import Cut
 from jaxtex._engine.float_arithmetic import FLOAT
 from jaxtex._engine.plan import layout_of
 from jaxtex._hardware import HARDWARE
@@ -23,7 +24,7 @@ from jaxtex._tables.storage_formats import Decoding
 
 pytestmark = pytest.mark.skipif(jax.device_count() < 8, reason="needs eight devices")
 PARTS, REACH, CAPACITY = 8, 6, 3
-COLLECTIVES = {"halo": "with_edges", "routing": "all_to_all", "whole": "all_gather"}
+COLLECTIVES = {"halo": "ppermute", "edges": "with_edges", "routing": "all_to_all", "whole": "all_gather"}
 
 
 def drawn(seed, *shape, low=0.0, high=1.0):
@@ -41,11 +42,12 @@ def plan(texture, arguments, sampler, arithmetic=FLOAT):
 def cut_read(method, spec, size, parts=PARTS, read=engine_read):
     """A read of texels, whose first dimension is cut, as are the samples; and which samples are right."""
     mesh = jax.make_mesh((parts,), ("rows",), axis_types=(AxisType.Auto,), devices=jax.devices()[:parts])
-    cut = exchange.Cut(0, 0, ("rows",), parts, size)
+    cut = Cut(0, 0, ("rows",), parts, size)
 
     def on_device(texels, *operands):
-        if method == "halo":
-            return cut_reads.by_halo(read, texels, operands, spec, cut, REACH)
+        if method in ("halo", "edges"):
+            edged = edged_reads.read if method == "edges" else None
+            return cut_reads.by_halo(read, texels, operands, spec, cut, REACH, edged)
         if method == "routing":
             values = cut_reads.by_routing(read, texels, operands, spec, cut, CAPACITY)
         else:
@@ -68,7 +70,7 @@ def derivatives(function):
     return run
 
 
-@pytest.mark.parametrize("method", ["halo", "routing", "whole"])
+@pytest.mark.parametrize("method", ["halo", "edges", "routing", "whole"])
 @pytest.mark.parametrize(
     ("mode", "filter_mode"), [("wrap", "linear"), ("border", "cubic"), ("mirror", "bspline"), ("clamp", "point")]
 )
@@ -96,7 +98,7 @@ def test_rows(mode, filter_mode, method):
     np.testing.assert_array_equal(values[reached], expected[reached])
     assert_trees_close("sum", found, wanted, 2**8)
     share = float(reached.mean())
-    assert 0.3 < share < 0.95 if method == "halo" else share == 1
+    assert 0.3 < share < 0.95 if method in ("halo", "edges") else share == 1
     assert COLLECTIVES[method] in str(jax.make_jaxpr(cut)(*args))
 
 
@@ -200,6 +202,59 @@ def test_the_same_calls(name, cut):
     assert_trees_close("sum", found, expected, 2**8)
     assert found[1].sharding.is_equivalent_to(args[0].sharding, 3)
     assert set(FOUND.findall(program)) <= allowed
+
+
+def kinds():
+    """Reads of other kinds, by name: texels, how they are cut and in how many parts, and coordinates."""
+    x, y, z = drawn(1, 3, 18, 4, low=-1.0)
+    side = {"ddx": (0.1 * x, 0.1 * y), "ddy": (0.02 * y, 0.0)}
+    sphere = jt.Sampler(address_mode="sphere")
+    layer = jnp.arange(18, dtype=jnp.int32)[:, None] // 3
+    several = lambda t, *c: jt.sample(jt.texture2d(t), c, jt.Sampler(max_anisotropy=2), **side)
+    return {
+        "footprints": (several, (64, 8, 1), P("rows"), 8, (x, y)),
+        "faces": (lambda t, *c: jt.sample(jt.cubemap(t), c), (6, 4, 4, 1), P("rows"), 3, (x, y, z)),
+        "rows of faces": (lambda t, *c: jt.sample(jt.cubemap(t), c), (6, 8, 8, 1), P(None, "rows"), 2, (x, y, z)),
+        "longitudes": (lambda t, *c: jt.sample(jt.texture2d(t), c, sphere), (8, 12, 1), P(None, "rows"), 3, (x, y)),
+        "layers": (
+            lambda t, *c: jt.sample(jt.cubemap_layered(t), c, layer=layer), (6, 6, 4, 4, 1), P("rows"), 3, (x, y, z),
+        ),
+        "slices": (lambda t, *c: jt.sample(jt.texture3d(t), c), (16, 3, 4, 1), P("rows"), 8, (x, y, z)),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", list(kinds()))
+def test_other_kinds(name):
+    """Taps of one sample may lie on several faces, or a half turn away: it travels to each, and sums are added."""
+    function, shape, spec, parts, coords = kinds()[name]
+    texels = drawn(0, *shape)
+
+    def both(texels):
+        return function(texels, *coords), jax.grad(lambda texels: jnp.sum(function(texels, *coords) ** 2))(texels)
+
+    expected = jax.jit(lambda texels: both(texels))(texels)
+    mesh = jax.make_mesh((parts,), ("rows",), axis_types=(AxisType.Explicit,), devices=jax.devices()[:parts])
+    with jax.set_mesh(mesh), jt.sharded.using(jt.sharded.Routing()):
+        placed = jax.device_put(texels, spec)
+        program = jax.jit(both).lower(placed).compile()
+        found = program(placed)
+        assert "Routing" in jt.sharded.explain(both, placed)
+    assert_trees_close("sum", found, expected)
+    gathered = re.findall(r"(\S+) all-gather\(", program.as_text())
+    assert all(f"[{','.join(map(str, shape))}]" not in some for some in gathered), gathered
+
+
+@pytest.mark.parametrize("method", [jt.sharded.Halo(4), jt.sharded.Routing()], ids=["halo", "routing"])
+def test_batches(method):
+    """Images are cut along a batch axis of the mesh, and their rows along another one."""
+    images, degrees = drawn(0, 4, 16, 6, 1), jnp.linspace(-4.0, 4.0, 4)
+    mesh = jax.make_mesh((2, 4), ("batch", "rows"), axis_types=(AxisType.Explicit,) * 2)
+    with jax.set_mesh(mesh), jt.sharded.using(method):
+        placed = jax.device_put(images, P("batch", "rows")), jax.device_put(degrees, P("batch"))
+        found = jax.jit(jt.warp.rotate)(*placed)
+        assert type(method).__name__ in jt.sharded.explain(jt.warp.rotate, *placed)
+    assert found.sharding.spec[:2] == ("batch", "rows")
+    assert_trees_close("sum", found, jt.warp.rotate(images, degrees))
 
 
 def test_few_samples():

@@ -11,7 +11,9 @@ from tolerances import assert_exact, assert_trees_close
 
 import jaxtex as jt
 from jaxtex._arguments import ReadArguments
-from jaxtex._engine import cut_reads, edged_reads, exchange
+from jaxtex._engine import edged_reads
+from jaxtex._engine.axis import Stored, start_axis
+from jaxtex._engine.cut import Cut
 from jaxtex._engine.float_arithmetic import FLOAT
 from jaxtex._engine.grids import Started
 from jaxtex._engine.lowering.parts import Edged
@@ -21,7 +23,7 @@ from jaxtex._tables.storage_formats import Decoding
 from jaxtex.warp.grids import affine, pixel_centers
 
 # Four devices store eight rows each, of 32, 31 of which are texels. This is the one whose part follows row 8.
-CUT, REACH, FIRST = exchange.Cut(0, 0, ("rows",), 4, 31), 3, 8 - 3
+CUT, REACH, FIRST = Cut(0, 0, ("rows",), 4, 31), 3, 8 - 3
 SAMPLES = 17, 9
 
 
@@ -40,8 +42,8 @@ def part(sampler, channels=2, dtype=np.float32, shape=(31, 10), decoding=Decodin
     given = plan_of_call(FLOAT, layout_of(texture), ReadArguments((*coords, along)), sampler)
     spec = given.spec(decoding, np.dtype("float32"))
     whole, operands = spec, list(given.operands)
-    stored, (first, *rest) = cut_reads.Stored(8 + 2 * REACH, CUT.circle), spec.axes
-    spec = dataclasses.replace(spec, axes=(cut_reads.start_axis(stored), first._replace(stored=stored), *rest))
+    stored, (first, *rest) = Stored(8 + 2 * REACH, CUT.circle), spec.axes
+    spec = dataclasses.replace(spec, axes=(start_axis(stored), first._replace(stored=stored), *rest))
     start = jnp.full((1, 1), FIRST, jnp.int32)
     before, own, after = (texels[FIRST:8], texels[8:16], texels[16:19])
     return texels, Edged(own, before, after), [start, *operands], spec, whole
@@ -111,7 +113,7 @@ MATRICES = {"a turn": [[0.99, -0.12, 0.7], [0.12, 0.99, -1.4]], "a line": [[0.4,
 def test_affine_grids(name, number):
     """Texels look for their samples: those of a device, among its own samples. All results of kernels agree."""
     own, reach, sizes, channels = 16, 5, (64, 40), 4
-    stored = cut_reads.Stored(own + 2 * reach, 64 + reach)
+    stored = Stored(own + 2 * reach, 64 + reach)
     texels = jnp.pad(drawn(3, *sizes, channels), [(reach, reach), (0, 0), (0, 0)])
     x, y = pixel_centers((own, sizes[1]))
     matrix = [jnp.full((1, 1), e, jnp.float32) for row in MATRICES[name] for e in row]
@@ -119,7 +121,7 @@ def test_affine_grids(name, number):
     plan = plan_of_grid(layout_of(jt.texture2d(texels)), affine, (x, y, *matrix), sampler, 2)
     spec, first = plan.spec(Decoding.ELEMENT, np.dtype("float32")), number * own
     along, across = spec.axes
-    axes = cut_reads.start_axis(stored), along._replace(size=sizes[0], stored=stored), across
+    axes = start_axis(stored), along._replace(size=sizes[0], stored=stored), across
     spec = dataclasses.replace(spec, axes=axes, grid=Started(spec.grid, False))
     operands = [jnp.full((1, 1), (first - reach) % stored.circle, jnp.int32), x, y + first, *matrix]
     before, *_ = edged = [

@@ -161,7 +161,7 @@ SIGNATURES = {
     "fetch": "(texture, indices, *, layer=None, level=0)",
     "gather": "(texture, coords, sampler=Sampler(), *, component=0)",
     "splat": "(values, coords, shape, sampler=Sampler(), *, kind=None, layer=None, lod=None, ddx=None, "
-    "ddy=None, ddz=None, dtype=None)",
+    "ddy=None, ddz=None, dtype=None, out_sharding=None)",
     "surface_read": "(texture, coords, *, layer=None, face=None, level=0, boundary_mode='trap')",
     "surface_write": "(texture, values, coords, *, layer=None, face=None, level=0, boundary_mode='trap', "
     "unique_indices=False)",

@@ -151,6 +151,12 @@ def inner_axes(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
     return tuple(axis for axis in axes if axis.role not in (Role.SIZE, Role.START))
 
 
+def stored_part(axes: tuple[Axis, ...]) -> Stored:
+    """The part that is stored of the one axis that is stored in part."""
+    (stored,) = (axis.stored for axis in inner_axes(axes) if axis.stored is not None)
+    return stored
+
+
 def sizes_are_known(axes: tuple[Axis, ...]) -> bool:
     """Whether all sizes are known while tracing."""
     return all(isinstance(axis.size, int) for axis in axes)

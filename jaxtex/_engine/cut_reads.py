@@ -9,8 +9,6 @@ samples travel to the device that stores their texels, and values travel back.
 """
 
 import dataclasses
-import functools
-import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -18,12 +16,14 @@ import jax
 import jax.numpy as jnp
 
 from . import edged_reads
-from .axis import Axis, Stored, start_axis
-from .exchange import Cut, Edges, with_edges
+from .combinations import weighted
+from .cut import Cut
+from .exchange import Edges, with_edges
 from .grids import Started
 from .lowering.parts import Edged
-from .spec import ReadSpec, as_given
-from .texel_walk import middle_texel
+from .operators import sum_of_calls, summed
+from .routes import Routes
+from .spec import Coords, ReadSpec, as_given
 
 # A read of one device: of texels, at operands. The other one marks the samples that need texels it does not have.
 EdgedRead = Callable[[Edged, Sequence[jax.Array], ReadSpec], jax.Array]
@@ -43,29 +43,19 @@ class ReadResult(NamedTuple):
 # By halo
 
 
-def with_halo(texels: jax.Array, edges: Edges) -> jax.Array:
-    """A device's texels with those that it receives from its neighbors on both sides."""
-    own, before, after = with_edges(texels, edges)
-    return jnp.concatenate([before, own, after], edges.cut.dimension)
-
-
-def edges_of(spec: ReadSpec, cut: Cut, reach: int) -> Edges:
-    """The `reach` texels on each side of a part."""
-    return Edges(cut, reach, spec.axes[cut.axis].address.cyclic)
-
-
 def in_part(spec: ReadSpec, operands: Sequence[jax.Array], cut: Cut, reach: int) -> tuple[ReadSpec, list[jax.Array]]:
     """A read, of operands that hold one number of each sample, in the part that a device stores with its halo."""
-    # Where the last texel and the first are no neighbors, there is room between them for texels that nothing reads.
-    circle = cut.circle if spec.axes[cut.axis].address.cyclic else cut.circle + reach
-    stored = Stored(cut.own + 2 * reach, circle)
-    axes = list(spec.axes)
-    axes[cut.axis] = axes[cut.axis]._replace(stored=stored)
     grid = as_given if spec.grid is as_given else Started(spec.grid, spec.num_reads > 1)
-    spec = dataclasses.replace(spec, axes=(start_axis(stored), *axes), grid=grid)
-    start = jnp.mod(cut.number * cut.own - reach, circle).astype(jnp.int32)
-    rank = max(map(len, spec.sample_shapes([start, *operands])))
-    return spec, [start.reshape([1] * rank), *operands]
+    rank = max(map(len, spec.sample_shapes(operands)))
+    spec = dataclasses.replace(spec, axes=cut.axes_in_part(spec.axes, reach), grid=grid)
+    return spec, [cut.start(reach, rank), *operands]
+
+
+def in_halo(spec: ReadSpec, operands: Sequence[jax.Array], cut: Cut, reach: int) -> tuple[ReadSpec, list[jax.Array]]:
+    """The same where the last texel and the first are neighbors under the address rule alone."""
+    # Else there is room between them for texels that nothing reads.
+    around = not isinstance(cut, Cut) or spec.axes[cut.axis].address.cyclic
+    return in_part(spec, operands, cut if around else cut._replace(room=reach), reach)
 
 
 def by_halo(
@@ -82,71 +72,110 @@ def by_halo(
     Args:
         edged: the read of texels in three arrays, if there is one.
     """
-    edges, (spec, operands) = edges_of(spec, cut, reach), in_part(spec, operands, cut, reach)
-    if edged is not None and cut.dimension == 0 and reach > 0:
+    edges = edges_of(spec, cut, reach)
+    spec, operands = in_halo(spec, operands, cut, reach)
+    if edged is not None and edges is not None:
         values = edged(Edged(*with_edges(texels, edges)), operands, spec)
     else:
-        values = read(with_halo(texels, edges), operands, spec)
+        values = read(cut.window(texels, reach), operands, spec)
         missing = jnp.nan if jnp.issubdtype(values.dtype, jnp.floating) else 0
         values = edged_reads.where_held(values, operands, spec, missing)
     return ReadResult(values, jnp.broadcast_to(edged_reads.holds(spec, operands), values.shape[:-1]))
 
 
+def edges_of(spec: ReadSpec, cut: Cut, reach: int) -> Edges | None:
+    """The `reach` texels on each side of a part, if they can stay in arrays of their own."""
+    if not isinstance(cut, Cut) or cut.dimension > 0 or reach == 0:
+        return None
+    return Edges(cut, reach, spec.axes[cut.axis].address.cyclic)
+
+
 # By routing
 
 
-def reach_of_filter(axis: Axis, cut: Cut) -> int:
-    """How far the texels of a filter lie from that of its tap in the middle."""
-    if axis.integer:
-        return 0
-    around = cut.circle - cut.size if axis.address.cyclic else 0
-    return axis.kernel.num_taps // 2 + around
-
-
 def by_routing(
-    read: Read, texels: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec, cut: Cut, capacity: int
+    read: Read,
+    texels: jax.Array,
+    operands: Sequence[jax.Array],
+    spec: ReadSpec,
+    cut: Cut,
+    capacity: int,
+    edged: EdgedRead | None = None,
 ) -> jax.Array:
     """The read of samples that travel to the device that stores their texels.
 
-    Each device sends at most `capacity` samples to each other one at once, in as many rounds as that takes.
+    Each device sends at most `capacity` samples to each other one at once, in as many rounds as that takes. The reads
+    of a mean travel one after the other.
+    """
+    reach = cut.reach_of_filter(spec.axes)
+    edges = edges_of(spec, cut, reach)
+    if edged is not None and edges is not None:
+        in_three = Edged(*with_edges(texels, edges))
+
+        def read_there(coords: Sequence[jax.Array], spec: ReadSpec) -> jax.Array:
+            spec, given = in_halo(spec, coords, cut, reach)
+            return edged(in_three, given, spec)
+
+    else:
+        window = cut.window(texels, reach) if reach else texels
+
+        def read_there(coords: Sequence[jax.Array], spec: ReadSpec) -> jax.Array:
+            spec, given = in_part(spec, coords, cut, reach)
+            return read(window, given, spec)
+
+    channels = texels.shape[-1]
+    alone = spec.num_reads == 1 and not spec.summed_axes
+    each = dataclasses.replace(spec.of_coords(), num_reads=1, summed_axes=())
+    each = each if alone else each.with_dtype(spec.sums)
+
+    def routed(coords: Coords, needed: jax.Array | None = None) -> jax.Array:
+        return one_by_routing(read_there, channels, coords, each, cut, capacity, needed)
+
+    if spec.num_reads == 1:
+        return summed(routed(spec.coords(operands)), spec).astype(spec.dtype)
+
+    @jax.checkpoint
+    def weighted_read(number: jax.Array) -> jax.Array:
+        *coords, weight = spec.grid(number, *operands)
+        return jnp.where(weight[..., None] > 0, weighted(weight, routed(coords, weight > 0)), 0)
+
+    return summed(sum_of_calls(weighted_read, spec.num_reads), spec).astype(spec.dtype)
+
+
+def one_by_routing(
+    read: Callable[[Sequence[jax.Array], ReadSpec], jax.Array],
+    channels: int,
+    coords: Coords,
+    spec: ReadSpec,
+    cut: Cut,
+    capacity: int,
+    needed: jax.Array | None = None,
+) -> jax.Array:
+    """One read of each sample, or none, and then zero.
+
+    A sample whose taps lie in several parts travels to each of these, and the sums of the taps in each are added.
 
     Args:
-        spec: of a read that is no mean and no sum.
+        read: the read at the coordinates of samples that have traveled to a device.
+        needed: which samples are read.
     """
-    coords = jnp.broadcast_arrays(*spec.coords(operands))
+    coords = jnp.broadcast_arrays(*coords)
     shape, coords = coords[0].shape, [c.reshape(-1) for c in coords]
-    count = math.prod(shape)
-    axis = spec.axes[cut.axis]
-    reach = reach_of_filter(axis, cut)
-    window = with_halo(texels, edges_of(spec, cut, reach)) if reach else texels
-    owner = middle_texel(coords[cut.axis], axis) // cut.own
-    # Samples in the order of their owners, and the place of each among those of its owner.
-    order = jnp.argsort(owner, stable=True)
-    each = jnp.sum(owner[None] == jnp.arange(cut.parts, dtype=jnp.int32)[:, None], 1, dtype=jnp.int32)
-    first = jnp.cumsum(each) - each
-    rank = jnp.zeros(count, jnp.int32).at[order].set(jnp.arange(count, dtype=jnp.int32), unique_indices=True)
-    place = rank - first[owner]
-    exchange = functools.partial(jax.lax.all_to_all, axis_name=cut.names, split_axis=0, concat_axis=0, tiled=True)
+    owners = cut.owners(coords, spec.axes)
+    if needed is not None:
+        needed = jnp.broadcast_to(needed, shape).reshape(-1)
+        owners = [jnp.where(needed, owner, cut.parts) for owner in owners]
+    count, times = owners[0].size, len(owners)
+    routes = Routes.to(jnp.concatenate(owners), cut.names, cut.parts, capacity)
+    part = spec if times == 1 else spec.with_dtype(spec.sums)
 
-    def one_round(number: jax.Array, coords: list[jax.Array], window: jax.Array) -> jax.Array:
-        slot = number * capacity + jnp.arange(capacity, dtype=jnp.int32)
-        sent = order[jnp.clip(first[:, None] + slot[None], 0, count - 1)]
-        there = [exchange(c[sent]).reshape(-1) for c in coords]
-        part, given = in_part(spec.of_coords(), there, cut, reach)
-        found = read(window, given, part)
-        back = exchange(found.reshape(cut.parts, capacity, -1)).reshape(cut.parts * capacity, -1)
-        at = jnp.clip(place - number * capacity, 0, capacity - 1)
-        return jnp.where((place // capacity == number)[:, None], back[owner * capacity + at], 0)
+    def step(values: jax.Array, number: jax.Array) -> jax.Array:
+        sent, _ = routes.sent(number)
+        there = routes.exchanged_together([c[sent % count] for c in coords])
+        return routes.returned(read(there, part), number, values)
 
-    rounds = -(-count // capacity)
-    most = jax.lax.pmax(jnp.max(each), cut.names)
-
-    def step(total: jax.Array, number: jax.Array) -> tuple[jax.Array, None]:
-        needed = number * capacity < most
-        run = jax.checkpoint(lambda: total + one_round(number, coords, window))
-        return jax.lax.cond(needed, run, lambda: total), None
-
-    total = one_round(jnp.int32(0), coords, window)
-    if rounds > 1:
-        total, _ = jax.lax.scan(step, total, jnp.arange(1, rounds, dtype=jnp.int32))
-    return total.reshape(*shape, -1)
+    values = jnp.zeros((times * count, channels), part.dtype)
+    values = routes.in_rounds(step, values)
+    if times > 1:
+        values = jnp.sum(values.reshape(times, count, -1), 0).astype(spec.dtype)
+    return values.reshape(*shape, -1)

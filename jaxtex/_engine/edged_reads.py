@@ -29,7 +29,8 @@ ARRAYS = 3
 def read(texels: Edged, operands: Sequence[jax.Array], spec: ReadSpec) -> jax.Array:
     """The read, with NaN, or zero of integers, where a sample needs texels that are not stored."""
     missing = jnp.nan if jnp.issubdtype(spec.dtype, jnp.floating) else 0
-    return bind(edged_read_p, *texels, *operands, spec=spec, missing=missing)
+    args: list[Any] = [*texels, *operands]
+    return bind(edged_read_p, *args, spec=spec, missing=missing)
 
 
 def holds(spec: ReadSpec, operands: Sequence[jax.Array]) -> jax.Array:
@@ -124,7 +125,7 @@ def read_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, spec: ReadSpec,
         return out, jnp.zeros_like(out)
     if tuple(given) == (TEXELS,):
         return out, bind(edged_read_p, *given[TEXELS], *primals[ARRAYS:], spec=spec, missing=0)
-    flat = [a for k, t in given.items() for a in (t if k == TEXELS else [t])]
+    flat: list[Any] = [a for k, t in given.items() for a in (t if k == TEXELS else [t])]
     return out, bind(edged_pushforward_p, *flat, *primals, spec=spec, wrt=tuple(given))
 
 

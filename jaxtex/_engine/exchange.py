@@ -12,43 +12,7 @@ from jax.interpreters import ad
 
 from .binding import bind
 from .by_terms import by_terms
-
-
-class Cut(NamedTuple):
-    """How an axis of a texture is cut.
-
-    Attributes:
-        axis: its number among the axes of the read.
-        dimension: of the texels.
-        names: of the axes of the mesh along which it is cut, the slowest first.
-        parts: how many.
-        size: of the axis. The last part may be shorter, and is filled up with texels that nothing reads.
-    """
-
-    axis: int
-    dimension: int
-    names: tuple[str, ...]
-    parts: int
-    size: int
-
-    @property
-    def own(self) -> int:
-        """The texels of the axis that a device stores."""
-        return -(-self.size // self.parts)
-
-    @property
-    def circle(self) -> int:
-        """The texels that all devices store."""
-        return self.own * self.parts
-
-    @property
-    def number(self) -> jax.Array:
-        """The number of this device's part."""
-        return jax.lax.axis_index(self.names)
-
-    def reaches_all(self, reach: int) -> bool:
-        """Whether a part with so many texels on each side is the whole axis."""
-        return self.own + 2 * reach >= self.circle
+from .cut import Cut
 
 
 class Edges(NamedTuple):

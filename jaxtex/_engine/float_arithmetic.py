@@ -96,7 +96,7 @@ def read_texels(
     spec, color = plan.spec(decoding, dtype, deterministic), None
     if border_color is not None and any(axis.address.has_outside for axis in plan.axes):
         color = jnp.broadcast_to(border_color.astype(spec.sums), texels.shape[-1:])
-    return read_where_placed(read_over, texels, color, plan.operands, spec, edged_reads.read)
+    return read_where_placed(read_over, texels, color, plan.operands, spec, edged=edged_reads.read)
 
 
 def read_over(texels: jax.Array, color: jax.Array | None, operands: Sequence[jax.Array], spec: ReadSpec) -> jax.Array:

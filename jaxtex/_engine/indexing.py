@@ -72,6 +72,24 @@ def explicit_sharding(x: jax.Array, spec: Callable[[PartitionSpec], Sequence[Any
     return NamedSharding(sharding.mesh, PartitionSpec(*spec(sharding.spec)))
 
 
+def cut_like(x: jax.Array, shape: Sequence[int]) -> NamedSharding | None:
+    """The sharding of an array that is cut as `x` is, but for its last axis; `None` if parts would not be equal."""
+    placed = explicit_sharding(x, lambda spec: (*spec, *[None] * (x.ndim - len(spec)))[:-1])
+    if placed is None or not any(placed.spec):
+        return None
+    try:
+        placed.shard_shape(tuple(shape))
+    except ValueError:
+        return None
+    return placed
+
+
+def placed_like(x: jax.Array, like: jax.Array) -> jax.Array:
+    """`x` with the sharding of an array of its rank."""
+    placed = explicit_sharding(like)
+    return x if placed is None or placed == explicit_sharding(x) else jax.reshard(x, placed)
+
+
 def everywhere(x: jax.Array) -> jax.Array:
     """The array whole on each device, where it carries an explicit sharding."""
     placed = explicit_sharding(x)

@@ -38,3 +38,9 @@ Method = Halo | Routing | Whole
 # The method that the caller has chosen; and an object that collects a line for each read, for `jaxtex.sharded.explain`.
 METHOD: Any = jax.make_user_context(None)
 REPORT: Any = jax.make_user_context(None)
+
+
+def report(line: str) -> None:
+    """Adds a line to the report that a caller has asked for."""
+    if REPORT.value is not None:
+        REPORT.value.found.append(line)

@@ -7,6 +7,7 @@ result, and its gradient, are then the same on every backend.
 
 import functools
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -18,7 +19,7 @@ from .decoding import in_bits, in_wide_texels, moves_as_bits, with_nan_of
 from .indexing import gather, scatter
 from .spec import Coords
 from .straight_through import straight_through
-from .texel_walk import TexelAddress, both, flattened, only_address
+from .texel_walk import TexelAddress, both, flattened, only_address, with_given_sizes
 
 # A number for each texel finds the last sample there at a cost that does not depend on the samples. With less than one
 # sample for this many texels, sorting the samples costs less.
@@ -29,9 +30,13 @@ def write(texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axis
     """`texels` with `values`, S + (C,), at `coords`: the last in flattened order, where several meet."""
     if not values.size:
         return texels
+    return keeping_bits(functools.partial(written, axes=axes, unique=unique), texels, values, coords)
 
-    def in_floats(texels: jax.Array, values: jax.Array, coords: Coords) -> jax.Array:
-        return written(texels, values, coords, axes, unique=unique)
+
+def keeping_bits(
+    in_floats: Callable[..., jax.Array], texels: jax.Array, values: jax.Array, coords: Coords
+) -> jax.Array:
+    """A write ``in_floats(texels, values, coords)``, which only moves texels, with all their bits."""
 
     def in_integers(texels: jax.Array, values: jax.Array, coords: Coords) -> jax.Array:
         return in_bits(lambda texels, values: in_floats(texels, values, coords), texels, values)
@@ -81,6 +86,7 @@ def grid_lines(coords: Coords, axes: tuple[Axis, ...]) -> list[Line] | None:
 
     Shapes tell, as of x (1, W) and y (H, 1). Then the last sample at a texel is the last along each axis.
     """
+    coords, axes = with_given_sizes(coords, axes)
     if axes[0].role is Role.LEVEL:
         return None
     lines, taken = [], set()
@@ -90,7 +96,7 @@ def grid_lines(coords: Coords, axes: tuple[Axis, ...]) -> list[Line] | None:
             return None
         taken.update(varying)
         address = only_address((coord.ravel(),), (axis,))
-        newest = jnp.full((axis.known_size, 1), -1, jnp.int32)
+        newest = jnp.full((axis.extent, 1), -1, jnp.int32)
         number = numbers(address.flat_index[0].shape)
         newest = scatter(newest, address.flat_index, address.inside, number[:, None], "max")
         lines.append(Line(newest[:, 0], varying[0] if varying else None))
@@ -137,9 +143,11 @@ def reduce(texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axi
     if not values.size:
         return texels
     join = add if rule == "add" else functools.partial(extreme, rule=rule)
+    return keeping_nan(functools.partial(join, axes=axes), texels, values, coords)
 
-    def result(texels: jax.Array, values: jax.Array, coords: Coords) -> jax.Array:
-        return join(texels, values, coords, axes)
+
+def keeping_nan(result: Callable[..., jax.Array], texels: jax.Array, values: jax.Array, coords: Coords) -> jax.Array:
+    """A reduction ``result(texels, values, coords)``, with the bits of NaN in texels."""
 
     def kept(texels: jax.Array, values: jax.Array, coords: Coords) -> jax.Array:
         return with_nan_of(texels, result(texels, values, coords))

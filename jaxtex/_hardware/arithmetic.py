@@ -109,7 +109,8 @@ def read(
     floating = lambda a: a.astype(jnp.float32) if jnp.issubdtype(a.dtype, jnp.floating) else a
     spec = plan.spec(decoding, rounded_dtype(dtype, unit.result_dtype(texture.dtype, decoding)))
     operands = tuple(map(floating, plan.operands))
-    return read_where_placed(unit.read, texture.texels, texture.border_color, operands, spec).astype(dtype)
+    out = read_where_placed(unit.read, texture.texels, texture.border_color, operands, spec, adds_up=False)
+    return out.astype(dtype)
 
 
 def read_texel(

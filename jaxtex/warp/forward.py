@@ -13,6 +13,7 @@ import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
 from .._arguments import as_array, as_float
+from .._engine.indexing import cut_like, placed_like
 from .._engine.operators import over_batch
 from ..sampler import FilterModeLike, Sampler
 from ..sampling import splat
@@ -234,9 +235,11 @@ def splatted(
         channels.append(weight[..., None])
     if with_coverage:
         channels.append(jnp.ones_like(weight)[..., None])
+    channels = [placed_like(a, channels[0]) for a in channels]
     values = jnp.where(lands[..., None], jnp.concatenate(channels, -1), 0)
     in_pixels = dataclasses.replace(sampler, normalized_coords=False)
-    sums = splat(values, (x, y), (*shape, values.shape[-1]), in_pixels).texels
+    placed = cut_like(image, (*shape, values.shape[-1]))
+    sums = splat(values, (x, y), (*shape, values.shape[-1]), in_pixels, out_sharding=placed).texels
     count = image.shape[-1]
     out = sums[..., :count]
     if mode != "sum":

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...axis import inner_axes
+from ...axis import stored_part
 from ...operators import counting_spec, units_of
 from ...reproducible_sum import TexelSums
 from ...spec import TEXELS, ReadSpec, Wrt
@@ -78,7 +78,7 @@ def adjoint(
     read_from = texels.shape[:batch] if of_operands else (1,) * batch
     textures = np.broadcast_shapes(read_from, *(a.shape[:batch] for a in (cotangent, *operands)))
     shape = samples_shape(read_from, [cotangent.shape[:-1], *spec.sample_shapes(operands)])
-    needs = None if reach is None else (0, inner_axes(spec.axes)[0].extent)
+    needs = None if reach is None else (0, stored_part(spec.axes).count)
     kernels = Kernels(AdjointPlan(spec, of_operands, shape, read_from, textures, reach, needs), launcher)
     if TEXELS not in wrt:
         return tuple(kernels.run(cotangent, texels, operands, None))
@@ -96,7 +96,8 @@ def adjoint(
     sums = TexelSums(channels, channels, units)
     total, *cotangents = kernels.run(cotangent, texels, operands, sums)
     if isinstance(total, Edged):
-        return *(a.astype(texel_dtype) for a in (total.own, total.before, total.after)), *cotangents
+        in_three: list[Any] = [*total]
+        return *(a.astype(texel_dtype) for a in in_three), *cotangents
     total = sums.joined(total).reshape(*textures, *texels_shape(spec.axes, channels))
     return total.astype(texel_dtype), *cotangents
 
@@ -118,13 +119,14 @@ class Kernels(NamedTuple):
         operands: Sequence[jax.Array],
         sums: TexelSums | None,
         more: Mapping[str, jax.Array] | None = None,
-    ) -> list[jax.Array]:
+    ) -> list[Any]:
         """The sums at each texel, if there are `sums`, and the cotangents of operands.
 
         Args:
             more: "start", the sums to add to, in place of zero; and "views" of images, of which some are there already.
         """
-        plan, arrays, results = self.plan, {"values": cotangent} | dict(more or {}), {}
+        plan, results = self.plan, dict[str, Any]()
+        arrays: dict[str, Any] = {"values": cotangent} | dict(more or {})
         samples = window_tiles(plan, cotangent.shape[-1], adds=sums is not None, remaining="views" in arrays)
         if sums is not None:
             copies = 1 if more or plan.reach is not None else num_copies(plan, sums.width)

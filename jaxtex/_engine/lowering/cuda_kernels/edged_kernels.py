@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import jax
 import jax.numpy as jnp
 
-from ...axis import inner_axes
+from ...axis import inner_axes, stored_part
 from ...grids import Started
 from ...operators import LoadTexel
 from ...operators import value as value_at
@@ -87,7 +87,7 @@ def looks_for_samples(spec: ReadSpec, values: jax.Array, operands: Sequence[jax.
     """Whether all texels of the three arrays find their samples, and none of the arrays goes around the axis."""
     if not isinstance(spec.grid, Started) or operands[0].size > 1 or spec.deterministic:
         return False
-    own = inner_axes(spec.axes)[0].extent - 2 * reach
+    own = stored_part(spec.axes).count - 2 * reach
     whole, shape = whole_spec(spec), samples_shape((), [values.shape[:-1], *spec.sample_shapes(operands)])
     return reach <= own and is_gathered(whole, shape, 0, operands[1:])
 
@@ -102,8 +102,7 @@ def gathered(
     values: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec, reach: int, launcher: Launcher
 ) -> tuple[jax.Array, ...]:
     """The sums at own texels, at those before, and at those after. These two are ready before the first is begun."""
-    (stored,) = (axis.stored for axis in inner_axes(spec.axes) if axis.stored is not None)
-    start, *rest = operands
+    stored, (start, *rest) = stored_part(spec.axes), operands
     channels, own = values.shape[-1], stored.count - 2 * reach
     shape = samples_shape((), [values.shape[:-1], *spec.sample_shapes(operands)])
     views = Kernels(AdjointPlan(whole_spec(spec), (), shape, (), ()), launcher).views(rest, channels)

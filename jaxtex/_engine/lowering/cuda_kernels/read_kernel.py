@@ -166,7 +166,8 @@ def read_each_sample(
         (found,) = emitter.call(notes, *emitter.typed_call(coords_of, *numbers)).flat
         note = f"if (at.exists && {found}) notes[tile] = 1;"
     values = emit_values(emitter, coords_of, read_at, numbers, spec, count, exact)
-    arrays, declarations = {"texels": texels}, list[str]()
+    arrays: dict[str, Any] = {"texels": texels}
+    declarations = list[str]()
     if isinstance(texels, Edged):
         arrays = texels.arrays("texels")
         declarations.append(texels.declared("texels", f"const {C_TYPES[texels.dtype.name]}"))

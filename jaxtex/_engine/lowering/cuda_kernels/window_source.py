@@ -1,23 +1,21 @@
 """The source of the adjoint's kernel for all grids: windows of shared memory, and the cotangents of operands."""
 
 import functools
-import itertools
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...axis import Axis, Role, inner_axes
+from ...axis import Role, inner_axes
 from ...combinations import Path as TapPath
 from ...decoding import decode
 from ...linearization import operand_cotangents, slopes
 from ...operators import zero_outside
 from ...reproducible_sum import Units
-from ...taps import Taps
-from ...texel_walk import Step, TexelAddress, holds_taps, only_address, other_part, walks
+from ...texel_walk import TexelAddress, holds_taps, only_address, other_part, walks
 from ..cuda_c import C_TYPES, load_row, scalars, warp
 from ..parts import Edged
 from .crowds import crowd_of, is_crowded
@@ -25,6 +23,7 @@ from .operand_results import TILE_SUMS, OperandResults
 from .operands import stored_at
 from .sample_source import SampleSource, Scalar, Traced, declared, joined, of_function, scalar
 from .sample_tiles import LANES, PLACE, STEPS, offset
+from .window_walk import Walk, as_it_is
 
 # The warps of a block, and the bytes of shared memory of all of them, of which any GPU has so many.
 WARPS, SHARED_BYTES = 4, 46 * 1024
@@ -52,41 +51,6 @@ SPREAD = 1.5
 REMAINING_BLOCKS = 1056
 # If there are so few images, a block looks first whether there is any of these.
 FEW_IMAGES = 32
-
-
-class Walk(NamedTuple):
-    """One walk of a read, as a window sees it.
-
-    Attributes:
-        first: the first tap on each axis, before any address rule.
-        offsets: how far each tap lies beyond the first one, on each axis.
-        weights: of each tap.
-    """
-
-    first: list[jax.Array]
-    offsets: list[tuple[int, ...]]
-    weights: list[Any]
-
-    @classmethod
-    def of(cls, starts: Sequence[jax.Array], weight: Any, address: TexelAddress, steps: list[Step]) -> "Walk":
-        """All products of the taps of the steps of a walk.
-
-        Args:
-            starts: the coordinates of axes of role START, along which a window has one cell.
-        """
-        level = [*starts] if address.level is None else [*starts, address.level]
-        first = [*level, *(index for step in steps for index in step.taps[0].unbounded)]
-        offsets, weights = [], []
-        for taps in itertools.product(*(list(zip(step.taps, step.weights())) for step in steps)):
-            offsets.append((*[0] * len(level), *(k for tap, _ in taps for k in tap.offset)))
-            weights.append(functools.reduce(jnp.multiply, (w for _, w in taps), weight))
-        return cls(first, offsets, weights)
-
-
-def as_it_is(index: jax.Array, axis: Axis) -> Taps:
-    """The one tap at an index."""
-    del axis
-    return [(index, 1.0)]
 
 
 class WindowSource(SampleSource):
