@@ -30,20 +30,27 @@ class Stored(NamedTuple):
 
     Attributes:
         count: how many are stored.
-        circle: after how many texels the first one follows again. No tap reads those beyond the size of the axis.
+        circle: after how many texels the first one follows again. No tap reads those beyond the size of the axis. Of a
+            window it is that size, whatever stands here, since that may be an operand.
         start: the number of the first stored texel, from 0 to ``circle - 1``. It is the coordinate of an axis of role
             START. For each axis that is stored in part, one of these stands in front, after those of role SIZE.
+        is_window: whether they hold all that the samples of interest need; other samples may read any texel.
     """
 
     count: int
     circle: int
     start: jax.Array | None = None
+    is_window: bool = False
 
-    def place(self, index: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """Where a texel is among the stored ones, and whether it is stored; one that is not has place 0."""
+    def place(self, index: jax.Array, size: int | jax.Array) -> tuple[jax.Array, jax.Array]:
+        """Where a texel is among the stored ones, and whether it is stored; one that is not has place 0.
+
+        Args:
+            size: of the axis.
+        """
         assert self.start is not None
         place = index - self.start
-        place = jnp.where(place < 0, place + self.circle, place)
+        place = jnp.where(place < 0, place + (size if self.is_window else self.circle), place)
         return jnp.where(place < self.count, place, 0), place < self.count
 
 

@@ -66,8 +66,8 @@ def with_edges(texels: jax.Array, edges: Edges) -> list[jax.Array]:
 def with_edges_terms(texels: jax.Array, *, edges: Edges) -> list[jax.Array]:
     cut, before, after = edges.cut, list[jax.Array](), list[jax.Array]()
     if edges.once:
-        own, reach = cut.own, edges.reach
-        sent = jnp.where(cut.number == 0, edges.part(texels, own - reach, own), edges.part(texels, 0, reach))
+        first = jnp.where(cut.number == 0, cut.own - edges.reach, 0)
+        sent = jax.lax.dynamic_slice_in_dim(texels, first, edges.reach, cut.dimension)
         received = jax.lax.ppermute(sent, cut.names, [(0, 1), (1, 0)])
         return [texels, received, received]
     for distance, _, count in edges.steps:

@@ -287,8 +287,10 @@ def in_store(tap: Tap, group: tuple[Axis, ...]) -> Tap:
     places, held = list(tap.index), None
     for k, axis in enumerate(group):
         if axis.stored is not None:
-            places[k], found = axis.stored.place(tap.index[k])
+            places[k], found = axis.stored.place(tap.index[k], axis.given_size)
             held = both(held, found)
+    if all(axis.stored is None or axis.stored.is_window for axis in group):
+        return tap._replace(index=tuple(places))
     assert held is not None
     needed = held if tap.inside is None else held | ~tap.inside
     return tap._replace(index=tuple(places), inside=both(tap.inside, held), held=needed)

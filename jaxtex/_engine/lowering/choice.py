@@ -52,8 +52,6 @@ COUNT_LIMIT = 2**31 - 2**16
 MAX_CHANNELS = 1024
 # Memory is written in sectors of so many bytes. One that several reads fill is written by each of them.
 SECTOR_BYTES = 32
-# A texture that lies in three arrays has more texels than these in each.
-EDGE = 2
 NO_KERNELS = "jaxtex: GPU kernels cannot be compiled or launched, so XLA's forms, which are slower, take their place:"
 
 
@@ -242,9 +240,8 @@ def supports_edged_read(own: Any, before: Any, after: Any, *operands: Any, spec:
     """Whether a thread knows from its coordinates which texels it needs, and stores what a read computes."""
     del missing
     alone = spec.num_reads == 1 and not spec.summed_axes and not spec.returns_texels(own.dtype)
-    enough = min(a.shape[0] for a in (before, own)) > EDGE
     texels = Edged(own, before, after)
-    return alone and enough and supports_read(texels, *operands, spec=spec, batch=0)
+    return alone and supports_read(texels, *operands, spec=spec, batch=0)
 
 
 def supports_edged_splat(values: Any, *operands: Any, spec: ReadSpec, reach: int) -> bool:

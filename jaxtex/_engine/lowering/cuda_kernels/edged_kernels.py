@@ -109,7 +109,10 @@ def gathered(
 
     def of_part(values: jax.Array, first: int, count: int) -> jax.Array:
         """The sums at `count` texels, the first of which is number `first` of those that are stored."""
-        some, needs = jnp.mod(start + first, stored.circle), (-first, stored.count)
+        some = jnp.mod(start + first, stored.circle)
+        # All texels of a sample that falls on one of these are stored, unless it may lie beyond an end.
+        inside = min(first, stored.count - first - count) >= max(axis.kernel.num_taps for axis in spec.axes)
+        needs = None if inside else (-first, stored.count)
         axes = tuple(a if a.stored is None else a._replace(stored=stored._replace(count=count)) for a in spec.axes)
         plan = AdjointPlan(dataclasses.replace(spec, axes=axes), (), shape, (), (), needs=needs)
         total = Kernels(plan._replace(spec=whole_spec(spec)), launcher).gather_rows(

@@ -69,7 +69,7 @@ class Rows(NamedTuple):
 
     count: int
     circle: int
-    needs: tuple[int, int]
+    needs: tuple[int, int] | None
 
 
 class GatherSource(SampleSource):
@@ -136,7 +136,7 @@ class GatherSource(SampleSource):
 
     def find_added(self) -> Traced:
         """Whether a sample is added."""
-        if self.rows is None:
+        if self.rows is None or self.rows.needs is None:
             return [], "true"
         stored, needs, (first, *others) = Stored(self.rows.count, self.rows.circle), self.rows.needs, self.spec.axes
         axes = (start_axis(stored), first._replace(stored=stored), *others)
