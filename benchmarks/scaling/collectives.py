@@ -4,9 +4,8 @@ import math
 import re
 
 COMPUTATION = re.compile(r"^(ENTRY )?%?([\w.-]+) \(.*\{$")
-INSTRUCTION = re.compile(
-    r" = (.*?) (all-gather|all-reduce|all-to-all|collective-permute|reduce-scatter|ragged-all-to-all)(-start)?\("
-)
+KINDS = "all-gather|all-reduce|all-to-all|collective-permute|reduce-scatter|ragged-all-to-all"
+INSTRUCTION = re.compile(rf"\s*(?:ROOT )?%?[\w.-]+ = (.*?) ({KINDS})(-start)?\(")
 CALLED = re.compile(r"\b(?:calls|to_apply|body|condition)=\{?%?([\w.-]+)")
 ARRAY = re.compile(r"\b([a-z]+\d+\w*|pred)\[([\d,]*)\]")
 BITS = re.compile(r"\d+")
@@ -38,7 +37,7 @@ def bytes_sent(text: str, devices: int) -> int:
     total, seen, waiting = 0.0, {entry}, [entry]
     while waiting:
         for line in computations.get(waiting.pop(), []):
-            if found := INSTRUCTION.search(line):
+            if found := INSTRUCTION.match(line):
                 shapes, kind, started = found.groups()
                 total += SENT[kind](devices) * array_bytes(results(kind, shapes) if started else shapes)
             for called in CALLED.findall(line):

@@ -11,7 +11,7 @@ from .comparison import Found, Pair, pairs
 
 LINE = 26  # pixels a bar
 TOP, BOTTOM = 70, 34  # pixels around the bars
-LEFT = 0.44  # of the width, for names
+LEFT = 0.47  # of the width, for names
 PALETTE = 64
 COLOURS = {"strong": "#7ba0c9", "weak": "#8fcdb6"}
 MARKS = {"memory": "#d95f02", "link": "#7570b3"}
@@ -28,7 +28,7 @@ def draw(found: Found, file: pathlib.Path) -> None:
         row(axes, at, scaling, pair)
     axes.axvline(1, color="black", linewidth=0.8)
     most = max((max(pair.ratio, pair.link_ms / pair.one["milliseconds"]) for _, pair in rows), default=1.0)
-    names = [f"{pair.name}, {pair.devices} devices".replace("`", "") for _, pair in rows]
+    names = [f"{pair.name}, on {pair.devices}".replace("`", "") for _, pair in rows]
     axes.set_yticks(range(len(rows)), names, fontsize=8)
     axes.set(xlim=(0, 1.12 * max(most, 1.0)), ylim=(len(rows) - 0.4, -0.6))
     axes.tick_params(axis="y", length=0)

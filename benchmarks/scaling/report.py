@@ -10,7 +10,8 @@ STRONG = "**Strong scaling:** the same work on more devices. The best ratio is 1
 HELD = "MiB: arguments, results and temporaries of the compiled program."
 BOUNDS = (
     "**What bounds it:** arguments read once and results written once, at the rate of a copy; what a device sends, at "
-    "the rate of the link; a program that does nothing."
+    "the rate of the link; a program that does nothing. Temporaries are not counted, of which a training step writes and "
+    "reads many times as much."
 )
 WEAK = "**Weak scaling:** each device has as much as one device alone. The best ratio is 1."
 ESTIMATE = (
@@ -34,10 +35,10 @@ def about(found: Found) -> str:
     """Where it was measured, and against what."""
     environment, rates = found["environment"], found["rates"]
     where = ", ".join(f"{key} {value}" for key, value in environment.items())
-    links = ", ".join(f"{rate:.3g} GB/s on {count} devices" for count, rate in rates["link"].items())
+    links = ", ".join(f"{digits(rate)} GB/s on {count} devices" for count, rate in rates["link"].items())
     launches = ", ".join(f"{ms:.3f} ms on {count}" for count, ms in rates["launch"].items())
     return (
-        f"{where}; size {found['size']}. A copy on one device moves {rates['memory']:.3g} GB/s. Each device sends "
+        f"{where}; size {found['size']}. A copy on one device moves {digits(rates['memory'])} GB/s. Each device sends "
         f"{links}, where all send to the next one. A program that does nothing takes {launches}."
     )
 
@@ -113,5 +114,9 @@ def ms(value: float) -> str:
 
 
 def mib(count: int) -> str:
-    """With one digit where it is few, so that what is there is not shown as nothing."""
-    return f"{count / MIB:,.0f}" if count >= 10 * MIB else f"{count / MIB:.2g}"
+    return digits(count / MIB)
+
+
+def digits(value: float) -> str:
+    """Two digits where it is small, so that what is there is not shown as nothing."""
+    return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
