@@ -60,7 +60,7 @@ class Work:
 def works(size: str) -> list[Work]:
     """Of `size` "small" or "large"."""
     small = size == "small"
-    side, depth, plane, batch = (128, 32, 16, 64) if small else (8192, 1024, 1024, 65536)
+    side, depth, plane, batch = (128, 32, 16, 64) if small else (8192, 1024, 768, 65536)
     # Two devices with their share of the weak work have the strong one.
     share = 8 if small else 2
     return [

@@ -47,10 +47,11 @@ class ReadResult(NamedTuple):
 def in_part(
     spec: ReadSpec, operands: Sequence[jax.Array], cut: Cut | ChainCut, reach: int
 ) -> tuple[ReadSpec, list[jax.Array]]:
-    """A read, of operands that hold one number of each sample, in the part that a device stores with its halo."""
+    """A read in the part that a device stores with its halo."""
     grid = as_given if spec.grid is as_given else Started(spec.grid, spec.num_reads > 1)
     rank = max(map(len, spec.sample_shapes(operands)))
-    spec = dataclasses.replace(spec, axes=cut.axes_in_part(spec.axes, reach), grid=grid)
+    stacks = (None, *spec.stacks) if spec.stacks else ()
+    spec = dataclasses.replace(spec, axes=cut.axes_in_part(spec.axes, reach), grid=grid, stacks=stacks)
     return spec, [cut.start(reach, rank), *operands]
 
 

@@ -108,6 +108,13 @@ class Placed(NamedTuple):
         specs = [samples.spec_of(a.shape) for a in operands]
         return cls([jax.reshard(a, NamedSharding(meeting.mesh, s)) for a, s in zip(operands, specs)], specs)
 
+    @classmethod
+    def as_given(cls, meeting: Meeting) -> "Placed":
+        """The same where no samples are added, and an operand may hold several numbers of each."""
+        spec, operands = meeting.stacked_spec, meeting.stacked
+        specs = [meeting.samples.spec_of_stacked(a, spec.stack_of(k)) for k, a in enumerate(operands)]
+        return cls([jax.reshard(a, NamedSharding(meeting.mesh, s)) for a, s in zip(operands, specs)], specs)
+
 
 def read_in_parts(
     read: Read,
@@ -119,7 +126,7 @@ def read_in_parts(
 ) -> jax.Array:
     """The read on each device."""
     edged = edged if color is None else None
-    spec, cut, samples = meeting.spec, meeting.cut, meeting.samples
+    cut, samples = meeting.cut, meeting.samples
     colors, mesh = [] if color is None else [color], meeting.mesh
 
     def on_device(texels: jax.Array, colors: list[jax.Array], *operands: jax.Array) -> jax.Array:
@@ -128,7 +135,10 @@ def read_in_parts(
             return by_halo(alone, texels, operands, spec, cut, method.reach, edged).values
         return by_routing(alone, texels, operands, spec, cut, meeting.capacity(method.slack), edged)
 
-    operands, specs = Placed.of(meeting)
+    # Samples that travel, or to which some are added, are taken one number at a time.
+    stays = isinstance(method, Halo) and samples.padding[1] == 0
+    operands, specs = Placed.as_given(meeting) if stays else Placed.of(meeting)
+    spec = meeting.stacked_spec if stays else meeting.spec
     colors = [jax.reshard(a, NamedSharding(mesh, P())) for a in colors]
     in_specs = cut.spec(texels.ndim), P(), *specs
     run = jax.shard_map(on_device, mesh=mesh, in_specs=in_specs, out_specs=samples.values_spec())

@@ -22,6 +22,7 @@ from .cut_chain import ChainCut
 from .indexing import explicit_sharding
 from .meeting import METHOD, Halo, Method, Routing, Whole, report
 from .spec import Combination, ReadSpec
+from .stacks import Stack
 
 MEBIBYTE = 2**20
 
@@ -119,6 +120,14 @@ class Samples(NamedTuple):
         """How an array is cut that broadcasts to the samples."""
         return P(*(names if n > 1 and names else None for n, names in zip(shape, self.names)))
 
+    def spec_of_stacked(self, a: jax.Array, stack: Stack | None) -> P:
+        """How an operand is cut, which may hold several numbers of each sample."""
+        if stack is None:
+            return self.spec_of(a.shape)
+        entries = list(self.spec_of(stack.without_axis(a.shape)))
+        entries.insert(a.ndim + stack.axis, None)
+        return P(*entries)
+
     def wanted(self) -> jax.Array:
         """Which of the samples are not added, as an array that broadcasts to them."""
         axis, count = self.padding
@@ -141,6 +150,8 @@ class Meeting(NamedTuple):
 
     Attributes:
         texels: of the texture: their shape, dtype and sharding.
+        operands, spec: of the read, where each operand holds one number of each sample.
+        stacked, stacked_spec: the same as they were given.
         adds_up: whether a read is the sum of reads of some of its taps and of the others.
     """
 
@@ -149,6 +160,8 @@ class Meeting(NamedTuple):
     spec: ReadSpec
     cut: Cut | ChainCut
     samples: Samples
+    stacked: tuple[jax.Array, ...]
+    stacked_spec: ReadSpec
     adds_up: bool = True
 
     @classmethod
@@ -163,13 +176,14 @@ class Meeting(NamedTuple):
         chain: CutChain | None = None,
     ) -> "Meeting | None":
         """Of a texture that is cut along one axis, and samples that can be cut alike."""
+        stacked = tuple(operands), spec
         # Numbers by themselves, whose axes are those of the samples.
         operands, spec = tuple(spec.numbers(operands)), spec.of_numbers()
         cut = cut_of(placed, shape, spec.axes, chain)
         samples = None if cut is None else Samples.of(operands, spec, cut, values)
         if cut is None or samples is None:
             return None
-        return cls(jax.ShapeDtypeStruct(tuple(shape), dtype, sharding=placed), operands, spec, cut, samples)
+        return cls(jax.ShapeDtypeStruct(tuple(shape), dtype, sharding=placed), operands, spec, cut, samples, *stacked)
 
     @property
     def mesh(self) -> Any:
