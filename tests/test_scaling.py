@@ -163,15 +163,16 @@ def test_a_report_says_what_bounds_and_estimates(module, found):
     # 1.5 MB at 3 GB/s, 1 MB at 0.5 GB/s.
     assert f"{turned}2 | 0.95 | 0.500 | 2.000 | link | 44% |" in text
     assert "| `rotate` by 3 degrees, 64x128, C=4: forward | 4 | 1.000 | 1.200 | 1.20 |" in text
-    # From four devices: a launch of 0.2, and the longer of a share of 8 and of 1 MB, of which one neighbor gets half.
-    assert f"{turned}8.000 | 3.000 | 4.200 | 2.200 | 2.200 |" in text
+    # From four devices: a launch of 0.2, and the longer of a share and of 1 MB, as there are two neighbors anyway.
+    assert f"{turned}8.000 | 3.000 | 2.200 | 2.200 | 2.200 |" in text
     assert "- `sample` at 64x64 random places of 128x128, C=4: forward, 4 devices: Error: too large" in text
 
 
 def test_an_estimate_adds_what_does_not_overlap(module, found):
     (pair,) = [p for p in module("comparison").pairs(found, "strong") if p.work["name"] == "random" and not p.problem]
-    # Of half of the samples a half travels to the other device; of a quarter three quarters.
-    assert pair.estimate(4) == pytest.approx(0.1 + 8 / 4 + 2.0 * (3 / 16) / (1 / 4))
+    # Of 5 ms, 0.1 are a launch and 2 the exchange. Of a quarter of the samples three quarters travel, where a half of a
+    # half did.
+    assert pair.estimate(4) == pytest.approx(0.1 + (5 - 0.1 - 2.0) / 2 + 2.0 * (3 / 16) / (1 / 4))
 
 
 def test_picture_is_small_and_wide(module, found, tmp_path):

@@ -12,7 +12,7 @@ SENT: dict[str, Callable[[int], float]] = {
     "routed": lambda n: (n - 1) / n**2,
     "sum": lambda n: (n - 1) / n,
 }
-OVERLAPPED = ("halo",)  # neighbors send while inner samples are read
+OVERLAPPED = ("halo", "forward")  # neighbors send while inner samples are read; gradients are sent when they are there
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,11 +69,11 @@ class Pair:
     def estimate(self, devices: int) -> float:
         """Milliseconds on so many devices, by the formula of docs/scaling.md."""
         _, link, launch = self.rates
-        sent = SENT[self.work["exchange"]]
-        share = self.one["milliseconds"] / devices
+        sent, overlapped = SENT[self.work["exchange"]], (self.work["exchange"], self.several["function"]) == OVERLAPPED
         exchange = self.several["sent"] * sent(devices) / sent(self.devices) / link
-        together = max(share, exchange) if self.work["exchange"] in OVERLAPPED else share + exchange
-        return launch + together
+        own = self.several["milliseconds"] - launch - (0.0 if overlapped else self.link_ms)
+        share = max(own, 0.0) * self.devices / devices
+        return launch + (max(share, exchange) if overlapped else share + exchange)
 
 
 def pairs(found: Found, scaling: str) -> Iterator[Pair]:

@@ -9,6 +9,7 @@ COMMANDS = """\
 ```
 python -m benchmarks.scaling --json run.json           # on a machine with several GPUs
 python -m benchmarks.scaling --from run.json --picture docs/images/scaling.png --page docs/scaling.md
+XLA_FLAGS=--xla_force_host_platform_device_count=8 python -m benchmarks.scaling --size small   # to try it without GPUs
 ```"""
 
 

@@ -5,13 +5,13 @@ from collections.abc import Iterable, Sequence
 from .comparison import Found, Pair, pairs
 
 MIB = 2.0**20
-MORE = (2, 4, 8)
+FURTHER = (2, 4, 8)  # times as many devices as were measured
 STRONG = "**Strong scaling:** the same work on more devices. The best ratio is 1 over the number of devices."
 HELD = "MiB: arguments, results and temporaries of the compiled program."
 BOUNDS = (
     "**What bounds it:** arguments read once and results written once, at the rate of a copy; what a device sends, at "
-    "the rate of the link; a program that does nothing. Temporaries are not counted, of which a training step writes and "
-    "reads many times as much."
+    "the rate of the link; a program that does nothing. Temporaries are not counted, of which a training step writes "
+    "and reads many times as much."
 )
 WEAK = "**Weak scaling:** each device has as much as one device alone. The best ratio is 1."
 ESTIMATE = (
@@ -91,12 +91,13 @@ def growth(timed: Iterable[Pair]) -> str:
 def estimates(timed: Sequence[Pair]) -> str:
     """From the most devices that were measured."""
     most = max((pair.devices for pair in timed), default=0)
+    more = [factor * most for factor in FURTHER]
     rows = [
-        [pair.name, *map(ms, (pair.one["milliseconds"], pair.several["milliseconds"], *map(pair.estimate, MORE)))]
+        [pair.name, *map(ms, (pair.one["milliseconds"], pair.several["milliseconds"], *map(pair.estimate, more)))]
         for pair in timed
         if pair.devices == most
     ]
-    return table(("work", "one, measured", f"{most}, measured", *(f"{n}, estimate" for n in MORE)), rows)
+    return table(("work", "one, measured", f"{most}, measured", *(f"{n}, estimate" for n in more)), rows)
 
 
 def checks(found: Found) -> str:
