@@ -327,6 +327,12 @@ def test_samples_beyond_a_halo(mesh):
     assert 0.2 < lost.mean() < 0.8
     assert_trees_close("sum", np.asarray(found)[~lost], np.asarray(expected)[~lost], 2**8)
     assert f"{lost.sum()} samples need texels further than 4" in error.get()
+    with jt.sharded.using(jt.sharded.Halo(4)):
+        twice = jax.jit(lambda image: jt.sharded.count_beyond(lambda image: turn(image) + turn(image), image))
+        assert twice(image) == 2 * lost.sum()
+        each = jax.vmap(jax.grad(lambda image, degrees: jnp.sum(jt.warp.rotate(image, degrees))), (None, 0))
+        assert jt.sharded.count_beyond(each, image, jnp.asarray([0.0, 30.0, 30.0])) == 2 * lost.sum()
+    assert jt.sharded.count_beyond(turn, image) == 0  # samples travel
     with jt.sharded.using(jt.sharded.Halo(30)):  # the whole image
         assert_trees_close("sum", jax.jit(turn)(image), expected, 2**8)
 
