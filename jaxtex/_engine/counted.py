@@ -82,7 +82,12 @@ def walked_equation(jaxpr: Jaxpr, eqn: Any, values: list[Any]) -> list[Any]:
     if not any(map(holds_count, jaxprs_in_params(params))):
         known = {a: value for a, value in zip(eqn.invars, values) if not isinstance(a, Literal)}
         alone = jaxpr.replace(
-            constvars=[], invars=[*known], outvars=eqn.outvars, eqns=[eqn], effects=eqn.effects, debug_info=None
+            constvars=[],
+            invars=[*known],
+            outvars=eqn.outvars,
+            eqns=[eqn],
+            effects=eqn.effects,
+            debug_info=jaxpr.debug_info.with_unknown_names(),
         )
         return [*jaxpr_as_fun(ClosedJaxpr(alone, ()))(*known.values()), 0]
     if name == "cond":

@@ -10,7 +10,7 @@ from jax.experimental import checkify
 from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from ..texture import CutChain, joined_levels
+from .._cut_levels import CutChain, joined_levels
 from . import primitives
 from .axis import Axis, Role
 from .counted import with_count
