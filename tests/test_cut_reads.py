@@ -212,6 +212,7 @@ def kinds():
     several = lambda t, *c: jt.sample(jt.texture2d(t), c, jt.Sampler(max_anisotropy=2), **side)
     return {
         "footprints": (several, (64, 8, 1), P("rows"), 8, (x, y)),
+        "sums": (lambda t, *c: jt.nn.sample_weighted(jt.texture2d(t), c[:2], c[2]), (64, 8, 1), P("rows"), 8, (x, y, z)),
         "faces": (lambda t, *c: jt.sample(jt.cubemap(t), c), (6, 4, 4, 1), P("rows"), 3, (x, y, z)),
         "rows of faces": (lambda t, *c: jt.sample(jt.cubemap(t), c), (6, 8, 8, 1), P(None, "rows"), 2, (x, y, z)),
         "longitudes": (lambda t, *c: jt.sample(jt.texture2d(t), c, sphere), (8, 12, 1), P(None, "rows"), 3, (x, y)),
