@@ -8,7 +8,7 @@ import jax
 from jax._src.interpreters.mlir import _platform_specific_lowerings
 from jax.interpreters import mlir
 
-from jaxtex._engine import binding, joined_reads, linearization, operators, primitives
+from jaxtex._engine import binding, edged_reads, joined_reads, linearization, operators, primitives
 from jaxtex._engine.lowering import choice, cuda_c
 from jaxtex._hardware import read as hardware
 from tests.host_compiler import HostLauncher
@@ -22,11 +22,14 @@ FORMS = {
 }
 
 
-# Their forms take batch axes themselves.
-JOINED = {
+# Forms that take batch axes themselves, or have none.
+BY_TERMS = {
     joined_reads.joined_read_p: (joined_reads.joined_terms, choice.LOWERINGS["joined_read"]),
     joined_reads.part_splat_p: (joined_reads.splat_terms, choice.LOWERINGS["part_splat"]),
     joined_reads.part_pullback_p: (joined_reads.pullback_terms, choice.LOWERINGS["part_pullback"]),
+    edged_reads.edged_read_p: (edged_reads.read_terms, choice.LOWERINGS["edged_read"]),
+    edged_reads.edged_splat_p: (edged_reads.splat_terms, choice.LOWERINGS["edged_splat"]),
+    edged_reads.edged_pullback_p: (edged_reads.pullback_terms, choice.LOWERINGS["edged_pullback"]),
 }
 
 
@@ -44,8 +47,8 @@ def kernels_on_cpu():
         stack.enter_context(mock.patch.object(choice, "can_compile_kernels", return_value=True))
         stack.enter_context(mock.patch.object(cuda_c.Launcher, "run", run))
         stack.enter_context(mock.patch.dict(_platform_specific_lowerings["cpu"]))
-        for p, (form, lowerings) in (FORMS | JOINED).items():
-            general = form if p in JOINED else functools.partial(binding.batched, form)
+        for p, (form, lowerings) in (FORMS | BY_TERMS).items():
+            general = form if p in BY_TERMS else functools.partial(binding.batched, form)
             lowering = next(row for row in lowerings if row.platform == "cuda")._replace(platform="cpu")
             rule = lowering.rule(general, multiple_results=p.multiple_results)
             mlir.register_lowering(p, rule, platform="cpu")

@@ -14,7 +14,7 @@ from tolerances import assert_trees_close
 
 import jaxtex as jt
 from jaxtex._arguments import ReadArguments
-from jaxtex._engine import cut_reads, primitives
+from jaxtex._engine import cut_reads, edged_reads, primitives
 from jaxtex._engine.cut import Cut
 from jaxtex._engine.float_arithmetic import FLOAT
 from jaxtex._engine.plan import layout_of
@@ -24,7 +24,7 @@ from jaxtex._tables.storage_formats import Decoding
 
 pytestmark = pytest.mark.skipif(jax.device_count() < 8, reason="needs eight devices")
 PARTS, REACH, CAPACITY = 8, 6, 3
-COLLECTIVES = {"halo": "ppermute", "routing": "all_to_all", "whole": "all_gather"}
+COLLECTIVES = {"halo": "ppermute", "edges": "with_edges", "routing": "all_to_all", "whole": "all_gather"}
 
 
 def drawn(seed, *shape, low=0.0, high=1.0):
@@ -45,8 +45,9 @@ def cut_read(method, spec, size, parts=PARTS, read=engine_read):
     cut = Cut(0, 0, ("rows",), parts, size)
 
     def on_device(texels, *operands):
-        if method == "halo":
-            return cut_reads.by_halo(read, texels, operands, spec, cut, REACH)
+        if method in ("halo", "edges"):
+            edged = edged_reads.read if method == "edges" else None
+            return cut_reads.by_halo(read, texels, operands, spec, cut, REACH, edged)
         if method == "routing":
             values = cut_reads.by_routing(read, texels, operands, spec, cut, CAPACITY)
         else:
@@ -69,7 +70,7 @@ def derivatives(function):
     return run
 
 
-@pytest.mark.parametrize("method", ["halo", "routing", "whole"])
+@pytest.mark.parametrize("method", ["halo", "edges", "routing", "whole"])
 @pytest.mark.parametrize(
     ("mode", "filter_mode"), [("wrap", "linear"), ("border", "cubic"), ("mirror", "bspline"), ("clamp", "point")]
 )
@@ -97,7 +98,7 @@ def test_rows(mode, filter_mode, method):
     np.testing.assert_array_equal(values[reached], expected[reached])
     assert_trees_close("sum", found, wanted, 2**8)
     share = float(reached.mean())
-    assert 0.3 < share < 0.95 if method == "halo" else share == 1
+    assert 0.3 < share < 0.95 if method in ("halo", "edges") else share == 1
     assert COLLECTIVES[method] in str(jax.make_jaxpr(cut)(*args))
 
 
@@ -212,7 +213,9 @@ def kinds():
     several = lambda t, *c: jt.sample(jt.texture2d(t), c, jt.Sampler(max_anisotropy=2), **side)
     return {
         "footprints": (several, (64, 8, 1), P("rows"), 8, (x, y)),
-        "sums": (lambda t, *c: jt.nn.sample_weighted(jt.texture2d(t), c[:2], c[2]), (64, 8, 1), P("rows"), 8, (x, y, z)),
+        "sums": (
+            lambda t, *c: jt.nn.sample_weighted(jt.texture2d(t), c[:2], c[2]), (64, 8, 1), P("rows"), 8, (x, y, z),
+        ),
         "faces": (lambda t, *c: jt.sample(jt.cubemap(t), c), (6, 4, 4, 1), P("rows"), 3, (x, y, z)),
         "rows of faces": (lambda t, *c: jt.sample(jt.cubemap(t), c), (6, 8, 8, 1), P(None, "rows"), 2, (x, y, z)),
         "longitudes": (lambda t, *c: jt.sample(jt.texture2d(t), c, sphere), (8, 12, 1), P(None, "rows"), 3, (x, y)),

@@ -10,7 +10,7 @@ import pytest
 from test_house import default_promotion
 
 DOCS = Path(__file__).parent.parent / "docs"
-GUIDES = ("conventions", "image-warping", "ndimage", "reads-inside-models", "volumes")
+GUIDES = ("conventions", "image-warping", "ndimage", "reads-inside-models", "scaling", "volumes")
 # Values are printed on the pages with up to three digits behind the point.
 DIGITS = 3
 

@@ -114,6 +114,8 @@ WARPS = {
     "matrix_from_torch": "(theta, input_shape, output_shape, align_corners=False)",
     "remap": f"(image, coords, sampler=None, *, {HOW})",
     "resample": f"(image, function, {OF_A_SHAPE}, *, {HOW})",
+    "resample_tiles": f"(image, function, {OF_A_SHAPE}, *, {MODES}, border_color=None, dtype=None, tile_shape=None, "
+    "window_bytes=268435456)",
     "resize": f"(image, output_shape, sampler=None, *, {MODES}, border_color=None, antialias=True, dtype=None)",
     "rotate": f"(image, degrees, {OF_A_SHAPE}, *, scale=1.0, center=None, {HOW})",
     "spatial_transform": f"(images, theta, {OF_A_SHAPE}, *, {HOW})",

@@ -46,15 +46,18 @@ class Stored(NamedTuple):
 
     Attributes:
         count: how many are stored.
-        circle: after how many texels the first one follows again. No tap reads those beyond the size of the axis.
+        circle: after how many texels the first one follows again. No tap reads those beyond the size of the axis. Of a
+            window it is that size, whatever stands here, since that may be an operand.
         start: the number of the first stored texel, from 0 to ``circle - 1``. It is the coordinate of an axis of role
             START. For each axis that is stored in part, one of these stands in front, after those of role SIZE.
+        is_window: whether they hold all that the samples of interest need; other samples may read any texel.
         levels: of a mip chain, what is stored of each level; then `start` is the number of the part.
     """
 
     count: int | jax.Array
     circle: int | jax.Array
     start: jax.Array | None = None
+    is_window: bool = False
     levels: tuple[StoredLevel, ...] = ()
 
     def at(self, level: jax.Array) -> "Stored":
@@ -71,11 +74,15 @@ class Stored(NamedTuple):
         assert isinstance(count, int)
         return count
 
-    def place(self, index: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """Where a texel is among the stored ones, and whether it is stored; one that is not has place 0."""
+    def place(self, index: jax.Array, size: int | jax.Array) -> tuple[jax.Array, jax.Array]:
+        """Where a texel is among the stored ones, and whether it is stored; one that is not has place 0.
+
+        Args:
+            size: of the axis.
+        """
         assert self.start is not None
         place = index - self.start
-        place = jnp.where(place < 0, place + self.circle, place)
+        place = jnp.where(place < 0, place + (size if self.is_window else self.circle), place)
         return jnp.where(place < self.count, place, 0), place < self.count
 
 
@@ -182,6 +189,14 @@ def start_axis(stored: Stored) -> Axis:
 def inner_axes(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
     """The axes without those whose coordinates say sizes and starts of other ones."""
     return tuple(axis for axis in axes if axis.role not in (Role.SIZE, Role.START))
+
+
+def stored_part(axes: tuple[Axis, ...]) -> tuple[int, int]:
+    """The `count` and the `circle` of the one axis that is stored in part, known while tracing."""
+    (stored,) = (axis.stored for axis in inner_axes(axes) if axis.stored is not None)
+    assert isinstance(stored.count, int)
+    assert isinstance(stored.circle, int)
+    return stored.count, stored.circle
 
 
 def sizes_are_known(axes: tuple[Axis, ...]) -> bool:

@@ -25,6 +25,7 @@ class Cut(NamedTuple):
         names: of the axes of the mesh along which it is cut, the slowest first.
         parts: how many.
         size: of the axis. The last part may be shorter, and is filled up with texels that nothing reads.
+        room: how many texels that nothing reads lie between the last part and the first one.
     """
 
     axis: int
@@ -32,6 +33,7 @@ class Cut(NamedTuple):
     names: tuple[str, ...]
     parts: int
     size: int
+    room: int = 0
 
     @property
     def own(self) -> int:
@@ -40,8 +42,8 @@ class Cut(NamedTuple):
 
     @property
     def circle(self) -> int:
-        """The texels that all devices store."""
-        return self.own * self.parts
+        """After how many texels the first one follows again."""
+        return self.own * self.parts + self.room
 
     def spec(self, ndim: int) -> PartitionSpec:
         """How texels of so many dimensions are cut."""

@@ -15,35 +15,27 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from . import edged_reads
 from .combinations import weighted
 from .cut import Cut
 from .cut_chain import ChainCut
+from .exchange import Edges, with_edges
+from .grids import Started
+from .lowering.parts import Edged
 from .operators import sum_of_calls, summed
 from .routes import Routes
-from .spec import Coords, Grid, ReadSpec, as_given
-from .texel_walk import holds_taps
+from .spec import Coords, ReadSpec, as_given
 
-# A read of one device: of texels, at operands.
+# A read of one device: of texels, at operands. The other one marks the samples that need texels it does not have.
+EdgedRead = Callable[[Edged, Sequence[jax.Array], ReadSpec], jax.Array]
 Read = Callable[[jax.Array, Sequence[jax.Array], ReadSpec], jax.Array]
 
 
-class Started(NamedTuple):
-    """A grid whose first operand is the coordinate of an axis in front of all others.
-
-    Attributes:
-        averages: whether the grid also takes the number of a read before its operands.
-    """
-
-    grid: Grid
-    averages: bool
-
-    def __call__(self, *args: jax.Array) -> Coords:
-        number, (start, *operands) = args[: int(self.averages)], args[int(self.averages) :]
-        return start, *self.grid(*number, *operands)
-
-
 class ReadResult(NamedTuple):
-    """The values of a device's samples, and which of them are right: the others reach further than allowed."""
+    """The values of a device's samples, and which of them are right.
+
+    The others reach further than allowed, and are NaN, or zero if they are integers.
+    """
 
     values: jax.Array
     reached: jax.Array
@@ -62,35 +54,59 @@ def in_part(
     return spec, [cut.start(reach, rank), *operands]
 
 
+def in_halo(
+    spec: ReadSpec, operands: Sequence[jax.Array], cut: Cut | ChainCut, reach: int
+) -> tuple[ReadSpec, list[jax.Array]]:
+    """The same where the last texel and the first are neighbors under the address rule alone."""
+    # Else there is room between them for texels that nothing reads.
+    if isinstance(cut, Cut) and not spec.axes[cut.axis].address.cyclic:
+        cut = cut._replace(room=reach)
+    return in_part(spec, operands, cut, reach)
+
+
 def by_halo(
-    read: Read, texels: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec, cut: Cut | ChainCut, reach: int
+    read: Read,
+    texels: jax.Array,
+    operands: Sequence[jax.Array],
+    spec: ReadSpec,
+    cut: Cut | ChainCut,
+    reach: int,
+    edged: EdgedRead | None = None,
 ) -> ReadResult:
-    """The read of samples none of whose taps lies further than `reach` texels from the part of their device."""
-    spec, operands = in_part(spec, operands, cut, reach)
-    values = read(cut.window(texels, reach), operands, spec)
-    return ReadResult(values, jnp.broadcast_to(reached_by(spec, operands), values.shape[:-1]))
+    """The read of samples none of whose taps lies further than `reach` texels from the part of their device.
 
-
-def reached_by(spec: ReadSpec, operands: Sequence[jax.Array]) -> jax.Array:
-    """Whether all texels that a result needs are stored."""
-    if spec.num_reads == 1:
-        held = holds_taps(spec.grid(*operands), spec.axes)
+    Args:
+        edged: the read of texels in three arrays, if there is one.
+    """
+    edges = edges_of(spec, cut, reach)
+    spec, operands = in_halo(spec, operands, cut, reach)
+    if edged is not None and edges is not None:
+        values = edged(Edged(*with_edges(texels, edges)), operands, spec)
     else:
+        values = read(cut.window(texels, reach), operands, spec)
+        missing = jnp.nan if jnp.issubdtype(values.dtype, jnp.floating) else 0
+        values = edged_reads.where_held(values, operands, spec, missing)
+    return ReadResult(values, jnp.broadcast_to(edged_reads.holds(spec, operands), values.shape[:-1]))
 
-        def one(number: jax.Array) -> jax.Array:
-            *coords, weight = spec.grid(number, *operands)
-            return holds_taps(coords, spec.axes) | ~(weight > 0)
 
-        ranked = jnp.arange(1, spec.num_reads + 1, dtype=jnp.int32).reshape(-1, *[1] * operands[0].ndim)
-        held = jnp.all(jax.lax.map(one, ranked), 0)
-    return jnp.all(held, spec.summed_axes, keepdims=True) if spec.summed_axes else held
+def edges_of(spec: ReadSpec, cut: Cut | ChainCut, reach: int) -> Edges | None:
+    """The `reach` texels on each side of a part, if they can stay in arrays of their own."""
+    if not isinstance(cut, Cut) or cut.dimension > 0 or reach == 0:
+        return None
+    return Edges(cut, reach, spec.axes[cut.axis].address.cyclic)
 
 
 # By routing
 
 
 def by_routing(
-    read: Read, texels: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec, cut: Cut | ChainCut, capacity: int
+    read: Read,
+    texels: jax.Array,
+    operands: Sequence[jax.Array],
+    spec: ReadSpec,
+    cut: Cut | ChainCut,
+    capacity: int,
+    edged: EdgedRead | None = None,
 ) -> jax.Array:
     """The read of samples that travel to the device that stores their texels.
 
@@ -98,13 +114,28 @@ def by_routing(
     of a mean travel one after the other.
     """
     reach = cut.reach_of_filter(spec.axes)
-    window = cut.window(texels, reach) if reach else texels
+    edges = edges_of(spec, cut, reach)
+    if edged is not None and edges is not None:
+        in_three = Edged(*with_edges(texels, edges))
+
+        def read_there(coords: Sequence[jax.Array], spec: ReadSpec) -> jax.Array:
+            spec, given = in_halo(spec, coords, cut, reach)
+            return edged(in_three, given, spec)
+
+    else:
+        window = cut.window(texels, reach) if reach else texels
+
+        def read_there(coords: Sequence[jax.Array], spec: ReadSpec) -> jax.Array:
+            spec, given = in_part(spec, coords, cut, reach)
+            return read(window, given, spec)
+
+    channels = texels.shape[-1]
     alone = spec.num_reads == 1 and not spec.summed_axes
     each = dataclasses.replace(spec.of_coords(), num_reads=1, summed_axes=())
     each = each if alone else each.with_dtype(spec.sums)
 
     def routed(coords: Coords, needed: jax.Array | None = None) -> jax.Array:
-        return one_by_routing(read, window, coords, each, cut, capacity, needed)
+        return one_by_routing(read_there, channels, coords, each, cut, capacity, needed)
 
     if spec.num_reads == 1:
         return summed(routed(spec.coords(operands)), spec).astype(spec.dtype)
@@ -118,8 +149,8 @@ def by_routing(
 
 
 def one_by_routing(
-    read: Read,
-    window: jax.Array,
+    read: Callable[[Sequence[jax.Array], ReadSpec], jax.Array],
+    channels: int,
     coords: Coords,
     spec: ReadSpec,
     cut: Cut | ChainCut,
@@ -131,6 +162,7 @@ def one_by_routing(
     A sample whose taps lie in several parts travels to each of these, and the sums of the taps in each are added.
 
     Args:
+        read: the read at the coordinates of samples that have traveled to a device.
         needed: which samples are read.
     """
     coords = jnp.broadcast_arrays(*coords)
@@ -141,15 +173,14 @@ def one_by_routing(
         owners = [jnp.where(needed, owner, cut.parts) for owner in owners]
     count, times = owners[0].size, len(owners)
     routes = Routes.to(jnp.concatenate(owners), cut.names, cut.parts, capacity)
-    reach = cut.reach_of_filter(spec.axes)
     part = spec if times == 1 else spec.with_dtype(spec.sums)
 
     def step(values: jax.Array, number: jax.Array) -> jax.Array:
         sent, _ = routes.sent(number)
-        some, given = in_part(part, [routes.exchanged(c[sent % count]) for c in coords], cut, reach)
-        return routes.returned(read(window, given, some), number, values)
+        there = routes.exchanged_together([c[sent % count] for c in coords])
+        return routes.returned(read(there, part), number, values)
 
-    values = jnp.zeros((times * count, window.shape[-1]), part.dtype)
+    values = jnp.zeros((times * count, channels), part.dtype)
     values = routes.in_rounds(step, values)
     if times > 1:
         values = jnp.sum(values.reshape(times, count, -1), 0).astype(spec.dtype)

@@ -12,7 +12,7 @@ from .._cut_levels import CutChain
 from .._tables.storage_formats import Decoding
 from ..sampler import Sampler
 from ..texture import Texture
-from . import primitives
+from . import edged_reads, primitives
 from .cube import to_face
 from .level_of_detail import along_side, clamped, footprint_level
 from .placed_reads import read_where_placed
@@ -103,7 +103,7 @@ def read_texels(
     spec, color = plan.spec(decoding, dtype, deterministic), None
     if border_color is not None and any(axis.address.has_outside for axis in plan.axes):
         color = jnp.broadcast_to(border_color.astype(spec.sums), texels.shape[-1:])
-    return read_where_placed(read_over, texels, color, plan.operands, spec, chain=chain)
+    return read_where_placed(read_over, texels, color, plan.operands, spec, edged=edged_reads.read, chain=chain)
 
 
 def read_over(texels: jax.Array, color: jax.Array | None, operands: Sequence[jax.Array], spec: ReadSpec) -> jax.Array:

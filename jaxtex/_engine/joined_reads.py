@@ -6,18 +6,16 @@ primitives, and takes its rules from that function. There are two exceptions: th
 too, and its transpose is one pullback for each part.
 """
 
-import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax.extend.core import Primitive
-from jax.interpreters import ad, batching, mlir
+from jax.interpreters import ad
 
-from .binding import Dims, bind, define_evaluation
-from .lowering.choice import LOWERINGS
+from .binding import bind
+from .by_terms import by_terms
 from .lowering.cuda_kernels.read_kernel import result_shape
 from .lowering.parts import Part, Place, copied, places_of
 from .primitives import (
@@ -28,7 +26,6 @@ from .primitives import (
     pushforward_p,
     read_p,
     splat_p,
-    transpose_by_terms,
 )
 from .spec import TEXELS, ReadSpec, StaticRead, each_read
 
@@ -141,30 +138,6 @@ def joined_pushforward_transpose(cotangent: Any, *args: Any, reads: tuple[Static
     return found
 
 
-def by_terms(name: str, terms: Callable[..., Any], linear: Callable[..., Sequence[int]], *, multiple: bool = False):
-    """A primitive that means `terms`, with all rules.
-
-    Args:
-        linear: the positions of the arguments in which it is linear together, from its parameters.
-        multiple: whether it has several results.
-    """
-    p = Primitive(name)
-    p.multiple_results = multiple
-
-    def batched(args: Sequence[jax.Array], dims: Dims, **params: Any) -> Any:
-        out = jax.vmap(functools.partial(terms, **params), dims)(*args)
-        return (out, [0] * len(out)) if multiple else (out, 0)
-
-    define_evaluation(p, terms, "reads", "row_axes", "spec", "wrt", "batch", "place")
-    mlir.register_lowering(p, mlir.lower_fun(terms, multiple_results=multiple))
-    for row in LOWERINGS.get(name, ()):
-        mlir.register_lowering(p, row.rule(terms, multiple_results=multiple), platform=row.platform)
-    ad.primitive_jvps[p] = jvp_by_terms(p, terms)
-    ad.primitive_transposes[p] = transpose_by_terms(terms, linear)
-    batching.primitive_batchers[p] = batched
-    return p
-
-
 def textures_of(*, reads: tuple[StaticRead, ...], row_axes: int) -> list[int]:
     """The positions of the texels of joined reads."""
     del row_axes
@@ -176,9 +149,10 @@ def whole_of(**_: Any) -> tuple[int]:
     return (0,)
 
 
-joined_read_p = by_terms("joined_read", joined_terms, textures_of)
-joined_pushforward_p = by_terms("joined_pushforward", pushforward_terms, textures_of)
-part_splat_p = by_terms("part_splat", splat_terms, whole_of)
-part_pullback_p = by_terms("part_pullback", pullback_terms, whole_of, multiple=True)
+PULLBACK_PARAMETERS = "spec", "wrt", "batch", "place"
+joined_read_p = by_terms("joined_read", joined_terms, textures_of, "reads", "row_axes")
+joined_pushforward_p = by_terms("joined_pushforward", pushforward_terms, textures_of, "reads", "row_axes")
+part_splat_p = by_terms("part_splat", splat_terms, whole_of, "spec", "batch", "place")
+part_pullback_p = by_terms("part_pullback", pullback_terms, whole_of, *PULLBACK_PARAMETERS, multiple=True)
 ad.primitive_jvps[joined_read_p] = joined_jvp
 ad.primitive_transposes[joined_pushforward_p] = joined_pushforward_transpose

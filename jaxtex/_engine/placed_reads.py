@@ -11,10 +11,10 @@ from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
 from .._cut_levels import CutChain, joined_levels
-from . import primitives
+from . import edged_reads, primitives
 from .axis import Axis, Role
 from .counted import with_count
-from .cut_reads import ReadResult, by_halo, by_routing, in_part, reached_by
+from .cut_reads import EdgedRead, by_halo, by_routing, in_halo
 from .grids import StoredOrder
 from .indexing import everywhere, explicit_sharding
 from .meeting import COUNT, Halo, Routing, Whole
@@ -33,12 +33,14 @@ def read_where_placed(
     operands: Sequence[jax.Array],
     spec: ReadSpec,
     *,
+    edged: EdgedRead | None = None,
     adds_up: bool = True,
     chain: CutChain | None = None,
 ) -> jax.Array:
     """A read, of which each device computes a part if texels carry an explicit sharding.
 
     Args:
+        edged: the same, without a color, of texels in three arrays, if there is one.
         adds_up: whether it is the sum of reads of some of its taps and of the others.
         chain: how the levels of a mip chain are cut.
     """
@@ -54,7 +56,7 @@ def read_where_placed(
     meeting.report(method)
     if isinstance(method, Whole):
         return read_whole(read, whole(texels, spec.axes, chain), color, meeting)
-    return reporting(read_in_parts(read, texels, color, meeting, method), meeting, method)
+    return reporting(read_in_parts(read, texels, color, meeting, method, edged), meeting, method)
 
 
 def splat_where_placed(
@@ -74,7 +76,7 @@ def splat_where_placed(
         return jax.reshard(primitives.splat(values, operands, spec), placed)
 
     def read(texels: jax.Array) -> jax.Array:
-        return read_in_parts(uncolored_read, texels, None, meeting, method)
+        return read_in_parts(uncolored_read, texels, None, meeting, method, edged_reads.read)
 
     values = jax.reshard(values, jax.eval_shape(read, meeting.texels).sharding)
     (sums,) = jax.linear_transpose(read, meeting.texels)(values)
@@ -106,17 +108,23 @@ class Placed(NamedTuple):
 
 
 def read_in_parts(
-    read: Read, texels: jax.Array, color: jax.Array | None, meeting: Meeting, method: Halo | Routing
+    read: Read,
+    texels: jax.Array,
+    color: jax.Array | None,
+    meeting: Meeting,
+    method: Halo | Routing,
+    edged: EdgedRead | None,
 ) -> jax.Array:
     """The read on each device."""
+    edged = edged if color is None else None
     spec, cut, samples = meeting.spec, meeting.cut, meeting.samples
     colors, mesh = [] if color is None else [color], meeting.mesh
 
     def on_device(texels: jax.Array, colors: list[jax.Array], *operands: jax.Array) -> jax.Array:
         alone = lambda texels, operands, spec: read(texels, colors[0] if colors else None, operands, spec)
         if isinstance(method, Halo):
-            return marked(by_halo(alone, texels, operands, spec, cut, method.reach))
-        return by_routing(alone, texels, operands, spec, cut, meeting.capacity(method.slack))
+            return by_halo(alone, texels, operands, spec, cut, method.reach, edged).values
+        return by_routing(alone, texels, operands, spec, cut, meeting.capacity(method.slack), edged)
 
     operands, specs = Placed.of(meeting)
     colors = [jax.reshard(a, NamedSharding(mesh, P())) for a in colors]
@@ -156,12 +164,6 @@ def as_given_samples(values: jax.Array, meeting: Meeting) -> jax.Array:
     return jax.lax.slice_in_dim(values, 0, samples.shape[axis], axis=axis) if count else values
 
 
-def marked(found: ReadResult) -> jax.Array:
-    """Values, with NaN, or zero of integers, where they are not right."""
-    missing = jnp.nan if jnp.issubdtype(found.values.dtype, jnp.floating) else 0
-    return jnp.where(found.reached[..., None], found.values, jnp.asarray(missing, found.values.dtype))
-
-
 # Samples that reach too far
 
 
@@ -184,8 +186,8 @@ def count_beyond(meeting: Meeting, method: Halo) -> jax.Array:
     spec, cut, samples = meeting.spec, meeting.cut, meeting.samples
 
     def on_device(wanted: jax.Array, *operands: jax.Array) -> jax.Array:
-        part, given = in_part(spec, operands, cut, method.reach)
-        beyond = jnp.sum(wanted & ~reached_by(part, given), dtype=jnp.int32)
+        part, given = in_halo(spec, operands, cut, method.reach)
+        beyond = jnp.sum(wanted & ~edged_reads.holds(part, given), dtype=jnp.int32)
         return jax.lax.psum(beyond, samples.all_names(cut))
 
     operands, specs = Placed.of(meeting)

@@ -15,7 +15,7 @@ from .._tables.storage_formats import Decoding
 from ..modes import TextureKind
 from ..sampler import Sampler
 from ..texture import Texture
-from .axis import FACTOR, Axis, Role, size_axis
+from .axis import FACTOR, Axis, Role, Stored, size_axis, start_axis
 from .coordinates import Arrays, limited
 from .cube import NUM_FACES, SEAM
 from .grids import OnCube, OneMore, StoredOrder
@@ -32,12 +32,14 @@ class Layout(NamedTuple):
         shape: of the finest level, channels included. Where sizes are operands, they are `None` here.
         num_levels: how many levels there are; where sizes are operands, how many there may be at most.
         capacity: of texels whose sizes are operands, how many the flat array holds that they lie in.
+        window: of a texture of which a part is stored, how many texels of each axis.
     """
 
     kind: TextureKind
     shape: tuple[int, ...]
     num_levels: int = 1
     capacity: int | None = None
+    window: tuple[int, ...] | None = None
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -54,12 +56,18 @@ class SizedTexture(NamedTuple):
         sizes: of the finest level, slowest axis first, int32 of one element each.
         border_color: as in `Texture`.
         num_levels: 1, or of a mip chain down to a single texel the most levels that it may have.
+        window: where a part of a texture of one level is stored, as many texels of each axis; `texels` holds those
+            alone. All that some sample of interest needs must be among them; others may read any texel.
+        starts: the first stored texel of each axis, from 0, int32 of one element each. The part may go on after the
+            last texel of an axis with its first ones.
     """
 
     texels: jax.Array
     sizes: tuple[jax.Array, ...]
     border_color: jax.Array | None = None
     num_levels: int = 1
+    window: tuple[int, ...] | None = None
+    starts: tuple[jax.Array, ...] = ()
 
     @property
     def kind(self) -> TextureKind:
@@ -83,13 +91,13 @@ def layout_of(texture: Texture | SizedTexture) -> Layout:
     if isinstance(texture, SizedTexture):
         capacity, channels = texture.texels.shape
         shape = cast(tuple[int, ...], (*[None] * len(texture.sizes), channels))  # so that whoever counts on them fails
-        return Layout(texture.kind, shape, texture.num_levels, capacity)
+        return Layout(texture.kind, shape, texture.num_levels, capacity, texture.window)
     return Layout(texture.kind, texture.shape, texture.num_levels)
 
 
 def sizes_of(texture: Texture | SizedTexture) -> tuple[jax.Array, ...]:
-    """The sizes of a texture that are arrays; none if they are known while tracing."""
-    return texture.sizes if isinstance(texture, SizedTexture) else ()
+    """The sizes of a texture that are arrays, and the starts of a part that is stored; none if sizes are known."""
+    return (*texture.sizes, *texture.starts) if isinstance(texture, SizedTexture) else ()
 
 
 class ReadPlan(NamedTuple):
@@ -151,16 +159,16 @@ class ReadPlan(NamedTuple):
         axis = Axis(num_heads, POINT, LAST, integer=True, role=Role.LAYER)
         return self.with_axis(axis, head, len(self.axes))
 
-    def with_sizes(self, sizes: Sequence[jax.Array], capacity: int | None) -> "ReadPlan":
-        """This read in a texture of sizes that are operands, slowest axis first, if there are any.
-
-        Args:
-            capacity: how many texels the flat array holds that they lie in.
-        """
+    def with_sizes(self, sizes: Sequence[jax.Array], layout: Layout) -> "ReadPlan":
+        """This read in a texture of sizes that are operands, slowest axis first, and then starts, if there are any."""
+        if not sizes:
+            return self
+        assert layout.capacity is not None
+        axes = [size_axis(layout.capacity)] * layout.kind.texel_ndim
+        axes += [start_axis(in_window(count)) for count in layout.window or ()]
         plan, rank = self, max(a.ndim for a in numbers(self.operands, self.stacks))
-        for size in reversed(sizes):
-            assert capacity is not None
-            plan = plan.with_axis(size_axis(capacity), size.reshape([1] * rank), 0)
+        for axis, size in reversed(list(zip(axes, sizes, strict=True))):
+            plan = plan.with_axis(axis, size.reshape([1] * rank), 0)
         return plan
 
     def in_pyramid(self, level: jax.Array, shapes: Sequence[tuple[int, ...]]) -> "ReadPlan":
@@ -214,7 +222,7 @@ def plan_of_grid(
     arrays, stacks = split(operands)
     grid = StoredOrder(function, affine_axes)
     plan = ReadPlan(space_axes(layout, sampler), arrays, grid, stacks, combination=combination(sampler))
-    return plan.with_sizes(sizes, layout.capacity)
+    return plan.with_sizes(sizes, layout)
 
 
 def plan_of_texels(
@@ -256,7 +264,7 @@ def plan_of_level(layout: Layout, resolved: ResolvedLevel, sampler: Sampler) -> 
             level, grid = resolved.lod, InChain(sampler, layout.num_levels, grid)
         axes, operands = (level_axis(layout.num_levels, sampler), *axes), (level, *operands)
     plan = ReadPlan(axes, operands, grid, combination=combination(sampler))
-    return plan.with_sizes(resolved.sizes, layout.capacity)
+    return plan.with_sizes(resolved.sizes, layout)
 
 
 def combination(sampler: Sampler) -> Combination:
@@ -274,7 +282,15 @@ def space_axes(layout: Layout, sampler: Sampler) -> tuple[Axis, ...]:
     else:
         rules = sampler.address_rules(layout.kind.texel_ndim)[::-1]
         check_width(rules[-1], layout.sizes[-1])
-    return tuple(Axis(n, kernel, rule, normalized) for n, rule in zip(layout.sizes, rules))
+    axes = tuple(Axis(n, kernel, rule, normalized) for n, rule in zip(layout.sizes, rules))
+    if layout.window is None:
+        return axes
+    return tuple(axis._replace(stored=in_window(count)) for axis, count in zip(axes, layout.window, strict=True))
+
+
+def in_window(count: int) -> Stored:
+    """So many texels of an axis, which hold all that samples of interest need."""
+    return Stored(count, count, is_window=True)
 
 
 def check_width(rule: AddressRule, width: int | None) -> None:

@@ -60,6 +60,15 @@ class Routes(NamedTuple):
         there = jax.lax.all_to_all(a, self.names, split_axis=0, concat_axis=0, tiled=True)
         return there.reshape(self.parts * self.capacity, *a.shape[2:])
 
+    def exchanged_together(self, arrays: list[jax.Array]) -> list[jax.Array]:
+        """The same of several arrays, (parts, capacity), by one exchange of those of each dtype."""
+        found = dict[int, jax.Array]()
+        for dtype in dict.fromkeys(a.dtype for a in arrays):
+            some = [k for k, a in enumerate(arrays) if a.dtype == dtype]
+            there = self.exchanged(jnp.stack([arrays[k] for k in some], -1))
+            found |= {k: there[:, n] for n, k in enumerate(some)}
+        return [found[k] for k in range(len(arrays))]
+
     def returned(self, found: jax.Array, number: jax.Array, others: jax.Array) -> jax.Array:
         """What was found for the samples of a round, (parts * capacity, C), at those samples; others as they are."""
         back = self.exchanged(found.reshape(self.parts, self.capacity, -1))

@@ -290,8 +290,10 @@ def in_store(tap: Tap, group: tuple[Axis, ...]) -> Tap:
     places, held = list(tap.index), None
     for k, axis in enumerate(group):
         if axis.stored is not None:
-            places[k], found = axis.stored.place(tap.index[k])
+            places[k], found = axis.stored.place(tap.index[k], axis.given_size)
             held = both(held, found)
+    if all(axis.stored is None or axis.stored.is_window for axis in group):
+        return tap._replace(index=tuple(places))
     assert held is not None
     needed = held if tap.inside is None else held | ~tap.inside
     return tap._replace(index=tuple(places), inside=both(tap.inside, held), held=needed)
@@ -301,6 +303,18 @@ def holds_taps(coords: Coords, axes: tuple[Axis, ...]) -> jax.Array:
     """Whether all texels that a sample needs are stored, of axes of which some are stored in part."""
     taps_of_walks = (tap for _, _, some in walks(coords, axes) for step in some for tap in step.taps)
     return functools.reduce(jnp.logical_and, (tap.held for tap in taps_of_walks if tap.held is not None))
+
+
+def other_part(coords: Coords, axes: tuple[Axis, ...], first: int, count: int) -> tuple[Coords, tuple[Axis, ...]]:
+    """Coordinates and axes of another part of an axis that is stored in part.
+
+    Args:
+        first: how many texels it begins after the stored ones.
+        count: its texels.
+    """
+    moved = lambda c, axis: jnp.mod(c + first, axis.known_size) if axis.role is Role.START else c
+    coords = tuple(moved(c, axis) for c, axis in zip(coords, axes))
+    return coords, tuple(axis._replace(stored=axis.stored and axis.stored._replace(count=count)) for axis in axes)
 
 
 def addressed(taps: list[jax.Array], axis: Axis) -> list[Addressed]:

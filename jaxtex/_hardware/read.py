@@ -9,6 +9,7 @@ import numpy as np
 from jax.interpreters import batching
 
 from .._engine.binding import batching_rule, bind, make_primitive
+from .._engine.computed_once import computed_apart
 from .._engine.decoding import decode, is_color
 from .._engine.indexing import gather as gather_texels
 from .._engine.lowering import cuda_kernels
@@ -64,7 +65,9 @@ def read_array(texels: jax.Array, color: jax.Array, *operands: jax.Array, spec: 
         return color_outside(address, texel, color.reshape(*[1] * (texel.ndim - 1), -1))
 
     split = not jnp.issubdtype(texels.dtype, jnp.integer) and texels.shape[-1] <= MOST_SINGLE_CHANNELS
-    return mean(lambda coords: value(load_texel, coords, spec, texels.dtype, split), operands, spec)
+    run = lambda *operands: mean(lambda c: value(load_texel, c, spec, texels.dtype, split), operands, spec)
+    # Levels and faces take hundreds of operations. XLA for CPUs would repeat them for every tap.
+    return computed_apart(run, range(len(operands)))(*operands) if spec.apart else run(*operands)
 
 
 def read_in_kernel(

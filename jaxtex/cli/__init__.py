@@ -70,6 +70,7 @@ def run_warp(options: Options) -> int:
 
     from .batch.inputs import find_files
     from .batch.jobs import Job
+    from .batch.large_files import warp_large
     from .batch.runs import warp_file, warp_folder
     from .environment.devices import find_device
     from .pictures.decode import silence_codecs
@@ -95,8 +96,12 @@ def run_warp(options: Options) -> int:
         )
         job.transform.check()
         found = find_files(options)
+        if options.tile and found.title is not None:
+            raise UserError("--tile warps one TIFF; run it for each")
         if found.title is None:
             ((source, target),) = found.targets.items()
+            if options.tile:
+                return warp_large(source, target, job, options)
             return warp_file(source, target, job)
         return warp_folder(found.title, found.targets, job)
 
@@ -139,5 +144,10 @@ def check_combination(options: Options) -> None:
         raise UserError("--antialias averages texels and cannot be combined with --filter point")
     if options.quiet and options.verbose:
         raise UserError("--quiet and --verbose exclude each other")
+    if options.memory is not None and not options.tile:
+        raise UserError("--memory has no effect without --tile")
+    for name in ("compare", "preview", "flow"):
+        if options.tile and getattr(options, name):
+            raise UserError(f"--{name} needs whole images in memory and cannot be combined with --tile")
     if options.preview and options.compare:
         raise UserError("--preview shows both images already; leave --compare out")

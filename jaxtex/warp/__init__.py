@@ -25,6 +25,7 @@ from .panorama import cubemap_to_equirectangular, equirectangular_to_cubemap
 from .physical_space import flow_from_itk, matrix_from_itk, matrix_from_nibabel
 from .resizing import resize
 from .splines import thin_plate_spline
+from .streaming import resample_tiles
 from .torch_grids import affine_grid, grid_sample
 
 __all__ = [
@@ -50,6 +51,7 @@ __all__ = [
     "matrix_from_torch",
     "remap",
     "resample",
+    "resample_tiles",
     "resize",
     "rotate",
     "spatial_transform",

@@ -5,7 +5,7 @@
 import dataclasses
 import warnings
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -77,7 +77,7 @@ def warp_image(
     shape = (*batch, *output_shape, pixels.shape[-1])
     if 0 in shape:
         return jnp.zeros(shape, result)
-    return _warp(
+    return warp_checked(
         pixels,
         arrays,
         footprint,
@@ -134,12 +134,23 @@ def as_numbers(image: Any, options: ReadOptions) -> tuple[Any, ReadOptions, np.d
     return image, options, result
 
 
+class Window(NamedTuple):
+    """Which part of an image is stored: the sizes of the image and the first texel of the part along each axis.
+
+    All that the pixels of interest need is in it, as `SizedTexture` says.
+    """
+
+    sizes: Arrays
+    starts: Arrays
+
+
 @typed_jit("function", "output_shape", "sampler", "antialias", "batch", "dtype", "apart")
-def _warp(
+def warp_checked(
     image: jax.Array,
     parameters: tuple[Operand, ...],
     footprint: tuple[Arrays, ...] | None,
     border_color: ArrayLike | None,
+    window: Window | None = None,
     *,
     function: GridFunction,
     output_shape: tuple[int, ...],
@@ -164,9 +175,15 @@ def _warp(
     def texture(image: jax.Array) -> Texture:
         return TEXTURES[ndim](image, border_color=color)
 
+    def stored(image: jax.Array) -> Texture | SizedTexture:
+        if window is None:
+            return texture(image)
+        texels = image.reshape(-1, image.shape[-1])
+        return SizedTexture(texels, window.sizes, color, window=image.shape[:-1], starts=window.starts)
+
     def read(image: jax.Array, *operands: jax.Array) -> jax.Array:
         some, own = joined(operands, stacks), apart and not rounds
-        return read_at(texture(image), function, some, sampler, as_numbers=as_integers, apart=own)
+        return read_at(stored(image), function, some, sampler, as_numbers=as_integers, apart=own)
 
     def read_smoothed(image: jax.Array, *arrays: jax.Array) -> jax.Array:
         coords, *sides = (arrays[k : k + ndim] for k in range(0, len(arrays), ndim))

@@ -43,7 +43,7 @@ from .cuda_c import (
 from .cuda_kernels.read_kernel import WIDTHS, result_shape
 from .cuda_kernels.sample_tiles import Lanes, samples_shape
 from .partitioned_call import PULLBACK, READ, READ_WITH_COLOR, SPLAT, Layout, partitioned, smallest_parts
-from .parts import Place, places_of
+from .parts import Edged, Place, places_of
 
 LEAST_COMPUTE_CAPABILITY = (8, 0)
 # Samples and texels are numbered in int32, with room for the padding of the last tile; elements are not.
@@ -201,8 +201,8 @@ def supports_joined_read(*avals: Any, reads: Sequence[StaticRead], row_axes: int
 
 
 def supports_splat(values: Any, *operands: Any, spec: ReadSpec, batch: int) -> bool:
-    if not sizes_are_known(spec.axes) or any(axis.stored is not None for axis in spec.axes):
-        return False  # the windows of a kernel are cut along rows of known sizes, all of them stored
+    if not sizes_are_known(spec.axes):
+        return False  # the windows of a kernel are cut along rows of known sizes
     sizes = flat_sizes(spec.axes)
     if values.dtype != jnp.float32 or values.shape[-1] > MAX_CHANNELS or len(sizes) > 1:
         return False
@@ -236,6 +236,33 @@ def supports_part_pullback(whole: Any, *operands: Any, place: Place, **params: A
     return values is not None and supports_pullback(values, *operands, **params)
 
 
+def supports_edged_read(own: Any, before: Any, after: Any, *operands: Any, spec: ReadSpec, missing: float) -> bool:
+    """Whether a thread knows from its coordinates which texels it needs, and stores what a read computes."""
+    del missing
+    alone = spec.num_reads == 1 and not spec.summed_axes and not spec.returns_texels(own.dtype)
+    texels = Edged(own, before, after)
+    return alone and supports_read(texels, *operands, spec=spec, batch=0)
+
+
+def supports_edged_splat(values: Any, *operands: Any, spec: ReadSpec, reach: int) -> bool:
+    return (
+        reach > 0
+        and not spec.deterministic
+        and spec.num_reads == 1
+        and not spec.summed_axes
+        and supports_splat(values, *operands, spec=spec, batch=0)
+    )
+
+
+def supports_edged_pullback(
+    cotangent: Any, own: Any, before: Any, after: Any, *operands: Any, spec: ReadSpec, wrt: Wrt
+) -> bool:
+    texels = Edged(own, before, after)
+    if not supports_edged_splat(cotangent, *operands, spec=spec, reach=before.shape[0]):
+        return False
+    return supports_pullback(cotangent, texels, *operands, spec=spec, wrt=wrt, batch=0)
+
+
 def supports_convolve(values: Any, *, weights: tuple[float, ...], axis: int, full: bool) -> bool:
     del full
     row = math.prod(values.shape[axis:]) + 4 * len(weights) * math.prod(values.shape[axis + 1 :])
@@ -253,6 +280,9 @@ LOWERINGS = {
         Lowering("cuda", cuda_kernels.bordered_read, supports_bordered_read, layout=READ_WITH_COLOR),
         Lowering("cpu", cpu_read.bordered_read, cpu_read.supports_bordered),
     ),
+    "edged_read": (Lowering("cuda", cuda_kernels.edged_read, supports_edged_read),),
+    "edged_splat": (Lowering("cuda", cuda_kernels.edged_splat, supports_edged_splat),),
+    "edged_pullback": (Lowering("cuda", cuda_kernels.edged_pullback, supports_edged_pullback),),
     "part_splat": (Lowering("cuda", cuda_kernels.part_splat, supports_part_splat),),
     "part_pullback": (Lowering("cuda", cuda_kernels.part_pullback, supports_part_pullback),),
     "splat": (

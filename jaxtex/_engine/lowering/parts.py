@@ -1,4 +1,4 @@
-"""Arrays that are a part of a larger one, in which kernels load and store them."""
+"""Arrays that are a part of a larger one, in which kernels load and store them, and one that consists of several."""
 
 import itertools
 import math
@@ -53,6 +53,44 @@ class Part(NamedTuple):
     @property
     def dtype(self) -> Any:
         return self.whole.dtype
+
+
+class Edged(NamedTuple):
+    """An array in three, one after the other along the first axis.
+
+    Attributes:
+        own: the one in the middle.
+        before, after: the others, of one shape. A kernel that has no `after` loads other elements in their place.
+    """
+
+    own: Any
+    before: Any
+    after: Any | None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.own.shape[0] + 2 * self.before.shape[0], *self.own.shape[1:]
+
+    @property
+    def dtype(self) -> Any:
+        return self.own.dtype
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """The numbers of the first element of `own`, and of `after`."""
+        row = math.prod(self.own.shape[1:])
+        return self.before.shape[0] * row, (self.before.shape[0] + self.own.shape[0]) * row
+
+    def arrays(self, name: str) -> dict[str, Any]:
+        """The arrays, by names for a kernel that knows this one by `name`."""
+        if self.after is None:
+            return {f"{name}_own": self.own}
+        return {f"{name}_before": self.before, f"{name}_own": self.own, f"{name}_after": self.after}
+
+    def declared(self, name: str, c_type: str) -> str:
+        """The declaration in a kernel of `name`, from those of its arrays."""
+        values = ", ".join((*self.arrays(name), *(f"{end}ll" for end in self.ends)))
+        return f"const {'Inner' if self.after is None else 'Edged'}<{c_type}> {name}{{{values}}};"
 
 
 def places_of(shapes: Sequence[tuple[int, ...]], row_axes: int) -> list[Place]:

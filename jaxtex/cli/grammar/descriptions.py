@@ -37,6 +37,12 @@ becomes a TIFF of as many; of an animation, and for other formats, --page choose
 Images of more than 500 million pixels are refused before anything is allocated, as are sides that
 the format cannot store: JPEG 65535, WebP 16383, PNG 1000000. --max-pixels sets another limit.
 
+--tile warps one TIFF of any size: parts of it are mapped or decoded as tiles of the output need them,
+and the output is a tiled TIFF, a BigTIFF if it may be larger than 4 GB. The pixels are those of the
+same command without --tile. The process takes at most --memory, 2 GB by default; the report says how
+much it took. A run that was stopped or killed leaves OUT.part and OUT.part.tiles, and --resume with the
+same options writes the tiles that are missing.
+
 A file that exists at OUT is replaced, even if it is IN, and is complete at every moment. It keeps its
 permissions, and a symbolic link stays a link; a new file takes the permissions of IN. A read-only
 file is refused without --force. Other names (hard links) of a file keep the old picture.
@@ -95,6 +101,7 @@ WARP = f"""
     jaxtex warp photos/ thumbnails/ --scale 0.25 --expand --antialias
     jaxtex warp page.jpg flat.png --perspective 212,95:0,0 988,140:800,0 1090,830:800,600 97,760:0,600
     jaxtex warp wide.jpg straight.jpg --lens -0.28,0.07 --camera 910,910,960,540
+    jaxtex warp scan.tif turned.tif --rotate 20 --tile
 
 Coordinates are in pixels. The origin is the top left corner of the image, x points right, y points
 down, and pixel centers are at +0.5. A transform maps points of the input to points of the output.

@@ -6,6 +6,7 @@ import argparse
 import dataclasses
 
 MAX_PIXELS = 500_000_000  # of an image, unless the user says otherwise
+NO_LIMIT = 2**63
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,7 +46,8 @@ def add_file_options(group: "argparse._ArgumentGroup") -> None:  # pyright: igno
         "--skip-existing",
         "--resume",
         action="store_true",
-        help="skip an input whose output exists, for example to continue a run that was stopped",
+        help="skip an input whose output exists, for example to continue a run that was stopped; with --tile, continue "
+        "a file of which some tiles are written",
     )
     group.add_argument(
         "--page",
@@ -57,14 +59,16 @@ def add_file_options(group: "argparse._ArgumentGroup") -> None:  # pyright: igno
         "--max-pixels",
         metavar="N",
         type=whole_number,
-        default=DEFAULTS.max_pixels,
-        help="the most pixels of an input or an output, e.g. 2e9 (default: 500 million)",
+        help="the most pixels of an input or an output, e.g. 2e9 (default: 500 million; with --tile no limit)",
     )
 
 
 def parsed_file_options(options: argparse.Namespace) -> FileOptions:
     """The parsed options of `add_file_options`."""
-    return FileOptions(**{field.name: getattr(options, field.name) for field in dataclasses.fields(FileOptions)})
+    found = {field.name: getattr(options, field.name) for field in dataclasses.fields(FileOptions)}
+    if found["max_pixels"] is None:
+        found["max_pixels"] = NO_LIMIT if options.tile else MAX_PIXELS
+    return FileOptions(**found)
 
 
 def whole_number(text: str) -> int:

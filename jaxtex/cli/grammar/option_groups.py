@@ -15,6 +15,7 @@ from .values import (
     color,
     count,
     device,
+    memory,
     number,
     path,
     point_pair,
@@ -82,13 +83,15 @@ class Options(argparse.Namespace):
     quiet: bool = False
     verbose: bool = False
     device: tuple[str | None, int] = (None, 0)
+    tile: bool = False
+    memory: int | None = None
     # The attributes of `FileOptions`, which has their defaults.
     strip: bool
     force: bool
     preserve_times: bool
     skip_existing: bool
     page: int | None
-    max_pixels: int
+    max_pixels: int | None
 
 
 class Parser(argparse.ArgumentParser):
@@ -288,6 +291,17 @@ def add_run_options(group: Group) -> None:
         metavar="N",
         type=count,
         help="how many threads read and write files, e.g. 2 (default: the number of cores, at most 16)",
+    )
+    group.add_argument(
+        "--tile",
+        action="store_true",
+        help="warp one TIFF of any size to a tiled TIFF, tile by tile, in bounded memory; --resume continues a run",
+    )
+    group.add_argument(
+        "--memory",
+        metavar="SIZE",
+        type=memory,
+        help="the most memory of the process under --tile, from 1G, e.g. 4G (default: 2G)",
     )
     group.add_argument("--quiet", action="store_true", help="print nothing but errors")
     group.add_argument("--verbose", action="store_true", help="print a line for each image of a folder")

@@ -7,6 +7,7 @@ import math
 import re
 from pathlib import Path
 
+LEAST_MEMORY = 2**30
 Point = tuple[float, float]
 COLORS = {"black": 0.0, "gray": 128.0, "white": 255.0}
 COEFFICIENTS = ("k1", "k2", "p1", "p2", "k3")
@@ -111,6 +112,15 @@ def count(text: str) -> int:
     if not re.fullmatch(r"0*[1-9][0-9]{0,5}", text):
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
     return int(text)
+
+
+def memory(text: str) -> int:
+    """A number of bytes from 1G on, as 4G or 1500M."""
+    match = re.fullmatch(r"([0-9]{1,6})([MGT])B?", text.upper())
+    found = int(match[1]) * 2 ** {"M": 20, "G": 30, "T": 40}[match[2]] if match else 0
+    if found < LEAST_MEMORY:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size from 1G on, such as 4G or 1500M")
+    return found
 
 
 def quality(text: str) -> int:

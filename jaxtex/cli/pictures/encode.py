@@ -19,6 +19,7 @@ from PIL import Image
 
 from ..errors import UserError, describe
 from ..grammar.file_options import DEFAULTS, FileOptions
+from .limits import Size
 from .metadata.jpeg_segments import add_to_jpeg
 from .metadata.kept import Metadata, enumerate_names, fit
 from .metadata.png_chunks import add_to_png
@@ -96,7 +97,11 @@ def status_of_source(source: Path | None) -> os.stat_result | None:
 
 
 def encode_picture(
-    picture: Picture, file_format: str, strip: bool = False, options: WriteOptions = DEFAULT_WRITE
+    picture: Picture,
+    file_format: str,
+    strip: bool = False,
+    options: WriteOptions = DEFAULT_WRITE,
+    size: Size | None = None,
 ) -> tuple[bytes, tuple[str, ...]]:
     """Encodes a picture with its metadata; raises whatever the encoder raises.
 
@@ -105,6 +110,7 @@ def encode_picture(
         file_format: PNG, JPEG, TIFF or WebP.
         strip: whether metadata is dropped, but for what tells the meaning of pixels.
         options: how the picture is encoded.
+        size: the width and height that metadata states; by default those of the picture.
 
     Returns:
         The file, and what the format cannot store, as the ends of sentences.
@@ -117,7 +123,7 @@ def encode_picture(
         lost = (f"color profile, which is for {PROFILE_SPACES.get(icc[16:20], 'other')} images",)
         icc = None
     metadata = picture.metadata.stripped() if strip else picture.metadata
-    metadata, dropped = fit(metadata, file_format, (width, height), icc is not None)
+    metadata, dropped = fit(metadata, file_format, size or (width, height), icc is not None)
     lost += dropped
     if lost:
         notes += (f"is written as {file_format} without its {enumerate_names(lost)}",)

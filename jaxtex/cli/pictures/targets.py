@@ -104,28 +104,57 @@ def replacing(
     Raises:
         UserError: if the file cannot be written.
     """
-    target = Path(os.path.realpath(path))  # so that a link stays a link
+    target = real_path(path)
     partial = target.with_name(f"{PREFIX}{os.getpid()}-{secrets.token_hex(4)}{SUFFIX}")
     try:
         old = status_of(target)
-        mode = DEFAULT_MODE if source is None else stat.S_IMODE(source.st_mode) & 0o777
-        file = os.open(partial, CREATE, 0o600 if old else mode | stat.S_IWUSR)
+        file = os.open(partial, CREATE, first_mode(old, source))
         with open(file, "wb") as stream:
             hold(file)
             yield Replacement(stream, link_notes(path, old))
-        if old:
-            copy_attributes(target, old, partial)
-        elif not mode & stat.S_IWUSR:
-            os.chmod(partial, stat.S_IMODE(partial.stat().st_mode) & ~stat.S_IWUSR)
-        if preserve_times and source:
-            os.utime(partial, ns=(source.st_atime_ns, source.st_mtime_ns))
-        os.replace(partial, target)
+        put_in_place(partial, target, source, preserve_times)
     except BaseException as error:  # an interrupt too
         with contextlib.suppress(OSError):
             partial.unlink()
         if isinstance(error, OSError):
             raise write_error(path, error) from error
         raise
+
+
+def real_path(path: Path) -> Path:
+    """Where a file lies, so that a link stays a link."""
+    return Path(os.path.realpath(path))
+
+
+def first_mode(old: os.stat_result | None, source: os.stat_result | None) -> int:
+    """The permissions of a temporary file: to write it, and nobody else's where the target has its own.
+
+    Args:
+        old: the status of the target; `None` if there is none.
+        source: that of the file that the new one is made from.
+    """
+    return 0o600 if old else mode_of(source) | stat.S_IWUSR
+
+
+def mode_of(source: os.stat_result | None) -> int:
+    """The permissions of a new file, before the mask of the process."""
+    return DEFAULT_MODE if source is None else stat.S_IMODE(source.st_mode) & 0o777
+
+
+def put_in_place(partial: Path, target: Path, source: os.stat_result | None, preserve_times: bool) -> None:
+    """Renames a complete temporary file to a target whose links are resolved, with attributes as of `replacing`.
+
+    Raises:
+        OSError: if that is not possible.
+    """
+    old = status_of(target)
+    if old:
+        copy_attributes(target, old, partial)
+    elif not mode_of(source) & stat.S_IWUSR:
+        os.chmod(partial, stat.S_IMODE(partial.stat().st_mode) & ~stat.S_IWUSR)
+    if preserve_times and source:
+        os.utime(partial, ns=(source.st_atime_ns, source.st_mtime_ns))
+    os.replace(partial, target)
 
 
 def link_notes(path: Path, old: os.stat_result | None) -> tuple[str, ...]:

@@ -160,13 +160,24 @@ def decode_by_tifffile(page: Any, metadata: Metadata) -> Picture:
     Raises:
         UserError: if the page has other pixels.
     """
-    colors = COLOR_CHANNELS.get(photometric(page), 0)
-    if not colors or page.dtype not in (np.uint8, np.uint16):
+    if photometric(page) not in COLOR_CHANNELS or page.dtype not in (np.uint8, np.uint16):
         raise UserError(f"{photometric(page)} pixels of {page.dtype} are not supported, only gray and RGB integers")
     pixels = page.asarray()
     if page.axes == "SYX":
         pixels = np.moveaxis(pixels, 0, -1)
-    pixels = pixels.reshape(*pixels.shape[:2], -1)
+    pixels, drops_channel = finished_pixels(page, pixels.reshape(*pixels.shape[:2], -1))
+    icc = page.tags.valueof(PROFILE)
+    return assemble(pixels, metadata.orientation, Picture(pixels, icc, metadata=metadata), drops_channel)
+
+
+def finished_pixels(page: Any, pixels: Array) -> tuple[Array, bool]:
+    """Gray or colors, and alpha that is not premultiplied, of stored samples; and whether another channel is dropped.
+
+    Args:
+        page: of tifffile, gray or RGB.
+        pixels: of the page, or of a part of it, (height, width, samples).
+    """
+    colors = COLOR_CHANNELS[photometric(page)]
     if page.photometric == tifffile.PHOTOMETRIC.MINISWHITE:
         pixels = np.concatenate([~pixels[..., :1], pixels[..., 1:]], axis=-1)
     extra = page.extrasamples[0] if page.extrasamples else tifffile.EXTRASAMPLE.UNSPECIFIED
@@ -175,8 +186,7 @@ def decode_by_tifffile(page: Any, metadata: Metadata) -> Picture:
     pixels = pixels[..., : colors + has_alpha]
     if has_alpha and extra == tifffile.EXTRASAMPLE.ASSOCALPHA:
         pixels = unpremultiply(pixels)
-    icc = page.tags.valueof(PROFILE)
-    return assemble(pixels, metadata.orientation, Picture(pixels, icc, metadata=metadata), drops_channel)
+    return pixels, drops_channel
 
 
 def unpremultiply(pixels: Array) -> Array:

@@ -27,6 +27,20 @@ def upright_size(size: Size, orientation: int) -> Size:
     return (size[1], size[0]) if orientation in SWAPPING else size
 
 
+def stored_part(part: tuple[slice, slice], stored: Size, orientation: int) -> tuple[slice, slice]:
+    """The rows and columns of the stored picture that are some rows and columns of the upright one.
+
+    Args:
+        stored: height and width.
+    """
+    found = list(part[::-1] if orientation in SWAPPING else part)
+    flips = FLIPS.get(orientation, ())
+    for axis, flip in enumerate(flips if isinstance(flips, tuple) else (flips,)):
+        if flip.step == -1:
+            found[axis] = slice(stored[axis] - found[axis].stop, stored[axis] - found[axis].start)
+    return found[0], found[1]
+
+
 def assemble(pixels: Array, orientation: int, picture: Picture, drops_channel: bool) -> Picture:
     """A picture with pixels that have an axis of channels and are upright, and with all notes."""
     notes = (*picture.notes, EXTRA_CHANNEL_NOTE) if drops_channel else picture.notes

@@ -48,13 +48,32 @@ class Field(abc.ABC):
             self.size, self.kept = size, {}
         kept, key = self.kept, (place, margin)
         if key not in kept:
-            row, column, height, width = place
-            numbers = [
-                np.clip(np.arange(first - margin, first + n + margin, dtype=np.int32), 0, most - 1, dtype=np.int32)
-                for first, n, most in zip((row, column), (height, width), size[::-1])
-            ]
-            kept[key] = self.of(*numbers)
+            kept[key] = self.of(*pixel_numbers(place, size, margin))
         return kept[key]
+
+
+class Passing(Field):
+    """A field of which nothing is kept, for outputs that fit no memory."""
+
+    def __init__(self, field: Field):
+        super().__init__()
+        self.field = field
+
+    def of(self, rows: Array, columns: Array) -> tuple[Array | jax.Array, ...]:
+        return self.field.of(rows, columns)
+
+    def at(self, place: tuple[int, int, int, int], size: Size, margin: int) -> tuple[Array | jax.Array, ...]:
+        return self.of(*pixel_numbers(place, size, margin))
+
+
+def pixel_numbers(place: tuple[int, int, int, int], size: Size, margin: int) -> tuple[Array, Array]:
+    """The rows and the columns of a tile and of some more pixels on each side, within the output."""
+    row, column, height, width = place
+    rows, columns = (
+        np.clip(np.arange(first - margin, first + n + margin, dtype=np.int32), 0, most - 1, dtype=np.int32)
+        for first, n, most in zip((row, column), (height, width), size[::-1])
+    )
+    return rows, columns
 
 
 class Mapping(NamedTuple):

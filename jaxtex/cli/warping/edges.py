@@ -7,7 +7,8 @@ the output shows as much of it as the picture covers of the pixel.
 
 # pyright: strict, reportUnknownMemberType=false
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Iterator, Sequence
 
 import jax
 import jax.numpy as jnp
@@ -31,13 +32,27 @@ def coverage(
         shape: height and width of the output, or of a tile of it.
     """
     covered = jnp.ones(shape, jnp.float32)
+    for distance, step in distances(points, sides, source):
+        covered = covered * jnp.clip(0.5 + STEEPNESS * distance / step, 0, 1)
+    return covered[..., None]
+
+
+def distances(
+    points: Arrays, sides: Sequence[Arrays], source: Sequence[int | jax.Array]
+) -> Iterator[tuple[jax.Array, jax.Array]]:
+    """How far points lie from the nearer edge on each axis, above 0 in the picture; and how long a pixel is there."""
     for axis, (point, size) in enumerate(zip(points, source)):
         step = jnp.hypot(sides[0][axis], sides[1][axis])
         # Next to a point at infinity differences are not finite; the picture ends there at once.
         step = jnp.where(jnp.isfinite(step) & (step > 0), step, 1)
         distance = jnp.where(jnp.isfinite(point), jnp.minimum(point, jnp.asarray(size, point.dtype) - point), -jnp.inf)
-        covered = covered * jnp.clip(0.5 + STEEPNESS * distance / step, 0, 1)
-    return covered[..., None]
+        yield distance, step
+
+
+def may_be_covered(points: Arrays, sides: Sequence[Arrays], source: Sequence[int | jax.Array]) -> jax.Array:
+    """False where `coverage` is 0, with room for the rounding of another program."""
+    within = (distance > -step for distance, step in distances(points, sides, source))
+    return functools.reduce(jnp.logical_and, within)
 
 
 def over(values: jax.Array, border: jax.Array, covered: jax.Array) -> jax.Array:

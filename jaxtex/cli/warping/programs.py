@@ -4,21 +4,25 @@
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from ..._arguments import as_float
+from ..._engine.axis import Axis
 from ..._engine.decoding import decode
-from ..._engine.plan import SizedTexture
+from ..._engine.plan import Layout, SizedTexture, space_axes, without_nan
 from ..._engine.scaled_filter import SizedRows, filtered_window, window_of
+from ..._engine.windows import position_spans
 from ..._tables.storage_formats import Decoding
+from ...modes import TextureKind
 from ...sampler import Sampler
 from ...warp import tiles
 from ...warp.images import converted
-from .edges import coverage, over
+from ...warp.smoothing import in_texels
+from .edges import coverage, may_be_covered, over
 from .light import to_codes, to_light
 from .pixels import premultiply, quantize, to_fractions, unpremultiply
 
@@ -63,6 +67,7 @@ class Source(NamedTuple):
         sizes: height and width, int32.
         border: the stored texel outside, (C,).
         window: of a resize by filters as wide as its steps, what one tile reads.
+        starts: the first row and column of `texels` where they are a part of the image; else `None`.
     """
 
     texels: jax.Array
@@ -70,6 +75,7 @@ class Source(NamedTuple):
     sizes: jax.Array
     border: jax.Array
     window: "Window | None" = None
+    starts: jax.Array | None = None
 
 
 class Window(NamedTuple):
@@ -90,6 +96,7 @@ class TileProgram(NamedTuple):
         num_levels: the most levels of a chain.
         window: of a resize by filters as wide as its steps, height and width of what a tile reads.
         first_axis: along which such a resize filters first.
+        stored: height and width of the part of the image that `Source.texels` hold; `None` if they hold all of it.
     """
 
     function: Callable[..., tuple[Any, ...]]
@@ -99,6 +106,14 @@ class TileProgram(NamedTuple):
     num_levels: int
     window: tuple[int, int] | None = None
     first_axis: int = 0
+    stored: tuple[int, int] | None = None
+
+    def texture(
+        self, source: Source, texels: jax.Array, color: jax.Array | None = None, num_levels: int = 1
+    ) -> SizedTexture:
+        """Texels, or numbers of them, as a texture."""
+        starts = () if source.starts is None else (source.starts[0], source.starts[1])
+        return SizedTexture(texels, (source.sizes[0], source.sizes[1]), color, num_levels, self.stored, starts)
 
     def tile(self, parameters: tuple[jax.Array, ...], origin: jax.Array, target: jax.Array) -> tiles.Tile:
         return tiles.Tile(self.function, parameters, origin, target, self.shape)
@@ -107,8 +122,29 @@ class TileProgram(NamedTuple):
         self, source: Source, parameters: tuple[jax.Array, ...], origin: jax.Array, target: jax.Array
     ) -> jax.Array:
         """Which of the reads of `smoothing` the pixels of a tile need."""
-        texture = SizedTexture(source.texels, (source.sizes[0], source.sizes[1]))
+        texture = self.texture(source, source.texels)
         return tiles.reads_needed(texture, self.tile(parameters, origin, target), self.read.sampler)
+
+    def reached(
+        self,
+        source: Source,
+        parameters: tuple[jax.Array, ...],
+        origin: jax.Array,
+        target: jax.Array,
+        counts: jax.Array,
+    ) -> jax.Array:
+        """Between which positions the first pixels of a tile read, `counts` along each axis; see `position_spans`."""
+        tile = self.tile(parameters, origin, target)
+        rows, columns = tile.numbers
+        needed, reach = (rows - origin[0] < counts[0]) & (columns - origin[1] < counts[1]), None
+        if self.read.frame:
+            needed &= may_be_covered(tile.points, tile.footprint(), (source.sizes[1], source.sizes[0]))
+        if self.read.antialias:
+            along_x, along_y = (without_nan(side) for side in tile.footprint())
+            reach = [jnp.abs(x) + jnp.abs(y) for x, y in zip(along_x, along_y)][::-1]
+        axes = read_axes(self.read.sampler)
+        sized = [axis._replace(size=source.sizes[k]) for k, axis in enumerate(axes)]
+        return position_spans(tile.points[::-1], sized, needed, reach)
 
     def opaque(
         self, source: Source, parameters: tuple[jax.Array, ...], origin: jax.Array, target: jax.Array
@@ -134,8 +170,7 @@ class TileProgram(NamedTuple):
         filtered = self.values(source, tile, premultiply(color))
         address_mode = "border" if read.frame else read.sampler.address_mode
         point = dataclasses.replace(read.sampler, filter_mode="point", address_mode=address_mode)
-        stored = SizedTexture(source.texels, (source.sizes[0], source.sizes[1]), as_float(source.border))
-        return filtered, tiles.read_tile(stored, tile, point)
+        return filtered, tiles.read_tile(self.texture(source, source.texels, as_float(source.border)), tile, point)
 
     def finished(self, filtered: jax.Array, nearest: jax.Array) -> jax.Array:
         """The pixels of a tile of an image with alpha."""
@@ -156,9 +191,11 @@ class TileProgram(NamedTuple):
             # The read returns fractions, since for stored numbers XLA compiles a program that takes twice as long on a
             # CPU: it finds the taps of a pixel again for each of its channels.
             sampler = dataclasses.replace(sampler, read_mode="normalized_float")
-        texture = SizedTexture(texels, sizes, color)
+        texture = self.texture(source, texels, color)
         if self.read.antialias:
-            chain = None if source.numbers is None else SizedTexture(source.numbers, sizes, color, self.num_levels)
+            chain = None
+            if source.numbers is not None:
+                chain = self.texture(source, source.numbers, color, self.num_levels)
             out = tiles.read_tile_smoothed(texture, chain, tile, sampler, self.reads)
         else:
             out = tiles.read_tile(texture, tile, sampler)
@@ -170,10 +207,19 @@ class TileProgram(NamedTuple):
         """The pixels of a tile of a resize by filters as wide as its steps."""
         assert source.window is not None
         texels = source.texels if source.numbers is None else source.numbers
-        sizes, origin = (tuple(pair) for pair in (source.sizes, source.window.origin))
         decoding = Decoding.FRACTION if source.numbers is None else Decoding.ELEMENT
-        stored = window_of(texels, (sizes[0], sizes[1]), (origin[0], origin[1]), shape)
+        if self.stored is None:
+            sizes, origin = (tuple(pair) for pair in (source.sizes, source.window.origin))
+            stored = window_of(texels, (sizes[0], sizes[1]), (origin[0], origin[1]), shape)
+        else:
+            stored = texels.reshape(*self.stored, texels.shape[-1])
         return filtered_window(decode(stored, decoding, np.dtype(np.float32)), self.first_axis, source.window.rows)
+
+
+def read_axes(sampler: Sampler) -> tuple[Axis, ...]:
+    """The axes of an image of any size, in texels."""
+    layout = Layout(TextureKind.TEXTURE2D, cast(tuple[int, ...], (None, None, 1)))
+    return space_axes(layout, in_texels(sampler))
 
 
 def divided(premultiplied: jax.Array) -> jax.Array:

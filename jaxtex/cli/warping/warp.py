@@ -90,6 +90,7 @@ class ImageWarp(NamedTuple):
         num_levels: as in `TileProgram`.
         programs: compiled for the device.
         filters: of a resize, if they are as wide as its steps.
+        stored: as in `TileProgram`.
     """
 
     source: Source
@@ -101,6 +102,7 @@ class ImageWarp(NamedTuple):
     num_levels: int
     programs: "Programs"
     filters: ResizeFilters | None = None
+    stored: tuple[int, int] | None = None
 
     @classmethod
     def of(
@@ -144,6 +146,8 @@ class ImageWarp(NamedTuple):
         """
         alpha, light = self.read.has_alpha(channels), self.read.linear_light and not self.read.is_point
         texels, sizes = self.source.texels, self.source.sizes
+        if self.stored is not None:
+            sizes = jax.device_put(np.array(self.stored, np.int32), self.programs.device)
         decoding = Decoding.ELEMENT if self.read.is_point else Decoding.FRACTION
         convert = functools.partial(numbers_of, alpha=alpha, light=light, decoding=decoding)
         if self.reads >= smoothing.TWO_LEVELS:
@@ -152,7 +156,7 @@ class ImageWarp(NamedTuple):
             key, arguments = ("chain", alpha, light, decoding, chain_capacity(height, width)), (texels, sizes, weights)
             num_levels = longest_side(height, width).bit_length() - 1
         elif self.read.has_numbers(channels):
-            capacity = capacity_of(count)
+            capacity = capacity_of(count) if self.stored is None else len(texels)
             make = functools.partial(numbers_program, convert, capacity)
             key, arguments, num_levels = ("numbers", alpha, light, decoding, capacity), (texels, sizes), 1
         else:
@@ -170,13 +174,17 @@ class ImageWarp(NamedTuple):
 
     def program(self, place: Place) -> TileProgram:
         shape = place.height, place.width
-        program = TileProgram(self.mapping.function, shape, self.read, self.reads, self.num_levels)
+        program = TileProgram(self.mapping.function, shape, self.read, self.reads, self.num_levels, stored=self.stored)
         if self.filters is None:
             return program
         return program._replace(window=self.filters.window(shape), first_axis=self.filters.first_axis)
 
-    def run(self, program: TileProgram, name: str, place: Place) -> Any:
-        """Runs one of the programs for tiles."""
+    def run(self, program: TileProgram, name: str, place: Place, *more: jax.Array) -> Any:
+        """Runs one of the programs for tiles.
+
+        Args:
+            more: what it takes beside the source, parameters, the origin of the tile and the size of the output.
+        """
         parameters = parameters_of(self.mapping, place, self.size)
         if isinstance(self.mapping.parameters, Field):
             parameters = jax.device_put(parameters, self.programs.device)
@@ -185,7 +193,7 @@ class ImageWarp(NamedTuple):
         if self.filters is not None:
             source = source._replace(window=jax.device_put(self.filters.at(place), self.programs.device))
         make = functools.partial(getattr, program, name)
-        return self.programs.run((program, name), make, source, parameters, origin, self.target)
+        return self.programs.run((program, name), make, source, parameters, origin, self.target, *more)
 
 
 def parameters_of(mapping: Mapping, place: Place, size: Size) -> Sequence[Array | jax.Array]:

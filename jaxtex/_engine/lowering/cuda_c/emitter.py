@@ -305,7 +305,7 @@ def load_row(emitter: Emitter, eqn: Any, args: list[Names]) -> Names:
     rows = np.empty((*numbers[0].shape, count), object)
     for index in np.ndindex(numbers[0].shape):
         terms = (f"(int64){number[index]} * {factor}ll" for number, factor in zip(numbers, factors))
-        first = f"{numbers[0][index]}" if factors == (1,) else " + ".join(terms)
+        first = f"{numbers[0][index]}" if factors == (1,) else f"({' + '.join(terms)})"
         row = emitter.define_typed(f"Row<{c_type}, {count}>", f"{function}<{count}>({array} + {first})")
         rows[index] = [f"{row}.v[{k}]" for k in range(count)]
     return rows

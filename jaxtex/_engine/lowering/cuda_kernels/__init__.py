@@ -7,11 +7,15 @@ whose sources `window_source` and `gather_source` make. `convolution_kernel` is 
 
 from .adjoint_kernel import part_pullback, part_splat, pullback, splat
 from .convolution_kernel import convolve
+from .edged_kernels import edged_pullback, edged_read, edged_splat
 from .read_kernel import bordered_read, joined_read, read, read_each_sample
 
 __all__ = [
     "bordered_read",
     "convolve",
+    "edged_pullback",
+    "edged_read",
+    "edged_splat",
     "joined_read",
     "part_pullback",
     "part_splat",

@@ -29,6 +29,12 @@ DEVICE Texel texel_of(const int (&at)[@axes@]) {
   return {@texel@};
 }
 
+// Whether a sample is added.
+DEVICE bool is_added(const Coords& at) {
+  @holds_statements@
+  return @holds@;
+}
+
 DEVICE Value product(const Value& value, float weight) {
   Value found;
   for (int k = 0; k < @width@; k++) found.v[k] = value.v[k] * weight;
@@ -58,6 +64,12 @@ DEVICE Value value_of(const float* values, const Offsets& offsets, int part) {
   Value value = load_value(values, offsets, part);
   for (int k = 0; k < @overlap@; k++) if (k < overlap_of(part)) value.v[k] = 0;
   return value;
+}
+
+// A sample's value; zero if it is not added.
+DEVICE Value value_if_added(const Value& value, const Coords& at) {
+  if (!@skips@ || is_added(at)) return value;
+  return Value{};
 }
 
 // Finds the cotangents of a sample's operands, summed over the lanes that share its channels: those that differ from
@@ -99,11 +111,17 @@ DEVICE void set_to_zero(float* texture, int lane) {
 }
 
 extern "C" __global__ void __launch_bounds__(@threads@, @blocks@) @name@(@parameters@) {
+  @edged@
   __shared__ __align__(16) float windows[@warps@][@shared@];
   float* const window = windows[threadIdx.x / 32];
   const int lane = threadIdx.x % 32;
   const bool takes_part = lane % @lanes_per_sample@ < @parts@;
   const int part = takes_part ? lane % @lanes_per_sample@ : 0, number = lane / @lanes_per_sample@;
+  if constexpr (@few_images@) {
+    bool remain = false;
+    for (int k = 0; k < @images@; k++) remain = remain || @views@[k * @numbers@ + @numbers@ - 1] == 0;
+    if (!remain) return;
+  }
   float* const cotangents_to[@stored_or_one@] = {@cotangents_to@};
   @choose_copy@
   for (int tile = blockIdx.x * @warps@ + threadIdx.x / 32; tile < @tiles@; tile += @all_warps@) {

@@ -7,17 +7,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ...axis import stored_part
 from ...operators import counting_spec, units_of
 from ...reproducible_sum import TexelSums
 from ...spec import TEXELS, ReadSpec, Wrt
 from ...texel_walk import texels_shape
 from ..cuda_c import THIS_GPU, Kernel, Launcher
-from ..parts import Part, Place, copied
+from ..parts import Edged, Part, Place, copied
 from .crowds import has_own_tile, num_copies, window_tiles
-from .gather_source import GatherSource, ViewSource, is_gathered
+from .gather_source import GatherSource, Rows, ViewSource, is_gathered
 from .operand_results import OperandResults
 from .operands import named_operands
-from .sample_source import AdjointPlan
+from .sample_source import AdjointPlan, expanded
 from .sample_tiles import samples_shape
 from .window_source import WindowSource
 
@@ -64,13 +65,21 @@ def adjoint(
     texel_dtype: np.dtype,
     batch: int,
     launcher: Launcher,
+    reach: int | None = None,
 ) -> tuple[jax.Array, ...]:
-    """The cotangents of texels, of `texel_dtype`, and of operands, in the order of `wrt`."""
+    """The cotangents of texels, of `texel_dtype`, and of operands, in the order of `wrt`.
+
+    Args:
+        texels: what was read; `Edged` if a `reach` is given.
+        reach: as in `AdjointPlan`. Then the cotangents of the texels are three, of `Edged`, and samples are added all
+            of whose texels are stored.
+    """
     channels, of_operands = cotangent.shape[-1], tuple(k for k in wrt if k != TEXELS)
     read_from = texels.shape[:batch] if of_operands else (1,) * batch
     textures = np.broadcast_shapes(read_from, *(a.shape[:batch] for a in (cotangent, *operands)))
     shape = samples_shape(read_from, [cotangent.shape[:-1], *spec.sample_shapes(operands)])
-    kernels = Kernels(AdjointPlan(spec, of_operands, shape, read_from, textures), launcher)
+    needs = None if reach is None else (0, stored_part(spec.axes)[0])
+    kernels = Kernels(AdjointPlan(spec, of_operands, shape, read_from, textures, reach, needs), launcher)
     if TEXELS not in wrt:
         return tuple(kernels.run(cotangent, texels, operands, None))
     if is_gathered(spec, shape, batch, operands):
@@ -86,6 +95,9 @@ def adjoint(
         units = units_of(cotangent, spec.axes, count)
     sums = TexelSums(channels, channels, units)
     total, *cotangents = kernels.run(cotangent, texels, operands, sums)
+    if isinstance(total, Edged):
+        in_three: list[Any] = [*total]
+        return *(a.astype(texel_dtype) for a in in_three), *cotangents
     total = sums.joined(total).reshape(*textures, *texels_shape(spec.axes, channels))
     return total.astype(texel_dtype), *cotangents
 
@@ -107,20 +119,25 @@ class Kernels(NamedTuple):
         operands: Sequence[jax.Array],
         sums: TexelSums | None,
         more: Mapping[str, jax.Array] | None = None,
-    ) -> list[jax.Array]:
+    ) -> list[Any]:
         """The sums at each texel, if there are `sums`, and the cotangents of operands.
 
         Args:
             more: "start", the sums to add to, in place of zero; and "views" of images, of which some are there already.
         """
-        plan, arrays, results = self.plan, {"values": cotangent} | dict(more or {}), {}
+        plan, results = self.plan, dict[str, Any]()
+        arrays: dict[str, Any] = {"values": cotangent} | dict(more or {})
         samples = window_tiles(plan, cotangent.shape[-1], adds=sums is not None, remaining="views" in arrays)
         if sums is not None:
-            copies = 1 if more else num_copies(plan, sums.width)
+            copies = 1 if more or plan.reach is not None else num_copies(plan, sums.width)
             shape = (copies * plan.num_texels, sums.width)
-            if more or copies > 1 or not has_own_tile(plan, samples, sums.width):
+            if plan.reach is not None:
+                arrays["start"] = zeros_of_edged(plan, sums.width, cotangent.dtype)
+            elif more or copies > 1 or not has_own_tile(plan, samples, sums.width):
                 arrays.setdefault("start", jnp.zeros(shape, cotangent.dtype))
-            results["totals"] = jax.ShapeDtypeStruct(shape, cotangent.dtype)
+            results["totals"] = (
+                arrays["start"] if plan.reach is not None else jax.ShapeDtypeStruct(shape, cotangent.dtype)
+            )
             if sums.units is not None:
                 arrays["units"] = jnp.stack(sums.units)
         if plan.wrt:
@@ -129,13 +146,20 @@ class Kernels(NamedTuple):
         cotangents = OperandResults.of(plan, samples, operands)
         source = WindowSource(cotangents, arrays, results | cotangents.results)
         found = self.launch(source, "texture_pullback" if plan.wrt else "texture_splat")
+        if plan.reach is not None and sums is not None:
+            of_name = (found[f"totals_{name}"] for name in Edged._fields)
+            return [Edged(*of_name), *cotangents.collected(found, operands)]
         totals = [jnp.sum(found[name].reshape(-1, plan.num_texels, found[name].shape[-1]), 0) for name in results]
         return [*totals, *cotangents.collected(found, operands)]
+
+    def views(self, operands: Sequence[jax.Array], channels: int) -> jax.Array:
+        """How images lie on their textures."""
+        return self.launch(ViewSource(self.plan, named_operands(operands), channels), "texture_views")["views"]
 
     def gather(self, cotangent: jax.Array, operands: Sequence[jax.Array]) -> jax.Array:
         """The sums at each texel, which look for their samples; windows add those of the images that are not taken."""
         plan, channels = self.plan, cotangent.shape[-1]
-        views = self.launch(ViewSource(plan, named_operands(operands), channels), "texture_views")["views"]
+        views = self.views(operands, channels)
         arrays = {"values": cotangent, "views": views}
         results = {"totals": jax.ShapeDtypeStruct((plan.num_texels, channels), cotangent.dtype)}
         total = self.launch(GatherSource(plan, arrays, results, len(operands)), "texture_gather")["totals"]
@@ -144,10 +168,28 @@ class Kernels(NamedTuple):
         sums, more = TexelSums(channels, channels), {"start": total, "views": views}
         return self.of_texels().run(cotangent, None, operands, sums, more)[0]
 
+    def gather_rows(
+        self, cotangent: jax.Array, operands: Sequence[jax.Array], views: jax.Array, first: jax.Array, rows: Rows
+    ) -> jax.Array:
+        """The sums at rows of texels, the first of which is `first`, (1,)."""
+        count, channels = rows.count * (self.plan.num_texels // self.plan.spec.axes[0].known_size), cotangent.shape[-1]
+        arrays = {"values": cotangent, "views": views, "first_row_of_texels": first}
+        results = {"totals": jax.ShapeDtypeStruct((count, channels), cotangent.dtype)}
+        return self.launch(GatherSource(self.plan, arrays, results, len(operands), rows), "texture_gather")["totals"]
+
     def launch(self, source: WindowSource | GatherSource | ViewSource, name: str) -> dict[str, jax.Array]:
         kernel = Kernel(source.source(name), name, source.num_blocks, source.num_threads)
-        arrays, results = source.arrays, source.results
-        aliases = {list(arrays).index("start"): 0} if "start" in arrays else {}
-        args = [a.whole if isinstance(a, Part) else a for a in arrays.values()]
-        found = self.launcher.run(kernel, args, list(results.values()), aliases)
+        arrays, results = expanded(source.arrays), dict(expanded(source.results))
+        starts = [k for k, (name, _) in enumerate(arrays) if name.startswith("start")]
+        args = [a.whole if isinstance(a, Part) else a for _, a in arrays]
+        shapes = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in results.values()]
+        found = self.launcher.run(kernel, args, shapes, {k: n for n, k in enumerate(starts)})
         return dict(zip(results, found))
+
+
+def zeros_of_edged(plan: AdjointPlan, width: int, dtype: np.dtype) -> Edged:
+    """Zeros of the shapes of the texels, which lie in three arrays."""
+    assert plan.reach is not None
+    count, *rest = texels_shape(plan.spec.axes, width)
+    zeros = lambda rows: jnp.zeros((rows, *rest), dtype)
+    return Edged(zeros(count - 2 * plan.reach), zeros(plan.reach), zeros(plan.reach))

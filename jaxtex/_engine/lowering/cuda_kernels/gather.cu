@@ -17,6 +17,12 @@ DEVICE AxisTaps taps_at(const View& view, const float (&pixel)[dims]) {
   return {@axis_taps@};
 }
 
+// Whether a sample is added.
+DEVICE bool is_added(const View& view, const float (&pixel)[dims], int first_row) {
+  @added_statements@
+  return @added@;
+}
+
 // The texels of a thread: the first one and its center on each axis, and the number of their texture.
 struct Block { int texel[dims]; float center[dims]; int texture; };
 
@@ -38,7 +44,8 @@ DEVICE void find_weights(float (&weight)[@most_own@], const AxisTaps& taps, cons
 // Adds up the samples that fall on a thread's texels. A careful search keeps a value that is not finite from texels
 // where it has no weight.
 template <bool careful>
-DEVICE void search(Value (&sums)[owned], const Block& block, int part, const float* values, const float* views) {
+DEVICE void search(Value (&sums)[owned], const Block& block, int part, const float* values, const float* views,
+                   int first_row) {
   constexpr int extent[3] = {@extent@};
 #pragma unroll
   for (int n = 0; n < owned; n++)
@@ -83,6 +90,7 @@ DEVICE void search(Value (&sums)[owned], const Block& block, int part, const flo
 #pragma unroll 1
         for (float x = start; x <= end; x++, offsets.value += @value_step@) {
           pixel[0] = view.operands[0] + x;
+          if (!is_added(view, pixel, first_row)) continue;
           const Value value = load_value(values, offsets, part);
           const AxisTaps taps = taps_at(view, pixel);
           float weight[dims][@most_own@];
@@ -106,28 +114,39 @@ DEVICE void search(Value (&sums)[owned], const Block& block, int part, const flo
 }
 
 extern "C" __global__ void __launch_bounds__(@threads@) @name@(@parameters@) {
-  constexpr int sizes[dims] = {@sizes@};
+  // Of the texture, and how many of its texels look for samples.
+  constexpr int sizes[dims] = {@sizes@}, counts[dims] = {@counts@};
+  const int first_row = @first_row@;
   const int part = threadIdx.x % @parts@;
   const Position first = position_of(blockIdx.x, threadIdx.x / @parts@, 0);
   if (!first.exists) return;
   const int place[3] = {first.z, first.y, first.x};
   constexpr float origin[dims] = {@origins@};
   Block block;
-  for (int k = 0; k < dims; k++) block.texel[k] = place[3 - dims + k], block.center[k] = block.texel[k] + origin[k];
+  for (int k = 0; k < dims; k++) {
+    block.texel[k] = place[3 - dims + k] + (k == 0 ? first_row : 0);
+    block.center[k] = block.texel[k] + origin[k];
+  }
   block.texture = first.outer;
   Value sums[owned];
-  search<false>(sums, block, part, values, views);
+  search<false>(sums, block, part, values, views, first_row);
   // Zero times a value that is not finite shows in the sums.
   float some = 0;
 #pragma unroll
   for (int n = 0; n < owned; n++)
     for (int k = 0; k < @width@; k++) some += sums[n].v[k] * 0;
-  if (some != 0) search<true>(sums, block, part, values, views);
+  if (some != 0) search<true>(sums, block, part, values, views, first_row);
 #pragma unroll
   for (int n = 0; n < owned; n++) {
     int number = block.texture, inside = true, at[dims];
     for (int k = dims - 1, rest = n; k >= 0; rest /= own[k--]) at[k] = block.texel[k] + rest % own[k];
-    for (int k = 0; k < dims; k++) number = number * sizes[k] + at[k], inside = inside && at[k] < sizes[k];
+    for (int k = 0; k < dims; k++) {
+      const int place = at[k] - (k == 0 ? first_row : 0);
+      number = number * counts[k] + place, inside = inside && place < counts[k];
+    }
+    // No tap reads beyond the texture.
+    if (at[0] >= sizes[0])
+      for (int k = 0; k < @width@; k++) sums[n].v[k] = 0;
     if (inside) @store@(totals + (int64)number * @channels@ + first_channel(part), sums[n]);
   }
 }

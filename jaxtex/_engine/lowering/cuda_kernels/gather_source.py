@@ -3,17 +3,18 @@
 import functools
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...axis import Axis, Role
+from ...axis import Axis, Role, Stored, start_axis
 from ...coordinates import texels_per_unit, to_position
 from ...grids import StoredOrder
 from ...spec import ReadSpec
 from ...taps import taps
+from ...texel_walk import holds_taps, other_part
 from ..cuda_c import scalars
 from .sample_source import AdjointPlan, SampleSource, Traced, joined, of_function, scalar
 from .sample_tiles import LANES, PLACE, Extent, SampleTiles
@@ -57,14 +58,40 @@ def is_gathered(spec: ReadSpec, shape: Sequence[int], batch: int, operands: Sequ
     return own and all(math.prod(last(a)) == 1 for a in rest) and all(a.dtype == jnp.float32 for a in operands)
 
 
-class GatherSource(SampleSource):
-    """The source of a kernel in which texels look for their samples, with `num_operands` in each view."""
+class Rows(NamedTuple):
+    """Those rows of a texture, neighbors along its first axis, that look for their samples.
 
-    def __init__(self, plan: AdjointPlan, arrays: Mapping[str, Any], results: Mapping[str, Any], num_operands: int):
+    Attributes:
+        count: how many there are.
+        circle: after how many rows of the texture the first one follows again.
+        needs: as in `AdjointPlan`.
+    """
+
+    count: int
+    circle: int
+    needs: tuple[int, int] | None
+
+
+class GatherSource(SampleSource):
+    """The source of a kernel in which texels look for their samples, with `num_operands` in each view.
+
+    Args:
+        rows: which texels there are, if not all. Then "first_row_of_texels" is among `arrays`.
+    """
+
+    def __init__(
+        self,
+        plan: AdjointPlan,
+        arrays: Mapping[str, Any],
+        results: Mapping[str, Any],
+        num_operands: int,
+        rows: Rows | None = None,
+    ):
         super().__init__(plan, arrays, results)
-        self.dims, self.num_operands = len(plan.spec.axes), num_operands
+        self.dims, self.num_operands, self.rows = len(plan.spec.axes), num_operands, rows
         self.samples = SampleTiles(plan.shape, self.dims, (1, 1, 1), (1, 1, 1))
         sizes = tuple(axis.known_size for axis in self.spec.axes)
+        sizes = sizes if rows is None else (rows.count, *sizes[1:])
         deep, down, across = BLOCK[self.dims]
         while self.lanes.parts * deep * down * across > MOST_THREADS:
             deep, down, across = (deep, -(-down // 2), across) if down > 1 else (-(-deep // 2), 1, -(-across // 2))
@@ -107,12 +134,27 @@ class GatherSource(SampleSource):
 
         return self.traced(function, *((name, np.dtype(np.float32)) for name in names))
 
+    def find_added(self) -> Traced:
+        """Whether a sample is added."""
+        if self.rows is None or self.rows.needs is None:
+            return [], "true"
+        stored, needs, (first, *others) = Stored(self.rows.count, self.rows.circle), self.rows.needs, self.spec.axes
+        axes = (start_axis(stored), first._replace(stored=stored), *others)
+        names = [f"pixel[{k}]" for k in range(self.dims)]
+        names += [f"view.operands[{k}]" for k in range(self.dims, self.num_operands)]
+
+        def function(first_row: jax.Array, *operands: jax.Array) -> Any:
+            return scalar(holds_taps(*other_part((first_row, *self.spec.grid(*operands)), axes, *needs)))
+
+        return self.traced(function, ("first_row", np.dtype(np.int32)), *((n, np.dtype(np.float32)) for n in names))
+
     def slots(self) -> dict[str, Any]:
         axes = self.spec.axes
         statements, (positions, first, weights) = self.find_axis_taps()
         num_taps = axes[0].kernel.num_taps
         by_axis = (f"{{{joined(weights[k : k + num_taps])}}}" for k in range(0, len(weights), num_taps))
         own, shape = own_texels(self.dims, self.lanes.width), self.arrays["values"].shape
+        sizes = [axis.known_size for axis in axes]
         return {
             **super().slots(),
             "axis_taps_statements": statements or [""],
@@ -123,7 +165,10 @@ class GatherSource(SampleSource):
             "taps": num_taps,
             "tents": ", ".join(str(is_tent(axis)).lower() for axis in axes),
             "origins": ", ".join(f"{axis.kernel.origin}f" for axis in axes),
-            "sizes": ", ".join(str(axis.known_size) for axis in axes),
+            "sizes": ", ".join(map(str, sizes)),
+            "counts": ", ".join(map(str, sizes if self.rows is None else [self.rows.count, *sizes[1:]])),
+            "first_row": "0" if self.rows is None else "first_row_of_texels[0]",
+            **of_function("added", self.find_added()),
             "extent": ", ".join(map(str, self.samples.extent[::-1])),
             "own": ", ".join(map(str, own)),
             "most_own": max(own),

@@ -20,13 +20,14 @@ from ..accumulation import power_of_two_below
 from ..cuda_c import C_TYPES, THIS_GPU, Emitter, Kernel, Launcher, fill, load_row, read_source, scalars
 from ..cuda_c.elementwise import literal
 from ..cuda_c.emitter import Names, Typed
-from ..parts import Part, places_of, slice_of
+from ..parts import Edged, Part, places_of, slice_of
 from .operands import load_numbers, named_operands
 from .sample_tiles import PLACE, Extent, SampleTiles, offset, samples_shape, unravelled
 
 TEMPLATE = Path(__file__).parent / "read.cu"
 # The part of the read of a thread that is a mean of several reads.
 MEAN = Path(__file__).parent / "mean.cu"
+NOTED_TILES = Path(__file__).parent / "noted_tiles.cuh"
 # The threads of a block: in a volume of samples and in an image, deep, down and across; and in all.
 BLOCKS: dict[int, Extent] = {3: (4, 1, 32), 2: (1, 8, 16)}
 THREADS = 128
@@ -35,6 +36,8 @@ THREADS = 128
 MOST_SAMPLES, MOST_TAPS, TAP_BYTES, LEAST_THREADS = 4, 64, 16, 2**19
 # A wider texel is divided among threads, so that a warp reads and writes whole lines of memory.
 WIDTHS = (4, 2, 1)
+# Tiles are looked up so many at once, by so many blocks.
+NOTES_AT_ONCE, NOTED_BLOCKS = 4, 4224
 # The result of a read at coordinates, of the texels that a function loads, and the border color, (1, C): (1, C).
 ReadValue = Callable[[LoadTexel, Coords, jax.Array | None], jax.Array]
 
@@ -90,7 +93,7 @@ def value_of(spec: ReadSpec) -> ReadValue:
 
 def read_each_sample(
     value: ReadValue,
-    texels: jax.Array,
+    texels: jax.Array | Edged,
     color: jax.Array | None,
     operands: Sequence[jax.Array],
     spec: ReadSpec,
@@ -100,7 +103,9 @@ def read_each_sample(
     *,
     exact: bool = False,
     into: Part | None = None,
-) -> jax.Array:
+    notes: Callable[[Coords], jax.Array] | None = None,
+    noted: jax.Array | None = None,
+) -> Any:
     """`value` of each sample, of `spec.dtype`.
 
     Args:
@@ -108,6 +113,9 @@ def read_each_sample(
         exact: whether each product and each sum of the computation of coordinates is rounded by itself. What `value`
             rounds, a compiler may then round once with the sum that it enters, so it must not matter to `value`.
         into: the part of a larger array that the result fills; then the result is that array, filled so far.
+        notes: which samples are of interest to another read of the same samples, which are no mean and no sum. Then the
+            result is a pair: the values, and which tiles hold such samples.
+        noted: such tiles; only their samples are read.
     """
     textures, channels = texels.shape[:batch], texels.shape[-1]
     width = width_of_part(channels)
@@ -153,25 +161,51 @@ def read_each_sample(
     numbers = [Typed(np.array([name], object), dtype) for name, dtype in (*PLACE, ("part", np.dtype(np.int32)))]
     place, channel = emitter.call(place_of, *numbers)
     count = math.prod(terms) if terms else spec.num_reads if spec.num_reads > 1 else None
+    note = ""
+    if notes is not None:
+        (found,) = emitter.call(notes, *emitter.typed_call(coords_of, *numbers)).flat
+        note = f"if (at.exists && {found}) notes[tile] = 1;"
     values = emit_values(emitter, coords_of, read_at, numbers, spec, count, exact)
-    arrays = {"texels": texels} | ({} if color is None else {"color": color})
-    arrays |= named_operands(operands)
+    arrays: dict[str, Any] = {"texels": texels}
+    declarations = list[str]()
+    if isinstance(texels, Edged):
+        arrays = texels.arrays("texels")
+        declarations.append(texels.declared("texels", f"const {C_TYPES[texels.dtype.name]}"))
+    arrays |= ({} if color is None else {"color": color}) | named_operands(operands)
     own = jax.ShapeDtypeStruct(result_shape(texels, operands, spec, batch), np.dtype(spec.dtype))
     result, filled, aliases = own if into is None else into.whole, slice_of(into or own), {}
-    c_type = C_TYPES[result.dtype.name]
+    c_type, results = C_TYPES[result.dtype.name], [jax.ShapeDtypeStruct(result.shape, result.dtype)]
     parameters = [f"const {C_TYPES[a.dtype.name]}* __restrict__ {key}" for key, a in arrays.items()]
     if isinstance(result, jax.Array):
         aliases[len(arrays)] = 0
         arrays["filled"] = result
         parameters.append(f"const {c_type}*")
+    loop, tile, noted_tiles = "", "blockIdx.x", ""
+    num_blocks, outputs = tiles.total, [f"{c_type}* __restrict__ out"]
+    if notes is not None:
+        aliases[len(arrays)] = len(results)
+        arrays["no_notes"] = jnp.zeros(-(-tiles.total // NOTES_AT_ONCE) * NOTES_AT_ONCE, jnp.uint8)
+        parameters.append("const uint8*")
+        outputs.append("uint8* __restrict__ notes")
+        results.append(jax.ShapeDtypeStruct(arrays["no_notes"].shape, jnp.uint8))
+    if noted is not None:
+        arrays["notes"] = noted
+        parameters.append("const uint8* __restrict__ notes")
+        num_blocks = min(num_blocks, NOTED_BLOCKS)
+        noted_tiles = fill(read_source(NOTED_TILES), count=noted.size, blocks=num_blocks)
+        loop, tile = "for (NotedTiles tiles(notes); tiles.next();)", "tiles.tile"
     source = fill(
         read_source(TEMPLATE),
         name=name,
-        parameters=", ".join((*parameters, f"{c_type}* __restrict__ out")),
+        parameters=", ".join((*parameters, *outputs)),
+        tiles=loop,
+        tile=tile,
+        note=note,
         threads=num_threads,
         parts=parts,
         steps=tiles.num_steps,
         width=width,
+        arrays=declarations or [""],
         statements=emitter.lines,
         place=filled.place(place[0], channels),
         channel=channel[0],
@@ -179,9 +213,10 @@ def read_each_sample(
         type=c_type,
         store="store_aligned_row" if aligned and filled.keeps_aligned(width) else "store_row",
     )
-    source = "\n".join((scalars(), *emitter.tables, tiles.source(), source))
-    kernel = Kernel(source, name, tiles.total, num_threads)
-    return launcher.run(kernel, list(arrays.values()), [jax.ShapeDtypeStruct(result.shape, result.dtype)], aliases)[0]
+    source = "\n".join((scalars(), *emitter.tables, tiles.source(), noted_tiles, source))
+    kernel = Kernel(source, name, num_blocks, num_threads)
+    found = launcher.run(kernel, list(arrays.values()), results, aliases)
+    return found if notes is not None else found[0]
 
 
 def emit_values(

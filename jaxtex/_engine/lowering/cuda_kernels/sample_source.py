@@ -13,7 +13,7 @@ import numpy as np
 from ...spec import ReadSpec, Wrt
 from ...texel_walk import flat_sizes
 from ..cuda_c import C_TYPES, Emitter, UnknownPrimitive, fill, read_source
-from ..parts import slice_of
+from ..parts import Edged, slice_of
 from .operands import load_numbers
 from .sample_tiles import PLACE, Lanes, SampleTiles, offset
 
@@ -46,6 +46,9 @@ class AdjointPlan(NamedTuple):
         wrt: the operands that have a cotangent.
         shape: of the samples, batch axes first.
         read_from, textures: the batch axes of the textures that are read, and of those that are added to.
+        reach: of a texture in three arrays, how many texels lie on each side of its own; else `None`.
+        needs: of a texture that is stored in part, which part holds all texels of the samples that are added, as in
+            `other_part`; `None` if all are added.
     """
 
     spec: ReadSpec
@@ -53,6 +56,8 @@ class AdjointPlan(NamedTuple):
     shape: tuple[int, ...]
     read_from: tuple[int, ...]
     textures: tuple[int, ...]
+    reach: int | None = None
+    needs: tuple[int, int] | None = None
 
     @property
     def texels_per_texture(self) -> int:
@@ -125,13 +130,31 @@ class SampleSource:
 
     def parameters(self) -> list[str]:
         """The parameters of the kernel. What a result starts as is one, but has no name."""
-        given = [declared("" if name == "start" else name, a.dtype) for name, a in self.arrays.items()]
-        return [*given, *(f"{C_TYPES[a.dtype.name]}* __restrict__ {name}" for name, a in self.results.items())]
+        given = [declared("" if name.startswith("start") else name, a.dtype) for name, a in expanded(self.arrays)]
+        return [*given, *(f"{C_TYPES[a.dtype.name]}* __restrict__ {name}" for name, a in expanded(self.results))]
+
+    def edged(self) -> list[str]:
+        """The declarations of arrays that are given in three."""
+        given = [(name, a) for name, a in self.arrays.items() if is_read(name, a)]
+        read = [a.declared(name, f"const {C_TYPES[a.dtype.name]}") for name, a in given]
+        return [*read, *(a.declared(name, "float") for name, a in self.results.items() if isinstance(a, Edged))]
 
     def filled(self, template: str, slots: Mapping[str, Any]) -> str:
         return fill(read_source(FOLDER / template), **slots)
 
 
-def declared(name: str, dtype: Any) -> str:
-    """The declaration of an array that a kernel reads."""
-    return f"const {C_TYPES[np.dtype(dtype).name]}* __restrict__ {name}"
+def declared(name: str, dtype: Any, edged: bool = False) -> str:
+    """The declaration of an array that a kernel reads; or, of a function in one, of an array that is given in three."""
+    c_type = C_TYPES[np.dtype(dtype).name]
+    return f"const Edged<const {c_type}>& {name}" if edged else f"const {c_type}* __restrict__ {name}"
+
+
+def is_read(name: str, array: Any) -> bool:
+    """Whether an array is given in three, and more than what a result starts as."""
+    return isinstance(array, Edged) and name != "start"
+
+
+def expanded(arrays: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Arrays by their names, those that are given in three by three names."""
+    each = (a.arrays(name) if isinstance(a, Edged) else {name: a} for name, a in arrays.items())
+    return [pair for some in each for pair in some.items()]

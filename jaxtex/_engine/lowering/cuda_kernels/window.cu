@@ -51,6 +51,7 @@
 #pragma unroll
       for (int j = 0; j < @batch@; j++) {
         const Position at = position_of(tile, number, s + j);
+        if constexpr (@skips@) values_of_batch[j] = value_if_added(values_of_batch[j], @coords_of_step@);
         if constexpr (@pulls@)
           pull_sample(at, @coords_of_step@, values_of_batch[j], part, takes_part, lane, cotangents_to, sums,
                       @texels_or_none@, @operand_names@);
@@ -119,7 +120,7 @@
     for (int s = 0; s < @steps@; s++) {
       const Position at = position_of(tile, number, s);
       const Coords coords = coords_of(@operand_names@, at.outer, at.z, at.y, at.x);
-      const Value value = value_of(values, offsets_of(at.outer, at.z, at.y, at.x), part);
+      const Value value = value_if_added(value_of(values, offsets_of(at.outer, at.z, at.y, at.x), part), coords);
       const Taps taps = taps_of_@walk@(coords);
       if constexpr (@pulls@)
         pull_sample(at, coords, value, part, takes_part, lane, cotangents_to, sums, @texels_or_none@, @operand_names@);

@@ -1,29 +1,29 @@
 """The source of the adjoint's kernel for all grids: windows of shared memory, and the cotangents of operands."""
 
 import functools
-import itertools
 import math
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...axis import Axis, Role
+from ...axis import Role, inner_axes
 from ...combinations import Path as TapPath
 from ...decoding import decode
 from ...linearization import operand_cotangents, slopes
 from ...operators import zero_outside
 from ...reproducible_sum import Units
-from ...taps import Taps
-from ...texel_walk import Step, TexelAddress, only_address, walks
+from ...texel_walk import TexelAddress, holds_taps, only_address, other_part, walks
 from ..cuda_c import C_TYPES, load_row, scalars, warp
+from ..parts import Edged
 from .crowds import crowd_of, is_crowded
 from .operand_results import TILE_SUMS, OperandResults
 from .operands import stored_at
 from .sample_source import SampleSource, Scalar, Traced, declared, joined, of_function, scalar
 from .sample_tiles import LANES, PLACE, STEPS, offset
+from .window_walk import Walk, as_it_is
 
 # The warps of a block, and the bytes of shared memory of all of them, of which any GPU has so many.
 WARPS, SHARED_BYTES = 4, 46 * 1024
@@ -49,37 +49,8 @@ SPREAD = 1.5
 # So many blocks look at all tiles for those of images whose texels have not looked for their samples: few, as a rule.
 # Eight for each of 132 multiprocessors, which hold no more at once.
 REMAINING_BLOCKS = 1056
-
-
-class Walk(NamedTuple):
-    """One walk of a read, as a window sees it.
-
-    Attributes:
-        first: the first tap on each axis, before any address rule.
-        offsets: how far each tap lies beyond the first one, on each axis.
-        weights: of each tap.
-    """
-
-    first: list[jax.Array]
-    offsets: list[tuple[int, ...]]
-    weights: list[Any]
-
-    @classmethod
-    def of(cls, weight: Any, address: TexelAddress, steps: list[Step]) -> "Walk":
-        """All products of the taps of the steps of a walk."""
-        level = [] if address.level is None else [address.level]
-        first = [*level, *(index for step in steps for index in step.taps[0].unbounded)]
-        offsets, weights = [], []
-        for taps in itertools.product(*(list(zip(step.taps, step.weights())) for step in steps)):
-            offsets.append((*[0] * len(level), *(k for tap, _ in taps for k in tap.offset)))
-            weights.append(functools.reduce(jnp.multiply, (w for _, w in taps), weight))
-        return cls(first, offsets, weights)
-
-
-def as_it_is(index: jax.Array, axis: Axis) -> Taps:
-    """The one tap at an index."""
-    del axis
-    return [(index, 1.0)]
+# If there are so few images, a block looks first whether there is any of these.
+FEW_IMAGES = 32
 
 
 class WindowSource(SampleSource):
@@ -139,10 +110,11 @@ class WindowSource(SampleSource):
     def find_walks(self) -> list[tuple[list[str], Any, list[tuple[int, ...]]]]:
         """Of each walk: statements, the first taps and the weights as expressions, and the offsets of the taps."""
         axes, texture = self.spec.axes, int(self.several_textures)
-        count = axes[0].kernel.num_taps if axes[0].role is Role.LEVEL else 1
+        inner = texture + len(axes) - len(inner_axes(axes))
+        count = axes[inner - texture].kernel.num_taps if axes[inner - texture].role is Role.LEVEL else 1
 
         def function(number: int, offsets: list[tuple[int, ...]], *coords: jax.Array) -> Any:
-            walk = Walk.of(*list(walks(coords[texture:], axes))[number])
+            walk = Walk.of(coords[texture:inner], *list(walks(coords[texture:], axes))[number])
             offsets.extend((*[0] * texture, *taps) for taps in walk.offsets)
             return [scalar(i) for i in (*coords[:texture], *walk.first)], [scalar(w, jnp.float32) for w in walk.weights]
 
@@ -164,6 +136,13 @@ class WindowSource(SampleSource):
             return number, scalar(True) if address.inside is None else address.inside
 
         return self.traced(function, *names)
+
+    def find_holds(self) -> Traced:
+        """Whether a sample is added."""
+        needs = self.plan.needs
+        assert needs is not None
+        added = lambda *coords: holds_taps(*other_part(coords, self.spec.axes, *needs))
+        return self.traced(lambda *coords: scalar(added(*coords)), *self.coords)
 
     def find_split(self) -> Traced:
         """The parts of a piece of a sum: itself, or a coarse and a fine part."""
@@ -232,7 +211,7 @@ class WindowSource(SampleSource):
 
     def cells_of_texture(self, offsets: list[tuple[int, ...]]) -> int:
         """The cells of a window that holds all of a small texture, and the taps beside it; 0 for a large one."""
-        if self.several_textures or self.spec.axes[0].role is Role.LEVEL:
+        if self.several_textures or self.spec.axes[0].role in (Role.LEVEL, Role.START):
             return 0
         sizes = [axis.known_size + 1 + 2 * max(some) for axis, some in zip(self.spec.axes, zip(*offsets))]
         cells = math.prod((*sizes[:-1], sizes[-1] | 1))
@@ -262,6 +241,7 @@ class WindowSource(SampleSource):
         size = self.plan.num_texels * self.lanes.channels * self.num_parts
         copies = math.prod(self.results["totals"].shape) // size if self.walks else 1
         coords = f"coords_of({', '.join((*self.operands, 'at.outer', 'at.z', 'at.y', 'at.x'))})"
+        images = math.prod(self.arrays["views"].shape[:-1]) if self.numbers_of_view else 0
         slots: dict[str, Any] = {
             **self.slots(),
             "name": name,
@@ -292,6 +272,8 @@ class WindowSource(SampleSource):
             "store_cotangents": self.place_cotangents(),
             "texels_or_none": "texels" if self.plan.wrt else "nullptr",
             "units": "units" if self.num_parts == 2 else "nullptr",
+            "images": images,
+            "few_images": boolean(0 < images <= FEW_IMAGES),
             "remaining": boolean(self.numbers_of_view > 0),
             "views": "views" if self.numbers_of_view else "((const float*)nullptr)",
             "numbers": self.numbers_of_view,
@@ -299,6 +281,7 @@ class WindowSource(SampleSource):
             "sets_zero": boolean(self.sets_zero),
             "writes_whole": boolean(self.writes_whole),
             "texture_size": self.plan.texels_per_texture * self.lanes.channels * self.num_parts,
+            "edged": self.edged() or [""],
             "choose_copy": f"totals += (int64)(blockIdx.x % {copies}) * {size};" if copies > 1 else "",
             "all_warps": self.num_blocks * self.num_warps,
             **self.functions(),
@@ -339,6 +322,7 @@ class WindowSource(SampleSource):
     def functions(self) -> dict[str, object]:
         """The functions of a thread."""
         texel, split, slopes, cotangents = ([], ["0", "false"]), ([], []), ([], ["0"]), ([], ["0"])
+        holds = ([], "true") if self.plan.needs is None else self.find_holds()
         if self.walks:
             texel, split = self.find_texel(), self.find_split()
         if self.plan.wrt:
@@ -348,7 +332,11 @@ class WindowSource(SampleSource):
             body = "\n  ".join([*statements, f"return {{{{{joined(first)}}}, {{{joined(weights)}}}}};"])
             taps.append(f"DEVICE Taps taps_of_{k}(const Coords& at) {{\n  {body}\n}}")
         return {
-            "texels": declared("texels", self.arrays["texels"].dtype if self.plan.wrt else np.float32),
+            "texels": declared(
+                "texels",
+                self.arrays["texels"].dtype if self.plan.wrt else np.float32,
+                isinstance(self.arrays.get("texels"), Edged),
+            ),
             "additions": [
                 f"add_to_memory(to + {k * self.lanes.channels}, Piece{{{{{joined(part)}}}}});"
                 for k, part in enumerate(split[1])
@@ -357,6 +345,8 @@ class WindowSource(SampleSource):
             "taps_functions": "\n\n".join(taps),
             "most_taps": max((len(offsets) for *_, offsets in self.walks), default=1),
             **of_function("coords", self.find_coords()),
+            "skips": boolean(self.plan.needs is not None),
+            **of_function("holds", holds),
             **of_function("texel", texel),
             **of_function("split", split),
             **of_function("slopes", slopes),

@@ -1,0 +1,1 @@
+"""`python -m benchmarks.scaling`: the same work on one device and on several."""

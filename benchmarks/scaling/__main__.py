@@ -1,0 +1,104 @@
+"""`python -m benchmarks.scaling`: the same work on one device and on several, with what bounds it.
+
+Strong scaling: a work of one size, over more devices. Weak scaling: each device has as much as one device had. Before
+anything is timed, results are compared with those of one device. `--from` makes tables and the picture of an earlier
+run, on any machine. To try it on a CPU: `XLA_FLAGS=--xla_force_host_platform_device_count=8`, `--size small`.
+"""
+
+import argparse
+import dataclasses
+import json
+import pathlib
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+
+from ..environment import environment
+from ..peers.protocol import on_gpu
+from ..picture import available
+from .measure import figures
+from .page import replace_section
+from .picture import draw
+from .rates import rates
+from .report import markdown
+from .works import Work, works
+
+NAMES = [work.name for work in works("small")]
+
+
+def parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.scaling", description=__doc__)
+    parser.add_argument("--devices", type=int, nargs="+", help="how many, such as 1 2 4 (default: 1, 2, 4, ... all)")
+    parser.add_argument("--seconds", type=float, default=0.5, help="time for each function")
+    parser.add_argument("--size", choices=("small", "large"), help="of the works (default: large on a GPU)")
+    parser.add_argument("--rows", nargs="+", choices=NAMES, default=NAMES, metavar="NAME", help=", ".join(NAMES))
+    parser.add_argument("--json", type=pathlib.Path, help="write all figures to this file")
+    parser.add_argument(
+        "--from", dest="earlier", type=pathlib.Path, help="measure nothing, and take this file's figures"
+    )
+    parser.add_argument("--picture", type=pathlib.Path, help="draw the figures to this PNG file")
+    parser.add_argument("--page", type=pathlib.Path, help="write the section 'Measured' of this page, docs/scaling.md")
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    options = parser().parse_args(argv)
+    if options.picture and not available():
+        raise SystemExit("--picture needs matplotlib, which is not installed; it comes with the extra bench")
+    found = json.loads(options.earlier.read_text()) if options.earlier else run(options)
+    text = markdown(found)
+    print(text)
+    if options.picture:
+        draw(found, options.picture)
+    if options.page:
+        replace_section(options.page, text, options.picture)
+    return 0
+
+
+def run(options: argparse.Namespace) -> dict[str, Any]:
+    """Measures, and writes what it has after each function: a run that is cut short leaves what it found."""
+    size = options.size or ("large" if on_gpu() else "small")
+    wanted = [work for work in works(size) if work.name in options.rows]
+    counts = counted(options.devices, wanted)
+    about = environment() | {"devices": str(jax.device_count())}
+    measured = rates(size, counts, options.seconds)
+    found = {"environment": about, "size": size, "rates": dataclasses.asdict(measured), "works": [], "figures": []}
+    for work in wanted:
+        found["works"].append(plain(work))
+        for some in figures(work, counts, options.seconds):
+            for figure in some:
+                found["figures"].append(dataclasses.asdict(figure))
+                what = figure.problem or f"{figure.milliseconds:.3f} ms"
+                print(
+                    f"{figure.work}, {figure.function}, {figure.rows} rows on {figure.devices}: {what}",
+                    flush=True,
+                )
+            if options.json:
+                options.json.write_text(json.dumps(found, indent=2) + "\n")
+    # As a file has it: its keys are strings.
+    return json.loads(json.dumps(found))
+
+
+def counted(devices: Sequence[int] | None, wanted: Sequence[Work]) -> list[int]:
+    """The numbers of devices above 1."""
+    there = jax.device_count()
+    counts = sorted(set(devices or [2**k for k in range(1, there.bit_length())]) - {1})
+    if not counts or counts[0] < 1 or counts[-1] > there:
+        raise SystemExit(
+            f"--devices {' '.join(map(str, devices or []))}: there are {there}; take 1 and more, such as 1 2"
+        )
+    for work in wanted:
+        if any(work.strong % count for count in counts):
+            raise SystemExit(f"--devices must divide {work.strong}, the rows of {work.name}; take powers of two")
+    return counts
+
+
+def plain(work: Work) -> dict[str, Any]:
+    """What a report needs of a work."""
+    names = ("name", "title", "strong", "weak", "exchange", "tolerance")
+    return {name: getattr(work, name) for name in names} | {"functions": list(work.functions), "aims": dict(work.aims)}
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

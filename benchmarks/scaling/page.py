@@ -1,0 +1,26 @@
+"""The section of a page that is made from figures."""
+
+import os
+import pathlib
+import re
+
+HEADING = "## Measured"
+COMMANDS = """\
+```
+python -m benchmarks.scaling --json run.json           # on a machine with several GPUs
+python -m benchmarks.scaling --from run.json --picture docs/images/scaling.png --page docs/scaling.md
+```"""
+
+
+def replace_section(page: pathlib.Path, text: str, picture: pathlib.Path | None) -> None:
+    """Writes the section "Measured", up to the next heading of its kind."""
+    parts = [HEADING, COMMANDS]
+    if picture:
+        place = os.path.relpath(picture.absolute(), page.absolute().parent)
+        parts.append(f"![Bars: times on several devices over those on one, and what bounds them]({place})")
+    section = "\n\n".join([*parts, text])
+    found = page.read_text()
+    if not re.search(rf"^{HEADING}$", found, re.MULTILINE):
+        raise SystemExit(f"--page {page} has no section '{HEADING}'; add this heading where the figures are to stand")
+    pattern = re.compile(rf"^{HEADING}$.*?(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+    page.write_text(pattern.sub(lambda _: f"{section}\n\n", found).rstrip("\n") + "\n")

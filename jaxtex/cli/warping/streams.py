@@ -1,0 +1,137 @@
+"""The warp of an image that fits no memory, as a stream of tiles, each of which reads a part of the image."""
+
+# pyright: strict, reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+import numpy as np
+
+from ..._engine.windows import Span, WindowShapes, loaded, texel_spans
+from ..._tables.filter_kernels import POINT, SPAN
+from ...warp import smoothing
+from ...warp.grids import scaled
+from ...warp.streaming import Box, ImageLike, Tile, TileReads
+from ..environment.devices import Device
+from ..errors import UserError
+from ..pictures.limits import Size
+from ..pictures.picture import Array
+from ..transforms.mappings import Field, Mapping, Passing
+from .programs import ReadOptions, Source, read_axes
+from .resizes import ResizeFilters
+from .texels import LEAST, aligned
+from .tiling import Place
+from .warp import ImageWarp, Programs
+
+# Height and width of what is computed at once. Of a picture that is turned, a square reads the smallest window.
+TILE = (512, 1024)
+# Tiles are computed in bands of so many rows of them, from left to right, so that neighbors read what was just decoded.
+BAND = 4
+# The shortest side of a window: numbers are made of 4,096 texels at a time.
+LEAST_WINDOW = 128
+# How many windows there are at once: two that are read, and one that is loaded.
+WINDOWS = 3
+
+
+class StreamedImage:
+    """The warp of an image whose windows are loaded as tiles need them. The pixels are those of `ImageWarp`.
+
+    Args:
+        image: (H, W, C), uint8 or uint16.
+        mapping, border, size, read, device: as in `warp`.
+        window_bytes: the most bytes that windows take together.
+
+    Raises:
+        UserError: if the whole image is needed to compute a tile.
+    """
+
+    def __init__(
+        self,
+        image: ImageLike,
+        mapping: Mapping,
+        border: Array,
+        size: Size,
+        read: ReadOptions,
+        device: Device,
+        window_bytes: int,
+    ) -> None:
+        height, width, channels = image.shape
+        filters = None
+        if mapping.function is scaled:
+            filters, read = ResizeFilters.of((width, height), size, read), read._replace(antialias=False)
+        if read.antialias:
+            read = read._replace(sampler=dataclasses.replace(read.sampler, max_anisotropy=mapping.max_anisotropy))
+        if isinstance(mapping.parameters, Field):
+            mapping = mapping._replace(parameters=Passing(mapping.parameters))
+        else:
+            mapping = mapping._replace(parameters=jax.device_put(mapping.parameters, device))
+        sizes, target = (np.array(some, np.int32) for some in ((height, width), size[::-1]))
+        nothing = np.zeros((LEAST, channels), image.dtype)
+        texels, sizes, color, target = jax.device_put((nothing, sizes, border, target), device)
+        source = Source(texels, None, sizes, color)
+        whole = ImageWarp(source, mapping, target, size, read, smoothing.SHARP, 1, Programs(device), filters)
+        if read.antialias and max(height, width) > 1:
+            whole = whole._replace(reads=whole.reads_needed())
+        if whole.reads >= smoothing.TWO_LEVELS:
+            raise UserError(
+                "it becomes much smaller in places, for which --antialias needs the whole image in memory; make it "
+                "smaller with jaxtex resize --tile first, or leave --tile out"
+            )
+        self.image, self.whole, self.device = image, whole, device
+        self.axes = read_axes(read.sampler)
+        self.kernels = (read.sampler.kernel, *((SPAN, POINT) if read.antialias else (POINT,)))
+        number_bytes = 4 * channels if read.has_numbers(channels) or filters is not None else 0
+        # A window is copied to the device, and made numbers there.
+        texel_bytes = 2 * channels * np.dtype(image.dtype).itemsize + number_bytes
+        self.shapes = WindowShapes(LEAST_WINDOW, window_bytes // (WINDOWS * texel_bytes))
+        self.tile = min(TILE[0], size[1]), min(TILE[1], size[0])
+
+    def boxes(self) -> list[Box]:
+        """The parts of the output, in the order in which they are computed."""
+        width, height = self.whole.size
+        bands = Box((0, 0), (height, width)).parts((BAND * self.tile[0], width))
+        columns = (part for band in bands for part in band.parts((band.shape[0], self.tile[1])))
+        return [box for column in columns for box in column.parts(self.tile)]
+
+    def pixels(self, boxes: list[Box]) -> Iterator[tuple[Box, Array]]:
+        """The pixels of parts of the output, (height, width, C), in their order."""
+        reads = TileReads(self.find, self.spans, self.shapes, self.compute)
+        stream = reads.streamed(boxes, self.tile)
+        for box in boxes:
+            whole = np.empty((*box.shape, self.image.shape[-1]), self.image.dtype)
+            left = box.shape[0] * box.shape[1]
+            while left:
+                part, found = next(stream)
+                row, column = (at - first for at, first in zip(part.start, box.start))
+                height, width = part.shape
+                whole[row : row + height, column : column + width] = np.asarray(found)[:height, :width]
+                left -= height * width
+            yield box, whole
+
+    def find(self, box: Box, shape: tuple[int, ...]) -> tuple[Any, None]:
+        place = Place(*box.start, *shape)
+        if self.whole.filters is not None:
+            window = self.whole.filters.at(place)
+            last = [int(first) + int(np.max(some.columns)) for first, some in zip(window.origin, window.rows)]
+            return np.stack([window.origin, last], axis=-1), None
+        counts = jax.device_put(np.array(box.shape, np.int32), self.device)
+        return self.whole.run(self.whole.program(place), "reached", place, counts), None
+
+    def spans(self, positions: Array) -> tuple[Span, ...] | None:
+        if self.whole.filters is not None:
+            return tuple(Span(int(first), int(last - first) + 1) for first, last in positions)
+        return texel_spans(positions, self.axes, self.image.shape[:2], self.kernels)
+
+    def compute(self, tile: Tile, _: None) -> jax.Array:
+        height, width = tile.window
+        texels = aligned((height * width, self.image.shape[-1]), self.image.dtype)
+        if tile.spans is not None:
+            loaded(self.image, tile.spans, texels.reshape(height, width, -1))
+        texels, starts = jax.device_put((texels, tile.starts), self.device)
+        image = self.whole._replace(
+            source=self.whole.source._replace(texels=texels, starts=starts), stored=(height, width)
+        )
+        channels = self.image.shape[-1]
+        return image.with_numbers(height * width, height, width, channels).tile(Place(*tile.box.start, *tile.shape))

@@ -1,0 +1,305 @@
+"""Warps of images that fit no device, as a stream of tiles: each reads the part of the image that it needs."""
+
+# pyright: strict, reportUnknownMemberType=false
+
+import functools
+import itertools
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike, DTypeLike
+from numpy.typing import NDArray
+
+from .._arguments import as_float
+from .._engine.axis import Axis
+from .._engine.plan import Layout, space_axes
+from .._engine.windows import Span, WindowShapes, loaded, position_spans, texel_spans
+from .._typed_jit import typed_jit
+from ..sampler import FilterModeLike, Sampler
+from . import smoothing
+from .grids import stored_points
+from .images import TEXTURES, Window, as_numbers, check_image, floating_parameters, warp_checked
+from .options import read_options
+from .shapes import as_shape, spatial_shape
+from .types import AddressLike, Arrays, CoordinateFunction, ShapeLike
+
+# Tiles of images and of volumes, unless the caller says otherwise.
+TILES = {2: (512, 512), 3: (64, 64, 64)}
+# The least sides of windows, by the number of axes.
+LEAST_WINDOWS = {2: 64, 3: 16}
+# What is divided further is computed in tiles of this side, of which a part counts.
+LEAST_SIDE = 8
+# Of how many tiles the positions are found before the first one is computed, so that its loading waits for nothing.
+PENDING = 2
+
+
+class ImageLike(Protocol):
+    """An array that may be too large for memory: of NumPy, mapped from a file, of zarr, of h5py."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def dtype(self) -> Any: ...
+    def __getitem__(self, part: Any, /) -> Any: ...
+
+
+class Box(NamedTuple):
+    """A part of the output: the first pixel and the number of pixels along each axis, slowest axis first."""
+
+    start: tuple[int, ...]
+    shape: tuple[int, ...]
+
+    def parts(self, shape: Sequence[int]) -> Iterator["Box"]:
+        """Boxes of at most that shape, row after row."""
+        steps = [range(at, at + n, step) for at, n, step in zip(self.start, self.shape, shape)]
+        for start in itertools.product(*steps):
+            ends = (at + n for at, n in zip(self.start, self.shape))
+            yield Box(start, tuple(min(n, end - at) for n, at, end in zip(shape, start, ends)))
+
+
+class Tile(NamedTuple):
+    """What is computed at once.
+
+    Attributes:
+        box: the pixels that count.
+        shape: those that a program computes, from the start of the box on.
+        spans: the texels that are read along each axis; `None` if the tile shows the border alone.
+        window: the shape of the array that holds them.
+    """
+
+    box: Box
+    shape: tuple[int, ...]
+    spans: tuple[Span, ...] | None
+    window: tuple[int, ...]
+
+    @property
+    def starts(self) -> NDArray[np.int32]:
+        return np.array([span.first for span in self.spans or ()] or [0] * len(self.window), np.int32)
+
+
+class WindowTooLarge(ValueError):
+    """A single pixel reads more texels than a window may have.
+
+    Args:
+        counts: of texels that it reads, along each axis.
+    """
+
+    def __init__(self, counts: Sequence[int]) -> None:
+        super().__init__(f"a pixel reads {' x '.join(map(str, counts))} texels")
+
+
+class TileReads(NamedTuple):
+    """What the tiles of a warp read, and how they are computed.
+
+    Attributes:
+        find: of a box and the shape of a program, between which positions its pixels read, as `position_spans` returns
+            it, and what `compute` takes.
+        spans: the texels of positions; see `texel_spans`.
+        shapes: those of windows.
+        compute: the pixels of a tile, which the device may still be computing.
+    """
+
+    find: Callable[[Box, tuple[int, ...]], tuple[jax.Array, Any]]
+    spans: Callable[[NDArray[Any]], tuple[Span, ...] | None]
+    shapes: WindowShapes
+    compute: Callable[[Tile, Any], jax.Array]
+
+    def computed(
+        self, box: Box, shape: tuple[int, ...], found: tuple[jax.Array, Any]
+    ) -> Iterator[tuple[Box, jax.Array]]:
+        """The pixels of a box: of one tile, or of smaller ones where the window of one would be too large.
+
+        Raises:
+            WindowTooLarge: if that of a single pixel is.
+        """
+        positions, operands = found
+        spans = self.spans(np.asarray(positions))
+        counts = [1] * len(shape) if spans is None else [span.count for span in spans]
+        window = self.shapes.holding(counts)
+        if window is not None:
+            yield box, self.compute(Tile(box, shape, spans, window), operands)
+            return
+        if max(box.shape) == 1:
+            raise WindowTooLarge(counts)
+        shape = tuple(max(-(-n // 2), min(n, LEAST_SIDE)) for n in shape)
+        for part in box.parts([-(-n // 2) for n in box.shape]):
+            yield from self.computed(part, shape, self.find(part, shape))
+
+    def streamed(self, boxes: Iterable[Box], shape: tuple[int, ...]) -> Iterator[tuple[Box, jax.Array]]:
+        """The pixels of boxes of at most a shape, in their order.
+
+        While the device computes one tile, the window of the next one is loaded.
+        """
+        asked = ((box, self.find(box, shape)) for box in boxes)
+        yield from ahead((part for box, found in ahead(asked, PENDING) for part in self.computed(box, shape, found)), 1)
+
+
+def ahead(items: Iterable[Any], count: int) -> Iterator[Any]:
+    """Items, of which some more have been taken when one is yielded."""
+    taken: deque[Any] = deque()
+    for item in items:
+        taken.append(item)
+        if len(taken) > count:
+            yield taken.popleft()
+    yield from taken
+
+
+def resample_tiles(
+    image: ImageLike,
+    function: CoordinateFunction,
+    output_shape: ShapeLike | None = None,
+    sampler: Sampler | None = None,
+    *,
+    filter: FilterModeLike | None = None,
+    address: AddressLike | None = None,
+    border_color: ArrayLike | None = None,
+    dtype: DTypeLike | None = None,
+    tile_shape: ShapeLike | None = None,
+    window_bytes: int = 2**28,
+) -> Iterator[tuple[tuple[slice, ...], NDArray[Any]]]:
+    """Warps an image or a volume that does not fit the device, tile by tile; the pixels are those of `resample`.
+
+    For each tile the texels are found that its pixels read, loaded, and sent to the device. At most three windows of
+    the image and three tiles are in memory at once, besides the points of four tiles, which `function` computes. A tile
+    whose window is larger than `window_bytes` is divided.
+
+    Args:
+        image: ``(H, W, C)``, or with an `output_shape` of three sizes ``(D, H, W, C)``: an array with `shape` and
+            `dtype` that returns arrays for slices, such as a `numpy.memmap`, or an array of zarr or h5py.
+        function: as in `resample`. It is called for each tile, with the centers of the pixels of the tile.
+        output_shape: the sizes of the output, ``(H, W)`` or ``(D, H, W)``; by default those of the image, ``(H, W)``.
+        sampler, filter, address, border_color, dtype: as in `resample`. There is no antialiasing.
+        tile_shape: the sizes of a tile; by default ``(512, 512)`` or ``(64, 64, 64)``.
+        window_bytes: the most bytes of the texels of one tile.
+
+    Returns:
+        An iterator over tiles, row after row. Each is a pair: the slices of the output where it lies, one for each of
+        its spatial axes, and its pixels, a NumPy array of the sizes of the slices and channels.
+
+    Gradients: none; tiles are arrays of NumPy. Use `resample` of a part of the image.
+
+    Raises:
+        ValueError: if shapes do not fit, or one pixel reads more than `window_bytes`.
+        TypeError: if the image holds no numbers.
+
+    Example:
+        >>> import numpy as np, jaxtex as jt
+        >>> image, out = np.arange(12.0, dtype=np.float32).reshape(3, 4, 1), np.empty((3, 4, 1), np.float32)
+        >>> for where, pixels in jt.warp.resample_tiles(image, lambda x, y: (4 - x, y), tile_shape=(2, 2)):
+        ...     out[where] = pixels
+        >>> out[0, :, 0]
+        array([3., 2., 1., 0.], dtype=float32)
+    """
+    name = "resample_tiles"
+    like = jax.ShapeDtypeStruct(tuple(image.shape), np.dtype(image.dtype))
+    shape = spatial_shape(name, like, output_shape)  # pyright: ignore[reportArgumentType]
+    check_image(name, like, len(shape))
+    if len(like.shape) != len(shape) + 1:
+        raise ValueError(f"{name}: image has shape {like.shape}, expected no batch axes; call it for each image.")
+    if 0 in like.shape:
+        raise ValueError(f"{name}: image has shape {like.shape}, expected sizes of at least 1.")
+    tile = TILES[len(shape)] if tile_shape is None else as_shape(name, "tile_shape", tile_shape, (len(shape),))
+    options = read_options(name, sampler, filter, address, border_color, False, dtype)
+    texel_bytes = like.dtype.itemsize * like.shape[-1]
+    warp = StreamedWarp(image, function, shape, *as_numbers(np.zeros((1, 1), like.dtype), options), window_bytes)
+    shapes = WindowShapes(LEAST_WINDOWS[len(shape)], max(window_bytes // texel_bytes, 1))
+    return warp.tiles(shapes, tuple(map(min, tile, shape)))
+
+
+class StreamedWarp:
+    """A warp by a coordinate function, tile by tile.
+
+    Args:
+        image: with an axis of channels.
+        function: of coordinates.
+        shape: of the output.
+        numbers: an array of the dtype of which windows are read.
+        options: how they are read.
+        result: the dtype of the result.
+        window_bytes: the most bytes of a window.
+    """
+
+    def __init__(
+        self,
+        image: ImageLike,
+        function: CoordinateFunction,
+        shape: tuple[int, ...],
+        numbers: Any,
+        options: Any,
+        result: np.dtype[Any],
+        window_bytes: int,
+    ) -> None:
+        self.image, self.function, self.shape = image, function, shape
+        self.dtype: np.dtype[Any] = np.dtype(numbers.dtype)
+        self.options, self.result, self.window_bytes = options, result, window_bytes
+        self.sizes = tuple(image.shape[:-1])
+        kind = TEXTURES[len(shape)](jnp.zeros([1] * len(shape) + [1])).kind
+        self.axes = space_axes(Layout(kind, (*self.sizes, 1)), smoothing.in_texels(options.sampler))
+
+    def tiles(self, shapes: WindowShapes, shape: tuple[int, ...]) -> Iterator[tuple[tuple[slice, ...], NDArray[Any]]]:
+        """The tiles of the output, of at most a shape."""
+        reads = TileReads(self.find, self.spans, shapes, self.compute)
+        try:
+            for box, pixels in reads.streamed(Box((0,) * len(shape), self.shape).parts(shape), shape):
+                where = tuple(slice(at, at + n) for at, n in zip(box.start, box.shape))
+                yield where, np.asarray(pixels)[tuple(slice(0, n) for n in box.shape)]
+        except WindowTooLarge as error:
+            raise ValueError(
+                f"resample_tiles: {error}, in a window of {shapes.least} along each axis or more, of which "
+                f"window_bytes={self.window_bytes} leaves room for {shapes.most} texels; give it more."
+            ) from None
+
+    def find(self, box: Box, shape: tuple[int, ...]) -> tuple[jax.Array, Arrays]:
+        coords = self.points(box, shape)
+        return spans_of(coords, np.array(box.shape, np.int32), axes=self.axes), coords
+
+    def points(self, box: Box, shape: tuple[int, ...]) -> Arrays:
+        """The points that pixels read, x first. Beyond the output they are those of its last pixel."""
+        ndim, centers = len(shape), list[jax.Array]()
+        for axis, (first, n, size) in enumerate(zip(box.start, shape, self.shape)):
+            line = jnp.asarray(np.minimum(np.arange(first, first + n, dtype=np.int32), size - 1))
+            centers.append((line.astype(np.float32) + 0.5).reshape([n if k == axis else 1 for k in range(ndim)]))
+        coords = tuple(jnp.asarray(c) for c in self.function(*centers[::-1]))
+        if len(coords) != ndim:
+            raise ValueError(
+                f"resample_tiles: function returned {len(coords)} coordinates, expected {ndim}, one for each axis of "
+                f"the output."
+            )
+        return coords
+
+    def spans(self, positions: NDArray[Any]) -> tuple[Span, ...] | None:
+        return texel_spans(positions, self.axes, self.sizes, [axis.kernel for axis in self.axes[:1]])
+
+    def compute(self, tile: Tile, coords: Arrays) -> jax.Array:
+        window = np.zeros((*tile.window, self.image.shape[-1]), self.dtype)
+        if tile.spans is not None:
+            loaded(self.image, tile.spans, window)
+        sizes, starts = (tuple(jnp.asarray(n, jnp.int32) for n in some) for some in (self.sizes, tile.starts))
+        return warp_checked(
+            jnp.asarray(window),
+            floating_parameters(coords, len(tile.shape)),
+            None,
+            self.options.border_color,
+            Window(sizes, starts),
+            function=stored_points,
+            output_shape=tile.shape,
+            sampler=self.options.sampler,
+            antialias=False,
+            batch=0,
+            dtype=self.result,
+            apart=True,
+        )
+
+
+@typed_jit("axes")
+def spans_of(coords: Arrays, counts: Any, *, axes: tuple[Axis, ...]) -> jax.Array:
+    """`position_spans` of the first pixels of a tile, `counts` along each axis, at coordinates, x first."""
+    coords = tuple(as_float(c) for c in coords)
+    shape = np.broadcast_shapes(*(c.shape for c in coords))
+    numbers = (jax.lax.broadcasted_iota(jnp.int32, shape, k) for k in range(len(shape)))
+    needed = functools.reduce(jnp.logical_and, (number < n for number, n in zip(numbers, counts)))
+    return position_spans(coords[::-1], axes, needed)
