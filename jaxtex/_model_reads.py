@@ -9,6 +9,7 @@ import numpy as np
 
 from ._arguments import ReadArguments, as_operands
 from ._engine.coordinates import Arrays
+from ._engine.cut_chain import without_cut
 from ._engine.float_arithmetic import FLOAT
 from ._engine.hashing import pyramid_axes
 from ._engine.joined_reads import Read
@@ -18,7 +19,7 @@ from ._tables.storage_formats import Decoding, rounded_dtype, sum_dtype
 from ._typed_jit import typed_jit
 from .modes import TextureKind
 from .sampler import Sampler
-from .texture import Texture, without_cut
+from .texture import Texture
 
 
 @typed_jit("sampler", "num_heads", "summed_axes", "dtype")

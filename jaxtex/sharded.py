@@ -26,10 +26,11 @@ from typing import Any
 
 import jax
 
-from ._engine.meeting import METHOD, REPORT, Halo, Routing, Whole
+from ._engine.counted import total_of
+from ._engine.meeting import COUNT, METHOD, REPORT, Halo, Routing, Whole
 from ._integers import is_integer
 
-__all__ = ["Halo", "Routing", "Whole", "explain", "using"]
+__all__ = ["Halo", "Routing", "Whole", "count_beyond", "explain", "using"]
 
 
 @contextlib.contextmanager
@@ -44,9 +45,9 @@ def using(method: Halo | Routing | Whole) -> Generator[None, None, None]:
         method: one of
 
             - ``Halo(reach)``: samples are cut as the texture is, and each device receives `reach` texels of its
-              neighbors on both sides. Where a sample needs a texel beyond that, its value is NaN, or zero for integers,
-              and `jax.experimental.checkify` reports how many there are. The fastest where samples reach no further:
-              small flows and angles, resizes.
+              neighbors on both sides. Where a sample needs a texel beyond that, its value is NaN, or zero for integers.
+              `jax.experimental.checkify` reports how many there are, and `count_beyond` returns it. The fastest where
+              samples reach no further: small flows and angles, resizes.
             - ``Routing(slack)``: samples travel to the device that stores their texels, and values travel back, in as
               many rounds as that takes. In a round a device sends `slack` times an equal share to each other device.
               The reads along a footprint travel one after the other. A sample across the seams of a cube travels to
@@ -118,6 +119,38 @@ def explain(function: Callable[..., Any], *args: Any) -> str:
     with REPORT(lines):
         jax.eval_shape(function, *args)
     return "\n".join(lines.found) or "No texture is cut over devices."
+
+
+def count_beyond(function: Callable[..., Any], *args: Any) -> jax.Array:
+    """Counts the samples that need texels beyond the `Halo` of their device, in all reads and splats of a function.
+
+    The function is computed as far as the count needs it. Call it inside the context `using`, or let the function set
+    it.
+
+    Args:
+        function: of arrays, which carry explicit shardings.
+        args: its arguments.
+
+    Returns:
+        int32, a scalar; also under `jax.jit`. Each read counts whose result is used: each turn of `jax.lax.scan`, each
+        example under `jax.vmap`, and reads that reverse mode computes once more.
+
+    Gradients: none.
+
+    Raises:
+        NotImplementedError: if a read stands in `jax.lax.while_loop`, or in `jax.shard_map`.
+
+    Example:
+        >>> import jax, jax.numpy as jnp, jaxtex as jt
+        >>> from jax.sharding import AxisType, NamedSharding, PartitionSpec as P
+        >>> mesh = jax.make_mesh((1,), ("rows",), axis_types=(AxisType.Explicit,))
+        >>> image = jax.device_put(jnp.ones((64, 48, 3)), NamedSharding(mesh, P("rows")))
+        >>> with jt.sharded.using(jt.sharded.Halo(reach=4)):
+        ...     print(jt.sharded.count_beyond(lambda image: jt.warp.rotate(image, 3.0), image))
+        0
+    """
+    with COUNT(True):
+        return total_of(function, *args)
 
 
 class Lines:

@@ -13,6 +13,7 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from ._arguments import ReadArguments, as_operands, check_level, check_texels, check_texture, common_shape
+from ._engine.cut_chain import with_cut, without_cut
 from ._engine.decoding import in_wide_texels, wide_dtype
 from ._engine.float_arithmetic import read_over
 from ._engine.placed_reads import read_where_placed
@@ -27,7 +28,7 @@ from ._traps import OUTSIDE, report
 from ._typed_jit import typed_jit
 from .modes import BoundaryMode, choose
 from .sampling import Coords
-from .texture import Texture, with_cut, without_cut
+from .texture import Texture
 
 BoundaryModeLike = BoundaryMode | Literal["trap", "clamp", "zero"]
 

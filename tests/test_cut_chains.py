@@ -124,3 +124,23 @@ def test_other_accesses(mesh):
     np.testing.assert_array_equal(stacked.levels[1][0], chain(texels).levels[1])
     with pytest.raises(ValueError, match="out_sharding is given with a level of detail"):
         jt.splat(drawn(1, 4, 1), (drawn(2, 4), drawn(3, 4)), (64, 8, 1), lod=1.0, out_sharding=P("rows"))
+
+
+@pytest.mark.parametrize("method", [jt.sharded.Routing(), jt.sharded.Halo(8)], ids=["routing", "halo"])
+def test_memory(method, mesh):
+    """No device holds the whole texture, in a program for one of 8 MiB: neither in a read, nor a splat, nor a chain."""
+    shape = (2048, 256, 4)
+    texels, x, y, values = (
+        jax.ShapeDtypeStruct(s, jnp.float32, sharding=jax.NamedSharding(jax.sharding.get_abstract_mesh(), P("rows")))
+        for s in (shape, (2048, 8), (2048, 8), (2048, 8, 4))
+    )
+
+    def bytes_of(function, *args):
+        return jax.jit(function).lower(*args).compile().memory_analysis().temp_size_in_bytes
+
+    with jt.sharded.using(method):
+        read = bytes_of(lambda texels, x, y: jt.sample(chain(texels), (x, y), TRILINEAR, lod=y), texels, x, y)
+        splat = lambda values, x, y: jt.splat(values, (x, y), shape, out_sharding=P("rows")).texels
+        assert max(read, bytes_of(splat, values, x, y)) < 2048 * 256 * 4 * 4
+    with jt.sharded.using(jt.sharded.Whole()):
+        assert bytes_of(splat, values, x, y) >= 2048 * 256 * 4 * 4

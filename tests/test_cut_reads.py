@@ -213,6 +213,9 @@ def kinds():
     several = lambda t, *c: jt.sample(jt.texture2d(t), c, jt.Sampler(max_anisotropy=2), **side)
     return {
         "footprints": (several, (64, 8, 1), P("rows"), 8, (x, y)),
+        "sums": (
+            lambda t, *c: jt.nn.sample_weighted(jt.texture2d(t), c[:2], c[2]), (64, 8, 1), P("rows"), 8, (x, y, z),
+        ),
         "faces": (lambda t, *c: jt.sample(jt.cubemap(t), c), (6, 4, 4, 1), P("rows"), 3, (x, y, z)),
         "rows of faces": (lambda t, *c: jt.sample(jt.cubemap(t), c), (6, 8, 8, 1), P(None, "rows"), 2, (x, y, z)),
         "longitudes": (lambda t, *c: jt.sample(jt.texture2d(t), c, sphere), (8, 12, 1), P(None, "rows"), 3, (x, y)),
@@ -328,6 +331,12 @@ def test_samples_beyond_a_halo(mesh):
     assert 0.2 < lost.mean() < 0.8
     assert_trees_close("sum", np.asarray(found)[~lost], np.asarray(expected)[~lost], 2**8)
     assert f"{lost.sum()} samples need texels further than 4" in error.get()
+    with jt.sharded.using(jt.sharded.Halo(4)):
+        twice = jax.jit(lambda image: jt.sharded.count_beyond(lambda image: turn(image) + turn(image), image))
+        assert twice(image) == 2 * lost.sum()
+        each = jax.vmap(jax.grad(lambda image, degrees: jnp.sum(jt.warp.rotate(image, degrees))), (None, 0))
+        assert jt.sharded.count_beyond(each, image, jnp.asarray([0.0, 30.0, 30.0])) == 2 * lost.sum()
+    assert jt.sharded.count_beyond(turn, image) == 0  # samples travel
     with jt.sharded.using(jt.sharded.Halo(30)):  # the whole image
         assert_trees_close("sum", jax.jit(turn)(image), expected, 2**8)
 

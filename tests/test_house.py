@@ -42,6 +42,7 @@ LAYERS = (
     "_tables",
     "sampler",
     "_remedies",
+    "_cut_levels",
     "texture",
     "_arguments",
     "_texel_values",

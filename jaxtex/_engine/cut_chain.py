@@ -5,6 +5,7 @@ where those of the level before do, at half the number of texels. So the texels 
 every level, but for a few.
 """
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -13,7 +14,8 @@ import jax
 import jax.numpy as jnp
 from jax.sharding import PartitionSpec
 
-from ..texture import CutChain
+from .._cut_levels import CutChain, divided_levels, joined_levels
+from ..texture import Texture, packed
 from .axis import Axis, Role, Stored, StoredLevel, start_axis
 from .cut import Cut
 from .spec import Coords
@@ -150,3 +152,28 @@ class ChainCut(NamedTuple):
 
     def owners(self, coords: Coords, axes: tuple[Axis, ...]) -> list[jax.Array]:
         return [middle_texel(coords[self.axis], axes[self.axis]) // self.own]
+
+
+# Accesses that take the whole chain
+
+
+def without_cut(texture: Texture) -> Texture:
+    """The texture with the levels of its chain one after the other, not cut over devices."""
+    if texture.cut is None:
+        return texture
+    levels = joined_levels(texture.texels, texture.level_shapes or (), texture.cut)
+    sharding = jax.typeof(texture.texels).sharding
+    if any(sharding.spec):
+        whole = jax.NamedSharding(sharding.mesh, jax.P())
+        levels = [jax.reshard(level, whole) for level in levels]
+    return packed(texture.kind, levels, texture.border_color)
+
+
+def with_cut(texture: Texture, like: Texture) -> Texture:
+    """The texture with the levels of its chain cut over devices as those of another one are."""
+    if like.cut is None:
+        return texture
+    texels, sharding = divided_levels(texture.levels, like.cut), jax.typeof(like.texels).sharding
+    if any(sharding.spec):
+        texels = jax.reshard(texels, sharding)
+    return dataclasses.replace(texture, texels=texels, cut=like.cut)

@@ -8,9 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._arguments import ReadArguments
+from .._cut_levels import CutChain
 from .._tables.storage_formats import Decoding
 from ..sampler import Sampler
-from ..texture import CutChain, Texture
+from ..texture import Texture
 from . import edged_reads, primitives
 from .cube import to_face
 from .level_of_detail import along_side, clamped, footprint_level

@@ -35,9 +35,11 @@ class Whole:
 
 
 Method = Halo | Routing | Whole
-# The method that the caller has chosen; and an object that collects a line for each read, for `jaxtex.sharded.explain`.
+# The method that the caller has chosen; an object that collects a line for each read, for `jaxtex.sharded.explain`; and
+# whether programs hold how many samples reach too far, for `jaxtex.sharded.count_beyond`.
 METHOD: Any = jax.make_user_context(None)
 REPORT: Any = jax.make_user_context(None)
+COUNT: Any = jax.make_user_context(False)
 
 
 def report(line: str) -> None:

@@ -10,13 +10,14 @@ from jax.experimental import checkify
 from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from ..texture import CutChain, joined_levels
+from .._cut_levels import CutChain, joined_levels
 from . import edged_reads, primitives
 from .axis import Axis, Role
+from .counted import with_count
 from .cut_reads import EdgedRead, by_halo, by_routing, in_halo
 from .grids import StoredOrder
 from .indexing import everywhere, explicit_sharding
-from .meeting import Halo, Routing, Whole
+from .meeting import COUNT, Halo, Routing, Whole
 from .placement import Meeting, is_cut, report_whole
 from .spec import ReadSpec
 from .texel_walk import texels_shape
@@ -55,9 +56,7 @@ def read_where_placed(
     meeting.report(method)
     if isinstance(method, Whole):
         return read_whole(read, whole(texels, spec.axes, chain), color, meeting)
-    values = read_in_parts(read, texels, color, meeting, method, edged)
-    report_beyond(meeting, method)
-    return values
+    return reporting(read_in_parts(read, texels, color, meeting, method, edged), meeting, method)
 
 
 def splat_where_placed(
@@ -81,8 +80,7 @@ def splat_where_placed(
 
     values = jax.reshard(values, jax.eval_shape(read, meeting.texels).sharding)
     (sums,) = jax.linear_transpose(read, meeting.texels)(values)
-    report_beyond(meeting, method)
-    return sums.astype(spec.dtype)
+    return reporting(sums, meeting, method).astype(spec.dtype)
 
 
 def uncolored_read(texels: jax.Array, color: None, operands: Sequence[jax.Array], spec: ReadSpec) -> jax.Array:
@@ -179,15 +177,18 @@ def as_given_samples(values: jax.Array, meeting: Meeting) -> jax.Array:
 # Samples that reach too far
 
 
-def report_beyond(meeting: Meeting, method: Halo | Routing) -> None:
-    """An error under checkify where samples reach further than the halo.
+def reporting(result: jax.Array, meeting: Meeting, method: Halo | Routing) -> jax.Array:
+    """The result of a read or splat. Samples that reach further than the halo are counted, if a caller wants to know.
 
-    It stands behind the read: JAX 0.10.2 cannot check a `jax.shard_map` where there is an error already.
+    They are an error under checkify. The check stands behind the read: JAX 0.10.2 cannot check a `jax.shard_map` where
+    there is an error already.
     """
-    if isinstance(method, Halo):
-        beyond = of_all_examples(count_beyond(meeting, method))
-        message = f"{{count}} samples need texels further than {method.reach} from those of their device; use a larger"
-        checkify.debug_check(beyond == 0, f"{message} reach in jaxtex.sharded.Halo.", count=beyond)
+    if not isinstance(method, Halo):
+        return result
+    beyond = of_all_examples(count_beyond(meeting, method))
+    message = f"{{count}} samples need texels further than {method.reach} from those of their device; use a larger"
+    checkify.debug_check(beyond == 0, f"{message} reach in jaxtex.sharded.Halo.", count=beyond)
+    return with_count(result, beyond) if COUNT.value else result
 
 
 def count_beyond(meeting: Meeting, method: Halo) -> jax.Array:

@@ -15,7 +15,7 @@ import numpy as np
 from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from ..texture import CutChain
+from .._cut_levels import CutChain
 from .axis import Axis, Role, inner_axes
 from .cut import Cut
 from .cut_chain import ChainCut

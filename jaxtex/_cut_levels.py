@@ -1,0 +1,74 @@
+"""The levels of a mip chain that is cut over devices, and the texels that these store."""
+
+# pyright: strict, reportUnknownMemberType=false
+
+import functools
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+
+class CutChain(NamedTuple):
+    """How the levels of a mip chain are cut along one of their dimensions.
+
+    Attributes:
+        dimension: of the texels of a level.
+        parts: into how many. Each stores its part of the finest levels, and then all of the others.
+        num_cut: how many levels are cut.
+    """
+
+    dimension: int
+    parts: int
+    num_cut: int
+
+    def part_shape(self, level: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """The shape of what a part stores of a level."""
+        if level >= self.num_cut:
+            return shape
+        own = shape[self.dimension] // self.parts
+        return (*shape[: self.dimension], own, *shape[self.dimension + 1 :])
+
+    def joined(self, level: int, stored: jax.Array) -> jax.Array:
+        """A level, from (parts, *part_shape); all parts store the same of a level that is not cut."""
+        if level >= self.num_cut:
+            sharding = jax.typeof(stored).sharding
+            if any(sharding.spec):
+                stored = jax.reshard(stored, jax.NamedSharding(sharding.mesh, jax.P()))
+            return stored[0]
+        along = jnp.moveaxis(stored, 0, self.dimension)
+        shape = list(stored.shape[1:])
+        shape[self.dimension] *= self.parts
+        return along.reshape(shape)
+
+
+def joined_levels(texels: jax.Array, level_shapes: Sequence[tuple[int, ...]], cut: CutChain) -> tuple[jax.Array, ...]:
+    """The levels of a chain, from the texels of all parts."""
+    *batch, count, channels = texels.shape
+    if batch:
+        of_one = functools.partial(joined_levels, level_shapes=level_shapes, cut=cut)
+        return jax.vmap(of_one)(texels)
+    shapes = [cut.part_shape(level, shape) for level, shape in enumerate(level_shapes)]
+    stored, first, levels = texels.reshape(cut.parts, count // cut.parts, channels), 0, list[jax.Array]()
+    for level, shape in enumerate(shapes):
+        last = first + math.prod(shape[:-1])
+        levels.append(cut.joined(level, stored[:, first:last].reshape(cut.parts, *shape)))
+        first = last
+    return tuple(levels)
+
+
+def divided_levels(levels: Sequence[jax.Array], cut: CutChain) -> jax.Array:
+    """The texels of all parts, from the levels of a chain: the inverse of `joined_levels`."""
+
+    def of_parts(level: int, texels: jax.Array) -> jax.Array:
+        shape = cut.part_shape(level, texels.shape)
+        if level >= cut.num_cut:
+            return jnp.broadcast_to(texels, (cut.parts, *shape))
+        ahead = texels.reshape(*shape[: cut.dimension], cut.parts, *shape[cut.dimension :])
+        return jnp.moveaxis(ahead, cut.dimension, 0)
+
+    channels = levels[0].shape[-1]
+    stored = [of_parts(k, level).reshape(cut.parts, -1, channels) for k, level in enumerate(levels)]
+    return jnp.concatenate(stored, 1).reshape(-1, channels)
