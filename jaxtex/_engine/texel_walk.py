@@ -312,8 +312,12 @@ def other_part(coords: Coords, axes: tuple[Axis, ...], first: int, count: int) -
         first: how many texels it begins after the stored ones.
         count: its texels.
     """
-    moved = lambda c, axis: jnp.mod(c + first, axis.known_size) if axis.role is Role.START else c
-    coords = tuple(moved(c, axis) for c, axis in zip(coords, axes))
+
+    def moved(start: jax.Array, size: int) -> jax.Array:
+        after = start + first
+        return jnp.where(after < 0, after + size, jnp.where(after < size, after, after - size))
+
+    coords = tuple(moved(c, axis.known_size) if axis.role is Role.START else c for c, axis in zip(coords, axes))
     return coords, tuple(axis._replace(stored=axis.stored and axis.stored._replace(count=count)) for axis in axes)
 
 

@@ -161,11 +161,15 @@ def read_each_sample(
     numbers = [Typed(np.array([name], object), dtype) for name, dtype in (*PLACE, ("part", np.dtype(np.int32)))]
     place, channel = emitter.call(place_of, *numbers)
     count = math.prod(terms) if terms else spec.num_reads if spec.num_reads > 1 else None
-    note = ""
+    note, coords = "", None
+    if count is None:
+        with emitter.exactly(exact):
+            coords = emitter.typed_call(coords_of, *numbers)
+    values = emit_values(emitter, coords or coords_of, read_at, numbers, spec, count, exact)
     if notes is not None:
-        (found,) = emitter.call(notes, *emitter.typed_call(coords_of, *numbers)).flat
+        assert coords is not None
+        (found,) = emitter.call(notes, *coords).flat
         note = f"if (at.exists && {found}) notes[tile] = 1;"
-    values = emit_values(emitter, coords_of, read_at, numbers, spec, count, exact)
     arrays: dict[str, Any] = {"texels": texels}
     declarations = list[str]()
     if isinstance(texels, Edged):
@@ -221,7 +225,7 @@ def read_each_sample(
 
 def emit_values(
     emitter: Emitter,
-    coords_of: Callable[..., Coords],
+    coords_of: Sequence[Typed] | Callable[..., Coords],
     read_at: Callable[..., jax.Array],
     numbers: Sequence[Typed],
     spec: ReadSpec,
@@ -231,17 +235,15 @@ def emit_values(
     """Emits `operators.mean`, and returns the names of a thread's results.
 
     Args:
-        coords_of: the coordinates of a thread's read, from `numbers`; of one of several, also from its number, counted
-            from 1. Of a mean, its weight follows.
+        coords_of: the coordinates of a thread's read; or, of one of several, what computes them from `numbers` and its
+            number, counted from 1. Of a mean, its weight follows.
         read_at: a thread's read, from `numbers` and coordinates: (1, width).
         numbers: the variables that tell threads apart.
         count: how many reads a thread sums; `None` if it is one.
     """
     rounded = lambda values: values.astype(spec.dtype)
-    if count is None:
-        with emitter.exactly(exact):
-            coords = emitter.typed_call(coords_of, *numbers)
-        return emitter.call(rounded, emitter.typed_call(read_at, *numbers, *coords))[0]
+    if not callable(coords_of):
+        return emitter.call(rounded, emitter.typed_call(read_at, *numbers, *coords_of))[0]
     number = Typed(np.array(["number"], object), np.int32)
     with emitter.scope() as of_read, emitter.exactly(exact):
         coords, counts, weight = emitter.typed_call(coords_of, *numbers, number), "true", None
