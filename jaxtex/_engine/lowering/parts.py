@@ -60,12 +60,12 @@ class Edged(NamedTuple):
 
     Attributes:
         own: the one in the middle.
-        before, after: the others, of one shape. A kernel that has no `after` loads other elements in their place.
+        before, after: the others, of one shape.
     """
 
     own: Any
     before: Any
-    after: Any | None
+    after: Any
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -83,14 +83,12 @@ class Edged(NamedTuple):
 
     def arrays(self, name: str) -> dict[str, Any]:
         """The arrays, by names for a kernel that knows this one by `name`."""
-        if self.after is None:
-            return {f"{name}_own": self.own}
         return {f"{name}_before": self.before, f"{name}_own": self.own, f"{name}_after": self.after}
 
     def declared(self, name: str, c_type: str) -> str:
         """The declaration in a kernel of `name`, from those of its arrays."""
         values = ", ".join((*self.arrays(name), *(f"{end}ll" for end in self.ends)))
-        return f"const {'Inner' if self.after is None else 'Edged'}<{c_type}> {name}{{{values}}};"
+        return f"const Edged<{c_type}> {name}{{{values}}};"
 
 
 def places_of(shapes: Sequence[tuple[int, ...]], row_axes: int) -> list[Place]:

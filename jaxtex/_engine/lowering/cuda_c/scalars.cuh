@@ -281,14 +281,6 @@ template <class T> struct Edged {
   DEVICE T* operator+(int64 k) const { return k < first ? before + k : k < last ? own + (k - first) : after + (k - last); }
 };
 
-// The same without the first array and the last one: their elements may be asked for, and are any others.
-template <class T> struct Inner {
-  T* own;
-  int64 first, last;
-
-  DEVICE T* operator+(int64 k) const { return own + (first <= k && k < last ? k - first : 0); }
-};
-
 // The same of an array that a kernel fills.
 template <int N, class T> DEVICE void store_row(T* first, const Row<T, N>& row) {
   for (int k = 0; k < N; k++) first[k] = row.v[k];

@@ -32,16 +32,19 @@ def edged_read(
     launcher: Launcher = THIS_GPU,
 ) -> jax.Array:
     """The read in two steps: of all samples in `own`, which needs nothing of neighbors; then of tiles at the edges."""
-    texels, axes = Edged(own, before, after), spec.axes
+    texels, axes, reach = Edged(own, before, after), spec.axes, before.shape[0]
+    part = reach, own.shape[0]
 
     def marked(load_texel: LoadTexel, coords: Coords, color: jax.Array | None) -> jax.Array:
         found = value_at(load_texel, coords, spec, color)
         return jnp.where(holds_taps(coords, axes)[..., None], found, missing)
 
-    part = before.shape[0], own.shape[0]
-    at_edges = lambda *coords: ~holds_taps(*other_part(coords, axes, *part))
-    inner = texels._replace(after=None)
-    read = value_of(spec), inner, None, operands, spec, 0, "texture_read", launcher
+    # The first kernel needs no masks, as it may read any texel for the samples that the second one reads again.
+    (start,), inner_axes = other_part(operands[:1], axes, *part)
+    as_window = lambda axis: axis._replace(stored=axis.stored and axis.stored._replace(is_window=True))
+    inner = spec.with_axes(tuple(map(as_window, inner_axes)))
+    at_edges = lambda *coords: ~holds_taps(coords, inner_axes)
+    read = value_of(inner), own, None, [start, *operands[1:]], inner, 0, "texture_read", launcher
     filled, notes = read_each_sample(*read, notes=at_edges)
     into = Part(filled, Place(filled.shape, Slice(filled.shape[-1], 0, filled.shape[-1])))
     read = marked, texels, None, operands, spec, 0, "texture_read_edges", launcher
