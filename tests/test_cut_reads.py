@@ -24,7 +24,7 @@ from jaxtex._tables.storage_formats import Decoding
 
 pytestmark = pytest.mark.skipif(jax.device_count() < 8, reason="needs eight devices")
 PARTS, REACH, CAPACITY = 8, 6, 3
-COLLECTIVES = {"halo": "ppermute", "edges": "with_edges", "routing": "all_to_all", "whole": "all_gather"}
+COLLECTIVES = {"halo": "with_edges", "edges": "with_edges", "routing": "all_to_all", "whole": "all_gather"}
 
 
 def drawn(seed, *shape, low=0.0, high=1.0):

@@ -60,19 +60,6 @@ class Cut(NamedTuple):
         """Whether a part with so many texels on each side is the whole axis."""
         return self.own + 2 * reach >= self.circle
 
-    def window(self, texels: jax.Array, reach: int) -> jax.Array:
-        """A device's texels with `reach` of its neighbors' on both sides, around the end of the axis."""
-        before, after, left = [], [], reach
-        for distance in range(1, -(-reach // self.own) + 1):
-            count = min(left, self.own)
-            along = functools.partial(jax.lax.slice_in_dim, axis=self.dimension)
-            around = lambda step: [(k, (k + step) % self.parts) for k in range(self.parts)]
-            last = along(texels, self.own - count, self.own)
-            before.insert(0, jax.lax.ppermute(last, self.names, around(distance)))
-            after.append(jax.lax.ppermute(along(texels, 0, count), self.names, around(-distance)))
-            left -= count
-        return jnp.concatenate([*before, texels, *after], self.dimension)
-
     def axes_in_part(self, axes: tuple[Axis, ...], reach: int) -> tuple[Axis, ...]:
         """The axes in the part that a device stores with its halo; one more in front says where it starts."""
         stored = Stored(self.own + 2 * reach, self.circle)

@@ -18,6 +18,7 @@ from .._cut_levels import CutChain, divided_levels, joined_levels
 from ..texture import Texture, packed
 from .axis import Axis, Role, Stored, StoredLevel, start_axis
 from .cut import Cut
+from .exchange import Edges, with_halo
 from .spec import Coords
 from .texel_walk import middle_texel
 
@@ -111,7 +112,8 @@ class ChainCut(NamedTuple):
             some = texels[first:last]
             if level < self.chain.num_cut:
                 cut = Cut(self.axis, self.chain.dimension, self.names, self.parts, shape[self.chain.dimension])
-                some = cut.window(some.reshape(part), self.reach_in(level, reach)).reshape(-1, part[-1])
+                edges = Edges(cut, self.reach_in(level, reach), around=True)
+                some = with_halo(some.reshape(part), edges).reshape(-1, part[-1])
             levels.append(some)
             first = last
         return jnp.concatenate(levels)

@@ -10,7 +10,7 @@ samples travel to the device that stores their texels, and values travel back.
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 import jax
 import jax.numpy as jnp
@@ -19,7 +19,7 @@ from . import edged_reads
 from .combinations import weighted
 from .cut import Cut
 from .cut_chain import ChainCut
-from .exchange import Edges, with_edges
+from .exchange import Edges, with_edges, with_halo
 from .grids import Started
 from .lowering.parts import Edged
 from .operators import sum_of_calls, summed
@@ -79,21 +79,40 @@ def by_halo(
     Args:
         edged: the read of texels in three arrays, if there is one.
     """
-    edges = edges_of(spec, cut, reach)
+    run = read_of_part(read, texels, spec, cut, reach, edged)
+    values = run(operands, spec)
     spec, operands = in_halo(spec, operands, cut, reach)
-    if edged is not None and edges is not None:
-        values = edged(Edged(*with_edges(texels, edges)), operands, spec)
-    else:
-        values = read(cut.window(texels, reach), operands, spec)
+    if edged is None or not has_edges(cut, reach):
         missing = jnp.nan if jnp.issubdtype(values.dtype, jnp.floating) else 0
         values = edged_reads.where_held(values, operands, spec, missing)
     return ReadResult(values, jnp.broadcast_to(edged_reads.holds(spec, operands), values.shape[:-1]))
 
 
-def edges_of(spec: ReadSpec, cut: Cut | ChainCut, reach: int) -> Edges | None:
-    """The `reach` texels on each side of a part, if they can stay in arrays of their own."""
-    if not isinstance(cut, Cut) or cut.dimension > 0 or reach == 0:
-        return None
+def has_edges(cut: Cut | ChainCut, reach: int) -> TypeGuard[Cut]:
+    """Whether the texels that neighbors send can stay in arrays of their own."""
+    return isinstance(cut, Cut) and cut.dimension == 0 and reach > 0
+
+
+def read_of_part(
+    read: Read, texels: jax.Array, spec: ReadSpec, cut: Cut | ChainCut, reach: int, edged: EdgedRead | None
+) -> Callable[[Sequence[jax.Array], ReadSpec], jax.Array]:
+    """The read of a device's part with its halo, which neighbors send once: a function of operands and a spec."""
+    if edged is not None and has_edges(cut, reach):
+        in_three = Edged(*with_edges(texels, edges_of(spec, cut, reach)))
+        whole = lambda operands, spec: edged(in_three, operands, spec)
+    else:
+        window = with_halo(texels, edges_of(spec, cut, reach)) if isinstance(cut, Cut) else cut.window(texels, reach)
+        whole = lambda operands, spec: read(window, operands, spec)
+
+    def run(operands: Sequence[jax.Array], spec: ReadSpec) -> jax.Array:
+        spec, given = in_halo(spec, operands, cut, reach)
+        return whole(given, spec)
+
+    return run
+
+
+def edges_of(spec: ReadSpec, cut: Cut, reach: int) -> Edges:
+    """The `reach` texels on each side of a part."""
     return Edges(cut, reach, spec.axes[cut.axis].address.cyclic)
 
 
@@ -114,22 +133,7 @@ def by_routing(
     Each device sends at most `capacity` samples to each other one at once, in as many rounds as that takes. The reads
     of a mean travel one after the other.
     """
-    reach = cut.reach_of_filter(spec.axes)
-    edges = edges_of(spec, cut, reach)
-    if edged is not None and edges is not None:
-        in_three = Edged(*with_edges(texels, edges))
-
-        def read_there(coords: Sequence[jax.Array], spec: ReadSpec) -> jax.Array:
-            spec, given = in_halo(spec, coords, cut, reach)
-            return edged(in_three, given, spec)
-
-    else:
-        window = cut.window(texels, reach) if reach else texels
-
-        def read_there(coords: Sequence[jax.Array], spec: ReadSpec) -> jax.Array:
-            spec, given = in_part(spec, coords, cut, reach)
-            return read(window, given, spec)
-
+    read_there = read_of_part(read, texels, spec, cut, cut.reach_of_filter(spec.axes), edged)
     channels = texels.shape[-1]
     alone = spec.num_reads == 1 and not spec.summed_axes
     each = dataclasses.replace(spec.of_coords(), num_reads=1, summed_axes=())

@@ -63,6 +63,14 @@ def with_edges(texels: jax.Array, edges: Edges) -> list[jax.Array]:
     return bind(with_edges_p, texels, edges=edges)
 
 
+def with_halo(texels: jax.Array, edges: Edges) -> jax.Array:
+    """The same in one array."""
+    if edges.reach == 0:
+        return texels
+    own, before, after = with_edges(texels, edges)
+    return jnp.concatenate([before, own, after], edges.cut.dimension)
+
+
 def with_edges_terms(texels: jax.Array, *, edges: Edges) -> list[jax.Array]:
     cut, before, after = edges.cut, list[jax.Array](), list[jax.Array]()
     if edges.once:
