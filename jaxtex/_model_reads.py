@@ -9,7 +9,7 @@ import numpy as np
 
 from ._arguments import ReadArguments, as_operands
 from ._engine.coordinates import Arrays
-from ._engine.cut_chain import without_cut
+from ._engine.distributed.cut_chain import without_cut
 from ._engine.float_arithmetic import FLOAT
 from ._engine.hashing import pyramid_axes
 from ._engine.joined_reads import Read

@@ -12,9 +12,9 @@ import numpy as np
 from ._arguments import ReadArguments, as_operands, check_sampler, common_shape
 from ._engine.coordinates import Arrays
 from ._engine.decoding import read_dtype
+from ._engine.distributed.placed_reads import read_where_placed, splat_where_placed
 from ._engine.drawn_taps import DrawnTaps
 from ._engine.float_arithmetic import FLOAT, ReadArithmetic, read_over
-from ._engine.placed_reads import read_where_placed, splat_where_placed
 from ._engine.plan import (
     Layout,
     ReadPlan,

@@ -14,9 +14,9 @@ from jax.typing import ArrayLike
 from ._arguments import as_array, as_integer, check_texture
 from ._cut_levels import CutChain
 from ._engine.coordinates import Arrays
-from ._engine.cut_chain import chain_for
+from ._engine.distributed.cut_chain import chain_for
+from ._engine.distributed.placement import is_cut, names_of, parts_of, report_whole
 from ._engine.indexing import everywhere, explicit_sharding
-from ._engine.placement import is_cut, names_of, parts_of, report_whole
 from ._tables.storage_formats import sum_dtype
 from ._typed_jit import typed_jit
 from .texture import Texture, chain_shapes, packed

@@ -26,8 +26,8 @@ from typing import Any
 
 import jax
 
-from ._engine.counted import total_of
-from ._engine.meeting import COUNT, METHOD, REPORT, Halo, Routing, Whole
+from ._engine.distributed.counted import total_of
+from ._engine.distributed.meeting import COUNT, METHOD, REPORT, Halo, Routing, Whole
 from ._integers import is_integer
 
 __all__ = ["Halo", "Routing", "Whole", "count_beyond", "explain", "using"]

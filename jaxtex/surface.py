@@ -13,11 +13,11 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from ._arguments import ReadArguments, as_operands, check_level, check_texels, check_texture, common_shape
-from ._engine.cut_chain import with_cut, without_cut
 from ._engine.decoding import in_wide_texels, wide_dtype
+from ._engine.distributed.cut_chain import with_cut, without_cut
+from ._engine.distributed.placed_reads import read_where_placed
+from ._engine.distributed.placed_writes import TexelWrite
 from ._engine.float_arithmetic import read_over
-from ._engine.placed_reads import read_where_placed
-from ._engine.placed_writes import TexelWrite
 from ._engine.plan import ReadPlan, layout_of, plan_of_texels
 from ._engine.spec import ReadSpec
 from ._engine.texel_walk import only_address

@@ -8,7 +8,8 @@ import jax
 from jax._src.interpreters.mlir import _platform_specific_lowerings
 from jax.interpreters import mlir
 
-from jaxtex._engine import binding, edged_reads, joined_reads, linearization, operators, primitives
+from jaxtex._engine import binding, joined_reads, linearization, operators, primitives
+from jaxtex._engine.distributed import edged_reads
 from jaxtex._engine.lowering import choice, cuda_c
 from jaxtex._hardware import read as hardware
 from tests.host_compiler import HostLauncher

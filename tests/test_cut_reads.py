@@ -14,8 +14,9 @@ from tolerances import assert_trees_close
 
 import jaxtex as jt
 from jaxtex._arguments import ReadArguments
-from jaxtex._engine import cut_reads, edged_reads, primitives
-from jaxtex._engine.cut import Cut
+from jaxtex._engine import primitives
+from jaxtex._engine.distributed import cut_reads, edged_reads
+from jaxtex._engine.distributed.cut import Cut
 from jaxtex._engine.float_arithmetic import FLOAT
 from jaxtex._engine.plan import layout_of
 from jaxtex._hardware import HARDWARE

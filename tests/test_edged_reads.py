@@ -11,9 +11,9 @@ from tolerances import assert_exact, assert_trees_close
 
 import jaxtex as jt
 from jaxtex._arguments import ReadArguments
-from jaxtex._engine import edged_reads
 from jaxtex._engine.axis import Stored, start_axis
-from jaxtex._engine.cut import Cut
+from jaxtex._engine.distributed import edged_reads
+from jaxtex._engine.distributed.cut import Cut
 from jaxtex._engine.float_arithmetic import FLOAT
 from jaxtex._engine.grids import Started
 from jaxtex._engine.lowering.parts import Edged

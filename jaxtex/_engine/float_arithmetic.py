@@ -12,10 +12,11 @@ from .._cut_levels import CutChain
 from .._tables.storage_formats import Decoding
 from ..sampler import Sampler
 from ..texture import Texture
-from . import edged_reads, primitives
+from . import primitives
 from .cube import to_face
+from .distributed import edged_reads
+from .distributed.placed_reads import read_where_placed
 from .level_of_detail import along_side, clamped, footprint_level
-from .placed_reads import read_where_placed
 from .plan import Layout, ReadPlan, ResolvedLevel, SizedTexture, in_texels, plan_of_level, sides_of
 from .spec import ReadSpec
 

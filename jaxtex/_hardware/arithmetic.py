@@ -9,8 +9,8 @@ import numpy as np
 from .._arguments import ReadArguments
 from .._engine.coordinates import Arrays
 from .._engine.decoding import decode
+from .._engine.distributed.placed_reads import read_where_placed
 from .._engine.float_arithmetic import ReadArithmetic
-from .._engine.placed_reads import read_where_placed
 from .._engine.plan import Layout, ReadPlan, ResolvedLevel, SizedTexture, plan_of_level
 from .._tables.storage_formats import Decoding, rounded_dtype
 from ..sampler import Sampler

@@ -14,13 +14,13 @@ import jax
 import jax.numpy as jnp
 from jax.sharding import PartitionSpec
 
-from .._cut_levels import CutChain, divided_levels, joined_levels
-from ..texture import Texture, packed
-from .axis import Axis, Role, Stored, StoredLevel, start_axis
+from ..._cut_levels import CutChain, divided_levels, joined_levels
+from ...texture import Texture, packed
+from ..axis import Axis, Role, Stored, StoredLevel, start_axis
+from ..spec import Coords
+from ..texel_walk import middle_texel
 from .cut import Cut
 from .exchange import Edges, with_halo
-from .spec import Coords
-from .texel_walk import middle_texel
 
 # Levels of fewer texels than this share of a device's part of the finest one are stored whole on each device.
 REPLICATED_SHARE = 1 / 8

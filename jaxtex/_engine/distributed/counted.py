@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, Primitive, jaxpr_as_fun, jaxprs_in_params
 from jax.interpreters import ad, batching, mlir
 
-from .indexing import everywhere
+from ..indexing import everywhere
 
 
 def with_count(values: jax.Array, count: jax.Array) -> jax.Array:

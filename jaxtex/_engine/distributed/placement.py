@@ -15,14 +15,14 @@ import numpy as np
 from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from .._cut_levels import CutChain
-from .axis import Axis, Role, inner_axes
+from ..._cut_levels import CutChain
+from ..axis import Axis, Role, inner_axes
+from ..indexing import explicit_sharding
+from ..spec import Combination, ReadSpec
+from ..stacks import Stack
 from .cut import Cut
 from .cut_chain import ChainCut
-from .indexing import explicit_sharding
 from .meeting import METHOD, Halo, Method, Routing, Whole, report
-from .spec import Combination, ReadSpec
-from .stacks import Stack
 
 MEBIBYTE = 2**20
 

@@ -10,17 +10,18 @@ from jax.experimental import checkify
 from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from .._cut_levels import CutChain, joined_levels
-from . import edged_reads, primitives
-from .axis import Axis, Role
+from ..._cut_levels import CutChain, joined_levels
+from .. import primitives
+from ..axis import Axis, Role
+from ..grids import StoredOrder
+from ..indexing import everywhere, explicit_sharding
+from ..spec import ReadSpec
+from ..texel_walk import texels_shape
+from . import edged_reads
 from .counted import with_count
 from .cut_reads import EdgedRead, by_halo, by_routing, in_halo
-from .grids import StoredOrder
-from .indexing import everywhere, explicit_sharding
 from .meeting import COUNT, Halo, Routing, Whole
 from .placement import Meeting, is_cut, report_whole
-from .spec import ReadSpec
-from .texel_walk import texels_shape
 
 # A read: of texels, a border color, operands, and a spec.
 Read = Callable[[jax.Array, Any, Sequence[jax.Array], ReadSpec], jax.Array]

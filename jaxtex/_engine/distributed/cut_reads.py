@@ -15,16 +15,16 @@ from typing import NamedTuple, TypeGuard
 import jax
 import jax.numpy as jnp
 
+from ..combinations import weighted
+from ..grids import Started
+from ..lowering.parts import Edged
+from ..operators import sum_of_calls, summed
+from ..spec import Coords, ReadSpec, as_given
 from . import edged_reads
-from .combinations import weighted
 from .cut import Cut
 from .cut_chain import ChainCut
 from .exchange import Edges, with_edges, with_halo
-from .grids import Started
-from .lowering.parts import Edged
-from .operators import sum_of_calls, summed
 from .routes import Routes
-from .spec import Coords, ReadSpec, as_given
 
 # A read of one device: of texels, at operands. The other one marks the samples that need texels it does not have.
 EdgedRead = Callable[[Edged, Sequence[jax.Array], ReadSpec], jax.Array]

@@ -7,10 +7,10 @@ import jax
 import jax.numpy as jnp
 from jax.sharding import PartitionSpec
 
-from .axis import Axis, Stored, start_axis
-from .spec import Coords
-from .taps import taps
-from .texel_walk import groups, middle_texel, step_of
+from ..axis import Axis, Stored, start_axis
+from ..spec import Coords
+from ..taps import taps
+from ..texel_walk import groups, middle_texel, step_of
 
 # The most taps whose texels may lie in several parts, where axes are addressed together.
 MOST_JOINT_TAPS = 4

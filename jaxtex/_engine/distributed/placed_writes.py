@@ -11,15 +11,15 @@ import jax.numpy as jnp
 from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from .._tables.storage_formats import Decoding
-from . import texel_write
-from .axis import Axis
+from ..._tables.storage_formats import Decoding
+from .. import texel_write
+from ..axis import Axis
+from ..indexing import everywhere, explicit_sharding
+from ..spec import Coords, ReadSpec
 from .cut import Cut
 from .cut_writes import RoutedWrites
-from .indexing import everywhere, explicit_sharding
 from .meeting import METHOD, Routing, Whole, report
 from .placement import Meeting, cut_of, described, is_cut, report_whole
-from .spec import Coords, ReadSpec
 
 
 class TexelWrite(NamedTuple):

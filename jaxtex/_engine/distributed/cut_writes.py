@@ -13,15 +13,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._tables.storage_formats import sum_dtype
-from .axis import Axis
+from ..._tables.storage_formats import sum_dtype
+from ..axis import Axis
+from ..indexing import gather, scatter
+from ..spec import Coords
+from ..straight_through import straight_through
+from ..texel_walk import both, flattened, middle_texel
+from ..texel_write import keeping_bits, keeping_nan, landing, same
 from .cut import Cut
-from .indexing import gather, scatter
 from .routes import Routes
-from .spec import Coords
-from .straight_through import straight_through
-from .texel_walk import both, flattened, middle_texel
-from .texel_write import keeping_bits, keeping_nan, landing, same
 
 NO_SAMPLE = -1
 LAST_NUMBER = np.int32(np.iinfo(np.int32).max)

@@ -10,8 +10,8 @@ import jax
 import jax.numpy as jnp
 from jax.interpreters import ad
 
-from .binding import bind
-from .by_terms import by_terms
+from ..binding import bind
+from ..by_terms import by_terms
 from .cut import Cut
 
 

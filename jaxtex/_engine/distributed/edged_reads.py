@@ -15,12 +15,12 @@ import jax
 import jax.numpy as jnp
 from jax.interpreters import ad
 
-from .binding import bind
-from .by_terms import by_terms
-from .lowering.parts import Edged
-from .primitives import active, as_cotangent, is_nonzero, jvp_by_terms, pullback_p, pushforward_p, read_p, splat_p
-from .spec import TEXELS, ReadSpec, Wrt
-from .texel_walk import holds_taps
+from ..binding import bind
+from ..by_terms import by_terms
+from ..lowering.parts import Edged
+from ..primitives import active, as_cotangent, is_nonzero, jvp_by_terms, pullback_p, pushforward_p, read_p, splat_p
+from ..spec import TEXELS, ReadSpec, Wrt
+from ..texel_walk import holds_taps
 
 # A texture is so many arguments.
 ARRAYS = 3
