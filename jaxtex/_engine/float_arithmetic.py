@@ -11,7 +11,7 @@ from .._arguments import ReadArguments
 from .._tables.storage_formats import Decoding
 from ..sampler import Sampler
 from ..texture import Texture
-from . import edged_reads, primitives
+from . import edged_reads, primitives, words
 from .cube import to_face
 from .level_of_detail import along_side, clamped, footprint_level
 from .placed_reads import read_where_placed
@@ -81,7 +81,11 @@ def read(
     deterministic: bool = False,
 ) -> jax.Array:
     """One read of a texture."""
-    return read_texels(texture.texels, texture.border_color, plan, decoding, dtype, deterministic)
+    texels, color = texture.texels, texture.border_color
+    if isinstance(texture, SizedTexture) and texture.channels_of_words is not None:
+        spec, channels = plan.spec(decoding, dtype), texture.channels_of_words
+        return words.read(texels, channels, color_outside(color, channels, spec), plan.operands, spec)
+    return read_texels(texels, color, plan, decoding, dtype, deterministic)
 
 
 def read_texels(
@@ -93,10 +97,16 @@ def read_texels(
     deterministic: bool = False,
 ) -> jax.Array:
     """One read: the engine's, with the border color, or zero, for the taps outside."""
-    spec, color = plan.spec(decoding, dtype, deterministic), None
-    if border_color is not None and any(axis.address.has_outside for axis in plan.axes):
-        color = jnp.broadcast_to(border_color.astype(spec.sums), texels.shape[-1:])
+    spec = plan.spec(decoding, dtype, deterministic)
+    color = color_outside(border_color, texels.shape[-1], spec)
     return read_where_placed(read_over, texels, color, plan.operands, spec, edged=edged_reads.read)
+
+
+def color_outside(border_color: jax.Array | None, channels: int, spec: ReadSpec) -> jax.Array | None:
+    """The border color, (channels,), if there is one and a tap may lie outside."""
+    if border_color is None or not any(axis.address.has_outside for axis in spec.axes):
+        return None
+    return jnp.broadcast_to(border_color.astype(spec.sums), (channels,))
 
 
 def read_over(texels: jax.Array, color: jax.Array | None, operands: Sequence[jax.Array], spec: ReadSpec) -> jax.Array:
