@@ -12,17 +12,22 @@ import numpy as np
 
 from ..._arguments import as_float
 from ..._engine.axis import Axis
+from ..._engine.computed_once import computed_once_p
 from ..._engine.plan import Layout, SizedTexture, space_axes, without_nan
 from ..._engine.scaled_filter import SizedRows, filtered_window, window_of
 from ..._engine.windows import position_spans
 from ...modes import TextureKind
 from ...sampler import Sampler
-from ...warp import tiles
-from ...warp.images import converted
+from ...warp import smoothing, tiles
+from ...warp.grids import is_affine
+from ...warp.images import converted, read_at
 from ...warp.smoothing import in_texels
 from .edges import coverage, may_be_covered, over
 from .light import to_codes, to_light
 from .pixels import premultiply, quantize, to_fractions, unpremultiply
+
+# Of the texels that lie side by side, one in so many bytes is touched: half a line of memory.
+TOUCHED = 32
 
 
 class ReadOptions(NamedTuple):
@@ -104,6 +109,7 @@ class TileProgram(NamedTuple):
         window: of a resize by filters as wide as its steps, height and width of what a tile reads.
         first_axis: along which such a resize filters first.
         stored: height and width of the part of the image that `Source.texels` hold; `None` if they hold all of it.
+        touches: whether texels are brought into a cache first, see `touching`: on a CPU.
     """
 
     function: Callable[..., tuple[Any, ...]]
@@ -114,6 +120,7 @@ class TileProgram(NamedTuple):
     window: tuple[int, int] | None = None
     first_axis: int = 0
     stored: tuple[int, int] | None = None
+    touches: bool = False
 
     def texture(
         self, source: Source, texels: jax.Array, color: jax.Array | None = None, num_levels: int = 1
@@ -154,10 +161,29 @@ class TileProgram(NamedTuple):
         sized = [axis._replace(size=source.sizes[k]) for k, axis in enumerate(axes)]
         return position_spans(tile.points[::-1], sized, needed, reach)
 
+    def touching(
+        self, source: Source, parameters: tuple[jax.Array, ...], origin: jax.Array, target: jax.Array
+    ) -> jax.Array:
+        """The origin, once the texels are in a cache that an affine tile reads.
+
+        A loop over the pixels of a turned image meets a new line of memory every few pixels, and waits for it. A loop
+        before that does little else than to load some texels waits for many lines at once.
+        """
+        if not self.touches or not is_affine(self.function) or self.window or self.reads >= smoothing.TWO_LEVELS:
+            return origin
+        texels = source.texels if source.numbers is None else source.numbers
+        step = max(1, TOUCHED // (texels.shape[-1] * texels.dtype.itemsize))
+        tile = self.tile(parameters, origin, target)
+        some = tuple(a[:, ::step] if a.shape[1] > 1 else a for a in tile.operands)
+        point = dataclasses.replace(self.read.sampler, filter_mode="point")
+        found = read_at(self.texture(source, texels), tile.function, some, point, apart=False)[..., :1]
+        return computed_once_p.bind(origin, jnp.max(found))[0]
+
     def opaque(
         self, source: Source, parameters: tuple[jax.Array, ...], origin: jax.Array, target: jax.Array
     ) -> jax.Array:
         """The pixels of a tile of an image without alpha, or for the point filter, which returns stored texels."""
+        origin = self.touching(source, parameters, origin, target)
         tile, dtype = self.tile(parameters, origin, target), source.border.dtype
         if self.read.linear_light and not self.read.is_point:
             return quantize(to_codes(self.values(source, tile, to_light(to_fractions(source.border)))), dtype)
@@ -171,6 +197,7 @@ class TileProgram(NamedTuple):
         `finished` makes pixels of them, in a program of its own: XLA would fuse the read into each use of its result,
         and so read 40 times as long on a CPU.
         """
+        origin = self.touching(source, parameters, origin, target)
         tile, read = self.tile(parameters, origin, target), self.read
         color = to_light(to_fractions(source.border)) if read.linear_light else source.border
         filtered = self.values(source, tile, premultiply(color))

@@ -179,7 +179,9 @@ class ImageWarp(NamedTuple):
 
     def program(self, place: Place) -> TileProgram:
         shape = place.height, place.width
-        program = TileProgram(self.mapping.function, shape, self.read, self.reads, self.num_levels, stored=self.stored)
+        on_cpu = self.programs.device.platform == "cpu"
+        program = TileProgram(self.mapping.function, shape, self.read, self.reads, self.num_levels, touches=on_cpu)
+        program = program._replace(stored=self.stored)
         if self.filters is None:
             return program
         return program._replace(window=self.filters.window(shape), first_axis=self.filters.first_axis)
