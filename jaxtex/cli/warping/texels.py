@@ -53,15 +53,14 @@ def flat_words(pixels: Array) -> Array:
     count, flat = height * width, np.ascontiguousarray(pixels).reshape(-1)
     words = aligned((capacity_of(count, LEAST_STORED, STORED_STEP), 1), WORD)
     # A word begins at each pixel, and ends in the next one.
-    within = np.ndarray((count - 1,), WORD, flat, strides=(channels,))
-    words[: count - 1, 0] = within
+    words[: count - 1, 0] = np.ndarray((count - 1,), WORD, flat, strides=(channels,))
     words[count - 1] = int.from_bytes(flat[-channels:].tobytes(), "little")
     return words
 
 
 def bytes_of(words: jax.Array, channels: int) -> jax.Array:
     """Words, (N, 1), as texels of so many bytes: (N, channels)."""
-    return (words >> (8 * jnp.arange(channels, dtype=words.dtype))).astype(np.uint8)
+    return (words >> (8 * jnp.arange(channels, dtype=words.dtype)[None])).astype(np.uint8)
 
 
 def aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:

@@ -33,7 +33,7 @@ from .texels import (
 from .tiling import Place, tiles_of
 
 # Vectors of 512 bits, where a processor has them. XLA's default are those of 256 bits.
-CPU_OPTIONS = {"xla_cpu_prefer_vector_width": 512}
+CPU_OPTIONS: dict[str, str | bool] = {"xla_cpu_prefer_vector_width": "512"}
 RGB = 3
 
 
