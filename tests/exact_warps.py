@@ -4,6 +4,7 @@ import dataclasses
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxtex._engine.stacks import numbers, split
 from jaxtex.cli.warping.edges import coverage, over
@@ -12,7 +13,7 @@ from jaxtex.cli.warping.pixels import premultiply, quantize, to_fractions, unpre
 from jaxtex.cli.warping.programs import ReadOptions, divided
 from jaxtex.warp import resize
 from jaxtex.warp.grids import scaled
-from jaxtex.warp.images import footprint_of, grid_operands, warp_image
+from jaxtex.warp.images import converted, footprint_of, grid_operands, warp_image
 from jaxtex.warp.options import ReadOptions as WarpOptions
 
 
@@ -40,18 +41,18 @@ def warped(pixels, border, mapping, size, read):
         return values(*texels, read)
     if read.linear_light:
         return jax.jit(lambda x: quantize(to_codes(x), pixels.dtype))(values(*texels, read))
-    fractions = dataclasses.replace(read.sampler, read_mode="normalized_float")
-    color = jax.jit(to_fractions)(border)
-    out = values(pixels, color, read._replace(sampler=fractions))
-    return jax.jit(lambda x: quantize(x, pixels.dtype))(out)
+    out = values(pixels, border.astype(np.float32), read)
+    return jax.jit(lambda x: converted(x, pixels.dtype))(out)
 
 
 def read_values(values, border, parameters, function, size, read):
     """The output in the numbers that the sampler reads, of which `border` is one texel."""
+    dtype = None if read.is_point else np.float32
     if function is scaled:
         chosen = "area" if read.area else None
-        return resize(values, size[::-1], read.sampler, filter=chosen, border_color=border, antialias=read.antialias)
-    options = WarpOptions(read.sampler, border, read.antialias)
+        how = {"filter": chosen, "border_color": border, "antialias": read.antialias, "dtype": dtype}
+        return resize(values, size[::-1], read.sampler, **how)
+    options = WarpOptions(read.sampler, border, read.antialias, dtype)
     out = warp_image("warp", values, function, parameters, size[::-1], options)
     if not read.frame:
         return out

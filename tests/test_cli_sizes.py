@@ -45,6 +45,7 @@ VARIANTS = {
     "frame": (TURN, read(), np.uint8, 3),
     "alpha": (TURN, read(), np.uint16, 4),
     "border": (AffineParts(scale=1.6), read("border"), np.uint16, 3),
+    "photograph": (AffineParts(scale=1.6), read("border", "cubic"), np.uint8, 3),
     "wrap": (SHRINK, read("wrap", "cubic"), np.uint16, 1),
     "mirror": (TURN, read("mirror", "mitchell"), np.uint16, 3),
     "light": (TURN, read("reflect", linear_light=True), np.uint16, 2),
@@ -56,6 +57,7 @@ VARIANTS = {
 }
 SMOOTHED = {
     "shrunk": (SHRINK, read(antialias=True), np.uint16, 3),
+    "shrunk photograph": (SHRINK, read(antialias=True), np.uint8, 3),
     "shrunk alpha": (SHRINK, read("border", antialias=True, linear_light=True), np.uint16, 4),
     "a little shrunk": (AffineParts(scale=0.7), read("mirror", antialias=True), np.uint16, 1),
     "lens": (Lens((-0.3,)), read("border", antialias=True), np.uint16, 1),

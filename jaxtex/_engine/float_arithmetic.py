@@ -12,7 +12,7 @@ from .._cut_levels import CutChain
 from .._tables.storage_formats import Decoding
 from ..sampler import Sampler
 from ..texture import Texture
-from . import primitives
+from . import primitives, words
 from .cube import to_face
 from .distributed import edged_reads
 from .distributed.placed_reads import read_where_placed
@@ -83,8 +83,11 @@ def read(
     deterministic: bool = False,
 ) -> jax.Array:
     """One read of a texture."""
-    where = texture.texels, texture.border_color
-    return read_texels(*where, plan, decoding, dtype, deterministic, chain=texture.cut)
+    texels, color = texture.texels, texture.border_color
+    if isinstance(texture, SizedTexture) and texture.channels_of_words is not None:
+        spec, channels = plan.spec(decoding, dtype), texture.channels_of_words
+        return words.read(texels, channels, color_outside(color, channels, spec), plan.operands, spec)
+    return read_texels(texels, color, plan, decoding, dtype, deterministic, chain=texture.cut)
 
 
 def read_texels(
@@ -101,10 +104,16 @@ def read_texels(
     Args:
         chain: how the levels of a chain are cut over devices.
     """
-    spec, color = plan.spec(decoding, dtype, deterministic), None
-    if border_color is not None and any(axis.address.has_outside for axis in plan.axes):
-        color = jnp.broadcast_to(border_color.astype(spec.sums), texels.shape[-1:])
+    spec = plan.spec(decoding, dtype, deterministic)
+    color = color_outside(border_color, texels.shape[-1], spec)
     return read_where_placed(read_over, texels, color, plan.operands, spec, edged=edged_reads.read, chain=chain)
+
+
+def color_outside(border_color: jax.Array | None, channels: int, spec: ReadSpec) -> jax.Array | None:
+    """The border color, (channels,), if there is one and a tap may lie outside."""
+    if border_color is None or not any(axis.address.has_outside for axis in spec.axes):
+        return None
+    return jnp.broadcast_to(border_color.astype(spec.sums), (channels,))
 
 
 def read_over(texels: jax.Array, color: jax.Array | None, operands: Sequence[jax.Array], spec: ReadSpec) -> jax.Array:

@@ -60,6 +60,8 @@ class SizedTexture(NamedTuple):
             alone. All that some sample of interest needs must be among them; others may read any texel.
         starts: the first stored texel of each axis, from 0, int32 of one element each. The part may go on after the
             last texel of an axis with its first ones.
+        channels_of_words: where `texels` are words of uint32, (capacity, 1), that hold texels of uint8 in their lowest
+            bytes, the first channel lowest: how many channels. A CPU alone reads such texels, without derivatives.
     """
 
     texels: jax.Array
@@ -68,6 +70,7 @@ class SizedTexture(NamedTuple):
     num_levels: int = 1
     window: tuple[int, ...] | None = None
     starts: tuple[jax.Array, ...] = ()
+    channels_of_words: int | None = None
 
     @property
     def kind(self) -> TextureKind:
@@ -75,11 +78,11 @@ class SizedTexture(NamedTuple):
 
     @property
     def dtype(self) -> np.dtype:
-        return np.dtype(self.texels.dtype)
+        return np.dtype(self.texels.dtype if self.channels_of_words is None else np.uint8)
 
     @property
     def num_channels(self) -> int:
-        return self.texels.shape[-1]
+        return self.channels_of_words or self.texels.shape[-1]
 
     @property
     def cut(self) -> None:
@@ -89,9 +92,9 @@ class SizedTexture(NamedTuple):
 
 def layout_of(texture: Texture | SizedTexture) -> Layout:
     if isinstance(texture, SizedTexture):
-        capacity, channels = texture.texels.shape
-        shape = cast(tuple[int, ...], (*[None] * len(texture.sizes), channels))  # so that whoever counts on them fails
-        return Layout(texture.kind, shape, texture.num_levels, capacity, texture.window)
+        # So that whoever counts on sizes fails.
+        shape = cast(tuple[int, ...], (*[None] * len(texture.sizes), texture.num_channels))
+        return Layout(texture.kind, shape, texture.num_levels, len(texture.texels), texture.window)
     return Layout(texture.kind, texture.shape, texture.num_levels)
 
 

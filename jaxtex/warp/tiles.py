@@ -17,7 +17,7 @@ from .._engine.plan import SizedTexture
 from .._tables.storage_formats import sum_dtype
 from ..sampler import Sampler
 from . import smoothing
-from .images import footprint_of, read_at
+from .images import blends_integers, footprint_of, read_at
 from .types import Arrays, GridFunction
 
 
@@ -95,8 +95,9 @@ def halved_difference(values: jax.Array, numbers: jax.Array, axis: int) -> jax.A
 
 
 def read_tile(texture: SizedTexture, tile: Tile, sampler: Sampler) -> jax.Array:
-    """The read of a tile, (height, width, C), without antialiasing; of what a sampler returns."""
-    return read_at(texture, tile.function, tile.operands, sampler, apart=False)
+    """The read of a tile, (height, width, C), without antialiasing; of what a sampler returns, integers as numbers."""
+    as_numbers = blends_integers(texture.dtype, sampler)
+    return read_at(texture, tile.function, tile.operands, sampler, as_numbers=as_numbers, apart=False)
 
 
 def smoothing_of(texture: SizedTexture, tile: Tile, sampler: Sampler) -> smoothing.Smoothing:

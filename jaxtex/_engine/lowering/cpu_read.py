@@ -1,7 +1,4 @@
-"""Reads on a CPU of texels of four bytes: one load for each, where XLA loads the bytes one by one.
-
-XLA vectorizes the loop over samples, but not its loads, which are most of its instructions.
-"""
+"""Reads on a CPU of texels of four bytes as words, see `words`."""
 
 import functools
 import math
@@ -15,13 +12,11 @@ import numpy as np
 from .. import operators
 from ..computed_once import computed_apart, computed_once
 from ..decoding import packed
-from ..indexing import gather
 from ..operators import LoadTexel, over_batch
 from ..outside import read_over_color
 from ..spec import ReadSpec
-from ..texel_walk import TexelAddress
+from ..words import WORD, for_channels, loads_bytes
 
-WORD = np.dtype(np.uint32)
 # Of more taps, arithmetic takes the most time. Words of more texels are new pages of memory in every call.
 MOST_TAPS, MOST_TEXELS = 8, 2**22
 
@@ -44,16 +39,7 @@ def in_words(one: Callable[..., jax.Array], args: Sequence[jax.Array], spec: Rea
 
 def loads_words(stored: jax.Array) -> LoadTexel:
     """Loads texels as words, from rows of four bytes."""
-    words = computed_once(packed(stored, WORD))
-    # A word for each channel, of which the compiler loads one: to broadcast what is loaded would end XLA's loop.
-    words = jnp.broadcast_to(words, stored.shape)
-
-    def load(address: TexelAddress) -> jax.Array:
-        word = gather(words, address.flat_index)
-        shift = jax.lax.broadcasted_iota(WORD, [1] * (word.ndim - 1) + [WORD.itemsize], word.ndim - 1) * 8
-        return (word >> shift).astype(stored.dtype)
-
-    return load
+    return loads_bytes(for_channels(computed_once(packed(stored, WORD)), WORD.itemsize))
 
 
 def supports(texels: Any, *operands: Any, spec: ReadSpec, batch: int) -> bool:

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 import jax
 import jax.numpy as jnp
 
+from ..._engine.channel_masks import one_by_one
 from ...warp.types import Arrays
 
 # A little steeper than one, so that rounding does not keep a pixel at the edge from being covered.
@@ -58,5 +59,6 @@ def may_be_covered(points: Arrays, sides: Sequence[Arrays], source: Sequence[int
 def over(values: jax.Array, border: jax.Array, covered: jax.Array) -> jax.Array:
     """Values over a border color, (channels,), as far as they cover it."""
     border = border.reshape(1, 1, -1)
+    partly = one_by_one(values.shape[-1])((covered < 1)[..., 0])
     # One product: of the sum of two, a compiler may round either one by itself, in one program this and in one that.
-    return jnp.where(covered < 1, border + covered * (values - border), values)
+    return jnp.where(partly, border + covered * (values - border), values)

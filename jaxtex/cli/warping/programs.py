@@ -12,19 +12,22 @@ import numpy as np
 
 from ..._arguments import as_float
 from ..._engine.axis import Axis
-from ..._engine.decoding import decode
+from ..._engine.computed_once import computed_once_p
 from ..._engine.plan import Layout, SizedTexture, space_axes, without_nan
 from ..._engine.scaled_filter import SizedRows, filtered_window, window_of
 from ..._engine.windows import position_spans
-from ..._tables.storage_formats import Decoding
 from ...modes import TextureKind
 from ...sampler import Sampler
-from ...warp import tiles
-from ...warp.images import converted
+from ...warp import smoothing, tiles
+from ...warp.grids import is_affine
+from ...warp.images import converted, read_at
 from ...warp.smoothing import in_texels
 from .edges import coverage, may_be_covered, over
 from .light import to_codes, to_light
 from .pixels import premultiply, quantize, to_fractions, unpremultiply
+
+# Of the texels that lie side by side, one in so many bytes is touched: half a line of memory.
+TOUCHED = 32
 
 
 class ReadOptions(NamedTuple):
@@ -62,7 +65,7 @@ class Source(NamedTuple):
     """The texels that the tiles of an image read.
 
     Attributes:
-        texels: as they are stored, (capacity, C).
+        texels: as they are stored, (capacity, C); or as words, (capacity, 1), see `flat_words`.
         numbers: the same as numbers that are blended, with a mip chain behind them; `None` if neither is needed.
         sizes: height and width, int32.
         border: the stored texel outside, (C,).
@@ -76,6 +79,15 @@ class Source(NamedTuple):
     border: jax.Array
     window: "Window | None" = None
     starts: jax.Array | None = None
+
+    @property
+    def channels(self) -> int:
+        return self.border.shape[0]
+
+    @property
+    def channels_of_words(self) -> int | None:
+        """How many channels a word holds; `None` where `texels` are no words."""
+        return None if self.texels.dtype == self.border.dtype else self.channels
 
 
 class Window(NamedTuple):
@@ -97,6 +109,7 @@ class TileProgram(NamedTuple):
         window: of a resize by filters as wide as its steps, height and width of what a tile reads.
         first_axis: along which such a resize filters first.
         stored: height and width of the part of the image that `Source.texels` hold; `None` if they hold all of it.
+        touches: whether texels are brought into a cache first, see `touching`: on a CPU.
     """
 
     function: Callable[..., tuple[Any, ...]]
@@ -107,13 +120,15 @@ class TileProgram(NamedTuple):
     window: tuple[int, int] | None = None
     first_axis: int = 0
     stored: tuple[int, int] | None = None
+    touches: bool = False
 
     def texture(
         self, source: Source, texels: jax.Array, color: jax.Array | None = None, num_levels: int = 1
     ) -> SizedTexture:
         """Texels, or numbers of them, as a texture."""
         starts = () if source.starts is None else (source.starts[0], source.starts[1])
-        return SizedTexture(texels, (source.sizes[0], source.sizes[1]), color, num_levels, self.stored, starts)
+        words = source.channels_of_words if texels is source.texels else None
+        return SizedTexture(texels, (source.sizes[0], source.sizes[1]), color, num_levels, self.stored, starts, words)
 
     def tile(self, parameters: tuple[jax.Array, ...], origin: jax.Array, target: jax.Array) -> tiles.Tile:
         return tiles.Tile(self.function, parameters, origin, target, self.shape)
@@ -146,16 +161,33 @@ class TileProgram(NamedTuple):
         sized = [axis._replace(size=source.sizes[k]) for k, axis in enumerate(axes)]
         return position_spans(tile.points[::-1], sized, needed, reach)
 
+    def touching(
+        self, source: Source, parameters: tuple[jax.Array, ...], origin: jax.Array, target: jax.Array
+    ) -> jax.Array:
+        """The origin, once the texels are in a cache that an affine tile reads.
+
+        A loop over the pixels of a turned image meets a new line of memory every few pixels, and waits for it. A loop
+        before that does little else than to load some texels waits for many lines at once.
+        """
+        if not self.touches or not is_affine(self.function) or self.window or self.reads >= smoothing.TWO_LEVELS:
+            return origin
+        texels = source.texels if source.numbers is None else source.numbers
+        step = max(1, TOUCHED // (texels.shape[-1] * texels.dtype.itemsize))
+        tile = self.tile(parameters, origin, target)
+        some = tuple(a[:, ::step] if a.shape[1] > 1 else a for a in tile.operands)
+        point = dataclasses.replace(self.read.sampler, filter_mode="point")
+        found = read_at(self.texture(source, texels), tile.function, some, point, apart=False)[..., :1]
+        return computed_once_p.bind(origin, jnp.max(found))[0]
+
     def opaque(
         self, source: Source, parameters: tuple[jax.Array, ...], origin: jax.Array, target: jax.Array
     ) -> jax.Array:
         """The pixels of a tile of an image without alpha, or for the point filter, which returns stored texels."""
-        tile, dtype = self.tile(parameters, origin, target), source.texels.dtype
-        if self.read.is_point:
-            return converted(self.values(source, tile, as_float(source.border)), dtype)
-        if self.read.linear_light:
+        origin = self.touching(source, parameters, origin, target)
+        tile, dtype = self.tile(parameters, origin, target), source.border.dtype
+        if self.read.linear_light and not self.read.is_point:
             return quantize(to_codes(self.values(source, tile, to_light(to_fractions(source.border)))), dtype)
-        return quantize(self.values(source, tile, to_fractions(source.border)), dtype)
+        return converted(self.values(source, tile, as_float(source.border)), dtype)
 
     def with_alpha(
         self, source: Source, parameters: tuple[jax.Array, ...], origin: jax.Array, target: jax.Array
@@ -165,6 +197,7 @@ class TileProgram(NamedTuple):
         `finished` makes pixels of them, in a program of its own: XLA would fuse the read into each use of its result,
         and so read 40 times as long on a CPU.
         """
+        origin = self.touching(source, parameters, origin, target)
         tile, read = self.tile(parameters, origin, target), self.read
         color = to_light(to_fractions(source.border)) if read.linear_light else source.border
         filtered = self.values(source, tile, premultiply(color))
@@ -184,13 +217,9 @@ class TileProgram(NamedTuple):
             return self.filtered(source, self.window)
         sampler, sizes = self.read.sampler, (source.sizes[0], source.sizes[1])
         texels = source.texels
-        if self.read.has_numbers(texels.shape[-1]):
+        if self.read.has_numbers(source.channels):
             assert source.numbers is not None
             texels = source.numbers
-        elif not self.read.is_point:
-            # The read returns fractions, since for stored numbers XLA compiles a program that takes twice as long on a
-            # CPU: it finds the taps of a pixel again for each of its channels.
-            sampler = dataclasses.replace(sampler, read_mode="normalized_float")
         texture = self.texture(source, texels, color)
         if self.read.antialias:
             chain = None
@@ -207,13 +236,12 @@ class TileProgram(NamedTuple):
         """The pixels of a tile of a resize by filters as wide as its steps."""
         assert source.window is not None
         texels = source.texels if source.numbers is None else source.numbers
-        decoding = Decoding.FRACTION if source.numbers is None else Decoding.ELEMENT
         if self.stored is None:
             sizes, origin = (tuple(pair) for pair in (source.sizes, source.window.origin))
             stored = window_of(texels, (sizes[0], sizes[1]), (origin[0], origin[1]), shape)
         else:
             stored = texels.reshape(*self.stored, texels.shape[-1])
-        return filtered_window(decode(stored, decoding, np.dtype(np.float32)), self.first_axis, source.window.rows)
+        return filtered_window(stored.astype(np.float32), self.first_axis, source.window.rows)
 
 
 def read_axes(sampler: Sampler) -> tuple[Axis, ...]:

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from ..._engine import sized_chain
-from ..._engine.decoding import decode
-from ..._tables.storage_formats import Decoding
+from ..._engine.words import WORD
 from ..pictures.picture import Array
 from .light import to_light
 from .pixels import premultiply, to_fractions
@@ -44,6 +44,25 @@ def flat_texels(pixels: Array, margin: int = 0) -> Array:
     return flat
 
 
+def flat_words(pixels: Array) -> Array:
+    """The pixels of an image, (H, W, 3) of uint8, as words of four bytes in a flat array of more, (capacity, 1).
+
+    The lowest three bytes of a word are the channels, and the highest is any.
+    """
+    height, width, channels = pixels.shape
+    count, flat = height * width, np.ascontiguousarray(pixels).reshape(-1)
+    words = aligned((capacity_of(count, LEAST_STORED, STORED_STEP), 1), WORD)
+    # A word begins at each pixel, and ends in the next one.
+    words[: count - 1, 0] = np.ndarray((count - 1,), WORD, flat, strides=(channels,))
+    words[count - 1] = int.from_bytes(flat[-channels:].tobytes(), "little")
+    return words
+
+
+def bytes_of(words: jax.Array, channels: int) -> jax.Array:
+    """Words, (N, 1), as texels of so many bytes: (N, channels)."""
+    return (words >> (8 * jnp.arange(channels, dtype=words.dtype)[None])).astype(np.uint8)
+
+
 def aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """An array whose elements are not set, and lie where a device may read them."""
     size = math.prod(shape) * dtype.itemsize
@@ -55,13 +74,15 @@ def aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
 # Numbers for texels, in a program of their own: a program for tiles would compute them again for every tile
 
 
-def numbers_of(texels: jax.Array, *, alpha: bool, light: bool, decoding: Decoding) -> jax.Array:
-    """Stored texels, (N, C), as the numbers that are blended: premultiplied if there is an alpha."""
+def numbers_of(texels: jax.Array, *, alpha: bool, light: bool, channels_of_words: int | None) -> jax.Array:
+    """Stored texels, (N, C), or their words, as the numbers that are blended: premultiplied if there is an alpha."""
+    if channels_of_words is not None:
+        texels = bytes_of(texels, channels_of_words)
     if light:
         texels = to_light(to_fractions(texels))
     if alpha:
         return premultiply(texels)
-    return texels if light else decode(texels, decoding, np.dtype(np.float32))
+    return texels.astype(np.float32)
 
 
 def numbers_program(

@@ -10,8 +10,8 @@ from ..pictures.limits import Size
 # Height and width. A tile holds so many pixels that the call of its program takes a small part of the time, and so few
 # that what it reads stays in a cache.
 LARGE, SMALL = (256, 512), (64, 128)
-# Of wide images rows are longer: a loop along them takes a third less time.
-WIDE, FROM_WIDTH = (256, 2048), 1536
+# Of wide images the large tiles have one of some widths, so that few of their pixels lie beyond the image.
+WIDE_HEIGHT, WIDE_WIDTHS, FROM_WIDTH = 128, (1024, 768, 640), 1536
 # As many small tiles take no longer than a large one, although their pixels are half as many.
 MOST_SMALL = 8
 
@@ -33,7 +33,9 @@ class Place(NamedTuple):
 
 def large_shape(width: int) -> tuple[int, int]:
     """The shape of the large tiles of an image of that width."""
-    return WIDE if width >= FROM_WIDTH else LARGE
+    if width < FROM_WIDTH:
+        return LARGE
+    return WIDE_HEIGHT, min(WIDE_WIDTHS, key=lambda each: -width % each)
 
 
 def tiles_of(size: Size) -> list[Place]:

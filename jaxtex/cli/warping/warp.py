@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from ..._tables.storage_formats import Decoding
 from ...warp import smoothing
 from ...warp.grids import scaled
 from ..environment.devices import Device
@@ -26,11 +25,16 @@ from .texels import (
     chain_program,
     chain_weights,
     flat_texels,
+    flat_words,
     longest_side,
     numbers_of,
     numbers_program,
 )
 from .tiling import Place, tiles_of
+
+# Vectors of 512 bits, where a processor has them. XLA's default are those of 256 bits.
+CPU_OPTIONS: dict[str, str | bool] = {"xla_cpu_prefer_vector_width": "512"}
+RGB = 3
 
 
 class WarpResult(NamedTuple):
@@ -117,7 +121,8 @@ class ImageWarp(NamedTuple):
         if read.antialias:
             read = read._replace(sampler=dataclasses.replace(read.sampler, max_anisotropy=mapping.max_anisotropy))
         sizes, target = (np.array(some, np.int32) for some in ((height, width), size[::-1]))
-        on_host = flat_texels(pixels, margin), sizes, border, target
+        words = takes_words(pixels, read, device) and filters is None
+        on_host = flat_words(pixels) if words else flat_texels(pixels, margin), sizes, border, target
         texels, sizes, color, target = jax.device_put(on_host, device)
         if not isinstance(mapping.parameters, Field):
             mapping = mapping._replace(parameters=jax.device_put(mapping.parameters, device))
@@ -148,17 +153,17 @@ class ImageWarp(NamedTuple):
         texels, sizes = self.source.texels, self.source.sizes
         if self.stored is not None:
             sizes = jax.device_put(np.array(self.stored, np.int32), self.programs.device)
-        decoding = Decoding.ELEMENT if self.read.is_point else Decoding.FRACTION
-        convert = functools.partial(numbers_of, alpha=alpha, light=light, decoding=decoding)
+        words = self.source.channels_of_words
+        convert = functools.partial(numbers_of, alpha=alpha, light=light, channels_of_words=words)
         if self.reads >= smoothing.TWO_LEVELS:
             weights = jax.device_put(chain_weights(height, width), self.programs.device)
             make = functools.partial(chain_program, convert, chain_capacity(height, width))
-            key, arguments = ("chain", alpha, light, decoding, chain_capacity(height, width)), (texels, sizes, weights)
+            key, arguments = ("chain", alpha, light, words, chain_capacity(height, width)), (texels, sizes, weights)
             num_levels = longest_side(height, width).bit_length() - 1
         elif self.read.has_numbers(channels):
             capacity = capacity_of(count) if self.stored is None else len(texels)
             make = functools.partial(numbers_program, convert, capacity)
-            key, arguments, num_levels = ("numbers", alpha, light, decoding, capacity), (texels, sizes), 1
+            key, arguments, num_levels = ("numbers", alpha, light, words, capacity), (texels, sizes), 1
         else:
             return self
         numbers = self.programs.run(key, make, *arguments)
@@ -167,14 +172,16 @@ class ImageWarp(NamedTuple):
     def tile(self, place: Place) -> jax.Array:
         """The pixels of a tile, (height, width, C), of the dtype of the image."""
         program = self.program(place)
-        if not self.read.has_alpha(self.source.texels.shape[-1]):
+        if not self.read.has_alpha(self.source.channels):
             return self.run(program, "opaque", place)
         make = functools.partial(getattr, program, "finished")
         return self.programs.run((program, "finished"), make, *self.run(program, "with_alpha", place))
 
     def program(self, place: Place) -> TileProgram:
         shape = place.height, place.width
-        program = TileProgram(self.mapping.function, shape, self.read, self.reads, self.num_levels, stored=self.stored)
+        on_cpu = self.programs.device.platform == "cpu"
+        program = TileProgram(self.mapping.function, shape, self.read, self.reads, self.num_levels, touches=on_cpu)
+        program = program._replace(stored=self.stored)
         if self.filters is None:
             return program
         return program._replace(window=self.filters.window(shape), first_axis=self.filters.first_axis)
@@ -194,6 +201,13 @@ class ImageWarp(NamedTuple):
             source = source._replace(window=jax.device_put(self.filters.at(place), self.programs.device))
         make = functools.partial(getattr, program, name)
         return self.programs.run((program, name), make, source, parameters, origin, self.target, *more)
+
+
+def takes_words(pixels: Array, read: ReadOptions, device: Device) -> bool:
+    """Whether the texels of an image are read as words: by a CPU, where they are not made numbers first."""
+    channels = pixels.shape[-1]
+    packs = pixels.dtype == np.uint8 and channels == RGB
+    return packs and device.platform == "cpu" and not read.is_point and not read.has_numbers(channels)
 
 
 def parameters_of(mapping: Mapping, place: Place, size: Size) -> Sequence[Array | jax.Array]:
@@ -252,4 +266,5 @@ def compiled(once: Once, structure: Any, avals: tuple[Any, ...], device: Device)
     """The compiled program for arguments of these shapes and dtypes."""
     sharding = jax.sharding.SingleDeviceSharding(device)
     leaves = [jax.ShapeDtypeStruct(shape, dtype, sharding=sharding) for shape, dtype in avals]
-    return jax.jit(once.make()).lower(*jax.tree.unflatten(structure, leaves)).compile()
+    options = CPU_OPTIONS if device.platform == "cpu" else None
+    return jax.jit(once.make()).lower(*jax.tree.unflatten(structure, leaves)).compile(compiler_options=options)

@@ -1,0 +1,48 @@
+"""Texels of uint8 in words of four bytes, the first channel lowest: one load for each texel on a CPU.
+
+XLA vectorizes the loop over samples, but not its loads, and those of single bytes are most of its instructions.
+"""
+
+from collections.abc import Sequence
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from . import operators
+from .indexing import gather
+from .operators import LoadTexel
+from .outside import read_over_color
+from .spec import ReadSpec
+from .texel_walk import TexelAddress
+
+WORD = np.dtype(np.uint32)
+
+
+def for_channels(words: jax.Array, channels: int) -> jax.Array:
+    """The words of texels, (..., 1), for each of their channels: (..., channels).
+
+    The compiler loads one of them. To broadcast what is loaded would end XLA's loop.
+    """
+    return jnp.broadcast_to(words, (*words.shape[:-1], channels))
+
+
+def loads_bytes(words: jax.Array) -> LoadTexel:
+    """Loads texels of uint8 from `for_channels`."""
+
+    def load(address: TexelAddress) -> jax.Array:
+        word = gather(words, address.flat_index)
+        shift = jax.lax.broadcasted_iota(WORD, [1] * (word.ndim - 1) + [word.shape[-1]], word.ndim - 1) * 8
+        return (word >> shift).astype(np.uint8)
+
+    return load
+
+
+def read(
+    words: jax.Array, channels: int, color: jax.Array | None, operands: Sequence[jax.Array], spec: ReadSpec
+) -> jax.Array:
+    """The engine's read over a color, or zero, of texels in words, (..., 1), without derivatives."""
+    texels = for_channels(words, channels)
+    if color is None:
+        return operators.read(texels, *operands, spec=spec, loads=loads_bytes)
+    return read_over_color(texels, color, *operands, spec=spec, loads=loads_bytes)
