@@ -1,7 +1,6 @@
 """The public interface: no name and no signature changes without a line in the changelog."""
 
 import re
-import tomllib
 
 import pytest
 
@@ -36,25 +35,6 @@ def test_the_changelog_names_what_changed_since_the_last_release():
 
 def top_version():
     return re.search(r"^## \[(.+?)\]", CHANGELOG, re.MULTILINE)[1]
-
-
-def test_versions_have_dates_and_stand_newest_first():
-    headings = re.findall(r"^## (.*)", CHANGELOG, re.MULTILINE)
-    rest = headings[1:] if headings[0] == "[Unreleased]" else headings
-    found = [re.fullmatch(r"\[(\d+)\.(\d+)\.(\d+)\] - (\d{4}-\d\d-\d\d)", heading) for heading in rest]
-    assert all(found), "each version has a date: ## [1.2.3] - 2026-12-31"
-    numbers = [tuple(map(int, match.groups()[:3])) for match in found]
-    dates = [match[4] for match in found]
-    assert numbers == sorted(numbers, reverse=True)
-    assert dates == sorted(dates, reverse=True)
-    assert ".".join(map(str, numbers[0])) == jaxtex.__version__
-
-
-def test_the_version_stands_in_one_place():
-    project = tomllib.loads((public_api.ROOT / "pyproject.toml").read_text())
-    assert "version" not in project["project"]
-    assert project["project"]["dynamic"] == ["version"]
-    assert project["tool"]["hatch"]["version"]["path"] == "jaxtex/__init__.py"
 
 
 LISTED = ["$ jaxtex warp", "$ jaxtex warp --scale", "jaxtex.Sampler(*, filter_mode='linear')", "jaxtex.sample(texture)"]
