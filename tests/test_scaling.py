@@ -110,7 +110,7 @@ def test_the_training_step_is_cut(module, work):
 
 
 def test_bytes_of_collectives(module):
-    """Started ones return operands and results; of branches the one counts that sends least; a ring sends a sum twice."""
+    """Started ones return operands and results; the branch counts that sends least; a ring sends a sum twice."""
     text = """
 %sent (a: f32[8,4]) -> f32[8,4] {
   ROOT %b = (f32[2,4]{1,0}, f32[2,4]{1,0}, /*index=2*/f32[2,4]{1,0}, f32[2,4]{1,0}) all-to-all(%a, %a, %a, %a)
