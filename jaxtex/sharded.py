@@ -89,7 +89,7 @@ def using(method: Halo | Routing | Whole) -> Generator[None, None, None]:
     if isinstance(given, Halo) and not is_integer(given.reach, 0):
         raise ValueError(f"using: reach is {given.reach!r}, expected an integer of at least 0, in texels.")
     if isinstance(given, Routing) and not given.slack > 0:
-        raise ValueError(f"using: slack is {given.slack!r}, expected a number above 0, such as 1.25.")
+        raise ValueError(f"using: slack is {given.slack!r}, expected a number above 0, such as 1.1.")
     with METHOD(method):
         yield
 

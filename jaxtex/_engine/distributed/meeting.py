@@ -26,7 +26,7 @@ class Routing:
             Further rounds send the rest.
     """
 
-    slack: float = 1.25
+    slack: float = 1.1
 
 
 @dataclasses.dataclass(frozen=True)
