@@ -1,20 +1,31 @@
 """Docstrings of jaxtex as reStructuredText: each section becomes a field, and an example a block of code.
 
-The sections are those that `tests/test_docstrings.py` allows: Args, Attributes, Returns, Gradients, Precision, Raises,
-Source and Example.
+The sections are those that `tests/test_docstrings.py` allows. Arguments get their types from the source, where they
+stand under short names; `docs/api/types.md` explains the names that are not public.
 """
 
+import ast
 import inspect
 import re
-from collections.abc import Callable, Iterator
+import textwrap
+from collections.abc import Iterator
 from typing import Any
 
 from sphinx.application import Sphinx
 
-ITEMIZED = {"Args": "param", "Attributes": "param", "Raises": "raises"}
-PROSE = {"Returns": "returns", "Gradients": "Gradients", "Precision": "Precision", "Source": "Source"}
-HEADING = re.compile(rf"({'|'.join((*ITEMIZED, *PROSE, 'Example'))}):(?: (.*))?")
-ITEM = re.compile(r"\*{0,2}(\w+(?:, \*{0,2}\w+)*):(?: (.*))?")
+FIELDS = {
+    "Args": "Parameters",
+    "Attributes": "Attributes",
+    "Returns": "Returns",
+    "Gradients": "Gradients",
+    "Precision": "Precision",
+    "Raises": "Raises",
+    "Source": "Source",
+}
+ITEMIZED = ("Args", "Attributes", "Raises")
+EXAMPLE = "Example"
+HEADING = re.compile(rf"({'|'.join((*FIELDS, EXAMPLE))}):(?: (.*))?")
+ITEM = re.compile(r"(\*{0,2}\w+(?:, \*{0,2}\w+)*):(?: (.*))?")
 INDENT = 4
 
 
@@ -25,9 +36,9 @@ def sections(lines: list[str]) -> Iterator[tuple[str, list[str]]]:
         match = HEADING.fullmatch(line)
         if match:
             yield heading, found
-            heading, found = match[1], [match[2] or ""]
+            heading, found = match[1], [match[2]] if match[2] else []
         else:
-            found.append(line[INDENT:] if heading and not line[:INDENT].strip() else line)
+            found.append(line.removeprefix(" " * INDENT) if heading else line)
     yield heading, found
 
 
@@ -39,18 +50,65 @@ def items(lines: list[str]) -> Iterator[tuple[str, list[str]]]:
         if match:
             if label:
                 yield label, found
-            label, found = match[1].replace("*", ""), [match[2] or ""]
-        elif label:
-            found.append(line[INDENT:] if not line[:INDENT].strip() else line)
+            label, found = match[1], [match[2]] if match[2] else []
+        else:
+            found.append(line.removeprefix(" " * INDENT))
     if label:
         yield label, found
 
 
-def field(name: str, text: list[str]) -> list[str]:
-    first, *more = text or [""]
-    while more and not more[-1].strip():
-        more.pop()
-    return [f":{name}: {first}".rstrip(), *(f"    {line}".rstrip() for line in more)]
+def as_rst(lines: list[str], value: Any) -> Iterator[str]:
+    """The lines of a docstring as reStructuredText."""
+    types = types_of(value)
+    for heading, text in sections(lines):
+        if not heading:
+            yield from text
+        elif heading == EXAMPLE:
+            yield from ("", ".. rubric:: Example", "", *text, "")
+        else:
+            yield f":{FIELDS[heading]}:"
+            body = definitions(text, heading, types) if heading in ITEMIZED else text
+            yield from (f"    {line}".rstrip() for line in body)
+        if heading != EXAMPLE:
+            yield ""
+
+
+def definitions(text: list[str], heading: str, types: dict[str, str]) -> Iterator[str]:
+    for label, words in items(text):
+        if heading == "Raises":
+            yield f":name:`{label}`"
+        else:
+            names = [name.strip() for name in label.split(",")]
+            shown = ", ".join(f"**{name}**" if "*" not in name else name.replace("*", r"\*") for name in names)
+            found = next((types[name] for name in names if name in types), None)
+            yield f"{shown} : :annotation:`{found}`" if found else shown
+        yield from (f"    {line}" for line in words)
+
+
+def types_of(value: Any) -> dict[str, str]:
+    """The annotations of the parameters of a function, or of the fields of a class, as the source has them."""
+    if not callable(value):
+        return {}
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(inspect.unwrap(value)))).body[0]
+    except (OSError, TypeError, SyntaxError, IndexError):
+        return {}
+    if isinstance(tree, ast.ClassDef):
+        own = {
+            node.target.id: node.annotation
+            for node in tree.body
+            if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
+        }
+        made = (node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "__init__")
+        return {name: ast.unparse(node) for name, node in own.items()} | (
+            {} if own else next(map(of_parameters, made), {})
+        )
+    return of_parameters(tree) if isinstance(tree, ast.FunctionDef) else {}
+
+
+def of_parameters(function: ast.FunctionDef) -> dict[str, str]:
+    arguments = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
+    return {argument.arg: ast.unparse(argument.annotation) for argument in arguments if argument.annotation}
 
 
 def parameters(value: Any) -> set[str]:
@@ -60,37 +118,14 @@ def parameters(value: Any) -> set[str]:
         return set()
 
 
-def as_rst(lines: list[str], value: Any) -> list[str]:
-    """The lines of a docstring as reStructuredText."""
-    names = parameters(value)
-    result: list[str] = []
-    for heading, text in sections(lines):
-        if heading in ITEMIZED:
-            kind = ITEMIZED[heading]
-            if heading == "Attributes" and not names & {label for label, _ in items(text)}:
-                kind = "ivar"
-            for label, words in items(text):
-                result += field(f"{kind} {label}", words)
-        elif heading in PROSE:
-            result += field(PROSE[heading], text if text[0] else text[1:])
-        elif heading == "Example":
-            result += ["", ".. rubric:: Example", "", *text[1:], ""]
-        else:
-            result += [*text, ""]
-    return [without_own_names(line, names) for line in result]
-
-
 def without_own_names(line: str, names: set[str]) -> str:
     """The parameters of a function are no links: they are shown as code."""
-
-    def code(match: re.Match[str]) -> str:
-        return f"``{match[1]}``" if match[1] in names else match[0]
-
-    return re.sub(r"(?<![`:\w])`(\w+)`(?!`)", code, line)
+    return re.sub(r"(?<![`:\w])`(\w+)`(?!`)", lambda found: f"``{found[1]}``" if found[1] in names else found[0], line)
 
 
 def process(app: Sphinx, kind: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
-    lines[:] = as_rst(lines, value)
+    names = parameters(value) if callable(value) else set()
+    lines[:] = [without_own_names(line, names) for line in as_rst(lines, value)]
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
