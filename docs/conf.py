@@ -25,6 +25,7 @@ extensions = [
     "reference",
     "links",
     "navigation",
+    "repository",
 ]
 exclude_patterns = ["_build", "_extensions", "_inventories", "**/.*"]
 
