@@ -38,28 +38,30 @@ def add_file_options(group: "argparse._ArgumentGroup") -> None:  # pyright: igno
     group.add_argument(
         "--strip",
         action="store_true",
-        help="drop EXIF, XMP, IPTC, comments, texts and resolution; color profiles stay, or the colors would change",
+        help="drop EXIF, XMP, IPTC, comments, text and resolution; color profiles stay, or the colors would change",
     )
     group.add_argument("--force", action="store_true", help="replace files that are read-only")
-    group.add_argument("--preserve-times", action="store_true", help="give the output the times of the input")
+    group.add_argument(
+        "--preserve-times", action="store_true", help="copy the modification and access times of the input"
+    )
     group.add_argument(
         "--skip-existing",
         "--resume",
         action="store_true",
-        help="skip an input whose output exists, for example to continue a run that was stopped; with --tile, continue "
-        "a file of which some tiles are written",
+        help="skip inputs whose output exists, for example to resume a run that was stopped; with --tile, write the "
+        "missing tiles of a file",
     )
     group.add_argument(
         "--page",
         metavar="N",
         type=whole_number,
-        help="one page of a TIFF, or one frame of an animation, from 1, e.g. 2 (default: all pages of a TIFF)",
+        help="number of a page of a TIFF, or of a frame of an animation, from 1, e.g. 2 (default: all pages of a TIFF)",
     )
     group.add_argument(
         "--max-pixels",
         metavar="N",
         type=whole_number,
-        help="the most pixels of an input or an output, e.g. 2e9 (default: 500 million; with --tile no limit)",
+        help="largest number of pixels of an input or an output, e.g. 2e9 (default: 500 million; with --tile no limit)",
     )
 
 
