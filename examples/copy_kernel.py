@@ -5,8 +5,9 @@
     surf2Dwrite(data, outputSurface, x * 4, y);
 
 The output array is donated, so that the copy is written into its memory. The program compares every byte, and reads the
-copy again as uint: one number for the same four bytes. The picture shows the copy. Its right half is read as uchar,
-byte by byte: each texel becomes four gray pixels, red, green, blue, and alpha, which is white.
+copy again as uint: one number for the same four bytes. The picture shows the copy, a detail of it, and the left quarter
+of that detail read as uchar, byte by byte: each texel becomes four gray pixels, red, green, blue, and alpha, which is
+white.
 """
 
 import argparse
@@ -16,11 +17,13 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
+from panels import DATA, Panel, magnified, save, sheet
 from PIL import Image
 
 from jaxtex import cuda
 
-PHOTOGRAPH = Path(__file__).parent / "data" / "coffee.png"
+PHOTOGRAPH = DATA / "astronaut.jpg"
+DETAIL, MAGNIFY = 32, 12
 
 
 @functools.partial(jax.jit, donate_argnums=1)
@@ -58,12 +61,19 @@ def main(argv: list[str] | None = None) -> int:
     words = np.asarray(cuda.surf2Dread(copied, 4 * x, y, T="uint"))
     print(f"read as uint, equal: {np.array_equal(words, texels.view(np.uint32)[..., 0])}")
 
-    middle = width // 2
-    stripes = np.asarray(cuda.surf2Dread(copied, 4 * middle + np.arange(width - middle)[None, :], y, T="uchar"))
-    picture = pixels[..., :3].copy()
-    picture[:, middle:] = stripes[..., None]
-    Image.fromarray(picture).save(args.out)
-    print(f"wrote {args.out}")
+    left, top = round(0.4 * width), round(0.19 * height)
+    detail = pixels[top : top + DETAIL, left : left + DETAIL, :3]
+    row = top + np.arange(DETAIL)[:, None]
+    stripes = np.asarray(cuda.surf2Dread(copied, 4 * left + np.arange(DETAIL)[None, :], row, T="uchar"))
+    side = DETAIL * MAGNIFY
+    panels = [
+        Panel("the copy", Image.fromarray(pixels[..., :3]).resize((side * width // height, side))),
+        Panel(f"{DETAIL} x {DETAIL} texels, read as uchar4", magnified(detail, MAGNIFY)),
+        Panel(
+            f"{DETAIL // 4} x {DETAIL} of them, read as uchar", magnified(stripes, MAGNIFY), "red, green, blue, alpha"
+        ),
+    ]
+    save(sheet([panels]), args.out)
     return 0
 
 

@@ -4,8 +4,8 @@
 and the texture is donated: the result uses its memory, and the argument is invalid afterwards. The compiled program
 reports how many bytes of its arguments it reuses for its results; intermediate values may use other memory.
 
-[2, 4, 6] becomes [-2, 0, 2]. The picture shows red, green and blue of the photograph, and below the same without their
-means, on medium gray: red was the brightest, now all have the same mean.
+[2, 4, 6] becomes [-2, 0, 2]. The upper pictures are red, green and blue of the photograph, each as gray. The lower ones
+are the same without their means, shown plus 0.5: red was the brightest, now all have the same mean.
 """
 
 import argparse
@@ -15,11 +15,12 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
+from panels import DATA, Panel, save, sheet, to_bytes
 from PIL import Image
 
 import jaxtex as jt
 
-PHOTOGRAPH = Path(__file__).parent / "data" / "coffee.png"
+PHOTOGRAPH = DATA / "coffee.png"
 
 
 @functools.partial(jax.jit, donate_argnums=0)
@@ -57,10 +58,13 @@ def main(argv: list[str] | None = None) -> int:
     print("mean before:", *(f"{mean:.4f}" for mean in photograph.mean((0, 1), dtype=np.float64)))
     print("mean after: ", *(f"{abs(mean):.4f}" for mean in centered.mean((0, 1), dtype=np.float64)))
 
-    rows = [np.concatenate(np.moveaxis(pixels, -1, 0), axis=1) for pixels in (photograph, centered + 0.5)]
-    picture = np.uint8(np.clip(np.concatenate(rows), 0, 1) * 255 + 0.5)
-    Image.fromarray(picture).reduce(2).save(args.out)
-    print(f"wrote {args.out}")
+    rows = []
+    for pixels, shift in ((photograph, 0), (centered, 0.5)):
+        channels = [Image.fromarray(to_bytes(channel)).reduce(2) for channel in np.moveaxis(pixels + shift, -1, 0)]
+        means = [f"mean {abs(mean):.2f}" for mean in pixels.mean((0, 1), dtype=np.float64)]
+        notes = [f"{mean}, shown plus 0.5" for mean in means] if shift else means
+        rows.append([Panel(*panel) for panel in zip(("red", "green", "blue"), channels, notes)])
+    save(sheet(rows, ("before", "after")), args.out)
     return 0
 
 

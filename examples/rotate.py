@@ -5,8 +5,9 @@ The CUDA program reads pixel x at the normalized coordinate x / W, which is the 
 that meet there, a blur and a shift by half a texel. With `center=0.5`, theta = 0 is the identity: to the last bit if W
 and H are powers of two, otherwise up to the rounding of (x + 0.5) / W.
 
-The picture shows the photograph turned counter-clockwise, and a magnified detail at theta = 0: without the half texel
-above, with it below. The photograph appears again in the corners, because the texture repeats.
+The picture shows the photograph turned counter-clockwise, and a magnified detail at theta = 0: of the photograph
+itself, read without the half texel, and read with it. The photograph appears again in the corners, because the texture
+repeats.
 """
 
 import argparse
@@ -16,11 +17,13 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
+from panels import DATA, Panel, magnified, save, sheet, to_bytes
 from PIL import Image
 
 import jaxtex as jt
 
-PHOTOGRAPH = Path(__file__).parent / "data" / "coffee.png"
+PHOTOGRAPH = DATA / "chelsea.jpg"
+MAGNIFY = 8
 WRAP = jt.Sampler(address_mode="wrap")
 
 
@@ -41,10 +44,6 @@ def rotate(texture: jt.Texture, theta: float | jax.Array, center: float = 0.5) -
     )
 
 
-def to_bytes(image: np.ndarray | jax.Array) -> np.ndarray:
-    return np.uint8(np.clip(np.asarray(image), 0, 1) * 255 + 0.5)
-
-
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Rotate a photograph through one read.")
     parser.add_argument("--photograph", type=Path, default=PHOTOGRAPH)
@@ -61,14 +60,19 @@ def main(argv: list[str] | None = None) -> int:
         print(f"theta = 0 read at x + {center}: mean difference {error.mean():.6f}, largest {error.max():.6f}")
 
     height, width, _ = photograph.shape
-    magnify = 8
-    side = height // 2 // magnify
-    detail = np.s_[height // 5 :, 2 * width // 3 :]
-    insets = [to_bytes(rotate(texture, 0.0, center))[detail][:side, :side] for center in (0.0, 0.5)]
-    column = np.concatenate([inset.repeat(magnify, 0).repeat(magnify, 1) for inset in insets])
-    turned = to_bytes(rotate(texture, args.theta))[: len(column)]
-    Image.fromarray(np.concatenate([turned, column], axis=1)).save(args.out)
-    print(f"wrote {args.out}")
+    detail = np.s_[height // 4 :, width // 5 :]
+    cut = lambda image: magnified(to_bytes(image)[detail][: height // MAGNIFY, : width // MAGNIFY], MAGNIFY)
+    rows = [
+        [
+            Panel("the photograph", photograph),
+            Panel(f"turned by {args.theta:g} rad, address mode wrap", rotate(texture, args.theta)),
+        ],
+        [
+            Panel("theta = 0, read at (x + 0.5) / W", cut(rotate(texture, 0.0)), "equal to the photograph"),
+            Panel("theta = 0, read at x / W", cut(rotate(texture, 0.0, 0.0)), "blurred, and shifted by half a texel"),
+        ],
+    ]
+    save(sheet(rows), args.out)
     return 0
 
 

@@ -6,7 +6,7 @@ times a + b. Each pass takes (N + 1) / 2 reads per pixel.
 
 A CUDA program needs two kernels, because a kernel may not read a texture that it writes. In JAX the write returns a new
 texture, and both passes are in one function. The program compares the result with a plain convolution, and draws the
-photograph before and after.
+photograph and both passes.
 """
 
 import argparse
@@ -16,11 +16,12 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
+from panels import DATA, Panel, save, sheet
 from PIL import Image
 
 import jaxtex as jt
 
-PHOTOGRAPH = Path(__file__).parent / "data" / "coffee.png"
+PHOTOGRAPH = DATA / "rocket.jpg"
 TEXELS = jt.Sampler(address_mode="clamp", filter_mode="linear", normalized_coords=False)
 
 
@@ -40,8 +41,8 @@ def paired(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 @jax.jit
-def blur(texture: jt.Texture, offsets: jax.Array, weights: jax.Array) -> jax.Array:
-    """The texture (H, W, C), blurred along x and then along y by reads at `offsets` texels, times `weights`."""
+def blur(texture: jt.Texture, offsets: jax.Array, weights: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """The texture (H, W, C), blurred along x, and then along y too, by reads at `offsets` texels, times `weights`."""
     height, width, _ = texture.shape
     x, y = jnp.arange(width)[None, :], jnp.arange(height)[:, None]
 
@@ -55,7 +56,7 @@ def blur(texture: jt.Texture, offsets: jax.Array, weights: jax.Array) -> jax.Arr
 
     surface = jt.texture2d(jnp.zeros_like(texture.texels))
     rows = jt.surface_write(surface, along(texture, 1, 0), (x, y))
-    return along(rows, 0, 1)
+    return rows.texels, along(rows, 0, 1)
 
 
 def convolved(image: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -78,14 +79,19 @@ def main(argv: list[str] | None = None) -> int:
     photograph = np.asarray(image.resize(args.size) if args.size else image, np.float32) / 255
     weights = gaussian(args.sigma)
     offsets, sums = paired(weights)
-    blurred = np.asarray(blur(jt.texture2d(photograph), jnp.asarray(offsets), jnp.asarray(sums)))
+    rows, blurred = map(np.asarray, blur(jt.texture2d(photograph), jnp.asarray(offsets), jnp.asarray(sums)))
     error = np.abs(blurred - convolved(photograph.astype(np.float64), weights)).max()
     print(f"{len(weights)} weights in {len(sums)} reads a pixel and pass")
     print(f"largest difference from a convolution: {error:.7f} of a range of 1")
 
-    pair = np.concatenate([photograph, blurred], axis=1)
-    Image.fromarray(np.uint8(np.clip(pair, 0, 1) * 255 + 0.5)).save(args.out)
-    print(f"wrote {args.out}")
+    width = photograph.shape[1]
+    part = np.s_[:, width // 3 : 2 * width // 3]
+    row = [
+        Panel("the photograph", photograph[part]),
+        Panel("after pass 1, along x", rows[part]),
+        Panel("after pass 2, along y", blurred[part], f"{len(weights)} weights, {len(sums)} reads a pixel and pass"),
+    ]
+    save(sheet([row]), args.out)
     return 0
 
 

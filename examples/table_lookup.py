@@ -13,11 +13,12 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
+from panels import DATA, Panel, save, sheet
 from PIL import Image
 
 import jaxtex as jt
 
-PHOTOGRAPH = Path(__file__).parent / "data" / "coffee.png"
+PHOTOGRAPH = DATA / "rocket.jpg"
 PIXELS = jt.Sampler(address_mode="clamp", filter_mode="linear", normalized_coords=False)
 # From dark blue through purple and orange to pale yellow, with increasing lightness.
 COLORS = ("#0d0a2b", "#3b1470", "#7a1f7d", "#bb3865", "#ee6a3c", "#fbb034", "#fcfbbf")
@@ -43,9 +44,22 @@ def main(argv: list[str] | None = None) -> int:
     gray = jnp.asarray(np.asarray(photograph.convert("L")))
     colors = [[int(color[start : start + 2], 16) for start in (1, 3, 5)] for color in COLORS]
     colored = table_lookup(jt.texture1d(jnp.array(colors, jnp.float32)), gray.astype(jnp.float32), 255.0)
-    pair = [np.asarray(photograph.convert("L").convert("RGB")), np.uint8(np.asarray(colored) + 0.5)]
-    Image.fromarray(np.concatenate(pair, axis=1)).save(args.out)
-    print(f"wrote {args.out}")
+    texels = Image.fromarray(np.uint8(colors)[None]).resize((gray.shape[1], 40), Image.Resampling.NEAREST)
+    levels = jnp.linspace(0, 255, gray.shape[1])
+    read = np.broadcast_to(
+        table_lookup(jt.texture1d(jnp.array(colors, jnp.float32)), levels, 255.0), (40, len(levels), 3)
+    )
+    rows = [
+        [
+            Panel("gray, 0 to 255", np.asarray(gray)),
+            Panel("the same levels, looked up in the table", np.uint8(np.asarray(colored) + 0.5)),
+        ],
+        [
+            Panel("the table: a 1D texture of 7 texels", texels),
+            Panel("the table read at 0 to 255", np.uint8(np.asarray(read) + 0.5)),
+        ],
+    ]
+    save(sheet(rows), args.out)
     return 0
 
 

@@ -3,8 +3,8 @@
 A CUDA program that updates in place needs two kernels, because one kernel may not read and write a texture. In JAX both
 passes are in one function: pass 2 makes new texels, and pass 1 reads the old ones.
 
-[2, 4, 6] becomes [-2, 0, 2]. The picture shows the photograph, and the photograph with the mean of each channel moved
-to medium gray, which removes the color cast of the wood.
+[2, 4, 6] becomes [-2, 0, 2]. For the picture, light of two colors is added to the same photograph, as haze does. The
+mean of each channel holds all of that light, so that both results are equal, up to rounding.
 """
 
 import argparse
@@ -13,11 +13,14 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
+from panels import DATA, Panel, save, sheet
 from PIL import Image
 
 import jaxtex as jt
 
-PHOTOGRAPH = Path(__file__).parent / "data" / "coffee.png"
+PHOTOGRAPH = DATA / "astronaut.jpg"
+CONTRAST = 0.6
+LIGHTS = {"warm": (0.35, 0.2, 0.0), "cold": (0.0, 0.2, 0.35)}
 
 
 @jax.jit
@@ -38,13 +41,18 @@ def main(argv: list[str] | None = None) -> int:
     values = jnp.array([2.0, 4.0, 6.0])
     print(np.asarray(values), "->", np.asarray(subtract_mean(jt.texture2d(values[None, :, None])).texels[0, :, 0]))
 
-    photograph = np.asarray(Image.open(args.photograph).convert("RGB"))
-    normalized = np.asarray(subtract_mean(jt.texture2d(np.float32(photograph) / 255)).texels)
-    print("mean before:", *(f"{mean:.4f}" for mean in photograph.mean((0, 1)) / 255))
-    print("mean after: ", *(f"{abs(mean):.4f}" for mean in normalized.mean((0, 1), dtype=np.float64)))
-    balanced = np.uint8(np.clip(normalized + 0.5, 0, 1) * 255 + 0.5)
-    Image.fromarray(np.concatenate([photograph, balanced], axis=1)).save(args.out)
-    print(f"wrote {args.out}")
+    photograph = np.asarray(Image.open(args.photograph).convert("RGB").resize((360, 360)), np.float32) / 255
+    rows, results = ([], []), []
+    for name, light in LIGHTS.items():
+        before = CONTRAST * photograph + np.float32(light)
+        after = np.asarray(subtract_mean(jt.texture2d(before)).texels)
+        means = [" ".join(f"{mean:.2f}" for mean in image.mean((0, 1), dtype=np.float64)) for image in (before, after)]
+        print(f"{name} light: means before {means[0]}, largest mean after {abs(after.mean((0, 1))).max():.7f}")
+        rows[0].append(Panel(f"in {name} light", before, f"means of red, green and blue: {means[0]}"))
+        rows[1].append(Panel("the mean subtracted", after + 0.5, "shown plus 0.5"))
+        results.append(after)
+    print(f"largest difference of the results: {np.abs(results[0] - results[1]).max():.7f}")
+    save(sheet(rows), args.out)
     return 0
 
 

@@ -3,7 +3,8 @@
 The index interleaves the bits of x, y (and z), with x lowest. Texels that are close in the plane are then close in
 memory, a layout that suits the caches of texture units. (5, 3) is at 27 and (1, 2, 3) at 53.
 
-The picture shows the 1D texture in the order of memory, in rows of equal width, and the image that fetch reads back.
+The picture shows the first indices along their curve, the 1D texture in the order of memory, in rows of equal width,
+and the image that fetch reads back.
 """
 
 import argparse
@@ -13,11 +14,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
-from PIL import Image
+from panels import COLORS, DATA, INK, Panel, font, save, sheet
+from PIL import Image, ImageDraw
 
 import jaxtex as jt
 
-PHOTOGRAPH = Path(__file__).parent / "data" / "coffee.png"
+PHOTOGRAPH = DATA / "chelsea.jpg"
 LINE = 32
 
 
@@ -31,6 +33,20 @@ def z_order(*indices: ArrayLike) -> jax.Array:
         for bit in range(10)
     ]
     return sum(places[1:], places[0])
+
+
+def curve(size: int) -> Image.Image:
+    """The indices of 8 x 8 texels, and a line through the texels in the order of memory."""
+    along = np.arange(8)
+    order = np.asarray(z_order(along[None, :], along[:, None]))
+    rows, columns = np.divmod(np.argsort(order, axis=None), 8)
+    picture = Image.new("RGB", (size, size), "#f3f5f8")
+    pen, cell = ImageDraw.Draw(picture), size / 8
+    pen.line([((x + 0.5) * cell, (y + 0.5) * cell) for x, y in zip(columns, rows)], COLORS[1], 2)
+    for (y, x), index in np.ndenumerate(order):
+        place = (x + 0.5) * cell, (y + 0.5) * cell
+        pen.text(place, str(index), INK, font(cell * 0.4), anchor="mm", stroke_width=3, stroke_fill="#f3f5f8")
+    return picture
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -64,9 +80,12 @@ def main(argv: list[str] | None = None) -> int:
         lines = len(np.unique(np.asarray(layout)[:4, :8] // LINE))
         print(f"a tile of 8 x 4 texels touches {lines} lines of {LINE} texels in {name}")
 
-    pair = [np.asarray(memory).reshape(texels.shape), np.asarray(restored)]
-    Image.fromarray(np.concatenate(pair, axis=1)).save(args.out)
-    print(f"wrote {args.out}")
+    row = [
+        Panel("the order of 8 x 8 texels", curve(args.size)),
+        Panel("memory, in rows", np.asarray(memory).reshape(texels.shape)),
+        Panel("read back by fetch", np.asarray(restored)),
+    ]
+    save(sheet([row]), args.out)
     return 0 if equal else 1
 
 

@@ -47,10 +47,10 @@ def cut_read(method, spec, size, parts=PARTS, read=engine_read):
 
     def on_device(texels, *operands):
         if method in ("halo", "edges"):
-            edged = edged_reads.read if method == "edges" else None
-            return cut_reads.by_halo(read, texels, operands, spec, cut, REACH, edged)
+            part = cut_reads.Part(read, texels, cut, edged_reads.read if method == "edges" else None)
+            return cut_reads.by_halo(part, operands, spec, REACH)
         if method == "routing":
-            values = cut_reads.by_routing(read, texels, operands, spec, cut, CAPACITY)
+            values = cut_reads.by_routing(cut_reads.Part(read, texels, cut), operands, spec, CAPACITY)
         else:
             everywhere = jax.lax.all_gather(texels, cut.names, axis=cut.dimension, tiled=True)
             values = read(everywhere[:size], operands, spec)

@@ -18,7 +18,7 @@ def replace_section(page: pathlib.Path, text: str, picture: pathlib.Path | None)
     parts = [HEADING, COMMANDS]
     if picture:
         place = os.path.relpath(picture.absolute(), page.absolute().parent)
-        parts.append(f"![Bars: times on several devices over those on one, and what bounds them]({place})")
+        parts.append(f"![Bars: time on several devices divided by time on one, with lower bounds]({place})")
     section = "\n\n".join([*parts, text])
     found = page.read_text()
     if not re.search(rf"^{HEADING}$", found, re.MULTILINE):

@@ -1,4 +1,4 @@
-"""The command line: resize, rotate and warp images, and folders of images, with JAX on a CPU, a GPU or a TPU.
+"""The command line: resize, rotate and warp images, and folders of images, with JAX on a CPU or a GPU.
 
 `grammar.descriptions` holds what the help says. Modules that need JAX, or packages of the extras `cli` and `explore`,
 are imported after the arguments are parsed.

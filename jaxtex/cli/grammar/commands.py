@@ -65,7 +65,7 @@ def add_resize_options(parser: argparse.ArgumentParser) -> None:
         "--fit",
         metavar="WxH",
         type=size,
-        help="the largest size in proportion that is at most so wide and so high, e.g. 1600x1600",
+        help="the largest size of the same proportions within this width and height, e.g. 1600x1600",
     )
     add_read_options(parser.add_argument_group("reading"), "cubic", is_resize=True)
     add_output_options(parser, alpha=False)
@@ -82,10 +82,12 @@ def add_rotate_options(parser: argparse.ArgumentParser) -> None:
         metavar="DEG",
         required=True,
         type=number,
-        help="degrees, counter-clockwise as seen, e.g. -1.5 for a horizon that is higher on its right",
+        help="angle in degrees, counter-clockwise as seen, e.g. -1.5 for a horizon that is higher on its right",
     )
-    group.add_argument("--expand", action="store_true", help="make the output so large that it shows the whole picture")
-    group.add_argument("--crop", action="store_true", help="cut the output down to the largest part without corners")
+    group.add_argument("--expand", action="store_true", help="make the output large enough for the whole image")
+    group.add_argument(
+        "--crop", action="store_true", help="reduce the output to the largest part that the image covers"
+    )
     add_size(group)
     reading = parser.add_argument_group("reading")
     add_read_options(reading, "cubic")
@@ -130,12 +132,12 @@ def add_no_options(_: argparse.ArgumentParser) -> None:
 
 COMMANDS = {
     "resize": Command("make images smaller or larger", add_resize_options),
-    "rotate": Command("turn images by an angle", add_rotate_options),
-    "undistort": Command("take the distortion of a lens out of images", add_undistort_options),
+    "rotate": Command("rotate images by an angle", add_rotate_options),
+    "undistort": Command("remove the distortion of a lens from images", add_undistort_options),
     "warp": Command("warp images by any transform", add_warp_options),
     "explore": Command("try warps of an image on a page in the browser", add_explore_options, "IMAGE [OPTION ...]"),
     "info": Command("print versions, devices and known problems", add_no_options, ""),
-    "completion": Command("print a script that completes commands and options", add_completion_options, "SHELL"),
+    "completion": Command("print a completion script for a shell", add_completion_options, "SHELL"),
 }
 
 

@@ -38,16 +38,18 @@ def add_file_options(group: "argparse._ArgumentGroup") -> None:  # pyright: igno
     group.add_argument(
         "--strip",
         action="store_true",
-        help="drop EXIF, XMP, IPTC, comments, texts and resolution; color profiles stay, or the colors would change",
+        help="drop EXIF, XMP, IPTC, comments, text and resolution; color profiles stay, or the colors would change",
     )
     group.add_argument("--force", action="store_true", help="replace files that are read-only")
-    group.add_argument("--preserve-times", action="store_true", help="give the output the times of the input")
+    group.add_argument(
+        "--preserve-times", action="store_true", help="copy the modification and access times of the input"
+    )
     group.add_argument(
         "--skip-existing",
         "--resume",
         action="store_true",
-        help="skip an input whose output exists, for example to continue a run that was stopped; with --tile, continue "
-        "a file of which some tiles are written",
+        help="skip inputs whose output exists, for example to resume a run that was stopped; with --tile, write the "
+        "missing tiles of a file",
     )
     add_input_options(group, pages="all pages of a TIFF", of="an input or an output", no_limit="; with --tile no limit")
 
@@ -69,13 +71,13 @@ def add_input_options(
         "--page",
         metavar="N",
         type=whole_number,
-        help=f"one page of a TIFF, or one frame of an animation, from 1, e.g. 2 (default: {pages})",
+        help=f"number of a page of a TIFF, or of a frame of an animation, from 1, e.g. 2 (default: {pages})",
     )
     group.add_argument(
         "--max-pixels",
         metavar="N",
         type=whole_number,
-        help=f"the most pixels of {of}, e.g. 2e9 (default: 500 million{no_limit})",
+        help=f"largest number of pixels of {of}, e.g. 2e9 (default: 500 million{no_limit})",
     )
 
 

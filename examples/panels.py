@@ -1,0 +1,155 @@
+"""Draws the pictures of the examples: titled panels in rows with equal gutters, in one font, and curves with axes."""
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from PIL import Image, ImageDraw, ImageFont
+
+DATA = Path(__file__).parent / "data"
+MARGIN, GAP = 10, 14  # pixels around the sheet and between panels
+TITLE, NOTE = 26, 22  # pixels for the line above a panel and for the line below it
+SIZE, SMALLEST = 17, 11  # of the font of titles; it becomes smaller where a title is wider than its panel
+INK, FAINT, RULE, ACCENT = "#1a1a1a", "#5f5f5f", "#dddddd", "#c5221f"
+COLORS = (ACCENT, "#1f4e99", "#2e7d32", "#b26a00")
+FINE = 3  # curves are drawn this many times as large, then reduced
+
+
+class Panel(NamedTuple):
+    """An image, or an array (H, W), (H, W, 1) or (H, W, 3) of bytes or of values from 0 to 1, with words around it."""
+
+    title: str
+    image: Image.Image | ArrayLike
+    note: str = ""
+
+
+def to_bytes(image: ArrayLike) -> np.ndarray:
+    """Values from 0 to 1 as bytes."""
+    return np.uint8(np.clip(np.asarray(image, np.float32), 0, 1) * 255 + 0.5)
+
+
+def to_image(image: Image.Image | ArrayLike) -> Image.Image:
+    """A panel's image in red, green and blue."""
+    if isinstance(image, Image.Image):
+        return image.convert("RGB")
+    pixels = np.asarray(image)
+    pixels = pixels if pixels.dtype == np.uint8 else to_bytes(pixels)
+    pixels = pixels[..., None] if pixels.ndim == 2 else pixels
+    return Image.fromarray(np.ascontiguousarray(np.broadcast_to(pixels, (*pixels.shape[:2], 3))))
+
+
+def magnified(image: Image.Image | ArrayLike, times: int) -> Image.Image:
+    """An image with each pixel drawn as a square of `times` by `times` pixels."""
+    image = to_image(image)
+    return image.resize((image.width * times, image.height * times), Image.Resampling.NEAREST)
+
+
+def difference(image: ArrayLike, other: ArrayLike, gain: float = 1.0) -> np.ndarray:
+    """How far an image is from another, as colors around medium gray."""
+    return 0.5 + gain * (np.asarray(image, np.float32) - np.asarray(other, np.float32))
+
+
+def font(size: float) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
+    return ImageFont.load_default(size)
+
+
+def fitting(words: Sequence[tuple[str, int]], size: float) -> float:
+    """The largest size of the font, up to `size`, at which each text fits into its width."""
+    ratios = [width / max(font(size).getlength(text), 1) for text, width in words]
+    return max(SMALLEST, math.floor(size * min([1.0, *ratios])))
+
+
+def sheet(rows: Sequence[Sequence[Panel]], beside: Sequence[str] = ()) -> Image.Image:
+    """Rows of panels, each below its title and above its note, and the names of the rows at the left."""
+    images = [[to_image(panel.image) for panel in row] for row in rows]
+    words = [(p.title, i.width) for row, line in zip(rows, images) for p, i in zip(row, line)]
+    titles = fitting(words, SIZE)
+    notes = fitting([(p.note, i.width) for row, line in zip(rows, images) for p, i in zip(row, line)], SIZE - 3)
+    left = MARGIN + (max(round(font(titles).getlength(name)) for name in beside) + GAP if beside else 0)
+    columns = max(map(len, rows))
+    widths = [max(line[k].width for line in images if k < len(line)) for k in range(columns)]
+    heights = [max(image.height for image in line) for line in images]
+    above = [TITLE if any(panel.title for panel in row) else 0 for row in rows]
+    below = [NOTE if any(panel.note for panel in row) else 0 for row in rows]
+    width = left + sum(widths) + GAP * (columns - 1) + MARGIN
+    height = 2 * MARGIN + sum(above) + sum(heights) + sum(below) + GAP * (len(rows) - 1)
+    picture = Image.new("RGB", (width, height), "white")
+    pen, top = ImageDraw.Draw(picture), MARGIN
+    for k, (row, line) in enumerate(zip(rows, images)):
+        at, bottom = left, top + above[k] + heights[k]
+        if beside:
+            pen.text((MARGIN, top + above[k] + heights[k] / 2), beside[k], INK, font(titles), anchor="lm")
+        for panel, image, across in zip(row, line, widths):
+            picture.paste(image, (at, top + above[k]))
+            pen.text((at, top + TITLE / 2 - 2), panel.title, INK, font(titles), anchor="lm")
+            pen.text((at, bottom + NOTE / 2 + 1), panel.note, FAINT, font(notes), anchor="lm")
+            at += across + GAP
+        top = bottom + below[k] + GAP
+    return picture
+
+
+def label(image: Image.Image, text: str, at: tuple[float, float], anchor: str = "mm", size: float = SIZE) -> None:
+    """Writes white text with a dark rim on an image."""
+    ImageDraw.Draw(image).text(at, text, "white", font(size), anchor=anchor, stroke_width=2, stroke_fill="black")
+
+
+def steps(low: float, high: float, count: int = 4) -> list[float]:
+    """About `count` round numbers from `low` to `high`."""
+    rough = (high - low) / count
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough)
+    first = math.ceil(low / step - 1e-9)
+    return [step * k for k in range(first, math.floor(high / step + 1e-9) + 1)]
+
+
+def plot(
+    size: tuple[int, int],
+    curves: Mapping[str, tuple[ArrayLike, ArrayLike]],
+    across: str,
+    up: str,
+    logarithmic: bool = False,
+    limits: tuple[tuple[float, float], tuple[float, float]] | None = None,
+) -> Image.Image:
+    """Curves, by name, over axes with round numbers. `limits` are those of both axes, else they follow the curves."""
+    xs = {name: np.asarray(x, np.float64) for name, (x, _) in curves.items()}
+    ys = {name: np.log10(y) if logarithmic else np.asarray(y, np.float64) for name, (_, y) in curves.items()}
+    span = lambda values: (min(v.min() for v in values.values()), max(v.max() for v in values.values()))
+    (left, right), (low, high) = limits or (span(xs), span(ys))
+    if logarithmic and not limits:
+        low, high = math.floor(low), math.ceil(high)
+    width, height = size
+    box = 58, 14, width - 14, height - 44  # of the axes, in pixels
+    picture = Image.new("RGB", (width * FINE, height * FINE), "white")
+    pen = ImageDraw.Draw(picture)
+    x_of = lambda x: (box[0] + (x - left) / (right - left) * (box[2] - box[0])) * FINE
+    y_of = lambda y: (box[3] - (y - low) / (high - low) * (box[3] - box[1])) * FINE
+    small, tick = font(13 * FINE), font(12 * FINE)
+    for y in range(low, high + 1) if logarithmic and not limits else steps(low, high):
+        pen.line((box[0] * FINE, y_of(y), box[2] * FINE, y_of(y)), RULE, FINE)
+        text = f"1e{round(y)}" if logarithmic else f"{y:g}"
+        pen.text(((box[0] - 6) * FINE, y_of(y)), text, FAINT, tick, anchor="rm")
+    for x in steps(left, right):
+        pen.line((x_of(x), box[3] * FINE, x_of(x), (box[3] + 4) * FINE), FAINT, FINE)
+        pen.text((x_of(x), (box[3] + 6) * FINE), f"{x:g}", FAINT, tick, anchor="mt")
+    pen.line(
+        [(box[0] * FINE, box[1] * FINE), (box[0] * FINE, box[3] * FINE), (box[2] * FINE, box[3] * FINE)], INK, FINE
+    )
+    for k, (name, color) in enumerate(zip(curves, COLORS)):
+        pen.line([*zip(map(x_of, xs[name]), map(y_of, ys[name]))], color, 2 * FINE, joint="curve")
+        if len(curves) > 1:
+            pen.text((box[2] * FINE, (box[1] + 18 * k) * FINE), name, color, small, anchor="rt")
+    pen.text(((box[0] + box[2]) / 2 * FINE, (height - 6) * FINE), across, INK, small, anchor="mb")
+    side = Image.new("L", (height * FINE, 20 * FINE), 0)
+    ImageDraw.Draw(side).text(((height - (box[1] + box[3]) / 2) * FINE, 10 * FINE), up, 255, small, anchor="mm")
+    side = side.rotate(90, expand=True)
+    picture.paste(Image.new("RGB", side.size, INK), (0, 0), side)
+    return picture.reduce(FINE)
+
+
+def save(picture: Image.Image, path: Path) -> None:
+    """Writes a picture. The name's ending chooses the format."""
+    picture.save(path, quality=88, optimize=True)
+    print(f"wrote {path}")
