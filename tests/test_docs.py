@@ -20,7 +20,19 @@ PAGES = {name: path for name, path in PAGES.items() if not name.startswith("_")}
 # Pages whose blocks another test runs, because it looks at what they leave.
 ELSEWHERE = {"spatial-transformers": "test_layers.py"}
 # Pages that must show values, not only code.
-GUIDES = ("conventions", "image-warping", "ndimage", "reading", "reads-inside-models", "scaling", "volumes")
+GUIDES = (
+    "arithmetic",
+    "conventions",
+    "cubemaps-and-mipmaps",
+    "image-warping",
+    "ndimage",
+    "porting-cuda",
+    "reading",
+    "reads-inside-models",
+    "scaling",
+    "surfaces",
+    "volumes",
+)
 MARK = r"<!-- not run: (?P<reason>.*?) -->\n+"
 BLOCK = re.compile(rf"^(?:{MARK})?```python(?P<more>.*)\n(?P<code>(?s:.*?))^```", re.MULTILINE)
 # Values are printed on the pages with up to three digits behind the point.
@@ -99,12 +111,16 @@ def test_marks_stand_above_a_block_and_give_a_reason(name):
 
 
 def test_a_wrong_claim_is_found():
-    for line in ("1 + 1  # 3", "'a'  # 'b'", "jnp.ones(2)  # (3,)", "jnp.ones(2)  # [1, 2]", "1 < 2  # False", "print(1)  # 2"):
+    arrays = ("jnp.ones(2)  # (3,)", "jnp.ones(2)  # [1, 2]")
+    for line in ("1 + 1  # 3", "'a'  # 'b'", *arrays, "1 < 2  # False", "print(1)  # 2"):
         with pytest.raises(AssertionError):
             run(line, {"jnp": jax.numpy})
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", *(f"docs/{name}.md" for name in PAGES)])
+OTHERS = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
+
+
+@pytest.mark.parametrize("page", [*OTHERS, *(f"docs/{name}.md" for name in PAGES)])
 def test_links_lead_somewhere(page):
     page = DOCS.parent / page
     missing = []

@@ -14,7 +14,6 @@ import subprocess
 import sys
 import threading
 import zlib
-from pathlib import Path
 
 import pytest
 from test_house import OPTIONAL, PUBLIC, ROOT
@@ -79,9 +78,10 @@ def test_the_reference_shows_the_sections_of_docstrings(site):
     for section, words in re.findall(r"^(Gradients|Precision|Source): (.*)", documented, re.MULTILINE):
         assert f"{section}:" in page
         assert re.sub(r"`+", "", words).split("`")[0][:40] in page
-    assert "Parameters:" in page and "Raises:" in page and "Example" in page
+    assert all(section in page for section in ("Parameters:", "Raises:", "Example"))
     # Types have short names, and defaults are as a caller writes them.
-    assert "Literal[" not in page and "sampler=Sampler()" in page
+    assert "Literal[" not in page
+    assert "sampler=Sampler()" in page
 
 
 def text_of(page):
@@ -189,8 +189,11 @@ def search(page, words):
     field = page.locator("#pst-search-dialog input[type=search]")
     field.fill(words)
     field.press("Enter")
-    page.wait_for_selector("#search-results ul.search li a")
-    return page.locator("#search-results ul.search li a").evaluate_all("links => links.map(link => link.getAttribute('href'))")
+    found = page.locator("#search-results ul.search li a")
+    found.first.wait_for()
+    return found.evaluate_all("links => links.map(link => link.getAttribute('href'))")
+        "links => links.map(link => link.getAttribute('href'))"
+    )
 
 
 @pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
@@ -255,7 +258,8 @@ def test_the_theme_switch_changes_colors(visit):
 
 def test_the_menu_opens_on_a_phone(visit):
     page = visit("index.html", PHONE)
-    entry = page.locator(".bd-links__title, .bd-links, #pst-primary-sidebar-modal").get_by_role("link", name="Installation")
+    menu = page.locator(".bd-sidebar-primary, #pst-primary-sidebar-modal")
+    entry = menu.get_by_role("link", name="Installation")
     assert not entry.locator("visible=true").count()
     page.locator("button.primary-toggle").locator("visible=true").first.click()
     entry.locator("visible=true").first.click()
