@@ -36,7 +36,7 @@ if TYPE_CHECKING:
         texture3d,
     )
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "AddressMode",

@@ -65,7 +65,7 @@ class OptionEnum(StrEnum):
 
 
 class TextureKind(OptionEnum):
-    """The shape of a texture: which axes it has, and whether layers stand in front of them."""
+    """The kind of a texture: which axes it has, and whether it has layers."""
 
     TEXTURE1D = "1d"
     TEXTURE2D = "2d"
@@ -135,7 +135,7 @@ ResizeFilter = OptionEnum("ResizeFilter", {mode.name: mode.value for mode in Fil
 
 
 class ReadMode(OptionEnum):
-    """Whether an integer texel is returned as it is stored, or as the fraction that it stands for."""
+    """Whether an integer texel is returned as an integer, or as a fraction from 0 to 1 (signed: -1 to 1)."""
 
     ELEMENT = "element"
     NORMALIZED_FLOAT = "normalized_float"
@@ -149,7 +149,7 @@ class Arithmetic(OptionEnum):
 
 
 class Limit(OptionEnum):
-    """Between which texels a read stays: its nearest taps, the two of each axis that the linear filter blends."""
+    """Between which texels the result of a read is clamped: the two nearest taps of each axis."""
 
     TAPS = "taps"
 

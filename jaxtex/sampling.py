@@ -146,7 +146,7 @@ def sample(
 
 
 def fetch(texture: Texture, indices: Coords, *, layer: ArrayLike | None = None, level: int = 0) -> jax.Array:
-    """Reads single texels by their integer index, without filter or address mode, and zero outside.
+    """Reads single texels by their integer index, without a filter or an address mode. Outside, it reads zero.
 
     Args:
         texture: a `Texture`, but no cubemap.
@@ -260,8 +260,8 @@ def splat(
         lod, ddx, ddy, ddz: as in `sample`, to splat into a mip chain: with one of them the texture has all its levels.
         dtype: of the texels; the default is that of `values`. Sums are computed in float32, or in float64 if values or
             coordinates are float64.
-        out_sharding: how the texels are cut over the devices of a mesh with explicit axes. Along one axis, values
-            travel to the device that stores their texels, or neighbors exchange a halo, see `jaxtex.sharded`.
+        out_sharding: how the texels are sharded over a mesh with explicit axes, along one axis. Values travel to the
+            device that stores their texels, or neighbors exchange a halo; see `jaxtex.sharded`.
 
     Returns:
         A `Texture` of `shape`.
@@ -311,7 +311,7 @@ def splat(
     check_sampler("splat", texture_kind, result, layout.num_levels, sampler)
     if chain is not None and out_sharding is not None:
         raise ValueError(
-            "splat: out_sharding is given with a level of detail, and the levels of a chain cannot be cut; leave "
+            "splat: out_sharding is given with a level of detail, but splat cannot shard a mip chain; leave "
             "out_sharding out, or splat into one level."
         )
     placed = None if out_sharding is None else as_sharding("splat", out_sharding)

@@ -1,19 +1,19 @@
-"""Textures that are cut over devices: how samples meet texels, where that is for the caller to decide.
+"""Textures that are sharded over several devices: how the device of a sample gets the texels that the sample needs.
 
-A texture whose texels carry an explicit sharding over one axis, of rows, slices or layers, is read and written by the
-same calls as any other: `sample`, `gather`, `fetch`, `splat`, surfaces, warps. How samples meet texels follows from
-sizes, or from `using`.
+A texture whose texels carry an explicit sharding over one axis (rows, slices or layers) is read and written by the
+same functions as any other: `sample`, `gather`, `fetch`, `splat`, surfaces, warps. jaxtex chooses what the devices
+send to each other from the sizes of the arrays; `using` overrides that choice, and `explain` prints it.
 
-`build_mipmaps` of such a texture cuts the large levels of the chain alike, and stores the small ones whole on each
-device. A level can be cut if its parts are equal and begin where those of the level before do: 4096 rows on 8 devices
-make parts of 512, 256, 128 rows and so on. If not even the second level can be cut, no level is. Where samples are
-routed, those of a trilinear or an anisotropic read find all their levels on one device. A `Halo` reaches half as far in
-each coarser level, and as far as the filter. Each device receives the whole chain for `fetch` and for accesses of a
-surface, for chains of cubemaps that are not cut along layers, and under the address modes ``"reflect"`` and
-``"sphere"``, which Routing cannot follow through the levels.
+`build_mipmaps` of a sharded texture shards the large levels of the chain in the same way, and stores the small levels
+whole on each device. A level can be sharded if its parts are equal and begin where the parts of the previous level
+begin: 4096 rows on 8 devices make parts of 512, 256, 128 rows and so on. If the second level cannot be sharded, no
+level is. Under `Routing`, a trilinear or anisotropic read finds all its levels on one device. Under `Halo`, the halo of
+each coarser level is half as wide, plus the width of the filter. Each device receives the whole chain in three cases:
+for `fetch` and surface functions; for cubemaps, unless they are sharded along layers; and for the address modes
+``"reflect"`` and ``"sphere"``, which `Routing` does not support in a chain.
 
-Under automatic mesh axes a function is traced before XLA decides how its arrays are cut. `jax.sharding.explicit_axes`
-says so for one call::
+Under automatic mesh axes, JAX traces a function before XLA chooses the shardings of its arrays. To use sharded textures
+there, give the sharding by `jax.sharding.explicit_axes`::
 
     read = jax.sharding.explicit_axes(read, axes=("rows",), in_sharding=(PartitionSpec("rows"),))
 """
@@ -35,36 +35,36 @@ __all__ = ["Halo", "Routing", "Whole", "count_beyond", "explain", "using"]
 
 @contextlib.contextmanager
 def using(method: Halo | Routing | Whole) -> Generator[None, None, None]:
-    """Decides how samples meet the texels of textures that are cut over devices, in calls inside this context.
+    """Chooses what devices send to each other when a sharded texture is read or written inside this context.
 
-    By default samples travel to texels if less moves so than the whole texture, and each device receives the whole
-    texture otherwise. It holds for calls that are traced inside the context; a function that `jax.jit` has compiled
-    outside is compiled again.
+    Without this context, jaxtex uses `Routing` if that sends less than the whole texture, and `Whole` otherwise. The
+    choice applies to calls that are traced inside the context. A function that `jax.jit` compiled outside of it is
+    compiled again.
 
     Args:
         method: one of
 
-            - ``Halo(reach)``: samples are cut as the texture is, and each device receives `reach` texels of its
-              neighbors on both sides. Where a sample needs a texel beyond that, its value is NaN, or zero for integers.
-              `jax.experimental.checkify` reports how many there are, and `count_beyond` returns it. The fastest where
-              samples reach no further: small flows and angles, resizes.
+            - ``Halo(reach)``: samples are sharded as the texture is, and each device receives `reach` texels from its
+              neighbors on both sides. A sample that needs a texel beyond them returns NaN, or zero for integers.
+              `count_beyond` counts these samples, and `jax.experimental.checkify` reports them. This is the fastest
+              method where samples reach only a little into the neighbors' parts: small flows and angles, resizes.
             - ``Routing(slack)``: samples travel to the device that stores their texels, and values travel back, in as
-              many rounds as that takes. In a round a device sends `slack` times an equal share to each other device.
-              The reads along a footprint travel one after the other. A sample across the seams of a cube travels to
-              every device that stores one of its texels.
-            - ``Whole()``: each device receives the whole texture. So it is for reads with a `key`, whatever the
-              method.
+              many rounds as necessary. In one round, a device sends at most `slack` times an equal share of its
+              samples to each other device. The reads along an anisotropic footprint travel one after the other. A
+              sample across the seam of a cube travels to each device that stores one of its texels.
+            - ``Whole()``: each device receives the whole texture. Reads with a `key` always work like this.
 
-            They hold for `splat` too, which is the transpose of a read: parts of a halo are sent back and added, values
-            travel, or each device adds to a whole texture. Values beyond a halo are dropped. Surface writes never move
-            texels. Under Whole each device receives all samples, and writes to its own texels. Otherwise samples that
-            are cut over the devices of the texture travel to their texels.
+            `splat` is the transpose of a read, so the methods apply to it too. Under `Halo`, the sums at the halo are
+            sent back and added; values that fall beyond it are dropped. Under `Routing`, values travel. Under `Whole`,
+            each device adds to a whole texture. Surface writes never send texels: under `Whole`, each device receives
+            all samples and writes its own texels; otherwise, samples that are sharded over the devices of the texture
+            travel to their texels.
 
     Returns:
         A context manager.
 
-    Gradients: of any order, with respect to texels and coordinates, as without it; zero where a sample reaches too far.
-        The gradient of the texels is cut as the texels are.
+    Gradients: of any order, with respect to texels and coordinates, as on one device. They are zero for samples that
+        reach beyond a halo. The gradient of the texels is sharded as the texels are.
 
     Raises:
         TypeError: if `method` is none of these.
@@ -89,21 +89,21 @@ def using(method: Halo | Routing | Whole) -> Generator[None, None, None]:
     if isinstance(given, Halo) and not is_integer(given.reach, 0):
         raise ValueError(f"using: reach is {given.reach!r}, expected an integer of at least 0, in texels.")
     if isinstance(given, Routing) and not given.slack > 0:
-        raise ValueError(f"using: slack is {given.slack!r}, expected a number above 0, such as 1.25.")
+        raise ValueError(f"using: slack is {given.slack!r}, expected a number above 0, such as 1.1.")
     with METHOD(method):
         yield
 
 
 def explain(function: Callable[..., Any], *args: Any) -> str:
-    """Says how the samples of each read and write meet their texture, what moves, and what each device holds.
+    """Describes how each read and write of a sharded texture works: the method, what is sent, and the memory it takes.
 
     Args:
-        function: of arrays, which carry explicit shardings.
+        function: a function of arrays that carry explicit shardings. It is traced, not run.
         args: its arguments.
 
     Returns:
-        A line for each read and write of a texture that is cut over devices. Sizes are estimated from shapes: what one
-        device receives, and what it holds.
+        One line for each read and write of a sharded texture, with the mebibytes that one device receives and holds,
+        estimated from shapes.
 
     Gradients: none, as there is nothing to differentiate.
 
@@ -124,21 +124,20 @@ def explain(function: Callable[..., Any], *args: Any) -> str:
 def count_beyond(function: Callable[..., Any], *args: Any) -> jax.Array:
     """Counts the samples that need texels beyond the `Halo` of their device, in all reads and splats of a function.
 
-    The function is computed as far as the count needs it. Call it inside the context `using`, or let the function set
-    it.
+    Only what the count depends on is computed. Call it inside `using`, or call `using` in the function.
 
     Args:
-        function: of arrays, which carry explicit shardings.
+        function: a function of arrays that carry explicit shardings.
         args: its arguments.
 
     Returns:
-        int32, a scalar; also under `jax.jit`. Each read counts whose result is used: each turn of `jax.lax.scan`, each
-        example under `jax.vmap`, and reads that reverse mode computes once more.
+        An int32 scalar, also under `jax.jit`. Every read whose result is used counts: in each step of `jax.lax.scan`,
+        for each example under `jax.vmap`, and again where reverse mode recomputes it.
 
     Gradients: none.
 
     Raises:
-        NotImplementedError: if a read stands in `jax.lax.while_loop`, or in `jax.shard_map`.
+        NotImplementedError: if a read is inside `jax.lax.while_loop` or `jax.shard_map`.
 
     Example:
         >>> import jax, jax.numpy as jnp, jaxtex as jt

@@ -36,7 +36,7 @@ CHAIN_LIMIT = 2**31
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True, eq=False)
 class Texture:
-    """Texels with a kind: what `sample`, `fetch` and `gather` read, and what `splat` returns.
+    """Texels and their kind: what `sample`, `fetch` and `gather` read, and what `splat` returns.
 
     A texture is a pytree: `texels` and `border_color` are leaves, the rest is static. It can be differentiated,
     donated, stacked, scanned over and sharded like any other. A stack of textures is a `Texture` whose leaves have more
@@ -54,8 +54,8 @@ class Texture:
             ``(C,)``, in units of the returned value; ``None`` is zero.
         kind: the `TextureKind`.
         level_shapes: the shape of each level of a mip chain, channels included; ``None`` without a chain.
-        cut: how `build_mipmaps` has cut the levels of a chain over devices, if so. Then `texels` are those of the first
-            device and, behind them, of the others, ``(parts * total, C)``.
+        cut: how `build_mipmaps` sharded the levels of a chain over devices; ``None`` if it did not. A sharded chain
+            stores the texels of the first device, then those of the others, ``(parts * total, C)``.
 
     Example:
         >>> import jax.numpy as jnp, jaxtex as jt

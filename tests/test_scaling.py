@@ -68,7 +68,7 @@ def test_a_run_compares_times_writes_and_reports(module, work, monkeypatch, caps
     assert main.main(["--from", str(file), "--page", str(page)]) == 0
     assert capsys.readouterr().out.endswith(report)
     text = page.read_text()
-    assert text.startswith("# Scaling\n\n## Measured\n\n```\npython -m benchmarks.scaling")
+    assert text.startswith("# Scaling\n\n## Measured\n\nThese commands compare")
     assert text.endswith(f"{report}\n## More devices: an estimate\n\nText.\n")
     assert "Old." not in text
     page.write_text("# Scaling\n")

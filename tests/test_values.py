@@ -71,7 +71,7 @@ def assert_reads(array, coords, layer=None, *, border_color=None, dtype=np.float
 
 # Neighbours in the cycle of modes, so that every axis meets every mode. Each case compiles: of the cubic reads of a
 # volume, with 64 taps the slowest to compile, there are two.
-CYCLE = {n: [tuple(MODES[(k + 2 * j) % 5] for j in range(n)) for k in range(5)] for n in (1, 2, 3)}
+CYCLE = {n: [tuple(MODES[(k + 2 * j) % len(MODES)] for j in range(n)) for k in range(len(MODES))] for n in (1, 2, 3)}
 COORDINATES = {"normalized": True, "pixel": False}
 PRODUCT = [
     *((f, m, "normalized") for f in FILTERS for m in CYCLE[1]),

@@ -6,7 +6,9 @@ import re
 
 HEADING = "## Measured"
 COMMANDS = """\
-```
+These commands compare the time on several devices with the time on one:
+
+```sh
 python -m benchmarks.scaling --json run.json           # on a machine with several GPUs
 python -m benchmarks.scaling --from run.json --picture docs/images/scaling.png --page docs/scaling.md
 XLA_FLAGS=--xla_force_host_platform_device_count=8 python -m benchmarks.scaling --size small   # to try it without GPUs
@@ -18,7 +20,7 @@ def replace_section(page: pathlib.Path, text: str, picture: pathlib.Path | None)
     parts = [HEADING, COMMANDS]
     if picture:
         place = os.path.relpath(picture.absolute(), page.absolute().parent)
-        parts.append(f"![Bars: times on several devices over those on one, and what bounds them]({place})")
+        parts.append(f"![Bars: time on several devices divided by time on one, with lower bounds]({place})")
     section = "\n\n".join([*parts, text])
     found = page.read_text()
     if not re.search(rf"^{HEADING}$", found, re.MULTILINE):

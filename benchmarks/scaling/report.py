@@ -6,17 +6,17 @@ from .comparison import Found, Pair, pairs
 
 MIB = 2.0**20
 FURTHER = (2, 4, 8)  # times as many devices as were measured
-STRONG = "**Strong scaling:** the same work on more devices. The best ratio is 1 over the number of devices."
-HELD = "MiB: arguments, results and temporaries of the compiled program."
+STRONG = "**Strong scaling:** the same problem on more devices. The ideal ratio is 1 over the number of devices."
+HELD = "Memory is that of the compiled program: arguments + results + temporaries."
 BOUNDS = (
-    "**What bounds it:** arguments read once and results written once, at the rate of a copy; what a device sends, at "
-    "the rate of the link; a program that does nothing. Temporaries are not counted, of which a training step writes "
-    "and reads many times as much."
+    "**Lower bounds on the time:** memory is the time to read the arguments once and write the results once, at the "
+    "rate of a copy. Link is the time to send what a device sends, at the rate of the link. Launch is the time of an "
+    "empty program. Temporaries are not counted; a training step reads and writes many times as many bytes of them."
 )
-WEAK = "**Weak scaling:** each device has as much as one device alone. The best ratio is 1."
+WEAK = "**Weak scaling:** each device has a problem of the same size as one device alone. The ideal ratio is 1."
 ESTIMATE = (
-    "**An estimate** of the milliseconds on more devices, by the formula [below](#more-devices-an-estimate). Only the "
-    "first two columns are measured."
+    "**Estimated** milliseconds on more devices, by the formulas [below](#estimate-for-more-devices). Only the first "
+    "two columns of times are measured."
 )
 
 
@@ -38,8 +38,8 @@ def about(found: Found) -> str:
     links = ", ".join(f"{digits(rate)} GB/s on {count} devices" for count, rate in rates["link"].items())
     launches = ", ".join(f"{ms:.3f} ms on {count}" for count, ms in rates["launch"].items())
     return (
-        f"{where}; size {found['size']}. A copy on one device moves {digits(rates['memory'])} GB/s. Each device sends "
-        f"{links}, where all send to the next one. A program that does nothing takes {launches}."
+        f"Environment: {where}; size {found['size']}. A copy on one device moves {digits(rates['memory'])} GB/s. Where "
+        f"each device sends to the next one, each sends {links}. An empty program takes {launches}."
     )
 
 
@@ -56,7 +56,8 @@ def times(timed: Iterable[Pair]) -> str:
         ]
         for pair in timed
     ]
-    return table(("work", "devices", "one, ms", "all, ms", "ratio", "aim", "on one, MiB", "on each, MiB"), rows)
+    memory = "MiB on one device", "MiB on each of all"
+    return table(("case", "devices", "on one device, ms", "on all, ms", "ratio", "target", *memory), rows)
 
 
 def aim(pair: Pair) -> str:
@@ -76,8 +77,8 @@ def bounds(timed: Iterable[Pair]) -> str:
         most, what = pair.bound
         figures = mib(pair.several["sent"]), ms(pair.memory_ms), ms(pair.link_ms)
         rows.append([pair.name, str(pair.devices), *figures, what, f"{most / pair.several['milliseconds']:.0%}"])
-    titles = "sent by each, MiB", "memory, ms", "link, ms", "bound by", "its share of the time"
-    return table(("work", "devices", *titles), rows)
+    titles = "sent by each, MiB", "memory, ms", "link, ms", "largest", "share of the measured time"
+    return table(("case", "devices", *titles), rows)
 
 
 def growth(timed: Iterable[Pair]) -> str:
@@ -85,7 +86,7 @@ def growth(timed: Iterable[Pair]) -> str:
     for pair in timed:
         figures = ms(pair.one["milliseconds"]), ms(pair.several["milliseconds"]), f"{pair.ratio:.2f}"
         rows.append([pair.name, str(pair.devices), *figures])
-    return table(("work", "devices", "one with its share, ms", "all, ms", "ratio"), rows)
+    return table(("case", "devices", "one device alone, ms", "all together, ms", "ratio"), rows)
 
 
 def estimates(timed: Sequence[Pair]) -> str:
@@ -97,7 +98,7 @@ def estimates(timed: Sequence[Pair]) -> str:
         for pair in timed
         if pair.devices == most
     ]
-    return table(("work", "one, measured", f"{most}, measured", *(f"{n}, estimate" for n in more)), rows)
+    return table(("case", "1 device, measured", f"{most}, measured", *(f"{n}, estimated" for n in more)), rows)
 
 
 def checks(found: Found) -> str:
@@ -107,7 +108,10 @@ def checks(found: Found) -> str:
         some = [f["difference"] for f in found["figures"] if f["work"] == work["name"] and f["difference"] is not None]
         if some:
             limits.append(f"{work['name']} {max(some):.1e} (at most {work['tolerance']:.1e})")
-    return f"Largest difference from one device, as a share of the largest value: {', '.join(limits) or 'none'}."
+    return (
+        "Largest difference from the result of one device, relative to the largest value: "
+        f"{', '.join(limits) or 'none'}."
+    )
 
 
 def ms(value: float) -> str:

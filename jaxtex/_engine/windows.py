@@ -59,7 +59,7 @@ def position_spans(
     positions = [to_position(coord, axis) for coord, axis in zip(coords, axes)]
     ends = [(p - r, p + r) for p, r in zip(positions, reach)]
     for axis, (low, high) in zip(axes, ends):
-        if axis.address.has_outside:
+        if axis.address.drops_outside:
             beyond = axis.kernel.num_taps + MARGIN
             size = jnp.asarray(axis.given_size, low.dtype)
             needed = needed & (high > -beyond) & (low < size + beyond)
@@ -104,7 +104,7 @@ def between(low: int, high: int, kernels: Sequence[FilterKernel]) -> tuple[int, 
 
 def addressed_span(rule: AddressRule, first: int, last: int, size: int) -> Span | None:
     """The texels that neighboring taps read by the rule of an axis that is addressed by itself."""
-    if rule.has_outside and (last < 0 or first >= size):
+    if rule.drops_outside and (last < 0 or first >= size):
         return None
     if rule.saturates:
         first, last = (min(max(tap, 0), size - 1) for tap in (first, last))

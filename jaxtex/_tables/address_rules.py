@@ -81,7 +81,8 @@ class AddressRule(NamedTuple):
         apply_together: of a rule that addresses several axes, what their taps read.
         num_axes: how many axes, which stand side by side and all have the rule, it addresses together.
         has_outside: whether `apply` returns a mask: some taps read the border, not a texel.
-        saturates: whether all positions far outside read the same, so that an infinite coordinate has a value.
+        saturates: whether all taps below 0 read the same, and all taps from the size on read the same. Then an infinite
+            coordinate has a value, and positions far outside may be moved to just outside.
         repeats: whether the texture repeats with a period of one or two sizes, so that a normalized coordinate can be
             reduced modulo 2 without a rounding.
         multiplicity: how many taps of equal offset, of one sample, can read the same texel; `None` if unknown.

@@ -10,13 +10,14 @@ samples travel to the device that stores their texels, and values travel back.
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeGuard
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from ..combinations import weighted
 from ..grids import Started
+from ..indexing import gather
 from ..lowering.parts import Edged
 from ..operators import sum_of_calls, summed
 from ..spec import Coords, ReadSpec, as_given
@@ -29,6 +30,7 @@ from .routes import Routes
 # A read of one device: of texels, at operands. The other one marks the samples that need texels it does not have.
 EdgedRead = Callable[[Edged, Sequence[jax.Array], ReadSpec], jax.Array]
 Read = Callable[[jax.Array, Sequence[jax.Array], ReadSpec], jax.Array]
+PartRead = Callable[[Sequence[jax.Array], ReadSpec], jax.Array]
 
 
 class ReadResult(NamedTuple):
@@ -39,6 +41,44 @@ class ReadResult(NamedTuple):
 
     values: jax.Array
     reached: jax.Array
+
+
+class Part(NamedTuple):
+    """What a device stores of a texture, and how that is read.
+
+    Attributes:
+        read: the read of texels in one array.
+        texels: those that the device stores.
+        cut: how the texture is cut.
+        edged: the read of texels in three arrays, if there is one.
+    """
+
+    read: Read
+    texels: jax.Array
+    cut: Cut | ChainCut
+    edged: EdgedRead | None = None
+
+    def has_edges(self, reach: int) -> bool:
+        """Whether the texels that neighbors send stay in arrays of their own."""
+        return self.edged is not None and isinstance(self.cut, Cut) and self.cut.dimension == 0 and reach > 0
+
+    def with_halo(self, spec: ReadSpec, reach: int) -> PartRead:
+        """The read of the part with its halo, which neighbors send once."""
+        texels, cut = self.texels, self.cut
+        if isinstance(cut, Cut):
+            edges = Edges(cut, reach, spec.axes[cut.axis].address.cyclic)
+            window = Edged(*with_edges(texels, edges)) if self.has_edges(reach) else with_halo(texels, edges)
+        else:
+            window = cut.window(texels, reach)
+
+        def run(operands: Sequence[jax.Array], spec: ReadSpec) -> jax.Array:
+            spec, given = in_halo(spec, operands, cut, reach)
+            if isinstance(window, Edged):
+                assert self.edged is not None
+                return self.edged(window, given, spec)
+            return self.read(window, given, spec)
+
+        return run
 
 
 # By halo
@@ -65,82 +105,33 @@ def in_halo(
     return in_part(spec, operands, cut, reach)
 
 
-def by_halo(
-    read: Read,
-    texels: jax.Array,
-    operands: Sequence[jax.Array],
-    spec: ReadSpec,
-    cut: Cut | ChainCut,
-    reach: int,
-    edged: EdgedRead | None = None,
-) -> ReadResult:
-    """The read of samples none of whose taps lies further than `reach` texels from the part of their device.
-
-    Args:
-        edged: the read of texels in three arrays, if there is one.
-    """
-    run = read_of_part(read, texels, spec, cut, reach, edged)
-    values = run(operands, spec)
-    spec, operands = in_halo(spec, operands, cut, reach)
-    if edged is None or not has_edges(cut, reach):
+def by_halo(part: Part, operands: Sequence[jax.Array], spec: ReadSpec, reach: int) -> ReadResult:
+    """The read of samples none of whose taps lies further than `reach` texels from the part of their device."""
+    values = part.with_halo(spec, reach)(operands, spec)
+    spec, operands = in_halo(spec, operands, part.cut, reach)
+    if not part.has_edges(reach):
         missing = jnp.nan if jnp.issubdtype(values.dtype, jnp.floating) else 0
         values = edged_reads.where_held(values, operands, spec, missing)
     return ReadResult(values, jnp.broadcast_to(edged_reads.holds(spec, operands), values.shape[:-1]))
 
 
-def has_edges(cut: Cut | ChainCut, reach: int) -> TypeGuard[Cut]:
-    """Whether the texels that neighbors send can stay in arrays of their own."""
-    return isinstance(cut, Cut) and cut.dimension == 0 and reach > 0
-
-
-def read_of_part(
-    read: Read, texels: jax.Array, spec: ReadSpec, cut: Cut | ChainCut, reach: int, edged: EdgedRead | None
-) -> Callable[[Sequence[jax.Array], ReadSpec], jax.Array]:
-    """The read of a device's part with its halo, which neighbors send once: a function of operands and a spec."""
-    if edged is not None and has_edges(cut, reach):
-        in_three = Edged(*with_edges(texels, edges_of(spec, cut, reach)))
-        whole = lambda operands, spec: edged(in_three, operands, spec)
-    else:
-        window = with_halo(texels, edges_of(spec, cut, reach)) if isinstance(cut, Cut) else cut.window(texels, reach)
-        whole = lambda operands, spec: read(window, operands, spec)
-
-    def run(operands: Sequence[jax.Array], spec: ReadSpec) -> jax.Array:
-        spec, given = in_halo(spec, operands, cut, reach)
-        return whole(given, spec)
-
-    return run
-
-
-def edges_of(spec: ReadSpec, cut: Cut, reach: int) -> Edges:
-    """The `reach` texels on each side of a part."""
-    return Edges(cut, reach, spec.axes[cut.axis].address.cyclic)
-
-
 # By routing
 
 
-def by_routing(
-    read: Read,
-    texels: jax.Array,
-    operands: Sequence[jax.Array],
-    spec: ReadSpec,
-    cut: Cut | ChainCut,
-    capacity: int,
-    edged: EdgedRead | None = None,
-) -> jax.Array:
+def by_routing(part: Part, operands: Sequence[jax.Array], spec: ReadSpec, capacity: int) -> jax.Array:
     """The read of samples that travel to the device that stores their texels.
 
     Each device sends at most `capacity` samples to each other one at once, in as many rounds as that takes. The reads
     of a mean travel one after the other.
     """
-    read_there = read_of_part(read, texels, spec, cut, cut.reach_of_filter(spec.axes), edged)
-    channels = texels.shape[-1]
+    read_there = part.with_halo(spec, part.cut.reach_of_filter(spec.axes))
+    channels = part.texels.shape[-1]
     alone = spec.num_reads == 1 and not spec.summed_axes
     each = dataclasses.replace(spec.of_coords(), num_reads=1, summed_axes=())
     each = each if alone else each.with_dtype(spec.sums)
 
     def routed(coords: Coords, needed: jax.Array | None = None) -> jax.Array:
-        return one_by_routing(read_there, channels, coords, each, cut, capacity, needed)
+        return one_by_routing(read_there, channels, coords, each, part.cut, capacity, needed)
 
     if spec.num_reads == 1:
         return summed(routed(spec.coords(operands)), spec).astype(spec.dtype)
@@ -154,7 +145,7 @@ def by_routing(
 
 
 def one_by_routing(
-    read: Callable[[Sequence[jax.Array], ReadSpec], jax.Array],
+    read: PartRead,
     channels: int,
     coords: Coords,
     spec: ReadSpec,
@@ -182,7 +173,7 @@ def one_by_routing(
 
     def step(values: jax.Array, number: jax.Array) -> jax.Array:
         sent, _ = routes.sent(number)
-        there = routes.exchanged_together([c[sent % count] for c in coords])
+        there = routes.exchanged_together([gather(c[:, None], (sent % count,))[..., 0] for c in coords])
         return routes.returned(read(there, part), number, values)
 
     values = jnp.zeros((times * count, channels), part.dtype)

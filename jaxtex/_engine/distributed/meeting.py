@@ -1,4 +1,4 @@
-"""How samples meet the texels of a texture that is cut over devices: what a caller decides."""
+"""The methods by which a device gets what its samples need of a sharded texture, and the caller's choice of one."""
 
 import dataclasses
 from typing import Any
@@ -8,10 +8,10 @@ import jax
 
 @dataclasses.dataclass(frozen=True)
 class Halo:
-    """Each device receives the texels beside its own.
+    """Each device receives the texels next to its own from its neighbors.
 
     Attributes:
-        reach: how many texels on each side, so how far samples may reach from the texels of their device.
+        reach: how many texels on each side. Samples may reach so far beyond the texels of their device.
     """
 
     reach: int
@@ -22,11 +22,11 @@ class Routing:
     """Samples travel to the device that stores their texels, and values travel back.
 
     Attributes:
-        slack: how many samples a device sends to each other device in one round, as a multiple of an equal share.
-            Further rounds send the rest.
+        slack: how many samples a device sends to each other device in one round at most, as a multiple of an equal
+            share. Further rounds send the rest.
     """
 
-    slack: float = 1.25
+    slack: float = 1.1
 
 
 @dataclasses.dataclass(frozen=True)

@@ -19,7 +19,7 @@ from ..spec import ReadSpec
 from ..texel_walk import texels_shape
 from . import edged_reads
 from .counted import with_count
-from .cut_reads import EdgedRead, by_halo, by_routing, in_halo
+from .cut_reads import EdgedRead, Part, by_halo, by_routing, in_halo
 from .meeting import COUNT, Halo, Routing, Whole
 from .placement import Meeting, is_cut, report_whole
 
@@ -130,9 +130,10 @@ def read_in_parts(
 
     def on_device(texels: jax.Array, colors: list[jax.Array], *operands: jax.Array) -> jax.Array:
         alone = lambda texels, operands, spec: read(texels, colors[0] if colors else None, operands, spec)
+        part = Part(alone, texels, cut, edged)
         if isinstance(method, Halo):
-            return by_halo(alone, texels, operands, spec, cut, method.reach, edged).values
-        return by_routing(alone, texels, operands, spec, cut, meeting.capacity(method.slack), edged)
+            return by_halo(part, operands, spec, method.reach).values
+        return by_routing(part, operands, spec, meeting.capacity(method.slack))
 
     # Samples that travel, or to which some are added, are taken one number at a time.
     stays = isinstance(method, Halo) and samples.padding[1] == 0

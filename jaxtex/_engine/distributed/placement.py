@@ -235,8 +235,9 @@ class Meeting(NamedTuple):
             return
         if isinstance(method, Routing):
             reach = cut.reach_of_filter(self.spec.axes)
-            sent = cut.parts * self.capacity(method.slack) * self.sample_bytes
-            buffers = f" and {sent / MEBIBYTE:.3g} MiB of samples a round"
+            of_one = self.capacity(method.slack) * self.sample_bytes
+            sent = (cut.parts - 1) * of_one
+            buffers = f" and {cut.parts * of_one / MEBIBYTE:.3g} MiB of samples a round"
         else:
             reach, sent, buffers = method.reach, 0, ""
         moved, held = 2 * reach * row + sent, (cut.own + 2 * reach) * row

@@ -2,6 +2,7 @@
 
 The functions here run on each device, inside `jax.shard_map`. In a round each device sends at most `capacity` samples
 to each other one, by a dense all-to-all. There are as many rounds as the device needs that sends the most to one other.
+Two devices exchange only what the other one needs; the samples that a device has for itself stay in place.
 """
 
 from collections.abc import Callable
@@ -10,7 +11,13 @@ from typing import NamedTuple, TypeVar
 import jax
 import jax.numpy as jnp
 
+from ..indexing import gather, scatter
+
 State = TypeVar("State")
+
+# Samples are counted, not sorted, where the texture has at most this many parts.
+MOST_COUNTED = 8
+NO_SAMPLE = -1
 
 
 class Routes(NamedTuple):
@@ -20,44 +27,57 @@ class Routes(NamedTuple):
         names: of the axes of the mesh along which the texture is cut.
         parts: of the texture.
         capacity: how many samples go to one device in a round.
-        owner: the device that each sample goes to; a number past the last device for those that stay.
-        order: the samples in the order of their owners.
-        each: how many go to each device.
-        place: of each sample among those that go to the same device.
+        row: of the samples that are sent, that in which each sample travels; a number past the last row for those that
+            stay.
+        most: how many samples travel in one row, at most.
+        place: of each sample in its row, counted through all rounds.
     """
 
     names: tuple[str, ...]
     parts: int
     capacity: int
-    owner: jax.Array
-    order: jax.Array
-    each: jax.Array
+    row: jax.Array
+    most: jax.Array
     place: jax.Array
 
     @classmethod
     def to(cls, owner: jax.Array, names: tuple[str, ...], parts: int, capacity: int) -> "Routes":
-        """The routes of samples to their owners, shape (samples,)."""
-        (count,) = owner.shape
-        order = jnp.argsort(owner, stable=True)
-        each = jnp.sum(owner[None] == jnp.arange(parts, dtype=jnp.int32)[:, None], 1, dtype=jnp.int32)
-        rank = jnp.zeros(count, jnp.int32).at[order].set(jnp.arange(count, dtype=jnp.int32), unique_indices=True)
-        return cls(names, parts, capacity, owner, order, each, rank - (jnp.cumsum(each) - each)[owner])
+        """The routes of samples to their owners, shape (samples,): `parts` in place of an owner for those that stay."""
+        row = owner
+        if parts == 2:  # what stays here comes first
+            row = jnp.where(owner < parts, owner ^ jax.lax.axis_index(names), parts)
+        place = places(row, parts)
+        return cls(names, parts, capacity, row, jnp.max(jnp.where(row < parts, place, -1)) + 1, place)
 
     @property
     def count(self) -> int:
         """The samples of a device."""
-        return self.owner.shape[0]
+        return self.row.shape[0]
+
+    def slots(self, number: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """Where each sample stands among those that are sent in a round, and which samples are."""
+        place = self.place - number * self.capacity
+        travels = (self.row < self.parts) & (place >= 0) & (place < self.capacity)
+        slot = jnp.minimum(self.row, self.parts - 1) * self.capacity + jnp.clip(place, 0, self.capacity - 1)
+        return slot, travels
 
     def sent(self, number: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """The samples that go to each device in a round, (parts, capacity), and which of them there are."""
-        slot = number * self.capacity + jnp.arange(self.capacity, dtype=jnp.int32)
-        first = jnp.cumsum(self.each) - self.each
-        at = jnp.clip(first[:, None] + slot[None], 0, self.count - 1)
-        return self.order[at], slot[None] < self.each[:, None]
+        """The samples that are sent in a round, (parts, capacity), and which of them there are; others are any."""
+        slot, travels = self.slots(number)
+        room = jnp.arange(self.parts * self.capacity, dtype=jnp.int32)
+        samples = jnp.arange(self.count, dtype=jnp.int32)
+        found = scatter(jnp.full_like(room, NO_SAMPLE)[:, None], (slot,), travels, samples[:, None], "set", unique=True)
+        found = found[:, 0]
+        # Others are not all the same: their gradients, which are zero, would all be added to one texel.
+        sent = jnp.where(found == NO_SAMPLE, room % self.count, found)
+        return sent.reshape(self.parts, -1), (found != NO_SAMPLE).reshape(self.parts, -1)
 
     def exchanged(self, a: jax.Array) -> jax.Array:
         """What the devices have for this one: (parts * capacity, ...), from (parts, capacity, ...) for each of them."""
-        there = jax.lax.all_to_all(a, self.names, split_axis=0, concat_axis=0, tiled=True)
+        if self.parts == 2:
+            there = jnp.concatenate([a[:1], jax.lax.ppermute(a[1:], self.names, [(0, 1), (1, 0)])])
+        else:
+            there = jax.lax.all_to_all(a, self.names, split_axis=0, concat_axis=0, tiled=True)
         return there.reshape(self.parts * self.capacity, *a.shape[2:])
 
     def exchanged_together(self, arrays: list[jax.Array]) -> list[jax.Array]:
@@ -72,10 +92,8 @@ class Routes(NamedTuple):
     def returned(self, found: jax.Array, number: jax.Array, others: jax.Array) -> jax.Array:
         """What was found for the samples of a round, (parts * capacity, C), at those samples; others as they are."""
         back = self.exchanged(found.reshape(self.parts, self.capacity, -1))
-        at = jnp.clip(self.place - number * self.capacity, 0, self.capacity - 1)
-        went = (self.place // self.capacity == number) & (self.owner < self.parts)
-        source = jnp.minimum(self.owner, self.parts - 1) * self.capacity + at
-        return jnp.where(went[:, None], back[source], others)
+        slot, travels = self.slots(number)
+        return jnp.where(travels[:, None], gather(back, (slot,)), others)
 
     def in_rounds(self, step: Callable[[State, jax.Array], State], state: State, certain: int = 1) -> State:
         """The state after ``state = step(state, number)`` for each round that is needed.
@@ -85,7 +103,7 @@ class Routes(NamedTuple):
         Args:
             certain: 1 if the first round is needed, or 0.
         """
-        most = jax.lax.pmax(jnp.max(self.each), self.names)
+        most = jax.lax.pmax(self.most, self.names)
 
         def turn(state: State, number: jax.Array) -> tuple[State, None]:
             run = jax.checkpoint(lambda state: step(state, number))
@@ -97,3 +115,16 @@ class Routes(NamedTuple):
         if rounds > certain:
             state, _ = jax.lax.scan(turn, state, jnp.arange(certain, rounds, dtype=jnp.int32))
         return state
+
+
+def places(row: jax.Array, rows: int) -> jax.Array:
+    """How many numbers before each are equal to it, of numbers from 0 to `rows`; of those that are `rows`, anything."""
+    (count,) = row.shape
+    if rows <= MOST_COUNTED:
+        same = row[None] == jnp.arange(rows, dtype=jnp.int32)[:, None]
+        return jnp.sum(jnp.where(same, jnp.cumsum(same, 1, dtype=jnp.int32) - 1, 0), 0, dtype=jnp.int32)
+    order = jnp.argsort(row, stable=True)
+    numbers = jnp.arange(count, dtype=jnp.int32)
+    rank = scatter(jnp.zeros_like(row)[:, None], (order,), None, numbers[:, None], "set", unique=True)[:, 0]
+    each = jnp.sum(row[None] == jnp.arange(rows + 1, dtype=jnp.int32)[:, None], 1, dtype=jnp.int32)
+    return rank - (jnp.cumsum(each, dtype=jnp.int32) - each)[row]

@@ -8,14 +8,16 @@ from typing import NamedTuple, get_args
 
 from ... import __version__
 from .descriptions import DESCRIPTIONS, OVERVIEW
-from .file_options import add_file_options
+from .file_options import add_file_options, add_input_options
 from .option_groups import (
     Options,
     Parser,
     Shell,
     add_affine_options,
     add_border_options,
+    add_device,
     add_lens_options,
+    add_page_options,
     add_paths,
     add_read_options,
     add_run_options,
@@ -23,7 +25,7 @@ from .option_groups import (
     add_transform_options,
     add_write_options,
 )
-from .values import number, positive_number, protect_negative_number, size
+from .values import number, path, positive_number, protect_negative_number, size
 
 
 class Command(NamedTuple):
@@ -63,7 +65,7 @@ def add_resize_options(parser: argparse.ArgumentParser) -> None:
         "--fit",
         metavar="WxH",
         type=size,
-        help="the largest size in proportion that is at most so wide and so high, e.g. 1600x1600",
+        help="the largest size of the same proportions within this width and height, e.g. 1600x1600",
     )
     add_read_options(parser.add_argument_group("reading"), "cubic", is_resize=True)
     add_output_options(parser, alpha=False)
@@ -80,10 +82,12 @@ def add_rotate_options(parser: argparse.ArgumentParser) -> None:
         metavar="DEG",
         required=True,
         type=number,
-        help="degrees, counter-clockwise as seen, e.g. -1.5 for a horizon that is higher on its right",
+        help="angle in degrees, counter-clockwise as seen, e.g. -1.5 for a horizon that is higher on its right",
     )
-    group.add_argument("--expand", action="store_true", help="make the output so large that it shows the whole picture")
-    group.add_argument("--crop", action="store_true", help="cut the output down to the largest part without corners")
+    group.add_argument("--expand", action="store_true", help="make the output large enough for the whole image")
+    group.add_argument(
+        "--crop", action="store_true", help="reduce the output to the largest part that the image covers"
+    )
     add_size(group)
     reading = parser.add_argument_group("reading")
     add_read_options(reading, "cubic")
@@ -109,6 +113,14 @@ def add_output_options(parser: argparse.ArgumentParser, *, alpha: bool = True) -
     add_run_options(parser.add_argument_group("running"))
 
 
+def add_explore_options(parser: argparse.ArgumentParser) -> None:
+    """Adds what `jaxtex explore` takes."""
+    parser.add_argument("source", metavar="IMAGE", type=path, help="an image file")
+    add_page_options(parser.add_argument_group("page"))
+    add_input_options(parser.add_argument_group("file"))
+    add_device(parser.add_argument_group("running"))
+
+
 def add_completion_options(parser: argparse.ArgumentParser) -> None:
     """Adds what `jaxtex completion` takes."""
     parser.add_argument("shell", metavar="SHELL", choices=get_args(Shell), help="bash, zsh or fish")
@@ -120,11 +132,12 @@ def add_no_options(_: argparse.ArgumentParser) -> None:
 
 COMMANDS = {
     "resize": Command("make images smaller or larger", add_resize_options),
-    "rotate": Command("turn images by an angle", add_rotate_options),
-    "undistort": Command("take the distortion of a lens out of images", add_undistort_options),
+    "rotate": Command("rotate images by an angle", add_rotate_options),
+    "undistort": Command("remove the distortion of a lens from images", add_undistort_options),
     "warp": Command("warp images by any transform", add_warp_options),
+    "explore": Command("try warps of an image on a page in the browser", add_explore_options, "IMAGE [OPTION ...]"),
     "info": Command("print versions, devices and known problems", add_no_options, ""),
-    "completion": Command("print a script that completes commands and options", add_completion_options, "SHELL"),
+    "completion": Command("print a completion script for a shell", add_completion_options, "SHELL"),
 }
 
 

@@ -3,7 +3,7 @@
 # pyright: strict
 
 OVERVIEW = """\
-Resize, rotate and warp images, and folders of images, with JAX on a CPU, a GPU or a TPU.
+Resize, rotate and warp images, and folders of images, with JAX on a CPU or a GPU.
 
 {commands}
 
@@ -12,44 +12,49 @@ Resize, rotate and warp images, and folders of images, with JAX on a CPU, a GPU 
     jaxtex warp page.jpg flat.png --perspective 212,95:0,0 988,140:800,0 1090,830:800,600 97,760:0,600
 
 "jaxtex COMMAND --help" explains a command and its options.
-The exit code is 0, or 2 after an error, or 130 after an interrupt, or 143 after SIGTERM.
+The exit code is 0 after success, 2 after an error, 130 after an interrupt and 143 after SIGTERM.
 """
 
 COLORS = """\
-Values are filtered as they are stored, gamma-encoded, as image editors do; --linear-light filters
-light. Colors are weighted by alpha, so a transparent pixel does not bleed into its neighbors.
+Colors: values are blended as they are stored, gamma-encoded, as image editors do. --linear-light
+blends light instead. Colors are weighted by alpha, so a transparent pixel does not bleed into its
+neighbors.
 """
 
 FILES = """\
-PNG, JPEG, TIFF and WebP files are read and written. An image keeps its 8 or 16 bits if the format
-of the output can store them (PNG, TIFF: 8 and 16; JPEG, WebP: 8). PNG, TIFF and WebP are written
-without loss, JPEG with quality 95, unless --quality says otherwise. With several inputs, or
-a folder, OUT is a folder, and files keep their names. The packages that read and write images are the
-extra cli, which "pip install 'jaxtex[cli]'" installs.
+Formats: PNG, JPEG, TIFF and WebP files are read and written. An image keeps its 8 or 16 bits per
+channel if the output format can store them (PNG, TIFF: 8 and 16; JPEG, WebP: 8). PNG, TIFF and WebP
+are written without loss, and JPEG with quality 95, unless --quality says otherwise. The packages that
+read and write images are the extra cli: pip install 'jaxtex[cli]'.
 
-The output keeps the color profile, EXIF, XMP, IPTC, comments, the resolution, and the texts and
-colors of PNG, as far as its format can; a note names the rest. The EXIF orientation is applied and
-reset, the sizes that EXIF states are those of the output, and its thumbnail is dropped. CMYK becomes
-sRGB by its profile. --strip drops all but the color profile and the color chunks of PNG, without
-which the colors would change. Camera raw files and volumes are refused. A TIFF of several pages
-becomes a TIFF of as many; of an animation, and for other formats, --page chooses one.
+Folders: with several inputs, or a folder, OUT is a folder, and files keep their names. The images are
+read, warped and written in parallel. With N cores, of which at most 16 are used, at most 2 N + 3
+images are in memory. An image that fails is reported and skipped. Hidden files are skipped too.
 
-Images of more than 500 million pixels are refused before anything is allocated, as are sides that
-the format cannot store: JPEG 65535, WebP 16383, PNG 1000000. --max-pixels sets another limit.
+Metadata: the output keeps the color profile, EXIF, XMP, IPTC, comments, the resolution, and the text
+and color chunks of PNG, if its format can hold them; a note names what is lost. The EXIF orientation is
+applied and reset, the sizes in EXIF are updated, and its thumbnail is dropped. CMYK is converted to
+sRGB by its profile. --strip drops all metadata except the color profile and the color chunks of PNG,
+without which the colors would change.
 
---tile warps one TIFF of any size: parts of it are mapped or decoded as tiles of the output need them,
-and the output is a tiled TIFF, a BigTIFF if it may be larger than 4 GB. The pixels are those of the
-same command without --tile. The process takes at most --memory, 2 GB by default; the report says how
-much it took. A run that was stopped or killed leaves OUT.part and OUT.part.tiles, and --resume with the
-same options writes the tiles that are missing.
+Several pages: a TIFF of several pages becomes a TIFF with as many pages. --page chooses one page, which
+other output formats need, or one frame of an animation. Camera raw files and volumes are refused.
 
-A file that exists at OUT is replaced, even if it is IN, and is complete at every moment. It keeps its
-permissions, and a symbolic link stays a link; a new file takes the permissions of IN. A read-only
-file is refused without --force. Other names (hard links) of a file keep the old picture.
+Limits: images of more than 500 million pixels are refused before memory is allocated for them;
+--max-pixels sets another limit. An output with a longer side than its format can store is refused too:
+JPEG 65535, WebP 16383, PNG 1000000.
 
-The images of a folder are read, warped and written in parallel. With N cores, of which at most 16
-are used, at most 2 N + 3 images are in memory. An image that fails is reported and skipped. Hidden
-files are left out. A run that was stopped, by Ctrl-C, SIGTERM or a full disk, leaves whole files;
+Large images: --tile warps one TIFF of any size to a tiled TIFF, or to a BigTIFF if it may be larger
+than 4 GB. Parts of the input are mapped or decoded as tiles of the output need them. The pixels are
+those of the same command without --tile. The process takes at most --memory, 2 GB by default; the report
+names its peak. A run that was stopped or killed leaves OUT.part and OUT.part.tiles; with --resume and
+the same options, a new run writes the missing tiles.
+
+Replacing files: if OUT exists, it is replaced in one step, even if it is IN, and is never incomplete.
+It keeps its permissions, and a symbolic link stays a link. A new file takes the permissions of IN. A
+read-only file is refused without --force. Other hard links to a file keep the old image.
+
+Resuming: a run that was stopped, by Ctrl-C, SIGTERM or a full disk, leaves only complete files.
 --skip-existing (or --resume) then warps only the images that are missing.
 """
 
@@ -58,9 +63,9 @@ RESIZE = f"""
     jaxtex resize photos/ web/ --fit 1600x1600 --format jpg --quality 85
     jaxtex resize icon.png large.png --size 512x512 --filter point
 
-Sizes are in pixels, width before height. The corners of the image go to the corners of the output:
---size alone changes the proportions if the input has others, --fit keeps them. An image that becomes
-smaller is averaged, so that fine patterns become gray and not other patterns.
+Sizes are in pixels, width before height. The corners of the image go to the corners of the output.
+--size sets both sides, and may change the proportions; --fit keeps them, and enlarges smaller images.
+An image that becomes smaller is averaged, so that fine patterns become gray and not false patterns.
 
 {COLORS}
 {FILES}"""
@@ -71,9 +76,10 @@ ROTATE = f"""
     jaxtex rotate scans/ upright/ --angle 90 --expand --recursive
 
 Angles are in degrees, counter-clockwise as seen. The center of the input goes to the center of the
-output, which is as large as the input: corners are cut off, and others show the border color.
---expand makes room for the whole picture, --crop leaves only what is covered by it. Quarter turns
-keep every bit.
+output. By default the output has the size of the input: corners of the image are cut off, and the
+corners of the output show the border color. --expand enlarges the output until it shows the whole
+image; then rotations by multiples of 90 degrees do not change any pixel value. --crop reduces the
+output to the largest part that the image covers.
 
 {COLORS}
 {FILES}"""
@@ -83,15 +89,16 @@ UNDISTORT = f"""
     jaxtex undistort shots/ straight/ --calibration camera.yml
     jaxtex undistort gopro.jpg flat.jpg --lens 0.02,-0.01,0,0 --model fisheye --camera 900,900,960,540
 
---lens and --distort take coefficients in OpenCV's order: k1,k2,p1,p2,k3 of the Brown-Conrady model,
-or with --model fisheye k1,k2,k3,k4 of Kannala and Brandt's; missing ones are 0. A negative k1 is that
-of a barrel, whose lines bend outwards. --camera gives the focal lengths and the principal point in
-pixels, pixel centers at +0.5. OpenCV has them at whole numbers, so add 0.5 to its cx and cy.
+--lens and --distort take coefficients in OpenCV's order: k1,k2,p1,p2,k3 of the Brown-Conrady model, or
+with --model fisheye k1,k2,k3,k4 of the model of Kannala and Brandt. Missing coefficients are 0. A
+negative k1 is barrel distortion: lines bend outward. --camera sets the focal lengths and the principal
+point in pixels, with pixel centers at +0.5. OpenCV has centers at whole numbers, so add 0.5 to its cx
+and cy.
 
---calibration reads a file that OpenCV's programs and cv2.FileStorage write, with camera_matrix and
-distortion_coefficients (or K and D): the half pixel is added, and if the file names the size of its
+--calibration reads a file that OpenCV's programs or cv2.FileStorage have written, with camera_matrix
+and distortion_coefficients (or K and D). It adds the half pixel. If the file names the size of its
 images, the camera is scaled to images of other sizes with the same proportions. A file with
-fisheye_model, or with four coefficients and --model fisheye, is that of a fisheye lens.
+fisheye_model, or with four coefficients and --model fisheye, describes a fisheye lens.
 
 {COLORS}
 {FILES}"""
@@ -107,25 +114,44 @@ Coordinates are in pixels. The origin is the top left corner of the image, x poi
 down, and pixel centers are at +0.5. A transform maps points of the input to points of the output.
 
 --scale, --shear and --rotate act about the center of the image, then --translate moves the result.
-They act in this order, in whatever order they are given. The center of the input maps to the center
-of the output, also if --size gives the output another size. --expand gives it the size of the result.
+They are always applied in this order. The center of the input maps to the center of the output, also if
+--size gives the output another size. --expand makes the output large enough for the whole result.
 
-Each of the following options is a whole transform and is given alone:
+Each of the following options is a whole transform, and cannot be combined with another one:
 --matrix: x' = A x + B y + C and y' = D x + E y + F, about the top left corner.
 --perspective: four points of the input and the points of the output to which they map. Pixels of
 the output beyond the horizon, which would show what is behind the camera, read outside the input.
---lens removes the distortion of a lens, --distort applies it, --calibration removes the one that a
-file of OpenCV describes; "jaxtex undistort --help" explains their values.
+--lens removes the distortion of a lens, --distort applies it, and --calibration removes the distortion
+that a file of OpenCV describes; "jaxtex undistort --help" explains their values.
 --flow: a NumPy file of shape (height, width, 2) and a floating dtype, with the size of the output.
 The pixel of the output at (x, y) reads the input at (x + dx, y + dy). Where dx or dy is NaN, it reads
 outside the input.
 
-An image that becomes much smaller shows aliasing; --antialias averages the input over the footprint
-of each pixel of the output. Outside the input lies the border color; the edge between the two is as
-wide as a pixel of the output, and the picture is whole up to it.
+An image that becomes much smaller shows aliasing; --antialias averages the input over the area that
+each pixel of the output covers. Outside the input is the border color. The edge between the two is one
+pixel of the output wide, and the image keeps its full brightness up to the edge.
 
 {COLORS}
 {FILES}"""
+
+EXPLORE = """
+    jaxtex explore photo.jpg
+    jaxtex explore photo.jpg --side 800 --port 8080 --no-browser
+    jaxtex explore scan.tif --page 2 --device gpu
+
+Serves a page that warps the image while you move sliders: rotation, scale and tilt, filter, address
+mode, level of detail, antialias, anisotropy and arithmetic. It shows the warped picture, how much float
+and hardware arithmetic differ, and the call in Python and the command that make the picture.
+
+The page shows 8 bits without alpha, and reduces a picture that is larger than --side. Each combination
+of modes is compiled when it is first chosen, which takes seconds; sliders compile nothing.
+
+The page needs no network: all that it loads comes from this program, and nothing is sent elsewhere.
+By default only this machine can open it. --host makes it reachable from others, without a password.
+Ctrl-C ends the program, with the exit code 0.
+
+The packages that serve the page are the extra explore, which "pip install 'jaxtex[explore]'" installs.
+"""
 
 COMPLETION = """
     source <(jaxtex completion bash)
@@ -138,5 +164,6 @@ DESCRIPTIONS = {
     "rotate": ROTATE,
     "undistort": UNDISTORT,
     "warp": WARP,
+    "explore": EXPLORE,
     "completion": COMPLETION,
 }

@@ -15,12 +15,15 @@ from .values import (
     color,
     count,
     device,
+    host,
     memory,
     number,
     path,
     point_pair,
+    port,
     positive_number,
     quality,
+    side,
     size,
 )
 
@@ -40,6 +43,8 @@ WHOLE_TRANSFORMS = ("matrix", "perspective", "lens", "distort", "calibration", "
 AFFINE_PARTS = ("scale", "shear", "rotate", "translate")
 # Those of `--address` under which something has the border color.
 WITH_BORDER = ("frame", "border")
+# Where `jaxtex explore` serves its page, and how large its picture is at most.
+EXPLORE_HOST, EXPLORE_PORT, EXPLORE_SIDE = "127.0.0.1", 5006, 480
 # What options are added to.
 Group = argparse._ArgumentGroup  # pyright: ignore[reportPrivateUsage]
 
@@ -50,6 +55,7 @@ class Options(argparse.Namespace):
     command: str
     sources: list[Path]
     target: Path
+    source: Path
     shell: Shell
     scale: float | None = None
     shear: float | None = None
@@ -85,6 +91,10 @@ class Options(argparse.Namespace):
     device: tuple[str | None, int] = (None, 0)
     tile: bool = False
     memory: int | None = None
+    side: int = EXPLORE_SIDE
+    host: str = EXPLORE_HOST
+    port: int | None = None
+    browser: bool = True
     # The attributes of `FileOptions`, which has their defaults.
     strip: bool
     force: bool
@@ -123,15 +133,19 @@ def add_affine_options(parts: Group) -> None:
         "--scale", metavar="S", type=positive_number, help="factor of width and height, above 0, e.g. 0.5 (default: 1)"
     )
     parts.add_argument(
-        "--shear", metavar="X", type=number, help="pixels to the right per pixel down, e.g. 0.2 (default: 0)"
+        "--shear", metavar="X", type=number, help="shift to the right per pixel down, in pixels, e.g. 0.2 (default: 0)"
     )
     parts.add_argument(
-        "--rotate", metavar="DEG", type=number, help="degrees, counter-clockwise as seen, e.g. 20 (default: 0)"
+        "--rotate", metavar="DEG", type=number, help="angle in degrees, counter-clockwise as seen, e.g. 20 (default: 0)"
     )
     parts.add_argument(
-        "--translate", metavar=("X", "Y"), nargs=2, type=number, help="pixels right and down, e.g. 10 -5 (default: 0 0)"
+        "--translate",
+        metavar=("X", "Y"),
+        nargs=2,
+        type=number,
+        help="shift right and down, in pixels, e.g. 10 -5 (default: 0 0)",
     )
-    parts.add_argument("--expand", action="store_true", help="make the output so large that it shows the whole result")
+    parts.add_argument("--expand", action="store_true", help="make the output large enough for the whole result")
 
 
 def add_transform_options(warp: argparse.ArgumentParser) -> None:
@@ -142,18 +156,21 @@ def add_transform_options(warp: argparse.ArgumentParser) -> None:
         metavar=tuple("ABCDEF"),
         nargs=6,
         type=number,
-        help="affine matrix by rows, from input to output pixels, e.g. 1 0 10 0 1 -5",
+        help="affine matrix, row by row, from pixels of the input to pixels of the output, e.g. 1 0 10 0 1 -5",
     )
     whole.add_argument(
         "--perspective",
         metavar="X,Y:X,Y",
         nargs=4,
         type=point_pair,
-        help="four points of the input, such as the corners of a page, and where they map to in the output, in pixels",
+        help="four points of the input, such as the corners of a page, and their positions in the output, in pixels",
     )
     add_lens_options(whole)
     whole.add_argument(
-        "--flow", metavar="FILE.npy", type=path, help="displacements in pixels from output to input, e.g. flow.npy"
+        "--flow",
+        metavar="FILE.npy",
+        type=path,
+        help="file of displacements from output to input, in pixels, e.g. flow.npy",
     )
 
 
@@ -170,21 +187,21 @@ def add_lens_options(group: Group) -> None:
         "--camera",
         metavar="FX,FY,CX,CY",
         type=camera,
-        help="focal lengths and principal point in pixels, for --lens and --distort, e.g. 910,910,960,540 "
+        help="focal lengths and principal point of --lens and --distort, in pixels, e.g. 910,910,960,540 "
         "(default: both lengths are the longer side of the image, and the point is its center)",
     )
     group.add_argument(
         "--model",
         choices=get_args(ModelName),
         default="brown_conrady",
-        help="what the coefficients of --lens and --distort are: k1,k2,p1,p2,k3, or those of a fisheye lens, "
-        "k1,k2,k3,k4 (default: brown_conrady)",
+        help="lens model of --lens and --distort: brown_conrady with k1,k2,p1,p2,k3, or fisheye with k1,k2,k3,k4 "
+        "(default: brown_conrady)",
     )
     group.add_argument(
         "--calibration",
         metavar="FILE",
         type=path,
-        help="remove the distortion that a file of OpenCV in YAML or JSON describes, e.g. camera.yml",
+        help="remove the distortion that a YAML or JSON file of OpenCV describes, e.g. camera.yml",
     )
 
 
@@ -210,21 +227,21 @@ def add_read_options(group: Group, filter_mode: FilterName, *, is_resize: bool =
         dest="filter_mode",
         choices=(*FILTERS, "area") if is_resize else FILTERS,
         default=filter_mode,
-        help="how texels are blended: the nearest one, bilinear, Catmull-Rom (cubic), by filters that smooth "
-        "(bspline, gaussian, mitchell) or that are sharper (lanczos2, lanczos3)"
-        f"{', or as the mean of what a pixel covers (area)' if is_resize else ''} (default: {filter_mode})",
+        help="how pixels are blended: not at all (point, the nearest pixel), linearly (linear), by a Catmull-Rom cubic "
+        "(cubic), by sharper filters (lanczos2, lanczos3) or by smoothing filters (bspline, gaussian, mitchell)"
+        f"{'; area is the mean of the area that a pixel covers' if is_resize else ''} (default: {filter_mode})",
     )
     smoothed = "yes, unless the filter is point" if is_resize else "no"
     group.add_argument(
         "--antialias",
         action=argparse.BooleanOptionalAction,
         default=None,
-        help=f"average over the footprint of each output pixel (default: {smoothed})",
+        help=f"average over the area that each output pixel covers (default: {smoothed})",
     )
     group.add_argument(
         "--linear-light",
         action="store_true",
-        help="blend light and not codes: the colors are taken for sRGB (default: as they are stored)",
+        help="decode colors as sRGB and blend light (default: blend values as they are stored)",
     )
 
 
@@ -235,17 +252,18 @@ def add_border_options(group: Group) -> None:
         dest="address_mode",
         choices=ADDRESSES,
         default="frame",
-        help="what is read outside the input: the border color, beside a picture that is whole up to its edge (frame) "
-        "or mixed with its outermost pixels as texture units do (border); its edge (clamp); or the input repeated, "
-        "mirrored, mirrored without doubling its edge, or as longitudes and latitudes of a sphere (default: frame)",
+        help="what is read outside the input: the border color, with a sharp edge (frame) or blended with the "
+        "outermost pixels as in a texture unit (border); the edge pixel (clamp); or the input repeated (wrap), "
+        "mirrored (mirror), mirrored without repeating the edge pixel (reflect), or as a sphere of longitudes and "
+        "latitudes (sphere) (default: frame)",
     )
     group.add_argument(
         "--border-color",
         dest="border",
         metavar="VALUES",
         type=color,
-        help="G, G,A, R,G,B or R,G,B,A, each 0 to 255 for 16-bit images too, e.g. 255,0,0; or #rrggbb, #rrggbbaa, "
-        "white, gray, black (default: black, or transparent if the image has alpha)",
+        help="color outside the input: G, G,A, R,G,B or R,G,B,A, each from 0 to 255, also for 16-bit images, e.g. "
+        "255,0,0; or #rrggbb, #rrggbbaa, white, gray, black (default: black, or transparent if the image has alpha)",
     )
 
 
@@ -257,58 +275,94 @@ def add_write_options(group: Group, *, alpha: bool = True) -> None:
     """
     if alpha:
         group.add_argument(
-            "--alpha", action="store_true", help="add an alpha channel: what lies outside the input is transparent"
+            "--alpha", action="store_true", help="add an alpha channel: pixels outside the input are transparent"
         )
     group.add_argument(
         "--format",
         choices=get_args(FormatName),
-        help="of the files in a folder, and of stdout (default: that of each input; on stdout png)",
+        help="output format of the files of a folder and of stdout (default: that of each input; png for stdout)",
     )
     group.add_argument(
         "--quality",
         metavar="Q",
         type=quality,
-        help="of JPEG and WebP, 1 to 100, e.g. 85 (default: JPEG 95, WebP without loss)",
+        help="quality of JPEG and WebP, from 1 to 100, e.g. 85 (default: 95 for JPEG, lossless WebP)",
     )
     group.add_argument(
         "--subsampling",
         choices=get_args(Subsampling),
-        help="of the colors of JPEG: none, along rows, or along rows and columns (default: 444, none)",
+        help="color subsampling of JPEG: none (444), along rows (422), or along rows and columns (420) (default: 444)",
     )
     group.add_argument("--compare", action="store_true", help="write the input and the result side by side")
     group.add_argument(
         "--preview",
         action="store_true",
-        help="write one small picture of the first input and its result, side by side",
+        help="write one small image of the first input and its result, side by side",
     )
 
 
 def add_run_options(group: Group) -> None:
     """Adds how the work is done and reported."""
-    group.add_argument("--recursive", action="store_true", help="read subfolders too, and write the same ones")
+    group.add_argument(
+        "--recursive", action="store_true", help="read subfolders too, and make the same subfolders in OUT"
+    )
     group.add_argument(
         "--jobs",
         metavar="N",
         type=count,
-        help="how many threads read and write files, e.g. 2 (default: the number of cores, at most 16)",
+        help="number of threads that read and write files, e.g. 2 (default: the number of cores, at most 16)",
     )
     group.add_argument(
         "--tile",
         action="store_true",
-        help="warp one TIFF of any size to a tiled TIFF, tile by tile, in bounded memory; --resume continues a run",
+        help="warp one TIFF of any size to a tiled TIFF, tile by tile, in bounded memory; --resume resumes a run",
     )
     group.add_argument(
         "--memory",
         metavar="SIZE",
         type=memory,
-        help="the most memory of the process under --tile, from 1G, e.g. 4G (default: 2G)",
+        help="memory limit of the process with --tile, at least 1G, e.g. 4G (default: 2G)",
     )
-    group.add_argument("--quiet", action="store_true", help="print nothing but errors")
+    group.add_argument("--quiet", action="store_true", help="print only errors")
     group.add_argument("--verbose", action="store_true", help="print a line for each image of a folder")
+    add_device(group)
+
+
+def add_page_options(group: Group) -> None:
+    """Adds the page of `jaxtex explore`, and where it is served."""
+    group.add_argument(
+        "--side",
+        metavar="N",
+        type=side,
+        default=EXPLORE_SIDE,
+        help="the longest side of the picture on the page in pixels, from 16 to 4096, e.g. 800; a larger picture is "
+        f"reduced (default: {EXPLORE_SIDE})",
+    )
+    group.add_argument(
+        "--host",
+        metavar="ADDRESS",
+        type=host,
+        default=EXPLORE_HOST,
+        help="the address of this machine that serves the page, e.g. 0.0.0.0 for all of them; under any but "
+        f"127.0.0.1, everybody who reaches the machine can open the page and see the picture (default: {EXPLORE_HOST})",
+    )
+    group.add_argument(
+        "--port",
+        metavar="N",
+        type=port,
+        help=f"the port of the page, from 1 to 65535, e.g. 8080 (default: {EXPLORE_PORT}, or a free one)",
+    )
+    group.add_argument(
+        "--no-browser", dest="browser", action="store_false", help="open no browser, print the address alone"
+    )
+
+
+def add_device(group: Group) -> None:
+    """Adds the device that computes."""
     group.add_argument(
         "--device",
         metavar="NAME[:N]",
         type=device,
         default=(None, 0),
-        help="cpu, gpu or tpu, and its number, from 0, e.g. gpu:1 (default: the first device of JAX)",
+        help="cpu, gpu or tpu, and the number of the device, from 0, e.g. gpu:1 (default: the first device of JAX)",
     )

@@ -1,0 +1,23 @@
+"""The names of other projects that this site links to, from text files instead of the network.
+
+A file of `docs/_inventories` is the inventory of a project in Sphinx's format, version 2, but not compressed. Its first
+line is a comment with the address of the project's site.
+"""
+
+import zlib
+from pathlib import Path
+
+HEADER_LINES = 4
+
+
+def mapping(texts: Path, compressed: Path) -> dict[str, tuple[str, str]]:
+    """Compresses all inventories, and returns what `intersphinx_mapping` needs."""
+    compressed.mkdir(parents=True, exist_ok=True)
+    found = {}
+    for path in sorted(texts.glob("*.txt")):
+        address, *lines = path.read_text().splitlines(keepends=True)
+        header, names = "".join(lines[:HEADER_LINES]), "".join(lines[HEADER_LINES:])
+        inventory = compressed / f"{path.stem}.inv"
+        inventory.write_bytes(header.encode() + zlib.compress(names.encode()))
+        found[path.stem] = (address.removeprefix("#").strip(), str(inventory))
+    return found
