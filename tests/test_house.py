@@ -24,7 +24,7 @@ from tolerances import TOLERANCES
 import jaxtex
 from jaxtex import Sampler
 from jaxtex._compat import SLOW_ATOMICS
-from jaxtex.cli.environment.extra import PACKAGES
+from jaxtex.cli.environment.extra import EXPLORE_PACKAGES, PACKAGES
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "jaxtex"
@@ -72,6 +72,7 @@ LAYERS = (
     "cli.transforms",
     "cli.warping",
     "cli.batch",
+    "cli.explore",
     "cli",
     "__main__",
 )
@@ -203,6 +204,7 @@ IMPORTED = ("jaxtex", "jax", "jaxlib", "ml_dtypes", "numpy")
 NOT_IMPORTED = ("jax.experimental.pallas", "jaxtex.cli", "jaxtex.cuda", "jaxtex.layers")
 # Modules that need a package which an installation may lack.
 OPTIONAL = {"layers.nnx": "flax", "layers.equinox": "equinox"}
+OPTIONAL |= {f"cli.explore.{module}": "panel" for module in ("controls", "page", "serving")}
 
 
 def imports(module):
@@ -473,6 +475,12 @@ def test_the_extra_cli_holds_what_the_command_line_checks_for():
     assert {BOUND.match(line)[1] for line in EXTRAS["cli"]} == set(PACKAGES.values())
     for name in ("test", "examples", "bench"):
         assert any("cli" in match[1].split(",") for match in re.finditer(r"jaxtex\[([\w,]+)\]", " ".join(EXTRAS[name])))
+
+
+def test_the_extra_explore_holds_what_its_command_checks_for():
+    bounds = [BOUND.match(line) for line in EXTRAS["explore"] if line != "jaxtex[cli]"]
+    assert {match[1] for match in bounds} == set(EXPLORE_PACKAGES.values())
+    assert "jaxtex[cli]" in EXTRAS["explore"]
 
 
 def test_ci_runs_parts_that_are_documented_and_tests_that_exist():

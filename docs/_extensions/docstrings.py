@@ -128,7 +128,9 @@ def process(app: Sphinx, kind: str, name: str, value: Any, options: Any, lines: 
     lines[:] = [without_own_names(line, names) for line in as_rst(lines, value)]
 
 
-def sign(app: Sphinx, kind: str, name: str, value: Any, options: Any, signature: str | None, returned: str | None) -> Any:
+def sign(
+    app: Sphinx, kind: str, name: str, value: Any, options: Any, signature: str | None, returned: str | None
+) -> Any:
     """Names in signatures that stand for a value, as a caller would write the value."""
     return (signature.replace("DEFAULT_SAMPLER", "Sampler()"), returned) if signature else None
 

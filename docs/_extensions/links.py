@@ -113,7 +113,11 @@ class NamesInCode(SphinxPostTransform):
         for code in list(self.document.findall(nodes.literal)):
             named = CALL.fullmatch(code.astext())
             around = code.parent
-            if not named or code["classes"] or isinstance(around, nodes.reference | addnodes.pending_xref | nodes.title):
+            if (
+                not named
+                or code["classes"]
+                or isinstance(around, nodes.reference | addnodes.pending_xref | nodes.title)
+            ):
                 continue
             name = full_name(named[1])
             target = name if name.startswith(("jax.", "numpy.")) else public.get(name)

@@ -1,7 +1,7 @@
 """The command line: resize, rotate and warp images, and folders of images, with JAX on a CPU or a GPU.
 
-`grammar.descriptions` holds what the help says. Modules that need JAX, or packages of the extra `cli`, are imported
-after the arguments are parsed.
+`grammar.descriptions` holds what the help says. Modules that need JAX, or packages of the extras `cli` and `explore`,
+are imported after the arguments are parsed.
 """
 
 # pyright: strict
@@ -9,11 +9,11 @@ after the arguments are parsed.
 import sys
 from collections.abc import Sequence
 
-from .environment.extra import check_extra
+from .environment.extra import check_explore_extra, check_extra
 from .environment.jax_settings import start_jax
 from .errors import UserError
 from .grammar.commands import COMMANDS, main_parser, parse
-from .grammar.file_options import parsed_file_options
+from .grammar.file_options import MAX_PIXELS, parsed_file_options
 from .grammar.option_groups import AFFINE_PARTS, WHOLE_TRANSFORMS, WITH_BORDER, Options
 from .grammar.values import FISHEYE_COEFFICIENTS
 from .process.messages import warnings_as_notes
@@ -57,7 +57,28 @@ def run(options: Options) -> int:
 
         print(completion(options.shell))
         return 0
+    if options.command == "explore":
+        return run_explore(options)
     return run_warp(options)
+
+
+def run_explore(options: Options) -> int:
+    """Runs `jaxtex explore`."""
+    check_explore_extra()
+    start_jax()
+    import jax
+
+    from .environment.devices import find_device
+    from .explore.shown_picture import read_shown
+    from .pictures.decode import silence_codecs
+
+    device = find_device(*options.device)
+    with jax.default_device(device), silence_codecs(), warnings_as_notes(is_quiet=False):
+        picture = read_shown(options, options.max_pixels or MAX_PIXELS)
+        # Panel takes a second to import, so a file that cannot be read is reported first.
+        from .explore.serving import serve
+
+        return serve(picture, options, device)
 
 
 def run_warp(options: Options) -> int:

@@ -8,14 +8,16 @@ from typing import NamedTuple, get_args
 
 from ... import __version__
 from .descriptions import DESCRIPTIONS, OVERVIEW
-from .file_options import add_file_options
+from .file_options import add_file_options, add_input_options
 from .option_groups import (
     Options,
     Parser,
     Shell,
     add_affine_options,
     add_border_options,
+    add_device,
     add_lens_options,
+    add_page_options,
     add_paths,
     add_read_options,
     add_run_options,
@@ -23,7 +25,7 @@ from .option_groups import (
     add_transform_options,
     add_write_options,
 )
-from .values import number, positive_number, protect_negative_number, size
+from .values import number, path, positive_number, protect_negative_number, size
 
 
 class Command(NamedTuple):
@@ -111,6 +113,14 @@ def add_output_options(parser: argparse.ArgumentParser, *, alpha: bool = True) -
     add_run_options(parser.add_argument_group("running"))
 
 
+def add_explore_options(parser: argparse.ArgumentParser) -> None:
+    """Adds what `jaxtex explore` takes."""
+    parser.add_argument("source", metavar="IMAGE", type=path, help="an image file")
+    add_page_options(parser.add_argument_group("page"))
+    add_input_options(parser.add_argument_group("file"))
+    add_device(parser.add_argument_group("running"))
+
+
 def add_completion_options(parser: argparse.ArgumentParser) -> None:
     """Adds what `jaxtex completion` takes."""
     parser.add_argument("shell", metavar="SHELL", choices=get_args(Shell), help="bash, zsh or fish")
@@ -125,6 +135,7 @@ COMMANDS = {
     "rotate": Command("rotate images by an angle", add_rotate_options),
     "undistort": Command("remove the distortion of a lens from images", add_undistort_options),
     "warp": Command("warp images by any transform", add_warp_options),
+    "explore": Command("try warps of an image on a page in the browser", add_explore_options, "IMAGE [OPTION ...]"),
     "info": Command("print versions, devices and known problems", add_no_options, ""),
     "completion": Command("print a completion script for a shell", add_completion_options, "SHELL"),
 }

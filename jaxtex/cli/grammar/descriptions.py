@@ -134,6 +134,25 @@ pixel of the output wide, and the image keeps its full brightness up to the edge
 {COLORS}
 {FILES}"""
 
+EXPLORE = """
+    jaxtex explore photo.jpg
+    jaxtex explore photo.jpg --side 800 --port 8080 --no-browser
+    jaxtex explore scan.tif --page 2 --device gpu
+
+Serves a page that warps the image while you move sliders: rotation, scale and tilt, filter, address
+mode, level of detail, antialias, anisotropy and arithmetic. It shows the warped picture, how much float
+and hardware arithmetic differ, and the call in Python and the command that make the picture.
+
+The page shows 8 bits without alpha, and reduces a picture that is larger than --side. Each combination
+of modes is compiled when it is first chosen, which takes seconds; sliders compile nothing.
+
+The page needs no network: all that it loads comes from this program, and nothing is sent elsewhere.
+By default only this machine can open it. --host makes it reachable from others, without a password.
+Ctrl-C ends the program, with the exit code 0.
+
+The packages that serve the page are the extra explore, which "pip install 'jaxtex[explore]'" installs.
+"""
+
 COMPLETION = """
     source <(jaxtex completion bash)
     jaxtex completion zsh > "${fpath[1]}/_jaxtex"
@@ -145,5 +164,6 @@ DESCRIPTIONS = {
     "rotate": ROTATE,
     "undistort": UNDISTORT,
     "warp": WARP,
+    "explore": EXPLORE,
     "completion": COMPLETION,
 }

@@ -51,17 +51,33 @@ def add_file_options(group: "argparse._ArgumentGroup") -> None:  # pyright: igno
         help="skip inputs whose output exists, for example to resume a run that was stopped; with --tile, write the "
         "missing tiles of a file",
     )
+    add_input_options(group, pages="all pages of a TIFF", of="an input or an output", no_limit="; with --tile no limit")
+
+
+def add_input_options(
+    group: "argparse._ArgumentGroup",  # pyright: ignore[reportPrivateUsage]
+    pages: str = "the only one",
+    of: str = "the image",
+    no_limit: str = "",
+) -> None:
+    """Adds which page of a file is read, and how large it may be.
+
+    Args:
+        pages: which are read by default, for the help.
+        of: what the limit holds for, for the help.
+        no_limit: when there is none, for the help.
+    """
     group.add_argument(
         "--page",
         metavar="N",
         type=whole_number,
-        help="number of a page of a TIFF, or of a frame of an animation, from 1, e.g. 2 (default: all pages of a TIFF)",
+        help=f"number of a page of a TIFF, or of a frame of an animation, from 1, e.g. 2 (default: {pages})",
     )
     group.add_argument(
         "--max-pixels",
         metavar="N",
         type=whole_number,
-        help="largest number of pixels of an input or an output, e.g. 2e9 (default: 500 million; with --tile no limit)",
+        help=f"largest number of pixels of {of}, e.g. 2e9 (default: 500 million{no_limit})",
     )
 
 

@@ -15,12 +15,15 @@ from .values import (
     color,
     count,
     device,
+    host,
     memory,
     number,
     path,
     point_pair,
+    port,
     positive_number,
     quality,
+    side,
     size,
 )
 
@@ -40,6 +43,8 @@ WHOLE_TRANSFORMS = ("matrix", "perspective", "lens", "distort", "calibration", "
 AFFINE_PARTS = ("scale", "shear", "rotate", "translate")
 # Those of `--address` under which something has the border color.
 WITH_BORDER = ("frame", "border")
+# Where `jaxtex explore` serves its page, and how large its picture is at most.
+EXPLORE_HOST, EXPLORE_PORT, EXPLORE_SIDE = "127.0.0.1", 5006, 480
 # What options are added to.
 Group = argparse._ArgumentGroup  # pyright: ignore[reportPrivateUsage]
 
@@ -50,6 +55,7 @@ class Options(argparse.Namespace):
     command: str
     sources: list[Path]
     target: Path
+    source: Path
     shell: Shell
     scale: float | None = None
     shear: float | None = None
@@ -85,6 +91,10 @@ class Options(argparse.Namespace):
     device: tuple[str | None, int] = (None, 0)
     tile: bool = False
     memory: int | None = None
+    side: int = EXPLORE_SIDE
+    host: str = EXPLORE_HOST
+    port: int | None = None
+    browser: bool = True
     # The attributes of `FileOptions`, which has their defaults.
     strip: bool
     force: bool
@@ -315,6 +325,40 @@ def add_run_options(group: Group) -> None:
     )
     group.add_argument("--quiet", action="store_true", help="print only errors")
     group.add_argument("--verbose", action="store_true", help="print a line for each image of a folder")
+    add_device(group)
+
+
+def add_page_options(group: Group) -> None:
+    """Adds the page of `jaxtex explore`, and where it is served."""
+    group.add_argument(
+        "--side",
+        metavar="N",
+        type=side,
+        default=EXPLORE_SIDE,
+        help="the longest side of the picture on the page in pixels, from 16 to 4096, e.g. 800; a larger picture is "
+        f"reduced (default: {EXPLORE_SIDE})",
+    )
+    group.add_argument(
+        "--host",
+        metavar="ADDRESS",
+        type=host,
+        default=EXPLORE_HOST,
+        help="the address of this machine that serves the page, e.g. 0.0.0.0 for all of them; under any but "
+        f"127.0.0.1, everybody who reaches the machine can open the page and see the picture (default: {EXPLORE_HOST})",
+    )
+    group.add_argument(
+        "--port",
+        metavar="N",
+        type=port,
+        help=f"the port of the page, from 1 to 65535, e.g. 8080 (default: {EXPLORE_PORT}, or a free one)",
+    )
+    group.add_argument(
+        "--no-browser", dest="browser", action="store_false", help="open no browser, print the address alone"
+    )
+
+
+def add_device(group: Group) -> None:
+    """Adds the device that computes."""
     group.add_argument(
         "--device",
         metavar="NAME[:N]",

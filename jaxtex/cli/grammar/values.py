@@ -114,6 +114,30 @@ def count(text: str) -> int:
     return int(text)
 
 
+def side(text: str) -> int:
+    """A number of pixels, from 16 to 4096."""
+    return whole_within(text, 16, 4096)
+
+
+def port(text: str) -> int:
+    """The number of a port, from 1 to 65535."""
+    return whole_within(text, 1, 65535)
+
+
+def whole_within(text: str, least: int, most: int) -> int:
+    """A whole number within bounds."""
+    if not re.fullmatch(r"[0-9]{1,6}", text) or not least <= int(text) <= most:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least} to {most}")
+    return int(text)
+
+
+def host(text: str) -> str:
+    """The name or the number of an address, of IPv4."""
+    if not re.fullmatch(r"[0-9A-Za-z._-]{1,253}", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not an address, such as 127.0.0.1 or 0.0.0.0")
+    return text
+
+
 def memory(text: str) -> int:
     """A number of bytes from 1G on, as 4G or 1500M."""
     match = re.fullmatch(r"([0-9]{1,6})([MGT])B?", text.upper())

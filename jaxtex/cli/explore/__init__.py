@@ -1,0 +1,1 @@
+"""`jaxtex explore`: a page in the browser that warps one picture while options change."""
