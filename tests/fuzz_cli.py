@@ -20,7 +20,7 @@ from PIL import Image
 from jaxtex.cli import main
 from jaxtex.cli.grammar.commands import command_parser
 
-# All but `explore`, which serves a page until it is stopped. A list that grew would give other command lines to its seeds.
+# All but `explore`, which serves a page until it is stopped. A list that grew would give its seeds other commands.
 DRAWN_COMMANDS = ("resize", "rotate", "undistort", "warp", "info", "completion")
 DRAWN_COMMANDS += ("warp", "resize", "rotate", "undistort") * 3
 # Of one picture, so that no size that is drawn takes long.
