@@ -405,7 +405,7 @@ FAULTS = {
         "below = below ^ choice.of(",
         "below = below | choice.of(",
         "test_stochastic.py",
-        "probability or constant_stays",
+        "unbiased or error_falls",
     ),
     "a drawn read is the one before": Fault(
         ENGINE + "drawn_taps.py",
