@@ -26,7 +26,7 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--only", type=re.compile, help="a regular expression: works whose section or name has it")
     parser.add_argument("--list", action="store_true", help="print the works and stop")
     parser.add_argument("--json", type=pathlib.Path, help="write figures and environment to this file")
-    parser.add_argument("--picture", type=pathlib.Path, help="draw the rows as bars to this PNG file")
+    parser.add_argument("--picture", type=pathlib.Path, help="draw the rows to this PNG file")
     return parser
 
 
@@ -62,7 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"\n{table(title, shown[start:], machine)}", flush=True)
     print(f"\n{LEGEND}")
     if options.picture:
-        picture.draw([plain(row, machine) for row in shown], options.picture)
+        picture.draw([plain(row, machine) for row in shown], options.picture, jax.devices()[0].device_kind)
     return 0
 
 

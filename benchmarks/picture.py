@@ -1,7 +1,9 @@
-"""Bars of a run: `python -m benchmarks.picture results.json bars.png`, or `--picture` of the run itself."""
+"""Times of a run as dots: `python -m benchmarks.picture results.json times.png`, or `--picture` of the run itself.
+
+The picture of docs/benchmarks.md: `python -m benchmarks.picture benchmarks/h200.json docs/images/benchmarks.png`.
+"""
 
 import argparse
-import functools
 import importlib
 import importlib.util
 import io
@@ -16,20 +18,33 @@ from PIL import Image
 from .measure import OURS
 from .peers import PEERS
 
-WIDTH, DPI = 1200, 100  # pixels, and pixels an inch
-LINE = 13  # pixels a bar
-GAP = 0.7  # of a bar, between rows
-TOP, BOTTOM = 52, 26  # pixels around the bars
-LEFT = 0.37  # of the width, for names
+WIDTH, DPI = 1000, 100  # pixels, and pixels an inch
+ROW = 42  # pixels a row
+TOP, BOTTOM = 96, 48  # pixels around the rows
+LEFT = 0.47  # of the width, for names
 TICKS = (0.25, 0.5, 1, 2, 5, 10, 20, 50, 100, 200)
-COLOURS = ("#1f4e79", "#8c8c8c", "#c9c9c9", "#d95f02", "#7570b3", "#1b9e77", "#e6ab02", "#a6761d", "#e7298a", "#66a61e")
+INK, RULE = "#1f4e79", "#dddddd"
+# A shape and a color for each library, so that the picture can be read without colors.
+MARKS = {
+    "by default": ("P", "#1f4e79"),
+    "copy": ("|", "#8c8c8c"),
+    "texture unit": ("D", "#d95f02"),
+    "nvdiffrast": ("o", "#7570b3"),
+    "Dr.Jit": ("s", "#1b9e77"),
+    "torch": ("^", "#e6ab02"),
+    "OpenCV": ("v", "#a6761d"),
+    "map_coordinates": ("X", "#e7298a"),
+}
 # Names for those who have not read the tables.
 LABELS = {
     "by default": "jaxtex with its default options",
     "copy": "a copy of the output",
-    "an addition": "one addition",
+    "texture unit": "texture unit (CuPy)",
+    "torch": "PyTorch",
+    "map_coordinates": "JAX's map_coordinates",
 }
-PALETTE = 32
+PEERS_APART = 0.45  # of a row: equal times do not cover each other
+PALETTE = 64
 
 
 def available() -> bool:
@@ -37,44 +52,44 @@ def available() -> bool:
     return importlib.util.find_spec("matplotlib") is not None
 
 
-def draw(rows: Sequence[dict[str, Any]], file: pathlib.Path) -> None:
-    """Each row as a group of bars, from jaxtex's time to that of each other library, on a logarithmic axis."""
-    figures, patches = (importlib.import_module(f"matplotlib.{name}") for name in ("figure", "patches"))
-    colours = dict(zip(PEERS, COLOURS))
+def draw(rows: Sequence[dict[str, Any]], file: pathlib.Path, device: str = "") -> None:
+    """Each row as dots on a line: the time of each other library over jaxtex's, on a logarithmic axis."""
+    figures, ticker = (importlib.import_module(f"matplotlib.{name}") for name in ("figure", "ticker"))
     timed = [row for row in rows if len(others(row)) and OURS in row["milliseconds"]]
-    lines = sum(len(others(row)) + GAP for row in timed)
-    height = LINE * lines + TOP + BOTTOM
+    height = ROW * len(timed) + TOP + BOTTOM
     figure = figures.Figure(figsize=(WIDTH / DPI, height / DPI), dpi=DPI)
-    axes = figure.add_axes((LEFT, BOTTOM / height, 0.96 - LEFT, 1 - (TOP + BOTTOM) / height))
-    label = functools.partial(axes.text, ha="right", va="center")
+    axes = figure.add_axes((LEFT, BOTTOM / height, 0.97 - LEFT, 1 - (TOP + BOTTOM) / height))
     ratios = [ms / row["milliseconds"][OURS] for row in timed for ms in others(row).values()]
-    low, high = min(0.8, min(ratios) / 1.3), max(ratios) * 1.5
-    top = 0.0
-    for row in timed:
-        ours, times = row["milliseconds"][OURS], others(row)
-        label(low * 0.97, top + (len(times) - 1) / 2, f"{row['name']}: {ours:.3g} ms", fontsize=8)
-        for name, ms in times.items():
-            ratio = ms / ours
-            axes.barh(top, ratio - 1, left=1, height=0.9, color=colours[name])
-            axes.text(max(ratio, 1) * 1.02, top, f"{ms:.3g}", va="center", fontsize=7)
-            top += 1
-        top += GAP
-    axes.axvline(1, color="#1f4e79", linewidth=1)
-    axes.set(xscale="log", xlim=(low, high), ylim=(top - GAP - 0.4, -0.8), yticks=[])
+    low, high = min(0.5, min(ratios) / 1.3), max(2.0, max(ratios) * 1.3)
+    axes.axvline(1, color=INK, linewidth=2)
+    for place, row in enumerate(timed):
+        axes.axhline(place, color=RULE, linewidth=1, zorder=0)
+        ours = row["milliseconds"][OURS]
+        words = f"{row['name']}\n"
+        axes.text(low * 0.95, place, words, ha="right", va="center", fontsize=10.5)
+        axes.text(low * 0.95, place, f"\njaxtex {ours:.3f} ms", ha="right", va="center", fontsize=10.5, color=INK)
+    seen = [name for name in PEERS if name != OURS and any(name in others(row) for row in timed)]
+    for name in seen:
+        found = [(row["milliseconds"][OURS], place, others(row).get(name)) for place, row in enumerate(timed)]
+        aside = (PEERS_APART * (seen.index(name) - (len(seen) - 1) / 2)) / max(len(seen) - 1, 1)
+        xs, ys = zip(*((ms / ours, place + aside) for ours, place, ms in found if ms is not None))
+        mark, color = MARKS[name]
+        axes.plot(xs, ys, mark, color=color, markersize=8, alpha=0.9, label=LABELS.get(name, name), clip_on=False)
+    axes.set(xscale="log", xlim=(low, high), ylim=(len(timed) - 0.4, -0.6), yticks=[])
     ticks = [tick for tick in TICKS if low <= tick <= high]
-    axes.set_xticks(ticks, [f"{tick:g} x" for tick in ticks], fontsize=8)
-    axes.minorticks_off()
+    axes.set_xticks(ticks, [f"{tick:g} ×" for tick in ticks], fontsize=10.5)
+    axes.xaxis.set_minor_locator(ticker.NullLocator())
     axes.spines[["top", "right", "left"]].set_visible(False)
-    seen = [name for name in PEERS if any(name in others(row) for row in timed)]
-    figure.legend(
-        handles=[patches.Patch(color=colours[name], label=LABELS.get(name, name)) for name in seen],
-        ncols=len(seen),
-        loc="upper center",
-        fontsize=8,
-        frameon=False,
-        title="time over jaxtex's, which is the line at 1 x (right is slower); milliseconds at the bars",
-        title_fontsize=9,
+    axes.set_xlabel("left of the line is faster than jaxtex, right of it slower", fontsize=10.5)
+    figure.text(
+        0.5,
+        1 - 18 / height,
+        f"Time of each library over jaxtex's{f', on one {device}' if device else ''}",
+        fontsize=13,
+        ha="center",
     )
+    box = (0.5, 1 - 28 / height)
+    figure.legend(ncols=3, loc="upper center", bbox_to_anchor=box, fontsize=10.5, frameon=False, handletextpad=0.2)
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png")
     image = Image.open(buffer).convert("RGB")
@@ -94,8 +109,10 @@ def main() -> int:
     options = parser.parse_args()
     if not available():
         raise SystemExit("this needs matplotlib, which is not installed; it comes with the extra bench")
-    rows = {row["name"]: row for row in json.loads(options.results.read_text())["rows"]}
-    draw([row for name, row in rows.items() if re.search(options.only, name)], options.picture)
+    results = json.loads(options.results.read_text())
+    rows = {row["name"]: row for row in results["rows"]}
+    chosen = [row for name, row in rows.items() if re.search(options.only, name)]
+    draw(chosen, options.picture, results.get("device", ""))
     return 0
 
 

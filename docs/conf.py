@@ -54,12 +54,21 @@ html_theme = "sphinx_book_theme"
 html_title = "jaxtex"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
-html_logo = "_static/logo.svg"
 html_favicon = "_static/favicon.svg"
 html_copy_source = False
 html_show_sourcelink = False
 html_last_updated_fmt = None
 html_theme_options = {
+    "logo": {
+        "text": "jaxtex",
+        "image_light": "_static/logo.svg",
+        "image_dark": "_static/logo.svg",
+        "alt_text": "jaxtex, the first page",
+    },
+    "navbar_persistent": [],
+    "navbar_end": [],
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
     "home_page_in_toc": False,
     "show_navbar_depth": 1,
     "show_toc_level": 2,

@@ -4,7 +4,8 @@ The table reads T = [0, 1, 2, 3] at the texel centers of the indices -7 to 11. A
 normalized coordinates only; jaxtex does so in texels too. `reflect`, which CUDA does not have, shows the edge texel
 once; `mirror` shows it twice. `sphere` is a mode of two axes, longitude and latitude, and stands in the picture only.
 
-The picture shows a coarse detail of the photograph in a frame, and point reads around it, with a gray border.
+The picture shows the whole photograph in a frame, and point reads around it, with a gray border. Below each panel stand
+the reads of T at the indices -4 to 7.
 """
 
 import argparse
@@ -13,11 +14,13 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
+from panels import ACCENT, DATA, Panel, magnified, save, sheet
 from PIL import Image, ImageDraw
 
 import jaxtex as jt
 
-PHOTOGRAPH = Path(__file__).parent / "data" / "coffee.png"
+PHOTOGRAPH = DATA / "chelsea.jpg"
+MAGNIFY = 2
 MODES = ("clamp", "border", "wrap", "mirror", "reflect")
 
 
@@ -27,27 +30,28 @@ def table(mode: str, texels: jax.Array, indices: jax.Array) -> jax.Array:
     return jt.sample(jt.texture1d(texels[:, None]), (indices + 0.5,), sampler)[:, 0]
 
 
-def surroundings(mode: str, detail: np.ndarray, size: int) -> np.ndarray:
-    """The texture `detail` over [-1, 2] x [-1, 2], an image of `size` by `size` pixels."""
-    u = (jnp.arange(size) + 0.5) * (3 / size) - 1
+def surroundings(mode: str, texels: np.ndarray) -> np.ndarray:
+    """Point reads of the texture over [-1, 2] x [-1, 2], one for each texel."""
+    u, v = ((jnp.arange(3 * count) + 0.5) / count - 1 for count in texels.shape[1::-1])
     sampler = jt.Sampler(address_mode=mode, filter_mode="point")
-    return np.asarray(jt.sample(jt.texture2d(detail, border_color=0.5), (u[None, :], u[:, None]), sampler))
+    return np.asarray(jt.sample(jt.texture2d(texels, border_color=0.5), (u[None, :], v[:, None]), sampler))
 
 
-def panel(mode: str, detail: np.ndarray, size: int) -> np.ndarray:
-    """The surroundings under a line of text, with a frame around the texture itself."""
-    image = Image.new("RGB", (size, size + 24), "white")
-    image.paste(Image.fromarray(np.uint8(surroundings(mode, detail, size) * 255 + 0.5)), (0, 24))
-    draw = ImageDraw.Draw(image)
-    draw.text((4, 3), mode, fill="black", font_size=16)
-    draw.rectangle((size // 3 - 1, size // 3 + 23, 2 * size // 3, 2 * size // 3 + 24), outline="white")
-    return np.asarray(image)
+def panel(mode: str, texels: np.ndarray) -> Panel:
+    """The surroundings, with a frame around the texture itself, and the reads of T."""
+    image = magnified(surroundings(mode, texels), MAGNIFY)
+    box = image.width // 3 - 1, image.height // 3 - 1, 2 * image.width // 3, 2 * image.height // 3
+    ImageDraw.Draw(image).rectangle(box, outline=ACCENT)
+    if mode not in MODES:
+        return Panel(mode, image, "beyond a pole: half a turn away")
+    values = np.asarray(table(mode, jnp.arange(4), jnp.arange(-4, 8))).reshape(3, 4)
+    return Panel(mode, image, "   |   ".join(" ".join(map(str, part)) for part in values.tolist()))
 
 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Print the table of address modes, and draw it.")
     parser.add_argument("--photograph", type=Path, default=PHOTOGRAPH)
-    parser.add_argument("--size", type=int, default=240, help="the width of each panel in pixels")
+    parser.add_argument("--size", type=int, nargs=2, metavar=("W", "H"), default=(48, 32), help="of the texture")
     parser.add_argument("--out", type=Path, default=Path("address_modes.png"))
     args = parser.parse_args(argv)
 
@@ -56,12 +60,9 @@ def main(argv: list[str] | None = None) -> int:
     for mode in MODES:
         print(f"{mode:7}", *(f"{value:3d}" for value in np.asarray(table(mode, jnp.arange(4), indices))))
 
-    photograph = Image.open(args.photograph).convert("RGB")
-    detail = np.asarray(photograph.resize((20, 20), box=(190, 180, 350, 340)), np.float32) / 255
-    gap = np.full((args.size + 24, 8, 3), 255, np.uint8)
-    strips = [strip for mode in (*MODES, "sphere") for strip in (panel(mode, detail, args.size), gap)]
-    Image.fromarray(np.concatenate(strips[:-1], axis=1)).save(args.out)
-    print(f"wrote {args.out}")
+    texels = np.asarray(Image.open(args.photograph).convert("RGB").resize(args.size), np.float32) / 255
+    panels = [panel(mode, texels) for mode in (*MODES, "sphere")]
+    save(sheet([panels[:3], panels[3:]]), args.out)
     return 0
 
 

@@ -7,11 +7,11 @@ through both warps to the coefficients, to the eight numbers of the homography o
 light. The Gauss-Newton method starts at half the resolution, without distortion, from four corners that are marked
 inaccurately.
 
-The photograph is rendered with 5 x 5 samples per pixel, a vignette and noise, so that the truth is known. The program
-prints true and found coefficients, and the distance of the corners of the squares from straight lines along rows and
-columns. The upper pictures are the photograph and the corrected photograph, with straight lines between the ends of the
-outer rows and columns. The lower pictures show the board as it is cut out at the start and at the end, with the squares
-of the pattern in red.
+The photograph is not a real one: it is rendered with 5 x 5 samples per pixel, a vignette and noise, so that the truth
+is known. `lens.py` corrects a real one. The program prints true and found coefficients, and the distance of the corners
+of the squares from straight lines along rows and columns. The upper pictures are the photograph and the corrected
+photograph, with straight lines between the ends of the outer rows and columns. The lower pictures show the board as it
+is cut out at the start and at the end, with the squares of the pattern in red.
 """
 
 import argparse
@@ -23,6 +23,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
+from panels import ACCENT, Panel, save, sheet, to_bytes
 from PIL import Image, ImageDraw
 from tqdm import tqdm
 
@@ -39,7 +40,6 @@ FACTORS = (2, 1)  # by which the levels are coarser
 STEPS = 20
 DAMPING = 1e-4  # of a Gauss-Newton step, by Levenberg and Marquardt
 FILTER = "cubic"  # a linear read blurs edges between pixels
-GAP = 4
 
 
 def camera(width: int, height: int) -> jax.Array:
@@ -145,10 +145,10 @@ def lines(corners: np.ndarray) -> list[np.ndarray]:
 
 def marked(image: np.ndarray, corners: np.ndarray) -> np.ndarray:
     """An image with straight lines between the ends of the outer rows and columns of corners."""
-    drawn = Image.fromarray(np.uint8(np.clip(image, 0, 1) * 255 + 0.5))
+    drawn = Image.fromarray(to_bytes(image))
     for line in (corners[0], corners[-1], corners[:, 0], corners[:, -1]):
-        ImageDraw.Draw(drawn).line([tuple(line[0]), tuple(line[-1])], fill="red")
-    return np.asarray(drawn) / 255
+        ImageDraw.Draw(drawn).line([tuple(line[0]), tuple(line[-1])], fill=ACCENT)
+    return np.asarray(drawn)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -202,22 +202,25 @@ def main(argv: list[str] | None = None) -> int:
     cuts, side = [], width / CUT[0]
     for guess in (first, parameters):
         cut = np.asarray(cut_out(guess, photograph, tuple(round(n * side) for n in CUT[::-1])))
-        image = Image.fromarray(np.uint8(np.clip(cut, 0, 1) * 255 + 0.5))
+        image = Image.fromarray(to_bytes(cut))
         for x, y in np.stack(grid, axis=-1).reshape(-1, 2) * side:
-            ImageDraw.Draw(image).line((x, 0, x, image.height), fill="red")
-            ImageDraw.Draw(image).line((0, y, image.width, y), fill="red")
+            ImageDraw.Draw(image).line((x, 0, x, image.height), fill=ACCENT)
+            ImageDraw.Draw(image).line((0, y, image.width, y), fill=ACCENT)
         cuts.append(image)
-    labels = ("photograph", "corrected", "cut out at the start", "cut out at the end")
-    images = [
-        *(Image.fromarray(np.uint8(marked(*pair) * 255)) for pair in ((photograph, seen), (corrected, straight))),
-        *cuts,
+    k1, k2 = found[:2]
+    rows = [
+        [
+            Panel(
+                "rendered, as through a lens", marked(photograph, seen), f"true k1 {truth[0]:.3f}, k2 {truth[1]:.3f}"
+            ),
+            Panel("corrected by undistort", marked(corrected, straight), f"found k1 {k1:.3f}, k2 {k2:.3f}"),
+        ],
+        [
+            Panel("cut out at the start", cuts[0], "red: where the squares should be"),
+            Panel("cut out at the end", cuts[1]),
+        ],
     ]
-    picture = Image.new("RGB", (2 * width + GAP, height + GAP + cuts[0].height), "white")
-    for number, (label, image) in enumerate(zip(labels, images)):
-        ImageDraw.Draw(image).text((4, 2), label, "white", font_size=15, stroke_width=2, stroke_fill="black")
-        picture.paste(image, (number % 2 * (width + GAP), number // 2 * (height + GAP)))
-    picture.save(args.out)
-    print(f"wrote {args.out}")
+    save(sheet(rows), args.out)
     return 0
 
 

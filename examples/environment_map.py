@@ -3,7 +3,7 @@
 A reflection is one read in the mirrored direction. A rough surface averages the light of a cone of directions. The
 texels of a coarser mip level are such averages, so that roughness is a level of detail: here 0, 3 and 5. Averages are
 taken of linear light, before it is converted for the display. Therefore the sun, far brighter than white, stays bright
-where it is spread out.
+where it is spread out. Below each sphere stands the panorama of the level that it reads.
 
 `--draw faces` draws the six faces with their axes instead, and `--draw seams` the corner of a small cubemap, where
 three faces meet: the texels, each face filtered alone, and all faces filtered across the seams.
@@ -15,6 +15,7 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
+from panels import Panel, save, sheet
 from PIL import Image, ImageDraw
 
 import jaxtex as jt
@@ -27,11 +28,11 @@ SHEET = {"+y": (0, 1), "-x": (1, 0), "+z": (1, 1), "+x": (1, 2), "-z": (1, 3), "
 DIRECTIONS = ("(1, -t, -s)", "(-1, -t, s)", "(s, 1, t)", "(s, -1, -t)", "(s, -t, 1)", "(-s, -t, -1)")
 SUN = (0.42, 0.4, -0.81)
 # Center, level of detail, and the color of light that meets the metal head-on.
-SPHERES = (
-    ((-2.3, 0.0, 7.0), 0.0, (0.95, 0.93, 0.9)),
-    ((0.0, 0.0, 7.0), 3.0, (1.0, 0.78, 0.4)),
-    ((2.3, 0.0, 7.0), 5.0, (0.97, 0.6, 0.48)),
-)
+SPHERES = {
+    "polished": ((-2.8, 0.0, 7.0), 0.0, (0.95, 0.93, 0.9)),
+    "satin": ((0.0, 0.0, 7.0), 4.0, (1.0, 0.78, 0.4)),
+    "dull": ((2.8, 0.0, 7.0), 6.0, (0.97, 0.6, 0.48)),
+}
 TRILINEAR = jt.Sampler(mipmap_filter_mode="linear")
 
 
@@ -92,7 +93,7 @@ def look(texture: jt.Texture, x: jax.Array, y: jax.Array) -> jax.Array:
     """The light through the points (x, y) of a screen at z = 1, x to the right and y up."""
     ray = normalized((x, y, jnp.ones_like(x)))
     colors = jt.sample(texture, ray, TRILINEAR, lod=1.5)  # out of focus
-    for center, lod, tint in SPHERES:
+    for center, lod, tint in SPHERES.values():
         middle = dot(ray, center)
         depth = middle**2 - dot(center, center) + 1
         hit = depth > 0
@@ -106,13 +107,35 @@ def look(texture: jt.Texture, x: jax.Array, y: jax.Array) -> jax.Array:
     return colors
 
 
-def spheres(size: int, width: int, height: int, finer: int = 3) -> Image.Image:
+def spheres(texture: jt.Texture, width: int, height: int, finer: int = 3) -> Image.Image:
     """The spheres in front of the environment, with `finer` x `finer` rays per pixel."""
     along = lambda n: (jnp.arange(n * finer) + 0.5) / finer - n / 2
     x, y = along(width)[None, :], -along(height)[:, None]
     scale = 1.2 / width
-    colors = to_bytes(look(environment(size), *jnp.broadcast_arrays(x * scale, y * scale)))
+    colors = to_bytes(look(texture, *jnp.broadcast_arrays(x * scale, y * scale)))
     return Image.fromarray(colors).reduce(finer)
+
+
+def panorama(texture: jt.Texture, lod: float, width: int) -> Image.Image:
+    """All directions at a level of detail: longitude to the right and latitude up, with -z in the middle."""
+    azimuth = ((jnp.arange(width) + 0.5) / width * 2 - 1)[None, :] * jnp.pi
+    height = (0.5 - (jnp.arange(width // 2) + 0.5) / (width // 2))[:, None] * jnp.pi
+    around = jnp.cos(height)
+    ray = jnp.broadcast_arrays(-around * jnp.sin(azimuth), jnp.sin(height), -around * jnp.cos(azimuth))
+    return Image.fromarray(to_bytes(jt.sample(texture, tuple(ray), TRILINEAR, lod=lod)))
+
+
+def with_levels(size: int, width: int) -> Image.Image:
+    """Each sphere above the level of the cubemap that it reads; `width` is that of all spheres."""
+    texture, side = environment(size), width // len(SPHERES)
+    picture = spheres(texture, width, side)
+    crops = [picture.crop((k * side, 0, (k + 1) * side, side)) for k in range(len(SPHERES))]
+    rows = [], []
+    for crop, (name, (_, lod, _)) in zip(crops, SPHERES.items()):
+        texels = max(1, size >> int(lod))
+        rows[0].append(Panel(f"{name}: lod={lod:g}", crop))
+        rows[1].append(Panel(f"level {lod:g}: faces of {texels} x {texels}", panorama(texture, lod, side)))
+    return sheet(rows)
 
 
 def to_bytes(linear: jax.Array) -> np.ndarray:
@@ -153,17 +176,14 @@ def seams(size: int) -> Image.Image:
     along = ((jnp.arange(size) + 0.5) * (2 / size) - 1) * 0.8
     right, up = along[None, :, None], -along[:, None, None]
     ray = 1 + right * jnp.array((1, 0, -1)) / 2**0.5 * 1.2 + up * jnp.array((-1, 2, -1)) / 6**0.5 * 1.2
-    panels = []
-    for title, sampler in (
-        ("the texels", jt.Sampler(filter_mode="point")),
-        ("each face by itself", jt.Sampler(seamless_cubemap=False)),
-        ("seamless", jt.Sampler()),
+    row = []
+    for title, note, sampler in (
+        ("the texels", 'filter_mode="point"', jt.Sampler(filter_mode="point")),
+        ("each face filtered by itself", "seamless_cubemap=False", jt.Sampler(seamless_cubemap=False)),
+        ("filtered across the seams", "the default", jt.Sampler()),
     ):
-        panel = Image.new("RGB", (size, size + 24), "white")
-        panel.paste(Image.fromarray(to_bytes(jt.sample(texture, tuple(jnp.unstack(ray, axis=-1)), sampler))), (0, 24))
-        ImageDraw.Draw(panel).text((2, 3), title, fill="black", font_size=16)
-        panels += [np.asarray(panel), np.full((size + 24, 8, 3), 255, np.uint8)]
-    return Image.fromarray(np.concatenate(panels[:-1], axis=1))
+        row.append(Panel(title, to_bytes(jt.sample(texture, tuple(jnp.unstack(ray, axis=-1)), sampler)), note))
+    return sheet([row])
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -175,11 +195,10 @@ def main(argv: list[str] | None = None) -> int:
     args = parser.parse_args(argv)
 
     if args.draw == "spheres":
-        picture = spheres(args.size or 512, args.width, args.width // 3)
+        picture = with_levels(args.size or 512, args.width)
     else:
         picture = faces(args.size or 200) if args.draw == "faces" else seams(args.size or 290)
-    picture.save(args.out, quality=92, optimize=True)
-    print(f"wrote {args.out}, {picture.width} x {picture.height}")
+    save(picture, args.out)
     return 0
 
 

@@ -7,8 +7,8 @@ residual. A few steps on each level of a mip chain are enough, from coarse to fi
 
 A warp with `antialias=True` makes the view at twice the resolution, so that the truth is known. The program prints the
 error of the corners of the photograph, in pixels of the view. The upper pictures are the photograph, and the view with
-the outline that was found, in white, over the outline at the start, in black. The lower pictures are the differences
-before and after, gray where they are zero.
+the outline of the photograph: in black where the search starts, in red where it ends. The lower pictures are the
+differences of the two, before and after, gray where they are zero.
 """
 
 import argparse
@@ -18,14 +18,14 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
+from panels import ACCENT, DATA, Panel, save, sheet, to_bytes
 from PIL import Image, ImageDraw
 
 import jaxtex as jt
 
-PHOTOGRAPH = Path(__file__).parent / "data" / "coffee.png"
+PHOTOGRAPH = DATA / "chelsea.jpg"
 CORNER_SHIFT = 0.12  # the largest shift of a corner, in widths
 STEPS = 15  # on each level
-GAP = 4
 
 
 def corners(width: int, height: int) -> np.ndarray:
@@ -105,11 +105,11 @@ def corner_error(parameters: jax.Array, truth: np.ndarray, width: int, height: i
 
 def framed(view: np.ndarray, outlines: list[tuple[np.ndarray, str]]) -> np.ndarray:
     """The view with quadrilaterals drawn on it."""
-    image = Image.fromarray(np.uint8(np.clip(view, 0, 1) * 255 + 0.5))
+    image = Image.fromarray(to_bytes(view))
     for outline, color in outlines:
         points = [tuple(point) for point in outline]
         ImageDraw.Draw(image).line([*points, points[0]], fill=color, width=2)
-    return np.asarray(image) / 255
+    return np.asarray(image)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -144,15 +144,15 @@ def main(argv: list[str] | None = None) -> int:
 
     before, after = (residual(p, seen, photograph) for p in (jnp.zeros(8), parameters))
     found = mapped(np.asarray(in_pixels(parameters, width, height)), ends)
+    outlined = framed(np.asarray(seen), [(ends * 0.998 + 0.5, "black"), (found, ACCENT)])
     rows = [
-        [np.asarray(photograph), framed(np.asarray(seen), [(ends * 0.998 + 0.5, "black"), (found, "white")])],
-        [0.5 + np.asarray(before), 0.5 + np.asarray(after)],
+        [Panel("the photograph", photograph), Panel("a view of it: start in black, found in red", outlined)],
+        [
+            Panel("view - photograph, at the start", 0.5 + before, f"corners off by {start:.1f} pixels"),
+            Panel("view, warped back, - photograph", 0.5 + after, f"corners off by {error:.2g} pixels"),
+        ],
     ]
-    gap = np.ones((height, GAP, 3))
-    rows = [np.concatenate([left, gap, right], axis=1) for left, right in rows]
-    picture = np.concatenate([rows[0], np.ones((GAP, rows[0].shape[1], 3)), rows[1]])
-    Image.fromarray(np.uint8(np.clip(picture, 0, 1) * 255 + 0.5)).save(args.out)
-    print(f"wrote {args.out}")
+    save(sheet(rows), args.out)
     return 0
 
 

@@ -4,9 +4,9 @@ The moved photograph is read at s R(angle) x + shift for every pixel x of the or
 difference with respect to the four parameters flows through the coordinates of this read. It is useful over distances
 at which the texture is smooth. The descent therefore starts at an eighth of the resolution and continues at finer ones.
 
-The upper pictures are the original, the moved photograph and the registered photograph. The lower pictures are the
-differences from the original at the start and at the end, gray where they are zero, and the loss of each step, on a
-logarithmic scale.
+The upper pictures are the original, the moved photograph and the registered photograph. The lower pictures are the loss
+of each step, on a logarithmic scale, and the differences from the original before and after, gray where they are zero.
+`--animation` also draws the registered photograph and its difference from the original as the steps go by.
 """
 
 import argparse
@@ -18,11 +18,12 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
-from PIL import Image, ImageDraw
+from panels import DATA, Panel, animate, difference, plot, save, sheet
+from PIL import Image
 
 import jaxtex as jt
 
-PHOTOGRAPH = Path(__file__).parent / "data" / "coffee.png"
+PHOTOGRAPH = DATA / "astronaut.jpg"
 BORDER = jt.Sampler(address_mode="border")
 
 # The angle in radians, the logarithm of the scale, and the shift (x, y) in half widths of the image. Equal steps in all
@@ -66,19 +67,19 @@ def loss(motion: Motion, moved: jax.Array, fixed: jax.Array) -> jax.Array:
 
 
 @functools.partial(jax.jit, static_argnames="steps")
-def descend(motion: Motion, moved: jax.Array, fixed: jax.Array, rate: float, steps: int) -> tuple[Motion, jax.Array]:
-    """Takes `steps` steps of Adam with a rate that falls to zero; also returns the loss before each step."""
+def descend(motion: Motion, moved: jax.Array, fixed: jax.Array, rate: float, steps: int):
+    """Takes `steps` steps of Adam with a rate that falls to zero; also returns loss and motion before each step."""
 
     def step(state, count):
         motion, mean, square = state
         value, slope = jax.value_and_grad(loss)(motion, moved, fixed)
         mean, square = 0.9 * mean + 0.1 * slope, 0.99 * square + 0.01 * slope**2
         ahead = (mean / (1 - 0.9 ** (count + 1))) / (jnp.sqrt(square / (1 - 0.99 ** (count + 1))) + 1e-12)
-        return (motion - rate * 0.5 * (1 + jnp.cos(jnp.pi * count / steps)) * ahead, mean, square), value
+        return (motion - rate * 0.5 * (1 + jnp.cos(jnp.pi * count / steps)) * ahead, mean, square), (value, motion)
 
     zero = jnp.zeros_like(motion)
-    (motion, _, _), values = jax.lax.scan(step, (motion, zero, zero), jnp.arange(steps, dtype=jnp.float32))
-    return motion, values
+    (motion, _, _), (values, motions) = jax.lax.scan(step, (motion, zero, zero), jnp.arange(steps, dtype=jnp.float32))
+    return motion, values, motions
 
 
 @functools.partial(jax.jit, static_argnames="factor")
@@ -94,19 +95,21 @@ def errors(motion: Motion, truth: Motion, size: int) -> tuple[float, float, floa
     return math.degrees(abs(difference[0])), 100 * abs(math.expm1(difference[1])), np.hypot(*difference[2:]) * size / 2
 
 
-def curve(losses: np.ndarray, size: int) -> np.ndarray:
-    """The loss of each step, on a logarithmic scale."""
-    image = Image.new("RGB", (size, size), "white")
-    draw = ImageDraw.Draw(image)
-    log = np.log10(losses)
-    low, high = np.floor(log.min()), np.ceil(log.max())
-    xs, ys = np.linspace(4, size - 4, len(log)), 4 + (high - log) / (high - low) * (size - 8)
-    for decade in np.arange(low, high + 1):
-        y = 4 + (high - decade) / (high - low) * (size - 8)
-        draw.line((0, y, size, y), fill="lightgray")
-        draw.text((4, y if decade > low else y - 12), f"1e{decade:.0f}", fill="black", font_size=11)
-    draw.line(list(zip(xs.tolist(), ys.tolist())), fill="firebrick", width=2)
-    return np.asarray(image)
+def words(degrees: float, percent: float, pixels: float) -> list[str]:
+    return [f"{degrees:.2g} degrees", f"{percent:.2g} % of scale", f"{pixels:.2g} pixels"]
+
+
+def frame(moved: jax.Array, fixed: jax.Array, motion: Motion, losses: np.ndarray, count: int, size: int) -> Image.Image:
+    """The photograph as it is registered after `count` steps, its difference from the original, and the losses."""
+    seen = warp(moved, motion)
+    limits = (0, len(losses)), (math.floor(np.log10(losses.min())), math.ceil(np.log10(losses.max())))
+    curve = {"loss": (np.arange(count + 1), losses[: count + 1])}
+    row = [
+        Panel(f"registered, step {count}", seen),
+        Panel("difference from the original", difference(seen, fixed)),
+        Panel("loss", plot((size, size), curve, "step", "mean squared difference", True, limits)),
+    ]
+    return sheet([row])
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -116,6 +119,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--shift", type=float, nargs=2, default=(0.06, -0.04), help="in half widths")
     parser.add_argument("--scale", type=float, default=1.05)
     parser.add_argument("--small", action="store_true", help="work at a quarter of the resolution; takes seconds")
+    parser.add_argument("--animation", type=Path, help="also write an animation to this file, a .webp or a .gif")
     parser.add_argument("--out", type=Path, default=Path("register.png"))
     args = parser.parse_args(argv)
 
@@ -127,11 +131,12 @@ def main(argv: list[str] | None = None) -> int:
     truth = jnp.array([math.radians(args.degrees), math.log(args.scale), *args.shift], jnp.float32)
     moved = warp(fixed, truth, move_back)
 
-    motion, losses = jnp.array(START), []
+    motion, losses, motions = jnp.array(START), [], []
     for factor in (8, 2) if args.small else (32, 16, 8, 4, 2):
         levels = coarser(moved, factor), coarser(fixed, factor)
-        motion, values = descend(motion, *levels, rate=0.02 * factor * 12 / size, steps=60)
+        motion, values, path = descend(motion, *levels, rate=0.02 * factor * 12 / size, steps=60)
         losses.append(np.asarray(values))
+        motions.append(np.asarray(path))
         off = errors(motion, truth, size)
         print(
             f"{size // factor:3d} pixels a side: loss {values[-1]:.6f}, "
@@ -139,12 +144,23 @@ def main(argv: list[str] | None = None) -> int:
         )
 
     final = warp(moved, motion)
-    panels = [fixed, moved, final, 0.5 + moved - fixed, 0.5 + final - fixed]
-    panels = [np.uint8(np.clip(np.asarray(panel), 0, 1) * 255 + 0.5) for panel in panels]
-    panels.append(curve(np.concatenate(losses), size))
-    rows = [np.concatenate(panels[row : row + 3], axis=1) for row in (0, 3)]
-    Image.fromarray(np.concatenate(rows)).save(args.out)
-    print(f"wrote {args.out}")
+    losses, motions = np.concatenate(losses), np.concatenate(motions)
+    curve = plot((size, size), {"loss": (np.arange(len(losses)), losses)}, "step", "mean squared difference", True)
+    start, end = ("by " + ", ".join(words(*errors(m, truth, size))) for m in (jnp.array(START), motion))
+    rows = [
+        [Panel("original", fixed), Panel("moved", moved), Panel("registered", final)],
+        [
+            Panel("loss, on five levels", curve),
+            Panel("moved - original", difference(moved, fixed), f"off {start}"),
+            Panel("registered - original", difference(final, fixed), f"off {end}"),
+        ],
+    ]
+    save(sheet(rows), args.out)
+    if args.animation:
+        small = [coarser(image, 2) for image in (moved, fixed)]
+        counts = [*range(0, len(losses) - 60, 6), len(losses) - 1]
+        frames = [frame(*small, jnp.asarray(motions[count]), losses, count, size // 2) for count in counts]
+        animate(frames, args.animation, 80)
     return 0
 
 

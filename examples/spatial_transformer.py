@@ -7,13 +7,15 @@ The program prints the accuracy of each on a distorted test set, for several see
 the distortions.
 
 The picture shows digits before and after the layer, with the answers of the networks, wrong ones in red. Below are the
-means of each digit over the test set, before and after the layer.
+means of each digit over the test set, before and after the layer. `--animation` draws the same digits and the accuracy,
+as the first network with the layer learns.
 """
 
 import argparse
 import functools
 import itertools
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 from flax import nnx
+from panels import INK, Panel, animate, font, plot, save, sheet
 from PIL import Image, ImageDraw
 from sklearn.datasets import load_digits
 from tqdm import tqdm
@@ -100,11 +103,20 @@ def train_epoch(graph: Any, optimizer: Any, state: Any, digits: Digits, key: jax
     return jax.lax.scan(step, state, (batches, jax.random.split(distortions, count)))[0]
 
 
-def train(network: nnx.Sequential, optimizer: Any, digits: Digits, epochs: int, key: jax.Array, bar: tqdm) -> Any:
-    """The trained network."""
+def train(
+    network: nnx.Sequential,
+    optimizer: Any,
+    digits: Digits,
+    epochs: int,
+    key: jax.Array,
+    bar: tqdm,
+    watch: Callable[[Any, Any], None] = lambda graph, params: None,
+) -> Any:
+    """The trained network. `watch` sees its parameters before each epoch."""
     graph, params = nnx.split(network)
     state = params, optimizer.init(params)
     for epoch in range(epochs):
+        watch(graph, state[0])
         state = train_epoch(graph, optimizer, state, digits, jax.random.fold_in(key, epoch))
         jax.block_until_ready(state)
         bar.update()
@@ -120,6 +132,31 @@ def tiles(images: np.ndarray) -> Image.Image:
     row = np.concatenate(list(np.pad(images, ((0, 0), (1, 1), (1, 1)), constant_values=1)), axis=1)
     gray = Image.fromarray(np.uint8(np.clip(row, 0, 1) * 255 + 0.5))
     return gray.resize((gray.width * ZOOM, gray.height * ZOOM), Image.Resampling.NEAREST).convert("RGB")
+
+
+@functools.partial(jax.jit, static_argnames="graph")
+def progress(graph: Any, params: Any, images: jax.Array, labels: jax.Array, first: jax.Array) -> Any:
+    """What the layer makes of the `first` images, and the percentage of all that are read right."""
+    network = nnx.merge(graph, params)
+    return network.layers[0](images[first])[..., 0], 100 * (network(images).argmax(-1) == labels).mean()
+
+
+def frames(seen: list[tuple[np.ndarray, float]], inputs: np.ndarray, steps: int) -> list[Image.Image]:
+    """The digits behind the layer before each epoch of `steps` steps, and the accuracy up to then."""
+    right = np.array([percent for _, percent in seen])
+    counts, drawn = steps * np.arange(len(seen)), []
+    chosen = sorted({round(len(seen) ** (k / 40)) - 1 for k in range(41)})
+    for k in chosen:
+        row, limits = tiles(inputs), ((0, max(counts[-1], 1)), (0, 100))
+        curve = {"right": (counts[: k + 1], right[: k + 1])}
+        rows = [
+            [Panel("input", row)],
+            [Panel(f"behind the layer, after {counts[k]} steps", tiles(seen[k][0]))],
+            [Panel("", plot((row.width, 200), curve, "step", "read right, %", limits=limits))],
+        ]
+        picture = sheet(rows)
+        drawn.append(picture.resize((2 * picture.width // 3, 2 * picture.height // 3), Image.Resampling.LANCZOS))
+    return drawn
 
 
 def draw(networks: dict[str, nnx.Sequential], images: jax.Array, labels: np.ndarray) -> Image.Image:
@@ -140,10 +177,10 @@ def draw(networks: dict[str, nnx.Sequential], images: jax.Array, labels: np.ndar
     pen, top = ImageDraw.Draw(picture), 0
     for name, images, found in rows:
         picture.paste(tiles(images), (LEFT, top))
-        pen.text((4, top + side / 2), name, fill="black", font_size=14, anchor="lm")
+        pen.text((4, top + side / 2), name, INK, font(14), anchor="lm")
         top += side
         if found is not None:
-            pen.text((4, top + LINE / 2), "read as", fill="black", font_size=14, anchor="lm")
+            pen.text((4, top + LINE / 2), "read as", INK, font(14), anchor="lm")
             for digit, answer in enumerate(found.tolist()):
                 place = LEFT + (digit + 0.5) * side, top + LINE / 2
                 pen.text(
@@ -159,6 +196,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--epochs", type=int, default=100)
     parser.add_argument("--longer", type=int, default=1, help="train this many times as long without the layer")
     parser.add_argument("--small", action="store_true", help="train one seed for 12 epochs; takes seconds")
+    parser.add_argument("--animation", type=Path, help="also write an animation to this file, a .webp or a .gif")
     parser.add_argument("--out", type=Path, default=Path("spatial_transformer.png"))
     args = parser.parse_args(argv)
 
@@ -173,7 +211,7 @@ def main(argv: list[str] | None = None) -> int:
     counts = {name: count_parameters(build(nnx.Rngs(0))) for name, build in make.items()}
     print(f"{counts['with']} parameters with the layer, {counts['without']} without; {steps} steps of {BATCH} digits")
 
-    right = {name: [] for name in make}
+    right, seen = {name: [] for name in make}, []
     start = time.perf_counter()
     with tqdm(total=seeds * sum(lengths.values()), unit="epoch", mininterval=1) as bar:
         for seed in range(seeds):
@@ -181,9 +219,17 @@ def main(argv: list[str] | None = None) -> int:
             order, key = jax.random.split(jax.random.key(seed))
             images, labels = distort(jnp.tile(tested, (POSES, 1, 1, 1)), key), np.tile(labels, POSES)
             networks = {}
+            first = jnp.asarray([int(np.flatnonzero(labels == digit)[0]) for digit in range(10)])
+            watch = lambda graph, params: seen.append(
+                jax.tree.map(np.asarray, progress(graph, params, images, jnp.asarray(labels), first))  # noqa: B023
+            )
             for name, build in make.items():
-                networks[name] = train(build(nnx.Rngs(seed)), optimizers[name], digits, lengths[name], order, bar)
+                watched = {"watch": watch} if args.animation and seed == 0 and name == "with" else {}
+                network = build(nnx.Rngs(seed))
+                networks[name] = train(network, optimizers[name], digits, lengths[name], order, bar, **watched)
                 right[name].append(100 * np.mean(networks[name](images).argmax(-1) == labels))
+            if seed == 0:
+                inputs = np.asarray(images[first])[..., 0]
             bar.write(f"seed {seed}: {right['with'][-1]:.1f} % with the layer, {right['without'][-1]:.1f} % without")
     for name, values in right.items():
         print(f"{name:7} the layer: {np.mean(values):.1f} % on average, {min(values):.1f} to {max(values):.1f} %")
@@ -191,8 +237,9 @@ def main(argv: list[str] | None = None) -> int:
     print(f"margin: {margins.mean():.1f} points on average, {margins.min():.1f} to {margins.max():.1f}")
     print(f"{len(labels)} distorted test digits a seed; {time.perf_counter() - start:.0f} s")
 
-    draw(networks, images, labels).save(args.out, optimize=True)
-    print(f"wrote {args.out}")
+    save(draw(networks, images, labels), args.out)
+    if args.animation:
+        animate(frames(seen, inputs, steps // epochs), args.animation, 120)
     return 0
 
 

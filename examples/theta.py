@@ -10,13 +10,14 @@ import math
 from pathlib import Path
 
 import numpy as np
+from panels import DATA, FAINT, INK, font, save
 from PIL import Image, ImageDraw
 
 import jaxtex as jt
 
-PHOTOGRAPH = Path(__file__).parent / "data" / "coffee.png"
+PHOTOGRAPH = DATA / "rocket.jpg"
 FINE = 2  # the picture is drawn this many times as large, then reduced
-MARGIN, GAP, HEAD = 34, 30, 11
+MARGIN, GAP, HEAD = 40, 20, 11
 FRAME, ARROWS = "#d11141", ("#ffd54a", "#7cfc9a")
 CORNERS = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)])
 BESIDE = ("lm", 8, 0), ("mt", 0, 8), ("rb", -4, -4)  # anchors and offsets of the names of the arrows and the center
@@ -34,13 +35,12 @@ def panel(pixels: np.ndarray, name: str) -> tuple[Image.Image, ImageDraw.ImageDr
     photograph = Image.fromarray(pixels).resize((width, height), Image.Resampling.BICUBIC)
     picture = Image.new("RGB", (width + 2 * MARGIN * FINE, height + 2 * MARGIN * FINE), "white")
     picture.paste(photograph, (MARGIN * FINE, MARGIN * FINE))
-    pen = ImageDraw.Draw(picture)
-    font = {"fill": "black", "font_size": 13 * FINE, "anchor": "mm"}
+    pen, tick = ImageDraw.Draw(picture), font(13 * FINE)
     for value in (-1, 0, 1):
         x, y = place(np.array([value, value]), pixels.shape)
-        pen.text((x, (MARGIN - 10) * FINE), f"{value}", **font)
-        pen.text(((MARGIN - 12) * FINE, y), f"{value}", **font)
-    pen.text((picture.width / 2, picture.height - MARGIN * FINE / 2), name, **font)
+        pen.text((x, (MARGIN + 12) * FINE + height), f"{'x = ' * (value == 0)}{value}", FAINT, tick, anchor="mm")
+        pen.text(((MARGIN - 6) * FINE, y), f"{'y = ' * (value == 0)}{value}", FAINT, tick, anchor="rm")
+    pen.text((MARGIN * FINE, (MARGIN - 14) * FINE), name, INK, font(17 * FINE), anchor="lm")
     return picture, pen
 
 
@@ -81,16 +81,15 @@ def main(argv: list[str] | None = None) -> int:
     for row, axis in zip(theta, "xy"):
         print(f"{axis} of the input = {row[0]:.3f} x {row[1]:+.3f} y {row[2]:+.3f}")
 
-    left, pen = panel(image, "input")
+    left, pen = panel(image, "input, and where the output lies in it")
     draw_frame(pen, theta, image.shape, ("(a, d)", "(b, e)", "(c, f)"))
-    right, pen = panel(output, "output")
+    right, pen = panel(output, "output: the red frame")
     draw_frame(pen, np.eye(2, 3), output.shape, ("", "", ""))
 
     picture = Image.new("RGB", (left.width + right.width + GAP * FINE, left.height), "white")
     picture.paste(left, (0, 0))
     picture.paste(right, (left.width + GAP * FINE, 0))
-    picture.resize((picture.width // FINE, picture.height // FINE), Image.Resampling.LANCZOS).save(args.out)
-    print(f"wrote {args.out}")
+    save(picture.reduce(FINE), args.out)
     return 0
 
 

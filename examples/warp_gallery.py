@@ -1,7 +1,7 @@
-"""A photograph under every warp of `jaxtex.warp`, one panel each.
+"""Every warp of `jaxtex.warp`, one panel each: of photographs, a panorama, and a brick wall for its straight lines.
 
-Each panel is one differentiable call on the whole photograph. The program prints the time of a call, without the time
-to compile it.
+Each panel is one differentiable call on the whole image. The panorama is rendered: it shows the sky, the hills and the
+plain of `environment_map.py`. The program prints the time of a call, without the time to compile it.
 """
 
 import argparse
@@ -13,13 +13,16 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
-from PIL import Image, ImageDraw
+from environment_map import light
+from environment_map import to_bytes as displayed
+from panels import DATA, Panel, save, sheet
+from PIL import Image
 
 from jaxtex import warp as jw
 
-PHOTOGRAPH = Path(__file__).parent / "data" / "coffee.png"
-COLUMNS, GAP, CAPTION = 4, 8, 22
-# The center and the half axes of the cup's rim, in widths and heights of the photograph.
+PHOTOGRAPH = DATA / "chelsea.jpg"
+COLUMNS = 3
+# The center and the half axes of the rim of the cup in coffee.png, in widths and heights of the photograph.
 CUP = ((0.485, 0.285), (0.205, 0.25))
 CROSS = {2: (0, 1), 1: (1, 0), 4: (1, 1), 0: (1, 2), 5: (1, 3), 3: (2, 1)}  # row and column of the faces of the cube
 
@@ -121,23 +124,42 @@ def lens(warp: Callable[..., jax.Array], image: jax.Array) -> jax.Array:
 
 
 def unfolded(image: jax.Array) -> jax.Array:
-    """The photograph as a panorama, on the faces of a cube, which are drawn as a cross."""
+    """A panorama on the faces of a cube, which are drawn as a cross."""
     width, height = size(image)
+    height = width * 2 // 3
     side = min(width // 4, height // 3)
     faces = jw.equirectangular_to_cubemap(image, side, antialias=True)
-    sheet = jnp.zeros((height, width, 3), image.dtype)
+    sheet = jnp.full((height, width, 3), 255, image.dtype)
     left, top = (width - 4 * side) // 2, (height - 3 * side) // 2
     for face, (row, column) in CROSS.items():
         sheet = jax.lax.dynamic_update_slice(sheet, faces[face], (top + row * side, left + column * side, 0))
     return sheet
 
 
-def panorama(image: jax.Array) -> jax.Array:
+def room(image: jax.Array) -> jax.Array:
     """The panorama of a room whose walls, floor and ceiling show the photograph."""
     width, height = size(image)
     left = (width - height) // 2
     faces = jnp.broadcast_to(image[:, left : left + height], (6, height, height, 3))
-    return jw.cubemap_to_equirectangular(faces, (height, width), antialias=True)
+    return jw.cubemap_to_equirectangular(faces, (width // 2, width), antialias=True)
+
+
+def panorama(width: int) -> jax.Array:
+    """The environment in all directions, with 3 x 3 rays per pixel; -z is in the middle."""
+    fine = 3 * width
+    azimuth = ((jnp.arange(fine) + 0.5) / fine * 2 - 1)[None, :] * jnp.pi
+    up = (0.5 - (jnp.arange(fine // 2) + 0.5) / (fine // 2))[:, None] * jnp.pi
+    rays = -jnp.cos(up) * jnp.sin(azimuth), jnp.sin(up), -jnp.cos(up) * jnp.cos(azimuth)
+    colors = displayed(light(*jnp.broadcast_arrays(*rays)))
+    return jnp.asarray(np.asarray(Image.fromarray(colors).reduce(3)))
+
+
+def photograph(name: Path, width: int) -> jax.Array:
+    """The middle of a photograph, three units wide and two high."""
+    pixels = np.asarray(Image.open(name).convert("RGB"))
+    height = min(len(pixels), 2 * pixels.shape[1] // 3)
+    top = (len(pixels) - height) // 2
+    return jw.resize(jnp.asarray(pixels[top : top + height]), (2 * width // 3, width))
 
 
 def tiled(image: jax.Array) -> jax.Array:
@@ -158,6 +180,15 @@ def zoomed(image: jax.Array) -> jax.Array:
     return jw.spatial_transform(image, jnp.array([[0.45, 0.12, 0.0], [-0.12, 0.45, -0.4]]))
 
 
+CUP_IMAGE, WALL, PANORAMA = "coffee", "brick wall", "panorama"
+# What the panels do not show the first photograph.
+SOURCES = {
+    "forward_warp": CUP_IMAGE,
+    "thin_plate_spline": CUP_IMAGE,
+    "distort": WALL,
+    "undistort": WALL,
+    "equirectangular_to_cubemap": PANORAMA,
+}
 PANELS: dict[str, Callable[[jax.Array], jax.Array]] = {
     "resize, antialias": thumbnail,
     "rotate": lambda image: jw.rotate(image, 20.0, scale=0.85),
@@ -166,51 +197,45 @@ PANELS: dict[str, Callable[[jax.Array], jax.Array]] = {
     "spatial_transform": zoomed,
     "affine_grid, grid_sample": tiled,
     "map_coordinates": indexed,
-    "warp, a function": swirled,
+    "resample, by a function": swirled,
     "remap": rippled,
     "warp_flow": waved,
     "forward_warp": lifted,
     "thin_plate_spline": bent,
+    "equirectangular_to_cubemap": unfolded,
+    "cubemap_to_equirectangular": room,
     "distort": functools.partial(lens, jw.distort),
     "undistort": functools.partial(lens, jw.undistort),
-    "equirectangular_to_cubemap": unfolded,
-    "cubemap_to_equirectangular": panorama,
 }
-
-
-def sheet(panels: dict[str, np.ndarray]) -> Image.Image:
-    """The panels in rows, each below its name."""
-    height, width, _ = next(iter(panels.values())).shape
-    rows = -(-len(panels) // COLUMNS)
-    picture = Image.new("RGB", (COLUMNS * (width + GAP) - GAP, rows * (height + CAPTION + GAP) - GAP), "white")
-    pen = ImageDraw.Draw(picture)
-    for k, (name, panel) in enumerate(panels.items()):
-        row, column = divmod(k, COLUMNS)
-        left, top = column * (width + GAP), row * (height + CAPTION + GAP)
-        pen.text((left + 2, top + CAPTION / 2), name, "black", anchor="lm", font_size=14)
-        picture.paste(Image.fromarray(panel), (left, top + CAPTION))
-    return picture
 
 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Warp a photograph in every way.")
     parser.add_argument("--photograph", type=Path, default=PHOTOGRAPH)
-    parser.add_argument("--width", type=int, default=240, help="of each panel, in pixels")
+    parser.add_argument("--width", type=int, default=300, help="of each panel, in pixels")
     parser.add_argument("--out", type=Path, default=Path("warp_gallery.jpg"))
     args = parser.parse_args(argv)
 
-    photograph = jnp.asarray(np.asarray(Image.open(args.photograph).convert("RGB")))
-    height = round(args.width * photograph.shape[0] / photograph.shape[1])
-    image = jw.resize(photograph, (height, args.width))
-    panels = {}
+    image = photograph(args.photograph, args.width)
+    sources = {
+        CUP_IMAGE: photograph(DATA / "coffee.png", args.width),
+        WALL: photograph(DATA / "brick.png", args.width),
+        PANORAMA: panorama(args.width),
+    }
+    panels = []
     for name, function in PANELS.items():
-        compiled = jax.jit(function)
-        panels[name] = np.asarray(compiled(image))
+        compiled, source = jax.jit(function), sources.get(SOURCES.get(name), image)
+        if name == "equirectangular_to_cubemap":
+            panels.append(Panel("a panorama, rendered", source))
+        if name == "distort":
+            panels.append(Panel("a brick wall", source))
+        panels.append(Panel(name, np.asarray(compiled(source))))
+        if name == "distort":  # what comes next undoes it
+            sources[WALL] = compiled(source)
         start = time.perf_counter()
-        compiled(image).block_until_ready()
+        compiled(source).block_until_ready()
         print(f"{name:28} {1e3 * (time.perf_counter() - start):7.2f} ms")
-    sheet(panels).save(args.out, quality=77)
-    print(f"wrote {args.out}")
+    save(sheet([panels[start : start + COLUMNS] for start in range(0, len(panels), COLUMNS)]), args.out, quality=80)
     return 0
 
 

@@ -3,6 +3,8 @@
 On a GPU (`--kernels gpu`) a call runs there and on the CPU; without one (`--kernels host`), the sources of the kernels
 are compiled as C++. Each call is compared in its value and its gradients or its tangent. A seed is a call of each of
 two lists of kinds: `--calls first` or `--calls later` takes one of them.
+
+`--what cli` draws command lines (`fuzz_cli`), and `--what descriptors` those of CUDA (`fuzz_descriptors`).
 """
 
 import argparse
@@ -130,6 +132,38 @@ def run(seeds, kernels, lists):
     return failed
 
 
+def check_command_line(seed):
+    from tests import fuzz_cli
+
+    fuzz_cli.check(seed)
+
+
+def check_descriptor(seed):
+    from tests import fuzz_memory
+
+    fuzz_memory.check("descriptors", seed, 0, 1)
+
+
+OTHERS = {"cli": check_command_line, "descriptors": check_descriptor}
+
+
+def run_others(what, seeds):
+    """How many of the seeds of another kind fail; it prints each of them."""
+    failed, begun = 0, time.perf_counter()
+    for done, seed in enumerate(seeds, 1):
+        try:
+            OTHERS[what](seed)
+        except Exception as error:
+            failed += 1
+            print(f"FAILED seed {seed}: {str(error)[:900]}")
+            print(f"  python -m tests.fuzz --what {what} --cases 1 --seed {seed}", flush=True)
+        if done % 100 == 0 or done == len(seeds):
+            seconds = time.perf_counter() - begun
+            print(f"seeds {seeds[0]} to {seed}: {done} {what}, {failed} failed, {seconds:.0f} s", flush=True)
+            jax.clear_caches()
+    return failed
+
+
 def environment():
     """XLA compiles for the CPU as in tests: without instructions that round a product and a sum once."""
     environment = {**os.environ, CHILD: "1", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
@@ -145,6 +179,7 @@ def parts(seeds, jobs):
 
 def main():
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
+    parser.add_argument("--what", choices=("calls", *OTHERS), default="calls", help="what is drawn (default: calls)")
     parser.add_argument("--cases", type=int, default=100, help="how many calls")
     parser.add_argument("--seed", type=int, default=0, help="of the first; each has the next one")
     parser.add_argument("--jobs", type=int, default=1, help="how many processes share the calls")
@@ -154,6 +189,8 @@ def main():
     options = parser.parse_args()
     lists = [options.calls] if options.calls else [*CALLS]
     seeds = range(options.seed, options.seed + options.cases)
+    if options.what in OTHERS:
+        return int(run_others(options.what, seeds) > 0)
     if options.list:
         for seed, calls in [(seed, calls) for seed in seeds for calls in lists]:
             case = case_of(seed, CALLS[calls])

@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import re
 from pathlib import Path
 
 import jax
@@ -151,7 +152,15 @@ def test_picture_is_small_and_wide(module, tmp_path):
     module("picture").draw(rows, tmp_path / "bars.png")
     assert (tmp_path / "bars.png").stat().st_size < 150_000
     with image.open(tmp_path / "bars.png") as picture:
-        assert picture.width == 1200
+        assert picture.width == 1000
+
+
+def test_the_figures_of_the_picture_are_those_of_the_page():
+    results = json.loads((ROOT / "benchmarks" / "h200.json").read_text())
+    page = (ROOT / "docs" / "benchmarks.md").read_text()
+    assert all(f"{name} {version}" in page for name, version in results["versions"].items())
+    table = {float(number) for number in re.findall(r"\d+\.\d+", page)}
+    assert {ms for row in results["rows"] for ms in row["milliseconds"].values()} <= table
 
 
 def test_folders_are_warped_by_everybody_alike(module, tmp_path, capsys):

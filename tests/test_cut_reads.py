@@ -15,7 +15,7 @@ from tolerances import assert_trees_close
 import jaxtex as jt
 from jaxtex._arguments import ReadArguments
 from jaxtex._engine import primitives
-from jaxtex._engine.distributed import cut_reads, edged_reads
+from jaxtex._engine.distributed import cut_reads, edged_reads, routes
 from jaxtex._engine.distributed.cut import Cut
 from jaxtex._engine.float_arithmetic import FLOAT
 from jaxtex._engine.plan import layout_of
@@ -148,15 +148,26 @@ def hardware_read(texels, operands, spec):
     return read.read(texels, None, operands, spec)
 
 
-def test_one_part():
-    texture, (x, y) = jt.texture2d(drawn(0, 5, 9, 2)), drawn(1, 2, 3, 6)
+@pytest.mark.parametrize("parts", [1, 2])
+def test_few_parts(parts):
+    """Two devices exchange what the other one needs alone, here in several rounds."""
+    texture, (x, y) = jt.texture2d(drawn(0, 6, 9, 2)), drawn(1, 2, 4, 6)
     given = plan(texture, ReadArguments((x, y)), jt.Sampler(address_mode="wrap"))
     spec = given.spec(Decoding.ELEMENT, np.dtype("float32"))
     expected = engine_read(texture.texels, given.operands, spec)
     for method in COLLECTIVES:
-        found = jax.jit(functools.partial(cut_read(method, spec, 5, parts=1)))(texture.texels, *given.operands)
+        found = jax.jit(functools.partial(cut_read(method, spec, 6, parts)))(texture.texels, *given.operands)
         np.testing.assert_array_equal(found.values, expected)
         assert found.reached.all()
+
+
+@pytest.mark.parametrize("rows", [3, routes.MOST_COUNTED + 1])
+def test_places(rows):
+    """Counted or sorted, equal numbers are numbered in order; those past the last row stay where they are."""
+    row = np.random.default_rng(0).integers(0, rows + 1, 100)
+    found = jax.jit(routes.places, static_argnums=1)(jnp.asarray(row, jnp.int32), rows)
+    expected = [np.sum(row[:k] == n) for k, n in enumerate(row)]
+    np.testing.assert_array_equal(np.asarray(found)[row < rows], np.asarray(expected)[row < rows])
 
 
 # The same calls, under explicit mesh axes

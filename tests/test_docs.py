@@ -11,12 +11,16 @@ from test_house import default_promotion
 
 DOCS = Path(__file__).parent.parent / "docs"
 GUIDES = (
+    "arithmetic",
     "conventions",
+    "cubemaps-and-mipmaps",
     "image-warping",
     "ndimage",
+    "porting-cuda",
     "reading",
     "reads-inside-models",
     "scaling",
+    "surfaces",
     "volumes",
 )
 # Values are printed on the pages with up to three digits behind the point.

@@ -1,6 +1,5 @@
 """The bytes that a device sends in a compiled program, from the program's collectives."""
 
-import functools
 import math
 import re
 
@@ -8,7 +7,6 @@ COMPUTATION = re.compile(r"^(ENTRY )?%?([\w.-]+) \(.*\{$")
 KINDS = "all-gather|all-reduce|all-to-all|collective-permute|reduce-scatter|ragged-all-to-all"
 INSTRUCTION = re.compile(rf"\s*(?:ROOT )?%?[\w.-]+ = (.*?) ({KINDS})(-start)?\(")
 CALLED = re.compile(r"\b(?:calls|to_apply|body|condition)=\{?%?([\w.-]+)")
-BRANCHES = re.compile(r"\b(?:branch_computations=\{|true_computation=|false_computation=)([%\w., -]+)")
 ARRAY = re.compile(r"\b([a-z]+\d+\w*|pred)\[([\d,]*)\]")
 BITS = re.compile(r"\d+")
 
@@ -26,8 +24,8 @@ SENT = {
 def bytes_sent(text: str, devices: int) -> int:
     """The bytes that one device sends in one call of an HLO program.
 
-    Of the branches of a condition, that counts which sends the least, but something: one round of a routed read, where
-    others send more rounds. What a loop sends is counted once.
+    What stands in a branch is not counted: further rounds of a routed read, which are not needed as a rule. What stands
+    in a loop is counted once.
     """
     computations: dict[str, list[str]] = {}
     entry = name = ""
@@ -36,21 +34,17 @@ def bytes_sent(text: str, devices: int) -> int:
             name = found[2]
             entry = name if found[1] else entry
         computations.setdefault(name, []).append(line)
-
-    @functools.cache
-    def sent_by(name: str) -> float:
-        total = 0.0
-        for line in computations.get(name, []):
+    total, seen, waiting = 0.0, {entry}, [entry]
+    while waiting:
+        for line in computations.get(waiting.pop(), []):
             if found := INSTRUCTION.match(line):
                 shapes, kind, started = found.groups()
                 total += SENT[kind](devices) * array_bytes(results(kind, shapes) if started else shapes)
-            else:
-                total += sum(map(sent_by, CALLED.findall(line)))
-            branches = [name for names in BRANCHES.findall(line) for name in re.findall(r"[\w.-]+", names)]
-            total += min(filter(None, map(sent_by, branches)), default=0.0)
-        return total
-
-    return round(sent_by(entry))
+            for called in CALLED.findall(line):
+                if called not in seen:
+                    seen.add(called)
+                    waiting.append(called)
+    return round(total)
 
 
 def results(kind: str, shapes: str) -> str:

@@ -6,7 +6,9 @@ import re
 
 HEADING = "## Measured"
 COMMANDS = """\
-```
+These commands compare the time on several devices with the time on one:
+
+```sh
 python -m benchmarks.scaling --json run.json           # on a machine with several GPUs
 python -m benchmarks.scaling --from run.json --picture docs/images/scaling.png --page docs/scaling.md
 XLA_FLAGS=--xla_force_host_platform_device_count=8 python -m benchmarks.scaling --size small   # to try it without GPUs

@@ -38,8 +38,8 @@ def about(found: Found) -> str:
     links = ", ".join(f"{digits(rate)} GB/s on {count} devices" for count, rate in rates["link"].items())
     launches = ", ".join(f"{ms:.3f} ms on {count}" for count, ms in rates["launch"].items())
     return (
-        f"{where}; size {found['size']}. A copy on one device moves {digits(rates['memory'])} GB/s. Where each device "
-        f"sends to the next one, each sends {links}. An empty program takes {launches}."
+        f"Environment: {where}; size {found['size']}. A copy on one device moves {digits(rates['memory'])} GB/s. Where "
+        f"each device sends to the next one, each sends {links}. An empty program takes {launches}."
     )
 
 

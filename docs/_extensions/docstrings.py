@@ -128,6 +128,14 @@ def process(app: Sphinx, kind: str, name: str, value: Any, options: Any, lines: 
     lines[:] = [without_own_names(line, names) for line in as_rst(lines, value)]
 
 
+def sign(
+    app: Sphinx, kind: str, name: str, value: Any, options: Any, signature: str | None, returned: str | None
+) -> Any:
+    """Names in signatures that stand for a value, as a caller would write the value."""
+    return (signature.replace("DEFAULT_SAMPLER", "Sampler()"), returned) if signature else None
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("autodoc-process-docstring", process)
+    app.connect("autodoc-process-signature", sign)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

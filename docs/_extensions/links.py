@@ -1,5 +1,10 @@
-"""Links that pages and docstrings do not spell out: names in backticks, types, and pages named as files."""
+"""Links that pages and docstrings do not spell out: names in backticks, types, and pages named as files.
 
+In Markdown, code that is a public name of jaxtex, JAX or NumPy becomes a link: `` `sample` ``, `` `jt.warp.resize` ``,
+`` `jax.jit` ``, with or without arguments behind it.
+"""
+
+import collections
 import re
 from typing import Any
 
@@ -7,13 +12,29 @@ from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
+from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.docutils import SphinxRole
 from sphinx.util.nodes import make_refnode
 
 PAGE = re.compile(r"docs/([\w/-]+)\.md(?:#([\w-]+))?")
 TYPES = "api/types"
-# What `jt.` and other short prefixes stand for.
-SHORT = (re.compile(r"^(jt|jaxtex)\."), "jaxtex.")
+# What the guides' short names of modules stand for.
+SHORT = {"jt": "jaxtex", "jnp": "jax.numpy", "np": "numpy", "cuda": "jaxtex.cuda"}
+# Code that names something, perhaps in a call.
+CALL = re.compile(r"([A-Za-z_][\w.]*)(\(.*\))?", re.DOTALL)
+# Names without a module are those of any of these, if no two have the name, but not plain words;
+MODULES = ("jaxtex", "jaxtex.warp", "jaxtex.nn", "jaxtex.ndimage", "jaxtex.layers", "jaxtex.sharded")
+PLAIN = ("shift", "zoom")
+# on these pages they are those of one module first.
+MODULE_OF = {
+    "ndimage": "jaxtex.ndimage",
+    "from/scipy": "jaxtex.ndimage",
+    "image-warping": "jaxtex.warp",
+    "volumes": "jaxtex.warp",
+    "porting-cuda": "jaxtex.cuda",
+    "start/cuda": "jaxtex.cuda",
+    "from/cuda": "jaxtex.cuda",
+}
 
 
 class Name(SphinxRole):
@@ -66,13 +87,59 @@ def resolve(app: Sphinx, env: BuildEnvironment, node: addnodes.pending_xref, con
         return None
     name = node["reftarget"]
     objects = env.domains.python_domain.objects
-    found = next((full for full in (SHORT[0].sub(SHORT[1], name), f"jaxtex.{name}") if full in objects), None)
+    found = next((full for full in (full_name(name), f"jaxtex.{name}") if full in objects), None)
     if found:
         entry = objects[found]
         return make_refnode(app.builder, node["refdoc"], entry.docname, entry.node_id, content, found)
     if name in known_types(env):
         return make_refnode(app.builder, node["refdoc"], TYPES, "", content, name)
     return content
+
+
+def full_name(name: str) -> str:
+    first, dot, rest = name.partition(".")
+    return f"{SHORT.get(first, first)}{dot}{rest}"
+
+
+class NamesInCode(SphinxPostTransform):
+    """Links the names in the code of Markdown pages."""
+
+    default_priority = 5  # before references are resolved
+
+    def run(self, **kwargs: Any) -> None:
+        if self.env.docname.startswith("api/"):
+            return
+        public = public_names(self.env)
+        for code in list(self.document.findall(nodes.literal)):
+            named = CALL.fullmatch(code.astext())
+            around = code.parent
+            if (
+                not named
+                or code["classes"]
+                or isinstance(around, nodes.reference | addnodes.pending_xref | nodes.title)
+            ):
+                continue
+            name = full_name(named[1])
+            target = name if name.startswith(("jax.", "numpy.")) else public.get(name)
+            if target:
+                code["classes"] += ["xref", "py"]
+                link = addnodes.pending_xref(
+                    "", code.deepcopy(), refdoc=self.env.docname, refdomain="py", reftype="obj", reftarget=target
+                )
+                link["may_be_unknown"] = True
+                code.replace_self(link)
+
+
+def public_names(env: BuildEnvironment) -> dict[str, str]:
+    """The names of the reference as the page of `env` may write them, each with its full name."""
+    objects = env.domains.python_domain.objects
+    full = [name for name in objects if name.startswith("jaxtex.") and objects[name].objtype != "module"]
+    bare = [name for name in full if name.rpartition(".")[0] in MODULES and name.rpartition(".")[2] not in PLAIN]
+    count = collections.Counter(name.rpartition(".")[2] for name in bare)
+    names = {name.rpartition(".")[2]: name for name in bare if count[name.rpartition(".")[2]] == 1}
+    here = MODULE_OF.get(env.docname, "jaxtex") + "."
+    names |= {name.removeprefix(here): name for name in full if name.startswith(here)}
+    return names | {name.removeprefix("jaxtex."): name for name in full} | {name: name for name in full}
 
 
 def known_types(env: BuildEnvironment) -> set[str]:
@@ -83,6 +150,7 @@ def known_types(env: BuildEnvironment) -> set[str]:
 def setup(app: Sphinx) -> dict[str, Any]:
     app.add_role("name", Name())
     app.add_role("annotation", Annotation())
+    app.add_post_transform(NamesInCode)
     # After intersphinx.
     app.connect("missing-reference", resolve, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeVar
 import jax
 import jax.numpy as jnp
 
-from ..indexing import as_varying, gather, scatter
+from ..indexing import gather, scatter
 
 State = TypeVar("State")
 
@@ -98,26 +98,23 @@ class Routes(NamedTuple):
     def in_rounds(self, step: Callable[[State, jax.Array], State], state: State, certain: int = 1) -> State:
         """The state after ``state = step(state, number)`` for each round that is needed.
 
-        How many are needed is known before the first one: a GPU's program waits for that number, so it does once, and
-        early. Reverse mode keeps what goes into a round, and computes the round again, unless it is the only one.
+        Reverse mode keeps what goes into a round, and computes the round again.
 
         Args:
             certain: 1 if the first round is needed, or 0.
         """
         most = jax.lax.pmax(self.most, self.names)
-        rounds = -(-self.count // self.capacity)
 
         def turn(state: State, number: jax.Array) -> tuple[State, None]:
             run = jax.checkpoint(lambda state: step(state, number))
             return jax.lax.cond(number * self.capacity < most, run, lambda state: state, state), None
 
-        state = jax.tree.map(lambda a: as_varying(a, self.row), state)
-        none = lambda state: state
-        one = lambda state: step(state, jnp.int32(0))
-        several = jax.checkpoint(lambda state: jax.lax.scan(turn, state, jnp.arange(rounds, dtype=jnp.int32))[0])
-        cases = [none, one, several][certain : 2 + (rounds > 1)]
-        needed = -(-most // self.capacity) - certain
-        return jax.lax.switch(jnp.clip(needed, 0, len(cases) - 1), cases, state)
+        if certain:
+            state = step(state, jnp.int32(0))
+        rounds = -(-self.count // self.capacity)
+        if rounds > certain:
+            state, _ = jax.lax.scan(turn, state, jnp.arange(certain, rounds, dtype=jnp.int32))
+        return state
 
 
 def places(row: jax.Array, rows: int) -> jax.Array:
