@@ -10,7 +10,7 @@ With `--levels independent` the texels of each level are parameters of their own
 
 The views are rendered with 8 x 8 reads of the true texture per pixel. The program prints how close each model comes to
 unseen views and to the true texture. The picture shows two of the views, an unseen view as each model renders it, and
-the texture, learned and true.
+the texture, learned and true. Views are enlarged to the size of the texture by Pillow's bicubic filter.
 """
 
 import argparse
@@ -22,12 +22,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from PIL import Image, ImageDraw
+from panels import DATA, Panel, save, sheet, to_bytes
+from PIL import Image
 from tqdm import tqdm
 
 import jaxtex as jt
 
-PHOTOGRAPH = Path(__file__).parent / "data" / "coffee.png"
+PHOTOGRAPH = DATA / "chelsea.jpg"
 LINEAR = jt.Sampler(address_mode="border")
 # Half a level finer than the footprint: a blend of box-filtered levels is blurrier than the mean over a pixel.
 ANISOTROPIC = jt.Sampler(address_mode="border", mipmap_filter_mode="linear", max_anisotropy=4, mipmap_level_bias=-0.5)
@@ -37,7 +38,6 @@ GRAY = 0.5
 FINER = 4  # the width of the texture over that of a view
 READS = 8  # along each side of a pixel, for the true views
 TOGETHER, RATE = 6, 0.03  # the number of views of a step
-GAP = 4
 
 Texels = tuple[jax.Array, ...]  # the finest level, or all of them
 
@@ -127,10 +127,12 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=Path("learned_texture.png"))
     args = parser.parse_args(argv)
 
-    size, rounds, steps = (24, 2, 50) if args.small else (48, 10, 40)
+    size, rounds, steps = (24, 2, 50) if args.small else (64, 10, 40)
     photograph = Image.open(args.photograph).convert("RGB")
-    box = (80, 0, 480, 400)
-    truth = jnp.asarray(np.asarray(photograph.resize((FINER * size,) * 2, box=box), np.float32) / 255)
+    side = min(photograph.size)
+    left, top = (n // 2 - side // 2 for n in photograph.size)
+    square = photograph.resize((FINER * size,) * 2, box=(left, top, left + side, top + side))
+    truth = jnp.asarray(np.asarray(square, np.float32) / 255)
     random = np.random.default_rng(args.seed)
     matrices, unseen = cameras(random, 32), cameras(random, 8)
     chosen = np.stack([random.permutation(len(matrices))[:TOGETHER] for _ in range(rounds * steps)])
@@ -138,7 +140,7 @@ def main(argv: list[str] | None = None) -> int:
     # A pixel that a plane of ones fills lies on the plane as a whole.
     whole = true_views(jnp.full_like(truth, 1 + GRAY), unseen, size)[..., 0] > 1 + 0.9 * GRAY
 
-    textures, renders = {}, {}
+    textures, renders, ratios = {}, {}, {}
     for name, (_, num_levels) in MODELS.items():
         texels = (jnp.full_like(truth, GRAY),)
         if args.levels == "independent":
@@ -150,27 +152,25 @@ def main(argv: list[str] | None = None) -> int:
             state, _ = learn(state, part, seen, matrices, rate, name)
         textures[name], renders[name] = state[0][0], views(state[0], unseen, size, name)
         everywhere = jnp.ones(truth.shape[:2], bool)
-        print(
-            f"{name}: unseen views {psnr(renders[name], expected, whole):.2f} dB, "
-            f"texture {psnr(textures[name], truth, everywhere):.2f} dB"
-        )
+        ratios[name] = psnr(renders[name], expected, whole), psnr(textures[name], truth, everywhere)
+        print(f"{name}: unseen views {ratios[name][0]:.2f} dB, texture {ratios[name][1]:.2f} dB")
 
-    panels = {
-        "a view": seen[0],
-        "a view that is not learned from": expected[0],
-        **{f"the same, {name}": render[0] for name, render in renders.items()},
-        "another view": seen[1],
-        "true texture": truth,
-        **{f"texture, {name}": texture for name, texture in textures.items()},
-    }
-    side = FINER * size + GAP
-    picture = Image.new("RGB", (4 * side - GAP, 2 * side - GAP), "white")
-    for number, (label, panel) in enumerate(panels.items()):
-        drawn = Image.fromarray(np.uint8(np.clip(panel, 0, 1) * 255 + 0.5)).resize((FINER * size,) * 2, Image.NEAREST)
-        ImageDraw.Draw(drawn).text((3, 1), label, "white", font_size=12, stroke_width=2, stroke_fill="black")
-        picture.paste(drawn, (number % 4 * side, number // 4 * side))
-    picture.save(args.out, quality=90)
-    print(f"wrote {args.out}")
+    large = lambda image: Image.fromarray(to_bytes(image)).resize((FINER * size,) * 2, Image.Resampling.BICUBIC)
+    rows = [
+        [
+            Panel("true texture", truth, f"{FINER * size} x {FINER * size} texels"),
+            *(Panel(f"learned {name}", textures[name], f"{ratios[name][1]:.1f} dB") for name in MODELS),
+        ],
+        [
+            Panel(f"view {number} of {len(seen)} to learn from", large(seen[number - 1]), f"{size} x {size} pixels")
+            for number in (1, 2, 3)
+        ],
+        [
+            Panel("an unseen view, true", large(expected[0])),
+            *(Panel(f"rendered {name}", large(renders[name][0]), f"{ratios[name][0]:.1f} dB") for name in MODELS),
+        ],
+    ]
+    save(sheet(rows), args.out)
     return 0
 
 

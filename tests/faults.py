@@ -383,8 +383,8 @@ FAULTS = {
         ENGINE + "level_of_detail.py",
         "shorter = jnp.where(is_longer, longest, jnp.where(square > shorter, square, shorter))",
         "shorter = jnp.where(is_longer, longest, shorter)",
-        "test_mipmaps.py",
-        "footprint",
+        "test_interface.py",
+        "three_sides",
     ),
     "odd rows of a chain weigh alike": Fault(
         ENGINE + "sized_chain.py",

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import jaxtex as jt
+from jaxtex._engine.level_of_detail import footprint_level
 from jaxtex._tables.storage_formats import STORAGE_FORMATS
 
 # Dtypes of results: without one, floats of each size, and integers.
@@ -223,6 +224,15 @@ def test_a_footprint_of_three_sides_takes_the_longest():
             jt.sample(volume, center, **wrong)
     with pytest.raises(ValueError, match="ddz is given"):
         jt.sample(jt.texture2d(IMAGE), XY, ddx=XY, ddy=XY, ddz=XY)
+
+
+def test_of_three_sides_the_longest_and_the_next_one_count():
+    lengths = np.array([*itertools.permutations((8.0, 2.5, 1.0)), (2.0, 2.0, 2.0)], np.float32).T
+    sides = [(length, 0 * length, 0 * length) for length in lengths]
+    level = jax.jit(lambda *sides: footprint_level(sides, sides, 16))(*sides)
+    np.testing.assert_array_equal(level.num_reads, [4] * 6 + [1])  # 8 / 2.5 of them, rounded up
+    np.testing.assert_array_equal(level.side[0], [8] * 6 + [2])
+    np.testing.assert_array_equal(np.exp2(level.lod).round(3), [2.5] * 6 + [2])
 
 
 TRILINEAR = jt.Sampler(mipmap_filter_mode="linear")

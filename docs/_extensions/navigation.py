@@ -30,7 +30,7 @@ MENU = {
     "Coming from": ("from/pytorch", "from/opencv", "from/scipy", "from/cuda", "from/nvdiffrast"),
     "Examples and figures": ("examples", "benchmarks"),
     "Reference": ("api/index", "glossary", "faq", "limits", "versions", "changelog", "credits"),
-    "Development": ("architecture", "contributing"),
+    "Development": ("architecture", "quality", "contributing"),
 }
 
 
