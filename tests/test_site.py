@@ -192,8 +192,6 @@ def search(page, words):
     found = page.locator("#search-results ul.search li a")
     found.first.wait_for()
     return found.evaluate_all("links => links.map(link => link.getAttribute('href'))")
-        "links => links.map(link => link.getAttribute('href'))"
-    )
 
 
 @pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
