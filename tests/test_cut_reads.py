@@ -16,6 +16,7 @@ import jaxtex as jt
 from jaxtex._arguments import ReadArguments
 from jaxtex._engine import primitives
 from jaxtex._engine.distributed import cut_reads, edged_reads, routes
+from jaxtex._engine.distributed.counted import total_of, with_count
 from jaxtex._engine.distributed.cut import Cut
 from jaxtex._engine.float_arithmetic import FLOAT
 from jaxtex._engine.plan import layout_of
@@ -351,6 +352,22 @@ def test_samples_beyond_a_halo(mesh):
     assert jt.sharded.count_beyond(turn, image) == 0  # samples travel
     with jt.sharded.using(jt.sharded.Halo(30)):  # the whole image
         assert_trees_close("sum", jax.jit(turn)(image), expected, 2**8)
+
+
+def test_numbers_beside_values_are_added_up_through_a_program():
+    """A loop counts all of its turns, a branch what is taken, and a batch all examples."""
+
+    def program(x):
+        turn = lambda value, number: (with_count(value, number), with_count(value, 10 * number))
+        value, _ = jax.lax.scan(turn, x, jnp.arange(1, 4))
+        value = jax.lax.cond(value > 1, lambda v: with_count(v, jnp.int32(100)), lambda v: v, value)
+        return jax.vmap(with_count, (None, 0))(value, 1000 * jnp.arange(3))
+
+    assert total_of(program, np.float32(2)) == 6 + 60 + 100 + 3000
+    assert total_of(program, np.float32(0)) == 6 + 60 + 3000
+    loop = lambda x: jax.lax.while_loop(lambda v: v < 1, lambda v: with_count(v + 1, jnp.int32(1)), x)
+    with pytest.raises(NotImplementedError, match="stands in 'while', in which samples cannot be counted"):
+        total_of(loop, np.float32(0))
 
 
 @pytest.mark.parametrize("method", [jt.sharded.Halo(6), jt.sharded.Routing()])
