@@ -447,7 +447,7 @@ FAULTS = {
         "return [*carry, *ys, jnp.sum(counts, dtype=jnp.int32)]",
         "return [*carry, *ys, counts[0]]",
         "test_cut_reads.py",
-        "beyond_a_halo",
+        "added_up",
     ),
     "a wide filter is too narrow": Fault(
         ENGINE + "scaled_filter.py",

@@ -16,7 +16,7 @@ import threading
 import zlib
 
 import pytest
-from test_house import OPTIONAL, PUBLIC, ROOT
+from test_house import PUBLIC, ROOT
 
 import jaxtex
 
@@ -27,7 +27,7 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 CUDA = [f"cuda.{name}" for name in importlib.import_module("jaxtex.cuda").__all__]
 SHARDED = [f"sharded.{name}" for name in jaxtex.sharded.__all__]
-LAYERS = ["layers.theta_of", *(f"{module}.SpatialTransformer" for module in OPTIONAL)]
+LAYERS = ["layers.theta_of", "layers.nnx.SpatialTransformer", "layers.equinox.SpatialTransformer"]
 
 
 @pytest.fixture(scope="session")
@@ -192,8 +192,6 @@ def search(page, words):
     found = page.locator("#search-results ul.search li a")
     found.first.wait_for()
     return found.evaluate_all("links => links.map(link => link.getAttribute('href'))")
-        "links => links.map(link => link.getAttribute('href'))"
-    )
 
 
 @pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
