@@ -11,12 +11,12 @@ TEMPLATE = """
 <style>
   :root { color-scheme: light; }
   body { background: #f5f6f8; color: #1c2330; font: 15px/1.45 system-ui, sans-serif; }
-  main { box-sizing: border-box; max-width: 1560px; margin: 0 auto; padding: 12px 16px 32px; }
+  main { box-sizing: border-box; max-width: 1560px; margin: 0 auto; padding: 12px 12px 32px; }
   header { margin: 0 0 12px; }
   h1 { font-size: 20px; line-height: 1.3; margin: 0; }
   h2 { font-size: 15px; margin: 0 0 6px; }
-  section { background: #fff; border: 1px solid #d9dde4; border-radius: 6px; padding: 12px; min-width: 0; }
-  .page { display: grid; gap: 12px; grid-template-columns: 222px minmax(0, 1fr); grid-template-rows: auto 1fr; }
+  section { background: #fff; border: 1px solid #d9dde4; border-radius: 6px; padding: 10px 8px; min-width: 0; }
+  .page { display: grid; gap: 12px; grid-template-columns: 214px minmax(0, 1fr); grid-template-rows: auto 1fr; }
   .page { align-items: start; }
   .controls { grid-row: span 2; }
   .pictures { display: grid; gap: 12px; grid-template-columns: repeat(auto-fit, minmax(min(100%, 440px), 1fr)); }
@@ -24,8 +24,11 @@ TEMPLATE = """
   @media (max-width: 760px) {
     main { padding: 8px; }
     .page { grid-template: none / minmax(0, 1fr); }
-    .controls { grid-row: auto; }
-    .pictures { order: -1; }
+    .controls { grid-row: auto; order: 1; }
+    .pictures { display: contents; }
+    .warped { box-shadow: 0 4px 6px #0002; position: sticky; top: 0; z-index: 100; }
+    .difference { order: 2; }
+    .written { order: 3; }
   }
 </style>
 {% endblock %}
@@ -35,8 +38,8 @@ TEMPLATE = """
   <div class="page">
     <section class="controls" aria-label="Controls">{{ embed(roots.controls) }}</section>
     <div class="pictures">
-      <section><h2>Warped picture</h2>{{ embed(roots.warped) }}</section>
-      <section><h2>Float against hardware arithmetic</h2>{{ embed(roots.difference) }}</section>
+      <section class="warped"><h2>Warped picture</h2>{{ embed(roots.warped) }}</section>
+      <section class="difference"><h2>Float against hardware arithmetic</h2>{{ embed(roots.difference) }}</section>
     </div>
     <div class="written">
       <section><h2>In Python</h2>{{ embed(roots.python) }}</section>

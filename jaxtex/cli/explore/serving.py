@@ -31,7 +31,8 @@ def serve(picture: ShownPicture, options: Options, device: Device) -> int:
         UserError: if the address or the port cannot be used.
         Terminated: if a signal ended it.
     """
-    for name in ("asyncio", "panel", "tornado"):  # they report each tab that is closed
+    # They report each tab that is closed, and browsers that are refused with options that this command does not have.
+    for name in ("asyncio", "panel", "tornado", "bokeh.server.views.ws"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     logging.getLogger("bokeh").setLevel(logging.ERROR)
     port = free_port(options.host, options.port)
