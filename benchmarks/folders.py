@@ -75,7 +75,7 @@ def photographs(folder: pathlib.Path, count: int, size: tuple[int, int]) -> None
 
 
 def opencv_image(source: pathlib.Path, target: pathlib.Path) -> None:
-    """One image, with the centre of the image as the centre of the turn: in OpenCV pixels have centres at +0."""
+    """One image, with the center of the image as the center of the turn: in OpenCV pixels have centers at +0."""
     image = cv2.imread(str(source))
     height, width = image.shape[:2]
     matrix = cv2.getRotationMatrix2D(((width - 1) / 2, (height - 1) / 2), DEGREES, 1)

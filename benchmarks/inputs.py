@@ -76,8 +76,8 @@ def coordinates(work: Work, key: jax.Array) -> Arrays:
     return panorama(work.samples) if work.kind == "cubemap" else rotated(work.samples, work.dimensions)
 
 
-def centred(n: int) -> jax.Array:
-    """The centres of n cells, from -0.5 to 0.5."""
+def centered(n: int) -> jax.Array:
+    """The centers of n cells, from -0.5 to 0.5."""
     return (jnp.arange(n) + 0.5) / n - 0.5
 
 
@@ -87,8 +87,8 @@ def turned(a: jax.Array, b: jax.Array, angle: float) -> Arrays:
 
 
 def rotated(n: int, dimensions: int) -> Arrays:
-    """Normalised coordinates of an image turned by 0.5 rad; of a volume, tilted as well."""
-    x, y, *z = jnp.broadcast_arrays(*(centred(n).reshape(-1, *[1] * k) for k in range(dimensions)))
+    """Normalized coordinates of an image turned by 0.5 rad; of a volume, tilted as well."""
+    x, y, *z = jnp.broadcast_arrays(*(centered(n).reshape(-1, *[1] * k) for k in range(dimensions)))
     if z:
         y, z[0] = turned(y, z[0], TILT)
     return tuple(c + 0.5 for c in (*turned(x, y, ANGLE), *z))
@@ -102,14 +102,14 @@ def rotation(n: int) -> np.ndarray:
 
 def panorama(n: int) -> Arrays:
     """Directions in all of space, row by row from the south to the north."""
-    longitude, latitude = jnp.broadcast_arrays(centred(n) * (2 * np.pi), centred(n)[:, None] * np.pi)
+    longitude, latitude = jnp.broadcast_arrays(centered(n) * (2 * np.pi), centered(n)[:, None] * np.pi)
     across = jnp.cos(latitude)
     return across * jnp.sin(longitude), jnp.sin(latitude), across * jnp.cos(longitude)
 
 
 def smooth_lod(n: int) -> jax.Array:
     """A level of detail from 0 to 4, a few turns across the picture."""
-    return 2 + 2 * jnp.sin(7 * centred(n)) * jnp.cos(5 * centred(n)[:, None])
+    return 2 + 2 * jnp.sin(7 * centered(n)) * jnp.cos(5 * centered(n)[:, None])
 
 
 def matrices(key: jax.Array, n: int) -> jax.Array:

@@ -33,7 +33,7 @@ TOLERANCE = 1e-3
 TEXTURE_UNIT = 2.0**-8
 # Fractions of 5 bits.
 REMAP = 2.0**-5
-# One sample of tens of thousands on the other side of a texel's centre moves the gradient of a matrix that much.
+# One sample of tens of thousands on the other side of a texel's center moves the gradient of a matrix that much.
 MATRIX = 2e-2
 
 
@@ -51,7 +51,7 @@ def tolerance(name: str, work: Work) -> float | None:
 def kinks(work: Work) -> float:
     """The share of numbers that may be further apart.
 
-    Slopes jump at a texel's centre, and a position is rounded to an ulp of the texture's size: about as many samples
+    Slopes jump at a texel's center, and a position is rounded to an ulp of the texture's size: about as many samples
     as ulps fit in a texel fall on another side.
     """
     return 1e-3 + 8 * work.side * 2.0**-24

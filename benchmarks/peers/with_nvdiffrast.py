@@ -59,7 +59,7 @@ def packed(levels: list[Any]) -> Any:
 
 
 def read_chain(dr: Any, torch: Any, base: Any, data: Inputs, mip: Any) -> Any:
-    """The texels of a chain that only `texture` can look into: a read of each texel at its centre."""
+    """The texels of a chain that only `texture` can look into: a read of each texel at its center."""
     levels, side = [base], data.texture.shape[0]
     while (side := side // 2) > 0:
         row = (torch.arange(side, device=base.device) + 0.5) / side

@@ -13,14 +13,14 @@ LINE = 26  # pixels a bar
 TOP, BOTTOM = 70, 34  # pixels around the bars
 LEFT = 0.47  # of the width, for names
 PALETTE = 64
-COLOURS = {"strong": "#7ba0c9", "weak": "#8fcdb6"}
+COLORS = {"strong": "#7ba0c9", "weak": "#8fcdb6"}
 MARKS = {"memory": "#d95f02", "link": "#7570b3"}
 
 
 def draw(found: Found, file: pathlib.Path) -> None:
     """A bar for each work, function and number of devices; strong scaling first."""
     figures, lines, patches = (importlib.import_module(f"matplotlib.{name}") for name in ("figure", "lines", "patches"))
-    rows = [(scaling, pair) for scaling in COLOURS for pair in pairs(found, scaling) if not pair.problem]
+    rows = [(scaling, pair) for scaling in COLORS for pair in pairs(found, scaling) if not pair.problem]
     height = LINE * len(rows) + TOP + BOTTOM
     figure = figures.Figure(figsize=(WIDTH / DPI, height / DPI), dpi=DPI)
     axes = figure.add_axes((LEFT, BOTTOM / height, 0.97 - LEFT, 1 - (TOP + BOTTOM) / height))
@@ -37,19 +37,19 @@ def draw(found: Found, file: pathlib.Path) -> None:
         lines.Line2D(
             [],
             [],
-            color=colour,
+            color=color,
             marker="|",
             linestyle="",
             markersize=12,
             markeredgewidth=3,
             label=f"at least, by {name}",
         )
-        for name, colour in MARKS.items()
+        for name, color in MARKS.items()
     ]
     best = lines.Line2D([], [], color="black", linestyle=":", label="the best that is possible")
     figure.legend(
         handles=[
-            *(patches.Patch(color=colour, label=f"{name} scaling") for name, colour in COLOURS.items()),
+            *(patches.Patch(color=color, label=f"{name} scaling") for name, color in COLORS.items()),
             best,
             *marks,
         ],
@@ -69,7 +69,7 @@ def draw(found: Found, file: pathlib.Path) -> None:
 def row(axes, at: int, scaling: str, pair: Pair) -> None:
     """A bar, the ratio of perfect scaling, and the times by memory and by the link, all over the time of one device."""
     one = pair.one["milliseconds"]
-    axes.barh(at, pair.ratio, height=0.7, color=COLOURS[scaling])
+    axes.barh(at, pair.ratio, height=0.7, color=COLORS[scaling])
     right = max(pair.ratio, pair.memory_ms / one, pair.link_ms / one)
     axes.text(right, at, f"  {pair.several['milliseconds']:.3g} ms", va="center", fontsize=7)
     ideal = 1 / pair.devices if scaling == "strong" else 1.0

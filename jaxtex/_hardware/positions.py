@@ -92,7 +92,7 @@ def number(x: jax.Array) -> jax.Array:
 
 
 def coordinate_bits(size: int | jax.Array) -> int | jax.Array:
-    """How many bits of fraction a normalised coordinate keeps on an axis of that size."""
+    """How many bits of fraction a normalized coordinate keeps on an axis of that size."""
     if not isinstance(size, jax.Array):
         return 21 if size <= 8192 else 22 if size <= 65536 else 23
     return jnp.where(size <= 8192, 21, jnp.where(size <= 65536, 22, 23))

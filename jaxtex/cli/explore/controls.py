@@ -22,6 +22,7 @@ from .views import (
 
 FACTORS = tuple(2**k for k in range(13))
 START_FACTOR = 256
+DECIMALS = 1  # of the steps of sliders
 LAYOUT = {"sizing_mode": "stretch_width", "margin": (4, 0), "stylesheets": [CONTROL_STYLE]}
 
 
@@ -34,7 +35,7 @@ class Controls:
 
     def __init__(self, size: Size) -> None:
         self.size = size
-        start, levels = View(), max(size).bit_length() - 1
+        start, levels = View(), max(max(size).bit_length() - 1, 1)  # a slider has two ends
         self.of_view: dict[str, Any] = {
             "degrees": slider("Rotation (degrees)", -180, 180, 0.5, start.degrees),
             "scale": choice_slider("Scale", SCALES, start.scale),
@@ -56,7 +57,9 @@ class Controls:
     def view(self) -> View:
         """The view that the values describe."""
         values = {name: control.value for name, control in self.of_view.items()}
-        return View(**values | {"scale": SCALES[values["scale"]]})
+        # A browser adds steps up: 20.50000000000003.
+        steps = {name: round(float(values[name]), DECIMALS) for name in ("degrees", "tilt", "level")}
+        return View(**values | steps | {"scale": SCALES[values["scale"]]})
 
     def factor(self) -> int:
         """The factor of the differences."""
