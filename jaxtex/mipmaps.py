@@ -1,4 +1,4 @@
-"""Mip chains, and the footprint that chooses a level."""
+"""Mip chains, and the footprint of a sample, which selects the mip level."""
 
 # pyright: strict, reportUnknownMemberType=false
 
@@ -30,13 +30,14 @@ def build_mipmaps(texture: Texture, num_levels: int | None = None) -> Texture:
 
     Args:
         texture: a `Texture` of any kind with floating texels. If it has a chain, its finest level is used.
-        num_levels: the number of levels, the finest included; by default all, down to one texel.
+        num_levels: the number of levels, including the finest; by default all, down to one texel.
 
     Returns:
-        A `Texture` of the same kind, dtype and border color. Means are taken in float32, or float64 for float64
-        texels, and rounded level by level. If the texels carry an explicit sharding along one axis, each device stores
-        its part of the large levels, and the small ones whole; see `jaxtex.sharded`. The gradient with respect to the
-        texels of such a chain itself is one for each copy of a small level, of the samples that its device reads.
+        A `Texture` of the same kind, dtype and border color. Means are taken in float32, or float64 for float64 texels,
+        and rounded level by level. If the texels carry an explicit sharding along one axis, each device stores its part
+        of each large level, and a copy of each small level; see `jaxtex.sharded`. In the gradient with respect to the
+        texels of such a chain itself, each copy of a small level has its own gradient, from the samples that its device
+        reads.
 
     Gradients: with respect to the texels, of any order, in forward and reverse mode.
 
@@ -44,7 +45,7 @@ def build_mipmaps(texture: Texture, num_levels: int | None = None) -> Texture:
         ValueError: if texels are not floating, or there cannot be that many levels.
         TypeError: if `texture` is not a `Texture`.
 
-    Source: the sizes are those of `cudaMallocMipmappedArray`.
+    Source: the level sizes are those of `cudaMallocMipmappedArray`.
 
     Example:
         >>> import jax.numpy as jnp, jaxtex as jt

@@ -58,23 +58,23 @@ def sample(
 ) -> jax.Array:
     """Reads a filtered texture at any number of positions.
 
-    ``sample(T, c) = sum_k w_k(c) T[i_k(c)]``: the filter mode gives the taps k around the position and their
-    weights w, the address mode the texel i that each tap reads. Outside `jax.jit`, a call is one compiled program.
+    ``sample(T, c) = sum_k w_k(c) T[i_k(c)]``: the filter mode gives the taps k around the position and their weights w.
+    The address mode gives the texel i that each tap reads. Outside `jax.jit`, a call is one compiled program.
 
     Args:
         texture: a `Texture`.
         coords: a tuple of arrays, ``(x,)``, ``(x, y)`` or ``(x, y, z)``, one for each filtered axis of the texture,
-            that broadcast to a common shape S; for a cubemap a direction ``(x, y, z)`` of any length. With
+            that broadcast to a common shape S. For a cubemap, a direction ``(x, y, z)`` of any length. With
             ``sampler.normalized_coords`` a texture spans [0, 1], and the center of texel i is at ``(i + 0.5) / N``.
             Otherwise it spans [0, N], and the center is at ``i + 0.5``. Coordinates outside follow the address mode.
             NaN acts as 0. Infinite coordinates act as the far edge under clamp and border, and as 0 under the modes
             that repeat. So do normalized coordinates of 2^24 and more (wrap and mirror), and positions of 2^30 texels
             and more. Integer, weakly typed and 16-bit coordinates become float32. Pass x and y as separate arrays: two
             arrays are read much faster than one interleaved array.
-        sampler: how to read, a `Sampler`. An address mode that it does not set is clamp.
+        sampler: how to read, a `Sampler`. If it sets no address mode, clamp is used.
         layer: integers that broadcast with S, the layer of a layered texture. A negative or too large layer reads the
             last one.
-        lod: the level of detail, numbers that broadcast with S: the level of a mip chain, 0 for the finest. The
+        lod: the level of detail, numbers that broadcast with S: a level of the mip chain, where 0 is the finest. The
             sampler's bias is added; then the bounds of the sampler and of the chain apply. NaN acts as 0. Without `lod`
             and footprint the finest level is read, without bias.
         ddx, ddy: the footprint of a sample, in place of `lod`: tuples of arrays like `coords`, the derivatives of the
@@ -83,12 +83,13 @@ def sample(
             above 1, several reads lie along the longer side, in the level of the shorter. NaN acts as 0. An infinite
             derivative selects the coarsest level, a zero derivative the finest.
         ddz: for a 3D texture, the third side of the footprint: the derivatives along z of the output.
-        key: a random key of `jax.random`. With it the read is stochastic: each sample reads one texel, drawn with its
-            weight as the probability, of the level, of the reads along a footprint and of the taps. Of a filter with
-            negative weights (cubic, mitchell, lanczos2, lanczos3) it reads two, one among the taps of positive and one
-            among those of negative weight. The expectation is the read without a key. Only in float arithmetic.
-        dtype: of the result, a floating dtype or one that holds all texels. The default is the texture's dtype; float32
-            with ``read_mode="normalized_float"``, and for bool texels that a filter blends.
+        key: a random key of `jax.random`. With it the read is stochastic: each sample reads one texel, drawn among the
+            levels, the reads along a footprint and the taps, with its weight as the probability. With a filter that has
+            negative weights (cubic, mitchell, lanczos2, lanczos3) each sample reads two texels: one among the taps of
+            positive weight, and one among those of negative weight. The expectation is the read without a key. A key is
+            allowed in float arithmetic only.
+        dtype: the dtype of the result: a floating dtype, or one that holds all texels. The default is the texture's
+            dtype; float32 with ``read_mode="normalized_float"``, and for bool texels that a filter blends.
 
     Returns:
         S + (C,). Weights and sums are computed in float32, or in float64 if texels or coordinates are float64. The
@@ -98,13 +99,14 @@ def sample(
         coordinates, `lod`, `ddx`, `ddy` and `ddz`. At a kink (a texel's center under linear) the slope is that on the
         right. It is zero for the point filter, for coordinates that act as 0 (NaN), and under clamp where all taps read
         the same texel. Integer texels have no gradient; with ``normalized_float`` the coordinates still have one.
-        Reverse mode keeps texels and coordinates alone. Gradients of float16 and bfloat16 texels are summed in float32.
-        In hardware arithmetic the derivatives are those of the float read at the same position. With a key those with
-        respect to texels and border color are of the texels that were drawn, with the right expectation; all others
-        are exact, those of the filtered read, which is computed for them.
+        Reverse mode stores only texels and coordinates. Gradients of float16 and bfloat16 texels are summed in float32.
+        In hardware arithmetic the derivatives are those of the float read at the same position. With a key, the
+        gradients with respect to texels and border color go to the texels that were drawn; their expectation is the
+        gradient of the filtered read. All other gradients are exact: they are those of the filtered read, which is
+        computed for them.
 
-    Precision: float32 fractions, not the 8 bits of a texture unit; a point read returns texels bit for bit. With
-        ``arithmetic="hardware"`` a read returns the bits that an NVIDIA texture unit returns; see
+    Precision: fractions of a position are float32, not the 8 bits of a texture unit. A point read returns texels bit
+        for bit. With ``arithmetic="hardware"`` a read returns the bits that an NVIDIA texture unit returns; see
         `docs/arithmetic.md`. Infinite and NaN texels among the taps follow IEEE 754, also where their weight is zero.
         Subnormal numbers may count as zero.
 
@@ -149,7 +151,7 @@ def fetch(texture: Texture, indices: Coords, *, layer: ArrayLike | None = None, 
     """Reads single texels by their integer index, without a filter or an address mode. Outside, it reads zero.
 
     Args:
-        texture: a `Texture`, but no cubemap.
+        texture: a `Texture`, not a cubemap.
         indices: a tuple of integer arrays, ``(x,)``, ``(x, y)`` or ``(x, y, z)``, that broadcast to a common shape S.
             An index below 0 or past the end reads zero, in every channel.
         layer: integers that broadcast with S, the layer of a layered texture. A negative or too large layer reads the
@@ -159,7 +161,7 @@ def fetch(texture: Texture, indices: Coords, *, layer: ArrayLike | None = None, 
     Returns:
         S + (C,), in the texture's dtype, the texels as they are stored.
 
-    Gradients: of any order, in forward and reverse mode, with respect to floating texels. Indices have none.
+    Gradients: of any order, in forward and reverse mode, with respect to floating texels. Indices have no gradient.
 
     Raises:
         ValueError: if indices, layer or level do not fit the texture.
@@ -246,8 +248,8 @@ def splat(
     """Spreads values over the texels around each position: the adjoint of `sample` with respect to texels.
 
     ``splat(v, c)[i] = sum_k w_k(c) v`` over the taps that read texel i. For all T and v,
-    ``(sample(T, c) * v).sum() == (T * splat(v, c).texels).sum()``. Use it to deposit particles on a grid, or to warp
-    forward.
+    ``(sample(T, c) * v).sum() == (T * splat(v, c).texels).sum()``. Use it to deposit particles on a grid, or for
+    forward warps.
 
     Args:
         values: S + (C,), floating, where S is the shape that `coords` and `layer` broadcast to.
@@ -256,10 +258,10 @@ def splat(
         sampler: how `sample` would read. Weight that falls on the border under ``address_mode="border"`` is dropped.
         kind: the kind of texture, such as ``"2d"``. The default follows from the number of coordinates and from whether
             a layer is given.
-        layer: integers, as in `sample`, to splat into a layered texture.
-        lod, ddx, ddy, ddz: as in `sample`, to splat into a mip chain: with one of them the texture has all its levels.
-        dtype: of the texels; the default is that of `values`. Sums are computed in float32, or in float64 if values or
-            coordinates are float64.
+        layer: integers, as in `sample`, for a layered texture.
+        lod, ddx, ddy, ddz: as in `sample`, for a mip chain. With one of them the texture has all its levels.
+        dtype: the dtype of the texels; the default is that of `values`. Sums are computed in float32, or in float64 if
+            values or coordinates are float64.
         out_sharding: how the texels are sharded over a mesh with explicit axes, along one axis. Values travel to the
             device that stores their texels, or neighbors exchange a halo; see `jaxtex.sharded`.
 

@@ -1,4 +1,4 @@
-"""The prefilter of B-splines: coefficients whose read passes through the texels."""
+"""The prefilter of B-splines: it computes the coefficients of the spline that passes through the texels."""
 
 # pyright: strict, reportUnknownMemberType=false
 
@@ -29,26 +29,25 @@ PERIOD = 256
 
 
 def spline_filter(texture: Texture, sampler: Sampler) -> Texture:
-    """Returns the coefficients of the spline that passes through the texels: a read of them interpolates.
+    """Returns the coefficients of the spline that passes through the texels, so that a read of them interpolates.
 
-    A read with ``filter_mode="bspline"`` blends texels with weights that smooth. If the texture holds these
-    coefficients in place of its texels, the same read returns the texels at their centers, and a smooth curve between
-    them.
+    A read with ``filter_mode="bspline"`` smooths the texels. If the texture holds these coefficients in place of its
+    texels, the same read returns the texels at their centers, and a smooth curve between them.
 
     Args:
-        texture: a `Texture` of one level that is no cubemap. Layers are filtered one by one.
+        texture: a `Texture` of one level, not a cubemap. Layers are filtered one by one.
         sampler: the sampler of the read, with ``filter_mode="bspline"``: its `spline_order` and its address modes
-            decide about the coefficients, and its `read_mode` about the numbers that integer texels stand for.
+            determine the coefficients, and its `read_mode` determines which numbers integer texels stand for.
 
     Returns:
-        A `Texture` of the same kind, shape and border color, of float32, or float64 if the texels are. Read it with the
-        same address modes and order, and with ``read_mode="element"``.
+        A `Texture` of the same kind, shape and border color, in float32, or in float64 if the texels are float64. Read
+        it with the same address modes and order, and with ``read_mode="element"``.
 
     Gradients: with respect to texels and border color, in which the coefficients are linear, in forward and reverse
         mode.
 
-    Precision: sums are computed in the dtype of the result. Coefficients are as much larger than texels as the
-        order demands, up to 7.5 times along each axis for order 5.
+    Precision: sums are computed in the dtype of the result. Coefficients are larger than texels, by a factor that grows
+        with the order: up to 7.5 along each axis for order 5.
 
     Raises:
         ValueError: if the sampler has another filter, the texture has several levels, or it is a cubemap.
@@ -69,8 +68,8 @@ def spline_filter(texture: Texture, sampler: Sampler) -> Texture:
     check_is_sampler(name, sampler)
     if sampler.filter_mode is not FilterMode.BSPLINE:
         raise ValueError(
-            f"{name}: sampler has filter_mode={str(sampler.filter_mode)!r}, which passes through texels or has no "
-            f"prefilter; expected 'bspline'."
+            f"{name}: sampler has filter_mode={str(sampler.filter_mode)!r}, expected 'bspline', the only filter that "
+            f"has a prefilter; read the texture without spline_filter, or use filter_mode='bspline'."
         )
     if texture.kind.is_cube or texture.num_levels > 1:
         what = "a cubemap" if texture.kind.is_cube else f"a chain of {texture.num_levels} levels"

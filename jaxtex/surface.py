@@ -56,15 +56,14 @@ def surface_read(
             - ``"zero"``: zero is read.
             - ``"clamp"``: the nearest texel is read. A layer or face out of range, negative ones too, is the last one.
             - ``"trap"``: zero is read, and `jax.experimental.checkify.checkify` with ``user_checks`` reports an error
-              that names the first offending coordinates. Without checkify there is no error, compiled or not, and none
-              under a mesh with explicit axes. A program with such a check runs like any other, but `jax.export` cannot
-              serialize it.
+              that names the first coordinates out of range. Without checkify, or under a mesh with explicit axes, there
+              is no error. A program with such a check runs like any other, but `jax.export` cannot serialize it.
 
     Returns:
         S + (C,), in the texture's dtype, the texels as they are stored.
 
     Gradients: of any order, in forward and reverse mode, with respect to floating texels: each cotangent is added at
-        its texel. Coordinates have none.
+        its texel. Coordinates have no gradient.
 
     Raises:
         ValueError: if coordinates, layer, face or level do not fit the texture.
@@ -96,31 +95,32 @@ def surface_write(
     """Returns the texture with `values` in place of the texels at integer coordinates.
 
     Args:
-        texture: a `Texture` of any kind. It is not changed. To write in its memory, donate it to a compiled function:
+        texture: a `Texture` of any kind. It is not changed. To reuse its memory, donate it to a compiled function:
             ``jax.jit(f, donate_argnums=0)``.
         values: the new texels, of a shape that broadcasts to S + (C,). A floating texture takes any real numbers, and
-            rounds them to its dtype. An integer texture takes integers of its dtype, of 64 bits, or Python's. One that
-            does not fit is an error if it is Python's or NumPy's, and saturates if it is of a JAX array; see
+            rounds them to its dtype. An integer texture takes integers of its dtype, 64-bit integers, or Python
+            integers. A Python or NumPy integer that does not fit is an error; an integer of a JAX array saturates. See
             `docs/surfaces.md`.
         coords, layer, face, level: as in `surface_read`.
         boundary_mode: what happens where a coordinate is out of range: ``"zero"`` drops the value, ``"clamp"`` writes
-            it to the nearest texel, ``"trap"`` drops it and is an error under checkify, as in `surface_read`.
+            it to the nearest texel, ``"trap"`` drops it and raises an error under checkify, as in `surface_read`.
         unique_indices: a promise that no two samples write the same texel, which makes the write faster. If the promise
             is broken, any of the samples may be kept, and gradients are wrong.
 
     Returns:
         A `Texture`. Where several samples write one texel, the last in the flattened (row-major) order of S is kept, on
-        every backend; under `jax.vmap`, for each example separately.
+        every backend. Under `jax.vmap` this holds for each example separately.
 
-    Gradients: of any order, in forward and reverse mode. `values` gets the cotangent of the texel that was written, and
-        zero where the value was overwritten or dropped. `texture` gets that of the texels that were not written.
+    Gradients: of any order, in forward and reverse mode. `values` receives the cotangent of the texel that it was
+        written to, and zero where a value was overwritten or dropped. `texture` receives the cotangent of the texels
+        that were not written.
 
     Raises:
-        ValueError: if shapes, level or boundary mode do not fit the texture, or `values` of Python or NumPy hold an
-            integer that it does not hold.
+        ValueError: if shapes, level or boundary mode do not fit the texture, or a Python or NumPy integer in `values`
+            does not fit the texture's dtype.
         TypeError: if coordinates are not integers, or `values` have a dtype that the texture does not take.
 
-    Source: as in `surface_read`; CUDA leaves the order of writes to one texel open.
+    Source: as in `surface_read`; CUDA does not define the order of writes to one texel.
 
     Example:
         >>> import jax.numpy as jnp, jaxtex as jt
@@ -152,8 +152,8 @@ def surface_add(
     Returns:
         A `Texture`. All values that fall on a texel are added to it; integers wrap around at the ends of their range.
 
-    Gradients: of any order, in forward and reverse mode. Each of `values` gets the cotangent of the texel that it was
-        added to, and zero if it was dropped. `texture` gets the whole cotangent.
+    Gradients: of any order, in forward and reverse mode. Each of `values` receives the cotangent of the texel that it
+        was added to, or zero if it was dropped. `texture` receives the whole cotangent.
 
     Precision: float16 and bfloat16 are summed in float32 and rounded once. On a GPU the order of additions, and so
         the last bits of floating sums, may differ from run to run.
@@ -182,21 +182,22 @@ def surface_min(
     level: int = 0,
     boundary_mode: BoundaryModeLike = "trap",
 ) -> Texture:
-    """Returns the texture with the smaller of texel and `values`, channel by channel: an atomic minimum.
+    """Returns the texture with the minimum of texels and `values`, channel by channel: an atomic minimum.
 
     Args:
         texture, values, coords, layer, face, level, boundary_mode: as in `surface_write`.
 
     Returns:
-        A `Texture`: the least of the texel and all values that fall on it. NaN is less than any number.
+        A `Texture`. Each texel is the least of the old texel and all values that fall on it. NaN is less than any
+        number.
 
-    Gradients: of any order, in forward and reverse mode: the least one gets the cotangent. In a tie, the texel itself
-        comes first, then the values in flattened order.
+    Gradients: of any order, in forward and reverse mode: the least one receives the cotangent. In a tie, the texel
+        itself comes first, then the values in flattened order.
 
     Raises:
         ValueError, TypeError: as in `surface_write`; bool texels cannot be added or ordered.
 
-    Source: the surface reduction `sured.min` of the PTX ISA, which has it for integers.
+    Source: the surface reduction `sured.min` of the PTX ISA, which supports only integers.
 
     Example:
         >>> import jax.numpy as jnp, jaxtex as jt
@@ -217,20 +218,21 @@ def surface_max(
     level: int = 0,
     boundary_mode: BoundaryModeLike = "trap",
 ) -> Texture:
-    """Returns the texture with the larger of texel and `values`, channel by channel: an atomic maximum.
+    """Returns the texture with the maximum of texels and `values`, channel by channel: an atomic maximum.
 
     Args:
         texture, values, coords, layer, face, level, boundary_mode: as in `surface_write`.
 
     Returns:
-        A `Texture`: the largest of the texel and all values that fall on it. NaN is larger than any number.
+        A `Texture`. Each texel is the largest of the old texel and all values that fall on it. NaN is larger than any
+        number.
 
-    Gradients: as in `surface_min`: the largest one gets the cotangent.
+    Gradients: as in `surface_min`: the largest one receives the cotangent.
 
     Raises:
         ValueError, TypeError: as in `surface_write`; bool texels cannot be added or ordered.
 
-    Source: the surface reduction `sured.max` of the PTX ISA, which has it for integers.
+    Source: the surface reduction `sured.max` of the PTX ISA, which supports only integers.
 
     Example:
         >>> import jax.numpy as jnp, jaxtex as jt

@@ -128,7 +128,7 @@ def test_errors():
         warp.warp_composed(image, [])
     with pytest.raises(ValueError, match=r"transforms have shapes \(2, 3\), \(3, 4\); expected matrices"):
         warp.warp_composed(image, [first, np.zeros((3, 4), np.float32)])
-    with pytest.raises(ValueError, match=r"all of one n for an output of 3 axes"):
+    with pytest.raises(ValueError, match=r"all with the same n for an output of 3 axes"):
         warp.warp_composed(image, [first, flow, last], (4, 4, 4))
-    with pytest.raises(ValueError, match="may be of images or of volumes; pass output_shape"):
+    with pytest.raises(ValueError, match="fit images and volumes; pass output_shape"):
         warp.warp_composed(image, [np.zeros((4, 4, 2, 3), np.float32)])

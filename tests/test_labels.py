@@ -112,7 +112,7 @@ def test_errors():
     labels = np.zeros((4, 4, 1), np.int32)
     with pytest.raises(ValueError, match="warp_labels: method is 'mean', expected one of 'nearest', 'partial_volume'"):
         warp.warp_labels(labels, [np.eye(2, 3)], method="mean")
-    with pytest.raises(ValueError, match="expected either transforms or coords, and neither is given"):
+    with pytest.raises(ValueError, match="expected either transforms or coords, but neither is given"):
         warp.warp_labels(labels)
     with pytest.raises(TypeError, match="warp_labels: labels has dtype float32, expected integers or bool"):
         warp.warp_labels(labels.astype(np.float32), [np.eye(2, 3)])

@@ -110,7 +110,7 @@ def test_what_is_wrong_is_said_at_once():
         resample_tiles(IMAGE, rotated, tile_shape=(64,))
     with pytest.raises(ValueError, match="sizes of at least 1"):
         resample_tiles(IMAGE[:0], rotated)
-    with pytest.raises(ValueError, match="window_bytes=64 leaves room for 8 texels"):
+    with pytest.raises(ValueError, match="window_bytes=64 has room for 8 texels only"):
         next(resample_tiles(IMAGE, rotated, window_bytes=64))
     with pytest.raises(ValueError, match="function returned 1 coordinates"):
         next(resample_tiles(IMAGE, lambda x, y: (x,)))

@@ -1,16 +1,17 @@
 """CUDA's textures and surfaces under CUDA's own names, for people who port kernels.
 
-Names are those of the CUDA runtime without the prefix ``cuda``. Enumerations have CUDA's values, and functions have
-CUDA's argument order without the pointers to results, which are returned. Memory, arrays and objects are immutable
-values: an allocation is an array of zeros, a copy or a write returns the new array, and a texture object is a pytree.
-Descriptors are structs, whose fields may be assigned. A call that CUDA refuses raises `CudaError` with CUDA's code.
-Reads are computed in the arithmetic of an NVIDIA texture unit, and return its values.
+Names are those of the CUDA runtime without the prefix ``cuda``. Enumerations have CUDA's values. Functions take
+arguments in CUDA's order, but return results instead of taking pointers to them. Memory, arrays and objects are
+immutable values: an allocation is an array of zeros, a copy or a write returns the new array, and a texture object is a
+pytree. Descriptors are structs with fields that can be assigned. A call that CUDA refuses raises `CudaError` with
+CUDA's code. Reads use the arithmetic of an NVIDIA texture unit, and return its values.
 
-Numbers of another type than an array's are refused, because a copy converts nothing, with three exceptions. Numbers of
-Python are rounded to floats, and are an error if they do not fit. 64-bit numbers of NumPy stand for those of 32 bits,
-and are an error if these do not hold them exactly. 64-bit integers of JAX stand for those of 32 bits, and saturate.
+Values whose type differs from the array's are refused, because a copy converts nothing. There are three exceptions.
+Python numbers are converted: to floats they are rounded, and a number that does not fit is an error. 64-bit NumPy
+numbers may stand for 32-bit ones, and are an error if 32 bits do not hold them exactly. 64-bit JAX integers may stand
+for 32-bit ones, and saturate.
 
-The code has three rooms: `memory` (arrays and copies), `textures` and `surfaces`.
+The code has three subpackages: `memory` (arrays and copies), `textures` and `surfaces`.
 
 Example:
     >>> import jax.numpy as jnp

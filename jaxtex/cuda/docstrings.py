@@ -1,4 +1,4 @@
-"""Completes docstrings whose sections many functions share; `tex_docstrings` and `surf_docstrings` hold the text."""
+"""Adds the sections that many functions share to docstrings; `tex_docstrings` and `surf_docstrings` hold the text."""
 
 # pyright: strict
 

@@ -1,4 +1,4 @@
-"""CUDA's enumerations with CUDA's values: ``cudaAddressModeWrap`` is `AddressMode.Wrap`, and its number is accepted."""
+"""CUDA's enumerations with CUDA's values: ``cudaAddressModeWrap`` is `AddressMode.Wrap`. Numbers are accepted too."""
 
 # pyright: strict
 
@@ -51,8 +51,8 @@ class ResourceType(IntEnum):
     Attributes:
         Array: an `Array`.
         MipmappedArray: a `MipmappedArray`.
-        Linear: linear memory, an array of JAX's.
-        Pitch2D: rows in linear memory, an array of JAX's.
+        Linear: linear memory, a JAX array.
+        Pitch2D: rows in linear memory, a JAX array.
     """
 
     Array = 0
@@ -67,7 +67,7 @@ class SurfaceBoundaryMode(IntEnum):
     Attributes:
         Zero: a read returns 0, and a write is dropped.
         Clamp: the access moves to the nearest position inside the surface.
-        Trap: as Zero, and an error under `jax.experimental.checkify`.
+        Trap: the same as Zero, and an error under `jax.experimental.checkify`.
     """
 
     Zero = 0
@@ -76,7 +76,7 @@ class SurfaceBoundaryMode(IntEnum):
 
 
 class MemcpyKind(IntEnum):
-    """The direction of a copy: `cudaMemcpyKind`. It has no effect, because all memory is JAX's."""
+    """The direction of a copy: `cudaMemcpyKind`. It has no effect, because JAX owns all memory."""
 
     HostToHost = 0
     HostToDevice = 1
@@ -104,8 +104,8 @@ class ChannelFormatKind(IntEnum):
     ``UnsignedNormalized1010102`` are refused, with cudaErrorNotSupported.
 
     Attributes:
-        Signed, Unsigned, Float: integers or floats, of the widths in the `ChannelFormatDesc`.
-        None_: no format. The name ends in an underscore because ``None`` is a keyword of Python.
+        Signed, Unsigned, Float: integers or floats, with the widths in the `ChannelFormatDesc`.
+        None_: no format. The name ends in an underscore because ``None`` is a Python keyword.
     """
 
     Signed = 0
@@ -198,7 +198,7 @@ class SurfaceType(IntEnum):
 
 
 class SurfaceFormatMode(IntEnum):
-    """The format mode of a surface: `cudaSurfaceFormatMode`. No function of CUDA's takes it."""
+    """The format mode of a surface: `cudaSurfaceFormatMode`. No CUDA function takes it."""
 
     Forced = 0
     Auto = 1
@@ -216,7 +216,7 @@ class GraphicsCubeFace(IntEnum):
 
 
 class Error(IntEnum):
-    """The errors that calls of this package raise, and their absence: `cudaError_t`.
+    """The errors that calls of this package raise, and ``Success``: `cudaError_t`.
 
     ``cudaErrorInvalidValue`` is ``Error.InvalidValue``. A call that fails raises `CudaError`, with the number as its
     ``code``.
@@ -237,16 +237,16 @@ class Error(IntEnum):
 
 
 class ArrayFlags(IntFlag):
-    """The shape of an array, and the accesses that it allows: `cudaArrayLayered` and the like, joined by ``|``.
+    """The shape of an array, and the accesses that it allows: `cudaArrayLayered` and the others, joined by ``|``.
 
     Attributes:
-        Default: none of the others.
+        Default: none of the other flags.
         Layered: the depth is a number of layers.
         SurfaceLoadStore: surfaces may be made of the array.
         Cubemap: the depth is 6 faces, or 6 faces for each layer.
         TextureGather: `tex2Dgather` may read the array.
         ColorAttachment, DeferredMapping: no effect.
-        Sparse: no effect but on the kinds that are allowed, because every texel is resident.
+        Sparse: affects only which kinds of arrays are allowed; every texel is resident.
     """
 
     Default = 0x00

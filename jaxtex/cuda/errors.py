@@ -1,4 +1,4 @@
-"""`CudaError`, the exception for what CUDA refuses, the functions that describe errors, and the checks of arguments."""
+"""`CudaError`, the exception for calls that CUDA refuses, the functions that describe errors, and argument checks."""
 
 # pyright: strict
 
@@ -46,7 +46,7 @@ class CudaError(Exception):
 
     Args:
         code: the number of the `cudaError_t`.
-        message: a sentence: which argument is wrong, what came, what was expected, and how to mend it.
+        message: a sentence: which argument is wrong, what was passed, what was expected, and how to fix it.
 
     Attributes:
         code: the number of the error, such as 26.
@@ -87,7 +87,7 @@ def getErrorName(error: Error | int) -> str:
         The name, such as ``"cudaErrorInvalidValue"``.
 
     Raises:
-        CudaError: cudaErrorInvalidValue, if no call of this package has such an error.
+        CudaError: cudaErrorInvalidValue, if no call of this package raises such an error.
 
     Source:
         CUDA Runtime API, `cudaGetErrorName`.
@@ -112,7 +112,7 @@ def getErrorString(error: Error | int) -> str:
         CUDA's description.
 
     Raises:
-        CudaError: cudaErrorInvalidValue, if no call of this package has such an error.
+        CudaError: cudaErrorInvalidValue, if no call of this package raises such an error.
 
     Source:
         CUDA Runtime API, `cudaGetErrorString`.
@@ -127,7 +127,7 @@ def getErrorString(error: Error | int) -> str:
 
 @cuda_function
 def getLastError() -> Error:
-    """Returns ``Error.Success``: `cudaGetLastError`. An error is an exception where it arises, and none is left behind.
+    """Returns ``Error.Success``: `cudaGetLastError`. Errors are raised as exceptions at once, so none is left.
 
     Returns:
         ``Error.Success``.

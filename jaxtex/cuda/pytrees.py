@@ -1,4 +1,4 @@
-"""Frozen dataclasses as pytrees: the named fields hold arrays, and all other fields are static."""
+"""Frozen dataclasses as pytrees: the named fields hold arrays; all other fields are static."""
 
 # pyright: strict
 

@@ -1,6 +1,6 @@
-"""The functions of CUDA that the functions here are named after, as their headers declare them.
+"""The declarations, from CUDA's headers, of the CUDA functions that the functions here are named after.
 
-A call that lacks an argument, or has one too many, is answered with this declaration.
+The error for a call with a missing or an extra argument shows this declaration.
 """
 
 # pyright: strict

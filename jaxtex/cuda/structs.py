@@ -1,7 +1,7 @@
-"""CUDA's structs of the host: zeroed at first, filled in field by field, compared by value, and pytrees.
+"""CUDA's host structs: they start zeroed, are filled in field by field, compare by value, and are pytrees.
 
-A struct may change until it is hashed, which happens when it is a static argument or a key. From then on it refuses
-assignments, because a compiled function that was found by its hash must not be found by other values.
+A struct may change until it is hashed, which happens when it is a static argument or a dictionary key. From then on it
+refuses assignments: its hash finds a compiled function, which would not fit other values.
 """
 
 # pyright: strict, reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false

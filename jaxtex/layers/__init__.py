@@ -1,7 +1,7 @@
 """Spatial transformers as layers: `jaxtex.layers.nnx` for Flax NNX, `jaxtex.layers.equinox` for Equinox.
 
-Each module is imported by its full name and needs its library, which nothing else in the package does. `theta_of`, from
-a few numbers to the matrix that `jaxtex.warp.spatial_transform` takes, is for layers of other libraries.
+Import each module by its full name; it needs its library, which is not installed with jaxtex. For layers of other
+libraries, `theta_of` converts a few numbers to the matrix that `jaxtex.warp.spatial_transform` takes.
 """
 
 # pyright: strict, reportUnknownMemberType=false

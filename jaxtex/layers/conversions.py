@@ -1,4 +1,4 @@
-"""Conversions of the arguments of layers."""
+"""Conversions of layer arguments."""
 
 # pyright: strict, reportUnknownMemberType=false
 

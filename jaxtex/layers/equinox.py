@@ -1,4 +1,4 @@
-"""The spatial transformer as a module of Equinox."""
+"""The spatial transformer as an Equinox module."""
 
 # pyright: strict, reportUnknownMemberType=false
 
@@ -30,15 +30,16 @@ class SpatialTransformer(eqx.Module):
 
     As in all of Equinox, a call takes one image, channels first; use `jax.vmap` for batches. The features of the
     localization network go through a last linear layer, `head`, which returns the parameters of the transform. The head
-    starts at zero, and zero is the identity: a new layer only resizes, and weight decay draws towards the identity.
+    starts at zero, and zero parameters give the identity. So a new layer only resizes, and weight decay pulls the
+    transform towards the identity.
 
-    A call with an image ``(C, H, W)``, or a volume ``(C, D, H, W)``, of a floating dtype returns ``(C,
-    *output_shape)`` of the same dtype. `localization` gets the `key` of the call, if there is one. ``theta(image)``
-    returns the matrix, ``(2, 3)`` or ``(3, 4)``.
+    A call with an image ``(C, H, W)``, or a volume ``(C, D, H, W)``, of a floating dtype returns ``(C, *output_shape)``
+    of the same dtype. `localization` receives the `key` of the call, if one is passed. ``theta(image)`` returns the
+    matrix, ``(2, 3)`` or ``(3, 4)``.
 
     Args:
         localization: a module or function, from an image ``(C, H, W)`` to features ``(num_features,)``. If all of its
-            parameters are wider than the image, it gets the image in the dtype of its parameters.
+            parameters have a wider dtype than the image, the image is converted to the narrowest of their dtypes.
         num_features: the number of features.
         output_shape: the spatial shape of the output, ``(H, W)``, or ``(D, H, W)`` for volumes.
         transform: the family of transforms: ``"affine"``, ``"similarity"``, ``"attention"`` or ``"translation"``, see
@@ -46,13 +47,13 @@ class SpatialTransformer(eqx.Module):
         sampler, filter, address: how to read, as in `jaxtex.warp.resample`; by default linear, with zero outside.
         border_color: the color outside under ``address="border"``: a number, or one number for each channel. It is a
             constant, not a parameter.
-        antialias: whether to smooth images as far as the output shrinks them, see `jaxtex.warp.resample`.
+        antialias: whether to smooth images as much as the output shrinks them, see `jaxtex.warp.resample`.
 
-    Gradients: of any order, with respect to the image and all parameters. While `head` is zero, those of `localization`
-        are zero too: the first step changes `head` alone.
+    Gradients: of any order, with respect to the image and all parameters. While `head` is zero, the gradients of
+        `localization` are zero too: the first training step changes only `head`.
 
     Raises:
-        ValueError: if the family is unknown or has no form for these axes, or `filter` or `address` contradicts
+        ValueError: if the family is unknown or does not support these axes, or `filter` or `address` contradicts
             `sampler`.
 
     Example:

@@ -1,4 +1,4 @@
-"""The spatial transformer as a module of Flax NNX."""
+"""The spatial transformer as a Flax NNX module."""
 
 # pyright: strict, reportUnknownMemberType=false
 
@@ -26,15 +26,16 @@ class SpatialTransformer(nnx.Module):
     """A spatial transformer: reads images through a transform that a network computes from them.
 
     The features of the localization network go through a last linear layer, `head`, which returns the parameters of the
-    transform. The head starts at zero, and zero is the identity: a new layer only resizes, and weight decay draws
-    towards the identity.
+    transform. The head starts at zero, and zero parameters give the identity. So a new layer only resizes, and weight
+    decay pulls the transform towards the identity.
 
     A call with images ``(..., H, W, C)``, or volumes ``(..., D, H, W, C)``, of a floating dtype returns ``(...,
     *output_shape, C)`` of the same dtype. ``theta(images)`` returns the matrices, ``(..., 2, 3)`` or ``(..., 3, 4)``.
 
     Args:
         localization: a module or function, from images ``(..., H, W, C)`` to features ``(..., num_features)``. If all
-            of its parameters are wider than the images, it gets the images in the dtype of its parameters.
+            of its parameters have a wider dtype than the images, the images are converted to the narrowest of their
+            dtypes.
         num_features: the size of the last axis of the features.
         output_shape: the spatial shape of the output, ``(H, W)``, or ``(D, H, W)`` for volumes.
         transform: the family of transforms: ``"affine"``, ``"similarity"``, ``"attention"`` or ``"translation"``, see
@@ -42,13 +43,13 @@ class SpatialTransformer(nnx.Module):
         sampler, filter, address: how to read, as in `jaxtex.warp.resample`; by default linear, with zero outside.
         border_color: the color outside under ``address="border"``: a number, or one number for each channel. It is a
             constant, not a parameter.
-        antialias: whether to smooth images as far as the output shrinks them, see `jaxtex.warp.resample`.
+        antialias: whether to smooth images as much as the output shrinks them, see `jaxtex.warp.resample`.
 
-    Gradients: of any order, with respect to images and all parameters. While `head` is zero, those of `localization`
-        are zero too: the first step changes `head` alone.
+    Gradients: of any order, with respect to images and all parameters. While `head` is zero, the gradients of
+        `localization` are zero too: the first training step changes only `head`.
 
     Raises:
-        ValueError: if the family is unknown or has no form for these axes, or `filter` or `address` contradicts
+        ValueError: if the family is unknown or does not support these axes, or `filter` or `address` contradicts
             `sampler`.
 
     Example:

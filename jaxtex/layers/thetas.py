@@ -1,4 +1,4 @@
-"""Families of transforms: from a few numbers, all zero at the identity, to the matrix theta."""
+"""Families of transforms: each turns a few numbers, all zero at the identity, into the matrix theta."""
 
 # pyright: strict, reportUnknownMemberType=false
 
@@ -86,18 +86,18 @@ def theta_of(parameters: ArrayLike, input_shape: ShapeLike, transform: Transform
     """Returns the matrix of a spatial transformer from a few numbers, which are all zero at the identity.
 
     Args:
-        parameters: ``(..., P)``, floating. A shift is in half sides of the input, x before y.
+        parameters: ``(..., P)``, floating. A shift is in units of half the input's size, x before y.
         input_shape: the spatial shape of the input, ``(H, W)`` or ``(D, H, W)``.
-        transform: the family.
+        transform: the family of transforms:
 
             - ``"translation"``: the shift. P is 2, or 3 for volumes.
             - ``"attention"``: the logarithm of a factor, and the shift. The window is as large as the input where the
               factor is 1. P is 3, or 4 for volumes.
-            - ``"similarity"``: a, b, and the shift. In pixels, also if the input is not square, the window is read
-              through ``[[1 + a, -b], [b, 1 + a]]``. A positive b turns its content counter-clockwise, as seen, and a
-              positive a makes it smaller: a rotation by t that makes everything s times as large is ``a = cos(t) / s -
-              1``, ``b = sin(t) / s``. P is 4, for images only.
-            - ``"affine"``: the difference from the identity's matrix, by rows. P is 6, or 12 for volumes.
+            - ``"similarity"``: a, b, and the shift. The window is read through ``[[1 + a, -b], [b, 1 + a]]`` in pixels,
+              even if the input is not square. A positive b rotates the content counterclockwise, as displayed, and a
+              positive a makes it smaller. For a rotation by t and an enlargement by s, use ``a = cos(t) / s - 1`` and
+              ``b = sin(t) / s``. P is 4, for images only.
+            - ``"affine"``: the difference from the identity matrix, row by row. P is 6, or 12 for volumes.
 
     Returns:
         ``theta``, ``(..., 2, 3)`` or ``(..., 3, 4)``, as `jaxtex.warp.spatial_transform` takes it: maps points of the
@@ -106,10 +106,10 @@ def theta_of(parameters: ArrayLike, input_shape: ShapeLike, transform: Transform
     Gradients: of any order, in forward and reverse mode, with respect to the parameters.
 
     Raises:
-        ValueError: if the family is unknown, or has another number of parameters or axes.
+        ValueError: if the family is unknown, or the number of parameters or axes does not fit it.
 
     Source: M. Jaderberg, K. Simonyan, A. Zisserman and K. Kavukcuoglu, "Spatial Transformer Networks", 2015, which
-        calls "attention" a transform by a factor and a shift. Here the factor stays positive.
+        calls a transform by a factor and a shift "attention". Here the factor stays positive.
 
     Example:
         >>> import jax.numpy as jnp

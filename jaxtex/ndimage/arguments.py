@@ -1,4 +1,4 @@
-"""The arguments that the functions share, checked."""
+"""Checks of the arguments that the functions share."""
 
 # pyright: strict, reportUnknownMemberType=false
 

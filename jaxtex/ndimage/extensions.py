@@ -1,4 +1,4 @@
-"""Modes: how an array goes on outside, for indices, for the taps of a filter, and in the prefilter."""
+"""Modes: how an array continues outside, for indices, for the taps of a filter, and in the prefilter."""
 
 # pyright: strict, reportUnknownMemberType=false
 

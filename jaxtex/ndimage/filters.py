@@ -24,11 +24,11 @@ def spline_filter(input: ArrayLike, order: int = 3, output: DTypeLike = np.float
     ``prefilter=False`` with the same order and mode.
 
     Args:
-        input: an array of numbers or bool, of any shape; real and imaginary parts are filtered by themselves.
-        order: of the spline, from 2 to 5.
-        output: the dtype of the result; float64 is float32 where JAX has no 64 bits. Complex numbers have a complex
-            result.
-        mode: how the array goes on outside, see `map_coordinates`. ``"constant"``, ``"grid-constant"`` and ``"wrap"``
+        input: an array of numbers or bool, of any shape; real and imaginary parts are filtered separately.
+        order: the order of the spline, from 2 to 5.
+        output: the dtype of the result; float64 becomes float32 unless JAX has 64-bit types enabled. A complex input
+            gives a complex result.
+        mode: how the array continues outside, see `map_coordinates`. ``"constant"``, ``"grid-constant"`` and ``"wrap"``
             are filtered as ``"mirror"``, and ``"nearest"`` as ``"reflect"``.
 
     Returns:
@@ -37,7 +37,8 @@ def spline_filter(input: ArrayLike, order: int = 3, output: DTypeLike = np.float
     Gradients: with respect to a floating or complex `input`, in which the coefficients are linear, in forward and
         reverse mode.
 
-    Precision: sums are computed in float64 if the input or the result has it, else in float32. See `docs/ndimage.md`.
+    Precision: sums are computed in float64 if the input or the result is float64, else in float32. See
+        `docs/ndimage.md`.
 
     Raises:
         ValueError: if order or mode are unknown, or an axis is empty.
@@ -70,7 +71,7 @@ def spline_filter1d(
 
     Args:
         input: an array of numbers or bool of one axis or more.
-        order: of the spline, from 0 to 5. Orders 0 and 1 return the input.
+        order: the order of the spline, from 0 to 5. Orders 0 and 1 return the input.
         axis: along which to filter; -1 is the last one.
         output, mode: as in `spline_filter`.
 

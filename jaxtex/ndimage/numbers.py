@@ -1,4 +1,4 @@
-"""Numbers of any dtype that SciPy takes, as the real texels that the engine reads, and back."""
+"""Conversions between numbers of any dtype that SciPy takes and the real texels that the engine reads."""
 
 # pyright: strict, reportUnknownMemberType=false
 

@@ -1,4 +1,4 @@
-"""The reads behind all functions: of arrays of any number of axes, at indices computed where they are used."""
+"""The read that all functions share: arrays of any number of axes, at indices that are computed where they are used."""
 
 # pyright: strict, reportUnknownMemberType=false
 

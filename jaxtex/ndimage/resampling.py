@@ -33,11 +33,11 @@ def shift(
     cval: ArrayLike = 0.0,
     prefilter: bool = True,
 ) -> jax.Array:
-    """Shifts an array: the element of the result at o is that of the array at ``o - shift``.
+    """Shifts an array: the result at index o is the array at index ``o - shift``.
 
     Args:
         input, output, order, mode, cval, prefilter: as in `map_coordinates`.
-        shift: in elements, a number for all axes, or one for each.
+        shift: the shift in elements, a number for all axes, or one for each.
 
     Returns:
         An array in the shape of `input`.
@@ -74,14 +74,14 @@ def zoom(
     *,
     grid_mode: bool = False,
 ) -> jax.Array:
-    """Zooms an array. A size becomes ``round(size * zoom)``, halves to even, and the array fills it.
+    """Zooms an array to new sizes, ``round(size * zoom)``, with halves rounded to even.
 
-    Nothing is smoothed where an array shrinks; `jaxtex.warp.resize` does that.
+    An array that shrinks is not smoothed; `jaxtex.warp.resize` smooths it.
 
     Args:
         input, output, order, mode, cval, prefilter: as in `map_coordinates`.
         zoom: the factor for all axes, or one for each, known during tracing.
-        grid_mode: whether the outer edges of the outer elements stay where they are; else their centers do.
+        grid_mode: whether the outer edges of the outer elements stay in place; otherwise their centers do.
 
     Returns:
         An array of the new sizes. If all factors are 1, it is `input`.
@@ -149,9 +149,9 @@ def rotate(
 
     Args:
         input, output, order, mode, cval, prefilter: as in `map_coordinates`; `input` has two axes or more.
-        angle: in degrees. It may be traced if `reshape` is false.
+        angle: the angle in degrees. It may be traced if `reshape` is false.
         axes: the two axes, in any order.
-        reshape: whether the result is large enough to hold all of the array.
+        reshape: whether the result is made large enough to hold the whole array.
 
     Returns:
         The rotated array, in the shape of `input` if `reshape` is false.

@@ -1,4 +1,4 @@
-"""Reads at given indices, by a function of indices, and by a matrix."""
+"""Reads of arrays at given indices, at indices from a function, and at indices from a matrix."""
 
 # pyright: strict, reportUnknownMemberType=false
 
@@ -42,12 +42,12 @@ def map_coordinates(
     """Reads an array at fractional indices by splines.
 
     Args:
-        input: an array of numbers or bool of one axis or more. Real and imaginary parts are read by themselves.
+        input: an array of numbers or bool of one axis or more. Real and imaginary parts are read separately.
         coordinates: indices, an array for each axis of `input`, slowest axis first: stacked along a first axis, or a
-            sequence of arrays whose shapes broadcast to S. Element i is at i.
-        output: the dtype of the result; by default that of `input`. Complex numbers have a complex result.
-        order: of the spline, from 0, the nearest element, over 1, linear, to 5.
-        mode: how the array goes on outside, for n elements a b c d along an axis:
+            sequence of arrays whose shapes broadcast to S. Element i is at index i.
+        output: the dtype of the result; by default that of `input`. A complex input gives a complex result.
+        order: the order of the spline, from 0 to 5; 0 takes the nearest element, and 1 is linear.
+        mode: how the array continues outside, for n elements a b c d along an axis:
 
             - ``"reflect"``, ``"grid-mirror"``: (d c b a | a b c d | d c b a), with the period 2 n.
             - ``"constant"``: (k k k k | a b c d | k k k k), where k is `cval`: a sample before the first or after the
@@ -58,17 +58,19 @@ def map_coordinates(
             - ``"grid-wrap"``: (a b c d | a b c d | a b c d), with the period n.
             - ``"wrap"``: (d b c | a b c d | b c a), with the period n - 1.
         cval: the number outside in ``"constant"`` and ``"grid-constant"``.
-        prefilter: whether to filter the array first, so that the spline passes through its elements. Without it, the
-            array must hold the result of `spline_filter` with this order and mode, or is smoothed.
+        prefilter: whether to filter the array first, so that the spline passes through its elements. Pass false if the
+            array holds the result of `spline_filter` with this order and mode; for another array, the result is then
+            smoothed.
 
     Returns:
-        S. Integers are rounded, halves away from zero, and saturate; of a bool `output`, magnitudes from 1 on are true.
+        S. Integers are rounded, halves away from zero, and saturate. With a bool `output`, magnitudes of at least 1 are
+        true.
 
     Gradients: of any order, in forward and reverse mode, with respect to a floating or complex `input`, to coordinates
         and to `cval`. At a whole index the slope of order 1 is the one on the right; order 0 has none.
 
-    Precision: weights and sums are computed in float64 if the input, the result or the coordinates have it, or if JAX
-        has 64 bits and the input integers; else in float32. See `docs/ndimage.md`.
+    Precision: weights and sums are computed in float64 if the input, the result or the coordinates are float64, or if
+        JAX has 64-bit types enabled and the input holds integers; else in float32. See `docs/ndimage.md`.
 
     Raises:
         ValueError: if shapes do not fit, or order or mode are unknown.
@@ -104,22 +106,23 @@ def geometric_transform(
     extra_arguments: Sequence[Any] = (),
     extra_keywords: Mapping[str, Any] | None = None,
 ) -> jax.Array:
-    """Reads an array at the indices that a function computes from those of the result.
+    """Reads an array at the indices that a function computes from the indices of the result.
 
     The function runs once in each call, not once for each element; put the call under `jax.jit`.
 
     Args:
         input, output, order, mode, cval, prefilter: as in `map_coordinates`.
         mapping: ``mapping(indices, *extra_arguments, **extra_keywords)`` takes a tuple of integer arrays, one for each
-            axis of the result, slowest first, which broadcast to `output_shape`. It returns an index in `input` for
-            each of its axes, in operations of JAX, element by element.
+            axis of the result, slowest first, which broadcast to `output_shape`. It returns one index for each axis of
+            `input`, computed element by element by operations of JAX.
         output_shape: by default that of `input`; it may have more or fewer axes.
         extra_arguments, extra_keywords: further arguments of `mapping`.
 
     Returns:
-        `output_shape`.
+        An array of shape `output_shape`.
 
-    Gradients: as in `map_coordinates`, also with respect to what `mapping` closes over and to its further arguments.
+    Gradients: as in `map_coordinates`, and with respect to values that `mapping` closes over and to its further
+        arguments.
 
     Raises:
         ValueError: if shapes do not fit, or order or mode are unknown.
@@ -154,29 +157,30 @@ def affine_transform(
     cval: ArrayLike = 0.0,
     prefilter: bool = True,
 ) -> jax.Array:
-    """Transforms an array by a matrix: the element of the result at o is that of the array at ``matrix @ o + offset``.
+    """Transforms an array by a matrix: the result at index o is the array at index ``matrix @ o + offset``.
 
     Args:
         input, output, order, mode, cval, prefilter: as in `map_coordinates`; `input` has n axes.
         matrix: one of these:
 
-            - ``(n, m)`` for a result of m axes, which are not n + 1.
-            - ``(n,)``: the diagonal of a matrix without other elements, which is faster.
+            - ``(n, m)`` for a result of m axes, where m is not n + 1.
+            - ``(n,)``: the diagonal of a diagonal matrix, which is faster.
             - ``(n, n + 1)``, or ``(n + 1, n + 1)`` with a last row of zeros and a one: with the offset as the last
               column; `offset` is ignored.
         offset: a number, or n numbers.
         output_shape: m sizes, by default those of `input`.
 
     Returns:
-        `output_shape`.
+        An array of shape `output_shape`.
 
     Gradients: as in `map_coordinates`, with respect to `input`, `matrix`, `offset` and `cval`.
 
-    Precision: as in `map_coordinates`. Float32 indices have an error of some units in the last place of their largest
-        term: at 1,000 up to 2^-13.
+    Precision: as in `map_coordinates`. Float32 indices have an error of a few units in the last place of their largest
+        term: up to 2^-13 at 1,000.
 
     Raises:
-        ValueError: if shapes do not fit, the last row is another one, or order or mode are unknown.
+        ValueError: if shapes do not fit, the last row of a homogeneous matrix is not zeros and a one, or order or mode
+            are unknown.
         TypeError: if `output` is an array, or arguments have the wrong type.
 
     Source: `scipy.ndimage.affine_transform`.

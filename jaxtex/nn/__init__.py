@@ -1,6 +1,6 @@
-"""Reads inside models: attention, convolutions, pools, lookups and grids of features that read where a model says.
+"""Reads inside models: attention, convolutions, pooling, lookups and feature grids, at points that a model computes.
 
-Plain functions of arrays with channels last, ``(..., H, W, C)``, as JAX's layers have them.
+They are plain functions of arrays with channels last, ``(..., H, W, C)``, as in JAX's layers.
 """
 
 # pyright: strict, reportUnknownMemberType=false

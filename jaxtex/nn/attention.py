@@ -33,20 +33,21 @@ def deformable_attention(
 ) -> jax.Array:
     """Multi-scale deformable attention: for each query and head, a weighted sum of reads from all levels.
 
-    The core of Deformable DETR's module, between the linear layers that make values, locations and weights and the one
-    that follows.
+    This is the core of Deformable DETR's attention module. Linear layers before it make values, locations and weights,
+    and another linear layer follows it.
 
     Args:
         value: ``(B, S, heads, C)``, floating: the levels of a pyramid, each flattened row by row, one after the other.
         spatial_shapes: the sizes (H, W) of the levels, static. The sum of their products is S.
-        sampling_locations: ``(B, Q, heads, L, P, 2)``, x first: for each query, head and level P points, from 0 to 1
-            across the level: the center of texel i is at (i + 0.5) / W. Texels outside a level are zero.
-        attention_weights: ``(B, Q, heads, L, P)``, as a rule the softmax over the last two axes together. They are used
-            as they are.
-        mask: ``(B, S)`` of bool: true where a value is padding, and counts as zero.
+        sampling_locations: ``(B, Q, heads, L, P, 2)``, x first: P points for each query, head and level. A level spans
+            0 to 1: the center of texel i is at (i + 0.5) / W. Texels outside a level are zero.
+        attention_weights: ``(B, Q, heads, L, P)``, usually the softmax over the last two axes together. They are not
+            normalized here.
+        mask: ``(B, S)`` of bool: true where a value is padding. Padding counts as zero.
 
     Returns:
-        ``(B, Q, heads * C)``, in the dtype of `value`. Sums are computed in float32, or float64 if an argument is.
+        ``(B, Q, heads * C)``, in the dtype of `value`. Sums are computed in float32, or in float64 if an argument is
+        float64.
 
     Gradients: of any order, in forward and reverse mode, with respect to `value`, `sampling_locations` and
         `attention_weights`. At the center of a texel the slope is the one on the right, as in PyTorch.
@@ -55,7 +56,7 @@ def deformable_attention(
         ValueError: if shapes do not fit each other.
         TypeError: if `spatial_shapes` is traced.
 
-    Source: X. Zhu et al., "Deformable DETR", 2021; `ms_deform_attn_core_pytorch` of its program.
+    Source: X. Zhu et al., "Deformable DETR", 2021; `ms_deform_attn_core_pytorch` of its reference code.
 
     Example:
         >>> import jax.numpy as jnp, jaxtex as jt
@@ -114,6 +115,6 @@ def check_levels(shapes: Any, value: tuple[int, ...]) -> tuple[tuple[int, int], 
     if sum(h * w for h, w in levels) != value[1]:
         raise ValueError(
             f"{NAME}: value has shape {value}, but spatial_shapes {levels} hold {sum(h * w for h, w in levels)} "
-            f"texels; expected as many along axis 1."
+            f"texels; expected the same number along axis 1 of value."
         )
     return levels

@@ -37,36 +37,37 @@ def deformable_conv(
     groups: int = 1,
     offset_groups: int | None = None,
 ) -> jax.Array:
-    """Deformable convolution, version 2: a convolution each of whose taps is read at an offset and has a weight.
+    """Deformable convolution, version 2: each kernel tap reads at its own offset and is multiplied by a mask.
 
     ``out[p] = bias + sum_k kernel_k mask_k(p) x(p + k + offsets_k(p))``, a cross-correlation as in `jax.lax`. Without
     `mask` it is version 1, and with offsets of zero a plain convolution.
 
     Args:
         x: ``(N, H, W, C)``, floating.
-        offsets: ``(N, H_out, W_out, offset_groups * kh * kw * 2)``, in texels of `x`: for each offset group, row and
-            column of the kernel the offset along y, then the one along x. (torchvision's order of channels.)
+        offsets: ``(N, H_out, W_out, offset_groups * kh * kw * 2)``, in texels of `x`. Channels are in torchvision's
+            order: for each offset group, kernel row and kernel column, the offset along y, then the offset along x.
         kernel: ``(kh, kw, C / groups, O)``.
-        mask: ``(N, H_out, W_out, offset_groups * kh * kw)``, the weight of each tap, as a rule from 0 to 1. ``None`` is
+        mask: ``(N, H_out, W_out, offset_groups * kh * kw)``, the weight of each tap, usually from 0 to 1. ``None`` is
             1.
         bias: ``(O,)``. ``None`` is 0.
-        strides: along height and width, an integer or two; static.
+        strides: the strides along height and width, an integer or two; static.
         padding: zeros around `x`: an integer, one for height and one for width, a pair (before, after) for each, or
             ``"SAME"`` or ``"VALID"`` as in `jax.lax`; static.
-        dilation: of the kernel, an integer or two; static.
-        groups: into how many groups channels in and out are divided, static.
-        offset_groups: into how many groups the channels of `x` are divided that have offsets of their own, static.
-            ``None`` takes as many as the channels of `offsets` hold.
+        dilation: the dilation of the kernel, an integer or two; static.
+        groups: the number of groups into which input and output channels are divided; static.
+        offset_groups: the number of groups of channels of `x` that have their own offsets; static. With ``None`` it
+            follows from the number of channels of `offsets`.
 
     Returns:
-        ``(N, H_out, W_out, O)`` in the dtype of `x`. Sums are computed in float32, or float64 if an argument is.
+        ``(N, H_out, W_out, O)`` in the dtype of `x`. Sums are computed in float32, or in float64 if an argument is
+        float64.
 
-    Gradients: of any order, in forward and reverse mode, with respect to all arrays. At the center of a texel the
-        slope is the one on the right, as in torchvision: so it is at offsets of zero.
+    Gradients: of any order, in forward and reverse mode, with respect to all arrays. At the center of a texel the slope
+        is the one on the right, as in torchvision. Offsets of zero are such points.
 
-    Precision: what is read is rounded to the dtype of `x`. Products with the kernel have the precision of JAX's matrix
-        products, see `jax.default_matmul_precision`. One image is taken after the other; it needs an array of the reads
-        of all taps, ``(H_out, W_out, kh * kw * C)``, and reverse mode reads them again.
+    Precision: values that are read are rounded to the dtype of `x`. Products with the kernel have the precision of
+        JAX's matrix products, see `jax.default_matmul_precision`. Images are processed one after the other. Each needs
+        an array of the reads of all taps, ``(H_out, W_out, kh * kw * C)``; reverse mode reads them again.
 
     Raises:
         ValueError: if shapes or options do not fit each other.
@@ -174,7 +175,7 @@ def layout_of(
     if not is_integer(groups, 1) or channels % groups or outputs % groups:
         raise ValueError(
             f"{NAME}: groups is {groups!r}, expected an integer that divides the {channels} channels of x and the "
-            f"{outputs} of the result."
+            f"{outputs} channels of the result."
         )
     if kernel[2] != channels // groups or 0 in kernel[:2]:
         raise ValueError(
@@ -204,8 +205,8 @@ def check_padding(
     pairs = [cast(tuple[Any, ...], p if isinstance(p, tuple) else (p, p)) for p in given]
     if len(pairs) != 2 or not all(len(p) == 2 and all(is_integer(n, 0) for n in p) for p in pairs):
         raise ValueError(
-            f"{NAME}: padding is {padding!r}, expected an integer, two, two pairs of integers of at least 0, 'SAME' or "
-            f"'VALID'."
+            f"{NAME}: padding is {padding!r}, expected an integer, two integers or two pairs, all of at least 0, or "
+            f"'SAME' or 'VALID'."
         )
     first, second = ((int(before), int(behind)) for before, behind in pairs)
     return first, second

@@ -1,4 +1,4 @@
-"""Correlations of two feature maps: their pyramid, and lookups in it."""
+"""Correlations of all pairs of pixels of two feature maps: the pyramid, and lookups in it."""
 
 # pyright: strict, reportUnknownMemberType=false
 
@@ -23,15 +23,17 @@ from .shapes import as_features, check_shape
 
 @compiled("levels")
 def correlation_pyramid(first: ArrayLike, second: ArrayLike, levels: int = 4) -> tuple[jax.Array, ...]:
-    """The products of all pixels of one feature map with all of another, in a pyramid over the other.
+    """Returns the dot products of all pairs of pixels of two feature maps, as a pyramid over the second map.
 
     Args:
-        first, second: ``(B, H, W, C)``, of one floating dtype and equal shape but for the height and width of `second`.
-        levels: how many levels, static. Each halves the height and width before, rounded down.
+        first, second: ``(B, H, W, C)``, of the same floating dtype. Their shapes are equal, but `second` may have
+            another height and width.
+        levels: the number of levels, static. Each level halves the height and width of the one before, rounded down.
 
     Returns:
-        For each level ``(B, H, W, H_l, W_l)``: the dot products over the root of C; from the second level on their
-        means over blocks of 2 x 2. A last odd row or column is dropped, as PyTorch's `avg_pool2d` drops it.
+        For each level ``(B, H, W, H_l, W_l)``: the dot products divided by ``sqrt(C)``; from the second level on, means
+        over blocks of 2 x 2 of the level before. A last odd row or column is dropped, as PyTorch's `avg_pool2d` drops
+        it.
 
     Gradients: of any order, in forward and reverse mode, with respect to both maps.
 
@@ -40,7 +42,7 @@ def correlation_pyramid(first: ArrayLike, second: ArrayLike, levels: int = 4) ->
     Raises:
         ValueError: if shapes do not fit, or a level would be empty.
 
-    Source: Z. Teed and J. Deng, "RAFT", 2020; `CorrBlock` of its program.
+    Source: Z. Teed and J. Deng, "RAFT", 2020; `CorrBlock` of its reference code.
 
     Example:
         >>> import jax.numpy as jnp, jaxtex as jt
@@ -77,19 +79,19 @@ def halved(volume: jax.Array) -> jax.Array:
 
 @compiled("radius")
 def correlation_lookup(pyramid: Sequence[ArrayLike], coords: ArrayLike, radius: int = 4) -> jax.Array:
-    """Reads a window around a point of each level of each pixel's correlations.
+    """Reads, for each pixel and level, a window of the pixel's correlations around a point.
 
     Args:
-        pyramid: for each level k ``(B, H, W, H_k, W_k)``, floating, as `correlation_pyramid` makes them.
-        coords: ``(B, H, W, 2)``, x first: the point of each pixel, in pixels of level 0, whose first pixel has its
-            center at 0 (not at 0.5 as elsewhere here). In level k it is at ``coords / 2**k``.
-        radius: of the window, static: reads lie -radius to radius pixels of their level from the point.
+        pyramid: for each level k an array ``(B, H, W, H_k, W_k)``, floating, as `correlation_pyramid` returns them.
+        coords: ``(B, H, W, 2)``, x first: the point for each pixel, in pixels of level 0. The center of the first pixel
+            is at 0, not at 0.5 as elsewhere in jaxtex. In level k the point is at ``coords / 2**k``.
+        radius: the radius of the window, static: reads are at offsets from -radius to radius, in pixels of their level.
 
     Returns:
         ``(B, H, W, L * (2 radius + 1)^2)`` in the dtype of `pyramid`, in RAFT's order of channels: level by level, and
-        in a level offsets of x slowest: channel ``i (2 radius + 1) + j`` is at ``(x + i - radius, y + j - radius)``.
-        (RAFT's program names its offsets the other way around, and adds those named dy to x. torchvision does the
-        same, so weights of both fit.) Pixels outside are zero.
+        within a level the offset along x varies slowest. Channel ``i (2 radius + 1) + j`` is at
+        ``(x + i - radius, y + j - radius)``. (RAFT's code adds the offsets that it calls dy to x, and so does
+        torchvision, so the weights of both fit.) Pixels outside are zero.
 
     Gradients: of any order, in forward and reverse mode, with respect to `pyramid` and `coords`. At the center of a
         pixel the slope is the one on the right.
@@ -97,8 +99,8 @@ def correlation_lookup(pyramid: Sequence[ArrayLike], coords: ArrayLike, radius: 
     Raises:
         ValueError: if shapes do not fit each other.
 
-    Source: Z. Teed and J. Deng, "RAFT", 2020; `CorrBlock` of its program, and torchvision's. A level that is one pixel
-        wide or high, at which both divide by zero, is read like any other here.
+    Source: Z. Teed and J. Deng, "RAFT", 2020; `CorrBlock` of its reference code, and torchvision's. Both divide by zero
+        at a level that is one pixel wide or high; this function reads it like any other.
 
     Example:
         >>> import jax.numpy as jnp, jaxtex as jt

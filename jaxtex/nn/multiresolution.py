@@ -1,4 +1,4 @@
-"""Features of points on grids of several resolutions, dense or hashed: the encoding of instant-ngp."""
+"""Multiresolution grids of features, dense or hashed: the encoding of instant-ngp."""
 
 # pyright: strict, reportUnknownMemberType=false
 
@@ -48,11 +48,11 @@ class MultiresolutionGrid:
         ndim: the number of coordinates of a point, 2 or 3.
         num_levels: the number of levels.
         base_resolution: the number of vertices of the coarsest level along each axis.
-        per_level_scale: the ratio of the resolutions of one level and the next; ``None`` is 2, or what follows from
+        per_level_scale: the factor from the resolution of one level to that of the next; ``None`` is 2, or follows from
             `finest_resolution`.
         finest_resolution: the resolution of the finest level, in place of `per_level_scale`, which is then
             ``exp(log(finest_resolution / base_resolution) / (num_levels - 1))``, as instant-ngp computes it.
-        log2_hashmap_size: the base-2 logarithm of the most rows of a table.
+        log2_hashmap_size: the base-2 logarithm of the maximum number of rows of a table.
         features_per_level: the number of features of a row.
 
     Raises:
@@ -133,22 +133,22 @@ class MultiresolutionGrid:
 
 
 def multiresolution_grid_init(key: jax.Array, grid: MultiresolutionGrid, dtype: DTypeLike = "float32") -> jax.Array:
-    """Draws the table of a multiresolution grid, uniform from -0.0001 to 0.0001.
+    """Returns a random table for a multiresolution grid, uniform from -0.0001 to 0.0001.
 
     Args:
-        key: of `jax.random`.
+        key: a random key of `jax.random`.
         grid: a `MultiresolutionGrid`.
-        dtype: floating.
+        dtype: the dtype of the table, floating.
 
     Returns:
         ``(sum of grid.table_sizes, grid.features_per_level)``, the levels one after the other, as in tiny-cuda-nn.
 
-    Gradients: none, as there is nothing to differentiate with respect to.
+    Gradients: none; there is no input to differentiate with respect to.
 
     Raises:
-        TypeError: if `grid` is no `MultiresolutionGrid`.
+        TypeError: if `grid` is not a `MultiresolutionGrid`.
 
-    Source: as `MultiresolutionGrid`.
+    Source: as in `MultiresolutionGrid`.
 
     Example:
         >>> import jax, jaxtex as jt
@@ -168,35 +168,35 @@ def multiresolution_grid(
 
     In level l, a point p lies at ``scale p + 0.5`` among the vertices, and the features of the vertices around it are
     blended linearly. A dense level has vertex (i, j, k) in row ``i + j n + k n^2``, where n is its resolution; a hashed
-    one in row ``(i xor 2654435761 j xor 805459861 k) mod rows``, in arithmetic of 32 bits. Two vertices may share a
-    row of a hashed level; nothing resolves that but training.
+    level has it in row ``(i xor 2654435761 j xor 805459861 k) mod rows``, in 32-bit arithmetic. Two vertices of a
+    hashed level may share a row; such collisions are left to training.
 
     Args:
         tables: ``(sum of grid.table_sizes, grid.features_per_level)``, floating, the levels one after the other;
-            `multiresolution_grid_init` makes it. They are read in one pass. Or a sequence of one array for each
-            level, each read by itself: faster from about a million points on.
-        points: ``(..., grid.ndim)``, x first, from 0 to 1. Points outside read as the nearest point inside, or up to
-            half a cell beyond it.
+            `multiresolution_grid_init` makes it. All levels are then read in one pass. Or a sequence of one array per
+            level; each is then read by itself, which is faster from about a million points on.
+        points: ``(..., grid.ndim)``, x first, from 0 to 1. A point outside reads like the nearest point inside, or like
+            a point up to half a cell beyond that.
         grid: a `MultiresolutionGrid`, static.
 
     Returns:
         ``(..., num_levels * features_per_level)``, the levels one after the other, in the dtype of `tables`. Weights
-        and sums are computed in float32, or float64 if an argument is.
+        and sums are computed in float32, or in float64 if an argument is float64.
 
     Gradients: of any order, in forward and reverse mode, with respect to `tables` and `points`. At a vertex the slope
         is the one on the right.
 
-    Precision: scales, resolutions, rows and weights are those of tiny-cuda-nn, with two particulars. It rounds
-        ``scale p + 0.5`` once, and its table of scales is computed by a GPU's `exp2f`, whose last bit may differ. And
-        it keeps sums in 16 bits, if features have 16. In a dense level a point within half a cell of 1 may reach the
-        vertex n, which has no row of its own: it reads row ``i + j n + k n^2`` all the same, a vertex of the next line,
-        and past the end of the table the first rows. So it does here.
+    Precision: scales, resolutions, rows and weights are those of tiny-cuda-nn, with two exceptions. First, tiny-cuda-nn
+        rounds ``scale p + 0.5`` once, and computes its scales with a GPU's `exp2f`, whose last bit may differ. Second,
+        it keeps sums in 16 bits if features have 16 bits. In a dense level, a point within half a cell of 1 may reach
+        the vertex n, which has no row of its own. Like tiny-cuda-nn, this function then reads row ``i + j n + k n^2``
+        all the same: a vertex of the next line, or, past the end of the table, one of the first rows.
 
     Raises:
         ValueError: if shapes do not fit the grid.
-        TypeError: if `grid` is no `MultiresolutionGrid`.
+        TypeError: if `grid` is not a `MultiresolutionGrid`.
 
-    Source: as `MultiresolutionGrid`.
+    Source: as in `MultiresolutionGrid`.
 
     Example:
         >>> import jax, jax.numpy as jnp, jaxtex as jt

@@ -1,4 +1,4 @@
-"""Features of points in space that lie on planes: triplanes and K-planes."""
+"""Features of points that are read from planes: triplanes and K-planes."""
 
 # pyright: strict, reportUnknownMemberType=false
 
@@ -33,17 +33,17 @@ def triplane(
     """Reads planes of features at the projections of points, and takes the mean or the sum over the planes.
 
     Args:
-        planes: ``(..., 3, H, W, C)``, floating; or another number of planes, as many as `plane_axes` names. Leading
-            axes are batches.
+        planes: ``(..., 3, H, W, C)``, floating; or another number of planes, one for each entry of `plane_axes`.
+            Leading axes are batches.
         points: ``(..., N, 3)``: x, y, z from -1 to 1 across the planes. Their leading axes are those of `planes`.
             Texels outside are zero.
-        plane_axes: which two coordinates of a point a plane is read at, the one along its width first; static. EG3D's
-            first released code has ``("xy", "xz", "zx")``, whose last two planes share their coordinates, so that
-            models trained by it need this; the default is its authors' correction.
+        plane_axes: the two coordinates of a point at which each plane is read, the one along its width first; static.
+            EG3D's first released code has ``("xy", "xz", "zx")``, whose last two planes share their coordinates. Models
+            trained with that code need this value; the default is its authors' correction.
         reduce: ``"mean"`` or ``"sum"``, static. (EG3D takes the mean, in its decoder.)
 
     Returns:
-        ``(..., N, C)`` in the dtype of `planes`. Sums are computed in float32, or float64 if an argument is.
+        ``(..., N, C)`` in the dtype of `planes`. Sums are computed in float32, or in float64 if an argument is float64.
 
     Gradients: of any order, in forward and reverse mode, with respect to `planes` and `points`. At the center of a
         texel the slope is the one on the right.
@@ -88,7 +88,7 @@ def read_planes(planes: jax.Array, points: jax.Array, *, pairs: Sequence[tuple[i
 
 @compiled()
 def k_planes(planes: Sequence[ArrayLike], points: ArrayLike) -> jax.Array:
-    """Reads a plane of features for each pair of coordinates, and multiplies what it reads.
+    """Reads a plane of features for each pair of coordinates, and multiplies the values.
 
     For features at several scales, call it for the planes of each scale, and add or concatenate the results.
 
@@ -108,7 +108,7 @@ def k_planes(planes: Sequence[ArrayLike], points: ArrayLike) -> jax.Array:
     Raises:
         ValueError: if shapes do not fit each other.
 
-    Source: S. Fridovich-Keil et al., "K-Planes", 2023: bilinear reads with ``align_corners=True`` and the edge outside.
+    Source: S. Fridovich-Keil et al., "K-Planes", 2023: bilinear reads with ``align_corners=True`` and clamping.
 
     Example:
         >>> import jax.numpy as jnp, jaxtex as jt

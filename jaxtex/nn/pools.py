@@ -33,30 +33,31 @@ def roi_align(
     aligned: bool = False,
     max_sampling_ratio: int | tuple[int, int] | None = None,
 ) -> jax.Array:
-    """Pools boxes of feature maps to one size: the mean of reads at regular points in each bin of each box.
+    """Pools boxes of feature maps to one size: each bin of a box is the mean of reads at regular points in it.
 
     Args:
         features: ``(N, H, W, C)``, floating.
         boxes: ``(K, 4)``: x1, y1, x2, y2, in the units of the image before `spatial_scale`.
-        output_size: how many bins a box has, ``(height, width)`` or one number for both; static.
-        batch_indices: ``(K,)`` integers: the feature map of each box. Indices outside read the last map. ``None``
-            takes the only one.
-        spatial_scale: the size of a feature map over that of its image: boxes are multiplied by it. Static.
+        output_size: the number of bins of a box, ``(height, width)`` or one number for both; static.
+        batch_indices: ``(K,)`` integers: the feature map of each box. Indices outside read the last map. With a single
+            map it may be ``None``.
+        spatial_scale: the size of a feature map divided by that of its image; boxes are multiplied by it. Static.
         sampling_ratio: reads per bin along each axis, static. -1 takes ``ceil(size of the box / output size)`` along
             each axis, as torchvision does by default, at a cost: see `max_sampling_ratio`.
-        aligned: whether texel i has its center at i + 0.5 in the units of boxes, as jaxtex counts; boxes of any size
-            are then taken as they are. Otherwise it is at i, and a box is at least one texel wide and high.
-        max_sampling_ratio: bounds what ``sampling_ratio=-1`` takes along height and width, static. As many points are
-            read in every bin, and the rest has weight zero. ``None`` is ``ceil(H / height)`` and ``ceil(W / width)``,
-            enough for every box that is no larger than a feature map; larger boxes take as many.
+        aligned: whether texel i has its center at i + 0.5 in the units of boxes, as elsewhere in jaxtex; boxes may then
+            have any size. Otherwise the center is at i, and a smaller box counts as one texel wide or high.
+        max_sampling_ratio: the most reads that ``sampling_ratio=-1`` takes along height and width, static. This many
+            points are read in every bin, and those that the box does not need have weight zero. ``None`` is
+            ``ceil(H / height)`` and ``ceil(W / width)``, enough for every box that is no larger than a feature map;
+            larger boxes take this many.
 
     Returns:
-        ``(K, height, width, C)`` in the dtype of `features`. Sums are computed in float32, or float64 if an argument
-        is. A point more than one texel outside the feature map counts as zero, others read the nearest texel of the
-        edge.
+        ``(K, height, width, C)`` in the dtype of `features`. Sums are computed in float32, or in float64 if an argument
+        is float64. A point more than one texel outside the feature map counts as zero; other points outside read the
+        nearest texel of the edge.
 
-    Gradients: of any order, in forward and reverse mode, with respect to `features` and, other than torchvision's,
-        `boxes`, for the number of reads that it takes. At kinks the slope is the one on the right.
+    Gradients: of any order, in forward and reverse mode, with respect to `features` and, unlike torchvision's, `boxes`;
+        the number of reads counts as fixed. At kinks the slope is the one on the right.
 
     Raises:
         ValueError: if shapes do not fit each other, or there are several feature maps and no `batch_indices`.
@@ -139,8 +140,8 @@ def check_indices(indices: ArrayLike | None, maps: int, boxes: int) -> jax.Array
     if indices is None:
         if maps != 1:
             raise ValueError(
-                f"{NAME}: features holds {maps} feature maps, and batch_indices, which says which of them a box is in, "
-                f"is missing."
+                f"{NAME}: features holds {maps} feature maps, and batch_indices is missing; pass the feature map of "
+                f"each box."
             )
         return jnp.zeros(boxes, jnp.int32)
     array = jnp.asarray(indices)

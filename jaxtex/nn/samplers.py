@@ -1,4 +1,4 @@
-"""The samplers of these functions: linear reads, as their references do."""
+"""The samplers of these functions, which read linearly, as their references do."""
 
 # pyright: strict, reportUnknownMemberType=false
 

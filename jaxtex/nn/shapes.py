@@ -1,4 +1,4 @@
-"""Checks that the functions of this room share."""
+"""Checks that the functions of this package share."""
 
 # pyright: strict, reportUnknownMemberType=false
 

@@ -51,30 +51,30 @@ def sample_weighted(
 ) -> jax.Array:
     """Sums weighted reads: ``sum_k weights_k sample(texture, coords_k)`` along axes of the samples.
 
-    The terms are never stored: on a GPU one kernel reads and sums, and one computes all gradients.
+    The terms are not stored: on a GPU, one kernel reads and sums, and one computes all gradients.
 
     Args:
         textures: a `Texture`, or a sequence of L textures of one kind, dtype and number of channels, and of any sizes.
-            Of a sequence, entry l of the first of `axis`, whose length is L, is read from texture l.
+            For a sequence, the first of `axis` has length L, and its entry l is read from texture l.
         coords: a tuple of arrays, ``(x,)``, ``(x, y)`` or ``(x, y, z)``, as `jaxtex.sample` takes them.
         weights: numbers that broadcast with the coordinates, `layer` and `lod` to a common shape S.
-        sampler: how to read, a `Sampler`. An address mode that it does not set is clamp.
+        sampler: how to read, a `Sampler`. If it sets no address mode, clamp is used.
         axis: the axes of S along which to sum, an integer or a tuple of integers; ``()`` sums nothing.
         layer: integers that broadcast to S, the layer of a layered texture, as `jaxtex.sample` takes it.
         lod: numbers that broadcast to S, the level of detail of a texture with a mip chain.
-        head: integers that broadcast to S: which of `num_heads` equal parts of the channels a sample reads. A negative
-            or too large one reads the last.
-        num_heads: into how many parts, one after the other, the channels are divided, static.
+        head: integers that broadcast to S: which of `num_heads` equal parts of the channels a sample reads. If it is
+            negative or too large, the last part is read.
+        num_heads: the number of contiguous parts into which the channels are divided; static.
 
     Returns:
-        S without `axis`, + (C,), or (C / num_heads,) with `head`. The dtype is that of a read by `jaxtex.sample`;
-        float32 if that is an integer. Weights and sums are computed in float32, or in float64 if texels, coordinates or
-        weights are float64.
+        S without `axis`, + (C,), or (C / num_heads,) with `head`. The dtype is that of a read by `jaxtex.sample`, or
+        float32 if that is an integer dtype. Weights and sums are computed in float32, or in float64 if texels,
+        coordinates or weights are float64.
 
     Gradients: of any order, in forward and reverse mode, with respect to floating texels, the border colors, the
-        coordinates, the weights and `lod`; those of `jaxtex.sample` for each read. Reverse mode keeps the arguments
-        alone. In hardware arithmetic, with ``deterministic``, ``limit``, or several textures with mip chains or border
-        colors, terms are stored.
+        coordinates, the weights and `lod`. Each read has the gradients of `jaxtex.sample`. Reverse mode stores only the
+        arguments. But terms are stored in hardware arithmetic, with ``deterministic`` or ``limit``, and for several
+        textures with mip chains or border colors.
 
     Raises:
         ValueError: if coordinates, weights, axis, layer or sampler do not fit the textures, or textures differ in kind,
@@ -109,8 +109,8 @@ def sample_weighted(
     if several and (not axes or shape[axes[0]] != len(entries)):
         of = f"axis {axes[0]} of the samples' shape {shape}" if axes else "axis=()"
         raise ValueError(
-            f"{NAME}: textures holds {len(entries)} textures, but {of} has another length; the first of axis needs one "
-            f"entry for each texture."
+            f"{NAME}: textures holds {len(entries)} textures, but {of} has another length; expected one entry for each "
+            f"texture along the first of axis."
         )
     own = _reads.own_dtype(entries[0], sampler)
     dtype = own if jnp.issubdtype(own, jnp.floating) else np.dtype(np.float32)
@@ -141,10 +141,13 @@ def check_head(texture: Texture, head: Any, num_heads: Any) -> Any:
     count = as_integer(NAME, "num_heads", num_heads, 1, max(1, texture.num_channels))
     if texture.num_channels % count:
         raise ValueError(
-            f"{NAME}: num_heads is {count}, but textures have {texture.num_channels} channels; expected a divisor."
+            f"{NAME}: num_heads is {count}, but textures have {texture.num_channels} channels; expected a divisor "
+            f"of the number of channels."
         )
     if head is None and count > 1:
-        raise ValueError(f"{NAME}: num_heads is {count}, and head is missing, which says what each sample reads.")
+        raise ValueError(
+            f"{NAME}: num_heads is {count}, and head is missing; pass head, the part of the channels for each sample."
+        )
     return None if head is None else check_integer(NAME, "head", head)
 
 

@@ -1,4 +1,4 @@
-"""The Brown-Conrady model of a lens, for all but the widest angles.
+"""The Brown-Conrady lens model, for all but the widest angles.
 
 With ``r2 = x^2 + y^2``, the radial factor ``L = (1 + k1 r2 + k2 r2^2 + k3 r2^3) / (1 + k4 r2 + k5 r2^2 + k6 r2^3)`` and
 the tangential coefficients p1, p2, the lens maps a ray ``(x, y)`` to
@@ -6,8 +6,8 @@ the tangential coefficients p1, p2, the lens maps a ray ``(x, y)`` to
     x' = x L + 2 p1 x y + p2 (r2 + 2 x^2)
     y' = y L + p1 (r2 + 2 y^2) + 2 p2 x y
 
-The parameters are those of `cameras`, with the coefficients in OpenCV's order: k1, k2, p1, p2, then k3, then k4, k5,
-k6.
+The parameters are those that `cameras` lists. The coefficients are in OpenCV's order: k1, k2, p1, p2, then k3, then k4,
+k5, k6.
 
 Source: D. C. Brown, "Decentering Distortion of Lenses", 1966.
 """

@@ -1,8 +1,8 @@
-"""Points of two cameras: pixels to rays and back, around the model of a lens.
+"""Conversions between the pixels of two cameras, one with a lens and one without distortion, by way of rays.
 
-A point of an image, less the center and divided by the focal length, is a ray ``(x, y)`` of a pinhole camera. A lens
-distorts rays. All functions are elementwise. Their parameters are fx, cx, fy, cy of the camera with the lens, the same
-of the ideal camera, and the coefficients of the lens.
+A pinhole camera maps a ray ``(x, y)`` to the point ``(fx x + cx, fy y + cy)``. A lens distorts rays. All functions are
+elementwise. Their parameters are fx, cx, fy, cy of the camera with the lens, the same four of the ideal camera, and the
+coefficients of the lens.
 """
 
 # pyright: strict, reportUnknownMemberType=false

@@ -1,4 +1,4 @@
-"""Warps by a chain of maps: affine after field after affine, read once."""
+"""Warps by a chain of matrices and flows; the image is read once."""
 
 # pyright: strict, reportUnknownMemberType=false
 
@@ -40,47 +40,47 @@ def warp_composed(
     antialias: bool = False,
     dtype: DTypeLike | None = None,
 ) -> jax.Array:
-    """Warps images by several maps in a row, and reads them once: an affine map, a flow, and another affine map.
+    """Warps images by a chain of matrices and flows, and reads them only once.
 
-    The pixel of the output at p shows the image at ``t_n(...t_2(t_1(p)))``, where a matrix maps a point to its product
-    and a flow maps it to ``point + flow(point)``. Matrices are applied where the points are used, so that no array of
-    points is stored. A flow behind another transform is read between its pixels once, and the image once.
+    The output pixel at p shows the image at ``t_n(...t_2(t_1(p)))``. A matrix multiplies the point, and a flow maps it
+    to ``point + flow(point)``. Matrices are applied where the points are used, so no array of points is stored. A flow
+    that follows another transform is interpolated once, and so is the image.
 
     Args:
         image: ``(..., H, W, C)``, or volumes ``(..., D, H, W, C)``, as in `resample`.
-        transforms: the maps from output to image, first to last; each is
+        transforms: the matrices and flows from output to image, first to last. Each is one of these:
 
-            - a matrix from point to point: ``(..., 2, 3)`` affine or ``(..., 3, 3)`` projective, of volumes
-              ``(..., 3, 4)`` or ``(..., 4, 4)``. It leads from output to image, as in `warp_affine` with
+            - a matrix from point to point: ``(..., 2, 3)`` affine or ``(..., 3, 3)`` projective; for volumes
+              ``(..., 3, 4)`` or ``(..., 4, 4)``. It maps from output to image, as in `warp_affine` with
               ``inverse_map=True``.
-            - a flow in pixels of its own: ``(..., H, W, 2)`` or ``(..., D, H, W, 3)``, or a tuple of arrays, as in
-              `warp_flow`. A coarse flow stands between the matrix into its pixels and the one out of them.
+            - a flow in its own pixels: ``(..., H, W, 2)`` or ``(..., D, H, W, 3)``, or a tuple of arrays, as in
+              `warp_flow`. Place a coarse flow between a matrix that maps into its pixels and one that maps out of them.
 
-            Leading axes of all of them broadcast with those of `image`.
+            The leading axes of all transforms broadcast with those of `image`.
         output_shape: the spatial shape of the output. The default is that of the flow, if the first transform is one,
             else that of the image.
-        flow_sampler: how flows are read between their pixels; by default by the linear filter, and outside as at their
-            edge. With ``Sampler(filter_mode="bspline")`` a coarse flow holds the control points of a free-form
+        flow_sampler: how flows are interpolated. By default the filter is linear, and outside a flow keeps the value at
+            its edge. With ``Sampler(filter_mode="bspline")`` a coarse flow holds the control points of a free-form
             deformation.
-        antialias: as in `resample`; the footprint of a pixel is the difference between the points of its neighbors
-            where a transform is a flow.
+        antialias: as in `resample`. If a transform is a flow, the footprint of a pixel is the difference between the
+            points of its neighbors.
         sampler, filter, address, border_color, dtype: as in `resample`.
 
     Returns:
         ``(..., *output_shape, C)``.
 
     Gradients: of any order, in forward and reverse mode, with respect to image, every matrix, every flow and border
-        color; see `resample`. Reverse mode keeps what is read of each flow.
+        color; see `resample`. Reverse mode stores the values that are read from each flow.
 
     Raises:
-        ValueError: if shapes do not fit, or leave open whether points have two coordinates or three.
+        ValueError: if shapes do not fit, or do not tell whether points have two coordinates or three.
         TypeError: if `transforms` is not a list or a tuple.
 
     Example:
         >>> import jax.numpy as jnp, jaxtex as jt
         >>> image = jnp.arange(4.0)[None, :, None]
         >>> double = jnp.array([[2.0, 0, 0], [0, 1, 0]])
-        >>> flow = jnp.ones((1, 2)), jnp.zeros((1, 2))  # of two pixels, each of them two of the output wide
+        >>> flow = jnp.ones((1, 2)), jnp.zeros((1, 2))   # two pixels, each as wide as two output pixels
         >>> jt.warp.warp_composed(image, [double / jnp.array([[4.0], [1]]), flow, double])[0, :, 0]
         Array([2., 3., 0., 0.], dtype=float32)
     """
@@ -102,8 +102,8 @@ def as_transforms(name: str, transforms: Any) -> tuple[Transform, ...]:
     """Transforms, at least one."""
     if not isinstance(transforms, tuple | list):
         raise TypeError(
-            f"{name}: transforms is {described(transforms)}, expected a list of matrices and flows, first to last; put "
-            f"a single one into a list."
+            f"{name}: transforms is {described(transforms)}, expected a list of matrices and flows, first to last; "
+            f"put a single transform into a list."
         )
     found = tuple(cast(Sequence[Transform], transforms))
     if not found:
@@ -156,11 +156,11 @@ def num_coordinates(name: str, transforms: Sequence[Transform], output_shape: Sh
         return fitting[0]
     shapes = ", ".join(str(shape_of(t)) for t in transforms)
     if fitting:
-        raise ValueError(f"{name}: transforms of shapes {shapes} may be of images or of volumes; pass output_shape.")
+        raise ValueError(f"{name}: transforms of shapes {shapes} fit images and volumes; pass output_shape.")
     of_output = "" if output_shape is None else f" for an output of {counts[0]} axes"
     raise ValueError(
         f"{name}: transforms have shapes {shapes}; expected matrices (..., n, n + 1) or (..., n + 1, n + 1) and flows "
-        f"(..., H, W, 2) or (..., D, H, W, 3), all of one n{of_output}."
+        f"(..., H, W, 2) or (..., D, H, W, 3), all with the same n{of_output}."
     )
 
 

@@ -1,4 +1,4 @@
-"""Matrices of other libraries in our pixels: edges at whole numbers, centers at +0.5, x before y before z."""
+"""Conversions of other libraries' matrices to jaxtex's pixels: edges at whole numbers, centers at +0.5, x first."""
 
 # pyright: strict, reportUnknownMemberType=false
 
@@ -15,7 +15,7 @@ from .types import ShapeLike
 
 @compiled()
 def matrix_from_opencv(matrix: ArrayLike) -> jax.Array:
-    """Converts a matrix of OpenCV, whose pixel centers are at whole numbers, to our pixels.
+    """Converts a matrix of OpenCV, whose pixel centers are at whole numbers, to jaxtex's pixels.
 
     The direction of the map stays the same. A matrix for `cv2.warpAffine` or `cv2.warpPerspective` goes to
     `warp_affine` or `warp_perspective`, with ``inverse_map=True`` if the flags contain `WARP_INVERSE_MAP`.
@@ -49,12 +49,12 @@ def camera_from_opencv(camera_matrix: ArrayLike, distortion: ArrayLike | None = 
     Args:
         camera_matrix: ``(..., 3, 3)``, as `cv2.calibrateCamera`, `cv2.getOptimalNewCameraMatrix` or
             `cv2.fisheye.calibrate` returns it.
-        distortion: the coefficients of one lens, in any of OpenCV's shapes, ``(n,)``, ``(1, n)`` or ``(n, 1)``, with
-            which `camera_matrix` has no batch axes; or ``(..., n)`` with the batch axes of `camera_matrix`. By default
-            four zeros.
+        distortion: the coefficients. For one lens, in any of OpenCV's shapes, ``(n,)``, ``(1, n)`` or ``(n, 1)``, where
+            `camera_matrix` has no batch axes. For several lenses, ``(..., n)`` with the batch axes of `camera_matrix`.
+            The default is four zeros.
 
     Returns:
-        The camera matrix, of the same shape, with 0.5 more in cx and cy, and the coefficients, ``(..., n)``.
+        A pair: the camera matrix, of the same shape, with 0.5 added to cx and cy; and the coefficients, ``(..., n)``.
 
     Gradients: of any order, in forward and reverse mode, with respect to both arguments.
 
@@ -85,13 +85,13 @@ def camera_from_opencv(camera_matrix: ArrayLike, distortion: ArrayLike | None = 
 
 @compiled()
 def matrix_from_skimage(matrix: ArrayLike) -> jax.Array:
-    """Converts the matrix of a geometric transform of scikit-image, its `params`, to our pixels.
+    """Converts the matrix of a scikit-image transform, its `params`, to jaxtex's pixels.
 
     `skimage.transform.warp` takes the inverse map. For ``warp(image, t.inverse)``, pass the converted ``t.params`` to
     `warp_affine` or `warp_perspective`; for ``warp(image, t)``, add ``inverse_map=True``.
 
     Args:
-        matrix: ``(..., 3, 3)``, in x, y order, pixel centers at whole numbers.
+        matrix: ``(..., 3, 3)``, in x, y order, with pixel centers at whole numbers.
 
     Returns:
         A matrix of the same shape.
@@ -113,15 +113,15 @@ def matrix_from_skimage(matrix: ArrayLike) -> jax.Array:
 
 @compiled()
 def matrix_from_scipy(matrix: ArrayLike, offset: ArrayLike = 0.0) -> jax.Array:
-    """Converts the arguments of `scipy.ndimage.affine_transform` to a matrix in our pixels.
+    """Converts the arguments of `scipy.ndimage.affine_transform` to a matrix in jaxtex's pixels.
 
     SciPy's matrix maps indices of the output to indices of the input, in the order of the array's axes. Pass the result
     to `warp_affine` with ``inverse_map=True``.
 
     Args:
         matrix: ``(n, n)``, or ``(n,)`` for a diagonal matrix, or ``(n, n + 1)`` with the offset in its last column; n
-            is 2 or 3, and the axes are y, x or z, y, x. Of a homogeneous matrix, leave out the last row.
-        offset: a number or ``(n,)``, which is added; ignored if the matrix has an offset.
+            is 2 or 3, and the axes are y, x or z, y, x. Leave out the last row of a homogeneous matrix.
+        offset: the offset that is added, a number or ``(n,)``; ignored if the matrix has an offset.
 
     Returns:
         ``(n, n + 1)``, in x, y (, z) order: maps points of the output to points of the input.
@@ -157,15 +157,16 @@ def matrix_from_scipy(matrix: ArrayLike, offset: ArrayLike = 0.0) -> jax.Array:
 def matrix_from_torch(
     theta: ArrayLike, input_shape: ShapeLike, output_shape: ShapeLike, align_corners: bool | None = False
 ) -> jax.Array:
-    """Converts a `theta` of `torch.nn.functional.affine_grid` to our pixels.
+    """Converts a `theta` of `torch.nn.functional.affine_grid` to jaxtex's pixels.
 
     Pass the result to `warp_affine` with ``inverse_map=True``.
 
     Args:
-        theta: ``(..., 2, 3)`` or ``(..., 3, 4)``: maps points of the output to points of the input, in x, y (, z)
-            order, both from -1 to 1.
+        theta: ``(..., 2, 3)`` or ``(..., 3, 4)``: maps points of the output to points of the input. Coordinates are in
+            x, y (, z) order and from -1 to 1.
         input_shape, output_shape: the spatial shapes of input and output, slowest axis first.
-        align_corners: whether -1 and 1 are the centers of the outer pixels, not their outer edges. ``None`` is false.
+        align_corners: whether -1 and 1 are the centers of the outer pixels; otherwise they are the outer edges of these
+            pixels. ``None`` is false.
 
     Returns:
         A matrix of the same shape.

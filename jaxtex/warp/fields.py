@@ -33,18 +33,18 @@ def remap(
     antialias: bool = False,
     dtype: DTypeLike | None = None,
 ) -> jax.Array:
-    """Warps images by coordinates: the point of the image that each pixel of the output shows.
+    """Warps images by coordinates, which give the point of the image that each output pixel shows.
 
     Args:
         image: ``(..., H, W, C)``, or volumes ``(..., D, H, W, C)``, as in `resample`.
         coords: ``(x, y)``, or ``(x, y, z)`` for volumes: arrays that broadcast to leading batch axes and the spatial
-            shape of the output, in pixels from the top left corner, pixel centers at +0.5.
+            shape of the output. They are in pixels from the top left corner, with pixel centers at +0.5.
         antialias: as in `resample`; the footprint of a pixel is the difference between the coordinates of its
             neighbors.
         sampler, filter, address, border_color, dtype: as in `resample`.
 
     Returns:
-        ``(..., *output_shape, C)``, of the spatial shape that `coords` broadcast to.
+        ``(..., *output_shape, C)``, where ``output_shape`` is the spatial shape that `coords` broadcast to.
 
     Gradients: of any order, in forward and reverse mode, with respect to image, coordinates and border color; see
         `resample`.
@@ -79,7 +79,7 @@ def warp_flow(
     antialias: bool = False,
     dtype: DTypeLike | None = None,
 ) -> jax.Array:
-    """Warps images backward along a flow: the pixel of the output at p shows the image at ``p + flow(p)``.
+    """Warps images backward along a flow: the output pixel at p shows the image at ``p + flow(p)``.
 
     If `flow` leads from a first image to a second image, and `image` is the second, then the result looks like the
     first.

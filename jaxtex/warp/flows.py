@@ -1,8 +1,8 @@
-"""Fields of vectors as maps of space: a velocity integrated, two flows composed, one inverted, and its Jacobian.
+"""Operations on flows: integrate a velocity, compose two flows, invert a flow, and its Jacobian determinant.
 
-A flow moves a point p to ``p + flow(p)``, in pixels; between pixels it is read as an image is. Outside, a flow goes on
-as at its edge. If it fell to zero there, as an image falls to the border color, it would shear the pixels at the edge
-against those inside, and the map would fold where the flow is longer than a pixel.
+A flow moves a point p to ``p + flow(p)``, in pixels. Between pixels it is interpolated like an image. Outside, it keeps
+the value at its edge. If it fell to zero there, as an image falls to the border color, it would shear the pixels at the
+edge against those inside, and the map would fold where the flow is longer than a pixel.
 """
 
 # pyright: strict, reportUnknownMemberType=false
@@ -40,22 +40,22 @@ def integrate_velocity(
 ) -> jax.Array | Arrays:
     """Integrates a stationary velocity over one unit of time, by scaling and squaring.
 
-    The flow begins as ``velocity / 2^steps``, and is composed with itself `steps` times. A smooth velocity gives a
+    The flow starts as ``velocity / 2^steps`` and is composed with itself `steps` times. A smooth velocity gives a
     diffeomorphism, whose inverse is the flow of the negative velocity.
 
     Args:
         velocity: ``(..., H, W, 2)``, x before y, or ``(..., D, H, W, 3)``, in pixels; or a tuple of arrays ``(vx, vy)``
             or ``(vx, vy, vz)``. Leading axes are batches.
         steps: how many times the flow is doubled, a Python integer of at least 0. The first step should be shorter than
-            half a pixel: ``2^steps`` is at least twice the greatest speed.
+            half a pixel: choose ``2^steps`` at least twice the greatest speed.
         sampler: a `Sampler`, for options that have no argument here.
         filter: as in `resample`; by default linear.
-        address: how a flow continues outside, as in `resample`; by default ``"clamp"``, as at its edge.
+        address: how a flow continues outside, as in `resample`; by default ``"clamp"``, the value at its edge.
 
     Returns:
         The flow in the form of `velocity`: one array, or a tuple of arrays.
 
-    Gradients: of any order, in forward and reverse mode, with respect to `velocity`. Reverse mode keeps one flow for
+    Gradients: of any order, in forward and reverse mode, with respect to `velocity`. Reverse mode stores one flow for
         each step.
 
     Raises:
@@ -90,15 +90,15 @@ def compose_flows(
     filter: FilterModeLike | None = None,
     address: AddressLike | None = None,
 ) -> jax.Array | Arrays:
-    """The flow that warps an image as two flows do, one after the other.
+    """Returns the flow that warps an image like two flows, one after the other.
 
     ``composed(p) = second(p) + first(p + second(p))``, so that ``warp_flow(image, composed)`` equals
-    ``warp_flow(warp_flow(image, first), second)`` without its second blur. A point p goes to ``p + second(p)``, and
-    from there along `first` to the point of the image.
+    ``warp_flow(warp_flow(image, first), second)``, but blurs only once. A point p moves to ``p + second(p)``, and from
+    there along `first` to a point of the image.
 
     Args:
         first: the flow of the first warp: ``(..., H, W, 2)`` or ``(..., D, H, W, 3)``, or a tuple of arrays, in pixels,
-            as in `warp_flow`. It is read between pixels.
+            as in `warp_flow`. It is interpolated between its pixels.
         second: the flow of the second warp. Its spatial shape is that of the result.
         sampler, filter, address: as in `integrate_velocity`.
 
@@ -136,11 +136,11 @@ def invert_flow(
     filter: FilterModeLike | None = None,
     address: AddressLike | None = None,
 ) -> jax.Array | Arrays:
-    """The flow that leads back: ``inverse(p) = -flow(p + inverse(p))``, by fixed point iteration.
+    """Returns the inverse of a flow, ``inverse(p) = -flow(p + inverse(p))``, by fixed-point iteration.
 
-    The iteration converges where `flow` changes by less than its own length between points: if its derivative is at
-    most c < 1, a step multiplies the error by c. A flow that folds has no inverse. Of a velocity, the exact inverse is
-    ``integrate_velocity(-velocity)``.
+    The iteration converges where `flow` differs between two points by less than their distance. If its derivative is at
+    most c < 1, each step multiplies the error by at most c. A flow that folds has no inverse. The exact inverse of
+    ``integrate_velocity(velocity)`` is ``integrate_velocity(-velocity)``.
 
     Args:
         flow: ``(..., H, W, 2)`` or ``(..., D, H, W, 3)``, or a tuple of arrays, in pixels, as in `warp_flow`.
@@ -150,9 +150,9 @@ def invert_flow(
     Returns:
         The inverse, of the shape of `flow` and in its form: one array, or a tuple of arrays.
 
-    Gradients: of any order, in forward and reverse mode, with respect to `flow`, by the implicit function theorem: they
-        are those of the fixed point, take no iterations, and keep nothing of them. Not finite where ``p + flow(p)`` is
-        singular.
+    Gradients: of any order, in forward and reverse mode, with respect to `flow`, by the implicit function theorem. They
+        are the derivatives of the fixed point, not of the iteration, and store nothing of its steps. They are not
+        finite where the derivative of ``p + flow(p)`` is singular.
 
     Raises:
         ValueError: if shapes do not fit, or `steps` is below 1.
@@ -173,10 +173,10 @@ def invert_flow(
 
 @compiled()
 def jacobian_determinant(flow: ArrayLike | Points) -> jax.Array:
-    """The determinant of the derivative of the map from p to ``p + flow(p)``: by how much it enlarges what it moves.
+    """Returns the Jacobian determinant of ``p + flow(p)``: the factor by which this map scales area or volume.
 
-    It is 1 where nothing changes in size, and at most 0 where the map folds. Derivatives are central differences of the
-    flow, and one-sided ones at the edges.
+    It is 1 where sizes do not change, and 0 or less where the map folds. Derivatives are central differences of the
+    flow, and one-sided differences at the edges.
 
     Args:
         flow: ``(..., H, W, 2)`` or ``(..., D, H, W, 3)``, or a tuple of arrays, in pixels, as in `warp_flow`.

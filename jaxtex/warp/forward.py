@@ -1,4 +1,4 @@
-"""Forward warps: each pixel moves along a flow, and the pixels that land on one pixel are summed or averaged."""
+"""Forward warps: each pixel moves along a flow. Pixels that land on the same pixel are summed or averaged."""
 
 # pyright: strict, reportUnknownMemberType=false
 
@@ -95,7 +95,7 @@ def forward_warp(
     return_coverage: bool = False,
     dtype: DTypeLike | None = None,
 ) -> jax.Array | tuple[jax.Array, jax.Array]:
-    """Warps images forward along a flow: the pixel at p moves to ``p + flow(p)``, onto the pixels around that point.
+    """Warps images forward along a flow: the pixel at p moves to ``p + flow(p)``, and is spread around it.
 
     If `flow` leads from a first image to a second image, and `image` is the first, then the result looks like the
     second, with holes where no pixel lands. Where several pixels land, `mode` combines them.
@@ -103,38 +103,38 @@ def forward_warp(
     Args:
         image: ``(..., H, W, C)``, as in `resample`.
         flow: ``(..., H, W, 2)``, x before y, in pixels; or a tuple of arrays ``(dx, dy)``. Leading axes broadcast with
-            those of `image`. A pixel whose flow is NaN or infinite lands nowhere.
+            those of `image`. A pixel whose flow is NaN or infinite is dropped.
         importance: ``(..., H, W)``, the importance of each pixel where several land, for ``mode="linear"`` and
-            ``"softmax"``; by default all pixels are equally important. For example the negative of a depth, times a
-            factor, or of the difference between the image and the second image at ``p + flow(p)``.
+            ``"softmax"``; by default all pixels are equally important. Examples are the negative depth times a factor,
+            or the negative difference between the image and the second image at ``p + flow(p)``.
         output_shape: the spatial shape of the output, ``(H, W)``; by default that of the image.
-        sampler: a `Sampler`, for options that have no argument here. With `deterministic` the result has the same bits
-            in every run.
-        filter: ``"linear"``, the default, spreads a pixel over two by two pixels, ``"point"`` over one.
-        address: ``"border"``, the default, drops the parts of a pixel that land outside, ``"wrap"`` moves them to the
+        sampler: a `Sampler`, for options that have no argument here. With ``deterministic=True`` the result has the
+            same bits in every run.
+        filter: ``"linear"``, the default, spreads a pixel over 2 x 2 pixels; ``"point"`` moves it to one pixel.
+        address: ``"border"``, the default, drops the parts of a pixel that land outside; ``"wrap"`` moves them to the
             opposite side.
         mode: how pixels are combined, with the weights w of the filter and the importance z:
 
-            - ``"sum"``: ``sum(w I)``. The sum over the output is that over the image, less the parts that land outside.
+            - ``"sum"``: ``sum(w I)``. The output has the same sum as the image, less the parts that land outside.
             - ``"average"``: ``sum(w I) / sum(w)``.
             - ``"linear"``: ``sum(w z I) / sum(w z)``; z must not be negative.
-            - ``"softmax"``: ``sum(w exp(z) I) / sum(w exp(z))``: a pixel hides others whose z is much lower. A number
-              added to all z changes nothing. In float32, a z that is more than 61 below the greatest z of its image
-              acts as 61 below.
+            - ``"softmax"``: ``sum(w exp(z) I) / sum(w exp(z))``: a pixel hides others whose z is much lower. Adding one
+              number to all z changes nothing. In float32, a z that is more than 61 below the greatest z of its image
+              acts as 61 below it.
         return_coverage: whether to return the coverage as well.
-        dtype: of the result; by default that of the image, and float32 for a mask of bool.
+        dtype: the dtype of the result; by default that of the image, and float32 for a bool mask.
 
     Returns:
         ``(..., *output_shape, C)``, zero where no pixel lands. Integers are rounded, half to even. With
-        `return_coverage` a pair of this and the coverage ``(..., *output_shape)``, ``sum(w)``, in float32 (or float64):
-        0 in a hole, below 1 where the flow diverges, above 1 where it converges.
+        `return_coverage`, a pair of this and the coverage ``sum(w)``, ``(..., *output_shape)``, in float32 (or
+        float64): 0 in a hole, below 1 where the flow diverges, above 1 where it converges.
 
     Gradients: of any order, in forward and reverse mode, with respect to image, flow and importance; zero where no
         pixel lands. They are zero where the result is rounded; pass a floating `dtype`.
 
     Raises:
         ValueError: if shapes do not fit, `mode` is unknown, `mode` ignores the `importance` that is given, or the
-            weights of the filter may be negative, as those of a cubic filter.
+            filter has negative weights, as a cubic filter does.
 
     Source: S. Niklaus and F. Liu, "Softmax Splatting for Video Frame Interpolation", 2020.
 
@@ -177,8 +177,8 @@ def check_mode(name: str, mode: str, importance: ArrayLike | None, sampler: Samp
         )
     if sampler.kernel.signed:
         raise ValueError(
-            f"{name}: the filter is {str(sampler.filter_mode)!r}, whose weights may be negative, so that no average "
-            f"exists; use filter='linear' or 'point'."
+            f"{name}: the filter is {str(sampler.filter_mode)!r}, whose weights may be negative, expected weights "
+            f"of at least 0; use filter='linear' or 'point'."
         )
 
 

@@ -43,22 +43,23 @@ def resample(
         image: ``(..., H, W, C)``, or with an `output_shape` of three sizes ``(..., D, H, W, C)``, of any floating or
             integer dtype or bool. Leading axes are batches.
         function: ``function(x, y)``, or ``function(x, y, z)``, maps the centers of the output's pixels, arrays that
-            broadcast to `output_shape`, to a tuple of as many coordinates in the image, elementwise. The results may
-            have leading batch axes, which broadcast with those of `image`.
+            broadcast to `output_shape`, to a tuple of the same number of coordinates in the image, elementwise. The
+            results may have leading batch axes, which broadcast with those of `image`.
         output_shape: the spatial shape of the output, ``(H, W)`` or ``(D, H, W)``; by default that of the image.
         sampler: a `Sampler`, for options that have no argument here. Its `normalized_coords` is ignored.
         filter: ``"linear"``, ``"point"`` or ``"cubic"``, a `FilterMode`. The default is that of `sampler`, or linear.
         address: how the image continues outside: an `AddressMode`, or a tuple with one for each axis, x first.
             The default is that of `sampler`, or ``"border"``.
         border_color: the color outside under ``"border"``, in units of the image: a scalar or ``(C,)``; by default 0.
-        antialias: whether to smooth the image as far as the output shrinks it. The read then uses a mip chain, at the
-            level of detail of the derivative of `function`. With ``sampler.max_anisotropy`` above 1, several reads lie
-            along the direction that shrinks most, and the other direction is smoothed less.
-        dtype: of the result; by default that of the image. A floating dtype keeps the fractions of an integer image.
+        antialias: whether to smooth the image as much as the output shrinks it. The read then uses a mip chain, at the
+            level of detail that the derivative of `function` gives. With ``sampler.max_anisotropy`` above 1, several
+            reads lie along the direction that shrinks most, and the other direction is smoothed less.
+        dtype: the dtype of the result; by default that of the image. With a floating dtype, the result of blending
+            integers keeps its fractions.
 
     Returns:
         ``(..., *output_shape, C)``. Integers are blended as numbers and rounded, half to even. A filter that blends
-        reads a mask of bool as 0 and 1, and returns float32.
+        reads a bool mask as 0 and 1, and returns float32.
 
     Gradients: of any order, in forward and reverse mode, with respect to a floating image, the border color, and the
         values that `function` closes over. They are zero where the result is rounded; pass a floating `dtype`.
@@ -106,7 +107,7 @@ def warp_affine(
         image: ``(..., H, W, C)``, or volumes ``(..., D, H, W, C)``, as in `resample`.
         matrix: ``(..., 2, 3)``, or ``(..., 3, 4)`` for volumes: maps points of the image to points of the output, in
             pixels from the top left corner. Leading axes broadcast with those of `image`. A singular matrix has no
-            inverse, and its coordinates are not finite.
+            inverse; the coordinates are then not finite.
         inverse_map: whether `matrix` maps points of the output to points of the image.
         output_shape, sampler, filter, address, border_color, antialias, dtype: as in `resample`.
 
@@ -145,7 +146,7 @@ def warp_perspective(
     antialias: bool = False,
     dtype: DTypeLike | None = None,
 ) -> jax.Array:
-    """Warps images by homographies: a point times a matrix, divided by the last component.
+    """Warps images by homographies: the matrix times a point, divided by the last component.
 
     Args:
         image: ``(..., H, W, C)``, or volumes ``(..., D, H, W, C)``, as in `resample`.
@@ -205,12 +206,12 @@ def rotate(
     antialias: bool = False,
     dtype: DTypeLike | None = None,
 ) -> jax.Array:
-    """Rotates images counter-clockwise, as seen, and scales them.
+    """Rotates images counterclockwise, as displayed, and scales them.
 
     Args:
         image: ``(..., H, W, C)``, as in `resample`.
-        degrees: the angle, a number or an array of leading batch axes.
-        scale: the factor by which things become larger, a number or an array of leading batch axes.
+        degrees: the angle: a number, or an array with the leading batch axes.
+        scale: the factor by which the content grows: a number, or an array with the leading batch axes.
         center: ``(x, y)`` in pixels, the point of the image that goes to the center of the output; ``(..., 2)`` for a
             batch. The default is the center of the image.
         output_shape, sampler, filter, address, border_color, antialias, dtype: as in `resample`.
@@ -261,7 +262,7 @@ def spatial_transform(
     """Warps images by the affine matrices of a spatial transformer, in coordinates from -1 to 1.
 
     The result is that of `grid_sample` with the grid of `affine_grid`, both with ``align_corners=False``. But each
-    coordinate is computed where it is used; no grid is stored.
+    coordinate is computed where it is used, and no grid is stored.
 
     Args:
         images: ``(..., H, W, C)``, or volumes ``(..., D, H, W, C)``, as in `resample`.

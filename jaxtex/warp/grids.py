@@ -1,9 +1,9 @@
-"""Coordinate functions: from the centers of the output's pixels to points of the input, both in pixels.
+"""Coordinate functions, which map the centers of output pixels to points of the input, both in pixels.
 
 The origin is the top left corner, x points right and y down; the center of the first pixel is at (0.5, 0.5). Each
 function takes the coordinates of pixels, then its parameters, and is elementwise, so that a kernel computes the
-coordinates of each sample where it reads them. A compiled call hashes the function as a static argument. It therefore
-stands at the top level of a module: a new closure would compile a new program.
+coordinates of each sample where it reads them. A compiled call hashes the function as a static argument. So each
+function is defined at the top level of a module: a new closure would compile a new program.
 """
 
 # pyright: strict, reportUnknownMemberType=false

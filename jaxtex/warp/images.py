@@ -1,4 +1,4 @@
-"""The read behind all warps: images of any dtype and batch, at the points that a coordinate function computes."""
+"""The read that all warps share: images of any dtype and batch, at the points that a coordinate function computes."""
 
 # pyright: strict, reportUnknownMemberType=false
 

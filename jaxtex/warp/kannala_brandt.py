@@ -3,8 +3,8 @@
 A ray at an angle t from the axis of the camera is shown at the radius ``t (1 + k1 t^2 + k2 t^4 + k3 t^6 + k4 t^8)``, in
 units of the focal length, in the direction that the ray has. A pinhole camera would show it at the radius tan t.
 
-A ray is therefore written as its angle in two components, which the lens scales by a polynomial: the model of
-`lens_solution`. The parameters are those of `cameras`, with the coefficients k1, k2, k3, k4.
+A ray is therefore represented by its angle, as a vector of two components, which the lens scales by a polynomial.
+`lens_solution` inverts this model. The parameters are those that `cameras` lists, with the coefficients k1, k2, k3, k4.
 
 Source: J. Kannala and S. S. Brandt, "A generic camera model and calibration method for conventional, wide-angle, and
 fish-eye lenses", 2006; without its terms for asymmetry, as `cv2.fisheye` has it.

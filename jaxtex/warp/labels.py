@@ -1,4 +1,4 @@
-"""Warps of label maps, whose numbers are names: they are chosen, never blended."""
+"""Warps of label maps. A label is a name, not a quantity, so labels are chosen and never blended."""
 
 # pyright: strict, reportUnknownMemberType=false
 
@@ -41,7 +41,7 @@ def warp_labels(
     address: AddressLike | None = None,
     border_label: ArrayLike = 0,
 ) -> jax.Array:
-    """Warps label maps: each pixel of the output gets a label of the input, and no new one.
+    """Warps label maps: each output pixel gets one of the labels, never a blend.
 
     Args:
         labels: ``(..., H, W, C)``, or volumes ``(..., D, H, W, C)``, of integers or bool. Leading axes are batches, and
@@ -49,25 +49,25 @@ def warp_labels(
         transforms: a list of matrices and flows from output to input, as in `warp_composed`.
         output_shape: the spatial shape of the output, as in `warp_composed`.
         coords: in place of `transforms`, the points of the input that the output shows, as in `remap`.
-        method: ``"nearest"`` takes the label of the pixel that holds the point. ``"partial_volume"`` adds up, label by
-            label, the weights that a linear filter gives to the 4 pixels around the point, or to the 8 voxels, and
-            takes the label of most weight; of equally heavy labels the smallest, in whatever order they lie. Neither
-            memory nor time depends on the number of labels.
-        flow_sampler: how flows are read between their pixels, as in `warp_composed`.
+        method: ``"nearest"`` takes the label of the pixel that contains the point. ``"partial_volume"`` adds up, label
+            by label, the weights that a linear filter gives to the 4 pixels around the point, or to the 8 voxels, and
+            takes the label with the most weight; among equal weights, the smallest label. Neither memory nor time
+            depends on the number of labels.
+        flow_sampler: how flows are interpolated, as in `warp_composed`.
         address: how the labels continue outside, as in `resample`; by default ``"border"``.
         border_label: the label outside under ``"border"``, an integer or ``(C,)``.
 
     Returns:
         ``(..., *output_shape, C)``, in the dtype of `labels`.
 
-    Gradients: none: they are zero.
+    Gradients: none; they are zero.
 
     Raises:
-        ValueError: if shapes do not fit, or not one of `transforms` and `coords` is given.
-        TypeError: if labels are not integers.
+        ValueError: if shapes do not fit, or if both or neither of `transforms` and `coords` are given.
+        TypeError: if labels are neither integers nor bool.
 
     Source: F. Maes et al., "Multimodality Image Registration by Maximization of Mutual Information", 1997, for the
-        weights of partial volumes.
+        partial-volume weights.
 
     Example:
         >>> import jax.numpy as jnp, jaxtex as jt
@@ -75,7 +75,7 @@ def warp_labels(
         >>> point = jnp.array([[0.9]]), jnp.array([[0.9]])
         >>> jt.warp.warp_labels(labels, coords=point).item()
         7
-        >>> jt.warp.warp_labels(labels, coords=point, method="partial_volume").item()  # 0.36 of 7, 0.4 of 5
+        >>> jt.warp.warp_labels(labels, coords=point, method="partial_volume").item()  # weight 0.36 for 7, 0.4 for 5
         5
     """
     name = "warp_labels"
@@ -85,7 +85,7 @@ def warp_labels(
     sampler = Sampler(filter_mode=METHODS[method], address_mode=modes, normalized_coords=False)
     if (transforms is None) == (coords is None):
         came = "neither is" if coords is None else "both are"
-        raise ValueError(f"{name}: expected either transforms or coords, and {came} given; pass one of them.")
+        raise ValueError(f"{name}: expected either transforms or coords, but {came} given; pass one of them.")
     if coords is not None:
         points = points_of(name, coords, output_shape)
     else:
@@ -99,7 +99,7 @@ def points_of(name: str, coords: Any, output_shape: ShapeLike | None) -> Compose
     if not isinstance(coords, tuple | list):
         raise TypeError(stacked_coords(name, "coords", coords))
     if output_shape is not None:
-        raise ValueError(f"{name}: output_shape is given, but coords have a shape; leave output_shape out.")
+        raise ValueError(f"{name}: output_shape is given, but the shape of coords sets it; leave output_shape out.")
     arrays = check_fields(name, "coords", coords)
     shape = np.broadcast_shapes(*(a.shape for a in arrays))[-len(arrays) :]
     return ComposedPoints(Composed(((stored_points, len(arrays)),)), arrays, shape)

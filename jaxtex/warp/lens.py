@@ -1,4 +1,4 @@
-"""Lens distortion: points and images between a real camera and an ideal camera."""
+"""Lens distortion: conversions of points and images between a real camera and an ideal camera."""
 
 # pyright: strict, reportUnknownMemberType=false
 
@@ -40,15 +40,16 @@ def undistort(
     """Removes the distortion of a lens from images: straight lines become straight.
 
     Args:
-        image: ``(..., H, W, C)``, as the lens shows it; as in `resample`.
+        image: ``(..., H, W, C)``, the image that the lens shows, as in `resample`.
         camera_matrix: ``(..., 3, 3)``, ``[[fx, 0, cx], [0, fy, cy], [0, 0, 1]]`` in pixels, with the center of the
             first pixel at (0.5, 0.5). OpenCV has it at (0, 0): add 0.5 to cx and cy of its matrices. The other five
             elements are ignored. Leading axes broadcast with those of `image`.
-        distortion: ``(..., n)``, in OpenCV's order: k1, k2, p1, p2, then k3, then k4, k5, k6; n is 4, 5 or 8. Of a
-            fisheye lens k1, k2, k3, k4. `camera_from_opencv` makes both arguments from what OpenCV returns.
-        new_camera_matrix: ``(..., 3, 3)``, of the ideal camera whose image is the result; by default `camera_matrix`.
-        model: of the lens: ``"brown_conrady"``, or ``"fisheye"``, Kannala and Brandt's, for angles of 100 degrees and
-            more. The ideal image of a fisheye lens shows nothing at 90 degrees from its axis and beyond.
+        distortion: ``(..., n)``, in OpenCV's order: k1, k2, p1, p2, then k3, then k4, k5, k6; n is 4, 5 or 8. For a
+            fisheye lens, k1, k2, k3, k4. `camera_from_opencv` converts OpenCV's calibration to both arguments.
+        new_camera_matrix: ``(..., 3, 3)``, the matrix of the ideal camera, whose image is the result; by default
+            `camera_matrix`.
+        model: the lens model: ``"brown_conrady"``, or ``"fisheye"``, Kannala and Brandt's model, for angles of 100
+            degrees and more. The ideal image of a fisheye lens shows nothing at 90 degrees from its axis and beyond.
         output_shape, sampler, filter, address, border_color, antialias, dtype: as in `resample`.
 
     Returns:
@@ -97,15 +98,17 @@ def distort(
     """Distorts images as a lens does: the inverse of `undistort` with the same arguments.
 
     Args:
-        image: ``(..., H, W, C)``, of an ideal camera, as `undistort` returns it.
-        camera_matrix: ``(..., 3, 3)``, of the camera with the lens, whose image is the result; as in `undistort`.
+        image: ``(..., H, W, C)``, the image of an ideal camera, as `undistort` returns it.
+        camera_matrix: ``(..., 3, 3)``, the matrix of the camera with the lens, whose image is the result; as in
+            `undistort`.
         distortion: ``(..., n)``, as in `undistort`.
-        new_camera_matrix: ``(..., 3, 3)``, of the ideal camera that took `image`; by default `camera_matrix`.
-        model: of the lens, as in `undistort`.
+        new_camera_matrix: ``(..., 3, 3)``, the matrix of the ideal camera that took `image`; by default
+            `camera_matrix`.
+        model: the lens model, as in `undistort`.
         output_shape, sampler, filter, address, border_color, antialias, dtype: as in `resample`.
 
     Returns:
-        ``(..., *output_shape, C)``. A pixel at which the lens shows nothing, see `undistort_points`, shows a point far
+        ``(..., *output_shape, C)``. A pixel at which the lens shows nothing (see `undistort_points`) shows a point far
         outside the image.
 
     Gradients: of any order, in forward and reverse mode, with respect to image, both matrices, coefficients and border
@@ -148,10 +151,10 @@ def distort_points(
     Args:
         coords: ``(x, y)``, in pixels of the ideal image, numbers that broadcast with each other and with the leading
             axes of the cameras to a shape S.
-        camera_matrix: ``(..., 3, 3)``, of the camera with the lens, as in `undistort`.
+        camera_matrix: ``(..., 3, 3)``, the matrix of the camera with the lens, as in `undistort`.
         distortion: ``(..., n)``, as in `undistort`.
-        new_camera_matrix: ``(..., 3, 3)``, of the ideal camera; by default `camera_matrix`.
-        model: of the lens, as in `undistort`.
+        new_camera_matrix: ``(..., 3, 3)``, the matrix of the ideal camera; by default `camera_matrix`.
+        model: the lens model, as in `undistort`.
 
     Returns:
         ``(x, y)``, two arrays of shape S, in pixels of the camera with the lens; float64 if an argument is, else
@@ -184,15 +187,15 @@ def undistort_points(
     new_camera_matrix: ArrayLike | None = None,
     model: LensModelLike = "brown_conrady",
 ) -> tuple[jax.Array, jax.Array]:
-    """Maps points at which a lens shows something to points of an ideal image: the inverse of `distort_points`.
+    """Maps points of a distorted image to points of an ideal image: the inverse of `distort_points`.
 
     Args:
         coords: ``(x, y)``, in pixels of the camera with the lens, numbers that broadcast with each other and with the
             leading axes of the cameras to a shape S.
-        camera_matrix: ``(..., 3, 3)``, of the camera with the lens, as in `undistort`.
+        camera_matrix: ``(..., 3, 3)``, the matrix of the camera with the lens, as in `undistort`.
         distortion: ``(..., n)``, as in `undistort`.
-        new_camera_matrix: ``(..., 3, 3)``, of the ideal camera; by default `camera_matrix`.
-        model: of the lens, as in `undistort`.
+        new_camera_matrix: ``(..., 3, 3)``, the matrix of the ideal camera; by default `camera_matrix`.
+        model: the lens model, as in `undistort`.
 
     Returns:
         ``(x, y)``, two arrays of shape S, in pixels of the ideal camera; float64 if an argument is, else float32. With
@@ -203,7 +206,7 @@ def undistort_points(
         infinite. They are the derivatives of the solution, by the implicit function theorem, not those of the
         iteration.
 
-    Precision: that of the dtype; less near the fold of a lens, where the solution is steep.
+    Precision: that of the dtype; lower close to points at which the lens shows nothing, where the solution is steep.
 
     Raises:
         ValueError: if shapes do not fit.
@@ -255,7 +258,7 @@ def as_coefficients(name: str, distortion: ArrayLike, functions: LensFunctions) 
     if coefficients.ndim == 2 and coefficients.shape[-1] == 1:
         remedy = "pass distortion.ravel() in place of a column"
     elif coefficients.ndim >= 1 and coefficients.shape[-1] > max(functions.counts):
-        remedy = f"jaxtex has no others: pass distortion[..., :{max(functions.counts)}] if the rest is zero"
+        remedy = f"jaxtex has no more: pass distortion[..., :{max(functions.counts)}] if the rest is zero"
     raise ValueError(
         f"{name}: distortion has shape {coefficients.shape}, expected (..., n) with n = {expected}: {functions.names}; "
         f"{remedy}."
@@ -266,8 +269,8 @@ def check_is_no_row(name: str, image: ArrayLike, camera_matrix: ArrayLike, disto
     """Warns of coefficients as OpenCV returns them, (1, n), which are a batch of one lens."""
     if (jnp.ndim(image), jnp.ndim(camera_matrix), jnp.shape(distortion)[:-1]) == (3, 2, (1,)):
         warnings.warn(
-            f"{name}: distortion has shape {jnp.shape(distortion)}, a batch of one lens, and the result has an axis in "
-            f"front. For one lens pass distortion[0], or what camera_from_opencv returns.",
+            f"{name}: distortion has shape {jnp.shape(distortion)}, which is a batch of one lens, so the "
+            f"result has an extra leading axis. For one lens pass distortion[0], or what camera_from_opencv returns.",
             stacklevel=2,
         )
 

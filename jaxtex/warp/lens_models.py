@@ -1,4 +1,4 @@
-"""The models of a lens, by name."""
+"""The lens models, by name."""
 
 # pyright: strict
 

@@ -1,7 +1,7 @@
-"""Matrices of points as rows of elements: each element is an array of leading batch axes.
+"""Matrices that map points, as rows of elements: each element is an array with the leading batch axes.
 
 All functions are elementwise. They have the precision of their dtype on every device, and a batch that is sharded over
-devices stays sharded. A point is in pixels from the top left corner, pixel centers at +0.5, x before y (before z).
+devices stays sharded. A point is in pixels from the top left corner, with pixel centers at +0.5, in x, y (, z) order.
 """
 
 # pyright: strict, reportUnknownMemberType=false

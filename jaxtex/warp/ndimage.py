@@ -46,17 +46,18 @@ def map_coordinates(
 
     Args:
         input: the array, of any numeric dtype of a `Texture`.
-        coordinates: indices, one array for each axis of `input`, the slowest axis first, of shapes that broadcast to
-            S. Element i is at i. NaN and infinite indices, at which JAX returns NaN where it blends, act as in
-            `jaxtex.sample`.
-        order: 0, the nearest element, of two equally near the one farther from index 0; or 1, linear.
-        mode: ``"constant"``, `cval` outside, element by element; ``"nearest"``; ``"wrap"`` with the period n;
+        coordinates: indices, one array for each axis of `input`, the slowest axis first, of shapes that broadcast to S.
+            Element i is at index i. NaN and infinite indices act as in `jaxtex.sample`; JAX's function returns NaN
+            there where it blends.
+        order: 0 for the nearest element (of two equally near, the one farther from index 0), or 1 for linear
+            interpolation.
+        mode: ``"constant"``, where each element outside is `cval`; ``"nearest"``; ``"wrap"`` with the period n;
             ``"reflect"``, where the first and the last element appear twice, or ``"mirror"``, where they appear once.
         cval: a number, rounded towards zero for an `input` of integers.
 
     Returns:
         S, in the dtype of `input`; integers are rounded, halves away from zero. Weights and sums are computed in
-        float32, or in float64 if array or coordinates are.
+        float32, or in float64 if the array or the coordinates are float64.
 
     Gradients: of any order, in forward and reverse mode, with respect to a floating `input`, to `cval` and, with order
         1, to the coordinates. At a whole index the slope is the one on the right.

@@ -1,4 +1,4 @@
-"""PyTorch's `align_corners`, modes and paddings: from a coordinate of a grid, -1 to 1, to a position and a sampler."""
+"""PyTorch's `align_corners`, modes and paddings, as a position and a sampler for each grid coordinate from -1 to 1."""
 
 # pyright: strict, reportUnknownMemberType=false
 

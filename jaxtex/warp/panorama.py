@@ -1,4 +1,4 @@
-"""Images of all directions around a point: the six faces of a cube, and equirectangular images.
+"""Panoramas, which show all directions around a point: six faces of a cube, and equirectangular images.
 
 Directions are ``(x, y, z)``: x to the right, y up and z ahead, as in `cubemap`. The point (u, v) of an equirectangular
 image of H by W pixels has the longitude ``atan2(x, z) = 2 pi (u / W - 1/2)`` and the latitude ``atan2(y, sqrt(x^2 +
@@ -61,13 +61,13 @@ def equirectangular_to_cubemap(
             longitudes, once around the horizon; the rows are latitudes, from straight up to straight down. As seen from
             inside, the direction ahead, +z, is in the middle, +x to the right of it, and -z at both edges.
         size: N, the width and height of a face.
-        sampler: a `Sampler`. Its address modes and `normalized_coords` are ignored: the image continues at its left and
-            right edges, and beyond a pole half a turn away.
+        sampler: a `Sampler`. Its address modes and `normalized_coords` are ignored: the image wraps around at its left
+            and right edges, and continues beyond a pole half a turn away.
         filter: a `FilterMode`. The default is that of `sampler`, or linear.
-        antialias: whether to smooth the image as far as the faces shrink it, see `resample`. Towards the poles the
-            image is stretched along the longitude, and one level of detail for both directions blurs the regions
+        antialias: whether to smooth the image as much as the faces shrink it, see `resample`. Towards the poles the
+            image is stretched along the longitude. A single level of detail for both directions then blurs the regions
             straight up and down; ``Sampler(max_anisotropy=16)`` prevents this.
-        dtype: of the result; by default that of the image.
+        dtype: the dtype of the result; by default that of the image.
 
     Returns:
         ``(..., 6, N, N, C)``, the faces in the order and orientation of `cubemap`.
@@ -135,8 +135,8 @@ def cubemap_to_equirectangular(
         sampler: a `Sampler`. Its address modes apply with ``seamless_cubemap=False`` only.
         filter: ``"linear"`` or ``"point"``, a `FilterMode`; ``"cubic"`` with ``seamless_cubemap=False`` only. The
             default is that of `sampler`, or linear.
-        antialias: whether to smooth the faces as far as the result shrinks them, see `resample`.
-        dtype: of the result; by default that of the faces.
+        antialias: whether to smooth the faces as much as the result shrinks them, see `resample`.
+        dtype: the dtype of the result; by default that of the faces.
 
     Returns:
         ``(..., H, W, C)``.
@@ -157,7 +157,7 @@ def cubemap_to_equirectangular(
     name = "cubemap_to_equirectangular"
     texels = jnp.asarray(as_array(faces))
     if texels.ndim < 4 or texels.shape[-4] != 6 or texels.shape[-3] != texels.shape[-2]:
-        raise ValueError(f"{name}: faces has shape {texels.shape}, expected (..., 6, N, N, C), six square faces.")
+        raise ValueError(f"{name}: faces has shape {texels.shape}, expected six square faces, (..., 6, N, N, C).")
     check_image(name, texels, 3)
     shape = spatial_shape(name, texels, output_shape, 2)
     how = resolve_sampler(name, sampler, filter, None, AddressMode.CLAMP)

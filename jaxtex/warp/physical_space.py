@@ -1,7 +1,7 @@
-"""Transforms of libraries of medical images, whose points are in millimeters, in our pixels.
+"""Conversions to jaxtex's pixels of transforms in millimeters, as libraries for medical images have them.
 
-The geometry of an image says where its voxels are: ITK has an origin, a spacing and a direction, nibabel a matrix of
-four rows. Voxel indices are whole at the centers of voxels, where our pixels are at +0.5.
+The geometry of an image says where its voxels are: ITK has an origin, a spacing and a direction; nibabel has a 4 x 4
+matrix. Their voxel centers are at whole indices; jaxtex's pixel centers are at +0.5.
 """
 
 # pyright: strict, reportUnknownMemberType=false
@@ -32,19 +32,20 @@ def matrix_from_itk(
     input_geometry: ITKGeometry,
     output_geometry: ITKGeometry,
 ) -> jax.Array:
-    """Converts an affine transform of ITK, between the physical points of two images, to our pixels.
+    """Converts an affine transform of ITK, between the physical points of two images, to jaxtex's pixels.
 
-    ITK resamples an image as here: its transform leads from points of the output, the fixed image, to points of the
-    input, the moving image, ``q = matrix (p - center) + center + translation``. Pass the result to `warp_affine` with
-    ``inverse_map=True``, or to `warp_composed`. The arrays of `GetArrayFromImage` have our order of axes.
+    ITK resamples in the same direction as jaxtex: its transform maps points of the output, the fixed image, to points
+    of the input, the moving image, ``q = matrix (p - center) + center + translation``. Pass the result to `warp_affine`
+    with ``inverse_map=True``, or to `warp_composed`. `GetArrayFromImage` returns arrays in jaxtex's order of axes.
 
     Args:
-        matrix: ``(n, n)``, n being 2 or 3, in x, y (, z) order; of several transforms ``(..., n, n)``. SimpleITK's
+        matrix: ``(n, n)``, where n is 2 or 3, in x, y (, z) order; for several transforms ``(..., n, n)``. SimpleITK's
             `GetMatrix` returns its rows one after the other: reshape it.
         translation: a number or ``(..., n)``, in millimeters. An `Offset` of ITK is a translation with center 0.
         center: a number or ``(..., n)``, in millimeters.
-        input_geometry, output_geometry: of input and output ``(origin, spacing, direction)``: `GetOrigin`, ``(n,)``;
-            `GetSpacing`, ``(n,)``; and `GetDirection`, ``(n, n)`` or its rows one after the other, ``(n * n,)``.
+        input_geometry, output_geometry: ``(origin, spacing, direction)`` of the input and of the output: `GetOrigin`,
+            ``(n,)``; `GetSpacing`, ``(n,)``; and `GetDirection`, ``(n, n)`` or its rows one after the other,
+            ``(n * n,)``.
 
     Returns:
         ``(..., n, n + 1)``: maps points of the output to points of the input.
@@ -83,9 +84,9 @@ def matrix_from_itk(
 def flow_from_itk(field: ArrayLike | Sequence[ArrayLike], geometry_of_field: ITKGeometry) -> jax.Array:
     """Converts a displacement field of ITK, in millimeters, to a flow in pixels of its own grid.
 
-    The flow serves images with the field's geometry. Of an image with another one, warp by
-    ``warp_composed(image, [flow, matrix])``, where `matrix` is that of `matrix_from_itk` for the identity, from the
-    geometry of the field to that of the image.
+    The flow fits images that have the field's geometry. For an image with another geometry, use
+    ``warp_composed(image, [flow, matrix])``, where `matrix` is `matrix_from_itk` of the identity, with the image's
+    geometry as the input's and the field's as the output's.
 
     Args:
         field: ``(..., H, W, 2)`` or ``(..., D, H, W, 3)``, as `GetArrayFromImage` returns it, with the components x, y
@@ -119,21 +120,21 @@ def flow_from_itk(field: ArrayLike | Sequence[ArrayLike], geometry_of_field: ITK
 def matrix_from_nibabel(
     input_affine: ArrayLike, output_affine: ArrayLike, world_matrix: ArrayLike | None = None
 ) -> jax.Array:
-    """Converts affines of nibabel, from voxels to the world, to a matrix between two volumes in our pixels.
+    """Converts two affines of nibabel, from voxels to the world, to a matrix between the volumes in jaxtex's pixels.
 
-    An affine maps a voxel (i, j, k) to a point in millimeters, towards right, anterior and superior. The arrays of
-    nibabel have the axes i, j, k, so that our z is i, and our x is k. Pass them as they are, with an axis of channels
-    behind, and the result to `warp_affine` with ``inverse_map=True``, or to `warp_composed`.
+    An affine maps a voxel (i, j, k) to a point in millimeters; the axes point right, anterior and superior. nibabel's
+    arrays have the axes i, j, k, so jaxtex's z is i, and its x is k. Pass the arrays as they are, with a last axis for
+    channels. Pass the result to `warp_affine` with ``inverse_map=True``, or to `warp_composed`.
 
     Args:
-        input_affine: ``(..., 4, 4)``, the affine of the volume that is read.
-        output_affine: ``(..., 4, 4)``, the affine of the volume that is made.
+        input_affine: ``(..., 4, 4)``, the affine of the input volume.
+        output_affine: ``(..., 4, 4)``, the affine of the output volume.
         world_matrix: ``(..., 4, 4)``, from points of the output to points of the input in the world; by default the
-            identity. ITK's points are towards left, posterior and superior: of a transform of ITK pass
+            identity. ITK's axes point left, posterior and superior: for a transform of ITK, pass
             ``flip @ matrix @ flip`` with ``flip = diag(-1, -1, 1, 1)``.
 
     Returns:
-        ``(..., 3, 4)``, in x, y, z order, that of k, j, i: maps points of the output to points of the input.
+        ``(..., 3, 4)``, in x, y, z order, which is k, j, i: maps points of the output to points of the input.
 
     Gradients: of any order, in forward and reverse mode, with respect to every argument.
 
@@ -186,8 +187,8 @@ def geometry(name: str, argument: str, value: Any, ndim: int) -> Geometry:
         direction = direction.reshape(ndim, ndim)
     if direction.shape[-2:] != (ndim, ndim):
         raise ValueError(
-            f"{name}: the direction of {argument} has shape {direction.shape}, expected ({ndim}, {ndim}) or its rows "
-            f"one after the other."
+            f"{name}: the direction of {argument} has shape {direction.shape}, expected ({ndim}, {ndim}), or its rows "
+            f"one after the other, ({ndim * ndim},)."
         )
     lengths = vector(name, f"the spacing of {argument}", spacing, ndim)
     first, lengths, direction = as_floats(vector(name, f"the origin of {argument}", origin, ndim), lengths, direction)

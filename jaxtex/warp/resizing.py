@@ -1,4 +1,4 @@
-"""Resizes: filters as wide as the step between the pixels of the output, one axis after the other."""
+"""Resizes by filters that are as wide as the step between output pixels, along one axis after the other."""
 
 # pyright: strict, reportUnknownMemberType=false
 
@@ -49,15 +49,14 @@ def resize(
     Args:
         image: ``(..., H, W, C)``, or with an `output_shape` of three sizes ``(..., D, H, W, C)``, as in `resample`.
         output_shape: the spatial shape of the output.
-        filter: a `FilterMode`, as in `resample`, or ``"area"``: each pixel of the output is the mean of the pixels that
-            it covers, each with its share.
-        address: as in `resample`, but the default is ``"clamp"``, the pixel at the edge.
-        antialias: whether the filter is as wide as the image shrinks. Along an axis that shrinks by a factor s, it
-            extends over s times as many pixels: with the default filter, linear, it is a triangle of 2 s pixels. Along
-            an axis that does not shrink it is the filter itself. The point filter returns stored values and is not
-            widened.
-        sampler, border_color, dtype: as in `resample`. The sampler's options of mip levels have no effect. With
-            ``limit`` or ``arithmetic="hardware"``, which are options of single reads, an image that shrinks is read
+        filter: a `FilterMode`, as in `resample`, or ``"area"``: each output pixel is the mean of the pixels that it
+            covers, weighted by the share that it covers.
+        address: as in `resample`, but the default is ``"clamp"``, the nearest pixel of the edge.
+        antialias: whether to widen the filter where the image shrinks. Along an axis that shrinks by a factor s, the
+            filter extends over s times as many pixels: the default filter, linear, becomes a triangle of 2 s pixels.
+            Along other axes the filter is unchanged. The point filter returns stored values and is never widened.
+        sampler, border_color, dtype: as in `resample`. The sampler's mip options have no effect. But ``limit`` and
+            ``arithmetic="hardware"`` are options of single reads. With one of them, an image that shrinks is read
             through a mip chain, as in the other warps.
 
     Returns:
@@ -69,7 +68,8 @@ def resize(
     Precision: weights are computed in float64, sums in float32, or in float64 for a float64 image.
 
     Raises:
-        ValueError: if shapes do not fit, or ``filter="area"`` is given with ``antialias=False`` or for single reads.
+        ValueError: if shapes do not fit, or ``filter="area"`` is given with ``antialias=False``, ``limit`` or
+            ``arithmetic="hardware"``.
 
     Example:
         >>> import jax.numpy as jnp, jaxtex as jt
@@ -119,8 +119,8 @@ def resize_options(
             raise ValueError(contradiction(name, "filter", filter, "filter_mode", set_mode))
         if not antialias:
             raise ValueError(
-                f"{name}: filter is {filter!r}, the mean of the pixels that one of the output covers, but antialias is "
-                f"False; leave antialias out, or use filter='point'."
+                f"{name}: filter is {filter!r}, the mean of the pixels that an output pixel covers, but antialias "
+                f"is False; leave antialias out, or use filter='point'."
             )
         if is_single_read(options.sampler):
             raise ValueError(

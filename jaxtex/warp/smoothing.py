@@ -1,15 +1,15 @@
-"""Antialiased reads: a texture read as it is where the output magnifies, and smoothed as far as the output shrinks it.
+"""Antialiased reads: a texture is smoothed as much as the output shrinks it, and not where the output magnifies it.
 
-Of a pixel of the output that covers s texels along its longest side, the mean of the texels under it is wanted. A
-linear read of level k of a mip chain is the mean over 2^k texels, smoothed once more over 2^(k + 1): it is either too
-wide, or, at a finer level, too sparse. A read by `SPAN`, the mean over two texels at any position, is better. Its
-variance in level k is that of a box of ``sqrt(6 4^k - 3)`` texels, read linearly, which makes
+An output pixel that covers s texels along its longest side should show the mean of the texels under it. A linear read
+of level k of a mip chain is the mean over 2^k texels, smoothed once more over 2^(k + 1): it is too wide, or, at a finer
+level, too sparse. A read by `SPAN`, the mean over two texels at any position, is better. Its variance in level k is
+that of a box of ``sqrt(6 4^k - 3)`` texels, read linearly, which gives
 
     level of detail = log2((s^2 + 3) / 6) / 2
 
 So a box of sqrt(3) texels is a read of the finest level. Between 1 and sqrt(3) the read is blended with the sampler's
-own. Photographs that are turned and shrunk come 7 to 14 dB nearer to the mean of what their pixels cover than by linear
-reads at log2(s) of the same chain; `python -m benchmarks.shrink` measures it.
+own. For rotated and shrunk photographs, results are 7 to 14 dB closer to the mean of the texels that each pixel covers
+than those of linear reads at log2(s) of the same chain; `python -m benchmarks.shrink` measures it.
 """
 
 # pyright: strict, reportUnknownMemberType=false

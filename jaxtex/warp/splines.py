@@ -1,4 +1,4 @@
-"""Warps by points: the smoothest map of the plane that moves some points to others."""
+"""Warps by pairs of points: the thin-plate spline, the smoothest map that moves some points to others."""
 
 # pyright: strict, reportUnknownMemberType=false
 
@@ -36,21 +36,21 @@ def thin_plate_spline(
     antialias: bool = False,
     dtype: DTypeLike | None = None,
 ) -> jax.Array:
-    """Warps images so that some points move to others, with as little bending as possible.
+    """Warps images by a thin-plate spline: given points move to others, with as little bending as possible.
 
-    The pixel of the output at q shows the image at ``f(q) = a + B q + sum_i w_i U(|q - target_i|)``, where ``U(r) = r^2
-    log r`` and ``f(target_i) = source_i``. Among all maps with this property, f has the smallest integral of squared
-    second derivatives.
+    The output pixel at q shows the image at ``f(q) = a + B q + sum_i w_i U(|q - target_i|)``, where
+    ``U(r) = r^2 log r`` and ``f(target_i) = source_i``. Among all maps with this property, f has the smallest integral
+    of squared second derivatives.
 
     Args:
         image: ``(..., H, W, C)``, as in `resample`.
-        source_points: ``(..., P, 2)``, points of the image, x before y, in pixels from the top left corner, pixel
+        source_points: ``(..., P, 2)``, points of the image, x before y, in pixels from the top left corner, with pixel
             centers at +0.5. Leading axes broadcast with those of the image.
         target_points: ``(..., P, 2)``, the points of the output to which they move: at least three that are not on one
             line, and no two equal.
-        regularization: a number of at least 0, or an array of leading batch axes, in squared pixels. A larger value
-            bends less and misses the points by more. Far above the squared distances between the points, f is the
-            affine map that fits best.
+        regularization: a number of at least 0, or an array with the leading batch axes, in squared pixels. With a
+            larger value, f bends less and misses the points by more. With a value far above the squared distances
+            between the points, f is the best-fitting affine map.
         output_shape, sampler, filter, address, border_color, antialias, dtype: as in `resample`.
 
     Returns:
@@ -58,10 +58,11 @@ def thin_plate_spline(
 
     Gradients: of any order, in forward and reverse mode, with respect to image, points, regularization and border
         color; see `resample`. The second derivative of U at a target point is infinite, and counts as zero. Reverse
-        mode stores no array for each point.
+        mode does not store an array per point.
 
-    Precision: in float32 within 2e-4 pixels for 25 points, and 1e-3 for 400, spread over 512 pixels, where neighbors
-        move alike. Points that are close together and move apart cost digits; pass points in float64.
+    Precision: in float32, within 2e-4 pixels for 25 points and 1e-3 pixels for 400, if the points are spread over 512
+        pixels and neighbors move alike. Points that are close together and move apart cost digits; pass such points in
+        float64.
 
     Raises:
         ValueError: if shapes do not fit, or there are fewer than three points.
@@ -97,8 +98,8 @@ def check_points(name: str, source_points: ArrayLike, target_points: ArrayLike) 
             )
     if source.shape[-2] != target.shape[-2]:
         raise ValueError(
-            f"{name}: source_points has shape {source.shape} and target_points has shape {target.shape}; expected as "
-            f"many points in both."
+            f"{name}: source_points has shape {source.shape} and target_points has shape {target.shape}; expected the "
+            f"same number of points in both."
         )
     return source, target
 

@@ -1,4 +1,4 @@
-"""Warps of images that fit no device, as a stream of tiles: each reads the part of the image that it needs."""
+"""Warps, tile by tile, of images too large for a device: each tile reads only the part of the image that it needs."""
 
 # pyright: strict, reportUnknownMemberType=false
 
@@ -163,24 +163,24 @@ def resample_tiles(
 ) -> Iterator[tuple[tuple[slice, ...], NDArray[Any]]]:
     """Warps an image or a volume that does not fit the device, tile by tile; the pixels are those of `resample`.
 
-    For each tile the texels are found that its pixels read, loaded, and sent to the device. At most three windows of
-    the image and three tiles are in memory at once, besides the points of four tiles, which `function` computes. A tile
+    For each tile, the window of the image that its pixels read is found, loaded and sent to the device. At most three
+    windows and three tiles are in memory at once, besides the points of four tiles, which `function` computes. A tile
     whose window is larger than `window_bytes` is divided.
 
     Args:
-        image: ``(H, W, C)``, or with an `output_shape` of three sizes ``(D, H, W, C)``: an array with `shape` and
-            `dtype` that returns arrays for slices, such as a `numpy.memmap`, or an array of zarr or h5py.
+        image: ``(H, W, C)``, or with an `output_shape` of three sizes ``(D, H, W, C)``: an array-like object with
+            `shape` and `dtype` that returns arrays for slices, such as a `numpy.memmap`, or an array of zarr or h5py.
         function: as in `resample`. It is called for each tile, with the centers of the pixels of the tile.
         output_shape: the sizes of the output, ``(H, W)`` or ``(D, H, W)``; by default those of the image, ``(H, W)``.
         sampler, filter, address, border_color, dtype: as in `resample`. There is no antialiasing.
         tile_shape: the sizes of a tile; by default ``(512, 512)`` or ``(64, 64, 64)``.
-        window_bytes: the most bytes of the texels of one tile.
+        window_bytes: the maximum size in bytes of the window of one tile.
 
     Returns:
-        An iterator over tiles, row after row. Each is a pair: the slices of the output where it lies, one for each of
-        its spatial axes, and its pixels, a NumPy array of the sizes of the slices and channels.
+        An iterator over tiles, row by row. Each item is a pair ``(slices, pixels)``: the slices of the output that the
+        tile fills, one for each spatial axis, and a NumPy array with the sizes of the slices and an axis of channels.
 
-    Gradients: none; tiles are arrays of NumPy. Use `resample` of a part of the image.
+    Gradients: none; tiles are NumPy arrays. For gradients, call `resample` with a part of the image.
 
     Raises:
         ValueError: if shapes do not fit, or one pixel reads more than `window_bytes`.
@@ -249,8 +249,8 @@ class StreamedWarp:
                 yield where, np.asarray(pixels)[tuple(slice(0, n) for n in box.shape)]
         except WindowTooLarge as error:
             raise ValueError(
-                f"resample_tiles: {error}, in a window of {shapes.least} along each axis or more, of which "
-                f"window_bytes={self.window_bytes} leaves room for {shapes.most} texels; give it more."
+                f"resample_tiles: {error}, in a window of at least {shapes.least} along each axis, but "
+                f"window_bytes={self.window_bytes} has room for {shapes.most} texels only; pass larger window_bytes."
             ) from None
 
     def find(self, box: Box, shape: tuple[int, ...]) -> tuple[jax.Array, Arrays]:

@@ -1,7 +1,7 @@
-"""One tile of a warped image, by a program that serves images of many sizes: sizes and the tile's origin are operands.
+"""One tile of a warped image. Its program serves images of many sizes: sizes and the tile's origin are operands.
 
-A tile has the same bits as the same pixels of the whole image that `images.warp_image` returns, for texels that are
-read as they are stored or as fractions.
+For texels that are read as stored or as fractions, a tile is bit for bit equal to the same pixels of the whole image,
+which `images.warp_image` returns.
 """
 
 # pyright: strict, reportUnknownMemberType=false

@@ -1,4 +1,4 @@
-"""PyTorch's grids from -1 to 1: grids of affine maps, and reads of images at the points of grids."""
+"""PyTorch's `affine_grid` and `grid_sample`, with coordinates from -1 to 1."""
 
 # pyright: strict, reportUnknownMemberType=false
 
@@ -27,7 +27,7 @@ CHANNELS_FIRST = {"NCHW": True, "NHWC": False, "NCDHW": True, "NDHWC": False}
 
 @compiled("size", "align_corners")
 def affine_grid(theta: ArrayLike, size: ShapeLike, align_corners: bool | None = False) -> jax.Array:
-    """Returns the grid of an affine map for `grid_sample`: for each pixel of an output, a point of the input.
+    """Returns the grid of an affine map for `grid_sample`: for each output pixel, a point of the input.
 
     The grid is ``theta @ (x, y, 1)`` or ``theta @ (x, y, z, 1)`` at the centers of the output's pixels, in coordinates
     from -1 to 1 across both images.
@@ -35,10 +35,10 @@ def affine_grid(theta: ArrayLike, size: ShapeLike, align_corners: bool | None = 
     Args:
         theta: ``(..., 2, 3)`` or ``(..., 3, 4)``: maps points of the output to points of the input, x first. Leading
             axes are batches.
-        size: of the output, ``(H, W)`` or ``(D, H, W)``; or PyTorch's ``(N, C, H, W)`` or ``(N, C, D, H, W)``, with
-            `theta` of shape (N, 2, 3) or (N, 3, 4).
-        align_corners: whether -1 and 1 are the centers of the outer pixels, or their outer edges. An axis of one pixel
-            is at 0 in both cases. ``None`` is false.
+        size: the size of the output, ``(H, W)`` or ``(D, H, W)``; or PyTorch's ``(N, C, H, W)`` or ``(N, C, D, H, W)``,
+            with `theta` of shape (N, 2, 3) or (N, 3, 4).
+        align_corners: whether -1 and 1 are the centers of the outer pixels; otherwise they are the outer edges of these
+            pixels. An axis of one pixel is at 0 in both cases. ``None`` is false.
 
     Returns:
         ``(..., H, W, 2)`` or ``(..., D, H, W, 3)``, x first; float64 if `theta` is, else float32.
@@ -95,20 +95,22 @@ def grid_sample(
         images: ``(..., C, H, W)`` or ``(..., C, D, H, W)``, or with channels last, see `data_format`; of any floating
             or integer dtype or bool.
         grid: ``(..., H_out, W_out, 2)`` or ``(..., D_out, H_out, W_out, 3)``, x first; or a tuple of arrays ``(x, y)``
-            or ``(x, y, z)``, which is read faster. Leading axes are batches; those of images and grid broadcast. NaN
-            acts as -1. Infinite coordinates are outside.
+            or ``(x, y, z)``, which is read faster. Leading axes are batches; those of images and grid broadcast with
+            each other. NaN acts as -1. Infinite coordinates are outside.
         mode: ``"nearest"`` (of two texels equally near, the one with the even index), ``"bilinear"`` (or
             ``"trilinear"``, for volumes), or ``"bicubic"`` (with the coefficient -0.75; for volumes too, unlike
             PyTorch).
-        padding_mode: ``"zeros"``; ``"border"``, the nearest texel of the edge; or ``"reflection"`` at -1 and 1: the
-            texel of the edge appears twice, or with `align_corners` once.
-        align_corners: whether -1 and 1 are the centers of the outer pixels, or their outer edges. ``None`` is false.
-        data_format: ``"NCHW"`` or ``"NHWC"``, for volumes also ``"NCDHW"`` or ``"NDHWC"``: whether channels stand
-            before the other axes or behind them. The grid decides whether the images are volumes.
+        padding_mode: ``"zeros"``; ``"border"``, the nearest texel of the edge; or ``"reflection"``, which mirrors the
+            image at -1 and 1: the texel of the edge appears twice, or once with `align_corners`.
+        align_corners: whether -1 and 1 are the centers of the outer pixels; otherwise they are the outer edges of these
+            pixels. ``None`` is false.
+        data_format: ``"NCHW"`` or ``"NHWC"``, for volumes also ``"NCDHW"`` or ``"NDHWC"``: whether channels come before
+            or after the spatial axes. The grid decides whether the images are volumes.
         sampler: a `Sampler` in place of `mode` and `padding_mode`, for modes that PyTorch lacks, such as wrap. If it
             sets no address mode, `padding_mode` does. Its `normalized_coords` is ignored.
         border_color: a scalar or (C,), in place of the zeros outside.
-        antialias: whether to smooth the images as far as the grid shrinks them, as in `remap`; PyTorch does not.
+        antialias: whether to smooth the images as much as the grid shrinks them, as in `remap`. PyTorch has no such
+            option.
 
     Returns:
         ``(..., C, H_out, W_out)`` or ``(..., C, D_out, H_out, W_out)``, or with channels last. The dtype is that of
@@ -116,9 +118,9 @@ def grid_sample(
         in float32, or in float64 if images or grid are; integers are rounded, half to even.
 
     Gradients: of any order, in forward and reverse mode, with respect to images, grid and border color. They are
-        PyTorch's, at kinks too. At the center of a texel the slope is the one on the right, seen from the edge at which
-        the coordinate was reflected. Under border and reflection the slope is zero where the coordinate reaches the
-        center of an outer texel or lies beyond it. Under nearest the grid has none. With a `sampler` they are those of
+        PyTorch's, at kinks too. At the center of a texel the slope is the one on the right, seen after reflection.
+        Under border and reflection the slope is zero where the coordinate reaches the center of an outer texel or lies
+        beyond it. Under nearest the gradient with respect to the grid is zero. With a `sampler`, gradients are those of
         `jaxtex.sample`.
 
     Raises:
@@ -141,12 +143,12 @@ def grid_sample(
     ndim, shape = len(points), np.broadcast_shapes(*(g.shape for g in points))
     if "D" in data_format and ndim == 2:
         raise ValueError(
-            f"{name}: data_format is {data_format!r}, that of volumes, but grid holds points (x, y) of images; use "
+            f"{name}: data_format is {data_format!r}, for volumes, but grid holds points (x, y) of images; use "
             f"{data_format.replace('D', '')!r}, or pass points (x, y, z)."
         )
     if mode == "trilinear" and ndim == 2:
         raise ValueError(
-            f"{name}: mode is 'trilinear', that of volumes, but grid holds points (x, y) of images; use 'bilinear', or "
+            f"{name}: mode is 'trilinear', for volumes, but grid holds points (x, y) of images; use 'bilinear', or "
             f"pass points (x, y, z)."
         )
     if pixels.ndim <= ndim or not broadcasts(pixels.shape[: -ndim - 1], shape[:-ndim]):

@@ -1,4 +1,4 @@
-"""What an array says of itself: its format, its extent, its flags."""
+"""Queries of arrays: the format, the extent and the flags."""
 
 # pyright: strict
 
@@ -57,14 +57,14 @@ def arrayGetInfo(array: Array) -> tuple[ChannelFormatDesc, Extent, ArrayFlags]:
 
 @cuda_function
 def arrayGetPlane(hArray: Array, planeIdx: int) -> Array:
-    """Refuses, as CUDA does for arrays without planes: `cudaArrayGetPlane`. No format here has planes.
+    """Always raises, as CUDA does for arrays without planes: `cudaArrayGetPlane`. No format here has planes.
 
     Args:
         hArray: an `Array`.
         planeIdx: which plane.
 
     Returns:
-        Nothing: it always raises.
+        Nothing.
 
     Raises:
         CudaError: cudaErrorInvalidValue.
@@ -100,7 +100,7 @@ def deviceGetTexture1DLinearMaxWidth(
         compute_capability: the compute capability whose limit is returned, such as 9.0.
 
     Returns:
-        The number of elements that `createTextureObject` accepts. It is that of the guide's table for every format.
+        The number of elements that `createTextureObject` accepts: for every format, the number in the guide's table.
 
     Raises:
         CudaError: cudaErrorInvalidChannelDescriptor, for a format that CUDA does not have.

@@ -1,4 +1,4 @@
-"""Reinterpretation: the same bytes as numbers of another dtype."""
+"""Reinterpretation of bytes as numbers of another dtype."""
 
 # pyright: strict
 

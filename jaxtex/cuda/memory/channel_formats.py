@@ -125,7 +125,7 @@ class ChannelFormatDesc(Struct):
 
     @property
     def is_normalized(self) -> bool:
-        """Whether the format is one of integers that stand for fractions."""
+        """Whether the format stores fractions as integers."""
         return self.f in NORMALIZED_KINDS
 
     @property
@@ -195,7 +195,7 @@ def createChannelDesc(
         kind None, and the functions that take a format refuse it.
 
     Raises:
-        CudaError: cudaErrorInvalidValue, if `x` is a string that names no CUDA type, if `f` is no kind, or if `f` is
+        CudaError: cudaErrorInvalidValue, if `x` is a string that names no CUDA type, if `f` is not a kind, or if `f` is
             missing in the first form.
 
     Source:

@@ -34,7 +34,7 @@ def memcpyToArray(
     *,
     level: int | None = None,
 ) -> AnyArray:
-    """Returns an array with new elements, all of them or those of a run of bytes: `cudaMemcpyToArray`.
+    """Returns an array with all elements, or a run of bytes, replaced: `cudaMemcpyToArray`.
 
     ``memcpyToArray(dst, src)`` replaces all elements of an array, or of a level. It takes numbers.
     ``memcpyToArray(dst, wOffset, hOffset, src, count, kind)`` is CUDA's form. It takes bytes, which fill the rest of a
@@ -46,9 +46,9 @@ def memcpyToArray(
         hOffset: the first row.
         src: in the short form, the elements, slowest axis first, in the shape of ``dst.texels``, or an `Array` that
             holds them. The axis of channels may be missing if there is one channel, and the axis of rows of a 2D array
-            if there is one row. The dtype must be that of the format, because a copy converts nothing. Numbers of
-            Python, and 64-bit numbers of NumPy, must fit the format; 64-bit integers of JAX saturate. Unsigned 16-bit
-            integers are the bits of halves. In CUDA's form, an array of any dtype whose bytes, in C order, are the
+            if there is one row. The dtype must be that of the format, because a copy converts nothing. Python numbers
+            and 64-bit NumPy numbers must fit the format; 64-bit JAX integers saturate. For halves, unsigned 16-bit
+            integers are taken as their bits. In CUDA's form, an array of any dtype whose bytes, in C order, are the
             memory.
         count: the number of **bytes**, a multiple of the size of an element.
         kind: a `MemcpyKind`; it has no effect.
@@ -64,7 +64,7 @@ def memcpyToArray(
     Raises:
         CudaError: cudaErrorInvalidValue, if the shape, the dtype or the level does not fit, if a number does not fit
             the format, or if the bytes do not lie within the array or the memory; cudaErrorInvalidMemcpyDirection, if
-            `kind` is no `MemcpyKind`.
+            `kind` is not a `MemcpyKind`.
 
     Source:
         CUDA Runtime API, `cudaMemcpyToArray`, `cudaMemcpy2DToArray`, `cudaMemcpy3D`.
@@ -103,7 +103,7 @@ def memcpyFromArray(
     *,
     level: int | None = None,
 ) -> jax.Array:
-    """Returns elements of an array, all of them or a run of bytes in memory: `cudaMemcpyFromArray`.
+    """Returns all elements of an array, or memory with a run of its bytes: `cudaMemcpyFromArray`.
 
     ``memcpyFromArray(src)`` returns all elements of an array, or of a level. ``memcpyFromArray(dst, src, wOffset,
     hOffset, count, kind)`` is CUDA's form, and returns memory with bytes of the array at its start.
@@ -117,8 +117,8 @@ def memcpyFromArray(
         level: which level of a `MipmappedArray`, an int from 0, in the short form. An `Array` has no level.
 
     Returns:
-        In the short form, the elements, slowest axis first and channels last, such as (H, W, C). One channel is an axis
-        too. In CUDA's form, a new array of the shape and the dtype of `dst`.
+        In the short form, the elements, slowest axis first and channels last, such as (H, W, C). A single channel has
+        an axis too. In CUDA's form, a new array of the shape and the dtype of `dst`.
 
     Gradients:
         To the texels, and in CUDA's form to `dst`: the identity, if both have the same dtype. To differentiate other
@@ -126,7 +126,7 @@ def memcpyFromArray(
 
     Raises:
         CudaError: cudaErrorInvalidValue, if there is no such level, or if the bytes do not lie within the array or the
-            memory; cudaErrorInvalidMemcpyDirection, if `kind` is no `MemcpyKind`.
+            memory; cudaErrorInvalidMemcpyDirection, if `kind` is not a `MemcpyKind`.
 
     Source:
         CUDA Runtime API, `cudaMemcpyFromArray`, `cudaMemcpy2DFromArray`, `cudaMemcpy3D`.
@@ -167,7 +167,7 @@ def memcpyArrayToArray(
     count: int,
     kind: MemcpyKind | int = MemcpyKind.DeviceToDevice,
 ) -> Array:
-    """Returns an array with a run of bytes of another in it: `cudaMemcpyArrayToArray`.
+    """Returns an array with a run of bytes copied from another array: `cudaMemcpyArrayToArray`.
 
     Args:
         dst: an `Array`. It is not changed.
@@ -207,7 +207,7 @@ def memcpyArrayToArray(
 
 @cuda_function
 def memcpy(dst: ArrayLike, src: ArrayLike, count: int, kind: MemcpyKind | int = MemcpyKind.Default) -> jax.Array:
-    """Returns memory with bytes of other memory at its start: `cudaMemcpy`.
+    """Returns memory whose first bytes are copied from other memory: `cudaMemcpy`.
 
     Args:
         dst, src: arrays of any dtype. Their bytes, in C order, are the memory. `dst` is not changed.
@@ -223,7 +223,7 @@ def memcpy(dst: ArrayLike, src: ArrayLike, count: int, kind: MemcpyKind | int = 
 
     Raises:
         CudaError: cudaErrorInvalidValue, if the bytes do not lie within the memory; cudaErrorInvalidMemcpyDirection, if
-            `kind` is no `MemcpyKind`.
+            `kind` is not a `MemcpyKind`.
 
     Source:
         CUDA Runtime API, `cudaMemcpy`.

@@ -26,7 +26,7 @@ def memcpy2D(
     height: int,
     kind: MemcpyKind | int = MemcpyKind.Default,
 ) -> jax.Array:
-    """Returns memory with rows of other memory in it: `cudaMemcpy2D`.
+    """Returns memory with rows copied from other memory: `cudaMemcpy2D`.
 
     Args:
         dst, src: arrays of any dtype. Their bytes, in C order, are the memory. `dst` is not changed.
@@ -43,9 +43,9 @@ def memcpy2D(
         differentiate other copies is an error, also copies of floats into `mallocPitch` memory, which holds bytes.
 
     Raises:
-        CudaError: cudaErrorInvalidPitchValue, if one of several rows is longer than a pitch; cudaErrorInvalidValue, if
-            a single row is, or rows do not lie within the memory; cudaErrorInvalidMemcpyDirection, if `kind` is no
-            `MemcpyKind`.
+        CudaError: cudaErrorInvalidPitchValue, if a row is longer than a pitch and there are several rows;
+            cudaErrorInvalidValue, if a single row is longer than a pitch, or rows do not lie within the memory;
+            cudaErrorInvalidMemcpyDirection, if `kind` is not a `MemcpyKind`.
 
     Source:
         CUDA Runtime API, `cudaMemcpy2D`.
@@ -82,7 +82,7 @@ def memcpy2DToArray(
     height: int,
     kind: MemcpyKind | int = MemcpyKind.Default,
 ) -> Array:
-    """Returns an array with rows of memory in a part of it: `cudaMemcpy2DToArray`.
+    """Returns an array with a part copied from rows of memory: `cudaMemcpy2DToArray`.
 
     Args:
         dst: a 1D or 2D `Array`. It is not changed.
@@ -104,7 +104,7 @@ def memcpy2DToArray(
     Raises:
         CudaError: cudaErrorInvalidValue, if the part does not lie within the array, or cuts an element;
             cudaErrorInvalidPitchValue, if a row is longer than the pitch; cudaErrorInvalidMemcpyDirection, if `kind` is
-            no `MemcpyKind`.
+            not a `MemcpyKind`.
 
     Source:
         CUDA Runtime API, `cudaMemcpy2DToArray`.
@@ -137,7 +137,7 @@ def memcpy2DFromArray(
     height: int,
     kind: MemcpyKind | int = MemcpyKind.Default,
 ) -> jax.Array:
-    """Returns memory with a part of an array in its rows: `cudaMemcpy2DFromArray`.
+    """Returns memory with rows copied from a part of an array: `cudaMemcpy2DFromArray`.
 
     Args:
         dst: an array of any dtype. Its bytes, in C order, are the memory. It is not changed.
@@ -188,7 +188,7 @@ def memcpy2DArrayToArray(
     height: int,
     kind: MemcpyKind | int = MemcpyKind.DeviceToDevice,
 ) -> Array:
-    """Returns an array with a part of another in a part of it: `cudaMemcpy2DArrayToArray`.
+    """Returns an array with a part copied from another array: `cudaMemcpy2DArrayToArray`.
 
     Args:
         dst: a 1D or 2D `Array`. It is not changed.
@@ -207,7 +207,7 @@ def memcpy2DArrayToArray(
 
     Raises:
         CudaError: cudaErrorInvalidValue, if a part does not lie within its array, or cuts an element, or if the
-            elements differ in size; cudaErrorInvalidMemcpyDirection, if `kind` is no `MemcpyKind`.
+            elements differ in size; cudaErrorInvalidMemcpyDirection, if `kind` is not a `MemcpyKind`.
 
     Source:
         CUDA Runtime API, `cudaMemcpy2DArrayToArray`.

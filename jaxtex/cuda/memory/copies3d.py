@@ -69,7 +69,7 @@ class Memcpy3DParms(Struct):
 
 @cuda_function
 def memcpy3D(parms: Memcpy3DParms) -> Array | jax.Array:
-    """Returns the destination with a box of the source in it: `cudaMemcpy3D`.
+    """Returns the destination with a box copied from the source: `cudaMemcpy3D`.
 
     Args:
         parms: the source, the destination and the box, a `Memcpy3DParms`.
@@ -79,13 +79,13 @@ def memcpy3D(parms: Memcpy3DParms) -> Array | jax.Array:
         memory.
 
     Gradients:
-        To the source and the destination, if both have the same dtype, and pitches are multiples of its size. Other
-        copies have none, and to differentiate them is an error.
+        To the source and the destination, if both have the same dtype, and pitches are multiples of its size. To
+        differentiate other copies is an error.
 
     Raises:
         CudaError: cudaErrorInvalidValue, if there is not exactly one source and one destination, if a box does not lie
             within its array or memory, or if two arrays differ in the size of an element; cudaErrorInvalidPitchValue,
-            if a row is longer than a pitch; cudaErrorInvalidMemcpyDirection, if ``parms.kind`` is no `MemcpyKind`.
+            if a row is longer than a pitch; cudaErrorInvalidMemcpyDirection, if ``parms.kind`` is not a `MemcpyKind`.
         TypeError: if a gradient passes through a copy between memory of different dtypes.
 
     Source:

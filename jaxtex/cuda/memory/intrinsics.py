@@ -1,4 +1,4 @@
-"""Conversions of single numbers that device code makes around textures: halves in integers, doubles in pairs of them.
+"""Conversions of numbers that device code uses with textures: halves as integers, and doubles as pairs of integers.
 
 CUDA's names start with two underscores. Within a class Python changes such names, and so each function has a name
 without them too.
@@ -30,7 +30,7 @@ def float2half_rn(x: ArrayLike) -> jax.Array:
         uint16, of the shape of `x`: the bits of the halves, which copies into arrays of halves accept.
 
     Gradients:
-        None, as the results are integers. ``x.astype(jnp.float16)`` has gradients.
+        None; the results are integers. ``x.astype(jnp.float16)`` has gradients.
 
     Source:
         CUDA Math API, `__float2half_rn`, as before CUDA 9.
@@ -80,7 +80,7 @@ def half2float(x: ArrayLike) -> jax.Array:
 
 @cuda_function
 def hiloint2double(hi: ArrayLike, lo: ArrayLike) -> jax.Array:
-    """Makes doubles of their upper and lower 32 bits: `__hiloint2double`. It needs 64-bit numbers.
+    """Makes doubles from their upper and lower 32 bits: `__hiloint2double`. It needs 64-bit types enabled in JAX.
 
     ``cuda.__hiloint2double`` is the same function. Within a class Python changes that name; use this one there.
 
@@ -94,7 +94,7 @@ def hiloint2double(hi: ArrayLike, lo: ArrayLike) -> jax.Array:
         None.
 
     Raises:
-        CudaError: cudaErrorNotSupported, if 64-bit numbers are disabled.
+        CudaError: cudaErrorNotSupported, if 64-bit types are disabled in JAX.
 
     Source:
         CUDA Math API, `__hiloint2double`.
@@ -122,7 +122,7 @@ def double2hiint(x: ArrayLike) -> jax.Array:
     ``cuda.__double2hiint`` is the same function. Within a class Python changes that name; use this one there.
 
     Args:
-        x: float64 of any shape. If 64-bit numbers are disabled, numbers of Python or NumPy.
+        x: float64 of any shape. If 64-bit types are disabled in JAX, Python or NumPy numbers.
 
     Returns:
         int32, of the shape of `x`.
@@ -131,7 +131,7 @@ def double2hiint(x: ArrayLike) -> jax.Array:
         None.
 
     Raises:
-        CudaError: cudaErrorNotSupported, if `x` is an array of JAX, and 64-bit numbers are disabled.
+        CudaError: cudaErrorNotSupported, if `x` is a JAX array, and 64-bit types are disabled in JAX.
 
     Source:
         CUDA Math API, `__double2hiint`.

@@ -18,11 +18,11 @@ from .pitched_memory import PITCHED_REMEDY, PitchedPtr, whole_numbers
 
 @cuda_function
 def memset(devPtr: ArrayLike, value: int, count: int) -> jax.Array:
-    """Returns memory with bytes of one value at its start: `cudaMemset`.
+    """Returns memory whose first bytes are set to one value: `cudaMemset`.
 
     Args:
         devPtr: an array of any dtype. Its bytes, in C order, are the memory. It is not changed.
-        value: the byte; of larger integers the lowest 8 bits.
+        value: the byte; a larger integer gives its lowest 8 bits.
         count: the number of **bytes**.
 
     Returns:
@@ -49,12 +49,12 @@ def memset(devPtr: ArrayLike, value: int, count: int) -> jax.Array:
 
 @cuda_function
 def memset2D(devPtr: ArrayLike, pitch: int, value: int, width: int, height: int) -> jax.Array:
-    """Returns memory with bytes of one value in its rows: `cudaMemset2D`.
+    """Returns memory with rows of bytes set to one value: `cudaMemset2D`.
 
     Args:
         devPtr: an array of any dtype. Its bytes, in C order, are the memory. It is not changed.
         pitch: the number of **bytes** from the start of a row to the start of the next.
-        value: the byte; of larger integers the lowest 8 bits.
+        value: the byte; a larger integer gives its lowest 8 bits.
         width: the number of **bytes** in a row.
         height: the number of rows.
 
@@ -85,11 +85,11 @@ def memset2D(devPtr: ArrayLike, pitch: int, value: int, width: int, height: int)
 
 @cuda_function
 def memset3D(pitchedDevPtr: PitchedPtr, value: int, extent: Extent | tuple[int, int, int]) -> PitchedPtr:
-    """Returns pitched memory with bytes of one value in a box: `cudaMemset3D`.
+    """Returns pitched memory with a box of bytes set to one value: `cudaMemset3D`.
 
     Args:
         pitchedDevPtr: a `PitchedPtr`. It is not changed.
-        value: the byte; of larger integers the lowest 8 bits.
+        value: the byte; a larger integer gives its lowest 8 bits.
         extent: (width, height, depth) of the box, which starts at the first byte: the number of **bytes** in a row, of
             rows and of slices.
 

@@ -1,13 +1,13 @@
-"""Numbers and bytes that callers pass: what becomes of those that the dtype of a format does not hold.
+"""Numbers and bytes that callers pass, and the treatment of numbers that the dtype of a format does not hold.
 
 Numbers of a dtype other than the format's are refused, because a copy converts nothing. There are three exceptions:
 
-- Numbers of Python, alone or in lists, have no dtype. They are rounded to a floating format, and one that does not fit
-  is an error. Traced ones, which JAX calls weakly typed, saturate.
-- NumPy's numbers of 64 bits stand for those of 32 bits. One that 32 bits do not hold exactly is an error.
-- JAX's integers of 64 bits stand for those of 32 bits, and saturate.
+- Python numbers, alone or in lists, have no dtype. They are rounded to a floating format, and one that does not fit is
+  an error. Traced ones, which JAX calls weakly typed, saturate.
+- 64-bit NumPy numbers may stand for 32-bit ones. One that 32 bits do not hold exactly is an error.
+- 64-bit JAX integers may stand for 32-bit ones, and saturate.
 
-Memory of which a function takes the bytes has any dtype. It is never converted, also where JAX lacks 64-bit dtypes.
+Memory from which a function takes bytes has any dtype. It is never converted, not even where JAX lacks 64-bit dtypes.
 """
 
 # pyright: strict, reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false

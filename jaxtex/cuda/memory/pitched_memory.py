@@ -126,8 +126,8 @@ def malloc(size: int) -> jax.Array:
         size: the number of **bytes**, at least 1.
 
     Returns:
-        A uint8 array of shape (size,). Copies into it have no gradient; a floating array of JAX's, such as
-        ``jnp.zeros(size // 4)``, takes gradients.
+        A uint8 array of shape (size,). Copies into it have no gradient. For gradients, use a floating JAX array, such
+        as ``jnp.zeros(size // 4)``.
 
     Raises:
         CudaError: cudaErrorInvalidValue, if the size is below 1.

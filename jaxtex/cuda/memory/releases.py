@@ -1,4 +1,4 @@
-"""Functions that free memory: there is nothing to free, but what is freed is marked, and a later use is an error."""
+"""Functions that free memory. There is nothing to free, but freed objects are marked, and later use is an error."""
 
 # pyright: strict
 
@@ -12,11 +12,11 @@ from .pitched_memory import PitchedPtr
 
 @cuda_function
 def freeArray(array: Array | None) -> None:
-    """Marks an array as freed: `cudaFreeArray`. Its memory is released when nothing refers to it any more.
+    """Marks an array as freed: `cudaFreeArray`. Its memory is released when nothing refers to it anymore.
 
     Args:
-        array: an `Array`, or ``None``, which has no effect. To use the array, or a texture or surface object made of
-            it, later is an error; what a transformation made of it has no mark.
+        array: an `Array`, or ``None``, which has no effect. Later use of the array, or of a texture or surface object
+            made of it, is an error, except of copies that a JAX transformation made.
 
     Raises:
         CudaError: cudaErrorInvalidResourceHandle, if it was freed before.
@@ -63,7 +63,7 @@ def freeMipmappedArray(mipmappedArray: MipmappedArray | None) -> None:
 
 @cuda_function
 def free(devPtr: ArrayLike | PitchedPtr | None) -> None:
-    """Marks pitched memory as freed: `cudaFree`. Memory that is an array of JAX or NumPy has no mark, and stays usable.
+    """Marks pitched memory as freed: `cudaFree`. Memory that is a JAX or NumPy array has no mark, and stays usable.
 
     Args:
         devPtr: a `PitchedPtr`, memory, or ``None``.

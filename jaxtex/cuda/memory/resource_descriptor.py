@@ -32,16 +32,16 @@ UNION_MEMBERS = {
 class ResourceDesc(Struct):
     """The memory that a texture or a surface is made of: `cudaResourceDesc`.
 
-    The constructors `Array`, `MipmappedArray`, `Linear` and `Pitch2D` make one, each of its kind of memory.
-    ``ResourceDesc()`` is a zeroed struct, whose fields may be assigned, those of the union through `res`. It is a
+    The constructors `Array`, `MipmappedArray`, `Linear` and `Pitch2D` each describe one kind of memory.
+    ``ResourceDesc()`` is a zeroed struct. Its fields may be assigned; those of CUDA's union are under `res`. It is a
     pytree whose only child is `memory`; the other fields are static.
 
     Attributes:
         memory: an `Array`, a `MipmappedArray`, or a plain JAX array.
         resType: the `ResourceType`.
         desc: the format of plain memory. Arrays have their own format.
-        sizeInBytes: the size of linear memory; ``None`` stands for all of it.
-        width, height: the size of pitched memory in elements; ``None`` stands for all of it.
+        sizeInBytes: the size of linear memory; ``None`` is all of it.
+        width, height: the size of pitched memory in elements; ``None`` is all of it.
         pitchInBytes: the bytes from row to row of pitched memory; ``None`` if its shape gives the rows.
         flags: 0, as CUDA requires.
 
@@ -96,14 +96,14 @@ class ResourceDesc(Struct):
     def Linear(
         cls, devPtr: ArrayLike, desc: ChannelFormatDesc | None = None, sizeInBytes: int | None = None
     ) -> "ResourceDesc":
-        """Describes linear memory, which `tex1Dfetch` alone reads: `cudaResourceTypeLinear`.
+        """Describes linear memory, which only `tex1Dfetch` reads: `cudaResourceTypeLinear`.
 
         Args:
             devPtr: an array of the format's dtype, of shape (N,) for one channel, (N, C) or (N * C,) for C channels.
                 Bytes, an array of uint8, and doubles, for formats of 32-bit integers, are reinterpreted.
             desc: the format. The default has the dtype of the array, and one channel or the C of (N, C).
-            sizeInBytes: how many bytes from the start belong to the texture, by default all. The width of the texture
-                is this number divided by the size of a texel.
+            sizeInBytes: the number of bytes from the start that belong to the texture, by default all. The width of the
+                texture is this number divided by the size of a texel.
         """
         return cls(devPtr, ResourceType.Linear, desc, sizeInBytes)
 

@@ -1,4 +1,4 @@
-"""Docstrings of the surface functions: what fifteen functions share, said once."""
+"""Docstrings of the surface functions: the texts that fifteen functions share."""
 
 # pyright: strict
 

@@ -1,4 +1,4 @@
-"""From a surface function of CUDA to an access of the core: bytes along x become units of the size of an access.
+"""Turns calls of CUDA's surface functions into accesses of the core: bytes along x become units of an access's size.
 
 An access of n bytes divides each row into whole units of n bytes; bytes left at the end of a row are out of reach.
 Where a unit has the size of a texel or the dtype of the channels, the texels are accessed as they are, and gradients

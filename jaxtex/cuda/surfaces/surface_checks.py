@@ -1,4 +1,4 @@
-"""What surface functions accept as a surface: an object, a bound reference, or an array."""
+"""The surfaces that surface functions accept: an object, a bound reference, or an array."""
 
 # pyright: strict
 

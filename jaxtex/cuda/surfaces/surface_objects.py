@@ -57,9 +57,9 @@ def createSurfaceObject(
         Gradients of reads and writes flow to floating texels of the array.
 
     Raises:
-        CudaError: cudaErrorInvalidValue, if the resource is no array, if the array lacks the flag, or if it is too
+        CudaError: cudaErrorInvalidValue, if the resource is not an array, if the array lacks the flag, or if it is too
             large for a surface.
-        TypeError: if `resource` is no `ResourceDesc`.
+        TypeError: if `resource` is not a `ResourceDesc`.
 
     Source:
         CUDA Runtime API, `cudaCreateSurfaceObject`.
@@ -89,7 +89,7 @@ def destroySurfaceObject(surfObject: SurfaceObject) -> None:
     """Marks a surface object as destroyed: `cudaDestroySurfaceObject`. There is nothing to release.
 
     Args:
-        surfObject: a `SurfaceObject`. To use it later is an error; what a transformation made of it has no mark.
+        surfObject: a `SurfaceObject`. Later use is an error, except of copies that a JAX transformation made.
 
     Raises:
         CudaError: cudaErrorInvalidResourceHandle, if it was destroyed before.

@@ -1,4 +1,4 @@
-"""Surface references, which CUDA 12 removed: binding one returns a bound copy, which surface functions access."""
+"""Surface references, which CUDA 12 removed. Binding one returns a bound copy, which surface functions access."""
 
 # pyright: strict
 
@@ -23,7 +23,7 @@ class SurfaceReference(Struct):
     a pytree whose only child is `array`; the other fields are static. ``cuda.surface`` is the same class.
 
     Args:
-        T: ``"void"``, the only type that CUDA has.
+        T: ``"void"``, the only type in CUDA.
         Type: a `SurfaceType`, by default 1D.
         channelDesc: a `ChannelFormatDesc`, without effect.
         array: the `Array` that the reference is bound to; ``None`` before it is bound.
@@ -58,7 +58,7 @@ def bindSurfaceToArray(
         desc: the format of the array, which may be left out.
 
     Returns:
-        A bound `SurfaceReference`. A write returns another array, to which a reference is bound anew.
+        A bound `SurfaceReference`. A write returns another array; bind a reference to that array to read the result.
 
     Gradients:
         Gradients of reads and writes flow to floating texels of the array.

@@ -22,7 +22,7 @@ BorderColor = ArrayLike | tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike] | Co
 class TextureDesc(Struct):
     """How a texture is read: `cudaTextureDesc`. The defaults are those of a zeroed struct in CUDA.
 
-    Its fields, and elements of `addressMode` and `borderColor`, may be assigned, until it serves as a static argument.
+    Its fields, and elements of `addressMode` and `borderColor`, may be assigned until it is used as a static argument.
     It is a pytree whose only child is `borderColor`; the other fields are static.
 
     Args:
@@ -35,15 +35,16 @@ class TextureDesc(Struct):
             NormalizedFloat reads are decoded.
         borderColor: the color that Border reads, four floats from red to alpha. Where integers are read as
             elements, the bits of the floats are the color: ``numpy.int32(5).view(numpy.float32)`` stands for 5.
-        normalizedCoords: whether coordinates run from 0 to 1 across the texture, by default **not**. Mipmapped arrays
+        normalizedCoords: whether coordinates run from 0 to 1 across the texture; by default **false**. Mipmapped arrays
             require it. A cubemap is read by a direction, which has no unit.
         maxAnisotropy: the largest anisotropy, clamped to the range from 1 to 16.
         mipmapFilterMode: a `FilterMode`, by default Point: Linear blends the two nearest levels.
         mipmapLevelBias: a number that is added to the level of detail of ``...Lod`` and ``...Grad`` reads.
         minMipmapLevelClamp, maxMipmapLevelClamp: bounds of the level of detail, relative to the first level of a view;
-            if they exclude each other, the minimum holds. Both are **0** by default: every read is from level 0.
+            if the minimum is above the maximum, the minimum applies. Both are **0** by default: every read is from
+            level 0.
         disableTrilinearOptimization: no effect.
-        seamlessCubemap: whether linear reads of a cubemap blend across the edges of a face, by default **not**.
+        seamlessCubemap: whether linear reads of a cubemap blend across the edges of a face; by default **false**.
             Textures of other kinds refuse it.
 
     Source:

@@ -81,7 +81,7 @@ def plain_memory(function: str, resource: ResourceDesc) -> Any:
     if resource.memory is None or isinstance(resource.memory, Array | MipmappedArray):
         raise TypeError(
             f"{function}: resource.memory is {type(resource.memory).__name__} for a resource of type "
-            f"{ResourceType(resource.resType).name}, expected memory, an array of JAX or NumPy."
+            f"{ResourceType(resource.resType).name}, expected memory, a JAX or NumPy array."
         )
     return resource.memory
 

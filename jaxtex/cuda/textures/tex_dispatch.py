@@ -1,4 +1,4 @@
-"""From a texture function of CUDA to a read of the core: checks, coordinates, and the type of the result."""
+"""Turns calls of CUDA's texture functions into reads of the core: checks, coordinates, and the type of the result."""
 
 # pyright: strict, reportUnknownMemberType=false
 

@@ -1,4 +1,4 @@
-"""Docstrings of the texture functions: what two dozen functions share, said once."""
+"""Docstrings of the texture functions: the texts that two dozen functions share."""
 
 # pyright: strict
 

@@ -114,13 +114,13 @@ def bindTexture(
     """Binds a reference to linear memory, which `tex1Dfetch` reads: `cudaBindTexture`.
 
     Args:
-        offset: what stands for the pointer to which CUDA writes the offset of the memory, ``0`` or ``None``: the offset
-            is always 0. It may be left out: ``bindTexture(ref, devPtr, desc, size)``.
+        offset: ``0`` or ``None``, in place of the pointer to which CUDA writes the offset of the memory. The offset is
+            always 0. It may be left out: ``bindTexture(ref, devPtr, desc, size)``.
         ref: a `TextureReference` of type 1D. Only its `T`, `readMode` and `channelDesc` have an effect.
         devPtr: the memory, as in `ResourceDesc.Linear`.
         desc: its format, by default ``ref.channelDesc``. It may be left out before `size`.
         size: the size of the memory in bytes, as ``sizeInBytes`` in `ResourceDesc.Linear`. The default, and UINT_MAX,
-            which is CUDA's, stand for all of it.
+            CUDA's default, mean all of it.
         arithmetic: as in `createTextureObject`.
 
     Returns:

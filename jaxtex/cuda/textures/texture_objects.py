@@ -107,14 +107,14 @@ def createTextureObject(
     Args:
         resource: the memory, a `ResourceDesc`.
         texture: how it is read, a `TextureDesc`.
-        view: a part of an array or of a mipmapped array, a `ResourceViewDesc`; ``None`` stands for the whole resource.
+        view: a part of an array or of a mipmapped array, a `ResourceViewDesc`; ``None`` is the whole resource.
         arithmetic: ``"hardware"`` returns the values of an NVIDIA texture unit; ``"float"`` computes weights and sums
             in float32, which is less work. See `jaxtex.Sampler`.
         compute_capability: the compute capability whose size limits apply to linear and pitched memory, such as 9.0.
 
     Returns:
-        A `TextureObject` with the texels that the resource has now. A later copy or write returns another array, of
-        which another texture object is made.
+        A `TextureObject` with the texels that the resource has now. A later copy or write returns another array; make
+        another texture object from that.
 
     Gradients:
         Gradients of reads flow to floating texels of the resource, and to ``texture.borderColor``.
@@ -123,7 +123,7 @@ def createTextureObject(
         CudaError: cudaErrorInvalidFilterSetting, for a linear filter of integers; cudaErrorInvalidNormSetting, for
             NormalizedFloat reads of floats or 32-bit integers, and for other reads of normalized formats;
             cudaErrorInvalidChannelDescriptor, for a format that CUDA does not have; cudaErrorNotSupported, for a format
-            that this package does not model; cudaErrorInvalidValue, for all else that CUDA refuses.
+            that this package does not model; cudaErrorInvalidValue, for everything else that CUDA refuses.
         TypeError: if an argument is of another class.
 
     Source:

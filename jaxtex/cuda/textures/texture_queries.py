@@ -1,4 +1,4 @@
-"""What a texture object was made of, and its end."""
+"""Functions that return a texture object's descriptors, and destroy it."""
 
 # pyright: strict
 
@@ -14,7 +14,7 @@ def destroyTextureObject(texObject: TextureObject) -> None:
     """Marks a texture object as destroyed: `cudaDestroyTextureObject`. There is nothing to release.
 
     Args:
-        texObject: a `TextureObject`. To use it later is an error; what a transformation made of it has no mark.
+        texObject: a `TextureObject`. Later use is an error, except of copies that a JAX transformation made.
 
     Raises:
         CudaError: cudaErrorInvalidResourceHandle, if it was destroyed before.

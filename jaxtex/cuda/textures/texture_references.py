@@ -1,4 +1,4 @@
-"""Texture references, which CUDA 12 removed: declarations, to which `texture_binding` binds memory."""
+"""Texture references, which CUDA 12 removed. They are declarations, to which `texture_binding` binds memory."""
 
 # pyright: strict
 
@@ -102,9 +102,9 @@ class BoundTexture(Struct):
     """A texture reference that is bound to memory: `bindTextureToArray` and the other bind functions return one.
 
     Texture functions read it as they read a `TextureObject`. It has the attributes of its reference. An assignment to
-    an attribute of either changes both, and takes effect in the next read; a compiled function is compiled anew. It is
-    a pytree whose only child is `resource`; all else is static. What a transformation makes of it has attributes of
-    its own.
+    an attribute of either changes both, and takes effect in the next read; a compiled function is then compiled again.
+    It is a pytree whose only child is `resource`; everything else is static. A copy that a transformation makes has its
+    own attributes.
 
     Args:
         reference: the `TextureReference`.
@@ -143,7 +143,7 @@ class BoundTexture(Struct):
 
     @property
     def object(self) -> TextureObject:
-        """The texture object that a read reads now."""
+        """The texture object that functions read now."""
         return object_of("BoundTexture", self)
 
     @property
