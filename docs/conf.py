@@ -20,7 +20,6 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.intersphinx",
     "sphinx_copybutton",
-    "sphinx_design",
     "docstrings",
     "reference",
     "links",
@@ -57,7 +56,7 @@ html_css_files = ["site.css"]
 html_favicon = "_static/favicon.svg"
 html_copy_source = False
 html_show_sourcelink = False
-html_last_updated_fmt = None
+html_domain_indices = False
 html_theme_options = {
     "logo": {
         "text": "jaxtex",

@@ -23,17 +23,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from PIL import Image, ImageDraw
+from panels import DATA, Panel, save, sheet
+from PIL import Image
 from tqdm import tqdm
 
 import jaxtex as jt
 
-PHOTOGRAPH = Path(__file__).parent / "data" / "coffee.png"
+PHOTOGRAPH = DATA / "coffee.png"
 WIDTHS = (12, 24, 48, 96)  # of the textures, whose aspect ratio is 3 to 2
 CHANNELS, HIDDEN = 4, 32
 POINTS = 1 << 15
 RATES = {"textures": 0.02, "network": 0.005}  # features start near 0 and grow to about 1
-GAP = 4
 
 
 def start(key: jax.Array, widths: tuple[int, ...]) -> dict:
@@ -144,13 +144,8 @@ def main(argv: list[str] | None = None) -> int:
         f"features, {widths[-2]} texels wide": features[0],
         f"features, {widths[-1]} texels wide": features[1],
     }
-    picture = Image.new("RGB", (3 * (width + GAP) - GAP, 2 * (height + GAP) - GAP), "white")
-    for number, (label, panel) in enumerate(panels.items()):
-        panel = Image.fromarray(np.uint8(np.clip(panel, 0, 1) * 255 + 0.5))
-        ImageDraw.Draw(panel).text((4, 2), label, "white", font_size=15, stroke_width=2, stroke_fill="black")
-        picture.paste(panel, (number % 3 * (width + GAP), number // 3 * (height + GAP)))
-    picture.save(args.out)
-    print(f"wrote {args.out}")
+    row = [Panel(*panel) for panel in panels.items()]
+    save(sheet([row[:3], row[3:]]), args.out)
     return 0
 
 

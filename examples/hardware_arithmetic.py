@@ -14,6 +14,7 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
+from panels import Panel, difference, plot, save, sheet, to_bytes
 from PIL import Image, ImageDraw
 
 import jaxtex as jt
@@ -24,7 +25,6 @@ SAMPLERS = {
 # The corner and the width of the detail, in texels.
 CORNER, WIDTH = (1.75, 2.125), 1 / 16
 STEP = 1 / 256
-TEXT = 24
 
 
 def square(texels: jax.Array, corner: tuple[float, float], width: float, size: int, arithmetic: str) -> np.ndarray:
@@ -39,29 +39,11 @@ def ramp(x: jax.Array, arithmetic: str) -> jax.Array:
     return jt.sample(jt.texture1d(jnp.array([[0.0], [1.0]])), (x + 0.5,), SAMPLERS[arithmetic])[..., 0]
 
 
-def panel(title: str, image: np.ndarray) -> Image.Image:
-    """An image with values from 0 to 1, under a line of text."""
-    height, width, _ = image.shape
-    result = Image.new("RGB", (width, height + TEXT), "white")
-    result.paste(Image.fromarray(np.uint8(np.clip(image, 0, 1) * 255 + 0.5)), (0, TEXT))
-    ImageDraw.Draw(result).text((2, 3), title, fill="black", font_size=15)
-    return result
-
-
 def curves(size: int, steps: int = 6) -> Image.Image:
     """A ramp in both arithmetics, over the first `steps` steps."""
-    result = panel("a ramp, six steps", np.ones((size, size, 3)))
-    draw = ImageDraw.Draw(result)
-    place = lambda x, y: (x / (steps * STEP) * (size - 1), TEXT + (size - 1) * (1 - y / (steps * STEP)))
-    for k in range(steps + 1):
-        draw.line((*place(k * STEP, 0), *place(k * STEP, steps * STEP)), fill="gainsboro")
-        draw.line((*place(0, k * STEP), *place(steps * STEP, k * STEP)), fill="gainsboro")
     x = jnp.linspace(0, steps * STEP, 8 * size)
-    for arithmetic, color in (("float", "royalblue"), ("hardware", "firebrick")):
-        points = zip(np.asarray(x).tolist(), np.asarray(ramp(x, arithmetic)).tolist())
-        draw.line([place(*point) for point in points], fill=color, width=2)
-        draw.text((8, TEXT + 6 + 18 * (arithmetic == "hardware")), arithmetic, fill=color, font_size=15)
-    return result
+    lines = {name: (np.asarray(x) / STEP, np.asarray(ramp(x, name)) / STEP) for name in SAMPLERS}
+    return plot((size, size), lines, "position, 1/256 texel", "value, 1/256", limits=((0, steps), (0, steps)))
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -87,20 +69,17 @@ def main(argv: list[str] | None = None) -> int:
     print(f"largest difference in the detail: {largest:.6f}, shown times {amplify}")
 
     whole = square(texels, (0, 0), 4, args.size, "hardware")
-    first = panel("4 x 4 texels", whole)
+    first = Image.fromarray(to_bytes(whole))
     left, top = (round(c / 4 * args.size) for c in CORNER)
-    ImageDraw.Draw(first).rectangle((left - 4, top + TEXT - 4, left + 6, top + TEXT + 6), outline="white", width=2)
-    panels = [
-        first,
-        panel("1/16 texel, float", (smooth - low) / (high - low)),
-        panel("1/16 texel, hardware", (stepped - low) / (high - low)),
-        panel(f"difference x {amplify}", 0.5 + amplify * (stepped - smooth)),
-        curves(args.size),
+    ImageDraw.Draw(first).rectangle((left - 4, top - 4, left + 6, top + 6), outline="white", width=2)
+    row = [
+        Panel("4 x 4 texels", first, "framed: the detail"),
+        Panel("1/16 texel, float", (smooth - low) / (high - low)),
+        Panel("1/16 texel, hardware", (stepped - low) / (high - low)),
+        Panel(f"difference x {amplify}", difference(stepped, smooth, amplify)),
+        Panel("a ramp", curves(args.size)),
     ]
-    gap = np.full((args.size + TEXT, 8, 3), 255, np.uint8)
-    strips = [strip for p in panels for strip in (np.asarray(p), gap)]
-    Image.fromarray(np.concatenate(strips[:-1], axis=1)).save(args.out, optimize=True)
-    print(f"wrote {args.out}")
+    save(sheet([row]), args.out)
     return 0
 
 

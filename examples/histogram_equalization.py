@@ -14,15 +14,16 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
+from panels import DATA, Panel, save, sheet
 from PIL import Image
 
 import jaxtex as jt
 
-PHOTOGRAPH = Path(__file__).parent / "data" / "coffee.png"
+PHOTOGRAPH = DATA / "coffee.png"
 LEVELS = 256
 # The range of gray of the dark photograph: black becomes the first level, white the second.
 DARKEST, BRIGHTEST = 16, 96
-GAP, BARS, CURVE = 255, (96, 112, 136), (178, 34, 34)
+BARS, CURVE = (96, 112, 136), (178, 34, 34)
 
 
 @jax.jit
@@ -74,7 +75,7 @@ def main(argv: list[str] | None = None) -> int:
     print(f"counts equal to numpy.bincount: {equal}")
     light = np.asarray(equalize(jnp.asarray(dark), counts))
 
-    columns = []
+    rows = [], []
     for name, gray in (("before", dark), ("after", light)):
         found = np.asarray(histogram(jnp.asarray(gray)).texels)[:, 0]
         print(
@@ -82,12 +83,9 @@ def main(argv: list[str] | None = None) -> int:
             f"cumulative sum off a straight line by {unevenness(found):.3f}"
         )
         height, width = gray.shape
-        photograph = np.broadcast_to(gray[..., None], (height, width, 3))
-        gap = np.full((6, width, 3), GAP, np.uint8)
-        columns.append(np.concatenate([photograph, gap, bars(found, width, height // 2)]))
-    gap = np.full((len(columns[0]), 6, 3), GAP, np.uint8)
-    Image.fromarray(np.concatenate([columns[0], gap, columns[1]], axis=1)).save(args.out)
-    print(f"wrote {args.out}")
+        rows[0].append(Panel(f"{name}: levels {gray.min()} to {gray.max()}", gray))
+        rows[1].append(Panel("", bars(found, width, height // 3), "histogram of levels 0 to 255; red: cumulative sum"))
+    save(sheet(rows), args.out)
     return 0 if equal else 1
 
 

@@ -15,17 +15,17 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
+from panels import ACCENT, DATA, Panel, save, sheet, to_bytes
 from PIL import Image, ImageDraw
 
 from jaxtex import ndimage
 
-PHOTOGRAPH = Path(__file__).parent / "data" / "coffee.png"
+PHOTOGRAPH = DATA / "coffee.png"
 ORDERS = (0, 1, 3, 5)
 TURNED = 7.0  # degrees
 GUESS = 6.2
 NEWTON_STEPS = 6
 FACTOR = 8
-GAP, LABEL = 6, 14  # pixels
 
 
 @functools.partial(jax.jit, static_argnames=("order", "steps"))
@@ -59,10 +59,6 @@ def newton_step(
     return angle - jnp.vdot(slope, found) / jnp.vdot(slope, slope), jnp.mean(found**2)
 
 
-def to_bytes(image: np.ndarray | jax.Array) -> np.ndarray:
-    return np.uint8(np.clip(np.asarray(image), 0, 1) * 255 + 0.5)
-
-
 def window(y: int, x: int, side: int) -> tuple[slice, slice]:
     """The rows and columns of a square about a pixel."""
     return slice(y - side // 2, y - side // 2 + side), slice(x - side // 2, x - side // 2 + side)
@@ -72,16 +68,8 @@ def framed(image: np.ndarray, part: tuple[slice, slice]) -> np.ndarray:
     """An image with a frame around a part of it."""
     picture = Image.fromarray(image)
     rows, columns = part
-    ImageDraw.Draw(picture).rectangle((columns.start - 1, rows.start - 1, columns.stop, rows.stop), outline="red")
+    ImageDraw.Draw(picture).rectangle((columns.start - 1, rows.start - 1, columns.stop, rows.stop), outline=ACCENT)
     return np.asarray(picture)
-
-
-def labeled(image: np.ndarray, text: str) -> np.ndarray:
-    """A panel below its label."""
-    panel = Image.new("RGB", (image.shape[1] + GAP, image.shape[0] + LABEL + GAP), "white")
-    panel.paste(Image.fromarray(image), (0, LABEL))
-    ImageDraw.Draw(panel).text((1, 1), text, fill="black")
-    return np.asarray(panel)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -99,17 +87,16 @@ def main(argv: list[str] | None = None) -> int:
     side = height // 2
     detail, small = window(height // 2, width // 2, side), window(7 * height // 10, 3 * width // 5, side // FACTOR)
 
-    around = [labeled(to_bytes(photograph[detail]), "photograph")]
-    enlarged = [labeled(framed(to_bytes(photograph), small)[detail], "enlarged on the right")]
+    around = [Panel("photograph", photograph[detail])]
+    enlarged = [Panel("what is enlarged", framed(to_bytes(photograph), small)[detail])]
     for order in ORDERS:
         found = np.asarray(turned_around(photograph, order, args.steps))
         ratio = decibels(found, photograph, inside)
         print(f"order {order}: {ratio:.1f} dB after {args.steps} turns by {360 / args.steps:g} degrees")
-        around.append(labeled(to_bytes(found[detail]), f"order {order}: {ratio:.1f} dB"))
+        around.append(Panel(f"order {order}: {ratio:.1f} dB", found[detail]))
         larger = ndimage.zoom(photograph[small], (FACTOR, FACTOR, 1), order=order, mode="reflect", grid_mode=True)
-        enlarged.append(labeled(to_bytes(larger), f"{FACTOR} times, order {order}"))
-    Image.fromarray(np.concatenate([np.concatenate(row, 1) for row in (around, enlarged)])).save(args.out)
-    print(f"wrote {args.out}")
+        enlarged.append(Panel(f"{FACTOR} times, order {order}", larger))
+    save(sheet([around, enlarged]), args.out)
 
     target = ndimage.rotate(photograph, TURNED, reshape=False, order=5, mode="mirror")
     angle = jnp.float32(GUESS)

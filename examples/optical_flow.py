@@ -21,16 +21,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from PIL import Image, ImageDraw
+from panels import DATA, Panel, save, sheet
+from PIL import Image
 from tqdm import tqdm
 
 import jaxtex as jt
 
-PHOTOGRAPH = Path(__file__).parent / "data" / "coffee.png"
+PHOTOGRAPH = DATA / "coffee.png"
 FURTHEST = 0.04  # the longest true flow, in widths
 SMOOTH = 0.06  # the cost of a difference of one pixel between neighbors
 LEVELS, STEPS, RATE = 6, 300, 0.1
-GAP = 4
 
 Flow = jax.Array  # (2, H, W): x and y, in pixels
 
@@ -143,18 +143,13 @@ def main(argv: list[str] | None = None) -> int:
         "second frame": second,
         "second - first": 0.5 + second - first,
         "true flow": painted(truth, longest),
-        f"rim: {longest:.1f} pixels": key,
+        f"colors of flows: rim {longest:.0f} pixels": key,
         "second, warped back": back,
         "warped back - first": 0.5 + back - first,
         "found flow": painted(flow, longest),
     }
-    picture = Image.new("RGB", (4 * (width + GAP) - GAP, 2 * (height + GAP) - GAP), "white")
-    for number, (label, panel) in enumerate(panels.items()):
-        drawn = Image.fromarray(np.uint8(np.clip(panel, 0, 1) * 255 + 0.5))
-        ImageDraw.Draw(drawn).text((4, 2), label, "white", font_size=15, stroke_width=2, stroke_fill="black")
-        picture.paste(drawn, (number % 4 * (width + GAP), number // 4 * (height + GAP)))
-    picture.save(args.out)
-    print(f"wrote {args.out}")
+    row = [Panel(*panel) for panel in panels.items()]
+    save(sheet([row[:4], row[4:]]), args.out)
     return 0
 
 

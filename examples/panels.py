@@ -140,7 +140,7 @@ def plot(
     for k, (name, color) in enumerate(zip(curves, COLORS)):
         pen.line([*zip(map(x_of, xs[name]), map(y_of, ys[name]))], color, 2 * FINE, joint="curve")
         if len(curves) > 1:
-            pen.text((box[2] * FINE, (box[1] + 18 * k) * FINE), name, color, small, anchor="rt")
+            pen.text((box[2] * FINE, (box[3] - 6 - 18 * k) * FINE), name, color, small, anchor="rb")
     pen.text(((box[0] + box[2]) / 2 * FINE, (height - 6) * FINE), across, INK, small, anchor="mb")
     side = Image.new("L", (height * FINE, 20 * FINE), 0)
     ImageDraw.Draw(side).text(((height - (box[1] + box[3]) / 2) * FINE, 10 * FINE), up, 255, small, anchor="mm")

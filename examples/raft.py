@@ -21,16 +21,16 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
+from panels import DATA, Panel, plot, save, sheet
 from PIL import Image, ImageDraw
 
 import jaxtex as jt
 
-PHOTOGRAPH = Path(__file__).parent / "data" / "coffee.png"
+PHOTOGRAPH = DATA / "coffee.png"
 STRIDE, PATCH = 4, 9  # features stand at every fourth pixel, and are patches of 9 x 9 of them
 FURTHEST = 0.05  # the longest true flow, in widths
 LEVELS, RADIUS = 3, 3
 SHARP, NEAR = 30.0, 0.3  # of the weights: times a correlation of at most 1, and a squared distance in pixels
-GAP = 4
 
 Flow = jax.Array  # (H, W, 2): x and y
 
@@ -108,14 +108,13 @@ def as_image(values: np.ndarray, size: tuple[int, int]) -> Image.Image:
 
 def sights(before: np.ndarray, after: np.ndarray, size: tuple[int, int]) -> Image.Image:
     """The windows of one pixel in each level: above at the start, below at the end."""
-    picture, side = Image.new("RGB", size, "white"), min(size[0] // LEVELS, (size[1] - 16) // 2) - 4
+    picture, side = Image.new("RGB", size, "white"), min(size[0] // LEVELS, size[1] // 2) - 4
     for row, seen in enumerate((before, after)):
         for level in range(LEVELS):
             tile = as_image(0.5 + 0.5 * seen[level].T[..., None], (side, side))
             middle = side / 2
             ImageDraw.Draw(tile).rectangle([middle - 3, middle - 3, middle + 3, middle + 3], outline=(230, 60, 40))
-            picture.paste(tile, (level * (side + 4), 20 + row * (side + 4)))
-    ImageDraw.Draw(picture).text((2, 2), f"what x sees: level 0 to {LEVELS - 1}", "black", font_size=13)
+            picture.paste(tile, (level * (side + 4), row * (side + 4)))
     return picture
 
 
@@ -153,28 +152,20 @@ def main(argv: list[str] | None = None) -> int:
     lengths[:6], lengths[-6:], lengths[:, :6], lengths[:, -6:] = 0, 0, 0, 0
     row, column = np.unravel_index(lengths.argmax(), lengths.shape)
     size = (width, height)
-    chart = Image.new("RGB", size, "white")
-    pen, step = ImageDraw.Draw(chart), width / len(errors)
-    pen.text((2, 2), f"off by pixels: {errors[0]:.1f} to {errors[-1]:.2f}", "black", font_size=13)
-    for k, value in enumerate(errors):
-        top = height - value / max(errors) * (height - 24)
-        pen.rectangle([k * step + 2, top, (k + 1) * step - 2, height], (60, 120, 190))
+    limits = (0, len(errors) - 1), (0, 1.1 * max(errors))
+    chart = plot(size, {"error": (np.arange(len(errors)), errors)}, "round", "error in pixels", limits=limits)
     panels = [as_image(np.asarray(frame), size) for frame in (first, second)]
     panels += [chart, *(as_image(painted(f, longest), size) for f in (coarse_truth, flow))]
     panels.append(sights(start[row, column], np.asarray(windows(pyramid, flow))[row, column], size))
-    for panel, label in zip(panels, ("first frame", "second frame", None, "true flow", "found flow", None)):
-        if label:
-            ImageDraw.Draw(panel).text((4, 2), label, "white", font_size=15, stroke_width=2, stroke_fill="black")
     middle = np.array([column + 0.5, row + 0.5]) * STRIDE
     for panel, (x, y) in zip(panels, (middle, middle + STRIDE * np.asarray(flow)[row, column])):
         pen = ImageDraw.Draw(panel)
         pen.line([x - 6, y - 6, x + 6, y + 6], (90, 255, 90), 2)
         pen.line([x - 6, y + 6, x + 6, y - 6], (90, 255, 90), 2)
-    picture = Image.new("RGB", (3 * (width + GAP) - GAP, 2 * (height + GAP) - GAP), "white")
-    for number, panel in enumerate(panels):
-        picture.paste(panel, (number % 3 * (width + GAP), number // 3 * (height + GAP)))
-    picture.save(args.out)
-    print(f"wrote {args.out}")
+    titles = "first frame", "second frame", "error of the flow", "true flow", "found flow", "what x sees"
+    notes = "a pixel: x", "where x goes", "", "", "", f"levels 0 to {LEVELS - 1}; above at first, below at last"
+    row = [Panel(*panel) for panel in zip(titles, panels, notes)]
+    save(sheet([row[:3], row[3:]]), args.out)
     return 0
 
 

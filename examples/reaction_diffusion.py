@@ -19,6 +19,7 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
+from panels import Panel, save, sheet
 from PIL import Image
 from tqdm import tqdm
 
@@ -30,7 +31,7 @@ CORNERS = [(dx, dy) for dx in (-0.5, 0.5) for dy in (-0.5, 0.5)]
 STENCIL = np.array([[1, 2, 1], [2, -12, 2], [1, 2, 1]]) / 4
 WRAP = jt.Sampler(address_mode="wrap")
 RADIUS = 6  # of the spots of V at the start, in texels
-FRAMES, GAP = 5, 6
+FRAMES = 5
 # From no V to the largest amount.
 COLORS = ("#10152e", "#15476b", "#1f8a8c", "#8fc98b", "#f6edc0", "#fff9ee")
 MOST = 0.4
@@ -109,17 +110,13 @@ def main(argv: list[str] | None = None) -> int:
     print(f"{memory.alias_size_in_bytes if memory else 'unknown'} of {texture.texels.nbytes} bytes of the state reused")
     for number in tqdm(range(FRAMES), unit="frame", leave=False, disable=None, file=sys.stderr):
         texture = compiled(texture, part)
-        frames.append(paint(texture))
+        frames.append(Panel(f"step {(number + 1) * part}", Image.fromarray(paint(texture)).reduce(2)))
         v = texture.texels[..., 1]
         tqdm.write(f"step {(number + 1) * part}: V above {MOST / 2} on {(v > MOST / 2).mean():.1%} of the plane")
     error = np.abs(laplacian(texture) - stencil(np.asarray(texture.texels, np.float64))).max()
     print(f"four linear reads against nine weights: largest difference {error:.7f}")
 
-    gap = np.full((args.size, GAP, 3), 255, np.uint8)
-    strip = [panel for frame in frames for panel in (frame, gap)]
-    picture = Image.fromarray(np.concatenate(strip[:-1], axis=1)).reduce(2)
-    picture.quantize(32, dither=Image.Dither.NONE).save(args.out, optimize=True)
-    print(f"wrote {args.out}")
+    save(sheet([frames]).quantize(32, dither=Image.Dither.NONE), args.out)
     return 0
 
 

@@ -17,7 +17,8 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
-from PIL import Image, ImageDraw
+from panels import Panel, save, sheet
+from PIL import Image
 
 import jaxtex as jt
 
@@ -96,13 +97,8 @@ def main(argv: list[str] | None = None) -> int:
     for name, sampler in FILTERS.items():
         seen = np.asarray(view(texture, width, height, sampler))
         print(f"{name:15} mean difference from 256 reads a pixel: {np.abs(seen - expected).mean():.4f}")
-        image = Image.fromarray(encode(seen))
-        ImageDraw.Draw(image).text((6, 4), name, fill="black", font_size=16)
-        panels += [np.asarray(image), np.full((height, 6, 3), 255, np.uint8)]
-    Image.fromarray(np.concatenate(panels[:-1], axis=1)).quantize(128, dither=Image.Dither.NONE).save(
-        args.out, optimize=True
-    )
-    print(f"wrote {args.out}")
+        panels.append(Panel(name, encode(seen), f"off by {np.abs(seen - expected).mean():.3f}"))
+    save(sheet([panels]).quantize(128, dither=Image.Dither.NONE), args.out)
     return 0
 
 

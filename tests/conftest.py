@@ -12,6 +12,8 @@ if compiling.on_cpu():
     os.environ["XLA_FLAGS"] = compiling.flags()
 # The command line, which tests start, keeps no programs.
 os.environ.setdefault("JAX_ENABLE_COMPILATION_CACHE", "0")
+# glibc reads this when a process starts, so it holds for the workers and for what tests start: heaps of large pages.
+os.environ.setdefault("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1")
 # NPROC is the number of cores that XLA's thread pools believe in.
 os.environ.setdefault("NPROC", str(max(1, (os.cpu_count() or 1) // WORKERS)))
 

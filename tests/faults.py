@@ -405,7 +405,7 @@ FAULTS = {
         "below = below ^ choice.of(",
         "below = below | choice.of(",
         "test_stochastic.py",
-        "probability or constant_stays",
+        "unbiased or error_falls",
     ),
     "a drawn read is the one before": Fault(
         ENGINE + "drawn_taps.py",
@@ -447,7 +447,7 @@ FAULTS = {
         "return [*carry, *ys, jnp.sum(counts, dtype=jnp.int32)]",
         "return [*carry, *ys, counts[0]]",
         "test_cut_reads.py",
-        "beyond_a_halo",
+        "added_up",
     ),
     "a wide filter is too narrow": Fault(
         ENGINE + "scaled_filter.py",

@@ -1,6 +1,11 @@
-"""The guides: their Python blocks run, and their lines have the values that comments behind them claim."""
+"""The pages: their Python blocks run, and their lines have the values that comments behind them claim.
+
+A block that cannot run here stands below a comment that says why: ``<!-- not run: needs PyTorch -->``.
+"""
 
 import ast
+import contextlib
+import io
 import re
 from pathlib import Path
 
@@ -10,6 +15,11 @@ import pytest
 from test_house import default_promotion
 
 DOCS = Path(__file__).parent.parent / "docs"
+PAGES = {path.relative_to(DOCS).with_suffix("").as_posix(): path for path in sorted(DOCS.rglob("*.md"))}
+PAGES = {name: path for name, path in PAGES.items() if not name.startswith("_")}
+# Pages whose blocks another test runs, because it looks at what they leave.
+ELSEWHERE = {"spatial-transformers": "test_layers.py"}
+# Pages that must show values, not only code.
 GUIDES = (
     "arithmetic",
     "conventions",
@@ -23,6 +33,8 @@ GUIDES = (
     "surfaces",
     "volumes",
 )
+MARK = r"<!-- not run: (?P<reason>.*?) -->\n+"
+BLOCK = re.compile(rf"^(?:{MARK})?```python(?P<more>.*)\n(?P<code>(?s:.*?))^```", re.MULTILINE)
 # Values are printed on the pages with up to three digits behind the point.
 DIGITS = 3
 
@@ -53,8 +65,14 @@ def run(block, scope):
         if not isinstance(statement, ast.Expr):
             exec(compile(ast.Module([statement], []), "<page>", "exec"), scope)
             continue
-        value = eval(compile(ast.Expression(statement.value), "<page>", "eval"), scope)
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            value = eval(compile(ast.Expression(statement.value), "<page>", "eval"), scope)
         _, _, comment = lines[statement.end_lineno - 1].partition("  # ")
+        if comment and ast.unparse(statement).startswith("print("):
+            assert printed.getvalue().strip() == comment.strip()
+            claims += 1
+            continue
         claim = claimed(comment)
         if claim is not None:
             assert_is(value, claim)
@@ -64,37 +82,63 @@ def run(block, scope):
 
 # A page exports kernels; a machine without NVRTC exports array operations and says so.
 @pytest.mark.filterwarnings("ignore:jaxtex. GPU kernels cannot be compiled:UserWarning")
-@pytest.mark.parametrize("name", GUIDES)
-def test_python_blocks_run_and_show_what_they_claim(name):
-    blocks = re.findall(r"^```python\n(.*?)^```", (DOCS / f"{name}.md").read_text(), re.MULTILINE | re.DOTALL)
+@pytest.mark.parametrize("name", [name for name in PAGES if BLOCK.search(PAGES[name].read_text())])
+def test_python_blocks_run_and_show_what_they_claim(name, tmp_path, monkeypatch):
+    if name in ELSEWHERE:
+        assert f'"docs/{name}.md"' in (Path(__file__).parent / ELSEWHERE[name]).read_text()
+        return
+    (tmp_path / "examples").symlink_to(DOCS.parent / "examples")
+    monkeypatch.chdir(tmp_path)
     scope = {}
     with default_promotion():
-        assert sum(run(block, scope) for block in blocks)
+        claims = sum(run(block["code"], scope) for block in blocks_of(name) if not block["reason"])
+    assert claims or name not in GUIDES
+
+
+def blocks_of(name):
+    return list(BLOCK.finditer(PAGES[name].read_text()))
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_marks_stand_above_a_block_and_give_a_reason(name):
+    text, blocks = PAGES[name].read_text(), blocks_of(name)
+    assert len(blocks) == len(re.findall(r"^ *(?:```|~~~) *\{?py", text, re.MULTILINE)), "a fence of another form"
+    assert not [block["more"] for block in blocks if block["more"]], "a fence with attributes"
+    # Shell commands may have a mark too.
+    marks = re.findall(rf"^{MARK}```(?:python|sh)$", text, re.MULTILINE)
+    assert len(marks) == len(re.findall(r"not run\b.*-->", text))
+    assert all(len(reason.split()) > 1 for reason in marks)
 
 
 def test_a_wrong_claim_is_found():
-    for line in ("1 + 1  # 3", "'a'  # 'b'", "jnp.ones(2)  # (3,)", "jnp.ones(2)  # [1, 2]", "1 < 2  # False"):
+    arrays = ("jnp.ones(2)  # (3,)", "jnp.ones(2)  # [1, 2]")
+    for line in ("1 + 1  # 3", "'a'  # 'b'", *arrays, "1 < 2  # False", "print(1)  # 2"):
         with pytest.raises(AssertionError):
             run(line, {"jnp": jax.numpy})
 
 
-@pytest.mark.parametrize("page", sorted(path.name for path in DOCS.glob("*.md")))
+OTHERS = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
+
+
+@pytest.mark.parametrize("page", [*OTHERS, *(f"docs/{name}.md" for name in PAGES)])
 def test_links_lead_somewhere(page):
-    text = (DOCS / page).read_text()
+    page = DOCS.parent / page
     missing = []
-    for link in re.findall(r"\]\(([^)\s]+)\)", text):
+    for link in re.findall(r"\]\(([^)\s]+)\)", without_code(page.read_text())):
         target, _, anchor = link.partition("#")
-        if "//" in target:
+        if "//" in target or target.startswith("mailto:"):
             continue
-        path = (DOCS / target).resolve() if target else DOCS / page
+        path = (page.parent / target).resolve() if target else page
         if not path.exists() or (anchor and anchor not in anchors(path)):
             missing.append(link)
     assert not missing
 
 
+def without_code(text):
+    return re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+
+
 def anchors(path):
     """The names of a page's headings, as a viewer makes them."""
-    headings = re.findall(
-        r"^#+ (.*)", re.sub(r"^```.*?^```", "", path.read_text(), flags=re.MULTILINE | re.DOTALL), re.MULTILINE
-    )
+    headings = re.findall(r"^#+ (.*)", without_code(path.read_text()), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}

@@ -72,9 +72,11 @@ def test_example_has_a_test_and_an_entry(name):
 
 
 def test_pictures_of_the_page_are_there_and_small():
+    """The pages are read over the network, and the repository is cloned with all versions of every picture."""
     pictures = re.findall(r"\]\((images/[^)]+)\)", (ROOT / "docs" / "examples.md").read_text())
     assert pictures
-    assert max((ROOT / "docs" / picture).stat().st_size for picture in pictures) < 150_000
+    for picture in pictures:
+        assert (ROOT / "docs" / picture).stat().st_size < (1_000_000 if picture.endswith(".webp") else 300_000)
 
 
 def test_rotate(printed, tmp_path):
@@ -121,7 +123,7 @@ def test_reverse(printed):
 
 
 def test_address_modes(printed, tmp_path):
-    lines = printed("address_modes", "--size", 60, "--out", tmp_path / "out.png")
+    lines = printed("address_modes", "--size", 20, 20, "--out", tmp_path / "out.png")
     table = {mode: [int(value) for value in values] for mode, *values in map(str.split, lines[:-1])}
     assert table == {
         "index": list(range(-7, 12)),
@@ -131,14 +133,15 @@ def test_address_modes(printed, tmp_path):
         "mirror": [1, 2, 3] + [3, 2, 1, 0, 0, 1, 2, 3] * 2,
         "reflect": [1] + [0, 1, 2, 3, 2, 1] * 3,
     }
-    panels = [pixels(tmp_path / "out.png")[24:, start : start + 60] for start in range(0, 6 * 68, 68)]
+    places = [(row, column) for row in range(2) for column in range(3)]
+    panels = [panel(tmp_path / "out.png", *place, (120, 120), noted=True)[::2, ::2] for place in places]
     clamp, border, wrap, mirror, reflect, sphere = panels
     tile = np.s_[20:40, 20:40]
     first, last = np.s_[:19, :19], np.s_[41:, 41:]  # the frame around the tile in the middle touches its neighbours
     assert (np.abs(border[first] - 128) <= 1).all()
     assert (clamp[first] == clamp[20, 20]).all()
-    for panel in panels:
-        np.testing.assert_array_equal(panel[tile], wrap[tile])
+    for found in panels:
+        np.testing.assert_array_equal(found[tile], wrap[tile])
     np.testing.assert_array_equal(wrap[first], wrap[tile][:19, :19])
     np.testing.assert_array_equal(mirror[first], mirror[tile][:0:-1, :0:-1])
     np.testing.assert_array_equal(reflect[last][:18, :18], reflect[tile][17::-1, 17::-1])
@@ -196,12 +199,14 @@ def test_z_order(printed, tmp_path):
 
 
 def test_register(printed, tmp_path):
-    lines = printed("register", "--small", "--out", tmp_path / "out.png")
-    degrees, percent, shift = numbers(lines[-2].split("off by")[1])[:3]
+    lines = printed("register", "--small", "--out", tmp_path / "out.png", "--animation", tmp_path / "out.webp")
+    degrees, percent, shift = numbers(lines[-3].split("off by")[1])[:3]
     assert degrees < 0.1
     assert percent < 0.5
     assert shift < 0.2
-    start, end, _ = np.split(pixels(tmp_path / "out.png")[96:], 3, axis=1)
+    start, end = (panel(tmp_path / "out.png", 1, column, (96, 96)) for column in (1, 2))
+    with Image.open(tmp_path / "out.webp") as animation:
+        assert animation.n_frames == 11
     middle = np.s_[24:72, 24:72]
     assert np.abs(end[middle] - 128).mean() < 0.15 * np.abs(start[middle] - 128).mean()
 
@@ -222,7 +227,10 @@ def test_register_volumes(printed, tmp_path):
 def test_spatial_transformer(printed, tmp_path):
     for package in ("flax", "optax", "sklearn"):
         pytest.importorskip(package)
-    lines = printed("spatial_transformer", "--small", "--out", tmp_path / "out.png")
+    animation = tmp_path / "out.webp"
+    lines = printed("spatial_transformer", "--small", "--out", tmp_path / "out.png", "--animation", animation)
+    with Image.open(animation) as frames:
+        assert frames.n_frames == 12
     with_layer, without, *_ = numbers(lines[0])
     assert with_layer <= without
     with_layer, without = (
@@ -256,9 +264,9 @@ def test_theta(printed, tmp_path):
     assert numbers(lines[0]) == [0.364, 0, 0.1]
     assert numbers(lines[1]) == [0, 0.455, -0.1]
     picture = pixels(tmp_path / "out.png")
-    assert picture.shape == (328, 390 + 312 + 4 * 34 + 30, 3)
+    assert picture.shape == (340, 390 + 312 + 4 * 40 + 20, 3)
     # The frame on the left: red where theta takes the output's left edge, at x = 0.1 - 0.364 of the input.
-    edge = picture[34 + 117, 34 + round(390 * (1 + 0.1 - 0.364) / 2)]
+    edge = picture[40 + 117, 40 + round(390 * (1 + 0.1 - 0.364) / 2)]
     assert_close("drawn line", edge, (209, 17, 65), 255)
 
 
@@ -268,18 +276,23 @@ def test_textured_plane(printed, tmp_path):
     assert anisotropic < 0.75 * trilinear
     assert trilinear < 0.75 * linear
     assert linear < point
-    panels = [pixels(tmp_path / "out.png")[:, start : start + 48] for start in range(0, 4 * 54, 54)]
+    panels = [panel(tmp_path / "out.png", 0, column, (48, 60)) for column in range(4)]
     # Contrast between neighbours at half height: the trilinear panel is blurred, the anisotropic one is not.
-    contrast = [np.abs(np.diff(panel[22:34], axis=1)).mean() for panel in panels]
+    contrast = [np.abs(np.diff(found[22:34], axis=1)).mean() for found in panels]
     assert contrast[2] < 0.7 * contrast[3] < 0.7 * contrast[0]
+
+
+def test_antialiasing(printed, tmp_path):
+    printed("antialiasing", "--size", 96, 64, "--texels", 64, "--out", tmp_path / "out.png")
+    one, smooth = (panel(tmp_path / "out.png", 0, column, (96, 64))[12:24] for column in (0, 1))
+    assert np.abs(np.diff(smooth, axis=1)).mean() < 0.5 * np.abs(np.diff(one, axis=1)).mean()
 
 
 def test_environment_map(printed, tmp_path):
     printed("environment_map", "--size", 64, "--width", 90, "--out", tmp_path / "out.png")
-    picture = pixels(tmp_path / "out.png")
-    assert picture.shape == (30, 90, 3)
     # The lower half of each sphere reflects the chequered plain, the rougher the fainter.
-    polished, satin, dull = (np.abs(np.diff(picture[18:24, x - 6 : x + 6], axis=1)).mean() for x in (20, 45, 70))
+    crops = (panel(tmp_path / "out.png", 0, column, (30, 30))[18:24, 9:21] for column in range(3))
+    polished, satin, dull = (np.abs(np.diff(crop, axis=1)).mean() for crop in crops)
     assert polished > satin > dull
 
 
@@ -303,7 +316,7 @@ def test_environment_map_draws_faces_that_fit(printed, tmp_path):
 def test_environment_map_draws_seams(printed, tmp_path):
     printed("environment_map", "--draw", "seams", "--size", 64, "--out", tmp_path / "out.png")
     # The edge between +x and +z runs down from the middle of each panel.
-    texels, alone, seamless = (pixels(tmp_path / "out.png")[70:84, x : x + 64] for x in (0, 72, 144))
+    texels, alone, seamless = (panel(tmp_path / "out.png", 0, column, (64, 64))[46:60] for column in range(3))
     jump = lambda panel: np.abs(panel[:, 32] - panel[:, 31]).max()
     assert min(jump(texels), jump(alone)) > 80
     assert jump(seamless) < 20
@@ -313,7 +326,7 @@ def test_hardware_arithmetic(printed, tmp_path):
     lines = printed("hardware_arithmetic", "--size", 64, "--out", tmp_path / "out.png")
     assert numbers(lines[3]) == [0, 0, 1, 1, 1, 1, 2, 2, 2]
     assert numbers(lines[4])[1] == numbers(lines[5])[1] == 1
-    smooth, stepped, difference = (pixels(tmp_path / "out.png")[24:, x : x + 64] for x in (72, 144, 216))
+    smooth, stepped, difference = (panel(tmp_path / "out.png", 0, column, (64, 64)) for column in (1, 2, 3))
     # 64 pixels over 16 steps: squares of 4 x 4 pixels, but for the half step at the edges.
     squares = stepped[2:62, 2:62].reshape(15, 4, 15, 4, 3)
     assert (squares == squares[:, :1, :, :1]).all()
@@ -343,11 +356,14 @@ def test_warp_gallery(printed, tmp_path):
     lines = printed("warp_gallery", "--width", 36, "--out", tmp_path / "out.png")
     gallery = load("warp_gallery")
     assert [line[:28].strip() for line in lines[:-1]] == list(gallery.PANELS)
-    picture = pixels(tmp_path / "out.png")
-    panels = [picture[top + 22 :, left:][:24, :36] for top in range(0, 4 * 54, 54) for left in range(0, 4 * 44, 44)]
-    # Each panel shows something of its own, in the colours of the photograph.
-    assert len({panel.tobytes() for panel in panels}) == len(gallery.PANELS) == 16
-    assert all(panel.std() > 20 for panel in panels)
+    # Each panel shows something of its own. There are two more, of what is warped.
+    panels = [panel(tmp_path / "out.png", row, column, (36, 24)) for row in range(6) for column in range(3)]
+    assert len({found.tobytes() for found in panels[:12]}) == 12
+    assert len({found.tobytes() for found in panels[12:]}) == 6
+    assert len(gallery.PANELS) == 16
+    assert all(found.std() > 20 for found in panels[:12])
+    # At this size the joints between bricks fade.
+    assert all(found.std() > 8 for found in panels[12:])
     small, lifted = panels[0], panels[list(gallery.PANELS).index("forward_warp")]
     assert small[:5].max() == 0 < small[12, 18].max()
     assert (lifted.max(axis=-1) == 0).sum() > 50, "a hole where the cup was"
@@ -405,7 +421,7 @@ def test_histogram_equalization(printed, tmp_path):
     assert lines[0] == "counts equal to numpy.bincount: True"
     assert numbers(lines[2])[:2] == [0, 255]
     assert numbers(lines[2])[-1] < 0.1 < 0.5 < numbers(lines[1])[-1]
-    dark, light = (pixels(tmp_path / "out.png")[:40, start : start + 60, 0] for start in (0, 66))
+    dark, light = (panel(tmp_path / "out.png", 0, column, (60, 40))[..., 0] for column in (0, 1))
     # Equalising keeps the order of the levels.
     order = np.argsort(dark, axis=None)
     assert (np.diff(light.ravel()[order]) >= 0).all()
@@ -426,7 +442,7 @@ def test_reaction_diffusion(printed, tmp_path):
     covered = [numbers(line)[-1] for line in lines[1:6]]
     assert 0 < covered[0] < covered[-1] < 50
     assert numbers(lines[6])[0] < 1e-5
-    assert pixels(tmp_path / "out.png").shape == (32, 172, 3)
+    assert pixels(tmp_path / "out.png").shape == (32 + 46, 5 * 32 + 4 * 14 + 20, 3)
 
 
 def test_reaction_diffusion_spreads_waves_and_keeps_rest():
@@ -466,17 +482,19 @@ def test_semi_lagrangian(printed, tmp_path):
 def test_zone_plate(printed, tmp_path):
     lines = printed("zone_plate", "--small", "--out", tmp_path / "out.png")
     off = {line.split("  ")[0]: numbers(line)[-1] for line in lines[:-1]}
-    assert off["shrunk and turned: antialias=True"] < 0.04
+    assert off["shrunk and turned: antialias=True"] < 0.3 * off["shrunk and turned: one read a pixel"]
     assert off["shrunk and turned: one read a pixel"] > 0.2
     one, smoothed, along = (
         off[f"tilted: {way}"] for way in ("one read a pixel", "antialias=True", "max_anisotropy=16")
     )
-    assert along < 0.4 * smoothed < smoothed < 0.6 * one
-    picture = pixels(tmp_path / "out.png")[16:48]
-    # At the right edge of the turned panels stands a ghost; the mean of many reads leaves a third of it.
-    ghost, grey, mean = (picture[8:24, x + 20 : x + 32].std() for x in (0, 36, 180))
+    assert along < 0.6 * smoothed < smoothed < 0.6 * one
+    # At the right edge of the turned panels stands a ghost, of which the reference shows nothing.
+    places = (0, 0), (0, 1), (1, 2)
+    ghost, grey, reference = (
+        panel(tmp_path / "out.png", *place, (32, 32), noted=True)[8:24, 24:].std() for place in places
+    )
     assert ghost > 2 * grey
-    assert abs(grey - mean) < 0.05 * ghost
+    assert reference < 0.1 * ghost
 
 
 def test_ndimage(printed, tmp_path):
@@ -486,9 +504,7 @@ def test_ndimage(printed, tmp_path):
     (*_, error, angle) = numbers(lines[-1])
     assert error < 1e-5
     assert abs(angle - load("ndimage").TURNED) < 0.01
-    picture = pixels(tmp_path / "out.png")
-    assert picture.shape == (104, 190, 3)
-    enlarged = picture[52 + 14 : 52 + 46, 38:70]
+    enlarged = panel(tmp_path / "out.png", 1, 1, (32, 32))
     np.testing.assert_array_equal(enlarged[::8, ::8], enlarged[7::8, 7::8])
 
 
@@ -498,7 +514,7 @@ def test_optical_flow(printed, tmp_path):
     before, after, psnr = map(numbers, lines[-4:-1])
     assert after[0] < 0.3 * before[0]
     assert psnr[1] > psnr[0] + 15
-    assert pixels(tmp_path / "out.png").shape == (132, 396, 3)
+    assert pixels(tmp_path / "out.png").shape == (214, 4 * 96 + 62, 3)
 
 
 def test_optical_flow_paints_directions_as_hues():
@@ -512,7 +528,7 @@ def test_homography(printed, tmp_path):
     lines = printed("homography", "--small", "--out", tmp_path / "out.png")
     assert numbers(lines[0])[0] > 10
     assert numbers(lines[-2])[-1] < 0.2
-    before, after = np.split(pixels(tmp_path / "out.png")[100:, :], [144], axis=1)
+    before, after = (panel(tmp_path / "out.png", 1, column, (144, 96)) for column in (0, 1))
     assert np.abs(after - 128).mean() < 0.2 * np.abs(before - 128).mean()
 
 
@@ -528,7 +544,8 @@ def test_learned_texture(printed, tmp_path):
     without, with_mipmaps = map(numbers, lines[:2])
     assert with_mipmaps[0] > without[0] + 6
     assert with_mipmaps[1] > without[1] + 4
-    assert pixels(tmp_path / "out.png").shape == (196, 396, 3)
+    true, _, learned = (panel(tmp_path / "out.png", 0, column, (96, 96)) for column in range(3))
+    assert np.abs(learned - true).mean() < 20
 
 
 def test_learned_texture_looks_at_the_plane_from_above():
@@ -551,7 +568,7 @@ def test_feature_grid(printed, tmp_path):
     assert numbers(lines[2])[1] > 0.01
     fit, shrunk = numbers(lines[3])
     assert fit > shrunk + 1
-    assert pixels(tmp_path / "out.png").shape == (132, 296, 3)
+    assert pixels(tmp_path / "out.png").shape == (214, 3 * 96 + 48, 3)
 
 
 def test_digits(printed, tmp_path):
@@ -586,7 +603,7 @@ def test_raft(printed, tmp_path):
     assert len(rounds) == 6
     after, before = rounds[-1]
     assert after < 0.85 * before
-    assert pixels(tmp_path / "out.png").shape == (196, 440, 3)
+    assert pixels(tmp_path / "out.png").shape == (322, 3 * 144 + 48, 3)
 
 
 def test_hash_grid(printed, tmp_path):
@@ -608,7 +625,17 @@ def test_chessboard(printed, tmp_path):
     assert abs(found - k1) < 0.03
     before, after = (numbers(line) for line in lines[2:4])
     assert after[0] < 0.05 * before[0]
-    assert pixels(tmp_path / "out.png").shape == (296, 436, 3)
+    assert pixels(tmp_path / "out.png").shape[1] == 2 * 216 + 34
+
+
+def test_lens(printed, tmp_path):
+    lines = printed("lens", "--small", "--out", tmp_path / "out.png")
+    k1, _, before, after = (number for number in numbers(lines[0]) if number not in (1, 2))
+    assert -0.35 < k1 < -0.2
+    assert after < 0.25 * before
+    straight = panel(tmp_path / "out.png", 0, 1, (320, 240))
+    red = (straight[..., 0] > 150) & (straight[..., 1] < 80)
+    assert 300 < red.sum() < 1200
 
 
 def test_chessboard_measures_straightness():

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from jaxtex.cli.grammar.commands import COMMANDS
 from tests import fuzz, fuzz_cli
 
 # Most of them compile nothing.
@@ -14,6 +15,10 @@ CARRIED_OUT = 7
 def test_command_lines_end_as_they_must():
     codes = [fuzz_cli.check(seed) for seed in SEEDS]
     assert {*codes} == {0, 2}
+
+
+def test_all_commands_are_drawn():
+    assert {*COMMANDS} - {*fuzz_cli.DRAWN_COMMANDS} == {"explore"}
 
 
 def test_a_seed_is_a_command_line():

@@ -262,6 +262,22 @@ def test_a_scalar_border_color_collects_what_falls_outside():
     assert jax.grad(read)(5.0) == 2 * (1.0 + 0.5)
 
 
+@pytest.mark.parametrize("wrt", [(0,), (0, 1), (1,)])
+def test_the_transpose_of_a_pullback_is_the_tangent(wrt):
+    rng = np.random.default_rng(6)
+    args = rng.normal(size=(5, 2)).astype(np.float32), np.float32([0.3, 0.72, 0.55])
+    tangents = tuple(rng.normal(size=args[k].shape).astype(np.float32) for k in wrt)
+
+    def read(*some):
+        texels, x = (dict(zip(wrt, some)).get(k, args[k]) for k in range(2))
+        return jt.sample(jt.texture1d(texels), (x,))
+
+    some = tuple(args[k] for k in wrt)
+    values, pullback = jax.vjp(read, *some)
+    (found,) = jax.linear_transpose(pullback, values)(tangents)
+    assert_trees_close("reordered", found, jax.jvp(read, some, tangents)[1])
+
+
 @pytest.mark.parametrize("dtype", [jnp.float32, jnp.float16])
 def test_the_linear_transpose_of_a_read_with_a_border_color(dtype):
     """In texels and color together, and in each of them."""

@@ -448,13 +448,13 @@ def test_bounds_agree():
 
 def test_the_pages_name_the_supported_versions():
     oldest_jax, first_unsupported = re.search(r">=([\d.]+),<0\.(\d+)", PROJECT["dependencies"][0]).groups()
-    contributing, readme = ((ROOT / name).read_text() for name in ("CONTRIBUTING.md", "README.md"))
+    contributing, installation = ((ROOT / name).read_text() for name in ("CONTRIBUTING.md", "docs/installation.md"))
     assert f"Python {PYTHONS[0]} to {PYTHONS[-1]}, JAX {oldest_jax} to 0.{int(first_unsupported) - 1}.x" in contributing
-    rows = re.findall(r"^\| (3\.[\d., ]+) \|(.*)\|$", readme, re.MULTILINE)
+    rows = re.findall(r"^\| (3\.[\d., ]+) \|(.*)\|$", installation, re.MULTILINE)
     assert ", ".join(pythons for pythons, _ in rows).split(", ") == PYTHONS
     assert all(oldest_jax in row for _, row in rows)
     first, last = (".".join(map(str, release)) for release in SLOW_ATOMICS)
-    assert f"jaxlib {first} to {last} compile a float32 scatter-add on CUDA to a loop" in readme
+    assert f"jaxlib {first} to {last} compile a float32 scatter-add on CUDA to a loop" in installation
 
 
 def test_the_sdist_holds_what_the_readme_links():

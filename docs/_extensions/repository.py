@@ -17,8 +17,7 @@ from sphinx.application import Sphinx
 ROOT = Path(__file__).parent.parent.parent
 COPIES = {"changelog": "CHANGELOG.md", "contributing": "CONTRIBUTING.md", "credits": "examples/data/README.md"}
 PAGES = {path: f"docs/{page}.md" for page, path in COPIES.items()}
-# Sections of the README that have a page of their own.
-PAGES |= {"README.md": "docs/index.md", "README.md#install": "docs/installation.md"}
+PAGES["README.md"] = "docs/index.md"
 LINK = re.compile(r"(?<=\]\()(?!\w+:|#)[^)\s]+(?=\))")
 CODE = re.compile(r"(^```.*?^```|`[^`\n]*`)", re.MULTILINE | re.DOTALL)
 
@@ -39,8 +38,6 @@ def read(app: Sphinx, page: str, source: list[str]) -> None:
 def relinked(link: str, folder: str, page: str) -> str:
     path, mark, anchor = link.partition("#")
     path = posixpath.normpath(posixpath.join(folder, path))
-    if f"{path}#{anchor}" in PAGES:
-        path, mark, anchor = PAGES[f"{path}#{anchor}"], "", ""
     return posixpath.relpath(PAGES.get(path, path), posixpath.dirname(f"docs/{page}")) + mark + anchor
 
 
