@@ -90,6 +90,11 @@ def draw(rows: Sequence[dict[str, Any]], file: pathlib.Path, device: str = "") -
     )
     box = (0.5, 1 - 28 / height)
     figure.legend(ncols=3, loc="upper center", bbox_to_anchor=box, fontsize=10.5, frameon=False, handletextpad=0.2)
+    save(figure, file)
+
+
+def save(figure: Any, file: pathlib.Path) -> None:
+    """Writes a figure as a PNG file of few colors."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png")
     image = Image.open(buffer).convert("RGB")

@@ -1,18 +1,14 @@
 """Bars: times on several devices over those on one, and what bounds them."""
 
 import importlib
-import io
 import pathlib
 
-from PIL import Image
-
-from ..picture import DPI, WIDTH
+from ..picture import DPI, WIDTH, save
 from .comparison import Found, Pair, pairs
 
 LINE = 26  # pixels a bar
-TOP, BOTTOM = 70, 34  # pixels around the bars
-LEFT = 0.47  # of the width, for names
-PALETTE = 64
+TOP, BOTTOM = 70, 46  # pixels around the bars
+LEFT = 0.56  # of the width, for names
 COLORS = {"strong": "#7ba0c9", "weak": "#8fcdb6"}
 MARKS = {"memory": "#d95f02", "link": "#7570b3"}
 
@@ -31,7 +27,9 @@ def draw(found: Found, file: pathlib.Path) -> None:
     names = [f"{pair.name}, on {pair.devices}".replace("`", "") for _, pair in rows]
     axes.set_yticks(range(len(rows)), names, fontsize=8)
     axes.set(xlim=(0, 1.12 * max(most, 1.0)), ylim=(len(rows) - 0.4, -0.6))
+    axes.set_xlabel("time over that on one device", fontsize=8)
     axes.tick_params(axis="y", length=0)
+    axes.tick_params(axis="x", labelsize=8)
     axes.spines[["top", "right", "left"]].set_visible(False)
     marks = [
         lines.Line2D(
@@ -57,13 +55,10 @@ def draw(found: Found, file: pathlib.Path) -> None:
         loc="upper center",
         fontsize=8,
         frameon=False,
-        title="time on several devices over the time on one; milliseconds on several at the bars",
+        title="time on several devices (the number behind a name) over that on one; their milliseconds at the bars",
         title_fontsize=9,
     )
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png")
-    image = Image.open(buffer).convert("RGB")
-    image.quantize(PALETTE, dither=Image.Dither.NONE).save(file, optimize=True)
+    save(figure, file)
 
 
 def row(axes, at: int, scaling: str, pair: Pair) -> None:
