@@ -41,6 +41,7 @@ python_use_unqualified_type_names = True
 toc_object_entries_show_parents = "hide"
 default_role = "name"
 add_module_names = False
+add_function_parentheses = False
 
 intersphinx_mapping = inventories.mapping(HERE / "_inventories", HERE / "_build" / "inventories")
 

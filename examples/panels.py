@@ -158,6 +158,6 @@ def save(picture: Image.Image, path: Path, quality: int = 88) -> None:
 def animate(frames: Sequence[Image.Image], path: Path, milliseconds: int) -> None:
     """Writes frames as an animation that repeats, and rests at its last frame. The name's ending chooses the format."""
     times = [milliseconds] * (len(frames) - 1) + [25 * milliseconds]
-    options = {"quality": 75, "method": 6} if path.suffix == ".webp" else {"optimize": True}
+    options = {"quality": 75, "method": 4} if path.suffix == ".webp" else {"optimize": True}
     frames[0].save(path, save_all=True, append_images=list(frames[1:]), duration=times, loop=0, **options)
     print(f"wrote {path}, {len(frames)} frames")

@@ -137,8 +137,9 @@ def tiles(images: np.ndarray) -> Image.Image:
 @functools.partial(jax.jit, static_argnames="graph")
 def progress(graph: Any, params: Any, images: jax.Array, labels: jax.Array, first: jax.Array) -> Any:
     """What the layer makes of the `first` images, and the percentage of all that are read right."""
-    network = nnx.merge(graph, params)
-    return network.layers[0](images[first])[..., 0], 100 * (network(images).argmax(-1) == labels).mean()
+    layer, classifier = nnx.merge(graph, params).layers
+    seen = layer(images)
+    return seen[first][..., 0], 100 * (classifier(seen).argmax(-1) == labels).mean()
 
 
 def frames(seen: list[tuple[np.ndarray, float]], inputs: np.ndarray, steps: int) -> list[Image.Image]:

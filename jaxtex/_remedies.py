@@ -85,6 +85,9 @@ def check_operand(name: str, argument: str, value: Any, *, of_numbers: bool = Tr
         raise TypeError(f"{name}: {argument} is None, expected a number or an array; pass one.")
     if not of_numbers:
         check_is_no_nest(name, argument, value)
+    if isinstance(value, list | tuple) and any(np.ndim(leaf) for leaf in jax.tree.leaves(value) if is_array(leaf)):
+        kind = "list" if isinstance(value, list) else "tuple"
+        raise TypeError(f"{name}: {argument} is a {kind} of arrays, expected an array; pass jnp.stack({argument}).")
     for leaf in jax.tree.leaves(value):
         check_leaf(name, argument, leaf)
 
@@ -106,6 +109,10 @@ def check_leaf(name: str, argument: str, leaf: Any) -> None:
     if not known and not hasattr(leaf, "__jax_array__") and has_pixels(leaf):
         kind = f"{type(leaf).__name__} of {type(leaf).__module__.partition('.')[0]}"
         raise TypeError(f"{name}: {argument} is a {kind}, expected an array; pass numpy.asarray({argument}).")
+
+
+def is_array(value: Any) -> bool:
+    return isinstance(value, jax.Array | np.ndarray)
 
 
 def has_pixels(value: Any) -> bool:

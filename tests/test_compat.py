@@ -8,6 +8,7 @@ import types
 from pathlib import Path
 
 import jax
+import jax.extend.core
 import jax.numpy as jnp
 import pytest
 

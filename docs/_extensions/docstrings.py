@@ -80,7 +80,7 @@ def definitions(text: list[str], heading: str, types: dict[str, str]) -> Iterato
         else:
             names = [name.strip() for name in label.split(",")]
             shown = ", ".join(f"**{name}**" if "*" not in name else name.replace("*", r"\*") for name in names)
-            found = next((types[name] for name in names if name in types), None)
+            found = ", ".join(dict.fromkeys(types[name] for name in names if name in types))
             yield f"{shown} : :annotation:`{found}`" if found else shown
         yield from (f"    {line}" for line in words)
 

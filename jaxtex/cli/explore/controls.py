@@ -56,10 +56,11 @@ class Controls:
 
     def view(self) -> View:
         """The view that the values describe."""
-        values = {name: control.value for name, control in self.of_view.items()}
-        # A browser adds steps up: 20.50000000000003.
-        steps = {name: round(float(values[name]), DECIMALS) for name in ("degrees", "tilt", "level")}
-        return View(**values | steps | {"scale": SCALES[values["scale"]]})
+        values: dict[str, Any] = {name: control.value for name, control in self.of_view.items()}
+        values["scale"] = SCALES[values["scale"]]
+        for name in ("degrees", "tilt", "level"):
+            values[name] = round(float(values[name]), DECIMALS)  # a browser adds steps up: 20.50000000000003
+        return View(**values)
 
     def factor(self) -> int:
         """The factor of the differences."""
