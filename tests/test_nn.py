@@ -274,7 +274,7 @@ MISTAKES = {
     "too large": ("does not fit into x", lambda n: n.deformable_conv(IMAGE, OFFSETS, KERNEL, dilation=2)),
     "tap mask": ("mask has shape", lambda n: n.deformable_conv(IMAGE, OFFSETS, KERNEL, mask=OFFSETS)),
     "bias": ("bias has shape", lambda n: n.deformable_conv(IMAGE, OFFSETS, KERNEL, bias=np.zeros(3))),
-    "no index": ("batch_indices, which says", lambda n: n.roi_align(IMAGE, BOXES, 2)),
+    "no index": ("batch_indices is missing", lambda n: n.roi_align(IMAGE, BOXES, 2)),
     "indices": (
         "batch_indices has dtype",
         lambda n: n.roi_align(IMAGE, BOXES, 2, batch_indices=np.zeros(3, np.float32)),

@@ -139,5 +139,5 @@ def test_masks_land_and_are_read_at_grids():
 def test_trilinear_is_bilinear_of_volumes():
     read = functools.partial(warp.grid_sample, VOLUME, POINTS)
     assert_exact(read(mode="trilinear"), read(mode="bilinear"))
-    with pytest.raises(ValueError, match=r"grid_sample: mode is 'trilinear', that of volumes.*use 'bilinear'"):
+    with pytest.raises(ValueError, match=r"grid_sample: mode is 'trilinear', for volumes.*use 'bilinear'"):
         warp.grid_sample(IMAGE, GRID, "trilinear")

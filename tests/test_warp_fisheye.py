@@ -151,7 +151,7 @@ def test_a_calibration_of_opencv_in_any_of_its_shapes():
 @pytest.mark.parametrize(
     ("lens", "model", "words"),
     [
-        (np.zeros(5), "fisheye", r"distortion has shape \(5,\).*n = 4: k1, k2, k3, k4; jaxtex has no others"),
+        (np.zeros(5), "fisheye", r"distortion has shape \(5,\).*n = 4: k1, k2, k3, k4; jaxtex has no more"),
         (np.zeros((5, 1)), "brown_conrady", r"distortion has shape \(5, 1\).*pass distortion.ravel\(\)"),
         (
             np.zeros(14),

@@ -301,7 +301,7 @@ def test_errors_are_sentences():
         jw.grid_sample(image, grid, padding_mode="wrap")
     with pytest.raises(ValueError, match=r"grid_sample: data_format is 'CHW', expected one of 'NCHW'"):
         jw.grid_sample(image, grid, data_format="CHW")
-    with pytest.raises(ValueError, match=r"grid_sample: data_format is 'NCDHW', that of volumes.*use 'NCHW'"):
+    with pytest.raises(ValueError, match=r"grid_sample: data_format is 'NCDHW', for volumes.*use 'NCHW'"):
         jw.grid_sample(image, grid, data_format="NCDHW")
     with pytest.raises(ValueError, match=r"grid_sample: grid has shape \(2, 5, 5, 4\), expected \(..., H, W, 2\)"):
         jw.grid_sample(image, np.zeros((2, 5, 5, 4), np.float32))
