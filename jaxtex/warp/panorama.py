@@ -157,7 +157,7 @@ def cubemap_to_equirectangular(
     name = "cubemap_to_equirectangular"
     texels = jnp.asarray(as_array(faces))
     if texels.ndim < 4 or texels.shape[-4] != 6 or texels.shape[-3] != texels.shape[-2]:
-        raise ValueError(f"{name}: faces has shape {texels.shape}, expected six square faces, (..., 6, N, N, C).")
+        raise ValueError(f"{name}: faces has shape {texels.shape}, expected (..., 6, N, N, C), six square faces.")
     check_image(name, texels, 3)
     shape = spatial_shape(name, texels, output_shape, 2)
     how = resolve_sampler(name, sampler, filter, None, AddressMode.CLAMP)
