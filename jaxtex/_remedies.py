@@ -85,9 +85,6 @@ def check_operand(name: str, argument: str, value: Any, *, of_numbers: bool = Tr
         raise TypeError(f"{name}: {argument} is None, expected a number or an array; pass one.")
     if not of_numbers:
         check_is_no_nest(name, argument, value)
-    if isinstance(value, list | tuple) and any(np.ndim(leaf) for leaf in jax.tree.leaves(value) if is_array(leaf)):
-        kind = "list" if isinstance(value, list) else "tuple"
-        raise TypeError(f"{name}: {argument} is a {kind} of arrays, expected an array; pass jnp.stack({argument}).")
     for leaf in jax.tree.leaves(value):
         check_leaf(name, argument, leaf)
 
@@ -100,6 +97,13 @@ def check_is_no_nest(name: str, argument: str, value: Any) -> None:
         raise TypeError(
             f"{name}: {argument} is a nested {kind} of numbers, expected an array; pass jnp.asarray({argument})."
         )
+
+
+def check_is_one_array(name: str, argument: str, value: Any) -> None:
+    """Raises a TypeError for a list or tuple of arrays."""
+    if isinstance(value, list | tuple) and any(map(is_array, jax.tree.leaves(value))):
+        kind = "list" if isinstance(value, list) else "tuple"
+        raise TypeError(f"{name}: {argument} is a {kind} of arrays, expected an array; pass jnp.stack({argument}).")
 
 
 def check_leaf(name: str, argument: str, leaf: Any) -> None:

@@ -40,6 +40,14 @@ REFUSED = {
     "sizes of an image with channels": (lambda: warp.rotate(IMAGE, 9.0, (24, 32, 3)), "output_shape=(24, 32)"),
     "two maps": (lambda: warp.remap(IMAGE, X, Y), "pass arrays of coordinates as one tuple, remap(image, (x, y))"),
     "a nested list": (lambda: warp.rotate(IMAGE.tolist(), 20.0), "pass jnp.asarray(image)"),
+    "a list of images": (
+        lambda: warp.rotate([IMAGE, IMAGE], 20.0),
+        "image is a list of arrays, expected an array; pass jnp",
+    ),
+    "a keyword of a stream": (
+        lambda: warp.resample_tiles(IMAGE, None, antialias=True),
+        "there is no argument 'antialias'",
+    ),
     "a texture of lists": (lambda: jt.texture2d(IMAGE.tolist()), "pass jnp.asarray(texels)"),
     "coordinates in lists": (lambda: jt.sample(TEXTURE, [[0.1, 0.2], [0.3, 0.4]]), "use jnp.asarray"),
     "a Pillow image": (lambda: warp.rotate(Image.new("RGB", (9, 6)), 20.0), "pass numpy.asarray(image)"),

@@ -12,15 +12,17 @@ import numpy as np
 from jax.core import Tracer
 
 from .._integers import as_rounded, in_dtype_of_jax
-from .._remedies import check_keywords, check_operand
+from .._remedies import check_is_one_array, check_keywords, check_operand
 from .._typed_jit import typed_jit
 from .options import check_sampler_type
 
 # Those of the options that all warps share which are static.
 STATIC_OPTIONS = ("sampler", "filter", "address", "antialias", "dtype")
+# Arguments of which each is one array.
+SINGLE = ("image", "images", "faces", "labels", "border_label")
 # Arguments whose integers are texels or indices, and not coordinates or parameters.
 IMAGES = (
-    *("image", "images", "faces", "labels", "border_label"),
+    *SINGLE,
     *("features", "value", "x", "pyramid", "planes", "batch_indices"),
 )
 
@@ -49,6 +51,8 @@ def compiled(*static_names: str) -> Callable[[Callable[Parameters, Result]], Cal
                     check_sampler_type(function.__name__, value, signature.parameters)
                 elif name not in static_names and value is not signature.parameters[name].default:
                     check_operand(function.__name__, name, value, of_numbers=name not in IMAGES)
+                    if name in SINGLE:
+                        check_is_one_array(function.__name__, name, value)
                 convert = as_static if name in static_names else at_full_width
                 bound.arguments[name] = convert(function.__name__, name, value)
             return run(*bound.args, **bound.kwargs)
