@@ -162,5 +162,5 @@ def test_errors_say_what_came_and_what_was_expected():
         thin_plate_spline(image, points[:2], points[:2])
     with pytest.raises(ValueError, match=r"thin_plate_spline: target_points has shape \(10, 3\)"):
         thin_plate_spline(image, points, np.zeros((10, 3), np.float32))
-    with pytest.raises(ValueError, match=r"shape \(10, 2\) and target_points has shape \(9, 2\); expected the same number"):
+    with pytest.raises(ValueError, match=r"shape \(10, 2\) and target_points has shape \(9, 2\); expected the same"):
         thin_plate_spline(image, points, points[:9])
