@@ -1,7 +1,7 @@
 """What `grid_sample` returns, in plain NumPy and float64: an independent statement of PyTorch's rules.
 
 Nothing here imports jaxtex, jax or torch. An image is (C, H, W) or (C, D, H, W), a grid (S, 2) or (S, 3) with x first.
-Indices have the centre of texel i at i.
+Indices have the center of texel i at i.
 """
 
 from itertools import product
@@ -20,7 +20,7 @@ def clipped(index, size):
 
 
 def turned_back(index, size, align_corners):
-    """Reflected at the outer centres, or at the outer edges, as often as it takes."""
+    """Reflected at the outer centers, or at the outer edges, as often as it takes."""
     low, high = (0, size - 1) if align_corners else (-0.5, size - 0.5)
     if low == high:
         return 0

@@ -9,7 +9,7 @@ from itertools import product
 
 import numpy as np
 
-FAR_NORMALIZED = 2.0**24  # from here on wrap and mirror read a normalised coordinate as 0
+FAR_NORMALIZED = 2.0**24  # from here on wrap and mirror read a normalized coordinate as 0
 FAR_POSITION = 2.0**30  # from here on wrap, mirror and reflect read a position as 0
 FAR_DIRECTION = 2.0**126  # from here on a direction counts as none
 
@@ -28,7 +28,7 @@ FACES = np.array(
 
 
 def position(coord, size, mode="clamp", normalized=True, dtype=np.float32):
-    """Texel-space position of one coordinate in float64; texel i spans [i, i + 1), its centre is i + 0.5.
+    """Texel-space position of one coordinate in float64; texel i spans [i, i + 1), its center is i + 0.5.
 
     The product with the size is rounded to `dtype`, the coordinates' own precision, so that a sample on a texel's
     very edge falls on the same side as in the library.
@@ -99,7 +99,7 @@ def taps(p, filter_mode, a=-0.5):
 
 
 def decode(texels, read_mode="element", srgb=False):
-    """Stored texels as float64; sRGB codes of colours, but not of alpha, as linear light (IEC 61966-2-1)."""
+    """Stored texels as float64; sRGB codes of colors, but not of alpha, as linear light (IEC 61966-2-1)."""
     texels = np.asarray(texels)
     values = texels.astype(np.float64)
     if read_mode == "normalized_float":
@@ -141,7 +141,7 @@ def without_nan(v, dtype):
 
 
 def face_of(direction, dtype=np.float64):
-    """(face, direction) of directions (3, ...); what has no direction looks at the centre of face +Z."""
+    """(face, direction) of directions (3, ...); what has no direction looks at the center of face +Z."""
     r = without_nan(direction, dtype)
     x, y, z = np.abs(r)
     m = np.maximum(np.maximum(x, y), z)

@@ -116,7 +116,7 @@ class Case:
 
     @property
     def border(self):
-        """The border colour. Integers read as elements take the low bits of the float's word."""
+        """The border color. Integers read as elements take the low bits of the float's word."""
         color, stored = np.array(self.record["border"], np.float32), np.dtype(FORMATS[self.record["fmt"]])
         if self.read_mode == "element" and stored.kind in "iu":
             return color.view(np.uint32).astype(f"u{stored.itemsize}").view(stored)
@@ -169,7 +169,7 @@ class Case:
         )
 
     def operands(self):
-        """All arrays that a read takes: levels, border colour, coordinates, and the optional ones by name."""
+        """All arrays that a read takes: levels, border color, coordinates, and the optional ones by name."""
         options = {"layer": self.layer, "lod": self.array("lod")}
         options |= {name: split(self.array(stored)) for name, stored in (("ddx", "gx"), ("ddy", "gy"))}
         return self.levels, self.border_color, self.coords, {k: v for k, v in options.items() if v is not None}

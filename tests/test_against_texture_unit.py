@@ -128,7 +128,7 @@ def draw_texels(rng, shape, dtype):
 
 
 def draw_coords(rng, sizes, normalized):
-    """Inside and outside, exact edges and centres of texels, and what is no place at all."""
+    """Inside and outside, exact edges and centers of texels, and what is no place at all."""
     coords = rng.uniform(-1.5, 2.5, (SAMPLES, len(sizes)))
     quarter = SAMPLES // 4
     coords[:quarter] = rng.integers(-3 * sizes, 4 * sizes, (quarter, len(sizes))) / (2 * sizes)

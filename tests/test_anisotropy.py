@@ -41,9 +41,9 @@ def test_levels(anisotropy):
     """In 97 of 100 footprints the unit's level, sharpened blend included, and never more than 4/256 off."""
     levels = tuple(np.full((SIZE >> k, SIZE >> k, 1), k, np.float32) for k in range(7))
     sampler = HARDWARE(mipmap_filter_mode="linear", max_anisotropy=anisotropy)
-    prefix, centre = f"levels{anisotropy}", np.float32(0.5)
+    prefix, center = f"levels{anisotropy}", np.float32(0.5)
     sides = {"ddx": columns_of(recorded()[f"{prefix}/gx"]), "ddy": columns_of(recorded()[f"{prefix}/gy"])}
-    found = jt.sample(jt.texture2d(levels), (centre, centre), sampler, **sides)[:, 0]
+    found = jt.sample(jt.texture2d(levels), (center, center), sampler, **sides)[:, 0]
     off = np.abs(np.asarray(found) - recorded()[f"{prefix}/out"]) * 256
     print(f"\nanisotropy {anisotropy}: {np.count_nonzero(off)} of {off.size} levels differ, by {off.max()}/256")
     assert np.count_nonzero(off) <= 0.03 * off.size
@@ -55,10 +55,10 @@ def test_weights(anisotropy):
     """Footprints along x of every ratio: no weight of a column is more than 1/256 off."""
     ratio = recorded()[f"ratios{anisotropy}/ratio"]
     expected = recorded()[f"ratios{anisotropy}/columns"] / np.float32(1024)
-    centre = np.float32(0.5 + 0.5 / SIZE)
+    center = np.float32(0.5 + 0.5 / SIZE)
     zero, one = np.zeros_like(ratio), np.full_like(ratio, 1 / SIZE)
     sampler = HARDWARE(max_anisotropy=anisotropy)
-    found = jt.sample(jt.texture2d(COLUMNS), (centre, centre), sampler, ddx=(ratio / SIZE, zero), ddy=(zero, one))
+    found = jt.sample(jt.texture2d(COLUMNS), (center, center), sampler, ddx=(ratio / SIZE, zero), ddy=(zero, one))
     off = np.abs(np.asarray(found) - expected)
     equal = (off == 0).all(axis=1).mean()
     print(f"\nanisotropy {anisotropy}: {equal:.0%} of {len(ratio)} equal, {off.max() * 256:.2f}/256 off at most")

@@ -333,8 +333,8 @@ def test_turning_the_cube_permutes_its_faces(texels, d, turn):
     """Texels moved by a rotation, read in a rotated direction: nothing has changed, at the seams neither."""
     rotation = ROTATIONS[turn]
     face, row, column = np.indices(SHAPE[:3])
-    centre = np.stack([(2 * column + 1) / SIZE - 1, (2 * row + 1) / SIZE - 1, np.ones(SHAPE[:3])])
-    towards = np.einsum("...ij,i...->j...", oracle.FACES[face], centre)
+    center = np.stack([(2 * column + 1) / SIZE - 1, (2 * row + 1) / SIZE - 1, np.ones(SHAPE[:3])])
+    towards = np.einsum("...ij,i...->j...", oracle.FACES[face], center)
     before = tuple(np.einsum("ij,i...->j...", rotation, towards))  # the inverse of a rotation is its transpose
     turned = oracle.sample(texels, before, cube=True, filter_mode="point").astype(np.float32)
     actual = jt.sample(jt.cubemap(turned), tuple(np.float32(rotation @ d)))
@@ -367,7 +367,7 @@ def test_a_layer_equals_a_slice(texels, d):
 
 @law
 @given(texels=faces, d=directions)
-def test_seamless_reads_ignore_address_modes_and_border_colour(texels, d):
+def test_seamless_reads_ignore_address_modes_and_border_color(texels, d):
     bordered = jt.sample(jt.cubemap(texels, border_color=5.0), tuple(d), jt.Sampler(address_mode="border"))
     assert_exact(bordered, jt.sample(jt.cubemap(texels), tuple(d)), np.float32)
 

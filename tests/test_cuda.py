@@ -861,9 +861,9 @@ def test_program_bloom_filter():
     assert np.asarray(member(t, hashes(keys).astype(np.int32)))[200:].mean() < 0.1
 
 
-@pytest.mark.parametrize(("page", "least"), [("porting-cuda.md", 10), ("surfaces.md", 5)])
+@pytest.mark.parametrize(("page", "least"), [("porting-cuda.md", 3), ("surfaces.md", 1)])
 def test_the_guides_run(page, least, capsys):
-    """Each line that prints is followed by what it prints."""
+    """Each line that prints is followed by what it prints; `test_docs` compares the values behind other lines."""
     text = (Path(__file__).parent.parent / "docs" / page).read_text()
     scope = {}
     with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):

@@ -82,7 +82,7 @@ def test_pictures_of_the_page_are_there_and_small():
 def test_rotate(printed, tmp_path):
     lines = printed("rotate", "--size", 64, 32, "--theta", 0, "--out", tmp_path / "out.png")
     assert numbers(lines[0])[2] > 0.01
-    assert numbers(lines[1])[2:] == [0, 0], "theta = 0 at texel centres is the identity, bit for bit"
+    assert numbers(lines[1])[2:] == [0, 0], "theta = 0 at texel centers is the identity, bit for bit"
     photograph = np.asarray(Image.open(ROOT / "examples/data/chelsea.jpg").convert("RGB").resize((64, 32)))
     for column in (0, 1):
         np.testing.assert_array_equal(panel(tmp_path / "out.png", 0, column, (64, 32)), photograph)
@@ -137,7 +137,7 @@ def test_address_modes(printed, tmp_path):
     panels = [panel(tmp_path / "out.png", *place, (120, 120), noted=True)[::2, ::2] for place in places]
     clamp, border, wrap, mirror, reflect, sphere = panels
     tile = np.s_[20:40, 20:40]
-    first, last = np.s_[:19, :19], np.s_[41:, 41:]  # the frame around the tile in the middle touches its neighbours
+    first, last = np.s_[:19, :19], np.s_[41:, 41:]  # the frame around the tile in the middle touches its neighbors
     assert (np.abs(border[first] - 128) <= 1).all()
     assert (clamp[first] == clamp[20, 20]).all()
     for found in panels:
@@ -151,11 +151,11 @@ def test_address_modes(printed, tmp_path):
 def test_table_lookup(printed, tmp_path):
     lines = printed("table_lookup", "--out", tmp_path / "out.png")
     np.testing.assert_array_equal([numbers(line)[1] for line in lines[:7]], [1, 2, 3, 2.5, 2, 3.5, 5])
-    grey, colored = (panel(tmp_path / "out.png", 0, column, (640, 427)) for column in (0, 1))
+    gray, colored = (panel(tmp_path / "out.png", 0, column, (640, 427)) for column in (0, 1))
     for level, color in ((0, (13, 10, 43)), (255, (252, 251, 191))):
-        found = colored[grey[..., 0] == level]
+        found = colored[gray[..., 0] == level]
         assert not len(found) or (found == color).all()
-    halfway = colored[grey[..., 0] == 127].mean(axis=0)
+    halfway = colored[gray[..., 0] == 127].mean(axis=0)
     # Half a code of gray, where a color rises by up to two, and the color's own rounding.
     assert_close("rounded code", halfway, (187, 56, 101), 3)
 
@@ -277,7 +277,7 @@ def test_textured_plane(printed, tmp_path):
     assert trilinear < 0.75 * linear
     assert linear < point
     panels = [panel(tmp_path / "out.png", 0, column, (48, 60)) for column in range(4)]
-    # Contrast between neighbours at half height: the trilinear panel is blurred, the anisotropic one is not.
+    # Contrast between neighbors at half height: the trilinear panel is blurred, the anisotropic one is not.
     contrast = [np.abs(np.diff(found[22:34], axis=1)).mean() for found in panels]
     assert contrast[2] < 0.7 * contrast[3] < 0.7 * contrast[0]
 
@@ -310,7 +310,7 @@ def test_environment_map_draws_faces_that_fit(printed, tmp_path):
         row, column = example.SHEET[name]
         sheet[row * size :, column * size :][:size, :size] = face / np.linalg.norm(face, axis=-1, keepdims=True)
     for across in (sheet[size : 2 * size], sheet[:, size : 2 * size].swapaxes(0, 1)):
-        assert np.linalg.norm(np.diff(across, axis=1), axis=-1).max() < 3 / size, "neighbours meet"
+        assert np.linalg.norm(np.diff(across, axis=1), axis=-1).max() < 3 / size, "neighbors meet"
 
 
 def test_environment_map_draws_seams(printed, tmp_path):
@@ -490,10 +490,10 @@ def test_zone_plate(printed, tmp_path):
     assert along < 0.6 * smoothed < smoothed < 0.6 * one
     # At the right edge of the turned panels stands a ghost, of which the reference shows nothing.
     places = (0, 0), (0, 1), (1, 2)
-    ghost, grey, reference = (
+    ghost, gray, reference = (
         panel(tmp_path / "out.png", *place, (32, 32), noted=True)[8:24, 24:].std() for place in places
     )
-    assert ghost > 2 * grey
+    assert ghost > 2 * gray
     assert reference < 0.1 * ghost
 
 

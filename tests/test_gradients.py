@@ -33,7 +33,7 @@ CASES = [
 
 
 def draw(sizes, address, filter_mode, normalized, layered):
-    """A texture, border colour, coordinates and layer of one case, in float64."""
+    """A texture, border color, coordinates and layer of one case, in float64."""
     rng = np.random.default_rng(zlib.crc32(repr((sizes, address, filter_mode)).encode()))
     layers = (3,) if layered else ()
     texels, border = rng.normal(size=(*layers, *sizes, 2)), rng.normal(size=2)
@@ -43,7 +43,7 @@ def draw(sizes, address, filter_mode, normalized, layered):
 
 
 def read_with(case, layer):
-    """The library's read of `case` as a function of texels, border colour and coordinates."""
+    """The library's read of `case` as a function of texels, border color and coordinates."""
     sizes, address, filter_mode, normalized, layered = case
     sampler = jt.Sampler(address_mode=address, filter_mode=filter_mode, normalized_coords=normalized)
     build = (LAYERED if layered else CONSTRUCTORS)[len(sizes)]
@@ -162,9 +162,9 @@ def slope(texels, x, **options):
 RAMP = np.array([1.0, 3.0, 7.0, 15.0], np.float32)
 SLOPES = [
     # name, position, options, slope
-    ("a centre takes the right-hand slope", 1.5, {}, 4.0),
-    ("the last centre under clamp has nothing to its right", 3.5, {}, 0.0),
-    ("the first centre under clamp takes its right", 0.5, {}, 2.0),
+    ("a center takes the right-hand slope", 1.5, {}, 4.0),
+    ("the last center under clamp has nothing to its right", 3.5, {}, 0.0),
+    ("the first center under clamp takes its right", 0.5, {}, 2.0),
     ("outside under clamp", -3.0, {}, 0.0),
     ("far outside under clamp", 1e9, {}, 0.0),
     ("infinity under clamp", np.inf, {}, 0.0),
@@ -177,12 +177,12 @@ SLOPES = [
     ("over the seam of mirror", 0.0, {"address_mode": "mirror"}, 0.0),
     ("over the seam of reflect", 0.25, {"address_mode": "reflect"}, 1.0 - 3.0),
     ("over the edge of border", 0.0, {"address_mode": "border"}, 1.0),
-    ("over the edge of a coloured border", 0.0, {"address_mode": "border", "border_color": 9.0}, 1.0 - 9.0),
-    ("the last centre with a border", 3.5, {"address_mode": "border", "border_color": 9.0}, 9.0 - 15.0),
+    ("over the edge of a colored border", 0.0, {"address_mode": "border", "border_color": 9.0}, 1.0 - 9.0),
+    ("the last center with a border", 3.5, {"address_mode": "border", "border_color": 9.0}, 9.0 - 15.0),
     ("outside a border", 6.0, {"address_mode": "border", "border_color": 9.0}, 0.0),
     ("infinity outside a border", np.inf, {"address_mode": "border", "border_color": 9.0}, 0.0),
     ("the point filter", 1.7, {"filter_mode": "point"}, 0.0),
-    ("a cubic centre is half the neighbours' difference", 1.5, {"filter_mode": "cubic"}, 3.0),
+    ("a cubic center is half the neighbors' difference", 1.5, {"filter_mode": "cubic"}, 3.0),
     ("infinity under clamp, cubic", np.inf, {"filter_mode": "cubic"}, 0.0),
 ]
 

@@ -123,14 +123,14 @@ def test_texels_that_differ_in_exponent():
 
 
 def test_srgb_table():
-    """All codes, read alone, and blends of neighbours in the table."""
+    """All codes, read alone, and blends of neighbors in the table."""
     codes = np.broadcast_to(np.arange(256, dtype=np.uint8)[:, None], (256, 4))
     sampler = functools.partial(HARDWARE, read_mode="normalized_float", srgb=True, normalized_coords=False)
 
     @jax.jit
-    def read(centres, between):
+    def read(centers, between):
         texture = jt.texture1d(codes)
-        return jt.sample(texture, (centres,), sampler(filter_mode="point")), jt.sample(texture, (between,), sampler())
+        return jt.sample(texture, (centers,), sampler(filter_mode="point")), jt.sample(texture, (between,), sampler())
 
     single, blended = map(np.asarray, read(np.arange(256) + np.float32(0.5), data()["srgb_linear/coords"][:, 0]))
     assert_exact(single[:, :3], np.repeat(data()["srgb_table"][:, None] / 65536, 3, axis=1), np.float32)
@@ -252,7 +252,7 @@ def draw(*shape, rng):
 
 
 def reads_2d(rng):
-    """Texels, border colour and coordinates, some of them outside."""
+    """Texels, border color and coordinates, some of them outside."""
     sampler = functools.partial(jt.Sampler, address_mode=("border", "mirror"))
     read = lambda arithmetic, texels, color, coords: jt.sample(
         jt.texture2d(texels, border_color=color), coords, sampler(arithmetic=arithmetic)
@@ -287,7 +287,7 @@ def reads_cubemap(rng):
 
 
 def reads_gather(rng):
-    """Texels and border colour."""
+    """Texels and border color."""
     x, y = places(2, rng)
     read = lambda arithmetic, texels, color: jt.gather(
         jt.texture2d(texels, border_color=color), (x, y), jt.Sampler(address_mode="border", arithmetic=arithmetic)
@@ -596,7 +596,7 @@ def reads():
     @jax.jit
     def read(texels, spiked, coords, grid):
         x, y = coords
-        flat, centres = jt.texture2d(texels[1]), tuple(g.astype(jnp.float32) + 0.5 for g in grid)
+        flat, centers = jt.texture2d(texels[1]), tuple(g.astype(jnp.float32) + 0.5 for g in grid)
         modes = ("wrap", "clamp")
         in_texels = functools.partial(HARDWARE, normalized_coords=False)
         return {
@@ -608,10 +608,10 @@ def reads():
             "coarse": jt.sample(flat, (jnp.round(x * 64) / 64, y), HARDWARE(modes)),
             "shifted": jt.sample(flat, (jnp.round(x * 64) / 64 + 3, y), HARDWARE(modes)),
             "fetched": jt.fetch(flat, grid),
-            "point": jt.sample(flat, centres, in_texels(filter_mode="point")),
-            "centre": jt.sample(flat, centres, in_texels()),
-            "normalized": jt.sample(flat, (centres[0] / 5, centres[1] / 4), HARDWARE(filter_mode="point")),
-            "spiked": jt.sample(jt.texture2d(spiked), centres, in_texels()),
+            "point": jt.sample(flat, centers, in_texels(filter_mode="point")),
+            "center": jt.sample(flat, centers, in_texels()),
+            "normalized": jt.sample(flat, (centers[0] / 5, centers[1] / 4), HARDWARE(filter_mode="point")),
+            "spiked": jt.sample(jt.texture2d(spiked), centers, in_texels()),
         }
 
     found = SimpleNamespace(**jax.tree.map(np.asarray, read(texels, spiked, coords, tuple(grid))))
@@ -621,12 +621,12 @@ def reads():
 def test_point_read_is_a_fetch(reads):
     found, given = reads
     assert_exact(found.fetched, given.texels[1])
-    for values in (found.point, found.normalized, found.centre):
+    for values in (found.point, found.normalized, found.center):
         assert_exact(values, found.fetched)
 
 
 def test_taps_without_weight_do_not_count(reads):
-    """Infinities and NaN next to a texel that is read at its centre."""
+    """Infinities and NaN next to a texel that is read at its center."""
     found, given = reads
     assert_same(found.spiked, given.spiked)
 

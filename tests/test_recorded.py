@@ -129,7 +129,7 @@ def test_what_was_recorded():
 
 
 def test_how_many_samples_part():
-    """Under a tenth of all; a quarter of the samples was put on texel edges and centres on purpose."""
+    """Under a tenth of all; a quarter of the samples was put on texel edges and centers on purpose."""
     parted, samples = Counter(), Counter()
     for case in CASES:
         if case.gather:
@@ -142,7 +142,7 @@ def test_how_many_samples_part():
         assert apart.mean() < 0.25
         parted[case.group] += int(apart.sum())
         samples[case.group] += apart.size
-    print("\nsamples on a texel's very edge, where the hardware reads the neighbour (shown by pytest -n 0 -s)")
+    print("\nsamples on a texel's very edge, where the hardware reads the neighbor (shown by pytest -n 0 -s)")
     for group in samples:
         print(f"{group:12}{parted[group]:6} of {samples[group]:6}{parted[group] / samples[group]:8.1%}")
     print(f"{'all':12}{parted.total():6} of {samples.total():6}{parted.total() / samples.total():8.1%}")

@@ -72,7 +72,7 @@ def test_shard_map_gradients_inside_and_outside(name):
 
 
 def warps(images, matrices, degrees):
-    """Grids computed where they are read: forward and inverse matrices, angles, normalised ones."""
+    """Grids computed where they are read: forward and inverse matrices, angles, normalized ones."""
     turned = jt.warp.rotate(images, degrees, (5, 4))
     moved = jt.warp.warp_affine(images, matrices, (5, 4))
     return turned + moved * jt.warp.spatial_transform(images, matrices, (5, 4))

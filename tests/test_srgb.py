@@ -1,4 +1,4 @@
-"""sRGB: all 256 codes, which channels are colours, and that light is blended, not codes."""
+"""sRGB: all 256 codes, which channels are colors, and that light is blended, not codes."""
 
 import jax
 import jax.numpy as jnp
@@ -19,13 +19,13 @@ def draw(shape, seed=0):
     return np.random.default_rng(seed).integers(0, 255, shape, np.uint8, endpoint=True)
 
 
-def centres(n):
+def centers(n):
     return (np.arange(n, dtype=np.float32) + np.float32(0.5)) / np.float32(n)
 
 
 def test_every_code():
     sampler = jt.Sampler(filter_mode="point", **SRGB)
-    values = np.asarray(jt.sample(jt.texture1d(CODES[:, None]), (centres(256),), sampler))[:, 0]
+    values = np.asarray(jt.sample(jt.texture1d(CODES[:, None]), (centers(256),), sampler))[:, 0]
     c = CODES.astype(np.float64) / 255
     expected = np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
     assert values.dtype == np.float32
@@ -36,11 +36,11 @@ def test_every_code():
 
 
 @pytest.mark.parametrize("channels", [1, 2, 3, 4, 5])
-def test_colours_are_decoded_and_other_channels_are_not(channels):
+def test_colors_are_decoded_and_other_channels_are_not(channels):
     """Three of three or more, the first of one or two."""
     codes = np.repeat(CODES[:, None], channels, 1)
     sampler = jt.Sampler(filter_mode="point", **SRGB)
-    values = jt.sample(jt.texture1d(codes), (centres(256),), sampler)
+    values = jt.sample(jt.texture1d(codes), (centers(256),), sampler)
     expected = oracle.decode(codes, "normalized_float", srgb=True)
     assert_close("float32", values, expected, 1.0)
     plain = 3 if channels >= 3 else 1
@@ -131,7 +131,7 @@ ERRORS = {
     "16-bit codes": (np.uint16, SRGB),
     "32-bit codes": (np.uint32, {"srgb": True, "filter_mode": "point"}),
     "floats": (np.float32, {"srgb": True}),
-    "normalised floats": (np.float32, SRGB),
+    "normalized floats": (np.float32, SRGB),
 }
 
 

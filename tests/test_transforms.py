@@ -20,7 +20,7 @@ SAMPLER = jt.Sampler(address_mode=("wrap", "border"))
 
 
 def stacks(rng=0):
-    """Three textures with border colours, and three sets of coordinates."""
+    """Three textures with border colors, and three sets of coordinates."""
     rng = np.random.default_rng(rng)
     draw = lambda *shape: jnp.asarray(rng.normal(size=shape).astype(np.float32))
     return draw(3, 4, 5, 2), draw(3, 2), draw(3, 6), draw(3, 6)
@@ -246,7 +246,7 @@ def test_empty_and_scalar_shapes():
 
 
 def test_textures_past_int32_use_two_indices():
-    """2^31 texels and more do not fit one int32 index; neighbours are still joined where they do."""
+    """2^31 texels and more do not fit one int32 index; neighbors are still joined where they do."""
     flat = lambda *sizes: flat_sizes(tuple(Axis(size, POINT, CLAMP) for size in sizes))
     assert flat(4, 5, 6) == [120]
     assert flat(2**16, 2**16) == [2**16, 2**16]

@@ -36,7 +36,7 @@ def texels(sizes, channels=3, dtype=np.float32, layers=None, seed=0):
 
 
 def coordinates(sizes, normalized=True, dtype=np.float32, n=64, seed=1):
-    """Samples in and around the texture, on exact texel edges and centres, and special ones, one axis at a time."""
+    """Samples in and around the texture, on exact texel edges and centers, and special ones, one axis at a time."""
     rng = np.random.default_rng(seed)
     middle = [0.5 * size for size in sizes]
     special = [np.repeat(m, len(SPECIALS) * len(sizes)) for m in middle]
@@ -69,7 +69,7 @@ def assert_reads(array, coords, layer=None, *, border_color=None, dtype=np.float
 # ---------------------------------------------------------------------------------------------------- sample
 
 
-# Neighbours in the cycle of modes, so that every axis meets every mode. Each case compiles: of the cubic reads of a
+# Neighbors in the cycle of modes, so that every axis meets every mode. Each case compiles: of the cubic reads of a
 # volume, with 64 taps the slowest to compile, there are two.
 CYCLE = {n: [tuple(MODES[(k + 2 * j) % len(MODES)] for j in range(n)) for k in range(len(MODES))] for n in (1, 2, 3)}
 COORDINATES = {"normalized": True, "pixel": False}
@@ -126,7 +126,7 @@ def test_the_cubic_coefficient_chooses_the_kernel(coefficient):
 
 @pytest.mark.parametrize("color", [None, (0.5, -1.0, 2.0)], ids=["none", "per channel"])
 @pytest.mark.parametrize(("dimension", "filter_mode"), [(1, "cubic"), (2, "point"), (3, "linear")])
-def test_border_colour(dimension, filter_mode, color):
+def test_border_color(dimension, filter_mode, color):
     sizes = SIZES[dimension]
     assert_reads(
         texels(sizes),
@@ -187,7 +187,7 @@ def test_float64(filter_mode):
         )
 
 
-# Just within and just outside of what counts as a coordinate: 2^24 normalised, 2^30 texels.
+# Just within and just outside of what counts as a coordinate: 2^24 normalized, 2^30 texels.
 FAR = np.array(
     [2.0**24 - 1, 2.0**24, -(2.0**24) + 1, -(2.0**24), 2.0**30 - 64, 2.0**30, 64 - 2.0**30, -(2.0**30), 1e9, -1e9],
     np.float32,
@@ -202,7 +202,7 @@ def test_coordinates_far_away(mode, normalized):
     assert_reads(texels((7,)), (FAR,), filter_mode="point", address_mode=mode, normalized_coords=normalized)
 
 
-def test_reflect_reads_normalised_positions_of_two_to_the_thirty_as_zero():
+def test_reflect_reads_normalized_positions_of_two_to_the_thirty_as_zero():
     coords = (np.array([2.0**26, -(2.0**26), 2.0**28, -(2.0**28)], np.float32),)
     assert_reads(texels((7,)), coords, filter_mode="point", address_mode="reflect")
 
@@ -213,8 +213,8 @@ PIXEL = {"normalized_coords": False}
 POINT = {"filter_mode": "point"}
 RAMP = np.array([[10], [20], [30], [40]], np.float32)
 FACTS = {
-    "a texel centre is at +0.5": (PIXEL, {2.5: 30, 0.5: 10, 3.5: 40}),
-    "a texel edge is the mean of its neighbours": (PIXEL, {2.0: 25, 1.0: 15, 3.0: 35}),
+    "a texel center is at +0.5": (PIXEL, {2.5: 30, 0.5: 10, 3.5: 40}),
+    "a texel edge is the mean of its neighbors": (PIXEL, {2.0: 25, 1.0: 15, 3.0: 35}),
     "point is floor, under clamp": (PIXEL | POINT | {"address_mode": "clamp"}, {1.999: 20, -0.001: 10, 4.0: 40}),
     "point is floor, not truncation": (PIXEL | POINT | {"address_mode": "border"}, {-0.001: 0, 0.0: 10, 4.0: 0}),
     "wrap addresses both taps": ({"address_mode": "wrap"}, {0.0: 25, 1 / 16: 17.5, 1.0: 25, -0.125: 40}),
@@ -241,7 +241,7 @@ FACTS = {
     "infinities saturate under clamp": (PIXEL, {np.inf: 40, -np.inf: 10, 1e30: 40}),
     "infinities read the border": (PIXEL | {"address_mode": "border"}, {np.inf: 0, -np.inf: 0, 1e30: 0}),
     "infinities act as 0 where the texture repeats": ({"address_mode": "mirror"}, {np.inf: 10, -np.inf: 10, 1e30: 10}),
-    "cubic returns the texel at its centre": ({"filter_mode": "cubic"}, {0.125: 10, 0.375: 20, 0.875: 40}),
+    "cubic returns the texel at its center": ({"filter_mode": "cubic"}, {0.125: 10, 0.375: 20, 0.875: 40}),
     "cubic weighs -1 9 9 -1 sixteenths half-way": (
         PIXEL | {"filter_mode": "cubic"},
         {1.0: 14.375, 2.0: 25, 3.0: 35.625},
@@ -297,14 +297,14 @@ def test_x_is_the_column_and_y_is_the_row():
         ("int16", (-32768, -32767, 0, 32767), (-1.0, -1.0, 0.0, 1.0)),
     ],
 )
-def test_normalised_integers_span_their_range(dtype, codes, values):
+def test_normalized_integers_span_their_range(dtype, codes, values):
     texture = jt.texture1d(np.array(codes, dtype)[:, None])
     x = np.arange(len(codes), dtype=np.float32) + np.float32(0.5)
     sampler = jt.Sampler(filter_mode="point", read_mode="normalized_float", normalized_coords=False)
     assert_exact(jt.sample(texture, (x,), sampler)[:, 0], np.array(values), np.float32)
 
 
-def test_normalised_integers_are_decoded_before_they_are_filtered():
+def test_normalized_integers_are_decoded_before_they_are_filtered():
     sampler = jt.Sampler(read_mode="normalized_float")
     byte = jt.texture1d(np.array([[0], [255]], np.uint8))
     short = jt.texture1d(np.array([[11], [12]], np.uint16))
@@ -312,7 +312,7 @@ def test_normalised_integers_are_decoded_before_they_are_filtered():
     assert_close("float32", jt.sample(short, (0.5,), sampler), [11.5 / 65535], 12 / 65535)
 
 
-def test_the_border_of_a_normalised_read_is_in_units_of_the_result():
+def test_the_border_of_a_normalized_read_is_in_units_of_the_result():
     texture = jt.texture1d(np.array([[255]], np.uint8), border_color=0.25)
     sampler = jt.Sampler(address_mode="border", read_mode="normalized_float", normalized_coords=False)
     values = jt.sample(texture, (np.array([-1.0, 0.0, 0.5], np.float32),), sampler)
@@ -465,7 +465,7 @@ def test_gather_starts_below_the_left_texel_and_goes_round():
     )
 
 
-def test_gather_moves_to_the_next_texels_at_a_centre():
+def test_gather_moves_to_the_next_texels_at_a_center():
     sampler = jt.Sampler(normalized_coords=False)
     corners = jt.gather(jt.texture2d(TENS), (np.array([1.4375, 1.5], np.float32), 1.0), sampler)
     assert_exact(corners, [[10, 11, 1, 0], [11, 12, 2, 1]], np.float32)
@@ -475,7 +475,7 @@ def test_gather_moves_to_the_next_texels_at_a_centre():
 def test_gather_every_address_mode(mode, normalized):
     array = texels((7, 5), 4)
     coords = coordinates((7, 5), normalized)
-    keep = slice(32, None)  # on exact lattice points rounding may choose the neighbouring footprint
+    keep = slice(32, None)  # on exact lattice points rounding may choose the neighboring footprint
     coords = tuple(x[keep] for x in coords)
     options = {"address_mode": mode, "normalized_coords": normalized}
     color = np.float32([1, 2, 3, 4])
@@ -594,11 +594,11 @@ ERRORS = {
         "read_mode|filter_mode",
         lambda: jt.sample(image(np.int32), (HALF, HALF), jt.Sampler(filter_mode="cubic")),
     ),
-    "normalised floats": (
+    "normalized floats": (
         "read_mode",
         lambda: jt.sample(image(), (HALF, HALF), jt.Sampler(read_mode="normalized_float")),
     ),
-    "normalised 32-bit integers": (
+    "normalized 32-bit integers": (
         "read_mode",
         lambda: jt.sample(image(np.int32), (HALF, HALF), jt.Sampler(read_mode="normalized_float")),
     ),
@@ -606,7 +606,7 @@ ERRORS = {
     # Shapes.
     "texels without a channel axis": ("texels", lambda: jt.texture2d(np.zeros((2, 2)))),
     "an empty texture": ("texels", lambda: jt.texture1d(np.zeros((0, 1)))),
-    "a border colour of other channels": (
+    "a border color of other channels": (
         "border_color",
         lambda: jt.texture2d(np.zeros((2, 2, 3)), border_color=np.zeros(4)),
     ),

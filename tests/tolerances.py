@@ -18,7 +18,7 @@ TOLERANCES = {
     "bfloat16": 2.0**-8 + 2.0**-17,
     # Up to a hundred terms, each rounded to 24 bits, of the sum of their magnitudes.
     "sum": 2.0**-19,
-    # Another library normalises and centres its coordinates in another order: more roundings of the position, each of
+    # Another library normalizes and centers its coordinates in another order: more roundings of the position, each of
     # at most 2^-20, of a read whose slope is at most 2 an axis.
     "peer": 2.0**-18,
     # A coordinate's slope is a difference of texels, scaled by the size; a texel's is a sum of weights.
@@ -54,7 +54,7 @@ TOLERANCES = {
     # a position are worth less than 2^-16 here. A volume splits more often and could err by half as much again; the
     # recorded reads stay within two thirds of the bound.
     "texture unit axis": 2.0**-8,
-    # ... and its results are rounded: float32 sums, 16-bit codes of normalised integers, float16.
+    # ... and its results are rounded: float32 sums, 16-bit codes of normalized integers, float16.
     "texture unit float32": 2.0**-20,
     "texture unit code": 2.0**-15,
     "texture unit float16": 2.0**-10,
