@@ -73,6 +73,8 @@ def check_is_sampler(name: str, sampler: Any) -> None:
         return
     option = mode_of(sampler)
     remedy = "jaxtex.Sampler(...)" if option is None else f"jaxtex.Sampler({option}_mode={sampler!r})"
+    if name in ("sample", "gather") and isinstance(sampler, jax.Array | np.ndarray | int | float):
+        remedy = f"coordinates as one tuple, {name}(texture, (x, y))"
     raise TypeError(f"{name}: {sampler_came(sampler)}; pass {remedy}.")
 
 

@@ -131,6 +131,8 @@ def string_remedy(argument: str, text: Any) -> str:
             "a number, or one for each channel, in units of the image; pass 1.0 for the white of fractions, 255 for "
             "that of bytes, (r, g, b) for a color"
         )
+    if argument in ("image", "images", "texels", "texture"):
+        return f"an array; read the file first, such as {argument} = numpy.asarray(PIL.Image.open(...))"
     try:
         return f"a number or an array; pass {float(text):g}"
     except ValueError:

@@ -3,9 +3,11 @@
 # pyright: strict, reportUnknownMemberType=false
 
 import dataclasses
+import functools
+import inspect
 import math
 from collections.abc import Sequence
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypeVar, cast
 
 import jax
 import numpy as np
@@ -30,6 +32,7 @@ FLAGS = ("normalized_coords", "srgb", "seamless_cubemap", "deterministic")
 # Options that may be left to what reads.
 OPTIONAL = ("address_mode", "limit")
 MAX_ANISOTROPY = 16
+Class = TypeVar("Class")
 
 AddressModeLike = (
     AddressMode
@@ -48,7 +51,30 @@ ArithmeticLike = Arithmetic | Literal["float", "hardware"]
 LimitLike = Limit | Literal["taps"]
 
 
+def explains_fields(cls: type[Class]) -> type[Class]:
+    """A dataclass of keywords whose error for another argument names the field that was meant."""
+    make = cls.__init__
+    fields = tuple(inspect.signature(cls).parameters)
+
+    @functools.wraps(make)
+    def explained(self: Class, *args: Any, **keywords: Any) -> None:
+        for keyword in keywords:
+            if keyword not in fields:
+                meant = f"{keyword}_mode"
+                remedy = f"pass {meant}=..." if meant in fields else f"the arguments are {', '.join(fields)}"
+                raise TypeError(f"{cls.__name__}: there is no argument {keyword!r}; {remedy}.")
+        if args:
+            raise TypeError(
+                f"{cls.__name__}: {args[0]!r} came without a name; pass filter_mode=..., address_mode=... or another."
+            )
+        make(self, **keywords)
+
+    cls.__init__ = explained
+    return cls
+
+
 @jax.tree_util.register_static
+@explains_fields
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Sampler:
     """How a texture is read: address, filter and read modes.

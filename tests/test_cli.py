@@ -582,7 +582,7 @@ ERRORS = {
     "float pixels": (["warp", "FLOAT", "OUT"], "not supported"),
     "an unknown suffix": (["warp", "IN", "out.bmp"], "'.bmp'"),
     "no suffix": (["warp", "IN", "out"], "no suffix"),
-    "an output folder that is not there": (["warp", "IN", "nowhere/out.png"], "No such file"),
+    "an output folder that is not there": (["warp", "IN", "nowhere/out.png"], "there is no folder "),
     "an output folder that is a file": (["warp", "IN", "IN/out.png"], "Not a directory"),
     "a folder into a file": (["warp", "FOLDER", "IN"], "name a folder"),
     "a folder into itself": (["warp", "FOLDER", "FOLDER/../folder"], "input folder"),
@@ -611,7 +611,10 @@ ERRORS = {
     "two transforms": (["warp", "IN", "OUT", "--matrix", *"100010", "--rotate", "0"], "--rotate"),
     "five border values": (["warp", "IN", "OUT", "--border-color", "1,2,3,4,5"], "1 to 4"),
     "a border value of 256": (["warp", "IN", "OUT", "--border-color", "256"], "0 to 255"),
-    "a border of letters": (["warp", "IN", "OUT", "--border-color", "mauve"], "not a number"),
+    "a border of letters": (
+        ["warp", "IN", "OUT", "--border-color", "mauve"],
+        "'mauve' is not 1 to 4 values from 0 to 255, #rrggbb or one of black, gray, white",
+    ),
     "a border that is not read": (["warp", "IN", "OUT", "--border-color", "1", "--address", "wrap"], "wrap"),
     "an alpha for an image without": (["warp", "IN", "OUT", "--border-color", "1,2,3,4"], "alpha"),
     "a color for a gray image": (["warp", "GRAY", "OUT", "--border-color", "1,2,3"], "gray"),
@@ -779,6 +782,12 @@ def test_the_advice_is_what_the_python_can_install():
     assert "upgrade jaxlib to 0.11.1" in info.scatter_advice("0.11.0", "", (3, 12))
     old = info.scatter_advice("0.10.2", "", (3, 11))
     assert "no later jaxlib can be installed on Python 3.11: upgrade to Python 3.12 or later, or set XLA_FLAGS=" in old
+
+
+def test_the_advice_is_for_gpus():
+    assert info.scatter_row("0.10.2", "cpu") == "jaxlib 0.10.2 is slow on CUDA; CPUs are not affected"
+    assert info.scatter_row("0.12.0", "cpu") == info.scatter_advice("0.12.0", "")
+    assert "XLA_FLAGS" in info.scatter_row("0.10.2", "gpu")
 
 
 def test_info_prints_versions_and_devices(capsys):

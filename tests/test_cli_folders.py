@@ -348,7 +348,7 @@ def test_a_target_that_cannot_be_written_is_known_before_any_work(tmp_path, caps
     for name, words in (
         ("pipe.png", "it is a named pipe"),
         ("loop.png", "symbolic links"),
-        ("nowhere/out.png", "No such file or directory"),
+        ("nowhere/out.png", "there is no folder "),
         ("in.png/out.png", "Not a directory"),
     ):
         code, _, errors = run(capsys, "warp", source, tmp_path / name)

@@ -252,6 +252,17 @@ def test_a_preview_is_one_small_picture(tmp_path, capsys):
     assert load(tmp_path / "out.png").shape == (24, 960, 3)
 
 
+def test_a_preview_of_a_folder_needs_the_name_of_a_file(tmp_path, capsys):
+    """In the folder of the results it would look like one of them."""
+    (tmp_path / "in").mkdir()
+    save(tmp_path / "in" / "a.png", np.full((6, 12, 3), 77, np.uint8))
+    (tmp_path / "out").mkdir()
+    for name in ("out", "new"):
+        code, _, err = run(capsys, "warp", tmp_path / "in", tmp_path / name, "--preview")
+        assert (code, "name a file such as preview.png" in err) == (2, True)
+    assert not any((tmp_path / "out").iterdir())
+
+
 MISTAKES = {
     "no size": (["resize", "in.png", "out.png"], "one of --size, --scale and --fit, but got none"),
     "two sizes": (["resize", "in.png", "out.png", "--size", "4x4", "--fit", "3x3"], "--size and --fit"),

@@ -125,7 +125,7 @@ WRONG_KINDS = {
     "nothing for a coordinate": ("coords holds a NoneType", lambda: jt.sample(jt.texture2d(IMAGE), (None, 0.5))),
     "a word for coordinates": ("coords is a str, expected a tuple", lambda: jt.sample(jt.texture2d(IMAGE), "xy")),
     "a word for texels": ("texture2d: texels is a str", lambda: jt.texture2d("photo.png")),
-    "an option by position": ("positional argument", lambda: jt.Sampler("wrap")),
+    "an option by position": ("'wrap' came without a name", lambda: jt.Sampler("wrap")),
     "a number for a mode": ("address_mode is 3, expected one of", lambda: jt.Sampler(address_mode=3)),
     "a number for a flag": ("srgb is 1, expected True or False", lambda: jt.Sampler(srgb=1)),
     "a word for a number": ("cubic_coefficient is '1'", lambda: jt.Sampler(cubic_coefficient="1")),

@@ -62,6 +62,17 @@ REFUSED = {
     "OpenCV's word": (lambda: warp.warp_affine(IMAGE, CAMERA[:2], borderValue=1.0), "pass border_color=..."),
     "PyTorch's word": (lambda: warp.resize(IMAGE, (9, 9), mode="bilinear"), "pass filter=..."),
     "nobody's word": (lambda: warp.resize(IMAGE, (9, 9), swirl=1), "there is no argument 'swirl'; the arguments are"),
+    "coordinates apart": (lambda: jt.sample(TEXTURE, X, Y), "pass coordinates as one tuple, sample(texture, (x, y))"),
+    "sizes apart": (lambda: warp.resize(IMAGE, 24, 32), "pass sizes as one tuple, output_shape=(H, W)"),
+    "an argument left out": (lambda: warp.rotate(IMAGE), "rotate: missing a required argument: 'degrees'."),
+    "the name of a file": (lambda: warp.rotate("a.png", 9.0), "rotate: image is 'a.png', expected an array; read the"),
+    "batches of two sizes": (
+        lambda: warp.rotate(np.stack([IMAGE, IMAGE]), np.zeros(3)),
+        "rotate: the batch axes of image are (2,), and those of the other arguments are (3,), which do not broadcast",
+    ),
+    "a short field of a sampler": (lambda: jt.Sampler(filter="cubic"), "no argument 'filter'; pass filter_mode=..."),
+    "no field of a sampler": (lambda: jt.Sampler(swirl=1), "no argument 'swirl'; the arguments are address_mode, "),
+    "a sampler of a word": (lambda: jt.Sampler("cubic"), "Sampler: 'cubic' came without a name; pass filter_mode=..."),
     "an option of samplers": (lambda: warp.rotate(IMAGE, 9.0, srgb=True), "pass sampler=jaxtex.Sampler(srgb=...)"),
 }
 

@@ -45,7 +45,10 @@ def compiled(*static_names: str) -> Callable[[Callable[Parameters, Result]], Cal
         @functools.wraps(function)
         def call(*args: Parameters.args, **keywords: Parameters.kwargs) -> Result:
             check_keywords(function.__name__, keywords, signature.parameters)
-            bound = signature.bind(*args, **keywords)
+            try:
+                bound = signature.bind(*args, **keywords)
+            except TypeError as error:
+                raise TypeError(f"{function.__name__}: {error}.") from None
             for name, value in bound.arguments.items():
                 if name == "sampler":
                     check_sampler_type(function.__name__, value, signature.parameters)

@@ -73,7 +73,7 @@ def warp_image(
     check_image(name, pixels, ndim)
     pixels, options, result = as_numbers(pixels, options)
     arrays = floating_parameters(parameters, ndim)
-    batch = np.broadcast_shapes(pixels.shape[: -ndim - 1], *(p.shape[:-ndim] for p in arrays))
+    batch = common_batch(name, "image", pixels.shape[: -ndim - 1], *(p.shape[:-ndim] for p in arrays))
     shape = (*batch, *output_shape, pixels.shape[-1])
     if 0 in shape:
         return jnp.zeros(shape, result)
@@ -90,6 +90,18 @@ def warp_image(
         dtype=result,
         apart=apart,
     )
+
+
+def common_batch(name: str, argument: str, batch: tuple[int, ...], *others: tuple[int, ...]) -> tuple[int, ...]:
+    """The batch axes that those of an image and of the other arguments broadcast to."""
+    try:
+        return np.broadcast_shapes(batch, *others)
+    except ValueError:
+        given = " and ".join(str(shape) for shape in dict.fromkeys(others) if shape)
+        raise ValueError(
+            f"{name}: the batch axes of {argument} are {batch}, and those of the other arguments are {given}, which do "
+            f"not broadcast; pass equal sizes, or 1."
+        ) from None
 
 
 def check_image(name: str, image: Any, ndim: int, argument: str = "image") -> None:

@@ -21,7 +21,7 @@ from .calls import compiled
 from .composed import ComposedPoints, Transform, as_transforms, composed
 from .fields import check_fields
 from .grids import Composed, is_affine, stored_points
-from .images import check_image, floating_parameters, grid_operands
+from .images import check_image, common_batch, floating_parameters, grid_operands
 from .options import address_modes
 from .types import AddressLike, GridFunction, Points, ShapeLike
 
@@ -117,7 +117,7 @@ def warped_labels(
     texels = jnp.asarray(texels).astype(np.uint8 if stored == jnp.bool_ else stored)
     color = jnp.broadcast_to(jnp.asarray(border_label).astype(texels.dtype), texels.shape[-1:])
     parameters = floating_parameters(points.parameters, ndim)
-    batch = np.broadcast_shapes(texels.shape[: -ndim - 1], *(p.shape[:-ndim] for p in parameters))
+    batch = common_batch(name, "labels", texels.shape[: -ndim - 1], *(p.shape[:-ndim] for p in parameters))
     shape = (*batch, *points.output_shape, texels.shape[-1])
     if 0 in shape:
         return jnp.zeros(shape, stored)

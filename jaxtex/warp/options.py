@@ -108,6 +108,8 @@ def check_sampler_type(name: str, sampler: Any, arguments: Collection[str] = ("f
         remedy = f"pass jaxtex.Sampler({option}_mode={sampler!r})"
     if isinstance(sampler, jax.Array | np.ndarray):
         remedy = f"pass arrays of coordinates as one tuple, {name}(image, (x, y))"
+    elif isinstance(sampler, int) and "output_shape" in arguments:
+        remedy = "pass sizes as one tuple, output_shape=(H, W)"
     raise TypeError(f"{name}: {sampler_came(sampler)}; {remedy}.")
 
 

@@ -42,6 +42,8 @@ def find_files(options: Options) -> Files:
         path = single_target(sources[0], target, options)
         check_effects(path, options)
         return Files({sources[0]: path}, None)
+    if options.preview and target != STREAM and (os.path.isdir(target) or not target.suffix):
+        raise UserError(f"--preview writes one image, and {target} names a folder; name a file such as preview.png")
     if target == STREAM and not options.preview:
         raise UserError("- writes one file to standard output, and there are several inputs")
     if target.suffix.lower() in FORMATS and not os.path.isdir(target) and not options.preview:

@@ -32,11 +32,18 @@ def print_info() -> int:
         ("backend", jax.default_backend()),
         *(("device", describe_device(device)) for device in devices),
         ("64-bit types", f"{'on' if is_x64() else 'off'} (jax_enable_x64)"),
-        ("scatter-add", scatter_advice(jaxlib, os.environ.get("XLA_FLAGS", ""), sys.version_info[:2])),
+        ("scatter-add", scatter_row(jaxlib, jax.default_backend())),
     ]
     for name, value in rows:
         print(f"{name:<16}{value}")
     return 0
+
+
+def scatter_row(jaxlib: str, backend: str) -> str:
+    """What `jaxtex info` says about the scatter-add: advice only for those who can follow it."""
+    if backend == "cpu" and has_slow_scatter(jaxlib):
+        return f"jaxlib {jaxlib} is slow on CUDA; CPUs are not affected"
+    return scatter_advice(jaxlib, os.environ.get("XLA_FLAGS", ""), sys.version_info[:2])
 
 
 def describe_device(device: Device) -> str:

@@ -84,11 +84,13 @@ def color(text: str) -> tuple[float, ...]:
         return (COLORS[text],)
     if re.fullmatch(r"#([0-9a-fA-F]{6}|[0-9a-fA-F]{8})", text):
         return tuple(float(byte) for byte in bytes.fromhex(text[1:]))
-    values = number_list(text)
+    refusal = f"{text!r} is not 1 to 4 values from 0 to 255, #rrggbb or one of {', '.join(COLORS)}"
+    try:
+        values = number_list(text)
+    except argparse.ArgumentTypeError:
+        raise argparse.ArgumentTypeError(refusal) from None
     if len(values) > 4 or not all(0 <= value <= 255 for value in values):
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not 1 to 4 values from 0 to 255, #rrggbb or a name such as white"
-        )
+        raise argparse.ArgumentTypeError(refusal)
     return values
 
 

@@ -37,7 +37,7 @@ def check_target(path: Path, force: bool) -> None:
         target = Path(os.path.realpath(path))
         status = status_of(target)
         if status is None:
-            target.parent.stat()
+            check_folder(target.parent)
         else:
             check_regular(status)
             if not force and not is_writable(target, status):
@@ -48,6 +48,16 @@ def check_target(path: Path, force: bool) -> None:
         raise UserError(f"cannot write {path}: {error}") from error
     except OSError as error:
         raise write_error(path, error) from error
+
+
+def check_folder(folder: Path) -> None:
+    """Checks that a folder exists.
+
+    Raises:
+        UserError: if it does not.
+    """
+    if status_of(folder) is None:
+        raise UserError(f"there is no folder {folder}; make it first")
 
 
 def status_of(path: Path) -> os.stat_result | None:
