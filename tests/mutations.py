@@ -8,6 +8,7 @@ and so is one that no test finds. The faults stand in `faults.py`.
 import argparse
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -41,7 +42,7 @@ def mutated(tree: Path, fault: Fault, target: Path) -> None:
 
 
 def found_by(tree: Path, fault: Fault) -> str | None:
-    """The first test that fails with the fault, or None."""
+    """The first test that fails with the fault, or the signal that ended the tests, or None."""
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder)
         mutated(tree, fault, target)
@@ -50,6 +51,8 @@ def found_by(tree: Path, fault: Fault) -> str | None:
         result = subprocess.run(command, cwd=target, capture_output=True, text=True, check=False)
     if result.returncode == NO_TESTS:
         raise ValueError(f"-k {fault.select!r} selects no test of {fault.tests}; mend the fault")
+    if result.returncode < 0:  # a kernel on the CPU wrote beyond its arrays, for example
+        return signal.Signals(-result.returncode).name
     failed = re.search(r"^(?:FAILED|ERROR) \S*?(test_\S+)", result.stdout, re.MULTILINE)
     return failed[1] if failed else None
 

@@ -155,6 +155,17 @@ def test_batches_of_textures_and_of_images(textures, matrices):
     assert_cotangents_close(cotangents, args, spec)
 
 
+def test_texels_of_some_images_alone_find_their_samples():
+    """An image of several tiles that is gathered, and one on a line, whose samples go through windows."""
+    case = Case(TURN)
+    maps = np.stack([TURN, CASES["singular"][0].matrix]).reshape(2, 6)
+    operands = *(p[None] for p in pixel_centers(case.output)), *(maps[:, k].reshape(-1, 1, 1) for k in range(6))
+    args, spec, launches = (normal(2, *case.output, 3), case.texels, *operands), case.spec(), Launches()
+    found = adjoint_kernel.pullback(*args, spec=spec, wrt=(TEXELS,), batch=0, launcher=launches)
+    assert launches.names == BOTH
+    assert_sums_close(found, by_arrays(*args, spec=spec, wrt=(TEXELS,)))
+
+
 def test_values_that_are_not_finite_stay_where_they_fall():
     case = Case(np.float32([[1, 0, 0], [0, 1, 0]]), 2, (20, 20), (20, 20))
     cotangent = normal(20, 20, 2)

@@ -11,7 +11,7 @@ from host_kernels import kernels_on_cpu
 from tolerances import assert_trees_close
 
 import jaxtex as jt
-from jaxtex._engine.lowering.cuda_kernels import crowds, sample_tiles
+from jaxtex._engine.lowering.cuda_kernels import adjoint_kernel, crowds, sample_tiles
 
 PIXELS = jt.Sampler(address_mode="border", normalized_coords=False)
 NEAR = np.arange(-4, 5, dtype=np.float32)
@@ -49,12 +49,19 @@ def test_a_window_of_each_image(channels, least, monkeypatch):
     assert_trees_close("sum", found, plain, 81 * 4)
 
 
-@pytest.mark.parametrize("address_mode", ["border", "clamp"])
-def test_a_window_of_each_volume(address_mode, monkeypatch):
-    """A warp writes a volume of its own once, with its zeros; where taps outside fall on texels, it adds to zeros."""
+@pytest.mark.parametrize(
+    ("address_mode", "shape"), [("border", (6, 7, 4, 2)), ("clamp", (6, 7, 4, 2)), ("clamp", (5, 7, 3, 1))]
+)
+def test_a_window_of_each_volume(address_mode, shape, monkeypatch):
+    """A warp writes a volume of its own once, with its zeros; where taps outside fall on texels, it adds to zeros.
+
+    It sets four numbers to zero at once where a volume has a multiple of them.
+    """
+    own = []
     monkeypatch.setattr(crowds, "LEAST_OWN", 3)
+    monkeypatch.setattr(adjoint_kernel, "has_own_tile", lambda *args: own.append(crowds.has_own_tile(*args)) or own[-1])
     sampler = jt.Sampler(address_mode=address_mode, normalized_coords=False)
-    near = NEAR[:3].reshape(3, 1, 1), NEAR[:3].reshape(1, 3, 1), NEAR[:3].reshape(1, 1, 3)
+    near = NEAR[:5].reshape(5, 1, 1), NEAR[:5].reshape(1, 5, 1), NEAR[:5].reshape(1, 1, 5)
 
     def read(volume, point):
         return jt.sample(jt.texture3d(volume), tuple(p + n for p, n in zip(point, near)), sampler)
@@ -62,9 +69,11 @@ def test_a_window_of_each_volume(address_mode, monkeypatch):
     def gradients(*args):
         return jax.vjp(jax.vmap(read), *args)[1](cotangent)
 
-    volumes, points, cotangent = drawn(5, 6, 7, 4, 2), drawn(5, 3, scale=7), drawn(5, 3, 3, 3, 2)
+    volumes, points, cotangent = drawn(5, *shape), drawn(5, 3, scale=7), drawn(5, 5, 5, 5, shape[-1])
     plain, found = by_kernels(gradients, volumes, points)
-    assert_trees_close("sum", found, plain, 27 * 8)
+    assert own
+    assert all(own)
+    assert_trees_close("sum", found, plain, 125 * 8)
 
 
 def test_an_image_is_a_row_of_lanes():

@@ -28,6 +28,7 @@ def tree(tmp_path):
 
 ENDS = {
     "found": (1, "F\nFAILED tests/test_one.py::test_one - assert 1\n", "test_one.py::test_one"),
+    "crashed": (-11, ".", "SIGSEGV"),
     "not found": (0, ". [100%]\n", None),
 }
 
