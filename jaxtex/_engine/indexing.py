@@ -22,8 +22,8 @@ def gather(stored: jax.Array, indices: tuple[jax.Array, ...]) -> jax.Array:
     return stored.at[indices].get(mode="promise_in_bounds", wrap_negative_indices=False, out_sharding=placed)
 
 
-def entry(table: np.ndarray, *indices: jax.Array) -> jax.Array:
-    """The entry of a table of constants at `indices`, int32 and within bounds."""
+def entry(table: jax.Array | np.ndarray, *indices: jax.Array) -> jax.Array:
+    """The entry of a table at `indices`, int32 and within bounds."""
     return gather(jnp.asarray(table[..., None]), indices)[..., 0]
 
 

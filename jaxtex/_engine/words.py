@@ -27,13 +27,18 @@ def for_channels(words: jax.Array, channels: int) -> jax.Array:
     return jnp.broadcast_to(words, (*words.shape[:-1], channels))
 
 
+def bytes_in(words: jax.Array, channels: int) -> jax.Array:
+    """The bytes of words, (..., 1) or (..., channels): the one of each channel, (..., channels)."""
+    axis = words.ndim - 1
+    shift = jax.lax.broadcasted_iota(WORD, [1] * axis + [channels], axis) * 8
+    return (words >> shift).astype(np.uint8)
+
+
 def loads_bytes(words: jax.Array) -> LoadTexel:
     """Loads texels of uint8 from `for_channels`."""
 
     def load(address: TexelAddress) -> jax.Array:
-        word = gather(words, address.flat_index)
-        shift = jax.lax.broadcasted_iota(WORD, [1] * (word.ndim - 1) + [word.shape[-1]], word.ndim - 1) * 8
-        return (word >> shift).astype(np.uint8)
+        return bytes_in(gather(words, address.flat_index), words.shape[-1])
 
     return load
 

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 
 from ..combinations import weighted
 from ..grids import Started
-from ..indexing import gather
+from ..indexing import entry
 from ..lowering.parts import Edged
 from ..operators import sum_of_calls, summed
 from ..spec import Coords, ReadSpec, as_given
@@ -173,7 +173,7 @@ def one_by_routing(
 
     def step(values: jax.Array, number: jax.Array) -> jax.Array:
         sent, _ = routes.sent(number)
-        there = routes.exchanged_together([gather(c[:, None], (sent % count,))[..., 0] for c in coords])
+        there = routes.exchanged_together([entry(c, sent % count) for c in coords])
         return routes.returned(read(there, part), number, values)
 
     values = jnp.zeros((times * count, channels), part.dtype)

@@ -14,7 +14,7 @@ from ..grammar.option_groups import Options
 from ..pictures.decode import find_source, read_picture
 from ..pictures.kinds import choose_frame
 from ..pictures.limits import Size, check_pixels
-from ..pictures.picture import Array
+from ..pictures.picture import Array, from_16_bits
 from ..pictures.sources import Source, read_errors
 from ..pictures.writing import STREAM
 from ..transforms.resizing import Resize
@@ -75,7 +75,7 @@ def colors(pixels: Array) -> Array:
     """The colors of a picture in 8 bits, without its alpha."""
     if pixels.shape[-1] in (2, 4):
         pixels = pixels[..., :-1]
-    return np.rint(pixels / 257.0).astype(np.uint8) if pixels.dtype == np.uint16 else pixels
+    return from_16_bits(pixels) if pixels.dtype == np.uint16 else pixels
 
 
 def reduced(pixels: Array, side: int) -> Array:

@@ -24,7 +24,7 @@ from .metadata.jpeg_segments import add_to_jpeg
 from .metadata.kept import Metadata, enumerate_names, fit
 from .metadata.png_chunks import add_to_png
 from .metadata.tiff_tags import add_to_tiff
-from .picture import Array, Picture
+from .picture import Array, Picture, from_16_bits
 from .targets import replace_file
 from .writing import DEFAULT_WRITE, STREAM, WriteOptions, write_stdout
 
@@ -134,7 +134,7 @@ def fit_to_format(pixels: Array, file_format: str) -> tuple[Array, tuple[str, ..
     """Reduces pixels to what the format can store; returns them, and notes on what was lost."""
     notes = ()
     if pixels.dtype == np.uint16 and file_format not in FORMATS_OF_16_BITS:
-        pixels = np.rint(pixels / 257.0).astype(np.uint8)
+        pixels = from_16_bits(pixels)
         notes += (f"is reduced from 16 to 8 bits, the most that {file_format} can store",)
     if pixels.shape[-1] in (2, 4) and file_format == "JPEG":
         pixels = np.rint(pixels[..., :-1] * (pixels[..., -1:] / 255.0)).astype(np.uint8)

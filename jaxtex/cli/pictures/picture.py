@@ -5,6 +5,7 @@
 import dataclasses
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from .metadata.kept import Metadata
@@ -27,3 +28,8 @@ class Picture:
     icc: bytes | None = None
     notes: tuple[str, ...] = ()
     metadata: Metadata = dataclasses.field(default_factory=Metadata)
+
+
+def from_16_bits(pixels: Array) -> Array:
+    """Pixels of uint16 as the nearest ones of uint8."""
+    return np.rint(pixels / 257.0).astype(np.uint8)

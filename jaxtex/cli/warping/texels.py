@@ -7,11 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from ..._engine import sized_chain
-from ..._engine.words import WORD
+from ..._engine.words import WORD, bytes_in
 from ..pictures.picture import Array
 from .light import to_light
 from .pixels import premultiply, to_fractions
@@ -58,11 +57,6 @@ def flat_words(pixels: Array) -> Array:
     return words
 
 
-def bytes_of(words: jax.Array, channels: int) -> jax.Array:
-    """Words, (N, 1), as texels of so many bytes: (N, channels)."""
-    return (words >> (8 * jnp.arange(channels, dtype=words.dtype)[None])).astype(np.uint8)
-
-
 def aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """An array whose elements are not set, and lie where a device may read them."""
     size = math.prod(shape) * dtype.itemsize
@@ -77,7 +71,7 @@ def aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
 def numbers_of(texels: jax.Array, *, alpha: bool, light: bool, channels_of_words: int | None) -> jax.Array:
     """Stored texels, (N, C), or their words, as the numbers that are blended: premultiplied if there is an alpha."""
     if channels_of_words is not None:
-        texels = bytes_of(texels, channels_of_words)
+        texels = bytes_in(texels, channels_of_words)
     if light:
         texels = to_light(to_fractions(texels))
     if alpha:
