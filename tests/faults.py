@@ -416,8 +416,8 @@ FAULTS = {
     ),
     "channels of a word change places": Fault(
         ENGINE + "words.py",
-        "[word.shape[-1]], word.ndim - 1) * 8",
-        "[word.shape[-1]], word.ndim - 1) * 8 ^ 8",
+        "[channels], axis) * 8",
+        "[channels], axis) * 8 ^ 8",
         "test_cpu_reads.py",
         "channels_read_alone or words",
     ),
