@@ -104,16 +104,22 @@ class Routes(NamedTuple):
             certain: 1 if the first round is needed, or 0.
         """
         most = jax.lax.pmax(self.most, self.names)
+        rounds = -(-self.count // self.capacity)
 
         def turn(state: State, number: jax.Array) -> tuple[State, None]:
             run = jax.checkpoint(lambda state: step(state, number))
             return jax.lax.cond(number * self.capacity < most, run, lambda state: state, state), None
 
+        @jax.checkpoint
+        def further(state: State) -> State:
+            return jax.lax.scan(turn, state, jnp.arange(certain, rounds, dtype=jnp.int32))[0]
+
         if certain:
             state = step(state, jnp.int32(0))
-        rounds = -(-self.count // self.capacity)
         if rounds > certain:
-            state, _ = jax.lax.scan(turn, state, jnp.arange(certain, rounds, dtype=jnp.int32))
+            # Asked once before the scan, since a GPU's program waits for each answer. In this order of branches, XLA
+            # does not copy the state.
+            state = jax.lax.cond(most <= certain * self.capacity, lambda state: state, further, state)
         return state
 
 
