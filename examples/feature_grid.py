@@ -115,7 +115,7 @@ def main(argv: list[str] | None = None) -> int:
     args = parser.parse_args(argv)
 
     width, height, steps, rounds = (96, 64, 200, 4) if args.small else (384, 256, 40, 20)
-    widths, points = ((6, 12, 24), 1 << 11) if args.small else (WIDTHS, POINTS)
+    widths, points = ((6, 12, 24), 1 << 9) if args.small else (WIDTHS, POINTS)
     image = Image.open(args.photograph).convert("RGB").resize((width, height), Image.Resampling.LANCZOS)
     photograph = jnp.asarray(np.asarray(image, np.float32) / 255)
     parameters = start(jax.random.key(args.seed), widths)
