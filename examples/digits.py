@@ -216,7 +216,7 @@ def main(argv: list[str] | None = None) -> int:
             images, found = jax.jit(scattered)(tested, key), {}
             for name, chooses in names.items():
                 parameters = start(jax.random.key(seed))
-                state = parameters, optimizer.init(parameters)
+                state = parameters, jax.jit(optimizer.init)(parameters)
                 for epoch in range(epochs):
                     state = train_epoch(state, digits, jax.random.fold_in(order, epoch), chooses, optimizer)
                     bar.update()

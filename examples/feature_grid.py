@@ -124,7 +124,7 @@ def main(argv: list[str] | None = None) -> int:
     print(f"{count} parameters for {3 * width * height} numbers of {width} x {height} pixels")
     print(f"{points} points a step on {texels} texels of {len(widths)} textures")
 
-    state = parameters, optimizer(steps * rounds).init(parameters)
+    state = parameters, jax.jit(optimizer(steps * rounds).init)(parameters)
     keys = jax.random.split(jax.random.key(args.seed + 1), rounds)
     compiled = train.lower(state, photograph, keys[0], steps, steps * rounds, points).compile()
     began = time.perf_counter()

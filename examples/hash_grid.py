@@ -179,7 +179,7 @@ def main(argv: list[str] | None = None) -> int:
             parameters = start(key, grid, wanted.shape[-1])
             count = sum(leaf.size for leaf in jax.tree.leaves(parameters))
             print(f"{what}, {name}: levels of {grid.resolutions} vertices an axis, {count} parameters")
-            state = parameters, OPTIMIZER.init(parameters)
+            state = parameters, jax.jit(OPTIMIZER.init)(parameters)
             compiled = train.lower(state, keys[0], task.truth, grid, steps, points).compile()
             evaluate = jax.jit(functools.partial(fitted, grid=grid))
             ratio = lambda parameters: psnr(np.asarray(evaluate(parameters, task.tested)), wanted)  # noqa: B023

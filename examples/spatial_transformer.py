@@ -114,7 +114,7 @@ def train(
 ) -> Any:
     """The trained network. `watch` sees its parameters before each epoch."""
     graph, params = nnx.split(network)
-    state = params, optimizer.init(params)
+    state = params, jax.jit(optimizer.init)(params)
     for epoch in range(epochs):
         watch(graph, state[0])
         state = train_epoch(graph, optimizer, state, digits, jax.random.fold_in(key, epoch))

@@ -581,23 +581,26 @@ def test_feature_grid(printed, tmp_path):
     assert pixels(tmp_path / "out.png").shape == (214, 3 * 96 + 48, 3)
 
 
-def test_digits(printed, tmp_path):
+@pytest.fixture(scope="module")
+def weights_of_digits():
+    """The weights at the beginning of a training."""
     for package in ("optax", "sklearn"):
         pytest.importorskip(package)
-    lines = printed("digits", "--small", "--out", tmp_path / "out.png")
+    return jax.jit(load("digits").start)(jax.random.key(0))
+
+
+def test_digits(printed, tmp_path, weights_of_digits):
+    lines = printed("digits", "--small", "--out", tmp_path / "out.png", start=lambda key: weights_of_digits)
     names = [line.split(":")[0] for line in lines if " on average" in line]
     assert names == ["chosen points", "a regular grid"]
     assert numbers(next(line for line in lines if " steps of " in line))[:3] == [4, 64, 500]
     assert pixels(tmp_path / "out.png").shape == (432, 1938, 3)
 
 
-def test_digits_look_around_a_guess_or_at_a_grid():
-    pytest.importorskip("sklearn")
-    digits = load("digits")
-    images = np.zeros((2, 32, 32, 1), np.float32)
-    parameters, looked = digits.start(jax.random.key(0)), jax.jit(digits.looked)
+def test_digits_look_around_a_guess_or_at_a_grid(weights_of_digits):
+    looked, images = jax.jit(load("digits").looked), np.zeros((2, 32, 32, 1), np.float32)
     for chooses in (True, False):
-        answers, points, weights = (np.asarray(a) for a in looked(parameters, images, chooses))
+        answers, points, weights = (np.asarray(a) for a in looked(weights_of_digits, images, chooses))
         assert answers.shape == (2, 10)
         assert_close("sum", weights.sum((3, 4)), np.ones((2, 16, 2)), 1)
         places = points[0, :, :, 0].reshape(-1, 2)
