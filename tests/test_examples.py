@@ -642,7 +642,7 @@ def test_chessboard(printed, tmp_path):
 
 
 def test_lens(printed, tmp_path):
-    lines = printed("lens", "--small", "--out", tmp_path / "out.png")
+    lines = printed("lens", "--small", "--out", tmp_path / "out.png", STEPS=8)
     k1, _, before, after = (number for number in numbers(lines[0]) if number not in (1, 2))
     assert -0.35 < k1 < -0.2
     assert after < 0.25 * before
