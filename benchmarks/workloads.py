@@ -6,7 +6,7 @@ are compared at a small size first; `--check` stops there. Below each time stand
 
 import argparse
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
@@ -50,14 +50,18 @@ def program(work: Workload, sizes: dict[str, Any], what: str) -> Callable[..., A
     return run
 
 
-def by_jaxtex(work: Workload, sizes: dict[str, Any], what: str, given: tuple[Arrays, jax.Array]) -> Run:
+def by_jaxtex(function: Callable[..., Any], given: tuple[Arrays, jax.Array]) -> Run:
     args, cotangent = given
-    function = jax.jit(program(work, sizes, what))
     return Run(lambda: function(cotangent, *args))
 
 
+def is_compared(work: Workload) -> bool:
+    """Whether PyTorch and what else it needs are there."""
+    return bool(device()) and optional(work.needs) is not None
+
+
 def by_torch(work: Workload, sizes: dict[str, Any], what: str, given: tuple[Arrays, jax.Array]) -> Run | None:
-    if not device() or optional(work.needs) is None:
+    if not is_compared(work):
         return None
     torch, (args, cotangent), count = optional("torch"), given, wrt(work, sizes)
     args = [transposed(tensor(a), work.axes.get(k)) for k, a in enumerate(args)]
@@ -88,10 +92,11 @@ def transposed(part: Any, order: tuple[int, ...] | None) -> Any:
 
 def difference(work: Workload, sizes: dict[str, Any]) -> float | None:
     """The largest share of numbers of a result by which the two differ; None without PyTorch."""
-    given = prepared(work, sizes)
-    if (theirs := by_torch(work, sizes, "gradients", given)) is None:
+    if not is_compared(work):
         return None
-    ours = by_jaxtex(work, sizes, "gradients", given).start()
+    given = prepared(work, sizes)
+    theirs = by_torch(work, sizes, "gradients", given)
+    ours = by_jaxtex(jax.jit(program(work, sizes, "gradients")), given).start()
     found = theirs.arrays(theirs.wait(theirs.start()))
     shapes = [[a.shape for a in parts] for parts in (ours, found)]
     if shapes[0] != shapes[1]:
@@ -109,22 +114,25 @@ def peak(run: Run) -> float:
     return cuda.max_memory_allocated() / 2.0**20
 
 
-def memory(work: Workload, sizes: dict[str, Any], what: str, given: tuple[Arrays, jax.Array]) -> str:
+def memory(function: Any, given: tuple[Arrays, jax.Array], theirs: Run | None) -> str:
     """MiB of inputs, results and temporaries of our program, and PyTorch's peak."""
     args, cotangent = given
-    analysis = jax.jit(program(work, sizes, what)).lower(cotangent, *args).compile().memory_analysis()
+    analysis = function.lower(cotangent, *args).compile().memory_analysis()
     parts = (getattr(analysis, f"{name}_size_in_bytes") / 2.0**20 for name in ("argument", "output", "temp"))
     line = "  MiB: inputs {:.0f}, results {:.0f}, temporary {:.0f}".format(*parts)
-    theirs = by_torch(work, sizes, what, given) if on_gpu() else None
-    return line + (f"; torch's peak {peak(theirs):.0f}" if theirs else "")
+    return line + (f"; torch's peak {peak(theirs):.0f}" if theirs and on_gpu() else "")
 
 
-def row(work: Workload, sizes: dict[str, Any], what: str, seconds: float) -> str:
+def rows(work: Workload, sizes: dict[str, Any], seconds: float) -> Iterator[str]:
+    """Time and memory of the result alone, and with its gradients."""
     given = prepared(work, sizes)
-    runs = {"jaxtex": by_jaxtex(work, sizes, what, given), "torch": by_torch(work, sizes, what, given)}
-    times = side_by_side({k: (run.start, run.wait) for k, run in runs.items() if run}, seconds, work.name)
-    theirs = f"{times['torch']:9.3f}  {times['jaxtex'] / times['torch']:5.2f}" if "torch" in times else ""
-    return f"{work.name:40s} {what:9s} {times['jaxtex']:9.3f} {theirs}"
+    for what in ("forward", "gradients"):
+        function = jax.jit(program(work, sizes, what))
+        runs = {"jaxtex": by_jaxtex(function, given), "torch": by_torch(work, sizes, what, given)}
+        times = side_by_side({k: (run.start, run.wait) for k, run in runs.items() if run}, seconds, work.name)
+        theirs = f"{times['torch']:9.3f}  {times['jaxtex'] / times['torch']:5.2f}" if "torch" in times else ""
+        yield f"{work.name:40s} {what:9s} {times['jaxtex']:9.3f} {theirs}"
+        yield memory(function, given, runs["torch"])
 
 
 def main() -> int:
@@ -149,9 +157,8 @@ def main() -> int:
             print(f"{work.name}: " + ("nothing to compare with" if share is None else f"agrees, {share:.2%} beyond"))
             continue
         sizes = work.small if options.small else work.sizes
-        for what in ("forward", "gradients"):
-            print(row(work, sizes, what, options.seconds), flush=True)
-            print(memory(work, sizes, what, prepared(work, sizes)), flush=True)
+        for line in rows(work, sizes, options.seconds):
+            print(line, flush=True)
     return int(failed)
 
 

@@ -11,8 +11,6 @@ the reads of T at the indices -4 to 7.
 import argparse
 from pathlib import Path
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from panels import ACCENT, DATA, Panel, magnified, save, sheet
 from PIL import Image, ImageDraw
@@ -21,18 +19,20 @@ import jaxtex as jt
 
 PHOTOGRAPH = DATA / "chelsea.jpg"
 MAGNIFY = 2
+INDICES = np.arange(-7, 12)
 MODES = ("clamp", "border", "wrap", "mirror", "reflect")
 
 
-def table(mode: str, texels: jax.Array, indices: jax.Array) -> jax.Array:
-    """Point reads at the centers of the texels `indices`, inside and outside."""
+def table(mode: str) -> np.ndarray:
+    """Point reads of the texels 0, 1, 2 and 3 at the centers of INDICES, inside and outside."""
     sampler = jt.Sampler(address_mode=mode, filter_mode="point", normalized_coords=False)
-    return jt.sample(jt.texture1d(texels[:, None]), (indices + 0.5,), sampler)[:, 0]
+    texels = np.arange(4, dtype=np.int32)[:, None]
+    return np.asarray(jt.sample(jt.texture1d(texels), (np.float32(INDICES + 0.5),), sampler))[:, 0]
 
 
 def surroundings(mode: str, texels: np.ndarray) -> np.ndarray:
     """Point reads of the texture over [-1, 2] x [-1, 2], one for each texel."""
-    u, v = ((jnp.arange(3 * count) + 0.5) / count - 1 for count in texels.shape[1::-1])
+    u, v = ((np.arange(3 * count, dtype=np.float32) + 0.5) / count - 1 for count in texels.shape[1::-1])
     sampler = jt.Sampler(address_mode=mode, filter_mode="point")
     return np.asarray(jt.sample(jt.texture2d(texels, border_color=0.5), (u[None, :], v[:, None]), sampler))
 
@@ -44,7 +44,7 @@ def panel(mode: str, texels: np.ndarray) -> Panel:
     ImageDraw.Draw(image).rectangle(box, outline=ACCENT)
     if mode not in MODES:
         return Panel(mode, image, "beyond a pole: half a turn away")
-    values = np.asarray(table(mode, jnp.arange(4), jnp.arange(-4, 8))).reshape(3, 4)
+    values = table(mode)[(INDICES >= -4) & (INDICES < 8)].reshape(3, 4)
     return Panel(mode, image, "   |   ".join(" ".join(map(str, part)) for part in values.tolist()))
 
 
@@ -55,10 +55,9 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=Path("address_modes.png"))
     args = parser.parse_args(argv)
 
-    indices = jnp.arange(-7, 12)
-    print("index  ", *(f"{index:3d}" for index in np.asarray(indices)))
+    print("index  ", *(f"{index:3d}" for index in INDICES))
     for mode in MODES:
-        print(f"{mode:7}", *(f"{value:3d}" for value in np.asarray(table(mode, jnp.arange(4), indices))))
+        print(f"{mode:7}", *(f"{value:3d}" for value in table(mode)))
 
     texels = np.asarray(Image.open(args.photograph).convert("RGB").resize(args.size), np.float32) / 255
     panels = [panel(mode, texels) for mode in (*MODES, "sphere")]

@@ -65,22 +65,22 @@ class Sheet:
 
 def centers(size: int) -> dict[str, np.ndarray]:
     """The positions of the centers of a line of pixels, in each convention."""
-    pixels = jnp.arange(size) + 0.5
-    grid = lambda align: jw.affine_grid(jnp.eye(2, 3), (1, size), align_corners=align)[0, :, 0]
-    found = {
+    pixels = np.arange(size, dtype=np.float32) + 0.5
+    theta = np.eye(2, 3, dtype=np.float32)
+    grid = lambda align: np.asarray(jw.affine_grid(theta, (1, size), align_corners=align))[0, :, 0]
+    return {
         "pixels": pixels,
         "0 to 1": pixels / size,
         "-1 to 1": grid(align=False),
         "-1 to 1, align_corners": grid(align=True),
         "index": pixels - 0.5,
     }
-    return {name: np.asarray(places) for name, places in found.items()}
 
 
 def reads(size: int) -> dict[str, jax.Array]:
     """Reads at these positions of a line of pixels 0, 1, 2 and so on, by the function of each convention."""
-    ramp, places = jnp.arange(float(size)), {name: jnp.asarray(p) for name, p in centers(size).items()}
-    texture, middle = jt.texture1d(ramp[:, None]), jnp.zeros((1, 1))
+    ramp, places = np.arange(size, dtype=np.float32), centers(size)
+    texture, middle = jt.texture1d(ramp[:, None]), np.zeros((1, 1), np.float32)
     sampled = lambda name, unit: jt.sample(texture, (places[name],), jt.Sampler(normalized_coords=unit))[:, 0]
     torch = lambda name, align: jw.grid_sample(
         ramp[None, None], (places[name][None], middle), padding_mode="border", align_corners=align
@@ -261,14 +261,14 @@ def checks() -> dict[str, bool]:
     """The statements of the page, and whether they hold."""
     right = jnp.array([[1.0, 0.0, 1.0], [0.0, 1.0, 0.0]])
     flow, back = (jnp.ones((7, 7)), 0.0), jnp.array([[1.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
-    same = lambda a, b: bool(jnp.abs(a - b).max() < 1e-5)
-    moved = jnp.pad(IMAGE, ((0, 0), (1, 0), (0, 0)))[:, :-1]
+    same = lambda a, b: bool(np.abs(np.asarray(a) - np.asarray(b)).max() < 1e-5)
+    moved = np.pad(IMAGE, ((0, 0), (1, 0), (0, 0)))[:, :-1]
     return {
         "a matrix maps input to output": same(jw.warp_affine(IMAGE, right), moved),
         "with inverse_map output to input": same(jw.warp_affine(IMAGE, back, inverse_map=True), moved),
         "forward_warp follows a flow": same(jw.forward_warp(IMAGE, flow), moved),
         "warp_flow undoes it": same(jw.warp_flow(moved, flow), IMAGE),
-        "90 degrees are a quarter turn counter-clockwise": same(jw.rotate(IMAGE, 90.0), jnp.rot90(IMAGE)),
+        "90 degrees are a quarter turn counter-clockwise": same(jw.rotate(IMAGE, 90.0), np.rot90(IMAGE)),
     }
 
 
@@ -279,7 +279,7 @@ def main(argv: list[str] | None = None) -> int:
 
     found = reads(4)
     for name, places in centers(4).items():
-        stored = bool(jnp.abs(found[name] - jnp.arange(4.0)).max() < 1e-5)
+        stored = bool(np.abs(np.asarray(found[name]) - np.arange(4)).max() < 1e-5)
         print(f"{name:22}", *(f"{place:7.4f}" for place in places), f"  read as stored: {stored}")
     for claim, holds in checks().items():
         print(f"{claim}: {holds}")

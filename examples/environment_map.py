@@ -10,6 +10,7 @@ three faces meet: the texels, each face filtered alone, and all faces filtered a
 """
 
 import argparse
+import functools
 from pathlib import Path
 
 import jax
@@ -82,6 +83,7 @@ def light(x: jax.Array, y: jax.Array, z: jax.Array) -> jax.Array:
     return jnp.where(y[..., None] < 0, plain, jnp.where((y < ridge)[..., None], hills, sky))
 
 
+@functools.partial(jax.jit, static_argnames=("size", "finer"))
 def environment(size: int, finer: int = 3) -> jt.Texture:
     """The light as a cubemap with faces of `size` x `size` texels, with its mip chain."""
     fine = lambda direction: light(*direction).reshape(size, finer, size, finer, 3).mean(axis=(1, 3))
@@ -109,20 +111,20 @@ def look(texture: jt.Texture, x: jax.Array, y: jax.Array) -> jax.Array:
 
 def spheres(texture: jt.Texture, width: int, height: int, finer: int = 3) -> Image.Image:
     """The spheres in front of the environment, with `finer` x `finer` rays per pixel."""
-    along = lambda n: (jnp.arange(n * finer) + 0.5) / finer - n / 2
+    along = lambda n: (np.arange(n * finer, dtype=np.float32) + 0.5) / finer - n / 2
     x, y = along(width)[None, :], -along(height)[:, None]
     scale = 1.2 / width
-    colors = to_bytes(look(texture, *jnp.broadcast_arrays(x * scale, y * scale)))
+    colors = to_bytes(look(texture, *np.broadcast_arrays(x * scale, y * scale)))
     return Image.fromarray(colors).reduce(finer)
 
 
 def panorama(texture: jt.Texture, lod: float, width: int) -> Image.Image:
     """All directions at a level of detail: longitude to the right and latitude up, with -z in the middle."""
-    azimuth = ((jnp.arange(width) + 0.5) / width * 2 - 1)[None, :] * jnp.pi
-    height = (0.5 - (jnp.arange(width // 2) + 0.5) / (width // 2))[:, None] * jnp.pi
-    around = jnp.cos(height)
-    ray = jnp.broadcast_arrays(-around * jnp.sin(azimuth), jnp.sin(height), -around * jnp.cos(azimuth))
-    return Image.fromarray(to_bytes(jt.sample(texture, tuple(ray), TRILINEAR, lod=lod)))
+    azimuth = ((np.arange(width) + 0.5) / width * 2 - 1)[None, :] * np.pi
+    height = (0.5 - (np.arange(width // 2) + 0.5) / (width // 2))[:, None] * np.pi
+    around = np.cos(height)
+    rays = np.broadcast_arrays(-around * np.sin(azimuth), np.sin(height), -around * np.cos(azimuth))
+    return Image.fromarray(to_bytes(jt.sample(texture, tuple(map(np.float32, rays)), TRILINEAR, lod=lod)))
 
 
 def with_levels(size: int, width: int) -> Image.Image:
@@ -170,19 +172,20 @@ def faces(size: int) -> Image.Image:
 
 def seams(size: int) -> Image.Image:
     """The corner of a cubemap with faces of 4 x 4 texels, seen from its center, with three samplers."""
-    hues = jnp.array([[0.9, 0.3, 0.12], [0.5] * 3, [0.25, 0.7, 0.3], [0.5] * 3, [0.15, 0.35, 0.9], [0.5] * 3])
-    shade = 0.1 + 0.9 * jax.random.uniform(jax.random.key(2), (6, 4, 4, 1))
-    texture = jt.cubemap(hues[:, None, None] * shade)
-    along = ((jnp.arange(size) + 0.5) * (2 / size) - 1) * 0.8
+    hues = np.array([[0.9, 0.3, 0.12], [0.5] * 3, [0.25, 0.7, 0.3], [0.5] * 3, [0.15, 0.35, 0.9], [0.5] * 3])
+    shade = 0.1 + 0.9 * np.asarray(jax.random.uniform(jax.random.key(2), (6, 4, 4, 1)))
+    texture = jt.cubemap(np.float32(hues[:, None, None] * shade))
+    along = ((np.arange(size) + 0.5) * (2 / size) - 1) * 0.8
     right, up = along[None, :, None], -along[:, None, None]
-    ray = 1 + right * jnp.array((1, 0, -1)) / 2**0.5 * 1.2 + up * jnp.array((-1, 2, -1)) / 6**0.5 * 1.2
+    ray = 1 + right * np.array((1, 0, -1)) / 2**0.5 * 1.2 + up * np.array((-1, 2, -1)) / 6**0.5 * 1.2
+    ray = tuple(np.float32(np.moveaxis(ray, -1, 0)))
     row = []
     for title, note, sampler in (
         ("the texels", 'filter_mode="point"', jt.Sampler(filter_mode="point")),
         ("each face filtered by itself", "seamless_cubemap=False", jt.Sampler(seamless_cubemap=False)),
         ("filtered across the seams", "the default", jt.Sampler()),
     ):
-        row.append(Panel(title, to_bytes(jt.sample(texture, tuple(jnp.unstack(ray, axis=-1)), sampler)), note))
+        row.append(Panel(title, to_bytes(jt.sample(texture, ray, sampler)), note))
     return sheet([row])
 
 

@@ -115,7 +115,7 @@ def main(argv: list[str] | None = None) -> int:
     args = parser.parse_args(argv)
 
     width, height, steps, rounds = (96, 64, 200, 4) if args.small else (384, 256, 40, 20)
-    widths, points = ((6, 12, 24), 1 << 11) if args.small else (WIDTHS, POINTS)
+    widths, points = ((6, 12, 24), 1 << 9) if args.small else (WIDTHS, POINTS)
     image = Image.open(args.photograph).convert("RGB").resize((width, height), Image.Resampling.LANCZOS)
     photograph = jnp.asarray(np.asarray(image, np.float32) / 255)
     parameters = start(jax.random.key(args.seed), widths)
@@ -124,7 +124,7 @@ def main(argv: list[str] | None = None) -> int:
     print(f"{count} parameters for {3 * width * height} numbers of {width} x {height} pixels")
     print(f"{points} points a step on {texels} texels of {len(widths)} textures")
 
-    state = parameters, optimizer(steps * rounds).init(parameters)
+    state = parameters, jax.jit(optimizer(steps * rounds).init)(parameters)
     keys = jax.random.split(jax.random.key(args.seed + 1), rounds)
     compiled = train.lower(state, photograph, keys[0], steps, steps * rounds, points).compile()
     began = time.perf_counter()

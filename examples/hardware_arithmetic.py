@@ -12,7 +12,6 @@ import argparse
 from pathlib import Path
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from panels import Panel, difference, plot, save, sheet, to_bytes
 from PIL import Image, ImageDraw
@@ -29,20 +28,20 @@ STEP = 1 / 256
 
 def square(texels: jax.Array, corner: tuple[float, float], width: float, size: int, arithmetic: str) -> np.ndarray:
     """`size` x `size` reads of a square of the texture. Corner and width are in texels."""
-    along = (jnp.arange(size) + 0.5) * (width / size)
+    along = (np.arange(size, dtype=np.float32) + 0.5) * (width / size)
     x, y = corner[0] + along[None, :], corner[1] + along[:, None]
     return np.asarray(jt.sample(jt.texture2d(texels), (x, y), SAMPLERS[arithmetic]))
 
 
-def ramp(x: jax.Array, arithmetic: str) -> jax.Array:
+def ramp(x: jax.Array | np.ndarray, arithmetic: str) -> jax.Array:
     """A read of the texels 0 and 1 at the fraction `x` between their centers."""
-    return jt.sample(jt.texture1d(jnp.array([[0.0], [1.0]])), (x + 0.5,), SAMPLERS[arithmetic])[..., 0]
+    return jt.sample(jt.texture1d(np.float32([[0], [1]])), (x + 0.5,), SAMPLERS[arithmetic])[..., 0]
 
 
 def curves(size: int, steps: int = 6) -> Image.Image:
     """A ramp in both arithmetics, over the first `steps` steps."""
-    x = jnp.linspace(0, steps * STEP, 8 * size)
-    lines = {name: (np.asarray(x) / STEP, np.asarray(ramp(x, name)) / STEP) for name in SAMPLERS}
+    x = np.linspace(0, steps * STEP, 8 * size, dtype=np.float32)
+    lines = {name: (x / STEP, np.asarray(ramp(x, name)) / STEP) for name in SAMPLERS}
     return plot((size, size), lines, "position, 1/256 texel", "value, 1/256", limits=((0, steps), (0, steps)))
 
 
@@ -53,12 +52,12 @@ def main(argv: list[str] | None = None) -> int:
     args = parser.parse_args(argv)
 
     print("between texels 0 and 1, at a fraction of k / 1024, x 256:")
-    fractions = jnp.arange(9) / 1024
+    fractions = np.arange(9, dtype=np.float32) / 1024
     print("k       ", *(f"{k:5d}" for k in range(9)))
     for arithmetic in SAMPLERS:
         print(f"{arithmetic:8}", *(f"{value:5.2f}" for value in np.asarray(ramp(fractions, arithmetic)) * 256))
     for arithmetic in SAMPLERS:
-        slope = jax.grad(lambda x, arithmetic=arithmetic: ramp(x, arithmetic))(0.3)
+        slope = jax.jit(jax.grad(ramp), static_argnums=1)(0.3, arithmetic)
         print(f"slope at 0.3 in {arithmetic} arithmetic: {slope:g}")
 
     texels = jax.random.uniform(jax.random.key(3), (4, 4, 3))

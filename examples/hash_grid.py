@@ -37,7 +37,7 @@ OPTIMIZER = optax.adam(1e-2, b2=0.99, eps=1e-15)  # as instant-ngp
 SHELLS, THICKNESS = 4, 0.016  # of the phantom
 GAP, COLORS = 4, {"hash grid": (200, 60, 30), "dense grid": (40, 90, 170)}
 
-Points = jax.Array  # (..., D), from 0 to 1
+Points = jax.Array | np.ndarray  # (..., D), from 0 to 1
 
 
 class Task(NamedTuple):
@@ -89,15 +89,15 @@ def train(state: Any, key: jax.Array, truth: Any, grid: MultiresolutionGrid, ste
     return jax.lax.scan(step, state, jax.random.split(key, steps))[0]
 
 
-def psnr(found: jax.Array, truth: jax.Array) -> float:
+def psnr(found: np.ndarray, truth: np.ndarray) -> float:
     """The peak signal-to-noise ratio in decibels."""
-    return float(-10 * jnp.log10(((found - truth) ** 2).mean()))
+    return float(-10 * np.log10(((found - truth) ** 2).mean()))
 
 
-def centers(*sizes: int) -> Points:
+def centers(*sizes: int) -> np.ndarray:
     """The centers of the pixels of an image, (H, W, 2), or of voxels, x first."""
-    lines = [(jnp.arange(size) + 0.5) / size for size in sizes]
-    return jnp.stack(jnp.meshgrid(*lines, indexing="ij")[::-1], -1)
+    lines = [(np.arange(size, dtype=np.float32) + 0.5) / size for size in sizes]
+    return np.stack(np.meshgrid(*lines, indexing="ij")[::-1], -1)
 
 
 def phantom(points: Points) -> jax.Array:
@@ -132,8 +132,8 @@ def tasks(photograph: Image.Image, small: bool) -> dict[str, Task]:
     )
     view = (photograph.height, photograph.width)
     # A slice through the middle, with pixels as wide as high.
-    x, y = jnp.unstack(centers(*view), axis=-1)
-    slices = jnp.stack([x, 0.5 + (y - 0.5) * view[0] / view[1], jnp.full(view, 0.5)], -1)
+    x, y = np.moveaxis(centers(*view), -1, 0)
+    slices = np.stack([x, 0.5 + (y - 0.5) * view[0] / view[1], np.full_like(x, 0.5)], -1)
     return {
         "photograph": Task(read, flat, centers(*view), centers(*view)),
         "volume": Task(phantom, deep, slices, centers(side, side, side)),
@@ -172,21 +172,23 @@ def main(argv: list[str] | None = None) -> int:
     photograph = Image.open(args.photograph).convert("RGB").resize((width, height), Image.Resampling.LANCZOS)
     picture = Image.new("RGB", (4 * (width + GAP) - GAP, 2 * (height + GAP) - GAP), "white")
     for line, (what, task) in enumerate(tasks(photograph, args.small).items()):
-        wanted, histories, panels = task.truth(task.tested), {}, {what: task.truth(task.shown)}
+        truth = jax.jit(task.truth)
+        wanted, histories, panels = np.asarray(truth(task.tested)), {}, {what: truth(task.shown)}
         for name, grid in task.grids.items():
             key, *keys = jax.random.split(jax.random.key(args.seed), rounds + 1)
             parameters = start(key, grid, wanted.shape[-1])
             count = sum(leaf.size for leaf in jax.tree.leaves(parameters))
             print(f"{what}, {name}: levels of {grid.resolutions} vertices an axis, {count} parameters")
-            state = parameters, OPTIMIZER.init(parameters)
+            state = parameters, jax.jit(OPTIMIZER.init)(parameters)
             compiled = train.lower(state, keys[0], task.truth, grid, steps, points).compile()
             evaluate = jax.jit(functools.partial(fitted, grid=grid))
-            seconds, history = 0.0, [(0.0, psnr(evaluate(parameters, task.tested), wanted))]
+            ratio = lambda parameters: psnr(np.asarray(evaluate(parameters, task.tested)), wanted)  # noqa: B023
+            seconds, history = 0.0, [(0.0, ratio(parameters))]
             for key in tqdm(keys, unit="round", leave=False, disable=None, file=sys.stderr):
                 began = time.perf_counter()
                 state = jax.block_until_ready(compiled(state, key))
                 seconds += time.perf_counter() - began
-                history.append((seconds, psnr(evaluate(state[0], task.tested), wanted)))
+                history.append((seconds, ratio(state[0])))
             histories[name] = history
             panels[f"{name}, {history[-1][1]:.1f} dB"] = evaluate(state[0], task.shown)
         for number in sorted({1, rounds // 4, rounds // 2, rounds}):

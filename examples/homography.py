@@ -52,6 +52,7 @@ def unit(width: int, height: int) -> np.ndarray:
     return np.array([[2 / width, 0, -1], [0, 2 / width, -height / width], [0, 0, 1]])
 
 
+@functools.partial(jax.jit, static_argnames=("width", "height"))
 def in_pixels(parameters: jax.Array, width: int, height: int) -> jax.Array:
     """The homography of eight parameters, which are 0 for the identity: from pixels of the photograph to the view's.
 
@@ -62,6 +63,7 @@ def in_pixels(parameters: jax.Array, width: int, height: int) -> jax.Array:
     return jnp.float32(np.linalg.inv(scale)) @ matrix @ jnp.float32(scale)
 
 
+@jax.jit
 def residual(parameters: jax.Array, view: jax.Array, photograph: jax.Array) -> jax.Array:
     """The view, warped onto the photograph, minus the photograph; 0 outside the view."""
     height, width, channels = photograph.shape

@@ -113,9 +113,9 @@ def learn(state, chosen: jax.Array, seen: jax.Array, matrices: jax.Array, rate: 
     return jax.lax.scan(step, state, chosen)
 
 
-def psnr(found: jax.Array, truth: jax.Array, where: jax.Array) -> float:
+def psnr(found: np.ndarray, truth: np.ndarray, where: np.ndarray | bool = True) -> float:
     """The peak signal-to-noise ratio in decibels, over the pixels at which `where` is true."""
-    return float(-10 * jnp.log10(((found - truth) ** 2)[where].mean()))
+    return float(-10 * np.log10(((found - truth) ** 2)[where].mean()))
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -132,13 +132,13 @@ def main(argv: list[str] | None = None) -> int:
     side = min(photograph.size)
     left, top = (n // 2 - side // 2 for n in photograph.size)
     square = photograph.resize((FINER * size,) * 2, box=(left, top, left + side, top + side))
-    truth = jnp.asarray(np.asarray(square, np.float32) / 255)
+    truth = np.asarray(square, np.float32) / 255
     random = np.random.default_rng(args.seed)
     matrices, unseen = cameras(random, 32), cameras(random, 8)
     chosen = np.stack([random.permutation(len(matrices))[:TOGETHER] for _ in range(rounds * steps)])
-    seen, expected = true_views(truth, matrices, size), true_views(truth, unseen, size)
+    seen, expected = (np.asarray(true_views(truth, these, size)) for these in (matrices, unseen))
     # A pixel that a plane of ones fills lies on the plane as a whole.
-    whole = true_views(jnp.full_like(truth, 1 + GRAY), unseen, size)[..., 0] > 1 + 0.9 * GRAY
+    whole = np.asarray(true_views(np.full_like(truth, 1 + GRAY), unseen, size))[..., 0] > 1 + 0.9 * GRAY
 
     textures, renders, ratios = {}, {}, {}
     for name, (_, num_levels) in MODELS.items():
@@ -150,9 +150,8 @@ def main(argv: list[str] | None = None) -> int:
         for number, part in enumerate(tqdm(parts, name, unit="round", leave=False, disable=None, file=sys.stderr)):
             rate = RATE * 0.5 * (1 + np.cos(np.pi * number / rounds))
             state, _ = learn(state, part, seen, matrices, rate, name)
-        textures[name], renders[name] = state[0][0], views(state[0], unseen, size, name)
-        everywhere = jnp.ones(truth.shape[:2], bool)
-        ratios[name] = psnr(renders[name], expected, whole), psnr(textures[name], truth, everywhere)
+        textures[name], renders[name] = map(np.asarray, (state[0][0], views(state[0], unseen, size, name)))
+        ratios[name] = psnr(renders[name], expected, whole), psnr(textures[name], truth)
         print(f"{name}: unseen views {ratios[name][0]:.2f} dB, texture {ratios[name][1]:.2f} dB")
 
     large = lambda image: Image.fromarray(to_bytes(image)).resize((FINER * size,) * 2, Image.Resampling.BICUBIC)

@@ -35,6 +35,12 @@ def turned_around(image: jax.Array, order: int, steps: int) -> jax.Array:
     return jax.lax.fori_loop(0, steps, turn, image)
 
 
+@functools.partial(jax.jit, static_argnames="order")
+def zoomed(image: jax.Array, order: int) -> jax.Array:
+    """An image, (H, W, C), enlarged; each pixel is a square of the same size."""
+    return ndimage.zoom(image, (FACTOR, FACTOR, 1), order=order, mode="reflect", grid_mode=True)
+
+
 def disk(height: int, width: int) -> np.ndarray:
     """The pixels that stay within the image when it is turned, (H, W)."""
     y, x = np.mgrid[:height, :width] - np.reshape([(height - 1) / 2, (width - 1) / 2], (2, 1, 1))
@@ -94,8 +100,7 @@ def main(argv: list[str] | None = None) -> int:
         ratio = decibels(found, photograph, inside)
         print(f"order {order}: {ratio:.1f} dB after {args.steps} turns by {360 / args.steps:g} degrees")
         around.append(Panel(f"order {order}: {ratio:.1f} dB", found[detail]))
-        larger = ndimage.zoom(photograph[small], (FACTOR, FACTOR, 1), order=order, mode="reflect", grid_mode=True)
-        enlarged.append(Panel(f"{FACTOR} times, order {order}", larger))
+        enlarged.append(Panel(f"{FACTOR} times, order {order}", zoomed(photograph[small], order)))
     save(sheet([around, enlarged]), args.out)
 
     target = ndimage.rotate(photograph, TURNED, reshape=False, order=5, mode="mirror")

@@ -35,6 +35,7 @@ LEVELS, STEPS, RATE = 6, 300, 0.1
 Flow = jax.Array  # (2, H, W): x and y, in pixels
 
 
+@functools.partial(jax.jit, static_argnames=("height", "width"))
 def random_flow(seed: int, height: int, width: int) -> Flow:
     """A smooth flow: random vectors on a coarse grid, with cubic interpolation between them."""
     vectors = jax.random.normal(jax.random.key(seed), (3, 4, 2))
@@ -69,6 +70,7 @@ def descend(flow: Flow, first: jax.Array, second: jax.Array, steps: int) -> Flow
     return flow
 
 
+@functools.partial(jax.jit, static_argnames=("height", "width"))
 def finer(flow: Flow, height: int, width: int) -> Flow:
     """The flow of a coarser level, at the pixels of this level and in units of them."""
     unit = jnp.array([width / flow.shape[2], height / flow.shape[1]], jnp.float32)
@@ -77,7 +79,7 @@ def finer(flow: Flow, height: int, width: int) -> Flow:
 
 def end_point_error(flow: Flow, truth: Flow) -> np.ndarray:
     """The error of the flow's end point at each pixel, in pixels."""
-    return np.linalg.norm(np.asarray(flow - truth), axis=0)
+    return np.linalg.norm(np.asarray(flow) - np.asarray(truth), axis=0)
 
 
 @functools.partial(jax.jit, static_argnames="num_levels")
@@ -127,10 +129,11 @@ def main(argv: list[str] | None = None) -> int:
         flow = descend(finer(flow, *size), coarse_first, coarse_second, 100 if args.small else STEPS)
         error = end_point_error(finer(flow, height, width), truth)
         tqdm.write(f"{size[1]:3d} x {size[0]:3d}: off by {error.mean():.3f} of {width} pixels")
-    before, after = end_point_error(jnp.zeros_like(flow), truth), end_point_error(flow, truth)
+    before, after = end_point_error(np.zeros_like(flow), truth), end_point_error(flow, truth)
     for when, error in (("before", before), ("after", after)):
         print(f"end-point error {when}: mean {error.mean():.3f}, 19 of 20 below {np.quantile(error, 0.95):.3f} pixels")
     back = jt.warp.warp_flow(second, tuple(flow), address="clamp")
+    first, second, back = map(np.asarray, (first, second, back))
     psnr = [-10 * np.log10(((frame - first) ** 2).mean()) for frame in (second, back)]
     print(f"second frame against the first: {psnr[0]:.1f} dB as it is, {psnr[1]:.1f} dB warped back")
 

@@ -35,6 +35,7 @@ SHARP, NEAR = 30.0, 0.3  # of the weights: times a correlation of at most 1, and
 Flow = jax.Array  # (H, W, 2): x and y
 
 
+@functools.partial(jax.jit, static_argnames=("height", "width"))
 def random_flow(seed: int, height: int, width: int) -> Flow:
     """A smooth flow in pixels: random vectors on a coarse grid, with cubic interpolation between them."""
     vectors = jax.random.normal(jax.random.key(seed), (3, 4, 2))
@@ -42,6 +43,7 @@ def random_flow(seed: int, height: int, width: int) -> Flow:
     return flow * (FURTHEST * width / jnp.linalg.norm(flow, axis=-1).max())
 
 
+@jax.jit
 def features(frame: jax.Array) -> jax.Array:
     """Patches of a frame (H, W, 3), shrunk by the stride, as vectors of length one: (h, w, C)."""
     height, width = (size // STRIDE for size in frame.shape[:2])

@@ -43,6 +43,7 @@ def grid(texture: jt.Texture) -> tuple[jax.Array, jax.Array]:
     return jnp.arange(width)[None, :], jnp.arange(height)[:, None]
 
 
+@jax.jit
 def laplacian(texture: jt.Texture) -> jax.Array:
     """The sum of second derivatives along x and y of a texture (H, W, C), from linear reads."""
     # A linear read at a corner, half a texel from the center along both axes, is the mean of the four texels that meet
@@ -72,6 +73,7 @@ def run(texture: jt.Texture, steps: int) -> jt.Texture:
     return jax.lax.fori_loop(0, steps, lambda _, state: step(state), texture)
 
 
+@functools.partial(jax.jit, static_argnames=("size", "spots"))
 def start(size: int, spots: int) -> jt.Texture:
     """U everywhere, and round spots of V at random positions."""
     along = jnp.arange(size)
@@ -92,7 +94,8 @@ def stencil(texels: np.ndarray) -> np.ndarray:
 def paint(texture: jt.Texture) -> np.ndarray:
     """V as colors, looked up in a 1D texture."""
     colors = np.array([[int(color[k : k + 2], 16) for k in (1, 3, 5)] for color in COLORS], np.float32)
-    return np.asarray(jt.sample(jt.texture1d(colors), (texture.texels[..., 1] / MOST,)) + 0.5).astype(np.uint8)
+    v = np.asarray(texture.texels)[..., 1]
+    return (np.asarray(jt.sample(jt.texture1d(colors), (v / MOST,))) + 0.5).astype(np.uint8)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -111,7 +114,7 @@ def main(argv: list[str] | None = None) -> int:
     for number in tqdm(range(FRAMES), unit="frame", leave=False, disable=None, file=sys.stderr):
         texture = compiled(texture, part)
         frames.append(Panel(f"step {(number + 1) * part}", Image.fromarray(paint(texture)).reduce(2)))
-        v = texture.texels[..., 1]
+        v = np.asarray(texture.texels)[..., 1]
         tqdm.write(f"step {(number + 1) * part}: V above {MOST / 2} on {(v > MOST / 2).mean():.1%} of the plane")
     error = np.abs(laplacian(texture) - stencil(np.asarray(texture.texels, np.float64))).max()
     print(f"four linear reads against nine weights: largest difference {error:.7f}")

@@ -47,12 +47,12 @@ COLORS = np.array([(28, 28, 40), (90, 90, 110), (60, 90, 150), (80, 160, 200), (
 COLORS = np.concatenate([COLORS, [(220, 120, 60), (220, 120, 60), (150, 200, 110), (230, 60, 80)]])
 PANEL, GAP, LINES = 256, 4, 20
 
-Points = tuple[jax.Array, ...]
+Points = tuple[jax.Array | np.ndarray, ...]
 
 
 def centers(size: int) -> Points:
     """The centers of the voxels along x, y and z, from -1 to 1."""
-    line = (jnp.arange(size) + 0.5) * (2 / size) - 1
+    line = (np.arange(size, dtype=np.float32) + 0.5) * (2 / size) - 1
     return line[None, None, :], line[None, :, None], line[:, None, None]
 
 
@@ -70,6 +70,7 @@ def depths(points: Points) -> list[jax.Array]:
     return found
 
 
+@jax.jit
 def phantom(points: Points) -> tuple[jax.Array, jax.Array]:
     """Brightness and region at points, (D, H, W, 1) both; region 0 is outside."""
     total, region = 0.0, 0
@@ -81,6 +82,7 @@ def phantom(points: Points) -> tuple[jax.Array, jax.Array]:
     return (total + jnp.where(region > 0, texture, 0))[..., None], region[..., None].astype(jnp.uint8)
 
 
+@functools.partial(jax.jit, static_argnames="size")
 def random_flow(seed: int, size: int) -> jax.Array:
     """A smooth diffeomorphism of a volume, (D, H, W, 3) in voxels, that leaves its border where it is."""
     velocity = jt.warp.resize(jax.random.normal(jax.random.key(seed), (4, 4, 4, 3)), (size,) * 3, filter="bspline")
@@ -89,18 +91,20 @@ def random_flow(seed: int, size: int) -> jax.Array:
     return jt.warp.integrate_velocity(velocity * (BENT * size / 2 / jnp.linalg.norm(velocity, axis=-1).max()), 6)
 
 
+@functools.partial(jax.jit, static_argnames="size")
 def flow_of(controls: jax.Array, size: int) -> jax.Array:
     """The flow of a velocity at control points, (K, K, K, 3) in half widths: of half of the resolution."""
     velocity = jt.warp.resize(controls * (size / 4), (size // 2,) * 3, filter="bspline")
     return jt.warp.integrate_velocity(velocity, 6)
 
 
-def maps(flow: jax.Array) -> list[jax.Array]:
+def maps(flow: jax.Array) -> list[jax.Array | np.ndarray]:
     """From the voxels of a volume to those of a flow of half its resolution, along the flow, and back."""
-    halve, double = (jnp.diag(jnp.full(3, scale))[:, [0, 1, 2, 2]] * jnp.array([1, 1, 1, 0.0]) for scale in (0.5, 2.0))
+    halve, double = (np.float32(scale * np.eye(3, 4)) for scale in (0.5, 2.0))
     return [halve, flow, double]
 
 
+@jax.jit
 def warped(moving: jax.Array, flow: jax.Array) -> jax.Array:
     """A volume, moved by a flow of half its resolution, which is read once, as is the volume."""
     return jt.warp.warp_composed(moving, maps(flow), moving.shape[:3], address="clamp")
@@ -189,9 +193,9 @@ def main(argv: list[str] | None = None) -> int:
     args = parser.parse_args(argv)
 
     size = args.size
-    bend = random_flow(args.seed, size)
-    displaced = tuple(c + bend[..., k] * (2 / size) for k, c in enumerate(centers(size)))
-    (fixed, fixed_regions), (moving, moving_regions) = jax.jit(phantom)(centers(size)), jax.jit(phantom)(displaced)
+    bend, places = random_flow(args.seed, size), np.broadcast_arrays(*centers(size))
+    displaced = (c + b * (2 / size) for c, b in zip(places, np.moveaxis(np.asarray(bend), -1, 0)))
+    (fixed, fixed_regions), (moving, moving_regions) = (phantom(tuple(points)) for points in (places, displaced))
     truth = jt.warp.invert_flow(bend, 40)
 
     chains = [jt.build_mipmaps(jt.texture3d(volume), 3).levels for volume in (moving, fixed)]
@@ -209,7 +213,8 @@ def main(argv: list[str] | None = None) -> int:
     found = 2 * jt.warp.warp_composed(flow, [maps(flow)[0]], (size,) * 3, address="clamp")
     determinant = jt.warp.jacobian_determinant(flow)
     head = np.asarray(fixed_regions[..., 0] > 0)
-    off = [np.linalg.norm(np.asarray(f - truth), axis=-1)[head].mean() for f in (jnp.zeros_like(truth), found)]
+    moving, registered, fixed, determinant = map(np.asarray, (moving, registered, fixed, determinant))
+    off = [np.linalg.norm(f - np.asarray(truth), axis=-1)[head].mean() for f in (0, np.asarray(found))]
     errors = [float(((volume - fixed) ** 2).mean()) for volume in (moving, registered)]
     before, after = (overlap(np.asarray(r), np.asarray(fixed_regions)) for r in (moving_regions, regions))
     print(f"mean squared difference: {errors[0]:.5f} before, {errors[1]:.5f} after")
@@ -228,7 +233,7 @@ def main(argv: list[str] | None = None) -> int:
         "moving - fixed": gray(0.5 + middle(moving - fixed)),
         "registered - fixed": gray(0.5 + middle(registered - fixed)),
         "a grid, moved": grid_on(middle(moving), in_plane),
-        "stretched, shrunk": stretched(np.asarray(determinant)[size // 4]),
+        "stretched, shrunk": stretched(determinant[size // 4]),
     }
     picture = Image.new("RGB", (4 * (PANEL + GAP) - GAP, 2 * (PANEL + GAP) - GAP), "white")
     for number, (label, panel) in enumerate(panels.items()):

@@ -73,8 +73,8 @@ def reach(size: int, steps: int) -> int:
     return math.ceil(VORTEX * size / steps) + 3
 
 
-@functools.partial(jax.jit, static_argnames=("name", "steps", "first", "count"))
-def carried(tracer: jax.Array, name: str, steps: int, first: int, count: int) -> jax.Array:
+@functools.partial(jax.jit, static_argnames=("name", "steps", "count"))
+def carried(tracer: jax.Array, name: str, steps: int, first: int | jax.Array, count: int) -> jax.Array:
     """The tracer after `count` of `steps`, beginning with step `first`."""
     size = tracer.shape[0]
     rows = jax.lax.broadcasted_iota(jnp.float32, (size, 1), 0, out_sharding=P("rows", None))

@@ -114,7 +114,7 @@ def train(
 ) -> Any:
     """The trained network. `watch` sees its parameters before each epoch."""
     graph, params = nnx.split(network)
-    state = params, optimizer.init(params)
+    state = params, jax.jit(optimizer.init)(params)
     for epoch in range(epochs):
         watch(graph, state[0])
         state = train_epoch(graph, optimizer, state, digits, jax.random.fold_in(key, epoch))
@@ -123,8 +123,15 @@ def train(
     return nnx.merge(graph, state[0])
 
 
-def count_parameters(network: nnx.Sequential) -> int:
-    return sum(array.size for array in jax.tree.leaves(nnx.state(network, nnx.Param)))
+def count_parameters(build: Callable[[nnx.Rngs], nnx.Sequential]) -> int:
+    shapes = nnx.eval_shape(lambda: build(nnx.Rngs(0)))
+    return sum(array.size for array in jax.tree.leaves(nnx.state(shapes, nnx.Param)))
+
+
+@nnx.jit
+def applied(network: Callable[[jax.Array], jax.Array], images: jax.Array) -> jax.Array:
+    """What a network or a layer makes of images."""
+    return network(images)
 
 
 def tiles(images: np.ndarray) -> Image.Image:
@@ -162,11 +169,11 @@ def frames(seen: list[tuple[np.ndarray, float]], inputs: np.ndarray, steps: int)
 
 def draw(networks: dict[str, nnx.Sequential], images: jax.Array, labels: np.ndarray) -> Image.Image:
     """One image of each digit and the mean of all, before and after the layer."""
-    before, after = (np.asarray(part)[..., 0] for part in (images, networks["with"].layers[0](images)))
+    before, after = (np.asarray(part)[..., 0] for part in (images, applied(networks["with"].layers[0], images)))
     first = [int(np.flatnonzero(labels == digit)[0]) for digit in range(10)]
     mean = lambda images: np.stack([images[labels == digit].mean(axis=0) for digit in range(10)])
     brightest = mean(after).max()
-    answers = {name: np.asarray(network(images).argmax(-1))[first] for name, network in networks.items()}
+    answers = {name: np.asarray(applied(network, images)).argmax(-1)[first] for name, network in networks.items()}
     rows = [
         ("input", before[first], answers["without"]),
         ("transformed", after[first], answers["with"]),
@@ -209,7 +216,7 @@ def main(argv: list[str] | None = None) -> int:
         name: optax.adam(optax.cosine_decay_schedule(RATE, steps * length // epochs))
         for name, length in lengths.items()
     }
-    counts = {name: count_parameters(build(nnx.Rngs(0))) for name, build in make.items()}
+    counts = {name: count_parameters(build) for name, build in make.items()}
     print(f"{counts['with']} parameters with the layer, {counts['without']} without; {steps} steps of {BATCH} digits")
 
     right, seen = {name: [] for name in make}, []
@@ -218,19 +225,19 @@ def main(argv: list[str] | None = None) -> int:
         for seed in range(seeds):
             digits, (tested, labels) = load(seed)
             order, key = jax.random.split(jax.random.key(seed))
-            images, labels = distort(jnp.tile(tested, (POSES, 1, 1, 1)), key), np.tile(labels, POSES)
+            images, labels = jax.jit(distort)(np.tile(tested, (POSES, 1, 1, 1)), key), np.tile(labels, POSES)
             networks = {}
-            first = jnp.asarray([int(np.flatnonzero(labels == digit)[0]) for digit in range(10)])
+            first = np.array([np.flatnonzero(labels == digit)[0] for digit in range(10)])
             watch = lambda graph, params: seen.append(
-                jax.tree.map(np.asarray, progress(graph, params, images, jnp.asarray(labels), first))  # noqa: B023
+                jax.tree.map(np.asarray, progress(graph, params, images, labels, first))  # noqa: B023
             )
             for name, build in make.items():
                 watched = {"watch": watch} if args.animation and seed == 0 and name == "with" else {}
                 network = build(nnx.Rngs(seed))
                 networks[name] = train(network, optimizers[name], digits, lengths[name], order, bar, **watched)
-                right[name].append(100 * np.mean(networks[name](images).argmax(-1) == labels))
+                right[name].append(100 * np.mean(np.asarray(applied(networks[name], images)).argmax(-1) == labels))
             if seed == 0:
-                inputs = np.asarray(images[first])[..., 0]
+                inputs = np.asarray(images)[first, ..., 0]
             bar.write(f"seed {seed}: {right['with'][-1]:.1f} % with the layer, {right['without'][-1]:.1f} % without")
     for name, values in right.items():
         print(f"{name:7} the layer: {np.mean(values):.1f} % on average, {min(values):.1f} to {max(values):.1f} %")

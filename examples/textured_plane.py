@@ -37,6 +37,7 @@ SKY = (0.62, 0.76, 0.9)
 STONES, JOINT, PALE, DARK = (4, (0.16, 0.15, 0.14), (0.88, 0.84, 0.76), (0.42, 0.13, 0.08))
 
 
+@functools.partial(jax.jit, static_argnames="size")
 def tile(size: int) -> jax.Array:
     """A floor of pale and dark stones with thin joints, in linear colors: (size, size, 3)."""
     along = (jnp.arange(size) + 0.5) / size * STONES

@@ -57,6 +57,7 @@ def turned(at: jax.Array, angle: jax.Array | float) -> jax.Array:
     return jnp.stack([x, y * jnp.cos(angle) - z * jnp.sin(angle), y * jnp.sin(angle) + z * jnp.cos(angle)])
 
 
+@functools.partial(jax.jit, static_argnames="height")
 def start(height: int) -> jax.Array:
     """The tracer on the map, (height, 2 height, 1): round spots around the direction y."""
     at = texels(height)
@@ -81,21 +82,23 @@ def carried(tracer: jax.Array, name: str, steps: int, turn: float) -> jax.Array:
     return jax.lax.fori_loop(0, steps, step, tracer)
 
 
-def errors(found: jax.Array, exact: jax.Array) -> tuple[float, float]:
+@jax.jit
+def errors(found: jax.Array, exact: jax.Array) -> tuple[jax.Array, jax.Array]:
     """The root of the mean square over the sphere, as a share of that of the tracer, and the largest error."""
     height = exact.shape[0]
     area = jnp.cos((jnp.arange(height) + 0.5) * (jnp.pi / height) - jnp.pi / 2)[:, None, None]
-    square = lambda values: float(jnp.sqrt(jnp.sum(area * values**2)))
-    return square(found - exact) / square(exact), float(jnp.abs(found - exact).max())
+    square = lambda values: jnp.sqrt(jnp.sum(area * values**2))
+    return square(found - exact) / square(exact), jnp.abs(found - exact).max()
 
 
-def paint(values: jax.Array) -> np.ndarray:
+def paint(values: jax.Array) -> jax.Array:
     """Amounts of tracer as colors, looked up in a 1D texture."""
     colors = np.array([[int(color[k : k + 2], 16) for k in (1, 3, 5)] for color in COLORS], np.float32)
-    return np.asarray(jt.sample(jt.texture1d(colors), (values[..., 0],)))
+    return jt.sample(jt.texture1d(colors), (values[..., 0],))
 
 
-def globe(tracer: jax.Array, angle: float, size: int) -> np.ndarray:
+@functools.partial(jax.jit, static_argnames="size")
+def globe(tracer: jax.Array, angle: float, size: int) -> jax.Array:
     """The globe from above what a turn by `angle` reaches, with lines every 15 degrees."""
     along = (jnp.arange(size) + 0.5) * (2 / size) - 1
     right, up = along[None, :], -along[:, None]
@@ -108,20 +111,25 @@ def globe(tracer: jax.Array, angle: float, size: int) -> np.ndarray:
     level = jnp.sin(jnp.pi * y)
     from_line = lambda turns: jnp.abs((turns * 24 + 0.5) % 1 - 0.5) * (2 * jnp.pi / 24)
     lines = (from_line(x) * level < LINE) & (level > 0.25) | (from_line(y / 2) < LINE)
-    image = np.where(np.asarray(lines)[..., None], 0.75 * image + 0.25 * 255, image)
-    image = image * np.asarray(0.35 + 0.65 * out)[..., None]
-    edge = np.asarray(jnp.clip((1 - jnp.sqrt(square)) * size / 2, 0, 1))[..., None]
-    return np.uint8(edge * image + (1 - edge) * 255)
+    image = jnp.where(lines[..., None], 0.75 * image + 0.25 * 255, image)
+    image = image * (0.35 + 0.65 * out)[..., None]
+    edge = jnp.clip((1 - jnp.sqrt(square)) * size / 2, 0, 1)[..., None]
+    return jnp.uint8(edge * image + (1 - edge) * 255)
+
+
+@functools.partial(jax.jit, static_argnames="size")
+def chart(tracer: jax.Array, size: int) -> jax.Array:
+    """The map, enlarged."""
+    across, down = (jnp.arange(size) + 0.5) / size, (jnp.arange(size // 2)[:, None] + 0.5) / (size // 2)
+    return jnp.uint8(paint(jt.sample(jt.texture2d(tracer), (across, down), sampler("cubic"))))
 
 
 def column(tracer: jax.Array, angle: float, label: str, size: int) -> np.ndarray:
     """A line of text, the globe and the map."""
     text = Image.new("RGB", (size, 22), "white")
     ImageDraw.Draw(text).text((size // 2, 11), label, fill="black", font_size=14, anchor="mm")
-    narrow = (jnp.arange(size) + 0.5) / size, (jnp.arange(size // 2)[:, None] + 0.5) / (size // 2)
-    chart = np.uint8(paint(jt.sample(jt.texture2d(tracer), narrow, sampler("cubic"))))
     gap = np.full((GAP, size, 3), 255, np.uint8)
-    return np.concatenate([np.asarray(text), globe(tracer, angle, size), gap, chart])
+    return np.concatenate([np.asarray(text), globe(tracer, angle, size), gap, chart(tracer, size)])
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -38,9 +38,9 @@ def pixels(image: jax.Array) -> tuple[jax.Array, jax.Array]:
     return jnp.arange(width)[None, :] + 0.5, jnp.arange(height)[:, None] + 0.5
 
 
-def at(image: jax.Array, *points: tuple[float, float]) -> jax.Array:
+def at(image: jax.Array, *points: tuple[float, float]) -> np.ndarray:
     """Points in pixels, (P, 2), from points in widths and heights of the image."""
-    return jnp.array(points) * jnp.array(size(image))
+    return np.array(points) * size(image)
 
 
 def camera(image: jax.Array) -> jax.Array:
@@ -66,8 +66,8 @@ def tilted(image: jax.Array) -> jax.Array:
     rows = []
     for (x, y), (u, v) in zip(source, target):
         rows += [[x, y, 1, 0, 0, 0, -u * x, -u * y], [0, 0, 0, x, y, 1, -v * x, -v * y]]
-    numbers = jnp.linalg.solve(jnp.array(rows), target.ravel())
-    return jw.warp_perspective(image, jnp.append(numbers, 1.0).reshape(3, 3), antialias=True)
+    matrix = np.append(np.linalg.solve(np.array(rows), target.ravel()), 1.0).reshape(3, 3)
+    return jw.warp_perspective(image, jnp.float32(matrix), antialias=True)
 
 
 def swirl(x: jax.Array, y: jax.Array, width: int, height: int) -> tuple[jax.Array, jax.Array]:
@@ -116,7 +116,8 @@ def lifted(image: jax.Array) -> jax.Array:
 def bent(image: jax.Array) -> jax.Array:
     """The corners and the centers of the edges stay, and the center of the cup moves."""
     frame = [(x, y) for x in (0, 0.5, 1) for y in (0, 0.5, 1) if (x, y) != (0.5, 0.5)]
-    return jw.thin_plate_spline(image, at(image, *frame, (0.48, 0.35)), at(image, *frame, (0.62, 0.55)))
+    source, target = (jnp.float32(at(image, *frame, middle)) for middle in ((0.48, 0.35), (0.62, 0.55)))
+    return jw.thin_plate_spline(image, source, target)
 
 
 def lens(warp: Callable[..., jax.Array], image: jax.Array) -> jax.Array:
@@ -147,10 +148,10 @@ def room(image: jax.Array) -> jax.Array:
 def panorama(width: int) -> jax.Array:
     """The environment in all directions, with 3 x 3 rays per pixel; -z is in the middle."""
     fine = 3 * width
-    azimuth = ((jnp.arange(fine) + 0.5) / fine * 2 - 1)[None, :] * jnp.pi
-    up = (0.5 - (jnp.arange(fine // 2) + 0.5) / (fine // 2))[:, None] * jnp.pi
-    rays = -jnp.cos(up) * jnp.sin(azimuth), jnp.sin(up), -jnp.cos(up) * jnp.cos(azimuth)
-    colors = displayed(light(*jnp.broadcast_arrays(*rays)))
+    azimuth = ((np.arange(fine) + 0.5) / fine * 2 - 1)[None, :] * np.pi
+    up = (0.5 - (np.arange(fine // 2) + 0.5) / (fine // 2))[:, None] * np.pi
+    rays = -np.cos(up) * np.sin(azimuth), np.sin(up), -np.cos(up) * np.cos(azimuth)
+    colors = displayed(light(*map(np.float32, np.broadcast_arrays(*rays))))
     return jnp.asarray(np.asarray(Image.fromarray(colors).reduce(3)))
 
 

@@ -17,8 +17,6 @@ import argparse
 import math
 from pathlib import Path
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from panels import Panel, save, sheet
 from PIL import Image
@@ -63,14 +61,14 @@ def tilted(size: int) -> np.ndarray:
     return to_pixels @ project @ to_unit
 
 
-def reference(image: np.ndarray, matrix: np.ndarray, out: int) -> jax.Array:
+def reference(image: np.ndarray, matrix: np.ndarray, out: int) -> np.ndarray:
     """A warp to an output that is READS times as fine, low-pass filtered along both axes at the pixels' centers."""
     margin = np.array([[1, 0, LOBES], [0, 1, LOBES], [0, 0, 1.0]])
     fine, wide = np.diag([READS, READS, 1.0]) @ margin @ matrix, out + 2 * LOBES
-    seen = jt.warp.warp_perspective(image, jnp.float32(fine), (READS * wide,) * 2, border_color=GRAY)[..., 0]
+    seen = np.asarray(jt.warp.warp_perspective(image, np.float32(fine), (READS * wide,) * 2, border_color=GRAY))[..., 0]
     # Lanczos's filter: a sinc, which passes what is coarser than two pixels, in a window of LOBES pixels on each side.
-    away = (jnp.arange(READS * wide) + 0.5)[None, :] / READS - (jnp.arange(out) + LOBES + 0.5)[:, None]
-    weights = jnp.where(abs(away) < LOBES, jnp.sinc(away) * jnp.sinc(away / LOBES), 0)
+    away = (np.arange(READS * wide) + 0.5)[None, :] / READS - (np.arange(out) + LOBES + 0.5)[:, None]
+    weights = np.where(abs(away) < LOBES, np.sinc(away) * np.sinc(away / LOBES), 0)
     weights /= weights.sum(axis=1, keepdims=True)
     return (weights @ seen @ weights.T)[..., None]
 
@@ -104,7 +102,7 @@ def with_opencv(image: np.ndarray, matrix: np.ndarray, out: int, turns: bool) ->
 def ways(image: np.ndarray, matrix: np.ndarray, out: int, turns: bool) -> list[np.ndarray | None]:
     """The warped image, by each of METHODS."""
     warp = lambda sampler, antialias: jt.warp.warp_perspective(
-        image, jnp.float32(matrix), (out, out), sampler, border_color=GRAY, antialias=antialias
+        image, np.float32(matrix), (out, out), sampler, border_color=GRAY, antialias=antialias
     )
     return [
         warp(None, False),

@@ -7,6 +7,7 @@ import ast
 import contextlib
 import io
 import re
+import sys
 from pathlib import Path
 
 import jax
@@ -35,6 +36,8 @@ GUIDES = (
 )
 MARK = r"<!-- not run: (?P<reason>.*?) -->\n+"
 BLOCK = re.compile(rf"^(?:{MARK})?```python(?P<more>.*)\n(?P<code>(?s:.*?))^```", re.MULTILINE)
+# Pages whose lines that print stand above what they print, and how many such lines there are at least.
+PRINTED = {"porting-cuda": 4, "surfaces": 2}
 # Values are printed on the pages with up to three digits behind the point.
 DIGITS = 3
 
@@ -59,15 +62,15 @@ def assert_is(value, claim):
 
 
 def run(block, scope):
-    """Runs a block; returns how many claims it makes."""
+    """Runs a block; returns how many claims it makes. What it prints is printed."""
     lines, claims = block.splitlines(), 0
     for statement in ast.parse(block).body:
         if not isinstance(statement, ast.Expr):
             exec(compile(ast.Module([statement], []), "<page>", "exec"), scope)
             continue
-        printed = io.StringIO()
-        with contextlib.redirect_stdout(printed):
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
             value = eval(compile(ast.Expression(statement.value), "<page>", "eval"), scope)
+        sys.stdout.write(printed.getvalue())
         _, _, comment = lines[statement.end_lineno - 1].partition("  # ")
         if comment and ast.unparse(statement).startswith("print("):
             assert printed.getvalue().strip() == comment.strip()
@@ -83,7 +86,7 @@ def run(block, scope):
 # A page exports kernels; a machine without NVRTC exports array operations and says so.
 @pytest.mark.filterwarnings("ignore:jaxtex. GPU kernels cannot be compiled:UserWarning")
 @pytest.mark.parametrize("name", [name for name in PAGES if BLOCK.search(PAGES[name].read_text())])
-def test_python_blocks_run_and_show_what_they_claim(name, tmp_path, monkeypatch):
+def test_python_blocks_run_and_show_what_they_claim(name, tmp_path, monkeypatch, capsys):
     if name in ELSEWHERE:
         assert f'"docs/{name}.md"' in (Path(__file__).parent / ELSEWHERE[name]).read_text()
         return
@@ -93,6 +96,16 @@ def test_python_blocks_run_and_show_what_they_claim(name, tmp_path, monkeypatch)
     with default_promotion():
         claims = sum(run(block["code"], scope) for block in blocks_of(name) if not block["reason"])
     assert claims or name not in GUIDES
+    if name in PRINTED:
+        assert_said(capsys.readouterr().out, PAGES[name].read_text(), PRINTED[name])
+
+
+def assert_said(printed, page, least):
+    """All that the blocks of a page print stands in its comments."""
+    printed = [line.split() for line in printed.splitlines()]
+    said = [line.split() for line in re.findall(r"^(?:print.*  )?# (.*)$", page, re.MULTILINE)]
+    assert [line for line in printed if line not in said] == []
+    assert len(printed) >= least
 
 
 def blocks_of(name):
@@ -115,6 +128,8 @@ def test_a_wrong_claim_is_found():
     for line in ("1 + 1  # 3", "'a'  # 'b'", *arrays, "1 < 2  # False", "print(1)  # 2"):
         with pytest.raises(AssertionError):
             run(line, {"jnp": jax.numpy})
+    with pytest.raises(AssertionError):
+        assert_said("1\n", "print(1)  # 2\n", 1)
 
 
 OTHERS = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")

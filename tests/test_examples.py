@@ -30,10 +30,13 @@ def default_promotion():
 
 @pytest.fixture
 def printed(capsys):
-    """Runs an example, and returns its lines."""
+    """Runs an example, with other values of some of its names, and returns its lines."""
 
-    def run(name, *argv):
-        assert load(name).main([str(argument) for argument in argv]) == 0
+    def run(name, *argv, **others):
+        example = load(name)
+        assert others.keys() <= vars(example).keys()
+        vars(example).update(others)
+        assert example.main([str(argument) for argument in argv]) == 0
         return capsys.readouterr().out.splitlines()
 
     return run
@@ -44,6 +47,11 @@ def load(name):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def optimized(function, **options):
+    """A function of an example under `jax.jit`, optimized by LLVM, as it runs for longer than that takes."""
+    return jax.jit(function.__wrapped__, **options, compiler_options={"xla_backend_optimization_level": 2})
 
 
 def pixels(path):
@@ -228,7 +236,9 @@ def test_spatial_transformer(printed, tmp_path):
     for package in ("flax", "optax", "sklearn"):
         pytest.importorskip(package)
     animation = tmp_path / "out.webp"
-    lines = printed("spatial_transformer", "--small", "--out", tmp_path / "out.png", "--animation", animation)
+    train_epoch = optimized(load("spatial_transformer").train_epoch, static_argnames=("graph", "optimizer"))
+    args = "--small", "--out", tmp_path / "out.png", "--animation", animation
+    lines = printed("spatial_transformer", *args, POSES=1, train_epoch=train_epoch)
     with Image.open(animation) as frames:
         assert frames.n_frames == 12
     with_layer, without, *_ = numbers(lines[0])
@@ -250,7 +260,7 @@ def test_spatial_transformer_distorts_about_the_middle():
     example = load("spatial_transformer")
     point = np.zeros((500, 8, 8, 1), np.float32)
     point[:, 3:5, 3:5] = 1
-    found = np.asarray(example.distort(point, jax.random.key(0)))[..., 0]
+    found = np.asarray(jax.jit(example.distort)(point, jax.random.key(0)))[..., 0]
     along = np.arange(28) + 0.5 - 14
     mass = found.sum((1, 2))
     away = np.hypot(found.sum(1) @ along / mass, found.sum(2) @ along / mass)
@@ -301,7 +311,7 @@ def test_environment_map_draws_faces_that_fit(printed, tmp_path):
     printed("environment_map", "--draw", "faces", "--size", 64, "--out", tmp_path / "out.png")
     assert pixels(tmp_path / "out.png").shape == (192, 256, 3)
     size = 32
-    directions = np.stack([np.asarray(c) for c in example.face_directions(size)], axis=-1)
+    directions = np.stack(jax.jit(example.face_directions, static_argnums=0)(size), axis=-1)
     texture = jt.cubemap(directions)
     found = jt.sample(texture, tuple(directions.reshape(-1, 3).T), jt.Sampler(filter_mode="point"))
     np.testing.assert_array_equal(found, directions.reshape(-1, 3), "each texel lies in the direction that is read")
@@ -571,23 +581,26 @@ def test_feature_grid(printed, tmp_path):
     assert pixels(tmp_path / "out.png").shape == (214, 3 * 96 + 48, 3)
 
 
-def test_digits(printed, tmp_path):
+@pytest.fixture(scope="module")
+def weights_of_digits():
+    """The weights at the beginning of a training."""
     for package in ("optax", "sklearn"):
         pytest.importorskip(package)
-    lines = printed("digits", "--small", "--out", tmp_path / "out.png")
+    return jax.jit(load("digits").start)(jax.random.key(0))
+
+
+def test_digits(printed, tmp_path, weights_of_digits):
+    lines = printed("digits", "--small", "--out", tmp_path / "out.png", start=lambda key: weights_of_digits)
     names = [line.split(":")[0] for line in lines if " on average" in line]
     assert names == ["chosen points", "a regular grid"]
-    assert numbers(next(line for line in lines if " steps of " in line))[:3] == [20, 64, 500]
+    assert numbers(next(line for line in lines if " steps of " in line))[:3] == [4, 64, 500]
     assert pixels(tmp_path / "out.png").shape == (432, 1938, 3)
 
 
-def test_digits_look_around_a_guess_or_at_a_grid():
-    pytest.importorskip("sklearn")
-    digits = load("digits")
-    images = np.zeros((2, 32, 32, 1), np.float32)
-    parameters = digits.start(jax.random.key(0))
+def test_digits_look_around_a_guess_or_at_a_grid(weights_of_digits):
+    looked, images = jax.jit(load("digits").looked), np.zeros((2, 32, 32, 1), np.float32)
     for chooses in (True, False):
-        answers, points, weights = (np.asarray(a) for a in digits.looked(parameters, images, chooses))
+        answers, points, weights = (np.asarray(a) for a in looked(weights_of_digits, images, chooses))
         assert answers.shape == (2, 10)
         assert_close("sum", weights.sum((3, 4)), np.ones((2, 16, 2)), 1)
         places = points[0, :, :, 0].reshape(-1, 2)
@@ -629,7 +642,7 @@ def test_chessboard(printed, tmp_path):
 
 
 def test_lens(printed, tmp_path):
-    lines = printed("lens", "--small", "--out", tmp_path / "out.png")
+    lines = printed("lens", "--small", "--out", tmp_path / "out.png", STEPS=8)
     k1, _, before, after = (number for number in numbers(lines[0]) if number not in (1, 2))
     assert -0.35 < k1 < -0.2
     assert after < 0.25 * before

@@ -4,6 +4,7 @@ import ast
 import contextlib
 import doctest
 import enum
+import functools
 import graphlib
 import importlib
 import inspect
@@ -207,20 +208,23 @@ OPTIONAL = {"layers.nnx": "flax", "layers.equinox": "equinox"}
 OPTIONAL |= {f"cli.explore.{module}": "panel" for module in ("controls", "page", "serving")}
 
 
+@functools.cache
 def imports(module):
     """Each module that `module` imports, as (level of a relative import, dotted name in the package)."""
     package = SOURCES[module].parent.relative_to(PACKAGE).parts
+    found = []
     for node in ast.walk(ast.parse(SOURCES[module].read_text())):
         if isinstance(node, ast.Import):
-            yield from ((0, alias.name) for alias in node.names)
+            found += ((0, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and not node.level:
-            yield 0, node.module
+            found.append((0, node.module))
         elif isinstance(node, ast.ImportFrom):
             base = (*package[: len(package) - node.level + 1], *(node.module or "").split("."))
             base = tuple(filter(None, base))
             for alias in node.names:
                 inner = ".".join((*base, alias.name))
-                yield node.level, inner if inner in SOURCES else ".".join(base) or "__init__"
+                found.append((node.level, inner if inner in SOURCES else ".".join(base) or "__init__"))
+    return found
 
 
 @contextlib.contextmanager
@@ -299,23 +303,32 @@ def test_files_are_short():
 TESTS = {path.name: path for path in sorted((ROOT / "tests").glob("*.py")) if path.name != "tolerances.py"}
 
 
+@functools.cache
+def keywords_and_strings():
+    """The keywords that each test file passes, with their lines, and the strings that it holds."""
+    found = {}
+    for name, path in TESTS.items():
+        nodes = [
+            node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, (ast.keyword, ast.Constant))
+        ]
+        keywords = [(node.arg, node.value.lineno) for node in nodes if isinstance(node, ast.keyword)]
+        values = (node.value for node in nodes if isinstance(node, ast.Constant))
+        found[name] = keywords, {value for value in values if isinstance(value, str)}
+    return found
+
+
 def test_tolerances_come_from_the_table():
     inline = [
-        f"{name}:{node.value.lineno} passes {node.arg}"
-        for name, path in TESTS.items()
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.keyword) and node.arg in ("rtol", "atol")
+        f"{name}:{line} passes {keyword}"
+        for name, (keywords, _) in keywords_and_strings().items()
+        for keyword, line in keywords
+        if keyword in ("rtol", "atol")
     ]
     assert not inline, "give the bound a row and a reason in tests/tolerances.py, and call assert_close"
 
 
 def test_every_tolerance_is_used():
-    used = {
-        node.value
-        for path in TESTS.values()
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    }
+    used = set().union(*(strings for _, strings in keywords_and_strings().values()))
     assert not sorted(TOLERANCES.keys() - used), "a row that no test names has no use"
 
 

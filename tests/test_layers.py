@@ -31,6 +31,7 @@ FAMILIES = {
 NUM_FEATURES = 5
 # For programs that run once: what costs is to compile them.
 once = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
+RANDOM = np.random.default_rng(2)
 IMAGES = np.random.default_rng(0).uniform(size=(8, 6, 9, 2)).astype(np.float32)
 
 
@@ -218,30 +219,39 @@ def test_a_new_layer_only_resizes_volumes(library):
     assert_close("float32", once(call)(parameters, volumes), resized, 9)
 
 
-def test_a_layer_is_the_plain_function_of_its_features(library):
-    """Values and gradients, to the images and to the last layer."""
+HEAD = np.float32(RANDOM.normal(size=(1, 6))), np.float32(0.1 * RANDOM.normal(size=6))
+OPTIONS = {"filter": "cubic", "border_color": (0.25, -1.0), "antialias": True}
 
-    def plain(parameters, images, **options):
-        kernel, bias = parameters
-        added = images.mean((1, 2, 3))[:, None] * kernel + bias[None]
-        theta = jnp.eye(2, 3)[None] + added.reshape(-1, 2, 3)
-        return jt.warp.spatial_transform(images, theta, (4, 5), **options)
+
+def plain(parameters, images, **options):
+    """What a layer does whose only feature is the brightness of an image."""
+    kernel, bias = parameters
+    added = images.mean((1, 2, 3))[:, None] * kernel + bias[None]
+    theta = jnp.eye(2, 3)[None] + added.reshape(-1, 2, 3)
+    return jt.warp.spatial_transform(images, theta, (4, 5), **options)
+
+
+@pytest.fixture(scope="module")
+def of_plain_function():
+    """Its values and gradients, and its values with other options."""
+    return *value_and_gradients(plain)(HEAD, IMAGES), once(functools.partial(plain, **OPTIONS))(HEAD, IMAGES)
+
+
+def test_a_layer_is_the_plain_function_of_its_features(library, of_plain_function):
+    """Values and gradients, to the images and to the last layer."""
 
     def layer(**options):
         made = library.layer(library.brightness, 1, (4, 5), **options)
-        return library.parts(library.with_head(made, *map(jnp.asarray, head)))
+        return library.parts(library.with_head(made, *map(jnp.asarray, HEAD)))
 
-    rng = np.random.default_rng(2)
-    head = np.float32(rng.normal(size=(1, 6))), np.float32(0.1 * rng.normal(size=6))
     parameters, call = layer()
-    expected, of_plain = value_and_gradients(plain)(head, IMAGES)
+    expected, of_plain, with_options = of_plain_function
     found, of_layer = value_and_gradients(call)(parameters, IMAGES)
     assert_close("float32", found, expected, 9)
     flat = lambda gradients: np.concatenate(sorted(map(np.ravel, jax.tree.leaves(gradients)), key=lambda a: a[0]))
     assert_close("peer gradient", flat(of_layer), flat(of_plain), np.abs(flat(of_plain)).max())
-    options = {"filter": "cubic", "border_color": (0.25, -1.0), "antialias": True}
-    parameters, call = layer(**options)
-    assert_close("float32", once(call)(parameters, IMAGES), plain(head, IMAGES, **options), 9)
+    parameters, call = layer(**OPTIONS)
+    assert_close("float32", once(call)(parameters, IMAGES), with_options, 9)
 
 
 def test_gradients_reach_the_network_once_the_last_layer_has_moved(library):

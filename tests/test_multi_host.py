@@ -1,13 +1,13 @@
 """Two processes train together; one is killed, the other ends and says so, and all goes on from the last checkpoint.
 
-What is claimed of bits holds for the same number of processes. Processes take seconds to start, so each run here shows
-as much as it can.
+What is claimed of bits holds for the same number of processes. The example takes seconds to import and to compile, so
+all processes are forked from one that has imported it, and share what they compile.
 """
 
 import importlib
+import json
 import os
 import re
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -22,60 +22,41 @@ ocp = pytest.importorskip("orbax.checkpoint")
 for package in ("flax", "optax", "sklearn"):
     pytest.importorskip(package)
 
-EXAMPLES = Path(__file__).parent.parent / "examples"
-# A process that hangs is killed at last; nothing else depends on how long anything takes.
-HUNG = 600
-# Runs the example, and kills its process after a step, when the checkpoint before it is complete.
-KILLED = """
-import os, signal, sys
-import multi_host
-
-last = int(sys.argv[1])
-manager = multi_host.ocp.CheckpointManager
-reached_preemption = manager.reached_preemption
-
-def after(self, step):
-    if step == last:
-        self.wait_until_finished()
-        os.kill(os.getpid(), signal.SIGKILL)
-    return reached_preemption(self, step)
-
-manager.reached_preemption = after
-multi_host.main(sys.argv[2:])
-"""
+HERE = Path(__file__).parent
+EXAMPLES = HERE.parent / "examples"
 
 
-def environment():
-    """One device for each process, and one thread."""
+def environment(compiled):
+    """One device for each process, and one thread; what is compiled is kept in a folder."""
     flags = re.sub(rf"--{HOST_DEVICES}=\d+", "", os.environ.get("XLA_FLAGS", ""))
     path = os.pathsep.join([str(EXAMPLES), *filter(None, [os.environ.get("PYTHONPATH")])])
-    return {**os.environ, "XLA_FLAGS": flags, "PYTHONPATH": path, "JAX_PLATFORMS": "cpu", "NPROC": "1"}
+    return {
+        **os.environ,
+        "XLA_FLAGS": flags,
+        "PYTHONPATH": path,
+        "JAX_PLATFORMS": "cpu",
+        "NPROC": "1",
+        "JAX_ENABLE_COMPILATION_CACHE": "1",
+        "JAX_COMPILATION_CACHE_DIR": str(compiled),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    }
 
 
-def start(*arguments, killed_after=None):
-    program = [EXAMPLES / "multi_host.py"] if killed_after is None else ["-c", KILLED, killed_after]
-    command = [sys.executable, *map(str, (*program, *arguments))]
-    return subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+def two(*arguments, killed, after):
+    """The arguments of two processes, of which one is killed after a step."""
+    place = "--coordinator", "{coordinator}", "--processes", 2
+    return [((*place, "--process", k, *arguments), after if k == killed else None) for k in range(2)]
 
 
-def ended(*processes):
-    """Exit code, standard output and standard error of each."""
-    try:
-        output = [process.communicate(timeout=HUNG) for process in processes]
-    finally:
-        for process in processes:
-            process.kill()
-    return [(process.returncode, *streams) for process, streams in zip(processes, output)]
-
-
-def run_two(killed, after, *arguments):
-    """Two processes, of which one is killed after a step."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        place = "--coordinator", f"127.0.0.1:{free.getsockname()[1]}", "--processes", 2
-    return ended(
-        *(start(*place, "--process", k, *arguments, killed_after=after if k == killed else None) for k in range(2))
+def run(compiled, *rounds):
+    """Exit code, standard output and standard error of each process of each round; rounds run one after the other."""
+    orders = [[([*map(str, arguments)], after) for arguments, after in processes] for processes in rounds]
+    program = [sys.executable, HERE / "multi_host_processes.py"]
+    result = subprocess.run(
+        program, input=json.dumps(orders), env=environment(compiled), capture_output=True, text=True, check=False
     )
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout)
 
 
 def losses(output):
@@ -109,7 +90,16 @@ def assert_cut(checkpoint):
 
 def test_a_run_that_is_killed_twice_goes_on_with_the_same_losses(tmp_path):
     arguments = "--steps", 7, "--every", 2, "--checkpoints"
-    ((code, whole, error),) = ended(start(*arguments, tmp_path / "whole"))
+    interrupted = *arguments, tmp_path / "interrupted"
+    whole, first_killed, second_killed, alone = run(
+        tmp_path / "compiled",
+        [((*arguments, tmp_path / "whole"), None)],
+        two(*interrupted, killed=1, after=5),
+        two(*interrupted, killed=0, after=7),
+        [(("--processes", 1, *interrupted), None)],
+    )
+
+    ((code, whole, error),) = whole
     assert code == 0, error
     expected = losses(whole)
     assert list(expected) == ["2", "4", "6", "7"]
@@ -118,21 +108,20 @@ def test_a_run_that_is_killed_twice_goes_on_with_the_same_losses(tmp_path):
     assert_cut(tmp_path / "whole" / "7" / "default")
 
     # The other process waits in a sum over both.
-    arguments = *arguments, tmp_path / "interrupted"
-    first, second = run_two(1, 5, *arguments)
+    first, second = first_killed
     assert second[0] == -9, second[2]
     assert_ended_early(first, 0)
     assert losses(first[1]) == {step: expected[step] for step in "24"}
 
     # Process 0 connects the others.
-    first, second = run_two(0, 7, *arguments)
+    first, second = second_killed
     assert first[0] == -9, first[2]
     assert_ended_early(second, 1)
     assert begun(first[1]) == 4
     assert losses(first[1]) == {"6": expected["6"]}
 
     # One process sums in another order.
-    ((code, alone, error),) = ended(start("--processes", 1, *arguments))
+    ((code, alone, error),) = alone
     assert code == 0, error
     assert "1 processes, 1 devices" in alone
     assert begun(alone) == 6

@@ -190,8 +190,8 @@ def jacobian_determinant(flow: ArrayLike | Points) -> jax.Array:
         ValueError: if shapes do not fit.
 
     Example:
-        >>> import jax.numpy as jnp, jaxtex as jt
-        >>> y, x = jnp.mgrid[:3, :3].astype(float)
+        >>> import jaxtex as jt, numpy as np
+        >>> y, x = np.mgrid[:3, :3]
         >>> jt.warp.jacobian_determinant((0.5 * x, 1.0 * y))[0]
         Array([3., 3., 3.], dtype=float32)
     """
