@@ -96,12 +96,12 @@ def test_what_was_recorded():
 
 @pytest.mark.parametrize("anisotropy", [2, 3, 4, 7, 8, 16])
 def test_levels_of_an_anisotropic_sampler(anisotropy):
-    """An explicit level is sharpened; the texels of level k are k."""
-    chain = jt.texture2d(tuple(np.full((256 >> k, 256 >> k, 1), k, np.float32) for k in range(9)))
-    for row, bias in enumerate((0.0, 0.3, -0.7)):
-        sampler = HARDWARE(mipmap_filter_mode="linear", max_anisotropy=anisotropy, mipmap_level_bias=bias)
-        values = jt.sample(chain, (np.float32(0.5), np.float32(0.5)), sampler, lod=data()["sharpened_lod"])
-        assert_same(values[:, 0], data()[f"sharpened_{anisotropy}"][row])
+    """An explicit level is sharpened; the texels of level k are k, so their filter does not matter."""
+    levels = tuple(np.full((256 >> k, 256 >> k, 1), k, np.float32) for k in range(9))
+    sampler = functools.partial(HARDWARE, filter_mode="point", mipmap_filter_mode="linear", max_anisotropy=anisotropy)
+    read = lambda lod, bias: jt.sample(jt.texture2d(levels), (0.5, 0.5), sampler(mipmap_level_bias=bias), lod=lod)
+    values = jax.jit(lambda lod: jnp.stack([read(lod, bias)[:, 0] for bias in (0.0, 0.3, -0.7)]))
+    assert_same(values(data()["sharpened_lod"]), data()[f"sharpened_{anisotropy}"])
 
 
 # Recorded precision
@@ -139,10 +139,10 @@ def test_srgb_table():
 
 
 def test_levels_of_detail_of_footprints():
-    """Level k of the texture is k throughout, so that a read returns the level of detail."""
+    """Level k of the texture is k throughout, so that a read returns the level of detail, whatever its filter."""
     sides = [tuple(data()[f"grad_lod_aniso0/{side}"].T) for side in ("ddx", "ddy")]
     levels = tuple(np.full((64 >> k, 64 >> k, 1), k, np.float32) for k in range(7))
-    sampler = HARDWARE(mipmap_filter_mode="linear")
+    sampler = HARDWARE(filter_mode="point", mipmap_filter_mode="linear")
     lod = jax.jit(lambda x, y: jt.sample(jt.texture2d(levels), (0.5, 0.5), sampler, ddx=x, ddy=y)[:, 0])(*sides)
     assert_exact(lod, data()["grad_lod_aniso0/lod"])
 
@@ -219,7 +219,7 @@ PROGRAMS = {
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_every_transform_returns_the_same_bits(name):
-    """Alone, over a batch of coordinates or of textures, with 64-bit types: as above, in a program with other reads."""
+    """Over a batch of coordinates or of textures, and alone with 64-bit types: as above, in a program of other reads."""
     case = PROGRAMS[name]
     read, (levels, *others) = functools.partial(case.read, arithmetic="hardware"), case.operands()
     color, *where = others
@@ -232,8 +232,8 @@ def test_every_transform_returns_the_same_bits(name):
         )
     )(levels, color, halves, stacked, where)
     with jax.enable_x64(True):
-        wide = read(levels, *others)
-    for values in (read(levels, *others), over_coords.reshape(case.out.shape), over_textures[1], wide):
+        wide = jax.jit(read)(levels, *others)
+    for values in (np.reshape(over_coords, case.out.shape), np.asarray(over_textures)[1], wide):
         assert_same(as_recorded(values, case.out), case.out)
 
 
@@ -398,16 +398,21 @@ def test_modes_that_no_texture_unit_has(option):
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "uint8", "uint16", "int8", "int16"])
 def test_a_gather_outside_returns_the_border_color_of_a_read(dtype):
-    color = np.array([1.0, -0.5, 0.25, 2.0], np.float32)
-    texture = jt.texture2d(np.zeros((2, 2, 4), dtype), border_color=color)
     read_mode = "element" if np.dtype(dtype).kind == "f" else "normalized_float"
     sampler = jt.Sampler(address_mode="border", read_mode=read_mode, arithmetic="hardware")
-    at = jnp.float32(-3.0), jnp.float32(-3.0)
-    values = jt.sample(texture, at, sampler)
+
+    @jax.jit
+    def read_and_gather(texels, color, x, y):
+        texture = jt.texture2d(texels, border_color=color)
+        # A component that is within the range of the format, and those that may lie outside.
+        gathered = {k: jt.gather(texture, (x, y), sampler, component=k) for k in (0, 1, 3)}
+        return jt.sample(texture, (x, y), sampler), gathered
+
+    color, outside = np.float32([1.0, -0.5, 0.25, 2.0]), np.float32(-3.0)
+    values, gathered = jax.tree.map(np.asarray, read_and_gather(np.zeros((2, 2, 4), dtype), color, outside, outside))
     assert_exact(values[0], 1.0, dtype=values.dtype)
-    for component in range(4):
-        found = jt.gather(texture, at, sampler, component=component)
-        assert_exact(found, jnp.full(4, values[component]))
+    for component, found in gathered.items():
+        assert_exact(found, np.full(4, values[component]))
 
 
 @pytest.mark.usefixtures("x64")
@@ -519,11 +524,8 @@ anywhere = st.floats(-4, 4, width=32)
 # Stored sizes, what builds a texture, how many coordinates, and options of the read.
 KINDS = {
     "1d": ((5,), jt.texture1d, 1, {}),
-    "2d": ((3, 7), jt.texture2d, 2, {}),
     "3d": ((2, 3, 5), jt.texture3d, 3, {}),
-    "1d layered": ((3, 5), jt.texture1d_layered, 1, {"layer": 1}),
     "2d layered": ((2, 3, 5), jt.texture2d_layered, 2, {"layer": 1}),
-    "cubemap": ((6, 4, 4), jt.cubemap, 3, {}),
     "cubemap layered": ((2, 6, 3, 3), jt.cubemap_layered, 3, {"layer": 1}),
 }
 NORMAL = st.floats(min_value=2.0**-126, width=32, allow_infinity=False) | st.floats(
@@ -533,7 +535,7 @@ NORMAL = st.floats(min_value=2.0**-126, width=32, allow_infinity=False) | st.flo
 
 @functools.cache
 def constant_reads():
-    """All kinds of texture, and a chain of levels, that hold one value: a function of it and of coordinates."""
+    """Textures of each number of axes, and a chain of levels, that hold one value: a function of it and of coordinates."""
 
     @jax.jit
     def read(value, coords, lod):
@@ -551,7 +553,7 @@ def constant_reads():
 
 @given(NORMAL, anywhere, st.tuples(anywhere, anywhere, anywhere))
 def test_a_constant_stays_constant(value, lod, coords):
-    """To the last bit, in every kind: the weights sum to one."""
+    """To the last bit: the weights sum to one."""
     coords = tuple(map(np.float32, coords))
     found = constant_reads()(np.float32(value), coords, np.float32(lod))
     assert {name: float(values[0]) for name, values in found.items()} == dict.fromkeys(found, value)
