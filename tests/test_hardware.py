@@ -219,7 +219,7 @@ PROGRAMS = {
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_every_transform_returns_the_same_bits(name):
-    """Over a batch of coordinates or of textures, and alone with 64-bit types: as above, in a program of other reads."""
+    """Over a batch of coordinates or of textures, and with 64-bit types: as above, among other reads."""
     case = PROGRAMS[name]
     read, (levels, *others) = functools.partial(case.read, arithmetic="hardware"), case.operands()
     color, *where = others
@@ -535,7 +535,7 @@ NORMAL = st.floats(min_value=2.0**-126, width=32, allow_infinity=False) | st.flo
 
 @functools.cache
 def constant_reads():
-    """Textures of each number of axes, and a chain of levels, that hold one value: a function of it and of coordinates."""
+    """Textures that hold one value, and a chain of levels: a function of that value and of coordinates."""
 
     @jax.jit
     def read(value, coords, lod):
