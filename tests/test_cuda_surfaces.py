@@ -79,56 +79,65 @@ def typed(values, T, access):
 
 # ------------------------------------------------------------------------------------------------- what a card did
 
-RECORDED = sorted({tuple(key.split("/")[:3]) for key in recorded() if key.split("/")[0] in KINDS})
+SIZES = tuple(map(str, UNTYPED))
 
 
-def mode_of(kind, desc):
-    """One mode for one of the two formats of a kind, the other mode for the other: together, each with every size."""
-    return ("zero", "clamp")[sorted({d for k, d, _ in RECORDED if k == kind}).index(desc)]
+def recorded_accesses(kind, number):
+    """By size, the format and the names of a recorded read and of a write in the other mode.
+
+    The formats of a kind, two each, and the modes take turns from size to size.
+    """
+    formats = sorted({key.split("/")[1] for key in recorded() if key.split("/")[0] == kind})
+    found = {}
+    for k, size in enumerate(SIZES):
+        desc, modes = formats[(k + number) % 2], ("zero", "clamp")
+        modes = modes if k // 2 % 2 else modes[::-1]
+        found[size] = desc, [f"{kind}/{desc}/{size}/{mode}/{how}" for mode, how in zip(modes, ("read", "write"))]
+    return found
 
 
-def recorded_access(name, kind, desc):
+RECORDED = {kind: recorded_accesses(kind, number) for number, kind in enumerate(KINDS)}
+
+
+def recorded_access(name):
     """The numbers that an array holds before a recorded access, its places, and what it reads or writes."""
+    kind, desc, size, *_ = name.split("/")
     x, y, z = recorded()[f"{name}/coords"]
     if (LAYERED | CUBEMAP) & KINDS[kind][1]:  # what the card saw
         z = z & 0xFFFF
-    values = recorded()[f"{name}/values"]
-    base = {1: np.uint8, 2: np.uint16}.get(values.shape[1], np.uint32)
+    base = {1: np.uint8, 2: np.uint16}.get(int(size), np.uint32)
     places = tuple((x, y, z)[k] for k in KINDS[kind][3])
-    return numbers_of(desc, recorded()[f"{name}/before"]), places, typed(values, UNTYPED[values.shape[1]], base)
+    values = typed(recorded()[f"{name}/values"], UNTYPED[int(size)], base)
+    return numbers_of(desc, recorded()[f"{name}/before"]), places, values
 
 
 @functools.cache
-def accesses(kind, desc):
+def accesses(kind):
     """By size, what the recorded accesses of a kind of array read, and the arrays that they write."""
-    (read, write), mode = functions(kind), MODES[mode_of(kind, desc)]
-    sizes = [size for *array, size in RECORDED if array == [kind, desc]]
+    read, write = functions(kind)
 
     @jax.jit
     def run(given):
         results = {}
         for size, ((before, places, _), (other, places_of_write, values)) in given.items():
+            desc, names = RECORDED[kind][size]
+            of_read, of_write = (MODES[name.split("/")[3]] for name in names)
             T = UNTYPED[int(size)]
-            found = read(allocate(kind, desc, before), *places, mode, T=T)
-            results[size] = found, write(values, allocate(kind, desc, other), *places_of_write, mode, T=T)
+            found = read(allocate(kind, desc, before), *places, of_read, T=T)
+            results[size] = found, write(values, allocate(kind, desc, other), *places_of_write, of_write, T=T)
         return results
 
-    names = {size: f"{kind}/{desc}/{size}/{mode_of(kind, desc)}" for size in sizes}
-    return run(
-        {
-            size: [recorded_access(f"{name}/{how}", kind, desc) for how in ("read", "write")]
-            for size, name in names.items()
-        }
-    )
+    return run({size: [recorded_access(name) for name in names] for size, (_, names) in RECORDED[kind].items()})
 
 
-@pytest.mark.parametrize(("kind", "desc", "size"), RECORDED, ids="-".join)
-def test_recorded_accesses_are_equal(kind, desc, size):
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_recorded_accesses_are_equal(kind, size):
     """A read and a write, in every byte: but for layers from 65536 on, which the card wraps to 16 bits."""
-    found, written = accesses(kind, desc)[size]
-    name = f"{kind}/{desc}/{size}/{mode_of(kind, desc)}"
-    assert_exact(found, recorded_access(f"{name}/read", kind, desc)[-1])
-    after = recorded()[f"{name}/write/after"]
+    _, (of_read, of_write) = RECORDED[kind][size]
+    found, written = accesses(kind)[size]
+    assert_exact(found, recorded_access(of_read)[-1])
+    after = recorded()[f"{of_write}/after"]
     assert_exact(memory_of(written, after), after)
 
 
