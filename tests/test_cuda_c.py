@@ -106,11 +106,19 @@ def bits_differ(a, b):
     return ((a != b) | (np.signbit(a) != np.signbit(b))) & ~(np.isnan(a) & np.isnan(b))
 
 
+def run_by_jax(function, inputs):
+    """What a thread's function returns for each element of its inputs."""
+    return jax.vmap(lambda *xs: function(*(x[None] for x in xs)))(*inputs)
+
+
 def assert_as_jax(threads, is_exact=lambda name: True):
     """Equal bits, or a few roundings. `threads` have names."""
-    for (name, thread), found in zip(threads.items(), run_threads(list(threads.values())), strict=True):
-        by_jax = jax.vmap(lambda *xs, f=thread.function: f(*(x[None] for x in xs)))(*thread.inputs)
-        for ours, theirs in zip(found, jax.tree.leaves(by_jax), strict=True):
+    by_jax = jax.jit(lambda inputs: [run_by_jax(t.function, given) for t, given in zip(threads.values(), inputs)])
+    expected = by_jax([thread.inputs for thread in threads.values()])
+    for (name, thread), found, of_jax in zip(
+        threads.items(), run_threads(list(threads.values())), expected, strict=True
+    ):
+        for ours, theirs in zip(found, jax.tree.leaves(of_jax), strict=True):
             assert ours.dtype == theirs.dtype, name
             ours, theirs = flushed(ours), flushed(np.asarray(theirs).reshape(ours.shape))
             differ = bits_differ(ours, theirs)

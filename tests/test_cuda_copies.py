@@ -23,14 +23,24 @@ EXTENTS = {
 FORMATS = ("uchar", "uchar4", "half2", "float", "float4", "int2")
 
 
-def draw_array(name, desc, seed=0):
-    """An array with bytes that are no NaN, and those bytes as (slices, rows, bytes)."""
+def draw_bytes(name, desc, seed=0):
+    """The bytes of an array, (slices, rows, bytes), in which no float is NaN."""
+    extent, _ = EXTENTS[name]
+    slices, rows, width = (max(n, 1) for n in reversed(extent))
+    size = cuda.createChannelDesc(desc).texel_bytes
+    return np.random.default_rng(seed).integers(0, 0x70, (slices, rows, width * size), np.uint8)
+
+
+def stored(desc, memory):
+    """Bytes as the numbers that an array holds."""
+    return memory.reshape(-1).view(cuda.createChannelDesc(desc).dtype)
+
+
+def filled(name, desc, numbers):
+    """An array that holds those numbers."""
     extent, flags = EXTENTS[name]
-    desc = cuda.createChannelDesc(desc)
-    shape = tuple(max(n, 1) for n in reversed(extent))
-    memory = np.random.default_rng(seed).integers(0, 0x70, (*shape[:2], shape[2] * desc.texel_bytes), np.uint8)
-    array = cuda.malloc3DArray(desc, extent, flags)
-    return cuda.memcpyToArray(array, memory.reshape(-1).view(desc.dtype).reshape(array.texels.shape)), memory
+    array = cuda.malloc3DArray(cuda.createChannelDesc(desc), extent, flags)
+    return cuda.memcpyToArray(array, numbers.reshape(array.texels.shape))
 
 
 def as_bytes(array, like):
@@ -51,26 +61,37 @@ def random_memory(rng, size, dtype):
 @pytest.mark.parametrize("name", ["1d", "2d", "one row"])
 def test_rows_go_in_and_come_out(name, desc):
     """Against slices of bytes, with offsets and pitches, from memory of the same and of another dtype."""
-    rng = np.random.default_rng(3)
-    size = cuda.createChannelDesc(desc).texel_bytes
-    for trial in range(2):
-        array, memory = draw_array(name, desc, trial)
-        _, rows, length = memory.shape
+    rng, memory = np.random.default_rng(3), draw_bytes(name, desc)
+    size, own = cuda.createChannelDesc(desc).texel_bytes, stored(desc, memory).dtype
+    _, rows, length = memory.shape
+    parts, given, expected = [], [], []
+    for dtype in (own, np.dtype(np.uint8)):
         (x, y), (width, height) = draw_box(rng, (length // size, rows))
         x, width = x * size, width * size
-        pitch = width + int(rng.integers(0, 9)) * (1 if trial % 2 else size)
-        dtype = np.uint8 if trial % 2 else np.dtype(array.texels.dtype)
+        pitch = width + int(rng.integers(0, 9)) * (size if dtype == own else 1)
         other = random_memory(rng, pitch * height, dtype)
-        raw = other.view(np.uint8).copy()
-        expected = memory.copy()
+        raw, changed = other.view(np.uint8).copy(), memory.copy()
         for row in range(height):
-            expected[0, y + row, x : x + width] = raw[row * pitch : row * pitch + width]
-        copied = cuda.memcpy2DToArray(array, x, y, other, pitch, width, height)
-        assert_exact(as_bytes(copied, memory), expected)
-        for row in range(height):
+            changed[0, y + row, x : x + width] = raw[row * pitch : row * pitch + width]
             raw[row * pitch : row * pitch + width] = memory[0, y + row, x : x + width]
-        back = cuda.memcpy2DFromArray(other, pitch, array, x, y, width, height)
-        assert back.dtype == dtype
+        parts.append((x, y, pitch, width, height))
+        given.append(other)
+        expected.append((changed, raw))
+
+    @jax.jit
+    def copy(numbers, given):
+        array = filled(name, desc, numbers)
+        return [
+            (
+                cuda.memcpy2DToArray(array, x, y, other, pitch, width, height),
+                cuda.memcpy2DFromArray(other, pitch, array, x, y, width, height),
+            )
+            for (x, y, pitch, width, height), other in zip(parts, given)
+        ]
+
+    for (copied, back), other, (changed, raw) in zip(copy(stored(desc, memory), given), given, expected):
+        assert_exact(as_bytes(copied, memory), changed)
+        assert back.dtype == other.dtype
         assert_exact(np.asarray(back).view(np.uint8), raw)
 
 
@@ -83,44 +104,44 @@ def boxes(memory, start, length, size):
 @pytest.mark.parametrize("name", EXTENTS)
 def test_boxes_go_in_and_come_out(name, desc):
     """Memory to array, array to memory, and array to array; of layers and faces z counts them."""
-    rng = np.random.default_rng(5)
+    rng = np.random.default_rng([*name.encode(), *desc.encode()])
     size = cuda.createChannelDesc(desc).texel_bytes
-    for trial in range(2):
-        array, memory = draw_array(name, desc, trial)
-        slices, rows, length = memory.shape
-        start, counts = draw_box(rng, (length // size, rows, slices))
-        at = [int(rng.integers(0, 3)) for _ in range(3)]
-        pitch = (at[0] + counts[0]) * size + 16 * int(rng.integers(0, 2))
-        height = at[1] + counts[1] + 1
-        plain = random_memory(rng, pitch * height * (at[2] + counts[2]), np.dtype(array.texels.dtype))
-        pointer, pos = PitchedPtr(plain, pitch, counts[0], height), Pos(at[0] * size, at[1], at[2])
-        raw = plain.view(np.uint8)[: pitch * height * (at[2] + counts[2])].reshape(-1, height, pitch)
-        part = (
-            slice(at[2], at[2] + counts[2]),
-            slice(at[1], at[1] + counts[1]),
-            slice(at[0] * size, (at[0] + counts[0]) * size),
+    memory, other = draw_bytes(name, desc), draw_bytes(name, desc, seed=10)
+    slices, rows, length = memory.shape
+    sizes = (length // size, rows, slices)
+    start, counts = draw_box(rng, sizes)
+    moved = [int(rng.integers(0, n - c + 1)) for n, c in zip(sizes, counts)]
+    at = [int(rng.integers(0, 3)) for _ in range(3)]
+    pitch = (at[0] + counts[0]) * size + 16 * int(rng.integers(0, 2))
+    height, depth = at[1] + counts[1] + 1, at[2] + counts[2]
+    plain = random_memory(rng, pitch * height * depth, stored(desc, memory).dtype)
+    extent, pos = Extent(*counts), Pos(at[0] * size, at[1], at[2])
+
+    @jax.jit
+    def copy(numbers, others, plain):
+        array, target = filled(name, desc, numbers), filled(name, desc, others)
+        pointer = PitchedPtr(plain, pitch, counts[0], height)
+        return (
+            cuda.memcpy3D(Memcpy3DParms(None, pos, pointer, array, Pos(*start), None, extent)),
+            cuda.memcpy3D(Memcpy3DParms(array, Pos(*start), None, None, pos, pointer, extent)),
+            cuda.memcpy3D(Memcpy3DParms(array, Pos(*start), dstArray=target, dstPos=Pos(*moved), extent=extent)),
         )
-        inside = raw[part]
-        extent = Extent(*counts)
 
-        expected = memory.copy()
-        boxes(expected, start, counts, size)[:] = inside
-        copied = cuda.memcpy3D(Memcpy3DParms(None, pos, pointer, array, Pos(*start), None, extent))
-        assert isinstance(copied, cuda.Array)
-        assert_exact(as_bytes(copied, memory), expected)
+    into_array, into_memory, between = copy(stored(desc, memory), stored(desc, other), plain)
+    raw = plain.view(np.uint8)[: pitch * height * depth].reshape(depth, height, pitch)
+    inside = boxes(raw, at, counts, size)
 
-        inside = inside.copy()
-        got = cuda.memcpy3D(Memcpy3DParms(array, Pos(*start), None, None, pos, pointer, extent))
-        taken = np.asarray(got).view(np.uint8)[: raw.size].reshape(raw.shape)
-        changed = raw.copy()
-        changed[part] = boxes(memory, start, counts, size)
-        assert_exact(taken, changed)
+    assert isinstance(into_array, cuda.Array)
+    expected = memory.copy()
+    boxes(expected, start, counts, size)[:] = inside
+    assert_exact(as_bytes(into_array, memory), expected)
 
-        target, other = draw_array(name, desc, trial + 10)
-        moved = [int(rng.integers(0, n - c + 1)) for n, c in zip((length // size, rows, slices), counts)]
-        boxes(other, moved, counts, size)[:] = boxes(memory, start, counts, size)
-        copied = cuda.memcpy3D(Memcpy3DParms(array, Pos(*start), dstArray=target, dstPos=Pos(*moved), extent=extent))
-        assert_exact(as_bytes(copied, other), other)
+    expected = raw.copy()
+    boxes(expected, at, counts, size)[:] = boxes(memory, start, counts, size)
+    assert_exact(np.asarray(into_memory).view(np.uint8)[: raw.size].reshape(raw.shape), expected)
+
+    boxes(other, moved, counts, size)[:] = boxes(memory, start, counts, size)
+    assert_exact(as_bytes(between, other), other)
 
 
 def test_arrays_of_equal_elements_exchange_bytes():
@@ -156,7 +177,7 @@ def test_gradients_pass_through_copies_of_one_dtype():
         assert isinstance(out, jax.Array)
         return (out * jnp.arange(1.0, 5)).sum()
 
-    assert_exact(jax.grad(f)(jnp.ones((2, 4))), np.float32([[0, 0, 0, 0], [1, 2, 3, 4]]))
+    assert_exact(jax.jit(jax.grad(f))(np.ones((2, 4), np.float32)), np.float32([[0, 0, 0, 0], [1, 2, 3, 4]]))
 
 
 ARRAY = cuda.mallocArray(cuda.createChannelDesc("float2"), 4, 3)

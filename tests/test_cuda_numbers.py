@@ -250,17 +250,19 @@ def through_pitched_memory(values, memory, pitch):
 
 
 def test_a_gradient_through_bytes_is_an_error_and_never_zero():
-    rows, values = cuda.mallocPitch(8, 2), jnp.ones((2, 2))
+    rows, values = cuda.mallocPitch(8, 2), np.ones((2, 2), np.float32)
     loss = lambda values: through_pitched_memory(values, rows.ptr, rows.pitch)
     for differentiate in (jax.grad(loss), jax.jit(jax.grad(loss)), lambda v: jax.jvp(loss, (v,), (v,))):
         with pytest.raises(TypeError, match="memcpy2D: a gradient passes"):
             differentiate(values)
     assert float(jax.jit(loss)(values)) == 5
-    assert_exact(jax.grad(lambda v: v.sum() + loss(jax.lax.stop_gradient(v)))(values), np.ones((2, 2), np.float32))
-    typed = jnp.zeros((2, rows.pitch // 4))
-    assert_exact(jax.grad(through_pitched_memory)(values, typed, rows.pitch), np.float32([[2, 0], [0, 3]]))
+    beside = jax.jit(jax.grad(lambda v: v.sum() + loss(jax.lax.stop_gradient(v))))
+    assert_exact(beside(values), np.ones((2, 2), np.float32))
+    of_floats = jax.jit(jax.grad(through_pitched_memory), static_argnums=2)
+    typed = np.zeros((2, rows.pitch // 4), np.float32)
+    assert_exact(of_floats(values, typed, rows.pitch), np.float32([[2, 0], [0, 3]]))
     with pytest.raises(TypeError, match="memcpy2D: a gradient passes"):  # a part of a number
-        jax.grad(lambda v: cuda.memcpy2D(jnp.zeros(4), 2, v, 2, 2, 1).sum())(jnp.ones(4))
+        jax.grad(lambda v: cuda.memcpy2D(jnp.zeros(4), 2, v, 2, 2, 1).sum())(np.ones(4, np.float32))
 
 
 # ---------------------------------------------------------------------------------------------------- refusals
@@ -297,17 +299,23 @@ def test_allocated_bytes_are_memory_of_every_format():
 
 def test_accesses_of_nothing_are_empty():
     none = np.zeros(0, np.int64)
-    for T, dtype in {"float": np.float32, "uchar": np.uint8, "uint2": np.uint32, "short4": np.int16}.items():
-        shape = (0,) if T in ("float", "uchar") else (0, int(T[-1]))
-        for mode in (ZERO, CLAMP, TRAP):
-            assert_exact(cuda.surf2Dread(SQUARE, none, 0, mode, T=T), np.zeros(shape, dtype))
-            assert_exact(cuda.surf2Dwrite(np.zeros(shape, dtype), SQUARE, none, 1, mode, T=T).texels, SQUARE.texels)
-        of_none = jax.vmap(lambda x, T=T: cuda.surf2Dread(SQUARE, x, 0, T=T))(jnp.zeros((0, 3), jnp.int32))
-        assert of_none.shape == (0, 3, *shape[1:])
-        written = jax.vmap(lambda x, T=T, d=dtype, s=shape: cuda.surf2Dwrite(np.zeros(s[1:], d), SQUARE, x, 0, T=T))
-        assert written(jnp.zeros(0, jnp.int32)).texels.shape == (0, 2, 2, 1)
+    for T, dtype, vector, mode in (
+        ("float", np.float32, (), ZERO),
+        ("uchar", np.uint8, (), CLAMP),
+        ("uint2", np.uint32, (2,), TRAP),
+        ("short4", np.int16, (4,), ZERO),
+    ):
+        values = np.zeros((0, *vector), dtype)
+        assert_exact(cuda.surf2Dread(SQUARE, none, 0, mode, T=T), values)
+        assert_exact(cuda.surf2Dwrite(values, SQUARE, none, 1, mode, T=T).texels, SQUARE.texels)
+        read = jax.vmap(lambda x, T=T: cuda.surf2Dread(SQUARE, x, 0, T=T))
+        write = jax.vmap(lambda x, v, T=T: cuda.surf2Dwrite(v, SQUARE, x, 0, T=T).texels)
+        in_batches = jax.jit(lambda x, v, read=read, write=write: (read(x), write(x[:, 0], v)))
+        found, written = in_batches(np.zeros((0, 3), np.int32), values)
+        assert found.shape == (0, 3, *vector)
+        assert written.shape == (0, 2, 2, 1)
     assert_exact(cuda.sust_p(np.zeros((0, 1), np.float32), SQUARE, none, 0).texels, SQUARE.texels)
     words = cuda.createTextureObject(ResourceDesc.Linear(jnp.arange(4)), TextureDesc())
     assert_exact(cuda.tex1Dfetch(words, none), np.zeros(0, np.int32))
-    copies = jax.vmap(lambda v: cuda.memcpy2DToArray(SQUARE, 0, 0, v, 8, 8, 1).texels)(jnp.zeros((0, 8), jnp.uint8))
-    assert copies.shape == (0, 2, 2, 1)
+    copies = jax.jit(jax.vmap(lambda v: cuda.memcpy2DToArray(SQUARE, 0, 0, v, 8, 8, 1).texels))
+    assert copies(np.zeros((0, 8), np.uint8)).shape == (0, 2, 2, 1)

@@ -15,8 +15,7 @@ import surface_oracle
 from hypothesis import given
 from hypothesis import strategies as st
 from jax.experimental import checkify
-from jax.test_util import check_grads
-from tolerances import assert_exact
+from tolerances import assert_close, assert_exact
 
 import jaxtex as jt
 from jaxtex import cuda
@@ -51,12 +50,16 @@ def recorded():
         return dict(arrays)
 
 
-def allocate(kind, desc, memory):
-    """An array of a kind over bytes of shape (slices, rows, bytes)."""
-    desc = cuda.createChannelDesc(desc) if isinstance(desc, str | ChannelFormatKind) else desc
+def numbers_of(desc, memory):
+    """Bytes as the numbers that an array of this format holds."""
+    return memory.reshape(-1).view(np.dtype(cuda.createChannelDesc(desc).dtype))
+
+
+def allocate(kind, desc, numbers):
+    """An array of a kind that holds these numbers, of shape (slices * rows * width * channels,)."""
     extent, flags, _, _ = KINDS[kind]
-    array = cuda.malloc3DArray(desc, extent, flags | STORE)
-    return cuda.memcpyToArray(array, memory.reshape(-1).view(np.dtype(desc.dtype)).reshape(array.texels.shape))
+    array = cuda.malloc3DArray(cuda.createChannelDesc(desc), extent, flags | STORE)
+    return cuda.memcpyToArray(array, numbers.reshape(array.texels.shape))
 
 
 def memory_of(array, like):
@@ -76,41 +79,66 @@ def typed(values, T, access):
 
 # ------------------------------------------------------------------------------------------------- what a card did
 
-RECORDED = sorted({tuple(key.split("/")[:3]) for key in recorded() if key.split("/")[0] in KINDS})
+SIZES = tuple(map(str, UNTYPED))
 
 
-@pytest.mark.parametrize(("kind", "desc", "size"), RECORDED, ids="-".join)
-def test_recorded_accesses_are_equal(kind, desc, size):
-    """Reads and writes in both modes, in every byte: but for layers from 65536 on, which the card wraps to 16 bits."""
-    prefix, T, (read, write) = f"{kind}/{desc}/{size}", UNTYPED[int(size)], functions(kind)
-    cases = {(mode, how): f"{prefix}/{mode}/{how}" for mode in ("zero", "clamp") for how in ("read", "write")}
+def recorded_accesses(kind, number):
+    """By size, the format and the names of a recorded read and of a write in the other mode.
 
-    def run(arrays, coords, values):
+    The formats of a kind, two each, and the modes take turns from size to size.
+    """
+    formats = sorted({key.split("/")[1] for key in recorded() if key.split("/")[0] == kind})
+    found = {}
+    for k, size in enumerate(SIZES):
+        desc, modes = formats[(k + number) % 2], ("zero", "clamp")
+        modes = modes if k // 2 % 2 else modes[::-1]
+        found[size] = desc, [f"{kind}/{desc}/{size}/{mode}/{how}" for mode, how in zip(modes, ("read", "write"))]
+    return found
+
+
+RECORDED = {kind: recorded_accesses(kind, number) for number, kind in enumerate(KINDS)}
+
+
+def recorded_access(name):
+    """The numbers that an array holds before a recorded access, its places, and what it reads or writes."""
+    kind, desc, size, *_ = name.split("/")
+    x, y, z = recorded()[f"{name}/coords"]
+    if (LAYERED | CUBEMAP) & KINDS[kind][1]:  # what the card saw
+        z = z & 0xFFFF
+    base = {1: np.uint8, 2: np.uint16}.get(int(size), np.uint32)
+    places = tuple((x, y, z)[k] for k in KINDS[kind][3])
+    values = typed(recorded()[f"{name}/values"], UNTYPED[int(size)], base)
+    return numbers_of(desc, recorded()[f"{name}/before"]), places, values
+
+
+@functools.cache
+def accesses(kind):
+    """By size, what the recorded accesses of a kind of array read, and the arrays that they write."""
+    read, write = functions(kind)
+
+    @jax.jit
+    def run(given):
         results = {}
-        for (mode, how), name in cases.items():
-            place = (*coords[name], MODES[mode])
-            if how == "read":
-                results[name] = read(arrays[name], *place, T=T)
-            else:
-                results[name] = write(values[name], arrays[name], *place, T=T)
+        for size, ((before, places, _), (other, places_of_write, values)) in given.items():
+            desc, names = RECORDED[kind][size]
+            of_read, of_write = (MODES[name.split("/")[3]] for name in names)
+            T = UNTYPED[int(size)]
+            found = read(allocate(kind, desc, before), *places, of_read, T=T)
+            results[size] = found, write(values, allocate(kind, desc, other), *places_of_write, of_write, T=T)
         return results
 
-    arrays, coords, values = {}, {}, {}
-    for name in cases.values():
-        arrays[name] = allocate(kind, desc, recorded()[f"{name}/before"])
-        given = recorded()[f"{name}/coords"]
-        z = given[2].astype(np.int64)
-        if LAYERED & KINDS[kind][1] or CUBEMAP & KINDS[kind][1]:  # what the card saw
-            z = z & 0xFFFF
-        coords[name] = tuple(jnp.asarray((given[0], given[1], z.astype(np.int32))[k]) for k in KINDS[kind][3])
-        base = {1: np.uint8, 2: np.uint16}.get(int(size), np.uint32)
-        values[name] = jnp.asarray(typed(recorded()[f"{name}/values"], T, base))
-    for name, result in jax.jit(run)(arrays, coords, values).items():
-        if isinstance(result, cuda.Array):
-            expected = recorded()[f"{name}/after"]
-            assert_exact(memory_of(result, expected), expected)
-        else:
-            assert_exact(result, values[name])
+    return run({size: [recorded_access(name) for name in names] for size, (_, names) in RECORDED[kind].items()})
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_recorded_accesses_are_equal(kind, size):
+    """A read and a write, in every byte: but for layers from 65536 on, which the card wraps to 16 bits."""
+    _, (of_read, of_write) = RECORDED[kind][size]
+    found, written = accesses(kind)[size]
+    assert_exact(found, recorded_access(of_read)[-1])
+    after = recorded()[f"{of_write}/after"]
+    assert_exact(memory_of(written, after), after)
 
 
 FORMATTED = sorted({key.split("/")[1] for key in recorded() if key.startswith("formatted")})
@@ -118,18 +146,31 @@ FORMATTED = sorted({key.split("/")[1] for key in recorded() if key.startswith("f
 
 @pytest.mark.parametrize("desc", FORMATTED)
 def test_recorded_formatted_stores_are_equal(desc):
-    names = [f"formatted/{desc}/{mode}" for mode in ("zero", "clamp")]
+    data = {
+        mode: [recorded()[f"formatted/{desc}/{mode}/{key}"] for key in ("coords", "values", "before", "after")]
+        for mode in ("zero", "clamp")
+    }
     desc = cuda.createChannelDesc(NORMALIZED.get(desc, desc))
     kind, _ = desc.storage
     floating = desc.is_normalized or kind is ChannelFormatKind.Float
     word = np.float32 if floating else np.int32 if kind is ChannelFormatKind.Signed else np.uint32
-    for name in names:
-        data = {key: recorded()[f"{name}/{key}"] for key in ("coords", "values", "before", "after")}
-        array = cuda.mallocArray(desc, 12, 10, STORE)
-        array = cuda.memcpyToArray(array, data["before"].reshape(-1).view(desc.dtype).reshape(array.texels.shape))
-        mode = MODES[name.rpartition("/")[2]]
-        stored = cuda.sust_p(data["values"].view(word), array, *data["coords"], boundaryMode=mode)
-        assert_exact(memory_of(stored, data["after"]), data["after"])
+
+    @jax.jit
+    def run(given):
+        results = {}
+        for mode, (coords, values, numbers) in given.items():
+            array = cuda.mallocArray(desc, 12, 10, STORE)
+            array = cuda.memcpyToArray(array, numbers.reshape(array.texels.shape))
+            results[mode] = cuda.sust_p(values, array, *coords, boundaryMode=MODES[mode])
+        return results
+
+    given = {
+        mode: (tuple(coords), values.view(word), before.reshape(-1).view(desc.dtype))
+        for mode, (coords, values, before, _) in data.items()
+    }
+    for mode, stored in run(given).items():
+        after = data[mode][-1]
+        assert_exact(memory_of(stored, after), after)
 
 
 @pytest.mark.parametrize("desc", NORMALIZED)
@@ -137,7 +178,8 @@ def test_recorded_codes_of_fractions_are_equal(desc):
     given, expected = recorded()[f"rounding/{desc}/in"], recorded()[f"rounding/{desc}/out"]
     array = cuda.mallocArray(cuda.createChannelDesc(NORMALIZED[desc]), len(given), 0, STORE)
     padded = np.pad(given, ((0, 0), (0, 4 - given.shape[1])))
-    stored = cuda.sust_p(padded, array, np.arange(len(given)), boundaryMode=SurfaceBoundaryMode.Zero)
+    store = jax.jit(lambda array, data: cuda.sust_p(data, array, np.arange(len(given)), boundaryMode=MODES["zero"]))
+    stored = store(array, padded)
     assert_exact(np.asarray(stored.texels).view(expected.dtype), expected)
 
 
@@ -194,34 +236,39 @@ def expected_of(memory, size, kind, coords, mode, values=None):
     return surface_oracle.change(memory, values[keep], x[keep], [k[keep] for k in others], unsigned, mode)
 
 
+# Every second type, so that two kinds of array share all of them.
+EVEN, ODD = tuple(TYPES)[::2], tuple(TYPES)[1::2]
+
+
 @pytest.mark.parametrize(
-    ("kind", "desc"),
+    ("kind", "desc", "types"),
     [
-        ("1d", "uchar"),
-        ("1d", "half2"),
-        ("2d", "uchar4"),
-        ("3d", "float4"),
-        ("1dlayered", "float4"),
-        ("2dlayered", "int2"),
-        ("cubemap", "uchar"),
-        ("cubemaplayered", "half2"),
+        ("1d", "uchar", EVEN),
+        ("1d", "half2", EVEN),
+        ("2d", "uchar4", ODD),
+        ("3d", "float4", EVEN),
+        ("1dlayered", "float4", ODD),
+        ("2dlayered", "int2", EVEN),
+        ("cubemap", "uchar", ODD),
+        ("cubemaplayered", "half2", ODD),
     ],
 )
-def test_every_type_moves_the_bytes_of_every_format(kind, desc):
+def test_every_type_moves_the_bytes_of_every_format(kind, desc, types):
     memory, (read, write) = draw_bytes(kind, desc), functions(kind)
-    sizes = {T: np.dtype(t).itemsize * int(T[-1] if T[-1] in "24" else 1) for T, t in TYPES.items()}
-    coords = {T: tuple(map(jnp.asarray, draw_coords(kind, memory, size))) for T, size in sizes.items()}
+    sizes = {T: np.dtype(TYPES[T]).itemsize * int(T[-1] if T[-1] in "24" else 1) for T in types}
+    coords = {T: tuple(draw_coords(kind, memory, size)) for T, size in sizes.items()}
     values = {T: np.random.default_rng(2).integers(0, 0x70, (32, size), np.uint8) for T, size in sizes.items()}
-    mode = dict(zip(TYPES, ["zero", "clamp", "trap"] * 4))
+    mode = dict(zip(types, ["zero", "clamp", "trap"] * 2))
 
     @jax.jit
-    def run(array, coords, values):
-        reads = {T: read(array, *coords[T], MODES[mode[T]], T=T) for T in TYPES}
-        writes = {T: write(values[T], array, *coords[T], MODES[mode[T]], T=T) for T in TYPES}
+    def run(numbers, coords, values):
+        array = allocate(kind, desc, numbers)
+        reads = {T: read(array, *coords[T], MODES[mode[T]], T=T) for T in types}
+        writes = {T: write(values[T], array, *coords[T], MODES[mode[T]], T=T) for T in types}
         return reads, writes
 
-    numbers = {T: jnp.asarray(typed(values[T], T, t)) for T, t in TYPES.items()}
-    reads, writes = run(allocate(kind, desc, memory), coords, numbers)
+    data = {T: typed(values[T], T, TYPES[T]) for T in types}
+    reads, writes = run(numbers_of(desc, memory), coords, data)
     for T, size in sizes.items():
         assert reads[T].dtype == TYPES[T]
         got = np.ascontiguousarray(reads[T]).view(np.uint8).reshape(-1, size)
@@ -233,19 +280,29 @@ def test_every_type_moves_the_bytes_of_every_format(kind, desc):
 word = st.one_of(st.integers(-9, 30), st.sampled_from(EXTREMES), st.integers(-(2**31), 2**31 - 1))
 
 
+@functools.cache
+def read_and_write(mode, T):
+    """An access of layers of images of `uchar4` as a compiled function."""
+
+    @jax.jit
+    def run(memory, numbers, place):
+        array = allocate("2dlayered", "uchar4", memory)
+        read = cuda.surf2DLayeredread(array, *place, MODES[mode], T=T)
+        return read, cuda.surf2DLayeredwrite(numbers, array, *place, MODES[mode], T=T)
+
+    return run
+
+
 @given(data=st.data(), mode=st.sampled_from(list(MODES)), T=st.sampled_from(["uchar", "uint", "uint4"]))
 def test_no_coordinate_touches_a_wrong_byte(data, mode, T):
     memory = draw_bytes("2dlayered", "uchar4")
     coords = [np.array(data.draw(st.lists(word, min_size=20, max_size=20)), np.int64).astype(np.int32) for _ in "xyz"]
     size = {"uchar": 1, "uint": 4, "uint4": 16}[T]
     values = np.random.default_rng(len(mode)).integers(0, 256, (20, size), np.uint8)
-    array, place = allocate("2dlayered", "uchar4", memory), tuple(map(jnp.asarray, coords))
-    read = jax.jit(lambda array, *place: cuda.surf2DLayeredread(array, *place, MODES[mode], T=T))
-    got = np.asarray(read(array, *place)).reshape(20, -1).view(np.uint8)
-    assert_exact(got, expected_of(memory, size, "2dlayered", coords, mode))
     numbers = typed(values, T, np.uint8 if T == "uchar" else np.uint32)
-    write = jax.jit(lambda array, *place: cuda.surf2DLayeredwrite(numbers, array, *place, MODES[mode], T=T))
-    written = write(array, *place)
+    read, written = read_and_write(mode, T)(numbers_of("uchar4", memory), numbers, tuple(coords))
+    got = np.asarray(read).reshape(20, -1).view(np.uint8)
+    assert_exact(got, expected_of(memory, size, "2dlayered", coords, mode))
     assert_exact(memory_of(written, memory), expected_of(memory, size, "2dlayered", coords, mode, values))
 
 
@@ -272,23 +329,21 @@ def test_one_level_of_a_mipmapped_array():
     mipmap = cuda.mallocMipmappedArray(cuda.createChannelDesc("float"), (8, 4, 0), 3, STORE)
     level = cuda.surf2Dwrite(np.float32(5), cuda.getMipmappedArrayLevel(mipmap, 1), 4 * 3, 1)
     mipmap = cuda.memcpyToArray(mipmap, cuda.memcpyFromArray(level), level=1)
-    assert_exact(mipmap.levels[1][..., 0], [[0, 0, 0, 0], [0, 0, 0, 5]], np.float32)
-    assert not mipmap.levels[0].any()
+    assert_exact(np.asarray(mipmap.levels[1])[..., 0], [[0, 0, 0, 0], [0, 0, 0, 5]], np.float32)
+    assert not np.any(mipmap.levels[0])
 
 
 def test_the_last_of_many_writes_is_kept():
     array = cuda.mallocArray(cuda.createChannelDesc("int"), 4, 0, STORE)
     written = cuda.surf1Dwrite(np.arange(6, dtype=np.int32), array, 4 * np.array([0, 1, 0, 1, 3, 0]))
-    assert_exact(written.texels[:, 0], [5, 3, 0, 4], np.int32)
-    assert not array.texels.any()
+    assert_exact(np.asarray(written.texels)[:, 0], [5, 3, 0, 4], np.int32)
+    assert not np.any(array.texels)
 
 
 def test_objects_and_arrays_are_the_same():
     array = cuda.mallocArray(cuda.createChannelDesc("float"), 4, 0, STORE)
     surface = cuda.createSurfaceObject(ResourceDesc.Array(array))
-    assert_exact(
-        jax.jit(cuda.surf1Dread)(surface, 4 * jnp.arange(4)), jax.jit(cuda.surf1Dread)(array, 4 * jnp.arange(4))
-    )
+    assert_exact(jax.jit(cuda.surf1Dread)(surface, 4 * np.arange(4)), jax.jit(cuda.surf1Dread)(array, 4 * np.arange(4)))
     assert isinstance(cuda.surf1Dwrite(1.0, surface, 0), cuda.Array)
 
 
@@ -385,19 +440,33 @@ def test_gradients():
     array = cuda.mallocArray(cuda.createChannelDesc("float4"), 3, 2, STORE)
     x, y = np.array([0, 16, 16, 64, 32]), np.array([0, 1, 1, 0, 1])
 
-    def f(texels, data, channel):
+    def moved(texels, data, channel):
+        """Numbers that are stored and loaded: linear in all arguments."""
         memory = cuda.memcpyToArray(array, texels)
         memory = cuda.surf2Dwrite(data, memory, x, y, SurfaceBoundaryMode.Zero)
         memory = cuda.surf2Dwrite(channel, memory, 20, 0, T="float")
-        return jnp.sin(cuda.surf2Dread(memory, 4 * np.arange(12), 1, T="float")), jnp.sin(memory.texels)
+        return cuda.surf2Dread(memory, 4 * np.arange(12), 1, T="float"), memory.texels
+
+    @jax.jit
+    def derivatives(args, tangents, cotangent):
+        f = lambda *args: jax.tree.map(jnp.sin, moved(*args))
+        _, pushed = jax.jvp(f, args, tangents)
+        return moved(*args), moved(*tangents), pushed, jax.vjp(f, *args)[1](cotangent)
 
     rng = np.random.default_rng(0)
-    args = (rng.normal(size=(2, 3, 4)), rng.normal(size=(5, 4)), rng.normal())
-    args = jax.tree.map(lambda a: jnp.asarray(a, jnp.float32), args)
-    check_grads(jax.jit(f), args, order=1, modes=["fwd", "rev"], eps=1e-2)
-    to_texels, to_data, to_channel = jax.vjp(f, *args)[1](
-        (jnp.ones(12, jnp.float32), jnp.zeros((2, 3, 4), jnp.float32))
+    draw = lambda *shapes: tuple(rng.normal(size=shape).astype(np.float32) for shape in shapes)
+    args, tangents, cotangent = *(draw((2, 3, 4), (5, 4), ()) for _ in range(2)), draw((12,), (2, 3, 4))
+    values, along, pushed, pulled = derivatives(args, tangents, cotangent)
+    for value, tangent, found in zip(values, along, pushed):
+        expected = np.cos(value) * tangent
+        assert_close("library function", found, expected, np.abs(expected))
+    dot = lambda a, b: sum(np.vdot(x, y) for x, y in zip(a, b))
+    assert_close("sum", dot(pulled, tangents), dot(cotangent, pushed), dot(map(np.abs, cotangent), map(np.abs, pushed)))
+
+    *_, (to_texels, to_data, to_channel) = derivatives(
+        args, tangents, (np.ones(12, np.float32), np.zeros((2, 3, 4), np.float32))
     )
+    to_texels = np.asarray(to_texels)
     assert not to_texels[0].any()
     assert to_texels[1, 0].all()
     assert not to_texels[1, 1:].any()
@@ -408,15 +477,15 @@ def test_gradients():
 def test_gradients_of_formatted_stores():
     array = cuda.mallocArray(cuda.createChannelDesc("half2"), 3, 0, STORE)
     f = lambda data: cuda.sust_p(data, array, np.arange(3)).texels.astype(jnp.float32).sum()
-    assert_exact(jax.grad(f)(jnp.ones((3, 4))), np.float32([[1, 1, 0, 0]] * 3))
+    assert_exact(jax.jit(jax.grad(f))(np.ones((3, 4), np.float32)), np.float32([[1, 1, 0, 0]] * 3))
 
 
 # ------------------------------------------------------------------------------------------------ known programs
 
 
 def test_the_copy_kernel():
-    """1024 by 1024 uchar4, h[i] = i mod 256, read at 4 x and written at 4 x: the bytes are equal."""
-    desc, width, height = cuda.createChannelDesc(8, 8, 8, 8, ChannelFormatKind.Unsigned), 1024, 1024
+    """An image of uchar4, h[i] = i mod 256, read at 4 x and written at 4 x: the bytes are equal."""
+    desc, width, height = cuda.createChannelDesc(8, 8, 8, 8, ChannelFormatKind.Unsigned), 256, 128
     h = (np.arange(width * height * 4) % 256).astype(np.uint8)
     source = cuda.mallocArray(desc, width, height, STORE)
     source = cuda.memcpy2DToArray(source, 0, 0, h, 4 * width, 4 * width, height)
@@ -440,7 +509,7 @@ def test_a_memset_for_every_type(T, value):
     desc = cuda.createChannelDesc(T)
     value = np.array(value, desc.dtype)
     array = cuda.mallocArray(desc, 20, 0, STORE)
-    array = cuda.surf1Dwrite(value, array, (2 + jnp.arange(16)) * desc.texel_bytes)
+    array = cuda.surf1Dwrite(value, array, (2 + np.arange(16)) * desc.texel_bytes)
     expected = np.zeros((20, desc.channels), desc.dtype)
     expected[2:18] = value
     assert_exact(array.texels, expected)
@@ -459,9 +528,8 @@ def test_a_surface_pass_and_a_texture_pass():
         return array, cuda.tex2D(texture, jnp.arange(0.5, 4), 0.5)
 
     array, during = launch(array)
-    assert not during.any()
-    texture = cuda.createTextureObject(ResourceDesc.Array(array), TextureDesc())
-    assert_exact(cuda.tex2D(texture, jnp.arange(0.5, 4), 0.5), np.float32([1, 2, 3, 4]))
+    assert_exact(during, np.zeros(4, np.float32))
+    assert_exact(launch(array)[1], np.float32([1, 2, 3, 4]))
 
 
 def test_a_core_surface_is_the_same_as_a_cuda_one():

@@ -96,12 +96,12 @@ def test_what_was_recorded():
 
 @pytest.mark.parametrize("anisotropy", [2, 3, 4, 7, 8, 16])
 def test_levels_of_an_anisotropic_sampler(anisotropy):
-    """An explicit level is sharpened; the texels of level k are k."""
-    chain = jt.texture2d(tuple(np.full((256 >> k, 256 >> k, 1), k, np.float32) for k in range(9)))
-    for row, bias in enumerate((0.0, 0.3, -0.7)):
-        sampler = HARDWARE(mipmap_filter_mode="linear", max_anisotropy=anisotropy, mipmap_level_bias=bias)
-        values = jt.sample(chain, (np.float32(0.5), np.float32(0.5)), sampler, lod=data()["sharpened_lod"])
-        assert_same(values[:, 0], data()[f"sharpened_{anisotropy}"][row])
+    """An explicit level is sharpened; the texels of level k are k, so their filter does not matter."""
+    levels = tuple(np.full((256 >> k, 256 >> k, 1), k, np.float32) for k in range(9))
+    sampler = functools.partial(HARDWARE, filter_mode="point", mipmap_filter_mode="linear", max_anisotropy=anisotropy)
+    read = lambda lod, bias: jt.sample(jt.texture2d(levels), (0.5, 0.5), sampler(mipmap_level_bias=bias), lod=lod)
+    values = jax.jit(lambda lod: jnp.stack([read(lod, bias)[:, 0] for bias in (0.0, 0.3, -0.7)]))
+    assert_same(values(data()["sharpened_lod"]), data()[f"sharpened_{anisotropy}"])
 
 
 # Recorded precision
@@ -139,10 +139,10 @@ def test_srgb_table():
 
 
 def test_levels_of_detail_of_footprints():
-    """Level k of the texture is k throughout, so that a read returns the level of detail."""
+    """Level k of the texture is k throughout, so that a read returns the level of detail, whatever its filter."""
     sides = [tuple(data()[f"grad_lod_aniso0/{side}"].T) for side in ("ddx", "ddy")]
     levels = tuple(np.full((64 >> k, 64 >> k, 1), k, np.float32) for k in range(7))
-    sampler = HARDWARE(mipmap_filter_mode="linear")
+    sampler = HARDWARE(filter_mode="point", mipmap_filter_mode="linear")
     lod = jax.jit(lambda x, y: jt.sample(jt.texture2d(levels), (0.5, 0.5), sampler, ddx=x, ddy=y)[:, 0])(*sides)
     assert_exact(lod, data()["grad_lod_aniso0/lod"])
 
@@ -219,22 +219,18 @@ PROGRAMS = {
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_every_transform_returns_the_same_bits(name):
-    """Alone, over a batch of coordinates or of textures, with 64-bit types: as above, in a program with other reads."""
+    """Over batches of coordinates and of textures, and with 64-bit types: as above, in a program of other reads."""
     case = PROGRAMS[name]
     read, (levels, *others) = functools.partial(case.read, arithmetic="hardware"), case.operands()
     color, *where = others
     halves = jax.tree.map(lambda a: a.reshape(2, -1, *a.shape[1:]), where)
     stacked = jax.tree.map(lambda a: np.stack([np.zeros_like(a), a]), levels)
-    over_coords, over_textures = jax.jit(
-        lambda levels, color, halves, stacked, where: (
-            jax.vmap(read, (None, None, 0, 0))(levels, color, *halves),
-            jax.vmap(read, (0, None, None, None))(stacked, color, *where),
-        )
-    )(levels, color, halves, stacked, where)
+    over_both = jax.jit(jax.vmap(jax.vmap(read, (None, None, 0, 0)), (0, None, None, None)))
+    _, values = np.asarray(over_both(stacked, color, *halves))
     with jax.enable_x64(True):
-        wide = read(levels, *others)
-    for values in (read(levels, *others), over_coords.reshape(case.out.shape), over_textures[1], wide):
-        assert_same(as_recorded(values, case.out), case.out)
+        wide = jax.jit(read)(levels, *others)
+    for found in (values.reshape(case.out.shape), wide):
+        assert_same(as_recorded(found, case.out), case.out)
 
 
 def test_operation_by_operation_returns_the_same_bits():
@@ -398,16 +394,21 @@ def test_modes_that_no_texture_unit_has(option):
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "uint8", "uint16", "int8", "int16"])
 def test_a_gather_outside_returns_the_border_color_of_a_read(dtype):
-    color = np.array([1.0, -0.5, 0.25, 2.0], np.float32)
-    texture = jt.texture2d(np.zeros((2, 2, 4), dtype), border_color=color)
     read_mode = "element" if np.dtype(dtype).kind == "f" else "normalized_float"
     sampler = jt.Sampler(address_mode="border", read_mode=read_mode, arithmetic="hardware")
-    at = jnp.float32(-3.0), jnp.float32(-3.0)
-    values = jt.sample(texture, at, sampler)
+
+    @jax.jit
+    def read_and_gather(texels, color, x, y):
+        texture = jt.texture2d(texels, border_color=color)
+        # The components that may lie outside of the range of the format.
+        gathered = {k: jt.gather(texture, (x, y), sampler, component=k) for k in (1, 3)}
+        return jt.sample(texture, (x, y), sampler), gathered
+
+    color, outside = np.float32([1.0, -0.5, 0.25, 2.0]), np.float32(-3.0)
+    values, gathered = jax.tree.map(np.asarray, read_and_gather(np.zeros((2, 2, 4), dtype), color, outside, outside))
     assert_exact(values[0], 1.0, dtype=values.dtype)
-    for component in range(4):
-        found = jt.gather(texture, at, sampler, component=component)
-        assert_exact(found, jnp.full(4, values[component]))
+    for component, found in gathered.items():
+        assert_exact(found, np.full(4, values[component]))
 
 
 @pytest.mark.usefixtures("x64")
@@ -519,11 +520,8 @@ anywhere = st.floats(-4, 4, width=32)
 # Stored sizes, what builds a texture, how many coordinates, and options of the read.
 KINDS = {
     "1d": ((5,), jt.texture1d, 1, {}),
-    "2d": ((3, 7), jt.texture2d, 2, {}),
     "3d": ((2, 3, 5), jt.texture3d, 3, {}),
-    "1d layered": ((3, 5), jt.texture1d_layered, 1, {"layer": 1}),
     "2d layered": ((2, 3, 5), jt.texture2d_layered, 2, {"layer": 1}),
-    "cubemap": ((6, 4, 4), jt.cubemap, 3, {}),
     "cubemap layered": ((2, 6, 3, 3), jt.cubemap_layered, 3, {"layer": 1}),
 }
 NORMAL = st.floats(min_value=2.0**-126, width=32, allow_infinity=False) | st.floats(
@@ -533,7 +531,7 @@ NORMAL = st.floats(min_value=2.0**-126, width=32, allow_infinity=False) | st.flo
 
 @functools.cache
 def constant_reads():
-    """All kinds of texture, and a chain of levels, that hold one value: a function of it and of coordinates."""
+    """Textures that hold one value, and a chain of levels: a function of that value and of coordinates."""
 
     @jax.jit
     def read(value, coords, lod):
@@ -551,7 +549,7 @@ def constant_reads():
 
 @given(NORMAL, anywhere, st.tuples(anywhere, anywhere, anywhere))
 def test_a_constant_stays_constant(value, lod, coords):
-    """To the last bit, in every kind: the weights sum to one."""
+    """To the last bit: the weights sum to one."""
     coords = tuple(map(np.float32, coords))
     found = constant_reads()(np.float32(value), coords, np.float32(lod))
     assert {name: float(values[0]) for name, values in found.items()} == dict.fromkeys(found, value)

@@ -56,15 +56,22 @@ def result_dtype(stored: np.dtype, decoding: Decoding) -> np.dtype:
     return np.dtype(stored if whole else np.float32)
 
 
-def read_array(texels: jax.Array, color: jax.Array, *operands: jax.Array, spec: ReadSpec) -> jax.Array:
-    """The read of one texture, with the border color as a texel, (C,)."""
+def read_array(
+    texels: jax.Array, color: jax.Array, *operands: jax.Array, spec: ReadSpec, by_channel: bool = False
+) -> jax.Array:
+    """The read of one texture, with the border color as a texel, (C,).
+
+    Args:
+        by_channel: whether XLA is to blend one channel of floats at a time.
+    """
     stored = flattened(texels, spec.axes)
 
     def load_texel(address: TexelAddress) -> jax.Array:
         texel = gather_texels(stored, address.flat_index)
         return color_outside(address, texel, color.reshape(*[1] * (texel.ndim - 1), -1))
 
-    split = not jnp.issubdtype(texels.dtype, jnp.integer) and texels.shape[-1] <= MOST_SINGLE_CHANNELS
+    floating = not jnp.issubdtype(texels.dtype, jnp.integer)
+    split = by_channel and floating and texels.shape[-1] <= MOST_SINGLE_CHANNELS
     run = lambda *operands: mean(lambda c: value(load_texel, c, spec, texels.dtype, split), operands, spec)
     # Levels and faces take hundreds of operations. XLA for CPUs would repeat them for every tap.
     return computed_apart(run, range(len(operands)))(*operands) if spec.apart else run(*operands)
@@ -95,7 +102,7 @@ def value(load_texel: LoadTexel, coords: Coords, spec: ReadSpec, stored: np.dtyp
     """The value at `coords`, S + (C,), of the texels that `load_texel` returns, S + (C,), as stored.
 
     Args:
-        split: whether XLA is to blend one channel at a time on a GPU.
+        split: whether XLA is to blend one channel at a time.
     """
     levels = [list(stencils(*walk)) for walk in walks(coords, spec.axes, taps, ONE)]
     if len(levels) == len(levels[0]) == len(levels[0][0]) == 1:
@@ -108,9 +115,7 @@ def value(load_texel: LoadTexel, coords: Coords, spec: ReadSpec, stored: np.dtyp
 
     texels = [[loaded(stencil) for stencil in level] for level in levels]
     whole = functools.partial(blend, stored=stored, decoding=spec.decoding)
-    if not split:
-        return whole(texels)
-    return jax.lax.platform_dependent(texels, cuda=channel_by_channel(whole), default=whole)
+    return (channel_by_channel(whole) if split else whole)(texels)
 
 
 def channel_by_channel(function: Callable[[Levels], jax.Array]) -> Callable[[Levels], jax.Array]:
@@ -137,6 +142,7 @@ def single(texel: jax.Array, decoding: Decoding) -> jax.Array:
     return jnp.where(is_color(value), srgb_entry(SRGB_TABLE, texel).astype(jnp.float32) * 2.0**-16, value)
 
 
-LOWERING = Lowering("cuda", read_in_kernel, supports_bordered_read, layout=READ_WITH_COLOR)
+BY_CHANNEL = functools.partial(read_array, by_channel=True)
+LOWERING = Lowering("cuda", read_in_kernel, supports_bordered_read, BY_CHANNEL, READ_WITH_COLOR)
 read_p = make_primitive("texture_unit_read", read_array, (LOWERING,), apart=lambda _: (0,))
 batching.primitive_batchers[read_p] = batching_rule(read_p, lambda _: (0, 1), lambda *_: True)
