@@ -79,24 +79,8 @@ def typed(values, T, access):
 
 # ------------------------------------------------------------------------------------------------- what a card did
 
-SIZES = tuple(map(str, UNTYPED))
-
-
-def recorded_accesses(kind, number):
-    """By size, the format and the names of a recorded read and of a write in the other mode.
-
-    The formats of a kind, two each, and the modes take turns from size to size.
-    """
-    formats = sorted({key.split("/")[1] for key in recorded() if key.split("/")[0] == kind})
-    found = {}
-    for k, size in enumerate(SIZES):
-        desc, modes = formats[(k + number) % 2], ("zero", "clamp")
-        modes = modes if k // 2 % 2 else modes[::-1]
-        found[size] = desc, [f"{kind}/{desc}/{size}/{mode}/{how}" for mode, how in zip(modes, ("read", "write"))]
-    return found
-
-
-RECORDED = {kind: recorded_accesses(kind, number) for number, kind in enumerate(KINDS)}
+RECORDED = sorted({tuple(key.split("/")[:3]) for key in recorded() if key.split("/")[0] in KINDS})
+ACCESSES = [f"{mode}/{how}" for mode in ("zero", "clamp") for how in ("read", "write")]
 
 
 def recorded_access(name):
@@ -112,33 +96,37 @@ def recorded_access(name):
 
 
 @functools.cache
-def accesses(kind):
-    """By size, what the recorded accesses of a kind of array read, and the arrays that they write."""
+def accesses(kind, desc):
+    """By name, what the recorded accesses of an array read, and the arrays that they write: one program."""
     read, write = functions(kind)
 
     @jax.jit
     def run(given):
         results = {}
-        for size, ((before, places, _), (other, places_of_write, values)) in given.items():
-            desc, names = RECORDED[kind][size]
-            of_read, of_write = (MODES[name.split("/")[3]] for name in names)
-            T = UNTYPED[int(size)]
-            found = read(allocate(kind, desc, before), *places, of_read, T=T)
-            results[size] = found, write(values, allocate(kind, desc, other), *places_of_write, of_write, T=T)
+        for name, (before, places, values) in given.items():
+            _, _, size, mode, how = name.split("/")
+            array, last = allocate(kind, desc, before), {"boundaryMode": MODES[mode], "T": UNTYPED[int(size)]}
+            found = read(array, *places, **last) if how == "read" else write(values, array, *places, **last)
+            results[name] = found
         return results
 
-    return run({size: [recorded_access(name) for name in names] for size, (_, names) in RECORDED[kind].items()})
+    names = [
+        f"{kind}/{desc}/{size}/{access}" for *array, size in RECORDED if array == [kind, desc] for access in ACCESSES
+    ]
+    return run({name: recorded_access(name) for name in names})
 
 
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("kind", KINDS)
-def test_recorded_accesses_are_equal(kind, size):
-    """A read and a write, in every byte: but for layers from 65536 on, which the card wraps to 16 bits."""
-    _, (of_read, of_write) = RECORDED[kind][size]
-    found, written = accesses(kind)[size]
-    assert_exact(found, recorded_access(of_read)[-1])
-    after = recorded()[f"{of_write}/after"]
-    assert_exact(memory_of(written, after), after)
+@pytest.mark.parametrize(("kind", "desc", "size"), RECORDED, ids="-".join)
+def test_recorded_accesses_are_equal(kind, desc, size):
+    """Reads and writes in both modes, in every byte: but for layers from 65536 on, which the card wraps to 16 bits."""
+    for access in ACCESSES:
+        name = f"{kind}/{desc}/{size}/{access}"
+        found = accesses(kind, desc)[name]
+        if access.endswith("read"):
+            assert_exact(found, recorded_access(name)[-1])
+        else:
+            after = recorded()[f"{name}/after"]
+            assert_exact(memory_of(found, after), after)
 
 
 FORMATTED = sorted({key.split("/")[1] for key in recorded() if key.startswith("formatted")})
