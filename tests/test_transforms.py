@@ -120,6 +120,10 @@ def test_nested_vmap_shares_a_texture_in_one_axis_and_not_in_the_other():
     assert_trees_close("reordered", got, expected)
     got = jax.jit(jax.vmap(jax.vmap(read, (0, None, 0)), (None, 0, None)))(texels, xs, y)
     assert_trees_close("reordered", got, expected.swapaxes(0, 1))
+    # Other textures in both axes.
+    pairs = [np.stack([a, a[::-1]]) for a in (texels, x, y)]
+    expected = np.array([[one(*(a[j, i] for a in pairs)) for i in range(3)] for j in range(2)])
+    assert_trees_close("reordered", jax.jit(jax.vmap(jax.vmap(read)))(*pairs), expected)
 
 
 def test_a_shared_texture_is_not_copied_per_batch_element():
