@@ -442,6 +442,13 @@ FAULTS = {
         "test_cut_reads.py",
         "rows",
     ),
+    "the last round is left out": Fault(
+        ENGINE + "distributed/routes.py",
+        "rounds = -(-self.count // self.capacity)",
+        "rounds = self.count // self.capacity",
+        "test_cut_reads.py",
+        "few_parts",
+    ),
     "samples of a scan are counted once": Fault(
         ENGINE + "distributed/counted.py",
         "return [*carry, *ys, jnp.sum(counts, dtype=jnp.int32)]",

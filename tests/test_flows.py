@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from derivatives import assert_derivatives
 from scipy.linalg import expm
-from scipy.ndimage import map_coordinates
+from scipy.ndimage import map_coordinates, zoom
 from tolerances import assert_close, assert_exact
 
 import jaxtex as jt
@@ -22,9 +22,9 @@ def centers(shape, dtype=np.float64):
 
 def drawn(ndim, length=1.0, dtype=np.float32, seed=0):
     """A flow that changes slowly, so that it does not fold."""
-    rng = np.random.default_rng(seed)
-    flow = jax.image.resize(rng.normal(size=(*[3] * ndim, ndim)), (*SHAPES[ndim], ndim), "linear")
-    return np.asarray(length * flow, dtype)
+    coarse = np.random.default_rng(seed).normal(size=(*[3] * ndim, ndim))
+    factors = *(n / 3 for n in SHAPES[ndim]), 1
+    return np.asarray(length * zoom(coarse, factors, order=1, mode="nearest", grid_mode=True), dtype)
 
 
 def moved(image, flow):
@@ -46,9 +46,10 @@ def test_a_velocity_is_scaled_and_squared(ndim):
         expected = expected + moved(expected, expected)
     flow = warp.integrate_velocity(velocity, 4)
     assert_close("float32", flow, expected, 16)
-    assert_exact(jnp.stack(warp.integrate_velocity(as_tuple(velocity), 4), -1), flow)
-    assert_exact(jax.vmap(lambda v: warp.integrate_velocity(v, 4))(velocity[None])[0], flow)
-    assert_exact(warp.integrate_velocity(np.stack([velocity, -velocity]), 4)[0], flow)
+    assert_exact(np.stack(warp.integrate_velocity(as_tuple(velocity), 4), -1), flow)
+    several = np.stack([velocity, -velocity])
+    assert_exact(np.asarray(warp.integrate_velocity(several, 4))[0], flow)
+    assert_exact(np.asarray(jax.jit(jax.vmap(lambda v: warp.integrate_velocity(v, 4)))(several))[0], flow)
     assert_exact(warp.integrate_velocity(velocity, 0), velocity)
 
 
@@ -60,23 +61,23 @@ def test_a_linear_velocity_has_an_exponential(x64):
     expected = offset @ (expm(matrix) - np.eye(2)).T
     inside = np.s_[8:24, 8:24]
     # The first step is linear in time: what it neglects is the square of its length.
-    assert_close("float32", flow[inside], expected[inside], 16)
+    assert_close("float32", np.asarray(flow)[inside], expected[inside], 16)
 
 
 def test_reverse_mode_takes_less_memory_than_steps_by_hand():
     def by_hand(velocity):
-        flow = velocity / 2**5
-        for _ in range(5):
+        flow = velocity / 2**4
+        for _ in range(4):
             flow = flow + warp.warp_flow(flow, flow, address="clamp")
         return flow
 
-    velocity = np.zeros((24, 24, 24, 3), np.float32)
+    velocity = np.zeros((96, 96, 2), np.float32)
 
     def temporaries(function):
         pulled = jax.jit(lambda v, c: jax.vjp(function, v)[1](c))
         return pulled.lower(velocity, velocity).compile().memory_analysis().temp_size_in_bytes
 
-    assert temporaries(lambda v: warp.integrate_velocity(v, 5)) <= temporaries(by_hand)
+    assert temporaries(lambda v: warp.integrate_velocity(v, 4)) <= temporaries(by_hand)
 
 
 @pytest.mark.parametrize("ndim", [2, 3])
@@ -84,12 +85,12 @@ def test_composed_flows_warp_as_two_warps(ndim):
     first, second = drawn(ndim, 0.5, seed=1), drawn(ndim, 0.5, seed=2)
     composed = warp.compose_flows(first, second)
     assert_close("float32", composed, second + moved(first.astype(np.float64), second), 16)
-    assert_exact(jnp.stack(warp.compose_flows(first, as_tuple(second)), -1), composed)
+    assert_exact(np.stack(warp.compose_flows(first, as_tuple(second)), -1), composed)
     # A linear read of an image of positions is exact within it.
     image = centers(SHAPES[ndim], np.float32)
     twice = warp.warp_flow(warp.warp_flow(image, first), second)
     inside = tuple(slice(3, -3) for _ in range(ndim)) if ndim == 2 else np.s_[2:-2, 3:-3, 3:-3]
-    assert_close("float32", warp.warp_flow(image, composed)[inside], twice[inside], 16)
+    assert_close("float32", np.asarray(warp.warp_flow(image, composed))[inside], np.asarray(twice)[inside], 16)
 
 
 @pytest.mark.parametrize("ndim", [2, 3])
@@ -98,28 +99,36 @@ def test_an_inverse_leads_back(ndim):
     inverse = warp.invert_flow(flow, 60)
     assert_close("float32", inverse, -moved(flow.astype(np.float64), np.float64(inverse)), 8)
     assert_close("float32", warp.compose_flows(flow, inverse), 0 * flow, 8)
-    assert_exact(jnp.stack(warp.invert_flow(as_tuple(flow), 60), -1), inverse)
+    assert_exact(np.stack(warp.invert_flow(as_tuple(flow), 60), -1), inverse)
 
 
 def test_derivatives_of_every_order(x64):
+    """Of all functions at once."""
     velocity = drawn(2, 0.5, np.float64)[:4, :5]
-    assert_derivatives(lambda v: warp.integrate_velocity(v, 2, filter="cubic"), velocity)
     flow = drawn(2, 0.2, np.float64, seed=3)[:4, :5] + 0.11
-    assert_derivatives(warp.compose_flows, flow, velocity + 0.21)
-    assert_derivatives(lambda f: warp.invert_flow(f, 60, filter="cubic"), flow)
-    assert_derivatives(warp.jacobian_determinant, flow)
+
+    def functions(velocity, flow):
+        found = (
+            warp.integrate_velocity(velocity, 2),
+            warp.compose_flows(flow, velocity + 0.21),
+            warp.invert_flow(flow, 60, filter="cubic"),
+            warp.jacobian_determinant(flow),
+        )
+        return jnp.concatenate([a.ravel() for a in found])
+
+    assert_derivatives(functions, velocity, flow)
 
 
 def test_the_gradient_of_an_inverse_is_that_of_many_iterations():
-    flow, cotangent = drawn(3, 0.4), drawn(3, seed=5)
+    flow, cotangent, tangent = drawn(3, 0.4), drawn(3, seed=5), drawn(3, seed=6)
 
     def iterated(flow):
         inverse = jax.lax.fori_loop(0, 60, lambda _, v: -warp.warp_flow(flow, v, address="clamp"), -flow)
         return jnp.vdot(cotangent, inverse)
 
-    by_hand = jax.jit(jax.jvp, static_argnums=0)(iterated, (flow,), (drawn(3, seed=6),))[1]
-    gradient = jax.grad(lambda f: jnp.vdot(cotangent, warp.invert_flow(f, 60)))(flow)
-    assert_close("sum", jnp.vdot(gradient, drawn(3, seed=6)), by_hand, np.abs(np.asarray(gradient)).sum())
+    by_hand = jax.jit(jax.jvp, static_argnums=0)(iterated, (flow,), (tangent,))[1]
+    gradient = np.asarray(jax.jit(jax.grad(lambda f: jnp.vdot(cotangent, warp.invert_flow(f, 60))))(flow))
+    assert_close("sum", np.vdot(gradient, tangent), by_hand, np.abs(gradient).sum())
 
 
 def test_jacobian_determinants():

@@ -10,8 +10,6 @@ from tolerances import assert_close, assert_exact
 
 import jaxtex as jt
 
-INTERIOR = ("clamp", "wrap", "mirror", "reflect")  # modes without a border
-FILTERS = ("point", "linear", "cubic")
 SAMPLES, WIDTH, HEIGHT, CHANNELS = 12, 6, 5, 2
 LARGEST = 8.0
 
@@ -31,7 +29,6 @@ def integers(*shape, low, high):
 
 anywhere = floats(SAMPLES, low=-1.5, high=2.5)
 image = floats(HEIGHT, WIDTH, CHANNELS)
-each_filter = pytest.mark.parametrize("filter_mode", FILTERS)
 each_read = pytest.mark.parametrize(
     ("filter_mode", "mode"),
     [("point", "wrap"), ("linear", "clamp"), ("linear", "mirror"), ("cubic", "wrap"), ("cubic", "reflect")],
@@ -47,7 +44,7 @@ def test_a_constant_stays_constant(filter_mode, mode, value, x, y):
     assert_close("float32", actual, np.broadcast_to(value, actual.shape), LARGEST)
 
 
-@each_filter
+@pytest.mark.parametrize("filter_mode", ["point", "cubic"])
 @law
 @given(value=floats(CHANNELS), x=anywhere, y=anywhere)
 def test_a_border_of_the_same_constant_changes_nothing(filter_mode, value, x, y):
@@ -68,7 +65,7 @@ def test_a_ramp_is_reproduced(filter_mode, margin, slope, u, v):
     assert_close("float32", actual, slope[0] * np.float64(x) + slope[1] * np.float64(y), WIDTH + HEIGHT)
 
 
-@each_filter
+@pytest.mark.parametrize("filter_mode", ["linear", "cubic"])
 @law
 @given(texels=image, x=anywhere, y=anywhere)
 def test_axes_permute(filter_mode, texels, x, y):
@@ -78,7 +75,7 @@ def test_axes_permute(filter_mode, texels, x, y):
     assert_close("float32", actual, jt.sample(jt.texture2d(texels), (x, y), straight), LARGEST)
 
 
-@pytest.mark.parametrize(("filter_mode", "mode"), [("linear", "clamp"), ("linear", "reflect"), ("cubic", "mirror")])
+@pytest.mark.parametrize(("filter_mode", "mode"), [("linear", "clamp"), ("cubic", "reflect")])
 @law
 @given(texels=floats(WIDTH, CHANNELS), x=anywhere, y=anywhere)
 def test_an_axis_of_one_texel_changes_nothing(filter_mode, mode, texels, x, y):
@@ -87,7 +84,7 @@ def test_an_axis_of_one_texel_changes_nothing(filter_mode, mode, texels, x, y):
     assert_close("float32", actual, jt.sample(jt.texture1d(texels), (x,), sampler), LARGEST)
 
 
-@each_filter
+@pytest.mark.parametrize("filter_mode", ["point", "linear"])
 @law
 @given(texels=floats(3, HEIGHT, WIDTH, CHANNELS), x=anywhere, y=anywhere, layer=st.integers(0, 2))
 def test_a_layer_equals_a_slice(filter_mode, texels, x, y, layer):
@@ -96,8 +93,7 @@ def test_a_layer_equals_a_slice(filter_mode, texels, x, y, layer):
     assert_close("float32", actual, jt.sample(jt.texture2d(texels[layer]), (x, y), sampler), LARGEST)
 
 
-@pytest.mark.parametrize(("mode", "period"), [("wrap", 1), ("mirror", 2)])
-@pytest.mark.parametrize("filter_mode", ["point", "linear"])
+@pytest.mark.parametrize(("filter_mode", "mode", "period"), [("point", "wrap", 1), ("linear", "mirror", 2)])
 @law
 @given(texels=floats(WIDTH, CHANNELS), x=anywhere, periods=st.integers(-3, 3))
 def test_a_period_shift_changes_nothing(filter_mode, mode, period, texels, x, periods):
@@ -119,7 +115,7 @@ def test_a_period_in_texels_changes_nothing(mode, period, texels, x, periods):
 
 @pytest.mark.parametrize(
     ("filter_mode", "mode"),
-    [("point", "mirror"), ("linear", "border"), ("linear", ("wrap", "clamp")), ("cubic", ("reflect", "border"))],
+    [("point", "wrap"), ("linear", "clamp"), ("linear", "border"), ("cubic", ("reflect", "border"))],
 )
 @law
 @given(texels=image, values=floats(SAMPLES, CHANNELS), x=anywhere, y=anywhere)
@@ -131,7 +127,7 @@ def test_splat_is_the_adjoint_of_sample(filter_mode, mode, texels, values, x, y)
     assert_close("sum", ours, theirs, LARGEST * np.abs(values).sum())
 
 
-@each_read
+@pytest.mark.parametrize(("filter_mode", "mode"), [("point", "wrap"), ("linear", "clamp"), ("cubic", "mirror")])
 @law
 @given(values=floats(SAMPLES, CHANNELS), x=anywhere, y=anywhere)
 def test_splat_keeps_the_total_where_weights_sum_to_one(filter_mode, mode, values, x, y):

@@ -22,7 +22,7 @@ SAMPLER = jt.Sampler(address_mode=("wrap", "border"))
 def stacks(rng=0):
     """Three textures with border colors, and three sets of coordinates."""
     rng = np.random.default_rng(rng)
-    draw = lambda *shape: jnp.asarray(rng.normal(size=shape).astype(np.float32))
+    draw = lambda *shape: rng.normal(size=shape).astype(np.float32)
     return draw(3, 4, 5, 2), draw(3, 2), draw(3, 6), draw(3, 6)
 
 
@@ -34,25 +34,38 @@ def loss(texels, border, x, y):
     return jnp.sin(read(texels, border, x, y)).sum()
 
 
-IN_AXES = [
-    (0, 0, 0, 0),
-    (None, None, 0, 0),
-    (0, 0, None, None),
-    (0, None, 0, None),
-    (None, 0, None, 0),
-    (None, None, None, 0),
-]
+value_and_gradient = jax.jit(jax.value_and_grad(loss, (0, 1, 2, 3)))
 
 
-@pytest.mark.parametrize("in_axes", IN_AXES)
+def batched(stacks, in_axes):
+    """Whole stacks where there is an axis, and their first elements where there is none."""
+    return [a if d == 0 else a[0] for a, d in zip(stacks, in_axes, strict=True)]
+
+
+def element(stacks, in_axes, k):
+    """The arguments of element `k` of that batch."""
+    return [a[k if d == 0 else 0] for a, d in zip(stacks, in_axes, strict=True)]
+
+
+@pytest.mark.parametrize(
+    "in_axes",
+    [
+        (0, 0, 0, 0),
+        (None, None, 0, 0),
+        (0, 0, None, None),
+        (0, None, 0, None),
+        (None, None, None, 0),
+    ],
+)
 def test_vmap_equals_a_loop(in_axes):
     """Over textures, over coordinates, over both: values and all gradients."""
-    args = [a if d == 0 else a[0] for a, d in zip(stacks(), in_axes)]
-    value_and_gradient = jax.jit(jax.value_and_grad(loss, (0, 1, 2, 3)))
-    got = jax.jit(jax.vmap(jax.value_and_grad(loss, (0, 1, 2, 3)), in_axes))(*args)
+    got = jax.jit(jax.vmap(value_and_gradient, in_axes))(*batched(stacks(), in_axes))
     for k in range(3):
-        expected = value_and_gradient(*(a if d is None else a[k] for a, d in zip(args, in_axes)))
-        assert_trees_close("reordered", jax.tree.map(lambda leaf, k=k: leaf[k], got), expected)
+        expected = value_and_gradient(*element(stacks(), in_axes, k))
+        assert_trees_close("reordered", jax.tree.map(lambda leaf, k=k: np.asarray(leaf)[k], got), expected)
+
+
+VALUES = np.sin(np.arange(36, dtype=np.float32)).reshape(3, 6, 2)
 
 
 def deposit(values, x, y):
@@ -63,48 +76,59 @@ def pulled(cotangent, texels, x, y):
     return jax.vjp(lambda *args: jt.sample(jt.texture2d(args[0]), args[1:], SAMPLER), texels, x, y)[1](cotangent)
 
 
-@pytest.mark.parametrize("in_axes", IN_AXES)
-@pytest.mark.parametrize("name", ["read", "splat", "pullback"])
+# Functions of stacks; of their arguments at least the last two are coordinates.
+FUNCTIONS = {
+    "read": (read, stacks()),
+    "splat": (deposit, (VALUES, *stacks()[2:])),
+    "pullback": (pulled, (VALUES, stacks()[0], *stacks()[2:])),
+}
+SHARED = {
+    "read": [(None, None, 0, 0), (0, 0, None, None), (None, 0, None, 0)],
+    "splat": [(None, 0, 0), (0, None, None), (None, 0, None)],
+    "pullback": [(None, None, 0, 0), (0, None, 0, None)],
+}
+
+
+def gradients(function, count):
+    """Those of a sum, with respect to `count` arguments."""
+    loss = lambda *args: sum(jnp.sin(leaf).sum() for leaf in jax.tree.leaves(function(*args)))
+    return jax.jit(jax.grad(loss, tuple(range(count))))
+
+
+@functools.cache
+def gradients_of_one(name):
+    function, args = FUNCTIONS[name]
+    return gradients(function, len(args))
+
+
+@pytest.mark.parametrize(("name", "in_axes"), [(name, axes) for name, several in SHARED.items() for axes in several])
 def test_the_gradient_of_a_vmap_is_that_of_a_loop(name, in_axes):
     """What is shared gets the sum over the batch."""
-    texels, border, x, y = stacks()
-    values = jnp.sin(jnp.arange(36.0)).reshape(3, 6, 2)
-    function, args = {
-        "read": (read, (texels, border, x, y)),
-        "splat": (deposit, (values, x, y)),
-        "pullback": (pulled, (values, texels, x, y)),
-    }[name]
-    in_axes = in_axes[-len(args) :]
-    args = [a if d == 0 else a[0] for a, d in zip(args, in_axes)]
-
-    def by_loop(*args):
-        one = lambda k: function(*(a if d is None else a[k] for a, d in zip(args, in_axes)))
-        return jax.lax.map(one, jnp.arange(3))
-
-    def gradients(function):
-        loss = lambda *args: sum(jnp.sin(leaf).sum() for leaf in jax.tree.leaves(function(*args)))
-        return jax.jit(jax.grad(loss, tuple(range(len(args)))))(*args)
-
-    assert_trees_close("reordered", gradients(jax.vmap(function, in_axes)), gradients(by_loop))
+    function, args = FUNCTIONS[name]
+    each = [gradients_of_one(name)(*element(args, in_axes, k)) for k in range(3)]
+    expected = [np.stack(parts) if d == 0 else np.sum(parts, 0) for d, parts in zip(in_axes, zip(*each))]
+    got = gradients(jax.vmap(function, in_axes), len(args))(*batched(args, in_axes))
+    assert_trees_close("reordered", list(got), expected)
 
 
 def test_nested_vmap_shares_a_texture_in_one_axis_and_not_in_the_other():
     texels, _, x, y = stacks()
     read = lambda texels, x, y: jt.sample(jt.texture2d(texels), (x, y))
-    xs = jnp.stack([x, x + 0.1])
-    got = jax.vmap(jax.vmap(read, (None, 0, None)), (0, None, 0))(texels, xs[:, 0], y)
-    for i in range(3):
-        for j in range(2):
-            assert_trees_close("reordered", got[i, j], read(texels[i], xs[j, 0], y[i]))
-    got = jax.vmap(jax.vmap(read, (0, None, 0)), (None, 0, None))(texels, xs[:, 0], y)
-    for j in range(2):
-        for i in range(3):
-            assert_trees_close("reordered", got[j, i], read(texels[i], xs[j, 0], y[i]))
+    xs, one = np.stack([x[0], x[0] + 0.1]), jax.jit(read)
+    expected = np.array([[one(texels[i], xs[j], y[i]) for j in range(2)] for i in range(3)])
+    got = jax.jit(jax.vmap(jax.vmap(read, (None, 0, None)), (0, None, 0)))(texels, xs, y)
+    assert_trees_close("reordered", got, expected)
+    got = jax.jit(jax.vmap(jax.vmap(read, (0, None, 0)), (None, 0, None)))(texels, xs, y)
+    assert_trees_close("reordered", got, expected.swapaxes(0, 1))
+    # Other textures in both axes.
+    pairs = [np.stack([a, a[::-1]]) for a in (texels, x, y)]
+    expected = np.array([[one(*(a[j, i] for a in pairs)) for i in range(3)] for j in range(2)])
+    assert_trees_close("reordered", jax.jit(jax.vmap(jax.vmap(read)))(*pairs), expected)
 
 
 def test_a_shared_texture_is_not_copied_per_batch_element():
     """No array in the lowered program has both the batch and the texture's axes."""
-    texels, xs = jnp.ones((33, 35, 2)), jnp.ones((17, 6))
+    texels, xs = np.ones((33, 35, 2), np.float32), np.ones((17, 6), np.float32)
     batch = jax.vmap(lambda texels, x: jt.sample(jt.texture2d(texels), (x, x)), (None, 0))
     gradient = jax.grad(lambda texels, xs: batch(texels, xs).sum(), (0, 1))
     for f in (batch, gradient):
@@ -151,19 +175,25 @@ def test_a_read_outside_jit_is_one_compiled_call(caplog):
 
 def test_checkpoint_and_scan():
     texels, border, x, y = stacks()
-    plain = jax.grad(loss, (0, 2))(texels[0], border[0], x[0], y[0])
-    saved = jax.grad(jax.checkpoint(loss), (0, 2))(texels[0], border[0], x[0], y[0])
-    assert_trees_close("reordered", saved, plain)
+    saved = jax.jit(jax.grad(jax.checkpoint(loss), (0, 1, 2, 3)))(texels[0], border[0], x[0], y[0])
+    assert_trees_close("reordered", saved, value_and_gradient(texels[0], border[0], x[0], y[0])[1])
     texture = jt.Texture(texels, border)  # a stack: leaves with one more leading axis
-    step = lambda carry, item: (carry + jt.sample(item[0], (item[1], item[2]), SAMPLER), None)
-    total, _ = jax.lax.scan(step, jnp.zeros((6, 2)), (texture, x, y))
-    assert_trees_close("reordered", total, sum(read(*a) for a in zip(texels, border, x, y)))
+
+    @jax.jit
+    def both(texture, x, y):
+        step = lambda carry, item: (carry + jt.sample(item[0], (item[1], item[2]), SAMPLER), None)
+        return jax.lax.scan(step, jnp.zeros((6, 2)), (texture, x, y))[0], sum(map(read, texels, border, x, y))
+
+    total, expected = both(texture, x, y)
+    assert_trees_close("reordered", total, expected)
 
 
 READS = {
     "coordinates": (lambda t, x, y: jt.sample(jt.texture2d(t), (x, y)), (stacks()[2], stacks()[3][:, :1])),
-    "a matrix": (lambda t, m: jt.warp.warp_affine(t, m, (6, 7), inverse_map=True), (jnp.eye(2, 3) + 0.1,)),
-}
+    "a matrix": (
+        lambda t, m: jt.warp.warp_affine(t, m, (6, 7), inverse_map=True), (np.eye(2, 3, dtype=np.float32) + 0.1,),
+    ),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", READS)
@@ -171,36 +201,50 @@ def test_several_directions_of_one_read(name):
     """Tangents and cotangents under `vmap`, while all of them share what is read."""
     function, args = READS[name]
     stacked = lambda f, several: jax.tree.map(lambda *leaves: jnp.stack(leaves), *(f(*some) for some in several))
-    read = functools.partial(function, stacks()[0][0])
-    out, push = jax.linearize(read, *args)
-    _, pull = jax.vjp(read, *args)
-    cotangents = jnp.stack([jnp.sin(out), jnp.cos(out)])
-    assert_trees_close("reordered", jax.vmap(pull)(cotangents), stacked(pull, [(c,) for c in cotangents]))
-    tangents = [tuple(map(f, args)) for f in (jnp.sin, jnp.cos)]
-    batch = stacked(lambda *some: some, tangents)
-    pushed = jax.vmap(push)
-    assert_trees_close("reordered", pushed(*batch), stacked(push, tangents))
-    transposed = jax.linear_transpose(pushed, *batch)(cotangents)
-    assert_trees_close("reordered", transposed, stacked(pull, [(c,) for c in cotangents]))
+
+    @jax.jit
+    def found_and_expected(texels, *args):
+        out, push = jax.linearize(functools.partial(function, texels), *args)
+        _, pull = jax.vjp(functools.partial(function, texels), *args)
+        cotangents = jnp.stack([jnp.sin(out), jnp.cos(out)])
+        tangents = [tuple(map(f, args)) for f in (jnp.sin, jnp.cos)]
+        batch = stacked(lambda *some: some, tangents)
+        pushed, pulled = jax.vmap(push), stacked(pull, [(c,) for c in cotangents])
+        return {
+            "pulled": (jax.vmap(pull)(cotangents), pulled),
+            "pushed": (pushed(*batch), stacked(push, tangents)),
+            "transposed": (jax.linear_transpose(pushed, *batch)(cotangents), pulled),
+        }
+
+    for found, expected in found_and_expected(stacks()[0][0], *args).values():
+        assert_trees_close("reordered", found, expected)
 
 
 def test_linearize_and_jacobians():
     texels, border, x, y = (a[0] for a in stacks())
-    value, push = jax.linearize(lambda x: read(texels, border, x, y), x)
-    expected, tangent = jax.jvp(lambda x: read(texels, border, x, y), (x,), (jnp.ones_like(x),))
-    assert_trees_close("reordered", (value, push(jnp.ones_like(x))), (expected, tangent))
-    at = lambda xy: read(texels, border, xy[0], xy[1])
-    forward, reverse = jax.jit(lambda p: (jax.jacfwd(at)(p), jax.jacrev(at)(p)))(jnp.array([0.31, 0.62]))
+
+    @jax.jit
+    def run(x):
+        of_x = lambda x: read(texels, border, x, y)
+        value, push = jax.linearize(of_x, x)
+        at = lambda point: read(texels, border, point[0], point[1])
+        point = x[:2]
+        return (
+            ((value, push(jnp.ones_like(x))), jax.jvp(of_x, (x,), (jnp.ones_like(x),))),
+            (jax.jacfwd(at)(point), jax.jacrev(at)(point)),
+        )
+
+    linearized, (forward, reverse) = run(x)
+    assert_trees_close("reordered", *linearized)
     assert forward.shape == (2, 2)
     assert_trees_close("reordered", forward, reverse)
 
 
 def test_export_round_trip():
     texels, border, x, y = (a[0] for a in stacks())
-    gradient = jax.jit(jax.grad(loss, (0, 1, 2, 3)))
-    exported = jax.export.export(gradient, platforms=("cpu", "cuda", "tpu"))(texels, border, x, y)
+    exported = jax.export.export(value_and_gradient, platforms=("cpu", "cuda", "tpu"))(texels, border, x, y)
     restored = jax.export.deserialize(exported.serialize())
-    assert_trees_close("reordered", restored.call(texels, border, x, y), gradient(texels, border, x, y))
+    assert_trees_close("reordered", restored.call(texels, border, x, y), value_and_gradient(texels, border, x, y))
 
 
 def test_pytree_round_trips():
@@ -230,19 +274,28 @@ def test_nothing_becomes_float64_by_accident():
     """With x64 on, float32 textures and coordinates stay in float32 throughout, gradients included."""
     with jax.enable_x64(True):
         args = [a[0] for a in stacks()]
-        jaxpr = jax.make_jaxpr(jax.grad(loss, (0, 1, 2, 3)))(*args)
-        assert "f64" not in str(jaxpr)
-        lowered = jax.jit(jax.grad(loss, (0, 1, 2, 3))).lower(*args).as_text()
+        traced = value_and_gradient.trace(*args)
+        assert "f64" not in str(traced.jaxpr)
+        lowered = traced.lower().as_text()
         assert "xf64>" not in lowered
         assert "<f64>" not in lowered
 
 
 def test_empty_and_scalar_shapes():
-    texture = jt.texture2d(jnp.ones((3, 3, 2)))
-    assert jt.sample(texture, (0.5, 0.5)).shape == (2,)
-    assert jt.sample(texture, (jnp.zeros((0, 4)), 0.5)).shape == (0, 4, 2)
-    gradient = jax.grad(lambda t, x: jt.sample(t, (x, 0.5)).sum())(texture, jnp.zeros((0,)))
-    assert not gradient.texels.any()
+    texture = jt.texture2d(np.ones((3, 3, 2), np.float32))
+
+    @jax.jit
+    def run(texture, nothing):
+        gradient = jax.grad(lambda t, x: jt.sample(t, (x, 0.5)).sum())(texture, nothing)
+        return (
+            jt.sample(texture, (0.5, 0.5)),
+            jt.sample(texture, (nothing.reshape(0, 1), np.float32([0.5] * 4))),
+            gradient,
+        )
+
+    scalar, empty, gradient = run(texture, np.zeros(0, np.float32))
+    assert (scalar.shape, empty.shape) == ((2,), (0, 4, 2))
+    assert not np.any(gradient.texels)
 
 
 def test_textures_past_int32_use_two_indices():
@@ -259,25 +312,29 @@ def test_textures_past_int32_use_two_indices():
 
 def test_two_indices_read_and_splat_as_one_does(monkeypatch):
     rng = np.random.default_rng(0)
-    texels = jnp.asarray(rng.normal(size=(3, 4, 5, 2)).astype(np.float32))
-    coords = tuple(jnp.asarray(rng.uniform(-0.5, 1.5, 9).astype(np.float32)) for _ in range(3))
-    values = jnp.asarray(rng.normal(size=(9, 2)).astype(np.float32))
-    one = jt.sample(jt.texture3d(texels), coords, jt.Sampler(address_mode="border"))
-    spread = jt.splat(values, coords, texels.shape, jt.Sampler(address_mode="border")).texels
+    texels, values = (rng.normal(size=(*shape, 2)).astype(np.float32) for shape in ((3, 4, 5), (9,)))
+    coords = tuple(rng.uniform(-0.5, 1.5, (3, 9)).astype(np.float32))
+
+    @jax.jit
+    def both(texels, values, coords):
+        sampler = jt.Sampler(address_mode="border")
+        read = jt.sample(jt.texture3d(texels), coords, sampler)
+        return read, jt.splat(values, coords, texels.shape, sampler).texels
+
+    one = both(texels, values, coords)
     monkeypatch.setattr(texel_walk, "INDEX_LIMIT", 13)
     jax.clear_caches()
-    two = jt.sample(jt.texture3d(texels), coords, jt.Sampler(address_mode="border"))
-    spread_two = jt.splat(values, coords, texels.shape, jt.Sampler(address_mode="border")).texels
+    two = both(texels, values, coords)
     jax.clear_caches()
-    assert_trees_close("reordered", (one, spread), (two, spread_two))
+    assert_trees_close("reordered", one, two)
 
 
 @pytest.mark.gpu
 def test_gpu_equals_cpu():
     """The same program on both devices: addresses exactly, sums within rounding, special values included."""
     texels, border, x, y = (a[0] for a in stacks())
-    x = jnp.concatenate([x, jnp.array([np.nan, np.inf, -np.inf, 1e9, -1e9, -0.0])])
-    y = jnp.concatenate([y, jnp.zeros(6)])
+    x = np.concatenate([x, np.float32([np.nan, np.inf, -np.inf, 1e9, -1e9, -0.0])])
+    y = np.concatenate([y, np.zeros(6, np.float32)])
     for mode in ("clamp", "border", "wrap", "mirror", "reflect"):
         for filter_mode in ("point", "linear", "cubic"):
             sampler = jt.Sampler(address_mode=mode, filter_mode=filter_mode)
