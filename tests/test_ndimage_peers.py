@@ -16,8 +16,15 @@ peer = pytest.importorskip("scipy.ndimage")
 # Before 1.18, SciPy's prefilter of these modes is off by z^2n for n elements and a pole z: zero along long axes.
 NEED_LENGTH = ("reflect", "grid-mirror") if tuple(map(int, scipy.__version__.split(".")[:2])) < (1, 18) else ()
 SHAPES = {1: (7,), 2: (5, 6), 3: (4, 1, 5), 4: (3, 4, 2, 5)}
-# The orders of so many axes: each is a program for every mode.
-ORDERS = {1: (0, 1, 2, 3, 4, 5), 2: (0, 3), 3: (1, 2), 4: (1,)}
+MODES = tuple(EXTENSIONS)
+# The number of axes, the mode and the order of each read, a program each. Every mode has both orders without a
+# prefilter, one with one pole and one with two; several axes differ from one in loops alone.
+READS = [
+    *((1, mode, order) for k, mode in enumerate(MODES) for order in (0, 1, 2 + k % 2, 4 + k % 2)),
+    *((2, mode, 3) for mode in MODES),
+    *((3, mode, 2) for mode in MODES[2:4]),
+    *((4, mode, 1) for mode in MODES[4:6]),
+]
 # From 0 to 5, how much larger than unit elements the sums of a read are along an axis.
 GAIN = (1, 1, 2, 3, 4.8, 7.5)
 
@@ -52,13 +59,10 @@ def assert_as_scipy(name, array, *args, **options):
         assert_close("float64", getattr(found, part), getattr(expected, part), 16 * scale)
 
 
-@pytest.mark.parametrize("mode", EXTENSIONS)
-@pytest.mark.parametrize("dimension", SHAPES)
-def test_reads(dimension, mode):
+@pytest.mark.parametrize(("dimension", "mode", "order"), READS)
+def test_reads(dimension, mode, order):
     array = normal(*shape_of(dimension, mode))
-    for order in ORDERS[dimension]:
-        if mode not in NEED_LENGTH or order < 2 or min(array.shape) > 20:
-            assert_as_scipy("map_coordinates", array, indices(array.shape), order=order, mode=mode, cval=-1.5)
+    assert_as_scipy("map_coordinates", array, indices(array.shape), order=order, mode=mode, cval=-1.5)
 
 
 @pytest.mark.parametrize("mode", ["constant", "grid-constant", "nearest", "wrap"])
@@ -101,7 +105,7 @@ def test_complex_numbers_and_prefilter():
 
 @pytest.mark.parametrize("order", range(2, 6))
 def test_filters(order):
-    for mode in ("mirror", "grid-wrap", "constant"):
+    for mode in ("mirror", "grid-wrap", "constant")[:: 1 if order in (3, 4) else 2]:
         assert_as_scipy("spline_filter", normal(6, 5), order=order, mode=mode)
     assert_as_scipy("spline_filter1d", normal(4, 40) + 1j, order=order, axis=1, mode="nearest", output=np.complex128)
     assert_as_scipy("spline_filter1d", normal(300), order=order, mode="reflect")
