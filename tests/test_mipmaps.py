@@ -131,14 +131,14 @@ def test_every_kind_and_filter_at_a_level_of_detail(kind, filter_mode, mipmap_fi
 FOOTPRINTS = [
     # kind, filter, filter between levels, address modes, anisotropy
     ("1d", "linear", "linear", "wrap", 1),
-    ("1d", "linear", "linear", "border", 3),
+    ("1d", "linear", "linear", "border", 16),
     ("2d", "linear", "linear", ("border", "mirror"), 1),
-    ("2d", "linear", "linear", ("border", "mirror"), 8),
+    ("2d", "linear", "linear", ("border", "mirror"), 3),
     ("2d", "point", "point", "wrap", 1),
     ("2d", "cubic", "linear", "clamp", 2),
     ("3d", "linear", "linear", "clamp", 1),
-    ("3d", "linear", "point", ("wrap", "border", "clamp"), 4),
-    ("2d_layered", "linear", "linear", "reflect", 16),
+    ("3d", "linear", "point", ("wrap", "border", "clamp"), 2),
+    ("2d_layered", "linear", "linear", "reflect", 4),
 ]
 
 
@@ -246,6 +246,7 @@ LODS = {
 
 
 FLAT_SHAPES = oracle.chain_shapes((4, 8, 1), 2)
+FLAT_LINE = tuple(np.full((n, 1), v, np.float32) for n, v in zip((8, 4, 2, 1), FLAT))
 
 
 def flat_texture():
@@ -256,7 +257,7 @@ def flat_texture():
 def test_level_of_detail(fact):
     options, table = LODS[fact]
     lod, expected = np.float32([*table]), np.float32([*table.values()])
-    values = jt.sample(flat_texture(), (0.3, 0.6), jt.Sampler(**options), lod=lod)
+    values = jt.sample(jt.texture1d(FLAT_LINE), (0.3,), jt.Sampler(**options), lod=lod)
     assert_close("float32", values[:, 0], expected, 3.0)
 
 
@@ -265,7 +266,7 @@ def test_level_of_detail(fact):
     [({}, 0.0), ({"mipmap_level_bias": 2.0}, 0.0), ({"min_mipmap_level_clamp": 1.5, "mipmap_level_bias": 1.0}, 1.5)],
 )
 def test_without_a_level_of_detail_it_is_0_and_the_bias_is_ignored(options, expected):
-    value = jt.sample(flat_texture(), (0.3, 0.6), jt.Sampler(**LINEAR, **options))
+    value = jt.sample(jt.texture1d(FLAT_LINE), (0.3,), jt.Sampler(**LINEAR, **options))
     assert_exact(value, [expected], np.float32)
 
 
@@ -311,9 +312,15 @@ def test_a_coarser_level_covers_the_same_ground():
     assert_exact(values[:, 0], [2, 1, 0, 0], np.float32)
 
 
-@pytest.mark.parametrize("sizes", [(64,), (32, 32), (16, 8), (64, 4), (13, 10), (8, 8, 8), (8, 4, 2), (1, 1)])
-@pytest.mark.parametrize("layers", [(), (3,), (3, 6)])
-def test_where_a_level_starts(sizes, layers):
+@pytest.mark.parametrize(
+    ("layers", "sizes"),
+    [
+        *(((), sizes) for sizes in ((64,), (32, 32), (16, 8), (64, 4), (13, 10), (8, 8, 8), (8, 4, 2), (1, 1))),
+        *(((3,), sizes) for sizes in ((16,), (16, 8), (13, 10))),
+        *(((3, 6), sizes) for sizes in ((8, 8), (7, 7), (1, 1))),
+    ],
+)
+def test_where_a_level_starts(layers, sizes):
     """In a formula where sizes are powers of two, by counting elsewhere, and from one level to the next."""
     axis = Axis(1, filter_kernel("linear"), CLAMP)
     fronts = [axis._replace(size=n, integer=True, role=role) for n, role in zip(layers, (Role.LAYER, Role.FACE))]
@@ -395,7 +402,7 @@ def test_a_constant_stays_constant(value, x, y, lod):
 @given(value=floats(2), x=anywhere, y=anywhere, a=rate, b=rate, c=rate, d=rate)
 def test_a_constant_stays_constant_over_a_long_footprint(value, x, y, a, b, c, d):
     texture = jt.texture2d(tuple(np.broadcast_to(value, shape) for shape in SHAPES), border_color=value)
-    sampler = jt.Sampler(address_mode="border", max_anisotropy=5, **LINEAR)
+    sampler = jt.Sampler(address_mode="border", max_anisotropy=3, **LINEAR)
     actual = jt.sample(texture, (x, y), sampler, ddx=(a, b), ddy=(c, d))
     assert_close("float32", actual, np.broadcast_to(value, actual.shape), LARGEST)
 
@@ -436,7 +443,7 @@ def test_without_anisotropy_the_two_derivatives_may_change_places(texels, x, y, 
     assert_exact(actual, jt.sample(texture, (x, y), sampler, ddx=(a, b), ddy=(c, d)), np.float32)
 
 
-@pytest.mark.parametrize("anisotropy", [None, 1, 3])
+@pytest.mark.parametrize("anisotropy", [None, 1, 2])
 @law
 @given(texels=pyramid, values=floats(SAMPLES, 2), x=anywhere, y=anywhere, lod=any_lod, rates=st.tuples(*[rate] * 4))
 def test_splat_is_the_adjoint_of_sample(anisotropy, texels, values, x, y, lod, rates):
@@ -456,7 +463,7 @@ def test_splat_is_the_adjoint_of_sample(anisotropy, texels, values, x, y, lod, r
 SPLATS = [
     ("1d", {"filter_mode": "cubic", "address_mode": "border"}, False),
     ("2d", {"filter_mode": "point", "mipmap_filter_mode": "point", "address_mode": "wrap"}, False),
-    ("2d", {"max_anisotropy": 4, "address_mode": ("border", "clamp")}, True),
+    ("2d", {"max_anisotropy": 2, "address_mode": ("border", "clamp")}, True),
     ("3d", {"address_mode": ("wrap", "clamp", "border")}, True),
     ("1d_layered", {}, False),
     ("2d_layered", {"address_mode": "mirror"}, False),
@@ -647,8 +654,9 @@ BOTH = (FORWARD_OVER_FORWARD, REVERSE_OVER_REVERSE)
 DERIVATIVES = [
     # kind, sizes, what drives the level, second derivatives, sampler
     ("1d", (11,), "lod", BOTH, {"filter_mode": "cubic", "address_mode": "mirror"}),
-    ("2d", (6, 5), "footprint", (FORWARD_OVER_FORWARD,), {"address_mode": ("border", "clamp")}),
-    ("2d", (6, 5), "footprint", (REVERSE_OVER_REVERSE,), {"address_mode": ("clamp", "wrap"), "max_anisotropy": 2}),
+    ("2d", (6, 5), "footprint", (FORWARD_OVER_FORWARD,), {"address_mode": ("wrap", "clamp")}),
+    ("1d", (11,), "footprint", (REVERSE_OVER_REVERSE,), {"address_mode": "border", "max_anisotropy": 2}),
+    ("2d", (6, 5), "footprint", (), {"address_mode": ("clamp", "wrap"), "max_anisotropy": 2}),
     ("3d", (4, 3, 3), "lod", (), {"address_mode": ("mirror", "wrap", "clamp")}),
     (
         "2d_layered",

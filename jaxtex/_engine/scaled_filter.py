@@ -16,7 +16,7 @@ import numpy as np
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
-from .._tables.address_rules import Addressed, AddressRule
+from .._tables.address_rules import AddressRule, addressed
 from .._tables.filter_kernels import FilterKernel, of_each
 from .._tables.storage_formats import sum_dtype
 from .computed_once import computed_once
@@ -107,13 +107,6 @@ class ScaledFilter(NamedTuple):
         share = np.where(number > 0, 2 * number / (count_of_parts * (count_of_parts + 1)), 1)
         empty = (lengths == 0)[:, None]
         return Rows(np.where(empty, 0, column[place]), np.where(empty, 0, weight[place] * share))
-
-
-@functools.partial(jax.jit, static_argnums=0)
-def addressed(address: AddressRule, tap: jax.Array, size: int | jax.Array) -> Addressed:
-    """The texel that a tap reads, and whether it is inside, by one program for all sizes."""
-    assert address.apply is not None
-    return address.apply(tap, jnp.asarray(size, jnp.int32))
 
 
 def rounded_length(length: int) -> int:

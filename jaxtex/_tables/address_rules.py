@@ -3,6 +3,7 @@
 # pyright: strict, reportUnknownMemberType=false
 
 import dataclasses
+import functools
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
@@ -170,6 +171,13 @@ def sphere(taps: TapsOfAxes, sizes: Sequence[Size]) -> list[StoredTap]:
         row = jnp.where(beyond, 2 * height - 1 - phase, phase)
         found += [StoredTap((row, jnp.where(beyond, *x))) for x in zip(across, here)]
     return found
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def addressed(rule: AddressRule, tap: jax.Array, size: Size) -> Addressed:
+    """What a rule of one axis returns, by one program for all sizes."""
+    assert rule.apply is not None
+    return rule.apply(tap, jnp.asarray(size, jnp.int32))
 
 
 # Of each offset one tap reads a texel, neighbors stay adjacent, and texture units have the mode.

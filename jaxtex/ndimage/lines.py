@@ -2,6 +2,7 @@
 
 # pyright: strict, reportUnknownMemberType=false
 
+import functools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -47,6 +48,7 @@ def row_times(row: Sequence[jax.Array], indices: Sequence[jax.Array]) -> jax.Arr
     return total
 
 
+@functools.partial(jax.jit, static_argnums=2, inline=True)
 def affine_elements(matrix: jax.Array, offset: jax.Array, rank: int) -> Arrays:
     """The elements of a matrix and an offset as `Affine` takes them, of `rank` axes."""
     rows = jnp.concatenate([matrix, offset[:, None]], 1)
