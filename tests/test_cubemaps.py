@@ -210,7 +210,7 @@ def test_chains(size, layers, options):
 
 @pytest.mark.parametrize(
     ("layers", "options"),
-    [(None, {}), (3, {"max_anisotropy": 4}), (None, {"max_anisotropy": 3, "seamless_cubemap": False})],
+    [(None, {}), (3, {"max_anisotropy": 2}), (None, {"max_anisotropy": 3, "seamless_cubemap": False})],
 )
 def test_footprints(layers, options):
     """Derivatives of the direction; a long footprint leaves its face."""
@@ -428,7 +428,7 @@ DERIVATIVES = [
     # size, levels, layer, what drives the level, second derivatives, sampler
     (3, 1, None, None, BOTH, {}),
     (4, 1, 1, None, (FORWARD_OVER_REVERSE,), WITHIN_FACES),
-    (2, None, None, "lod", (FORWARD_OVER_REVERSE,), LINEAR),
+    (2, None, None, "lod", (), LINEAR),
     (2, None, None, "footprint", (FORWARD_OVER_FORWARD,), LINEAR),
     (4, 1, None, "footprint", (), {"max_anisotropy": 2}),
 ]
@@ -501,7 +501,7 @@ SPECIALS = {
 }
 
 
-@pytest.mark.parametrize("options", [{}, {"seamless_cubemap": False, "address_mode": "border", "max_anisotropy": 2}])
+@pytest.mark.parametrize("options", [{}, {"seamless_cubemap": False, "address_mode": "border"}])
 def test_no_gradient_is_nan_for_special_inputs(options):
     """Special values first in the direction, then in its derivatives."""
     levels, sampler = draw_levels(3), jt.Sampler(**LINEAR, **options)

@@ -75,7 +75,8 @@ CYCLE = {n: [tuple(MODES[(k + 2 * j) % len(MODES)] for j in range(n)) for k in r
 COORDINATES = {"normalized": True, "pixel": False}
 PRODUCT = [
     *((f, m, "normalized") for f in FILTERS for m in CYCLE[1]),
-    *((f, m, c) for f in FILTERS for m in CYCLE[2] for c in COORDINATES),
+    *((f, m, "normalized") for f in FILTERS for m in CYCLE[2]),
+    *(("linear", m, "pixel") for m in CYCLE[2]),
     *((f, m, "normalized") for f in ("point", "linear") for m in CYCLE[3]),
     ("linear", ("reflect", "mirror", "border"), "pixel"),
     ("cubic", ("wrap", "border", "reflect"), "pixel"),
