@@ -103,8 +103,9 @@ def test_every_dimension_filter_and_address_mode(filter_mode, modes, units):
     )
 
 
-@pytest.mark.parametrize("modes", CYCLE[2], ids=name)
-@pytest.mark.parametrize("filter_mode", ["linear", "cubic"])
+@pytest.mark.parametrize(
+    ("filter_mode", "modes"), [*(("linear", m) for m in CYCLE[2]), *(("cubic", m) for m in CYCLE[2][::2])], ids=name
+)
 def test_sizes_smaller_than_the_footprint(filter_mode, modes):
     assert_reads(texels((1, 2)), coordinates((1, 2)), filter_mode=filter_mode, address_mode=modes)
 
