@@ -156,7 +156,7 @@ def interpolation(kernel: FilterKernel, rule: AddressRule, size: int, rows: Any 
     matrix, weights = np.zeros((len(centers), size)), np.array(center_weights(kernel))
     tap = (centers + kernel.first + np.arange(len(weights))[:, None]).astype(np.int32)
     with jax.ensure_compile_time_eval():
-        index, inside = of_each(lambda tap: addressed(rule, tap, size), tap)
+        index, inside = of_each(functools.partial(addressed, rule, size=size), tap)
     share = weights[:, None] * (np.ones(tap.shape) if inside is None else inside)
     np.add.at(matrix, (np.broadcast_to(np.arange(len(centers)), tap.shape), index), share)
     return matrix

@@ -267,9 +267,8 @@ def test_volumes_are_smoothed_in_hardware_arithmetic():
 
 
 def test_antialiased_warps_have_gradients(x64):
-    read = lambda t, m: warp.warp_affine(
-        t, m, (5, 5), filter="cubic", address="clamp", inverse_map=True, antialias=True
-    )
+    """Linear, and by so short a step that no pixel comes to another cell."""
+    read = lambda t, m: warp.warp_affine(t, m, (3, 4), address="clamp", inverse_map=True, antialias=True)
     assert_derivatives(read, image(16, 16, 1), np.array([[2.71, 0.33, 1.137], [-0.23, 2.43, 1.319]]), step=2e-5)
 
 

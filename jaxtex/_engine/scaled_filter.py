@@ -78,7 +78,7 @@ class ScaledFilter(NamedTuple):
         """The entries of the matrix from texels to samples: the sample, the texel and the weight of each, in order."""
         tap, weight = self.taps()
         with jax.ensure_compile_time_eval():
-            texel, inside = of_each(lambda tap: addressed(self.address, tap, self.size), tap.astype(np.int32))
+            texel, inside = of_each(functools.partial(addressed, self.address, size=self.size), tap.astype(np.int32))
         kept = np.abs(weight) > NEGLIGIBLE
         kept = kept if inside is None else kept & inside
         # Several taps outside may read one texel.

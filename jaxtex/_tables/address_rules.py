@@ -3,13 +3,13 @@
 # pyright: strict, reportUnknownMemberType=false
 
 import dataclasses
-import functools
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
 
+from .._typed_jit import typed_jit
 from ..modes import AddressMode
 
 # A size is a number, or an array where every sample chooses its mip level.
@@ -173,7 +173,7 @@ def sphere(taps: TapsOfAxes, sizes: Sequence[Size]) -> list[StoredTap]:
     return found
 
 
-@functools.partial(jax.jit, static_argnums=0)
+@typed_jit("rule")
 def addressed(rule: AddressRule, tap: jax.Array, size: Size) -> Addressed:
     """What a rule of one axis returns, by one program for all sizes."""
     assert rule.apply is not None

@@ -2,7 +2,6 @@
 
 # pyright: strict, reportUnknownMemberType=false
 
-import functools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -11,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._engine.spec import Coords
+from .._typed_jit import typed_jit
 from .reads import Arrays, at_axis
 
 
@@ -48,7 +48,7 @@ def row_times(row: Sequence[jax.Array], indices: Sequence[jax.Array]) -> jax.Arr
     return total
 
 
-@functools.partial(jax.jit, static_argnums=2, inline=True)
+@typed_jit("rank")
 def affine_elements(matrix: jax.Array, offset: jax.Array, rank: int) -> Arrays:
     """The elements of a matrix and an offset as `Affine` takes them, of `rank` axes."""
     rows = jnp.concatenate([matrix, offset[:, None]], 1)
