@@ -13,8 +13,8 @@ from ._arguments import check_is_sampler, check_texture
 from ._engine.convolution import convolve
 from ._engine.decoding import decode
 from ._engine.plan import layout_of, space_axes
-from ._tables.address_rules import SPHERE, WRAP, AddressRule
-from ._tables.filter_kernels import FilterKernel, Polynomials, evaluate
+from ._tables.address_rules import SPHERE, WRAP, AddressRule, addressed
+from ._tables.filter_kernels import FilterKernel, Polynomials, evaluate, of_each
 from ._tables.storage_formats import sum_dtype
 from ._typed_jit import typed_jit
 from .modes import FilterMode
@@ -153,13 +153,12 @@ def extension(kernel: FilterKernel, rule: AddressRule, reach: int, edge: int) ->
 def interpolation(kernel: FilterKernel, rule: AddressRule, size: int, rows: Any = None) -> Matrix:
     """The matrix from coefficients to the values at the centers of texels, of all of them or of those in `rows`."""
     centers = np.arange(size) if rows is None else rows
-    matrix = np.zeros((len(centers), size))
-    assert rule.apply is not None
-    for k, weight in enumerate(center_weights(kernel)):
-        with jax.ensure_compile_time_eval():
-            index, inside = rule.apply(jnp.asarray(centers + kernel.first + k, jnp.int32), size)
-        share = weight if inside is None else weight * np.asarray(inside)
-        np.add.at(matrix, (np.arange(len(centers)), np.asarray(index)), share)
+    matrix, weights = np.zeros((len(centers), size)), np.array(center_weights(kernel))
+    tap = (centers + kernel.first + np.arange(len(weights))[:, None]).astype(np.int32)
+    with jax.ensure_compile_time_eval():
+        index, inside = of_each(functools.partial(addressed, rule, size=size), tap)
+    share = weights[:, None] * (np.ones(tap.shape) if inside is None else inside)
+    np.add.at(matrix, (np.broadcast_to(np.arange(len(centers)), tap.shape), index), share)
     return matrix
 
 

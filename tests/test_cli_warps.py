@@ -222,8 +222,8 @@ def shrinking_flow(tmp_path):
     return save_flow(tmp_path / "flow.npy", np.stack([3.1 * x - x - 20, 3.1 * y - y - 10], axis=-1))
 
 
+# `test_cli_sizes` has a scale and a rotation, and compares every pixel.
 SHRINKING = {
-    "scale and rotate": ("--scale", "0.3", "--rotate", "10"),
     "matrix": ("--matrix", "0.3", "0", "5", "0", "0.9", "0.5"),
     "perspective": ("--perspective", "0,0:5,3", "24,0:12,4", "24,16:13,9", "0,16:4,8"),
     "lens": ("--lens", "2.5", "--camera", "12,12,12,8"),

@@ -10,8 +10,7 @@ import oracle
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
-from test_mipmaps import BOTH, FORWARD_OVER_REVERSE, REVERSE_OVER_REVERSE, assert_derivatives
+from test_mipmaps import BOTH, FORWARD_OVER_FORWARD, FORWARD_OVER_REVERSE, assert_derivatives, floats
 from tolerances import assert_close, assert_exact, assert_trees_close
 
 import jaxtex as jt
@@ -211,7 +210,7 @@ def test_chains(size, layers, options):
 
 @pytest.mark.parametrize(
     ("layers", "options"),
-    [(None, {}), (3, {"max_anisotropy": 4}), (None, {"max_anisotropy": 3, "seamless_cubemap": False})],
+    [(None, {}), (3, {"max_anisotropy": 2}), (None, {"max_anisotropy": 3, "seamless_cubemap": False})],
 )
 def test_footprints(layers, options):
     """Derivatives of the direction; a long footprint leaves its face."""
@@ -230,14 +229,20 @@ def test_footprints_by_hand():
     shapes = oracle.chain_shapes((6, 8, 8, 1), 2)
     texture = jt.cubemap(tuple(np.full(s, level, np.float32) for level, s in enumerate(shapes)))
     steps = {(0, 0, 0.5): 1, (0, 1, 0): 2, (3, 0, 0): 0, (0, 0, 0): 0, (0, 0, INF): 3, (NAN, 0.5, NAN): 1}
-    ddx, zero = tuple(np.float32([*steps]).T), (0.0, 0.0, 0.0)
-    for rates in ({"ddx": ddx, "ddy": zero}, {"ddx": zero, "ddy": ddx}):
-        values = jt.sample(texture, (1.0, 0.0, 0.0), jt.Sampler(**LINEAR), **rates)
-        assert_close("float32", values[:, 0], [*steps.values()], 3.0)
-    twice = jt.sample(texture, (2.0, 0.0, 0.0), jt.Sampler(**LINEAR), ddx=ddx, ddy=zero)
-    assert_close("float32", twice[:, 0], [0, 1, 0, 0, 3, 0], 3.0)
-    nowhere = jt.sample(texture, (0.0, 0.0, 0.0), jt.Sampler(**LINEAR), ddx=(0.5, 0.5, 0.5), ddy=zero)
-    assert_exact(nowhere, [0], np.float32)
+    ddx, ahead = np.float32([*steps]).T, np.float32([1, 0, 0])
+    still = np.zeros_like(ddx)
+    reads = {
+        # direction, ddx, ddy: the level of detail of each step
+        "along x": (ahead, ddx, still, [*steps.values()]),
+        "along y": (ahead, still, ddx, [*steps.values()]),
+        "of a direction twice as long": (2 * ahead, ddx, still, [0, 1, 0, 0, 3, 0]),
+        "of no direction": (0 * ahead, still + 0.5, still, [0] * len(steps)),
+    }
+    directions, *rates = np.stack([np.broadcast_arrays(d[:, None], *dd) for d, *dd, _ in reads.values()], 1)
+    along, across = (tuple(np.moveaxis(dd, 1, 0)) for dd in rates)
+    values = jt.sample(texture, tuple(np.moveaxis(directions, 1, 0)), jt.Sampler(**LINEAR), ddx=along, ddy=across)
+    assert_close("float32", values[..., 0], [row[-1] for row in reads.values()], 3.0)
+    assert_exact(values[3], np.zeros((len(steps), 1)), np.float32)
 
 
 def test_shapes_and_kinds():
@@ -280,13 +285,6 @@ ROTATIONS = [
     for signs in itertools.product((-1, 1), repeat=3)
 ]
 ROTATIONS = [r for r in ROTATIONS if round(np.linalg.det(r)) == 1]
-
-
-def floats(*shape, low=-LARGEST, high=LARGEST):
-    """Multiples of 2^-12, so that no draw is subnormal."""
-    return arrays(np.int32, shape, elements=st.integers(round(low * 4096), round(high * 4096))).map(
-        lambda k: (k / 4096).astype(np.float32)
-    )
 
 
 directions = floats(3, SAMPLES, low=-1, high=1).map(lambda d: np.where(np.any(d, axis=0), d, np.float32(1)))
@@ -377,7 +375,7 @@ ADJOINTS = {
     "point": {"filter_mode": "point"},
     "within faces": {"seamless_cubemap": False, "address_mode": ("border", "wrap")},
     "chain": LINEAR,
-    "long footprint": {"max_anisotropy": 3, **LINEAR},
+    "long footprint": {"max_anisotropy": 2, **LINEAR},
 }
 
 
@@ -425,14 +423,14 @@ def test_levels_are_built_face_by_face(size, layers):
 
 # ---------------------------------------------------------------------------------------------------- derivatives
 
-WITHIN_FACES = {"seamless_cubemap": False, "filter_mode": "cubic", "address_mode": ("border", "wrap")}
+WITHIN_FACES = {"seamless_cubemap": False, "address_mode": ("border", "wrap")}
 DERIVATIVES = [
     # size, levels, layer, what drives the level, second derivatives, sampler
     (3, 1, None, None, BOTH, {}),
     (4, 1, 1, None, (FORWARD_OVER_REVERSE,), WITHIN_FACES),
-    (2, None, None, "lod", (REVERSE_OVER_REVERSE,), LINEAR),
-    (3, None, None, "footprint", (FORWARD_OVER_REVERSE,), LINEAR),
-    (4, 1, None, "footprint", (FORWARD_OVER_REVERSE,), {"max_anisotropy": 2}),
+    (2, None, None, "lod", (), LINEAR),
+    (2, None, None, "footprint", (FORWARD_OVER_FORWARD,), LINEAR),
+    (4, 1, None, "footprint", (), {"max_anisotropy": 2}),
 ]
 
 
@@ -463,7 +461,7 @@ def test_derivatives_equal_differences_of_the_oracle(size, count, layer, drive, 
 def direction_gradients(texels, d, **options):
     """Of the sum of all channels, a column a direction."""
     read = lambda *d: jt.sample(jt.cubemap(texels), d, jt.Sampler(**options)).sum()
-    return np.stack(jax.jit(jax.grad(read, (0, 1, 2)))(*(jnp.asarray(np.float32(x)) for x in d)))
+    return np.stack(jax.jit(jax.grad(read, (0, 1, 2)))(*np.float32(d)))
 
 
 NOWHERE = [(0, 0, 0), (NAN, NAN, NAN), (INF, 0, 0), (1, -INF, INF), (2.0**126, 0, 0), (3e38, -3e38, 0), (0, INF, NAN)]
@@ -503,10 +501,10 @@ SPECIALS = {
 }
 
 
-@pytest.mark.parametrize("options", [{"max_anisotropy": 3}, {"seamless_cubemap": False, "address_mode": "border"}])
+@pytest.mark.parametrize("options", [{}, {"seamless_cubemap": False, "address_mode": "border"}])
 def test_no_gradient_is_nan_for_special_inputs(options):
     """Special values first in the direction, then in its derivatives."""
-    levels, sampler = tuple(map(jnp.asarray, draw_levels(3))), jt.Sampler(**LINEAR, **options)
+    levels, sampler = draw_levels(3), jt.Sampler(**LINEAR, **options)
 
     @jax.jit
     def gradients(levels, d, ddx, ddy):
@@ -518,8 +516,8 @@ def test_no_gradient_is_nan_for_special_inputs(options):
     wrong = []
     for name, special in SPECIALS.items():
         d = np.float32([*itertools.product(special, repeat=3)])
-        d = jnp.asarray(np.resize(d, (len(SPECIALS["NaN, infinity and zero"]) ** 3, 3)).T)  # one shape, one program
-        x, y, z, one = *d, jnp.ones_like(d[0])
+        d = np.resize(d, (len(SPECIALS["NaN, infinity and zero"]) ** 3, 3)).T  # one shape, one program
+        x, y, z, one = *d, np.ones_like(d[0])
         for place, arguments in {
             "direction": ((x, y, z), (one, -one, 0 * one), (0 * one,) * 3),
             "derivatives": ((one, -one / 2, one / 4), (x, y, z), (y, x, one)),
@@ -536,18 +534,18 @@ def test_no_gradient_is_nan_for_special_inputs(options):
 
 def test_jit_and_vmap_over_cubemaps():
     rng = np.random.default_rng(0)
-    stack = jnp.asarray(rng.normal(size=(3, *SHAPE)).astype(np.float32))
-    d = tuple(jnp.asarray(rng.normal(size=(3, 7)).astype(np.float32)) for _ in range(3))
+    stack = rng.normal(size=(3, *SHAPE)).astype(np.float32)
+    d = tuple(rng.normal(size=(3, 3, 7)).astype(np.float32))
 
     @jax.value_and_grad
     def loss(texture, d):
         return jnp.sin(jt.sample(texture, d)).sum()
 
-    got = jax.jit(jax.vmap(loss))(jax.vmap(jt.cubemap)(stack), d)
+    got = jax.jit(lambda stack, d: jax.vmap(loss)(jax.vmap(jt.cubemap)(stack), d))(stack, d)
     gradient = jax.jit(loss)
     for k in range(3):
         expected = gradient(jt.cubemap(stack[k]), tuple(x[k] for x in d))
-        assert_trees_close("reordered", jax.tree.map(lambda leaf, k=k: leaf[k], got), expected)
+        assert_trees_close("reordered", jax.tree.map(lambda leaf, k=k: np.asarray(leaf)[k], got), expected)
 
 
 # --------------------------------------------------------------------------------------------------------- errors

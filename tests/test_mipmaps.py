@@ -9,7 +9,6 @@ import oracle
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 from tolerances import assert_close, assert_exact, assert_trees_close
 
 import jaxtex as jt
@@ -132,14 +131,14 @@ def test_every_kind_and_filter_at_a_level_of_detail(kind, filter_mode, mipmap_fi
 FOOTPRINTS = [
     # kind, filter, filter between levels, address modes, anisotropy
     ("1d", "linear", "linear", "wrap", 1),
-    ("1d", "linear", "linear", "border", 3),
+    ("1d", "linear", "linear", "border", 16),
     ("2d", "linear", "linear", ("border", "mirror"), 1),
-    ("2d", "linear", "linear", ("border", "mirror"), 8),
+    ("2d", "linear", "linear", ("border", "mirror"), 3),
     ("2d", "point", "point", "wrap", 1),
     ("2d", "cubic", "linear", "clamp", 2),
     ("3d", "linear", "linear", "clamp", 1),
-    ("3d", "linear", "point", ("wrap", "border", "clamp"), 4),
-    ("2d_layered", "linear", "linear", "reflect", 16),
+    ("3d", "linear", "point", ("wrap", "border", "clamp"), 2),
+    ("2d_layered", "linear", "linear", "reflect", 4),
 ]
 
 
@@ -247,6 +246,7 @@ LODS = {
 
 
 FLAT_SHAPES = oracle.chain_shapes((4, 8, 1), 2)
+FLAT_LINE = tuple(np.full((n, 1), v, np.float32) for n, v in zip((8, 4, 2, 1), FLAT))
 
 
 def flat_texture():
@@ -257,7 +257,7 @@ def flat_texture():
 def test_level_of_detail(fact):
     options, table = LODS[fact]
     lod, expected = np.float32([*table]), np.float32([*table.values()])
-    values = jt.sample(flat_texture(), (0.3, 0.6), jt.Sampler(**options), lod=lod)
+    values = jt.sample(jt.texture1d(FLAT_LINE), (0.3,), jt.Sampler(**options), lod=lod)
     assert_close("float32", values[:, 0], expected, 3.0)
 
 
@@ -266,7 +266,7 @@ def test_level_of_detail(fact):
     [({}, 0.0), ({"mipmap_level_bias": 2.0}, 0.0), ({"min_mipmap_level_clamp": 1.5, "mipmap_level_bias": 1.0}, 1.5)],
 )
 def test_without_a_level_of_detail_it_is_0_and_the_bias_is_ignored(options, expected):
-    value = jt.sample(flat_texture(), (0.3, 0.6), jt.Sampler(**LINEAR, **options))
+    value = jt.sample(jt.texture1d(FLAT_LINE), (0.3,), jt.Sampler(**LINEAR, **options))
     assert_exact(value, [expected], np.float32)
 
 
@@ -312,9 +312,15 @@ def test_a_coarser_level_covers_the_same_ground():
     assert_exact(values[:, 0], [2, 1, 0, 0], np.float32)
 
 
-@pytest.mark.parametrize("sizes", [(64,), (32, 32), (16, 8), (64, 4), (13, 10), (8, 8, 8), (8, 4, 2), (1, 1)])
-@pytest.mark.parametrize("layers", [(), (3,), (3, 6)])
-def test_where_a_level_starts(sizes, layers):
+@pytest.mark.parametrize(
+    ("layers", "sizes"),
+    [
+        *(((), sizes) for sizes in ((64,), (32, 32), (16, 8), (64, 4), (13, 10), (8, 8, 8), (8, 4, 2), (1, 1))),
+        *(((3,), sizes) for sizes in ((16,), (16, 8), (13, 10))),
+        *(((3, 6), sizes) for sizes in ((8, 8), (7, 7), (1, 1))),
+    ],
+)
+def test_where_a_level_starts(layers, sizes):
     """In a formula where sizes are powers of two, by counting elsewhere, and from one level to the next."""
     axis = Axis(1, filter_kernel("linear"), CLAMP)
     fronts = [axis._replace(size=n, integer=True, role=role) for n, role in zip(layers, (Role.LAYER, Role.FACE))]
@@ -367,10 +373,15 @@ SHAPES = oracle.chain_shapes(SHAPE, 2)
 
 
 def floats(*shape, low=-LARGEST, high=LARGEST):
-    """Multiples of 2^-12, so that no draw is subnormal."""
-    return arrays(np.int32, shape, elements=st.integers(round(low * 4096), round(high * 4096))).map(
-        lambda k: (k / 4096).astype(np.float32)
-    )
+    """Multiples of 2^-12, so that no draw is subnormal. One in eight is 0 or an end of the range."""
+
+    def drawn(seed):
+        rng = np.random.default_rng(seed)
+        anywhere = rng.integers(round(low * 4096), round(high * 4096), shape, endpoint=True)
+        special = rng.choice([low * 4096, 0 if low < 0 else low * 4096, high * 4096], shape)
+        return (np.where(rng.random(shape) < 1 / 8, special, anywhere) / 4096).astype(np.float32)
+
+    return st.integers(0, 2**32 - 1).map(drawn)
 
 
 anywhere = floats(SAMPLES, low=-1.5, high=2.5)
@@ -391,7 +402,7 @@ def test_a_constant_stays_constant(value, x, y, lod):
 @given(value=floats(2), x=anywhere, y=anywhere, a=rate, b=rate, c=rate, d=rate)
 def test_a_constant_stays_constant_over_a_long_footprint(value, x, y, a, b, c, d):
     texture = jt.texture2d(tuple(np.broadcast_to(value, shape) for shape in SHAPES), border_color=value)
-    sampler = jt.Sampler(address_mode="border", max_anisotropy=5, **LINEAR)
+    sampler = jt.Sampler(address_mode="border", max_anisotropy=3, **LINEAR)
     actual = jt.sample(texture, (x, y), sampler, ddx=(a, b), ddy=(c, d))
     assert_close("float32", actual, np.broadcast_to(value, actual.shape), LARGEST)
 
@@ -432,7 +443,7 @@ def test_without_anisotropy_the_two_derivatives_may_change_places(texels, x, y, 
     assert_exact(actual, jt.sample(texture, (x, y), sampler, ddx=(a, b), ddy=(c, d)), np.float32)
 
 
-@pytest.mark.parametrize("anisotropy", [None, 1, 3])
+@pytest.mark.parametrize("anisotropy", [None, 1, 2])
 @law
 @given(texels=pyramid, values=floats(SAMPLES, 2), x=anywhere, y=anywhere, lod=any_lod, rates=st.tuples(*[rate] * 4))
 def test_splat_is_the_adjoint_of_sample(anisotropy, texels, values, x, y, lod, rates):
@@ -452,7 +463,7 @@ def test_splat_is_the_adjoint_of_sample(anisotropy, texels, values, x, y, lod, r
 SPLATS = [
     ("1d", {"filter_mode": "cubic", "address_mode": "border"}, False),
     ("2d", {"filter_mode": "point", "mipmap_filter_mode": "point", "address_mode": "wrap"}, False),
-    ("2d", {"max_anisotropy": 4, "address_mode": ("border", "clamp")}, True),
+    ("2d", {"max_anisotropy": 2, "address_mode": ("border", "clamp")}, True),
     ("3d", {"address_mode": ("wrap", "clamp", "border")}, True),
     ("1d_layered", {}, False),
     ("2d_layered", {"address_mode": "mirror"}, False),
@@ -600,7 +611,7 @@ def assert_derivatives(read, reference, shared, samples, order, keep=6):
     chosen = smooth(reference, shared, samples, tangents, keep)
     primals, tangents = ((a, jax.tree.map(lambda s: s[chosen], b)) for a, b in ((shared, samples), tangents))
     value, first, second = oracle.differences(lambda t: reference(*moved(primals, tangents, t)))
-    cotangent = jnp.asarray(rng.normal(size=value.shape))
+    cotangent = rng.normal(size=value.shape)
     dot = lambda a, b: sum(jax.tree.leaves(jax.tree.map(jnp.vdot, a, b)))
     gradient = jax.grad(lambda *p: jnp.vdot(cotangent, read(*p)), (0, 1))
     push = lambda primals, tangents: jax.jvp(read, primals, tangents)
@@ -627,11 +638,11 @@ def assert_derivatives(read, reference, shared, samples, order, keep=6):
     chosen = [programs[name] for name in order]
     if FORWARD_OVER_FORWARD not in order:
         chosen.append((push, forward[:2], pushed[:2]))
-    if order == (FORWARD_OVER_FORWARD,):
+    if set(order) <= {FORWARD_OVER_FORWARD}:
         chosen.append((lambda *p: [pull(*p)], reverse[:1], pulled[:1]))
-    arguments = [jax.tree.map(jnp.asarray, tree) for tree in (primals, tangents)]
-    for program, rows, wanted in chosen:
-        for row, got, expected in zip(rows, jax.jit(program)(*arguments), wanted, strict=True):
+    results = jax.jit(lambda *arguments: [program(*arguments) for program, *_ in chosen])(primals, tangents)
+    for (_, rows, wanted), found in zip(chosen, results, strict=True):
+        for row, got, expected in zip(rows, found, wanted, strict=True):
             assert_close(row, got, expected, 1 + np.abs(expected))
 
 
@@ -639,21 +650,20 @@ FORWARD_OVER_FORWARD, REVERSE_OVER_REVERSE = "forward over forward", "reverse ov
 FORWARD_OVER_REVERSE = "forward over reverse"
 BOTH = (FORWARD_OVER_FORWARD, REVERSE_OVER_REVERSE)
 # Every composition of modes with a level of detail and with a footprint. `test_gradients` has all of them with every
-# address mode and filter.
+# address mode and filter, and second derivatives of volumes.
 DERIVATIVES = [
     # kind, sizes, what drives the level, second derivatives, sampler
     ("1d", (11,), "lod", BOTH, {"filter_mode": "cubic", "address_mode": "mirror"}),
-    ("2d", (6, 5), "lod", (FORWARD_OVER_REVERSE,), {"address_mode": ("border", "wrap"), "mipmap_level_bias": 0.25}),
-    ("2d", (6, 5), "footprint", (FORWARD_OVER_FORWARD,), {"address_mode": ("border", "clamp")}),
+    ("2d", (6, 5), "footprint", (FORWARD_OVER_FORWARD,), {"address_mode": ("wrap", "clamp")}),
+    ("1d", (11,), "footprint", (REVERSE_OVER_REVERSE,), {"address_mode": "wrap", "max_anisotropy": 2}),
+    ("3d", (4, 3, 3), "lod", (), {"address_mode": ("mirror", "wrap", "clamp")}),
     (
-        "2d",
-        (6, 5),
-        "footprint",
-        (REVERSE_OVER_REVERSE,),
-        {"address_mode": ("border", "wrap"), "max_anisotropy": 2},
+        "2d_layered",
+        (3, 4),
+        "lod",
+        (FORWARD_OVER_REVERSE,),
+        {"address_mode": ("border", "reflect"), "mipmap_level_bias": 0.25},
     ),
-    ("3d", (4, 3, 3), "lod", (FORWARD_OVER_REVERSE,), {"address_mode": ("mirror", "wrap", "border")}),
-    ("2d_layered", (3, 4), "lod", (REVERSE_OVER_REVERSE,), {"address_mode": "reflect"}),
 ]
 
 
@@ -684,22 +694,21 @@ def test_derivatives_equal_differences_of_the_oracle(kind, sizes, drive, order, 
 def test_splat_derivatives():
     """By duality with the read, of whole chains: <splat(v, c, lod), T> = <v, sample(T, c, lod)> for every T."""
     rng = np.random.default_rng(0)
-    draw = lambda *shape: jnp.asarray(rng.normal(size=shape))
-    levels, sampler = tuple(draw(*s) for s in SHAPES), jt.Sampler(address_mode=("wrap", "border"), **LINEAR)
-    texture = jt.texture2d(levels)
-    args = draw(3, 2), jnp.asarray([0.31, 0.52, 0.9]), jnp.asarray([0.2, 0.55, 0.7]), jnp.asarray([0.3, 1.6, 0.8])
+    shape, sampler = (5, 2), jt.Sampler(address_mode="border", **LINEAR)
+    levels = tuple(rng.normal(size=s) for s in oracle.chain_shapes(shape, 1))
+    args = rng.normal(size=(3, 2)), np.float64([0.31, 0.52, 0.95]), np.float64([0.3, 1.6, 0.8])
 
-    def spread(v, x, y, lod):
-        texture = jt.splat(v, (x, y), SHAPE, sampler, lod=lod)
+    def spread(v, x, lod):
+        texture = jt.splat(v, (x,), shape, sampler, lod=lod)
         return sum(jnp.vdot(a, b) for a, b in zip(texture.levels, levels))
 
-    def read(v, x, y, lod):
-        return jnp.vdot(jt.sample(texture, (x, y), sampler, lod=lod), v)
+    def read(v, x, lod):
+        return jnp.vdot(jt.sample(jt.texture1d(levels), (x,), sampler, lod=lod), v)
 
     @jax.jit
     def derivatives(*args):
         ones = tuple(map(jnp.ones_like, args))
-        return [jax.jvp(jax.grad(f, (0, 1, 2, 3)), args, ones) for f in (spread, read)]
+        return [jax.jvp(jax.grad(f, (0, 1, 2)), args, ones) for f in (spread, read)]
 
     assert_trees_close("float64", *derivatives(*args))
 
@@ -728,7 +737,7 @@ def test_slopes_in_the_level_of_detail(fact):
     options, table = SLOPES[fact]
     sampler, lod = jt.Sampler(**(LINEAR | options)), np.float32([*table])
     read = lambda lod: jt.sample(jt.texture1d(LEVELS), (0.3,), sampler, lod=lod)[..., 0]
-    slope = jax.jvp(read, (lod,), (np.ones_like(lod),))[1]
+    slope = jax.jit(lambda lod: jax.jvp(read, (lod,), (jnp.ones_like(lod),))[1])(lod)
     assert_close("float32", slope, np.float32([*table.values()]), 70.0)
 
 
@@ -738,12 +747,12 @@ FINITE = [((0.5, 0), (0, 0)), ((0.5, NAN), (0.1, 0)), ((0, 0), (NAN, 0.5)), ((0.
 TIE = ((0.375, 0), (0, 0.75))  # three texels each, level log2(3): longer by a factor, it moves by the factor's log2
 
 
-@pytest.mark.parametrize("anisotropy", [1, 4])
+@pytest.mark.parametrize("anisotropy", [1, 2])
 def test_gradients_of_a_footprint_at_its_kinks(anisotropy):
     """At a tie the gradients of both together are the slope of both; which of them has it is left open."""
     sampler = jt.Sampler(max_anisotropy=anisotropy, **LINEAR)
     texture = jt.texture2d(tuple(np.full(s, v, np.float32) for s, v in zip(FLAT_SHAPES, (0, 10, 30, 70))))
-    rates = jnp.float32([*POINTLESS, *FINITE, TIE])
+    rates = np.float32([*POINTLESS, *FINITE, TIE])
     read = lambda rates: jt.sample(texture, (0.3, 0.6), sampler, ddx=tuple(rates[:, 0].T), ddy=tuple(rates[:, 1].T))
     gradients = np.asarray(jax.jit(jax.grad(lambda rates: read(rates).sum()))(rates))
     np.testing.assert_array_equal(gradients[: len(POINTLESS)], 0)
@@ -751,40 +760,38 @@ def test_gradients_of_a_footprint_at_its_kinks(anisotropy):
     assert_close("float32", np.vdot(gradients[-1], TIE), 20 / np.log(2), 70.0)
 
 
-@pytest.mark.parametrize("anisotropy", [1, 4])
-def test_no_gradient_is_nan_for_special_inputs(anisotropy):
-    special = jnp.array([NAN, INF, -INF, 1e30, -1e30, 0.0, -0.0, 1e-40, 0.3], jnp.float32)
-    a, b = (jnp.repeat(special, 9), jnp.tile(special, 9))
-    levels = tuple(map(jnp.asarray, draw_levels("2d", (4, 3))))
+@pytest.mark.parametrize("drive", ["lod", "round footprint", "long footprint"])
+def test_no_gradient_is_nan_for_special_inputs(drive):
+    special = np.float32([NAN, INF, -INF, 1e30, -1e30, 0.0, -0.0, 1e-40, 0.3])
+    a, b = np.repeat(special, 9), np.tile(special, 9)
+    anisotropy = 2 if drive == "long footprint" else 1
     sampler = jt.Sampler(address_mode=("border", "wrap"), max_anisotropy=anisotropy, **LINEAR)
 
     @jax.jit
-    def second(levels, border, x, y, lod, ddx, ddy):
-        def total(levels, border, x, y, lod, ddx, ddy):
-            texture = jt.texture2d(levels, border_color=border)
-            first = jt.sample(texture, (x, y), sampler, lod=lod).sum()
-            return first + jt.sample(texture, (x, y), sampler, ddx=ddx, ddy=ddy).sum()
+    def gradients(levels, border, coords, given):
+        def total(levels, border, coords, given):
+            return jt.sample(jt.texture2d(levels, border_color=border), coords, sampler, **given).sum()
 
-        return jax.value_and_grad(total, tuple(range(7)))(levels, border, x, y, lod, ddx, ddy)
+        return jax.value_and_grad(total, (0, 1, 2, 3))(levels, border, coords, given)
 
-    middle = jnp.full_like(a, 0.4)
-    for x, y, lod, ddx, ddy in (
-        (a, b, a, (middle, middle), (middle, middle)),
-        (middle, middle, b, (a, middle), (b, middle)),
-        (middle, middle, b, (a, b), (b, a)),
-        (middle, middle, b, (a, b), (0 * middle, 0 * middle)),
+    middle = np.full_like(a, 0.4)
+    for coords, lod, ddx, ddy in (
+        ((a, b), a, (middle, middle), (middle, middle)),
+        ((middle, middle), b, (a, middle), (b, middle)),
+        ((middle, middle), b, (a, b), (b, a)),
+        ((middle, middle), b, (a, b), (0 * middle, 0 * middle)),
     ):
-        value, gradients = second(levels, jnp.ones(2), x, y, lod, ddx, ddy)
+        given = {"lod": lod} if drive == "lod" else {"ddx": ddx, "ddy": ddy}
+        value, found = gradients(draw_levels("2d", (4, 3)), np.ones(2, np.float32), coords, given)
         assert np.isfinite(value)
-        assert not any(np.isnan(leaf).any() for leaf in jax.tree.leaves(gradients))
+        assert not any(np.isnan(leaf).any() for leaf in jax.tree.leaves(found))
 
 
 def test_integer_levels_have_no_gradient_and_their_level_of_detail_has_one():
     codes = tuple(np.full((n, 1), v, np.uint8) for n, v in ((2, 51), (1, 255)))
-    read = lambda texture, lod: jt.sample(texture, (0.3,), jt.Sampler(read_mode="normalized_float", **LINEAR), lod=lod)[
-        0
-    ]
-    texture, slope = jax.grad(read, (0, 1), allow_int=True)(jt.texture1d(codes), 0.5)
+    sampler = jt.Sampler(read_mode="normalized_float", **LINEAR)
+    read = lambda texture, lod: jt.sample(texture, (0.3,), sampler, lod=lod)[0]
+    texture, slope = jax.jit(jax.grad(read, (0, 1), allow_int=True))(jt.texture1d(codes), 0.5)
     assert all(leaf.dtype == jax.dtypes.float0 for leaf in jax.tree.leaves(texture))
     assert_close("float32", slope, 0.8, 1.0)
 
@@ -820,8 +827,8 @@ def test_a_list_of_levels_is_not_needed_to_be_whole():
 def test_jit_and_vmap_over_chains():
     """A batch of textures equals a loop over them, in value and gradient, with the texture as an argument of jit."""
     rng = np.random.default_rng(0)
-    stack = tuple(jnp.asarray(rng.normal(size=(3, *s)).astype(np.float32)) for s in SHAPES)
-    x, y, lod = (jnp.asarray(rng.uniform(0, 2, (3, 5)).astype(np.float32)) for _ in range(3))
+    stack = tuple(rng.normal(size=(3, *s)).astype(np.float32) for s in SHAPES)
+    x, y, lod = rng.uniform(0, 2, (3, 3, 5)).astype(np.float32)
     sampler = jt.Sampler(address_mode="wrap", **LINEAR)
 
     @jax.value_and_grad
@@ -829,20 +836,19 @@ def test_jit_and_vmap_over_chains():
         return jnp.sin(jt.sample(texture, (x, y), sampler, lod=lod)).sum()
 
     gradient = jax.jit(loss)
-    textures = jax.vmap(jt.texture2d)(stack)
-    got = jax.jit(jax.vmap(loss))(textures, x, y, lod)
+    got = jax.jit(lambda stack, *rest: jax.vmap(loss)(jax.vmap(jt.texture2d)(stack), *rest))(stack, x, y, lod)
     for k in range(3):
         expected = gradient(jt.texture2d(tuple(level[k] for level in stack)), x[k], y[k], lod[k])
-        assert_trees_close("reordered", jax.tree.map(lambda leaf, k=k: leaf[k], got), expected)
+        assert_trees_close("reordered", jax.tree.map(lambda leaf, k=k: np.asarray(leaf)[k], got), expected)
 
 
 def test_vmap_over_levels_of_detail_and_building():
-    texels = jnp.asarray(draw_levels("2d", (5, 6))[0])
+    texels = draw_levels("2d", (5, 6))[0]
     read = lambda texels, lod: jt.sample(jt.build_mipmaps(jt.texture2d(texels)), (0.3, 0.6), lod=lod)
-    batch = jnp.stack([texels, -texels])
-    got = jax.vmap(jax.vmap(read, (None, 0)), (0, None))(batch, jnp.float32([0.0, 1.0, 2.0]))
+    batch, lod = np.stack([texels, -texels]), np.float32([0.0, 1.0, 2.0])
+    got = jax.jit(jax.vmap(jax.vmap(read, (None, 0)), (0, None)))(batch, lod)
     levels = oracle.mipmaps(texels, 2)
-    expected = oracle.sample(levels, (np.float32(0.3), np.float32(0.6)), lod=np.float32([0, 1, 2]))
+    expected = oracle.sample(levels, (np.float32(0.3), np.float32(0.6)), lod=lod)
     assert_close("float32", got, np.stack([expected, -expected]), np.abs(levels[0]).max())
 
 

@@ -16,8 +16,15 @@ peer = pytest.importorskip("scipy.ndimage")
 # Before 1.18, SciPy's prefilter of these modes is off by z^2n for n elements and a pole z: zero along long axes.
 NEED_LENGTH = ("reflect", "grid-mirror") if tuple(map(int, scipy.__version__.split(".")[:2])) < (1, 18) else ()
 SHAPES = {1: (7,), 2: (5, 6), 3: (4, 1, 5), 4: (3, 4, 2, 5)}
-# The orders of so many axes: each is a program for every mode.
-ORDERS = {1: (0, 1, 2, 3, 4, 5), 2: (0, 3), 3: (1, 2), 4: (1,)}
+MODES = tuple(EXTENSIONS)
+# The number of axes, the mode and the order of each read, a program each. Every mode has both orders without a
+# prefilter, one with one pole and one with two; several axes differ from one in loops alone.
+READS = [
+    *((1, mode, order) for k, mode in enumerate(MODES) for order in (0, 1, 2 + k % 2, 4 + k % 2)),
+    *((2, mode, 3) for mode in MODES),
+    *((3, mode, 2) for mode in MODES[2:4]),
+    *((4, mode, 1) for mode in MODES[4:6]),
+]
 # From 0 to 5, how much larger than unit elements the sums of a read are along an axis.
 GAIN = (1, 1, 2, 3, 4.8, 7.5)
 
@@ -52,30 +59,29 @@ def assert_as_scipy(name, array, *args, **options):
         assert_close("float64", getattr(found, part), getattr(expected, part), 16 * scale)
 
 
-@pytest.mark.parametrize("mode", EXTENSIONS)
-@pytest.mark.parametrize("dimension", SHAPES)
-def test_reads(dimension, mode):
+@pytest.mark.parametrize(("dimension", "mode", "order"), READS)
+def test_reads(dimension, mode, order):
     array = normal(*shape_of(dimension, mode))
-    for order in ORDERS[dimension]:
-        if mode not in NEED_LENGTH or order < 2 or min(array.shape) > 20:
-            assert_as_scipy("map_coordinates", array, indices(array.shape), order=order, mode=mode, cval=-1.5)
+    assert_as_scipy("map_coordinates", array, indices(array.shape), order=order, mode=mode, cval=-1.5)
 
 
 @pytest.mark.parametrize("mode", ["constant", "grid-constant", "nearest", "wrap"])
 def test_transforms(mode):
-    """Shifts, zooms, rotations and matrices of every shape."""
     image, more = normal(9, 8), {"mode": mode, "cval": 2.5}
-    matrix = np.eye(2) + 0.2 * normal(2, 2)
     assert_as_scipy("shift", image, (1.3, -2.7), order=3, **more)
     assert_as_scipy("zoom", image, (1.7, 0.6), order=2, **more)
     assert_as_scipy("rotate", image, 30, order=3, **more)
-    assert_as_scipy("affine_transform", image, matrix, (0.4, -0.3), (7, 10), order=5, **more)
-    assert_as_scipy("affine_transform", image, np.array([0.8, 1.3]), 0.3, order=1, **more)
-    homogeneous = np.concatenate([matrix, [[0.4], [0.1]]], 1)
-    assert_as_scipy("affine_transform", image, homogeneous, 99, order=1, **more)
+    assert_as_scipy("affine_transform", image, np.eye(2) + 0.2 * normal(2, 2), (0.4, -0.3), (7, 10), order=1, **more)
+
+
+def test_matrices_of_every_shape():
+    image = normal(9, 8)
+    assert_as_scipy("affine_transform", image, np.array([0.8, 1.3]), 0.3, order=1)
+    homogeneous = np.concatenate([np.eye(2) + 0.2 * normal(2, 2), [[0.4], [0.1]]], 1)
+    assert_as_scipy("affine_transform", image, homogeneous, 99, order=5, mode="wrap")
     for more_axes in ((9,), (3, 2, 4, 2)):
         other = 0.6 * normal(2, len(more_axes))
-        assert_as_scipy("affine_transform", image, other, output_shape=more_axes, order=1, **more)
+        assert_as_scipy("affine_transform", image, other, output_shape=more_axes, order=1, mode="nearest")
 
 
 def test_volumes():
@@ -101,7 +107,7 @@ def test_complex_numbers_and_prefilter():
 
 @pytest.mark.parametrize("order", range(2, 6))
 def test_filters(order):
-    for mode in ("mirror", "grid-wrap", "constant"):
+    for mode in ("mirror", "grid-wrap", "constant")[:: 1 if order in (3, 4) else 2]:
         assert_as_scipy("spline_filter", normal(6, 5), order=order, mode=mode)
     assert_as_scipy("spline_filter1d", normal(4, 40) + 1j, order=order, axis=1, mode="nearest", output=np.complex128)
     assert_as_scipy("spline_filter1d", normal(300), order=order, mode="reflect")
@@ -122,8 +128,9 @@ def test_integers(name):
         found = ndimage.zoom(array, (1, 2), order=order, mode="mirror")
         assert found.dtype == array.dtype
         np.testing.assert_array_equal(found, peer.zoom(array, (1, 2), order=order, mode="mirror"))
-    wide = ndimage.shift(array, 1 / 3, order=3, output=np.float64, cval=-7.25)
-    assert_close("float64", wide, peer.shift(array, 1 / 3, order=3, output=np.float64, cval=-7.25), 16 * 9 * 120)
+    if name in ("bool", "uint8", "int64", "uint64"):
+        wide = ndimage.shift(array, 1 / 3, order=3, output=np.float64, cval=-7.25)
+        assert_close("float64", wide, peer.shift(array, 1 / 3, order=3, output=np.float64, cval=-7.25), 16 * 9 * 120)
 
 
 def test_sizes_of_a_zoom():

@@ -48,26 +48,26 @@ def unfolded(texels, reach):
 # Values
 
 
-@pytest.mark.parametrize("name", ["point", "linear", "cubic"])
-@pytest.mark.parametrize("normalized", [True, False])
-def test_values_are_those_of_the_oracle(name, normalized):
+@pytest.mark.parametrize(
+    ("name", "normalized", "layered"),
+    [("point", True, False), ("linear", True, True), ("linear", False, False), ("cubic", False, True)],
+)
+def test_values_are_those_of_the_oracle(name, normalized, layered):
     """Everywhere, at numbers that are no places too, of layers as of one texture."""
     special = np.float32([np.nan, np.inf, -np.inf, 2.0**31, -(2.0**31), 3e38, -0.0])
     x, y = (c / n if normalized else c for c, n in zip(coordinates(), (WIDTH, HEIGHT)))
     half = np.full_like(special, 0.3)
     coords = tuple(np.concatenate(c).astype(np.float32) for c in ((x, special, half), (y, half, special)))
-    layers, layer = normal(3, HEIGHT, WIDTH, 2), np.arange(len(coords[0])) % 3
+    layers = normal(3, HEIGHT, WIDTH, 2)
+    layer, array = (np.arange(len(coords[0])) % 3, layers) if layered else (None, layers[0])
+    texture = (jt.texture2d_layered if layered else jt.texture2d)(array)
     options = {**FILTERS[name], "address_mode": "sphere", "normalized_coords": normalized}
-    for texture, which, array in (
-        (jt.texture2d(layers[0]), None, layers[0]),
-        (jt.texture2d_layered(layers), layer, layers),
-    ):
-        found = jt.sample(texture, coords, jt.Sampler(**options), layer=which)
-        expected = oracle.sample(array, coords, which, **{"filter_mode": "linear", **options})
-        if name == "point":
-            assert_exact(found, expected, np.float32)
-        else:
-            assert_close("float32", found, expected, 8 * np.abs(layers).max())
+    found = jt.sample(texture, coords, jt.Sampler(**options), layer=layer)
+    expected = oracle.sample(array, coords, layer, **{"filter_mode": "linear", **options})
+    if name == "point":
+        assert_exact(found, expected, np.float32)
+    else:
+        assert_close("float32", found, expected, 8 * np.abs(layers).max())
 
 
 @pytest.mark.parametrize("name", FILTERS)
@@ -144,12 +144,13 @@ def test_a_meridian_is_smooth_across_the_pole():
     texture = jt.texture2d(smooth(directions(*angles(height, width))).astype(np.float32))
     sampler = sphere(filter_mode="bspline")
     coefficients = jt.spline_filter(texture, sampler)
-    at = lambda y: jt.sample(coefficients, (jnp.float32(0.3), y), sampler)[0]
-    y = jnp.linspace(-1.5 / height, 1.5 / height, 25)
+    at = lambda y: jt.sample(coefficients, (np.float32(0.3), y), sampler)[0]
+    y = np.linspace(-1.5 / height, 1.5 / height, 25, dtype=np.float32)
     exact = lambda y: smooth(directions(0.6 * np.pi, np.float64(y) * np.pi))[0]
     differences = np.array([oracle.differences(lambda t, y=y: exact(y + t), 1e-3) for y in y])
-    for order, derivative in ((1, jax.grad(at)), (2, jax.grad(jax.grad(at)))):
-        slopes, expected = jax.vmap(derivative)(y) / np.pi**order, differences[:, order] / np.pi**order
+    derivatives = jax.jit(jax.vmap(lambda y: (jax.grad(at)(y), jax.grad(jax.grad(at))(y))))(y)
+    for order, found in enumerate(derivatives, 1):
+        slopes, expected = np.asarray(found) / np.pi**order, differences[:, order] / np.pi**order
         assert_close("linear on a sphere", slopes, expected, (np.pi / height) ** 2)
 
 
@@ -172,7 +173,7 @@ def test_mip_chains(mipmap_filter_mode):
 # Derivatives, and every form
 
 
-@pytest.mark.parametrize("name", ["linear", "cubic", "bspline 2"])
+@pytest.mark.parametrize("name", ["linear", "bspline 2"])
 def test_derivatives(name, x64):
     texels, coords = normal(HEIGHT, WIDTH, 2).astype(np.float64), coordinates(n=12, dtype=np.float64)
     sampler = sphere(normalized_coords=False, **FILTERS[name])
@@ -228,8 +229,14 @@ def test_a_spline_passes_through_the_texels(order):
 def test_gradients_of_the_prefilter_are_the_transpose():
     texels, cotangent, sampler = normal(30, 20, 1), normal(20, 30, 1).reshape(30, 20, 1), sphere(filter_mode="bspline")
     filtered = lambda t: jt.spline_filter(jt.texture2d(t), sampler).texels
-    out, pullback = jax.vjp(filtered, texels)
-    dots = float(np.vdot(cotangent, out)), float(np.vdot(pullback(cotangent)[0], texels))
+
+    @jax.jit
+    def both(texels, cotangent):
+        out, pullback = jax.vjp(filtered, texels)
+        return out, pullback(cotangent)[0]
+
+    out, pulled = both(texels, cotangent)
+    dots = float(np.vdot(cotangent, out)), float(np.vdot(pulled, texels))
     assert_close("long sum", *dots, 64 * np.abs(cotangent).sum())
 
 

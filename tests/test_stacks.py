@@ -22,7 +22,7 @@ from jaxtex._tables.storage_formats import Decoding
 
 
 def drawn(*shape, scale=1.0):
-    return jnp.asarray(scale * np.random.default_rng(sum(shape)).normal(size=shape), jnp.float32)
+    return (scale * np.random.default_rng(sum(shape)).normal(size=shape)).astype(np.float32)
 
 
 def value_and_cotangents(function, cotangent, *args):
@@ -54,7 +54,7 @@ def flows_of_an_image(form):
 
 def batch_of_indices(form):
     """Arrays of indices along a first axis, which is the second one for a batch."""
-    read = lambda volume, indices: jt.ndimage.map_coordinates(volume, form(indices, 0), order=3)
+    read = lambda volume, indices: jt.ndimage.map_coordinates(volume, form(indices, 0), order=1)
     return jax.vmap(read, (None, 0))
 
 
@@ -89,7 +89,7 @@ def test_derivatives_of_second_order():
     """A derivative of a gradient is that of the same reads."""
 
     def along(form):
-        energy = lambda flow, image: jnp.sum(jnp.sin(jt.warp.warp_flow(image, form(flow), filter="cubic")))
+        energy = lambda flow, image: jnp.sum(jnp.sin(jt.warp.warp_flow(image, form(flow))))
         change = drawn(*FLOW.shape), drawn(*IMAGE.shape)
         return jax.jit(lambda *args: jax.jvp(jax.grad(energy), args, change)[1])(FLOW, IMAGE)
 
@@ -118,7 +118,7 @@ def test_an_operand_in_any_order(axis):
     texture = jt.texture2d(IMAGE[0])
     sampler = jt.Sampler(normalized_coords=False, address_mode="mirror")
     axes, x_y = space_axes(layout_of(texture), sampler), 4 + 3 * drawn(2, 5, 3)
-    points = jnp.moveaxis(x_y, 0, axis)
+    points = np.moveaxis(x_y, 0, axis)
 
     def stacked(texels, points):
         spec = ReadPlan(axes, (points,), as_given, (Stack(axis, (1, 0)),)).spec(Decoding.ELEMENT, np.float32)
@@ -129,7 +129,7 @@ def test_an_operand_in_any_order(axis):
         return jt.sample(jt.texture2d(texels), (x, y), sampler)
 
     cotangent = drawn(5, 3, 2)
-    expected = value_and_cotangents(separate, cotangent, IMAGE[0], points)
+    expected = jax.jit(functools.partial(value_and_cotangents, separate))(cotangent, IMAGE[0], points)
     assert_trees_close(
         "sum", jax.jit(functools.partial(value_and_cotangents, stacked))(cotangent, IMAGE[0], points), expected, 60
     )
@@ -137,7 +137,7 @@ def test_an_operand_in_any_order(axis):
         found = jax.jit(functools.partial(value_and_cotangents, stacked))(cotangent, IMAGE[0], points)
     assert_trees_close("sum", found, expected, 60)
     change = drawn(*points.shape)
-    tangent = lambda f: jax.jvp(f, (IMAGE[0], points), (IMAGE[0], change))[1]
+    tangent = lambda f: jax.jit(lambda *primals: jax.jvp(f, primals, (IMAGE[0], change))[1])(IMAGE[0], points)
     assert_trees_close("sum", tangent(stacked), tangent(separate), 60)
 
 

@@ -15,7 +15,7 @@ FILTERS = {
     "bspline": {"filter_mode": "bspline", "spline_order": 4},
     "gaussian": {"filter_mode": "gaussian"},
     "cubic": {"filter_mode": "cubic"},
-    "lanczos3": {"filter_mode": "lanczos3"},
+    "lanczos2": {"filter_mode": "lanczos2"},
 }
 UNSIGNED = ("linear", "bspline", "gaussian")
 KEY = jax.random.key(7)
@@ -56,7 +56,7 @@ def test_the_error_falls_with_the_root_of_the_number_of_draws(name):
     texture, (x, y) = jt.texture2d(normal(9, 7, 1)), uniform(2, 500)
     sampler = jt.Sampler(address_mode=("wrap", "border"), **FILTERS[name])
     expected = np.asarray(jt.sample(texture, (x, y), sampler), np.float64)
-    found = draws(texture, (x, y), sampler, 1024)
+    found = draws(texture, (x, y), sampler, 512)
     variance = found.var(0)
     if name in UNSIGNED:
         squares = jt.sample(jt.texture2d(texture.texels**2), (x, y), sampler)
@@ -84,7 +84,7 @@ def test_each_texel_has_the_probability_of_its_weight(name):
         assert_unbiased(draws(texture, (np.float32(x),), sampler, 4000), jt.sample(texture, (x,), sampler))
 
 
-@pytest.mark.parametrize("name", ["cubic", "lanczos3"])
+@pytest.mark.parametrize("name", ["cubic", "lanczos2"])
 def test_a_constant_stays_constant_under_negative_weights(name):
     found = draws(jt.texture2d(np.full((5, 5, 1), 0.7, np.float32)), uniform(2, 50), jt.Sampler(**FILTERS[name]), 20)
     assert_exact(found.astype(np.float32), np.full(found.shape, 0.7, np.float32), np.float32)
@@ -111,7 +111,7 @@ KINDS = {
     "anisotropic": (
         lambda: jt.build_mipmaps(jt.texture2d(normal(16, 12, 2))),
         2,
-        {"mipmap_filter_mode": "linear", "max_anisotropy": 5, "address_mode": "border"},
+        {"mipmap_filter_mode": "linear", "max_anisotropy": 3, "address_mode": "border"},
         {"ddx": (0.3, 0.1), "ddy": (-0.02, 0.06)},
     ),
     "codes": (
@@ -158,7 +158,7 @@ def test_keys_choose_and_samples_draw_for_themselves():
     assert len(set(same.ravel())) > 1
 
 
-@pytest.mark.parametrize(("name", "texels"), [("linear", 1), ("bspline", 1), ("cubic", 2), ("lanczos3", 2)])
+@pytest.mark.parametrize(("name", "texels"), [("linear", 1), ("bspline", 1), ("cubic", 2), ("lanczos2", 2)])
 def test_a_sample_loads_one_texel_or_two(name, texels):
     texture, sampler = jt.texture2d(normal(5, 6, 2)), jt.Sampler(**FILTERS[name])
     read = jax.jit(lambda x, y: jt.sample(texture, (x, y), sampler, key=KEY))
@@ -201,26 +201,27 @@ def test_gradients_to_texels_are_unbiased_and_those_to_coordinates_exact(name):
 
     gradients, args = jax.grad(loss, (0, 1, 2, 3)), (texels, color, *coords)
     both = jax.jit(lambda keys: (gradients(*args), jax.vmap(lambda key: gradients(*args, key))(keys)))
-    exact, of_keys = both(jax.random.split(KEY, 3000))
+    exact, of_keys = jax.device_get(both(jax.random.split(KEY, 3000)))
     for found, expected in zip(of_keys[:2], exact[:2]):
         assert_unbiased(np.asarray(found, np.float64), expected)
     for found, expected in zip(of_keys[2:], exact[2:]):
         assert_close("sum", found[17], expected, 64)
     # A sample touches one texel, or two.
-    one = jax.grad(lambda t: jt.sample(jt.texture2d(t), (0.45, 0.55), sampler, key=KEY).sum())(texels)
+    read = lambda t: jt.sample(jt.texture2d(t), (0.45, 0.55), sampler, key=KEY).sum()
+    one = np.asarray(jax.jit(jax.grad(read))(texels))
     assert np.count_nonzero(one[..., 0]) == (1 if name == "linear" else 2)
 
 
 def test_derivatives_of_higher_orders_and_in_both_modes():
     """In coordinates they are those of the filtered read, also after a derivative in texels."""
-    texels, (x, y), sampler = normal(5, 6, 1), uniform(2, 6), jt.Sampler(filter_mode="cubic", address_mode="wrap")
-    read = lambda key: lambda t, x: jt.sample(jt.texture2d(t), (x, y), sampler, key=key).sum()
+    texels, x, sampler = normal(6, 1), uniform(6), jt.Sampler(filter_mode="cubic", address_mode="wrap")
+    read = lambda key: lambda t, x: jt.sample(jt.texture1d(t), (x,), sampler, key=key).sum()
     drawn, filtered = read(KEY), read(None)
     twice = lambda f: jax.jacfwd(jax.grad(f, 1), 1)(texels, x)
     mixed = lambda f: jax.jacfwd(jax.grad(f, 0), 1)(texels, x)
     mixed_too = lambda f: jax.grad(lambda t: (jax.grad(f, 1)(t, x) * x).sum())(texels)
     derivatives = lambda f: [derivative(f) for derivative in (twice, mixed, mixed_too)]
-    tangents = normal(5, 6, 1)[::-1], x
+    tangents = normal(6, 1)[::-1], x
     once = lambda f: (jax.jvp(f, (texels, x), tangents)[1], jax.grad(f, (0, 1))(texels, x))
     found, expected, (pushed, pulled) = jax.jit(lambda: (derivatives(drawn), derivatives(filtered), once(drawn)))()
     for a, b in zip(found, expected):

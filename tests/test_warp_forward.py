@@ -44,8 +44,9 @@ def reference(image, flow, importance=None, *, mode, shape=None):
     return total, coverage
 
 
-@pytest.mark.parametrize("mode", ["sum", "average", "linear", "softmax"])
-@pytest.mark.parametrize("shape", [None, (5, 11)], ids=["same size", "other size"])
+@pytest.mark.parametrize(
+    ("mode", "shape"), [("sum", None), ("average", (5, 11)), ("linear", (5, 11)), ("softmax", None)]
+)
 def test_modes_equal_a_loop_over_pixels(mode, shape):
     image, flow, importance = draw(dtype=np.float32)
     given = {"linear": np.abs(importance), "softmax": importance}.get(mode)

@@ -16,7 +16,7 @@ import numpy as np
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
-from .._tables.address_rules import AddressRule
+from .._tables.address_rules import AddressRule, addressed
 from .._tables.filter_kernels import FilterKernel, of_each
 from .._tables.storage_formats import sum_dtype
 from .computed_once import computed_once
@@ -76,11 +76,9 @@ class ScaledFilter(NamedTuple):
 
     def entries(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The entries of the matrix from texels to samples: the sample, the texel and the weight of each, in order."""
-        apply = self.address.apply
-        assert apply is not None
         tap, weight = self.taps()
         with jax.ensure_compile_time_eval():
-            texel, inside = of_each(lambda tap: apply(tap, self.size), tap.astype(np.int32))
+            texel, inside = of_each(functools.partial(addressed, self.address, size=self.size), tap.astype(np.int32))
         kept = np.abs(weight) > NEGLIGIBLE
         kept = kept if inside is None else kept & inside
         # Several taps outside may read one texel.

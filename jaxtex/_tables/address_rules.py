@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol
 import jax
 import jax.numpy as jnp
 
+from .._typed_jit import typed_jit
 from ..modes import AddressMode
 
 # A size is a number, or an array where every sample chooses its mip level.
@@ -170,6 +171,13 @@ def sphere(taps: TapsOfAxes, sizes: Sequence[Size]) -> list[StoredTap]:
         row = jnp.where(beyond, 2 * height - 1 - phase, phase)
         found += [StoredTap((row, jnp.where(beyond, *x))) for x in zip(across, here)]
     return found
+
+
+@typed_jit("rule")
+def addressed(rule: AddressRule, tap: jax.Array, size: Size) -> Addressed:
+    """What a rule of one axis returns, by one program for all sizes."""
+    assert rule.apply is not None
+    return rule.apply(tap, jnp.asarray(size, jnp.int32))
 
 
 # Of each offset one tap reads a texel, neighbors stay adjacent, and texture units have the mode.

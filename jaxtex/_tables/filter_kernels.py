@@ -184,12 +184,16 @@ def b_spline_weight(order: int, tap: int) -> tuple[float, ...]:
     return tuple(map(float, found))
 
 
+# As many numbers take no longer than one, beside the call of a program.
+LEAST_NUMBERS = 2**11
+
+
 def of_each(function: Callable[[jax.Array], Any], numbers: np.ndarray) -> Any:
     """A function of each number, outside of any program, as arrays of NumPy.
 
     The numbers are padded to a power of two, so that arrays of many sizes share the programs of JAX's operations.
     """
-    line = np.pad(np.ravel(numbers), (0, (1 << max(numbers.size - 1, 0).bit_length()) - numbers.size))
+    line = np.pad(np.ravel(numbers), (0, (1 << (max(numbers.size, LEAST_NUMBERS) - 1).bit_length()) - numbers.size))
 
     def found(of_line: jax.Array) -> np.ndarray:
         return np.asarray(of_line)[: numbers.size].reshape(numbers.shape)

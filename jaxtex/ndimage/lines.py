@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._engine.spec import Coords
+from .._typed_jit import typed_jit
 from .reads import Arrays, at_axis
 
 
@@ -47,6 +48,7 @@ def row_times(row: Sequence[jax.Array], indices: Sequence[jax.Array]) -> jax.Arr
     return total
 
 
+@typed_jit("rank")
 def affine_elements(matrix: jax.Array, offset: jax.Array, rank: int) -> Arrays:
     """The elements of a matrix and an offset as `Affine` takes them, of `rank` axes."""
     rows = jnp.concatenate([matrix, offset[:, None]], 1)
