@@ -655,8 +655,8 @@ DERIVATIVES = [
     # kind, sizes, what drives the level, second derivatives, sampler
     ("1d", (11,), "lod", BOTH, {"filter_mode": "cubic", "address_mode": "mirror"}),
     ("2d", (6, 5), "footprint", (FORWARD_OVER_FORWARD,), {"address_mode": ("wrap", "clamp")}),
-    ("1d", (11,), "footprint", (REVERSE_OVER_REVERSE,), {"address_mode": "wrap", "max_anisotropy": 2}),
-    ("3d", (4, 3, 3), "lod", (), {"address_mode": ("mirror", "wrap", "clamp")}),
+    ("2d", (6, 5), "footprint", (REVERSE_OVER_REVERSE,), {"address_mode": ("border", "wrap"), "max_anisotropy": 2}),
+    ("3d", (4, 3, 3), "lod", (FORWARD_OVER_REVERSE,), {"address_mode": ("mirror", "wrap", "clamp")}),
     (
         "2d_layered",
         (3, 4),
