@@ -442,6 +442,13 @@ FAULTS = {
         "test_cut_reads.py",
         "rows",
     ),
+    "of two devices one sends rows of its wrong end": Fault(
+        ENGINE + "distributed/exchange.py",
+        "first = jnp.where(cut.number == 0,",
+        "first = jnp.where(cut.number == 1,",
+        "test_cut_reads.py",
+        "two_devices",
+    ),
     "the last round is left out": Fault(
         ENGINE + "distributed/routes.py",
         "rounds = -(-self.count // self.capacity)",

@@ -207,6 +207,27 @@ def test_few_parts(parts):
         assert found.reached.all()
 
 
+@pytest.mark.parametrize("method", ["halo", "edges"])
+def test_two_devices_exchange_rows_once(method):
+    """Each has one neighbor: what it receives lies before its own rows or after them."""
+    texture, y = jt.texture1d(drawn(0, 15, 2)), drawn(1, 4, 6)
+    given = plan(texture, ReadArguments((y,)), jt.Sampler(address_mode="clamp"))
+    spec, args = given.spec(Decoding.ELEMENT, np.dtype("float32")), (texture.texels, *given.operands)
+    cut, whole = cut_read(method, spec, 15, 2), whole_read(spec)
+
+    @jax.jit
+    def run(*args):
+        values, reached = cut(*args)
+        both = (where_reached(read, reached) for read in (lambda *args: cut(*args).values, whole))
+        return values, reached, [derivatives(read)(*args) for read in both]
+
+    values, reached, (found, wanted) = on_host(run(*args))
+    np.testing.assert_array_equal(values[reached], on_host(whole(*args))[reached])
+    assert_trees_close("sum", found, wanted, 2**8)
+    assert 0.3 < reached.mean() < 1
+    assert len(re.findall(r"collective-permute(-start)?\(", cut.lower(*args).compile().as_text())) == 1
+
+
 @pytest.mark.parametrize("rows", [3, routes.MOST_COUNTED + 1])
 def test_places(rows):
     """Counted or sorted, equal numbers are numbered in order; those past the last row stay where they are."""
