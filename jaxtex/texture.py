@@ -3,7 +3,6 @@
 # pyright: strict, reportUnknownMemberType=false
 
 import dataclasses
-import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -153,13 +152,8 @@ def packed(kind: TextureKind, levels: Sequence[jax.Array], border_color: jax.Arr
     """A texture of `levels`, finest first."""
     if len(levels) == 1:
         return Texture(levels[0], border_color, kind)
-    return Texture(in_one_array(levels), border_color, kind, tuple(level.shape for level in levels))
-
-
-@functools.partial(jax.jit, inline=True)
-def in_one_array(levels: Sequence[jax.Array]) -> jax.Array:
-    """The texels of all levels, (texels, C)."""
-    return jnp.concatenate([level.reshape(math.prod(level.shape[:-1]), level.shape[-1]) for level in levels])
+    texels = jnp.concatenate([level.reshape(math.prod(level.shape[:-1]), level.shape[-1]) for level in levels])
+    return Texture(texels, border_color, kind, tuple(level.shape for level in levels))
 
 
 def check_level(kind: TextureKind, texels: Any, name: str) -> jax.Array:
