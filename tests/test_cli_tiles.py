@@ -81,6 +81,18 @@ def test_tiles_whose_windows_are_too_large_are_divided(name, texels):
     assert max(np.prod(shape) for shape in image.shapes.used) <= texels
 
 
+def test_an_opaque_image_gets_an_alpha_channel(tmp_path, capsys):
+    """In tiles as in the whole: clear outside of the turned image."""
+    source = make(tmp_path / "in.tif", "mapped")
+    for out, tile in (("tiles.tif", ["--tile"]), ("whole.tif", [])):
+        code, *_ = run(capsys, "rotate", source, tmp_path / out, "--angle", 20, "--alpha", *tile)
+        assert code == 0
+    found, whole = (tifffile.imread(tmp_path / name) for name in ("tiles.tif", "whole.tif"))
+    assert found.shape[-1] == tifffile.imread(source).shape[-1] + 1
+    assert found[0, 0, -1] == 0
+    assert_exact(found, whole)
+
+
 def test_a_pixel_that_reads_too_much_is_a_sentence(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(large_files, "WINDOW_SHARE", 1e-3)
     source = make(tmp_path / "in.tif", "mapped")
