@@ -10,6 +10,7 @@ from typing import Any, ParamSpec, TypeVar
 import jax
 import numpy as np
 
+from . import _keywords
 from .modes import AddressMode, FilterMode, OptionEnum
 from .sampler import Sampler
 
@@ -55,13 +56,11 @@ def explained(function: Callable[Parameters, Result]) -> Callable[Parameters, Re
 
 def check_keywords(name: str, keywords: Collection[str], names: Collection[str]) -> None:
     """Raises a TypeError with a remedy for a keyword that is not among `names`."""
-    for keyword in keywords:
-        if keyword not in names:
-            remedy = keyword_remedy(keyword, names)
-            raise TypeError(f"{name}: there is no argument {keyword!r}; {remedy}.")
+    _keywords.check_keywords(name, keywords, names, functools.partial(keyword_remedy, names=names))
 
 
-def keyword_remedy(keyword: str, names: Collection[str]) -> str:
+def keyword_remedy(keyword: str, names: Collection[str]) -> str | None:
+    """What to pass in place of a keyword, if that is known."""
     meant = KEYWORDS.get(keyword, keyword)
     if meant in names:
         return f"pass {meant}=..."
@@ -69,7 +68,7 @@ def keyword_remedy(keyword: str, names: Collection[str]) -> str:
         return f"pass sampler=jaxtex.Sampler({keyword}=...)"
     if "sampler" in names and meant in BY_OTHERS:
         return f"pass {BY_OTHERS[meant]}"
-    return f"the arguments are {', '.join(names) if isinstance(names, tuple) else ', '.join(sorted(names))}"
+    return None
 
 
 def check_operand(name: str, argument: str, value: Any, *, of_numbers: bool = True) -> None:

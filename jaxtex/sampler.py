@@ -13,6 +13,7 @@ import jax
 import numpy as np
 
 from ._integers import is_integer
+from ._keywords import check_keywords
 from ._tables.address_rules import ADDRESS_RULES, AddressRule
 from ._tables.filter_kernels import MAX_SPLINE_ORDER, FilterKernel, FilterOptions, filter_kernel
 from ._tables.storage_formats import Decoding
@@ -56,13 +57,12 @@ def explains_fields(cls: type[Class]) -> type[Class]:
     make = cls.__init__
     fields = tuple(inspect.signature(cls).parameters)
 
+    def mode_meant(keyword: str) -> str | None:
+        return f"pass {keyword}_mode=..." if f"{keyword}_mode" in fields else None
+
     @functools.wraps(make)
     def explained(self: Class, *args: Any, **keywords: Any) -> None:
-        for keyword in keywords:
-            if keyword not in fields:
-                meant = f"{keyword}_mode"
-                remedy = f"pass {meant}=..." if meant in fields else f"the arguments are {', '.join(fields)}"
-                raise TypeError(f"{cls.__name__}: there is no argument {keyword!r}; {remedy}.")
+        check_keywords(cls.__name__, keywords, fields, mode_meant)
         if args:
             raise TypeError(
                 f"{cls.__name__}: {args[0]!r} came without a name; pass filter_mode=..., address_mode=... or another."

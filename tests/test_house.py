@@ -39,6 +39,7 @@ LAYERS = (
     "_compat",
     "_typed_jit",
     "_integers",
+    "_keywords",
     "modes",
     "_tables",
     "sampler",

@@ -184,14 +184,15 @@ def b_spline_weight(order: int, tap: int) -> tuple[float, ...]:
     return tuple(map(float, found))
 
 
-# As many numbers take no longer than one, beside the call of a program.
+# So many numbers take hardly longer than one, as the call of a program takes longer than they do.
 LEAST_NUMBERS = 2**11
 
 
 def of_each(function: Callable[[jax.Array], Any], numbers: np.ndarray) -> Any:
     """A function of each number, outside of any program, as arrays of NumPy.
 
-    The numbers are padded to a power of two, so that arrays of many sizes share the programs of JAX's operations.
+    The numbers are padded to a power of two, LEAST_NUMBERS at least, so that arrays of many sizes share the programs of
+    JAX's operations.
     """
     line = np.pad(np.ravel(numbers), (0, (1 << (max(numbers.size, LEAST_NUMBERS) - 1).bit_length()) - numbers.size))
 

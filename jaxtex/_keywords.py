@@ -1,0 +1,24 @@
+"""The error for a keyword that a function or a class does not take."""
+
+# pyright: strict
+
+from collections.abc import Callable, Collection
+
+
+def check_keywords(
+    name: str, keywords: Collection[str], names: Collection[str], remedy: Callable[[str], str | None]
+) -> None:
+    """Checks that all keywords are among `names`.
+
+    Args:
+        name: of the function or the class that is called.
+        remedy: of a keyword, what to pass in its place, or `None` if nothing is like it.
+
+    Raises:
+        TypeError: says what to pass, or names all arguments.
+    """
+    for keyword in keywords:
+        if keyword not in names:
+            known = names if isinstance(names, tuple) else sorted(names)
+            mend = remedy(keyword) or f"the arguments are {', '.join(known)}"
+            raise TypeError(f"{name}: there is no argument {keyword!r}; {mend}.")
