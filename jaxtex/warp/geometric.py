@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
+from .._remedies import public
 from ..mipmaps import along_axes
 from ..sampler import FilterModeLike, Sampler
 from .calls import STATIC_OPTIONS, compiled
@@ -22,6 +23,7 @@ from .types import AddressLike, CoordinateFunction, GridFunction, ShapeLike
 STATIC = ("output_shape", *STATIC_OPTIONS)
 
 
+@public
 def resample(
     image: ArrayLike,
     function: CoordinateFunction,

@@ -18,7 +18,7 @@ from .._arguments import as_float
 from .._engine.axis import Axis
 from .._engine.plan import Layout, space_axes
 from .._engine.windows import Span, WindowShapes, loaded, position_spans, texel_spans
-from .._remedies import explained
+from .._remedies import public
 from .._typed_jit import typed_jit
 from ..sampler import FilterModeLike, Sampler
 from . import smoothing
@@ -149,7 +149,7 @@ def ahead(items: Iterable[Any], count: int) -> Iterator[Any]:
     yield from taken
 
 
-@explained
+@public
 def resample_tiles(
     image: ImageLike,
     function: CoordinateFunction,
