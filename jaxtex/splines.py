@@ -68,9 +68,9 @@ def spline_filter(texture: Texture, sampler: Sampler) -> Texture:
     name = "spline_filter"
     check_texture(name, texture)
     check_is_sampler(name, sampler)
-    if sampler.filter_mode is not FilterMode.BSPLINE:
+    if sampler.filter is not FilterMode.BSPLINE:
         raise ValueError(
-            f"{name}: sampler has filter_mode={str(sampler.filter_mode)!r}, expected 'bspline', the only filter that "
+            f"{name}: sampler has filter_mode={str(sampler.filter)!r}, expected 'bspline', the only filter that "
             f"has a prefilter; read the texture without spline_filter, or use filter_mode='bspline'."
         )
     if texture.kind.is_cube or texture.num_levels > 1:

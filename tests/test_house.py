@@ -189,7 +189,7 @@ SIGNATURES = {
     **{f"nn.{name}": signature for name, signature in READS_INSIDE_MODELS.items()},
     **{f"ndimage.{name}": signature for name, signature in NDIMAGE.items()},
     "Texture": "(texels, border_color=None, kind='2d', level_shapes=None, cut=None)",
-    "Sampler": "(*, address_mode=None, filter_mode='linear', cubic_coefficient=-0.5, spline_order=3, "
+    "Sampler": "(*, address_mode=None, filter_mode=None, cubic_coefficient=-0.5, spline_order=3, "
     "read_mode='element', normalized_coords=True, srgb=False, mipmap_filter_mode='point', mipmap_level_bias=0.0, "
     "min_mipmap_level_clamp=0.0, max_mipmap_level_clamp=inf, max_anisotropy=1, seamless_cubemap=True, "
     "arithmetic='float', deterministic=False, limit=None)",

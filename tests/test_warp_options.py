@@ -128,6 +128,11 @@ def test_equal_settings_do_not_contradict():
             "filter_mode",
         ),
         (
+            {"filter": "point", "sampler": jt.Sampler(filter_mode="linear")},
+            ValueError,
+            "filter is 'point', but sampler has filter_mode='linear'; leave filter out, or make the sampler without",
+        ),
+        (
             {"address": "wrap", "sampler": jt.Sampler(address_mode=("border", "mirror"))},
             ValueError,
             "address is 'wrap', but sampler has address_mode=('border', 'mirror'); leave address out",
