@@ -5,7 +5,7 @@
 import functools
 import inspect
 from collections.abc import Callable, Collection
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar, cast
 
 import jax
 import numpy as np
@@ -83,9 +83,9 @@ def as_flag(name: str, argument: str, value: Any, annotation: Any = bool) -> boo
     check_is_known(name, argument, value)
     if value is None and annotation == FLAGS[1]:
         return None
-    if not (isinstance(value, bool) or (np.ndim(value) == 0 and getattr(value, "dtype", None) == np.bool_)):
-        raise TypeError(f"{name}: {argument} is {value!r}, expected True or False.")
-    return bool(value)
+    if isinstance(value, bool) or (getattr(value, "dtype", None) == np.bool_ and getattr(value, "shape", None) == ()):
+        return bool(cast(Any, value))
+    raise TypeError(f"{name}: {argument} is {value!r}, expected True or False.")
 
 
 def check_is_known(name: str, argument: str, value: Any) -> None:
@@ -109,7 +109,7 @@ def keyword_remedy(keyword: str, names: Collection[str]) -> str | None:
         return f"pass {meant}=..."
     if "sampler" in names and keyword in SAMPLER_FIELDS:
         return f"pass sampler=jaxtex.Sampler({keyword}=...)"
-    if "sampler" in names and meant in BY_OTHERS:
+    if meant in BY_OTHERS and ("sampler" in names if meant != "border_color" else {"texture", "textures"} & {*names}):
         return f"pass {BY_OTHERS[meant]}"
     return None
 

@@ -250,16 +250,16 @@ class Sampler:
             modes = (modes,) * ndim
         if len(modes) != ndim:
             raise ValueError(
-                f"{name}: address_mode has {len(modes)} modes, but the texture has {ndim} filtered axes; "
-                f"give one mode for all axes, or {ndim} in x, y, z order."
+                f"{name}: there are {len(modes)} address modes for {ndim} filtered axes; pass one mode for all, or "
+                f"{ndim} in x, y, z order."
             )
         rules = tuple(ADDRESS_RULES[AddressMode(mode)] for mode in modes)
         for rule in rules:
             if rule.num_axes > 1 and rules != (rule,) * rule.num_axes:
                 raise ValueError(
-                    f"{name}: address_mode is {tuple(rule.name for rule in rules)} for a texture of {ndim} filtered "
-                    f"axes, and {rule.name!r} addresses {rule.num_axes} axes together; use it for all axes of such a "
-                    f"texture, or another mode."
+                    f"{name}: the address modes are {tuple(rule.name for rule in rules)}, and {rule.name!r} addresses "
+                    f"{rule.num_axes} axes together; use it for all axes of a texture with {rule.num_axes} filtered "
+                    f"axes, or another mode."
                 )
         return rules
 

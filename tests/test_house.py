@@ -103,7 +103,7 @@ WARPS = {
     "flow_from_itk": "(field, geometry_of_field)",
     "forward_warp": f"(image, flow, importance=None, {OF_A_SHAPE}, *, {MODES}, mode='softmax', return_coverage=False, "
     "dtype=None)",
-    "grid_sample": "(images, grid, mode='bilinear', padding_mode='zeros', align_corners=False, *, data_format='NCHW', "
+    "grid_sample": "(images, grid, mode=None, padding_mode=None, align_corners=False, *, data_format='NCHW', "
     "sampler=None, border_color=None, antialias=False)",
     "integrate_velocity": f"(velocity, steps=7, {OF_FLOWS})",
     "invert_flow": f"(flow, steps=20, {OF_FLOWS})",

@@ -40,7 +40,7 @@ READS = {
     "no level": (lambda: jt.Sampler(mipmap_level_bias=-1e39), "mipmap_level_bias is -1e+39, expected a finite"),
     "three modes of a face": (
         lambda: jt.sample(CUBE, (X,) * 3, jt.Sampler(address_mode=("wrap",) * 3)),
-        "sample: address_mode has 3 modes, but the texture has 2 filtered axes",
+        "sample: there are 3 address modes for 2 filtered axes",
     ),
     "poles of a cube": (
         lambda: jt.sample(CUBE, (X,) * 3, jt.Sampler(address_mode="sphere")),
@@ -62,12 +62,12 @@ WARPS = {
     "fields": (lambda: warp.warp_flow(IMAGE, (X,)), "has 1 arrays, expected (x, y) or (x, y, z)"),
     "fields of other shapes": (
         lambda: warp.warp_flow(IMAGE, (np.zeros((4, 5)), np.zeros((3, 5)))),
-        "have shapes (4, 5), (3, 5)",
+        "has arrays of shapes (4, 5), (3, 5)",
     ),
     "lens": (lambda: warp.distort_points((X, X, X), np.eye(3), np.zeros(4)), "coords has 3 arrays, expected (x, y)"),
     "tiles of nothing": (
         lambda: list(warp.resample_tiles(IMAGE[:0], lambda x, y: (x, y), (2, 3))),
-        "expected sizes of at least 1",
+        "image has shape (0, 5, 2), expected (..., H, W, C) of one pixel or more",
     ),
 }
 ARRAYS = {

@@ -115,7 +115,9 @@ def test_equal_settings_do_not_contradict():
     assert resolve_sampler("resample", sampler, "cubic", ["wrap", "mirror"]) == sampler
     resolved = resolve_sampler("resample", jt.Sampler(address_mode="wrap", max_anisotropy=4), FilterMode.CUBIC, None)
     assert resolved == jt.Sampler(filter_mode="cubic", address_mode="wrap", max_anisotropy=4)
-    assert resolve_sampler("resample", None, None, None, AddressMode.CLAMP) == jt.Sampler(address_mode="clamp")
+    assert resolve_sampler("resample", None, None, None, AddressMode.CLAMP) == jt.Sampler(
+        filter_mode="linear", address_mode="clamp"
+    )
 
 
 @pytest.mark.parametrize(

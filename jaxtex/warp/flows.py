@@ -19,7 +19,7 @@ from .._arguments import as_integer
 from ..modes import AddressMode
 from ..sampler import FilterModeLike, Sampler
 from .calls import compiled
-from .fields import as_fields, field_parameters, stacked
+from .fields import as_components, field_parameters, stacked
 from .grids import displaced
 from .images import difference, warp_image
 from .matrices import Rows, determinant, dot, inverse
@@ -213,7 +213,7 @@ def flow_sampler(
 
 def components_of(flow: jax.Array) -> Arrays:
     """The components of a flow that is one array."""
-    return as_fields("", "", flow)
+    return as_components("", "", flow)
 
 
 def in_form_of(given: Any, flow: jax.Array) -> jax.Array | Arrays:

@@ -18,7 +18,7 @@ from .._engine.operators import over_batch
 from ..sampler import FilterModeLike, Sampler
 from ..sampling import splat
 from .calls import compiled
-from .fields import as_fields, check_fields
+from .fields import as_components
 from .grids import aligned, pixel_centers
 from .images import check_image, converted
 from .options import resolve_sampler
@@ -150,10 +150,10 @@ def forward_warp(
     sampler = resolve_sampler(name, sampler, filter, address)
     check_mode(name, mode, importance, sampler)
     pixels: Any = as_array(image)
+    shape = spatial_shape(name, pixels, output_shape, 2)
     check_image(name, pixels, 2)
     pixels = jnp.asarray(pixels, np.float32 if pixels.dtype == np.bool_ else None)
-    shape = spatial_shape(name, pixels, output_shape, 2)
-    values = list(check_fields(name, "flow", as_fields(name, "flow", flow)))
+    values = list(as_components(name, "flow", flow, (2,)))
     if importance is not None:
         values.append(as_float(importance))
     batch = batch_shape(name, pixels.shape[:-1], values)
