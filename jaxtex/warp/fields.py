@@ -156,7 +156,7 @@ def stacked(name: str, argument: str, field: Any) -> jax.Array:
 
 def check_fields(name: str, argument: str, fields: Any, counts: Sequence[int] = (2, 3)) -> Arrays:
     """Two or three arrays of one rank, which broadcast to at least as many axes; see `as_components`."""
-    arrays = tuple(as_float(a) for a in fields)
+    arrays = tuple(jnp.asarray(a) for a in fields)
     if len(arrays) not in counts:
         expected = " or ".join(POINTS[n] for n in counts)
         raise ValueError(f"{name}: {argument} has {len(arrays)} arrays, expected {expected}.")

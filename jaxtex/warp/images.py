@@ -31,7 +31,7 @@ from ..texture import Texture, texture1d, texture2d, texture3d
 from . import smoothing
 from .grids import is_affine, pixel_centers
 from .options import ReadOptions
-from .shapes import AXES, check_axes
+from .shapes import AXES, as_floats, check_axes
 from .types import Arrays, GridFunction
 
 Tree = TypeVar("Tree")
@@ -76,7 +76,7 @@ def warp_image(
     check_image(name, pixels, ndim, argument)
     pixels, options, result = as_numbers(pixels, options)
     check_reads(name, options, ndim, pixels.dtype, pixels.shape[-1])
-    arrays = floating_parameters(parameters, ndim)
+    arrays = floating_parameters(parameters, ndim, pixels)
     batch = common_batch(name, argument, pixels.shape[: -ndim - 1], *(p.shape[:-ndim] for p in arrays))
     shape = (*batch, *output_shape, pixels.shape[-1])
     if 0 in shape:
@@ -255,11 +255,11 @@ def read_at(
     return sample_grid(texture, function, operands, in_pixels, as_numbers=as_numbers, affine_axes=axes, apart=apart)
 
 
-def floating_parameters(parameters: Sequence[ArrayLike | Stacked], ndim: int) -> tuple[Operand, ...]:
-    """Parameters as floating arrays, with `ndim` axes of the samples at least."""
+def floating_parameters(parameters: Sequence[ArrayLike | Stacked], ndim: int, image: Any) -> tuple[Operand, ...]:
+    """Parameters as floating arrays, with `ndim` axes of the samples at least, and the precision of an image."""
     found: list[Operand] = []
     for p in parameters:
-        array = as_float(p.array if isinstance(p, Stacked) else p)
+        (array,) = as_floats(p.array if isinstance(p, Stacked) else p, like=image)
         array = jnp.expand_dims(array, range(ndim + isinstance(p, Stacked) - array.ndim))
         found.append(dataclasses.replace(p, array=array) if isinstance(p, Stacked) else array)
     return tuple(found)

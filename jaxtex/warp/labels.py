@@ -114,7 +114,7 @@ def warped_labels(
         raise TypeError(f"{name}: labels has dtype {stored}, expected integers or bool; convert it with labels.astype.")
     texels = jnp.asarray(texels).astype(np.uint8 if stored == jnp.bool_ else stored)
     color = jnp.broadcast_to(jnp.asarray(border_label).astype(texels.dtype), texels.shape[-1:])
-    parameters = floating_parameters(points.parameters, ndim)
+    parameters = floating_parameters(points.parameters, ndim, texels)
     batch = common_batch(name, "labels", texels.shape[: -ndim - 1], *(p.shape[:-ndim] for p in parameters))
     shape = (*batch, *points.output_shape, texels.shape[-1])
     if 0 in shape:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
@@ -93,10 +94,11 @@ def is_shape(value: Any) -> bool:
 
 
 def as_floats(*values: ArrayLike, like: Any = None) -> tuple[jax.Array, ...]:
-    """Numbers as floating arrays of one dtype: float64 if one of them is, or an image `like`, else float32."""
-    arrays = tuple(map(as_float, values))
-    dtypes = [a.dtype for a in arrays] if like is None else [*(a.dtype for a in arrays), dtype_of(like)]
-    return tuple(a.astype(sum_dtype(*dtypes)) for a in arrays)
+    """Numbers as floating arrays of one dtype: float64 if an array among them is, or an image `like`, else float32."""
+    arrays = [jnp.asarray(v) for v in values]
+    dtypes = [a.dtype for a in arrays if not jax.typeof(a).weak_type]
+    dtype = sum_dtype(*dtypes, *(() if like is None else (dtype_of(like),)))
+    return tuple(a.astype(dtype) for a in arrays)
 
 
 def dtype_of(image: Any) -> np.dtype[Any]:

@@ -279,7 +279,7 @@ class StreamedWarp:
         sizes, starts = (tuple(jnp.asarray(n, jnp.int32) for n in some) for some in (self.sizes, tile.starts))
         return warp_checked(
             jnp.asarray(window),
-            floating_parameters(coords, len(tile.shape)),
+            floating_parameters(coords, len(tile.shape), window),
             None,
             self.options.border_color,
             Window(sizes, starts),

@@ -100,8 +100,8 @@ def grid_sample(
         mode: ``"bilinear"``, the default; ``"nearest"`` (of two texels equally near, the one with the even index);
             ``"trilinear"``, the word for volumes; or ``"bicubic"`` (with the coefficient -0.75; for volumes too,
             unlike PyTorch).
-        padding_mode: ``"zeros"``, the default; ``"border"``, the nearest texel of the edge; or ``"reflection"``, which mirrors the
-            image at -1 and 1: the texel of the edge appears twice, or once with `align_corners`.
+        padding_mode: ``"zeros"``, the default; ``"border"``, the nearest texel of the edge; or ``"reflection"``, which
+            mirrors the image at -1 and 1: the texel of the edge appears twice, or once with `align_corners`.
         align_corners: whether -1 and 1 are the centers of the outer pixels; otherwise they are the outer edges of these
             pixels. ``None`` is false.
         data_format: ``"NCHW"`` or ``"NHWC"``, for volumes also ``"NCDHW"`` or ``"NDHWC"``: whether channels come before
