@@ -131,14 +131,14 @@ def composed(
     how = ReadOptions(resolve_sampler(name, flow_sampler, None, None, AddressMode.CLAMP))
     points = ComposedPoints(Composed(()), (), shape)
     for transform in transforms:
-        function, parameters = link(name, transform, points, ndim, how)
+        function, parameters = link(name, transform, points, ndim, how, image)
         functions = (*points.function.links, (function, num_numbers(parameters)))
         points = ComposedPoints(Composed(functions), (*points.parameters, *parameters), shape)
     return points
 
 
 def link(
-    name: str, transform: Transform, before: ComposedPoints, ndim: int, how: ReadOptions
+    name: str, transform: Transform, before: ComposedPoints, ndim: int, how: ReadOptions, image: ArrayLike
 ) -> tuple[GridFunction, tuple[Operand, ...]]:
     """The function of a transform, and its parameters at the points before it."""
     if not is_flow(transform, ndim):
@@ -146,7 +146,8 @@ def link(
         return (affine if matrix.shape[-2] == ndim else projective), matrix_parameters(matrix, ndim)
     parameters, shape = field_parameters(name, "transforms", transform)
     if before.function.links or shape != before.output_shape:
-        parameters = (Stacked.last(warp_image(name, stacked(name, "transforms", transform), *before, how)),)
+        (flow,) = as_floats(stacked(name, "transforms", transform), like=image)
+        parameters = (Stacked.last(warp_image(name, flow, *before, how, argument="transforms")),)
     return displaced, parameters
 
 

@@ -18,7 +18,7 @@ from .calls import STATIC_OPTIONS, compiled
 from .grids import displaced, stored_points
 from .images import warp_image
 from .options import read_options
-from .shapes import as_floats, spatial_shape
+from .shapes import as_floats, check_axes
 from .types import AddressLike, Arrays, Points
 
 # The spatial sizes and the components of a field, by their number.
@@ -67,7 +67,8 @@ def remap(
     if not isinstance(cast(Any, coords), tuple | list):
         raise TypeError(stacked_coords("remap", "coords", coords))
     arrays = check_fields("remap", "coords", coords)
-    shape = spatial_shape("remap", image, shape_of_fields(arrays), len(arrays), source="coords")
+    shape = shape_of_fields(arrays)
+    check_axes("remap", "image", np.shape(image), len(shape), "coords")
     options = read_options("remap", sampler, filter, address, border_color, antialias, dtype)
     return warp_image("remap", image, stored_points, arrays, shape, options)
 
@@ -113,7 +114,7 @@ def warp_flow(
     """
     options = read_options("warp_flow", sampler, filter, address, border_color, antialias, dtype)
     parameters, shape = field_parameters("warp_flow", "flow", flow)
-    shape = spatial_shape("warp_flow", image, shape, len(shape), source="flow")
+    check_axes("warp_flow", "image", np.shape(image), len(shape), "flow")
     return warp_image("warp_flow", image, displaced, parameters, shape, options)
 
 

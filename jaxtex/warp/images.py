@@ -31,7 +31,7 @@ from ..texture import Texture, texture1d, texture2d, texture3d
 from . import smoothing
 from .grids import is_affine, pixel_centers
 from .options import ReadOptions
-from .shapes import AXES, as_floats, check_axes
+from .shapes import AXES, as_floats, check_axes, check_pixels
 from .types import Arrays, GridFunction
 
 Tree = TypeVar("Tree")
@@ -81,6 +81,7 @@ def warp_image(
     shape = (*batch, *output_shape, pixels.shape[-1])
     if 0 in shape:
         return jnp.zeros(shape, result)
+    check_pixels(name, argument, pixels.shape, ndim)
     return warp_checked(
         pixels,
         arrays,

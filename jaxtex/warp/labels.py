@@ -23,6 +23,7 @@ from .fields import check_fields, shape_of_fields
 from .grids import Composed, is_affine, stored_points
 from .images import KINDS, check_image, common_batch, floating_parameters, grid_operands
 from .options import address_modes
+from .shapes import check_pixels
 from .types import AddressLike, GridFunction, Points, ShapeLike
 
 METHODS = {"nearest": FilterMode.POINT, "partial_volume": FilterMode.LINEAR}
@@ -119,6 +120,7 @@ def warped_labels(
     shape = (*batch, *points.output_shape, texels.shape[-1])
     if 0 in shape:
         return jnp.zeros(shape, stored)
+    check_pixels(name, "labels", texels.shape, ndim)
     found = _read_labels(
         texels,
         color,

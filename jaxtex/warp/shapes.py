@@ -46,11 +46,12 @@ def spatial_shape(
             )
     count = ndim or len(shape) or 2
     check_axes(name, argument, of_image, count, source)
+    check_pixels(name, argument, of_image, count)
     return shape or of_image[-1 - count : -1]
 
 
 def check_axes(name: str, argument: str, shape: tuple[int, ...], ndim: int, source: str = "") -> None:
-    """Checks that an image has `ndim` spatial axes, none of them empty, and channels; see `spatial_shape`."""
+    """Checks that an image has `ndim` spatial axes and channels; see `spatial_shape`."""
     if len(shape) <= ndim:
         remedy = f"add an axis for a single channel, {argument}[..., None]"
         if source and len(shape) == ndim == 3:
@@ -59,6 +60,10 @@ def check_axes(name: str, argument: str, shape: tuple[int, ...], ndim: int, sour
             f"{name}: {argument} has shape {shape}, expected {AXES[ndim]}{f' for this {source}' if source else ''}; "
             f"{remedy}."
         )
+
+
+def check_pixels(name: str, argument: str, shape: tuple[int, ...], ndim: int) -> None:
+    """Checks that an image has pixels."""
     if 0 in shape[-1 - ndim : -1]:
         raise ValueError(f"{name}: {argument} has shape {shape}, expected {AXES[ndim]} of one pixel or more.")
 
