@@ -30,7 +30,8 @@ from ._arguments import (
     infer_kind,
 )
 from ._engine.decoding import read_dtype
-from ._engine.plan import Layout
+from ._engine.plan import Layout, combination
+from ._engine.spec import Combination
 from ._remedies import explained
 from .modes import Arithmetic, ReadMode, TextureKind
 from .sampler import Sampler
@@ -87,7 +88,7 @@ def sample(
             levels, the reads along a footprint and the taps, with its weight as the probability. With a filter that has
             negative weights (cubic, mitchell, lanczos2, lanczos3) each sample reads two texels: one among the taps of
             positive weight, and one among those of negative weight. The expectation is the read without a key. A key is
-            allowed in float arithmetic only.
+            allowed in float arithmetic only, and not with ``limit="taps"``, where no draws have the read as their mean.
         dtype: the dtype of the result: a floating dtype, or one that holds all texels. The default is the texture's
             dtype; float32 with ``read_mode="normalized_float"``, and for bool texels that a filter blends.
 
@@ -143,6 +144,11 @@ def sample(
         raise ValueError(
             "sample: key is given with arithmetic='hardware', and no texture unit draws texels; leave key out, or use "
             "arithmetic='float'."
+        )
+    if combination(sampler) is Combination.LIMITED:
+        raise ValueError(
+            f"sample: key is given with limit={str(sampler.limit)!r}, and a limited read is no weighted mean of texels, "
+            f"which draws of single texels could have as their expectation; leave key or limit out."
         )
     return _reads.sample(texture, arguments, check_key("sample", key), sampler=sampler, dtype=result)
 
