@@ -104,7 +104,7 @@ class Sampler:
             These smooth the texels:
 
             - ``"bspline"``: `spline_order` + 1 texels per axis, a B-spline, whose first `spline_order` - 1 derivatives
-              are continuous.
+              are continuous. A read of what `spline_filter` returns passes through the texels.
             - ``"mitchell"``: 4 texels per axis, Mitchell and Netravali's compromise of sharp and smooth.
             - ``"gaussian"``: 4 texels per axis, a Gaussian with a standard deviation of half a texel.
         cubic_coefficient: the free parameter of the cubic kernel: -0.5 is Catmull-Rom, -0.75 is what PyTorch

@@ -136,8 +136,10 @@ def sample(
             "or use arithmetic='float'."
         )
     result = check_dtype("sample", dtype, _reads.own_dtype(texture, sampler))
-    if _debug.is_on() and sampler.normalized_coords and not texture.kind.is_cube:
-        _debug.mention_far_coords("sample", arguments.coords)
+    if _debug.is_on():
+        _debug.mention_smoothing("sample", sampler)
+        if sampler.normalized_coords and not texture.kind.is_cube:
+            _debug.mention_far_coords("sample", arguments.coords)
     if key is None:
         return _reads.sample(texture, arguments, sampler=sampler, dtype=result)
     if sampler.arithmetic is Arithmetic.HARDWARE:
