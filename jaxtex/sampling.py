@@ -149,8 +149,8 @@ def sample(
         )
     if combination(sampler) is Combination.LIMITED:
         raise ValueError(
-            f"sample: key is given with limit={str(sampler.limit)!r}, and a limited read is no weighted mean of texels, "
-            f"which draws of single texels could have as their expectation; leave key or limit out."
+            f"sample: key is given with limit={str(sampler.limit)!r}, and a limited read is no mean of texels, "
+            f"which draws have as their expectation; leave key or limit out."
         )
     return _reads.sample(texture, arguments, check_key("sample", key), sampler=sampler, dtype=result)
 

@@ -49,7 +49,7 @@ def by_terms(
 
 
 def in_place_of(terms: Callable[..., Any], value: Callable[..., Any], *args: Any) -> Any:
-    """``value(*args)``, with the derivatives of `terms`, and its transpose where it is linear in the first two arguments.
+    """``value(*args)``, with the derivatives of `terms`, and its transpose where that is linear in two first arguments.
 
     Neither function may close over traced arrays.
     """
