@@ -122,3 +122,16 @@ def test_texels_under_normalized_coordinates_are_mentioned_where_debugging_is_on
     with pytest.warns(UserWarning, match=r"sample: \d+ % of the coordinates .*normalized_coords=False") as warned:
         read(X, Y)
     assert len(warned) == 2
+
+
+def test_a_spline_that_smooths_is_mentioned_where_debugging_is_on(monkeypatch):
+    read = lambda **options: jt.sample(TEXTURE, (X / 32, Y / 24), jt.Sampler(**options))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read(filter_mode="bspline")
+        monkeypatch.setenv("JAXTEX_DEBUG", "1")
+        read(filter_mode="bspline", spline_order=1)  # is the linear filter
+        read(filter_mode="cubic")
+    with pytest.warns(UserWarning, match=r"sample: filter_mode='bspline' smooths.*spline_filter\(tex") as warned:
+        read(filter_mode="bspline", spline_order=2)
+    assert warned[0].filename == __file__
