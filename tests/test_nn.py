@@ -213,19 +213,7 @@ def test_grid_by_the_kernels_of_a_gpu(sizes):
         assert_trees_close("sum", run(), plain)
 
 
-# Nothing to read
-
-
-def test_nothing_is_read_from_no_samples():
-    value, locations, weights = attention_inputs()
-    assert attend(value, locations[:, :0], weights[:, :0]).shape == (1, 0, 4)
-    assert jt.nn.roi_align(normal(1, 3, 3, 2), np.zeros((0, 4), np.float32), 2).shape == (0, 2, 2, 2)
-    assert jt.nn.triplane(normal(3, 2, 2, 5), np.zeros((0, 3), np.float32)).shape == (0, 5)
-    assert jt.nn.k_planes(normal(3, 2, 2, 5), np.zeros((0, 3), np.float32)).shape == (0, 5)
-    grid = jt.nn.MultiresolutionGrid(num_levels=1, base_resolution=2)
-    assert jt.nn.multiresolution_grid([normal(8, 2)], np.zeros((4, 0, 3), np.float32), grid).shape == (4, 0, 2)
-    x, kernel = normal(0, 3, 3, 2), normal(1, 1, 2, 3)
-    assert jt.nn.deformable_conv(x, np.zeros((0, 3, 3, 2), np.float32), kernel).shape == (0, 3, 3, 3)
+# Planes
 
 
 def test_batches_of_planes():
@@ -289,6 +277,22 @@ MISTAKES = {
     "second": ("second has shape", lambda n: n.correlation_pyramid(IMAGE, IMAGE[:1])),
     "no levels": ("pyramid is", lambda n: n.correlation_lookup([], IMAGE)),
     "coords": ("coords has shape", lambda n: n.correlation_lookup([normal(2, 4, 4, 2, 2)], IMAGE[:1])),
+    "no texels": (
+        r"correlation_lookup: pyramid\[1\] has shape .* expected at least one texel",
+        lambda n: n.correlation_lookup([normal(2, 4, 4, 2, 2), normal(2, 4, 4, 0, 1)], IMAGE),
+    ),
+    "no rows": (
+        "deformable_conv: x has shape .* expected at least one texel",
+        lambda n: n.deformable_conv(IMAGE[:, :0], OFFSETS, KERNEL, padding=2),
+    ),
+    "no columns": (
+        r"k_planes: planes\[0\] has shape .* expected at least one texel",
+        lambda n: n.k_planes([normal(2, 0, 1)], np.zeros((2, 2))),
+    ),
+    "no maps": (
+        "roi_align: features has shape .* expected at least one texel",
+        lambda n: n.roi_align(IMAGE[:0], BOXES, 2),
+    ),
     "radius": ("radius is -1", lambda n: n.correlation_lookup([normal(2, 4, 4, 2, 2)], IMAGE, -1)),
     "planes": ("planes has shape", lambda n: n.triplane(IMAGE, np.zeros((3, 3)))),
     "plane axes": ("plane_axes is", lambda n: n.triplane(normal(1, 2, 2, 1), np.zeros((3, 3)), plane_axes=("xt",))),

@@ -14,7 +14,7 @@ from .._tables.storage_formats import sum_dtype
 from ..texture import texture2d_layered
 from ..warp.calls import compiled
 from .samplers import EDGE_IN_PIXELS
-from .shapes import as_features, as_pair, check_shape
+from .shapes import as_features, as_pair, check_shape, check_texels
 from .weighted import sample_weighted
 
 # Points up to a texel outside read the texel of the edge; those farther outside have no weight.
@@ -83,8 +83,11 @@ def roi_align(
             f"{NAME}: max_sampling_ratio is given with sampling_ratio={sampling_ratio}, which needs no bound; leave it "
             f"out, or use sampling_ratio=-1."
         )
-    layer = check_indices(batch_indices, maps.shape[0], corners.shape[0])
-    sizes = maps.shape[1:3]
+    sizes, count = maps.shape[1:3], corners.shape[0]
+    check_texels(NAME, "features", maps, (*sizes, *maps.shape[: count and 1]))
+    layer = check_indices(batch_indices, maps.shape[0], count)
+    if not count:
+        return jnp.zeros((0, *bins, maps.shape[3]), maps.dtype)
     if sampling_ratio == -1:
         bound = tuple(-(-n // count) for n, count in zip(sizes, bins))
         most = bound if max_sampling_ratio is None else as_pair(NAME, "max_sampling_ratio", max_sampling_ratio, 1)
@@ -138,7 +141,7 @@ def points_of(
 def check_indices(indices: ArrayLike | None, maps: int, boxes: int) -> jax.Array:
     """The feature map of each box."""
     if indices is None:
-        if maps != 1:
+        if maps > 1:
             raise ValueError(
                 f"{NAME}: features holds {maps} feature maps, and batch_indices is missing; pass the feature map of "
                 f"each box."
