@@ -46,10 +46,10 @@ def memcpyToArray(
         hOffset: the first row.
         src: in the short form, the elements, slowest axis first, in the shape of ``dst.texels``, or an `Array` that
             holds them. The axis of channels may be missing if there is one channel, and the axis of rows of a 2D array
-            if there is one row. The dtype must be that of the format, because a copy converts nothing. Python numbers
-            and 64-bit NumPy numbers must fit the format; 64-bit JAX integers saturate. For halves, unsigned 16-bit
-            integers are taken as their bits. In CUDA's form, an array of any dtype whose bytes, in C order, are the
-            memory.
+            if there is one row. The dtype must be that of the format, because a copy converts nothing. But Python
+            numbers are taken if they fit the format, and arrays of 64-bit numbers in place of those of 32 bits: floats
+            are rounded, integers saturate. For halves, unsigned 16-bit integers are taken as their bits. In CUDA's
+            form, an array of any dtype whose bytes, in C order, are the memory.
         count: the number of **bytes**, a multiple of the size of an element.
         kind: a `MemcpyKind`; it has no effect.
         level: which level of a `MipmappedArray`, an int from 0, in the short form. An `Array` has no level.
@@ -62,9 +62,9 @@ def memcpyToArray(
         same dtype; to differentiate other copies is an error.
 
     Raises:
-        CudaError: cudaErrorInvalidValue, if the shape, the dtype or the level does not fit, if a number does not fit
-            the format, or if the bytes do not lie within the array or the memory; cudaErrorInvalidMemcpyDirection, if
-            `kind` is not a `MemcpyKind`.
+        CudaError: cudaErrorInvalidValue, if the shape, the dtype, the level or a Python number does not fit, or if the
+            bytes do not lie within the array or the memory; cudaErrorInvalidMemcpyDirection, if `kind` is not a
+            `MemcpyKind`.
 
     Source:
         CUDA Runtime API, `cudaMemcpyToArray`, `cudaMemcpy2DToArray`, `cudaMemcpy3D`.

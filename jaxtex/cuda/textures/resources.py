@@ -87,10 +87,9 @@ def plain_memory(function: str, resource: ResourceDesc) -> Any:
 
 
 def stored_dtype(memory: Any) -> np.dtype:
-    """The dtype in which numbers are stored: 32 bits of those of 64, except for floats of JAX."""
+    """The dtype in which numbers are stored: of 32 bits for those of 64."""
     dtype = np.dtype(memory.dtype if isinstance(memory, jax.Array | np.ndarray) else jnp.asarray(memory).dtype)
-    narrow = dtype.itemsize == 8 and not (isinstance(memory, jax.Array) and dtype.kind == "f")
-    return np.dtype(f"{dtype.kind}4") if narrow and dtype.kind in "iuf" else dtype
+    return np.dtype(f"{dtype.kind}4") if dtype.itemsize == 8 and dtype.kind in "iuf" else dtype
 
 
 def plain_numbers(function: str, resource: ResourceDesc, desc: ChannelFormatDesc) -> jax.Array:
