@@ -17,6 +17,7 @@ from ..memory.bit_casts import bit_cast
 from ..memory.byte_regions import Region, read_region
 from ..memory.channel_formats import ChannelFormatDesc, as_texels, check_desc, infer_desc
 from ..memory.numbers import as_memory
+from ..memory.pitched_memory import counts
 from ..memory.resource_descriptor import ResourceDesc
 from .descriptors import ResourceViewDesc
 from .resource_views import view_format, view_levels
@@ -140,6 +141,7 @@ def pitched_rows(function: str, resource: ResourceDesc, desc: ChannelFormatDesc)
             f"{function}: resource.pitchInBytes is {pitch!r} with desc, width and height {resource.desc}, {width!r} "
             f"and {height!r}, expected all four: memory with a pitch has no shape of its own.",
         )
+    width, height = counts(function, **{"resource.width": width, "resource.height": height})
     row_bytes = width * desc.texel_bytes
     if pitch % PITCH_ALIGNMENT or pitch < row_bytes:
         raise CudaError(
