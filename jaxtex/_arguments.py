@@ -90,7 +90,7 @@ def check_sampler(name: str, kind: TextureKind, stored: Any, num_levels: int, sa
     elements = sampler.decoding is Decoding.ELEMENT and not row.blends
     if elements and sampler.kernel.blends:
         raise ValueError(
-            f"{name}: filter_mode={str(sampler.filter_mode)!r} cannot blend {stored} texels read as elements; use "
+            f"{name}: filter_mode={str(sampler.filter)!r} cannot blend {stored} texels read as elements; use "
             f"read_mode='normalized_float' (8 and 16 bits), filter_mode='point', or convert the texels to float32."
         )
     if elements and num_levels > 1 and sampler.mipmap_filter_mode is not FilterMode.POINT:
@@ -103,9 +103,16 @@ def check_sampler(name: str, kind: TextureKind, stored: Any, num_levels: int, sa
             f"{name}: normalized_coords=False, but the texture has {num_levels} mip levels of different sizes; use "
             f"normalized coordinates."
         )
+    # Reads across the seams of a cubemap use no address modes; wrong ones are refused there, too.
+    rules = sampler.address_rules(kind.texel_ndim, name=name)
+    if kind.is_cube and sampler.seamless_cubemap and rules[0].num_axes > 1:
+        raise ValueError(
+            f"{name}: address_mode={rules[0].name!r} is given for a read across the seams of a cubemap, which has no "
+            f"poles; leave address_mode out, or use seamless_cubemap=False."
+        )
     if kind.is_cube and sampler.seamless_cubemap and sampler.kernel.reach > 1:
         raise ValueError(
-            f"{name}: filter_mode={str(sampler.filter_mode)!r} reaches more than one texel across the seams of a "
+            f"{name}: filter_mode={str(sampler.filter)!r} reaches more than one texel across the seams of a "
             f"cubemap; use 'linear', or seamless_cubemap=False."
         )
     if kind.is_cube and sampler.seamless_cubemap and sampler.limit is not None and sampler.kernel.num_taps > 2:

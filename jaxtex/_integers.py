@@ -1,4 +1,7 @@
-"""Integers of any width, which saturate before JAX narrows them to 32 bits where 64-bit types are disabled."""
+"""Numbers of NumPy in dtypes that JAX has: integers of any width, and arrays of any byte order.
+
+Where 64-bit types are disabled, integers saturate before JAX narrows them to 32 bits.
+"""
 
 from typing import Any, TypeGuard
 
@@ -81,6 +84,20 @@ def in_dtype_of_jax(name: str, argument: str, value: Any) -> Any:
         return value
     dtype = jax.dtypes.canonicalize_dtype(value.dtype)
     return value if dtype == value.dtype else narrowed(name, argument, value, dtype)
+
+
+def in_native_order(value: Any) -> Any:
+    """A value whose arrays of NumPy have the byte order of the machine, the only one that JAX has.
+
+    Files of TIFF, FITS and NetCDF give arrays of the other one.
+    """
+    if all(map(is_native, jax.tree.leaves(value))):
+        return value
+    return jax.tree.map(lambda leaf: leaf if is_native(leaf) else leaf.astype(leaf.dtype.newbyteorder("=")), value)
+
+
+def is_native(leaf: Any) -> bool:
+    return not isinstance(leaf, np.ndarray) or leaf.dtype.isnative
 
 
 def as_rounded(integers: np.ndarray, dtype: Any) -> np.ndarray:

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ._arguments import ReadArguments, as_operands, check_sampler, common_shape
+from ._arguments import ReadArguments, as_operands, common_shape
 from ._engine.coordinates import Arrays
 from ._engine.decoding import read_dtype
 from ._engine.distributed.placed_reads import read_where_placed, splat_where_placed
@@ -223,8 +223,6 @@ def sample_grid(
             z), one apart: how many there are. Then texels find the samples around them, which is faster.
         apart: as in `ReadSpec`.
     """
-    if not as_numbers:
-        check_sampler("sample_grid", texture.kind, texture.dtype, texture.num_levels, sampler)
     plan = plan_of_grid(layout_of(texture), function, operands, sampler, affine_axes, sizes_of(texture))
     plan = plan._replace(apart=apart)
     blended = as_numbers or (is_blended(texture.dtype) and blends(texture, sampler))

@@ -5,12 +5,14 @@
 import functools
 import inspect
 from collections.abc import Callable, Collection
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar, cast
 
 import jax
 import numpy as np
+from jax.core import Tracer
 
 from . import _keywords
+from ._integers import in_native_order
 from .modes import AddressMode, FilterMode, OptionEnum
 from .sampler import Sampler
 
@@ -39,19 +41,60 @@ BY_OTHERS = {
     "address": "sampler=jaxtex.Sampler(address_mode=...)",
     "border_color": "the border color to the texture, jaxtex.texture2d(texels, border_color=...)",
 }
+# The types of arguments that are true or false; `None` is false.
+FLAGS = (bool, bool | None)
 SAMPLER_FIELDS = tuple(inspect.signature(Sampler).parameters)
 
 
-def explained(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """A function whose error for a keyword that it does not take says what to pass."""
-    names = frozenset(inspect.signature(function).parameters)
+def public(
+    function: Callable[Parameters, Result], prepared: Callable[[str, Any], Any] | None = None
+) -> Callable[Parameters, Result]:
+    """A function whose arguments are checked as those of all public functions are.
+
+    A keyword that it does not take, or a flag that is neither true nor false, raises a TypeError that says what to
+    pass. Arrays of NumPy arrive in the byte order of the machine.
+
+    Args:
+        prepared: of the name and the value of an argument, what the function gets.
+    """
+    name, signature = function.__name__, inspect.signature(function)
+    flags = {p.name for p in signature.parameters.values() if p.annotation in FLAGS}
 
     @functools.wraps(function)
     def call(*args: Parameters.args, **keywords: Parameters.kwargs) -> Result:
-        check_keywords(function.__name__, keywords, names)
-        return function(*args, **keywords)
+        check_keywords(name, keywords, signature.parameters)
+        try:
+            bound = signature.bind(*args, **keywords)
+        except TypeError as error:
+            raise TypeError(f"{name}: {error}.") from None
+        for argument, value in bound.arguments.items():
+            if argument in flags:
+                bound.arguments[argument] = as_flag(name, argument, value, signature.parameters[argument].annotation)
+            else:
+                value = in_native_order(value)
+                bound.arguments[argument] = prepared(argument, value) if prepared else value
+        return function(*bound.args, **bound.kwargs)
 
     return call
+
+
+def as_flag(name: str, argument: str, value: Any, annotation: Any = bool) -> bool | None:
+    """A flag that is known while tracing: a bool of Python or NumPy, alone or as an array without axes."""
+    check_is_known(name, argument, value)
+    if value is None and annotation == FLAGS[1]:
+        return None
+    if isinstance(value, bool) or (getattr(value, "dtype", None) == np.bool_ and getattr(value, "shape", None) == ()):
+        return bool(cast(Any, value))
+    raise TypeError(f"{name}: {argument} is {value!r}, expected True or False.")
+
+
+def check_is_known(name: str, argument: str, value: Any) -> None:
+    """Raises a TypeError for a value that JAX traces."""
+    if isinstance(value, Tracer):
+        raise TypeError(
+            f"{name}: {argument} is a traced array, expected a value that is known during tracing; pass a Python "
+            f"value, or make the argument static with jax.jit(..., static_argnames=...)."
+        )
 
 
 def check_keywords(name: str, keywords: Collection[str], names: Collection[str]) -> None:
@@ -66,7 +109,7 @@ def keyword_remedy(keyword: str, names: Collection[str]) -> str | None:
         return f"pass {meant}=..."
     if "sampler" in names and keyword in SAMPLER_FIELDS:
         return f"pass sampler=jaxtex.Sampler({keyword}=...)"
-    if "sampler" in names and meant in BY_OTHERS:
+    if meant in BY_OTHERS and ("sampler" in names if meant != "border_color" else {"texture", "textures"} & {*names}):
         return f"pass {BY_OTHERS[meant]}"
     return None
 

@@ -17,11 +17,13 @@ from ._engine.coordinates import Arrays
 from ._engine.distributed.cut_chain import chain_for
 from ._engine.distributed.placement import is_cut, names_of, parts_of, report_whole
 from ._engine.indexing import everywhere, explicit_sharding
+from ._remedies import public
 from ._tables.storage_formats import sum_dtype
 from ._typed_jit import typed_jit
 from .texture import Texture, chain_shapes, packed
 
 
+@public
 def build_mipmaps(texture: Texture, num_levels: int | None = None) -> Texture:
     """Returns the texture with a mip chain: each level is the box-filtered half of the one before.
 
@@ -163,6 +165,7 @@ def halved_along(texels: jax.Array, axis: int) -> jax.Array:
     return every(0) * first.reshape(shape) + every(1) * (m / n) + every(2) * third.reshape(shape)
 
 
+@public
 def footprint(f: Callable[..., Sequence[ArrayLike]], coords: Sequence[ArrayLike]) -> tuple[Arrays, ...]:
     """Returns the footprint of a coordinate function: its derivatives along each axis of the output.
 

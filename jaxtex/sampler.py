@@ -31,8 +31,11 @@ OPTIONS: dict[str, type[OptionEnum] | tuple[OptionEnum, ...]] = {
 NUMBERS = ("cubic_coefficient", "mipmap_level_bias", "min_mipmap_level_clamp", "max_mipmap_level_clamp")
 FLAGS = ("normalized_coords", "srgb", "seamless_cubemap", "deterministic")
 # Options that may be left to what reads.
-OPTIONAL = ("address_mode", "limit")
+OPTIONAL = ("address_mode", "filter_mode", "limit")
+# Numbers that enter weights and sums; the bounds of levels may be infinite.
+FINITE = ("cubic_coefficient", "mipmap_level_bias")
 MAX_ANISOTROPY = 16
+LARGEST = float(np.finfo(np.float32).max)
 Class = TypeVar("Class")
 
 AddressModeLike = (
@@ -94,7 +97,8 @@ class Sampler:
             - ``"reflect"``: the texture repeats mirrored, the edge texel once, with period 2 (N - 1).
             - ``"sphere"``: x is a longitude, once around, and y a latitude, from pole to pole, of a 2D texture with an
               even width. Beyond a pole the texture goes on half a turn away.
-        filter_mode: a `FilterMode`. These pass through the texels:
+        filter_mode: a `FilterMode`. ``None`` is the default of the function that reads: ``"linear"``, and `filter` says
+            so. These pass through the texels:
 
             - ``"point"``: the texel that holds the position.
             - ``"linear"``: 2 texels per axis.
@@ -108,7 +112,7 @@ class Sampler:
             - ``"mitchell"``: 4 texels per axis, Mitchell and Netravali's compromise of sharp and smooth.
             - ``"gaussian"``: 4 texels per axis, a Gaussian with a standard deviation of half a texel.
         cubic_coefficient: the free parameter of the cubic kernel: -0.5 is Catmull-Rom, -0.75 is what PyTorch
-            and OpenCV use. Only ``filter_mode="cubic"`` uses it.
+            and OpenCV use; finite. Only ``filter_mode="cubic"`` uses it.
         spline_order: of the B-spline, from 0 to 5. Only ``filter_mode="bspline"`` uses it.
         read_mode: a `ReadMode`: ``"element"`` returns texels as stored; ``"normalized_float"`` maps 8- and 16-bit
             integer texels to [0, 1], or [-1, 1] if signed, before filtering.
@@ -118,14 +122,14 @@ class Sampler:
             three are decoded, of one or two the first; alpha is linear. Needs ``read_mode="normalized_float"``.
         mipmap_filter_mode: ``"point"`` reads the level nearest to the level of detail, ``"linear"`` blends the two
             levels around it.
-        mipmap_level_bias: added to a level of detail that is given or that follows from a footprint.
+        mipmap_level_bias: added to a level of detail that is given or that follows from a footprint; finite.
         min_mipmap_level_clamp, max_mipmap_level_clamp: bounds of the level of detail. Where they contradict each
             other, the lower bound wins.
         max_anisotropy: from 1 to 16, how many reads may lie along the longer side of a footprint (``ddx``, ``ddy``).
             In hardware arithmetic such reads follow a texture unit's rules closely, not to the last bit; volumes are
             read once. There, reads come in pairs: an odd number acts as the even number below it.
-        seamless_cubemap: whether a linear read of a cubemap blends across the edges of a face. If not, it is a 2D
-            read of the face, with its address modes.
+        seamless_cubemap: whether a linear read of a cubemap blends across the edges of a face. Address modes have no
+            effect then. If not, it is a 2D read of the face, with its address modes.
         arithmetic: an `Arithmetic`: ``"float"`` computes weights and sums in float32; ``"hardware"`` in fixed point, as
             the texture unit of an NVIDIA H200 does (compute capability 9.0, the card that was measured): bit for bit
             in all recorded reads with a `max_anisotropy` of 1, closely above. See `docs/arithmetic.md`.
@@ -157,7 +161,7 @@ class Sampler:
     """
 
     address_mode: AddressModeLike | tuple[AddressModeLike, ...] | None = None
-    filter_mode: FilterModeLike = "linear"
+    filter_mode: FilterModeLike | None = None
     cubic_coefficient: float = -0.5
     spline_order: int = 3
     read_mode: ReadModeLike = "element"
@@ -197,7 +201,7 @@ class Sampler:
         if self.limit is not None:
             missing = f"limit={str(self.limit)!r}"
         elif not self.kernel.on_hardware:
-            missing = f"filter_mode={str(self.filter_mode)!r}"
+            missing = f"filter_mode={str(self.filter)!r}"
         else:
             modes = self.address_mode if isinstance(self.address_mode, tuple) else (self.address_mode,)
             named = [AddressMode(mode) for mode in modes if mode is not None]
@@ -211,10 +215,15 @@ class Sampler:
         )
 
     @property
+    def filter(self) -> FilterMode:
+        """The filter mode of a read: linear where the sampler sets none."""
+        return FilterMode.LINEAR if self.filter_mode is None else FilterMode(self.filter_mode)
+
+    @property
     def kernel(self) -> FilterKernel:
         """The filter, on one axis."""
         options = FilterOptions(self.cubic_coefficient, self.spline_order)
-        return filter_kernel(FilterMode(self.filter_mode), options)
+        return filter_kernel(self.filter, options)
 
     @property
     def decoding(self) -> Decoding:
@@ -223,12 +232,15 @@ class Sampler:
             return Decoding.SRGB
         return Decoding.ELEMENT if self.read_mode is ReadMode.ELEMENT else Decoding.FRACTION
 
-    def address_rules(self, ndim: int, default: AddressMode = AddressMode.CLAMP) -> tuple[AddressRule, ...]:
+    def address_rules(
+        self, ndim: int, default: AddressMode = AddressMode.CLAMP, *, name: str = "Sampler"
+    ) -> tuple[AddressRule, ...]:
         """Returns the address rule of each filtered axis, in x, y, z order.
 
         Args:
             ndim: the number of filtered axes.
             default: the mode of a sampler that sets none.
+            name: of the function that reads, for errors.
 
         Raises:
             ValueError: if the sampler sets another number of modes, or one for several axes together on others.
@@ -238,16 +250,16 @@ class Sampler:
             modes = (modes,) * ndim
         if len(modes) != ndim:
             raise ValueError(
-                f"Sampler: address_mode has {len(modes)} modes, but the texture has {ndim} filtered axes; "
-                f"give one mode for all axes, or {ndim} in x, y, z order."
+                f"{name}: there are {len(modes)} address modes for {ndim} filtered axes; pass one mode for all, or "
+                f"{ndim} in x, y, z order."
             )
         rules = tuple(ADDRESS_RULES[AddressMode(mode)] for mode in modes)
         for rule in rules:
             if rule.num_axes > 1 and rules != (rule,) * rule.num_axes:
                 raise ValueError(
-                    f"Sampler: address_mode is {tuple(rule.name for rule in rules)} for a texture of {ndim} filtered "
-                    f"axes, and {rule.name!r} addresses {rule.num_axes} axes together; use it for all axes of such a "
-                    f"texture, or another mode."
+                    f"{name}: the address modes are {tuple(rule.name for rule in rules)}, and {rule.name!r} addresses "
+                    f"{rule.num_axes} axes together; use it for all axes of a texture with {rule.num_axes} filtered "
+                    f"axes, or another mode."
                 )
         return rules
 
@@ -267,6 +279,8 @@ def _number(name: str, value: Any) -> float:
     number = float(cast(float, value))
     if math.isnan(number):
         raise ValueError(f"Sampler: {name} is NaN, expected a number.")
+    if name in FINITE and abs(number) > LARGEST:
+        raise ValueError(f"Sampler: {name} is {value!r}, expected a finite number, which float32 holds.")
     return number
 
 

@@ -31,7 +31,7 @@ from ._arguments import (
 )
 from ._engine.decoding import read_dtype
 from ._engine.plan import Layout
-from ._remedies import explained
+from ._remedies import public
 from .modes import Arithmetic, ReadMode, TextureKind
 from .sampler import Sampler
 from .texture import AXIS_NAMES, Texture, chain_shapes, check_faces
@@ -42,7 +42,7 @@ DEFAULT_SAMPLER = Sampler()
 KindLike = TextureKind | Literal["1d", "2d", "3d", "1d_layered", "2d_layered"] | Literal["cubemap", "cubemap_layered"]
 
 
-@explained
+@public
 def sample(
     texture: Texture,
     coords: Coords,
@@ -147,6 +147,7 @@ def sample(
     return _reads.sample(texture, arguments, check_key("sample", key), sampler=sampler, dtype=result)
 
 
+@public
 def fetch(texture: Texture, indices: Coords, *, layer: ArrayLike | None = None, level: int = 0) -> jax.Array:
     """Reads single texels by their integer index, without a filter or an address mode. Outside, it reads zero.
 
@@ -182,7 +183,7 @@ def fetch(texture: Texture, indices: Coords, *, layer: ArrayLike | None = None, 
     return _reads.fetch(texture, arguments, level=level)
 
 
-@explained
+@public
 def gather(
     texture: Texture,
     coords: tuple[ArrayLike, ArrayLike],
@@ -229,7 +230,7 @@ def gather(
     return _reads.gather(texture, arguments, sampler=sampler, component=component, dtype=result)
 
 
-@explained
+@public
 def splat(
     values: ArrayLike,
     coords: Coords,

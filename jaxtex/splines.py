@@ -13,6 +13,7 @@ from ._arguments import check_is_sampler, check_texture
 from ._engine.convolution import convolve
 from ._engine.decoding import decode
 from ._engine.plan import layout_of, space_axes
+from ._remedies import public
 from ._tables.address_rules import SPHERE, WRAP, AddressRule, addressed
 from ._tables.filter_kernels import FilterKernel, Polynomials, evaluate, of_each
 from ._tables.storage_formats import sum_dtype
@@ -28,6 +29,7 @@ NEGLIGIBLE = {"float32": 2.0**-30, "float64": 2.0**-56}
 PERIOD = 256
 
 
+@public
 def spline_filter(texture: Texture, sampler: Sampler) -> Texture:
     """Returns the coefficients of the spline that passes through the texels, so that a read of them interpolates.
 
@@ -66,9 +68,9 @@ def spline_filter(texture: Texture, sampler: Sampler) -> Texture:
     name = "spline_filter"
     check_texture(name, texture)
     check_is_sampler(name, sampler)
-    if sampler.filter_mode is not FilterMode.BSPLINE:
+    if sampler.filter is not FilterMode.BSPLINE:
         raise ValueError(
-            f"{name}: sampler has filter_mode={str(sampler.filter_mode)!r}, expected 'bspline', the only filter that "
+            f"{name}: sampler has filter_mode={str(sampler.filter)!r}, expected 'bspline', the only filter that "
             f"has a prefilter; read the texture without spline_filter, or use filter_mode='bspline'."
         )
     if texture.kind.is_cube or texture.num_levels > 1:

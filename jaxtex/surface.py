@@ -21,6 +21,7 @@ from ._engine.float_arithmetic import read_over
 from ._engine.plan import ReadPlan, layout_of, plan_of_texels
 from ._engine.spec import ReadSpec
 from ._engine.texel_walk import only_address
+from ._remedies import public
 from ._tables.address_rules import BORDER, CLAMP, LAST
 from ._tables.storage_formats import Decoding
 from ._texel_values import check_values, spread
@@ -33,6 +34,7 @@ from .texture import Texture
 BoundaryModeLike = BoundaryMode | Literal["trap", "clamp", "zero"]
 
 
+@public
 def surface_read(
     texture: Texture,
     coords: Coords,
@@ -81,6 +83,7 @@ def surface_read(
     return _read(texture, arguments, level=level, mode=mode)
 
 
+@public
 def surface_write(
     texture: Texture,
     values: ArrayLike,
@@ -134,6 +137,7 @@ def surface_write(
     return _write(texture, values, arguments, level=level, mode=mode, unique=bool(unique_indices))
 
 
+@public
 def surface_add(
     texture: Texture,
     values: ArrayLike,
@@ -172,6 +176,7 @@ def surface_add(
     return reduce("add", texture, values, coords, layer, face, level, boundary_mode)
 
 
+@public
 def surface_min(
     texture: Texture,
     values: ArrayLike,
@@ -208,6 +213,7 @@ def surface_min(
     return reduce("min", texture, values, coords, layer, face, level, boundary_mode)
 
 
+@public
 def surface_max(
     texture: Texture,
     values: ArrayLike,

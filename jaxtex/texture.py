@@ -14,12 +14,11 @@ from jax.typing import ArrayLike
 
 from ._cut_levels import CutChain, joined_levels
 from ._integers import in_dtype_of_jax
-from ._remedies import check_is_no_nest, check_operand
+from ._remedies import check_is_no_nest, check_operand, public
 from ._tables.storage_formats import STORAGE_FORMATS
 from .modes import TextureKind
 
-# Texels, or a tuple of mip levels.
-Texels = ArrayLike | Sequence[ArrayLike]
+Texels = ArrayLike | Sequence[ArrayLike]  # texels, or a tuple of mip levels
 AXIS_NAMES = {
     TextureKind.TEXTURE1D: ("W",),
     TextureKind.TEXTURE2D: ("H", "W"),
@@ -120,12 +119,9 @@ class Texture:
         return self.shape[0] if self.kind.layered else None
 
     def __repr__(self) -> str:
-        leaves = (f"{getattr(leaf, 'dtype', leaf)}{list(getattr(leaf, 'shape', ()))}" for leaf in self._leaves())
+        leaves = (f"{getattr(leaf, 'dtype', leaf)}{list(getattr(leaf, 'shape', ()))}" for leaf in jax.tree.leaves(self))
         chain = f", {self.num_levels} levels" if self.level_shapes else ""
         return f"Texture({self.kind.value!r}, {', '.join(leaves)}{chain})"
-
-    def _leaves(self) -> tuple[Any, ...]:
-        return (self.texels,) if self.border_color is None else (self.texels, self.border_color)
 
 
 def build(kind: TextureKind, texels: Texels, border_color: ArrayLike | None, name: str) -> Texture:
@@ -214,6 +210,7 @@ def chain_shapes(
     return [(*front, *(max(n >> level, 1) for n in sizes), shape[-1]) for level in range(num_levels or most)]
 
 
+@public
 def texture1d(texels: Texels, *, border_color: ArrayLike | None = None) -> Texture:
     """A 1D texture, read at ``(x,)``.
 
@@ -238,6 +235,7 @@ def texture1d(texels: Texels, *, border_color: ArrayLike | None = None) -> Textu
     return build(TextureKind.TEXTURE1D, texels, border_color, "texture1d")
 
 
+@public
 def texture2d(texels: Texels, *, border_color: ArrayLike | None = None) -> Texture:
     """A 2D texture, an image, read at ``(x, y)``: x along the width, y along the height.
 
@@ -263,6 +261,7 @@ def texture2d(texels: Texels, *, border_color: ArrayLike | None = None) -> Textu
     return build(TextureKind.TEXTURE2D, texels, border_color, "texture2d")
 
 
+@public
 def texture3d(texels: Texels, *, border_color: ArrayLike | None = None) -> Texture:
     """A 3D texture, a volume, read at ``(x, y, z)``.
 
@@ -288,6 +287,7 @@ def texture3d(texels: Texels, *, border_color: ArrayLike | None = None) -> Textu
     return build(TextureKind.TEXTURE3D, texels, border_color, "texture3d")
 
 
+@public
 def texture1d_layered(texels: Texels, *, border_color: ArrayLike | None = None) -> Texture:
     """A stack of 1D textures of one size, read at ``(x,)`` and an integer ``layer``; layers never mix.
 
@@ -313,6 +313,7 @@ def texture1d_layered(texels: Texels, *, border_color: ArrayLike | None = None) 
     return build(TextureKind.TEXTURE1D_LAYERED, texels, border_color, "texture1d_layered")
 
 
+@public
 def texture2d_layered(texels: Texels, *, border_color: ArrayLike | None = None) -> Texture:
     """A stack of 2D textures of one size, read at ``(x, y)`` and an integer ``layer``; layers never mix.
 
@@ -339,6 +340,7 @@ def texture2d_layered(texels: Texels, *, border_color: ArrayLike | None = None) 
     return build(TextureKind.TEXTURE2D_LAYERED, texels, border_color, "texture2d_layered")
 
 
+@public
 def cubemap(texels: Texels, *, border_color: ArrayLike | None = None) -> Texture:
     """A cubemap, six square faces around the origin, read at a direction ``(x, y, z)`` of any length.
 
@@ -370,6 +372,7 @@ def cubemap(texels: Texels, *, border_color: ArrayLike | None = None) -> Texture
     return build(TextureKind.CUBEMAP, texels, border_color, "cubemap")
 
 
+@public
 def cubemap_layered(texels: Texels, *, border_color: ArrayLike | None = None) -> Texture:
     """A stack of cubemaps of one size, read at a direction ``(x, y, z)`` and an integer ``layer``.
 

@@ -23,7 +23,7 @@ def with_options(draw, **options):
     """A draw whose sampler has these options in place of its own."""
     draw.sampler = dataclasses.replace(draw.sampler, arithmetic="float", **options)
     draw.options = {k: v for k, v in draw.options.items() if k != "arithmetic"} | options
-    draw.filter = draw.sampler.filter_mode.value
+    draw.filter = draw.sampler.filter.value
     return draw
 
 

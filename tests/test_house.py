@@ -103,7 +103,7 @@ WARPS = {
     "flow_from_itk": "(field, geometry_of_field)",
     "forward_warp": f"(image, flow, importance=None, {OF_A_SHAPE}, *, {MODES}, mode='softmax', return_coverage=False, "
     "dtype=None)",
-    "grid_sample": "(images, grid, mode='bilinear', padding_mode='zeros', align_corners=False, *, data_format='NCHW', "
+    "grid_sample": "(images, grid, mode=None, padding_mode=None, align_corners=False, *, data_format='NCHW', "
     "sampler=None, border_color=None, antialias=False)",
     "integrate_velocity": f"(velocity, steps=7, {OF_FLOWS})",
     "invert_flow": f"(flow, steps=20, {OF_FLOWS})",
@@ -189,7 +189,7 @@ SIGNATURES = {
     **{f"nn.{name}": signature for name, signature in READS_INSIDE_MODELS.items()},
     **{f"ndimage.{name}": signature for name, signature in NDIMAGE.items()},
     "Texture": "(texels, border_color=None, kind='2d', level_shapes=None, cut=None)",
-    "Sampler": "(*, address_mode=None, filter_mode='linear', cubic_coefficient=-0.5, spline_order=3, "
+    "Sampler": "(*, address_mode=None, filter_mode=None, cubic_coefficient=-0.5, spline_order=3, "
     "read_mode='element', normalized_coords=True, srgb=False, mipmap_filter_mode='point', mipmap_level_bias=0.0, "
     "min_mipmap_level_clamp=0.0, max_mipmap_level_clamp=inf, max_anisotropy=1, seamless_cubemap=True, "
     "arithmetic='float', deterministic=False, limit=None)",

@@ -162,6 +162,11 @@ def test_words_of_other_libraries(enum, alias):
     assert f'``"{alias}"``' in enum.__doc__
 
 
+def test_a_filter_that_is_set_is_told_from_the_default():
+    assert jt.Sampler().filter is jt.Sampler(filter_mode="bilinear").filter is jt.FilterMode.LINEAR
+    assert jt.Sampler() != jt.Sampler(filter_mode="linear")
+
+
 def test_numbers_of_numpy_are_options():
     sampler = jt.Sampler(max_anisotropy=np.int64(4), srgb=np.bool_(False), mipmap_level_bias=np.float32(0.5))
     assert sampler == jt.Sampler(max_anisotropy=4, mipmap_level_bias=0.5)

@@ -17,6 +17,7 @@ ROWS = np.zeros((3, 2), np.float32)
 MAPS = np.zeros((1, 4, 5, 2), np.float32)
 BYTES = jt.Sampler(read_mode="normalized_float")
 GRID = nn.MultiresolutionGrid(ndim=2, num_levels=1, base_resolution=2)
+CUBE = jt.cubemap(np.zeros((6, 4, 4, 1), np.float32))
 
 SPLATS = {
     "no kind": (lambda: jt.splat(np.zeros((3, 2)), (X,) * 4, (5, 2)), "splat: coords has 4 arrays"),
@@ -35,6 +36,16 @@ READS = {
     ),
     "footprint": (lambda: jt.footprint(lambda x: (x,), (X,)), "footprint: coords is 1 arrays, expected a tuple"),
     "not a number": (lambda: jt.Sampler(mipmap_level_bias=float("nan")), "mipmap_level_bias is NaN"),
+    "no bounded weight": (lambda: jt.Sampler(cubic_coefficient=np.inf), "cubic_coefficient is inf, expected a finite"),
+    "no level": (lambda: jt.Sampler(mipmap_level_bias=-1e39), "mipmap_level_bias is -1e+39, expected a finite"),
+    "three modes of a face": (
+        lambda: jt.sample(CUBE, (X,) * 3, jt.Sampler(address_mode=("wrap",) * 3)),
+        "sample: there are 3 address modes for 2 filtered axes",
+    ),
+    "poles of a cube": (
+        lambda: jt.sample(CUBE, (X,) * 3, jt.Sampler(address_mode="sphere")),
+        "sample: address_mode='sphere' is given for a read across the seams of a cubemap",
+    ),
     "bool": (
         lambda: jt.surface_add(jt.texture1d(np.zeros((4, 1), bool)), np.ones((3, 1), bool), (np.arange(3),)),
         "texture holds bool texels, expected numbers",
@@ -51,12 +62,12 @@ WARPS = {
     "fields": (lambda: warp.warp_flow(IMAGE, (X,)), "has 1 arrays, expected (x, y) or (x, y, z)"),
     "fields of other shapes": (
         lambda: warp.warp_flow(IMAGE, (np.zeros((4, 5)), np.zeros((3, 5)))),
-        "have shapes (4, 5), (3, 5)",
+        "has arrays of shapes (4, 5), (3, 5)",
     ),
     "lens": (lambda: warp.distort_points((X, X, X), np.eye(3), np.zeros(4)), "coords has 3 arrays, expected (x, y)"),
     "tiles of nothing": (
         lambda: list(warp.resample_tiles(IMAGE[:0], lambda x, y: (x, y), (2, 3))),
-        "expected sizes of at least 1",
+        "image has shape (0, 5, 2), expected (..., H, W, C) of one pixel or more",
     ),
 }
 ARRAYS = {

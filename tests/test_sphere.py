@@ -254,7 +254,10 @@ def test_a_warp_turns_a_globe():
 @pytest.mark.parametrize(
     ("run", "words"),
     [
-        (lambda s: jt.sample(jt.texture1d(normal(4, 1)), (0.5,), s), r"\('sphere',\) for a texture of 1 filtered axes"),
+        (
+            lambda s: jt.sample(jt.texture1d(normal(4, 1)), (0.5,), s),
+            r"\('sphere',\), and 'sphere' addresses 2 axes together",
+        ),
         (lambda s: jt.sample(jt.texture3d(normal(4, 4, 4, 1)), (0.5,) * 3, s), "'sphere' addresses 2 axes together"),
         (lambda s: jt.sample(jt.texture2d(normal(4, 7, 1)), (0.5, 0.5), s), "the texture is 7 texels wide; resize it"),
         (lambda s: jt.splat(normal(1), (0.5, 0.5), (4, 7, 1), s), "the texture is 7 texels wide"),
@@ -263,7 +266,7 @@ def test_a_warp_turns_a_globe():
             lambda _: jt.sample(
                 jt.texture2d(normal(4, 8, 1)), (0.5, 0.5), jt.Sampler(address_mode=("sphere", "clamp"))
             ),
-            r"\('sphere', 'clamp'\) for a texture of 2 filtered axes, and 'sphere' addresses 2 axes together",
+            r"\('sphere', 'clamp'\), and 'sphere' addresses 2 axes together",
         ),
         (
             lambda _: jt.spline_filter(

@@ -115,7 +115,9 @@ def test_equal_settings_do_not_contradict():
     assert resolve_sampler("resample", sampler, "cubic", ["wrap", "mirror"]) == sampler
     resolved = resolve_sampler("resample", jt.Sampler(address_mode="wrap", max_anisotropy=4), FilterMode.CUBIC, None)
     assert resolved == jt.Sampler(filter_mode="cubic", address_mode="wrap", max_anisotropy=4)
-    assert resolve_sampler("resample", None, None, None, AddressMode.CLAMP) == jt.Sampler(address_mode="clamp")
+    assert resolve_sampler("resample", None, None, None, AddressMode.CLAMP) == jt.Sampler(
+        filter_mode="linear", address_mode="clamp"
+    )
 
 
 @pytest.mark.parametrize(
@@ -126,6 +128,11 @@ def test_equal_settings_do_not_contradict():
             ValueError,
             "filter is 'cubic', but sampler has filter_mode='point'; leave filter out, or make the sampler without "
             "filter_mode",
+        ),
+        (
+            {"filter": "point", "sampler": jt.Sampler(filter_mode="linear")},
+            ValueError,
+            "filter is 'point', but sampler has filter_mode='linear'; leave filter out, or make the sampler without",
         ),
         (
             {"address": "wrap", "sampler": jt.Sampler(address_mode=("border", "mirror"))},

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from .._arguments import as_float
+from .._remedies import public
 from ..warp.shapes import as_shape
 from ..warp.types import ShapeLike
 
@@ -82,6 +83,7 @@ def num_parameters(name: str, transform: str, ndim: int) -> int:
     return counts[ndim]
 
 
+@public
 def theta_of(parameters: ArrayLike, input_shape: ShapeLike, transform: Transform = "affine") -> jax.Array:
     """Returns the matrix of a spatial transformer from a few numbers, which are all zero at the identity.
 

@@ -3,7 +3,7 @@
 # pyright: strict, reportUnknownMemberType=false
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -30,12 +30,6 @@ def check_order(name: str, order: Any, least: int = 0) -> int:
     return as_integer(name, "order", order, least, MAX_SPLINE_ORDER)
 
 
-def check_flag(name: str, argument: str, value: Any) -> bool:
-    if not isinstance(value, bool | np.bool_):
-        raise TypeError(f"{name}: {argument} is {value!r}, expected True or False.")
-    return bool(cast(bool, value))
-
-
 def check_input(name: str, value: Any, least: int = 1) -> Any:
     """An array of numbers of at least so many axes, none of them empty."""
     array = as_numbers(name, "input", value)
@@ -56,7 +50,7 @@ def reading_of(
         parameters: the numbers and arrays of the call that decide where the array is read.
     """
     dtype = result_dtype(name, output, array.dtype)
-    order, prefilter = check_order(name, order), check_flag(name, "prefilter", prefilter)
+    order = check_order(name, order)
     sums = sums_of(array.dtype, dtype, *floating_dtypes(parameters))
     return Reading(order, check_mode(name, mode), prefilter, dtype, sums)
 

@@ -9,6 +9,7 @@ import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
 from .._arguments import as_integer
+from .._remedies import public
 from .._tables.filter_kernels import b_spline
 from .._typed_jit import typed_jit
 from ..splines import filtered_along
@@ -17,6 +18,7 @@ from .extensions import EXTENSIONS, Mode, check_mode
 from .numbers import as_channels, as_result, result_dtype, sums_of
 
 
+@public
 def spline_filter(input: ArrayLike, order: int = 3, output: DTypeLike = np.float64, mode: Mode = "mirror") -> jax.Array:
     """Returns the coefficients of the spline that passes through the elements of an array, along all axes.
 
@@ -64,6 +66,7 @@ def spline_filter(input: ArrayLike, order: int = 3, output: DTypeLike = np.float
     )
 
 
+@public
 def spline_filter1d(
     input: ArrayLike, order: int = 3, axis: int = -1, output: DTypeLike = np.float64, mode: Mode = "mirror"
 ) -> jax.Array:

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._arguments import described
-from .._integers import in_dtype_of_jax
+from .._integers import in_dtype_of_jax, in_native_order
 from .._tables.storage_formats import sum_dtype
 
 # A number, of a distance below 1 from which a bool counts as 1: the rounding of float32 through a prefilter.
@@ -33,7 +33,7 @@ def as_numbers(name: str, argument: str, value: Any) -> Any:
         what = described(value) if held is None else f"an array of dtype {held}"
         raise TypeError(f"{name}: {argument} is {what}, expected an array of numbers or bool.")
     if not of_jax:
-        array = in_dtype_of_jax(name, argument, array.astype(array.dtype.newbyteorder("="), copy=False))
+        array = in_dtype_of_jax(name, argument, in_native_order(array))
     dtype = canonical(array.dtype)
     return array if array.dtype == dtype else array.astype(dtype)
 

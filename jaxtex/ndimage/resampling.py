@@ -13,7 +13,8 @@ from jax.core import Tracer
 from jax.typing import ArrayLike, DTypeLike
 
 from .._integers import is_integer
-from .arguments import PerAxis, as_cval, as_floats, check_flag, check_input, check_known, per_axis, reading_of
+from .._remedies import public
+from .arguments import PerAxis, as_cval, as_floats, check_input, check_known, per_axis, reading_of
 from .extensions import Mode
 from .lines import index_lines
 from .numbers import as_channels, as_result
@@ -24,6 +25,7 @@ from .transforms import read_affine
 GRID_MODES = {"constant": "grid-constant", "wrap": "grid-wrap"}
 
 
+@public
 def shift(
     input: ArrayLike,
     shift: PerAxis,
@@ -63,6 +65,7 @@ def shift(
     return read_lines(array, lines, as_cval(name, cval, array, reading), reading=reading)
 
 
+@public
 def zoom(
     input: ArrayLike,
     zoom: float | Sequence[float] | np.ndarray[Any, Any],
@@ -100,7 +103,7 @@ def zoom(
         Array([1. , 1.5, 2. , 3. , 4. ], dtype=float32)
     """
     name = "zoom"
-    array, grid_mode = check_input(name, input), check_flag(name, "grid_mode", grid_mode)
+    array = check_input(name, input)
     reason = "and the shape of the result depends on it; pass a Python number"
     factors = np.asarray(check_known(name, "zoom", zoom, reason), np.float64)
     if factors.shape not in ((), (array.ndim,)):
@@ -134,6 +137,7 @@ def zoomed_indices(size: int, count: int, whole: bool) -> np.ndarray[Any, Any]:
     return index * ((size - 1) / (count - 1) if count > 1 else 1.0)
 
 
+@public
 def rotate(
     input: ArrayLike,
     angle: ArrayLike,
@@ -172,7 +176,7 @@ def rotate(
                [1, 4]], dtype=int32)
     """
     name = "rotate"
-    array, reshape = check_input(name, input, 2), check_flag(name, "reshape", reshape)
+    array = check_input(name, input, 2)
     plane = rotation_plane(name, axes, array.ndim)
     reading = reading_of(name, array, output, order, mode, prefilter, angle)
     if reshape:

@@ -14,6 +14,7 @@ from jax.typing import ArrayLike, DTypeLike
 from .._arguments import as_array, check_number, described
 from .._engine.spec import as_given
 from .._engine.stacks import Operand, Stack, Stacked
+from .._remedies import public
 from .arguments import (
     PerAxis,
     ShapeLike,
@@ -30,6 +31,7 @@ from .lines import Affine, affine_elements, index_grid, index_lines
 from .reads import Arrays, Reading, read, read_lines
 
 
+@public
 def map_coordinates(
     input: ArrayLike,
     coordinates: ArrayLike | Sequence[ArrayLike],
@@ -94,6 +96,7 @@ def map_coordinates(
     return read_all(array, (stack,), as_cval(name, cval, array, reading), reading)
 
 
+@public
 def geometric_transform(
     input: ArrayLike,
     mapping: Callable[..., Sequence[ArrayLike]],
@@ -146,6 +149,7 @@ def geometric_transform(
     return read_at(name, array, indices, cval, reading, shape)
 
 
+@public
 def affine_transform(
     input: ArrayLike,
     matrix: ArrayLike | Sequence[ArrayLike],

@@ -16,6 +16,7 @@ from .._arguments import as_float
 from .._engine.joined_reads import Read, joined
 from .._integers import is_integer
 from .._model_reads import plan_pyramid
+from .._remedies import public
 from .._typed_jit import typed_jit
 from .shapes import check_shape
 
@@ -132,6 +133,7 @@ class MultiresolutionGrid:
         return tuple(min(-(-(n**self.ndim) // ALIGNMENT) * ALIGNMENT, most) for n in self.resolutions)
 
 
+@public
 def multiresolution_grid_init(key: jax.Array, grid: MultiresolutionGrid, dtype: DTypeLike = "float32") -> jax.Array:
     """Returns a random table for a multiresolution grid, uniform from -0.0001 to 0.0001.
 
@@ -161,6 +163,7 @@ def multiresolution_grid_init(key: jax.Array, grid: MultiresolutionGrid, dtype: 
     return jax.random.uniform(key, shape, jnp.dtype(dtype), -SPREAD, SPREAD)
 
 
+@public
 def multiresolution_grid(
     tables: ArrayLike | Sequence[ArrayLike], points: ArrayLike, grid: MultiresolutionGrid
 ) -> jax.Array:

@@ -24,6 +24,7 @@ from .._arguments import (
     common_shape,
 )
 from .._integers import as_index, is_integer
+from .._remedies import public
 from .._tables.address_rules import last
 from .._tables.storage_formats import sum_dtype
 from .._typed_jit import typed_jit
@@ -37,6 +38,7 @@ NAME = "sample_weighted"
 MOST_TEXELS = 2**31
 
 
+@public
 def sample_weighted(
     textures: Texture | Sequence[Texture],
     coords: Coords,

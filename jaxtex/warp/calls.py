@@ -9,10 +9,9 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 import jax
 import numpy as np
-from jax.core import Tracer
 
 from .._integers import as_rounded, in_dtype_of_jax
-from .._remedies import check_is_one_array, check_keywords, check_operand
+from .._remedies import check_is_known, check_is_one_array, check_operand, public
 from .._typed_jit import typed_jit
 from .options import check_sampler_type
 
@@ -39,28 +38,18 @@ def compiled(*static_names: str) -> Callable[[Callable[Parameters, Result]], Cal
     """
 
     def decorate(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-        run = typed_jit(*static_names)(function)
-        signature = inspect.signature(function)
+        name, signature = function.__name__, inspect.signature(function)
 
-        @functools.wraps(function)
-        def call(*args: Parameters.args, **keywords: Parameters.kwargs) -> Result:
-            check_keywords(function.__name__, keywords, signature.parameters)
-            try:
-                bound = signature.bind(*args, **keywords)
-            except TypeError as error:
-                raise TypeError(f"{function.__name__}: {error}.") from None
-            for name, value in bound.arguments.items():
-                if name == "sampler":
-                    check_sampler_type(function.__name__, value, signature.parameters)
-                elif name not in static_names and value is not signature.parameters[name].default:
-                    check_operand(function.__name__, name, value, of_numbers=name not in IMAGES)
-                    if name in SINGLE:
-                        check_is_one_array(function.__name__, name, value)
-                convert = as_static if name in static_names else at_full_width
-                bound.arguments[name] = convert(function.__name__, name, value)
-            return run(*bound.args, **bound.kwargs)
+        def prepared(argument: str, value: Any) -> Any:
+            if argument == "sampler":
+                check_sampler_type(name, value, signature.parameters)
+            elif argument not in static_names and value is not signature.parameters[argument].default:
+                check_operand(name, argument, value, of_numbers=argument not in IMAGES)
+                if argument in SINGLE:
+                    check_is_one_array(name, argument, value)
+            return (as_static if argument in static_names else at_full_width)(name, argument, value)
 
-        return call
+        return public(functools.wraps(function)(typed_jit(*static_names)(function)), prepared)
 
     return decorate
 
@@ -89,11 +78,7 @@ def as_static(function: str, argument: str, value: Any) -> Any:
     Raises:
         TypeError: if the value is traced.
     """
-    if isinstance(value, Tracer):
-        raise TypeError(
-            f"{function}: {argument} is a traced array, expected a value that is known during tracing; pass a Python "
-            f"value, or make the argument static with jax.jit(..., static_argnames=...)."
-        )
+    check_is_known(function, argument, value)
     if isinstance(value, np.ndarray | np.generic | jax.Array):
         value = cast(Any, value).tolist()
     if isinstance(value, list | tuple):

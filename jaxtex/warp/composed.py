@@ -18,7 +18,7 @@ from .fields import field_parameters, stacked
 from .grids import Composed, affine, displaced, matrix_parameters, projective
 from .images import warp_image
 from .options import ReadOptions, read_options, resolve_sampler
-from .shapes import as_floats, as_shape
+from .shapes import as_floats, as_shape, spatial_shape
 from .types import AddressLike, GridFunction, Points, ShapeLike
 
 # A matrix from point to point, or a flow: one array, or a tuple of arrays.
@@ -86,7 +86,7 @@ def warp_composed(
     """
     name = "warp_composed"
     options = read_options(name, sampler, filter, address, border_color, antialias, dtype)
-    points = composed(name, as_transforms(name, transforms), output_shape, np.shape(image), flow_sampler)
+    points = composed(name, as_transforms(name, transforms), output_shape, image, flow_sampler)
     return warp_image(name, image, points.function, points.parameters, points.output_shape, options)
 
 
@@ -115,36 +115,39 @@ def composed(
     name: str,
     transforms: Sequence[Transform],
     output_shape: ShapeLike | None,
-    image_shape: Sequence[int],
+    image: ArrayLike,
     flow_sampler: Sampler | None,
+    argument: str = "image",
 ) -> ComposedPoints:
-    """A chain of transforms as one coordinate function. Flows that others move are read here."""
+    """A chain of transforms as one coordinate function. Flows that others move are read here.
+
+    Args:
+        argument: the name of the image.
+    """
     ndim = num_coordinates(name, transforms, output_shape)
-    if output_shape is not None:
-        shape = as_shape(name, "output_shape", output_shape)
-    elif is_flow(transforms[0], ndim):
-        shape = shape_of(transforms[0])[-ndim - 1 : -1]
-    else:
-        shape = tuple(image_shape[-ndim - 1 : -1])
+    if output_shape is None and is_flow(transforms[0], ndim):
+        output_shape = shape_of(transforms[0])[-ndim - 1 : -1]
+    shape = spatial_shape(name, image, output_shape, ndim, argument, "transforms")
     how = ReadOptions(resolve_sampler(name, flow_sampler, None, None, AddressMode.CLAMP))
     points = ComposedPoints(Composed(()), (), shape)
     for transform in transforms:
-        function, parameters = link(name, transform, points, ndim, how)
+        function, parameters = link(name, transform, points, ndim, how, image)
         functions = (*points.function.links, (function, num_numbers(parameters)))
         points = ComposedPoints(Composed(functions), (*points.parameters, *parameters), shape)
     return points
 
 
 def link(
-    name: str, transform: Transform, before: ComposedPoints, ndim: int, how: ReadOptions
+    name: str, transform: Transform, before: ComposedPoints, ndim: int, how: ReadOptions, image: ArrayLike
 ) -> tuple[GridFunction, tuple[Operand, ...]]:
     """The function of a transform, and its parameters at the points before it."""
     if not is_flow(transform, ndim):
         matrix = as_floats(cast(ArrayLike, transform))[0]
         return (affine if matrix.shape[-2] == ndim else projective), matrix_parameters(matrix, ndim)
-    parameters, shape = field_parameters(name, "flow", transform)
+    parameters, shape = field_parameters(name, "transforms", transform)
     if before.function.links or shape != before.output_shape:
-        parameters = (Stacked.last(warp_image(name, stacked(name, "flow", transform), *before, how)),)
+        (flow,) = as_floats(stacked(name, "transforms", transform), like=image)
+        parameters = (Stacked.last(warp_image(name, flow, *before, how, argument="transforms")),)
     return displaced, parameters
 
 

@@ -2,6 +2,7 @@
 
 # pyright: strict, reportUnknownMemberType=false
 
+from collections.abc import Sequence
 from typing import Any, cast
 
 import jax
@@ -17,8 +18,12 @@ from .calls import STATIC_OPTIONS, compiled
 from .grids import displaced, stored_points
 from .images import warp_image
 from .options import read_options
-from .shapes import as_floats
+from .shapes import as_floats, check_axes
 from .types import AddressLike, Arrays, Points
+
+# The spatial sizes and the components of a field, by their number.
+SIZES = {2: "H, W", 3: "D, H, W"}
+POINTS = {2: "(x, y)", 3: "(x, y, z)"}
 
 
 @compiled(*STATIC_OPTIONS)
@@ -62,7 +67,8 @@ def remap(
     if not isinstance(cast(Any, coords), tuple | list):
         raise TypeError(stacked_coords("remap", "coords", coords))
     arrays = check_fields("remap", "coords", coords)
-    shape = np.broadcast_shapes(*(a.shape for a in arrays))[-len(arrays) :]
+    shape = shape_of_fields(arrays)
+    check_axes("remap", "image", np.shape(image), len(shape), "coords")
     options = read_options("remap", sampler, filter, address, border_color, antialias, dtype)
     return warp_image("remap", image, stored_points, arrays, shape, options)
 
@@ -108,50 +114,61 @@ def warp_flow(
     """
     options = read_options("warp_flow", sampler, filter, address, border_color, antialias, dtype)
     parameters, shape = field_parameters("warp_flow", "flow", flow)
+    check_axes("warp_flow", "image", np.shape(image), len(shape), "flow")
     return warp_image("warp_flow", image, displaced, parameters, shape, options)
 
 
 def field_parameters(name: str, argument: str, field: Any) -> tuple[tuple[Operand, ...], tuple[int, ...]]:
     """A vector field as parameters of a coordinate function, and its spatial shape."""
-    arrays = check_fields(name, argument, as_fields(name, argument, field))
-    shape = np.broadcast_shapes(*(a.shape for a in arrays))[-len(arrays) :]
-    return arrays if isinstance(field, tuple | list) else (Stacked.last(as_float(field)),), shape
+    arrays = as_components(name, argument, field)
+    return arrays if isinstance(field, tuple | list) else (Stacked.last(as_float(field)),), shape_of_fields(arrays)
 
 
-def as_fields(name: str, argument: str, field: Any) -> tuple[Any, ...]:
-    """The components of a vector field: the arrays of a tuple, or the slices of an array along its last axis."""
+def shape_of_fields(fields: Arrays) -> tuple[int, ...]:
+    """The spatial shape of arrays that broadcast."""
+    return np.broadcast_shapes(*(a.shape for a in fields))[-len(fields) :]
+
+
+def as_components(name: str, argument: str, field: Any, counts: Sequence[int] = (2, 3)) -> Arrays:
+    """The components of a vector field: the arrays of a tuple, or the slices of an array along its last axis.
+
+    Args:
+        counts: how many there may be.
+    """
     if isinstance(field, tuple | list):
-        return tuple(cast(list[Any], field))
+        return check_fields(name, argument, field, counts)
     array = as_float(field)
-    if array.ndim < 1 or array.shape[-1] not in (2, 3) or array.ndim < array.shape[-1] + 1:
+    if array.ndim < 1 or array.shape[-1] not in counts or array.ndim < array.shape[-1] + 1:
+        arrays = " or ".join(f"(..., {SIZES[n]}, {n})" for n in counts)
+        tuples = " or ".join(POINTS[n] for n in counts)
         raise ValueError(
-            f"{name}: {argument} has shape {array.shape}, expected (..., H, W, 2) or (..., D, H, W, 3), or a tuple of "
-            f"arrays (x, y) or (x, y, z)."
+            f"{name}: {argument} has shape {array.shape}, expected {arrays}, or a tuple of arrays {tuples}."
         )
     return tuple(lax.index_in_dim(array, k, -1, keepdims=False) for k in range(array.shape[-1]))
 
 
 def stacked(name: str, argument: str, field: Any) -> jax.Array:
     """A vector field as one floating array, with its components last."""
-    arrays = check_fields(name, argument, as_fields(name, argument, field))
+    arrays = as_components(name, argument, field)
     if not isinstance(field, tuple | list):
         return as_float(field)
     return jnp.stack(jnp.broadcast_arrays(*as_floats(*arrays)), -1)
 
 
-def check_fields(name: str, argument: str, fields: Any) -> Arrays:
-    """Two or three arrays of one rank, which broadcast to at least as many axes."""
-    arrays = tuple(as_float(a) for a in fields)
-    if len(arrays) not in (2, 3):
-        raise ValueError(f"{name}: {argument} has {len(arrays)} arrays, expected (x, y) or (x, y, z).")
+def check_fields(name: str, argument: str, fields: Any, counts: Sequence[int] = (2, 3)) -> Arrays:
+    """Two or three arrays of one rank, which broadcast to at least as many axes; see `as_components`."""
+    arrays = tuple(jnp.asarray(a) for a in fields)
+    if len(arrays) not in counts:
+        expected = " or ".join(POINTS[n] for n in counts)
+        raise ValueError(f"{name}: {argument} has {len(arrays)} arrays, expected {expected}.")
     try:
         shape = np.broadcast_shapes(*(a.shape for a in arrays))
     except ValueError:
         shape = ()
     if len(shape) < len(arrays):
-        shapes, expected = ", ".join(str(a.shape) for a in arrays), "H, W" if len(arrays) == 2 else "D, H, W"
+        shapes = ", ".join(str(a.shape) for a in arrays)
         raise ValueError(
-            f"{name}: the arrays of {argument} have shapes {shapes}; expected shapes that broadcast to "
-            f"(..., {expected})."
+            f"{name}: {argument} has arrays of shapes {shapes}, expected shapes that broadcast to "
+            f"(..., {SIZES[len(arrays)]})."
         )
     return tuple(jnp.expand_dims(a, range(len(shape) - a.ndim)) for a in arrays)

@@ -19,7 +19,7 @@ from .._arguments import as_integer
 from ..modes import AddressMode
 from ..sampler import FilterModeLike, Sampler
 from .calls import compiled
-from .fields import as_fields, field_parameters, stacked
+from .fields import as_components, field_parameters, stacked
 from .grids import displaced
 from .images import difference, warp_image
 from .matrices import Rows, determinant, dot, inverse
@@ -124,7 +124,8 @@ def compose_flows(
             f"{name}: first has {inner.shape[-1]} components and second has {outer.shape[-1]}; expected two flows of "
             f"images, or two of volumes."
         )
-    return in_form_of(second, outer + moved(name, inner, outer, sampler))
+    added = moved(name, inner, outer, sampler, "first")
+    return in_form_of(second, jax.lax.broadcast_to_rank(outer, added.ndim) + added)
 
 
 @compiled(*STATIC)
@@ -213,7 +214,7 @@ def flow_sampler(
 
 def components_of(flow: jax.Array) -> Arrays:
     """The components of a flow that is one array."""
-    return as_fields("", "", flow)
+    return as_components("", "", flow)
 
 
 def in_form_of(given: Any, flow: jax.Array) -> jax.Array | Arrays:
@@ -221,10 +222,10 @@ def in_form_of(given: Any, flow: jax.Array) -> jax.Array | Arrays:
     return components_of(flow) if isinstance(given, tuple | list) else flow
 
 
-def moved(name: str, image: jax.Array, flow: jax.Array, sampler: Sampler) -> jax.Array:
-    """An image, moved by a flow."""
+def moved(name: str, image: jax.Array, flow: jax.Array, sampler: Sampler, argument: str = "flow") -> jax.Array:
+    """An image that the caller passed as `argument`, moved by a flow."""
     parameters, shape = field_parameters(name, "flow", flow)
-    return warp_image(name, image, displaced, parameters, shape, ReadOptions(sampler))
+    return warp_image(name, image, displaced, parameters, shape, ReadOptions(sampler), argument=argument)
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(1, 2))

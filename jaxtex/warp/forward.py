@@ -12,17 +12,17 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
-from .._arguments import as_array, as_float
+from .._arguments import as_array
 from .._engine.indexing import cut_like, placed_like
 from .._engine.operators import over_batch
 from ..sampler import FilterModeLike, Sampler
 from ..sampling import splat
 from .calls import compiled
-from .fields import as_fields, check_fields
+from .fields import as_components
 from .grids import aligned, pixel_centers
 from .images import check_image, converted
 from .options import resolve_sampler
-from .shapes import spatial_shape
+from .shapes import as_floats, spatial_shape
 from .types import AddressLike, Points2D, ShapeLike
 
 Mode = Literal["sum", "average", "linear", "softmax"]
@@ -150,15 +150,15 @@ def forward_warp(
     sampler = resolve_sampler(name, sampler, filter, address)
     check_mode(name, mode, importance, sampler)
     pixels: Any = as_array(image)
+    shape = spatial_shape(name, pixels, output_shape, 2)
     check_image(name, pixels, 2)
     pixels = jnp.asarray(pixels, np.float32 if pixels.dtype == np.bool_ else None)
-    shape = spatial_shape(name, pixels, output_shape, 2)
-    values = list(check_fields(name, "flow", as_fields(name, "flow", flow)))
+    values = list(as_components(name, "flow", flow, (2,)))
     if importance is not None:
-        values.append(as_float(importance))
+        values.append(jnp.asarray(importance))
     batch = batch_shape(name, pixels.shape[:-1], values)
     result: np.dtype[Any] = np.dtype(pixels.dtype) if dtype is None else np.dtype(dtype)
-    pixels, *values = aligned(pixels, *(a[..., None] for a in values))
+    pixels, *values = aligned(pixels, *(a[..., None] for a in as_floats(*values, like=pixels)))
     land = functools.partial(splatted, shape=shape, sampler=sampler, mode=mode, with_coverage=return_coverage)
     if 0 in batch:
         out = jnp.zeros((*batch, *shape, pixels.shape[-1] + return_coverage), pixels.dtype)

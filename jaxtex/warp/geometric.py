@@ -9,19 +9,22 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
+from .._remedies import public
+from .._tables.storage_formats import sum_dtype
 from ..mipmaps import along_axes
 from ..sampler import FilterModeLike, Sampler
 from .calls import STATIC_OPTIONS, compiled
-from .grids import affine, as_parameters, pixel_centers, projective, stored_points
+from .grids import affine, as_parameters, called, pixel_centers, projective, stored_points
 from .images import warp_image
-from .matrices import Rows, about, elements, from_theta, inverted, rotation
+from .matrices import Rows, about, elements, from_theta, inverted, of_unit_size, rotation
 from .options import ReadOptions, read_options
-from .shapes import as_floats, as_matrix, spatial_shape
+from .shapes import as_floats, as_matrix, dtype_of, spatial_shape
 from .types import AddressLike, CoordinateFunction, GridFunction, ShapeLike
 
 STATIC = ("output_shape", *STATIC_OPTIONS)
 
 
+@public
 def resample(
     image: ArrayLike,
     function: CoordinateFunction,
@@ -75,13 +78,8 @@ def resample(
         Array([3., 2., 1., 0.], dtype=float32)
     """
     shape = spatial_shape("resample", image, output_shape)
-    pixels = pixel_centers(shape)
-    coords = tuple(jnp.asarray(c) for c in function(*pixels))
-    if len(coords) != len(shape):
-        raise ValueError(
-            f"resample: function returned {len(coords)} coordinates, expected {len(shape)}, one for each axis of the "
-            f"output."
-        )
+    pixels = pixel_centers(shape, sum_dtype(dtype_of(image)))
+    coords = called("resample", function, pixels)
     footprint = along_axes(function, pixels) if antialias else None
     options = read_options("resample", sampler, filter, address, border_color, antialias, dtype)
     return warp_image("resample", image, stored_points, coords, shape, options, footprint)
@@ -126,7 +124,7 @@ def warp_affine(
         >>> jt.warp.warp_affine(image, jnp.array([[1.0, 0, 1], [0, 1, 0]]))[0, :, 0]
         Array([0., 0., 1., 2.], dtype=float32)
     """
-    rows = elements(as_matrix("warp_affine", matrix, ((2, 3), (3, 4))))
+    rows = elements(*as_floats(as_matrix("warp_affine", matrix, ((2, 3), (3, 4))), like=image))
     to_input = rows if inverse_map else inverted(rows)
     options = read_options("warp_affine", sampler, filter, address, border_color, antialias, dtype)
     return by_matrix("warp_affine", image, affine, to_input, output_shape, options)
@@ -171,7 +169,7 @@ def warp_perspective(
         >>> jt.warp.warp_perspective(image, jnp.diag(jnp.array([0.5, 1.0, 1.0])))[0, :, 0]
         Array([0.5, 2.5, 0. , 0. ], dtype=float32)
     """
-    rows = elements(as_matrix("warp_perspective", matrix, ((3, 3), (4, 4))))
+    rows = of_unit_size(elements(*as_floats(as_matrix("warp_perspective", matrix, ((3, 3), (4, 4))), like=image)))
     to_input = rows if inverse_map else inverted(rows)
     options = read_options("warp_perspective", sampler, filter, address, border_color, antialias, dtype)
     return by_matrix("warp_perspective", image, projective, to_input, output_shape, options)
@@ -187,7 +185,7 @@ def by_matrix(
 ) -> jax.Array:
     """Reads an image at the points that `function` computes from the pixels and a matrix, from output to input."""
     ndim = len(to_input[0]) - 1
-    shape = spatial_shape(name, image, output_shape, ndim)
+    shape = spatial_shape(name, image, output_shape, ndim, source="matrix")
     return warp_image(name, image, function, as_parameters(to_input, ndim), shape, options)
 
 
@@ -234,7 +232,7 @@ def rotate(
     """
     shape = spatial_shape("rotate", image, output_shape, 2)
     center = middle(jnp.shape(image)[-3:-1]) if center is None else center
-    degrees, scale, source, target = as_floats(degrees, scale, center, middle(shape))
+    degrees, scale, source, target = as_floats(degrees, scale, center, middle(shape), like=image)
     points = ([point[..., k] for k in range(2)] for point in (target, source))
     parameters = as_parameters(about(rotation(-degrees, 1 / scale), *points), 2)
     options = read_options("rotate", sampler, filter, address, border_color, antialias, dtype)
@@ -289,9 +287,10 @@ def spatial_transform(
         >>> jt.warp.spatial_transform(images, mirrored)[0, 0, :, 0]
         Array([3., 2., 1., 0.], dtype=float32)
     """
-    matrix = as_matrix("spatial_transform", theta, ((2, 3), (3, 4)), "theta")
+    (matrix,) = as_floats(as_matrix("spatial_transform", theta, ((2, 3), (3, 4)), "theta"), like=images)
     ndim = matrix.shape[-2]
-    shape = spatial_shape("spatial_transform", images, output_shape, ndim)
-    to_input = from_theta(elements(matrix), jnp.shape(images)[-1 - ndim : -1], shape)
-    options = read_options("spatial_transform", sampler, filter, address, border_color, antialias, dtype)
-    return by_matrix("spatial_transform", images, affine, to_input, shape, options)
+    name = "spatial_transform"
+    shape = spatial_shape(name, images, output_shape, ndim, "images", "theta")
+    to_input = from_theta(elements(matrix), np.shape(images)[-1 - ndim : -1], shape)
+    options = read_options(name, sampler, filter, address, border_color, antialias, dtype)
+    return warp_image(name, images, affine, as_parameters(to_input, ndim), shape, options, argument="images")

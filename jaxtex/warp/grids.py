@@ -10,12 +10,14 @@ function is defined at the top level of a module: a new closure would compile a 
 
 import functools
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
 from jax.typing import DTypeLike
 
+from .._arguments import described
+from .._integers import in_native_order
 from .._tables.storage_formats import sum_dtype
 from ..mipmaps import footprint
 from .matrices import Rows, elements
@@ -38,6 +40,22 @@ def pixel_centers(output_shape: Sequence[int], dtype: DTypeLike = jnp.float32) -
     return tuple(centers[::-1])
 
 
+def called(name: str, function: Any, pixels: Sequence[jax.Array]) -> Arrays:
+    """The coordinates that a caller's function returns for pixels: as many as these have."""
+    if not callable(function):
+        raise TypeError(
+            f"{name}: function is {described(function)}, expected a function that maps x and y (and z) to a tuple of "
+            f"coordinates; for a matrix call jaxtex.warp.warp_affine, for arrays of coordinates jaxtex.warp.remap."
+        )
+    coords = tuple(jnp.asarray(in_native_order(c)) for c in cast(Any, function)(*pixels))
+    if len(coords) != len(pixels):
+        raise ValueError(
+            f"{name}: function returned {len(coords)} coordinates, expected {len(pixels)}, one for each axis of the "
+            f"output."
+        )
+    return coords
+
+
 def aligned(*arrays: jax.Array) -> Arrays:
     """Floating arrays in one dtype, float32 or float64, and of one rank: axes of size 1 are added in front."""
     dtype, rank = sum_dtype(*(a.dtype for a in arrays)), max(a.ndim for a in arrays)
@@ -45,14 +63,15 @@ def aligned(*arrays: jax.Array) -> Arrays:
 
 
 def coordinates(
-    function: GridFunction, output_shape: Sequence[int], with_footprint: bool
+    function: GridFunction, output_shape: Sequence[int], with_footprint: bool, stored: DTypeLike
 ) -> tuple[Arrays, tuple[Arrays, ...] | None]:
     """The coordinates ``function(x, y)`` of the pixels of an image, and the footprints of the pixels.
 
     Args:
         with_footprint: whether to compute the footprints; otherwise they are ``None``.
+        stored: the dtype of the image, whose precision the coordinates have.
     """
-    pixels = pixel_centers(output_shape)
+    pixels = pixel_centers(output_shape, sum_dtype(stored))
     return function(*pixels), footprint(function, (pixels[0], pixels[1])) if with_footprint else None
 
 

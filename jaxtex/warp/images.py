@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from .._arguments import as_array, as_float
+from .._arguments import as_array, as_float, check_sampler
 from .._engine.computed_once import computed_apart
 from .._engine.decoding import decode
 from .._engine.float_bits import rounded_to
@@ -24,18 +24,19 @@ from .._reads import sample_grid
 from .._tables.storage_formats import sum_dtype
 from .._typed_jit import typed_jit
 from ..mipmaps import along_axes, build_mipmaps
-from ..modes import Arithmetic, ReadMode
+from ..modes import Arithmetic, ReadMode, TextureKind
 from ..sampler import Sampler
 from ..sampling import sample
 from ..texture import Texture, texture1d, texture2d, texture3d
 from . import smoothing
 from .grids import is_affine, pixel_centers
 from .options import ReadOptions
+from .shapes import AXES, as_floats, check_axes, check_pixels
 from .types import Arrays, GridFunction
 
 Tree = TypeVar("Tree")
 TEXTURES = {1: texture1d, 2: texture2d, 3: texture3d}
-AXES = {1: "(..., W, C)", 2: "(..., H, W, C)", 3: "(..., D, H, W, C)"}
+KINDS = {1: TextureKind.TEXTURE1D, 2: TextureKind.TEXTURE2D, 3: TextureKind.TEXTURE3D}
 # Sizes by which an image is taken for one with channels first.
 MOST_COLORS, LEAST_SIDE = 4, 16
 # Integers that a filter blends as fractions of their largest value, where it cannot blend them as numbers.
@@ -51,6 +52,7 @@ def warp_image(
     options: ReadOptions,
     footprint: tuple[Arrays, ...] | None = None,
     *,
+    argument: str = "image",
     apart: bool = True,
 ) -> jax.Array:
     """Reads an image at the points that a coordinate function computes from the pixels of the output.
@@ -65,18 +67,21 @@ def warp_image(
         options: how to read, and the dtype of the result.
         footprint: the derivatives of the points along each axis of the output, x first. The default is the derivative
             of `function`, or, if a parameter is a field, the differences between neighboring pixels.
+        argument: the name of the image, for errors.
         apart: whether the result is computed once, by itself. If not, no other read of the program may read it, and XLA
             can compute what follows in the same loop.
     """
     ndim = len(output_shape)
     pixels = as_array(image)
-    check_image(name, pixels, ndim)
+    check_image(name, pixels, ndim, argument)
     pixels, options, result = as_numbers(pixels, options)
-    arrays = floating_parameters(parameters, ndim)
-    batch = common_batch(name, "image", pixels.shape[: -ndim - 1], *(p.shape[:-ndim] for p in arrays))
+    check_reads(name, options, ndim, pixels.dtype, pixels.shape[-1])
+    arrays = floating_parameters(parameters, ndim, pixels)
+    batch = common_batch(name, argument, pixels.shape[: -ndim - 1], *(p.shape[:-ndim] for p in arrays))
     shape = (*batch, *output_shape, pixels.shape[-1])
     if 0 in shape:
         return jnp.zeros(shape, result)
+    check_pixels(name, argument, pixels.shape, ndim)
     return warp_checked(
         pixels,
         arrays,
@@ -105,11 +110,7 @@ def common_batch(name: str, argument: str, batch: tuple[int, ...], *others: tupl
 
 
 def check_image(name: str, image: Any, ndim: int, argument: str = "image") -> None:
-    if image.ndim <= ndim:
-        raise ValueError(
-            f"{name}: {argument} has shape {image.shape}, expected {AXES[ndim]}; add an axis for a single channel, "
-            f"{argument}[..., None]."
-        )
+    check_axes(name, argument, image.shape, ndim)
     if not any(jnp.issubdtype(image.dtype, kind) for kind in (jnp.floating, jnp.integer, jnp.bool_)):
         raise TypeError(
             f"{name}: {argument} has dtype {image.dtype}, expected floating numbers, integers or bool; convert it with "
@@ -120,6 +121,29 @@ def check_image(name: str, image: Any, ndim: int, argument: str = "image") -> No
             f"{name}: {argument} has shape {image.shape}, read as {AXES[2]}: {image.shape[-3]} rows and "
             f"{image.shape[-1]} channels. If its channels come first, pass jnp.moveaxis({argument}, -3, -1).",
             stacklevel=2,
+        )
+
+
+def check_reads(name: str, options: ReadOptions, ndim: int, stored: np.dtype[Any], channels: int) -> None:
+    """Checks how images of `ndim` axes are read that hold numbers of dtype `stored`.
+
+    Integers become what the sampler can read. A border color needs an address mode that shows it.
+    """
+    if jnp.issubdtype(stored, jnp.floating):
+        check_sampler(name, KINDS[ndim], stored, 1, options.sampler)
+    rules, color = options.sampler.address_rules(ndim, name=name), options.border_color
+    if color is None:
+        return
+    if not any(rule.has_outside for rule in rules):
+        named = ", ".join(repr(name) for name in dict.fromkeys(rule.name for rule in rules))
+        raise ValueError(
+            f"{name}: border_color is given, but under the address mode {named} nothing lies outside; leave "
+            f"border_color out, or use the address mode 'border'."
+        )
+    if np.shape(color) not in ((), (channels,)):
+        raise ValueError(
+            f"{name}: border_color has shape {np.shape(color)}, expected a scalar or ({channels},), one value for each "
+            f"channel."
         )
 
 
@@ -176,7 +200,7 @@ def warp_checked(
     rounds = not jnp.issubdtype(dtype, jnp.floating)
     if rounds:  # then there is no gradient
         image, parameters, border_color = jax.lax.stop_gradient((image, parameters, border_color))
-    operands, stacks = split(grid_operands(parameters, output_shape, batch))
+    operands, stacks = split(grid_operands(parameters, output_shape, batch, image.dtype))
     image = jnp.expand_dims(image, range(batch + ndim + 1 - image.ndim))
     smoothed = antialias and sampler.arithmetic is Arithmetic.FLOAT
     scale, as_integers = 1, not antialias and blends_integers(image.dtype, sampler)
@@ -232,20 +256,25 @@ def read_at(
     return sample_grid(texture, function, operands, in_pixels, as_numbers=as_numbers, affine_axes=axes, apart=apart)
 
 
-def floating_parameters(parameters: Sequence[ArrayLike | Stacked], ndim: int) -> tuple[Operand, ...]:
-    """Parameters as floating arrays, with `ndim` axes of the samples at least."""
+def floating_parameters(parameters: Sequence[ArrayLike | Stacked], ndim: int, image: Any) -> tuple[Operand, ...]:
+    """Parameters as floating arrays, with `ndim` axes of the samples at least, and the precision of an image."""
     found: list[Operand] = []
     for p in parameters:
-        array = as_float(p.array if isinstance(p, Stacked) else p)
+        (array,) = as_floats(p.array if isinstance(p, Stacked) else p, like=image)
         array = jnp.expand_dims(array, range(ndim + isinstance(p, Stacked) - array.ndim))
         found.append(dataclasses.replace(p, array=array) if isinstance(p, Stacked) else array)
     return tuple(found)
 
 
-def grid_operands(parameters: Sequence[Operand], output_shape: Sequence[int], batch: int) -> tuple[Operand, ...]:
-    """The operands of a coordinate function: the centers of pixels and parameters, of one dtype and one rank."""
+def grid_operands(
+    parameters: Sequence[Operand], output_shape: Sequence[int], batch: int, stored: np.dtype[Any]
+) -> tuple[Operand, ...]:
+    """The operands of a coordinate function: the centers of pixels and parameters, of one dtype and one rank.
+
+    They have the precision of the image, of dtype `stored`, or that of the parameters if it is higher.
+    """
     arrays, stacks = split(parameters)
-    precision, rank = sum_dtype(*(a.dtype for a in arrays)), batch + len(output_shape)
+    precision, rank = sum_dtype(stored, *(a.dtype for a in arrays)), batch + len(output_shape)
     like = jnp.zeros([1] * rank, precision)
     ranked = [of_rank(a, like if s is None else like[None]) for a, s in zip(arrays, stacks or [None] * len(arrays))]
     return (*of_rank(pixel_centers(output_shape, precision), like), *joined(ranked, stacks))

@@ -15,17 +15,17 @@ from .._engine.operators import over_batch
 from .._engine.stacks import Operand, joined, split
 from .._reads import sample_labels
 from .._typed_jit import typed_jit
-from ..modes import AddressMode, FilterMode, TextureKind
+from ..modes import AddressMode, FilterMode
 from ..sampler import Sampler
 from .calls import compiled
 from .composed import ComposedPoints, Transform, as_transforms, composed
-from .fields import check_fields
+from .fields import check_fields, shape_of_fields
 from .grids import Composed, is_affine, stored_points
-from .images import check_image, common_batch, floating_parameters, grid_operands
+from .images import KINDS, check_image, common_batch, floating_parameters, grid_operands
 from .options import address_modes
+from .shapes import check_pixels
 from .types import AddressLike, GridFunction, Points, ShapeLike
 
-KINDS = {2: TextureKind.TEXTURE2D, 3: TextureKind.TEXTURE3D}
 METHODS = {"nearest": FilterMode.POINT, "partial_volume": FilterMode.LINEAR}
 
 
@@ -90,7 +90,7 @@ def warp_labels(
         points = points_of(name, coords, output_shape)
     else:
         chain = as_transforms(name, transforms)
-        points = composed(name, chain, output_shape, np.shape(labels), flow_sampler)
+        points = composed(name, chain, output_shape, labels, flow_sampler, "labels")
     return warped_labels(name, labels, points, border_label, sampler)
 
 
@@ -101,8 +101,7 @@ def points_of(name: str, coords: Any, output_shape: ShapeLike | None) -> Compose
     if output_shape is not None:
         raise ValueError(f"{name}: output_shape is given, but the shape of coords sets it; leave output_shape out.")
     arrays = check_fields(name, "coords", coords)
-    shape = np.broadcast_shapes(*(a.shape for a in arrays))[-len(arrays) :]
-    return ComposedPoints(Composed(((stored_points, len(arrays)),)), arrays, shape)
+    return ComposedPoints(Composed(((stored_points, len(arrays)),)), arrays, shape_of_fields(arrays))
 
 
 def warped_labels(
@@ -116,11 +115,12 @@ def warped_labels(
         raise TypeError(f"{name}: labels has dtype {stored}, expected integers or bool; convert it with labels.astype.")
     texels = jnp.asarray(texels).astype(np.uint8 if stored == jnp.bool_ else stored)
     color = jnp.broadcast_to(jnp.asarray(border_label).astype(texels.dtype), texels.shape[-1:])
-    parameters = floating_parameters(points.parameters, ndim)
+    parameters = floating_parameters(points.parameters, ndim, texels)
     batch = common_batch(name, "labels", texels.shape[: -ndim - 1], *(p.shape[:-ndim] for p in parameters))
     shape = (*batch, *points.output_shape, texels.shape[-1])
     if 0 in shape:
         return jnp.zeros(shape, stored)
+    check_pixels(name, "labels", texels.shape, ndim)
     found = _read_labels(
         texels,
         color,
@@ -145,7 +145,7 @@ def _read_labels(
     batch: int,
 ) -> jax.Array:
     ndim = len(output_shape)
-    operands, stacks = split(grid_operands(parameters, output_shape, batch))
+    operands, stacks = split(grid_operands(parameters, output_shape, batch, labels.dtype))
     labels = jnp.expand_dims(labels, range(batch + ndim + 1 - labels.ndim))
 
     def read(labels: jax.Array, *operands: jax.Array) -> jax.Array:

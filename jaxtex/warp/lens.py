@@ -17,7 +17,7 @@ from .grids import aligned, coordinates, matrix_parameters, stored_points
 from .images import warp_image
 from .lens_models import LENS_MODELS, LensFunctions, LensModel, LensModelLike
 from .options import read_options
-from .shapes import as_matrix, spatial_shape
+from .shapes import as_matrix, dtype_of, spatial_shape
 from .types import AddressLike, Arrays, GridFunction, Points2D, ShapeLike
 
 
@@ -132,7 +132,7 @@ def distort(
         return functions.to_ideal(*aligned(x, y, *lens))
 
     # The iteration runs once for each pixel; inside the read it would run again for every use of a coordinate.
-    coords, footprint = coordinates(to_points, shape, antialias)
+    coords, footprint = coordinates(to_points, shape, antialias, dtype_of(image))
     options = read_options("distort", sampler, filter, address, border_color, antialias, dtype)
     return warp_image("distort", image, stored_points, coords, shape, options, footprint)
 

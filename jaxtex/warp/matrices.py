@@ -39,6 +39,16 @@ def inverted(rows: Rows) -> Rows:
     return [[*row, -dot(row, shift)] for row in linear]
 
 
+def of_unit_size(rows: Rows) -> Rows:
+    """Projective matrices, which are the same up to a factor, with a largest element from 0.5 to 1.
+
+    The factor is a power of two, so that no bit of an element changes.
+    """
+    largest = functools.reduce(jnp.maximum, (abs(element) for row in rows for element in row))
+    _, exponent = jnp.frexp(jax.lax.stop_gradient(largest))
+    return [[jnp.ldexp(element, -exponent) for element in row] for row in rows]
+
+
 def inverse(rows: Rows) -> Rows:
     """The inverse of a square matrix by Cramer's rule, which is the fastest on every device for two to four rows."""
     whole, numbers = determinant(rows), range(len(rows))

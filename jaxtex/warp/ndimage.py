@@ -12,6 +12,7 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from .._arguments import as_array, as_float
+from .._remedies import public
 from .._tables.storage_formats import STORAGE_FORMATS
 from .._typed_jit import typed_jit
 from ..modes import AddressMode, FilterMode
@@ -32,6 +33,7 @@ ADDRESSES = {
 }
 
 
+@public
 def map_coordinates(
     input: ArrayLike,
     coordinates: Sequence[ArrayLike] | jax.Array | np.ndarray,

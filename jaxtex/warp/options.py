@@ -16,7 +16,6 @@ from ..modes import AddressMode, FilterMode, choose
 from ..sampler import FilterModeLike, Sampler
 from .types import AddressLike
 
-DEFAULT_FILTER = Sampler().filter_mode
 AddressModes = AddressMode | tuple[AddressMode, ...]
 
 
@@ -67,8 +66,7 @@ def resolve_sampler(
 ) -> Sampler:
     """A sampler with the modes of the arguments. A mode that no argument names is the sampler's.
 
-    An address mode that the sampler does not set either is `default_address`. A sampler cannot tell a linear filter
-    that somebody set from its default, so `filter` replaces both.
+    An address mode that the sampler does not set either is `default_address`, and such a filter is linear.
 
     Raises:
         ValueError: if an argument contradicts the sampler, or a mode is unknown.
@@ -76,10 +74,10 @@ def resolve_sampler(
     """
     check_sampler_type(name, sampler)
     sampler = sampler or Sampler()
-    filter_mode, address_mode = sampler.filter_mode, sampler.address_mode
+    filter_mode, address_mode = sampler.filter, sampler.address_mode
     if filter is not None:
         chosen = choose(name, "filter", filter, FilterMode)
-        if filter_mode not in (DEFAULT_FILTER, chosen):
+        if sampler.filter_mode not in (None, chosen):
             raise ValueError(contradiction(name, "filter", filter, "filter_mode", filter_mode))
         filter_mode = chosen
     if address is not None:

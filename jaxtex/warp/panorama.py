@@ -15,10 +15,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
-from .._arguments import as_array, as_integer
+from .._arguments import as_array, as_integer, check_sampler
 from .._tables.storage_formats import sum_dtype
 from ..mipmaps import build_mipmaps
-from ..modes import AddressMode, Arithmetic
+from ..modes import AddressMode, Arithmetic, TextureKind
 from ..sampler import FilterModeLike, Sampler
 from ..sampling import sample
 from ..texture import cubemap
@@ -103,7 +103,7 @@ def equirectangular_to_cubemap(
         def to_points(x: jax.Array, y: jax.Array) -> Arrays:
             return to_equirectangular(*aligned(x, y, *sizes))
 
-        _, sides = coordinates(to_points, shape, True)
+        _, sides = coordinates(to_points, shape, True, pixels.dtype)
         assert sides is not None
         # Near a pole both sides of a footprint point along the longitude, and the footprint is much thinner than
         # either. The extents in longitude and latitude are sides of a rectangle that contains it.
@@ -158,17 +158,18 @@ def cubemap_to_equirectangular(
     texels = jnp.asarray(as_array(faces))
     if texels.ndim < 4 or texels.shape[-4] != 6 or texels.shape[-3] != texels.shape[-2]:
         raise ValueError(f"{name}: faces has shape {texels.shape}, expected (..., 6, N, N, C), six square faces.")
-    check_image(name, texels, 3)
-    shape = spatial_shape(name, texels, output_shape, 2)
+    check_image(name, texels, 3, "faces")
+    shape = spatial_shape(name, texels, output_shape, 2, "faces")
     how = resolve_sampler(name, sampler, filter, None, AddressMode.CLAMP)
     texels, options, result = as_numbers(texels, ReadOptions(how, None, antialias, dtype))
     texels, how, scale = as_blended(texels, options.sampler, antialias)
+    check_sampler(name, TextureKind.CUBEMAP, texels.dtype, 1, how)
     sizes = constants(texels, *shape[::-1])
 
     def to_points(u: jax.Array, v: jax.Array) -> Arrays:
         return to_direction(*aligned(u, v, *sizes))
 
-    (x, y, z), sides = coordinates(to_points, shape, antialias)
+    (x, y, z), sides = coordinates(to_points, shape, antialias, texels.dtype)
 
     def read(texels: jax.Array) -> jax.Array:
         if sides is None:

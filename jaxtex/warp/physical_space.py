@@ -15,7 +15,7 @@ from jax.typing import ArrayLike
 
 from .._arguments import as_float, described
 from .calls import compiled
-from .fields import as_fields, check_fields
+from .fields import as_components
 from .matrices import Rows, dot, elements, inverted, stacked, with_centers_moved
 from .shapes import as_floats, as_matrix
 
@@ -110,7 +110,7 @@ def flow_from_itk(field: ArrayLike | Sequence[ArrayLike], geometry_of_field: ITK
         Array([3., 2.], dtype=float32)
     """
     name = "flow_from_itk"
-    components = as_floats(*check_fields(name, "field", as_fields(name, "field", field)))
+    components = as_floats(*as_components(name, "field", field))
     grid = geometry(name, "geometry_of_field", geometry_of_field, len(components))
     rows = [row[:-1] for row in grid.from_points()]
     return jnp.stack([dot(row, components) for row in rows], -1)

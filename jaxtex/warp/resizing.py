@@ -22,8 +22,8 @@ from ..sampler import MAX_ANISOTROPY, FilterModeLike, ResizeFilterLike, Sampler
 from ..splines import circles_of_sphere
 from .calls import STATIC_OPTIONS, compiled
 from .grids import scaled as scaled_points
-from .images import as_blended, as_numbers, check_image, converted, warp_image
-from .options import DEFAULT_FILTER, ReadOptions, contradiction, read_options
+from .images import as_blended, as_numbers, check_image, check_reads, converted, warp_image
+from .options import ReadOptions, contradiction, read_options
 from .shapes import spatial_shape
 from .types import AddressLike, ShapeLike
 
@@ -83,18 +83,20 @@ def resize(
         >>> jt.warp.resize(row, (1, 2), filter="area")[0, :, 0]
         Array([0., 8.], dtype=float32)
     """
-    shape = spatial_shape("resize", image, output_shape)
+    name = "resize"
+    shape = spatial_shape(name, image, output_shape)
     pixels = as_array(image)
-    check_image("resize", pixels, len(shape))
+    check_image(name, pixels, len(shape))
     options, area = resize_options(sampler, filter, address, border_color, antialias, dtype)
+    check_reads(name, options, len(shape), pixels.dtype, pixels.shape[-1])
     kernel = POINT if area else options.sampler.kernel
     steps = tuple(n / m for n, m in zip(pixels.shape[-1 - len(shape) : -1], shape))
     options = dataclasses.replace(options, antialias=is_widened(steps, kernel, area=area, antialias=antialias))
     if options.antialias and not is_single_read(options.sampler):
         return filtered(pixels, shape, steps, kernel, options)
     options = with_reads_along(options, steps)
-    parameters = [jnp.full([1] * len(shape), step, jnp.float32) for step in steps[::-1]]
-    return warp_image("resize", pixels, scaled_points, parameters, shape, options)
+    parameters = [jnp.full([1] * len(shape), step, sum_dtype(pixels.dtype)) for step in steps[::-1]]
+    return warp_image(name, pixels, scaled_points, parameters, shape, options)
 
 
 def is_widened(steps: Sequence[float], kernel: FilterKernel, *, area: bool, antialias: bool) -> bool:
@@ -116,9 +118,8 @@ def resize_options(
     read_filter = None if area else cast(FilterModeLike, filter)
     options = read_options(name, sampler, read_filter, address, border_color, antialias, dtype, AddressMode.CLAMP)
     if area:
-        set_mode = options.sampler.filter_mode
-        if set_mode != DEFAULT_FILTER:
-            raise ValueError(contradiction(name, "filter", filter, "filter_mode", set_mode))
+        if sampler is not None and sampler.filter_mode is not None:
+            raise ValueError(contradiction(name, "filter", filter, "filter_mode", sampler.filter_mode))
         if not antialias:
             raise ValueError(
                 f"{name}: filter is {filter!r}, the mean of the pixels that an output pixel covers, but antialias "

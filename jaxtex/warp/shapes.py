@@ -7,9 +7,10 @@ from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.typing import ArrayLike
 
-from .._arguments import as_float
+from .._arguments import as_array, as_float
 from .._integers import is_integer
 from .._remedies import mode_of
 from .._tables.storage_formats import sum_dtype
@@ -17,32 +18,54 @@ from .calls import as_static
 from .types import ShapeLike
 
 SPATIAL = {2: "(H, W)", 3: "(D, H, W)"}
+AXES = {1: "(..., W, C)", 2: "(..., H, W, C)", 3: "(..., D, H, W, C)"}
 
 
 def spatial_shape(
-    name: str, image: ArrayLike, output_shape: ShapeLike | None, ndim: int | None = None
+    name: str,
+    image: ArrayLike,
+    output_shape: ShapeLike | None,
+    ndim: int | None = None,
+    argument: str = "image",
+    source: str = "",
 ) -> tuple[int, ...]:
     """The spatial shape of the output: the one given, or that of the image.
 
     Args:
         ndim: the number of spatial axes; ``None`` is 2 or 3, as many as `output_shape` has.
+        argument: the name of the image.
+        source: the argument that sets `ndim`, if one does.
     """
-    if output_shape is None:
-        count = ndim or 2
-        output_shape = jnp.shape(image)[-1 - count : -1]
-        if len(output_shape) != count:
+    of_image, shape = np.shape(image), ()
+    if output_shape is not None:
+        shape = as_shape(name, "output_shape", output_shape, (2, 3) if ndim is None else (ndim,))
+        if ndim is None and len(shape) == 3 == len(of_image):
             raise ValueError(
-                f"{name}: image has shape {jnp.shape(image)}, expected leading batch axes, {count} spatial axes and "
-                f"channels; add an axis for a single channel, image[..., None]."
+                f"{name}: output_shape is {shape}, the sizes (D, H, W) of a volume, but {argument} has shape "
+                f"{of_image}, (H, W, C); leave out the channels, output_shape={shape[:2]}."
             )
-    shape = as_shape(name, "output_shape", output_shape, (2, 3) if ndim is None else (ndim,))
-    of_image = jnp.shape(image)
-    if len(shape) == 3 and len(of_image) == 3:
+    count = ndim or len(shape) or 2
+    check_axes(name, argument, of_image, count, source)
+    check_pixels(name, argument, of_image, count)
+    return shape or of_image[-1 - count : -1]
+
+
+def check_axes(name: str, argument: str, shape: tuple[int, ...], ndim: int, source: str = "") -> None:
+    """Checks that an image has `ndim` spatial axes and channels; see `spatial_shape`."""
+    if len(shape) <= ndim:
+        remedy = f"add an axis for a single channel, {argument}[..., None]"
+        if source and len(shape) == ndim == 3:
+            remedy = f"if it is a volume of one channel, {remedy}; if it is an image, pass {source} of two dimensions"
         raise ValueError(
-            f"{name}: output_shape is {shape}, the sizes (D, H, W) of a volume, but image has shape {of_image}, "
-            f"(H, W, C); leave out the channels, output_shape={shape[:2]}."
+            f"{name}: {argument} has shape {shape}, expected {AXES[ndim]}{f' for this {source}' if source else ''}; "
+            f"{remedy}."
         )
-    return shape
+
+
+def check_pixels(name: str, argument: str, shape: tuple[int, ...], ndim: int) -> None:
+    """Checks that an image has pixels."""
+    if 0 in shape[-1 - ndim : -1]:
+        raise ValueError(f"{name}: {argument} has shape {shape}, expected {AXES[ndim]} of one pixel or more.")
 
 
 def as_shape(name: str, argument: str, sizes: Any, ndims: Sequence[int] = (2, 3)) -> tuple[int, ...]:
@@ -75,10 +98,17 @@ def is_shape(value: Any) -> bool:
     return all(whole)
 
 
-def as_floats(*values: ArrayLike) -> tuple[jax.Array, ...]:
-    """Numbers as floating arrays of one dtype: float64 if one of them is, else float32."""
-    arrays = tuple(map(as_float, values))
-    return tuple(a.astype(sum_dtype(*(a.dtype for a in arrays))) for a in arrays)
+def as_floats(*values: ArrayLike, like: Any = None) -> tuple[jax.Array, ...]:
+    """Numbers as floating arrays of one dtype: float64 if an array among them is, or an image `like`, else float32."""
+    arrays = [jnp.asarray(v) for v in values]
+    dtypes = [a.dtype for a in arrays if not jax.typeof(a).weak_type]
+    dtype = sum_dtype(*dtypes, *(() if like is None else (dtype_of(like),)))
+    return tuple(a.astype(dtype) for a in arrays)
+
+
+def dtype_of(image: Any) -> np.dtype[Any]:
+    """The dtype of an array, before JAX narrows it to 32 bits, or of numbers."""
+    return np.dtype(jax.dtypes.canonicalize_dtype(as_array(image).dtype))
 
 
 def as_matrix(name: str, matrix: ArrayLike, shapes: Sequence[tuple[int, int]], argument: str = "matrix") -> jax.Array:

@@ -14,7 +14,7 @@ from .calls import STATIC_OPTIONS, compiled
 from .grids import aligned, coordinates, stored_points
 from .images import warp_image
 from .options import read_options
-from .shapes import spatial_shape
+from .shapes import as_floats, dtype_of, spatial_shape
 from .types import AddressLike, Arrays, ShapeLike
 
 # A constant, and one coefficient each for x and y.
@@ -79,12 +79,12 @@ def thin_plate_spline(
     name = "thin_plate_spline"
     source, target = check_points(name, source_points, target_points)
     shape = spatial_shape(name, image, output_shape, 2)
-    spline = solved_spline(source, target, as_float(regularization))
+    spline = solved_spline(*as_floats(source, target, regularization, like=image))
 
     def to_points(x: jax.Array, y: jax.Array) -> Arrays:
         return evaluated(x, y, *spline)
 
-    coords, footprint = coordinates(to_points, shape, antialias)
+    coords, footprint = coordinates(to_points, shape, antialias, dtype_of(image))
     options = read_options(name, sampler, filter, address, border_color, antialias, dtype)
     return warp_image(name, image, stored_points, coords, shape, options, footprint)
 

@@ -18,12 +18,13 @@ from .._arguments import as_float
 from .._engine.axis import Axis
 from .._engine.plan import Layout, space_axes
 from .._engine.windows import Span, WindowShapes, loaded, position_spans, texel_spans
-from .._remedies import explained
+from .._remedies import public
+from .._tables.storage_formats import sum_dtype
 from .._typed_jit import typed_jit
 from ..sampler import FilterModeLike, Sampler
 from . import smoothing
-from .grids import stored_points
-from .images import TEXTURES, Window, as_numbers, check_image, floating_parameters, warp_checked
+from .grids import called, stored_points
+from .images import TEXTURES, Window, as_numbers, check_image, check_reads, floating_parameters, warp_checked
 from .options import read_options
 from .shapes import as_shape, spatial_shape
 from .types import AddressLike, Arrays, CoordinateFunction, ShapeLike
@@ -149,7 +150,7 @@ def ahead(items: Iterable[Any], count: int) -> Iterator[Any]:
     yield from taken
 
 
-@explained
+@public
 def resample_tiles(
     image: ImageLike,
     function: CoordinateFunction,
@@ -197,7 +198,7 @@ def resample_tiles(
         array([3., 2., 1., 0.], dtype=float32)
     """
     name = "resample_tiles"
-    like = jax.ShapeDtypeStruct(tuple(image.shape), np.dtype(image.dtype))
+    like = jax.ShapeDtypeStruct(tuple(image.shape), np.dtype(image.dtype).newbyteorder("="))
     shape = spatial_shape(name, like, output_shape)  # pyright: ignore[reportArgumentType]
     check_image(name, like, len(shape))
     if len(like.shape) != len(shape) + 1:
@@ -206,6 +207,7 @@ def resample_tiles(
         raise ValueError(f"{name}: image has shape {like.shape}, expected sizes of at least 1.")
     tile = TILES[len(shape)] if tile_shape is None else as_shape(name, "tile_shape", tile_shape, (len(shape),))
     options = read_options(name, sampler, filter, address, border_color, False, dtype)
+    check_reads(name, options, len(shape), like.dtype, like.shape[-1])
     texel_bytes = like.dtype.itemsize * like.shape[-1]
     warp = StreamedWarp(image, function, shape, *as_numbers(np.zeros((1, 1), like.dtype), options), window_bytes)
     shapes = WindowShapes(LEAST_WINDOWS[len(shape)], max(window_bytes // texel_bytes, 1))
@@ -263,15 +265,9 @@ class StreamedWarp:
         """The points that pixels read, x first. Beyond the output they are those of its last pixel."""
         ndim, centers = len(shape), list[jax.Array]()
         for axis, (first, n, size) in enumerate(zip(box.start, shape, self.shape)):
-            line = jnp.asarray(np.minimum(np.arange(first, first + n, dtype=np.int32), size - 1))
-            centers.append((line.astype(np.float32) + 0.5).reshape([n if k == axis else 1 for k in range(ndim)]))
-        coords = tuple(jnp.asarray(c) for c in self.function(*centers[::-1]))
-        if len(coords) != ndim:
-            raise ValueError(
-                f"resample_tiles: function returned {len(coords)} coordinates, expected {ndim}, one for each axis of "
-                f"the output."
-            )
-        return coords
+            line = np.minimum(np.arange(first, first + n), size - 1).astype(sum_dtype(self.dtype)) + 0.5
+            centers.append(jnp.asarray(line.reshape([n if k == axis else 1 for k in range(ndim)])))
+        return called("resample_tiles", self.function, centers[::-1])
 
     def spans(self, positions: NDArray[Any]) -> tuple[Span, ...] | None:
         return texel_spans(positions, self.axes, self.sizes, [axis.kernel for axis in self.axes[:1]])
@@ -283,7 +279,7 @@ class StreamedWarp:
         sizes, starts = (tuple(jnp.asarray(n, jnp.int32) for n in some) for some in (self.sizes, tile.starts))
         return warp_checked(
             jnp.asarray(window),
-            floating_parameters(coords, len(tile.shape)),
+            floating_parameters(coords, len(tile.shape), window),
             None,
             self.options.border_color,
             Window(sizes, starts),

@@ -12,10 +12,10 @@ from jax.typing import ArrayLike
 from .._arguments import check_is_sampler
 from ..sampler import Sampler
 from .calls import compiled
-from .fields import as_fields, check_fields, field_parameters
+from .fields import as_components, field_parameters
 from .grids import affine, matrix_parameters
 from .images import warp_image
-from .options import ReadOptions, resolve_sampler
+from .options import ReadOptions, contradiction, resolve_sampler
 from .paddings import GridPositions, Span, entry, grid_read, unchanged
 from .shapes import as_matrix, is_shape
 from .types import Points, ShapeLike
@@ -80,8 +80,8 @@ def affine_grid(theta: ArrayLike, size: ShapeLike, align_corners: bool | None = 
 def grid_sample(
     images: ArrayLike,
     grid: ArrayLike | Points,
-    mode: Literal["nearest", "bilinear", "trilinear", "bicubic"] = "bilinear",
-    padding_mode: Literal["zeros", "border", "reflection"] = "zeros",
+    mode: Literal["nearest", "bilinear", "trilinear", "bicubic"] | None = None,
+    padding_mode: Literal["zeros", "border", "reflection"] | None = None,
     align_corners: bool | None = False,
     *,
     data_format: Literal["NCHW", "NHWC", "NCDHW", "NDHWC"] = "NCHW",
@@ -97,17 +97,17 @@ def grid_sample(
         grid: ``(..., H_out, W_out, 2)`` or ``(..., D_out, H_out, W_out, 3)``, x first; or a tuple of arrays ``(x, y)``
             or ``(x, y, z)``, which is read faster. Leading axes are batches; those of images and grid broadcast with
             each other. NaN acts as -1. Infinite coordinates are outside.
-        mode: ``"nearest"`` (of two texels equally near, the one with the even index), ``"bilinear"`` (or
-            ``"trilinear"``, for volumes), or ``"bicubic"`` (with the coefficient -0.75; for volumes too, unlike
-            PyTorch).
-        padding_mode: ``"zeros"``; ``"border"``, the nearest texel of the edge; or ``"reflection"``, which mirrors the
-            image at -1 and 1: the texel of the edge appears twice, or once with `align_corners`.
+        mode: ``"bilinear"``, the default; ``"nearest"`` (of two texels equally near, the one with the even index);
+            ``"trilinear"``, the word for volumes; or ``"bicubic"`` (with the coefficient -0.75; for volumes too,
+            unlike PyTorch).
+        padding_mode: ``"zeros"``, the default; ``"border"``, the nearest texel of the edge; or ``"reflection"``, which
+            mirrors the image at -1 and 1: the texel of the edge appears twice, or once with `align_corners`.
         align_corners: whether -1 and 1 are the centers of the outer pixels; otherwise they are the outer edges of these
             pixels. ``None`` is false.
         data_format: ``"NCHW"`` or ``"NHWC"``, for volumes also ``"NCDHW"`` or ``"NDHWC"``: whether channels come before
             or after the spatial axes. The grid decides whether the images are volumes.
-        sampler: a `Sampler` in place of `mode` and `padding_mode`, for modes that PyTorch lacks, such as wrap. If it
-            sets no address mode, `padding_mode` does. Its `normalized_coords` is ignored.
+        sampler: a `Sampler` in place of `mode`, for modes that PyTorch lacks, such as wrap. If it sets no address mode,
+            `padding_mode` does. Its `normalized_coords` is ignored.
         border_color: a scalar or (C,), in place of the zeros outside.
         antialias: whether to smooth the images as much as the grid shrinks them, as in `remap`. PyTorch has no such
             option.
@@ -124,7 +124,8 @@ def grid_sample(
         `jaxtex.sample`.
 
     Raises:
-        ValueError: if shapes do not fit, a mode is unknown, or the sampler cannot read the images.
+        ValueError: if shapes do not fit, a mode is unknown or contradicts the sampler, or the sampler cannot read the
+            images.
         TypeError: if an argument has the wrong type.
 
     Source: `torch.nn.functional.grid_sample`; docs/conventions.md lists where PyTorch differs from its manual.
@@ -139,7 +140,7 @@ def grid_sample(
     """
     name = "grid_sample"
     first = entry(name, "data_format", data_format, CHANNELS_FIRST)
-    pixels, points = jnp.asarray(images), check_fields(name, "grid", as_fields(name, "grid", grid))
+    pixels, points = jnp.asarray(images), as_components(name, "grid", grid)
     ndim, shape = len(points), np.broadcast_shapes(*(g.shape for g in points))
     if "D" in data_format and ndim == 2:
         raise ValueError(
@@ -157,16 +158,21 @@ def grid_sample(
             f"{name}: images has shape {pixels.shape}, expected {expected}, where the leading axes broadcast with "
             f"those of grid, {shape[:-ndim]}."
         )
-    read = grid_read(name, mode, padding_mode, align_corners)
+    read = grid_read(name, mode or "bilinear", padding_mode or "zeros", align_corners)
     how, fold = read.sampler, read.fold
     if sampler is not None:
         check_is_sampler(name, cast(Any, sampler))
+        if mode is not None:
+            raise ValueError(f"{name}: mode is {mode!r}, but sampler takes its place; leave mode or sampler out.")
+        if padding_mode is not None and sampler.address_mode is not None:
+            raise ValueError(contradiction(name, "padding_mode", padding_mode, "address_mode", sampler.address_mode))
         how, fold = resolve_sampler(name, sampler, None, None, read.address), unchanged
     channels = -ndim - 1 if first else -1
     pixels = jnp.moveaxis(pixels, channels, -1)
     positions = GridPositions(tuple(Span.of(n, align_corners) for n in pixels.shape[-2 : -ndim - 2 : -1]), fold)
     options = ReadOptions(how, border_color, antialias)
-    out = warp_image(name, pixels, positions, field_parameters(name, "grid", grid)[0], shape[-ndim:], options)
+    parameters = field_parameters(name, "grid", grid)[0]
+    out = warp_image(name, pixels, positions, parameters, shape[-ndim:], options, argument="images")
     return jnp.moveaxis(out, -1, channels)
 
 
