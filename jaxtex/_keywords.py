@@ -19,6 +19,5 @@ def check_keywords(
     """
     for keyword in keywords:
         if keyword not in names:
-            known = names if isinstance(names, tuple) else sorted(names)
-            mend = remedy(keyword) or f"the arguments are {', '.join(known)}"
+            mend = remedy(keyword) or f"the arguments are {', '.join(names)}"
             raise TypeError(f"{name}: there is no argument {keyword!r}; {mend}.")

@@ -140,7 +140,7 @@ def drawn_read(
     operands = (number, *plan.operands)
 
     def read(taps: DrawnTaps, dtype: np.dtype) -> jax.Array:
-        of_tap = ReadPlan(taps.drawn_axes, operands, taps, expected=plan)
+        of_tap = plan._replace(axes=taps.drawn_axes, operands=operands, grid=taps, num_reads=1, expected=plan)
         return FLOAT.read(texture, of_tap, sampler.decoding, dtype, sampler.deterministic)
 
     if not taps.signed:

@@ -108,7 +108,7 @@ class Sampler:
             These smooth the texels:
 
             - ``"bspline"``: `spline_order` + 1 texels per axis, a B-spline, whose first `spline_order` - 1 derivatives
-              are continuous.
+              are continuous. A read of what `spline_filter` returns passes through the texels.
             - ``"mitchell"``: 4 texels per axis, Mitchell and Netravali's compromise of sharp and smooth.
             - ``"gaussian"``: 4 texels per axis, a Gaussian with a standard deviation of half a texel.
         cubic_coefficient: the free parameter of the cubic kernel: -0.5 is Catmull-Rom, -0.75 is what PyTorch
@@ -143,9 +143,9 @@ class Sampler:
             greatest of them. So semi-Lagrangian advection by a cubic filter makes no new extremes. Of several mip
             levels, each is limited before they are blended. Gradients are those of the read where it lies between the
             taps, and elsewhere those of the tap that limits it; of equal taps it is the first. A limited read is not
-            linear in the texels, so that `splat`, the adjoint, refuses the option. After `spline_filter` the taps are
-            coefficients: a limited read stays between those, not between the image's values, and need not pass through
-            the image. ``None`` limits nothing.
+            linear in the texels, so that `splat`, the adjoint, and reads with a `key` refuse the option. After
+            `spline_filter` the taps are coefficients: a limited read stays between those, not between the image's
+            values, and need not pass through the image. ``None`` limits nothing.
 
     Raises:
         ValueError: if a mode is unknown, or options exclude each other.

@@ -30,7 +30,8 @@ from ._arguments import (
     infer_kind,
 )
 from ._engine.decoding import read_dtype
-from ._engine.plan import Layout
+from ._engine.plan import Layout, combination
+from ._engine.spec import Combination
 from ._remedies import public
 from .modes import Arithmetic, ReadMode, TextureKind
 from .sampler import Sampler
@@ -87,7 +88,7 @@ def sample(
             levels, the reads along a footprint and the taps, with its weight as the probability. With a filter that has
             negative weights (cubic, mitchell, lanczos2, lanczos3) each sample reads two texels: one among the taps of
             positive weight, and one among those of negative weight. The expectation is the read without a key. A key is
-            allowed in float arithmetic only.
+            allowed in float arithmetic only, and not with ``limit="taps"``, where no draws have the read as their mean.
         dtype: the dtype of the result: a floating dtype, or one that holds all texels. The default is the texture's
             dtype; float32 with ``read_mode="normalized_float"``, and for bool texels that a filter blends.
 
@@ -135,14 +136,21 @@ def sample(
             "or use arithmetic='float'."
         )
     result = check_dtype("sample", dtype, _reads.own_dtype(texture, sampler))
-    if _debug.is_on() and sampler.normalized_coords and not texture.kind.is_cube:
-        _debug.mention_far_coords("sample", arguments.coords)
+    if _debug.is_on():
+        _debug.mention_smoothing("sample", sampler)
+        if sampler.normalized_coords and not texture.kind.is_cube:
+            _debug.mention_far_coords("sample", arguments.coords)
     if key is None:
         return _reads.sample(texture, arguments, sampler=sampler, dtype=result)
     if sampler.arithmetic is Arithmetic.HARDWARE:
         raise ValueError(
             "sample: key is given with arithmetic='hardware', and no texture unit draws texels; leave key out, or use "
             "arithmetic='float'."
+        )
+    if combination(sampler) is Combination.LIMITED:
+        raise ValueError(
+            f"sample: key is given with limit={str(sampler.limit)!r}, and a limited read is no mean of texels, "
+            f"which draws have as their expectation; leave key or limit out."
         )
     return _reads.sample(texture, arguments, check_key("sample", key), sampler=sampler, dtype=result)
 

@@ -84,8 +84,10 @@ def _filtered(texture: Texture, *, sampler: Sampler) -> Texture:
     dtype = sum_dtype(texture.dtype)
     texels, axes = decode(texture.texels, sampler.decoding, dtype), space_axes(layout_of(texture), sampler)
     # Weights sum to one. So a color that is taken away everywhere leaves zero outside, and comes back as it was.
-    color = jnp.zeros((), dtype) if texture.border_color is None else texture.border_color.astype(dtype)
-    color = jnp.broadcast_to(color, (texture.num_channels,)).reshape(*[1] * (texels.ndim - 1), -1)
+    color = texture.border_color
+    if color is None or not any(axis.address.has_outside for axis in axes):
+        color = jnp.zeros((), dtype)
+    color = jnp.broadcast_to(color.astype(dtype), (texture.num_channels,)).reshape(*[1] * (texels.ndim - 1), -1)
     texels = texels - color
     if axes[0].address is SPHERE:
         texels = filtered_on_sphere(texels, sampler.kernel)

@@ -1,4 +1,4 @@
-"""Reads that stay between their nearest taps: values, derivatives, levels, kernels, and what they are for."""
+"""Reads that stay between their nearest taps: values, derivatives, kernels, and what they are for."""
 
 import dataclasses
 
@@ -37,13 +37,13 @@ def read(texels, *coords, color=None, **options):
     return jt.sample(BUILD[len(coords)](texels, border_color=color), coords, sampler)
 
 
-def nearest(texels, coords, mode, color=0.0):
+def nearest(texels, coords, mode):
     """The texels that a linear filter would blend, one after the other."""
     lows = [np.floor(np.float64(c) - 0.5).astype(np.int64) for c in coords[::-1]]
     for corner in np.ndindex(*[2] * len(lows)):
         found = [oracle.address(low + k, n, mode) for low, k, n in zip(lows, corner, texels.shape)]
         index, inside = zip(*found)
-        yield np.where(np.all(inside, 0)[:, None], texels[tuple(index)], np.asarray(color, texels.dtype))
+        yield np.where(np.all(inside, 0)[:, None], texels[tuple(index)], texels.dtype.type(0))
 
 
 @pytest.mark.parametrize("name", FILTERS)
@@ -59,15 +59,6 @@ def test_values_are_those_of_the_filter_within_the_nearest_taps(name):
             assert_close("reordered", limited, np.clip(free, low, high), 8)
             assert np.all((low <= limited) & (limited <= high))
             assert 0 < np.mean(limited != free) < 0.8
-
-
-def test_a_border_color_is_a_tap():
-    texels, coords = drawn(2)
-    color = np.float32([3.0, -3.0])
-    taps = [*nearest(texels, coords, "border", color)]
-    limited = read(texels, *coords, color=color, address_mode="border")
-    free = read(texels, *coords, color=color, address_mode="border", limit=None)
-    assert_close("reordered", limited, np.clip(free, np.min(taps, 0), np.max(taps, 0)), 8)
 
 
 @pytest.mark.parametrize("options", [{"filter_mode": "point"}, {"filter_mode": "linear"}])
@@ -98,18 +89,6 @@ def test_a_clipped_read_has_the_derivatives_of_the_tap_that_limits_it():
     inside = jnp.float32(2.25)
     free = jax.grad(lambda t, x: read(t, x, address_mode="clamp", limit=None)[0], (0, 1))
     jax.tree.map(assert_exact, jax.grad(value, (0, 1))(texels, inside), free(texels, inside))
-
-
-def test_each_level_is_limited_before_levels_are_blended():
-    rng = np.random.default_rng(0)
-    chain = jt.build_mipmaps(jt.texture1d(rng.normal(size=(16, 1)).astype(np.float32)))
-    sampler = jt.Sampler(filter_mode="cubic", mipmap_filter_mode="linear", limit="taps")
-    x = rng.uniform(0, 1, 40).astype(np.float32)
-    blended = lambda texels, lod: jt.sample(dataclasses.replace(chain, texels=texels), (x,), sampler, lod=lod)[:, 0]
-    one = lambda level: read(chain.levels[level], x, normalized_coords=True, address_mode="clamp")[:, 0]
-    assert_close("reordered", blended(chain.texels, 1.25), 0.75 * one(1) + 0.25 * one(2), 4)
-    slope = jax.jvp(lambda lod: blended(chain.texels, lod), (jnp.float32(1.25),), (jnp.float32(1),))[1]
-    assert_close("reordered", slope, one(2) - one(1), 4)
 
 
 def test_layers_batches_and_dtypes():

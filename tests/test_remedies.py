@@ -3,6 +3,7 @@
 import warnings
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from PIL import Image
@@ -73,6 +74,56 @@ REFUSED = {
     "a short field of a sampler": (lambda: jt.Sampler(filter="cubic"), "no argument 'filter'; pass filter_mode=..."),
     "no field of a sampler": (lambda: jt.Sampler(swirl=1), "no argument 'swirl'; the arguments are address_mode, "),
     "a sampler of a word": (lambda: jt.Sampler("cubic"), "Sampler: 'cubic' came without a name; pass filter_mode=..."),
+    "a matrix for a function": (
+        lambda: warp.resample(IMAGE, CAMERA),
+        "array of shape (3, 3), expected a function that",
+    ),
+    "a matrix of volumes": (
+        lambda: warp.warp_affine(IMAGE, np.eye(3, 4)),
+        "warp_affine: image has shape (24, 32, 3), expected (..., D, H, W, C) for this matrix; if it is a volume",
+    ),
+    "images without channels": (
+        lambda: warp.spatial_transform(IMAGE[..., 0], np.eye(2, 3)),
+        "spatial_transform: images has shape (24, 32), expected (..., H, W, C) for this theta; add an axis for",
+    ),
+    "a flow of volumes": (
+        lambda: warp.forward_warp(IMAGE[None], np.zeros((1, 24, 32, 3))),
+        "forward_warp: flow has shape (1, 24, 32, 3), expected (..., H, W, 2), or a tuple of arrays (x, y).",
+    ),
+    "a color where nothing has one": (
+        lambda: warp.forward_warp(IMAGE, (X, Y), border_color=1.0),
+        "there is no argument 'border_color'; the arguments are image, flow,",
+    ),
+    "a color of two channels": (
+        lambda: warp.rotate(IMAGE, 9.0, border_color=[1.0, 0.0]),
+        "rotate: border_color has shape (2,), expected a scalar or (3,), one value for each channel.",
+    ),
+    "a color that nothing shows": (
+        lambda: warp.resize(IMAGE, (9, 9), border_color=1.0),
+        "resize: border_color is given, but under the address mode 'clamp' nothing lies outside; leave border_color out",
+    ),
+    "modes for three axes": (
+        lambda: warp.rotate(IMAGE, 9.0, address=("wrap",) * 3),
+        "rotate: there are 3 address modes for 2 filtered axes",
+    ),
+    "halves of a texture unit": (
+        lambda: warp.rotate(IMAGE.astype(jnp.bfloat16), 9.0, sampler=jt.Sampler(arithmetic="hardware")),
+        "rotate: arithmetic='hardware' is given for bfloat16 texels",
+    ),
+    "two filters": (
+        lambda: warp.rotate(IMAGE, 9.0, filter="cubic", sampler=jt.Sampler(filter_mode="linear")),
+        "rotate: filter is 'cubic', but sampler has filter_mode='linear'; leave filter out",
+    ),
+    "a mode beside a sampler": (
+        lambda: warp.grid_sample(IMAGE, np.zeros((3, 3, 2)), "nearest", sampler=jt.Sampler(filter_mode="cubic")),
+        "grid_sample: mode is 'nearest', but sampler takes its place; leave mode or sampler out.",
+    ),
+    "a padding beside a mode": (
+        lambda: warp.grid_sample(
+            IMAGE, np.zeros((3, 3, 2)), padding_mode="border", sampler=jt.Sampler(address_mode="wrap")
+        ),
+        "grid_sample: padding_mode is 'border', but sampler has address_mode='wrap'",
+    ),
     "an option of samplers": (lambda: warp.rotate(IMAGE, 9.0, srgb=True), "pass sampler=jaxtex.Sampler(srgb=...)"),
 }
 
@@ -122,3 +173,16 @@ def test_texels_under_normalized_coordinates_are_mentioned_where_debugging_is_on
     with pytest.warns(UserWarning, match=r"sample: \d+ % of the coordinates .*normalized_coords=False") as warned:
         read(X, Y)
     assert len(warned) == 2
+
+
+def test_a_spline_that_smooths_is_mentioned_where_debugging_is_on(monkeypatch):
+    read = lambda **options: jt.sample(TEXTURE, (X / 32, Y / 24), jt.Sampler(**options))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read(filter_mode="bspline")
+        monkeypatch.setenv("JAXTEX_DEBUG", "1")
+        read(filter_mode="bspline", spline_order=1)  # is the linear filter
+        read(filter_mode="cubic")
+    with pytest.warns(UserWarning, match=r"sample: filter_mode='bspline' smooths.*spline_filter\(tex") as warned:
+        read(filter_mode="bspline", spline_order=2)
+    assert warned[0].filename == __file__

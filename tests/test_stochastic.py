@@ -278,6 +278,7 @@ def test_kernels_for_a_gpu_draw_the_same(name):
     ("sampler", "key", "error", "words"),
     [
         (jt.Sampler(arithmetic="hardware"), KEY, ValueError, "no texture unit draws texels; leave key out"),
+        (jt.Sampler(filter_mode="cubic", limit="taps"), KEY, ValueError, "limit='taps', and.*; leave key or limit out"),
         (jt.Sampler(), 3, TypeError, "key is an int, expected one random key; make it with jax.random.key"),
         (jt.Sampler(), jax.random.split(KEY), TypeError, r"key is an array of shape \(2,\)"),
         (jt.Sampler(), np.float32([1, 2]), TypeError, "dtype float32, expected one random key"),

@@ -482,6 +482,28 @@ def test_gradients_of_a_write(way, mode):
     assert_exact(pushed, written)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+def test_writes_and_sums_have_a_transpose(dtype):
+    """In the values and the texels together, of each example of a batch; whatever way the bits of numbers take."""
+    texels, values, x, y = draw_way("numbered texels")
+    avals = [jax.ShapeDtypeStruct((1, *a.shape), dtype) for a in (texels, values)]
+    cotangent = np.arange(1.0, texels.size + 1).reshape(1, *texels.shape).astype(dtype)  # whole numbers, kept exactly
+    mapped = [
+        jax.vmap(lambda t, v, f=f: f(jt.texture2d(t), v, (x, y), boundary_mode="zero").texels)
+        for f in (jt.surface_write, jt.surface_add)
+    ]
+    (of_write, of_sum) = jax.jit(lambda ct: [jax.linear_transpose(f, *avals)(ct) for f in mapped])(cotangent)
+    _, kept = last_writes(texels, values, x, y, "zero")
+    assert_exact(of_write[0][0], np.where(kept[..., None] < 0, cotangent[0], 0), dtype)
+    assert_exact(of_sum[0], cotangent, dtype)
+    height, width = kept.shape
+    inside = ((x >= 0) & (x < width) & (y >= 0) & (y < height))[..., None]
+    landed = np.where(inside, cotangent[0][np.clip(y, 0, height - 1), np.clip(x, 0, width - 1)], 0)
+    assert_exact(of_sum[1][0], landed, dtype)
+    last = np.isin(np.arange(x.size), kept).reshape(x.shape)[..., None]
+    assert_exact(of_write[1][0], np.where(last, landed, 0), dtype)
+
+
 @pytest.mark.parametrize(
     ("way", "unique"),
     [

@@ -13,7 +13,7 @@ import pytest
 from tolerances import assert_close, assert_exact
 
 import jaxtex as jt
-from jaxtex import ndimage, warp
+from jaxtex import cuda, ndimage, warp
 from jaxtex._remedies import FLAGS
 
 RANDOM = np.random.default_rng(7)
@@ -160,6 +160,8 @@ def test_other_functions_take_any_byte_order():
         image, x, index, key = map(form, (IMAGE, X / W, MAPS[..., 0] % H, np.uint32([0, 7])))
         texture = jt.texture2d(image, border_color=form(np.float32([1, 2])))
         weights, bag = form(np.full((H, 2), 0.5, np.float32)), (form(X[0, :2]), form(Y[:, :2]))
+        array = cuda.memcpyToArray(cuda.mallocArray(cuda.createChannelDesc("float"), W, H), form(IMAGE[..., 0].copy()))
+        place, floats = cuda.ResourceDesc.Array(array), (form(X), form(Y))
         return (
             jt.sample(texture, (x, x), key=key),
             jt.sample(texture, (x, x), jt.Sampler(address_mode="border")),
@@ -172,6 +174,8 @@ def test_other_functions_take_any_byte_order():
             jt.nn.sample_weighted(texture, bag, weights),
             jt.nn.roi_align(image[None], form(np.float32([[1, 1, 5, 4]])), 2),
             jt.nn.correlation_pyramid(image[None], image[None], 1),
+            cuda.tex2D(cuda.createTextureObject(place, cuda.TextureDesc()), *floats),
+            cuda.memcpy(jnp.zeros(H * W), form(X.copy()), X.nbytes),
         )
 
     equal(results(lambda a: a.astype(a.dtype.newbyteorder("S"))), results(lambda a: a))

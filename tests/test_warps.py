@@ -318,7 +318,7 @@ def test_one_call_compiles_once(caplog):
         (lambda: warp.spatial_transform(np.ones((4, 4, 1)), np.eye(2)), "theta has shape (2, 2)"),
         (lambda: warp.resize(np.ones((4, 4, 1)), (4,)), "output_shape is (4,), expected (H, W) or (D, H, W)"),
         (lambda: warp.remap(np.ones((4, 4, 1)), np.ones((4, 4, 2))), "split a stacked array"),
-        (lambda: warp.remap(np.ones((4, 4, 1)), (np.ones(4), np.ones(4))), "shapes (4,), (4,); expected"),
+        (lambda: warp.remap(np.ones((4, 4, 1)), (np.ones(4), np.ones(4))), "shapes (4,), (4,), expected"),
         (lambda: warp.warp_flow(np.ones((4, 4, 1)), np.ones((4, 4, 4))), "flow has shape (4, 4, 4)"),
         (lambda: warp.resample(np.ones((4, 4, 1)), lambda x, y: (x,)), "1 coordinates, expected 2"),
         (lambda: warp.matrix_from_scipy(np.eye(5)), "matrix has shape (5, 5)"),

@@ -74,6 +74,12 @@ class Within(NamedTuple):
     total: jax.Array
     bounds: tuple[jax.Array, jax.Array] | None
 
+    def times(self, factor: Weight) -> "Within":
+        """Both times a number of either sign."""
+        assert self.bounds is not None
+        ends = [weighted(factor, bound) for bound in self.bounds]
+        return Within(weighted(factor, self.total), (lowest(ends), highest(ends)))
+
 
 def limited_blend(coords: Coords, axes: tuple[Axis, ...], texel_value: TexelValue) -> jax.Array:
     """`blend`, clipped to the extremes of the nearest taps, channel by channel: in each level that it blends."""
@@ -88,6 +94,8 @@ def limited_blend(coords: Coords, axes: tuple[Axis, ...], texel_value: TexelValu
             interpolate(address.advance(tap, place.step.sizes), rest, (*path, k), near and place.may_be_near(tap))
             for k, tap in enumerate(place.step.taps)
         ]
+        if place.axes[0].role is Role.FACTOR:
+            return parts[0].times(place.step.weights()[0])
         total = functools.reduce(jnp.add, (weighted(w, part.total) for w, part in zip(place.step.weights(), parts)))
         if not near:
             return Within(total, None)

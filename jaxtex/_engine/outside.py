@@ -16,11 +16,12 @@ from .straight_through import straight_through
 from .texel_walk import both, walks
 
 
-def coverage(coords: Coords, axes: tuple[Axis, ...]) -> tuple[jax.Array, jax.Array]:
-    """The share of each read's weight that lies inside the texture, and whether all of its taps do; shape S."""
-    total, everything = [], None
+def beyond(coords: Coords, axes: tuple[Axis, ...]) -> tuple[jax.Array, jax.Array]:
+    """The weight of each read that lies outside the texture, and whether all of its taps lie inside; shape S."""
+    whole, total, everything = [], [], None
     for weight, _, steps in walks(coords, axes):
         share = jnp.asarray(weight, coords[-1].dtype)
+        whole.append(share)
         for step in steps:
             if step.taps[0].inside is None:
                 continue
@@ -30,7 +31,7 @@ def coverage(coords: Coords, axes: tuple[Axis, ...]) -> tuple[jax.Array, jax.Arr
             everything = functools.reduce(both, (tap.inside for tap in step.taps), everything)
         total.append(share)
     assert everything is not None
-    return functools.reduce(jnp.add, total), everything
+    return functools.reduce(jnp.add, whole) - functools.reduce(jnp.add, total), everything
 
 
 def outside(*operands: jax.Array, spec: ReadSpec) -> tuple[jax.Array, jax.Array]:
@@ -39,9 +40,9 @@ def outside(*operands: jax.Array, spec: ReadSpec) -> tuple[jax.Array, jax.Array]
         weight = straight_through(drawn_outside(spec), expected_outside(spec.expected))(*operands)
         return weight, jnp.zeros(weight.shape, bool)
     coords = spec.coords(operands)
-    inside, everything = coverage(coords, spec.axes)
+    weight, everything = beyond(coords, spec.axes)
     factors = (c for c, axis in zip(coords, spec.axes) if axis.role is Role.FACTOR)
-    weight = functools.reduce(jnp.multiply, factors, jnp.where(everything, 0, 1 - inside))
+    weight = functools.reduce(jnp.multiply, factors, jnp.where(everything, 0, weight))
     along = spec.summed_axes
     return jnp.sum(weight, along, keepdims=True).astype(spec.sums), jnp.all(everything, along, keepdims=True)
 
@@ -69,12 +70,12 @@ def with_color(
 
 def drawn_outside(spec: ReadSpec) -> Callable[..., jax.Array]:
     """The weight of drawn taps that lies outside, 0 or 1, as a function of the operands."""
-    return lambda *operands: (1 - coverage(spec.coords(operands), spec.axes)[0]).astype(spec.sums)
+    return lambda *operands: beyond(spec.coords(operands), spec.axes)[0].astype(spec.sums)
 
 
 def expected_outside(expected: ReadSpec) -> Callable[..., jax.Array]:
     """Its expectation."""
-    weight = lambda coords: 1 - coverage(coords, expected.axes)[0][..., None]
+    weight = lambda coords: beyond(coords, expected.axes)[0][..., None]
     in_sums = expected.with_dtype(expected.sums)
     return lambda number, *operands: jnp.broadcast_to(
         mean(weight, operands, in_sums)[..., 0], np.broadcast_shapes(*(a.shape for a in (number, *operands)))

@@ -188,10 +188,10 @@ def limited_terms(plain_read: Callable[..., Any], *operands: Any, spec: ReadSpec
     """
     levels = []
     for axes in each_level(spec.axes):
-        blended = spec.blended().with_axes(axes)
+        blended = spec.blended().of_each().with_axes(axes)
         texels = [plain_read(*operands, spec=blended.with_axes(tap)) for tap in nearest_taps(axes)]
         levels.append(clipped(plain_read(*operands, spec=blended), lowest(texels), highest(texels)))
-    return functools.reduce(jnp.add, levels)
+    return operators.summed(functools.reduce(jnp.add, levels), spec)
 
 
 def read_terms(texels: Any, *operands: Any, spec: ReadSpec, batch: int) -> Any:

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 
 from .._tables.storage_formats import sum_dtype
 from .axis import Axis, Role
+from .by_terms import in_place_of
 from .decoding import in_bits, in_wide_texels, moves_as_bits, with_nan_of
 from .indexing import gather, scatter
 from .spec import Coords
@@ -44,8 +45,9 @@ def keeping_bits(
     def on_platform(texels: jax.Array, values: jax.Array, coords: Coords) -> jax.Array:
         return jax.lax.platform_dependent(texels, values, coords, cpu=in_integers, default=in_floats)
 
-    move = straight_through(on_platform, in_floats) if moves_as_bits(texels.dtype) else in_floats
-    return move(texels, values, coords)
+    if not moves_as_bits(texels.dtype):
+        return in_floats(texels, values, coords)
+    return in_place_of(in_floats, on_platform, texels, values, coords)
 
 
 def written(texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axis, ...], *, unique: bool) -> jax.Array:
@@ -154,8 +156,7 @@ def keeping_nan(result: Callable[..., jax.Array], texels: jax.Array, values: jax
 
     # The halves of a texture are converted to float32 and back, which changes the bits of NaN.
     halves = jnp.issubdtype(texels.dtype, jnp.floating) and sum_dtype(texels.dtype) != texels.dtype
-    combine = straight_through(kept, result) if halves else result
-    return combine(texels, values, coords)
+    return in_place_of(result, kept, texels, values, coords) if halves else result(texels, values, coords)
 
 
 def add(texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axis, ...]) -> jax.Array:

@@ -10,6 +10,8 @@ import inspect
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
+from .._integers import in_native_order
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -156,7 +158,10 @@ SIGNATURES = {
 
 
 def cuda_function(function: Callable[P, R]) -> Callable[P, R]:
-    """Names CUDA's own signature in the error for a call that lacks an argument, or has one too many."""
+    """Names CUDA's own signature in the error for a call that lacks an argument, or has one too many.
+
+    Arrays of NumPy arrive in the byte order of the machine.
+    """
     return with_signature(SIGNATURES[function.__name__])(function)
 
 
@@ -168,6 +173,7 @@ def with_signature(declared: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
         @functools.wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            args, kwargs = in_native_order((args, kwargs))
             try:
                 return function(*args, **kwargs)
             except TypeError:

@@ -140,10 +140,10 @@ def check_reads(name: str, options: ReadOptions, ndim: int, stored: np.dtype[Any
             f"{name}: border_color is given, but under the address mode {named} nothing lies outside; leave "
             f"border_color out, or use the address mode 'border'."
         )
-    if np.shape(color) not in ((), (channels,)):
+    shape = as_float(color).shape
+    if shape not in ((), (channels,)):
         raise ValueError(
-            f"{name}: border_color has shape {np.shape(color)}, expected a scalar or ({channels},), one value for each "
-            f"channel."
+            f"{name}: border_color has shape {shape}, expected a scalar or ({channels},), one value for each channel."
         )
 
 
