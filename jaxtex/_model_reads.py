@@ -60,7 +60,7 @@ def in_heads(texture: Texture, num_heads: int) -> Texture:
     *sizes, channels = texture.texels.shape
     shape = (*sizes, num_heads, channels // num_heads)
     if texture.level_shapes:
-        shape = (-1, channels // num_heads)
+        shape = (sizes[0] * num_heads, channels // num_heads)
     return dataclasses.replace(texture, texels=texture.texels.reshape(shape))
 
 

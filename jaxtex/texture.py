@@ -16,7 +16,7 @@ from ._cut_levels import CutChain, joined_levels
 from ._integers import in_dtype_of_jax
 from ._remedies import check_is_no_nest, check_operand, public
 from ._tables.storage_formats import STORAGE_FORMATS
-from .modes import TextureKind
+from .modes import TextureKind, choose
 
 Texels = ArrayLike | Sequence[ArrayLike]  # texels, or a tuple of mip levels
 AXIS_NAMES = {
@@ -41,7 +41,7 @@ class Texture:
     donated, stacked, scanned over and sharded like any other. A stack of textures is a `Texture` whose leaves have more
     leading axes, to be read under `jax.vmap`; its properties are those of one of its textures. Build a texture with
     `texture1d`, `texture2d`, `texture3d`, `texture1d_layered`, `texture2d_layered`, `cubemap` or `cubemap_layered`,
-    which check shapes; the class itself checks nothing.
+    which check shapes; the class itself checks nothing but `kind`.
 
     Attributes:
         texels: the stored texels, slowest axis first, channels last: ``(W, C)``, ``(H, W, C)``,
@@ -51,7 +51,7 @@ class Texture:
             packed, ``(total, C)``, one level after the other; see `levels`.
         border_color: what taps outside the texture read under ``address_mode="border"``: a scalar or
             ``(C,)``, in units of the returned value; ``None`` is zero.
-        kind: the `TextureKind`.
+        kind: the `TextureKind`, or its name, such as ``"3d"``.
         level_shapes: the shape of each level of a mip chain, channels included; ``None`` without a chain.
         cut: how `build_mipmaps` sharded the levels of a chain over devices; ``None`` if it did not. A sharded chain
             stores the texels of the first device, then those of the others, ``(parts * total, C)``.
@@ -68,6 +68,9 @@ class Texture:
     kind: TextureKind = dataclasses.field(default=TextureKind.TEXTURE2D, metadata={"static": True})
     level_shapes: tuple[tuple[int, ...], ...] | None = dataclasses.field(default=None, metadata={"static": True})
     cut: CutChain | None = dataclasses.field(default=None, metadata={"static": True})
+
+    def __post_init__(self):  # of a static field alone: jax.tree.map makes leaves of any kind
+        object.__setattr__(self, "kind", choose("Texture", "kind", self.kind, TextureKind))
 
     @property
     def batch_ndim(self) -> int:
@@ -128,18 +131,18 @@ def build(kind: TextureKind, texels: Texels, border_color: ArrayLike | None, nam
     """Checks texels and border color against `kind`, and makes the texture."""
     check_is_no_nest(name, "texels", texels)
     chain = isinstance(texels, tuple | list)
-    levels = [check_level(kind, level, name) for level in (texels if chain else (texels,))]
+    named = {f"texels[{k}]": level for k, level in enumerate(texels)} if chain else {"texels": texels}
+    levels = [check_level(kind, level, name, argument) for argument, level in named.items()]
     if not levels:
         raise ValueError(f"{name}: texels is empty, expected at least one level.")
     check_chain(kind, levels, name)
-    channels = levels[0].shape[-1]
     if border_color is not None:
         check_operand(name, "border_color", border_color)
         border_color = jnp.asarray(border_color)
-        if border_color.shape not in ((), (channels,)):
+        if border_color.shape not in ((), levels[0].shape[-1:]):
             raise ValueError(
-                f"{name}: border_color has shape {border_color.shape}, expected a scalar or "
-                f"({channels},), one value for each channel."
+                f"{name}: border_color has shape {border_color.shape}, expected a scalar or {levels[0].shape[-1:]}, "
+                f"one value for each channel."
             )
     return packed(kind, levels, border_color)
 
@@ -152,29 +155,26 @@ def packed(kind: TextureKind, levels: Sequence[jax.Array], border_color: jax.Arr
     return Texture(texels, border_color, kind, tuple(level.shape for level in levels))
 
 
-def check_level(kind: TextureKind, texels: Any, name: str) -> jax.Array:
+def check_level(kind: TextureKind, texels: Any, name: str, argument: str) -> jax.Array:
     """The texels of one level."""
     expected = f"({', '.join((*AXIS_NAMES[kind], 'C'))})"
-    texels = in_dtype_of_jax(name, "texels", texels)
+    texels = in_dtype_of_jax(name, argument, texels)
     try:
         texels = jnp.asarray(texels)
     except (TypeError, ValueError):
-        raise TypeError(
-            f"{name}: texels is a {type(texels).__name__}, expected an array {expected} of numbers, or a tuple of mip "
-            f"levels."
-        ) from None
+        raise TypeError(f"{name}: {argument} is a {type(texels).__name__}, expected numbers {expected}.") from None
     if texels.ndim != len(AXIS_NAMES[kind]) + 1:
         missing = texels.ndim == len(AXIS_NAMES[kind])
-        remedy = "texels[..., None] adds a channel axis" if missing else "stack textures under jax.vmap"
-        raise ValueError(f"{name}: texels has shape {texels.shape}, expected {expected}; {remedy}.")
+        remedy = f"{argument}[..., None] adds a channel axis" if missing else "stack textures under jax.vmap"
+        if missing and argument != "texels" and AXIS_NAMES[kind][0] in ("6", "L", "D"):  # faces, layers or slices
+            remedy = "a list or tuple holds mip levels, and jnp.stack(texels) makes one array"
+        raise ValueError(f"{name}: {argument} has shape {texels.shape}, expected {expected}; {remedy}.")
     if 0 in texels.shape[:-1]:
-        raise ValueError(f"{name}: texels has shape {texels.shape}, expected at least one texel.")
-    check_faces(kind, texels.shape, name, "texels")
+        raise ValueError(f"{name}: {argument} has shape {texels.shape}, expected at least one texel.")
+    check_faces(kind, texels.shape, name, argument)
     if texels.dtype.name not in STORAGE_FORMATS:
-        raise ValueError(
-            f"{name}: texels has dtype {texels.dtype}, expected one of {', '.join(STORAGE_FORMATS)}; "
-            f"convert it with texels.astype."
-        )
+        listed = ", ".join(STORAGE_FORMATS)
+        raise ValueError(f"{name}: {argument} has dtype {texels.dtype}, expected one of {listed}; use astype.")
     return texels
 
 

@@ -635,7 +635,7 @@ SAMPLER = jt.Sampler(address_mode="mirror", filter_mode="linear", mipmap_filter_
 
 @pytest.mark.parametrize("name", KINDS_OF_TEXTURE)
 def test_every_function_is_a_read_of_the_core(name):
-    """Plain, Lod and Grad, in CUDA's order of arguments."""
+    """Plain, Lod and Grad, in CUDA's order of arguments, and with derivatives in CUDA's structs and in tuples."""
     extent, flags, build = KINDS_OF_TEXTURE[name]
     rng = np.random.default_rng(7)
     mipmap = cuda.mallocMipmappedArray(cuda.createChannelDesc("float2"), extent, 2, flags)
@@ -657,6 +657,8 @@ def test_every_function_is_a_read_of_the_core(name):
     @jax.jit
     def both(t, texture):
         first, second = (ddx[0], ddy[0]) if n == 1 else (ddx, ddy) if n == 2 else ((*ddx, 0.0), (*ddy, 0.0))
+        struct = {1: lambda d: d, 2: lambda d: cuda.make_float2(*d), 3: lambda d: cuda.make_float4(*d)}[n]
+        in_lists = lambda arrays: arrays if n == 1 else list(arrays)
         read = lambda **where: jt.sample(texture, coords, SAMPLER, layer=layer, **where)
         return (
             (plain(t, *coords, *layers), read()),
@@ -664,6 +666,10 @@ def test_every_function_is_a_read_of_the_core(name):
             (
                 sides(t, *coords, *layers, first, second, T="float4"),
                 jnp.pad(read(ddx=ddx, ddy=ddy), ((0, 0), (0, 2))),
+            ),
+            *(
+                (sides(t, *coords, *layers, form(first), form(second)), read(ddx=ddx, ddy=ddy))
+                for form in (struct, in_lists)
             ),
         )
 
@@ -748,6 +754,7 @@ def test_functions_of_another_shape():
         lambda: cuda.tex2Dgather(flat, 0.5, 0.5),
         lambda: cuda.tex1D(line, 0.5),
         lambda: cuda.tex2DGrad(flat, 0.5, 0.5, 0.1, 0.1),
+        lambda: cuda.tex2DGrad(flat, 0.5, 0.5, cuda.make_float4(1, 2, 3, 4), (0.1, 0.1)),
         lambda: cuda.tex2Dgather(image([[1, 2]], GATHER), 0.5, 0.5, 4),
         lambda: cuda.tex2Dgather(image([[1, 2]], GATHER), 0.5, 0.5, T="float2"),
     ):

@@ -197,9 +197,98 @@ def warps():
     case("theta_of")(lambda n: (theta, (numbers(n, 6),)))
 
 
+# Of each function of `jaxtex.nn`: the function, and the shapes of its arguments, in which n is what is empty.
+LEVELS = ((2, 2), (1, 1))
+GRID = jt.nn.MultiresolutionGrid(ndim=2, num_levels=2, base_resolution=2, features_per_level=2)
+MODELS = {
+    "deformable_attention": (
+        lambda value, at, weights: jt.nn.deformable_attention(value, LEVELS, at, weights),
+        {
+            "images": lambda n: ((n, 5, 2, 3), (n, 3, 2, 2, 1, 2), (n, 3, 2, 2, 1)),
+            "queries": lambda n: ((1, 5, 2, 3), (1, n, 2, 2, 1, 2), (1, n, 2, 2, 1)),
+            "heads": lambda n: ((1, 5, n, 3), (1, 3, n, 2, 1, 2), (1, 3, n, 2, 1)),
+            "terms": lambda n: ((1, 5, 2, 3), (1, 3, 2, 2, n, 2), (1, 3, 2, 2, n)),
+            "channels": lambda n: ((1, 5, 2, n), (1, 3, 2, 2, 1, 2), (1, 3, 2, 2, 1)),
+        },
+    ),
+    "deformable_conv": (
+        jt.nn.deformable_conv,
+        {
+            "images": lambda n: ((n, 3, 4, 2), (n, 2, 3, 8), (2, 2, 2, 3)),
+            "channels": lambda n: ((1, 3, 4, n), (1, 2, 3, 8), (2, 2, n, 3)),
+            "outputs": lambda n: ((1, 3, 4, 2), (1, 2, 3, 8), (2, 2, 2, n)),
+        },
+    ),
+    "deformable_conv in groups": (
+        lambda *arrays: jt.nn.deformable_conv(*arrays, groups=2),
+        {"channels": lambda n: ((1, 3, 4, 2 * n), (1, 2, 3, 8), (2, 2, n, 4))},
+    ),
+    "correlation_pyramid": (
+        lambda first, second: jt.nn.correlation_pyramid(first, second, levels=2),
+        {"images": lambda n: ((n, 2, 3, 2), (n, 4, 2, 2)), "channels": lambda n: ((1, 2, 3, n), (1, 4, 2, n))},
+    ),
+    "correlation_lookup": (
+        lambda volume, coords: jt.nn.correlation_lookup([volume, volume], coords, radius=1),
+        {
+            "images": lambda n: ((n, 2, 3, 4, 5), (n, 2, 3, 2)),
+            "pixels": lambda n: ((1, 2, n, 4, 5), (1, 2, n, 2)),
+        },
+    ),
+    "roi_align": (
+        lambda features, boxes: jt.nn.roi_align(
+            features, boxes, (2, 1), batch_indices=places(len(boxes)), sampling_ratio=-1
+        ),
+        {
+            "points": lambda n: ((2, 4, 5, 2), (n, 4)),
+            "images": lambda n: ((n, 4, 5, 2), (n, 4)),
+            "channels": lambda n: ((1, 4, 5, n), (3, 4)),
+        },
+    ),
+    "triplane": (
+        jt.nn.triplane,
+        {
+            "images": lambda n: ((n, 3, 2, 4, 2), (n, 5, 3)),
+            "points": lambda n: ((3, 2, 4, 2), (n, 3)),
+            "channels": lambda n: ((3, 2, 4, n), (5, 3)),
+        },
+    ),
+    "k_planes": (
+        lambda plane, points: jt.nn.k_planes([plane, 2 * plane, plane], points),
+        {
+            "images": lambda n: ((n, 2, 4, 2), (n, 5, 3)),
+            "points": lambda n: ((2, 4, 2), (n, 3)),
+            "channels": lambda n: ((2, 4, n), (5, 3)),
+        },
+    ),
+    "multiresolution_grid": (
+        lambda tables, points: jt.nn.multiresolution_grid(tables, points, GRID),
+        {
+            "points": lambda n: ((sum(GRID.table_sizes), 2), (n, 2)),
+            "rays": lambda n: ((sum(GRID.table_sizes), 2), (n, 3, 2)),
+        },
+    ),
+    "sample_weighted": (
+        lambda texels, x, weights: jt.nn.sample_weighted([jt.texture2d(texels)] * 2, (x, x), weights, axis=(1, 2)),
+        {
+            "points": lambda n: ((3, 4, 2), (n, 2, 3), (n, 2, 3)),
+            "terms": lambda n: ((3, 4, 2), (5, 2, n), (5, 2, n)),
+            "channels": lambda n: ((3, 4, n), (5, 2, 3), (5, 2, 3)),
+        },
+    ),
+}
+
+
+def models():
+    for name, (function, shapes) in MODELS.items():
+        for empty, of in shapes.items():
+            make = lambda n, f=function, of=of: (f, tuple(numbers(*shape) for shape in of(n)))
+            case(f"{name}, no {empty}")(make)
+
+
 surfaces()
 reads()
 warps()
+models()
 
 
 def is_floating(array):
@@ -256,7 +345,7 @@ def test_nothing_is_read_and_written(name):
             texels = args[0]
             assert_exact(result, jt.build_mipmaps(jt.texture1d(texels)).texels if "level" in name else texels)
         elif name != "forward_warp, no channels":  # which has a coverage
-            assert not any(np.any(leaf) for leaf in jax.tree.leaves(result) if leaf.size)
+            assert not any(np.any(leaf) for leaf in jax.tree.leaves((result, gradient)) if leaf.size)
 
 
 # Under `jax.vmap`, one case for each function and each way through it is enough. Of the warps that move one image
@@ -282,6 +371,11 @@ def test_a_batch_of_no_examples(name):
 
     for found, batch in zip(jax.device_get(run(empty)), empty, strict=True):
         assert_like(found, expected, batch, wrt)
+
+
+def test_every_function_of_models_takes_nothing():
+    functions = {name for name in jt.nn.__all__ if name[0].islower()} - {"multiresolution_grid_init"}
+    assert {name.split()[0] for name in MODELS} == functions
 
 
 @pytest.mark.parametrize("name", ["sample, linear", "splat, linear", "sample, border", "surface_read, bfloat16, trap"])

@@ -2,6 +2,7 @@
 
 import inspect
 import itertools
+import re
 import sys
 import typing
 
@@ -185,6 +186,26 @@ KINDS = {
     "cubemap": (jt.cubemap, (6, 4, 4, 2), None),
     "cubemap_layered": (jt.cubemap_layered, (3, 6, 4, 4, 2), 3),
 }
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_class_takes_the_name_of_a_kind(kind):
+    build, shape, _ = KINDS[kind]
+    named, built = jt.Texture(np.zeros(shape), None, kind), build(np.zeros(shape))
+    assert named.kind is built.kind
+    assert jax.tree.structure(named) == jax.tree.structure(built)
+    assert jax.tree.map(lambda _: None, named).kind is built.kind
+    with pytest.raises(ValueError, match=r"^Texture: kind is 'plane', expected one of '1d', "):
+        jt.Texture(np.zeros(shape), None, "plane")
+
+
+@pytest.mark.parametrize("kind", [name for name, (*_, layers) in KINDS.items() if layers or name in ("3d", "cubemap")])
+def test_faces_layers_and_slices_are_no_levels(kind):
+    build, shape, _ = KINDS[kind]
+    message = rf"^{build.__name__}: texels\[0\] has shape {re.escape(str(shape[1:]))}, expected .* jnp.stack\(texels\)"
+    for several in (list, tuple):
+        with pytest.raises(ValueError, match=message):
+            build(several(jnp.zeros(shape)))
 
 
 @pytest.mark.parametrize("batch", [(), (7,), (7, 9)])

@@ -212,6 +212,14 @@ def test_a_grid_of_lines_is_read_axis_by_axis():
         ),
         (lambda a: ndimage.affine_transform(a, np.ones((3, 3))), ValueError, "matrix has the last row .* homogeneous"),
         (lambda a: ndimage.zoom(a, (1, 2, 3)), ValueError, r"zoom has shape \(3,\), expected a number for all axes"),
+        *(
+            (lambda a, zoom=zoom: ndimage.zoom(a, zoom), ValueError, "^zoom: zoom is .*expected finite factors")
+            for zoom in (-1, (2, -1), np.nan, np.inf, -np.inf)
+        ),
+        *(
+            (lambda a, zoom=zoom: ndimage.zoom(a, zoom), TypeError, "^zoom: zoom is .*expected a number for all axes")
+            for zoom in ("large", 2j)
+        ),
         (
             lambda a: jax.jit(lambda z: ndimage.zoom(a, z))(2.0),
             TypeError,

@@ -1,5 +1,7 @@
 """Reads inside models: laws, odd cases, dtypes, transforms and mistakes. Parity is in test_nn_parity.py."""
 
+import math
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -139,6 +141,48 @@ def test_adaptive_pools_take_what_boxes_need():
     assert_exact(pool()[3:], last)
 
 
+def interpolated(image, y, x):
+    """A read as in torchvision's kernel for CPUs: zero more than a texel outside, else clamped."""
+    height, width, channels = image.shape
+    if not (-1 <= y <= height and -1 <= x <= width):
+        return np.zeros(channels)
+    y, x = min(max(y, 0), height - 1), min(max(x, 0), width - 1)
+    rows, columns = ((int(at), min(int(at) + 1, size - 1)) for at, size in ((y, height), (x, width)))
+    weights = np.outer([1 - y + rows[0], y - rows[0]], [1 - x + columns[0], x - columns[0]])
+    return np.einsum("ij,ijc->c", weights, image[np.ix_(rows, columns)])
+
+
+def pooled(image, box, bins, scale, aligned):
+    """A box as in that kernel, in whose bins it takes as many reads as ``ceil`` of their size."""
+    left, top, right, bottom = (box * np.float32(scale) - np.float32(aligned / 2)).astype(np.float64)
+    sides = [max(n, 0 if aligned else 1) for n in (bottom - top, right - left)]
+    sizes = [side / n for side, n in zip(sides, bins)]
+    counts = [math.ceil(size) for size in sizes]
+    out = np.zeros((*bins, image.shape[-1]))
+    for i, j in np.ndindex(*bins):
+        for k, m in np.ndindex(*counts):
+            y, x = top + (i + (k + 0.5) / counts[0]) * sizes[0], left + (j + (m + 0.5) / counts[1]) * sizes[1]
+            out[i, j] += interpolated(image, y, x)
+    return out / max(math.prod(counts), 1)
+
+
+@pytest.mark.parametrize("aligned", [False, True])
+def test_adaptive_pools_take_as_many_reads_as_torchvision(aligned):
+    """Boxes of whole multiples of the output size, whose quotient XLA does not round to a whole number; boxes of any
+    size, also smaller than a texel and larger than a feature map."""
+    features, bins, scale = normal(1, 22, 44, 1), (7, 14), 0.5
+    corners = between(-4, 80, 6, 2)
+    boxes = np.concatenate([corners, corners + between(0, 60, 6, 2)], axis=1)
+    boxes = np.float32([*boxes, [0, 0, 84, 42], [2, 3, 86, 45], [4, 4, 4.5, 88], [-9, -7, 120, 70], [9, 9, 9, 9]])
+    pool = lambda boxes, **options: jt.nn.roi_align(
+        features, boxes, bins, spatial_scale=scale, sampling_ratio=-1, aligned=aligned, **options
+    )
+    found = jax.jit(lambda boxes: (pool(boxes[6:8]), pool(boxes, max_sampling_ratio=9)))(boxes)
+    expected = np.stack([pooled(np.float64(features[0]), box, bins, scale, aligned) for box in boxes])
+    assert_close("peer", found[0], expected[6:8], 4 * np.abs(features).max())
+    assert_close("peer", found[1], expected, 4 * np.abs(features).max())
+
+
 def test_pool_of_one_texel():
     texel = np.full((1, 1, 1, 1), 3, np.float32)
     boxes = np.float32([[0, 0, 1, 1], [-0.5, -0.5, 0.5, 0.5], [3, 3, 4, 4]])
@@ -213,19 +257,7 @@ def test_grid_by_the_kernels_of_a_gpu(sizes):
         assert_trees_close("sum", run(), plain)
 
 
-# Nothing to read
-
-
-def test_nothing_is_read_from_no_samples():
-    value, locations, weights = attention_inputs()
-    assert attend(value, locations[:, :0], weights[:, :0]).shape == (1, 0, 4)
-    assert jt.nn.roi_align(normal(1, 3, 3, 2), np.zeros((0, 4), np.float32), 2).shape == (0, 2, 2, 2)
-    assert jt.nn.triplane(normal(3, 2, 2, 5), np.zeros((0, 3), np.float32)).shape == (0, 5)
-    assert jt.nn.k_planes(normal(3, 2, 2, 5), np.zeros((0, 3), np.float32)).shape == (0, 5)
-    grid = jt.nn.MultiresolutionGrid(num_levels=1, base_resolution=2)
-    assert jt.nn.multiresolution_grid([normal(8, 2)], np.zeros((4, 0, 3), np.float32), grid).shape == (4, 0, 2)
-    x, kernel = normal(0, 3, 3, 2), normal(1, 1, 2, 3)
-    assert jt.nn.deformable_conv(x, np.zeros((0, 3, 3, 2), np.float32), kernel).shape == (0, 3, 3, 3)
+# Planes
 
 
 def test_batches_of_planes():
@@ -289,6 +321,22 @@ MISTAKES = {
     "second": ("second has shape", lambda n: n.correlation_pyramid(IMAGE, IMAGE[:1])),
     "no levels": ("pyramid is", lambda n: n.correlation_lookup([], IMAGE)),
     "coords": ("coords has shape", lambda n: n.correlation_lookup([normal(2, 4, 4, 2, 2)], IMAGE[:1])),
+    "no texels": (
+        r"correlation_lookup: pyramid\[1\] has shape .* expected at least one texel",
+        lambda n: n.correlation_lookup([normal(2, 4, 4, 2, 2), normal(2, 4, 4, 0, 1)], IMAGE),
+    ),
+    "no rows": (
+        "deformable_conv: x has shape .* expected at least one texel",
+        lambda n: n.deformable_conv(IMAGE[:, :0], OFFSETS, KERNEL, padding=2),
+    ),
+    "no columns": (
+        r"k_planes: planes\[0\] has shape .* expected at least one texel",
+        lambda n: n.k_planes([normal(2, 0, 1)], np.zeros((2, 2))),
+    ),
+    "no maps": (
+        "roi_align: features has shape .* expected at least one texel",
+        lambda n: n.roi_align(IMAGE[:0], BOXES, 2),
+    ),
     "radius": ("radius is -1", lambda n: n.correlation_lookup([normal(2, 4, 4, 2, 2)], IMAGE, -1)),
     "planes": ("planes has shape", lambda n: n.triplane(IMAGE, np.zeros((3, 3)))),
     "plane axes": ("plane_axes is", lambda n: n.triplane(normal(1, 2, 2, 1), np.zeros((3, 3)), plane_axes=("xt",))),

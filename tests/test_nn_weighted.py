@@ -236,12 +236,6 @@ def test_term_by_term(option):
     assert float(jnp.abs(found - expected).max()) <= (bound if "arithmetic" in option else 1e-5)
 
 
-def test_nothing_to_sum():
-    out = jt.nn.sample_weighted(jt.texture2d(array(3, 4, 2)), (places(5, 0), places(5, 0)), array(5, 0))
-    assert out.shape == (5, 2)
-    assert not out.any()
-
-
 def test_errors_of_heads():
     texture, at = jt.texture2d(array(3, 4, 6)), (0.5, places(3))
     with pytest.raises(ValueError, match="num_heads is 4, but textures have 6 channels; expected a divisor"):

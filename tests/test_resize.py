@@ -67,6 +67,47 @@ def test_filters_of_jax(filter):
     assert_close("peer gradient", np.asarray(found)[within], np.asarray(expected)[within], 2 * np.abs(texels).max())
 
 
+PROFILES = {
+    "linear": (1, lambda x: 1 - x),
+    "cubic": (2, lambda x: np.where(x < 1, 1.5 * x**3 - 2.5 * x**2 + 1, -0.5 * x**3 + 2.5 * x**2 - 4 * x + 2)),
+    "mitchell": (2, lambda x: np.where(x < 1, 7 * x**3 - 12 * x**2 + 16 / 3, 7 / 3 * (2 - x) ** 3 - 2 * (2 - x) ** 2)),
+    "bspline": (2, lambda x: np.where(x < 1, 4 - 6 * x**2 + 3 * x**3, (2 - x) ** 3)),
+    "lanczos2": (2, lambda x: np.sinc(x) * np.sinc(x / 2)),
+    "lanczos3": (3, lambda x: np.sinc(x) * np.sinc(x / 3)),
+    "gaussian": (2, lambda x: np.exp(-2 * x**2)),
+}
+
+
+def by_definition(row, count, filter, address):
+    """A row resized: the texels that the filter reaches, its ends included, times the filter at their distances."""
+    (reach, profile), step = PROFILES[filter], len(row) / count
+    continued, first = np.pad(row, 4 * len(row), PADS[address]), -4 * len(row)
+    centers = (np.arange(count) + 0.5) * step
+    distances = abs(centers[:, None] - np.arange(first, first + len(continued)) - 0.5) / step
+    within = distances <= reach + 1e-9
+    weights = np.where(within, profile(np.where(within, distances, 0)), 0)
+    return (weights / weights.sum(1, keepdims=True)) @ continued
+
+
+@pytest.mark.usefixtures("x64")
+def test_widened_filters_by_their_definition():
+    """In float64, of many sizes: where samples are a whole number of texels apart, taps lie at the ends of filters."""
+    sizes = {(5, 1): "mirror", (12, 3): "clamp", (16, 4): "wrap", (31, 7): "mirror", (18, 8): "reflect"}
+    rows = {n: image(n).astype(np.float64) for n, _ in sizes}
+
+    @jax.jit
+    def run(rows):
+        return {
+            (filter, n, count): warp.resize(rows[n][None, :, None], (1, count), filter=filter, address=address)
+            for filter in PROFILES
+            for (n, count), address in sizes.items()
+        }
+
+    for (filter, n, count), found in run(rows).items():
+        expected = by_definition(rows[n], count, filter, sizes[n, count])
+        assert_close("float64", found[0, :, 0], expected, np.abs(rows[n]).max())
+
+
 @pytest.mark.parametrize("filter", [*INTERPOLATING, *SMOOTHING, "area"])
 def test_constants_and_centers_stay(filter):
     """Weights sum to one, and are symmetric: a ramp stays a ramp where the filter lies within the image."""

@@ -65,7 +65,7 @@ class ScaledFilter(NamedTuple):
         center = (np.arange(self.samples)[:, None] + 0.5) * self.step
         if self.kernel.blends:
             scale = max(self.step, 1.0)
-            reach = 0.5 * self.kernel.num_taps * scale
+            reach = self.kernel.extent * scale
             tap = np.ceil(center - reach - 0.5) + np.arange(int(2 * reach) + 1)
             weight = self.kernel.profile((center - tap - 0.5) / scale)
         else:

@@ -116,10 +116,16 @@ class FilterKernel(NamedTuple):
         """Whether the weight of a tap is 1 less its distance from the position, as in the linear filter."""
         return self.first == 0 and self.weights == LINEAR.weights
 
+    @property
+    def extent(self) -> float:
+        """How far from the position a tap of a stretched filter lies at most, in steps, and a rounding more."""
+        return 0.5 * self.num_taps * (1 + ROUNDING)
+
     def profile(self, distance: np.ndarray) -> np.ndarray:
         """The weight of a tap by how far the position lies behind the tap's center, float64; zero beyond the taps.
 
-        Weights that are divided by their sum are not divided here.
+        Weights that are divided by their sum are not divided here. If they are not zero where they end, the taps at
+        both ends count: else a filter would not be symmetric.
         """
         behind = np.asarray(distance, np.float64) - (self.origin - self.first - self.num_taps + 0.5)
         steps = np.floor(behind)
@@ -131,7 +137,7 @@ class FilterKernel(NamedTuple):
         else:
             with jax.ensure_compile_time_eval(), jax.enable_x64(True):
                 if self.weights.profile is not None:
-                    return np.where(among, of_each(self.weights.profile, distance), 0.0)
+                    return np.where(abs(distance) <= self.extent, of_each(self.weights.profile, distance), 0.0)
                 weights = of_each(lambda fraction: self.weights.at(fraction, 0), behind - steps)
         found = np.take_along_axis(np.stack(weights), np.where(among, tap, 0).astype(int)[None], 0)[0]
         return np.where(among, found, 0.0)
@@ -184,6 +190,8 @@ def b_spline_weight(order: int, tap: int) -> tuple[float, ...]:
     return tuple(map(float, found))
 
 
+# The rounding of a distance between a sample and a tap, in any image: a multiple of 1 / (4 size) before it is rounded.
+ROUNDING = 2.0**-30
 # So many numbers take hardly longer than one, as the call of a program takes longer than they do.
 LEAST_NUMBERS = 2**11
 

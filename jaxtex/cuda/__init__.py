@@ -6,10 +6,9 @@ immutable values: an allocation is an array of zeros, a copy or a write returns 
 pytree. Descriptors are structs with fields that can be assigned. A call that CUDA refuses raises `CudaError` with
 CUDA's code. Reads use the arithmetic of an NVIDIA texture unit, and return its values.
 
-Values whose type differs from the array's are refused, because a copy converts nothing. There are three exceptions.
-Python numbers are converted: to floats they are rounded, and a number that does not fit is an error. 64-bit NumPy
-numbers may stand for 32-bit ones, and are an error if 32 bits do not hold them exactly. 64-bit JAX integers may stand
-for 32-bit ones, and saturate.
+Values whose type differs from the array's are refused, because a copy converts nothing. There are two exceptions.
+Python numbers are converted: to floats they are rounded, and a number that does not fit is an error. Arrays of 64-bit
+numbers may stand for those of 32 bits: floats are rounded, and integers saturate.
 
 The code has three subpackages: `memory` (arrays and copies), `textures` and `surfaces`.
 

@@ -83,7 +83,7 @@ def zoom(
 
     Args:
         input, output, order, mode, cval, prefilter: as in `map_coordinates`.
-        zoom: the factor for all axes, or one for each, known during tracing.
+        zoom: the factor for all axes, or one for each, finite, at least 0 and known during tracing.
         grid_mode: whether the outer edges of the outer elements stay in place; otherwise their centers do.
 
     Returns:
@@ -92,7 +92,7 @@ def zoom(
     Gradients: as in `map_coordinates`, with respect to `input` and `cval`.
 
     Raises:
-        ValueError: if shapes do not fit, or order or mode are unknown.
+        ValueError: if shapes do not fit, order or mode are unknown, or a size would be negative or infinite.
         TypeError: if `zoom` is traced, `output` is an array, or arguments have the wrong type.
 
     Source: `scipy.ndimage.zoom`.
@@ -105,10 +105,21 @@ def zoom(
     name = "zoom"
     array = check_input(name, input)
     reason = "and the shape of the result depends on it; pass a Python number"
-    factors = np.asarray(check_known(name, "zoom", zoom, reason), np.float64)
+    known = check_known(name, "zoom", zoom, reason)
+    try:
+        factors = np.asarray(known, np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"{name}: zoom is {zoom!r}, expected a number for all axes of input, or one for each."
+        ) from None
     if factors.shape not in ((), (array.ndim,)):
         raise ValueError(
             f"{name}: zoom has shape {factors.shape}, expected a number for all axes of input, or {array.ndim} numbers."
+        )
+    # Without elements is what rounds to a size of 0, as in SciPy; less than that is nothing.
+    if not (np.isfinite(factors) & (np.rint(factors * array.shape) >= 0)).all():
+        raise ValueError(
+            f"{name}: zoom is {zoom!r}, expected finite factors of at least 0; to flip an axis, use jax.numpy.flip."
         )
     factors = np.broadcast_to(factors, (array.ndim,)).tolist()
     reading = reading_of(name, array, output, order, mode, prefilter)

@@ -85,7 +85,7 @@ def deformable_attention(
         features = jnp.where(padded[..., None, None], jnp.zeros((), features.dtype), features)
     read = functools.partial(attended, shapes=tuple((*shape, heads * channels) for shape in shapes))
     out = jax.vmap(read)(features.reshape(batch, stored, heads * channels), points[..., 0], points[..., 1], weights)
-    return out.reshape(batch, -1, heads * channels)
+    return out.reshape(batch, points.shape[1], heads * channels)
 
 
 def attended(
@@ -98,7 +98,7 @@ def attended(
     return sample_weighted(
         *(Texture(texels, None, TextureKind.TEXTURE2D, shapes), ReadArguments((x, y)), weights, level, head),
         sampler=ZEROS,
-        num_heads=heads,
+        num_heads=max(heads, 1),
         summed_axes=(-2, -1),
         dtype=texels.dtype,
     )

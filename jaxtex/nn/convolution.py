@@ -15,7 +15,7 @@ from .._tables.storage_formats import sum_dtype
 from ..texture import texture2d
 from ..warp.calls import compiled
 from .samplers import ZEROS_IN_PIXELS
-from .shapes import as_features, as_pair, check_shape
+from .shapes import as_features, as_pair, check_shape, check_texels
 from .weighted import sample_weighted
 
 NAME = "deformable_conv"
@@ -85,6 +85,7 @@ def deformable_conv(
                [3. , 6.5, 7.5]], dtype=float32)
     """
     image = as_features(NAME, "x", x, "(N, H, W, C)")
+    check_texels(NAME, "x", image, image.shape[1:3])
     taps = as_features(NAME, "kernel", kernel, "(kh, kw, C / groups, O)")
     layout = layout_of(image.shape, taps.shape, strides, padding, dilation, groups)
     moved = as_float(offsets)
@@ -134,11 +135,13 @@ def multiplied(columns: jax.Array, kernel: jax.Array, groups: int, sums: Any) ->
     if columns.dtype != matrix.dtype:
         columns, matrix = columns.astype(sums), matrix.astype(sums)
     if groups == 1:
-        matrix = matrix.reshape(taps, parts, channels, -1)
+        matrix = matrix.reshape(taps, parts, channels, matrix.shape[2])
         return jnp.einsum("hwptc,tpco->hwo", columns, matrix, preferred_element_type=sums)
-    columns = jnp.moveaxis(columns, 3, 2).reshape(height, width, taps, groups, -1)
-    matrix = matrix.reshape(taps, matrix.shape[1], groups, -1)
-    return jnp.einsum("hwtgc,tcgo->hwgo", columns, matrix, preferred_element_type=sums).reshape(height, width, -1)
+    _, inputs, outputs = matrix.shape
+    columns = jnp.moveaxis(columns, 3, 2).reshape(height, width, taps, groups, inputs)
+    matrix = matrix.reshape(taps, inputs, groups, outputs // groups)
+    out = jnp.einsum("hwtgc,tcgo->hwgo", columns, matrix, preferred_element_type=sums)
+    return out.reshape(height, width, outputs)
 
 
 class ConvolutionLayout(NamedTuple):

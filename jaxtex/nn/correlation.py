@@ -18,7 +18,7 @@ from .._tables.storage_formats import sum_dtype
 from ..warp.calls import compiled
 from ..warp.grids import displaced
 from .samplers import ZEROS_IN_PIXELS
-from .shapes import as_features, check_shape
+from .shapes import as_features, check_shape, check_texels
 
 
 @compiled("levels")
@@ -118,6 +118,7 @@ def correlation_lookup(pyramid: Sequence[ArrayLike], coords: ArrayLike, radius: 
     front, dtype = volumes[0].shape[:3], volumes[0].dtype
     for k, volume in enumerate(volumes):
         check_shape(name, f"pyramid[{k}]", volume, (*front, *volume.shape[3:]), f"{axes}, B, H and W of all levels")
+        check_texels(name, f"pyramid[{k}]", volume, volume.shape[3:])
     points = as_float(coords)
     check_shape(name, "coords", points, (*front, 2), "(B, H, W, 2), x first")
     points = points.astype(sum_dtype(dtype, points.dtype))
@@ -129,4 +130,4 @@ def correlation_lookup(pyramid: Sequence[ArrayLike], coords: ArrayLike, radius: 
         x, y = (points[..., axis].reshape(count, 1, 1) / 2**k + 0.5 for axis in range(2))
         images = volume.reshape(count, *volume.shape[3:], 1)
         reads.append(plan_windows(images, displaced, (x, y, across, down), ZEROS_IN_PIXELS))
-    return joined(reads, 1).reshape(*front, -1).astype(dtype)
+    return joined(reads, 1).reshape(*front, len(reads) * len(offsets) ** 2).astype(dtype)

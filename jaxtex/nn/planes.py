@@ -16,7 +16,7 @@ from ..sampling import sample
 from ..texture import texture2d, texture2d_layered
 from ..warp.calls import compiled
 from .samplers import EDGE_IN_PIXELS, ZEROS
-from .shapes import check_shape
+from .shapes import check_shape, check_texels
 from .weighted import sample_weighted
 
 AXES = {"x": 0, "y": 1, "z": 2}
@@ -165,6 +165,7 @@ def as_planes(name: str, argument: str, value: Any) -> jax.Array:
             f"{name}: {argument} has shape {array.shape} and dtype {array.dtype}, expected floating numbers "
             f"(..., H, W, C)."
         )
+    check_texels(name, argument, array, array.shape[-3:-1])
     return array
 
 

@@ -14,7 +14,7 @@ from .._tables.storage_formats import sum_dtype
 from ..texture import texture2d_layered
 from ..warp.calls import compiled
 from .samplers import EDGE_IN_PIXELS
-from .shapes import as_features, as_pair, check_shape
+from .shapes import as_features, as_pair, check_shape, check_texels
 from .weighted import sample_weighted
 
 # Points up to a texel outside read the texel of the edge; those farther outside have no weight.
@@ -48,8 +48,9 @@ def roi_align(
             have any size. Otherwise the center is at i, and a smaller box counts as one texel wide or high.
         max_sampling_ratio: the most reads that ``sampling_ratio=-1`` takes along height and width, static. This many
             points are read in every bin, and those that the box does not need have weight zero. ``None`` is
-            ``ceil(H / height)`` and ``ceil(W / width)``, enough for every box that is no larger than a feature map;
-            larger boxes take this many.
+            ``ceil(H / height)`` and ``ceil(W / width)``, enough for every box that is no larger than a feature map.
+            A larger box takes this many reads, and torchvision takes more: for its values pass
+            ``ceil(size / output size)`` of the largest box, after `spatial_scale`.
 
     Returns:
         ``(K, height, width, C)`` in the dtype of `features`. Sums are computed in float32, or in float64 if an argument
@@ -58,6 +59,10 @@ def roi_align(
 
     Gradients: of any order, in forward and reverse mode, with respect to `features` and, unlike torchvision's, `boxes`;
         the number of reads counts as fixed. At kinks the slope is the one on the right.
+
+    Precision: with ``sampling_ratio=-1`` and a `spatial_scale` that is no power of two, the product of both may be
+        rounded otherwise than in torchvision, and a box whose size is a multiple of the output size may take one more
+        read per bin, or one less.
 
     Raises:
         ValueError: if shapes do not fit each other, or there are several feature maps and no `batch_indices`.
@@ -83,8 +88,11 @@ def roi_align(
             f"{NAME}: max_sampling_ratio is given with sampling_ratio={sampling_ratio}, which needs no bound; leave it "
             f"out, or use sampling_ratio=-1."
         )
-    layer = check_indices(batch_indices, maps.shape[0], corners.shape[0])
-    sizes = maps.shape[1:3]
+    sizes, count = maps.shape[1:3], corners.shape[0]
+    check_texels(NAME, "features", maps, (*sizes, *maps.shape[: count and 1]))
+    layer = check_indices(batch_indices, maps.shape[0], count)
+    if not count:
+        return jnp.zeros((0, *bins, maps.shape[3]), maps.dtype)
     if sampling_ratio == -1:
         bound = tuple(-(-n // count) for n, count in zip(sizes, bins))
         most = bound if max_sampling_ratio is None else as_pair(NAME, "max_sampling_ratio", max_sampling_ratio, 1)
@@ -123,8 +131,9 @@ def points_of(
     start: jax.Array, end: jax.Array, size: int, bins: int, most: int, sampling_ratio: int, aligned: bool
 ) -> Points:
     """The points of all bins along one axis, of boxes from `start` to `end`."""
-    length = end - start if aligned else jnp.maximum(end - start, 1)
-    width = (length / bins)[:, None, None]
+    length = (end - start if aligned else jnp.maximum(end - start, 1))[:, None, None]
+    # For a divisor that it knows, XLA multiplies by the inverse, by which 21 / 7 is more than 3 and takes four reads.
+    width = length / jax.lax.optimization_barrier(jnp.full_like(length, bins))
     count = jnp.ceil(width) if sampling_ratio == -1 else jnp.full_like(width, sampling_ratio)
     count = jax.lax.stop_gradient(jnp.clip(count, 0, most))
     divisor = jnp.maximum(count, 1)
@@ -138,7 +147,7 @@ def points_of(
 def check_indices(indices: ArrayLike | None, maps: int, boxes: int) -> jax.Array:
     """The feature map of each box."""
     if indices is None:
-        if maps != 1:
+        if maps > 1:
             raise ValueError(
                 f"{NAME}: features holds {maps} feature maps, and batch_indices is missing; pass the feature map of "
                 f"each box."

@@ -29,6 +29,12 @@ def check_shape(name: str, argument: str, array: jax.Array, shape: Sequence[int]
         raise ValueError(f"{name}: {argument} has shape {array.shape}, expected {tuple(shape)}: {axes}.")
 
 
+def check_texels(name: str, argument: str, array: jax.Array, sizes: Sequence[int]) -> None:
+    """The sizes of an array along which it is read, or that count its images, of which none is 0."""
+    if 0 in sizes:
+        raise ValueError(f"{name}: {argument} has shape {array.shape}, expected at least one texel to read.")
+
+
 def as_pair(name: str, argument: str, value: Any, low: int) -> tuple[int, int]:
     """Two integers of at least `low`, along height and width, from one for both or from two."""
     given = cast(tuple[Any, ...], value if isinstance(value, tuple) else (value, value))

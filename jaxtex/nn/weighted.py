@@ -232,7 +232,7 @@ def in_one_pass(textures: Sequence[Texture], sampler: Sampler, several: bool) ->
 
 def pyramid(textures: Sequence[Texture]) -> Texture:
     """Textures of one level as the levels of one, of any sizes."""
-    texels = jnp.concatenate([t.texels.reshape(-1, t.num_channels) for t in textures])
+    texels = jnp.concatenate([t.texels.reshape(math.prod(t.shape[:-1]), t.num_channels) for t in textures])
     return Texture(texels, None, textures[0].kind, tuple(t.shape for t in textures))
 
 

@@ -65,7 +65,9 @@ def resize(
     Gradients: of any order, in forward and reverse mode, with respect to image and border color, in which the result is
         linear; see `resample`.
 
-    Precision: weights are computed in float64, sums in float32, or in float64 for a float64 image.
+    Precision: where the filter is widened, the weight of a pixel is the filter at its distance divided by s, pixels at
+        both ends of the filter included, divided by the sum of all. Weights are computed in float64, sums in float32,
+        or in float64 for a float64 image.
 
     Raises:
         ValueError: if shapes do not fit, or ``filter="area"`` is given with ``antialias=False``, ``limit`` or

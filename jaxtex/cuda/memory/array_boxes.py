@@ -91,11 +91,20 @@ def box_of_rows(function: str, argument: str, array: Array, wOffset: int, hOffse
     return box_at(function, argument, array, Pos(wOffset // size, hOffset), width, height, 1)
 
 
-@typed_jit("function", "source", "target", inline=False)
+@typed_jit("function", "source", "target", "names", inline=False)
 def copy_part(
-    src: Array | jax.Array, dst: Destination, *, function: str, source: Box | Region, target: Box | Region
+    src: Array | jax.Array,
+    dst: Destination,
+    *,
+    function: str,
+    source: Box | Region,
+    target: Box | Region,
+    names: tuple[str, str] = ("src", "dst"),
 ) -> Destination:
-    """`dst` with a part of `src` in a part of it. A `Box` is a part of an `Array`, a `Region` one of plain memory."""
+    """`dst` with a part of `src` in a part of it. A `Box` is a part of an `Array`, a `Region` one of plain memory.
+
+    `names` are those of plain memory in errors.
+    """
     if source.is_empty or target.is_empty:
         return dst
     stored = dst.texels if isinstance(dst, Array) else dst
@@ -106,10 +115,10 @@ def copy_part(
     else:
         assert isinstance(source, Region)
         whole = isinstance(dst, Array) or (src.dtype == dtype and source.width % dtype.itemsize == 0)
-        numbers = read_region(function, "src", src, source, dtype if whole else BYTE)
+        numbers = read_region(function, names[0], src, source, dtype if whole else BYTE)
     if isinstance(dst, Array):
         assert isinstance(target, Box)
         rows = texel_rows(dst).at[target.slices].set(bytes_as(function, numbers, dtype))
         return dataclasses.replace(dst, texels=rows.reshape(stored.shape))
     assert isinstance(target, Region)
-    return write_region(function, "dst", stored, target, numbers)
+    return write_region(function, names[1], stored, target, numbers)

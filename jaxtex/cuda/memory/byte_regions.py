@@ -20,7 +20,10 @@ BYTE = np.dtype(np.uint8)
 
 
 class Region(NamedTuple):
-    """A region in bytes: its first byte, the steps from row to row and from slice to slice, and its size."""
+    """A region in bytes: its first byte, the steps from row to row and from slice to slice, and its size.
+
+    None of the numbers is negative.
+    """
 
     offset: int
     pitch: int
@@ -57,10 +60,11 @@ def check_region(function: str, argument: str, region: Region, size: int) -> Non
             f"{function}: {argument} has a pitch of {region.pitch} bytes, expected at least the width of a row, "
             f"{region.width} bytes.",
         )
-    if min(region) < 0 or region.end > size:
+    if region.end > size:
         raise CudaError(
             INVALID_VALUE,
-            f"{function}: the region of {argument} is {region}, expected a region within its {size} bytes.",
+            f"{function}: {argument} has {size} bytes, and the call needs {region.end}; pass smaller sizes, or more "
+            f"memory.",
         )
 
 

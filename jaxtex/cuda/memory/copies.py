@@ -3,7 +3,6 @@
 # pyright: strict, reportUnknownMemberType=false
 
 import dataclasses
-import operator
 from typing import Any, TypeVar, cast
 
 import jax
@@ -18,7 +17,7 @@ from .arrays import Array, MipmappedArray
 from .byte_regions import Region
 from .channel_formats import ChannelFormatDesc, as_texels
 from .numbers import as_destination, as_memory, is_literal
-from .pitched_memory import check_memcpy_kind
+from .pitched_memory import check_memcpy_kind, counts, whole_numbers
 
 AnyArray = TypeVar("AnyArray", Array, MipmappedArray)
 
@@ -46,10 +45,10 @@ def memcpyToArray(
         hOffset: the first row.
         src: in the short form, the elements, slowest axis first, in the shape of ``dst.texels``, or an `Array` that
             holds them. The axis of channels may be missing if there is one channel, and the axis of rows of a 2D array
-            if there is one row. The dtype must be that of the format, because a copy converts nothing. Python numbers
-            and 64-bit NumPy numbers must fit the format; 64-bit JAX integers saturate. For halves, unsigned 16-bit
-            integers are taken as their bits. In CUDA's form, an array of any dtype whose bytes, in C order, are the
-            memory.
+            if there is one row. The dtype must be that of the format, because a copy converts nothing. But Python
+            numbers are taken if they fit the format, and arrays of 64-bit numbers in place of those of 32 bits: floats
+            are rounded, integers saturate. For halves, unsigned 16-bit integers are taken as their bits. In CUDA's
+            form, an array of any dtype whose bytes, in C order, are the memory.
         count: the number of **bytes**, a multiple of the size of an element.
         kind: a `MemcpyKind`; it has no effect.
         level: which level of a `MipmappedArray`, an int from 0, in the short form. An `Array` has no level.
@@ -62,9 +61,9 @@ def memcpyToArray(
         same dtype; to differentiate other copies is an error.
 
     Raises:
-        CudaError: cudaErrorInvalidValue, if the shape, the dtype or the level does not fit, if a number does not fit
-            the format, or if the bytes do not lie within the array or the memory; cudaErrorInvalidMemcpyDirection, if
-            `kind` is not a `MemcpyKind`.
+        CudaError: cudaErrorInvalidValue, if the shape, the dtype, the level or a Python number does not fit, or if the
+            bytes do not lie within the array or the memory; cudaErrorInvalidMemcpyDirection, if `kind` is not a
+            `MemcpyKind`.
 
     Source:
         CUDA Runtime API, `cudaMemcpyToArray`, `cudaMemcpy2DToArray`, `cudaMemcpy3D`.
@@ -86,7 +85,7 @@ def memcpyToArray(
         raise missing(name, next(argument for argument, value in given.items() if value is None))
     check_memcpy_kind(name, kind)
     array = check_array(name, "dst", dst, level)
-    target = run_of(name, "dst", array, _index(name, "wOffset", wOffset), hOffset, count)
+    target = run_of(name, "dst", array, wOffset, hOffset, count)
     memory = _memory(name, src, array)
     texels = copy_part(memory, array.texels, function=name, source=_run(0, count), target=target)
     return cast(AnyArray, dataclasses.replace(array, texels=texels))
@@ -236,14 +235,15 @@ def memcpy(dst: ArrayLike, src: ArrayLike, count: int, kind: MemcpyKind | int = 
     """
     name = "memcpy"
     check_memcpy_kind(name, kind)
-    run = _run(0, _index(name, "count", count))
+    (count,) = counts(name, count=count)
+    run = _run(0, count)
     return copy_part(as_memory(src), as_destination(name, "dst", dst), function=name, source=run, target=run)
 
 
-def run_of(function: str, argument: str, array: Array, wOffset: int, hOffset: int, count: int) -> Region:
+def run_of(function: str, argument: str, array: Array, wOffset: Any, hOffset: int, count: int) -> Region:
     """A run of bytes in a 1D or 2D array, as a part of its texels as memory."""
     array = check_array(function, argument, array, None)
-    offset, row, count = (operator.index(n) for n in (wOffset, hOffset, count))
+    offset, row, count = whole_numbers(function, wOffset=wOffset, hOffset=hOffset, count=count)
     if array.kind not in (TextureKind.TEXTURE1D, TextureKind.TEXTURE2D):
         raise CudaError(
             INVALID_VALUE,
@@ -264,13 +264,6 @@ def run_of(function: str, argument: str, array: Array, wOffset: int, hOffset: in
 
 def _run(start: int, count: int) -> Region:
     return Region(start, count, count, count, 1, 1)
-
-
-def _index(function: str, argument: str, value: Any) -> int:
-    try:
-        return operator.index(value)
-    except TypeError:
-        raise TypeError(f"{function}: {argument} is {value!r}, expected an int, a number of bytes.") from None
 
 
 def _memory(function: str, src: Any, array: Array) -> jax.Array:

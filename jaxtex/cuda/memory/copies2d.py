@@ -13,7 +13,7 @@ from .arrays import Array
 from .byte_regions import Region
 from .channel_formats import as_texels
 from .numbers import as_destination, as_memory, is_literal
-from .pitched_memory import check_memcpy_kind, whole_numbers
+from .pitched_memory import check_memcpy_kind, counts
 
 
 @cuda_function
@@ -61,11 +61,11 @@ def memcpy2D(
     """
     name = "memcpy2D"
     check_memcpy_kind(name, kind)
-    width, height, spitch, dpitch = whole_numbers(name, width=width, height=height, spitch=spitch, dpitch=dpitch)
+    width, height, spitch, dpitch = counts(name, width=width, height=height, spitch=spitch, dpitch=dpitch)
     if height == 1 and width > min(spitch, dpitch):  # the card has another code for a single row
+        argument, pitch = ("spitch", spitch) if spitch < dpitch else ("dpitch", dpitch)
         raise CudaError(
-            INVALID_VALUE,
-            f"{name}: a pitch is {min(spitch, dpitch)} bytes, expected at least the width, {width} bytes.",
+            INVALID_VALUE, f"{name}: {argument} is {pitch} bytes, expected at least the width, {width} bytes."
         )
     source, target = (Region(0, pitch, pitch * height, width, height, 1) for pitch in (spitch, dpitch))
     return copy_part(as_memory(src), as_destination(name, "dst", dst), function=name, source=source, target=target)
@@ -120,7 +120,7 @@ def memcpy2DToArray(
     name = "memcpy2DToArray"
     check_memcpy_kind(name, kind)
     box = box_of_rows(name, "dst", dst, wOffset, hOffset, width, height)
-    width, height, spitch = whole_numbers(name, width=width, height=height, spitch=spitch)
+    width, height, spitch = counts(name, width=width, height=height, spitch=spitch)
     region = Region(0, spitch, spitch * height, width, height, 1)
     memory = as_texels(name, "src", src, dst.desc) if is_literal(src) else as_memory(src)
     return copy_part(memory, dst, function=name, source=region, target=box)
@@ -171,7 +171,7 @@ def memcpy2DFromArray(
     name = "memcpy2DFromArray"
     check_memcpy_kind(name, kind)
     box = box_of_rows(name, "src", src, wOffset, hOffset, width, height)
-    width, height, dpitch = whole_numbers(name, width=width, height=height, dpitch=dpitch)
+    width, height, dpitch = counts(name, width=width, height=height, dpitch=dpitch)
     region = Region(0, dpitch, dpitch * height, width, height, 1)
     return copy_part(src, as_destination(name, "dst", dst), function=name, source=box, target=region)
 

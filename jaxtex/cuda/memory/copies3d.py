@@ -3,7 +3,6 @@
 # pyright: strict, reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
 
 import dataclasses
-import operator
 from typing import Any
 
 import jax
@@ -16,7 +15,7 @@ from .array_boxes import Box, box_at, check_array, copy_part
 from .arrays import Array, Extent
 from .byte_regions import Region
 from .numbers import as_destination, as_memory
-from .pitched_memory import PITCHED_REMEDY, PitchedPtr, Pos, check_memcpy_kind
+from .pitched_memory import PITCHED_REMEDY, PitchedPtr, Pos, check_memcpy_kind, counts, region_of
 
 
 @struct("srcArray", "srcPtr", "dstArray", "dstPtr")
@@ -105,11 +104,7 @@ def memcpy3D(parms: Memcpy3DParms) -> Array | jax.Array:
     check_memcpy_kind(name, parms.kind)
     src = exactly_one(name, "src", parms.srcArray, parms.srcPtr)
     dst = exactly_one(name, "dst", parms.dstArray, parms.dstPtr)
-    width, height, depth = (operator.index(n) for n in parms.extent)
-    if min(width, height, depth) < 0:
-        raise CudaError(
-            INVALID_VALUE, f"{name}: parms.extent is {tuple(parms.extent)}, expected no negative size along any axis."
-        )
+    width, height, depth = counts(name, **named("parms.extent", parms.extent))
     sizes = {end.desc.texel_bytes for end in (src, dst) if isinstance(end, Array)}
     if len(sizes) > 1:
         raise CudaError(
@@ -118,24 +113,28 @@ def memcpy3D(parms: Memcpy3DParms) -> Array | jax.Array:
             f"one size.",
         )
     extent = (width * (sizes.pop() if sizes else 1), height, depth)
-    source = part_of(name, "parms.srcArray", src, parms.srcPos, extent)
-    target = part_of(name, "parms.dstArray", dst, parms.dstPos, extent)
+    source, target = part_of(name, "src", src, parms.srcPos, extent), part_of(name, "dst", dst, parms.dstPos, extent)
     values = src if isinstance(src, Array) else as_memory(src.ptr)
+    names = ("parms.srcPtr", "parms.dstPtr")
     if isinstance(dst, Array):
-        return copy_part(values, dst, function=name, source=source, target=target)
+        return copy_part(values, dst, function=name, source=source, target=target, names=names)
     memory = as_destination(name, "parms.dstPtr", dst.ptr)
-    return copy_part(values, memory, function=name, source=source, target=target)
+    return copy_part(values, memory, function=name, source=source, target=target, names=names)
 
 
 def part_of(
-    function: str, argument: str, end: Array | PitchedPtr, pos: Pos, extent: tuple[int, int, int]
+    function: str, end: str, holder: Array | PitchedPtr, pos: Pos, extent: tuple[int, int, int]
 ) -> Box | Region:
-    """The part of a source or a destination that is copied. The width of `extent` is in bytes."""
-    x, y, z = (operator.index(n) for n in pos)
-    if isinstance(end, Array):
-        return box_at(function, argument, end, Pos(x, y, z), *extent)
-    slice_pitch = end.pitch * end.ysize
-    return Region(x + y * end.pitch + z * slice_pitch, end.pitch, slice_pitch, *extent)
+    """The part of the source or of the destination that is copied. The width of `extent` is in bytes."""
+    x, y, z = counts(function, **named(f"parms.{end}Pos", pos))
+    if isinstance(holder, Array):
+        return box_at(function, f"parms.{end}Array", holder, Pos(x, y, z), *extent)
+    return region_of(function, f"parms.{end}Ptr", holder, (x, y, z), extent)
+
+
+def named(argument: str, struct: Pos | Extent) -> dict[str, int]:
+    """The fields of a struct by the names that a caller gives them."""
+    return {f"{argument}.{field.name}": getattr(struct, field.name) for field in dataclasses.fields(struct)}
 
 
 def exactly_one(function: str, end: str, array: Array | None, pointer: PitchedPtr | None) -> Array | PitchedPtr:

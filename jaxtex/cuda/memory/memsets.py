@@ -3,17 +3,18 @@
 # pyright: strict, reportUnknownMemberType=false
 
 import dataclasses
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from ..errors import INVALID_VALUE, CudaError, check_type
+from ..errors import check_type
 from ..signatures import cuda_function
 from .arrays import Extent
 from .byte_regions import Region, write_region
 from .numbers import as_destination
-from .pitched_memory import PITCHED_REMEDY, PitchedPtr, whole_numbers
+from .pitched_memory import PITCHED_REMEDY, PitchedPtr, counts, region_of, whole_numbers
 
 
 @cuda_function
@@ -42,9 +43,8 @@ def memset(devPtr: ArrayLike, value: int, count: int) -> jax.Array:
         >>> cuda.memset(cuda.malloc(4), 7, 2)
         Array([7, 7, 0, 0], dtype=uint8)
     """
-    value, count = whole_numbers("memset", value=value, count=count)
-    region = Region(0, count, count, count, 1, 1)
-    return fill("memset", as_destination("memset", "devPtr", devPtr), region, value)
+    (count,) = counts("memset", count=count)
+    return fill("memset", "devPtr", devPtr, Region(0, count, count, count, 1, 1), value)
 
 
 @cuda_function
@@ -78,9 +78,8 @@ def memset2D(devPtr: ArrayLike, pitch: int, value: int, width: int, height: int)
         Array([[7, 7, 0, 0],
                [7, 7, 0, 0]], dtype=uint8)
     """
-    pitch, value, width, height = whole_numbers("memset2D", pitch=pitch, value=value, width=width, height=height)
-    region = Region(0, pitch, pitch * height, width, height, 1)
-    return fill("memset2D", as_destination("memset2D", "devPtr", devPtr), region, value)
+    pitch, width, height = counts("memset2D", pitch=pitch, width=width, height=height)
+    return fill("memset2D", "devPtr", devPtr, Region(0, pitch, pitch * height, width, height, 1), value)
 
 
 @cuda_function
@@ -116,18 +115,16 @@ def memset3D(pitchedDevPtr: PitchedPtr, value: int, extent: Extent | tuple[int, 
     """
     name = "memset3D"
     pointer = check_type(name, "pitchedDevPtr", pitchedDevPtr, PitchedPtr, PITCHED_REMEDY)
-    width, height, depth = extent
-    value, width, height, depth = whole_numbers(name, value=value, width=width, height=height, depth=depth)
-    region = Region(0, pointer.pitch, pointer.pitch * pointer.ysize, width, height, depth)
-    memory = as_destination(name, "pitchedDevPtr", pointer.ptr)
-    return dataclasses.replace(pointer, ptr=fill(name, memory, region, value))
+    width, height, depth = counts(name, **{f"extent[{k}]": n for k, n in enumerate(extent)})
+    region = region_of(name, "pitchedDevPtr", pointer, (0, 0, 0), (width, height, depth))
+    return dataclasses.replace(pointer, ptr=fill(name, "pitchedDevPtr", pointer.ptr, region, value))
 
 
-def fill(function: str, memory: jax.Array, region: Region, value: int) -> jax.Array:
+def fill(function: str, argument: str, devPtr: Any, region: Region, value: int) -> jax.Array:
     """Memory with a region filled."""
-    if min(region) < 0:
-        raise CudaError(INVALID_VALUE, f"{function}: the region is {region}, expected no negative size.")
+    (value,) = whole_numbers(function, value=value)
+    memory = as_destination(function, argument, devPtr)
     if region.is_empty:
         return memory
     numbers = jnp.full((region.depth, region.height, region.width), value & 0xFF, jnp.uint8)
-    return write_region(function, "the memory", memory, region, numbers)
+    return write_region(function, argument, memory, region, numbers)

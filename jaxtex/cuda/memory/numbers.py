@@ -1,11 +1,11 @@
 """Numbers and bytes that callers pass, and the treatment of numbers that the dtype of a format does not hold.
 
-Numbers of a dtype other than the format's are refused, because a copy converts nothing. There are three exceptions:
+Numbers of a dtype other than the format's are refused, because a copy converts nothing. There are two exceptions:
 
 - Python numbers, alone or in lists, have no dtype. They are rounded to a floating format, and one that does not fit is
   an error. Traced ones, which JAX calls weakly typed, saturate.
-- 64-bit NumPy numbers may stand for 32-bit ones. One that 32 bits do not hold exactly is an error.
-- 64-bit JAX integers may stand for 32-bit ones, and saturate.
+- Arrays of 64-bit numbers, which NumPy makes by default, may stand for those of 32 bits, whatever their values: floats
+  are rounded, integers saturate.
 
 Memory from which a function takes bytes has any dtype. It is never converted, not even where JAX lacks 64-bit dtypes.
 """
@@ -35,17 +35,12 @@ def as_numbers(function: str, argument: str, value: Any, dtype: np.dtype) -> Any
     array = np.asarray(value) if isinstance(value, np.generic) else as_array(value)
     if isinstance(array, jax.Array) and jax.typeof(array).weak_type:
         return of_traced_literal(array, dtype)
-    is_wide = array.dtype.itemsize == 8 and dtype.itemsize == 4 and array.dtype.kind == dtype.kind
-    if not is_wide or (dtype.kind == "f" and isinstance(array, jax.Array)):
+    if array.dtype.itemsize != 8 or dtype.itemsize != 4 or array.dtype.kind != dtype.kind:
         return array
-    if isinstance(array, jax.Array):
+    if dtype.kind != "f":
         return saturated(array, dtype)
     with np.errstate(over="ignore"):
-        narrow = array.astype(dtype)
-    lost = array[(narrow != array) & (array == array)]
-    if lost.size:
-        raise misfit(function, argument, lost[0], dtype, f"convert the {array.dtype} numbers with astype, or clip them")
-    return narrow
+        return array.astype(dtype)
 
 
 def is_literal(value: Any) -> bool:

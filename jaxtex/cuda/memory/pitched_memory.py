@@ -14,6 +14,7 @@ from ..errors import INVALID_MEMCPY_DIRECTION, INVALID_VALUE, CudaError, choose
 from ..signatures import cuda_function
 from ..structs import TupleStruct, struct
 from .arrays import Extent
+from .byte_regions import Region
 
 # In bytes, of the pitch of mallocPitch.
 MALLOC_PITCH = 512
@@ -218,11 +219,32 @@ def _malloc_rows(function: str, width: int, height: int, depth: int) -> PitchedP
 
 def whole_numbers(function: str, **arguments: int) -> tuple[int, ...]:
     """Arguments that are integers of Python or of NumPy, as integers of Python."""
-    try:
-        return tuple(operator.index(value) for value in arguments.values())
-    except TypeError:
-        given = ", ".join(f"{name} {value!r}" for name, value in arguments.items())
-        raise TypeError(f"{function}: the sizes are {given}, expected ints, which count bytes or rows.") from None
+    numbers: list[int] = []
+    for name, value in arguments.items():
+        try:
+            numbers.append(operator.index(value))
+        except TypeError:
+            raise TypeError(f"{function}: {name} is {value!r}, expected an int.") from None
+    return tuple(numbers)
+
+
+def counts(function: str, **arguments: int) -> tuple[int, ...]:
+    """As `whole_numbers`, for numbers of bytes, rows or slices, which may not be negative (1)."""
+    numbers = whole_numbers(function, **arguments)
+    for name, number in zip(arguments, numbers):
+        if number < 0:
+            raise CudaError(INVALID_VALUE, f"{function}: {name} is {number}, expected at least 0.")
+    return numbers
+
+
+def region_of(
+    function: str, argument: str, pointer: PitchedPtr, start: tuple[int, int, int], extent: tuple[int, int, int]
+) -> Region:
+    """The region of pitched memory that starts at a place, x in bytes first, and has a size; none is negative."""
+    sizes = {f"{argument}.pitch": pointer.pitch, f"{argument}.ysize": pointer.ysize}
+    pitch, ysize = counts(function, **sizes)
+    x, y, z = start
+    return Region(x + y * pitch + z * pitch * ysize, pitch, pitch * ysize, *extent)
 
 
 def check_memcpy_kind(function: str, kind: object) -> None:

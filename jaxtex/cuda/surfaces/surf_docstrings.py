@@ -28,8 +28,9 @@ def surface_function(function: Function) -> Function:
     gradient_of = "`data` and to floating texels" if writes else "floating texels"
     arguments = {
         "data": "the values to write, of the base type of T; of shape S if T is a scalar, S + (n,) if T is a vector of "
-        "n, or of one that broadcasts to it. A store moves bytes and converts nothing. Numbers of "
-        "Python, and 64-bit numbers of NumPy, must fit the base type; 64-bit integers of JAX saturate.",
+        "n, or of one that broadcasts to it. A store moves bytes and converts nothing. But numbers of Python are "
+        "taken if they fit the base type, and arrays of 64-bit numbers in place of those of 32 bits: floats are "
+        "rounded, integers saturate.",
         "surface": f"{SURFACE} It is not changed." if writes else SURFACE,
         "x": "integers that broadcast with all other indices here to a shape S. **x counts bytes** and must be a "
         f"multiple of the size of T{OTHER_COORDINATES[count]}. A misaligned x raises `CudaError` if its value "

@@ -17,6 +17,7 @@ from ..memory.bit_casts import bit_cast
 from ..memory.byte_regions import Region, read_region
 from ..memory.channel_formats import ChannelFormatDesc, as_texels, check_desc, infer_desc
 from ..memory.numbers import as_memory
+from ..memory.pitched_memory import counts
 from ..memory.resource_descriptor import ResourceDesc
 from .descriptors import ResourceViewDesc
 from .resource_views import view_format, view_levels
@@ -87,10 +88,9 @@ def plain_memory(function: str, resource: ResourceDesc) -> Any:
 
 
 def stored_dtype(memory: Any) -> np.dtype:
-    """The dtype in which numbers are stored: 32 bits of those of 64, except for floats of JAX."""
+    """The dtype in which numbers are stored: of 32 bits for those of 64."""
     dtype = np.dtype(memory.dtype if isinstance(memory, jax.Array | np.ndarray) else jnp.asarray(memory).dtype)
-    narrow = dtype.itemsize == 8 and not (isinstance(memory, jax.Array) and dtype.kind == "f")
-    return np.dtype(f"{dtype.kind}4") if narrow and dtype.kind in "iuf" else dtype
+    return np.dtype(f"{dtype.kind}4") if dtype.itemsize == 8 and dtype.kind in "iuf" else dtype
 
 
 def plain_numbers(function: str, resource: ResourceDesc, desc: ChannelFormatDesc) -> jax.Array:
@@ -141,6 +141,7 @@ def pitched_rows(function: str, resource: ResourceDesc, desc: ChannelFormatDesc)
             f"{function}: resource.pitchInBytes is {pitch!r} with desc, width and height {resource.desc}, {width!r} "
             f"and {height!r}, expected all four: memory with a pitch has no shape of its own.",
         )
+    width, height = counts(function, **{"resource.width": width, "resource.height": height})
     row_bytes = width * desc.texel_bytes
     if pitch % PITCH_ALIGNMENT or pitch < row_bytes:
         raise CudaError(

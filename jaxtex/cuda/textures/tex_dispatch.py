@@ -2,6 +2,7 @@
 
 # pyright: strict, reportUnknownMemberType=false
 
+from collections.abc import Sequence
 from typing import Any, cast
 
 import jax
@@ -24,13 +25,8 @@ from .texture_references import BoundTexture, as_object
 
 # What texture functions read.
 Texture = TextureObject | BoundTexture
-# Derivatives of the coordinates: a float, float2, float3 or float4.
-Derivatives = (
-    ArrayLike
-    | tuple[ArrayLike, ArrayLike]
-    | tuple[ArrayLike, ArrayLike, ArrayLike]
-    | tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike]
-)
+# Derivatives of the coordinates: a float, a float2, a float3 or a float4.
+Derivatives = ArrayLike | tuple[ArrayLike, ...]
 
 
 def read_filtered(
@@ -125,21 +121,22 @@ def as_number(function: str, argument: str, value: Any) -> Any:
 
 
 def split_derivatives(function: str, argument: str, derivatives: Derivatives, count: int) -> tuple[Any, ...]:
-    """The derivatives of `count` coordinates. A fourth of three, as in CUDA's float4, is dropped."""
-    arrays = _as_tuple(derivatives)
+    """The derivatives of `count` coordinates, from a tuple or a vector. A fourth of three, as in float4, is dropped."""
+    if isinstance(derivatives, tuple | list):  # a list is accepted in place of a tuple
+        arrays = tuple(as_number(function, argument, array) for array in cast(Sequence[Any], derivatives))
+        came = f"a tuple of {len(arrays)}"
+    else:
+        whole = as_number(function, argument, derivatives)
+        arrays = (whole,) if count == 1 else jnp.unstack(whole, axis=-1) if whole.shape else ()
+        came = f"an array of shape {whole.shape}"
     if len(arrays) != count and not (count == 3 and len(arrays) == 4):
+        name = f"float{2 if count == 2 else 4}"
+        vector = "" if count == 1 else f", or an array with a {name} along its last axis, as make_{name} returns it"
         raise CudaError(
             INVALID_VALUE,
-            f"{function}: {argument} has {len(arrays)} arrays, expected {'a tuple of ' if count > 1 else ''}{count}, "
-            f"one for each coordinate.",
+            f"{function}: {argument} is {came}, expected a tuple of {count}, one for each coordinate{vector}.",
         )
-    return tuple(as_number(function, argument, array) for array in arrays[:count])
-
-
-def _as_tuple(value: Derivatives) -> tuple[ArrayLike, ...]:
-    if isinstance(value, list):  # accepted in place of a tuple
-        return tuple(cast(list[ArrayLike], value))
-    return value if isinstance(value, tuple) else (value,)
+    return tuple(arrays[:count])
 
 
 @typed_jit("length")

@@ -53,8 +53,11 @@ def texture_function(function: Function) -> Function:
     """Adds the sections of a texture function to its docstring, as its name and its parameters require."""
     name, coordinates = function.__name__, ", ".join(coordinates_of(function))
     operation = OPERATIONS.get(name, SAMPLE_CUBEMAP if "Cubemap" in name else SAMPLE)
-    derivatives = f"a tuple of the derivatives of ({coordinates})" if "," in coordinates else "the derivative of x"
-    fourth = " A fourth component, as in CUDA's float4, is ignored." if coordinates == "x, y, z" else ""
+    count = len(coordinates_of(function))
+    vector = f"float{2 if count == 2 else 4}"
+    derivatives = f"the derivatives of ({coordinates}), a tuple or an array of shape S + ({vector[-1]},), as "
+    derivatives = "the derivative of x" if count == 1 else f"{derivatives}`make_{vector}` returns it,"
+    fourth = " The fourth component is ignored, and may be missing." if count == 3 else ""
     arguments = {
         "t": "the texture, a `TextureObject` or a `BoundTexture`. Jitted functions take it as an argument.",
         "x": operation.coordinates,

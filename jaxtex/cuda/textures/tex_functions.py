@@ -9,10 +9,10 @@ from ...modes import TextureKind
 from .tex_dispatch import Texture, fetch_texel, gather_texels, read_filtered
 from .tex_docstrings import texture_function
 
-# Derivatives of one, two or three coordinates: CUDA's float, float2 and float4.
+# Derivatives of one, two or three coordinates: CUDA's float, float2 and float4, as an array or as a tuple.
 Derivatives1D = ArrayLike
-Derivatives2D = tuple[ArrayLike, ArrayLike]
-Derivatives3D = tuple[ArrayLike, ArrayLike, ArrayLike] | tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike]
+Derivatives2D = ArrayLike | tuple[ArrayLike, ArrayLike]
+Derivatives3D = ArrayLike | tuple[ArrayLike, ArrayLike, ArrayLike] | tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike]
 
 
 @texture_function
@@ -192,7 +192,7 @@ def tex2DGrad(
         ...     mipmap = cuda.memcpyToArray(mipmap, jnp.full_like(texels, level), level=level)
         >>> desc = cuda.TextureDesc(normalizedCoords=1, maxMipmapLevelClamp=2.0)
         >>> levels = cuda.createTextureObject(cuda.ResourceDesc.MipmappedArray(mipmap), desc)
-        >>> cuda.tex2DGrad(levels, 0.5, 0.5, (0.5, 0.0), (0.0, 0.25))  # 2 texels along the longer side
+        >>> cuda.tex2DGrad(levels, 0.5, 0.5, cuda.make_float2(0.5, 0), cuda.make_float2(0, 0.25))  # 2 texels by 1
         Array(1., dtype=float32)
     """
     return read_filtered("tex2DGrad", t, TextureKind.TEXTURE2D, (x, y), T, ddx=dPdx, ddy=dPdy)
