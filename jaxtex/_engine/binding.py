@@ -6,6 +6,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax.core import ShapedArray
 from jax.extend.core import Primitive
 from jax.interpreters import mlir
 
@@ -30,6 +31,7 @@ def make_primitive(
     implementation: Callable[..., Any],
     lowerings: Sequence[Lowering] = (),
     *,
+    types: Callable[..., Any],
     apart: Callable[[Wrt], Sequence[int]],
     multiple_results: bool = False,
 ) -> Primitive:
@@ -38,19 +40,20 @@ def make_primitive(
     Its parameters are a `ReadSpec` called `spec`, `batch`, and, for derivatives, `wrt`.
 
     Args:
+        types: of the results, from those of the arguments; see `result_types`.
         apart: the numbers of the arguments that are computed before the taps of samples look at them.
     """
     p = Primitive(name)
     p.multiple_results = multiple_results
 
-    # Under `jax.jit`, whose cache lets the lowering use the jaxpr that `abstract` has traced.
+    # Under `jax.jit`, whose cache lets equal reads of a program share a jaxpr.
     @typed_jit("spec", "wrt", "batch")
     def general(*args: jax.Array, wrt: Wrt = (), **params: Any) -> Any:
         static = params | {"wrt": wrt} if wrt else params
         run = functools.partial(batched, implementation, **static)
         return computed_apart(run, apart(wrt))(*args) if params["spec"].apart else run(*args)
 
-    define_evaluation(p, general, "spec", "wrt", "batch")
+    define_evaluation(p, general, "spec", "wrt", "batch", types=types)
     mlir.register_lowering(p, mlir.lower_fun(general, multiple_results=multiple_results))
     for lowering in lowerings:
         otherwise = functools.partial(batched, lowering.fallback) if lowering.fallback else general
@@ -59,15 +62,21 @@ def make_primitive(
     return p
 
 
-def define_evaluation(p: Primitive, function: Callable[..., Any], *static: str) -> None:
+def define_evaluation(
+    p: Primitive, function: Callable[..., Any], *static: str, types: Callable[..., Any] | None = None
+) -> None:
     """Defines how a primitive that equals `function` is evaluated, by shapes alone and outside `jax.jit`.
 
     Args:
         static: the names of its parameters.
+        types: of the results; `None` traces the function.
     """
 
-    # Tracing the function inherits dtype, sharding and varying axes; a shape by hand would lose the last two.
     def abstract(*avals: Any, **params: Any) -> Any:
+        # Under a mesh, a trace of the function inherits sharding and varying axes, which `types` does not know.
+        if types is not None and all(a.sharding.mesh.empty for a in avals):
+            found = types(*avals, **params)
+            return [as_aval(t) for t in found] if p.multiple_results else as_aval(found)
         # A lowering runs under an empty mesh where there is none. Set here too, so that JAX's cache sees one context.
         with jax.sharding.use_abstract_mesh(jax.sharding.get_abstract_mesh()):
             out = jax.make_jaxpr(functools.partial(function, **params))(*avals).out_avals
@@ -81,6 +90,10 @@ def define_evaluation(p: Primitive, function: Callable[..., Any], *static: str) 
 
     p.def_impl(evaluate)
     p.def_abstract_eval(abstract)
+
+
+def as_aval(struct: jax.ShapeDtypeStruct) -> ShapedArray:
+    return ShapedArray(struct.shape, struct.dtype)
 
 
 def bind(p: Primitive, *args: jax.Array, **params: Any) -> Any:

@@ -30,7 +30,7 @@ import jax.numpy as jnp
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching
 
-from . import linearization, operators
+from . import linearization, operators, result_types
 from .binding import Dims, batching_rule, bind, make_primitive
 from .combinations import clipped, each_level, highest, lowest, nearest_taps
 from .linearization import ByNumber, summed_to
@@ -62,14 +62,29 @@ def pushforward_textures(wrt: Wrt) -> tuple[int, ...]:
     return len(wrt), *(k for k, w in enumerate(wrt) if w == TEXELS)
 
 
-read_p = make_primitive("texture_read", operators.read, LOWERINGS["read"], apart=lambda _: (0,))
-bordered_read_p = make_primitive(
-    "texture_bordered_read", read_over_color, LOWERINGS["bordered_read"], apart=lambda _: (0,)
+read_p = make_primitive(
+    "texture_read", operators.read, LOWERINGS["read"], types=result_types.of_read, apart=lambda _: (0,)
 )
-splat_p = make_primitive("texture_splat", operators.splat, LOWERINGS["splat"], apart=lambda _: (0,))
-pushforward_p = make_primitive("texture_pushforward", linearization.pushforward, apart=pushforward_textures)
+bordered_read_p = make_primitive(
+    "texture_bordered_read",
+    read_over_color,
+    LOWERINGS["bordered_read"],
+    types=result_types.of_bordered_read,
+    apart=lambda _: (0,),
+)
+splat_p = make_primitive(
+    "texture_splat", operators.splat, LOWERINGS["splat"], types=result_types.of_splat, apart=lambda _: (0,)
+)
+pushforward_p = make_primitive(
+    "texture_pushforward", linearization.pushforward, types=result_types.of_pushforward, apart=pushforward_textures
+)
 pullback_p = make_primitive(
-    "texture_pullback", linearization.pullback, LOWERINGS["pullback"], apart=lambda _: (0, 1), multiple_results=True
+    "texture_pullback",
+    linearization.pullback,
+    LOWERINGS["pullback"],
+    types=result_types.of_pullback,
+    apart=lambda _: (0, 1),
+    multiple_results=True,
 )
 
 

@@ -17,6 +17,7 @@ from .._engine.lowering.choice import Lowering, supports_bordered_read
 from .._engine.lowering.cuda_c import THIS_GPU, Launcher
 from .._engine.lowering.partitioned_call import READ_WITH_COLOR
 from .._engine.operators import LoadTexel, color_outside, mean
+from .._engine.result_types import of_bordered_read
 from .._engine.spec import Coords, ReadSpec
 from .._engine.texel_walk import TexelAddress, flattened, walks
 from .._tables.storage_formats import Decoding
@@ -144,5 +145,5 @@ def single(texel: jax.Array, decoding: Decoding) -> jax.Array:
 
 BY_CHANNEL = functools.partial(read_array, by_channel=True)
 LOWERING = Lowering("cuda", read_in_kernel, supports_bordered_read, BY_CHANNEL, READ_WITH_COLOR)
-read_p = make_primitive("texture_unit_read", read_array, (LOWERING,), apart=lambda _: (0,))
+read_p = make_primitive("texture_unit_read", read_array, (LOWERING,), types=of_bordered_read, apart=lambda _: (0,))
 batching.primitive_batchers[read_p] = batching_rule(read_p, lambda _: (0, 1), lambda *_: True)
