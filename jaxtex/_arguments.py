@@ -87,6 +87,16 @@ def check_sampler(name: str, kind: TextureKind, stored: Any, num_levels: int, sa
     """A filter needs numbers with fractions, a mip chain coordinates that fit every level, a seam few taps."""
     check_is_sampler(name, sampler)
     stored, row = np.dtype(stored), storage_format(stored)
+    if sampler.decoding is Decoding.SRGB and not row.srgb:
+        raise ValueError(
+            f"{name}: srgb=True decodes uint8 texels, and the texture holds {row.name}; leave srgb out, or store the "
+            f"codes as uint8."
+        )
+    if sampler.decoding is not Decoding.ELEMENT and row.fraction_bits is None:
+        raise ValueError(
+            f"{name}: read_mode='normalized_float' applies to 8- and 16-bit integer texels, and the texture holds "
+            f"{row.name}; use read_mode='element'."
+        )
     elements = sampler.decoding is Decoding.ELEMENT and not row.blends
     if elements and sampler.kernel.blends:
         raise ValueError(

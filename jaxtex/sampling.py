@@ -306,6 +306,10 @@ def splat(
             f"splat: sampler has limit={str(sampler.limit)!r}, and a limited read is not linear in the texels, so that "
             f"it has no adjoint; leave it out."
         )
+    if sampler.arithmetic is Arithmetic.HARDWARE:
+        raise ValueError(
+            "splat: sampler has arithmetic='hardware', and no texture unit splats; use arithmetic='float'."
+        )
     result = check_dtype("splat", dtype, np.dtype(values.dtype))
     chain = None if lod is None and ddx is None else tuple(chain_shapes(texture_kind, sizes, None, "splat"))
     chain = None if chain is not None and len(chain) == 1 else chain

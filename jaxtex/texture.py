@@ -16,7 +16,7 @@ from ._cut_levels import CutChain, joined_levels
 from ._integers import in_dtype_of_jax
 from ._remedies import check_is_no_nest, check_operand
 from ._tables.storage_formats import STORAGE_FORMATS
-from .modes import TextureKind
+from .modes import TextureKind, choose
 
 # Texels, or a tuple of mip levels.
 Texels = ArrayLike | Sequence[ArrayLike]
@@ -42,7 +42,7 @@ class Texture:
     donated, stacked, scanned over and sharded like any other. A stack of textures is a `Texture` whose leaves have more
     leading axes, to be read under `jax.vmap`; its properties are those of one of its textures. Build a texture with
     `texture1d`, `texture2d`, `texture3d`, `texture1d_layered`, `texture2d_layered`, `cubemap` or `cubemap_layered`,
-    which check shapes; the class itself checks nothing.
+    which check shapes; the class itself checks `kind` alone.
 
     Attributes:
         texels: the stored texels, slowest axis first, channels last: ``(W, C)``, ``(H, W, C)``,
@@ -52,7 +52,7 @@ class Texture:
             packed, ``(total, C)``, one level after the other; see `levels`.
         border_color: what taps outside the texture read under ``address_mode="border"``: a scalar or
             ``(C,)``, in units of the returned value; ``None`` is zero.
-        kind: the `TextureKind`.
+        kind: a `TextureKind`, or its word.
         level_shapes: the shape of each level of a mip chain, channels included; ``None`` without a chain.
         cut: how `build_mipmaps` sharded the levels of a chain over devices; ``None`` if it did not. A sharded chain
             stores the texels of the first device, then those of the others, ``(parts * total, C)``.
@@ -69,6 +69,9 @@ class Texture:
     kind: TextureKind = dataclasses.field(default=TextureKind.TEXTURE2D, metadata={"static": True})
     level_shapes: tuple[tuple[int, ...], ...] | None = dataclasses.field(default=None, metadata={"static": True})
     cut: CutChain | None = dataclasses.field(default=None, metadata={"static": True})
+
+    def __post_init__(self):
+        object.__setattr__(self, "kind", choose("Texture", "kind", self.kind, TextureKind))
 
     @property
     def batch_ndim(self) -> int:
@@ -132,7 +135,7 @@ def build(kind: TextureKind, texels: Texels, border_color: ArrayLike | None, nam
     """Checks texels and border color against `kind`, and makes the texture."""
     check_is_no_nest(name, "texels", texels)
     chain = isinstance(texels, tuple | list)
-    levels = [check_level(kind, level, name) for level in (texels if chain else (texels,))]
+    levels = [check_level(kind, level, name, of_chain=chain) for level in (texels if chain else (texels,))]
     if not levels:
         raise ValueError(f"{name}: texels is empty, expected at least one level.")
     check_chain(kind, levels, name)
@@ -156,8 +159,8 @@ def packed(kind: TextureKind, levels: Sequence[jax.Array], border_color: jax.Arr
     return Texture(texels, border_color, kind, tuple(level.shape for level in levels))
 
 
-def check_level(kind: TextureKind, texels: Any, name: str) -> jax.Array:
-    """The texels of one level."""
+def check_level(kind: TextureKind, texels: Any, name: str, *, of_chain: bool) -> jax.Array:
+    """The texels of one level, alone or in a mip chain."""
     expected = f"({', '.join((*AXIS_NAMES[kind], 'C'))})"
     texels = in_dtype_of_jax(name, "texels", texels)
     try:
@@ -168,8 +171,11 @@ def check_level(kind: TextureKind, texels: Any, name: str) -> jax.Array:
             f"levels."
         ) from None
     if texels.ndim != len(AXIS_NAMES[kind]) + 1:
-        missing = texels.ndim == len(AXIS_NAMES[kind])
-        remedy = "texels[..., None] adds a channel axis" if missing else "stack textures under jax.vmap"
+        remedy = "stack textures under jax.vmap"
+        if texels.ndim == len(AXIS_NAMES[kind]):
+            remedy = "texels[..., None] adds a channel axis"
+            if of_chain and len(AXIS_NAMES[kind]) > kind.texel_ndim:
+                remedy = "a list or tuple holds mip levels, and jnp.stack(texels) makes faces or layers one level"
         raise ValueError(f"{name}: texels has shape {texels.shape}, expected {expected}; {remedy}.")
     if 0 in texels.shape[:-1]:
         raise ValueError(f"{name}: texels has shape {texels.shape}, expected at least one texel.")

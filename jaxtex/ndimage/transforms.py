@@ -60,7 +60,7 @@ def map_coordinates(
         cval: the number outside in ``"constant"`` and ``"grid-constant"``.
         prefilter: whether to filter the array first, so that the spline passes through its elements. Pass false if the
             array holds the result of `spline_filter` with this order and mode; for another array, the result is then
-            smoothed.
+            smoothed. Orders 0 and 1 need no filter.
 
     Returns:
         S. Integers are rounded, halves away from zero, and saturate. With a bool `output`, magnitudes of at least 1 are
