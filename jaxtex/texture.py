@@ -45,11 +45,11 @@ class Texture:
     which check shapes; the class itself checks `kind` alone.
 
     Attributes:
-        texels: the stored texels, slowest axis first, channels last: ``(W, C)``, ``(H, W, C)``,
-            ``(D, H, W, C)``, or with a leading axis of L layers; ``(6, N, N, C)`` and ``(L, 6, N, N, C)`` for
-            cubemaps, faces in the order +x, -x, +y, -y, +z, -z. The dtype is float16, bfloat16, float32, float64,
-            (u)int8, (u)int16, (u)int32 or bool. Filters blend bool texels as 0 and 1, in float32. A mip chain is
-            packed, ``(total, C)``, one level after the other; see `levels`.
+        texels: the stored texels, slowest axis first, channels last: ``(W, C)``, ``(H, W, C)``, ``(D, H, W, C)``, or
+            with a leading axis of L layers; ``(6, N, N, C)`` and ``(L, 6, N, N, C)`` for cubemaps, faces in the order
+            +x, -x, +y, -y, +z, -z. The dtype is float16, bfloat16, float32, float64, (u)int8, (u)int16, (u)int32 or
+            bool. Filters blend bool texels as 0 and 1, in float32. A mip chain is packed, ``(total, C)``, one level
+            after the other; see `levels`.
         border_color: what taps outside the texture read under ``address_mode="border"``: a scalar or
             ``(C,)``, in units of the returned value; ``None`` is zero.
         kind: a `TextureKind`, or its word.
@@ -139,14 +139,13 @@ def build(kind: TextureKind, texels: Texels, border_color: ArrayLike | None, nam
     if not levels:
         raise ValueError(f"{name}: texels is empty, expected at least one level.")
     check_chain(kind, levels, name)
-    channels = levels[0].shape[-1]
     if border_color is not None:
         check_operand(name, "border_color", border_color)
-        border_color = jnp.asarray(border_color)
+        border_color, channels = jnp.asarray(border_color), levels[0].shape[-1]
         if border_color.shape not in ((), (channels,)):
             raise ValueError(
-                f"{name}: border_color has shape {border_color.shape}, expected a scalar or "
-                f"({channels},), one value for each channel."
+                f"{name}: border_color has shape {border_color.shape}, expected a scalar or ({channels},), one value "
+                f"for each channel."
             )
     return packed(kind, levels, border_color)
 
@@ -167,15 +166,13 @@ def check_level(kind: TextureKind, texels: Any, name: str, *, of_chain: bool) ->
         texels = jnp.asarray(texels)
     except (TypeError, ValueError):
         raise TypeError(
-            f"{name}: texels is a {type(texels).__name__}, expected an array {expected} of numbers, or a tuple of mip "
-            f"levels."
+            f"{name}: texels is a {type(texels).__name__}, expected numbers {expected}, or a tuple of mip levels."
         ) from None
     if texels.ndim != len(AXIS_NAMES[kind]) + 1:
         remedy = "stack textures under jax.vmap"
         if texels.ndim == len(AXIS_NAMES[kind]):
-            remedy = "texels[..., None] adds a channel axis"
-            if of_chain and len(AXIS_NAMES[kind]) > kind.texel_ndim:
-                remedy = "a list or tuple holds mip levels, and jnp.stack(texels) makes faces or layers one level"
+            one = of_chain and len(AXIS_NAMES[kind]) > kind.texel_ndim
+            remedy = "jnp.stack(texels) makes one level of them" if one else "texels[..., None] adds a channel axis"
         raise ValueError(f"{name}: texels has shape {texels.shape}, expected {expected}; {remedy}.")
     if 0 in texels.shape[:-1]:
         raise ValueError(f"{name}: texels has shape {texels.shape}, expected at least one texel.")

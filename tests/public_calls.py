@@ -231,8 +231,8 @@ READERS = {
 EAGER = ("warp.resample_tiles",)
 
 # How to change an option: other values, each with the arguments that stand beside it in both calls. Values under the
-# name of one function are for it, and those under the option's name alone are for all others. Of the arguments beside an
-# option, a function gets those that it has.
+# name of one function are for it, and those under the option's name alone are for all others. Of the arguments beside
+# an option, a function gets those that it has.
 OTHERS = {
     "address": [("wrap", {}), ("wrap", {"sampler": jt.Sampler(address_mode="mirror")})],
     "filter": [("point", {}), ("point", {"sampler": LINEAR})],
@@ -368,7 +368,10 @@ IGNORED = {
     "ndimage.* cval beside mode": ("ndimage.map_coordinates", 'the number outside in ``"constant"`` and'),
     "ndimage.* prefilter beside order": ("ndimage.map_coordinates", "Orders 0 and 1 need no filter."),
     "warp.map_coordinates cval beside mode": ("warp.map_coordinates", '``"constant"``, where each element outside is'),
-    "warp.resize antialias beside filter*": ("warp.resize", "The point filter returns stored values and is never widened."),
+    "warp.resize antialias beside filter*": (
+        "warp.resize",
+        "The point filter returns stored values and is never widened.",
+    ),
     "warp.resample_tiles window_bytes": ("warp.resample_tiles", "the pixels are those of `resample`."),
     **{
         f"gather sampler.{field}*": ("gather", "address modes, read mode and coordinate units are used")

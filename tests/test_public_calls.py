@@ -103,7 +103,7 @@ class Programs:
                 return program
         try:
             program = result(self.name, keywords) if self.name in EAGER else self.traced(keywords)
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:
             program = error
         self.found.append((keywords, program))
         return program

@@ -3,7 +3,7 @@
 # pyright: strict, reportUnknownMemberType=false
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +12,7 @@ from jax.core import Tracer
 from jax.typing import ArrayLike
 from numpy.typing import NDArray
 
-from .._arguments import as_integer, as_sizes, described
+from .._arguments import as_integer, as_sizes, check_flag, described
 from .._tables.filter_kernels import MAX_SPLINE_ORDER
 from .extensions import check_mode
 from .numbers import as_numbers, canonical, complex_dtype, is_complex, result_dtype, sums_of
@@ -28,12 +28,6 @@ NUMBERS = (int, float, complex, np.number, np.bool_)
 
 def check_order(name: str, order: Any, least: int = 0) -> int:
     return as_integer(name, "order", order, least, MAX_SPLINE_ORDER)
-
-
-def check_flag(name: str, argument: str, value: Any) -> bool:
-    if not isinstance(value, bool | np.bool_):
-        raise TypeError(f"{name}: {argument} is {value!r}, expected True or False.")
-    return bool(cast(bool, value))
 
 
 def check_input(name: str, value: Any, least: int = 1) -> Any:
@@ -79,6 +73,17 @@ def as_floats(name: str, argument: str, value: Any, dtype: np.dtype[Any]) -> jax
     if not any(jnp.issubdtype(array.dtype, kind) for kind in (jnp.floating, jnp.integer, jnp.bool_)):
         raise TypeError(f"{name}: {argument} holds {array.dtype}, expected real numbers.")
     return jnp.asarray(array.astype(dtype))
+
+
+def known_floats(name: str, argument: str, value: Any) -> NDArray[np.float64]:
+    """Real numbers that are known while tracing."""
+    try:
+        array = None if value is None else np.asarray(value, np.float64)
+    except (TypeError, ValueError):
+        array = None
+    if array is None:
+        raise TypeError(f"{name}: {argument} is {described(value)}, expected real numbers.")
+    return array
 
 
 def is_sequence(value: Any) -> bool:
