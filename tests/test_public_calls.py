@@ -11,6 +11,7 @@ import pytest
 from jax.interpreters import partial_eval
 
 import jaxtex as jt
+from tests.public_api import parameters_of
 from tests.public_calls import (
     CALLS,
     EAGER,
@@ -28,8 +29,7 @@ FUNCTIONS = public_functions()
 
 def options_of(name):
     """The parameters that a call may leave out, with their defaults."""
-    parameters = inspect.signature(FUNCTIONS[name]).parameters.values()
-    return {p.name: p.default for p in parameters if p.default is not p.empty}
+    return {p.name: p.default for p in parameters_of(FUNCTIONS[name]).values() if p.default is not p.empty}
 
 
 def others(name, option):
@@ -40,7 +40,7 @@ def others(name, option):
 
 def cases_of(name):
     """What is changed beside what, and the arguments of a call without and with another value for it."""
-    parameters = inspect.signature(FUNCTIONS[name]).parameters
+    parameters = parameters_of(FUNCTIONS[name])
     for option, default in options_of(name).items():
         for value, beside in others(name, option) or ():
             if beside and not set(beside) & set(parameters):
@@ -76,6 +76,8 @@ def same(one, other):
 
 
 def same_leaf(one, other):
+    if all(is_array(key) and jax.dtypes.issubdtype(key.dtype, jax.dtypes.prng_key) for key in (one, other)):
+        one, other = jax.random.key_data(one), jax.random.key_data(other)
     if is_array(one) and is_array(other):
         return one.dtype == other.dtype and np.array_equal(one, other)
     return one is other or (type(one) is type(other) and not is_array(one) and one == other)

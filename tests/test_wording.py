@@ -1,6 +1,5 @@
 """The errors of public functions: each names the function that was called, arguments that it has, and what to pass."""
 
-import inspect
 import re
 import warnings
 
@@ -9,6 +8,7 @@ import numpy as np
 import pytest
 
 import jaxtex as jt
+from tests.public_api import parameters_of
 from tests.public_calls import CALLS, EAGER, public_functions
 
 FUNCTIONS = public_functions()
@@ -36,7 +36,7 @@ KEYWORD = re.compile(r"\b(\w+)=(?!=)")
 
 def wrong_calls(name):
     """Calls with one wrong argument, or with a keyword that the function does not have."""
-    for parameter in inspect.signature(FUNCTIONS[name]).parameters.values():
+    for parameter in parameters_of(FUNCTIONS[name]).values():
         if parameter.name in PASSED_ON or parameter.kind is parameter.VAR_POSITIONAL:
             continue
         for kind, value in (REQUIRED if parameter.default is parameter.empty else ANY).items():
@@ -74,7 +74,7 @@ def fault_of(name, keywords):
 def fault_in(name, message):
     """What is wrong with a message."""
     called = name.rpartition(".")[2]
-    names = parameters_of(FUNCTIONS[name])
+    names = {*parameters_of(FUNCTIONS[name])}
     if re.match(rf"{called}(\.__init__)?\(\)", message):  # Python's own words on keywords
         return None
     if not message.startswith(f"{called}: "):
@@ -83,18 +83,14 @@ def fault_in(name, message):
     if subject and subject[1] not in names | {"there"}:
         return f"no argument {subject[1]}: {message}"
     if "sampler" in names:
-        names |= parameters_of(jt.Sampler)
+        names |= {*parameters_of(jt.Sampler)}
     for call, arguments in CALL.findall(message):
         if call.startswith("jaxtex."):
-            missing = {*KEYWORD.findall(arguments)} - parameters_of(FUNCTIONS[call.removeprefix("jaxtex.")])
+            missing = {*KEYWORD.findall(arguments)} - {*parameters_of(FUNCTIONS[call.removeprefix("jaxtex.")])}
             if missing:
                 return f"no argument {missing} of {call}: {message}"
     missing = {*KEYWORD.findall(CALL.sub("", message))} - names
     return f"no argument {missing}: {message}" if missing else None
-
-
-def parameters_of(function):
-    return {*inspect.signature(function).parameters}
 
 
 @pytest.fixture(autouse=True, scope="module")
