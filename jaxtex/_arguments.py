@@ -8,9 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from ._integers import as_index, as_rounded, is_integer, is_integral, known_integers, narrowed, saturated
-from ._remedies import mode_of
+from ._remedies import described, mode_of, shown
 from ._tables.storage_formats import Decoding, storage_format, sum_dtype
-from .modes import Arithmetic, FilterMode, TextureKind, choose
+from .modes import Arithmetic, FilterMode, TextureKind
 from .sampler import Sampler
 from .texture import Texture
 
@@ -20,18 +20,7 @@ TEXTURE_CALLS = {1: "texture1d", 2: "texture2d", 3: "texture3d"}
 # Textures and samplers
 
 
-def infer_kind(kind: Any, ndim: int, layer: Any) -> TextureKind:
-    """The kind of texture that is read with `ndim` coordinates, with or without a layer."""
-    if kind is not None:
-        return choose("splat", "kind", kind, TextureKind)
-    for option in TextureKind:
-        if option.ndim == ndim and option.layered == (layer is not None) and not option.is_cube:
-            return option
-    layered = " and a layer" if layer is not None else ""
-    raise ValueError(f"splat: coords has {ndim} arrays{layered}, and no kind of texture is read with these; pass kind.")
-
-
-def check_texture(name: str, texture: Any, coords: Any = None) -> None:
+def check_texture(name: str, texture: Any, coords: Any = None, argument: str = "texture") -> None:
     """A `Texture` that is not stacked.
 
     Args:
@@ -39,21 +28,13 @@ def check_texture(name: str, texture: Any, coords: Any = None) -> None:
     """
     if not isinstance(texture, Texture):
         raise TypeError(
-            f"{name}: texture is {described(texture)}, expected a Texture; {texture_call(texture, coords)}."
+            f"{name}: {argument} is {described(texture)}, expected a Texture; {texture_call(texture, coords)}."
         )
     if texture.batch_ndim:
         raise ValueError(
-            f"{name}: texture.texels has shape {texture.texels.shape}, a stack of textures of kind "
+            f"{name}: {argument}.texels has shape {texture.texels.shape}, a stack of textures of kind "
             f"{texture.kind.value!r}; read it under jax.vmap."
         )
-
-
-def described(value: Any) -> str:
-    """What a value is, for a message."""
-    if isinstance(value, jax.Array | np.ndarray):
-        return f"an array of shape {value.shape}"
-    name = type(value).__name__
-    return f"an {name}" if name[0] in "aeiouAEIOU" else f"a {name}"
 
 
 def texture_call(value: Any, coords: Any) -> str:
@@ -87,6 +68,16 @@ def check_sampler(name: str, kind: TextureKind, stored: Any, num_levels: int, sa
     """A filter needs numbers with fractions, a mip chain coordinates that fit every level, a seam few taps."""
     check_is_sampler(name, sampler)
     stored, row = np.dtype(stored), storage_format(stored)
+    if sampler.decoding is Decoding.SRGB and not row.srgb:
+        raise ValueError(
+            f"{name}: srgb=True decodes uint8 texels, and the texture holds {row.name}; leave srgb out, or store the "
+            f"codes as uint8."
+        )
+    if sampler.decoding is not Decoding.ELEMENT and row.fraction_bits is None:
+        raise ValueError(
+            f"{name}: read_mode='normalized_float' applies to 8- and 16-bit integer texels, and the texture holds "
+            f"{row.name}; use read_mode='element'."
+        )
     elements = sampler.decoding is Decoding.ELEMENT and not row.blends
     if elements and sampler.kernel.blends:
         raise ValueError(
@@ -146,7 +137,7 @@ def check_dtype(name: str, dtype: Any, own: np.dtype) -> np.dtype:
         return np.dtype(own)
     try:
         dtype = np.dtype(jax.dtypes.canonicalize_dtype(dtype))
-    except TypeError:
+    except (TypeError, ValueError):
         raise TypeError(f"{name}: dtype is {dtype!r}, expected the name of a dtype such as 'float32'.") from None
     holds = jnp.issubdtype(dtype, jnp.floating)
     if not jnp.issubdtype(own, jnp.floating):
@@ -163,15 +154,21 @@ def as_integer(name: str, argument: str, value: Any, low: int, high: int | None 
     """An integer known while tracing, from `low` to `high`."""
     if not is_integer(value, low, high):
         expected = f"of at least {low}" if high is None else f"from {low} to {high}"
-        raise ValueError(f"{name}: {argument} is {value!r}, expected an integer {expected}.")
+        raise ValueError(f"{name}: {argument} is {shown(value)}, expected an integer {expected}.")
     return int(value)
+
+
+def check_function(name: str, argument: str, value: Any) -> None:
+    """Something that can be called."""
+    if not callable(value):
+        raise TypeError(f"{name}: {argument} is {described(value)}, expected a function of arrays.")
 
 
 def as_sizes(name: str, argument: str, sizes: Any) -> tuple[int, ...]:
     """A shape known while tracing, from a sequence or an array of integers."""
     try:
         return tuple(int(n) for n in sizes)
-    except TypeError:
+    except (TypeError, ValueError):
         raise TypeError(
             f"{name}: {argument} is {described(sizes)}, expected a tuple of integers such as (H, W, C)."
         ) from None
@@ -375,26 +372,3 @@ def as_operands(arguments: ReadArguments, *, integer: bool = False) -> ReadArgum
 def as_float(coord: Any) -> jax.Array:
     array = jnp.asarray(coord)
     return array if array.dtype == jnp.float64 and not jax.typeof(array).weak_type else array.astype(jnp.float32)
-
-
-# Shardings
-
-
-def as_sharding(name: str, sharding: Any) -> jax.NamedSharding:
-    """A sharding over explicit axes of a mesh, of the one in use if it does not say of which."""
-    if not isinstance(sharding, jax.P | jax.NamedSharding):
-        raise TypeError(
-            f"{name}: out_sharding is {described(sharding)}, expected a jax.sharding.PartitionSpec or NamedSharding."
-        )
-    alone = isinstance(sharding, jax.P)
-    mesh, spec = (jax.sharding.get_abstract_mesh(), sharding) if alone else (sharding.mesh, sharding.spec)
-    types = dict(zip(mesh.axis_names, mesh.axis_types))
-    for entry in spec:
-        for axis in () if entry is None else entry if isinstance(entry, tuple) else (entry,):
-            if types.get(axis) is not jax.sharding.AxisType.Explicit:
-                raise ValueError(
-                    f"{name}: out_sharding names {axis!r}, which is no explicit axis of the mesh in use, "
-                    f"{mesh.axis_names}; make a mesh with axis_types=(jax.sharding.AxisType.Explicit,), and set it by "
-                    f"jax.set_mesh."
-                )
-    return jax.NamedSharding(mesh, spec)

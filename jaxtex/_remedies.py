@@ -68,24 +68,22 @@ def public(
         except TypeError as error:
             raise TypeError(f"{name}: {error}.") from None
         for argument, value in bound.arguments.items():
-            if argument in flags:
-                bound.arguments[argument] = as_flag(name, argument, value, signature.parameters[argument].annotation)
-            else:
+            if argument not in flags:
                 value = in_native_order(value)
                 bound.arguments[argument] = prepared(argument, value) if prepared else value
+            elif value is not None or signature.parameters[argument].annotation is bool:
+                bound.arguments[argument] = as_flag(name, argument, value)
         return function(*bound.args, **bound.kwargs)
 
     return call
 
 
-def as_flag(name: str, argument: str, value: Any, annotation: Any = bool) -> bool | None:
+def as_flag(name: str, argument: str, value: Any) -> bool:
     """A flag that is known while tracing: a bool of Python or NumPy, alone or as an array without axes."""
     check_is_known(name, argument, value)
-    if value is None and annotation == FLAGS[1]:
-        return None
     if isinstance(value, bool) or (getattr(value, "dtype", None) == np.bool_ and getattr(value, "shape", None) == ()):
         return bool(cast(Any, value))
-    raise TypeError(f"{name}: {argument} is {value!r}, expected True or False.")
+    raise TypeError(f"{name}: {argument} is {shown(value)}, expected True or False.")
 
 
 def check_is_known(name: str, argument: str, value: Any) -> None:
@@ -191,3 +189,25 @@ def mode_of(word: Any) -> str | None:
             continue
         return option
     return None
+
+
+def check_color(name: str, color: jax.Array, channels: int) -> None:
+    """A border color: one number for all channels, or one for each."""
+    if color.shape not in ((), (channels,)):
+        raise ValueError(
+            f"{name}: border_color has shape {color.shape}, expected a scalar or ({channels},), one value for each "
+            f"channel."
+        )
+
+
+def described(value: Any) -> str:
+    """What a value is, for a message."""
+    if isinstance(value, jax.Array | np.ndarray):
+        return f"an array of shape {value.shape}"
+    name = type(value).__name__
+    return f"an {name}" if name[0] in "aeiouAEIOU" else f"a {name}"
+
+
+def shown(value: Any) -> str:
+    """A value as it is spelled, for a message; an array by its shape."""
+    return described(value) if isinstance(value, jax.Array | np.ndarray) else repr(value)

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ._arguments import ReadArguments, check_fits, common_shape
+from ._arguments import ReadArguments, check_fits, common_shape, converted
 from ._integers import as_rounded, known_integers, saturated
 from .texture import Texture
 
@@ -40,7 +40,7 @@ def as_values(name: str, values: Any, stored: np.dtype[Any]) -> Any:
         return as_rounded(known, stored)
     if known is not None and jnp.issubdtype(stored, jnp.integer) and is_default_integer(known, stored):
         return check_fits(name, "values", known, stored)
-    array = jnp.asarray(values)
+    array = jnp.asarray(converted(name, "values", values))
     integer = jnp.issubdtype(array.dtype, jnp.integer)
     fits = integer or jnp.issubdtype(array.dtype, jnp.floating)
     if jnp.issubdtype(stored, jnp.integer):

@@ -11,7 +11,7 @@ import numpy as np
 from jax.sharding import PartitionSpec
 from jax.typing import ArrayLike
 
-from ._arguments import as_array, as_integer, check_texture
+from ._arguments import as_array, as_integer, check_function, check_texture
 from ._cut_levels import CutChain
 from ._engine.coordinates import Arrays
 from ._engine.distributed.cut_chain import chain_for
@@ -189,6 +189,7 @@ def footprint(f: Callable[..., Sequence[ArrayLike]], coords: Sequence[ArrayLike]
         >>> jt.footprint(half_size, (jnp.arange(2.0), 0.0))[0][0]
         Array([0.03125, 0.03125], dtype=float32)
     """
+    check_function("footprint", "f", f)
     if not isinstance(coords, tuple | list) or len(coords) not in (2, 3):
         came = f"{len(coords)} arrays" if isinstance(coords, tuple | list) else f"a {type(coords).__name__}"
         raise TypeError(f"footprint: coords is {came}, expected a tuple (x, y) or (x, y, z) of arrays.")

@@ -117,7 +117,7 @@ class Sampler:
         read_mode: a `ReadMode`: ``"element"`` returns texels as stored; ``"normalized_float"`` maps 8- and 16-bit
             integer texels to [0, 1], or [-1, 1] if signed, before filtering.
         normalized_coords: whether coordinates run from 0 to 1 across the texture, or from 0 to N. Texel
-            centers are at ``(i + 0.5) / N`` or ``i + 0.5``.
+            centers are at ``(i + 0.5) / N`` or ``i + 0.5``. The directions that read a cubemap have no unit.
         srgb: whether uint8 texels are sRGB codes that are decoded before filtering. Of three or four channels the first
             three are decoded, of one or two the first; alpha is linear. Needs ``read_mode="normalized_float"``.
         mipmap_filter_mode: ``"point"`` reads the level nearest to the level of detail, ``"linear"`` blends the two

@@ -4,7 +4,7 @@
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -15,7 +15,6 @@ from jax.typing import ArrayLike, DTypeLike
 from . import _debug, _reads
 from ._arguments import (
     as_integer,
-    as_sharding,
     as_sizes,
     check_coords,
     check_dtype,
@@ -27,13 +26,14 @@ from ._arguments import (
     check_texels,
     check_texture,
     common_shape,
-    infer_kind,
+    converted,
 )
 from ._engine.decoding import read_dtype
+from ._engine.distributed.placement import as_sharding
 from ._engine.plan import Layout, combination
 from ._engine.spec import Combination
 from ._remedies import public
-from .modes import Arithmetic, ReadMode, TextureKind
+from .modes import Arithmetic, ReadMode, TextureKind, choose
 from .sampler import Sampler
 from .texture import AXIS_NAMES, Texture, chain_shapes, check_faces
 
@@ -296,9 +296,10 @@ def splat(
     check_is_sampler("splat", sampler)
     texture_kind = infer_kind(kind, len(coords), layer)
     sizes = check_shape(texture_kind, shape)
-    values = jnp.asarray(values)
-    if not jnp.issubdtype(values.dtype, jnp.floating):
-        raise TypeError(f"splat: values has dtype {values.dtype}, expected floating numbers; use values.astype.")
+    given = converted("splat", "values", values)
+    if not jnp.issubdtype(given.dtype, jnp.floating):
+        raise TypeError(f"splat: values has dtype {given.dtype}, expected floating numbers; use values.astype.")
+    values = jnp.asarray(given)
     arguments = check_read_arguments("splat", texture_kind, coords, layer, lod, ddx, ddy, ddz)
     common = common_shape(arguments)
     if values.shape != (*common, sizes[-1]):
@@ -315,6 +316,10 @@ def splat(
             f"splat: sampler has limit={str(sampler.limit)!r}, and a limited read is not linear in the texels, so that "
             f"it has no adjoint; leave it out."
         )
+    if sampler.arithmetic is Arithmetic.HARDWARE:
+        raise ValueError(
+            "splat: sampler has arithmetic='hardware', and no texture unit splats; use arithmetic='float'."
+        )
     result = check_dtype("splat", dtype, np.dtype(values.dtype))
     chain = None if lod is None and ddx is None else tuple(chain_shapes(texture_kind, sizes, None, "splat"))
     chain = None if chain is not None and len(chain) == 1 else chain
@@ -328,6 +333,17 @@ def splat(
     placed = None if out_sharding is None else as_sharding("splat", out_sharding)
     texels = _reads.splat(values, arguments, layout=layout, sampler=sampler, dtype=result, placed=placed)
     return Texture(texels, None, texture_kind, chain)
+
+
+def infer_kind(kind: Any, ndim: int, layer: Any) -> TextureKind:
+    """The kind of texture that is read with `ndim` coordinates, with or without a layer."""
+    if kind is not None:
+        return choose("splat", "kind", kind, TextureKind)
+    for option in TextureKind:
+        if option.ndim == ndim and option.layered == (layer is not None) and not option.is_cube:
+            return option
+    layered = " and a layer" if layer is not None else ""
+    raise ValueError(f"splat: coords has {ndim} arrays{layered}, and no kind of texture is read with these; pass kind.")
 
 
 def check_shape(kind: TextureKind, shape: Sequence[int]) -> tuple[int, ...]:

@@ -26,6 +26,7 @@ from typing import Any
 
 import jax
 
+from ._arguments import check_function, shown
 from ._engine.distributed.counted import total_of
 from ._engine.distributed.meeting import COUNT, METHOD, REPORT, Halo, Routing, Whole
 from ._integers import is_integer
@@ -83,7 +84,7 @@ def using(method: Halo | Routing | Whole) -> Generator[None, None, None]:
     given: Any = method
     if not isinstance(given, Halo | Routing | Whole):
         raise TypeError(
-            f"using: method is {method!r}, expected jaxtex.sharded.Halo(reach), jaxtex.sharded.Routing() or "
+            f"using: method is {shown(method)}, expected jaxtex.sharded.Halo(reach), jaxtex.sharded.Routing() or "
             f"jaxtex.sharded.Whole()."
         )
     if isinstance(given, Halo) and not is_integer(given.reach, 0):
@@ -115,6 +116,7 @@ def explain(function: Callable[..., Any], *args: Any) -> str:
         >>> print(jt.sharded.explain(lambda image: jt.warp.rotate(image, 3.0), image))
         texels (64, 48, 3) float32, axis 0 in 1 part: Whole(); receives 0 MiB, holds 0.0352 MiB of texels
     """
+    check_function("explain", "function", function)
     lines = Lines()
     with REPORT(lines):
         jax.eval_shape(function, *args)
@@ -148,6 +150,7 @@ def count_beyond(function: Callable[..., Any], *args: Any) -> jax.Array:
         ...     print(jt.sharded.count_beyond(lambda image: jt.warp.rotate(image, 3.0), image))
         0
     """
+    check_function("count_beyond", "function", function)
     with COUNT(True):
         return total_of(function, *args)
 

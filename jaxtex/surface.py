@@ -12,7 +12,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from ._arguments import ReadArguments, as_operands, check_level, check_texels, check_texture, common_shape
+from ._arguments import (
+    ReadArguments,
+    as_operands,
+    check_level,
+    check_texels,
+    check_texture,
+    common_shape,
+)
 from ._engine.decoding import in_wide_texels, wide_dtype
 from ._engine.distributed.cut_chain import with_cut, without_cut
 from ._engine.distributed.placed_reads import read_where_placed
@@ -134,7 +141,7 @@ def surface_write(
     name = "surface_write"
     mode, arguments = check_access(name, texture, coords, layer, face, level, boundary_mode)
     values = check_values(name, texture, values, arguments)
-    return _write(texture, values, arguments, level=level, mode=mode, unique=bool(unique_indices))
+    return _write(texture, values, arguments, level=level, mode=mode, unique=unique_indices)
 
 
 @public

@@ -14,7 +14,7 @@ from jax.typing import ArrayLike
 
 from ._cut_levels import CutChain, joined_levels
 from ._integers import in_dtype_of_jax
-from ._remedies import check_is_no_nest, check_operand, public
+from ._remedies import check_color, check_is_no_nest, check_operand, public
 from ._tables.storage_formats import STORAGE_FORMATS
 from .modes import TextureKind, choose
 
@@ -44,11 +44,11 @@ class Texture:
     which check shapes; the class itself checks nothing but `kind`.
 
     Attributes:
-        texels: the stored texels, slowest axis first, channels last: ``(W, C)``, ``(H, W, C)``,
-            ``(D, H, W, C)``, or with a leading axis of L layers; ``(6, N, N, C)`` and ``(L, 6, N, N, C)`` for
-            cubemaps, faces in the order +x, -x, +y, -y, +z, -z. The dtype is float16, bfloat16, float32, float64,
-            (u)int8, (u)int16, (u)int32 or bool. Filters blend bool texels as 0 and 1, in float32. A mip chain is
-            packed, ``(total, C)``, one level after the other; see `levels`.
+        texels: the stored texels, slowest axis first, channels last: ``(W, C)``, ``(H, W, C)``, ``(D, H, W, C)``, or
+            with a leading axis of L layers; ``(6, N, N, C)`` and ``(L, 6, N, N, C)`` for cubemaps, faces in the order
+            +x, -x, +y, -y, +z, -z. The dtype is float16, bfloat16, float32, float64, (u)int8, (u)int16, (u)int32 or
+            bool. Filters blend bool texels as 0 and 1, in float32. A mip chain is packed, ``(total, C)``, one level
+            after the other; see `levels`.
         border_color: what taps outside the texture read under ``address_mode="border"``: a scalar or
             ``(C,)``, in units of the returned value; ``None`` is zero.
         kind: the `TextureKind`, or its name, such as ``"3d"``.
@@ -122,9 +122,12 @@ class Texture:
         return self.shape[0] if self.kind.layered else None
 
     def __repr__(self) -> str:
-        leaves = (f"{getattr(leaf, 'dtype', leaf)}{list(getattr(leaf, 'shape', ()))}" for leaf in jax.tree.leaves(self))
+        leaves = (f"{getattr(leaf, 'dtype', leaf)}{list(getattr(leaf, 'shape', ()))}" for leaf in self._leaves())
         chain = f", {self.num_levels} levels" if self.level_shapes else ""
         return f"Texture({self.kind.value!r}, {', '.join(leaves)}{chain})"
+
+    def _leaves(self) -> tuple[Any, ...]:
+        return (self.texels,) if self.border_color is None else (self.texels, self.border_color)
 
 
 def build(kind: TextureKind, texels: Texels, border_color: ArrayLike | None, name: str) -> Texture:
@@ -139,11 +142,7 @@ def build(kind: TextureKind, texels: Texels, border_color: ArrayLike | None, nam
     if border_color is not None:
         check_operand(name, "border_color", border_color)
         border_color = jnp.asarray(border_color)
-        if border_color.shape not in ((), levels[0].shape[-1:]):
-            raise ValueError(
-                f"{name}: border_color has shape {border_color.shape}, expected a scalar or {levels[0].shape[-1:]}, "
-                f"one value for each channel."
-            )
+        check_color(name, border_color, levels[0].shape[-1])
     return packed(kind, levels, border_color)
 
 

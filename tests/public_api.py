@@ -39,13 +39,19 @@ class Shown:
         return self.value.__name__ if inspect.isclass(self.value) else repr(self.value)
 
 
+def parameters_of(function):
+    """The parameters of a function or a class, by name."""
+    parameters = {**inspect.signature(function).parameters}
+    if inspect.isclass(function) and [*parameters] == ["args", "kwargs"]:
+        # A metaclass hides them, as that of Flax's modules does.
+        parameters = {**inspect.signature(function.__init__).parameters}
+        del parameters["self"]
+    return parameters
+
+
 def signature_of(function):
     """The parameters of a function without their types."""
-    empty = inspect.Parameter.empty
-    parameters = [*inspect.signature(function).parameters.values()]
-    if inspect.isclass(function) and [p.name for p in parameters] == ["args", "kwargs"]:
-        # A metaclass hides them, as that of Flax's modules does.
-        parameters = [*inspect.signature(function.__init__).parameters.values()][1:]
+    empty, parameters = inspect.Parameter.empty, parameters_of(function).values()
     shown = [p.replace(annotation=empty, default=empty if p.default is empty else Shown(p.default)) for p in parameters]
     return str(inspect.Signature(shown))
 

@@ -15,24 +15,12 @@ def read_dtype(stored: np.dtype, decoding: Decoding, blends: bool) -> np.dtype:
     """The dtype of a read of texels stored as `stored`, before the caller asks for another one.
 
     Args:
+        decoding: one that texels of that dtype have, as `check_sampler` checks.
         blends: whether the read combines several texels.
-
-    Raises:
-        ValueError: if texels of that dtype cannot be decoded or blended so.
     """
     row = storage_format(stored)
     if decoding is Decoding.ELEMENT:
         return np.dtype(row.blended_as) if blends and row.blended_as is not None else np.dtype(stored)
-    if decoding is Decoding.SRGB and not row.srgb:
-        raise ValueError(
-            f"Sampler: srgb=True decodes uint8 texels, and the texture holds {row.name}; leave srgb out, or store the "
-            f"codes as uint8."
-        )
-    if row.fraction_bits is None:
-        raise ValueError(
-            f"Sampler: read_mode='normalized_float' applies to 8- and 16-bit integer texels, and the texture holds "
-            f"{row.name}; use read_mode='element'."
-        )
     return np.dtype(np.float32)
 
 

@@ -8,13 +8,21 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jax.typing import ArrayLike
+
+from .._remedies import check_operand
 
 
 def constant_color(color: ArrayLike | None) -> float | tuple[float, ...] | None:
     """A border color as Python numbers, which are hashable and are not parameters of a layer."""
     if color is None:
         return None
+    check_operand("SpatialTransformer", "border_color", color)
+    if isinstance(color, Tracer):
+        raise TypeError(
+            "SpatialTransformer: border_color is traced, expected numbers, which are constants of the layer."
+        )
     values = np.asarray(color, np.float64)
     if values.ndim > 1:
         raise ValueError(

@@ -9,6 +9,8 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
+from .._arguments import as_integer
+from .._remedies import as_flag
 from ..sampler import FilterModeLike, Sampler
 from ..warp import spatial_transform
 from ..warp.options import resolve_sampler
@@ -96,10 +98,11 @@ class SpatialTransformer(eqx.Module):
         self.transform = transform
         self.sampler = resolve_sampler("SpatialTransformer", sampler, filter, address)
         self.border_color = constant_color(border_color)
-        self.antialias = bool(antialias)
+        self.antialias = as_flag("SpatialTransformer", "antialias", antialias)
+        features = as_integer("SpatialTransformer", "num_features", num_features, 1)
         count = num_parameters("SpatialTransformer", transform, len(self.output_shape))
         # The random numbers of the key are replaced by zeros.
-        head = eqx.nn.Linear(num_features, count, key=jax.random.key(0))
+        head = eqx.nn.Linear(features, count, key=jax.random.key(0))
         self.head = jax.tree.map(cast(Any, jnp.zeros_like), head)
 
     def theta(self, image: jax.Array, *, key: jax.Array | None = None) -> jax.Array:

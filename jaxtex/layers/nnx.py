@@ -8,6 +8,8 @@ from typing import Any, cast
 import jax
 from jax.typing import ArrayLike
 
+from .._arguments import as_integer
+from .._remedies import as_flag
 from ..sampler import FilterModeLike, Sampler
 from ..warp import spatial_transform
 from ..warp.options import resolve_sampler
@@ -85,11 +87,12 @@ class SpatialTransformer(nnx.Module):
         self.transform: Transform = transform
         self.sampler = resolve_sampler("SpatialTransformer", sampler, filter, address)
         self.border_color = constant_color(border_color)
-        self.antialias = bool(antialias)
+        self.antialias = as_flag("SpatialTransformer", "antialias", antialias)
+        features = as_integer("SpatialTransformer", "num_features", num_features, 1)
         count = num_parameters("SpatialTransformer", transform, len(self.output_shape))
         # The initializers draw no random numbers. A position needs all bits of the product.
         self.head = nnx.Linear(
-            num_features, count, kernel_init=nnx.initializers.zeros, precision="highest", rngs=nnx.Rngs(0)
+            features, count, kernel_init=nnx.initializers.zeros, precision="highest", rngs=nnx.Rngs(0)
         )
 
     def theta(self, images: jax.Array) -> jax.Array:

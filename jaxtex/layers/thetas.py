@@ -3,13 +3,13 @@
 # pyright: strict, reportUnknownMemberType=false
 
 from collections.abc import Callable, Sequence
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from .._arguments import as_float
+from .._arguments import as_float, converted
 from .._remedies import public
 from ..warp.shapes import as_shape
 from ..warp.types import ShapeLike
@@ -74,10 +74,11 @@ def num_parameters(name: str, transform: str, ndim: int) -> int:
     Args:
         name: of the public function, for errors.
     """
-    if transform not in FAMILIES:
+    given: Any = transform
+    if not isinstance(given, str) or given not in FAMILIES:
         listed = ", ".join(map(repr, FAMILIES))
-        raise ValueError(f"{name}: transform is {transform!r}, expected one of {listed}.")
-    counts = FAMILIES[transform].counts
+        raise ValueError(f"{name}: transform is {given!r}, expected one of {listed}.")
+    counts = FAMILIES[given].counts
     if ndim not in counts:
         raise ValueError(f"{name}: transform={transform!r} is for images, not for {AXES[ndim]}; use 'affine'.")
     return counts[ndim]
@@ -122,7 +123,7 @@ def theta_of(parameters: ArrayLike, input_shape: ShapeLike, transform: Transform
     """
     shape = as_shape("theta_of", "input_shape", input_shape)
     count = num_parameters("theta_of", transform, len(shape))
-    numbers = as_float(parameters)
+    numbers = as_float(converted("theta_of", "parameters", parameters))
     if numbers.shape[-1:] != (count,):
         raise ValueError(
             f"theta_of: parameters has shape {numbers.shape}, expected (..., {count}) for transform={transform!r} of "

@@ -75,6 +75,17 @@ def as_floats(name: str, argument: str, value: Any, dtype: np.dtype[Any]) -> jax
     return jnp.asarray(array.astype(dtype))
 
 
+def known_floats(name: str, argument: str, value: Any) -> NDArray[np.float64]:
+    """Real numbers that are known while tracing."""
+    try:
+        array = None if value is None else np.asarray(value, np.float64)
+    except (TypeError, ValueError):
+        array = None
+    if array is None:
+        raise TypeError(f"{name}: {argument} is {described(value)}, expected real numbers.")
+    return array
+
+
 def is_sequence(value: Any) -> bool:
     return isinstance(value, list | tuple)
 

@@ -61,6 +61,8 @@ def result_dtype(name: str, output: Any, stored: Any) -> np.dtype[Any]:
     try:
         dtype = np.dtype(stored if output is None else output)
         dtype = canonical(dtype.newbyteorder("=") if dtype.kind in "iufcb" else dtype)
+        if not (jnp.issubdtype(dtype, jnp.number) or dtype == np.bool_):
+            raise TypeError
     except TypeError:
         raise TypeError(f"{name}: output is {output!r}, expected a dtype such as 'float32'.") from None
     return complex_dtype(dtype) if is_complex(stored) and not is_complex(dtype) else dtype

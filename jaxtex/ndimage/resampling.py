@@ -14,7 +14,16 @@ from jax.typing import ArrayLike, DTypeLike
 
 from .._integers import is_integer
 from .._remedies import public
-from .arguments import PerAxis, as_cval, as_floats, check_input, check_known, per_axis, reading_of
+from .arguments import (
+    PerAxis,
+    as_cval,
+    as_floats,
+    check_input,
+    check_known,
+    known_floats,
+    per_axis,
+    reading_of,
+)
 from .extensions import Mode
 from .lines import index_lines
 from .numbers import as_channels, as_result
@@ -105,13 +114,7 @@ def zoom(
     name = "zoom"
     array = check_input(name, input)
     reason = "and the shape of the result depends on it; pass a Python number"
-    known = check_known(name, "zoom", zoom, reason)
-    try:
-        factors = np.asarray(known, np.float64)
-    except (TypeError, ValueError):
-        raise TypeError(
-            f"{name}: zoom is {zoom!r}, expected a number for all axes of input, or one for each."
-        ) from None
+    factors = known_floats(name, "zoom", check_known(name, "zoom", zoom, reason))
     if factors.shape not in ((), (array.ndim,)):
         raise ValueError(
             f"{name}: zoom has shape {factors.shape}, expected a number for all axes of input, or {array.ndim} numbers."
@@ -214,7 +217,7 @@ def rotate(
 
 def rotation_plane(name: str, axes: Any, ndim: int) -> tuple[int, int]:
     """Two axes, in order."""
-    found = cast(Sequence[Any], tuple(axes))
+    found = cast(Sequence[Any], tuple(axes) if np.ndim(axes) else ())
     if len(found) == 2 and all(is_integer(k, -ndim, ndim - 1) for k in found):
         first, second = sorted(int(k) % ndim for k in found)
         if first != second:
@@ -229,7 +232,7 @@ def rotation(name: str, angle: Any, dtype: np.dtype[Any]) -> Any:
     """
     traced = isinstance(angle, Tracer)
     xp: Any = jnp if traced else np
-    degrees = as_floats(name, "angle", angle, dtype) if traced else np.asarray(angle, np.float64)
+    degrees = as_floats(name, "angle", angle, dtype) if traced else known_floats(name, "angle", angle)
     if degrees.shape:
         raise ValueError(f"{name}: angle has shape {degrees.shape}, expected a number.")
     turns = xp.round(degrees / 90)

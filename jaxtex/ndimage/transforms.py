@@ -11,7 +11,7 @@ import numpy as np
 from jax.core import Tracer
 from jax.typing import ArrayLike, DTypeLike
 
-from .._arguments import as_array, check_number, described
+from .._arguments import as_array, check_function, check_number, converted
 from .._engine.spec import as_given
 from .._engine.stacks import Operand, Stack, Stacked
 from .._remedies import public
@@ -62,7 +62,7 @@ def map_coordinates(
         cval: the number outside in ``"constant"`` and ``"grid-constant"``.
         prefilter: whether to filter the array first, so that the spline passes through its elements. Pass false if the
             array holds the result of `spline_filter` with this order and mode; for another array, the result is then
-            smoothed.
+            smoothed. Orders 0 and 1 need no filter.
 
     Returns:
         S. Integers are rounded, halves away from zero, and saturate. With a bool `output`, magnitudes of at least 1 are
@@ -141,8 +141,7 @@ def geometric_transform(
     name = "geometric_transform"
     array = check_input(name, input)
     shape = check_shape(name, output_shape, array.shape)
-    if not callable(mapping):
-        raise TypeError(f"{name}: mapping is {described(mapping)}, expected a function of indices.")
+    check_function(name, "mapping", mapping)
     found = mapping(index_grid(shape, jnp.int32), *extra_arguments, **(extra_keywords or {}))
     indices = check_indices(name, "mapping", found, array.ndim, shape)
     reading = reading_of(name, array, output, order, mode, prefilter, indices)
@@ -263,7 +262,7 @@ def check_indices(
     if is_sequence(values):
         parts: Any = [np.asarray(part) if is_sequence(part) else part for part in values]
     else:
-        parts = as_array(values)
+        parts = converted(name, argument, values)
     given = f"{len(parts)} arrays" if is_sequence(parts) else f"shape {parts.shape}"
     if not (is_sequence(parts) or parts.ndim) or len(parts) != count:
         expected = f"{count} arrays of indices, one for each axis of input"

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
-from .._arguments import as_float
+from .._arguments import as_float, check_dtype, check_key, converted
 from .._engine.joined_reads import Read, joined
 from .._integers import is_integer
 from .._model_reads import plan_pyramid
@@ -158,9 +158,11 @@ def multiresolution_grid_init(key: jax.Array, grid: MultiresolutionGrid, dtype: 
         >>> jt.nn.multiresolution_grid_init(jax.random.key(0), grid).shape
         (20480, 2)
     """
-    check_grid("multiresolution_grid_init", grid)
+    name = "multiresolution_grid_init"
+    check_grid(name, grid)
     shape = (sum(grid.table_sizes), grid.features_per_level)
-    return jax.random.uniform(key, shape, jnp.dtype(dtype), -SPREAD, SPREAD)
+    key, dtype = check_key(name, key), check_dtype(name, dtype, np.dtype(np.float32))
+    return jax.random.uniform(key, shape, dtype, -SPREAD, SPREAD)
 
 
 @public
@@ -209,7 +211,12 @@ def multiresolution_grid(
         Array([[4., 8.]], dtype=float32)
     """
     check_grid(NAME, grid)
-    return encoded(tuple(tables) if isinstance(tables, list) else tables, points, grid=grid)
+    points = converted(NAME, "points", points)
+    if isinstance(tables, list | tuple):
+        given: Any = tuple(converted(NAME, f"tables[{k}]", table) for k, table in enumerate(cast(list[Any], tables)))
+    else:
+        given = converted(NAME, "tables", tables)
+    return encoded(given, points, grid=grid)
 
 
 @typed_jit("grid")

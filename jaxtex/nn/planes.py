@@ -9,9 +9,10 @@ from typing import Any, Literal, cast
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.typing import ArrayLike
 
-from .._arguments import as_float
+from .._arguments import as_float, described
 from ..sampling import sample
 from ..texture import texture2d, texture2d_layered
 from ..warp.calls import compiled
@@ -117,6 +118,9 @@ def k_planes(planes: Sequence[ArrayLike], points: ArrayLike) -> jax.Array:
         Array([[30.]], dtype=float32)
     """
     name = "k_planes"
+    given: Any = planes
+    if not isinstance(given, list | tuple) and not np.ndim(given):
+        raise TypeError(f"{name}: planes is {described(planes)}, expected a sequence of arrays (..., H, W, C).")
     images = [as_planes(name, f"planes[{k}]", image) for k, image in enumerate(planes)]
     counts = {len(list(itertools.combinations(range(d), 2))): d for d in range(2, 5)}
     if len(images) not in counts:

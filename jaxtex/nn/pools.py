@@ -2,10 +2,11 @@
 
 # pyright: strict, reportUnknownMemberType=false
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.typing import ArrayLike
 
 from .._arguments import as_float
@@ -83,6 +84,9 @@ def roi_align(
     if sampling_ratio != -1 and not is_integer(sampling_ratio, 1):
         raise ValueError(f"{NAME}: sampling_ratio is {sampling_ratio!r}, expected an integer of at least 1, or -1.")
     sampling_ratio = int(sampling_ratio)
+    scale: Any = spatial_scale
+    if not isinstance(scale, int | float | np.number):
+        raise TypeError(f"{NAME}: spatial_scale is {spatial_scale!r}, expected a number.")
     if max_sampling_ratio is not None and sampling_ratio != -1:
         raise ValueError(
             f"{NAME}: max_sampling_ratio is given with sampling_ratio={sampling_ratio}, which needs no bound; leave it "

@@ -95,12 +95,12 @@ def sample_weighted(
     """
     several = not isinstance(textures, Texture)
     if several and not isinstance(textures, tuple | list):
-        check_texture(NAME, textures, coords)
+        check_texture(NAME, textures, coords, "textures")
     entries = tuple(cast(Sequence[Texture], textures)) if several else (textures,)
     if not entries:
         raise ValueError(f"{NAME}: textures is empty, expected at least one Texture.")
-    for texture in entries:
-        check_texture(NAME, texture, coords)
+    for k, texture in enumerate(entries):
+        check_texture(NAME, texture, coords, f"textures[{k}]" if several else "textures")
         check_sampler(NAME, texture.kind, texture.dtype, texture.num_levels, sampler)
     check_alike(entries)
     arguments = check_read_arguments(NAME, entries[0].kind, coords, layer, lod)

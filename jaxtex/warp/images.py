@@ -21,6 +21,7 @@ from .._engine.operators import over_batch
 from .._engine.plan import SizedTexture
 from .._engine.stacks import Operand, Stacked, joined, numbers, split
 from .._reads import sample_grid
+from .._remedies import check_color
 from .._tables.storage_formats import sum_dtype
 from .._typed_jit import typed_jit
 from ..mipmaps import along_axes, build_mipmaps
@@ -140,11 +141,7 @@ def check_reads(name: str, options: ReadOptions, ndim: int, stored: np.dtype[Any
             f"{name}: border_color is given, but under the address mode {named} nothing lies outside; leave "
             f"border_color out, or use the address mode 'border'."
         )
-    shape = as_float(color).shape
-    if shape not in ((), (channels,)):
-        raise ValueError(
-            f"{name}: border_color has shape {shape}, expected a scalar or ({channels},), one value for each channel."
-        )
+    check_color(name, as_float(color), channels)
 
 
 def looks_channels_first(shape: Sequence[int]) -> bool:
