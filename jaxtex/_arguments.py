@@ -10,7 +10,7 @@ import numpy as np
 from ._integers import as_index, as_rounded, is_integer, is_integral, known_integers, narrowed, saturated
 from ._remedies import described, mode_of, shown
 from ._tables.storage_formats import Decoding, storage_format, sum_dtype
-from .modes import Arithmetic, FilterMode, TextureKind
+from .modes import Arithmetic, FilterMode, ReadMode, TextureKind
 from .sampler import Sampler
 from .texture import Texture
 
@@ -59,9 +59,9 @@ def check_is_sampler(name: str, sampler: Any) -> None:
     raise TypeError(f"{name}: {sampler_came(sampler)}; pass {remedy}.")
 
 
-def sampler_came(sampler: Any) -> str:
+def sampler_came(sampler: Any, argument: str = "sampler") -> str:
     """The first half of a message on a sampler that is none."""
-    return f"sampler is {repr(sampler) if isinstance(sampler, str) else described(sampler)}, expected a Sampler"
+    return f"{argument} is {repr(sampler) if isinstance(sampler, str) else described(sampler)}, expected a Sampler"
 
 
 def check_sampler(name: str, kind: TextureKind, stored: Any, num_levels: int, sampler: Sampler) -> None:
@@ -135,10 +135,7 @@ def check_dtype(name: str, dtype: Any, own: np.dtype) -> np.dtype:
     """The dtype of a result: the caller's, if it holds the values of a read of dtype `own`."""
     if dtype is None:
         return np.dtype(own)
-    try:
-        dtype = np.dtype(jax.dtypes.canonicalize_dtype(dtype))
-    except (TypeError, ValueError):
-        raise TypeError(f"{name}: dtype is {dtype!r}, expected the name of a dtype such as 'float32'.") from None
+    dtype = check_known_dtype(name, dtype)
     holds = jnp.issubdtype(dtype, jnp.floating)
     if not jnp.issubdtype(own, jnp.floating):
         holds = holds or np.can_cast(own, dtype, "safe")
@@ -148,6 +145,31 @@ def check_dtype(name: str, dtype: Any, own: np.dtype) -> np.dtype:
             f"dtype, or leave dtype out and convert the result."
         )
     return dtype
+
+
+def check_known_dtype(name: str, dtype: Any) -> np.dtype:
+    """The dtype that a caller names, as JAX has it."""
+    try:
+        return np.dtype(jax.dtypes.canonicalize_dtype(dtype))
+    except (TypeError, ValueError):
+        raise TypeError(f"{name}: dtype is {shown(dtype)}, expected the name of a dtype such as 'float32'.") from None
+
+
+def check_adjoint(name: str, sampler: Sampler) -> None:
+    """A splat is the adjoint of a read of floating texels, which is linear in them."""
+    if sampler.read_mode is not ReadMode.ELEMENT:
+        raise ValueError(
+            f"{name}: sampler has read_mode='normalized_float', and {name} makes floating texels; leave it out."
+        )
+    if sampler.limit is not None:
+        raise ValueError(
+            f"{name}: sampler has limit={str(sampler.limit)!r}, and a limited read is not linear in the texels, so "
+            f"that it has no adjoint; leave it out."
+        )
+    if sampler.arithmetic is Arithmetic.HARDWARE:
+        raise ValueError(
+            f"{name}: sampler has arithmetic='hardware', and no texture unit splats; use arithmetic='float'."
+        )
 
 
 def as_integer(name: str, argument: str, value: Any, low: int, high: int | None = None) -> int:

@@ -191,11 +191,11 @@ def mode_of(word: Any) -> str | None:
     return None
 
 
-def check_color(name: str, color: jax.Array, channels: int) -> None:
+def check_color(name: str, color: jax.Array, channels: int, argument: str = "border_color") -> None:
     """A border color: one number for all channels, or one for each."""
     if color.shape not in ((), (channels,)):
         raise ValueError(
-            f"{name}: border_color has shape {color.shape}, expected a scalar or ({channels},), one value for each "
+            f"{name}: {argument} has shape {color.shape}, expected a scalar or ({channels},), one value for each "
             f"channel."
         )
 

@@ -16,6 +16,7 @@ from . import _debug, _reads
 from ._arguments import (
     as_integer,
     as_sizes,
+    check_adjoint,
     check_coords,
     check_dtype,
     check_is_sampler,
@@ -33,7 +34,7 @@ from ._engine.distributed.placement import as_sharding
 from ._engine.plan import Layout, combination
 from ._engine.spec import Combination
 from ._remedies import public
-from .modes import Arithmetic, ReadMode, TextureKind, choose
+from .modes import Arithmetic, TextureKind, choose
 from .sampler import Sampler
 from .texture import AXIS_NAMES, Texture, chain_shapes, check_faces
 
@@ -307,19 +308,7 @@ def splat(
             f"splat: values has shape {values.shape}, expected {(*common, sizes[-1])}: the shape {common} that the "
             f"coordinates broadcast to, and the {sizes[-1]} channels of shape."
         )
-    if sampler.read_mode is not ReadMode.ELEMENT:
-        raise ValueError(
-            "splat: sampler has read_mode='normalized_float', and splat makes floating texels; leave it out."
-        )
-    if sampler.limit is not None:
-        raise ValueError(
-            f"splat: sampler has limit={str(sampler.limit)!r}, and a limited read is not linear in the texels, so that "
-            f"it has no adjoint; leave it out."
-        )
-    if sampler.arithmetic is Arithmetic.HARDWARE:
-        raise ValueError(
-            "splat: sampler has arithmetic='hardware', and no texture unit splats; use arithmetic='float'."
-        )
+    check_adjoint("splat", sampler)
     result = check_dtype("splat", dtype, np.dtype(values.dtype))
     chain = None if lod is None and ddx is None else tuple(chain_shapes(texture_kind, sizes, None, "splat"))
     chain = None if chain is not None and len(chain) == 1 else chain

@@ -362,7 +362,7 @@ OF_LEVELS = {
     "m??_mipmap_level_clamp": "bounds of the level of detail.",
     "max_anisotropy": "how many reads may lie along the longer side of a footprint",
 }
-IN_PIXELS = ("warp.resample", "Its `normalized_coords` is ignored.")
+IN_PIXELS = ("warp.resample", "Its `normalized_coords` is ignored")
 OF_CUBEMAPS = ("Sampler", "whether a linear read of a cubemap blends across the edges of a face.")
 IGNORED = {
     "ndimage.* cval beside mode": ("ndimage.map_coordinates", 'the number outside in ``"constant"`` and'),
@@ -378,7 +378,7 @@ IGNORED = {
         for field in ("filter_mode", "cubic_coefficient", "spline_order", "limit")
     },
     **{
-        f"warp.resize sampler.{field}*": ("warp.resize", "The sampler's mip options have no effect.")
+        f"warp.resize sampler.{field}*": ("warp.resize", "The sampler's mip options have no effect")
         for field in OF_LEVELS
     },
     **{
@@ -398,6 +398,8 @@ IGNORED = {
         "Sampler",
         "The directions that read a cubemap have no unit.",
     ),
+    "warp.warp_affine sampler.mipmap_filter_mode": ("warp.resample", "levels are blended whatever its"),
+    "warp.resize sampler.deterministic": ("warp.resize", "where the filter is widened: its sums are in order."),
     **{f"warp.{name} sampler.normalized_coords": IN_PIXELS for name in ("warp_affine", "resize", "forward_warp")},
     **{f"{name} sampler.seamless_cubemap*": OF_CUBEMAPS for name in READERS if "cubemap" not in name},
 }

@@ -129,7 +129,7 @@ WARPS = {
     "warp_composed": f"(image, transforms, {OF_A_SHAPE}, *, flow_sampler=None, {HOW})",
     "warp_flow": f"(image, flow, sampler=None, *, {HOW})",
     "warp_labels": "(labels, transforms=None, output_shape=None, *, coords=None, method='nearest', flow_sampler=None, "
-    "address=None, border_label=0)",
+    "address=None, border_label=None)",
     "warp_perspective": f"(image, matrix, {OF_A_SHAPE}, *, inverse_map=False, {HOW})",
 }
 READS_INSIDE_MODELS = {

@@ -12,7 +12,7 @@ from .._arguments import as_integer
 from .._remedies import as_flag
 from ..sampler import FilterModeLike, Sampler
 from ..warp import spatial_transform
-from ..warp.options import resolve_sampler
+from ..warp.options import check_shows_outside, resolve_sampler
 from ..warp.shapes import as_shape
 from ..warp.types import AddressLike, ShapeLike
 from .conversions import constant_color, widened
@@ -86,6 +86,7 @@ class SpatialTransformer(nnx.Module):
         self.output_shape = as_shape("SpatialTransformer", "output_shape", output_shape)
         self.transform: Transform = transform
         self.sampler = resolve_sampler("SpatialTransformer", sampler, filter, address)
+        check_shows_outside("SpatialTransformer", self.sampler, border_color)
         self.border_color = constant_color(border_color)
         self.antialias = as_flag("SpatialTransformer", "antialias", antialias)
         features = as_integer("SpatialTransformer", "num_features", num_features, 1)

@@ -132,7 +132,7 @@ def zoom(
         warnings.warn(
             f"{name}: It is recommended to use mode = {GRID_MODES[reading.mode]} instead of {reading.mode} when "
             f"grid_mode is True.",
-            stacklevel=2,
+            stacklevel=3,
         )
     counts = [round(n * factor) for n, factor in zip(array.shape, factors)]
     lines = (zoomed_indices(n, count, grid_mode) for n, count in zip(array.shape, counts))

@@ -41,8 +41,9 @@ def compiled(*static_names: str) -> Callable[[Callable[Parameters, Result]], Cal
         name, signature = function.__name__, inspect.signature(function)
 
         def prepared(argument: str, value: Any) -> Any:
-            if argument == "sampler":
-                check_sampler_type(name, value, signature.parameters)
+            if argument in ("sampler", "flow_sampler"):
+                named = signature.parameters if argument == "sampler" else ()
+                check_sampler_type(name, value, named, argument)
             elif argument not in static_names and value is not signature.parameters[argument].default:
                 check_operand(name, argument, value, of_numbers=argument not in IMAGES)
                 if argument in SINGLE:

@@ -149,7 +149,10 @@ def matrix_from_scipy(matrix: ArrayLike, offset: ArrayLike = 0.0) -> jax.Array:
     n = array.shape[0]
     linear, shift = array[:, :n], array[:, n:]
     if not shift.shape[1]:
-        shift = jnp.broadcast_to(as_float(offset), (n,))[:, None]
+        added = as_float(offset)
+        if added.shape not in ((), (n,)):
+            raise ValueError(f"matrix_from_scipy: offset has shape {added.shape}, expected a number or ({n},).")
+        shift = jnp.broadcast_to(added, (n,))[:, None]
     return converted("matrix_from_scipy", jnp.concatenate([linear[::-1, ::-1], shift[::-1]], -1))
 
 

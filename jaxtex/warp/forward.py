@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
-from .._arguments import as_array
+from .._arguments import as_array, check_adjoint
 from .._engine.indexing import cut_like, placed_like
 from .._engine.operators import over_batch
 from ..sampler import FilterModeLike, Sampler
@@ -21,7 +21,7 @@ from .calls import compiled
 from .fields import as_components
 from .grids import aligned, pixel_centers
 from .images import check_image, converted
-from .options import resolve_sampler
+from .options import resolve_sampler, result_dtype
 from .shapes import as_floats, spatial_shape
 from .types import AddressLike, Points2D, ShapeLike
 
@@ -149,6 +149,8 @@ def forward_warp(
     name = "forward_warp"
     sampler = resolve_sampler(name, sampler, filter, address)
     check_mode(name, mode, importance, sampler)
+    check_adjoint(name, sampler)
+    sampler.address_rules(2, name=name)
     pixels: Any = as_array(image)
     shape = spatial_shape(name, pixels, output_shape, 2)
     check_image(name, pixels, 2)
@@ -157,7 +159,8 @@ def forward_warp(
     if importance is not None:
         values.append(jnp.asarray(importance))
     batch = batch_shape(name, pixels.shape[:-1], values)
-    result: np.dtype[Any] = np.dtype(pixels.dtype) if dtype is None else np.dtype(dtype)
+    asked = result_dtype(name, dtype)
+    result: np.dtype[Any] = np.dtype(pixels.dtype) if asked is None else asked
     pixels, *values = aligned(pixels, *(a[..., None] for a in as_floats(*values, like=pixels)))
     land = functools.partial(splatted, shape=shape, sampler=sampler, mode=mode, with_coverage=return_coverage)
     if 0 in batch:

@@ -5,7 +5,6 @@
 from collections.abc import Sequence
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
@@ -49,7 +48,8 @@ def resample(
             broadcast to `output_shape`, to a tuple of the same number of coordinates in the image, elementwise. The
             results may have leading batch axes, which broadcast with those of `image`.
         output_shape: the spatial shape of the output, ``(H, W)`` or ``(D, H, W)``; by default that of the image.
-        sampler: a `Sampler`, for options that have no argument here. Its `normalized_coords` is ignored.
+        sampler: a `Sampler`, for options that have no argument here. Its `normalized_coords` is ignored, and with
+            `antialias` levels are blended whatever its `mipmap_filter_mode`.
         filter: ``"linear"``, ``"point"`` or ``"cubic"``, a `FilterMode`. The default is that of `sampler`, or linear.
         address: how the image continues outside: an `AddressMode`, or a tuple with one for each axis, x first.
             The default is that of `sampler`, or ``"border"``.
@@ -231,8 +231,10 @@ def rotate(
                [0., 2.]], dtype=float32)
     """
     shape = spatial_shape("rotate", image, output_shape, 2)
-    center = middle(jnp.shape(image)[-3:-1]) if center is None else center
+    center = middle(np.shape(image)[-3:-1]) if center is None else center
     degrees, scale, source, target = as_floats(degrees, scale, center, middle(shape), like=image)
+    if source.shape[-1:] != (2,):
+        raise ValueError(f"rotate: center has shape {source.shape}, expected (..., 2), x before y.")
     points = ([point[..., k] for k in range(2)] for point in (target, source))
     parameters = as_parameters(about(rotation(-degrees, 1 / scale), *points), 2)
     options = read_options("rotate", sampler, filter, address, border_color, antialias, dtype)

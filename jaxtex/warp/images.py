@@ -128,20 +128,13 @@ def check_image(name: str, image: Any, ndim: int, argument: str = "image") -> No
 def check_reads(name: str, options: ReadOptions, ndim: int, stored: np.dtype[Any], channels: int) -> None:
     """Checks how images of `ndim` axes are read that hold numbers of dtype `stored`.
 
-    Integers become what the sampler can read. A border color needs an address mode that shows it.
+    Integers become what the sampler can read.
     """
     if jnp.issubdtype(stored, jnp.floating):
         check_sampler(name, KINDS[ndim], stored, 1, options.sampler)
-    rules, color = options.sampler.address_rules(ndim, name=name), options.border_color
-    if color is None:
-        return
-    if not any(rule.has_outside for rule in rules):
-        named = ", ".join(repr(name) for name in dict.fromkeys(rule.name for rule in rules))
-        raise ValueError(
-            f"{name}: border_color is given, but under the address mode {named} nothing lies outside; leave "
-            f"border_color out, or use the address mode 'border'."
-        )
-    check_color(name, as_float(color), channels)
+    options.sampler.address_rules(ndim, name=name)
+    if options.border_color is not None:
+        check_color(name, as_float(options.border_color), channels)
 
 
 def looks_channels_first(shape: Sequence[int]) -> bool:

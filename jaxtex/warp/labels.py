@@ -14,6 +14,7 @@ from .._arguments import as_array, stacked_coords
 from .._engine.operators import over_batch
 from .._engine.stacks import Operand, joined, split
 from .._reads import sample_labels
+from .._remedies import check_color
 from .._typed_jit import typed_jit
 from ..modes import AddressMode, FilterMode
 from ..sampler import Sampler
@@ -22,7 +23,7 @@ from .composed import ComposedPoints, Transform, as_transforms, composed
 from .fields import check_fields, shape_of_fields
 from .grids import Composed, is_affine, stored_points
 from .images import KINDS, check_image, common_batch, floating_parameters, grid_operands
-from .options import address_modes
+from .options import address_modes, check_shows_outside
 from .shapes import check_pixels
 from .types import AddressLike, GridFunction, Points, ShapeLike
 
@@ -39,7 +40,7 @@ def warp_labels(
     method: Literal["nearest", "partial_volume"] = "nearest",
     flow_sampler: Sampler | None = None,
     address: AddressLike | None = None,
-    border_label: ArrayLike = 0,
+    border_label: ArrayLike | None = None,
 ) -> jax.Array:
     """Warps label maps: each output pixel gets one of the labels, never a blend.
 
@@ -55,7 +56,7 @@ def warp_labels(
             depends on the number of labels.
         flow_sampler: how flows are interpolated, as in `warp_composed`.
         address: how the labels continue outside, as in `resample`; by default ``"border"``.
-        border_label: the label outside under ``"border"``, an integer or ``(C,)``.
+        border_label: the label outside under ``"border"``, an integer or ``(C,)``; by default 0.
 
     Returns:
         ``(..., *output_shape, C)``, in the dtype of `labels`.
@@ -83,6 +84,7 @@ def warp_labels(
         raise ValueError(f"{name}: method is {method!r}, expected one of {', '.join(map(repr, METHODS))}.")
     modes = AddressMode.BORDER if address is None else address_modes(name, address)
     sampler = Sampler(filter_mode=METHODS[method], address_mode=modes, normalized_coords=False)
+    check_shows_outside(name, sampler, border_label, "border_label")
     if (transforms is None) == (coords is None):
         came = "neither is" if coords is None else "both are"
         raise ValueError(f"{name}: expected either transforms or coords, but {came} given; pass one of them.")
@@ -105,7 +107,7 @@ def points_of(name: str, coords: Any, output_shape: ShapeLike | None) -> Compose
 
 
 def warped_labels(
-    name: str, labels: ArrayLike, points: ComposedPoints, border_label: ArrayLike, sampler: Sampler
+    name: str, labels: ArrayLike, points: ComposedPoints, border_label: ArrayLike | None, sampler: Sampler
 ) -> jax.Array:
     """Labels at the points of an output, by the filter of a sampler."""
     ndim, texels = len(points.output_shape), as_array(labels)
@@ -114,7 +116,10 @@ def warped_labels(
     if jnp.issubdtype(stored, jnp.floating):
         raise TypeError(f"{name}: labels has dtype {stored}, expected integers or bool; convert it with labels.astype.")
     texels = jnp.asarray(texels).astype(np.uint8 if stored == jnp.bool_ else stored)
-    color = jnp.broadcast_to(jnp.asarray(border_label).astype(texels.dtype), texels.shape[-1:])
+    color = jnp.asarray(0 if border_label is None else border_label)
+    check_color(name, color, texels.shape[-1], "border_label")
+    color = jnp.broadcast_to(color.astype(texels.dtype), texels.shape[-1:])
+    sampler.address_rules(ndim, name=name)
     parameters = floating_parameters(points.parameters, ndim, texels)
     batch = common_batch(name, "labels", texels.shape[: -ndim - 1], *(p.shape[:-ndim] for p in parameters))
     shape = (*batch, *points.output_shape, texels.shape[-1])

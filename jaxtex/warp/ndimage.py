@@ -11,8 +11,8 @@ import jax.scipy.ndimage
 import numpy as np
 from jax.typing import ArrayLike
 
-from .._arguments import as_array, as_float
-from .._remedies import public
+from .._arguments import as_float, converted, described, shown
+from .._remedies import check_operand, public
 from .._tables.storage_formats import STORAGE_FORMATS
 from .._typed_jit import typed_jit
 from ..modes import AddressMode, FilterMode
@@ -74,13 +74,26 @@ def map_coordinates(
         >>> jt.warp.map_coordinates(jnp.array([10.0, 20.0, 40.0]), [jnp.array([0.5, 1.5, 2.5])], order=1, mode="wrap")
         Array([15., 30., 25.], dtype=float32)
     """
-    order = as_static("map_coordinates", "order", order)
-    array, arrays = as_array(input), tuple(as_array(c) for c in coordinates)
+    name = "map_coordinates"
+    order, array = as_static(name, "order", order), converted(name, "input", input)
+    if getattr(coordinates, "ndim", 1 if isinstance(coordinates, tuple | list) else 0) == 0:
+        raise TypeError(f"{name}: coordinates is {described(coordinates)}, expected one array for each axis of input.")
+    arrays = tuple(converted(name, "coordinates", c) for c in coordinates)
+    if not (isinstance(cast(Any, mode), str) and isinstance(cast(Any, order), int)):
+        raise TypeError(f"{name}: mode is {shown(mode)} and order {shown(order)}, expected a word and an integer.")
+    check_operand(name, "cval", cval)
+    if np.ndim(cval):
+        raise ValueError(f"{name}: cval has shape {np.shape(cval)}, expected a number.")
     is_texture = array.ndim in TEXTURES and array.size and array.dtype.name in STORAGE_FORMATS
     are_real = all(map(is_real, (array, *arrays))) and len(arrays) == array.ndim
     if not (is_texture and are_real and order in FILTERS and mode in ADDRESSES):
         of_jax = cast(Any, jax.scipy.ndimage.map_coordinates)
-        return of_jax(input, coordinates, order, mode, cval)
+        try:
+            return of_jax(input, coordinates, order, mode, cval)
+        except NotImplementedError as error:
+            raise NotImplementedError(f"{name}: {error}") from None
+        except (TypeError, ValueError) as error:
+            raise (TypeError if isinstance(error, TypeError) else ValueError)(f"{name}: {error}") from None
     sampler = Sampler(address_mode=ADDRESSES[mode], filter_mode=FILTERS[order], normalized_coords=False)
     return _map_coordinates(array, arrays, cval if mode == "constant" else None, sampler=sampler)
 

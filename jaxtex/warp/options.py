@@ -7,11 +7,13 @@ from collections.abc import Collection
 from typing import Any, cast
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
-from .._arguments import sampler_came
+from .._arguments import check_known_dtype, sampler_came
 from .._remedies import check_operand, mode_of
+from .._tables.address_rules import ADDRESS_RULES
 from ..modes import AddressMode, FilterMode, choose
 from ..sampler import FilterModeLike, Sampler
 from .types import AddressLike
@@ -54,7 +56,29 @@ def read_options(
     """
     if border_color is not None:
         check_operand(name, "border_color", border_color)
-    return ReadOptions(resolve_sampler(name, sampler, filter, address, default_address), border_color, antialias, dtype)
+    how = resolve_sampler(name, sampler, filter, address, default_address)
+    check_shows_outside(name, how, border_color)
+    return ReadOptions(how, border_color, antialias, result_dtype(name, dtype))
+
+
+def result_dtype(name: str, dtype: DTypeLike | None) -> np.dtype[Any] | None:
+    """The dtype that a caller asks for: of floating numbers, integers or bool."""
+    found = None if dtype is None else check_known_dtype(name, dtype)
+    if found is not None and not any(jnp.issubdtype(found, kind) for kind in (jnp.floating, jnp.integer, jnp.bool_)):
+        raise TypeError(f"{name}: dtype is {found}, expected a dtype of floating numbers, integers or bool.")
+    return found
+
+
+def check_shows_outside(name: str, sampler: Sampler, color: Any, argument: str = "border_color") -> None:
+    """Checks that an address mode of a resolved sampler shows the color that is given for what lies outside."""
+    modes = sampler.address_mode if isinstance(sampler.address_mode, tuple) else (sampler.address_mode,)
+    rules = [ADDRESS_RULES[AddressMode(mode)] for mode in modes if mode is not None]
+    if color is not None and not any(rule.has_outside for rule in rules):
+        named = ", ".join(repr(mode) for mode in dict.fromkeys(rule.name for rule in rules))
+        raise ValueError(
+            f"{name}: {argument} is given, but under the address mode {named} nothing lies outside; leave {argument} "
+            f"out, or use the address mode 'border'."
+        )
 
 
 def resolve_sampler(
@@ -90,11 +114,14 @@ def resolve_sampler(
     return dataclasses.replace(sampler, filter_mode=filter_mode, address_mode=address_mode)
 
 
-def check_sampler_type(name: str, sampler: Any, arguments: Collection[str] = ("filter", "address")) -> None:
+def check_sampler_type(
+    name: str, sampler: Any, arguments: Collection[str] = ("filter", "address"), argument: str = "sampler"
+) -> None:
     """Checks that a sampler is one, or ``None``.
 
     Args:
         arguments: of the function, of which the error names one that takes what came.
+        argument: the name of the sampler.
     """
     if sampler is None or isinstance(sampler, Sampler):
         return
@@ -108,7 +135,7 @@ def check_sampler_type(name: str, sampler: Any, arguments: Collection[str] = ("f
         remedy = f"pass arrays of coordinates as one tuple, {name}(image, (x, y))"
     elif isinstance(sampler, int) and "output_shape" in arguments:
         remedy = "pass sizes as one tuple, output_shape=(H, W)"
-    raise TypeError(f"{name}: {sampler_came(sampler)}; {remedy}.")
+    raise TypeError(f"{name}: {sampler_came(sampler, argument)}; {remedy}.")
 
 
 def address_modes(name: str, address: Any) -> AddressModes:

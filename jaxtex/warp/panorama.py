@@ -25,7 +25,7 @@ from ..texture import cubemap
 from .calls import compiled
 from .grids import aligned, coordinates
 from .images import as_blended, as_numbers, check_image, converted, warp_image
-from .options import ReadOptions, resolve_sampler
+from .options import ReadOptions, resolve_sampler, result_dtype
 from .shapes import spatial_shape
 from .types import Arrays, ShapeLike
 
@@ -94,7 +94,7 @@ def equirectangular_to_cubemap(
     else:  # half a turn is no whole number of texels, or a texture unit reads
         how = dataclasses.replace(how, address_mode=("wrap", "clamp"))
         rows = height // 2 if antialias else min(max(how.kernel.reach, CUBIC_REACH), height)
-    pixels, options, result = as_numbers(pixels, ReadOptions(how, None, antialias, dtype))
+    pixels, options, result = as_numbers(pixels, ReadOptions(how, None, antialias, result_dtype(name, dtype)))
     sizes = constants(pixels, size, width, height, rows)
     # The faces one below the other are an image of 6 N rows.
     shape, footprint = (6 * size, size), None
@@ -161,7 +161,7 @@ def cubemap_to_equirectangular(
     check_image(name, texels, 3, "faces")
     shape = spatial_shape(name, texels, output_shape, 2, "faces")
     how = resolve_sampler(name, sampler, filter, None, AddressMode.CLAMP)
-    texels, options, result = as_numbers(texels, ReadOptions(how, None, antialias, dtype))
+    texels, options, result = as_numbers(texels, ReadOptions(how, None, antialias, result_dtype(name, dtype)))
     texels, how, scale = as_blended(texels, options.sampler, antialias)
     check_sampler(name, TextureKind.CUBEMAP, texels.dtype, 1, how)
     sizes = constants(texels, *shape[::-1])

@@ -55,7 +55,8 @@ def resize(
         antialias: whether to widen the filter where the image shrinks. Along an axis that shrinks by a factor s, the
             filter extends over s times as many pixels: the default filter, linear, becomes a triangle of 2 s pixels.
             Along other axes the filter is unchanged. The point filter returns stored values and is never widened.
-        sampler, border_color, dtype: as in `resample`. The sampler's mip options have no effect. But ``limit`` and
+        sampler, border_color, dtype: as in `resample`. The sampler's mip options have no effect; nor has its
+            `deterministic` where the filter is widened: its sums are in order. But ``limit`` and
             ``arithmetic="hardware"`` are options of single reads. With one of them, an image that shrinks is read
             through a mip chain, as in the other warps.
 

@@ -14,7 +14,7 @@ import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 from numpy.typing import NDArray
 
-from .._arguments import as_float
+from .._arguments import as_float, as_integer, described
 from .._engine.axis import Axis
 from .._engine.plan import Layout, space_axes
 from .._engine.windows import Span, WindowShapes, loaded, position_spans, texel_spans
@@ -198,6 +198,12 @@ def resample_tiles(
         array([3., 2., 1., 0.], dtype=float32)
     """
     name = "resample_tiles"
+    if not (hasattr(image, "shape") and hasattr(image, "dtype")):
+        raise TypeError(
+            f"{name}: image is {described(image)}, expected an array with a shape and a dtype that slices cut; pass "
+            f"numpy.asarray(image)."
+        )
+    window_bytes = as_integer(name, "window_bytes", window_bytes, 1)
     like = jax.ShapeDtypeStruct(tuple(image.shape), np.dtype(image.dtype).newbyteorder("="))
     shape = spatial_shape(name, like, output_shape)  # pyright: ignore[reportArgumentType]
     check_image(name, like, len(shape))

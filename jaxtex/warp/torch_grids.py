@@ -15,7 +15,7 @@ from .calls import compiled
 from .fields import as_components, field_parameters
 from .grids import affine, matrix_parameters
 from .images import warp_image
-from .options import ReadOptions, contradiction, resolve_sampler
+from .options import ReadOptions, check_shows_outside, contradiction, resolve_sampler
 from .paddings import GridPositions, Span, entry, grid_read, unchanged
 from .shapes import as_matrix, is_shape
 from .types import Points, ShapeLike
@@ -170,6 +170,7 @@ def grid_sample(
     channels = -ndim - 1 if first else -1
     pixels = jnp.moveaxis(pixels, channels, -1)
     positions = GridPositions(tuple(Span.of(n, align_corners) for n in pixels.shape[-2 : -ndim - 2 : -1]), fold)
+    check_shows_outside(name, how, border_color)
     options = ReadOptions(how, border_color, antialias)
     parameters = field_parameters(name, "grid", grid)[0]
     out = warp_image(name, pixels, positions, parameters, shape[-ndim:], options, argument="images")
