@@ -50,12 +50,14 @@ def read_values(values, border, parameters, function, size, read):
     dtype = None if read.is_point else np.float32
     if function is scaled:
         chosen = "area" if read.area else None
-        how = {"filter": chosen, "border_color": border, "antialias": read.antialias, "dtype": dtype}
-        return resize(values, size[::-1], read.sampler, **how)
+        color = border if read.sampler.address_mode == "border" else None
+        how = {"filter": chosen, "border_color": color, "antialias": read.antialias, "dtype": dtype}
+        sampler = dataclasses.replace(read.sampler, filter_mode=None) if read.area else read.sampler
+        return resize(values, size[::-1], sampler, **how)
     options = WarpOptions(read.sampler, border, read.antialias, dtype)
     out = warp_image("warp", values, function, parameters, size[::-1], options)
     if not read.frame:
         return out
-    operands = numbers(*split(grid_operands(tuple(map(jnp.asarray, parameters)), size[::-1], 0)))
+    operands = numbers(*split(grid_operands(tuple(map(jnp.asarray, parameters)), size[::-1], 0, values.dtype)))
     points, sides = function(*operands), footprint_of(function, operands, 2)
     return over(out, border, coverage(points, sides, values.shape[1::-1], size[::-1]))

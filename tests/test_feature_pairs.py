@@ -118,7 +118,7 @@ def composed(on, texels, color, coords, weights, lod, side):
     _, sizes = sizes_of(on)
     ends = np.cumsum([np.prod(size) for size in sizes])[:-1]
     levels = [part.reshape(*size, 2) for part, size in zip(np.split(texels, ends), sizes)]
-    options = {"filter_mode": str(sampler_of(on).filter_mode), "address_mode": "border" if "border" in on else "wrap"}
+    options = {"filter_mode": str(sampler_of(on).filter), "address_mode": "border" if "border" in on else "wrap"}
 
     def of_level(level, coords):
         out = oracle.sample(level, coords, border_color=color, dtype=np.float64, **options)

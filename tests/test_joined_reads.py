@@ -104,7 +104,9 @@ def turned(images, matrices, deterministic=False):
 
     def read(image, matrix):
         layout = Layout(jt.TextureKind.TEXTURE2D, image.shape)
-        operands = grid_operands([jnp.full((1, 1), number, jnp.float32) for number in matrix], image.shape[:2], 0)
+        operands = grid_operands(
+            [jnp.full((1, 1), number, jnp.float32) for number in matrix], image.shape[:2], 0, image.dtype
+        )
         plan = plan_of_grid(layout, affine, operands, sampler, 2)
         return Read(image, plan.operands, plan.spec(Decoding.ELEMENT, np.dtype("float32"), deterministic))
 

@@ -44,7 +44,8 @@ def expected(labels, coords, mode, outside=0):
 def test_the_label_of_most_weight_wins(ndim, count, dtype):
     labels, coords = drawn(ndim, count, dtype)
     for mode in ("clamp", "border", "wrap", "mirror", "reflect"):
-        read = warp.warp_labels(labels, coords=coords, method="partial_volume", address=mode, border_label=1)
+        outside = {"border_label": 1} if mode == "border" else {}
+        read = warp.warp_labels(labels, coords=coords, method="partial_volume", address=mode, **outside)
         assert_exact(np.reshape(read, (-1, 2)), expected(labels, coords, mode, outside=1), dtype)
 
 

@@ -50,7 +50,7 @@ READS = {
         lambda: jt.surface_add(jt.texture1d(np.zeros((4, 1), bool)), np.ones((3, 1), bool), (np.arange(3),)),
         "texture holds bool texels, expected numbers",
     ),
-    "six faces": (lambda: jt.cubemap([np.zeros((4, 4, 1))] * 6), "jnp.stack(texels) makes one level of them"),
+    "six faces": (lambda: jt.cubemap([np.zeros((4, 4, 1))] * 6), "jnp.stack(texels) makes one array"),
     "a kind": (lambda: jt.Texture(IMAGE, None, "2D"), "Texture: kind is '2D', expected one of '1d', '2d'"),
     "words": (lambda: warp.rotate(IMAGE, "ten"), "a number or an array; pass one"),
     "no constructor": (lambda: jt.sample(IMAGE, (X,) * 4), "make one with jaxtex.texture2d(array)"),

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jaxprs import equations
 
 import jaxtex as jt
 from jaxtex._engine import linearization, operators, primitives
@@ -73,13 +74,6 @@ READS = {
     ),
     "a splat": lambda texels, x, y: jt.splat(texels[0, :5] * x[:, None], (x, y), (4, 6, 2)).texels,
 }
-
-
-def equations(jaxpr):
-    for equation in jaxpr.eqns:
-        yield equation
-        for inner in jax.core.jaxprs_in_params(equation.params):
-            yield from equations(inner)
 
 
 @pytest.mark.parametrize("name", READS)

@@ -587,7 +587,7 @@ ERRORS = {
     "an unknown filter mode": ("filter_mode", lambda: jt.Sampler(filter_mode="sharpest")),
     "an unknown read mode": ("read_mode", lambda: jt.Sampler(read_mode="float")),
     "address modes for another dimension": (
-        "address_mode",
+        "3 address modes",
         lambda: jt.sample(image(), (HALF, HALF), jt.Sampler(address_mode=("wrap", "wrap", "wrap"))),
     ),
     # Dtypes.

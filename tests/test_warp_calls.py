@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jaxprs import equations
 from tolerances import assert_close, assert_exact
 
 import jaxtex as jt
@@ -187,7 +188,9 @@ def test_axes_of_images_and_fields(name, plain):
     for argument in set(CALLS[name]) & {*IMAGES, *FIELDS}:
         given, expected = CALLS[name][argument], plain[name]
         if name not in SINGLE:
-            equal(call(name, CALLS[name] | {argument: np.stack([given, given])})[1], expected)
+            # On a GPU, sums into texels have another order in every run.
+            both = call(name, CALLS[name] | {argument: np.stack([given, given])})
+            assert_close("sum", both[1], expected, 4 * np.abs(expected).max())
             assert call(name, CALLS[name] | {argument: given[None][:0]}).shape == (0, *expected.shape)
         if argument in IMAGES:
             words = refused(name, argument, CALLS[name] | {argument: given[..., 0]})
@@ -260,14 +263,6 @@ def test_coordinates_have_the_precision_of_the_image(name):
     arguments = {key: float(a) if isinstance(a, np.floating) else a for key, a in CALLS[name].items()}
     (argument,) = set(arguments) & {*IMAGES}
     program = jax.make_jaxpr(lambda image: call(name, arguments | {argument: image}))(np.float64(arguments[argument]))
-    imprecise = [str(e) for e in equations(program.jaxpr) if any(v.aval.dtype == np.float32 for v in e.outvars)]
+    computed = (e for e in equations(program.jaxpr) if e.primitive.name not in MOVES)
+    imprecise = [str(e) for e in computed if any(v.aval.dtype == np.float32 for v in e.outvars)]
     assert not imprecise
-
-
-def equations(jaxpr):
-    """What computes in a program and in its inner programs."""
-    for equation in jaxpr.eqns:
-        if equation.primitive.name not in MOVES:
-            yield equation
-        for inner in jax.core.jaxprs_in_params(equation.params):
-            yield from equations(inner)
