@@ -159,8 +159,8 @@ def check_level(kind: TextureKind, texels: Any, name: str, argument: str) -> jax
     expected = f"({', '.join((*AXIS_NAMES[kind], 'C'))})"
     texels = in_dtype_of_jax(name, argument, texels)
     try:
-        # `jnp.asarray` compiles a program for each new shape of an array of NumPy.
-        texels = jax.device_put(texels) if type(texels) is np.ndarray else jnp.asarray(texels)
+        # `jnp.asarray` compiles a program for each new shape of NumPy. `device_put` may share memory, that of a copy.
+        texels = jax.device_put(texels.copy()) if type(texels) is np.ndarray else jnp.asarray(texels)
     except (TypeError, ValueError):
         raise TypeError(f"{name}: {argument} is a {type(texels).__name__}, expected numbers {expected}.") from None
     if texels.ndim != len(AXIS_NAMES[kind]) + 1:

@@ -291,3 +291,11 @@ def test_public_parameters_have_types(name):
     parameters = inspect.signature(value).parameters.values()
     bare = [p.name for p in parameters if p.annotation in (inspect.Parameter.empty, typing.Any)]
     assert not bare
+
+
+def test_a_texture_keeps_its_texels_when_an_array_of_numpy_changes():
+    for size in range(64, 84):  # whose memory JAX can share, and whose not
+        texels = np.zeros((256, size, 1), np.float32)
+        texture = jt.texture2d(texels)
+        texels[:] = 1
+        assert not np.asarray(texture.texels).any()
