@@ -54,7 +54,7 @@ PAIRS = [pair for pair in itertools.combinations(FEATURES, 2) if pair not in {*R
 # Pairs in two dimensions; the others have one, which costs a fraction.
 OF_IMAGES = {("limit", "border"), ("weights", "border"), ("weights", "half"), ("border", "half")}
 # With these, devices cut the texels too, not the samples alone, which costs a multiple.
-CUT = {"limit", "border", "half"}
+CUT = {"limit", "border"}
 SAMPLES, DRAWS, CAPACITY = 16, 400, 300
 KEY = jax.random.key(3)
 # So many standard deviations of a mean lie between it and its expectation in one of 10^8 cases.
