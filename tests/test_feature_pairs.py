@@ -199,7 +199,7 @@ def devices(on, args):
     if "sharding" not in on:
         yield args
         return
-    mesh = jax.make_mesh((8,), ("d",), axis_types=(AxisType.Explicit,))
+    mesh = jax.make_mesh((min(8, len(jax.devices())),), ("d",), axis_types=(AxisType.Explicit,))
     batch = (None,) * ("batch" in on)
     specs = [P("d") if CUT & {*on} else P(), P(), P(*batch, None, "d"), *[P(*batch, "d")] * 3]
     with jax.set_mesh(mesh):
