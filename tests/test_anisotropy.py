@@ -102,6 +102,16 @@ def test_what_a_long_footprint_keeps():
     np.testing.assert_array_equal(read(1), 0.5)
 
 
+def test_an_infinite_side_is_a_very_long_one():
+    texels = np.random.default_rng(0).random((8, 8, 1)).astype(np.float32)
+    texture = jt.build_mipmaps(jt.texture2d(texels))
+    sampler = jt.Sampler(max_anisotropy=3, address_mode="border")
+    read = jax.jit(lambda x, side: jt.sample(texture, (x, 0.5), sampler, ddx=(side, 0.0), ddy=(0.0, 0.1))[0])
+    infinite, long = (jax.value_and_grad(read)(0.5, side) for side in (np.inf, 3e38))
+    assert infinite == long
+    assert infinite[0] > 0.1  # the read in the middle
+
+
 def test_gradients_are_those_of_the_float_read():
     rng = np.random.default_rng(0)
     chain = jax.jit(jt.build_mipmaps)(jt.texture2d(rng.normal(size=(16, 16, 2)).astype(np.float32)))

@@ -102,6 +102,15 @@ def test_an_inverse_leads_back(ndim):
     assert_exact(np.stack(warp.invert_flow(as_tuple(flow), 60), -1), inverse)
 
 
+def test_each_step_of_an_inverse_looks_once_more():
+    x = np.broadcast_to(np.arange(8, dtype=np.float32) + 0.5, (3, 8))
+    flow = np.stack([0.25 * x, 0 * x], -1)  # exact between the pixels
+    inverse = np.float32(0)
+    for steps in range(1, 5):
+        inverse = -0.25 * (x[1, 1:4] + inverse)
+        assert_exact(warp.invert_flow(flow, steps)[1, 1:4, 0], inverse)
+
+
 def test_derivatives_of_every_order(x64):
     """Of all functions at once."""
     velocity = drawn(2, 0.5, np.float64)[:4, :5]

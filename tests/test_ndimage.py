@@ -84,6 +84,12 @@ def test_dtypes_of_results():
         assert ndimage.shift(np.arange(5), 1).dtype == np.int64
 
 
+def test_sums_have_the_precision_of_the_result(x64):
+    array = normal(9).astype(np.float32)
+    found = ndimage.shift(array, 0.3, output=np.float64)
+    assert_exact(found, ndimage.shift(array.astype(np.float64), 0.3), np.float64)
+
+
 @pytest.mark.parametrize("name", ["bool", "uint8", "int16", "uint32", "float16", "bfloat16"])
 def test_whole_indices_return_elements(name):
     """Of order 0 the bits, and of splines the numbers that a dtype rounds to; outside the rounded `cval`."""

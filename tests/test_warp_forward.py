@@ -101,9 +101,9 @@ def test_a_pixel_of_little_importance_is_seen_where_it_lands_alone():
 def test_what_is_not_finite_lands_nowhere():
     image, flow, importance = draw(dtype=np.float32)
     broken = flow.copy()
-    broken[2, 3], broken[4, 1, 0] = np.inf, np.nan
+    broken[2, 3], broken[4, 1, 0], broken[1, 2, 1] = np.inf, np.nan, np.nan
     away = flow.copy()
-    away[2, 3] = away[4, 1] = 1e4
+    away[2, 3] = away[4, 1] = away[1, 2] = 1e4
     assert_exact(forward_warp(image, broken, importance), forward_warp(image, away, importance))
     loss = lambda *arrays: (forward_warp(*arrays) ** 2).sum()
     to_image, to_flow = jax.jit(jax.grad(loss, (0, 1)))(jnp.asarray(image), jnp.asarray(broken))

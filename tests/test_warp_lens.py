@@ -86,6 +86,12 @@ def test_where_a_lens_folds_the_near_side_counts_and_beyond_is_nothing():
     assert_close("point", near * (1 - near**2 / 3), radius[:4].astype(np.float64), 1)
     np.testing.assert_array_equal(x[4:], np.inf)
     np.testing.assert_array_equal(y[4:], -np.inf)
+    # Farther out the image is turned by half a turn, which is no mirror, and rays lead to points on the other side.
+    grid = np.meshgrid(*[np.linspace(-6, 6, 25, dtype=np.float32)] * 2)
+    x, y = jt.warp.undistort_points(grid, camera, -np.float32([1, 0, 0, 0]))
+    outside = np.hypot(*grid) > 1
+    np.testing.assert_array_equal(np.abs(x)[outside], np.inf)
+    np.testing.assert_array_equal(np.abs(y)[outside], np.inf)
 
 
 def test_points_and_cameras_broadcast():

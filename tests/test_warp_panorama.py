@@ -77,6 +77,12 @@ def test_wide_filters_go_on_beyond_poles_and_seams(filter, shape):
     assert_close(row, found, faces(), scale)
 
 
+def test_a_mirrored_picture_of_an_odd_width_has_mirrored_faces():
+    image = np.random.default_rng(0).random((4, 5, 2)).astype(np.float32)
+    faces, mirrored = (np.asarray(TO_FACES(picture, 6)) for picture in (image, image[:, ::-1]))
+    assert_close("float32", mirrored, faces[[1, 0, 2, 3, 4, 5], :, ::-1], 1)
+
+
 def test_a_texture_unit_reads_panoramas():
     """It has no address mode for a sphere, so rows are laid beyond the poles."""
     found = TO_FACES(panorama(), SIZE, jt.Sampler(arithmetic="hardware"))
