@@ -501,4 +501,52 @@ FAULTS = {
         "test_spline_filter.py",
         "",
     ),
+    "a flow that is not finite along y lands": Fault(
+        "jaxtex/warp/forward.py", " & jnp.isfinite(dy)", "", "test_warp_forward.py", "finite_lands"
+    ),
+    "a ray on the other side is a solution": Fault(
+        "jaxtex/warp/lens_solution.py", " & (a + d > 0)", "", "test_warp_lens.py", "folds"
+    ),
+    "sums lack the precision of the result": Fault(
+        "jaxtex/ndimage/numbers.py", "*results, *parameters", "*parameters", "test_ndimage.py", "precision_of"
+    ),
+    "across an odd pole lies one column": Fault(
+        "jaxtex/warp/panorama.py", "half + 1, -2", "half, -2", "test_warp_panorama.py", "odd_width"
+    ),
+    "reads along an infinite side are lost": Fault(
+        ENGINE + "level_of_detail.py", "offset * limited(d)", "offset * d", "test_anisotropy.py", "infinite_side"
+    ),
+    "an inverse takes one step less": Fault(
+        "jaxtex/warp/flows.py", "fori_loop(1, steps,", "fori_loop(1, steps - 1,", "test_flows.py", "each_step"
+    ),
+    "a small matrix is not scaled": Fault(
+        "jaxtex/warp/matrices.py",
+        "jnp.ldexp(element, -exponent)",
+        "jnp.ldexp(element, 0 * exponent)",
+        "test_warp_calls.py",
+        "up_to_a_factor",
+    ),
+    "numbers are rounded to float32": Fault(
+        "jaxtex/warp/shapes.py",
+        "*(() if like is None else (dtype_of(like),))",
+        "*()",
+        "test_warp_calls.py",
+        "precision_of_the_image",
+    ),
+    "foreign bytes are taken as they are": Fault(
+        "jaxtex/_integers.py", "leaf.dtype.isnative", "True", "test_warp_calls.py", "byte_order"
+    ),
+    "bounds of a weighted limited read lack the weight": Fault(
+        ENGINE + "combinations.py",
+        "return parts[0].times(place.step.weights()[0])",
+        "return Within(weighted(place.step.weights()[0], parts[0].total), parts[0].bounds)",
+        "test_feature_pairs.py",
+        "limit",
+    ),
+    "a drawn read forgets its combination": Fault(
+        "jaxtex/sampling.py", "if combination(sampler) is Combination.LIMITED:", "if False:", "test_feature_pairs.py"
+    ),
+    "the type of a sum has the axis that was summed": Fault(
+        ENGINE + "result_types.py", "samples[axis] = 1", "pass", "test_result_types.py", "weights"
+    ),
 }
