@@ -4,6 +4,7 @@ import ctypes
 import gc
 import os
 
+import budget
 import compiling
 
 # XLA and its thread pools read the environment when they start, so this must stand before the first import of jax.
@@ -72,14 +73,30 @@ def pytest_collection_finish():
 
 
 class Programs:
-    """Counts the programs that XLA compiles, and frees them."""
+    """Counts the programs that XLA compiles, since the last were freed and for a file of tests, and frees them."""
 
     def __init__(self):
-        self.count = 0
+        self.count = self.of_file = 0
         jax.monitoring.register_event_duration_secs_listener(self.listen)
 
     def listen(self, event, duration, **more):
         self.count += event == COMPILED
+        self.of_file += event == COMPILED
+
+    def end_file(self, name):
+        """Compares the programs of a file of tests with its budget, or writes them down.
+
+        Counts are those of one version of JAX on a CPU.
+        """
+        count, self.of_file = self.of_file, 0
+        if os.environ.get(budget.VARIABLE):
+            with open(os.environ[budget.VARIABLE], "a") as log:
+                log.write(f"{name} {count}\n")
+            return
+        version, counts = budget.read()
+        fault = budget.fault(name, count, counts)
+        if fault and jax.__version__ == version and compiling.on_cpu():
+            pytest.fail(fault, pytrace=False)
 
     def free(self):
         self.count = 0
@@ -93,10 +110,19 @@ class Programs:
 programs = Programs()
 
 
+@pytest.fixture
+def programs_of_file():
+    """How many programs the tests of this file have compiled so far."""
+    return lambda: programs.of_file
+
+
 def pytest_runtest_teardown(item, nextitem):
     """Frees programs when they are many, and at the end of a file."""
-    if programs.count > MOST_PROGRAMS or nextitem is None or nextitem.path != item.path:
+    last = nextitem is None or nextitem.path != item.path
+    if programs.count > MOST_PROGRAMS or last:
         programs.free()
+    if last:
+        programs.end_file(item.path.name)
 
 
 def pytest_collection_modifyitems(items):
