@@ -254,6 +254,12 @@ def test_a_layer_is_the_plain_function_of_its_features(library, of_plain_functio
     assert_close("float32", once(call)(parameters, IMAGES), with_options, 9)
 
 
+def test_a_layer_takes_images_of_foreign_byte_order(library):
+    layer = library.layer(library.brightness, 1, (4, 5))
+    images = IMAGES[0] if isinstance(library, Equinox) else IMAGES
+    assert_exact(layer(images.astype(images.dtype.newbyteorder("S"))), layer(images))
+
+
 def test_gradients_reach_the_network_once_the_last_layer_has_moved(library):
     parameters, call = library.parts(library.layer(library.network(6 * 9 * 2), NUM_FEATURES, (6, 9)))
     gradients = value_and_gradients(call)

@@ -3,7 +3,7 @@
 # pyright: strict, reportUnknownMemberType=false
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
@@ -11,6 +11,7 @@ import numpy as np
 from jax.core import Tracer
 from jax.typing import ArrayLike
 
+from .._integers import in_native_order
 from .._remedies import check_operand
 
 
@@ -37,6 +38,7 @@ def widened(values: jax.Array, parameters: Iterable[jax.Array]) -> jax.Array:
 
     Some layers of the libraries do not combine different dtypes, and under strict promotion no layer does.
     """
+    values = cast(jax.Array, in_native_order(values))
     dtypes: list[np.dtype[Any]] = [a.dtype for a in parameters if jnp.issubdtype(a.dtype, jnp.floating)]
     narrowest = min(dtypes, key=lambda dtype: dtype.itemsize, default=values.dtype)
     return values.astype(narrowest) if values.dtype.itemsize < narrowest.itemsize else values

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from .._arguments import as_integer
+from .._integers import in_native_order
 from .._remedies import as_flag
 from ..sampler import FilterModeLike, Sampler
 from ..warp import spatial_transform
@@ -122,7 +123,7 @@ class SpatialTransformer(eqx.Module):
 
     def __call__(self, image: jax.Array, *, key: jax.Array | None = None) -> jax.Array:
         out = spatial_transform(
-            jnp.moveaxis(image, 0, -1),
+            jnp.moveaxis(in_native_order(image), 0, -1),
             self.theta(image, key=key),
             self.output_shape,
             self.sampler,
