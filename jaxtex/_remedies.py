@@ -1,4 +1,6 @@
-"""What to pass in place of arguments that no call takes: words of other libraries, strings, nested lists."""
+"""The checks that all public functions share, and what to pass in place of arguments that no call takes: words of other
+libraries, strings, nested lists.
+"""
 
 # pyright: strict, reportUnknownMemberType=false
 

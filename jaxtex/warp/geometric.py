@@ -13,7 +13,7 @@ from .._tables.storage_formats import sum_dtype
 from ..mipmaps import along_axes
 from ..sampler import FilterModeLike, Sampler
 from .calls import STATIC_OPTIONS, compiled
-from .grids import affine, as_parameters, called, pixel_centers, projective, stored_points
+from .grids import affine, as_parameters, evaluated_at, pixel_centers, projective, stored_points
 from .images import warp_image
 from .matrices import Rows, about, elements, from_theta, inverted, of_unit_size, rotation
 from .options import ReadOptions, read_options
@@ -79,7 +79,7 @@ def resample(
     """
     shape = spatial_shape("resample", image, output_shape)
     pixels = pixel_centers(shape, sum_dtype(dtype_of(image)))
-    coords = called("resample", function, pixels)
+    coords = evaluated_at("resample", function, pixels)
     footprint = along_axes(function, pixels) if antialias else None
     options = read_options("resample", sampler, filter, address, border_color, antialias, dtype)
     return warp_image("resample", image, stored_points, coords, shape, options, footprint)

@@ -40,7 +40,7 @@ def pixel_centers(output_shape: Sequence[int], dtype: DTypeLike = jnp.float32) -
     return tuple(centers[::-1])
 
 
-def called(name: str, function: Any, pixels: Sequence[jax.Array]) -> Arrays:
+def evaluated_at(name: str, function: Any, pixels: Sequence[jax.Array]) -> Arrays:
     """The coordinates that a caller's function returns for pixels: as many as these have."""
     if not callable(function):
         raise TypeError(

@@ -23,7 +23,7 @@ from .._tables.storage_formats import sum_dtype
 from .._typed_jit import typed_jit
 from ..sampler import FilterModeLike, Sampler
 from . import smoothing
-from .grids import called, stored_points
+from .grids import evaluated_at, stored_points
 from .images import TEXTURES, Window, as_numbers, check_image, check_reads, floating_parameters, warp_checked
 from .options import read_options
 from .shapes import as_shape, spatial_shape
@@ -273,7 +273,7 @@ class StreamedWarp:
         for axis, (first, n, size) in enumerate(zip(box.start, shape, self.shape)):
             line = np.minimum(np.arange(first, first + n), size - 1).astype(sum_dtype(self.dtype)) + 0.5
             centers.append(jnp.asarray(line.reshape([n if k == axis else 1 for k in range(ndim)])))
-        return called("resample_tiles", self.function, centers[::-1])
+        return evaluated_at("resample_tiles", self.function, centers[::-1])
 
     def spans(self, positions: NDArray[Any]) -> tuple[Span, ...] | None:
         return texel_spans(positions, self.axes, self.sizes, [axis.kernel for axis in self.axes[:1]])
