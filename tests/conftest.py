@@ -4,8 +4,8 @@ import ctypes
 import gc
 import os
 
-import budget
-import compiling
+from tests import budget
+from tests.support import compiling
 
 # XLA and its thread pools read the environment when they start, so this must stand before the first import of jax.
 WORKERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
@@ -122,7 +122,7 @@ def pytest_runtest_teardown(item, nextitem):
     if programs.count > MOST_PROGRAMS or last:
         programs.free()
     if last:
-        programs.end_file(item.path.name)
+        programs.end_file(str(item.path.relative_to(budget.FOLDER)))
 
 
 def pytest_collection_modifyitems(items):

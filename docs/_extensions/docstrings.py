@@ -1,7 +1,7 @@
 """Docstrings of jaxtex as reStructuredText: each section becomes a field, and an example a block of code.
 
-The sections are those that `tests/test_docstrings.py` allows. Arguments get their types from the source, where they
-stand under short names; `docs/api/types.md` explains the names that are not public.
+The sections are those that `tests/docs/test_docstrings.py` allows. Arguments get their types from the source, where
+they stand under short names; `docs/api/types.md` explains the names that are not public.
 """
 
 import ast

@@ -1,0 +1,821 @@
+"""The command line, in process on small images, against codecs and arithmetic of another kind."""
+
+import argparse
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import imagecodecs
+import jax
+import numpy as np
+import pytest
+import tifffile
+from PIL import Image
+
+import jaxtex
+from jaxtex import AddressMode, FilterMode
+from jaxtex.cli import main
+from jaxtex.cli.batch import files
+from jaxtex.cli.environment import info
+from jaxtex.cli.environment.extra import PACKAGES
+from jaxtex.cli.grammar import commands
+from jaxtex.cli.grammar.option_groups import ADDRESSES, FILTERS, WHOLE_TRANSFORMS
+from jaxtex.cli.pictures import decode, encode
+from jaxtex.cli.pictures.metadata.exif import ORIENTATION
+from jaxtex.cli.pictures.picture import Picture
+from jaxtex.cli.transforms import affine
+from jaxtex.cli.warping import warp
+from tests.support.tolerances import assert_close
+
+HEIGHT, WIDTH = 6, 9
+SRGB = b"\0" * 16 + b"RGB " + b"profile" * 20
+GRAY = b"\0" * 16 + b"GRAY" + b"profile" * 20
+
+
+def noise(channels: int, dtype: str = "uint8", height: int = HEIGHT, width: int = WIDTH) -> np.ndarray:
+    """Random pixels over the whole range of `dtype`; with alpha, some of them clear and some opaque."""
+    random = np.random.default_rng(channels)
+    top = np.iinfo(dtype).max
+    pixels = random.integers(0, top, (height, width, channels), endpoint=True).astype(dtype)
+    if channels in (2, 4):
+        pixels[0, :, -1], pixels[1, :, -1], pixels[2, :, -1] = 0, top, 1
+    return pixels
+
+
+def save(path: Path, pixels: np.ndarray, **options) -> Path:
+    """Writes an image: Pillow for 8 bits, else imagecodecs or tifffile."""
+    bare = pixels[..., 0] if pixels.shape[-1] == 1 else pixels
+    if path.suffix == ".webp":
+        Image.fromarray(bare).save(path, lossless=True, exact=True, **options)
+    elif pixels.dtype == np.uint8:
+        Image.fromarray(bare).save(path, **options)
+    elif path.suffix == ".png":
+        path.write_bytes(imagecodecs.png_encode(bare))
+    else:
+        alpha = ["unassalpha"] if pixels.shape[-1] in (2, 4) else None
+        tifffile.imwrite(path, bare, photometric="rgb" if bare.shape[2:] > (2,) else "minisblack", extrasamples=alpha)
+    return path
+
+
+def load(path: Path) -> np.ndarray:
+    """Reads an image as (height, width, channels), PNG and TIFF of 8 bits by other codecs than wrote them."""
+    if path.suffix == ".png":
+        pixels = imagecodecs.png_decode(path.read_bytes())
+    else:
+        pixels = tifffile.imread(path) if path.suffix == ".tif" else np.asarray(Image.open(path))
+    return pixels.reshape(*pixels.shape[:2], -1)
+
+
+def run(capsys, *arguments: object) -> tuple[int, str, str]:
+    """The exit code, standard output and standard error of `main`."""
+    code = main([str(argument) for argument in arguments])
+    return code, *capsys.readouterr()
+
+
+def warped(tmp_path: Path, pixels: np.ndarray, *options: object, suffix: str = ".png") -> np.ndarray:
+    """`pixels` after `jaxtex warp` with `options`, through files."""
+    source, target = save(tmp_path / f"in{suffix}", pixels), tmp_path / f"out{suffix}"
+    assert main(["warp", str(source), str(target), *map(str, options)]) == 0
+    return load(target)
+
+
+def bilinear(pixels: np.ndarray, back: np.ndarray, border: float) -> np.ndarray:
+    """A bilinear read at every pixel's center mapped by `back`, in float64, with a border."""
+    y, x = np.mgrid[: pixels.shape[0], : pixels.shape[1]] + 0.5
+    x, y = np.einsum("ij,jhw->ihw", back, np.stack([x, y, np.ones_like(x)]))
+    return bilinear_at(pixels, x, y, border)
+
+
+def bilinear_at(pixels: np.ndarray, x: np.ndarray, y: np.ndarray, border: float) -> np.ndarray:
+    """A bilinear read at points (x, y), in float64, with a border."""
+    height, width = pixels.shape[:2]
+    padded = np.pad(pixels.astype(float), ((1, 1), (1, 1), (0, 0)), constant_values=border)
+    x, y = np.clip(x + 0.5, 0, width + 0.999), np.clip(y + 0.5, 0, height + 0.999)
+    i, j = x.astype(int), y.astype(int)
+    s, t = (x - i)[..., None], (y - j)[..., None]
+    top = padded[j, i] * (1 - s) + padded[j, i + 1] * s
+    return top * (1 - t) + (padded[j + 1, i] * (1 - s) + padded[j + 1, i + 1] * s) * t
+
+
+# Files
+
+
+LOSSLESS = [
+    (suffix, dtype, channels)
+    for suffix, dtypes in (
+        (".png", ("uint8", "uint16")),
+        (".tif", ("uint8", "uint16")),
+        (".webp", ("uint8",)),
+    )
+    for dtype in dtypes
+    for channels in (1, 2, 3, 4)
+]
+
+
+@pytest.mark.parametrize(("suffix", "dtype", "channels"), LOSSLESS)
+def test_lossless_formats_keep_every_bit(tmp_path, suffix, dtype, channels):
+    pixels = noise(channels, dtype)
+    out = warped(tmp_path, pixels, "--filter", "point", suffix=suffix)
+    if suffix == ".webp" and channels < 3:  # WebP has no gray
+        pixels = np.concatenate([pixels[..., :1]] * 3 + [pixels[..., 1:]], axis=-1)
+    assert out.dtype == dtype
+    np.testing.assert_array_equal(out, pixels)
+
+
+@pytest.mark.parametrize("filter_mode", ["linear", "cubic"])
+@pytest.mark.parametrize(("dtype", "channels"), [("uint8", 3), ("uint16", 1), ("uint8", 4), ("uint16", 4)])
+def test_the_identity_keeps_every_bit(tmp_path, filter_mode, dtype, channels):
+    pixels = noise(channels, dtype)
+    np.testing.assert_array_equal(warped(tmp_path, pixels, "--filter", filter_mode), pixels)
+
+
+@pytest.mark.parametrize("filter_mode", ["linear", "cubic"])
+def test_every_16_bit_value_survives_filtering(tmp_path, filter_mode):
+    pixels = np.arange(65536, dtype=np.uint16).reshape(256, 256, 1)
+    np.testing.assert_array_equal(warped(tmp_path, pixels, "--filter", filter_mode), pixels)
+
+
+def test_every_8_bit_color_and_alpha_survives_filtering(tmp_path):
+    color, alpha = np.meshgrid(np.arange(256), np.arange(256))
+    pixels = np.stack([color, alpha], axis=-1).astype(np.uint8)
+    np.testing.assert_array_equal(warped(tmp_path, pixels, "--filter", "linear"), pixels)
+
+
+def pillow_image(mode: str) -> tuple[Image.Image, dict, np.ndarray]:
+    """An image of a Pillow mode, options to save it with, and the pixels that it stands for."""
+    gray, rgb = noise(1)[..., 0], noise(3)
+    if mode == "1":
+        bits = gray > 127
+        return Image.fromarray(bits), {}, (bits * 255).astype(np.uint8)[..., None]
+    if mode == "L with a clear gray":
+        pixels = np.stack([gray, np.where(gray == gray[0, 0], 0, 255)], axis=-1)
+        return Image.fromarray(gray), {"transparency": int(gray[0, 0])}, pixels
+    if mode == "RGB with a clear color":
+        clear = (rgb == rgb[0, 0]).all(axis=-1, keepdims=True)
+        pixels = np.concatenate([rgb, np.where(clear, 0, 255)], axis=-1)
+        return Image.fromarray(rgb), {"transparency": tuple(map(int, rgb[0, 0]))}, pixels
+    index, palette = gray % 4, np.array([[0, 0, 0], [255, 0, 0], [10, 20, 30], [1, 2, 3]], np.uint8)
+    image = Image.frombytes("P", (WIDTH, HEIGHT), index.tobytes())
+    image.putpalette(palette.tobytes())
+    if mode == "P":
+        return image, {}, palette[index]
+    alpha = np.array([0, 255, 128, 7], np.uint8)
+    return image, {"transparency": alpha.tobytes()}, np.concatenate([palette, alpha[:, None]], axis=-1)[index]
+
+
+@pytest.mark.parametrize("mode", ["1", "P", "P with alphas", "L with a clear gray", "RGB with a clear color"])
+def test_other_pixel_modes_become_plain_ones(tmp_path, mode):
+    image, options, expected = pillow_image(mode)
+    image.save(tmp_path / "in.png", **options)
+    np.testing.assert_array_equal(decode.read_picture(tmp_path / "in.png").pixels, expected)
+
+
+def test_cmyk_becomes_rgb(tmp_path):
+    image = Image.new("CMYK", (3, 2), (0, 255, 255, 0))
+    image.save(tmp_path / "in.tif")
+    np.testing.assert_array_equal(decode.read_picture(tmp_path / "in.tif").pixels, [[[255, 0, 0]] * 3] * 2)
+
+
+TIFF_VARIANTS = {
+    "planar": ({"planarconfig": "separate", "photometric": "rgb"}, 3, lambda p: p),
+    "big-endian": ({"byteorder": ">", "photometric": "minisblack"}, 1, lambda p: p),
+    "white is zero": ({"photometric": "miniswhite"}, 1, lambda p: np.iinfo(p.dtype).max - p),
+    "an undeclared channel": (
+        {"photometric": "rgb", "extrasamples": ["unspecified"]},
+        4,
+        lambda p: p[..., :3],
+    ),
+    "deflated": ({"photometric": "rgb", "compression": "zlib", "predictor": True}, 3, lambda p: p),
+}
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16"])
+@pytest.mark.parametrize("variant", TIFF_VARIANTS)
+def test_variants_of_tiff(tmp_path, variant, dtype):
+    options, channels, meaning = TIFF_VARIANTS[variant]
+    pixels = noise(channels, dtype)
+    stored = np.moveaxis(pixels, -1, 0) if options.get("planarconfig") == "separate" else pixels
+    tifffile.imwrite(tmp_path / "in.tif", stored[..., 0] if channels == 1 else stored, **options)
+    picture = decode.read_picture(tmp_path / "in.tif")
+    np.testing.assert_array_equal(picture.pixels, meaning(pixels))
+    assert bool(picture.notes) == (variant == "an undeclared channel")
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16"])
+def test_associated_alpha_is_divided_out(tmp_path, dtype):
+    top = np.iinfo(dtype).max
+    half = top // 2 + 1
+    straight = np.full((2, 2, 4), (top, half, 0, half), dtype)
+    stored = straight.copy()
+    stored[..., :3] = np.rint(straight[..., :3] * (half / top))
+    tifffile.imwrite(tmp_path / "in.tif", stored, photometric="rgb", extrasamples=["assocalpha"])
+    # What was rounded is divided by a half.
+    assert_close("rounded code", decode.read_picture(tmp_path / "in.tif").pixels, straight, 2)
+
+
+BREAKS = {
+    "half": lambda data: data[: len(data) // 2],
+    "a tenth": lambda data: data[: len(data) // 10],
+    "zeros in the middle": lambda data: data[: len(data) // 2] + bytes(40) + data[len(data) // 2 + 40 :],
+}
+
+
+@pytest.mark.parametrize("broken", BREAKS)
+@pytest.mark.parametrize(
+    ("suffix", "dtype"), [(".png", "uint8"), (".png", "uint16"), (".tif", "uint8"), (".tif", "uint16")]
+)
+def test_a_broken_file_is_one_sentence(tmp_path, capfd, suffix, dtype, broken):
+    """Also on the descriptor, to which C libraries write past Python."""
+    path = tmp_path / f"in{suffix}"
+    encode.write_picture(path, Picture(noise(3, dtype, 30, 30)))
+    path.write_bytes(BREAKS[broken](path.read_bytes()))
+    assert main(["warp", str(path), str(tmp_path / "out.png")]) == 2
+    out, err = capfd.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert err.startswith(f"jaxtex: error: cannot read {path}: ")
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+@pytest.mark.parametrize(("suffix", "dtype"), [(".png", "uint8"), (".tif", "uint8"), (".tif", "uint16")])
+def test_exif_orientation_is_applied(tmp_path, suffix, dtype, orientation):
+    pixels = noise(3, dtype)
+    exif = Image.Exif()
+    exif[ORIENTATION] = orientation
+    # What the first row and column of the stored array are: TIFF 6.0, tag 274.
+    expected = {
+        1: pixels,
+        2: np.fliplr(pixels),
+        3: np.rot90(pixels, 2),
+        4: np.flipud(pixels),
+        5: pixels.swapaxes(0, 1),
+        6: np.rot90(pixels, -1),
+        7: np.rot90(pixels, 2).swapaxes(0, 1),
+        8: np.rot90(pixels, 1),
+    }[orientation]
+    path = tmp_path / f"in{suffix}"
+    if dtype == "uint16":
+        tags = [(ORIENTATION, "H", 1, orientation, True)]
+        tifffile.imwrite(path, pixels, photometric="rgb", extratags=tags)
+    else:
+        save(path, pixels, exif=exif)
+    np.testing.assert_array_equal(decode.read_picture(path).pixels, expected)
+
+
+@pytest.mark.parametrize(
+    ("suffix", "dtype", "channels", "profile", "kept"),
+    [
+        (".png", "uint8", 3, SRGB, True),
+        (".png", "uint16", 4, SRGB, True),
+        (".png", "uint16", 2, GRAY, True),
+        (".tif", "uint8", 3, SRGB, True),
+        (".tif", "uint16", 3, SRGB, True),
+        (".jpg", "uint8", 3, SRGB, True),
+        (".jpg", "uint8", 1, GRAY, True),
+        (".webp", "uint8", 3, SRGB, True),
+        (".webp", "uint8", 1, GRAY, False),
+        (".png", "uint8", 1, SRGB, False),
+    ],
+)
+def test_a_color_profile_stays_if_it_fits(tmp_path, suffix, dtype, channels, profile, kept):
+    path = tmp_path / f"out{suffix}"
+    encode.write_picture(path, Picture(noise(channels, dtype), profile))
+    again = decode.read_picture(path)
+    assert again.icc == (profile if kept else None)
+    if suffix == ".png":
+        np.testing.assert_array_equal(again.pixels, noise(channels, dtype))
+
+
+@pytest.mark.parametrize(
+    ("suffix", "dtype", "channels", "notes"),
+    [(".jpg", "uint8", 3, 0), (".jpg", "uint16", 1, 1), (".jpg", "uint16", 4, 2), (".webp", "uint16", 3, 1)],
+)
+def test_what_a_format_cannot_hold_is_said(tmp_path, capsys, suffix, dtype, channels, notes):
+    top = np.iinfo(dtype).max
+    pixels = np.full((HEIGHT, WIDTH, channels), top // 2, dtype)
+    source, target = save(tmp_path / "in.png", pixels), tmp_path / f"out{suffix}"
+    code, _, err = run(capsys, "warp", source, target, "--filter", "point")
+    assert code == 0
+    assert len(err.splitlines()) == notes
+    assert all(line.startswith("jaxtex: note: in.png ") for line in err.splitlines())
+    found = load(target)
+    assert_close("lossy file", found, np.full(found.shape, 64 if channels == 4 else 127), 1)
+
+
+@pytest.mark.parametrize(("suffix", "dtype"), [(".tif", "uint8"), (".tif", "uint16"), (".webp", "uint8")])
+def test_one_of_several_pages_is_chosen(tmp_path, capsys, suffix, dtype):
+    path, pages = tmp_path / f"in{suffix}", [noise(3, dtype), 255 - noise(3, dtype)]
+    if dtype == "uint16":
+        tifffile.imwrite(path, np.stack(pages), photometric="rgb")
+    else:
+        first, second = map(Image.fromarray, pages)
+        lossless = {"lossless": True} if suffix == ".webp" else {}
+        first.save(path, save_all=True, append_images=[second], **lossless)
+    code, _, err = run(capsys, "warp", path, tmp_path / "out.png", "--filter", "point")
+    assert code == 2
+    several = "it has 2 pages, and PNG stores one; write a TIFF, or choose a page with"
+    if suffix == ".webp":
+        several = "it has 2 pages or frames, and one is warped; choose it with"
+    assert f"{several} --page 1 to --page 2" in err
+    for number, pixels in enumerate(pages, 1):
+        code, _, err = run(capsys, "warp", path, tmp_path / "out.png", "--filter", "point", "--page", number)
+        assert (code, err) == (0, "")
+        np.testing.assert_array_equal(load(tmp_path / "out.png"), pixels)
+    code, _, err = run(capsys, "warp", path, tmp_path / "out.png", "--page", 3)
+    assert (code, "it has no page 3, only 2" in err) == (2, True)
+
+
+def failing(*_, **__):
+    raise OSError("the disk is full")
+
+
+def interrupted(*_, **__):
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "failure", "code"),
+    [
+        (Image.Image, "save", failing, 2),
+        (os, "open", failing, 2),
+        (os, "replace", failing, 2),
+        (os, "replace", interrupted, 130),
+    ],
+)
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, capsys, monkeypatch, owner, name, failure, code):
+    source, target = save(tmp_path / "in.png", noise(3)), save(tmp_path / "out.png", noise(1))
+    before = target.read_bytes()
+    monkeypatch.setattr(owner, name, failure)
+    got, out, err = run(capsys, "warp", source, target, "--filter", "point")
+    assert (got, out, len(err.splitlines())) == (code, "", 1)
+    assert target.read_bytes() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.png", "out.png"]
+
+
+def test_an_image_may_replace_itself_and_a_link_stays_a_link(tmp_path, capsys):
+    source = save(tmp_path / "in.png", noise(3))
+    link = tmp_path / "link.png"
+    link.symlink_to(source)
+    assert run(capsys, "warp", link, link, "--filter", "point", "--translate", 1, 0)[0] == 0
+    assert link.is_symlink()
+    np.testing.assert_array_equal(load(source)[:, 1:], noise(3)[:, :-1])
+
+
+# Geometry
+
+
+# As the independent read has it.
+TAP_BY_TAP = ("--address", "border", "--border-color", 40)
+
+
+@pytest.mark.parametrize("quarters", [-1, 1, 2, 3, 5])
+@pytest.mark.parametrize("filter_mode", ["point", "linear"])
+def test_quarter_turns_are_rot90(tmp_path, filter_mode, quarters):
+    pixels = noise(3, height=8, width=8)
+    out = warped(tmp_path, pixels, "--rotate", 90 * quarters, "--filter", filter_mode)
+    np.testing.assert_array_equal(out, np.rot90(pixels, quarters))
+
+
+def test_a_quarter_turn_of_an_oblong_fills_the_turned_size(tmp_path):
+    pixels = noise(3)
+    out = warped(tmp_path, pixels, "--rotate", 90, "--size", f"{HEIGHT}x{WIDTH}", "--filter", "point")
+    np.testing.assert_array_equal(out, np.rot90(pixels))
+
+
+PADDINGS = {
+    "clamp": {"mode": "edge"},
+    "border": {"mode": "constant"},
+    "wrap": {"mode": "wrap"},
+    "mirror": {"mode": "symmetric"},
+    "reflect": {"mode": "reflect"},
+}
+
+
+@pytest.mark.parametrize("address", PADDINGS)
+def test_a_move_by_whole_pixels_is_exact_in_every_address_mode(tmp_path, address):
+    pixels = noise(3)
+    out = warped(tmp_path, pixels, "--translate", 3, -2, "--address", address)
+    padded = np.pad(pixels, ((4, 4), (4, 4), (0, 0)), **PADDINGS[address])
+    np.testing.assert_array_equal(out, padded[4 + 2 : 4 + 2 + HEIGHT, 4 - 3 : 4 - 3 + WIDTH])
+
+
+def test_a_sphere_goes_on_beyond_its_poles(tmp_path, capsys):
+    pixels = noise(3)[:, :8]
+    out = warped(tmp_path, pixels, "--translate", 3, 2, "--address", "sphere")
+    around = np.concatenate([np.roll(pixels, 4, 1)[1::-1], pixels[:-2]])
+    np.testing.assert_array_equal(out, np.roll(around, 3, 1))
+    odd = tmp_path / "odd.png"
+    Image.fromarray(noise(3)).save(odd)
+    assert main(["warp", str(odd), str(tmp_path / "out.png"), "--address", "sphere"]) == 2
+    assert "--address sphere needs an even width, and the image is 9 pixels wide" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "back"),
+    [
+        (("--rotate", 30), affine.rotation(-30)),
+        (("--rotate", -7.5, "--scale", 0.8), affine.rotation(7.5) / 0.8),
+        (("--shear", 0.5), np.array([[1, -0.5], [0, 1]])),
+        (("--shear", 0.5, "--rotate", 30), np.array([[1, -0.5], [0, 1]]) @ affine.rotation(-30)),
+        (("--scale", "3"), np.eye(2) / 3),
+    ],
+)
+def test_transforms_agree_with_an_independent_bilinear_read(tmp_path, options, back):
+    size, pixels = 12, noise(3, height=12, width=12)
+    center = np.full(2, size / 2)
+    moved = np.array([1.25, -0.5])
+    matrix = np.column_stack([back, center - back @ (center + moved)])
+    out = warped(tmp_path, pixels, *options, "--translate", *moved, *TAP_BY_TAP)
+    expected = bilinear(pixels, matrix, 40)
+    assert np.abs(out - expected).max() <= 0.5 + 255 * 2e-6 * size  # rounding; float32 positions
+
+
+def test_rotation_is_counter_clockwise_as_seen(tmp_path):
+    pixels = np.zeros((9, 9, 1), np.uint8)
+    pixels[4, 8] = 255  # at the right
+    out = warped(tmp_path, pixels, "--rotate", 45, "--filter", "point")
+    y, x, _ = np.unravel_index(out.argmax(), out.shape)
+    assert y < 4 < x  # above and right: y points down
+
+
+def test_a_matrix_maps_input_to_output_about_the_corner(tmp_path):
+    pixels = noise(3)
+    out = warped(tmp_path, pixels, "--matrix", 1, "-1e-9", 2, "-0.0", 1, -1, "--filter", "point")
+    expected = np.pad(pixels, ((0, 1), (2, 0), (0, 0)))[1:, :WIDTH]
+    np.testing.assert_array_equal(out, expected)
+
+
+def test_a_matrix_with_size_enlarges(tmp_path):
+    pixels = noise(3)
+    size = f"{3 * WIDTH}x{3 * HEIGHT}"
+    out = warped(tmp_path, pixels, "--matrix", 3, 0, 0, 0, 3, 0, "--size", size, "--filter", "point")
+    np.testing.assert_array_equal(out, pixels.repeat(3, 0).repeat(3, 1))
+
+
+def test_the_center_stays_the_center_in_another_size(tmp_path):
+    pixels = noise(3)
+    out = warped(tmp_path, pixels, "--size", f"{WIDTH + 4}x{HEIGHT + 2}", "--filter", "point")
+    np.testing.assert_array_equal(out, np.pad(pixels, ((1, 1), (2, 2), (0, 0))))
+
+
+def test_a_cubic_overshoot_is_clipped(tmp_path):
+    pixels = np.zeros((8, 8, 3), np.uint8)
+    pixels[:, 4:] = 255
+    out = warped(tmp_path, pixels, "--filter", "cubic", "--translate", 0.5, 0, "--address", "clamp")
+    steps = 255 * np.array([0, 0, 0, 0, 0.5, 1, 1, 1])
+    assert_close("rounded code", out[..., 0], [steps] * 8, 1)
+
+
+# Color
+
+
+@pytest.mark.parametrize("filter_mode", ["linear", "cubic"])
+@pytest.mark.parametrize("dtype", ["uint8", "uint16"])
+def test_clear_pixels_leave_no_fringe(tmp_path, filter_mode, dtype):
+    top = np.iinfo(dtype).max
+    pixels = np.zeros((8, 8, 4), dtype)
+    pixels[:, :4] = (top, 0, 0, top)  # red
+    pixels[:, 4:] = (0, top, 0, 0)  # green, not to be seen
+    out = warped(tmp_path, pixels, "--filter", filter_mode, "--rotate", 17, "--scale", 1.3)
+    seen = out[..., 3] > 0
+    assert (seen & (out[..., 3] < top)).any()  # there are soft edges
+    np.testing.assert_array_equal(out[seen][:, :3], [(top, 0, 0)] * seen.sum())
+
+
+@pytest.mark.parametrize(
+    ("channels", "dtype", "text", "texel"),
+    [
+        (1, "uint8", "7", (7,)),
+        (3, "uint8", "7", (7, 7, 7)),
+        (4, "uint8", "7", (7, 7, 7, 255)),
+        (2, "uint8", "7,8", (7, 8)),
+        (4, "uint8", "7,8", (7, 7, 7, 8)),
+        (3, "uint8", "1,2,3", (1, 2, 3)),
+        (4, "uint8", "1,2,3", (1, 2, 3, 255)),
+        (4, "uint8", "1,2,3,4", (1, 2, 3, 4)),
+        (3, "uint8", "#0a0B0c", (10, 11, 12)),
+        (4, "uint8", "#0a0b0c0d", (10, 11, 12, 13)),
+        (1, "uint8", "#404040", (64,)),
+        (3, "uint8", "1,2,3,255", (1, 2, 3)),
+        (3, "uint16", "1,2,255", (257, 514, 65535)),
+        (3, "uint16", "0.5,2,3", (128, 514, 771)),
+    ],
+)
+def test_border_colors(tmp_path, channels, dtype, text, texel):
+    pixels = noise(channels, dtype)
+    out = warped(tmp_path, pixels, "--translate", WIDTH + 1, 0, "--border-color", text, "--filter", "point")
+    np.testing.assert_array_equal(out, np.broadcast_to(texel, pixels.shape))
+
+
+def test_a_border_color_with_alpha_is_exact_under_linear(tmp_path):
+    pixels = noise(4)
+    out = warped(tmp_path, pixels, "--translate", WIDTH + 1, 0, "--border-color", "200,100,50,3")
+    np.testing.assert_array_equal(out, np.broadcast_to((200, 100, 50, 3), pixels.shape))
+
+
+def test_compare_puts_before_and_after_side_by_side(tmp_path):
+    pixels = noise(3)
+    out = warped(tmp_path, pixels, "--filter", "point", "--compare")
+    np.testing.assert_array_equal(out, np.concatenate([pixels, pixels], axis=1))
+    higher = warped(tmp_path, pixels, "--filter", "point", "--compare", "--size", f"{WIDTH + 4}x{HEIGHT + 2}")
+    np.testing.assert_array_equal(higher[:, :WIDTH], np.pad(pixels, ((1, 1), (0, 0), (0, 0))))
+    np.testing.assert_array_equal(higher[:, WIDTH:], np.pad(pixels, ((1, 1), (2, 2), (0, 0))))
+
+
+# Running
+
+
+def test_one_compilation_for_all_images_of_a_dtype(tmp_path, capsys):
+    warp.compiled.cache_clear()
+    pictures = {"a.png": noise(3), "b.tif": 255 - noise(3), "c.png": noise(3, width=WIDTH + 1)}
+    for name, pixels in pictures.items():
+        save(tmp_path / name, pixels)
+    for angle in (10, 20, 30):
+        code, out, _ = run(capsys, "warp", tmp_path, tmp_path / "out", "--rotate", angle, "--border-color", angle)
+        assert code == 0
+        assert "3 warped, 0 failed" in out
+    assert warp.compiled.cache_info().misses == 1
+
+
+def test_a_broken_image_in_a_folder_stops_none_of_the_others(tmp_path, capsys):
+    folder = tmp_path / "in"
+    (folder / "deeper.png").mkdir(parents=True)
+    save(folder / "a.png", noise(3))
+    save(folder / "c.tif", noise(3))
+    save(folder / "d.png", noise(3)).rename(folder / "d.PNG")
+    whole = save(folder / "b.png", noise(3)).read_bytes()
+    (folder / "b.png").write_bytes(whole[: len(whole) // 2])
+    (folder / "e.jpg").write_bytes(b"not an image")
+    (folder / "readme.txt").write_text("not an image either")
+    code, out, err = run(capsys, "warp", folder, tmp_path / "made" / "out", "--filter", "point")
+    assert code == 2
+    assert "3 warped, 2 failed" in out
+    assert len(out.splitlines()) == 1
+    assert [line.split(": ")[:2] for line in err.splitlines()] == [["jaxtex", "error"]] * 2
+    assert "b.png" in err
+    assert "e.jpg" in err
+    assert sorted(path.name for path in (tmp_path / "made" / "out").iterdir()) == ["a.png", "c.tif", "d.PNG"]
+
+
+def test_one_file_is_reported_in_one_line(tmp_path, capsys):
+    source = save(tmp_path / "in.png", noise(3))
+    (tmp_path / "folder").mkdir()
+    code, out, err = run(capsys, "warp", source, tmp_path / "folder", "--rotate", 20, "--translate", 1, -2.5)
+    assert (code, err) == (0, "")
+    target = tmp_path / "folder" / "in.png"
+    assert target.exists()
+    start = (
+        f"in.png 9x6 -> {target} 9x6: rotated by 20 degrees, translated by 1 -2.5, linear filter, frame address, on "
+    )
+    assert out.startswith(start)
+    assert out.endswith(" s)\n")
+
+
+ERRORS = {
+    "an unknown command": (["wrap"], "wrap"),
+    "an unknown option": (["warp", "IN", "OUT", "--spin"], "--spin"),
+    "no output": (["warp", "IN"], "OUT"),
+    "a missing file": (["warp", "nowhere.png", "OUT"], "No such file"),
+    "no image": (["warp", "TEXT", "OUT"], "not an image"),
+    "an empty file": (["warp", "EMPTY", "OUT"], "not an image"),
+    "half an image": (["warp", "HALF", "OUT"], "half.png"),
+    "float pixels": (["warp", "FLOAT", "OUT"], "not supported"),
+    "an unknown suffix": (["warp", "IN", "out.bmp"], "'.bmp'"),
+    "no suffix": (["warp", "IN", "out"], "no suffix"),
+    "an output folder that is not there": (["warp", "IN", "nowhere/out.png"], "there is no folder "),
+    "an output folder that is a file": (["warp", "IN", "IN/out.png"], "Not a directory"),
+    "a folder into a file": (["warp", "FOLDER", "IN"], "name a folder"),
+    "a folder into itself": (["warp", "FOLDER", "FOLDER/../folder"], "input folder"),
+    "a folder without images": (["warp", "BARE", "made"], "no image file"),
+    "an empty name to read": (["warp", "", "OUT"], "argument IN: a name is empty"),
+    "an empty name to write": (["warp", "IN", ""], "argument OUT: a name is empty"),
+    "a calibration from a pipe": (["undistort", "IN", "OUT", "--calibration", "PIPE"], "it is a named pipe"),
+    "a flow from a pipe": (["warp", "IN", "OUT", "--flow", "PIPE"], "it is a named pipe"),
+    "no input, and no format": (["warp", "nowhere.png", "OUT.xyz"], "cannot read nowhere.png: No such file"),
+    "a size without an x": (["warp", "IN", "OUT", "--size", "640"], "WxH"),
+    "a size of zero": (["warp", "IN", "OUT", "--size", "0x5"], "WxH"),
+    "a size that JPEG cannot hold": (["warp", "IN", "out.jpg", "--size", "70000x1"], "out.jpg"),
+    "a scale of zero": (["warp", "IN", "OUT", "--scale", "0"], "above 0"),
+    "a negative scale": (["warp", "IN", "OUT", "--scale", "-1"], "above 0"),
+    "a scale too small": (["warp", "IN", "OUT", "--scale", "1e-300"], "too extreme"),
+    "an angle that is no number": (["warp", "IN", "OUT", "--rotate", "nan"], "not a number"),
+    "a filter that is not": (["warp", "IN", "OUT", "--filter", "lanczos"], "lanczos"),
+    "an address that is not": (["warp", "IN", "OUT", "--address", "mirrored"], "mirrored"),
+    "five numbers of six": (["warp", "IN", "OUT", "--matrix", "1", "0", "0", "0", "1"], "6 arguments"),
+    "a singular matrix": (["warp", "IN", "OUT", "--matrix", "1", "2", "0", "2", "4", "0"], "singular"),
+    "a nearly singular matrix": (
+        ["warp", "IN", "OUT", "--matrix", ".1", ".2", "0", ".3", ".6", "0"],
+        "singular",
+    ),
+    "a zero matrix": (["warp", "IN", "OUT", "--matrix", *"000000"], "singular"),
+    "two transforms": (["warp", "IN", "OUT", "--matrix", *"100010", "--rotate", "0"], "--rotate"),
+    "five border values": (["warp", "IN", "OUT", "--border-color", "1,2,3,4,5"], "1 to 4"),
+    "a border value of 256": (["warp", "IN", "OUT", "--border-color", "256"], "0 to 255"),
+    "a border of letters": (
+        ["warp", "IN", "OUT", "--border-color", "mauve"],
+        "'mauve' is not 1 to 4 values from 0 to 255, #rrggbb or one of black, gray, white",
+    ),
+    "a border that is not read": (["warp", "IN", "OUT", "--border-color", "1", "--address", "wrap"], "wrap"),
+    "an alpha for an image without": (["warp", "IN", "OUT", "--border-color", "1,2,3,4"], "alpha"),
+    "a color for a gray image": (["warp", "GRAY", "OUT", "--border-color", "1,2,3"], "gray"),
+}
+
+
+@pytest.mark.parametrize("mistake", ERRORS)
+def test_a_mistake_is_one_sentence_and_exit_code_2(tmp_path, capsys, monkeypatch, mistake):
+    monkeypatch.chdir(tmp_path)
+    source = save(tmp_path / "in.png", noise(3))
+    save(tmp_path / "gray.png", noise(1))
+    (tmp_path / "text.png").write_text("These are letters.\nAnd more letters.")
+    (tmp_path / "empty.tif").write_bytes(b"")
+    (tmp_path / "half.png").write_bytes(source.read_bytes()[:80])
+    tifffile.imwrite(tmp_path / "float.tif", np.ones((3, 3), np.float32))
+    for folder in ("folder", "bare"):
+        (tmp_path / folder).mkdir()
+    save(tmp_path / "folder" / "in.png", noise(3))
+    names = {"IN": "in.png", "OUT": "out.png", "TEXT": "text.png", "EMPTY": "empty.tif", "HALF": "half.png"}
+    names |= {"GRAY": "gray.png", "FLOAT": "float.tif", "FOLDER": "folder", "BARE": "bare", "PIPE": "pipe"}
+    os.mkfifo("pipe")
+    before = sorted(tmp_path.rglob("*"))
+    arguments, fragment = ERRORS[mistake]
+    swapped = ["/".join(names.get(part, part) for part in argument.split("/")) for argument in arguments]
+    code, out, err = run(capsys, *swapped)
+    assert (code, out) == (2, "")
+    assert err.startswith("jaxtex: error: ")
+    assert err.count("\n") == 1
+    assert fragment in err
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_help_states_the_conventions(capsys):
+    with pytest.raises(SystemExit, match="0"):
+        main(["warp", "--help"])
+    words = " ".join(capsys.readouterr().out.split())
+    for statement in ("centers are at +0.5", "y points down", "gamma-encoded", "weighted by alpha"):
+        assert statement in words
+
+
+def test_help_names_unit_example_and_default_of_every_option():
+    warp = argparse.ArgumentParser()
+    commands.add_warp_options(warp)
+    for action in warp._actions:
+        if action.nargs == 0 or action.choices or not action.option_strings:
+            continue
+        assert "e.g. " in action.help or action.dest in ("perspective", "antialias"), action.dest
+        assert ("(default: " in action.help) != (action.dest in WHOLE_TRANSFORMS), action.dest
+    assert "counter-clockwise as seen" in warp.format_help()
+
+
+def test_the_options_name_every_mode_of_a_sampler():
+    assert set(FILTERS) == {mode.value for mode in FilterMode}
+    assert set(ADDRESSES) - {"frame"} == {mode.value for mode in AddressMode}
+
+
+def test_out_of_memory_is_one_sentence(tmp_path, capsys, monkeypatch):
+    def exhausted(*_, **__):
+        raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory\nallocating 1 byte.")
+
+    monkeypatch.setattr(files, "warp", exhausted)
+    code, _, err = run(capsys, "warp", save(tmp_path / "in.png", noise(3)), tmp_path / "out.png")
+    assert (code, err.count("\n")) == (2, 1)
+
+
+def test_as_a_program(tmp_path):
+    """In a process of its own; the library loads neither the command line nor what only that needs."""
+    pixels = noise(3)
+    source, target = save(tmp_path / "in.png", pixels), tmp_path / "out.png"
+    script = """
+import runpy, sys
+import jaxtex
+heavy = {"PIL", "tqdm", "tifffile", "imagecodecs"}
+assert not heavy & set(sys.modules) and "jaxtex.cli" not in sys.modules
+import jaxtex.cli
+assert jaxtex.cli.main(["warp", "IN", "OUT", "--size", "0x0"]) == 2 and not heavy & set(sys.modules)
+runpy.run_module("jaxtex", run_name="__main__", alter_sys=True)
+"""
+    root = Path(jaxtex.__file__).parents[1]
+    command = [sys.executable, "-c", script, "warp", source, target, "--rotate", "180", "--filter", "point"]
+    environment = os.environ | {"PYTHONPATH": str(root)}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "rotated by 180 degrees" in done.stdout
+    assert "Traceback" not in done.stderr
+    np.testing.assert_array_equal(load(target), pixels[::-1, ::-1])
+
+
+# Without the extra `cli`
+
+
+@pytest.mark.parametrize("missing", [("PIL",), ("tifffile", "tqdm"), tuple(PACKAGES)])
+def test_a_missing_package_is_one_sentence(tmp_path, capsys, monkeypatch, missing):
+    source = save(tmp_path / "in.png", noise(1))
+    for module in missing:
+        monkeypatch.setitem(sys.modules, module, None)  # as if it were not installed
+    code, out, err = run(capsys, "warp", source, tmp_path / "out.png")
+    assert (code, out) == (2, "")
+    assert f"({', '.join(PACKAGES[module] for module in missing)})" in err
+    assert err.endswith("pip install 'jaxtex[cli]'\n")
+    assert err.count("\n") == 1
+    assert not (tmp_path / "out.png").exists()
+
+
+def test_a_mistake_in_the_options_is_reported_before_a_missing_package(capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    code, _, err = run(capsys, "warp", "in.png", "out.png", "--camera", "9,9,4,3")
+    assert code == 2
+    assert "--camera has no effect" in err
+
+
+def test_all_but_warp_works_without_the_extra():
+    script = f"""
+import sys
+for module in {tuple(PACKAGES)}:
+    sys.modules[module] = None
+from jaxtex.cli import main
+for option in (["--version"], ["--help"], ["warp", "--help"]):
+    try:
+        main(option)
+    except SystemExit as end:
+        assert end.code == 0, option
+assert main(["info"]) == 0
+"""
+    environment = os.environ | {"PYTHONPATH": str(Path(jaxtex.__file__).parents[1])}
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"jaxtex {jaxtex.__version__}\n")
+
+
+# Info
+
+
+@pytest.mark.parametrize(
+    ("version", "slow"),
+    [
+        ("0.9.2", False),
+        ("0.10.0", False),
+        ("0.10.1", False),
+        ("0.10.2", True),
+        ("0.10.2.dev20260701", True),
+        ("0.10.3", True),
+        ("0.11.0", True),
+        ("0.11.0rc1", True),
+        ("0.11.0+local", True),
+        ("0.11.1", False),
+        ("0.11.2", False),
+        ("0.12.0.1", False),
+        ("1.0.0", False),
+        ("unknown", False),
+    ],
+)
+def test_which_releases_scatter_slowly(version, slow):
+    assert info.has_slow_scatter(version) == slow
+    assert ("upgrade" in info.scatter_advice(version, "")) == slow
+
+
+def test_the_advice_knows_whether_it_was_taken():
+    flag = "--xla_backend_extra_options=-nvptx-allow-ftz-atomics"
+    assert f"XLA_FLAGS={flag} " in info.scatter_advice("0.11.0", "--xla_other=1")
+    assert "upgrade" not in info.scatter_advice("0.11.0", f"--xla_other=1 {flag}")
+
+
+def test_the_advice_is_what_the_python_can_install():
+    assert "upgrade jaxlib to 0.11.1" in info.scatter_advice("0.11.0", "", (3, 12))
+    old = info.scatter_advice("0.10.2", "", (3, 11))
+    assert "no later jaxlib can be installed on Python 3.11: upgrade to Python 3.12 or later, or set XLA_FLAGS=" in old
+
+
+def test_the_advice_is_for_gpus():
+    assert info.scatter_row("0.10.2", "cpu") == "jaxlib 0.10.2 is slow on CUDA; CPUs are not affected"
+    assert info.scatter_row("0.12.0", "cpu") == info.scatter_advice("0.12.0", "")
+    assert "XLA_FLAGS" in info.scatter_row("0.10.2", "gpu")
+
+
+def test_info_prints_versions_and_devices(capsys):
+    code, out, err = run(capsys, "info")
+    assert (code, err) == (0, "")
+    lines = dict(line.split(maxsplit=1) for line in out.splitlines())
+    assert lines["jaxtex"] == jaxtex.__version__
+    assert (lines["jax"], lines["numpy"]) == (jax.__version__, np.__version__)
+    assert lines["backend"] == jax.default_backend()
+    assert jax.devices()[0].device_kind in out
+    assert {"jaxlib", "Python", "device", "64-bit", "scatter-add"} <= set(lines)
+
+
+def test_a_device_tells_its_memory():
+    class Device:
+        id, device_kind, platform = 3, "NVIDIA H200", "gpu"
+
+        def memory_stats(self):
+            return {"bytes_limit": 100 * 2**30}
+
+    assert info.describe_device(Device()) == "3: NVIDIA H200 (gpu), 100.0 GiB for JAX"
+
+
+def test_no_device_is_one_sentence(tmp_path, capsys, monkeypatch):
+    def missing():
+        raise RuntimeError("Unable to initialize backend 'cuda':\nno GPU.")
+
+    monkeypatch.setattr(jax, "devices", missing)
+    for arguments in (["info"], ["warp", save(tmp_path / "in.png", noise(3)), tmp_path / "out.png"]):
+        code, out, err = run(capsys, *arguments)
+        assert (code, out, err.count("\n")) == (2, "", 1)

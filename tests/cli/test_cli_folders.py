@@ -1,0 +1,473 @@
+"""Life around the command line: runs stopped and continued, full disks, permissions, links, closed pipes."""
+
+import errno
+import gc
+import io
+import os
+import resource
+import signal
+import stat
+import subprocess
+import sys
+import time
+import types
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+from PIL import Image
+
+import jaxtex
+from jaxtex.cli import main
+from jaxtex.cli.batch import files, pipeline
+from jaxtex.cli.errors import UserError
+from jaxtex.cli.pictures import targets
+from jaxtex.cli.process.messages import printable
+from jaxtex.cli.process.signals import Terminated, signals_raise
+from tests.cli.test_cli import load, noise, run, save
+from tests.cli.test_cli_warps import CONTINUE, folder_of
+
+POINT = ("--filter", "point")
+
+
+def start(*arguments: object, code: str = "", **environment: str) -> subprocess.Popen:
+    """`jaxtex` in a process of its own, after other code."""
+    script = f"import runpy, sys\n{code}\nrunpy.run_module('jaxtex', run_name='__main__', alter_sys=True)"
+    return subprocess.Popen(
+        [sys.executable, "-c", script, *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(Path(jaxtex.__file__).parents[1])} | environment,
+    )
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+# Stopped and continued
+
+
+SLOW = """
+import time
+from jaxtex.cli.pictures import targets
+replace = targets.replace_file
+def slow(path, *rest):
+    time.sleep(0.05)
+    return replace(path, *rest)
+from jaxtex.cli.pictures import encode
+encode.replace_file = slow
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_killed_folder_is_continued(tmp_path, capsys, number):
+    folder, out = folder_of(tmp_path, 60), tmp_path / "out"
+    process = start("warp", folder, out, *POINT, code=SLOW)
+    while not (out.exists() and any(out.glob("*.png"))):
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.01)
+    process.send_signal(number)
+    report, errors = process.communicate()
+    finished = [name for name in names(out) if not name.startswith(".")]
+    assert 0 < len(finished) < 60
+    assert report == ""
+    if number == signal.SIGTERM:
+        assert (process.returncode, errors) == (143, f"jaxtex: error: terminated; {CONTINUE}\n")
+        assert finished == names(out)  # and no temporary file
+    times = {name: (out / name).stat().st_mtime_ns for name in finished}
+    code, report, errors = run(capsys, "warp", folder, out, *POINT, "--resume")
+    assert (code, errors) == (0, "")
+    assert f"{60 - len(finished)} warped, 0 failed, {len(finished)} skipped" in report
+    assert {name: (out / name).stat().st_mtime_ns for name in finished} == times
+    pictures = [name for name in names(out) if not name.startswith(".")]
+    assert pictures == names(folder)
+    for name in pictures:
+        assert (load(out / name) == int(name[:2])).all()
+
+
+def test_what_is_there_is_skipped(tmp_path, capsys):
+    folder, out = folder_of(tmp_path, 3), tmp_path / "out"
+    assert run(capsys, "warp", folder, out)[0] == 0
+    (out / "01.png").unlink()
+    (folder / "02.png").unlink()
+    code, report, _ = run(capsys, "warp", folder, out, "--skip-existing")
+    assert (code, "1 warped, 0 failed, 1 skipped" in report) == (0, True)
+    code, report, errors = run(capsys, "warp", folder / "00.png", out, "--skip-existing")
+    assert (code, report, errors) == (0, f"{out / '00.png'} exists, 00.png is skipped\n", "")
+
+
+def test_temporary_files_of_the_dead_are_removed(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(targets, "STALE_SECONDS", -1)
+    folder, out = folder_of(tmp_path, 1), tmp_path / "out"
+    out.mkdir()
+    dead, living = (out / f".jaxtex-{k}.part" for k in (1, 2))
+    for path in (dead, living):
+        path.write_bytes(b"half")
+    with living.open("rb") as file:
+        targets.hold(file.fileno())
+        assert run(capsys, "warp", folder, out)[0] == 0
+        assert names(out) == [living.name, "00.png"]
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "word"), [(signal.SIGTERM, 143, "terminated"), (signal.SIGHUP, 129, "hung up")]
+)
+def test_a_signal_is_an_interrupt(tmp_path, capsys, monkeypatch, number, code, word):
+    """In one file, between its bytes and its name."""
+    source = save(tmp_path / "in.png", noise(3))
+    monkeypatch.setattr(os, "replace", lambda *_: signal.raise_signal(number))
+    outer = signal.signal(number, signal.SIG_DFL)  # which a process without a terminal may ignore
+    try:
+        got = run(capsys, "warp", source, tmp_path / "out.png")
+        after = signal.getsignal(number)
+    finally:
+        signal.signal(number, outer)
+    assert got == (code, "", f"jaxtex: error: {word}\n")
+    assert (names(tmp_path), after) == (["in.png"], signal.SIG_DFL)
+
+
+def test_a_signal_in_a_callback_of_the_garbage_collector_is_not_lost():
+    """Python drops what is raised there."""
+
+    def callback(phase, _):
+        if phase == "start":
+            signal.raise_signal(signal.SIGTERM)
+
+    def collect():
+        with signals_raise():
+            gc.callbacks.append(callback)
+            gc.collect()
+            gc.callbacks.remove(callback)
+            time.sleep(5)
+
+    with pytest.raises(Terminated):
+        collect()
+
+
+def test_an_interrupt_while_starting_is_a_sentence(tmp_path):
+    code = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+class Interrupt:
+    def find_spec(self, name, *_):
+        if name == "jax":
+            signal.raise_signal(signal.SIGINT)
+sys.meta_path.insert(0, Interrupt())
+"""
+    process = start("warp", save(tmp_path / "in.png", noise(1)), tmp_path / "out.png", code=code)
+    assert process.communicate() == ("", "jaxtex: error: interrupted\n")
+    assert process.returncode == 130
+
+
+# Disks and memory
+
+
+def test_a_full_disk_ends_the_run(tmp_path, capsys, monkeypatch):
+    folder, out, written = folder_of(tmp_path, 60), tmp_path / "out", []
+
+    def full(*paths):
+        if len(written) == 5:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        written.append(paths)
+        return replace(*paths)
+
+    replace = os.replace
+    monkeypatch.setattr(os, "replace", full)
+    monkeypatch.setattr(pipeline, "THREADS", 1)
+    code, report, errors = run(capsys, "warp", folder, out, *POINT)
+    assert (code, report) == (2, "")
+    assert errors == f"jaxtex: error: cannot write {out / '05.png'}: No space left on device; {CONTINUE}\n"
+    assert names(out) == names(folder)[:5]
+    monkeypatch.setattr(os, "replace", replace)
+    code, report, _ = run(capsys, "warp", folder, out, *POINT, "--resume")
+    assert (code, "55 warped, 0 failed, 5 skipped" in report) == (0, True)
+
+
+def test_a_half_written_temporary_file_is_removed(tmp_path):
+    """The system refuses the second half."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+    try:
+        with pytest.raises(UserError, match="File too large"):
+            targets.replace_file(tmp_path / "out.png", bytes(2000))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("step", ["read_picture", "warp", "write_picture"])
+def test_an_image_too_large_for_the_memory_leaves_the_others_alone(tmp_path, capsys, monkeypatch, step):
+    folder, calls = folder_of(tmp_path, 3), []
+    work = getattr(files, step)
+
+    def hungry(*arguments, **options):
+        calls.append(1)
+        if len(calls) == 2:
+            raise MemoryError("Unable to allocate 1 PiB")
+        return work(*arguments, **options)
+
+    monkeypatch.setattr(files, step, hungry)
+    monkeypatch.setattr(pipeline, "THREADS", 1)
+    code, report, errors = run(capsys, "warp", folder, tmp_path / "out")
+    assert (code, "2 warped, 1 failed" in report, errors.count("\n")) == (2, True, 1)
+    assert "01.png: it needs more memory than there is (Unable to allocate 1 PiB)" in errors
+
+
+# What a folder holds
+
+
+def test_nothing_in_a_folder_is_passed_over_in_silence(tmp_path, capsys):
+    folder = folder_of(tmp_path, 1)
+    os.mkfifo(folder / "pipe.png")
+    (folder / "dangling.jpg").symlink_to("nowhere.jpg")
+    (folder / "._00.png").write_bytes(b"of a Mac")
+    for name in ("raw.nef", "phone.heic", "notes.txt"):
+        (folder / name).write_bytes(b"")
+    code, report, errors = run(capsys, "warp", folder, tmp_path / "out")
+    assert (code, "1 warped, 2 failed" in report) == (2, True)
+    note, *lines = errors.splitlines()
+    assert note == f"jaxtex: note: {folder} holds 2 files of other kinds, which are left out: phone.heic, raw.nef"
+    assert [line.split(": ", 2)[2] for line in lines] == [
+        f"cannot read {folder / 'dangling.jpg'}: No such file or directory",
+        f"cannot read {folder / 'pipe.png'}: it is a named pipe, not a regular file",
+    ]
+
+
+def test_a_subfolder_that_cannot_be_read_is_named(tmp_path, capsys, monkeypatch):
+    folder, scan = folder_of(tmp_path, 1), os.scandir
+    for name in ("closed", "open"):
+        (folder / name).mkdir()
+        save(folder / name / "a.png", noise(3))
+
+    def guarded(path):
+        if Path(path) == folder / "closed":
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", guarded)
+    code, report, errors = run(capsys, "warp", folder, tmp_path / "out", *POINT, "--recursive")
+    assert (code, "2 warped, 0 failed" in report) == (0, True)
+    assert errors == f"jaxtex: note: the folder {folder / 'closed'} cannot be read and is left out: Permission denied\n"
+    code, _, errors = run(capsys, "warp", folder / "closed", tmp_path / "out")
+    assert errors == f"jaxtex: error: cannot read the folder {folder / 'closed'}: Permission denied\n"
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.ENAMETOOLONG])
+def test_a_path_that_cannot_be_looked_at_is_a_sentence(tmp_path, capsys, monkeypatch, number):
+    """As below a folder that may not be entered."""
+
+    def refuse(*_, **__):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "stat", refuse)
+    code, _, errors = run(capsys, "warp", tmp_path / "in.png", tmp_path / "out.png")
+    monkeypatch.undo()
+    assert (code, errors) == (2, f"jaxtex: error: cannot read {tmp_path / 'in.png'}: {os.strerror(number)}\n")
+
+
+# Permissions and links
+
+
+@pytest.mark.parametrize(
+    ("mode", "mask", "new"),
+    [(0o644, 0o022, 0o644), (0o600, 0o022, 0o600), (0o664, 0o027, 0o640), (0o444, 0o022, 0o444)],
+)
+def test_a_new_file_has_the_permissions_that_cp_gives(tmp_path, mode, mask, new):
+    source = save(tmp_path / "in.png", noise(3))
+    source.chmod(mode)
+    before = os.umask(mask)
+    try:
+        assert main(["warp", str(source), str(tmp_path / "out.png")]) == 0
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "out.png").stat().st_mode) == new
+
+
+def test_a_replaced_file_keeps_its_permissions(tmp_path, capsys):
+    source, target = save(tmp_path / "in.png", noise(3)), save(tmp_path / "out.png", noise(1))
+    target.chmod(0o640)
+    try:
+        os.setxattr(target, "user.tag", b"red")
+        tagged = True
+    except OSError:  # a file system without attributes
+        tagged = False
+    assert run(capsys, "warp", source, target, *POINT)[0] == 0
+    assert stat.S_IMODE(target.stat().st_mode) == 0o640
+    assert not tagged or os.getxattr(target, "user.tag") == b"red"
+    np.testing.assert_array_equal(load(target), noise(3))
+
+
+def test_a_read_only_file_is_replaced_only_by_force(tmp_path, capsys):
+    source, target = save(tmp_path / "in.png", noise(3)), save(tmp_path / "out.png", noise(1))
+    target.chmod(0o444)
+    code, _, errors = run(capsys, "warp", source, target, *POINT)
+    assert (code, errors) == (2, f"jaxtex: error: cannot write {target}: it is read-only; --force replaces it\n")
+    np.testing.assert_array_equal(load(target), noise(1))
+    assert run(capsys, "warp", source, target, *POINT, "--force")[0] == 0
+    np.testing.assert_array_equal(load(target), noise(3))
+    assert stat.S_IMODE(target.stat().st_mode) == 0o444
+
+
+def test_other_names_of_a_file_keep_the_old_picture(tmp_path, capsys):
+    source, target = save(tmp_path / "in.png", noise(3)), save(tmp_path / "out.png", noise(1))
+    os.link(target, tmp_path / "backup.png")
+    code, _, errors = run(capsys, "warp", source, target, *POINT)
+    assert (code, errors.count("\n")) == (0, 1)
+    assert "had another name; the old picture stays there" in errors
+    np.testing.assert_array_equal(load(tmp_path / "backup.png"), noise(1))
+
+
+def test_a_link_stays_a_link_into_another_folder(tmp_path, capsys):
+    source, other = save(tmp_path / "in.png", noise(3)), tmp_path / "other"
+    other.mkdir()
+    link = tmp_path / "link.png"
+    link.symlink_to("other/far.png")
+    for _ in range(2):  # the link leads nowhere, then to a file
+        assert run(capsys, "warp", source, link, *POINT)[0] == 0
+        assert (link.is_symlink(), names(other)) == (True, ["far.png"])
+    np.testing.assert_array_equal(load(other / "far.png"), noise(3))
+
+
+def test_times_are_kept_on_request(tmp_path, capsys):
+    source, target = save(tmp_path / "in.png", noise(3)), tmp_path / "out.png"
+    os.utime(source, ns=(10**18, 10**18 + 7))
+    assert run(capsys, "warp", source, target)[0] == 0
+    assert target.stat().st_mtime_ns > 10**18 + 7
+    assert run(capsys, "warp", source, target, "--preserve-times")[0] == 0
+    assert target.stat().st_mtime_ns == 10**18 + 7
+
+
+def test_a_target_that_cannot_be_written_is_known_before_any_work(tmp_path, capsys, monkeypatch):
+    source = save(tmp_path / "in.png", noise(3))
+    monkeypatch.setattr(files, "read_picture", lambda *_: pytest.fail("read"))
+    os.mkfifo(tmp_path / "pipe.png")
+    (tmp_path / "loop.png").symlink_to("loop.png")
+    for name, words in (
+        ("pipe.png", "it is a named pipe"),
+        ("loop.png", "symbolic links"),
+        ("nowhere/out.png", "there is no folder "),
+        ("in.png/out.png", "Not a directory"),
+    ):
+        code, _, errors = run(capsys, "warp", source, tmp_path / name)
+        assert (code, errors.count("\n")) == (2, 1)
+        assert errors.startswith(f"jaxtex: error: cannot write {tmp_path / name}: ")
+        assert words in errors
+
+
+# What is printed
+
+
+def test_names_are_printed_without_what_a_terminal_obeys(tmp_path, capsys):
+    assert printable("a\x1b[31m\n\x9b2J\u202e\udc80é 日") == r"a\x1b[31m\n\x9b2J\u202e\udc80é 日"
+    source = save(tmp_path / "a\x1b[31m\nb.png", noise(3))
+    (tmp_path / "out").mkdir()
+    code, report, errors = run(capsys, "warp", source, tmp_path / "out", *POINT)
+    assert (code, errors, report.count("\n")) == (0, "", 1)
+    assert report.startswith(r"a\x1b[31m\nb.png 9x6 -> ")
+    source.write_bytes(b"")
+    code, _, errors = run(capsys, "warp", source, tmp_path / "out")
+    assert (code, errors.count("\n"), "\x1b" in errors) == (2, 1, False)
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_narrow_encodings_print_escapes(tmp_path, monkeypatch, encoding):
+    source, stream = save(tmp_path / "日.png", noise(3)), io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    monkeypatch.setattr(sys, "stdout", stream)
+    assert main(["warp", str(source), str(tmp_path / "out.png")]) == 0
+    assert stream.buffer.getvalue().startswith(rb"\u65e5.png 9x6 -> ")
+    assert stream.errors == "strict"
+
+
+@pytest.mark.parametrize("command", [["info"], ["warp", "in.png", "out.png"]])
+def test_a_closed_pipe_is_no_error(tmp_path, capsys, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    save(tmp_path / "in.png", noise(3))
+    reader, writer = os.pipe()
+    os.close(reader)
+    with open(writer, "w") as stream:
+        monkeypatch.setattr(sys, "stdout", stream)
+        assert main(command) == 0
+    assert capsys.readouterr().err == ""
+    assert (tmp_path / "out.png").exists() == (command[0] == "warp")
+
+
+@pytest.mark.parametrize("buffering", [1, -1])
+@pytest.mark.parametrize("command", [["info"], ["warp", "in.png", "out.png"]])
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_standard_output_on_a_full_disk_is_a_sentence(tmp_path, capsys, monkeypatch, command, buffering):
+    monkeypatch.chdir(tmp_path)
+    save(tmp_path / "in.png", noise(3))
+    with open("/dev/full", "w", buffering=buffering) as stream:
+        monkeypatch.setattr(sys, "stdout", stream)
+        assert main(command) == 2
+    assert capsys.readouterr().err == "jaxtex: error: cannot write to standard output: No space left on device\n"
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_help_on_a_full_disk_is_a_sentence(unbuffered):
+    with open("/dev/full", "w") as full:
+        command, environment = [sys.executable, "-m", "jaxtex", "--help"], os.environ | {"PYTHONUNBUFFERED": unbuffered}
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, env=environment, check=False)
+    words = "jaxtex: error: cannot write to standard output: No space left on device\n"
+    assert (done.returncode, done.stderr) == (2, words)
+
+
+@pytest.mark.parametrize(("most", "code"), [(10**6, 0), (60, 2)])
+def test_a_picture_on_standard_output_is_whole_or_an_error(tmp_path, capsys, monkeypatch, most, code):
+    """An unbuffered stream takes a part of what it is given, until the disk is full."""
+    written = []
+
+    class Unbuffered(io.RawIOBase):
+        def write(self, data):
+            if len(b"".join(written)) > most:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            written.append(bytes(data[:50]))
+            return len(written[-1])
+
+    source, stdout = save(tmp_path / "in.png", noise(3)), types.SimpleNamespace(buffer=Unbuffered(), flush=lambda: None)
+    monkeypatch.setattr(sys, "stdout", stdout)
+    assert main(["warp", str(source), "-", *POINT]) == code
+    errors = capsys.readouterr().err
+    assert ("cannot write to standard output: No space left on device" in errors) == bool(code)
+    assert code or b"".join(written).endswith(b"IEND\xaeB`\x82")
+
+
+@pytest.mark.parametrize(("name", "words"), [("stdin", "standard input is closed"), ("stdout", "it is closed")])
+def test_standard_streams_may_be_closed(tmp_path, capsys, monkeypatch, name, words):
+    source = save(tmp_path / "in.png", noise(3))
+    monkeypatch.setattr(sys, name, None)
+    assert main(["warp", "-" if name == "stdin" else str(source), "-", *POINT]) == 2
+    errors = capsys.readouterr().err
+    assert (errors.count("\n"), words in errors) == (1, True)
+
+
+def test_notes_that_nobody_reads_stop_no_work(tmp_path, monkeypatch):
+    reader, writer = os.pipe()
+    os.close(reader)
+    save(tmp_path / "in.png", noise(4))
+    with open(writer, "w", buffering=1) as stream:
+        monkeypatch.setattr(sys, "stderr", stream)
+        assert main(["warp", str(tmp_path / "in.png"), str(tmp_path / "out.jpg")]) == 0
+        monkeypatch.undo()
+    assert Image.open(tmp_path / "out.jpg").size == (9, 6)
+
+
+# JAX
+
+
+def test_jax_that_may_not_compile_is_a_sentence(tmp_path, capsys):
+    with jax.disable_jit():
+        code, _, errors = run(capsys, "warp", save(tmp_path / "in.png", noise(3)), tmp_path / "out.png")
+    assert (code, errors.count("\n")) == (2, 1)
+    assert "JAX_DISABLE_JIT is set, and images are warped by compiled programs; unset it" in errors
+
+
+def test_a_platform_that_is_not_there_is_a_sentence():
+    process = start("info", JAX_PLATFORMS="cuda")
+    report, errors = process.communicate()
+    assert (process.returncode, report, errors.count("\n")) == (2, "", 1)
+    assert errors.startswith("jaxtex: error: JAX finds no device of JAX_PLATFORMS=cuda; unset it to let JAX choose")

@@ -1,0 +1,241 @@
+"""What `jaxtex warp` makes of odd files, and what their outputs keep, as Pillow reads it."""
+
+import io
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tifffile
+from PIL import Image, IptcImagePlugin
+
+from jaxtex.cli.errors import UserError
+from jaxtex.cli.grammar.commands import command_parser
+from jaxtex.cli.grammar.file_options import FileOptions
+from jaxtex.cli.pictures import decode, encode
+from jaxtex.cli.pictures.limits import check_pixels
+from jaxtex.cli.pictures.metadata import exif
+from jaxtex.cli.pictures.metadata.kept import Metadata
+from jaxtex.cli.pictures.picture import Picture
+from tests.cli import odd_files
+from tests.cli.odd_files import ODD_FILES, make
+from tests.cli.test_cli import run
+
+REFUSED = [name for name, odd in ODD_FILES.items() if odd.error]
+WARPED = [name for name, odd in ODD_FILES.items() if not odd.error and odd.pages == 1]
+SUFFIXES = (".png", ".jpg", ".tif", ".webp")
+ORIENTATION = 274
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """A folder of all odd files."""
+    folder = tmp_path_factory.mktemp("odd")
+    for name in ODD_FILES:
+        make(name, folder)
+    return folder
+
+
+def facts(path: Path) -> dict[str, object]:
+    """What Pillow finds in a file, by the words of the notes; without the orientation, which changes."""
+    found: dict[str, object] = {}
+    with warnings.catch_warnings(), Image.open(path) as image:
+        warnings.simplefilter("ignore")  # of broken EXIF
+        image.load()
+        tags, info = image.getexif(), image.info
+        photo, place = tags.get_ifd(34665), tags.get_ifd(34853)
+        camera = {tag: tags.get(tag) for tag in (271, 272, 306) if tag in tags}
+        if camera:
+            photo = {tag: photo.get(tag) for tag in (36867, 37500, 42036)}
+            found["EXIF"] = camera, photo, {tag: place.get(tag) for tag in (1, 2)}
+        if b"xmp:Rating" in (info.get("xmp") or b""):
+            found["XMP"] = b'xmp:Rating="5"' in info["xmp"]
+        elif image.format == "TIFF" and 700 in image.tag_v2:
+            found["XMP"] = b'xmp:Rating="5"' in image.tag_v2[700]
+        iptc = (IptcImagePlugin.getiptcinfo(image) or {}).get((2, 120))
+        if path.suffix == ".png" and "Raw profile type iptc" in info:
+            iptc = odd_files.CAPTION if odd_files.IPTC.hex() in "".join(info["Raw profile type iptc"].split()) else None
+        found |= {"IPTC": iptc} if iptc else {}
+        comment = info.get("comment", info.get("Comment", image.tag_v2.get(270) if image.format == "TIFF" else None))
+        found |= {"comment": comment.encode() if isinstance(comment, str) else comment} if comment else {}
+        dpi = info.get("dpi") or (tags.get(282), tags.get(283))
+        if dpi[0] and dpi[0] not in (1, 72):  # where nothing is stated, Pillow says 72
+            found["resolution"] = round(float(dpi[0])), round(float(dpi[1]))
+        texts = {name: text for name, text in getattr(image, "text", {}).items() if name in ("Author", "Title")}
+        found |= {"PNG text": texts} if texts else {}
+        found |= {"gAMA": info["gamma"]} if "gamma" in info and "srgb" not in info else {}
+        if path.suffix == ".png" and b"cICP" in path.read_bytes():
+            found["cICP"] = path.read_bytes().split(b"cICP")[1][:4]
+        found |= {"profile": info["icc_profile"]} if info.get("icc_profile") else {}
+    return found
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_no_picture_is_refused_in_a_sentence(folder, tmp_path, capfd, name):
+    """Also on the descriptor, to which C libraries write past Python."""
+    target = tmp_path / ("out.png" if ODD_FILES[name].pages == 1 else "out.tif")
+    code, out, err = run(capfd, "warp", folder / name, target)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith(f"jaxtex: error: cannot read {folder / name}")
+    assert ODD_FILES[name].error in err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", WARPED)
+def test_metadata_is_kept_or_named(folder, tmp_path, name):
+    source, odd = folder / name, ODD_FILES[name]
+    with decode.silence_codecs():
+        picture = decode.read_picture(source)
+    height, width = picture.pixels.shape[:2]
+    before = facts(source)
+    for suffix in SUFFIXES:
+        target = tmp_path / f"out{suffix}"
+        notes = "; ".join((*picture.notes, *encode.write_picture(target, picture)))
+        assert bool(notes) == (suffix in odd.notes), (suffix, notes)
+        assert odd.notes.get(suffix, "") in notes
+        after = facts(target)
+        assert {key: value for key, value in before.items() if key not in notes} == {
+            key: value for key, value in after.items() if key in before and key not in notes
+        }, suffix
+        assert odd_files.THUMBNAIL not in target.read_bytes()
+        with Image.open(target) as image:
+            tags = image.getexif()
+            assert image.size == (width, height)
+            assert tags.get(ORIENTATION, 1) == 1
+            assert not tags.get_ifd(1)
+            photo = tags.get_ifd(34665)
+            assert (photo.get(40962, width), photo.get(40963, height)) == (width, height)
+            np.testing.assert_array_equal(
+                decode.read_picture(target).pixels.shape, (*image.size[::-1], image_channels(image))
+            )
+
+
+def image_channels(image: Image.Image) -> int:
+    return len(image.getbands())
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_strip_leaves_colors_alone(folder, tmp_path, suffix):
+    for name in ("turned.jpg", "comment.jpg", "iptc.jpg", "texts.png", "profile.jpg", "resolution.png"):
+        target = tmp_path / f"{name}{suffix}"
+        picture = decode.read_picture(folder / name)
+        assert encode.write_picture(target, picture, files=FileOptions(strip=True)) == ()
+        assert facts(target).keys() == ({"profile"} if name == "profile.jpg" else set())
+    picture = decode.read_picture(folder / "gamma.png")
+    notes = encode.write_picture(tmp_path / f"gamma{suffix}", picture, files=FileOptions(strip=True))
+    assert bool(notes) == (suffix != ".png")
+    assert suffix != ".png" or facts(tmp_path / "gamma.png") == {"gAMA": 1.0}
+    assert "color profiles stay, or the colors would change" in " ".join(command_parser("warp").format_help().split())
+
+
+def test_the_turned_resolution_changes_places(tmp_path):
+    path = tmp_path / "in.jpg"
+    path.write_bytes(odd_files.jpeg(3, odd_files.exif_segment(6), dpi=(300, 150)))
+    encode.write_picture(tmp_path / "out.png", decode.read_picture(path))
+    with Image.open(tmp_path / "out.png") as image:
+        assert tuple(map(round, image.info["dpi"])) == (150, 300)
+
+
+def test_a_makers_note_stays_where_it_is():
+    """Its offsets count from the beginning of EXIF."""
+    for order in "<>":
+        before = odd_files.exif(6, order, odd_files.THUMBNAIL)
+        after = exif.update(before, (5, 4))
+        assert after.index(odd_files.MAKER_NOTE) == before.index(odd_files.MAKER_NOTE)
+        assert odd_files.THUMBNAIL not in after
+        tags = Image.Exif()
+        tags.load(after)
+        assert (tags[ORIENTATION], tags.get_ifd(34665)[40962], tags.get_ifd(34665)[40963]) == (1, 5, 4)
+
+
+def test_xmp_states_what_the_output_is():
+    before = b"<a tiff:Orientation='6' exif:PixelXDimension=\"600\"><tiff:ImageLength>40</tiff:ImageLength>"
+    before += b"<xmp:Thumbnails><b>/9j/</b>\n</xmp:Thumbnails></a>"
+    after = b"<a tiff:Orientation='1' exif:PixelXDimension=\"30\"><tiff:ImageLength>2000</tiff:ImageLength></a>"
+    assert exif.update_xmp(before, (30, 2000)) == after
+
+
+def test_directories_survive_any_damage():
+    """Every shorter stream, and every changed byte, gives a result or a `ValueError`."""
+    stream = odd_files.exif(6, ">", odd_files.THUMBNAIL)
+    random = np.random.default_rng(0)
+    damaged = [stream[:k] for k in range(0, len(stream), 5)]
+    for _ in range(300):
+        changed = bytearray(stream)
+        changed[random.integers(4, len(stream))] = random.integers(256)
+        damaged.append(bytes(changed))
+    for data in damaged:
+        metadata = Metadata(exif=data)
+        assert metadata.orientation >= 0
+        picture = Picture(odd_files.pixels(), metadata=metadata)
+        for file_format in ("TIFF", "JPEG"):
+            encode.encode_picture(picture, file_format)
+
+
+def test_a_big_tiff_keeps_its_tags(tmp_path):
+    path = tmp_path / "in.tif"
+    for order in "<>":
+        tags = [(315, 2, 0, "Ada", True), (42000, 4, 3, (7, 8, 2**31), True)]
+        tifffile.imwrite(path, odd_files.pixels(), photometric="rgb", bigtiff=True, byteorder=order, extratags=tags)
+        encode.write_picture(tmp_path / "out.tif", decode.read_picture(path))
+        with tifffile.TiffFile(tmp_path / "out.tif") as out:
+            assert out.pages.first.tags[315].value == "Ada"
+            assert out.pages.first.tags[42000].value == (7, 8, 2**31)
+            np.testing.assert_array_equal(out.asarray(), odd_files.pixels())
+
+
+def test_a_header_is_enough_to_refuse(folder, monkeypatch):
+    """No pixel is decoded, and no file read to its end."""
+    for name in ("decode", "decode_page"):
+        monkeypatch.setattr(decode, name, lambda *_: pytest.fail("decoded"))
+    seen = []
+    for name in ("exif.jpg", "texts.png", "exif.tif", "exif.webp"):
+        with pytest.raises(UserError, match="--max-pixels"):
+            decode.read_picture(folder / name, lambda size: (seen.append(size), check_pixels(size, 50)))
+        upright = name not in ("exif.tif", "exif.webp")  # which are turned
+        assert seen[-1] == ((odd_files.WIDTH, odd_files.HEIGHT) if upright else (odd_files.HEIGHT, odd_files.WIDTH))
+
+
+@pytest.mark.parametrize(
+    ("target", "options", "words"),
+    [
+        ("out.jpg", ("--size", "65536x1"), "65536x1 pixels are too many for JPEG, which stores 65535 a side"),
+        ("out.webp", ("--size", "2x16384"), "too many for WebP, which stores 16383 a side"),
+        ("out.webp", ("--size", "16380x2", "--compare"), "16389x6 pixels are too many for WebP"),
+        ("out.png", ("--size", "1000001x1"), "too many for PNG"),
+        (
+            "out.tif",
+            ("--size", "30000x30000"),
+            "30000x30000 are 900 million pixels, more than the limit of 500 million",
+        ),
+        ("out.tif", ("--size", "30000x30000", "--max-pixels", "8e8"), "more than the limit of 800 million"),
+    ],
+)
+def test_an_output_that_is_too_large_is_refused_before_any_work(
+    folder, tmp_path, capsys, monkeypatch, target, options, words
+):
+    monkeypatch.setattr(decode, "decode", lambda *_: pytest.fail("decoded"))
+    code, _, err = run(capsys, "warp", folder / "xmp.jpg", tmp_path / target, *options)
+    assert (code, err.count("\n")) == (2, 1)
+    assert err.startswith(f"jaxtex: error: cannot write {tmp_path / target}: ")
+    assert words in err
+
+
+def test_cmyk_is_converted_by_its_profile(folder):
+    """The profile says that ink of half a weight is half as light and gray; without it, red is red."""
+    by_profile = decode.read_picture(folder / "cmyk with profile.jpg").pixels[3, 4].astype(int)
+    plain = decode.read_picture(folder / "cmyk.jpg").pixels[3, 4].astype(int)
+    assert np.ptp(by_profile) <= 4
+    assert 100 < by_profile.mean() < 140  # L* = 50
+    assert plain[0] > 245
+    assert plain[1:].max() < 10
+
+
+def test_iptc_of_a_png_is_read_back(folder, tmp_path):
+    path = tmp_path / "a.png"
+    encode.write_picture(path, decode.read_picture(folder / "iptc.jpg"))
+    metadata = decode.read_picture(path).metadata
+    assert metadata.iptc == odd_files.IPTC
+    encode.write_picture(tmp_path / "b.jpg", decode.read_picture(path))
+    with Image.open(io.BytesIO((tmp_path / "b.jpg").read_bytes())) as image:
+        assert IptcImagePlugin.getiptcinfo(image) == {(2, 120): odd_files.CAPTION}

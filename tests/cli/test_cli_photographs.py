@@ -1,0 +1,384 @@
+"""What photographers ask of the command line: sizes, turns, whole edges, transparency, light, streams and folders."""
+
+import io
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import jaxtex
+from jaxtex import warp as jw
+from jaxtex.cli import main
+from jaxtex.cli.batch import pipeline
+from jaxtex.cli.grammar import commands, completion
+from jaxtex.cli.grammar.descriptions import DESCRIPTIONS
+from jaxtex.cli.transforms import resizing
+from tests.cli.test_cli import HEIGHT, WIDTH, load, noise, run, save, warped
+
+WHITE = np.full((HEIGHT, WIDTH, 3), 255, np.uint8)
+
+
+def made(tmp_path, pixels: np.ndarray, *arguments: object) -> np.ndarray:
+    """`pixels` after a command, through files."""
+    source, target = save(tmp_path / "in.png", pixels), tmp_path / "out.png"
+    name, *options = map(str, arguments)
+    assert main([name, str(source), str(target), *options]) == 0
+    return load(target)
+
+
+# Edges
+
+
+WHOLE = {
+    "larger": ("warp", "--scale", 5, "--size", f"{5 * WIDTH}x{5 * HEIGHT}"),
+    "a little larger": ("warp", "--scale", 1.3, "--filter", "cubic", "--size", "11x7"),
+    "smaller": ("warp", "--scale", 0.4, "--antialias", "--size", "3x2"),
+    "by a matrix": ("warp", "--matrix", 7, 0, 0, 0, 7, 0, "--size", f"{7 * WIDTH}x{7 * HEIGHT}"),
+    "resized up": ("resize", "--scale", 5),
+    "resized down": ("resize", "--fit", "4x4", "--linear-light"),
+    "turned and cropped": ("rotate", "--angle", 9, "--crop"),
+    "turned by a quarter": ("rotate", "--angle", -90, "--expand"),
+}
+
+
+@pytest.mark.parametrize("kind", WHOLE)
+def test_white_stays_white_up_to_the_edge(tmp_path, kind):
+    assert (made(tmp_path, WHITE, *WHOLE[kind]) == 255).all()
+
+
+def test_the_edge_of_a_turned_picture_is_one_pixel_wide(tmp_path):
+    """Coverage sums to the area of the picture, and no pixel farther than one from the edge is mixed."""
+    white = np.full((40, 60, 1), 255, np.uint8)
+    out = made(tmp_path, white, "rotate", "--angle", 25, "--expand")[..., 0] / 255
+    assert abs(out.sum() - 40 * 60) < 0.005 * 40 * 60
+    y, x = np.mgrid[: out.shape[0], : out.shape[1]] + 0.5
+    x, y = x - out.shape[1] / 2, y - out.shape[0] / 2
+    cosine, sine = np.cos(np.radians(25)), np.sin(np.radians(25))
+    inside = np.minimum(30 - abs(cosine * x - sine * y), 20 - abs(sine * x + cosine * y))
+    np.testing.assert_array_equal(out[inside > 0.5], 1)
+    np.testing.assert_array_equal(out[inside < -0.5], 0)
+
+
+def test_nothing_shows_where_a_flow_or_a_lens_leads_nowhere(tmp_path):
+    flow = np.zeros((HEIGHT, WIDTH, 2), np.float32)
+    flow[2, 3] = np.nan
+    np.save(tmp_path / "flow.npy", flow)
+    expected = WHITE.copy()
+    expected[2, 3] = 9
+    out = warped(tmp_path, WHITE, "--flow", tmp_path / "flow.npy", "--border-color", 9)
+    np.testing.assert_array_equal(out, expected)
+    # All of it looks at points that no ray leads to.
+    folded = warped(tmp_path, WHITE, "--distort", "-9", "--camera", "1,1,-20,-20", "--border-color", "white")
+    np.testing.assert_array_equal(folded, WHITE)
+    assert (warped(tmp_path, WHITE, "--distort", "-9", "--camera", "1,1,-20,-20", "--border-color", 7) == 7).all()
+
+
+# Sizes
+
+
+@pytest.mark.parametrize(
+    ("options", "size"),
+    [
+        (("--scale", 2), (18, 12)),
+        (("--scale", 0.01), (1, 1)),
+        (("--size", "5x4"), (5, 4)),
+        (("--fit", "4x4"), (4, 3)),
+        (("--fit", "90x24"), (36, 24)),
+    ],
+)
+def test_sizes_of_a_resized_picture(tmp_path, options, size):
+    pixels = noise(3)
+    out = made(tmp_path, pixels, "resize", *options, "--filter", "linear")
+    assert out.shape[1::-1] == size
+    expected = np.asarray(jw.resize(pixels, size[::-1], filter="linear"))
+    assert np.abs(out.astype(int) - expected).max() <= 1  # a half is rounded in fractions or in codes
+
+
+def block_means(pixels: np.ndarray, n: int) -> np.ndarray:
+    """The mean of each n by n block; with alpha, of colors weighted by it."""
+    values = pixels.astype(np.float64)
+    if values.shape[-1] in (2, 4):
+        values[..., :-1] *= values[..., -1:]
+    height, width = values.shape[:2]
+    means = values.reshape(height // n, n, width // n, n, -1).mean(axis=(1, 3))
+    if values.shape[-1] in (2, 4):
+        means[..., :-1] /= means[..., -1:]
+    return means
+
+
+@pytest.mark.parametrize(("dtype", "channels"), [("uint8", 3), ("uint8", 2), ("uint16", 4)])
+def test_a_mean_of_areas(tmp_path, dtype, channels):
+    pixels = noise(channels, dtype, height=8, width=12)
+    out = made(tmp_path, pixels, "resize", "--scale", 0.25, "--filter", "area")
+    assert np.abs(out - block_means(pixels, 4)).max() <= 0.5 + np.iinfo(dtype).max * 2e-6
+
+
+def test_expanded_and_cropped_sizes(tmp_path):
+    pixels = noise(3)
+    out = made(tmp_path, pixels, "rotate", "--angle", 90, "--expand")
+    np.testing.assert_array_equal(out, np.rot90(pixels))
+    out = warped(tmp_path, pixels, "--scale", 3, "--translate", 1, 2, "--expand", "--filter", "point")
+    np.testing.assert_array_equal(out, np.pad(pixels.repeat(3, 0).repeat(3, 1), ((4, 0), (2, 0), (0, 0))))
+    # Of a square turned by 45 degrees half of the diagonal is left; a narrow strip touches with two sides.
+    assert resizing.covered(*resizing.inscribed(100, 100, 45)) == (70, 70)
+    assert resizing.inscribed(100, 50, 0) == (100, 50)
+    np.testing.assert_array_equal(np.round(resizing.inscribed(1000, 10, 30), 3), np.round((10, 10 / 3**0.5), 3))
+
+
+# Transparency and light
+
+
+def test_corners_of_an_opaque_picture_become_transparent(tmp_path):
+    out = made(tmp_path, np.full((20, 20, 3), 200, np.uint8), "rotate", "--angle", 45, "--alpha")
+    assert out.shape == (20, 20, 4)
+    assert (out[0, 0, 3], out[10, 10, 3]) == (0, 255)
+    assert (out[out[..., 3] > 0][:, :3] == 200).all()
+    gray = made(tmp_path, noise(1), "warp", "--translate", 2, 0, "--alpha")
+    np.testing.assert_array_equal(gray[..., 1], [[0, 0, *[255] * (WIDTH - 2)]] * HEIGHT)
+
+
+def test_light_is_blended_where_asked(tmp_path):
+    stripes = np.tile(np.uint8([0, 255]), (4, 4))[..., None]
+    codes = made(tmp_path, stripes, "resize", "--scale", 0.5, "--filter", "linear")
+    light = made(tmp_path, stripes, "resize", "--scale", 0.5, "--filter", "linear", "--linear-light")
+    assert (codes[:, 1:-1] == 128).all()
+    assert (light[:, 1:-1] == 188).all()  # half of the light
+    half = np.dstack([stripes, np.full_like(stripes, 128)])
+    with_alpha = made(tmp_path, half, "resize", "--scale", 0.5, "--filter", "linear", "--linear-light")
+    assert (with_alpha[:, 1:-1] == (188, 128)).all()
+
+
+def test_every_16_bit_value_survives_linear_light(tmp_path):
+    pixels = np.arange(65536, dtype=np.uint16).reshape(256, 256, 1)
+    np.testing.assert_array_equal(made(tmp_path, pixels, "warp", "--linear-light"), pixels)
+
+
+# Files
+
+
+def test_quality_and_subsampling_of_what_is_written(tmp_path, capsys):
+    source = save(tmp_path / "in.png", noise(3, height=32, width=32))
+    sizes = {}
+    for options in ((), ("--quality", 30), ("--quality", 30, "--subsampling", 420)):
+        assert run(capsys, "warp", source, tmp_path / "out.jpg", "--filter", "point", *options)[0] == 0
+        sizes[options] = (tmp_path / "out.jpg").stat().st_size
+        with Image.open(tmp_path / "out.jpg") as image:
+            assert image.layer[0][1:3] == ((2, 2) if "--subsampling" in options else (1, 1))
+    assert sorted(sizes.values(), reverse=True) == list(sizes.values())
+    webp = []
+    for options in ((), ("--quality", 50)):
+        assert run(capsys, "warp", source, tmp_path / "out.webp", "--filter", "point", *options)[0] == 0
+        webp.append((load(tmp_path / "out.webp") == noise(3, height=32, width=32)).all())
+    assert webp == [True, False]
+
+
+def folder_with_subfolder(tmp_path) -> Path:
+    folder = tmp_path / "in"
+    (folder / "deeper").mkdir(parents=True)
+    save(folder / "a.png", noise(3))
+    save(folder / "deeper" / "b.tif", noise(3))
+    return folder
+
+
+def test_folders_in_folders_under_another_format(tmp_path, capsys):
+    folder, out = folder_with_subfolder(tmp_path), tmp_path / "in" / "out"
+    options = ("--filter", "point", "--recursive", "--format", "webp")
+    for _ in range(2):  # the second time the folder to write to is within the one to read
+        assert run(capsys, "warp", folder, out, *options)[0] == 0
+        files = sorted(str(path.relative_to(out)) for path in out.rglob("*") if path.is_file())
+        assert files == ["a.webp", "deeper/b.webp"]
+    np.testing.assert_array_equal(load(out / "deeper" / "b.webp"), noise(3))
+
+
+def test_several_inputs_and_a_folder(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    folder = folder_with_subfolder(tmp_path)
+    save(tmp_path / "c.png", noise(1))
+    threads = []
+    pool = pipeline.ThreadPoolExecutor
+    monkeypatch.setattr(pipeline, "ThreadPoolExecutor", lambda count: threads.append(count) or pool(count))
+    options = ("--filter", "point", "--verbose", "--jobs", 1)
+    code, out, err = run(capsys, "warp", "c.png", *options, folder, folder / "deeper", "out")
+    assert (code, err, threads) == (0, "", [1])
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["a.png", "b.tif", "c.png"]
+    assert out.splitlines()[0] == "c.png -> out/c.png: 9x6"
+    assert len(out.splitlines()) == 4
+    assert "3 warped, 0 failed" in out
+    code, out, err = run(capsys, "warp", "c.png", folder, "out", "--filter", "point", "--quiet")
+    assert (code, out, err) == (0, "", "")
+
+
+class Stream(io.StringIO):
+    """A text stream over bytes, as standard input and output are."""
+
+    def __init__(self, data: bytes = b""):
+        super().__init__()
+        self.buffer = io.BytesIO(data)
+
+
+def test_names_that_begin_with_a_dash(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    save(tmp_path / "-in.png", noise(1))
+    assert run(capsys, "warp", "--filter", "point", "--translate", "-1", "0", "--", "-in.png", "-1.png")[0] == 0
+    np.testing.assert_array_equal(load(tmp_path / "-1.png")[:, :-1], noise(1)[:, 1:])
+
+
+@pytest.mark.parametrize(("options", "kind"), [((), "PNG"), (("--format", "tif"), "TIFF")])
+def test_standard_input_to_standard_output(tmp_path, capsys, monkeypatch, options, kind):
+    source, stdout = save(tmp_path / "in.png", noise(3)), Stream()
+    monkeypatch.setattr(sys, "stdin", Stream(source.read_bytes()))
+    monkeypatch.setattr(sys, "stdout", stdout)
+    assert main(["rotate", "-", "-", "--angle", "180", *options]) == 0
+    assert stdout.getvalue() == ""
+    assert "rotated by 180 degrees" in capsys.readouterr().err
+    with Image.open(io.BytesIO(stdout.buffer.getvalue())) as image:
+        assert image.format == kind
+        np.testing.assert_array_equal(np.asarray(image), noise(3)[::-1, ::-1])
+
+
+def test_a_preview_is_one_small_picture(tmp_path, capsys):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for name in ("a.png", "b.png"):
+        save(folder / name, np.full((60, 1200, 3), 77, np.uint8))
+    assert run(capsys, "warp", folder, tmp_path / "out.png", "--preview", "--filter", "point")[0] == 0
+    assert (load(tmp_path / "out.png") == 77).all()
+    assert load(tmp_path / "out.png").shape == (24, 960, 3)
+
+
+def test_a_preview_of_a_folder_needs_the_name_of_a_file(tmp_path, capsys):
+    """In the folder of the results it would look like one of them."""
+    (tmp_path / "in").mkdir()
+    save(tmp_path / "in" / "a.png", np.full((6, 12, 3), 77, np.uint8))
+    (tmp_path / "out").mkdir()
+    for name in ("out", "new"):
+        code, _, err = run(capsys, "warp", tmp_path / "in", tmp_path / name, "--preview")
+        assert (code, "name a file such as preview.png" in err) == (2, True)
+    assert not any((tmp_path / "out").iterdir())
+
+
+MISTAKES = {
+    "no size": (["resize", "in.png", "out.png"], "one of --size, --scale and --fit, but got none"),
+    "two sizes": (["resize", "in.png", "out.png", "--size", "4x4", "--fit", "3x3"], "--size and --fit"),
+    "no angle": (["rotate", "in.png", "out.png"], "--angle"),
+    "no lens": (["undistort", "in.png", "out.png"], "got none"),
+    "room and a cut": (["rotate", "in.png", "out.png", "--angle", "9", "--expand", "--crop"], "--expand and --crop"),
+    "room for a lens": (
+        ["warp", "in.png", "out.png", "--lens", ".1", "--expand"],
+        "--expand has no effect with --lens",
+    ),
+    "alpha that is never seen": (
+        ["warp", "in.png", "out.png", "--alpha", "--address", "clamp"],
+        "--alpha has no effect",
+    ),
+    "a fisheye of five": (
+        ["undistort", "in.png", "out.png", "--lens", "1,2,3,4,5", "--model", "fisheye"],
+        "at most four",
+    ),
+    "a model of nothing": (["warp", "in.png", "out.png", "--model", "fisheye"], "--model has no effect"),
+    "loud and still": (["warp", "in.png", "out.png", "--quiet", "--verbose"], "exclude each other"),
+    "a quality of 0": (["warp", "in.png", "out.jpg", "--quality", "0"], "1 to 100"),
+    "a quality of PNG": (["warp", "in.png", "out.png", "--quality", "50"], "--quality has no effect on PNG"),
+    "colors of WebP": (["warp", "in.png", "out.webp", "--subsampling", "420"], "--subsampling has no effect on WebP"),
+    "areas that are not averaged": (
+        ["resize", "in.png", "out.png", "--scale", ".5", "--filter", "area", "--no-antialias"],
+        "--filter area averages",
+    ),
+    "no threads": (["warp", "in.png", "out.jpg", "--jobs", "0"], "above 0"),
+    "several into a file": (["warp", "in.png", "gray.png", "out.png"], "name a folder"),
+    "several into a stream": (["warp", "in.png", "gray.png", "-"], "standard output, and there are several"),
+    "a stream and a file": (["warp", "-", "gray.png", "out"], "given alone"),
+    "two of one name": (["warp", "in.png", "folder/in.png", "out"], "would both be written to out/in.png"),
+    "another suffix": (["warp", "in.png", "out.png", "--format", "jpg"], "--format jpg contradicts"),
+    "an unknown shell": (["completion", "tcsh"], "tcsh"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_one_sentence(tmp_path, capsys, monkeypatch, mistake):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    for name in ("in.png", "gray.png", "folder/in.png"):
+        save(tmp_path / name, noise(1))
+    before = sorted(tmp_path.rglob("*"))
+    arguments, fragment = MISTAKES[mistake]
+    code, out, err = run(capsys, *arguments)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith("jaxtex: error: ")
+    assert fragment in err
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+# Help
+
+
+def test_no_command_is_asked_for_help(capsys):
+    code, out, err = run(capsys)
+    assert (code, err) == (0, "")
+    assert out.startswith("usage: jaxtex COMMAND")
+    assert all(f"    {name} " in out for name in commands.COMMANDS)
+
+
+@pytest.mark.parametrize("name", list(DESCRIPTIONS))
+def test_each_help_has_three_examples_that_are_understood(name, capsys):
+    examples = [line.strip() for line in DESCRIPTIONS[name].splitlines() if line.startswith("    ")]
+    assert len(examples) >= 3
+    for example in examples:
+        words = shlex.split(example.replace("source <(", "").replace(")", "").split(" > ")[0])
+        assert words[:2] == ["jaxtex", name]
+        commands.parse(words[1:])
+    with pytest.raises(SystemExit, match="0"):
+        main([name, "--help"])
+    assert examples[0] in capsys.readouterr().out
+
+
+def test_help_and_versions_start_without_jax_and_numpy():
+    script = """
+import sys
+from jaxtex.cli import main
+from jaxtex.cli.grammar.commands import COMMANDS
+for arguments in (["--version"], ["--help"], *([name, "--help"] for name in COMMANDS)):
+    try:
+        main(arguments)
+    except SystemExit as end:
+        assert end.code == 0
+assert main([]) == 0 and main(["completion", "bash"]) == 0 and main(["warp", "--spin"]) == 2
+assert not {"jax", "numpy", "PIL"} & sys.modules.keys()
+"""
+    environment = os.environ | {"PYTHONPATH": str(Path(jaxtex.__file__).parents[1])}
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completions_name_every_command_and_option(shell):
+    script = completion.completion(shell)
+    for name in commands.COMMANDS:
+        assert name in script
+        for action in commands.command_parser(name)._actions:
+            for flag in action.option_strings:
+                assert (f"-l {flag[2:]} " if shell == "fish" else flag) in script or not flag.startswith("--")
+            assert all(str(choice) in script for choice in action.choices or ())
+    if found := shutil.which(shell):
+        assert subprocess.run([found, "-n"], input=script, text=True, check=False).returncode == 0
+
+
+def test_bash_completes_options_and_their_values():
+    bash = shutil.which("bash")
+    if bash is None:
+        pytest.skip("there is no bash")
+    script = (
+        completion.completion("bash")
+        + """
+try() { COMP_WORDS=("$@"); COMP_CWORD=$(($#-1)); COMPREPLY=(); _jaxtex; echo "${COMPREPLY[@]}"; }
+try jaxtex re; try jaxtex warp --filter lanc; try jaxtex rotate --ex; try jaxtex completion z
+"""
+    )
+    done = subprocess.run([bash], input=script, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["resize", "lanczos2 lanczos3", "--expand", "zsh"]

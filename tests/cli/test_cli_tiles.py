@@ -1,0 +1,315 @@
+"""`jaxtex warp --tile`: the pixels of whole images, tile by tile, from files of every layout, and after a stop."""
+
+import re
+
+import jax
+import numpy as np
+import pytest
+import tifffile
+
+from jaxtex.cli.batch import large_files
+from jaxtex.cli.errors import UserError
+from jaxtex.cli.pictures import large_tiff, tiled_output
+from jaxtex.cli.pictures.decode import find_source
+from jaxtex.cli.pictures.metadata.exif import ORIENTATION
+from jaxtex.cli.pictures.tiled_output import TiledOutput
+from jaxtex.cli.transforms.perspective import Perspective
+from jaxtex.cli.transforms.resizing import Resize
+from jaxtex.cli.warping import streams
+from jaxtex.cli.warping.streams import StreamedImage
+from jaxtex.cli.warping.warp import warp
+from tests.cli.test_cli import load, noise, run
+from tests.cli.test_cli_sizes import RESIZED, SHRINK, SMOOTHED, VARIANTS, Wave, picture, read
+from tests.support.tolerances import assert_exact
+
+SIZE = 519, 301
+HORIZON = Perspective(
+    (((0.0, 0), (100.0, 100)), ((519.0, 0), (300.0, 90)), ((519.0, 301), (500.0, 301)), ((0.0, 301), (0.0, 301)))
+)
+CASES = {
+    **{name: VARIANTS[name] for name in ("frame", "alpha", "wrap", "light", "point", "distorted")},
+    "perspective": (HORIZON, read(), np.uint8, 3),
+    "flow": (Wave(), read("reflect", "cubic"), np.uint8, 1),
+    "sphere": (SHRINK, read("sphere"), np.uint8, 1),
+    "a little shrunk": SMOOTHED["a little shrunk"],
+    "half": RESIZED["half"],
+    "larger": (Resize(1.4), *RESIZED["larger"][1:]),
+    "area with alpha": (Resize(0.6), *RESIZED["area with alpha"][1:]),
+}
+MUCH = 2**30
+
+
+@pytest.fixture(autouse=True)
+def small_tiles(monkeypatch):
+    """Several tiles of a small picture, several tiles of the file in each, and windows of few texels."""
+    monkeypatch.setattr(streams, "TILE", (128, 192))
+    monkeypatch.setattr(tiled_output, "SIDE", 64)
+    with jax.default_device(jax.devices("cpu")[0]):
+        yield
+
+
+def streamed(case, window_bytes=MUCH):
+    """The pixels that the tiles of a case make together, those of the whole, and the tiles."""
+    transform, how, dtype, channels = case
+    source = (518, 301) if how.sampler.address_mode == "sphere" else SIZE
+    pixels, size = picture(source, dtype, channels), transform.output_size(source)
+    border, mapping = (np.arange(channels) * 40 + 30).astype(dtype), transform.mapping(source, size)
+    device = jax.devices("cpu")[0]
+    whole = warp(pixels, mapping, border, size=size, read=how, device=device).pixels()
+    image = StreamedImage(pixels, mapping, border, size, how, device, window_bytes)
+    found, seen = np.zeros_like(whole), np.zeros(whole.shape[:2], int)
+    for box, part in image.pixels(image.boxes()):
+        at = tuple(slice(first, first + n) for first, n in zip(box.start, box.shape))
+        found[at], seen[at] = part, seen[at] + 1
+    assert (seen == 1).all()
+    return found, whole, image
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_tiles_are_those_of_the_whole(name):
+    found, whole, image = streamed(CASES[name])
+    assert_exact(found, whole)
+    assert len(image.boxes()) > 1
+
+
+@pytest.mark.parametrize(("name", "texels"), [("frame", 2**15), ("perspective", 2**14), ("half", 2**15)])
+def test_tiles_whose_windows_are_too_large_are_divided(name, texels):
+    """Down to single pixels at a horizon, beside which others lie far away."""
+    bytes_of_texels = {"frame": 6, "perspective": 6, "half": 18}[name]
+    found, whole, image = streamed(CASES[name], texels * bytes_of_texels * streams.WINDOWS)
+    assert_exact(found, whole)
+    assert max(np.prod(shape) for shape in image.shapes.used) <= texels
+
+
+def test_an_opaque_image_gets_an_alpha_channel(tmp_path, capsys):
+    """In tiles as in the whole: clear outside of the turned image."""
+    source = make(tmp_path / "in.tif", "mapped")
+    for out, tile in (("tiles.tif", ["--tile"]), ("whole.tif", [])):
+        code, *_ = run(capsys, "rotate", source, tmp_path / out, "--angle", 20, "--alpha", *tile)
+        assert code == 0
+    found, whole = (tifffile.imread(tmp_path / name) for name in ("tiles.tif", "whole.tif"))
+    assert found.shape[-1] == tifffile.imread(source).shape[-1] + 1
+    assert found[0, 0, -1] == 0
+    assert_exact(found, whole)
+
+
+def test_a_pixel_that_reads_too_much_is_a_sentence(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(large_files, "WINDOW_SHARE", 1e-3)
+    source = make(tmp_path / "in.tif", "mapped")
+    code, _, err = run(capsys, "resize", source, tmp_path / "out.tif", "--tile", "--size", "1x1", "--memory", "1G")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "a pixel reads 180 x 260 texels at once, more than --memory leaves room for" in err
+
+
+def test_an_image_that_needs_a_chain_is_refused():
+    with pytest.raises(UserError, match="jaxtex resize --tile first"):
+        streamed(SMOOTHED["shrunk"])
+
+
+# Files
+
+LAYOUTS = {
+    "mapped": {},
+    "big-endian": {"byteorder": ">"},
+    "BigTIFF": {"bigtiff": True},
+    "strips": {"compression": "adobe_deflate", "rowsperstrip": 50, "predictor": True},
+    "tiles": {"tile": (64, 128), "compression": "adobe_deflate"},
+    "bare tiles": {"tile": (64, 64)},
+    "planes": {"planarconfig": "separate", "tile": (64, 64), "compression": "adobe_deflate"},
+    "mapped planes": {"planarconfig": "separate"},
+    "turned": {"extratags": [(ORIENTATION, 3, 1, 6, True)]},
+    "mirrored": {"extratags": [(ORIENTATION, 3, 1, 5, True)], "tile": (64, 64)},
+    "alpha": {"extrasamples": ["assocalpha"], "tile": (64, 64)},
+}
+
+
+def make(path, layout, dtype="uint8"):
+    """A file of a layout, and how it is decoded as a whole."""
+    options = dict(LAYOUTS[layout])
+    channels = 4 if "extrasamples" in options else 3
+    pixels = noise(channels, dtype, 180, 260)
+    if channels == 4:
+        pixels[..., :3] = np.minimum(pixels[..., :3], pixels[..., 3:])
+    pixels = np.moveaxis(pixels, -1, 0) if "planarconfig" in options else pixels
+    tifffile.imwrite(path, pixels, photometric="rgb", metadata=None, **options)
+    return path
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_files_of_every_layout(tmp_path, capsys, layout):
+    source = make(tmp_path / "in.tif", layout, "uint16" if layout == "big-endian" else "uint8")
+    options = ("--rotate", 7, "--filter", "point")
+    assert run(capsys, "warp", source, tmp_path / "whole.tif", *options)[0] == 0
+    code, out, err = run(capsys, "warp", source, tmp_path / "tiles.tif", *options, "--tile")
+    assert (code, err) == (0, "")
+    assert re.search(r"[34] tiles of 1\d\dx128, peak memory [\d.]+ GB of 2.00 GB\n", out)
+    assert_exact(load(tmp_path / "tiles.tif"), load(tmp_path / "whole.tif"))
+    with tifffile.TiffFile(tmp_path / "tiles.tif") as tiff:
+        assert (tiff.pages[0].tilewidth, tiff.is_bigtiff) == (64, False)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.tif", "tiles.tif", "whole.tif"]
+
+
+def test_decoded_segments_leave_the_cache(tmp_path):
+    source = find_source(make(tmp_path / "in.tif", "tiles"))
+    with large_tiff.open_large(source, source.pages[0], 2**16) as image:
+        assert_exact(image[0:180, 0:260], load(tmp_path / "in.tif"))
+        assert 0 < image.samples.kept_bytes <= 2**16
+    with (
+        pytest.raises(UserError, match="its tiles have 0 MB each"),
+        large_tiff.open_large(source, source.pages[0], 100),
+    ):
+        pass
+
+
+def test_metadata_stays(tmp_path, capsys):
+    description, profile = "a large picture", b"\0" * 16 + b"RGB " + b"profile" * 20
+    tifffile.imwrite(
+        tmp_path / "in.tif",
+        noise(3, "uint8", 90, 100),
+        photometric="rgb",
+        description=description,
+        metadata=None,
+        iccprofile=profile,
+        resolution=(300, 200),
+    )
+    for name, more in (("whole.tif", ()), ("tiles.tif", ("--tile",))):
+        assert run(capsys, "rotate", tmp_path / "in.tif", tmp_path / name, "--angle", 3, *more)[0] == 0
+    tags = []
+    for name in ("whole.tif", "tiles.tif"):
+        with tifffile.TiffFile(tmp_path / name) as tiff:
+            tags.append(
+                {tag.code: tag.value for tag in tiff.pages[0].tags if tag.code not in (273, 278, 279, *range(322, 326))}
+            )
+    assert tags[0] == tags[1]
+    assert tags[0][270] == description
+
+
+def test_a_file_beyond_the_reach_of_four_bytes_is_a_bigtiff(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(tiled_output, "LARGEST_CLASSIC", 1000)
+    source = make(tmp_path / "in.tif", "mapped")
+    assert run(capsys, "warp", source, tmp_path / "out.tif", "--tile", "--filter", "point")[0] == 0
+    with tifffile.TiffFile(tmp_path / "out.tif") as tiff:
+        assert tiff.is_bigtiff
+        assert_exact(tiff.asarray(), load(source))
+
+
+# Runs that were stopped
+
+
+@pytest.fixture
+def stopped(tmp_path, monkeypatch, capsys):
+    """An input and the output of a run that was stopped after two parts, with a line and a tile that are cut off."""
+    source, target = make(tmp_path / "in.tif", "mapped"), tmp_path / "out.tif"
+    write, written = TiledOutput.write, []
+
+    def stopping(output, *arguments):
+        if len(written) == 2:
+            raise KeyboardInterrupt
+        written.append(arguments[:2])
+        write(output, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(TiledOutput, "write", stopping)
+        code, _, err = run(capsys, "warp", source, target, "--rotate", 7, "--tile", "--filter", "point")
+    assert code == 130
+    assert err == "jaxtex: error: interrupted; run it again with --resume to write only the tiles that are missing\n"
+    assert not target.exists()
+    with (tmp_path / "out.tif.part").open("ab") as part, (tmp_path / "out.tif.part.tiles").open("a") as record:
+        part.write(b"half of a tile")
+        record.write(f"11 {part.tell()} 100000\n12 1")
+    return source, target
+
+
+def resumed(capsys, monkeypatch, source, target, *options):
+    """A run that goes on, and which parts it wrote."""
+    write, written = TiledOutput.write, []
+    monkeypatch.setattr(TiledOutput, "write", lambda *some: (written.append(some[1:3]), write(*some)))
+    return *run(capsys, "warp", source, target, "--rotate", 7, "--tile", "--resume", *options), written
+
+
+def test_a_run_that_was_stopped_goes_on(stopped, tmp_path, capsys, monkeypatch):
+    source, target = stopped
+    code, out, err, written = resumed(capsys, monkeypatch, source, target, "--filter", "point")
+    assert (code, err) == (0, "")
+    assert "4 tiles of 192x128, 2 of them before" in out
+    assert len(written) == 2
+    run(capsys, "warp", source, tmp_path / "whole.tif", "--rotate", 7, "--filter", "point")
+    assert_exact(load(target), load(tmp_path / "whole.tif"))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.tif", "out.tif", "whole.tif"]
+    code, out, _, written = resumed(capsys, monkeypatch, source, target, "--filter", "point")
+    assert (code, out, written) == (0, f"{target} exists, in.tif is skipped\n", [])
+
+
+def test_tiles_of_other_options_are_refused(stopped, capsys, monkeypatch):
+    source, target = stopped
+    code, _, err, written = resumed(capsys, monkeypatch, source, target, "--filter", "cubic")
+    assert (code, written) == (2, [])
+    assert "whose tiles are made otherwise: --filter-mode was point, and is cubic; leave --resume out" in err
+    source.write_bytes(source.read_bytes() + b"\0")
+    code, _, err, _ = resumed(capsys, monkeypatch, source, target, "--filter", "point")
+    assert code == 2
+    assert "the size of the input was" in err
+
+
+def test_without_resume_a_run_begins_again(stopped, capsys):
+    source, target = stopped
+    code, out, _ = run(capsys, "warp", source, target, "--tile", "--filter", "point")
+    assert code == 0
+    assert "before" not in out
+    assert_exact(load(target), load(source))
+
+
+def test_two_processes_write_no_file_together(tmp_path, capsys, stopped):
+    source, target = stopped
+    with (tmp_path / "out.tif.part").open("rb") as part:
+        assert tiled_output.hold(part.fileno())
+        code, _, err = run(capsys, "warp", source, target, "--tile", "--filter", "point")
+    assert code == 2
+    assert "another process is writing" in err
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--tile", "--compare"), "--compare needs whole images in memory"),
+        (("--memory", "2G"), "--memory has no effect without --tile"),
+        (("--tile", "--memory", "10M"), "'10M' is not a size from 1G on"),
+        (("--tile", "--scale", "0.2", "--antialias"), "jaxtex resize --tile first"),
+    ],
+)
+def test_what_tiles_cannot_do_is_a_sentence(tmp_path, capsys, options, words):
+    code, _, err = run(capsys, "warp", make(tmp_path / "in.tif", "mapped"), tmp_path / "out.tif", *options)
+    assert code == 2
+    assert words in err
+    assert err.count("\n") == 1
+    assert not (tmp_path / "out.tif.part").exists()
+
+
+def test_other_files_are_refused(tmp_path, capsys):
+    source = make(tmp_path / "in.tif", "mapped")
+    assert "--tile writes TIFF" in run(capsys, "warp", source, tmp_path / "out.png", "--tile")[2]
+    assert "run it for each" in run(capsys, "warp", source, source, tmp_path / "folder", "--tile")[2]
+    assert "is a stream" in run(capsys, "warp", "-", tmp_path / "out.tif", "--tile")[2]
+    with tifffile.TiffWriter(tmp_path / "two.tif") as tiff:
+        for _ in range(2):
+            tiff.write(noise(3), photometric="rgb", metadata=None)
+    assert (
+        "choose one with --page 1 to --page 2"
+        in run(capsys, "warp", tmp_path / "two.tif", tmp_path / "out.tif", "--tile")[2]
+    )
+    options = ("--tile", "--page", 2, "--filter", "point")
+    assert run(capsys, "warp", tmp_path / "two.tif", tmp_path / "out.tif", *options)[0] == 0
+    assert_exact(load(tmp_path / "out.tif"), noise(3))
+    (tmp_path / "in.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(64))
+    assert "it is no TIFF" in run(capsys, "warp", tmp_path / "in.png", tmp_path / "out.tif", "--tile")[2]
+    tifffile.imwrite(tmp_path / "float.tif", np.zeros((20, 20), np.float32))
+    assert "--tile reads gray and RGB" in run(capsys, "warp", tmp_path / "float.tif", tmp_path / "out.tif", "--tile")[2]
+
+
+def test_a_picture_of_more_pixels_than_others_may_have_is_warped(tmp_path, capsys):
+    """The size is checked where the user asks for it alone."""
+    source = make(tmp_path / "in.tif", "mapped")
+    assert "more than the limit" in run(capsys, "warp", source, tmp_path / "out.tif", "--tile", "--max-pixels", 100)[2]

@@ -1,0 +1,466 @@
+"""The adjoint in every form: as kernels (on the CPU without a GPU), in blocks, as arrays; and sums in any order."""
+
+import dataclasses
+import functools
+import math
+import types
+import warnings
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxtex as jt
+from jaxtex import _compat
+from jaxtex._arguments import as_operands, check_read_arguments
+from jaxtex._engine import linearization, operators, texel_walk
+from jaxtex._engine.float_arithmetic import FLOAT
+from jaxtex._engine.lowering import (
+    accumulation,
+    choice,
+    cpu_adjoint,
+    cuda_c,
+    cuda_kernels,
+    partitioned_adjoint,
+)
+from jaxtex._engine.lowering.cuda_c import elementwise, launch
+from jaxtex._engine.plan import layout_of, plan_of_grid
+from jaxtex._engine.reproducible_sum import Units
+from jaxtex._engine.spec import TEXELS
+from jaxtex.warp.grids import pixel_centers, projective
+from tests.support.host_compiler import HostLauncher
+from tests.support.tolerances import assert_close, assert_sums_close, assert_trees_close
+
+F32 = np.dtype(np.float32)
+ON_GPU = jax.default_backend() == "gpu"
+LAUNCHER = cuda_c.THIS_GPU if ON_GPU else HostLauncher()
+
+
+def normal(*shape):
+    return np.random.default_rng(sum(shape)).normal(size=shape).astype(np.float32)
+
+
+def uniform(*shape):
+    return np.random.default_rng(sum(shape)).uniform(-0.3, 1.3, shape).astype(np.float32)
+
+
+@dataclasses.dataclass
+class Case:
+    """A texture and coordinates of one shape, to be read with a sampler."""
+
+    texture: jt.Texture
+    coords: tuple
+    sampler: jt.Sampler = dataclasses.field(default_factory=jt.Sampler)
+    more: dict = dataclasses.field(default_factory=dict)
+
+    @property
+    def plan(self):
+        layout = layout_of(self.texture)
+        more = self.more.get("layer"), self.more.get("lod")
+        arguments = as_operands(check_read_arguments("sample", layout.kind, self.coords, *more))
+        return FLOAT.plan(layout, FLOAT.resolve_level(layout, arguments, self.sampler), self.sampler)[0]
+
+    @property
+    def spec(self):
+        return self.plan.spec(self.sampler.decoding, F32)
+
+    @property
+    def exact_spec(self):
+        return dataclasses.replace(self.spec, deterministic=True)
+
+    @property
+    def cotangent(self):
+        return normal(*np.broadcast_shapes(*(c.shape for c in self.plan.operands)), self.texture.num_channels)
+
+    @property
+    def floating_operands(self):
+        return tuple(k for k, a in enumerate(self.plan.operands) if jnp.issubdtype(a.dtype, jnp.floating))
+
+
+@dataclasses.dataclass
+class Grid(Case):
+    """A texture, and operands of which coordinates are made where they are used."""
+
+    @property
+    def plan(self):
+        return plan_of_grid(layout_of(self.texture), projective, self.coords, self.sampler)
+
+
+HOMOGRAPHY = np.float32([[0.3, 0.1, -1], [-0.1, 0.4, 1], [0.004, 0.002, 1]]).reshape(9, 1, 1)
+LEVELS = np.random.default_rng(0).uniform(-1, 5, (9, 33)).astype(np.float32)
+LAYERS = np.random.default_rng(0).integers(-1, 4, (9, 33)).astype(np.int32)
+BYTES = np.random.default_rng(0).integers(0, 256, (6, 7, 3)).astype(np.uint8)
+CASES = {
+    **{
+        f"2d, {mode}, {c} channels": Case(
+            jt.texture2d(normal(6, 7, c)), tuple(uniform(2, 17, 40)), jt.Sampler(address_mode=mode)
+        )
+        for mode, c in (("clamp", 1), ("border", 3), ("mirror", 4), ("wrap", 20))
+    },
+    "cubic": Case(jt.texture2d(normal(6, 7, 2)), tuple(uniform(2, 9, 33)), jt.Sampler(filter_mode="cubic")),
+    "1d": Case(jt.texture1d(normal(50, 2)), tuple(uniform(1, 300))),
+    "3d": Case(jt.texture3d(normal(5, 6, 7, 2)), tuple(uniform(3, 3, 9, 33))),
+    "layers": Case(jt.texture2d_layered(normal(3, 6, 7, 2)), tuple(uniform(2, 9, 33)), more={"layer": LAYERS}),
+    "a cube": Case(jt.cubemap(normal(6, 5, 5, 3)), tuple(normal(3, 9, 33))),
+    "a mip chain": Case(
+        jt.build_mipmaps(jt.texture2d(normal(16, 16, 3))),
+        tuple(uniform(2, 9, 33)),
+        jt.Sampler(mipmap_filter_mode="linear"),
+        {"lod": LEVELS},
+    ),
+    "a grid of lines": Case(jt.texture2d(normal(6, 7, 3)), (uniform(1, 40), uniform(19, 1))),
+    "few samples": Case(jt.texture2d(normal(6, 7, 3)), tuple(uniform(2, 5, 3))),
+    "bytes": Case(jt.texture2d(BYTES), tuple(uniform(2, 5, 3)), jt.Sampler(read_mode="normalized_float")),
+    "a crowd": Case(jt.texture2d(normal(3, 3, 3)), tuple(uniform(2, 64, 64))),
+    "far apart": Case(jt.texture2d(normal(60, 70, 5)), tuple(uniform(2, 17, 40)), jt.Sampler(address_mode="border")),
+    "as they lie": Case(
+        jt.texture2d(normal(60, 70, 12)), (*(np.mgrid[:50, :41][::-1].astype(np.float32) / 64),), jt.Sampler()
+    ),
+    "a grid": Grid(
+        jt.texture2d(normal(6, 7, 3)),
+        (*pixel_centers((17, 40)), *map(jnp.asarray, HOMOGRAPHY)),
+        jt.Sampler(address_mode="border", normalized_coords=False),
+    ),
+}
+
+
+def wrt_of(case):
+    floating = jnp.issubdtype(case.texture.dtype, jnp.floating)
+    return [(TEXELS, *case.floating_operands), case.floating_operands] if floating else [case.floating_operands]
+
+
+@functools.cache
+def by_arrays(name):
+    """The read of a case, its cotangents for each of `wrt_of`, and its splat, as operations on arrays."""
+    case = CASES[name]
+
+    def run(cotangent, texels, *operands):
+        read = operators.read(texels, *operands, spec=case.spec)
+        pulled = [linearization.pullback(cotangent, texels, *operands, spec=case.spec, wrt=wrt) for wrt in wrt_of(case)]
+        return read, pulled, operators.splat(cotangent, *operands, spec=case.spec.adjoint(F32))
+
+    return jax.jit(run)(case.cotangent, case.texture.texels, *case.plan.operands)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_kernels_equal_arrays(name):
+    case = CASES[name]
+    static = {"spec": case.spec, "batch": 0, "launcher": LAUNCHER}
+    texels, operands = case.texture.texels, case.plan.operands
+    read = cuda_kernels.read(texels, *operands, **static)
+    pulled = [cuda_kernels.pullback(case.cotangent, texels, *operands, wrt=wrt, **static) for wrt in wrt_of(case)]
+    expected, cotangents, _ = by_arrays(name)
+    assert_sums_close([read], [expected])
+    for found, wanted in zip(pulled, cotangents, strict=True):
+        assert_sums_close(found, wanted)
+
+
+@pytest.mark.parametrize("name", ["2d, mirror, 4 channels", "a mip chain", "a crowd"])
+def test_kernels_add_exactly(name):
+    case = CASES[name]
+    args, spec = (case.cotangent, *case.plan.operands), case.exact_spec
+    expected = jax.jit(lambda *args: operators.splat(*args, spec=spec))(*args)
+    found = cuda_kernels.splat(*args, spec=spec, batch=0, launcher=LAUNCHER)
+    assert_sums_close([found], [expected])
+
+
+@pytest.mark.parametrize("shared", ["texture", "coordinates", "nothing"])
+def test_batches_of_kernels_and_blocks(shared, monkeypatch):
+    """Batch axes of size 1 are shared; the sum over a shared texture is not the kernel's business."""
+    monkeypatch.setattr(cpu_adjoint, "BLOCK", 128)
+    monkeypatch.setattr(cpu_adjoint, "FEWEST_SAMPLES", 16)
+    n, m = (1 if shared == "texture" else 3), (1 if shared == "coordinates" else 3)
+    texels, x, y = map(jnp.asarray, (normal(n, 6, 7, 3), uniform(m, 9, 33), uniform(m, 9, 1)))
+    spec = Case(jt.texture2d(texels[0]), (x[0], y[0])).spec
+    axes = (0 if n > 1 else None, *[0 if m > 1 else None] * 2)
+    squeeze = lambda a, n: a if n > 1 else a[0]
+    wide = lambda a: jnp.broadcast_to(a, (3, *a.shape[1:]))
+    static = {"spec": spec, "wrt": (TEXELS, 0, 1)}
+
+    @jax.jit
+    def one_by_one(g, texels, y, x):
+        read = jax.vmap(lambda t, x, y: operators.read(t, y, x, spec=spec), axes)
+        pull = jax.vmap(lambda g, t, y, x: linearization.pullback(g, t, y, x, **static))
+        return read(squeeze(texels, n), squeeze(x, m), squeeze(y, m)), pull(g, *map(wide, (texels, y, x)))
+
+    args = normal(3, 9, 33, 3), texels, y, x
+    blocks = jax.jit(functools.partial(cpu_adjoint.pullback, **static, batch=1))(*args)
+    kernels = cuda_kernels.pullback(*args, **static, batch=1, launcher=LAUNCHER)
+    expected, cotangents = one_by_one(*args)
+    read = cuda_kernels.read(texels, y, x, spec=spec, batch=1, launcher=LAUNCHER)
+    assert_sums_close([read], [expected])
+    assert_sums_close(kernels, cotangents)
+    assert_sums_close(blocks, cotangents)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_pairs_equal_arrays(name):
+    case = CASES[name]
+    if not jnp.issubdtype(case.texture.dtype, jnp.floating):
+        return
+    specs = (case.spec, case.exact_spec) if name == "a crowd" else (case.spec,)
+    splat = jax.jit(lambda *args: [partitioned_adjoint.splat(*args, spec=spec) for spec in specs])
+    *_, expected = by_arrays(name)
+    for found in splat(case.cotangent, *case.plan.operands):
+        assert_sums_close([found], [expected])
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_blocks_equal_arrays(name, monkeypatch):
+    """Blocks that divide the samples and blocks that do not."""
+    monkeypatch.setattr(cpu_adjoint, "BLOCK", 128)
+    monkeypatch.setattr(cpu_adjoint, "FEWEST_SAMPLES", 16)
+    case = CASES[name]
+
+    @jax.jit
+    def run(cotangent, texels, *operands):
+        static = {"spec": case.spec, "batch": 0}
+        pulled = [cpu_adjoint.pullback(cotangent, texels, *operands, wrt=wrt, **static) for wrt in wrt_of(case)]
+        return pulled, cpu_adjoint.splat(cotangent, *operands, spec=case.spec.adjoint(F32), batch=0)
+
+    pulled, splat = run(case.cotangent, case.texture.texels, *case.plan.operands)
+    _, cotangents, expected = by_arrays(name)
+    for found, wanted in zip(pulled, cotangents, strict=True):
+        assert_sums_close(found, wanted)
+    assert_sums_close([splat], [expected])
+
+
+def test_a_large_gradient_is_taken_in_blocks():
+    """On a CPU, and only in programs of one device; the result is that of small ones, put together."""
+    texels, x, y = normal(40, 50, 4), *uniform(2, 300, 300)
+    loss = lambda t, x, y: jnp.sin(jt.sample(jt.texture2d(t), (x, y))).sum()
+    gradient = jax.jit(jax.grad(loss, (0, 1, 2)))
+    whole = gradient(texels, x, y)
+    if not ON_GPU:
+        assert "while" in gradient.lower(texels, x, y).as_text()
+    parts = [gradient(texels, x[k : k + 60], y[k : k + 60]) for k in range(0, 300, 60)]
+    together = (sum(p[0] for p in parts), *(jnp.concatenate([p[k] for p in parts]) for k in (1, 2)))
+    assert_close("long sum", whole[0], together[0], 1 + np.abs(together[0]))
+    assert_trees_close("reordered", whole[1:], together[1:])
+
+
+@pytest.mark.parametrize("check", [True, False])
+def test_a_large_gradient_inside_shard_map(check):
+    """A device's part of it is a program of one device, in blocks or as a kernel; a shared texture's is summed."""
+    devices = jax.device_count()
+    mesh = jax.make_mesh((devices,), ("b",), axis_types=(jax.sharding.AxisType.Auto,))
+    split, whole = jax.sharding.PartitionSpec("b"), jax.sharding.PartitionSpec()
+    read = lambda t, x, y: jt.sample(jt.texture2d(t), (x, y), jt.Sampler(address_mode="mirror"))
+    mapped = jax.shard_map(read, mesh=mesh, in_specs=(whole, split, split), out_specs=split, check_vma=check)
+    args = normal(32, 32, 3), *uniform(2, devices, 200, 150)
+    gradient = lambda f: jax.jit(jax.grad(lambda *args: jnp.sin(f(*args)).sum(), (0, 1, 2)))
+    (texels, *coords), (expected, *others) = gradient(mapped)(*args), gradient(read)(*args)
+    assert_close("long sum", texels, expected, 1 + np.abs(expected))
+    assert_trees_close("reordered", coords, others)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-30, 1e30])
+@pytest.mark.parametrize("count", [1, 7, 3000])
+@pytest.mark.parametrize("alike", [False, True])
+def test_sums_by_parts_have_the_same_bits_in_any_order(alike, count, scale):
+    """Of terms that differ in size and sign, and of terms that are all nearly as large as the largest."""
+    rng = np.random.default_rng(count)
+    spread = rng.normal(size=count) * 10.0 ** rng.uniform(-6, 0, count)
+    values = ((rng.uniform(0.9, 1, count) if alike else spread) * scale).astype(np.float32)
+    parts = Units.of(jnp.asarray(values), 1.0, jnp.int32(count)).split(jnp.asarray(values))
+    found = set()
+    for _ in range(6):
+        order = rng.permutation(count)
+        coarse, fine = (np.cumsum(np.asarray(p)[order], dtype=np.float32)[-1] for p in parts)
+        found.add(np.float32(coarse + fine).tobytes())
+    (bits,) = found
+    exact, whole = values.astype(np.float64).sum(), np.abs(values.astype(np.float64)).sum()
+    # One rounding; half a fine unit a term, as documented; or what float32 has left near 1e-38.
+    terms = max(count, 4)
+    bound = 2.0**-24 * whole + count * max(terms**2 * 2.0**-47 * abs(values).max(), 2.0**-126)
+    assert abs(float(np.frombuffer(bits, np.float32)[0]) - exact) <= bound
+
+
+def test_sums_by_parts_keep_what_is_not_finite():
+    values = jnp.array([1.0, np.inf, -2.0, np.nan], jnp.float32)
+    coarse, fine = Units.of(values, 1.0, jnp.int32(4)).split(values)
+    np.testing.assert_array_equal(coarse + fine, values)
+
+
+DETERMINISTIC = {
+    "2d": CASES["2d, mirror, 4 channels"],
+    "a cube": CASES["a cube"],
+    "a mip chain": CASES["a mip chain"],
+}
+
+
+@pytest.mark.parametrize("name", DETERMINISTIC)
+def test_deterministic_gradients_are_the_gradients(name):
+    """Also when taken again, and of second order."""
+    case = DETERMINISTIC[name]
+    exact = dataclasses.replace(case.sampler, deterministic=True)
+
+    def gradients(sampler):
+        def loss(texels):
+            texture = dataclasses.replace(case.texture, texels=texels)
+            return jnp.sin(jt.sample(texture, case.coords, sampler, **case.more)).sum()
+
+        first = jax.grad(loss)
+        return jax.jit(lambda t: (first(t), jax.grad(lambda t: (first(t) ** 2).sum())(t)))
+
+    exactly, texels = gradients(exact), case.texture.texels
+    found, again, expected = exactly(texels), exactly(texels), gradients(case.sampler)(texels)
+    for a, b, c in zip(found, again, expected):
+        assert np.asarray(a).tobytes() == np.asarray(b).tobytes()
+        assert_close("sum", a, c, 4 * np.abs(c).max())
+
+
+@pytest.mark.gpu
+def test_deterministic_gradients_have_the_same_bits_in_every_run():
+    """Many samples in few texels, in every order that the GPU likes; by default the bits do change."""
+    texels, x, y = normal(64, 64, 4), *np.random.default_rng(0).uniform(0, 1, (2, 2048, 2048)).astype(np.float32)
+    runs = {}
+    for deterministic in (True, False):
+        sampler = jt.Sampler(deterministic=deterministic)
+        gradient = jax.jit(jax.grad(lambda t, s=sampler: (jt.sample(jt.texture2d(t), (x, y), s) ** 2).sum()))
+        runs[deterministic] = len({np.asarray(gradient(texels)).tobytes() for _ in range(10)})
+    assert runs[True] == 1
+    assert runs[False] > 1
+
+
+def test_private_copies_are_bounded():
+    """In number, in memory, and only where samples crowd."""
+    for samples in (2**10, 2**16, 2**24):
+        for side in (1, 16, 64, 1024):
+            for channels in (1, 4, 64):
+                copies = accumulation.num_private_copies(samples, side * side, channels)
+                assert copies & (copies - 1) == 0
+                assert 1 <= copies <= accumulation.MAX_COPIES
+                if samples < accumulation.CROWDED_SAMPLES * side * side:
+                    assert copies == 1
+                memory = 4 * copies * side * side * channels
+                assert copies == 1 or memory <= max(accumulation.COPIES_BYTES, 0.05 * 4 * samples * channels)
+
+
+@pytest.mark.parametrize(("capability", "known"), [("7.5", False), ("8.0", True), ("12.0", True), ("gfx942", False)])
+def test_kernels_need_a_gpu_for_which_they_are_written(capability, known, monkeypatch):
+    device = types.SimpleNamespace(compute_capability=capability)
+    monkeypatch.setattr(jax, "local_devices", lambda backend: [device])
+    assert choice.can_compile_kernels() is known
+
+
+def test_kernels_number_samples_and_texels_in_32_bits(monkeypatch):
+    """Batch axes included; elements may be more."""
+    monkeypatch.setattr(choice, "can_compile_kernels", lambda: True)
+    case = CASES["2d, clamp, 1 channels"]
+    of = lambda *shape, dtype=np.float32: jax.ShapeDtypeStruct(shape, dtype)
+    static = {"spec": case.spec, "batch": 1}
+    assert choice.supports_read(of(5, 6, 7, 1), of(5, 9, 9), of(1, 9, 9), **static)
+    assert choice.supports_read(of(2**25, 6, 7, 4), of(1, 2, 2), of(1, 2, 2), **static)
+    assert not choice.supports_read(of(2**17, 6, 7, 1), of(1, 2**7, 2**7), of(1, 2**7, 2**7), **static)
+    assert not choice.supports_read(of(5, 6, 7, 1), of(5, 9, 9, dtype=np.float64), of(1, 9, 9), **static)
+    assert choice.supports_splat(of(5, 9, 9, 1), of(1, 9, 9), of(1, 9, 9), **static)
+    assert choice.supports_splat(of(2**24, 2, 2, 64), of(1, 2, 2), of(1, 2, 2), **static)
+    assert not choice.supports_splat(of(2**26, 2, 2, 1), of(1, 2, 2), of(1, 2, 2), **static)
+    assert not choice.supports_splat(of(2**24, 2, 2, 0), of(1, 2, 2), of(1, 2, 2), **static)
+
+
+def test_a_kernel_reads_texels_by_two_indices(monkeypatch):
+    """As it does where one of 32 bits cannot number them."""
+    texels, x, y = map(jnp.asarray, (normal(2, 6, 7, 5), uniform(2, 9, 33), uniform(2, 9, 33)))
+    spec = Case(jt.texture2d(texels[0]), (x[0], y[0])).spec
+    expected = jax.vmap(lambda t, y, x: operators.read(t, y, x, spec=spec))(texels, y, x)
+    monkeypatch.setattr(texel_walk, "INDEX_LIMIT", 40)
+    assert texel_walk.flat_sizes(spec.axes) == [6, 7]
+    assert_sums_close([cuda_kernels.read(texels, y, x, spec=spec, batch=1, launcher=LAUNCHER)], [expected])
+    monkeypatch.setattr(choice, "can_compile_kernels", lambda: True)
+    assert choice.supports_read(texels, y, x, spec=spec, batch=1)
+    assert not choice.supports_splat(normal(2, 9, 33, 5), y, x, spec=spec, batch=1)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("shape", [(40_000, 55_000, 1), (24_000, 24_000, 4)])
+def test_a_kernel_reads_more_elements_than_32_bits_count(shape):
+    height, width, channels = shape
+    assert math.prod(shape) > 2**31
+    number = lambda y, x, c: ((y % 251) * (width * channels % 251) + (x % 251) * channels + c) % 251
+
+    @jax.jit
+    def make():
+        y, x, c = (jax.lax.broadcasted_iota(jnp.int32, shape, k) for k in range(3))
+        return number(y, x, c).astype(jnp.uint8)
+
+    rng = np.random.default_rng(0)
+    y, x = (rng.integers(0, n, (300, 300)) for n in (height, width))
+    y[0], x[0], y[1], x[1] = height - 1, width - 1, 0, 0
+    sampler = jt.Sampler(filter_mode="point", normalized_coords=False)
+    read = jax.jit(lambda t, x, y: jt.sample(jt.texture2d(t), (x, y), sampler))
+    args = make(), *(jnp.asarray(i + 0.5, jnp.float32) for i in (x, y))
+    assert launch.TARGET in read.lower(*args).as_text()
+    np.testing.assert_array_equal(read(*args), number(y[..., None], x[..., None], np.arange(channels)))
+
+
+def lowered_for_cuda(monkeypatch, f, *args):
+    """The program that `f` is on a GPU, whether or not there is one."""
+    monkeypatch.setattr(choice, "can_compile_kernels", lambda: True)
+    monkeypatch.setattr(launch, "local_capability", lambda: (9, 0))
+    monkeypatch.setattr(launch, "compile_to_ptx", lambda source, capability: "PTX")
+    monkeypatch.setattr(launch, "has_ptx_call", lambda: True)
+    return jax.jit(f).trace(*args).lower(lowering_platforms=("cuda",)).as_text()
+
+
+def test_a_gpu_runs_kernels_where_they_suit(monkeypatch):
+    texels, wide, xy = normal(6, 7, 1), normal(6, 7, 1025), tuple(uniform(2, 9, 33))
+    gradient = lambda t, *xy: jax.grad(lambda t, *xy: jt.sample(jt.texture2d(t), xy).sum(), (0, 1, 2))(t, *xy)
+    assert "texture_pullback" in lowered_for_cuda(monkeypatch, gradient, texels, *xy)
+    assert launch.TARGET not in lowered_for_cuda(monkeypatch, gradient, wide, *xy)
+
+
+def a_read(texels, x, y):
+    return jt.sample(jt.texture2d(texels), (x, y))
+
+
+def test_a_gpu_reads_with_a_kernel_whatever_the_channels(monkeypatch):
+    for channels in (1, 3, 100):
+        args = normal(6, 7, channels), *uniform(2, 9, 33)
+        assert launch.TARGET in lowered_for_cuda(monkeypatch, lambda *a: a_read(*a), *args)
+    monkeypatch.delitem(elementwise.EXPRESSIONS, "floor")  # what cannot be said in CUDA C is left to XLA
+    assert launch.TARGET not in lowered_for_cuda(monkeypatch, lambda *a: a_read(*a) + 0, *args)
+
+
+ONE_PASS = {
+    "a border color": (normal(6, 7, 4), {"address_mode": "border"}, {}),
+    "halves": (normal(6, 7, 4).astype(np.float16), {}, {}),
+    "srgb": (BYTES, {"read_mode": "normalized_float", "srgb": True}, {}),
+    "a footprint": (
+        normal(6, 7, 4),
+        {"max_anisotropy": 8},
+        {side: tuple(uniform(2, 9, 33)) for side in ("ddx", "ddy")},
+    ),
+}
+
+
+@pytest.mark.parametrize("arithmetic", ["float", "hardware"])
+@pytest.mark.parametrize("name", ONE_PASS)
+def test_a_gpu_reads_in_one_pass(name, arithmetic, monkeypatch):
+    """Nothing of the size of the result happens beside the kernel."""
+    texels, options, more = ONE_PASS[name]
+    sampler = jt.Sampler(**options, arithmetic=arithmetic)
+    color = np.float32(0.5) if name == "a border color" else None
+    read = lambda texels, *xy: jt.sample(jt.texture2d(texels, border_color=color), xy, sampler, **more)
+    text = lowered_for_cuda(monkeypatch, read, texels, *uniform(2, 9, 33))
+    assert text.count(launch.TARGET) == 1
+    result = f"tensor<9x33x{texels.shape[-1]}x"
+    makers = [
+        line for line in text.splitlines() if " = " in line and line.partition("->")[2].strip().startswith(result)
+    ]
+    assert all("call" in line for line in makers), makers
+
+
+def test_slow_atomic_additions_are_warned_of(monkeypatch):
+    """Where a jaxlib has them and XLA's scatter is used; the warning says what to do."""
+    splat = lambda v, x: jt.splat(v, (x,), (2**8, 1100)).texels
+    args = normal(50, 1100), uniform(50)
+    monkeypatch.setattr(_compat, "jaxlib_version", lambda: (0, 11, 0))
+    with pytest.warns(UserWarning, match="install jaxlib 0.11.1"):
+        jax.jit(splat).trace(*args).lower(lowering_platforms=("cuda",))
+    monkeypatch.setattr(_compat, "jaxlib_version", lambda: (0, 11, 1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        jax.jit(lambda v, x: splat(v, x) + 0).trace(*args).lower(lowering_platforms=("cuda",))

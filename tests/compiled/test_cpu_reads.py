@@ -1,0 +1,108 @@
+"""Forms that reads take on a CPU: texels loaded as words, masks for each channel, integers rounded by an addition."""
+
+import functools
+
+import jax
+import numpy as np
+import pytest
+
+import jaxtex as jt
+from jaxtex import warp
+from jaxtex._engine.float_bits import rounded_to
+from jaxtex._engine.lowering import cpu_read
+from tests.support.tolerances import assert_close, assert_exact
+
+SIZE = (9, 7)
+COLORS = [None, np.float32([0.5, -3.0, np.inf, np.nan])]
+
+
+def codes(*shape):
+    return np.random.default_rng(0).integers(0, 256, shape).astype(np.uint8)
+
+
+def points(count):
+    rng = np.random.default_rng(1)
+    x, y = (rng.uniform(-3, n + 3, count).astype(np.float32) for n in SIZE[::-1])
+    x[:4], y[4:8] = np.float32([np.nan, np.inf, -np.inf, 3e38]), np.float32([np.nan, np.inf, -np.inf, -3e38])
+    return x, y
+
+
+def read(texels, color, coords, filter_mode="linear", mode="border"):
+    options = {"filter_mode": filter_mode, "address_mode": mode, "read_mode": "normalized_float"}
+    sampler = jt.Sampler(normalized_coords=False, **options)
+    return jt.sample(jt.texture2d(texels, border_color=color), coords, sampler)
+
+
+@pytest.mark.parametrize(
+    ("mode", "color"),
+    [*(("border", color) for color in COLORS), ("clamp", None), ("mirror", None)],
+    ids=["border zero", "border color", "clamp", "mirror"],
+)
+def test_texels_of_four_bytes_are_channels_read_alone(mode, color):
+    texels, coords = codes(*SIZE, 4), points(200)
+    together = read(texels, color, coords, mode=mode)
+    one = lambda k: read(texels[..., [k]], None if color is None else color[[k]], coords, mode=mode)
+    each = [one(k) for k in range(4)]
+    apart, finite = np.concatenate(each, -1), np.isfinite(together)
+    assert_exact(np.where(finite, 0, together), np.where(finite, 0, apart))
+    assert_close("float32", np.where(finite, together, 0), np.where(finite, apart, 0), 3)
+
+
+def test_words_are_loaded_where_samples_make_up_for_them(monkeypatch):
+    asked = []
+
+    def loads_words(stored):
+        asked.append(stored.shape)
+        return loads(stored)
+
+    loads = cpu_read.loads_words
+    monkeypatch.setattr(cpu_read, "loads_words", loads_words)
+    texels = codes(*SIZE, 4)
+    for count, filter_mode, channels in ((64, "linear", 4), (62, "linear", 4), (64, "point", 4), (64, "linear", 3)):
+        read(texels[..., :channels], None, points(count), filter_mode)
+    assert asked == [(63, 4)]
+    monkeypatch.setattr(cpu_read, "MOST_TEXELS", 62)
+    read(texels, None, points(65))
+    assert asked == [(63, 4)]
+
+
+def test_words_of_a_batch():
+    texels, (x, y) = codes(2, *SIZE, 4), points(80)
+    x, y = np.stack([x, x + 1]), np.stack([y, y - 2])
+    together = jax.vmap(lambda texels, *coords: read(texels, None, coords))(texels, x, y)
+    for k in range(2):
+        assert_close("float32", together[k], read(texels[k], None, (x[k], y[k])), 1)
+
+
+@pytest.mark.parametrize(("channels", "color"), [(2, None), (4, None), (4, 2.0), (9, 2.0)])
+def test_texels_outside_leave_no_trace(channels, color):
+    """Texels at the edge that are not finite reach no sample whose taps are all outside."""
+    texels = np.random.default_rng(2).normal(size=(*SIZE, channels)).astype(np.float32)
+    texels[0, 0], texels[-1, -1] = np.nan, np.inf
+    coords = np.float32([-0.6, SIZE[1] + 0.6, -50, np.nan]), np.float32([-0.6, SIZE[0] + 0.6, 3, 3])
+    sampler = jt.Sampler(address_mode="border", normalized_coords=False)
+    found = jax.jit(functools.partial(jt.sample, sampler=sampler))(jt.texture2d(texels, border_color=color), coords)
+    assert_exact(found[:3], np.full((3, channels), color or 0, np.float32))
+    assert not np.isfinite(jt.sample(jt.texture2d(texels), (0.5, 0.5), sampler)).any()
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.uint16, np.int16, np.int32])
+def test_integers_are_rounded_half_to_even_and_clipped(dtype):
+    info = np.iinfo(dtype)
+    halves = np.arange(-70000, 70000, 0.25, np.float32)
+    ends = np.float32([info.min, info.max, -0.0, 1e-40, 3e38, -3e38, np.inf, -np.inf])
+    values = np.concatenate([halves, ends, np.nextafter(np.float32([0.5, 1.5, 254.5]), np.float32(0))])
+    expected = np.clip(np.round(values.astype(np.float64)), info.min, info.max).astype(dtype)
+    rounded = jax.jit(functools.partial(rounded_to, dtype=np.dtype(dtype)))
+    assert_exact(rounded(values), expected)
+    other_nan = np.array([0x7FC00000, 0x7FC12345, 0xFFC54321], np.uint32).view(np.float32)
+    assert_exact(rounded(other_nan), np.zeros(3, dtype))
+
+
+def test_a_warp_of_codes_is_that_of_numbers():
+    for channels, color in ((1, None), (3, 7.0), (4, None), (4, 7.0)):
+        image = codes(*SIZE, channels)
+        found = warp.rotate(image, 20.0, border_color=color)
+        numbers = np.asarray(warp.rotate(image.astype(np.float32), 20.0, border_color=color))
+        assert found.dtype == np.uint8
+        assert np.abs(np.float32(found) - numbers).max() <= 0.5 + 255 * 2.0**-17

@@ -1,0 +1,114 @@
+"""Kernels of the adjoint where samples crowd, or where each of many small textures has a small image of them."""
+
+import functools
+import types
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxtex as jt
+from jaxtex._engine.lowering.cuda_kernels import adjoint_kernel, crowds, sample_tiles
+from tests.support.host_kernels import kernels_on_cpu
+from tests.support.tolerances import assert_trees_close
+
+PIXELS = jt.Sampler(address_mode="border", normalized_coords=False)
+NEAR = np.arange(-4, 5, dtype=np.float32)
+
+
+def drawn(*shape, scale=1.0):
+    return jnp.asarray(scale * np.random.default_rng(sum(shape)).random(shape), np.float32)
+
+
+def by_kernels(function, *args):
+    """What a function returns as XLA compiles it, and by kernels."""
+    plain = jax.jit(function)(*args)
+    with kernels_on_cpu():
+        return plain, jax.jit(functools.partial(function))(*args)
+
+
+def windows(images, x, y):
+    """A window of 9 x 9 samples around a point of each image."""
+    read = lambda image, x, y: jt.sample(jt.texture2d(image), (x + NEAR[:, None], y + NEAR[None]), PIXELS)
+    return jax.vmap(read)(images, x, y)
+
+
+@pytest.mark.parametrize("least", [3, 1000])
+@pytest.mark.parametrize("channels", [1, 3])
+def test_a_window_of_each_image(channels, least, monkeypatch):
+    """One tile for each image, whose warp sets the gradient of the image to zero, or finds it so."""
+    monkeypatch.setattr(crowds, "LEAST_OWN", least)
+    images, places = drawn(4, 11, 7, channels), (drawn(4, 1, 1, scale=7), drawn(4, 1, 2, scale=11)[..., :1])
+    cotangent = drawn(4, 9, 9, channels)
+
+    def gradients(*args):
+        return jax.vjp(windows, *args)[1](cotangent)
+
+    plain, found = by_kernels(gradients, images, *places)
+    assert_trees_close("sum", found, plain, 81 * 4)
+
+
+@pytest.mark.parametrize(
+    ("address_mode", "shape"), [("border", (6, 7, 4, 2)), ("clamp", (6, 7, 4, 2)), ("clamp", (5, 7, 3, 1))]
+)
+def test_a_window_of_each_volume(address_mode, shape, monkeypatch):
+    """A warp writes a volume of its own once, with its zeros; where taps outside fall on texels, it adds to zeros.
+
+    It sets four numbers to zero at once where a volume has a multiple of them.
+    """
+    own = []
+    monkeypatch.setattr(crowds, "LEAST_OWN", 3)
+    monkeypatch.setattr(adjoint_kernel, "has_own_tile", lambda *args: own.append(crowds.has_own_tile(*args)) or own[-1])
+    sampler = jt.Sampler(address_mode=address_mode, normalized_coords=False)
+    near = NEAR[:5].reshape(5, 1, 1), NEAR[:5].reshape(1, 5, 1), NEAR[:5].reshape(1, 1, 5)
+
+    def read(volume, point):
+        return jt.sample(jt.texture3d(volume), tuple(p + n for p, n in zip(point, near)), sampler)
+
+    def gradients(*args):
+        return jax.vjp(jax.vmap(read), *args)[1](cotangent)
+
+    volumes, points, cotangent = drawn(5, *shape), drawn(5, 3, scale=7), drawn(5, 5, 5, 5, shape[-1])
+    plain, found = by_kernels(gradients, volumes, points)
+    assert own
+    assert all(own)
+    assert_trees_close("sum", found, plain, 125 * 8)
+
+
+def test_an_image_is_a_row_of_lanes():
+    tiles = sample_tiles.tiles_of((5, 9, 9), 1, 2, sample_tiles.Lanes.of(1), sample_tiles.STEPS)
+    assert (tiles.rank, tiles.row_axes, tiles.steps, tiles.total) == (0, 2, (1, 1, 3), 5)
+    whole = sample_tiles.tiles_of((5, 64, 64), 1, 2, sample_tiles.Lanes.of(1), sample_tiles.STEPS)
+    assert (whole.rank, whole.row_axes) == (2, 0)
+
+
+@pytest.mark.parametrize("deterministic", [False, True])
+@pytest.mark.parametrize("channels", [1, 2, 3])
+def test_copies_of_few_texels(channels, deterministic):
+    """Random samples of a volume of 27 texels: blocks add to copies, and two texels side by side at once."""
+    values, coords = drawn(3000, channels) - 0.5, tuple(drawn(4, 3000)[1:])
+    sampler = jt.Sampler(deterministic=deterministic)
+    splat = lambda values, *coords: jt.splat(values, coords, (3, 3, 3, channels), sampler).texels
+    plain, found = by_kernels(splat, values, *coords)
+    assert_trees_close("long sum", found, plain, 3000 / 8)
+
+
+@pytest.mark.parametrize("address_mode", ["border", "mirror"])
+@pytest.mark.parametrize("channels", [1, 2, 3])
+def test_random_samples_go_to_memory_one_by_one(channels, address_mode):
+    """Their tiles fit into no window; of one and two channels, two texels side by side are one addition."""
+    values, coords = drawn(500, channels) - 0.5, tuple(1.4 * drawn(4, 500)[1:] - 0.2)
+    sampler = jt.Sampler(address_mode=address_mode)
+    splat = lambda values, *coords: jt.splat(values, coords, (40, 30, 21, channels), sampler).texels
+    plain, found = by_kernels(splat, values, *coords)
+    assert_trees_close("sum", found, plain, 8)
+
+
+@pytest.mark.parametrize(
+    ("texels", "samples", "width", "copies"),
+    [(27, 3000, 1, crowds.MOST_COPIES), (27, 800, 1, 1), (16**3, 10**6, 2, 32)],
+)
+def test_so_many_copies_as_fit(texels, samples, width, copies):
+    plan = types.SimpleNamespace(num_texels=texels, shape=(samples,))
+    assert crowds.num_copies(plan, width) == copies

@@ -1,0 +1,419 @@
+"""The reads of the engine as CUDA C: the walks of one thread, compiled for the CPU, against the reads of arrays."""
+
+import dataclasses
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxtex as jt
+from jaxtex._arguments import as_operands, check_read_arguments
+from jaxtex._engine import operators
+from jaxtex._engine.combinations import blend
+from jaxtex._engine.decoding import decode, ratio
+from jaxtex._engine.float_arithmetic import FLOAT
+from jaxtex._engine.lowering import choice, cuda_kernels
+from jaxtex._engine.lowering.cuda_c import THIS_GPU, load_row
+from jaxtex._engine.lowering.cuda_kernels import read_kernel
+from jaxtex._engine.operators import zero_outside
+from jaxtex._engine.plan import layout_of
+from jaxtex._hardware.arithmetic import HARDWARE
+from jaxtex._hardware.border import stored_color
+from jaxtex._hardware.read import read_in_kernel, result_dtype, value
+from jaxtex._reads import plan_of_call
+from jaxtex._tables.storage_formats import Decoding
+from tests.support.host_compiler import HostLauncher, Thread, can_contract, run_threads
+from tests.support.host_kernels import kernels_on_cpu
+from tests.support.tolerances import assert_close
+
+N = 200
+SPECIAL = [0, -0.0, 1, 0.5, -0.25, 1e30, -1e30, np.inf, -np.inf, np.nan, 0.4999999, 2.0**20]
+MODES = ("clamp", "border", "wrap", "mirror", "reflect", "sphere")
+
+
+def coordinates(dimension, scale=1.0):
+    """Special values first, in every axis in another order."""
+    rng = np.random.default_rng(dimension)
+    found = rng.uniform(-1.5, 2.5, (dimension, N)) * scale
+    found[:, : len(SPECIAL)] = [np.roll(SPECIAL, k) for k in range(dimension)]
+    return tuple(found.astype(np.float32))
+
+
+def normal(*shape):
+    return np.random.default_rng(sum(shape)).normal(size=shape).astype(np.float32)
+
+
+@dataclasses.dataclass
+class Read:
+    """A read of a texture at N samples."""
+
+    texture: jt.Texture
+    coords: tuple
+    sampler: jt.Sampler
+    more: dict = dataclasses.field(default_factory=dict)
+
+    @property
+    def plan(self):
+        layout = layout_of(self.texture)
+        more = [self.more.get(name) for name in ("layer", "lod", "ddx", "ddy", "ddz")]
+        arguments = as_operands(check_read_arguments("sample", layout.kind, self.coords, *more))
+        return plan_of_call(self.arithmetic, layout, arguments, self.sampler)
+
+    @property
+    def arithmetic(self):
+        return HARDWARE if self.sampler.arithmetic == "hardware" else FLOAT
+
+    @property
+    def expected(self):
+        return jt.sample(self.texture, self.coords, self.sampler, **self.more)
+
+    @property
+    def thread(self):
+        plan, decoding, texels = self.plan, self.sampler.decoding, self.texture.texels
+        channels, stored = texels.shape[-1], np.asarray(texels).reshape(-1, texels.shape[-1])
+
+        def load_texel(address):
+            (index,) = address.flat_index
+            return load_row("texels", [(index, channels)], channels, stored.dtype, aligned=channels in (1, 2, 4))
+
+        def in_float(*operands):
+            found = lambda address, path: zero_outside(address, decode(load_texel(address), decoding, jnp.float32))
+            return blend(plan.grid(*operands), plan.axes, found)
+
+        def in_hardware(*operands):
+            spec = plan.spec(decoding, result_dtype(stored.dtype, decoding))
+            zero = lambda a: zero_outside(a, load_texel(a))  # the border color
+            return value(zero, plan.grid(*operands), spec, stored.dtype)
+
+        function = in_hardware if self.arithmetic is HARDWARE else in_float
+        operands = tuple(np.broadcast_to(np.asarray(a), (N,)) for a in plan.operands)
+        return Thread(function, operands, {"texels": stored})
+
+
+LEVELS = np.linspace(-1, 5, N).astype(np.float32)
+LAYERS = np.arange(N, dtype=np.int32) % 5 - 1
+MIPS = jt.Sampler(mipmap_filter_mode="linear", address_mode="wrap")
+
+
+def reads(**options):
+    """By name: every filter with every address mode, then every kind of texture."""
+    replace = lambda sampler: dataclasses.replace(sampler, **options)
+    for filter_mode, mode in itertools.product(("point", "linear", "cubic"), MODES):
+        if options and (filter_mode == "cubic" or mode in ("reflect", "sphere")):
+            continue  # no texture unit has them
+        sampler = jt.Sampler(filter_mode=filter_mode, address_mode=mode)
+        yield f"2d {filter_mode} {mode}", Read(jt.texture2d(normal(6, 8, 4)), coordinates(2), replace(sampler))
+    texels = jt.Sampler(normalized_coords=False, address_mode="border")
+    kinds = {
+        "1d": Read(jt.texture1d(normal(50, 1)), coordinates(1), jt.Sampler()),
+        "texels": Read(jt.texture2d(normal(6, 7, 3)), coordinates(2, 6), texels),
+        "3d": Read(
+            jt.texture3d(normal(5, 6, 7, 2)), coordinates(3), jt.Sampler(address_mode=("wrap", "mirror", "clamp"))
+        ),
+        "layers": Read(jt.texture2d_layered(normal(3, 6, 7, 2)), coordinates(2), jt.Sampler(), {"layer": LAYERS}),
+        "a cube": Read(jt.cubemap(normal(6, 5, 5, 3)), coordinates(3), jt.Sampler()),
+        "faces": Read(jt.cubemap(normal(6, 5, 5, 1)), coordinates(3), jt.Sampler(seamless_cubemap=False)),
+        "a chain": Read(jt.build_mipmaps(jt.texture2d(normal(16, 8, 3))), coordinates(2), MIPS, {"lod": LEVELS}),
+    }
+    for name, read in kinds.items():
+        yield name, dataclasses.replace(read, sampler=replace(read.sampler))
+    for dtype in ("uint8", "int8", "uint16", "int16", "float16"):
+        integer, bits = dtype != "float16", np.random.default_rng(0).integers(0, 255, (6, 7, 8)).astype(np.uint8)
+        stored = bits.view(dtype) if integer else normal(6, 7, 4).astype(dtype)
+        sampler = jt.Sampler(read_mode="normalized_float" if integer else "element", address_mode="wrap")
+        if dtype == "uint8":
+            colors, srgb = np.ascontiguousarray(stored[..., :4]), dataclasses.replace(sampler, srgb=True)
+            yield "srgb", Read(jt.texture2d(colors), coordinates(2), replace(srgb))
+            yield (
+                "srgb at one tap",
+                Read(
+                    jt.texture2d(colors[..., :2]),
+                    coordinates(2),
+                    replace(dataclasses.replace(srgb, filter_mode="point")),
+                ),
+            )
+            volume = np.random.default_rng(0).integers(0, 256, (4, 5, 6, 3)).astype(np.uint8)
+            yield "srgb 3d", Read(jt.texture3d(volume), coordinates(3), replace(srgb))
+        yield dtype, Read(jt.texture2d(np.ascontiguousarray(stored)), coordinates(2), replace(sampler))
+
+
+def test_reads_in_float_arithmetic():
+    cases = dict(reads())
+    assert len(cases) == 33
+    for (name, read), (found,) in zip(
+        cases.items(), run_threads([read.thread for read in cases.values()]), strict=True
+    ):
+        expected = np.asarray(read.expected.astype(jnp.float32))
+        ours = found.astype(read.expected.dtype).astype(np.float32)
+        np.testing.assert_array_equal(np.isnan(ours), np.isnan(expected), name)
+        assert_close("float16" if name == "float16" else "float32", np.nan_to_num(ours), np.nan_to_num(expected), 8.0)
+
+
+@pytest.mark.parametrize("contracting", [False, True])
+def test_reads_in_hardware_arithmetic_bit_for_bit(contracting):
+    """Also by a compiler that rounds products and sums once: the products are exact where it matters."""
+    if contracting and not can_contract():
+        pytest.skip("this CPU rounds products and sums by themselves")
+    cases = dict(reads(arithmetic="hardware"))
+    threads = [read.thread for read in cases.values()]
+    for (name, read), (found,) in zip(cases.items(), run_threads(threads, contracting), strict=True):
+        expected = np.asarray(read.expected)
+        ours, bits = found.astype(expected.dtype), f"u{expected.itemsize}"
+        assert ((ours.view(bits) == expected.view(bits)) | (np.isnan(ours) & np.isnan(expected))).all(), name
+
+
+# Whole kernels
+
+LAUNCHER = THIS_GPU if jax.default_backend() == "gpu" else HostLauncher()
+
+
+def stored(dtype, *shape):
+    """Texels of any dtype."""
+    if jnp.issubdtype(dtype, jnp.floating):
+        return normal(*shape).astype(dtype)
+    bits = np.random.default_rng(0).integers(0, 256, (*shape, np.dtype(dtype).itemsize)).astype(np.uint8)
+    return bits[..., 0] > 99 if dtype == "bool" else np.squeeze(bits.view(dtype), -1)
+
+
+def samples(*shape, scale=1.0):
+    rng = np.random.default_rng(sum(shape))
+    return tuple(jnp.asarray(rng.uniform(-0.3, 1.3, shape) * scale, jnp.float32) for _ in range(2))
+
+
+def pair(texels, read_as, coords, **options):
+    """A read of a texture of two axes as a kernel, and as operations on arrays."""
+    color, sampler = options.pop("color", None), jt.Sampler(**options)
+    return both_forms(Read(jt.texture2d(jnp.asarray(texels), border_color=color), coords, sampler), read_as)
+
+
+def both_forms(read, read_as):
+    """A read as a kernel, and as operations on arrays."""
+    texture, decoding, color = read.texture, read.sampler.decoding, read.texture.border_color
+    plan, arithmetic = read.plan, read.arithmetic
+    spec = plan.spec(decoding, np.dtype(read_as))
+    static = {"spec": spec, "batch": 0, "launcher": LAUNCHER}
+    expected = arithmetic.read(texture, plan, decoding, np.dtype(read_as))
+    if arithmetic is HARDWARE:
+        color = stored_color(color, texture.num_channels, texture.dtype, decoding)
+        found = read_in_kernel(texture.texels, color, *plan.operands, **static)
+    elif color is not None:
+        color = jnp.broadcast_to(jnp.asarray(color, spec.sums), (texture.num_channels,))
+        found = cuda_kernels.bordered_read(texture.texels, color, *plan.operands, **static)
+    else:
+        found = cuda_kernels.read(texture.texels, *plan.operands, **static)
+    assert found.dtype == expected.dtype == np.dtype(read_as)
+    return np.asarray(found), np.asarray(expected)
+
+
+CODES = {"read_mode": "normalized_float", "address_mode": "border"}
+ELEMENTS = {"filter_mode": "point", "address_mode": "wrap"}
+COLOR = np.float32([0.5, -2, 3, 0.25])
+# By name: the stored dtype, the number of channels, the dtype of the result, options.
+KERNELS = {
+    **{f"{c} channels": ("float32", c, "float32", {"address_mode": "mirror"}) for c in (5, 6, 7, 9, 13, 20)},
+    **{f"{d} codes": (d, 4, "float32", CODES) for d in ("uint8", "int8", "uint16", "int16")},
+    **{
+        f"{d} elements": (d, 3, d, ELEMENTS)
+        for d in ("uint8", "int8", "uint16", "int16", "int32", "uint32", "float16", "bfloat16", "bool")
+    },
+    "bool": ("bool", 1, "float32", {}),
+    "bool, border": ("bool", 4, "bool", {"filter_mode": "point", "address_mode": "border"}),
+    "float16": ("float16", 4, "float16", {"address_mode": "border"}),
+    "float16 as float32": ("float16", 2, "float32", {}),
+    "bfloat16": ("bfloat16", 5, "bfloat16", {}),
+    "codes as float16": ("uint8", 1, "float16", CODES),
+    "srgb": ("uint8", 4, "float32", {**CODES, "srgb": True}),
+    "srgb as bfloat16": ("uint8", 3, "bfloat16", {**CODES, "srgb": True}),
+    "a color": ("float32", 4, "float32", {"address_mode": "border", "color": COLOR}),
+    "a color, cubic": ("float16", 4, "float16", {"address_mode": "border", "filter_mode": "cubic", "color": COLOR}),
+    "a gray": ("float32", 5, "float32", {"address_mode": ("border", "wrap"), "color": np.float32(0.5)}),
+    "a color of integers": (
+        "int16",
+        4,
+        "int16",
+        {**ELEMENTS, "address_mode": "border", "color": np.int16([1, 2, 3, 4])},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_kernels_of_every_kind_of_texel(name):
+    dtype, channels, read_as, options = KERNELS[name]
+    found, expected = pair(stored(dtype, 6, 7, channels), read_as, samples(9, 33), **options)
+    if "float" in read_as:
+        assert_close(read_as, found, expected, 8.0)
+    else:
+        np.testing.assert_array_equal(found, expected)
+    assert "elements" not in name or (bits_of(found) == bits_of(expected)).all()
+
+
+def bits_of(a):
+    return a.view(f"u{a.itemsize}")
+
+
+IN_HARDWARE = {
+    "5 channels": ("float32", 5, "float32", {"address_mode": "border", "color": np.float32(0.5)}),
+    "a color": ("float32", 4, "float32", {"address_mode": "border", "color": COLOR}),
+    "float16": ("float16", 4, "float16", {}),
+    "float32 as bfloat16": ("float32", 3, "bfloat16", {}),
+    "srgb": ("uint8", 4, "float32", {**CODES, "srgb": True, "color": COLOR}),
+    "srgb, one tap": ("uint8", 2, "float16", {**CODES, "srgb": True, "filter_mode": "point"}),
+    "elements": ("uint8", 3, "uint8", ELEMENTS),
+}
+
+
+@pytest.mark.parametrize("name", IN_HARDWARE)
+def test_kernels_in_hardware_arithmetic_bit_for_bit(name):
+    dtype, channels, read_as, options = IN_HARDWARE[name]
+    texels = stored(dtype, 6, 7, channels)
+    found, expected = pair(texels, read_as, samples(9, 33), **options, arithmetic="hardware")
+    np.testing.assert_array_equal(bits_of(found), bits_of(expected))
+
+
+SEVERAL = {
+    "a float": (4, "float32", 1, "float32", {"address_mode": "mirror"}),
+    "codes": (4, "uint8", 4, "float32", {**CODES, "color": COLOR}),
+    "halves": (2, "float16", 4, "float16", {"address_mode": "wrap"}),
+    "six bytes": (2, "bfloat16", 3, "bfloat16", {}),
+    "sixteen taps": (4, "float32", 1, "float32", {"filter_mode": "cubic", "address_mode": "border"}),
+    "sixteen bytes": (1, "float32", 4, "float32", {}),
+    "hardware": (2, "float32", 4, "float32", {"arithmetic": "hardware"}),
+}
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_a_thread_reads_several_samples(name, monkeypatch):
+    """In an image and in a row; where samples are no whole number of blocks, threads read the last ones again."""
+    monkeypatch.setattr(read_kernel, "LEAST_THREADS", 1)
+    count, dtype, channels, read_as, options = SEVERAL[name]
+    seen, steps_of = [], read_kernel.steps_of
+    monkeypatch.setattr(read_kernel, "steps_of", lambda *args: seen.append(steps_of(*args)) or seen[-1])
+    for shape in ((9, 133), (700,)):
+        found, expected = pair(stored(dtype, 6, 7, channels), read_as, samples(*shape), **options)
+        if name == "hardware":
+            np.testing.assert_array_equal(bits_of(found), bits_of(expected))
+        else:
+            assert_close(read_as, found, expected, 8.0)
+    assert set(seen) == {count}
+
+
+def test_a_block_of_a_volume(monkeypatch):
+    """Three axes of samples, and fewer of them than a block has on one axis."""
+    monkeypatch.setattr(read_kernel, "LEAST_THREADS", 1)
+    texture = jt.texture3d(jnp.asarray(normal(5, 6, 7, 1)))
+    for shape in ((5, 3, 130), (4, 2, 128), (3, 9, 140)):
+        coords = tuple(np.random.default_rng(1).uniform(-0.5, 1.5, (3, *shape)).astype(np.float32))
+        read = Read(texture, coords, jt.Sampler(address_mode=("wrap", "mirror", "clamp")))
+        found, expected = both_forms(read, "float32")
+        assert_close("float32", found, expected, 8.0)
+
+
+def test_each_texture_of_a_batch_has_its_own_border_color():
+    texels, colors, (x, y) = jnp.asarray(normal(3, 6, 7, 5)), jnp.asarray(normal(3, 5)), samples(3, 9, 33)
+    spec = Read(jt.texture2d(texels[0]), (x[0], y[0]), jt.Sampler(address_mode="border")).plan.spec(
+        Decoding.ELEMENT, np.dtype(np.float32)
+    )
+    expected = jax.vmap(lambda *args: operators.bordered_read(*args, spec=spec))(texels, colors, y, x)
+    found = cuda_kernels.bordered_read(texels, colors, y, x, spec=spec, batch=1, launcher=LAUNCHER)
+    assert_close("float32", found, expected, 8.0)
+
+
+def test_what_reads_get_kernels(monkeypatch):
+    monkeypatch.setattr(choice, "can_compile_kernels", lambda: True)
+    of = lambda shape, dtype="float32": jax.ShapeDtypeStruct(shape, np.dtype(dtype))
+    coords = of((64, 64)), of((64, 64))
+
+    def supported(dtype, channels, read_as, options):
+        texture, sampler = jt.texture2d(stored(dtype, 6, 7, channels)), jt.Sampler(**options)
+        spec = Read(texture, samples(64, 64), sampler).plan.spec(sampler.decoding, np.dtype(read_as))
+        return choice.supports_read(texture.texels, *coords, spec=spec, batch=0)
+
+    for dtype, channels, read_as, given in KERNELS.values():
+        assert supported(dtype, channels, read_as, {k: v for k, v in given.items() if k != "color"})
+    assert not supported(
+        "uint8", 5, "float32", {**CODES, "srgb": True}
+    )  # a thread would not know which of them are colors
+    assert not supported("float32", 1025, "float32", {})
+
+
+def footprints(dimension, *shape):
+    """Sides of footprints: long ones, short ones, points, and what is no number."""
+    rng = np.random.default_rng(dimension)
+    sides = rng.normal(size=(2, dimension, *shape)) * np.exp2(rng.uniform(-8, 0, (2, 1, *shape)))
+    sides[0, :, :, 0], sides[1, :, :, :2] = 0, 0
+    sides[0, 0, :, 2], sides[1, 0, :, 3] = np.nan, np.inf
+    return {name: tuple(jnp.asarray(side, jnp.float32)) for name, side in zip(("ddx", "ddy"), sides)}
+
+
+def images(dtype="float32", channels=3, **options):
+    texels = stored(dtype, 16, 8, channels)
+    return (
+        jt.build_mipmaps(jt.texture2d(jnp.asarray(texels), **options)) if dtype == "float32" else jt.texture2d(texels)
+    )
+
+
+ALONG = {"mipmap_filter_mode": "linear", "max_anisotropy": 8}
+# By name: the texture, the number of coordinates, the dtype of the result, options.
+MEANS = {
+    "a chain": (images(), 2, "float32", {**ALONG, "address_mode": "wrap"}),
+    "a color": (images(border_color=np.float32(2)), 2, "float32", {**ALONG, "address_mode": "border"}),
+    "float16": (images("float16"), 2, "float16", {"max_anisotropy": 5}),
+    "srgb": (images("uint8"), 2, "float32", {"max_anisotropy": 4, "read_mode": "normalized_float", "srgb": True}),
+    "pixels": (jt.texture2d(normal(16, 8, 5)), 2, "float32", {"max_anisotropy": 3, "normalized_coords": False}),
+    "a cube": (jt.cubemap(normal(6, 5, 5, 3)), 3, "float32", {"max_anisotropy": 4}),
+}
+
+
+@pytest.mark.parametrize("arithmetic", ["float", "hardware"])
+@pytest.mark.parametrize("name", MEANS)
+def test_a_kernel_of_several_reads_along_a_footprint(name, arithmetic):
+    texture, dimension, read_as, options = MEANS[name]
+    rng, sampler = np.random.default_rng(0), jt.Sampler(**options, arithmetic=arithmetic)
+    coords = tuple(jnp.asarray(rng.uniform(-1, 2, (dimension, 9, 33)), jnp.float32))
+    read = Read(texture, coords, sampler, footprints(dimension, 9, 33))
+    assert read.plan.num_reads == read.arithmetic.most_reads(sampler)
+    found, expected = both_forms(read, read_as)
+    np.testing.assert_array_equal(np.isnan(found), np.isnan(expected))
+    if arithmetic == "hardware":
+        np.testing.assert_array_equal(bits_of(found)[~np.isnan(found)], bits_of(expected)[~np.isnan(found)])
+    else:
+        assert_close(read_as, np.nan_to_num(found), np.nan_to_num(expected), 8.0)
+
+
+@pytest.mark.parametrize("contracting", [False, True])
+def test_every_code_is_the_rounded_quotient(contracting):
+    """Also where the product and the sum of `ratio` are rounded once."""
+    if contracting and not can_contract():
+        pytest.skip("this CPU rounds products and sums by themselves")
+    codes = {bits: np.arange(-(2**bits) + 1, 2**bits, dtype=np.int32) for bits in (7, 8, 15, 16)}
+    threads = [Thread(lambda k, n=n: ratio(k, n, np.dtype(np.float32)), (code,)) for n, code in codes.items()]
+    for (bits, code), (found,) in zip(codes.items(), run_threads(threads, contracting), strict=True):
+        np.testing.assert_array_equal(found, (code / (2**bits - 1)).astype(np.float32))
+
+
+@pytest.mark.parametrize(
+    ("mode", "padding_mode", "align_corners"),
+    [("bilinear", "zeros", False), ("bilinear", "reflection", True), ("nearest", "border", False)],
+)
+def test_the_coordinates_of_a_torch_grid_are_computed_in_the_kernel(mode, padding_mode, align_corners):
+    images, grid = normal(2, 3, 6, 7), np.random.default_rng(0).uniform(-2, 2, (2, 9, 17, 2)).astype(np.float32)
+    grid[0, 0, :4, 0], grid[0, 1, :4, 1] = (np.nan, np.inf, -1, 1), (-np.inf, 0, 1e30, -0.0)
+    read = lambda images, grid: jt.warp.grid_sample(images, grid, mode, padding_mode, align_corners)
+
+    def gradients(*args):
+        out, pull = jax.vjp(read, *args)
+        return out, pull(jnp.cos(out))
+
+    # On a CPU both: the side of a fold on which 1e30 lies is one of rounding.
+    cpu = jax.default_device(jax.local_devices(backend="cpu")[0])
+    with cpu:
+        expected, cotangents = jax.jit(gradients)(images, grid)
+    kernels = jax.jit(lambda *args: gradients(*args))
+    with kernels_on_cpu(), cpu:
+        assert kernels.lower(images, grid).as_text().count("callback") >= 2
+        found, in_kernels = kernels(images, grid)
+    assert_close("float32", found, expected, 8.0)
+    for a, b in zip(in_kernels, cotangents, strict=True):
+        assert_close("sum", a, b, 4 * (1 + np.abs(b).max()))

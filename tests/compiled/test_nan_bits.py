@@ -1,0 +1,119 @@
+"""The bits of NaN: reads return them, and texels that nobody writes keep them."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxtex as jt
+from tests.support.host_kernels import kernels_on_cpu
+from tests.support.tolerances import assert_exact
+
+# Signaling and quiet NaN of both signs with payloads, and a number.
+CODES = {
+    "bfloat16": (0x7F81, 0xFFA5, 0x7FC1, 0xFF90, 0x7F82, 0x3F80),
+    "float16": (0x7C01, 0xFD55, 0x7E01, 0xFC02, 0x7C04, 0x3C00),
+    "float32": (0x7F800001, 0xFFA00005, 0x7FC00001, 0xFF800010, 0x7F800400, 0x3F800000),
+}
+WRITES = {"write": jt.surface_write, "add": jt.surface_add, "min": jt.surface_min, "max": jt.surface_max}
+SIZES = (8, 9)
+
+
+def draw(dtype, channels=2):
+    """Texels of which most are NaN."""
+    stored = jnp.dtype(dtype)
+    codes = np.random.default_rng(0).choice(np.array(CODES[dtype], f"uint{8 * stored.itemsize}"), (*SIZES, channels))
+    return codes.view(stored)
+
+
+def bits(array):
+    array = np.asarray(array)
+    return array.view(f"uint{8 * array.dtype.itemsize}")
+
+
+@pytest.mark.parametrize("mode", ["clamp", "zero", "trap"])
+@pytest.mark.parametrize("dtype", CODES)
+def test_reads_return_the_bits_of_nan(dtype, mode):
+    texels, (y, x) = draw(dtype), np.indices(SIZES)
+    read = lambda t, x, y: jt.surface_read(jt.texture2d(t), (x, y), boundary_mode=mode)
+    layers = lambda t, y: jt.surface_read(jt.texture1d_layered(t), (x[0],), layer=y, boundary_mode=mode)
+    fetch = lambda t, x, y: jt.fetch(jt.texture2d(t), (x, y))
+    point = lambda t, x, y: jt.sample(
+        jt.texture2d(t), (x + 0.5, y + 0.5), jt.Sampler(filter_mode="point", normalized_coords=False)
+    )
+    for run in (read, jax.jit(read), fetch, jax.vmap(read, (None, 0, 0)), point):
+        assert_exact(bits(run(texels, x, y)), bits(texels))
+    assert_exact(bits(layers(texels, y)), bits(texels))
+
+
+@pytest.mark.parametrize("dtype", CODES)
+@pytest.mark.parametrize("channels", [1, 2, 3])
+def test_kernels_for_a_gpu_return_the_bits_of_nan(channels, dtype):
+    texels, (y, x) = draw(dtype, channels), np.indices(SIZES)
+    read = lambda t, x, y: jt.surface_read(jt.texture2d(t), (x, y), boundary_mode="clamp")
+    with kernels_on_cpu():
+        found = jax.jit(read)(texels, x, y)
+    assert_exact(bits(found), bits(texels))
+
+
+# Ways in which a write finds the last of several samples, each with a mask of the texels that it touches.
+PLACES = {
+    "few": (np.array([2, 2]), np.array([1, 3])),
+    "many": (np.arange(60) % 9, np.zeros(60, int)),
+    "grid": (np.arange(9)[None] % 5, np.arange(8)[:, None] % 3),
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+@pytest.mark.parametrize("way", PLACES)
+@pytest.mark.parametrize("dtype", CODES)
+def test_texels_that_nobody_writes_keep_the_bits_of_nan(dtype, way, name):
+    texels, (x, y) = draw(dtype), PLACES[way]
+    touched = np.zeros(SIZES, bool)
+    touched[np.broadcast_arrays(y, x)[0], np.broadcast_arrays(y, x)[1]] = True
+    write = lambda t, v: WRITES[name](jt.texture2d(t), v, (x, y), boundary_mode="clamp").texels
+    value = np.ones((), jnp.dtype(dtype))
+    for run in (write, jax.jit(write), lambda t, v: jax.vmap(write, (0, None))(t[None], v)[0]):
+        assert_exact(bits(run(texels, value))[~touched], bits(texels)[~touched])
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_written_values_keep_the_bits_of_nan(dtype):
+    texels, (y, x) = draw(dtype), np.indices(SIZES)
+    for places in ((x, y), (x[:1], y[:, :1])):
+        written = jt.surface_write(jt.texture2d(np.zeros_like(texels)), texels, places).texels
+        assert_exact(bits(written), bits(texels))
+
+
+@pytest.mark.parametrize("name", WRITES)
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_gradients_beside_nan(dtype, name):
+    """Cotangents flow as in float32 textures, to texels, values and through reads; of a sum also at NaN."""
+    x = np.array([0, 1, 1, 4])
+    rows = {}
+    for stored in (dtype, "float32"):
+        texels = jnp.asarray([1.5, np.nan, 0.25, np.nan, 3.0], stored)[:, None]
+        values = jnp.asarray([2.0, 0.5, 1.0, -1.0], stored)[:, None]
+        write = lambda t, v: WRITES[name](jt.texture1d(t), v, (x,)).texels
+        read = lambda t: jt.surface_read(jt.texture1d(t), (np.array([4, 0, 0]),))
+        out, pull = jax.vjp(write, texels, values)
+        pushed = jax.jvp(write, (texels, values), (jnp.ones_like(texels), 2 * jnp.ones_like(values)))[1]
+        cotangent = jnp.asarray([1.0, 2.0, 4.0, 8.0, 16.0], stored)[:, None]
+        of_read = jax.vjp(read, texels)[1](jnp.ones((3, 1), stored))
+        results = out, pull(cotangent), pushed, of_read
+        assert all(leaf.dtype == stored for leaf in jax.tree.leaves(results))
+        rows[stored] = [np.asarray(leaf, np.float32) for leaf in jax.tree.leaves(results)]
+    for half, single in zip(rows[dtype], rows["float32"], strict=True):
+        np.testing.assert_array_equal(half, single)
+
+
+def test_sums_into_halves_are_taken_in_float32():
+    read = lambda t: jt.surface_read(jt.texture1d(t), (np.zeros(300, int),))
+    for dtype in ("float16", "bfloat16"):
+        texels = jnp.zeros((2, 1), dtype)
+        transposed = jax.linear_transpose(read, texels)(jnp.ones((300, 1), dtype))[0]
+        assert_exact(transposed, np.float32([[300], [0]]), dtype)
+        gradient = functools.partial(jax.grad(lambda t: read(t).astype(jnp.float32).sum()), texels)()
+        assert_exact(gradient, np.float32([[300], [0]]), dtype)

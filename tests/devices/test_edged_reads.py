@@ -1,0 +1,201 @@
+"""A part of a texture in three arrays: kernels, and the forms for other devices, agree with a read of one array."""
+
+import dataclasses
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxtex as jt
+from jaxtex._arguments import ReadArguments
+from jaxtex._engine.axis import Stored, start_axis
+from jaxtex._engine.distributed import edged_reads
+from jaxtex._engine.distributed.cut import Cut
+from jaxtex._engine.float_arithmetic import FLOAT
+from jaxtex._engine.grids import Started
+from jaxtex._engine.lowering.parts import Edged
+from jaxtex._engine.plan import layout_of, plan_of_grid
+from jaxtex._reads import plan_of_call
+from jaxtex._tables.storage_formats import Decoding
+from jaxtex.warp.grids import affine, pixel_centers
+from tests.support.host_kernels import kernels_on_cpu
+from tests.support.tolerances import assert_exact, assert_trees_close
+
+# Four devices store eight rows each, of 32, 31 of which are texels. This is the one whose part follows row 8.
+CUT, REACH, FIRST = Cut(0, 0, ("rows",), 4, 31), 3, 8 - 3
+SAMPLES = 17, 9
+
+
+def drawn(seed, *shape, low=0.0, high=1.0):
+    return np.random.default_rng(seed).uniform(low, high, shape).astype(np.float32)
+
+
+def part(sampler, channels=2, dtype=np.float32, shape=(31, 10), decoding=Decoding.ELEMENT):
+    """A texture, the part of it in three arrays, the operands of a read of both, and the specs of these reads."""
+    texels = (drawn(0, *shape, channels) * (1 if dtype == np.float32 else 255)).astype(dtype)
+    texture = (jt.texture2d if len(shape) == 2 else jt.texture3d)(texels)
+    # Most samples lie in the part and its edges; they are in texels.
+    low, high = FIRST - 1, FIRST + 8 + 2 * REACH + 1
+    along = drawn(1, *SAMPLES, low=low, high=high)
+    coords = [drawn(2 + k, *SAMPLES, low=-3, high=13) for k in range(len(shape) - 1)]
+    given = plan_of_call(FLOAT, layout_of(texture), ReadArguments((*coords, along)), sampler)
+    spec = given.spec(decoding, np.dtype("float32"))
+    whole, operands = spec, list(given.operands)
+    stored, (first, *rest) = Stored(8 + 2 * REACH, CUT.circle), spec.axes
+    spec = dataclasses.replace(spec, axes=(start_axis(stored), first._replace(stored=stored), *rest))
+    start = np.full((1, 1), FIRST, np.int32)
+    before, own, after = (texels[FIRST:8], texels[8:16], texels[16:19])
+    return texels, Edged(own, before, after), [start, *operands], spec, whole
+
+
+SAMPLERS = {
+    "wrap": jt.Sampler(address_mode="wrap", normalized_coords=False),
+    "border": jt.Sampler(address_mode="border", filter_mode="cubic", normalized_coords=False),
+    "point": jt.Sampler(address_mode="clamp", filter_mode="point", normalized_coords=False),
+    "mirror": jt.Sampler(address_mode="mirror", normalized_coords=False),
+}
+CASES = {
+    "wrap": {"channels": 4},
+    "border": {"channels": 1},
+    "point": {"channels": 3, "dtype": np.uint8, "decoding": Decoding.FRACTION},
+    "mirror": {"channels": 5, "shape": (31, 5, 6)},
+}
+
+
+def on_host(tree):
+    """Arrays of NumPy, whose comparisons compile nothing."""
+    return jax.tree.map(np.asarray, tree)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_kernels(name):
+    """Values, marks, tangents, and cotangents of texels and operands, by kernels of a GPU or compiled as C++."""
+    texels, edged, operands, spec, whole = part(SAMPLERS[name], **CASES[name])
+    moves, separate = texels.dtype == np.float32, name == "wrap"
+    cotangent = drawn(9, *SAMPLES, texels.shape[-1])
+
+    def run(cotangent, *args):
+        given, (start, *coords) = args[:3], args[3:]
+        read = lambda given, coords: edged_reads.read(Edged(*given), [start, *coords], spec)
+        out, pull = jax.vjp(read, given, coords) if moves else (read(given, coords), None)
+        found = {}
+        if pull is not None:
+            found["both"] = pull(cotangent)
+        if separate:
+            found["texels"] = jax.vjp(lambda given: read(given, coords), given)[1](cotangent)
+            found["coords"] = jax.vjp(lambda coords: read(given, coords), coords)[1](cotangent)
+            found["tangent"] = jax.jvp(lambda coords: read(given, coords), (coords,), (coords,))[1]
+        return out, found, edged_reads.holds(spec, [start, *coords])
+
+    *plain, held = on_host(jax.jit(run)(cotangent, *edged, *operands))
+    assert 0.2 < held.mean() < 0.95
+    with kernels_on_cpu():
+        program = jax.jit(lambda *args: run(*args)).lower(cotangent, *edged, *operands)
+    if jax.default_backend() == "cpu":
+        assert program.as_text().count("callback") >= (5 if separate else 3 if moves else 2)
+    out, found, _ = on_host(program.compile()(cotangent, *edged, *operands))
+    assert_exact(np.isnan(out).all(-1), ~held)
+    assert_trees_close("sum", (out[held], found), (plain[0][held], plain[1]), 2**6)
+
+    # The same as the whole texture gives, with no cotangent where texels are missing.
+    @jax.jit
+    def run_of_whole(cotangent, *args):
+        read = lambda texels, *coords: edged_reads.bind(edged_reads.read_p, texels, *coords, spec=whole, batch=0)
+        out, pull = jax.vjp(read, *args) if moves else (read(*args), None)
+        return out, pull and pull(cotangent)
+
+    expected, pulled = on_host(run_of_whole(np.where(held[..., None], cotangent, 0), texels, *operands[1:]))
+    assert_trees_close("sum", out[held], expected[held], 2**6)
+    if moves:
+        of_texels, *of_coords = pulled
+        own, before, after = found["both"][0]
+        assert_trees_close("sum", np.concatenate([before, own, after]), of_texels[FIRST : FIRST + 14], 2**6)
+        assert_trees_close("sum", found["both"][1], of_coords, 2**6)
+    if separate:
+        assert_trees_close("sum", (*found["texels"], *found["coords"]), found["both"], 2**6)
+        assert not found["tangent"][~held].any()
+
+
+# Texels can invert the first, and so find their samples. Windows add those of the second.
+MATRICES = {"a turn": [[0.99, -0.12, 0.7], [0.12, 0.99, -1.4]], "a line": [[0.4, 0.0, 2.3], [0.4, 0.0, 9.1]]}
+
+
+OWN, AROUND, SIZES, CHANNELS = 16, 5, (64, 40), 4  # rows of a device, those of each neighbor, and of all
+
+
+@functools.cache
+def affine_programs():
+    """Programs without and with kernels: values, and cotangents of texels and matrices, for any part of the rows.
+
+    Also which samples have all their texels.
+    """
+    stored, texels = Stored(OWN + 2 * AROUND, SIZES[0] + AROUND), np.zeros((*SIZES, CHANNELS), np.float32)
+    x, y = pixel_centers((OWN, SIZES[1]))
+    matrix = [np.zeros((1, 1), np.float32)] * 6
+    sampler = jt.Sampler(address_mode="border", normalized_coords=False)
+    plan = plan_of_grid(layout_of(jt.texture2d(texels)), affine, (x, y, *matrix), sampler, 2)
+    spec = plan.spec(Decoding.ELEMENT, np.dtype("float32"))
+    along, across = spec.axes
+    axes = start_axis(stored), along._replace(stored=stored), across
+    spec = dataclasses.replace(spec, axes=axes, grid=Started(spec.grid, False))
+
+    def run(cotangent, given, matrix, first):
+        start = jnp.full((1, 1), (first - AROUND) % stored.circle, jnp.int32)
+        operands = lambda matrix: [start, x, y + first.astype(jnp.float32), *matrix]
+        read = lambda given, matrix: edged_reads.read(Edged(*given), operands(matrix), spec)
+        out, pull = jax.vjp(read, given, matrix)
+        cotangents = pull(cotangent), jax.vjp(lambda given: read(given, matrix), given)[1](cotangent)
+        return out, edged_reads.holds(spec, operands(matrix)), *cotangents
+
+    rows = lambda count: np.zeros((count, SIZES[1], CHANNELS), np.float32)
+    args = rows(OWN), (rows(OWN), rows(AROUND), rows(AROUND)), matrix, np.int32(0)
+    plain = jax.jit(run)
+    with kernels_on_cpu():
+        program = jax.jit(lambda *args: run(*args)).lower(*args)
+    assert "optimization_barrier" in program.as_text()  # texels look for their samples
+    return plain, program.compile()
+
+
+@pytest.mark.parametrize(("name", "number"), [("a turn", 0), ("a turn", 1), ("a turn", 3), ("a line", 1)])
+def test_affine_grids(name, number):
+    """Texels look for their samples: those of a device, among its own samples. All results of kernels agree."""
+    texels = np.pad(drawn(3, *SIZES, CHANNELS), [(AROUND, AROUND), (0, 0), (0, 0)])
+    first = number * OWN
+    before, own, after = np.split(texels[first : first + OWN + 2 * AROUND], [AROUND, AROUND + OWN])
+    matrix = [np.full((1, 1), e, np.float32) for row in MATRICES[name] for e in row]
+    args = drawn(9, OWN, SIZES[1], CHANNELS), (own, before, after), matrix, np.int32(first)
+    (plain, held, *expected), (out, _, *found) = (on_host(program(*args)) for program in affine_programs())
+    assert 0.3 < held.mean() <= 1
+    assert_exact(np.isnan(out).all(-1), ~held)
+    assert_trees_close("sum", out[held], plain[held], 2**6)
+    # Those of the matrix are sums over all samples of products with the numbers of pixels.
+    assert_trees_close("sum", (found[0][0], found[1]), (expected[0][0], expected[1]), 2**6)
+    assert_trees_close("sum", found[0][1], expected[0][1], 2**11)
+
+
+def test_derivatives_of_second_order_and_batches():
+    texels, _, operands, spec, whole = part(SAMPLERS["wrap"])
+    start, *coords = operands
+    held = lambda coords: edged_reads.holds(spec, [start, *coords])[..., None]
+
+    def of_part(texels, *coords):
+        given = Edged(texels[8:16], texels[FIRST:8], texels[16 : FIRST + 14])
+        return jnp.where(held(coords), edged_reads.read(given, [start, *coords], spec), 0)
+
+    def of_whole(texels, *coords):
+        return jnp.where(held(coords), edged_reads.bind(edged_reads.read_p, texels, *coords, spec=whole, batch=0), 0)
+
+    def second(function):
+        gradient = jax.grad(lambda *args: jnp.sum(function(*args) ** 3), (0, 1, 2))
+        return lambda *args: jax.jvp(gradient, args, tuple(jnp.flip(a, 0) for a in args))
+
+    @jax.jit
+    def both(args, several):
+        return [(second(f)(*args), jax.vmap(f)(*several)) for f in (of_part, of_whole)]
+
+    args = tuple(map(np.asarray, (texels, *coords)))
+    part_found, whole_found = both(args, tuple(np.stack([a, a * np.float32(0.9)]) for a in args))
+    assert_trees_close("sum", part_found[0], whole_found[0], 2**10)
+    assert_trees_close("sum", part_found[1], whole_found[1], 2**6)

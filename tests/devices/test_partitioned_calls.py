@@ -1,0 +1,540 @@
+"""Primitives in programs that XLA partitions: each device runs a form for one device on its part.
+
+On a GPU that form is a kernel. Here it is the form of arrays, and it notes which part it was given. Most textures have
+one axis: how many they have changes nothing in how samples are cut.
+"""
+
+import contextlib
+import functools
+import re
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax._src.interpreters.mlir import _platform_specific_lowerings
+from jax.interpreters import mlir
+from jax.sharding import AbstractMesh, AxisType, Mesh, NamedSharding
+from jax.sharding import PartitionSpec as P
+
+import jaxtex as jt
+from jaxtex._engine import binding, linearization, operators, primitives
+from jaxtex._engine.lowering import choice, cuda_c, device_axes, partitioned_call
+from jaxtex._engine.lowering.cuda_c import launch
+from jaxtex._engine.plan import layout_of, plan_of_grid
+from jaxtex._engine.spec import as_given
+from jaxtex._hardware import read as hardware
+from jaxtex._tables.storage_formats import Decoding
+from tests.support.tolerances import assert_trees_close
+
+pytestmark = pytest.mark.skipif(jax.device_count() < 8 or jax.default_backend() != "cpu", reason="needs eight CPUs")
+
+COLLECTIVE = re.compile(r"\b(all-gather|all-reduce|all-to-all|collective-permute|reduce-scatter)(?:-start)?\(")
+AXIS_TYPES = pytest.mark.parametrize("axis_type", [AxisType.Auto, AxisType.Explicit], ids=["auto", "explicit"])
+FORMS = {
+    "read": (primitives.read_p, operators.read, partitioned_call.READ),
+    "unit read": (hardware.read_p, hardware.read_array, partitioned_call.READ_WITH_COLOR),
+    "splat": (primitives.splat_p, operators.splat, partitioned_call.SPLAT),
+    "pullback": (primitives.pullback_p, linearization.pullback, partitioned_call.PULLBACK),
+}
+SAMPLER = jt.Sampler(address_mode="border")
+
+
+@functools.cache
+def array_form(name):
+    """A form of arrays, which JAX traces once for each shape, in whatever program it stands."""
+    run = functools.partial(binding.batched, FORMS[name][1])
+    return jax.jit(run, static_argnames=("spec", "batch", "wrt"), inline=True)
+
+
+class Parts:
+    """The forms that devices run, in place of kernels; `seen` holds the primitive and the operands' shapes of each."""
+
+    def __init__(self):
+        self.forget()
+
+    def forget(self):
+        self.seen = []
+        self.supports = lambda *avals, **static: True
+        self.before = lambda name: None
+
+    def lowering(self, name):
+        def run(*operands, **static):
+            self.before(name)
+            self.seen.append((name, *(x.shape for x in operands)))
+            return array_form(name)(*operands, **static)
+
+        supports = lambda *avals, **static: self.supports(*avals, **static)
+        return choice.Lowering("cpu", run, supports, layout=FORMS[name][2])
+
+    def names(self):
+        return {name for name, *_ in self.seen}
+
+    def shapes(self, name):
+        return {tuple(shapes) for found, *shapes in self.seen if found == name}
+
+
+@pytest.fixture(scope="module")
+def lowered_in_parts():
+    """Programs for several CPUs run as those for several GPUs do."""
+    found = Parts()
+    with pytest.MonkeyPatch.context() as patches:
+        for name, (p, _, _) in FORMS.items():
+            rule = found.lowering(name).rule(array_form(name), multiple_results=p.multiple_results)
+            patches.setitem(_platform_specific_lowerings["cpu"], p, None)  # to be taken back
+            mlir.register_lowering(p, rule, platform="cpu")
+        jax.clear_caches()
+        yield found
+    jax.clear_caches()
+
+
+@pytest.fixture
+def parts(lowered_in_parts):
+    lowered_in_parts.forget()
+    return lowered_in_parts
+
+
+def texels_of(*shape):
+    return np.random.default_rng(sum(shape)).normal(size=shape).astype(np.float32)
+
+
+def coords_of(*shape):
+    return np.random.default_rng(sum(shape)).uniform(-0.5, 1.5, shape).astype(np.float32)
+
+
+def read(texels, x):
+    return jt.sample(jt.texture1d(texels), (x,), SAMPLER)
+
+
+def loss(texels, *coords, read=read):
+    return jnp.sin(read(texels, *coords)).sum()
+
+
+@functools.cache
+def gradient(read=read, wrt=(0, 1)):
+    """One function for one `read`, so that its program for one device is compiled once."""
+    return lambda *args: jax.grad(functools.partial(loss, read=read), wrt)(*args)
+
+
+def forward(f, wrt):
+    """The tangent of `f` along ones in its first `wrt` arguments."""
+
+    def run(*args):
+        some, rest = args[:wrt], args[wrt:]
+        return jax.jvp(lambda *some: f(*some, *rest), some, tuple(map(jnp.ones_like, some)))[1]
+
+    return run
+
+
+def mesh_of(sizes, axis_type=AxisType.Auto):
+    count = int(np.prod(sizes))
+    return jax.make_mesh(sizes, tuple("abc")[: len(sizes)], (axis_type,) * len(sizes), devices=jax.devices()[:count])
+
+
+def put(mesh, args, specs):
+    return [jax.device_put(a, NamedSharding(mesh, spec)) for a, spec in zip(args, specs, strict=True)]
+
+
+def cut(mesh, x, *spec):
+    return jax.lax.with_sharding_constraint(x, NamedSharding(mesh, P(*spec)))
+
+
+def run(parts, f, args, placed, expected=None, mesh=None):
+    """The collectives of a partitioned program, under `mesh`, and its text; its results are those of one device."""
+    expected = jax.jit(expected or f)(*args)
+    parts.seen.clear()
+    with jax.set_mesh(mesh) if mesh else contextlib.nullcontext():
+        # A function that JAX has not seen: its parts are lowered here.
+        compiled = jax.jit(lambda *args: f(*args)).lower(*placed).compile()
+        found = compiled(*placed)
+    host = functools.partial(jax.tree.map, np.asarray)
+    assert_trees_close("reordered", host(found), host(expected))
+    return sorted(COLLECTIVE.findall(compiled.as_text())), compiled.as_text()
+
+
+WORKS = {
+    "read": (read, {"read"}, 0),
+    "the gradient of texels": (gradient(wrt=0), {"read", "splat"}, 1),
+    "the gradient of coordinates": (gradient(wrt=(1,)), {"read", "pullback"}, 0),
+    "all gradients": (gradient(), {"read", "pullback"}, 1),
+    "a tangent of texels": (forward(read, 1), {"read"}, 0),
+    "tangents": (forward(read, 2), set(), 0),
+    "forward over reverse": (forward(gradient(wrt=0), 2), {"read", "splat"}, 1),
+    "reverse over reverse": (
+        jax.grad(lambda *args: sum(jnp.sum(g**2) for g in gradient()(*args)), (0, 1)),
+        {"read", "splat", "pullback"},
+        None,
+    ),
+    "in a checkpoint": (gradient(jax.checkpoint(read)), {"read", "pullback"}, 1),
+}
+
+
+@AXIS_TYPES
+@pytest.mark.parametrize("name", WORKS)
+def test_parts_equal_the_whole(name, axis_type, parts):
+    """Nothing is gathered, and the gradient of a shared texture is summed once; all forms get parts of the samples."""
+    f, forms, reductions = WORKS[name]
+    mesh, args = mesh_of((8,), axis_type), (texels_of(7, 2), coords_of(16, 3))
+    collectives, _ = run(parts, f, args, put(mesh, args, (P(), P("a"))), mesh=mesh)
+    assert set(collectives) <= {"all-reduce"}
+    assert reductions is None or len(collectives) == reductions
+    assert parts.names() == forms
+    for shapes in parts.shapes("read"):
+        assert shapes == ((7, 2), (2, 3))
+    for shapes in parts.shapes("pullback"):
+        assert shapes == ((2, 3, 2), (7, 2), (2, 3))
+
+
+@AXIS_TYPES
+def test_points_in_one_array(axis_type, parts):
+    """Each device gets the components of its part of a flow, and the flow's cotangent has the form of the flow."""
+    mesh, args = mesh_of((8,), axis_type), (texels_of(16, 6, 2), texels_of(16, 6, 2) * 2)
+    f = gradient(jt.warp.warp_flow)
+    collectives, _ = run(parts, f, args, put(mesh, args, (P(), P("a"))), mesh=mesh)
+    assert collectives == ["all-reduce"]
+    for shapes in parts.shapes("pullback"):
+        assert shapes[-1] == (2, 6, 2)
+
+
+def test_uneven_parts_of_indices_in_one_array(parts):
+    """Components lie along the first axis of an array, which is not cut."""
+    mesh, args = mesh_of((4,)), (texels_of(6, 7), 7 * coords_of(2, 13, 3))
+    whole = lambda array, indices: jt.ndimage.map_coordinates(array, indices, order=1, mode="grid-wrap")
+    uneven = lambda array, indices: whole(array, cut(mesh, indices, None, "a"))
+    run(parts, gradient(uneven), args, put(mesh, args, (P(), P())), gradient(whole))
+    assert {shapes[-1] for shapes in parts.shapes("pullback")} == {(2, 4, 3)}
+
+
+MESHES = {
+    "two devices": ((2,), P("a"), (6, 4)),
+    "three": ((3,), P("a"), (4, 4)),
+    "two axes on two dimensions": ((4, 2), P("b", "a"), (6, 1)),
+    "two axes on one dimension": ((2, 3), P(("b", "a")), (2, 4)),
+    "one axis of two": ((3, 2), P(None, "b"), (12, 2)),
+    "the other one": ((3, 2), P("a"), (4, 4)),
+    "nothing": ((4,), P(), (12, 4)),
+}
+
+
+@pytest.mark.parametrize("name", MESHES)
+def test_meshes(name, parts):
+    sizes, spec, part = MESHES[name]
+    mesh, args = mesh_of(sizes), (texels_of(7, 2), coords_of(12, 4))
+    collectives, _ = run(parts, gradient(), args, put(mesh, args, (P(), spec)))
+    assert collectives == (["all-reduce"] if any(spec) else [])
+    assert parts.shapes("read") == {((7, 2), part)}
+
+
+def test_one_device_is_no_partition(parts):
+    mesh, args = mesh_of((1,)), (texels_of(7, 2), coords_of(12, 4))
+    assert run(parts, gradient(), args, put(mesh, args, (P(), P("a"))))[0] == []
+    assert parts.shapes("read") == {((7, 2), (12, 4))}
+
+
+BATCHED = jax.vmap(read)
+
+
+@AXIS_TYPES
+def test_textures_are_cut_with_their_samples(axis_type, parts):
+    """Along batch axes; their gradients are summed over the axes that cut the samples of one texture, and no others."""
+    mesh, f = mesh_of((4, 2), axis_type), gradient(BATCHED)
+    args = texels_of(8, 7, 2), coords_of(8, 4, 3)
+    assert run(parts, f, args, put(mesh, args, (P("a"),) * 2), mesh=mesh)[0] == []
+    assert parts.shapes("pullback") == {((2, 4, 3, 2), (2, 7, 2), (2, 4, 3))}
+    collectives, text = run(parts, f, args, put(mesh, args, (P("a"), P("a", "b"))), mesh=mesh)
+    assert collectives == ["all-reduce"]
+    groups = r"(\{\{0,1\},\{2,3\}|\[4,2\]<=\[8\]|mesh\['axis0'=2,'axis1'=2,'axis2'=2\] \{'axis2'\})"
+    assert re.search(rf"f32\[2,7,2\]\S* all-reduce\(.*replica_groups={groups}", text)
+    assert parts.shapes("pullback") == {((2, 2, 3, 2), (2, 7, 2), (2, 2, 3))}
+
+
+def test_textures_that_share_coordinates_and_the_other_way_round(parts):
+    mesh = mesh_of((8,))
+    args = texels_of(8, 7, 2), coords_of(16, 3)
+    shared = jax.vmap(read, (0, None))
+    assert run(parts, shared, args, put(mesh, args, (P("a"), P())))[0] == []
+    assert parts.shapes("read") == {((1, 7, 2), (1, 16, 3))}
+    assert run(parts, gradient(shared, 0), args, put(mesh, args, (P(), P("a"))))[0] == ["all-reduce"]
+    assert parts.shapes("splat") == {((8, 2, 3, 2), (1, 2, 3))}
+    args = texels_of(4, 7, 2), coords_of(16, 3)
+    nested = jax.vmap(jax.vmap(read, (None, 0)), (0, None))
+    assert run(parts, gradient(nested), args, put(mesh, args, (P(), P("a"))))[0].count("all-gather") == 0
+
+
+def loss_of_warps(images, matrices):
+    return jnp.sin(jt.warp.warp_affine(images, matrices, (5, 4))).sum()
+
+
+gradient_of_warps = jax.grad(loss_of_warps, (0, 1))
+
+
+def test_grids_are_made_where_they_are_read(parts):
+    """Rows, columns and matrices are cut each in their own dimensions."""
+    mesh = mesh_of((8,))
+    matrices = (np.eye(2, 3)[None] + 0.1 * texels_of(8, 2, 3)).astype(np.float32)
+    args = texels_of(8, 6, 7, 2), matrices
+    assert run(parts, gradient_of_warps, args, put(mesh, args, (P("a"), P("a"))))[0] == []
+    assert ((1, 6, 7, 2), (1, 1, 4), (1, 5, 1), *[(1, 1, 1)] * 6) in parts.shapes("read")
+
+
+def test_one_warp_is_cut_by_its_result(parts):
+    mesh = mesh_of((8,))
+    whole = lambda image, degrees: jnp.sin(jt.warp.rotate(image, degrees, (16, 4)))
+    rows = lambda image, degrees: cut(mesh, whole(image, degrees), "a")
+    sums = lambda f: jax.grad(lambda *args: f(*args).sum(), (0, 1))
+    args = texels_of(6, 7, 2), np.float32(20)
+    assert set(run(parts, sums(rows), args, put(mesh, args, (P(), P())), sums(whole))[0]) == {"all-reduce"}
+    assert parts.shapes("read") == {((6, 7, 2), (1, 4), (2, 1), *[(1, 1)] * 6)}
+
+
+def scaled_logarithms(scale, x):
+    return (jnp.log(x) / scale,)
+
+
+@pytest.mark.parametrize("rows", [16, 13])
+def test_padding_has_no_part_in_the_cotangents_of_shared_operands(rows, parts):
+    """Nor where a coordinate has no slope there."""
+    mesh, texels = mesh_of((4,)), jnp.asarray(texels_of(7, 2))
+    args = texels, np.float32(0.9).reshape(1, 1), np.exp(coords_of(rows, 3))
+    spec = plan_of_grid(layout_of(jt.texture1d(texels)), scaled_logarithms, args[1:], SAMPLER).spec(
+        Decoding.ELEMENT, np.dtype(np.float32)
+    )
+
+    def whole(texels, scale, powers):
+        return jnp.sin(primitives.read(texels, (scale, powers), spec)).sum()
+
+    rows_cut = lambda texels, scale, powers: whole(texels, scale, cut(mesh, powers, "a"))
+    some = lambda f: jax.grad(f, (0, 1, 2))
+    collectives, _ = run(parts, some(rows_cut), args, put(mesh, args, (P(),) * 3), some(whole))
+    assert "all-reduce" in collectives
+    (shapes,) = parts.shapes("pullback")
+    assert shapes[2] == ((1, 1) if rows == 16 else (4, 1))
+
+
+def read_at_logarithms(texels, x):
+    """Padding, which starts as zeros, becomes coordinates that are no numbers, and no border hides them."""
+    return jt.sample(jt.texture1d(texels), (jnp.log(x),), jt.Sampler(address_mode="wrap"))
+
+
+@pytest.mark.parametrize("wrt", [0, (0, 1)])
+@pytest.mark.parametrize(("devices", "rows"), [(3, 13), (4, 5)])
+def test_parts_may_be_uneven_or_empty(devices, rows, wrt, parts):
+    """What XLA pads them with adds nothing to texels."""
+    mesh = mesh_of((devices,))
+    args = texels_of(7, 2), np.exp(coords_of(rows, 3))
+    uneven = lambda texels, powers: read_at_logarithms(texels, cut(mesh, powers, "a"))
+    run(parts, gradient(uneven, wrt), args, put(mesh, args, (P(), P())), gradient(read_at_logarithms, wrt))
+    assert parts.shapes("read") == {((7, 2), (-(-rows // devices), 3))}
+
+
+def test_padding_that_is_no_number_adds_nothing():
+    """Values and operands, in parts that are full, that have less and that have nothing."""
+    rows, part, axes = 5, 2, device_axes.DeviceAxes(tuple(jax.devices()[:4]), (2, 2))
+    values, x = texels_of(rows, 3, 2), coords_of(rows, 3)
+    texture = jt.texture1d(texels_of(7, 2))
+    plan = plan_of_grid(layout_of(texture), as_given, (x,), jt.Sampler(address_mode="wrap"))
+    spec = plan.spec(Decoding.ELEMENT, np.dtype(np.float32))
+    result = jax.ShapeDtypeStruct((7, 2), np.float32)
+    call = partitioned_call.PartitionedCall.of(partitioned_call.SPLAT, (values, x), (result,), spec=spec, batch=0)
+    cut = partitioned_call.Cut(axes, {"sample0": axes.names})
+    local = functools.partial(partitioned_call.sum_of_parts, call, cut, operators.splat, spec)
+    split = P(axes.names)
+    mapped = jax.shard_map(local, mesh=axes.mesh, in_specs=split, out_specs=(P(),), check_vma=False)
+    padded = [np.pad(a, [(0, 4 * part - rows)] + [(0, 0)] * (a.ndim - 1), constant_values=np.nan) for a in (values, x)]
+    (found,) = jax.jit(mapped)(*padded)
+    assert_trees_close("reordered", found, jax.jit(functools.partial(operators.splat, spec=spec))(values, x))
+
+
+def test_sums_of_narrow_texels_are_wide(parts):
+    """Terms of devices are added in float32, and rounded once."""
+    mesh = mesh_of((8,))
+    args = texels_of(7, 2).astype(jnp.bfloat16), coords_of(16, 3)
+    wide = lambda texels, x: jt.sample(jt.texture1d(texels), (x,), SAMPLER, dtype=np.float32)
+    for wrt in (0, (0, 1)):
+        placed = put(mesh, args, (P(), P("a")))
+        program = jax.jit(gradient(wide, wrt))
+        compiled = program.lower(*placed).compile()
+        assert re.search(r"= f32\[7,2\]\S* all-reduce\(", compiled.as_text())
+        found, expected = (jax.tree.leaves(f(*some))[0] for f, some in ((compiled, placed), (program, args)))
+        assert found.dtype == expected.dtype == jnp.bfloat16
+        narrow = np.asarray(expected, np.float32)
+        assert (abs(np.asarray(found, np.float32) - narrow) <= abs(narrow) * jnp.finfo(jnp.bfloat16).eps).all()
+
+
+def test_shardings_that_no_mesh_of_the_arguments_names(parts):
+    """Given to `jit` alone, divided by a reshape, of two meshes, with devices in another order, and conflicting."""
+    mesh, other = mesh_of((8,)), mesh_of((4, 2))
+    args = texels_of(7, 2), coords_of(16, 3)
+    shardings = NamedSharding(mesh, P()), NamedSharding(mesh, P("a"))
+    jax.jit(lambda *args: gradient()(*args), in_shardings=shardings).lower(*args).compile()
+    assert parts.shapes("read") == {((7, 2), (2, 3))}
+    folded = lambda texels, x: read(texels, x.reshape(2, 8, 3))
+    run(parts, gradient(folded), args, put(mesh, args, (P(), P("a"))))
+    assert parts.shapes("read") == {((7, 2), (1, 2, 3))}
+    order = Mesh(np.array(jax.devices())[[3, 1, 2, 0, 7, 6, 5, 4]].reshape(2, 4), ("a", "b"))
+    assert run(parts, gradient(), args, put(order, args, (P(), P("b"))))[0] == ["all-reduce"]
+    # Two coordinates of a sample, which may be cut in two ways.
+    args, f = (texels_of(6, 7, 2), *coords_of(2, 16, 3)), gradient(read_of_two_axes, (0, 1, 2))
+    run(parts, f, args, put(mesh, args[:2], (P(), P("a"))) + put(other, args[2:], (P("b"),)))
+    run(parts, f, args, put(mesh, args, (P(), P("a"), P())))
+    assert parts.shapes("read") == {((6, 7, 2), (2, 3), (2, 3))}
+
+
+def read_of_two_axes(texels, x, y):
+    return jt.sample(jt.texture2d(texels), (x, y), jt.Sampler(address_mode=("wrap", "border")))
+
+
+def test_cut_textures_and_channels_are_made_whole(parts):
+    mesh, args = mesh_of((8,)), (texels_of(16, 8), coords_of(16, 3))
+    for spec in (P("a"), P(None, "a")):
+        run(parts, gradient(), args, put(mesh, args, (spec, P("a"))))
+        assert parts.shapes("read") == {((16, 8), (2, 3))}
+
+
+def test_numbers_of_64_bits_may_be_enabled(parts, x64):
+    mesh, args = mesh_of((8,)), (texels_of(7, 2), coords_of(16, 3))
+    assert run(parts, gradient(), args, put(mesh, args, (P(), P("a"))))[0] == ["all-reduce"]
+    assert parts.names() == {"read", "pullback"}
+
+
+def test_a_loop_of_steps(parts):
+    mesh, args = mesh_of((8,)), (texels_of(7, 2), coords_of(16, 3))
+
+    def steps(texels, x):
+        step = lambda texels, _: (texels - 0.1 * gradient(wrt=0)(texels, x), None)
+        return jax.lax.scan(step, texels, None, length=3)[0]
+
+    assert run(parts, steps, args, put(mesh, args, (P(), P("a"))))[0] == ["all-reduce"]
+
+
+def test_reads_in_hardware_arithmetic(parts):
+    mesh, args = mesh_of((8,)), (texels_of(7, 2), coords_of(16, 3))
+    sampler = jt.Sampler(address_mode="border", arithmetic="hardware")
+    f = lambda texels, x: jt.sample(jt.texture1d(texels, border_color=0.5), (x,), sampler)
+    assert run(parts, f, args, put(mesh, args, (P(), P("a"))))[0] == []
+    assert parts.shapes("unit read") == {((7, 2), (2,), (2, 3))}
+    args = texels_of(8, 7, 2), coords_of(8, 2, 3)
+    assert run(parts, jax.vmap(f), args, put(mesh, args, (P("a"),) * 2))[0] == []
+    assert {shapes[0] for shapes in parts.shapes("unit read")} == {(1, 7, 2)}
+
+
+def test_levels_and_faces(parts):
+    mesh, x = mesh_of((8,)), coords_of(16, 3)
+    sampler = jt.Sampler(mipmap_filter_mode="linear")
+    chain = lambda t, x: jt.sample(jt.build_mipmaps(jt.texture1d(t)), (x,), sampler, lod=x)
+    cube = lambda t, x: jt.sample(jt.cubemap(t), (x, 1 - x, x * x))
+    for f, texels in ((gradient(chain), texels_of(8, 2)), (gradient(cube, 0), texels_of(6, 4, 4, 2))):
+        args = texels, x
+        assert run(parts, f, args, put(mesh, args, (P(), P("a"))))[0] == ["all-reduce"]
+
+
+def test_reproducible_sums_are_of_all_samples(parts):
+    """Their units are those of all samples, so they have the same bits however the samples are cut."""
+    args = texels_of(7, 2), coords_of(16, 3)
+    sampler = jt.Sampler(deterministic=True)
+    exact = lambda texels, x: jt.sample(jt.texture1d(texels), (x,), sampler)
+    placed = [put(mesh_of((n,)), args, (P(), P("a"))) for n in (2, 8)]
+    bits = {np.asarray(jax.jit(gradient(exact, 0))(*some)).tobytes() for some in placed}
+    assert len(bits) == 1
+    assert parts.names() == {"read"}
+
+
+def test_a_part_that_no_kernel_supports_takes_arrays(parts):
+    """As does one whose kernel cannot be written; and where no part can be supported, XLA partitions arrays."""
+    mesh, args = mesh_of((8,)), (texels_of(7, 2), coords_of(16, 3))
+    placed = put(mesh, args, (P(), P("a")))
+    samples = lambda avals: max(a.shape[0] for a in avals[1:])
+    asked = []
+
+    def supports(*avals, **static):
+        asked.append(samples(avals))
+        return answer(samples(avals))
+
+    parts.supports, answer = supports, lambda n: n == 2  # the part of each device
+    run(parts, read, args, placed)
+    assert parts.names() == {"read"}
+    answer = lambda n: n == 16  # the whole
+    run(parts, read, args, placed)
+    assert ("read", (7, 2), (2, 3)) not in parts.seen
+    answer = lambda n: False
+    asked.clear()
+    assert "CustomSPMDPartitioning" not in jax.jit(lambda *args: read(*args)).lower(*placed).as_text()
+    assert asked == [16, 2]
+    answer, parts.before = lambda n: True, refuse
+    run(parts, read, args, placed, lambda *args: read(*args))
+
+
+def refuse(name):
+    raise cuda_c.UnknownPrimitive(name)
+
+
+def test_equal_shapes_of_other_meaning_are_other_programs(parts):
+    """XLA is told of a call by an address alone, which a cache of compiled programs could meet again."""
+    mesh, args = mesh_of((8,)), (texels_of(7, 2), coords_of(16, 3))
+    placed = put(mesh, args, (P(), P("a")))
+    found = set()
+    for mode in ("wrap", "clamp"):
+        f = lambda t, x, mode=mode: jt.sample(jt.texture1d(t), (x,), jt.Sampler(address_mode=mode))
+        found.add(re.sub('backend_config = "[0-9]+"', "", jax.jit(f).lower(*placed).as_text()))
+    assert len(found) == 2
+
+
+def test_the_form_for_a_part_on_a_gpu_is_a_kernel(monkeypatch):
+    """As it is traced for the shapes that one device holds."""
+    forms, mesh = {}, mesh_of((8,))
+
+    def partitioned(layout, on_part, *args, spec, batch, wrt=()):
+        forms[layout] = on_part, spec
+        return partitioned_call.partitioned(layout, on_part, *args, spec=spec, batch=batch, wrt=wrt)
+
+    monkeypatch.setattr(choice, "partitioned", partitioned)
+    monkeypatch.setattr(launch, "compile_to_ptx", lambda source, capability: "PTX")
+    args = texels_of(7, 2), coords_of(16, 3)
+    for wrt in (0, (0, 1)):
+        for_cuda(monkeypatch, gradient(wrt=wrt), *put(mesh, args, (P(), P("a"))))
+    texels, coords, values = texels_of(7, 2), coords_of(2, 3), texels_of(2, 3, 2)
+    operands = {
+        partitioned_call.READ: (texels, coords),
+        partitioned_call.SPLAT: (values, coords),
+        partitioned_call.PULLBACK: (values, texels, coords),
+    }
+    assert forms.keys() == operands.keys()
+    for layout, (on_part, spec) in forms.items():
+        text = str(jax.make_jaxpr(functools.partial(on_part, spec=spec))(*operands[layout]))
+        assert "ffi_call" in text or "pallas_call" in text
+
+
+def for_cuda(monkeypatch, f, *args):
+    monkeypatch.setattr(choice, "can_compile_kernels", lambda: True)
+    monkeypatch.setattr(launch, "local_capability", lambda: (9, 0))
+    return jax.jit(lambda *args: f(*args)).trace(*args).lower(lowering_platforms=("cuda",)).as_text()
+
+
+def test_a_program_for_several_gpus_runs_kernels_on_parts(monkeypatch):
+    """Also one that is lowered for a mesh without devices; one inside `shard_map` over some axes keeps arrays."""
+    args, specs = (texels_of(7, 2), coords_of(16, 3)), (P(), P("a"))
+    for mesh in (mesh_of((8,)), AbstractMesh((8,), ("a",), axis_types=(AxisType.Auto,))):
+        shaped = [jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=NamedSharding(mesh, s)) for a, s in zip(args, specs)]
+        text = for_cuda(monkeypatch, gradient(), *shaped)
+        assert text.count("@CustomSPMDPartitioning") == 2
+    mesh = mesh_of((4, 2))
+    mapped = jax.shard_map(read, mesh=mesh, in_specs=specs, out_specs=P("a"), axis_names={"a"})
+    assert "@CustomSPMDPartitioning" not in for_cuda(monkeypatch, mapped, *put(mesh, args, (P(), P())))
+
+
+def test_device_axes_count_parts_in_any_mesh():
+    """From which part each device holds, whatever the names; numbers that follow no axes have none."""
+    devices = tuple(jax.devices()[:6])
+    for sizes in ((2, 3), (3, 2), (6,)):
+        mesh = Mesh(np.array(devices).reshape(sizes), tuple("ab")[: len(sizes)])
+        for spec in (P("a"), P(None, mesh.axis_names), P(mesh.axis_names[::-1]), P(*mesh.axis_names)):
+            sharding = NamedSharding(mesh, spec)
+            parts = device_axes.parts_of(sharding, 2, 6)
+            axes = device_axes.device_axes(parts, devices)
+            again = axes.sharding([axes.counting(part) for part in parts])
+            assert again.is_equivalent_to(sharding, 2)
+    axes = device_axes.DeviceAxes(devices, (2, 3))
+    assert axes.counting(np.zeros(6, int)) == ()
+    assert axes.counting(np.array([0, 1, 2, 2, 1, 0])) is None
+    assert list(device_axes.orders([2, 2, 3])) == [(2, 2, 3), (2, 3, 2), (3, 2, 2)]
+    assert device_axes.prime_factors(360) == [2, 2, 2, 3, 3, 5]

@@ -1,0 +1,200 @@
+"""The benchmark of several devices: results are compared, bytes counted, and a report and a picture made of figures."""
+
+import dataclasses
+import importlib
+import json
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from tests.house.test_house import default_promotion
+
+ROOT = Path(__file__).parents[2]
+PAGE = "# Scaling\n\n## Measured\n\nOld.\n\n## More devices: an estimate\n\nText.\n"
+ON_EIGHT = pytest.mark.skipif(jax.device_count() < 8, reason="needs eight devices")
+
+
+@pytest.fixture(autouse=True)
+def as_a_reader_runs_them():
+    with default_promotion():
+        yield
+
+
+@pytest.fixture
+def module(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT)
+    return lambda name: importlib.import_module(f"benchmarks.scaling.{name}")
+
+
+@pytest.fixture
+def work(module):
+    """A work of the small size, with some of its functions."""
+
+    def chosen(name, *functions, **changes):
+        (found,) = (work for work in module("works").works("small") if work.name == name)
+        functions = {name: found.functions[name] for name in functions}
+        return dataclasses.replace(found, functions=functions, **changes)
+
+    return chosen
+
+
+@ON_EIGHT
+def test_a_run_compares_times_writes_and_reports(module, work, monkeypatch, capsys, tmp_path):
+    main = module("__main__")
+    some = [work("rotation", "forward"), work("random", "gradient of texels")]
+    monkeypatch.setattr(main, "works", lambda size: some)
+    file = tmp_path / "run.json"
+    assert main.main(["--size", "small", "--seconds", "0", "--devices", "1", "8", "--json", str(file)]) == 0
+    shown = capsys.readouterr().out
+    found = json.loads(file.read_text())
+    assert found["environment"]["devices"] == str(jax.device_count())
+    assert [(f["work"], f["rows"], f["devices"]) for f in found["figures"]] == [
+        *(("rotation", 128, 1), ("rotation", 128, 8), ("rotation", 16, 1)),
+        *(("random", 128, 1), ("random", 128, 8)),
+    ]
+    assert not any(f["problem"] for f in found["figures"])
+    for one, all_of_them in (found["figures"][:2], found["figures"][3:]):
+        assert all_of_them["difference"] < 1e-6
+        assert all_of_them["results"] * 8 == one["results"]
+    # Seven rows go to each neighbor; nothing else does.
+    assert found["figures"][1]["sent"] == 2 * 7 * 128 * 4 * 4
+    report = shown[shown.index("**Strong") :]
+    assert "| `rotate` by 3 degrees, 128x128, C=4: forward | 8 |" in report
+
+    # The same from the file, into a page.
+    page = tmp_path / "scaling.md"
+    page.write_text(PAGE)
+    assert main.main(["--from", str(file), "--page", str(page)]) == 0
+    assert capsys.readouterr().out.endswith(report)
+    text = page.read_text()
+    assert text.startswith("# Scaling\n\n## Measured\n\nThese commands compare")
+    assert text.endswith(f"{report}\n## More devices: an estimate\n\nText.\n")
+    assert "Old." not in text
+    page.write_text("# Scaling\n")
+    with pytest.raises(SystemExit, match="has no section '## Measured'"):
+        main.main(["--from", str(file), "--page", str(page)])
+
+
+@ON_EIGHT
+def test_what_differs_or_fails_is_not_timed(module, work):
+    measure = module("measure")
+
+    def wrong_on_several(image, *_):
+        cut = any(jax.typeof(image).sharding.spec)
+        return image + jnp.where(jnp.arange(len(image)) == 17, jnp.nan if cut else 0.0, 0.0)[:, None, None]
+
+    def impossible(*_):
+        raise ValueError("no such\nfunction")
+
+    functions = {"wrong": wrong_on_several, "impossible": impossible}
+    changed = dataclasses.replace(work("rotation"), functions=functions, weak=None)
+    (one, several), fails = measure.figures(changed, [2], 0.0)
+    assert one.milliseconds is not None
+    assert several.milliseconds is None
+    assert several.problem.startswith("DiffersError: differs from one device by inf")
+    assert [figure.problem for figure in fails] == ["ValueError: no such function"] * 2
+
+
+@ON_EIGHT
+def test_the_training_step_is_cut(module, work):
+    """Devices add up their gradients: each sends those of all parameters twice, less one part."""
+    pytest.importorskip("flax")
+    measure, transformer = module("measure"), module("transformer")
+    place = measure.Place(work("transformer", "step"), 16, 8)
+    args = place.arrays(place.work.make(16))
+    figure = measure.Figure("transformer", "step", 16, 8)
+    measure.describe(figure, place.compiled("step", args))
+    parameters = sum(a.nbytes for a in jax.tree.leaves(transformer.network()[1]))
+    assert 1 <= figure.sent / (2 * 7 / 8 * parameters) < 1.001
+
+
+def test_bytes_of_collectives(module):
+    """Started ones return operands and results; branches are not counted; a ring sends a sum twice."""
+    text = """
+%sent (a: f32[8,4]) -> f32[8,4] {
+  ROOT %b = (f32[2,4]{1,0}, f32[2,4]{1,0}, /*index=2*/f32[2,4]{1,0}, f32[2,4]{1,0}) all-to-all(%a, %a, %a, %a)
+}
+
+%rarely (a: f32[8,4]) -> f32[8,4] {
+  ROOT %c = f32[1024]{0} all-gather(%a)
+}
+
+ENTRY %main (p: f32[8,4]) -> f32[8,4] {
+  %d = ((f32[8,4]{1,0}), f32[8,4]{1,0}) async-start(%p), calls=%sent
+  %e = (f16[10]{0}, f16[10]{0}, u32[], u32[]) collective-permute-start(%p), channel_id=1
+  %f = ((s8[3]{0}, pred[5]{0}), (s8[12]{0}, pred[20]{0})) all-gather-start(%p, %p), dimensions={0}
+  %g = (f32[8]{0}, f32[1]{0}) all-reduce-start(%p, %p), to_apply=%add
+  %h = f32[8]{0} all-reduce-done(%g)
+  ROOT %i = f32[8,4]{1,0} conditional(%p), branch_computations={%rarely, %never}
+}
+"""
+    sent = module("collectives").bytes_sent(text, 4)
+    assert sent == 3 / 4 * 4 * 8 * 4 + 10 * 2 + 3 / 4 * (12 + 20) + 2 * 3 / 4 * 36
+
+
+@pytest.fixture
+def found(module, work):
+    """Figures of a run that nobody made: one device takes 8 ms, and several their share and one more."""
+    plain, figures = module("__main__").plain, []
+    chosen = [work("rotation", "forward", aims={"forward": 0.6}), work("random", "forward", aims={"forward": 0.5})]
+    for name, rows, devices, ms in [
+        *(("rotation", 128, 1, 8.0), ("rotation", 128, 2, 4.5), ("rotation", 128, 4, 3.0)),
+        *(("rotation", 16, 1, 1.0), ("rotation", 32, 2, 1.1), ("rotation", 64, 4, 1.2)),
+        *(("random", 128, 1, 8.0), ("random", 128, 2, 5.0)),
+    ]:
+        sizes = {"arguments": 2 * 10**6 // devices, "results": 10**6 // devices, "temporaries": 0}
+        figure = {"work": name, "function": "forward", "rows": rows, "devices": devices, "milliseconds": ms, **sizes}
+        figures.append(figure | {"sent": 10**6 * (devices > 1), "difference": 1e-7, "problem": ""})
+    figures.append(figures[-1] | {"devices": 4, "milliseconds": None, "problem": "Error: too large"})
+    rates = {"memory": 3.0, "link": {"2": 0.5, "4": 0.5}, "launch": {"1": 0.05, "2": 0.1, "4": 0.2}}
+    about = {"environment": {"device": "made up"}, "size": "small", "rates": rates}
+    return about | {"works": [plain(work) for work in chosen], "figures": figures}
+
+
+def test_a_report_says_what_bounds_and_estimates(module, found):
+    text = module("report").markdown(found)
+    turned, read = (
+        "| `rotate` by 3 degrees, 128x128, C=4: forward | ",
+        "| `sample` at 64x64 random places of 128x128, C=4: forward | ",
+    )
+    assert f"{turned}2 | 8.000 | 4.500 | 0.56 | 0.6, met | 1.9 + 0.95 + 0 | 0.95 + 0.48 + 0 |" in text
+    assert f"{read}2 | 8.000 | 5.000 | 0.62 | 0.5, **missed** |" in text
+    # 1.5 MB at 3 GB/s, 1 MB at 0.5 GB/s.
+    assert f"{turned}2 | 0.95 | 0.500 | 2.000 | link | 44% |" in text
+    assert "| `rotate` by 3 degrees, 64x128, C=4: forward | 4 | 1.000 | 1.200 | 1.20 |" in text
+    # From four devices: a launch of 0.2, and the longer of a share and of 1 MB, as there are two neighbors anyway.
+    assert f"{turned}8.000 | 3.000 | 2.200 | 2.200 | 2.200 |" in text
+    assert "- `sample` at 64x64 random places of 128x128, C=4: forward, 4 devices: Error: too large" in text
+
+
+def test_an_estimate_adds_what_does_not_overlap(module, found):
+    (pair,) = [p for p in module("comparison").pairs(found, "strong") if p.work["name"] == "random" and not p.problem]
+    # Of 5 ms, 0.1 are a launch and 2 the exchange. Of a quarter of the samples three quarters travel, where a half of a
+    # half did.
+    assert pair.estimate(4) == pytest.approx(0.1 + (5 - 0.1 - 2.0) / 2 + 2.0 * (3 / 16) / (1 / 4))
+
+
+def test_picture_is_small_and_wide(module, found, tmp_path):
+    pytest.importorskip("matplotlib")
+    image = importlib.import_module("PIL.Image")
+    page, picture = tmp_path / "scaling.md", tmp_path / "images" / "bars.png"
+    picture.parent.mkdir()
+    page.write_text(PAGE)
+    (tmp_path / "run.json").write_text(json.dumps(found))
+    options = ["--from", str(tmp_path / "run.json"), "--picture", str(picture), "--page", str(page)]
+    assert module("__main__").main(options) == 0
+    assert picture.stat().st_size < 150_000
+    with image.open(picture) as drawn:
+        assert drawn.width == 1200
+    assert "](images/bars.png)" in page.read_text()
+
+
+def test_what_cannot_be_measured_is_said(module):
+    main = module("__main__").main
+    with pytest.raises(SystemExit, match="--devices 1: there are"):
+        main(["--size", "small", "--devices", "1"])
+    if jax.device_count() >= 3:
+        with pytest.raises(SystemExit, match="must divide 128, the rows of rotation"):
+            main(["--size", "small", "--devices", "1", "3"])

@@ -1,0 +1,117 @@
+"""Eight devices: a batch-sharded read needs no collective, and `shard_map` gives the right gradients."""
+
+import functools
+import re
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.sharding import AxisType, NamedSharding
+from jax.sharding import PartitionSpec as P
+
+import jaxtex as jt
+from tests.support.tolerances import assert_trees_close
+
+COLLECTIVE = re.compile("all-gather|all-reduce|all-to-all|collective-permute|reduce-scatter")
+SAMPLER = jt.Sampler(address_mode="border")
+
+pytestmark = pytest.mark.skipif(jax.device_count() < 8, reason="needs eight devices")
+
+
+def read(texels, x):
+    return jt.sample(jt.texture1d(texels, border_color=0.5), (x,), SAMPLER)
+
+
+READS = {"batched": jax.vmap(read), "shared": jax.vmap(read, (None, 0))}
+
+
+def arguments(name):
+    """Sixteen images, or one, with sixteen sets of coordinates; and how the texture is sharded."""
+    rng = np.random.default_rng(0)
+    texels = rng.normal(size=(16, 7, 2)).astype(np.float32)
+    x = rng.uniform(-0.5, 1.5, (16, 5, 3)).astype(np.float32)
+    return (texels if name == "batched" else texels[0], x), P("b") if name == "batched" else P()
+
+
+def values_and_gradient(f):
+    """That of the sum of squares, with respect to all arguments."""
+
+    def run(*args):
+        values, pull = jax.vjp(f, *args)
+        return values, pull(2 * values)
+
+    return run
+
+
+def gradient(f):
+    return lambda *args: values_and_gradient(f)(*args)[1]
+
+
+def tangent(f):
+    return lambda *args: jax.jvp(f, args, tuple(map(jnp.ones_like, args)))[1]
+
+
+@functools.cache
+def on_one_device(name):
+    """Values, gradients and tangents."""
+    f = READS[name]
+    return jax.jit(lambda *args: (*values_and_gradient(f)(*args), tangent(f)(*args)))(*arguments(name)[0])
+
+
+@pytest.mark.parametrize("axis_type", [AxisType.Auto, AxisType.Explicit], ids=["auto", "explicit"])
+@pytest.mark.parametrize("name", READS)
+def test_batch_sharded_reads_need_no_collective(name, axis_type):
+    """Forward and backward; only the gradient of a texture that all devices share is summed over them, once."""
+    args, spec = arguments(name)
+    f = READS[name]
+    mesh = jax.make_mesh((8,), ("b",), axis_types=(axis_type,))
+    placed = [jax.device_put(a, NamedSharding(mesh, s)) for a, s in zip(args, (spec, P("b")))]
+    with jax.set_mesh(mesh):
+        compiled = jax.jit(values_and_gradient(f)).lower(*placed).compile()
+        found = compiled(*placed)
+        if name == "shared":
+            assert not COLLECTIVE.findall(jax.jit(f).lower(*placed).compile().as_text())
+    allowed = {"all-reduce"} if name == "shared" else set()
+    assert set(COLLECTIVE.findall(compiled.as_text())) == allowed
+    assert_trees_close("reordered", found, on_one_device(name)[:2])
+
+
+@pytest.mark.parametrize("name", READS)
+def test_shard_map_gradients_inside_and_outside(name):
+    """`check_vma=True` transposes a replicated texture into a sum over devices only if its use is cast to varying."""
+    args, spec = arguments(name)
+    f = READS[name]
+    mesh = jax.make_mesh((8,), ("b",), axis_types=(AxisType.Auto,))
+    specs = (spec, P("b"))
+    on_each = lambda f, out_specs: jax.shard_map(f, mesh=mesh, in_specs=specs, out_specs=out_specs, check_vma=True)
+    outside, inside = gradient(on_each(f, P("b"))), on_each(gradient(f), specs)
+    pushed = on_each(tangent(f), P("b"))
+    found = jax.jit(lambda *args: (outside(*args), inside(*args), pushed(*args)))(*args)
+    _, pulled, along = on_one_device(name)
+    assert_trees_close("reordered", found, (pulled, pulled, along))
+
+
+def warps(images, matrices, degrees):
+    """Grids computed where they are read: of angles and of normalized matrices."""
+    return jt.warp.rotate(images, degrees, (5, 4)) + jt.warp.spatial_transform(images, matrices, (5, 4))
+
+
+@functools.cache
+def warps_and_gradients():
+    return jax.jit(values_and_gradient(warps))
+
+
+@pytest.mark.parametrize("axis_type", [AxisType.Auto, AxisType.Explicit], ids=["auto", "explicit"])
+def test_batch_sharded_warps_need_no_collective(axis_type):
+    rng = np.random.default_rng(0)
+    matrices = (np.eye(2, 3)[None] + 0.1 * rng.normal(size=(16, 2, 3))).astype(np.float32)
+    args = rng.normal(size=(16, 6, 7, 2)).astype(np.float32), matrices, rng.normal(size=16).astype(np.float32)
+    both = warps_and_gradients()
+    expected = both(*args)
+    mesh = jax.make_mesh((8,), ("b",), axis_types=(axis_type,))
+    placed = [jax.device_put(a, NamedSharding(mesh, P("b"))) for a in args]
+    with jax.set_mesh(mesh):
+        compiled = both.lower(*placed).compile()
+        assert not COLLECTIVE.findall(compiled.as_text())
+        assert_trees_close("reordered", compiled(*placed), expected)

@@ -1,0 +1,192 @@
+"""The benchmarks measure what they say: a run from end to end, in small."""
+
+import importlib
+import json
+import re
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[2]
+READS = r"2D reads: read 2D, 64x64, C=[14]$"
+
+
+@pytest.fixture(autouse=True)
+def default_promotion():
+    """They are run as a reader would run them, without the strict flags of the tests."""
+    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+        yield
+
+
+@pytest.fixture
+def module(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT)
+    return lambda name: importlib.import_module(f"benchmarks.{name}")
+
+
+def test_a_run_shows_and_writes_every_row(module, monkeypatch, capsys, tmp_path):
+    peers, protocol = module("peers"), module("peers.protocol")
+
+    def another(change):
+        """jaxtex once more, with its results changed."""
+
+        def peer(work):
+            run = peers.PEERS["jaxtex"](work)
+            return protocol.Run(run.start, run.wait, lambda result: change(run.arrays(result)))
+
+        return peer
+
+    def broken(work):
+        raise OSError("no such\ndevice")
+
+    for name in ("torch", "OpenCV"):
+        monkeypatch.delitem(peers.PEERS, name)
+    more = {
+        "equal": another(lambda a: a),
+        "wrong": another(lambda a: a + 0.1),
+        "not a number": another(lambda a: a.at[:2].set(float("nan"))),
+        "turned": another(lambda a: a[None]),
+        "broken": broken,
+        "idle": lambda work: None,
+    }
+    for name, peer in more.items():
+        monkeypatch.setitem(peers.PEERS, name, peer)
+
+    file = tmp_path / "results.json"
+    arguments = ["--size", "64", "--seconds", "0", "--only", READS, "--json", str(file)]
+    assert module("__main__").main(arguments) == 0
+
+    found = json.loads(file.read_text())
+    assert found["environment"]["jax"] == jax.__version__
+    assert [row["name"] for row in found["rows"]] == ["read 2D, 64x64, C=1", "read 2D, 64x64, C=4"]
+    for row, channels in zip(found["rows"], (1, 4), strict=True):
+        assert row["bytes"] == 64 * 64 * 4 * (2 * channels + 2)
+        assert {"jaxtex", "copy", "map_coordinates", "equal"} <= row["milliseconds"].keys()
+        assert min(row["milliseconds"].values()) > 0
+        assert not row["milliseconds"].keys() & {"wrong", "not a number", "turned", "broken", "idle"}
+        problems = row["problems"]
+        assert problems.keys() == {"wrong", "not a number", "turned", "broken"}
+        assert all(problems[name].startswith("differs from jaxtex") for name in problems if name != "broken")
+        assert problems["broken"] == "OSError: no such device"
+
+    shown = capsys.readouterr().out.splitlines()
+    header = next(line for line in shown if line.startswith("2D reads"))
+    assert [name for name in peers.PEERS if name in header] == [
+        *("jaxtex", "copy", "map_coordinates", "equal", "wrong", "not a number", "turned", "broken")
+    ]
+    line = next(line for line in shown if line.startswith("read 2D, 64x64, C=4"))
+    times = found["rows"][1]["milliseconds"]
+    assert f"{times['map_coordinates']:.3f} ({times['jaxtex'] / times['map_coordinates']:.2f}x)" in line
+    assert "[1]" in line
+    assert "1x OpenCV: not measured" in line or jax.default_backend() != "cpu"
+    assert any(line.startswith("[1] wrong: differs from jaxtex") for line in shown)
+
+
+@pytest.mark.parametrize("size", [64, 1024, 4096])
+def test_names_tell_works_apart(module, size):
+    works, peers = module("works").works(size), module("peers").PEERS
+    names = {work.name: work for work in works}
+    assert all(names[work.name] == work for work in works)
+    assert {target.peer for work in works for target in work.targets} <= peers.keys()
+
+
+def test_list_and_what_is_missing(module, monkeypatch, capsys):
+    main = module("__main__").main
+    assert main(["--list", "--only", "cubemap", "--size", "4096"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "cubemaps: read cubemap, 2048x2048 of 512x512, C=4",
+        "cubemaps: gradients cubemap, 2048x2048 of 512x512, C=4",
+    ]
+    with pytest.raises(SystemExit, match="fits none of the works"):
+        main(["--only", "no such work"])
+    monkeypatch.setattr(module("picture"), "available", lambda: False)
+    with pytest.raises(SystemExit, match="needs matplotlib"):
+        main(["--picture", "bars.png"])
+
+
+def test_workloads_are_what_they_say(module, capsys, monkeypatch):
+    """A lookup by RAFT and a dense grid against the texels themselves; then rows of both."""
+    workloads = module("workloads")
+    by_name = {work.name: work for work in workloads.WORKLOADS}
+    assert len(by_name) == 14
+    raft = by_name["RAFT correlation lookup"]
+    (*volumes, coords), _ = workloads.prepared(raft, raft.small)
+    whole = (*volumes, np.broadcast_to(np.float32([5, 4]), coords.shape))
+    found = raft.ours(*whole, **raft.small).reshape(8, 12, 2, 5, 5)
+    for k, volume in enumerate(volumes):
+        window = np.pad(volume.reshape(96, *volume.shape[3:]), ((0, 0), (8, 8), (8, 8)))
+        between = (window[:, 8:13, 8:13] + window[:, 8:13, 9:14]) / 2
+        expected = between if k else window[:, 10:15, 11:16]
+        # Rows of offsets go to x.
+        np.testing.assert_array_equal(found[:, :, k], np.swapaxes(expected, -1, -2).reshape(8, 12, 5, 5))
+    monkeypatch.setattr("sys.argv", ["workloads", "--small", "--seconds", "0", "--only", "triplane$|lookup$"])
+    assert workloads.main() == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split("  ")[0] for line in lines if " forward " in line or " gradients " in line] == [
+        *("RAFT correlation lookup",) * 2,
+        *("triplane",) * 2,
+    ]
+
+
+@pytest.mark.skipif(jax.device_count() < 2, reason="needs two devices")
+def test_partitioned_programs_are_those_of_one_device(module):
+    partition = module("partition")
+    mesh = jax.make_mesh((2,), ("devices",), devices=jax.devices()[:2], axis_types=(jax.sharding.AxisType.Auto,))
+    made = [make() for make in partition.programs(16, 2, 4)]
+    assert len({program.name for program in made}) == 8
+    rows = {made[k].name: partition.row(made[k], mesh, 0.0) for k in (0, 2)}
+    assert rows["read 16x16, C=4"].endswith("none")
+    assert "all-reduce" in rows["splat 16x16, C=1"]
+
+
+def test_picture_is_small_and_wide(module, tmp_path):
+    pytest.importorskip("matplotlib")
+    image = importlib.import_module("PIL.Image")
+    names = list(module("peers").PEERS)
+    rows = [
+        {"section": f"section {k // 5}", "name": f"read {k}", "milliseconds": dict.fromkeys(names, 1.0 + k)}
+        for k in range(60)
+    ]
+    module("picture").draw(rows, tmp_path / "bars.png")
+    assert (tmp_path / "bars.png").stat().st_size < 150_000
+    with image.open(tmp_path / "bars.png") as picture:
+        assert picture.width == 1000
+
+
+def test_the_figures_of_the_picture_are_those_of_the_page():
+    results = json.loads((ROOT / "benchmarks" / "h200.json").read_text())
+    page = (ROOT / "docs" / "benchmarks.md").read_text()
+    assert all(f"{name} {version}" in page for name, version in results["versions"].items())
+    table = {float(number) for number in re.findall(r"\d+\.\d+", page)}
+    assert {ms for row in results["rows"] for ms in row["milliseconds"].values()} <= table
+
+
+def test_folders_are_warped_by_everybody_alike(module, tmp_path, capsys):
+    pytest.importorskip("cv2")
+    arguments = ["--folder", str(tmp_path), "--images", "2", "--size", "96", "64", "--rounds", "1"]
+    assert module("folders").main(arguments) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1] == "2 photographs of 96x64, median of 1 rounds"
+    assert [line.split("  ")[0] for line in lines[2:]] == list(module("folders").RUNS)
+    names = [sorted(p.name for p in folder.iterdir()) for folder in sorted(tmp_path.glob("out-*"))]
+    assert names == [["000.jpg", "001.jpg"]] * 4
+
+
+def test_images_are_warped_by_everybody_alike(module, capsys):
+    pytest.importorskip("cv2")
+    arguments = ["--size", "64", "48", "--rounds", "1", "--only", "uint8, C=3, linear"]
+    assert module("images").main(arguments) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(",")[0] for line in lines[2:]] == ["warpAffine", "remap", "resize"]
+    assert [line.split()[-1] for line in lines[2:]] == ["OpenCV", "OpenCV", "Pillow"]
+
+
+def test_shrinks_are_measured_beside_a_fine_reference(module, capsys):
+    assert module("shrink").main(["--small", "--seconds", "0", "--only", "resized by 3.7"]) == 0
+    rows = [line.strip("| ").split(" | ") for line in capsys.readouterr().out.splitlines() if "3.7" in line]
+    decibels = {method: tuple(map(float, figures[:2])) for _, method, *figures in rows}
+    assert decibels["resize, area"] > (60, 40)
+    for name in ("linear", "cubic", "lanczos3"):
+        assert decibels[f"resize, {name}"] >= decibels[f"jax.image, {name}"] > decibels["plain"]

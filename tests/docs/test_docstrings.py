@@ -1,0 +1,207 @@
+"""Public docstrings as `help()` shows them: their sections, and every argument under Args."""
+
+import enum
+import importlib.util
+import inspect
+import pydoc
+import re
+
+import pytest
+
+from tests.house.test_house import OPTIONAL
+
+SECTIONS = ("Args", "Attributes", "Returns", "Gradients", "Precision", "Raises", "Source", "Example")
+# Under these stand items, each with a label and a text; under the others stands prose or code.
+ITEMIZED = ("Args", "Attributes", "Raises")
+MODULES = (
+    "jaxtex",
+    "jaxtex.warp",
+    "jaxtex.nn",
+    "jaxtex.ndimage",
+    "jaxtex.layers",
+    "jaxtex.layers.nnx",
+    "jaxtex.layers.equinox",
+    "jaxtex.cuda",
+)
+MAX_LENGTH = 120
+INDENT = 4
+
+HEADING = re.compile(r"([A-Z][a-z]+):(?: (.*))?")
+ITEM = re.compile(r"(\*{0,2}\w+(?:, \*{0,2}\w+)*):(?: (.*))?")
+MARKER = re.compile(r"\{\w*\}|\{\{|\}\}|%\(\w+\)|%[sd]\b|\bTODO\b|\bFIXME\b|\bXXX\b|^\s*:")
+
+
+def members_of(cls):
+    """The public methods and properties that a class has from this package."""
+    own = [base for base in cls.__mro__ if base.__module__.startswith("jaxtex")]
+    found = {name: value for base in reversed(own) for name, value in vars(base).items() if not name.startswith("_")}
+    kinds = property | classmethod | staticmethod
+    return {n: getattr(cls, n) for n, value in found.items() if inspect.isfunction(value) or isinstance(value, kinds)}
+
+
+def public_values():
+    """Every public function and class by its full name, and the public members of a class."""
+    values = {}
+    for module_name in MODULES:
+        optional = OPTIONAL.get(module_name.removeprefix("jaxtex."))
+        if optional and not importlib.util.find_spec(optional):
+            continue
+        module = importlib.import_module(module_name)
+        for name in getattr(module, "__all__", ["SpatialTransformer"]):
+            value = getattr(module, name)
+            if not callable(value):
+                continue
+            values[f"{module_name}.{name}"] = value
+            if inspect.isclass(value):
+                values |= {f"{module_name}.{name}.{member}": found for member, found in members_of(value).items()}
+    return values
+
+
+PUBLIC = public_values()
+
+
+def sections_of(text):
+    """The sections of a docstring, as a list of (heading, text on its line, lines below it).
+
+    What stands before the first section has the heading "".
+    """
+    sections = [("", "", [])]
+    for line in text.splitlines():
+        heading = HEADING.fullmatch(line)
+        if heading and (heading[1] in SECTIONS or not heading[2]):
+            sections.append((heading[1], heading[2] or "", []))
+        else:
+            sections[-1][2].append(line)
+    return sections
+
+
+def items_of(lines):
+    """The items of a section, as a dictionary from each name to its text; a group gives every name the same text."""
+    items, names = {}, ()
+    for line in lines:
+        item = ITEM.match(line[INDENT:]) if indent_of(line) == INDENT else None
+        if item:
+            names = tuple(name.lstrip("*") for name in item[1].split(", "))
+            items |= dict.fromkeys(names, item[2] or "")
+        else:
+            for name in names:
+                items[name] += line.strip()
+    return items
+
+
+def indent_of(line):
+    return len(line) - len(line.lstrip())
+
+
+def parameters_of(value):
+    """The names of the arguments that a caller may pass."""
+    is_enum = inspect.isclass(value) and issubclass(value, enum.Enum)
+    if isinstance(value, property) or is_enum:
+        return []
+    # Frameworks give their modules a general signature; what a caller passes is that of __init__.
+    function = value.__init__ if "__init__" in getattr(value, "__dict__", {}) else value
+    return [name for name in inspect.signature(function).parameters if name != "self"]
+
+
+def faults_of(value):
+    """What is wrong with the docstring of a public value, as sentences."""
+    text = pydoc.getdoc(value)
+    if not text:
+        return ["has no docstring"]
+    summary, *sections = sections_of(text)
+    faults = []
+    if not summary[2] or not summary[2][0].endswith("."):
+        faults.append("the first line is not a sentence")
+    names = [name for name, _, _ in sections]
+    faults += [f"{name} is no section" for name in names if name not in SECTIONS]
+    known = [name for name in names if name in SECTIONS]
+    if known != sorted(set(known), key=SECTIONS.index):
+        faults.append(f"the sections are {', '.join(known)}")
+    described = {}
+    for name, inline, lines in sections:
+        filled = [line for line in lines if line.strip()]
+        if not inline and not filled:
+            faults.append(f"{name} is empty")
+        if any(indent_of(line) < INDENT for line in filled):
+            faults.append(f"{name} has text that is not indented")
+        if name in ITEMIZED:
+            items = items_of(lines)
+            faults += [f"{name} has no text for {label}" for label, words in items.items() if not words]
+            if not items or not ITEM.match(filled[0].strip()):
+                faults.append(f"{name} has text without a label")
+            if any(INDENT < indent_of(line) < 2 * INDENT for line in filled):
+                faults.append(f"{name} has an item whose lines are not indented under its label")
+            described |= items if name != "Raises" else {}
+            if name == "Args":
+                extra = [label for label in items if label not in parameters_of(value)]
+                faults += [f"Args has {label}, which is no argument" for label in extra]
+    faults += [f"{name} is not described" for name in parameters_of(value) if name not in described]
+    prose = [line for name, inline, lines in (summary, *sections) if name != "Example" for line in (inline, *lines)]
+    faults += [f"{found[0].strip()!r} is left of a template" for found in map(MARKER.search, prose) if found]
+    long = max(len(line) for line in text.splitlines()) + INDENT
+    if long > MAX_LENGTH:
+        faults.append(f"a line has {long} characters")
+    return faults
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_docstring_has_its_sections(name):
+    assert not faults_of(PUBLIC[name])
+
+
+def good(x, *more, scale=1):
+    """Adds numbers.
+
+    Text may stand here: of any kind.
+
+    Args:
+        x, more: the numbers, any text: also with a colon,
+            in several lines.
+        scale: as in `bad`.
+
+    Returns:
+        The sum.
+
+    Gradients: to all of them.
+
+    Raises:
+        ValueError: if there
+            are none.
+
+    Example:
+        >>> f"{good(1, 2)}"
+        '3'
+    """
+
+
+# Each takes a text out of the docstring above, without its indentation, and puts another in: what the checker must say.
+BROKEN = {
+    "order": ("Returns:", "Raises:", "the sections are Args, Raises, Gradients, Raises, Example"),
+    "empty": ("    The sum.\n", "", "Returns is empty"),
+    "flush": ("    The sum.", "The sum.", "Returns has text that is not indented"),
+    "unknown": ("Returns:", "Yields:", "Yields is no section"),
+    "argument": ("x, more:", "x:", "more is not described"),
+    "other argument": ("scale:", "scales:", "Args has scales, which is no argument"),
+    "no text": ("as in `bad`.", "", "Args has no text for scale"),
+    "no label": ("scale: as", "as", "scale is not described"),
+    "hanging": ("        are none.", "      are none.", "Raises has an item whose lines are not indented"),
+    "flush item": ("        are none.", "are none.", "Raises has text that is not indented"),
+    "long": ("The sum.", "The sum." + 120 * "x", "a line has"),
+    "marker": ("The sum.", "The {what}.", "'{what}' is left of a template"),
+    "marker of another kind": ("    The sum.", "    : The sum.", "is left of a template"),
+    "label of a template": ("The sum.", "The %(what)s.", "is left of a template"),
+    "summary": ("Adds numbers.", "Adds numbers", "the first line is not a sentence"),
+}
+
+
+def test_checker_accepts_a_good_docstring():
+    assert not faults_of(good)
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_checker_finds_what_is_broken(name, monkeypatch):
+    old, new, fault = BROKEN[name]
+    text = inspect.getdoc(good)  # Python 3.13 and newer store it without its indentation
+    assert old in text
+    monkeypatch.setattr(good, "__doc__", text.replace(old, new, 1))
+    assert any(fault in found for found in faults_of(good))

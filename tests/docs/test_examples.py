@@ -1,0 +1,659 @@
+"""Every example runs, in small, and shows what it claims. A new example needs a test of its name here, or a file."""
+
+import importlib
+import importlib.util
+import re
+import sys
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+from PIL import Image
+
+import jaxtex as jt
+from tests.support.tolerances import assert_close
+
+ROOT = Path(__file__).parents[2]
+sys.path.append(str(ROOT / "examples"))
+# `panels` draws for all of them.
+EXAMPLES = {path.stem: path for path in sorted((ROOT / "examples").glob("*.py")) if path.stem != "panels"}
+NUMBER = r"(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)"
+
+
+@pytest.fixture(autouse=True)
+def default_promotion():
+    """Examples are run as a reader would run them, without the strict flags of the tests."""
+    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+        yield
+
+
+@pytest.fixture
+def printed(capsys):
+    """Runs an example, with other values of some of its names, and returns its lines."""
+
+    def run(name, *argv, **others):
+        example = load(name)
+        assert others.keys() <= vars(example).keys()
+        vars(example).update(others)
+        assert example.main([str(argument) for argument in argv]) == 0
+        return capsys.readouterr().out.splitlines()
+
+    return run
+
+
+def load(name):
+    spec = importlib.util.spec_from_file_location(f"examples_{name}", EXAMPLES[name])
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def optimized(function, **options):
+    """A function of an example under `jax.jit`, optimized by LLVM, as it runs for longer than that takes."""
+    return jax.jit(function.__wrapped__, **options, compiler_options={"xla_backend_optimization_level": 2})
+
+
+def pixels(path):
+    return np.asarray(Image.open(path).convert("RGB")).astype(np.int32)
+
+
+def panel(path, row, column, size, noted=False):
+    """A panel of a picture whose panels have titles and all have the same size, width and height."""
+    panels = importlib.import_module("panels")
+    width, height = size
+    left = panels.MARGIN + column * (width + panels.GAP)
+    top = panels.MARGIN + panels.TITLE + row * (height + panels.TITLE + panels.GAP + noted * panels.NOTE)
+    return pixels(path)[top : top + height, left : left + width]
+
+
+def numbers(line):
+    return [float(number) for number in re.findall(NUMBER, line)]
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_example_has_a_test_and_an_entry(name):
+    assert f"test_{name}" in globals() or any((ROOT / "tests").rglob(f"test_{name}.py"))
+    page = (ROOT / "docs" / "examples.md").read_text()
+    assert f"python examples/{name}.py" in page
+    assert not EXAMPLES[name].read_text().count("import matplotlib")
+
+
+def test_pictures_of_the_page_are_there_and_small():
+    """The pages are read over the network, and the repository is cloned with all versions of every picture."""
+    pictures = re.findall(r"\]\((images/[^)]+)\)", (ROOT / "docs" / "examples.md").read_text())
+    assert pictures
+    for picture in pictures:
+        assert (ROOT / "docs" / picture).stat().st_size < (1_000_000 if picture.endswith(".webp") else 300_000)
+
+
+def test_rotate(printed, tmp_path):
+    lines = printed("rotate", "--size", 64, 32, "--theta", 0, "--out", tmp_path / "out.png")
+    assert numbers(lines[0])[2] > 0.01
+    assert numbers(lines[1])[2:] == [0, 0], "theta = 0 at texel centers is the identity, bit for bit"
+    photograph = np.asarray(Image.open(ROOT / "examples/data/chelsea.jpg").convert("RGB").resize((64, 32)))
+    for column in (0, 1):
+        np.testing.assert_array_equal(panel(tmp_path / "out.png", 0, column, (64, 32)), photograph)
+    detail = panel(tmp_path / "out.png", 1, 0, (64, 32))
+    np.testing.assert_array_equal(detail[::8, ::8], photograph[8:12, 12:20])
+
+
+def test_rotate_as_the_kernel_does():
+    rotate = load("rotate").rotate
+    corner = np.arange(16, dtype=np.float32).reshape(4, 4, 1)
+    np.testing.assert_array_equal(rotate(jt.texture2d(corner), 0.0, 0.0)[0, :, 0], [7.5, 6.5, 7.5, 8.5])
+    # As the kernel computes it: each of two axes has half the error of an axis, over texels that differ by at most 15.
+    expected = [11.84375, 10.39453125, 5.50390625, 2.8828125]
+    assert_close("texture unit axis", rotate(jt.texture2d(corner), 0.5, 0.0)[0, :, 0], expected, 2 * 15 / 2)
+    large = np.arange(1024**2, dtype=np.float32).reshape(1024, 1024, 1)
+    assert rotate(jt.texture2d(large), 0.0, 0.0)[0, 0, 0] == 524287.5
+
+
+def test_rotate_turns_counter_clockwise():
+    right = np.zeros((9, 9, 1), np.float32)
+    right[4, 7] = 1
+    up = np.asarray(load("rotate").rotate(jt.texture2d(right), np.pi / 2))[..., 0]
+    assert np.unravel_index(up.argmax(), up.shape) == (1, 4)
+
+
+def test_read_texels(printed):
+    assert [float(line) for line in printed("read_texels")] == [0, 0.5, 1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5, 8.5]
+
+
+def test_negate(printed):
+    lines = printed("negate")
+    assert "argument given up: True" in lines[0]
+    assert lines[1:] == ["out[0] = -0.0, out[2559] = -2559.0", "Correct"]
+
+
+def test_reverse(printed):
+    assert printed("reverse") == ["out[0] = 262143, out[262143] = 0", "Correct!"]
+
+
+def test_address_modes(printed, tmp_path):
+    lines = printed("address_modes", "--size", 20, 20, "--out", tmp_path / "out.png")
+    table = {mode: [int(value) for value in values] for mode, *values in map(str.split, lines[:-1])}
+    assert table == {
+        "index": list(range(-7, 12)),
+        "clamp": [0] * 8 + [1, 2] + [3] * 9,
+        "border": [0] * 8 + [1, 2, 3] + [0] * 8,
+        "wrap": [1, 2, 3] + [0, 1, 2, 3] * 4,
+        "mirror": [1, 2, 3] + [3, 2, 1, 0, 0, 1, 2, 3] * 2,
+        "reflect": [1] + [0, 1, 2, 3, 2, 1] * 3,
+    }
+    places = [(row, column) for row in range(2) for column in range(3)]
+    panels = [panel(tmp_path / "out.png", *place, (120, 120), noted=True)[::2, ::2] for place in places]
+    clamp, border, wrap, mirror, reflect, sphere = panels
+    tile = np.s_[20:40, 20:40]
+    first, last = np.s_[:19, :19], np.s_[41:, 41:]  # the frame around the tile in the middle touches its neighbors
+    assert (np.abs(border[first] - 128) <= 1).all()
+    assert (clamp[first] == clamp[20, 20]).all()
+    for found in panels:
+        np.testing.assert_array_equal(found[tile], wrap[tile])
+    np.testing.assert_array_equal(wrap[first], wrap[tile][:19, :19])
+    np.testing.assert_array_equal(mirror[first], mirror[tile][:0:-1, :0:-1])
+    np.testing.assert_array_equal(reflect[last][:18, :18], reflect[tile][17::-1, 17::-1])
+    np.testing.assert_array_equal(sphere[:19, 20:40], np.roll(sphere[tile], 10, 1)[:0:-1])
+
+
+def test_table_lookup(printed, tmp_path):
+    lines = printed("table_lookup", "--out", tmp_path / "out.png")
+    np.testing.assert_array_equal([numbers(line)[1] for line in lines[:7]], [1, 2, 3, 2.5, 2, 3.5, 5])
+    gray, colored = (panel(tmp_path / "out.png", 0, column, (640, 427)) for column in (0, 1))
+    for level, color in ((0, (13, 10, 43)), (255, (252, 251, 191))):
+        found = colored[gray[..., 0] == level]
+        assert not len(found) or (found == color).all()
+    halfway = colored[gray[..., 0] == 127].mean(axis=0)
+    # Half a code of gray, where a color rises by up to two, and the color's own rounding.
+    assert_close("rounded code", halfway, (187, 56, 101), 3)
+
+
+def test_gather(printed):
+    lines = printed("gather")
+    assert lines[2] == "component 2: 31 29 37 30"
+    assert lines[4:] == [
+        "x = 2.0: columns 1 and 2, blended 1.5000",
+        "x = 2.498: columns 1 and 2, blended 1.9980",
+        "x = 2.5: columns 2 and 3, blended 2.0000",
+    ]
+
+
+def test_bloom_filter(printed):
+    lines = printed("bloom_filter", "--keys", 10_000)
+    assert lines[1] == "false negatives: 0"
+    measured, theory = numbers(lines[2])
+    # The count of false positives is Poisson to a good approximation: four standard deviations, in per cent.
+    assert abs(measured - theory) < 4 * np.sqrt(theory / 100 / 10_000) * 100
+
+
+def test_two_pass(printed, tmp_path):
+    lines = printed("two_pass", "--out", tmp_path / "out.png")
+    assert lines[0] == "[2. 4. 6.] -> [-2.  0.  2.]"
+    assert all(numbers(line)[-1] < 1e-4 for line in lines[1:3])
+    assert numbers(lines[3])[0] < 1e-5
+    warm, cold = (panel(tmp_path / "out.png", 1, column, (360, 360), noted=True) for column in (0, 1))
+    assert np.abs(warm - cold).max() <= 1
+    assert np.abs(warm.mean((0, 1)) - 127.5).max() < 1, "no color is left over"
+
+
+def test_z_order(printed, tmp_path):
+    lines = printed("z_order", "--size", 32, "--out", tmp_path / "out.png")
+    table = [[int(value) for value in line.split()] for line in lines[:4]]
+    assert table == [[0, 1, 4, 5], [2, 3, 6, 7], [8, 9, 12, 13], [10, 11, 14, 15]]
+    assert lines[4:6] == ["(5, 3) -> 27, (1, 2, 3) -> 53", "read back equal: True"]
+    _, memory, image = (panel(tmp_path / "out.png", 0, column, (32, 32)) for column in range(3))
+    np.testing.assert_array_equal(memory.reshape(-1, 3)[:4], image[:2, :2].reshape(-1, 3))
+    np.testing.assert_array_equal(memory.reshape(-1, 3)[27], image[3, 5])
+
+
+def test_register(printed, tmp_path):
+    lines = printed("register", "--small", "--out", tmp_path / "out.png", "--animation", tmp_path / "out.webp")
+    degrees, percent, shift = numbers(lines[-3].split("off by")[1])[:3]
+    assert degrees < 0.1
+    assert percent < 0.5
+    assert shift < 0.2
+    start, end = (panel(tmp_path / "out.png", 1, column, (96, 96)) for column in (1, 2))
+    with Image.open(tmp_path / "out.webp") as animation:
+        assert animation.n_frames == 11
+    middle = np.s_[24:72, 24:72]
+    assert np.abs(end[middle] - 128).mean() < 0.15 * np.abs(start[middle] - 128).mean()
+
+
+def test_register_volumes(printed, tmp_path):
+    pytest.importorskip("optax")
+    lines = printed("register_volumes", "--size", 32, "--steps", 0, 60, 0, "--out", tmp_path / "out.png")
+    descent, difference, overlap, off, jacobian, _ = map(numbers, lines)
+    assert descent[-1] < 0.4 * descent[1]
+    assert difference[1] < 0.4 * difference[0]
+    assert overlap[1] > overlap[0] + 0.05
+    assert off[1] < off[0]
+    assert jacobian[0] > 0.1, "nothing folds"
+    before, after = pixels(tmp_path / "out.png")[260:, :256], pixels(tmp_path / "out.png")[260:, 260:516]
+    assert np.abs(after[40:] - 128).mean() < 0.75 * np.abs(before[40:] - 128).mean()
+
+
+def test_spatial_transformer(printed, tmp_path):
+    for package in ("flax", "optax", "sklearn"):
+        pytest.importorskip(package)
+    animation = tmp_path / "out.webp"
+    train_epoch = optimized(load("spatial_transformer").train_epoch, static_argnames=("graph", "optimizer"))
+    args = "--small", "--out", tmp_path / "out.png", "--animation", animation
+    lines = printed("spatial_transformer", *args, POSES=1, train_epoch=train_epoch)
+    with Image.open(animation) as frames:
+        assert frames.n_frames == 12
+    with_layer, without, *_ = numbers(lines[0])
+    assert with_layer <= without
+    with_layer, without = (
+        numbers(next(line for line in lines if line.startswith(name)))[0] for name in ("with ", "without")
+    )
+    assert with_layer > 60 > without > 20
+    assert numbers(next(line for line in lines if line.startswith("margin")))[0] > 20
+    # The means of the digits have more contrast behind the layer.
+    rows = (pixels(tmp_path / "out.png")[top + 3 : top + 87, 92:] for top in (224, 314))
+    before, after = (np.mean([tile[:, 3:87].std() for tile in np.split(row, 10, axis=1)]) for row in rows)
+    assert after > 1.5 * before
+
+
+def test_spatial_transformer_distorts_about_the_middle():
+    for package in ("flax", "optax", "sklearn"):
+        pytest.importorskip(package)
+    example = load("spatial_transformer")
+    point = np.zeros((500, 8, 8, 1), np.float32)
+    point[:, 3:5, 3:5] = 1
+    found = np.asarray(jax.jit(example.distort)(point, jax.random.key(0)))[..., 0]
+    along = np.arange(28) + 0.5 - 14
+    mass = found.sum((1, 2))
+    away = np.hypot(found.sum(1) @ along / mass, found.sum(2) @ along / mass)
+    assert 7.5 < away.max() < 6 * np.sqrt(2) + 0.1
+    factor = np.sqrt(mass / 4)
+    assert 1.3 < factor.min() < 1.6 < 2.4 < factor.max() < 2.7
+
+
+def test_theta(printed, tmp_path):
+    lines = printed("theta", "--degrees", 0, "--out", tmp_path / "out.png")
+    assert numbers(lines[0]) == [0.364, 0, 0.1]
+    assert numbers(lines[1]) == [0, 0.455, -0.1]
+    picture = pixels(tmp_path / "out.png")
+    assert picture.shape == (340, 390 + 312 + 4 * 40 + 20, 3)
+    # The frame on the left: red where theta takes the output's left edge, at x = 0.1 - 0.364 of the input.
+    edge = picture[40 + 117, 40 + round(390 * (1 + 0.1 - 0.364) / 2)]
+    assert_close("drawn line", edge, (209, 17, 65), 255)
+
+
+def test_textured_plane(printed, tmp_path):
+    lines = printed("textured_plane", "--size", 48, 60, "--texels", 64, "--out", tmp_path / "out.png")
+    point, linear, trilinear, anisotropic = (numbers(line)[-1] for line in lines[:4])
+    assert anisotropic < 0.75 * trilinear
+    assert trilinear < 0.75 * linear
+    assert linear < point
+    panels = [panel(tmp_path / "out.png", 0, column, (48, 60)) for column in range(4)]
+    # Contrast between neighbors at half height: the trilinear panel is blurred, the anisotropic one is not.
+    contrast = [np.abs(np.diff(found[22:34], axis=1)).mean() for found in panels]
+    assert contrast[2] < 0.7 * contrast[3] < 0.7 * contrast[0]
+
+
+def test_antialiasing(printed, tmp_path):
+    printed("antialiasing", "--size", 96, 64, "--texels", 64, "--out", tmp_path / "out.png")
+    one, smooth = (panel(tmp_path / "out.png", 0, column, (96, 64))[12:24] for column in (0, 1))
+    assert np.abs(np.diff(smooth, axis=1)).mean() < 0.5 * np.abs(np.diff(one, axis=1)).mean()
+
+
+def test_environment_map(printed, tmp_path):
+    printed("environment_map", "--size", 64, "--width", 90, "--out", tmp_path / "out.png")
+    # The lower half of each sphere reflects the chequered plain, the rougher the fainter.
+    crops = (panel(tmp_path / "out.png", 0, column, (30, 30))[18:24, 9:21] for column in range(3))
+    polished, satin, dull = (np.abs(np.diff(crop, axis=1)).mean() for crop in crops)
+    assert polished > satin > dull
+
+
+def test_environment_map_draws_faces_that_fit(printed, tmp_path):
+    example = load("environment_map")
+    printed("environment_map", "--draw", "faces", "--size", 64, "--out", tmp_path / "out.png")
+    assert pixels(tmp_path / "out.png").shape == (192, 256, 3)
+    size = 32
+    directions = np.stack(jax.jit(example.face_directions, static_argnums=0)(size), axis=-1)
+    texture = jt.cubemap(directions)
+    found = jt.sample(texture, tuple(directions.reshape(-1, 3).T), jt.Sampler(filter_mode="point"))
+    np.testing.assert_array_equal(found, directions.reshape(-1, 3), "each texel lies in the direction that is read")
+    sheet = np.zeros((3 * size, 4 * size, 3))
+    for face, name in zip(directions, example.FACES):
+        row, column = example.SHEET[name]
+        sheet[row * size :, column * size :][:size, :size] = face / np.linalg.norm(face, axis=-1, keepdims=True)
+    for across in (sheet[size : 2 * size], sheet[:, size : 2 * size].swapaxes(0, 1)):
+        assert np.linalg.norm(np.diff(across, axis=1), axis=-1).max() < 3 / size, "neighbors meet"
+
+
+def test_environment_map_draws_seams(printed, tmp_path):
+    printed("environment_map", "--draw", "seams", "--size", 64, "--out", tmp_path / "out.png")
+    # The edge between +x and +z runs down from the middle of each panel.
+    texels, alone, seamless = (panel(tmp_path / "out.png", 0, column, (64, 64))[46:60] for column in range(3))
+    jump = lambda panel: np.abs(panel[:, 32] - panel[:, 31]).max()
+    assert min(jump(texels), jump(alone)) > 80
+    assert jump(seamless) < 20
+
+
+def test_hardware_arithmetic(printed, tmp_path):
+    lines = printed("hardware_arithmetic", "--size", 64, "--out", tmp_path / "out.png")
+    assert numbers(lines[3]) == [0, 0, 1, 1, 1, 1, 2, 2, 2]
+    assert numbers(lines[4])[1] == numbers(lines[5])[1] == 1
+    smooth, stepped, difference = (panel(tmp_path / "out.png", 0, column, (64, 64)) for column in (1, 2, 3))
+    # 64 pixels over 16 steps: squares of 4 x 4 pixels, but for the half step at the edges.
+    squares = stepped[2:62, 2:62].reshape(15, 4, 15, 4, 3)
+    assert (squares == squares[:, :1, :, :1]).all()
+    assert len(np.unique(smooth.reshape(-1, 3), axis=0)) > 1000 > 257 >= len(np.unique(squares.reshape(-1, 3), axis=0))
+    assert 20 < np.abs(difference - 128).max() < 127
+
+
+def test_conventions(printed, tmp_path):
+    lines = printed("conventions", "--out", tmp_path / "out.png")
+    assert all(line.endswith("read as stored: True") for line in lines[:5])
+    table = [numbers(line)[-4:] for line in lines[:5]]
+    assert table == [
+        [0.5, 1.5, 2.5, 3.5],
+        [0.125, 0.375, 0.625, 0.875],
+        [-0.75, -0.25, 0.25, 0.75],
+        [-1, -0.3333, 0.3333, 1],
+        [0, 1, 2, 3],
+    ]
+    assert [line.rsplit(": ")[1] for line in lines[5:-1]] == ["True"] * 5
+    # The letter F, moved by two cells of 18 pixels to the right and one down.
+    blue = (np.abs(pixels(tmp_path / "out.png") - (31, 95, 191)) < 20).all(axis=-1)
+    before, after = (blue[651 : 651 + 126, left : left + 126] for left in (21, 221))
+    assert (before[:-18, :-36] & after[18:, 36:]).sum() > 0.9 * after.sum() > 1000
+
+
+def test_warp_gallery(printed, tmp_path):
+    lines = printed("warp_gallery", "--width", 36, "--out", tmp_path / "out.png")
+    gallery = load("warp_gallery")
+    assert [line[:28].strip() for line in lines[:-1]] == list(gallery.PANELS)
+    # Each panel shows something of its own. There are two more, of what is warped.
+    panels = [panel(tmp_path / "out.png", row, column, (36, 24)) for row in range(6) for column in range(3)]
+    assert len({found.tobytes() for found in panels[:12]}) == 12
+    assert len({found.tobytes() for found in panels[12:]}) == 6
+    assert len(gallery.PANELS) == 16
+    assert all(found.std() > 20 for found in panels[:12])
+    # At this size the joints between bricks fade.
+    assert all(found.std() > 8 for found in panels[12:])
+    small, lifted = panels[0], panels[list(gallery.PANELS).index("forward_warp")]
+    assert small[:5].max() == 0 < small[12, 18].max()
+    assert (lifted.max(axis=-1) == 0).sum() > 50, "a hole where the cup was"
+
+
+def test_separable_blur(printed, tmp_path):
+    lines = printed("separable_blur", "--size", 60, 40, "--sigma", 2, "--out", tmp_path / "out.png")
+    assert lines[0] == "13 weights in 7 reads a pixel and pass"
+    assert numbers(lines[1])[0] < 1e-5
+    before, half, after = (panel(tmp_path / "out.png", 0, column, (20, 40)) for column in range(3))
+    rough = lambda image, axis: np.abs(np.diff(image, axis=axis)).mean()
+    assert rough(after, 1) < 0.5 * rough(before, 1)
+    assert rough(half, 1) < 0.5 * rough(before, 1)
+    assert rough(after, 0) < 0.8 * rough(half, 0)
+
+
+def test_separable_blur_spreads_a_point_by_its_weights():
+    example = load("separable_blur")
+    weights = example.gaussian(2.0)
+    assert abs((weights * np.arange(-6, 7) ** 2).sum() / weights.sum() - 4) < 0.2
+    point = np.zeros((15, 15, 1), np.float32)
+    point[7, 7] = 1
+    _, spread = example.blur(jt.texture2d(point), *map(jax.numpy.asarray, example.paired(weights)))
+    expected = np.zeros((15, 15))
+    expected[1:14, 1:14] = np.outer(weights, weights)
+    assert_close("float32", spread[..., 0], expected, expected.max())
+
+
+def test_copy_kernel(printed, tmp_path):
+    lines = printed("copy_kernel", "--size", 60, 40, "--out", tmp_path / "out.png")
+    assert lines[:2] == ["9600 bytes copied, equal: True", "read as uint, equal: True"]
+    stripes = pixels(tmp_path / "out.png")[36 : 36 + 384, -394:-10]
+    assert (stripes[:, 36:48] == 255).all(), "the fourth byte of a texel is alpha"
+    np.testing.assert_array_equal(stripes[::12, ::12], stripes[11::12, 11::12])
+
+
+def test_surface_memset(printed):
+    lines = printed("surface_memset")
+    assert lines[0] == "float: 16 times 40490fdb, the elements around untouched"
+    assert lines[1].split() == ["3.141593E+00"] * 16
+    assert all(line.endswith("untouched") for line in lines[2:])
+
+
+def test_mean_subtraction(printed, tmp_path):
+    lines = printed("mean_subtraction", "--size", 60, 40, "--out", tmp_path / "out.png")
+    assert lines[0] == "[2. 4. 6.] -> [-2.  0.  2.] (12 of 12 bytes reused)"
+    assert lines[1] == "photograph: 28800 of 28800 bytes reused, argument given up: True"
+    assert lines[3].split()[-3:] == ["0.0000"] * 3
+    red, green, blue = (pixels(tmp_path / "out.png")[-52:-32, -138 + 44 * k :][:, :30].mean() for k in range(3))
+    assert_close("rounded code", [red, green, blue], [127.5] * 3, 128)
+
+
+def test_histogram_equalization(printed, tmp_path):
+    lines = printed("histogram_equalization", "--size", 60, 40, "--out", tmp_path / "out.png")
+    assert lines[0] == "counts equal to numpy.bincount: True"
+    assert numbers(lines[2])[:2] == [0, 255]
+    assert numbers(lines[2])[-1] < 0.1 < 0.5 < numbers(lines[1])[-1]
+    dark, light = (panel(tmp_path / "out.png", 0, column, (60, 40))[..., 0] for column in (0, 1))
+    # Equalising keeps the order of the levels.
+    order = np.argsort(dark, axis=None)
+    assert (np.diff(light.ravel()[order]) >= 0).all()
+
+
+def test_histogram_equalization_draws_bars():
+    counts = np.zeros(256, np.int64)
+    counts[[10, 20]] = 1, 3
+    example = load("histogram_equalization")
+    bars = (example.bars(counts, 512, 101) == example.BARS).all(axis=-1)
+    assert np.flatnonzero(bars.any(axis=0)).tolist() == [20, 21, 40, 41]
+    assert bars[:, 21].sum() < bars[:, 41].sum()
+
+
+def test_reaction_diffusion(printed, tmp_path):
+    lines = printed("reaction_diffusion", "--size", 64, "--steps", 400, "--spots", 2, "--out", tmp_path / "out.png")
+    assert lines[0] == "32768 of 32768 bytes of the state reused"
+    covered = [numbers(line)[-1] for line in lines[1:6]]
+    assert 0 < covered[0] < covered[-1] < 50
+    assert numbers(lines[6])[0] < 1e-5
+    assert pixels(tmp_path / "out.png").shape == (32 + 46, 5 * 32 + 4 * 14 + 20, 3)
+
+
+def test_reaction_diffusion_spreads_waves_and_keeps_rest():
+    example = load("reaction_diffusion")
+    wave = np.cos(2 * np.pi * np.arange(16) / 16) * np.ones((8, 1))
+    found = example.laplacian(jt.texture2d(np.float32(wave)[..., None]))[..., 0]
+    assert_close("reordered", found, (2 * np.cos(2 * np.pi / 16) - 2) * wave, 1)
+    rest = example.run(example.start(16, 0), 10)
+    np.testing.assert_array_equal(rest.texels, np.broadcast_to([1.0, 0.0], (16, 16, 2)))
+
+
+def test_tracer(printed, tmp_path):
+    lines = printed("tracer", "--height", 60, "--steps", 24, "--size", 48, "--out", tmp_path / "out.png")
+    mean, most = np.array([numbers(line)[:2] for line in lines[1:4]]).T
+    assert mean[2] < 0.3 * mean[1] < 0.1 * mean[0]
+    assert most[2] < 0.04
+    globes = pixels(tmp_path / "out.png")[22:70].astype(int)
+    north, half = (globes[8:40, k * 54 + 8 : k * 54 + 40] for k in (1, 2))
+    # The lines of the globe differ, and the tracer does not, whose middle is bright.
+    assert np.median(np.abs(north - half)) < 8
+    assert (globes[22:26, 22:26, 0] > 240).all()
+
+
+@pytest.mark.skipif(jax.device_count() < 4, reason="needs four devices")
+def test_semi_lagrangian(printed, tmp_path):
+    args = "--size", 64, "--steps", 64, "--panel", 48, "--out", tmp_path / "out.png"
+    _, explained, *lines = printed("semi_lagrangian", *args)
+    assert "axis 0 in 4 parts: Halo(reach=5)" in explained
+    mass, error, low, high, _ = np.array([numbers(line)[:5] for line in lines[:3]]).T
+    assert (np.abs(mass - 1) < 0.1).all()
+    assert error[1] < 0.8 * error[0]
+    # The limit keeps values between those of texels.
+    assert low[1] < 0 <= low[2] <= high[2] <= 1 < high[1]
+    assert pixels(tmp_path / "out.png").shape == (70, 6 * 54 - 6, 3)
+
+
+def test_zone_plate(printed, tmp_path):
+    lines = printed("zone_plate", "--small", "--out", tmp_path / "out.png")
+    off = {line.split("  ")[0]: numbers(line)[-1] for line in lines[:-1]}
+    assert off["shrunk and turned: antialias=True"] < 0.3 * off["shrunk and turned: one read a pixel"]
+    assert off["shrunk and turned: one read a pixel"] > 0.2
+    one, smoothed, along = (
+        off[f"tilted: {way}"] for way in ("one read a pixel", "antialias=True", "max_anisotropy=16")
+    )
+    assert along < 0.6 * smoothed < smoothed < 0.6 * one
+    # At the right edge of the turned panels stands a ghost, of which the reference shows nothing.
+    places = (0, 0), (0, 1), (1, 2)
+    ghost, gray, reference = (
+        panel(tmp_path / "out.png", *place, (32, 32), noted=True)[8:24, 24:].std() for place in places
+    )
+    assert ghost > 2 * gray
+    assert reference < 0.1 * ghost
+
+
+def test_ndimage(printed, tmp_path):
+    lines = printed("ndimage", "--size", 96, 64, "--steps", 6, "--out", tmp_path / "out.png")
+    ratios = [numbers(line)[1] for line in lines[:4]]
+    assert ratios[0] < ratios[1] < ratios[2] - 3 < ratios[3] - 3
+    (*_, error, angle) = numbers(lines[-1])
+    assert error < 1e-5
+    assert abs(angle - load("ndimage").TURNED) < 0.01
+    enlarged = panel(tmp_path / "out.png", 1, 1, (32, 32))
+    np.testing.assert_array_equal(enlarged[::8, ::8], enlarged[7::8, 7::8])
+
+
+def test_optical_flow(printed, tmp_path):
+    pytest.importorskip("optax")
+    lines = printed("optical_flow", "--small", "--out", tmp_path / "out.png")
+    before, after, psnr = map(numbers, lines[-4:-1])
+    assert after[0] < 0.3 * before[0]
+    assert psnr[1] > psnr[0] + 15
+    assert pixels(tmp_path / "out.png").shape == (214, 4 * 96 + 62, 3)
+
+
+def test_optical_flow_paints_directions_as_hues():
+    pytest.importorskip("optax")
+    painted = load("optical_flow").painted
+    right, nothing = painted(np.array([[[2.0]], [[0.0]]]), 2.0)[0, 0], painted(np.zeros((2, 1, 1)), 2.0)[0, 0]
+    np.testing.assert_array_equal([right, nothing], [[1, 0, 0], [1, 1, 1]])
+
+
+def test_homography(printed, tmp_path):
+    lines = printed("homography", "--small", "--out", tmp_path / "out.png")
+    assert numbers(lines[0])[0] > 10
+    assert numbers(lines[-2])[-1] < 0.2
+    before, after = (panel(tmp_path / "out.png", 1, column, (144, 96)) for column in (0, 1))
+    assert np.abs(after - 128).mean() < 0.2 * np.abs(before - 128).mean()
+
+
+def test_homography_of_four_points():
+    example = load("homography")
+    square, seen = example.corners(2, 2), np.array([(1.0, 1), (4, 0), (5, 3), (0, 4)])
+    assert_close("homography", example.mapped(example.homography_of(square, seen), square), seen, 5)
+
+
+def test_learned_texture(printed, tmp_path):
+    pytest.importorskip("optax")
+    lines = printed("learned_texture", "--small", "--out", tmp_path / "out.png")
+    without, with_mipmaps = map(numbers, lines[:2])
+    assert with_mipmaps[0] > without[0] + 6
+    assert with_mipmaps[1] > without[1] + 4
+    true, _, learned = (panel(tmp_path / "out.png", 0, column, (96, 96)) for column in range(3))
+    assert np.abs(learned - true).mean() < 20
+
+
+def test_learned_texture_looks_at_the_plane_from_above():
+    pytest.importorskip("optax")
+    example = load("learned_texture")
+    matrices = np.asarray(example.cameras(np.random.default_rng(0), 8))
+    assert (np.linalg.det(matrices) > 0).all(), "the texture is seen as it is, not mirrored"
+    assert_close("point", matrices[:, :2, 2] / matrices[:, 2:, 2], 0.5 * np.ones((8, 2)), 0.5)
+    straight_down = np.float32([[0.5, 0, 0.5], [0, 0.5, 0.5], [0, 0, 1]])
+    ramp = np.stack(np.meshgrid(*[np.arange(0.5, 8)] * 2, [1.0], indexing="xy"), axis=-1)[:, :, 0].astype(np.float32)
+    seen = example.true_views(ramp, straight_down[None], 4)[0, 1:3, 1:3]
+    assert_close("reordered", seen, ramp.reshape(4, 2, 4, 2, 3).mean(axis=(1, 3))[1:3, 1:3], 8)
+
+
+def test_feature_grid(printed, tmp_path):
+    pytest.importorskip("optax")
+    lines = printed("feature_grid", "--small", "--out", tmp_path / "out.png")
+    parameters, values = numbers(lines[0])[:2]
+    assert parameters < 0.2 * values
+    assert numbers(lines[2])[1] > 0.01
+    fit, shrunk = numbers(lines[3])
+    assert fit > shrunk + 1
+    assert pixels(tmp_path / "out.png").shape == (214, 3 * 96 + 48, 3)
+
+
+@pytest.fixture(scope="module")
+def weights_of_digits():
+    """The weights at the beginning of a training."""
+    for package in ("optax", "sklearn"):
+        pytest.importorskip(package)
+    return jax.jit(load("digits").start)(jax.random.key(0))
+
+
+def test_digits(printed, tmp_path, weights_of_digits):
+    lines = printed("digits", "--small", "--out", tmp_path / "out.png", start=lambda key: weights_of_digits)
+    names = [line.split(":")[0] for line in lines if " on average" in line]
+    assert names == ["chosen points", "a regular grid"]
+    assert numbers(next(line for line in lines if " steps of " in line))[:3] == [4, 64, 500]
+    assert pixels(tmp_path / "out.png").shape == (432, 1938, 3)
+
+
+def test_digits_look_around_a_guess_or_at_a_grid(weights_of_digits):
+    looked, images = jax.jit(load("digits").looked), np.zeros((2, 32, 32, 1), np.float32)
+    for chooses in (True, False):
+        answers, points, weights = (np.asarray(a) for a in looked(weights_of_digits, images, chooses))
+        assert answers.shape == (2, 10)
+        assert_close("sum", weights.sum((3, 4)), np.ones((2, 16, 2)), 1)
+        places = points[0, :, :, 0].reshape(-1, 2)
+        if chooses:
+            assert np.ptp(places, axis=0).max() < 0.7
+        else:
+            assert sorted(map(tuple, places)) == [((k + 0.5) / 8, (j + 0.5) / 8) for k in range(8) for j in range(8)]
+
+
+def test_raft(printed, tmp_path):
+    lines = printed("raft", "--small", "--out", tmp_path / "out.png")
+    rounds = [numbers(line)[2:] for line in lines if line.startswith("round ")]
+    assert len(rounds) == 6
+    after, before = rounds[-1]
+    assert after < 0.85 * before
+    assert pixels(tmp_path / "out.png").shape == (322, 3 * 144 + 48, 3)
+
+
+def test_hash_grid(printed, tmp_path):
+    pytest.importorskip("optax")
+    lines = printed("hash_grid", "--small", "--out", tmp_path / "out.png")
+    for what in ("photograph", "volume"):
+        grids = [numbers(line)[-1] for line in lines if line.startswith(f"{what}, ") and line.endswith("parameters")]
+        assert 0.9 < grids[0] / grids[1] < 1.1
+        first, *_, last = (numbers(line) for line in lines if line.startswith(f"{what}, ") and " steps: " in line)
+        # Of both grids, the ratio after the first and after the last round.
+        assert last[1] > first[1]
+        assert last[3] > first[3]
+    assert pixels(tmp_path / "out.png").shape == (132, 396, 3)
+
+
+def test_chessboard(printed, tmp_path):
+    lines = printed("chessboard", "--small", "--out", tmp_path / "out.png")
+    (k1, _), (found, _) = (numbers(line)[-2 - more : len(numbers(line)) - more] for line, more in zip(lines, (0, 1)))
+    assert abs(found - k1) < 0.03
+    before, after = (numbers(line) for line in lines[2:4])
+    assert after[0] < 0.05 * before[0]
+    assert pixels(tmp_path / "out.png").shape[1] == 2 * 216 + 34
+
+
+def test_lens(printed, tmp_path):
+    lines = printed("lens", "--small", "--out", tmp_path / "out.png", STEPS=8)
+    k1, _, before, after = (number for number in numbers(lines[0]) if number not in (1, 2))
+    assert -0.35 < k1 < -0.2
+    assert after < 0.25 * before
+    straight = panel(tmp_path / "out.png", 0, 1, (320, 240))
+    red = (straight[..., 0] > 150) & (straight[..., 1] < 80)
+    assert 300 < red.sum() < 1200
+
+
+def test_chessboard_measures_straightness():
+    example = load("chessboard")
+    line = np.stack([np.arange(4.0), 2 * np.arange(4.0)], axis=-1)
+    assert_close("float64", example.off_line(line), np.zeros(4), 1)
+    zigzag = np.array([(0, 1.0), (1, -1), (2, -1), (3, 1)])
+    np.testing.assert_allclose(example.off_line(zigzag), 1)

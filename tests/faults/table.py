@@ -1,0 +1,589 @@
+"""Hand-made faults that the tests must find, one replacement each: `python -m tests.faults` puts them in."""
+
+from typing import NamedTuple
+
+
+class Fault(NamedTuple):
+    """A replacement of `old` by `new` in `path`, and the tests that are run: a file and pytest's `-k`."""
+
+    path: str
+    old: str
+    new: str
+    tests: str
+    select: str = ""
+
+
+TABLES, ENGINE, HARDWARE, CUDA = "jaxtex/_tables/", "jaxtex/_engine/", "jaxtex/_hardware/", "jaxtex/cuda/"
+FAULTS = {
+    "wrap is off by one": Fault(
+        TABLES + "address_rules.py",
+        "return jnp.mod(tap, size), None",
+        "return jnp.mod(tap + 1, size), None",
+        "test_values.py",
+    ),
+    "reflect has a longer period": Fault(
+        TABLES + "address_rules.py",
+        "max(2 * (size - 1), 1)\n    phase",
+        "max(2 * size - 1, 1)\n    phase",
+        "test_values.py",
+    ),
+    "one texel past the end is inside": Fault(
+        TABLES + "address_rules.py",
+        "tap.astype(jnp.uint32) < jnp",
+        "tap.astype(jnp.uint32) <= jnp",
+        "test_values.py",
+    ),
+    "a cubic weight has another slope": Fault(
+        TABLES + "filter_kernels.py",
+        "(0.0, -a, 2 * a + 3, -(a + 2))",
+        "(0.0, -a, 2 * a + 3, -(a + 1))",
+        "test_values.py",
+    ),
+    "second derivatives lack a factor": Fault(
+        ENGINE + "taps.py", "* axis.order)", "* min(axis.order, 1))", "test_gradients.py"
+    ),
+    "mirrored coordinates lose their parity": Fault(
+        ENGINE + "coordinates.py",
+        "coord - 2 * jnp.trunc(coord * 0.5)",
+        "coord - jnp.trunc(coord)",
+        "test_values.py",
+    ),
+    "a tie of a direction goes to x": Fault(
+        ENGINE + "cube.py", "(jnp.abs(y) >= jnp.abs(x))", "(jnp.abs(y) > jnp.abs(x))", "test_cubemaps.py"
+    ),
+    "a corner's weight is lost in part": Fault(
+        ENGINE + "texel_walk.py", "1 / (len(self.taps) - 1)", "1 / len(self.taps)", "test_cubemaps.py"
+    ),
+    "reads along a footprint are shifted": Fault(
+        ENGINE + "level_of_detail.py",
+        "number / (num_reads + 1) - 0.5",
+        "number / (num_reads + 1) - 0.4",
+        "test_mipmaps.py",
+        "footprint",
+    ),
+    "the bias is subtracted": Fault(
+        ENGINE + "level_of_detail.py",
+        "0) + sampler.mipmap_level_bias",
+        "0) - sampler.mipmap_level_bias",
+        "test_mipmaps.py",
+        "level_of_detail",
+    ),
+    "the derivative of a splat changes its sign": Fault(
+        ENGINE + "primitives.py",
+        "values * tangent[..., None]",
+        "-values * tangent[..., None]",
+        "test_gradients.py",
+    ),
+    "the cotangent of a shared texture is a mean": Fault(
+        ENGINE + "linearization.py",
+        "return jnp.sum(x, repeated, keepdims=True)",
+        "return jnp.mean(x, repeated, keepdims=True)",
+        "test_transforms.py",
+        "gradient_of_a_vmap",
+    ),
+    "a batch of shared textures is misplaced": Fault(
+        ENGINE + "binding.py",
+        "dim = batch if shared else 0",
+        "dim = 0",
+        "test_transforms.py",
+        "nested",
+    ),
+    "a coarse unit is too fine": Fault(
+        ENGINE + "reproducible_sum.py",
+        "coarse = jnp.clip(bound - digits,",
+        "coarse = jnp.clip(bound - digits - 3,",
+        "test_adjoint.py",
+        "any_order",
+    ),
+    "parts of a sum are added over too few devices": Fault(
+        ENGINE + "lowering/partitioned_call.py",
+        "result, x), over)",
+        "result, x), over[:1])",
+        "test_partitioned_calls.py",
+        "meshes",
+    ),
+    "the padding of parts adds to a sum": Fault(
+        ENGINE + "lowering/partitioned_call.py",
+        "< size, x, 0)",
+        "<= size, x, 0)",
+        "test_partitioned_calls.py",
+        "padding_that",
+    ),
+    "the padding of parts adds to the cotangent of a matrix": Fault(
+        ENGINE + "lowering/partitioned_call.py",
+        "for k in call.summed:",
+        "for k in call.summed[:0]:",
+        "test_partitioned_calls.py",
+        "padding",
+    ),
+    "the cotangent of a matrix misses half of a tile": Fault(
+        ENGINE + "lowering/cuda_kernels/adjoint.cu",
+        "bits = 1; bits < 32; bits *= 2) sums",
+        "bits = 1; bits < 16; bits *= 2) sums",
+        "test_affine_adjoint.py",
+        "matrix",
+    ),
+    "a shared operand's cotangent is summed over a batch": Fault(
+        ENGINE + "primitives.py",
+        "TEXELS not in wrt and all(dims[2 + k] is not None for k in wrt)",
+        "TEXELS not in wrt",
+        "test_transforms.py",
+        "several_directions",
+    ),
+    "a part of an array begins with its row": Fault(
+        ENGINE + "lowering/parts.py",
+        '* {channels} + {self.start}"',
+        '* {channels}"',
+        "test_joined_reads.py",
+        "windows",
+    ),
+    "a run of samples goes on in the next cell": Fault(
+        ENGINE + "lowering/cuda_kernels/window.cu",
+        "stays = holds && cell == held_cell,",
+        "stays = holds,",
+        "test_adjoint.py",
+        "crowd",
+    ),
+    "texels look too near for their samples": Fault(
+        ENGINE + "lowering/cuda_kernels/gather_source.py",
+        "reach = [(n - 1 + k.num_taps) * 0.5 + L",
+        "reach = [(n - 1 + k.num_taps) * 0.4 + L",
+        "test_affine_adjoint.py",
+        "turn or channels",
+    ),
+    "gathered images are added once more": Fault(
+        ENGINE + "lowering/cuda_kernels/adjoint.cu",
+        "+ @numbers@ - 1] != 0) continue;",
+        "+ @numbers@ - 1] != 0 && tile == 0) continue;",
+        "test_affine_adjoint.py",
+        "some_images",
+    ),
+    "a signed byte is rounded down": Fault(
+        HARDWARE + "blend.py",
+        "(257 * (s >> 4) + 1024) >> 11",
+        "(257 * (s >> 4) + 1023) >> 11",
+        "test_hardware.py",
+        "recorded",
+    ),
+    "a position is rounded at another bit": Fault(
+        HARDWARE + "positions.py", "(one >> 9)", "(one >> 10)", "test_hardware.py", "recorded"
+    ),
+    "half a weight goes up": Fault(
+        HARDWARE + "weights.py",
+        "(x0 * down + 127) >> 8",
+        "(x0 * down + 128) >> 8",
+        "test_hardware.py",
+        "recorded",
+    ),
+    "lengths keep one bit more": Fault(HARDWARE + "lod.py", "BITS = 10", "BITS = 11", "test_hardware.py", "recorded"),
+    "the first of several writes is kept": Fault(
+        ENGINE + "texel_write.py",
+        "jnp.append(changes, True)",
+        "jnp.concatenate([jnp.array([True]), changes])",
+        "test_surfaces.py",
+        "last_write or batches_equal",
+    ),
+    "clamped layers below zero are the first": Fault(
+        "jaxtex/surface.py",
+        "space, layers = CLAMP, LAST",
+        "space, layers = CLAMP, CLAMP",
+        "test_surfaces.py",
+    ),
+    "the first of many writes is kept": Fault(
+        ENGINE + "texel_write.py",
+        'address.inside, number[..., None], "max")',
+        'address.inside, number.size - number[..., None], "max")',
+        "test_fuzz_memory.py",
+        "surfaces",
+    ),
+    "integers of 64 bits are cut": Fault(
+        "jaxtex/_integers.py",
+        "if any_size or jnp.iinfo(array.dtype).max > limits.max:",
+        "if any_size:",
+        "test_fuzz_memory.py",
+        "surfaces",
+    ),
+    "a misaligned access is made": Fault(
+        CUDA + "surfaces/surface_access.py",
+        "indices[0] = jnp.where(aligned, indices[0], -1)",
+        "pass",
+        "test_fuzz_memory.py",
+        "cuda",
+    ),
+    "unsigned coordinates are exact": Fault(
+        "jaxtex/_arguments.py", "if wrap_unsigned and ", "if False and ", "test_fuzz_memory.py", "cuda"
+    ),
+    "slices of memory overlap": Fault(
+        CUDA + "memory/byte_regions.py",
+        "+ s * region.slice_pitch",
+        "+ s * region.pitch * region.height",
+        "test_fuzz_memory.py",
+        "copies",
+    ),
+    "a run of bytes starts elsewhere": Fault(
+        CUDA + "memory/copies.py",
+        "start = row * width + offset",
+        "start = row * width",
+        "test_fuzz_memory.py",
+        "copies",
+    ),
+    "the read mode is checked before the filter": Fault(
+        CUDA + "textures/format_checks.py",
+        "(OK, INVALID_FILTER_SETTING, INVALID_NORM_SETTING, INVALID_FILTER_SETTING)",
+        "(OK, INVALID_FILTER_SETTING, INVALID_NORM_SETTING, INVALID_NORM_SETTING)",
+        "test_fuzz_memory.py",
+        "descriptors",
+    ),
+    "a tie goes to another value": Fault(
+        ENGINE + "texel_write.py",
+        "numbers(shape)[..., None], count)",
+        "count - 1 - numbers(shape)[..., None], count)",
+        "test_fuzz_memory.py",
+        "gradients",
+    ),
+    "values wrap around": Fault(
+        "jaxtex/_texel_values.py",
+        "saturated(values, texture.dtype) if integers else",
+        "values.astype(texture.dtype) if integers else",
+        "test_fuzz_memory.py",
+        "values",
+    ),
+    "a limit forgets its upper bound": Fault(
+        ENGINE + "combinations.py",
+        "jnp.where(total > high, high, total)",
+        "total",
+        "test_limit.py",
+        "values",
+    ),
+    "a limit takes another neighbor": Fault(
+        ENGINE + "combinations.py",
+        "(tap.unbounded[k] == low + 1)",
+        "(tap.unbounded[k] == low + 2)",
+        "test_limit.py",
+    ),
+    "a tie of labels goes to the largest": Fault(
+        ENGINE + "combinations.py", "(value < chosen)", "(value > chosen)", "test_labels.py", "ties"
+    ),
+    "an inverse flow is differentiated as if it were constant": Fault(
+        "jaxtex/warp/flows.py",
+        "slope + 1 if i == k else slope for",
+        "1.0 + 0 * slope if i == k else 0 * slope for",
+        "test_flows.py",
+        "inverse",
+    ),
+    "the center of a transform of ITK stays out": Fault(
+        "jaxtex/warp/physical_space.py", "c[k] + t[k] - dot(row, c)", "t[k]", "test_physical_space.py"
+    ),
+    "dark codes of sRGB are too bright": Fault(ENGINE + "decoding.py", "c / 12.92", "c / 12.9", "test_srgb.py"),
+    "signed codes have a bit more": Fault(
+        ENGINE + "decoding.py",
+        "ratio(texel, bits, dtype), -1)",
+        "ratio(texel, bits + 1, dtype), -1)",
+        "test_values.py",
+    ),
+    "sums: a weight counts as the texel beside it": Fault(
+        ENGINE + "axis.py", "Polynomials(((0.0, 1.0),))", "Polynomials(((1e-3, 1.0),))", "test_nn_weighted.py"
+    ),
+    "sums: a term has the value of another sample": Fault(
+        ENGINE + "lowering/cpu_adjoint.py",
+        "row = row + jax.lax.rem(sample, np.int32(n)) * np.int32(stride)",
+        "row = row + jax.lax.rem(sample + 1, np.int32(n)) * np.int32(stride)",
+        "test_nn_weighted.py",
+    ),
+    "sums: a kernel leaves out the last term": Fault(
+        ENGINE + "lowering/cuda_kernels/mean.cu", "number <= @count@", "number < @count@", "test_nn_weighted.py"
+    ),
+    "adjoint: two texels side by side change places": Fault(
+        ENGINE + "lowering/cuda_kernels/window.cu",
+        "const bool odd = texel.number % 2;",
+        "const bool odd = texel.number % 2 == 0;",
+        "test_crowds.py",
+    ),
+    "adjoint: a texture keeps what was in memory": Fault(
+        ENGINE + "lowering/cuda_kernels/adjoint.cu",
+        "for (int k = lane; k < @texture_size@; k += 32) texture[k] = 0;",
+        "for (int k = lane + 1; k < @texture_size@; k += 32) texture[k] = 1;",
+        "test_crowds.py",
+    ),
+    "convolution: a side of the filter is shifted": Fault(
+        ENGINE + "lowering/cuda_kernels/convolve_along.cu",
+        "middle[k * @inner@]",
+        "middle[(k - 1) * @inner@]",
+        "test_spline_filter.py",
+    ),
+    "grid: a hashed level is read by strides": Fault(
+        ENGINE + "hashing.py", "is_hashed = of_each(", "is_hashed = 0 * of_each(", "test_nn.py"
+    ),
+    "a loop writes over what it reads through a call": Fault(
+        ENGINE + "computed_once.py",
+        "bind(*results, *(args[k] for k in numbers))",
+        "bind(*results)",
+        "test_chained_reads.py",
+        "through_a_call",
+    ),
+    "clamp reads one texel past the end": Fault(
+        TABLES + "address_rules.py",
+        "jnp.clip(tap, 0, size - 1), None",
+        "jnp.clip(tap, 0, size), None",
+        "test_tables.py",
+        "rules_are_true",
+    ),
+    "mirror repeats too late": Fault(
+        TABLES + "address_rules.py",
+        "jnp.minimum(phase, 2 * size - 1 - phase)",
+        "jnp.minimum(phase, 2 * size - phase)",
+        "test_tables.py",
+        "rules_are_true",
+    ),
+    "layers below zero are the first": Fault(
+        TABLES + "address_rules.py",
+        "jnp.where(is_inside(tap, size), tap, size - 1)",
+        "jnp.clip(tap, 0, size - 1)",
+        "test_values.py",
+        "layer",
+    ),
+    "a pole is one row off": Fault(
+        TABLES + "address_rules.py",
+        "jnp.where(beyond, 2 * height - 1 - phase, phase)",
+        "jnp.where(beyond, 2 * height - phase, phase)",
+        "test_sphere.py",
+        "unfolded",
+    ),
+    "beyond a pole the meridian stays": Fault(
+        TABLES + "address_rules.py", "jnp.where(beyond, *x)", "x[1]", "test_sphere.py", "unfolded"
+    ),
+    "a rule claims to saturate": Fault(
+        TABLES + "address_rules.py",
+        'name="wrap", apply=wrap, repeats=True',
+        'name="wrap", apply=wrap, saturates=True, repeats=True',
+        "test_tables.py",
+        "rules_are_true",
+    ),
+    "Mitchell's filter has another weight": Fault(
+        TABLES + "filter_kernels.py",
+        "(8 / 9, 0.0, -2.0, 7 / 6)",
+        "(8 / 9, 0.0, -2.0, 6 / 6)",
+        "test_tables.py",
+        "filters_are_true",
+    ),
+    "Lanczos has no window": Fault(
+        TABLES + "filter_kernels.py",
+        "return sinc(x) * sinc(x / lobes)",
+        "return sinc(x)",
+        "test_filters.py",
+        "values",
+    ),
+    "a Gaussian is wider": Fault(
+        TABLES + "filter_kernels.py",
+        "jnp.exp(-2 * x**2)",
+        "jnp.exp(-1.9 * x**2)",
+        "test_filters.py",
+        "values",
+    ),
+    "a spline's weight lacks a sign": Fault(
+        TABLES + "filter_kernels.py",
+        "Fraction((-1) ** k * math.comb",
+        "Fraction(math.comb",
+        "test_tables.py",
+        "filters_are_true",
+    ),
+    "the upper bound of the level wins": Fault(
+        ENGINE + "level_of_detail.py",
+        "lod = jnp.where(lod < low, lod.dtype.type(low), lod)",
+        "lod = jnp.where((lod < low) & (low < high), lod.dtype.type(low), lod)",
+        "test_mipmaps.py",
+        "level_of_detail",
+    ),
+    "a long footprint reads too coarse a level": Fault(
+        ENGINE + "level_of_detail.py",
+        "lod, num_reads = lod - jnp.log2(eta)",
+        "lod, num_reads = lod - 0.9 * jnp.log2(eta)",
+        "test_mipmaps.py",
+        "footprints_and_their",
+    ),
+    "of three sides the second is forgotten": Fault(
+        ENGINE + "level_of_detail.py",
+        "shorter = jnp.where(is_longer, longest, jnp.where(square > shorter, square, shorter))",
+        "shorter = jnp.where(is_longer, longest, shorter)",
+        "test_interface.py",
+        "three_sides",
+    ),
+    "odd rows of a chain weigh alike": Fault(
+        ENGINE + "sized_chain.py",
+        "(along + 1 / m) * (m / size)",
+        "along * (m / size)",
+        "test_sized.py",
+        "chain_is_made",
+    ),
+    "a chain begins one texel late": Fault(
+        ENGINE + "sized_chain.py",
+        "self.start + self.height * self.width, self",
+        "self.start + self.height * self.width + 1, self",
+        "test_sized.py",
+        "chain_is_made",
+    ),
+    "of two negative weights the sign is lost": Fault(
+        ENGINE + "drawn_taps.py",
+        "below = below ^ choice.of(",
+        "below = below | choice.of(",
+        "test_stochastic.py",
+        "unbiased or error_falls",
+    ),
+    "a drawn read is the one before": Fault(
+        ENGINE + "drawn_taps.py",
+        "self.grid(before + 1, *operands)",
+        "self.grid(before, *operands)",
+        "test_stochastic.py",
+        "every_kind",
+    ),
+    "channels of a word change places": Fault(
+        ENGINE + "words.py",
+        "[channels], axis) * 8",
+        "[channels], axis) * 8 ^ 8",
+        "test_cpu_reads.py",
+        "channels_read_alone or words",
+    ),
+    "a color has a part inside": Fault(
+        ENGINE + "outside.py",
+        "jnp.where(for_channels(everything), out, out + weight",
+        "jnp.where(for_channels(~everything), out, out + weight",
+        "test_values.py",
+        "border",
+    ),
+    "gradients of a halo are lost on one side": Fault(
+        ENGINE + "distributed/exchange.py",
+        "own = added_at(own, of_first, 0, cut.dimension)",
+        "own = own + 0 * added_at(own, of_first, 0, cut.dimension)",
+        "test_cut_reads.py",
+        "rows",
+    ),
+    "a round begins too late": Fault(
+        ENGINE + "distributed/routes.py",
+        "place = self.place - number * self.capacity",
+        "place = self.place - number * (self.capacity + 1)",
+        "test_cut_reads.py",
+        "rows",
+    ),
+    "of two devices one sends rows of its wrong end": Fault(
+        ENGINE + "distributed/exchange.py",
+        "first = jnp.where(cut.number == 0,",
+        "first = jnp.where(cut.number == 1,",
+        "test_cut_reads.py",
+        "two_devices",
+    ),
+    "the last round is left out": Fault(
+        ENGINE + "distributed/routes.py",
+        "rounds = -(-self.count // self.capacity)",
+        "rounds = self.count // self.capacity",
+        "test_cut_reads.py",
+        "few_parts",
+    ),
+    "samples of a scan are counted once": Fault(
+        ENGINE + "distributed/counted.py",
+        "return [*carry, *ys, jnp.sum(counts, dtype=jnp.int32)]",
+        "return [*carry, *ys, counts[0]]",
+        "test_cut_reads.py",
+        "added_up",
+    ),
+    "a wide filter is too narrow": Fault(
+        ENGINE + "scaled_filter.py",
+        "self.kernel.profile((center - tap - 0.5) / scale)",
+        "self.kernel.profile((center - tap - 0.5) / (0.9 * scale))",
+        "test_resize.py",
+        "filters_of_jax",
+    ),
+    "an area is shifted by half a texel": Fault(
+        ENGINE + "scaled_filter.py",
+        "low, high = center - 0.5 * self.step, center",
+        "low, high = center - 0.4 * self.step, center",
+        "test_resize.py",
+        "area",
+    ),
+    "a seam counts the other way": Fault(
+        ENGINE + "cube.py",
+        "along = jnp.where(self.reversed, size - 1 - along, along)",
+        "along = jnp.where(self.reversed, along, size - 1 - along)",
+        "test_cubemaps.py",
+        "seam or edge",
+    ),
+    "a step of a direction forgets the major axis": Fault(
+        ENGINE + "cube.py",
+        "(ds - right * dm) / m * 0.5",
+        "ds / m * 0.5",
+        "test_cubemaps.py",
+        "footprint or deriv",
+    ),
+    "a sphere's circle is shifted": Fault(
+        "jaxtex/splines.py",
+        "jnp.roll(values, values.shape[x] // 2, x)",
+        "jnp.roll(values, values.shape[x] // 2 + 1, x)",
+        "test_sphere.py",
+        "spline_passes",
+    ),
+    "a spline's edge is forgotten": Fault(
+        "jaxtex/splines.py",
+        "extended = jnp.concatenate([before, values, after], axis)",
+        "extended = jnp.concatenate([before * 0, values, after], axis)",
+        "test_spline_filter.py",
+        "",
+    ),
+    "a flow that is not finite along y lands": Fault(
+        "jaxtex/warp/forward.py", " & jnp.isfinite(dy)", "", "test_warp_forward.py", "finite_lands"
+    ),
+    "a ray on the other side is a solution": Fault(
+        "jaxtex/warp/lens_solution.py", " & (a + d > 0)", "", "test_warp_lens.py", "folds"
+    ),
+    "sums lack the precision of the result": Fault(
+        "jaxtex/ndimage/numbers.py",
+        "*results, *parameters",
+        "*parameters",
+        "test_ndimage.py",
+        "precision_of",
+    ),
+    "across an odd pole lies one column": Fault(
+        "jaxtex/warp/panorama.py", "half + 1, -2", "half, -2", "test_warp_panorama.py", "odd_width"
+    ),
+    "reads along an infinite side are lost": Fault(
+        ENGINE + "level_of_detail.py",
+        "offset * limited(d)",
+        "offset * d",
+        "test_anisotropy.py",
+        "infinite_side",
+    ),
+    "an inverse takes one step less": Fault(
+        "jaxtex/warp/flows.py", "fori_loop(1, steps,", "fori_loop(1, steps - 1,", "test_flows.py", "each_step"
+    ),
+    "a small matrix is not scaled": Fault(
+        "jaxtex/warp/matrices.py",
+        "jnp.ldexp(element, -exponent)",
+        "jnp.ldexp(element, 0 * exponent)",
+        "test_warp_calls.py",
+        "up_to_a_factor",
+    ),
+    "numbers are rounded to float32": Fault(
+        "jaxtex/warp/shapes.py",
+        "*(() if like is None else (dtype_of(like),))",
+        "*()",
+        "test_warp_calls.py",
+        "precision_of_the_image",
+    ),
+    "foreign bytes are taken as they are": Fault(
+        "jaxtex/_integers.py", "leaf.dtype.isnative", "True", "test_warp_calls.py", "byte_order"
+    ),
+    "bounds of a weighted limited read lack the weight": Fault(
+        ENGINE + "combinations.py",
+        "return parts[0].times(place.step.weights()[0])",
+        "return Within(weighted(place.step.weights()[0], parts[0].total), parts[0].bounds)",
+        "test_feature_pairs.py",
+        "limit",
+    ),
+    "a drawn read forgets its combination": Fault(
+        "jaxtex/sampling.py",
+        "if combination(sampler) is Combination.LIMITED:",
+        "if False:",
+        "test_feature_pairs.py",
+    ),
+    "the type of a sum has the axis that was summed": Fault(
+        ENGINE + "result_types.py", "samples[axis] = 1", "pass", "test_result_types.py", "weights"
+    ),
+}

@@ -1,0 +1,218 @@
+"""`python -m tests.fuzz`: random calls of the public interface, by kernels and by the operations on arrays of a CPU.
+
+On a GPU (`--kernels gpu`) a call runs there and on the CPU; without one (`--kernels host`), the sources of the kernels
+are compiled as C++. Each call is compared in its value and its gradients or its tangent. A seed is a call of each of
+two lists of kinds: `--calls first` or `--calls later` takes one of them.
+
+`--what cli` draws command lines (`fuzz_cli`), and `--what descriptors` those of CUDA (`fuzz_descriptors`).
+"""
+
+import argparse
+import contextlib
+import os
+import subprocess
+import sys
+import time
+import traceback
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from tests.fuzz.cases import DRAWS, SUMS, case_of, seeds_for
+from tests.fuzz.later_cases import LATER_DRAWS
+from tests.support import compiling
+from tests.support.tolerances import TOLERANCES
+
+CHILD = "JAXTEX_FUZZ"
+PROGRESS = 25
+# Kinds of calls. A list that grew would give other calls to its seeds.
+CALLS = {"first": DRAWS, "later": LATER_DRAWS}
+
+
+def program(case):
+    """The value of a call, then its tangent or its gradients, as a function that JAX has not seen yet."""
+
+    def run(inputs, cotangent, tangents):
+        rest = {k: v for k, v in inputs.items() if k not in case.wrt}
+        f = lambda some: case.function(**rest, **some)
+        some = {k: inputs[k] for k in case.wrt}
+        out = f(some) if not case.wrt else None
+        if out is not None or not jnp.issubdtype(jax.eval_shape(f, some).dtype, jnp.floating):
+            return {"value": f(some)}
+        if case.forward:
+            out, tangent = jax.jvp(f, (some,), (tangents,))
+            return {"value": out, "tangent": tangent}
+        out, pullback = jax.vjp(f, some)
+        return {"value": out, **pullback(cotangent)[0]}
+
+    return jax.jit(run)
+
+
+def compare(case, name, found, expected, steps=1):
+    """Raises if results differ by more than roundings explain, each in so many steps."""
+    assert found.dtype == expected.dtype, f"{name}: {found.dtype} for {expected.dtype}"
+    assert found.shape == expected.shape, f"{name}: shape {found.shape} for {expected.shape}"
+    if name == "value" and (case.exact or not jnp.issubdtype(found.dtype, jnp.floating)):
+        bits = f"u{found.itemsize}"
+        nan = np.isnan(found.astype(np.float64)) & np.isnan(expected.astype(np.float64))
+        wrong, bound = ~((found.view(bits) == expected.view(bits)) | nan), 0.0
+    else:
+        row = found.dtype.name
+        a, b = found.astype(np.float64), expected.astype(np.float64)
+        largest = np.abs(b[np.isfinite(b)]).max(initial=case.floors.get(name, 1.0))
+        roundings = case.reach if name == "value" and not case.sums else SUMS * case.reach
+        bound = steps * TOLERANCES[row] * largest * (roundings if row == "float32" else max(1.0, case.reach / 64))
+        with np.errstate(invalid="ignore"):
+            wrong = ~((a == b) | (np.isnan(a) & np.isnan(b)) | (np.abs(a - b) <= bound))
+    # Where a rounding may move a sample to other texels, it moves few: rows of channels, or coordinates.
+    rows = wrong.any(-1) if wrong.ndim > 1 and name in ("value", "tangent", "texels", "image", "values") else wrong
+    allowed = 0 if case.steady or (case.exact and name == "value") else rows.size // 64 + 2 * (rows.size > 8)
+    if rows.sum() > allowed:
+        k = tuple(np.argwhere(wrong)[0])
+        raise AssertionError(
+            f"{name}: {wrong.sum()} of {wrong.size} differ; {k}: {found[k]} for {expected[k]}, bound {bound:.3g}"
+        )
+
+
+def check(seed, kernels, calls="first"):
+    """Runs the call of a seed by kernels and by arrays, and compares."""
+    case = case_of(seed, CALLS[calls])
+    cotangent, tangents = seeds_for(case, seed)
+    args = jax.tree.map(np.asarray, (case.inputs, cotangent, tangents))
+    on_host = lambda results: {name: np.asarray(a) for name, a in results.items()}
+    try:
+        with jax.default_device(jax.local_devices(backend="cpu")[0]):
+            expected = on_host(program(case)(*args))
+            meant = case.meaning and on_host({"value": jax.jit(case.meaning)(**args[0])})
+        with by_kernels(kernels):
+            run = program(case)
+            found = on_host(run(*args))
+            again = on_host(run(*args)) if case.deterministic else found
+        for name, value in expected.items():
+            compare(case, name, found[name], value)
+            assert again[name].tobytes() == found[name].tobytes(), f"{name}: other bits in a second run"
+        if meant:
+            value = expected["value"]
+            compare(case, "value", value, meant["value"].astype(value.dtype), steps=2)
+    except Exception as error:
+        raise AssertionError(f"{case.text}: {error}") from error
+
+
+def by_kernels(kernels):
+    """The context in which programs run kernels."""
+    if kernels == "gpu":
+        return contextlib.nullcontext()
+    from tests.support.host_kernels import kernels_on_cpu
+
+    return kernels_on_cpu()
+
+
+def command(seed, kernels, calls):
+    return f"python -m tests.fuzz --cases 1 --seed {seed} --kernels {kernels} --calls {calls}"
+
+
+def run(seeds, kernels, lists):
+    """How many of the calls fail; it prints each of them."""
+    failed, begun = 0, time.perf_counter()
+    pairs = [(seed, calls) for seed in seeds for calls in lists]
+    for done, (seed, calls) in enumerate(pairs, 1):
+        try:
+            check(seed, kernels, calls)
+        except Exception as error:
+            failed += 1
+            cause = error.__cause__ or error
+            if not isinstance(cause, AssertionError):
+                traceback.print_exception(cause, limit=-4)
+            print(f"FAILED seed {seed}: {str(error)[:900]}\n  {command(seed, kernels, calls)}", flush=True)
+        if done % PROGRESS == 0 or done == len(pairs):
+            seconds = time.perf_counter() - begun
+            print(f"seeds {seeds[0]} to {seed}: {done} calls, {failed} failed, {seconds:.0f} s", flush=True)
+            jax.clear_caches()
+    return failed
+
+
+def check_command_line(seed):
+    from tests.fuzz import cli as fuzz_cli
+
+    fuzz_cli.check(seed)
+
+
+def check_descriptor(seed):
+    from tests.fuzz import memory as fuzz_memory
+
+    fuzz_memory.check("descriptors", seed, 0, 1)
+
+
+OTHERS = {"cli": check_command_line, "descriptors": check_descriptor}
+
+
+def run_others(what, seeds):
+    """How many of the seeds of another kind fail; it prints each of them."""
+    failed, begun = 0, time.perf_counter()
+    for done, seed in enumerate(seeds, 1):
+        try:
+            OTHERS[what](seed)
+        except Exception as error:
+            failed += 1
+            print(f"FAILED seed {seed}: {str(error)[:900]}")
+            print(f"  python -m tests.fuzz --what {what} --cases 1 --seed {seed}", flush=True)
+        if done % 100 == 0 or done == len(seeds):
+            seconds = time.perf_counter() - begun
+            print(f"seeds {seeds[0]} to {seed}: {done} {what}, {failed} failed, {seconds:.0f} s", flush=True)
+            jax.clear_caches()
+    return failed
+
+
+def environment():
+    """XLA compiles for the CPU as in tests: without instructions that round a product and a sum once."""
+    environment = {**os.environ, CHILD: "1", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+    cheap = [f for f in compiling.flags().split() if f.startswith("--xla_cpu") or compiling.on_cpu()]
+    return environment | {"XLA_FLAGS": " ".join([os.environ.get("XLA_FLAGS", ""), *cheap]).strip()}
+
+
+def parts(seeds, jobs):
+    """The seeds of each process, side by side."""
+    size = -(-len(seeds) // jobs)
+    return [seeds[k : k + size] for k in range(0, len(seeds), size)]
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
+    parser.add_argument("--what", choices=("calls", *OTHERS), default="calls", help="what is drawn (default: calls)")
+    parser.add_argument("--cases", type=int, default=100, help="how many calls")
+    parser.add_argument("--seed", type=int, default=0, help="of the first; each has the next one")
+    parser.add_argument("--jobs", type=int, default=1, help="how many processes share the calls")
+    parser.add_argument("--list", action="store_true", help="print the calls and stop")
+    parser.add_argument("--kernels", choices=("gpu", "host"), help="default: gpu where JAX finds one")
+    parser.add_argument("--calls", choices=tuple(CALLS), help="default: a seed is a call of each list")
+    options = parser.parse_args()
+    lists = [options.calls] if options.calls else [*CALLS]
+    seeds = range(options.seed, options.seed + options.cases)
+    if options.what in OTHERS:
+        return int(run_others(options.what, seeds) > 0)
+    if options.list:
+        for seed, calls in [(seed, calls) for seed in seeds for calls in lists]:
+            case = case_of(seed, CALLS[calls])
+            print(f"{seed} {calls}: {'jvp of ' if case.forward else ''}{case.text}; gradients in {case.wrt}")
+        return 0
+    if os.environ.get(CHILD):
+        kernels = options.kernels or ("gpu" if jax.default_backend() == "gpu" else "host")
+        if kernels == "gpu" and jax.default_backend() != "gpu":
+            raise SystemExit("--kernels gpu: JAX finds no GPU")
+        return int(run(seeds, kernels, lists) > 0)
+    # Flags of XLA are read when it starts, so the calls are made in other processes.
+    own = [sys.executable, "-m", "tests.fuzz", *(["--kernels", options.kernels] if options.kernels else [])]
+    own += ["--calls", options.calls] if options.calls else []
+    surroundings = environment()
+    started = [
+        subprocess.Popen([*own, "--seed", str(part[0]), "--cases", str(len(part))], env=surroundings)
+        for part in parts(seeds, options.jobs)
+    ]
+    failed = sum(process.wait() != 0 for process in started)
+    print("all calls agree" if not failed else f"calls failed in {failed} of {len(started)} processes")
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

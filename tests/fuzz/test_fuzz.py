@@ -1,0 +1,60 @@
+"""A few of the random calls of `tests/fuzz/__main__.py`, and that it finds what is wrong."""
+
+import jax
+import numpy as np
+import pytest
+
+from tests.fuzz import __main__ as fuzz
+from tests.fuzz import cases as fuzz_cases
+from tests.fuzz import sanitize
+
+KERNELS = "gpu" if jax.default_backend() == "gpu" else "host"
+
+
+@pytest.fixture(autouse=True)
+def default_promotion():
+    """Calls are made as a caller would make them, without the strict flags of the tests."""
+    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+        yield
+
+
+# Calls whose programs compile in less than a second.
+SEEDS = (20, 22, 24, 27, 28, 33, 35, 37, 42, 51, 56, 59)
+
+
+LATER_SEEDS = (3, 8, 16, 23, 27)
+
+
+@pytest.mark.parametrize(
+    ("calls", "seed"), [*(("first", seed) for seed in SEEDS), *(("later", seed) for seed in LATER_SEEDS)]
+)
+def test_calls_agree(calls, seed):
+    fuzz.check(seed, KERNELS, calls)
+
+
+def test_a_seed_is_a_call():
+    first, second = (fuzz_cases.case_of(7) for _ in range(2))
+    assert first.text == second.text
+    jax.tree.map(np.testing.assert_array_equal, first.inputs, second.inputs)
+
+
+def test_a_difference_is_found():
+    case = fuzz_cases.case_of(7)
+    value = np.ones((40, 3), np.float32)
+    fuzz.compare(case, "value", value, value + np.float32(1e-7))
+    with pytest.raises(AssertionError, match="value: 120 of 120 differ"):
+        fuzz.compare(case, "value", value, value + 1)
+    with pytest.raises(AssertionError, match="value: float32 for int32"):
+        fuzz.compare(case, "value", value, value.astype(np.int32))
+
+
+def test_a_sanitizer_that_finds_something_or_says_nothing_fails(monkeypatch, capsys):
+    clean, found = "========= ERROR SUMMARY: 0 errors", "========= RACECHECK SUMMARY: 2 hazards displayed (2 errors)"
+    assert sanitize.verdict("memcheck", 0, clean) == ("memcheck: exit code 0; ERROR SUMMARY: 0 errors", True)
+    assert not sanitize.verdict("memcheck", 1, clean)[1]
+    assert not sanitize.verdict("racecheck", 0, found)[1]
+    assert not sanitize.verdict("racecheck", 0, "")[1]
+    monkeypatch.setattr(sanitize, "sanitizer", lambda: None)
+    monkeypatch.setattr("sys.argv", ["sanitize"])
+    assert sanitize.main() == 2
+    assert "compute-sanitizer is not here" in capsys.readouterr().out

@@ -1,0 +1,411 @@
+"""A call of every public function of arrays, by its parameters' names; other values for its options; wrong arguments.
+
+`CALLS` holds the arguments that a function needs. `OTHERS` says how each option changes such a call. A test of all
+functions takes its calls from here, and a function or an option that has no row fails it.
+"""
+
+import importlib
+import inspect
+
+import equinox
+import jax
+import numpy as np
+
+import jaxtex as jt
+from jaxtex import nn
+from tests.house.public_api import MODULES, names_in
+
+# Functions and classes of these modules are called; those of `jaxtex.cuda` speak of CUDA's arguments, with its errors.
+CALLED = [module for module in MODULES if module != ".cuda"]
+
+
+def public_functions():
+    """The public functions, and the classes that are made of arguments, by their name after `jaxtex.`."""
+    found = {}
+    for module in CALLED:
+        imported = importlib.import_module(f"jaxtex{module}")
+        for name in names_in(imported):
+            value = getattr(imported, name)
+            if inspect.isfunction(value) or (inspect.isclass(value) and not hasattr(value, "__members__")):
+                found[f"{module[1:]}.{name}".lstrip(".")] = value
+    return found
+
+
+rng = np.random.default_rng(0)
+
+
+def normal(*shape):
+    return rng.normal(size=shape).astype(np.float32)
+
+
+H, W, C = 4, 6, 2
+IMAGE, BATCH, VOLUME, ROWS = normal(H, W, C), normal(2, H, W, C), normal(2, H, W, C), normal(W, C)
+BYTES = rng.integers(0, 256, (H, W, C)).astype(np.uint8)
+LABELS = rng.integers(0, 5, (H, W, 1)).astype(np.int32)
+# Positions on each axis, some of them outside; the same in texels; and single texels.
+U, V = np.float32([0.13, 0.48, 1.07]), np.float32([0.31, -0.12, 0.77])
+INDEX = np.int32([0, 3, 9])
+MATRIX = np.float32([[1.3, 0.2, 0.4], [-0.1, 0.8, 0.7]])
+HOMOGRAPHY = np.float32([[1.3, 0.2, 0.4], [-0.1, 0.8, 0.7], [0.01, 0.02, 1]])
+FLOW = normal(H, W), normal(H, W)
+COORDS = FLOW[0] + np.float32(2.6), FLOW[1] + np.float32(1.4)
+POINTS = np.float32([[0.5, 0.5], [5, 1], [1, 3.5], [4.4, 3]])
+MOVED = POINTS + np.float32([[0.4, 0.1], [-0.3, 0.2], [0.1, -0.5], [0.2, 0.3]])
+CAMERA, OTHER_CAMERA = np.float32([[5, 0, 3], [0, 5, 2], [0, 0, 1]]), np.float32([[4, 0, 2], [0, 6, 2], [0, 0, 1]])
+LENS = np.float32([-0.2, 0.05, 0.01, 0.02])
+GEOMETRY = np.zeros(2, np.float32), np.float32([2, 3]), np.eye(2, dtype=np.float32)
+GRID = nn.MultiresolutionGrid(ndim=2, num_levels=2, base_resolution=3, log2_hashmap_size=5)
+TABLES = normal(sum(GRID.table_sizes), 2)
+TEXTURE = jt.texture2d(IMAGE, border_color=np.float32(0.5))
+LAYERED = jt.texture2d_layered(BATCH)
+CUBE = jt.cubemap(normal(6, 4, 4, C))
+CHAIN = jt.build_mipmaps(TEXTURE)
+SPACE = jt.texture3d(VOLUME)
+KEY = jax.random.key(0)
+SIDE = np.float32([0.4, 0.5, 0.6])
+ZERO = np.zeros(3, np.float32)
+
+
+def features(image):
+    """A localization network without parameters."""
+    return image.reshape(*image.shape[:-3], -1)[..., :C]
+
+
+def moved(x, y):
+    return x + np.float32(0.4), y * np.float32(0.7) - np.float32(0.6)
+
+
+def one_row_down(index, *more, **keywords):
+    """A mapping of SciPy's, from indices of the output to those of the input."""
+    steps = np.float32(0.3) + np.float32(sum(more)) + np.float32(sum(keywords.values()))
+    return index[0].astype(np.float32) + steps, np.float32(0.9) * index[1].astype(np.float32)
+
+
+LENSES = {"image": IMAGE, "camera_matrix": CAMERA, "distortion": LENS}
+POINTS_OF_LENSES = {"coords": (U, V), "camera_matrix": CAMERA, "distortion": LENS}
+WRITES = {"texture": TEXTURE, "values": normal(3, C), "coords": (INDEX, INDEX)}
+LAYER = {"localization": features, "num_features": C, "output_shape": (3, 3)}
+
+CALLS = {
+    "sample": {"texture": TEXTURE, "coords": (U, V)},
+    "fetch": {"texture": TEXTURE, "indices": (INDEX, INDEX)},
+    "gather": {"texture": TEXTURE, "coords": (U, V)},
+    "splat": {"values": normal(3, C), "coords": (U, V), "shape": (H, W, C)},
+    "footprint": {"f": moved, "coords": (U, V)},
+    "build_mipmaps": {"texture": TEXTURE},
+    "spline_filter": {"texture": TEXTURE, "sampler": jt.Sampler(filter_mode="bspline")},
+    "surface_read": {"texture": TEXTURE, "coords": (INDEX, INDEX)},
+    "surface_write": WRITES,
+    "surface_add": WRITES,
+    "surface_min": WRITES,
+    "surface_max": WRITES,
+    "texture1d": {"texels": ROWS},
+    "texture2d": {"texels": IMAGE},
+    "texture3d": {"texels": VOLUME},
+    "texture1d_layered": {"texels": IMAGE},
+    "texture2d_layered": {"texels": BATCH},
+    "cubemap": {"texels": normal(6, 4, 4, C)},
+    "cubemap_layered": {"texels": normal(2, 6, 4, 4, C)},
+    "Texture": {"texels": IMAGE},
+    "Sampler": {},
+    "kernels_in_exports": {},
+    "sharded.using": {"method": jt.sharded.Whole()},
+    "sharded.explain": {"function": moved},
+    "sharded.count_beyond": {"function": moved},
+    "sharded.Halo": {"reach": 2},
+    "sharded.Routing": {},
+    "sharded.Whole": {},
+    "layers.theta_of": {"parameters": normal(3), "input_shape": (H, W), "transform": "translation"},
+    "layers.equinox.SpatialTransformer": LAYER,
+    "layers.nnx.SpatialTransformer": LAYER,
+    "layers.equinox.parameters_of": {"function": features},
+    "layers.nnx.parameters_of": {"function": features},
+    "nn.MultiresolutionGrid": {},
+    "nn.multiresolution_grid": {"tables": TABLES, "points": normal(3, 2), "grid": GRID},
+    "nn.multiresolution_grid_init": {"key": KEY, "grid": GRID},
+    "nn.correlation_pyramid": {"first": normal(1, H, W, C), "second": normal(1, H, W, C), "levels": 2},
+    "nn.correlation_lookup": {"pyramid": [normal(1, 2, 2, H, W)], "coords": normal(1, 2, 2, 2)},
+    "nn.deformable_attention": {
+        "value": normal(1, 6, 2, C),
+        "spatial_shapes": ((2, 3),),
+        "sampling_locations": rng.uniform(size=(1, 2, 2, 1, 2, 2)).astype(np.float32),
+        "attention_weights": normal(1, 2, 2, 1, 2),
+    },
+    "nn.deformable_conv": {"x": BATCH, "offsets": normal(2, H, W, 2), "kernel": normal(1, 1, C, 2)},
+    "nn.k_planes": {"planes": [normal(H, W, C) for _ in range(3)], "points": normal(3, 3)},
+    "nn.triplane": {"planes": normal(3, H, W, C), "points": normal(3, 3)},
+    "nn.roi_align": {
+        "features": BATCH,
+        "boxes": np.float32([[0.6, 0.7, 3.3, 3.1], [1, 0, 5, 2]]),
+        "output_size": (2, 2),
+        "batch_indices": np.int32([0, 0]),
+    },
+    "nn.sample_weighted": {"textures": TEXTURE, "coords": (U, V), "weights": normal(3)},
+    "ndimage.affine_transform": {"input": IMAGE[..., 0], "matrix": MATRIX[:, :2]},
+    "ndimage.geometric_transform": {"input": IMAGE[..., 0], "mapping": one_row_down},
+    "ndimage.map_coordinates": {"input": IMAGE[..., 0], "coordinates": np.stack([3 * U, 4 * V])},
+    "ndimage.rotate": {"input": IMAGE[..., 0], "angle": 20.0},
+    "ndimage.shift": {"input": IMAGE[..., 0], "shift": (0.4, -0.7)},
+    "ndimage.zoom": {"input": IMAGE[..., 0], "zoom": 1.5},
+    "ndimage.spline_filter": {"input": IMAGE[..., 0]},
+    "ndimage.spline_filter1d": {"input": IMAGE[..., 0]},
+    "warp.affine_grid": {"theta": MATRIX[None], "size": (1, C, H, W)},
+    "warp.camera_from_opencv": {"camera_matrix": CAMERA},
+    "warp.compose_flows": {"first": FLOW, "second": FLOW},
+    "warp.cubemap_to_equirectangular": {"faces": normal(6, 4, 4, C), "output_shape": (3, 4)},
+    "warp.distort": LENSES,
+    "warp.distort_points": POINTS_OF_LENSES,
+    "warp.equirectangular_to_cubemap": {"image": normal(4, 8, C), "size": 2},
+    "warp.flow_from_itk": {"field": normal(H, W, 2), "geometry_of_field": GEOMETRY},
+    "warp.forward_warp": {"image": IMAGE, "flow": FLOW},
+    "warp.grid_sample": {"images": BATCH, "grid": 0.8 * normal(2, 3, 2, 2), "data_format": "NHWC"},
+    "warp.integrate_velocity": {"velocity": FLOW, "steps": 1},
+    "warp.invert_flow": {"flow": FLOW, "steps": 1},
+    "warp.jacobian_determinant": {"flow": FLOW},
+    "warp.map_coordinates": {"input": IMAGE[..., 0], "coordinates": [3 * U, 4 * V], "order": 1},
+    "warp.matrix_from_itk": {"matrix": MATRIX[:, :2], "input_geometry": GEOMETRY, "output_geometry": GEOMETRY},
+    "warp.matrix_from_nibabel": {"input_affine": np.diag(np.float32([2, 3, 2, 1])), "output_affine": np.eye(4)},
+    "warp.matrix_from_opencv": {"matrix": MATRIX},
+    "warp.matrix_from_scipy": {"matrix": MATRIX[:, :2]},
+    "warp.matrix_from_skimage": {"matrix": HOMOGRAPHY},
+    "warp.matrix_from_torch": {"theta": MATRIX, "input_shape": (H, W), "output_shape": (3, 4)},
+    "warp.remap": {"image": IMAGE, "coords": COORDS},
+    "warp.resample": {"image": IMAGE, "function": moved},
+    "warp.resample_tiles": {"image": IMAGE, "function": moved},
+    "warp.resize": {"image": IMAGE, "output_shape": (3, 9)},
+    "warp.rotate": {"image": IMAGE, "degrees": np.float32(20)},
+    "warp.spatial_transform": {"images": BATCH, "theta": MATRIX},
+    "warp.thin_plate_spline": {"image": IMAGE, "source_points": POINTS, "target_points": MOVED},
+    "warp.undistort": LENSES,
+    "warp.undistort_points": POINTS_OF_LENSES,
+    "warp.warp_affine": {"image": IMAGE, "matrix": MATRIX},
+    "warp.warp_composed": {"image": IMAGE, "transforms": [MATRIX, FLOW]},
+    "warp.warp_flow": {"image": IMAGE, "flow": FLOW},
+    "warp.warp_labels": {"labels": LABELS, "transforms": [MATRIX]},
+    "warp.warp_perspective": {"image": IMAGE, "matrix": HOMOGRAPHY},
+}
+CLAMPED, LINEAR, NEAREST = (
+    jt.Sampler(address_mode="clamp"),
+    jt.Sampler(filter_mode="linear"),
+    jt.Sampler(filter_mode="point"),
+)
+SIDES = {"ddx": (SIDE, ZERO), "ddy": (ZERO, SIDE)}
+DEEP = jt.build_mipmaps(SPACE)
+IN_SPACE = {"texture": DEEP, "coords": (U, V, U), "shape": VOLUME.shape}
+IN_SPACE |= {"ddx": (SIDE, ZERO, ZERO), "ddy": (ZERO, SIDE, ZERO), "ddz": (ZERO, ZERO, SIDE)}
+ON_CUBE = {"texture": CUBE, "coords": (INDEX, INDEX), "face": 0}
+CHANNELS = {"kernel": normal(1, 1, 1, 2)}
+
+# How to change each field of a sampler, beside other fields, and the arguments beside it.
+CODES = {"texture": jt.texture2d(BYTES)}
+FIELDS = {
+    "address_mode": ("wrap", {}),
+    "filter_mode": ("point", {}),
+    "cubic_coefficient": (-0.75, {"filter_mode": "cubic"}),
+    "spline_order": (2, {"filter_mode": "bspline"}),
+    "read_mode": ("normalized_float", {"filter_mode": "point"}, CODES),
+    "normalized_coords": (False, {}),
+    "srgb": (True, {"read_mode": "normalized_float"}, CODES),
+    "mipmap_filter_mode": ("linear", {}),
+    "mipmap_level_bias": (0.75, {}),
+    "min_mipmap_level_clamp": (0.5, {"mipmap_filter_mode": "linear"}),
+    "max_mipmap_level_clamp": (0.5, {"mipmap_filter_mode": "linear"}),
+    "max_anisotropy": (4, {}),
+    "seamless_cubemap": (False, {}),
+    "arithmetic": ("hardware", {}),
+    "deterministic": (True, {}),
+    "limit": ("taps", {"filter_mode": "cubic"}),
+}
+# The functions that are called with another value for each field, and their arguments beside it: one for each way in
+# which a sampler is read.
+READERS = {
+    "sample": {"texture": CHAIN, **SIDES},
+    "splat": {"coords": (U, V), "ddx": (SIDE, ZERO), "ddy": (ZERO, 3 * SIDE)},
+    "gather": {},
+    "spline_filter": {},
+    "warp.warp_affine": {"matrix": 3 * MATRIX, "antialias": True},
+    "warp.resize": {},
+    "warp.forward_warp": {},
+    "warp.cubemap_to_equirectangular": {},
+}
+EAGER = ("warp.resample_tiles",)
+
+# How to change an option: other values, each with the arguments that stand beside it in both calls. Values under the
+# name of one function are for it, and those under the option's name alone are for all others. Of the arguments beside
+# an option, a function gets those that it has.
+OTHERS = {
+    "address": [("wrap", {}), ("wrap", {"sampler": jt.Sampler(address_mode="mirror")})],
+    "filter": [("point", {}), ("point", {"sampler": LINEAR})],
+    "sampler": [(NEAREST, {})],
+    "border_color": [(2.0, {}), (2.0, {"address": "clamp"}), (2.0, {"sampler": CLAMPED})],
+    "antialias": [(True, {}), (False, {}), (True, {"filter": "point", "antialias": False})],
+    "dtype": [("float16", {})],
+    "output_shape": [((5, 7), {})],
+    "align_corners": [(True, {})],
+    "inverse_map": [(True, {})],
+    "new_camera_matrix": [(OTHER_CAMERA, {})],
+    "model": [("fisheye", {})],
+    "steps": [(2, {})],
+    "flow_sampler": [(NEAREST, {"output_shape": (5, 7), "transforms": [MATRIX, FLOW]})],
+    "mode": [("nearest", {})],
+    "order": [(2, {})],
+    "map_coordinates.order": [(2, {})],
+    "cval": [(1.5, {}), (1.5, {"mode": "nearest"})],
+    "prefilter": [(False, {}), (False, {"order": 1})],
+    "output": [("float16", {})],
+    "layer": [(1, {"texture": LAYERED, "textures": LAYERED, "layer": 0, "shape": BATCH.shape})],
+    "level": [(1, {"texture": CHAIN})],
+    "lod": [(1.0, {"texture": CHAIN, "textures": CHAIN})],
+    "ddx": [((2 * SIDE, ZERO), {"texture": CHAIN, **SIDES})],
+    "ddy": [((ZERO, 2 * SIDE), {"texture": CHAIN, **SIDES})],
+    "ddz": [((ZERO, ZERO, 9 * SIDE), IN_SPACE)],
+    "key": [(KEY, {})],
+    "face": [(1, ON_CUBE)],
+    "boundary_mode": [("clamp", {})],
+    "center": [((1.0, 0.5), {})],
+    "offset": [((0.5, -0.25), {})],
+    "component": [(1, {})],
+    "gather.sampler": [(jt.Sampler(address_mode="wrap"), {})],
+    "num_levels": [(2, {})],
+    "grid_sample.mode": [("nearest", {}), ("nearest", {"sampler": jt.Sampler(filter_mode="cubic")})],
+    "grid_sample.padding_mode": [("reflection", {}), ("border", {"sampler": jt.Sampler(address_mode="wrap")})],
+    "grid_sample.data_format": [("NCHW", {})],
+    "grid_sample.border_color": [(2.0, {}), (2.0, {"padding_mode": "border"}), (2.0, {"sampler": CLAMPED})],
+    "forward_warp.mode": [("linear", {"importance": FLOW[0]}), ("sum", {}), ("average", {"mode": "sum"})],
+    "forward_warp.importance": [(FLOW[1], {}), (FLOW[1], {"mode": "sum"})],
+    "forward_warp.return_coverage": [(True, {})],
+    "rotate.scale": [(1.5, {})],
+    "resample_tiles.tile_shape": [((2, 3), {})],
+    "resample_tiles.window_bytes": [(2**20, {})],
+    "thin_plate_spline.regularization": [(1.0, {})],
+    "camera_from_opencv.distortion": [(LENS, {})],
+    "matrix_from_itk.translation": [((1.0, 2.0), {})],
+    "matrix_from_itk.center": [((1.0, 2.0), {})],
+    "matrix_from_nibabel.world_matrix": [(np.diag(np.float32([2, 3, 4, 1])), {})],
+    "warp_labels.transforms": [([HOMOGRAPHY], {})],
+    "warp_labels.coords": [(FLOW, {"transforms": None, "coords": COORDS}), (COORDS, {})],
+    "warp_labels.method": [("partial_volume", {})],
+    "warp_labels.border_label": [(3, {}), (3, {"address": "clamp"})],
+    "splat.kind": [("cubemap", {"coords": (U, V, U), "shape": (6, 4, 4, C)})],
+    "splat.out_sharding": [(jax.P("rows"), {})],
+    "surface_write.unique_indices": [(True, {})],
+    "Texture.border_color": [(2.0, {})],
+    "Texture.kind": [("1d_layered", {})],
+    "Texture.level_shapes": [(((H, W, C),), {"texels": IMAGE.reshape(-1, C)})],
+    "ndimage.rotate.axes": [((0, 2), {"input": VOLUME[..., 0]})],
+    "ndimage.rotate.reshape": [(False, {})],
+    "geometric_transform.extra_arguments": [((np.float32(0.5),), {})],
+    "geometric_transform.extra_keywords": [({"shift": np.float32(0.5)}, {})],
+    "zoom.grid_mode": [(True, {"mode": "grid-constant"}), (True, {})],
+    "spline_filter1d.axis": [(0, {})],
+    "theta_of.transform": [("attention", {"transform": "similarity", "parameters": normal(4)})],
+    "SpatialTransformer.transform": [("attention", {})],
+    "MultiresolutionGrid.ndim": [(2, {})],
+    "MultiresolutionGrid.base_resolution": [(8, {})],
+    "MultiresolutionGrid.per_level_scale": [(1.5, {})],
+    "MultiresolutionGrid.finest_resolution": [(64, {}), (64, {"per_level_scale": 1.5})],
+    "MultiresolutionGrid.log2_hashmap_size": [(9, {})],
+    "MultiresolutionGrid.features_per_level": [(4, {})],
+    "correlation_lookup.radius": [(1, {})],
+    "correlation_pyramid.levels": [(1, {})],
+    "deformable_attention.mask": [(np.bool_([[False, True, False, False, False, True]]), {})],
+    "deformable_conv.mask": [(normal(2, H, W, 1), {})],
+    "deformable_conv.bias": [(normal(2), {})],
+    "deformable_conv.strides": [((2, 1), {"strides": (3, 1), "offsets": normal(2, 2, W, 2)})],
+    "deformable_conv.padding": [(((1, 0), (0, 0)), {"strides": (8, 1), "offsets": normal(2, 1, W, 2)})],
+    "deformable_conv.dilation": [
+        (2, {"strides": (8, 1), "kernel": normal(2, 1, C, 2), "offsets": normal(2, 1, W, 4)}),
+    ],
+    "deformable_conv.groups": [(2, {})],
+    "deformable_conv.offset_groups": [(2, {})],
+    "roi_align.batch_indices": [(np.int32([1, 0]), {})],
+    "roi_align.spatial_scale": [(0.5, {})],
+    "roi_align.sampling_ratio": [(1, {})],
+    "roi_align.aligned": [(True, {})],
+    "roi_align.max_sampling_ratio": [(1, {"sampling_ratio": -1, "max_sampling_ratio": 3}), (3, {})],
+    "sample_weighted.axis": [(0, {"coords": (normal(2, 2), normal(2, 2)), "weights": normal(2, 2)})],
+    "sample_weighted.head": [(np.int32([1, 0, 0]), {"head": np.int32([0, 0, 1]), "num_heads": 2})],
+    "sample_weighted.num_heads": [(2, {"head": np.int32([0, 0, 1])})],
+    "triplane.plane_axes": [(("xy", "yz", "zx"), {})],
+    "triplane.reduce": [("sum", {})],
+}
+
+
+def of_grid(grid):
+    """What a multiresolution grid is good for: where a point is read in each level, and the size of its tables."""
+    return grid.ndim, grid.features_per_level, np.array(grid.scales), np.array(grid.table_sizes)
+
+
+def of_flax(layer):
+    """The output of a layer whose transform is not the identity."""
+    layer.head.bias[...] = layer.head.bias[...] + np.float32(0.3)
+    return layer(BATCH)
+
+
+def of_equinox(layer):
+    bias = layer.head.bias + np.float32(0.3)
+    return equinox.tree_at(lambda layer: layer.head.bias, layer, bias)(np.moveaxis(BATCH[0], -1, 0))
+
+
+# What is compared of the objects that a class makes, and of an iterator.
+RESULTS = {
+    "nn.MultiresolutionGrid": of_grid,
+    "layers.nnx.SpatialTransformer": of_flax,
+    "layers.equinox.SpatialTransformer": of_equinox,
+    "warp.resample_tiles": list,
+}
+
+# Which options change nothing, beside others or in a function, and the sentence of a docstring that says so.
+OF_LEVELS = {
+    "mipmap_filter_mode": "reads the level nearest to the level of detail",
+    "mipmap_level_bias": "added to a level of detail that is given or that follows from a footprint",
+    "m??_mipmap_level_clamp": "bounds of the level of detail.",
+    "max_anisotropy": "how many reads may lie along the longer side of a footprint",
+}
+IN_PIXELS = ("warp.resample", "Its `normalized_coords` is ignored")
+OF_CUBEMAPS = ("Sampler", "whether a linear read of a cubemap blends across the edges of a face.")
+IGNORED = {
+    "ndimage.* cval beside mode": ("ndimage.map_coordinates", 'the number outside in ``"constant"`` and'),
+    "ndimage.* prefilter beside order": ("ndimage.map_coordinates", "Orders 0 and 1 need no filter."),
+    "warp.map_coordinates cval beside mode": ("warp.map_coordinates", '``"constant"``, where each element outside is'),
+    "warp.resize antialias beside filter*": (
+        "warp.resize",
+        "The point filter returns stored values and is never widened.",
+    ),
+    "warp.resample_tiles window_bytes": ("warp.resample_tiles", "the pixels are those of `resample`."),
+    **{
+        f"gather sampler.{field}*": ("gather", "address modes, read mode and coordinate units are used")
+        for field in ("filter_mode", "cubic_coefficient", "spline_order", "limit")
+    },
+    **{
+        f"warp.resize sampler.{field}*": ("warp.resize", "The sampler's mip options have no effect")
+        for field in OF_LEVELS
+    },
+    **{
+        f"{name} sampler.{field}*": ("Sampler", sentence)
+        for name in ("gather", "spline_filter", "warp.forward_warp", "warp.cubemap_to_equirectangular")
+        for field, sentence in OF_LEVELS.items()
+    },
+    **{
+        f"spline_filter sampler.{field}*": ("spline_filter", "its `spline_order` and its address modes determine")
+        for field in ("normalized_coords", "deterministic")
+    },
+    "warp.cubemap_to_equirectangular sampler.address_mode": (
+        "warp.cubemap_to_equirectangular",
+        "Its address modes apply with ``seamless_cubemap=False`` only.",
+    ),
+    "warp.cubemap_to_equirectangular sampler.normalized_coords": (
+        "Sampler",
+        "The directions that read a cubemap have no unit.",
+    ),
+    "warp.warp_affine sampler.mipmap_filter_mode": ("warp.resample", "levels are blended whatever its"),
+    "warp.resize sampler.deterministic": ("warp.resize", "where the filter is widened: its sums are in order."),
+    **{f"warp.{name} sampler.normalized_coords": IN_PIXELS for name in ("warp_affine", "resize", "forward_warp")},
+    **{f"{name} sampler.seamless_cubemap*": OF_CUBEMAPS for name in READERS if "cubemap" not in name},
+}
+# Options whose effect is not in a result, and the file that tests it.
+TESTED_ELSEWHERE = {
+    "kernels_in_exports.compute_capability": "compiled/test_exports.py",
+    "sharded.Routing.slack": "devices/test_cut_reads.py",
+    "Texture.cut": "devices/test_cut_chains.py",
+}

@@ -1,0 +1,193 @@
+"""Entries of `_compat`: each is still needed, and nothing else leans on private names or versions of JAX."""
+
+import ast
+import importlib.util
+import re
+import tomllib
+import types
+from pathlib import Path
+
+import jax
+import jax.extend.core
+import jax.numpy as jnp
+import pytest
+
+from jaxtex import _compat
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "jaxtex"
+# Attributes of JAX's objects that its documentation does not promise.
+PRIVATE = {
+    "manual_axis_type",
+    "vma",
+    "mat",
+    "module_context",
+    "axis_context",
+    "lowering_parameters",
+    "for_export",
+    "manual_axes",
+    "avals_in",
+    "device_assignment",
+    "jax_enable_x64",
+}
+# Rules of primitives have these by their contract.
+ALLOWED = {"_engine/lowering/choice.py": {"avals_in"}}
+
+
+def oldest_jax():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    bound = next(line for line in project["dependencies"] if line.startswith("jax>="))
+    return tuple(int(n) for n in re.match(r"jax>=([\d.]+)", bound)[1].split("."))
+
+
+def first_unsupported_jax():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    bounds = {line.rpartition("<")[2] for line in project["dependencies"] if line.startswith("jax")}
+    return tuple(int(n) for n in (*bounds.pop().split("."), 0))
+
+
+@pytest.mark.parametrize("entry", _compat.EXPIRES)
+def test_an_entry_goes_with_its_reason(entry):
+    first = ".".join(map(str, _compat.EXPIRES[entry]))
+    assert oldest_jax() < _compat.EXPIRES[entry], f"JAX {first} is the oldest supported version: remove {entry}"
+
+
+def test_slow_atomics_are_those_before_the_expiry():
+    assert max(_compat.SLOW_ATOMICS) < _compat.EXPIRES["slow_atomics"]
+    assert oldest_jax() <= max(_compat.SLOW_ATOMICS)
+
+
+def test_the_installed_jaxlib_is_known_to_launch_ptx():
+    """Every supported one is; run the tests marked gpu with another one before its version is written down."""
+    assert _compat.has_ptx_call()
+    assert (oldest_jax(), first_unsupported_jax()) == _compat.PTX_CALL
+
+
+def test_a_launcher_of_ptx_is_still_not_documented():
+    assert not [name for name in dir(jax.ffi) if "ptx" in name.lower() or "kernel" in name.lower()]
+    assert importlib.util.find_spec("jaxlib.gpu_triton"), "jaxlib's launcher is gone: remove triton_launcher"
+
+
+def test_a_launcher_of_jaxlib_is_one_that_has_all_names(monkeypatch):
+    whole = types.SimpleNamespace(TritonKernel=1, TritonKernelCall=1, create_array_parameter=1)
+    for module, found in ((whole, whole), (types.SimpleNamespace(TritonKernel=1), None)):
+        monkeypatch.setattr(_compat.importlib, "import_module", lambda name, module=module: module)
+        assert _compat.triton_launcher() is found
+
+    def missing(name):
+        raise ModuleNotFoundError(name)
+
+    monkeypatch.setattr(_compat.importlib, "import_module", missing)
+    assert _compat.triton_launcher() is None
+
+
+def test_a_varying_type_still_has_no_documented_name():
+    """`jax.typeof` documents shape, dtype, weak type and sharding, and no varying axes."""
+    aval = jax.typeof(jnp.zeros(3))
+    assert aval.manual_axis_type.varying == frozenset()
+    assert _compat.varying_axes(jnp.zeros(3)) == frozenset()
+    assert not hasattr(jax, "varying_axes")
+    mesh = jax.make_mesh((1,), ("b",), axis_types=(jax.sharding.AxisType.Auto,))
+    seen = []
+    split = jax.sharding.PartitionSpec("b")
+    jax.shard_map(lambda x: seen.append(_compat.varying_axes(x)) or x, mesh=mesh, in_specs=split, out_specs=split)(
+        jnp.zeros(1)
+    )
+    assert seen == [frozenset({"b"})]
+
+
+def test_lowering_tells_one_device_from_a_partition():
+    """The fields of a module context exist, and say what they are asked."""
+    answers = []
+
+    def record(ctx, *args, **params):
+        answers.append((_compat.runs_on_one_device(ctx), _compat.is_exported(ctx)))
+        return rule(ctx, *args, **params)
+
+    from jax.interpreters import mlir
+
+    p = jax.extend.core.Primitive("one_device")
+    p.def_abstract_eval(lambda x: x)
+    rule = mlir.lower_fun(lambda x: x + 1, multiple_results=False)
+    mlir.register_lowering(p, record)
+    jax.jit(p.bind).lower(jnp.zeros(8))
+    jax.export.export(jax.jit(p.bind))(jnp.zeros(8))
+    expected = [(True, False), (True, True)]
+    if jax.device_count() > 1:
+        mesh = jax.make_mesh((jax.device_count(),), ("b",), axis_types=(jax.sharding.AxisType.Auto,))
+        split = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("b"))
+        jax.jit(p.bind, in_shardings=split).lower(jnp.zeros(jax.device_count()))
+        jax.export.export(jax.jit(p.bind, in_shardings=split))(jnp.zeros(jax.device_count()))
+        expected += [(False, False), (False, True)]
+    assert answers == expected
+
+
+@pytest.mark.skipif(jax.device_count() < 2, reason="needs two devices")
+def test_custom_partitioning_still_needs_devices_in_a_lowering_rule():
+    """Only those of a program that Shardy partitions over all of its axes."""
+    from jax.experimental.custom_partitioning import custom_partitioning
+    from jax.interpreters import mlir
+
+    def double(x):
+        function = custom_partitioning(lambda x: 2 * x)
+        split = lambda args: args[0].sharding
+        function.def_partition(
+            lambda mesh, args, out: (mesh, lambda x: 2 * x, split(args), (split(args),)), sharding_rule="i -> i"
+        )
+        return function(x)
+
+    rule, answers = mlir.lower_fun(double, multiple_results=False), []
+
+    def record(ctx, x):
+        devices = _compat.devices_of_partition(ctx)
+        answers.append(len(devices))
+        if not devices:
+            return [x]
+        assert ctx.module_context.axis_context.device_assignment is None
+        with pytest.raises(AssertionError, match="file a bug"):
+            rule(ctx, x)
+        return _compat.lower_with_devices(rule, ctx, devices, x)
+
+    p = jax.extend.core.Primitive("double")
+    p.def_abstract_eval(lambda x: x)
+    mlir.register_lowering(p, record)
+    mesh = jax.make_mesh((2,), ("b",), axis_types=(jax.sharding.AxisType.Auto,), devices=jax.devices()[:2])
+    split = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("b"))
+    text = jax.jit(p.bind).lower(jax.device_put(jnp.ones(8), split)).as_text()
+    assert "CustomSPMDPartitioning" in text
+    jax.jit(p.bind).lower(jnp.ones(8))
+    mapped = jax.shard_map(p.bind, mesh=mesh, in_specs=split.spec, out_specs=split.spec, check_vma=False)
+    jax.jit(mapped).lower(jnp.ones(8))
+    assert answers == [2, 0, 0]
+
+
+def test_x64_is_still_an_untyped_attribute():
+    assert not hasattr(jax, "is_x64_enabled")
+    with jax.enable_x64(True):
+        assert _compat.is_x64()
+    assert not _compat.is_x64()
+
+
+def test_only_compat_leans_on_private_names():
+    found = []
+    for path in PACKAGE.rglob("*.py"):
+        name = str(path.relative_to(PACKAGE))
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Attribute) and node.attr in PRIVATE - ALLOWED.get(name, set()):
+                found.append(f"{name}: .{node.attr}")
+            if isinstance(node, ast.Attribute) and node.attr == "__version_info__":
+                found.append(f"{name}: .{node.attr}")
+            if isinstance(node, ast.ImportFrom | ast.Import):
+                modules = [node.module or ""] if isinstance(node, ast.ImportFrom) else [a.name for a in node.names]
+                found += [f"{name}: {m}" for m in modules if m.startswith(("jax._src", "jaxlib"))]
+    assert not [line for line in found if not line.startswith("_compat.py")]
+
+
+def test_frexp_is_still_defined_by_other_primitives_since_0_12():
+    def equations(jaxpr):
+        for eqn in jaxpr.eqns:
+            yield eqn
+            yield from equations(eqn.params["jaxpr"].jaxpr if "jaxpr" in eqn.params else types.SimpleNamespace(eqns=()))
+
+    found = [_compat.expansion(eqn) for eqn in equations(jax.make_jaxpr(jnp.frexp)(1.0).jaxpr)]
+    assert any(found) == (jax.__version_info__ >= (0, 12))

@@ -1,0 +1,143 @@
+"""Warps beside OpenCV's, SciPy's, PyTorch's and JAX's own, each in its own convention; converters of matrices."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxtex as jt
+from jaxtex import warp
+from tests.support.tolerances import assert_close, assert_exact
+
+HEIGHT, WIDTH = 20, 30
+OUT = (22, 28)
+MATRIX = np.float32([[0.9, 0.2, 1.3], [-0.15, 1.1, 2.1]])
+HOMOGRAPHY = np.float32([*MATRIX, [0.002, 0.001, 1.0]])
+SLOPE = 8  # a difference of neighboring texels, of the largest one: errors of places count so much
+
+
+def image():
+    return np.random.default_rng(0).normal(size=(HEIGHT, WIDTH, 3)).astype(np.float32)
+
+
+def scale():
+    return SLOPE * np.abs(image()).max()
+
+
+# The rules that the converters follow, without a peer
+
+
+def moved(matrix, point):
+    """A point times an affine or projective matrix."""
+    x, y, *w = np.asarray(matrix, np.float64) @ [*point, 1.0]
+    return np.array([x, y]) / (w or [1.0])[0]
+
+
+@pytest.mark.parametrize("matrix", [MATRIX, HOMOGRAPHY], ids=["affine", "projective"])
+def test_matrices_of_whole_centers(matrix):
+    """A point at whole numbers is half a pixel further here, before and after."""
+    for point in ((0.0, 0.0), (3.0, 5.0), (-2.0, 7.5)):
+        ours = moved(warp.matrix_from_opencv(matrix), np.add(point, 0.5))
+        expected = moved(matrix, point) + 0.5
+        assert_close("float32", ours, expected, np.abs(expected))
+        if matrix.shape == (3, 3):
+            assert_exact(warp.matrix_from_skimage(matrix), warp.matrix_from_opencv(matrix))
+
+
+def test_matrices_of_indices():
+    """SciPy's matrix maps an index (y, x) of the output to one of the input."""
+    linear, offset = np.float32([[0.8, 0.3], [-0.2, 1.1]]), np.float32([2.0, -1.0])
+    for given in ((linear, offset), (np.column_stack([linear, offset]),)):
+        back = warp.matrix_from_scipy(*given)
+        y, x = linear @ [3.0, 5.0] + offset
+        expected = np.array([x + 0.5, y + 0.5])
+        assert_close("float32", moved(back, (5.5, 3.5)), expected, np.abs(expected))
+    volume = warp.matrix_from_scipy(np.float32([1, 2, 3]))
+    assert_exact(volume, np.float32([[3, 0, 0, -1], [0, 2, 0, -0.5], [0, 0, 1, 0]]))
+
+
+@pytest.mark.parametrize("align_corners", [False, True])
+def test_matrices_of_thetas(align_corners):
+    """-1 and 1 are the outer edges, or the outer centers, of both images."""
+    theta = np.float32([[0.5, 0.1, 0.2], [-0.1, 0.7, -0.3]])
+    inset = 0.5 if align_corners else 0.0
+    pixel = lambda u, n: inset + (u + 1) / 2 * (n - 2 * inset)
+    matrix = warp.matrix_from_torch(theta, (HEIGHT, WIDTH), OUT, align_corners)
+    for u, v in ((-1.0, -1.0), (1.0, 0.0), (0.3, 1.0)):
+        x, y = theta @ [u, v, 1.0]
+        expected = np.array([pixel(x, WIDTH), pixel(y, HEIGHT)])
+        actual = moved(matrix, (pixel(u, OUT[1]), pixel(v, OUT[0])))
+        assert_close("float32", actual, expected, 1 + np.abs(expected))
+
+
+# jax.image.resize
+
+
+@pytest.mark.parametrize(("method", "filter_mode"), [("nearest", "point"), ("linear", "linear"), ("cubic", "cubic")])
+def test_resize_is_that_of_jax(method, filter_mode):
+    """But for the pixels next to the edge of a cubic one: JAX leaves taps outside out, an edge repeats them here."""
+    expected = jax.image.resize(image(), (33, 47, 3), method, antialias=False)
+    actual = warp.resize(image(), (33, 47), filter=filter_mode)
+    inner = np.s_[4:-4, 4:-4] if method == "cubic" else np.s_[:]
+    assert_close("peer", actual[inner], expected[inner], scale())
+
+
+# OpenCV, SciPy, PyTorch
+
+
+def test_affine_and_perspective_are_those_of_opencv():
+    cv2 = pytest.importorskip("cv2")
+    size = OUT[::-1]
+    ours = warp.warp_affine(image(), warp.matrix_from_opencv(MATRIX), OUT)
+    assert_close("OpenCV's 1/32", ours, cv2.warpAffine(image(), MATRIX, size), np.ptp(image()))
+    inverse = warp.warp_affine(image(), warp.matrix_from_opencv(MATRIX), OUT, inverse_map=True)
+    flags = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
+    assert_close("OpenCV's 1/32", inverse, cv2.warpAffine(image(), MATRIX, size, flags=flags), np.ptp(image()))
+    ours = warp.warp_perspective(image(), warp.matrix_from_opencv(HOMOGRAPHY), OUT)
+    assert_close("OpenCV's 1/32", ours, cv2.warpPerspective(image(), HOMOGRAPHY, size), np.ptp(image()))
+
+
+BORDERS = {"border": "CONSTANT", "clamp": "REPLICATE", "mirror": "REFLECT", "reflect": "REFLECT_101", "wrap": "WRAP"}
+
+
+@pytest.mark.parametrize("address_mode", BORDERS)
+@pytest.mark.parametrize("filter_mode", ["linear", "cubic"])
+def test_remap_is_that_of_opencv(address_mode, filter_mode):
+    """Its cubic kernel has the coefficient -0.75."""
+    cv2 = pytest.importorskip("cv2")
+    places = np.random.default_rng(1).uniform(-8, 28, (2, 25, 25)).astype(np.float32)
+    border = getattr(cv2, f"BORDER_{BORDERS[address_mode]}")
+    theirs = cv2.remap(image(), *places, getattr(cv2, f"INTER_{filter_mode.upper()}"), borderMode=border)
+    sampler = jt.Sampler(address_mode=address_mode, filter_mode=filter_mode, cubic_coefficient=-0.75)
+    ours = warp.remap(image(), tuple(places + np.float32(0.5)), sampler)
+    assert_close("OpenCV's 1/32", ours, theirs, 2 * np.ptp(image()))
+
+
+def test_affine_is_that_of_scipy():
+    ndimage = pytest.importorskip("scipy.ndimage")
+    linear, offset = np.float32([[0.8, 0.3], [-0.2, 1.1]]), np.float32([2.0, -1.0])
+    theirs = ndimage.affine_transform(image()[..., 0], linear, offset, order=1, mode="grid-constant")
+    ours = warp.warp_affine(image()[..., :1], warp.matrix_from_scipy(linear, offset), inverse_map=True)
+    assert_close("peer", ours[..., 0], theirs, scale())
+
+
+@pytest.mark.parametrize("align_corners", [False, True])
+def test_affine_is_that_of_torch(align_corners):
+    torch = pytest.importorskip("torch")
+    theta = np.float32([[[0.9, 0.2, 0.1], [-0.1, 1.1, 0.2]], [[0.4, 0.0, 0.3], [0.1, 0.5, -0.2]]])
+    images = np.stack([image(), image()[::-1]])
+    grid = torch.nn.functional.affine_grid(torch.tensor(theta), (2, 3, 11, 12), align_corners)
+    planes = torch.tensor(np.moveaxis(images, -1, 1).copy())
+    theirs = torch.nn.functional.grid_sample(planes, grid, align_corners=align_corners).permute(0, 2, 3, 1).numpy()
+    matrix = warp.matrix_from_torch(theta, (HEIGHT, WIDTH), (11, 12), align_corners)
+    assert_close("peer", warp.warp_affine(images, matrix, (11, 12), inverse_map=True), theirs, scale())
+
+
+def test_a_grid_that_shrinks_is_smoothed_as_a_remap():
+    board = np.float32(np.indices((64, 64)).sum(0) % 2)[..., None]
+    theta = np.float32([[1, 0, 0], [0, 1, 0]])
+    grid = warp.affine_grid(theta, (8, 8))
+    smooth = warp.grid_sample(board, grid, data_format="NHWC", antialias=True)
+    x, y = (jnp.asarray((grid[..., k] + 1) * 32) for k in range(2))
+    assert_close("peer", smooth, warp.remap(board, (x, y), antialias=True), 1)
+    assert np.abs(smooth[1:-1, 1:-1] - 0.5).max() < 0.02

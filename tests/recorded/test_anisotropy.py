@@ -1,0 +1,126 @@
+"""Long footprints in hardware arithmetic, against what a texture unit made of them (tests/data).
+
+Levels, ratios and weights follow the unit nearly everywhere; the direction of the reads is that of the unit.
+Each test bounds what is left, and prints it: `pytest -n 0 -s`.
+"""
+
+import functools
+import io
+import lzma
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxtex as jt
+from jaxtex._hardware.anisotropy import even, read_along
+from tests.support.tolerances import assert_close, assert_trees_close
+
+PATH = Path(__file__).parents[1] / "data" / "anisotropy_unit.npz.xz"
+SIZE = 64
+HARDWARE = functools.partial(jt.Sampler, address_mode="wrap", arithmetic="hardware")
+# Texels that tell their column, and those that tell their row: channel k is 1 in the k-th.
+COLUMNS = np.ascontiguousarray(np.broadcast_to(np.eye(SIZE, dtype=np.float32), (SIZE, SIZE, SIZE)))
+ROWS = np.ascontiguousarray(COLUMNS.swapaxes(0, 1))
+
+
+@functools.cache
+def recorded():
+    with np.load(io.BytesIO(lzma.decompress(PATH.read_bytes()))) as arrays:
+        return dict(arrays)
+
+
+def columns_of(array):
+    return tuple(np.asarray(array, np.float32).T)
+
+
+@pytest.mark.parametrize("anisotropy", [2, 16])
+def test_levels(anisotropy):
+    """In 97 of 100 footprints the unit's level, sharpened blend included, and never more than 4/256 off."""
+    levels = tuple(np.full((SIZE >> k, SIZE >> k, 1), k, np.float32) for k in range(7))
+    sampler = HARDWARE(mipmap_filter_mode="linear", max_anisotropy=anisotropy)
+    prefix, center = f"levels{anisotropy}", np.float32(0.5)
+    sides = {"ddx": columns_of(recorded()[f"{prefix}/gx"]), "ddy": columns_of(recorded()[f"{prefix}/gy"])}
+    found = jt.sample(jt.texture2d(levels), (center, center), sampler, **sides)[:, 0]
+    off = np.abs(np.asarray(found) - recorded()[f"{prefix}/out"]) * 256
+    print(f"\nanisotropy {anisotropy}: {np.count_nonzero(off)} of {off.size} levels differ, by {off.max()}/256")
+    assert np.count_nonzero(off) <= 0.03 * off.size
+    assert off.max() <= 4
+
+
+@pytest.mark.parametrize("anisotropy", [2, 5, 16])
+def test_weights(anisotropy):
+    """Footprints along x of every ratio: no weight of a column is more than 1/256 off."""
+    ratio = recorded()[f"ratios{anisotropy}/ratio"]
+    expected = recorded()[f"ratios{anisotropy}/columns"] / np.float32(1024)
+    center = np.float32(0.5 + 0.5 / SIZE)
+    zero, one = np.zeros_like(ratio), np.full_like(ratio, 1 / SIZE)
+    sampler = HARDWARE(max_anisotropy=anisotropy)
+    found = jt.sample(jt.texture2d(COLUMNS), (center, center), sampler, ddx=(ratio / SIZE, zero), ddy=(zero, one))
+    off = np.abs(np.asarray(found) - expected)
+    equal = (off == 0).all(axis=1).mean()
+    print(f"\nanisotropy {anisotropy}: {equal:.0%} of {len(ratio)} equal, {off.max() * 256:.2f}/256 off at most")
+    assert off.max() <= 1 / 256
+    assert off.sum(axis=1).mean() < 0.01
+
+
+@pytest.mark.parametrize("anisotropy", [16])
+def test_directions(anisotropy):
+    """Any footprint: the reads lie along its longest side or diagonal. On average less than 0.4 % of all weight lies on
+    another column, or another row, than in the unit; hardly ever a tenth does."""
+    prefix, sampler = f"random{anisotropy}", HARDWARE(max_anisotropy=anisotropy)
+    coords, ddx, ddy = (columns_of(recorded()[f"{prefix}/{name}"]) for name in ("coords", "gx", "gy"))
+    for name, texels in (("columns", COLUMNS), ("rows", ROWS)):
+        found = jt.sample(jt.texture2d(texels), coords, sampler, ddx=ddx, ddy=ddy)
+        off = np.abs(np.asarray(found) - recorded()[f"{prefix}/{name}"] / np.float32(2**18)).sum(axis=1)
+        print(f"\nanisotropy {anisotropy}, {name}: {np.mean(off):.4f} lie elsewhere, {np.max(off):.3f} at most")
+        assert np.mean(off) < 0.004
+        assert np.mean(off > 0.1) < 0.003
+
+
+@pytest.mark.parametrize("anisotropy", [1, 2, 3, 6, 12, 16])
+def test_weights_of_a_footprint_are_one(anisotropy):
+    log_ratio = np.minimum(np.arange(1025, dtype=np.int32), int(np.floor(256 * np.log2(even(anisotropy)))))
+    numbers = np.arange(1, even(anisotropy) + 1, dtype=np.float32)
+    offsets, weights = jax.jit(jax.vmap(read_along, (None, 0)))(log_ratio, numbers)
+    np.testing.assert_array_equal(np.sum(weights, axis=0), 1)
+    moments = np.multiply(weights, offsets)
+    assert_close("sum", moments.sum(axis=0), np.zeros(log_ratio.shape), np.abs(moments).sum(axis=0))
+    assert (np.asarray(weights) >= 0).all()
+
+
+def test_what_a_long_footprint_keeps():
+    """Stripes across a footprint that is 8 texels long and 1 wide stay; one read at its level would blur them."""
+    stripes = np.broadcast_to(np.arange(SIZE, dtype=np.float32)[:, None, None] % 2, (SIZE, SIZE, 1))
+    chain = jax.jit(jt.build_mipmaps)(jt.texture2d(stripes))
+    y = (np.arange(16, dtype=np.float32) + 0.5) / SIZE
+    sides = {"ddx": (np.float32(8 / SIZE), np.float32(0)), "ddy": (np.float32(0), np.float32(1 / SIZE))}
+    read = lambda n: jt.sample(chain, (np.float32(0.5), y), HARDWARE(max_anisotropy=n), **sides)[:, 0]
+    np.testing.assert_array_equal(read(8), np.arange(16) % 2)
+    np.testing.assert_array_equal(read(1), 0.5)
+
+
+def test_an_infinite_side_is_a_very_long_one():
+    texels = np.random.default_rng(0).random((8, 8, 1)).astype(np.float32)
+    texture = jt.build_mipmaps(jt.texture2d(texels))
+    sampler = jt.Sampler(max_anisotropy=3, address_mode="border")
+    read = jax.jit(lambda x, side: jt.sample(texture, (x, 0.5), sampler, ddx=(side, 0.0), ddy=(0.0, 0.1))[0])
+    infinite, long = (jax.value_and_grad(read)(0.5, side) for side in (np.inf, 3e38))
+    assert infinite == long
+    assert infinite[0] > 0.1  # the read in the middle
+
+
+def test_gradients_are_those_of_the_float_read():
+    rng = np.random.default_rng(0)
+    chain = jax.jit(jt.build_mipmaps)(jt.texture2d(rng.normal(size=(16, 16, 2)).astype(np.float32)))
+    x, y, *sides = rng.uniform(0, 0.3, (6, 20)).astype(np.float32)
+
+    def loss(arithmetic, x, y, sides):
+        sampler = jt.Sampler(address_mode="wrap", mipmap_filter_mode="linear", max_anisotropy=2, arithmetic=arithmetic)
+        out = jt.sample(chain, (x, y), sampler, ddx=(sides[0], sides[1]), ddy=(sides[2], sides[3]))
+        return (out * jnp.arange(1.0, 41).reshape(20, 2)).sum()
+
+    gradient = jax.jit(jax.grad(loss, (1, 2, 3)), static_argnums=0)
+    assert_trees_close("reordered", gradient("hardware", x, y, sides), gradient("float", x, y, sides))

@@ -1,0 +1,651 @@
+"""`arithmetic="hardware"` equals what a texture unit returned (tests/data), bit for bit; and what else it promises.
+
+Anisotropic reads are not exact: they are counted, and the count has a bound. `pytest -n 0 -s` shows a table.
+"""
+
+import functools
+from types import SimpleNamespace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import jaxtex as jt
+from tests.recorded.recorded_reads import data, read_all, recorded_cases
+from tests.support.tolerances import TOLERANCES, assert_close, assert_exact, assert_trees_close
+
+CASES = recorded_cases()
+GROUPS = tuple(dict.fromkeys(case.group for case in CASES))
+
+# How many values of a group may differ from the recorded ones. Every group that is missing here has none.
+KNOWN = {"aniso": 5745}
+# Of 4,096 values each: sums of texels that differ much in exponent.
+AT_MOST_OF_EXPONENTS = {"val1d_n": 0, "val1d_mixed": 0, "val2d_n": 0, "val2d_mixed": 0, "val3d_n": 0, "val3d_mixed": 0}
+
+FLOAT16_PATTERNS = np.arange(2**16, dtype=np.uint16).view(np.float16)
+
+
+def HARDWARE(address_mode="clamp", filter_mode="linear", **options):
+    """A sampler in hardware arithmetic."""
+    return jt.Sampler(address_mode=address_mode, filter_mode=filter_mode, arithmetic="hardware", **options)
+
+
+def as_recorded(values, out):
+    """The library's values in the dtype of the record, which holds float16 as float32 and short integers as long."""
+    return np.asarray(values).astype(out.dtype)
+
+
+def unlike(values, expected):
+    """Where bits differ; NaN is like NaN."""
+    assert values.dtype == expected.dtype
+    assert values.shape == expected.shape
+    raw = np.dtype(f"u{expected.itemsize}")
+    differ = np.ascontiguousarray(values).view(raw) != np.ascontiguousarray(expected).view(raw)
+    return differ & ~(np.isnan(values) & np.isnan(expected))
+
+
+def assert_same(values, expected):
+    assert not unlike(np.asarray(values), np.asarray(expected)).any()
+
+
+# Recorded reads
+
+
+@pytest.fixture(scope="module")
+def counts():
+    """What the tests of groups found: cases, values, different values. Printed at the end of them."""
+    found = {}
+    yield found
+    print("\nrecorded reads, by group (shown by pytest -n 0 -s)")
+    print(f"{'group':22}{'cases':>6}{'values':>8}{'different':>10}")
+    rows = [(group, *found[group]) for group in GROUPS if group in found]
+    for group, cases, values, different in (*rows, ("all", *map(sum, zip(*(row[1:] for row in rows))))):
+        print(f"{group:22}{cases:6}{values:8}{different:10}")
+
+
+@functools.cache
+def read_group(group):
+    """The cases of a group, and what the library returns for them."""
+    cases = [case for case in CASES if case.group == group]
+    return [(case, as_recorded(values, case.out)) for case, values in zip(cases, read_all(cases, "hardware"))]
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_recorded_reads(group, counts):
+    """Sign of zero included."""
+    total, lines = 0, []
+    pairs = read_group(group)
+    for case, values in pairs:
+        differ = unlike(values, case.out)
+        total += int(differ.sum())
+        if differ.any():
+            k = tuple(np.argwhere(differ)[0])
+            where = tuple(float(c[k[0]]) for c in case.coords)
+            lines.append(f"{case}: {differ.sum()} of {differ.size}; {k} at {where}: {values[k]} for {case.out[k]}")
+    counts[group] = (len(pairs), sum(values.size for _, values in pairs), total)
+    assert total <= KNOWN.get(group, 0), "\n".join(lines)
+
+
+def test_what_was_recorded():
+    assert (len(CASES), sum(len(case.out) for case in CASES)) == (548, 121_888)
+    assert KNOWN.keys() <= set(GROUPS)
+
+
+@pytest.mark.parametrize("anisotropy", [2, 3, 4, 7, 8, 16])
+def test_levels_of_an_anisotropic_sampler(anisotropy):
+    """An explicit level is sharpened; the texels of level k are k, so their filter does not matter."""
+    levels = tuple(np.full((256 >> k, 256 >> k, 1), k, np.float32) for k in range(9))
+    sampler = functools.partial(HARDWARE, filter_mode="point", mipmap_filter_mode="linear", max_anisotropy=anisotropy)
+    read = lambda lod, bias: jt.sample(jt.texture2d(levels), (0.5, 0.5), sampler(mipmap_level_bias=bias), lod=lod)
+    values = jax.jit(lambda lod: jnp.stack([read(lod, bias)[:, 0] for bias in (0.0, 0.3, -0.7)]))
+    assert_same(values(data()["sharpened_lod"]), data()[f"sharpened_{anisotropy}"])
+
+
+# Recorded precision
+
+
+def test_texels_that_differ_in_exponent():
+    """Coordinates in texels, clamp, linear. Exact, but where the slices of a volume lie far apart."""
+    sampler = HARDWARE(normalized_coords=False)
+    build = {"1": jt.texture1d, "2": jt.texture2d, "3": jt.texture3d}
+    read = jax.jit(
+        lambda arrays: {
+            name: jt.sample(build[name[3]](texels), coords, sampler) for name, (texels, coords) in arrays.items()
+        }
+    )
+    found = read({n: (data()[f"{n}/texels"], tuple(data()[f"{n}/coords"].T)) for n in AT_MOST_OF_EXPONENTS})
+    different = {name: int(unlike(np.asarray(v), data()[f"{name}/out"]).sum()) for name, v in found.items()}
+    print(f"\nof {found['val1d_n'].size} values each, different: {different}")
+    assert all(different[name] <= most for name, most in AT_MOST_OF_EXPONENTS.items()), different
+
+
+def test_srgb_table():
+    """All codes, read alone, and blends of neighbors in the table."""
+    codes = np.broadcast_to(np.arange(256, dtype=np.uint8)[:, None], (256, 4))
+    sampler = functools.partial(HARDWARE, read_mode="normalized_float", srgb=True, normalized_coords=False)
+
+    @jax.jit
+    def read(centers, between):
+        texture = jt.texture1d(codes)
+        return jt.sample(texture, (centers,), sampler(filter_mode="point")), jt.sample(texture, (between,), sampler())
+
+    single, blended = map(np.asarray, read(np.arange(256) + np.float32(0.5), data()["srgb_linear/coords"][:, 0]))
+    assert_exact(single[:, :3], np.repeat(data()["srgb_table"][:, None] / 65536, 3, axis=1), np.float32)
+    assert_exact(single[:, 3], quotient(np.arange(256), 255), np.float32)
+    assert_exact(blended, data()["srgb_linear/out"])
+
+
+def test_levels_of_detail_of_footprints():
+    """Level k of the texture is k throughout, so that a read returns the level of detail, whatever its filter."""
+    sides = [tuple(data()[f"grad_lod_aniso0/{side}"].T) for side in ("ddx", "ddy")]
+    levels = tuple(np.full((64 >> k, 64 >> k, 1), k, np.float32) for k in range(7))
+    sampler = HARDWARE(filter_mode="point", mipmap_filter_mode="linear")
+    lod = jax.jit(lambda x, y: jt.sample(jt.texture2d(levels), (0.5, 0.5), sampler, ddx=x, ddy=y)[:, 0])(*sides)
+    assert_exact(lod, data()["grad_lod_aniso0/lod"])
+
+
+# Every code
+
+
+def quotient(code, divisor):
+    """code / divisor, rounded correctly to float32, in integers. The divisor is odd, so there are no ties."""
+    code = np.asarray(code, np.int64)
+    magnitude = np.abs(code)
+    shift = 24 - np.frexp(magnitude / divisor)[1].astype(np.int64)
+    whole, rest = np.divmod(magnitude << shift, divisor)
+    rounded = np.ldexp((whole + (2 * rest > divisor)).astype(np.float64), -shift)
+    return (np.sign(code) * rounded).astype(np.float32)
+
+
+@pytest.mark.parametrize("arithmetic", ["float", "hardware"])
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.uint16, np.int16])
+def test_every_code_is_one_correctly_rounded_quotient(dtype, arithmetic):
+    codes, values = every_code(arithmetic)[np.dtype(dtype).name]
+    expected = np.maximum(quotient(codes, np.iinfo(dtype).max), np.float32(-1))
+    assert_exact(values, expected, np.float32)
+
+
+@pytest.mark.parametrize("arithmetic", ["float", "hardware"])
+def test_every_float16_is_returned_as_it_is(arithmetic):
+    codes, values = every_code(arithmetic)["float16"]
+    assert_same(values, codes)
+
+
+@functools.cache
+def every_code(arithmetic):
+    """All values of the short formats, and what a read of the texel that holds one returns, by dtype."""
+    codes = {np.dtype(d).name: np.arange(np.iinfo(d).min, np.iinfo(d).max + 1).astype(d) for d in "BbHh"}
+    codes["float16"] = FLOAT16_PATTERNS
+
+    @jax.jit
+    def read(codes):
+        values = {}
+        for name, texels in codes.items():
+            mode = "element" if name == "float16" else "normalized_float"
+            sampler = jt.Sampler(
+                address_mode="clamp",
+                filter_mode="point",
+                read_mode=mode,
+                normalized_coords=False,
+                arithmetic=arithmetic,
+            )
+            x = jnp.arange(texels.size, dtype=jnp.float32) + 0.5
+            values[name] = jt.sample(jt.texture1d(texels[:, None]), (x,), sampler)[:, 0]
+        return values
+
+    return {name: (codes[name], np.asarray(values)) for name, values in read(codes).items()}
+
+
+# Transforms
+
+
+def pick(group, **fields):
+    """The first case of a group whose record has these fields."""
+    return next(c for c in CASES if c.group == group and all(c.record[k] == v for k, v in fields.items()))
+
+
+PROGRAMS = {
+    "2d, wrap": pick("2d", filter=1, addr0=0, normalized=1),
+    "float16, border": pick("format1d", fmt=5, addr0=3),
+    "cubemap": pick("cube", filter=1, seamless=1, w=8),
+    "sRGB": pick("srgb2d", filter=1),
+    "levels of int8": pick("formatmip", fmt=2, filter=0),
+    "gather": pick("formatgather", fmt=4),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_every_transform_returns_the_same_bits(name):
+    """Over batches of coordinates and of textures, and with 64-bit types: as above, in a program of other reads."""
+    case = PROGRAMS[name]
+    read, (levels, *others) = functools.partial(case.read, arithmetic="hardware"), case.operands()
+    color, *where = others
+    halves = jax.tree.map(lambda a: a.reshape(2, -1, *a.shape[1:]), where)
+    stacked = jax.tree.map(lambda a: np.stack([np.zeros_like(a), a]), levels)
+    over_both = jax.jit(jax.vmap(jax.vmap(read, (None, None, 0, 0)), (0, None, None, None)))
+    _, values = np.asarray(over_both(stacked, color, *halves))
+    with jax.enable_x64(True):
+        wide = jax.jit(read)(levels, *others)
+    for found in (values.reshape(case.out.shape), wide):
+        assert_same(as_recorded(found, case.out), case.out)
+
+
+def test_operation_by_operation_returns_the_same_bits():
+    """Without a compiler that fuses, or that multiplies and adds at once."""
+    case = pick("1d", filter=1, addr0=1, normalized=0)
+    with jax.disable_jit():
+        assert_same(as_recorded(case.read(*case.operands(), "hardware"), case.out), case.out)
+
+
+# Gradients
+
+
+def draw(*shape, rng):
+    return rng.normal(size=shape).astype(np.float32)
+
+
+def reads_2d(rng):
+    """Texels, border color and coordinates, some of them outside."""
+    sampler = functools.partial(jt.Sampler, address_mode=("border", "mirror"))
+    read = lambda arithmetic, texels, color, coords: jt.sample(
+        jt.texture2d(texels, border_color=color), coords, sampler(arithmetic=arithmetic)
+    )
+    return read, (draw(5, 7, 3, rng=rng), draw(3, rng=rng), places(2, rng))
+
+
+def reads_levels(rng):
+    """Texels of all levels, coordinates and the level of detail."""
+    sampler = functools.partial(jt.Sampler, address_mode="wrap", mipmap_filter_mode="linear", mipmap_level_bias=0.3)
+    read = lambda arithmetic, levels, coords, lod: jt.sample(
+        jt.texture1d(levels), coords, sampler(arithmetic=arithmetic), lod=lod
+    )
+    levels = tuple(draw(n, 2, rng=rng) for n in (8, 4, 2, 1))
+    return read, (levels, places(1, rng), rng.uniform(-1, 4, 33).astype(np.float32))
+
+
+def reads_footprints(rng):
+    """Texels of all levels, coordinates and the sides of footprints."""
+    sampler = functools.partial(jt.Sampler, address_mode="wrap", mipmap_filter_mode="linear")
+    read = lambda arithmetic, levels, coords, ddx, ddy: jt.sample(
+        jt.texture1d(levels), coords, sampler(arithmetic=arithmetic), ddx=ddx, ddy=ddy
+    )
+    levels = tuple(draw(n, 2, rng=rng) for n in (8, 4, 2, 1))
+    return read, (levels, places(1, rng), places(1, rng), places(1, rng))
+
+
+def reads_cubemap(rng):
+    """Texels and directions."""
+    read = lambda arithmetic, texels, coords: jt.sample(jt.cubemap(texels), coords, jt.Sampler(arithmetic=arithmetic))
+    return read, (draw(6, 4, 4, 2, rng=rng), tuple(draw(3, 33, rng=rng)))
+
+
+def reads_gather(rng):
+    """Texels and border color."""
+    x, y = places(2, rng)
+    read = lambda arithmetic, texels, color: jt.gather(
+        jt.texture2d(texels, border_color=color), (x, y), jt.Sampler(address_mode="border", arithmetic=arithmetic)
+    )
+    return read, (draw(5, 7, 1, rng=rng), draw(1, rng=rng))
+
+
+def places(dimension, rng):
+    """Coordinates, some of them outside."""
+    return tuple(rng.uniform(-0.2, 1.2, (dimension, 33)).astype(np.float32))
+
+
+def assert_same_derivatives(read, primals, rng, differentiate):
+    """`differentiate(read, primals, tangents, cotangent)` gives the same in hardware and in float arithmetic."""
+    shape = jax.eval_shape(functools.partial(read, "float"), *primals).shape
+    tangents, cotangent = jax.tree.map(lambda p: draw(*np.shape(p), rng=rng), primals), draw(*shape, rng=rng)
+    derivatives = jax.jit(
+        lambda primals, *others: [
+            differentiate(functools.partial(read, arithmetic), primals, *others) for arithmetic in ("hardware", "float")
+        ]
+    )
+    hardware, smooth = derivatives(primals, tangents, cotangent)
+    assert all(np.any(leaf) for leaf in jax.tree.leaves(smooth))
+    assert_trees_close("reordered", hardware, smooth)
+
+
+def gradient(read, primals, tangents, cotangent):
+    """Reverse mode, to every argument."""
+    del tangents
+    scalar = lambda *p: jnp.vdot(cotangent, read(*p))
+    return jax.grad(scalar, tuple(range(len(primals))))(*primals)
+
+
+def both_orders(read, primals, tangents, cotangent):
+    """Forward mode, and forward over reverse."""
+    along = lambda *p: gradient(read, p, tangents, cotangent)
+    return jax.jvp(read, primals, tangents)[1], jax.jvp(along, primals, tangents)
+
+
+@pytest.mark.parametrize("make", [reads_levels, reads_footprints, reads_cubemap, reads_gather])
+def test_gradients_are_those_of_the_float_read(make):
+    """Straight through, to every argument."""
+    rng = np.random.default_rng(0)
+    assert_same_derivatives(*make(rng), rng, gradient)
+
+
+def test_second_derivatives_are_those_of_the_float_read():
+    """In forward mode, and forward over reverse."""
+    rng = np.random.default_rng(0)
+    assert_same_derivatives(*reads_2d(rng), rng, both_orders)
+
+
+def test_integer_texels_have_no_gradient_and_their_coordinates_do():
+    texels = np.random.default_rng(0).integers(0, 256, (5, 7, 1), np.uint8)
+
+    @functools.partial(jax.jit, static_argnames="arithmetic")
+    def gradient(texels, x, arithmetic):
+        sampler = jt.Sampler(read_mode="normalized_float", arithmetic=arithmetic)
+        read = lambda t, x: jt.sample(jt.texture2d(t), (x, 0.4), sampler).sum()
+        return jax.grad(read, (0, 1), allow_int=True)(texels, x)
+
+    x = np.linspace(0.1, 0.9, 9, dtype=np.float32)
+    of_texels, of_x = gradient(texels, x, "hardware")
+    assert of_texels.dtype == jax.dtypes.float0
+    assert_exact(of_x, gradient(texels, x, "float")[1])
+    assert np.any(of_x)
+
+
+# Types and errors
+
+
+@pytest.mark.parametrize(
+    ("stored", "read_mode", "filter_mode", "expected"),
+    [
+        ("float32", "element", "linear", "float32"),
+        ("float16", "element", "linear", "float16"),
+        ("uint8", "normalized_float", "linear", "float32"),
+        ("int16", "normalized_float", "linear", "float32"),
+        ("int8", "element", "point", "int8"),
+        ("uint32", "element", "point", "uint32"),
+    ],
+)
+def test_result_dtype(stored, read_mode, filter_mode, expected):
+    texture = jt.texture1d(jnp.ones((4, 1), stored))
+    read = functools.partial(jt.sample, texture, (0.5,), HARDWARE("clamp", filter_mode, read_mode=read_mode))
+    assert jax.eval_shape(read).dtype == expected
+    assert jax.eval_shape(functools.partial(read, dtype=jnp.float16)).dtype == jnp.float16
+
+
+@pytest.mark.usefixtures("x64")
+def test_coordinates_in_float64_are_cast_to_float32():
+    texture = jt.texture1d(draw(7, 2, rng=np.random.default_rng(0)))
+    wide = np.random.default_rng(1).uniform(-1, 2, 256)
+    read = jax.jit(lambda *coords: [jt.sample(texture, (x,), HARDWARE("wrap")) for x in coords])
+    from_wide, from_narrow = read(wide, wide.astype(np.float32))
+    assert from_wide.dtype == np.float32
+    assert_exact(from_wide, from_narrow)
+
+
+@pytest.mark.parametrize("option", [{"filter_mode": "cubic"}, {"address_mode": "reflect"}])
+def test_modes_that_no_texture_unit_has(option):
+    with pytest.raises(ValueError, match="arithmetic='float'"):
+        HARDWARE(**option)
+    if "address_mode" in option:
+        with pytest.raises(ValueError, match="arithmetic='float'"):
+            HARDWARE(address_mode=("clamp", "reflect"))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "uint8", "uint16", "int8", "int16"])
+def test_a_gather_outside_returns_the_border_color_of_a_read(dtype):
+    read_mode = "element" if np.dtype(dtype).kind == "f" else "normalized_float"
+    sampler = jt.Sampler(address_mode="border", read_mode=read_mode, arithmetic="hardware")
+
+    @jax.jit
+    def read_and_gather(texels, color, x, y):
+        texture = jt.texture2d(texels, border_color=color)
+        # The components that may lie outside of the range of the format.
+        gathered = {k: jt.gather(texture, (x, y), sampler, component=k) for k in (1, 3)}
+        return jt.sample(texture, (x, y), sampler), gathered
+
+    color, outside = np.float32([1.0, -0.5, 0.25, 2.0]), np.float32(-3.0)
+    values, gathered = jax.tree.map(np.asarray, read_and_gather(np.zeros((2, 2, 4), dtype), color, outside, outside))
+    assert_exact(values[0], 1.0, dtype=values.dtype)
+    for component, found in gathered.items():
+        assert_exact(found, np.full(4, values[component]))
+
+
+@pytest.mark.usefixtures("x64")
+@pytest.mark.parametrize("name", ["sample", "gather"])
+@pytest.mark.parametrize("dtype", ["float64", "bfloat16"])
+def test_texels_that_no_texture_unit_has(dtype, name):
+    texture = jt.texture2d(jnp.ones((2, 2, 1), dtype))
+    with pytest.raises(ValueError, match=f"for {dtype} texels, which no texture unit has"):
+        getattr(jt, name)(texture, (0.5, 0.5), HARDWARE())
+
+
+# Sums
+
+# Texels of a volume of two slices, of as many columns, and the value half between all of them.
+TINY = 2.0**-126
+WIDE = 1 + 2.0**-23
+LARGEST_FLOAT = float(np.finfo(np.float32).max)
+SUMS = {
+    "slices that cancel, of 26 bits each": ([[3 * WIDE, WIDE / 4], [-3 * WIDE, -WIDE / 4]], 0.0),
+    "zeros of both signs": ([[-0.0, -0.0], [-0.0, 0.0]], 0.0),
+    "zeros below": ([[-0.0, -0.0], [-0.0, -0.0]], -0.0),
+    "subnormal numbers": ([[1e-40, 1e-40], [-1e-45, 1e-45]], 0.0),
+    "subnormal numbers below": ([[-1e-40, -1e-45], [-0.0, -1e-40]], -0.0),
+    "just not subnormal": ([[3 * TINY, -TINY], [3 * TINY, -TINY]], TINY),
+    "just subnormal": ([[3 * TINY, -TINY * WIDE], [3 * TINY, -TINY * WIDE]], 0.0),
+    "just subnormal, below": ([[-3 * TINY, TINY * WIDE], [-3 * TINY, TINY * WIDE]], -0.0),
+    "a tie": ([[1.0, WIDE], [1.0, WIDE]], WIDE),
+    "a tie below": ([[-1.0, -WIDE], [-1.0, -WIDE]], -WIDE),
+    "large numbers and infinity": ([[LARGEST_FLOAT, LARGEST_FLOAT], [-np.inf, 0.0]], -np.inf),
+    "infinities": ([[np.inf, 1.0], [np.inf, LARGEST_FLOAT]], np.inf),
+    "infinities of both signs": ([[np.inf, 1.0], [-np.inf, 1.0]], np.nan),
+    "not a number": ([[np.nan, 1.0], [np.inf, 1.0]], np.nan),
+}
+
+
+def test_sums_of_special_texels():
+    texels = np.float32([texels for texels, _ in SUMS.values()])
+    coords = np.float32([[1.0], [0.5], [1.0]])
+    read = jax.jit(jax.vmap(lambda t: jt.sample(jt.texture3d(t), tuple(coords), HARDWARE(normalized_coords=False))))
+    found = np.asarray(read(texels[:, :, None, :, None])).ravel()
+    expected = np.float32([value for _, value in SUMS.values()])
+    assert dict(zip(SUMS, unlike(found, expected))) == dict.fromkeys(SUMS, False)
+
+
+SPECIAL = (np.inf, -np.inf, np.nan, 0.0, -0.0, 1.0, -1.0, 1.5)
+# Parts in 1/256 whose products, the weights, are often rounded to zero.
+PARTS = (0, 1, 2, 3, 8, 16, 100, 127, 128, 129, 240, 253, 254, 255)
+
+
+def split(total, part, half=128):
+    far = (total * part + half) // 256
+    return total - far, far
+
+
+def looked_at(texels, position, total):
+    """The texels, of (depth, height, width), whose part is above zero on every axis, and their weights."""
+    places = (np.clip(p - 128, 0, 256 * (size - 1)) for p, size in zip(position, texels.shape))
+    (z, slices), (y, rows), (x, columns) = (divmod(int(p), 256) for p in places)
+    for k, of_slice in enumerate(split(total, slices)):
+        for i, of_column in enumerate(split(of_slice, columns)):
+            for j, weight in enumerate(split(of_column, rows, 128 if i else 127)):
+                if slices >= k and rows >= j and columns >= i:
+                    yield float(texels[z + k, y + j, x + i]), weight
+
+
+def sum_of(taps):
+    """What infinities and NaN make of a sum does not depend on weights. A zero is -0 if all texels are negative, and
+    those without weight -0."""
+    total = sum(value * weight if np.isfinite(value) else value for value, weight in taps)
+    return total / 256 if total else np.copysign(0.0, -all(np.signbit(v) and (w > 0 or v == 0) for v, w in taps))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_texels_whose_weight_is_rounded_to_zero(dtype):
+    """Volumes, images, and images of two levels, as volumes of one slice; positions in 1/256 of a texel."""
+    rng, count = np.random.default_rng(0), 800
+    finite = 4 * SPECIAL[3:] + SPECIAL
+    volume, image, coarse = (rng.choice(finite, (2, 3, 3, 4)), *(rng.choice(finite, (1, n, n, 4)) for n in (4, 2)))
+    volume, image, coarse = (texels.astype(dtype) for texels in (volume, image, coarse))
+    places = 128 + 256 * rng.integers(3, size=(count, 3)) + rng.choice(PARTS, (count, 3))
+    lods = rng.choice(PARTS, count)
+
+    @jax.jit
+    def read(volume, image, coarse, places, lod):
+        z, y, x = places.T / 256
+        in_texels, levels = HARDWARE(normalized_coords=False), HARDWARE(mipmap_filter_mode="linear")
+        return (
+            jt.sample(jt.texture3d(volume), (x, y, z), in_texels),
+            jt.sample(jt.texture2d(image), (x, y), in_texels),
+            jt.sample(jt.texture2d((image, coarse)), (x / 4, y / 4), levels, lod=lod),
+        )
+
+    found = read(volume, image[0], coarse[0], places.astype(np.float32), (lods / 256).astype(np.float32))
+    expected = np.empty((3, count, 4))
+    for n, c in np.ndindex(count, 4):
+        # Of half a 256th the upper one.
+        below = [looked_at(coarse[..., c], (places[n] + 1) // 2, int(lods[n]))] if lods[n] else []
+        fine = looked_at(image[..., c], places[n], 256 - int(lods[n]))
+        expected[0, n, c] = sum_of(list(looked_at(volume[..., c], places[n], 256)))
+        expected[1, n, c] = sum_of(list(looked_at(image[..., c], places[n], 256)))
+        expected[2, n, c] = sum_of([tap for taps in (fine, *below) for tap in taps])
+    for values, exact in zip(found, expected.astype(dtype)):
+        assert_same(values, exact)
+
+
+# Laws
+
+anywhere = st.floats(-4, 4, width=32)
+# Stored sizes, what builds a texture, how many coordinates, and options of the read.
+KINDS = {
+    "1d": ((5,), jt.texture1d, 1, {}),
+    "3d": ((2, 3, 5), jt.texture3d, 3, {}),
+    "2d layered": ((2, 3, 5), jt.texture2d_layered, 2, {"layer": 1}),
+    "cubemap layered": ((2, 6, 3, 3), jt.cubemap_layered, 3, {"layer": 1}),
+}
+NORMAL = st.floats(min_value=2.0**-126, width=32, allow_infinity=False) | st.floats(
+    max_value=-(2.0**-126), width=32, allow_infinity=False
+)
+
+
+@functools.cache
+def constant_reads():
+    """Textures that hold one value, and a chain of levels: a function of that value and of coordinates."""
+
+    @jax.jit
+    def read(value, coords, lod):
+        found = {}
+        for name, (sizes, build, dimension, options) in KINDS.items():
+            texture = build(jnp.full((*sizes, 1), value), border_color=value)
+            mode = "border" if dimension == 2 else "mirror"
+            found[name] = jt.sample(texture, coords[:dimension], HARDWARE(mode), **options)
+        levels = tuple(jnp.full((n, n, 1), value) for n in (8, 4, 2, 1))
+        found["levels"] = jt.sample(jt.texture2d(levels), coords[:2], HARDWARE(mipmap_filter_mode="linear"), lod=lod)
+        return found
+
+    return read
+
+
+@given(NORMAL, anywhere, st.tuples(anywhere, anywhere, anywhere))
+def test_a_constant_stays_constant(value, lod, coords):
+    """To the last bit: the weights sum to one."""
+    coords = tuple(map(np.float32, coords))
+    found = constant_reads()(np.float32(value), coords, np.float32(lod))
+    assert {name: float(values[0]) for name, values in found.items()} == dict.fromkeys(found, value)
+
+
+def one_hot(shape):
+    """A texture whose channels are its texels: a read returns weights."""
+    return np.eye(np.prod(shape), dtype=np.float32).reshape(*shape, -1)
+
+
+def test_weights_are_whole_256ths_and_sum_to_one():
+    coords = np.random.default_rng(0).uniform(-0.5, 1.5, (4, 500)).astype(np.float32)
+
+    @jax.jit
+    def weights(coords):
+        x, y, z, lod = coords
+        levels = tuple(
+            jnp.asarray(one_hot((21,))[a:b].reshape(n, n, -1)) for a, b, n in ((0, 16, 4), (16, 20, 2), (20, 21, 1))
+        )
+        return (
+            jt.sample(jt.texture3d(one_hot((2, 3, 4))), (x, y, z), HARDWARE("mirror")),
+            jt.sample(jt.texture2d(levels), (x, y), HARDWARE(mipmap_filter_mode="linear"), lod=lod),
+            jt.sample(jt.cubemap(one_hot((6, 3, 3))), (x, y, z), HARDWARE()),
+        )
+
+    for found in weights(tuple(coords)):
+        steps = np.asarray(found, np.float64) * 256
+        assert np.all(steps == np.round(steps))
+        assert np.all(steps >= 0)
+        assert np.all(steps.sum(axis=-1) == 256)
+
+
+@pytest.fixture(scope="module")
+def reads():
+    """Reads of one random texture and of its relatives, that the laws below compare."""
+    rng = np.random.default_rng(0)
+    texels, coords = draw(3, 4, 5, 2, rng=rng), tuple(rng.uniform(-1, 2, (2, 400)).astype(np.float32))
+    grid = np.meshgrid(np.arange(5), np.arange(4))
+    spiked = texels[1].copy()
+    spiked[2, 3] = np.inf, np.nan
+
+    @jax.jit
+    def read(texels, spiked, coords, grid):
+        x, y = coords
+        flat, centers = jt.texture2d(texels[1]), tuple(g.astype(jnp.float32) + 0.5 for g in grid)
+        modes = ("wrap", "clamp")
+        in_texels = functools.partial(HARDWARE, normalized_coords=False)
+        return {
+            "plain": jt.sample(flat, coords, HARDWARE(modes)),
+            "float": jt.sample(flat, coords, jt.Sampler(address_mode=modes)),
+            "layer": jt.sample(jt.texture2d_layered(texels), coords, HARDWARE(modes), layer=1),
+            "negative": jt.sample(jt.texture2d(-texels[1]), coords, HARDWARE(modes)),
+            "scaled": jt.sample(jt.texture2d(texels[1] * jnp.float32(2.0**40)), coords, HARDWARE(modes)),
+            "coarse": jt.sample(flat, (jnp.round(x * 64) / 64, y), HARDWARE(modes)),
+            "shifted": jt.sample(flat, (jnp.round(x * 64) / 64 + 3, y), HARDWARE(modes)),
+            "fetched": jt.fetch(flat, grid),
+            "point": jt.sample(flat, centers, in_texels(filter_mode="point")),
+            "center": jt.sample(flat, centers, in_texels()),
+            "normalized": jt.sample(flat, (centers[0] / 5, centers[1] / 4), HARDWARE(filter_mode="point")),
+            "spiked": jt.sample(jt.texture2d(spiked), centers, in_texels()),
+        }
+
+    found = SimpleNamespace(**jax.tree.map(np.asarray, read(texels, spiked, coords, tuple(grid))))
+    return found, SimpleNamespace(texels=texels, spiked=spiked)
+
+
+def test_point_read_is_a_fetch(reads):
+    found, given = reads
+    assert_exact(found.fetched, given.texels[1])
+    for values in (found.point, found.normalized, found.center):
+        assert_exact(values, found.fetched)
+
+
+def test_taps_without_weight_do_not_count(reads):
+    """Infinities and NaN next to a texel that is read at its center."""
+    found, given = reads
+    assert_same(found.spiked, given.spiked)
+
+
+def test_close_to_the_float_read(reads):
+    """One fraction of 8 bits an axis, of the contrast of all texels, and one rounding of a sum."""
+    found, given = reads
+    contrast, largest = np.ptp(given.texels[1]), np.abs(given.texels[1]).max()
+    rounding = TOLERANCES["texture unit float32"] / TOLERANCES["texture unit axis"]
+    assert_close("texture unit axis", found.plain, found.float, 2 * contrast + rounding * largest)
+    assert np.any(found.plain != found.float)
+
+
+def test_a_layer_is_its_slice(reads):
+    assert_exact(reads[0].layer, reads[0].plain)
+
+
+def test_signs_and_powers_of_two_pass_through(reads):
+    assert_exact(reads[0].negative, -reads[0].plain)
+    assert_exact(reads[0].scaled, reads[0].plain * np.float32(2.0**40))
+
+
+def test_a_period_changes_nothing(reads):
+    assert_exact(reads[0].shifted, reads[0].coarse)

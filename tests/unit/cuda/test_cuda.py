@@ -1,0 +1,866 @@
+"""`jaxtex.cuda`: what is refused and with which code, and that what is read is the core's read."""
+
+import dataclasses
+import itertools
+import pickle
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxtex as jt
+from jaxtex import cuda
+from jaxtex.cuda import (
+    AddressMode,
+    ArrayFlags,
+    ChannelFormatKind,
+    CudaError,
+    FilterMode,
+    ReadMode,
+    ResourceDesc,
+    ResourceViewDesc,
+    ResourceViewFormat,
+    TextureDesc,
+    TextureReference,
+    TextureType,
+)
+from tests.support.tolerances import assert_exact
+
+FLOAT = cuda.createChannelDesc("float")
+LINEAR = {"filterMode": FilterMode.Linear}
+FRACTIONS = {"readMode": ReadMode.NormalizedFloat}
+LAYERED, CUBEMAP, GATHER = ArrayFlags.Layered, ArrayFlags.Cubemap, ArrayFlags.TextureGather
+
+
+def refused(create, code, *words):
+    """`create` raises a `CudaError` with that code and a sentence that holds those words."""
+    with pytest.raises(CudaError) as caught:
+        create()
+    assert caught.value.code == code, caught.value
+    for word in words:
+        assert word in str(caught.value)
+
+
+def memory(desc, count=4):
+    """Linear memory of a format, also of those that no JAX array holds."""
+    known = desc.f in (0, 1, 2) or desc.is_normalized
+    return jnp.zeros(count * max(desc.channels, 1), desc.dtype if known else jnp.uint8)
+
+
+def image(texels, flags=0, arithmetic="float", **desc):
+    """A texture object over a 2D array of floats."""
+    texels = np.asarray(texels, np.float32)
+    array = cuda.memcpyToArray(cuda.mallocArray(FLOAT, texels.shape[1], texels.shape[0], flags), texels)
+    return cuda.createTextureObject(ResourceDesc.Array(array), TextureDesc(**desc), arithmetic=arithmetic)
+
+
+# ---------------------------------------------------------------------------------------------------- formats
+
+
+VALID_FORMATS = {
+    "char": (8, 0, 0, 0, 0),
+    "signed char": (8, 0, 0, 0, 0),
+    "uchar4": (8, 8, 8, 8, 1),
+    "unsigned char": (8, 0, 0, 0, 1),
+    "short1": (16, 0, 0, 0, 0),
+    "ushort2": (16, 16, 0, 0, 1),
+    "int4": (32, 32, 32, 32, 0),
+    "unsigned int": (32, 0, 0, 0, 1),
+    "half": (16, 0, 0, 0, 2),
+    "half2": (16, 16, 0, 0, 2),
+    "float": (32, 0, 0, 0, 2),
+    "float4": (32, 32, 32, 32, 2),
+}
+
+
+@pytest.mark.parametrize("name", VALID_FORMATS)
+def test_type_names_describe_channels(name):
+    *bits, kind = VALID_FORMATS[name]
+    desc = cuda.createChannelDesc(name)
+    assert (desc.bits, desc.f) == (tuple(bits), kind)
+    assert desc == cuda.createChannelDesc(*bits, kind)
+    assert cuda.mallocArray(desc, 2).texels.shape == (2, desc.channels)
+
+
+INVALID_FORMATS = (
+    (0, 0, 0, 0, 2),
+    (8, 0, 0, 0, 2),
+    (64, 0, 0, 0, 2),
+    (64, 0, 0, 0, 0),
+    (10, 0, 0, 0, 1),
+    (8, 8, 8, 0, 1),
+    (32, 32, 32, 0, 2),
+    (0, 8, 0, 0, 1),
+    (8, 0, 8, 0, 1),
+    (8, 16, 0, 0, 1),
+    (-8, 0, 0, 0, 1),
+    (32, 0, 0, 0, 3),
+    (16, 0, 0, 0, ChannelFormatKind.UnsignedNormalized8X1),
+    (8, 8, 0, 0, ChannelFormatKind.UnsignedNormalized8X1),
+    (8, 8, 8, 8, ChannelFormatKind.NV12),
+    (10, 10, 10, 10, ChannelFormatKind.UnsignedNormalized1010102),
+)
+
+
+@pytest.mark.parametrize("fields", INVALID_FORMATS, ids=str)
+def test_formats_that_cuda_does_not_have(fields):
+    desc = cuda.ChannelFormatDesc(*fields)
+    refused(lambda: cuda.mallocArray(desc, 4), 20, "desc")
+    refused(lambda: cuda.createTextureObject(ResourceDesc.Linear(jnp.zeros(4), desc), TextureDesc()), 20)
+
+
+@pytest.mark.parametrize("name", ["float3", "double", "longlong2"])
+def test_types_that_no_texture_has(name):
+    desc = cuda.createChannelDesc(name)
+    assert (desc.bits, desc.f) == ((0, 0, 0, 0), ChannelFormatKind.None_)
+    refused(lambda: cuda.mallocArray(desc, 4), 20, "three channels")
+
+
+def test_names_that_are_no_type():
+    refused(lambda: cuda.createChannelDesc("flaot4"), 1, "flaot4")
+    refused(lambda: cuda.createChannelDesc(8, 0, 0, 0, 99), 1, "99")
+    refused(lambda: cuda.createChannelDesc(8), 1, "f is missing")
+
+
+KINDS = {kind: cuda.createChannelDesc(kind) for kind in ChannelFormatKind if kind.value >= 4}
+UNMODELED = [kind for kind in KINDS if kind.value == 4 or kind.value >= 17]
+
+
+@pytest.mark.parametrize("kind", UNMODELED, ids=lambda kind: kind.name)
+def test_formats_that_are_not_modeled(kind):
+    refused(lambda: cuda.mallocArray(KINDS[kind], 4, 4), 801, kind.name, "does not model")
+
+
+def test_kinds_have_the_numbers_of_cuda():
+    assert [kind.value for kind in ChannelFormatKind] == list(range(32))
+    assert [form.value for form in ResourceViewFormat] == list(range(0x23))
+    for enum, names in (
+        (AddressMode, "Wrap Clamp Mirror Border"),
+        (FilterMode, "Point Linear"),
+        (ReadMode, "ElementType NormalizedFloat"),
+        (cuda.ResourceType, "Array MipmappedArray Linear Pitch2D"),
+    ):
+        assert [(member.name, member.value) for member in enum] == list(zip(names.split(), itertools.count()))
+    assert ChannelFormatKind.UnsignedBlockCompressed7SRGB == 30
+    assert ResourceViewFormat.Float4 == 0x18
+    flags = {"SurfaceLoadStore": 2, "Cubemap": 4, "TextureGather": 8, "ColorAttachment": 0x20, "Sparse": 0x40}
+    assert {flag.name: flag.value for flag in ArrayFlags} == {"Layered": 1, **flags, "DeferredMapping": 0x80}
+
+
+# ---------------------------------------------------------------------------------------------------- arrays
+
+
+SHAPES = {
+    "1D": ((5, 0, 0), 0, (5, 1), "1d"),
+    "2D": ((5, 3, 0), 0, (3, 5, 1), "2d"),
+    "2D of one row": ((5, 1, 0), 0, (1, 5, 1), "2d"),
+    "3D": ((5, 3, 2), 0, (2, 3, 5, 1), "3d"),
+    "1D layered": ((5, 0, 2), LAYERED, (2, 5, 1), "1d_layered"),
+    "2D layered": ((5, 3, 2), LAYERED, (2, 3, 5, 1), "2d_layered"),
+    "cubemap": ((4, 4, 6), CUBEMAP, (6, 4, 4, 1), "cubemap"),
+    "layered cubemap": ((4, 4, 12), CUBEMAP | LAYERED, (12, 4, 4, 1), "cubemap_layered"),
+    "2D for gathers": ((5, 3, 0), GATHER, (3, 5, 1), "2d"),
+    "2D for surfaces": ((5, 3, 0), ArrayFlags.SurfaceLoadStore | ArrayFlags.ColorAttachment, (3, 5, 1), "2d"),
+    "sparse 3D": ((5, 3, 2), ArrayFlags.Sparse, (2, 3, 5, 1), "3d"),
+    "sparse 2D layered": ((5, 3, 2), ArrayFlags.Sparse | LAYERED, (2, 3, 5, 1), "2d_layered"),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_extent_and_flags_say_the_shape(name):
+    extent, flags, shape, kind = SHAPES[name]
+    array = cuda.malloc3DArray(FLOAT, extent, flags)
+    assert (array.texels.shape, array.texels.dtype, array.kind.value) == (shape, np.float32, kind)
+    assert array.extent == extent
+    assert cuda.malloc3DArray(FLOAT, extent, int(flags)).flags == flags
+    assert not array.texels.any()
+
+
+WRONG_SHAPES = {
+    "no width": ((0, 0, 0), 0),
+    "a negative height": ((4, -1, 0), 0),
+    "a depth without height": ((4, 0, 2), 0),
+    "no layers": ((4, 4, 0), LAYERED),
+    "a cubemap that is not square": ((4, 3, 6), CUBEMAP),
+    "a cubemap of 5 faces": ((4, 4, 5), CUBEMAP),
+    "a cubemap of 12 faces": ((4, 4, 12), CUBEMAP),
+    "layered cubemaps of 8 faces": ((4, 4, 8), CUBEMAP | LAYERED),
+    "layered cubemaps without faces": ((4, 4, 0), CUBEMAP | LAYERED),
+    "gather of a row": ((4, 0, 0), GATHER),
+    "gather of a volume": ((4, 4, 4), GATHER),
+    "gather of layers": ((4, 4, 4), GATHER | LAYERED),
+    "gather of a cubemap": ((4, 4, 6), GATHER | CUBEMAP),
+    "a sparse row": ((4, 0, 0), ArrayFlags.Sparse),
+    "a sparse cubemap": ((4, 4, 6), ArrayFlags.Sparse | CUBEMAP),
+    "sparse layers of rows": ((4, 0, 2), ArrayFlags.Sparse | LAYERED),
+    "an unknown flag": ((4, 4, 0), 0x10),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_SHAPES)
+def test_extents_and_flags_that_do_not_go_together(name):
+    extent, flags = WRONG_SHAPES[name]
+    refused(lambda: cuda.malloc3DArray(FLOAT, extent, flags), 1, "flags")
+    refused(lambda: cuda.mallocMipmappedArray(FLOAT, extent, 1, flags), 1, "flags")
+
+
+def test_arrays_of_two_dimensions_have_no_layers():
+    refused(lambda: cuda.mallocArray(FLOAT, 4, 4, LAYERED), 1, "malloc3DArray")
+    refused(lambda: cuda.mallocArray(FLOAT, 4, 4, CUBEMAP), 1, "malloc3DArray")
+    with pytest.raises(TypeError, match="three ints"):
+        cuda.malloc3DArray(FLOAT, (4.0, 4, 0))
+    assert cuda.malloc3DArray(FLOAT, np.array([4, 2, 0])).extent == (4, 2, 0)
+
+
+# Shape, the largest sizes, and the compute capability: one more on any axis is refused.
+LIMITS = (
+    ((131072, 0, 0), 0, 12.1),
+    ((131072, 0, 0), 0, 6.0),
+    ((65536, 0, 0), 0, 5.2),
+    ((65536, 65535, 0), 0, 3.0),
+    ((65536, 65536, 0), 0, 3.5),
+    ((131072, 65536, 0), 0, 9.0),
+    ((32768, 0, 2048), LAYERED, 9.0),
+    ((16384, 0, 2048), LAYERED, 5.0),
+    ((32768, 32768, 2048), LAYERED, 9.0),
+    ((16384, 16384, 2048), LAYERED, 2.0),
+    ((16384, 16384, 16384), 0, 9.0),
+    ((4096, 4096, 4096), 0, 5.0),
+    ((2048, 2048, 2048), 0, 2.1),
+    ((32768, 32768, 0), GATHER, 9.0),
+    ((16384, 16384, 0), GATHER, 5.0),
+)
+
+
+@pytest.mark.parametrize(("extent", "flags", "capability"), LIMITS, ids=str)
+def test_arrays_have_the_size_limits_of_the_card(extent, flags, capability):
+    allocate = lambda extent: jax.eval_shape(
+        lambda: cuda.malloc3DArray(FLOAT, extent, flags, compute_capability=capability)
+    )
+    assert allocate(extent).extent == extent
+    for axis, size in enumerate(extent):
+        if size:
+            larger = (*extent[:axis], size + 1, *extent[axis + 1 :])
+            refused(lambda: allocate(larger), 1, str(capability))  # noqa: B023, called at once
+
+
+@pytest.mark.parametrize(("capability", "width", "faces"), [(9.0, 32768, 2046), (5.0, 16384, 2046)])
+def test_cubemaps_have_the_size_limits_of_the_card(capability, width, faces):
+    allocate = lambda n, d, flags: jax.eval_shape(
+        lambda: cuda.malloc3DArray(FLOAT, (n, n, d), flags, compute_capability=capability)
+    )
+    assert allocate(width, 6, CUBEMAP).extent.width == width
+    assert allocate(1, faces, CUBEMAP | LAYERED).extent.depth == faces
+    refused(lambda: allocate(width + 1, 6, CUBEMAP), 1)
+    refused(lambda: allocate(1, faces + 6, CUBEMAP | LAYERED), 1)
+
+
+LINEAR_LIMITS = {5.0: 27, 6.0: 28, 6.1: 27, 6.2: 27, 7.0: 28, 7.2: 27, 7.5: 28, 9.0: 28}
+
+
+@pytest.mark.parametrize("capability", LINEAR_LIMITS)
+def test_plain_memory_has_the_size_limits_of_the_card(capability):
+    make = lambda resource: jax.eval_shape(
+        lambda m: cuda.createTextureObject(resource(m), TextureDesc(), compute_capability=capability), shape
+    )
+    shape = jax.ShapeDtypeStruct((2 ** LINEAR_LIMITS[capability],), jnp.uint8)
+    assert make(ResourceDesc.Linear).texture.shape == (*shape.shape, 1)
+    shape = jax.ShapeDtypeStruct((shape.shape[0] + 1,), jnp.uint8)
+    refused(lambda: make(ResourceDesc.Linear), 1, "linear memory")
+    shape = jax.ShapeDtypeStruct((65537, 1), jnp.uint8)
+    refused(lambda: make(ResourceDesc.Pitch2D), 1, "pitched memory")
+
+
+def test_a_compute_capability_is_a_number():
+    refused(lambda: cuda.mallocArray(FLOAT, 4, compute_capability=1.3), 1, "compute_capability")
+    refused(lambda: cuda.mallocArray(FLOAT, 4, compute_capability="9.0"), 1, "compute_capability")
+
+
+MIPMAPS = {
+    "1D": ((5, 0, 0), 0, 99, [(5, 1), (2, 1), (1, 1)]),
+    "2D": ((8, 2, 0), 0, 3, [(2, 8, 1), (1, 4, 1), (1, 2, 1)]),
+    "3D": ((2, 2, 8), 0, 9, [(8, 2, 2, 1), (4, 1, 1, 1), (2, 1, 1, 1), (1, 1, 1, 1)]),
+    "2D layered": ((4, 2, 9), LAYERED, 9, [(9, 2, 4, 1), (9, 1, 2, 1), (9, 1, 1, 1)]),
+    "1D layered": ((4, 0, 9), LAYERED, 2, [(9, 4, 1), (9, 2, 1)]),
+    "cubemap": ((2, 2, 6), CUBEMAP, 9, [(6, 2, 2, 1), (6, 1, 1, 1)]),
+    "at least one": ((4, 4, 0), 0, 0, [(4, 4, 1)]),
+}
+
+
+@pytest.mark.parametrize("name", MIPMAPS)
+def test_levels_halve_but_layers_stay(name):
+    extent, flags, count, shapes = MIPMAPS[name]
+    mipmap = cuda.mallocMipmappedArray(FLOAT, extent, count, flags)
+    assert [level.shape for level in mipmap.levels] == shapes
+    for level, shape in enumerate(shapes):
+        array = cuda.getMipmappedArrayLevel(mipmap, level)
+        assert (array.texels.shape, array.kind, array.flags) == (shape, mipmap.kind, mipmap.flags)
+    refused(lambda: cuda.getMipmappedArrayLevel(mipmap, len(shapes)), 1, "level")
+    refused(lambda: cuda.getMipmappedArrayLevel(mipmap, -1), 1, "level")
+
+
+def test_copies_return_what_they_wrote():
+    array = cuda.mallocArray(FLOAT, 3, 2)
+    values = np.arange(6, dtype=np.float32).reshape(2, 3)
+    written = cuda.memcpyToArray(array, values)
+    assert_exact(cuda.memcpyFromArray(written), values[..., None], np.float32)
+    assert not cuda.memcpyFromArray(array).any()
+    assert_exact(cuda.memcpyToArray(array, values[..., None]).texels, values[..., None], np.float32)
+    assert jax.tree.map(lambda _: None, written).texels is None
+
+
+def test_copies_to_a_level():
+    mipmap = cuda.mallocMipmappedArray(FLOAT, (4, 0, 0), 3)
+    written = cuda.memcpyToArray(mipmap, np.ones(2, np.float32), level=1)
+    assert [float(cuda.memcpyFromArray(written, level=level).sum()) for level in range(3)] == [0, 2, 0]
+    refused(lambda: cuda.memcpyToArray(mipmap, np.ones(4, np.float32)), 1, "level is missing")
+    refused(lambda: cuda.memcpyToArray(mipmap, np.ones(1, np.float32), level=3), 1, "0 to 2")
+    refused(lambda: cuda.memcpyFromArray(cuda.mallocArray(FLOAT, 4), level=0), 1, "no levels")
+
+
+def test_copies_that_do_not_fit():
+    array = cuda.mallocArray(cuda.createChannelDesc("uchar4"), 3, 2)
+    refused(lambda: cuda.memcpyToArray(array, np.zeros((2, 3, 4), np.int32)), 1, "int32", "uint8", "astype")
+    refused(lambda: cuda.memcpyToArray(array, np.zeros((3, 2, 4), np.uint8)), 1, "(3, 2, 4)", "(2, 3, 4)")
+    refused(lambda: cuda.memcpyToArray(array, np.zeros((2, 3), np.uint8)), 1, "(2, 3)")
+    with pytest.raises(TypeError, match="expected an Array"):
+        cuda.memcpyToArray(array.texels, np.zeros((2, 3, 4), np.uint8))
+
+
+# ---------------------------------------------------------------------------------------------------- validity
+
+
+E, N = ReadMode.ElementType, ReadMode.NormalizedFloat
+READS = ((E, FilterMode.Point), (E, FilterMode.Linear), (N, FilterMode.Point), (N, FilterMode.Linear))
+MATRIX = {
+    **dict.fromkeys(("char", "uchar2", "short4", "ushort"), (0, 26, 0, 0)),
+    **dict.fromkeys(("int", "uint4"), (0, 26, 27, 26)),
+    **dict.fromkeys(("half4", "float", "float2"), (0, 0, 27, 27)),
+    **dict.fromkeys((kind for kind in KINDS if 5 <= kind <= 16), (27, 27, 0, 0)),
+    **dict.fromkeys((kind for kind in KINDS if 17 <= kind <= 30 and kind not in (27, 28)), (27, 27, 801, 801)),
+    **dict.fromkeys((kind for kind in KINDS if kind in (27, 28, 31)), (801, 801, 27, 27)),
+    ChannelFormatKind.NV12: (1, 1, 1, 1),
+}
+
+
+@pytest.mark.parametrize("form", MATRIX, ids=lambda form: getattr(form, "name", form))
+@pytest.mark.parametrize("srgb", [0, 1])
+def test_formats_read_modes_and_filters(form, srgb):
+    desc = cuda.createChannelDesc(form)
+    resource = ResourceDesc.Linear(memory(desc), desc)
+    for (read, mode), code in zip(READS, MATRIX[form]):
+        create = lambda: cuda.createTextureObject(
+            resource,
+            TextureDesc(readMode=read, filterMode=mode, sRGB=srgb),  # noqa: B023, called at once
+        )
+        if code == 801 and not srgb and getattr(form, "name", "").endswith("SRGB"):
+            code = 1  # these are read only with sRGB
+        if code:
+            refused(create, code)
+        else:
+            assert create().desc == desc
+
+
+def test_the_matrix_holds_for_every_resource():
+    desc = cuda.createChannelDesc("uchar")
+    resources = (
+        ResourceDesc.Array(cuda.mallocArray(desc, 4)),
+        ResourceDesc.MipmappedArray(cuda.mallocMipmappedArray(desc, (4, 0, 0), 2)),
+        ResourceDesc.Linear(jnp.zeros(4, jnp.uint8), desc),
+        ResourceDesc.Pitch2D(jnp.zeros((2, 4), jnp.uint8), desc),
+    )
+    for resource in resources:
+        refused(lambda: cuda.createTextureObject(resource, TextureDesc(normalizedCoords=1, **LINEAR)), 26)  # noqa: B023
+
+
+WRONG_FIELDS = {
+    "addressMode": 4,
+    "filterMode": 2,
+    "readMode": -1,
+    "mipmapFilterMode": "linear",
+    "seamlessCubemap": 1,
+    "borderColor": (0.0, 0.0),
+}
+
+
+@pytest.mark.parametrize("field", WRONG_FIELDS)
+def test_fields_of_a_descriptor(field):
+    desc = TextureDesc(**{"addressMode": AddressMode.Border, field: WRONG_FIELDS[field]})
+    resource = ResourceDesc.Array(cuda.mallocArray(FLOAT, 4, 4))
+    refused(lambda: cuda.createTextureObject(resource, desc), 1, field)
+
+
+def test_numbers_stand_for_members():
+    array = ResourceDesc.Array(cuda.mallocArray(FLOAT, 4, 4))
+    numbers = cuda.createTextureObject(array, TextureDesc(addressMode=[3, 2], filterMode=1, normalizedCoords=1))
+    members = TextureDesc(addressMode=(AddressMode.Border, AddressMode.Mirror), normalizedCoords=True, **LINEAR)
+    assert numbers.sampler == cuda.createTextureObject(array, members).sampler
+    assert numbers.sampler.address_mode == ("border", "mirror")
+
+
+def test_mipmapped_arrays_need_normalized_coordinates():
+    mipmap = ResourceDesc.MipmappedArray(cuda.mallocMipmappedArray(FLOAT, (4, 4, 0), 2))
+    refused(lambda: cuda.createTextureObject(mipmap, TextureDesc()), 1, "normalizedCoords")
+    words = cuda.mallocMipmappedArray(cuda.createChannelDesc("int"), (4, 4, 0), 2)
+    desc = TextureDesc(normalizedCoords=1, mipmapFilterMode=FilterMode.Linear)
+    refused(lambda: cuda.createTextureObject(ResourceDesc.MipmappedArray(words), desc), 26, "mipmapFilterMode")
+
+
+def test_plain_memory_that_does_not_fit():
+    create = lambda resource: lambda: cuda.createTextureObject(resource, TextureDesc())
+    uchar4 = cuda.createChannelDesc("uchar4")
+    refused(create(ResourceDesc.Linear(jnp.zeros(8), uchar4)), 1, "float32", "uint8")
+    refused(create(ResourceDesc.Linear(jnp.zeros(6, jnp.uint8), uchar4)), 1, "(6,)")
+    refused(create(ResourceDesc.Linear(jnp.zeros((6, 2), jnp.uint8), uchar4)), 1, "(6, 2)")
+    refused(create(ResourceDesc.Linear(jnp.zeros(0, jnp.uint8), uchar4)), 1)
+    refused(create(ResourceDesc.Linear(jnp.zeros(8, jnp.uint8), uchar4, 12)), 1, "sizeInBytes")
+    refused(create(ResourceDesc.Linear(jnp.zeros(8, jnp.uint8), uchar4, 3)), 1, "sizeInBytes")
+    refused(create(ResourceDesc.Pitch2D(jnp.zeros((2, 8), jnp.uint8), uchar4, 3, 2)), 1, "width")
+    refused(create(ResourceDesc.Linear(jnp.zeros((4, 3)))), 20, "3 channels")
+    part = create(ResourceDesc.Pitch2D(jnp.zeros((3, 12), jnp.uint8), uchar4, 2, 1))()
+    assert part.texture.shape == (1, 2, 4)
+    assert create(ResourceDesc.Linear(jnp.zeros((4, 2))))().desc == cuda.createChannelDesc("float2")
+    assert create(ResourceDesc.Linear(jnp.zeros(8, jnp.uint8), uchar4, 7))().texture.shape == (1, 4)
+
+
+def test_arguments_of_the_wrong_class():
+    array = cuda.mallocArray(FLOAT, 4)
+    for create in (
+        lambda: cuda.createTextureObject(array, TextureDesc()),
+        lambda: cuda.createTextureObject(ResourceDesc.Array(array.texels), TextureDesc()),
+        lambda: cuda.createTextureObject(ResourceDesc.MipmappedArray(array), TextureDesc()),
+        lambda: cuda.mallocArray("float", 4),
+        lambda: cuda.getMipmappedArrayLevel(array, 0),
+        lambda: cuda.tex1D(array, 0.5),
+        lambda: cuda.bindTextureToArray("float", array),
+    ):
+        with pytest.raises(TypeError, match="expected"):
+            create()
+
+
+def test_errors_survive_a_process():
+    error = pickle.loads(pickle.dumps(CudaError(26, "createTextureObject: no.")))
+    assert (error.code, error.name) == (26, "cudaErrorInvalidFilterSetting")
+    assert str(error) == "createTextureObject: no. [cudaErrorInvalidFilterSetting, 26]"
+
+
+# ---------------------------------------------------------------------------------------------------- descriptors
+
+
+def test_zeroed_descriptors_differ_from_references():
+    desc, ref = TextureDesc(), TextureReference("float")
+    assert desc.addressMode == (0, 0, 0) == (AddressMode.Wrap,) * 3
+    assert ref.addressMode == (1, 1, 1) == (AddressMode.Clamp,) * 3
+    assert desc.borderColor == (0, 0, 0, 0)
+    for field in dataclasses.fields(desc):
+        if field.name not in ("addressMode", "borderColor"):
+            assert (getattr(desc, field.name), getattr(ref, field.name, 0)) == (0, 0)
+    assert (ref.normalized, ref.texType) == (0, TextureType.Type1D)
+    assert hash(desc) == hash(TextureDesc(filterMode=0))
+
+
+def sampler_of(resource=None, **desc):
+    resource = resource or ResourceDesc.Array(cuda.mallocArray(cuda.createChannelDesc("uchar4"), 4, 4))
+    return cuda.createTextureObject(resource, TextureDesc(**desc)).sampler
+
+
+def test_what_a_descriptor_means_to_the_core():
+    plain = sampler_of()
+    assert plain == jt.Sampler(
+        address_mode=("clamp", "clamp"),
+        filter_mode="point",
+        normalized_coords=False,
+        max_mipmap_level_clamp=0.0,
+        seamless_cubemap=False,
+        arithmetic="hardware",
+    )
+    assert sampler_of(normalizedCoords=1).address_mode == ("wrap", "wrap")
+    assert sampler_of(addressMode=AddressMode.Mirror).address_mode == ("clamp", "clamp")
+    assert sampler_of(addressMode=AddressMode.Border).address_mode == ("border", "border")
+    assert [sampler_of(maxAnisotropy=n).max_anisotropy for n in (0, 1, 16, 99, -3)] == [1, 1, 16, 16, 1]
+    assert sampler_of(sRGB=1, **FRACTIONS).srgb
+    assert not sampler_of(sRGB=1).srgb
+    signed = ResourceDesc.Array(cuda.mallocArray(cuda.createChannelDesc("char"), 4, 4))
+    assert not sampler_of(signed, sRGB=1, **FRACTIONS).srgb
+    kind = ResourceDesc.Array(cuda.mallocArray(KINDS[ChannelFormatKind.UnsignedNormalized8X4], 4, 4))
+    assert sampler_of(kind, sRGB=1, **FRACTIONS).srgb
+    assert sampler_of(disableTrilinearOptimization=1) == plain
+    cube = ResourceDesc.Array(cuda.malloc3DArray(FLOAT, (2, 2, 6), CUBEMAP))
+    assert sampler_of(cube).normalized_coords
+    assert sampler_of(cube, addressMode=(AddressMode.Mirror, 0)).address_mode == ("mirror", "wrap")
+    assert sampler_of(cube, seamlessCubemap=1).seamless_cubemap
+
+
+CHAIN = {"normalizedCoords": 1, "maxMipmapLevelClamp": 9.0}
+
+
+def chain(desc=FLOAT, extent=(16, 0, 0), flags=0):
+    """Level l holds l."""
+    mipmap = cuda.mallocMipmappedArray(desc, extent, 99, flags)
+    for level, texels in enumerate(mipmap.levels):
+        mipmap = cuda.memcpyToArray(mipmap, jnp.full_like(texels, level), level=level)
+    return mipmap
+
+
+def test_levels_are_chosen_clamped_and_shifted():
+    mipmap, lod = chain(), np.array([-1, 0, 1.2, 99], np.float32)
+    read = lambda view=None, **desc: np.asarray(
+        cuda.tex1DLod(
+            cuda.createTextureObject(
+                ResourceDesc.MipmappedArray(mipmap), TextureDesc(mipmapFilterMode=FilterMode.Linear, **desc), view
+            ),
+            np.float32(0.5),
+            lod,
+        )
+    )
+    blend = np.float32(1 + 51 / 256)
+    assert_exact(read(**CHAIN), [0, 0, blend, 4], np.float32)
+    view = ResourceViewDesc(0, 16, 0, 0, firstMipmapLevel=2, lastMipmapLevel=4)
+    minimum = {**CHAIN, "minMipmapLevelClamp": 1.2}
+    assert_exact(read(view, **minimum), [2 + blend, 2 + blend, 2 + blend, 4], np.float32)
+    inverted = {**CHAIN, "minMipmapLevelClamp": 2.0, "maxMipmapLevelClamp": 1.0}
+    assert_exact(read(**inverted), [2, 2, 2, 2], np.float32)
+
+
+def test_plain_reads_of_levels_have_no_bias_but_are_clamped():
+    resource = ResourceDesc.MipmappedArray(chain())
+    make = lambda **desc: cuda.createTextureObject(resource, TextureDesc(**CHAIN, **desc))
+    assert float(cuda.tex1D(make(mipmapLevelBias=2.0), 0.5)) == 0
+    assert float(cuda.tex1D(make(minMipmapLevelClamp=3.0), 0.5)) == 3
+
+
+VIEWS = (
+    (ResourceViewFormat.Float1, "uint", "float"),
+    (ResourceViewFormat.UnsignedInt1, "float", "uint"),
+    (ResourceViewFormat.UnsignedChar4, "float", "uchar4"),
+    (ResourceViewFormat.UnsignedInt1, "uchar4", "uint"),
+    (ResourceViewFormat.SignedShort2, "uchar4", "short2"),
+    (ResourceViewFormat.Half4, "uint2", "half4"),
+    (ResourceViewFormat.SignedChar1, "uchar", "char"),
+    (0, "uchar", "uchar"),
+)
+
+
+@pytest.mark.parametrize(("form", "stored", "seen"), VIEWS, ids=str)
+def test_views_see_the_same_bytes(form, stored, seen):
+    desc = cuda.createChannelDesc(stored)
+    texels = np.arange(2 * desc.texel_bytes, dtype=np.uint8).view(desc.dtype).reshape(2, desc.channels)
+    array = cuda.memcpyToArray(cuda.mallocArray(desc, 2), texels)
+    t = cuda.createTextureObject(ResourceDesc.Array(array), TextureDesc(), ResourceViewDesc(form, 2))
+    expected = cuda.createChannelDesc(seen)
+    assert t.desc == expected
+    assert_exact(t.texture.texels, texels.view(expected.dtype).reshape(2, -1), expected.dtype)
+
+
+def test_views_see_some_layers():
+    texels = np.arange(4, dtype=np.float32).reshape(4, 1, 1)
+    array = cuda.memcpyToArray(cuda.malloc3DArray(FLOAT, (1, 0, 4), LAYERED), texels)
+    view = ResourceViewDesc(0, 1, 0, 4, firstLayer=1, lastLayer=2)
+    t = cuda.createTextureObject(ResourceDesc.Array(array), TextureDesc(), view)
+    assert_exact(cuda.tex1DLayered(t, 0.5, np.array([0, 1, 9])), [1, 2, 2], np.float32)
+
+
+WRONG_VIEWS = {
+    "another size": (ResourceViewDesc(0, 4, 4), 1, "width"),
+    "another depth": (ResourceViewDesc(0, 4, 2, 1), 1, "depth"),
+    "another format": (ResourceViewDesc(ResourceViewFormat.Float2, 4, 2), 1, "8 bytes"),
+    "no format": (ResourceViewDesc(99, 4, 2), 1, "view.format"),
+    "a compressed format": (ResourceViewDesc(ResourceViewFormat.UnsignedBlockCompressed1, 4, 2), 801, "model"),
+    "levels": (ResourceViewDesc(0, 4, 2, lastMipmapLevel=1), 1, "MipmapLevel"),
+    "layers": (ResourceViewDesc(0, 4, 2, firstLayer=1, lastLayer=1), 1, "Layer"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_VIEWS)
+def test_views_that_do_not_fit(name):
+    view, code, word = WRONG_VIEWS[name]
+    resource = ResourceDesc.Array(cuda.mallocArray(FLOAT, 4, 2))
+    refused(lambda: cuda.createTextureObject(resource, TextureDesc(), view), code, word)
+
+
+def test_plain_memory_has_no_view():
+    view = ResourceViewDesc(0, 4)
+    refused(lambda: cuda.createTextureObject(ResourceDesc.Linear(jnp.zeros(4)), TextureDesc(), view), 1, "view")
+
+
+# ---------------------------------------------------------------------------------------------------- references
+
+
+def test_binding_is_making_a_value():
+    array = cuda.memcpyToArray(cuda.mallocArray(FLOAT, 3), np.array([1, 2, 4], np.float32))
+    bound = cuda.bindTextureToArray(TextureReference("float"), array)
+    assert_exact(cuda.tex1D(bound, np.array([-9, 9], np.float32)), [1, 4], np.float32)
+    wrapped = TextureReference("float", normalized=1, addressMode=[AddressMode.Wrap])
+    assert_exact(cuda.tex1D(cuda.bindTextureToArray(wrapped, array), np.float32(1.5)), np.float32(2), np.float32)
+    square = cuda.mallocArray(FLOAT, 4, 4)
+    wrapped = TextureReference("float", TextureType.Type2D, normalized=1, addressMode=(AddressMode.Wrap,))
+    assert cuda.bindTextureToArray(wrapped, square).sampler.address_mode == ("wrap", "clamp")
+    row = cuda.memcpyToArray(cuda.mallocArray(FLOAT, 3, 1), np.array([[1, 2, 4]], np.float32))
+    bound = cuda.bindTextureToArray(TextureReference("float", **LINEAR), row)
+    assert_exact(cuda.tex1D(bound, np.array([1, 9], np.float32)), [1.5, 4], np.float32)
+
+
+def test_linear_memory_ignores_what_a_reference_says():
+    ref = TextureReference("uchar", readMode=N, filterMode=1, normalized=1, addressMode=(2, 2, 2))
+    bound = cuda.bindTexture(ref, jnp.array([0, 255], jnp.uint8))
+    assert_exact(cuda.tex1Dfetch(bound, np.array([-1, 1])), [0, 1], np.float32)
+    refused(lambda: cuda.bindTexture(TextureReference("int", readMode=N), jnp.array([0, 1])), 27)
+
+
+def test_references_that_do_not_fit():
+    array = cuda.mallocArray(FLOAT, 4, 4)
+    refused(lambda: cuda.bindTextureToArray(TextureReference("int", TextureType.Type2D), array), 20, "ref.T")
+    refused(lambda: cuda.bindTextureToArray(TextureReference("float4", TextureType.Type2D), array), 20, "ref.T")
+    refused(lambda: cuda.bindTextureToArray(TextureReference("float"), array), 1, "texType")
+    refused(lambda: cuda.bindTextureToArray(TextureReference("float", 5), array), 1, "texType")
+    mipmap = cuda.mallocMipmappedArray(FLOAT, (4, 4, 0), 2)
+    refused(lambda: cuda.bindTextureToMipmappedArray(TextureReference("float", 2), mipmap), 1, "normalizedCoords")
+
+
+# ---------------------------------------------------------------------------------------------------- functions
+
+
+KINDS_OF_TEXTURE = {
+    "1D": ((9, 0, 0), 0, jt.texture1d),
+    "2D": ((9, 5, 0), 0, jt.texture2d),
+    "3D": ((9, 5, 3), 0, jt.texture3d),
+    "1DLayered": ((9, 0, 3), LAYERED, jt.texture1d_layered),
+    "2DLayered": ((9, 5, 3), LAYERED, jt.texture2d_layered),
+    "Cubemap": ((4, 4, 6), CUBEMAP, jt.cubemap),
+    "CubemapLayered": ((4, 4, 18), CUBEMAP | LAYERED, jt.cubemap_layered),
+}
+SAMPLER = jt.Sampler(address_mode="mirror", filter_mode="linear", mipmap_filter_mode="linear", seamless_cubemap=False)
+
+
+@pytest.mark.parametrize("name", KINDS_OF_TEXTURE)
+def test_every_function_is_a_read_of_the_core(name):
+    """Plain, Lod and Grad, in CUDA's order of arguments, and with derivatives in CUDA's structs and in tuples."""
+    extent, flags, build = KINDS_OF_TEXTURE[name]
+    rng = np.random.default_rng(7)
+    mipmap = cuda.mallocMipmappedArray(cuda.createChannelDesc("float2"), extent, 2, flags)
+    levels = [rng.normal(size=level.shape).astype(np.float32) for level in mipmap.levels]
+    for level, texels in enumerate(levels):
+        mipmap = cuda.memcpyToArray(mipmap, texels, level=level)
+    desc = TextureDesc(addressMode=AddressMode.Mirror, mipmapFilterMode=1, **LINEAR, **CHAIN)
+    t = cuda.createTextureObject(ResourceDesc.MipmappedArray(mipmap), desc, arithmetic="float")
+    if name == "CubemapLayered":
+        levels = [texels.reshape(3, 6, *texels.shape[1:]) for texels in levels]
+    texture = build(tuple(levels))
+    n = texture.kind.ndim
+    coords, ddx, ddy = (tuple(rng.normal(size=(n, 8)).astype(np.float32) * scale) for scale in (1, 0.2, 0.1))
+    layer = np.array([-1, 0, 1, 2, 3, 0, 1, 2]) if texture.kind.layered else None
+    lod = np.linspace(-1, 2, 8, dtype=np.float32)
+    layers = () if layer is None else (layer,)
+    plain, explicit, sides = (getattr(cuda, f"tex{name}{suffix}") for suffix in ("", "Lod", "Grad"))
+
+    @jax.jit
+    def both(t, texture):
+        first, second = (ddx[0], ddy[0]) if n == 1 else (ddx, ddy) if n == 2 else ((*ddx, 0.0), (*ddy, 0.0))
+        struct = {1: lambda d: d, 2: lambda d: cuda.make_float2(*d), 3: lambda d: cuda.make_float4(*d)}[n]
+        in_lists = lambda arrays: arrays if n == 1 else list(arrays)
+        read = lambda **where: jt.sample(texture, coords, SAMPLER, layer=layer, **where)
+        return (
+            (plain(t, *coords, *layers), read()),
+            (explicit(t, *coords, *layers, lod), read(lod=lod)),
+            (
+                sides(t, *coords, *layers, first, second, T="float4"),
+                jnp.pad(read(ddx=ddx, ddy=ddy), ((0, 0), (0, 2))),
+            ),
+            *(
+                (sides(t, *coords, *layers, form(first), form(second)), read(ddx=ddx, ddy=ddy))
+                for form in (struct, in_lists)
+            ),
+        )
+
+    for actual, expected in both(t, texture):
+        assert_exact(actual, expected, np.float32)
+
+
+def test_gathers_are_those_of_the_core():
+    rng = np.random.default_rng(3)
+    texels = rng.integers(0, 255, (4, 5, 2), np.uint8)
+    array = cuda.memcpyToArray(cuda.mallocArray(cuda.createChannelDesc("uchar2"), 5, 4, GATHER), texels)
+    t = cuda.createTextureObject(ResourceDesc.Array(array), TextureDesc(addressMode=AddressMode.Border))
+    x, y = rng.uniform(-1, 6, (2, 16)).astype(np.float32)
+    sampler = jt.Sampler(address_mode="border", normalized_coords=False, arithmetic="hardware")
+    assert_exact(cuda.tex2Dgather(t, x, y, 1), jt.gather(jt.texture2d(texels), (x, y), sampler, component=1), np.uint8)
+    assert_exact(cuda.tex2Dgather(t, x, y, 3, T="uchar4"), np.zeros((16, 4)), np.uint8)
+
+
+def test_levels_of_what_has_none():
+    t = image([[1, 2], [3, 4]])
+    lod = np.array([0, 5], np.float32)
+    assert_exact(cuda.tex2DLod(t, 1.5, 0.5, lod), [2, 2], np.float32)
+    assert_exact(cuda.tex2DGrad(t, 1.5, 0.5, (lod, 0.0), (0.0, lod)), [2, 2], np.float32)
+
+
+TYPES = {
+    None: ("float2", [3, 4]),
+    "float": ("float2", 3),
+    "float1": ("float2", [3]),
+    "float2": ("float2", [3, 4]),
+    "float4": ("float2", [3, 4, 0, 0]),
+}
+
+
+@pytest.mark.parametrize("T", TYPES)
+def test_a_type_takes_the_channels_that_it_has(T):
+    stored, expected = TYPES[T]
+    desc = cuda.createChannelDesc(stored)
+    t = cuda.createTextureObject(ResourceDesc.Linear(np.array([[1, 2], [3, 4]], np.float32), desc), TextureDesc())
+    assert_exact(cuda.tex1Dfetch(t, 1, T=T), expected, np.float32)
+
+
+WRONG_TYPES = (
+    ("uchar4", {}, "char4"),
+    ("uchar4", {}, "uint"),
+    ("uchar4", {}, "float4"),
+    ("uchar4", {}, "uchar3"),
+    ("uchar4", FRACTIONS, "uchar4"),
+    ("half", {}, "half"),
+    ("float", {}, "int"),
+    ("float", {}, "double"),
+    ("float", {}, "texture"),
+)
+
+
+@pytest.mark.parametrize(("stored", "modes", "T"), WRONG_TYPES, ids=str)
+def test_types_that_are_not_the_format_s(stored, modes, T):
+    desc = cuda.createChannelDesc(stored)
+    t = cuda.createTextureObject(ResourceDesc.Linear(memory(desc), desc), TextureDesc(**modes))
+    refused(lambda: cuda.tex1Dfetch(t, 0, T=T), 1, "T is", T)
+
+
+def test_fetches_convert_as_reads_do():
+    for dtype, modes, expected in (
+        (np.uint8, {}, np.array([128, 255], np.uint8)),
+        (np.uint8, FRACTIONS, np.array([128, 255], np.float32) / np.float32(255)),
+        (np.uint8, {"sRGB": 1, **FRACTIONS}, np.array([14144 / 65536, 1], np.float32)),
+        (np.float16, {}, np.array([128, 255], np.float32)),
+    ):
+        t = cuda.createTextureObject(ResourceDesc.Linear(np.array([128, 255], dtype)), TextureDesc(**modes))
+        assert_exact(cuda.tex1Dfetch(t, np.arange(2)), expected, expected.dtype)
+
+
+def test_functions_of_another_shape():
+    flat, line = image([[1, 2]]), cuda.createTextureObject(ResourceDesc.Linear(jnp.zeros(4)), TextureDesc())
+    for call in (
+        lambda: cuda.tex1D(image([[1], [2]]), 0.5),
+        lambda: cuda.tex3D(flat, 0.5, 0.5, 0.5),
+        lambda: cuda.tex2DLayered(flat, 0.5, 0.5, 0),
+        lambda: cuda.texCubemap(flat, 0.5, 0.5, 0.5),
+        lambda: cuda.tex1Dfetch(flat, 0),
+        lambda: cuda.tex2Dgather(flat, 0.5, 0.5),
+        lambda: cuda.tex1D(line, 0.5),
+        lambda: cuda.tex2DGrad(flat, 0.5, 0.5, 0.1, 0.1),
+        lambda: cuda.tex2DGrad(flat, 0.5, 0.5, cuda.make_float4(1, 2, 3, 4), (0.1, 0.1)),
+        lambda: cuda.tex2Dgather(image([[1, 2]], GATHER), 0.5, 0.5, 4),
+        lambda: cuda.tex2Dgather(image([[1, 2]], GATHER), 0.5, 0.5, T="float2"),
+    ):
+        refused(call, 1, "expected")
+
+
+# ---------------------------------------------------------------------------------------------------- transforms
+
+
+def test_objects_are_arguments_of_transformed_functions():
+    texels = np.arange(12, dtype=np.float32).reshape(3, 4)
+    array = cuda.mallocArray(FLOAT, 4, 3)
+    desc = TextureDesc(addressMode=AddressMode.Border, **LINEAR)
+    make = lambda texels, **desc_: cuda.createTextureObject(
+        ResourceDesc.Array(cuda.memcpyToArray(array, texels)),
+        TextureDesc(addressMode=AddressMode.Border, **LINEAR, **desc_),
+    )
+    t = make(texels)
+    x, y = np.array([0.25, 2.0, 3.5], np.float32), np.array([0.5, 1.0, 1.5], np.float32)
+    expected = cuda.tex2D(t, x, y)
+    assert_exact(jax.jit(cuda.tex2D)(t, x, y), expected, np.float32)
+    assert_exact(jax.vmap(cuda.tex2D, (None, 0, 0))(t, x, y), expected, np.float32)
+    stack = jax.tree.map(lambda *leaves: jnp.stack(leaves), t, make(2 * texels))
+    assert_exact(jax.vmap(cuda.tex2D, (0, None, None))(stack, x, y)[1], 2 * expected, np.float32)
+    assert hash(desc) is not None
+
+    def loss(texels, color):
+        return cuda.tex2D(make(texels, borderColor=(color, 0.0, 0.0, 0.0)), x, y).sum()
+
+    of_texels, of_color = jax.jit(jax.grad(loss, (0, 1)))(jnp.asarray(texels), jnp.float32(0))
+    # A quarter of the first read lies outside, and every weight goes somewhere.
+    assert (float(of_color), float(of_texels.sum())) == (0.25, 2.75)
+
+
+def test_an_error_is_raised_while_tracing():
+    t = image([[1, 2]])
+    refused(lambda: jax.jit(cuda.tex3D)(t, 0.5, 0.5, 0.5), 1)
+
+
+# ---------------------------------------------------------------------------------------------------- programs
+
+
+def test_program_read_texels():
+    """A row of ten, linear, read on the texels' edges: the half-texel shift."""
+    array = cuda.memcpyToArray(cuda.mallocArray(FLOAT, 10), np.arange(10, dtype=np.float32))
+    t = cuda.bindTextureToArray(TextureReference("float", **LINEAR), array)
+    out = cuda.tex1D(t, np.arange(10, dtype=np.float32))
+    assert_exact(out, [0, 0.5, 1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5, 8.5], np.float32)
+
+
+TABLE = {
+    AddressMode.Clamp: "0 0 0 0 0 0 0 0 1 2 3 3 3 3 3 3 3 3 3",
+    AddressMode.Border: "0 0 0 0 0 0 0 0 1 2 3 0 0 0 0 0 0 0 0",
+    AddressMode.Wrap: "1 2 3 0 1 2 3 0 1 2 3 0 1 2 3 0 1 2 3",
+    AddressMode.Mirror: "1 2 3 3 2 1 0 0 1 2 3 3 2 1 0 0 1 2 3",
+}
+
+
+@pytest.mark.parametrize("mode", TABLE, ids=lambda mode: mode.name)
+def test_program_address_modes(mode):
+    """Which texel of four the indices -7 to 11 read, in the coordinates in which each mode works."""
+    repeats = mode in (AddressMode.Wrap, AddressMode.Mirror)
+    array = cuda.memcpyToArray(cuda.mallocArray(FLOAT, 4), np.arange(4, dtype=np.float32))
+    ref = TextureReference("float", addressMode=(mode,) * 3, normalized=int(repeats))
+    x = np.arange(-7, 12, dtype=np.float32) / np.float32(4 if repeats else 1)
+    assert_exact(cuda.tex1D(cuda.bindTextureToArray(ref, array), x), [int(v) for v in TABLE[mode].split()], np.float32)
+
+
+def test_program_gather():
+    texels = [[(251, 22, 30, 250), (249, 16, 37, 253)], [(253, 20, 31, 255), (250, 25, 29, 254)]]
+    array = cuda.mallocArray(cuda.createChannelDesc("uchar4"), 2, 2, GATHER)
+    array = cuda.memcpyToArray(array, np.array(texels, np.uint8))
+    t = cuda.createTextureObject(ResourceDesc.Array(array), TextureDesc())
+    assert_exact(cuda.tex2Dgather(t, 1.0, 1.0, 2), [31, 29, 37, 30], np.uint8)
+
+
+def test_program_gather_rounding():
+    columns = np.broadcast_to(np.arange(5, dtype=np.float32), (2, 5))
+    for x, taps in ((2.49805, [2, 3]), (2.4960, [1, 2]), (2.498046875, [2, 3])):
+        out = cuda.tex2Dgather(image(columns, GATHER, "hardware"), np.float32(x), np.float32(1))
+        assert_exact(out, [*taps, *taps[::-1]], np.float32)
+
+
+def test_program_ranges_of_coordinates():
+    """64 x 32 texels: valid are [0, 64) and [0, 32); a byte of 0xff is 1.0."""
+    texels = np.full((32, 64), 0xFF, np.uint8)
+    resource = ResourceDesc.Pitch2D(texels)
+    t = cuda.createTextureObject(resource, TextureDesc(addressMode=AddressMode.Border, **FRACTIONS))
+    x = np.array([0, np.nextafter(np.float32(64), np.float32(0)), 64, 0, 0, -0.5], np.float32)
+    y = np.array([0, 0, 0, np.nextafter(np.float32(32), np.float32(0)), 32, 0], np.float32)
+    assert_exact(cuda.tex2D(t, x, y), [1, 1, 0, 1, 0, 0], np.float32)
+
+
+def test_program_bloom_filter():
+    rng = np.random.default_rng(12)
+    keys = rng.choice(10**6, 300, replace=False)
+    hashes = lambda keys: (keys[:, None] * np.array([2654435761, 40503, 97]) + np.array([7, 11, 13])) % 8192
+    bits = np.zeros(256, np.uint32)
+    inside = hashes(keys[:200])
+    np.bitwise_or.at(bits, inside >> 5, np.uint32(1) << (inside & 31).astype(np.uint32))
+    t = cuda.createTextureObject(ResourceDesc.Linear(bits), TextureDesc())
+
+    @jax.jit
+    def member(t, h):
+        word = cuda.tex1Dfetch(t, h >> 5)
+        return jnp.all((word >> (h & 31).astype(jnp.uint32)) & 1, axis=-1)
+
+    assert np.asarray(member(t, hashes(keys).astype(np.int32)))[:200].all()
+    assert np.asarray(member(t, hashes(keys).astype(np.int32)))[200:].mean() < 0.1

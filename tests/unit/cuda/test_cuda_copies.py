@@ -1,0 +1,284 @@
+"""Copies into and out of CUDA arrays: widths and pitches in bytes, positions, boxes of volumes and layers, refusals."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxtex import cuda
+from jaxtex.cuda import ArrayFlags, CudaError, Extent, Memcpy3DParms, MemcpyKind, PitchedPtr, Pos, ResourceDesc
+from tests.support.tolerances import assert_exact
+
+LAYERED, CUBEMAP = ArrayFlags.Layered, ArrayFlags.Cubemap
+EXTENTS = {
+    "1d": ((7, 0, 0), 0),
+    "2d": ((5, 4, 0), 0),
+    "one row": ((5, 1, 0), 0),
+    "3d": ((4, 3, 5), 0),
+    "1d layered": ((5, 0, 3), LAYERED),
+    "2d layered": ((4, 3, 2), LAYERED),
+    "cubemap": ((3, 3, 6), CUBEMAP),
+    "layered cubemap": ((2, 2, 12), CUBEMAP | LAYERED),
+}
+FORMATS = ("uchar", "uchar4", "half2", "float", "float4", "int2")
+
+
+def draw_bytes(name, desc, seed=0):
+    """The bytes of an array, (slices, rows, bytes), in which no float is NaN."""
+    extent, _ = EXTENTS[name]
+    slices, rows, width = (max(n, 1) for n in reversed(extent))
+    size = cuda.createChannelDesc(desc).texel_bytes
+    return np.random.default_rng(seed).integers(0, 0x70, (slices, rows, width * size), np.uint8)
+
+
+def stored(desc, memory):
+    """Bytes as the numbers that an array holds."""
+    return memory.reshape(-1).view(cuda.createChannelDesc(desc).dtype)
+
+
+def filled(name, desc, numbers):
+    """An array that holds those numbers."""
+    extent, flags = EXTENTS[name]
+    array = cuda.malloc3DArray(cuda.createChannelDesc(desc), extent, flags)
+    return cuda.memcpyToArray(array, numbers.reshape(array.texels.shape))
+
+
+def as_bytes(array, like):
+    return np.asarray(array.texels).reshape(-1).view(np.uint8).reshape(like.shape)
+
+
+def draw_box(rng, sizes):
+    """The start and the length of a part of each axis."""
+    start = [int(rng.integers(0, n)) for n in sizes]
+    return start, [int(rng.integers(1, n - s + 1)) for n, s in zip(sizes, start)]
+
+
+def random_memory(rng, size, dtype):
+    return rng.integers(0, 0x70, -(-size // 16) * 16, np.uint8).view(dtype)
+
+
+@pytest.mark.parametrize("desc", FORMATS)
+@pytest.mark.parametrize("name", ["1d", "2d", "one row"])
+def test_rows_go_in_and_come_out(name, desc):
+    """Against slices of bytes, with offsets and pitches, from memory of the same and of another dtype."""
+    rng, memory = np.random.default_rng(3), draw_bytes(name, desc)
+    size, own = cuda.createChannelDesc(desc).texel_bytes, stored(desc, memory).dtype
+    _, rows, length = memory.shape
+    parts, given, expected = [], [], []
+    for dtype in (own, np.dtype(np.uint8)):
+        (x, y), (width, height) = draw_box(rng, (length // size, rows))
+        x, width = x * size, width * size
+        pitch = width + int(rng.integers(0, 9)) * (size if dtype == own else 1)
+        other = random_memory(rng, pitch * height, dtype)
+        raw, changed = other.view(np.uint8).copy(), memory.copy()
+        for row in range(height):
+            changed[0, y + row, x : x + width] = raw[row * pitch : row * pitch + width]
+            raw[row * pitch : row * pitch + width] = memory[0, y + row, x : x + width]
+        parts.append((x, y, pitch, width, height))
+        given.append(other)
+        expected.append((changed, raw))
+
+    @jax.jit
+    def copy(numbers, given):
+        array = filled(name, desc, numbers)
+        return [
+            (
+                cuda.memcpy2DToArray(array, x, y, other, pitch, width, height),
+                cuda.memcpy2DFromArray(other, pitch, array, x, y, width, height),
+            )
+            for (x, y, pitch, width, height), other in zip(parts, given)
+        ]
+
+    for (copied, back), other, (changed, raw) in zip(copy(stored(desc, memory), given), given, expected):
+        assert_exact(as_bytes(copied, memory), changed)
+        assert back.dtype == other.dtype
+        assert_exact(np.asarray(back).view(np.uint8), raw)
+
+
+def boxes(memory, start, length, size):
+    (x, y, z), (w, h, d) = start, length
+    return memory[z : z + d, y : y + h, x * size : (x + w) * size]
+
+
+@pytest.mark.parametrize("desc", ["uchar4", "half2", "float", "int2"])
+@pytest.mark.parametrize("name", EXTENTS)
+def test_boxes_go_in_and_come_out(name, desc):
+    """Memory to array, array to memory, and array to array; of layers and faces z counts them."""
+    rng = np.random.default_rng([*name.encode(), *desc.encode()])
+    size = cuda.createChannelDesc(desc).texel_bytes
+    memory, other = draw_bytes(name, desc), draw_bytes(name, desc, seed=10)
+    slices, rows, length = memory.shape
+    sizes = (length // size, rows, slices)
+    start, counts = draw_box(rng, sizes)
+    moved = [int(rng.integers(0, n - c + 1)) for n, c in zip(sizes, counts)]
+    at = [int(rng.integers(0, 3)) for _ in range(3)]
+    pitch = (at[0] + counts[0]) * size + 16 * int(rng.integers(0, 2))
+    height, depth = at[1] + counts[1] + 1, at[2] + counts[2]
+    plain = random_memory(rng, pitch * height * depth, stored(desc, memory).dtype)
+    extent, pos = Extent(*counts), Pos(at[0] * size, at[1], at[2])
+
+    @jax.jit
+    def copy(numbers, others, plain):
+        array, target = filled(name, desc, numbers), filled(name, desc, others)
+        pointer = PitchedPtr(plain, pitch, counts[0], height)
+        return (
+            cuda.memcpy3D(Memcpy3DParms(None, pos, pointer, array, Pos(*start), None, extent)),
+            cuda.memcpy3D(Memcpy3DParms(array, Pos(*start), None, None, pos, pointer, extent)),
+            cuda.memcpy3D(Memcpy3DParms(array, Pos(*start), dstArray=target, dstPos=Pos(*moved), extent=extent)),
+        )
+
+    into_array, into_memory, between = copy(stored(desc, memory), stored(desc, other), plain)
+    raw = plain.view(np.uint8)[: pitch * height * depth].reshape(depth, height, pitch)
+    inside = boxes(raw, at, counts, size)
+
+    assert isinstance(into_array, cuda.Array)
+    expected = memory.copy()
+    boxes(expected, start, counts, size)[:] = inside
+    assert_exact(as_bytes(into_array, memory), expected)
+
+    expected = raw.copy()
+    boxes(expected, at, counts, size)[:] = boxes(memory, start, counts, size)
+    assert_exact(np.asarray(into_memory).view(np.uint8)[: raw.size].reshape(raw.shape), expected)
+
+    boxes(other, moved, counts, size)[:] = boxes(memory, start, counts, size)
+    assert_exact(as_bytes(between, other), other)
+
+
+def test_arrays_of_equal_elements_exchange_bytes():
+    source = cuda.memcpyToArray(cuda.mallocArray(cuda.createChannelDesc("float"), 3), np.float32([1, -2, np.pi]))
+    target = cuda.mallocArray(cuda.createChannelDesc("uchar4"), 3)
+    copied = cuda.memcpy3D(Memcpy3DParms(source, dstArray=target, extent=Extent(3, 1, 1)))
+    assert_exact(np.asarray(copied.texels).view(np.float32)[:, 0], np.float32([1, -2, np.pi]))
+
+
+def test_pitched_memory_is_a_texture():
+    """cudaMallocPitch, cudaMemcpy2D and a texture over the rows."""
+    rows = cuda.mallocPitch(3 * 4, 5)
+    assert (rows.pitch, rows.ptr.shape) == (512, (5, 512))
+    values = np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32)
+    memory = cuda.memcpy2D(rows.ptr, rows.pitch, values, 12, 12, 5)
+    desc = cuda.createChannelDesc("float")
+    resource = ResourceDesc.Pitch2D(memory, desc, 3, 5, rows.pitch)
+    texture = cuda.createTextureObject(resource, cuda.TextureDesc())
+    x, y = np.arange(0.5, 3)[None].astype(np.float32), np.arange(0.5, 5)[:, None].astype(np.float32)
+    assert_exact(cuda.tex2D(texture, x, y), values)
+    back = cuda.memcpy2D(np.zeros((5, 3), np.float32), 12, memory, rows.pitch, 12, 5)
+    assert_exact(back, values)
+
+
+def test_gradients_pass_through_copies_of_one_dtype():
+    array = cuda.mallocArray(cuda.createChannelDesc("float2"), 3, 2)
+
+    def f(values):
+        copied = cuda.memcpy2DToArray(array, 8, 0, values, 16, 16, 2)
+        out = cuda.memcpy3D(
+            Memcpy3DParms(copied, Pos(1, 1), dstPtr=PitchedPtr(jnp.zeros(4), 16, 2, 1), extent=Extent(2, 1, 1))
+        )
+        assert isinstance(out, jax.Array)
+        return (out * jnp.arange(1.0, 5)).sum()
+
+    assert_exact(jax.jit(jax.grad(f))(np.ones((2, 4), np.float32)), np.float32([[0, 0, 0, 0], [1, 2, 3, 4]]))
+
+
+ARRAY = cuda.mallocArray(cuda.createChannelDesc("float2"), 4, 3)
+LINE = cuda.mallocArray(cuda.createChannelDesc("float2"), 4)
+VOLUME = cuda.malloc3DArray(cuda.createChannelDesc("float"), (4, 3, 2))
+MEMORY = np.zeros(64, np.float32)
+BOX = Extent(1, 1, 1)
+REFUSED = {
+    "past the end of a row": (1, lambda: cuda.memcpy2DToArray(ARRAY, 8, 0, MEMORY, 32, 32, 1)),
+    "past the last row": (1, lambda: cuda.memcpy2DToArray(ARRAY, 0, 2, MEMORY, 32, 32, 2)),
+    "a second row of a line": (1, lambda: cuda.memcpy2DToArray(LINE, 0, 0, MEMORY, 32, 32, 2)),
+    "part of an element": (1, lambda: cuda.memcpy2DToArray(ARRAY, 0, 0, MEMORY, 12, 12, 1)),
+    "an offset within an element": (1, lambda: cuda.memcpy2DToArray(ARRAY, 4, 0, MEMORY, 8, 8, 1)),
+    "a volume": (1, lambda: cuda.memcpy2DToArray(VOLUME, 0, 0, MEMORY, 16, 16, 1)),
+    "too little memory": (1, lambda: cuda.memcpy2DToArray(ARRAY, 0, 0, MEMORY, 200, 32, 3)),
+    "a pitch below the width": (12, lambda: cuda.memcpy2DToArray(ARRAY, 0, 0, MEMORY, 16, 32, 2)),
+    "a target pitch below the width": (12, lambda: cuda.memcpy2DFromArray(MEMORY, 16, ARRAY, 0, 0, 32, 2)),
+    "no direction": (21, lambda: cuda.memcpy2DToArray(ARRAY, 0, 0, MEMORY, 32, 32, 1, 5)),
+    "no direction of a box": (21, lambda: cuda.memcpy3D(Memcpy3DParms(VOLUME, dstArray=VOLUME, extent=BOX, kind=9))),
+    "no source": (1, lambda: cuda.memcpy3D(Memcpy3DParms(dstArray=VOLUME, extent=BOX))),
+    "two targets": (
+        1,
+        lambda: cuda.memcpy3D(Memcpy3DParms(VOLUME, dstArray=VOLUME, dstPtr=PitchedPtr(MEMORY, 4, 1, 1), extent=BOX)),
+    ),
+    "elements of other sizes": (1, lambda: cuda.memcpy3D(Memcpy3DParms(VOLUME, dstArray=ARRAY, extent=BOX))),
+    "a negative box": (1, lambda: cuda.memcpy3D(Memcpy3DParms(VOLUME, dstArray=VOLUME, extent=Extent(1, 1, -1)))),
+    "past the last slice": (
+        1,
+        lambda: cuda.memcpy3D(Memcpy3DParms(VOLUME, Pos(0, 0, 1), dstArray=VOLUME, extent=Extent(1, 1, 2))),
+    ),
+    "pitched memory without a size": (
+        1,
+        lambda: cuda.createTextureObject(ResourceDesc.Pitch2D(MEMORY, pitchInBytes=64), cuda.TextureDesc()),
+    ),
+    "a pitch that is not aligned": (
+        1,
+        lambda: cuda.createTextureObject(
+            ResourceDesc.Pitch2D(MEMORY, cuda.createChannelDesc("float"), 2, 2, 40), cuda.TextureDesc()
+        ),
+    ),
+    "one row that is longer than its pitch": (1, lambda: cuda.memcpy2D(MEMORY, 8, MEMORY, 64, 16, 1)),
+    "rows that are longer than their pitch": (12, lambda: cuda.memcpy2D(MEMORY, 8, MEMORY, 64, 16, 2)),
+    "an allocation of nothing": (1, lambda: cuda.mallocPitch(0, 4)),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refusals_have_the_code_of_cuda(name):
+    code, refused = REFUSED[name]
+    with pytest.raises(CudaError) as caught:
+        refused()
+    assert caught.value.code == code, caught.value
+
+
+FOUR = np.zeros(4, np.float32)
+ROWS = PitchedPtr(FOUR, 8, 2, 2)
+TOO_LITTLE = "has 16 bytes, and the call needs"
+INTO_ROWS = functools.partial(Memcpy3DParms, VOLUME, dstPtr=ROWS)
+SENTENCES = {
+    f"memcpy: src {TOO_LITTLE} 99": lambda: cuda.memcpy(MEMORY, FOUR, 99),
+    f"memcpy: dst {TOO_LITTLE} 99": lambda: cuda.memcpy(FOUR, MEMORY, 99),
+    f"memcpyToArray: src {TOO_LITTLE} 24": lambda: cuda.memcpyToArray(ARRAY, 0, 0, FOUR, 24),
+    f"memcpyFromArray: dst {TOO_LITTLE} 24": lambda: cuda.memcpyFromArray(FOUR, ARRAY, 0, 0, 24),
+    f"memcpy2D: src {TOO_LITTLE} 17": lambda: cuda.memcpy2D(MEMORY, 9, FOUR, 9, 8, 2),
+    f"memcpy2DToArray: src {TOO_LITTLE} 24": lambda: cuda.memcpy2DToArray(ARRAY, 0, 0, FOUR, 16, 8, 2),
+    f"memcpy2DFromArray: dst {TOO_LITTLE} 24": lambda: cuda.memcpy2DFromArray(FOUR, 16, ARRAY, 0, 0, 8, 2),
+    f"memcpy3D: parms.dstPtr {TOO_LITTLE} 24": lambda: cuda.memcpy3D(INTO_ROWS(extent=Extent(2, 3, 1))),
+    f"memset: devPtr {TOO_LITTLE} 17": lambda: cuda.memset(FOUR, 0, 17),
+    f"memset2D: devPtr {TOO_LITTLE} 18": lambda: cuda.memset2D(FOUR, 8, 0, 2, 3),
+    f"memset3D: pitchedDevPtr {TOO_LITTLE} 32": lambda: cuda.memset3D(ROWS, 0, (8, 2, 2)),
+    "memcpy: count is -1, expected at least 0": lambda: cuda.memcpy(MEMORY, MEMORY, -1),
+    "memcpy2D: dpitch is 8 bytes, expected": lambda: cuda.memcpy2D(MEMORY, 8, MEMORY, 16, 12, 1),
+    "memcpy2D: spitch is -8, expected": lambda: cuda.memcpy2D(MEMORY, 8, MEMORY, -8, 4, 1),
+    "memcpy3D: parms.extent.height is -1,": lambda: cuda.memcpy3D(INTO_ROWS(extent=(1, -1, 1))),
+    "memcpy3D: parms.dstPos.y is -2,": lambda: cuda.memcpy3D(INTO_ROWS(dstPos=(0, -2, 0), extent=BOX)),
+    "memset: count is -1,": lambda: cuda.memset(MEMORY, 0, -1),
+    "memset2D: height is -1,": lambda: cuda.memset2D(MEMORY, 8, 0, 4, -1),
+    r"memset3D: extent\[2\] is -1,": lambda: cuda.memset3D(ROWS, 0, (1, 1, -1)),
+    "createTextureObject: resource.height is -1,": lambda: cuda.createTextureObject(
+        ResourceDesc.Pitch2D(MEMORY, cuda.createChannelDesc("float"), 2, -1, 32), cuda.TextureDesc()
+    ),
+}
+NO_INTEGERS = {
+    "memcpy: count is 1.5, expected an int": lambda: cuda.memcpy(MEMORY, MEMORY, 1.5),
+    "memcpyToArray: hOffset is 0.5, expected an int": lambda: cuda.memcpyToArray(ARRAY, 0, 0.5, MEMORY, 8),
+    "memset: value is 'a', expected an int": lambda: cuda.memset(MEMORY, "a", 1),
+    "memcpy3D: parms.extent.width is 2.0, expected": lambda: cuda.memcpy3D(INTO_ROWS(extent=(2.0, 1, 1))),
+}
+
+
+@pytest.mark.parametrize("sentence", [*SENTENCES, *NO_INTEGERS])
+def test_refusals_name_the_argument_as_the_caller_does(sentence):
+    kind, call = (CudaError, SENTENCES[sentence]) if sentence in SENTENCES else (TypeError, NO_INTEGERS[sentence])
+    with pytest.raises(kind, match=f"^{sentence}"):
+        call()
+
+
+@pytest.mark.parametrize("kind", MemcpyKind)
+def test_every_direction_is_the_same(kind):
+    values = np.arange(8, dtype=np.float32)
+    copied = cuda.memcpy2DToArray(ARRAY, 0, 1, values, 32, 32, 1, kind)
+    assert_exact(copied.texels[1].ravel(), values)

@@ -1,0 +1,509 @@
+"""Programs of the era of texture references: lines of theirs in Python's syntax, and what they returned."""
+
+import re
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxtex import cuda
+from jaxtex.cuda import AddressMode, ArrayFlags, CudaError, Error, FilterMode, MemcpyKind, ResourceDesc, TextureDesc
+from tests.support.tolerances import assert_exact
+
+STORE = ArrayFlags.SurfaceLoadStore
+H2D, D2H, D2D = MemcpyKind.HostToDevice, MemcpyKind.DeviceToHost, MemcpyKind.DeviceToDevice
+FLOAT = cuda.createChannelDesc("float")
+
+
+def refused(create, code, *words):
+    with pytest.raises(CudaError) as caught:
+        create()
+    assert caught.value.code == code, caught.value
+    for word in words:
+        assert word in str(caught.value)
+
+
+# ------------------------------------------------------------------------------------------- surface references
+
+SURFACES = {
+    "1D": ((4, 0, 0), 0, (8,)),
+    "2D": ((4, 3, 0), 0, (8, 1)),
+    "3D": ((4, 3, 2), 0, (8, 1, 1)),
+    "Cubemap": ((3, 3, 6), ArrayFlags.Cubemap, (8, 1, 4)),
+    "1DLayered": ((4, 0, 2), ArrayFlags.Layered, (8, 1)),
+    "2DLayered": ((4, 3, 2), ArrayFlags.Layered, (8, 1, 1)),
+    "CubemapLayered": ((3, 3, 12), ArrayFlags.Layered | ArrayFlags.Cubemap, (8, 1, 9)),
+}
+TYPE_NUMBERS = {"1D": 1, "2D": 2, "3D": 3, "Cubemap": 12, "1DLayered": 0xF1, "2DLayered": 0xF2, "CubemapLayered": 0xFC}
+
+
+@pytest.mark.parametrize("name", SURFACES)
+def test_surface_references_of_every_type(name):
+    extent, flags, place = SURFACES[name]
+    array = cuda.malloc3DArray(FLOAT, extent, flags | STORE)
+    surf_type = cuda.SurfaceType[f"Type{name}"]
+    assert surf_type == TYPE_NUMBERS[name]
+    surf_ref = cuda.surface("void", surf_type)
+    surf_ref = cuda.bindSurfaceToArray(surf_ref, array)
+    read, write = getattr(cuda, f"surf{name}read"), getattr(cuda, f"surf{name}write")
+    array = write(5.0, surf_ref, *place)
+    assert_exact(np.sum(array.texels), np.float32(5))
+    assert_exact(read(cuda.bindSurfaceToArray(surf_ref, array), *place), np.float32(5))
+    other = cuda.surface("void", 1 if "2D" in name else 2)
+    refused(lambda: cuda.bindSurfaceToArray(other, array), 1, "surfref.Type")
+    refused(lambda: read(surf_ref.__class__("void", surf_type), *place), 37, "not bound")
+
+
+def test_surface_references_are_arguments_of_compiled_functions():
+    array = cuda.surf1Dwrite(5.0, cuda.mallocArray(FLOAT, 4, 0, STORE), 8)
+    surf_ref = cuda.bindSurfaceToArray(cuda.surface(), array, FLOAT)
+    assert_exact(jax.jit(cuda.surf1Dread)(surf_ref, 8), np.float32(5))
+
+
+def test_surface_references_are_checked_when_they_are_bound():
+    plain = cuda.mallocArray(FLOAT, 4)
+    refused(lambda: cuda.bindSurfaceToArray(cuda.surface(), plain), 1, "SurfaceLoadStore")
+    array = cuda.mallocArray(FLOAT, 4, 0, STORE)
+    refused(lambda: cuda.bindSurfaceToArray(cuda.surface("float"), array), 1, "void")
+    refused(lambda: cuda.bindSurfaceToArray(cuda.surface(), array, cuda.createChannelDesc("int")), 20, "desc")
+    wide = cuda.mallocArray(cuda.createChannelDesc("uchar"), 32769, 0, STORE)
+    refused(lambda: cuda.bindSurfaceToArray(cuda.surface(), wide), 1, "1D surface")
+    assert cuda.getSurfaceReference(cuda.surface()) == cuda.SurfaceReference("void", 1)
+
+
+# ------------------------------------------------------------------------------------------- texture references
+
+
+def test_the_format_of_a_reference_allocates_its_array():
+    for name in ("float4", "uchar", "half2", "float3"):
+        ref = cuda.texture(name, cuda.TextureType.Type2D)
+        assert ref.channelDesc == cuda.createChannelDesc(name)
+    tex_ref = cuda.texture("uchar4", 2, cuda.ReadMode.NormalizedFloat)
+    array = cuda.mallocArray(tex_ref.channelDesc, 2, 2)
+    assert str(cuda.getChannelDesc(array)) == "uchar4"
+    tex_ref.channelDesc = cuda.createChannelDesc("uchar")
+    assert str(cuda.mallocArray(tex_ref.channelDesc, 2, 2).desc) == "uchar"
+
+
+def test_attributes_take_effect_after_binding():
+    array = cuda.memcpyToArray(cuda.mallocArray(FLOAT, 4), np.float32([10, 20, 30, 40]))
+    tex = cuda.bindTextureToArray(cuda.texture("float"), array)
+    read = jax.jit(cuda.tex1D)
+    x = np.float32([1, -0.25])
+    assert_exact(read(tex, x), np.float32([20, 10]))
+    tex.filterMode = FilterMode.Linear
+    assert_exact(read(tex, x), np.float32([15, 10]))
+    tex.addressMode[0] = AddressMode.Wrap
+    tex.normalized = True
+    assert_exact(read(tex, x), np.float32([25, 35]))
+    assert_exact(cuda.tex1D(tex, x), np.float32([25, 35]))
+    tex.filterMode = FilterMode.Point
+    tex.addressMode[0] = AddressMode.Border
+    assert_exact(read(tex, x), np.float32([0, 0]))
+    tex.filterMode = 7
+    refused(lambda: cuda.tex1D(tex, x), 1, "filterMode")
+
+
+def test_a_reference_and_what_it_is_bound_to_share_attributes():
+    arrays = [cuda.memcpyToArray(cuda.mallocArray(FLOAT, 2), np.float32([n, n + 2])) for n in (10, 20)]
+    ref = cuda.texture("float")
+    first, second = (cuda.bindTextureToArray(ref, array) for array in arrays)
+    ref.filterMode = FilterMode.Linear
+    assert_exact(cuda.tex1D(first, 1.0), np.float32(11))
+    second.addressMode[0] = AddressMode.Border
+    assert_exact(cuda.tex1D(first, 0.0), np.float32(5))
+    second.filterMode = FilterMode.Point
+    assert ref.filterMode == first.filterMode == FilterMode.Point
+    apart = jax.jit(lambda bound: bound)(first)
+    apart.filterMode = FilterMode.Linear
+    assert ref.filterMode == FilterMode.Point
+    assert_exact(cuda.tex1D(apart, 1.0), np.float32(11))
+    again = cuda.bindTextureToArray(first, arrays[1])
+    assert_exact(cuda.tex1D(again, 0.5), np.float32(20))
+    with pytest.raises(AttributeError, match="filtermode"):
+        first.filtermode = 1
+    with pytest.raises(AttributeError, match="filtermode"):
+        first.filtermode  # noqa: B018, a misspelling
+
+
+def test_bound_references_are_transformed_like_objects():
+    array = cuda.mallocArray(FLOAT, 4)
+    ref = cuda.texture("float", filterMode=FilterMode.Linear)
+    f = lambda texels: cuda.tex1D(cuda.bindTextureToArray(ref, cuda.memcpyToArray(array, texels)), jnp.float32(1.25))
+    assert_exact(jax.jit(jax.grad(f))(jnp.ones(4)), np.float32([0.25, 0.75, 0, 0]))
+    rows = [cuda.memcpyToArray(array, np.full(4, n, np.float32)) for n in (1, 2)]
+    stack = jax.tree.map(lambda *leaves: jnp.stack(leaves), *(cuda.bindTextureToArray(ref, row) for row in rows))
+    assert_exact(jax.vmap(cuda.tex1D, (0, None))(stack, jnp.float32(2)), np.float32([1, 2]))
+    bound = cuda.bindTextureToArray(ref, rows[0], FLOAT)
+    assert (bound.kind, bound.resType, bound.flags, bound.desc) == ("1d", 0, 0, FLOAT)
+    assert bound.texture.shape == (4, 1)
+    refused(lambda: cuda.bindTextureToArray(ref, rows[0], cuda.createChannelDesc("int")), 20, "desc")
+
+
+def test_binding_linear_memory():
+    memory, desc = np.arange(8, dtype=np.float32), cuda.createChannelDesc("float")
+    tex = cuda.texture("float")
+    bound = cuda.bindTexture(0, tex, memory, desc, 8 * 4)
+    assert_exact(cuda.tex1Dfetch(bound, 7), np.float32(7))
+    for call in (
+        lambda: cuda.bindTexture(None, tex, memory),
+        lambda: cuda.bindTexture(0, tex, memory, 8 * 4),
+        lambda: cuda.bindTexture(0, tex, memory, desc),
+        lambda: cuda.bindTexture(0, tex, memory, desc, 2**32 - 1),
+        lambda: cuda.bindTexture(tex, memory, desc, 8 * 4),
+        lambda: cuda.bindTexture(tex, memory, size=8 * 4),
+    ):
+        assert_exact(cuda.tex1Dfetch(call(), 7), np.float32(7))
+    assert_exact(cuda.tex1Dfetch(cuda.bindTexture(0, tex, memory, desc, 4 * 4), np.array([3, 4])), np.float32([3, 0]))
+    pairs = cuda.bindTexture(0, cuda.texture("float2"), memory)
+    assert_exact(cuda.tex1Dfetch(pairs, 3), np.float32([6, 7]))
+    assert cuda.getTextureAlignmentOffset(bound) == 0
+    with pytest.raises(TypeError, match="offset is a str"):
+        cuda.bindTexture("0", tex, memory)
+
+
+def test_binding_pitched_memory():
+    values = np.arange(6, dtype=np.float32).reshape(2, 3)
+    rows = cuda.mallocPitch(3 * 4, 2)
+    memory = cuda.memcpy2D(rows.ptr, rows.pitch, values, 12, 12, 2, H2D)
+    tex = cuda.texture("float", cuda.TextureType.Type2D)
+    x, y = np.arange(3)[None] + np.float32(0.5), np.arange(2)[:, None] + np.float32(0.5)
+    for call in (
+        lambda: cuda.bindTexture2D(0, tex, memory, FLOAT, 3, 2, rows.pitch),
+        lambda: cuda.bindTexture2D(None, tex, memory, 3, 2, rows.pitch),
+        lambda: cuda.bindTexture2D(tex, memory, FLOAT, 3, 2, rows.pitch),
+        lambda: cuda.bindTexture2D(0, tex, values, FLOAT, 3, 2),
+        lambda: cuda.bindTexture2D(0, tex, values),
+    ):
+        assert_exact(cuda.tex2D(call(), x, y), values)
+    bound = cuda.bindTexture2D(0, tex, memory, FLOAT, 3, 2, rows.pitch)
+    bound.filterMode = FilterMode.Linear
+    assert_exact(cuda.tex2D(bound, 1.0, 1.0), np.float32(2))
+
+
+def test_unbound_references_are_errors():
+    tex = cuda.texture("int")
+    refused(lambda: cuda.tex1Dfetch(tex, 0), Error.InvalidTextureBinding, "not bound")
+    refused(lambda: cuda.getTextureAlignmentOffset(tex), 19)
+    bound = cuda.bindTexture(0, tex, np.arange(4, dtype=np.int32))
+    assert_exact(cuda.tex1Dfetch(bound, 3), np.int32(3))
+    refused(lambda: cuda.tex1Dfetch(tex, 0), 19)
+    cuda.unbindTexture(bound)
+    cuda.unbindTexture(bound)
+    refused(lambda: cuda.tex1Dfetch(bound, 0), 19)
+    assert cuda.getTextureReference(tex) is tex
+
+
+# -------------------------------------------------------------------------------------------------------- copies
+
+
+def rows_of(array):
+    return np.asarray(array.texels)[..., 0].astype(int).tolist()
+
+
+def test_copies_count_bytes_and_run_over_rows():
+    array = cuda.mallocArray(FLOAT, 3, 2)
+    host = np.arange(1, 7, dtype=np.float32)
+    array = cuda.memcpyToArray(array, 0, 0, host, 6 * 4, cuda.MemcpyKind.HostToDevice)
+    assert rows_of(array) == [[1, 2, 3], [4, 5, 6]]
+    array = cuda.memcpyToArray(array, 4, 0, -host, 3 * 4, 1)
+    assert rows_of(array) == [[1, -1, -2], [-3, 5, 6]]
+    array = cuda.memcpyToArray(array, 8, 1, host.view(np.uint8), 4, H2D)
+    assert rows_of(array) == [[1, -1, -2], [-3, 5, 1]]
+    array = cuda.memcpyToArray(array, 0, 1, [7, 8], 8)
+    assert rows_of(array) == [[1, -1, -2], [7, 8, 1]]
+    assert_exact(cuda.memcpyFromArray(np.zeros(3, np.float32), array, 8, 0, 3 * 4, D2H), np.float32([-2, 7, 8]))
+    assert_exact(cuda.memcpyFromArray(np.zeros(3, np.float32), array, 8, 0, 4, D2H), np.float32([-2, 0, 0]))
+    other = cuda.memcpyArrayToArray(cuda.mallocArray(FLOAT, 2, 3), 4, 0, array, 8, 0, 3 * 4)
+    assert rows_of(other) == [[0, -2], [7, 8], [0, 0]]
+    other = cuda.memcpy2DArrayToArray(cuda.mallocArray(FLOAT, 2, 3), 0, 1, array, 4, 0, 8, 2, D2D)
+    assert rows_of(other) == [[0, 0], [-1, -2], [8, 1]]
+    assert rows_of(cuda.memcpyToArray(array, 0, 0, host, 0, H2D)) == rows_of(array)
+    assert rows_of(cuda.memcpyToArray(array, src=host.reshape(2, 3))) == [[1, 2, 3], [4, 5, 6]]
+    assert_exact(cuda.memcpyFromArray(src=array), array.texels)
+    assert_exact(cuda.memcpy(np.zeros(3, np.float32), host, 8, D2D), np.float32([1, 2, 0]))
+
+
+REFUSED = {
+    "past the end": (1, lambda a, h: cuda.memcpyToArray(a, 4, 1, h, 12, H2D)),
+    "past a row": (1, lambda a, h: cuda.memcpyToArray(a, 16, 0, h, 4, H2D)),
+    "part of an element": (1, lambda a, h: cuda.memcpyToArray(a, 0, 0, h, 6, H2D)),
+    "an offset within an element": (1, lambda a, h: cuda.memcpyToArray(a, 2, 0, h, 4, H2D)),
+    "a negative count": (1, lambda a, h: cuda.memcpyToArray(a, 0, 0, h, -4, H2D)),
+    "too little memory": (1, lambda a, h: cuda.memcpyToArray(a, 0, 0, h[:2], 12, H2D)),
+    "too little memory for the result": (1, lambda a, h: cuda.memcpyFromArray(h[:2], a, 0, 0, 12, D2H)),
+    "no direction": (21, lambda a, h: cuda.memcpyToArray(a, 0, 0, h, 4, 5)),
+    "no direction from an array": (21, lambda a, h: cuda.memcpyFromArray(h, a, 0, 0, 4, -1)),
+    "no direction between arrays": (21, lambda a, h: cuda.memcpyArrayToArray(a, 0, 0, a, 0, 0, 4, 9)),
+    "a volume": (1, lambda a, h: cuda.memcpyToArray(cuda.malloc3DArray(FLOAT, (2, 2, 2)), 0, 0, h, 4, H2D)),
+    "elements of other sizes": (
+        1,
+        lambda a, h: cuda.memcpy2DArrayToArray(
+            cuda.mallocArray(cuda.createChannelDesc("uchar"), 4), 0, 0, a, 0, 0, 4, 1
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_copies_that_do_not_fit(name):
+    code, call = REFUSED[name]
+    refused(lambda: call(cuda.mallocArray(FLOAT, 3, 2), np.arange(6, dtype=np.float32)), code)
+
+
+def test_gradients_of_runs_of_bytes():
+    array = cuda.mallocArray(FLOAT, 3, 2)
+
+    def f(values, texels):
+        filled = cuda.memcpyToArray(cuda.memcpyToArray(array, texels), 4, 0, values, 3 * 4)
+        return (cuda.memcpyFromArray(jnp.zeros(6), filled, 0, 0, 24) * jnp.arange(1.0, 7)).sum()
+
+    to_values, to_texels = jax.jit(jax.grad(f, (0, 1)))(jnp.ones(3), jnp.ones((2, 3)))
+    assert_exact(to_values, np.float32([2, 3, 4]))
+    assert_exact(to_texels, np.float32([[1, 0, 0], [0, 5, 6]]))
+
+
+def test_an_array_of_one_row_is_filled_with_its_values():
+    """cudaMallocArray(&a, &desc, N, 1) was the way to allocate a 1D texture."""
+    array = cuda.mallocArray(FLOAT, 4, 1)
+    values = np.float32([1, 2, 3, 4])
+    for filled in (
+        cuda.memcpyToArray(array, values),
+        cuda.memcpyToArray(array, values[None]),
+        cuda.memcpyToArray(array, values[:, None]),
+        cuda.memcpyToArray(array, 0, 0, values, 16, H2D),
+    ):
+        assert_exact(filled.texels[0, :, 0], values)
+        assert_exact(cuda.tex1D(cuda.bindTextureToArray(cuda.texture("float"), filled), 2.5), np.float32(3))
+    pairs = cuda.mallocArray(cuda.createChannelDesc("float2"), 2, 1)
+    assert_exact(cuda.memcpyToArray(pairs, values.reshape(2, 2)).texels[0], values.reshape(2, 2))
+
+
+def test_pitched_volumes():
+    extent = cuda.make_cudaExtent(3 * 4, 2, 2)
+    pitched = cuda.malloc3D(extent)
+    assert (pitched.ptr.shape, pitched.pitch, pitched.xsize, pitched.ysize) == ((4, 512), 512, 12, 2)
+    values = np.arange(12, dtype=np.float32)
+    parms = cuda.Memcpy3DParms()
+    parms.srcPtr = cuda.make_cudaPitchedPtr(values, 12, 3, 2)
+    parms.dstPtr = pitched
+    parms.extent = extent
+    pitched.ptr = cuda.memcpy3D(parms)
+    assert_exact(np.asarray(pitched.ptr).view(np.float32)[:, :3].ravel(), values)
+    cleared = cuda.memset3D(pitched, 0x101, (4, 1, 2))
+    assert_exact(
+        cleared.ptr[:, :5],
+        np.where(np.arange(4)[:, None] % 2, np.asarray(pitched.ptr)[:, :5], np.uint8([1, 1, 1, 1, 0])),
+    )
+    assert_exact(cuda.memset2D(np.ones(4, np.float32), 8, 0, 4, 2), np.float32([0, 1, 0, 1]))
+    refused(lambda: cuda.memset2D(np.ones(4, np.float32), 8, 0, 4, 3), 1)
+    refused(lambda: cuda.malloc3D((0, 1, 1)), 1)
+
+
+def test_flags_of_arrays_are_those_of_cuda():
+    array = cuda.malloc3DArray(FLOAT, cuda.make_cudaExtent(4, 4, 6), 4 | 2)
+    assert array.kind == "cubemap"
+    desc, extent, flags = cuda.arrayGetInfo(array)
+    assert (desc, extent, flags) == (FLOAT, (4, 4, 6), ArrayFlags.Cubemap | STORE)
+    assert cuda.deviceGetTexture1DLinearMaxWidth(FLOAT, 0, compute_capability=6.1) == 2**27
+    refused(lambda: cuda.arrayGetPlane(array, 0), 1, "plane")
+
+
+# --------------------------------------------------------------------------------------------- device functions
+
+
+def test_halves_are_kept_in_shorts():
+    values = np.float32([1, -2, 65504, 2**-24, 1 + 2**-11, 1 + 3 * 2**-11])
+    shorts = cuda.__float2half_rn(values)
+    assert_exact(shorts, values.astype(np.float16).view(np.uint16))
+    assert_exact(cuda.__half2float(shorts), values.astype(np.float16).astype(np.float32))
+    desc = cuda.createChannelDescHalf()
+    assert desc == cuda.createChannelDesc("half")
+    array = cuda.memcpyToArray(cuda.mallocArray(desc, 6), shorts)
+    same = cuda.memcpyToArray(cuda.mallocArray(desc, 6), 0, 0, shorts, 12, H2D)
+    bound = cuda.bindTexture(0, cuda.texture("float"), shorts, desc, 12)
+    for texture in (
+        cuda.bindTextureToArray(cuda.texture("float"), array),
+        cuda.bindTextureToArray(cuda.texture("half"), same),
+    ):
+        assert_exact(cuda.tex1D(texture, np.arange(6) + np.float32(0.5)), values.astype(np.float16).astype(np.float32))
+    assert_exact(cuda.tex1Dfetch(bound, 1), np.float32(-2))
+    assert cuda.createChannelDescHalf4() == cuda.createChannelDesc("half4")
+    with pytest.raises(TypeError, match="half2float"):
+        cuda.half2float(np.int32(1))
+
+
+class Kernel:
+    """Within a class Python changes names that start with two underscores."""
+
+    def bits(self, x):
+        return cuda.float2half_rn(x)
+
+    def changed(self, x):
+        return cuda.__float2half_rn(x)
+
+
+def test_names_within_classes():
+    assert int(Kernel().bits(1.0)) == 0x3C00
+    with pytest.raises(AttributeError, match="_Kernel__float2half_rn"):
+        Kernel().changed(1.0)
+    for name in (name for name in cuda.__all__ if name.startswith("__")):
+        assert getattr(cuda, name) is getattr(cuda, name[2:])
+
+
+@pytest.mark.usefixtures("x64")
+def test_words_of_doubles():
+    x = np.array([1.5, -np.pi, 2.0**-1074])
+    hi, lo = cuda.__double2hiint(x), cuda.__double2loint(jnp.asarray(x))
+    assert_exact(hi, x.view(np.int32)[1::2])
+    assert_exact(lo, x.view(np.int32)[::2])
+    assert_exact(cuda.__hiloint2double(hi, lo), x)
+    assert_exact(jax.jit(cuda.hiloint2double)(hi, lo), x)
+    assert_exact(cuda.make_double2(1.0, 2), np.array([1.0, 2.0]))
+
+
+def test_words_of_floats():
+    refused(lambda: cuda.hiloint2double(0, 0), 801, "jax_enable_x64")
+    refused(lambda: cuda.make_double2(0, 0), 801, "jax_enable_x64")
+    assert int(cuda.__float_as_int(-0.0)) == -(2**31)
+    assert_exact(cuda.__int_as_float(cuda.__float_as_int(np.float32([1.5, np.inf]))), np.float32([1.5, np.inf]))
+    assert_exact(cuda.__uint_as_float(np.uint32(0x80000000)), np.float32(-0.0))
+    assert int(cuda.__float_as_uint(1.0)) == 0x3F800000
+
+
+def test_vectors():
+    x = np.arange(3, dtype=np.int32)
+    assert_exact(cuda.make_float2(x, 0.5), np.float32([[0, 0.5], [1, 0.5], [2, 0.5]]))
+    assert_exact(cuda.make_uchar4(255, 0, 7.9, np.float32([-1, 300])), np.uint8([[255, 0, 7, 0], [255, 0, 7, 255]]))
+    assert_exact(cuda.make_int1(x), np.arange(3, dtype=np.int32)[:, None])
+    assert_exact(jax.jit(cuda.make_char2)(200, -200), np.int8([127, -128]))
+    assert_exact(cuda.make_short3(1, 2, np.nan), np.int16([1, 2, 0]))
+    assert_exact(jax.jit(jax.grad(lambda x: cuda.make_float3(x, x, 1.0).sum()))(2.0), np.float32(2))
+    refused(lambda: cuda.make_uchar2(256, 0), 1, "256", "make_uchar2")
+    array = cuda.mallocArray(cuda.createChannelDesc("float2"), 4, 0, STORE)
+    written = cuda.surf1Dwrite(cuda.make_float2(1.0, 2.0), array, 8)
+    assert_exact(written.texels[1], np.float32([1, 2]))
+    with pytest.raises(TypeError, match=r"float4 make_float4\(float x, float y, float z, float w\)"):
+        cuda.make_float4(1.0, 2.0)
+
+
+# -------------------------------------------------------------------------------------------- errors and the end
+
+
+def test_errors_have_the_names_and_texts_of_cuda():
+    assert cuda.getLastError() == cuda.peekAtLastError() == Error.Success == 0
+    for error in Error:
+        assert cuda.getErrorString(error) == cuda.getErrorString(int(error))
+        assert cuda.getErrorName(error) in ("cudaSuccess", f"cudaError{error.name}")
+    assert cuda.getErrorString(26) == "linear filtering not supported for non-float type"
+    refused(lambda: cuda.getErrorName(3), 1, "error")
+    error = CudaError(Error.InvalidSurface, "no")
+    assert (error.code, type(error.code), error.name) == (37, int, "cudaErrorInvalidSurface")
+
+
+def test_what_is_released_is_not_used_again():
+    make = lambda: cuda.mallocArray(FLOAT, 4, 0, STORE)
+    array = make()
+    texture = cuda.createTextureObject(ResourceDesc.Array(array), TextureDesc())
+    surface = cuda.createSurfaceObject(ResourceDesc.Array(array))
+    tex_ref = cuda.bindTextureToArray(cuda.texture("float"), array)
+    surf_ref = cuda.bindSurfaceToArray(cuda.surface(), array)
+    uses = {
+        "copy": lambda: cuda.memcpyToArray(array, np.zeros(4, np.float32)),
+        "copy from": lambda: cuda.memcpyFromArray(array),
+        "copy of rows": lambda: cuda.memcpy2DToArray(array, 0, 0, np.zeros(1, np.float32), 4, 4, 1),
+        "resource": lambda: cuda.createTextureObject(ResourceDesc.Array(array), TextureDesc()),
+        "surface": lambda: cuda.createSurfaceObject(ResourceDesc.Array(array)),
+        "texture": lambda: cuda.tex1D(texture, 0.5),
+        "read": lambda: cuda.surf1Dread(surface, 0),
+        "array": lambda: cuda.surf1Dread(array, 0),
+        "reference": lambda: cuda.tex1D(tex_ref, 0.5),
+        "surface reference": lambda: cuda.surf1Dread(surf_ref, 0),
+    }
+    for use in uses.values():
+        use()
+    jitted = jax.jit(lambda array: cuda.memcpyFromArray(array))
+    cuda.destroyTextureObject(texture)
+    refused(lambda: cuda.tex1D(texture, 0.5), 400, "destroyTextureObject")
+    refused(lambda: cuda.destroyTextureObject(texture), 400)
+    cuda.destroySurfaceObject(surface)
+    refused(lambda: cuda.surf1Dread(surface, 0), 400, "destroySurfaceObject")
+    cuda.freeArray(array)
+    for use in uses.values():
+        refused(use, 400)
+    refused(lambda: cuda.freeArray(array), 400, "freeArray")
+    assert_exact(jitted(array), np.zeros((4, 1), np.float32))  # what a transformation makes of it has no mark
+    cuda.freeArray(None)
+    cuda.free(None)
+
+    mipmap = cuda.mallocMipmappedArray(FLOAT, (4, 4, 0), 2)
+    cuda.freeMipmappedArray(mipmap)
+    refused(lambda: cuda.getMipmappedArrayLevel(mipmap, 0), 400)
+    rows = cuda.mallocPitch(8, 2)
+    cuda.free(rows)
+    parms = cuda.Memcpy3DParms(srcPtr=rows, dstPtr=rows, extent=cuda.Extent(1, 1, 1))
+    refused(lambda: cuda.memcpy3D(parms), 400)
+
+
+def test_descriptors_of_objects():
+    array = cuda.mallocArray(FLOAT, 4, 4, STORE)
+    desc, view = TextureDesc(sRGB=1), cuda.ResourceViewDesc(0, 4, 4)
+    texture = cuda.createTextureObject(ResourceDesc.Array(array), desc, view)
+    assert cuda.getTextureObjectResourceDesc(texture) == ResourceDesc.Array(array)
+    assert cuda.getTextureObjectTextureDesc(texture) == desc
+    assert cuda.getTextureObjectResourceViewDesc(texture) == view
+    refused(lambda: cuda.getTextureObjectTextureDesc(jax.jit(lambda t: t)(texture)), 801, "transformation")
+    surface = cuda.createSurfaceObject(ResourceDesc.Array(array))
+    assert cuda.getSurfaceObjectResourceDesc(surface) == ResourceDesc.Array(array)
+
+
+CALLS = {
+    "memcpyToArray": (lambda a: cuda.memcpyToArray(a, 0, 0, np.zeros(1)), "count"),
+    "memcpyFromArray": (lambda a: cuda.memcpyFromArray(np.zeros(1), a), "wOffset"),
+    "memcpyFromArray ": (lambda a: cuda.memcpyFromArray(), "dst"),
+    "memcpyToArray ": (lambda a: cuda.memcpyToArray(a), "wOffset"),
+    "memcpy2DToArray": (lambda a: cuda.memcpy2DToArray(a, 0, 0), "src"),
+    "mallocArray": (lambda a: cuda.mallocArray(FLOAT), "width"),
+    "bindTexture": (lambda a: cuda.bindTexture(0, cuda.texture("float")), "devPtr"),
+    "bindTexture2D": (lambda a: cuda.bindTexture2D(0), "texref"),
+    "createTextureObject": (lambda a: cuda.createTextureObject(ResourceDesc.Array(a)), "texture"),
+    "memcpy3D": (lambda a: cuda.memcpy3D(), "parms"),
+    "getErrorString": (lambda a: cuda.getErrorString(), "error"),
+    "getLastError": (lambda a: cuda.getLastError(1), "too many"),
+    "make_cudaExtent": (lambda a: cuda.make_cudaExtent(1), "h"),
+    "tex2DLayeredLod": (lambda a: cuda.tex2DLayeredLod(a, 0.5), "y"),
+    "surf2Dwrite": (lambda a: cuda.surf2Dwrite(1.0, a, 0), "y"),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_missing_argument_is_answered_with_cudas_signature(name):
+    call, argument = CALLS[name]
+    with pytest.raises(TypeError, match=f"^{name.strip()}: .*{argument}.*CUDA declares .*{name.strip()[1:]}(<T>)?\\("):
+        call(cuda.mallocArray(FLOAT, 4))
+
+
+def test_other_type_errors_stay_as_they_are():
+    with pytest.raises(TypeError, match="expected an Array") as caught:
+        cuda.memcpy2DToArray(np.zeros(4), 0, 0, np.zeros(1), 4, 4, 1)
+    assert not re.search("CUDA declares", str(caught.value))
+
+
+def test_a_bound_texture_leaks_no_tracers():
+    """What a compiled function makes of a texture that it closes over stays inside of it."""
+    ref = cuda.texture("float", 2)
+    bound = cuda.bindTexture2D(0, ref, np.ones((2, 512), np.uint8), 2, 2, 512)
+    bound.filterMode = FilterMode.Linear
+    assert_exact(jax.jit(lambda x: cuda.tex2D(bound, x, x))(1.0), cuda.tex2D(bound, 1.0, 1.0))
+    bound.resource.memory = np.zeros((2, 512), np.uint8)
+    assert_exact(cuda.tex2D(bound, 1.0, 1.0), np.float32(0))
+
+
+def test_a_bound_texture_reads_what_memory_held():
+    memory = np.float32([1, 2, 3])
+    bound = cuda.bindTexture(0, cuda.texture("float"), memory)
+    memory[:] = 7
+    bound.readMode = cuda.ReadMode.ElementType
+    bound.sRGB = 1
+    assert_exact(cuda.tex1Dfetch(bound, 1), np.float32(2))

@@ -1,0 +1,248 @@
+"""CUDA's structs: zeroed and filled in by field, compared and hashed, arguments and results of transformations."""
+
+import copy
+import dataclasses
+import pickle
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxtex import cuda
+from jaxtex.cuda import (
+    AddressMode,
+    ChannelFormatDesc,
+    Extent,
+    FilterMode,
+    Memcpy3DParms,
+    PitchedPtr,
+    Pos,
+    ResourceDesc,
+    ResourceType,
+    ResourceViewDesc,
+    SurfaceReference,
+    TextureDesc,
+    TextureReference,
+)
+from tests.support.tolerances import assert_exact
+
+FLOAT = cuda.createChannelDesc("float")
+ARRAY = cuda.memcpyToArray(cuda.mallocArray(FLOAT, 2, 2), np.float32([[1, 2], [3, 4]]))
+# What makes a struct, and a field with another value than the default.
+STRUCTS = {
+    "ChannelFormatDesc": (ChannelFormatDesc, "x", 8),
+    "ResourceViewDesc": (ResourceViewDesc, "width", 8),
+    "TextureDesc": (TextureDesc, "normalizedCoords", 1),
+    "TextureReference": (lambda: TextureReference("float"), "normalized", 1),
+    "SurfaceReference": (SurfaceReference, "Type", 2),
+    "ResourceDesc": (ResourceDesc, "resType", 2),
+    "Memcpy3DParms": (Memcpy3DParms, "extent", Extent(1, 1, 1)),
+    "PitchedPtr": (PitchedPtr, "pitch", 8),
+    "Pos": (Pos, "x", 8),
+    "Extent": (Extent, "width", 8),
+}
+
+
+@pytest.mark.parametrize("name", STRUCTS)
+def test_structs_compare_and_hash_by_value(name):
+    make, field, value = STRUCTS[name]
+    other = dataclasses.replace(make(), **{field: value})
+    assert make() == make()
+    assert hash(make()) == hash(make())
+    assert make() != other
+    assert len({make(), make(), other}) == 2
+    assert make() != "a string"
+    assert other == pickle.loads(pickle.dumps(other)) == copy.deepcopy(other)
+
+
+@pytest.mark.parametrize("name", STRUCTS)
+def test_structs_are_arguments_and_results_and_static(name):
+    make, field, value = STRUCTS[name]
+    traces = []
+
+    def traced(struct):
+        traces.append(getattr(struct, field))
+        return struct
+
+    dynamic, static = jax.jit(traced), jax.jit(lambda struct: traced(struct) and 1, static_argnums=0)
+    for _ in range(2):
+        other = make()
+        setattr(other, field, value)
+        assert jax.tree.map(float, dynamic(make())) == make()
+        assert jax.tree.map(float, dynamic(other)) == other
+        assert static(make()) == static(other) == 1
+    assert traces == [getattr(make(), field), value] * 2
+    leaves, tree = jax.tree.flatten(other)
+    assert jax.tree.unflatten(tree, leaves) == other
+    assert jax.tree.structure(make()) != tree
+    assert jax.tree.map(lambda _: None, other) is not None
+
+
+@pytest.mark.parametrize("name", STRUCTS)
+def test_a_struct_changes_until_it_is_hashed(name):
+    """A function that was compiled for a static argument must not be found by other values."""
+    make, field, value = STRUCTS[name]
+    struct = make()
+    setattr(struct, field, value)
+    assert getattr(struct, field) == value
+    with pytest.raises(AttributeError, match="no field 'widht'"):
+        struct.widht = 3
+    jax.tree.structure(struct)
+    setattr(struct, field, value)
+    assert getattr(dynamic_round_trip(struct), field) == value
+    setattr(dynamic_round_trip(struct), field, value)
+    hash(struct)
+    with pytest.raises(AttributeError, match=r"dataclasses\.replace"):
+        setattr(struct, field, value)
+    setattr(dataclasses.replace(struct), field, value)
+
+
+def dynamic_round_trip(struct):
+    return jax.jit(lambda s: s)(struct)
+
+
+def test_arrays_in_structs_are_compared_by_identity():
+    color = jnp.arange(4.0)
+    for first, second in (
+        (TextureDesc(borderColor=color), TextureDesc(borderColor=jnp.arange(4.0))),
+        (TextureDesc(borderColor=np.zeros(4)), TextureDesc(borderColor=np.zeros(4))),
+        (PitchedPtr(color, 16, 4, 1), PitchedPtr(jnp.arange(4.0), 16, 4, 1)),
+        (ResourceDesc.Linear(color), ResourceDesc.Linear(jnp.arange(4.0))),
+        (ResourceDesc.Array(ARRAY), ResourceDesc.Array(jax.tree.map(jnp.copy, ARRAY))),
+    ):
+        assert first != second
+        assert first == dataclasses.replace(first)
+        assert hash(first) == hash(dataclasses.replace(first))
+
+    @jax.jit
+    def compares(color):
+        desc = TextureDesc(borderColor=(color, 0.0, 0.0, 1.0))
+        return float(desc == dataclasses.replace(desc)) + 2 * (desc == TextureDesc()) + 0 * bool(hash(desc))
+
+    assert compares(1.0) == 1
+
+
+def test_border_colors_pass_through_transformations():
+    texture = lambda desc: cuda.createTextureObject(ResourceDesc.Array(ARRAY), desc)
+    read = jax.jit(lambda desc: cuda.tex2D(texture(desc), -5.0, 0.5))
+    desc = TextureDesc(addressMode=AddressMode.Border, borderColor=jnp.float32([7, 0, 0, 0]))
+    assert float(read(desc)) == 7
+    result = jax.jit(lambda desc: jax.tree.map(lambda c: 2 * c, desc))(desc)
+    assert result.addressMode == desc.addressMode
+    assert float(read(result)) == 14
+    desc.borderColor = (3.0, 0.0, 0.0, 0.0)
+    desc.borderColor[0] = 9.0
+    assert float(read(desc)) == 9
+    gradient = jax.grad(read)(desc)
+    assert [float(c) for c in gradient.borderColor] == [1, 0, 0, 0]
+
+
+def test_pitched_memory_and_copies_are_arguments():
+    pointer = PitchedPtr(jnp.float32([5, 6, 7, 8]), 8, 2, 2)
+    parms = Memcpy3DParms(srcPtr=pointer, dstArray=ARRAY, extent=Extent(2, 1, 1), dstPos=Pos(0, 1, 0))
+    assert_exact(jax.jit(cuda.memcpy3D)(parms).texels[..., 0], np.float32([[1, 2], [5, 6]]))
+    pitch = jax.jit(lambda p: jnp.zeros(p.pitch))(pointer)
+    assert pitch.shape == (8,)
+    of_memory = jax.grad(lambda parms: cuda.memcpy3D(parms).texels[1].sum())(parms)
+    assert_exact(of_memory.srcPtr.ptr, np.float32([1, 1, 0, 0]))
+    assert_exact(of_memory.dstArray.texels, np.zeros((2, 2, 1), np.float32))
+    assert of_memory.extent == (2, 1, 1)
+
+
+# ------------------------------------------------------------------------------------- filled in field by field
+
+
+def test_a_zeroed_resource_is_filled_in():
+    resource = ResourceDesc()
+    resource.resType = ResourceType.Array
+    resource.res.array.array = ARRAY
+    desc = TextureDesc()
+    desc.addressMode[0] = AddressMode.Clamp
+    desc.addressMode[1] = AddressMode.Clamp
+    desc.filterMode = FilterMode.Linear
+    texture = cuda.createTextureObject(resource, desc)
+    assert float(cuda.tex2D(texture, 1.0, 1.0)) == 2.5
+    assert resource.res.array.array is ARRAY
+    assert desc == TextureDesc(addressMode=(1, 1, 0), filterMode=1)
+
+    resource = ResourceDesc()
+    resource.resType = ResourceType.Linear
+    resource.res.linear.devPtr = jnp.arange(8, dtype=jnp.float32)
+    resource.res.linear.desc.f = cuda.ChannelFormatKind.Float
+    resource.res.linear.desc.x = 32
+    resource.res.linear.sizeInBytes = np.int64(4 * 4)
+    texture = cuda.createTextureObject(resource, TextureDesc())
+    assert_exact(cuda.tex1Dfetch(texture, np.array([3, 4])), np.float32([3, 0]))
+
+    rows = cuda.mallocPitch(8, 2)
+    resource = ResourceDesc()
+    resource.resType = ResourceType.Pitch2D
+    member = resource.res.pitch2D
+    member.devPtr = cuda.memcpy2D(rows.ptr, rows.pitch, ARRAY.texels, 8, 8, 2)
+    member.desc, member.width, member.height, member.pitchInBytes = FLOAT, 2, 2, rows.pitch
+    assert float(cuda.tex2D(cuda.createTextureObject(resource, TextureDesc()), 1.5, 1.5)) == 4
+
+    mipmap = cuda.mallocMipmappedArray(FLOAT, (4, 4, 0), 2)
+    resource = ResourceDesc()
+    resource.resType = ResourceType.MipmappedArray
+    resource.res.mipmap.mipmap = mipmap
+    assert cuda.createTextureObject(resource, TextureDesc(normalizedCoords=1)).texture.num_levels == 2
+    with pytest.raises(AttributeError, match="expected one of array, mipmap, linear, pitch2D"):
+        resource.res.pitch2d  # noqa: B018, a misspelling
+    with pytest.raises(AttributeError, match="expected one of devPtr"):
+        resource.res.linear.ptr = 0
+    with pytest.raises(TypeError, match=r"memory"):
+        cuda.createTextureObject(ResourceDesc(resType=ResourceType.Linear), TextureDesc())
+    with pytest.raises(cuda.CudaError, match=r"resource\.flags"):
+        cuda.createTextureObject(ResourceDesc(ARRAY, flags=1), TextureDesc())
+
+
+def test_zeroed_copies_formats_and_views_are_filled_in():
+    parms = Memcpy3DParms()
+    parms.srcPtr = cuda.make_cudaPitchedPtr(np.arange(8, dtype=np.float32), 8, 2, 2)
+    parms.dstArray = cuda.malloc3DArray(FLOAT, cuda.make_cudaExtent(2, 2, 2))
+    parms.extent = cuda.make_cudaExtent(2, 2, 2)
+    parms.kind = cuda.MemcpyKind.HostToDevice
+    volume = cuda.memcpy3D(parms)
+    assert_exact(volume.texels.ravel(), np.arange(8, dtype=np.float32))
+    parms = Memcpy3DParms()
+    parms.srcArray, parms.srcPos.z = volume, 1
+    parms.dstPtr.ptr, parms.dstPtr.pitch, parms.dstPtr.ysize = np.zeros(4, np.float32), 8, 2
+    parms.extent.width, parms.extent.height, parms.extent.depth = 2, 2, 1
+    assert_exact(cuda.memcpy3D(parms), np.float32([4, 5, 6, 7]))
+    desc = ChannelFormatDesc()
+    desc.x = desc.y = 16
+    desc.f = cuda.ChannelFormatKind.Float
+    assert desc == cuda.createChannelDesc("half2")
+    view = ResourceViewDesc()
+    view.format, view.width, view.height = cuda.ResourceViewFormat.UnsignedInt1, 2, 2
+    assert str(cuda.createTextureObject(ResourceDesc.Array(ARRAY), TextureDesc(), view).desc) == "uint"
+    with pytest.raises(TypeError, match="expected a ResourceViewDesc"):
+        cuda.createTextureObject(ResourceDesc.Array(ARRAY), TextureDesc(), "uint")
+
+
+def test_arrays_keep_their_format_and_their_extent():
+    desc, extent = cuda.createChannelDesc("float"), Extent(2, 2, 0)
+    array = cuda.malloc3DArray(desc, extent)
+    desc.x, extent.width = 8, 5
+    assert str(array.desc) == "float"
+    assert array.extent == (2, 2, 0)
+    for struct, field in ((array.desc, "x"), (array.extent, "width")):
+        with pytest.raises(AttributeError, match=r"dataclasses\.replace"):
+            setattr(struct, field, 1)
+    texture_desc = TextureDesc()
+    texture = cuda.createTextureObject(ResourceDesc.Array(array), texture_desc)
+    texture_desc.filterMode = FilterMode.Linear
+    assert cuda.getTextureObjectTextureDesc(texture) == TextureDesc()
+
+
+def test_vectors_of_structs_are_compared_with_tuples():
+    desc = TextureDesc(addressMode=[AddressMode.Mirror])
+    assert desc.addressMode == (2, 0, 0)
+    assert tuple(desc.addressMode[1:]) == (0, 0)
+    assert list(Extent(4, 3)) == [4, 3, 0]
+    assert Extent(4, 3)[1:] == (3, 0)
+    assert len(Pos()) == 3
+    ptr, pitch, *_ = cuda.mallocPitch(8, 2)
+    assert ptr.shape == (2, pitch)

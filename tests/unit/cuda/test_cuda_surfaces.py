@@ -1,0 +1,530 @@
+"""CUDA's surface functions: what a card did, every type against bytes, traps, refusals, gradients, known programs."""
+
+import functools
+import io
+import lzma
+import re
+from pathlib import Path
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jax.experimental import checkify
+
+import jaxtex as jt
+from jaxtex import cuda
+from jaxtex.cuda import ArrayFlags, ChannelFormatKind, CudaError, ResourceDesc, SurfaceBoundaryMode, TextureDesc
+from tests.oracles import surfaces as surface_oracle
+from tests.support.tolerances import assert_close, assert_exact
+
+PATH = Path(__file__).parents[2] / "data" / "surface_unit.npz.xz"
+STORE, LAYERED, CUBEMAP = ArrayFlags.SurfaceLoadStore, ArrayFlags.Layered, ArrayFlags.Cubemap
+MODES = {"zero": SurfaceBoundaryMode.Zero, "clamp": SurfaceBoundaryMode.Clamp, "trap": SurfaceBoundaryMode.Trap}
+# The shape of each recorded kind: extent, flags, the name of its functions, and which of x, y, z they take.
+KINDS = {
+    "1d": ((6, 0, 0), 0, "1D", (0,)),
+    "2d": ((6, 4, 0), 0, "2D", (0, 1)),
+    "3d": ((6, 3, 4), 0, "3D", (0, 1, 2)),
+    "1dlayered": ((6, 0, 3), LAYERED, "1DLayered", (0, 2)),
+    "2dlayered": ((6, 4, 3), LAYERED, "2DLayered", (0, 1, 2)),
+    "cubemap": ((4, 4, 6), CUBEMAP, "Cubemap", (0, 1, 2)),
+    "cubemaplayered": ((4, 4, 12), CUBEMAP | LAYERED, "CubemapLayered", (0, 1, 2)),
+}
+UNTYPED = {1: "uchar", 2: "ushort", 4: "uint", 8: "uint2", 16: "uint4"}
+NORMALIZED = {
+    "un8x4": ChannelFormatKind.UnsignedNormalized8X4,
+    "un16x2": ChannelFormatKind.UnsignedNormalized16X2,
+    "sn8x4": ChannelFormatKind.SignedNormalized8X4,
+    "sn16x1": ChannelFormatKind.SignedNormalized16X1,
+}
+WORDS = {"float32": np.float32, "int32": np.int32, "uint32": np.uint32}
+
+
+@functools.cache
+def recorded():
+    with np.load(io.BytesIO(lzma.decompress(PATH.read_bytes()))) as arrays:
+        return dict(arrays)
+
+
+def numbers_of(desc, memory):
+    """Bytes as the numbers that an array of this format holds."""
+    return memory.reshape(-1).view(np.dtype(cuda.createChannelDesc(desc).dtype))
+
+
+def allocate(kind, desc, numbers):
+    """An array of a kind that holds these numbers, of shape (slices * rows * width * channels,)."""
+    extent, flags, _, _ = KINDS[kind]
+    array = cuda.malloc3DArray(cuda.createChannelDesc(desc), extent, flags | STORE)
+    return cuda.memcpyToArray(array, numbers.reshape(array.texels.shape))
+
+
+def memory_of(array, like):
+    return np.asarray(array.texels).reshape(-1).view(np.uint8).reshape(like.shape)
+
+
+def functions(kind):
+    name = KINDS[kind][2]
+    return getattr(cuda, f"surf{name}read"), getattr(cuda, f"surf{name}write")
+
+
+def typed(values, T, access):
+    """Bytes, (n, size), as the numbers that T names: (n,) or (n, length)."""
+    numbers = np.ascontiguousarray(values).view(access)
+    return numbers if T[-1] in "24" else numbers[:, 0]
+
+
+# ------------------------------------------------------------------------------------------------- what a card did
+
+RECORDED = sorted({tuple(key.split("/")[:3]) for key in recorded() if key.split("/")[0] in KINDS})
+ACCESSES = [f"{mode}/{how}" for mode in ("zero", "clamp") for how in ("read", "write")]
+
+
+def recorded_access(name):
+    """The numbers that an array holds before a recorded access, its places, and what it reads or writes."""
+    kind, desc, size, *_ = name.split("/")
+    x, y, z = recorded()[f"{name}/coords"]
+    if (LAYERED | CUBEMAP) & KINDS[kind][1]:  # what the card saw
+        z = z & 0xFFFF
+    base = {1: np.uint8, 2: np.uint16}.get(int(size), np.uint32)
+    places = tuple((x, y, z)[k] for k in KINDS[kind][3])
+    values = typed(recorded()[f"{name}/values"], UNTYPED[int(size)], base)
+    return numbers_of(desc, recorded()[f"{name}/before"]), places, values
+
+
+@functools.cache
+def accesses(kind, desc):
+    """By name, what the recorded accesses of an array read, and the arrays that they write: one program."""
+    read, write = functions(kind)
+
+    @jax.jit
+    def run(given):
+        results = {}
+        for name, (before, places, values) in given.items():
+            _, _, size, mode, how = name.split("/")
+            array, last = allocate(kind, desc, before), {"boundaryMode": MODES[mode], "T": UNTYPED[int(size)]}
+            found = read(array, *places, **last) if how == "read" else write(values, array, *places, **last)
+            results[name] = found
+        return results
+
+    names = [
+        f"{kind}/{desc}/{size}/{access}" for *array, size in RECORDED if array == [kind, desc] for access in ACCESSES
+    ]
+    return run({name: recorded_access(name) for name in names})
+
+
+@pytest.mark.parametrize(("kind", "desc", "size"), RECORDED, ids="-".join)
+def test_recorded_accesses_are_equal(kind, desc, size):
+    """Reads and writes in both modes, in every byte: but for layers from 65536 on, which the card wraps to 16 bits."""
+    for access in ACCESSES:
+        name = f"{kind}/{desc}/{size}/{access}"
+        found = accesses(kind, desc)[name]
+        if access.endswith("read"):
+            assert_exact(found, recorded_access(name)[-1])
+        else:
+            after = recorded()[f"{name}/after"]
+            assert_exact(memory_of(found, after), after)
+
+
+FORMATTED = sorted({key.split("/")[1] for key in recorded() if key.startswith("formatted")})
+
+
+@pytest.mark.parametrize("desc", FORMATTED)
+def test_recorded_formatted_stores_are_equal(desc):
+    data = {
+        mode: [recorded()[f"formatted/{desc}/{mode}/{key}"] for key in ("coords", "values", "before", "after")]
+        for mode in ("zero", "clamp")
+    }
+    desc = cuda.createChannelDesc(NORMALIZED.get(desc, desc))
+    kind, _ = desc.storage
+    floating = desc.is_normalized or kind is ChannelFormatKind.Float
+    word = np.float32 if floating else np.int32 if kind is ChannelFormatKind.Signed else np.uint32
+
+    @jax.jit
+    def run(given):
+        results = {}
+        for mode, (coords, values, numbers) in given.items():
+            array = cuda.mallocArray(desc, 12, 10, STORE)
+            array = cuda.memcpyToArray(array, numbers.reshape(array.texels.shape))
+            results[mode] = cuda.sust_p(values, array, *coords, boundaryMode=MODES[mode])
+        return results
+
+    given = {
+        mode: (tuple(coords), values.view(word), before.reshape(-1).view(desc.dtype))
+        for mode, (coords, values, before, _) in data.items()
+    }
+    for mode, stored in run(given).items():
+        after = data[mode][-1]
+        assert_exact(memory_of(stored, after), after)
+
+
+@pytest.mark.parametrize("desc", NORMALIZED)
+def test_recorded_codes_of_fractions_are_equal(desc):
+    given, expected = recorded()[f"rounding/{desc}/in"], recorded()[f"rounding/{desc}/out"]
+    array = cuda.mallocArray(cuda.createChannelDesc(NORMALIZED[desc]), len(given), 0, STORE)
+    padded = np.pad(given, ((0, 0), (0, 4 - given.shape[1])))
+    store = jax.jit(lambda array, data: cuda.sust_p(data, array, np.arange(len(given)), boundaryMode=MODES["zero"]))
+    stored = store(array, padded)
+    assert_exact(np.asarray(stored.texels).view(expected.dtype), expected)
+
+
+# ------------------------------------------------------------------------------------------- every type, in bytes
+
+TYPES = {
+    "char": np.int8,
+    "uchar2": np.uint8,
+    "uchar4": np.uint8,
+    "short": np.int16,
+    "ushort4": np.uint16,
+    "half2": np.float16,
+    "int": np.int32,
+    "uint2": np.uint32,
+    "float": np.float32,
+    "float2": np.float32,
+    "float4": np.float32,
+    "int4": np.int32,
+}
+EXTREMES = (-(2**31), -(2**31) + 16, -256, 256, 2**30, 2**31 - 16, 2**31 - 1)
+
+
+def draw_bytes(kind, desc, seed=0):
+    """Bytes in which no float is NaN: there a conversion may change bits."""
+    (width, height, depth), _, _, _ = KINDS[kind]
+    shape = (max(depth, 1), max(height, 1), width * cuda.createChannelDesc(desc).texel_bytes)
+    return np.random.default_rng(seed).integers(0, 0x70, shape, np.uint8)
+
+
+def draw_coords(kind, memory, size, n=32, seed=1):
+    """x in bytes, mostly aligned; y, z: near the surface and far from it."""
+    rng = np.random.default_rng(seed)
+    slices, rows, length = memory.shape
+    x = rng.integers(-2, length // size + 3, n) * size + (rng.random(n) < 0.1)
+    places = [x, rng.integers(-2, rows + 2, n), rng.integers(-2, slices + 2, n)]
+    places = [np.where(rng.random(n) < 0.05, rng.choice(EXTREMES, n), p).astype(np.int32) for p in places]
+    return [places[k] for k in KINDS[kind][3]]
+
+
+def in_bytes(kind, memory, coords):
+    """The same for the oracle; a place that is not an axis of the kind is 0."""
+    full = dict(zip(KINDS[kind][3], coords))
+    x, y, z = (np.asarray(full.get(k, np.zeros(len(coords[0])))).astype(np.int64) for k in range(3))
+    return x, [z, y], [bool(KINDS[kind][1]), False]
+
+
+def expected_of(memory, size, kind, coords, mode, values=None):
+    """A misaligned access reads 0, or is dropped."""
+    x, others, unsigned = in_bytes(kind, memory, coords)
+    aligned, mode = x % size == 0, "zero" if mode == "trap" else mode
+    if values is None:
+        return surface_oracle.read(memory, size, x, others, unsigned, mode) * aligned[:, None].astype(np.uint8)
+    keep = np.flatnonzero(aligned)
+    return surface_oracle.change(memory, values[keep], x[keep], [k[keep] for k in others], unsigned, mode)
+
+
+# Every second type, so that two kinds of array share all of them.
+EVEN, ODD = tuple(TYPES)[::2], tuple(TYPES)[1::2]
+
+
+@pytest.mark.parametrize(
+    ("kind", "desc", "types"),
+    [
+        ("1d", "uchar", EVEN),
+        ("1d", "half2", EVEN),
+        ("2d", "uchar4", ODD),
+        ("3d", "float4", EVEN),
+        ("1dlayered", "float4", ODD),
+        ("2dlayered", "int2", EVEN),
+        ("cubemap", "uchar", ODD),
+        ("cubemaplayered", "half2", ODD),
+    ],
+)
+def test_every_type_moves_the_bytes_of_every_format(kind, desc, types):
+    memory, (read, write) = draw_bytes(kind, desc), functions(kind)
+    sizes = {T: np.dtype(TYPES[T]).itemsize * int(T[-1] if T[-1] in "24" else 1) for T in types}
+    coords = {T: tuple(draw_coords(kind, memory, size)) for T, size in sizes.items()}
+    values = {T: np.random.default_rng(2).integers(0, 0x70, (32, size), np.uint8) for T, size in sizes.items()}
+    mode = dict(zip(types, ["zero", "clamp", "trap"] * 2))
+
+    @jax.jit
+    def run(numbers, coords, values):
+        array = allocate(kind, desc, numbers)
+        reads = {T: read(array, *coords[T], MODES[mode[T]], T=T) for T in types}
+        writes = {T: write(values[T], array, *coords[T], MODES[mode[T]], T=T) for T in types}
+        return reads, writes
+
+    data = {T: typed(values[T], T, TYPES[T]) for T in types}
+    reads, writes = run(numbers_of(desc, memory), coords, data)
+    for T, size in sizes.items():
+        assert reads[T].dtype == TYPES[T]
+        got = np.ascontiguousarray(reads[T]).view(np.uint8).reshape(-1, size)
+        assert_exact(got, expected_of(memory, size, kind, coords[T], mode[T]))
+        expected = expected_of(memory, size, kind, coords[T], mode[T], values[T])
+        assert_exact(memory_of(writes[T], memory), expected)
+
+
+word = st.one_of(st.integers(-9, 30), st.sampled_from(EXTREMES), st.integers(-(2**31), 2**31 - 1))
+
+
+@functools.cache
+def read_and_write(mode, T):
+    """An access of layers of images of `uchar4` as a compiled function."""
+
+    @jax.jit
+    def run(memory, numbers, place):
+        array = allocate("2dlayered", "uchar4", memory)
+        read = cuda.surf2DLayeredread(array, *place, MODES[mode], T=T)
+        return read, cuda.surf2DLayeredwrite(numbers, array, *place, MODES[mode], T=T)
+
+    return run
+
+
+@given(data=st.data(), mode=st.sampled_from(list(MODES)), T=st.sampled_from(["uchar", "uint", "uint4"]))
+def test_no_coordinate_touches_a_wrong_byte(data, mode, T):
+    memory = draw_bytes("2dlayered", "uchar4")
+    coords = [np.array(data.draw(st.lists(word, min_size=20, max_size=20)), np.int64).astype(np.int32) for _ in "xyz"]
+    size = {"uchar": 1, "uint": 4, "uint4": 16}[T]
+    values = np.random.default_rng(len(mode)).integers(0, 256, (20, size), np.uint8)
+    numbers = typed(values, T, np.uint8 if T == "uchar" else np.uint32)
+    read, written = read_and_write(mode, T)(numbers_of("uchar4", memory), numbers, tuple(coords))
+    got = np.asarray(read).reshape(20, -1).view(np.uint8)
+    assert_exact(got, expected_of(memory, size, "2dlayered", coords, mode))
+    assert_exact(memory_of(written, memory), expected_of(memory, size, "2dlayered", coords, mode, values))
+
+
+@pytest.mark.usefixtures("x64")
+def test_64_bit_accesses():
+    array = cuda.mallocArray(cuda.createChannelDesc("uint2"), 3, 0, STORE)
+    array = cuda.surf1Dwrite(np.int64(-2), array, 8, T="longlong")
+    assert_exact(array.texels, [[0, 0], [2**32 - 2, 2**32 - 1], [0, 0]], np.uint32)
+    array = cuda.surf1Dwrite(np.uint64([[1, 2**40]]), array, np.array([0]), T="ulonglong2")
+    assert_exact(cuda.surf1Dread(array, np.array([0, 8, 16]), T="longlong"), [1, 2**40, 0], np.int64)
+
+
+def test_a_texel_is_where_a_texture_reads_it():
+    """tex1D at texel x and surf1Dread at byte 4 x."""
+    values = np.random.default_rng(0).normal(size=9).astype(np.float32)
+    array = cuda.memcpyToArray(cuda.mallocArray(cuda.createChannelDesc("float"), 9, 0, STORE), values)
+    texture = cuda.createTextureObject(ResourceDesc.Array(array), TextureDesc())
+    x = np.arange(9)
+    assert_exact(cuda.surf1Dread(array, 4 * x), cuda.tex1D(texture, x.astype(np.float32)), np.float32)
+    assert_exact(cuda.surf1Dread(array, 4 * x), values)
+
+
+def test_one_level_of_a_mipmapped_array():
+    mipmap = cuda.mallocMipmappedArray(cuda.createChannelDesc("float"), (8, 4, 0), 3, STORE)
+    level = cuda.surf2Dwrite(np.float32(5), cuda.getMipmappedArrayLevel(mipmap, 1), 4 * 3, 1)
+    mipmap = cuda.memcpyToArray(mipmap, cuda.memcpyFromArray(level), level=1)
+    assert_exact(np.asarray(mipmap.levels[1])[..., 0], [[0, 0, 0, 0], [0, 0, 0, 5]], np.float32)
+    assert not np.any(mipmap.levels[0])
+
+
+def test_the_last_of_many_writes_is_kept():
+    array = cuda.mallocArray(cuda.createChannelDesc("int"), 4, 0, STORE)
+    written = cuda.surf1Dwrite(np.arange(6, dtype=np.int32), array, 4 * np.array([0, 1, 0, 1, 3, 0]))
+    assert_exact(np.asarray(written.texels)[:, 0], [5, 3, 0, 4], np.int32)
+    assert not np.any(array.texels)
+
+
+def test_objects_and_arrays_are_the_same():
+    array = cuda.mallocArray(cuda.createChannelDesc("float"), 4, 0, STORE)
+    surface = cuda.createSurfaceObject(ResourceDesc.Array(array))
+    assert_exact(jax.jit(cuda.surf1Dread)(surface, 4 * np.arange(4)), jax.jit(cuda.surf1Dread)(array, 4 * np.arange(4)))
+    assert isinstance(cuda.surf1Dwrite(1.0, surface, 0), cuda.Array)
+
+
+# ------------------------------------------------------------------------------------------- errors under checkify
+
+
+def report(function, *args):
+    return checkify.checkify(jax.jit(function), errors=checkify.user_checks)(*args)[0].get()
+
+
+def test_traps_and_misaligned_places_are_named():
+    array = cuda.mallocArray(cuda.createChannelDesc("float"), 4, 3, STORE)
+    read = lambda x, y, mode=2: cuda.surf2Dread(array, x, y, mode)
+    assert report(read, np.array([0, 12]), np.array([0, 2])) is None
+    assert "surf2Dread: sample 1 is outside the surface: x=16, y=2." in report(
+        read, np.array([0, 16]), np.array([0, 2])
+    )
+    assert "surf2Dread: sample 0 is outside the surface: x=4, y=3." in report(read, 4, 3)
+    for mode in MODES.values():
+        message = report(functools.partial(read, mode=mode), np.array([0, 6]), 1)
+        assert "surf2Dread: sample 1 has an x that is no multiple of the 4 bytes of its access: x=6, y=1." in message
+    write = lambda x: cuda.surf2Dwrite(1.0, array, x, 0)
+    assert "surf2Dwrite: sample 0 is outside the surface: x=-4, y=0." in report(write, -4)
+    assert report(lambda x: cuda.surf2Dread(array, x, 0, SurfaceBoundaryMode.Zero), -4) is None
+
+
+# ----------------------------------------------------------------------------------------------------- refusals
+
+FLOATS = cuda.mallocArray(cuda.createChannelDesc("float"), 8, 8, STORE)
+PLAIN = cuda.mallocArray(cuda.createChannelDesc("float"), 8, 8)
+CHAIN = cuda.mallocMipmappedArray(cuda.createChannelDesc("float"), (8, 8, 0), 2, STORE)
+surface = lambda resource, **k: cuda.createSurfaceObject(resource, **k)
+wide = lambda extent, flags=0: cuda.malloc3DArray(
+    cuda.createChannelDesc("uchar"), extent, flags | STORE, compute_capability=12.0
+)
+REFUSED = {
+    "without the flag": (1, lambda: surface(ResourceDesc.Array(PLAIN))),
+    "a read without the flag": (1, lambda: cuda.surf2Dread(PLAIN, 0, 0)),
+    "a mipmapped array": (1, lambda: surface(ResourceDesc.MipmappedArray(CHAIN))),
+    "linear memory": (1, lambda: surface(ResourceDesc.Linear(jnp.zeros(8)))),
+    "pitched memory": (1, lambda: surface(ResourceDesc.Pitch2D(jnp.zeros((8, 8))))),
+    "another kind": (1, lambda: cuda.surf1Dread(FLOATS, 0)),
+    "another kind of write": (1, lambda: cuda.surf2DLayeredwrite(1.0, FLOATS, 0, 0, 0)),
+    "an unknown boundary mode": (1, lambda: cuda.surf2Dread(FLOATS, 0, 0, 3)),
+    "a type of three": (1, lambda: cuda.surf2Dread(FLOATS, 0, 0, T="float3")),
+    "a type of 32 bytes": (1, lambda: cuda.surf2Dread(FLOATS, 0, 0, T="double4")),
+    "no type": (1, lambda: cuda.surf2Dread(FLOATS, 0, 0, T="color")),
+    "64 bits without x64": (1, lambda: cuda.surf2Dread(FLOATS, 0, 0, T="longlong")),
+    "data of another dtype": (1, lambda: cuda.surf2Dwrite(np.int32(1), FLOATS, 0, 0)),
+    "data of another shape": (1, lambda: cuda.surf2Dwrite(np.zeros(3, np.float32), FLOATS, np.zeros(2, int), 0)),
+    "data without its vector": (1, lambda: cuda.surf2Dwrite(np.float32(1), FLOATS, 0, 0, T="float2")),
+    "misaligned": (716, lambda: cuda.surf2Dread(FLOATS, 3, 0)),
+    "misaligned for a vector": (716, lambda: cuda.surf2Dwrite(np.zeros(4, np.float32), FLOATS, 8, 0, T="float4")),
+    "one misaligned of many": (716, lambda: cuda.surf2Dread(FLOATS, np.array([0, 4, 6]), 0)),
+    "a formatted store of another word": (1, lambda: cuda.sust_p(np.zeros(4, np.int32), FLOATS, 0, 0)),
+    "a formatted store with too few coordinates": (1, lambda: cuda.sust_p(np.zeros(4, np.float32), FLOATS, 0)),
+}
+LIMITS = {
+    # extent just within and just outside, flags, compute capability
+    "1d of 9.0": ((32768, 0, 0), (32769, 0, 0), 0, 9.0),
+    "1d of 5.2": ((16384, 0, 0), (16385, 0, 0), 0, 5.2),
+    "1d of 3.5": ((65536, 0, 0), (65537, 0, 0), 0, 3.5),
+    "2d of 3.5": ((1, 32768, 0), (1, 32769, 0), 0, 3.5),
+    "2d of 5.2": ((65536, 1, 0), (65537, 1, 0), 0, 5.2),
+    "layers of 5.2": ((1, 1, 2048), (16385, 1, 1), LAYERED, 5.2),
+    "3d of 5.2": ((1, 1, 4096), (1, 1, 4097), 0, 5.2),
+    "layered cubemaps": ((1, 1, 2046), (16385, 16385, 6), LAYERED | CUBEMAP, 5.2),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refusals_have_the_code_of_cuda(name):
+    code, refused = REFUSED[name]
+    with pytest.raises(CudaError) as caught:
+        refused()
+    assert caught.value.code == code, caught.value
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_limits_of_surfaces(name):
+    within, outside, flags, capability = LIMITS[name]
+    create = lambda extent: surface(ResourceDesc.Array(wide(extent, flags)), compute_capability=capability)
+    make = lambda extent: jax.eval_shape(lambda: create(extent))
+    make(within)
+    with pytest.raises(CudaError, match=re.escape(f"for compute capability {capability}")):
+        make(outside)
+
+
+# ---------------------------------------------------------------------------------------------------- gradients
+
+
+def test_gradients():
+    """Through a store and a load of the format's own type, and of single channels of a vector."""
+    array = cuda.mallocArray(cuda.createChannelDesc("float4"), 3, 2, STORE)
+    x, y = np.array([0, 16, 16, 64, 32]), np.array([0, 1, 1, 0, 1])
+
+    def moved(texels, data, channel):
+        """Numbers that are stored and loaded: linear in all arguments."""
+        memory = cuda.memcpyToArray(array, texels)
+        memory = cuda.surf2Dwrite(data, memory, x, y, SurfaceBoundaryMode.Zero)
+        memory = cuda.surf2Dwrite(channel, memory, 20, 0, T="float")
+        return cuda.surf2Dread(memory, 4 * np.arange(12), 1, T="float"), memory.texels
+
+    @jax.jit
+    def derivatives(args, tangents, cotangent):
+        f = lambda *args: jax.tree.map(jnp.sin, moved(*args))
+        _, pushed = jax.jvp(f, args, tangents)
+        return moved(*args), moved(*tangents), pushed, jax.vjp(f, *args)[1](cotangent)
+
+    rng = np.random.default_rng(0)
+    draw = lambda *shapes: tuple(rng.normal(size=shape).astype(np.float32) for shape in shapes)
+    args, tangents, cotangent = *(draw((2, 3, 4), (5, 4), ()) for _ in range(2)), draw((12,), (2, 3, 4))
+    values, along, pushed, pulled = derivatives(args, tangents, cotangent)
+    for value, tangent, found in zip(values, along, pushed):
+        expected = np.cos(value) * tangent
+        assert_close("library function", found, expected, np.abs(expected))
+    dot = lambda a, b: sum(np.vdot(x, y) for x, y in zip(a, b))
+    assert_close("sum", dot(pulled, tangents), dot(cotangent, pushed), dot(map(np.abs, cotangent), map(np.abs, pushed)))
+
+    *_, (to_texels, to_data, to_channel) = derivatives(
+        args, tangents, (np.ones(12, np.float32), np.zeros((2, 3, 4), np.float32))
+    )
+    to_texels = np.asarray(to_texels)
+    assert not to_texels[0].any()
+    assert to_texels[1, 0].all()
+    assert not to_texels[1, 1:].any()
+    assert_exact(np.asarray(to_data).any(axis=1), np.array([False, False, True, False, True]))
+    assert to_channel == 0
+
+
+def test_gradients_of_formatted_stores():
+    array = cuda.mallocArray(cuda.createChannelDesc("half2"), 3, 0, STORE)
+    f = lambda data: cuda.sust_p(data, array, np.arange(3)).texels.astype(jnp.float32).sum()
+    assert_exact(jax.jit(jax.grad(f))(np.ones((3, 4), np.float32)), np.float32([[1, 1, 0, 0]] * 3))
+
+
+# ------------------------------------------------------------------------------------------------ known programs
+
+
+def test_the_copy_kernel():
+    """An image of uchar4, h[i] = i mod 256, read at 4 x and written at 4 x: the bytes are equal."""
+    desc, width, height = cuda.createChannelDesc(8, 8, 8, 8, ChannelFormatKind.Unsigned), 256, 128
+    h = (np.arange(width * height * 4) % 256).astype(np.uint8)
+    source = cuda.mallocArray(desc, width, height, STORE)
+    source = cuda.memcpy2DToArray(source, 0, 0, h, 4 * width, 4 * width, height)
+    target = cuda.mallocArray(desc, width, height, STORE)
+
+    @functools.partial(jax.jit, donate_argnums=1)
+    def copy_kernel(source, target):
+        x, y = jnp.arange(width)[None], jnp.arange(height)[:, None]
+        return cuda.surf2Dwrite(cuda.surf2Dread(source, 4 * x, y), target, 4 * x, y)
+
+    target = copy_kernel(source, target)
+    back = cuda.memcpy2DFromArray(np.zeros_like(h), 4 * width, target, 0, 0, 4 * width, height)
+    assert_exact(back, h)
+
+
+@pytest.mark.parametrize(
+    ("T", "value"), [("float", 3.141592654), ("int", -7), ("uchar", 200), ("float4", (1, 2, 3, 4))]
+)
+def test_a_memset_for_every_type(T, value):
+    """for i < N: surf1Dwrite(value, surface, (offset + i) * sizeof(T))."""
+    desc = cuda.createChannelDesc(T)
+    value = np.array(value, desc.dtype)
+    array = cuda.mallocArray(desc, 20, 0, STORE)
+    array = cuda.surf1Dwrite(value, array, (2 + np.arange(16)) * desc.texel_bytes)
+    expected = np.zeros((20, desc.channels), desc.dtype)
+    expected[2:18] = value
+    assert_exact(array.texels, expected)
+    if T == "float":
+        assert {hex(bits) for bits in np.asarray(array.texels)[2:18, 0].view(np.uint32)} == {"0x40490fdb"}
+
+
+def test_a_surface_pass_and_a_texture_pass():
+    """What a launch writes is seen by the next, which is given the array that the first returned."""
+    array = cuda.mallocArray(cuda.createChannelDesc("float"), 4, 1, STORE)
+
+    @jax.jit
+    def launch(array):
+        texture = cuda.createTextureObject(ResourceDesc.Array(array), TextureDesc())
+        array = cuda.surf2Dwrite(jnp.arange(1.0, 5.0), array, 4 * jnp.arange(4), 0)
+        return array, cuda.tex2D(texture, jnp.arange(0.5, 4), 0.5)
+
+    array, during = launch(array)
+    assert_exact(during, np.zeros(4, np.float32))
+    assert_exact(launch(array)[1], np.float32([1, 2, 3, 4]))
+
+
+def test_a_core_surface_is_the_same_as_a_cuda_one():
+    array = cuda.mallocArray(cuda.createChannelDesc("float2"), 5, 4, STORE)
+    rng = np.random.default_rng(0)
+    texels, data = rng.normal(size=(4, 5, 2)).astype(np.float32), rng.normal(size=(9, 2)).astype(np.float32)
+    x, y = rng.integers(-1, 6, (2, 9))
+    written = cuda.surf2Dwrite(data, cuda.memcpyToArray(array, texels), 8 * x, y, SurfaceBoundaryMode.Clamp)
+    expected = jt.surface_write(jt.texture2d(texels), data, (x, y), boundary_mode="clamp")
+    chex.assert_trees_all_equal(written.texels, expected.texels)

@@ -1,0 +1,438 @@
+"""Spatial transformer layers: the matrices of each family, and both libraries' modules against the plain function."""
+
+import functools
+import importlib
+import io
+import sys
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.sharding import AxisType, NamedSharding
+from jax.sharding import PartitionSpec as P
+
+import jaxtex as jt
+from jaxtex.layers import theta_of
+from tests.devices.test_sharding import COLLECTIVE
+from tests.house.test_house import default_promotion, run_python_blocks
+from tests.support.tolerances import assert_close, assert_exact, assert_trees_close
+
+FAMILIES = {
+    ("translation", 2): 2,
+    ("translation", 3): 3,
+    ("attention", 2): 3,
+    ("attention", 3): 4,
+    ("similarity", 2): 4,
+    ("affine", 2): 6,
+    ("affine", 3): 12,
+}
+NUM_FEATURES = 5
+# For programs that run once: what costs is to compile them.
+once = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
+RANDOM = np.random.default_rng(2)
+IMAGES = np.random.default_rng(0).uniform(size=(8, 6, 9, 2)).astype(np.float32)
+
+
+def theta_by(transform):
+    return once(functools.partial(theta_of, transform=transform), static_argnums=1)
+
+
+# The families
+
+
+@pytest.mark.parametrize(("transform", "ndim"), FAMILIES)
+def test_zero_is_the_identity(transform, ndim):
+    theta = theta_by(transform)(np.zeros((2, 1, FAMILIES[transform, ndim]), np.float32), (5, 7, 3)[:ndim])
+    np.testing.assert_array_equal(theta, np.broadcast_to(np.eye(ndim, ndim + 1), (2, 1, ndim, ndim + 1)))
+
+
+def test_families_are_as_described():
+    half = float(np.log(0.5))
+    cases = [
+        ("translation", [0.1, 0.2], [[1, 0, 0.1], [0, 1, 0.2]]),
+        ("translation", [0.1, 0.2, 0.3], [[1, 0, 0, 0.1], [0, 1, 0, 0.2], [0, 0, 1, 0.3]]),
+        ("attention", [half, 0.1, 0.2], [[0.5, 0, 0.1], [0, 0.5, 0.2]]),
+        ("attention", [half, 0.1, 0.2, 0.3], [[0.5, 0, 0, 0.1], [0, 0.5, 0, 0.2], [0, 0, 0.5, 0.3]]),
+        # With b the right edge of a window, x = 1, reads b times 10 pixels below the middle of 8 rows.
+        ("similarity", [-0.75, 0.5, 0.1, 0.2], [[0.25, -0.5 * 8 / 20, 0.1], [0.5 * 20 / 8, 0.25, 0.2]]),
+        ("affine", [1, 2, 3, 4, 5, 6], [[2, 2, 3], [4, 6, 6]]),
+        ("affine", [*range(1, 13)], [[2, 2, 3, 4], [5, 7, 7, 8], [9, 10, 12, 12]]),
+    ]
+    for transform, parameters, expected in cases:
+        shape = (8, 20) if len(expected) == 2 else (4, 8, 20)
+        theta = theta_by(transform)(np.float32(parameters), shape)
+        assert_close("float32", theta, expected, np.abs(expected).max())
+        assert theta.dtype == np.float32
+
+
+def test_a_similarity_is_a_rotation_in_pixels():
+    """What one reads, `rotate` reads too: by a positive b counter-clockwise, also where the input is no square."""
+    degrees, scale = 25.0, 0.8
+    turn, window = np.deg2rad(degrees), 1 / scale
+    parameters = np.float32([window * np.cos(turn) - 1, window * np.sin(turn), 0, 0])
+    read = jt.warp.spatial_transform(IMAGES, theta_of(parameters, (6, 9), "similarity"))
+    assert_close("float32", read, jt.warp.rotate(IMAGES, np.float32(degrees), scale=np.float32(scale)), 9)
+
+
+def test_similarities_add_up():
+    """Theta is affine in the parameters, so that steps in them add, as those of "affine" do."""
+    theta = functools.partial(theta_of, input_shape=(6, 9), transform="similarity")
+    first, second = np.float32([0.2, -0.3, 0.1, 0.4]), np.float32([-0.7, 0.5, 0.2, -0.1])
+    assert_close("float32", theta(first + second), theta(first) + theta(second) - theta(np.zeros(4, np.float32)), 2)
+
+
+def test_parameters_of_64_bits_stay(x64):
+    theta = theta_by("similarity")(np.full(4, 0.1), (4, 5))
+    expected = np.array([[1.1, -0.1 * 4 / 5], [0.1 * 5 / 4, 1.1]])
+    assert_close("float64", theta[:, :2], expected, 2)
+    assert theta.dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ((np.zeros(3), (4, 4), "rigid"), "transform is 'rigid', expected one of 'translation', 'attention'"),
+        ((np.zeros(5), (4, 4, 4), "similarity"), "is for images, not for volumes; use 'affine'"),
+        ((np.zeros(6), (4,), "affine"), r"input_shape is \(4,\), expected \(H, W\) or \(D, H, W\)"),
+        ((np.zeros((2, 5)), (4, 4), "affine"), r"shape \(2, 5\), expected \(..., 6\) for transform='affine'"),
+    ],
+)
+def test_errors_are_sentences(arguments, sentence):
+    with pytest.raises(ValueError, match=f"theta_of: .*{sentence}"):
+        theta_of(*arguments)
+
+
+# The modules
+
+
+class Flax:
+    """What the tests need of a library: a layer, a network for it, and a layer taken apart into its parameters and a
+    call on a batch of images, channels last."""
+
+    package, module = "flax", "jaxtex.layers.nnx"
+
+    def layer(self, *args, **options):
+        return importlib.import_module(self.module).SpatialTransformer(*args, **options)
+
+    def network(self, size):
+        from flax import nnx
+
+        flat = lambda images: images.reshape(*images.shape[:-3], -1)
+        return nnx.Sequential(flat, nnx.Linear(size, NUM_FEATURES, rngs=nnx.Rngs(0)), nnx.tanh)
+
+    def convolution(self):
+        from flax import nnx
+
+        return nnx.Sequential(nnx.Conv(2, NUM_FEATURES, (3, 3), rngs=nnx.Rngs(0)), lambda images: images.mean((1, 2)))
+
+    def brightness(self, images):
+        """The mean of an image as its only feature."""
+        return images.mean((1, 2, 3))[:, None]
+
+    def parts(self, layer):
+        from flax import nnx
+
+        graph, state = nnx.split(layer)
+        return state, lambda state, images: nnx.merge(graph, state)(images)
+
+    def with_head(self, layer, kernel, bias):
+        layer.head.kernel[...], layer.head.bias[...] = kernel, bias
+        return layer
+
+
+class Equinox(Flax):
+    package, module = "equinox", "jaxtex.layers.equinox"
+
+    def network(self, size):
+        import equinox as eqx
+
+        linear = eqx.nn.Linear(size, NUM_FEATURES, key=jax.random.key(0))
+        return eqx.nn.Sequential([eqx.nn.Lambda(jnp.ravel), linear, eqx.nn.Lambda(jnp.tanh)])
+
+    def convolution(self):
+        import equinox as eqx
+
+        convolution = eqx.nn.Conv2d(2, NUM_FEATURES, 3, key=jax.random.key(0))
+        return eqx.nn.Sequential([convolution, eqx.nn.Lambda(lambda image: image.mean((1, 2)))])
+
+    def brightness(self, image):
+        return image.mean()[None]
+
+    def parts(self, layer):
+        import equinox as eqx
+
+        arrays, static = eqx.partition(layer, eqx.is_array)
+
+        def call(arrays, images):
+            read = jax.vmap(eqx.combine(arrays, static))(jnp.moveaxis(images, -1, 1))
+            return jnp.moveaxis(read, 1, -1)
+
+        return arrays, call
+
+    def with_head(self, layer, kernel, bias):
+        import equinox as eqx
+
+        return eqx.tree_at(lambda layer: (layer.head.weight, layer.head.bias), layer, (kernel.T, bias))
+
+
+@pytest.fixture(params=[Flax, Equinox], ids=["nnx", "equinox"])
+def library(request):
+    pytest.importorskip(request.param.package)
+    return request.param()
+
+
+def moved(parameters, seed=1):
+    """Parameters a little off, so that a layer is not at the identity."""
+    leaves, tree = jax.tree.flatten(parameters)
+    rng = np.random.default_rng(seed)
+    return jax.tree.unflatten(tree, [a + np.float32(0.1 * rng.normal(size=a.shape)) for a in leaves])
+
+
+def value_and_gradients(call):
+    """The images that a call returns, and the gradients of the sum of their squares."""
+
+    def loss(parameters, images):
+        read = call(parameters, images)
+        return (read**2).sum(), read
+
+    def run(parameters, images):
+        (_, read), gradients = jax.value_and_grad(loss, (0, 1), has_aux=True)(parameters, images)
+        return read, gradients
+
+    return once(run)
+
+
+def test_a_new_layer_only_resizes(library):
+    layer = library.layer(library.network(6 * 9 * 2), NUM_FEATURES, (5, 11), "similarity")
+    parameters, call = library.parts(layer)
+    resized = jt.warp.resize(IMAGES, (5, 11), address="border", antialias=False)
+    assert_close("float32", once(call)(parameters, IMAGES), resized, 9)
+
+
+def test_a_new_layer_only_resizes_volumes(library):
+    volumes = IMAGES.reshape(8, 3, 2, 9, 2)
+    features = lambda volume: jnp.ones((*volume.shape[: volume.ndim - 4], NUM_FEATURES))
+    parameters, call = library.parts(library.layer(features, NUM_FEATURES, (2, 3, 5), "attention"))
+    resized = jt.warp.resize(volumes, (2, 3, 5), address="border", antialias=False)
+    assert_close("float32", once(call)(parameters, volumes), resized, 9)
+
+
+HEAD = np.float32(RANDOM.normal(size=(1, 6))), np.float32(0.1 * RANDOM.normal(size=6))
+OPTIONS = {"filter": "cubic", "border_color": (0.25, -1.0), "antialias": True}
+
+
+def plain(parameters, images, **options):
+    """What a layer does whose only feature is the brightness of an image."""
+    kernel, bias = parameters
+    added = images.mean((1, 2, 3))[:, None] * kernel + bias[None]
+    theta = jnp.eye(2, 3)[None] + added.reshape(-1, 2, 3)
+    return jt.warp.spatial_transform(images, theta, (4, 5), **options)
+
+
+@pytest.fixture(scope="module")
+def of_plain_function():
+    """Its values and gradients, and its values with other options."""
+    return *value_and_gradients(plain)(HEAD, IMAGES), once(functools.partial(plain, **OPTIONS))(HEAD, IMAGES)
+
+
+def test_a_layer_is_the_plain_function_of_its_features(library, of_plain_function):
+    """Values and gradients, to the images and to the last layer."""
+
+    def layer(**options):
+        made = library.layer(library.brightness, 1, (4, 5), **options)
+        return library.parts(library.with_head(made, *map(jnp.asarray, HEAD)))
+
+    parameters, call = layer()
+    expected, of_plain, with_options = of_plain_function
+    found, of_layer = value_and_gradients(call)(parameters, IMAGES)
+    assert_close("float32", found, expected, 9)
+    flat = lambda gradients: np.concatenate(sorted(map(np.ravel, jax.tree.leaves(gradients)), key=lambda a: a[0]))
+    assert_close("peer gradient", flat(of_layer), flat(of_plain), np.abs(flat(of_plain)).max())
+    parameters, call = layer(**OPTIONS)
+    assert_close("float32", once(call)(parameters, IMAGES), with_options, 9)
+
+
+def test_a_layer_takes_images_of_foreign_byte_order(library):
+    layer = library.layer(library.brightness, 1, (4, 5))
+    images = IMAGES[0] if isinstance(library, Equinox) else IMAGES
+    assert_exact(layer(images.astype(images.dtype.newbyteorder("S"))), layer(images))
+
+
+def test_gradients_reach_the_network_once_the_last_layer_has_moved(library):
+    parameters, call = library.parts(library.layer(library.network(6 * 9 * 2), NUM_FEATURES, (6, 9)))
+    gradients = value_and_gradients(call)
+    for start, reached in ((parameters, False), (moved(parameters), True)):
+        _, (of_parameters, of_images) = gradients(start, IMAGES)
+        largest = {a.size: np.abs(a).max() for a in jax.tree.leaves(of_parameters)}
+        of_head = {6, 6 * NUM_FEATURES}
+        assert len(largest) == 4
+        for size, slope in largest.items():
+            assert slope > 1e-3 if reached or size in of_head else slope == 0
+        assert (np.abs(of_images).max(axis=(1, 2, 3)) > 0.1).all()
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_short_images_go_through_parameters_of_32_bits(library, dtype):
+    """The localization network sees them in float32, and the result is rounded once."""
+    images = jnp.asarray(IMAGES, dtype)
+    layer = library.layer(library.convolution(), NUM_FEATURES, (5, 11))
+    parameters, call = library.parts(layer)
+    parameters = moved(parameters)
+    read = once(call)(parameters, images)
+    assert read.dtype == dtype
+    assert_close(dtype, read.astype(np.float32), once(call)(parameters, images.astype(np.float32)), 1)
+
+
+def test_a_network_of_16_bits_sees_16_bits(library):
+    """Only parameters that are wider than the image ask for it to be widened."""
+    seen = set()
+
+    def localization(image):
+        seen.add(str(image.dtype))
+        return library.brightness(image)
+
+    parameters, call = library.parts(library.layer(localization, 1, (5, 11)))
+    assert once(call)(parameters, jnp.asarray(IMAGES, "bfloat16")).dtype == "bfloat16"
+    assert seen == {"bfloat16"}
+
+
+# What each library offers
+
+
+def test_nnx_transforms():
+    nnx = pytest.importorskip("flax.nnx")
+    library = Flax()
+    layer = library.layer(library.network(6 * 9 * 2), NUM_FEATURES, (6, 9))
+    nnx.update(layer, moved(nnx.state(layer)))
+    whole = nnx.jit(lambda layer, images: layer(images))(layer, IMAGES)
+    one_by_one = nnx.jit(nnx.vmap(lambda layer, image: layer(image), in_axes=(None, 0)))(layer, IMAGES)
+    assert_close("float32", one_by_one, whole, 9)
+    gradient = nnx.jit(nnx.grad(lambda layer: (layer(IMAGES) ** 2).sum()))(layer)
+    chex.assert_trees_all_equal_shapes(gradient, nnx.state(layer, nnx.Param))
+    assert layer.theta(IMAGES).shape == (8, 2, 3)
+
+
+def test_nnx_state_is_restored():
+    nnx = pytest.importorskip("flax.nnx")
+    library = Flax()
+    make = lambda: library.layer(library.network(6 * 9 * 2), NUM_FEATURES, (6, 9), "attention")
+    first, second = make(), make()
+    nnx.update(first, moved(nnx.state(first)))
+    arrays = jax.tree.map(np.asarray, nnx.to_pure_dict(nnx.state(first)))
+    nnx.replace_by_pure_dict(state := nnx.state(second), arrays)
+    nnx.update(second, state)
+    assert_exact(second(IMAGES), first(IMAGES))
+
+
+def test_equinox_transforms():
+    eqx = pytest.importorskip("equinox")
+    library = Equinox()
+    layer = library.layer(library.network(6 * 9 * 2), NUM_FEATURES, (6, 9))
+    arrays, static = eqx.partition(layer, eqx.is_array)
+    layer = eqx.combine(moved(arrays), static)
+    images = jnp.moveaxis(IMAGES, -1, 1)
+    conv = eqx.nn.Conv2d(2, 3, 3, key=jax.random.key(1))
+    read = eqx.filter_jit(lambda network, images: jax.vmap(network)(images))
+    assert read(eqx.nn.Sequential([layer, conv]), images).shape == (8, 3, 4, 7)
+    gradient = eqx.filter_jit(eqx.filter_grad(lambda layer: (jax.vmap(layer)(images) ** 2).sum()))(layer)
+    chex.assert_trees_all_equal_shapes(gradient, eqx.filter(layer, eqx.is_inexact_array))
+    assert layer.theta(images[0]).shape == (2, 3)
+
+
+def test_equinox_hands_keys_on():
+    eqx = pytest.importorskip("equinox")
+    library = Equinox()
+    localization = eqx.nn.Sequential([library.network(6 * 9 * 2), eqx.nn.Dropout(0.5)])
+    layer = library.layer(localization, NUM_FEATURES, (6, 9))
+    layer = eqx.tree_at(lambda layer: layer.head.weight, layer, jnp.ones((6, NUM_FEATURES)))
+    image = jnp.moveaxis(IMAGES[0], -1, 0)
+    thetas = [layer.theta(image, key=jax.random.key(seed)) for seed in range(4)]
+    assert len(np.unique(np.stack(thetas)[:, 0, 2])) > 1
+    with pytest.raises(RuntimeError, match="requires a key"):
+        layer(image)
+
+
+def test_equinox_leaves_are_restored():
+    eqx = pytest.importorskip("equinox")
+    library = Equinox()
+    make = lambda: library.layer(library.network(6 * 9 * 2), NUM_FEATURES, (6, 9), "attention")
+    arrays, static = eqx.partition(make(), eqx.is_array)
+    first = eqx.combine(moved(arrays), static)
+    eqx.tree_serialise_leaves(file := io.BytesIO(), first)
+    file.seek(0)
+    second = eqx.tree_deserialise_leaves(file, make())
+    image = jnp.moveaxis(IMAGES[0], -1, 0)
+    assert_exact(second(image), first(image))
+
+
+@pytest.mark.skipif(jax.device_count() < 8, reason="needs eight devices")
+def test_a_sharded_batch_needs_no_collective(library):
+    """Forward; backward, the gradients of parameters that all devices share are summed over them."""
+    parameters, call = library.parts(library.layer(library.network(6 * 9 * 2), NUM_FEATURES, (6, 9)))
+    parameters = moved(parameters)
+    mesh = jax.make_mesh((8,), ("b",), axis_types=(AxisType.Auto,))
+    images = jax.device_put(IMAGES, NamedSharding(mesh, P("b")))
+    shared = jax.device_put(parameters, NamedSharding(mesh, P()))
+    forward = once(call).lower(shared, images).compile()
+    assert not COLLECTIVE.findall(forward.as_text())
+    both = value_and_gradients(call)
+    assert set(COLLECTIVE.findall(both.lower(shared, images).compile().as_text())) == {"all-reduce"}
+    assert_trees_close("sum", both(shared, images), both(parameters, IMAGES))
+
+
+# Without the libraries
+
+
+@pytest.mark.parametrize(("module", "package"), [("nnx", "flax"), ("equinox", "equinox")])
+def test_a_missing_library_is_a_sentence(module, package, monkeypatch):
+    monkeypatch.delitem(sys.modules, f"jaxtex.layers.{module}", raising=False)
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ImportError, match=f"jaxtex.layers.{module} needs .*; run: pip install {package}"):
+        importlib.import_module(f"jaxtex.layers.{module}")
+
+
+def test_a_layer_refuses_a_family_without_a_form(library):
+    with pytest.raises(ValueError, match=r"SpatialTransformer: transform='similarity' is for images, not for volumes"):
+        library.layer(library.brightness, 1, (2, 3, 4), "similarity")
+
+
+# The guide
+
+
+@pytest.fixture(scope="module")
+def guide():
+    """What the blocks of the guide leave."""
+    for library in (Flax, Equinox):
+        pytest.importorskip(library.package)
+    return run_python_blocks("docs/spatial-transformers.md")
+
+
+def test_the_guide_goes_from_coarse_to_fine(guide):
+    assert_close("descent", guide["shift"], [0.3, -0.2], 1)
+    assert np.abs(guide["alone"]).max() < 0.02
+
+
+THETA = np.float32([[0.8, 0.2, 0.1], [-0.3, 0.9, -0.2]])
+
+
+def test_the_guide_aligns_corners(guide):
+    """At the identity the corners' centers go to the corners' centers."""
+    with default_promotion():
+        theta = guide["from_aligned_corners"](jnp.eye(2, 3), (6, 9), (4, 5))
+    read = jt.warp.spatial_transform(IMAGES, theta, (4, 5))
+    corners = np.s_[:, :: (4 - 1), :: (5 - 1)]
+    assert_close("float32", read[corners], IMAGES[:, ::5, ::8], 9)
+
+
+def test_the_guide_reads_as_torch_does(guide):
+    torch = pytest.importorskip("torch")
+    theta = np.broadcast_to(THETA, (8, 2, 3)).copy()
+    with default_promotion():
+        aligned = guide["from_aligned_corners"](theta, (6, 9), (4, 5))
+    planes = torch.from_numpy(np.moveaxis(IMAGES, -1, 1).copy())
+    for align_corners, found in ((False, theta), (True, aligned)):
+        grid = torch.nn.functional.affine_grid(torch.from_numpy(theta), (8, 2, 4, 5), align_corners=align_corners)
+        read = torch.nn.functional.grid_sample(planes, grid, align_corners=align_corners).numpy()
+        assert_close("peer", jt.warp.spatial_transform(IMAGES, found, (4, 5)), np.moveaxis(read, 1, -1), 9)

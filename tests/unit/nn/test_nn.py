@@ -1,0 +1,376 @@
+"""Reads inside models: laws, odd cases, dtypes, transforms and mistakes. Parity is in test_nn_parity.py."""
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxtex as jt
+from tests.support.derivatives import assert_derivatives
+from tests.support.host_kernels import kernels_on_cpu
+from tests.support.tolerances import assert_close, assert_exact, assert_trees_close
+
+RANDOM = np.random.default_rng(11)
+LEVELS = ((3, 4), (1, 2))
+STORED = sum(h * w for h, w in LEVELS)
+
+
+def normal(*shape, dtype=np.float32):
+    return RANDOM.standard_normal(shape).astype(dtype)
+
+
+def between(low, high, *shape, dtype=np.float32):
+    return RANDOM.uniform(low, high, shape).astype(dtype)
+
+
+def attend(value, locations, weights, mask=None):
+    return jt.nn.deformable_attention(value, LEVELS, locations, weights, mask=mask)
+
+
+def attention_inputs(batch=1, queries=3, heads=2, width=2, points=2, dtype=np.float32):
+    shape = (batch, queries, heads, len(LEVELS), points)
+    drawn = normal(batch, STORED, heads, width), between(0.05, 0.95, *shape, 2), between(0, 1, *shape)
+    return tuple(a.astype(dtype) for a in drawn)
+
+
+# Derivatives of second order, in both modes, where torchvision has none of boxes or of derivatives
+
+
+def test_derivatives(x64):
+    """All functions of one program each, in float64, away from kinks."""
+    inside = lambda *shape: RANDOM.integers(0, 3, shape) + between(0.2, 0.8, *shape, dtype=np.float64)
+    assert_derivatives(attend, *attention_inputs(queries=2, heads=1, points=1, dtype=np.float64))
+    offsets = inside(1, 2, 2, 2 * 4) - 1
+    convolve = lambda x, offsets, kernel, mask: jt.nn.deformable_conv(x, offsets, kernel, mask=mask)
+    drawn = normal(1, 3, 3, 2), offsets, normal(2, 2, 2, 1), between(0, 1, 1, 2, 2, 4)
+    assert_derivatives(convolve, *(np.float64(a) for a in drawn))
+    boxes = np.float64([[1.1, 0.7, 3.3, 3.4], [0.3, 1.2, 2.1, 2.9]])
+    pool = lambda features, boxes: jt.nn.roi_align(features, boxes, 2, sampling_ratio=1, aligned=True)
+    assert_derivatives(pool, np.float64(normal(1, 4, 4, 1)), boxes)
+    look = lambda volume, coords: jt.nn.correlation_lookup([volume], coords, radius=1)
+    assert_derivatives(look, np.float64(normal(1, 1, 2, 4, 5)), inside(1, 1, 2, 2))
+
+
+def test_derivatives_of_features_of_points(x64):
+    """Of one plane of three and of few axes, as the axes and the planes of a sum are treated alike."""
+    points = between(-0.9, 0.9, 4, 3, dtype=np.float64)
+    plane = lambda planes, points: jt.nn.triplane(planes, points, plane_axes=("zy",))
+    assert_derivatives(plane, np.float64(normal(1, 3, 3, 2)), points)
+    assert_derivatives(lambda p, *planes: jt.nn.k_planes(planes, p), points, *np.float64(normal(3, 2, 3, 1)))
+    grid = jt.nn.MultiresolutionGrid(ndim=2, num_levels=2, base_resolution=2, log2_hashmap_size=3, features_per_level=1)
+    assert grid.hashed == (False, True)
+    tables = [np.float64(normal(size, 1)) for size in grid.table_sizes]
+    encode = lambda points, *tables: jt.nn.multiresolution_grid(tables, points, grid)
+    assert_derivatives(encode, (points[:, :2] + 1) / 2, *tables)
+
+
+# Attention
+
+
+def test_attention_counts_padding_and_what_lies_outside_as_zero():
+    value, locations, weights = attention_inputs()
+    mask = np.arange(STORED)[None] % 3 == 0
+    poisoned = np.where(mask[..., None, None], np.nan, value)
+    cleared = np.where(mask[..., None, None], 0, value)
+    assert_exact(attend(poisoned, locations, weights, mask), attend(cleared, locations, weights))
+    assert not attend(value, locations + 3, weights).any()
+
+
+def test_attention_under_transforms():
+    """Under `vmap`, in `shard_map`, and with other dtypes, as one head of one image alone."""
+    value, locations, weights = attention_inputs(batch=4)
+    whole = attend(value, locations, weights)
+    batched = jax.vmap(attend)(*(a[:, None] for a in (value, locations, weights)))[:, 0]
+    assert_close("reordered", batched, whole, 4)
+    count = min(jax.device_count(), 4)
+    automatic = (jax.sharding.AxisType.Auto,)
+    mesh = jax.make_mesh((count,), ("b",), devices=jax.devices()[:count], axis_types=automatic)
+    spec = jax.sharding.PartitionSpec("b")
+    sharded = jax.jit(jax.shard_map(attend, mesh=mesh, in_specs=(spec,) * 3, out_specs=spec))
+    assert_close("reordered", sharded(value, locations, weights), whole, 4)
+    half = attend(jnp.asarray(value, jnp.bfloat16), locations, jnp.asarray(weights, jnp.bfloat16))
+    assert half.dtype == jnp.bfloat16
+    # Values and weights are rounded to 8 bits, and their sum.
+    assert_close("bfloat16", half.astype(np.float32), whole, 3 * 4)
+
+
+# Convolutions
+
+
+@jax.default_matmul_precision("highest")
+@pytest.mark.parametrize(
+    "options", [{"padding": "SAME", "strides": (2, 1)}, {"padding": ((1, 0), (0, 2)), "groups": 2}]
+)
+def test_convolution_without_offsets_is_a_convolution(options):
+    x, kernel = normal(2, 5, 6, 4), normal(2, 3, 4 // options.get("groups", 1), 6)
+    plain = jax.lax.conv_general_dilated(
+        x,
+        kernel,
+        np.broadcast_to(options.get("strides", 1), 2).tolist(),
+        options["padding"],
+        dimension_numbers=("NHWC", "HWIO", "NHWC"),
+        feature_group_count=options.get("groups", 1),
+    )
+    offsets = np.zeros((*plain.shape[:3], 2 * 2 * 3 * 2), np.float32)
+    ours = jt.nn.deformable_conv(x, offsets, kernel, **options)
+    assert_close("sum", ours, plain, 32)
+
+
+def test_convolution_of_halves():
+    x, kernel, offsets = normal(1, 3, 3, 2), normal(1, 1, 2, 3), normal(1, 3, 3, 2)
+    full = jt.nn.deformable_conv(x, offsets, kernel)
+    half = jt.nn.deformable_conv(jnp.asarray(x, jnp.float16), offsets, jnp.asarray(kernel, jnp.float16))
+    assert half.dtype == jnp.float16
+    assert_close("float16", half.astype(np.float32), full, 4 * 4)
+
+
+# Pools
+
+
+def test_adaptive_pools_take_what_boxes_need():
+    """The default bound is enough for boxes inside; NaN in a box reads nothing, and an index outside the last map."""
+    features, boxes = normal(2, 7, 9, 2), np.float32([[0, 0, 9, 7], [2, 1, 5, 6], [np.nan, 1, 2, 3], [1, 2, 3, 4]])
+    indices = np.array([0, 1, 1, 7])
+    pool = lambda **options: jt.nn.roi_align(features, boxes, (2, 3), batch_indices=indices, **options)
+    by_default = pool(sampling_ratio=-1)
+    assert_close("reordered", by_default, pool(sampling_ratio=-1, max_sampling_ratio=9), 4)
+    assert not by_default[2].any()
+    last = jt.nn.roi_align(features[1:], boxes[3:], (2, 3))
+    assert_exact(pool()[3:], last)
+
+
+def interpolated(image, y, x):
+    """A read as in torchvision's kernel for CPUs: zero more than a texel outside, else clamped."""
+    height, width, channels = image.shape
+    if not (-1 <= y <= height and -1 <= x <= width):
+        return np.zeros(channels)
+    y, x = min(max(y, 0), height - 1), min(max(x, 0), width - 1)
+    rows, columns = ((int(at), min(int(at) + 1, size - 1)) for at, size in ((y, height), (x, width)))
+    weights = np.outer([1 - y + rows[0], y - rows[0]], [1 - x + columns[0], x - columns[0]])
+    return np.einsum("ij,ijc->c", weights, image[np.ix_(rows, columns)])
+
+
+def pooled(image, box, bins, scale, aligned):
+    """A box as in that kernel, in whose bins it takes as many reads as ``ceil`` of their size."""
+    left, top, right, bottom = (box * np.float32(scale) - np.float32(aligned / 2)).astype(np.float64)
+    sides = [max(n, 0 if aligned else 1) for n in (bottom - top, right - left)]
+    sizes = [side / n for side, n in zip(sides, bins)]
+    counts = [math.ceil(size) for size in sizes]
+    out = np.zeros((*bins, image.shape[-1]))
+    for i, j in np.ndindex(*bins):
+        for k, m in np.ndindex(*counts):
+            y, x = top + (i + (k + 0.5) / counts[0]) * sizes[0], left + (j + (m + 0.5) / counts[1]) * sizes[1]
+            out[i, j] += interpolated(image, y, x)
+    return out / max(math.prod(counts), 1)
+
+
+@pytest.mark.parametrize("aligned", [False, True])
+def test_adaptive_pools_take_as_many_reads_as_torchvision(aligned):
+    """Boxes of whole multiples of the output size, whose quotient XLA does not round to a whole number; boxes of any
+    size, also smaller than a texel and larger than a feature map."""
+    features, bins, scale = normal(1, 22, 44, 1), (7, 14), 0.5
+    corners = between(-4, 80, 6, 2)
+    boxes = np.concatenate([corners, corners + between(0, 60, 6, 2)], axis=1)
+    boxes = np.float32([*boxes, [0, 0, 84, 42], [2, 3, 86, 45], [4, 4, 4.5, 88], [-9, -7, 120, 70], [9, 9, 9, 9]])
+    pool = lambda boxes, **options: jt.nn.roi_align(
+        features, boxes, bins, spatial_scale=scale, sampling_ratio=-1, aligned=aligned, **options
+    )
+    found = jax.jit(lambda boxes: (pool(boxes[6:8]), pool(boxes, max_sampling_ratio=9)))(boxes)
+    expected = np.stack([pooled(np.float64(features[0]), box, bins, scale, aligned) for box in boxes])
+    assert_close("peer", found[0], expected[6:8], 4 * np.abs(features).max())
+    assert_close("peer", found[1], expected, 4 * np.abs(features).max())
+
+
+def test_pool_of_one_texel():
+    texel = np.full((1, 1, 1, 1), 3, np.float32)
+    boxes = np.float32([[0, 0, 1, 1], [-0.5, -0.5, 0.5, 0.5], [3, 3, 4, 4]])
+    assert jt.nn.roi_align(texel, boxes, 1)[:, 0, 0, 0].tolist() == [3, 3, 0]
+
+
+# Correlations
+
+
+def test_lookup_at_one_pixel_and_outside():
+    volume = normal(1, 1, 1, 1, 1)
+    found = jt.nn.correlation_lookup([volume, volume], np.zeros((1, 1, 1, 2), np.float32), radius=1)
+    expected = np.zeros(18, np.float32)
+    expected[[4, 13]] = volume.item()
+    assert_exact(found[0, 0, 0], expected)
+    assert not jt.nn.correlation_lookup([volume], np.full((1, 1, 1, 2), -9.0), radius=1).any()
+
+
+@jax.default_matmul_precision("highest")
+def test_pyramid_is_of_means():
+    first, second = normal(1, 2, 3, 4), normal(1, 5, 4, 4)
+    pyramid = jt.nn.correlation_pyramid(first, second, levels=2)
+    products = np.einsum("bhwc,bijc->bhwij", first.astype(np.float64), second) / 2
+    assert_close("sum", pyramid[0], products, 8)
+    means = products[:, :, :, :4].reshape(1, 2, 3, 2, 2, 2, 2).mean((4, 6))
+    assert_close("sum", pyramid[1], means, 8)
+
+
+# Grids
+
+
+def test_grid_has_the_sizes_of_instant_ngp():
+    """16 levels from 16 to 2048, as in the paper, and the doubling of tiny-cuda-nn's default."""
+    grid = jt.nn.MultiresolutionGrid(finest_resolution=2048)
+    assert grid.resolutions == (16, 23, 31, 43, 59, 81, 112, 154, 213, 295, 407, 562, 777, 1073, 1483, 2048)
+    assert grid.hashed == (False,) * 5 + (True,) * 11
+    assert grid.table_sizes[:3] == (4096, 12168, 29792)
+    default = jt.nn.MultiresolutionGrid(num_levels=4, ndim=2)
+    assert default.scales == (15, 31, 63, 127)
+    assert default.table_sizes == (256, 1024, 4096, 16384)
+    assert hash(grid) == hash(jt.nn.MultiresolutionGrid(finest_resolution=2048))
+    assert jax.tree.leaves(grid) == []
+
+
+def test_grid_at_the_start_and_outside():
+    grid = jt.nn.MultiresolutionGrid(ndim=2, num_levels=2, base_resolution=4, log2_hashmap_size=5)
+    table = jt.nn.multiresolution_grid_init(jax.random.key(3), grid, "bfloat16")
+    assert (table.shape, table.dtype) == ((48, 2), jnp.bfloat16)
+    assert 9e-5 < float(abs(table).max()) <= 1.01e-4
+    encode = jax.jit(lambda points, table: jt.nn.multiresolution_grid(table, points, grid))
+    points = jnp.float32([[9, 0.3], [99, 0.3], [0.3, 0.6], [0.9, 0.1]])
+    found = encode(points, table)
+    assert found.tolist() == encode(points, [table[:16], table[16:]]).tolist()
+    assert found.dtype == jnp.bfloat16
+    assert found[0].tolist() == found[1].tolist()
+
+
+@pytest.mark.parametrize("sizes", [{"ndim": 2, "base_resolution": 4}, {"base_resolution": 3}], ids=["2d", "3d"])
+def test_grid_by_the_kernels_of_a_gpu(sizes):
+    """A dense level, to its very corner, where rows are shared, and a hashed one."""
+    grid = jt.nn.MultiresolutionGrid(num_levels=2, log2_hashmap_size=5, features_per_level=2, **sizes)
+    tables, points = [normal(size, 2) for size in grid.table_sizes], between(0, 1, 40, grid.ndim)
+    points[0] = 1
+
+    def run():
+        encode = lambda tables, points: jt.nn.multiresolution_grid(tables, points, grid)
+        loss = lambda *args: (encode(*args) ** 2).sum()
+        return jax.jit(jax.value_and_grad(loss, (0, 1)))(tables, points)
+
+    plain = run()
+    with kernels_on_cpu():
+        assert_trees_close("sum", run(), plain)
+
+
+# Planes
+
+
+def test_batches_of_planes():
+    planes, points = normal(2, 3, 3, 4, 2), between(-1, 1, 2, 5, 3)
+    whole = jt.nn.triplane(planes, points), jt.nn.k_planes(list(np.moveaxis(planes, 1, 0)), points)
+    for k in range(2):
+        alone = jt.nn.triplane(planes[k], points[k]), jt.nn.k_planes(planes[k], points[k])
+        assert_trees_close("reordered", tuple(a[k] for a in whole), alone, 8)
+
+
+# Mistakes
+
+ATTENTION = attention_inputs()
+IMAGE, BOXES = normal(2, 4, 4, 2), np.zeros((3, 4), np.float32)
+KERNEL, OFFSETS = normal(3, 3, 2, 2), np.zeros((2, 2, 2, 18), np.float32)
+GRID = jt.nn.MultiresolutionGrid(num_levels=1, base_resolution=2)
+MISTAKES = {
+    "levels": (
+        "deformable_attention: value has shape .* hold 6",
+        lambda n: n.deformable_attention(ATTENTION[0], ((2, 3),), *ATTENTION[1:]),
+    ),
+    "level": (
+        "spatial_shapes is .*, expected sizes",
+        lambda n: n.deformable_attention(ATTENTION[0], ((2, 0),), *ATTENTION[1:]),
+    ),
+    "locations": (
+        "sampling_locations has shape",
+        lambda n: n.deformable_attention(ATTENTION[0], LEVELS, ATTENTION[2], ATTENTION[2]),
+    ),
+    "attention weights": (
+        "attention_weights has shape",
+        lambda n: n.deformable_attention(ATTENTION[0], LEVELS, ATTENTION[1], ATTENTION[1]),
+    ),
+    "padding mask": (
+        "mask has dtype float32",
+        lambda n: n.deformable_attention(ATTENTION[0], LEVELS, *ATTENTION[1:], mask=np.zeros((1, STORED), np.float32)),
+    ),
+    "integers": (
+        "value has dtype int(32|64)",
+        lambda n: n.deformable_attention(ATTENTION[0].astype(np.int64), LEVELS, *ATTENTION[1:]),
+    ),
+    "kernel": ("kernel has shape", lambda n: n.deformable_conv(IMAGE, OFFSETS, normal(3, 3, 1, 2))),
+    "groups": ("groups is 3", lambda n: n.deformable_conv(IMAGE, OFFSETS, KERNEL, groups=3)),
+    "offsets": ("offsets has shape", lambda n: n.deformable_conv(IMAGE, OFFSETS, KERNEL, padding=1)),
+    "offset groups": ("offset_groups is 3", lambda n: n.deformable_conv(IMAGE, OFFSETS, KERNEL, offset_groups=3)),
+    "padding": ("padding is 'same'", lambda n: n.deformable_conv(IMAGE, OFFSETS, KERNEL, padding="same")),
+    "strides": ("strides is 0", lambda n: n.deformable_conv(IMAGE, OFFSETS, KERNEL, strides=0)),
+    "too large": ("does not fit into x", lambda n: n.deformable_conv(IMAGE, OFFSETS, KERNEL, dilation=2)),
+    "tap mask": ("mask has shape", lambda n: n.deformable_conv(IMAGE, OFFSETS, KERNEL, mask=OFFSETS)),
+    "bias": ("bias has shape", lambda n: n.deformable_conv(IMAGE, OFFSETS, KERNEL, bias=np.zeros(3))),
+    "no index": ("batch_indices is missing", lambda n: n.roi_align(IMAGE, BOXES, 2)),
+    "indices": (
+        "batch_indices has dtype",
+        lambda n: n.roi_align(IMAGE, BOXES, 2, batch_indices=np.zeros(3, np.float32)),
+    ),
+    "boxes": ("boxes has shape", lambda n: n.roi_align(IMAGE, np.zeros((3, 5)), 2)),
+    "output size": ("output_size is", lambda n: n.roi_align(IMAGE[:1], BOXES, (2, 0))),
+    "sampling ratio": ("sampling_ratio is 0", lambda n: n.roi_align(IMAGE[:1], BOXES, 2, sampling_ratio=0)),
+    "bound": ("max_sampling_ratio is given", lambda n: n.roi_align(IMAGE[:1], BOXES, 2, max_sampling_ratio=2)),
+    "pyramid": ("levels is 4, expected an integer from 1 to 3", lambda n: n.correlation_pyramid(IMAGE, IMAGE, 4)),
+    "second": ("second has shape", lambda n: n.correlation_pyramid(IMAGE, IMAGE[:1])),
+    "no levels": ("pyramid is", lambda n: n.correlation_lookup([], IMAGE)),
+    "coords": ("coords has shape", lambda n: n.correlation_lookup([normal(2, 4, 4, 2, 2)], IMAGE[:1])),
+    "no texels": (
+        r"correlation_lookup: pyramid\[1\] has shape .* expected at least one texel",
+        lambda n: n.correlation_lookup([normal(2, 4, 4, 2, 2), normal(2, 4, 4, 0, 1)], IMAGE),
+    ),
+    "no rows": (
+        "deformable_conv: x has shape .* expected at least one texel",
+        lambda n: n.deformable_conv(IMAGE[:, :0], OFFSETS, KERNEL, padding=2),
+    ),
+    "no columns": (
+        r"k_planes: planes\[0\] has shape .* expected at least one texel",
+        lambda n: n.k_planes([normal(2, 0, 1)], np.zeros((2, 2))),
+    ),
+    "no maps": (
+        "roi_align: features has shape .* expected at least one texel",
+        lambda n: n.roi_align(IMAGE[:0], BOXES, 2),
+    ),
+    "radius": ("radius is -1", lambda n: n.correlation_lookup([normal(2, 4, 4, 2, 2)], IMAGE, -1)),
+    "planes": ("planes has shape", lambda n: n.triplane(IMAGE, np.zeros((3, 3)))),
+    "plane axes": ("plane_axes is", lambda n: n.triplane(normal(1, 2, 2, 1), np.zeros((3, 3)), plane_axes=("xt",))),
+    "reduce": ("reduce is 'max'", lambda n: n.triplane(normal(3, 2, 2, 1), np.zeros((3, 3)), reduce="max")),
+    "points": ("points has shape .* expected \\(N, 3\\)", lambda n: n.triplane(normal(3, 2, 2, 1), np.zeros((3, 2)))),
+    "number of planes": ("planes holds 2", lambda n: n.k_planes(IMAGE, np.zeros((2, 2)))),
+    "channels": (
+        "planes\\[1\\] has shape",
+        lambda n: n.k_planes([normal(2, 2, 1), normal(2, 2, 2), normal(2, 2, 1)], np.zeros((2, 3))),
+    ),
+    "table": ("tables has shape \\(7, 2\\)", lambda n: n.multiresolution_grid(normal(7, 2), np.zeros((2, 3)), GRID)),
+    "tables": ("tables\\[0\\] has shape", lambda n: n.multiresolution_grid([normal(7, 2)], np.zeros((2, 3)), GRID)),
+    "number of tables": (
+        "tables holds 2",
+        lambda n: n.multiresolution_grid([normal(8, 2)] * 2, np.zeros((2, 3)), GRID),
+    ),
+    "dimensions": ("points has shape", lambda n: n.multiresolution_grid([normal(8, 2)], np.zeros((2, 2)), GRID)),
+    "both": ("leave one out", lambda n: n.MultiresolutionGrid(per_level_scale=2.0, finest_resolution=64)),
+    "number of levels": ("num_levels is 0", lambda n: n.MultiresolutionGrid(num_levels=0)),
+    "finest": ("finest_resolution is 8", lambda n: n.MultiresolutionGrid(finest_resolution=8)),
+    "scale": ("per_level_scale is 0.5", lambda n: n.MultiresolutionGrid(per_level_scale=0.5)),
+    "too fine": ("no fractions", lambda n: n.MultiresolutionGrid(num_levels=40)),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_mistakes_are_named(name):
+    message, call = MISTAKES[name]
+    with pytest.raises(ValueError, match=message):
+        call(jt.nn)
+
+
+def test_wrong_kinds_are_named():
+    with pytest.raises(TypeError, match="grid is a dict, expected a jaxtex"):
+        jt.nn.multiresolution_grid([], np.zeros((1, 3)), {})
+    with pytest.raises(TypeError, match="spatial_shapes is a traced array"):
+        jax.jit(jt.nn.deformable_attention)(ATTENTION[0], np.int32(LEVELS), *ATTENTION[1:])

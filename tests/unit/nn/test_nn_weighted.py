@@ -1,0 +1,246 @@
+"""Sums of weighted reads against the sum of reads."""
+
+import functools
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxtex as jt
+from tests.support.derivatives import assert_derivatives
+from tests.support.host_kernels import kernels_on_cpu
+from tests.support.tolerances import assert_close, assert_trees_close
+
+RANDOM = np.random.default_rng(5)
+ZEROS = jt.Sampler(address_mode="border")
+
+
+def array(*shape, dtype=np.float32):
+    return jnp.asarray(RANDOM.standard_normal(shape), dtype)
+
+
+def places(*shape):
+    return jnp.asarray(RANDOM.uniform(-0.1, 1.1, shape), np.float32)
+
+
+def value_and_slopes(function, *args):
+    """The value of a function, and its gradients for a fixed cotangent."""
+    out, pullback = jax.vjp(function, *args)
+    return out, pullback(jnp.cos(jnp.arange(out.size, dtype=np.float32)).reshape(out.shape).astype(out.dtype))
+
+
+def plain(texture, coords, weights, axes, **options):
+    read = jt.sample(texture, coords, ZEROS, **options)
+    return (read * weights[..., None]).sum(axes)
+
+
+@pytest.mark.parametrize("axis", [-1, (0, 2), ()])
+def test_sum_of_one_texture(axis):
+    args = array(5, 6, 3), places(4, 1, 5), places(2, 1), array(4, 1, 5)
+    axes = axis if isinstance(axis, tuple) else (2,)
+    ours = lambda t, x, y, w: jt.nn.sample_weighted(jt.texture2d(t), (x, y), w, ZEROS, axis=axis)
+    theirs = lambda t, x, y, w: plain(jt.texture2d(t), (x, y[None]), jnp.broadcast_to(w, (4, 2, 5)), axes)
+    assert_trees_close("sum", jax.jit(value_and_slopes, static_argnums=0)(ours, *args), value_and_slopes(theirs, *args))
+
+
+def test_sum_over_textures_of_several_sizes():
+    """The first of `axis` chooses the texture; arrays without that axis are shared by all."""
+    levels = [array(5, 7, 2), array(3, 3, 2), array(1, 1, 2)]
+    args = levels, places(4, 3, 2), places(3, 1), array(4, 3, 1)
+
+    def ours(levels, x, y, w):
+        return jt.nn.sample_weighted([jt.texture2d(t) for t in levels], (x, y), w, ZEROS, axis=(1, 2))
+
+    def theirs(levels, x, y, w):
+        parts = ((x[:, k], jnp.broadcast_to(y[k], (4, 2)), w[:, k]) for k in range(3))
+        terms = (plain(jt.texture2d(t), (x, y), w, (1,)) for t, (x, y, w) in zip(levels, parts))
+        return sum(terms)
+
+    assert_trees_close("sum", jax.jit(value_and_slopes, static_argnums=0)(ours, *args), value_and_slopes(theirs, *args))
+
+
+def test_batches_and_second_order():
+    """Under `vmap` over textures, and twice differentiated."""
+    texels, x, w = array(2, 5, 1), places(2, 4, 3), array(2, 4, 3)
+    cubic = jt.Sampler(filter_mode="cubic", address_mode="wrap")
+    ours = lambda t, x, w: jt.nn.sample_weighted(jt.texture1d(t), (x,), w, cubic).sum()
+    theirs = lambda t, x, w: (jt.sample(jt.texture1d(t), (x,), cubic)[..., 0] * w).sum()
+    whole = lambda function: lambda *args: jax.vmap(function)(*args).sum()
+    found, expected = (jax.jvp(jax.grad(whole(f), (0, 1, 2)), (texels, x, w), (texels, x, w)) for f in (ours, theirs))
+    assert_trees_close("sum", found, expected)
+
+
+def test_layers_and_levels():
+    layers, layer = array(3, 4, 4, 2), jnp.array([0, 2, 1])
+    x, w = places(5, 3), array(5, 3)
+    found = jt.nn.sample_weighted(jt.texture2d_layered(layers), (x, x), w, ZEROS, layer=layer)
+    reads = [jt.sample(jt.texture2d(layers[k]), (x[:, j], x[:, j]), ZEROS) for j, k in enumerate([0, 2, 1])]
+    assert_close("sum", found, sum(r * w[:, j, None] for j, r in enumerate(reads)), 4)
+    chain = jt.build_mipmaps(jt.texture2d(layers[0]))
+    lod = jnp.float32(1)
+    found = jt.nn.sample_weighted(chain, (x, x), w, lod=lod)
+    assert_close("sum", found, (jt.sample(chain, (x, x), lod=lod) * w[..., None]).sum(1), 4)
+
+
+def test_dtypes(x64):
+    x, w = jnp.float32([0.3, 0.6]), jnp.float32([0.5, 2])
+    for texels, weights in itertools.product(("float16", "float32", "float64"), repeat=2):
+        found = jt.nn.sample_weighted(jt.texture1d(jnp.ones((3, 1), texels)), (x,), w.astype(weights))
+        assert found.dtype == texels
+        assert found.tolist() == [2.5]
+    codes = jt.texture1d(jnp.uint8([[3], [5]]))
+    found = jt.nn.sample_weighted(codes, (x,), w, jt.Sampler(filter_mode="point"))
+    assert found.dtype == np.float32
+    assert found.tolist() == [11.5]
+
+
+def test_no_samples_and_numbers():
+    texture = jt.texture1d(array(4, 2))
+    assert jt.nn.sample_weighted(texture, (jnp.zeros((3, 0)),), 1.0).tolist() == [[0, 0]] * 3
+    assert jt.nn.sample_weighted(texture, (jnp.zeros((0, 3)),), 1.0).shape == (0, 2)
+    assert jt.nn.sample_weighted(texture, (0.5,), 2, axis=()).shape == (2,)
+
+
+LINE = jt.texture1d(np.zeros((4, 1), np.float32))
+MISTAKES = {
+    "an array": (TypeError, "textures?.* an array", lambda s: s(np.zeros((4, 1)), (0.5,), 1.0)),
+    "no textures": (ValueError, "textures is empty", lambda s: s((), (0.5,), np.ones(1))),
+    "another kind": (
+        ValueError,
+        r"textures\[1\] has kind '2d'",
+        lambda s: s((LINE, jt.texture2d(np.zeros((4, 4, 1), np.float32))), (0.5,), np.ones(2)),
+    ),
+    "another length": (ValueError, "holds 2 textures, but axis 0", lambda s: s((LINE, LINE), (0.5,), np.ones(3))),
+    "no axis": (ValueError, "axis=()", lambda s: s((LINE, LINE), (0.5,), np.ones(2), axis=())),
+    "weights": (ValueError, "weights has shape", lambda s: s(LINE, (np.ones(2),), np.ones(3))),
+    "axis": (ValueError, "axis is 1", lambda s: s(LINE, (np.ones(2),), np.ones(2), axis=1)),
+    "axes": (ValueError, r"axis is \(0, -1\)", lambda s: s(LINE, (np.ones(2),), np.ones(2), axis=(0, -1))),
+    "words": (TypeError, "weights holds a str", lambda s: s(LINE, (0.5,), "one")),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_mistakes_are_named(name):
+    kind, message, call = MISTAKES[name]
+    with pytest.raises(kind, match=f"^sample_weighted: .*{message}"):
+        call(jt.nn.sample_weighted)
+
+
+# In one pass: the kernels, and every derivative
+
+
+def levels_of(*shapes):
+    return [array(*shape) for shape in shapes]
+
+
+def of_pyramid(levels, x, y, w, sampler=ZEROS):
+    """Levels of any sizes, whose channels are divided among two heads: S is (queries, heads, levels, points)."""
+    head = jnp.arange(2)[:, None, None]
+    textures = [jt.texture2d(t) for t in levels]
+    return jt.nn.sample_weighted(textures, (x, y), w, sampler, axis=(2, 3), head=head, num_heads=2)
+
+
+def of_pyramid_plain(levels, x, y, w):
+    found = []
+    for h in range(2):
+        parts = [t[..., 4 * h : 4 * h + 4] for t in levels]
+        terms = (plain(jt.texture2d(t), (x[:, h, k], y[:, h, k]), w[:, h, k], (1,)) for k, t in enumerate(parts))
+        found.append(sum(terms))
+    return jnp.stack(found, 1)
+
+
+def of_chain(texels, color, x, y, w, lod):
+    """A mip chain with a border color, read at levels of detail."""
+    sampler = jt.Sampler(address_mode="border", mipmap_filter_mode="linear")
+    texture = jt.build_mipmaps(jt.texture2d(texels, border_color=color))
+    return jt.nn.sample_weighted(texture, (x, y), w, sampler, lod=lod, axis=0)
+
+
+def of_chain_plain(texels, color, x, y, w, lod):
+    sampler = jt.Sampler(address_mode="border", mipmap_filter_mode="linear")
+    texture = jt.build_mipmaps(jt.texture2d(texels, border_color=color))
+    return (jt.sample(texture, (x, y), sampler, lod=lod) * w[..., None]).sum(0)
+
+
+def of_layers(texels, x, y, w, limit=None):
+    sampler = jt.Sampler(filter_mode="cubic", limit=limit)
+    return jt.nn.sample_weighted(jt.texture2d_layered(texels), (x, y), w, sampler, layer=jnp.arange(3))
+
+
+def of_layers_plain(texels, x, y, w, limit=None):
+    sampler = jt.Sampler(filter_mode="cubic", limit=limit)
+    read = jt.sample(jt.texture2d_layered(texels), (x, y), sampler, layer=jnp.arange(3))
+    return (read * w[..., None]).sum(-2)
+
+
+IN_ONE_PASS = {
+    "pyramid of heads": (
+        of_pyramid,
+        of_pyramid_plain,
+        lambda: (levels_of((5, 7, 8), (2, 3, 8), (1, 1, 8)), *(places(6, 2, 3, 2) for _ in "xy"), array(6, 2, 3, 2)),
+    ),
+    "chain with a border": (
+        of_chain,
+        of_chain_plain,
+        lambda: (array(6, 5, 3), array(3), places(3, 4), places(3, 4), array(3, 4), 2 * places(3, 4)),
+    ),
+    "limited": (
+        functools.partial(of_layers, limit="taps"),
+        functools.partial(of_layers_plain, limit="taps"),
+        lambda: (array(3, 5, 4, 2), places(7, 3), places(7, 3), array(7, 3)),
+    ),
+    "layers": (of_layers, of_layers_plain, lambda: (array(3, 5, 4, 2), places(7, 3), places(7, 3), array(7, 3))),
+}
+
+
+@pytest.mark.parametrize("case", IN_ONE_PASS)
+def test_kernels_sum_in_one_pass(case):
+    ours, plainly, make = IN_ONE_PASS[case]
+    args = make()
+    expected = value_and_slopes(plainly, *args)
+    with kernels_on_cpu():
+        found = jax.jit(functools.partial(value_and_slopes, ours))(*args)
+    # A slope is a difference of texels times the size of a level, up to 7.
+    assert_trees_close("sum", found, expected, 4 * 7)
+
+
+@pytest.mark.parametrize("axis", [(0,), (1, 2)])
+def test_gradients_of_many_samples(axis):
+    """More than a block of samples of a CPU, which share the values of the sum."""
+    args = array(9, 8, 4), places(24, 40, 20), places(24, 40, 20), array(24, 40, 20)
+    ours = lambda t, x, y, w: jt.nn.sample_weighted(jt.texture2d(t), (x, y), w, ZEROS, axis=axis)
+    theirs = lambda t, x, y, w: plain(jt.texture2d(t), (x, y), w, axis)
+    compiled = jax.jit(value_and_slopes, static_argnums=0)
+    # A thousand terms for each texel.
+    assert_trees_close("long sum", compiled(ours, *args), compiled(theirs, *args), 64)
+
+
+@pytest.mark.usefixtures("x64")
+def test_every_derivative():
+    levels, *args = jax.tree.map(lambda a: a.astype(np.float64), IN_ONE_PASS["pyramid of heads"][2]())
+    smooth = jt.Sampler(address_mode="border", filter_mode="bspline")
+    assert_derivatives(lambda t, x, y, w: of_pyramid([t, *levels[1:]], x, y, w, smooth) ** 2, levels[0], *args)
+
+
+@pytest.mark.parametrize("option", [{"arithmetic": "hardware"}, {"deterministic": True}])
+def test_term_by_term(option):
+    sampler = jt.Sampler(address_mode="border", **option)
+    levels, x, y, w = IN_ONE_PASS["pyramid of heads"][2]()
+    # A negative head is the last one.
+    textures, head = [jt.texture2d(t) for t in levels], jnp.array([0, -1])[:, None, None]
+    found = jt.nn.sample_weighted(textures, (x, y), w, sampler, axis=(2, 3), head=head, num_heads=2)
+    expected = of_pyramid_plain(levels, x, y, w)
+    bound = 2.0**-7 * np.abs(w).sum((2, 3)).max() * max(float(np.abs(t).max()) for t in levels)
+    assert float(jnp.abs(found - expected).max()) <= (bound if "arithmetic" in option else 1e-5)
+
+
+def test_errors_of_heads():
+    texture, at = jt.texture2d(array(3, 4, 6)), (0.5, places(3))
+    with pytest.raises(ValueError, match="num_heads is 4, but textures have 6 channels; expected a divisor"):
+        jt.nn.sample_weighted(texture, at, array(3), head=0, num_heads=4)
+    with pytest.raises(ValueError, match="num_heads is 2, and head is missing"):
+        jt.nn.sample_weighted(texture, at, array(3), num_heads=2)
+    with pytest.raises(ValueError, match="head has shape \\(2,\\), which does not broadcast"):
+        jt.nn.sample_weighted(texture, at, array(3), head=jnp.arange(2), num_heads=2)

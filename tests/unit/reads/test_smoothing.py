@@ -1,0 +1,186 @@
+"""Antialiased warps: computed by hand, what is chosen at run time, and how near they come to a fine reference."""
+
+import functools
+
+import jax
+import numpy as np
+import pytest
+
+import jaxtex as jt
+from jaxtex import warp
+from tests.support.tolerances import assert_close
+
+SIZE, OUT = 32, (12, 11)
+LONG = np.float32([[2.5, 0.7, 1], [-0.4, 1.2, 2]])
+
+
+def image(*shape):
+    return np.random.default_rng(0).normal(size=shape).astype(np.float32)
+
+
+def turned(degrees, step, size=SIZE, out=OUT):
+    """From pixels of the output to an image of `size`: a turn, and `step` pixels a pixel, center to center."""
+    angle = np.deg2rad(degrees)
+    linear = step * np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+    return np.float32(np.c_[linear, np.full(2, size / 2) - linear @ (out[1] / 2, out[0] / 2)])
+
+
+# By hand, pixel by pixel
+
+
+def read(texels, x, y, width):
+    """The mean of the texels under a box around a point, or at width 0 the linear read; clamped."""
+
+    def weights(at, size):
+        at, taps = np.clip(at, -2, size + 2), np.arange(-4, size + 4)
+        if width:
+            found = np.clip(np.minimum(taps + 1, at + width / 2) - np.maximum(taps, at - width / 2), 0, None) / width
+        else:
+            found = np.clip(1 - np.abs(taps + 0.5 - at), 0, None)
+        each = np.zeros(size)
+        np.add.at(each, np.clip(taps, 0, size - 1), found)
+        return each
+
+    return np.einsum("y,x,yxc->c", weights(y, texels.shape[0]), weights(x, texels.shape[1]), texels)
+
+
+def smoothed(levels, x, y, sides, reads):
+    """The antialiased read of a pixel at (x, y), where `sides` are those of its footprint."""
+    (short, _), (long, side) = sorted((np.hypot(*side), tuple(side)) for side in sides)
+    if reads > 1:
+        ratio = min(long / short, reads)
+        count = int(np.ceil(ratio))
+        lod, offsets = np.log2(long / ratio), np.arange(1, count + 1) / (count + 1) - 0.5
+    else:
+        ratio, offsets = min(long / short, 5), np.zeros(1)
+        lod = np.log2(long) - 0.25 * np.log2(ratio)
+    lod = max(lod, 0)
+    share = min(lod / np.log2(3) * 2, 1)
+    level = 0.5 * np.log2((4**lod + 3) / 6)
+    low = max(int(level), 0)
+    blend = max(level - low, 0)
+    total = 0
+    for offset in offsets:
+        at = np.array([x, y]) + offset * np.array(side)
+        wide = sum(w * read(levels[k], *at / 2**k, 2) for k, w in ((low, 1 - blend), (low + 1, blend)))
+        total = total + (1 - share) * read(levels[0], *at, 0) + share * wide
+    return total / len(offsets)
+
+
+def by_hand(texels, matrix, reads=1):
+    levels = [np.float64(texels)]
+    while levels[-1].shape[0] > 1:
+        n = levels[-1].shape[0] // 2
+        levels.append(levels[-1].reshape(n, 2, n, 2, -1).mean((1, 3)))
+    points = np.indices(OUT)[::-1].reshape(2, -1).T + 0.5
+    at = points @ matrix[:, :2].T + matrix[:, 2]
+    return np.array([smoothed(levels, *p, matrix[:, :2].T, reads) for p in at]).reshape(*OUT, -1)
+
+
+@pytest.mark.parametrize("reads", [1, 4])
+def test_a_footprint_is_that_of_the_coordinates(reads):
+    """Of a matrix, of a function, and of the same points as fields."""
+    texels = image(SIZE, SIZE, 2)
+    options = {"sampler": jt.Sampler(address_mode="clamp", max_anisotropy=reads), "antialias": True}
+    y, x = np.indices(OUT, np.float32) + np.float32(0.5)
+    through = lambda x, y: tuple(row[0] * x + row[1] * y + row[2] for row in LONG)
+    found = [warp.warp_affine(texels, LONG, OUT, inverse_map=True, **options)]
+    if reads == 1:  # how many reads there are depends on the footprint alone
+        flow = tuple(p - c for p, c in zip(through(x, y), (x, y), strict=True))
+        found += [
+            warp.resample(texels, through, OUT, **options),
+            warp.remap(texels, through(x, y), **options),
+            warp.warp_flow(texels, flow, **options),
+        ]
+    expected = by_hand(texels, LONG, reads)
+    for actual in found:
+        assert_close("peer gradient", actual, expected, 4 * np.abs(texels).max())
+
+
+def affine(texels, matrix, **options):
+    return warp.warp_affine(texels, matrix, OUT, inverse_map=True, address="clamp", **options)
+
+
+@pytest.mark.parametrize("step", [0.8, 1.0, 1.4, 1.8, 3.0, 8.0])
+def test_what_no_pixel_needs_is_left_out(step):
+    """Of one image; in a batch all is computed. The program is the same for all steps."""
+    texels, matrix = image(SIZE, SIZE, 2), turned(30, step)
+    one = affine(texels, matrix, antialias=True)
+    assert_close("peer gradient", one, by_hand(texels, matrix), 4 * np.abs(texels).max())
+    assert_close("float32", affine(texels[None], matrix, antialias=True)[0], one, np.abs(texels).max())
+    if step < 1:  # on a GPU a kernel computes the points of a plain warp, and may round them in another way
+        assert_close("peer gradient", one, affine(texels, matrix), 4 * np.abs(texels).max())
+
+
+def test_numbers_of_other_dtypes():
+    codes, matrix = np.random.default_rng(0).integers(0, 255, (SIZE, SIZE, 2)).astype(np.uint8), turned(30, 3.0)
+    expected = np.asarray(affine(np.float32(codes), matrix, antialias=True))
+    found = affine(codes, matrix, antialias=True)
+    assert found.dtype == np.uint8
+    assert np.abs(np.float32(found) - expected).max() <= 0.5 + 255 * 2.0**-17
+    fractions = affine(codes, matrix, antialias=True, sampler=jt.Sampler(read_mode="normalized_float"))
+    assert_close("float32", fractions, expected / 255, 1)
+    mask = affine(codes > 127, matrix, antialias=True)
+    assert_close("float32", mask, affine(np.float32(codes > 127), matrix, antialias=True), 1)
+
+
+def test_options_of_levels():
+    """A bias is a factor of the footprint; bounds hold the level of detail."""
+    texels = image(SIZE, SIZE, 2)
+    at = functools.partial(affine, texels, antialias=True)
+    how = lambda **options: {"sampler": jt.Sampler(**options)}
+    largest = np.abs(texels).max()
+    assert_close("peer", at(turned(30, 3.0), **how(max_mipmap_level_clamp=0)), affine(texels, turned(30, 3.0)), largest)
+    doubled = turned(30, 4.0)
+    center = np.s_[OUT[0] // 2, OUT[1] // 2]
+    # The middle pixel of each shows a point near the center of the image, the same one if the smaller step is shifted.
+    shift = np.float32([0, 0.5]) @ (doubled[:, :2] - turned(30, 2.0)[:, :2]).T
+    moved = turned(30, 2.0) + np.c_[np.zeros((2, 2)), shift].astype(np.float32)
+    biased = at(moved, **how(mipmap_level_bias=1))
+    assert_close("peer", biased[center], at(doubled)[center], 4 * largest)
+
+
+def zone_plate(size):
+    along = np.arange(size) + 0.5 - size / 2
+    squared = along[:, None] ** 2 + along**2
+    return np.float32(0.5 + 0.5 * np.cos(np.pi * squared / size))[..., None]
+
+
+def test_better_than_a_resize_and_a_turn():
+    """Beside the mean of 8 x 8 reads in each pixel."""
+    size, out, step = 148, (40, 40), 3.7
+    texels, matrix = zone_plate(size), turned(30, step, size, (40, 40))
+    fine = matrix @ np.diag([1 / 8, 1 / 8, 1])
+    dense = warp.warp_affine(texels, np.float32(fine), (320, 320), inverse_map=True, address="clamp")
+    reference = np.asarray(dense).reshape(40, 8, 40, 8).mean((1, 3))[8:-8, 8:-8]
+    error = lambda found: np.sqrt(((np.asarray(found)[8:-8, 8:-8, 0] - reference) ** 2).mean())
+    at_once = warp.warp_affine(texels, matrix, out, inverse_map=True, antialias=True)
+    small = warp.resize(texels, out, filter="lanczos3")
+    after = warp.warp_affine(small, turned(30, 1.0, 40, (40, 40)), out, inverse_map=True)
+    assert error(at_once) < 0.6 * error(after)
+
+
+def test_volumes_and_panoramas_keep_a_constant():
+    volume = warp.warp_affine(
+        np.ones((9, 8, 7, 1), np.float32),
+        np.float32([[2.5, 0, 0, 1], [0, 2.0, 0.3, 0], [0, 0, 2.2, 0.5]]),
+        (3, 3, 3),
+        inverse_map=True,
+        antialias=True,
+        address="clamp",
+    )
+    assert_close("float32", volume, np.ones_like(volume), 1)
+    faces = jt.warp.equirectangular_to_cubemap(np.ones((24, 48, 1), np.float32), 3, antialias=True)
+    assert_close("float32", faces, np.ones_like(faces), 1)
+
+
+def test_gradients_of_one_image_are_those_of_a_batch():
+    """They come from the branch that ran. Those of a batch are pushed forward, along one direction."""
+    texels, directions = image(SIZE, SIZE, 1), (image(SIZE, SIZE, 1)[::-1], image(2, 3))
+    loss = lambda t, m: (affine(t, m, antialias=True) ** 2).sum()
+    one = jax.jit(jax.grad(loss, (0, 1)))
+    batch = jax.jit(lambda *args: jax.jvp(lambda t, m: loss(t[None], m), args, directions)[1])
+    for step in (1.4, 3.0):
+        args = texels, turned(20, step)
+        terms = [np.float64(g) * d for g, d in zip(one(*args), directions, strict=True)]
+        assert_close("sum", sum(map(np.sum, terms)), batch(*args), sum(np.abs(t).sum() for t in terms))

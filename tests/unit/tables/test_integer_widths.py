@@ -1,0 +1,263 @@
+"""Integers of every width, from Python, NumPy and JAX: they saturate before they are narrowed to 32 bits."""
+
+import re
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxtex as jt
+from tests.support.tolerances import assert_exact
+
+ROW = jt.texture1d(np.arange(5, dtype=np.float32)[:, None])
+LAYERS = jt.texture1d_layered(np.arange(3, dtype=np.float32)[:, None, None] + np.zeros((3, 4, 1), np.float32))
+CUBE = jt.cubemap(np.arange(6, dtype=np.float32)[:, None, None, None] + np.zeros((6, 2, 2, 1), np.float32))
+FAR = (2**31, 2**32, 2**32 + 2, 2**63 - 1)
+IN_TEXELS = jt.Sampler(normalized_coords=False, filter_mode="point")
+MARK = np.float32(9)
+
+
+def forms(number):
+    """One integer in every form in which a host can hold it."""
+    dtypes = [dtype for dtype in ("int32", "uint32", "int64", "uint64") if fits(number, dtype)]
+    yield from (np.dtype(dtype).type(number) for dtype in dtypes)
+    yield from (np.array([number], dtype) for dtype in dtypes)
+    yield from (number, [number], np.array([number], object))
+
+
+def fits(number, dtype):
+    return np.iinfo(dtype).min <= number <= np.iinfo(dtype).max
+
+
+def flat(result):
+    return np.asarray(getattr(result, "texels", result)).ravel()
+
+
+# A function of one index, with its result in mode zero, and in mode clamp, of an index far above and far below.
+ACCESSES = {
+    "surface_read": (lambda x, mode: jt.surface_read(ROW, (x,), boundary_mode=mode), [0], [4], [0]),
+    "surface_write": (
+        lambda x, mode: jt.surface_write(ROW, MARK, (x,), boundary_mode=mode),
+        [0, 1, 2, 3, 4],
+        [0, 1, 2, 3, 9],
+        [9, 1, 2, 3, 4],
+    ),
+    "surface_add": (
+        lambda x, mode: jt.surface_add(ROW, MARK, (x,), boundary_mode=mode),
+        [0, 1, 2, 3, 4],
+        [0, 1, 2, 3, 13],
+        [9, 1, 2, 3, 4],
+    ),
+    "surface_min": (
+        lambda x, mode: jt.surface_min(ROW, -MARK, (x,), boundary_mode=mode),
+        [0, 1, 2, 3, 4],
+        [0, 1, 2, 3, -9],
+        [-9, 1, 2, 3, 4],
+    ),
+    "surface_max": (
+        lambda x, mode: jt.surface_max(ROW, MARK, (x,), boundary_mode=mode),
+        [0, 1, 2, 3, 4],
+        [0, 1, 2, 3, 9],
+        [9, 1, 2, 3, 4],
+    ),
+    "layer": (lambda k, mode: jt.surface_read(LAYERS, (1,), layer=k, boundary_mode=mode), [0], [2], [2]),
+    "face": (lambda k, mode: jt.surface_read(CUBE, (1, 1), face=k, boundary_mode=mode), [0], [5], [5]),
+}
+
+
+@pytest.mark.parametrize("x64", [False, True])
+@pytest.mark.parametrize("name", ACCESSES)
+def test_surfaces_take_integers_of_every_width(name, x64):
+    function, outside, above, below = ACCESSES[name]
+    with jax.enable_x64(x64):
+        for number in (*FAR, 2**64 - 1, 2**64, 10**400):
+            for far, clamped in ((number, above), (-number, below)):
+                for index in forms(far):
+                    assert_exact(flat(function(index, "zero")), np.float32(outside))
+                    assert_exact(flat(function(index, "clamp")), np.float32(clamped))
+
+
+def test_reads_take_integers_of_every_width():
+    for number in (*FAR, 10**400):
+        for index in forms(number):
+            assert_exact(flat(jt.fetch(ROW, (index,))), np.float32([0]))
+            assert_exact(flat(jt.fetch(LAYERS, (1,), layer=index)), np.float32([2]))
+            assert_exact(flat(jt.sample(LAYERS, (0.5,), layer=index)), np.float32([2]))
+            assert_exact(
+                flat(jt.splat(np.ones((1, 1), np.float32), (np.array([0.5]),), (3, 1, 1), layer=index)), [0, 0, 1]
+            )
+            if not isinstance(index, list):
+                assert_exact(flat(jt.sample(ROW, (index,), IN_TEXELS)), np.float32([4]))
+                image = jt.texture2d(ROW.texels[:, None])
+                assert_exact(flat(jt.gather(image, (0.5, index), IN_TEXELS)), np.float32([4] * 4))
+                chain = jt.build_mipmaps(ROW)
+                assert_exact(flat(jt.sample(chain, (0.1,), lod=index)), flat(chain.levels[-1]))
+
+
+@pytest.mark.usefixtures("x64")
+@pytest.mark.parametrize("dtype", ["int64", "uint64"])
+def test_jax_integers_of_64_bits_saturate(dtype):
+    """Of compiled functions, and of the values of arrays."""
+    modes = ("zero", "clamp")
+    run_all = jax.jit(lambda x: {name: [access(x, mode) for mode in modes] for name, (access, *_) in ACCESSES.items()})
+    for number in FAR:
+        found = run_all(np.asarray(number, dtype))
+        for name in ("surface_read", "surface_write", "layer"):
+            found[name] += [ACCESSES[name][0](jnp.asarray(number, dtype), mode) for mode in modes]
+        for name, (_, outside, above, _) in ACCESSES.items():
+            for result, expected in zip(found[name], (outside, above, outside, above)):
+                assert_exact(flat(result), np.float32(expected))
+
+
+def test_unsigned_integers_of_jax_saturate():
+    run_all = jax.jit(lambda x: [(access(x, "zero"), access(x, "clamp")) for access, *_ in ACCESSES.values()])
+    for (in_zero, in_clamp), (_, outside, above, _) in zip(run_all(np.uint32(2**32 - 1)), ACCESSES.values()):
+        assert_exact(flat(in_zero), np.float32(outside))
+        assert_exact(flat(in_clamp), np.float32(above))
+
+
+def test_what_is_no_integer_is_refused():
+    for index in (1.0, [1.5], np.array([None]), np.array(["1"]), True, [True], np.array([2**70, 1.5], object)):
+        with pytest.raises(TypeError, match=re.escape("coords holds")):
+            jt.surface_read(ROW, (index,))
+
+
+def test_a_level_of_numpy_is_a_level():
+    chain, one = jt.build_mipmaps(ROW), np.int64(1)
+    for function in (lambda t, level: jt.surface_write(t, MARK, (0,), level=level), jt.surface_read, jt.fetch):
+        options = [{"level": level} for level in (1, one)]
+        results = [
+            function(chain, **o) if function not in (jt.surface_read, jt.fetch) else function(chain, (0,), **o)
+            for o in options
+        ]
+        assert_exact(*(flat(result) for result in results))
+
+
+# ---------------------------------------------------------------------------------------------------- values
+
+WRITES = {
+    "write": jt.surface_write,
+    "add": jt.surface_add,
+    "min": jt.surface_min,
+    "max": jt.surface_max,
+}
+# A dtype of texels, and integers that it does not hold.
+TOO_LARGE = (
+    ("int32", 2**32 + 7),
+    ("int32", -(2**40)),
+    ("uint32", -1),
+    ("uint32", 2**32),
+    ("uint8", 300),
+    ("uint8", -1),
+    ("int8", 128),
+    ("uint16", 10**30),
+)
+
+
+@pytest.mark.parametrize("x64", [False, True])
+@pytest.mark.parametrize(("dtype", "number"), TOO_LARGE)
+def test_values_that_do_not_fit_are_an_error(dtype, number, x64):
+    limits = np.iinfo(dtype)
+    sentence = f"values holds {number}, expected integers from {limits.min} to {limits.max}, the range of {dtype};"
+    with jax.enable_x64(x64):
+        texture = jt.texture1d(jnp.zeros((2, 1), dtype))
+        values = [number, [number], np.array([0, number], object)[:, None]]
+        if fits(number, "int64"):
+            values += [np.int64(number), np.array([[0], [number]])]
+        for name, function in WRITES.items():
+            for value in values:
+                with pytest.raises(ValueError, match=f"surface_{name}: {sentence}"):
+                    function(texture, value, (np.array([0, 1]),))
+
+
+@pytest.mark.parametrize(("dtype", "number"), TOO_LARGE)
+def test_values_of_jax_saturate(dtype, number):
+    """Python's integers as arguments of a compiled function, and with x64 arrays of 64 bits."""
+    limits, zero = np.iinfo(dtype), jt.texture1d(jnp.zeros((1, 1), dtype))
+    expected = {"write": min(max(number, limits.min), limits.max)}
+    expected |= {"add": expected["write"], "min": min(expected["write"], 0), "max": max(expected["write"], 0)}
+    run_all = jax.jit(lambda value: {name: write(zero, value, (0,)).texels for name, write in WRITES.items()})
+    found = [run_all(number)] if fits(number, "int32") else []
+    if fits(number, "int64"):
+        with jax.enable_x64(True):
+            found += [run_all(np.int64(number)), run_all(number)]
+            found.append({"write": jt.surface_write(zero, jnp.int64(number), (0,)).texels})  # of an array's value
+    for results in found:
+        for name, result in results.items():
+            assert_exact(result, np.full((1, 1), expected[name], dtype))
+
+
+@pytest.mark.parametrize("x64", [False, True])
+def test_values_that_fit_are_taken(x64):
+    with jax.enable_x64(x64):
+        for dtype, number in (("uint32", 2**32 - 1), ("uint8", 255), ("int8", -128), ("int32", -(2**31))):
+            texture = jt.texture1d(jnp.zeros((1, 1), dtype))
+            for value in (number, np.int64(number), np.array([number]), [number], np.array([number], dtype)):
+                assert_exact(jt.surface_write(texture, value, (0,)).texels, np.array([[number]], dtype))
+
+
+def test_floating_texels_round_integers_of_every_width():
+    for dtype in ("float16", "bfloat16", "float32"):
+        texture = jt.texture1d(jnp.zeros((1, 1), dtype))
+        for number in (7, 2**32 + 7, -(2**40), 2**70, 10**400):
+            expected = np.float64(number if abs(number) < 2**1000 else np.inf).astype(np.float32)
+            values = [number, np.array(number)] if fits(number, "int64") else [number, [number]]
+            for value in values:
+                with np.errstate(over="ignore"):
+                    rounded = expected.astype(dtype).reshape(1, 1)
+                assert_exact(jt.surface_write(texture, value, (0,)).texels, rounded)
+
+
+def test_texels_that_do_not_fit_are_an_error():
+    with pytest.raises(ValueError, match="texture1d: texels holds 4294967303, expected integers from -2147483648"):
+        jt.texture1d(np.array([[1], [2**32 + 7]]))
+    assert_exact(jt.texture1d(np.array([[1], [-7]])).texels, np.int32([[1], [-7]]))
+
+
+def test_warps_take_coordinates_of_64_bits_and_refuse_texels_that_do_not_fit():
+    image = np.arange(12.0, dtype=np.float32).reshape(3, 4, 1)
+    far = np.full((2, 2), 2**32 + 1)
+    for address, texel in (("clamp", 11.0), ("border", 0.0)):
+        assert_exact(jt.warp.remap(image, (far, far), address=address), np.full((2, 2, 1), texel, np.float32))
+    flow = np.stack([far, -far], -1)
+    assert_exact(jt.warp.warp_flow(image, flow, address="clamp"), np.full((2, 2, 1), 3.0, np.float32))
+    whole = np.arange(12).reshape(3, 4, 1)
+    assert_exact(jt.warp.rotate(whole, 0.0), whole.astype(np.int32))
+    with pytest.raises(ValueError, match=r"rotate: image holds 4294967297, expected integers from -2147483648 to"):
+        jt.warp.rotate(whole + 2**32 + 1, 0.0)
+
+
+FEATURES, FLOW = np.zeros((1, 4, 4, 2), np.float32), np.zeros((1, 2, 2, 2), np.float32)
+# Calls of one option that is 1 or 2, and an integer.
+OPTIONS = {
+    "Sampler": lambda n: jt.sample(ROW, (0.5,), jt.Sampler(max_anisotropy=n), ddx=(0.1,), ddy=(0.1,)),
+    "build_mipmaps": lambda n: jt.build_mipmaps(ROW, n).texels,
+    "integrate_velocity": lambda n: jt.warp.integrate_velocity(FLOW, n),
+    "equirectangular_to_cubemap": lambda n: jt.warp.equirectangular_to_cubemap(FEATURES[0], n),
+    "rotate": lambda n: jt.ndimage.rotate(FEATURES, 20.0, axes=(n, n - 1), reshape=False),
+    "output_shape": lambda n: jt.warp.resize(FEATURES, (n, n)),
+    "axis": lambda n: jt.nn.sample_weighted(ROW, (np.zeros((3, 4, 5)),), 1.0, axis=n),
+    "num_heads": lambda n: jt.nn.sample_weighted(LAYERS, (np.zeros(3),), 1.0, layer=0, head=0, num_heads=n),
+    "strides": lambda n: jt.nn.deformable_conv(FEATURES, FEATURES, np.zeros((1, 1, 2, 2)), strides=(n, 1)),
+    "padding": lambda n: jt.nn.deformable_conv(FEATURES, np.zeros((1, 6, 6, 2)), np.zeros((1, 1, 2, 2)), padding=n),
+    "groups": lambda n: jt.nn.deformable_conv(FEATURES, np.zeros((1, 4, 4, 2)), np.zeros((1, 1, 2 // n, 2)), groups=n),
+    "spatial_shapes": lambda n: jt.nn.deformable_attention(
+        np.zeros((1, 1, 1, 2)), ((n, 1),), np.zeros((1, 3, 1, 1, 1, 2)), np.zeros((1, 3, 1, 1, 1))
+    ),
+    "levels": lambda n: jt.nn.correlation_pyramid(FEATURES, FEATURES, n),
+    "radius": lambda n: jt.nn.correlation_lookup([np.zeros((1, 2, 2, 4, 4), np.float32)], FLOW, n),
+    "output_size": lambda n: jt.nn.roi_align(FEATURES, np.zeros((3, 4)), n),
+    "sampling_ratio": lambda n: jt.nn.roi_align(FEATURES, np.zeros((3, 4)), 2, sampling_ratio=n),
+    "log2_hashmap_size": lambda n: jnp.zeros(jt.nn.MultiresolutionGrid(log2_hashmap_size=n, num_levels=n).table_sizes),
+}
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_options_take_integers_of_numpy(name):
+    """Of few bits, unsigned too, whose own arithmetic would overflow; and no booleans."""
+    traced = lambda n: jax.make_jaxpr(lambda: OPTIONS[name](n))()
+    # Before the integers: JAX's cache of compiled functions takes (True, 1) for (1, 1).
+    with pytest.raises((ValueError, TypeError), match="True"):
+        traced(True)
+    assert str(traced(np.uint8(1))) == str(traced(np.int64(1))) == str(traced(1))

@@ -1,0 +1,282 @@
+"""Rows of the tables: a made-up address mode, filter and storage dtype take the general walk, or are refused."""
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxtex as jt
+from jaxtex._engine import linearization, operators
+from jaxtex._engine.float_arithmetic import FLOAT
+from jaxtex._engine.lowering import choice, cpu_adjoint, cuda_c, cuda_kernels, partitioned_adjoint
+from jaxtex._engine.plan import ReadPlan, layout_of, space_axes
+from jaxtex._tables.address_rules import ADDRESS_RULES, AddressRule
+from jaxtex._tables.filter_kernels import FILTER_KERNELS, FilterKernel, FilterOptions, WeightFunction, filter_kernel
+from jaxtex._tables.storage_formats import STORAGE_FORMATS, Decoding, StorageFormat
+from jaxtex.modes import AddressMode, FilterMode
+from tests.oracles import reads as oracle
+from tests.support.host_compiler import HostLauncher
+from tests.support.tolerances import TOLERANCES, assert_close
+
+F32 = np.dtype(np.float32)
+SIDE = (5, 7)
+LAUNCHER = cuda_c.THIS_GPU if jax.default_backend() == "gpu" else HostLauncher()
+
+
+def stride(tap, size):
+    """Every third texel, around and around: neighbors are never adjacent, and outside nothing is read."""
+    return jnp.mod(3 * tap + 1, size), (tap >= -4) & (tap < size + 4)
+
+
+def window(fraction):
+    """A raised cosine, which is no polynomial."""
+    sine = jnp.sin(fraction * (math.pi / 2))
+    return 1 - sine * sine, sine * sine
+
+
+MADE_UP_RULE = AddressRule("stride", stride, has_outside=True)
+MADE_UP_KERNEL = FilterKernel(0.5, 0, WeightFunction(window, 2, (1.0, math.pi / 2, math.pi**2 / 2)), signed=False)
+KERNELS = {mode.value: filter_kernel(mode) for mode in FilterMode}
+KERNELS |= {f"bspline {n}": filter_kernel(FilterMode.BSPLINE, FilterOptions(spline_order=n)) for n in range(6)}
+UNBOUNDED_KERNEL = MADE_UP_KERNEL._replace(weights=WeightFunction(window, 2))
+MADE_UP_FORMAT = StorageFormat("float8_e4m3fn", floating=True)
+
+
+@pytest.fixture(autouse=True)
+def own_programs():
+    """Compiled programs know the rows that they were traced with."""
+    jax.clear_caches()
+    yield
+    jax.clear_caches()
+
+
+@pytest.fixture
+def made_up_mode(monkeypatch):
+    monkeypatch.setitem(ADDRESS_RULES, AddressMode.REFLECT, MADE_UP_RULE)
+    return "reflect"
+
+
+@pytest.fixture
+def made_up_filter(monkeypatch):
+    monkeypatch.setitem(FILTER_KERNELS, FilterMode.CUBIC, lambda _: MADE_UP_KERNEL)
+    return "cubic"
+
+
+@pytest.fixture
+def made_up_dtype(monkeypatch):
+    monkeypatch.setitem(STORAGE_FORMATS, MADE_UP_FORMAT.name, MADE_UP_FORMAT)
+    return jnp.float8_e4m3fn
+
+
+def normal(*shape):
+    return np.random.default_rng(sum(shape)).normal(size=shape).astype(np.float32)
+
+
+def coords(*shape):
+    return tuple(np.random.default_rng(0).uniform(-0.6, 1.6, (2, *shape)).astype(np.float32))
+
+
+def raised_cosine(texels, x, y, address):
+    """The read with the made-up filter, tap by tap in float64. `address` returns an index, or None outside."""
+    out = np.zeros((*x.shape, texels.shape[-1]))
+    for k in np.ndindex(x.shape):
+        positions = [np.float64(c[k]) * n - 0.5 for c, n in zip((y, x), texels.shape)]
+        for taps in np.ndindex(2, 2):
+            weight, index = 1.0, []
+            for position, tap, n in zip(positions, taps, texels.shape):
+                fraction = position - math.floor(position)
+                weight *= math.cos(math.pi / 2 * (fraction - tap)) ** 2
+                index.append(address(math.floor(position) + tap, n))
+            if None not in index:
+                out[k] += weight * texels[tuple(index)]
+    return out
+
+
+def clamped(tap, size):
+    return min(max(tap, 0), size - 1)
+
+
+def strided(tap, size):
+    return (3 * tap + 1) % size if -4 <= tap < size + 4 else None
+
+
+def spec_of(texels, sampler, deterministic=False):
+    """The spec of a read, and its operands as functions of x and y."""
+    axes = space_axes(layout_of(jt.texture2d(texels)), sampler)
+    return ReadPlan(axes, ()).spec(Decoding.ELEMENT, F32, deterministic)
+
+
+def every_form(texels, x, y, spec):
+    """Splat and pullback in each form that supports the spec: those of arrays first."""
+    g = normal(*x.shape, texels.shape[-1])
+    operands, adjoint = (y, x), spec.adjoint(F32)
+    wrt = (-1, 0, 1)
+    yield operators.splat(g, *operands, spec=adjoint), linearization.pullback(g, texels, *operands, spec=spec, wrt=wrt)
+    splat = partitioned_adjoint.splat(g, *operands, spec=adjoint)
+    yield splat, partitioned_adjoint.pullback(g, texels, *operands, spec=spec, wrt=wrt)
+    static = {"spec": spec, "wrt": wrt, "batch": 0}
+    splat = cpu_adjoint.splat(g, *operands, spec=adjoint, batch=0)
+    yield splat, cpu_adjoint.pullback(g, texels, *operands, **static)
+    splat = cuda_kernels.splat(g, *operands, spec=adjoint, batch=0, launcher=LAUNCHER)
+    yield splat, cuda_kernels.pullback(g, texels, *operands, **static, launcher=LAUNCHER)
+
+
+def assert_forms_agree(texels, sampler, deterministic=False):
+    x, y = coords(3, 11)
+    spec = spec_of(texels, sampler, deterministic)
+    (splat, (of_texels, *slopes)), *others = every_form(jnp.asarray(texels), x, y, spec)
+    assert np.abs(slopes[0]).max() > 0
+    for other, (other_of_texels, *other_slopes) in others:
+        assert_close("sum", other, splat, 8 * np.abs(splat).max())
+        assert_close("sum", other_of_texels, of_texels, 8 * np.abs(of_texels).max())
+        for a, b in zip(other_slopes, slopes):
+            assert_close("float32", a, b, 8 * np.abs(b).max())
+
+
+def test_a_made_up_mode_and_filter_are_read(made_up_mode, made_up_filter):
+    texels, (x, y) = normal(*SIDE, 2), coords(40)
+    for address, sampler in (
+        (clamped, jt.Sampler(filter_mode=made_up_filter)),
+        (strided, jt.Sampler(filter_mode=made_up_filter, address_mode=made_up_mode)),
+    ):
+        found = jt.sample(jt.texture2d(texels), (x, y), sampler)
+        assert_close("float32", found, raised_cosine(texels, x, y, address), 8.0)
+
+
+def test_a_made_up_mode_reads_the_border_color(made_up_mode, made_up_filter):
+    texels, (x, y), color = normal(*SIDE, 2), coords(40), np.float32([3.0, -2.0])
+    sampler = jt.Sampler(filter_mode=made_up_filter, address_mode=made_up_mode)
+    found = jt.sample(jt.texture2d(texels, border_color=color), (x, y), sampler)
+    weight = raised_cosine(np.ones((*SIDE, 2)), x, y, strided)
+    assert_close("float32", found, raised_cosine(texels, x, y, strided) + (1 - weight) * color, 8.0)
+
+
+@pytest.mark.parametrize("deterministic", [False, True])
+def test_forms_agree_on_a_made_up_mode(made_up_mode, deterministic):
+    assert_forms_agree(normal(*SIDE, 2), jt.Sampler(address_mode=made_up_mode), deterministic)
+
+
+@pytest.mark.parametrize("deterministic", [False, True])
+def test_forms_agree_on_a_made_up_filter(made_up_filter, deterministic):
+    assert_forms_agree(normal(*SIDE, 2), jt.Sampler(filter_mode=made_up_filter), deterministic)
+
+
+def test_a_made_up_filter_has_derivatives_of_two_orders(made_up_filter):
+    sampler = jt.Sampler(filter_mode=made_up_filter)
+    with jax.enable_x64(True):
+        texture, y = jt.texture2d(jnp.asarray(normal(*SIDE, 2), jnp.float64)), jnp.float64(0.37)
+        f = lambda x: jt.sample(texture, (x, y), sampler).sum()
+        x = jnp.float64(0.41)
+        _, *expected = oracle.differences(lambda t: float(f(x + t)))
+        found = float(jax.grad(f)(x)), float(jax.grad(jax.grad(f))(x))
+    for row, derivative, difference in zip(("first differences", "second differences"), found, expected):
+        assert_close(row, derivative, difference, abs(difference))
+
+
+def test_a_filter_without_bounds_has_no_reproducible_sums(monkeypatch):
+    monkeypatch.setitem(FILTER_KERNELS, FilterMode.CUBIC, lambda _: UNBOUNDED_KERNEL)
+    sampler = jt.Sampler(filter_mode="cubic", deterministic=True)
+    with pytest.raises(ValueError, match=r"deterministic=True needs a bound.*add it to its row"):
+        jt.splat(np.ones((3, 1), np.float32), (np.zeros(3),), (5, 1), sampler)
+
+
+def test_hardware_arithmetic_refuses_made_up_rows(made_up_mode, made_up_filter, made_up_dtype):
+    for options in ({"filter_mode": made_up_filter}, {"address_mode": made_up_mode}):
+        with pytest.raises(ValueError, match="no texture unit has"):
+            jt.Sampler(**options, arithmetic="hardware")
+    texture = jt.texture2d(jnp.zeros((2, 2, 1), made_up_dtype))
+    with pytest.raises(ValueError, match="no texture unit has"):
+        jt.sample(texture, (0.5, 0.5), jt.Sampler(arithmetic="hardware"))
+
+
+def test_a_made_up_dtype_is_read_and_written(made_up_dtype):
+    texels, (x, y) = jnp.asarray(normal(*SIDE, 4)).astype(made_up_dtype), coords(40)
+    numbers = texels.astype(jnp.float32)
+    for sampler in (jt.Sampler(), jt.Sampler(address_mode="wrap", filter_mode="cubic")):
+        found = jt.sample(jt.texture2d(texels), (x, y), sampler, dtype="float32")
+        expected = jt.sample(jt.texture2d(numbers), (x, y), sampler)
+        assert_close("reordered", found, expected, np.abs(numbers).max())
+        assert jt.sample(jt.texture2d(texels), (x, y), sampler).dtype == made_up_dtype
+    gradient = jax.grad(lambda t: jt.sample(jt.texture2d(t), (x, y), dtype="float32").sum())(texels)
+    expected = jax.grad(lambda t: jt.sample(jt.texture2d(t), (x, y)).sum())(numbers)
+    assert gradient.dtype == made_up_dtype
+    np.testing.assert_array_equal(gradient, expected.astype(made_up_dtype))
+    written = jt.surface_write(jt.texture2d(texels), 1.0, (jnp.int32(3), jnp.int32(2)))
+    assert float(written.texels[2, 3, 0]) == 1.0
+    chain = jt.build_mipmaps(jt.texture2d(texels))
+    assert chain.dtype == made_up_dtype
+
+
+def test_a_kernel_is_not_chosen_for_a_made_up_dtype(made_up_dtype, monkeypatch):
+    monkeypatch.setattr(choice, "can_compile_kernels", lambda: True)
+    texels, (x, y) = jnp.zeros((*SIDE, 1), made_up_dtype), coords(3, 5)
+    spec = spec_of(texels, jt.Sampler())
+    of = lambda a: jax.ShapeDtypeStruct(a.shape, a.dtype)
+    assert not choice.supports_read(of(texels), of(y), of(x), spec=spec, batch=0)
+
+
+def test_unknown_dtypes_are_refused():
+    with pytest.raises(ValueError, match=r"texels has dtype float8_e4m3fn, expected one of"):
+        jt.texture2d(jnp.zeros((2, 2, 1), jnp.float8_e4m3fn))
+
+
+def test_every_option_has_a_row():
+    assert set(ADDRESS_RULES) == set(AddressMode)
+    assert set(FILTER_KERNELS) == set(FilterMode)
+    assert all(name == row.name for name, row in STORAGE_FORMATS.items())
+    assert FLOAT.most_reads(jt.Sampler(max_anisotropy=3)) == 3
+
+
+JOINT = [mode for mode, rule in ADDRESS_RULES.items() if rule.num_axes > 1]
+
+
+@pytest.mark.parametrize("mode", [mode for mode in AddressMode if mode not in JOINT])
+def test_rows_of_address_rules_are_true(mode):
+    """What a row claims, tap by tap."""
+    rule, size = ADDRESS_RULES[mode], 5
+    taps = np.arange(-3 * size, 4 * size)
+    index, inside = rule.apply(jnp.asarray(taps), size)
+    index = np.asarray(index)
+    assert rule.has_outside == (inside is not None)
+    assert index.min() >= 0
+    assert index.max() < size
+    read = np.where(np.asarray(inside), index, -1) if rule.has_outside else index
+    assert rule.saturates == (len(set(read[taps < 0])) == 1 and len(set(read[taps >= size])) == 1)
+    if rule.repeats:
+        np.testing.assert_array_equal(read[: -2 * size], read[2 * size :])
+    steps = np.abs(np.diff(index[read >= 0]))
+    adjacent = (steps <= 1) | (rule.cyclic & (steps == size - 1))
+    assert rule.neighbors_stay_adjacent == adjacent.all()
+
+
+@pytest.mark.parametrize("mode", JOINT)
+def test_rows_of_joint_address_rules_are_true(mode):
+    """What a row claims of the taps of all axes; it claims nothing that only one axis could keep."""
+    rule, sizes = ADDRESS_RULES[mode], (3, 6)
+    assert rule.apply is None
+    assert (rule.has_outside, rule.saturates, rule.multiplicity, rule.drops_outside) == (False, False, None, False)
+    assert not any((rule.neighbors_stay_adjacent, rule.cyclic, rule.on_hardware))
+    taps = [list(jnp.arange(-3 * n, 4 * n)) for n in sizes]
+    stored = np.array([tap.texel for tap in rule.apply_together(taps, sizes)])
+    stored = stored.reshape(*map(len, taps), rule.num_axes)
+    assert (stored >= 0).all()
+    assert (stored < sizes).all()
+    if rule.repeats:
+        np.testing.assert_array_equal(stored[: -2 * sizes[0]], stored[2 * sizes[0] :])
+        np.testing.assert_array_equal(stored[:, : -2 * sizes[1]], stored[:, 2 * sizes[1] :])
+
+
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+def test_rows_of_filters_are_true(kernel):
+    """Weights sum to one; a weight is negative only if the row says so; bounds hold."""
+    fraction = jnp.linspace(0, 1, 101, endpoint=False)
+    found = jax.jit(lambda fraction: [kernel.weights.at(fraction, order) for order in range(4)])(fraction)
+    orders = [np.array([np.broadcast_to(w, 101) for w in of_taps]) for of_taps in found]
+    weights = orders[0]
+    assert_close("reordered", weights.sum(0), np.ones(101), 1)
+    assert kernel.signed == (weights < -TOLERANCES["float32"]).any()
+    for order, derivatives in enumerate(orders):
+        assert np.abs(derivatives).max() <= kernel.weights.bound(order)
+        assert kernel.weights.vanish(order) == (not derivatives.any())

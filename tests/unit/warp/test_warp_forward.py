@@ -1,0 +1,144 @@
+"""Forward warps against a loop over pixels, what the modes promise, and finite differences."""
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxtex as jt
+from tests.support.derivatives import assert_derivatives
+from tests.support.tolerances import assert_close, assert_exact
+
+SIZE = 6, 8
+forward_warp = jt.warp.forward_warp
+
+
+def draw(size=SIZE, seed=0, dtype=np.float64):
+    """Image, flow and importance; some pixels leave the image, none lands near the center of another."""
+    rng = np.random.default_rng(seed)
+    image, importance = rng.normal(size=(*size, 2)), rng.normal(size=size)
+    flow = rng.integers(-2, 3, (*size, 2)) + rng.uniform(0.1, 0.9, (*size, 2))
+    return tuple(a.astype(dtype) for a in (image, flow, importance))
+
+
+def reference(image, flow, importance=None, *, mode, shape=None):
+    """Each pixel spread over the two by two around it, one after the other: the result, and the coverage."""
+    height, width = shape or image.shape[:2]
+    score = np.zeros(image.shape[:2]) if importance is None else importance
+    weights = {"sum": np.ones_like(score), "average": np.ones_like(score), "linear": score, "softmax": np.exp(score)}
+    total, weight, coverage = np.zeros((height, width, image.shape[-1])), *np.zeros((2, height, width))
+    for row, column in np.ndindex(*image.shape[:2]):
+        x, y = np.array([column, row]) + flow[row, column]
+        left, top = np.floor([x, y]).astype(int)
+        for i, j in itertools.product((top, top + 1), (left, left + 1)):
+            if 0 <= i < height and 0 <= j < width:
+                part = (1 - abs(y - i)) * (1 - abs(x - j))
+                counts = part * weights[mode][row, column]
+                total[i, j] += counts * image[row, column]
+                weight[i, j] += counts
+                coverage[i, j] += part
+    if mode != "sum":
+        total = np.where(weight[..., None] > 0, total / np.where(weight > 0, weight, 1)[..., None], 0)
+    return total, coverage
+
+
+@pytest.mark.parametrize(
+    ("mode", "shape"), [("sum", None), ("average", (5, 11)), ("linear", (5, 11)), ("softmax", None)]
+)
+def test_modes_equal_a_loop_over_pixels(mode, shape):
+    image, flow, importance = draw(dtype=np.float32)
+    given = {"linear": np.abs(importance), "softmax": importance}.get(mode)
+    actual, coverage = forward_warp(image, flow, given, shape, mode=mode, return_coverage=True)
+    expected, expected_coverage = reference(image, flow, given, mode=mode, shape=shape)
+    # A mean of few pixels divides by their weight, here 0.01 at least.
+    assert_close("point", actual, expected, 100 * np.abs(image).max())
+    assert_close("sum", coverage, expected_coverage, SIZE[0] * SIZE[1])
+
+
+def test_nothing_moves_without_flow():
+    image, flow, importance = draw(dtype=np.float32)
+    assert_exact(forward_warp(image, np.zeros_like(flow), mode="average"), image)
+    assert_close("float32", forward_warp(image, np.zeros_like(flow), importance), image, np.abs(image).max())
+
+
+def test_whole_steps_are_exact_and_leave_holes():
+    image = draw(dtype=np.float32)[0]
+    moved, coverage = forward_warp(image, (np.full(SIZE, 2.0, np.float32), -1.0), return_coverage=True)
+    expected = np.zeros_like(image)
+    expected[:-1, 2:] = image[1:, :-2]
+    assert_exact(moved, expected)
+    assert_exact(coverage, np.pad(np.ones((SIZE[0] - 1, SIZE[1] - 2)), ((0, 1), (2, 0))))
+    around = forward_warp(image, (np.full(SIZE, 2.0, np.float32), -1.0), address="wrap")
+    assert_exact(around, np.roll(image, (-1, 2), (0, 1)))
+
+
+def test_sums_are_conserved():
+    image, flow, _ = draw(dtype=np.float32)
+    out = forward_warp(image, flow, address="wrap", mode="sum")
+    assert_close("sum", out.sum((0, 1)), image.astype(np.float64).sum((0, 1)), np.abs(image).sum())
+
+
+def test_the_greatest_importance_is_seen():
+    """Two pixels on one place: as the importance of one grows it hides the other."""
+    image, flow = np.float32([[[1.0], [2.0], [5.0]]]), (np.float32([[1, 0, 0]]), np.float32(0))
+    seen = [forward_warp(image, flow, np.float32([[z, 0, 0]]))[0, 1, 0] for z in (-1e4, -2, 0, 2, 1e4)]
+    expected = [2, (np.exp(-2) + 2) / (np.exp(-2) + 1), 1.5, (np.exp(2) + 2) / (np.exp(2) + 1), 1]
+    assert_close("float32", np.stack(seen), np.array(expected), 2)
+
+
+def test_a_pixel_of_little_importance_is_seen_where_it_lands_alone():
+    image, flow, importance = draw(dtype=np.float32)
+    importance = np.where(np.arange(SIZE[1]) < 4, -1e6, 1e6 + importance).astype(np.float32)
+    out = forward_warp(image, np.zeros_like(flow), importance)
+    assert_close("float32", out, image, np.abs(image).max())
+    loss = lambda *arrays: (forward_warp(*arrays) ** 2).sum()
+    for gradient in jax.jit(jax.grad(loss, (0, 1, 2)))(*map(jnp.asarray, (image, flow, importance))):
+        assert np.isfinite(gradient).all()
+
+
+def test_what_is_not_finite_lands_nowhere():
+    image, flow, importance = draw(dtype=np.float32)
+    broken = flow.copy()
+    broken[2, 3], broken[4, 1, 0], broken[1, 2, 1] = np.inf, np.nan, np.nan
+    away = flow.copy()
+    away[2, 3] = away[4, 1] = away[1, 2] = 1e4
+    assert_exact(forward_warp(image, broken, importance), forward_warp(image, away, importance))
+    loss = lambda *arrays: (forward_warp(*arrays) ** 2).sum()
+    to_image, to_flow = jax.jit(jax.grad(loss, (0, 1)))(jnp.asarray(image), jnp.asarray(broken))
+    assert np.isfinite(to_image).all()
+    assert np.isfinite(to_flow).all()
+    assert_exact(to_flow[2, 3], np.zeros(2))
+
+
+def test_batches_broadcast_and_bytes_round():
+    images = np.random.default_rng(0).integers(0, 256, (3, 1, *SIZE, 2), np.uint8)
+    flows = np.stack([draw(seed=k, dtype=np.float32)[1] for k in range(2)])
+    importance = draw(dtype=np.float32)[2]
+    out, coverage = forward_warp(images, flows, importance, return_coverage=True)
+    assert out.shape == (3, 2, *SIZE, 2)
+    assert coverage.shape == (3, 2, *SIZE)
+    expected = forward_warp(images[2, 0], flows[1], importance, dtype=np.float32)
+    assert_exact(out[2, 1], np.round(expected), np.uint8)
+
+
+@pytest.mark.usefixtures("x64")
+def test_gradients_to_image_flow_and_importance():
+    assert_derivatives(forward_warp, *draw((3, 4)))
+
+
+def test_errors_say_what_came_and_what_was_expected():
+    image, flow, importance = draw(dtype=np.float32)
+    with pytest.raises(ValueError, match=r"forward_warp: mode is 'mean', expected one of 'sum', 'average'"):
+        forward_warp(image, flow, mode="mean")
+    with pytest.raises(ValueError, match=r"importance is given, but mode='average' ignores it"):
+        forward_warp(image, flow, importance, mode="average")
+    with pytest.raises(ValueError, match=r"filter is 'cubic', whose weights may be negative"):
+        forward_warp(image, flow, filter="cubic")
+    with pytest.raises(ValueError, match=r"forward_warp: flow has components of shape \(4, 8\) and .* image, \(6, 8\)"):
+        forward_warp(image, flow[:4])
+    with pytest.raises(ValueError, match=r"forward_warp: importance has shape \(1, 6, 9\).* image, \(6, 8\)"):
+        forward_warp(image, flow, np.zeros((1, 6, 9), np.float32))
+    with pytest.raises(ValueError, match=r"forward_warp: flow has shape \(6, 8, 5\)"):
+        forward_warp(image, np.zeros((6, 8, 5), np.float32))

@@ -1,0 +1,162 @@
+"""Panoramas: a function of direction, drawn in one format, must come out in the other."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxtex as jt
+from tests.oracles import reads as oracle
+from tests.support.derivatives import assert_derivatives
+from tests.support.tolerances import assert_close, assert_exact
+
+HEIGHT, WIDTH, SIZE = 32, 64, 17  # an odd face has a texel right at a pole
+TO_FACES, TO_PANORAMA = jt.warp.equirectangular_to_cubemap, jt.warp.cubemap_to_equirectangular
+
+
+def face_directions(size):
+    """(6, size, size, 3), of length 1."""
+    along = (np.arange(size) + 0.5) * 2 / size - 1
+    t, s = (a[..., None] for a in np.meshgrid(along, along, indexing="ij"))
+    directions = np.stack([s * right + t * down + outward for right, down, outward in oracle.FACES])
+    return directions / np.linalg.norm(directions, axis=-1, keepdims=True)
+
+
+def panorama_directions(height, width):
+    """(height, width, 3), of length 1: ahead, +z, in the middle, +x to the right of it, +y at the top."""
+    longitude = ((np.arange(width) + 0.5) / width - 0.5) * 2 * np.pi
+    latitude = (0.5 - (np.arange(height) + 0.5) / height) * np.pi
+    longitude, latitude = np.meshgrid(longitude, latitude)
+    level = np.cos(latitude)
+    return np.stack([level * np.sin(longitude), np.sin(latitude), level * np.cos(longitude)], -1)
+
+
+def harmonics(directions):
+    """Spherical harmonics of order 1 and 2, one a channel."""
+    x, y, z = np.moveaxis(directions, -1, 0)
+    return np.stack([x, y, z, x * y, y * z, x * x - y * y, 1.5 * z * z - 0.5], -1)
+
+
+def panorama(height=HEIGHT, width=WIDTH, dtype=np.float32):
+    return harmonics(panorama_directions(height, width)).astype(dtype)
+
+
+def faces(size=SIZE, dtype=np.float32):
+    return harmonics(face_directions(size)).astype(dtype)
+
+
+# Where directions are
+
+
+def test_what_lies_ahead_above_and_to_the_right():
+    """Sixths of the sphere, told by their colors, in both formats; the fine rows are the ones nearest the poles."""
+    numbered = np.broadcast_to(np.arange(6, dtype=np.float32)[:, None, None, None], (6, 9, 9, 1))
+    picture = np.asarray(TO_PANORAMA(numbered, (18, 36), filter="point"))[..., 0]
+    middle = {18: 4, 27: 0, 0: 5, 35: 5, 9: 1}  # column: face, ahead +z, right +x, behind -z, left -x
+    assert {column: picture[9, column] for column in middle} == middle
+    np.testing.assert_array_equal(picture[[0, -1]], np.repeat(np.float32([[2], [3]]), 36, 1))
+    np.testing.assert_array_equal(TO_FACES(picture[..., None], 3, filter="point")[:, 1, 1, 0], np.arange(6))
+
+
+@pytest.mark.parametrize("shape", [(HEIGHT, WIDTH), (33, 65)], ids=["even", "odd"])
+def test_functions_of_direction_come_out_on_the_cube(shape):
+    """Poles and seams too: there the picture goes on half a turn away."""
+    assert_close("linear on a sphere", TO_FACES(panorama(*shape), SIZE), faces(), (np.pi / shape[0]) ** 2)
+
+
+@pytest.mark.parametrize(
+    ("filter", "shape"), [("cubic", (HEIGHT, WIDTH)), ("cubic", (33, 65)), ("lanczos3", (HEIGHT, WIDTH))]
+)
+def test_wide_filters_go_on_beyond_poles_and_seams(filter, shape):
+    """Across from a column of an odd number of them is the mean of two, which is a linear read."""
+    found, texel = TO_FACES(panorama(*shape), SIZE, filter=filter), np.pi / shape[0]
+    odd, sharp = shape[1] % 2, filter == "lanczos3"
+    row, scale = (
+        ("lanczos ramp", 2 * texel) if sharp else ("linear on a sphere" if odd else "cubic on a sphere", texel**2)
+    )
+    assert_close(row, found, faces(), scale)
+
+
+def test_a_mirrored_picture_of_an_odd_width_has_mirrored_faces():
+    image = np.random.default_rng(0).random((4, 5, 2)).astype(np.float32)
+    faces, mirrored = (np.asarray(TO_FACES(picture, 6)) for picture in (image, image[:, ::-1]))
+    assert_close("float32", mirrored, faces[[1, 0, 2, 3, 4, 5], :, ::-1], 1)
+
+
+def test_a_texture_unit_reads_panoramas():
+    """It has no address mode for a sphere, so rows are laid beyond the poles."""
+    found = TO_FACES(panorama(), SIZE, jt.Sampler(arithmetic="hardware"))
+    assert_close("texture unit axis", found, TO_FACES(panorama(), SIZE), 4)
+
+
+@pytest.mark.parametrize("shape", [(HEIGHT, WIDTH), (33, 65)], ids=["even", "odd"])
+def test_functions_of_direction_come_out_in_the_panorama(shape):
+    assert_close("linear at a cube's corner", TO_PANORAMA(faces(), shape), panorama(*shape), (2 / SIZE) ** 2)
+
+
+def test_there_and_back():
+    """Through a cube as fine as the picture nothing is lost but what two linear reads lose."""
+    back = TO_PANORAMA(TO_FACES(panorama(), 32), (HEIGHT, WIDTH))
+    assert_close("linear at a cube's corner", back, panorama(), (np.pi / HEIGHT) ** 2)
+
+
+def test_shrunk_with_antialiasing():
+    """To a sixteenth: smooth functions stay, and noise of a pixel goes to its mean."""
+    sampler = jt.Sampler(max_anisotropy=4)
+    shrunk = jax.jit(lambda picture: TO_FACES(picture, 5, sampler, antialias=True))
+    scale = 2 * (2 / 5) ** 2
+    smooth = panorama(64, 128)
+    noisy = smooth + np.where(np.indices((64, 128)).sum(0) % 2, 1, -1)[..., None].astype(np.float32)
+    reference = shrunk(smooth)
+    assert_close("linear on a sphere", reference, faces(5), scale)
+    assert_close("linear on a sphere", shrunk(noisy), reference, 2.0**-4)
+    back = jax.jit(lambda faces: TO_PANORAMA(faces, (5, 10), sampler, antialias=True))(faces(40))
+    assert_close("linear on a sphere", back, panorama(5, 10), (np.pi / 5) ** 2)
+
+
+# Formats
+
+
+def test_batches_and_bytes():
+    pictures = np.random.default_rng(0).integers(0, 256, (2, 1, 8, 14, 3), np.uint8)
+    cubes = TO_FACES(pictures, 5)
+    assert cubes.shape == (2, 1, 6, 5, 5, 3)
+    assert_exact(cubes[1, 0], TO_FACES(pictures[1, 0], 5), np.uint8)
+    back = TO_PANORAMA(cubes, (6, 9))
+    assert back.shape == (2, 1, 6, 9, 3)
+    assert back.dtype == np.uint8
+    constant = np.full((3, 7, 2), 201, np.uint8)  # fewer rows than a cubic filter reaches over both poles
+    assert_exact(TO_PANORAMA(TO_FACES(constant, 4, filter="cubic"), (3, 7)), constant, np.uint8)
+
+
+# Gradients
+
+
+@pytest.mark.usefixtures("x64")
+def test_gradients_to_the_picture_and_the_faces():
+    """Both are linear: forward mode along a direction is the function of it, and reverse mode its adjoint."""
+    function = lambda picture, cube: jnp.concatenate(
+        [TO_FACES(picture, 3).ravel() ** 2, TO_PANORAMA(cube, (4, 6)).ravel() ** 2]
+    )
+    assert_derivatives(function, panorama(5, 7, np.float64)[..., :2], faces(3, np.float64)[..., :2])
+
+
+def test_gradients_are_finite_where_a_texel_lies_at_a_pole():
+    loss = lambda picture: TO_FACES(picture, 3, antialias=True)[2:4, 1, 1].sum()
+    gradient = jax.jit(jax.grad(loss))(panorama(6, 12)[..., :1])
+    assert np.isfinite(gradient).all()
+    assert_close("sum", gradient.sum(), 2, 2)
+
+
+# Errors
+
+
+def test_errors_say_what_came_and_what_was_expected():
+    with pytest.raises(ValueError, match=r"equirectangular_to_cubemap: size is 0, expected an int"):
+        TO_FACES(panorama(), 0)
+    with pytest.raises(ValueError, match=r"equirectangular_to_cubemap: image has shape \(8, 4\)"):
+        TO_FACES(np.zeros((8, 4), np.float32), 3)
+    with pytest.raises(ValueError, match=r"faces has shape \(5, 3, 3, 1\), expected \(..., 6, N, N, C\)"):
+        TO_PANORAMA(np.zeros((5, 3, 3, 1), np.float32), (4, 8))
+    with pytest.raises(ValueError, match=r"output_shape is \(4,\), expected \(H, W\)"):
+        TO_PANORAMA(faces(), (4,))
