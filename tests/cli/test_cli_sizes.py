@@ -1,16 +1,24 @@
-"""Images of many sizes by few programs of the command line: the pixels of the library's warps, to the bit."""
+"""Images of many sizes by few programs of the command line: the pixels of the library's warps, to the bit.
+
+In memory, and as `--tile` computes them, from windows of an image that fits no memory.
+"""
+
+import functools
 
 import jax
 import numpy as np
 import pytest
 
+from jaxtex.cli.errors import UserError
 from jaxtex.cli.transforms.affine import AffineParts
 from jaxtex.cli.transforms.flow import Displacements, Flow
 from jaxtex.cli.transforms.lens import Lens
 from jaxtex.cli.transforms.mappings import Field
 from jaxtex.cli.transforms.perspective import Perspective
 from jaxtex.cli.transforms.resizing import Resize
+from jaxtex.cli.warping import streams
 from jaxtex.cli.warping.programs import ReadOptions
+from jaxtex.cli.warping.streams import StreamedImage
 from jaxtex.cli.warping.tiling import LARGE, MOST_SMALL, SMALL, large_shape, tiles_of
 from jaxtex.cli.warping.warp import compiled, warp
 from jaxtex.sampler import Sampler
@@ -40,7 +48,7 @@ def read(address_mode="clamp", filter_mode="linear", **options):
 
 TURN, SHRINK = AffineParts(rotate=20.0, translate=(0.3, 1.7)), AffineParts(scale=0.45, rotate=10.0)
 # The last has large and small tiles, the one before it small ones alone.
-SIZES = [(1, 1), (1, 33), (45, 1), (130, 71), (519, 301)]
+SIZES = [(1, 1), (1, 33), (45, 1), (200, 100), (519, 301)]
 VARIANTS = {
     "frame": (TURN, read(), np.uint8, 3),
     "alpha": (TURN, read(), np.uint16, 4),
@@ -57,12 +65,14 @@ VARIANTS = {
 }
 SMOOTHED = {
     "shrunk": (SHRINK, read(antialias=True), np.uint16, 3),
-    "shrunk photograph": (SHRINK, read(antialias=True), np.uint8, 3),
     "shrunk alpha": (SHRINK, read("border", antialias=True, linear_light=True), np.uint16, 4),
     "a little shrunk": (AffineParts(scale=0.7), read("mirror", antialias=True), np.uint16, 1),
     "lens": (Lens((-0.3,)), read("border", antialias=True), np.uint16, 1),
-    "flow": (Wave(), read(antialias=True), np.uint16, 1),
+    "flow over a photograph": (Wave(), read(antialias=True), np.uint8, 3),
 }
+HORIZON = Perspective(
+    (((0.0, 0), (40.0, 33)), ((200.0, 0), (115.0, 30)), ((200.0, 100), (193.0, 100)), ((0.0, 100), (0.0, 100)))
+)
 RESIZED = {
     "half": (Resize(0.5), read(antialias=True, frame=False), np.uint8, 3),
     "by a lanczos filter": (Resize(0.37), read("clamp", "lanczos3", antialias=True, frame=False), np.uint16, 1),
@@ -86,13 +96,41 @@ def of_every_pixel(mapping, size):
     return mapping._replace(parameters=mapping.parameters.of(rows, columns))
 
 
-def assert_as_whole(transform, read, dtype, channels, sizes):
+def arguments_of(case, source):
+    """What `warp` takes of a case, for an image of a size."""
+    transform, read, dtype, channels = case
+    size = transform.output_size(source)
+    border = (np.arange(channels) * 40 + 30).astype(dtype)
+    return picture(source, dtype, channels), transform.mapping(source, size), border, size, read
+
+
+@functools.cache
+def whole(case, source):
+    """The pixels of the library."""
+    pixels, mapping, border, size, read = arguments_of(case, source)
+    return warped(pixels, border, of_every_pixel(mapping, size), size, read)
+
+
+def assert_as_whole(case, sizes):
     for source in sizes:
-        pixels, size = picture(source, dtype, channels), transform.output_size(source)
-        border = (np.arange(channels) * 40 + 30).astype(dtype)
-        mapping = transform.mapping(source, size)
+        pixels, mapping, border, size, read = arguments_of(case, source)
         result = warp(pixels, mapping, border, size=size, read=read, device=jax.devices("cpu")[0])
-        assert_exact(result.pixels(), warped(pixels, border, of_every_pixel(mapping, size), size, read))
+        assert_exact(result.pixels(), whole(case, source))
+
+
+def assert_streamed_as_whole(case, source, window_bytes=2**30):
+    """Asserts that tiles cover each pixel once; returns the shapes of their windows."""
+    image = StreamedImage(*arguments_of(case, source), jax.devices("cpu")[0], window_bytes)
+    expected = whole(case, source)
+    found, seen = np.zeros_like(expected), np.zeros(expected.shape[:2], int)
+    boxes = image.boxes()
+    for box, part in image.pixels(boxes):
+        at = tuple(slice(first, first + n) for first, n in zip(box.start, box.shape))
+        found[at], seen[at] = part, seen[at] + 1
+    assert len(boxes) > 1
+    assert (seen == 1).all()
+    assert_exact(found, expected)
+    return image.shapes.used
 
 
 @pytest.fixture(autouse=True)
@@ -105,23 +143,54 @@ def on_a_cpu():
 @pytest.mark.parametrize("name", VARIANTS)
 def test_tiles_are_those_of_the_whole(name):
     """By parameters and by a field in images of one pixel along an axis too; numbers, made first, of two capacities."""
-    assert_as_whole(*VARIANTS[name], {"frame": SIZES, "flow": SIZES, "alpha": SIZES[3:]}.get(name, SIZES[4:]))
+    sizes = {"frame": SIZES, "flow": SIZES, "alpha": SIZES[3:]}.get(name, SIZES[3:4])
+    assert_as_whole(VARIANTS[name], sizes)
 
 
 @pytest.mark.parametrize("name", SMOOTHED)
 def test_smoothed_tiles_are_those_of_the_whole(name):
-    assert_as_whole(*SMOOTHED[name], SIZES[4:] if name == "shrunk" else SIZES[3:4])
+    assert_as_whole(SMOOTHED[name], SIZES[4:] if name == "shrunk" else SIZES[3:4])
 
 
 @pytest.mark.parametrize("name", RESIZED)
 def test_resized_tiles_are_those_of_the_whole(name):
-    assert_as_whole(*RESIZED[name], SIZES[2:] if name == "half" else SIZES[4:])
+    assert_as_whole(RESIZED[name], SIZES[2:] if name == "half" else SIZES[3:4])
 
 
 @pytest.mark.parametrize("name", ["half", "larger"])
 def test_wide_tiles_are_those_of_the_whole(name):
     """Of an output of more than 1,536 columns."""
-    assert_as_whole(*RESIZED[name], [{"half": (3300, 130), "larger": (1000, 90)}[name]])
+    assert_as_whole(RESIZED[name], [{"half": (3300, 130), "larger": (1000, 90)}[name]])
+
+
+# Windows lie around the end of an axis in `test_streaming`.
+STREAMED = {
+    **{name: VARIANTS[name] for name in ("frame", "light", "point", "flow")},
+    "horizon": (HORIZON, read(), np.uint8, 3),
+    "a little shrunk": SMOOTHED["a little shrunk"],
+    **{name: RESIZED[name] for name in ("half", "larger", "area with alpha")},
+}
+
+
+# Of some, the texels of the largest window that there is room for, and the bytes of a texel.
+LEAST_ROOM = {"frame": (2**13, 6), "horizon": (2**12, 6), "half": (2**13, 18)}
+
+
+@pytest.mark.parametrize("name", STREAMED)
+def test_streamed_tiles_are_those_of_the_whole(name, monkeypatch):
+    """Where windows are too large, tiles are divided: down to single pixels at a horizon."""
+    monkeypatch.setattr(streams, "TILE", (48, 80))
+    monkeypatch.setattr(streams, "LEAST_WINDOW", 64)
+    shapes = assert_streamed_as_whole(STREAMED[name], SIZES[3])
+    if name in LEAST_ROOM:
+        texels, texel_bytes = LEAST_ROOM[name]
+        fewer = assert_streamed_as_whole(STREAMED[name], SIZES[3], texels * texel_bytes * streams.WINDOWS)
+        assert max(map(np.prod, fewer)) <= texels < max(map(np.prod, shapes))
+
+
+def test_a_streamed_image_that_needs_a_chain_is_refused():
+    with pytest.raises(UserError, match="jaxtex resize --tile first"):
+        StreamedImage(*arguments_of(SMOOTHED["shrunk"], SIZES[4]), jax.devices("cpu")[0], 2**30)
 
 
 @pytest.mark.parametrize(("name", "programs"), [("frame", 2), ("alpha", 10), ("flow", 2)])

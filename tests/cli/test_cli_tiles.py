@@ -1,4 +1,7 @@
-"""`jaxtex warp --tile`: the pixels of whole images, tile by tile, from files of every layout, and after a stop."""
+"""`jaxtex warp --tile`: the pixels of whole images, from files of every layout, and after a stop.
+
+`test_cli_sizes` compares the tiles of every kind of warp with the whole.
+"""
 
 import re
 
@@ -13,30 +16,9 @@ from jaxtex.cli.pictures import large_tiff, tiled_output
 from jaxtex.cli.pictures.decode import find_source
 from jaxtex.cli.pictures.metadata.exif import ORIENTATION
 from jaxtex.cli.pictures.tiled_output import TiledOutput
-from jaxtex.cli.transforms.perspective import Perspective
-from jaxtex.cli.transforms.resizing import Resize
 from jaxtex.cli.warping import streams
-from jaxtex.cli.warping.streams import StreamedImage
-from jaxtex.cli.warping.warp import warp
 from tests.cli.test_cli import load, noise, run
-from tests.cli.test_cli_sizes import RESIZED, SHRINK, SMOOTHED, VARIANTS, Wave, picture, read
 from tests.support.tolerances import assert_exact
-
-SIZE = 519, 301
-HORIZON = Perspective(
-    (((0.0, 0), (100.0, 100)), ((519.0, 0), (300.0, 90)), ((519.0, 301), (500.0, 301)), ((0.0, 301), (0.0, 301)))
-)
-CASES = {
-    **{name: VARIANTS[name] for name in ("frame", "alpha", "wrap", "light", "point", "distorted")},
-    "perspective": (HORIZON, read(), np.uint8, 3),
-    "flow": (Wave(), read("reflect", "cubic"), np.uint8, 1),
-    "sphere": (SHRINK, read("sphere"), np.uint8, 1),
-    "a little shrunk": SMOOTHED["a little shrunk"],
-    "half": RESIZED["half"],
-    "larger": (Resize(1.4), *RESIZED["larger"][1:]),
-    "area with alpha": (Resize(0.6), *RESIZED["area with alpha"][1:]),
-}
-MUCH = 2**30
 
 
 @pytest.fixture(autouse=True)
@@ -46,39 +28,6 @@ def small_tiles(monkeypatch):
     monkeypatch.setattr(tiled_output, "SIDE", 64)
     with jax.default_device(jax.devices("cpu")[0]):
         yield
-
-
-def streamed(case, window_bytes=MUCH):
-    """The pixels that the tiles of a case make together, those of the whole, and the tiles."""
-    transform, how, dtype, channels = case
-    source = (518, 301) if how.sampler.address_mode == "sphere" else SIZE
-    pixels, size = picture(source, dtype, channels), transform.output_size(source)
-    border, mapping = (np.arange(channels) * 40 + 30).astype(dtype), transform.mapping(source, size)
-    device = jax.devices("cpu")[0]
-    whole = warp(pixels, mapping, border, size=size, read=how, device=device).pixels()
-    image = StreamedImage(pixels, mapping, border, size, how, device, window_bytes)
-    found, seen = np.zeros_like(whole), np.zeros(whole.shape[:2], int)
-    for box, part in image.pixels(image.boxes()):
-        at = tuple(slice(first, first + n) for first, n in zip(box.start, box.shape))
-        found[at], seen[at] = part, seen[at] + 1
-    assert (seen == 1).all()
-    return found, whole, image
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_tiles_are_those_of_the_whole(name):
-    found, whole, image = streamed(CASES[name])
-    assert_exact(found, whole)
-    assert len(image.boxes()) > 1
-
-
-@pytest.mark.parametrize(("name", "texels"), [("frame", 2**15), ("perspective", 2**14), ("half", 2**15)])
-def test_tiles_whose_windows_are_too_large_are_divided(name, texels):
-    """Down to single pixels at a horizon, beside which others lie far away."""
-    bytes_of_texels = {"frame": 6, "perspective": 6, "half": 18}[name]
-    found, whole, image = streamed(CASES[name], texels * bytes_of_texels * streams.WINDOWS)
-    assert_exact(found, whole)
-    assert max(np.prod(shape) for shape in image.shapes.used) <= texels
 
 
 def test_an_opaque_image_gets_an_alpha_channel(tmp_path, capsys):
@@ -99,11 +48,6 @@ def test_a_pixel_that_reads_too_much_is_a_sentence(tmp_path, capsys, monkeypatch
     code, _, err = run(capsys, "resize", source, tmp_path / "out.tif", "--tile", "--size", "1x1", "--memory", "1G")
     assert (code, err.count("\n")) == (2, 1)
     assert "a pixel reads 180 x 260 texels at once, more than --memory leaves room for" in err
-
-
-def test_an_image_that_needs_a_chain_is_refused():
-    with pytest.raises(UserError, match="jaxtex resize --tile first"):
-        streamed(SMOOTHED["shrunk"])
 
 
 # Files
@@ -173,7 +117,10 @@ def test_metadata_stays(tmp_path, capsys):
         resolution=(300, 200),
     )
     for name, more in (("whole.tif", ()), ("tiles.tif", ("--tile",))):
-        assert run(capsys, "rotate", tmp_path / "in.tif", tmp_path / name, "--angle", 3, *more)[0] == 0
+        assert (
+            run(capsys, "rotate", tmp_path / "in.tif", tmp_path / name, "--angle", 3, "--filter", "point", *more)[0]
+            == 0
+        )
     tags = []
     for name in ("whole.tif", "tiles.tif"):
         with tifffile.TiffFile(tmp_path / name) as tiff:
