@@ -117,10 +117,8 @@ def test_metadata_stays(tmp_path, capsys):
         resolution=(300, 200),
     )
     for name, more in (("whole.tif", ()), ("tiles.tif", ("--tile",))):
-        assert (
-            run(capsys, "rotate", tmp_path / "in.tif", tmp_path / name, "--angle", 3, "--filter", "point", *more)[0]
-            == 0
-        )
+        options = "--angle", 3, "--filter", "point", *more
+        assert run(capsys, "rotate", tmp_path / "in.tif", tmp_path / name, *options)[0] == 0
     tags = []
     for name in ("whole.tif", "tiles.tif"):
         with tifffile.TiffFile(tmp_path / name) as tiff:

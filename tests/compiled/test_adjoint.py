@@ -194,11 +194,14 @@ def test_batches_of_kernels_and_blocks(shared, monkeypatch):
     assert_sums_close(blocks, cotangents)
 
 
-@pytest.mark.parametrize("name", CASES)
+# Pairs and blocks take a spec and operands as they are: of what `CASES` has of each, one each. The few samples of
+# "bytes" are no blocks.
+ALIKE = ("2d, clamp, 1 channels", "2d, mirror, 4 channels", "1d", "few samples", "as they lie")
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name not in (*ALIKE, "bytes", "layers")])
 def test_pairs_equal_arrays(name):
     case = CASES[name]
-    if not jnp.issubdtype(case.texture.dtype, jnp.floating):
-        return
     specs = (case.spec, case.exact_spec) if name == "a crowd" else (case.spec,)
     splat = jax.jit(lambda *args: [partitioned_adjoint.splat(*args, spec=spec) for spec in specs])
     *_, expected = by_arrays(name)
@@ -206,7 +209,7 @@ def test_pairs_equal_arrays(name):
         assert_sums_close([found], [expected])
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [name for name in CASES if name not in (*ALIKE, "a cube", "far apart")])
 def test_blocks_equal_arrays(name, monkeypatch):
     """Blocks that divide the samples and blocks that do not."""
     monkeypatch.setattr(cpu_adjoint, "BLOCK", 128)

@@ -1,6 +1,7 @@
 """The reads of the engine as CUDA C: the walks of one thread, compiled for the CPU, against the reads of arrays."""
 
 import dataclasses
+import functools
 import itertools
 
 import jax
@@ -54,7 +55,7 @@ class Read:
     sampler: jt.Sampler
     more: dict = dataclasses.field(default_factory=dict)
 
-    @property
+    @functools.cached_property
     def plan(self):
         layout = layout_of(self.texture)
         more = [self.more.get(name) for name in ("layer", "lod", "ddx", "ddy", "ddz")]
@@ -179,7 +180,7 @@ def stored(dtype, *shape):
 
 def samples(*shape, scale=1.0):
     rng = np.random.default_rng(sum(shape))
-    return tuple(jnp.asarray(rng.uniform(-0.3, 1.3, shape) * scale, jnp.float32) for _ in range(2))
+    return tuple((rng.uniform(-0.3, 1.3, shape) * scale).astype(np.float32) for _ in range(2))
 
 
 def pair(texels, read_as, coords, **options):
@@ -311,11 +312,11 @@ def test_a_block_of_a_volume(monkeypatch):
 
 
 def test_each_texture_of_a_batch_has_its_own_border_color():
-    texels, colors, (x, y) = jnp.asarray(normal(3, 6, 7, 5)), jnp.asarray(normal(3, 5)), samples(3, 9, 33)
+    texels, colors, (x, y) = normal(3, 6, 7, 5), normal(3, 5), samples(3, 9, 33)
     spec = Read(jt.texture2d(texels[0]), (x[0], y[0]), jt.Sampler(address_mode="border")).plan.spec(
         Decoding.ELEMENT, np.dtype(np.float32)
     )
-    expected = jax.vmap(lambda *args: operators.bordered_read(*args, spec=spec))(texels, colors, y, x)
+    expected = jax.jit(jax.vmap(lambda *args: operators.bordered_read(*args, spec=spec)))(texels, colors, y, x)
     found = cuda_kernels.bordered_read(texels, colors, y, x, spec=spec, batch=1, launcher=LAUNCHER)
     assert_close("float32", found, expected, 8.0)
 
@@ -344,7 +345,7 @@ def footprints(dimension, *shape):
     sides = rng.normal(size=(2, dimension, *shape)) * np.exp2(rng.uniform(-8, 0, (2, 1, *shape)))
     sides[0, :, :, 0], sides[1, :, :, :2] = 0, 0
     sides[0, 0, :, 2], sides[1, 0, :, 3] = np.nan, np.inf
-    return {name: tuple(jnp.asarray(side, jnp.float32)) for name, side in zip(("ddx", "ddy"), sides)}
+    return {name: tuple(side.astype(np.float32)) for name, side in zip(("ddx", "ddy"), sides)}
 
 
 def images(dtype="float32", channels=3, **options):
@@ -366,12 +367,13 @@ MEANS = {
 }
 
 
-@pytest.mark.parametrize("arithmetic", ["float", "hardware"])
+# Each kind of texture in one arithmetic: `test_kernels_of_every_kind_of_texel` and others have them in both.
 @pytest.mark.parametrize("name", MEANS)
-def test_a_kernel_of_several_reads_along_a_footprint(name, arithmetic):
+def test_a_kernel_of_several_reads_along_a_footprint(name):
     texture, dimension, read_as, options = MEANS[name]
+    arithmetic = "hardware" if name in ("a chain", "srgb", "pixels") else "float"
     rng, sampler = np.random.default_rng(0), jt.Sampler(**options, arithmetic=arithmetic)
-    coords = tuple(jnp.asarray(rng.uniform(-1, 2, (dimension, 9, 33)), jnp.float32))
+    coords = tuple(rng.uniform(-1, 2, (dimension, 9, 33)).astype(np.float32))
     read = Read(texture, coords, sampler, footprints(dimension, 9, 33))
     assert read.plan.num_reads == read.arithmetic.most_reads(sampler)
     found, expected = both_forms(read, read_as)

@@ -1,7 +1,5 @@
 """The bits of NaN: reads return them, and texels that nobody writes keep them."""
 
-import functools
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -40,12 +38,15 @@ def test_reads_return_the_bits_of_nan(dtype, mode):
     read = lambda t, x, y: jt.surface_read(jt.texture2d(t), (x, y), boundary_mode=mode)
     layers = lambda t, y: jt.surface_read(jt.texture1d_layered(t), (x[0],), layer=y, boundary_mode=mode)
     fetch = lambda t, x, y: jt.fetch(jt.texture2d(t), (x, y))
-    point = lambda t, x, y: jt.sample(
-        jt.texture2d(t), (x + 0.5, y + 0.5), jt.Sampler(filter_mode="point", normalized_coords=False)
-    )
-    for run in (read, jax.jit(read), fetch, jax.vmap(read, (None, 0, 0)), point):
-        assert_exact(bits(run(texels, x, y)), bits(texels))
-    assert_exact(bits(layers(texels, y)), bits(texels))
+    centers, by_points = (x + 0.5, y + 0.5), jt.Sampler(filter_mode="point", normalized_coords=False)
+    point = lambda t: jt.sample(jt.texture2d(t), centers, by_points)
+
+    @jax.jit
+    def every_way(t, x, y):
+        return read(t, x, y), fetch(t, x, y), jax.vmap(read, (None, 0, 0))(t, x, y), point(t), layers(t, y)
+
+    for found in (read(texels, x, y), *every_way(texels, x, y)):
+        assert_exact(bits(found), bits(texels))
 
 
 @pytest.mark.parametrize("dtype", CODES)
@@ -75,8 +76,9 @@ def test_texels_that_nobody_writes_keep_the_bits_of_nan(dtype, way, name):
     touched[np.broadcast_arrays(y, x)[0], np.broadcast_arrays(y, x)[1]] = True
     write = lambda t, v: WRITES[name](jt.texture2d(t), v, (x, y), boundary_mode="clamp").texels
     value = np.ones((), jnp.dtype(dtype))
-    for run in (write, jax.jit(write), lambda t, v: jax.vmap(write, (0, None))(t[None], v)[0]):
-        assert_exact(bits(run(texels, value))[~touched], bits(texels)[~touched])
+    both = jax.jit(lambda t, v: (write(t, v), jax.vmap(write, (0, None))(t[None], v)[0]))
+    for found in (write(texels, value), *both(texels, value)):
+        assert_exact(bits(found)[~touched], bits(texels)[~touched])
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
@@ -91,18 +93,21 @@ def test_written_values_keep_the_bits_of_nan(dtype):
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_gradients_beside_nan(dtype, name):
     """Cotangents flow as in float32 textures, to texels, values and through reads; of a sum also at NaN."""
-    x = np.array([0, 1, 1, 4])
+    write = lambda t, v: WRITES[name](jt.texture1d(t), v, (np.array([0, 1, 1, 4]),)).texels
+    read = lambda t: jt.surface_read(jt.texture1d(t), (np.array([4, 0, 0]),))
+
+    @jax.jit
+    def run(texels, values, cotangents, tangents):
+        out, pull = jax.vjp(write, texels, values)
+        pushed = jax.jvp(write, (texels, values), tangents)[1]
+        return out, pull(cotangents[0]), pushed, jax.vjp(read, texels)[1](cotangents[1])
+
     rows = {}
     for stored in (dtype, "float32"):
-        texels = jnp.asarray([1.5, np.nan, 0.25, np.nan, 3.0], stored)[:, None]
-        values = jnp.asarray([2.0, 0.5, 1.0, -1.0], stored)[:, None]
-        write = lambda t, v: WRITES[name](jt.texture1d(t), v, (x,)).texels
-        read = lambda t: jt.surface_read(jt.texture1d(t), (np.array([4, 0, 0]),))
-        out, pull = jax.vjp(write, texels, values)
-        pushed = jax.jvp(write, (texels, values), (jnp.ones_like(texels), 2 * jnp.ones_like(values)))[1]
-        cotangent = jnp.asarray([1.0, 2.0, 4.0, 8.0, 16.0], stored)[:, None]
-        of_read = jax.vjp(read, texels)[1](jnp.ones((3, 1), stored))
-        results = out, pull(cotangent), pushed, of_read
+        column = lambda *numbers, stored=stored: np.array(numbers).astype(jnp.dtype(stored))[:, None]
+        texels, values = column(1.5, np.nan, 0.25, np.nan, 3.0), column(2.0, 0.5, 1.0, -1.0)
+        cotangents, tangents = (column(1, 2, 4, 8, 16), column(1, 1, 1)), (np.ones_like(texels), column(2, 2, 2, 2))
+        results = run(texels, values, cotangents, tangents)
         assert all(leaf.dtype == stored for leaf in jax.tree.leaves(results))
         rows[stored] = [np.asarray(leaf, np.float32) for leaf in jax.tree.leaves(results)]
     for half, single in zip(rows[dtype], rows["float32"], strict=True):
@@ -111,9 +116,12 @@ def test_gradients_beside_nan(dtype, name):
 
 def test_sums_into_halves_are_taken_in_float32():
     read = lambda t: jt.surface_read(jt.texture1d(t), (np.zeros(300, int),))
+
+    @jax.jit
+    def run(texels, ones):
+        gradient = jax.grad(lambda t: read(t).astype(jnp.float32).sum())(texels)
+        return jax.linear_transpose(read, texels)(ones)[0], gradient
+
     for dtype in ("float16", "bfloat16"):
-        texels = jnp.zeros((2, 1), dtype)
-        transposed = jax.linear_transpose(read, texels)(jnp.ones((300, 1), dtype))[0]
-        assert_exact(transposed, np.float32([[300], [0]]), dtype)
-        gradient = functools.partial(jax.grad(lambda t: read(t).astype(jnp.float32).sum()), texels)()
-        assert_exact(gradient, np.float32([[300], [0]]), dtype)
+        for found in run(np.zeros((2, 1), jnp.dtype(dtype)), np.ones((300, 1), jnp.dtype(dtype))):
+            assert_exact(found, np.float32([[300], [0]]), dtype)

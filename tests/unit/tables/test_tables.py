@@ -111,22 +111,24 @@ def spec_of(texels, sampler, deterministic=False):
 def every_form(texels, x, y, spec):
     """Splat and pullback in each form that supports the spec: those of arrays first."""
     g = normal(*x.shape, texels.shape[-1])
-    operands, adjoint = (y, x), spec.adjoint(F32)
-    wrt = (-1, 0, 1)
-    yield operators.splat(g, *operands, spec=adjoint), linearization.pullback(g, texels, *operands, spec=spec, wrt=wrt)
-    splat = partitioned_adjoint.splat(g, *operands, spec=adjoint)
-    yield splat, partitioned_adjoint.pullback(g, texels, *operands, spec=spec, wrt=wrt)
-    static = {"spec": spec, "wrt": wrt, "batch": 0}
-    splat = cpu_adjoint.splat(g, *operands, spec=adjoint, batch=0)
-    yield splat, cpu_adjoint.pullback(g, texels, *operands, **static)
-    splat = cuda_kernels.splat(g, *operands, spec=adjoint, batch=0, launcher=LAUNCHER)
-    yield splat, cuda_kernels.pullback(g, texels, *operands, **static, launcher=LAUNCHER)
+    adjoint, wrt = spec.adjoint(F32), (-1, 0, 1)
+
+    def run(room, g, texels, *operands, **more):
+        pulled = room[1].pullback(g, texels, *operands, spec=spec, wrt=wrt, **more)
+        return room[0].splat(g, *operands, spec=adjoint, **more), pulled
+
+    def of_arrays(*args):
+        rooms = (operators, linearization), (partitioned_adjoint, partitioned_adjoint)
+        return [*(run(room, *args) for room in rooms), run((cpu_adjoint, cpu_adjoint), *args, batch=0)]
+
+    kernels = run((cuda_kernels, cuda_kernels), g, texels, y, x, batch=0, launcher=LAUNCHER)
+    return [*jax.jit(of_arrays)(g, texels, y, x), kernels]
 
 
 def assert_forms_agree(texels, sampler, deterministic=False):
     x, y = coords(3, 11)
     spec = spec_of(texels, sampler, deterministic)
-    (splat, (of_texels, *slopes)), *others = every_form(jnp.asarray(texels), x, y, spec)
+    (splat, (of_texels, *slopes)), *others = every_form(texels, x, y, spec)
     assert np.abs(slopes[0]).max() > 0
     for other, (other_of_texels, *other_slopes) in others:
         assert_close("sum", other, splat, 8 * np.abs(splat).max())
