@@ -5,6 +5,7 @@ all processes are forked from one that has imported it, and share what they comp
 """
 
 import importlib
+import importlib.util
 import json
 import os
 import re
@@ -19,9 +20,10 @@ import pytest
 from tests.support.compiling import HOST_DEVICES
 from tests.support.tolerances import assert_close
 
-ocp = pytest.importorskip("orbax.checkpoint")
-for package in ("flax", "optax", "sklearn"):
-    pytest.importorskip(package)
+# They take a second to import, which only those processes need that run the tests.
+for package in ("orbax", "flax", "optax", "sklearn"):
+    if not importlib.util.find_spec(package):
+        pytest.skip(f"needs {package}", allow_module_level=True)
 
 HERE = Path(__file__).parent
 EXAMPLES = HERE.parents[1] / "examples"
@@ -79,6 +81,8 @@ def assert_ended_early(result, process):
 
 def assert_cut(checkpoint):
     """All matrices are cut over the devices of both processes, and both have written."""
+    import orbax.checkpoint as ocp
+
     with ocp.StandardCheckpointer() as checkpointer:
         state = checkpointer.metadata(checkpoint).item_metadata.tree
     leaves = jax.tree.leaves(state, is_leaf=lambda leaf: hasattr(leaf, "sharding"))
