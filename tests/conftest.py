@@ -27,6 +27,9 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 # Nobody reads the tests' programs, so they need not say which lines they come from.
 jax.config.update("jax_traceback_in_locations_limit", 0)
 
+from tests.support import evaluator
+
+evaluator.install()
 contexts = compiling.SharedContext()
 contexts.install()
 
@@ -49,8 +52,32 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("jaxtex")
 
 
+# Folders whose tests are about what compilers make of a program.
+COMPILED_FOLDERS = {"compiled", "devices"}
+
+
+def pytest_addoption(parser):
+    parser.addoption("--compiled", action="store_true", help="compile all programs, and evaluate none in NumPy")
+
+
 def pytest_configure(config):
     config.addinivalue_line("markers", "gpu: needs a CUDA device, and is skipped where JAX finds none")
+    config.addinivalue_line("markers", "compiled: what it claims depends on compilers, so its programs are compiled")
+
+
+def programs_evaluated_for(item):
+    """Which programs of a test are evaluated in NumPy in place of being compiled."""
+    if item.config.getoption("compiled") or not compiling.on_cpu():
+        return evaluator.NONE
+    folder = item.path.relative_to(budget.FOLDER).parts[0]
+    is_compiled = folder in COMPILED_FOLDERS or item.get_closest_marker("compiled")
+    return evaluator.ELEMENTS if is_compiled else evaluator.ALL
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    with evaluator.evaluating(programs_evaluated_for(item)):
+        return (yield)
 
 
 def pytest_sessionstart():
@@ -101,6 +128,7 @@ class Programs:
     def free(self):
         self.count = 0
         contexts.forget()
+        evaluator.PROGRAMS.forget()
         jax.clear_caches()
         gc.collect()
         if hasattr(LIBC, "malloc_trim"):  # glibc, which gives nothing back by itself

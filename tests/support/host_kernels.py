@@ -12,6 +12,7 @@ from jaxtex._engine import binding, joined_reads, linearization, operators, prim
 from jaxtex._engine.distributed import edged_reads
 from jaxtex._engine.lowering import choice, cuda_c
 from jaxtex._hardware import read as hardware
+from tests.support.evaluator import NONE, evaluating
 from tests.support.host_compiler import HostLauncher
 
 FORMS = {
@@ -45,6 +46,7 @@ def run(self, kernel, args, results, aliases=None):
 def kernels_on_cpu():
     """Programs that are lowered meanwhile for one CPU run kernels where programs for a GPU would."""
     with contextlib.ExitStack() as stack:
+        stack.enter_context(evaluating(NONE))
         stack.enter_context(mock.patch.object(choice, "can_compile_kernels", return_value=True))
         stack.enter_context(mock.patch.object(cuda_c.Launcher, "run", run))
         stack.enter_context(mock.patch.dict(_platform_specific_lowerings["cpu"]))

@@ -19,6 +19,7 @@ from tests.support.tolerances import assert_close, assert_trees_close
 CONSTRUCTORS = {1: jt.texture1d, 2: jt.texture2d, 3: jt.texture3d}
 LAYERED = {1: jt.texture1d_layered, 2: jt.texture2d_layered}
 STEP = 3e-4
+pytestmark = pytest.mark.compiled
 
 FORWARD_OVER_FORWARD, FORWARD_OVER_REVERSE = "forward over forward", "forward over reverse"
 REVERSE_OVER_FORWARD, REVERSE_OVER_REVERSE = "reverse over forward", "reverse over reverse"

@@ -9,6 +9,7 @@ import jaxtex as jt
 from tests.oracles import reads as oracle
 from tests.support.tolerances import assert_close, assert_exact
 
+pytestmark = pytest.mark.compiled
 MODES = ("clamp", "border", "wrap", "mirror", "reflect")
 FILTERS = ("point", "linear", "cubic")
 PLAIN = {1: jt.texture1d, 2: jt.texture2d, 3: jt.texture3d}

@@ -297,6 +297,7 @@ def test_reverse_mode_keeps_a_field_and_not_its_components():
         assert sorted(kept) == sorted([(*OUT, 2), (*SIZES, 3)])
 
 
+@pytest.mark.compiled
 def test_one_call_compiles_once(caplog):
     texels = np.float32(image(*SIZES, 2))
     with jax.log_compiles():

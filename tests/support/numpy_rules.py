@@ -1,0 +1,444 @@
+"""What each primitive of JAX computes, in NumPy: one function of its operands and its parameters."""
+
+import string
+import types
+
+import jax.numpy as jnp
+import numpy as np
+
+RULES = {}
+# Of these, NumPy and XLA return the same bits for each element: they move, compare or round once.
+EXACT = {
+    *("add", "sub", "mul", "neg", "max", "min", "abs", "sign", "eq", "ne", "lt", "le", "gt", "ge", "and", "or", "xor"),
+    *("not", "select_n", "clamp", "convert_element_type", "bitcast_convert_type", "broadcast_in_dim", "reshape"),
+    *("squeeze", "expand_dims", "transpose", "rev", "slice", "concatenate", "stack", "unstack", "tile", "pad"),
+    *(
+        "iota",
+        "copy",
+        "copy_p",
+        "split",
+        "dynamic_slice",
+        "floor",
+        "ceil",
+        "round",
+        "is_finite",
+        "stop_gradient",
+        "jit",
+        "pjit",
+    ),
+}
+
+
+# Whether a gather that promises that its indices are in bounds is held to that. JAX's own functions break the promise.
+promises = types.SimpleNamespace(are_checked=False)
+
+
+class Unsupported(Exception):
+    """A primitive, or a case of it, that has no rule: the program is to be compiled."""
+
+
+def rule(*names):
+    """A decorator: the rule of primitives of these names."""
+
+    def register(function):
+        RULES.update(dict.fromkeys(names, function))
+        return function
+
+    return register
+
+
+def elementwise(function):
+    """The rule of a function of arrays of one dtype, which is that of the result."""
+    return lambda operands, _: np.asarray(function(*operands)).astype(operands[0].dtype, copy=False)
+
+
+def predicate(function):
+    return lambda operands, _: function(*operands)
+
+
+def is_integer(x):
+    return np.issubdtype(x.dtype, np.integer)
+
+
+RULES |= {
+    name: elementwise(getattr(np, function))
+    for name, function in (
+        *((name, name) for name in ("floor", "ceil", "sqrt", "exp", "exp2", "log", "log1p", "expm1", "square")),
+        *((name, name) for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "cbrt", "nextafter")),
+        *(("add", "add"), ("add_any", "add"), ("sub", "subtract"), ("mul", "multiply"), ("neg", "negative")),
+        *(("max", "maximum"), ("min", "minimum"), ("abs", "abs"), ("pow", "power"), ("atan2", "arctan2")),
+        *(("asin", "arcsin"), ("acos", "arccos"), ("atan", "arctan"), ("real", "real"), ("imag", "imag")),
+        *(("and", "bitwise_and"), ("or", "bitwise_or"), ("xor", "bitwise_xor"), ("not", "invert")),
+        *(("population_count", "bitwise_count"),),
+    )
+}
+RULES |= {
+    name: predicate(getattr(np, function))
+    for name, function in (
+        *(("eq", "equal"), ("ne", "not_equal"), ("lt", "less"), ("le", "less_equal"), ("gt", "greater")),
+        *(("ge", "greater_equal"), ("is_finite", "isfinite")),
+    )
+}
+RULES |= {
+    "empty": lambda _, params: np.zeros(params["shape"], params["dtype"]),
+    "sign": elementwise(lambda x: np.where(x == 0, x, np.sign(x))),
+    "rsqrt": elementwise(lambda x: 1 / np.sqrt(x)),
+    "logistic": elementwise(lambda x: 1 / (1 + np.exp(-x))),
+}
+
+
+@rule("div")
+def div(operands, _):
+    x, y = operands
+    if not is_integer(x):
+        return np.asarray(x / y).astype(x.dtype, copy=False)
+    remainder = np.fmod(x, np.where(y == 0, 1, y))
+    return np.where(y == 0, -1, (x - remainder) // np.where(y == 0, 1, y)).astype(x.dtype)
+
+
+@rule("rem")
+def rem(operands, _):
+    x, y = operands
+    return np.where(y == 0, x, np.fmod(x, np.where(y == 0, 1, y))).astype(x.dtype) if is_integer(x) else np.fmod(x, y)
+
+
+@rule("shift_left")
+def shift_left(operands, _):
+    x, bits = operands
+    return np.where(shifts(x, bits), np.left_shift(x, within(x, bits)), 0).astype(x.dtype)
+
+
+@rule("shift_right_logical")
+def shift_right_logical(operands, _):
+    x, bits = operands
+    unsigned = np.dtype(f"u{x.dtype.itemsize}")
+    shifted = np.right_shift(x.astype(unsigned), within(x, bits).astype(unsigned)).astype(x.dtype)
+    return np.where(shifts(x, bits), shifted, 0).astype(x.dtype)
+
+
+@rule("shift_right_arithmetic")
+def shift_right_arithmetic(operands, _):
+    x, bits = operands
+    return np.where(shifts(x, bits), np.right_shift(x, within(x, bits)), np.where(x < 0, -1, 0)).astype(x.dtype)
+
+
+def shifts(x, bits):
+    """Whether a number of bits is one by which `x` can be shifted."""
+    return (bits >= 0) & (bits < 8 * x.dtype.itemsize)
+
+
+def within(x, bits):
+    return np.where(shifts(x, bits), bits, 0).astype(x.dtype)
+
+
+@rule("round")
+def rounded(operands, params):
+    (x,) = operands
+    if params["rounding_method"].value == 1:  # to even
+        return np.rint(x)
+    whole = np.trunc(x)
+    return (whole + np.copysign(abs(x - whole) >= 0.5, x)).astype(x.dtype)
+
+
+@rule("integer_pow")
+def integer_pow(operands, params):
+    """By products of squares, as XLA is told to compute it."""
+    (x,) = operands
+    exponent, power = abs(params["y"]), None
+    while exponent:
+        if exponent & 1:
+            power = x if power is None else power * x
+        exponent >>= 1
+        x = x * x if exponent else x
+    power = np.ones_like(x) if power is None else power
+    return (1 / power).astype(x.dtype) if params["y"] < 0 else power
+
+
+@rule("select_n")
+def select_n(operands, _):
+    which, *cases = operands
+    if which.dtype == bool:
+        return np.where(which, cases[1], cases[0])
+    return np.select([which == number for number in range(len(cases))], cases)
+
+
+@rule("clamp")
+def clamp(operands, _):
+    low, x, high = operands
+    return np.minimum(np.maximum(x, low), high)
+
+
+@rule("convert_element_type")
+def convert_element_type(operands, params):
+    """Floats become integers towards zero; those beyond the range saturate, and NaN becomes zero."""
+    (x,), dtype = operands, np.dtype(params["new_dtype"])
+    if x.dtype == dtype:
+        return x
+    if dtype.kind == "b":
+        return x != 0
+    if not (np.issubdtype(dtype, np.integer) and jnp.issubdtype(x.dtype, jnp.floating)):
+        return x.astype(dtype)
+    info = np.iinfo(dtype)
+    x = np.trunc(np.where(np.isnan(x), 0, x).astype(np.float64))
+    below, above = x <= info.min, x >= info.max
+    whole = np.where(below | above, 0, x).astype(dtype)
+    return np.where(below, dtype.type(info.min), np.where(above, dtype.type(info.max), whole))
+
+
+@rule("reduce_precision")
+def reduce_precision(operands, params):
+    (x,) = operands
+    bits = params["exponent_bits"], params["mantissa_bits"]
+    kinds = {(5, 10): np.float16, (8, 7): jnp.bfloat16, (8, 23): np.float32, (11, 52): np.float64}
+    if bits not in kinds:
+        raise Unsupported(f"reduce_precision to {bits}")
+    return x.astype(kinds[bits]).astype(x.dtype)
+
+
+@rule("bitcast_convert_type")
+def bitcast_convert_type(operands, params):
+    x, dtype = np.ascontiguousarray(operands[0]).reshape(operands[0].shape), np.dtype(params["new_dtype"])
+    if dtype.itemsize == x.dtype.itemsize:
+        return x.view(dtype)
+    return x[..., None].view(dtype) if dtype.itemsize < x.dtype.itemsize else x.view(dtype)[..., 0]
+
+
+@rule("broadcast_in_dim")
+def broadcast_in_dim(operands, params):
+    if len(operands) > 1:
+        raise Unsupported("a shape that is an operand")
+    (x,), shape = operands, params["shape"]
+    aligned = [1] * len(shape)
+    for size, dim in zip(x.shape, params["broadcast_dimensions"]):
+        aligned[dim] = size
+    return np.broadcast_to(x.reshape(aligned), shape)
+
+
+RULES |= {
+    "reshape": lambda operands, params: operands[0].reshape(params["new_sizes"]),
+    "squeeze": lambda operands, params: operands[0].squeeze(tuple(params["dimensions"])),
+    "expand_dims": lambda operands, params: np.expand_dims(operands[0], params["dimensions"]),
+    "transpose": lambda operands, params: operands[0].transpose(params["permutation"]),
+    "rev": lambda operands, params: np.flip(operands[0], tuple(params["dimensions"])),
+    "stack": lambda operands, params: np.stack(operands, params["axis"]),
+    "unstack": lambda operands, params: [*np.moveaxis(operands[0], params["axis"], 0)],
+    "tile": lambda operands, params: np.tile(operands[0], params["reps"]),
+    "concatenate": lambda operands, params: np.concatenate(operands, params["dimension"]),
+    "split": lambda operands, params: np.split(operands[0], np.cumsum(params["sizes"])[:-1], params["axis"]),
+    "dynamic_slice": lambda operands, params: operands[0][window(operands[0], params["slice_sizes"], operands[1:])],
+}
+RULES |= dict.fromkeys(("copy", "copy_p", "stop_gradient"), lambda operands, _: operands[0])
+RULES |= dict.fromkeys(("optimization_barrier", "device_put"), lambda operands, _: operands)
+
+
+@rule("slice")
+def slice_of(operands, params):
+    (x,) = operands
+    strides = params["strides"] or [1] * x.ndim
+    return x[tuple(map(slice, params["start_indices"], params["limit_indices"], strides))]
+
+
+def window(x, sizes, starts):
+    """The slices of a window that is moved to lie inside of `x`."""
+    starts = [min(max(int(start), 0), limit - size) for start, limit, size in zip(starts, x.shape, sizes)]
+    return tuple(slice(start, start + size) for start, size in zip(starts, sizes))
+
+
+@rule("dynamic_update_slice")
+def dynamic_update_slice(operands, _):
+    x, update, *starts = operands
+    result = x.copy()
+    result[window(x, update.shape, starts)] = update
+    return result
+
+
+@rule("pad")
+def pad(operands, params):
+    x, value = operands
+    config = params["padding_config"]
+    if any(low < 0 or high < 0 for low, high, _ in config):
+        raise Unsupported("padding that cuts off")
+    sizes = [n + max(n - 1, 0) * inside for n, (_, _, inside) in zip(x.shape, config)]
+    result = np.full([n + low + high for n, (low, high, _) in zip(sizes, config)], value, x.dtype)
+    places = (slice(low, low + n, inside + 1) for n, (low, _, inside) in zip(sizes, config))
+    result[tuple(places)] = x
+    return result
+
+
+@rule("iota")
+def iota(operands, params):
+    if operands:
+        raise Unsupported("a shape that is an operand")
+    shape, dim = params["shape"], params["dimension"]
+    aligned = [-1 if k == dim else 1 for k in range(len(shape))]
+    return np.broadcast_to(np.arange(shape[dim]).astype(params["dtype"]).reshape(aligned), shape)
+
+
+def reduction(function):
+    def reduce(operands, params):
+        """Along several axes NumPy adds one by one, so that long sums of floats are made wide."""
+        (x,) = operands
+        wide = np.float64 if jnp.issubdtype(x.dtype, jnp.floating) else x.dtype
+        return np.asarray(function.reduce(x, axis=tuple(params["axes"]), dtype=wide)).astype(x.dtype)
+
+    return reduce
+
+
+def cumulative(function):
+    def accumulate(operands, params):
+        (x,), axis = operands, params["axis"]
+        x = np.flip(x, axis) if params["reverse"] else x
+        found = function.accumulate(x, axis, dtype=x.dtype)
+        return np.flip(found, axis) if params["reverse"] else found
+
+    return accumulate
+
+
+for of_all, of_first, ufunc in (
+    *(("reduce_sum", "cumsum", np.add), ("reduce_prod", "cumprod", np.multiply)),
+    *(("reduce_max", "cummax", np.maximum), ("reduce_min", "cummin", np.minimum)),
+    *(("reduce_and", None, np.bitwise_and), ("reduce_or", None, np.bitwise_or)),
+):
+    RULES[of_all] = reduction(ufunc)
+    if of_first:
+        RULES[of_first] = cumulative(ufunc)
+
+
+@rule("argmax")
+def argmax(operands, params):
+    return np.argmax(operands[0], params["axes"][0]).astype(params["index_dtype"])
+
+
+@rule("argmin")
+def argmin(operands, params):
+    return np.argmin(operands[0], params["axes"][0]).astype(params["index_dtype"])
+
+
+@rule("sort")
+def sort(operands, params):
+    axis = params["dimension"]
+    order = np.lexsort(operands[: params["num_keys"]][::-1], axis=axis)
+    return [np.take_along_axis(x, order, axis) for x in operands]
+
+
+@rule("dot_general")
+def dot_general(operands, params):
+    (contracted, batched), dtype = params["dimension_numbers"], params["preferred_element_type"]
+    x, y = (a.astype(dtype) if dtype else a for a in operands)
+    letters = iter(string.ascii_letters)
+    of_x, of_y, result = [""] * x.ndim, [""] * y.ndim, []
+    for pairs, kept in ((batched, True), (contracted, False)):
+        for i, j in zip(*pairs):
+            of_x[i] = of_y[j] = next(letters)
+            result += of_x[i] * kept
+    for names in (of_x, of_y):
+        for k, name in enumerate(names):
+            if not name:
+                names[k] = next(letters)
+                result.append(names[k])
+    return np.einsum(f"{''.join(of_x)},{''.join(of_y)}->{''.join(result)}", x, y)
+
+
+def positions(shape, indices, places, sizes, window_dims, skipped, batching, rank, mode):
+    """Where windows of a gather or scatter lie in an array of `shape`: an index for each axis, and which are inside.
+
+    Args:
+        places: the axes for which the last axis of `indices` holds the start of a window.
+        sizes: of a window.
+        window_dims: the axes of the result that run through a window.
+        skipped: the axes of the array that have none there, as their window has size 1.
+        batching: pairs of an axis of the array and an axis of the indices that run together.
+        rank: of the result.
+    """
+    batch_dims = [dim for dim in range(rank) if dim not in window_dims]
+    inside = [dim for dim in range(len(shape)) if dim not in skipped and dim not in dict(batching)]
+
+    def along(values, dims):
+        aligned = [1] * rank
+        for size, dim in zip(values.shape, dims):
+            aligned[dim] = size
+        return values.reshape(aligned)
+
+    valid, found = np.ones([1] * rank, bool), []
+    for dim, size in enumerate(shape):
+        position = np.zeros([1] * rank, np.int64)
+        if dim in places:
+            start, last = indices[..., places.index(dim)].astype(np.int64), size - sizes[dim]
+            within = (start >= 0) & (start <= last)
+            if mode == "PROMISE_IN_BOUNDS" and promises.are_checked:
+                assert within.all(), f"a promise is broken: indices {start[~within][:5]} of an axis of {size}"
+            if mode == "FILL_OR_DROP":
+                valid = valid & along(within, batch_dims)
+            position = position + along(np.clip(start, 0, max(last, 0)), batch_dims)
+        if dim in dict(batching):
+            position = position + along(np.arange(size), [batch_dims[dict(batching)[dim]]])
+        if dim in inside:
+            position = position + along(np.arange(sizes[dim]), [window_dims[inside.index(dim)]])
+        found.append(position)
+    return found, valid
+
+
+@rule("gather")
+def gather(operands, params):
+    (x, indices), numbers, mode = operands, params["dimension_numbers"], params["mode"].name
+    batching = [*zip(numbers.operand_batching_dims, numbers.start_indices_batching_dims)]
+    rank = indices.ndim - 1 + len(numbers.offset_dims)
+    found, valid = positions(
+        x.shape,
+        indices,
+        numbers.start_index_map,
+        params["slice_sizes"],
+        numbers.offset_dims,
+        numbers.collapsed_slice_dims,
+        batching,
+        rank,
+        mode,
+    )
+    values = x[tuple(found)]
+    if valid.all():
+        return values
+    fill = params["fill_value"]
+    return np.where(valid, values, np.asarray(missing(x.dtype) if fill is None else fill, x.dtype))
+
+
+def missing(dtype):
+    """What JAX returns where an index is outside."""
+    if jnp.issubdtype(dtype, jnp.inexact):
+        return np.nan
+    if dtype.kind == "b":
+        return True
+    return np.iinfo(dtype).min if dtype.kind == "i" else np.iinfo(dtype).max
+
+
+def scatter(function):
+    def rule_of(operands, params):
+        (x, indices, updates), numbers = operands, params["dimension_numbers"]
+        skipped, batching = numbers.inserted_window_dims, numbers.operand_batching_dims
+        sizes, dims = [1] * x.ndim, (dim for dim in range(x.ndim) if dim not in (*skipped, *batching))
+        for dim, k in zip(dims, numbers.update_window_dims):
+            sizes[dim] = updates.shape[k]
+        found, valid = positions(
+            x.shape,
+            indices,
+            numbers.scatter_dims_to_operand_dims,
+            sizes,
+            numbers.update_window_dims,
+            skipped,
+            [*zip(batching, numbers.scatter_indices_batching_dims)],
+            updates.ndim,
+            "FILL_OR_DROP" if params["mode"] is None else params["mode"].name,
+        )
+        valid, result = np.broadcast_to(valid, updates.shape), x.copy()
+        places = tuple(np.broadcast_to(position, updates.shape)[valid] for position in found)
+        if function is None:
+            result[places] = updates[valid]
+        else:
+            function.at(result, places, updates[valid])
+        return result
+
+    return rule_of
+
+
+RULES |= {"scatter": scatter(None)}
+for name, ufunc in (("add", np.add), ("mul", np.multiply), ("min", np.minimum), ("max", np.maximum)):
+    RULES |= dict.fromkeys((f"scatter-{name}", f"scatter_{name}"), scatter(ufunc))
