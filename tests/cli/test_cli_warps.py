@@ -25,6 +25,7 @@ from jaxtex.cli.pictures.picture import Picture
 from jaxtex.cli.transforms import affine, from_options, lens, mappings, perspective
 from jaxtex.cli.warping import warp
 from tests.cli.test_cli import GRAY, HEIGHT, SRGB, TAP_BY_TAP, WIDTH, bilinear_at, load, noise, run, save, warped
+from tests.support import peers
 from tests.support.tolerances import assert_close
 
 CORNERS = np.array([(0.0, 0), (WIDTH, 0), (WIDTH, HEIGHT), (0, HEIGHT)])
@@ -69,10 +70,10 @@ def test_four_points_go_where_they_are_sent():
 
 
 def test_the_matrix_is_that_of_opencv():
-    cv2 = pytest.importorskip("cv2")
     matrix = perspective.homography(("input", SEEN), ("output", CORNERS))
-    expected = cv2.getPerspectiveTransform(SEEN.astype(np.float32), CORNERS.astype(np.float32))
-    assert_close("homography", matrix / matrix[2, 2], expected, np.maximum(1, np.abs(expected)))
+    program = lambda cv2, starts, ends: [cv2.getPerspectiveTransform(starts, ends)]
+    for (expected,) in peers.results("cv2", "homography", program, *np.float32([SEEN, CORNERS])):
+        assert_close("homography", matrix / matrix[2, 2], expected, np.maximum(1, np.abs(expected)))
 
 
 def test_a_perspective_reads_where_its_inverse_points(tmp_path):
@@ -168,15 +169,18 @@ def test_distortion_is_the_inverse(tmp_path):
 
 
 def test_the_map_is_that_of_opencv():
-    cv2 = pytest.importorskip("cv2")
     height, width = 30, 40
     mapping = lens.Lens(STRONG, CAMERA).mapping((width, height), (width, height))
     pixels = (c.astype(np.float32) for c in centers(height, width))
-    x, y = mapping.function(*pixels, *mapping.parameters)
+    x, y = jax.jit(mapping.function)(*pixels, *mapping.parameters)
     fx, fy, cx, cy = CAMERA
     matrix = np.array([[fx, 0, cx - 0.5], [0, fy, cy - 0.5], [0, 0, 1]])
-    expected = cv2.initUndistortRectifyMap(matrix, np.array(STRONG), None, matrix, (width, height), cv2.CV_32FC1)
-    assert_close("reordered", [x - 0.5, y - 0.5], expected, cx)
+
+    def program(cv2, camera, lens):
+        return cv2.initUndistortRectifyMap(camera, lens, None, camera, (width, height), cv2.CV_32FC1)
+
+    for expected in peers.results("cv2", "map of a lens in the command line", program, matrix, np.array(STRONG)):
+        assert_close("reordered", [x - 0.5, y - 0.5], expected, cx)
 
 
 # Flows

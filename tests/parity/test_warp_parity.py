@@ -1,4 +1,4 @@
-"""`grid_sample` and `affine_grid` against an oracle of PyTorch's rules, and against PyTorch where it is installed."""
+"""`grid_sample` and `affine_grid` against an oracle of PyTorch's rules, and against PyTorch."""
 
 import functools
 
@@ -10,6 +10,7 @@ import pytest
 import jaxtex as jt
 import jaxtex.warp as jw
 from tests.oracles import grids as grid_oracle
+from tests.support import peers
 from tests.support.tolerances import assert_close, assert_exact
 
 MODES, PADDINGS, ALIGN = ("nearest", "bilinear", "bicubic"), ("zeros", "border", "reflection"), (False, True)
@@ -132,20 +133,27 @@ def by_oracle(case, data):
     return [np.stack(parts) for parts in zip(*batches)]
 
 
-def by_torch(torch, case, data):
-    """In float64, the second order included."""
-    _, mode, padding, align = case
-    image, grid, cotangent, d_image, d_grid = (torch.tensor(a.astype(np.float64)) for a in data.arrays)
-    image.requires_grad_()
-    grid.requires_grad_()
-    values = torch.nn.functional.grid_sample(image, grid, mode, padding, align)
-    gradients = torch.autograd.grad(values, (image, grid), cotangent, create_graph=True)
-    found = [values, *gradients]
-    # Version 2.11 has no derivative of the gradients, 2.13 has.
-    if ORDERS[case] == 2 and tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 13):
-        # The Hessian is symmetric: its product with a direction is the gradient of the slope along it.
-        found += torch.autograd.grad(gradients, (image, grid), (d_image, d_grid))
-    return [x.detach().numpy() for x in found]
+def by_torch(case, at_kinks=False):
+    """What torch returns, to the order of the case, and to the first at kinks."""
+    dimension, mode, padding, align = case
+    name = f"grid_sample {dimension}D {mode} {padding} align_corners={align}{' at kinks' * at_kinks}"
+    twice = ORDERS[case] == 2 and not at_kinks
+
+    def program(torch, *arrays):
+        """In float64, rounded in the end."""
+        image, grid, cotangent, d_image, d_grid = (torch.tensor(a.astype(np.float64)) for a in arrays)
+        image.requires_grad_()
+        grid.requires_grad_()
+        values = torch.nn.functional.grid_sample(image, grid, mode, padding, align)
+        gradients = torch.autograd.grad(values, (image, grid), cotangent, create_graph=True)
+        found = [values, *gradients]
+        # Version 2.11 has no derivative of the gradients, 2.13 has.
+        if twice and tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 13):
+            # The Hessian is symmetric: its product with a direction is the gradient of the slope along it.
+            found += torch.autograd.grad(gradients, (image, grid), (d_image, d_grid))
+        return [x.detach().numpy().astype(np.float32) for x in found]
+
+    return peers.results("torch", name, program, *Data(dimension, align, at_kinks).arrays)
 
 
 @each_case
@@ -156,8 +164,9 @@ def test_grid_sample_is_that_of_the_oracle(dimension, mode, padding, align):
 
 @each_case
 def test_grid_sample_is_that_of_torch(dimension, mode, padding, align):
-    torch, case = pytest.importorskip("torch"), (dimension, mode, padding, align)
-    check(ours(case), by_torch(torch, case, Data(dimension, align)))
+    case = (dimension, mode, padding, align)
+    for theirs in by_torch(case):
+        check(ours(case), theirs)
 
 
 @each_case
@@ -168,9 +177,9 @@ def test_values_at_ties_on_borders_and_far_outside(dimension, mode, padding, ali
 
 @each_case
 def test_gradients_at_kinks_are_those_of_torch(dimension, mode, padding, align):
-    torch, case = pytest.importorskip("torch"), (dimension, mode, padding, align)
-    data = Data(dimension, align, at_kinks=True)
-    check(ours(case, at_kinks=True)[:3], by_torch(torch, case, data)[:3])
+    case = (dimension, mode, padding, align)
+    for theirs in by_torch(case, at_kinks=True):
+        check(ours(case, at_kinks=True), theirs)
 
 
 def row(*values):
@@ -281,12 +290,16 @@ def test_types_of_images():
 
 
 def test_double_precision_is_that_of_torch(x64):
-    torch, data = pytest.importorskip("torch"), Data(2, True)
-    image, grid = data.image.astype(np.float64), data.grid.astype(np.float64)
-    expected = torch.nn.functional.grid_sample(torch.tensor(image), torch.tensor(grid), "bicubic", "zeros", True)
+    image, grid = (a.astype(np.float64) for a in Data(2, True).arrays[:2])
     actual = jw.grid_sample(image, grid, "bicubic", align_corners=True)
     assert actual.dtype == np.float64
-    assert_close("float64", actual, expected.numpy(), 8 * scale(image))
+
+    def program(torch, image, grid):
+        return [torch.nn.functional.grid_sample(torch.tensor(image), torch.tensor(grid), "bicubic", "zeros", True)]
+
+    for (theirs,) in peers.results("torch", "grid_sample float64", program, image, grid):
+        assert theirs.dtype == np.float64
+        assert_close("float64", actual, theirs, 8 * scale(image))
 
 
 def test_a_sampler_replaces_mode_and_padding():
@@ -350,14 +363,24 @@ def test_affine_grid(size, align):
 @pytest.mark.parametrize("size", [(5, 4), (1, 3), (3, 2, 5)])
 @pytest.mark.filterwarnings("ignore:Since version 1.3.0")
 def test_affine_grid_is_that_of_torch(size, align):
-    torch, theta = pytest.importorskip("torch"), normal(2, len(size), len(size) + 1, seed=7)
-    cotangent = normal(2, *size, len(size), seed=8)
-    theirs = torch.tensor(theta, requires_grad=True)
-    expected = torch.nn.functional.affine_grid(theirs, (2, 3, *size), align)
-    expected.backward(torch.tensor(cotangent))
-    actual, pullback = jax.vjp(lambda theta: jw.affine_grid(theta, (2, 3, *size), align), theta)
-    assert_close("peer", actual, expected.detach().numpy(), scale(theta))
-    assert_close("peer gradient", pullback(cotangent)[0], theirs.grad.numpy(), scale(theirs.grad.numpy()))
+    theta, cotangent = normal(2, len(size), len(size) + 1, seed=7), normal(2, *size, len(size), seed=8)
+
+    @jax.jit
+    def run(theta, cotangent):
+        grid, pullback = jax.vjp(lambda theta: jw.affine_grid(theta, (2, 3, *size), align), theta)
+        return grid, pullback(cotangent)[0]
+
+    def program(torch, theta, cotangent):
+        theta = torch.tensor(theta, requires_grad=True)
+        grid = torch.nn.functional.affine_grid(theta, (2, 3, *size), align)
+        grid.backward(torch.tensor(cotangent))
+        return [grid.detach(), theta.grad]
+
+    grid, gradient = run(theta, cotangent)
+    name = f"affine_grid {size} align_corners={align}"
+    for their_grid, their_gradient in peers.results("torch", name, program, theta, cotangent):
+        assert_close("peer", grid, their_grid, scale(theta))
+        assert_close("peer gradient", gradient, their_gradient, scale(their_gradient))
 
 
 @pytest.mark.parametrize("align", ALIGN)

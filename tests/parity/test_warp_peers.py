@@ -7,6 +7,7 @@ import pytest
 
 import jaxtex as jt
 from jaxtex import warp
+from tests.support import peers
 from tests.support.tolerances import assert_close, assert_exact
 
 HEIGHT, WIDTH = 20, 30
@@ -86,15 +87,24 @@ def test_resize_is_that_of_jax(method, filter_mode):
 
 
 def test_affine_and_perspective_are_those_of_opencv():
-    cv2 = pytest.importorskip("cv2")
-    size = OUT[::-1]
-    ours = warp.warp_affine(image(), warp.matrix_from_opencv(MATRIX), OUT)
-    assert_close("OpenCV's 1/32", ours, cv2.warpAffine(image(), MATRIX, size), np.ptp(image()))
-    inverse = warp.warp_affine(image(), warp.matrix_from_opencv(MATRIX), OUT, inverse_map=True)
-    flags = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
-    assert_close("OpenCV's 1/32", inverse, cv2.warpAffine(image(), MATRIX, size, flags=flags), np.ptp(image()))
-    ours = warp.warp_perspective(image(), warp.matrix_from_opencv(HOMOGRAPHY), OUT)
-    assert_close("OpenCV's 1/32", ours, cv2.warpPerspective(image(), HOMOGRAPHY, size), np.ptp(image()))
+    def program(cv2, image, matrix, homography):
+        size = OUT[::-1]
+        inverse = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
+        return [
+            cv2.warpAffine(image, matrix, size),
+            cv2.warpAffine(image, matrix, size, flags=inverse),
+            cv2.warpPerspective(image, homography, size),
+        ]
+
+    matrix, homography = (warp.matrix_from_opencv(m) for m in (MATRIX, HOMOGRAPHY))
+    ours = [
+        warp.warp_affine(image(), matrix, OUT),
+        warp.warp_affine(image(), matrix, OUT, inverse_map=True),
+        warp.warp_perspective(image(), homography, OUT),
+    ]
+    for theirs in peers.results("cv2", "affine and perspective", program, image(), MATRIX, HOMOGRAPHY):
+        for actual, expected in zip(ours, theirs, strict=True):
+            assert_close("OpenCV's 1/32", actual, expected, np.ptp(image()))
 
 
 BORDERS = {"border": "CONSTANT", "clamp": "REPLICATE", "mirror": "REFLECT", "reflect": "REFLECT_101", "wrap": "WRAP"}
@@ -104,13 +114,16 @@ BORDERS = {"border": "CONSTANT", "clamp": "REPLICATE", "mirror": "REFLECT", "ref
 @pytest.mark.parametrize("filter_mode", ["linear", "cubic"])
 def test_remap_is_that_of_opencv(address_mode, filter_mode):
     """Its cubic kernel has the coefficient -0.75."""
-    cv2 = pytest.importorskip("cv2")
     places = np.random.default_rng(1).uniform(-8, 28, (2, 25, 25)).astype(np.float32)
-    border = getattr(cv2, f"BORDER_{BORDERS[address_mode]}")
-    theirs = cv2.remap(image(), *places, getattr(cv2, f"INTER_{filter_mode.upper()}"), borderMode=border)
+
+    def program(cv2, image, x, y):
+        filters, borders = f"INTER_{filter_mode.upper()}", f"BORDER_{BORDERS[address_mode]}"
+        return [cv2.remap(image, x, y, getattr(cv2, filters), borderMode=getattr(cv2, borders))]
+
     sampler = jt.Sampler(address_mode=address_mode, filter_mode=filter_mode, cubic_coefficient=-0.75)
     ours = warp.remap(image(), tuple(places + np.float32(0.5)), sampler)
-    assert_close("OpenCV's 1/32", ours, theirs, 2 * np.ptp(image()))
+    for (theirs,) in peers.results("cv2", f"remap {filter_mode} {address_mode}", program, image(), *places):
+        assert_close("OpenCV's 1/32", ours, theirs, 2 * np.ptp(image()))
 
 
 def test_affine_is_that_of_scipy():
@@ -123,14 +136,18 @@ def test_affine_is_that_of_scipy():
 
 @pytest.mark.parametrize("align_corners", [False, True])
 def test_affine_is_that_of_torch(align_corners):
-    torch = pytest.importorskip("torch")
     theta = np.float32([[[0.9, 0.2, 0.1], [-0.1, 1.1, 0.2]], [[0.4, 0.0, 0.3], [0.1, 0.5, -0.2]]])
     images = np.stack([image(), image()[::-1]])
-    grid = torch.nn.functional.affine_grid(torch.tensor(theta), (2, 3, 11, 12), align_corners)
-    planes = torch.tensor(np.moveaxis(images, -1, 1).copy())
-    theirs = torch.nn.functional.grid_sample(planes, grid, align_corners=align_corners).permute(0, 2, 3, 1).numpy()
+
+    def program(torch, theta, images):
+        grid = torch.nn.functional.affine_grid(torch.tensor(theta), (2, 3, 11, 12), align_corners)
+        planes = torch.tensor(images).permute(0, 3, 1, 2)
+        return [torch.nn.functional.grid_sample(planes, grid, align_corners=align_corners).permute(0, 2, 3, 1)]
+
     matrix = warp.matrix_from_torch(theta, (HEIGHT, WIDTH), (11, 12), align_corners)
-    assert_close("peer", warp.warp_affine(images, matrix, (11, 12), inverse_map=True), theirs, scale())
+    ours = warp.warp_affine(images, matrix, (11, 12), inverse_map=True)
+    for (theirs,) in peers.results("torch", f"warp_affine align_corners={align_corners}", program, theta, images):
+        assert_close("peer", ours, theirs, scale())
 
 
 def test_a_grid_that_shrinks_is_smoothed_as_a_remap():

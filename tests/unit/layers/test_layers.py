@@ -17,6 +17,7 @@ import jaxtex as jt
 from jaxtex.layers import theta_of
 from tests.devices.test_sharding import COLLECTIVE
 from tests.house.test_house import default_promotion, run_python_blocks
+from tests.support import peers
 from tests.support.tolerances import assert_close, assert_exact, assert_trees_close
 
 FAMILIES = {
@@ -427,12 +428,19 @@ def test_the_guide_aligns_corners(guide):
 
 
 def test_the_guide_reads_as_torch_does(guide):
-    torch = pytest.importorskip("torch")
     theta = np.broadcast_to(THETA, (8, 2, 3)).copy()
     with default_promotion():
         aligned = guide["from_aligned_corners"](theta, (6, 9), (4, 5))
-    planes = torch.from_numpy(np.moveaxis(IMAGES, -1, 1).copy())
-    for align_corners, found in ((False, theta), (True, aligned)):
-        grid = torch.nn.functional.affine_grid(torch.from_numpy(theta), (8, 2, 4, 5), align_corners=align_corners)
-        read = torch.nn.functional.grid_sample(planes, grid, align_corners=align_corners).numpy()
-        assert_close("peer", jt.warp.spatial_transform(IMAGES, found, (4, 5)), np.moveaxis(read, 1, -1), 9)
+    ours = [jt.warp.spatial_transform(IMAGES, found, (4, 5)) for found in (theta, aligned)]
+
+    def program(torch, images, theta):
+        planes, reads = torch.tensor(images).permute(0, 3, 1, 2), []
+        for align_corners in (False, True):
+            grid = torch.nn.functional.affine_grid(torch.tensor(theta), (8, 2, 4, 5), align_corners=align_corners)
+            read = torch.nn.functional.grid_sample(planes, grid, align_corners=align_corners)
+            reads.append(read.permute(0, 2, 3, 1))
+        return reads
+
+    for theirs in peers.results("torch", "spatial transformer", program, IMAGES, theta):
+        for actual, expected in zip(ours, theirs, strict=True):
+            assert_close("peer", actual, expected, 9)

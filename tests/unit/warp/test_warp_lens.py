@@ -7,6 +7,7 @@ import pytest
 
 import jaxtex as jt
 from tests.oracles import reads as oracle
+from tests.support import peers
 from tests.support.derivatives import assert_derivatives
 from tests.support.tolerances import assert_close, assert_exact
 
@@ -172,37 +173,47 @@ def test_what_a_lens_shows_nothing_of_is_border_with_finite_gradients():
 # OpenCV
 
 
+def of_opencv(lens):
+    """A lens as OpenCV takes it: the camera, the coefficients and the ideal camera."""
+    return CAMERA + TO_OPENCV, np.array(lens), IDEAL + TO_OPENCV
+
+
 @AT_ANY_LENS
 def test_maps_equal_those_of_opencv(lens):
-    cv2 = pytest.importorskip("cv2")
-    maps = cv2.initUndistortRectifyMap(
-        CAMERA + TO_OPENCV, np.array(lens), None, IDEAL + TO_OPENCV, (WIDTH, HEIGHT), cv2.CV_32FC1
-    )
+    def program(cv2, camera, lens, ideal):
+        return cv2.initUndistortRectifyMap(camera, lens, None, ideal, (WIDTH, HEIGHT), cv2.CV_32FC1)
+
     found = jt.warp.distort_points(singles(*grid()), *singles(CAMERA, lens), new_camera_matrix=np.float32(IDEAL))
-    for actual, expected in zip(found, maps):
-        assert_close("point", actual, expected + 0.5, WIDTH)
+    for theirs in peers.results("cv2", f"map of a lens {lens}", program, *of_opencv(lens)):
+        for actual, expected in zip(found, theirs, strict=True):
+            assert_close("point", actual, expected + 0.5, WIDTH)
 
 
 @AT_ANY_PADDED_LENS
 @pytest.mark.usefixtures("x64")
 def test_inverse_points_equal_those_of_opencv(lens):
-    cv2 = pytest.importorskip("cv2")
     points = np.stack(grid(), -1)
-    criteria = (cv2.TERM_CRITERIA_COUNT + cv2.TERM_CRITERIA_EPS, 1000, 1e-14)
-    expected = cv2.undistortPoints(
-        points.reshape(-1, 1, 2) - 0.5, CAMERA + TO_OPENCV, np.array(lens), P=IDEAL + TO_OPENCV, criteria=criteria
-    )
+
+    def program(cv2, camera, lens, ideal, points):
+        criteria = (cv2.TERM_CRITERIA_COUNT + cv2.TERM_CRITERIA_EPS, 1000, 1e-14)
+        solved = cv2.undistortPoints(points.reshape(-1, 1, 2), camera, lens, P=ideal, criteria=criteria)
+        return [solved.reshape(points.shape)]
+
     found = jt.warp.undistort_points(tuple(np.moveaxis(points, -1, 0)), CAMERA, np.array(lens), new_camera_matrix=IDEAL)
-    assert_close("fixed point", np.stack(found, -1), expected.reshape(points.shape) + 0.5, WIDTH)
+    for (theirs,) in peers.results("cv2", f"points of a lens {lens}", program, *of_opencv(lens), points - 0.5):
+        assert_close("fixed point", np.stack(found, -1), theirs + 0.5, WIDTH)
 
 
 @AT_ANY_PADDED_LENS
 def test_images_equal_those_of_opencv(lens):
-    cv2 = pytest.importorskip("cv2")
     image = draw_image(channels=3, dtype=np.float32)
-    expected = cv2.undistort(image, CAMERA + TO_OPENCV, np.array(lens), newCameraMatrix=IDEAL + TO_OPENCV)
+
+    def program(cv2, camera, lens, ideal, image):
+        return [cv2.undistort(image, camera, lens, newCameraMatrix=ideal)]
+
     actual = jt.warp.undistort(image, *singles(CAMERA, lens), new_camera_matrix=np.float32(IDEAL))
-    assert_close("OpenCV's 1/32", actual, expected, np.ptp(image))
+    for (theirs,) in peers.results("cv2", f"image of a lens {lens}", program, *of_opencv(lens), image):
+        assert_close("OpenCV's 1/32", actual, theirs, np.ptp(image))
 
 
 # Gradients
