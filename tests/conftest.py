@@ -62,6 +62,7 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "gpu: needs a CUDA device, and is skipped where JAX finds none")
+    config.addinivalue_line("markers", "slow: left out by default; what faults.table has is found without it")
     config.addinivalue_line("markers", "compiled: what it claims depends on compilers, so its programs are compiled")
 
 

@@ -126,7 +126,7 @@ PROGRAMS = Programs()
 def evaluate(closed, operands):
     """The results of a closed jaxpr, or of one without constants."""
     jaxpr = getattr(closed, "jaxpr", closed)
-    return PROGRAMS.of(jaxpr).run([*map(np.asarray, closed.consts if jaxpr is not closed else ()), *operands])
+    return PROGRAMS.of(jaxpr).run([*map(np.asarray, getattr(closed, "consts", ())), *operands])
 
 
 def keeping_promises(closed, operands):
@@ -179,9 +179,16 @@ def while_loop(operands, params):
     return state
 
 
+def sizes_of_scan(params):
+    """How many constants a scan has, and how many values it carries."""
+    if "num_consts" in params:
+        return params["num_consts"], params["num_carry"]
+    return [len(part) for part in params["ft_in"].unpack()][:2]  # from JAX 0.12 on
+
+
 @rule("scan")
 def scan(operands, params):
-    of_body, of_carry, length = params["num_consts"], params["num_carry"], params["length"]
+    (of_body, of_carry), length = sizes_of_scan(params), params["length"]
     if length == 0:
         raise Unsupported("a scan without steps")
     constants, carry, rows = operands[:of_body], operands[of_body:][:of_carry], operands[of_body + of_carry :]
