@@ -10,6 +10,9 @@ from jaxtex._tables.address_rules import ADDRESS_RULES
 from jaxtex.warp import resample, resample_tiles
 from tests.support.tolerances import assert_exact
 
+# Tiles and the whole are other programs, which compilers must not round otherwise.
+pytestmark = pytest.mark.compiled
+
 
 def rotated(x, y):
     x, y = np.asarray(x), np.asarray(y)
