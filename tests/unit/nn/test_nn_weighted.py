@@ -206,6 +206,7 @@ def test_kernels_sum_in_one_pass(case):
     assert_trees_close("sum", found, expected, 4 * 7)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("axis", [(0,), (1, 2)])
 def test_gradients_of_many_samples(axis):
     """More than a block of samples of a CPU, which share the values of the sum."""

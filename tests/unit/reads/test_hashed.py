@@ -89,6 +89,7 @@ def test_derivatives(name, x64):
     assert_derivatives(lambda t, *c: read_hashed(t, c, sizes) ** 2, table, *coords)
 
 
+@pytest.mark.compiled
 def test_kernels_for_a_gpu_and_blocks_of_samples_have_them():
     """Values and gradients of a kernel, and those of array operations; the blocks of a CPU take many samples."""
     sizes, rows = GRIDS["3d"]

@@ -197,6 +197,7 @@ def test_kernels_for_a_gpu_have_it(name):
         assert_close("sum", a, b, 64 * max(1.0, float(np.abs(b).max())))
 
 
+@pytest.mark.compiled
 def test_reproducible_sums_of_many_samples():
     """As many samples as blocks of a CPU take. The splat is the same in every run, and on a CPU in any order."""
     values, (x, y) = normal(40_000, 2), coordinates(n=40_000)
