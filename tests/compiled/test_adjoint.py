@@ -194,11 +194,9 @@ def test_batches_of_kernels_and_blocks(shared, monkeypatch):
     assert_sums_close(blocks, cotangents)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [name for name in CASES if name != "bytes"])
 def test_pairs_equal_arrays(name):
     case = CASES[name]
-    if not jnp.issubdtype(case.texture.dtype, jnp.floating):
-        return
     specs = (case.spec, case.exact_spec) if name == "a crowd" else (case.spec,)
     splat = jax.jit(lambda *args: [partitioned_adjoint.splat(*args, spec=spec) for spec in specs])
     *_, expected = by_arrays(name)

@@ -20,7 +20,8 @@ from tests.support.tolerances import TOLERANCES, assert_close, assert_exact, ass
 CASES = recorded_cases()
 GROUPS = tuple(dict.fromkeys(case.group for case in CASES))
 
-# How many values of a group may differ from the recorded ones. Every group that is missing here has none.
+# How many values of a group may differ from the recorded ones; the table of tolerances says how far. Every group that
+# is missing here has none.
 KNOWN = {"aniso": 5745}
 # Of 4,096 values each: sums of texels that differ much in exponent.
 AT_MOST_OF_EXPONENTS = {"val1d_n": 0, "val1d_mixed": 0, "val2d_n": 0, "val2d_mixed": 0, "val3d_n": 0, "val3d_mixed": 0}
@@ -85,6 +86,10 @@ def test_recorded_reads(group, counts):
             k = tuple(np.argwhere(differ)[0])
             where = tuple(float(c[k[0]]) for c in case.coords)
             lines.append(f"{case}: {differ.sum()} of {differ.size}; {k} at {where}: {values[k]} for {case.out[k]}")
+        if group in KNOWN:
+            contrast, error = np.ptp(case.texels), np.abs(values - case.out)
+            assert_close("texture unit footprint", error, np.zeros_like(error), contrast)
+            assert_close("texture unit footprint on average", error.mean(), 0, contrast)
     counts[group] = (len(pairs), sum(values.size for _, values in pairs), total)
     assert total <= KNOWN.get(group, 0), "\n".join(lines)
 
