@@ -587,96 +587,143 @@ FAULTS = {
         ENGINE + "result_types.py", "samples[axis] = 1", "pass", "test_result_types.py", "weights"
     ),
     "a color beyond float16 is infinite": Fault(
-        HARDWARE + "border.py", "jnp.clip(x, -65504, 65504)", "x", "test_hardware.py"
+        HARDWARE + "border.py",
+        "jnp.clip(x, -65504, 65504)",
+        "x",
+        "test_hardware.py",
+        "cut_toward_zero",
     ),
     "a signed byte that is gathered has another threshold": Fault(
-        HARDWARE + "arithmetic.py", "jnp.where(k < 0, 65, 64)", "64", "test_hardware.py"
+        HARDWARE + "arithmetic.py",
+        "jnp.where(k < 0, 65, 64)",
+        "64",
+        "test_hardware.py",
+        "signed_bytes",
     ),
     "of bounds of the level on hardware the upper one wins": Fault(
         HARDWARE + "lod.py",
         "lod = jnp.maximum(lod, bound(sampler.min_mipmap_level_clamp))",
         "lod = jnp.maximum(lod, bound(min(sampler.min_mipmap_level_clamp, sampler.max_mipmap_level_clamp)))",
         "test_hardware.py",
+        "lower_one",
     ),
     "a point that no ray reaches has a gradient": Fault(
-        "jaxtex/warp/lens_solution.py", "jnp.where(found, d, 0) for d", "d for d", "test_warp_lens.py"
+        "jaxtex/warp/lens_solution.py",
+        "jnp.where(found, d, 0) for d",
+        "d for d",
+        "test_warp_lens.py",
+        "folds",
     ),
     "an importance that is not finite spoils all pixels": Fault(
-        "jaxtex/warp/forward.py", "jnp.where(jnp.isfinite(greatest), greatest, 0)", "greatest", "test_warp_forward.py"
+        "jaxtex/warp/forward.py",
+        "jnp.where(jnp.isfinite(greatest), greatest, 0)",
+        "greatest",
+        "test_warp_forward.py",
+        "importance_that",
     ),
     "an average is differentiated as if its weights were constant": Fault(
-        "jaxtex/warp/forward.py", "weights / unit, 1)", "1.0, 1)", "test_warp_forward.py"
+        "jaxtex/warp/forward.py",
+        "weights / unit, 1)",
+        "1.0, 1)",
+        "test_warp_forward.py",
+        "gradients",
     ),
     "a read without a share spoils the smooth one": Fault(
         "jaxtex/warp/smoothing.py",
         "jnp.where(for_channels(share < 1), first, 0)",
         "first",
         "test_smoothing.py",
+        "without_a_share",
     ),
     "a point at the far edge is outside": Fault(
-        "jaxtex/nn/pools.py", "(position <= size)", "(position < size)", "test_nn.py"
+        "jaxtex/nn/pools.py",
+        "(position <= size)",
+        "(position < size)",
+        "test_nn.py",
+        "pool",
     ),
     "padding that is not finite counts": Fault(
         "jaxtex/nn/attention.py",
         "jnp.where(padded[..., None, None], jnp.zeros((), features.dtype), features)",
         "features * (~padded)[..., None, None].astype(features.dtype)",
         "test_nn.py",
+        "attention",
     ),
     "a negative head is the first, term by term": Fault(
         "jaxtex/nn/weighted.py",
         "last(own, num_heads)[0][..., None, None]",
         "jnp.clip(own, 0, num_heads - 1)[..., None, None]",
         "test_nn_weighted.py",
+        "term",
     ),
     "a real color outside is imaginary too": Fault(
         "jaxtex/ndimage/reads.py",
         "jnp.concatenate([color, jnp.zeros_like(color)])",
         "jnp.concatenate([color, color])",
         "test_ndimage.py",
+        "real_number",
     ),
     "a homogeneous matrix is moved by the offset too": Fault(
         "jaxtex/ndimage/transforms.py",
         "return matrix[:ndim, :ndim], matrix[:ndim, ndim]",
         "return matrix[:ndim, :ndim], matrix[:ndim, ndim] + offset",
-        "test_ndimage.py",
+        "test_ndimage_peers.py",
+        "matrices",
     ),
     "large integers are rounded where they are copied": Fault(
-        "jaxtex/ndimage/reads.py", "return self.order == 0 and self", "return False and self", "test_ndimage.py"
+        "jaxtex/ndimage/reads.py",
+        "return self.order == 0 and self",
+        "return False and self",
+        "test_ndimage.py",
+        "large_integers",
     ),
     "levels of a cubemap have fewer faces": Fault(
         CUDA + "memory/arrays.py",
         "shrinks = (True, True, not flags & SHAPE_FLAGS)",
         "shrinks = (True, True, not flags & ArrayFlags.Layered)",
-        "test_cuda_copies.py",
+        "test_cuda.py",
+        "levels_halve",
     ),
     "a single row may be longer than one of its pitches": Fault(
-        CUDA + "memory/copies2d.py", "width > min(spitch, dpitch)", "width > max(spitch, dpitch)", "test_cuda_copies.py"
+        CUDA + "memory/copies2d.py",
+        "width > min(spitch, dpitch)",
+        "width > max(spitch, dpitch)",
+        "test_cuda_copies.py",
+        "refusals",
     ),
-    "the bits of minus zero do not fit": Fault(
-        CUDA + "memory/intrinsics.py", "2**31 <= value", "2**31 < value", "test_cuda_numbers.py"
+    "the bits of minus zero saturate": Fault(
+        CUDA + "memory/intrinsics.py",
+        "2**31 <= value",
+        "2**31 < value",
+        "test_cuda_references.py",
+        "words_of_floats",
     ),
     "more than eight devices send rows of others": Fault(
         ENGINE + "distributed/routes.py",
         "return rank - (jnp.cumsum(each, dtype=jnp.int32) - each)[row]",
         "return rank - jnp.cumsum(each, dtype=jnp.int32)[row]",
         "test_cut_reads.py",
+        "places",
     ),
     "samples of the padding are counted too": Fault(
         ENGINE + "distributed/placed_reads.py",
         "jnp.sum(wanted & ~edged_reads",
         "jnp.sum((wanted | True) & ~edged_reads",
         "test_cut_reads.py",
+        "padding",
     ),
     "sums of cut texels have their precision": Fault(
         ENGINE + "distributed/cut_writes.py",
         "total = sum_dtype(texels.dtype) if",
         "total = texels.dtype if",
         "test_cut_writes.py",
+        "surfaces",
     ),
     "a tie of cut texels goes to another value": Fault(
         ENGINE + "distributed/cut_writes.py",
         "numbers = jnp.where(ties, some.numbers[:, None], LAST_NUMBER)",
         "numbers = jnp.where(ties, LAST_NUMBER - 1 - some.numbers[:, None], LAST_NUMBER)",
         "test_cut_writes.py",
+        "surfaces",
     ),
 }

@@ -109,6 +109,14 @@ def test_levels_of_an_anisotropic_sampler(anisotropy):
     assert_same(values(data()["sharpened_lod"]), data()[f"sharpened_{anisotropy}"])
 
 
+def test_of_bounds_of_the_level_the_lower_one_wins():
+    """Also where it lies above the upper one, as in float arithmetic."""
+    levels = tuple(np.full((4 >> k, 1), k, np.float32) for k in range(3))
+    sampler = HARDWARE(mipmap_filter_mode="linear", min_mipmap_level_clamp=1.5, max_mipmap_level_clamp=0.5)
+    found = jt.sample(jt.texture1d(levels), (0.5,), sampler, lod=np.float32([0, 1, 2]))
+    assert_exact(found[:, 0], np.full(3, 1.5))
+
+
 # Recorded precision
 
 
@@ -414,6 +422,23 @@ def test_a_gather_outside_returns_the_border_color_of_a_read(dtype):
     assert_exact(values[0], 1.0, dtype=values.dtype)
     for component, found in gathered.items():
         assert_exact(found, np.full(4, values[component]))
+
+
+def test_a_border_color_of_float16_is_cut_toward_zero():
+    """What is too large becomes the largest finite number, and what is too small a subnormal one."""
+    color = np.float32([1e6, -np.inf, 1 + 1.9 * 2.0**-10, -1.9 * 2.0**-24])
+    texture = jt.texture2d(np.zeros((1, 1, 4), np.float16), border_color=color)
+    found = jt.sample(texture, (-3.0, -3.0), HARDWARE("border"))
+    assert_exact(found, [65504, -65504, 1 + 2.0**-10, -(2.0**-24)], np.float16)
+
+
+def test_a_gather_of_signed_bytes_returns_the_codes_of_a_linear_read():
+    """Of all 256: codes of 16 bits."""
+    texture = jt.texture2d(np.arange(-128, 128).astype(np.int8).reshape(16, 16, 1))
+    y, x = np.mgrid[:16, :16].astype(np.float32)
+    sampler = HARDWARE(read_mode="normalized_float", normalized_coords=False)
+    blended = jt.sample(texture, (x + 0.5, y + 0.5), sampler)[..., 0]
+    assert_exact(jt.gather(texture, (x + 1, y + 1), sampler)[..., 3], blended)
 
 
 @pytest.mark.usefixtures("x64")
