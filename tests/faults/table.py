@@ -604,8 +604,8 @@ FAULTS = {
         HARDWARE + "lod.py",
         "lod = jnp.maximum(lod, bound(sampler.min_mipmap_level_clamp))",
         "lod = jnp.maximum(lod, bound(min(sampler.min_mipmap_level_clamp, sampler.max_mipmap_level_clamp)))",
-        "test_hardware.py",
-        "lower_one",
+        "test_cuda.py",
+        "levels_are_chosen",
     ),
     "a point that no ray reaches has a gradient": Fault(
         "jaxtex/warp/lens_solution.py",
