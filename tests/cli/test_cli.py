@@ -26,7 +26,7 @@ from jaxtex.cli.pictures.metadata.exif import ORIENTATION
 from jaxtex.cli.pictures.picture import Picture
 from jaxtex.cli.transforms import affine
 from jaxtex.cli.warping import warp
-from tests.support.tolerances import assert_close
+from tests.support.tolerances import assert_close, assert_codes_close
 
 HEIGHT, WIDTH = 6, 9
 SRGB = b"\0" * 16 + b"RGB " + b"profile" * 20
@@ -427,7 +427,7 @@ def test_transforms_agree_with_an_independent_bilinear_read(tmp_path, options, b
     matrix = np.column_stack([back, center - back @ (center + moved)])
     out = warped(tmp_path, pixels, *options, "--translate", *moved, *TAP_BY_TAP)
     expected = bilinear(pixels, matrix, 40)
-    assert np.abs(out - expected).max() <= 0.5 + 255 * 2e-6 * size  # rounding; float32 positions
+    assert_codes_close("point", out, expected, 255 * size)
 
 
 def test_rotation_is_counter_clockwise_as_seen(tmp_path):

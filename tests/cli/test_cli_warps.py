@@ -26,7 +26,7 @@ from jaxtex.cli.transforms import affine, from_options, lens, mappings, perspect
 from jaxtex.cli.warping import warp
 from tests.cli.test_cli import GRAY, HEIGHT, SRGB, TAP_BY_TAP, WIDTH, bilinear_at, load, noise, run, save, warped
 from tests.support import peers
-from tests.support.tolerances import assert_close
+from tests.support.tolerances import assert_close, assert_codes_close
 
 CORNERS = np.array([(0.0, 0), (WIDTH, 0), (WIDTH, HEIGHT), (0, HEIGHT)])
 # Where a camera might see them: no side parallel to another.
@@ -83,7 +83,7 @@ def test_a_perspective_reads_where_its_inverse_points(tmp_path):
     x, y = centers(HEIGHT, WIDTH)
     u, v, w = np.einsum("ij,jhw->ihw", back, np.stack([x, y, np.ones_like(x)]))
     expected = bilinear_at(pixels, u / w, v / w, 40)
-    assert np.abs(out - expected).max() <= 0.5 + 255 * 2e-6 * WIDTH  # rounding; float32 positions
+    assert_codes_close("point", out, expected, 255 * WIDTH)
 
 
 @pytest.mark.parametrize(("dtype", "channels"), [("uint8", 3), ("uint16", 4)])
@@ -140,7 +140,7 @@ def test_a_lens_is_taken_out(tmp_path, coefficients, camera):
     camera = camera or (40.0, 40.0, 20.0, 15.0)
     x, y = brown_conrady(*centers(height, width), camera, coefficients)
     expected = np.stack([np.clip(x, 0.5, width - 0.5), np.clip(y, 0.5, height - 0.5)], axis=-1) * STEP
-    assert np.abs(out[..., :2] - expected).max() <= 0.5 + STEP * 2e-6 * width
+    assert_codes_close("point", out[..., :2], expected, STEP * width)
 
 
 def test_a_lens_without_distortion_changes_nothing(tmp_path):
@@ -200,7 +200,7 @@ def test_a_flow_is_added_to_the_output_pixel(tmp_path, dtype):
     path = save_flow(tmp_path / "flow.npy", np.asfortranarray(flow))
     out = warped(tmp_path, pixels, "--flow", path, *TAP_BY_TAP)
     expected = bilinear_at(pixels, x + flow[..., 0], y + flow[..., 1], 40)
-    assert np.abs(out - expected).max() <= 0.5 + 1e-3
+    assert_codes_close("peer", out, expected, 255)
 
 
 def test_a_flow_gives_the_output_its_size_and_nan_shows_nothing(tmp_path):

@@ -452,6 +452,19 @@ def test_samples_beyond_a_halo(mesh):
         assert_trees_close("sum", jax.jit(turn)(image), expected, 2**8)
 
 
+def test_samples_of_the_padding_are_not_beyond_a_halo(mesh):
+    """As many samples as no number of devices divides: the last one, which is padded with, counts once."""
+    image, _ = image_in_rows()
+    y = np.linspace(1, 63, PARTS * 2 + 1, dtype=np.float32)
+    y[-1] = 1
+    read = lambda image: jt.sample(jt.texture2d(image), (np.full_like(y, 3), y), jt.Sampler(normalized_coords=False))
+    with jt.sharded.using(jt.sharded.Halo(7)):
+        found = on_host(read(image))
+        lost = np.isnan(found).any(-1)
+        assert lost[-1]
+        assert jt.sharded.count_beyond(read, image) == lost.sum()
+
+
 def test_numbers_beside_values_are_added_up_through_a_program():
     """A loop counts all of its turns, a branch what is taken, and a batch all examples."""
 

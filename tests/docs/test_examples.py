@@ -189,8 +189,9 @@ def test_bloom_filter(printed):
 def test_two_pass(printed, tmp_path):
     lines = printed("two_pass", "--out", tmp_path / "out.png")
     assert lines[0] == "[2. 4. 6.] -> [-2.  0.  2.]"
-    assert all(numbers(line)[-1] < 1e-4 for line in lines[1:3])
-    assert numbers(lines[3])[0] < 1e-5
+    for line in lines[1:3]:
+        assert_close("long sum", numbers(line)[-1], 0, 1)
+    assert_close("reordered", numbers(lines[3])[0], 0, 1)
     warm, cold = (panel(tmp_path / "out.png", 1, column, (360, 360), noted=True) for column in (0, 1))
     assert np.abs(warm - cold).max() <= 1
     assert np.abs(warm.mean((0, 1)) - 127.5).max() < 1, "no color is left over"
@@ -382,7 +383,7 @@ def test_warp_gallery(printed, tmp_path):
 def test_separable_blur(printed, tmp_path):
     lines = printed("separable_blur", "--size", 60, 40, "--sigma", 2, "--out", tmp_path / "out.png")
     assert lines[0] == "13 weights in 7 reads a pixel and pass"
-    assert numbers(lines[1])[0] < 1e-5
+    assert_close("sum", numbers(lines[1])[0], 0, 1)
     before, half, after = (panel(tmp_path / "out.png", 0, column, (20, 40)) for column in range(3))
     rough = lambda image, axis: np.abs(np.diff(image, axis=axis)).mean()
     assert rough(after, 1) < 0.5 * rough(before, 1)
@@ -451,7 +452,7 @@ def test_reaction_diffusion(printed, tmp_path):
     assert lines[0] == "32768 of 32768 bytes of the state reused"
     covered = [numbers(line)[-1] for line in lines[1:6]]
     assert 0 < covered[0] < covered[-1] < 50
-    assert numbers(lines[6])[0] < 1e-5
+    assert_close("sum", numbers(lines[6])[0], 0, 1)
     assert pixels(tmp_path / "out.png").shape == (32 + 46, 5 * 32 + 4 * 14 + 20, 3)
 
 
@@ -512,7 +513,7 @@ def test_ndimage(printed, tmp_path):
     ratios = [numbers(line)[1] for line in lines[:4]]
     assert ratios[0] < ratios[1] < ratios[2] - 3 < ratios[3] - 3
     (*_, error, angle) = numbers(lines[-1])
-    assert error < 1e-5
+    assert np.sqrt(error) < 0.003
     assert abs(angle - load("ndimage").TURNED) < 0.01
     enlarged = panel(tmp_path / "out.png", 1, 1, (32, 32))
     np.testing.assert_array_equal(enlarged[::8, ::8], enlarged[7::8, 7::8])

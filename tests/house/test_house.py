@@ -328,6 +328,55 @@ def test_tolerances_come_from_the_table():
     assert not inline, "give the bound a row and a reason in tests/support/tolerances.py, and call assert_close"
 
 
+SMALL = 1e-3
+
+
+def is_small(node):
+    """Whether a bound holds a number of at most `SMALL`, or a negative power."""
+    numbers = [n.value for n in ast.walk(node) if isinstance(n, ast.Constant) and isinstance(n.value, float)]
+    powers = [n.right for n in ast.walk(node) if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Pow)]
+    negative = any(isinstance(power, ast.UnaryOp) and isinstance(power.op, ast.USub) for power in powers)
+    return negative or any(0 < number <= SMALL for number in numbers)
+
+
+def upper_bounds(node):
+    """The bounds from above that a comparison sets."""
+    sides = [node.left, *node.comparators]
+    for left, operation, right in zip(sides, node.ops, sides[1:]):
+        if isinstance(operation, (ast.Lt, ast.LtE)):
+            yield right
+        if isinstance(operation, (ast.Gt, ast.GtE)):
+            yield left
+
+
+def test_small_bounds_come_from_the_table():
+    inline = [
+        f"{name}:{node.lineno} compares with {ast.unparse(bound)}"
+        for name, path in TESTS.items()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Compare)
+        for bound in upper_bounds(node)
+        if is_small(bound)
+    ]
+    assert not inline, "give the bound a row and a reason in tests/support/tolerances.py, and call assert_close"
+
+
+@pytest.mark.parametrize(
+    ("comparison", "small"),
+    [
+        ("error < 1e-5", True),
+        ("error.max() <= 0.5 + 1e-3", True),
+        ("0 < error <= 255 * 2.0**-17", True),
+        ("1e-6 >= error", True),
+        ("error < 0.4 * other", False),
+        ("slope > 1e-3", False),
+        ("2**20 > number", False),
+    ],
+)
+def test_small_bounds_are_found(comparison, small):
+    assert any(map(is_small, upper_bounds(ast.parse(comparison, mode="eval").body))) == small
+
+
 def test_every_tolerance_is_used():
     used = set().union(*(strings for _, strings in keywords_and_strings().values()))
     assert not sorted(TOLERANCES.keys() - used), "a row that no test names has no use"
@@ -384,15 +433,12 @@ PUBLIC |= {f"nn.{name}": getattr(jaxtex.nn, name) for name in jaxtex.nn.__all__}
 PUBLIC |= {f"ndimage.{name}": getattr(jaxtex.ndimage, name) for name in jaxtex.ndimage.__all__}
 
 
-@pytest.mark.parametrize("name", PUBLIC)
+@pytest.mark.parametrize("name", [name for name, value in PUBLIC.items() if not is_enum(value)])
 def test_signature_is_as_agreed(name):
-    value = PUBLIC[name]
-    if is_enum(value):
-        return
     assert name in SIGNATURES, "a new public name needs a row in SIGNATURES"
     scope = {"Sampler": Sampler, "inf": math.inf, "float64": np.float64}
     exec(f"def agreed{SIGNATURES[name]}: ...", scope)
-    signature = inspect.signature(value)
+    signature = inspect.signature(PUBLIC[name])
     bare = [parameter.replace(annotation=inspect.Parameter.empty) for parameter in signature.parameters.values()]
     assert bare == list(inspect.signature(scope["agreed"]).parameters.values())
 

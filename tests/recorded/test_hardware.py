@@ -20,7 +20,8 @@ from tests.support.tolerances import TOLERANCES, assert_close, assert_exact, ass
 CASES = recorded_cases()
 GROUPS = tuple(dict.fromkeys(case.group for case in CASES))
 
-# How many values of a group may differ from the recorded ones. Every group that is missing here has none.
+# How many values of a group may differ from the recorded ones; the table of tolerances says how far. Every group that
+# is missing here has none.
 KNOWN = {"aniso": 5745}
 # Of 4,096 values each: sums of texels that differ much in exponent.
 AT_MOST_OF_EXPONENTS = {"val1d_n": 0, "val1d_mixed": 0, "val2d_n": 0, "val2d_mixed": 0, "val3d_n": 0, "val3d_mixed": 0}
@@ -85,6 +86,10 @@ def test_recorded_reads(group, counts):
             k = tuple(np.argwhere(differ)[0])
             where = tuple(float(c[k[0]]) for c in case.coords)
             lines.append(f"{case}: {differ.sum()} of {differ.size}; {k} at {where}: {values[k]} for {case.out[k]}")
+        if group in KNOWN:
+            contrast, error = np.ptp(case.texels), np.abs(values - case.out)
+            assert_close("texture unit footprint", error, np.zeros_like(error), contrast)
+            assert_close("texture unit footprint on average", error.mean(), 0, contrast)
     counts[group] = (len(pairs), sum(values.size for _, values in pairs), total)
     assert total <= KNOWN.get(group, 0), "\n".join(lines)
 
@@ -409,6 +414,23 @@ def test_a_gather_outside_returns_the_border_color_of_a_read(dtype):
     assert_exact(values[0], 1.0, dtype=values.dtype)
     for component, found in gathered.items():
         assert_exact(found, np.full(4, values[component]))
+
+
+def test_a_border_color_of_float16_is_cut_toward_zero():
+    """What is too large becomes the largest finite number, and what is too small a subnormal one."""
+    color = np.float32([1e6, -np.inf, 1 + 1.9 * 2.0**-10, -1.9 * 2.0**-24])
+    texture = jt.texture2d(np.zeros((1, 1, 4), np.float16), border_color=color)
+    found = jt.sample(texture, (-3.0, -3.0), HARDWARE("border"))
+    assert_exact(found, [65504, -65504, 1 + 2.0**-10, -(2.0**-24)], np.float16)
+
+
+def test_a_gather_of_signed_bytes_returns_the_codes_of_a_linear_read():
+    """Of all 256: codes of 16 bits."""
+    texture = jt.texture2d(np.arange(-128, 128).astype(np.int8).reshape(16, 16, 1))
+    y, x = np.mgrid[:16, :16].astype(np.float32)
+    sampler = HARDWARE(read_mode="normalized_float", normalized_coords=False)
+    blended = jt.sample(texture, (x + 0.5, y + 0.5), sampler)[..., 0]
+    assert_exact(jt.gather(texture, (x + 1, y + 1), sampler)[..., 3], blended)
 
 
 @pytest.mark.usefixtures("x64")

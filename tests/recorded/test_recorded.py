@@ -95,7 +95,7 @@ def test_point(case):
     exact, rounded = axes(case, hardware_position), axes(case, float_position)
     hardware, ours = point_texels(case, exact), point_texels(case, rounded)
     assert_exact(case.out, hardware)
-    assert np.max(np.abs(np.subtract(exact, rounded))) < 2.0**-16
+    assert_close("texture unit position", rounded, exact, 1)
 
     values = read(case)
     assert values.dtype == (np.float32 if case.read_mode == "normalized_float" else case.texels.dtype)
@@ -121,7 +121,7 @@ def test_gather(case):
     exact, rounded = footprint_lows(case)
     hardware, ours = corners(case, exact), corners(case, rounded)
     assert_exact(case.out, hardware)
-    assert np.max(np.abs(np.subtract(exact, rounded))) < 1 / 512 + 2.0**-16
+    assert_close("texture unit position", rounded, exact, 1 + 1 / 512 / TOLERANCES["texture unit position"])
 
     assert_exact(read(case), ours)
 

@@ -54,6 +54,12 @@ TOLERANCES = {
     # a position are worth less than 2^-16 here. A volume splits more often and could err by half as much again; the
     # recorded reads stay within two thirds of the bound.
     "texture unit axis": 2.0**-8,
+    # A position of 21 bits, in texels of the recorded textures, and of float32.
+    "texture unit position": 2.0**-16,
+    # Reads along long footprints, whose level and direction are not the unit's in all of them, of the contrast: a tenth
+    # of the weight may lie on other texels (test_anisotropy.py). 0.0734 was measured, and 0.00087 on average.
+    "texture unit footprint": 0.08,
+    "texture unit footprint on average": 2.0**-10,
     # ... and its results are rounded: float32 sums, 16-bit codes of normalized integers, float16.
     "texture unit float32": 2.0**-20,
     "texture unit code": 2.0**-15,
@@ -113,6 +119,11 @@ def assert_close(row, actual, expected, scale):
         raise AssertionError(
             f"{wrong.sum()} of {wrong.size} beyond {row!r}; {k}: {actual[k]} for {expected[k]}, bound {bound[k]}"
         )
+
+
+def assert_codes_close(row, actual, expected, scale):
+    """Whole numbers, rounded once from what lies within TOLERANCES[row] * scale of `expected`."""
+    assert_close("rounded code", actual, expected, 1 + TOLERANCES[row] / TOLERANCES["rounded code"] * scale)
 
 
 def assert_trees_close(row, actual, expected, scale=None):

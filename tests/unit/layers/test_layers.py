@@ -32,7 +32,6 @@ FAMILIES = {
 NUM_FEATURES = 5
 # For programs that run once: what costs is to compile them.
 once = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
-RANDOM = np.random.default_rng(2)
 IMAGES = np.random.default_rng(0).uniform(size=(8, 6, 9, 2)).astype(np.float32)
 
 
@@ -220,7 +219,10 @@ def test_a_new_layer_only_resizes_volumes(library):
     assert_close("float32", once(call)(parameters, volumes), resized, 9)
 
 
-HEAD = np.float32(RANDOM.normal(size=(1, 6))), np.float32(0.1 * RANDOM.normal(size=6))
+HEAD = (
+    np.random.default_rng(2).normal(size=(1, 6)).astype(np.float32),
+    0.1 * np.random.default_rng(3).normal(size=6).astype(np.float32),
+)
 OPTIONS = {"filter": "cubic", "border_color": (0.25, -1.0), "antialias": True}
 
 

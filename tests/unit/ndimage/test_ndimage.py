@@ -113,6 +113,12 @@ def test_integers_saturate():
     assert read(np.nan, "int32") == 0
 
 
+@pytest.mark.parametrize("mode", ["constant", "grid-constant"])
+def test_a_real_number_lies_outside_of_complex_ones(mode):
+    found = ndimage.map_coordinates(np.complex64([1, 2j]), [np.float32([-5, 1, 9])], order=1, mode=mode, cval=2.0)
+    np.testing.assert_array_equal(found, np.complex64([2, 2j, 2]))
+
+
 def test_large_integers_of_order_0_keep_all_digits():
     array = np.array([2**31 - 1, -(2**31), 2**24 + 1], np.int32)
     assert_exact(ndimage.zoom(array, 2, order=0), array[[0, 0, 1, 1, 2, 2]])

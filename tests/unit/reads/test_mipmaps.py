@@ -15,7 +15,7 @@ from jaxtex._engine.axis import Axis, Role
 from jaxtex._tables.address_rules import CLAMP
 from jaxtex._tables.filter_kernels import LEVEL_BLEND, filter_kernel
 from tests.oracles import reads as oracle
-from tests.support.tolerances import assert_close, assert_exact, assert_trees_close
+from tests.support.tolerances import TOLERANCES, assert_close, assert_exact, assert_trees_close
 
 SIZES = {1: (11,), 2: (7, 10), 3: (5, 3, 8)}  # x, y, z
 LARGEST = 8.0
@@ -593,7 +593,7 @@ def smooth(reference, shared, samples, tangents, keep):
     """The first samples without a kink of the oracle near them: there a finer difference says the same."""
     along = lambda t: reference(*moved((shared, samples), tangents, t))
     fine, coarse = (np.stack(oracle.differences(along, step)[1:]) for step in (1e-4, 6e-4))
-    same = np.all(np.abs(fine - coarse) <= 1e-4 * (1 + np.abs(coarse)), axis=(0, 2))
+    same = np.all(np.abs(fine - coarse) <= TOLERANCES["second differences"] * (1 + np.abs(coarse)), axis=(0, 2))
     assert same.sum() >= keep
     return np.flatnonzero(same)[:keep]
 

@@ -8,7 +8,7 @@ import pytest
 
 import jaxtex as jt
 from jaxtex import warp
-from tests.support.tolerances import assert_close
+from tests.support.tolerances import assert_close, assert_codes_close, assert_exact
 
 SIZE, OUT = 32, (12, 11)
 LONG = np.float32([[2.5, 0.7, 1], [-0.4, 1.2, 2]])
@@ -117,11 +117,21 @@ def test_numbers_of_other_dtypes():
     expected = np.asarray(affine(np.float32(codes), matrix, antialias=True))
     found = affine(codes, matrix, antialias=True)
     assert found.dtype == np.uint8
-    assert np.abs(np.float32(found) - expected).max() <= 0.5 + 255 * 2.0**-17
+    assert_codes_close("float32", found, expected, 255)
     fractions = affine(codes, matrix, antialias=True, sampler=jt.Sampler(read_mode="normalized_float"))
     assert_close("float32", fractions, expected / 255, 1)
     mask = affine(codes > 127, matrix, antialias=True)
     assert_close("float32", mask, affine(np.float32(codes > 127), matrix, antialias=True), 1)
+
+
+def test_a_read_without_a_share_does_not_count():
+    """Two pixels a pixel are all smooth: what only the sampler's wider filter reaches may be infinite."""
+    texels = np.where(np.arange(8)[None, :, None] == 1, np.float32(np.inf), np.zeros((8, 8, 1), np.float32))
+    matrix = np.float32([[2, 0, 1], [0, 2, 1]])
+    options = {"filter": "lanczos3", "address": "clamp", "antialias": True}
+    found = warp.warp_affine(texels, matrix, (3, 3), inverse_map=True, **options)
+    assert_exact(found[:, 1:], np.zeros((3, 2, 1)))
+    assert not np.isfinite(found[:, 0]).any()
 
 
 def test_options_of_levels():

@@ -16,7 +16,7 @@ from jaxtex._engine.scaled_filter import ScaledFilter
 from jaxtex._tables.address_rules import ADDRESS_RULES
 from jaxtex._tables.filter_kernels import LINEAR, POINT, keys_cubic
 from tests.support.derivatives import assert_derivatives
-from tests.support.tolerances import assert_close, assert_exact
+from tests.support.tolerances import TOLERANCES, assert_close, assert_exact
 
 REACHES = {"linear": 1, "cubic": 2, "lanczos3": 3}
 INTERPOLATING = ("linear", "cubic", "lanczos2", "lanczos3")
@@ -84,7 +84,7 @@ def by_definition(row, count, filter, address):
     continued, first = np.pad(row, 4 * len(row), PADS[address]), -4 * len(row)
     centers = (np.arange(count) + 0.5) * step
     distances = abs(centers[:, None] - np.arange(first, first + len(continued)) - 0.5) / step
-    within = distances <= reach + 1e-9
+    within = distances <= reach * (1 + TOLERANCES["float64"])
     weights = np.where(within, profile(np.where(within, distances, 0)), 0)
     return (weights / weights.sum(1, keepdims=True)) @ continued
 

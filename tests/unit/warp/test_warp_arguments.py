@@ -11,12 +11,12 @@ import jaxtex as jt
 from jaxtex import warp
 from tests.support.tolerances import assert_exact
 
-RNG = np.random.default_rng(0)
-IMAGE = RNG.normal(size=(5, 6, 2)).astype(np.float32)
-MASK = RNG.integers(0, 2, (6, 6, 1)).astype(bool)
+IMAGE = np.random.default_rng(0).normal(size=(5, 6, 2)).astype(np.float32)
+MASK = np.random.default_rng(1).integers(0, 2, (6, 6, 1)).astype(bool)
 THETA = np.float32([[0.9, 0.1, 0.2], [-0.1, 1.1, 0.0]])
-GRID = RNG.uniform(-1, 1, (3, 4, 2)).astype(np.float32)
-VOLUME, POINTS = RNG.normal(size=(1, 4, 5, 6)).astype(np.float32), RNG.uniform(-1, 1, (2, 3, 4, 3)).astype(np.float32)
+GRID = np.random.default_rng(2).uniform(-1, 1, (3, 4, 2)).astype(np.float32)
+VOLUME = np.random.default_rng(3).normal(size=(1, 4, 5, 6)).astype(np.float32)
+POINTS = np.random.default_rng(4).uniform(-1, 1, (2, 3, 4, 3)).astype(np.float32)
 FLOW = (np.float32(0.5), np.zeros((6, 6), np.float32))
 TORCH = functools.partial(warp.matrix_from_torch, THETA)
 

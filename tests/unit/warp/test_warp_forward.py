@@ -112,6 +112,14 @@ def test_what_is_not_finite_lands_nowhere():
     assert_exact(to_flow[2, 3], np.zeros(2))
 
 
+def test_an_importance_that_is_not_finite_counts_where_it_lands_alone():
+    image, flow = np.float32([[[1.0], [2.0], [5.0]]]), (np.float32([[1, 0, 0]]), np.float32(0))
+    lowest = forward_warp(image, flow, np.full((1, 3), -np.inf, np.float32))[0, :, 0]
+    assert_close("float32", lowest, [0, 1.5, 5], 5)
+    unknown = forward_warp(image, flow, np.float32([[0, 0, np.nan]]))[0, :, 0]
+    assert_close("float32", unknown[:2], [0, 1.5], 2)
+
+
 def test_batches_broadcast_and_bytes_round():
     images = np.random.default_rng(0).integers(0, 256, (3, 1, *SIZE, 2), np.uint8)
     flows = np.stack([draw(seed=k, dtype=np.float32)[1] for k in range(2)])

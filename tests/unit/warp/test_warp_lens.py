@@ -87,6 +87,11 @@ def test_where_a_lens_folds_the_near_side_counts_and_beyond_is_nothing():
     assert_close("point", near * (1 - near**2 / 3), radius[:4].astype(np.float64), 1)
     np.testing.assert_array_equal(x[4:], np.inf)
     np.testing.assert_array_equal(y[4:], -np.inf)
+    # Where nothing is, nothing moves.
+    along = lambda radius: jt.warp.undistort_points((0.6 * radius, -0.8 * radius), camera, lens)
+    moved = jax.jvp(along, (radius,), (np.ones_like(radius),))[1]
+    assert np.abs(np.stack(moved)[:, :3]).min() > 0.5
+    np.testing.assert_array_equal(np.stack(moved)[:, 4:], 0)
     # Farther out the image is turned by half a turn, which is no mirror, and rays lead to points on the other side.
     grid = np.meshgrid(*[np.linspace(-6, 6, 25, dtype=np.float32)] * 2)
     x, y = jt.warp.undistort_points(grid, camera, -np.float32([1, 0, 0, 0]))
