@@ -1,0 +1,103 @@
+"""Reads in the forms of one device: arrays on a CPU, arrays on a GPU, and kernels, as C++ and on a card."""
+
+import contextlib
+import functools
+from unittest import mock
+
+import jax
+import pytest
+from jax._src.interpreters.mlir import _platform_specific_lowerings
+from jax.interpreters import mlir
+
+from jaxtex._engine import binding
+from jaxtex._engine.lowering import choice, cpu_adjoint, cuda_c
+from jaxtex._engine.lowering.cuda_c import launch
+from tests.compiled.calls import BATCHES, POINTS, TEXELS
+from tests.compiled.contract import CALLS, ReadContract, with_cotangents
+from tests.support import host_kernels
+from tests.support.host_kernels import FORMS, kernels_on_cpu
+
+ON_GPU = jax.default_backend() == "gpu"
+# Of calls whose filters and fields the same code of arrays computes, those that compile in the least time.
+FEW = (
+    *("bspline 5", "bspline 2", "a sphere", "a footprint with a color", "a footprint in a chain, hardware"),
+    *("flows", "another order", "bilinear, zeros", "affine maps", "indices", "votes for labels"),
+    *("few texels, 2 channels, reproducible", "random samples, 3 channels", "a hashed level", "a pyramid of heads"),
+    *("a drawn texel", "a window with a border"),
+)
+
+READS = {"texture_read", "texture_bordered_read", "texture_unit_read"}
+ADJOINTS = {"texture_splat", "texture_pullback"}
+
+
+def on_a_cpu():
+    return jax.default_device(jax.local_devices(backend="cpu")[0])
+
+
+@contextlib.contextmanager
+def fallbacks():
+    """Programs that are lowered meanwhile hold the arrays that a GPU gets where no kernel is supported."""
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(mock.patch.object(choice, "can_compile_kernels", return_value=False))
+        if not ON_GPU:
+            stack.enter_context(mock.patch.dict(_platform_specific_lowerings["cpu"]))
+            for p, (form, lowerings) in FORMS.items():
+                (lowering,) = (row for row in lowerings if row.platform == "cuda")
+                fallback = functools.partial(binding.batched, lowering.fallback or form)
+                mlir.register_lowering(p, mlir.lower_fun(fallback, multiple_results=p.multiple_results), platform="cpu")
+        yield
+
+
+class TestArrays(ReadContract):
+    """Arrays on a CPU: texels of four bytes are loaded as words, and adjoints are taken in blocks.
+
+    Blocks are of few samples, and do not divide them.
+    """
+
+    calls = (*POINTS, *TEXELS, *BATCHES, *FEW)
+
+    def run(self, function, *args):
+        blocks = mock.patch.multiple(cpu_adjoint, BLOCK=128, FEWEST_SAMPLES=16)
+        with on_a_cpu(), blocks:
+            return jax.jit(function)(*args)
+
+
+class TestArraysForAGpu(ReadContract):
+    """Cotangents of texels are added in pairs, to copies where samples crowd."""
+
+    calls = tuple(name for name in (*POINTS, *BATCHES, *FEW) if 0 in CALLS[name].wrt)
+
+    def run(self, function, *args):
+        with fallbacks():
+            return jax.jit(function)(*args)
+
+
+class TestKernels(ReadContract):
+    """Kernels as C++: one that reads runs in each call, and one for its cotangents."""
+
+    def run(self, function, *args):
+        def noted(launcher, kernel, *args):
+            self.launched.add(kernel.name)
+            return host_kernels.run(launcher, kernel, *args)
+
+        self.launched = set()
+        with on_a_cpu(), kernels_on_cpu(), mock.patch.object(cuda_c.Launcher, "run", noted):
+            return jax.jit(function)(*args)
+
+    def found(self, name, function=with_cotangents):
+        self.launched = None
+        results = super().found(name, function)
+        if self.launched is not None:  # the results were not known
+            assert self.launched & READS or function is not with_cotangents, self.launched
+            assert self.launched & ADJOINTS or not CALLS[name].wrt, self.launched
+        return results
+
+
+@pytest.mark.gpu
+class TestKernelsOnACard(ReadContract):
+    """Kernels as NVRTC compiles them."""
+
+    def run(self, function, *args):
+        program = jax.jit(function).lower(*args)
+        assert launch.TARGET in program.as_text()
+        return program.compile()(*args)
