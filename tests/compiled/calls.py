@@ -144,13 +144,13 @@ def filtered(filter_mode, *sizes, **options):
 
 
 FILTERS = {
-    "bspline 2": filtered("bspline", 7, 5, spline_order=2, address_mode="border", limit="taps"),
+    "bspline 2": filtered("bspline", 7, 5, spline_order=2, address_mode="border"),
     "bspline 3": filtered("bspline", 7, spline_order=3, address_mode="mirror", wrt=(0,)),
     "bspline 5": filtered("bspline", 7, spline_order=5),
     "mitchell": filtered("mitchell", 7, address_mode="reflect", wrt=(1,)),
     "lanczos2": filtered("lanczos2", 7, address_mode="wrap", wrt=(0,)),
     "lanczos3": filtered("lanczos3", 7, address_mode="border"),
-    "gaussian": filtered("gaussian", 7, 5, address_mode="mirror"),
+    "gaussian": filtered("gaussian", 7, address_mode="mirror"),
     "limited": with_color(
         normal(7, 5, 2),
         np.float32(0.5),
@@ -160,8 +160,7 @@ FILTERS = {
         limit="taps",
         **IN_TEXELS,
     ),
-    "a sphere": filtered("linear", 6, 8, address_mode="sphere"),
-    "a cubic sphere": filtered("cubic", 6, 8, address_mode="sphere", deterministic=True),
+    "a sphere": filtered("cubic", 6, 8, address_mode="sphere", deterministic=True),
 }
 
 # What texels are

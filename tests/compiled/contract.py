@@ -17,7 +17,7 @@ from tests.support import evaluator
 from tests.support.tolerances import assert_close, assert_exact
 
 CALLS = POINTS | FILTERS | TEXELS | FOOTPRINTS | BATCHES | FIELDS | SPLATS | MODELS
-TWICE = ("bspline 5", "a cube", "flows")
+TWICE = ("bspline 5", "flows")
 
 
 def moving(call, args):

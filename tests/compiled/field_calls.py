@@ -65,6 +65,13 @@ def near_identity(scale):
     return (np.column_stack([scale * np.eye(3), np.zeros(3)]) + 0.05 * normal(3, 4)).astype(np.float32)
 
 
+def windows(images, x, y):
+    """A window of 9 x 9 samples around a point of each image."""
+    near, sampler = np.arange(-4, 5, dtype=np.float32), jt.Sampler(address_mode="border", normalized_coords=False)
+    read = lambda image, x, y: jt.sample(jt.texture2d(image), (x + near[:, None], y + near[None]), sampler)
+    return jax.vmap(read)(images, x, y)
+
+
 LABELS = np.random.default_rng(3).integers(0, 5, (4, 5, 6, 2)).astype(np.int32)
 FIELDS = {
     "a homography": Call(
@@ -79,6 +86,7 @@ FIELDS = {
     ),
     "flows": Call(jt.warp.warp_flow, (IMAGE, FLOW), (0, 1)),
     "cubic flow": Call(lambda i, f: jt.warp.warp_flow(i, f, filter="cubic"), (IMAGE, FLOW), (0, 1)),
+    "windows of images": Call(windows, (normal(4, 11, 7, 3), 7 * uniform(4, low=0), 11 * uniform(4, low=0)), (0, 1, 2)),
     "flows of an image": Call(
         lambda images, flows: jax.vmap(lambda flow: jt.warp.warp_flow(images[0], flow))(flows), (IMAGE, FLOW), (0, 1)
     ),
@@ -112,7 +120,7 @@ SPLATS = {
         f"few texels, {channels} channels{', reproducible' * deterministic}": splat(
             (3, 3, 3, channels), 3000, 0, 1, "long sum", deterministic=deterministic
         )
-        for channels, deterministic in ((1, False), (2, True), (2, False), (3, False))
+        for channels, deterministic in ((1, False), (2, True), (3, False))
     },
     **{
         f"random samples, {channels} channels": splat((40, 30, 21, channels), 500, address_mode=mode)
@@ -185,8 +193,8 @@ def of_chain(texels, color, x, y, w, lod):
     return jt.nn.sample_weighted(texture, (x, y), w, sampler, lod=lod, axis=0)
 
 
-def of_layers(texels, x, y, w, limit=None):
-    sampler = jt.Sampler(filter_mode="cubic", limit=limit)
+def of_layers(texels, x, y, w):
+    sampler = jt.Sampler(filter_mode="cubic", limit="taps")
     return jt.nn.sample_weighted(jt.texture2d_layered(texels), (x, y), w, sampler, layer=jnp.arange(3))
 
 
@@ -222,16 +230,14 @@ def drawn(texels, *coords, make=jt.texture2d, more=None, **options):
 FREE = tuple(uniform(2, 300, low=-0.4, high=1.4))
 MODELS = {
     "a hashed level": Call(read_hashed, (normal(37, 2), *uniform(3, 300, low=-2, high=7)), (0, 1, 2, 3)),
-    "levels in the plane": multiresolution(ndim=2, base_resolution=4),
-    "levels in space": multiresolution(base_resolution=3),
+    "levels of a grid": multiresolution(base_resolution=3),
     "a pyramid of heads": Call(
         of_pyramid, ([normal(5, 7, 8), normal(2, 3, 8), normal(1, 1, 8)], *OF_HEADS), (0, 1, 2, 3)
     ),
     "a weighted chain": Call(of_chain, IN_LEVELS, tuple(range(6))),
     "weighted layers": Call(of_layers, IN_LAYERS, (0, 1, 2, 3)),
-    "limited layers": Call(functools.partial(of_layers, limit="taps"), IN_LAYERS, (0, 1, 2, 3)),
-    "a drawn texel": drawn(normal(9, 7, 2), *FREE),
-    "two drawn texels": drawn(normal(9, 7, 2), *FREE, filter_mode="cubic", deterministic=True),
+    "a drawn texel": drawn(normal(9, 7, 2), *FREE, deterministic=True),
+    "two drawn texels": drawn(normal(9, 7, 2), *FREE, filter_mode="cubic"),
     "a texel drawn along a footprint": drawn(
         normal(16, 12, 2),
         *FREE,

@@ -34,11 +34,10 @@ def windows(images, x, y):
     return jax.vmap(read)(images, x, y)
 
 
-@pytest.mark.parametrize("least", [3, 1000])
 @pytest.mark.parametrize("channels", [1, 3])
-def test_a_window_of_each_image(channels, least, monkeypatch):
-    """One tile for each image, whose warp sets the gradient of the image to zero, or finds it so."""
-    monkeypatch.setattr(crowds, "LEAST_OWN", least)
+def test_a_window_of_each_image(channels, monkeypatch):
+    """One tile for each image, whose warp sets the gradient of the image to zero."""
+    monkeypatch.setattr(crowds, "LEAST_OWN", 3)
     images, places = drawn(4, 11, 7, channels), (drawn(4, 1, 1, scale=7), drawn(4, 1, 2, scale=11)[..., :1])
     cotangent = drawn(4, 9, 9, channels)
 
@@ -81,28 +80,6 @@ def test_an_image_is_a_row_of_lanes():
     assert (tiles.rank, tiles.row_axes, tiles.steps, tiles.total) == (0, 2, (1, 1, 3), 5)
     whole = sample_tiles.tiles_of((5, 64, 64), 1, 2, sample_tiles.Lanes.of(1), sample_tiles.STEPS)
     assert (whole.rank, whole.row_axes) == (2, 0)
-
-
-@pytest.mark.parametrize("deterministic", [False, True])
-@pytest.mark.parametrize("channels", [1, 2, 3])
-def test_copies_of_few_texels(channels, deterministic):
-    """Random samples of a volume of 27 texels: blocks add to copies, and two texels side by side at once."""
-    values, coords = drawn(3000, channels) - 0.5, tuple(drawn(4, 3000)[1:])
-    sampler = jt.Sampler(deterministic=deterministic)
-    splat = lambda values, *coords: jt.splat(values, coords, (3, 3, 3, channels), sampler).texels
-    plain, found = by_kernels(splat, values, *coords)
-    assert_trees_close("long sum", found, plain, 3000 / 8)
-
-
-@pytest.mark.parametrize("address_mode", ["border", "mirror"])
-@pytest.mark.parametrize("channels", [1, 2, 3])
-def test_random_samples_go_to_memory_one_by_one(channels, address_mode):
-    """Their tiles fit into no window; of one and two channels, two texels side by side are one addition."""
-    values, coords = drawn(500, channels) - 0.5, tuple(1.4 * drawn(4, 500)[1:] - 0.2)
-    sampler = jt.Sampler(address_mode=address_mode)
-    splat = lambda values, *coords: jt.splat(values, coords, (40, 30, 21, channels), sampler).texels
-    plain, found = by_kernels(splat, values, *coords)
-    assert_trees_close("sum", found, plain, 8)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import jaxtex as jt
-from tests.support.host_kernels import kernels_on_cpu
 from tests.support.tolerances import assert_exact
 
 # Signaling and quiet NaN of both signs with payloads, and a number.
@@ -47,16 +46,6 @@ def test_reads_return_the_bits_of_nan(dtype, mode):
 
     for found in (read(texels, x, y), *every_way(texels, x, y)):
         assert_exact(bits(found), bits(texels))
-
-
-@pytest.mark.parametrize("dtype", CODES)
-@pytest.mark.parametrize("channels", [1, 2, 3])
-def test_kernels_for_a_gpu_return_the_bits_of_nan(channels, dtype):
-    texels, (y, x) = draw(dtype, channels), np.indices(SIZES)
-    read = lambda t, x, y: jt.surface_read(jt.texture2d(t), (x, y), boundary_mode="clamp")
-    with kernels_on_cpu():
-        found = jax.jit(read)(texels, x, y)
-    assert_exact(bits(found), bits(texels))
 
 
 # Ways in which a write finds the last of several samples, each with a mask of the texels that it touches.

@@ -10,7 +10,6 @@ import pytest
 import jaxtex as jt
 from tests.oracles import reads as oracle
 from tests.support.derivatives import assert_derivatives
-from tests.support.host_kernels import kernels_on_cpu
 from tests.support.tolerances import assert_close, assert_exact
 
 MODES = ("clamp", "border", "wrap", "mirror", "reflect")
@@ -101,19 +100,6 @@ def test_layers_batches_and_dtypes():
     assert_exact(mapped[1], layered)
     taps = [*nearest(stack[1], (x, y), "wrap")]
     assert np.all((np.min(taps, 0) <= mapped[1]) & (mapped[1] <= np.max(taps, 0)))
-
-
-@pytest.mark.parametrize(("name", "color"), [("cubic", 0.5), ("bspline 2", None)])
-def test_kernels_for_a_gpu_have_it(name, color):
-    """Value and gradients of kernels, and of array operations."""
-    texels, coords = drawn(2, 300)
-    options = FILTERS[name] | {"address_mode": "border", "color": color}
-    run = lambda: jax.jit(jax.value_and_grad(lambda *a: jnp.sum(read(*a, **options) ** 2), (0, 1, 2)))
-    plain = run()(texels, *coords)
-    with kernels_on_cpu():
-        kernel = run()(texels, *coords)
-    for a, b in zip(jax.tree.leaves(kernel), jax.tree.leaves(plain)):
-        assert_close("reordered", a, b, 64 * max(1.0, float(np.abs(b).max())))
 
 
 def advected(density, sampler, steps=50):

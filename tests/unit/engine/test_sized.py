@@ -128,21 +128,16 @@ def test_a_chain_is_made_and_read_by_one_program():
     assert of_sizes._cache_size() == 1
 
 
-@pytest.mark.parametrize("name", ["border", "mirror"])
-def test_a_kernel_reads_sizes_from_its_operands(name):
-    """The kernel of a GPU, compiled as C++."""
-    read, texels = functools.partial(read_sized, sampler=SAMPLERS[name]), texels_of((7, 30))
-    arguments = flat(texels), *map(jnp.int32, (7, 30)), MATRIX
+def test_a_kernel_of_the_adjoint_needs_sizes():
+    arguments = flat(texels_of((7, 30))), *map(jnp.int32, (7, 30)), MATRIX
+    loss = lambda *args: jnp.sum(read_sized(*args, sampler=SAMPLERS["border"]))
     with kernels_on_cpu():
-        program = jax.jit(lambda *args: read(*args)).lower(*arguments)
-        gradient = jax.jit(jax.grad(lambda t, *rest: jnp.sum(read(t, *rest)))).lower(*arguments)
-    assert "callback" in program.as_text()
-    assert "callback" not in gradient.as_text()  # a kernel of the adjoint needs sizes
-    assert_close("sum", program.compile()(*arguments), read(*arguments), 200)
+        texts = [jax.jit(f).lower(*arguments).as_text() for f in (lambda *args: loss(*args), jax.grad(loss))]
+    assert ["callback" in text for text in texts] == [True, False]
 
 
 @pytest.mark.parametrize("name", ["border", "wrap", "sphere"])
-def test_a_kernel_reads_a_window(name):
+def test_a_window(name):
     """Of more texels than there are along either axis, which begins in the middle; what is not needed is NaN."""
     texels, (height, width), starts, window = texels_of((8, 30)), (8, 30), (5, 17), (16, 32)
     rows, columns = ((start + np.arange(n)) % n for start, n in zip(starts, (height, width)))
@@ -157,7 +152,3 @@ def test_a_kernel_reads_a_window(name):
     arguments = stored, *map(jnp.int32, (height, width, *starts)), MATRIX
     whole = read_exact(texels, MATRIX, sampler=SAMPLERS[name])
     assert_exact(jax.jit(read)(*arguments), whole)
-    with kernels_on_cpu():
-        program = jax.jit(lambda *args: read(*args)).lower(*arguments)
-    assert "callback" in program.as_text()
-    assert_close("sum", program.compile()(*arguments), whole, 200)

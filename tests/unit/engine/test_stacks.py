@@ -1,6 +1,5 @@
 """Operands that hold several numbers of each sample: points and flows as one array, read where they lie."""
 
-import contextlib
 import functools
 import itertools
 from unittest import mock
@@ -73,15 +72,13 @@ CALLS = {
 }
 
 
-@pytest.mark.parametrize("by", ["arrays", "kernels"])
 @pytest.mark.parametrize("name", CALLS)
-def test_one_array_equals_several(name, by):
+def test_one_array_equals_several(name):
     """Values and cotangents of one array of points are those of an array for each component."""
     call, *args = CALLS[name]
     cotangent = drawn(*jax.eval_shape(call(whole), *args).shape)
     expected = jax.jit(functools.partial(value_and_cotangents, call(parts)))(cotangent, *args)
-    with kernels_on_cpu() if by == "kernels" else contextlib.nullcontext():
-        found = jax.jit(functools.partial(value_and_cotangents, call(whole)))(cotangent, *args)
+    found = jax.jit(functools.partial(value_and_cotangents, call(whole)))(cotangent, *args)
     assert_trees_close("sum", found, expected, 200)
 
 
@@ -133,9 +130,6 @@ def test_an_operand_in_any_order(axis):
     assert_trees_close(
         "sum", jax.jit(functools.partial(value_and_cotangents, stacked))(cotangent, IMAGE[0], points), expected, 60
     )
-    with kernels_on_cpu():
-        found = jax.jit(functools.partial(value_and_cotangents, stacked))(cotangent, IMAGE[0], points)
-    assert_trees_close("sum", found, expected, 60)
     change = drawn(*points.shape)
     tangent = lambda f: jax.jit(lambda *primals: jax.jvp(f, primals, (IMAGE[0], change))[1])(IMAGE[0], points)
     assert_trees_close("sum", tangent(stacked), tangent(separate), 60)

@@ -9,7 +9,6 @@ import jaxtex as jt
 from jaxtex import ndimage
 from tests.support import compiling
 from tests.support.derivatives import assert_derivatives
-from tests.support.host_kernels import kernels_on_cpu
 from tests.support.tolerances import assert_close, assert_exact, assert_sums_close
 
 
@@ -169,20 +168,6 @@ def test_under_vmap_and_jit():
     for dims, of in (((0, None), lambda k: (arrays[k], indices)), ((0, 0), lambda k: (arrays[k], batch[k]))):
         found = jax.jit(jax.vmap(read, dims))(arrays, indices if dims[1] is None else batch)
         assert_sums_close(found, [read(*of(k)) for k in range(3)])
-
-
-def test_four_axes_in_kernels():
-    """Values and gradients of the kernels for GPUs, of five axes: four, and the one that says what lies outside."""
-    array, indices = normal(4, 5, 3, 6).astype(np.float32), points((4, 5, 3, 6)).astype(np.float32)
-
-    def both(array, indices, cval):
-        out, pullback = jax.vjp(lambda *a: ndimage.map_coordinates(*a[:2], order=1, cval=a[2]), array, indices, cval)
-        return out, *pullback(jnp.cos(out))
-
-    expected = both(array, indices, np.float32(0.5))
-    with kernels_on_cpu():
-        found = jax.jit(both)(array, indices, np.float32(0.5))
-    assert_sums_close(found, expected)
 
 
 def test_a_grid_of_lines_is_read_axis_by_axis():

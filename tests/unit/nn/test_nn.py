@@ -10,7 +10,6 @@ import pytest
 import jaxtex as jt
 from jaxtex.nn.multiresolution import SPREAD
 from tests.support.derivatives import assert_derivatives
-from tests.support.host_kernels import kernels_on_cpu
 from tests.support.tolerances import assert_close, assert_exact, assert_trees_close
 
 RANDOM = np.random.default_rng(11)
@@ -246,23 +245,6 @@ def test_grid_at_the_start_and_outside():
     assert found.tolist() == encode(points, [table[:16], table[16:]]).tolist()
     assert found.dtype == jnp.bfloat16
     assert found[0].tolist() == found[1].tolist()
-
-
-@pytest.mark.parametrize("sizes", [{"ndim": 2, "base_resolution": 4}, {"base_resolution": 3}], ids=["2d", "3d"])
-def test_grid_by_the_kernels_of_a_gpu(sizes):
-    """A dense level, to its very corner, where rows are shared, and a hashed one."""
-    grid = jt.nn.MultiresolutionGrid(num_levels=2, log2_hashmap_size=5, features_per_level=2, **sizes)
-    tables, points = [normal(size, 2) for size in grid.table_sizes], between(0, 1, 40, grid.ndim)
-    points[0] = 1
-
-    def run():
-        encode = lambda tables, points: jt.nn.multiresolution_grid(tables, points, grid)
-        loss = lambda *args: (encode(*args) ** 2).sum()
-        return jax.jit(jax.value_and_grad(loss, (0, 1)))(tables, points)
-
-    plain = run()
-    with kernels_on_cpu():
-        assert_trees_close("sum", run(), plain)
 
 
 # Planes

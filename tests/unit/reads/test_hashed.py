@@ -9,7 +9,6 @@ import pytest
 
 from jaxtex import _model_reads
 from tests.support.derivatives import assert_derivatives
-from tests.support.host_kernels import kernels_on_cpu
 from tests.support.tolerances import assert_close, assert_exact
 
 FACTORS = (1, 2654435761, 805459861, 3674653429)
@@ -87,27 +86,6 @@ def test_derivatives(name, x64):
     sizes, rows = GRIDS[name]
     table, coords = drawn(sizes, rows, 9, np.float64)
     assert_derivatives(lambda t, *c: read_hashed(t, c, sizes) ** 2, table, *coords)
-
-
-@pytest.mark.compiled
-def test_kernels_for_a_gpu_and_blocks_of_samples_have_them():
-    """Values and gradients of a kernel, and those of array operations; the blocks of a CPU take many samples."""
-    sizes, rows = GRIDS["3d"]
-    table, coords = drawn(sizes, rows, 300)
-
-    def run():
-        read = lambda t, *c: read_hashed(t, c, sizes)
-        return jax.jit(jax.value_and_grad(lambda *a: jnp.sum(read(*a) ** 2), (0, 1, 2, 3)))
-
-    plain = run()(table, *coords)
-    with kernels_on_cpu():
-        found = run()(table, *coords)
-    for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(plain)):
-        assert_close("sum", a, b, 64 * max(1.0, float(np.abs(b).max())))
-    times = 120
-    value, (of_table, *_) = run()(table, *(np.tile(c, times) for c in coords))
-    assert_close("long sum", value, times * plain[0], times * 64 * plain[0])
-    assert_close("long sum", of_table, times * plain[1][0], times * 64 * np.abs(plain[1][0]).max())
 
 
 def test_under_vmap_and_of_half_floats():

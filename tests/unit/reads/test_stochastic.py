@@ -7,7 +7,6 @@ import pytest
 
 import jaxtex as jt
 from jaxtex._engine.drawn_taps import Choice
-from tests.support.host_kernels import kernels_on_cpu
 from tests.support.tolerances import assert_close, assert_exact
 
 FILTERS = {
@@ -249,29 +248,6 @@ def test_gradients_to_the_level_and_the_footprint_are_exact():
 
 
 # Other forms
-
-
-@pytest.mark.parametrize("name", ["linear", "cubic", "anisotropic"])
-def test_kernels_for_a_gpu_draw_the_same(name):
-    if name == "anisotropic":
-        build, _, options, more = KINDS[name]
-        texture = build()
-    else:
-        texture, options, more = jt.texture2d(normal(9, 7, 2)), FILTERS[name], {}
-    coords = tuple(uniform(2, 300))
-
-    def run(**extra):
-        sampler = jt.Sampler(**options, **extra)
-        read = lambda t, x, y: jt.sample(t, (x, y), sampler, key=KEY, **more)
-        return jax.jit(lambda *a: (read(*a), jax.grad(lambda *a: jnp.sum(read(*a) ** 2), (0, 1))(*a)))
-
-    plain = run()(texture, *coords)
-    with kernels_on_cpu():
-        found = [run()(texture, *coords)]
-        if name == "linear":
-            found.append(run(deterministic=True)(texture, *coords))
-    for a, b in zip(jax.tree.leaves(found), jax.tree.leaves([plain] * len(found))):
-        assert_close("sum", a, b, 64 * max(1.0, float(np.abs(b).max())))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ import pytest
 import jaxtex as jt
 from tests.oracles import reads as oracle
 from tests.support.derivatives import assert_derivatives
-from tests.support.host_kernels import kernels_on_cpu
 from tests.support.tolerances import assert_close, assert_exact
 
 MODES = ("clamp", "border", "wrap", "mirror", "reflect")
@@ -126,18 +125,6 @@ def test_lanczos_is_smooth_around_the_center_of_a_texel(lobes, x64):
     rows = "float64", "first differences", "second differences"
     for row, one, other in zip(rows, found, oracle.differences(exact, 4e-4)):
         assert_close(row, one, other, 1.0)
-
-
-@pytest.mark.parametrize("name", ["bspline 5", "lanczos3", "gaussian"])
-def test_kernels_for_a_gpu_have_them(name):
-    """Value and gradients of a kernel, and of array operations."""
-    texels, coords = drawn(2 if name == "gaussian" else 1, 300)
-    run = lambda: jax.jit(jax.value_and_grad(lambda *a: jnp.sum(read(*a, **FILTERS[name][0]) ** 2), (0, 1)))
-    plain = run()(texels, *coords)
-    with kernels_on_cpu():
-        kernel = run()(texels, *coords)
-    for a, b in zip(jax.tree.leaves(kernel), jax.tree.leaves(plain)):
-        assert_close("reordered", a, b, 64 * max(1.0, float(np.abs(b).max())))
 
 
 @pytest.mark.parametrize("order", [-1, 6, 1.5, True, "3"])

@@ -1,14 +1,12 @@
 """The address mode "sphere": longitudes and latitudes, which go on beyond a pole half a turn away."""
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import jaxtex as jt
 from tests.oracles import reads as oracle
 from tests.support.derivatives import assert_derivatives
-from tests.support.host_kernels import kernels_on_cpu
 from tests.support.tolerances import assert_close, assert_exact
 
 HEIGHT, WIDTH = 5, 8
@@ -178,23 +176,6 @@ def test_derivatives(name, x64):
     texels, coords = normal(HEIGHT, WIDTH, 2).astype(np.float64), coordinates(n=12, dtype=np.float64)
     sampler = sphere(normalized_coords=False, **FILTERS[name])
     assert_derivatives(lambda t, *c: jt.sample(jt.texture2d(t), c, sampler) ** 2, texels, *coords)
-
-
-@pytest.mark.parametrize("name", ["linear", "cubic"])
-def test_kernels_for_a_gpu_have_it(name):
-    """Values and gradients of kernels, summed in any order and in none, and of array operations."""
-    texels, coords = normal(HEIGHT, WIDTH, 2), coordinates(n=300)
-
-    def run(**options):
-        sampler = sphere(normalized_coords=False, **FILTERS[name], **options)
-        read = lambda t, x, y: jnp.sum(jt.sample(jt.texture2d(t), (x, y), sampler) ** 2)
-        return jax.jit(jax.value_and_grad(read, (0, 1, 2)))
-
-    plain = run()(texels, *coords)
-    with kernels_on_cpu():
-        found = [run()(texels, *coords), run(deterministic=True)(texels, *coords)]
-    for a, b in zip(jax.tree.leaves(found), jax.tree.leaves([plain, plain])):
-        assert_close("sum", a, b, 64 * max(1.0, float(np.abs(b).max())))
 
 
 @pytest.mark.compiled
