@@ -143,6 +143,7 @@ def by_arrays(name):
     return jax.jit(run)(case.cotangent, case.texture.texels, *case.plan.operands)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_kernels_equal_arrays(name):
     case = CASES[name]
@@ -209,6 +210,7 @@ def test_pairs_equal_arrays(name):
         assert_sums_close([found], [expected])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in CASES if name not in (*ALIKE, "a cube", "far apart")])
 def test_blocks_equal_arrays(name, monkeypatch):
     """Blocks that divide the samples and blocks that do not."""
@@ -243,6 +245,7 @@ def test_a_large_gradient_is_taken_in_blocks():
     assert_trees_close("reordered", whole[1:], together[1:])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("check", [True, False])
 def test_a_large_gradient_inside_shard_map(check):
     """A device's part of it is a program of one device, in blocks or as a kernel; a shared texture's is summed."""
@@ -293,6 +296,7 @@ DETERMINISTIC = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DETERMINISTIC)
 def test_deterministic_gradients_are_the_gradients(name):
     """Also when taken again, and of second order."""

@@ -83,6 +83,7 @@ def test_an_image_is_a_row_of_lanes():
     assert (whole.rank, whole.row_axes) == (2, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deterministic", [False, True])
 @pytest.mark.parametrize("channels", [1, 2, 3])
 def test_copies_of_few_texels(channels, deterministic):

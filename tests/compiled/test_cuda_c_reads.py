@@ -140,6 +140,7 @@ def reads(**options):
         yield dtype, Read(jt.texture2d(np.ascontiguousarray(stored)), coordinates(2), replace(sampler))
 
 
+@pytest.mark.slow
 def test_reads_in_float_arithmetic():
     cases = dict(reads())
     assert len(cases) == 33
@@ -152,6 +153,7 @@ def test_reads_in_float_arithmetic():
         assert_close("float16" if name == "float16" else "float32", np.nan_to_num(ours), np.nan_to_num(expected), 8.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("contracting", [False, True])
 def test_reads_in_hardware_arithmetic_bit_for_bit(contracting):
     """Also by a compiler that rounds products and sums once: the products are exact where it matters."""
@@ -239,6 +241,7 @@ KERNELS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KERNELS)
 def test_kernels_of_every_kind_of_texel(name):
     dtype, channels, read_as, options = KERNELS[name]
@@ -265,6 +268,7 @@ IN_HARDWARE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", IN_HARDWARE)
 def test_kernels_in_hardware_arithmetic_bit_for_bit(name):
     dtype, channels, read_as, options = IN_HARDWARE[name]
@@ -284,6 +288,7 @@ SEVERAL = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SEVERAL)
 def test_a_thread_reads_several_samples(name, monkeypatch):
     """In an image and in a row; where samples are no whole number of blocks, threads read the last ones again."""
@@ -368,6 +373,7 @@ MEANS = {
 
 
 # Each kind of texture in one arithmetic: `test_kernels_of_every_kind_of_texel` and others have them in both.
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MEANS)
 def test_a_kernel_of_several_reads_along_a_footprint(name):
     texture, dimension, read_as, options = MEANS[name]
@@ -395,6 +401,7 @@ def test_every_code_is_the_rounded_quotient(contracting):
         np.testing.assert_array_equal(found, (code / (2**bits - 1)).astype(np.float32))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mode", "padding_mode", "align_corners"),
     [("bilinear", "zeros", False), ("bilinear", "reflection", True), ("nearest", "border", False)],

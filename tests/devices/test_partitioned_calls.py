@@ -169,6 +169,7 @@ WORKS = {
 }
 
 
+@pytest.mark.slow
 @AXIS_TYPES
 @pytest.mark.parametrize("name", WORKS)
 def test_parts_equal_the_whole(name, axis_type, parts):

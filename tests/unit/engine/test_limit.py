@@ -103,6 +103,7 @@ def test_layers_batches_and_dtypes():
     assert np.all((np.min(taps, 0) <= mapped[1]) & (mapped[1] <= np.max(taps, 0)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "color"), [("cubic", 0.5), ("bspline 2", None)])
 def test_kernels_for_a_gpu_have_it(name, color):
     """Value and gradients of kernels, and of array operations."""

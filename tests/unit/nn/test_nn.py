@@ -248,6 +248,7 @@ def test_grid_at_the_start_and_outside():
     assert found[0].tolist() == found[1].tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", [{"ndim": 2, "base_resolution": 4}, {"base_resolution": 3}], ids=["2d", "3d"])
 def test_grid_by_the_kernels_of_a_gpu(sizes):
     """A dense level, to its very corner, where rows are shared, and a hashed one."""

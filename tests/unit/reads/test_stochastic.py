@@ -50,6 +50,7 @@ def assert_unbiased(found, expected):
 # Values
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FILTERS)
 def test_the_error_falls_with_the_root_of_the_number_of_draws(name):
     """Its square is the variance of a draw over their number, within what 1,000 samples tell of it."""
@@ -251,6 +252,7 @@ def test_gradients_to_the_level_and_the_footprint_are_exact():
 # Other forms
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["linear", "cubic", "anisotropic"])
 def test_kernels_for_a_gpu_draw_the_same(name):
     if name == "anisotropic":

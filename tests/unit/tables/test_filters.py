@@ -128,6 +128,7 @@ def test_lanczos_is_smooth_around_the_center_of_a_texel(lobes, x64):
         assert_close(row, one, other, 1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["bspline 5", "lanczos3", "gaussian"])
 def test_kernels_for_a_gpu_have_them(name):
     """Value and gradients of a kernel, and of array operations."""

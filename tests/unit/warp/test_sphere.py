@@ -180,6 +180,7 @@ def test_derivatives(name, x64):
     assert_derivatives(lambda t, *c: jt.sample(jt.texture2d(t), c, sampler) ** 2, texels, *coords)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["linear", "cubic"])
 def test_kernels_for_a_gpu_have_it(name):
     """Values and gradients of kernels, summed in any order and in none, and of array operations."""
