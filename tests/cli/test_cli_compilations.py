@@ -73,6 +73,7 @@ def test_what_was_not_used_for_longest_is_deleted(tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["program0", "program1"]
 
 
+@pytest.mark.slow
 def test_a_second_run_compiles_nothing(tmp_path):
     """Its programs have the names of those in the folder, and it adds none."""
     Image.fromarray(np.arange(60, dtype=np.uint8).reshape(4, 5, 3)).save(tmp_path / "in.png")

@@ -62,6 +62,7 @@ encode.replace_file = slow
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_a_killed_folder_is_continued(tmp_path, capsys, number):
     folder, out = folder_of(tmp_path, 60), tmp_path / "out"

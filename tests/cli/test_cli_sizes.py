@@ -143,6 +143,7 @@ def on_a_cpu():
         yield
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", VARIANTS)
 def test_tiles_are_those_of_the_whole(name):
     """By parameters and by a field in images of one pixel along an axis too; numbers, made first, of two capacities."""
@@ -150,11 +151,13 @@ def test_tiles_are_those_of_the_whole(name):
     assert_as_whole(VARIANTS[name], sizes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SMOOTHED)
 def test_smoothed_tiles_are_those_of_the_whole(name):
     assert_as_whole(SMOOTHED[name], SIZES[4:] if name == "shrunk" else SIZES[3:4])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RESIZED)
 def test_resized_tiles_are_those_of_the_whole(name):
     assert_as_whole(RESIZED[name], SIZES[2:] if name == "half" else SIZES[3:4])
@@ -179,6 +182,7 @@ STREAMED = {
 LEAST_ROOM = {"frame": (2**13, 6), "horizon": (2**12, 6), "half": (2**13, 18)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STREAMED)
 def test_streamed_tiles_are_those_of_the_whole(name, monkeypatch):
     """Where windows are too large, tiles are divided: down to single pixels at a horizon."""
@@ -196,6 +200,7 @@ def test_a_streamed_image_that_needs_a_chain_is_refused():
         StreamedImage(*arguments_of(SMOOTHED["shrunk"], SIZES[4]), jax.devices("cpu")[0], 2**30)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "programs"), [("frame", 2), ("alpha", 10), ("flow", 2)])
 def test_images_of_many_sizes_take_few_programs(name, programs):
     transform, read, dtype, channels = VARIANTS[name]

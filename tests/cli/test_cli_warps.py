@@ -235,6 +235,7 @@ SHRINKING = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", SHRINKING)
 def test_what_shrinks_is_smoothed_in_every_transform(tmp_path, kind):
     flow = shrinking_flow(tmp_path)

@@ -9,6 +9,7 @@ import functools
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from jax.extend.core import jaxpr_as_fun
 
 from tests.compiled.calls import BATCHES, FILTERS, FOOTPRINTS, POINTS, TEXELS
@@ -17,6 +18,13 @@ from tests.support import evaluator
 from tests.support.tolerances import assert_close, assert_exact
 
 CALLS = POINTS | FILTERS | TEXELS | FOOTPRINTS | BATCHES | FIELDS | SPLATS | MODELS
+# Calls that are tested by default, one of each kind of operands and texels; the others are slow.
+QUICK = (
+    *("mirror, 4 channels", "layers", "a cube", "a chain", "a crowd", "a reproducible crowd", "a color", "bspline 5"),
+    *("codes", "elements", "NaN", "hardware codes", "a footprint in texels, hardware", "a shared texture", "flows"),
+    *("affine maps", "windows of images", "indices", "votes for labels", "a hashed level", "a pyramid of heads"),
+    *("few texels, 2 channels, reproducible", "random samples, 1 channels", "a drawn texel", "a window with a border"),
+)
 TWICE = ("bspline 5", "flows")
 
 
@@ -120,7 +128,9 @@ class ReadContract:
             "test_second_order": [name for name in self.calls if name in TWICE],
         }
         if metafunc.function.__name__ in names:
-            metafunc.parametrize("name", names[metafunc.function.__name__])
+            marks = lambda name: [pytest.mark.slow] * (name not in QUICK)
+            called = [pytest.param(name, marks=marks(name)) for name in names[metafunc.function.__name__]]
+            metafunc.parametrize("name", called)
 
     def test_values(self, name):
         """Bit for bit where a texture unit's arithmetic is meant."""

@@ -94,6 +94,7 @@ def test_a_large_gradient_is_taken_in_blocks():
     assert_trees_close("reordered", whole[1:], together[1:])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("check", [True, False])
 def test_a_large_gradient_inside_shard_map(check):
     """A device's part of it is a program of one device, in blocks or as a kernel; a shared texture's is summed."""

@@ -45,6 +45,7 @@ class Launches:
         return LAUNCHER.run(kernel, *args)
 
 
+@pytest.mark.slow
 @dataclasses.dataclass
 class Case:
     """An affine map of the pixels of an output to points of a texture."""
@@ -136,6 +137,7 @@ def test_the_cotangents_of_the_matrix_come_along(name):
     assert_cotangents_close(operands, args, case.spec())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("textures", "matrices"), [(1, 3), (3, 1), (3, 3)])
 def test_batches_of_textures_and_of_images(textures, matrices):
     texels, output, images = jnp.asarray(normal(textures, 9, 12, 3)), (11, 14), normal(3, 11, 14, 3)

@@ -77,6 +77,7 @@ SPACES = {"2D": ((12, 9), "clamp"), "3D": ((6, 5, 7), "border")}
 
 
 # Each form of both chains, and some in a space where a read has more taps, so that repeated work would show sooner.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("chain", "space", "form"),
     [

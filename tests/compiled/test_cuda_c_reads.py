@@ -137,6 +137,7 @@ def reads(**options):
         yield dtype, Read(jt.texture2d(np.ascontiguousarray(stored)), coordinates(2), replace(sampler))
 
 
+@pytest.mark.slow
 def test_reads_in_float_arithmetic():
     cases = dict(reads())
     assert len(cases) == 33
@@ -149,6 +150,7 @@ def test_reads_in_float_arithmetic():
         assert_close("float16" if name == "float16" else "float32", np.nan_to_num(ours), np.nan_to_num(expected), 8.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("contracting", [False, True])
 def test_reads_in_hardware_arithmetic_bit_for_bit(contracting):
     """Also by a compiler that rounds products and sums once: the products are exact where it matters."""
@@ -224,6 +226,7 @@ SEVERAL = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SEVERAL)
 def test_a_thread_reads_several_samples(name, monkeypatch):
     """In an image and in a row; where samples are no whole number of blocks, threads read the last ones again."""

@@ -109,6 +109,7 @@ def compiler(monkeypatch):
     return compiled
 
 
+@pytest.mark.slow
 def test_exported_programs_run_without_jaxtex(tmp_path):
     """By default, for every platform, with their gradients; they hold no call that JAX gives no guarantee for."""
     blobs, cotangent = {}, normal(9, 8, 3)

@@ -20,7 +20,7 @@ from tests.support.host_kernels import FORMS, kernels_on_cpu
 ON_GPU = jax.default_backend() == "gpu"
 # Of calls at fields and inside of models, whose arrays the same code computes, one of each kind.
 FEW = (
-    *("bspline 5", "a footprint with a color", "a footprint in a chain, hardware", "flows", "affine maps", "indices"),
+    *("bspline 5", "a footprint with a color", "a footprint in texels, hardware", "flows", "affine maps", "indices"),
     *("votes for labels", "few texels, 2 channels, reproducible", "a hashed level", "a pyramid of heads"),
 )
 # Of calls whose texels get cotangents, those at which these are added in other ways.

@@ -56,6 +56,7 @@ PLACES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WRITES)
 @pytest.mark.parametrize("way", PLACES)
 @pytest.mark.parametrize("dtype", CODES)

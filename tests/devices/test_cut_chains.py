@@ -83,6 +83,7 @@ def gathered_sizes(program):
     return [math.prod(map(int, shape)) for shape in shapes]
 
 
+@pytest.mark.slow
 def test_routed_reads(mesh):
     """Values, and the gradient with respect to the finest level. Neither that nor the next one is gathered."""
     x, lod = drawn(1, 2, 16, 5, low=-1.0, high=2.0)
@@ -95,6 +96,7 @@ def test_routed_reads(mesh):
     assert "all-to-all" in program.as_text()
 
 
+@pytest.mark.slow
 def test_routed_footprints(mesh):
     """Each read along a footprint travels."""
     (x, y, side), texels = drawn(1, 3, 16, 5, low=-1.0, high=2.0), drawn(0, 64, 24, 2)
@@ -155,6 +157,7 @@ def test_other_accesses(mesh):
         jt.splat(drawn(1, 4, 1), (drawn(2, 4), drawn(3, 4)), (64, 8, 1), lod=1.0, out_sharding=P("rows"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [jt.sharded.Routing(), jt.sharded.Halo(8)], ids=["routing", "halo"])
 def test_memory(method, mesh):
     """No device holds the whole texture, in a program for one of 8 MiB: neither in a read, nor a splat, nor a chain."""

@@ -295,6 +295,7 @@ CUT_CALLS = [
 ONE_ROUND_CALLS = ("border", "gather", "rotate", "mips")  # jaxtex chooses how the others meet their texels
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "cut"), CUT_CALLS)
 def test_the_same_calls(name, cut):
     """Values, and gradients that are cut as the texture is. What travels are samples, not texels."""
@@ -334,6 +335,7 @@ def kinds():
     }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(kinds()))
 def test_other_kinds(name):
     """Taps of one sample may lie on several faces, or a half turn away: it travels to each, and sums are added."""

@@ -42,6 +42,7 @@ def splat(values, x, out_sharding=None):
     return jt.splat(values, (x,), (64, 2), sampler, out_sharding=out_sharding).texels
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "spec"), [(jt.sharded.Routing(0.5), P("rows")), (jt.sharded.Halo(9), P())], ids=["routing", "halo"]
 )
@@ -93,6 +94,7 @@ def test_few_values(spec, sizes, mesh):
     assert found.sharding.spec == P(*spec, *[None] * (3 - len(spec)))
 
 
+@pytest.mark.slow
 def test_forward_warp(mesh):
     """The result is cut as the image is; the flow may be everywhere."""
     image, flow = drawn(0, 64, 6, 2), drawn(1, 64, 6, 2, low=-3.0, high=3.0)

@@ -69,6 +69,7 @@ def on_host(tree):
     return jax.tree.map(np.asarray, tree)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_kernels(name):
     """Values, marks, tangents, and cotangents of texels and operands, by kernels of a GPU or compiled as C++."""
@@ -158,6 +159,7 @@ def affine_programs():
     return plain, program.compile()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "number"), [("a turn", 0), ("a turn", 1), ("a turn", 3), ("a line", 1)])
 def test_affine_grids(name, number):
     """Texels look for their samples: those of a device, among its own samples. All results of kernels agree."""

@@ -93,6 +93,7 @@ def assert_cut(checkpoint):
     assert min(written) > 0.4 * sum(written)
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_twice_goes_on_with_the_same_losses(tmp_path):
     arguments = "--steps", 7, "--every", 2, "--checkpoints"
     interrupted = *arguments, tmp_path / "interrupted"

@@ -1,7 +1,6 @@
 """Primitives in programs that XLA partitions: each device runs a form for one device on its part.
 
-On a GPU that form is a kernel. Here it is the form of arrays, and it notes which part it was given. Most textures have
-one axis: how many they have changes nothing in how samples are cut.
+Most textures have one axis: how many they have changes nothing in how samples are cut.
 """
 
 import contextlib
@@ -12,86 +11,37 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jax._src.interpreters.mlir import _platform_specific_lowerings
-from jax.interpreters import mlir
 from jax.sharding import AbstractMesh, AxisType, Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import jaxtex as jt
-from jaxtex._engine import binding, linearization, operators, primitives
+from jaxtex._engine import operators, primitives
 from jaxtex._engine.lowering import choice, cuda_c, device_axes, partitioned_call
 from jaxtex._engine.lowering.cuda_c import launch
 from jaxtex._engine.plan import layout_of, plan_of_grid
 from jaxtex._engine.spec import as_given
-from jaxtex._hardware import read as hardware
 from jaxtex._tables.storage_formats import Decoding
+from tests.support.device_parts import COLLECTIVE, lowered_in_parts
 from tests.support.tolerances import assert_trees_close
 
 pytestmark = pytest.mark.skipif(jax.device_count() < 8 or jax.default_backend() != "cpu", reason="needs eight CPUs")
 
-COLLECTIVE = re.compile(r"\b(all-gather|all-reduce|all-to-all|collective-permute|reduce-scatter)(?:-start)?\(")
 AXIS_TYPES = pytest.mark.parametrize("axis_type", [AxisType.Auto, AxisType.Explicit], ids=["auto", "explicit"])
-FORMS = {
-    "read": (primitives.read_p, operators.read, partitioned_call.READ),
-    "unit read": (hardware.read_p, hardware.read_array, partitioned_call.READ_WITH_COLOR),
-    "splat": (primitives.splat_p, operators.splat, partitioned_call.SPLAT),
-    "pullback": (primitives.pullback_p, linearization.pullback, partitioned_call.PULLBACK),
-}
 SAMPLER = jt.Sampler(address_mode="border")
 
 
-@functools.cache
-def array_form(name):
-    """A form of arrays, which JAX traces once for each shape, in whatever program it stands."""
-    run = functools.partial(binding.batched, FORMS[name][1])
-    return jax.jit(run, static_argnames=("spec", "batch", "wrt"), inline=True)
-
-
-class Parts:
-    """The forms that devices run, in place of kernels; `seen` holds the primitive and the operands' shapes of each."""
-
-    def __init__(self):
-        self.forget()
-
-    def forget(self):
-        self.seen = []
-        self.supports = lambda *avals, **static: True
-        self.before = lambda name: None
-
-    def lowering(self, name):
-        def run(*operands, **static):
-            self.before(name)
-            self.seen.append((name, *(x.shape for x in operands)))
-            return array_form(name)(*operands, **static)
-
-        supports = lambda *avals, **static: self.supports(*avals, **static)
-        return choice.Lowering("cpu", run, supports, layout=FORMS[name][2])
-
-    def names(self):
-        return {name for name, *_ in self.seen}
-
-    def shapes(self, name):
-        return {tuple(shapes) for found, *shapes in self.seen if found == name}
-
-
 @pytest.fixture(scope="module")
-def lowered_in_parts():
-    """Programs for several CPUs run as those for several GPUs do."""
-    found = Parts()
-    with pytest.MonkeyPatch.context() as patches:
-        for name, (p, _, _) in FORMS.items():
-            rule = found.lowering(name).rule(array_form(name), multiple_results=p.multiple_results)
-            patches.setitem(_platform_specific_lowerings["cpu"], p, None)  # to be taken back
-            mlir.register_lowering(p, rule, platform="cpu")
+def all_parts():
+    with lowered_in_parts() as found:
         jax.clear_caches()
         yield found
     jax.clear_caches()
 
 
 @pytest.fixture
-def parts(lowered_in_parts):
-    lowered_in_parts.forget()
-    return lowered_in_parts
+def parts(all_parts):
+    all_parts.forget()
+    return all_parts
 
 
 def texels_of(*shape):
@@ -152,14 +102,10 @@ def run(parts, f, args, placed, expected=None, mesh=None):
     return sorted(COLLECTIVE.findall(compiled.as_text())), compiled.as_text()
 
 
+# Derivatives that no form is tested for elsewhere.
 WORKS = {
-    "read": (read, {"read"}, 0),
-    "the gradient of texels": (gradient(wrt=0), {"read", "splat"}, 1),
-    "the gradient of coordinates": (gradient(wrt=(1,)), {"read", "pullback"}, 0),
-    "all gradients": (gradient(), {"read", "pullback"}, 1),
     "a tangent of texels": (forward(read, 1), {"read"}, 0),
     "tangents": (forward(read, 2), set(), 0),
-    "forward over reverse": (forward(gradient(wrt=0), 2), {"read", "splat"}, 1),
     "reverse over reverse": (
         jax.grad(lambda *args: sum(jnp.sum(g**2) for g in gradient()(*args)), (0, 1)),
         {"read", "splat", "pullback"},
@@ -169,20 +115,16 @@ WORKS = {
 }
 
 
-@AXIS_TYPES
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WORKS)
-def test_parts_equal_the_whole(name, axis_type, parts):
-    """Nothing is gathered, and the gradient of a shared texture is summed once; all forms get parts of the samples."""
+def test_derivatives(name, parts):
+    """Nothing is gathered, and the gradient of a shared texture is summed once."""
     f, forms, reductions = WORKS[name]
-    mesh, args = mesh_of((8,), axis_type), (texels_of(7, 2), coords_of(16, 3))
+    mesh, args = mesh_of((8,)), (texels_of(7, 2), coords_of(16, 3))
     collectives, _ = run(parts, f, args, put(mesh, args, (P(), P("a"))), mesh=mesh)
     assert set(collectives) <= {"all-reduce"}
     assert reductions is None or len(collectives) == reductions
     assert parts.names() == forms
-    for shapes in parts.shapes("read"):
-        assert shapes == ((7, 2), (2, 3))
-    for shapes in parts.shapes("pullback"):
-        assert shapes == ((2, 3, 2), (7, 2), (2, 3))
 
 
 @AXIS_TYPES

@@ -41,6 +41,7 @@ def work(module):
     return chosen
 
 
+@pytest.mark.slow
 @ON_EIGHT
 def test_a_run_compares_times_writes_and_reports(module, work, monkeypatch, capsys, tmp_path):
     main = module("__main__")
@@ -98,6 +99,7 @@ def test_what_differs_or_fails_is_not_timed(module, work):
     assert [figure.problem for figure in fails] == ["ValueError: no such function"] * 2
 
 
+@pytest.mark.slow
 @ON_EIGHT
 def test_the_training_step_is_cut(module, work):
     """Devices add up their gradients: each sends those of all parameters twice, less one part."""

@@ -102,6 +102,7 @@ def warps_and_gradients():
     return jax.jit(values_and_gradient(warps))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("axis_type", [AxisType.Auto, AxisType.Explicit], ids=["auto", "explicit"])
 def test_batch_sharded_warps_need_no_collective(axis_type):
     rng = np.random.default_rng(0)

@@ -26,6 +26,7 @@ def module(monkeypatch):
     return lambda name: importlib.import_module(f"benchmarks.{name}")
 
 
+@pytest.mark.slow
 def test_a_run_shows_and_writes_every_row(module, monkeypatch, capsys, tmp_path):
     peers, protocol = module("peers"), module("peers.protocol")
 
@@ -106,6 +107,7 @@ def test_list_and_what_is_missing(module, monkeypatch, capsys):
         main(["--picture", "bars.png"])
 
 
+@pytest.mark.slow
 def test_workloads_are_what_they_say(module, capsys, monkeypatch):
     """A lookup by RAFT and a dense grid against the texels themselves; then rows of both."""
     workloads = module("workloads")
@@ -183,6 +185,7 @@ def test_images_are_warped_by_everybody_alike(module, capsys):
     assert [line.split()[-1] for line in lines[2:]] == ["OpenCV", "OpenCV", "Pillow"]
 
 
+@pytest.mark.slow
 def test_shrinks_are_measured_beside_a_fine_reference(module, capsys):
     assert module("shrink").main(["--small", "--seconds", "0", "--only", "resized by 3.7"]) == 0
     rows = [line.strip("| ").split(" | ") for line in capsys.readouterr().out.splitlines() if "3.7" in line]

@@ -21,6 +21,8 @@ PAGES = {path.relative_to(DOCS).with_suffix("").as_posix(): path for path in sor
 PAGES = {name: path for name, path in PAGES.items() if not name.startswith("_")}
 # Pages whose blocks another test runs, because it looks at what they leave.
 ELSEWHERE = {"spatial-transformers": "unit/layers/test_layers.py"}
+# Pages that train, and those with many blocks.
+SLOW = {"start/transformer", "scaling", "porting-cuda"}
 # Pages that must show values, not only code.
 GUIDES = (
     "arithmetic",
@@ -95,7 +97,10 @@ def test_blocks_that_other_tests_run_are_named_there(name):
 
 # A page exports kernels; a machine without NVRTC exports array operations and says so.
 @pytest.mark.filterwarnings("ignore:jaxtex. GPU kernels cannot be compiled:UserWarning")
-@pytest.mark.parametrize("name", [name for name in WITH_BLOCKS if name not in ELSEWHERE])
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in WITH_BLOCKS if name not in ELSEWHERE],
+)
 def test_python_blocks_run_and_show_what_they_claim(name, tmp_path, monkeypatch, capsys):
     (tmp_path / "examples").symlink_to(DOCS.parent / "examples")
     monkeypatch.chdir(tmp_path)

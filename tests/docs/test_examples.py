@@ -220,6 +220,7 @@ def test_register(printed, tmp_path):
     assert np.abs(end[middle] - 128).mean() < 0.15 * np.abs(start[middle] - 128).mean()
 
 
+@pytest.mark.slow
 def test_register_volumes(printed, tmp_path):
     pytest.importorskip("optax")
     lines = printed("register_volumes", "--size", 32, "--steps", 0, 60, 0, "--out", tmp_path / "out.png")
@@ -233,6 +234,7 @@ def test_register_volumes(printed, tmp_path):
     assert np.abs(after[40:] - 128).mean() < 0.75 * np.abs(before[40:] - 128).mean()
 
 
+@pytest.mark.slow
 def test_spatial_transformer(printed, tmp_path):
     for package in ("flax", "optax", "sklearn"):
         pytest.importorskip(package)
@@ -363,6 +365,7 @@ def test_conventions(printed, tmp_path):
     assert (before[:-18, :-36] & after[18:, 36:]).sum() > 0.9 * after.sum() > 1000
 
 
+@pytest.mark.slow
 def test_warp_gallery(printed, tmp_path):
     lines = printed("warp_gallery", "--width", 36, "--out", tmp_path / "out.png")
     gallery = load("warp_gallery")
@@ -477,6 +480,7 @@ def test_tracer(printed, tmp_path):
     assert (globes[22:26, 22:26, 0] > 240).all()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(jax.device_count() < 4, reason="needs four devices")
 def test_semi_lagrangian(printed, tmp_path):
     args = "--size", 64, "--steps", 64, "--panel", 48, "--out", tmp_path / "out.png"
@@ -519,6 +523,7 @@ def test_ndimage(printed, tmp_path):
     np.testing.assert_array_equal(enlarged[::8, ::8], enlarged[7::8, 7::8])
 
 
+@pytest.mark.slow
 def test_optical_flow(printed, tmp_path):
     pytest.importorskip("optax")
     lines = printed("optical_flow", "--small", "--out", tmp_path / "out.png")
@@ -535,6 +540,7 @@ def test_optical_flow_paints_directions_as_hues():
     np.testing.assert_array_equal([right, nothing], [[1, 0, 0], [1, 1, 1]])
 
 
+@pytest.mark.slow
 def test_homography(printed, tmp_path):
     lines = printed("homography", "--small", "--out", tmp_path / "out.png")
     assert numbers(lines[0])[0] > 10
@@ -549,6 +555,7 @@ def test_homography_of_four_points():
     assert_close("homography", example.mapped(example.homography_of(square, seen), square), seen, 5)
 
 
+@pytest.mark.slow
 def test_learned_texture(printed, tmp_path):
     pytest.importorskip("optax")
     lines = printed("learned_texture", "--small", "--out", tmp_path / "out.png")
@@ -571,6 +578,7 @@ def test_learned_texture_looks_at_the_plane_from_above():
     assert_close("reordered", seen, ramp.reshape(4, 2, 4, 2, 3).mean(axis=(1, 3))[1:3, 1:3], 8)
 
 
+@pytest.mark.slow
 def test_feature_grid(printed, tmp_path):
     pytest.importorskip("optax")
     lines = printed("feature_grid", "--small", "--out", tmp_path / "out.png")
@@ -590,6 +598,7 @@ def weights_of_digits():
     return jax.jit(load("digits").start)(jax.random.key(0))
 
 
+@pytest.mark.slow
 def test_digits(printed, tmp_path, weights_of_digits):
     lines = printed("digits", "--small", "--out", tmp_path / "out.png", start=lambda key: weights_of_digits)
     names = [line.split(":")[0] for line in lines if " on average" in line]
@@ -620,6 +629,7 @@ def test_raft(printed, tmp_path):
     assert pixels(tmp_path / "out.png").shape == (322, 3 * 144 + 48, 3)
 
 
+@pytest.mark.slow
 def test_hash_grid(printed, tmp_path):
     pytest.importorskip("optax")
     lines = printed("hash_grid", "--small", "--out", tmp_path / "out.png")
@@ -633,6 +643,7 @@ def test_hash_grid(printed, tmp_path):
     assert pixels(tmp_path / "out.png").shape == (132, 396, 3)
 
 
+@pytest.mark.slow
 def test_chessboard(printed, tmp_path):
     lines = printed("chessboard", "--small", "--out", tmp_path / "out.png")
     (k1, _), (found, _) = (numbers(line)[-2 - more : len(numbers(line)) - more] for line, more in zip(lines, (0, 1)))
@@ -642,6 +653,7 @@ def test_chessboard(printed, tmp_path):
     assert pixels(tmp_path / "out.png").shape[1] == 2 * 216 + 34
 
 
+@pytest.mark.slow
 def test_lens(printed, tmp_path):
     lines = printed("lens", "--small", "--out", tmp_path / "out.png", STEPS=8)
     k1, _, before, after = (number for number in numbers(lines[0]) if number not in (1, 2))

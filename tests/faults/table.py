@@ -295,7 +295,7 @@ FAULTS = {
         "number <= @count@",
         "number < @count@",
         "test_forms.py",
-        "heads or weighted",
+        "heads",
     ),
     "adjoint: two texels side by side change places": Fault(
         ENGINE + "lowering/cuda_kernels/window.cu",

@@ -24,6 +24,7 @@ SEEDS = (28, 33, 35, 37, 51, 56, 59)
 LATER_SEEDS = (3, 8, 16, 27)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("calls", "seed"), [*(("first", seed) for seed in SEEDS), *(("later", seed) for seed in LATER_SEEDS)]
 )

@@ -71,6 +71,7 @@ def test_where_directions_meet_a_cube():
 jitted_reciprocal = jax.jit(reciprocal)
 
 
+@pytest.mark.slow
 def test_reciprocals_of_all_significands():
     """By the checksum of what the GPU returned."""
     numbers = np.arange(127 << 23, 128 << 23, dtype=np.int32).view(np.float32)

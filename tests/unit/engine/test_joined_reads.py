@@ -70,6 +70,7 @@ def grid_inputs(features, dtype="float32"):
     return grid, tables, drawn(5, 7, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("features", "dtype", "stored", "loaded"),
     [

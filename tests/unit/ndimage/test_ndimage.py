@@ -27,6 +27,7 @@ def points(shape, n=6):
     return np.stack([np.concatenate(cells) + rng.uniform(0.1, 0.4, 2 * n) for cells in zip(inside, outside)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["constant", "grid-constant", "wrap", "nearest"])
 def test_gradients_of_reads(mode, x64):
     """With respect to the array, the indices and the value outside, to the second order."""
@@ -35,6 +36,7 @@ def test_gradients_of_reads(mode, x64):
     assert_derivatives(read, array, points(array.shape), np.float64(0.7))
 
 
+@pytest.mark.slow
 def test_gradients_of_transforms(x64):
     """With respect to matrix and offset, a shift, a traced angle, and complex numbers."""
     image, matrix = normal(6, 5), np.eye(2) + 0.1 * normal(2, 2)

@@ -441,6 +441,7 @@ DERIVATIVES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("x64")
 @pytest.mark.parametrize(("size", "count", "layer", "drive", "order", "options"), DERIVATIVES)
 def test_derivatives_equal_differences_of_the_oracle(size, count, layer, drive, order, options):

@@ -363,6 +363,7 @@ ALIKE += ("warp_affine", "warp_perspective", "spatial_transform", "warp_flow", "
 ALIKE += ("gather, hardware", "sample, deterministic", "skimage", "map_coordinates, 1", "distort_points", "no rays")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in CASES if not any(words in name for words in ALIKE)])
 def test_a_batch_of_no_examples(name):
     """`jax.vmap` over none of all arguments, of the first, and of all others."""

@@ -667,6 +667,7 @@ DERIVATIVES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("x64")
 @pytest.mark.parametrize(("kind", "sizes", "drive", "order", "options"), DERIVATIVES, ids=name)
 def test_derivatives_equal_differences_of_the_oracle(kind, sizes, drive, order, options):

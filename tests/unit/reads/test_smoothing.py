@@ -184,6 +184,7 @@ def test_volumes_and_panoramas_keep_a_constant():
     assert_close("float32", faces, np.ones_like(faces), 1)
 
 
+@pytest.mark.slow
 def test_gradients_of_one_image_are_those_of_a_batch():
     """They come from the branch that ran. Those of a batch are pushed forward, along one direction."""
     texels, directions = image(SIZE, SIZE, 1), (image(SIZE, SIZE, 1)[::-1], image(2, 3))

@@ -49,6 +49,7 @@ def assert_unbiased(found, expected):
 # Values
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FILTERS)
 def test_the_error_falls_with_the_root_of_the_number_of_draws(name):
     """Its square is the variance of a draw over their number, within what 1,000 samples tell of it."""

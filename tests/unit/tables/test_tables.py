@@ -155,12 +155,14 @@ def test_a_made_up_mode_reads_the_border_color(made_up_mode, made_up_filter):
     assert_close("float32", found, raised_cosine(texels, x, y, strided) + (1 - weight) * color, 8.0)
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 @pytest.mark.parametrize("deterministic", [False, True])
 def test_forms_agree_on_a_made_up_mode(made_up_mode, deterministic):
     assert_forms_agree(normal(*SIDE, 2), jt.Sampler(address_mode=made_up_mode), deterministic)
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 @pytest.mark.parametrize("deterministic", [False, True])
 def test_forms_agree_on_a_made_up_filter(made_up_filter, deterministic):

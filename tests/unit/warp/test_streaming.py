@@ -77,6 +77,7 @@ def in_tiles(image, function, shape, **options):
     return out, source.most
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_tiles_are_those_of_the_whole(name):
     image, function, options = CASES[name]

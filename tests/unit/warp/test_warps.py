@@ -129,6 +129,7 @@ def test_batches_of_images_and_parameters(name):
     assert_close("peer", jax.jit(jax.vmap(call))(images, several), both, scale)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in WARPS if name not in (*INVERSE, "remap")])
 def test_derivatives_in_image_and_parameters(name, x64):
     """To the second order, against differences; a filter whose slopes are continuous."""
@@ -266,6 +267,7 @@ def test_volumes_are_smoothed_in_hardware_arithmetic():
     assert_close("texture unit axis", hardware, expected, 4 * np.ptp(volume))
 
 
+@pytest.mark.slow
 def test_antialiased_warps_have_gradients(x64):
     """Linear, and by so short a step that no pixel comes to another cell."""
     read = lambda t, m: warp.warp_affine(t, m, (3, 4), address="clamp", inverse_map=True, antialias=True)

@@ -1,0 +1,71 @@
+"""Programs for several CPUs that run, as those for several GPUs do, a form for one device on each one's part.
+
+On a GPU that form is a kernel. Here it is the form of arrays, and it notes which part it was given.
+"""
+
+import contextlib
+import functools
+import re
+from unittest import mock
+
+import jax
+from jax._src.interpreters.mlir import _platform_specific_lowerings
+from jax.interpreters import mlir
+
+from jaxtex._engine import binding, linearization, operators, primitives
+from jaxtex._engine.lowering import choice, partitioned_call
+from jaxtex._hardware import read as hardware
+
+COLLECTIVE = re.compile(r"\b(all-gather|all-reduce|all-to-all|collective-permute|reduce-scatter)(?:-start)?\(")
+FORMS = {
+    "read": (primitives.read_p, operators.read, partitioned_call.READ),
+    "bordered read": (primitives.bordered_read_p, operators.bordered_read, partitioned_call.READ_WITH_COLOR),
+    "unit read": (hardware.read_p, hardware.read_array, partitioned_call.READ_WITH_COLOR),
+    "splat": (primitives.splat_p, operators.splat, partitioned_call.SPLAT),
+    "pullback": (primitives.pullback_p, linearization.pullback, partitioned_call.PULLBACK),
+}
+
+
+@functools.cache
+def array_form(name):
+    """A form of arrays, which JAX traces once for each shape, in whatever program it stands."""
+    run = functools.partial(binding.batched, FORMS[name][1])
+    return jax.jit(run, static_argnames=("spec", "batch", "wrt"), inline=True)
+
+
+class Parts:
+    """The forms that devices run, in place of kernels; `seen` holds the primitive and the operands' shapes of each."""
+
+    def __init__(self):
+        self.forget()
+
+    def forget(self):
+        self.seen = []
+        self.supports = lambda *avals, **static: True
+        self.before = lambda name: None
+
+    def lowering(self, name):
+        def run(*operands, **static):
+            self.before(name)
+            self.seen.append((name, *(x.shape for x in operands)))
+            return array_form(name)(*operands, **static)
+
+        supports = lambda *avals, **static: self.supports(*avals, **static)
+        return choice.Lowering("cpu", run, supports, layout=FORMS[name][2])
+
+    def names(self):
+        return {name for name, *_ in self.seen}
+
+    def shapes(self, name):
+        return {tuple(shapes) for found, *shapes in self.seen if found == name}
+
+
+@contextlib.contextmanager
+def lowered_in_parts():
+    """Meanwhile programs for several CPUs run as those for several GPUs do; yields their parts."""
+    found = Parts()
+    with mock.patch.dict(_platform_specific_lowerings["cpu"]):
+        for name, (p, _, _) in FORMS.items():
+            rule = found.lowering(name).rule(array_form(name), multiple_results=p.multiple_results)
+            mlir.register_lowering(p, rule, platform="cpu")
+        yield found
