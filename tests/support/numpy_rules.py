@@ -63,7 +63,7 @@ def is_integer(x):
 RULES |= {
     name: elementwise(getattr(np, function))
     for name, function in (
-        *((name, name) for name in ("floor", "ceil", "sqrt", "exp", "exp2", "log", "log1p", "expm1", "square")),
+        *((name, name) for name in ("floor", "ceil", "sqrt", "exp", "exp2", "log", "log2", "log1p", "expm1", "square")),
         *((name, name) for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "cbrt", "nextafter")),
         *(("add", "add"), ("add_any", "add"), ("sub", "subtract"), ("mul", "multiply"), ("neg", "negative")),
         *(("max", "maximum"), ("min", "minimum"), ("abs", "abs"), ("pow", "power"), ("atan2", "arctan2")),
