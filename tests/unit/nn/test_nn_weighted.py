@@ -200,6 +200,7 @@ IN_ONE_PASS = {
 
 
 @pytest.mark.compiled
+@pytest.mark.slow
 @pytest.mark.parametrize("case", IN_ONE_PASS)
 def test_sums_of_every_kind(case):
     ours, plainly, make = IN_ONE_PASS[case]
