@@ -123,6 +123,7 @@ def test_lossless_formats_keep_every_bit(tmp_path, suffix, dtype, channels):
     np.testing.assert_array_equal(out, pixels)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("filter_mode", ["linear", "cubic"])
 @pytest.mark.parametrize(("dtype", "channels"), [("uint8", 3), ("uint16", 1), ("uint8", 4), ("uint16", 4)])
 def test_the_identity_keeps_every_bit(tmp_path, filter_mode, dtype, channels):

@@ -148,6 +148,7 @@ def test_a_signal_in_a_callback_of_the_garbage_collector_is_not_lost():
         collect()
 
 
+@pytest.mark.slow
 def test_an_interrupt_while_starting_is_a_sentence(tmp_path):
     code = """
 import signal
@@ -467,6 +468,7 @@ def test_jax_that_may_not_compile_is_a_sentence(tmp_path, capsys):
     assert "JAX_DISABLE_JIT is set, and images are warped by compiled programs; unset it" in errors
 
 
+@pytest.mark.slow
 def test_a_platform_that_is_not_there_is_a_sentence():
     process = start("info", JAX_PLATFORMS="cuda")
     report, errors = process.communicate()

@@ -48,6 +48,7 @@ WHOLE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", WHOLE)
 def test_white_stays_white_up_to_the_edge(tmp_path, kind):
     assert (made(tmp_path, WHITE, *WHOLE[kind]) == 255).all()

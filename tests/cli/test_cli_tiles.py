@@ -30,6 +30,7 @@ def small_tiles(monkeypatch):
         yield
 
 
+@pytest.mark.slow
 def test_an_opaque_image_gets_an_alpha_channel(tmp_path, capsys):
     """In tiles as in the whole: clear outside of the turned image."""
     source = make(tmp_path / "in.tif", "mapped")
@@ -79,6 +80,7 @@ def make(path, layout, dtype="uint8"):
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_files_of_every_layout(tmp_path, capsys, layout):
     source = make(tmp_path / "in.tif", layout, "uint16" if layout == "big-endian" else "uint8")

@@ -287,6 +287,7 @@ def test_as_many_reads_as_the_footprint_is_long(linear, reads):
 # One program for each kind of transform
 
 
+@pytest.mark.slow
 def test_other_parameters_compile_nothing(tmp_path, capsys):
     source = save(tmp_path / "in.png", noise(3))
     variants = {

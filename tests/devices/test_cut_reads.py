@@ -488,6 +488,7 @@ def gradient_of_flow(image, flow):
     return jax.grad(lambda *args: jnp.sum(jt.warp.warp_flow(*args) ** 2), (0, 1))(image, flow)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [jt.sharded.Halo(6), ONE_ROUND], ids=["halo", "routing"])
 def test_points_in_one_array(method, mesh):
     """A flow is an operand of several numbers."""

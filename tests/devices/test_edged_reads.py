@@ -177,6 +177,7 @@ def test_affine_grids(name, number):
     assert_trees_close("sum", found[0][1], expected[0][1], 2**11)
 
 
+@pytest.mark.slow
 def test_derivatives_of_second_order_and_batches():
     texels, _, operands, spec, whole = part(SAMPLERS["wrap"])
     start, *coords = operands

@@ -303,6 +303,7 @@ def test_sums_of_narrow_texels_are_wide(parts):
         assert (abs(np.asarray(found, np.float32) - narrow) <= abs(narrow) * jnp.finfo(jnp.bfloat16).eps).all()
 
 
+@pytest.mark.slow
 def test_shardings_that_no_mesh_of_the_arguments_names(parts):
     """Given to `jit` alone, divided by a reshape, of two meshes, with devices in another order, and conflicting."""
     mesh, other = mesh_of((8,)), mesh_of((4, 2))
@@ -360,6 +361,7 @@ def test_reads_in_hardware_arithmetic(parts):
     assert {shapes[0] for shapes in parts.shapes("unit read")} == {(1, 7, 2)}
 
 
+@pytest.mark.slow
 def test_levels_and_faces(parts):
     mesh, x = mesh_of((8,)), coords_of(16, 3)
     sampler = jt.Sampler(mipmap_filter_mode="linear")

@@ -59,6 +59,7 @@ def on_one_device(name):
     return jax.jit(lambda *args: (*values_and_gradient(f)(*args), tangent(f)(*args)))(*arguments(name)[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("axis_type", [AxisType.Auto, AxisType.Explicit], ids=["auto", "explicit"])
 @pytest.mark.parametrize("name", READS)
 def test_batch_sharded_reads_need_no_collective(name, axis_type):

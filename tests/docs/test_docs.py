@@ -22,7 +22,15 @@ PAGES = {name: path for name, path in PAGES.items() if not name.startswith("_")}
 # Pages whose blocks another test runs, because it looks at what they leave.
 ELSEWHERE = {"spatial-transformers": "unit/layers/test_layers.py"}
 # Pages that train, and those with many blocks.
-SLOW = {"start/transformer", "scaling", "porting-cuda"}
+SLOW = {
+    "start/transformer",
+    "scaling",
+    "porting-cuda",
+    "image-warping",
+    "volumes",
+    "reads-inside-models",
+    "performance",
+}
 # Pages that must show values, not only code.
 GUIDES = (
     "arithmetic",

@@ -283,6 +283,7 @@ def test_theta(printed, tmp_path):
     assert_close("drawn line", edge, (209, 17, 65), 255)
 
 
+@pytest.mark.slow
 def test_textured_plane(printed, tmp_path):
     lines = printed("textured_plane", "--size", 48, 60, "--texels", 64, "--out", tmp_path / "out.png")
     point, linear, trilinear, anisotropic = (numbers(line)[-1] for line in lines[:4])
@@ -450,6 +451,7 @@ def test_histogram_equalization_draws_bars():
     assert bars[:, 21].sum() < bars[:, 41].sum()
 
 
+@pytest.mark.slow
 def test_reaction_diffusion(printed, tmp_path):
     lines = printed("reaction_diffusion", "--size", 64, "--steps", 400, "--spots", 2, "--out", tmp_path / "out.png")
     assert lines[0] == "32768 of 32768 bytes of the state reused"
@@ -494,6 +496,7 @@ def test_semi_lagrangian(printed, tmp_path):
     assert pixels(tmp_path / "out.png").shape == (70, 6 * 54 - 6, 3)
 
 
+@pytest.mark.slow
 def test_zone_plate(printed, tmp_path):
     lines = printed("zone_plate", "--small", "--out", tmp_path / "out.png")
     off = {line.split("  ")[0]: numbers(line)[-1] for line in lines[:-1]}
@@ -512,6 +515,7 @@ def test_zone_plate(printed, tmp_path):
     assert reference < 0.1 * ghost
 
 
+@pytest.mark.slow
 def test_ndimage(printed, tmp_path):
     lines = printed("ndimage", "--size", 96, 64, "--steps", 6, "--out", tmp_path / "out.png")
     ratios = [numbers(line)[1] for line in lines[:4]]
@@ -620,6 +624,7 @@ def test_digits_look_around_a_guess_or_at_a_grid(weights_of_digits):
             assert sorted(map(tuple, places)) == [((k + 0.5) / 8, (j + 0.5) / 8) for k in range(8) for j in range(8)]
 
 
+@pytest.mark.slow
 def test_raft(printed, tmp_path):
     lines = printed("raft", "--small", "--out", tmp_path / "out.png")
     rounds = [numbers(line)[2:] for line in lines if line.startswith("round ")]
@@ -664,6 +669,7 @@ def test_lens(printed, tmp_path):
     assert 300 < red.sum() < 1200
 
 
+@pytest.mark.slow
 def test_chessboard_measures_straightness():
     example = load("chessboard")
     line = np.stack([np.arange(4.0), 2 * np.arange(4.0)], axis=-1)

@@ -156,6 +156,7 @@ def is_refusal(name, spelling, error):
     return isinstance(error, TypeError | ValueError) and named is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_every_option_has_an_effect(name):
     assert name in CALLS, f"add a call of {name} to CALLS"
@@ -166,6 +167,7 @@ def test_every_option_has_an_effect(name):
     assert not found, found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", READERS)
 def test_every_field_of_a_sampler_has_an_effect(name):
     assert {*FIELDS} == {*options_of("Sampler")}

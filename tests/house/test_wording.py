@@ -107,6 +107,7 @@ def whole_tracebacks():
     jax.config.update("jax_traceback_filtering", before)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_errors_name_the_function_and_its_arguments(name):
     faults = [(wrong, fault) for wrong, keywords in wrong_calls(name) if (fault := fault_of(name, keywords))]

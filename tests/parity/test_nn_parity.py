@@ -55,6 +55,7 @@ def recorded(name, key):
     return data()[f"{name}/{key}"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_value_and_gradients_are_those_of_torch(name):
     case = CASES[name]

@@ -156,6 +156,7 @@ def by_torch(case, at_kinks=False):
     return peers.results("torch", name, program, *Data(dimension, align, at_kinks).arrays)
 
 
+@pytest.mark.slow
 @each_case
 def test_grid_sample_is_that_of_the_oracle(dimension, mode, padding, align):
     case = (dimension, mode, padding, align)

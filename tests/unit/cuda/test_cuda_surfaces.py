@@ -116,6 +116,7 @@ def accesses(kind, desc):
     return run({name: recorded_access(name) for name in names})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "desc", "size"), RECORDED, ids="-".join)
 def test_recorded_accesses_are_equal(kind, desc, size):
     """Reads and writes in both modes, in every byte: but for layers from 65536 on, which the card wraps to 16 bits."""
@@ -228,6 +229,7 @@ def expected_of(memory, size, kind, coords, mode, values=None):
 EVEN, ODD = tuple(TYPES)[::2], tuple(TYPES)[1::2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "desc", "types"),
     [

@@ -114,6 +114,7 @@ def turned(images, matrices, deterministic=False):
     return joined([read(*some) for some in zip(images, matrices)], 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deterministic", [False, True])
 def test_sums_that_look_at_values_several_times(deterministic, monkeypatch):
     """Texels that look for their samples, and reproducible sums, get a copy."""
@@ -126,6 +127,7 @@ def test_sums_that_look_at_values_several_times(deterministic, monkeypatch):
     assert places == [(17, 0, 9), (17, 9, 8), (17, 0, 9)]
 
 
+@pytest.mark.slow
 def test_every_rule_is_that_of_the_reads():
     """Forward and reverse mode, the second order, batches, and the transpose, of tables of which some are constant."""
     grid, tables, points = grid_inputs(2)

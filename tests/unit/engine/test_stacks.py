@@ -72,6 +72,7 @@ CALLS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CALLS)
 def test_one_array_equals_several(name):
     """Values and cotangents of one array of points are those of an array for each component."""

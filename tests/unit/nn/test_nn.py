@@ -44,6 +44,7 @@ def attention_inputs(batch=1, queries=3, heads=2, width=2, points=2, dtype=np.fl
 # Derivatives of second order, in both modes, where torchvision has none of boxes or of derivatives
 
 
+@pytest.mark.slow
 def test_derivatives(x64):
     """All functions of one program each, in float64, away from kinks."""
     inside = lambda *shape: RANDOM.integers(0, 3, shape) + between(0.2, 0.8, *shape, dtype=np.float64)
@@ -59,6 +60,7 @@ def test_derivatives(x64):
     assert_derivatives(look, np.float64(normal(1, 1, 2, 4, 5)), inside(1, 1, 2, 2))
 
 
+@pytest.mark.slow
 def test_derivatives_of_features_of_points(x64):
     """Of one plane of three and of few axes, as the axes and the planes of a sum are treated alike."""
     points = between(-0.9, 0.9, 4, 3, dtype=np.float64)

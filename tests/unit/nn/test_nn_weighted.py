@@ -222,6 +222,7 @@ def test_gradients_of_many_samples(axis):
     assert_trees_close("long sum", compiled(ours, *args), compiled(theirs, *args), 64)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("x64")
 def test_every_derivative():
     levels, *args = jax.tree.map(lambda a: a.astype(np.float64), IN_ONE_PASS["pyramid of heads"][2]())

@@ -339,6 +339,7 @@ def floating(args):
     return tuple(k for k, a in enumerate(args) if is_floating(a))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_nothing_is_read_and_written(name):
     with jax.enable_x64("float64" in name):

@@ -191,6 +191,7 @@ def test_a_choice_leaves_a_number_for_the_next_one(weights):
 # Gradients
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["linear", "cubic"])
 def test_gradients_to_texels_are_unbiased_and_those_to_coordinates_exact(name):
     texels, coords, color = normal(5, 6, 2), tuple(uniform(2, 8)), jnp.float32([0.5, -1.0])
@@ -229,6 +230,7 @@ def test_derivatives_of_higher_orders_and_in_both_modes():
     assert_close("sum", pushed, sum(float(np.vdot(a, b)) for a, b in zip(pulled, tangents)), 256)
 
 
+@pytest.mark.slow
 def test_gradients_to_the_level_and_the_footprint_are_exact():
     chain, sampler = jt.build_mipmaps(jt.texture2d(normal(16, 12, 2))), jt.Sampler(mipmap_filter_mode="linear")
     coords = tuple(uniform(2, 5))

@@ -97,6 +97,7 @@ def test_values(name):
             assert_close("reordered", values, expected(texels, coords, mode, *kernel), 16)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["bspline 2", "bspline 5", "mitchell", "lanczos3", "gaussian"])
 def test_derivatives(name, x64):
     texels, coords = drawn(2 if name == "bspline 2" else 1, 12, np.float64)

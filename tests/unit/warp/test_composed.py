@@ -72,6 +72,7 @@ def test_an_image_and_each_moved_flow_are_read_once():
     assert_close("float32", as_projective, together, 16)
 
 
+@pytest.mark.slow
 def test_gradients_go_to_every_part(x64):
     image, (first, flow, last) = drawn(2, np.float64)
     points = centers(OUTPUT[2])[2:6, 3:7]

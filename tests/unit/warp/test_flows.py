@@ -111,6 +111,7 @@ def test_each_step_of_an_inverse_looks_once_more():
         assert_exact(warp.invert_flow(flow, steps)[1, 1:4, 0], inverse)
 
 
+@pytest.mark.slow
 def test_derivatives_of_every_order(x64):
     """Of all functions at once."""
     velocity = drawn(2, 0.5, np.float64)[:4, :5]

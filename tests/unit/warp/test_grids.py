@@ -41,6 +41,7 @@ def assert_alike(actual, expected, row="peer"):
         assert_close(row, a, b, 1 + np.abs(np.asarray(b)).max())
 
 
+@pytest.mark.slow
 def test_values_and_derivatives():
     """Forward and reverse mode, and the reverse of the reverse, in texels and matrix together."""
     (ours, theirs), matrix = both("projective", jt.Sampler(normalized_coords=False))

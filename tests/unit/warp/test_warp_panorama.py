@@ -141,6 +141,7 @@ def test_gradients_to_the_picture_and_the_faces():
     assert_derivatives(function, panorama(5, 7, np.float64)[..., :2], faces(3, np.float64)[..., :2])
 
 
+@pytest.mark.slow
 def test_gradients_are_finite_where_a_texel_lies_at_a_pole():
     loss = lambda picture: TO_FACES(picture, 3, antialias=True)[2:4, 1, 1].sum()
     gradient = jax.jit(jax.grad(loss))(panorama(6, 12)[..., :1])

@@ -128,6 +128,7 @@ def test_equals_scipy():
         assert_close("spline float64", seen, expected + 16, WIDTH)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("x64")
 def test_gradients_to_image_points_and_regularization():
     source, target = draw_points(5)
