@@ -19,7 +19,7 @@ TABLE = FOLDER / "budget.toml"
 # Where a run writes what it has counted, a line for each file of tests.
 VARIABLE = "JAXTEX_COUNT_PROGRAMS"
 # So far a count may lie above its line: what other files have left in the caches of a process changes it a little.
-SHARE, PROGRAMS = 0.05, 20
+SHARE, PROGRAMS = 0.05, 40
 HEADER = """\
 # Programs that each file of tests may compile, with the version of JAX below and on a CPU; see budget.py.
 """
