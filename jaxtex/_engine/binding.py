@@ -84,7 +84,7 @@ def define_evaluation(
 
     compiled = typed_jit(*static)(lambda *args, **params: p.bind(*args, **params))
 
-    @functools.wraps(function)  # for tools that walk programs, who find what a primitive equals
+    @functools.wraps(function)  # so that tools that walk programs find the function that a primitive equals
     def evaluate(*args: jax.Array, **params: Any) -> Any:
         with jax.disable_jit(False):  # under which it would end up here again
             return compiled(*args, **params)

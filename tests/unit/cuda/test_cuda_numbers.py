@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from jaxtex import cuda
-from jaxtex.cuda import ArrayFlags, CudaError, Extent, Memcpy3DParms, PitchedPtr, ResourceDesc, TextureDesc
+from jaxtex.cuda import ArrayFlags, Extent, Memcpy3DParms, PitchedPtr, ResourceDesc, TextureDesc
 from tests.support.tolerances import assert_exact
+from tests.unit.cuda.test_cuda import refused
 
 STORE = ArrayFlags.SurfaceLoadStore
 ZERO, CLAMP, TRAP = cuda.SurfaceBoundaryMode.Zero, cuda.SurfaceBoundaryMode.Clamp, cuda.SurfaceBoundaryMode.Trap
@@ -17,14 +18,6 @@ LINE = cuda.memcpyToArray(cuda.mallocArray(cuda.createChannelDesc("float"), 4, 0
 SQUARE = cuda.memcpyToArray(
     cuda.mallocArray(cuda.createChannelDesc("float"), 2, 2, STORE), np.float32([[1, 2], [3, 4]])
 )
-
-
-def refused(create, code, *words):
-    with pytest.raises(CudaError) as caught:
-        create()
-    assert caught.value.code == code, caught.value
-    for word in words:
-        assert word in str(caught.value)
 
 
 # -------------------------------------------------------------------------------------------------- coordinates

@@ -10,18 +10,11 @@ import pytest
 from jaxtex import cuda
 from jaxtex.cuda import AddressMode, ArrayFlags, CudaError, Error, FilterMode, MemcpyKind, ResourceDesc, TextureDesc
 from tests.support.tolerances import assert_exact
+from tests.unit.cuda.test_cuda import refused
 
 STORE = ArrayFlags.SurfaceLoadStore
 H2D, D2H, D2D = MemcpyKind.HostToDevice, MemcpyKind.DeviceToHost, MemcpyKind.DeviceToDevice
 FLOAT = cuda.createChannelDesc("float")
-
-
-def refused(create, code, *words):
-    with pytest.raises(CudaError) as caught:
-        create()
-    assert caught.value.code == code, caught.value
-    for word in words:
-        assert word in str(caught.value)
 
 
 # ------------------------------------------------------------------------------------------- surface references
