@@ -8,9 +8,9 @@ from collections.abc import Generator
 
 from jax.export import DisabledSafetyCheck
 
-from ._compat import has_ptx_call
-from ._engine.lowering.choice import LEAST_COMPUTE_CAPABILITY
-from ._engine.lowering.cuda_c import FOR_EXPORTS, TARGET, local_capability
+from ._engine.cuda.build.launch import FOR_EXPORTS, TARGET, local_capability
+from ._engine.forms.choice import LEAST_COMPUTE_CAPABILITY
+from ._jax.versions import has_ptx_call
 
 
 @contextlib.contextmanager

@@ -11,15 +11,15 @@ import numpy as np
 from jax.sharding import PartitionSpec
 from jax.typing import ArrayLike
 
-from ._arguments import as_array, as_integer, check_function, check_texture
-from ._cut_levels import CutChain
-from ._engine.coordinates import Arrays
-from ._engine.distributed.cut_chain import chain_for
-from ._engine.distributed.placement import is_cut, names_of, parts_of, report_whole
-from ._engine.indexing import everywhere, explicit_sharding
-from ._remedies import public
+from ._checks.arguments import as_array, as_integer, check_function, check_texture
+from ._checks.remedies import public
+from ._engine.describe.coordinates import Arrays
+from ._engine.describe.levels import CutChain
+from ._engine.sharded.cut_chain import chain_for
+from ._engine.sharded.placement import is_cut, names_of, parts_of, report_whole
+from ._jax.indexing import everywhere, explicit_sharding
+from ._jax.typed_jit import typed_jit
 from ._tables.storage_formats import sum_dtype
-from ._typed_jit import typed_jit
 from .texture import Texture, chain_shapes, packed
 
 

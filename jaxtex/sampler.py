@@ -12,8 +12,8 @@ from typing import Any, Literal, TypeVar, cast
 import jax
 import numpy as np
 
-from ._integers import is_integer
-from ._keywords import check_keywords
+from ._checks.integers import is_integer
+from ._checks.keywords import check_keywords
 from ._tables.address_rules import ADDRESS_RULES, AddressRule
 from ._tables.filter_kernels import MAX_SPLINE_ORDER, FilterKernel, FilterOptions, filter_kernel
 from ._tables.storage_formats import Decoding

@@ -12,8 +12,8 @@ import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 from jax.typing import ArrayLike, DTypeLike
 
-from . import _debug, _reads
-from ._arguments import (
+from ._checks import hints
+from ._checks.arguments import (
     as_integer,
     as_sizes,
     check_adjoint,
@@ -29,11 +29,12 @@ from ._arguments import (
     common_shape,
     converted,
 )
-from ._engine.decoding import read_dtype
-from ._engine.distributed.placement import as_sharding
-from ._engine.plan import Layout, combination
-from ._engine.spec import Combination
-from ._remedies import public
+from ._checks.remedies import public
+from ._engine.compute.decoding import read_dtype
+from ._engine.describe.plan import Layout, combination
+from ._engine.describe.spec import Combination
+from ._engine.sharded.placement import as_sharding
+from ._reads import calls
 from .modes import Arithmetic, TextureKind, choose
 from .sampler import Sampler
 from .texture import AXIS_NAMES, Texture, chain_shapes, check_faces
@@ -136,13 +137,13 @@ def sample(
             "sample: ddz is given with arithmetic='hardware', and no texture unit takes a third side; leave ddz out, "
             "or use arithmetic='float'."
         )
-    result = check_dtype("sample", dtype, _reads.own_dtype(texture, sampler))
-    if _debug.is_on():
-        _debug.mention_smoothing("sample", sampler)
+    result = check_dtype("sample", dtype, calls.own_dtype(texture, sampler))
+    if hints.is_on():
+        hints.mention_smoothing("sample", sampler)
         if sampler.normalized_coords and not texture.kind.is_cube:
-            _debug.mention_far_coords("sample", arguments.coords)
+            hints.mention_far_coords("sample", arguments.coords)
     if key is None:
-        return _reads.sample(texture, arguments, sampler=sampler, dtype=result)
+        return calls.sample(texture, arguments, sampler=sampler, dtype=result)
     if sampler.arithmetic is Arithmetic.HARDWARE:
         raise ValueError(
             "sample: key is given with arithmetic='hardware', and no texture unit draws texels; leave key out, or use "
@@ -153,7 +154,7 @@ def sample(
             f"sample: key is given with limit={str(sampler.limit)!r}, and a limited read is no mean of texels, "
             f"which draws have as their expectation; leave key or limit out."
         )
-    return _reads.sample(texture, arguments, check_key("sample", key), sampler=sampler, dtype=result)
+    return calls.sample(texture, arguments, check_key("sample", key), sampler=sampler, dtype=result)
 
 
 @public
@@ -189,7 +190,7 @@ def fetch(texture: Texture, indices: Coords, *, layer: ArrayLike | None = None, 
         raise ValueError("fetch: texture is a cubemap, which has no integer coordinates; read it with sample.")
     level = check_level("fetch", texture, level)
     arguments = check_texels("fetch", texture.kind, "indices", indices, layer)
-    return _reads.fetch(texture, arguments, level=level)
+    return calls.fetch(texture, arguments, level=level)
 
 
 @public
@@ -236,7 +237,7 @@ def gather(
     check_sampler("gather", texture.kind, texture.dtype, 1, unfiltered)
     arguments = check_read_arguments("gather", texture.kind, coords, None)
     result = read_dtype(texture.dtype, sampler.decoding, blends=False)
-    return _reads.gather(texture, arguments, sampler=sampler, component=component, dtype=result)
+    return calls.gather(texture, arguments, sampler=sampler, component=component, dtype=result)
 
 
 @public
@@ -320,7 +321,7 @@ def splat(
             "out_sharding out, or splat into one level."
         )
     placed = None if out_sharding is None else as_sharding("splat", out_sharding)
-    texels = _reads.splat(values, arguments, layout=layout, sampler=sampler, dtype=result, placed=placed)
+    texels = calls.splat(values, arguments, layout=layout, sampler=sampler, dtype=result, placed=placed)
     return Texture(texels, None, texture_kind, chain)
 
 

@@ -26,10 +26,10 @@ from typing import Any
 
 import jax
 
-from ._arguments import check_function, shown
-from ._engine.distributed.counted import total_of
-from ._engine.distributed.meeting import COUNT, METHOD, REPORT, Halo, Routing, Whole
-from ._integers import is_integer
+from ._checks.arguments import check_function, shown
+from ._checks.integers import is_integer
+from ._engine.sharded.counted import total_of
+from ._engine.sharded.method import COUNT, METHOD, REPORT, Halo, Routing, Whole
 
 __all__ = ["Halo", "Routing", "Whole", "count_beyond", "explain", "using"]
 

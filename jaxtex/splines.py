@@ -9,15 +9,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ._arguments import check_is_sampler, check_texture
-from ._engine.convolution import convolve
-from ._engine.decoding import decode
-from ._engine.plan import layout_of, space_axes
-from ._remedies import public
+from ._checks.arguments import check_is_sampler, check_texture
+from ._checks.remedies import public
+from ._engine.compute.decoding import decode
+from ._engine.describe.plan import layout_of, space_axes
+from ._engine.rules.convolution import convolve
+from ._jax.typed_jit import typed_jit
 from ._tables.address_rules import SPHERE, WRAP, AddressRule, addressed
 from ._tables.filter_kernels import FilterKernel, Polynomials, evaluate, of_each
 from ._tables.storage_formats import sum_dtype
-from ._typed_jit import typed_jit
 from .modes import FilterMode
 from .sampler import Sampler
 from .texture import Texture

@@ -12,28 +12,21 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from ._arguments import (
-    ReadArguments,
-    as_operands,
-    check_level,
-    check_texels,
-    check_texture,
-    common_shape,
-)
-from ._engine.decoding import in_wide_texels, wide_dtype
-from ._engine.distributed.cut_chain import with_cut, without_cut
-from ._engine.distributed.placed_reads import read_where_placed
-from ._engine.distributed.placed_writes import TexelWrite
+from ._checks.arguments import ReadArguments, as_operands, check_level, check_texels, check_texture, common_shape
+from ._checks.remedies import public
+from ._checks.traps import OUTSIDE, report
+from ._checks.values import check_values, spread
+from ._engine.compute.decoding import in_wide_texels, wide_dtype
+from ._engine.describe.plan import ReadPlan, layout_of, plan_of_texels
+from ._engine.describe.spec import ReadSpec
 from ._engine.float_arithmetic import read_over
-from ._engine.plan import ReadPlan, layout_of, plan_of_texels
-from ._engine.spec import ReadSpec
-from ._engine.texel_walk import only_address
-from ._remedies import public
+from ._engine.sharded.cut_chain import with_cut, without_cut
+from ._engine.sharded.placed_reads import read_where_placed
+from ._engine.sharded.placed_writes import TexelWrite
+from ._engine.walk.texel_walk import only_address
+from ._jax.typed_jit import typed_jit
 from ._tables.address_rules import BORDER, CLAMP, LAST
 from ._tables.storage_formats import Decoding
-from ._texel_values import check_values, spread
-from ._traps import OUTSIDE, report
-from ._typed_jit import typed_jit
 from .modes import BoundaryMode, choose
 from .sampling import Coords
 from .texture import Texture

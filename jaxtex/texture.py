@@ -12,9 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from ._cut_levels import CutChain, joined_levels
-from ._integers import in_dtype_of_jax
-from ._remedies import check_color, check_is_no_nest, check_operand, public
+from ._checks.integers import in_dtype_of_jax
+from ._checks.remedies import check_color, check_is_no_nest, check_operand, public
+from ._engine.describe.levels import CutChain, joined_levels
 from ._tables.storage_formats import STORAGE_FORMATS
 from .modes import TextureKind, choose
 

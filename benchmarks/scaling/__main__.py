@@ -14,12 +14,11 @@ from typing import Any
 
 import jax
 
-from ..environment import environment
-from ..peers.protocol import on_gpu
-from ..picture import available
+from .environment import environment
 from .measure import figures
 from .page import replace_section
-from .picture import draw
+from .peers.protocol import on_gpu
+from .picture import available, draw
 from .rates import rates
 from .report import markdown
 from .works import Work, works

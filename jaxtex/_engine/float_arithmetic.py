@@ -7,18 +7,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._arguments import ReadArguments
-from .._cut_levels import CutChain
+from .._checks.arguments import ReadArguments
 from .._tables.storage_formats import Decoding
 from ..sampler import Sampler
 from ..texture import Texture
-from . import primitives, words
-from .cube import to_face
-from .distributed import edged_reads
-from .distributed.placed_reads import read_where_placed
-from .level_of_detail import along_side, clamped, footprint_level
-from .plan import Layout, ReadPlan, ResolvedLevel, SizedTexture, in_texels, plan_of_level, sides_of
-from .spec import ReadSpec
+from .compute import words
+from .describe.cube import to_face
+from .describe.footprint import along_side, clamped, footprint_level
+from .describe.levels import CutChain
+from .describe.plan import Layout, ReadPlan, ResolvedLevel, SizedTexture, in_texels, plan_of_level, sides_of
+from .describe.spec import ReadSpec
+from .rules import primitives
+from .sharded import edged_reads
+from .sharded.placed_reads import read_where_placed
 
 
 class ReadArithmetic(NamedTuple):

@@ -20,7 +20,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._engine.indexing import entry
+from .._jax.indexing import entry
 from .lod import BITS, FAR, Side, extents, fixed_exp2, fixed_log2, half, last_bit
 from .positions import ONE
 

@@ -6,12 +6,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._arguments import ReadArguments
-from .._engine.coordinates import Arrays
-from .._engine.decoding import decode
-from .._engine.distributed.placed_reads import read_where_placed
+from .._checks.arguments import ReadArguments
+from .._engine.compute.decoding import decode
+from .._engine.describe.coordinates import Arrays
+from .._engine.describe.plan import Layout, ReadPlan, ResolvedLevel, SizedTexture, plan_of_level
 from .._engine.float_arithmetic import ReadArithmetic
-from .._engine.plan import Layout, ReadPlan, ResolvedLevel, SizedTexture, plan_of_level
+from .._engine.sharded.placed_reads import read_where_placed
 from .._tables.storage_formats import Decoding, rounded_dtype
 from ..sampler import Sampler
 from ..texture import Texture

@@ -24,14 +24,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._engine import decoding
-from .._engine.decoding import SRGB_TO_LINEAR, is_color
-from .._engine.float_bits import EXPONENT, SIGN, SMALLEST_NORMAL, bits_of, float_of
-from .._engine.indexing import entry
-from .._engine.lowering.cuda_c import flushed_product, normal_product, shifted_pair
-from .._engine.where_needed import where_needed
+from .._engine.compute import decoding
+from .._engine.compute.decoding import SRGB_TO_LINEAR, is_color
+from .._engine.compute.instructions import flushed_product, normal_product, shifted_pair
+from .._jax.branches import where_needed
+from .._jax.float_bits import EXPONENT, SIGN, SMALLEST_NORMAL, bits_of, float_of
+from .._jax.indexing import entry
+from .._jax.typed_jit import typed_jit
 from .._tables.storage_formats import Decoding
-from .._typed_jit import typed_jit
 
 # The taps of a stencil: texels and weights.
 Taps = Sequence[tuple[jax.Array, jax.Array]]

@@ -4,8 +4,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._engine.decoding import SRGB_TO_LINEAR, is_color
-from .._engine.float_bits import bits_of, float_of
+from .._engine.compute.decoding import SRGB_TO_LINEAR, is_color
+from .._jax.float_bits import bits_of, float_of
 from .._tables.storage_formats import Decoding
 
 

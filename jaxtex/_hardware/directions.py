@@ -9,9 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._engine.coordinates import Arrays
-from .._engine.cube import on_face
-from .._engine.float_bits import EXPONENT, SIGN, SMALLEST_NORMAL, bits_of, float_of
+from .._engine.describe.coordinates import Arrays
+from .._engine.describe.cube import on_face
+from .._jax.float_bits import EXPONENT, SIGN, SMALLEST_NORMAL, bits_of, float_of
 from .lod import cut, guarded_sum
 from .positions import number
 from .reciprocal import reciprocal

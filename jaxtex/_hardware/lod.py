@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._engine.float_bits import EXPONENT, bits_of, float_of
-from .._engine.indexing import entry
+from .._jax.float_bits import EXPONENT, bits_of, float_of
+from .._jax.indexing import entry
 from ..modes import FilterMode
 from ..sampler import Sampler
 from .positions import ONE, number

@@ -7,10 +7,10 @@ integers. The product is rounded to 8 bits of fraction for a linear read, and cu
 import jax
 import jax.numpy as jnp
 
-from .._engine.axis import Axis, Role
-from .._engine.coordinates import COORDINATE_LIMIT, POSITION_LIMIT
-from .._engine.lowering.cuda_c import saturated, scaled_product
-from .._engine.taps import Taps
+from .._engine.compute.instructions import saturated, scaled_product
+from .._engine.describe.axis import Axis, Role
+from .._engine.describe.coordinates import COORDINATE_LIMIT, POSITION_LIMIT
+from .._engine.walk.taps import Taps
 from .._tables.address_rules import CLAMP, MIRROR, WRAP
 from .._tables.filter_kernels import LEVEL_BLEND, LINEAR, LINEAR_TAPS, POINT
 

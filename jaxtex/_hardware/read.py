@@ -8,18 +8,18 @@ import jax.numpy as jnp
 import numpy as np
 from jax.interpreters import batching
 
-from .._engine.binding import batching_rule, bind, make_primitive
-from .._engine.computed_once import computed_apart
-from .._engine.decoding import decode, is_color
-from .._engine.indexing import gather as gather_texels
-from .._engine.lowering import cuda_kernels
-from .._engine.lowering.choice import Lowering, supports_bordered_read
-from .._engine.lowering.cuda_c import THIS_GPU, Launcher
-from .._engine.lowering.partitioned_call import READ_WITH_COLOR
-from .._engine.operators import LoadTexel, color_outside, mean
-from .._engine.result_types import of_bordered_read
-from .._engine.spec import Coords, ReadSpec
-from .._engine.texel_walk import TexelAddress, flattened, walks
+from .._engine.compute.decoding import decode, is_color
+from .._engine.compute.operators import LoadTexel, color_outside, mean
+from .._engine.cuda.build.launch import THIS_GPU, Launcher
+from .._engine.cuda.read.read_kernel import read_each_sample
+from .._engine.describe.spec import Coords, ReadSpec
+from .._engine.forms.choice import Lowering, supports_bordered_read
+from .._engine.forms.partitioned_call import READ_WITH_COLOR
+from .._engine.rules.binding import batching_rule, bind, make_primitive
+from .._engine.rules.result_types import of_bordered_read
+from .._engine.walk.texel_walk import TexelAddress, flattened, walks
+from .._jax.barriers import computed_apart
+from .._jax.indexing import gather as gather_texels
 from .._tables.storage_formats import Decoding
 from .blend import SRGB_TABLE, Levels, blend, srgb_entry
 from .border import stored_color
@@ -36,7 +36,7 @@ def read(
     operands: Sequence[jax.Array],
     spec: ReadSpec,
 ) -> jax.Array:
-    """Reads `texels`, as `jaxtex._engine.operators.read`, border color included.
+    """Reads `texels`, as `jaxtex._engine.compute.operators.read`, border color included.
 
     Args:
         texels: ``(*sizes, C)`` or a mip chain ``(total, C)``, of a dtype that texture units have.
@@ -96,7 +96,7 @@ def read_in_kernel(
     # that is only near the exact one. So `value` has the same bits wherever a compiler rounds once; coordinates, which
     # may be any function's, do not.
     name = "texture_unit_read"
-    return cuda_kernels.read_each_sample(value_of, texels, color, operands, spec, batch, name, launcher, exact=True)
+    return read_each_sample(value_of, texels, color, operands, spec, batch, name, launcher, exact=True)
 
 
 def value(load_texel: LoadTexel, coords: Coords, spec: ReadSpec, stored: np.dtype, split: bool = False) -> jax.Array:

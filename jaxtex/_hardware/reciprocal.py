@@ -12,8 +12,8 @@ all 2^23 significands, recorded on an NVIDIA H200; all are equal.
 import jax
 import numpy as np
 
-from .._engine.float_bits import bits_of, float_of
-from .._engine.indexing import entry
+from .._jax.float_bits import bits_of, float_of
+from .._jax.indexing import entry
 
 # fmt: off
 # Of each row c0, c1 and c2.

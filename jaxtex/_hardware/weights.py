@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from .._engine.texel_walk import Step, TexelAddress
+from .._engine.walk.texel_walk import Step, TexelAddress
 from .positions import ONE
 
 Weight = Any  # a number or an array, whole in either case

@@ -6,7 +6,7 @@ import operator
 from enum import Enum, IntFlag
 from typing import TypeVar
 
-from .._integers import is_integer
+from .._checks.integers import is_integer
 from .enums import Error
 from .signatures import cuda_function
 

@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
-from .._integers import in_native_order
+from .._checks.integers import in_native_order
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -11,8 +11,8 @@ import numpy as np
 from jax.core import Tracer
 from jax.typing import ArrayLike
 
-from .._integers import in_native_order
-from .._remedies import check_operand
+from .._checks.integers import in_native_order
+from .._checks.remedies import check_operand
 
 
 def constant_color(color: ArrayLike | None) -> float | tuple[float, ...] | None:

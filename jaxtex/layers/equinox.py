@@ -9,9 +9,9 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from .._arguments import as_integer
-from .._integers import in_native_order
-from .._remedies import as_flag
+from .._checks.arguments import as_integer
+from .._checks.integers import in_native_order
+from .._checks.remedies import as_flag
 from ..sampler import FilterModeLike, Sampler
 from ..warp import spatial_transform
 from ..warp.options import check_shows_outside, resolve_sampler

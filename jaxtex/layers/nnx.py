@@ -8,8 +8,8 @@ from typing import Any, cast
 import jax
 from jax.typing import ArrayLike
 
-from .._arguments import as_integer
-from .._remedies import as_flag
+from .._checks.arguments import as_integer
+from .._checks.remedies import as_flag
 from ..sampler import FilterModeLike, Sampler
 from ..warp import spatial_transform
 from ..warp.options import check_shows_outside, resolve_sampler

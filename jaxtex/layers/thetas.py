@@ -9,8 +9,8 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from .._arguments import as_float, converted
-from .._remedies import public
+from .._checks.arguments import as_float, converted
+from .._checks.remedies import public
 from ..warp.shapes import as_shape
 from ..warp.types import ShapeLike
 

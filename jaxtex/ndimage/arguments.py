@@ -12,7 +12,7 @@ from jax.core import Tracer
 from jax.typing import ArrayLike
 from numpy.typing import NDArray
 
-from .._arguments import as_integer, as_sizes, described
+from .._checks.arguments import as_integer, as_sizes, described
 from .._tables.filter_kernels import MAX_SPLINE_ORDER
 from .extensions import check_mode
 from .numbers import as_numbers, canonical, complex_dtype, is_complex, result_dtype, sums_of

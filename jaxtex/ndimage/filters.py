@@ -8,10 +8,10 @@ import jax
 import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
-from .._arguments import as_integer
-from .._remedies import public
+from .._checks.arguments import as_integer
+from .._checks.remedies import public
+from .._jax.typed_jit import typed_jit
 from .._tables.filter_kernels import b_spline
-from .._typed_jit import typed_jit
 from ..splines import filtered_along
 from .arguments import check_input, check_order
 from .extensions import EXTENSIONS, Mode, check_mode

@@ -9,8 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._engine.spec import Coords
-from .._typed_jit import typed_jit
+from .._engine.describe.spec import Coords
+from .._jax.typed_jit import typed_jit
 from .reads import Arrays, at_axis
 
 

@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._arguments import described
-from .._integers import in_dtype_of_jax, in_native_order
+from .._checks.arguments import described
+from .._checks.integers import in_dtype_of_jax, in_native_order
 from .._tables.storage_formats import sum_dtype
 
 # A number, of a distance below 1 from which a bool counts as 1: the rounding of float32 through a prefilter.

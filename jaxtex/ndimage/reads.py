@@ -11,16 +11,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._engine.axis import Axis, Role
+from .._engine.describe.axis import Axis, Role
+from .._engine.describe.grids import covering
+from .._engine.describe.plan import ReadPlan
+from .._engine.describe.spec import Coords, as_given
+from .._engine.describe.stacks import Operand, split
 from .._engine.float_arithmetic import read_texels
-from .._engine.grids import covering
-from .._engine.plan import ReadPlan
-from .._engine.spec import Coords, as_given
-from .._engine.stacks import Operand, split
+from .._jax.typed_jit import typed_jit
 from .._tables.address_rules import BORDER, CLAMP
 from .._tables.filter_kernels import POINT, FilterKernel, b_spline
 from .._tables.storage_formats import Decoding, rounded_dtype
-from .._typed_jit import typed_jit
 from ..splines import filtered_along
 from .extensions import EXTENSIONS, Extension, Fold
 from .numbers import as_channels, as_result, complex_dtype, is_complex

@@ -12,18 +12,9 @@ import numpy as np
 from jax.core import Tracer
 from jax.typing import ArrayLike, DTypeLike
 
-from .._integers import is_integer
-from .._remedies import public
-from .arguments import (
-    PerAxis,
-    as_cval,
-    as_floats,
-    check_input,
-    check_known,
-    known_floats,
-    per_axis,
-    reading_of,
-)
+from .._checks.integers import is_integer
+from .._checks.remedies import public
+from .arguments import PerAxis, as_cval, as_floats, check_input, check_known, known_floats, per_axis, reading_of
 from .extensions import Mode
 from .lines import index_lines
 from .numbers import as_channels, as_result

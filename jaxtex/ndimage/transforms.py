@@ -11,10 +11,10 @@ import numpy as np
 from jax.core import Tracer
 from jax.typing import ArrayLike, DTypeLike
 
-from .._arguments import as_array, check_function, check_number, converted
-from .._engine.spec import as_given
-from .._engine.stacks import Operand, Stack, Stacked
-from .._remedies import public
+from .._checks.arguments import as_array, check_function, check_number, converted
+from .._checks.remedies import public
+from .._engine.describe.spec import as_given
+from .._engine.describe.stacks import Operand, Stack, Stacked
 from .arguments import (
     PerAxis,
     ShapeLike,

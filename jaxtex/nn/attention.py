@@ -10,9 +10,9 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from .._arguments import ReadArguments, as_float
-from .._integers import is_integer
-from .._model_reads import sample_weighted
+from .._checks.arguments import ReadArguments, as_float
+from .._checks.integers import is_integer
+from .._reads.models import sample_weighted
 from ..modes import TextureKind
 from ..texture import Texture
 from ..warp.calls import compiled

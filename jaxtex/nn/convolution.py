@@ -9,8 +9,8 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from .._arguments import as_float
-from .._integers import is_integer
+from .._checks.arguments import as_float
+from .._checks.integers import is_integer
 from .._tables.storage_formats import sum_dtype
 from ..texture import texture2d
 from ..warp.calls import compiled

@@ -10,10 +10,10 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from .._arguments import as_float, as_integer
-from .._engine.joined_reads import Read, joined
-from .._integers import is_integer
-from .._model_reads import plan_windows
+from .._checks.arguments import as_float, as_integer
+from .._checks.integers import is_integer
+from .._engine.rules.joined_reads import Read, joined
+from .._reads.models import plan_windows
 from .._tables.storage_formats import sum_dtype
 from ..warp.calls import compiled
 from ..warp.grids import displaced

@@ -12,12 +12,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
-from .._arguments import as_float, check_dtype, check_key, converted
-from .._engine.joined_reads import Read, joined
-from .._integers import is_integer
-from .._model_reads import plan_pyramid
-from .._remedies import public
-from .._typed_jit import typed_jit
+from .._checks.arguments import as_float, check_dtype, check_key, converted
+from .._checks.integers import is_integer
+from .._checks.remedies import public
+from .._engine.rules.joined_reads import Read, joined
+from .._jax.typed_jit import typed_jit
+from .._reads.models import plan_pyramid
 from .shapes import check_shape
 
 NAME = "multiresolution_grid"

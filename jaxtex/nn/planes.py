@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from .._arguments import as_float, described
+from .._checks.arguments import as_float, described
 from ..sampling import sample
 from ..texture import texture2d, texture2d_layered
 from ..warp.calls import compiled

@@ -8,7 +8,7 @@ from typing import Any, cast
 import jax
 import jax.numpy as jnp
 
-from .._integers import is_integer
+from .._checks.integers import is_integer
 
 
 def as_features(name: str, argument: str, value: Any, axes: str) -> jax.Array:

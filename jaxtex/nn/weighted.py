@@ -12,8 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from .. import _model_reads, _reads
-from .._arguments import (
+from .._checks.arguments import (
     ReadArguments,
     as_integer,
     check_integer,
@@ -23,11 +22,12 @@ from .._arguments import (
     check_texture,
     common_shape,
 )
-from .._integers import as_index, is_integer
-from .._remedies import public
+from .._checks.integers import as_index, is_integer
+from .._checks.remedies import public
+from .._jax.typed_jit import typed_jit
+from .._reads import calls, models
 from .._tables.address_rules import last
 from .._tables.storage_formats import sum_dtype
-from .._typed_jit import typed_jit
 from ..modes import Arithmetic
 from ..sampler import Sampler
 from ..sampling import DEFAULT_SAMPLER, Coords
@@ -114,7 +114,7 @@ def sample_weighted(
             f"{NAME}: textures holds {len(entries)} textures, but {of} has another length; expected one entry for each "
             f"texture along the first of axis."
         )
-    own = _reads.own_dtype(entries[0], sampler)
+    own = calls.own_dtype(entries[0], sampler)
     dtype = own if jnp.issubdtype(own, jnp.floating) else np.dtype(np.float32)
     return weighted(
         *(entries, arguments, numbers, chosen),
@@ -211,7 +211,7 @@ def weighted(
         level = of_rank(level)
     if in_one_pass(textures, sampler, several):
         texture = pyramid(textures) if several else textures[0]
-        return _model_reads.sample_weighted(
+        return models.sample_weighted(
             *(texture, arguments, weights, level, head),
             sampler=sampler,
             num_heads=num_heads,
@@ -258,7 +258,7 @@ def term_by_term(
     for k, texture in enumerate(textures):
         part = functools.partial(entry, k=k)
         given, own = cast(tuple[ReadArguments, jax.Array | None], jax.tree.map(part, (arguments, head)))
-        read = _reads.sample(texture, given, sampler=sampler, dtype=sums)
+        read = calls.sample(texture, given, sampler=sampler, dtype=sums)
         if own is not None:
             parts = read.reshape(*read.shape[:-1], num_heads, read.shape[-1] // num_heads)
             chosen = last(own, num_heads)[0][..., None, None]

@@ -10,9 +10,9 @@ from typing import Any, ParamSpec, TypeVar, cast
 import jax
 import numpy as np
 
-from .._integers import as_rounded, in_dtype_of_jax
-from .._remedies import check_is_known, check_is_one_array, check_operand, public
-from .._typed_jit import typed_jit
+from .._checks.integers import as_rounded, in_dtype_of_jax
+from .._checks.remedies import check_is_known, check_is_one_array, check_operand, public
+from .._jax.typed_jit import typed_jit
 from .options import check_sampler_type
 
 # Those of the options that all warps share which are static.

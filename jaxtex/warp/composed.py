@@ -9,8 +9,8 @@ import jax
 import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
-from .._arguments import described
-from .._engine.stacks import Operand, Stacked, num_numbers
+from .._checks.arguments import described
+from .._engine.describe.stacks import Operand, Stacked, num_numbers
 from ..modes import AddressMode
 from ..sampler import FilterModeLike, Sampler
 from .calls import STATIC_OPTIONS, compiled

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from .._arguments import as_float
+from .._checks.arguments import as_float
 from .calls import compiled
 from .matrices import elements, from_theta, stacked, with_centers_moved
 from .shapes import as_matrix, as_shape

@@ -11,8 +11,8 @@ import numpy as np
 from jax import lax
 from jax.typing import ArrayLike, DTypeLike
 
-from .._arguments import as_float, stacked_coords
-from .._engine.stacks import Operand, Stacked
+from .._checks.arguments import as_float, stacked_coords
+from .._engine.describe.stacks import Operand, Stacked
 from ..sampler import FilterModeLike, Sampler
 from .calls import STATIC_OPTIONS, compiled
 from .grids import displaced, stored_points

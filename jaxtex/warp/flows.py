@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from .._arguments import as_integer
+from .._checks.arguments import as_integer
 from ..modes import AddressMode
 from ..sampler import FilterModeLike, Sampler
 from .calls import compiled

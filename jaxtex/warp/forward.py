@@ -12,9 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
-from .._arguments import as_array, check_adjoint
-from .._engine.indexing import cut_like, placed_like
-from .._engine.operators import over_batch
+from .._checks.arguments import as_array, check_adjoint
+from .._engine.compute.operators import over_batch
+from .._jax.indexing import cut_like, placed_like
 from ..sampler import FilterModeLike, Sampler
 from ..sampling import splat
 from .calls import compiled

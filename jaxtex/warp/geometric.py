@@ -8,7 +8,7 @@ import jax
 import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
-from .._remedies import public
+from .._checks.remedies import public
 from .._tables.storage_formats import sum_dtype
 from ..mipmaps import along_axes
 from ..sampler import FilterModeLike, Sampler

@@ -16,8 +16,8 @@ import jax
 import jax.numpy as jnp
 from jax.typing import DTypeLike
 
-from .._arguments import described
-from .._integers import in_native_order
+from .._checks.arguments import described
+from .._checks.integers import in_native_order
 from .._tables.storage_formats import sum_dtype
 from ..mipmaps import footprint
 from .matrices import Rows, elements

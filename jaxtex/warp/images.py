@@ -12,18 +12,18 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from .._arguments import as_array, as_float, check_sampler
-from .._engine.computed_once import computed_apart
-from .._engine.decoding import decode
-from .._engine.float_bits import rounded_to
-from .._engine.level_of_detail import footprint_level
-from .._engine.operators import over_batch
-from .._engine.plan import SizedTexture
-from .._engine.stacks import Operand, Stacked, joined, numbers, split
-from .._reads import sample_grid
-from .._remedies import check_color
+from .._checks.arguments import as_array, as_float, check_sampler
+from .._checks.remedies import check_color
+from .._engine.compute.decoding import decode
+from .._engine.compute.operators import over_batch
+from .._engine.describe.footprint import footprint_level
+from .._engine.describe.plan import SizedTexture
+from .._engine.describe.stacks import Operand, Stacked, joined, numbers, split
+from .._jax.barriers import computed_apart
+from .._jax.float_bits import rounded_to
+from .._jax.typed_jit import typed_jit
+from .._reads.calls import sample_grid
 from .._tables.storage_formats import sum_dtype
-from .._typed_jit import typed_jit
 from ..mipmaps import along_axes, build_mipmaps
 from ..modes import Arithmetic, ReadMode, TextureKind
 from ..sampler import Sampler

@@ -10,12 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from .._arguments import as_array, stacked_coords
-from .._engine.operators import over_batch
-from .._engine.stacks import Operand, joined, split
-from .._reads import sample_labels
-from .._remedies import check_color
-from .._typed_jit import typed_jit
+from .._checks.arguments import as_array, stacked_coords
+from .._checks.remedies import check_color
+from .._engine.compute.operators import over_batch
+from .._engine.describe.stacks import Operand, joined, split
+from .._jax.typed_jit import typed_jit
+from .._reads.calls import sample_labels
 from ..modes import AddressMode, FilterMode
 from ..sampler import Sampler
 from .calls import compiled

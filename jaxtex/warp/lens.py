@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike, DTypeLike
 
-from .._arguments import as_float, check_number, stacked_coords
+from .._checks.arguments import as_float, check_number, stacked_coords
 from ..modes import choose
 from ..sampler import FilterModeLike, Sampler
 from .calls import STATIC_OPTIONS, compiled

@@ -11,10 +11,10 @@ import jax.scipy.ndimage
 import numpy as np
 from jax.typing import ArrayLike
 
-from .._arguments import as_float, converted, described, shown
-from .._remedies import check_operand, public
+from .._checks.arguments import as_float, converted, described, shown
+from .._checks.remedies import check_operand, public
+from .._jax.typed_jit import typed_jit
 from .._tables.storage_formats import STORAGE_FORMATS
-from .._typed_jit import typed_jit
 from ..modes import AddressMode, FilterMode
 from ..sampler import Sampler
 from ..sampling import sample

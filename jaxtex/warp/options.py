@@ -11,8 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
-from .._arguments import check_known_dtype, sampler_came
-from .._remedies import check_operand, mode_of
+from .._checks.arguments import check_known_dtype, sampler_came
+from .._checks.remedies import check_operand, mode_of
 from .._tables.address_rules import ADDRESS_RULES
 from ..modes import AddressMode, FilterMode, choose
 from ..sampler import FilterModeLike, Sampler

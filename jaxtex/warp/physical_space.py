@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from .._arguments import as_float, described
+from .._checks.arguments import as_float, described
 from .calls import compiled
 from .fields import as_components
 from .matrices import Rows, dot, elements, inverted, stacked, with_centers_moved

@@ -11,9 +11,9 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike, DTypeLike
 
-from .._arguments import as_array, as_float
-from .._engine.plan import check_width
-from .._engine.scaled_filter import ScaledFilter, scaled
+from .._checks.arguments import as_array, as_float
+from .._engine.compute.scaled_filter import ScaledFilter, scaled
+from .._engine.describe.plan import check_width
 from .._tables.address_rules import SPHERE, WRAP, AddressRule
 from .._tables.filter_kernels import POINT, FilterKernel
 from .._tables.storage_formats import sum_dtype

@@ -10,9 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from .._arguments import as_array, as_float
-from .._integers import is_integer
-from .._remedies import mode_of
+from .._checks.arguments import as_array, as_float
+from .._checks.integers import is_integer
+from .._checks.remedies import mode_of
 from .._tables.storage_formats import sum_dtype
 from .calls import as_static
 from .types import ShapeLike

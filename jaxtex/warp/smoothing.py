@@ -24,14 +24,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._arguments import ReadArguments, as_operands
-from .._engine.axis import Role
-from .._engine.channel_masks import one_by_one
-from .._engine.decoding import decode
+from .._checks.arguments import ReadArguments, as_operands
+from .._engine.compute.decoding import decode
+from .._engine.describe.axis import Role
+from .._engine.describe.footprint import biased, clamped
+from .._engine.describe.plan import Layout, ReadPlan, ResolvedLevel, SizedTexture, layout_of, sizes_of
 from .._engine.float_arithmetic import FLOAT, plan_read
-from .._engine.level_of_detail import biased, clamped
-from .._engine.plan import Layout, ReadPlan, ResolvedLevel, SizedTexture, layout_of, sizes_of
-from .._reads import plan_along_footprint
+from .._engine.walk.channel_masks import one_by_one
+from .._reads.calls import plan_along_footprint
 from .._tables.filter_kernels import SPAN
 from .._tables.storage_formats import Decoding, sum_dtype
 from ..mipmaps import next_level, with_levels

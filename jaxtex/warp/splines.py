@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike, DTypeLike
 
-from .._arguments import as_float
+from .._checks.arguments import as_float
 from ..sampler import FilterModeLike, Sampler
 from .calls import STATIC_OPTIONS, compiled
 from .grids import aligned, coordinates, stored_points

@@ -14,13 +14,13 @@ import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 from numpy.typing import NDArray
 
-from .._arguments import as_float, as_integer, described
-from .._engine.axis import Axis
-from .._engine.plan import Layout, space_axes
-from .._engine.windows import Span, WindowShapes, loaded, position_spans, texel_spans
-from .._remedies import public
+from .._checks.arguments import as_float, as_integer, described
+from .._checks.remedies import public
+from .._engine.compute.windows import Span, WindowShapes, loaded, position_spans, texel_spans
+from .._engine.describe.axis import Axis
+from .._engine.describe.plan import Layout, space_axes
+from .._jax.typed_jit import typed_jit
 from .._tables.storage_formats import sum_dtype
-from .._typed_jit import typed_jit
 from ..sampler import FilterModeLike, Sampler
 from . import smoothing
 from .grids import evaluated_at, stored_points

@@ -12,8 +12,8 @@ from typing import NamedTuple, cast
 import jax
 import jax.numpy as jnp
 
-from .._engine.level_of_detail import clamped
-from .._engine.plan import SizedTexture
+from .._engine.describe.footprint import clamped
+from .._engine.describe.plan import SizedTexture
 from .._tables.storage_formats import sum_dtype
 from ..sampler import Sampler
 from . import smoothing

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from .._arguments import check_is_sampler
+from .._checks.arguments import check_is_sampler
 from ..sampler import Sampler
 from .calls import compiled
 from .fields import as_components, field_parameters

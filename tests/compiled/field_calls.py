@@ -6,14 +6,14 @@ from unittest import mock
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtex._reads.calls.calls import sample_grid
 
 import jaxtex as jt
-from jaxtex import _model_reads
-from jaxtex._engine import primitives
-from jaxtex._engine.plan import ReadPlan, SizedTexture, layout_of, space_axes
-from jaxtex._engine.spec import as_given
-from jaxtex._engine.stacks import Stack
-from jaxtex._reads import sample_grid
+from jaxtex._engine.describe.plan import ReadPlan, SizedTexture, layout_of, space_axes
+from jaxtex._engine.describe.spec import as_given
+from jaxtex._engine.describe.stacks import Stack
+from jaxtex._engine.rules import primitives
+from jaxtex._reads.calls import models
 from jaxtex._tables.storage_formats import Decoding
 from jaxtex.warp.grids import affine
 from tests.compiled.calls import TRILINEAR, Call, chain, normal, uniform
@@ -172,7 +172,7 @@ def sized(address_mode, window=None):
 
 def read_hashed(table, *coords):
     """One hashed level of a pyramid."""
-    return _model_reads.plan_pyramid(table, coords, (1.0,), (6,), table.shape[:1], (True,)).values()[..., 0, :]
+    return models.plan_pyramid(table, coords, (1.0,), (6,), table.shape[:1], (True,)).values()[..., 0, :]
 
 
 def multiresolution(**sizes):

@@ -11,25 +11,24 @@ import numpy as np
 import pytest
 
 import jaxtex as jt
-from jaxtex import _compat
-from jaxtex._arguments import as_operands, check_read_arguments
-from jaxtex._engine import operators, texel_walk
+from jaxtex._checks.arguments import as_operands, check_read_arguments
+from jaxtex._engine.compute import accumulation, operators
+from jaxtex._engine.compute.reproducible_sum import Units
+from jaxtex._engine.cuda.build import launch
+from jaxtex._engine.cuda.build.launch import THIS_GPU
+from jaxtex._engine.cuda.read import read_kernel
+from jaxtex._engine.cuda.trace import elementwise
+from jaxtex._engine.describe.plan import layout_of
 from jaxtex._engine.float_arithmetic import FLOAT
-from jaxtex._engine.lowering import (
-    accumulation,
-    choice,
-    cuda_c,
-    cuda_kernels,
-)
-from jaxtex._engine.lowering.cuda_c import elementwise, launch
-from jaxtex._engine.plan import layout_of
-from jaxtex._engine.reproducible_sum import Units
+from jaxtex._engine.forms import choice
+from jaxtex._engine.walk import texel_walk
+from jaxtex._jax import versions
 from tests.support.host_compiler import HostLauncher
 from tests.support.tolerances import assert_close, assert_sums_close, assert_trees_close
 
 F32 = np.dtype(np.float32)
 ON_GPU = jax.default_backend() == "gpu"
-LAUNCHER = cuda_c.THIS_GPU if ON_GPU else HostLauncher()
+LAUNCHER = THIS_GPU if ON_GPU else HostLauncher()
 
 
 def normal(*shape):
@@ -216,7 +215,7 @@ def test_a_kernel_reads_texels_by_two_indices(monkeypatch):
     expected = jax.vmap(lambda t, y, x: operators.read(t, y, x, spec=spec))(texels, y, x)
     monkeypatch.setattr(texel_walk, "INDEX_LIMIT", 40)
     assert texel_walk.flat_sizes(spec.axes) == [6, 7]
-    assert_sums_close([cuda_kernels.read(texels, y, x, spec=spec, batch=1, launcher=LAUNCHER)], [expected])
+    assert_sums_close([read_kernel.read(texels, y, x, spec=spec, batch=1, launcher=LAUNCHER)], [expected])
     monkeypatch.setattr(choice, "can_compile_kernels", lambda: True)
     assert choice.supports_read(texels, y, x, spec=spec, batch=1)
     assert not choice.supports_splat(normal(2, 9, 33, 5), y, x, spec=spec, batch=1)
@@ -305,10 +304,10 @@ def test_slow_atomic_additions_are_warned_of(monkeypatch):
     """Where a jaxlib has them and XLA's scatter is used; the warning says what to do."""
     splat = lambda v, x: jt.splat(v, (x,), (2**8, 1100)).texels
     args = normal(50, 1100), uniform(50)
-    monkeypatch.setattr(_compat, "jaxlib_version", lambda: (0, 11, 0))
+    monkeypatch.setattr(versions, "jaxlib_version", lambda: (0, 11, 0))
     with pytest.warns(UserWarning, match="install jaxlib 0.11.1"):
         jax.jit(splat).trace(*args).lower(lowering_platforms=("cuda",))
-    monkeypatch.setattr(_compat, "jaxlib_version", lambda: (0, 11, 1))
+    monkeypatch.setattr(versions, "jaxlib_version", lambda: (0, 11, 1))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         jax.jit(lambda v, x: splat(v, x) + 0).trace(*args).lower(lowering_platforms=("cuda",))

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 import jaxtex as jt
-from jaxtex._engine import linearization
-from jaxtex._engine.lowering import cuda_c
-from jaxtex._engine.lowering.cuda_kernels import adjoint_kernel, gather_source
-from jaxtex._engine.plan import layout_of, plan_of_grid
-from jaxtex._engine.spec import TEXELS
+from jaxtex._engine.compute import linearization
+from jaxtex._engine.cuda import adjoint_kernel
+from jaxtex._engine.cuda.build.launch import THIS_GPU
+from jaxtex._engine.cuda.gather import gather_source
+from jaxtex._engine.describe.plan import layout_of, plan_of_grid
+from jaxtex._engine.describe.spec import TEXELS
 from jaxtex._tables.filter_kernels import FILTER_KERNELS, filter_kernel
 from jaxtex._tables.storage_formats import Decoding
 from jaxtex.warp.grids import affine, displaced, pixel_centers
@@ -23,7 +24,7 @@ from tests.support.tolerances import assert_close, assert_sums_close
 
 F32 = np.dtype(np.float32)
 ON_GPU = jax.default_backend() == "gpu"
-LAUNCHER = cuda_c.THIS_GPU if ON_GPU else HostLauncher()
+LAUNCHER = THIS_GPU if ON_GPU else HostLauncher()
 by_arrays = jax.jit(linearization.pullback, static_argnames=("spec", "wrt"))
 COS, SIN = np.cos(0.5), np.sin(0.5)
 TURN = np.float32([[COS, -SIN, 9], [SIN, COS, -5]])

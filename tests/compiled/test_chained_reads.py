@@ -11,7 +11,7 @@ from jax.sharding import PartitionSpec as P
 
 import jaxtex as jt
 from jaxtex import warp
-from jaxtex._engine.computed_once import computed_apart
+from jaxtex._jax.barriers import computed_apart
 from tests.support import compiling
 from tests.support.tolerances import assert_exact
 

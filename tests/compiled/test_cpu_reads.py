@@ -8,8 +8,8 @@ import pytest
 
 import jaxtex as jt
 from jaxtex import warp
-from jaxtex._engine.float_bits import rounded_to
-from jaxtex._engine.lowering import cpu_read
+from jaxtex._engine.forms import cpu_read
+from jaxtex._jax.float_bits import rounded_to
 from tests.support.tolerances import assert_close, assert_codes_close, assert_exact
 
 SIZE = (9, 7)

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import jaxtex as jt
-from jaxtex._engine.lowering.cuda_kernels import adjoint_kernel, crowds, sample_tiles
+from jaxtex._engine.cuda import adjoint_kernel
+from jaxtex._engine.cuda.samples import sample_tiles
+from jaxtex._engine.cuda.scatter import crowds
 from tests.support.host_kernels import kernels_on_cpu
 from tests.support.tolerances import assert_trees_close
 

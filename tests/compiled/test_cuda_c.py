@@ -8,10 +8,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxtex._engine.lowering.cuda_c import Emitter, UnknownPrimitive, fill, instructions, load_row, nvrtc, scalars
-from jaxtex._engine.lowering.cuda_c.elementwise import EXPRESSIONS
-from jaxtex._engine.lowering.cuda_c.emitter import CALLS, IDENTITIES, RULES
-from jaxtex._engine.where_needed import where_needed
+from jaxtex._engine.compute import instructions
+from jaxtex._engine.cuda.build import nvrtc
+from jaxtex._engine.cuda.build.source import fill, scalars
+from jaxtex._engine.cuda.trace.elementwise import EXPRESSIONS
+from jaxtex._engine.cuda.trace.emitter import CALLS, IDENTITIES, RULES, Emitter, UnknownPrimitive
+from jaxtex._engine.cuda.trace.memory import load_row
+from jaxtex._jax.branches import where_needed
 from tests.support.host_compiler import Thread, run_threads
 from tests.support.tolerances import assert_close
 

@@ -8,21 +8,22 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jaxtex._reads.calls.calls import plan_of_call
 
 import jaxtex as jt
-from jaxtex._arguments import as_operands, check_read_arguments
-from jaxtex._engine.combinations import blend
-from jaxtex._engine.decoding import decode, ratio
+from jaxtex._checks.arguments import as_operands, check_read_arguments
+from jaxtex._engine.compute.decoding import decode, ratio
+from jaxtex._engine.compute.operators import zero_outside
+from jaxtex._engine.cuda.build.launch import THIS_GPU
+from jaxtex._engine.cuda.read import read_kernel
+from jaxtex._engine.cuda.trace.memory import load_row
+from jaxtex._engine.describe.plan import layout_of
 from jaxtex._engine.float_arithmetic import FLOAT
-from jaxtex._engine.lowering import choice, cuda_kernels
-from jaxtex._engine.lowering.cuda_c import THIS_GPU, load_row
-from jaxtex._engine.lowering.cuda_kernels import read_kernel
-from jaxtex._engine.operators import zero_outside
-from jaxtex._engine.plan import layout_of
+from jaxtex._engine.forms import choice
+from jaxtex._engine.walk.combinations import blend
 from jaxtex._hardware.arithmetic import HARDWARE
 from jaxtex._hardware.border import stored_color
 from jaxtex._hardware.read import read_in_kernel, result_dtype, value
-from jaxtex._reads import plan_of_call
 from tests.support.host_compiler import HostLauncher, Thread, can_contract, run_threads
 from tests.support.tolerances import assert_close
 
@@ -200,9 +201,9 @@ def both_forms(read, read_as):
         found = read_in_kernel(texture.texels, color, *plan.operands, **static)
     elif color is not None:
         color = jnp.broadcast_to(jnp.asarray(color, spec.sums), (texture.num_channels,))
-        found = cuda_kernels.bordered_read(texture.texels, color, *plan.operands, **static)
+        found = read_kernel.bordered_read(texture.texels, color, *plan.operands, **static)
     else:
-        found = cuda_kernels.read(texture.texels, *plan.operands, **static)
+        found = read_kernel.read(texture.texels, *plan.operands, **static)
     assert found.dtype == expected.dtype == np.dtype(read_as)
     return np.asarray(found), np.asarray(expected)
 

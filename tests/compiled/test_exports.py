@@ -10,8 +10,8 @@ import pytest
 
 import jaxtex as jt
 from jaxtex import exports
-from jaxtex._engine.lowering import cuda_c
-from jaxtex._engine.lowering.cuda_c import launch, nvrtc
+from jaxtex._engine.cuda.build import launch, nvrtc
+from jaxtex._engine.cuda.build.nvrtc import CompilerUnavailable
 from tests.support.tolerances import assert_trees_close
 
 LEAST = (8, 0)
@@ -229,7 +229,7 @@ def test_a_jaxlib_that_may_lack_the_call_exports_no_kernels(monkeypatch):
 def test_nvrtc_compiles_what_is_exported():
     try:
         nvrtc.library()
-    except cuda_c.CompilerUnavailable as error:
+    except CompilerUnavailable as error:
         pytest.skip(str(error))
     with jt.kernels_in_exports(LEAST) as checks:
         exported = jax.export.export(jitted(plain), platforms=["cuda"], disabled_checks=checks)(*ARGS)

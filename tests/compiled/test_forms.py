@@ -9,9 +9,10 @@ import pytest
 from jax._src.interpreters.mlir import _platform_specific_lowerings
 from jax.interpreters import mlir
 
-from jaxtex._engine import binding
-from jaxtex._engine.lowering import choice, cpu_adjoint, cuda_c
-from jaxtex._engine.lowering.cuda_c import launch
+from jaxtex._engine.cuda.build import launch
+from jaxtex._engine.cuda.build.launch import Launcher
+from jaxtex._engine.forms import choice, cpu_adjoint
+from jaxtex._engine.rules import binding
 from tests.compiled.calls import BATCHES, POINTS, TEXELS
 from tests.compiled.contract import CALLS, ReadContract, with_cotangents
 from tests.support import host_kernels
@@ -84,7 +85,7 @@ class TestKernels(ReadContract):
             return host_kernels.run(launcher, kernel, *args)
 
         self.launched = set()
-        with on_a_cpu(), kernels_on_cpu(), mock.patch.object(cuda_c.Launcher, "run", noted):
+        with on_a_cpu(), kernels_on_cpu(), mock.patch.object(Launcher, "run", noted):
             return jax.jit(function)(*args)
 
     def found(self, name, function=with_cotangents):

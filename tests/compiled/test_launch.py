@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 import jaxtex as jt
-from jaxtex import _compat
-from jaxtex._engine.lowering import choice, cuda_c
-from jaxtex._engine.lowering.cuda_c import launch, nvrtc
+from jaxtex._engine.cuda.build import launch, nvrtc
+from jaxtex._engine.cuda.build.launch import THIS_GPU, Kernel, Launcher
+from jaxtex._engine.cuda.build.nvrtc import CompilationFailed, CompilerUnavailable
+from jaxtex._engine.forms import choice
+from jaxtex._jax import versions
 from tests.support.tolerances import assert_exact
 
 # Adds two arrays and counts what it has added, in a result that is an argument as well.
@@ -22,7 +24,7 @@ extern "C" __global__ void add(const float* a, const float* b, const int* before
   atomicAdd(after, 1);
 }
 """
-KERNEL = cuda_c.Kernel(SOURCE, "add", 4, 64)
+KERNEL = Kernel(SOURCE, "add", 4, 64)
 LAUNCHES = {"xla": launch.launch_by_xla, "triton": launch.launch_by_triton}
 ARGS = np.arange(256, dtype=np.float32), np.full(256, 0.5, np.float32), np.int32(7)
 RESULTS = [jax.ShapeDtypeStruct((256,), np.float32), jax.ShapeDtypeStruct((), np.int32)]
@@ -74,8 +76,8 @@ def test_xla_launches_on_the_installed_jax(gpu):
 
 @pytest.mark.parametrize(("version", "known"), [("0.10.2", True), ("0.12.0.1", True), ("0.13.0.dev20270101", False)])
 def test_a_newer_xla_is_not_known_to_launch(version, known, monkeypatch):
-    monkeypatch.setattr(_compat.importlib.metadata, "version", lambda name: version)
-    assert _compat.has_ptx_call() is known
+    monkeypatch.setattr(versions.importlib.metadata, "version", lambda name: version)
+    assert versions.has_ptx_call() is known
 
 
 def test_jaxlib_launches_where_xla_is_not_known_to(gpu, monkeypatch):
@@ -91,20 +93,20 @@ def test_what_jaxlib_launches(gpu, monkeypatch):
     monkeypatch.setattr(launch, "triton_launcher", lambda: FakeTriton)
     protos = []
     monkeypatch.setattr(launch.zlib, "compress", lambda proto: protos.append(proto.decode()) or proto)
-    run = lambda *args: cuda_c.Launcher(launch.launch_by_triton).run(KERNEL, args, RESULTS, {2: 1})
+    run = lambda *args: Launcher(launch.launch_by_triton).run(KERNEL, args, RESULTS, {2: 1})
     text = for_cuda(run, *ARGS)
     assert "output_tuple_indices = [1], operand_index = 2" in text
     image = ("add", 2, 1, 0, "PTX", "", 90)
     assert protos == [repr(("add", b"", (image, 4, 1, 1, [(0, 16)] * 5)))]
-    odd = cuda_c.Kernel(SOURCE, "add", 1, 48)
-    with pytest.raises(cuda_c.CompilerUnavailable, match="48 threads"):
-        cuda_c.Launcher(launch.launch_by_triton).run(odd, ARGS, RESULTS)
+    odd = Kernel(SOURCE, "add", 1, 48)
+    with pytest.raises(CompilerUnavailable, match="48 threads"):
+        Launcher(launch.launch_by_triton).run(odd, ARGS, RESULTS)
 
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", LAUNCHES)
 def test_a_gpu_runs_what_is_launched(name):
-    launcher = cuda_c.Launcher(LAUNCHES[name])
+    launcher = Launcher(LAUNCHES[name])
     run = lambda *args: launcher.run(KERNEL, args, RESULTS, {2: 1})
     total, count = jax.jit(run)(*ARGS)
     assert_exact(total, ARGS[0] + ARGS[1])
@@ -140,7 +142,7 @@ def old_compiler(monkeypatch):
 
 def refusing_compiler(monkeypatch):
     def refuse(source, capability):
-        raise cuda_c.CompilationFailed("NVRTC 12.9 refuses a kernel: a line of its log")
+        raise CompilationFailed("NVRTC 12.9 refuses a kernel: a line of its log")
 
     monkeypatch.setattr(launch, "compile_to_ptx", refuse)
 
@@ -201,7 +203,7 @@ def test_an_architecture_that_nvrtc_does_not_know_is_the_newest_before_it(monkey
     monkeypatch.setattr(nvrtc, "library", lambda: FakeLibrary((12, 9), [75, 80, 86, 90, 100, 121]))
     asked = {(8, 0): (8, 0), (8, 9): (8, 6), (9, 0): (9, 0), (10, 3): (10, 0), (99, 0): (12, 1)}
     assert {capability: nvrtc.known_below(capability) for capability in asked} == asked
-    with pytest.raises(cuda_c.CompilerUnavailable, match=r"NVRTC 12.9 does not compile for compute capability 7.0"):
+    with pytest.raises(CompilerUnavailable, match=r"NVRTC 12.9 does not compile for compute capability 7.0"):
         nvrtc.known_below((7, 0))
 
 
@@ -212,13 +214,13 @@ def test_nvrtc_says_its_version():
 def test_nvrtc_compiles_for_a_gpu_that_is_newer_than_it():
     try:
         newest = max(nvrtc.known_capabilities())
-    except cuda_c.CompilerUnavailable as error:
+    except CompilerUnavailable as error:
         pytest.skip(str(error))
     assert nvrtc.version_of(nvrtc.library()) >= nvrtc.LEAST_VERSION
     ptx = nvrtc.compile_to_ptx(SOURCE, (99, 0))
     assert ptx == nvrtc.compile_to_ptx(SOURCE, newest)
     assert ".target sm_{}{}\n".format(*newest) in ptx
-    with pytest.raises(cuda_c.CompilationFailed, match=r"NVRTC \d+\.\d+ refuses a kernel: kernel\.cu"):
+    with pytest.raises(CompilationFailed, match=r"NVRTC \d+\.\d+ refuses a kernel: kernel\.cu"):
         nvrtc.compile_to_ptx("nonsense", (99, 0))
 
 
@@ -239,5 +241,5 @@ def test_kernels_need_a_gpu_that_is_seen(monkeypatch):
 
     monkeypatch.setattr(jax, "local_devices", none)
     assert launch.local_capability() is None
-    with pytest.raises(cuda_c.CompilerUnavailable, match="sees no NVIDIA GPU"):
-        cuda_c.THIS_GPU.run(KERNEL, [jnp.asarray(a) for a in ARGS], RESULTS)
+    with pytest.raises(CompilerUnavailable, match="sees no NVIDIA GPU"):
+        THIS_GPU.run(KERNEL, [jnp.asarray(a) for a in ARGS], RESULTS)

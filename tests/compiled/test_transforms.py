@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import jaxtex as jt
-from jaxtex._engine import texel_walk
-from jaxtex._engine.axis import Axis
-from jaxtex._engine.texel_walk import Tap, TexelAddress, flat_sizes
+from jaxtex._engine.describe.axis import Axis
+from jaxtex._engine.walk import texel_walk
+from jaxtex._engine.walk.texel_walk import Tap, TexelAddress, flat_sizes
 from jaxtex._tables.address_rules import CLAMP
 from jaxtex._tables.filter_kernels import POINT
 from tests.support.tolerances import assert_close, assert_trees_close

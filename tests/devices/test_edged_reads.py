@@ -7,17 +7,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jaxtex._reads.calls.calls import plan_of_call
 
 import jaxtex as jt
-from jaxtex._arguments import ReadArguments
-from jaxtex._engine.axis import Stored, start_axis
-from jaxtex._engine.distributed import edged_reads
-from jaxtex._engine.distributed.cut import Cut
+from jaxtex._checks.arguments import ReadArguments
+from jaxtex._engine.describe.axis import Stored, start_axis
+from jaxtex._engine.describe.grids import Started
+from jaxtex._engine.describe.plan import layout_of, plan_of_grid
+from jaxtex._engine.describe.storage import Edged
 from jaxtex._engine.float_arithmetic import FLOAT
-from jaxtex._engine.grids import Started
-from jaxtex._engine.lowering.parts import Edged
-from jaxtex._engine.plan import layout_of, plan_of_grid
-from jaxtex._reads import plan_of_call
+from jaxtex._engine.sharded import edged_reads
+from jaxtex._engine.sharded.cut import Cut
 from jaxtex._tables.storage_formats import Decoding
 from jaxtex.warp.grids import affine, pixel_centers
 from tests.support.host_kernels import kernels_on_cpu

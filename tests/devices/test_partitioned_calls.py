@@ -15,11 +15,13 @@ from jax.sharding import AbstractMesh, AxisType, Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import jaxtex as jt
-from jaxtex._engine import operators, primitives
-from jaxtex._engine.lowering import choice, cuda_c, device_axes, partitioned_call
-from jaxtex._engine.lowering.cuda_c import launch
-from jaxtex._engine.plan import layout_of, plan_of_grid
-from jaxtex._engine.spec import as_given
+from jaxtex._engine.compute import operators
+from jaxtex._engine.cuda.build import launch
+from jaxtex._engine.cuda.trace.emitter import UnknownPrimitive
+from jaxtex._engine.describe.plan import layout_of, plan_of_grid
+from jaxtex._engine.describe.spec import as_given
+from jaxtex._engine.forms import choice, device_axes, partitioned_call
+from jaxtex._engine.rules import primitives
 from jaxtex._tables.storage_formats import Decoding
 from tests.support.device_parts import COLLECTIVE, lowered_in_parts
 from tests.support.tolerances import assert_trees_close
@@ -409,7 +411,7 @@ def test_a_part_that_no_kernel_supports_takes_arrays(parts):
 
 
 def refuse(name):
-    raise cuda_c.UnknownPrimitive(name)
+    raise UnknownPrimitive(name)
 
 
 def test_equal_shapes_of_other_meaning_are_other_programs(parts):

@@ -40,119 +40,119 @@ FAULTS = {
         "test_values.py",
     ),
     "second derivatives lack a factor": Fault(
-        ENGINE + "taps.py", "* axis.order)", "* min(axis.order, 1))", "test_gradients.py"
+        ENGINE + "walk/taps.py", "* axis.order)", "* min(axis.order, 1))", "test_gradients.py"
     ),
     "mirrored coordinates lose their parity": Fault(
-        ENGINE + "coordinates.py",
+        ENGINE + "describe/coordinates.py",
         "coord - 2 * jnp.trunc(coord * 0.5)",
         "coord - jnp.trunc(coord)",
         "test_values.py",
     ),
     "a tie of a direction goes to x": Fault(
-        ENGINE + "cube.py", "(jnp.abs(y) >= jnp.abs(x))", "(jnp.abs(y) > jnp.abs(x))", "test_cubemaps.py"
+        ENGINE + "describe/cube.py", "(jnp.abs(y) >= jnp.abs(x))", "(jnp.abs(y) > jnp.abs(x))", "test_cubemaps.py"
     ),
     "a corner's weight is lost in part": Fault(
-        ENGINE + "texel_walk.py", "1 / (len(self.taps) - 1)", "1 / len(self.taps)", "test_cubemaps.py"
+        ENGINE + "walk/texel_walk.py", "1 / (len(self.taps) - 1)", "1 / len(self.taps)", "test_cubemaps.py"
     ),
     "reads along a footprint are shifted": Fault(
-        ENGINE + "level_of_detail.py",
+        ENGINE + "describe/footprint.py",
         "number / (num_reads + 1) - 0.5",
         "number / (num_reads + 1) - 0.4",
         "test_mipmaps.py",
         "footprint",
     ),
     "the bias is subtracted": Fault(
-        ENGINE + "level_of_detail.py",
+        ENGINE + "describe/footprint.py",
         "0) + sampler.mipmap_level_bias",
         "0) - sampler.mipmap_level_bias",
         "test_mipmaps.py",
         "level_of_detail",
     ),
     "the derivative of a splat changes its sign": Fault(
-        ENGINE + "primitives.py",
+        ENGINE + "rules/primitives.py",
         "values * tangent[..., None]",
         "-values * tangent[..., None]",
         "test_gradients.py",
     ),
     "the cotangent of a shared texture is a mean": Fault(
-        ENGINE + "linearization.py",
+        ENGINE + "compute/linearization.py",
         "return jnp.sum(x, repeated, keepdims=True)",
         "return jnp.mean(x, repeated, keepdims=True)",
         "test_transforms.py",
         "gradient_of_a_vmap",
     ),
     "a batch of shared textures is misplaced": Fault(
-        ENGINE + "binding.py",
+        ENGINE + "rules/binding.py",
         "dim = batch if shared else 0",
         "dim = 0",
         "test_transforms.py",
         "nested",
     ),
     "a coarse unit is too fine": Fault(
-        ENGINE + "reproducible_sum.py",
+        ENGINE + "compute/reproducible_sum.py",
         "coarse = jnp.clip(bound - digits,",
         "coarse = jnp.clip(bound - digits - 3,",
         "test_adjoint.py",
         "any_order",
     ),
     "parts of a sum are added over too few devices": Fault(
-        ENGINE + "lowering/partitioned_call.py",
+        ENGINE + "forms/partitioned_call.py",
         "result, x), over)",
         "result, x), over[:1])",
         "test_partitioned_calls.py",
         "meshes",
     ),
     "the padding of parts adds to a sum": Fault(
-        ENGINE + "lowering/partitioned_call.py",
+        ENGINE + "forms/partitioned_call.py",
         "< size, x, 0)",
         "<= size, x, 0)",
         "test_partitioned_calls.py",
         "padding_that",
     ),
     "the padding of parts adds to the cotangent of a matrix": Fault(
-        ENGINE + "lowering/partitioned_call.py",
+        ENGINE + "forms/partitioned_call.py",
         "for k in call.summed:",
         "for k in call.summed[:0]:",
         "test_partitioned_calls.py",
         "padding",
     ),
     "the cotangent of a matrix misses half of a tile": Fault(
-        ENGINE + "lowering/cuda_kernels/adjoint.cu",
+        ENGINE + "cuda/scatter/adjoint.cu",
         "bits = 1; bits < 32; bits *= 2) sums",
         "bits = 1; bits < 16; bits *= 2) sums",
         "test_affine_adjoint.py",
         "matrix",
     ),
     "a shared operand's cotangent is summed over a batch": Fault(
-        ENGINE + "primitives.py",
+        ENGINE + "rules/primitives.py",
         "TEXELS not in wrt and all(dims[2 + k] is not None for k in wrt)",
         "TEXELS not in wrt",
         "test_transforms.py",
         "several_directions",
     ),
     "a part of an array begins with its row": Fault(
-        ENGINE + "lowering/parts.py",
+        ENGINE + "describe/storage.py",
         '* {channels} + {self.start}"',
         '* {channels}"',
         "test_joined_reads.py",
         "windows",
     ),
     "a run of samples goes on in the next cell": Fault(
-        ENGINE + "lowering/cuda_kernels/window.cu",
+        ENGINE + "cuda/scatter/window.cu",
         "stays = holds && cell == held_cell,",
         "stays = holds,",
         "test_forms.py",
         "crowd",
     ),
     "texels look too near for their samples": Fault(
-        ENGINE + "lowering/cuda_kernels/gather_source.py",
+        ENGINE + "cuda/gather/gather_source.py",
         "reach = [(n - 1 + k.num_taps) * 0.5 + L",
         "reach = [(n - 1 + k.num_taps) * 0.4 + L",
         "test_affine_adjoint.py",
         "turn or channels",
     ),
     "gathered images are added once more": Fault(
-        ENGINE + "lowering/cuda_kernels/adjoint.cu",
+        ENGINE + "cuda/scatter/adjoint.cu",
         "+ @numbers@ - 1] != 0) continue;",
         "+ @numbers@ - 1] != 0 && tile == 0) continue;",
         "test_affine_adjoint.py",
@@ -177,7 +177,7 @@ FAULTS = {
     ),
     "lengths keep one bit more": Fault(HARDWARE + "lod.py", "BITS = 10", "BITS = 11", "test_hardware.py", "recorded"),
     "the first of several writes is kept": Fault(
-        ENGINE + "texel_write.py",
+        ENGINE + "compute/texel_write.py",
         "jnp.append(changes, True)",
         "jnp.concatenate([jnp.array([True]), changes])",
         "test_surfaces.py",
@@ -190,14 +190,14 @@ FAULTS = {
         "test_surfaces.py",
     ),
     "the first of many writes is kept": Fault(
-        ENGINE + "texel_write.py",
+        ENGINE + "compute/texel_write.py",
         'address.inside, number[..., None], "max")',
         'address.inside, number.size - number[..., None], "max")',
         "test_fuzz_memory.py",
         "surfaces",
     ),
     "integers of 64 bits are cut": Fault(
-        "jaxtex/_integers.py",
+        "jaxtex/_checks/integers.py",
         "if any_size or jnp.iinfo(array.dtype).max > limits.max:",
         "if any_size:",
         "test_fuzz_memory.py",
@@ -211,7 +211,7 @@ FAULTS = {
         "cuda",
     ),
     "unsigned coordinates are exact": Fault(
-        "jaxtex/_arguments.py", "if wrap_unsigned and ", "if False and ", "test_fuzz_memory.py", "cuda"
+        "jaxtex/_checks/arguments.py", "if wrap_unsigned and ", "if False and ", "test_fuzz_memory.py", "cuda"
     ),
     "slices of memory overlap": Fault(
         CUDA + "memory/byte_regions.py",
@@ -235,34 +235,34 @@ FAULTS = {
         "descriptors",
     ),
     "a tie goes to another value": Fault(
-        ENGINE + "texel_write.py",
+        ENGINE + "compute/texel_write.py",
         "numbers(shape)[..., None], count)",
         "count - 1 - numbers(shape)[..., None], count)",
         "test_fuzz_memory.py",
         "gradients",
     ),
     "values wrap around": Fault(
-        "jaxtex/_texel_values.py",
+        "jaxtex/_checks/values.py",
         "saturated(values, texture.dtype) if integers else",
         "values.astype(texture.dtype) if integers else",
         "test_fuzz_memory.py",
         "values",
     ),
     "a limit forgets its upper bound": Fault(
-        ENGINE + "combinations.py",
+        ENGINE + "walk/combinations.py",
         "jnp.where(total > high, high, total)",
         "total",
         "test_limit.py",
         "values",
     ),
     "a limit takes another neighbor": Fault(
-        ENGINE + "combinations.py",
+        ENGINE + "walk/combinations.py",
         "(tap.unbounded[k] == low + 1)",
         "(tap.unbounded[k] == low + 2)",
         "test_limit.py",
     ),
     "a tie of labels goes to the largest": Fault(
-        ENGINE + "combinations.py", "(value < chosen)", "(value > chosen)", "test_labels.py", "ties"
+        ENGINE + "walk/combinations.py", "(value < chosen)", "(value > chosen)", "test_labels.py", "ties"
     ),
     "an inverse flow is differentiated as if it were constant": Fault(
         "jaxtex/warp/flows.py",
@@ -274,54 +274,54 @@ FAULTS = {
     "the center of a transform of ITK stays out": Fault(
         "jaxtex/warp/physical_space.py", "c[k] + t[k] - dot(row, c)", "t[k]", "test_physical_space.py"
     ),
-    "dark codes of sRGB are too bright": Fault(ENGINE + "decoding.py", "c / 12.92", "c / 12.9", "test_srgb.py"),
+    "dark codes of sRGB are too bright": Fault(ENGINE + "compute/decoding.py", "c / 12.92", "c / 12.9", "test_srgb.py"),
     "signed codes have a bit more": Fault(
-        ENGINE + "decoding.py",
+        ENGINE + "compute/decoding.py",
         "ratio(texel, bits, dtype), -1)",
         "ratio(texel, bits + 1, dtype), -1)",
         "test_values.py",
     ),
     "sums: a weight counts as the texel beside it": Fault(
-        ENGINE + "axis.py", "Polynomials(((0.0, 1.0),))", "Polynomials(((1e-3, 1.0),))", "test_nn_weighted.py"
+        ENGINE + "describe/axis.py", "Polynomials(((0.0, 1.0),))", "Polynomials(((1e-3, 1.0),))", "test_nn_weighted.py"
     ),
     "sums: a term has the value of another sample": Fault(
-        ENGINE + "lowering/cpu_adjoint.py",
+        ENGINE + "forms/cpu_adjoint.py",
         "row = row + jax.lax.rem(sample, np.int32(n)) * np.int32(stride)",
         "row = row + jax.lax.rem(sample + 1, np.int32(n)) * np.int32(stride)",
         "test_forms.py",
         "heads",
     ),
     "sums: a kernel leaves out the last term": Fault(
-        ENGINE + "lowering/cuda_kernels/mean.cu",
+        ENGINE + "cuda/read/mean.cu",
         "number <= @count@",
         "number < @count@",
         "test_forms.py",
         "heads",
     ),
     "adjoint: two texels side by side change places": Fault(
-        ENGINE + "lowering/cuda_kernels/window.cu",
+        ENGINE + "cuda/scatter/window.cu",
         "const bool odd = texel.number % 2;",
         "const bool odd = texel.number % 2 == 0;",
         "test_forms.py",
         "random",
     ),
     "adjoint: a texture keeps what was in memory": Fault(
-        ENGINE + "lowering/cuda_kernels/adjoint.cu",
+        ENGINE + "cuda/scatter/adjoint.cu",
         "for (int k = lane; k < @texture_size@; k += 32) texture[k] = 0;",
         "for (int k = lane + 1; k < @texture_size@; k += 32) texture[k] = 1;",
         "test_crowds.py",
     ),
     "convolution: a side of the filter is shifted": Fault(
-        ENGINE + "lowering/cuda_kernels/convolve_along.cu",
+        ENGINE + "cuda/convolve/convolve_along.cu",
         "middle[k * @inner@]",
         "middle[(k - 1) * @inner@]",
         "test_spline_filter.py",
     ),
     "grid: a hashed level is read by strides": Fault(
-        ENGINE + "hashing.py", "is_hashed = of_each(", "is_hashed = 0 * of_each(", "test_nn.py"
+        ENGINE + "describe/hashing.py", "is_hashed = of_each(", "is_hashed = 0 * of_each(", "test_nn.py"
     ),
     "a loop writes over what it reads through a call": Fault(
-        ENGINE + "computed_once.py",
+        "jaxtex/_jax/barriers.py",
         "bind(*results, *(args[k] for k in numbers))",
         "bind(*results)",
         "test_chained_reads.py",
@@ -394,126 +394,126 @@ FAULTS = {
         "filters_are_true",
     ),
     "the upper bound of the level wins": Fault(
-        ENGINE + "level_of_detail.py",
+        ENGINE + "describe/footprint.py",
         "lod = jnp.where(lod < low, lod.dtype.type(low), lod)",
         "lod = jnp.where((lod < low) & (low < high), lod.dtype.type(low), lod)",
         "test_mipmaps.py",
         "level_of_detail",
     ),
     "a long footprint reads too coarse a level": Fault(
-        ENGINE + "level_of_detail.py",
+        ENGINE + "describe/footprint.py",
         "lod, num_reads = lod - jnp.log2(eta)",
         "lod, num_reads = lod - 0.9 * jnp.log2(eta)",
         "test_mipmaps.py",
         "footprints_and_their",
     ),
     "of three sides the second is forgotten": Fault(
-        ENGINE + "level_of_detail.py",
+        ENGINE + "describe/footprint.py",
         "shorter = jnp.where(is_longer, longest, jnp.where(square > shorter, square, shorter))",
         "shorter = jnp.where(is_longer, longest, shorter)",
         "test_interface.py",
         "three_sides",
     ),
     "odd rows of a chain weigh alike": Fault(
-        ENGINE + "sized_chain.py",
+        ENGINE + "compute/sized_chain.py",
         "(along + 1 / m) * (m / size)",
         "along * (m / size)",
         "test_sized.py",
         "chain_is_made",
     ),
     "a chain begins one texel late": Fault(
-        ENGINE + "sized_chain.py",
+        ENGINE + "compute/sized_chain.py",
         "self.start + self.height * self.width, self",
         "self.start + self.height * self.width + 1, self",
         "test_sized.py",
         "chain_is_made",
     ),
     "of two negative weights the sign is lost": Fault(
-        ENGINE + "drawn_taps.py",
+        ENGINE + "walk/drawn_taps.py",
         "below = below ^ choice.of(",
         "below = below | choice.of(",
         "test_stochastic.py",
         "unbiased or error_falls",
     ),
     "a drawn read is the one before": Fault(
-        ENGINE + "drawn_taps.py",
+        ENGINE + "walk/drawn_taps.py",
         "self.grid(before + 1, *operands)",
         "self.grid(before, *operands)",
         "test_stochastic.py",
         "every_kind",
     ),
     "channels of a word change places": Fault(
-        ENGINE + "words.py",
+        ENGINE + "compute/words.py",
         "[channels], axis) * 8",
         "[channels], axis) * 8 ^ 8",
         "test_cpu_reads.py",
         "channels_read_alone or words",
     ),
     "a color has a part inside": Fault(
-        ENGINE + "outside.py",
+        ENGINE + "compute/outside.py",
         "jnp.where(for_channels(everything), out, out + weight",
         "jnp.where(for_channels(~everything), out, out + weight",
         "test_values.py",
         "border",
     ),
     "gradients of a halo are lost on one side": Fault(
-        ENGINE + "distributed/exchange.py",
+        ENGINE + "sharded/exchange.py",
         "own = added_at(own, of_first, 0, cut.dimension)",
         "own = own + 0 * added_at(own, of_first, 0, cut.dimension)",
         "test_cut_reads.py",
         "rows",
     ),
     "a round begins too late": Fault(
-        ENGINE + "distributed/routes.py",
+        ENGINE + "sharded/routes.py",
         "place = self.place - number * self.capacity",
         "place = self.place - number * (self.capacity + 1)",
         "test_cut_reads.py",
         "rows",
     ),
     "of two devices one sends rows of its wrong end": Fault(
-        ENGINE + "distributed/exchange.py",
+        ENGINE + "sharded/exchange.py",
         "first = jnp.where(cut.number == 0,",
         "first = jnp.where(cut.number == 1,",
         "test_cut_reads.py",
         "two_devices",
     ),
     "the last round is left out": Fault(
-        ENGINE + "distributed/routes.py",
+        ENGINE + "sharded/routes.py",
         "rounds = -(-self.count // self.capacity)",
         "rounds = self.count // self.capacity",
         "test_cut_reads.py",
         "few_parts",
     ),
     "samples of a scan are counted once": Fault(
-        ENGINE + "distributed/counted.py",
+        ENGINE + "sharded/counted.py",
         "return [*carry, *ys, jnp.sum(counts, dtype=jnp.int32)]",
         "return [*carry, *ys, counts[0]]",
         "test_cut_reads.py",
         "added_up",
     ),
     "a wide filter is too narrow": Fault(
-        ENGINE + "scaled_filter.py",
+        ENGINE + "compute/scaled_filter.py",
         "self.kernel.profile((center - tap - 0.5) / scale)",
         "self.kernel.profile((center - tap - 0.5) / (0.9 * scale))",
         "test_resize.py",
         "filters_of_jax",
     ),
     "an area is shifted by half a texel": Fault(
-        ENGINE + "scaled_filter.py",
+        ENGINE + "compute/scaled_filter.py",
         "low, high = center - 0.5 * self.step, center",
         "low, high = center - 0.4 * self.step, center",
         "test_resize.py",
         "area",
     ),
     "a seam counts the other way": Fault(
-        ENGINE + "cube.py",
+        ENGINE + "describe/cube.py",
         "along = jnp.where(self.reversed, size - 1 - along, along)",
         "along = jnp.where(self.reversed, along, size - 1 - along)",
         "test_cubemaps.py",
         "seam or edge",
     ),
     "a step of a direction forgets the major axis": Fault(
-        ENGINE + "cube.py",
+        ENGINE + "describe/cube.py",
         "(ds - right * dm) / m * 0.5",
         "ds / m * 0.5",
         "test_cubemaps.py",
@@ -560,7 +560,7 @@ FAULTS = {
         "jaxtex/warp/panorama.py", "half + 1, -2", "half, -2", "test_warp_panorama.py", "odd_width"
     ),
     "reads along an infinite side are lost": Fault(
-        ENGINE + "level_of_detail.py",
+        ENGINE + "describe/footprint.py",
         "offset * limited(d)",
         "offset * d",
         "test_anisotropy.py",
@@ -584,10 +584,10 @@ FAULTS = {
         "precision_of_the_image",
     ),
     "foreign bytes are taken as they are": Fault(
-        "jaxtex/_integers.py", "leaf.dtype.isnative", "True", "test_warp_calls.py", "byte_order"
+        "jaxtex/_checks/integers.py", "leaf.dtype.isnative", "True", "test_warp_calls.py", "byte_order"
     ),
     "bounds of a weighted limited read lack the weight": Fault(
-        ENGINE + "combinations.py",
+        ENGINE + "walk/combinations.py",
         "return parts[0].times(place.step.weights()[0])",
         "return Within(weighted(place.step.weights()[0], parts[0].total), parts[0].bounds)",
         "test_feature_pairs.py",
@@ -600,7 +600,7 @@ FAULTS = {
         "test_feature_pairs.py",
     ),
     "the type of a sum has the axis that was summed": Fault(
-        ENGINE + "result_types.py", "samples[axis] = 1", "pass", "test_result_types.py", "weights"
+        ENGINE + "rules/result_types.py", "samples[axis] = 1", "pass", "test_result_types.py", "weights"
     ),
     "a color beyond float16 is infinite": Fault(
         HARDWARE + "border.py",
@@ -715,28 +715,28 @@ FAULTS = {
         "words_of_floats",
     ),
     "more than eight devices send rows of others": Fault(
-        ENGINE + "distributed/routes.py",
+        ENGINE + "sharded/routes.py",
         "return rank - (jnp.cumsum(each, dtype=jnp.int32) - each)[row]",
         "return rank - jnp.cumsum(each, dtype=jnp.int32)[row]",
         "test_cut_reads.py",
         "places",
     ),
     "samples of the padding are counted too": Fault(
-        ENGINE + "distributed/placed_reads.py",
+        ENGINE + "sharded/placed_reads.py",
         "jnp.sum(wanted & ~edged_reads",
         "jnp.sum((wanted | True) & ~edged_reads",
         "test_cut_reads.py",
         "padding",
     ),
     "sums of cut texels have their precision": Fault(
-        ENGINE + "distributed/cut_writes.py",
+        ENGINE + "sharded/cut_writes.py",
         "total = sum_dtype(texels.dtype) if",
         "total = texels.dtype if",
         "test_cut_writes.py",
         "surfaces",
     ),
     "a tie of cut texels goes to another value": Fault(
-        ENGINE + "distributed/cut_writes.py",
+        ENGINE + "sharded/cut_writes.py",
         "numbers = jnp.where(ties, some.numbers[:, None], LAST_NUMBER)",
         "numbers = jnp.where(ties, LAST_NUMBER - 1 - some.numbers[:, None], LAST_NUMBER)",
         "test_cut_writes.py",

@@ -1,4 +1,4 @@
-"""Entries of `_compat`: each is still needed, and nothing else leans on private names or versions of JAX."""
+"""Entries of `_jax.versions`: each is still needed, and nothing else leans on private names or versions of JAX."""
 
 import ast
 import importlib.util
@@ -12,7 +12,7 @@ import jax.extend.core
 import jax.numpy as jnp
 import pytest
 
-from jaxtex import _compat
+from jaxtex._jax import versions
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "jaxtex"
@@ -31,7 +31,7 @@ PRIVATE = {
     "jax_enable_x64",
 }
 # Rules of primitives have these by their contract.
-ALLOWED = {"_engine/lowering/choice.py": {"avals_in"}}
+ALLOWED = {"_engine/forms/choice.py": {"avals_in"}}
 
 
 def oldest_jax():
@@ -46,21 +46,21 @@ def first_unsupported_jax():
     return tuple(int(n) for n in (*bounds.pop().split("."), 0))
 
 
-@pytest.mark.parametrize("entry", _compat.EXPIRES)
+@pytest.mark.parametrize("entry", versions.EXPIRES)
 def test_an_entry_goes_with_its_reason(entry):
-    first = ".".join(map(str, _compat.EXPIRES[entry]))
-    assert oldest_jax() < _compat.EXPIRES[entry], f"JAX {first} is the oldest supported version: remove {entry}"
+    first = ".".join(map(str, versions.EXPIRES[entry]))
+    assert oldest_jax() < versions.EXPIRES[entry], f"JAX {first} is the oldest supported version: remove {entry}"
 
 
 def test_slow_atomics_are_those_before_the_expiry():
-    assert max(_compat.SLOW_ATOMICS) < _compat.EXPIRES["slow_atomics"]
-    assert oldest_jax() <= max(_compat.SLOW_ATOMICS)
+    assert max(versions.SLOW_ATOMICS) < versions.EXPIRES["slow_atomics"]
+    assert oldest_jax() <= max(versions.SLOW_ATOMICS)
 
 
 def test_the_installed_jaxlib_is_known_to_launch_ptx():
     """Every supported one is; run the tests marked gpu with another one before its version is written down."""
-    assert _compat.has_ptx_call()
-    assert (oldest_jax(), first_unsupported_jax()) == _compat.PTX_CALL
+    assert versions.has_ptx_call()
+    assert (oldest_jax(), first_unsupported_jax()) == versions.PTX_CALL
 
 
 def test_a_launcher_of_ptx_is_still_not_documented():
@@ -71,26 +71,26 @@ def test_a_launcher_of_ptx_is_still_not_documented():
 def test_a_launcher_of_jaxlib_is_one_that_has_all_names(monkeypatch):
     whole = types.SimpleNamespace(TritonKernel=1, TritonKernelCall=1, create_array_parameter=1)
     for module, found in ((whole, whole), (types.SimpleNamespace(TritonKernel=1), None)):
-        monkeypatch.setattr(_compat.importlib, "import_module", lambda name, module=module: module)
-        assert _compat.triton_launcher() is found
+        monkeypatch.setattr(versions.importlib, "import_module", lambda name, module=module: module)
+        assert versions.triton_launcher() is found
 
     def missing(name):
         raise ModuleNotFoundError(name)
 
-    monkeypatch.setattr(_compat.importlib, "import_module", missing)
-    assert _compat.triton_launcher() is None
+    monkeypatch.setattr(versions.importlib, "import_module", missing)
+    assert versions.triton_launcher() is None
 
 
 def test_a_varying_type_still_has_no_documented_name():
     """`jax.typeof` documents shape, dtype, weak type and sharding, and no varying axes."""
     aval = jax.typeof(jnp.zeros(3))
     assert aval.manual_axis_type.varying == frozenset()
-    assert _compat.varying_axes(jnp.zeros(3)) == frozenset()
+    assert versions.varying_axes(jnp.zeros(3)) == frozenset()
     assert not hasattr(jax, "varying_axes")
     mesh = jax.make_mesh((1,), ("b",), axis_types=(jax.sharding.AxisType.Auto,))
     seen = []
     split = jax.sharding.PartitionSpec("b")
-    jax.shard_map(lambda x: seen.append(_compat.varying_axes(x)) or x, mesh=mesh, in_specs=split, out_specs=split)(
+    jax.shard_map(lambda x: seen.append(versions.varying_axes(x)) or x, mesh=mesh, in_specs=split, out_specs=split)(
         jnp.zeros(1)
     )
     assert seen == [frozenset({"b"})]
@@ -101,7 +101,7 @@ def test_lowering_tells_one_device_from_a_partition():
     answers = []
 
     def record(ctx, *args, **params):
-        answers.append((_compat.runs_on_one_device(ctx), _compat.is_exported(ctx)))
+        answers.append((versions.runs_on_one_device(ctx), versions.is_exported(ctx)))
         return rule(ctx, *args, **params)
 
     from jax.interpreters import mlir
@@ -139,14 +139,14 @@ def test_custom_partitioning_still_needs_devices_in_a_lowering_rule():
     rule, answers = mlir.lower_fun(double, multiple_results=False), []
 
     def record(ctx, x):
-        devices = _compat.devices_of_partition(ctx)
+        devices = versions.devices_of_partition(ctx)
         answers.append(len(devices))
         if not devices:
             return [x]
         assert ctx.module_context.axis_context.device_assignment is None
         with pytest.raises(AssertionError, match="file a bug"):
             rule(ctx, x)
-        return _compat.lower_with_devices(rule, ctx, devices, x)
+        return versions.lower_with_devices(rule, ctx, devices, x)
 
     p = jax.extend.core.Primitive("double")
     p.def_abstract_eval(lambda x: x)
@@ -164,8 +164,8 @@ def test_custom_partitioning_still_needs_devices_in_a_lowering_rule():
 def test_x64_is_still_an_untyped_attribute():
     assert not hasattr(jax, "is_x64_enabled")
     with jax.enable_x64(True):
-        assert _compat.is_x64()
-    assert not _compat.is_x64()
+        assert versions.is_x64()
+    assert not versions.is_x64()
 
 
 def test_only_compat_leans_on_private_names():
@@ -180,7 +180,7 @@ def test_only_compat_leans_on_private_names():
             if isinstance(node, ast.ImportFrom | ast.Import):
                 modules = [node.module or ""] if isinstance(node, ast.ImportFrom) else [a.name for a in node.names]
                 found += [f"{name}: {m}" for m in modules if m.startswith(("jax._src", "jaxlib"))]
-    assert not [line for line in found if not line.startswith("_compat.py")]
+    assert not [line for line in found if not line.startswith("_jax/versions.py")]
 
 
 def test_frexp_is_still_defined_by_other_primitives_since_0_12():
@@ -189,5 +189,5 @@ def test_frexp_is_still_defined_by_other_primitives_since_0_12():
             yield eqn
             yield from equations(eqn.params["jaxpr"].jaxpr if "jaxpr" in eqn.params else types.SimpleNamespace(eqns=()))
 
-    found = [_compat.expansion(eqn) for eqn in equations(jax.make_jaxpr(jnp.frexp)(1.0).jaxpr)]
+    found = [versions.expansion(eqn) for eqn in equations(jax.make_jaxpr(jnp.frexp)(1.0).jaxpr)]
     assert any(found) == (jax.__version_info__ >= (0, 12))

@@ -23,7 +23,7 @@ import pytest
 
 import jaxtex
 from jaxtex import Sampler
-from jaxtex._compat import SLOW_ATOMICS
+from jaxtex._jax.versions import SLOW_ATOMICS
 from jaxtex.cli.environment.extra import EXPLORE_PACKAGES, PACKAGES
 from tests.support.tolerances import TOLERANCES
 
@@ -36,25 +36,36 @@ SOURCES = {
 
 # The rooms and modules, bottom to top. A module imports only what stands before it.
 LAYERS = (
-    "_compat",
-    "_typed_jit",
-    "_integers",
-    "_keywords",
+    "_jax",
+    "_checks.integers",
+    "_checks.keywords",
     "modes",
     "_tables",
     "sampler",
-    "_remedies",
-    "_cut_levels",
+    "_checks.remedies",
+    "_engine.describe.levels",
     "texture",
-    "_arguments",
-    "_texel_values",
+    "_checks",
+    "_engine.describe",
+    "_engine.walk",
+    "_engine.compute",
+    "_engine.cuda.trace",
+    "_engine.cuda.build",
+    "_engine.cuda.samples",
+    "_engine.cuda.read",
+    "_engine.cuda.scatter",
+    "_engine.cuda.gather",
+    "_engine.cuda.convolve",
+    "_engine.cuda",
+    "_engine.forms",
+    "_engine.rules",
+    "_engine.compute.texel_write",
+    "_engine.sharded",
     "_engine",
+    "_checks.traps",
     "_hardware",
     "_reads",
-    "_model_reads",
-    "_debug",
     "sampling",
-    "_traps",
     "surface",
     "mipmaps",
     "splines",
@@ -80,8 +91,8 @@ LAYERS = (
 )
 
 # Planning computes axes and operands; it must not know how, or whether, they are read.
-PLANNING = ("_engine.plan", "_engine.level_of_detail")
-EXECUTION = ("_engine.lowering", "_engine.primitives", "_engine.operators")
+PLANNING = ("_engine.describe.plan", "_engine.describe.footprint")
+EXECUTION = ("_engine.cuda", "_engine.forms", "_engine.rules", "_engine.compute", "_engine.sharded")
 
 SURFACE_REDUCTION = "(texture, values, coords, *, layer=None, face=None, level=0, boundary_mode='trap')"
 MODES = "filter=None, address=None"

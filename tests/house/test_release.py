@@ -5,7 +5,7 @@ import tomllib
 from pathlib import Path
 
 import jaxtex
-from jaxtex._engine.lowering.cuda_c.nvrtc import LEAST_VERSION
+from jaxtex._engine.cuda.build.nvrtc import LEAST_VERSION
 from jaxtex.cli.environment.compilations import MOST_BYTES
 from jaxtex.cli.grammar.file_options import MAX_PIXELS
 from jaxtex.cli.transforms.file_storage import LARGEST_FILE

@@ -12,8 +12,9 @@ import jax
 from jax._src.interpreters.mlir import _platform_specific_lowerings
 from jax.interpreters import mlir
 
-from jaxtex._engine import binding, linearization, operators, primitives
-from jaxtex._engine.lowering import choice, partitioned_call
+from jaxtex._engine.compute import linearization, operators
+from jaxtex._engine.forms import choice, partitioned_call
+from jaxtex._engine.rules import binding, primitives
 from jaxtex._hardware import read as hardware
 
 COLLECTIVE = re.compile(r"\b(all-gather|all-reduce|all-to-all|collective-permute|reduce-scatter)(?:-start)?\(")

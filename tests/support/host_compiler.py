@@ -15,8 +15,9 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
-from jaxtex._engine.lowering.cuda_c import Emitter, scalars
-from jaxtex._engine.lowering.cuda_c.elementwise import C_TYPES
+from jaxtex._engine.cuda.build.source import scalars
+from jaxtex._engine.cuda.trace.elementwise import C_TYPES
+from jaxtex._engine.cuda.trace.emitter import Emitter
 
 ZIG = [sys.executable, "-m", "ziglang", "c++", "-nostdlib++"]
 # Zig would build a C++ library first, for most of a minute, and others would read its headers for a third of the time

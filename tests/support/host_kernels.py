@@ -8,9 +8,11 @@ import jax
 from jax._src.interpreters.mlir import _platform_specific_lowerings
 from jax.interpreters import mlir
 
-from jaxtex._engine import binding, joined_reads, linearization, operators, primitives
-from jaxtex._engine.distributed import edged_reads
-from jaxtex._engine.lowering import choice, cuda_c
+from jaxtex._engine.compute import linearization, operators
+from jaxtex._engine.cuda.build.launch import Launcher
+from jaxtex._engine.forms import choice
+from jaxtex._engine.rules import binding, joined_reads, primitives
+from jaxtex._engine.sharded import edged_reads
 from jaxtex._hardware import read as hardware
 from tests.support.evaluator import NONE, evaluating
 from tests.support.host_compiler import HostLauncher
@@ -36,7 +38,7 @@ BY_TERMS = {
 
 
 def run(self, kernel, args, results, aliases=None):
-    """In place of `cuda_c.Launcher.run`."""
+    """In place of `Launcher.run`."""
     del self
     call = functools.partial(HostLauncher().fill, kernel, results=results, aliases=aliases)
     return jax.pure_callback(lambda *given: call(given), list(results), *args)
@@ -48,7 +50,7 @@ def kernels_on_cpu():
     with contextlib.ExitStack() as stack:
         stack.enter_context(evaluating(NONE))
         stack.enter_context(mock.patch.object(choice, "can_compile_kernels", return_value=True))
-        stack.enter_context(mock.patch.object(cuda_c.Launcher, "run", run))
+        stack.enter_context(mock.patch.object(Launcher, "run", run))
         stack.enter_context(mock.patch.dict(_platform_specific_lowerings["cpu"]))
         for p, (form, lowerings) in (FORMS | BY_TERMS).items():
             general = form if p in BY_TERMS else functools.partial(binding.batched, form)

@@ -11,7 +11,7 @@ import sys
 import jax
 
 from ... import __version__
-from ..._compat import SLOW_ATOMICS, is_x64
+from ..._jax.versions import SLOW_ATOMICS, is_x64
 from .devices import Device, default_devices
 
 NATIVE_ATOMICS = "-nvptx-allow-ftz-atomics"

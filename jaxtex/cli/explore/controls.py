@@ -8,17 +8,7 @@ from bokeh.models import CustomJSTickFormatter  # pyright: ignore[reportMissingI
 
 from ..pictures.limits import Size
 from .layout import CONTROL_STYLE
-from .views import (
-    ADDRESSES,
-    ANISOTROPIES,
-    ARITHMETICS,
-    FILTERS,
-    LARGEST_TILT,
-    SCALES,
-    View,
-    disabled,
-    without_effect,
-)
+from .views import ADDRESSES, ANISOTROPIES, ARITHMETICS, FILTERS, LARGEST_TILT, SCALES, View, disabled, without_effect
 
 FACTORS = tuple(2**k for k in range(13))
 START_FACTOR = 256

@@ -10,12 +10,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..._arguments import as_float
-from ..._engine.axis import Axis
-from ..._engine.computed_once import computed_once_p
-from ..._engine.plan import Layout, SizedTexture, space_axes, without_nan
-from ..._engine.scaled_filter import SizedRows, filtered_window, window_of
-from ..._engine.windows import position_spans
+from ..._checks.arguments import as_float
+from ..._engine.compute.scaled_filter import SizedRows, filtered_window, window_of
+from ..._engine.compute.windows import position_spans
+from ..._engine.describe.axis import Axis
+from ..._engine.describe.plan import Layout, SizedTexture, space_axes, without_nan
+from ..._jax.barriers import computed_once_p
 from ...modes import TextureKind
 from ...sampler import Sampler
 from ...warp import smoothing, tiles

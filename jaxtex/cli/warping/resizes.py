@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._engine.scaled_filter import ScaledFilter, SizedRows, rounded_up
+from ..._engine.compute.scaled_filter import ScaledFilter, SizedRows, rounded_up
 from ..._tables.filter_kernels import POINT
 from ...warp.resizing import filters_of_axes, is_widened
 from ..pictures.limits import Size

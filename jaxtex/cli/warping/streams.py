@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from ..._engine.windows import Span, WindowShapes, loaded, texel_spans
+from ..._engine.compute.windows import Span, WindowShapes, loaded, texel_spans
 from ..._tables.filter_kernels import POINT, SPAN
 from ...warp import smoothing
 from ...warp.grids import scaled

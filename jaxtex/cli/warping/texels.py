@@ -9,8 +9,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from ..._engine import sized_chain
-from ..._engine.words import WORD, bytes_in
+from ..._engine.compute import sized_chain
+from ..._engine.compute.words import WORD, bytes_in
 from ..pictures.picture import Array
 from .light import to_light
 from .pixels import premultiply, to_fractions

@@ -11,8 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from ..._arguments import as_array, check_integer
-from ..._compat import is_x64
+from ..._checks.arguments import as_array, check_integer
+from ..._jax.versions import is_x64
 from ..errors import NOT_SUPPORTED, CudaError
 from ..signatures import cuda_function
 

@@ -18,9 +18,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..._arguments import as_array
-from ..._compat import is_x64
-from ..._integers import as_rounded, known_integers, saturated
+from ..._checks.arguments import as_array
+from ..._checks.integers import as_rounded, known_integers, saturated
+from ..._jax.versions import is_x64
 from ..errors import INVALID_VALUE, CudaError
 
 # JAX holds these whether or not 64-bit dtypes are enabled.

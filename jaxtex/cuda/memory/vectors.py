@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from ..._arguments import as_array
-from ..._compat import is_x64
-from ..._integers import is_integral, known_integers, saturated
+from ..._checks.arguments import as_array
+from ..._checks.integers import is_integral, known_integers, saturated
+from ..._jax.versions import is_x64
 from ..errors import NOT_SUPPORTED, CudaError
 from ..signatures import with_signature
 from .channel_formats import BASE_TYPES

@@ -10,9 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from ..._arguments import check_integer
-from ..._engine.straight_through import straight_through  # pyright: ignore[reportUnknownVariableType]
-from ..._typed_jit import typed_jit
+from ..._checks.arguments import check_integer
+from ..._jax.straight_through import straight_through
+from ..._jax.typed_jit import typed_jit
 from ..enums import SurfaceBoundaryMode
 from ..errors import INVALID_VALUE, CudaError
 from ..memory.arrays import Array

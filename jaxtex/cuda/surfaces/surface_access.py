@@ -18,11 +18,11 @@ from jax.core import Tracer
 from jax.typing import ArrayLike
 
 from ... import texture as core
-from ..._arguments import ReadArguments, as_operands, check_integer
-from ..._compat import is_x64
-from ..._integers import known_integers
+from ..._checks.arguments import ReadArguments, as_operands, check_integer
+from ..._checks.integers import known_integers
+from ..._jax.typed_jit import typed_jit
+from ..._jax.versions import is_x64
 from ..._tables.address_rules import clamp, is_inside, last
-from ..._typed_jit import typed_jit
 from ...modes import TextureKind
 from ...surface import OUTSIDE, report, surface_read, surface_write
 from ..enums import SurfaceBoundaryMode

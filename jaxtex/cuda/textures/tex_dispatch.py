@@ -10,11 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from ..._arguments import as_array, check_integer, check_number
-from ..._engine.decoding import decode
+from ..._checks.arguments import as_array, check_integer, check_number
+from ..._checks.integers import known_integers
+from ..._engine.compute.decoding import decode
 from ..._hardware.read import single
-from ..._integers import known_integers
-from ..._typed_jit import typed_jit
+from ..._jax.typed_jit import typed_jit
 from ...modes import Arithmetic, TextureKind
 from ...sampling import fetch, gather, sample
 from ..enums import ArrayFlags, ResourceType

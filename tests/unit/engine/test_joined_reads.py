@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 import jaxtex as jt
-from jaxtex import _model_reads
-from jaxtex._engine.joined_reads import Read, joined
-from jaxtex._engine.lowering.cuda_kernels import adjoint_kernel, read_kernel
-from jaxtex._engine.lowering.parts import Part
-from jaxtex._engine.plan import Layout, plan_of_grid
+from jaxtex._engine.cuda import adjoint_kernel
+from jaxtex._engine.cuda.read import read_kernel
+from jaxtex._engine.describe.plan import Layout, plan_of_grid
+from jaxtex._engine.describe.storage import Part
+from jaxtex._engine.rules.joined_reads import Read, joined
+from jaxtex._reads.calls import models
 from jaxtex._tables.storage_formats import Decoding
 from jaxtex.warp.grids import affine
 from jaxtex.warp.images import grid_operands
@@ -154,7 +155,7 @@ def test_every_rule_is_that_of_the_reads():
 def one_level(table, points, *, grid, k):
     """The features of one level."""
     level = grid.scales[k : k + 1], [grid.resolutions[k] + 1], [len(table)], [grid.hashed[k]]
-    return _model_reads.plan_pyramid(table, (points[..., 0], points[..., 1]), *level).values()[..., 0, :]
+    return models.plan_pyramid(table, (points[..., 0], points[..., 1]), *level).values()[..., 0, :]
 
 
 def test_without_jit():

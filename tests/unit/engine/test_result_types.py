@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import jaxtex as jt
-from jaxtex._engine import linearization, operators, primitives
-from jaxtex._engine.binding import batched
-from jaxtex._engine.outside import read_over_color
+from jaxtex._engine.compute import linearization, operators
+from jaxtex._engine.compute.outside import read_over_color
+from jaxtex._engine.rules import primitives
+from jaxtex._engine.rules.binding import batched
 from jaxtex._hardware.read import read_array
 from jaxtex._hardware.read import read_p as hardware_read_p
 from tests.support.jaxprs import equations

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import jaxtex as jt
-from jaxtex._engine import primitives
-from jaxtex._engine.plan import ReadPlan, layout_of, space_axes
-from jaxtex._engine.spec import as_given
-from jaxtex._engine.stacks import Stack, split
+from jaxtex._engine.describe.plan import ReadPlan, layout_of, space_axes
+from jaxtex._engine.describe.spec import as_given
+from jaxtex._engine.describe.stacks import Stack, split
+from jaxtex._engine.rules import primitives
 from jaxtex._tables.storage_formats import Decoding
 from tests.support import host_kernels
 from tests.support.host_kernels import kernels_on_cpu
@@ -102,7 +102,7 @@ def test_a_kernel_takes_a_flow_whole():
         seen.append((kernel.name, [a.shape for a in args], [r.shape for r in results]))
         return host_kernels.run(self, kernel, args, results, aliases)
 
-    with kernels_on_cpu(), mock.patch("jaxtex._engine.lowering.cuda_c.Launcher.run", run):
+    with kernels_on_cpu(), mock.patch("jaxtex._engine.cuda.build.launch.Launcher.run", run):
         jax.jit(lambda i, f: jax.vjp(jt.warp.warp_flow, i, f)[1](jnp.ones((3, 7, 6, 2))))(IMAGE, FLOW)
     pulled = next(row for row in seen if row[0] == "texture_pullback")
     assert (3, 7, 6, 2) in pulled[1][1:]

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jaxtex as jt
-from jaxtex._engine.cube import across_seam, seams
+from jaxtex._engine.describe.cube import across_seam, seams
 from tests.oracles import reads as oracle
 from tests.support.tolerances import assert_close, assert_exact, assert_trees_close
 from tests.unit.reads.test_mipmaps import (

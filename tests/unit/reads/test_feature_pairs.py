@@ -17,10 +17,10 @@ from jax.sharding import AxisType, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import jaxtex as jt
-from jaxtex import _reads
+from jaxtex._engine.describe.plan import ResolvedLevel, SizedTexture, layout_of
 from jaxtex._engine.float_arithmetic import FLOAT, plan_read
-from jaxtex._engine.indexing import placed_like
-from jaxtex._engine.plan import ResolvedLevel, SizedTexture, layout_of
+from jaxtex._jax.indexing import placed_like
+from jaxtex._reads.calls import calls
 from jaxtex.mipmaps import chain_shapes
 from jaxtex.modes import TextureKind
 from tests.oracles import reads as oracle
@@ -186,7 +186,7 @@ def as_they_are(*coords):
 
 def read_sized(texture, coords, lod, sampler):
     if lod is None:
-        return _reads.sample_grid(texture, as_they_are, coords, sampler)
+        return calls.sample_grid(texture, as_they_are, coords, sampler)
     resolved = ResolvedLevel(coords, None, None, lod=lod, sizes=texture.sizes)
     plan, _ = plan_read(layout_of(texture), resolved, sampler)
     out = FLOAT.read(texture, plan, sampler.decoding, np.dtype(np.float32), sampler.deterministic)

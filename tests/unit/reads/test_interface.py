@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import jaxtex as jt
-from jaxtex._engine.level_of_detail import footprint_level
+from jaxtex._engine.describe.footprint import footprint_level
 from jaxtex._tables.storage_formats import STORAGE_FORMATS
 
 # Dtypes of results: without one, floats of each size, and integers.

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jaxtex as jt
-from jaxtex._engine import texel_walk
-from jaxtex._engine.axis import Axis, Role
+from jaxtex._engine.describe.axis import Axis, Role
+from jaxtex._engine.walk import texel_walk
 from jaxtex._tables.address_rules import CLAMP
 from jaxtex._tables.filter_kernels import LEVEL_BLEND, filter_kernel
 from tests.oracles import reads as oracle

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import jaxtex as jt
-from jaxtex._engine.convolution import convolved
-from jaxtex._engine.lowering.cuda_c import THIS_GPU
-from jaxtex._engine.lowering.cuda_kernels import convolve
+from jaxtex._engine.cuda.build.launch import THIS_GPU
+from jaxtex._engine.cuda.convolve.convolution_kernel import convolve
+from jaxtex._engine.rules.convolution import convolved
 from tests.support.host_compiler import HostLauncher
 from tests.support.tolerances import assert_close
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jaxtex as jt
-from jaxtex._engine.drawn_taps import Choice
+from jaxtex._engine.walk.drawn_taps import Choice
 from tests.support.tolerances import assert_close, assert_exact
 
 FILTERS = {

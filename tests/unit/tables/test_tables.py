@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 
 import jaxtex as jt
-from jaxtex._engine import linearization, operators
+from jaxtex._engine.compute import linearization, operators
+from jaxtex._engine.cuda import adjoint_kernel
+from jaxtex._engine.cuda.build.launch import THIS_GPU
+from jaxtex._engine.cuda.read import read_kernel
+from jaxtex._engine.describe.plan import ReadPlan, layout_of, space_axes
 from jaxtex._engine.float_arithmetic import FLOAT
-from jaxtex._engine.lowering import choice, cpu_adjoint, cuda_c, cuda_kernels, partitioned_adjoint
-from jaxtex._engine.plan import ReadPlan, layout_of, space_axes
+from jaxtex._engine.forms import choice, cpu_adjoint, partitioned_adjoint
 from jaxtex._tables.address_rules import ADDRESS_RULES, AddressRule
 from jaxtex._tables.filter_kernels import FILTER_KERNELS, FilterKernel, FilterOptions, WeightFunction, filter_kernel
 from jaxtex._tables.storage_formats import STORAGE_FORMATS, Decoding, StorageFormat
@@ -22,7 +25,7 @@ from tests.support.tolerances import TOLERANCES, assert_close
 
 F32 = np.dtype(np.float32)
 SIDE = (5, 7)
-LAUNCHER = cuda_c.THIS_GPU if jax.default_backend() == "gpu" else HostLauncher()
+LAUNCHER = THIS_GPU if jax.default_backend() == "gpu" else HostLauncher()
 
 
 def stride(tap, size):
@@ -121,7 +124,7 @@ def every_form(texels, x, y, spec):
         rooms = (operators, linearization), (partitioned_adjoint, partitioned_adjoint)
         return [*(run(room, *args) for room in rooms), run((cpu_adjoint, cpu_adjoint), *args, batch=0)]
 
-    kernels = run((cuda_kernels, cuda_kernels), g, texels, y, x, batch=0, launcher=LAUNCHER)
+    kernels = run((read_kernel, adjoint_kernel), g, texels, y, x, batch=0, launcher=LAUNCHER)
     return [*jax.jit(of_arrays)(g, texels, y, x), kernels]
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import jaxtex as jt
 from jaxtex import warp
-from jaxtex._engine.scaled_filter import ScaledFilter
+from jaxtex._engine.compute.scaled_filter import ScaledFilter
 from jaxtex._tables.address_rules import ADDRESS_RULES
 from jaxtex._tables.filter_kernels import LINEAR, POINT, keys_cubic
 from tests.support.derivatives import assert_derivatives

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxtex._engine.windows import Span, WindowShapes, addressed_span, loaded, on_a_sphere
+from jaxtex._engine.compute.windows import Span, WindowShapes, addressed_span, loaded, on_a_sphere
 from jaxtex._tables.address_rules import ADDRESS_RULES
 from jaxtex.warp import resample, resample_tiles
 from tests.support.tolerances import assert_exact

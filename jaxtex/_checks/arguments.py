@@ -1,0 +1,396 @@
+"""Checks of the arguments of calls: an error names the argument, what came, what was expected, and the remedy."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._tables.storage_formats import Decoding, storage_format, sum_dtype
+from ..modes import Arithmetic, FilterMode, ReadMode, TextureKind
+from ..sampler import Sampler
+from ..texture import Texture
+from .integers import as_index, as_rounded, is_integer, is_integral, known_integers, narrowed, saturated
+from .remedies import described, mode_of, shown
+
+TEXTURE_CALLS = {1: "texture1d", 2: "texture2d", 3: "texture3d"}
+
+
+# Textures and samplers
+
+
+def check_texture(name: str, texture: Any, coords: Any = None, argument: str = "texture") -> None:
+    """A `Texture` that is not stacked.
+
+    Args:
+        coords: the coordinates of the read, which tell what kind of texture an array should have been.
+    """
+    if not isinstance(texture, Texture):
+        raise TypeError(
+            f"{name}: {argument} is {described(texture)}, expected a Texture; {texture_call(texture, coords)}."
+        )
+    if texture.batch_ndim:
+        raise ValueError(
+            f"{name}: {argument}.texels has shape {texture.texels.shape}, a stack of textures of kind "
+            f"{texture.kind.value!r}; read it under jax.vmap."
+        )
+
+
+def texture_call(value: Any, coords: Any) -> str:
+    """The call that makes a texture of an array."""
+    ndim = np.ndim(value) if isinstance(value, jax.Array | np.ndarray | list | tuple) else None
+    count = len(coords) if isinstance(coords, tuple | list) else None
+    if count not in TEXTURE_CALLS:
+        count = None if ndim is None else ndim - 1
+    if ndim is None or count not in TEXTURE_CALLS or ndim not in (count, count + 1):
+        return "make one with jaxtex.texture2d(array) or another constructor"
+    array = "array[..., None]" if ndim == count else "array"
+    return f"make one with jaxtex.{TEXTURE_CALLS[count]}({array})"
+
+
+def check_is_sampler(name: str, sampler: Any) -> None:
+    if isinstance(sampler, Sampler):
+        return
+    option = mode_of(sampler)
+    remedy = "jaxtex.Sampler(...)" if option is None else f"jaxtex.Sampler({option}_mode={sampler!r})"
+    if name in ("sample", "gather") and isinstance(sampler, jax.Array | np.ndarray | int | float):
+        remedy = f"coordinates as one tuple, {name}(texture, (x, y))"
+    raise TypeError(f"{name}: {sampler_came(sampler)}; pass {remedy}.")
+
+
+def sampler_came(sampler: Any, argument: str = "sampler") -> str:
+    """The first half of a message on a sampler that is none."""
+    return f"{argument} is {repr(sampler) if isinstance(sampler, str) else described(sampler)}, expected a Sampler"
+
+
+def check_sampler(name: str, kind: TextureKind, stored: Any, num_levels: int, sampler: Sampler) -> None:
+    """A filter needs numbers with fractions, a mip chain coordinates that fit every level, a seam few taps."""
+    check_is_sampler(name, sampler)
+    stored, row = np.dtype(stored), storage_format(stored)
+    if sampler.decoding is Decoding.SRGB and not row.srgb:
+        raise ValueError(
+            f"{name}: srgb=True decodes uint8 texels, and the texture holds {row.name}; leave srgb out, or store the "
+            f"codes as uint8."
+        )
+    if sampler.decoding is not Decoding.ELEMENT and row.fraction_bits is None:
+        raise ValueError(
+            f"{name}: read_mode='normalized_float' applies to 8- and 16-bit integer texels, and the texture holds "
+            f"{row.name}; use read_mode='element'."
+        )
+    elements = sampler.decoding is Decoding.ELEMENT and not row.blends
+    if elements and sampler.kernel.blends:
+        raise ValueError(
+            f"{name}: filter_mode={str(sampler.filter)!r} cannot blend {stored} texels read as elements; use "
+            f"read_mode='normalized_float' (8 and 16 bits), filter_mode='point', or convert the texels to float32."
+        )
+    if elements and num_levels > 1 and sampler.mipmap_filter_mode is not FilterMode.POINT:
+        raise ValueError(
+            f"{name}: mipmap_filter_mode='linear' cannot blend {stored} texels read as elements; use "
+            f"mipmap_filter_mode='point'."
+        )
+    if num_levels > 1 and not sampler.normalized_coords and not kind.is_cube:
+        raise ValueError(
+            f"{name}: normalized_coords=False, but the texture has {num_levels} mip levels of different sizes; use "
+            f"normalized coordinates."
+        )
+    # Reads across the seams of a cubemap use no address modes; wrong ones are refused there, too.
+    rules = sampler.address_rules(kind.texel_ndim, name=name)
+    if kind.is_cube and sampler.seamless_cubemap and rules[0].num_axes > 1:
+        raise ValueError(
+            f"{name}: address_mode={rules[0].name!r} is given for a read across the seams of a cubemap, which has no "
+            f"poles; leave address_mode out, or use seamless_cubemap=False."
+        )
+    if kind.is_cube and sampler.seamless_cubemap and sampler.kernel.reach > 1:
+        raise ValueError(
+            f"{name}: filter_mode={str(sampler.filter)!r} reaches more than one texel across the seams of a "
+            f"cubemap; use 'linear', or seamless_cubemap=False."
+        )
+    if kind.is_cube and sampler.seamless_cubemap and sampler.limit is not None and sampler.kernel.num_taps > 2:
+        raise ValueError(
+            f"{name}: limit={str(sampler.limit)!r} is given for a read across the seams of a cubemap, whose corners "
+            f"lack a tap; use seamless_cubemap=False, or leave limit out."
+        )
+    if sampler.arithmetic is Arithmetic.HARDWARE and not row.on_hardware:
+        raise ValueError(
+            f"{name}: arithmetic='hardware' is given for {stored} texels, which no texture unit has; use "
+            f"arithmetic='float', or convert the texels to float32."
+        )
+
+
+def check_key(name: str, key: Any) -> Any:
+    """One random key: typed, or two or more uint32, as the older ones."""
+    if isinstance(key, jax.Array | np.ndarray):
+        if jnp.issubdtype(key.dtype, jax.dtypes.prng_key) and key.ndim == 0:
+            return key
+        if key.dtype == np.uint32 and key.ndim == 1:
+            return key
+        came = f"an array of shape {key.shape} and dtype {key.dtype}"
+    else:
+        came = described(key)
+    raise TypeError(f"{name}: key is {came}, expected one random key; make it with jax.random.key(seed).")
+
+
+def check_dtype(name: str, dtype: Any, own: np.dtype) -> np.dtype:
+    """The dtype of a result: the caller's, if it holds the values of a read of dtype `own`."""
+    if dtype is None:
+        return np.dtype(own)
+    dtype = check_known_dtype(name, dtype)
+    holds = jnp.issubdtype(dtype, jnp.floating)
+    if not jnp.issubdtype(own, jnp.floating):
+        holds = holds or np.can_cast(own, dtype, "safe")
+    if not holds or jnp.issubdtype(dtype, jnp.complexfloating):
+        raise ValueError(
+            f"{name}: dtype is {dtype}, which does not hold the {np.dtype(own)} values of this read; pass a floating "
+            f"dtype, or leave dtype out and convert the result."
+        )
+    return dtype
+
+
+def check_known_dtype(name: str, dtype: Any) -> np.dtype:
+    """The dtype that a caller names, as JAX has it."""
+    try:
+        return np.dtype(jax.dtypes.canonicalize_dtype(dtype))
+    except (TypeError, ValueError):
+        raise TypeError(f"{name}: dtype is {shown(dtype)}, expected the name of a dtype such as 'float32'.") from None
+
+
+def check_adjoint(name: str, sampler: Sampler) -> None:
+    """A splat is the adjoint of a read of floating texels, which is linear in them."""
+    if sampler.read_mode is not ReadMode.ELEMENT:
+        raise ValueError(
+            f"{name}: sampler has read_mode='normalized_float', and {name} makes floating texels; leave it out."
+        )
+    if sampler.limit is not None:
+        raise ValueError(
+            f"{name}: sampler has limit={str(sampler.limit)!r}, and a limited read is not linear in the texels, so "
+            f"that it has no adjoint; leave it out."
+        )
+    if sampler.arithmetic is Arithmetic.HARDWARE:
+        raise ValueError(
+            f"{name}: sampler has arithmetic='hardware', and no texture unit splats; use arithmetic='float'."
+        )
+
+
+def as_integer(name: str, argument: str, value: Any, low: int, high: int | None = None) -> int:
+    """An integer known while tracing, from `low` to `high`."""
+    if not is_integer(value, low, high):
+        expected = f"of at least {low}" if high is None else f"from {low} to {high}"
+        raise ValueError(f"{name}: {argument} is {shown(value)}, expected an integer {expected}.")
+    return int(value)
+
+
+def check_function(name: str, argument: str, value: Any) -> None:
+    """Something that can be called."""
+    if not callable(value):
+        raise TypeError(f"{name}: {argument} is {described(value)}, expected a function of arrays.")
+
+
+def as_sizes(name: str, argument: str, sizes: Any) -> tuple[int, ...]:
+    """A shape known while tracing, from a sequence or an array of integers."""
+    try:
+        return tuple(int(n) for n in sizes)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"{name}: {argument} is {described(sizes)}, expected a tuple of integers such as (H, W, C)."
+        ) from None
+
+
+# Coordinates, indices and footprints
+
+
+class ReadArguments(NamedTuple):
+    """The arrays of a call, in the caller's order: coordinates or indices, layer, face, level and footprint."""
+
+    coords: tuple[Any, ...]
+    layer: Any = None
+    face: Any = None
+    lod: Any = None
+    ddx: tuple[Any, ...] | None = None
+    ddy: tuple[Any, ...] | None = None
+    ddz: tuple[Any, ...] | None = None
+
+
+def check_read_arguments(
+    name: str,
+    kind: TextureKind,
+    coords: Any,
+    layer: Any,
+    lod: Any = None,
+    ddx: Any = None,
+    ddy: Any = None,
+    ddz: Any = None,
+) -> ReadArguments:
+    """The arrays as they came, of the right number and kind: `as_operands` converts them, inside the compiled call."""
+    count = kind.ndim
+    coords = check_arrays(name, "coords", kind, count, coords, check_number)
+    layer = check_layer(name, kind, layer)
+    if (ddx is None) != (ddy is None):
+        given, other = ("ddx", "ddy") if ddy is None else ("ddy", "ddx")
+        raise ValueError(f"{name}: {given} is given and {other} is not, and a footprint needs both; add {other}.")
+    if ddz is not None and (kind is not TextureKind.TEXTURE3D or ddx is None):
+        raise ValueError(
+            f"{name}: ddz is given, the third side of a voxel's footprint, which belongs to a texture3d with ddx and "
+            f"ddy; leave ddz out, or add ddx and ddy."
+        )
+    if lod is not None and ddx is not None:
+        raise ValueError(f"{name}: lod and ddx, ddy are given, and each chooses the level; leave one out.")
+    lod = None if lod is None else check_number(name, "lod", lod)
+    sides = (("ddx", ddx), ("ddy", ddy), ("ddz", ddz))
+    ddx, ddy, ddz = (None if d is None else check_arrays(name, side, kind, count, d, check_number) for side, d in sides)
+    return check_shapes(name, "coords", ReadArguments(coords, layer, lod=lod, ddx=ddx, ddy=ddy, ddz=ddz))
+
+
+def check_texels(
+    name: str, kind: TextureKind, argument: str, indices: Any, layer: Any, face: Any = None
+) -> ReadArguments:
+    """The indices of single texels, as `check_read_arguments` takes coordinates."""
+    indices = check_arrays(name, argument, kind, kind.texel_ndim, indices, check_integer)
+    layer = check_layer(name, kind, layer)
+    if kind.is_cube and face is None:
+        raise ValueError(f"{name}: face is missing, and a texture of kind {kind.value!r} has six; pass face=0.")
+    if not kind.is_cube and face is not None:
+        raise ValueError(f"{name}: face is given, but a texture of kind {kind.value!r} has none; leave face out.")
+    face = None if face is None else check_integer(name, "face", face)
+    return check_shapes(name, argument, ReadArguments(indices, layer, face))
+
+
+def check_level(name: str, texture: Texture, level: Any) -> int:
+    return as_integer(name, "level", level, 0, texture.num_levels - 1)
+
+
+def check_arrays(
+    name: str, argument: str, kind: TextureKind, count: int, arrays: Any, check: Callable[[str, str, Any], Any]
+) -> tuple[Any, ...]:
+    """A tuple of `count` arrays, each checked."""
+    if not isinstance(arrays, tuple | list):
+        raise TypeError(stacked_coords(name, argument, arrays))
+    if len(arrays) != count:
+        expected = ", ".join("xyz"[:count]) + ("," if count == 1 else "")
+        raise ValueError(
+            f"{name}: {argument} has {len(arrays)} arrays, expected ({expected}) for a texture of kind {kind.value!r}."
+        )
+    return tuple(check(name, argument, a) for a in arrays)
+
+
+def check_layer(name: str, kind: TextureKind, layer: Any) -> Any:
+    """A layer where the kind has layers, and only there."""
+    if kind.layered and layer is None:
+        raise ValueError(f"{name}: layer is missing, and a texture of kind {kind.value!r} needs one; pass layer=0.")
+    if not kind.layered and layer is not None:
+        raise ValueError(f"{name}: layer is given, but a texture of kind {kind.value!r} has none; leave layer out.")
+    return None if layer is None else check_integer(name, "layer", layer)
+
+
+def check_shapes(name: str, argument: str, arguments: ReadArguments) -> ReadArguments:
+    """Arrays that broadcast."""
+    try:
+        common_shape(arguments)
+    except ValueError:
+        given = ((field, value) for field, value in zip(arguments._fields, arguments) if value is not None)
+        shapes = ", ".join(f"{field} {[a.shape for a in jax.tree.leaves(value)]}" for field, value in given)
+        raise ValueError(
+            f"{name}: the arrays of {argument} and the arrays given with them do not broadcast: {shapes}."
+        ) from None
+    return arguments
+
+
+def common_shape(arguments: ReadArguments) -> tuple[int, ...]:
+    """The shape S that everything broadcasts to."""
+    return np.broadcast_shapes(*(a.shape for a in jax.tree.leaves(arguments)))
+
+
+def check_coords(name: str, coords: Any) -> None:
+    if not isinstance(coords, tuple | list):
+        raise TypeError(stacked_coords(name, "coords", coords))
+
+
+def stacked_coords(name: str, argument: str, coords: Any) -> str:
+    return (
+        f"{name}: {argument} is {described(coords)}, expected a tuple of arrays such as (x, y); split a stacked "
+        f"array with tuple(jnp.unstack({argument}, axis=-1))."
+    )
+
+
+def check_number(name: str, argument: str, coord: Any) -> Any:
+    """Numbers as an array. Integers that are no JAX array become float32 here, before JAX narrows them to 32 bits."""
+    if isinstance(coord, tuple | list):
+        raise TypeError(f"{name}: {argument} holds a {type(coord).__name__}, expected an array; use jnp.asarray.")
+    array = converted(name, argument, coord)
+    if not (jnp.issubdtype(array.dtype, jnp.floating) or is_integral(array)):
+        raise TypeError(f"{name}: {argument} holds {array.dtype}, expected floating or integer arrays.")
+    if isinstance(array, np.ndarray) and is_integral(array):
+        return as_rounded(array, np.float32)
+    return array
+
+
+def check_integer(name: str, argument: str, index: Any, *, wrap_unsigned: bool = False) -> Any:
+    """Integers of any width as an array; those that are no JAX array as int32.
+
+    They saturate here, since JAX narrows other arrays to 32 bits when they enter a compiled function. `as_operands`
+    saturates JAX arrays.
+
+    Args:
+        wrap_unsigned: whether unsigned integers, of JAX arrays too, become int32 modulo 2^32 instead, as C converts
+            them.
+    """
+    array = converted(name, argument, index)
+    if not is_integral(array):
+        raise TypeError(f"{name}: {argument} holds {array.dtype}, expected integers; round them and use .astype(int).")
+    if wrap_unsigned and not isinstance(index, int) and jnp.issubdtype(array.dtype, jnp.unsignedinteger):
+        return array.astype(np.int32)
+    return saturated(array, np.int32) if isinstance(array, np.ndarray) else array
+
+
+def check_fits(name: str, argument: str, values: Any, dtype: Any) -> Any:
+    """Integers as an array that a compiled function narrows to the integer `dtype` by `saturated`, without loss where
+    they are known.
+
+    Raises:
+        ValueError: if `values` are no JAX array, and hold a number that `dtype` does not.
+        TypeError: if they are no integers.
+    """
+    array = converted(name, argument, values)
+    if not is_integral(array):
+        raise TypeError(f"{name}: {argument} holds {array.dtype}, expected integers that {dtype} holds.")
+    return narrowed(name, argument, array, dtype) if isinstance(array, np.ndarray) else array
+
+
+def converted(name: str, argument: str, value: Any) -> Any:
+    """`value` as an array, of a number or of anything that JAX takes for an array. Known integers keep their width."""
+    try:
+        known = known_integers(value)
+        return as_array(value) if known is None else known
+    except (TypeError, ValueError, OverflowError):
+        raise TypeError(f"{name}: {argument} holds {described(value)}, expected a number or an array.") from None
+
+
+# Conversions
+
+
+def as_array(value: Any) -> Any:
+    """`value` as it is if it is an array, else as one."""
+    return value if isinstance(value, jax.Array | np.ndarray) else jnp.asarray(value)
+
+
+def as_operands(arguments: ReadArguments, *, integer: bool = False) -> ReadArguments:
+    """Checked arrays as the engine takes them: layers and `integer` coordinates int32, all else of one floating dtype;
+    of one rank.
+
+    Integers, weak types and 16-bit floats become float32, a strong float64 stays. Called under `jax.jit`.
+    """
+    layer, rest = arguments.layer, arguments._replace(layer=None)
+    if integer:
+        rest = jax.tree.map(as_index, rest)
+    else:
+        rest = jax.tree.map(as_float, rest)
+        widest = sum_dtype(*(a.dtype for a in jax.tree.leaves(rest)))
+        rest = jax.tree.map(lambda a: a.astype(widest), rest)
+    arguments = rest._replace(layer=None if layer is None else as_index(layer))
+    rank = max(a.ndim for a in jax.tree.leaves(arguments))
+    return jax.tree.map(lambda a: jnp.expand_dims(a, tuple(range(rank - a.ndim))), arguments)
+
+
+def as_float(coord: Any) -> jax.Array:
+    array = jnp.asarray(coord)
+    return array if array.dtype == jnp.float64 and not jax.typeof(array).weak_type else array.astype(jnp.float32)

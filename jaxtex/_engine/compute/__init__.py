@@ -1,0 +1,1 @@
+"""The read, its adjoint, writes and filters as array operations."""

@@ -1,0 +1,120 @@
+"""From stored texels to the numbers that are filtered."""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..._jax.barriers import computed_once
+from ..._jax.indexing import entry
+from ..._tables.storage_formats import Decoding, storage_format
+
+
+def read_dtype(stored: np.dtype, decoding: Decoding, blends: bool) -> np.dtype:
+    """The dtype of a read of texels stored as `stored`, before the caller asks for another one.
+
+    Args:
+        decoding: one that texels of that dtype have, as `check_sampler` checks.
+        blends: whether the read combines several texels.
+    """
+    row = storage_format(stored)
+    if decoding is Decoding.ELEMENT:
+        return np.dtype(row.blended_as) if blends and row.blended_as is not None else np.dtype(stored)
+    return np.dtype(np.float32)
+
+
+def decode(texel: jax.Array, decoding: Decoding, dtype: np.dtype) -> jax.Array:
+    """Stored texels, S + (C,), as numbers of `dtype`, the one in which they are filtered."""
+    if decoding is Decoding.ELEMENT:
+        return texel.astype(dtype)
+    bits = storage_format(texel.dtype).fraction_bits
+    assert bits is not None
+    if not jnp.issubdtype(texel.dtype, jnp.unsignedinteger):
+        return jnp.maximum(ratio(texel, bits, dtype), -1)
+    if decoding is Decoding.FRACTION:
+        return ratio(texel, bits, dtype)
+    linear = entry(SRGB_TO_LINEAR.astype(dtype), texel.astype(jnp.int32))
+    return jnp.where(is_color(texel), linear, ratio(texel, bits, dtype))
+
+
+def is_color(texel: jax.Array) -> np.ndarray:
+    """Which channels of S + (C,) sRGB encodes: the first three of three or four, the first of one or two."""
+    channel = np.arange(texel.shape[-1]).reshape(*[1] * (texel.ndim - 1), -1)
+    return channel < (3 if channel.size >= 3 else 1)
+
+
+def _srgb_to_linear(code: np.ndarray) -> np.ndarray:
+    """The decoding of IEC 61966-2-1."""
+    c = code / 255
+    return np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
+
+
+SRGB_TO_LINEAR = _srgb_to_linear(np.arange(256))
+
+
+def ratio(code: jax.Array, bits: int, dtype: np.dtype) -> jax.Array:
+    """``code / (2^bits - 1)``, correctly rounded.
+
+    A division by a constant is compiled to a multiplication by its reciprocal, which is wrong in the last bit.
+    With h = code / 2^bits, which is exact, the quotient is h + h / (2^bits - 1).
+    """
+    scaled = code.astype(dtype) * 2.0**-bits
+    return scaled + scaled * (1.0 / (2**bits - 1))
+
+
+def wide_dtype(stored: np.dtype, channels: int) -> np.dtype:
+    """The unsigned integers, of at most 32 bits, that hold whole texels of small integers; or `stored`."""
+    if not jnp.issubdtype(stored, jnp.integer):
+        return stored
+    size = stored.itemsize * channels
+    return next((np.dtype(f"uint{8 * n}") for n in (4, 2) if size % n == 0 and n > stored.itemsize), stored)
+
+
+def in_wide_texels(function: Callable[..., jax.Array], texels: jax.Array, *values: jax.Array) -> jax.Array:
+    """``function(texels, *values)``, which only moves texels, with small integers packed into wide ones meanwhile."""
+    stored, wide = np.dtype(texels.dtype), wide_dtype(np.dtype(texels.dtype), texels.shape[-1])
+    if wide == stored:
+        return function(texels, *values)
+    moved = function(*(packed(a, wide) for a in (texels, *values)))
+    return jax.lax.bitcast_convert_type(moved, stored).reshape(*moved.shape[:-1], texels.shape[-1])
+
+
+def moves_as_bits(stored: np.dtype) -> bool:
+    """Whether texels are moved as integers. XLA for CPUs moves bfloat16 as float32, which changes the bits of NaN."""
+    return stored == jnp.bfloat16
+
+
+def in_bits(function: Callable[..., jax.Array], texels: jax.Array, *values: jax.Array) -> jax.Array:
+    """``function(texels, *values)``, which only moves texels, with integers of the same bits in place of floats."""
+    return from_bits(function(*(as_bits(a) for a in (texels, *values))), texels.dtype)
+
+
+def bits_dtype(dtype: np.dtype) -> np.dtype:
+    """The unsigned integers of the size of a dtype."""
+    return np.dtype(f"uint{8 * np.dtype(dtype).itemsize}")
+
+
+def as_bits(x: jax.Array) -> jax.Array:
+    """Numbers as unsigned integers with the same bits."""
+    return jax.lax.bitcast_convert_type(x, bits_dtype(x.dtype))
+
+
+def from_bits(bits: jax.Array, dtype: np.dtype) -> jax.Array:
+    """Unsigned integers as numbers of `dtype` with the same bits.
+
+    They are computed first: in one loop, LLVM would compute with floats after all.
+    """
+    return jax.lax.bitcast_convert_type(computed_once(bits), dtype)
+
+
+def with_nan_of(texels: jax.Array, result: jax.Array) -> jax.Array:
+    """`result`, of the same dtype, with the bits of `texels` where these are NaN."""
+    return from_bits(jnp.where(texels != texels, as_bits(texels), as_bits(result)), texels.dtype)
+
+
+def packed(texels: jax.Array, wide: np.dtype) -> jax.Array:
+    """Integer texels, S + (C,), in wider integers with the same bits."""
+    ratio = wide.itemsize // texels.dtype.itemsize
+    groups = texels.reshape(*texels.shape[:-1], texels.shape[-1] // ratio, ratio)
+    return jax.lax.bitcast_convert_type(groups, wide)

@@ -1,0 +1,138 @@
+"""The linearization of a read in its texels and operands, and its transpose, as array operations."""
+
+import functools
+from collections.abc import Callable, Sequence
+
+import jax
+import jax.numpy as jnp
+
+from ..._jax.indexing import gather
+from ..describe.axis import Axis, differentiated
+from ..describe.spec import TEXELS, Coords, ReadSpec, Wrt
+from ..walk.combinations import Path, TexelValue, blend, weighted
+from ..walk.texel_walk import TexelAddress, flattened
+from . import operators
+from .decoding import decode
+from .operators import read, summed, zero_outside
+
+FEW_CHANNELS = 4
+# Arrays by the number of an operand, or of an axis.
+ByNumber = dict[int, jax.Array]
+
+
+def pushforward(*args: jax.Array, spec: ReadSpec, wrt: Wrt) -> jax.Array:
+    """The tangent of a read.
+
+    Args:
+        args: a tangent for each of `wrt`; then the texels and all operands.
+    """
+    tangents, (texels, *operands) = dict(zip(wrt, args)), args[len(wrt) :]
+    terms = [read(tangents.pop(TEXELS), *operands, spec=spec)] if TEXELS in tangents else []
+    for k, tangent in coordinate_tangents(tangents, operands, spec).items():
+        slope = read(texels, *operands, spec=spec.differentiated(k).of_each())
+        terms.append(summed(weighted(tangent, slope), spec))
+    return functools.reduce(jnp.add, terms)
+
+
+def pullback(
+    cotangent: jax.Array,
+    texels: jax.Array,
+    *operands: jax.Array,
+    spec: ReadSpec,
+    wrt: Wrt,
+    splat: Callable[..., jax.Array] = operators.splat,
+) -> tuple[jax.Array, ...]:
+    """The cotangents of a read, of the texels and operands in `wrt`.
+
+    Args:
+        cotangent: of the result of the read, in the dtype in which it was summed; it broadcasts to S + (C,).
+        splat: the form of `splat` to use.
+
+    Returns:
+        A tuple in the order of `wrt`; each cotangent has the shape of its operand.
+    """
+    coords = spec.coords(operands)
+    of_coords = coordinate_cotangents(cotangent, texels, coords, spec, wrt)
+    of_operands = operand_cotangents(of_coords, operands, spec, wrt)
+    if TEXELS in wrt:
+        of_operands[TEXELS] = splat(cotangent, *coords, spec=spec.of_coords().adjoint(texels.dtype))
+    return tuple(of_operands[k] for k in wrt)
+
+
+def coordinate_tangents(tangents: ByNumber, operands: Sequence[jax.Array], spec: ReadSpec) -> ByNumber:
+    """The tangents of the coordinates along which the read changes, by axis, from those of operands, by number."""
+    axes = spec.axes_of(tuple(tangents))
+    if spec.takes_coords or not tangents:
+        return {k: tangents[k] for k in axes}
+    function, some = partial_grid(operands, spec, tuple(tangents), axes)
+    return dict(zip(axes, jax.jvp(function, some, tuple(tangents.values()))[1]))
+
+
+def operand_cotangents(of_coords: ByNumber, operands: Sequence[jax.Array], spec: ReadSpec, wrt: Wrt) -> ByNumber:
+    """The cotangents of the operands in `wrt`, by number and in their shapes, from those of coordinates, S by axis."""
+    wrt = tuple(k for k in wrt if k != TEXELS)
+    if not wrt:
+        return {}
+    shape = jnp.broadcast_shapes(*spec.sample_shapes(operands))
+    function, some = partial_grid(operands, spec, wrt, tuple(of_coords))
+    coords, transposed = jax.vjp(lambda *some: [jnp.broadcast_to(c, shape) for c in function(*some)], *some)
+    return dict(zip(wrt, transposed([c.astype(x.dtype) for c, x in zip(of_coords.values(), coords)])))
+
+
+def partial_grid(
+    operands: Sequence[jax.Array], spec: ReadSpec, wrt: Wrt, axes: Sequence[int]
+) -> tuple[Callable[..., list[jax.Array]], tuple[jax.Array, ...]]:
+    """The coordinates of some axes as a function of the operands in `wrt`, and those operands."""
+
+    def function(*some: jax.Array) -> list[jax.Array]:
+        given = dict(zip(wrt, some))
+        coords = spec.coords([given.get(k, a) for k, a in enumerate(operands)])
+        return [coords[k] for k in axes]
+
+    return function, tuple(operands[k] for k in wrt)
+
+
+def summed_to(x: jax.Array, shape: Sequence[int]) -> jax.Array:
+    """`x` added up along the axes on which `shape`, which broadcasts to that of `x`, is 1."""
+    repeated = tuple(k for k, n in enumerate(shape) if n != x.shape[k])
+    return jnp.sum(x, repeated, keepdims=True) if repeated else x
+
+
+def coordinate_cotangents(
+    cotangent: jax.Array, texels: jax.Array, coords: Coords, spec: ReadSpec, wrt: Wrt
+) -> ByNumber:
+    """The cotangents of the coordinates that change with the operands in `wrt`, S by axis."""
+    stored, axes = flattened(texels, spec.axes), spec.axes_of(wrt)
+
+    def texel_times_cotangent(address: TexelAddress, path: Path) -> jax.Array:
+        del path
+        texel = decode(gather(stored, address.flat_index), spec.decoding, spec.dtype)
+        return zero_outside(address, sum_over_channels(texel * cotangent))
+
+    return dict(zip(axes, slopes(coords, spec.axes, axes, texel_times_cotangent)))
+
+
+def slopes(
+    coords: Coords, axes: tuple[Axis, ...], along: Sequence[int], texel_times_cotangent: TexelValue
+) -> tuple[jax.Array, ...]:
+    """The derivative of a read along each of some axes, times a cotangent: shape S.
+
+    Args:
+        texel_times_cotangent: the texel of a tap times the cotangent, summed over the channels, S + (1,). It is called
+            once for each tap, so that the blends are of scalars.
+    """
+    known: dict[Path, jax.Array] = {}
+
+    def once(address: TexelAddress, path: Path) -> jax.Array:
+        if path not in known:
+            known[path] = texel_times_cotangent(address, path)
+        return known[path]
+
+    return tuple(jnp.squeeze(blend(coords, differentiated(axes, k), once), -1) for k in along)
+
+
+def sum_over_channels(value: jax.Array) -> jax.Array:
+    """The sum over channels, S + (1,). Few of them are added one by one: a reduction would be a loop of its own."""
+    if value.shape[-1] > FEW_CHANNELS:
+        return jnp.sum(value, -1, keepdims=True)
+    return functools.reduce(jnp.add, jnp.split(value, value.shape[-1], -1))

@@ -1,0 +1,302 @@
+"""What the primitives compute, as array operations: a product over axes of taps, weights and addresses.
+
+Nothing here knows a mode or a dimension. `blend` and `contributions` walk the same taps and differ in what happens at
+the end of the walk, which their caller passes in: a gather or a scatter of arrays here, a load or an atomic addition in
+a kernel. `read` and `splat` are linear in their first argument, and each is the other's transpose. So are
+`pushforward`, the linearization of a read in its texels and operands, and `pullback`.
+"""
+
+import dataclasses
+import functools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..._jax.indexing import gather, scatter
+from ..._tables.filter_kernels import Polynomials
+from ..._tables.storage_formats import Decoding
+from ..describe.axis import Axis, Role
+from ..describe.spec import Combination, Coords, ReadSpec
+from ..walk.channel_masks import ForChannels, alike, one_by_one
+from ..walk.combinations import COMBINATIONS, Path, blend_inside, weighted
+from ..walk.taps import taps
+from ..walk.texel_walk import AxisTaps, Step, TexelAddress, flat_sizes, flattened, texels_shape, walks
+from .decoding import bits_dtype, decode, in_bits, moves_as_bits
+from .reproducible_sum import TexelSums, Units
+
+# The texel at an address as it is stored: S + (C,).
+LoadTexel = Callable[[TexelAddress], jax.Array]
+# How those of an array are loaded, whose rows are texels in the order of their flat indices.
+Loads = Callable[[jax.Array], LoadTexel]
+# How many samples fall on each texel under given axes.
+CountSamples = Callable[[tuple[Axis, ...]], jax.Array]
+
+
+class Contribution(NamedTuple):
+    """The part of a value that falls on one tap."""
+
+    address: TexelAddress
+    value: jax.Array
+
+
+# The walk of a splat; those of a read are in `combinations`
+
+
+def contributions(
+    value: jax.Array, coords: Coords, axes: tuple[Axis, ...], axis_taps: AxisTaps = taps
+) -> Iterator[Contribution]:
+    """The part of `value`, S + (C,), that falls on each tap."""
+    for weight, address, steps in walks(coords, axes, axis_taps):
+        yield from contributions_of_steps(address, steps, weighted(weight, value))
+
+
+def contributions_of_steps(address: TexelAddress, steps: list[Step], value: jax.Array) -> Iterator[Contribution]:
+    """The part of `value` that falls on each tap of the rest of a walk."""
+    if not steps:
+        yield Contribution(address, value)
+        return
+    step, *rest = steps
+    for tap, weight in zip(step.taps, step.weights()):
+        yield from contributions_of_steps(address.advance(tap, step.sizes), rest, weighted(weight, value))
+
+
+def zero_outside(address: TexelAddress, value: jax.Array) -> jax.Array:
+    """`value`, S + (C,), or zero for taps outside."""
+    return color_outside(address, value, None)
+
+
+def color_outside(
+    address: TexelAddress, value: jax.Array, color: jax.Array | None, for_channels: ForChannels = alike
+) -> jax.Array:
+    """`value`, S + (C,), or `color`, which broadcasts to it, for taps outside; without one, zero."""
+    if address.inside is None:
+        return value
+    if color is None:
+        return jnp.where(for_channels(address.inside), value, False if value.dtype == bool else 0)
+    return jnp.where(for_channels(address.inside), value, color)
+
+
+# The read and its adjoint
+
+
+def gathers(stored: jax.Array) -> LoadTexel:
+    """Loads texels one by one."""
+    return lambda address: gather(stored, address.flat_index)
+
+
+def read(texels: jax.Array, *operands: jax.Array, spec: ReadSpec, loads: Loads = gathers) -> jax.Array:
+    """Reads `texels` at coordinates, with zero outside.
+
+    Args:
+        texels: ``(*sizes, C)``, one size for each axis; or a mip chain, ``(total, C)``.
+        operands: the arguments of `spec.grid`, which returns a coordinate for each axis, in the order of the axes;
+            arrays of one rank and of shapes that broadcast to S. Some may hold several numbers, see `spec.stacks`.
+
+    Returns:
+        S + (C,) of `spec.dtype`, to which the sums are rounded, or the sum along `spec.summed_axes`. Single texels keep
+        all their bits.
+    """
+    if moves_as_bits(texels.dtype) and spec.returns_texels(texels.dtype):
+        as_integers = spec.with_dtype(bits_dtype(texels.dtype))
+        return in_bits(lambda bits: read(bits, *operands, spec=as_integers), texels)
+    load_texel = loads(flattened(texels, spec.axes))
+    codes = blends_codes(texels, spec)
+    masks = alike if codes else masks_outside(texels, spec)
+    return mean(lambda coords: value(load_texel, coords, spec, codes=codes, for_channels=masks), operands, spec)
+
+
+def bordered_read(
+    texels: jax.Array, color: jax.Array, *operands: jax.Array, spec: ReadSpec, loads: Loads = gathers
+) -> jax.Array:
+    """`read` with `color`, (C,) of `spec.sums`, outside."""
+    rank = len(spec.sample_shapes(operands)[0])
+    load_texel, color = loads(flattened(texels, spec.axes)), color.reshape(*[1] * rank, -1)
+    masks = masks_outside(texels, spec)
+    return mean(lambda coords: value(load_texel, coords, spec, color, for_channels=masks), operands, spec)
+
+
+def masks_outside(texels: jax.Array, spec: ReadSpec) -> ForChannels:
+    """How the channels of a read choose what lies outside."""
+    outside = any(axis.address.has_outside for axis in spec.axes)
+    return one_by_one(texels.shape[-1], spec.num_taps) if outside else alike
+
+
+def blends_codes(texels: jax.Array, spec: ReadSpec) -> bool:
+    """Whether a read is a weighted sum of stored integers, which are finite."""
+    stored = not jnp.issubdtype(texels.dtype, jnp.floating) and jnp.issubdtype(spec.sums, jnp.floating)
+    several = any(axis.kernel.num_taps > 1 for axis in spec.axes if not axis.integer)
+    return stored and several and spec.combination is Combination.BLEND
+
+
+def value(
+    load_texel: LoadTexel,
+    coords: Coords,
+    spec: ReadSpec,
+    color: jax.Array | None = None,
+    *,
+    codes: bool = False,
+    for_channels: ForChannels = alike,
+) -> jax.Array:
+    """The value at `coords`, S + (C,), of the texels that `load_texel` returns.
+
+    Args:
+        codes: whether texels are finite, and zero outside.
+        for_channels: how channels choose between a texel and what is outside.
+    """
+    # Single texels keep all their bits, also those of NaN.
+    single = color is None and spec.is_single
+    dtype = spec.dtype if single else spec.sums
+
+    def texel_value(address: TexelAddress, path: Path) -> jax.Array:
+        del path
+        return color_outside(address, decode(load_texel(address), spec.decoding, dtype), color, for_channels)
+
+    combine = blend_inside if codes else COMBINATIONS[spec.combination]
+    return combine(coords, spec.axes, texel_value)
+
+
+def mean(
+    read: Callable[[Coords], jax.Array], operands: Sequence[jax.Array], spec: ReadSpec, wrap=lambda f: f
+) -> jax.Array:
+    """The result of a read, rounded to `spec.dtype`: `read` at the coordinates of `operands`, or the mean of several.
+
+    Args:
+        wrap: what is done to the function that computes one of several.
+    """
+    if spec.num_reads == 1:
+        return summed(read(spec.coords(operands)), spec).astype(spec.dtype)
+
+    @wrap
+    def weighted_read(number: jax.Array) -> jax.Array:
+        *coords, weight = spec.grid(number, *spec.numbers(operands))
+        # A read without weight counts as zero, also where it returns NaN.
+        return jnp.where(weight[..., None] > 0, weighted(weight, read(coords)), 0)
+
+    return summed(sum_of_calls(weighted_read, spec.num_reads), spec).astype(spec.dtype)
+
+
+def summed(values: jax.Array, spec: ReadSpec) -> jax.Array:
+    """The values of samples, S + (C,), summed along the axes along which `spec` sums."""
+    along = [axis - 1 for axis in spec.summed_axes]  # channels come after the samples
+    return jnp.sum(values, along, keepdims=True) if along else values
+
+
+def sum_of_calls(one: Callable[[jax.Array], jax.Array], count: int) -> jax.Array:
+    """The sum of ``one(1)`` to ``one(count)``, one after the other."""
+    numbers = jnp.arange(1, count + 1, dtype=jnp.int32)
+    return jax.lax.scan(lambda total, number: (total + one(number), None), one(numbers[0]), numbers[1:])[0]
+
+
+def splat(values: jax.Array, *operands: jax.Array, spec: ReadSpec) -> jax.Array:
+    """The adjoint of `read` in its texels: adds `values` into zero texels of `spec.dtype`.
+
+    Values broadcast to S + (C,). Sums are taken in their dtype; weight outside is dropped.
+    """
+    coords = spec.coords(operands)
+    units = units_of(values, spec.axes, functools.partial(samples_per_texel, coords)) if spec.deterministic else None
+    sums = TexelSums(values.shape[-1], values.shape[-1], units)
+    total = jnp.zeros((*flat_sizes(spec.axes), sums.width), values.dtype)
+    return as_texels(accumulated(total, values, coords, spec.axes, sums), spec.axes, sums, spec.dtype)
+
+
+def accumulated(
+    total: jax.Array,
+    values: jax.Array,
+    coords: Coords,
+    axes: tuple[Axis, ...],
+    sums: TexelSums,
+    axis_taps: AxisTaps = taps,
+) -> jax.Array:
+    """`total` with the contributions of `values` added."""
+    for address, value in contributions(values, coords, axes, axis_taps):
+        total = scatter(total, address.flat_index, address.inside, sums.terms(value), "add")
+    return total
+
+
+def as_texels(total: jax.Array, axes: tuple[Axis, ...], sums: TexelSums, dtype: np.dtype) -> jax.Array:
+    """Sums as the texels of a texture."""
+    return sums.joined(total).reshape(texels_shape(axes, sums.channels)).astype(dtype)
+
+
+# Reproducible sums
+
+
+def units_of(values: jax.Array, axes: tuple[Axis, ...], count_samples: CountSamples) -> Units:
+    """The units for sums of `values` that do not depend on their order."""
+    counted, multiplicity = counting_axes(axes)
+    return Units.of(values, weight_bound(axes), jnp.max(count_samples(counted)) * multiplicity)
+
+
+def samples_per_texel(coords: Coords, axes: tuple[Axis, ...]) -> jax.Array:
+    """How many samples fall on each texel under `axes`."""
+    ones = jnp.ones((*jnp.broadcast_shapes(*(c.shape for c in coords)), 1), jnp.float32)
+    return splat(ones, *coords, spec=counting_spec(axes))
+
+
+def counting_spec(axes: tuple[Axis, ...], like: ReadSpec | None = None) -> ReadSpec:
+    """The spec of a splat of ones, with the operands of another one."""
+    spec = ReadSpec(axes, Decoding.ELEMENT, np.dtype(np.float32))
+    return spec if like is None else dataclasses.replace(spec, grid=like.grid, stacks=like.stacks)
+
+
+def counting_axes(axes: tuple[Axis, ...]) -> tuple[tuple[Axis, ...], int]:
+    """Axes under which each sample adds 1 to texels near it, and how often one sample may meet a texel otherwise.
+
+    The first tap of a kernel is enough, as each of the others meets no more samples at a texel; a mirrored axis may
+    bring two of a kind there. The levels of a chain, the faces of a cube, and address rules of unknown multiplicity
+    need all of their taps.
+    """
+    found, multiplicity = [], 1
+    for axis in axes:
+        taps, repeats = axis.kernel.num_taps, axis.address.multiplicity
+        every = axis.role is Role.LEVEL or repeats is None
+        kept = taps if every else 1
+        kernel = axis.kernel._replace(weights=Polynomials(((1.0,),) * kept))
+        found.append(axis._replace(order=0, kernel=kernel))
+        multiplicity *= taps // kept * (repeats or 1)
+    return tuple(found), multiplicity
+
+
+def weight_bound(axes: tuple[Axis, ...]) -> float:
+    """An upper bound of the weight of a tap."""
+    filtered = [axis for axis in axes if not axis.integer]
+    # No size that is an operand exceeds the texels of the flat array.
+    longest = lambda axis: axis.known_size if axis.size is not None else axes[0].known_size
+    scale = lambda axis: longest(axis) if axis.normalized and axis.role is Role.SPACE else 1
+    return math.prod(axis.kernel.weights.bound(axis.order) * float(scale(axis)) ** axis.order for axis in filtered)
+
+
+# Batches
+
+
+def vmapped(function: Callable[..., Any], operands: list[jax.Array]) -> Any:
+    """`function` over their first axis, which stays an axis of its own: the partitioner can cut it."""
+    return jax.vmap(function)(operands)
+
+
+def over_batch(function: Callable[..., Any], batch: int, each: Callable[..., Any] = vmapped) -> Callable[..., Any]:
+    """`function` over `batch` leading axes, on which an operand has their size or 1.
+
+    Args:
+        each: ``each(f, operands)`` is `f` over the first axis of a list of operands.
+    """
+    if batch == 0:
+        return function
+
+    def run(*args: jax.Array) -> Any:
+        size = max(a.shape[0] for a in args)
+        batched = [a.shape[0] == size for a in args]
+
+        def once(operands: list[jax.Array]) -> Any:
+            rest = iter(operands)
+            return over_batch(function, batch - 1, each)(
+                *(next(rest) if b else a.squeeze(0) for a, b in zip(args, batched))
+            )
+
+        return each(once, [a for a, b in zip(args, batched) if b])
+
+    return run

@@ -1,0 +1,230 @@
+"""A filter that is as wide as the step between samples, along one axis: a matrix of few entries a row.
+
+A read of one axis looks at the same few taps however far apart its samples are. Where samples are more than a texel
+apart, the filter here is stretched by that step, and looks at all texels between them. The weights follow from sizes
+alone. They are computed in float64 while a program is traced, and are constants in it. For each row they are as many
+as the fullest row needs, so that both the matrix and its transpose read, and none of them scatters.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.extend.core import Primitive
+from jax.interpreters import ad, batching, mlir
+
+from ..._jax.barriers import computed_once
+from ..._jax.indexing import explicit_sharding, uncut
+from ..._tables.address_rules import AddressRule, addressed
+from ..._tables.filter_kernels import FilterKernel, of_each
+from ..._tables.storage_formats import sum_dtype
+
+# Entries of a row that one loop adds up. Longer rows take several turns, so that programs stay small.
+ENTRIES_AT_ONCE = 16
+# Rows have few lengths, of at most so many binary digits that are not zero at the end: one program serves many sizes.
+LENGTH_DIGITS = 3
+# A weight below this share of all is a rounding of zero.
+NEGLIGIBLE = 2.0**-40
+
+
+class Rows(NamedTuple):
+    """A matrix row by row: of each the columns of its entries, and their weights; (rows, entries)."""
+
+    column: np.ndarray
+    weight: np.ndarray
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether each row reads the column of its own number."""
+        alone = self.column.shape[1] == 1 and bool((self.weight == 1).all())
+        return alone and np.array_equal(self.column[:, 0], np.arange(len(self.column)))
+
+
+class ScaledFilter(NamedTuple):
+    """The reads of an axis at places a step apart, by a filter that is stretched by steps above 1.
+
+    Attributes:
+        kernel: the filter. Of one tap it is the mean over a step: each texel counts with its share in that.
+        address: the rule for taps outside, of one axis.
+        size: the number of texels.
+        samples: the number of samples.
+        step: from sample to sample, in texels; the first is half a step from the edge.
+    """
+
+    kernel: FilterKernel
+    address: AddressRule
+    size: int
+    samples: int
+    step: float
+
+    def taps(self) -> tuple[np.ndarray, np.ndarray]:
+        """The taps of each sample, unbounded integers, and their weights; (samples, taps)."""
+        center = (np.arange(self.samples)[:, None] + 0.5) * self.step
+        if self.kernel.blends:
+            scale = max(self.step, 1.0)
+            reach = self.kernel.extent * scale
+            tap = np.ceil(center - reach - 0.5) + np.arange(int(2 * reach) + 1)
+            weight = self.kernel.profile((center - tap - 0.5) / scale)
+        else:
+            low, high = center - 0.5 * self.step, center + 0.5 * self.step
+            tap = np.floor(low) + np.arange(int(np.ceil(self.step)) + 1)
+            weight = (np.minimum(tap + 1, high) - np.maximum(tap, low)).clip(0)
+        return tap.astype(np.int64), weight / weight.sum(1, keepdims=True)
+
+    def entries(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The entries of the matrix from texels to samples: the sample, the texel and the weight of each, in order."""
+        tap, weight = self.taps()
+        with jax.ensure_compile_time_eval():
+            texel, inside = of_each(functools.partial(addressed, self.address, size=self.size), tap.astype(np.int32))
+        kept = np.abs(weight) > NEGLIGIBLE
+        kept = kept if inside is None else kept & inside
+        # Several taps outside may read one texel.
+        places = (np.arange(self.samples)[:, None] * self.size + texel.astype(np.int64))[kept]
+        found, which = np.unique(places, return_inverse=True)
+        return *np.divmod(found, self.size), np.bincount(which, weight[kept], len(found))
+
+    @functools.lru_cache  # noqa: B019  of what is static
+    def rows(self, transposed: bool = False) -> Rows:
+        """The matrix from texels to samples, or its transpose, row by row."""
+        row, column, weight = self.entries()
+        count = self.samples
+        if transposed:
+            order = np.argsort(column, kind="stable")
+            row, column, weight, count = column[order], row[order], weight[order], self.size
+        lengths = np.bincount(row, minlength=count)
+        width = rounded_length(int(lengths.max()))
+        # A row of fewer entries has its last one several times, with a part of the weight each: an entry without
+        # weight would make NaN of an infinite texel. Parts differ, or XLA would compute equal products once, and then
+        # round them otherwise than where it cannot know that they are equal.
+        last = np.maximum(lengths - 1, 0)[:, None]
+        slot = np.minimum(np.arange(width), last)
+        first = (np.cumsum(lengths) - lengths)[:, None]
+        place = np.minimum(first + slot, len(row) - 1)
+        number, count_of_parts = np.arange(width) - last + 1, width - last
+        share = np.where(number > 0, 2 * number / (count_of_parts * (count_of_parts + 1)), 1)
+        empty = (lengths == 0)[:, None]
+        return Rows(np.where(empty, 0, column[place]), np.where(empty, 0, weight[place] * share))
+
+
+def rounded_length(length: int) -> int:
+    """The next length that rows may have."""
+    rounded = rounded_up(length, LENGTH_DIGITS)
+    return rounded if length <= 2 * ENTRIES_AT_ONCE else -(-rounded // ENTRIES_AT_ONCE) * ENTRIES_AT_ONCE
+
+
+def rounded_up(number: int, digits: int) -> int:
+    """The next number of so many binary digits, which zeros may follow."""
+    step = 2 ** max(number.bit_length() - digits, 0)
+    return -(-number // step) * step
+
+
+def scaled(values: jax.Array, scaled_filter: ScaledFilter, axis: int, dtype: Any) -> jax.Array:
+    """`values`, numbers of any dtype, read along an axis by a filter: `size` elements become `samples`.
+
+    Args:
+        dtype: of the result, in which or in float32 sums are taken.
+    """
+    if scaled_filter.rows().is_identity:
+        return values.astype(dtype)
+    values = uncut(values, axis)
+    return scale_p.bind(values, scaled_filter=scaled_filter, axis=axis, transposed=False, dtype=np.dtype(dtype))
+
+
+def multiplied(
+    values: jax.Array, *, scaled_filter: ScaledFilter, axis: int, transposed: bool, dtype: np.dtype
+) -> jax.Array:
+    """The matrix of a filter, or its transpose, times `values` along an axis."""
+    column, weight = scaled_filter.rows(transposed)
+    sums, placed = sum_dtype(values.dtype, dtype), explicit_sharding(values)
+    if placed is not None:
+        spec = (*placed.spec, *[None] * (values.ndim - len(placed.spec)))
+        placed = placed.update(spec=[*spec[:axis], None, *spec[axis + 1 :]])
+    entry = entries_along(computed_once(values), axis, sums, placed)
+    return sum_of_entries(entry, jnp.asarray(column.T, jnp.int32), jnp.asarray(weight.T, sums)).astype(dtype)
+
+
+def entries_along(
+    values: jax.Array, axis: int, sums: np.dtype, placed: Any = None
+) -> Callable[[jax.Array, jax.Array], jax.Array]:
+    """What one entry of each row adds to the sums: ``entry(column, weight)``, an array of rows each."""
+    shape = [-1 if k == axis else 1 for k in range(values.ndim)]
+
+    def entry(column: jax.Array, weight: jax.Array) -> jax.Array:
+        place = (*[slice(None)] * axis, column)
+        read = values.at[place].get(mode="promise_in_bounds", wrap_negative_indices=False, out_sharding=placed)
+        return read.astype(sums) * weight.reshape(shape)
+
+    return entry
+
+
+def sum_of_entries(
+    entry: Callable[[jax.Array, jax.Array], jax.Array], columns: jax.Array, weights: jax.Array
+) -> jax.Array:
+    """The sum of ``entry(column, weight)`` over the entries of rows, of which `columns` and `weights` hold one each."""
+
+    def several(columns: jax.Array, weights: jax.Array) -> jax.Array:
+        return functools.reduce(jnp.add, map(entry, columns, weights))
+
+    if len(columns) <= 2 * ENTRIES_AT_ONCE:
+        return several(columns, weights)
+    columns, weights = (a.reshape(-1, ENTRIES_AT_ONCE, *a.shape[1:]) for a in (columns, weights))
+    first = several(columns[0], weights[0])
+    return jax.lax.scan(lambda total, at: (total + several(*at), None), first, (columns[1:], weights[1:]))[0]
+
+
+class SizedRows(NamedTuple):
+    """Rows of a filter as operands, of an axis of known length: (entries, rows) each."""
+
+    columns: jax.Array
+    weights: jax.Array
+
+
+def window_of(
+    texels: jax.Array, sizes: tuple[jax.Array, jax.Array], origin: tuple[jax.Array, jax.Array], shape: tuple[int, int]
+) -> jax.Array:
+    """A part of an image whose sizes are operands, (*shape, C). Texels beyond the image have any value.
+
+    Args:
+        texels: flat, (capacity, C), row after row; so many texels follow the image as the window has in a row.
+        sizes: height and width of the image.
+        origin: the first row and the first column, within the image.
+    """
+    rows = jnp.minimum(origin[0] + jnp.arange(shape[0], dtype=jnp.int32), sizes[0] - 1)
+    row = jax.lax.GatherDimensionNumbers(offset_dims=(1, 2), collapsed_slice_dims=(), start_index_map=(0,))
+    starts, extent = (rows * sizes[1] + origin[1])[:, None], (shape[1], texels.shape[-1])
+    return jax.lax.gather(texels, starts, row, extent, mode="promise_in_bounds")
+
+
+def filtered_window(values: jax.Array, first: int, rows: tuple[SizedRows, SizedRows]) -> jax.Array:
+    """A window of numbers, filtered along both axes.
+
+    Args:
+        first: the axis that is filtered first.
+        rows: of both axes, whose columns are numbers within the window.
+    """
+    for axis in (first, 1 - first):
+        entry = entries_along(computed_once(values), axis, values.dtype)
+        values = sum_of_entries(entry, *rows[axis])
+    return values
+
+
+def multiplied_batch(args: Any, dims: Any, *, axis: int, **params: Any) -> tuple[jax.Array, int]:
+    return scale_p.bind(jnp.moveaxis(args[0], dims[0], 0), axis=axis + 1, **params), 0
+
+
+def transpose(cotangent: Any, values: Any, *, transposed: bool, dtype: np.dtype, **params: Any) -> list[Any]:
+    del dtype
+    return [scale_p.bind(cotangent, transposed=not transposed, dtype=values.aval.dtype, **params)]
+
+
+scale_p = Primitive("scaled_filter")
+scale_p.def_impl(
+    functools.partial(jax.jit, static_argnames=("scaled_filter", "axis", "transposed", "dtype"))(multiplied)
+)
+scale_p.def_abstract_eval(lambda x, **params: jax.make_jaxpr(functools.partial(multiplied, **params))(x).out_avals[0])
+mlir.register_lowering(scale_p, mlir.lower_fun(multiplied, multiple_results=False))
+ad.deflinear2(scale_p, transpose)
+batching.primitive_batchers[scale_p] = multiplied_batch

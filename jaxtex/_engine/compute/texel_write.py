@@ -1,0 +1,216 @@
+"""Writes of single texels: which sample a texel keeps when several write it.
+
+A write is a read whose walk ends in a scatter of one value: the same axes, addresses and flat indices. Where samples
+meet, the last in flattened order is found first, so that the scatter itself never has two values for a texel. Its
+result, and its gradient, are then the same on every backend.
+"""
+
+import functools
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from ..._jax.indexing import gather, scatter
+from ..._jax.straight_through import straight_through
+from ..._tables.storage_formats import sum_dtype
+from ..describe.axis import Axis, Role
+from ..describe.spec import Coords
+from ..rules.by_terms import in_place_of
+from ..walk.texel_walk import TexelAddress, both, flattened, only_address, with_given_sizes
+from .decoding import in_bits, in_wide_texels, moves_as_bits, with_nan_of
+
+# A number for each texel finds the last sample there at a cost that does not depend on the samples. With less than one
+# sample for this many texels, sorting the samples costs less.
+TEXELS_PER_SAMPLE = 256
+
+
+def write(texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axis, ...], *, unique: bool) -> jax.Array:
+    """`texels` with `values`, S + (C,), at `coords`: the last in flattened order, where several meet."""
+    if not values.size:
+        return texels
+    return keeping_bits(functools.partial(written, axes=axes, unique=unique), texels, values, coords)
+
+
+def keeping_bits(
+    in_floats: Callable[..., jax.Array], texels: jax.Array, values: jax.Array, coords: Coords
+) -> jax.Array:
+    """A write ``in_floats(texels, values, coords)``, which only moves texels, with all their bits."""
+
+    def in_integers(texels: jax.Array, values: jax.Array, coords: Coords) -> jax.Array:
+        return in_bits(lambda texels, values: in_floats(texels, values, coords), texels, values)
+
+    def on_platform(texels: jax.Array, values: jax.Array, coords: Coords) -> jax.Array:
+        return jax.lax.platform_dependent(texels, values, coords, cpu=in_integers, default=in_floats)
+
+    if not moves_as_bits(texels.dtype):
+        return in_floats(texels, values, coords)
+    return in_place_of(in_floats, on_platform, texels, values, coords)
+
+
+def written(texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axis, ...], *, unique: bool) -> jax.Array:
+    """`write` of values of any type, which it only moves."""
+    address, stored = landing(values, coords, axes), flattened(texels, axes)
+    samples, num_texels = math.prod(values.shape[:-1]), math.prod(stored.shape[:-1])
+    lines = grid_lines(coords, axes) if 2 * samples >= num_texels else None
+    if lines is not None:
+        result = pull(newest_on_grid(values.shape[:-1], lines), texels, values)
+    elif unique:
+        result = push(stored, values, address, None)
+    elif samples * TEXELS_PER_SAMPLE < num_texels:
+        result = push(stored, values, address, last_by_sorting(address, stored.shape[:-1]))
+    else:
+        number = numbers(values.shape[:-1])
+        newest = jnp.full((*stored.shape[:-1], 1), -1, jnp.int32)
+        newest = scatter(newest, address.flat_index, address.inside, number[..., None], "max")
+        if 2 * samples < num_texels:
+            result = push(stored, values, address, gather(newest, address.flat_index)[..., 0] == number)
+        else:
+            newest = newest[..., 0].reshape(texels.shape[:-1])
+            result = in_wide_texels(functools.partial(pull, newest), texels, values)
+    return result.reshape(texels.shape)
+
+
+class Line(NamedTuple):
+    """The newest sample at each index of a stored axis, counted along one axis of the samples, or -1.
+
+    Where a coordinate is the same for all samples, `along` is None.
+    """
+
+    newest: jax.Array
+    along: int | None
+
+
+def grid_lines(coords: Coords, axes: tuple[Axis, ...]) -> list[Line] | None:
+    """The lines of samples on a grid, where every coordinate varies along an axis of the samples of its own.
+
+    Shapes tell, as of x (1, W) and y (H, 1). Then the last sample at a texel is the last along each axis.
+    """
+    coords, axes = with_given_sizes(coords, axes)
+    if axes[0].role is Role.LEVEL:
+        return None
+    lines, taken = [], set()
+    for coord, axis in zip(coords, axes):
+        varying = [k for k, n in enumerate(coord.shape) if n > 1]
+        if len(varying) > 1 or taken.intersection(varying):
+            return None
+        taken.update(varying)
+        address = only_address((coord.ravel(),), (axis,))
+        newest = jnp.full((axis.extent, 1), -1, jnp.int32)
+        number = numbers(address.flat_index[0].shape)
+        newest = scatter(newest, address.flat_index, address.inside, number[:, None], "max")
+        lines.append(Line(newest[:, 0], varying[0] if varying else None))
+    return lines
+
+
+def newest_on_grid(shape: tuple[int, ...], lines: list[Line]) -> jax.Array:
+    """The newest sample of `shape` at each texel of a grid, or -1."""
+    strides = [math.prod(shape[k + 1 :]) for k in range(len(shape))]
+    along = {line.along for line in lines}
+    newest = jnp.int32(sum((shape[k] - 1) * strides[k] for k in range(len(shape)) if k not in along))
+    for k, line in enumerate(lines):
+        here = line.newest.reshape([-1 if j == k else 1 for j in range(len(lines))])
+        step = here * strides[line.along] if line.along is not None else 0
+        newest = jnp.where((newest >= 0) & (here >= 0), newest + step, -1)
+    return newest
+
+
+def push(stored: jax.Array, values: jax.Array, address: TexelAddress, last: jax.Array | None) -> jax.Array:
+    """Every sample writes its texel; of several at one texel only the last does."""
+    return scatter(stored, address.flat_index, both(address.inside, last), values, "set", unique=True)
+
+
+def pull(newest: jax.Array, texels: jax.Array, values: jax.Array) -> jax.Array:
+    """Every texel takes the value of its newest sample, unless there is none, which is -1."""
+    source = gather(values.reshape(-1, values.shape[-1]), (jnp.maximum(newest, 0),))
+    return jnp.where((newest >= 0)[..., None], source, texels)
+
+
+def last_by_sorting(address: TexelAddress, extents: tuple[int, ...]) -> jax.Array:
+    """Which samples are the last in flattened order at their address."""
+    first, *others = address.flat_index
+    first = first if address.inside is None else jnp.where(address.inside, first, extents[0])
+    number = numbers(first.shape)
+    *keys, order = jax.lax.sort([k.ravel() for k in (first, *others, number)], num_keys=len(extents) + 1)
+    changes = functools.reduce(jnp.logical_or, (k[1:] != k[:-1] for k in keys))
+    return (
+        jnp.zeros(number.size, bool).at[order].set(jnp.append(changes, True), unique_indices=True).reshape(first.shape)
+    )
+
+
+def reduce(texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axis, ...], rule: str) -> jax.Array:
+    """`texels` and `values`, S + (C,), at `coords` joined by `rule`: add, min or max."""
+    if not values.size:
+        return texels
+    join = add if rule == "add" else functools.partial(extreme, rule=rule)
+    return keeping_nan(functools.partial(join, axes=axes), texels, values, coords)
+
+
+def keeping_nan(result: Callable[..., jax.Array], texels: jax.Array, values: jax.Array, coords: Coords) -> jax.Array:
+    """A reduction ``result(texels, values, coords)``, with the bits of NaN in texels."""
+
+    def kept(texels: jax.Array, values: jax.Array, coords: Coords) -> jax.Array:
+        return with_nan_of(texels, result(texels, values, coords))
+
+    # The halves of a texture are converted to float32 and back, which changes the bits of NaN.
+    halves = jnp.issubdtype(texels.dtype, jnp.floating) and sum_dtype(texels.dtype) != texels.dtype
+    return in_place_of(result, kept, texels, values, coords) if halves else result(texels, values, coords)
+
+
+def add(texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axis, ...]) -> jax.Array:
+    """`texels` plus `values`, S + (C,), at `coords`; halves are summed in float32."""
+    address, floating = landing(values, coords, axes), jnp.issubdtype(texels.dtype, jnp.floating)
+    total = sum_dtype(texels.dtype) if floating else texels.dtype
+    stored = flattened(texels, axes).astype(total)
+    result = scatter(stored, address.flat_index, address.inside, values.astype(total), "add")
+    return result.reshape(texels.shape).astype(texels.dtype)
+
+
+def extreme(texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axis, ...], rule: str) -> jax.Array:
+    """The least or largest, `rule` is min or max, of a texel and the values that fall on it, channel by channel."""
+    address = landing(values, coords, axes)
+    reduced = functools.partial(extreme_value, rule=rule)
+    selected = functools.partial(extreme_source, rule=rule)
+    stored = flattened(texels, axes)
+    return straight_through(reduced, selected)(stored, values, address.flat_index, address.inside).reshape(texels.shape)
+
+
+def extreme_value(
+    stored: jax.Array, values: jax.Array, indices: tuple[jax.Array, ...], inside: jax.Array | None, rule: str
+) -> jax.Array:
+    return scatter(stored, indices, inside, values, rule)
+
+
+def extreme_source(
+    stored: jax.Array, values: jax.Array, indices: tuple[jax.Array, ...], inside: jax.Array | None, rule: str
+) -> jax.Array:
+    """The same, picked from its sources: the texel itself if it ties, else the first of the values that do."""
+    best = jax.lax.stop_gradient(extreme_value(stored, values, indices, inside, rule))
+    shape, channels = values.shape[:-1], values.shape[-1]
+    count = math.prod(shape)
+    number = jnp.where(same(values, gather(best, indices)), numbers(shape)[..., None], count)
+    first = scatter(jnp.full(best.shape, count, jnp.int32), indices, inside, number, "min")
+    channel = jnp.broadcast_to(jnp.arange(channels, dtype=jnp.int32), first.shape)
+    source = gather(values.reshape(-1, channels, 1), (jnp.minimum(first, count - 1), channel))[..., 0]
+    return jnp.where(same(stored, best) | (first == count), stored, source)
+
+
+def landing(values: jax.Array, coords: Coords, axes: tuple[Axis, ...]) -> TexelAddress:
+    """The address of each value, with indices that have the shape of the values."""
+    address, shape = only_address(coords, axes), values.shape[:-1]
+    wide = lambda a: jnp.broadcast_to(a, shape)
+    return address._replace(
+        indices=tuple(map(wide, address.indices)), inside=None if address.inside is None else wide(address.inside)
+    )
+
+
+def numbers(shape: tuple[int, ...]) -> jax.Array:
+    """The samples of a shape, counted in flattened order."""
+    return jnp.arange(math.prod(shape), dtype=jnp.int32).reshape(shape)
+
+
+def same(a: jax.Array, b: jax.Array) -> jax.Array:
+    """Equal, or both NaN."""
+    return (a == b) | ((a != a) & (b != b))

@@ -1,0 +1,177 @@
+"""The part of a texture that some samples read, found before its texels are loaded: for images that fit no memory.
+
+A program finds between which positions samples lie. The texels that their taps read follow on the host, from the filter
+and the rule of each axis. They are a row of neighbors, which may go on after the last texel of an axis with the first.
+"""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..._tables.address_rules import AddressRule
+from ..._tables.filter_kernels import FilterKernel
+from ..describe.axis import Axis
+from ..describe.coordinates import POSITION_LIMIT, to_position
+from ..describe.spec import Coords
+from ..walk.texel_walk import groups
+from .scaled_filter import rounded_up
+
+# Two programs may round one position differently, to both sides of a texel's edge.
+MARGIN = 1
+# Windows have sides of so many binary digits, which zeros follow.
+WINDOW_DIGITS = 2
+# A window may be so many times as large as needed, if a program for its shape is there already.
+MOST_SPARE = 4
+
+
+class Span(NamedTuple):
+    """Neighboring texels of an axis: the first one, and how many."""
+
+    first: int
+    count: int
+
+    def pieces(self, size: int) -> Iterator[tuple[slice, slice]]:
+        """Where the texels lie on an axis of that size, and among themselves: at most twice, around its end."""
+        before = min(self.count, size - self.first)
+        yield slice(self.first, self.first + before), slice(0, before)
+        if before < self.count:
+            yield slice(0, self.count - before), slice(before, self.count)
+
+
+def position_spans(
+    coords: Coords, axes: Sequence[Axis], needed: jax.Array, reach: Sequence[jax.Array | float] | None = None
+) -> jax.Array:
+    """Between which whole numbers the positions of samples lie: (axes, 2), int32; a reversed pair if none is needed.
+
+    Samples that read nothing but the border are left out.
+
+    Args:
+        coords: of each axis, in stored order.
+        axes: with their sizes, which may be arrays.
+        needed: which samples count.
+        reach: how far beyond its position a sample reads, in texels, on each axis, without the reach of its filter.
+    """
+    reach = reach or [0.0] * len(axes)
+    positions = [to_position(coord, axis) for coord, axis in zip(coords, axes)]
+    ends = [(p - r, p + r) for p, r in zip(positions, reach)]
+    for axis, (low, high) in zip(axes, ends):
+        if axis.address.drops_outside:
+            beyond = axis.kernel.num_taps + MARGIN
+            size = jnp.asarray(axis.given_size, low.dtype)
+            needed = needed & (high > -beyond) & (low < size + beyond)
+    found: list[jax.Array] = []
+    for low, high in ends:
+        low, high = (jnp.clip(jnp.floor(end), -POSITION_LIMIT, POSITION_LIMIT).astype(jnp.int32) for end in (low, high))
+        found += [jnp.min(jnp.where(needed, low, 2**30)), jnp.max(jnp.where(needed, high, -(2**30)))]
+    return jnp.stack(found).reshape(-1, 2)
+
+
+def texel_spans(
+    positions: np.ndarray, axes: tuple[Axis, ...], sizes: Sequence[int], kernels: Sequence[FilterKernel]
+) -> tuple[Span, ...] | None:
+    """The texels that samples read; `None` if they read none.
+
+    Args:
+        positions: of `position_spans`.
+        axes: with the rules.
+        sizes: of the axes.
+        kernels: the filters that samples are read by.
+    """
+    if any(low > high for low, high in positions):
+        return None
+    taps = [between(int(low), int(high), kernels) for low, high in positions]
+    found: list[Span | None] = []
+    for group in groups(axes):
+        part = slice(len(found), len(found) + len(group))
+        some, of_group = taps[part], sizes[part]
+        if group[0].address.apply_together is None:
+            found.append(addressed_span(group[0].address, *some[0], of_group[0]))
+        else:
+            found += on_a_sphere(group[0].address, some, of_group)
+    return None if None in found else tuple(span for span in found if span is not None)
+
+
+def between(low: int, high: int, kernels: Sequence[FilterKernel]) -> tuple[int, int]:
+    """The first and the last tap of positions from `low` to `high`, both rounded down."""
+    firsts = [low + kernel.first + int(np.floor(-kernel.origin)) for kernel in kernels]
+    lasts = [high + kernel.first + kernel.num_taps - 1 for kernel in kernels]
+    return min(firsts) - MARGIN, max(lasts) + MARGIN
+
+
+def addressed_span(rule: AddressRule, first: int, last: int, size: int) -> Span | None:
+    """The texels that neighboring taps read by the rule of an axis that is addressed by itself."""
+    if rule.drops_outside and (last < 0 or first >= size):
+        return None
+    if rule.saturates:
+        first, last = (min(max(tap, 0), size - 1) for tap in (first, last))
+        return Span(first, last - first + 1)
+    if rule.cyclic:
+        return Span(first % size, min(last - first + 1, size))
+    if last - first + 1 >= 2 * size:
+        return Span(0, size)
+    assert rule.apply is not None
+    index = np.asarray(rule.apply(run_of(first, last), size)[0])
+    return Span(int(index.min()), int(index.max() - index.min()) + 1)
+
+
+def on_a_sphere(rule: AddressRule, taps: Sequence[tuple[int, int]], sizes: Sequence[int]) -> list[Span | None]:
+    """The texels that neighboring rows and columns of taps read by the rule of a sphere."""
+    (first, last), (left, right) = taps
+    height, width = sizes
+    if first >= 0 and last < height:
+        return [Span(first, last - first + 1), Span(left % width, min(right - left + 1, width))]
+    if last - first + 1 >= 2 * height:
+        return [Span(0, height), Span(0, width)]
+    assert rule.apply_together is not None
+    places = rule.apply_together([[run_of(first, last)], [jnp.int32(0)]], sizes)
+    row = np.asarray(places[0].texel[0])
+    return [Span(int(row.min()), int(row.max() - row.min()) + 1), Span(0, width)]
+
+
+def run_of(first: int, last: int) -> jax.Array:
+    """The numbers from `first` to `last`, of which the last one may follow itself, so that there are few lengths."""
+    length = 1 << (last - first).bit_length()
+    return jnp.asarray(np.minimum(np.arange(first, first + length), last).astype(np.int32))
+
+
+class WindowShapes:
+    """The shapes of windows: few, since each takes programs of its own.
+
+    Args:
+        least: the shortest side.
+        most: how many texels a window may have.
+    """
+
+    def __init__(self, least: int, most: int) -> None:
+        self.least, self.most = least, most
+        self.used: list[tuple[int, ...]] = []
+
+    def holding(self, counts: Sequence[int]) -> tuple[int, ...] | None:
+        """A shape with room for so many texels along each axis; `None` if there is none."""
+        exact = tuple(rounded_up(max(n, self.least), WINDOW_DIGITS) for n in counts)
+        texels = int(np.prod(exact, dtype=np.int64))
+        if texels > self.most:
+            return None
+        for shape in sorted(self.used, key=np.prod):
+            enough = all(a >= n for a, n in zip(shape, counts))
+            if enough and np.prod(shape, dtype=np.int64) <= MOST_SPARE * texels:
+                return shape
+        self.used.append(exact)
+        return exact
+
+
+def loaded(image: Any, spans: Sequence[Span], window: np.ndarray) -> np.ndarray:
+    """A window whose first texels along each axis are those of an image that lie in spans.
+
+    Args:
+        image: any array that is cut by slices, with an axis of channels behind those of the spans.
+        window: an array of zeros, which is filled.
+    """
+    for pieces in itertools.product(*(span.pieces(size) for span, size in zip(spans, image.shape))):
+        source, target = zip(*pieces)
+        window[target] = image[source]
+    return window

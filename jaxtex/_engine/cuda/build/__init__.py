@@ -1,0 +1,1 @@
+"""From CUDA C to a part of a program: templates, NVRTC, and the launch."""

@@ -1,0 +1,157 @@
+"""A kernel as part of a JAX program: XLA, or jaxlib, launches its PTX, and a running program needs no code of ours."""
+
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from ...._jax.versions import has_ptx_call, triton_launcher
+from .nvrtc import Capability, CompilerUnavailable, compile_to_ptx
+
+# The custom calls that launch PTX: one that XLA itself has, and one that jaxlib registers for CUDA.
+TARGET = "__gpu$xla.gpu.ptx"
+TRITON_TARGET = "triton_kernel_call_ffi"
+WARP = 32
+# Arguments of a kernel are arrays of XLA, which aligns them to more than this.
+ALIGNMENT = 16
+
+# The compute capability for which exported programs get kernels, where a caller has chosen so; see
+# `jaxtex.kernels_in_exports`. JAX compares contexts where it looks for a program that is already lowered.
+FOR_EXPORTS = jax.make_user_context(None)
+# The same, while such a program is lowered.
+FOR_THIS_EXPORT = jax.make_user_context(None)
+
+
+class Kernel(NamedTuple):
+    """A kernel in CUDA C.
+
+    Attributes:
+        source: with one function for the GPU, called `name`. Its parameters are pointers to the arguments, then to the
+            results, row by row.
+        num_blocks: how many blocks of threads run it.
+        num_threads: the threads of a block.
+    """
+
+    source: str
+    name: str
+    num_blocks: int
+    num_threads: int
+
+
+class Compiled(NamedTuple):
+    """A kernel as PTX.
+
+    Attributes:
+        capability: of the GPU that is to run it.
+    """
+
+    kernel: Kernel
+    ptx: str
+    capability: Capability
+
+
+Results = Sequence[jax.ShapeDtypeStruct]
+Launch = Callable[[Compiled, Sequence[jax.Array], Results, Mapping[int, int]], Sequence[jax.Array]]
+
+
+def local_capability() -> Capability | None:
+    """The least compute capability of the GPUs that this process sees, or `None` if they are not all NVIDIA's."""
+    try:
+        devices = jax.local_devices(backend="gpu")
+    except RuntimeError:
+        return None
+    pairs = [str(getattr(device, "compute_capability", "")).partition(".")[::2] for device in devices]
+    known = all(major.isdigit() and minor.isdigit() for major, minor in pairs)
+    return min(((int(major), int(minor)) for major, minor in pairs), default=None) if known else None
+
+
+def target_capability() -> Capability | None:
+    """The compute capability for which kernels of the program that is being lowered are compiled; `None` for no GPU."""
+    return FOR_THIS_EXPORT.value or local_capability()
+
+
+def launch_by_xla(
+    compiled: Compiled, args: Sequence[jax.Array], results: Results, aliases: Mapping[int, int]
+) -> Sequence[jax.Array]:
+    """The arrays that a kernel fills; XLA loads its PTX when it compiles the program."""
+    kernel, ptx, _ = compiled
+    sizes = {f"{kind}_{axis}": np.int32(1) for kind in ("grid", "block") for axis in "xyz"}
+    sizes |= {"grid_x": np.int32(kernel.num_blocks), "block_x": np.int32(kernel.num_threads)}
+    call = jax.ffi.ffi_call(TARGET, list(results), input_output_aliases=dict(aliases))
+    named: dict[str, Any] = {"name": kernel.name, "kernel_type": "ptx", "kernel_data": ptx}
+    return call(*args, **named, shared_mem_bytes=np.int32(0), **sizes)
+
+
+def launch_by_triton(
+    compiled: Compiled, args: Sequence[jax.Array], results: Results, aliases: Mapping[int, int]
+) -> Sequence[jax.Array]:
+    """The same by the launcher that jaxlib has for jax_triton, which takes the PTX of any compiler.
+
+    It loads the kernel when the program first runs, for GPUs of this very capability, and counts threads in warps.
+    """
+    triton = triton_launcher()
+    if triton is None:
+        raise CompilerUnavailable("jaxlib has no launcher of PTX; install the plugin of jax[cuda12] or jax[cuda13]")
+    kernel, ptx, (major, minor) = compiled
+    warps, rest = divmod(kernel.num_threads, WARP)
+    if rest:
+        raise CompilerUnavailable(f"a block of {kernel.num_threads} threads is not a number of warps")
+    image = triton.TritonKernel(kernel.name, warps, 1, 0, ptx, "", 10 * major + minor)
+    array = triton.create_array_parameter(0, ALIGNMENT)
+    launch = triton.TritonKernelCall(image, kernel.num_blocks, 1, 1, [array] * (len(args) + len(results)))
+    call = jax.ffi.ffi_call(TRITON_TARGET, list(results), input_output_aliases=dict(aliases))
+    return call(*args, opaque=zlib.compress(launch.to_proto(kernel.name, b"")))
+
+
+def chosen_launch() -> Launch:
+    """XLA's launcher where it is known to be there, else jaxlib's.
+
+    An exported program is launched by XLA alone: jaxlib's kernels run on GPUs of one capability.
+
+    Raises:
+        CompilerUnavailable: if there is neither.
+    """
+    if has_ptx_call():
+        return launch_by_xla
+    if FOR_THIS_EXPORT.value is None and triton_launcher() is not None:
+        return launch_by_triton
+    raise CompilerUnavailable("this jaxlib is not known to launch PTX; install a jaxlib that this jaxtex supports")
+
+
+class Launcher:
+    """Compiles kernels with NVRTC for the GPUs of a program, and launches them.
+
+    Attributes:
+        launch: how; by default as `chosen_launch` says.
+    """
+
+    def __init__(self, launch: Launch | None = None):
+        self.launch = launch
+
+    def run(
+        self,
+        kernel: Kernel,
+        args: Sequence[jax.Array],
+        results: Results,
+        aliases: Mapping[int, int] | None = None,
+    ) -> Sequence[jax.Array]:
+        """The arrays that a kernel fills.
+
+        Args:
+            aliases: for an argument that becomes a result, the number of that result.
+
+        Raises:
+            CompilerUnavailable: if there is no NVRTC, no launcher, or no GPU.
+            CompilationFailed: if NVRTC refuses the source.
+        """
+        capability = target_capability()
+        if capability is None:
+            raise CompilerUnavailable("this process sees no NVIDIA GPU")
+        launch = self.launch or chosen_launch()
+        compiled = Compiled(kernel, compile_to_ptx(kernel.source, capability), capability)
+        return launch(compiled, args, results, aliases or {})
+
+
+THIS_GPU = Launcher()

@@ -1,0 +1,1 @@
+"""The kernels of a convolution along one axis."""

@@ -1,0 +1,131 @@
+"""The kernels of a texture that lies in three arrays: its own texels, and those beside them that neighbors sent."""
+
+import dataclasses
+from collections.abc import Sequence
+
+import jax
+import jax.numpy as jnp
+
+from ..compute.operators import LoadTexel
+from ..compute.operators import value as value_at
+from ..compute.reproducible_sum import TexelSums
+from ..describe.axis import inner_axes, stored_part
+from ..describe.grids import Started
+from ..describe.spec import TEXELS, Coords, ReadSpec, Wrt
+from ..describe.storage import Edged, Part, Place, Slice
+from ..walk.texel_walk import holds_taps, other_part, texels_shape
+from .adjoint_kernel import Kernels, adjoint
+from .build.launch import THIS_GPU, Launcher
+from .gather.gather_source import Rows, is_gathered
+from .read.read_kernel import read_each_sample, value_of
+from .samples.sample_source import AdjointPlan
+from .samples.sample_tiles import samples_shape
+
+
+def edged_read(
+    own: jax.Array,
+    before: jax.Array,
+    after: jax.Array,
+    *operands: jax.Array,
+    spec: ReadSpec,
+    missing: float,
+    launcher: Launcher = THIS_GPU,
+) -> jax.Array:
+    """The read in two steps: of all samples in `own`, which needs nothing of neighbors; then of tiles at the edges."""
+    texels, axes, reach = Edged(own, before, after), spec.axes, before.shape[0]
+    part = reach, own.shape[0]
+
+    def marked(load_texel: LoadTexel, coords: Coords, color: jax.Array | None) -> jax.Array:
+        found = value_at(load_texel, coords, spec, color)
+        return jnp.where(holds_taps(coords, axes)[..., None], found, missing)
+
+    # The first kernel needs no masks, as it may read any texel for the samples that the second one reads again.
+    (start,), inner_axes = other_part(operands[:1], axes, *part)
+    as_window = lambda axis: axis._replace(stored=axis.stored and axis.stored._replace(is_window=True))
+    inner = spec.with_axes(tuple(map(as_window, inner_axes)))
+    at_edges = lambda *coords: ~holds_taps(coords, inner_axes)
+    read = value_of(inner), own, None, [start, *operands[1:]], inner, 0, "texture_read", launcher
+    filled, notes = read_each_sample(*read, notes=at_edges)
+    into = Part(filled, Place(filled.shape, Slice(filled.shape[-1], 0, filled.shape[-1])))
+    read = marked, texels, None, operands, spec, 0, "texture_read_edges", launcher
+    return read_each_sample(*read, into=into, noted=notes)
+
+
+def edged_splat(
+    values: jax.Array, *operands: jax.Array, spec: ReadSpec, reach: int, launcher: Launcher = THIS_GPU
+) -> tuple[jax.Array, ...]:
+    """The sums at own texels, at those before, and at those after."""
+    if looks_for_samples(spec, values, operands, reach):
+        return gathered(values, operands, spec, reach, launcher)
+    found = adjoint(values, None, operands, spec.adjoint(values.dtype), (TEXELS,), spec.dtype, 0, launcher, reach)
+    return found[:3]
+
+
+def edged_pullback(
+    cotangent: jax.Array,
+    own: jax.Array,
+    before: jax.Array,
+    after: jax.Array,
+    *operands: jax.Array,
+    spec: ReadSpec,
+    wrt: Wrt,
+    launcher: Launcher = THIS_GPU,
+) -> tuple[jax.Array, ...]:
+    """The cotangents of the three arrays, if texels are in `wrt`, and of operands."""
+    texels, reach = Edged(own, before, after), before.shape[0]
+    if TEXELS not in wrt or not looks_for_samples(spec, cotangent, operands, reach):
+        return adjoint(cotangent, texels, operands, spec, wrt, own.dtype, 0, launcher, reach)
+    of_texels = gathered(cotangent, operands, spec.adjoint(own.dtype), reach, launcher)
+    rest = tuple(k for k in wrt if k != TEXELS)
+    if not rest:
+        return of_texels
+    of_rest = adjoint(cotangent, texels, operands, spec, rest, own.dtype, 0, launcher, reach)
+    return *of_texels, *of_rest
+
+
+# Texels that look for their samples
+
+
+def looks_for_samples(spec: ReadSpec, values: jax.Array, operands: Sequence[jax.Array], reach: int) -> bool:
+    """Whether all texels of the three arrays find their samples, and none of the arrays goes around the axis."""
+    if not isinstance(spec.grid, Started) or operands[0].size > 1 or spec.deterministic:
+        return False
+    own = stored_part(spec.axes)[0] - 2 * reach
+    whole, shape = whole_spec(spec), samples_shape((), [values.shape[:-1], *spec.sample_shapes(operands)])
+    return reach <= own and is_gathered(whole, shape, 0, operands[1:])
+
+
+def whole_spec(spec: ReadSpec) -> ReadSpec:
+    """The spec of the same read of the whole texture, whose operands are those after the first."""
+    axes = tuple(axis._replace(stored=None) for axis in inner_axes(spec.axes))
+    return dataclasses.replace(spec, axes=axes, grid=spec.grid.grid)
+
+
+def gathered(
+    values: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec, reach: int, launcher: Launcher
+) -> tuple[jax.Array, ...]:
+    """The sums at own texels, at those before, and at those after. These two are ready before the first is begun."""
+    (stored, circle), (start, *rest) = stored_part(spec.axes), operands
+    channels, own = values.shape[-1], stored - 2 * reach
+    shape = samples_shape((), [values.shape[:-1], *spec.sample_shapes(operands)])
+    views = Kernels(AdjointPlan(whole_spec(spec), (), shape, (), ()), launcher).views(rest, channels)
+
+    def of_part(values: jax.Array, first: int, count: int) -> jax.Array:
+        """The sums at `count` texels, the first of which is number `first` of those that are stored."""
+        some = jnp.mod(start + first, circle)
+        # All texels of a sample that falls on one of these are stored, unless it may lie beyond an end.
+        inside = min(first, stored - first - count) >= max(axis.kernel.num_taps for axis in spec.axes)
+        needs = None if inside else (-first, stored)
+        axes = tuple(a if a.stored is None else a._replace(stored=a.stored._replace(count=count)) for a in spec.axes)
+        plan = AdjointPlan(dataclasses.replace(spec, axes=axes), (), shape, (), (), needs=needs)
+        total = Kernels(plan._replace(spec=whole_spec(spec)), launcher).gather_rows(
+            values, rest, views, some.reshape(1), Rows(count, circle, needs)
+        )
+        # Windows add the samples, if texels cannot look for them.
+        sums, more = TexelSums(channels, channels), {"start": total, "views": views}
+        total = Kernels(plan, launcher).run(values, None, [some, *rest], sums, more)[0]
+        return total.reshape(texels_shape(axes, channels)).astype(spec.dtype)
+
+    before, after = of_part(values, 0, reach), of_part(values, reach + own, reach)
+    values, before, after = jax.lax.optimization_barrier((values, before, after))
+    return of_part(values, reach, own), before, after

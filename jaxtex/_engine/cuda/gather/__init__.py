@@ -1,0 +1,1 @@
+"""The kernel in which texels look for their samples."""

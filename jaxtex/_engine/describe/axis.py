@@ -1,0 +1,209 @@
+"""The static state of one axis of a read. A layer is an axis too; a dimension is one more axis in a tuple."""
+
+import itertools
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..._tables.address_rules import CLAMP, AddressRule
+from ..._tables.filter_kernels import POINT, FilterKernel, Polynomials
+
+
+class Role(StrEnum):
+    """What an axis runs over."""
+
+    SIZE = "size"
+    START = "start"
+    LEVEL = "level"
+    LAYER = "layer"
+    FACE = "face"
+    FACTOR = "factor"
+    SPACE = "space"
+
+
+class StoredLevel(NamedTuple):
+    """The texels of an axis that each of several parts stores of one level of a mip chain.
+
+    Attributes:
+        count: how many.
+        circle: as in `Stored`.
+        step: how far the first one of a part lies behind that of the part before.
+        first: the first one of part 0, which may lie before the axis.
+    """
+
+    count: int
+    circle: int
+    step: int
+    first: int
+
+
+class Stored(NamedTuple):
+    """The texels of an axis that are stored, where they are a part of it: a row of neighbors, which may wrap around.
+
+    Attributes:
+        count: how many are stored.
+        circle: after how many texels the first one follows again. No tap reads those beyond the size of the axis. Of a
+            window it is that size, whatever stands here, since that may be an operand.
+        start: the number of the first stored texel, from 0 to ``circle - 1``. It is the coordinate of an axis of role
+            START. For each axis that is stored in part, one of these stands in front, after those of role SIZE.
+        is_window: whether they hold all that the samples of interest need; other samples may read any texel.
+        levels: of a mip chain, what is stored of each level; then `start` is the number of the part.
+    """
+
+    count: int | jax.Array
+    circle: int | jax.Array
+    start: jax.Array | None = None
+    is_window: bool = False
+    levels: tuple[StoredLevel, ...] = ()
+
+    def at(self, level: jax.Array) -> "Stored":
+        """What is stored of a level of the mip chain, as arrays."""
+        if not self.levels:
+            return self
+        assert self.start is not None
+        count, circle, step, first = (of_each(level, numbers) for numbers in zip(*self.levels))
+        return Stored(count, circle, jnp.mod(self.start * step + first, circle))
+
+    def count_in(self, level: int) -> int:
+        """How many texels are stored of a level that is known while tracing."""
+        count = self.levels[level].count if self.levels else self.count
+        assert isinstance(count, int)
+        return count
+
+    def place(self, index: jax.Array, size: int | jax.Array) -> tuple[jax.Array, jax.Array]:
+        """Where a texel is among the stored ones, and whether it is stored; one that is not has place 0.
+
+        Args:
+            size: of the axis.
+        """
+        assert self.start is not None
+        place = index - self.start
+        place = jnp.where(place < 0, place + (size if self.is_window else self.circle), place)
+        return jnp.where(place < self.count, place, 0), place < self.count
+
+
+class Axis(NamedTuple):
+    """One axis of a read.
+
+    Attributes:
+        size: the number of texels; where samples choose their level in a mip chain, the size in level 0. `None` where
+            it is an operand: the coordinate of an axis of role SIZE, of which one for each such axis stands in front of
+            all others. Then all texels lie in one flat array of at least as many, the `size` of those axes.
+        kernel: the filter.
+        address: the rule for taps outside.
+        normalized: whether coordinates run from 0 to 1, or from 0 to `size`.
+        integer: whether the axis takes indices in place of coordinates: a layer, a face, or an axis of a fetch.
+        order: the derivative order of the weights.
+        role: what the axis runs over. Where a read chooses its level, an axis of levels stands in front of the others;
+            where sizes are operands, its `size` is the most levels that there may be.
+            An axis of role FACTOR has one texel, whose weight is the coordinate itself: it multiplies the read.
+        level_sizes: the size in each level, where the levels are not those of a mip chain.
+        stored: which of its texels are stored; `None` if all are.
+    """
+
+    size: int | jax.Array | None
+    kernel: FilterKernel
+    address: AddressRule
+    normalized: bool = False
+    integer: bool = False
+    order: int = 0
+    role: Role = Role.SPACE
+    level_sizes: tuple[int, ...] = ()
+    stored: Stored | None = None
+
+    def at(self, level: jax.Array) -> "Axis":
+        """This axis in a level of the mip chain, with an array for a size."""
+        axis = self if self.stored is None else self._replace(stored=self.stored.at(level))
+        if self.role is not Role.SPACE:
+            return axis
+        if not self.level_sizes:
+            return axis._replace(size=jnp.maximum(self.given_size >> level, 1))
+        return axis._replace(size=of_each(level, self.level_sizes))
+
+    def level_size(self, level: int) -> int:
+        """The size in a level that is known while tracing."""
+        if self.level_sizes:
+            return self.level_sizes[level]
+        return max(self.known_size >> level, 1) if self.role is Role.SPACE else self.known_size
+
+    @property
+    def known_size(self) -> int:
+        """The size of an axis whose samples do not choose their level, where it is no operand."""
+        assert isinstance(self.size, int)
+        return self.size
+
+    @property
+    def extent(self) -> int | jax.Array:
+        """How many texels are stored along it."""
+        return self.given_size if self.stored is None else self.stored.count
+
+    @property
+    def given_size(self) -> int | jax.Array:
+        """The size, known while tracing or not."""
+        assert self.size is not None
+        return self.size
+
+    def with_given(self, sizes: Iterator[jax.Array], starts: Iterator[jax.Array]) -> "Axis":
+        """This axis with the next size if it has none, and with the next start if it is stored in part and has none."""
+        axis = self if self.size is not None else self._replace(size=next(sizes))
+        if axis.stored is None or axis.stored.start is not None:
+            return axis
+        return axis._replace(stored=axis.stored._replace(start=next(starts)))
+
+    @property
+    def vanishes(self) -> bool:
+        """Whether the derivative is zero everywhere."""
+        return self.kernel.weights.vanish(self.order)
+
+    @property
+    def reduced(self) -> bool:
+        """Whether coordinates are taken modulo 2 before they are scaled to texels."""
+        return self.normalized and self.address.repeats
+
+
+def of_each(level: jax.Array, numbers: tuple[int, ...]) -> jax.Array:
+    """That one of some numbers, one for each level, that belongs to a level."""
+    # Counted, not looked up: a vector unit has no table.
+    steps = [(k, b - a) for k, (a, b) in enumerate(itertools.pairwise(numbers)) if a != b]
+    return sum((jnp.where(level > k, np.int32(n), 0) for k, n in steps), jnp.full_like(level, numbers[0]))
+
+
+# Multiplies a read by its coordinate.
+FACTOR = Axis(1, FilterKernel(0.0, 0, Polynomials(((0.0, 1.0),))), CLAMP, role=Role.FACTOR)
+
+
+def size_axis(capacity: int) -> Axis:
+    """An axis whose coordinate is the size of another one, of texels that lie in a flat array of that capacity."""
+    return Axis(capacity, POINT, CLAMP, integer=True, role=Role.SIZE)
+
+
+def start_axis(stored: Stored) -> Axis:
+    """An axis whose coordinate is the first texel of another one that is stored."""
+    return Axis(stored.circle, POINT, CLAMP, integer=True, role=Role.START)
+
+
+def inner_axes(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
+    """The axes without those whose coordinates say sizes and starts of other ones."""
+    return tuple(axis for axis in axes if axis.role not in (Role.SIZE, Role.START))
+
+
+def stored_part(axes: tuple[Axis, ...]) -> tuple[int, int]:
+    """The `count` and the `circle` of the one axis that is stored in part, known while tracing."""
+    (stored,) = (axis.stored for axis in inner_axes(axes) if axis.stored is not None)
+    assert isinstance(stored.count, int)
+    assert isinstance(stored.circle, int)
+    return stored.count, stored.circle
+
+
+def sizes_are_known(axes: tuple[Axis, ...]) -> bool:
+    """Whether all sizes are known while tracing."""
+    return all(isinstance(axis.size, int) for axis in axes)
+
+
+def differentiated(axes: tuple[Axis, ...], k: int) -> tuple[Axis, ...]:
+    """`axes` with one more derivative along axis `k`."""
+    return (*axes[:k], axes[k]._replace(order=axes[k].order + 1), *axes[k + 1 :])

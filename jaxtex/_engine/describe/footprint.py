@@ -1,0 +1,105 @@
+"""The level of detail of a footprint, its bounds, and the reads along a long footprint."""
+
+import functools
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..._tables.address_rules import CLAMP
+from ..._tables.filter_kernels import LEVEL_BLEND, NEAREST_LEVEL
+from ...modes import FilterMode
+from ...sampler import Sampler
+from .axis import Axis, Role
+from .coordinates import Arrays, limited
+from .spec import Coords, Grid
+
+
+def level_axis(num_levels: int, sampler: Sampler) -> Axis:
+    """The axis that stands in front of all others where a read chooses its level."""
+    kernel = LEVEL_BLEND if sampler.mipmap_filter_mode is FilterMode.LINEAR else NEAREST_LEVEL
+    return Axis(num_levels, kernel, CLAMP, role=Role.LEVEL)
+
+
+class InChain(NamedTuple):
+    """A grid of a mip chain: from a level of detail, and the operands of the grid within a level."""
+
+    sampler: Sampler
+    num_levels: int
+    within: Grid
+
+    def __call__(self, lod: jax.Array, *operands: jax.Array) -> Coords:
+        return clamped(biased(lod, self.sampler), self.sampler, self.num_levels), *self.within(*operands)
+
+
+def biased(lod: jax.Array, sampler: Sampler) -> jax.Array:
+    """A level of detail with the sampler's bias; NaN acts as 0."""
+    return jnp.where(lod == lod, lod, 0) + sampler.mipmap_level_bias
+
+
+def clamped(lod: jax.Array, sampler: Sampler, num_levels: int | jax.Array) -> jax.Array:
+    """A level of detail within the bounds of the sampler, of which the lower wins, and of the chain."""
+    last = num_levels - 1
+    for low, high in (
+        (sampler.min_mipmap_level_clamp, sampler.max_mipmap_level_clamp),
+        (0, last.astype(lod.dtype) if isinstance(last, jax.Array) else last),
+    ):
+        lod = jnp.where(lod < high, lod, jnp.asarray(high, lod.dtype))  # at the bound the slope to the right: 0
+        lod = jnp.where(lod < low, lod.dtype.type(low), lod)
+    return lod
+
+
+class FootprintLevel(NamedTuple):
+    """The level of a footprint, and the reads along it.
+
+    Attributes:
+        lod: the level of detail; minus infinity for a footprint that is a point.
+        num_reads: how many reads lie along `side`.
+        side: the longest side, in the units of the caller's coordinates.
+    """
+
+    lod: jax.Array
+    num_reads: jax.Array
+    side: Arrays
+
+
+def footprint_level(sides: Sequence[Arrays], in_texels: Sequence[Arrays], max_anisotropy: int) -> FootprintLevel:
+    """The level of detail of a footprint.
+
+    With rho the length of a side, the longest and the next, ``eta = min(rho_longest / rho_next, max_anisotropy)``:
+    ceil(eta) reads of level ``log2(rho_longest / eta)``. Lengths stay squared, so that no root is taken at zero.
+
+    Args:
+        sides: two of them, or three for the footprint of a voxel, in the units of the caller's coordinates.
+        in_texels: the same in texels of the finest level, with squares that are finite.
+
+    Source: Vulkan specification, "Scale Factor Operation, LOD Operation and Image Level(s) Selection".
+    """
+    squares = [functools.reduce(jnp.add, map(jnp.square, side)) for side in in_texels]
+    # Among equal sides the last one counts as the longest of two.
+    is_longer = squares[0] > squares[1]
+    longest, shorter = (jnp.where(is_longer, a, b) for a, b in (squares[:2], squares[1::-1]))
+    side = tuple(jnp.where(is_longer, a, b) for a, b in zip(*sides[:2]))
+    for square, other in zip(squares[2:], sides[2:]):
+        is_longer = square > longest
+        shorter = jnp.where(is_longer, longest, jnp.where(square > shorter, square, shorter))
+        longest = jnp.where(is_longer, square, longest)
+        side = tuple(jnp.where(is_longer, a, b) for a, b in zip(other, side))
+    has_area = longest > 0
+    lod = jnp.log2(jnp.where(has_area, longest, 1)) * 0.5
+    num_reads = jnp.ones_like(lod)
+    if max_anisotropy > 1:
+        bounded = longest < shorter * max_anisotropy**2
+        ratio = jnp.where(has_area & bounded, longest, 1) / jnp.where(has_area & bounded, shorter, 1)
+        eta = jnp.where(bounded, jnp.sqrt(ratio), max_anisotropy)
+        lod, num_reads = lod - jnp.log2(eta), jnp.where(has_area, jnp.ceil(eta), 1)
+    return FootprintLevel(jnp.where(has_area, lod, lod.dtype.type(-np.inf)), num_reads, side)
+
+
+def along_side(coords: Arrays, side: Arrays, num_reads: jax.Array, number: jax.Array) -> tuple[Arrays, jax.Array]:
+    """The coordinates of one of the reads along a side of a footprint, counted from 1, and its weight."""
+    taken = number <= num_reads
+    offset = jnp.where(taken, number / (num_reads + 1) - 0.5, 0)
+    return tuple(c + offset * limited(d) for c, d in zip(coords, side)), jnp.where(taken, 1 / num_reads, 0)

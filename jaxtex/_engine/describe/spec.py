@@ -1,0 +1,192 @@
+"""The static half of a primitive: axes, decoding, dtype and grid."""
+
+import dataclasses
+import math
+from collections.abc import Callable, Iterator, Sequence
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..._tables.storage_formats import Decoding, sum_dtype
+from .axis import Axis, Role, differentiated
+from .stacks import Stack, Stacks, numbers
+
+Coords = Sequence[jax.Array]
+# From the operands of a read, arrays that broadcast, to a coordinate for each axis: element by element, and static. Of
+# several reads, it takes the number of one before the operands, and returns its weight after the coordinates.
+Grid = Callable[..., Coords]
+
+# A derivative is taken with respect to a tuple `wrt`: `TEXELS`, or k for operand k.
+TEXELS = -1
+Wrt = tuple[int, ...]
+
+
+def as_given(*operands: jax.Array) -> Coords:
+    """The grid of a read whose operands are its coordinates."""
+    return operands
+
+
+class Combination(StrEnum):
+    """How the taps of a read become one value; see `combinations`."""
+
+    BLEND = "blend"
+    LIMITED = "limited"
+    VOTE = "vote"
+
+
+@dataclasses.dataclass(frozen=True)
+class ReadSpec:
+    """A read, or its adjoint, without its arrays.
+
+    Attributes:
+        axes: the axes as they are stored: level, layer, face, z, y, x.
+        decoding: how stored texels become numbers.
+        dtype: of the result. A read sums in `sums`, a splat in the dtype of its values, and both round to it.
+        deterministic: whether sums into texels have the same bits in every run.
+        grid: makes the coordinates of the operands, where they are used; as a rule the operands are the coordinates.
+        stacks: of each operand, how it holds several numbers, or `None` if it holds one; empty if all hold one. The
+            grid takes each number as an argument of its own.
+        num_reads: of how many reads at most the result is the weighted mean.
+        summed_axes: the axes of the samples along which the result is summed, counted from the end, as -1 is; its size
+            is 1 there. What an adjoint takes may have size 1 along any axis of the samples.
+        expected: of a read of drawn taps, whose first operand is the number that draws, the read that is its
+            expectation; the other operands are that one's, and the derivatives in them too.
+        combination: how the taps of one read become its value.
+        apart: whether XLA computes the result by itself, and so once; if not, the caller sees to that.
+    """
+
+    axes: tuple[Axis, ...]
+    decoding: Decoding
+    dtype: np.dtype
+    deterministic: bool = False
+    grid: Grid = as_given
+    stacks: Stacks = ()
+    num_reads: int = 1
+    summed_axes: tuple[int, ...] = ()
+    expected: "ReadSpec | None" = None
+    combination: Combination = Combination.BLEND
+    apart: bool = True
+
+    @property
+    def sums(self) -> np.dtype:
+        """The dtype in which a read decodes, weights and sums texels: that of its result, unless that has 16 bits."""
+        return sum_dtype(self.dtype) if jnp.issubdtype(self.dtype, jnp.floating) else self.dtype
+
+    def returns_texels(self, stored: np.dtype) -> bool:
+        """Whether it returns texels of that dtype as they are stored."""
+        single = all(axis.integer or (axis.kernel.num_taps == 1 and axis.order == 0) for axis in self.axes)
+        alone = self.num_reads == 1 and not self.summed_axes and all(axis.role is not Role.FACTOR for axis in self.axes)
+        return single and alone and self.decoding is Decoding.ELEMENT and self.dtype == stored
+
+    @property
+    def is_single(self) -> bool:
+        """Whether it reads single texels by their indices."""
+        return all(axis.integer for axis in self.axes)
+
+    @property
+    def num_taps(self) -> int:
+        """How many texels one read looks at."""
+        return math.prod(axis.kernel.num_taps for axis in self.axes if not axis.integer)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is one weighted sum, which is not rounded: linear in the texels."""
+        blends = self.combination is Combination.BLEND
+        return blends and self.num_reads == 1 and self.dtype == self.sums
+
+    def plain(self) -> "ReadSpec":
+        """The spec of one read, of operands that are coordinates where the result is a mean of several."""
+        one = self if self.num_reads == 1 else dataclasses.replace(self.of_coords(), num_reads=1, summed_axes=())
+        return one.with_dtype(self.sums)
+
+    def of_each(self) -> "ReadSpec":
+        """The spec of the reads of which this is a sum."""
+        return dataclasses.replace(self, summed_axes=())
+
+    def differentiated(self, k: int) -> "ReadSpec":
+        """The spec with one more derivative along axis `k`."""
+        return dataclasses.replace(self, axes=differentiated(self.axes, k))
+
+    # Operands
+
+    @property
+    def takes_coords(self) -> bool:
+        """Whether each operand is the coordinate of the axis of its number."""
+        return self.grid is as_given and not self.stacks
+
+    def stack_of(self, k: int) -> Stack | None:
+        """How operand `k` holds several numbers."""
+        return self.stacks[k] if self.stacks else None
+
+    def numbers_of(self, k: int) -> range:
+        """Which arguments of the grid operand `k` holds."""
+        counts = [1 if stack is None else len(stack.order) for stack in self.stacks[: k + 1]] or [1] * (k + 1)
+        return range(sum(counts[:k]), sum(counts))
+
+    def numbers(self, operands: Sequence[jax.Array]) -> list[jax.Array]:
+        """The arguments of the grid."""
+        return numbers(operands, self.stacks)
+
+    def coords(self, operands: Sequence[jax.Array]) -> Coords:
+        """The coordinates that the grid makes of operands."""
+        return self.grid(*self.numbers(operands))
+
+    def sample_shapes(self, operands: Sequence[Any]) -> list[tuple[int, ...]]:
+        """The shapes of operands without the axes of stacks: they broadcast to that of the samples."""
+        stacks = self.stacks or [None] * len(operands)
+        return [tuple(a.shape) if s is None else s.without_axis(a.shape) for s, a in zip(stacks, operands)]
+
+    # Axes
+
+    def axes_of(self, wrt: Wrt) -> tuple[int, ...]:
+        """The axes along which the read changes with its operands in `wrt`."""
+        if self.grid is as_given:
+            candidates = tuple(n for k in wrt if k != TEXELS for n in self.numbers_of(k))
+        else:
+            candidates = tuple(range(len(self.axes))) if set(wrt) - {TEXELS} else ()
+        return tuple(k for k in candidates if not differentiated(self.axes, k)[k].vanishes)
+
+    def adjoint(self, dtype: np.dtype) -> "ReadSpec":
+        """The spec of the transpose, whose result has `dtype`. Only numbers have one: texels that need no decoding."""
+        return dataclasses.replace(self, decoding=Decoding.ELEMENT, dtype=np.dtype(dtype))
+
+    def of_numbers(self) -> "ReadSpec":
+        """The same for operands of one number each."""
+        return dataclasses.replace(self, stacks=())
+
+    def of_coords(self) -> "ReadSpec":
+        """The same for operands that are coordinates."""
+        return dataclasses.replace(self, grid=as_given, stacks=())
+
+    def with_axes(self, axes: tuple[Axis, ...]) -> "ReadSpec":
+        """The same along other axes."""
+        return dataclasses.replace(self, axes=axes)
+
+    def blended(self) -> "ReadSpec":
+        """The same for the weighted sum of all taps."""
+        return dataclasses.replace(self, combination=Combination.BLEND)
+
+    def with_dtype(self, dtype: np.dtype) -> "ReadSpec":
+        """The same with a result of another dtype."""
+        return dataclasses.replace(self, dtype=np.dtype(dtype))
+
+
+class StaticRead(NamedTuple):
+    """The static half of one of several reads of a call, or of its linearization, which has tangents in `wrt`."""
+
+    spec: ReadSpec
+    batch: int
+    num_operands: int
+    wrt: Wrt = ()
+
+
+def each_read(reads: Sequence[StaticRead], args: Sequence[Any]) -> Iterator[tuple[StaticRead, Sequence[Any]]]:
+    """Each read with its own arrays: tangents, texels, and operands."""
+    first = 0
+    for read in reads:
+        last = first + len(read.wrt) + 1 + read.num_operands
+        yield read, args[first:last]
+        first = last

@@ -1,0 +1,111 @@
+"""The adjoint on GPUs in programs that a kernel cannot be part of: neighbors in pairs, into private copies.
+
+A scatter of XLA adds a window of several rows at little more cost than one row. The two taps of a linear filter along x
+are neighbors in memory, so they are one window, except at a seam.
+"""
+
+import functools
+import math
+from collections.abc import Iterator
+
+import jax
+import jax.numpy as jnp
+
+from ..._jax.indexing import explicit_sharding, scatter, scatter_windows
+from ..compute import linearization, operators
+from ..compute.accumulation import num_private_copies
+from ..compute.operators import as_texels, contributions_of_steps, samples_per_texel, units_of, zero_outside
+from ..compute.reproducible_sum import TexelSums
+from ..describe.axis import Axis, Role
+from ..describe.spec import Coords, ReadSpec, Wrt
+from ..walk.combinations import weighted
+from ..walk.texel_walk import Step, Tap, TexelAddress, flat_sizes, walks
+
+
+def splat(values: jax.Array, *operands: jax.Array, spec: ReadSpec) -> jax.Array:
+    """`operators.splat` in the form that is fastest on a GPU."""
+    axes, coords = spec.axes, spec.coords(operands)
+    if len(flat_sizes(axes)) > 1 or explicit_sharding(values) is not None:
+        return operators.splat(values, *operands, spec=spec)
+    units = units_of(values, axes, functools.partial(samples_per_texel, coords)) if spec.deterministic else None
+    channels, shape = values.shape[-1], jnp.broadcast_shapes(values.shape[:-1], *(c.shape for c in coords))
+    sums = TexelSums(channels, channels, units)
+    paired = channels > 1 and taps_are_neighbors(axes)
+    stored = padded(axes) if paired else axes
+    (texels,) = flat_sizes(stored)
+    copies = num_private_copies(math.prod(shape), texels, channels)
+    total = jnp.zeros((copies * texels, sums.width), values.dtype)
+    base = own_copy(shape, copies) * texels if copies > 1 else jnp.int32(0)
+    if paired:
+        for address, value in pairs(values, coords, axes):
+            total = scatter_windows(total, address.flat_index[0] + base, sums.terms(value))
+    else:
+        for address, value in operators.contributions(values, coords, axes):
+            total = scatter(total, (address.flat_index[0] + base,), address.inside, sums.terms(value), "add")
+    total = jnp.sum(total.reshape(copies, texels, sums.width), 0)
+    return as_texels(folded(total, stored, axes), axes, sums, spec.dtype)
+
+
+def pullback(
+    cotangent: jax.Array, texels: jax.Array, *operands: jax.Array, spec: ReadSpec, wrt: Wrt
+) -> tuple[jax.Array, ...]:
+    """`linearization.pullback` in the form that is fastest on a GPU."""
+    return linearization.pullback(cotangent, texels, *operands, spec=spec, wrt=wrt, splat=splat)
+
+
+def own_copy(shape: tuple[int, ...], copies: int) -> jax.Array:
+    """The copy that each sample adds to; neighbors add to different ones. The number of copies is a power of two."""
+    numbers = (jax.lax.broadcasted_iota(jnp.int32, shape, k) * math.prod(shape[k + 1 :]) for k in range(len(shape)))
+    return functools.reduce(jnp.add, numbers, jnp.int32(0)) & (copies - 1)
+
+
+def taps_are_neighbors(axes: tuple[Axis, ...]) -> bool:
+    """Whether the last axis has two taps, whose texels lie side by side in memory."""
+    last = axes[-1]
+    adjacent = axes[0].role not in (Role.SIZE, Role.START, Role.LEVEL) and last.address.neighbors_stay_adjacent
+    return adjacent and not last.integer and last.kernel.num_taps == 2 and last.known_size > 1
+
+
+def padded(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
+    """The axes of the sums: where a texture repeats, a row ends in a second place for its first texel."""
+    *front, last = axes
+    return (*front, last._replace(size=last.known_size + 1)) if last.address.cyclic else axes
+
+
+def folded(total: jax.Array, stored: tuple[Axis, ...], axes: tuple[Axis, ...]) -> jax.Array:
+    """Sums in padded rows as sums in rows."""
+    if stored == axes:
+        return total
+    size = axes[-1].known_size
+    rows = total.reshape(-1, size + 1, total.shape[-1])
+    return rows[:, :size].at[:, 0].add(rows[:, size]).reshape(-1, total.shape[-1])
+
+
+def pairs(value: jax.Array, coords: Coords, axes: tuple[Axis, ...]) -> Iterator[tuple[TexelAddress, jax.Array]]:
+    """The part of `value` that falls on each pair of taps, S + (2, C), and the address of the first tap."""
+    last = padded(axes)[-1]
+    for weight, start, (*steps, step) in walks(coords, axes):
+        for address, part in contributions_of_steps(start, steps, weighted(weight, value)):
+            first, pair = side_by_side(step, zero_outside(address, part), last)
+            yield address.advance(Tap((first,), None, ()), (last.known_size,)), pair
+
+
+def side_by_side(step: Step, value: jax.Array, axis: Axis) -> tuple[jax.Array, jax.Array]:
+    """The lower of the two neighboring texels that a step's taps fall on, and the part of each, S + (2, C).
+
+    Taps follow each other up, or down where the texture is mirrored, or fall on one texel; where it repeats, the texel
+    after the last one stands for the first.
+    """
+    parts = (weighted(weight, value) for weight in step.weights())
+    masked = (
+        part if t.inside is None else jnp.where(t.inside[..., None], part, 0) for t, part in zip(step.taps, parts)
+    )
+    (i, j), (first, second) = (tap.index[0] for tap in step.taps), masked
+    wide = lambda condition: condition[..., None]
+    down, same = j == i - 1, i == j
+    low = jnp.where(wide(down), second, jnp.where(wide(same), first + second, first))
+    high = jnp.where(wide(down), first, jnp.where(wide(same), 0, second))
+    start, end = jnp.where(down, j, i), axis.known_size - 2
+    beyond = start > end  # both taps on the last texel
+    pair = jnp.stack([jnp.where(wide(beyond), 0, low), jnp.where(wide(beyond), low, high)], -2)
+    return jnp.minimum(start, end), pair

@@ -1,0 +1,72 @@
+"""The shapes and dtypes of what the primitives return, from those of their arguments, without a trace of the walk.
+
+`S` is the shape of the samples, that of the coordinates. Batch axes come first: an argument has their size or 1.
+"""
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from ..describe.spec import TEXELS, Grid, ReadSpec, Wrt
+from ..describe.stacks import Stacks, numbers
+from ..walk.texel_walk import texels_shape
+
+
+def of_read(*args: Any, spec: ReadSpec, batch: int, textures: int = 1) -> jax.ShapeDtypeStruct:
+    """S + (C,), after `textures` arguments with channels last: the texels, and the color outside."""
+    samples = list(samples_shape(args[textures:], spec, batch))
+    for axis in spec.summed_axes:
+        samples[axis] = 1
+    return jax.ShapeDtypeStruct((*batch_axes(args, batch), *samples, args[0].shape[-1]), spec.dtype)
+
+
+def of_bordered_read(*args: Any, spec: ReadSpec, batch: int) -> jax.ShapeDtypeStruct:
+    return of_read(*args, spec=spec, batch=batch, textures=2)
+
+
+def of_splat(*args: Any, spec: ReadSpec, batch: int) -> jax.ShapeDtypeStruct:
+    """The texels."""
+    shape = texels_shape(spec.axes, args[0].shape[-1])
+    return jax.ShapeDtypeStruct((*batch_axes(args, batch), *shape), spec.dtype)
+
+
+def of_pushforward(*args: Any, spec: ReadSpec, wrt: Wrt, batch: int) -> jax.ShapeDtypeStruct:
+    """The tangent of the read: of texels and operands after one tangent for each of `wrt`."""
+    result = of_read(*args[len(wrt) :], spec=spec, batch=batch)
+    return jax.ShapeDtypeStruct((*batch_axes(args, batch), *result.shape[batch:]), spec.dtype)
+
+
+def of_pullback(*args: Any, spec: ReadSpec, wrt: Wrt, batch: int) -> list[jax.ShapeDtypeStruct]:
+    """Cotangents of texels and operands, which follow the cotangent of the read."""
+    axes, primals = batch_axes(args, batch), dict(enumerate(args[1:], TEXELS))
+    del spec
+    return [jax.ShapeDtypeStruct((*axes, *primals[k].shape[batch:]), primals[k].dtype) for k in wrt]
+
+
+def batch_axes(args: Sequence[Any], batch: int) -> tuple[int, ...]:
+    return tuple(max(a.shape[k] for a in args) for k in range(batch))
+
+
+def samples_shape(operands: Sequence[Any], spec: ReadSpec, batch: int) -> tuple[int, ...]:
+    """S, from the operands of one texture of a batch."""
+    shapes = tuple(tuple(a.shape[batch:]) for a in operands)
+    if spec.takes_coords:
+        return np.broadcast_shapes(*shapes)
+    return shape_of_grid(spec.grid, spec.stacks, spec.num_reads > 1, shapes, tuple(a.dtype for a in operands))
+
+
+@functools.lru_cache(maxsize=1024)
+def shape_of_grid(
+    grid: Grid, stacks: Stacks, several: bool, shapes: tuple[tuple[int, ...], ...], dtypes: tuple[np.dtype, ...]
+) -> tuple[int, ...]:
+    """The shape to which the coordinates broadcast that a grid makes of operands."""
+    number = [jax.ShapeDtypeStruct((), np.int32)] if several else []
+
+    def coords(*args: jax.Array) -> Any:
+        return grid(*args[: len(number)], *numbers(args[len(number) :], stacks))
+
+    found = jax.eval_shape(coords, *number, *map(jax.ShapeDtypeStruct, shapes, dtypes))
+    return np.broadcast_shapes(*(a.shape for a in found))

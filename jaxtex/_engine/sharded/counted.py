@@ -1,0 +1,125 @@
+"""Numbers that stand beside values in a program: how many samples of a read are not right.
+
+A number cannot leave the functions that JAX traces by itself. So it stands in the program, as the second argument of an
+identity, and whoever wants to know evaluates the program anew, adding up these numbers.
+"""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, Primitive, jaxpr_as_fun, jaxprs_in_params
+from jax.interpreters import ad, batching, mlir
+
+from ..._jax.indexing import everywhere
+
+
+def with_count(values: jax.Array, count: jax.Array) -> jax.Array:
+    """The values, with a number beside them."""
+    return beside_p.bind(values, count)
+
+
+def batched(args: Sequence[jax.Array], dims: Sequence[int | None]) -> tuple[jax.Array, int | None]:
+    """The numbers of all examples are added up."""
+    (values, count), (dim, counts) = args, dims
+    return with_count(values, count if counts is None else jnp.sum(count, counts, dtype=count.dtype)), dim
+
+
+def jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+    return with_count(*primals), tangents[0]
+
+
+beside_p = Primitive("texture_beside")
+beside_p.def_impl(lambda values, count: values)
+beside_p.def_abstract_eval(lambda values, count: values)
+mlir.register_lowering(beside_p, lambda context, values, count: [values])
+ad.primitive_jvps[beside_p] = jvp
+batching.primitive_batchers[beside_p] = batched
+
+
+# Their sum
+
+# The parameter of an equation with the program that it calls. JAX 0.10.2 to 0.12: names that it does not document.
+CALLS = {
+    "jit": "jaxpr",
+    "checkpoint": "jaxpr",
+    "remat2": "jaxpr",
+    "closed_call": "call_jaxpr",
+    "custom_jvp_call": "call_jaxpr",
+    "custom_vjp_call": "call_jaxpr",
+}
+
+
+def total_of(function: Callable[..., Any], *args: Any) -> jax.Array:
+    """The sum of all numbers in the program of a function."""
+
+    def total(*args: Any) -> jax.Array:
+        return walked(jax.make_jaxpr(function)(*args), jax.tree.leaves(args))[-1]
+
+    return jax.jit(total)(*args)
+
+
+def walked(program: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
+    """The results of a program, and behind them the sum of its numbers."""
+    jaxpr = program.jaxpr
+    known: dict[Any, Any] = dict(zip((*jaxpr.constvars, *jaxpr.invars), (*program.consts, *args)))
+    value_of = lambda a: a.val if isinstance(a, Literal) else known[a]
+    total = jnp.int32(0)
+    for eqn in jaxpr.eqns:
+        *found, count = walked_equation(jaxpr, eqn, [value_of(a) for a in eqn.invars])
+        known.update(zip(eqn.outvars, found))
+        total = total + count
+    return [*map(value_of, jaxpr.outvars), total]
+
+
+def walked_equation(jaxpr: Jaxpr, eqn: Any, values: list[Any]) -> list[Any]:
+    """The results of an equation of a program, and behind them the sum of the numbers in it."""
+    name, params = eqn.primitive.name, eqn.params
+    if eqn.primitive is beside_p:
+        return [values[0], everywhere(values[1])]
+    if not any(map(holds_count, jaxprs_in_params(params))):
+        known = {a: value for a, value in zip(eqn.invars, values) if not isinstance(a, Literal)}
+        alone = jaxpr.replace(
+            constvars=[],
+            invars=[*known],
+            outvars=eqn.outvars,
+            eqns=[eqn],
+            effects=eqn.effects,
+            debug_info=jaxpr.debug_info.with_unknown_names(),
+        )
+        return [*jaxpr_as_fun(ClosedJaxpr(alone, ()))(*known.values()), 0]
+    if name == "cond":
+        number, *operands = values
+        branches = [
+            functools.partial(lambda branch, *args: walked(branch, args), branch) for branch in params["branches"]
+        ]
+        return jax.lax.switch(number, branches, *operands)
+    if name == "scan":
+        return walked_scan(params, values)
+    if name not in CALLS:
+        raise NotImplementedError(
+            f"count_beyond: a read stands in {name!r}, in which samples cannot be counted; count those of the function "
+            f"inside."
+        )
+    inner = params[CALLS[name]]
+    return walked(inner if isinstance(inner, ClosedJaxpr) else ClosedJaxpr(inner, ()), values)
+
+
+def walked_scan(params: dict[str, Any], values: list[Any]) -> list[Any]:
+    """The results of a scan, and behind them the sum of the numbers in all of its turns."""
+    first, last = params["num_consts"], params["num_consts"] + params["num_carry"]
+
+    def turn(carry: Any, x: Any) -> Any:
+        *found, count = walked(params["jaxpr"], [*values[:first], *carry, *x])
+        return found[: last - first], (found[last - first :], count)
+
+    how = {"length": params["length"], "reverse": params["reverse"]}
+    carry, (ys, counts) = jax.lax.scan(turn, values[first:last], values[last:], **how)
+    return [*carry, *ys, jnp.sum(counts, dtype=jnp.int32)]
+
+
+def holds_count(jaxpr: Jaxpr) -> bool:
+    """Whether a number stands in a program."""
+    return any(eqn.primitive is beside_p or any(map(holds_count, jaxprs_in_params(eqn.params))) for eqn in jaxpr.eqns)

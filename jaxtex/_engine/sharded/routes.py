@@ -1,0 +1,136 @@
+"""The routes of samples to the devices that store their texels, where a texture is cut over devices.
+
+The functions here run on each device, inside `jax.shard_map`. In a round each device sends at most `capacity` samples
+to each other one, by a dense all-to-all. There are as many rounds as the device needs that sends the most to one other.
+Two devices exchange only what the other one needs; the samples that a device has for itself stay in place.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
+
+import jax
+import jax.numpy as jnp
+
+from ..._jax.indexing import gather, scatter
+
+State = TypeVar("State")
+
+# Samples are counted, not sorted, where the texture has at most this many parts.
+MOST_COUNTED = 8
+NO_SAMPLE = -1
+
+
+class Routes(NamedTuple):
+    """Where the samples of a device go, and when.
+
+    Attributes:
+        names: of the axes of the mesh along which the texture is cut.
+        parts: of the texture.
+        capacity: how many samples go to one device in a round.
+        row: of the samples that are sent, that in which each sample travels; a number past the last row for those that
+            stay.
+        most: how many samples travel in one row, at most.
+        place: of each sample in its row, counted through all rounds.
+    """
+
+    names: tuple[str, ...]
+    parts: int
+    capacity: int
+    row: jax.Array
+    most: jax.Array
+    place: jax.Array
+
+    @classmethod
+    def to(cls, owner: jax.Array, names: tuple[str, ...], parts: int, capacity: int) -> "Routes":
+        """The routes of samples to their owners, shape (samples,): `parts` in place of an owner for those that stay."""
+        row = owner
+        if parts == 2:  # what stays here comes first
+            row = jnp.where(owner < parts, owner ^ jax.lax.axis_index(names), parts)
+        place = places(row, parts)
+        return cls(names, parts, capacity, row, jnp.max(jnp.where(row < parts, place, -1)) + 1, place)
+
+    @property
+    def count(self) -> int:
+        """The samples of a device."""
+        return self.row.shape[0]
+
+    def slots(self, number: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """Where each sample stands among those that are sent in a round, and which samples are."""
+        place = self.place - number * self.capacity
+        travels = (self.row < self.parts) & (place >= 0) & (place < self.capacity)
+        slot = jnp.minimum(self.row, self.parts - 1) * self.capacity + jnp.clip(place, 0, self.capacity - 1)
+        return slot, travels
+
+    def sent(self, number: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """The samples that are sent in a round, (parts, capacity), and which of them there are; others are any."""
+        slot, travels = self.slots(number)
+        room = jnp.arange(self.parts * self.capacity, dtype=jnp.int32)
+        samples = jnp.arange(self.count, dtype=jnp.int32)
+        found = scatter(jnp.full_like(room, NO_SAMPLE)[:, None], (slot,), travels, samples[:, None], "set", unique=True)
+        found = found[:, 0]
+        # Others are not all the same: their gradients, which are zero, would all be added to one texel.
+        sent = jnp.where(found == NO_SAMPLE, room % self.count, found)
+        return sent.reshape(self.parts, -1), (found != NO_SAMPLE).reshape(self.parts, -1)
+
+    def exchanged(self, a: jax.Array) -> jax.Array:
+        """What the devices have for this one: (parts * capacity, ...), from (parts, capacity, ...) for each of them."""
+        if self.parts == 2:
+            there = jnp.concatenate([a[:1], jax.lax.ppermute(a[1:], self.names, [(0, 1), (1, 0)])])
+        else:
+            there = jax.lax.all_to_all(a, self.names, split_axis=0, concat_axis=0, tiled=True)
+        return there.reshape(self.parts * self.capacity, *a.shape[2:])
+
+    def exchanged_together(self, arrays: list[jax.Array]) -> list[jax.Array]:
+        """The same of several arrays, (parts, capacity), by one exchange of those of each dtype."""
+        found = dict[int, jax.Array]()
+        for dtype in dict.fromkeys(a.dtype for a in arrays):
+            some = [k for k, a in enumerate(arrays) if a.dtype == dtype]
+            there = self.exchanged(jnp.stack([arrays[k] for k in some], -1))
+            found |= {k: there[:, n] for n, k in enumerate(some)}
+        return [found[k] for k in range(len(arrays))]
+
+    def returned(self, found: jax.Array, number: jax.Array, others: jax.Array) -> jax.Array:
+        """What was found for the samples of a round, (parts * capacity, C), at those samples; others as they are."""
+        back = self.exchanged(found.reshape(self.parts, self.capacity, -1))
+        slot, travels = self.slots(number)
+        return jnp.where(travels[:, None], gather(back, (slot,)), others)
+
+    def in_rounds(self, step: Callable[[State, jax.Array], State], state: State, certain: int = 1) -> State:
+        """The state after ``state = step(state, number)`` for each round that is needed.
+
+        Reverse mode keeps what goes into a round, and computes the round again.
+
+        Args:
+            certain: 1 if the first round is needed, or 0.
+        """
+        most = jax.lax.pmax(self.most, self.names)
+        rounds = -(-self.count // self.capacity)
+
+        def turn(state: State, number: jax.Array) -> tuple[State, None]:
+            run = jax.checkpoint(lambda state: step(state, number))
+            return jax.lax.cond(number * self.capacity < most, run, lambda state: state, state), None
+
+        @jax.checkpoint
+        def further(state: State) -> State:
+            return jax.lax.scan(turn, state, jnp.arange(certain, rounds, dtype=jnp.int32))[0]
+
+        if certain:
+            state = step(state, jnp.int32(0))
+        if rounds > certain:
+            # Asked once before the scan, since a GPU's program waits for each answer. In this order of branches, XLA
+            # does not copy the state.
+            state = jax.lax.cond(most <= certain * self.capacity, lambda state: state, further, state)
+        return state
+
+
+def places(row: jax.Array, rows: int) -> jax.Array:
+    """How many numbers before each are equal to it, of numbers from 0 to `rows`; of those that are `rows`, anything."""
+    (count,) = row.shape
+    if rows <= MOST_COUNTED:
+        same = row[None] == jnp.arange(rows, dtype=jnp.int32)[:, None]
+        return jnp.sum(jnp.where(same, jnp.cumsum(same, 1, dtype=jnp.int32) - 1, 0), 0, dtype=jnp.int32)
+    order = jnp.argsort(row, stable=True)
+    numbers = jnp.arange(count, dtype=jnp.int32)
+    rank = scatter(jnp.zeros_like(row)[:, None], (order,), None, numbers[:, None], "set", unique=True)[:, 0]
+    each = jnp.sum(row[None] == jnp.arange(rows + 1, dtype=jnp.int32)[:, None], 1, dtype=jnp.int32)
+    return rank - (jnp.cumsum(each, dtype=jnp.int32) - each)[row]

@@ -1,0 +1,167 @@
+"""Stochastic filtering: one tap of a read, drawn by its weight, in place of the sum over all taps.
+
+A read is a sum of texels with weights. A texel that is drawn with its weight as the probability has this sum as its
+expectation. Weights below zero are no probabilities: then one tap a is drawn among those of positive weight and one, b,
+among those of negative weight. Where the negative weights sum to -n, the positive ones sum to 1 + n, and the
+expectation of ``(1 + n) T[a] - n T[b]`` is the read. That of a constant is the constant itself.
+
+One number from 0 to 1 is enough for all choices of a sample: what remains of it after a choice is uniform again.
+
+Source: M. Pharr, B. Wronski, M. Salvi and M. Fajardo, "Filtering After Shading With Stochastic Texture Filtering",
+2024.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
+
+import jax
+import jax.numpy as jnp
+
+from ..._tables.address_rules import BORDER, CLAMP
+from ..._tables.filter_kernels import POINT, Weight
+from ..describe.axis import Axis, Role
+from ..describe.spec import Coords
+from .taps import taps
+from .texel_walk import Step, Tap, axis_step, in_level, steps
+
+
+class SeveralReads(Protocol):
+    """The grid of a mean of several reads, which takes the number of one of them and returns its weight too."""
+
+    def __call__(self, number: jax.Array, *operands: jax.Array) -> Coords: ...
+
+    def count(self, *operands: jax.Array) -> jax.Array:
+        """Of how many reads the mean is; all have the same weight."""
+        ...
+
+
+class Choice(NamedTuple):
+    """One of several, drawn by their weights.
+
+    Attributes:
+        passed: of each but the first, whether it or a later one is drawn.
+        rest: a number from 0 to 1 for the next choice.
+    """
+
+    passed: list[jax.Array]
+    rest: jax.Array
+
+    @classmethod
+    def by(cls, weights: Sequence[Weight], number: jax.Array) -> "Choice":
+        """Drawn with the probabilities `weights`, which are not negative and need not sum to 1."""
+        if len(weights) == 1:
+            return cls([], number)
+        sums = [jnp.asarray(weights[0], number.dtype)]
+        for weight in weights[1:]:
+            sums.append(sums[-1] + weight)
+        at = number * sums[-1]
+        choice = cls([at >= low for low in sums[:-1]], number)
+        share = choice.of([jnp.asarray(weight, number.dtype) for weight in weights])
+        rest = (at - choice.of([jnp.zeros_like(at), *sums[:-1]])) / jnp.where(share > 0, share, 1)
+        return choice._replace(rest=jnp.clip(rest, 0, 1 - jnp.finfo(number.dtype).epsneg))
+
+    def of(self, values: Sequence[jax.Array]) -> jax.Array:
+        """The value of the one that is drawn."""
+        value, *others = values
+        for passed, other in zip(self.passed, others, strict=True):
+            value = jnp.where(passed, other, value)
+        return value
+
+
+class Shares(NamedTuple):
+    """The sums of the weights above zero, and of the magnitudes of those below."""
+
+    positive: Weight
+    negative: Weight
+
+
+class DrawnTaps(NamedTuple):
+    """The grid of a read of single texels: from a number from 0 to 1 and operands to the stored indices of one tap.
+
+    Attributes:
+        axes: those of the read that is its expectation.
+        grid: makes the coordinates of that read of the operands.
+        several: whether that read is a mean of several, and `grid` that of `SeveralReads`.
+        below_zero: whether it draws among the taps of negative weight, not among those of positive weight.
+    """
+
+    axes: tuple[Axis, ...]
+    grid: Callable[..., Coords] | SeveralReads
+    several: bool = False
+    below_zero: bool = False
+
+    @property
+    def signed(self) -> bool:
+        """Whether a weight can be negative."""
+        return any(axis.kernel.signed for axis in self.axes if not axis.integer)
+
+    @property
+    def drawn_axes(self) -> tuple[Axis, ...]:
+        """The axes of the read of single texels. A tap outside has the index -1."""
+        rule = BORDER if any(axis.address.has_outside for axis in self.axes) else CLAMP
+        return tuple(axis._replace(kernel=POINT, address=rule, normalized=False, integer=True) for axis in self.axes)
+
+    def __call__(self, number: jax.Array, *operands: jax.Array) -> Coords:
+        indices, found, number = self.walk(number, *operands)
+        below: jax.Array | bool = self.below_zero
+        rest = shares(found) if self.signed else [Shares(1.0, 0.0)] * len(found)
+        for step, (positive, negative) in zip(found, rest):
+            weights = step.weights()
+            if self.signed and len(weights) > 1:
+                # The product of this weight and those to come must have the sign that is asked for.
+                same, other = (jnp.where(below, a, b) for a, b in ((negative, positive), (positive, negative)))
+                weights = [jnp.maximum(w, 0) * same + jnp.maximum(-jnp.asarray(w), 0) * other for w in weights]
+            choice = Choice.by(weights, number)
+            if self.signed and len(weights) > 1:
+                below = below ^ choice.of([jnp.asarray(w) < 0 for w in step.weights()])
+            indices += [choice.of(of_taps) for of_taps in zip(*map(stored_indices, step.taps))]
+            number = choice.rest
+        return indices
+
+    def negative_share(self, number: jax.Array, *operands: jax.Array) -> jax.Array:
+        """The sum of the magnitudes of the weights below zero, of the level and the read that are drawn."""
+        return jnp.asarray(total(self.walk(number, *operands)[1]).negative)
+
+    def walk(self, number: jax.Array, *operands: jax.Array) -> tuple[list[jax.Array], list[Step], jax.Array]:
+        """The index of the drawn level, if there are levels, the steps within it, and the rest of the number."""
+        coords, number = self.coords(number, *operands)
+        if self.axes[0].role is not Role.LEVEL:
+            return [], steps(coords, self.axes, taps), number
+        of_levels = axis_step(coords[0], self.axes[0], taps)
+        choice = Choice.by(of_levels.weights(), number)
+        level = choice.of([tap.index[0] for tap in of_levels.taps])
+        return [level], steps(coords[1:], in_level(self.axes[1:], level), taps), choice.rest
+
+    def coords(self, number: jax.Array, *operands: jax.Array) -> tuple[Coords, jax.Array]:
+        """The coordinates of the read, of one that is drawn if there are several, and the rest of the number."""
+        if not self.several:
+            return self.grid(*operands), number
+        count = self.grid.count(*operands)
+        at = number * count
+        before = jnp.minimum(jnp.floor(at), count - 1)
+        *coords, _ = self.grid(before + 1, *operands)
+        return coords, jnp.minimum(at - before, 1 - jnp.finfo(number.dtype).epsneg)
+
+
+def stored_indices(tap: Tap) -> tuple[jax.Array, ...]:
+    """The indices of a tap, -1 outside."""
+    if tap.inside is None:
+        return tap.index
+    return tuple(jnp.where(tap.inside, index, -1) for index in tap.index)
+
+
+def shares(found: Sequence[Step]) -> list[Shares]:
+    """For each step, those of the products of the weights of the steps after it."""
+    return [total(found[k + 1 :]) for k in range(len(found))]
+
+
+def total(found: Sequence[Step]) -> Shares:
+    """Those of the products of the weights of all steps."""
+    positive, negative = 1.0, 0.0
+    for step in found:
+        weights = step.weights()
+        if len(weights) > 1:
+            above = sum(jnp.maximum(weight, 0) for weight in weights)
+            below = sum(jnp.maximum(-jnp.asarray(weight), 0) for weight in weights)
+            positive, negative = positive * above + negative * below, positive * below + negative * above
+    return Shares(positive, negative)

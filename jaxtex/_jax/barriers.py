@@ -1,0 +1,61 @@
+"""Arrays that XLA computes once on a CPU, where it would otherwise compute them anew wherever an element is used.
+
+XLA for CPUs puts operations that read each other's results into one loop. A read that follows another one would then
+compute the first one for each of its taps, and the cost of a chain of reads would grow exponentially with its length.
+XLA fuses nothing across the call of a function that it does not inline. Such a call, of the identity, stands here: it
+copies no memory.
+
+So the result of the call lies in the memory of its argument. XLA overlooks that where a loop reads both and writes its
+own result over the argument, once nothing else needs it: the loop then reads elements that it has overwritten. Such a
+loop can be only between the call and the last use of its result. Hence `computed_apart`: what is read through a call
+belongs to one function, and stays in memory until the results of the function are computed.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+from jax.export import is_symbolic_dim
+from jax.extend.core import Primitive
+from jax.interpreters import batching, mlir
+
+from .versions import not_inlined
+
+
+def computed_apart(function: Callable[..., Any], numbers: Sequence[int]) -> Callable[..., Any]:
+    """`function`, of whose results XLA computes each once, and of whose arguments those of some numbers.
+
+    No other function may read the arguments through a call: see above.
+    """
+
+    def run(*args: jax.Array) -> Any:
+        before = list(args)
+        for k in numbers:
+            before[k] = computed_once(args[k])
+        results, tree = jax.tree.flatten(function(*before))
+        # The arguments go along, so that no result is written over one that is still read.
+        after = computed_once_p.bind(*results, *(args[k] for k in numbers))
+        return jax.tree.unflatten(tree, after[: len(results)])
+
+    return run
+
+
+def computed_once(x: jax.Array) -> jax.Array:
+    """`x`, which nothing else may use, computed before anything that uses it."""
+    return computed_once_p.bind(x)[0]
+
+
+def in_call(*arrays: jax.Array) -> Sequence[jax.Array]:
+    """The form for CPUs. Where shapes are symbolic, XLA wants programs without calls."""
+    if any(is_symbolic_dim(n) for x in arrays for n in x.shape):
+        return arrays
+    return not_inlined(jax.lax.optimization_barrier)(arrays)
+
+
+computed_once_p = Primitive("computed_once")
+computed_once_p.multiple_results = True
+computed_once_p.def_impl(lambda *arrays: list(arrays))
+computed_once_p.def_abstract_eval(lambda *avals: list(avals))
+batching.primitive_batchers[computed_once_p] = lambda args, dims: (computed_once_p.bind(*args), dims)
+mlir.register_lowering(computed_once_p, lambda ctx, *arrays: list(arrays))
+mlir.register_lowering(computed_once_p, mlir.lower_fun(in_call, multiple_results=True), platform="cpu")

@@ -1,0 +1,108 @@
+"""Gather and scatter by indices that are known to be in bounds.
+
+JAX's own indexing counts negative indices from the end and silently clamps or drops others; these functions do not.
+Under explicit mesh axes a result has the sharding of its indices.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import AxisType, NamedSharding, PartitionSpec
+
+from .versions import varying_axes
+
+
+def gather(stored: jax.Array, indices: tuple[jax.Array, ...]) -> jax.Array:
+    """The texels at `indices`, all within bounds."""
+    indices = tuple(jnp.broadcast_arrays(*indices))
+    placed = explicit_sharding(indices[0], lambda spec: (*spec, None))
+    return stored.at[indices].get(mode="promise_in_bounds", wrap_negative_indices=False, out_sharding=placed)
+
+
+def entry(table: jax.Array | np.ndarray, *indices: jax.Array) -> jax.Array:
+    """The entry of a table at `indices`, int32 and within bounds."""
+    return gather(jnp.asarray(table[..., None]), indices)[..., 0]
+
+
+def scatter(
+    stored: jax.Array,
+    indices: tuple[jax.Array, ...],
+    inside: jax.Array | None,
+    value: jax.Array,
+    rule: str,
+    *,
+    unique: bool = False,
+) -> jax.Array:
+    """`stored` with `value` at `indices`, where it is inside; `rule` is add, min, max or set.
+
+    `unique` promises that no two samples that are inside share an index.
+    """
+    mode = "promise_in_bounds"
+    if inside is not None:  # an index past the end is dropped, without touching memory
+        indices, mode = (jnp.where(inside, indices[0], stored.shape[0]), *indices[1:]), "drop"
+    shape = jnp.broadcast_shapes(value.shape[:-1], *(i.shape for i in indices))
+    indices = tuple(jnp.broadcast_to(i, shape) for i in indices)
+    value = jnp.broadcast_to(value, (*shape, value.shape[-1]))
+    alone = stored.shape[-1] == 1
+    if alone:  # an axis of one channel makes XLA copy the texels in every turn of a loop on a CPU
+        stored, value = stored[..., 0], value[..., 0]
+    placed = explicit_sharding(indices[0], lambda _: [None] * stored.ndim)
+    update = getattr(stored.at[indices], rule)
+    result = update(value, mode=mode, wrap_negative_indices=False, unique_indices=unique, out_sharding=placed)
+    return result[..., None] if alone else result
+
+
+def scatter_windows(stored: jax.Array, start: jax.Array, value: jax.Array) -> jax.Array:
+    """`stored`, (N, C), with `value`, S + (n, C), added to the n rows from `start`, S, on; all within bounds."""
+    windows = jax.lax.ScatterDimensionNumbers(
+        update_window_dims=(value.ndim - 2, value.ndim - 1), inserted_window_dims=(), scatter_dims_to_operand_dims=(0,)
+    )
+    start = jnp.broadcast_to(start, value.shape[:-2])
+    return jax.lax.scatter_add(stored, start[..., None], value, windows, mode="promise_in_bounds")
+
+
+def explicit_sharding(x: jax.Array, spec: Callable[[PartitionSpec], Sequence[Any]] = tuple) -> NamedSharding | None:
+    """The sharding of an array under explicit mesh axes, with its spec changed by `spec`; else None."""
+    sharding = jax.typeof(x).sharding
+    if sharding.mesh.empty or AxisType.Explicit not in sharding.mesh.axis_types:
+        return None
+    return NamedSharding(sharding.mesh, PartitionSpec(*spec(sharding.spec)))
+
+
+def cut_like(x: jax.Array, shape: Sequence[int]) -> NamedSharding | None:
+    """The sharding of an array that is cut as `x` is, but for its last axis; `None` if parts would not be equal."""
+    placed = explicit_sharding(x, lambda spec: (*spec, *[None] * (x.ndim - len(spec)))[:-1])
+    if placed is None or not any(placed.spec):
+        return None
+    try:
+        placed.shard_shape(tuple(shape))
+    except ValueError:
+        return None
+    return placed
+
+
+def placed_like(x: jax.Array, like: jax.Array) -> jax.Array:
+    """`x` with the sharding of an array of its rank."""
+    placed = explicit_sharding(like)
+    return x if placed is None or placed == explicit_sharding(x) else jax.reshard(x, placed)
+
+
+def everywhere(x: jax.Array) -> jax.Array:
+    """The array whole on each device, where it carries an explicit sharding."""
+    placed = explicit_sharding(x)
+    return x if placed is None or not any(placed.spec) else jax.reshard(x, placed.update(spec=PartitionSpec()))
+
+
+def uncut(x: jax.Array, axis: int) -> jax.Array:
+    """The array with a whole axis on each device, where an explicit sharding cuts that."""
+    placed = explicit_sharding(x, lambda spec: [None if k == axis else names for k, names in enumerate(spec)])
+    return x if placed is None or placed == explicit_sharding(x) else jax.reshard(x, placed)
+
+
+def as_varying(x: jax.Array, *like: jax.Array) -> jax.Array:
+    """`x`, cast to vary along the mesh axes along which any of `like` does."""
+    missing = tuple(sorted(frozenset().union(*map(varying_axes, like)) - varying_axes(x)))
+    return jax.lax.pcast(x, missing, to="varying") if missing else x

@@ -1,0 +1,341 @@
+"""Whole reads, in either arithmetic: from a texture and the arrays of a call to values, as compiled functions."""
+
+import dataclasses
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._checks.arguments import ReadArguments, as_operands, common_shape
+from .._engine.compute.decoding import read_dtype
+from .._engine.describe.coordinates import Arrays
+from .._engine.describe.plan import (
+    Layout,
+    ReadPlan,
+    ResolvedLevel,
+    SizedTexture,
+    layout_of,
+    plan_of_grid,
+    plan_of_texels,
+    sizes_of,
+)
+from .._engine.describe.spec import Combination
+from .._engine.describe.stacks import Operand
+from .._engine.float_arithmetic import FLOAT, ReadArithmetic, read_over
+from .._engine.sharded.placed_reads import read_where_placed, splat_where_placed
+from .._engine.walk.drawn_taps import DrawnTaps
+from .._hardware import HARDWARE
+from .._jax.straight_through import straight_through
+from .._jax.typed_jit import typed_jit
+from .._tables.address_rules import BORDER, LAST
+from .._tables.filter_kernels import LINEAR_TAPS, FilterKernel
+from .._tables.storage_formats import Decoding, is_blended, rounded_dtype, storage_format, sum_dtype
+from ..modes import Arithmetic, FilterMode, TextureKind
+from ..sampler import Sampler
+from ..texture import Texture
+
+ARITHMETICS = {Arithmetic.FLOAT: FLOAT, Arithmetic.HARDWARE: HARDWARE}
+
+
+class Numbers(NamedTuple):
+    """The dtypes of a read.
+
+    Attributes:
+        sums: in which texels are decoded, weighted and summed.
+        differentiable: whether the read has derivatives; stored integers have none.
+    """
+
+    sums: np.dtype
+    differentiable: bool
+
+
+def numbers_of(
+    texture: Texture | SizedTexture, decoding: Decoding, coords: Sequence[jax.Array], *, blends: bool
+) -> Numbers:
+    """The dtypes of a read at `coords`; of texels that are not numbers, if the read `blends` them all the same."""
+    row = storage_format(texture.dtype)
+    if decoding is Decoding.ELEMENT and not row.floating and not blends:
+        return Numbers(np.dtype(texture.dtype), False)
+    return Numbers(sum_dtype(texture.dtype, *(c.dtype for c in coords)), True)
+
+
+def blends(texture: Texture | SizedTexture, sampler: Sampler) -> bool:
+    """Whether a read combines several texels."""
+    levels = texture.num_levels > 1 and sampler.mipmap_filter_mode is not FilterMode.POINT
+    return sampler.kernel.blends or levels or sampler.max_anisotropy > 1
+
+
+def own_dtype(texture: Texture | SizedTexture, sampler: Sampler) -> np.dtype:
+    """The dtype of a read, before the caller asks for another one."""
+    return read_dtype(texture.dtype, sampler.decoding, blends(texture, sampler))
+
+
+def in_arithmetic(sampler: Sampler, run: Callable[..., jax.Array]) -> Callable[..., jax.Array]:
+    """``run(arithmetic, ...)`` in the sampler's arithmetic, with the derivatives of float arithmetic."""
+    in_float = functools.partial(run, FLOAT)
+    arithmetic = ARITHMETICS[Arithmetic(sampler.arithmetic)]
+    return in_float if arithmetic is FLOAT else straight_through(functools.partial(run, arithmetic), in_float)
+
+
+# The read of `sample`
+
+
+@typed_jit("sampler", "dtype")
+def sample(
+    texture: Texture,
+    arguments: ReadArguments,
+    key: jax.Array | None = None,
+    *,
+    sampler: Sampler,
+    dtype: np.dtype,
+) -> jax.Array:
+    """The read that `sampler` asks for, S + (C,) of `dtype`; with a key, of one tap that is drawn by its weight."""
+    arguments = as_operands(arguments)
+    sums, differentiable = numbers_of(
+        texture, sampler.decoding, arguments.coords, blends=is_blended(texture.dtype) and blends(texture, sampler)
+    )
+    if not differentiable:
+        arguments = jax.lax.stop_gradient(arguments)
+
+    number = None
+    if key is not None:
+        number = jax.random.uniform(key, common_shape(arguments), arguments.coords[0].dtype)
+
+    def run(arithmetic: ReadArithmetic, texture: Texture, arguments: ReadArguments) -> jax.Array:
+        how = functools.partial(one_read, arithmetic)
+        if number is not None:
+            how = functools.partial(drawn_read, number=number, sums=sums)
+        read = functools.partial(how, sampler=sampler, dtype=rounded_dtype(dtype, sums))
+        # Reverse mode computes the footprint again, and keeps its sides alone.
+        rematerialize = arguments.ddx is not None and arithmetic is FLOAT
+        return (jax.checkpoint(read) if rematerialize else read)(texture, arguments)
+
+    out = in_arithmetic(sampler, run)(texture, arguments)
+    return jnp.broadcast_to(out, (*common_shape(arguments), texture.num_channels)).astype(dtype)
+
+
+def one_read(
+    arithmetic: ReadArithmetic, texture: Texture, arguments: ReadArguments, *, sampler: Sampler, dtype: np.dtype
+) -> jax.Array:
+    """The read of a call in one arithmetic."""
+    plan = plan_of_call(arithmetic, layout_of(texture), arguments, sampler)
+    return arithmetic.read(texture, plan, sampler.decoding, dtype, sampler.deterministic)
+
+
+def drawn_read(
+    texture: Texture,
+    arguments: ReadArguments,
+    *,
+    number: jax.Array,
+    sampler: Sampler,
+    sums: np.dtype,
+    dtype: np.dtype,
+) -> jax.Array:
+    """The read of one tap that a number from 0 to 1 draws, or of two: see `jaxtex._engine.walk.drawn_taps`."""
+    plan = plan_of_call(FLOAT, layout_of(texture), arguments, sampler)
+    taps = DrawnTaps(plan.axes, plan.grid, several=plan.num_reads > 1)
+    operands = (number, *plan.operands)
+
+    def read(taps: DrawnTaps, dtype: np.dtype) -> jax.Array:
+        of_tap = plan._replace(axes=taps.drawn_axes, operands=operands, grid=taps, num_reads=1, expected=plan)
+        return FLOAT.read(texture, of_tap, sampler.decoding, dtype, sampler.deterministic)
+
+    if not taps.signed:
+        return read(taps, dtype)
+    above, below = read(taps, sums), read(taps._replace(below_zero=True), sums)
+    share = jax.lax.stop_gradient(taps.negative_share(*operands))[..., None].astype(sums)
+    # Without a negative weight the second texel counts as zero, also where it is NaN.
+    return jnp.where(share > 0, above + share * (above - below), above).astype(dtype)
+
+
+def plan_of_call(arithmetic: ReadArithmetic, layout: Layout, arguments: ReadArguments, sampler: Sampler) -> ReadPlan:
+    """One read, or the weighted mean of those along a footprint."""
+    resolved = arithmetic.resolve_level(layout, arguments, sampler)
+    return plan_along_footprint(arithmetic.plan, layout, resolved, sampler, arithmetic.most_reads(sampler))
+
+
+def plan_along_footprint(
+    plan_read: Callable[..., tuple[ReadPlan, jax.Array | None]],
+    layout: Layout,
+    resolved: ResolvedLevel,
+    sampler: Sampler,
+    most_reads: int,
+) -> ReadPlan:
+    """The read that `plan_read` plans at a resolved level, or the weighted mean of those along a footprint."""
+    plan, _ = plan_read(layout, resolved, sampler)
+    if resolved.num_reads is None:
+        return plan
+    operands, structure = jax.tree.flatten(resolved._replace(face_coords=None))
+    grid = AlongFootprint(plan_read, layout, sampler, structure)
+    return plan._replace(operands=tuple(operands), grid=grid, num_reads=most_reads)
+
+
+class AlongFootprint(NamedTuple):
+    """The grid of several reads along a footprint.
+
+    Attributes:
+        plan: the reads of an arithmetic.
+        structure: of the resolved level, whose arrays are the operands.
+    """
+
+    plan: Callable[..., tuple[ReadPlan, jax.Array | None]]
+    layout: Layout
+    sampler: Sampler
+    structure: Any
+
+    def count(self, *operands: jax.Array) -> jax.Array:
+        """Of how many reads the result is the mean."""
+        resolved: ResolvedLevel = jax.tree.unflatten(self.structure, operands)
+        assert resolved.num_reads is not None
+        return resolved.num_reads
+
+    def __call__(self, number: jax.Array, *operands: jax.Array) -> tuple[jax.Array, ...]:
+        """The coordinates of one of the reads, counted from 1, and its weight."""
+        resolved: ResolvedLevel = jax.tree.unflatten(self.structure, operands)
+        assert resolved.side is not None
+        plan, weight = self.plan(self.layout, resolved, self.sampler, number.astype(resolved.side[0].dtype))
+        assert weight is not None
+        return *plan.coords, weight
+
+
+def sample_grid(
+    texture: Texture | SizedTexture,
+    function: Callable[..., Arrays],
+    operands: Sequence[Operand],
+    sampler: Sampler,
+    *,
+    as_numbers: bool = False,
+    affine_axes: int = 0,
+    apart: bool = True,
+) -> jax.Array:
+    """`sample` at coordinates that are computed where they are used: in the kernel of the read, and of its gradients.
+
+    Args:
+        texture: of one level, without layers and faces.
+        function: makes a tuple of coordinates, x first, of `operands`, element by element. It is static, and hashed.
+        operands: floating arrays of one dtype and one rank, whose shapes broadcast to S; or with one more axis, of
+            several numbers, which `function` takes one by one.
+        as_numbers: whether integers that are read as elements are blended, in float arithmetic.
+        affine_axes: if `function` is affine in its first operands, and these are the centers of pixels along x, y (and
+            z), one apart: how many there are. Then texels find the samples around them, which is faster.
+        apart: as in `ReadSpec`.
+    """
+    plan = plan_of_grid(layout_of(texture), function, operands, sampler, affine_axes, sizes_of(texture))
+    plan = plan._replace(apart=apart)
+    blended = as_numbers or (is_blended(texture.dtype) and blends(texture, sampler))
+    sums, differentiable = numbers_of(texture, sampler.decoding, plan.operands, blends=blended)
+    if not differentiable:
+        plan = plan._replace(operands=jax.lax.stop_gradient(plan.operands))
+
+    dtype = sums if as_numbers else rounded_dtype(own_dtype(texture, sampler), sums)
+
+    def run(arithmetic: ReadArithmetic, texture: Texture | SizedTexture, operands: tuple[jax.Array, ...]) -> jax.Array:
+        at = plan._replace(operands=operands)
+        return arithmetic.read(texture, at, sampler.decoding, dtype, sampler.deterministic)
+
+    out = in_arithmetic(sampler, run)(texture, plan.operands)
+    return out if as_numbers else out.astype(own_dtype(texture, sampler))
+
+
+def sample_labels(
+    labels: jax.Array,
+    color: jax.Array,
+    function: Callable[..., Arrays],
+    operands: Sequence[Operand],
+    sampler: Sampler,
+    *,
+    kind: TextureKind,
+    affine_axes: int = 0,
+) -> jax.Array:
+    """The label whose taps have the greatest weight together, channel by channel; see `sample_grid`.
+
+    Args:
+        labels: sizes + (C,), integers of any width.
+        color: (C,) of the dtype of `labels`, the label of a tap outside.
+        sampler: with a filter of positive weights. A filter of one tap returns its label.
+    """
+    operands = jax.lax.stop_gradient(tuple(operands))
+    plan = plan_of_grid(Layout(kind, labels.shape), function, operands, sampler, affine_axes)
+    spec = plan._replace(combination=Combination.VOTE).spec(Decoding.ELEMENT, labels.dtype)
+    outside = color if any(axis.address.has_outside for axis in plan.axes) else None
+    return read_where_placed(read_over, labels, outside, plan.operands, spec)
+
+
+# Single texels
+
+
+@typed_jit("level")
+def fetch(texture: Texture, arguments: ReadArguments, *, level: int) -> jax.Array:
+    """The texels at indices, as they are stored, with zero outside."""
+    sums, _ = numbers_of(texture, Decoding.ELEMENT, (), blends=False)
+    plan = plan_of_texels(layout_of(texture), as_operands(arguments, integer=True), level, BORDER, LAST)
+    spec = plan.spec(Decoding.ELEMENT, rounded_dtype(texture.dtype, sums))
+    out = read_where_placed(read_over, texture.texels, None, plan.operands, spec, chain=texture.cut)
+    return out.astype(texture.dtype)
+
+
+@typed_jit("sampler", "component", "dtype")
+def gather(
+    texture: Texture, arguments: ReadArguments, *, sampler: Sampler, component: int, dtype: np.dtype
+) -> jax.Array:
+    """Four reads of one tap each, of one channel."""
+    arguments, texture = jax.lax.stop_gradient(as_operands(arguments)), one_channel(texture, component)
+    layout, (low, high) = layout_of(texture), LINEAR_TAPS
+    sums, _ = numbers_of(texture, sampler.decoding, arguments.coords, blends=False)
+
+    def run(arithmetic: ReadArithmetic, texture: Texture, arguments: ReadArguments, kernels) -> jax.Array:
+        plan, _ = arithmetic.plan(layout, arithmetic.resolve_level(layout, arguments, sampler), sampler)
+        axes = (*plan.axes[:-2], *with_kernels(plan.axes[-2:], kernels))
+        plan = plan._replace(axes=axes, combination=Combination.BLEND)
+        return arithmetic.read_texel(texture, plan, sampler.decoding, rounded_dtype(dtype, sums), sampler.deterministic)
+
+    corners = ((high, low), (high, high), (low, high), (low, low))
+    texels = [in_arithmetic(sampler, functools.partial(run, kernels=k))(texture, arguments)[..., 0] for k in corners]
+    return jnp.stack(texels, axis=-1).astype(dtype)
+
+
+def with_kernels(axes, kernels: Sequence[FilterKernel]):
+    """The axes with other filters."""
+    return tuple(axis._replace(kernel=kernel) for axis, kernel in zip(axes, kernels))
+
+
+def one_channel(texture: Texture, channel: int) -> Texture:
+    """One channel of a texture of one level."""
+    color = texture.border_color
+    if color is not None and color.ndim:
+        color = color[channel : channel + 1]
+    return dataclasses.replace(texture, texels=texture.texels[..., channel : channel + 1], border_color=color)
+
+
+# The adjoint
+
+
+@typed_jit("layout", "sampler", "dtype", "placed")
+def splat(
+    values: jax.Array,
+    arguments: ReadArguments,
+    *,
+    layout: Layout,
+    sampler: Sampler,
+    dtype: np.dtype,
+    placed: jax.NamedSharding | None = None,
+) -> jax.Array:
+    """The texels of a splat, which carry the sharding `placed`."""
+    arguments = as_operands(arguments)
+    sums = sum_dtype(values.dtype, dtype, *(c.dtype for c in arguments.coords))
+    resolved, values = FLOAT.resolve_level(layout, arguments, sampler), values.astype(sums)
+    if resolved.num_reads is None:
+        plan, _ = FLOAT.plan(layout, resolved, sampler)
+    else:
+        # The reads along a footprint are one more axis in front.
+        number = jnp.arange(1, sampler.max_anisotropy + 1, dtype=resolved.num_reads.dtype)
+        number = number.reshape(-1, *[1] * resolved.num_reads.ndim)
+        several: Any = jax.tree.map(lambda a: a[None], resolved)
+        plan, weight = FLOAT.plan(layout, several, sampler, number)
+        assert weight is not None
+        values = values[None] * weight[..., None].astype(sums)
+    spec = plan.spec(Decoding.ELEMENT, dtype, sampler.deterministic)
+    return splat_where_placed(values, plan.operands, spec, placed)
