@@ -18,7 +18,7 @@ from .._engine.forms.partitioned_call import READ_WITH_COLOR
 from .._engine.rules.binding import batching_rule, bind, make_primitive
 from .._engine.rules.result_types import of_bordered_read
 from .._engine.walk.texel_walk import TexelAddress, flattened, walks
-from .._jax.barriers import computed_apart
+from .._jax.barriers import with_materialized
 from .._jax.indexing import gather as gather_texels
 from .._tables.storage_formats import Decoding
 from .blend import SRGB_TABLE, Levels, blend, srgb_entry
@@ -75,7 +75,7 @@ def read_array(
     split = by_channel and floating and texels.shape[-1] <= MOST_SINGLE_CHANNELS
     run = lambda *operands: mean(lambda c: value(load_texel, c, spec, texels.dtype, split), operands, spec)
     # Levels and faces take hundreds of operations. XLA for CPUs would repeat them for every tap.
-    return computed_apart(run, range(len(operands)))(*operands) if spec.apart else run(*operands)
+    return with_materialized(run, range(len(operands)))(*operands) if spec.materialized else run(*operands)
 
 
 def read_in_kernel(
@@ -145,5 +145,7 @@ def single(texel: jax.Array, decoding: Decoding) -> jax.Array:
 
 BY_CHANNEL = functools.partial(read_array, by_channel=True)
 LOWERING = Lowering("cuda", read_in_kernel, supports_bordered_read, BY_CHANNEL, READ_WITH_COLOR)
-read_p = make_primitive("texture_unit_read", read_array, (LOWERING,), types=of_bordered_read, apart=lambda _: (0,))
+read_p = make_primitive(
+    "texture_unit_read", read_array, (LOWERING,), types=of_bordered_read, materialized=lambda _: (0,)
+)
 batching.primitive_batchers[read_p] = batching_rule(read_p, lambda _: (0, 1), lambda *_: True)

@@ -7,7 +7,7 @@ copies no memory.
 
 So the result of the call lies in the memory of its argument. XLA overlooks that where a loop reads both and writes its
 own result over the argument, once nothing else needs it: the loop then reads elements that it has overwritten. Such a
-loop can be only between the call and the last use of its result. Hence `computed_apart`: what is read through a call
+loop can be only between the call and the last use of its result. Hence `with_materialized`: what is read through a call
 belongs to one function, and stays in memory until the results of the function are computed.
 """
 
@@ -22,7 +22,7 @@ from jax.interpreters import batching, mlir
 from .versions import not_inlined
 
 
-def computed_apart(function: Callable[..., Any], numbers: Sequence[int]) -> Callable[..., Any]:
+def with_materialized(function: Callable[..., Any], numbers: Sequence[int]) -> Callable[..., Any]:
     """`function`, of whose results XLA computes each once, and of whose arguments those of some numbers.
 
     No other function may read the arguments through a call: see above.
@@ -31,18 +31,18 @@ def computed_apart(function: Callable[..., Any], numbers: Sequence[int]) -> Call
     def run(*args: jax.Array) -> Any:
         before = list(args)
         for k in numbers:
-            before[k] = computed_once(args[k])
+            before[k] = materialized(args[k])
         results, tree = jax.tree.flatten(function(*before))
         # The arguments go along, so that no result is written over one that is still read.
-        after = computed_once_p.bind(*results, *(args[k] for k in numbers))
+        after = materialized_p.bind(*results, *(args[k] for k in numbers))
         return jax.tree.unflatten(tree, after[: len(results)])
 
     return run
 
 
-def computed_once(x: jax.Array) -> jax.Array:
+def materialized(x: jax.Array) -> jax.Array:
     """`x`, which nothing else may use, computed before anything that uses it."""
-    return computed_once_p.bind(x)[0]
+    return materialized_p.bind(x)[0]
 
 
 def in_call(*arrays: jax.Array) -> Sequence[jax.Array]:
@@ -52,10 +52,10 @@ def in_call(*arrays: jax.Array) -> Sequence[jax.Array]:
     return not_inlined(jax.lax.optimization_barrier)(arrays)
 
 
-computed_once_p = Primitive("computed_once")
-computed_once_p.multiple_results = True
-computed_once_p.def_impl(lambda *arrays: list(arrays))
-computed_once_p.def_abstract_eval(lambda *avals: list(avals))
-batching.primitive_batchers[computed_once_p] = lambda args, dims: (computed_once_p.bind(*args), dims)
-mlir.register_lowering(computed_once_p, lambda ctx, *arrays: list(arrays))
-mlir.register_lowering(computed_once_p, mlir.lower_fun(in_call, multiple_results=True), platform="cpu")
+materialized_p = Primitive("materialized")
+materialized_p.multiple_results = True
+materialized_p.def_impl(lambda *arrays: list(arrays))
+materialized_p.def_abstract_eval(lambda *avals: list(avals))
+batching.primitive_batchers[materialized_p] = lambda args, dims: (materialized_p.bind(*args), dims)
+mlir.register_lowering(materialized_p, lambda ctx, *arrays: list(arrays))
+mlir.register_lowering(materialized_p, mlir.lower_fun(in_call, multiple_results=True), platform="cpu")

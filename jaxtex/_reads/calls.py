@@ -209,7 +209,7 @@ def sample_grid(
     *,
     as_numbers: bool = False,
     affine_axes: int = 0,
-    apart: bool = True,
+    materialized: bool = True,
 ) -> jax.Array:
     """`sample` at coordinates that are computed where they are used: in the kernel of the read, and of its gradients.
 
@@ -221,10 +221,10 @@ def sample_grid(
         as_numbers: whether integers that are read as elements are blended, in float arithmetic.
         affine_axes: if `function` is affine in its first operands, and these are the centers of pixels along x, y (and
             z), one apart: how many there are. Then texels find the samples around them, which is faster.
-        apart: as in `ReadSpec`.
+        materialized: as in `ReadSpec`.
     """
     plan = plan_of_grid(layout_of(texture), function, operands, sampler, affine_axes, sizes_of(texture))
-    plan = plan._replace(apart=apart)
+    plan = plan._replace(materialized=materialized)
     blended = as_numbers or (is_blended(texture.dtype) and blends(texture, sampler))
     sums, differentiable = numbers_of(texture, sampler.decoding, plan.operands, blends=blended)
     if not differentiable:

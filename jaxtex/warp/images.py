@@ -19,7 +19,7 @@ from .._engine.compute.operators import over_batch
 from .._engine.describe.footprint import footprint_level
 from .._engine.describe.plan import SizedTexture
 from .._engine.describe.stacks import Operand, Stacked, joined, numbers, split
-from .._jax.barriers import computed_apart
+from .._jax.barriers import with_materialized
 from .._jax.float_bits import rounded_to
 from .._jax.typed_jit import typed_jit
 from .._reads.calls import sample_grid
@@ -54,7 +54,7 @@ def warp_image(
     footprint: tuple[Arrays, ...] | None = None,
     *,
     argument: str = "image",
-    apart: bool = True,
+    materialized: bool = True,
 ) -> jax.Array:
     """Reads an image at the points that a coordinate function computes from the pixels of the output.
 
@@ -69,7 +69,7 @@ def warp_image(
         footprint: the derivatives of the points along each axis of the output, x first. The default is the derivative
             of `function`, or, if a parameter is a field, the differences between neighboring pixels.
         argument: the name of the image, for errors.
-        apart: whether the result is computed once, by itself. If not, no other read of the program may read it, and XLA
+        materialized: whether the result is computed once, by itself. If not, no other read of the program may read it, and XLA
             can compute what follows in the same loop.
     """
     ndim = len(output_shape)
@@ -94,7 +94,7 @@ def warp_image(
         antialias=options.antialias,
         batch=len(batch),
         dtype=result,
-        apart=apart,
+        materialized=materialized,
     )
 
 
@@ -170,7 +170,7 @@ class Window(NamedTuple):
     starts: Arrays
 
 
-@typed_jit("function", "output_shape", "sampler", "antialias", "batch", "dtype", "apart")
+@typed_jit("function", "output_shape", "sampler", "antialias", "batch", "dtype", "materialized")
 def warp_checked(
     image: jax.Array,
     parameters: tuple[Operand, ...],
@@ -184,7 +184,7 @@ def warp_checked(
     antialias: bool,
     batch: int,
     dtype: np.dtype[Any],
-    apart: bool,
+    materialized: bool,
 ) -> jax.Array:
     ndim = len(output_shape)
     rounds = not jnp.issubdtype(dtype, jnp.floating)
@@ -208,8 +208,8 @@ def warp_checked(
         return SizedTexture(texels, window.sizes, color, window=image.shape[:-1], starts=window.starts)
 
     def read(image: jax.Array, *operands: jax.Array) -> jax.Array:
-        some, own = joined(operands, stacks), apart and not rounds
-        return read_at(stored(image), function, some, sampler, as_numbers=as_integers, apart=own)
+        some, own = joined(operands, stacks), materialized and not rounds
+        return read_at(stored(image), function, some, sampler, as_numbers=as_integers, materialized=own)
 
     def read_smoothed(image: jax.Array, *arrays: jax.Array) -> jax.Array:
         coords, *sides = (arrays[k : k + ndim] for k in range(0, len(arrays), ndim))
@@ -228,7 +228,7 @@ def warp_checked(
         return converted(over_batch(read, batch)(image, *operands) * scale, dtype)
 
     # Numbers are rounded in the loop that reads them, not in one of its own.
-    return (computed_apart(rounded, (0,)) if rounds and apart else rounded)(image, *operands)
+    return (with_materialized(rounded, (0,)) if rounds and materialized else rounded)(image, *operands)
 
 
 def read_at(
@@ -238,12 +238,14 @@ def read_at(
     sampler: Sampler,
     *,
     as_numbers: bool = False,
-    apart: bool = True,
+    materialized: bool = True,
 ) -> jax.Array:
     """The read of a texture at the points, in pixels, that a coordinate function makes of its operands."""
     in_pixels = dataclasses.replace(sampler, normalized_coords=False)
     axes = texture.kind.texel_ndim if is_affine(function) else 0
-    return sample_grid(texture, function, operands, in_pixels, as_numbers=as_numbers, affine_axes=axes, apart=apart)
+    return sample_grid(
+        texture, function, operands, in_pixels, as_numbers=as_numbers, affine_axes=axes, materialized=materialized
+    )
 
 
 def floating_parameters(parameters: Sequence[ArrayLike | Stacked], ndim: int, image: Any) -> tuple[Operand, ...]:

@@ -69,10 +69,10 @@ def _read(texture: Texture, coords: Arrays, sides: tuple[Arrays, ...], *, sample
     numbers, sizes = functools.partial(decoded, texture, sampler.decoding, at.sums), texture.shape[-2::-1]
 
     def first() -> jax.Array:
-        return sharp(texture, at, sampler, apart=not alone)
+        return sharp(texture, at, sampler, materialized=not alone)
 
     def from_finest() -> jax.Array:
-        return smooth(texture, at, sampler, apart=not alone)
+        return smooth(texture, at, sampler, materialized=not alone)
 
     def from_two_levels() -> jax.Array:
         coarse = smooth_in_chain(next_level(numbers()), sizes, at._replace(level=None), sampler)
@@ -145,14 +145,14 @@ def reads_needed(at: Smoothing) -> jax.Array:
     return functools.reduce(jnp.add, (jnp.any(a).astype(jnp.int32) for a in (at.share > 0, at.level > 0, at.level > 1)))
 
 
-def sharp(texture: Texture | SizedTexture, at: Smoothing, sampler: Sampler, *, apart: bool) -> jax.Array:
+def sharp(texture: Texture | SizedTexture, at: Smoothing, sampler: Sampler, *, materialized: bool) -> jax.Array:
     """The sampler's own read of a texture of one level."""
-    return read(texture, plan_read, at.resolved, in_texels(sampler), at.sums, apart)
+    return read(texture, plan_read, at.resolved, in_texels(sampler), at.sums, materialized)
 
 
-def smooth(texture: Texture | SizedTexture, at: Smoothing, sampler: Sampler, *, apart: bool) -> jax.Array:
+def smooth(texture: Texture | SizedTexture, at: Smoothing, sampler: Sampler, *, materialized: bool) -> jax.Array:
     """The smooth read of a texture of one level."""
-    return read(texture, plan_span, at.resolved, spanning(sampler), at.sums, apart)
+    return read(texture, plan_span, at.resolved, spanning(sampler), at.sums, materialized)
 
 
 def smooth_in_chain(
@@ -182,10 +182,10 @@ def read(
     resolved: ResolvedLevel,
     sampler: Sampler,
     dtype: np.dtype[Any],
-    apart: bool = True,
+    materialized: bool = True,
 ) -> jax.Array:
     plan = plan_along_footprint(plan_of_read, layout_of(texture), resolved, sampler, sampler.max_anisotropy)
-    return FLOAT.read(texture, plan._replace(apart=apart), sampler.decoding, dtype, sampler.deterministic)
+    return FLOAT.read(texture, plan._replace(materialized=materialized), sampler.decoding, dtype, sampler.deterministic)
 
 
 def in_texels(sampler: Sampler) -> Sampler:

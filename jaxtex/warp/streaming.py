@@ -295,7 +295,7 @@ class StreamedWarp:
             antialias=False,
             batch=0,
             dtype=self.result,
-            apart=True,
+            materialized=True,
         )
 
 

@@ -97,7 +97,7 @@ def halved_difference(values: jax.Array, numbers: jax.Array, axis: int) -> jax.A
 def read_tile(texture: SizedTexture, tile: Tile, sampler: Sampler) -> jax.Array:
     """The read of a tile, (height, width, C), without antialiasing; of what a sampler returns, integers as numbers."""
     as_numbers = blends_integers(texture.dtype, sampler)
-    return read_at(texture, tile.function, tile.operands, sampler, as_numbers=as_numbers, apart=False)
+    return read_at(texture, tile.function, tile.operands, sampler, as_numbers=as_numbers, materialized=False)
 
 
 def smoothing_of(texture: SizedTexture, tile: Tile, sampler: Sampler) -> smoothing.Smoothing:
@@ -128,10 +128,10 @@ def read_tile_smoothed(
         reads: which of the reads some pixel of the output needs; see `smoothing.reads_needed`.
     """
     at = smoothing_of(texture, tile, sampler)
-    first = smoothing.sharp(texture, at, sampler, apart=False)
+    first = smoothing.sharp(texture, at, sampler, materialized=False)
 
     def from_finest() -> jax.Array:
-        return smoothing.smooth(texture, at, sampler, apart=False)
+        return smoothing.smooth(texture, at, sampler, materialized=False)
 
     def from_two_levels() -> jax.Array:
         assert chain is not None

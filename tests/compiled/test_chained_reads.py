@@ -11,7 +11,7 @@ from jax.sharding import PartitionSpec as P
 
 import jaxtex as jt
 from jaxtex import warp
-from jaxtex._jax.barriers import computed_apart
+from jaxtex._jax.barriers import with_materialized
 from tests.support import compiling
 from tests.support.tolerances import assert_exact
 
@@ -137,6 +137,6 @@ def test_no_loop_writes_over_what_it_reads_through_a_call(options):
         return lowered.compile(compiler_options=options)
 
     array = np.arange(64, dtype=np.float32).reshape(8, 8) % 7
-    apart = program(computed_apart(turned, (0,)))
+    apart = program(with_materialized(turned, (0,)))
     assert " call(" in apart.as_text()
     assert_exact(apart(array), program(turned)(array))

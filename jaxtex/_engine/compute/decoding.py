@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..._jax.barriers import computed_once
+from ..._jax.barriers import materialized
 from ..._jax.indexing import entry
 from ..._tables.storage_formats import Decoding, storage_format
 
@@ -105,7 +105,7 @@ def from_bits(bits: jax.Array, dtype: np.dtype) -> jax.Array:
 
     They are computed first: in one loop, LLVM would compute with floats after all.
     """
-    return jax.lax.bitcast_convert_type(computed_once(bits), dtype)
+    return jax.lax.bitcast_convert_type(materialized(bits), dtype)
 
 
 def with_nan_of(texels: jax.Array, result: jax.Array) -> jax.Array:

@@ -16,7 +16,7 @@ import numpy as np
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
-from ..._jax.barriers import computed_once
+from ..._jax.barriers import materialized
 from ..._jax.indexing import explicit_sharding, uncut
 from ..._tables.address_rules import AddressRule, addressed
 from ..._tables.filter_kernels import FilterKernel, of_each
@@ -142,7 +142,7 @@ def multiplied(
     if placed is not None:
         spec = (*placed.spec, *[None] * (values.ndim - len(placed.spec)))
         placed = placed.update(spec=[*spec[:axis], None, *spec[axis + 1 :]])
-    entry = entries_along(computed_once(values), axis, sums, placed)
+    entry = entries_along(materialized(values), axis, sums, placed)
     return sum_of_entries(entry, jnp.asarray(column.T, jnp.int32), jnp.asarray(weight.T, sums)).astype(dtype)
 
 
@@ -206,7 +206,7 @@ def filtered_window(values: jax.Array, first: int, rows: tuple[SizedRows, SizedR
         rows: of both axes, whose columns are numbers within the window.
     """
     for axis in (first, 1 - first):
-        entry = entries_along(computed_once(values), axis, values.dtype)
+        entry = entries_along(materialized(values), axis, values.dtype)
         values = sum_of_entries(entry, *rows[axis])
     return values
 

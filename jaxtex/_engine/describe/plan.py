@@ -120,7 +120,7 @@ class ReadPlan(NamedTuple):
     summed_axes: tuple[int, ...] = ()
     expected: "ReadPlan | None" = None
     combination: Combination = Combination.BLEND
-    apart: bool = True
+    materialized: bool = True
 
     @property
     def coords(self) -> Coords:
@@ -139,7 +139,7 @@ class ReadPlan(NamedTuple):
             self.summed_axes,
             None if self.expected is None else self.expected.spec(decoding, dtype, deterministic),
             self.combination,
-            self.apart,
+            self.materialized,
         )
 
     def with_axis(self, axis: Axis, coord: jax.Array, position: int) -> "ReadPlan":

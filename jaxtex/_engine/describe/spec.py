@@ -55,7 +55,7 @@ class ReadSpec:
         expected: of a read of drawn taps, whose first operand is the number that draws, the read that is its
             expectation; the other operands are that one's, and the derivatives in them too.
         combination: how the taps of one read become its value.
-        apart: whether XLA computes the result by itself, and so once; if not, the caller sees to that.
+        materialized: whether XLA computes the result by itself, and so once; if not, the caller sees to that.
     """
 
     axes: tuple[Axis, ...]
@@ -68,7 +68,7 @@ class ReadSpec:
     summed_axes: tuple[int, ...] = ()
     expected: "ReadSpec | None" = None
     combination: Combination = Combination.BLEND
-    apart: bool = True
+    materialized: bool = True
 
     @property
     def sums(self) -> np.dtype:

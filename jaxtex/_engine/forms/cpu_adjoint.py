@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..._jax.barriers import computed_once
+from ..._jax.barriers import materialized
 from ..._jax.indexing import gather
 from ..compute.accumulation import power_of_two_above, row_lanes
 from ..compute.linearization import ByNumber, coordinate_cotangents, operand_cotangents
@@ -92,7 +92,7 @@ def block_by_block(
 
 def taps_once(coord: jax.Array, axis: Axis) -> Taps:
     """`taps`, computed once: the index and the part of a value are loops of their own, for each tap of the read."""
-    return jax.tree.map(lambda x: computed_once(x) if jnp.size(x) > 1 else x, taps(coord, axis))
+    return jax.tree.map(lambda x: materialized(x) if jnp.size(x) > 1 else x, taps(coord, axis))
 
 
 def row_of_value(sample: jax.Array, shape: tuple[int, ...], own: tuple[int, ...]) -> jax.Array:

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..._jax.barriers import computed_apart, computed_once
+from ..._jax.barriers import materialized, with_materialized
 from ..compute import operators
 from ..compute.decoding import packed
 from ..compute.operators import LoadTexel, over_batch
@@ -34,12 +34,12 @@ def bordered_read(texels: jax.Array, color: jax.Array, *operands: jax.Array, spe
 def in_words(one: Callable[..., jax.Array], args: Sequence[jax.Array], spec: ReadSpec, batch: int) -> jax.Array:
     """A read of texels that are loaded as words."""
     run = over_batch(functools.partial(one, spec=spec, loads=loads_words), batch)
-    return (computed_apart(run, (0,)) if spec.apart else run)(*args)
+    return (with_materialized(run, (0,)) if spec.materialized else run)(*args)
 
 
 def loads_words(stored: jax.Array) -> LoadTexel:
     """Loads texels as words, from rows of four bytes."""
-    return loads_bytes(for_channels(computed_once(packed(stored, WORD)), WORD.itemsize))
+    return loads_bytes(for_channels(materialized(packed(stored, WORD)), WORD.itemsize))
 
 
 def supports(texels: Any, *operands: Any, spec: ReadSpec, batch: int) -> bool:

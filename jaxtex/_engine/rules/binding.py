@@ -10,7 +10,7 @@ from jax.core import ShapedArray
 from jax.extend.core import Primitive
 from jax.interpreters import mlir
 
-from ..._jax.barriers import computed_apart
+from ..._jax.barriers import with_materialized
 from ..._jax.indexing import as_varying
 from ..._jax.typed_jit import typed_jit
 from ..compute import operators
@@ -32,7 +32,7 @@ def make_primitive(
     lowerings: Sequence[Lowering] = (),
     *,
     types: Callable[..., Any],
-    apart: Callable[[Wrt], Sequence[int]],
+    materialized: Callable[[Wrt], Sequence[int]],
     multiple_results: bool = False,
 ) -> Primitive:
     """A primitive that computes `implementation` over `batch` leading batch axes, with alternative lowerings.
@@ -41,7 +41,7 @@ def make_primitive(
 
     Args:
         types: of the results, from those of the arguments; see `result_types`.
-        apart: the numbers of the arguments that are computed before the taps of samples look at them.
+        materialized: the numbers of the arguments that are computed before the taps of samples look at them.
     """
     p = Primitive(name)
     p.multiple_results = multiple_results
@@ -51,7 +51,7 @@ def make_primitive(
     def general(*args: jax.Array, wrt: Wrt = (), **params: Any) -> Any:
         static = params | {"wrt": wrt} if wrt else params
         run = functools.partial(batched, implementation, **static)
-        return computed_apart(run, apart(wrt))(*args) if params["spec"].apart else run(*args)
+        return with_materialized(run, materialized(wrt))(*args) if params["spec"].materialized else run(*args)
 
     define_evaluation(p, general, "spec", "wrt", "batch", types=types)
     mlir.register_lowering(p, mlir.lower_fun(general, multiple_results=multiple_results))

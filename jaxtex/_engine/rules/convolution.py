@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
-from ..._jax.barriers import computed_apart, computed_once
+from ..._jax.barriers import materialized, with_materialized
 from ..forms.choice import LOWERINGS
 
 
@@ -29,7 +29,7 @@ def convolved(values: jax.Array, *, weights: tuple[float, ...], axis: int, full:
     reach, dtype = len(weights) - 1, values.dtype
     if full:
         wide = [(2 * reach, 2 * reach, 0) if k == axis else (0, 0, 0) for k in range(values.ndim)]
-        values = computed_once(jax.lax.pad(values, dtype.type(0), wide))
+        values = materialized(jax.lax.pad(values, dtype.type(0), wide))
     size = values.shape[axis] - 2 * reach
 
     def part(start: int) -> jax.Array:
@@ -41,7 +41,7 @@ def convolved(values: jax.Array, *, weights: tuple[float, ...], axis: int, full:
 
 def convolved_apart(values: jax.Array, **params: Any) -> jax.Array:
     """`convolved`, of values that are computed before they are added up."""
-    return computed_apart(functools.partial(convolved, **params), (0,))(values)
+    return with_materialized(functools.partial(convolved, **params), (0,))(values)
 
 
 def convolved_batch(args: Any, dims: Any, *, axis: int, **params: Any) -> tuple[jax.Array, int]:

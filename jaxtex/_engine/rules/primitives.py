@@ -64,27 +64,30 @@ def pushforward_textures(wrt: Wrt) -> tuple[int, ...]:
 
 
 read_p = make_primitive(
-    "texture_read", operators.read, LOWERINGS["read"], types=result_types.of_read, apart=lambda _: (0,)
+    "texture_read", operators.read, LOWERINGS["read"], types=result_types.of_read, materialized=lambda _: (0,)
 )
 bordered_read_p = make_primitive(
     "texture_bordered_read",
     read_over_color,
     LOWERINGS["bordered_read"],
     types=result_types.of_bordered_read,
-    apart=lambda _: (0,),
+    materialized=lambda _: (0,),
 )
 splat_p = make_primitive(
-    "texture_splat", operators.splat, LOWERINGS["splat"], types=result_types.of_splat, apart=lambda _: (0,)
+    "texture_splat", operators.splat, LOWERINGS["splat"], types=result_types.of_splat, materialized=lambda _: (0,)
 )
 pushforward_p = make_primitive(
-    "texture_pushforward", linearization.pushforward, types=result_types.of_pushforward, apart=pushforward_textures
+    "texture_pushforward",
+    linearization.pushforward,
+    types=result_types.of_pushforward,
+    materialized=pushforward_textures,
 )
 pullback_p = make_primitive(
     "texture_pullback",
     linearization.pullback,
     LOWERINGS["pullback"],
     types=result_types.of_pullback,
-    apart=lambda _: (0, 1),
+    materialized=lambda _: (0, 1),
     multiple_results=True,
 )
 

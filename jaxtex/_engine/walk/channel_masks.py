@@ -10,7 +10,7 @@ from collections.abc import Callable
 import jax
 import jax.numpy as jnp
 
-from ..._jax.barriers import computed_once
+from ..._jax.barriers import materialized
 
 # From a condition, S, to that of the channels, which broadcasts to S + (C,).
 ForChannels = Callable[[jax.Array], jax.Array]
@@ -27,5 +27,5 @@ def one_by_one(channels: int, taps: int = 1) -> ForChannels:
     """How the channels of an array compare by themselves, if they are few, for each of a few taps."""
     if not 1 < channels <= MOST_CHANNELS or taps > MOST_TAPS:
         return alike
-    zeros = computed_once(jnp.zeros(channels, jnp.int32))
+    zeros = materialized(jnp.zeros(channels, jnp.int32))
     return lambda condition: alike(condition).astype(jnp.int32) > zeros.reshape(*[1] * condition.ndim, -1)

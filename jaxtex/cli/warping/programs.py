@@ -15,7 +15,7 @@ from ..._engine.compute.scaled_filter import SizedRows, filtered_window, window_
 from ..._engine.compute.windows import position_spans
 from ..._engine.describe.axis import Axis
 from ..._engine.describe.plan import Layout, SizedTexture, space_axes, without_nan
-from ..._jax.barriers import computed_once_p
+from ..._jax.barriers import materialized_p
 from ...modes import TextureKind
 from ...sampler import Sampler
 from ...warp import smoothing, tiles
@@ -176,8 +176,8 @@ class TileProgram(NamedTuple):
         tile = self.tile(parameters, origin, target)
         some = tuple(a[:, ::step] if a.shape[1] > 1 else a for a in tile.operands)
         point = dataclasses.replace(self.read.sampler, filter_mode="point")
-        found = read_at(self.texture(source, texels), tile.function, some, point, apart=False)[..., :1]
-        return computed_once_p.bind(origin, jnp.max(found))[0]
+        found = read_at(self.texture(source, texels), tile.function, some, point, materialized=False)[..., :1]
+        return materialized_p.bind(origin, jnp.max(found))[0]
 
     def opaque(
         self, source: Source, parameters: tuple[jax.Array, ...], origin: jax.Array, target: jax.Array
