@@ -69,7 +69,7 @@ def cut_read(method, spec, size, parts=PARTS, read=engine_read, capacity=ALL):
         return cut_reads.ReadResult(values, jnp.ones(values.shape[:-1], bool))
 
     run = jax.shard_map(on_device, mesh=mesh, in_specs=P("rows"), out_specs=P("rows"))
-    filled = lambda texels: jnp.pad(texels, [(0, cut.circle - size), *[(0, 0)] * (texels.ndim - 1)])
+    filled = lambda texels: jnp.pad(texels, [(0, cut.period - size), *[(0, 0)] * (texels.ndim - 1)])
     return jax.jit(lambda texels, *operands: run(filled(texels), *operands))
 
 

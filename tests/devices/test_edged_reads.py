@@ -43,7 +43,7 @@ def part(sampler, channels=2, dtype=np.float32, shape=(31, 10), decoding=Decodin
     given = plan_of_call(FLOAT, layout_of(texture), ReadArguments((*coords, along)), sampler)
     spec = given.spec(decoding, np.dtype("float32"))
     whole, operands = spec, list(given.operands)
-    stored, (first, *rest) = Stored(8 + 2 * REACH, CUT.circle), spec.axes
+    stored, (first, *rest) = Stored(8 + 2 * REACH, CUT.period), spec.axes
     spec = dataclasses.replace(spec, axes=(start_axis(stored), first._replace(stored=stored), *rest))
     start = np.full((1, 1), FIRST, np.int32)
     before, own, after = (texels[FIRST:8], texels[8:16], texels[16:19])
@@ -143,7 +143,7 @@ def affine_programs():
     spec = dataclasses.replace(spec, axes=axes, grid=Started(spec.grid, False))
 
     def run(cotangent, given, matrix, first):
-        start = jnp.full((1, 1), (first - AROUND) % stored.circle, jnp.int32)
+        start = jnp.full((1, 1), (first - AROUND) % stored.period, jnp.int32)
         operands = lambda matrix: [start, x, y + first.astype(jnp.float32), *matrix]
         read = lambda given, matrix: edged_reads.read(Edged(*given), operands(matrix), spec)
         out, pull = jax.vjp(read, given, matrix)

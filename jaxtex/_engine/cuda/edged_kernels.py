@@ -105,21 +105,21 @@ def gathered(
     values: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec, reach: int, launcher: Launcher
 ) -> tuple[jax.Array, ...]:
     """The sums at own texels, at those before, and at those after. These two are ready before the first is begun."""
-    (stored, circle), (start, *rest) = stored_part(spec.axes), operands
+    (stored, period), (start, *rest) = stored_part(spec.axes), operands
     channels, own = values.shape[-1], stored - 2 * reach
     shape = samples_shape((), [values.shape[:-1], *spec.sample_shapes(operands)])
     views = Kernels(AdjointPlan(whole_spec(spec), (), shape, (), ()), launcher).views(rest, channels)
 
     def of_part(values: jax.Array, first: int, count: int) -> jax.Array:
         """The sums at `count` texels, the first of which is number `first` of those that are stored."""
-        some = jnp.mod(start + first, circle)
+        some = jnp.mod(start + first, period)
         # All texels of a sample that falls on one of these are stored, unless it may lie beyond an end.
         inside = min(first, stored - first - count) >= max(axis.kernel.num_taps for axis in spec.axes)
         needs = None if inside else (-first, stored)
         axes = tuple(a if a.stored is None else a._replace(stored=a.stored._replace(count=count)) for a in spec.axes)
         plan = AdjointPlan(dataclasses.replace(spec, axes=axes), (), shape, (), (), needs=needs)
         total = Kernels(plan._replace(spec=whole_spec(spec)), launcher).gather_rows(
-            values, rest, views, some.reshape(1), Rows(count, circle, needs)
+            values, rest, views, some.reshape(1), Rows(count, period, needs)
         )
         # Windows add the samples, if texels cannot look for them.
         sums, more = TexelSums(channels, channels), {"start": total, "views": views}

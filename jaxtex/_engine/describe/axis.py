@@ -30,13 +30,13 @@ class StoredLevel(NamedTuple):
 
     Attributes:
         count: how many.
-        circle: as in `Stored`.
+        period: as in `Stored`.
         step: how far the first one of a part lies behind that of the part before.
         first: the first one of part 0, which may lie before the axis.
     """
 
     count: int
-    circle: int
+    period: int
     step: int
     first: int
 
@@ -46,16 +46,16 @@ class Stored(NamedTuple):
 
     Attributes:
         count: how many are stored.
-        circle: after how many texels the first one follows again. No tap reads those beyond the size of the axis. Of a
+        period: after how many texels the first one follows again. No tap reads those beyond the size of the axis. Of a
             window it is that size, whatever stands here, since that may be an operand.
-        start: the number of the first stored texel, from 0 to ``circle - 1``. It is the coordinate of an axis of role
+        start: the number of the first stored texel, from 0 to ``period - 1``. It is the coordinate of an axis of role
             START. For each axis that is stored in part, one of these stands in front, after those of role SIZE.
         is_window: whether they hold all that the samples of interest need; other samples may read any texel.
         levels: of a mip chain, what is stored of each level; then `start` is the number of the part.
     """
 
     count: int | jax.Array
-    circle: int | jax.Array
+    period: int | jax.Array
     start: jax.Array | None = None
     is_window: bool = False
     levels: tuple[StoredLevel, ...] = ()
@@ -65,8 +65,8 @@ class Stored(NamedTuple):
         if not self.levels:
             return self
         assert self.start is not None
-        count, circle, step, first = (of_each(level, numbers) for numbers in zip(*self.levels))
-        return Stored(count, circle, jnp.mod(self.start * step + first, circle))
+        count, period, step, first = (of_each(level, numbers) for numbers in zip(*self.levels))
+        return Stored(count, period, jnp.mod(self.start * step + first, period))
 
     def count_in(self, level: int) -> int:
         """How many texels are stored of a level that is known while tracing."""
@@ -82,7 +82,7 @@ class Stored(NamedTuple):
         """
         assert self.start is not None
         place = index - self.start
-        place = jnp.where(place < 0, place + (size if self.is_window else self.circle), place)
+        place = jnp.where(place < 0, place + (size if self.is_window else self.period), place)
         return jnp.where(place < self.count, place, 0), place < self.count
 
 
@@ -183,7 +183,7 @@ def size_axis(capacity: int) -> Axis:
 
 def start_axis(stored: Stored) -> Axis:
     """An axis whose coordinate is the first texel of another one that is stored."""
-    return Axis(stored.circle, POINT, CLAMP, integer=True, role=Role.START)
+    return Axis(stored.period, POINT, CLAMP, integer=True, role=Role.START)
 
 
 def inner_axes(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
@@ -192,11 +192,11 @@ def inner_axes(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
 
 
 def stored_part(axes: tuple[Axis, ...]) -> tuple[int, int]:
-    """The `count` and the `circle` of the one axis that is stored in part, known while tracing."""
+    """The `count` and the `period` of the one axis that is stored in part, known while tracing."""
     (stored,) = (axis.stored for axis in inner_axes(axes) if axis.stored is not None)
     assert isinstance(stored.count, int)
-    assert isinstance(stored.circle, int)
-    return stored.count, stored.circle
+    assert isinstance(stored.period, int)
+    return stored.count, stored.period
 
 
 def sizes_are_known(axes: tuple[Axis, ...]) -> bool:

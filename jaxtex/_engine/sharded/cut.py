@@ -41,7 +41,7 @@ class Cut(NamedTuple):
         return -(-self.size // self.parts)
 
     @property
-    def circle(self) -> int:
+    def period(self) -> int:
         """After how many texels the first one follows again."""
         return self.own * self.parts + self.room
 
@@ -58,17 +58,17 @@ class Cut(NamedTuple):
 
     def reaches_all(self, reach: int) -> bool:
         """Whether a part with so many texels on each side is the whole axis."""
-        return self.own + 2 * reach >= self.circle
+        return self.own + 2 * reach >= self.period
 
     def axes_in_part(self, axes: tuple[Axis, ...], reach: int) -> tuple[Axis, ...]:
         """The axes in the part that a device stores with its halo; one more in front says where it starts."""
-        stored = Stored(self.own + 2 * reach, self.circle)
+        stored = Stored(self.own + 2 * reach, self.period)
         inner = [axis._replace(stored=stored) if k == self.axis else axis for k, axis in enumerate(axes)]
         return start_axis(stored), *inner
 
     def start(self, reach: int, rank: int) -> jax.Array:
         """The first texel of the part that a device stores with its halo, as an operand."""
-        return jnp.mod(self.number * self.own - reach, self.circle).astype(jnp.int32).reshape([1] * rank)
+        return jnp.mod(self.number * self.own - reach, self.period).astype(jnp.int32).reshape([1] * rank)
 
     # Routes
 
@@ -92,7 +92,7 @@ class Cut(NamedTuple):
         axis = axes[self.axis]
         if axis.integer or axis.address.apply is None:
             return 0
-        around = self.circle - self.size if axis.address.cyclic else 0
+        around = self.period - self.size if axis.address.cyclic else 0
         return axis.kernel.num_taps // 2 + around
 
     def owners(self, coords: Coords, axes: tuple[Axis, ...]) -> list[jax.Array]:

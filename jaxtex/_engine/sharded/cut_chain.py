@@ -125,7 +125,7 @@ class ChainCut(NamedTuple):
             own = size // self.parts
             is_cut = level < self.chain.num_cut
             found.append(StoredLevel(own + 2 * beside, size, own, -beside) if is_cut else StoredLevel(size, size, 0, 0))
-        stored = Stored(found[0].count, found[0].circle, levels=tuple(found))
+        stored = Stored(found[0].count, found[0].period, levels=tuple(found))
         inner = [axis._replace(stored=stored) if k == self.axis else axis for k, axis in enumerate(axes)]
         return start_axis(stored), *inner
 

@@ -63,12 +63,12 @@ class Rows(NamedTuple):
 
     Attributes:
         count: how many there are.
-        circle: after how many rows of the texture the first one follows again.
+        period: after how many rows of the texture the first one follows again.
         needs: as in `AdjointPlan`.
     """
 
     count: int
-    circle: int
+    period: int
     needs: tuple[int, int] | None
 
 
@@ -138,7 +138,7 @@ class GatherSource(SampleSource):
         """Whether a sample is added."""
         if self.rows is None or self.rows.needs is None:
             return [], "true"
-        stored, needs, (first, *others) = Stored(self.rows.count, self.rows.circle), self.rows.needs, self.spec.axes
+        stored, needs, (first, *others) = Stored(self.rows.count, self.rows.period), self.rows.needs, self.spec.axes
         axes = (start_axis(stored), first._replace(stored=stored), *others)
         names = [f"pixel[{k}]" for k in range(self.dims)]
         names += [f"view.operands[{k}]" for k in range(self.dims, self.num_operands)]
