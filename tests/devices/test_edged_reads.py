@@ -88,7 +88,7 @@ def test_kernels(name):
             found["texels"] = jax.vjp(lambda given: read(given, coords), given)[1](cotangent)
             found["coords"] = jax.vjp(lambda coords: read(given, coords), coords)[1](cotangent)
             found["tangent"] = jax.jvp(lambda coords: read(given, coords), (coords,), (coords,))[1]
-        return out, found, edged_reads.holds(spec, [start, *coords])
+        return out, found, edged_reads.are_available(spec, [start, *coords])
 
     *plain, held = on_host(jax.jit(run)(cotangent, *edged, *operands))
     assert 0.2 < held.mean() < 0.95
@@ -148,7 +148,7 @@ def affine_programs():
         read = lambda given, matrix: edged_reads.read(Edged(*given), operands(matrix), spec)
         out, pull = jax.vjp(read, given, matrix)
         cotangents = pull(cotangent), jax.vjp(lambda given: read(given, matrix), given)[1](cotangent)
-        return out, edged_reads.holds(spec, operands(matrix)), *cotangents
+        return out, edged_reads.are_available(spec, operands(matrix)), *cotangents
 
     rows = lambda count: np.zeros((count, SIZES[1], CHANNELS), np.float32)
     args = rows(OWN), (rows(OWN), rows(AROUND), rows(AROUND)), matrix, np.int32(0)
@@ -181,7 +181,7 @@ def test_affine_grids(name, number):
 def test_derivatives_of_second_order_and_batches():
     texels, _, operands, spec, whole = part(SAMPLERS["wrap"])
     start, *coords = operands
-    held = lambda coords: edged_reads.holds(spec, [start, *coords])[..., None]
+    held = lambda coords: edged_reads.are_available(spec, [start, *coords])[..., None]
 
     def of_part(texels, *coords):
         given = Edged(texels[8:16], texels[FIRST:8], texels[16 : FIRST + 14])

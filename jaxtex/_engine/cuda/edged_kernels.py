@@ -13,7 +13,7 @@ from ..describe.axis import inner_axes, stored_part
 from ..describe.grids import Started
 from ..describe.spec import TEXELS, Coords, ReadSpec, Wrt
 from ..describe.storage import Edged, Part, Place, Slice
-from ..walk.texel_walk import holds_taps, other_part, texels_shape
+from ..walk.texel_walk import other_part, taps_are_available, texels_shape
 from .adjoint_kernel import Kernels, adjoint
 from .build.launch import THIS_GPU, Launcher
 from .gather.gather_source import Rows, is_gathered
@@ -37,13 +37,13 @@ def edged_read(
 
     def marked(load_texel: LoadTexel, coords: Coords, color: jax.Array | None) -> jax.Array:
         found = value_at(load_texel, coords, spec, color)
-        return jnp.where(holds_taps(coords, axes)[..., None], found, missing)
+        return jnp.where(taps_are_available(coords, axes)[..., None], found, missing)
 
     # The first kernel needs no masks, as it may read any texel for the samples that the second one reads again.
     (start,), inner_axes = other_part(operands[:1], axes, *part)
     as_window = lambda axis: axis._replace(stored=axis.stored and axis.stored._replace(is_window=True))
     inner = spec.with_axes(tuple(map(as_window, inner_axes)))
-    at_edges = lambda *coords: ~holds_taps(coords, inner_axes)
+    at_edges = lambda *coords: ~taps_are_available(coords, inner_axes)
     read = value_of(inner), own, None, [start, *operands[1:]], inner, 0, "texture_read", launcher
     filled, notes = read_each_sample(*read, notes=at_edges)
     into = Part(filled, Place(filled.shape, Slice(filled.shape[-1], 0, filled.shape[-1])))

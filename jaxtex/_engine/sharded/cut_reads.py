@@ -111,8 +111,8 @@ def by_halo(part: Part, operands: Sequence[jax.Array], spec: ReadSpec, reach: in
     spec, operands = in_halo(spec, operands, part.cut, reach)
     if not part.has_edges(reach):
         missing = jnp.nan if jnp.issubdtype(values.dtype, jnp.floating) else 0
-        values = edged_reads.where_held(values, operands, spec, missing)
-    return ReadResult(values, jnp.broadcast_to(edged_reads.holds(spec, operands), values.shape[:-1]))
+        values = edged_reads.where_available(values, operands, spec, missing)
+    return ReadResult(values, jnp.broadcast_to(edged_reads.are_available(spec, operands), values.shape[:-1]))
 
 
 # By routing

@@ -29,7 +29,7 @@ from ..rules.primitives import (
     read_p,
     splat_p,
 )
-from ..walk.texel_walk import holds_taps
+from ..walk.texel_walk import taps_are_available
 
 # A texture is so many arguments.
 ARRAYS = 3
@@ -42,19 +42,19 @@ def read(texels: Edged, operands: Sequence[jax.Array], spec: ReadSpec) -> jax.Ar
     return bind(edged_read_p, *args, spec=spec, missing=missing)
 
 
-def holds(spec: ReadSpec, operands: Sequence[jax.Array]) -> jax.Array:
+def are_available(spec: ReadSpec, operands: Sequence[jax.Array]) -> jax.Array:
     """Whether all texels that a result needs are stored."""
     if spec.num_reads == 1:
-        held = holds_taps(spec.coords(operands), spec.axes)
+        available = taps_are_available(spec.coords(operands), spec.axes)
     else:
 
         def one(number: jax.Array) -> jax.Array:
             *coords, weight = spec.grid(number, *spec.numbers(operands))
-            return holds_taps(coords, spec.axes) | ~(weight > 0)
+            return taps_are_available(coords, spec.axes) | ~(weight > 0)
 
         ranked = jnp.arange(1, spec.num_reads + 1, dtype=jnp.int32).reshape(-1, *[1] * operands[0].ndim)
-        held = jnp.all(jax.lax.map(one, ranked), 0)
-    return jnp.all(held, spec.summed_axes, keepdims=True) if spec.summed_axes else held
+        available = jnp.all(jax.lax.map(one, ranked), 0)
+    return jnp.all(available, spec.summed_axes, keepdims=True) if spec.summed_axes else available
 
 
 def joined(texels: Sequence[jax.Array]) -> jax.Array:
@@ -66,36 +66,36 @@ def joined(texels: Sequence[jax.Array]) -> jax.Array:
 # What the primitives mean
 
 
-def where_held(values: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec, missing: float) -> jax.Array:
+def where_available(values: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec, missing: float) -> jax.Array:
     """Values of samples, S + (C,), and `missing` where a sample needs texels that are not stored."""
-    return jnp.where(holds(spec, operands)[..., None], values, jnp.asarray(missing, values.dtype))
+    return jnp.where(are_available(spec, operands)[..., None], values, jnp.asarray(missing, values.dtype))
 
 
 def read_terms(*args: jax.Array, spec: ReadSpec, missing: float) -> jax.Array:
     """The read of the texels in one array."""
     texels, operands = args[:ARRAYS], args[ARRAYS:]
-    return where_held(bind(read_p, joined(texels), *operands, spec=spec, batch=0), operands, spec, missing)
+    return where_available(bind(read_p, joined(texels), *operands, spec=spec, batch=0), operands, spec, missing)
 
 
 def pushforward_terms(*args: jax.Array, spec: ReadSpec, wrt: Wrt) -> jax.Array:
     """The tangent of a read, from tangents in `wrt`, where those of the texels are three; texels; and operands."""
     tangents, texels, operands = split_tangents(args, wrt)
     some = [joined(t) if k == TEXELS else t for k, t in zip(wrt, tangents)]
-    return where_held(
+    return where_available(
         bind(pushforward_p, *some, joined(texels), *operands, spec=spec, wrt=wrt, batch=0), operands, spec, 0
     )
 
 
 def splat_terms(values: jax.Array, *operands: jax.Array, spec: ReadSpec, reach: int) -> list[jax.Array]:
     """The sums at own texels, at those before, and at those after."""
-    values = where_held(values, operands, spec, 0)
+    values = where_available(values, operands, spec, 0)
     return in_three(bind(splat_p, values, *operands, spec=spec, batch=0), reach)
 
 
 def pullback_terms(cotangent: jax.Array, *args: jax.Array, spec: ReadSpec, wrt: Wrt) -> list[jax.Array]:
     """The cotangents in `wrt`, where those of the texels are three."""
     texels, operands = args[:ARRAYS], args[ARRAYS:]
-    cotangent = where_held(cotangent, operands, spec, 0)
+    cotangent = where_available(cotangent, operands, spec, 0)
     found = bind(pullback_p, cotangent, joined(texels), *operands, spec=spec, wrt=wrt, batch=0)
     reach = texels[1].shape[0]
     return [a for k, some in zip(wrt, found) for a in (in_three(some, reach) if k == TEXELS else [some])]

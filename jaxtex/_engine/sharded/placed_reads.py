@@ -199,7 +199,7 @@ def count_beyond(meeting: Meeting, method: Halo) -> jax.Array:
 
     def on_device(wanted: jax.Array, *operands: jax.Array) -> jax.Array:
         part, given = in_halo(spec, operands, cut, method.reach)
-        beyond = jnp.sum(wanted & ~edged_reads.holds(part, given), dtype=jnp.int32)
+        beyond = jnp.sum(wanted & ~edged_reads.are_available(part, given), dtype=jnp.int32)
         return jax.lax.psum(beyond, samples.all_names(cut))
 
     operands, specs = Placed.of(meeting)

@@ -36,7 +36,7 @@ class Tap(NamedTuple):
         unbounded: the index on each axis of the step before its address rule.
         offset: how far `unbounded` lies beyond that of the first tap of the step.
         missing: whether the tap lies off a corner of a cube, where there is no texel; `None` where no tap can.
-        held: whether the tap needs no texel that is not stored; `None` where all texels are stored. A tap that does
+        available: whether the tap needs no texel that is not stored; `None` where all texels are stored. A tap that does
             counts as outside.
     """
 
@@ -46,7 +46,7 @@ class Tap(NamedTuple):
     unbounded: tuple[jax.Array, ...] = ()
     offset: tuple[int, ...] = ()
     missing: jax.Array | None = None
-    held: jax.Array | None = None
+    available: jax.Array | None = None
 
 
 class Step(NamedTuple):
@@ -287,22 +287,22 @@ def in_store(tap: Tap, group: tuple[Axis, ...]) -> Tap:
     """A tap with its indices among the texels that are stored."""
     if all(axis.stored is None for axis in group):
         return tap
-    places, held = list(tap.index), None
+    places, available = list(tap.index), None
     for k, axis in enumerate(group):
         if axis.stored is not None:
             places[k], found = axis.stored.place(tap.index[k], axis.given_size)
-            held = both(held, found)
+            available = both(available, found)
     if all(axis.stored is None or axis.stored.is_window for axis in group):
         return tap._replace(index=tuple(places))
-    assert held is not None
-    needed = held if tap.inside is None else held | ~tap.inside
-    return tap._replace(index=tuple(places), inside=both(tap.inside, held), held=needed)
+    assert available is not None
+    needed = available if tap.inside is None else available | ~tap.inside
+    return tap._replace(index=tuple(places), inside=both(tap.inside, available), available=needed)
 
 
-def holds_taps(coords: Coords, axes: tuple[Axis, ...]) -> jax.Array:
+def taps_are_available(coords: Coords, axes: tuple[Axis, ...]) -> jax.Array:
     """Whether all texels that a sample needs are stored, of axes of which some are stored in part."""
     taps_of_walks = (tap for _, _, some in walks(coords, axes) for step in some for tap in step.taps)
-    return functools.reduce(jnp.logical_and, (tap.held for tap in taps_of_walks if tap.held is not None))
+    return functools.reduce(jnp.logical_and, (tap.available for tap in taps_of_walks if tap.available is not None))
 
 
 def other_part(coords: Coords, axes: tuple[Axis, ...], first: int, count: int) -> tuple[Coords, tuple[Axis, ...]]:

@@ -14,7 +14,7 @@ from ...describe.coordinates import texels_per_unit, to_position
 from ...describe.grids import StoredOrder
 from ...describe.spec import ReadSpec
 from ...walk.taps import taps
-from ...walk.texel_walk import holds_taps, other_part
+from ...walk.texel_walk import other_part, taps_are_available
 from ..build.source import scalars
 from ..samples.sample_source import AdjointPlan, SampleSource, Traced, joined, of_function, scalar
 from ..samples.sample_tiles import LANES, PLACE, Extent, SampleTiles
@@ -144,7 +144,7 @@ class GatherSource(SampleSource):
         names += [f"view.operands[{k}]" for k in range(self.dims, self.num_operands)]
 
         def function(first_row: jax.Array, *operands: jax.Array) -> Any:
-            return scalar(holds_taps(*other_part((first_row, *self.spec.grid(*operands)), axes, *needs)))
+            return scalar(taps_are_available(*other_part((first_row, *self.spec.grid(*operands)), axes, *needs)))
 
         return self.traced(function, ("first_row", np.dtype(np.int32)), *((n, np.dtype(np.float32)) for n in names))
 

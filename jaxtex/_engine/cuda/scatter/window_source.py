@@ -16,7 +16,7 @@ from ...compute.reproducible_sum import Units
 from ...describe.axis import Role, inner_axes
 from ...describe.storage import Edged
 from ...walk.combinations import Path as TapPath
-from ...walk.texel_walk import TexelAddress, holds_taps, only_address, other_part, walks
+from ...walk.texel_walk import TexelAddress, only_address, other_part, taps_are_available, walks
 from ..build.source import scalars, warp
 from ..samples.operands import stored_at
 from ..samples.sample_source import SampleSource, Scalar, Traced, declared, joined, of_function, scalar
@@ -143,7 +143,7 @@ class WindowSource(SampleSource):
         """Whether a sample is added."""
         needs = self.plan.needs
         assert needs is not None
-        added = lambda *coords: holds_taps(*other_part(coords, self.spec.axes, *needs))
+        added = lambda *coords: taps_are_available(*other_part(coords, self.spec.axes, *needs))
         return self.traced(lambda *coords: scalar(added(*coords)), *self.coords)
 
     def find_split(self) -> Traced:
