@@ -78,8 +78,8 @@ def adjoint(
     read_from = texels.shape[:batch] if of_operands else (1,) * batch
     textures = np.broadcast_shapes(read_from, *(a.shape[:batch] for a in (cotangent, *operands)))
     shape = samples_shape(read_from, [cotangent.shape[:-1], *spec.sample_shapes(operands)])
-    needs = None if reach is None else (0, stored_part(spec.axes)[0])
-    kernels = Kernels(AdjointPlan(spec, of_operands, shape, read_from, textures, reach, needs), launcher)
+    only_within = None if reach is None else (0, stored_part(spec.axes)[0])
+    kernels = Kernels(AdjointPlan(spec, of_operands, shape, read_from, textures, reach, only_within), launcher)
     if TEXELS not in wrt:
         return tuple(kernels.run(cotangent, texels, operands, None))
     if is_gathered(spec, shape, batch, operands):

@@ -115,11 +115,11 @@ def gathered(
         some = jnp.mod(start + first, period)
         # All texels of a sample that falls on one of these are stored, unless it may lie beyond an end.
         inside = min(first, stored - first - count) >= max(axis.kernel.num_taps for axis in spec.axes)
-        needs = None if inside else (-first, stored)
+        only_within = None if inside else (-first, stored)
         axes = tuple(a if a.stored is None else a._replace(stored=a.stored._replace(count=count)) for a in spec.axes)
-        plan = AdjointPlan(dataclasses.replace(spec, axes=axes), (), shape, (), (), needs=needs)
+        plan = AdjointPlan(dataclasses.replace(spec, axes=axes), (), shape, (), (), only_within=only_within)
         total = Kernels(plan._replace(spec=whole_spec(spec)), launcher).gather_rows(
-            values, rest, views, some.reshape(1), Rows(count, period, needs)
+            values, rest, views, some.reshape(1), Rows(count, period, only_within)
         )
         # Windows add the samples, if texels cannot look for them.
         sums, more = TexelSums(channels, channels), {"start": total, "views": views}

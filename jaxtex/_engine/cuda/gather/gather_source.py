@@ -64,12 +64,12 @@ class Rows(NamedTuple):
     Attributes:
         count: how many there are.
         period: after how many rows of the texture the first one follows again.
-        needs: as in `AdjointPlan`.
+        only_within: as in `AdjointPlan`.
     """
 
     count: int
     period: int
-    needs: tuple[int, int] | None
+    only_within: tuple[int, int] | None
 
 
 class GatherSource(SampleSource):
@@ -136,15 +136,19 @@ class GatherSource(SampleSource):
 
     def find_added(self) -> Traced:
         """Whether a sample is added."""
-        if self.rows is None or self.rows.needs is None:
+        if self.rows is None or self.rows.only_within is None:
             return [], "true"
-        stored, needs, (first, *others) = Stored(self.rows.count, self.rows.period), self.rows.needs, self.spec.axes
+        stored, only_within, (first, *others) = (
+            Stored(self.rows.count, self.rows.period),
+            self.rows.only_within,
+            self.spec.axes,
+        )
         axes = (start_axis(stored), first._replace(stored=stored), *others)
         names = [f"pixel[{k}]" for k in range(self.dims)]
         names += [f"view.operands[{k}]" for k in range(self.dims, self.num_operands)]
 
         def function(first_row: jax.Array, *operands: jax.Array) -> Any:
-            return scalar(taps_are_available(*other_part((first_row, *self.spec.grid(*operands)), axes, *needs)))
+            return scalar(taps_are_available(*other_part((first_row, *self.spec.grid(*operands)), axes, *only_within)))
 
         return self.traced(function, ("first_row", np.dtype(np.int32)), *((n, np.dtype(np.float32)) for n in names))
 

@@ -49,7 +49,7 @@ class AdjointPlan(NamedTuple):
         shape: of the samples, batch axes first.
         read_from, textures: the batch axes of the textures that are read, and of those that are added to.
         reach: of a texture in three arrays, how many texels lie on each side of its own; else `None`.
-        needs: of a texture that is stored in part, which part holds all texels of the samples that are added, as in
+        only_within: of a texture that is stored in part, which part holds all texels of the samples that are added, as in
             `other_part`; `None` if all are added.
     """
 
@@ -59,7 +59,7 @@ class AdjointPlan(NamedTuple):
     read_from: tuple[int, ...]
     textures: tuple[int, ...]
     reach: int | None = None
-    needs: tuple[int, int] | None = None
+    only_within: tuple[int, int] | None = None
 
     @property
     def texels_per_texture(self) -> int:

@@ -141,9 +141,9 @@ class WindowSource(SampleSource):
 
     def find_holds(self) -> Traced:
         """Whether a sample is added."""
-        needs = self.plan.needs
-        assert needs is not None
-        added = lambda *coords: taps_are_available(*other_part(coords, self.spec.axes, *needs))
+        only_within = self.plan.only_within
+        assert only_within is not None
+        added = lambda *coords: taps_are_available(*other_part(coords, self.spec.axes, *only_within))
         return self.traced(lambda *coords: scalar(added(*coords)), *self.coords)
 
     def find_split(self) -> Traced:
@@ -327,7 +327,7 @@ class WindowSource(SampleSource):
     def functions(self) -> dict[str, object]:
         """The functions of a thread."""
         texel, split, slopes, cotangents = ([], ["0", "false"]), ([], []), ([], ["0"]), ([], ["0"])
-        holds = ([], "true") if self.plan.needs is None else self.find_holds()
+        holds = ([], "true") if self.plan.only_within is None else self.find_holds()
         if self.walks:
             texel, split = self.find_texel(), self.find_split()
         if self.plan.wrt:
@@ -350,7 +350,7 @@ class WindowSource(SampleSource):
             "taps_functions": "\n\n".join(taps),
             "most_taps": max((len(offsets) for *_, offsets in self.walks), default=1),
             **of_function("coords", self.find_coords()),
-            "skips": boolean(self.plan.needs is not None),
+            "skips": boolean(self.plan.only_within is not None),
             **of_function("holds", holds),
             **of_function("texel", texel),
             **of_function("split", split),
