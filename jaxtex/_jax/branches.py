@@ -19,7 +19,7 @@ def where_needed(
     operands: Operands,
     otherwise: Sequence[jax.Array],
     *,
-    selects: bool = True,
+    branches_differ: bool = True,
 ) -> list[jax.Array]:
     """The arrays of ``function(operands)`` where `condition` holds, and of `otherwise` elsewhere.
 
@@ -28,9 +28,9 @@ def where_needed(
     Args:
         function: static, and hashed; element by element.
         otherwise: as many arrays, of the same dtypes.
-        selects: whether the two differ where `condition` does not hold. If not, arrays are not selected.
+        branches_differ: whether the two differ where `condition` does not hold. If not, arrays are not selected.
     """
-    return _where_needed(condition, operands, list(otherwise), function=function, selects=selects)
+    return _where_needed(condition, operands, list(otherwise), function=function, branches_differ=branches_differ)
 
 
 def selected(
@@ -39,12 +39,12 @@ def selected(
     otherwise: list[jax.Array],
     *,
     function: Callable[..., Sequence[jax.Array]],
-    selects: bool,
+    branches_differ: bool,
 ) -> list[jax.Array]:
-    if not selects:
+    if not branches_differ:
         return list(function(operands))
     return [jnp.where(condition, needed, other) for needed, other in zip(function(operands), otherwise)]
 
 
 selected.__name__ = NAME
-_where_needed = typed_jit("function", "selects", inline=False)(selected)
+_where_needed = typed_jit("function", "branches_differ", inline=False)(selected)

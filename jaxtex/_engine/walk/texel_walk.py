@@ -329,7 +329,7 @@ def addressed(taps: list[jax.Array], axis: Axis) -> list[Addressed]:
         return [apply(tap, size) for tap in taps]
     known, given = (size, None) if isinstance(size, int) else (None, size)
     beyond = ~(is_inside(taps[0], size) & is_inside(taps[-1], size))
-    indices = where_needed(beyond, Folded(apply, known), (taps, given), taps, selects=False)
+    indices = where_needed(beyond, Folded(apply, known), (taps, given), taps, branches_differ=False)
     return [(index, None) for index in indices]
 
 
