@@ -63,7 +63,7 @@ class Lowering(NamedTuple):
         fallback: the form for one texture where it is not used; `None` is the general one.
         layout: what the arrays of the primitive hold, if `run` may also compute a device's part in a program that XLA
             partitions; else `None`.
-        adds_to_memory: whether the fallback adds sample after sample to memory.
+        fallback_uses_atomics: whether the fallback adds sample after sample to memory.
     """
 
     platform: str
@@ -71,7 +71,7 @@ class Lowering(NamedTuple):
     supports: Callable[..., bool]
     fallback: Callable[..., Any] | None = None
     layout: Layout | None = None
-    adds_to_memory: bool = False
+    fallback_uses_atomics: bool = False
 
     def rule(self, general: Callable[..., Any], *, multiple_results: bool) -> Callable[..., Any]:
         """The lowering rule: to `run` where it is supported, on one device or on each one's part, else to `general`."""
@@ -86,7 +86,7 @@ class Lowering(NamedTuple):
             if devices := self.devices_to_run_on(ctx, **params):
                 in_parts = self.in_parts(general, ctx, devices, **params)
                 return lower_with_devices(mlir.lower_fun(in_parts, multiple_results=True), ctx, devices, *args)
-            if self.adds_to_memory:
+            if self.fallback_uses_atomics:
                 warn_of_slow_atomics(ctx)
             return as_general(ctx, *args, **params)
 
@@ -119,7 +119,7 @@ class Lowering(NamedTuple):
             found = unless_refused(self.run, *operands, **static) if self.supports(*operands, **static) else None
             if found is not None:
                 return found
-            if self.adds_to_memory:
+            if self.fallback_uses_atomics:
                 warn_of_slow_atomics(ctx)
             return general(*operands, **static)
 
@@ -286,7 +286,9 @@ LOWERINGS = {
     "part_splat": (Lowering("cuda", adjoint_kernel.part_splat, supports_part_splat),),
     "part_pullback": (Lowering("cuda", adjoint_kernel.part_pullback, supports_part_pullback),),
     "splat": (
-        Lowering("cuda", adjoint_kernel.splat, supports_splat, partitioned_adjoint.splat, SPLAT, adds_to_memory=True),
+        Lowering(
+            "cuda", adjoint_kernel.splat, supports_splat, partitioned_adjoint.splat, SPLAT, fallback_uses_atomics=True
+        ),
         Lowering("cpu", cpu_adjoint.splat, cpu_adjoint.supports),
     ),
     "pullback": (
@@ -296,7 +298,7 @@ LOWERINGS = {
             supports_pullback,
             partitioned_adjoint.pullback,
             PULLBACK,
-            adds_to_memory=True,
+            fallback_uses_atomics=True,
         ),
         Lowering("cpu", cpu_adjoint.pullback, cpu_adjoint.supports),
     ),
