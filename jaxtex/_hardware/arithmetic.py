@@ -109,7 +109,7 @@ def read(
     floating = lambda a: a.astype(jnp.float32) if jnp.issubdtype(a.dtype, jnp.floating) else a
     spec = plan.spec(decoding, rounded_dtype(dtype, unit.result_dtype(texture.dtype, decoding)))
     operands = tuple(map(floating, plan.operands))
-    place = {"adds_up": False, "chain": texture.cut}
+    place = {"splits_over_taps": False, "chain": texture.cut}
     return read_where_placed(unit.read, texture.texels, texture.border_color, operands, spec, **place).astype(dtype)
 
 

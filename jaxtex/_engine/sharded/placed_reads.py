@@ -21,7 +21,7 @@ from . import edged_reads
 from .counted import with_count
 from .cut_reads import EdgedRead, Part, by_halo, by_routing, in_halo
 from .method import COUNT, Halo, Routing, Whole
-from .placement import Meeting, is_cut, report_whole
+from .placement import ShardedAccess, is_cut, report_whole
 
 # A read: of texels, a border color, operands, and a spec.
 Read = Callable[[jax.Array, Any, Sequence[jax.Array], ReadSpec], jax.Array]
@@ -35,29 +35,29 @@ def read_where_placed(
     spec: ReadSpec,
     *,
     edged: EdgedRead | None = None,
-    adds_up: bool = True,
+    splits_over_taps: bool = True,
     chain: CutChain | None = None,
 ) -> jax.Array:
     """A read, of which each device computes a part if texels carry an explicit sharding.
 
     Args:
         edged: the same, without a color, of texels in three arrays, if there is one.
-        adds_up: whether it is the sum of reads of some of its taps and of the others.
+        splits_over_taps: whether it is the sum of reads of some of its taps and of the others.
         chain: how the levels of a mip chain are cut.
     """
     placed = explicit_sharding(texels)
     if placed is None or not is_cut(placed):
         return read(whole(texels, spec.axes, chain), color, operands, spec)
-    meeting = Meeting.of(texels.shape, texels.dtype, placed, operands, spec, chain=chain)
-    if meeting is None:
+    access = ShardedAccess.of(texels.shape, texels.dtype, placed, operands, spec, chain=chain)
+    if access is None:
         report_whole(texels.shape, texels.dtype, placed)
         return read(whole(texels, spec.axes, chain), color, operands, spec)
-    meeting = meeting._replace(adds_up=adds_up)
-    method = meeting.method()
-    meeting.report(method)
+    access = access._replace(splits_over_taps=splits_over_taps)
+    method = access.method()
+    access.report(method)
     if isinstance(method, Whole):
-        return read_whole(read, whole(texels, spec.axes, chain), color, meeting)
-    return reporting(read_in_parts(read, texels, color, meeting, method, edged), meeting, method)
+        return read_whole(read, whole(texels, spec.axes, chain), color, access)
+    return reporting(read_in_parts(read, texels, color, access, method, edged), access, method)
 
 
 def splat_where_placed(
@@ -67,21 +67,21 @@ def splat_where_placed(
     if placed is None or not is_cut(placed):
         return primitives.splat(values, operands, spec)
     shape = texels_shape(spec.axes, values.shape[-1])
-    meeting = Meeting.of(shape, values.dtype, placed, operands, spec.adjoint(values.dtype), values)
-    if meeting is None:
+    access = ShardedAccess.of(shape, values.dtype, placed, operands, spec.adjoint(values.dtype), values)
+    if access is None:
         report_whole(shape, values.dtype, placed)
         return jax.reshard(primitives.splat(values, operands, spec), placed)
-    method = meeting.method()
-    meeting.report(method)
+    method = access.method()
+    access.report(method)
     if isinstance(method, Whole):
         return jax.reshard(primitives.splat(values, operands, spec), placed)
 
     def read(texels: jax.Array) -> jax.Array:
-        return read_in_parts(uncolored_read, texels, None, meeting, method, edged_reads.read)
+        return read_in_parts(uncolored_read, texels, None, access, method, edged_reads.read)
 
-    values = jax.reshard(values, jax.eval_shape(read, meeting.texels).sharding)
-    (sums,) = jax.linear_transpose(read, meeting.texels)(values)
-    return reporting(sums, meeting, method).astype(spec.dtype)
+    values = jax.reshard(values, jax.eval_shape(read, access.texels).sharding)
+    (sums,) = jax.linear_transpose(read, access.texels)(values)
+    return reporting(sums, access, method).astype(spec.dtype)
 
 
 def uncolored_read(texels: jax.Array, color: None, operands: Sequence[jax.Array], spec: ReadSpec) -> jax.Array:
@@ -101,56 +101,56 @@ class Placed(NamedTuple):
     specs: list[P]
 
     @classmethod
-    def of(cls, meeting: Meeting) -> "Placed":
-        samples = meeting.samples
-        operands = [samples.padded(a) for a in meeting.operands]
+    def of(cls, access: ShardedAccess) -> "Placed":
+        samples = access.samples
+        operands = [samples.padded(a) for a in access.operands]
         specs = [samples.spec_of(a.shape) for a in operands]
-        return cls([jax.reshard(a, NamedSharding(meeting.mesh, s)) for a, s in zip(operands, specs)], specs)
+        return cls([jax.reshard(a, NamedSharding(access.mesh, s)) for a, s in zip(operands, specs)], specs)
 
     @classmethod
-    def as_given(cls, meeting: Meeting) -> "Placed":
+    def as_given(cls, access: ShardedAccess) -> "Placed":
         """The same where no samples are added, and an operand may hold several numbers of each."""
-        spec, operands = meeting.stacked_spec, meeting.stacked
-        specs = [meeting.samples.spec_of_stacked(a, spec.stack_of(k)) for k, a in enumerate(operands)]
-        return cls([jax.reshard(a, NamedSharding(meeting.mesh, s)) for a, s in zip(operands, specs)], specs)
+        spec, operands = access.stacked_spec, access.stacked
+        specs = [access.samples.spec_of_stacked(a, spec.stack_of(k)) for k, a in enumerate(operands)]
+        return cls([jax.reshard(a, NamedSharding(access.mesh, s)) for a, s in zip(operands, specs)], specs)
 
 
 def read_in_parts(
     read: Read,
     texels: jax.Array,
     color: jax.Array | None,
-    meeting: Meeting,
+    access: ShardedAccess,
     method: Halo | Routing,
     edged: EdgedRead | None,
 ) -> jax.Array:
     """The read on each device."""
     edged = edged if color is None else None
-    cut, samples = meeting.cut, meeting.samples
-    colors, mesh = [] if color is None else [color], meeting.mesh
+    cut, samples = access.cut, access.samples
+    colors, mesh = [] if color is None else [color], access.mesh
 
     def on_device(texels: jax.Array, colors: list[jax.Array], *operands: jax.Array) -> jax.Array:
         alone = lambda texels, operands, spec: read(texels, colors[0] if colors else None, operands, spec)
         part = Part(alone, texels, cut, edged)
         if isinstance(method, Halo):
             return by_halo(part, operands, spec, method.reach).values
-        return by_routing(part, operands, spec, meeting.capacity(method.slack))
+        return by_routing(part, operands, spec, access.capacity(method.slack))
 
     # Samples that travel, or to which some are added, are taken one number at a time.
     stays = isinstance(method, Halo) and samples.padding[1] == 0
-    operands, specs = Placed.as_given(meeting) if stays else Placed.of(meeting)
-    spec = meeting.stacked_spec if stays else meeting.spec
+    operands, specs = Placed.as_given(access) if stays else Placed.of(access)
+    spec = access.stacked_spec if stays else access.spec
     colors = [jax.reshard(a, NamedSharding(mesh, P())) for a in colors]
     in_specs = cut.spec(texels.ndim), P(), *specs
     run = jax.shard_map(on_device, mesh=mesh, in_specs=in_specs, out_specs=samples.values_spec())
-    return as_given_samples(run(texels, colors, *operands), meeting)
+    return as_given_samples(run(texels, colors, *operands), access)
 
 
-def read_whole(read: Read, texels: jax.Array, color: jax.Array | None, meeting: Meeting) -> jax.Array:
+def read_whole(read: Read, texels: jax.Array, color: jax.Array | None, access: ShardedAccess) -> jax.Array:
     """The read on each device of the whole texture. Each has the samples that it would have otherwise."""
-    if meeting.samples.padding[1]:
-        return read(texels, color, meeting.operands, meeting.spec)
-    values = read(texels, color, Placed.of(meeting).operands, meeting.spec)
-    return as_given_samples(values, meeting)
+    if access.samples.padding[1]:
+        return read(texels, color, access.operands, access.spec)
+    values = read(texels, color, Placed.of(access).operands, access.spec)
+    return as_given_samples(values, access)
 
 
 def whole(texels: jax.Array, axes: tuple[Axis, ...], chain: CutChain | None) -> jax.Array:
@@ -163,23 +163,23 @@ def whole(texels: jax.Array, axes: tuple[Axis, ...], chain: CutChain | None) -> 
     return jnp.concatenate([everywhere(level).reshape(-1, texels.shape[-1]) for level in joined])
 
 
-def as_given_samples(values: jax.Array, meeting: Meeting) -> jax.Array:
+def as_given_samples(values: jax.Array, access: ShardedAccess) -> jax.Array:
     """Values that are cut as the samples were given, without those of samples that were added; of a warp as they are.
 
     So the result of a warp is cut as its image is.
     """
-    samples, (axis, count) = meeting.samples, meeting.samples.padding
-    if samples.given == samples.names or (isinstance(meeting.spec.grid, StoredOrder) and not count):
+    samples, (axis, count) = access.samples, access.samples.padding
+    if samples.given == samples.names or (isinstance(access.spec.grid, StoredOrder) and not count):
         return values
     spec = P(*(names or None for names in samples.given), None)
-    values = jax.reshard(values, NamedSharding(meeting.mesh, spec))
+    values = jax.reshard(values, NamedSharding(access.mesh, spec))
     return jax.lax.slice_in_dim(values, 0, samples.shape[axis], axis=axis) if count else values
 
 
 # Samples that reach too far
 
 
-def reporting(result: jax.Array, meeting: Meeting, method: Halo | Routing) -> jax.Array:
+def reporting(result: jax.Array, access: ShardedAccess, method: Halo | Routing) -> jax.Array:
     """The result of a read or splat. Samples that reach further than the halo are counted, if a caller wants to know.
 
     They are an error under checkify. The check stands behind the read: JAX 0.10.2 cannot check a `jax.shard_map` where
@@ -187,26 +187,26 @@ def reporting(result: jax.Array, meeting: Meeting, method: Halo | Routing) -> ja
     """
     if not isinstance(method, Halo):
         return result
-    beyond = of_all_examples(count_beyond(meeting, method))
+    beyond = of_all_examples(count_beyond(access, method))
     message = f"{{count}} samples need texels further than {method.reach} from those of their device; use a larger"
     checkify.debug_check(beyond == 0, f"{message} reach in jaxtex.sharded.Halo.", count=beyond)
     return with_count(result, beyond) if COUNT.value else result
 
 
-def count_beyond(meeting: Meeting, method: Halo) -> jax.Array:
+def count_beyond(access: ShardedAccess, method: Halo) -> jax.Array:
     """How many samples need texels beyond the halo of their device."""
-    spec, cut, samples = meeting.spec, meeting.cut, meeting.samples
+    spec, cut, samples = access.spec, access.cut, access.samples
 
     def on_device(wanted: jax.Array, *operands: jax.Array) -> jax.Array:
         part, given = in_halo(spec, operands, cut, method.reach)
         beyond = jnp.sum(wanted & ~edged_reads.are_available(part, given), dtype=jnp.int32)
         return jax.lax.psum(beyond, samples.all_names(cut))
 
-    operands, specs = Placed.of(meeting)
+    operands, specs = Placed.of(access)
     wanted = samples.wanted()
     in_specs = samples.spec_of(wanted.shape), *specs
-    run = jax.shard_map(on_device, mesh=meeting.mesh, in_specs=in_specs, out_specs=P())
-    return run(jax.reshard(wanted, NamedSharding(meeting.mesh, in_specs[0])), *operands)
+    run = jax.shard_map(on_device, mesh=access.mesh, in_specs=in_specs, out_specs=P())
+    return run(jax.reshard(wanted, NamedSharding(access.mesh, in_specs[0])), *operands)
 
 
 @custom_vmap

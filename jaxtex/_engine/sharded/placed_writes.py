@@ -19,7 +19,7 @@ from ..describe.spec import Coords, ReadSpec
 from .cut import Cut
 from .cut_writes import RoutedWrites
 from .method import METHOD, Routing, Whole, report
-from .placement import Meeting, cut_of, described, is_cut, report_whole
+from .placement import ShardedAccess, cut_of, described, is_cut, report_whole
 
 
 class TexelWrite(NamedTuple):
@@ -52,14 +52,14 @@ class TexelWrite(NamedTuple):
             whole = self.alone(everywhere(texels), everywhere(values), [everywhere(c) for c in coords], self.axes)
             return jax.reshard(whole, placed)
         spec = ReadSpec(self.axes, Decoding.ELEMENT, texels.dtype)
-        meeting = Meeting.of(texels.shape, texels.dtype, placed, coords, spec, values)
-        if meeting is None or meeting.samples.given != meeting.samples.names or isinstance(METHOD.value, Whole):
+        access = ShardedAccess.of(texels.shape, texels.dtype, placed, coords, spec, values)
+        if access is None or access.samples.given != access.samples.names or isinstance(METHOD.value, Whole):
             place = described(texels.shape, texels.dtype, placed)
             report(f"{place}: each device receives all samples, and writes to its own texels")
             return self.of_all_samples(texels, values, coords, cut)
         method = METHOD.value if isinstance(METHOD.value, Routing) else Routing()
-        meeting.report(method)
-        return self.routed(texels, values, coords, cut, meeting, meeting.capacity(method.slack))
+        access.report(method)
+        return self.routed(texels, values, coords, cut, access, access.capacity(method.slack))
 
     def of_all_samples(self, texels: jax.Array, values: jax.Array, coords: Coords, cut: Cut) -> jax.Array:
         """Each device has all samples."""
@@ -73,10 +73,10 @@ class TexelWrite(NamedTuple):
         return run(texels, everywhere(values), *map(everywhere, coords))
 
     def routed(
-        self, texels: jax.Array, values: jax.Array, coords: Coords, cut: Cut, meeting: Meeting, capacity: int
+        self, texels: jax.Array, values: jax.Array, coords: Coords, cut: Cut, access: ShardedAccess, capacity: int
     ) -> jax.Array:
         """Each device has some samples, and sends those that belong to other devices."""
-        mesh, shape = meeting.mesh, values.shape[:-1]
+        mesh, shape = access.mesh, values.shape[:-1]
         writes = RoutedWrites(self.axes, cut, capacity)
 
         def on_device(texels: jax.Array, values: jax.Array, *coords: jax.Array) -> jax.Array:
@@ -87,7 +87,7 @@ class TexelWrite(NamedTuple):
             return writes.reduce(texels, values, flat, self.rule)
 
         # Along other axes of the mesh each device has all samples of the part.
-        names = [tuple(name for name in some if name in cut.names) or None for some in meeting.samples.names]
+        names = [tuple(name for name in some if name in cut.names) or None for some in access.samples.names]
         arrays = [values, *coords, texel_write.numbers(shape)]
         specs = [P(*(some if n > 1 else None for n, some in zip(a.shape, (*names, None)))) for a in arrays]
         arrays = [jax.reshard(a, NamedSharding(mesh, s)) for a, s in zip(arrays, specs)]

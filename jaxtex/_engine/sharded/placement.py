@@ -166,14 +166,14 @@ class Samples(NamedTuple):
         return jnp.pad(a, [(0, count if d == axis else 0) for d in range(a.ndim)], mode="edge")
 
 
-class Meeting(NamedTuple):
+class ShardedAccess(NamedTuple):
     """A texture that is cut, and the samples that read it or write it.
 
     Attributes:
         texels: of the texture: their shape, dtype and sharding.
         operands, spec: of the read, where each operand holds one number of each sample.
         stacked, stacked_spec: the same as they were given.
-        adds_up: whether a read is the sum of reads of some of its taps and of the others.
+        splits_over_taps: whether a read is the sum of reads of some of its taps and of the others.
     """
 
     texels: jax.ShapeDtypeStruct
@@ -183,7 +183,7 @@ class Meeting(NamedTuple):
     samples: Samples
     stacked: tuple[jax.Array, ...]
     stacked_spec: ReadSpec
-    adds_up: bool = True
+    splits_over_taps: bool = True
 
     @classmethod
     def of(
@@ -195,7 +195,7 @@ class Meeting(NamedTuple):
         spec: ReadSpec,
         values: jax.Array | None = None,
         chain: CutChain | None = None,
-    ) -> "Meeting | None":
+    ) -> "ShardedAccess | None":
         """Of a texture that is cut along one axis, and samples that can be cut alike."""
         stacked = tuple(operands), spec
         # Numbers by themselves, whose axes are those of the samples.
@@ -224,8 +224,8 @@ class Meeting(NamedTuple):
     def can_be_routed(self) -> bool:
         """Whether the devices are known that store the taps of a sample, and the sums of each add up to its value."""
         joint = len(self.cut.step(self.spec.axes)[0]) > 1
-        adds_up = self.adds_up and self.spec.combination is Combination.BLEND
-        return self.cut.can_route(self.spec.axes) and (adds_up or not joint)
+        splits_over_taps = self.splits_over_taps and self.spec.combination is Combination.BLEND
+        return self.cut.can_route(self.spec.axes) and (splits_over_taps or not joint)
 
     @property
     def num_samples(self) -> int:
