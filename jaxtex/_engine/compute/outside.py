@@ -18,7 +18,7 @@ from .operators import Loads, blends_codes, mean
 
 def beyond(coords: Coords, axes: tuple[Axis, ...]) -> tuple[jax.Array, jax.Array]:
     """The weight of each read that lies outside the texture, and whether all of its taps lie inside; shape S."""
-    whole, total, everything = [], [], None
+    whole, total, all_inside = [], [], None
     for weight, _, steps in walks(coords, axes):
         share = jnp.asarray(weight, coords[-1].dtype)
         whole.append(share)
@@ -28,10 +28,10 @@ def beyond(coords: Coords, axes: tuple[Axis, ...]) -> tuple[jax.Array, jax.Array
             weights = [jnp.asarray(w, share.dtype) for w in step.weights()]
             parts = (jnp.where(t.inside, w, 0) for t, w in zip(step.taps, weights) if t.inside is not None)
             share = share * functools.reduce(jnp.add, parts)
-            everything = functools.reduce(both, (tap.inside for tap in step.taps), everything)
+            all_inside = functools.reduce(both, (tap.inside for tap in step.taps), all_inside)
         total.append(share)
-    assert everything is not None
-    return functools.reduce(jnp.add, whole) - functools.reduce(jnp.add, total), everything
+    assert all_inside is not None
+    return functools.reduce(jnp.add, whole) - functools.reduce(jnp.add, total), all_inside
 
 
 def outside(*operands: jax.Array, spec: ReadSpec) -> tuple[jax.Array, jax.Array]:
@@ -40,11 +40,11 @@ def outside(*operands: jax.Array, spec: ReadSpec) -> tuple[jax.Array, jax.Array]
         weight = straight_through(drawn_outside(spec), expected_outside(spec.expected))(*operands)
         return weight, jnp.zeros(weight.shape, bool)
     coords = spec.coords(operands)
-    weight, everything = beyond(coords, spec.axes)
+    weight, all_inside = beyond(coords, spec.axes)
     factors = (c for c, axis in zip(coords, spec.axes) if axis.role is Role.FACTOR)
-    weight = functools.reduce(jnp.multiply, factors, jnp.where(everything, 0, weight))
+    weight = functools.reduce(jnp.multiply, factors, jnp.where(all_inside, 0, weight))
     along = spec.summed_axes
-    return jnp.sum(weight, along, keepdims=True).astype(spec.sums), jnp.all(everything, along, keepdims=True)
+    return jnp.sum(weight, along, keepdims=True).astype(spec.sums), jnp.all(all_inside, along, keepdims=True)
 
 
 def read_over_color(
@@ -61,11 +61,11 @@ def read_over_color(
 
 
 def with_color(
-    out: jax.Array, color: jax.Array, weight: jax.Array, everything: jax.Array, for_channels: ForChannels = alike
+    out: jax.Array, color: jax.Array, weight: jax.Array, all_inside: jax.Array, for_channels: ForChannels = alike
 ) -> jax.Array:
     """A read with zero outside, S + (C,), and a color, which broadcasts to it, times the weight that lies outside."""
     # Where all taps are inside, the color has no part, even if it is not finite.
-    return jnp.where(for_channels(everything), out, out + weight[..., None] * color)
+    return jnp.where(for_channels(all_inside), out, out + weight[..., None] * color)
 
 
 def drawn_outside(spec: ReadSpec) -> Callable[..., jax.Array]:

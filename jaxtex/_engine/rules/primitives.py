@@ -223,9 +223,9 @@ def bordered_terms(texels: Any, color: Any, *operands: Any, spec: ReadSpec, batc
 
     def plain_read(*operands: Any, spec: ReadSpec) -> Any:
         out = bind(read_p, texels, *operands, spec=spec, batch=batch)
-        weight, everything = rematerialized(outside, *operands, spec=spec)
+        weight, all_inside = rematerialized(outside, *operands, spec=spec)
         broadcast = color.reshape(*color.shape[:batch], *[1] * (out.ndim - color.ndim), color.shape[-1])
-        return with_color(out, broadcast, weight, everything)
+        return with_color(out, broadcast, weight, all_inside)
 
     return by_plain_reads(plain_read, operands, spec)
 
