@@ -47,7 +47,7 @@ def sample_weighted(
     layout = layout_of(texture) if level is None else layout_of(texture)._replace(num_levels=1)
     plan = plan_of_call(FLOAT, layout, arguments, sampler).weighted_sum(weights.astype(sums), summed_axes)
     if head is not None:
-        plan, texture = plan.of_head(head, num_heads), in_heads(texture, num_heads)
+        plan, texture = plan.in_head(head, num_heads), in_heads(texture, num_heads)
     if level is not None:
         assert texture.level_shapes is not None
         plan = plan.in_pyramid(level, texture.level_shapes)

@@ -21,7 +21,7 @@ class Role(StrEnum):
     LEVEL = "level"
     LAYER = "layer"
     FACE = "face"
-    FACTOR = "factor"
+    WEIGHT = "weight"
     SPACE = "space"
 
 
@@ -100,7 +100,7 @@ class Axis(NamedTuple):
         order: the derivative order of the weights.
         role: what the axis runs over. Where a read chooses its level, an axis of levels stands in front of the others;
             where sizes are operands, its `size` is the most levels that there may be.
-            An axis of role FACTOR has one texel, whose weight is the coordinate itself: it multiplies the read.
+            An axis of role WEIGHT has one texel, whose weight is the coordinate itself: it multiplies the read.
         level_sizes: the size in each level, where the levels are not those of a mip chain.
         stored: which of its texels are stored; `None` if all are.
     """
@@ -173,7 +173,7 @@ def of_each(level: jax.Array, numbers: tuple[int, ...]) -> jax.Array:
 
 
 # Multiplies a read by its coordinate.
-FACTOR = Axis(1, FilterKernel(0.0, 0, Polynomials(((0.0, 1.0),))), CLAMP, role=Role.FACTOR)
+WEIGHT = Axis(1, FilterKernel(0.0, 0, Polynomials(((0.0, 1.0),))), CLAMP, role=Role.WEIGHT)
 
 
 def size_axis(capacity: int) -> Axis:

@@ -15,7 +15,7 @@ from ..._tables.storage_formats import Decoding
 from ...modes import TextureKind
 from ...sampler import Sampler
 from ...texture import Texture
-from .axis import FACTOR, Axis, Role, Stored, size_axis, start_axis
+from .axis import WEIGHT, Axis, Role, Stored, size_axis, start_axis
 from .coordinates import Arrays, limited
 from .cube import NUM_FACES, SEAM
 from .footprint import InChain, level_axis
@@ -155,9 +155,9 @@ class ReadPlan(NamedTuple):
     def weighted_sum(self, weights: jax.Array, summed_axes: tuple[int, ...]) -> "ReadPlan":
         """The sum of `weights` times reads, along axes of the samples, counted from the end."""
         position = int(self.axes[0].role is Role.LEVEL)
-        return self.with_axis(FACTOR, weights, position)._replace(summed_axes=summed_axes)
+        return self.with_axis(WEIGHT, weights, position)._replace(summed_axes=summed_axes)
 
-    def of_head(self, head: jax.Array, num_heads: int) -> "ReadPlan":
+    def in_head(self, head: jax.Array, num_heads: int) -> "ReadPlan":
         """This read in the head of that number, of those that share the channels of a texel."""
         axis = Axis(num_heads, POINT, LAST, integer=True, role=Role.LAYER)
         return self.with_axis(axis, head, len(self.axes))

@@ -78,7 +78,7 @@ class ReadSpec:
     def returns_texels(self, stored: np.dtype) -> bool:
         """Whether it returns texels of that dtype as they are stored."""
         single = all(axis.integer or (axis.kernel.num_taps == 1 and axis.order == 0) for axis in self.axes)
-        alone = self.num_reads == 1 and not self.summed_axes and all(axis.role is not Role.FACTOR for axis in self.axes)
+        alone = self.num_reads == 1 and not self.summed_axes and all(axis.role is not Role.WEIGHT for axis in self.axes)
         return single and alone and self.decoding is Decoding.ELEMENT and self.dtype == stored
 
     @property

@@ -62,7 +62,7 @@ class ChainCut(NamedTuple):
     @classmethod
     def of(cls, axes: tuple[Axis, ...], names: tuple[str, ...], chain: CutChain) -> "ChainCut":
         """Of a read along `axes`, of which the first is that of levels."""
-        stored = [k for k, axis in enumerate(axes) if axis.role not in (Role.LEVEL, Role.FACTOR)]
+        stored = [k for k, axis in enumerate(axes) if axis.role not in (Role.LEVEL, Role.WEIGHT)]
         shapes = tuple(tuple(axes[k].level_size(level) for k in stored) for level in range(axes[0].known_size))
         axis = axes[stored[chain.dimension]]
         margin = 0 if axis.integer else axis.kernel.num_taps // 2 + 1

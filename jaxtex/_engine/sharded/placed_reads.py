@@ -157,7 +157,7 @@ def whole(texels: jax.Array, axes: tuple[Axis, ...], chain: CutChain | None) -> 
     """All texels on each device."""
     if chain is None:
         return everywhere(texels)
-    levels, *inner = (axis for axis in axes if axis.role is not Role.FACTOR)
+    levels, *inner = (axis for axis in axes if axis.role is not Role.WEIGHT)
     shapes = [(*(axis.level_size(k) for axis in inner), texels.shape[-1]) for k in range(levels.known_size)]
     joined = joined_levels(texels, shapes, chain)
     return jnp.concatenate([everywhere(level).reshape(-1, texels.shape[-1]) for level in joined])

@@ -74,7 +74,7 @@ def cut_of(
         return ChainCut.of(axes, names, chain) if fits and inner_axes(axes) == axes else None
     names = names_of(placed)
     names += [()] * (len(shape) - len(names))
-    stored = [k for k, axis in enumerate(axes) if axis.role is not Role.FACTOR]
+    stored = [k for k, axis in enumerate(axes) if axis.role is not Role.WEIGHT]
     dimensions = [d for d, some in enumerate(names) if some]
     if len(dimensions) != 1 or len(stored) != len(shape) - 1 or dimensions[0] == len(shape) - 1:
         return None

@@ -94,7 +94,7 @@ def limited_blend(coords: Coords, axes: tuple[Axis, ...], texel_value: TexelValu
             interpolate(address.advance(tap, place.step.sizes), rest, (*path, k), near and place.may_be_near(tap))
             for k, tap in enumerate(place.step.taps)
         ]
-        if place.axes[0].role is Role.FACTOR:
+        if place.axes[0].role is Role.WEIGHT:
             return parts[0].times(place.step.weights()[0])
         total = functools.reduce(jnp.add, (weighted(w, part.total) for w, part in zip(place.step.weights(), parts)))
         if not near:

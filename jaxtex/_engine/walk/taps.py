@@ -25,7 +25,7 @@ def taps(coord: jax.Array, axis: Axis, *, bounded: bool = False) -> Taps:
     """
     if axis.integer:
         return [(coord, 1.0)]
-    if axis.role is Role.FACTOR:
+    if axis.role is Role.WEIGHT:
         (factor,) = axis.kernel.weights.at(coord, axis.order)
         return [(jnp.zeros(coord.shape, jnp.int32), factor)]
     bounded = bounded or axis.address.within

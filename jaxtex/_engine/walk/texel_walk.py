@@ -174,7 +174,7 @@ def texels_shape(axes: tuple[Axis, ...], channels: int) -> tuple[int, ...]:
     inner = inner_axes(axes)
     if axes[0].role is Role.SIZE or inner[0].role is Role.LEVEL:
         return (*flat_sizes(axes), channels)
-    return (*known_sizes(tuple(axis for axis in inner if axis.role is not Role.FACTOR)), channels)
+    return (*known_sizes(tuple(axis for axis in inner if axis.role is not Role.WEIGHT)), channels)
 
 
 def flattened(texels: jax.Array, axes: tuple[Axis, ...]) -> jax.Array:

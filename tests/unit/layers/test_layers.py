@@ -269,10 +269,10 @@ def test_gradients_reach_the_network_once_the_last_layer_has_moved(library):
     for start, reached in ((parameters, False), (moved(parameters), True)):
         _, (of_parameters, of_images) = gradients(start, IMAGES)
         largest = {a.size: np.abs(a).max() for a in jax.tree.leaves(of_parameters)}
-        of_head = {6, 6 * NUM_FEATURES}
+        in_head = {6, 6 * NUM_FEATURES}
         assert len(largest) == 4
         for size, slope in largest.items():
-            assert slope > 1e-3 if reached or size in of_head else slope == 0
+            assert slope > 1e-3 if reached or size in in_head else slope == 0
         assert (np.abs(of_images).max(axis=(1, 2, 3)) > 0.1).all()
 
 
