@@ -69,8 +69,8 @@ def warp_image(
         footprint: the derivatives of the points along each axis of the output, x first. The default is the derivative
             of `function`, or, if a parameter is a field, the differences between neighboring pixels.
         argument: the name of the image, for errors.
-        materialized: whether the result is computed once, by itself. If not, no other read of the program may read it, and XLA
-            can compute what follows in the same loop.
+        materialized: whether the result is computed once, by itself. If not, no other read of the program may read it,
+            and XLA can compute what follows in the same loop.
     """
     ndim = len(output_shape)
     pixels = as_array(image)

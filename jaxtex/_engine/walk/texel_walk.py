@@ -36,8 +36,8 @@ class Tap(NamedTuple):
         unbounded: the index on each axis of the step before its address rule.
         offset: how far `unbounded` lies beyond that of the first tap of the step.
         missing: whether the tap lies off a corner of a cube, where there is no texel; `None` where no tap can.
-        available: whether the tap needs no texel that is not stored; `None` where all texels are stored. A tap that does
-            counts as outside.
+        available: whether the texel of the tap is stored, or lies outside the texture; `None` where all texels are
+            stored. A tap that is not available counts as outside.
     """
 
     index: tuple[jax.Array, ...]

@@ -49,8 +49,8 @@ class AdjointPlan(NamedTuple):
         shape: of the samples, batch axes first.
         read_from, textures: the batch axes of the textures that are read, and of those that are added to.
         reach: of a texture in three arrays, how many texels lie on each side of its own; else `None`.
-        only_within: of a texture that is stored in part, which part holds all texels of the samples that are added, as in
-            `other_part`; `None` if all are added.
+        only_within: of a texture that is stored in part, the part, as in `other_part`, that must hold all texels of a
+            sample, or the sample is not added; `None` if all are added.
     """
 
     spec: ReadSpec
