@@ -9,10 +9,10 @@ import pytest
 from jax._src.interpreters.mlir import _platform_specific_lowerings
 from jax.interpreters import mlir
 
+from jaxtex._engine.compute import operators
 from jaxtex._engine.cuda.build import launch
 from jaxtex._engine.cuda.build.launch import Launcher
 from jaxtex._engine.forms import choice, cpu_adjoint
-from jaxtex._engine.rules import binding
 from tests.compiled.calls import BATCHES, POINTS, TEXELS
 from tests.compiled.contract import CALLS, ReadContract, with_cotangents
 from tests.support import host_kernels
@@ -47,7 +47,7 @@ def fallbacks():
             stack.enter_context(mock.patch.dict(_platform_specific_lowerings["cpu"]))
             for p, (form, lowerings) in FORMS.items():
                 (lowering,) = (row for row in lowerings if row.platform == "cuda")
-                fallback = functools.partial(binding.batched, lowering.fallback or form)
+                fallback = lowering.fallback or functools.partial(operators.batched, form)
                 mlir.register_lowering(p, mlir.lower_fun(fallback, multiple_results=p.multiple_results), platform="cpu")
         yield
 

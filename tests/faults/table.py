@@ -82,7 +82,7 @@ FAULTS = {
         "gradient_of_a_vmap",
     ),
     "a batch of shared textures is misplaced": Fault(
-        ENGINE + "rules/binding.py",
+        ENGINE + "rules/batching.py",
         "dim = batch if shared else 0",
         "dim = 0",
         "test_transforms.py",

@@ -59,7 +59,6 @@ LAYERS = (
     "_engine.cuda",
     "_engine.forms",
     "_engine.rules",
-    "_engine.compute.texel_write",
     "_engine.sharded",
     "_engine",
     "_checks.traps",

@@ -14,7 +14,7 @@ from jax.interpreters import mlir
 
 from jaxtex._engine.compute import linearization, operators
 from jaxtex._engine.forms import choice, partitioned_call
-from jaxtex._engine.rules import binding, primitives
+from jaxtex._engine.rules import primitives
 from jaxtex._hardware import read as hardware
 
 COLLECTIVE = re.compile(r"\b(all-gather|all-reduce|all-to-all|collective-permute|reduce-scatter)(?:-start)?\(")
@@ -30,7 +30,7 @@ FORMS = {
 @functools.cache
 def array_form(name):
     """A form of arrays, which JAX traces once for each shape, in whatever program it stands."""
-    run = functools.partial(binding.batched, FORMS[name][1])
+    run = functools.partial(operators.batched, FORMS[name][1])
     return jax.jit(run, static_argnames=("spec", "batch", "wrt"), inline=True)
 
 

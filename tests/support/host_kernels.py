@@ -11,7 +11,7 @@ from jax.interpreters import mlir
 from jaxtex._engine.compute import linearization, operators
 from jaxtex._engine.cuda.build.launch import Launcher
 from jaxtex._engine.forms import choice
-from jaxtex._engine.rules import binding, joined_reads, primitives
+from jaxtex._engine.rules import joined_reads, primitives
 from jaxtex._engine.sharded import edged_reads
 from jaxtex._hardware import read as hardware
 from tests.support.evaluator import NONE, evaluating
@@ -27,13 +27,13 @@ FORMS = {
 
 
 # Forms that take batch axes themselves, or have none.
-BY_TERMS = {
-    joined_reads.joined_read_p: (joined_reads.joined_terms, choice.LOWERINGS["joined_read"]),
-    joined_reads.part_splat_p: (joined_reads.splat_terms, choice.LOWERINGS["part_splat"]),
-    joined_reads.part_pullback_p: (joined_reads.pullback_terms, choice.LOWERINGS["part_pullback"]),
-    edged_reads.edged_read_p: (edged_reads.read_terms, choice.LOWERINGS["edged_read"]),
-    edged_reads.edged_splat_p: (edged_reads.splat_terms, choice.LOWERINGS["edged_splat"]),
-    edged_reads.edged_pullback_p: (edged_reads.pullback_terms, choice.LOWERINGS["edged_pullback"]),
+BY_MEANING = {
+    joined_reads.joined_read_p: (joined_reads.joined_meaning, choice.LOWERINGS["joined_read"]),
+    joined_reads.part_splat_p: (joined_reads.splat_meaning, choice.LOWERINGS["part_splat"]),
+    joined_reads.part_pullback_p: (joined_reads.pullback_meaning, choice.LOWERINGS["part_pullback"]),
+    edged_reads.edged_read_p: (edged_reads.read_meaning, choice.LOWERINGS["edged_read"]),
+    edged_reads.edged_splat_p: (edged_reads.splat_meaning, choice.LOWERINGS["edged_splat"]),
+    edged_reads.edged_pullback_p: (edged_reads.pullback_meaning, choice.LOWERINGS["edged_pullback"]),
 }
 
 
@@ -52,8 +52,8 @@ def kernels_on_cpu():
         stack.enter_context(mock.patch.object(choice, "can_compile_kernels", return_value=True))
         stack.enter_context(mock.patch.object(Launcher, "run", run))
         stack.enter_context(mock.patch.dict(_platform_specific_lowerings["cpu"]))
-        for p, (form, lowerings) in (FORMS | BY_TERMS).items():
-            general = form if p in BY_TERMS else functools.partial(binding.batched, form)
+        for p, (form, lowerings) in (FORMS | BY_MEANING).items():
+            general = form if p in BY_MEANING else functools.partial(operators.batched, form)
             lowering = next(row for row in lowerings if row.platform == "cuda")._replace(platform="cpu")
             rule = lowering.rule(general, multiple_results=p.multiple_results)
             mlir.register_lowering(p, rule, platform="cpu")

@@ -300,3 +300,8 @@ def over_batch(function: Callable[..., Any], batch: int, each: Callable[..., Any
         return each(once, [a for a, b in zip(args, batched) if b])
 
     return run
+
+
+def batched(implementation: Callable[..., Any], *args: jax.Array, batch: int, **params: Any) -> Any:
+    """`implementation` over `batch` leading axes."""
+    return over_batch(functools.partial(implementation, **params), batch)(*args)

@@ -13,11 +13,10 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend.core import Primitive
-from jax.interpreters import ad, batching, mlir
 
 from ..._jax.barriers import materialized
 from ..._jax.indexing import explicit_sharding, uncut
+from ..._jax.primitives import define_along_axis
 from ..._tables.address_rules import AddressRule, addressed
 from ..._tables.filter_kernels import FilterKernel, of_each
 from ..._tables.storage_formats import sum_dtype
@@ -211,20 +210,9 @@ def filtered_window(values: jax.Array, first: int, rows: tuple[SizedRows, SizedR
     return values
 
 
-def multiplied_batch(args: Any, dims: Any, *, axis: int, **params: Any) -> tuple[jax.Array, int]:
-    return scale_p.bind(jnp.moveaxis(args[0], dims[0], 0), axis=axis + 1, **params), 0
-
-
-def transpose(cotangent: Any, values: Any, *, transposed: bool, dtype: np.dtype, **params: Any) -> list[Any]:
-    del dtype
-    return [scale_p.bind(cotangent, transposed=not transposed, dtype=values.aval.dtype, **params)]
-
-
-scale_p = Primitive("scaled_filter")
-scale_p.def_impl(
-    functools.partial(jax.jit, static_argnames=("scaled_filter", "axis", "transposed", "dtype"))(multiplied)
+scale_p = define_along_axis(
+    "scaled_filter",
+    multiplied,
+    lambda values, *, transposed, **params: {**params, "transposed": not transposed, "dtype": values.dtype},
+    static=("scaled_filter", "transposed", "dtype"),
 )
-scale_p.def_abstract_eval(lambda x, **params: jax.make_jaxpr(functools.partial(multiplied, **params))(x).out_avals[0])
-mlir.register_lowering(scale_p, mlir.lower_fun(multiplied, multiple_results=False))
-ad.deflinear2(scale_p, transpose)
-batching.primitive_batchers[scale_p] = multiplied_batch

@@ -27,6 +27,7 @@ from ..._jax.versions import (
     warn_of_slow_atomics,
 )
 from ..._tables.storage_formats import Decoding
+from ..compute.operators import batched
 from ..cuda import adjoint_kernel, edged_kernels
 from ..cuda.build.launch import FOR_EXPORTS, FOR_THIS_EXPORT, target_capability
 from ..cuda.build.nvrtc import CompilationFailed, CompilerUnavailable
@@ -60,7 +61,7 @@ class Lowering(NamedTuple):
         platform: ``"cpu"`` or ``"cuda"``.
         run: the form, over all batch axes: ``run(*operands, batch=..., **params)``.
         supports: ``supports(*avals, batch=..., **params)``, the condition under which it is used.
-        fallback: the form for one texture where it is not used; `None` is the general one.
+        fallback: the form over all batch axes where it is not used; `None` is the general one.
         layout: what the arrays of the primitive hold, if `run` may also compute a device's part in a program that XLA
             partitions; else `None`.
         fallback_uses_atomics: whether the fallback adds sample after sample to memory.
@@ -287,7 +288,12 @@ LOWERINGS = {
     "part_pullback": (Lowering("cuda", adjoint_kernel.part_pullback, supports_part_pullback),),
     "splat": (
         Lowering(
-            "cuda", adjoint_kernel.splat, supports_splat, partitioned_adjoint.splat, SPLAT, fallback_uses_atomics=True
+            "cuda",
+            adjoint_kernel.splat,
+            supports_splat,
+            functools.partial(batched, partitioned_adjoint.splat),
+            SPLAT,
+            fallback_uses_atomics=True,
         ),
         Lowering("cpu", cpu_adjoint.splat, cpu_adjoint.supports),
     ),
@@ -296,7 +302,7 @@ LOWERINGS = {
             "cuda",
             adjoint_kernel.pullback,
             supports_pullback,
-            partitioned_adjoint.pullback,
+            functools.partial(batched, partitioned_adjoint.pullback),
             PULLBACK,
             fallback_uses_atomics=True,
         ),

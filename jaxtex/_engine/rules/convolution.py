@@ -5,10 +5,9 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.extend.core import Primitive
-from jax.interpreters import ad, batching, mlir
 
 from ..._jax.barriers import materialized, with_materialized
+from ..._jax.primitives import define_along_axis
 from ..forms.choice import LOWERINGS
 
 
@@ -39,22 +38,15 @@ def convolved(values: jax.Array, *, weights: tuple[float, ...], axis: int, full:
     return functools.reduce(jnp.add, terms, dtype.type(weights[0]) * part(reach))
 
 
-def convolved_apart(values: jax.Array, **params: Any) -> jax.Array:
-    """`convolved`, of values that are computed before they are added up."""
+def convolved_once(values: jax.Array, **params: Any) -> jax.Array:
+    """`convolved`, of values that are materialized before they are added up."""
     return with_materialized(functools.partial(convolved, **params), (0,))(values)
 
 
-def convolved_batch(args: Any, dims: Any, *, axis: int, **params: Any) -> tuple[jax.Array, int]:
-    return convolve_p.bind(jnp.moveaxis(args[0], dims[0], 0), axis=axis + 1, **params), 0
-
-
-convolve_p = Primitive("spline_convolve")
-convolve_p.def_impl(convolved_apart)
-convolve_p.def_abstract_eval(lambda x, **params: jax.make_jaxpr(functools.partial(convolved, **params))(x).out_avals[0])
-mlir.register_lowering(convolve_p, mlir.lower_fun(convolved_apart, multiple_results=False))
-for lowering in LOWERINGS["convolve"]:
-    mlir.register_lowering(
-        convolve_p, lowering.rule(convolved_apart, multiple_results=False), platform=lowering.platform
-    )
-ad.deflinear2(convolve_p, lambda ct, _, *, full, **params: [convolve_p.bind(ct, full=not full, **params)])
-batching.primitive_batchers[convolve_p] = convolved_batch
+convolve_p = define_along_axis(
+    "spline_convolve",
+    convolved_once,
+    lambda _, *, full, **params: {"full": not full, **params},
+    static=("weights", "full"),
+    lowerings=LOWERINGS["convolve"],
+)

@@ -14,12 +14,12 @@ import jax
 import jax.numpy as jnp
 from jax.interpreters import ad
 
+from ..._jax.primitives import bind, define, jvp_of_meaning
 from ..cuda.read.read_kernel import result_shape
 from ..describe.spec import TEXELS, ReadSpec, StaticRead, each_read
 from ..describe.storage import Part, Place, copied, places_of
-from .binding import bind
-from .by_terms import by_terms
-from .primitives import active, as_cotangent, jvp_by_terms, pullback_p, pushforward_p, read_p, splat_p
+from ..forms.choice import LOWERINGS
+from .primitives import active, as_cotangent, linear_in_first, pullback_p, pushforward_p, read_p, splat_p
 
 
 class Read(NamedTuple):
@@ -40,20 +40,20 @@ def joined(reads: Sequence[Read], row_axes: int) -> jax.Array:
     args = [a for read in reads for a in (read.texels, *read.operands)]
     static = tuple(StaticRead(read.spec, read.batch, len(read.operands)) for read in reads)
     if any(0 in a.shape for a in args):
-        return joined_terms(*args, reads=static, row_axes=row_axes)
+        return joined_meaning(*args, reads=static, row_axes=row_axes)
     return bind(joined_read_p, *args, reads=static, row_axes=row_axes)
 
 
 # What the primitives mean
 
 
-def joined_terms(*args: Any, reads: tuple[StaticRead, ...], row_axes: int) -> jax.Array:
+def joined_meaning(*args: Any, reads: tuple[StaticRead, ...], row_axes: int) -> jax.Array:
     """The reads, side by side."""
     found = (bind(read_p, *some, spec=read.spec, batch=read.batch) for read, some in each_read(reads, args))
     return side_by_side(found, row_axes)
 
 
-def pushforward_terms(*args: Any, reads: tuple[StaticRead, ...], row_axes: int) -> jax.Array:
+def pushforward_meaning(*args: Any, reads: tuple[StaticRead, ...], row_axes: int) -> jax.Array:
     """The tangents of the reads, side by side: each from tangents in its `wrt`, texels and operands."""
 
     def tangents() -> Any:
@@ -69,12 +69,12 @@ def pushforward_terms(*args: Any, reads: tuple[StaticRead, ...], row_axes: int) 
     return side_by_side(tangents(), row_axes)
 
 
-def splat_terms(whole: Any, *operands: Any, place: Place, **params: Any) -> jax.Array:
+def splat_meaning(whole: Any, *operands: Any, place: Place, **params: Any) -> jax.Array:
     """The splat of a part of an array."""
     return bind(splat_p, copied(Part(whole, place)), *operands, **params)
 
 
-def pullback_terms(whole: Any, texels: Any, *operands: Any, place: Place, **params: Any) -> list[jax.Array]:
+def pullback_meaning(whole: Any, texels: Any, *operands: Any, place: Place, **params: Any) -> list[jax.Array]:
     """The pullback of a part of an array."""
     return bind(pullback_p, copied(Part(whole, place)), texels, *operands, **params)
 
@@ -98,7 +98,7 @@ def each_tangent(reads: Sequence[StaticRead], args: Sequence[Any]) -> Any:
 def joined_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, reads: tuple[StaticRead, ...], row_axes: int):
     """The tangent is joined too, where each read is linear in its texels."""
     if not all(read.spec.is_plain and read.spec.expected is None for read in reads):
-        return jvp_by_terms(joined_read_p, joined_terms)(primals, tangents, reads=reads, row_axes=row_axes)
+        return jvp_of_meaning(joined_read_p, joined_meaning)(primals, tangents, reads=reads, row_axes=row_axes)
     out, args, static = bind(joined_read_p, *primals, reads=reads, row_axes=row_axes), [], []
     for (read, some), (_, d_some) in zip(each_read(reads, primals), each_read(reads, tangents)):
         found = active(read.spec, d_some)
@@ -136,15 +136,30 @@ def textures_of(*, reads: tuple[StaticRead, ...], row_axes: int) -> list[int]:
     return [sum(1 + read.num_operands for read in reads[:k]) for k in range(len(reads))]
 
 
-def whole_of(**_: Any) -> tuple[int]:
-    """The position of the array that a part is of."""
-    return (0,)
-
-
-PULLBACK_PARAMETERS = "spec", "wrt", "batch", "place"
-joined_read_p = by_terms("joined_read", joined_terms, textures_of, "reads", "row_axes")
-joined_pushforward_p = by_terms("joined_pushforward", pushforward_terms, textures_of, "reads", "row_axes")
-part_splat_p = by_terms("part_splat", splat_terms, whole_of, "spec", "batch", "place")
-part_pullback_p = by_terms("part_pullback", pullback_terms, whole_of, *PULLBACK_PARAMETERS, multiple=True)
+joined_read_p = define(
+    "joined_read",
+    joined_meaning,
+    static=("reads", "row_axes"),
+    linear_in=textures_of,
+    lowerings=LOWERINGS["joined_read"],
+)
+joined_pushforward_p = define(
+    "joined_pushforward", pushforward_meaning, static=("reads", "row_axes"), linear_in=textures_of
+)
+part_splat_p = define(
+    "part_splat",
+    splat_meaning,
+    static=("spec", "batch", "place"),
+    linear_in=linear_in_first,
+    lowerings=LOWERINGS["part_splat"],
+)
+part_pullback_p = define(
+    "part_pullback",
+    pullback_meaning,
+    static=("spec", "wrt", "batch", "place"),
+    linear_in=linear_in_first,
+    lowerings=LOWERINGS["part_pullback"],
+    multiple_results=True,
+)
 ad.primitive_jvps[joined_read_p] = joined_jvp
 ad.primitive_transposes[joined_pushforward_p] = joined_pushforward_transpose

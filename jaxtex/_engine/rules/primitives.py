@@ -30,6 +30,9 @@ import jax.numpy as jnp
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching
 
+from ..._jax.barriers import with_materialized
+from ..._jax.primitives import Dims, bind, define, is_nonzero, jvp_of_meaning, jvp_of_nonzero, transpose_of_meaning
+from ..._jax.typed_jit import typed_jit
 from ..compute import linearization, operators
 from ..compute.linearization import ByNumber, summed_to
 from ..compute.outside import outside, read_over_color, with_color
@@ -37,7 +40,7 @@ from ..describe.spec import TEXELS, Combination, ReadSpec, Wrt
 from ..forms.choice import LOWERINGS
 from ..walk.combinations import clipped, each_level, highest, lowest, nearest_taps
 from . import result_types
-from .binding import Dims, batching_rule, bind, make_primitive
+from .batching import batching_rule
 
 
 def read(texels: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec) -> jax.Array:
@@ -55,43 +58,6 @@ def splat(values: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec) -> j
     return bind(splat_p, values, *operands, spec=spec, batch=0)
 
 
-# Primitives
-
-
-def pushforward_textures(wrt: Wrt) -> tuple[int, ...]:
-    """The texels, and the tangent of the texels."""
-    return len(wrt), *(k for k, w in enumerate(wrt) if w == TEXELS)
-
-
-read_p = make_primitive(
-    "texture_read", operators.read, LOWERINGS["read"], types=result_types.of_read, materialized=lambda _: (0,)
-)
-bordered_read_p = make_primitive(
-    "texture_bordered_read",
-    read_over_color,
-    LOWERINGS["bordered_read"],
-    types=result_types.of_bordered_read,
-    materialized=lambda _: (0,),
-)
-splat_p = make_primitive(
-    "texture_splat", operators.splat, LOWERINGS["splat"], types=result_types.of_splat, materialized=lambda _: (0,)
-)
-pushforward_p = make_primitive(
-    "texture_pushforward",
-    linearization.pushforward,
-    types=result_types.of_pushforward,
-    materialized=pushforward_textures,
-)
-pullback_p = make_primitive(
-    "texture_pullback",
-    linearization.pullback,
-    LOWERINGS["pullback"],
-    types=result_types.of_pullback,
-    materialized=lambda _: (0, 1),
-    multiple_results=True,
-)
-
-
 # Tangents
 
 
@@ -99,25 +65,6 @@ def active(spec: ReadSpec, tangents: Sequence[Any]) -> dict[int, Any]:
     """The tangents of texels and operands that change a read, by number."""
     found = {k: t for k, t in enumerate(tangents, TEXELS) if is_nonzero(t)}
     return {k: t for k, t in found.items() if k == TEXELS or spec.axes_of((k,))}
-
-
-def is_nonzero(tangent: Any) -> bool:
-    """Whether a tangent is that of floating numbers, and not known to be zero."""
-    return not isinstance(tangent, ad.Zero) and tangent.dtype != jax.dtypes.float0
-
-
-def jvp_of_nonzero(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
-    """The tangent of ``function(*primals)`` along those of `tangents` that are not zero."""
-    nonzero = [k for k, t in enumerate(tangents) if is_nonzero(t)]
-
-    def of_nonzero(*some: Any) -> Any:
-        args = list(primals)
-        for k, arg in zip(nonzero, some):
-            args[k] = arg
-        return function(*args)
-
-    some, d_some = (tuple(x[k] for k in nonzero) for x in (primals, tangents))
-    return jax.jvp(of_nonzero, some, d_some)[1]
 
 
 def rematerialized(term: Callable[..., Any], *args: Any, **params: Any) -> Any:
@@ -131,7 +78,7 @@ def rematerialized(term: Callable[..., Any], *args: Any, **params: Any) -> Any:
 def read_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, spec: ReadSpec, batch: int):
     """Line (a)."""
     if not spec.is_plain:
-        return jvp_by_terms(read_p, read_terms)(primals, tangents, spec=spec, batch=batch)
+        return jvp_of_meaning(read_p, read_meaning)(primals, tangents, spec=spec, batch=batch)
     if spec.expected is not None:
         return drawn_jvp(read_p, expected_read, primals, tangents, spec=spec, batch=batch)
     out, some = bind(read_p, *primals, spec=spec, batch=batch), active(spec, tangents)
@@ -191,14 +138,14 @@ def expected_splat(values: Any, out: Any, *operands: Any, spec: ReadSpec, batch:
 def by_plain_reads(plain_read: Callable[..., Any], operands: Sequence[Any], spec: ReadSpec) -> Any:
     """A read in terms of ``plain_read(*operands, spec=...)``, which is one weighted sum and not rounded."""
     if spec.combination is Combination.LIMITED:
-        plain_read = functools.partial(rematerialized, functools.partial(limited_terms, plain_read))
+        plain_read = functools.partial(rematerialized, functools.partial(limited_meaning, plain_read))
     once = functools.partial(plain_read, spec=spec.plain())
     if spec.num_reads == 1:
         return once(*operands).astype(spec.dtype)
     return operators.mean(lambda coords: once(*coords), operands, spec, jax.checkpoint)
 
 
-def limited_terms(plain_read: Callable[..., Any], *operands: Any, spec: ReadSpec) -> Any:
+def limited_meaning(plain_read: Callable[..., Any], *operands: Any, spec: ReadSpec) -> Any:
     """What a limited read means: in each level that it blends, the sum of all taps, clipped to the nearest ones.
 
     A tap is a read by a filter of one tap. So the tap that limits a channel gets that channel's derivatives, and its
@@ -213,12 +160,12 @@ def limited_terms(plain_read: Callable[..., Any], *operands: Any, spec: ReadSpec
     return operators.summed(functools.reduce(jnp.add, levels), spec)
 
 
-def read_terms(texels: Any, *operands: Any, spec: ReadSpec, batch: int) -> Any:
+def read_meaning(texels: Any, *operands: Any, spec: ReadSpec, batch: int) -> Any:
     """A read in terms of plain ones."""
     return by_plain_reads(functools.partial(bind, read_p, texels, batch=batch), operands, spec)
 
 
-def bordered_terms(texels: Any, color: Any, *operands: Any, spec: ReadSpec, batch: int) -> Any:
+def bordered_meaning(texels: Any, color: Any, *operands: Any, spec: ReadSpec, batch: int) -> Any:
     """What `bordered_read` means: the read with zero outside, and the color times the weight that lies outside."""
 
     def plain_read(*operands: Any, spec: ReadSpec) -> Any:
@@ -230,7 +177,7 @@ def bordered_terms(texels: Any, color: Any, *operands: Any, spec: ReadSpec, batc
     return by_plain_reads(plain_read, operands, spec)
 
 
-def pushforward_terms(*args: Any, spec: ReadSpec, wrt: Wrt, batch: int) -> Any:
+def pushforward_meaning(*args: Any, spec: ReadSpec, wrt: Wrt, batch: int) -> Any:
     """What `pushforward` means, in terms of reads: line (a)."""
     tangents, (texels, *operands) = dict(zip(wrt, args)), args[len(wrt) :]
     terms = []
@@ -242,7 +189,7 @@ def pushforward_terms(*args: Any, spec: ReadSpec, wrt: Wrt, batch: int) -> Any:
     return functools.reduce(jnp.add, terms)
 
 
-def pullback_terms(cotangent: Any, texels: Any, *operands: Any, spec: ReadSpec, wrt: Wrt, batch: int) -> list[Any]:
+def pullback_meaning(cotangent: Any, texels: Any, *operands: Any, spec: ReadSpec, wrt: Wrt, batch: int) -> list[Any]:
     """What `pullback` means, in terms of reads and a splat: the transpose of line (a)."""
     of_coords = {}
     for k in spec.axes_of(wrt):
@@ -285,55 +232,16 @@ def cotangent_times_read(texels, cotangent, *operands, spec: ReadSpec, **params)
     return jnp.sum(bind(read_p, texels, *operands, spec=spec.of_each(), **params) * cotangent, -1)
 
 
-def jvp_by_terms(p: Primitive, terms: Callable[..., Any]) -> Callable[..., Any]:
-    """The derivative of a primitive that equals `terms`."""
-
-    def rule(primals: Sequence[Any], tangents: Sequence[Any], **params: Any):
-        out = bind(p, *primals, **params)
-        return out, jvp_of_nonzero(functools.partial(terms, **params), primals, tangents)
-
-    return rule
-
-
 # Rules of transposition: line (c), and pushforward with pullback
 
 
 def read_transpose(cotangent, texels, *operands, spec: ReadSpec, batch: int):
     if not spec.is_plain:
-        return transpose_by_terms(read_terms, lambda **_: (0,))(cotangent, texels, *operands, spec=spec, batch=batch)
+        return transpose_of_meaning(read_meaning, linear_in_texels)(
+            cotangent, texels, *operands, spec=spec, batch=batch
+        )
     adjoint = bind(splat_p, cotangent, *operands, spec=spec.adjoint(texels.aval.dtype), batch=batch)
     return as_cotangent(adjoint, texels.aval), *(None for _ in operands)
-
-
-def transpose_by_terms(terms: Callable[..., Any], positions: Callable[..., Sequence[int]]) -> Callable[..., Any]:
-    """The transpose of a primitive that equals `terms`.
-
-    Args:
-        positions: of the arguments in which it is linear together, from its parameters.
-    """
-
-    def rule(cotangent: Any, *args: Any, **params: Any) -> tuple[Any, ...]:
-        if "spec" in params and params["spec"].combination is not Combination.BLEND:
-            raise ValueError(
-                "jax.linear_transpose: a read by a Sampler with limit='taps' is not linear in the texels; use jax.vjp, "
-                "or leave limit out."
-            )
-        linear = [k for k, a in enumerate(args) if ad.is_undefined_primal(a)]
-
-        zero = set(positions(**params)) - set(linear)
-
-        def of_linear(*some: Any) -> Any:
-            given = dict(zip(linear, some))
-            known = (jnp.zeros_like(a) if k in zero else given.get(k, a) for k, a in enumerate(args))
-            return terms(*known, **params)
-
-        if isinstance(cotangent, list):  # of several results
-            cotangent = [*map(ad.instantiate_zeros, cotangent)]
-        avals = [jax.ShapeDtypeStruct(args[k].aval.shape, args[k].aval.dtype) for k in linear]
-        found = dict(zip(linear, jax.linear_transpose(of_linear, *avals)(cotangent)))
-        return tuple(found.get(k) for k in range(len(args)))
-
-    return rule
 
 
 def splat_transpose(cotangent, values, *operands, spec: ReadSpec, batch: int):
@@ -386,13 +294,100 @@ def pullback_joins(wrt: Wrt, dims: Dims) -> bool:
     return TEXELS not in wrt and all(dims[2 + k] is not None for k in wrt)
 
 
+# Definitions
+
+
+def over_batch(implementation: Callable[..., Any], materialized: Callable[[Wrt], Sequence[int]]) -> Callable[..., Any]:
+    """The form of arrays: `implementation` over `batch` leading axes.
+
+    It is compiled by `jax.jit`, whose cache lets equal reads of a program share a jaxpr.
+
+    Args:
+        materialized: the numbers of the arguments that are materialized before the taps of samples look at them.
+    """
+
+    @typed_jit("spec", "wrt", "batch")
+    def form(*args: jax.Array, wrt: Wrt = (), **params: Any) -> Any:
+        static = params | {"wrt": wrt} if wrt else params
+        run = functools.partial(operators.batched, implementation, **static)
+        return with_materialized(run, materialized(wrt))(*args) if params["spec"].materialized else run(*args)
+
+    return form
+
+
+def pushforward_textures(wrt: Wrt) -> tuple[int, ...]:
+    """The texels, and the tangent of the texels."""
+    return len(wrt), *(k for k, w in enumerate(wrt) if w == TEXELS)
+
+
+def linear_in_texels(*, spec: ReadSpec, **_: Any) -> tuple[int]:
+    """The position of the texels of a read, if it is linear in them."""
+    if spec.combination is not Combination.BLEND:
+        raise ValueError(
+            "jax.linear_transpose: a read by a Sampler with limit='taps' is not linear in the texels; use jax.vjp, "
+            "or leave limit out."
+        )
+    return (0,)
+
+
+def linear_in_texels_and_color(*, spec: ReadSpec, **_: Any) -> tuple[int, ...]:
+    """The positions of the texels of a read, and of the color outside."""
+    return *linear_in_texels(spec=spec), 1
+
+
+def linear_in_tangents(*, wrt: Wrt, **_: Any) -> tuple[int, ...]:
+    """The positions of the tangents of a pushforward."""
+    return tuple(range(len(wrt)))
+
+
+def linear_in_first(**_: Any) -> tuple[int]:
+    """The position of values and cotangents."""
+    return (0,)
+
+
+define_read = functools.partial(define, static=("spec", "wrt", "batch"))
+read_p = define_read(
+    "texture_read",
+    read_meaning,
+    linear_in=linear_in_texels,
+    form=over_batch(operators.read, lambda _: (0,)),
+    types=result_types.of_read,
+    lowerings=LOWERINGS["read"],
+)
+bordered_read_p = define_read(
+    "texture_bordered_read",
+    bordered_meaning,
+    linear_in=linear_in_texels_and_color,
+    form=over_batch(read_over_color, lambda _: (0,)),
+    types=result_types.of_bordered_read,
+    lowerings=LOWERINGS["bordered_read"],
+)
+splat_p = define_read(
+    "texture_splat",
+    operators.splat,
+    form=over_batch(operators.splat, lambda _: (0,)),
+    types=result_types.of_splat,
+    lowerings=LOWERINGS["splat"],
+)
+pushforward_p = define_read(
+    "texture_pushforward",
+    pushforward_meaning,
+    linear_in=linear_in_tangents,
+    form=over_batch(linearization.pushforward, pushforward_textures),
+    types=result_types.of_pushforward,
+)
+pullback_p = define_read(
+    "texture_pullback",
+    pullback_meaning,
+    linear_in=linear_in_first,
+    form=over_batch(linearization.pullback, lambda _: (0, 1)),
+    types=result_types.of_pullback,
+    lowerings=LOWERINGS["pullback"],
+    multiple_results=True,
+)
 ad.primitive_jvps[read_p] = read_jvp
-ad.primitive_jvps[bordered_read_p] = jvp_by_terms(bordered_read_p, bordered_terms)
 ad.primitive_jvps[splat_p] = splat_jvp
-ad.primitive_jvps[pushforward_p] = jvp_by_terms(pushforward_p, pushforward_terms)
-ad.primitive_jvps[pullback_p] = jvp_by_terms(pullback_p, pullback_terms)
 ad.primitive_transposes[read_p] = read_transpose
-ad.primitive_transposes[bordered_read_p] = transpose_by_terms(bordered_terms, lambda **_: (0, 1))
 ad.primitive_transposes[splat_p] = splat_transpose
 ad.primitive_transposes[pushforward_p] = pushforward_transpose
 ad.primitive_transposes[pullback_p] = pullback_transpose

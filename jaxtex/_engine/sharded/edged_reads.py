@@ -15,20 +15,11 @@ import jax
 import jax.numpy as jnp
 from jax.interpreters import ad
 
+from ..._jax.primitives import bind, define, is_nonzero, jvp_of_meaning
 from ..describe.spec import TEXELS, ReadSpec, Wrt
 from ..describe.storage import Edged
-from ..rules.binding import bind
-from ..rules.by_terms import by_terms
-from ..rules.primitives import (
-    active,
-    as_cotangent,
-    is_nonzero,
-    jvp_by_terms,
-    pullback_p,
-    pushforward_p,
-    read_p,
-    splat_p,
-)
+from ..forms.choice import LOWERINGS
+from ..rules.primitives import active, as_cotangent, linear_in_first, pullback_p, pushforward_p, read_p, splat_p
 from ..walk.texel_walk import taps_are_available
 
 # A texture is so many arguments.
@@ -71,13 +62,13 @@ def where_available(values: jax.Array, operands: Sequence[jax.Array], spec: Read
     return jnp.where(are_available(spec, operands)[..., None], values, jnp.asarray(missing, values.dtype))
 
 
-def read_terms(*args: jax.Array, spec: ReadSpec, missing: float) -> jax.Array:
+def read_meaning(*args: jax.Array, spec: ReadSpec, missing: float) -> jax.Array:
     """The read of the texels in one array."""
     texels, operands = args[:ARRAYS], args[ARRAYS:]
     return where_available(bind(read_p, joined(texels), *operands, spec=spec, batch=0), operands, spec, missing)
 
 
-def pushforward_terms(*args: jax.Array, spec: ReadSpec, wrt: Wrt) -> jax.Array:
+def pushforward_meaning(*args: jax.Array, spec: ReadSpec, wrt: Wrt) -> jax.Array:
     """The tangent of a read, from tangents in `wrt`, where those of the texels are three; texels; and operands."""
     tangents, texels, operands = split_tangents(args, wrt)
     some = [joined(t) if k == TEXELS else t for k, t in zip(wrt, tangents)]
@@ -86,13 +77,13 @@ def pushforward_terms(*args: jax.Array, spec: ReadSpec, wrt: Wrt) -> jax.Array:
     )
 
 
-def splat_terms(values: jax.Array, *operands: jax.Array, spec: ReadSpec, reach: int) -> list[jax.Array]:
+def splat_meaning(values: jax.Array, *operands: jax.Array, spec: ReadSpec, reach: int) -> list[jax.Array]:
     """The sums at own texels, at those before, and at those after."""
     values = where_available(values, operands, spec, 0)
     return in_three(bind(splat_p, values, *operands, spec=spec, batch=0), reach)
 
 
-def pullback_terms(cotangent: jax.Array, *args: jax.Array, spec: ReadSpec, wrt: Wrt) -> list[jax.Array]:
+def pullback_meaning(cotangent: jax.Array, *args: jax.Array, spec: ReadSpec, wrt: Wrt) -> list[jax.Array]:
     """The cotangents in `wrt`, where those of the texels are three."""
     texels, operands = args[:ARRAYS], args[ARRAYS:]
     cotangent = where_available(cotangent, operands, spec, 0)
@@ -124,7 +115,7 @@ def read_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, spec: ReadSpec,
     """The tangent is linear in the texels, if the read is."""
     out = bind(edged_read_p, *primals, spec=spec, missing=missing)
     if not spec.is_plain:
-        return jvp_by_terms(edged_read_p, read_terms)(primals, tangents, spec=spec, missing=missing)
+        return jvp_of_meaning(edged_read_p, read_meaning)(primals, tangents, spec=spec, missing=missing)
     of_texels, of_operands = tangents[:ARRAYS], tangents[ARRAYS:]
     moves = any(map(is_nonzero, of_texels))
     given = dict[int, Any](active(spec, [ad.Zero(jax.typeof(primals[0])), *of_operands]))
@@ -175,15 +166,30 @@ def tangents_of(*, wrt: Wrt, **_: Any) -> tuple[int, ...]:
     return tuple(range(len(wrt) + (ARRAYS - 1) * wrt.count(TEXELS)))
 
 
-def values_of(**_: Any) -> tuple[int]:
-    """The position of values and cotangents."""
-    return (0,)
-
-
-edged_read_p = by_terms("edged_read", read_terms, texels_of, "spec", "missing")
-edged_pushforward_p = by_terms("edged_pushforward", pushforward_terms, tangents_of, "spec", "wrt")
-edged_splat_p = by_terms("edged_splat", splat_terms, values_of, "spec", "reach", multiple=True)
-edged_pullback_p = by_terms("edged_pullback", pullback_terms, values_of, "spec", "wrt", multiple=True)
+edged_read_p = define(
+    "edged_read",
+    read_meaning,
+    static=("spec", "missing"),
+    linear_in=texels_of,
+    lowerings=LOWERINGS["edged_read"],
+)
+edged_pushforward_p = define("edged_pushforward", pushforward_meaning, static=("spec", "wrt"), linear_in=tangents_of)
+edged_splat_p = define(
+    "edged_splat",
+    splat_meaning,
+    static=("spec", "reach"),
+    linear_in=linear_in_first,
+    lowerings=LOWERINGS["edged_splat"],
+    multiple_results=True,
+)
+edged_pullback_p = define(
+    "edged_pullback",
+    pullback_meaning,
+    static=("spec", "wrt"),
+    linear_in=linear_in_first,
+    lowerings=LOWERINGS["edged_pullback"],
+    multiple_results=True,
+)
 ad.primitive_jvps[edged_read_p] = read_jvp
 ad.primitive_transposes[edged_read_p] = read_transpose
 ad.primitive_transposes[edged_pushforward_p] = pushforward_transpose

@@ -10,8 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax.interpreters import ad
 
-from ..rules.binding import bind
-from ..rules.by_terms import by_terms
+from ..._jax.primitives import bind, define
 from .cut import Cut
 
 
@@ -71,7 +70,7 @@ def with_halo(texels: jax.Array, edges: Edges) -> jax.Array:
     return jnp.concatenate([before, own, after], edges.cut.dimension)
 
 
-def with_edges_terms(texels: jax.Array, *, edges: Edges) -> list[jax.Array]:
+def with_edges_meaning(texels: jax.Array, *, edges: Edges) -> list[jax.Array]:
     cut, before, after = edges.cut, list[jax.Array](), list[jax.Array]()
     if edges.once:
         first = jnp.where(cut.number == 0, cut.own - edges.reach, 0)
@@ -117,6 +116,8 @@ def added_at(texels: jax.Array, more: jax.Array, first: jax.Array | int, dimensi
     return jax.lax.dynamic_update_slice_in_dim(texels, some + more, first, dimension)
 
 
-with_edges_p = by_terms("with_edges", with_edges_terms, lambda **_: (0,), "edges", multiple=True)
+with_edges_p = define(
+    "with_edges", with_edges_meaning, static=("edges",), linear_in=lambda **_: (0,), multiple_results=True
+)
 ad.primitive_jvps[with_edges_p] = with_edges_jvp
 ad.primitive_transposes[with_edges_p] = with_edges_transpose

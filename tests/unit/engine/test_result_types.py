@@ -9,9 +9,9 @@ import pytest
 
 import jaxtex as jt
 from jaxtex._engine.compute import linearization, operators
+from jaxtex._engine.compute.operators import batched
 from jaxtex._engine.compute.outside import read_over_color
 from jaxtex._engine.rules import primitives
-from jaxtex._engine.rules.binding import batched
 from jaxtex._hardware.read import read_array
 from jaxtex._hardware.read import read_p as hardware_read_p
 from tests.support.jaxprs import equations

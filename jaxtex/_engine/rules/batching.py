@@ -1,0 +1,35 @@
+"""How the primitives of a read are batched: a new axis joins the samples, or is one more batch axis."""
+
+from collections.abc import Callable
+from typing import Any
+
+from jax.extend.core import Primitive
+
+from ..._jax.primitives import Dims, at_front, bind
+from ..describe.spec import Wrt
+
+
+def batching_rule(p: Primitive, textures: Callable[[Wrt], tuple[int, ...]], joins: Callable[[Wrt, Dims], bool]):
+    """How `p` is batched.
+
+    Where all textures are shared, a new axis of the operands joins the shape of the samples, if it may. Otherwise it
+    is one more batch axis.
+
+    Args:
+        textures: the positions of the arguments that are textures.
+        joins: whether no result is summed over an axis that joins the samples.
+    """
+
+    def rule(args, dims: Dims, *, batch: int, **params: Any):
+        wrt = params.get("wrt", ())
+        positions = textures(wrt)
+        shared = all(dims[k] is None for k in positions) and joins(wrt, dims)
+        if shared:
+            args = [a if k in positions else at_front(a, d, batch) for k, (a, d) in enumerate(zip(args, dims))]
+        else:
+            args = [at_front(a, d) for a, d in zip(args, dims)]
+        out = bind(p, *args, batch=batch if shared else batch + 1, **params)
+        dim = batch if shared else 0
+        return (out, [dim] * len(out)) if p.multiple_results else (out, dim)
+
+    return rule

@@ -1,0 +1,233 @@
+"""How a primitive is defined: by the function that it means, and by faster forms of it for some programs.
+
+The meaning is a function of other primitives. It gives the rules of differentiation, transposition and batching. A form
+computes the same in another way, in which less is copied, or in one that has no derivative, such as through the bits of
+numbers.
+"""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import jax
+import jax.numpy as jnp
+from jax.core import ShapedArray
+from jax.extend.core import Primitive
+from jax.interpreters import ad, batching, mlir
+
+from .indexing import as_varying
+from .typed_jit import typed_jit
+
+# The batched axis of each argument, `None` where there is none.
+Dims = Sequence[int | None]
+
+
+class Form(Protocol):
+    """A form of a primitive for one platform.
+
+    Attributes:
+        platform: ``"cpu"`` or ``"cuda"``.
+        fallback: what programs of that platform get in place of the form for all; `None` is that one.
+    """
+
+    @property
+    def platform(self) -> str: ...
+
+    @property
+    def fallback(self) -> Callable[..., Any] | None: ...
+
+    def rule(self, general: Callable[..., Any], *, multiple_results: bool) -> Callable[..., Any]:
+        """The lowering rule, which uses `general` in programs that this form does not suit."""
+        ...
+
+
+def define(
+    name: str,
+    meaning: Callable[..., Any],
+    *,
+    static: Sequence[str] = (),
+    linear_in: Callable[..., Sequence[int]] | None = None,
+    form: Callable[..., Any] | None = None,
+    types: Callable[..., Any] | None = None,
+    lowerings: Sequence[Form] = (),
+    multiple_results: bool = False,
+) -> Primitive:
+    """A primitive that equals `meaning`.
+
+    Args:
+        static: the names of its parameters.
+        linear_in: from its parameters, the positions of the arguments in which it is linear together. Then its rules
+            are those of `meaning`; else it has none.
+        form: what programs get on every platform; `None` is `meaning`.
+        types: the shapes and dtypes of its results, from those of its arguments; `None` traces the form.
+        lowerings: forms for some platforms.
+        multiple_results: whether it returns a list.
+    """
+    p = Primitive(name)
+    p.multiple_results = multiple_results
+    form = form or meaning
+    define_evaluation(p, form, static, types)
+    mlir.register_lowering(p, mlir.lower_fun(form, multiple_results=multiple_results))
+    for row in lowerings:
+        rule = row.rule(row.fallback or form, multiple_results=multiple_results)
+        mlir.register_lowering(p, rule, platform=row.platform)
+    if linear_in is not None:
+        ad.primitive_jvps[p] = jvp_of_meaning(p, meaning)
+        ad.primitive_transposes[p] = transpose_of_meaning(meaning, linear_in)
+        batching.primitive_batchers[p] = batching_of_meaning(meaning, multiple_results)
+    return p
+
+
+def define_along_axis(
+    name: str,
+    form: Callable[..., Any],
+    transposed: Callable[..., dict[str, Any]],
+    *,
+    static: Sequence[str],
+    lowerings: Sequence[Form] = (),
+) -> Primitive:
+    """A linear primitive of one array, along the axis that its parameter `axis` names.
+
+    Args:
+        transposed: the parameters of its transpose, from the abstract value of the array and its own parameters.
+        static: the names of its other parameters.
+    """
+    p = define(name, form, static=("axis", *static), lowerings=lowerings)
+
+    def transpose(cotangent: Any, x: Any, **params: Any) -> list[Any]:
+        return [p.bind(cotangent, **transposed(x.aval, **params))]
+
+    def batch(args: Sequence[jax.Array], dims: Dims, *, axis: int, **params: Any) -> tuple[jax.Array, int]:
+        return p.bind(at_front(args[0], dims[0]), axis=axis + 1, **params), 0
+
+    ad.deflinear2(p, transpose)
+    batching.primitive_batchers[p] = batch
+    return p
+
+
+def define_evaluation(
+    p: Primitive, form: Callable[..., Any], static: Sequence[str], types: Callable[..., Any] | None
+) -> None:
+    """Defines how a primitive is evaluated by shapes alone, and outside `jax.jit`."""
+
+    def abstract(*avals: Any, **params: Any) -> Any:
+        # Under a mesh, a trace of the form inherits sharding and varying axes, which `types` does not know.
+        if types is not None and all(a.sharding.mesh.empty for a in avals):
+            structs = types(*avals, **params)
+            return [as_aval(struct) for struct in structs] if p.multiple_results else as_aval(structs)
+        # A lowering runs under an empty mesh where there is none. Set here too, so that JAX's cache sees one context.
+        with jax.sharding.use_abstract_mesh(jax.sharding.get_abstract_mesh()):
+            out = jax.make_jaxpr(functools.partial(form, **params))(*avals).out_avals
+        return list(out) if p.multiple_results else out[0]
+
+    compiled = typed_jit(*static)(lambda *args, **params: p.bind(*args, **params))
+
+    @functools.wraps(form)  # so that tools that walk programs find the function that a primitive equals
+    def evaluate(*args: jax.Array, **params: Any) -> Any:
+        with jax.disable_jit(False):  # under which it would end up here again
+            return compiled(*args, **params)
+
+    p.def_impl(evaluate)
+    p.def_abstract_eval(abstract)
+
+
+def as_aval(struct: jax.ShapeDtypeStruct) -> ShapedArray:
+    return ShapedArray(struct.shape, struct.dtype)
+
+
+# Binding
+
+
+def bind(p: Primitive, *args: jax.Array, **params: Any) -> Any:
+    """Binds with every operand cast to the union of their varying axes: so `jax.shard_map` transposes correctly.
+
+    Without samples, channels or examples there is nothing to compute, and all results are zeros.
+    """
+    if any(0 in a.shape for a in args):
+        return jax.tree.map(lambda zeros: as_varying(zeros, *args), zeros_of(p, args, params))
+    return p.bind(*(as_varying(a, *args) for a in args), **params)
+
+
+def zeros_of(p: Primitive, args: Sequence[jax.Array], params: dict[str, Any]) -> Any:
+    """Zeros of the shapes that `p` has for arguments some of whose axes are empty.
+
+    Those axes of a result are empty that follow the size of an empty axis: they change if empty axes had one element,
+    or two.
+    """
+
+    def results(size: int) -> Any:
+        sized = (jax.ShapeDtypeStruct(tuple(n or size for n in a.shape), a.dtype) for a in args)
+        return jax.eval_shape(functools.partial(p.bind, **params), *sized)
+
+    def zeros(one: Any, two: Any) -> jax.Array:
+        return jnp.zeros(tuple(n if n == m else 0 for n, m in zip(one.shape, two.shape)), one.dtype)
+
+    return jax.tree.map(zeros, results(1), results(2))
+
+
+def at_front(x: jax.Array, dim: int | None, position: int = 0) -> jax.Array:
+    """`x` with its batched axis at `position`; an unbatched operand gets an axis of size 1 there."""
+    return jnp.expand_dims(x, position) if dim is None else jnp.moveaxis(x, dim, position)
+
+
+# Rules that follow from the meaning
+
+
+def is_nonzero(tangent: Any) -> bool:
+    """Whether a tangent is that of floating numbers, and not known to be zero."""
+    return not isinstance(tangent, ad.Zero) and tangent.dtype != jax.dtypes.float0
+
+
+def jvp_of_nonzero(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    """The tangent of ``function(*primals)`` along those of `tangents` that are not zero."""
+    nonzero = [k for k, t in enumerate(tangents) if is_nonzero(t)]
+
+    def of_nonzero(*moving: Any) -> Any:
+        args = list(primals)
+        for k, arg in zip(nonzero, moving):
+            args[k] = arg
+        return function(*args)
+
+    moving, d_moving = (tuple(x[k] for k in nonzero) for x in (primals, tangents))
+    return jax.jvp(of_nonzero, moving, d_moving)[1]
+
+
+def jvp_of_meaning(p: Primitive, meaning: Callable[..., Any]) -> Callable[..., Any]:
+    """The derivative of a primitive that equals `meaning`."""
+
+    def rule(primals: Sequence[Any], tangents: Sequence[Any], **params: Any):
+        out = bind(p, *primals, **params)
+        return out, jvp_of_nonzero(functools.partial(meaning, **params), primals, tangents)
+
+    return rule
+
+
+def transpose_of_meaning(meaning: Callable[..., Any], linear_in: Callable[..., Sequence[int]]) -> Callable[..., Any]:
+    """The transpose of a primitive that equals `meaning`."""
+
+    def rule(cotangent: Any, *args: Any, **params: Any) -> tuple[Any, ...]:
+        linear = [k for k, a in enumerate(args) if ad.is_undefined_primal(a)]
+        zero = set(linear_in(**params)) - set(linear)
+
+        def of_linear(*moving: Any) -> Any:
+            given = dict(zip(linear, moving))
+            known = (jnp.zeros_like(a) if k in zero else given.get(k, a) for k, a in enumerate(args))
+            return meaning(*known, **params)
+
+        if isinstance(cotangent, list):  # of several results
+            cotangent = [*map(ad.instantiate_zeros, cotangent)]
+        avals = [jax.ShapeDtypeStruct(args[k].aval.shape, args[k].aval.dtype) for k in linear]
+        cotangents = dict(zip(linear, jax.linear_transpose(of_linear, *avals)(cotangent)))
+        return tuple(cotangents.get(k) for k in range(len(args)))
+
+    return rule
+
+
+def batching_of_meaning(meaning: Callable[..., Any], multiple_results: bool) -> Callable[..., Any]:
+    """The batching of a primitive that equals `meaning`."""
+
+    def rule(args: Sequence[jax.Array], dims: Dims, **params: Any) -> Any:
+        out = jax.vmap(functools.partial(meaning, **params), dims)(*args)
+        return (out, [0] * len(out)) if multiple_results else (out, 0)
+
+    return rule
