@@ -6,14 +6,14 @@ from unittest import mock
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtex._reads.calls.calls import sample_grid
 
 import jaxtex as jt
 from jaxtex._engine.describe.plan import ReadPlan, SizedTexture, layout_of, space_axes
 from jaxtex._engine.describe.spec import as_given
 from jaxtex._engine.describe.stacks import Stack
 from jaxtex._engine.rules import primitives
-from jaxtex._reads.calls import models
+from jaxtex._reads import models
+from jaxtex._reads.calls import sample_grid
 from jaxtex._tables.storage_formats import Decoding
 from jaxtex.warp.grids import affine
 from tests.compiled.calls import TRILINEAR, Call, chain, normal, uniform

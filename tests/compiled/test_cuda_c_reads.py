@@ -8,7 +8,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jaxtex._reads.calls.calls import plan_of_call
 
 import jaxtex as jt
 from jaxtex._checks.arguments import as_operands, check_read_arguments
@@ -24,6 +23,7 @@ from jaxtex._engine.walk.combinations import blend
 from jaxtex._hardware.arithmetic import HARDWARE
 from jaxtex._hardware.border import stored_color
 from jaxtex._hardware.read import read_in_kernel, result_dtype, value
+from jaxtex._reads.calls import plan_of_call
 from tests.support.host_compiler import HostLauncher, Thread, can_contract, run_threads
 from tests.support.tolerances import assert_close
 

@@ -11,7 +11,6 @@ import pytest
 from jax.experimental import checkify
 from jax.sharding import AxisType, NamedSharding
 from jax.sharding import PartitionSpec as P
-from jaxtex._reads.calls.calls import plan_of_call
 
 import jaxtex as jt
 from jaxtex._checks.arguments import ReadArguments
@@ -22,6 +21,7 @@ from jaxtex._engine.sharded import cut_reads, edged_reads, routes
 from jaxtex._engine.sharded.counted import total_of, with_count
 from jaxtex._engine.sharded.cut import Cut
 from jaxtex._hardware import HARDWARE
+from jaxtex._reads.calls import plan_of_call
 from jaxtex._tables.storage_formats import Decoding
 from tests.support.tolerances import assert_trees_close
 

@@ -7,7 +7,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jaxtex._reads.calls.calls import plan_of_call
 
 import jaxtex as jt
 from jaxtex._checks.arguments import ReadArguments
@@ -18,6 +17,7 @@ from jaxtex._engine.describe.storage import Edged
 from jaxtex._engine.float_arithmetic import FLOAT
 from jaxtex._engine.sharded import edged_reads
 from jaxtex._engine.sharded.cut import Cut
+from jaxtex._reads.calls import plan_of_call
 from jaxtex._tables.storage_formats import Decoding
 from jaxtex.warp.grids import affine, pixel_centers
 from tests.support.host_kernels import kernels_on_cpu

@@ -13,7 +13,7 @@ from jaxtex._engine.cuda.read import read_kernel
 from jaxtex._engine.describe.plan import Layout, plan_of_grid
 from jaxtex._engine.describe.storage import Part
 from jaxtex._engine.rules.joined_reads import Read, joined
-from jaxtex._reads.calls import models
+from jaxtex._reads import models
 from jaxtex._tables.storage_formats import Decoding
 from jaxtex.warp.grids import affine
 from jaxtex.warp.images import grid_operands

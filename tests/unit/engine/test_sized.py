@@ -6,11 +6,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jaxtex._reads.calls.calls import sample_grid
 
 import jaxtex as jt
 from jaxtex._engine.compute import sized_chain
 from jaxtex._engine.describe.plan import SizedTexture
+from jaxtex._reads.calls import sample_grid
 from jaxtex.mipmaps import with_levels
 from jaxtex.modes import AddressMode
 from jaxtex.warp import smoothing

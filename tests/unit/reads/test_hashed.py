@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxtex._reads.calls import models
+from jaxtex._reads import models
 from tests.support.derivatives import assert_derivatives
 from tests.support.tolerances import assert_close, assert_exact
 

@@ -6,9 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jaxtex._reads.calls.calls import sample_grid
 
 import jaxtex as jt
+from jaxtex._reads.calls import sample_grid
 from jaxtex.warp.grids import affine, matrix_parameters, pixel_centers, projective
 from tests.support.tolerances import assert_close, assert_exact
 
