@@ -17,8 +17,8 @@ from ._checks.remedies import public
 from ._checks.traps import OUTSIDE, report
 from ._checks.values import check_values, spread
 from ._engine.compute.decoding import in_wide_texels, wide_dtype
-from ._engine.describe.plan import ReadPlan, layout_of, plan_of_texels
-from ._engine.describe.spec import ReadSpec
+from ._engine.describe.plan import layout_of, plan_of_texels
+from ._engine.describe.read import Read
 from ._engine.float_arithmetic import read_over
 from ._engine.sharded.cut_chain import with_cut, without_cut
 from ._engine.sharded.placed_reads import read_where_placed
@@ -26,7 +26,6 @@ from ._engine.sharded.placed_writes import TexelWrite
 from ._engine.walk.texel_walk import only_address
 from ._jax.typed_jit import typed_jit
 from ._tables.address_rules import BORDER, CLAMP, LAST
-from ._tables.storage_formats import Decoding
 from .modes import BoundaryMode, choose
 from .sampling import Coords
 from .texture import Texture
@@ -280,26 +279,26 @@ def reduce(
 
 @typed_jit("level", "mode")
 def _read(texture: Texture, arguments: ReadArguments, *, level: int, mode: BoundaryMode) -> jax.Array:
-    plan = access("surface_read", texture, arguments, level, mode)
+    named = access("surface_read", texture, arguments, level, mode)
 
     def read(coords: tuple[jax.Array, ...], texels: jax.Array) -> jax.Array:
-        spec = ReadSpec(plan.axes, Decoding.ELEMENT, np.dtype(texels.dtype))
+        spec = named.spec.with_dtype(texels.dtype)
         out = read_where_placed(read_over, texels, None, coords, spec, chain=texture.cut)
         return jnp.broadcast_to(out, (*common_shape(arguments), texels.shape[-1]))
 
-    return moved(read, plan.operands, texture.texels)
+    return moved(read, named.operands, texture.texels)
 
 
 @typed_jit("level", "mode", "unique")
 def _write(
     texture: Texture, values: Any, arguments: ReadArguments, *, level: int, mode: BoundaryMode, unique: bool
 ) -> Texture:
-    plan, given, texture = access("surface_write", texture, arguments, level, mode), texture, without_cut(texture)
+    named, given, texture = access("surface_write", texture, arguments, level, mode), texture, without_cut(texture)
 
     def write(coords: tuple[jax.Array, ...], texels: jax.Array, values: jax.Array) -> jax.Array:
-        return TexelWrite(plan.axes, unique=unique)(texels, values, coords)
+        return TexelWrite(named.spec.axes, unique=unique)(texels, values, coords)
 
-    texels = moved(write, plan.operands, texture.texels, spread(texture, values, arguments))
+    texels = moved(write, named.operands, texture.texels, spread(texture, values, arguments))
     return with_cut(dataclasses.replace(texture, texels=texels.astype(texture.dtype)), given)
 
 
@@ -307,9 +306,9 @@ def _write(
 def _reduce(
     texture: Texture, values: jax.Array, arguments: ReadArguments, *, rule: str, level: int, mode: BoundaryMode
 ) -> Texture:
-    plan, given, texture = access(f"surface_{rule}", texture, arguments, level, mode), texture, without_cut(texture)
+    named, given, texture = access(f"surface_{rule}", texture, arguments, level, mode), texture, without_cut(texture)
     values = spread(texture, values, arguments)
-    texels = TexelWrite(plan.axes, rule)(texture.texels, values, plan.operands)
+    texels = TexelWrite(named.spec.axes, rule)(texture.texels, values, named.operands)
     return with_cut(dataclasses.replace(texture, texels=texels.astype(texture.dtype)), given)
 
 
@@ -327,16 +326,16 @@ def moved(function: Callable[..., jax.Array], coords: tuple[jax.Array, ...], *te
     return cast(jax.Array, jax.lax.platform_dependent(coords, *texels, cuda=wide, default=function))
 
 
-def access(name: str, texture: Texture, arguments: ReadArguments, level: int, mode: BoundaryMode) -> ReadPlan:
+def access(name: str, texture: Texture, arguments: ReadArguments, level: int, mode: BoundaryMode) -> Read:
     """The texels that are named, checked for a trap."""
     space, layers = BORDER, BORDER
     if mode is BoundaryMode.CLAMP:
         space, layers = CLAMP, LAST
     operands = as_operands(arguments, integer=True)
-    plan = plan_of_texels(layout_of(texture), operands, level, space, layers)
+    read = plan_of_texels(layout_of(texture), operands, level, space, layers, texture.dtype)
     if mode is BoundaryMode.TRAP:
-        inside = only_address(plan.operands, plan.axes).inside
+        inside = only_address(read.operands, read.spec.axes).inside
         assert inside is not None
         named = {**dict(zip("xyz", operands.coords)), "layer": operands.layer, "face": operands.face}
         report(name, inside, OUTSIDE, {key: index for key, index in named.items() if index is not None})
-    return plan
+    return read

@@ -7,10 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._checks.arguments import ReadArguments
+from .._engine.arithmetic import ReadArithmetic
 from .._engine.compute.decoding import decode
 from .._engine.describe.coordinates import Arrays
-from .._engine.describe.plan import Layout, ReadPlan, ResolvedLevel, SizedTexture, plan_of_level
-from .._engine.float_arithmetic import ReadArithmetic
+from .._engine.describe.plan import Layout, ResolvedLevel, SizedTexture
+from .._engine.describe.read import Read
 from .._engine.sharded.placed_reads import read_where_placed
 from .._tables.storage_formats import Decoding, rounded_dtype
 from ..sampler import Sampler
@@ -23,27 +24,70 @@ from .lod import fixed, fixed_exp2, fixed_lod, footprint_lod, in_texels
 from .positions import number
 
 
-def resolve_level(layout: Layout, arguments: ReadArguments, sampler: Sampler) -> ResolvedLevel:
-    """The level of a texture unit's read, in 1/256, and the extent of its footprint; coordinates in float32.
+class HardwareArithmetic(ReadArithmetic):
+    """The fixed-point arithmetic of a texture unit."""
 
-    Where several reads follow a footprint, `side` is one texel of the level along it, and `num_reads` the logarithm of
-    its ratio in 1/256.
-    """
-    coords, lod, long = single_precision(arguments.coords), None, None
-    if arguments.lod is not None:
-        lod = fixed(arguments.lod)
-    elif arguments.ddx is not None:
-        lod, long = footprint(layout, coords, arguments, sampler)
-    shape = (1,) * coords[0].ndim
-    level = None
-    if layout.num_levels > 1:
-        level = fixed_lod(lod, sampler, layout.num_levels, shape, explicit=lod is not None)
-    if long is None:
-        return ResolvedLevel(coords, arguments.layer, level)
-    side = tuple(long.direction if level is None else (d * fixed_exp2(level) for d in long.direction))
-    if sampler.normalized_coords or layout.kind.is_cube:
-        side = tuple(d / n for d, n in zip(side, layout.sizes[::-1]))
-    return ResolvedLevel(coords, arguments.layer, level, side, long.log_ratio)
+    def resolve_level(self, layout: Layout, arguments: ReadArguments, sampler: Sampler) -> ResolvedLevel:
+        """The level is in 1/256, and coordinates are float32.
+
+        Where several reads follow a footprint, `side` is one texel of the level along it.
+        """
+        coords, lod, long = single_precision(arguments.coords), None, None
+        if arguments.lod is not None:
+            lod = fixed(arguments.lod)
+        elif arguments.ddx is not None:
+            lod, long = footprint(layout, coords, arguments, sampler)
+        shape = (1,) * coords[0].ndim
+        level = None
+        if layout.num_levels > 1:
+            level = fixed_lod(lod, sampler, layout.num_levels, shape, explicit=lod is not None)
+        if long is None:
+            return ResolvedLevel(coords, arguments.layer, level)
+        side = tuple(long.direction if level is None else (d * fixed_exp2(level) for d in long.direction))
+        if sampler.normalized_coords or layout.kind.is_cube:
+            side = tuple(d / n for d, n in zip(side, layout.sizes[::-1]))
+        return ResolvedLevel(coords, arguments.layer, level, side, log_ratio=long.log_ratio)
+
+    def located(self, layout: Layout, resolved: ResolvedLevel) -> ResolvedLevel:
+        return resolved._replace(face_coords=to_face(resolved.coords)) if layout.kind.is_cube else resolved
+
+    def along_footprint(
+        self, layout: Layout, resolved: ResolvedLevel, number: jax.Array
+    ) -> tuple[ResolvedLevel, jax.Array]:
+        assert resolved.side is not None
+        assert resolved.log_ratio is not None
+        offset, weight = read_along(resolved.log_ratio, number)
+        step = tuple(offset * d for d in resolved.side)
+        if layout.kind.is_cube:
+            face, u, v = to_face(resolved.coords)
+            return resolved._replace(face_coords=(face, u + step[0], v + step[1])), weight
+        return resolved._replace(coords=tuple(c + d for c, d in zip(resolved.coords, step))), weight
+
+    def most_reads(self, sampler: Sampler) -> int:
+        return even(sampler.max_anisotropy)
+
+    def read(self, texture: Texture | SizedTexture, read: Read) -> jax.Array:
+        spec = read.spec
+        stored = rounded_dtype(spec.dtype, unit.result_dtype(texture.dtype, spec.decoding))
+        # Of the derivatives, which are those of float arithmetic.
+        on_unit = dataclasses.replace(spec, dtype=np.dtype(stored), deterministic=False)
+        operands = tuple(map(as_single, read.operands))
+        place = {"splits_over_taps": False, "chain": texture.cut}
+        out = read_where_placed(unit.read, texture.texels, texture.border_color, operands, on_unit, **place)
+        return out.astype(spec.dtype)
+
+    def read_texel(self, texture: Texture, read: Read) -> jax.Array:
+        """Signed bytes that are read as fractions become 16-bit codes."""
+        decoding = read.spec.decoding
+        if texture.dtype != np.int8 or decoding is Decoding.ELEMENT:
+            return self.read(texture, read)
+        # The border color is a texel too, of the format that the texture is read in.
+        color = stored_color(texture.border_color, texture.num_channels, texture.dtype, decoding)
+        stored = dataclasses.replace(texture, border_color=color)
+        k = self.read(stored, read.replace(decoding=Decoding.ELEMENT, dtype=np.dtype(texture.dtype))).astype(jnp.int32)
+        code = jnp.minimum(jnp.abs(k) * 258 + (jnp.abs(k) >= jnp.where(k < 0, 65, 64)).astype(jnp.int32), 32767)
+        code = jnp.where(k < 0, -code, code).astype(jnp.int16)
+        return decode(code, decoding, np.dtype(np.float32)).astype(read.spec.dtype)
 
 
 def footprint(
@@ -79,57 +123,13 @@ def side_in_volume(coord: jax.Array, side: jax.Array, size: int) -> jax.Array:
     return jnp.where(is_near, end - start, jnp.inf)
 
 
-def plan_read(
-    layout: Layout, resolved: ResolvedLevel, sampler: Sampler, number: jax.Array | None = None
-) -> tuple[ReadPlan, jax.Array | None]:
-    coords, weight = resolved.coords, None
-    face_coords = to_face(coords) if layout.kind.is_cube else None
-    if number is not None:
-        assert resolved.side is not None
-        assert resolved.num_reads is not None
-        offset, weight = read_along(resolved.num_reads, number)
-        step = tuple(offset * d for d in resolved.side)
-        if face_coords is None:
-            coords = tuple(c + d for c, d in zip(coords, step))
-        else:
-            face, u, v = face_coords
-            face_coords = face, u + step[0], v + step[1]
-    return plan_of_level(layout, resolved._replace(coords=coords, face_coords=face_coords), sampler), weight
-
-
-def read(
-    texture: Texture | SizedTexture,
-    plan: ReadPlan,
-    decoding: Decoding,
-    dtype: np.dtype,
-    deterministic: bool = False,
-) -> jax.Array:
-    """One read of a texture unit."""
-    del deterministic  # of the derivatives, which are those of float arithmetic
-    floating = lambda a: a.astype(jnp.float32) if jnp.issubdtype(a.dtype, jnp.floating) else a
-    spec = plan.spec(decoding, rounded_dtype(dtype, unit.result_dtype(texture.dtype, decoding)))
-    operands = tuple(map(floating, plan.operands))
-    place = {"splits_over_taps": False, "chain": texture.cut}
-    return read_where_placed(unit.read, texture.texels, texture.border_color, operands, spec, **place).astype(dtype)
-
-
-def read_texel(
-    texture: Texture, plan: ReadPlan, decoding: Decoding, dtype: np.dtype, deterministic: bool = False
-) -> jax.Array:
-    """A read of one tap, as a gather returns it: signed bytes become 16-bit codes."""
-    if texture.dtype != np.int8 or decoding is Decoding.ELEMENT:
-        return read(texture, plan, decoding, dtype, deterministic)
-    # The border color is a texel too, of the format that the texture is read in.
-    color = stored_color(texture.border_color, texture.num_channels, texture.dtype, decoding)
-    stored = dataclasses.replace(texture, border_color=color)
-    k = read(stored, plan, Decoding.ELEMENT, texture.dtype).astype(jnp.int32)
-    code = jnp.minimum(jnp.abs(k) * 258 + (jnp.abs(k) >= jnp.where(k < 0, 65, 64)).astype(jnp.int32), 32767)
-    code = jnp.where(k < 0, -code, code).astype(jnp.int16)
-    return decode(code, decoding, np.dtype(np.float32)).astype(dtype)
-
-
 def single_precision(arrays: Arrays) -> Arrays:
     return tuple(a.astype(jnp.float32) for a in arrays)
 
 
-HARDWARE = ReadArithmetic(resolve_level, plan_read, read, read_texel, lambda sampler: even(sampler.max_anisotropy))
+def as_single(a: jax.Array) -> jax.Array:
+    """Floats as float32; integers as they are."""
+    return a.astype(jnp.float32) if jnp.issubdtype(a.dtype, jnp.floating) else a
+
+
+HARDWARE = HardwareArithmetic()

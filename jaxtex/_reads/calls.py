@@ -10,21 +10,23 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._checks.arguments import ReadArguments, as_operands, common_shape
+from .._engine.arithmetic import ReadArithmetic
 from .._engine.compute.decoding import read_dtype
 from .._engine.describe.coordinates import Arrays
 from .._engine.describe.plan import (
     Layout,
-    ReadPlan,
     ResolvedLevel,
     SizedTexture,
     layout_of,
     plan_of_grid,
+    plan_of_level,
     plan_of_texels,
     sizes_of,
 )
+from .._engine.describe.read import Read
 from .._engine.describe.spec import Combination
-from .._engine.describe.stacks import Operand
-from .._engine.float_arithmetic import FLOAT, ReadArithmetic, read_over
+from .._engine.describe.stacks import Operand, split
+from .._engine.float_arithmetic import FLOAT, read_over
 from .._engine.sharded.placed_reads import read_where_placed, splat_where_placed
 from .._engine.walk.drawn_taps import DrawnTaps
 from .._hardware import HARDWARE
@@ -121,8 +123,7 @@ def one_read(
     arithmetic: ReadArithmetic, texture: Texture, arguments: ReadArguments, *, sampler: Sampler, dtype: np.dtype
 ) -> jax.Array:
     """The read of a call in one arithmetic."""
-    plan = plan_of_call(arithmetic, layout_of(texture), arguments, sampler)
-    return arithmetic.read(texture, plan, sampler.decoding, dtype, sampler.deterministic)
+    return arithmetic.read(texture, plan_of_call(arithmetic, layout_of(texture), arguments, sampler, dtype))
 
 
 def drawn_read(
@@ -135,13 +136,14 @@ def drawn_read(
     dtype: np.dtype,
 ) -> jax.Array:
     """The read of one tap that a number from 0 to 1 draws, or of two: see `jaxtex._engine.walk.drawn_taps`."""
-    plan = plan_of_call(FLOAT, layout_of(texture), arguments, sampler)
-    taps = DrawnTaps(plan.axes, plan.grid, several=plan.num_reads > 1)
-    operands = (number, *plan.operands)
+    expected = plan_of_call(FLOAT, layout_of(texture), arguments, sampler, dtype)
+    spec, operands = expected.spec, (number, *expected.operands)
+    taps = DrawnTaps(spec.axes, spec.grid, several=spec.num_reads > 1)
 
     def read(taps: DrawnTaps, dtype: np.dtype) -> jax.Array:
-        of_tap = plan._replace(axes=taps.drawn_axes, operands=operands, grid=taps, num_reads=1, expected=plan)
-        return FLOAT.read(texture, of_tap, sampler.decoding, dtype, sampler.deterministic)
+        mean = spec.with_dtype(dtype)
+        of_tap = Read(mean, operands).replace(axes=taps.drawn_axes, grid=taps, num_reads=1, expected=mean)
+        return FLOAT.read(texture, of_tap)
 
     if not taps.signed:
         return read(taps, dtype)
@@ -151,43 +153,39 @@ def drawn_read(
     return jnp.where(share > 0, above + share * (above - below), above).astype(dtype)
 
 
-def plan_of_call(arithmetic: ReadArithmetic, layout: Layout, arguments: ReadArguments, sampler: Sampler) -> ReadPlan:
-    """One read, or the weighted mean of those along a footprint."""
-    resolved = arithmetic.resolve_level(layout, arguments, sampler)
-    return plan_along_footprint(arithmetic.plan, layout, resolved, sampler, arithmetic.most_reads(sampler))
+def plan_of_call(
+    arithmetic: ReadArithmetic, layout: Layout, arguments: ReadArguments, sampler: Sampler, dtype: np.dtype
+) -> Read:
+    """The read of a call, or the weighted mean of those along its footprint."""
+    return plan_resolved(arithmetic, layout, arithmetic.resolve_level(layout, arguments, sampler), sampler, dtype)
 
 
-def plan_along_footprint(
-    plan_read: Callable[..., tuple[ReadPlan, jax.Array | None]],
-    layout: Layout,
-    resolved: ResolvedLevel,
-    sampler: Sampler,
-    most_reads: int,
-) -> ReadPlan:
-    """The read that `plan_read` plans at a resolved level, or the weighted mean of those along a footprint."""
-    plan, _ = plan_read(layout, resolved, sampler)
-    if resolved.num_reads is None:
-        return plan
+def plan_resolved(
+    arithmetic: ReadArithmetic, layout: Layout, resolved: ResolvedLevel, sampler: Sampler, dtype: np.dtype
+) -> Read:
+    """The read at a resolved level, or the weighted mean of those along a footprint."""
+    read = plan_of_level(layout, arithmetic.located(layout, resolved), sampler, dtype)
+    if resolved.side is None:
+        return read
     operands, structure = jax.tree.flatten(resolved._replace(face_coords=None))
-    grid = AlongFootprint(plan_read, layout, sampler, structure)
-    return plan._replace(operands=tuple(operands), grid=grid, num_reads=most_reads)
+    grid = AlongFootprint(arithmetic, layout, sampler, structure)
+    return read.replace(grid=grid, num_reads=arithmetic.most_reads(sampler))._replace(operands=tuple(operands))
 
 
 class AlongFootprint(NamedTuple):
     """The grid of several reads along a footprint.
 
     Attributes:
-        plan: the reads of an arithmetic.
         structure: of the resolved level, whose arrays are the operands.
     """
 
-    plan: Callable[..., tuple[ReadPlan, jax.Array | None]]
+    arithmetic: ReadArithmetic
     layout: Layout
     sampler: Sampler
     structure: Any
 
     def count(self, *operands: jax.Array) -> jax.Array:
-        """Of how many reads the result is the mean."""
+        """The number of reads of which the result is the mean."""
         resolved: ResolvedLevel = jax.tree.unflatten(self.structure, operands)
         assert resolved.num_reads is not None
         return resolved.num_reads
@@ -196,9 +194,9 @@ class AlongFootprint(NamedTuple):
         """The coordinates of one of the reads, counted from 1, and its weight."""
         resolved: ResolvedLevel = jax.tree.unflatten(self.structure, operands)
         assert resolved.side is not None
-        plan, weight = self.plan(self.layout, resolved, self.sampler, number.astype(resolved.side[0].dtype))
-        assert weight is not None
-        return *plan.coords, weight
+        dtype = resolved.side[0].dtype
+        located, weight = self.arithmetic.along_footprint(self.layout, resolved, number.astype(dtype))
+        return *plan_of_level(self.layout, located, self.sampler, dtype).coords, weight
 
 
 def sample_grid(
@@ -223,20 +221,18 @@ def sample_grid(
             z), one apart: how many there are. Then texels find the samples around them, which is faster.
         materialized: as in `ReadSpec`.
     """
-    plan = plan_of_grid(layout_of(texture), function, operands, sampler, affine_axes, sizes_of(texture))
-    plan = plan._replace(materialized=materialized)
     blended = as_numbers or (is_blended(texture.dtype) and blends(texture, sampler))
-    sums, differentiable = numbers_of(texture, sampler.decoding, plan.operands, blends=blended)
-    if not differentiable:
-        plan = plan._replace(operands=jax.lax.stop_gradient(plan.operands))
-
+    sums, differentiable = numbers_of(texture, sampler.decoding, split(operands)[0], blends=blended)
     dtype = sums if as_numbers else rounded_dtype(own_dtype(texture, sampler), sums)
+    read = plan_of_grid(layout_of(texture), function, operands, sampler, dtype, affine_axes, sizes_of(texture))
+    read = read.replace(materialized=materialized)
+    if not differentiable:
+        read = read._replace(operands=jax.lax.stop_gradient(read.operands))
 
     def run(arithmetic: ReadArithmetic, texture: Texture | SizedTexture, operands: tuple[jax.Array, ...]) -> jax.Array:
-        at = plan._replace(operands=operands)
-        return arithmetic.read(texture, at, sampler.decoding, dtype, sampler.deterministic)
+        return arithmetic.read(texture, read._replace(operands=operands))
 
-    out = in_arithmetic(sampler, run)(texture, plan.operands)
+    out = in_arithmetic(sampler, run)(texture, read.operands)
     return out if as_numbers else out.astype(own_dtype(texture, sampler))
 
 
@@ -258,10 +254,10 @@ def sample_labels(
         sampler: with a filter of positive weights. A filter of one tap returns its label.
     """
     operands = jax.lax.stop_gradient(tuple(operands))
-    plan = plan_of_grid(Layout(kind, labels.shape), function, operands, sampler, affine_axes)
-    spec = plan._replace(combination=Combination.VOTE).spec(Decoding.ELEMENT, labels.dtype)
-    outside = color if any(axis.address.has_outside for axis in plan.axes) else None
-    return read_where_placed(read_over, labels, outside, plan.operands, spec)
+    read = plan_of_grid(Layout(kind, labels.shape), function, operands, sampler, labels.dtype, affine_axes)
+    read = read.replace(combination=Combination.VOTE, decoding=Decoding.ELEMENT, deterministic=False)
+    outside = color if any(axis.address.has_outside for axis in read.spec.axes) else None
+    return read_where_placed(read_over, labels, outside, read.operands, read.spec)
 
 
 # Single texels
@@ -271,9 +267,9 @@ def sample_labels(
 def fetch(texture: Texture, arguments: ReadArguments, *, level: int) -> jax.Array:
     """The texels at indices, as they are stored, with zero outside."""
     sums, _ = numbers_of(texture, Decoding.ELEMENT, (), blends=False)
-    plan = plan_of_texels(layout_of(texture), as_operands(arguments, integer=True), level, BORDER, LAST)
-    spec = plan.spec(Decoding.ELEMENT, rounded_dtype(texture.dtype, sums))
-    out = read_where_placed(read_over, texture.texels, None, plan.operands, spec, chain=texture.cut)
+    dtype = rounded_dtype(texture.dtype, sums)
+    read = plan_of_texels(layout_of(texture), as_operands(arguments, integer=True), level, BORDER, LAST, dtype)
+    out = read_where_placed(read_over, texture.texels, None, read.operands, read.spec, chain=texture.cut)
     return out.astype(texture.dtype)
 
 
@@ -287,10 +283,10 @@ def gather(
     sums, _ = numbers_of(texture, sampler.decoding, arguments.coords, blends=False)
 
     def run(arithmetic: ReadArithmetic, texture: Texture, arguments: ReadArguments, kernels) -> jax.Array:
-        plan, _ = arithmetic.plan(layout, arithmetic.resolve_level(layout, arguments, sampler), sampler)
-        axes = (*plan.axes[:-2], *with_kernels(plan.axes[-2:], kernels))
-        plan = plan._replace(axes=axes, combination=Combination.BLEND)
-        return arithmetic.read_texel(texture, plan, sampler.decoding, rounded_dtype(dtype, sums), sampler.deterministic)
+        resolved = arithmetic.located(layout, arithmetic.resolve_level(layout, arguments, sampler))
+        read = plan_of_level(layout, resolved, sampler, rounded_dtype(dtype, sums))
+        axes = (*read.spec.axes[:-2], *with_kernels(read.spec.axes[-2:], kernels))
+        return arithmetic.read_texel(texture, read.replace(axes=axes, combination=Combination.BLEND))
 
     corners = ((high, low), (high, high), (low, high), (low, low))
     texels = [in_arithmetic(sampler, functools.partial(run, kernels=k))(texture, arguments)[..., 0] for k in corners]
@@ -327,15 +323,12 @@ def splat(
     arguments = as_operands(arguments)
     sums = sum_dtype(values.dtype, dtype, *(c.dtype for c in arguments.coords))
     resolved, values = FLOAT.resolve_level(layout, arguments, sampler), values.astype(sums)
-    if resolved.num_reads is None:
-        plan, _ = FLOAT.plan(layout, resolved, sampler)
-    else:
+    if resolved.num_reads is not None:
         # The reads along a footprint are one more axis in front.
         number = jnp.arange(1, sampler.max_anisotropy + 1, dtype=resolved.num_reads.dtype)
         number = number.reshape(-1, *[1] * resolved.num_reads.ndim)
         several: Any = jax.tree.map(lambda a: a[None], resolved)
-        plan, weight = FLOAT.plan(layout, several, sampler, number)
-        assert weight is not None
+        resolved, weight = FLOAT.along_footprint(layout, several, number)
         values = values[None] * weight[..., None].astype(sums)
-    spec = plan.spec(Decoding.ELEMENT, dtype, sampler.deterministic)
-    return splat_where_placed(values, plan.operands, spec, placed)
+    read = plan_of_level(layout, resolved, sampler, dtype).replace(decoding=Decoding.ELEMENT)
+    return splat_where_placed(values, read.operands, read.spec, placed)

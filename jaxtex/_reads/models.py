@@ -10,7 +10,8 @@ import numpy as np
 from .._checks.arguments import ReadArguments, as_operands
 from .._engine.describe.coordinates import Arrays
 from .._engine.describe.hashing import pyramid_axes
-from .._engine.describe.plan import Layout, ReadPlan, layout_of, plan_of_grid
+from .._engine.describe.plan import Layout, layout_of, plan_of_grid
+from .._engine.describe.spec import ReadSpec
 from .._engine.float_arithmetic import FLOAT
 from .._engine.rules.joined_reads import Read
 from .._engine.sharded.cut_chain import without_cut
@@ -45,13 +46,14 @@ def sample_weighted(
     arguments, texture = as_operands(arguments), without_cut(texture)
     sums, _ = numbers_of(texture, sampler.decoding, (*arguments.coords, weights), blends=True)
     layout = layout_of(texture) if level is None else layout_of(texture)._replace(num_levels=1)
-    plan = plan_of_call(FLOAT, layout, arguments, sampler).weighted_sum(weights.astype(sums), summed_axes)
+    read = plan_of_call(FLOAT, layout, arguments, sampler, rounded_dtype(dtype, sums))
+    read = read.weighted_sum(weights.astype(sums), summed_axes)
     if head is not None:
-        plan, texture = plan.in_head(head, num_heads), in_heads(texture, num_heads)
+        read, texture = read.in_head(head, num_heads), in_heads(texture, num_heads)
     if level is not None:
         assert texture.level_shapes is not None
-        plan = plan.in_pyramid(level, texture.level_shapes)
-    out = FLOAT.read(texture, plan, sampler.decoding, rounded_dtype(dtype, sums), sampler.deterministic)
+        read = read.in_pyramid(level, texture.level_shapes)
+    out = FLOAT.read(texture, read)
     return jnp.squeeze(out, tuple(axis - 1 for axis in summed_axes)).astype(dtype)
 
 
@@ -86,8 +88,9 @@ def plan_pyramid(
     level = jnp.arange(len(sizes), dtype=jnp.int32).reshape(*front, -1)
     scale = jnp.asarray(scales, operands[0].dtype).reshape(*front, -1)
     sums = sum_dtype(table.dtype, operands[0].dtype)
-    plan = ReadPlan(pyramid_axes(sizes, rows, hashed, len(operands)), (level, scale, *operands), scaled_points)
-    return Read(table, plan.operands, plan.spec(Decoding.ELEMENT, rounded_dtype(table.dtype, sums)))
+    axes, dtype = pyramid_axes(sizes, rows, hashed, len(operands)), rounded_dtype(table.dtype, sums)
+    spec = ReadSpec(axes, Decoding.ELEMENT, np.dtype(dtype), grid=scaled_points)
+    return Read(table, (level, scale, *operands), spec)
 
 
 def plan_windows(
@@ -101,9 +104,11 @@ def plan_windows(
         sampler: one that reads zero outside, if at all, and whose filter blends.
     """
     layout = Layout(TextureKind.TEXTURE2D, images.shape[1:])
-    plan = plan_of_grid(layout, function, operands, sampler)
-    sums = sum_dtype(images.dtype, *(a.dtype for a in operands))
-    return Read(images, plan.operands, plan.spec(Decoding.ELEMENT, rounded_dtype(images.dtype, sums)), 1)
+    dtype = rounded_dtype(images.dtype, sum_dtype(images.dtype, *(a.dtype for a in operands)))
+    read = plan_of_grid(layout, function, operands, sampler, dtype).replace(
+        decoding=Decoding.ELEMENT, deterministic=False
+    )
+    return Read(images, read.operands, read.spec, 1)
 
 
 def scaled_points(level: jax.Array, scale: jax.Array, *points: jax.Array) -> Arrays:

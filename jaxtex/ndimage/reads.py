@@ -13,8 +13,8 @@ import numpy as np
 
 from .._engine.describe.axis import Axis, Role
 from .._engine.describe.grids import covering
-from .._engine.describe.plan import ReadPlan
-from .._engine.describe.spec import Coords, as_given
+from .._engine.describe.read import Read
+from .._engine.describe.spec import Coords, ReadSpec, as_given
 from .._engine.describe.stacks import Operand, split
 from .._engine.float_arithmetic import read_texels
 from .._jax.typed_jit import typed_jit
@@ -267,5 +267,5 @@ def read_axes(
         texels = texels.reshape(1, *sizes, channels)
     grid = IndexGrid(function, tuple(sizes), moved, extension.fold_of(reading.order), extension.stops)
     arrays, stacks = split((*operands, *others))
-    plan = ReadPlan(tuple(axes), arrays, grid, stacks)
-    return read_texels(texels, color, plan, Decoding.ELEMENT, dtype)
+    spec = ReadSpec(tuple(axes), Decoding.ELEMENT, dtype, grid=grid, stacks=stacks)
+    return read_texels(texels, color, Read(spec, arrays))

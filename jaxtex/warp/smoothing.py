@@ -28,11 +28,11 @@ from .._checks.arguments import ReadArguments, as_operands
 from .._engine.compute.decoding import decode
 from .._engine.describe.axis import Role
 from .._engine.describe.footprint import biased, clamped
-from .._engine.describe.plan import Layout, ReadPlan, ResolvedLevel, SizedTexture, layout_of, sizes_of
-from .._engine.float_arithmetic import FLOAT, plan_read
+from .._engine.describe.plan import Layout, ResolvedLevel, SizedTexture, layout_of, sizes_of
+from .._engine.float_arithmetic import FLOAT
 from .._engine.walk.channel_masks import one_by_one
-from .._reads.calls import plan_along_footprint
-from .._tables.filter_kernels import SPAN
+from .._reads.calls import plan_resolved
+from .._tables.filter_kernels import SPAN, FilterKernel
 from .._tables.storage_formats import Decoding, sum_dtype
 from ..mipmaps import next_level, with_levels
 from ..modes import TextureKind
@@ -147,12 +147,12 @@ def reads_needed(at: Smoothing) -> jax.Array:
 
 def sharp(texture: Texture | SizedTexture, at: Smoothing, sampler: Sampler, *, materialized: bool) -> jax.Array:
     """The sampler's own read of a texture of one level."""
-    return read(texture, plan_read, at.resolved, in_texels(sampler), at.sums, materialized)
+    return read(texture, at.resolved, in_texels(sampler), at.sums, materialized=materialized)
 
 
 def smooth(texture: Texture | SizedTexture, at: Smoothing, sampler: Sampler, *, materialized: bool) -> jax.Array:
     """The smooth read of a texture of one level."""
-    return read(texture, plan_span, at.resolved, spanning(sampler), at.sums, materialized)
+    return read(texture, at.resolved, spanning(sampler), at.sums, kernel=SPAN, materialized=materialized)
 
 
 def smooth_in_chain(
@@ -164,7 +164,7 @@ def smooth_in_chain(
         sizes: of its finest level, x first.
     """
     inside = in_units_of_chain(chain.kind, sizes, at.resolved)._replace(lod=at.level)
-    return read(chain, plan_span, inside, of_chain(spanning(sampler)), at.sums)
+    return read(chain, inside, of_chain(spanning(sampler)), at.sums, kernel=SPAN)
 
 
 def smooth_in_second_level(
@@ -173,19 +173,24 @@ def smooth_in_second_level(
     """The smooth read of the second level of a chain of numbers."""
     inside = in_units_of_chain(chain.kind, sizes, at.resolved)._replace(lod=jnp.ones_like(at.level))
     alone = dataclasses.replace(of_chain(spanning(sampler)), mipmap_filter_mode="point")
-    return read(chain, plan_span, inside, alone, at.sums)
+    return read(chain, inside, alone, at.sums, kernel=SPAN)
 
 
 def read(
     texture: Texture | SizedTexture,
-    plan_of_read: Callable[..., Any],
     resolved: ResolvedLevel,
     sampler: Sampler,
     dtype: np.dtype[Any],
+    *,
+    kernel: FilterKernel | None = None,
     materialized: bool = True,
 ) -> jax.Array:
-    plan = plan_along_footprint(plan_of_read, layout_of(texture), resolved, sampler, sampler.max_anisotropy)
-    return FLOAT.read(texture, plan._replace(materialized=materialized), sampler.decoding, dtype, sampler.deterministic)
+    """The read at a resolved level, by a filter in place of the sampler's if one is given."""
+    planned = plan_resolved(FLOAT, layout_of(texture), resolved, sampler, dtype).replace(materialized=materialized)
+    if kernel is not None:
+        axes = (a._replace(kernel=kernel) if a.role is Role.SPACE else a for a in planned.spec.axes)
+        planned = planned.replace(axes=tuple(axes))
+    return FLOAT.read(texture, planned)
 
 
 def in_texels(sampler: Sampler) -> Sampler:
@@ -246,12 +251,3 @@ def in_units_of_chain(kind: TextureKind, sizes: Sequence[int | jax.Array], resol
 def inverse(size: int | jax.Array, dtype: np.dtype[Any]) -> Any:
     """The inverse of a size, of a dtype: the same bits for a size that is known and one that is not."""
     return (1 / size.astype(dtype)) if isinstance(size, jax.Array) else np.ones((), dtype) / np.asarray(size, dtype)
-
-
-def plan_span(
-    layout: Layout, resolved: ResolvedLevel, sampler: Sampler, number: jax.Array | None = None
-) -> tuple[ReadPlan, jax.Array | None]:
-    """`plan_read` by the filter `SPAN`."""
-    plan, weight = plan_read(layout, resolved, sampler, number)
-    axes = (a._replace(kernel=SPAN) if a.role is Role.SPACE else a for a in plan.axes)
-    return plan._replace(axes=tuple(axes)), weight

@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxtex as jt
-from jaxtex._engine.describe.plan import ReadPlan, SizedTexture, layout_of, space_axes
-from jaxtex._engine.describe.spec import as_given
+from jaxtex._engine.describe.plan import SizedTexture, layout_of, space_axes
+from jaxtex._engine.describe.spec import ReadSpec
 from jaxtex._engine.describe.stacks import Stack
 from jaxtex._engine.rules import primitives
 from jaxtex._reads import models
@@ -37,7 +37,7 @@ def torch_grid(mode, padding_mode, align_corners):
 def components_in_another_order(texels, points):
     """Points along the first axis, x before y, where the engine takes y first."""
     axes = space_axes(layout_of(jt.texture2d(texels)), jt.Sampler(normalized_coords=False, address_mode="mirror"))
-    spec = ReadPlan(axes, (points,), as_given, (Stack(-3, (1, 0)),)).spec(Decoding.ELEMENT, np.float32)
+    spec = ReadSpec(axes, Decoding.ELEMENT, np.dtype(np.float32), stacks=(Stack(-3, (1, 0)),))
     return primitives.read(texels, (points,), spec)
 
 

@@ -23,6 +23,7 @@ from jaxtex._engine.float_arithmetic import FLOAT
 from jaxtex._engine.forms import choice
 from jaxtex._engine.walk import texel_walk
 from jaxtex._jax import versions
+from jaxtex._reads.calls import plan_of_call
 from tests.support.host_compiler import HostLauncher
 from tests.support.tolerances import assert_close, assert_sums_close, assert_trees_close
 
@@ -53,11 +54,11 @@ class Case:
         layout = layout_of(self.texture)
         more = self.more.get("layer"), self.more.get("lod")
         arguments = as_operands(check_read_arguments("sample", layout.kind, self.coords, *more))
-        return FLOAT.plan(layout, FLOAT.resolve_level(layout, arguments, self.sampler), self.sampler)[0]
+        return plan_of_call(FLOAT, layout, arguments, self.sampler, F32)
 
     @property
     def spec(self):
-        return self.plan.spec(self.sampler.decoding, F32)
+        return self.plan.spec
 
 
 LEVELS = np.random.default_rng(0).uniform(-1, 5, (9, 33)).astype(np.float32)

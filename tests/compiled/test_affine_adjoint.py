@@ -17,7 +17,6 @@ from jaxtex._engine.cuda.gather import gather_source
 from jaxtex._engine.describe.plan import layout_of, plan_of_grid
 from jaxtex._engine.describe.spec import TEXELS
 from jaxtex._tables.filter_kernels import FILTER_KERNELS, filter_kernel
-from jaxtex._tables.storage_formats import Decoding
 from jaxtex.warp.grids import affine, displaced, pixel_centers
 from tests.support.host_compiler import HostLauncher
 from tests.support.tolerances import assert_close, assert_sums_close
@@ -71,8 +70,8 @@ class Case:
     def spec(self, deterministic=False):
         make = jt.texture2d if len(self.sizes) == 2 else jt.texture3d
         sampler = jt.Sampler(**({"address_mode": "border", "normalized_coords": False} | self.options))
-        plan = plan_of_grid(layout_of(make(self.texels)), affine, self.operands, sampler, len(self.sizes))
-        return plan.spec(Decoding.ELEMENT, F32, deterministic)
+        read = plan_of_grid(layout_of(make(self.texels)), affine, self.operands, sampler, F32, len(self.sizes))
+        return read.replace(deterministic=deterministic).spec
 
 
 GATHER, WINDOWS = ["texture_views", "texture_gather"], ["texture_splat"]
@@ -145,7 +144,7 @@ def test_batches_of_textures_and_of_images(textures, matrices):
     maps = (TURN + 0.2 * normal(matrices, 2, 3)).reshape(matrices, 6)
     operands = *(p[None] for p in pixel_centers(output)), *(maps[:, k].reshape(-1, 1, 1) for k in range(6))
     sampler = jt.Sampler(normalized_coords=False, address_mode="border")
-    spec = plan_of_grid(layout_of(jt.texture2d(texels[0])), affine, operands, sampler, 2).spec(Decoding.ELEMENT, F32)
+    spec = plan_of_grid(layout_of(jt.texture2d(texels[0])), affine, operands, sampler, F32, 2).spec
     wide = lambda a: jnp.broadcast_to(a, (3, *a.shape[1:]))
     args, static = (images, texels, *operands), {"spec": spec, "wrt": (TEXELS, *range(8))}
     expected = jax.vmap(functools.partial(by_arrays, spec=spec, wrt=(TEXELS,)))(images, *map(wide, args[1:]))
@@ -225,8 +224,8 @@ def test_the_weights_of_a_tent_follow_from_distances(mode):
 def test_warps_by_a_matrix_are_affine():
     """`warp_affine`, `rotate` and `spatial_transform` say so, and no other; `resize` reads the edge outside."""
     image, theta = jnp.ones((2, 8, 9, 3)), jnp.eye(2, 3)[None] + jnp.zeros((2, 1, 1))
-    read = plan_of_grid(layout_of(jt.texture2d(image[0])), displaced, (jnp.ones((4, 4)),) * 4, jt.Sampler())
-    assert not gather_source.is_gathered(read.spec(Decoding.ELEMENT, F32), (4, 4), 0, read.operands)
+    read = plan_of_grid(layout_of(jt.texture2d(image[0])), displaced, (jnp.ones((4, 4)),) * 4, jt.Sampler(), F32)
+    assert not gather_source.is_gathered(read.spec, (4, 4), 0, read.operands)
     warps = {
         "affine": lambda t: jt.warp.warp_affine(t, theta[0], inverse_map=True),
         "rotate": lambda t: jt.warp.rotate(t, 20.0),

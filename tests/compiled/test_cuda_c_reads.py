@@ -58,7 +58,7 @@ class Read:
         layout = layout_of(self.texture)
         more = [self.more.get(name) for name in ("layer", "lod", "ddx", "ddy", "ddz")]
         arguments = as_operands(check_read_arguments("sample", layout.kind, self.coords, *more))
-        return plan_of_call(self.arithmetic, layout, arguments, self.sampler)
+        return plan_of_call(self.arithmetic, layout, arguments, self.sampler, np.dtype(np.float32))
 
     @property
     def arithmetic(self):
@@ -79,12 +79,12 @@ class Read:
 
         def in_float(*operands):
             found = lambda address, path: zero_outside(address, decode(load_texel(address), decoding, jnp.float32))
-            return blend(plan.grid(*operands), plan.axes, found)
+            return blend(plan.spec.grid(*operands), plan.spec.axes, found)
 
         def in_hardware(*operands):
-            spec = plan.spec(decoding, result_dtype(stored.dtype, decoding))
+            spec = plan.spec.with_dtype(result_dtype(stored.dtype, decoding))
             zero = lambda a: zero_outside(a, load_texel(a))  # the border color
-            return value(zero, plan.grid(*operands), spec, stored.dtype)
+            return value(zero, spec.grid(*operands), spec, stored.dtype)
 
         function = in_hardware if self.arithmetic is HARDWARE else in_float
         operands = tuple(np.broadcast_to(np.asarray(a), (N,)) for a in plan.operands)
@@ -193,9 +193,10 @@ def both_forms(read, read_as):
     """A read as a kernel, and as operations on arrays."""
     texture, decoding, color = read.texture, read.sampler.decoding, read.texture.border_color
     plan, arithmetic = read.plan, read.arithmetic
-    spec = plan.spec(decoding, np.dtype(read_as))
+    plan = plan.replace(dtype=np.dtype(read_as))
+    spec = plan.spec
     static = {"spec": spec, "batch": 0, "launcher": LAUNCHER}
-    expected = arithmetic.read(texture, plan, decoding, np.dtype(read_as))
+    expected = arithmetic.read(texture, plan)
     if arithmetic is HARDWARE:
         color = stored_color(color, texture.num_channels, texture.dtype, decoding)
         found = read_in_kernel(texture.texels, color, *plan.operands, **static)
@@ -262,7 +263,7 @@ def test_what_reads_get_no_kernels(monkeypatch):
 
     def supported(dtype, channels, read_as, options):
         texture, sampler = jt.texture2d(stored(dtype, 6, 7, channels)), jt.Sampler(**options)
-        spec = Read(texture, samples(64, 64), sampler).plan.spec(sampler.decoding, np.dtype(read_as))
+        spec = Read(texture, samples(64, 64), sampler).plan.spec.with_dtype(read_as)
         return choice.supports_read(texture.texels, *coords, spec=spec, batch=0)
 
     # Of more channels a thread would not know which are colors.

@@ -22,7 +22,6 @@ from jaxtex._engine.sharded.counted import total_of, with_count
 from jaxtex._engine.sharded.cut import Cut
 from jaxtex._hardware import HARDWARE
 from jaxtex._reads.calls import plan_of_call
-from jaxtex._tables.storage_formats import Decoding
 from tests.support.tolerances import assert_trees_close
 
 pytestmark = pytest.mark.skipif(jax.device_count() < 8, reason="needs eight devices")
@@ -47,7 +46,7 @@ def engine_read(texels, operands, spec):
 
 
 def plan(texture, arguments, sampler, arithmetic=FLOAT):
-    return plan_of_call(arithmetic, layout_of(texture), arguments, sampler)
+    return plan_of_call(arithmetic, layout_of(texture), arguments, sampler, np.dtype(np.float32))
 
 
 def cut_read(method, spec, size, parts=PARTS, read=engine_read, capacity=ALL):
@@ -104,7 +103,7 @@ def whole_rows(mode, filter_mode):
     """A read of 29 rows, and a program of the whole texture: values, and derivatives of those that are reached."""
     texture, y = jt.texture1d(drawn(0, 29, 2)), drawn(1, 16, 5, low=-0.5, high=1.5)
     given = plan(texture, ReadArguments((y,)), jt.Sampler(address_mode=mode, filter_mode=filter_mode))
-    spec = given.spec(Decoding.ELEMENT, np.dtype("float32"))
+    spec = given.spec
     whole = lambda texels, *operands: engine_read(texels, operands, spec)
 
     @jax.jit
@@ -155,7 +154,7 @@ def test_means_of_several_reads():
     @jax.jit
     def both(texture, arguments):
         given = plan(texture, arguments, jt.Sampler(max_anisotropy=4))
-        spec = given.spec(Decoding.ELEMENT, np.dtype("float32"))
+        spec = given.spec
         assert spec.num_reads > 1
         args = texture.texels, *given.operands
         return *cut_read("halo", spec, 24)(*args), whole_read(spec)(*args)
@@ -172,7 +171,7 @@ def test_layers(method):
     x, y = drawn(1, 2, 8, 4, low=-0.2, high=1.2)
     layer = np.random.default_rng(2).integers(-1, 13, (8, 4), np.int32)
     given = plan(texture, ReadArguments((x, y), layer), jt.Sampler())
-    spec = given.spec(Decoding.ELEMENT, np.dtype("float32"))
+    spec = given.spec
     found = on_host(cut_read(method, spec, 11)(texture.texels, *given.operands))
     np.testing.assert_array_equal(found.values, whole_read(spec)(texture.texels, *given.operands))
     assert found.reached.all()
@@ -182,7 +181,7 @@ def test_layers(method):
 def test_hardware_arithmetic(method):
     texture, y = jt.texture1d(drawn(0, 40, 2)), drawn(1, 8, 6)
     given = plan(texture, ReadArguments((y,)), jt.Sampler(arithmetic="hardware"), HARDWARE)
-    spec = given.spec(Decoding.ELEMENT, np.dtype("float32"))
+    spec = given.spec
     values, reached = on_host(cut_read(method, spec, 40, read=hardware_read)(texture.texels, *given.operands))
     expected = on_host(whole_read(spec, hardware_read)(texture.texels, *given.operands))
     np.testing.assert_array_equal(values[reached], expected[reached])
@@ -199,7 +198,7 @@ def test_few_parts(parts):
     """Two devices exchange what the other one needs alone, here in several rounds, of which the last is not full."""
     texture, y = jt.texture1d(drawn(0, 6, 2)), drawn(1, 4, 6)
     given = plan(texture, ReadArguments((y,)), jt.Sampler(address_mode="wrap"))
-    spec = given.spec(Decoding.ELEMENT, np.dtype("float32"))
+    spec = given.spec
     expected = on_host(whole_read(spec)(texture.texels, *given.operands))
     for method in COLLECTIVES:
         found = on_host(cut_read(method, spec, 6, parts, capacity=5)(texture.texels, *given.operands))
@@ -212,7 +211,7 @@ def test_two_devices_exchange_rows_once(method):
     """Each has one neighbor: what it receives lies before its own rows or after them."""
     texture, y = jt.texture1d(drawn(0, 15, 2)), drawn(1, 4, 6)
     given = plan(texture, ReadArguments((y,)), jt.Sampler(address_mode="clamp"))
-    spec, args = given.spec(Decoding.ELEMENT, np.dtype("float32")), (texture.texels, *given.operands)
+    spec, args = given.spec, (texture.texels, *given.operands)
     cut, whole = cut_read(method, spec, 15, 2), whole_read(spec)
 
     @jax.jit

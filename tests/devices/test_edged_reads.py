@@ -40,8 +40,8 @@ def part(sampler, channels=2, dtype=np.float32, shape=(31, 10), decoding=Decodin
     low, high = FIRST - 1, FIRST + 8 + 2 * REACH + 1
     along = drawn(1, *SAMPLES, low=low, high=high)
     coords = [drawn(2 + k, *SAMPLES, low=-3, high=13) for k in range(len(shape) - 1)]
-    given = plan_of_call(FLOAT, layout_of(texture), ReadArguments((*coords, along)), sampler)
-    spec = given.spec(decoding, np.dtype("float32"))
+    given = plan_of_call(FLOAT, layout_of(texture), ReadArguments((*coords, along)), sampler, np.dtype(np.float32))
+    spec = given.replace(decoding=decoding).spec
     whole, operands = spec, list(given.operands)
     stored, (first, *rest) = Stored(8 + 2 * REACH, CUT.period), spec.axes
     spec = dataclasses.replace(spec, axes=(start_axis(stored), first._replace(stored=stored), *rest))
@@ -136,8 +136,8 @@ def affine_programs():
     x, y = pixel_centers((OWN, SIZES[1]))
     matrix = [np.zeros((1, 1), np.float32)] * 6
     sampler = jt.Sampler(address_mode="border", normalized_coords=False)
-    plan = plan_of_grid(layout_of(jt.texture2d(texels)), affine, (x, y, *matrix), sampler, 2)
-    spec = plan.spec(Decoding.ELEMENT, np.dtype("float32"))
+    plan = plan_of_grid(layout_of(jt.texture2d(texels)), affine, (x, y, *matrix), sampler, np.dtype("float32"), 2)
+    spec = plan.spec
     along, across = spec.axes
     axes = start_axis(stored), along._replace(stored=stored), across
     spec = dataclasses.replace(spec, axes=axes, grid=Started(spec.grid, False))

@@ -22,7 +22,6 @@ from jaxtex._engine.describe.plan import layout_of, plan_of_grid
 from jaxtex._engine.describe.spec import as_given
 from jaxtex._engine.forms import choice, device_axes, partitioned_call
 from jaxtex._engine.rules import primitives
-from jaxtex._tables.storage_formats import Decoding
 from tests.support.device_parts import COLLECTIVE, lowered_in_parts
 from tests.support.tolerances import assert_trees_close
 
@@ -240,9 +239,9 @@ def test_padding_has_no_part_in_the_cotangents_of_shared_operands(rows, parts):
     """Nor where a coordinate has no slope there."""
     mesh, texels = mesh_of((4,)), jnp.asarray(texels_of(7, 2))
     args = texels, np.float32(0.9).reshape(1, 1), np.exp(coords_of(rows, 3))
-    spec = plan_of_grid(layout_of(jt.texture1d(texels)), scaled_logarithms, args[1:], SAMPLER).spec(
-        Decoding.ELEMENT, np.dtype(np.float32)
-    )
+    spec = plan_of_grid(
+        layout_of(jt.texture1d(texels)), scaled_logarithms, args[1:], SAMPLER, np.dtype(np.float32)
+    ).spec
 
     def whole(texels, scale, powers):
         return jnp.sin(primitives.read(texels, (scale, powers), spec)).sum()
@@ -276,8 +275,8 @@ def test_padding_that_is_no_number_adds_nothing():
     rows, part, axes = 5, 2, device_axes.DeviceAxes(tuple(jax.devices()[:4]), (2, 2))
     values, x = texels_of(rows, 3, 2), coords_of(rows, 3)
     texture = jt.texture1d(texels_of(7, 2))
-    plan = plan_of_grid(layout_of(texture), as_given, (x,), jt.Sampler(address_mode="wrap"))
-    spec = plan.spec(Decoding.ELEMENT, np.dtype(np.float32))
+    plan = plan_of_grid(layout_of(texture), as_given, (x,), jt.Sampler(address_mode="wrap"), np.dtype(np.float32))
+    spec = plan.spec
     result = jax.ShapeDtypeStruct((7, 2), np.float32)
     call = partitioned_call.PartitionedCall.of(partitioned_call.SPLAT, (values, x), (result,), spec=spec, batch=0)
     cut = partitioned_call.Cut(axes, {"sample0": axes.names})

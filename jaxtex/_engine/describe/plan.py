@@ -15,13 +15,14 @@ from ..._tables.storage_formats import Decoding
 from ...modes import TextureKind
 from ...sampler import Sampler
 from ...texture import Texture
-from .axis import WEIGHT, Axis, Role, Stored, size_axis, start_axis
+from .axis import Axis, Role, Stored, size_axis, start_axis
 from .coordinates import Arrays, limited
 from .cube import NUM_FACES, SEAM
 from .footprint import InChain, level_axis
-from .grids import OnCube, OneMore, StoredOrder
-from .spec import Combination, Coords, Grid, ReadSpec, as_given
-from .stacks import Operand, Stacks, numbers, split
+from .grids import OnCube, StoredOrder
+from .read import Read
+from .spec import Combination, Grid, ReadSpec, as_given
+from .stacks import Operand, split
 
 
 class Layout(NamedTuple):
@@ -103,89 +104,6 @@ def sizes_of(texture: Texture | SizedTexture) -> tuple[jax.Array, ...]:
     return (*texture.sizes, *texture.starts) if isinstance(texture, SizedTexture) else ()
 
 
-class ReadPlan(NamedTuple):
-    """One read of the engine: its axes as they are stored (level, layer, face, z, y, x), and a coordinate for each.
-
-    `grid` makes the coordinates of the operands, where they are used; as a rule the operands are the coordinates. Some
-    operands may hold several numbers of each sample, as `stacks` says, see `ReadSpec`. For a
-    mean of `num_reads` it takes the number of one of them, and returns its weight. The result is summed along
-    `summed_axes`, see `ReadSpec`. A read of drawn taps has an `expected` read.
-    """
-
-    axes: tuple[Axis, ...]
-    operands: tuple[jax.Array, ...]
-    grid: Grid = as_given
-    stacks: Stacks = ()
-    num_reads: int = 1
-    summed_axes: tuple[int, ...] = ()
-    expected: "ReadPlan | None" = None
-    combination: Combination = Combination.BLEND
-    materialized: bool = True
-
-    @property
-    def coords(self) -> Coords:
-        return self.grid(*numbers(self.operands, self.stacks))
-
-    def spec(self, decoding: Decoding, dtype: np.dtype, deterministic: bool = False) -> ReadSpec:
-        """The static half of this read."""
-        return ReadSpec(
-            self.axes,
-            decoding,
-            np.dtype(dtype),
-            deterministic,
-            self.grid,
-            self.stacks,
-            self.num_reads,
-            self.summed_axes,
-            None if self.expected is None else self.expected.spec(decoding, dtype, deterministic),
-            self.combination,
-            self.materialized,
-        )
-
-    def with_axis(self, axis: Axis, coord: jax.Array, position: int) -> "ReadPlan":
-        """This read along one more axis, at `position`."""
-        axes = (*self.axes[:position], axis, *self.axes[position:])
-        number = position if self.grid is as_given else 0
-        stacks = (*self.stacks[:number], None, *self.stacks[number:]) if self.stacks else ()
-        plan = self._replace(
-            axes=axes, operands=(*self.operands[:number], coord, *self.operands[number:]), stacks=stacks
-        )
-        return plan if self.grid is as_given else plan._replace(grid=OneMore(self.grid, position))
-
-    def weighted_sum(self, weights: jax.Array, summed_axes: tuple[int, ...]) -> "ReadPlan":
-        """The sum of `weights` times reads, along axes of the samples, counted from the end."""
-        position = int(self.axes[0].role is Role.LEVEL)
-        return self.with_axis(WEIGHT, weights, position)._replace(summed_axes=summed_axes)
-
-    def in_head(self, head: jax.Array, num_heads: int) -> "ReadPlan":
-        """This read in the head of that number, of those that share the channels of a texel."""
-        axis = Axis(num_heads, POINT, LAST, integer=True, role=Role.LAYER)
-        return self.with_axis(axis, head, len(self.axes))
-
-    def with_sizes(self, sizes: Sequence[jax.Array], layout: Layout) -> "ReadPlan":
-        """This read in a texture of sizes that are operands, slowest axis first, and then starts, if there are any."""
-        if not sizes:
-            return self
-        assert layout.capacity is not None
-        axes = [size_axis(layout.capacity)] * layout.kind.texel_ndim
-        axes += [start_axis(in_window(count)) for count in layout.window or ()]
-        plan, rank = self, max(a.ndim for a in numbers(self.operands, self.stacks))
-        for axis, size in reversed(list(zip(axes, sizes, strict=True))):
-            plan = plan.with_axis(axis, size.reshape([1] * rank), 0)
-        return plan
-
-    def in_pyramid(self, level: jax.Array, shapes: Sequence[tuple[int, ...]]) -> "ReadPlan":
-        """This read in levels of any sizes, of which `level` says which one each sample reads.
-
-        Args:
-            shapes: of each level, whose texels are stored one after the other.
-        """
-        sizes = iter(zip(*(shape[-1 - sum(a.role is Role.SPACE for a in self.axes) : -1] for shape in shapes)))
-        axes = (a._replace(level_sizes=next(sizes)) if a.role is Role.SPACE else a for a in self.axes)
-        levels = Axis(len(shapes), POINT, CLAMP, integer=True, role=Role.LEVEL)
-        return self._replace(axes=tuple(axes)).with_axis(levels, level, 0)
-
-
 class ResolvedLevel(NamedTuple):
     """A call before it is split into reads: where, in which level, and how far along a footprint.
 
@@ -194,7 +112,8 @@ class ResolvedLevel(NamedTuple):
         layer: the caller's layer.
         level: the level that is read; `None` for a texture of one level, and where `lod` says it.
         side: the side of the footprint along which several reads lie; `None` for one read at `coords`.
-        num_reads: the number of reads along `side`; in hardware arithmetic the logarithm of the ratio of its length.
+        num_reads: the number of reads along `side`, in float arithmetic.
+        log_ratio: in hardware arithmetic, in place of that number, the logarithm of the ratio of the sides, in 1/256.
         face_coords: the face, u and v of a cube's direction, if they are known before the read.
         lod: the level of detail, before the sampler's bias and bounds, which the read computes where it uses them.
         sizes: those of the texture that are operands, slowest axis first.
@@ -205,6 +124,7 @@ class ResolvedLevel(NamedTuple):
     level: jax.Array | None
     side: Arrays | None = None
     num_reads: jax.Array | None = None
+    log_ratio: jax.Array | None = None
     face_coords: Arrays | None = None
     lod: jax.Array | None = None
     sizes: tuple[jax.Array, ...] = ()
@@ -218,19 +138,19 @@ def plan_of_grid(
     function: Callable[..., Arrays],
     operands: Sequence[Operand],
     sampler: Sampler,
+    dtype: np.dtype,
     affine_axes: int = 0,
     sizes: Sequence[jax.Array] = (),
-) -> ReadPlan:
+) -> Read:
     """The read of a texture of one level at coordinates that `function` makes of operands, where they are used."""
     arrays, stacks = split(operands)
-    grid = StoredOrder(function, affine_axes)
-    plan = ReadPlan(space_axes(layout, sampler), arrays, grid, stacks, combination=combination(sampler))
-    return plan.with_sizes(sizes, layout)
+    spec = spec_of(space_axes(layout, sampler), sampler, dtype, StoredOrder(function, affine_axes))
+    return with_sizes(Read(spec, arrays).replace(stacks=stacks), sizes, layout)
 
 
 def plan_of_texels(
-    layout: Layout, arguments: ReadArguments, level: int, space: AddressRule, layers: AddressRule
-) -> ReadPlan:
+    layout: Layout, arguments: ReadArguments, level: int, space: AddressRule, layers: AddressRule, dtype: np.dtype
+) -> Read:
     """The read of single texels of one level by their indices, with address rules for them and for layers and faces."""
     whole = functools.partial(Axis, kernel=POINT, integer=True)
     rank = [1] * arguments.coords[0].ndim
@@ -242,10 +162,10 @@ def plan_of_texels(
     ]
     found = [(axis, index) for axis, index in found if index is not None][0 if layout.num_levels > 1 else 1 :]
     axes, operands = zip(*found)
-    return ReadPlan(axes, operands)
+    return Read(ReadSpec(axes, Decoding.ELEMENT, np.dtype(dtype)), operands)
 
 
-def plan_of_level(layout: Layout, resolved: ResolvedLevel, sampler: Sampler) -> ReadPlan:
+def plan_of_level(layout: Layout, resolved: ResolvedLevel, sampler: Sampler, dtype: np.dtype) -> Read:
     """The read at the coordinates of a resolved call."""
     axes, operands, grid = space_axes(layout, sampler), resolved.coords[::-1], as_given
     if layout.kind.is_cube:
@@ -266,8 +186,27 @@ def plan_of_level(layout: Layout, resolved: ResolvedLevel, sampler: Sampler) -> 
             assert resolved.lod is not None
             level, grid = resolved.lod, InChain(sampler, layout.num_levels, grid)
         axes, operands = (level_axis(layout.num_levels, sampler), *axes), (level, *operands)
-    plan = ReadPlan(axes, operands, grid, combination=combination(sampler))
-    return plan.with_sizes(resolved.sizes, layout)
+    return with_sizes(Read(spec_of(axes, sampler, dtype, grid), operands), resolved.sizes, layout)
+
+
+def spec_of(axes: tuple[Axis, ...], sampler: Sampler, dtype: np.dtype, grid: Grid) -> ReadSpec:
+    """The static half of a read along axes, as a sampler asks for it."""
+    return ReadSpec(
+        axes, sampler.decoding, np.dtype(dtype), sampler.deterministic, grid, combination=combination(sampler)
+    )
+
+
+def with_sizes(read: Read, sizes: Sequence[jax.Array], layout: Layout) -> Read:
+    """The read in a texture of sizes that are operands, slowest axis first, and then starts, if there are any."""
+    if not sizes:
+        return read
+    assert layout.capacity is not None
+    axes = [size_axis(layout.capacity)] * layout.kind.texel_ndim
+    axes += [start_axis(in_window(count)) for count in layout.window or ()]
+    rank = max(a.ndim for a in read.spec.numbers(read.operands))
+    for axis, size in reversed(list(zip(axes, sizes, strict=True))):
+        read = read.with_axis(axis, size.reshape([1] * rank), 0)
+    return read
 
 
 def combination(sampler: Sampler) -> Combination:

@@ -14,7 +14,6 @@ from jaxtex._engine.describe.plan import Layout, plan_of_grid
 from jaxtex._engine.describe.storage import Part
 from jaxtex._engine.rules.joined_reads import Read, joined
 from jaxtex._reads import models
-from jaxtex._tables.storage_formats import Decoding
 from jaxtex.warp.grids import affine
 from jaxtex.warp.images import grid_operands
 from tests.support.host_kernels import kernels_on_cpu
@@ -109,8 +108,8 @@ def turned(images, matrices, deterministic=False):
         operands = grid_operands(
             [jnp.full((1, 1), number, jnp.float32) for number in matrix], image.shape[:2], 0, image.dtype
         )
-        plan = plan_of_grid(layout, affine, operands, sampler, 2)
-        return Read(image, plan.operands, plan.spec(Decoding.ELEMENT, np.dtype("float32"), deterministic))
+        plan = plan_of_grid(layout, affine, operands, sampler, np.dtype("float32"), 2)
+        return Read(image, plan.operands, plan.replace(deterministic=deterministic).spec)
 
     return joined([read(*some) for some in zip(images, matrices)], 2)
 

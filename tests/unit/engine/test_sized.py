@@ -109,8 +109,7 @@ def test_a_chain_is_made_and_read_by_one_program():
         resolved = smoothing.ResolvedLevel(
             tuple(coords), None, None, lod=jnp.clip(lod, 0, last(height, width)), sizes=(height, width)
         )
-        plan, _ = smoothing.plan_read(smoothing.layout_of(sized(chain, height, width, None, 6)), resolved, sampler)
-        return chain, smoothing.FLOAT.read(sized(chain, height, width, None, 6), plan, sampler.decoding, np.float32)
+        return chain, smoothing.read(sized(chain, height, width, None, 6), resolved, sampler, np.dtype(np.float32))
 
     def last(height, width):
         return jnp.floor(jnp.log2(jnp.maximum(height, width).astype(jnp.float32)))

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import jaxtex as jt
-from jaxtex._engine.describe.plan import ReadPlan, layout_of, space_axes
-from jaxtex._engine.describe.spec import as_given
+from jaxtex._engine.describe.plan import layout_of, space_axes
+from jaxtex._engine.describe.spec import ReadSpec
 from jaxtex._engine.describe.stacks import Stack, split
 from jaxtex._engine.rules import primitives
 from jaxtex._tables.storage_formats import Decoding
@@ -119,7 +119,7 @@ def test_an_operand_in_any_order(axis):
     points = np.moveaxis(x_y, 0, axis)
 
     def stacked(texels, points):
-        spec = ReadPlan(axes, (points,), as_given, (Stack(axis, (1, 0)),)).spec(Decoding.ELEMENT, np.float32)
+        spec = ReadSpec(axes, Decoding.ELEMENT, np.dtype(np.float32), stacks=(Stack(axis, (1, 0)),))
         return primitives.read(texels, (points,), spec)
 
     def separate(texels, points):

@@ -17,8 +17,8 @@ from jax.sharding import AxisType, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import jaxtex as jt
-from jaxtex._engine.describe.plan import ResolvedLevel, SizedTexture, layout_of
-from jaxtex._engine.float_arithmetic import FLOAT, plan_read
+from jaxtex._engine.describe.plan import ResolvedLevel, SizedTexture, layout_of, plan_of_level
+from jaxtex._engine.float_arithmetic import FLOAT
 from jaxtex._jax.indexing import placed_like
 from jaxtex._reads import calls
 from jaxtex.mipmaps import chain_shapes
@@ -188,9 +188,8 @@ def read_sized(texture, coords, lod, sampler):
     if lod is None:
         return calls.sample_grid(texture, as_they_are, coords, sampler)
     resolved = ResolvedLevel(coords, None, None, lod=lod, sizes=texture.sizes)
-    plan, _ = plan_read(layout_of(texture), resolved, sampler)
-    out = FLOAT.read(texture, plan, sampler.decoding, np.dtype(np.float32), sampler.deterministic)
-    return out.astype(texture.dtype)
+    read = plan_of_level(layout_of(texture), resolved, sampler, np.dtype(np.float32))
+    return FLOAT.read(texture, read).astype(texture.dtype)
 
 
 @contextlib.contextmanager

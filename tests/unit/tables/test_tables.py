@@ -12,7 +12,8 @@ from jaxtex._engine.compute import linearization, operators
 from jaxtex._engine.cuda import adjoint_kernel
 from jaxtex._engine.cuda.build.launch import THIS_GPU
 from jaxtex._engine.cuda.read import read_kernel
-from jaxtex._engine.describe.plan import ReadPlan, layout_of, space_axes
+from jaxtex._engine.describe.plan import layout_of, space_axes
+from jaxtex._engine.describe.spec import ReadSpec
 from jaxtex._engine.float_arithmetic import FLOAT
 from jaxtex._engine.forms import choice, cpu_adjoint, partitioned_adjoint
 from jaxtex._tables.address_rules import ADDRESS_RULES, AddressRule
@@ -108,7 +109,7 @@ def strided(tap, size):
 def spec_of(texels, sampler, deterministic=False):
     """The spec of a read, and its operands as functions of x and y."""
     axes = space_axes(layout_of(jt.texture2d(texels)), sampler)
-    return ReadPlan(axes, ()).spec(Decoding.ELEMENT, F32, deterministic)
+    return ReadSpec(axes, Decoding.ELEMENT, F32, deterministic)
 
 
 def every_form(texels, x, y, spec):

@@ -1,0 +1,65 @@
+"""`Read`, the one carrier of a read: what it is, and its arrays."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import jax
+
+from ..._tables.address_rules import CLAMP, LAST
+from ..._tables.filter_kernels import POINT
+from .axis import WEIGHT, Axis, Role
+from .grids import OneMore
+from .spec import Coords, ReadSpec, as_given
+
+
+class Read(NamedTuple):
+    """A read of the engine, complete when it is planned. What changes it returns another one.
+
+    Attributes:
+        spec: its static half. The axes are those of the texels as they are stored: level, layer, face, z, y, x.
+        operands: of which `spec.grid` makes a coordinate for each axis; as a rule they are the coordinates.
+    """
+
+    spec: ReadSpec
+    operands: tuple[jax.Array, ...]
+
+    @property
+    def coords(self) -> Coords:
+        return self.spec.coords(self.operands)
+
+    def replace(self, **changes: Any) -> "Read":
+        """The same read with changes of its static half."""
+        return self._replace(spec=dataclasses.replace(self.spec, **changes))
+
+    def with_axis(self, axis: Axis, coord: jax.Array, position: int) -> "Read":
+        """This read along one more axis, at `position`."""
+        spec, operands = self.spec, self.operands
+        axes = (*spec.axes[:position], axis, *spec.axes[position:])
+        grid = as_given if spec.grid is as_given else OneMore(spec.grid, position)
+        number = position if spec.grid is as_given else 0
+        stacks = (*spec.stacks[:number], None, *spec.stacks[number:]) if spec.stacks else ()
+        read = self.replace(axes=axes, grid=grid, stacks=stacks)
+        return read._replace(operands=(*operands[:number], coord, *operands[number:]))
+
+    def weighted_sum(self, weights: jax.Array, summed_axes: tuple[int, ...]) -> "Read":
+        """The sum of `weights` times reads, along axes of the samples, counted from the end."""
+        position = int(self.spec.axes[0].role is Role.LEVEL)
+        return self.with_axis(WEIGHT, weights, position).replace(summed_axes=summed_axes)
+
+    def in_head(self, head: jax.Array, num_heads: int) -> "Read":
+        """This read in the head of that number, of those that share the channels of a texel."""
+        axis = Axis(num_heads, POINT, LAST, integer=True, role=Role.LAYER)
+        return self.with_axis(axis, head, len(self.spec.axes))
+
+    def in_pyramid(self, level: jax.Array, shapes: Sequence[tuple[int, ...]]) -> "Read":
+        """This read in levels of any sizes, of which `level` says which one each sample reads.
+
+        Args:
+            shapes: of each level, whose texels are stored one after the other.
+        """
+        axes = self.spec.axes
+        sizes = iter(zip(*(shape[-1 - sum(a.role is Role.SPACE for a in axes) : -1] for shape in shapes)))
+        axes = tuple(a._replace(level_sizes=next(sizes)) if a.role is Role.SPACE else a for a in axes)
+        levels = Axis(len(shapes), POINT, CLAMP, integer=True, role=Role.LEVEL)
+        return self.replace(axes=axes).with_axis(levels, level, 0)
