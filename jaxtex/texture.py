@@ -14,7 +14,7 @@ from jax.typing import ArrayLike
 
 from ._checks.integers import in_dtype_of_jax
 from ._checks.remedies import check_color, check_is_no_nest, check_operand, public
-from ._engine.describe.levels import CutChain, joined_levels
+from ._engine.describe.levels import CutChain, joined_levels, level_size
 from ._tables.storage_formats import STORAGE_FORMATS
 from .modes import TextureKind, choose
 
@@ -207,7 +207,7 @@ def chain_shapes(
         raise ValueError(
             f"{name}: {argument} asks for {num_levels} levels, expected 1 to {most} for texels of shape {shape}."
         )
-    return [(*front, *(max(n >> level, 1) for n in sizes), shape[-1]) for level in range(num_levels or most)]
+    return [(*front, *(level_size(n, level) for n in sizes), shape[-1]) for level in range(num_levels or most)]
 
 
 @public

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..._jax.indexing import gather
+from ..describe.levels import chosen_level_size, level_size
 
 # Texels of a run. Levels of few texels take one run each.
 RUN = 2**12
@@ -36,13 +37,13 @@ def halving_weights(size: int) -> np.ndarray:
 
 def chain_weights(size: int, num_levels: int) -> np.ndarray:
     """`halving_weights` of all levels but the last, of an axis of that size, one after the other: (3, total)."""
-    found = [halving_weights(max(size >> level, 1)) for level in range(num_levels - 1)]
+    found = [halving_weights(level_size(size, level)) for level in range(num_levels - 1)]
     return np.concatenate([np.zeros((COVERED, 0), np.float32), *found], axis=1)
 
 
 def chain_length(sizes: tuple[int, ...]) -> int:
     """How many texels a chain has, down to a single texel."""
-    shapes = (tuple(max(n >> level, 1) for n in sizes) for level in range(max(sizes).bit_length()))
+    shapes = (tuple(level_size(n, level) for n in sizes) for level in range(max(sizes).bit_length()))
     return sum(int(np.prod(shape, dtype=np.int64)) for shape in shapes)
 
 
@@ -75,7 +76,7 @@ class Level(NamedTuple):
 
     @property
     def next(self) -> "Level":
-        height, width = (jnp.maximum(n >> 1, 1) for n in (self.height, self.width))
+        height, width = (chosen_level_size(n, 1) for n in (self.height, self.width))
         return Level(height, width, self.start + self.height * self.width, self.rows + height, self.columns + width)
 
 

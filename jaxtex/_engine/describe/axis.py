@@ -11,6 +11,7 @@ import numpy as np
 
 from ..._tables.address_rules import CLAMP, AddressRule
 from ..._tables.filter_kernels import POINT, FilterKernel, Polynomials
+from .levels import chosen_level_size, level_size
 
 
 class Role(StrEnum):
@@ -121,14 +122,14 @@ class Axis(NamedTuple):
         if self.role is not Role.SPACE:
             return axis
         if not self.level_sizes:
-            return axis._replace(size=jnp.maximum(self.given_size >> level, 1))
+            return axis._replace(size=chosen_level_size(self.given_size, level))
         return axis._replace(size=of_each(level, self.level_sizes))
 
     def level_size(self, level: int) -> int:
         """The size in a level that is known while tracing."""
         if self.level_sizes:
             return self.level_sizes[level]
-        return max(self.known_size >> level, 1) if self.role is Role.SPACE else self.known_size
+        return level_size(self.known_size, level) if self.role is Role.SPACE else self.known_size
 
     @property
     def known_size(self) -> int:

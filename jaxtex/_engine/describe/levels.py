@@ -1,4 +1,4 @@
-"""The levels of a mip chain that is cut over devices, and the texels that these store."""
+"""The levels of a mip chain: their sizes, and of one that is cut over devices, the texels that each device stores."""
 
 # pyright: strict, reportUnknownMemberType=false
 
@@ -9,6 +9,16 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+
+
+def level_size(size: int, level: int) -> int:
+    """The size of an axis in a level of a mip chain: half of that in the level before, rounded down, and at least 1."""
+    return max(size >> level, 1)
+
+
+def chosen_level_size(size: int | jax.Array, level: int | jax.Array) -> jax.Array:
+    """`level_size` in a level that each sample chooses, or of a size that is an array."""
+    return jnp.maximum(size >> level, 1)
 
 
 class CutChain(NamedTuple):

@@ -17,7 +17,7 @@ import numpy as np
 from ..._jax.branches import where_needed
 from ..._tables.address_rules import Addressed, Size, clamp, is_inside
 from ..._tables.filter_kernels import Weight
-from ..describe.axis import Axis, Role, inner_axes, sizes_are_known
+from ..describe.axis import Axis, Role, inner_axes, of_each, sizes_are_known
 from ..describe.spec import Coords
 from .taps import Taps, taps
 
@@ -247,9 +247,7 @@ def level_start(level: jax.Array, axes: tuple[Axis, ...]) -> jax.Array:
     whole = sum(finest >> bits * k for k in range(len(starts)))
     if whole < INDEX_LIMIT and all(start == layers * (whole - (whole >> bits * k)) for k, start in enumerate(starts)):
         return layers * (whole - (np.int32(whole) >> (bits * level)))
-    # Counted, not looked up: a vector unit has no table.
-    counts = np.diff(starts)
-    return sum((jnp.where(level > k, np.int32(n), 0) for k, n in enumerate(counts)), jnp.zeros_like(level))
+    return of_each(level, tuple(map(int, starts)))
 
 
 def only_address(coords: Coords, axes: tuple[Axis, ...], axis_taps: AxisTaps = taps) -> TexelAddress:

@@ -6,6 +6,7 @@ import dataclasses
 
 import jax
 
+from ..._engine.describe.levels import level_size
 from ...modes import TextureKind
 from ..enums import ArrayFlags
 from ..errors import check_index, check_type
@@ -141,7 +142,7 @@ def kind_of(extent: Extent, flags: ArrayFlags) -> TextureKind:
 def level_extent(extent: Extent, flags: ArrayFlags, level: int) -> Extent:
     """The extent of a mip level. Layers and faces do not shrink, and an axis of size 0 stays 0."""
     shrinks = (True, True, not flags & SHAPE_FLAGS)
-    return Extent(*(max(1, n >> level) if n and halved else n for n, halved in zip(extent, shrinks))).frozen()
+    return Extent(*(level_size(n, level) if n and halved else n for n, halved in zip(extent, shrinks))).frozen()
 
 
 @cuda_function
