@@ -21,7 +21,7 @@ from .environment import environment
 from .peers.protocol import on_gpu, optional, wait
 from .timing import Start, Wait, side_by_side
 
-DEGREES, WEIGHT = 20.0, 1.3
+DEGREES, FACTOR = 20.0, 1.3
 # Results of float32 and of SciPy's float64 may differ by so much of the largest value.
 CLOSE = 1e-3
 
@@ -81,7 +81,7 @@ def cases(image: int, volume: int) -> list[Case]:
     rows += [Case("map_coordinates", deep, order, jittered) for order in (1, 3)]
     for shape in (flat, deep):
         rows += [Case("affine_transform", shape, order, turn) for order in (1, 3)]
-        rows += [Case("zoom", shape, order, lambda _: (WEIGHT,), False) for order in (1, 3)]
+        rows += [Case("zoom", shape, order, lambda _: (FACTOR,), False) for order in (1, 3)]
         rows += [Case("shift", shape, 3, third)]
     return rows
 

@@ -2,8 +2,9 @@
 
 import gc
 
+from ..inputs import made
+from ..works import Work
 from . import with_cupy, with_drjit, with_torch
-from .inputs import made
 from .protocol import CannotError, Peer, Run, wait
 from .with_copy import addition, copy
 from .with_cupy import texture_unit
@@ -13,7 +14,6 @@ from .with_nvdiffrast import nvdiffrast
 from .with_opencv import opencv
 from .with_scipy import map_coordinates
 from .with_torch import torch
-from .works import Work
 
 PEERS: dict[str, Peer] = {
     "jaxtex": jaxtex,

@@ -3,9 +3,9 @@
 import jax
 import jax.numpy as jnp
 
+from ..works import LAUNCH, Work
 from .protocol import Run
 from .with_jaxtex import compiled, program
-from .works import LAUNCH, Work
 
 
 def copy(work: Work) -> Run | None:

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from .inputs import ANGLE, inputs
+from ..inputs import ANGLE, inputs
+from ..works import Work
 from .protocol import Run, as_jax, holding_memory, on_gpu, optional
-from .works import Work
 
 KERNEL = """
 extern "C" __global__ void read(VECTOR* out, const float* x, const float* y, const float* z,

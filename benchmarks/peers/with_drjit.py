@@ -6,9 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .inputs import inputs
+from ..inputs import inputs
+from ..works import Work
 from .protocol import Run, holding_memory, on_gpu, optional
-from .works import Work
 
 WRAP_MODES = {"clamp": "Clamp", "wrap": "Repeat", "mirror": "Mirror"}
 

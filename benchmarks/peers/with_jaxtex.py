@@ -8,9 +8,9 @@ import jax
 
 import jaxtex as jt
 
-from .inputs import inputs, rotation
+from ..inputs import inputs, rotation
+from ..works import Work
 from .protocol import CannotError, Run
-from .works import Work
 
 
 def sampler(work: Work) -> jt.Sampler:

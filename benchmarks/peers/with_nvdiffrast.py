@@ -5,10 +5,10 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from .inputs import Inputs, inputs
+from ..inputs import Inputs, inputs
+from ..works import Work
 from .protocol import Run, on_gpu, optional
 from .with_torch import device, ours, tensor, wait
-from .works import Work
 
 BOUNDARIES = {"clamp": "clamp", "wrap": "wrap", "border": "zero"}
 

@@ -5,9 +5,9 @@ import functools
 import jax.numpy as jnp
 import numpy as np
 
-from .inputs import inputs
+from ..inputs import inputs
+from ..works import Work
 from .protocol import Run, on_gpu, optional
-from .works import Work
 
 MODES = {"clamp": "REPLICATE", "wrap": "WRAP", "mirror": "REFLECT", "border": "CONSTANT"}
 

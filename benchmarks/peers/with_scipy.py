@@ -3,10 +3,10 @@
 import jax
 from jax.scipy.ndimage import map_coordinates as ndimage
 
-from .inputs import inputs
+from ..inputs import inputs
+from ..works import Work
 from .protocol import Run
 from .with_jaxtex import compiled, differentiated
-from .works import Work
 
 # SciPy's reflect repeats the edge texel, as mirror does here.
 MODES = {"clamp": "nearest", "wrap": "wrap", "mirror": "reflect", "border": "constant"}

@@ -6,9 +6,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from .inputs import inputs
+from ..inputs import inputs
+from ..works import Work
 from .protocol import Run, as_jax, holding_memory, on_gpu, optional
-from .works import Work
 
 PADDINGS = {"clamp": "border", "border": "zeros", "mirror": "reflection"}
 

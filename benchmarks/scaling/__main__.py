@@ -14,11 +14,12 @@ from typing import Any
 
 import jax
 
-from .environment import environment
+from ..environment import environment
+from ..peers.protocol import on_gpu
+from ..picture import available
 from .measure import figures
 from .page import replace_section
-from .peers.protocol import on_gpu
-from .picture import available, draw
+from .picture import draw
 from .rates import rates
 from .report import markdown
 from .works import Work, works

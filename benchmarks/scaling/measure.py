@@ -11,9 +11,9 @@ from jax.sharding import PartitionSpec as P
 
 import jaxtex as jt
 
+from ..peers.protocol import on_gpu, wait
+from ..timing import side_by_side
 from .collectives import bytes_sent
-from .peers.protocol import on_gpu, wait
-from .timing import side_by_side
 from .works import Arrays, Work
 
 AXIS = "devices"

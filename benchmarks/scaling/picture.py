@@ -3,8 +3,8 @@
 import importlib
 import pathlib
 
+from ..picture import DPI, WIDTH, save
 from .comparison import Found, Pair, pairs
-from .picture import DPI, WIDTH, save
 
 LINE = 26  # pixels a bar
 TOP, BOTTOM = 70, 46  # pixels around the bars

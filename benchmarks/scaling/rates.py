@@ -9,9 +9,10 @@ import jax.numpy as jnp
 from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from .measure import AXIS, roofline
-from .peers.protocol import on_gpu, wait
-from .timing import side_by_side
+from ..measure import roofline
+from ..peers.protocol import on_gpu, wait
+from ..timing import side_by_side
+from .measure import AXIS
 
 SIDE = {"small": 64, "large": 8192}  # of what is copied, with four channels
 

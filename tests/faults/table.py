@@ -451,7 +451,7 @@ FAULTS = {
     ),
     "a color has a part inside": Fault(
         ENGINE + "compute/outside.py",
-        "jnp.where(for_channels(everything), out, out + weight",
+        "jnp.where(for_channels(all_inside), out, out + weight",
         "jnp.where(for_channels(~everything), out, out + weight",
         "test_values.py",
         "border",
