@@ -11,7 +11,6 @@ import jaxtex as jt
 from jaxtex._engine.compute import linearization, operators
 from jaxtex._engine.cuda import adjoint_kernel
 from jaxtex._engine.cuda.build.launch import THIS_GPU
-from jaxtex._engine.cuda.read import read_kernel
 from jaxtex._engine.describe.plan import layout_of, space_axes
 from jaxtex._engine.describe.spec import ReadSpec
 from jaxtex._engine.float_arithmetic import FLOAT
@@ -125,7 +124,7 @@ def every_form(texels, x, y, spec):
         rooms = (operators, linearization), (partitioned_adjoint, partitioned_adjoint)
         return [*(run(room, *args) for room in rooms), run((cpu_adjoint, cpu_adjoint), *args, batch=0)]
 
-    kernels = run((read_kernel, adjoint_kernel), g, texels, y, x, batch=0, launcher=LAUNCHER)
+    kernels = run((adjoint_kernel, adjoint_kernel), g, texels, y, x, batch=0, launcher=LAUNCHER)
     return [*jax.jit(of_arrays)(g, texels, y, x), kernels]
 
 
