@@ -20,7 +20,7 @@ from .anisotropy import Ellipse, ellipse, even, read_along
 from .border import stored_color
 from .directions import side_on_face, to_face
 from .lod import fixed, fixed_exp2, fixed_lod, footprint_lod, in_texels
-from .positions import number
+from .positions import number, taps
 
 
 def resolve_level(layout: Layout, arguments: ReadArguments, sampler: Sampler) -> ResolvedLevel:
@@ -109,7 +109,7 @@ def read(
     floating = lambda a: a.astype(jnp.float32) if jnp.issubdtype(a.dtype, jnp.floating) else a
     spec = plan.spec(decoding, rounded_dtype(dtype, unit.result_dtype(texture.dtype, decoding)))
     operands = tuple(map(floating, plan.operands))
-    place = {"adds_up": False, "chain": texture.cut}
+    place = {"adds_up": False, "chain": texture.cut, "axis_taps": taps}
     return read_where_placed(unit.read, texture.texels, texture.border_color, operands, spec, **place).astype(dtype)
 
 

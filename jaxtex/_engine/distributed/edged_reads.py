@@ -20,7 +20,8 @@ from ..by_terms import by_terms
 from ..lowering.parts import Edged
 from ..primitives import active, as_cotangent, is_nonzero, jvp_by_terms, pullback_p, pushforward_p, read_p, splat_p
 from ..spec import TEXELS, ReadSpec, Wrt
-from ..texel_walk import holds_taps
+from ..taps import taps
+from ..texel_walk import AxisTaps, holds_taps
 
 # A texture is so many arguments.
 ARRAYS = 3
@@ -33,15 +34,19 @@ def read(texels: Edged, operands: Sequence[jax.Array], spec: ReadSpec) -> jax.Ar
     return bind(edged_read_p, *args, spec=spec, missing=missing)
 
 
-def holds(spec: ReadSpec, operands: Sequence[jax.Array]) -> jax.Array:
-    """Whether all texels that a result needs are stored."""
+def holds(spec: ReadSpec, operands: Sequence[jax.Array], axis_taps: AxisTaps = taps) -> jax.Array:
+    """Whether all texels that a result needs are stored.
+
+    Args:
+        axis_taps: finds the taps of one axis, as the read does.
+    """
     if spec.num_reads == 1:
-        held = holds_taps(spec.coords(operands), spec.axes)
+        held = holds_taps(spec.coords(operands), spec.axes, axis_taps)
     else:
 
         def one(number: jax.Array) -> jax.Array:
             *coords, weight = spec.grid(number, *spec.numbers(operands))
-            return holds_taps(coords, spec.axes) | ~(weight > 0)
+            return holds_taps(coords, spec.axes, axis_taps) | ~(weight > 0)
 
         ranked = jnp.arange(1, spec.num_reads + 1, dtype=jnp.int32).reshape(-1, *[1] * operands[0].ndim)
         held = jnp.all(jax.lax.map(one, ranked), 0)
@@ -57,9 +62,11 @@ def joined(texels: Sequence[jax.Array]) -> jax.Array:
 # What the primitives mean
 
 
-def where_held(values: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec, missing: float) -> jax.Array:
+def where_held(
+    values: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec, missing: float, axis_taps: AxisTaps = taps
+) -> jax.Array:
     """Values of samples, S + (C,), and `missing` where a sample needs texels that are not stored."""
-    return jnp.where(holds(spec, operands)[..., None], values, jnp.asarray(missing, values.dtype))
+    return jnp.where(holds(spec, operands, axis_taps)[..., None], values, jnp.asarray(missing, values.dtype))
 
 
 def read_terms(*args: jax.Array, spec: ReadSpec, missing: float) -> jax.Array:

@@ -20,6 +20,8 @@ from ..axis import Axis, Role, inner_axes
 from ..indexing import explicit_sharding
 from ..spec import Combination, ReadSpec
 from ..stacks import Stack
+from ..taps import taps
+from ..texel_walk import AxisTaps
 from .cut import Cut
 from .cut_chain import ChainCut
 from .meeting import METHOD, Halo, Method, Routing, Whole, report
@@ -174,6 +176,7 @@ class Meeting(NamedTuple):
         operands, spec: of the read, where each operand holds one number of each sample.
         stacked, stacked_spec: the same as they were given.
         adds_up: whether a read is the sum of reads of some of its taps and of the others.
+        axis_taps: finds the taps of one axis, as the read does.
     """
 
     texels: jax.ShapeDtypeStruct
@@ -184,6 +187,7 @@ class Meeting(NamedTuple):
     stacked: tuple[jax.Array, ...]
     stacked_spec: ReadSpec
     adds_up: bool = True
+    axis_taps: AxisTaps = taps
 
     @classmethod
     def of(
