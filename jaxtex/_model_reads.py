@@ -12,6 +12,7 @@ from ._engine.coordinates import Arrays
 from ._engine.distributed.cut_chain import without_cut
 from ._engine.float_arithmetic import FLOAT
 from ._engine.hashing import pyramid_axes
+from ._engine.indexing import everywhere
 from ._engine.joined_reads import Read
 from ._engine.plan import Layout, ReadPlan, layout_of, plan_of_grid
 from ._reads import numbers_of, plan_of_call
@@ -87,7 +88,8 @@ def plan_pyramid(
     scale = jnp.asarray(scales, operands[0].dtype).reshape(*front, -1)
     sums = sum_dtype(table.dtype, operands[0].dtype)
     plan = ReadPlan(pyramid_axes(sizes, rows, hashed, len(operands)), (level, scale, *operands), scaled_points)
-    return Read(table, plan.operands, plan.spec(Decoding.ELEMENT, rounded_dtype(table.dtype, sums)))
+    # A point reads rows from anywhere in the table.
+    return Read(everywhere(table), plan.operands, plan.spec(Decoding.ELEMENT, rounded_dtype(table.dtype, sums)))
 
 
 def plan_windows(

@@ -10,7 +10,7 @@ from . import operators
 from .axis import Axis, differentiated
 from .combinations import Path, TexelValue, blend, weighted
 from .decoding import decode
-from .indexing import gather
+from .indexing import gather, placed_like
 from .operators import read, summed, zero_outside
 from .spec import TEXELS, Coords, ReadSpec, Wrt
 from .texel_walk import TexelAddress, flattened
@@ -75,7 +75,12 @@ def operand_cotangents(of_coords: ByNumber, operands: Sequence[jax.Array], spec:
         return {}
     shape = jnp.broadcast_shapes(*spec.sample_shapes(operands))
     function, some = partial_grid(operands, spec, wrt, tuple(of_coords))
-    coords, transposed = jax.vjp(lambda *some: [jnp.broadcast_to(c, shape) for c in function(*some)], *some)
+
+    def broadcast(*some: jax.Array) -> list[jax.Array]:
+        coords = (jnp.broadcast_to(c, shape) for c in function(*some))
+        return [placed_like(c, cotangent) for c, cotangent in zip(coords, of_coords.values())]
+
+    coords, transposed = jax.vjp(broadcast, *some)
     return dict(zip(wrt, transposed([c.astype(x.dtype) for c, x in zip(of_coords.values(), coords)])))
 
 
