@@ -83,7 +83,7 @@ def position(coord: jax.Array, size: int, kernel: FilterKernel, rule: AddressRul
         coord = coord - 2 * jnp.trunc(coord / 2)  # exact, and a whole number of periods
     place = coord * size if normalized else coord
     if rule.saturates:  # further outside than the filter is wide all positions are alike, infinite ones too
-        return jnp.clip(jnp.where(place == place, place, 0), -kernel.num_taps, size + kernel.num_taps)
+        return jnp.clip(jnp.where(jnp.isnan(place), 0, place), -kernel.num_taps, size + kernel.num_taps)
     return jnp.where(jnp.abs(place) < POSITION_LIMIT, place, 0)
 
 

@@ -4,7 +4,9 @@ The gradients of `reference.read` are those that JAX finds by itself. Coordinate
 the edges and centers of texels, where both take the slope on the right, and some are no numbers.
 """
 
+import inspect
 import itertools
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -182,3 +184,9 @@ def test_a_level_of_a_chain_is_a_tap_on_the_axis_of_levels(filter_mode, kernel):
     (value, slope), (wanted, wanted_slope) = both()
     assert_close("float32", value, wanted, np.abs(texels).max())
     assert_close("sum", slope, wanted_slope, 4 * (1 + np.abs(wanted_slope).max()))
+
+
+def test_the_architecture_page_shows_its_code():
+    page, source = Path(__file__).parents[3] / "docs" / "architecture.md", inspect.getsource(reference)
+    code = source[source.index("def read(") :]
+    assert f"```python\n{code}```\n" in page.read_text(), f"{page.name} is to show\n{code}"
