@@ -21,7 +21,7 @@ from .anisotropy import Ellipse, ellipse, even, read_along
 from .border import stored_color
 from .directions import side_on_face, to_face
 from .lod import fixed, fixed_exp2, fixed_lod, footprint_lod, in_texels
-from .positions import number
+from .positions import number, taps
 
 
 class HardwareArithmetic(ReadArithmetic):
@@ -72,7 +72,7 @@ class HardwareArithmetic(ReadArithmetic):
         # Of the derivatives, which are those of float arithmetic.
         on_unit = dataclasses.replace(spec, dtype=np.dtype(stored), deterministic=False)
         operands = tuple(map(as_single, read.operands))
-        place = {"splits_over_taps": False, "chain": texture.cut}
+        place = {"splits_over_taps": False, "chain": texture.cut, "axis_taps": taps}
         out = read_where_placed(unit.read, texture.texels, texture.border_color, operands, on_unit, **place)
         return out.astype(spec.dtype)
 

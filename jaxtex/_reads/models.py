@@ -15,6 +15,7 @@ from .._engine.describe.spec import ReadSpec
 from .._engine.float_arithmetic import FLOAT
 from .._engine.rules.joined_reads import Read
 from .._engine.sharded.cut_chain import without_cut
+from .._jax.indexing import everywhere
 from .._jax.typed_jit import typed_jit
 from .._tables.storage_formats import Decoding, rounded_dtype, sum_dtype
 from ..modes import TextureKind
@@ -90,7 +91,8 @@ def plan_pyramid(
     sums = sum_dtype(table.dtype, operands[0].dtype)
     axes, dtype = pyramid_axes(sizes, rows, hashed, len(operands)), rounded_dtype(table.dtype, sums)
     spec = ReadSpec(axes, Decoding.ELEMENT, np.dtype(dtype), grid=scaled_points)
-    return Read(table, (level, scale, *operands), spec)
+    # A point reads rows from anywhere in the table.
+    return Read(everywhere(table), (level, scale, *operands), spec)
 
 
 def plan_windows(

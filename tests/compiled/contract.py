@@ -1,7 +1,7 @@
 """What every form of a read must return: the values and cotangents that NumPy computes from its meaning.
 
-A form is a subclass of `ReadContract`, which says how a function is run. All are compared with one reference, which no
-compiler has seen.
+A form is a subclass of `ReadContract`, which says how a function is run. All are compared with one meaning, which no
+compiler has seen, and which `test_meaning.py` compares with the read on one screen.
 """
 
 import functools
@@ -65,8 +65,12 @@ def traced(name, function=with_cotangents):
 
 @functools.cache
 def meaning(name, function=with_cotangents):
-    """The results of a call in NumPy: no program of it is compiled."""
-    closed, arrays, structure = traced(name, function)
+    """The results of a call in NumPy."""
+    return in_numpy(*traced(name, function))
+
+
+def in_numpy(closed, arrays, structure):
+    """The results of a traced call: no program of it is compiled."""
     with np.errstate(all="ignore"):
         return jax.tree.unflatten(structure, evaluator.evaluate(closed, arrays))
 

@@ -1,5 +1,6 @@
 """Eight devices: mip chains whose large levels are cut over them, and whose small ones each device stores."""
 
+import dataclasses
 import math
 import re
 
@@ -123,11 +124,13 @@ def test_modes(mode, mesh):
     assert_trees_close("sum", found, read(texels))
 
 
-def test_halo(mesh):
+@pytest.mark.parametrize("arithmetic", ["float", "hardware"])
+def test_halo(arithmetic, mesh):
     """It reaches half as far in each coarser level. Samples that reach further are NaN."""
     texels, lod = drawn(0, 64, 1), drawn(2, 64, 8, high=6.0)
     x = (np.arange(64, dtype=np.float32)[:, None] + drawn(3, 64, 8, low=-5.5, high=5.5)) / 64
-    read = lambda texels, x: jt.sample(chain(texels), (x,), TRILINEAR, lod=lod)
+    sampler = dataclasses.replace(TRILINEAR, arithmetic=arithmetic)
+    read = lambda texels, x: jt.sample(chain(texels), (x,), sampler, lod=lod)
     with jt.sharded.using(jt.sharded.Halo(6)):
         program, found, expected = compared(read, texels, x)
         far, _ = program(jax.device_put(texels, P("rows")), x + np.float32(0.3))

@@ -117,3 +117,20 @@ def test_batch_sharded_warps_need_no_collective(axis_type):
         compiled = both.lower(*placed).compile()
         assert not COLLECTIVE.findall(compiled.as_text())
         assert_trees_close("reordered", compiled(*placed), expected)
+
+
+def test_an_operand_that_all_samples_share():
+    """A level of detail of one element has the sum of the cotangents of samples on all devices."""
+    texels, x = arguments("shared")[0]
+    sampler = jt.Sampler(mipmap_filter_mode="linear")
+
+    def levels(texels, x, lod):
+        return jt.sample(jt.build_mipmaps(jt.texture1d(texels)), (x,), sampler, lod=lod)
+
+    args = texels, x, np.float32(1.3)
+    both = jax.jit(values_and_gradient(levels))
+    expected = both(*args)
+    mesh = jax.make_mesh((8,), ("b",), axis_types=(AxisType.Explicit,))
+    with jax.set_mesh(mesh):
+        placed = [jax.device_put(a, NamedSharding(mesh, s)) for a, s in zip(args, (P(), P("b"), P()))]
+        assert_trees_close("sum", both(*placed), expected)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 import jax
 import jax.numpy as jnp
 
-from ..._jax.indexing import gather
+from ..._jax.indexing import gather, placed_like
 from ..describe.axis import Axis, differentiated
 from ..describe.spec import TEXELS, Coords, ReadSpec, Wrt
 from ..walk.combinations import Path, TexelValue, blend, weighted
@@ -75,7 +75,12 @@ def operand_cotangents(of_coords: ByNumber, operands: Sequence[jax.Array], spec:
         return {}
     shape = jnp.broadcast_shapes(*spec.sample_shapes(operands))
     function, some = partial_grid(operands, spec, wrt, tuple(of_coords))
-    coords, transposed = jax.vjp(lambda *some: [jnp.broadcast_to(c, shape) for c in function(*some)], *some)
+
+    def broadcast(*some: jax.Array) -> list[jax.Array]:
+        coords = (jnp.broadcast_to(c, shape) for c in function(*some))
+        return [placed_like(c, cotangent) for c, cotangent in zip(coords, of_coords.values())]
+
+    coords, transposed = jax.vjp(broadcast, *some)
     return dict(zip(wrt, transposed([c.astype(x.dtype) for c, x in zip(of_coords.values(), coords)])))
 
 

@@ -70,6 +70,20 @@ class ReadSpec:
     combination: Combination = Combination.BLEND
     materialized: bool = True
 
+    def __post_init__(self) -> None:
+        """Refuses features that do not meet; `tests/unit/reads/test_feature_pairs.py` tests all pairs of others."""
+        roles, drawn = {axis.role for axis in self.axes}, self.expected is not None
+        windows = any(axis.stored is not None and axis.stored.is_window for axis in self.axes)
+        for refused, sentence in (
+            (drawn and self.combination is not Combination.BLEND, "one drawn tap has no neighbors that limit it"),
+            (drawn and Role.WEIGHT in roles, "drawn taps have no weights"),
+            (drawn and Role.SIZE in roles, "taps are not drawn from texels whose sizes are operands"),
+            (Role.WEIGHT in roles and Role.SIZE in roles, "texels whose sizes are operands have no weights"),
+            (windows and Role.LEVEL in roles, "a window holds texels of one level"),
+        ):
+            if refused:
+                raise NotImplementedError(f"a read: {sentence}.")
+
     @property
     def sums(self) -> np.dtype:
         """The dtype in which a read decodes, weights and sums texels: that of its result, unless that has 16 bits."""

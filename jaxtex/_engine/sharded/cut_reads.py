@@ -21,6 +21,8 @@ from ..describe.grids import Started
 from ..describe.spec import Coords, ReadSpec, as_given
 from ..describe.storage import Edged
 from ..walk.combinations import weighted
+from ..walk.taps import taps
+from ..walk.texel_walk import AxisTaps
 from . import edged_reads
 from .cut import Cut
 from .cut_chain import ChainCut
@@ -51,12 +53,14 @@ class Part(NamedTuple):
         texels: those that the device stores.
         cut: how the texture is cut.
         edged: the read of texels in three arrays, if there is one.
+        axis_taps: finds the taps of one axis, as the read does.
     """
 
     read: Read
     texels: jax.Array
     cut: Cut | ChainCut
     edged: EdgedRead | None = None
+    axis_taps: AxisTaps = taps
 
     def has_edges(self, reach: int) -> bool:
         """Whether the texels that neighbors send stay in arrays of their own."""
@@ -111,8 +115,9 @@ def by_halo(part: Part, operands: Sequence[jax.Array], spec: ReadSpec, reach: in
     spec, operands = in_halo(spec, operands, part.cut, reach)
     if not part.has_edges(reach):
         missing = jnp.nan if jnp.issubdtype(values.dtype, jnp.floating) else 0
-        values = edged_reads.where_available(values, operands, spec, missing)
-    return ReadResult(values, jnp.broadcast_to(edged_reads.are_available(spec, operands), values.shape[:-1]))
+        values = edged_reads.where_available(values, operands, spec, missing, part.axis_taps)
+    available = edged_reads.are_available(spec, operands, part.axis_taps)
+    return ReadResult(values, jnp.broadcast_to(available, values.shape[:-1]))
 
 
 # By routing

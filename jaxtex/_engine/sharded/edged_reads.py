@@ -20,7 +20,8 @@ from ..describe.spec import TEXELS, ReadSpec, Wrt
 from ..describe.storage import Edged
 from ..forms.choice import LOWERINGS
 from ..rules.primitives import active, as_cotangent, linear_in_first, pullback_p, pushforward_p, read_p, splat_p
-from ..walk.texel_walk import taps_are_available
+from ..walk.taps import taps
+from ..walk.texel_walk import AxisTaps, taps_are_available
 
 # A texture is so many arguments.
 ARRAYS = 3
@@ -33,15 +34,19 @@ def read(texels: Edged, operands: Sequence[jax.Array], spec: ReadSpec) -> jax.Ar
     return bind(edged_read_p, *args, spec=spec, missing=missing)
 
 
-def are_available(spec: ReadSpec, operands: Sequence[jax.Array]) -> jax.Array:
-    """Whether all texels that a result needs are stored."""
+def are_available(spec: ReadSpec, operands: Sequence[jax.Array], axis_taps: AxisTaps = taps) -> jax.Array:
+    """Whether all texels that a result needs are stored.
+
+    Args:
+        axis_taps: finds the taps of one axis, as the read does.
+    """
     if spec.num_reads == 1:
-        available = taps_are_available(spec.coords(operands), spec.axes)
+        available = taps_are_available(spec.coords(operands), spec.axes, axis_taps)
     else:
 
         def one(number: jax.Array) -> jax.Array:
             *coords, weight = spec.grid(number, *spec.numbers(operands))
-            return taps_are_available(coords, spec.axes) | ~(weight > 0)
+            return taps_are_available(coords, spec.axes, axis_taps) | ~(weight > 0)
 
         ranked = jnp.arange(1, spec.num_reads + 1, dtype=jnp.int32).reshape(-1, *[1] * operands[0].ndim)
         available = jnp.all(jax.lax.map(one, ranked), 0)
@@ -57,9 +62,11 @@ def joined(texels: Sequence[jax.Array]) -> jax.Array:
 # What the primitives mean
 
 
-def where_available(values: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec, missing: float) -> jax.Array:
+def where_available(
+    values: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec, missing: float, axis_taps: AxisTaps = taps
+) -> jax.Array:
     """Values of samples, S + (C,), and `missing` where a sample needs texels that are not stored."""
-    return jnp.where(are_available(spec, operands)[..., None], values, jnp.asarray(missing, values.dtype))
+    return jnp.where(are_available(spec, operands, axis_taps)[..., None], values, jnp.asarray(missing, values.dtype))
 
 
 def read_meaning(*args: jax.Array, spec: ReadSpec, missing: float) -> jax.Array:

@@ -16,7 +16,8 @@ from ..describe.grids import StoredOrder
 from ..describe.levels import CutChain, joined_levels
 from ..describe.spec import ReadSpec
 from ..rules import primitives
-from ..walk.texel_walk import texels_shape
+from ..walk.taps import taps
+from ..walk.texel_walk import AxisTaps, texels_shape
 from . import edged_reads
 from .counted import with_count
 from .cut_reads import EdgedRead, Part, by_halo, by_routing, in_halo
@@ -37,6 +38,7 @@ def read_where_placed(
     edged: EdgedRead | None = None,
     splits_over_taps: bool = True,
     chain: CutChain | None = None,
+    axis_taps: AxisTaps = taps,
 ) -> jax.Array:
     """A read, of which each device computes a part if texels carry an explicit sharding.
 
@@ -44,6 +46,7 @@ def read_where_placed(
         edged: the same, without a color, of texels in three arrays, if there is one.
         splits_over_taps: whether it is the sum of reads of some of its taps and of the others.
         chain: how the levels of a mip chain are cut.
+        axis_taps: finds the taps of one axis, as the read does.
     """
     placed = explicit_sharding(texels)
     if placed is None or not is_cut(placed):
@@ -52,7 +55,7 @@ def read_where_placed(
     if access is None:
         report_whole(texels.shape, texels.dtype, placed)
         return read(whole(texels, spec.axes, chain), color, operands, spec)
-    access = access._replace(splits_over_taps=splits_over_taps)
+    access = access._replace(splits_over_taps=splits_over_taps, axis_taps=axis_taps)
     method = access.method()
     access.report(method)
     if isinstance(method, Whole):
@@ -130,7 +133,7 @@ def read_in_parts(
 
     def on_device(texels: jax.Array, colors: list[jax.Array], *operands: jax.Array) -> jax.Array:
         alone = lambda texels, operands, spec: read(texels, colors[0] if colors else None, operands, spec)
-        part = Part(alone, texels, cut, edged)
+        part = Part(alone, texels, cut, edged, access.axis_taps)
         if isinstance(method, Halo):
             return by_halo(part, operands, spec, method.reach).values
         return by_routing(part, operands, spec, access.capacity(method.slack))
@@ -199,7 +202,7 @@ def count_beyond(access: ShardedAccess, method: Halo) -> jax.Array:
 
     def on_device(wanted: jax.Array, *operands: jax.Array) -> jax.Array:
         part, given = in_halo(spec, operands, cut, method.reach)
-        beyond = jnp.sum(wanted & ~edged_reads.are_available(part, given), dtype=jnp.int32)
+        beyond = jnp.sum(wanted & ~edged_reads.are_available(part, given, access.axis_taps), dtype=jnp.int32)
         return jax.lax.psum(beyond, samples.all_names(cut))
 
     operands, specs = Placed.of(access)

@@ -20,6 +20,8 @@ from ..describe.axis import Axis, Role, inner_axes
 from ..describe.levels import CutChain
 from ..describe.spec import Combination, ReadSpec
 from ..describe.stacks import Stack
+from ..walk.taps import taps
+from ..walk.texel_walk import AxisTaps
 from .cut import Cut
 from .cut_chain import ChainCut
 from .method import METHOD, Halo, Method, Routing, Whole, report
@@ -174,6 +176,7 @@ class ShardedAccess(NamedTuple):
         operands, spec: of the read, where each operand holds one number of each sample.
         stacked, stacked_spec: the same as they were given.
         splits_over_taps: whether a read is the sum of reads of some of its taps and of the others.
+        axis_taps: finds the taps of one axis, as the read does.
     """
 
     texels: jax.ShapeDtypeStruct
@@ -184,6 +187,7 @@ class ShardedAccess(NamedTuple):
     stacked: tuple[jax.Array, ...]
     stacked_spec: ReadSpec
     splits_over_taps: bool = True
+    axis_taps: AxisTaps = taps
 
     @classmethod
     def of(

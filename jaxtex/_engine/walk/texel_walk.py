@@ -297,9 +297,9 @@ def in_store(tap: Tap, group: tuple[Axis, ...]) -> Tap:
     return tap._replace(index=tuple(places), inside=both(tap.inside, available), available=needed)
 
 
-def taps_are_available(coords: Coords, axes: tuple[Axis, ...]) -> jax.Array:
+def taps_are_available(coords: Coords, axes: tuple[Axis, ...], axis_taps: AxisTaps = taps) -> jax.Array:
     """Whether all texels that a sample needs are stored, of axes of which some are stored in part."""
-    taps_of_walks = (tap for _, _, some in walks(coords, axes) for step in some for tap in step.taps)
+    taps_of_walks = (tap for _, _, some in walks(coords, axes, axis_taps) for step in some for tap in step.taps)
     return functools.reduce(jnp.logical_and, (tap.available for tap in taps_of_walks if tap.available is not None))
 
 

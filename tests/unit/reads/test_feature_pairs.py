@@ -1,13 +1,15 @@
 """Every pair of features of a read, against plain reads of an oracle that are composed, or refused in a sentence.
 
-A feature is a row of `FEATURES`; the test makes all pairs of them. Each pair that is read has the value of the
-composition, and the gradients in texels, color, coordinates, weights, level of detail and footprint that it has along
-one line.
+A feature is a row of `FEATURES`; the test makes all pairs of them, and the architecture page shows which are refused.
+Each pair that is read has the value of the composition, and the gradients in texels, color, coordinates, weights, level
+of detail and footprint that it has along one line.
 """
 
 import contextlib
 import functools
 import itertools
+from pathlib import Path
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -17,83 +19,141 @@ from jax.sharding import AxisType, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import jaxtex as jt
-from jaxtex._engine.describe.plan import ResolvedLevel, SizedTexture, layout_of, plan_of_level
+from jaxtex._checks.arguments import ReadArguments
+from jaxtex._engine.describe.plan import SizedTexture, layout_of, sizes_of
 from jaxtex._engine.float_arithmetic import FLOAT
+from jaxtex._engine.walk.drawn_taps import DrawnTaps
 from jaxtex._jax.indexing import placed_like
 from jaxtex._reads import calls
-from jaxtex.mipmaps import chain_shapes
-from jaxtex.modes import TextureKind
 from tests.oracles import reads as oracle
 from tests.support.tolerances import assert_close
 
-# The options of a sampler that a feature sets; most features are arguments of the call.
+
+class Feature(NamedTuple):
+    """A feature of a read.
+
+    Attributes:
+        words: what it is, and what asks for it.
+        keyword: the argument that asks for it, if there is one.
+        options: of a sampler, where these ask for it.
+    """
+
+    words: str
+    keyword: str | None = None
+    options: dict | None = None
+
+
 FEATURES = {
-    "limit": {"filter_mode": "cubic", "limit": "taps"},
-    "key": {"filter_mode": "cubic"},
-    "weights": {},
-    "border": {"address_mode": "border"},
-    "sizes": {},
-    "levels": {"mipmap_filter_mode": "linear"},
-    "footprint": {"max_anisotropy": 2},
-    "deterministic": {"deterministic": True},
-    "hardware": {"arithmetic": "hardware", "filter_mode": "linear"},
-    "half": {},
-    "batch": {},
-    "sharding": {},
+    "limit": Feature(
+        'within its nearest taps: `Sampler(limit="taps")`', "sampler", {"filter_mode": "cubic", "limit": "taps"}
+    ),
+    "key": Feature("one drawn tap: `sample(key=...)`", "key", {"filter_mode": "cubic"}),
+    "weights": Feature("times weights: `nn.sample_weighted(axis=())`", "weights"),
+    "sum": Feature("a sum of reads: `nn.sample_weighted(axis=-1)`", "axis"),
+    "border": Feature("a border color: `texture2d(border_color=...)`", "border_color", {"address_mode": "border"}),
+    "sizes": Feature("sizes are operands: warps of images of many sizes", "sizes"),
+    "window": Feature("a window of the texels is stored: `warp.resample_tiles`", "window"),
+    "halo": Feature("each device stores a part and a halo: `sharded.using(Halo(...))`"),
+    "hashed": Feature("vertices share rows: `nn.multiresolution_grid`"),
+    "levels": Feature("a mip chain: `sample(lod=...)`", "lod", {"mipmap_filter_mode": "linear"}),
+    "footprint": Feature("several reads: `Sampler(max_anisotropy=...)`", "ddx", {"max_anisotropy": 2}),
+    "deterministic": Feature("reproducible sums: `Sampler(deterministic=True)`", "sampler", {"deterministic": True}),
+    "hardware": Feature(
+        'fixed point: `Sampler(arithmetic="hardware")`', "sampler", {"arithmetic": "hardware", "filter_mode": "linear"}
+    ),
+    "half": Feature("rounded to 16 bits: texels of float16"),
+    "batch": Feature("a batch: `jax.vmap`"),
+    "sharding": Feature("samples are sharded over devices"),
 }
+SIZED = {"sizes", "window"}
+SUMS = {"weights", "sum"}
 REFUSED = {
     ("limit", "key"): r"sample: key is given with limit='taps'",
     ("limit", "hardware"): r"Sampler: arithmetic='hardware' is given with limit='taps'",
     ("key", "hardware"): r"sample: key is given with arithmetic='hardware'",
     ("key", "weights"): r"sample_weighted: there is no argument 'key'",
+    ("key", "sum"): r"sample_weighted: there is no argument 'key'",
     ("weights", "footprint"): r"sample_weighted: there is no argument 'ddx'",
+    ("sum", "footprint"): r"sample_weighted: there is no argument 'ddx'",
+    ("key", "sizes"): r"taps are not drawn from texels whose sizes are operands",
+    ("key", "window"): r"taps are not drawn from texels whose sizes are operands",
+    ("weights", "sizes"): r"texels whose sizes are operands have no weights",
+    ("weights", "window"): r"texels whose sizes are operands have no weights",
+    ("sum", "sizes"): r"texels whose sizes are operands have no weights",
+    ("sum", "window"): r"texels whose sizes are operands have no weights",
+    ("window", "levels"): r"a window holds texels of one level",
 }
-# Callers do not make textures whose sizes are operands. The library reads them for warps, which know none of these.
-NOWHERE = {("key", "sizes"), ("weights", "sizes"), ("sizes", "footprint")}
-PAIRS = [pair for pair in itertools.combinations(FEATURES, 2) if pair not in {*REFUSED, *NOWHERE}]
+ALL_PAIRS = [*itertools.combinations(FEATURES, 2)]
+REFUSED |= {
+    pair: rf"multiresolution_grid: there is no argument '{FEATURES[name].keyword}'"
+    for pair, name in itertools.product(ALL_PAIRS, FEATURES)
+    if {*pair} == {name, "hashed"} and FEATURES[name].keyword
+}
+PAIRS = [pair for pair in ALL_PAIRS if pair not in REFUSED]
 # Pairs in two dimensions; the others have one, which costs a fraction.
 OF_IMAGES = {("limit", "border"), ("weights", "border"), ("weights", "half"), ("border", "half")}
-# With these, devices cut the texels too, not the samples alone, which costs a multiple.
+# With these, samples that are sharded travel to texels that are, too, which costs a multiple.
 CUT = {"limit", "border"}
-SAMPLES, DRAWS, CAPACITY = 16, 400, 300
+# With these, each device gets the whole texture, whatever halo is asked for.
+WHOLE = {"key", "sizes", "window", "hashed"}
+GRID = jt.nn.MultiresolutionGrid(ndim=2, num_levels=2, base_resolution=4, log2_hashmap_size=5)
+SAMPLES, DRAWS, CAPACITY, REACH = 16, 400, 304, 6
+# A window of so many texels of 24, which goes on with the first ones.
+START, COUNT = 15, 16
 KEY = jax.random.key(3)
 # So many standard deviations of a mean lie between it and its expectation in one of 10^8 cases.
 SIGMAS = 6
+MAKE = {1: jt.texture1d, 2: jt.texture2d}
 
 
 def sampler_of(on):
-    options = {"address_mode": "wrap"} | {k: v for name in on for k, v in FEATURES[name].items()}
-    return jt.Sampler(**options)
+    options = {"address_mode": "wrap"} | {k: v for name in on for k, v in (FEATURES[name].options or {}).items()}
+    return jt.Sampler(**options, normalized_coords=not in_texels(on))
 
 
-def sizes_of(on):
-    """The texels of each level: as many as devices along the axis that they cut."""
-    finest = (8, 16) if on in OF_IMAGES else (16,)
-    kind = TextureKind.TEXTURE2D if len(finest) == 2 else TextureKind.TEXTURE1D
-    return kind, [s[:-1] for s in chain_shapes(kind, (*finest, 2), None, "")] if "levels" in on else [finest]
+def in_texels(on):
+    """Whether coordinates have that unit: that of a footprint where sizes are operands."""
+    return "footprint" in on and bool(SIZED & {*on})
+
+
+def by_halo(on):
+    """Whether texels are sharded as they come."""
+    return "halo" in on and not SIZED & {*on}
+
+
+def sizes_of_texels(on):
+    """The sizes of the texels, of which devices have equal parts."""
+    if "hashed" in on:
+        return (sum(GRID.table_sizes),)
+    return (8, 16) if on in OF_IMAGES else (64,) if by_halo(on) else (24,) if "window" in on else (16,)
 
 
 @functools.cache
 def drawn(on):
-    """Float32 arrays: texels of all levels, a color, coordinates, weights, a level of detail, and a side."""
-    rng, (_, sizes) = np.random.default_rng(len(str(on))), sizes_of(on)
-    batch, each = ((2,) if "batch" in on else ()), ((3,) if "weights" in on else ())
-    samples = (*batch, SAMPLES, *each)
+    """Float32 arrays: texels, a color, coordinates, weights, a level of detail, and a side."""
+    rng, sizes = np.random.default_rng(len(str(on))), sizes_of_texels(on)
+    batch, each = ((2,) if "batch" in on else ()), ((3,) if "sum" in on else ())
+    samples, unit = (*batch, SAMPLES, *each), 1 if in_texels(on) else sizes[-1]
     # Numbers that float16 holds, and no two equal ones, which would be kinks of a limit.
-    texels = lambda *shape: rng.permutation(np.arange(np.prod(shape)) / 64 - 1).reshape(shape)
+    texels = rng.choice(2**11, (*batch, *sizes, 2), replace=False) / 2**10 - 1
     # Between the centers of texels, where the weights have kinks.
-    cells = rng.integers(-6, 22, (*batch, len(sizes[0]), SAMPLES, *each))
-    coords = cells + 0.5 + rng.uniform(0.1, 0.9, cells.shape)
-    # A side of 8 to 16 texels, whose other side is a third of it: two reads, and levels between 2 and 3.
+    low, high = (18, 26) if "window" in on else (-2, 10) if by_halo(on) else (-6, 22)
+    cells = rng.integers(low, high, (*batch, len(sizes), SAMPLES, *each))
+    if by_halo(on):  # two samples of each device lie near its texels
+        cells = cells + (np.arange(SAMPLES) // 2 * 8).reshape(-1, *[1] * len(each))
+    coords = (cells + 0.5 + rng.uniform(0.1, 0.9, cells.shape)) / unit
+    if "hashed" in on:  # between the vertices of both levels
+        coords = (rng.integers(0, 36, (*batch, 2, SAMPLES)) + rng.uniform(0.1, 0.9, (*batch, 2, SAMPLES))) / 42
     return tuple(
         np.asarray(a, np.float32)
         for a in (
-            texels(*batch, sum(map(np.prod, sizes)), 2),
+            texels,
             rng.normal(size=(*batch, 2)),
-            coords / 16,
+            coords,
             rng.normal(size=samples),
             rng.uniform(0.1, 2.9, samples),
-            rng.uniform(0.55, 0.95, samples),
+            # 8 to 16 texels, whose other side is a third of it: two reads, and levels between 2 and 3.
+            rng.uniform(8.8, 15.2, samples) / unit,
         )
     )
 
@@ -115,9 +175,11 @@ def composed(on, texels, color, coords, weights, lod, side):
     if "batch" in on:
         rest = tuple(name for name in on if name != "batch")
         return np.stack([composed(rest, *args) for args in zip(texels, color, coords, weights, lod, side)])
-    _, sizes = sizes_of(on)
-    ends = np.cumsum([np.prod(size) for size in sizes])[:-1]
-    levels = [part.reshape(*size, 2) for part, size in zip(np.split(texels, ends), sizes)]
+    if "hashed" in on:
+        return np.concatenate([*features_of_levels(texels, coords)], -1)
+    size = texels.shape[-2]
+    coords, side = (coords / size, side / size) if in_texels(on) else (coords, side)
+    levels = oracle.mipmaps(texels, texels.ndim - 1) if "levels" in on else [texels]
     options = {"filter_mode": str(sampler_of(on).filter), "address_mode": "border" if "border" in on else "wrap"}
 
     def of_level(level, coords):
@@ -134,25 +196,43 @@ def composed(on, texels, color, coords, weights, lod, side):
     if "levels" not in on:
         lod = np.zeros(())
     elif "footprint" in on:
-        lod = np.log2(side * sizes[0][-1] / 2)
-    step = 0.5 / sizes[0][-1] if "hardware" in on else side / 6
+        lod = np.log2(side * size / 2)
+    step = 0.5 / size if "hardware" in on else side / 6
     steps = (-step, step) if "footprint" in on else (0,)
     out = sum(of_levels([coords[0] + step, *coords[1:]], lod) for step in steps) / len(steps)
-    return np.sum(out * weights[..., None], -2) if "weights" in on else out
+    out = out * weights[..., None] if "weights" in on else out
+    return np.sum(out, -2) if "sum" in on else out
+
+
+def features_of_levels(table, points):
+    """What each level of a grid of two dimensions holds at points, x first."""
+    first, factors = 0, np.array([1, 2654435761])
+    for scale, size, rows, is_hashed in zip(GRID.scales, GRID.resolutions, GRID.table_sizes, GRID.hashed):
+        place, out = scale * np.moveaxis(points, 0, -1) + 0.5, 0
+        for corner in np.ndindex(2, 2):
+            vertex = np.floor(place).astype(np.int64) + corner
+            row = np.bitwise_xor.reduce(vertex * factors, -1) if is_hashed else vertex @ np.array([1, size])
+            out = out + np.prod(1 - np.abs(place - vertex), -1)[..., None] * table[first + row % rows]
+        yield out
+        first += rows
 
 
 # The read
 
 
 def texture_of(on, texels, color):
-    kind, sizes = sizes_of(on)
-    color = color if "border" in on else None
-    if "sizes" in on:
-        flat = jnp.concatenate([texels, jnp.zeros((CAPACITY - len(texels), 2), texels.dtype)])
-        return SizedTexture(flat, tuple(jnp.full((1,), n, jnp.int32) for n in sizes[0]), color, len(sizes))
-    if "levels" in on:
-        return jt.Texture(texels, color, kind, tuple((*size, 2) for size in sizes))
-    return jt.Texture(texels.reshape(*sizes[0], 2), color, kind)
+    texture = MAKE[texels.ndim - 1](texels, border_color=color if "border" in on else None)
+    texture = jt.build_mipmaps(texture) if "levels" in on else texture
+    if not SIZED & {*on}:
+        return texture
+    flat, windowed = texture.texels.reshape(-1, 2), "window" in on
+    if windowed:
+        flat = jnp.roll(flat, -START, 0)[:COUNT]
+    else:
+        flat = jnp.concatenate([flat, jnp.zeros((CAPACITY - len(flat), 2), texels.dtype)])
+    flat = jax.reshard(flat, P("d")) if "halo" in on else flat
+    window = {"window": (COUNT,), "starts": (np.int32([START]),)} if windowed else {}
+    return SizedTexture(flat, (np.int32(texels.shape[:1]),), texture.border_color, texture.num_levels, **window)
 
 
 def read(on, texels, color, coords, weights, lod, side):
@@ -162,20 +242,26 @@ def read(on, texels, color, coords, weights, lod, side):
         return jax.vmap(functools.partial(read, rest), out_axes=int("key" in on))(
             texels, color, coords, weights, lod, side
         )
-    texture, sampler = texture_of(on, texels.astype(np.float16) if "half" in on else texels, color), sampler_of(on)
-    coords, options = tuple(coords), {}
+    texels, coords, options = texels.astype(np.float16) if "half" in on else texels, tuple(coords), {}
     if "footprint" in on:
         options |= {"ddx": (side,), "ddy": (side / 3,)}
     elif "levels" in on:
         options |= {"lod": lod}
     if "key" in on:
         coords, options["key"] = tuple(jnp.broadcast_to(c, (DRAWS, *c.shape)) for c in coords), KEY
-    if "weights" in on:
-        out = jt.nn.sample_weighted(texture, coords, weights, sampler, **options)
-    elif "sizes" in on:
-        out = read_sized(texture, coords, options.get("lod"), sampler)
+    if "hashed" in on:
+        unknown = {FEATURES[name].keyword: None for name in on if FEATURES[name].keyword}
+        out = jt.nn.multiresolution_grid(texels, jnp.stack(coords, -1), GRID, **unknown)
     else:
-        out = jt.sample(texture, coords, sampler, **options)
+        texture, sampler = texture_of(on, texels, color), sampler_of(on)
+        if isinstance(texture, SizedTexture):
+            out = read_sized(on, texture, coords, weights, sampler, **options)
+        elif SUMS & {*on}:
+            weights = weights if "weights" in on else jnp.ones_like(weights)
+            axis = -1 if "sum" in on else ()
+            out = jt.nn.sample_weighted(texture, coords, weights, sampler, axis=axis, **options)
+        else:
+            out = jt.sample(texture, coords, sampler, **options)
     assert out.dtype == (np.float16 if "half" in on else np.float32)
     return out.astype(np.float32)
 
@@ -184,24 +270,34 @@ def as_they_are(*coords):
     return coords
 
 
-def read_sized(texture, coords, lod, sampler):
-    if lod is None:
+def read_sized(on, texture, coords, weights, sampler, lod=None, key=None, **sides):
+    """A read as the library plans it of textures that callers do not make."""
+    if "hardware" in on:
         return calls.sample_grid(texture, as_they_are, coords, sampler)
-    resolved = ResolvedLevel(coords, None, None, lod=lod, sizes=texture.sizes)
-    read = plan_of_level(layout_of(texture), resolved, sampler, np.dtype(np.float32))
+    resolved = FLOAT.resolve_level(layout_of(texture), ReadArguments(coords, lod=lod, **sides), sampler)
+    resolved = resolved._replace(sizes=sizes_of(texture))
+    read = calls.plan_resolved(FLOAT, layout_of(texture), resolved, sampler, np.dtype(np.float32))
+    if SUMS & {*on}:
+        read = read.weighted_sum(weights, (-1,) if "sum" in on else ())
+    if key is not None:
+        taps = DrawnTaps(read.spec.axes, read.spec.grid)
+        drawn = read.replace(axes=taps.drawn_axes, grid=taps, expected=read.spec)
+        read = drawn._replace(operands=(coords[0], *read.operands))
     return FLOAT.read(texture, read).astype(texture.dtype)
 
 
 @contextlib.contextmanager
 def devices(on, args):
-    """Arguments for eight devices, over which samples, and some texels, are cut."""
-    if "sharding" not in on:
+    """Arguments for eight devices, over which samples, and some texels, are sharded."""
+    if not {"sharding", "halo"} & {*on}:
         yield args
         return
     mesh = jax.make_mesh((min(8, len(jax.devices())),), ("d",), axis_types=(AxisType.Explicit,))
     batch = (None,) * ("batch" in on)
-    specs = [P("d") if CUT & {*on} else P(), P(), P(*batch, None, "d"), *[P(*batch, "d")] * 3]
-    with jax.set_mesh(mesh):
+    is_cut = by_halo(on) or CUT & {*on}
+    specs = [P(*batch, "d") if is_cut else P(), P(), P(*batch, None, "d"), *[P(*batch, "d")] * 3]
+    halo = jt.sharded.using(jt.sharded.Halo(REACH)) if "halo" in on else contextlib.nullcontext()
+    with jax.set_mesh(mesh), halo:
         yield [jax.device_put(a, NamedSharding(mesh, spec)) for a, spec in zip(args, specs)]
 
 
@@ -230,6 +326,9 @@ def assert_composed(on):
     cotangent = rng.normal(size=value.shape).astype(np.float32)
     slope = np.sum(slopes * cotangent)
     with devices(on, args) as placed, devices(on, tangents) as moved:
+        if "halo" in on:
+            has_halo = "Halo" in jt.sharded.explain(functools.partial(read, on), *placed)
+            assert has_halo != bool(WHOLE & {*on})
         found = jax.jit(functools.partial(value_and_slope, on))(tuple(placed), tuple(moved), cotangent)
     out, found_slope = (np.asarray(a, np.float64) for a in found)
     if "key" in on:
@@ -245,12 +344,29 @@ def assert_composed(on):
     assert_close(row, found_slope, slope, np.sum(np.abs(slopes * cotangent)))
 
 
-@pytest.mark.parametrize("features", [*PAIRS, ("limit", "weights", "border", "levels")], ids="+".join)
+@pytest.mark.parametrize("features", [*PAIRS, ("limit", "weights", "sum", "border", "levels")], ids="+".join)
 def test_features_are_what_they_compose_to(features):
     assert_composed(features)
 
 
 @pytest.mark.parametrize("pair", REFUSED, ids="+".join)
 def test_a_pair_without_a_meaning_is_refused(pair):
-    with pytest.raises((TypeError, ValueError), match=REFUSED[pair]):
+    with pytest.raises((TypeError, ValueError, NotImplementedError), match=REFUSED[pair]):
         read(pair, *drawn(pair))
+
+
+PAGE = Path(__file__).parents[3] / "docs" / "architecture.md"
+
+
+def table():
+    """The table of the page: each feature, and those with which it is refused."""
+    yield "| feature | what it is, and what asks for it | refused with |"
+    yield "|---|---|---|"
+    for name, feature in FEATURES.items():
+        others = [other for other in FEATURES if {(name, other), (other, name)} & REFUSED.keys()]
+        yield f"| {name} | {feature.words} | {', '.join(others) or 'none'} |"
+
+
+def test_the_architecture_page_shows_which_pairs_are_refused():
+    expected = "\n".join(table())
+    assert expected in PAGE.read_text(), f"the table of 'Features that meet' in {PAGE.name} is now\n{expected}"

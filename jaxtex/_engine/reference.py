@@ -1,0 +1,100 @@
+"""What a read is, on one screen. Every faster form of a read is tested against this one.
+
+On each axis, a coordinate becomes a position in texels. The filter says which taps lie around the position, and their
+weights; the address rule says which texel a tap reads. The value is a sum over all combinations of one tap on each
+axis: the product of their weights, times the texel, or the border color where a tap lies outside the texture.
+
+A layer is one more axis: its number is a position, its filter is `POINT` and its rule is `LAST`. A read of a mip chain
+is the sum of a read of each level, times the weight of its tap on the axis of levels (`LEVEL_BLEND`, `NEAREST_LEVEL`).
+"""
+
+import functools
+import itertools
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike, DTypeLike
+
+from .._tables.address_rules import AddressRule
+from .._tables.filter_kernels import FilterKernel
+from .._tables.storage_formats import Decoding, storage_format
+
+# Coordinates and positions from here on act as 0: a float32 of 2^24 has no fraction, and a tap is an int32.
+COORDINATE_LIMIT, POSITION_LIMIT = 2.0**24, 2.0**30
+
+
+def read(
+    texels: jax.Array,
+    coords: Sequence[jax.Array],
+    kernels: Sequence[FilterKernel],
+    rules: Sequence[AddressRule],
+    normalized: Sequence[bool],
+    color: ArrayLike = 0,
+    decoding: Decoding = Decoding.ELEMENT,
+    dtype: DTypeLike = jnp.float32,
+) -> jax.Array:
+    """The value of a texture at coordinates: S + (C,) of `dtype`. JAX differentiates it in texels, color and coords.
+
+    Args:
+        texels: sizes + (C,), one size for each axis, the slowest axis first.
+        coords, kernels, rules: of each axis, coordinates of one shape S, the filter, and the address rule.
+        normalized: of each axis, whether coordinates run from 0 to 1 along it, or from 0 to its size.
+        color: the border color, a number or (C,).
+        decoding: how stored texels become numbers.
+    """
+    *sizes, channels = texels.shape
+    numbers, terms = decoded(texels, decoding, dtype), []
+    outside = jnp.broadcast_to(color, (*coords[0].shape, channels)).astype(dtype)
+    axes = [taps_of_axis(*axis) for axis in zip(coords, sizes, kernels, rules, normalized, strict=True)]
+    for taps in itertools.product(*axes):
+        weight = functools.reduce(jnp.multiply, (tap.weight for tap in taps))
+        inside = functools.reduce(jnp.logical_and, (tap.inside for tap in taps))
+        texel = jnp.where(inside[..., None], numbers[tuple(tap.index for tap in taps)], outside)
+        terms.append(weight[..., None].astype(dtype) * texel)
+    return functools.reduce(jnp.add, terms)
+
+
+class Tap(NamedTuple):
+    """One tap: its weight, the index that it reads, and whether it lies inside the texture."""
+
+    weight: jax.Array
+    index: jax.Array
+    inside: jax.Array
+
+
+def taps_of_axis(coord: jax.Array, size: int, kernel: FilterKernel, rule: AddressRule, normalized: bool) -> list[Tap]:
+    """The taps around a coordinate on an axis of `size` texels."""
+    assert rule.apply is not None, "a rule of one axis"
+    shifted = position(coord, size, kernel, rule, normalized) - kernel.origin
+    low, taps = jnp.floor(shifted), []
+    for number, weight in enumerate(kernel.weights.at(shifted - low, 0), kernel.first):
+        index, inside = rule.apply(low.astype(jnp.int32) + number, size)
+        inside = jnp.ones(low.shape, bool) if inside is None else inside
+        taps.append(Tap(jnp.broadcast_to(weight, low.shape), index, inside))
+    return taps
+
+
+def position(coord: jax.Array, size: int, kernel: FilterKernel, rule: AddressRule, normalized: bool) -> jax.Array:
+    """A coordinate in texels, of which texel i spans [i, i + 1), with its center at i + 0.5. NaN acts as 0."""
+    if normalized and rule.repeats:
+        coord = jnp.where(jnp.abs(coord) < COORDINATE_LIMIT, coord, 0)
+        coord = coord - 2 * jnp.trunc(coord / 2)  # exact, and a whole number of periods
+    place = coord * size if normalized else coord
+    if rule.saturates:  # further outside than the filter is wide all positions are alike, infinite ones too
+        return jnp.clip(jnp.where(jnp.isnan(place), 0, place), -kernel.num_taps, size + kernel.num_taps)
+    return jnp.where(jnp.abs(place) < POSITION_LIMIT, place, 0)
+
+
+def decoded(texels: jax.Array, decoding: Decoding, dtype: DTypeLike) -> jax.Array:
+    """Stored texels as numbers: as they are, or codes as shares of the largest code, those of sRGB as linear light."""
+    if decoding is Decoding.ELEMENT:
+        return texels.astype(dtype)
+    bits = storage_format(texels.dtype).fraction_bits
+    assert bits is not None, "a dtype of codes"
+    share = jnp.maximum(texels.astype(dtype) / (2**bits - 1), -1)
+    colors = 0 if decoding is Decoding.FRACTION else 3 if texels.shape[-1] >= 3 else 1  # the others are alpha
+    code, alpha = share[..., :colors], share[..., colors:]
+    light = jnp.where(code <= 0.04045, code / 12.92, ((code + 0.055) / 1.055) ** 2.4)  # IEC 61966-2-1
+    return jnp.concatenate([light, alpha], -1)
