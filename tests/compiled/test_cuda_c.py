@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+import types
 
 import jax
 import jax.numpy as jnp
@@ -377,6 +378,24 @@ def test_a_missing_compiler_is_named(monkeypatch):
     nvrtc.library.cache_clear()
     with pytest.raises(nvrtc.CompilerUnavailable, match=r"install jax\[cuda12\] or jax\[cuda13\]"):
         nvrtc.library()
+
+
+def test_the_newest_compiler_is_the_first_choice(monkeypatch, tmp_path):
+    """By the number of its version, in whatever folder it lies."""
+    versions = {"one": ["12", "9"], "two": ["13", "12.9", "12.10", "12.9.86"]}
+    for site, numbers in versions.items():
+        for number in numbers:
+            library = tmp_path / site / f"a_package_{number}" / "lib" / f"libnvrtc.so.{number}"
+            library.parent.mkdir(parents=True)
+            library.touch()
+    (tmp_path / "two" / "a_package_13" / "lib" / "libnvrtc.so.13.txt").touch()
+    found = types.SimpleNamespace(submodule_search_locations=[str(tmp_path / site) for site in versions])
+    monkeypatch.setattr(nvrtc.importlib.util, "find_spec", lambda name: found)
+    *paths, newest, oldest, unnumbered = nvrtc.candidates()
+    assert [path.name.split(".so.")[1] for path in paths] == ["13", "12.10", "12.9.86", "12.9", "12", "9"]
+    assert (newest, oldest, unnumbered) == ("libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so")
+    monkeypatch.setattr(nvrtc.importlib.util, "find_spec", lambda name: None)
+    assert [*nvrtc.candidates()] == ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"]
 
 
 @pytest.mark.gpu
