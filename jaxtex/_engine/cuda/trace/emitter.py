@@ -12,6 +12,7 @@ import numpy as np
 from jax.extend.core import Literal
 
 from ...._jax.branches import NAME as WHERE_NEEDED
+from ...._jax.callers import NAME as OF_CALLER
 from ...._jax.jaxprs import called
 from ...._jax.versions import expansion
 from ...compute.instructions import INSTRUCTIONS
@@ -20,7 +21,7 @@ from .branches import BRANCHES, where_needed
 from .elementwise import EXPRESSIONS
 from .indexing import INDEXING
 from .shapes import STRUCTURAL, Rule
-from .statements import Names, Statements, Typed, UnknownPrimitive, as_array, literals
+from .statements import Names, PrimitiveOfCaller, Statements, Typed, UnknownPrimitive, as_array, literals
 
 # Primitives that return their operands, number by number. They matter to the compiler, to derivatives or to devices.
 IDENTITIES = (
@@ -74,6 +75,16 @@ class Emitter(Statements):
             found.update(zip(eqn.outvars, map(as_array, out if eqn.primitive.multiple_results else [out])))
         return [names(atom) for atom in jaxpr.outvars]
 
+    def run_of_caller(self, jaxpr: Any, consts: Sequence[Any], args: Sequence[Names]) -> list[Names]:
+        """`run`, of a function that a caller wrote: nobody knows what it holds, and where its indices lie."""
+        before, self.keeps_indices = self.keeps_indices, True
+        try:
+            return self.run(jaxpr, consts, args)
+        except UnknownPrimitive as reason:
+            raise PrimitiveOfCaller(str(reason)) from reason
+        finally:
+            self.keeps_indices = before
+
     def equation(self, eqn: Any, args: list[Names]) -> Any:
         name = ALIASES.get(eqn.primitive.name, eqn.primitive.name)
         body = called(eqn)
@@ -83,7 +94,8 @@ class Emitter(Statements):
                 return [self.define_each(eqn.outvars[0].aval.dtype, expression.format, *args)]
             if eqn.params.get("name") == WHERE_NEEDED:
                 return where_needed(self, body, args)
-            return self.run(body.jaxpr, body.consts, args)
+            run = self.run_of_caller if eqn.params.get("name") == OF_CALLER else self.run
+            return run(body.jaxpr, body.consts, args)
         expand = expansion(eqn)
         if expand is not None:
             return jax.tree.leaves(self.call(expand, *((a, var.aval.dtype) for a, var in zip(args, eqn.invars))))
@@ -93,4 +105,4 @@ class Emitter(Statements):
             return RULES[name](self, eqn, args)
         if name in EXPRESSIONS:
             return self.each(name, eqn.outvars[0].aval.dtype, eqn.invars[0].aval.dtype, args)
-        raise UnknownPrimitive(f"{name} has no rule: {eqn}")
+        raise UnknownPrimitive(f"{name} has no rule")

@@ -23,6 +23,10 @@ class UnknownPrimitive(NotImplementedError):
     """A traced function holds a primitive that this package does not translate to C."""
 
 
+class PrimitiveOfCaller(UnknownPrimitive):
+    """A function that a caller of the library wrote holds a primitive that this package does not translate to C."""
+
+
 class Number(str):
     """A literal, among expressions.
 
