@@ -11,7 +11,7 @@ from .typed_jit import typed_jit
 NAME = "jaxtex_function_of_caller"
 
 
-def of_caller(function: Callable[..., Sequence[jax.Array]], *args: jax.Array) -> Sequence[jax.Array]:
+def of_caller(function: Callable[..., Any], *args: jax.Array) -> Sequence[jax.Array]:
     """The results of a caller's function, which is static, and hashed."""
     return _of_caller(args, function=function)
 

@@ -14,9 +14,6 @@ import jaxtex as jt
 from jaxtex._checks import hints
 from jaxtex._engine.cuda.build.launch import Launcher
 from jaxtex._engine.cuda.trace.emitter import EXPRESSIONS
-from jaxtex._jax.callers import of_caller
-from jaxtex._reads.calls import sample_grid
-from jaxtex.warp.grids import pixel_centers
 from tests.support import host_kernels
 from tests.support.host_kernels import kernels_on_cpu
 from tests.support.tolerances import assert_close
@@ -43,9 +40,7 @@ def without_a_kernel(x, y, bend):
 
 
 def read(function, image, bend):
-    parameter = jnp.broadcast_to(jnp.asarray(bend), (1, 1))
-    grid = functools.partial(of_caller, function)
-    return sample_grid(jt.texture2d(image), grid, (*pixel_centers(SHAPE), parameter), PIXELS)
+    return jt.warp.resample(image, function, SHAPE, parameters=(bend,))
 
 
 def value_and_slopes(function, image, bend):
@@ -75,8 +70,10 @@ def assert_as_arrays(found, expected):
 
 
 def test_a_function_is_read_and_differentiated_in_kernels():
-    """Its loops, its product with a matrix, its table and its functions of floats."""
-    expected = jax.jit(functools.partial(value_and_slopes, bent))(IMAGE, BEND)
+    """As at points that are stored: its loops, its product with a matrix, its table and its functions of floats."""
+    stored = lambda image, bend: jt.warp.resample(image, lambda x, y: bent(x, y, bend), SHAPE)
+    loss = lambda image, bend: (stored(image, bend) ** 2).sum()
+    expected = jax.jit(lambda *args: (stored(*args), jax.grad(loss, (0, 1))(*args)))(IMAGE, BEND)
     with kernels_noted() as sources:
         found = jax.jit(lambda *args: value_and_slopes(bent, *args))(IMAGE, BEND)
     assert_as_arrays(found, expected)
