@@ -105,10 +105,11 @@ def turns(length, reverse=False):
 
 
 def nested_turns(x):
-    """A long loop in a long loop, and a short one in it; the last one has no turns."""
+    """A long loop in a long loop, and a short one in it; one without turns, and one that goes over nothing."""
     inner = lambda k, c: lax.fori_loop(0, 3, lambda n, c: c - n.astype(c.dtype), 0.5 * c + k.astype(c.dtype))
     outer = lambda k, c: lax.fori_loop(0, 18, inner, c) + x
-    return lax.fori_loop(0, 17, outer, x), lax.map(lambda a: a * x, SIGNS), lax.fori_loop(0, 0, outer, x)
+    nothing = lax.scan(lambda c, row: (c + x, row * x[0]), x, np.zeros((18, 0), np.float32))
+    return lax.fori_loop(0, 17, outer, x), lax.map(lambda a: a * x, SIGNS), lax.fori_loop(0, 0, outer, x), nothing[0]
 
 
 def slopes_of_turns(x):
@@ -122,7 +123,7 @@ def slopes_of_turns(x):
 
 def while_it_lasts(x):
     """As many turns as a number says, in which two numbers change places; and a loop of JAX's own."""
-    count, turn = x[0] & 15, lambda state: (state[0] + 1, state[2], state[1] + state[2])
+    count, turn = x[0] & 15, lambda state: (state[0] + 1, state[2], state[1])
     return *lax.while_loop(lambda state: state[0] < count, turn, (x[0] & 3, x, x + 1)), jnp.gcd(
         x & 255, jnp.int32([36])
     )

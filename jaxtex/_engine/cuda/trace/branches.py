@@ -86,7 +86,7 @@ def scan_in_loop(
     dtypes = dtypes_of(inner[len(consts) : first])
     carried = [statements.variables(dtype, names) for dtype, names in zip(dtypes, carry)]
     given = [array_of(statements, var.aval.dtype, names) for var, names in zip(inner[first:], rows)]
-    results = [statements.array(var.aval.dtype, var.aval.size) for var in eqn.outvars[count:]]
+    results = [statements.array(var.aval.dtype, var.aval.size) if var.aval.size else "" for var in eqn.outvars[count:]]
     turn = next(statements.fresh)
     with statements.scope() as lines:
         at_turn = [elements(name, var.aval.shape, turn) for name, var in zip(given, inner[first:])]
@@ -102,6 +102,8 @@ def scan_in_loop(
 def array_of(statements: Statements, dtype: Any, names: Names) -> str:
     """The name of an array of numbers in memory: a table, if all are constants."""
     numbers = names.ravel().tolist()
+    if not numbers:
+        return ""  # nobody asks for an element
     if are_known(numbers):
         return statements.define_table(dtype, numbers)
     return statements.array(dtype, len(numbers), numbers)
