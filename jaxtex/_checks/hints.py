@@ -40,6 +40,17 @@ def mention_smoothing(name: str, sampler: Sampler) -> None:
         )
 
 
+def mention_primitive(reason: str) -> None:
+    """Warns of a function of coordinates for which there is no kernel on a GPU: it might be written without a primitive
+    that has no rule.
+    """
+    warnings.warn(
+        f"a function of coordinates runs outside of GPU kernels, in arrays, because {reason}. This is slower; "
+        f"docs/performance.md lists what such a function may hold.",
+        stacklevel=2,
+    )
+
+
 def mention_far_coords(name: str, coords: tuple[Any, ...]) -> None:
     """Warns where nearly all normalized coordinates of a read lie far outside: they might be in texels."""
     far = jnp.zeros((), bool)

@@ -160,6 +160,17 @@ def expansion(eqn: Any) -> Callable[..., Any] | None:
     return getattr(eqn.params.get("_prim"), "expand", None)
 
 
+def sizes_of_scan(params: dict[str, Any]) -> tuple[int, int]:
+    """How many constants a scan has, and how many values it carries; its other operands are what it goes over.
+
+    JAX 0.10.2 to 0.12: parameters that are not documented, and others from 0.12 on.
+    """
+    if "num_consts" in params:
+        return params["num_consts"], params["num_carry"]
+    constants, carried, *_ = params["ft_in"].unpack()
+    return len(constants), len(carried)
+
+
 def is_x64() -> bool:
     """Whether 64-bit types are enabled. JAX 0.10.2 to 0.12: an attribute that type checkers do not know."""
     return bool(jax.config.jax_enable_x64)  # pyright: ignore[reportAttributeAccessIssue]

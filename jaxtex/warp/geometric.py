@@ -3,17 +3,28 @@
 # pyright: strict, reportUnknownMemberType=false
 
 from collections.abc import Sequence
+from typing import Any, cast
 
 import jax
 import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
+from .._checks.arguments import described
 from .._checks.remedies import public
 from .._tables.storage_formats import sum_dtype
 from ..mipmaps import along_axes
 from ..sampler import FilterModeLike, Sampler
 from .calls import STATIC_OPTIONS, compiled
-from .grids import affine, as_parameters, evaluated_at, pixel_centers, projective, stored_points
+from .grids import (
+    OfCaller,
+    affine,
+    as_parameters,
+    check_is_elementwise,
+    evaluated_at,
+    pixel_centers,
+    projective,
+    stored_points,
+)
 from .images import warp_image
 from .matrices import Rows, about, elements, from_theta, inverted, of_unit_size, rotation
 from .options import ReadOptions, read_options
@@ -35,11 +46,13 @@ def resample(
     border_color: ArrayLike | None = None,
     antialias: bool = False,
     dtype: DTypeLike | None = None,
+    parameters: Sequence[ArrayLike] | None = None,
 ) -> jax.Array:
     """Warps images by a coordinate function: each pixel of the output shows the point that the function returns.
 
-    Points are in pixels: (0, 0) is the top left corner and (0.5, 0.5) the center of the first pixel. The function runs
-    once in each call; put the call under `jax.jit`.
+    Points are in pixels: (0, 0) is the top left corner and (0.5, 0.5) the center of the first pixel. Without
+    `parameters`, the function runs once in each call, and its points are stored; put the call under `jax.jit`. With
+    them, the read computes the points where it uses them.
 
     Args:
         image: ``(..., H, W, C)``, or with an `output_shape` of three sizes ``(..., D, H, W, C)``, of any floating or
@@ -59,17 +72,24 @@ def resample(
             reads lie along the direction that shrinks most, and the other direction is smoothed less.
         dtype: the dtype of the result; by default that of the image. With a floating dtype, the result of blending
             integers keeps its fractions.
+        parameters: what `function` takes after the coordinates: numbers, or arrays with the leading batch axes. Pass
+            the elements of a matrix one by one. If there are none, an empty tuple has the same effect: kernels on a GPU
+            compute the points of `function`, and again for the gradient, and do not store them. `function` must then
+            be elementwise, and hashed by JAX: define it once, at the top level of a module. It may close over constants
+            alone.
 
     Returns:
         ``(..., *output_shape, C)``. Integers are blended as numbers and rounded, half to even. A filter that blends
         reads a bool mask as 0 and 1, and returns float32.
 
-    Gradients: of any order, in forward and reverse mode, with respect to a floating image, the border color, and the
-        values that `function` closes over. They are zero where the result is rounded; pass a floating `dtype`.
+    Gradients: of any order, in forward and reverse mode, with respect to a floating image, the border color, the
+        parameters, and, without them, the values that `function` closes over. They are zero where the result is
+        rounded; pass a floating `dtype`.
 
     Raises:
         ValueError: if shapes do not fit, or `filter` or `address` contradicts `sampler`.
-        TypeError: if the image holds no numbers, or an argument has the wrong type.
+        TypeError: if the image holds no numbers, an argument has the wrong type, or `function` closes over traced
+            arrays beside `parameters`.
 
     Example:
         >>> import jax.numpy as jnp, jaxtex as jt
@@ -78,11 +98,26 @@ def resample(
         Array([3., 2., 1., 0.], dtype=float32)
     """
     shape = spatial_shape("resample", image, output_shape)
+    options = read_options("resample", sampler, filter, address, border_color, antialias, dtype)
+    if parameters is not None:
+        arrays = as_floats(*as_tuple("resample", parameters), like=image)
+        check_is_elementwise("resample", function, len(shape), arrays)
+        return warp_image(
+            "resample", image, OfCaller(function), as_parameters([list(arrays)], len(shape)), shape, options
+        )
     pixels = pixel_centers(shape, sum_dtype(dtype_of(image)))
     coords = evaluated_at("resample", function, pixels)
     footprint = along_axes(function, pixels) if antialias else None
-    options = read_options("resample", sampler, filter, address, border_color, antialias, dtype)
     return warp_image("resample", image, stored_points, coords, shape, options, footprint)
+
+
+def as_tuple(name: str, parameters: Any) -> tuple[ArrayLike, ...]:
+    """The parameters of a coordinate function."""
+    if isinstance(parameters, tuple | list):
+        return tuple(cast(Sequence[ArrayLike], parameters))
+    raise TypeError(
+        f"{name}: parameters is {described(parameters)}, expected a tuple of numbers or arrays; put one into a tuple."
+    )
 
 
 @compiled(*STATIC, "inverse_map")

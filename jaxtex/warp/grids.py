@@ -14,14 +14,16 @@ from typing import Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
+from jax.core import Tracer
 from jax.typing import DTypeLike
 
 from .._checks.arguments import described
 from .._checks.integers import in_native_order
+from .._jax.callers import of_caller
 from .._tables.storage_formats import sum_dtype
 from ..mipmaps import footprint
 from .matrices import Rows, elements
-from .types import Arrays, GridFunction
+from .types import Arrays, CoordinateFunction, GridFunction
 
 # Every image ends far before this coordinate.
 LOWEST = -(2.0**127)
@@ -40,20 +42,48 @@ def pixel_centers(output_shape: Sequence[int], dtype: DTypeLike = jnp.float32) -
     return tuple(centers[::-1])
 
 
-def evaluated_at(name: str, function: Any, pixels: Sequence[jax.Array]) -> Arrays:
+def evaluated_at(name: str, function: Any, pixels: Sequence[jax.Array], parameters: Sequence[Any] = ()) -> Arrays:
     """The coordinates that a caller's function returns for pixels: as many as these have."""
     if not callable(function):
         raise TypeError(
             f"{name}: function is {described(function)}, expected a function that maps x and y (and z) to a tuple of "
             f"coordinates; for a matrix call jaxtex.warp.warp_affine, for arrays of coordinates jaxtex.warp.remap."
         )
-    coords = tuple(jnp.asarray(in_native_order(c)) for c in cast(Any, function)(*pixels))
+    coords = tuple(jnp.asarray(in_native_order(c)) for c in cast(Any, function)(*pixels, *parameters))
     if len(coords) != len(pixels):
         raise ValueError(
             f"{name}: function returned {len(coords)} coordinates, expected {len(pixels)}, one for each axis of the "
             f"output."
         )
     return coords
+
+
+class OfCaller(NamedTuple):
+    """A coordinate function that a caller wrote, whose points have the dtype and the rank of the pixels."""
+
+    function: CoordinateFunction
+
+    def __call__(self, *args: jax.Array) -> Arrays:
+        points = (jnp.asarray(c).astype(args[0].dtype) for c in of_caller(self.function, *args))
+        return tuple(jnp.expand_dims(c, range(args[0].ndim - c.ndim)) for c in points)
+
+
+def check_is_elementwise(name: str, function: Any, ndim: int, parameters: Sequence[jax.Array]) -> None:
+    """Checks that a caller's function makes one point of one pixel, of its arguments alone."""
+    one = jnp.zeros((1,) * ndim, sum_dtype(*(p.dtype for p in parameters)))
+
+    def points(*args: jax.Array) -> Arrays:
+        return evaluated_at(name, function, args[:ndim], args[ndim:])
+
+    closed, shapes = jax.make_jaxpr(points, return_shape=True)(*[one] * (ndim + len(parameters)))
+    for point in shapes:
+        if point.size != 1 or point.ndim > ndim:
+            raise ValueError(
+                f"{name}: function returned an array of shape {point.shape} for one pixel, expected one number: with "
+                f"parameters, it must be elementwise."
+            )
+    if any(isinstance(const, Tracer) for const in closed.consts):
+        raise TypeError(f"{name}: function closes over a traced array; with parameters, pass it as one of them.")
 
 
 def aligned(*arrays: jax.Array) -> Arrays:

@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+import types
 
 import jax
 import jax.numpy as jnp
@@ -12,45 +13,19 @@ from jaxtex._engine.compute import instructions
 from jaxtex._engine.cuda.build import nvrtc
 from jaxtex._engine.cuda.build.source import fill, scalars
 from jaxtex._engine.cuda.trace.elementwise import EXPRESSIONS
-from jaxtex._engine.cuda.trace.emitter import CALLS, IDENTITIES, RULES, Emitter, UnknownPrimitive
-from jaxtex._engine.cuda.trace.memory import load_row
-from jaxtex._jax.branches import where_needed
-from tests.support.host_compiler import Thread, run_threads
-from tests.support.tolerances import assert_close
+from jaxtex._engine.cuda.trace.emitter import Emitter
+from tests.support.emitted import INF, NAN, all_pairs, assert_as_jax, numbers
+from tests.support.host_compiler import Thread
 
-INF, NAN = np.inf, np.nan
 # Primitives that `jax.lax` has under another name.
 IN_LAX = {"and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "not": "bitwise_not"}
+IN_LAX |= {name: f"{name}_p" for name in ("eq_to", "lt_to", "le_to")}
 # Of the same value in one rounding, or none. The rest come from a library, whose last bits may differ.
 EXACT = {
     *("add", "sub", "mul", "div", "rem", "neg", "abs", "sign", "max", "min", "clamp", "and", "or", "xor", "not"),
     *("shift_left", "shift_right_arithmetic", "shift_right_logical", "eq", "ne", "lt", "le", "gt", "ge", "square"),
-    *("is_finite", "nextafter", "floor", "ceil", "sqrt"),
+    *("is_finite", "nextafter", "floor", "ceil", "sqrt", "eq_to", "lt_to", "le_to", "clz", "population_count"),
 }
-FLOATS = [
-    0,
-    -0.0,
-    1,
-    -1,
-    0.5,
-    -0.5,
-    1.5,
-    2.5,
-    -2.5,
-    3,
-    1e-3,
-    255.5,
-    1e30,
-    -1e30,
-    3e38,
-    2.0**31,
-    -(2.0**31),
-    INF,
-    -INF,
-    NAN,
-]
-# Beyond them libraries reduce an angle in their own ways.
-MODERATE = [0, -0.0, 1, -1, 0.5, -0.5, 0.9, 1.5, -2.5, 3, 1e-3, 20, -20, INF, -INF, NAN]
 
 
 @pytest.fixture(autouse=True)
@@ -58,25 +33,6 @@ def on_cpu():
     """The functions of a GPU's library are less exact than those of a CPU's."""
     with jax.default_device(jax.devices("cpu")[0]):
         yield
-
-
-def numbers(dtype, exact=True, seed=0):
-    """Special values of a dtype, then random ones."""
-    rng, dtype = np.random.default_rng(seed), np.dtype(dtype)
-    if jnp.issubdtype(dtype, jnp.bool):
-        return np.array([False, True] * 8)
-    if jnp.issubdtype(dtype, jnp.floating):
-        special = FLOATS if exact else MODERATE
-        with np.errstate(over="ignore"):  # in 16 bits
-            return np.concatenate([special, rng.normal(size=12) * (100 if exact else 2)]).astype(dtype)
-    info = np.iinfo(dtype)
-    special = [0, 1, 2, 5, 7, info.bits - 1, info.bits, info.max, info.max - 1, info.min, info.min + 1]
-    special += [-1, -2, -7] if info.min else []
-    return np.concatenate([np.array(special, dtype), rng.integers(info.min, info.max, 8, dtype, endpoint=True)])
-
-
-def all_pairs(*arrays):
-    return tuple(np.array(column) for column in zip(*itertools.product(*arrays)))
 
 
 def operands_of(name, dtype):
@@ -91,45 +47,8 @@ def operands_of(name, dtype):
 
 
 def primitive(name):
-    return getattr(jax.lax, IN_LAX.get(name, name))
-
-
-def flushed(a):
-    """Without subnormal numbers, which XLA makes zero on a CPU."""
-    if not jnp.issubdtype(a.dtype, jnp.floating):
-        return a
-    with np.errstate(invalid="ignore"):  # signaling NaN of 16 bits
-        return np.where(np.abs(a) < jnp.finfo(a.dtype).tiny, np.copysign(np.zeros_like(a), a), a)
-
-
-def bits_differ(a, b):
-    """Where bits differ; NaN is like NaN."""
-    if not jnp.issubdtype(a.dtype, jnp.floating):
-        return a != b
-    return ((a != b) | (np.signbit(a) != np.signbit(b))) & ~(np.isnan(a) & np.isnan(b))
-
-
-def run_by_jax(function, inputs):
-    """What a thread's function returns for each element of its inputs."""
-    return jax.vmap(lambda *xs: function(*(x[None] for x in xs)))(*inputs)
-
-
-def assert_as_jax(threads, is_exact=lambda name: True):
-    """Equal bits, or a few roundings. `threads` have names."""
-    by_jax = jax.jit(lambda inputs: [run_by_jax(t.function, given) for t, given in zip(threads.values(), inputs)])
-    expected = by_jax([thread.inputs for thread in threads.values()])
-    for (name, thread), found, of_jax in zip(
-        threads.items(), run_threads(list(threads.values())), expected, strict=True
-    ):
-        for ours, theirs in zip(found, jax.tree.leaves(of_jax), strict=True):
-            assert ours.dtype == theirs.dtype, name
-            ours, theirs = flushed(ours), flushed(np.asarray(theirs).reshape(ours.shape))
-            differ = bits_differ(ours, theirs)
-            if is_exact(name):
-                k = tuple(np.argwhere(differ)[0]) if differ.any() else None
-                assert k is None, (name, [a[k[0]] for a in thread.inputs], ours[k], theirs[k])
-            else:
-                assert_close("library function", ours[differ], theirs[differ], np.abs(theirs[differ]))
+    function = getattr(jax.lax, IN_LAX.get(name, name))
+    return getattr(function, "bind", function)
 
 
 def jax_accepts(name, dtype):
@@ -156,10 +75,9 @@ def test_every_expression_on_every_kind_of_number(bits, request):
     )
     assert bits == 64 or {name for name, _ in cases} == EXPRESSIONS.keys()
     threads = {(name, dtype): Thread(primitive(name), operands_of(name, dtype)) for name, dtype in cases}
-    assert_as_jax(threads, is_exact=lambda case: case[0] in EXACT)
+    # XLA's logarithm of a gamma function is a sum of terms of up to 8, which mostly cancel.
+    assert_as_jax(threads, lambda case: case[0] in EXACT, lambda case: 8 * (case[0] == "lgamma"))
 
-
-# Rules
 
 CONVERSIONS = [
     *itertools.product(
@@ -168,6 +86,7 @@ CONVERSIONS = [
     *itertools.product(["float16", "bfloat16"], ["float32"]),
     *itertools.product(["float32"], ["float16", "bfloat16"]),
     *itertools.product(["int32", "uint32", "bool"], ["int16", "uint8"]),
+    *itertools.product(["float32"], ["int8", "uint8", "int16", "uint16"]),
 ]
 
 
@@ -184,88 +103,6 @@ def test_conversions_between_kinds_of_numbers():
             numbers_ = np.concatenate([numbers_, halves, finite[1:] / 2 + finite[:-1] / 2])  # and every tie
         threads[source, target] = Thread(functools.partial(jax.lax.convert_element_type, new_dtype=target), (numbers_,))
     assert_as_jax(threads)
-
-
-def lookup(x):
-    pairs = load_row("pairs", 2 * (x & 3), 2, np.int32, aligned=True)
-    return load_row("table", x, 3, np.float32)[:, 1] + pairs.sum(-1).astype(jnp.float32)
-
-
-@jax.custom_jvp
-def doubled(x):
-    return x + x
-
-
-doubled.defjvp(lambda primals, tangents: (doubled(*primals), doubled(*tangents)))
-
-
-def structured(x):
-    """Shapes of many kinds, of which one number each is left."""
-    table = jnp.arange(12, dtype=jnp.float32).reshape(3, 4) * x[0]
-    first, second = jnp.split(jnp.stack([table.T, table[::-1, ::-1].T]), 2, axis=0)
-    pair = jnp.concatenate([first, second], 0)[:, 1:4:2, :2]
-    return pair.sum((0, 2)).max(keepdims=True), pair.min(keepdims=True)[0, 0], (pair > 3).any(keepdims=True)[0, 0]
-
-
-TABLE = np.arange(5, dtype=np.int32) ** 2
-
-
-def looked_up(x):
-    """Equal tables, one of them with an index out of bounds, and another one."""
-    table, clamped = jnp.asarray(TABLE), jnp.asarray(TABLE[:, None]).at[x].get(mode="clip", wrap_negative_indices=False)
-    inside = {"mode": "promise_in_bounds", "wrap_negative_indices": False}
-    return table.at[x & 3].get(**inside), clamped[:, 0], jnp.asarray(TABLE / 3, jnp.float32).at[x & 3].get(**inside)
-
-
-def tripled(x):
-    return [3 * x, x < 5]
-
-
-def few_and_fewer(x):
-    """A branch, and a branch in it."""
-    return [*where_needed(x > 2, tripled, x, [-x, x < 0]), x + 1]
-
-
-def branches(x):
-    """Branches of which two are equal."""
-    otherwise = [x, x < 1, x]
-    few, twice = (where_needed(x > 1, few_and_fewer, x, otherwise) for _ in range(2))
-    return *few, *twice, *where_needed(x < 0, tripled, x, few[:2])
-
-
-def branch_of_pairs(x):
-    """One branch for two numbers, of which one may need it."""
-    pair = jnp.stack([x, -x])
-    found, small = where_needed(pair > 1, tripled, pair, [pair, pair < 0])
-    return *found, *small
-
-
-FUNCTIONS = {
-    "branch of pairs": (branch_of_pairs, "float32"),
-    "branches": (branches, "float32"),
-    "tables": (looked_up, "int32"),
-    "structure": (structured, "float32"),
-    "powers": (lambda x: tuple(jax.lax.integer_pow(x, k) for k in (2, 5, -3, 7)), "float32"),
-    "integer powers": (lambda x: tuple(jax.lax.integer_pow(x, k) for k in (3, 0)), "int32"),
-    "roundings": (lambda x: tuple(jax.lax.round(x, jax.lax.RoundingMethod(k)) for k in (0, 1)), "float32"),
-    "bits of floats": (lambda x: jax.lax.bitcast_convert_type(x, jnp.int32), "float32"),
-    "bits of integers": (lambda x: jax.lax.bitcast_convert_type(x & 0x3FFFFFFF, jnp.float32), "int32"),
-    "select": (lambda x: jnp.where(x > 1, x, -x), "float32"),
-    "reductions of bools": (lambda x: jnp.stack([x, ~x]).all(0) | jnp.stack([x, x]).any(0), "bool"),
-    "calls": (lambda x: jax.checkpoint(jax.jit(doubled))(x) + jax.lax.optimization_barrier(x), "float32"),
-    "literals": (lambda x: x[0] + np.array([NAN, INF, -INF, -0.0, 1e-37, 2.0**-149, 0.1], np.float32), "float32"),
-    "integer literals": (lambda x: x[0] * 0 + np.array([2**31 - 1, -(2**31), -1, 0], np.int32), "int32"),
-    "halves": (lambda x: jnp.where(x > 0, jnp.bfloat16(0.1), jnp.bfloat16(NAN)).astype(jnp.float32), "float32"),
-}
-
-
-def test_every_rule():
-    threads = {name: Thread(f, (numbers(dtype),)) for name, (f, dtype) in FUNCTIONS.items()}
-    assert_as_jax(threads)
-    seen = set().union(*(primitives(jax.make_jaxpr(t.function)(t.inputs[0][:1]).jaxpr) for t in threads.values()))
-    assert RULES.keys() - {"load_row", "stack"} <= seen  # older versions of JAX stack by other primitives
-    assert CALLS.keys() & seen
-    assert set(IDENTITIES) & seen
 
 
 def test_every_instruction():
@@ -289,20 +126,6 @@ def test_every_instruction():
     assert_as_jax({f.__name__: Thread(function[f], arrays) for f, arrays in given.items()})
 
 
-def primitives(jaxpr):
-    """The names of the primitives in a jaxpr and in those that it calls."""
-    found = {eqn.primitive.name for eqn in jaxpr.eqns}
-    inner = (getattr(p, "jaxpr", p) for eqn in jaxpr.eqns for p in eqn.params.values())
-    return found.union(*(primitives(p) for p in inner if hasattr(p, "eqns")))
-
-
-def test_rows_of_memory():
-    table, pairs = np.arange(40, dtype=np.float32) ** 2, np.arange(8, dtype=np.int32)
-    index = np.arange(30, dtype=np.int32)
-    (found,) = run_threads([Thread(lookup, (index,), {"table": table, "pairs": pairs})])[0]
-    np.testing.assert_array_equal(found, table[index + 1] + pairs.reshape(4, 2).sum(1)[index & 3])
-
-
 def test_equal_expressions_are_computed_once():
     emitter = Emitter()
     args = [(np.array([name], object), np.float32) for name in ("a", "b")]
@@ -310,19 +133,6 @@ def test_equal_expressions_are_computed_once():
     assert [names[0] for names in out] == ["v1", "v2"]
     assert emitter.lines[0] == "const float v0 = a * b;"
     assert len(emitter.lines) == 3
-
-
-def test_equal_branches_are_one():
-    emitter = Emitter()
-    out = emitter.call(branches, (np.array(["a"], object), np.float32))
-    assert sum(line.startswith("if (") for line in emitter.lines) == 3
-    assert [names[0] for names in out[:3]] == [names[0] for names in out[3:6]]
-
-
-def test_equal_tables_are_one():
-    emitter = Emitter()
-    emitter.call(looked_up, (np.array(["a"], object), np.int32))
-    assert [line.split("{")[0] for line in emitter.tables] == ["TABLE int table_0[5] = ", "TABLE float table_1[5] = "]
 
 
 def test_exact_sums_and_products_of_floats():
@@ -342,25 +152,6 @@ def test_exact_sums_and_products_of_floats():
     ]
 
 
-UNKNOWN = {
-    "a table that is not constant": (lambda x: jnp.stack([x[0], x[0]]).at[x].get(mode="clip"), "int32"),
-    "a table that may be missed": (lambda x: jnp.asarray(TABLE).at[x].get(mode="fill"), "int32"),
-    "rows of a table": (lambda x: jnp.asarray(TABLE.reshape(1, 5)).at[x].get(mode="clip"), "int32"),
-    "a primitive": (lambda x: jnp.sort(x), "float32"),
-    "arithmetic of 16 bits": (lambda x: x + x, "bfloat16"),
-    "a float as a byte": (lambda x: x.astype(jnp.uint8), "float32"),
-    "bits of another size": (lambda x: jax.lax.bitcast_convert_type(x, jnp.uint8), "float32"),
-    "three cases": (lambda x: jax.lax.select_n(x, x, x + 1, x + 2), "int32"),
-}
-
-
-@pytest.mark.parametrize("name", UNKNOWN)
-def test_what_is_unknown_is_refused(name):
-    function, dtype = UNKNOWN[name]
-    with pytest.raises(UnknownPrimitive):
-        Emitter().call(function, (np.array(["a"], object), np.dtype(dtype)))
-
-
 # Templates, compiler, launch
 
 
@@ -377,6 +168,24 @@ def test_a_missing_compiler_is_named(monkeypatch):
     nvrtc.library.cache_clear()
     with pytest.raises(nvrtc.CompilerUnavailable, match=r"install jax\[cuda12\] or jax\[cuda13\]"):
         nvrtc.library()
+
+
+def test_the_newest_compiler_is_the_first_choice(monkeypatch, tmp_path):
+    """By the number of its version, in whatever folder it lies."""
+    versions = {"one": ["12", "9"], "two": ["13", "12.9", "12.10", "12.9.86"]}
+    for site, known in versions.items():
+        for number in known:
+            library = tmp_path / site / f"a_package_{number}" / "lib" / f"libnvrtc.so.{number}"
+            library.parent.mkdir(parents=True)
+            library.touch()
+    (tmp_path / "two" / "a_package_13" / "lib" / "libnvrtc.so.13.txt").touch()
+    found = types.SimpleNamespace(submodule_search_locations=[str(tmp_path / site) for site in versions])
+    monkeypatch.setattr(nvrtc.importlib.util, "find_spec", lambda name: found)
+    *paths, newest, oldest, unnumbered = nvrtc.candidates()
+    assert [path.name.split(".so.")[1] for path in paths] == ["13", "12.10", "12.9.86", "12.9", "12", "9"]
+    assert (newest, oldest, unnumbered) == ("libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so")
+    monkeypatch.setattr(nvrtc.importlib.util, "find_spec", lambda name: None)
+    assert [*nvrtc.candidates()] == ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"]
 
 
 @pytest.mark.gpu

@@ -17,7 +17,7 @@ from jax.sharding import PartitionSpec as P
 import jaxtex as jt
 from jaxtex._engine.compute import operators
 from jaxtex._engine.cuda.build import launch
-from jaxtex._engine.cuda.trace.emitter import UnknownPrimitive
+from jaxtex._engine.cuda.trace.statements import PrimitiveOfCaller
 from jaxtex._engine.describe.plan import layout_of, plan_of_grid
 from jaxtex._engine.describe.spec import as_given
 from jaxtex._engine.forms import choice, device_axes, partitioned_call
@@ -410,7 +410,7 @@ def test_a_part_that_no_kernel_supports_takes_arrays(parts):
 
 
 def refuse(name):
-    raise UnknownPrimitive(name)
+    raise PrimitiveOfCaller(name)
 
 
 def test_equal_shapes_of_other_meaning_are_other_programs(parts):

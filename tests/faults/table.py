@@ -742,4 +742,32 @@ FAULTS = {
         "test_cut_writes.py",
         "surfaces",
     ),
+    "variables of a loop are set one after the other": Fault(
+        ENGINE + "cuda/trace/statements.py",
+        "self.define(dtype, value) if value in all_names else value",
+        "value",
+        "test_cuda_c_rules.py",
+        "every_rule",
+    ),
+    "a loop backward goes forward": Fault(
+        ENGINE + "cuda/trace/branches.py",
+        "backward if eqn.params['reverse'] else forward",
+        "forward",
+        "test_cuda_c_rules.py",
+        "every_rule",
+    ),
+    "an index of a caller's is trusted": Fault(
+        ENGINE + "cuda/trace/emitter.py",
+        "self.keeps_indices = self.keeps_indices, True",
+        "self.keeps_indices = self.keeps_indices, False",
+        "test_functions_of_callers.py",
+        "differentiated",
+    ),
+    "a function of the library without a kernel is not mentioned": Fault(
+        ENGINE + "forms/choice.py",
+        'warnings.warn(f"{NO_RULE} {reason}. {REPORT}.", stacklevel=1)',
+        "pass",
+        "test_functions_of_callers.py",
+        "library",
+    ),
 }

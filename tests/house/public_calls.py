@@ -75,6 +75,10 @@ def moved(x, y):
     return x + np.float32(0.4), y * np.float32(0.7) - np.float32(0.6)
 
 
+def moved_by(x, y, step=0.4):
+    return x + step, y * np.float32(0.7)
+
+
 def one_row_down(index, *more, **keywords):
     """A mapping of SciPy's, from indices of the output to those of the input."""
     steps = np.float32(0.3) + np.float32(sum(more)) + np.float32(sum(keywords.values()))
@@ -275,6 +279,7 @@ OTHERS = {
     "forward_warp.importance": [(FLOW[1], {}), (FLOW[1], {"mode": "sum"})],
     "forward_warp.return_coverage": [(True, {})],
     "rotate.scale": [(1.5, {})],
+    "resample.parameters": [((np.float32(1.3),), {"function": moved_by})],
     "resample_tiles.tile_shape": [((2, 3), {})],
     "resample_tiles.window_bytes": [(2**20, {})],
     "thin_plate_spline.regularization": [(1.0, {})],

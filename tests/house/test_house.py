@@ -126,7 +126,7 @@ WARPS = {
     "matrix_from_skimage": "(matrix)",
     "matrix_from_torch": "(theta, input_shape, output_shape, align_corners=False)",
     "remap": f"(image, coords, sampler=None, *, {HOW})",
-    "resample": f"(image, function, {OF_A_SHAPE}, *, {HOW})",
+    "resample": f"(image, function, {OF_A_SHAPE}, *, {HOW}, parameters=None)",
     "resample_tiles": f"(image, function, {OF_A_SHAPE}, *, {MODES}, border_color=None, dtype=None, tile_shape=None, "
     "window_bytes=268435456)",
     "resize": f"(image, output_shape, sampler=None, *, {MODES}, border_color=None, antialias=True, dtype=None)",

@@ -12,6 +12,8 @@ import jax
 import numpy as np
 from jax.extend.core import Literal, jaxprs_in_params
 
+from jaxtex._jax.jaxprs import CALLS
+from jaxtex._jax.versions import sizes_of_scan
 from tests.support.numpy_rules import EXACT, RULES, Unsupported, promises, rule
 
 # Which programs are evaluated: none, those of single elements that NumPy computes to the bit, or all that have rules.
@@ -141,19 +143,11 @@ def keeping_promises(closed, operands):
 # Programs within programs
 
 
-@rule("jit", "pjit", "remat2", "remat", "checkpoint")
-def call(operands, params):
-    return evaluate(params["jaxpr"], operands)
+def rule_of_call(parameter):
+    return lambda operands, params: evaluate(params[parameter], operands)
 
 
-@rule("closed_call", "core_call", "custom_jvp_call", "custom_vjp_call")
-def named_call(operands, params):
-    return evaluate(params["call_jaxpr"], operands)
-
-
-@rule("custom_vmap_call")
-def custom_vmap_call(operands, params):
-    return evaluate(params["call"], operands)
+RULES |= {name: rule_of_call(parameter) for name, parameter in CALLS.items()}
 
 
 @rule("platform_index")
@@ -177,13 +171,6 @@ def while_loop(operands, params):
     while evaluate(params["cond_jaxpr"], [*constants, *state])[0]:
         state = evaluate(params["body_jaxpr"], [*of_body, *state])
     return state
-
-
-def sizes_of_scan(params):
-    """How many constants a scan has, and how many values it carries."""
-    if "num_consts" in params:
-        return params["num_consts"], params["num_carry"]
-    return [len(part) for part in params["ft_in"].unpack()][:2]  # from JAX 0.12 on
 
 
 @rule("scan")

@@ -18,6 +18,7 @@ import numpy as np
 from jax.export import is_symbolic_dim
 from jax.interpreters import mlir
 
+from ..._checks import hints
 from ..._jax.versions import (
     devices_of_partition,
     is_exported,
@@ -36,7 +37,7 @@ from ..cuda.read import read_kernel
 from ..cuda.read.read_kernel import WIDTHS, result_shape
 from ..cuda.samples.sample_tiles import Lanes, samples_shape
 from ..cuda.trace.elementwise import C_TYPES
-from ..cuda.trace.emitter import UnknownPrimitive
+from ..cuda.trace.statements import PrimitiveOfCaller, UnknownPrimitive
 from ..describe.axis import sizes_are_known
 from ..describe.spec import TEXELS, ReadSpec, StaticRead, Wrt, each_read
 from ..describe.storage import Edged, Place, places_of
@@ -51,6 +52,8 @@ COUNT_LIMIT = 2**31 - 2**16
 MAX_CHANNELS = 1024
 # Memory is written in sectors of so many bytes. One that several reads fill is written by each of them.
 SECTOR_BYTES = 32
+NO_RULE = "jaxtex: a function of the library has no GPU kernel, so XLA's form, which is slower, takes its place:"
+REPORT = "This is a fault of jaxtex; please report it with the call and the version of JAX"
 NO_KERNELS = "jaxtex: GPU kernels cannot be compiled or launched, so XLA's forms, which are slower, take their place:"
 
 
@@ -129,11 +132,19 @@ class Lowering(NamedTuple):
 
 
 def unless_refused(function: Callable[..., Any], *args: Any, **params: Any) -> Any:
-    """What `function` returns; `None` if a kernel cannot be made, with a warning if the machine is the cause."""
+    """What `function` returns; `None` if a kernel cannot be made.
+
+    A warning says why if the library or the machine is the cause. A function of the caller's may hold anything.
+    """
     try:
         return function(*args, **params)
-    except UnknownPrimitive:
-        return None  # a caller's function of coordinates may hold anything
+    except PrimitiveOfCaller as reason:
+        if hints.is_on():
+            hints.mention_primitive(str(reason))
+        return None
+    except UnknownPrimitive as reason:
+        warnings.warn(f"{NO_RULE} {reason}. {REPORT}.", stacklevel=1)
+        return None
     except (CompilerUnavailable, CompilationFailed) as error:
         # From one line, so that Python shows each reason once a process.
         warnings.warn(f"{NO_KERNELS} {error}.", stacklevel=1)

@@ -14,6 +14,8 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, Primitive, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir
 
 from ..._jax.indexing import everywhere
+from ..._jax.jaxprs import called
+from ..._jax.versions import sizes_of_scan
 
 
 def with_count(values: jax.Array, count: jax.Array) -> jax.Array:
@@ -40,16 +42,6 @@ batching.primitive_batchers[beside_p] = batched
 
 
 # Their sum
-
-# The parameter of an equation with the program that it calls. JAX 0.10.2 to 0.12: names that it does not document.
-CALLS = {
-    "jit": "jaxpr",
-    "checkpoint": "jaxpr",
-    "remat2": "jaxpr",
-    "closed_call": "call_jaxpr",
-    "custom_jvp_call": "call_jaxpr",
-    "custom_vjp_call": "call_jaxpr",
-}
 
 
 def total_of(function: Callable[..., Any], *args: Any) -> jax.Array:
@@ -98,18 +90,19 @@ def walked_equation(jaxpr: Jaxpr, eqn: Any, values: list[Any]) -> list[Any]:
         return jax.lax.switch(number, branches, *operands)
     if name == "scan":
         return walked_scan(params, values)
-    if name not in CALLS:
+    inner = called(eqn)
+    if inner is None:
         raise NotImplementedError(
             f"count_beyond: a read stands in {name!r}, in which samples cannot be counted; count those of the function "
             f"inside."
         )
-    inner = params[CALLS[name]]
-    return walked(inner if isinstance(inner, ClosedJaxpr) else ClosedJaxpr(inner, ()), values)
+    return walked(inner, values)
 
 
 def walked_scan(params: dict[str, Any], values: list[Any]) -> list[Any]:
     """The results of a scan, and behind them the sum of the numbers in all of its turns."""
-    first, last = params["num_consts"], params["num_consts"] + params["num_carry"]
+    first, carried = sizes_of_scan(params)
+    last = first + carried
 
     def turn(carry: Any, x: Any) -> Any:
         *found, count = walked(params["jaxpr"], [*values[:first], *carry, *x])

@@ -63,9 +63,15 @@ def curved(k, x, y):
     return x + k * (y * y), 0.9 * y + 0.3
 
 
+def bent_by(x, y, k):
+    """The same, computed in the read."""
+    return x + k * (y * y), 0.9 * y + 0.3
+
+
 # Of each warp: how it is called with an image and parameters, its parameters, and the points it should read.
 WARPS = {
     "resample": (lambda i, k, **o: warp.resample(i, functools.partial(curved, k), OUT, **o), 0.1, bent),
+    "resample, parameters": (lambda i, k, **o: warp.resample(i, bent_by, OUT, parameters=(k,), **o), 0.1, bent),
     "warp_affine": (
         lambda i, m, **o: warp.warp_affine(i, m, OUT, inverse_map=True, **o),
         AFFINE,
@@ -309,6 +315,18 @@ def test_one_call_compiles_once(caplog):
     assert len(compiled) == 1
 
 
+def with_parameters(function, parameters=()):
+    return warp.resample(np.ones((4, 4, 1), np.float32), function, parameters=parameters)
+
+
+def test_points_of_parameters_are_not_kept():
+    """Between the passes of reverse mode lives the image alone."""
+    texels = np.float32(image(*SIZES, 2))
+    run = lambda texels, k: warp.resample(texels, bent_by, (40, 50), parameters=(k,))
+    kept = jax.tree.leaves(jax.vjp(run, texels, np.float32(0.1))[1])
+    assert max(leaf.size for leaf in kept) == texels.size
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [
@@ -324,6 +342,13 @@ def test_one_call_compiles_once(caplog):
         (lambda: warp.remap(np.ones((4, 4, 1)), (np.ones(4), np.ones(4))), "shapes (4,), (4,), expected"),
         (lambda: warp.warp_flow(np.ones((4, 4, 1)), np.ones((4, 4, 4))), "flow has shape (4, 4, 4)"),
         (lambda: warp.resample(np.ones((4, 4, 1)), lambda x, y: (x,)), "1 coordinates, expected 2"),
+        (lambda: with_parameters(lambda x, y: (x,)), "1 coordinates, expected 2"),
+        (lambda: with_parameters(lambda x, y, k: (x, y), 0.5), "parameters is a float, expected a tuple"),
+        (lambda: with_parameters(lambda x, y: (x + np.ones((4, 4), np.float32), y)), "must be elementwise"),
+        (
+            lambda: jax.jit(lambda k: with_parameters(lambda x, y: (x + k, y)))(1.0),
+            "closes over a traced array; with parameters, pass it as one of them",
+        ),
         (lambda: warp.matrix_from_scipy(np.eye(5)), "matrix has shape (5, 5)"),
     ],
 )

@@ -5,7 +5,7 @@ import ctypes
 import functools
 import importlib.util
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 # By the compute capability: the least version of PTX that has it. A driver takes PTX up to its own version, so a
@@ -40,9 +40,15 @@ class CompilationFailed(RuntimeError):
 def candidates() -> Iterator[Path | str]:
     """Where the library may be: in the packages of `jax[cuda12]` or `jax[cuda13]`, newest first, or on the system."""
     spec = importlib.util.find_spec("nvidia")
-    for folder in (spec and spec.submodule_search_locations) or ():
-        yield from sorted(Path(folder).glob("*/lib/libnvrtc.so.*[0-9]"), reverse=True)
+    folders = map(Path, (spec and spec.submodule_search_locations) or ())
+    yield from newest_first(path for folder in folders for path in folder.glob("*/lib/libnvrtc.so.*[0-9]"))
     yield from ("libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so")
+
+
+def newest_first(paths: Iterable[Path]) -> list[Path]:
+    """Paths of libraries in the order of the versions that their names end in; 12.10 is newer than 12.9."""
+    version = lambda path: [*map(int, re.findall(r"\d+", path.name.partition(".so.")[2]))]
+    return sorted(paths, key=version, reverse=True)
 
 
 @functools.cache

@@ -24,7 +24,10 @@ C_TYPES = {
 # Converted to float32 before any arithmetic.
 STORED_ONLY = {"float16", "bfloat16"}
 # The conversions of floats to integers that `scalars.cuh` has: (to, from).
-TRUNCATIONS = {("int32", "float32"), ("uint32", "float32"), ("int32", "float64")}
+TRUNCATIONS = {
+    *((to, "float32") for to in ("int8", "uint8", "int16", "uint16", "int32", "uint32")),
+    ("int32", "float64"),
+}
 # The suffixes of literals. C has no literals of shorter integers; they are converted from int.
 SUFFIXES = {"int32": "", "uint32": "u", "int64": "ll", "uint64": "ull"}
 ROUNDINGS = ("round({0})", "rint({0})")  # by the number of a `jax.lax.RoundingMethod`
@@ -81,6 +84,9 @@ EXPRESSIONS = {
     "le": same("{0} <= {1}"),
     "gt": same("{0} > {1}"),
     "ge": same("{0} >= {1}"),
+    "eq_to": Expression("ordered({0}) == ordered({1})", "{0} == {1}"),
+    "lt_to": Expression("ordered({0}) < ordered({1})", "{0} < {1}"),
+    "le_to": Expression("ordered({0}) <= ordered({1})", "{0} <= {1}"),
     "square": Expression("{0} * {0}", "wrapped_mul({0}, {0})"),
     "is_finite": Expression("is_finite({0})"),
     "nextafter": Expression("nextafter({0}, {1})"),
@@ -89,8 +95,11 @@ EXPRESSIONS = {
     "rsqrt": Expression("1 / sqrt({0})"),
     "logistic": Expression("logistic({0})"),
     **{name: function(name) for name in ("floor", "ceil", "sqrt", "cbrt", "exp", "exp2", "log", "sin", "cos", "tan")},
-    **{name: function(name) for name in ("asin", "acos", "atan", "sinh", "cosh", "tanh", "expm1", "erf")},
-    "log1p": function("log1p"),
+    **{name: function(name) for name in ("asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh")},
+    **{name: function(name) for name in ("expm1", "log1p", "erf", "erfc", "lgamma")},
+    "erf_inv": function("erfinv"),
+    "clz": Expression(None, "leading_zeros({0})"),
+    "population_count": Expression(None, "population_count({0})"),
 }
 # Sums and products of float32, each rounded by itself.
 ROUNDED = {

@@ -91,6 +91,23 @@ template <class T> DEVICE T shifted_right_logical(T a, T count) {
   return U(count) >= sizeof(T) * 8 ? T(0) : T(U(a) >> U(count));
 }
 
+// How many bits are one, and how many of the highest ones are zero.
+#ifdef __CUDACC__
+DEVICE int num_set(uint64 bits) { return __popcll(bits); }
+DEVICE int num_unset_above(uint64 bits) { return __clzll(bits); }
+#else
+DEVICE int num_set(uint64 bits) { return __builtin_popcountll(bits); }
+DEVICE int num_unset_above(uint64 bits) { return bits ? __builtin_clzll(bits) : 64; }
+#endif
+template <class T> DEVICE uint64 bits_of_integer(T a) {
+  constexpr int unused = 64 - 8 * int(sizeof(T));
+  return uint64(a) << unused >> unused;
+}
+template <class T> DEVICE T population_count(T a) { return T(num_set(bits_of_integer(a))); }
+template <class T> DEVICE T leading_zeros(T a) {
+  return T(num_unset_above(bits_of_integer(a)) - (64 - 8 * int(sizeof(T))));
+}
+
 // Of floats NaN wins, and -0 is less than 0.
 template <class T> DEVICE T maximum(T a, T b) { return a > b ? a : b; }
 template <class T> DEVICE T minimum(T a, T b) { return a < b ? a : b; }
@@ -117,6 +134,16 @@ DEVICE float minimum(float a, float b) {
 DEVICE float maximum(float a, float b) { return maximum_of_floats(a, b); }
 DEVICE float minimum(float a, float b) { return minimum_of_floats(a, b); }
 #endif
+
+// Integers in the order of all floats: -0 is less than 0, and NaN lies beyond infinity, on the side of its sign.
+DEVICE int ordered(float a) {
+  const int bits = bits_as<int>(a);
+  return bits < 0 ? bits ^ 0x7fffffff : bits;
+}
+DEVICE int64 ordered(double a) {
+  const int64 bits = bits_as<int64>(a);
+  return bits < 0 ? bits ^ 0x7fffffffffffffffll : bits;
+}
 
 // Sums and products rounded by themselves, which no compiler joins into one rounding.
 #ifdef __CUDACC__
@@ -182,6 +209,20 @@ template <> struct Converted<int, double> {
   static DEVICE int of(double a) { return clamped_to<int>(a, -2147483647 - 1, 2147483647); }
 };
 #endif
+
+// An integer of fewer bits: through int, which holds all of them.
+template <class T> DEVICE T narrowed(float a, int least, int most) {
+  const int number = Converted<int, float>::of(a);
+  return T(number < least ? least : number > most ? most : number);
+}
+template <> struct Converted<int8, float> { static DEVICE int8 of(float a) { return narrowed<int8>(a, -128, 127); } };
+template <> struct Converted<uint8, float> { static DEVICE uint8 of(float a) { return narrowed<uint8>(a, 0, 255); } };
+template <> struct Converted<short, float> {
+  static DEVICE short of(float a) { return narrowed<short>(a, -32768, 32767); }
+};
+template <> struct Converted<uint16, float> {
+  static DEVICE uint16 of(float a) { return narrowed<uint16>(a, 0, 65535); }
+};
 
 template <> struct Converted<float, bfloat16> {
   static DEVICE float of(bfloat16 a) { return bits_as<float>(uint32(a.bits) << 16); }

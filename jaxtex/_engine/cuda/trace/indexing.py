@@ -1,0 +1,233 @@
+"""Rules of primitives that read and write arrays at indices.
+
+An index that is a literal costs a thread nothing. At an index that it computes, a thread looks a number up in a table
+of constants, or chooses among numbers that it has computed.
+"""
+
+import functools
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .arithmetic import converted
+from .shapes import Rule
+from .statements import Names, Number, Statements, UnknownPrimitive, are_known, as_array, c_type_of, literals
+
+Mode = jax.lax.GatherScatterMode
+MODES = (Mode.PROMISE_IN_BOUNDS, Mode.CLIP, Mode.FILL_OR_DROP)
+# How a scatter combines a number of an array with a new one.
+COMBINED = {f"scatter-{name}": name for name in ("add", "sub", "mul", "min", "max")}
+# To so many places at most may a thread write a number, at an index that it computes.
+MOST_PLACES = 256
+
+
+class Index:
+    """Where a part of an array begins.
+
+    Attributes:
+        known: the literals among the numbers of the index, by axis, kept where the whole part lies inside.
+        computed: the others, as expressions of int.
+        last: by axis, the largest number at which the whole part lies inside.
+        is_inside: whether the literals are where they are kept.
+    """
+
+    def __init__(self, statements: Statements, last: Sequence[int], starts: Mapping[int, str], dtype: Any):
+        self.last, self.is_inside = last, True
+        self.known, self.computed = dict[int, int](), dict[int, str]()
+        for axis, start in starts.items():
+            if isinstance(start, Number):
+                self.known[axis] = min(max(int(start.value), 0), last[axis])
+                self.is_inside &= self.known[axis] == start.value
+            else:
+                self.computed[axis] = converted(statements, as_array(start), dtype, np.dtype(np.int32)).item()
+
+    def clamped(self) -> dict[int, str]:
+        """`computed`, kept where the whole part lies inside."""
+        return {axis: f"minimum(maximum({name}, 0), {self.last[axis]})" for axis, name in self.computed.items()}
+
+    def lies_inside(self) -> str:
+        """An expression for whether the whole part lies inside."""
+        limits = (f"{name} >= 0 && {name} <= {self.last[axis]}" for axis, name in self.computed.items())
+        return " && ".join(limits)
+
+
+class Part(NamedTuple):
+    """A part of an array of numbers of a dtype, at an index in a mode."""
+
+    names: Names
+    dtype: Any
+    index: Index
+    mode: Mode
+
+    @property
+    def is_left_out(self) -> bool:
+        """Whether literals say that it does not lie inside, and is neither read nor written."""
+        return self.mode is Mode.FILL_OR_DROP and not self.index.is_inside
+
+    def place(self, offset: Sequence[int]) -> tuple[int, ...]:
+        """Where the number at an offset lies, without what a thread computes of its index."""
+        return tuple(self.index.known.get(axis, 0) + number for axis, number in enumerate(offset))
+
+    def read(self, statements: Statements, offset: Sequence[int], fill: str) -> str:
+        """The number at an offset; `fill` if the part is left out."""
+        place, index, names = self.place(offset), self.index, self.names
+        if self.is_left_out:
+            return fill
+        if not index.computed:
+            return names[place]
+        if not are_known(names.flat):  # Constants share one table; of other numbers, only those in reach count.
+            reach = {axis: slice(place[axis], place[axis] + index.last[axis] + 1) for axis in index.computed}
+            names = names[tuple(reach.get(axis, slice(i, i + 1)) for axis, i in enumerate(place))]
+            place = (0,) * names.ndim
+        strides = [math.prod(names.shape[axis + 1 :]) for axis in range(names.ndim)]
+        is_kept = self.mode is not Mode.PROMISE_IN_BOUNDS or statements.keeps_indices
+        computed = index.clamped() if is_kept else index.computed
+        terms = [name if strides[axis] == 1 else f"{name} * {strides[axis]}" for axis, name in computed.items()]
+        first = sum(i * stride for i, stride in zip(place, strides))
+        place_in_memory = " + ".join([*terms, *[str(first)] * (first > 0)])
+        element = statements.element(self.dtype, names.ravel().tolist(), place_in_memory)
+        if self.mode is not Mode.FILL_OR_DROP:
+            return element
+        return statements.define(self.dtype, f"{index.lies_inside()} ? {element} : {fill}")
+
+    def write(self, statements: Statements, offset: Sequence[int], new: Callable[[str], str]) -> None:
+        """Sets the number at an offset to what `new` makes of it, unless the part is left out."""
+        if self.is_left_out:
+            return
+        place, names = self.place(offset), self.names
+        computed = self.index.clamped() if self.mode is Mode.CLIP else self.index.computed
+        counts = [self.index.last[axis] + 1 for axis in computed]
+        if math.prod(counts) > MOST_PLACES:
+            raise UnknownPrimitive(f"a thread chooses among {MOST_PLACES} places to write to, not {math.prod(counts)}")
+        for numbers in itertools.product(*map(range, counts)):
+            steps = dict(zip(computed, numbers))
+            at = tuple(i + steps.get(axis, 0) for axis, i in enumerate(place))
+            value = new(names[at])
+            if computed:
+                here = " && ".join(f"{name} == {steps[axis]}" for axis, name in computed.items())
+                value = statements.define(self.dtype, f"{statements.define(bool, here)} ? {value} : {names[at]}")
+            names[at] = value
+
+
+def checked(mode: Mode) -> Mode:
+    if mode not in MODES:
+        raise UnknownPrimitive(f"indices in mode {mode.name} have no rule")
+    return mode
+
+
+def gather(statements: Statements, eqn: Any, args: list[Names]) -> Names:
+    (names, indices), numbers, sizes = args, eqn.params["dimension_numbers"], eqn.params["slice_sizes"]
+    aval, mode = eqn.outvars[0].aval, checked(eqn.params["mode"])
+    skipped = (*numbers.collapsed_slice_dims, *numbers.operand_batching_dims)
+    axes = [axis for axis in range(names.ndim) if axis not in skipped]
+    last, fill = [n - size for n, size in zip(names.shape, sizes)], fill_of(aval.dtype, eqn.params["fill_value"])
+    result = np.empty(aval.shape, object)
+    for at in np.ndindex(result.shape):
+        batch = tuple(i for axis, i in enumerate(at) if axis not in numbers.offset_dims)
+        offset = [0] * names.ndim
+        for axis, k in zip(axes, numbers.offset_dims):
+            offset[axis] = at[k]
+        for axis, k in zip(numbers.operand_batching_dims, numbers.start_indices_batching_dims):
+            offset[axis] = batch[k]
+        index = Index(statements, last, dict(zip(numbers.start_index_map, indices[batch])), eqn.invars[1].aval.dtype)
+        result[at] = Part(names, aval.dtype, index, mode).read(statements, offset, fill)
+    return result
+
+
+def fill_of(dtype: Any, value: Any) -> str:
+    """What a gather returns where it reads nothing."""
+    if value is None and jnp.issubdtype(dtype, jnp.inexact):
+        value = np.nan
+    elif value is None and jnp.issubdtype(dtype, jnp.integer):
+        value = jnp.iinfo(dtype).min if jnp.issubdtype(dtype, jnp.signedinteger) else jnp.iinfo(dtype).max
+    return literals(np.asarray(True if value is None else value), dtype).item()
+
+
+def scatter(statements: Statements, eqn: Any, args: list[Names]) -> Names:
+    (names, indices, updates), numbers, name = args, eqn.params["dimension_numbers"], eqn.primitive.name
+    aval, mode = eqn.outvars[0].aval, checked(eqn.params["mode"])
+    skipped = (*numbers.inserted_window_dims, *numbers.operand_batching_dims)
+    axes = [axis for axis in range(names.ndim) if axis not in skipped]
+    sizes = dict(zip(axes, (updates.shape[k] for k in numbers.update_window_dims)))
+    last = [n - sizes.get(axis, 1) for axis, n in enumerate(names.shape)]
+    names, of_index = names.copy(), eqn.invars[1].aval.dtype
+
+    def combined(old: str, new: str) -> str:
+        if name in COMBINED:
+            return statements.each(COMBINED[name], aval.dtype, aval.dtype, (as_array(old), as_array(new))).item()
+        body = eqn.params["update_jaxpr"]
+        if body is None:
+            return new
+        return statements.run(body, eqn.params["update_consts"], [as_array(old), as_array(new)])[0].item()
+
+    for at in np.ndindex(updates.shape):
+        batch = tuple(i for axis, i in enumerate(at) if axis not in numbers.update_window_dims)
+        offset = [0] * names.ndim
+        for axis, k in zip(axes, numbers.update_window_dims):
+            offset[axis] = at[k]
+        for axis, k in zip(numbers.operand_batching_dims, numbers.scatter_indices_batching_dims):
+            offset[axis] = batch[k]
+        starts = dict(zip(numbers.scatter_dims_to_operand_dims, indices[batch]))
+        part = Part(names, aval.dtype, Index(statements, last, starts, of_index), mode)
+        part.write(statements, offset, functools.partial(combined, new=updates.item(*at)))
+    return names
+
+
+def dynamic_slice(statements: Statements, eqn: Any, args: list[Names]) -> Names:
+    names, *starts = args
+    part = part_at(statements, eqn, names, starts, eqn.params["slice_sizes"], 1)
+    result = np.empty(eqn.outvars[0].aval.shape, object)
+    for offset in np.ndindex(result.shape):
+        result[offset] = part.read(statements, offset, "")
+    return result
+
+
+def dynamic_update_slice(statements: Statements, eqn: Any, args: list[Names]) -> Names:
+    names, update, *starts = args
+    part = part_at(statements, eqn, names.copy(), starts, update.shape, 2)
+    for offset in np.ndindex(update.shape):
+        part.write(statements, offset, functools.partial(replaced, update.item(*offset)))
+    return part.names
+
+
+def replaced(new: str, old: str) -> str:
+    del old
+    return new
+
+
+def part_at(
+    statements: Statements, eqn: Any, names: Names, starts: Sequence[Names], sizes: Sequence[int], first: int
+) -> Part:
+    """The part of an array at the operands of an equation from the `first` on, one for each axis."""
+    last = [n - size for n, size in zip(names.shape, sizes)]
+    dtype = eqn.invars[first].aval.dtype if starts else None
+    index = Index(statements, last, {axis: start.item() for axis, start in enumerate(starts)}, dtype)
+    return Part(names, eqn.outvars[0].aval.dtype, index, Mode.CLIP)
+
+
+def load_row(statements: Statements, eqn: Any, args: list[Names]) -> Names:
+    array, factors, count, aligned = (eqn.params[name] for name in ("array", "factors", "count", "aligned"))
+    c_type, function = c_type_of(eqn.params["dtype"]), "load_aligned_row" if aligned else "load_row"
+    numbers = np.broadcast_arrays(*args)
+    rows = np.empty((*numbers[0].shape, count), object)
+    for index in np.ndindex(numbers[0].shape):
+        terms = (f"(int64){number[index]} * {factor}ll" for number, factor in zip(numbers, factors))
+        first = f"{numbers[0][index]}" if factors == (1,) else f"({' + '.join(terms)})"
+        row = statements.define_typed(f"Row<{c_type}, {count}>", f"{function}<{count}>({array} + {first})")
+        rows[index] = [f"{row}.v[{k}]" for k in range(count)]
+    return rows
+
+
+INDEXING: dict[str, Rule] = {
+    "load_row": load_row,
+    "gather": gather,
+    "dynamic_slice": dynamic_slice,
+    "dynamic_update_slice": dynamic_update_slice,
+    "scatter": scatter,
+    **dict.fromkeys(COMBINED, scatter),
+}

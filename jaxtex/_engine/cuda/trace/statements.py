@@ -1,0 +1,229 @@
+"""The statements of a thread, and arrays that hold the name of a scalar of C in place of each number."""
+
+import contextlib
+import functools
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, Self
+
+import jax.numpy as jnp
+import numpy as np
+
+from .elementwise import C_TYPES, EXPRESSIONS, ROUNDED, literal
+
+# An array with an expression of C in place of each number: the name of a scalar, or a literal.
+Names = np.ndarray
+# An element of an array in the memory of a thread is chosen from registers if there are no more than so many.
+MOST_CHOICES = 16
+# The most numbers that a thread keeps in its own memory for one array, such as the results of the turns of a loop.
+MOST_KEPT = 256
+
+
+class UnknownPrimitive(NotImplementedError):
+    """A traced function holds a primitive that this package does not translate to C."""
+
+
+class PrimitiveOfCaller(UnknownPrimitive):
+    """A function that a caller of the library wrote holds a primitive that this package does not translate to C."""
+
+
+class Number(str):
+    """A literal, among expressions.
+
+    Attributes:
+        value: the number, of its dtype.
+    """
+
+    value: np.ndarray
+
+    def __new__(cls, value: Any, dtype: Any) -> Self:
+        c_type_of(dtype)
+        number = super().__new__(cls, literal(value, dtype))
+        number.value = np.asarray(value, dtype)
+        return number
+
+
+class Typed(NamedTuple):
+    """An array of expressions, and its dtype."""
+
+    names: Names
+    dtype: Any
+
+
+class Statements:
+    """The statements of a thread so far.
+
+    Attributes:
+        lines: the statements. Each defines a scalar; equal expressions define one.
+        exact: whether the next sums and products of float32 are each rounded by themselves. Otherwise the compiler may
+            round a product and the sum that it enters once.
+        keeps_indices: whether an index that promises to lie within an array is kept there all the same.
+        tables: the tables of constants that statements look into, as statements to be put ahead of the kernel.
+    """
+
+    def __init__(self):
+        self.lines: list[str] = []
+        self.defined: dict[tuple[str, str], str] = {}
+        self.branches: dict[tuple[Any, ...], list[Names]] = {}
+        self.fresh = (f"v{k}" for k in itertools.count())
+        self.exact = self.keeps_indices = False
+        self.tables: list[str] = []
+        self.names_of_tables: dict[tuple[str, str], str] = {}
+
+    def run(self, jaxpr: Any, consts: Sequence[Any], args: Sequence[Names]) -> list[Names]:
+        """Emits a jaxpr, and returns its results."""
+        raise NotImplementedError
+
+    @contextlib.contextmanager
+    def scope(self) -> Iterator[list[str]]:
+        """Collects the statements of a block in the list that it yields. What they define ends with the block."""
+        lines, defined, branches = self.lines, dict(self.defined), dict(self.branches)
+        self.lines = []
+        yield self.lines
+        self.lines, self.defined, self.branches = lines, defined, branches
+
+    @contextlib.contextmanager
+    def exactly(self, exact: bool) -> Iterator[None]:
+        """Sets `exact` for a while."""
+        before, self.exact = self.exact, exact
+        yield
+        self.exact = before
+
+    def define(self, dtype: Any, expression: str) -> str:
+        """The name of a scalar with this value."""
+        return self.define_typed(c_type_of(dtype), expression)
+
+    def define_typed(self, c_type: str, expression: str) -> str:
+        """The name of a constant of a type of C."""
+        if (c_type, expression) not in self.defined:
+            name = next(self.fresh)
+            self.lines.append(f"const {c_type} {name} = {expression};")
+            self.defined[c_type, expression] = name
+        return self.defined[c_type, expression]
+
+    def define_each(self, dtype: Any, make: Callable[..., str], *args: Names) -> Names:
+        """An array of scalars, each of the expression that `make` makes of one number of each of `args`."""
+        return of_each(lambda *numbers: self.define(dtype, make(*numbers)), args)
+
+    def each(self, name: str, dtype: Any, operand: Any, args: Sequence[Names]) -> Names:
+        """An elementwise primitive, with results of `dtype` and operands of dtype `operand`."""
+        expression = EXPRESSIONS[name].of(operand)
+        if expression is None:
+            raise UnknownPrimitive(f"{name} of {np.dtype(operand).name} has no expression")
+        if self.exact and operand == np.float32:
+            expression = ROUNDED.get(name, expression)
+        neutral = NEUTRAL[name](operand) if name in NEUTRAL else None
+
+        def one(*numbers: str) -> str:
+            if neutral in numbers:
+                first, second = numbers
+                return second if first == neutral else first
+            return self.define(dtype, expression.format(*numbers))
+
+        return of_each(one, args)
+
+    # Variables
+
+    def variables(self, dtype: Any, initial: Names | None = None, shape: tuple[int, ...] = ()) -> Names:
+        """The names of variables, which start as `initial`, or undefined and of a shape."""
+        c_type = c_type_of(dtype)
+        names = of_each(lambda _: next(self.fresh), [np.empty(shape, object) if initial is None else initial])
+        for name, value in zip(names.flat, [None] * names.size if initial is None else initial.flat):
+            self.lines.append(f"{c_type} {name};" if value is None else f"{c_type} {name} = {value};")
+        return names
+
+    def assign(self, dtypes: Sequence[Any], variables: Sequence[Names], values: Sequence[Names]) -> None:
+        """Sets variables to values that may be computed from them."""
+        all_names = {name for names in variables for name in names.flat}
+        pairs: list[tuple[str, str]] = []
+        for dtype, names, found in zip(dtypes, variables, values):
+            for name, value in zip(names.flat, np.broadcast_to(found, names.shape).flat):
+                if value != name:
+                    # A copy, where the value is that of a variable that is set before.
+                    pairs.append((name, self.define(dtype, value) if value in all_names else value))
+        self.lines.extend(f"{name} = {value};" for name, value in pairs)
+
+    # Arrays in memory
+
+    def define_table(self, dtype: Any, numbers: Sequence[str]) -> str:
+        """The name of a table of constants; equal tables are one."""
+        c_type, text = c_type_of(dtype), ", ".join(numbers)
+        if (c_type, text) not in self.names_of_tables:
+            name = f"table_{len(self.tables)}"
+            self.tables.append(f"TABLE {c_type} {name}[{len(numbers)}] = {{{text}}};")
+            self.names_of_tables[c_type, text] = name
+        return self.names_of_tables[c_type, text]
+
+    def array(self, dtype: Any, count: int, numbers: Sequence[str] = ()) -> str:
+        """The name of an array in a thread's own memory: of some numbers, or of as many that are not yet set."""
+        if count > MOST_KEPT:
+            raise UnknownPrimitive(f"a thread keeps at most {MOST_KEPT} numbers of an array, and here {count}")
+        c_type, text = c_type_of(dtype), ", ".join(numbers)
+        if numbers and (c_type, f"{{{text}}}") in self.defined:
+            return self.defined[c_type, f"{{{text}}}"]
+        name = next(self.fresh)
+        if numbers:
+            self.lines.append(f"const {c_type} {name}[{count}] = {{{text}}};")
+            self.defined[c_type, f"{{{text}}}"] = name
+        else:
+            self.lines.append(f"{c_type} {name}[{count}];")
+        return name
+
+    def element(self, dtype: Any, numbers: Sequence[str], index: str) -> str:
+        """The number at an index, an expression of an int from 0 to below their count."""
+        if len(set(numbers)) == 1:
+            return numbers[0]
+        if are_known(numbers):
+            return self.define(dtype, f"element_of({self.define_table(dtype, numbers)}, {index})")
+        if len(numbers) > MOST_CHOICES:
+            return self.define(dtype, f"{self.array(dtype, len(numbers), numbers)}[{index}]")
+        place = self.define(np.int32, index)
+        choose = lambda rest, pair: self.define(dtype, f"{place} == {pair[0]} ? {pair[1]} : {rest}")
+        *first, last = numbers
+        return functools.reduce(choose, enumerate(first), last)
+
+
+def c_type_of(dtype: Any) -> str:
+    """The type of C of a dtype.
+
+    Raises:
+        UnknownPrimitive: if it has none, as complex numbers.
+    """
+    name = getattr(dtype, "name", None) or np.dtype(dtype).name
+    if name not in C_TYPES:
+        raise UnknownPrimitive(f"numbers of {name} have no type of C")
+    return C_TYPES[name]
+
+
+def of_each(function: Callable[..., str], args: Sequence[Names]) -> Names:
+    """`function` of one number of each of `args`, which broadcast."""
+    return as_array(np.frompyfunc(function, len(args), 1)(*map(as_array, args)))
+
+
+def as_array(names: Any) -> Names:
+    """An array of names, also of the one name that NumPy makes of an array without axes."""
+    return np.asarray(names, object)
+
+
+def are_known(numbers: Any) -> bool:
+    """Whether all names are literals."""
+    return all(isinstance(number, Number) for number in numbers)
+
+
+def literals(value: Any, dtype: Any = None) -> Names:
+    """The numbers of an array as literals."""
+    dtype = value.dtype if dtype is None else dtype
+    c_type_of(dtype)
+    value = np.asarray(value, dtype)
+    found = np.empty(value.shape, object)
+    for index, number in np.ndenumerate(value):
+        found[index] = Number(number, dtype)
+    return found
+
+
+def integer_literal(number: int, dtype: Any) -> str | None:
+    return literal(number, dtype) if jnp.issubdtype(dtype, jnp.integer) else None
+
+
+# A literal that leaves the other operand as it is: not zero for floats, as -0 + 0 is 0.
+NEUTRAL = {"add": functools.partial(integer_literal, 0), "mul": lambda dtype: literal(1, dtype)}
