@@ -131,9 +131,9 @@ FAULTS = {
         "several_directions",
     ),
     "a part of an array begins with its row": Fault(
-        ENGINE + "describe/storage.py",
-        '* {channels} + {self.start}"',
-        '* {channels}"',
+        ENGINE + "cuda/samples/position.cuh",
+        "* Slice::channels + Slice::start",
+        "* Slice::channels",
         "test_joined_reads.py",
         "windows",
     ),
@@ -292,9 +292,9 @@ FAULTS = {
         "heads",
     ),
     "sums: a kernel leaves out the last term": Fault(
-        ENGINE + "cuda/read/mean.cu",
-        "number <= @count@",
-        "number < @count@",
+        ENGINE + "cuda/read/read.cu",
+        "number <= num_reads",
+        "number < num_reads",
         "test_forms.py",
         "heads",
     ),
@@ -313,8 +313,8 @@ FAULTS = {
     ),
     "convolution: a side of the filter is shifted": Fault(
         ENGINE + "cuda/convolve/convolve_along.cu",
-        "middle[k * @inner@]",
-        "middle[(k - 1) * @inner@]",
+        "middle[k * inner]",
+        "middle[(k - 1) * inner]",
         "test_spline_filter.py",
     ),
     "grid: a hashed level is read by strides": Fault(

@@ -118,7 +118,7 @@ extern "C" __global__ void __launch_bounds__(@threads@) @name@(@parameters@) {
   constexpr int sizes[dims] = {@sizes@}, counts[dims] = {@counts@};
   const int first_row = @first_row@;
   const int part = threadIdx.x % @parts@;
-  const Position first = position_of(blockIdx.x, threadIdx.x / @parts@, 0);
+  const Position first = position_of<Tiles>(blockIdx.x, threadIdx.x / @parts@, 0);
   if (!first.exists) return;
   const int place[3] = {first.z, first.y, first.x};
   constexpr float origin[dims] = {@origins@};

@@ -2,16 +2,16 @@
 
 import functools
 import math
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ...describe.axis import Axis, Role
 from ...describe.spec import ReadSpec, Wrt
-from ...describe.storage import Edged, slice_of
+from ...describe.storage import Edged, Slice, slice_of
 from ...walk.texel_walk import flat_sizes
 from ..build.source import fill, read_source
 from ..trace.elementwise import C_TYPES
@@ -19,7 +19,6 @@ from ..trace.emitter import Emitter, UnknownPrimitive
 from .operands import load_numbers
 from .sample_tiles import PLACE, Lanes, SampleTiles, offset
 
-FOLDER = Path(__file__).parents[1]
 # A scalar of C, and its dtype.
 Scalar = tuple[str, Any]
 # Statements, and expressions for what they compute.
@@ -39,6 +38,13 @@ def of_function(key: str, found: Traced) -> dict[str, object]:
     """The slots of a function: ``key_statements`` and `key`."""
     statements, out = found
     return {f"{key}_statements": statements or [""], key: joined(out)}
+
+
+def names_of_axes(axes: Sequence[Axis]) -> list[str]:
+    """The axes of a read by name, such as "layer" or "y"."""
+    space = [k for k, axis in enumerate(axes) if axis.role is Role.SPACE]
+    letters = dict(zip(reversed(space), "xyz"))
+    return [letters.get(k, str(axis.role)) for k, axis in enumerate(axes)]
 
 
 class AdjointPlan(NamedTuple):
@@ -99,11 +105,13 @@ class SampleSource:
         if emitter.tables and self.tables not in ([], emitter.tables):
             raise UnknownPrimitive("two functions of a thread look into different tables of constants")
         self.tables = emitter.tables or self.tables
-        return emitter.lines, jax.tree.map(lambda names: [str(name) for name in np.ravel(names)], out)
+        return [line.replace("arrays.", "") for line in emitter.lines], jax.tree.map(
+            lambda names: [str(name) for name in np.ravel(names)], out
+        )
 
     def loaded(self, index: list[jax.Array]) -> list[jax.Array]:
         """The arguments of the grid for the sample at an index."""
-        return load_numbers(self.spec, self.operands, index)
+        return load_numbers(self.spec, [*self.operands.values()], index)
 
     def find_offsets(self) -> Traced:
         def function(*place: jax.Array) -> Any:
@@ -122,7 +130,7 @@ class SampleSource:
             "width": lanes.width,
             "parts": lanes.parts,
             "overlap": lanes.overlap,
-            "place_of_value": slice_of(self.arrays["values"]).place("offsets.value", lanes.channels),
+            "place_of_value": place_text(slice_of(self.arrays["values"]), "offsets.value", lanes.channels),
             "load": "load_aligned_row" if lanes.aligned else "load_row",
             "operand_names": ", ".join(self.operands),
             "operands": ", ".join(declared(name, a.dtype) for name, a in self.operands.items()),
@@ -138,11 +146,11 @@ class SampleSource:
     def edged(self) -> list[str]:
         """The declarations of arrays that are given in three."""
         given = [(name, a) for name, a in self.arrays.items() if is_read(name, a)]
-        read = [a.declared(name, f"const {C_TYPES[a.dtype.name]}") for name, a in given]
-        return [*read, *(a.declared(name, "float") for name, a in self.results.items() if isinstance(a, Edged))]
+        read = [declared_edged(a, name, f"const {C_TYPES[a.dtype.name]}") for name, a in given]
+        return [*read, *(declared_edged(a, name, "float") for name, a in self.results.items() if isinstance(a, Edged))]
 
     def filled(self, template: str, slots: Mapping[str, Any]) -> str:
-        return fill(read_source(FOLDER / template), **slots)
+        return fill(read_source(template), **slots)
 
 
 def declared(name: str, dtype: Any, edged: bool = False) -> str:
@@ -160,3 +168,15 @@ def expanded(arrays: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """Arrays by their names, those that are given in three by three names."""
     each = (a.arrays(name) if isinstance(a, Edged) else {name: a} for name, a in arrays.items())
     return [pair for some in each for pair in some.items()]
+
+
+def place_text(found: Slice, number: str, channels: int) -> str:
+    texels = found.count // channels
+    if texels == 1:
+        return f"(int64){number} * {found.row} + {found.start}"
+    return f"(int64)({number} / {texels}) * {found.row} + {number} % {texels} * {channels} + {found.start}"
+
+
+def declared_edged(a: Edged, name: str, c_type: str) -> str:
+    values = ", ".join((*a.arrays(name), *(f"{end}ll" for end in a.ends)))
+    return f"const Edged<{c_type}> {name}{{{values}}};"

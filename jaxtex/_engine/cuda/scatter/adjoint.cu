@@ -126,7 +126,7 @@ extern "C" __global__ void __launch_bounds__(@threads@, @blocks@) @name@(@parame
   @choose_copy@
   for (int tile = blockIdx.x * @warps@ + threadIdx.x / 32; tile < @tiles@; tile += @all_warps@) {
     // An image whose texels have looked for their samples.
-    if (@remaining@ && @views@[position_of(tile, 0, 0).outer * @numbers@ + @numbers@ - 1] != 0) continue;
+    if (@remaining@ && @views@[position_of<Tiles>(tile, 0, 0).outer * @numbers@ + @numbers@ - 1] != 0) continue;
     // A texture of which no other warp has samples.
     float* const own_texture = @totals@ + (int64)tile * @texture_size@;
     if constexpr (@sets_zero@ && !@writes_whole@) set_to_zero(own_texture, lane);

@@ -7,7 +7,7 @@
   for (int k = 0; k < @axes@; k++) low[k] = 2147483647, size[k] = -2147483647 - 1;
 #pragma unroll 8
   for (int s = 0; s < @steps@; s++) {
-    const Position at = position_of(tile, number, s);
+    const Position at = position_of<Tiles>(tile, number, s);
     const Coords coords = coords_of(@operand_names@, at.outer, at.z, at.y, at.x);
     if (s < @kept@) kept[s] = coords;
     const Taps taps = taps_of_@walk@(coords);
@@ -45,12 +45,12 @@
       Value values_of_batch[@batch@];
 #pragma unroll
       for (int j = 0; j < @batch@; j++) {
-        const Position at = position_of(tile, number, s + j);
+        const Position at = position_of<Tiles>(tile, number, s + j);
         values_of_batch[j] = value_of(values, offsets_of(at.outer, at.z, at.y, at.x), part);
       }
 #pragma unroll
       for (int j = 0; j < @batch@; j++) {
-        const Position at = position_of(tile, number, s + j);
+        const Position at = position_of<Tiles>(tile, number, s + j);
         if constexpr (@skips@) values_of_batch[j] = value_if_added(values_of_batch[j], @coords_of_step@);
         if constexpr (@pulls@)
           pull_sample(at, @coords_of_step@, values_of_batch[j], part, takes_part, lane, cotangents_to, sums,
@@ -58,7 +58,7 @@
       }
 #pragma unroll
       for (int j = 0; j < @batch@; j++) {
-        const Position at = position_of(tile, number, s + j);
+        const Position at = position_of<Tiles>(tile, number, s + j);
         const bool exists = at.exists && takes_part;
         const Value value = values_of_batch[j];
         const Taps taps = taps_of_@walk@(@coords_of_step@);
@@ -118,7 +118,7 @@
     if constexpr (@writes_whole@) set_to_zero(own_texture, lane);
 #pragma unroll 1
     for (int s = 0; s < @steps@; s++) {
-      const Position at = position_of(tile, number, s);
+      const Position at = position_of<Tiles>(tile, number, s);
       const Coords coords = coords_of(@operand_names@, at.outer, at.z, at.y, at.x);
       const Value value = value_if_added(value_of(values, offsets_of(at.outer, at.z, at.y, at.x), part), coords);
       const Taps taps = taps_of_@walk@(coords);
