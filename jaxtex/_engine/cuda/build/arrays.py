@@ -56,6 +56,11 @@ class KernelArray(NamedTuple):
     def c_type(self) -> str:
         return C_TYPES[np.dtype(self.array.dtype).name]
 
+    def field_type(self, *, const: bool = False) -> str:
+        """Its type in a kernel."""
+        c_type = f"const {self.c_type}" if const else self.c_type
+        return f"Edged<{c_type}>" if isinstance(self.array, Edged) else f"{c_type}*"
+
     def parts(self) -> list[tuple[str, Any]]:
         """The arrays that it consists of, with their names."""
         return [*self.array.arrays(self.name).items()] if isinstance(self.array, Edged) else [(self.name, self.array)]
@@ -64,7 +69,7 @@ class KernelArray(NamedTuple):
         """What each of these holds at first."""
         if self.start is None:
             return []
-        return [*self.start] if isinstance(self.start, Edged) else [self.start]
+        return [*self.start.arrays(self.name).values()] if isinstance(self.start, Edged) else [self.start]
 
 
 def operands_of(operands: Iterable[Any]) -> list[KernelArray]:
@@ -111,10 +116,14 @@ class KernelArrays:
 
     # In C++
 
+    def type_of(self, role: ArrayRole) -> str:
+        """The type of a result, also of one that is absent."""
+        return f"{self.absent[role]}*" if role in self.absent else self.find(role).field_type()
+
     def declared(self) -> str:
         """The struct of the arrays."""
-        fields = [f"{field_type(a, f'const {a.c_type}')} {a.name};" for a in self.given]
-        fields += [f"{field_type(a, a.c_type)} {a.name};" for a in self.results]
+        fields = [f"{a.field_type(const=True)} {a.name};" for a in self.given]
+        fields += [f"{a.field_type()} {a.name};" for a in self.results]
         fields += [f"{c_type}* {role};" for role, c_type in self.absent.items()]
         return "// What the kernel reads and writes.\nstruct Arrays {\n" + "".join(f"  {f}\n" for f in fields) + "};\n"
 
@@ -156,18 +165,17 @@ class KernelArrays:
         started = [n for n, start in enumerate(starts) if start is not None]
         return {first + k: n for k, n in enumerate(started)}
 
-    def collected(self, found: Sequence[jax.Array]) -> dict[str, Any]:
-        """What the kernel filled, by name; one array in three together."""
-        rest, results = iter(found), {}
-        for a in self.results:
-            arrays = {name: next(rest) for name, _ in a.parts()}
-            in_three = isinstance(a.array, Edged)
-            results[a.name] = Edged(*(arrays[f"{a.name}_{k}"] for k in Edged._fields)) if in_three else arrays[a.name]
-        return results
+    def collected(self, found: Sequence[jax.Array]) -> dict[tuple[ArrayRole, int], Any]:
+        """What the kernel filled, by role and number; one array in three together."""
+        rest = iter(found)
 
+        def whole(array: KernelArray) -> Any:
+            parts = {name: next(rest) for name, _ in array.parts()}
+            if not isinstance(array.array, Edged):
+                return parts[array.name]
+            return Edged(*(parts[f"{array.name}_{part}"] for part in Edged._fields))
 
-def field_type(array: KernelArray, c_type: str) -> str:
-    return f"Edged<{c_type}>" if isinstance(array.array, Edged) else f"{c_type}*"
+        return {(array.role, array.number): whole(array) for array in self.results}
 
 
 def field_value(array: KernelArray) -> str:

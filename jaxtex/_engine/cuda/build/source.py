@@ -94,10 +94,15 @@ def text_of_number(value: bool | int | float) -> str:
     return str(value) if value in INT32 else f"{value}ll"
 
 
-def struct_of(name: str, comment: str, constants: Iterable[Constant]) -> str:
-    """A struct of constants, which is an argument of templates."""
-    lines = "\n".join(f"  {constant.declared('static ')}" for constant in constants)
-    return f"// {comment}\nstruct {name} {{\n{lines}\n}};\n"
+def struct_of(name: str, comment: str, constants: Iterable[Constant], *members: str, template: str = "") -> str:
+    """A struct of constants, which is an argument of templates.
+
+    Args:
+        members: more of it.
+        template: what stands in front of a specialization.
+    """
+    lines = "".join(f"  {line}\n" for line in (*(c.declared("static ") for c in constants), *members))
+    return f"// {comment}\n{template}struct {name} {{\n{lines}}};\n"
 
 
 def header(comment: str, includes: Iterable[str], *blocks: str) -> str:
@@ -120,28 +125,3 @@ def config(made_by: str, constants: Iterable[Constant], *blocks: str) -> str:
     """
     lines = "".join(f"{constant.declared()}\n" for constant in constants)
     return header(f"The sizes and switches of one kernel, by {made_by}.", (SCALARS,), lines, *blocks)
-
-
-# A slot is a word between two signs @. A slot that is alone on its line takes several lines, indented as it is.
-SLOT = re.compile(r"^(?P<indent> *)@(?P<lines>\w+)@$|@(?P<word>\w+)@", re.MULTILINE)
-
-
-def warp() -> str:
-    """What kernels call whose threads work together, to be put after `scalars`."""
-    return INCLUDE.sub("", read_source("trace/warp.cuh"))
-
-
-def fill(template: str, **slots: object) -> str:
-    """A template with every slot filled.
-
-    Raises:
-        KeyError: if a slot of the template is not given.
-    """
-
-    def filled(found: re.Match[str]) -> str:
-        if found["word"]:
-            return str(slots[found["word"]])
-        lines = slots[found["lines"]]
-        return "\n".join(found["indent"] + line for line in (lines if isinstance(lines, list) else [str(lines)]))
-
-    return SLOT.sub(filled, template)

@@ -9,7 +9,7 @@
 #include "read/traced.cuh"
 
 // The sum of the reads of a sample.
-DEVICE Sum sum_of_reads(const Arrays& arrays, const Position& at, int part) {
+DEVICE Sum sum_of_reads(const Arrays& arrays, Position at, int part) {
   Sum total = no_sum();
   for (int number = 1; number <= num_reads; number++) {
     const Coords coords = coords_of(arrays, at, number);
@@ -23,7 +23,7 @@ DEVICE Sum sum_of_reads(const Arrays& arrays, const Position& at, int part) {
 // A thread's part of the result of a sample, and whether the tile of the sample is noted for another kernel.
 struct Found { Result result; bool noted; };
 
-DEVICE Found read_sample(const Arrays& arrays, const Position& at, int part) {
+DEVICE Found read_sample(const Arrays& arrays, Position at, int part) {
   if constexpr (num_reads > 0) {
     return {rounded_result(sum_of_reads(arrays, at, part)), false};
   } else {

@@ -157,7 +157,7 @@ class ReadSource(NamedTuple):
         functions = DeviceFunctions()
         axes = ", ".join(names_of_axes(self.spec.axes))
         found = functions.add(
-            "Coords coords_of(const Arrays& arrays, const Position& at, int number)",
+            "Coords coords_of(const Arrays& arrays, Position at, int number)",
             f"The coordinates of a sample along its axes ({axes}); of a sum of reads, those of a number, from 1 on.",
             self.coords,
             *PLACE_AT,
@@ -168,11 +168,9 @@ class ReadSource(NamedTuple):
         if self.averages:
             fields[-1] = "weight", fields[-1][1]
         coords = [(f"coords.{name}", dtype) for name, dtype in fields]
-        functions.add(
-            "Place place_of(const Position& at, int part)", "Where a result lies.", self.place, *PLACE_AT, PART
-        )
+        functions.add("Place place_of(Position at, int part)", "Where a result lies.", self.place, *PLACE_AT, PART)
         value, _ = functions.add(
-            "Read read_at(const Arrays& arrays, const Position& at, int part, const Coords& coords)",
+            "Read read_at(const Arrays& arrays, Position at, int part, const Coords& coords)",
             f"A read: its taps, weights and texels along the axes ({axes}).",
             self.read,
             *PLACE_AT,

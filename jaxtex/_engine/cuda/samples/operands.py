@@ -13,11 +13,6 @@ from ..trace.memory import load_row
 from .sample_tiles import offset
 
 
-def named_operands(operands: Sequence[Any]) -> dict[str, Any]:
-    """The operands by the names that they have in a kernel."""
-    return {f"operand_{k}": a for k, a in enumerate(operands)}
-
-
 def load_numbers(spec: ReadSpec, operands: Sequence[Any], index: list[jax.Array]) -> list[jax.Array]:
     """The arguments of the grid at the index of a sample, from the operands of a kernel."""
     found: list[jax.Array] = []

@@ -13,7 +13,7 @@ import numpy as np
 from ...compute.accumulation import power_of_two_above
 from ...describe.storage import Slice
 from ..build.launch import LANES
-from ..build.source import INCLUDE, Constant, read_source, struct_of
+from ..build.source import Constant, struct_of
 
 # Deep, down and across.
 Extent = tuple[int, int, int]
@@ -97,10 +97,6 @@ class SampleTiles(NamedTuple):
         """The index of a sample on every axis of `shape`, from its place in an image, and the number of the image."""
         within = (z, y, x)[3 - self.rank :] if self.rank else unravelled(x, self.shape[len(self.images) :])
         return [*unravelled(outer, self.images), *within]
-
-    def source(self) -> str:
-        """CUDA C with `position_of` and its tiles."""
-        return INCLUDE.sub("", read_source("samples/position.cuh")) + self.struct()
 
     def struct(self) -> str:
         """The struct that `position_of` in `position.cuh` takes."""

@@ -67,7 +67,8 @@ class DeviceFunctions:
     @property
     def blocks(self) -> list[str]:
         """The tables that the functions look into, and the functions."""
-        return ["".join(f"{table}\n" for table in self.emitter.tables), *self.texts]
+        tables = "".join(f"{table}\n" for table in self.emitter.tables)
+        return [tables, *self.texts] if tables else self.texts
 
 
 def returned(out: Any) -> str:
