@@ -11,7 +11,7 @@ import pytest
 
 from jaxtex._engine.compute import instructions
 from jaxtex._engine.cuda.build import nvrtc
-from jaxtex._engine.cuda.build.source import fill, scalars
+from jaxtex._engine.cuda.build.source import scalars
 from jaxtex._engine.cuda.trace.elementwise import EXPRESSIONS
 from jaxtex._engine.cuda.trace.emitter import Emitter
 from tests.support.emitted import INF, NAN, all_pairs, assert_as_jax, numbers
@@ -152,15 +152,7 @@ def test_exact_sums_and_products_of_floats():
     ]
 
 
-# Templates, compiler, launch
-
-
-def test_a_template_is_filled_line_by_line():
-    template = "void @name@(int n) {\n  @lines@\n  return @value@ + @value@;\n}"
-    filled = fill(template, name="f", lines=["int a;", "int b;"], value=3)
-    assert filled == "void f(int n) {\n  int a;\n  int b;\n  return 3 + 3;\n}"
-    with pytest.raises(KeyError, match="value"):
-        fill(template, name="f", lines=[])
+# Compiler, launch
 
 
 def test_a_missing_compiler_is_named(monkeypatch):

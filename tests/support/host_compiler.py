@@ -146,61 +146,8 @@ def run(function, thread):
     return out
 
 
-# A kernel on the CPU: its threads take turns.
-ON_CPU = """
-#include <ucontext.h>
-#define __global__
-#define __launch_bounds__(...)
-#define __shared__ static
-#define __align__(bytes) __attribute__((aligned(bytes)))
-static inline int min(int a, int b) { return a < b ? a : b; }
-static inline int max(int a, int b) { return a > b ? a : b; }
-static inline float min(float a, float b) { return a < b ? a : b; }
-struct Number { int x; };
-static Number blockIdx, threadIdx;
-
-// The lanes of a warp, each with a stack of its own. One runs until it asks for what the others have.
-static ucontext_t lanes[32], schedule;
-static bool done[32];
-static char stacks[32][1 << 18];
-static int exchanges[32];
-static float given[2][32];
-
-static void yield() { swapcontext(&lanes[threadIdx.x % 32], &schedule); }
-// What each lane gave, once all have.
-static const float* exchanged(float a) {
-  const int lane = threadIdx.x % 32, buffer = exchanges[lane]++ % 2;
-  given[buffer][lane] = a;
-  yield();
-  return given[buffer];
-}
-static const int* exchanged(int a) { return (const int*)exchanged(bits_as<float>(a)); }
-DEVICE int least_of_lanes(int a) {
-  const int* all = exchanged(a);
-  for (int k = 0; k < 32; k++) a = min(a, all[k]);
-  return a;
-}
-DEVICE int greatest_of_lanes(int a) {
-  const int* all = exchanged(a);
-  for (int k = 0; k < 32; k++) a = max(a, all[k]);
-  return a;
-}
-DEVICE uint32 lanes_with_same(int a) {
-  const int* all = exchanged(a);
-  uint32 same = 0;
-  for (int k = 0; k < 32; k++) same |= (uint32)(all[k] == a) << k;
-  return same;
-}
-DEVICE bool any_lane(bool a) { return greatest_of_lanes(a); }
-DEVICE float of_lane_xor(float a, int bits) { return exchanged(a)[threadIdx.x % 32 ^ bits]; }
-DEVICE void wait_for_lanes() { yield(); }
-DEVICE int num_ones(uint32 bits) { return __builtin_popcount(bits); }
-DEVICE void add_atomically(float* to, float a) { *to += a; }
-DEVICE void add_two_atomically(float* to, float a, float b) { to[0] += a, to[1] += b; }
-DEVICE void add_four_atomically(float* to, float a, float b, float c, float d) {
-  to[0] += a, to[1] += b, to[2] += c, to[3] += d;
-}
-"""
+# What a kernel needs on a CPU.
+ON_CPU = (Path(__file__).parent / "on_cpu.h").read_text().removeprefix("#pragma once\n")
 RUN = """
 static void** arguments;
 static void run_thread() {{
@@ -209,9 +156,10 @@ static void run_thread() {{
 }}
 static void run_warp(int first) {{
   for (int k = 0; k < 32; k++) {{
-    getcontext(&lanes[k]);
-    lanes[k].uc_stack.ss_sp = stacks[k], lanes[k].uc_stack.ss_size = sizeof(stacks[k]), lanes[k].uc_link = &schedule;
-    makecontext(&lanes[k], run_thread, 0);
+    getcontext(&contexts[k]);
+    contexts[k].uc_stack.ss_sp = stacks[k], contexts[k].uc_stack.ss_size = sizeof(stacks[k]);
+    contexts[k].uc_link = &schedule;
+    makecontext(&contexts[k], run_thread, 0);
     done[k] = false, exchanges[k] = 0;
   }}
   for (bool some = true; some;) {{
@@ -219,7 +167,7 @@ static void run_warp(int first) {{
     for (int k = 0; k < 32; k++) {{
       if (done[k]) continue;
       threadIdx.x = first + k;
-      swapcontext(&schedule, &lanes[k]);
+      swapcontext(&schedule, &contexts[k]);
       some = some || !done[k];
     }}
   }}
@@ -238,7 +186,7 @@ extern "C" void run(int blocks, int threads, int together, void** arrays) {{
 
 
 class HostLauncher:
-    """Runs kernels on the CPU, as `cuda_c.Launcher` does on a GPU; on arrays with values, not in a traced program."""
+    """Runs kernels on the CPU, as `Launcher` does on a GPU; on arrays with values, not in a traced program."""
 
     def run(self, kernel, args, results, aliases=None):
         return [jax.numpy.asarray(a) for a in self.fill(kernel, args, results, aliases)]
@@ -251,8 +199,8 @@ class HostLauncher:
             out[result][:] = given[argument]
         arrays = [*given, *out]
         arguments = ", ".join(f"({C_TYPES[a.dtype.name]}*)arguments[{k}]" for k, a in enumerate(arrays))
-        before, after = scalars(), kernel.source.removeprefix(scalars())
-        library = compiled("\n".join((before, ON_CPU, after, RUN.format(name=kernel.name, arguments=arguments))))
+        run = RUN.format(name=kernel.name, arguments=arguments)
+        library = compiled("\n".join((ON_CPU, kernel.source, run)))
         pointers = (ctypes.c_void_p * len(arrays))(*(a.ctypes.data for a in arrays))
         library.run(kernel.num_blocks, kernel.num_threads, "any_lane" in kernel.source, pointers)
         return out

@@ -22,7 +22,7 @@ def row_lanes(channels: int) -> int:
     return lanes if 3 * lanes <= 4 * channels else channels
 
 
-def is_crowded(samples: int, texels: int) -> bool:
+def samples_meet(samples: int, texels: int) -> bool:
     """Whether so many samples often meet at a texel."""
     return samples >= CROWDED_SAMPLES * texels
 
@@ -33,7 +33,7 @@ def num_private_copies(samples: int, texels: int, channels: int) -> int:
     Copies pay off where several samples meet at a texel. They are bounded in number, and in memory by a share of what
     the call reads and writes, or by a few megabytes.
     """
-    if not is_crowded(samples, texels):
+    if not samples_meet(samples, texels):
         return 1
     bound = max(COPIES_BYTES, int(COPIES_SHARE * 4 * samples * channels)) // (4 * texels * channels)
     return power_of_two_below(min(MAX_COPIES, max(1, bound)))

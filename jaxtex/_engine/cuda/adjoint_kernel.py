@@ -1,6 +1,6 @@
 """The kernels of the adjoint: the cotangents of texels and operands from one read of taps, texels and cotangent."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -13,14 +13,22 @@ from ..describe.axis import stored_part
 from ..describe.spec import TEXELS, ReadSpec, Wrt
 from ..describe.storage import Edged, Part, Place, copied
 from ..walk.texel_walk import texels_shape
-from .build.launch import THIS_GPU, Kernel, Launcher
+from .build.arrays import ArrayRole, KernelArray, KernelArrays, operands_of
+from .build.launch import THIS_GPU, Launcher
 from .gather.gather_source import GatherSource, Rows, ViewSource, is_gathered
-from .samples.operands import named_operands
-from .samples.sample_source import AdjointPlan, expanded
-from .samples.sample_tiles import samples_shape
+from .samples.sample_source import AdjointPlan, SampleSource
+from .samples.sample_tiles import SampleTiles, samples_shape
 from .scatter.crowds import has_own_tile, num_copies, window_tiles
 from .scatter.operand_results import OperandResults
 from .scatter.window_source import WindowSource
+
+# The types of arrays that `adjoint.cu` names, and that it may do without.
+ABSENT = {
+    ArrayRole.TOTALS: "float",
+    ArrayRole.VIEWS: "const float",
+    ArrayRole.UNITS: "const float",
+    ArrayRole.TILE_SUMS: "float",
+}
 
 
 def splat(
@@ -102,6 +110,18 @@ def adjoint(
     return total.astype(texel_dtype), *cotangents
 
 
+class Remaining(NamedTuple):
+    """The images that texels have not looked for.
+
+    Attributes:
+        start: the sums at texels to which these images are added.
+        views: of all images, which say whether texels have looked for them.
+    """
+
+    start: jax.Array
+    views: jax.Array
+
+
 class Kernels(NamedTuple):
     """The kernels of an adjoint."""
 
@@ -118,73 +138,88 @@ class Kernels(NamedTuple):
         texels: Any,
         operands: Sequence[jax.Array],
         sums: TexelSums | None,
-        more: Mapping[str, jax.Array] | None = None,
+        remaining: Remaining | None = None,
     ) -> list[Any]:
         """The sums at each texel, if there are `sums`, and the cotangents of operands.
 
         Args:
-            more: "start", the sums to add to, in place of zero; and "views" of images, of which some are there already.
+            remaining: the images that are still to be added, if not all of them.
         """
-        plan, results = self.plan, dict[str, Any]()
-        arrays: dict[str, Any] = {"values": cotangent} | dict(more or {})
-        samples = window_tiles(plan, cotangent.shape[-1], adds=sums is not None, remaining="views" in arrays)
+        plan, totals = self.plan, list[KernelArray]()
+        given = [KernelArray(ArrayRole.VALUES, cotangent)]
+        given += [] if remaining is None else [KernelArray(ArrayRole.VIEWS, remaining.views)]
+        samples = window_tiles(plan, cotangent.shape[-1], adds=sums is not None, remaining=remaining is not None)
         if sums is not None:
-            copies = 1 if more or plan.reach is not None else num_copies(plan, sums.width)
-            shape = (copies * plan.num_texels, sums.width)
-            if plan.reach is not None:
-                arrays["start"] = zeros_of_edged(plan, sums.width, cotangent.dtype)
-            elif more or copies > 1 or not has_own_tile(plan, samples, sums.width):
-                arrays.setdefault("start", jnp.zeros(shape, cotangent.dtype))
-            results["totals"] = (
-                arrays["start"] if plan.reach is not None else jax.ShapeDtypeStruct(shape, cotangent.dtype)
-            )
-            if sums.units is not None:
-                arrays["units"] = jnp.stack(sums.units)
-        if plan.wrt:
-            arrays["texels"] = texels
-        arrays |= named_operands(operands)
+            totals = [self.totals(cotangent.dtype, samples, sums, remaining)]
+            given += [] if sums.units is None else [KernelArray(ArrayRole.UNITS, jnp.stack(sums.units))]
+        given += [KernelArray(ArrayRole.TEXELS, texels)] if plan.wrt else []
         cotangents = OperandResults.of(plan, samples, operands)
-        source = WindowSource(cotangents, arrays, results | cotangents.results)
-        found = self.launch(source, "texture_pullback" if plan.wrt else "texture_splat")
-        if plan.reach is not None and sums is not None:
-            of_name = (found[f"totals_{name}"] for name in Edged._fields)
-            return [Edged(*of_name), *cotangents.collected(found, operands)]
-        totals = [jnp.sum(found[name].reshape(-1, plan.num_texels, found[name].shape[-1]), 0) for name in results]
-        return [*totals, *cotangents.collected(found, operands)]
+        arrays = KernelArrays([*given, *operands_of(operands)], [*totals, *cotangents.results], ABSENT)
+        found = self.launch(WindowSource(cotangents, arrays), "texture_pullback" if plan.wrt else "texture_splat")
+        of_texels = [found[ArrayRole.TOTALS, 0]] if totals else []
+        if plan.reach is None:
+            of_texels = [jnp.sum(total.reshape(-1, plan.num_texels, total.shape[-1]), 0) for total in of_texels]
+        return [*of_texels, *cotangents.collected(found, operands)]
+
+    def totals(
+        self, dtype: np.dtype, samples: SampleTiles, sums: TexelSums, remaining: Remaining | None
+    ) -> KernelArray:
+        """The sums at texels as a result of the kernel, and what they start as."""
+        plan, width = self.plan, sums.width
+        if plan.reach is not None:
+            zeros = zeros_of_edged(plan, width, dtype)
+            return KernelArray(ArrayRole.TOTALS, zeros, start=zeros)
+        copies = 1 if remaining is not None else num_copies(plan, width)
+        shape = jax.ShapeDtypeStruct((copies * plan.num_texels, width), dtype)
+        if remaining is not None:
+            return KernelArray(ArrayRole.TOTALS, shape, start=remaining.start)
+        # A warp that has all samples of a texture sets it to zero.
+        own = copies == 1 and has_own_tile(plan, samples, width)
+        return KernelArray(ArrayRole.TOTALS, shape, start=None if own else jnp.zeros(shape.shape, dtype))
 
     def views(self, operands: Sequence[jax.Array], channels: int) -> jax.Array:
         """How images lie on their textures."""
-        return self.launch(ViewSource(self.plan, named_operands(operands), channels), "texture_views")["views"]
+        return self.launch(ViewSource(self.plan, operands, channels), "texture_views")[ArrayRole.VIEWS, 0]
 
     def gather(self, cotangent: jax.Array, operands: Sequence[jax.Array]) -> jax.Array:
         """The sums at each texel, which look for their samples; windows add those of the images that are not taken."""
         plan, channels = self.plan, cotangent.shape[-1]
         views = self.views(operands, channels)
-        arrays = {"values": cotangent, "views": views}
-        results = {"totals": jax.ShapeDtypeStruct((plan.num_texels, channels), cotangent.dtype)}
-        total = self.launch(GatherSource(plan, arrays, results, len(operands)), "texture_gather")["totals"]
+        total = self.gathered(cotangent, operands, views, plan.num_texels)
         if plan.spec.deterministic:
             return total
-        sums, more = TexelSums(channels, channels), {"start": total, "views": views}
-        return self.of_texels().run(cotangent, None, operands, sums, more)[0]
+        sums = TexelSums(channels, channels)
+        return self.of_texels().run(cotangent, None, operands, sums, Remaining(total, views))[0]
 
     def gather_rows(
         self, cotangent: jax.Array, operands: Sequence[jax.Array], views: jax.Array, first: jax.Array, rows: Rows
     ) -> jax.Array:
         """The sums at rows of texels, the first of which is `first`, (1,)."""
-        count, channels = rows.count * (self.plan.num_texels // self.plan.spec.axes[0].known_size), cotangent.shape[-1]
-        arrays = {"values": cotangent, "views": views, "first_row_of_texels": first}
-        results = {"totals": jax.ShapeDtypeStruct((count, channels), cotangent.dtype)}
-        return self.launch(GatherSource(self.plan, arrays, results, len(operands), rows), "texture_gather")["totals"]
+        count = rows.count * (self.plan.num_texels // self.plan.spec.axes[0].known_size)
+        first_row = KernelArray(ArrayRole.FIRST_ROW, first)
+        return self.gathered(cotangent, operands, views, count, rows, first_row)
 
-    def launch(self, source: WindowSource | GatherSource | ViewSource, name: str) -> dict[str, jax.Array]:
-        kernel = Kernel(source.source(name), name, source.num_blocks, source.num_threads)
-        arrays, results = expanded(source.arrays), dict(expanded(source.results))
-        starts = [k for k, (name, _) in enumerate(arrays) if name.startswith("start")]
-        args = [a.whole if isinstance(a, Part) else a for _, a in arrays]
-        shapes = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in results.values()]
-        found = self.launcher.run(kernel, args, shapes, {k: n for n, k in enumerate(starts)})
-        return dict(zip(results, found))
+    def gathered(
+        self,
+        cotangent: jax.Array,
+        operands: Sequence[jax.Array],
+        views: jax.Array,
+        count: int,
+        rows: Rows | None = None,
+        *more: KernelArray,
+    ) -> jax.Array:
+        """The sums at `count` texels, which look for their samples."""
+        given = KernelArray(ArrayRole.VALUES, cotangent), KernelArray(ArrayRole.VIEWS, views), *more
+        totals = jax.ShapeDtypeStruct((count, cotangent.shape[-1]), cotangent.dtype)
+        absent = {ArrayRole.FIRST_ROW: "const int"}
+        arrays = KernelArrays(given, [KernelArray(ArrayRole.TOTALS, totals)], absent)
+        source = GatherSource(self.plan, arrays, len(operands), rows)
+        return self.launch(source, "texture_gather")[ArrayRole.TOTALS, 0]
+
+    def launch(self, source: SampleSource, name: str) -> dict[tuple[ArrayRole, int], Any]:
+        arrays = source.arrays
+        found = self.launcher.run(source.kernel(name), arrays.arguments, arrays.shapes, arrays.aliases)
+        return arrays.collected(found)
 
 
 def zeros_of_edged(plan: AdjointPlan, width: int, dtype: np.dtype) -> Edged:

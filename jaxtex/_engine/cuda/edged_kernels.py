@@ -14,7 +14,7 @@ from ..describe.grids import Started
 from ..describe.spec import TEXELS, Coords, ReadSpec, Wrt
 from ..describe.storage import Edged, Part, Place, Slice
 from ..walk.texel_walk import other_part, taps_are_available, texels_shape
-from .adjoint_kernel import Kernels, adjoint
+from .adjoint_kernel import Kernels, Remaining, adjoint
 from .build.launch import THIS_GPU, Launcher
 from .gather.gather_source import Rows, is_gathered
 from .read.read_kernel import read_each_sample, value_of
@@ -122,8 +122,8 @@ def gathered(
             values, rest, views, some.reshape(1), Rows(count, period, only_within)
         )
         # Windows add the samples, if texels cannot look for them.
-        sums, more = TexelSums(channels, channels), {"start": total, "views": views}
-        total = Kernels(plan, launcher).run(values, None, [some, *rest], sums, more)[0]
+        sums, remaining = TexelSums(channels, channels), Remaining(total, views)
+        total = Kernels(plan, launcher).run(values, None, [some, *rest], sums, remaining)[0]
         return total.reshape(texels_shape(axes, channels)).astype(spec.dtype)
 
     before, after = of_part(values, 0, reach), of_part(values, reach + own, reach)

@@ -21,13 +21,6 @@ class Slice(NamedTuple):
     start: int
     count: int
 
-    def place(self, number: str, channels: int) -> str:
-        """An expression in C for where the channels of that number begin, which lie in one row."""
-        texels = self.count // channels
-        if texels == 1:
-            return f"(int64){number} * {self.row} + {self.start}"
-        return f"(int64)({number} / {texels}) * {self.row} + {number} % {texels} * {channels} + {self.start}"
-
     def keeps_aligned(self, width: int) -> bool:
         """Whether rows of so many elements are aligned in the larger array, where they are in one of their own."""
         return self.row % width == 0 and self.start % width == 0
@@ -84,11 +77,6 @@ class Edged(NamedTuple):
     def arrays(self, name: str) -> dict[str, Any]:
         """The arrays, by names for a kernel that knows this one by `name`."""
         return {f"{name}_before": self.before, f"{name}_own": self.own, f"{name}_after": self.after}
-
-    def declared(self, name: str, c_type: str) -> str:
-        """The declaration in a kernel of `name`, from those of its arrays."""
-        values = ", ".join((*self.arrays(name), *(f"{end}ll" for end in self.ends)))
-        return f"const Edged<{c_type}> {name}{{{values}}};"
 
 
 def places_of(shapes: Sequence[tuple[int, ...]], row_axes: int) -> list[Place]:

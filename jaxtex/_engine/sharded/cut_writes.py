@@ -21,9 +21,8 @@ from ..describe.axis import Axis
 from ..describe.spec import Coords
 from ..walk.texel_walk import both, flattened, middle_texel
 from .cut import Cut
-from .routes import Routes
+from .routes import NO_SAMPLE, Routes
 
-NO_SAMPLE = -1
 LAST_NUMBER = np.int32(np.iinfo(np.int32).max)
 
 

@@ -17,6 +17,7 @@ State = TypeVar("State")
 
 # Samples are counted, not sorted, where the texture has at most this many parts.
 MOST_COUNTED = 8
+# In place of the number of a sample.
 NO_SAMPLE = -1
 
 

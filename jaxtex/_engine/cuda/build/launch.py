@@ -1,5 +1,6 @@
 """A kernel as part of a JAX program: XLA, or jaxlib, launches its PTX, and a running program needs no code of ours."""
 
+import types
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -13,7 +14,8 @@ from .nvrtc import Capability, CompilerUnavailable, compile_to_ptx
 # The custom calls that launch PTX: one that XLA itself has, and one that jaxlib registers for CUDA.
 TARGET = "__gpu$xla.gpu.ptx"
 TRITON_TARGET = "triton_kernel_call_ffi"
-WARP = 32
+# The threads of a warp.
+LANES = 32
 # Arguments of a kernel are arrays of XLA, which aligns them to more than this.
 ALIGNMENT = 16
 
@@ -32,12 +34,14 @@ class Kernel(NamedTuple):
             results, row by row.
         num_blocks: how many blocks of threads run it.
         num_threads: the threads of a block.
+        headers: the texts of the headers in the source that are generated, by their names.
     """
 
     source: str
     name: str
     num_blocks: int
     num_threads: int
+    headers: Mapping[str, str] = types.MappingProxyType({})
 
 
 class Compiled(NamedTuple):
@@ -95,7 +99,7 @@ def launch_by_triton(
     if triton is None:
         raise CompilerUnavailable("jaxlib has no launcher of PTX; install the plugin of jax[cuda12] or jax[cuda13]")
     kernel, ptx, (major, minor) = compiled
-    warps, rest = divmod(kernel.num_threads, WARP)
+    warps, rest = divmod(kernel.num_threads, LANES)
     if rest:
         raise CompilerUnavailable(f"a block of {kernel.num_threads} threads is not a number of warps")
     image = triton.TritonKernel(kernel.name, warps, 1, 0, ptx, "", 10 * major + minor)

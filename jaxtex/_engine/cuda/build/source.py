@@ -1,40 +1,127 @@
-"""The files of CUDA C, with slots that Python fills. They are read when a kernel is first needed, not at import."""
+"""The files of CUDA C++ and the headers that are generated for one kernel, as the one text that a compiler takes.
+
+Files are read when a kernel is first needed, not at import.
+"""
 
 import functools
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
-# A slot is a word between two signs @. A slot that is alone on its line takes several lines, indented as it is.
-SLOT = re.compile(r"^(?P<indent> *)@(?P<lines>\w+)@$|@(?P<word>\w+)@", re.MULTILINE)
+import numpy as np
+
+from ..trace.elementwise import literal
+
+# Includes name headers by their path from here.
+FOLDER = Path(__file__).parents[1]
+INCLUDE = re.compile(r'^#include "(.+)"\n', re.MULTILINE)
+ONCE = "#pragma once\n"
+SCALARS = "trace/scalars.cuh"
+INT32 = range(-(2**31), 2**31)
 
 
 @functools.cache
-def read_source(path: Path) -> str:
-    """The text of a file."""
-    return path.read_text()
+def read_source(name: str) -> str:
+    """The text of a file, without what keeps a compiler from including it twice."""
+    return (FOLDER / name).read_text().replace(ONCE, "", 1)
 
 
 def scalars() -> str:
-    """What emitted statements call, to be put ahead of them."""
-    return read_source(Path(__file__).parents[1] / "trace" / "scalars.cuh")
+    """What traced functions call. Each program begins with it."""
+    return read_source(SCALARS)
 
 
-def warp() -> str:
-    """What kernels call whose threads work together, to be put after `scalars`."""
-    return read_source(Path(__file__).parents[1] / "trace" / "warp.cuh")
+def program(name: str, generated: Mapping[str, str]) -> str:
+    """The text of a kernel: a file in which the text of each header stands where it is first included.
+
+    Args:
+        name: of the file.
+        generated: the texts of the headers that are generated for this kernel, by their names.
+    """
+    included = {SCALARS}
+
+    def text_of(name: str) -> str:
+        text = generated[name].replace(ONCE, "", 1) if name in generated else read_source(name)
+        return INCLUDE.sub(once, text)
+
+    def once(found: re.Match[str]) -> str:
+        if found[1] in included:
+            return ""
+        included.add(found[1])
+        return text_of(found[1])
+
+    return f"{scalars()}\n{text_of(name)}"
 
 
-def fill(template: str, **slots: object) -> str:
-    """A template with every slot filled.
+class Constant(NamedTuple):
+    """A constant of a kernel.
 
-    Raises:
-        KeyError: if a slot of the template is not given.
+    Attributes:
+        value: a truth value, an integer, a float32, or several integers or floats, by their number.
+        comment: what it is.
     """
 
-    def filled(found: re.Match[str]) -> str:
-        if found["word"]:
-            return str(slots[found["word"]])
-        lines = slots[found["lines"]]
-        return "\n".join(found["indent"] + line for line in (lines if isinstance(lines, list) else [str(lines)]))
+    name: str
+    value: bool | int | float | Sequence[bool | int | float]
+    comment: str = ""
 
-    return SLOT.sub(filled, template)
+    def declared(self, scope: str = "") -> str:
+        """The declaration of a constant; of several, of a function of their number.
+
+        A compiler of C++ for GPUs refuses arrays of constants beside functions, where an index is no constant.
+        """
+        if isinstance(self.value, Sequence):
+            values, c_type = ", ".join(map(text_of_number, self.value)), type_of_number(self.value[0])
+            body = f"constexpr {c_type} all[] = {{{values}}}; return all[k];"
+            text = f"{scope}DEVICE constexpr {c_type} {self.name}(int k) {{ {body} }}"
+        else:
+            text = f"{scope}constexpr {type_of_number(self.value)} {self.name} = {text_of_number(self.value)};"
+        return f"{text}  // {self.comment}" if self.comment else text
+
+
+def type_of_number(value: bool | int | float) -> str:
+    if isinstance(value, float):
+        return "float"
+    return "bool" if isinstance(value, bool) else "int" if value in INT32 else "int64"
+
+
+def text_of_number(value: bool | int | float) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return literal(value, np.dtype(np.float32))
+    return str(value) if value in INT32 else f"{value}ll"
+
+
+def struct_of(name: str, comment: str, constants: Iterable[Constant], *members: str, template: str = "") -> str:
+    """A struct of constants, which is an argument of templates.
+
+    Args:
+        members: more of it.
+        template: what stands in front of a specialization.
+    """
+    lines = "".join(f"  {line}\n" for line in (*(c.declared("static ") for c in constants), *members))
+    return f"// {comment}\n{template}struct {name} {{\n{lines}}};\n"
+
+
+def header(comment: str, includes: Iterable[str], *blocks: str) -> str:
+    """The text of a generated header.
+
+    Args:
+        comment: its first line.
+        blocks: declarations and functions.
+    """
+    included = "".join(f'#include "{name}"\n' for name in includes)
+    return "\n".join((f"{ONCE}// {comment}", included, *blocks))
+
+
+def config(made_by: str, constants: Iterable[Constant], *blocks: str) -> str:
+    """The header of a kernel's sizes and switches.
+
+    Args:
+        made_by: the module that computes them.
+        blocks: structs of constants, and names of types.
+    """
+    lines = "".join(f"{constant.declared()}\n" for constant in constants)
+    return header(f"The sizes and switches of one kernel, by {made_by}.", (SCALARS,), lines, *blocks)

@@ -1,22 +1,20 @@
 """The kernels of a convolution with a symmetric filter along one axis."""
 
 import math
-from pathlib import Path
 
 import jax
-import numpy as np
 
-from ..build.launch import THIS_GPU, Kernel, Launcher
-from ..build.source import fill, read_source, scalars, warp
-from ..trace.elementwise import literal
+from ..build.arrays import ArrayRole, KernelArray, KernelArrays
+from ..build.launch import LANES, THIS_GPU, Kernel, Launcher
+from ..build.source import SCALARS, Constant, config, header, program
 
-FOLDER = Path(__file__).parent
-THREADS, LANES = 128, 32
+THREADS = 128
 # Rows of at least so many numbers are read side by side by the threads that compute them.
 WIDE = 32
 # The outputs of a thread across rows, and the numbers of a warp along them.
 ACROSS, ALONG = 16, 512
 NAME = "texture_convolve"
+MADE_BY = "convolution_kernel.py"
 
 
 def convolve(
@@ -29,21 +27,31 @@ def convolve(
     across = inner >= WIDE
     steps = ACROSS if across else min(max(1, ALONG // inner), results)
     chunks = -(-results // steps)
-    source = fill(
-        read_source(FOLDER / ("convolve_across.cu" if across else "convolve_along.cu")),
-        name=NAME,
-        threads=THREADS,
-        weights=", ".join(literal(w, np.dtype(np.float32)) for w in weights),
-        reach=reach,
-        before=2 * reach if full else 0,
-        outer=outer,
-        inner=inner,
-        length=length,
-        results=results,
-        steps=steps,
-        chunks=chunks,
-    )
     blocks, threads = (-(-outer * chunks * inner // THREADS), THREADS) if across else (outer * chunks, LANES)
+    constants = (
+        Constant("threads", threads, "of a block"),
+        Constant("weight", tuple(map(float, weights)), "of the values at a distance, on both sides"),
+        Constant("reach", reach, "the largest distance"),
+        Constant("before", 2 * reach if full else 0, "how far the first output lies from the first value"),
+        Constant("outer", outer, "how many arrays there are"),
+        Constant("length", length, "the rows of an array"),
+        Constant("results", results, "the rows of its result"),
+        Constant("inner", inner, "the numbers of a row"),
+        Constant("steps", steps, "the rows of results of a thread, or of a warp"),
+        Constant("chunks", chunks, "such rows of an array"),
+    )
     shape = (*values.shape[:axis], results, *values.shape[axis + 1 :])
-    kernel = Kernel("\n".join((scalars(), warp(), source)), NAME, blocks, threads)
-    return launcher.run(kernel, [values], [jax.ShapeDtypeStruct(shape, values.dtype)])[0]
+    result = jax.ShapeDtypeStruct(shape, values.dtype)
+    arrays = KernelArrays([KernelArray(ArrayRole.VALUES, values)], [KernelArray(ArrayRole.RESULT, result)])
+    headers = {
+        "convolve/config.cuh": config(MADE_BY, constants),
+        "convolve/traced.cuh": header(
+            f"The kernel, by {MADE_BY}; no function of it is traced.",
+            (SCALARS, "convolve/config.cuh"),
+            arrays.declared(),
+            arrays.entry(NAME, "threads"),
+        ),
+    }
+    file = "convolve/convolve_across.cu" if across else "convolve/convolve_along.cu"
+    kernel = Kernel(program(file, headers), NAME, blocks, threads, headers)
+    return launcher.run(kernel, arrays.arguments, arrays.shapes, arrays.aliases)[0]

@@ -1,41 +1,27 @@
 // The adjoint of a read at an affine grid as a gather, without atomic additions: each thread owns a block of texels, and
 // looks for the samples whose taps fall on them. Those lie in a parallelogram of each image.
+//
+// `gather_source.py` generates the headers `config.cuh` and `traced.cuh`. The kernel is at the end of the latter.
 
-constexpr int dims = @dims@, own[dims] = {@own@}, owned = @owned@;
-
-// How an image of samples lies on a texture: see `view`.
-struct View {
-  float offset[dims], bound[dims], inverse[dims - 1][dims], half[dims - 1];
-  float along[dims], step[dims - 1][dims], half_row[dims];
-  float operands[@operands_of_view@], taken;
-};
-// On each axis: the position of a sample where weights follow from it, else its first tap and the weights of all taps.
-struct AxisTaps { float position[dims]; int first[dims]; float weight[dims][@taps@]; };
-
-DEVICE AxisTaps taps_at(const View& view, const float (&pixel)[dims]) {
-  @axis_taps_statements@
-  return {@axis_taps@};
-}
-
-// Whether a sample is added.
-DEVICE bool is_added(const View& view, const float (&pixel)[dims], int first_row) {
-  @added_statements@
-  return @added@;
-}
+#include "trace/scalars.cuh"
+#include "samples/position.cuh"
+#include "samples/samples.cuh"
+#include "gather/config.cuh"
+#include "gather/view.cuh"
+#include "gather/traced.cuh"
 
 // The texels of a thread: the first one and its center on each axis, and the number of their texture.
 struct Block { int texel[dims]; float center[dims]; int texture; };
 
 // The weights of a thread's texels on axis `k`.
-DEVICE void find_weights(float (&weight)[@most_own@], const AxisTaps& taps, const Block& block, int k) {
-  constexpr bool tents[dims] = {@tents@};
+DEVICE void find_weights(float (&weight)[most_own], const AxisTaps& taps, const Block& block, int k) {
 #pragma unroll
-  for (int j = 0; j < own[k]; j++) {
-    if (tents[k]) {
+  for (int j = 0; j < own(k); j++) {
+    if (is_tent(k)) {
       weight[j] = saturated(1 - fabs(taps.position[k] - block.center[k] - j));
     } else {
       weight[j] = 0;
-      for (int n = 0; n < @taps@; n++)
+      for (int n = 0; n < num_taps; n++)
         if (wrapped_sub(taps.first[k], block.texel[k]) == j - n) weight[j] = taps.weight[k][n];
     }
   }
@@ -44,15 +30,13 @@ DEVICE void find_weights(float (&weight)[@most_own@], const AxisTaps& taps, cons
 // Adds up the samples that fall on a thread's texels. A careful search keeps a value that is not finite from texels
 // where it has no weight.
 template <bool careful>
-DEVICE void search(Value (&sums)[owned], const Block& block, int part, const float* values, const float* views,
-                   int first_row) {
-  constexpr int extent[3] = {@extent@};
+DEVICE void search(Value (&sums)[owned], const Arrays& arrays, const Block& block, int part, int first_row) {
 #pragma unroll
   for (int n = 0; n < owned; n++)
-    for (int k = 0; k < @width@; k++) sums[n].v[k] = 0;
-  for (int image = 0; image < @images@; image++) {
-    const int outer = block.texture * @images@ + image;
-    const View view = bits_as<View>(load_aligned_row<@numbers@>(views + outer * @numbers@));
+    for (int k = 0; k < Channels::width; k++) sums[n].v[k] = 0;
+  for (int image = 0; image < images; image++) {
+    const int outer = block.texture * images + image;
+    const View view = bits_as<View>(load_aligned_row<numbers>(arrays.views + outer * numbers));
     // Positions whose taps fall on the block lie around `center`.
     float center[dims];
     bool meets = view.taken != 0;
@@ -67,7 +51,7 @@ DEVICE void search(Value (&sums)[owned], const Block& block, int part, const flo
       float middle = 0;
       for (int k = 0; k < dims; k++) middle += view.inverse[n][k] * center[k];
       from[n] = converted<int, float>(ceil(fmaxf(middle - view.half[n], 0)));
-      to[n] = converted<int, float>(floor(fminf(middle + view.half[n], extent[n + 1] - 1)));
+      to[n] = converted<int, float>(floor(fminf(middle + view.half[n], extent(n + 1) - 1)));
     }
     // Where the parallelogram is in the row at y = z = 0.
     float low[dims], high[dims];
@@ -78,7 +62,7 @@ DEVICE void search(Value (&sums)[owned], const Block& block, int part, const flo
     for (int z = from[1]; z <= to[1]; z++)
       for (int y = from[0]; y <= to[0]; y++) {
         const int row[2] = {y, z};
-        float start = 0, end = extent[0] - 1, pixel[dims];
+        float start = 0, end = extent(0) - 1, pixel[dims];
         for (int k = 0; k < dims; k++) {
           float low_here = low[k], high_here = high[k];
           for (int n = 0; n < dims - 1; n++) low_here -= view.step[n][k] * row[n], high_here -= view.step[n][k] * row[n];
@@ -86,67 +70,68 @@ DEVICE void search(Value (&sums)[owned], const Block& block, int part, const flo
         }
         start = ceil(start);
         for (int n = 0; n < dims - 1; n++) pixel[n + 1] = view.operands[n + 1] + row[n];
-        Offsets offsets = offsets_of(outer, z, y, converted<int, float>(start));
+        Offsets offsets = offsets_of(Position{outer, z, y, converted<int, float>(start), true});
 #pragma unroll 1
-        for (float x = start; x <= end; x++, offsets.value += @value_step@) {
+        for (float x = start; x <= end; x++, offsets.value += value_step) {
           pixel[0] = view.operands[0] + x;
           if (!is_added(view, pixel, first_row)) continue;
-          const Value value = load_value(values, offsets, part);
+          const Value value = load_value<Channels, ValueSlice>(arrays.values, offsets.value, part);
           const AxisTaps taps = taps_at(view, pixel);
-          float weight[dims][@most_own@];
+          float weight[dims][most_own];
 #pragma unroll
           for (int k = 0; k < dims; k++) find_weights(weight[k], taps, block, k);
 #pragma unroll
           for (int n = 0; n < owned; n++) {
             // A value of one channel is multiplied first: then neighbors share products.
-            float all = @width@ == 1 ? value.v[0] : 1;
+            float all = Channels::width == 1 ? value.v[0] : 1;
             bool falls = true;
-            for (int k = dims - 1, rest = n; k >= 0; rest /= own[k--]) {
-              all *= weight[k][rest % own[k]];
-              falls = falls && weight[k][rest % own[k]] != 0;
+            for (int k = dims - 1, rest = n; k >= 0; rest /= own(k--)) {
+              all *= weight[k][rest % own(k)];
+              falls = falls && weight[k][rest % own(k)] != 0;
             }
             if (!careful || falls)
-              for (int k = 0; k < @width@; k++) sums[n].v[k] += @width@ == 1 ? all : value.v[k] * all;
+              for (int k = 0; k < Channels::width; k++) sums[n].v[k] += Channels::width == 1 ? all : value.v[k] * all;
           }
         }
       }
   }
 }
 
-extern "C" __global__ void __launch_bounds__(@threads@) @name@(@parameters@) {
-  // Of the texture, and how many of its texels look for samples.
-  constexpr int sizes[dims] = {@sizes@}, counts[dims] = {@counts@};
-  const int first_row = @first_row@;
-  const int part = threadIdx.x % @parts@;
-  const Position first = position_of(blockIdx.x, threadIdx.x / @parts@, 0);
+DEVICE void run(const Arrays& arrays) {
+  const int first_row = finds_rows ? arrays.first_row[0] : 0;
+  const int part = threadIdx.x % Channels::parts;
+  const Position first = position_of<Tiles>(blockIdx.x, threadIdx.x / Channels::parts, 0);
   if (!first.exists) return;
   const int place[3] = {first.z, first.y, first.x};
-  constexpr float origin[dims] = {@origins@};
   Block block;
   for (int k = 0; k < dims; k++) {
     block.texel[k] = place[3 - dims + k] + (k == 0 ? first_row : 0);
-    block.center[k] = block.texel[k] + origin[k];
+    block.center[k] = block.texel[k] + origin(k);
   }
   block.texture = first.outer;
   Value sums[owned];
-  search<false>(sums, block, part, values, views, first_row);
+  search<false>(sums, arrays, block, part, first_row);
   // Zero times a value that is not finite shows in the sums.
   float some = 0;
 #pragma unroll
   for (int n = 0; n < owned; n++)
-    for (int k = 0; k < @width@; k++) some += sums[n].v[k] * 0;
-  if (some != 0) search<true>(sums, block, part, values, views, first_row);
+    for (int k = 0; k < Channels::width; k++) some += sums[n].v[k] * 0;
+  if (some != 0) search<true>(sums, arrays, block, part, first_row);
 #pragma unroll
   for (int n = 0; n < owned; n++) {
     int number = block.texture, inside = true, at[dims];
-    for (int k = dims - 1, rest = n; k >= 0; rest /= own[k--]) at[k] = block.texel[k] + rest % own[k];
+    for (int k = dims - 1, rest = n; k >= 0; rest /= own(k--)) at[k] = block.texel[k] + rest % own(k);
     for (int k = 0; k < dims; k++) {
       const int place = at[k] - (k == 0 ? first_row : 0);
-      number = number * counts[k] + place, inside = inside && place < counts[k];
+      number = number * count(k) + place, inside = inside && place < count(k);
     }
     // No tap reads beyond the texture.
-    if (at[0] >= sizes[0])
-      for (int k = 0; k < @width@; k++) sums[n].v[k] = 0;
-    if (inside) @store@(totals + (int64)number * @channels@ + first_channel(part), sums[n]);
+    if (at[0] >= size(0))
+      for (int k = 0; k < Channels::width; k++) sums[n].v[k] = 0;
+    if (inside) {
+      float* const to = arrays.totals + (int64)number * Channels::count + first_channel<Channels>(part);
+      if constexpr (Channels::aligned) store_aligned_row(to, sums[n]);
+      else store_row(to, sums[n]);
+    }
   }
 }

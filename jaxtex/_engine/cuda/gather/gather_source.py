@@ -2,7 +2,7 @@
 
 import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -15,10 +15,14 @@ from ...describe.grids import StoredOrder
 from ...describe.spec import ReadSpec
 from ...walk.taps import taps
 from ...walk.texel_walk import other_part, taps_are_available
-from ..build.source import scalars
-from ..samples.sample_source import AdjointPlan, SampleSource, Traced, joined, of_function, scalar
-from ..samples.sample_tiles import LANES, PLACE, Extent, SampleTiles
+from ..build.arrays import ArrayRole, KernelArray, KernelArrays, operands_of
+from ..build.launch import LANES
+from ..build.source import Constant
+from ..samples.sample_source import ARRAYS, AdjointPlan, SampleSource, names_of_axes
+from ..samples.sample_tiles import PLACE, Extent, SampleTiles
+from ..trace.device_functions import DeviceFunctions, Scalar, scalar
 
+MADE_BY = "gather_source.py"
 # By the number of axes: the texels of a thread, for texels of one channel and of several, and the threads of a block.
 OWN: dict[int, tuple[Extent, Extent]] = {2: ((1, 4, 4), (1, 2, 2)), 3: ((2, 2, 2), (2, 2, 2))}
 BLOCK: dict[int, Extent] = {2: (1, 16, 8), 3: (4, 4, 8)}
@@ -73,30 +77,31 @@ class Rows(NamedTuple):
 
 
 class GatherSource(SampleSource):
-    """The source of a kernel in which texels look for their samples, with `num_operands` in each view.
+    """What makes the source of a kernel in which texels look for their samples.
 
     Args:
-        rows: which texels there are, if not all. Then "first_row_of_texels" is among `arrays`.
+        num_operands: in each view.
+        rows: which texels there are, if not all. Then the first row is among `arrays`.
     """
 
-    def __init__(
-        self,
-        plan: AdjointPlan,
-        arrays: Mapping[str, Any],
-        results: Mapping[str, Any],
-        num_operands: int,
-        rows: Rows | None = None,
-    ):
-        super().__init__(plan, arrays, results)
+    file, room, made_by = "gather/gather.cu", "gather", MADE_BY
+
+    def __init__(self, plan: AdjointPlan, arrays: KernelArrays, num_operands: int, rows: Rows | None = None):
+        super().__init__(plan)
+        self.arrays = arrays
         self.dims, self.num_operands, self.rows = len(plan.spec.axes), num_operands, rows
         self.samples = SampleTiles(plan.shape, self.dims, (1, 1, 1), (1, 1, 1))
-        sizes = tuple(axis.known_size for axis in self.spec.axes)
-        sizes = sizes if rows is None else (rows.count, *sizes[1:])
         deep, down, across = BLOCK[self.dims]
         while self.lanes.parts * deep * down * across > MOST_THREADS:
             deep, down, across = (deep, -(-down // 2), across) if down > 1 else (-(-deep // 2), 1, -(-across // 2))
         own = OWN[self.dims][self.lanes.width > 1]
-        self.texels = SampleTiles((*plan.textures, *sizes), self.dims, (deep, down, across), own)
+        self.texels = SampleTiles((*plan.textures, *self.counts), self.dims, (deep, down, across), own)
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """How many texels look for their samples, on each axis."""
+        sizes = tuple(axis.known_size for axis in self.spec.axes)
+        return sizes if self.rows is None else (self.rows.count, *sizes[1:])
 
     @property
     def num_blocks(self) -> int:
@@ -111,83 +116,80 @@ class GatherSource(SampleSource):
         """The images of samples that fall on one texture."""
         return math.prod(self.plan.shape[len(self.plan.textures) : -self.dims])
 
-    def find_axis_taps(self) -> Traced:
+    def operands_of_sample(self) -> list[Scalar]:
+        """The operands of a sample: the center of its pixel, and those of its view."""
+        names = [f"pixel[{k}]" for k in range(self.dims)]
+        names += [f"view.operands[{k}]" for k in range(self.dims, self.num_operands)]
+        return [(name, np.dtype(np.float32)) for name in names]
+
+    def axis_taps(self, *operands: jax.Array) -> Any:
         """On each axis, a sample's position, first tap and the weights of all taps; zeros for those not asked for."""
-        names = [f"pixel[{k}]" for k in range(self.dims)]
-        names += [f"view.operands[{k}]" for k in range(self.dims, self.num_operands)]
+        positions, first, weights = [], [], []
         bounded = not self.spec.deterministic
+        for coord, axis in zip(self.spec.grid(*operands), self.spec.axes):
+            if is_tent(axis):
+                scale = texels_per_unit(axis, coord.dtype)
+                positions.append(scalar(coord * scale if bounded else to_position(coord, axis)))
+                first.append(scalar(0, jnp.int32))
+                weights.append([scalar(0, jnp.float32)] * axis.kernel.num_taps)
+            else:
+                found = taps(coord, axis, bounded=bounded)
+                positions.append(scalar(0, jnp.float32))
+                first.append(scalar(found[0][0]))
+                weights.append([scalar(weight, jnp.float32) for _, weight in found])
+        return [positions, first, weights]
 
-        def function(*operands: jax.Array) -> Any:
-            positions, first, weights = [], [], []
-            for coord, axis in zip(self.spec.grid(*operands), self.spec.axes):
-                if is_tent(axis):
-                    scale = texels_per_unit(axis, coord.dtype)
-                    positions.append(scalar(coord * scale if bounded else to_position(coord, axis)))
-                    first.append(scalar(0, jnp.int32))
-                    weights.extend([scalar(0, jnp.float32)] * axis.kernel.num_taps)
-                else:
-                    found = taps(coord, axis, bounded=bounded)
-                    positions.append(scalar(0, jnp.float32))
-                    first.append(scalar(found[0][0]))
-                    weights.extend(scalar(weight, jnp.float32) for _, weight in found)
-            return positions, first, weights
-
-        return self.traced(function, *((name, np.dtype(np.float32)) for name in names))
-
-    def find_added(self) -> Traced:
-        """Whether a sample is added."""
-        if self.rows is None or self.rows.only_within is None:
-            return [], "true"
-        stored, only_within, (first, *others) = (
-            Stored(self.rows.count, self.rows.period),
-            self.rows.only_within,
-            self.spec.axes,
+    def traced(self, functions: DeviceFunctions) -> list[str]:
+        axes, of_sample = ", ".join(names_of_axes(self.spec.axes)), self.operands_of_sample()
+        self.add_offsets(functions)
+        functions.add(
+            "AxisTaps taps_at(const View& view, const float (&pixel)[dims])",
+            f"Positions, first taps and weights along the axes ({axes}).",
+            self.axis_taps,
+            *of_sample,
         )
-        axes = (start_axis(stored), first._replace(stored=stored), *others)
-        names = [f"pixel[{k}]" for k in range(self.dims)]
-        names += [f"view.operands[{k}]" for k in range(self.dims, self.num_operands)]
+        is_added = "bool is_added(const View& view, const float (&pixel)[dims], int first_row)"
+        if self.rows is None or self.rows.only_within is None:
+            functions.define(is_added, "All samples are added.", ["return true;"])
+            return []
+        stored, only_within = Stored(self.rows.count, self.rows.period), self.rows.only_within
+        first, *others = self.spec.axes
+        stored_axes = (start_axis(stored), first._replace(stored=stored), *others)
 
-        def function(first_row: jax.Array, *operands: jax.Array) -> Any:
-            return scalar(taps_are_available(*other_part((first_row, *self.spec.grid(*operands)), axes, *only_within)))
+        def added(first_row: jax.Array, *operands: jax.Array) -> Any:
+            coords = first_row, *self.spec.grid(*operands)
+            return scalar(taps_are_available(*other_part(coords, stored_axes, *only_within)))
 
-        return self.traced(function, ("first_row", np.dtype(np.int32)), *((n, np.dtype(np.float32)) for n in names))
+        comment = "Whether a sample is added: its texels are all stored."
+        functions.add(is_added, comment, added, ("first_row", np.dtype(np.int32)), *of_sample)
+        return []
 
-    def slots(self) -> dict[str, Any]:
-        axes = self.spec.axes
-        statements, (positions, first, weights) = self.find_axis_taps()
-        num_taps = axes[0].kernel.num_taps
-        by_axis = (f"{{{joined(weights[k : k + num_taps])}}}" for k in range(0, len(weights), num_taps))
-        own, shape = own_texels(self.dims, self.lanes.width), self.arrays["values"].shape
-        sizes = [axis.known_size for axis in axes]
-        return {
-            **super().slots(),
-            "axis_taps_statements": statements or [""],
-            "axis_taps": f"{{{joined(positions)}}}, {{{joined(first)}}}, {{{', '.join(by_axis)}}}",
-            "dims": self.dims,
-            "numbers": num_numbers(self.dims, self.num_operands),
-            "operands_of_view": num_numbers(self.dims, self.num_operands) - num_numbers_of_search(self.dims) - 1,
-            "taps": num_taps,
-            "tents": ", ".join(str(is_tent(axis)).lower() for axis in axes),
-            "origins": ", ".join(f"{axis.kernel.origin}f" for axis in axes),
-            "sizes": ", ".join(map(str, sizes)),
-            "counts": ", ".join(map(str, sizes if self.rows is None else [self.rows.count, *sizes[1:]])),
-            "first_row": "0" if self.rows is None else "first_row_of_texels[0]",
-            **of_function("added", self.find_added()),
-            "extent": ", ".join(map(str, self.samples.extent[::-1])),
-            "own": ", ".join(map(str, own)),
-            "most_own": max(own),
-            "owned": math.prod(own),
-            "images": self.images,
-            "value_step": int(shape[-2] > 1),
-            "threads": self.num_threads,
-            "store": "store_aligned_row" if self.lanes.aligned else "store_row",
-        }
+    def includes(self) -> tuple[str, ...]:
+        return *super().includes(), "gather/view.cuh"
 
-    def source(self, name: str) -> str:
-        """The whole source, with a function called `name`."""
-        slots = {**self.slots(), "name": name}
-        templates = (self.filled(template, slots) for template in ("samples/samples.cuh", "gather/gather.cu"))
-        return "\n".join((scalars(), *self.tables, self.texels.source(), *templates))
+    def constants(self) -> list[Constant]:
+        axes, numbers = self.spec.axes, num_numbers(self.dims, self.num_operands)
+        own = own_texels(self.dims, self.lanes.width)
+        return [
+            Constant("dims", self.dims, "the axes"),
+            Constant("num_taps", axes[0].kernel.num_taps, "along an axis"),
+            Constant("own", own, "the texels of a thread along an axis"),
+            Constant("most_own", max(own)),
+            Constant("owned", math.prod(own), "the texels of a thread"),
+            Constant("is_tent", tuple(map(is_tent, axes)), "whether weights follow from positions"),
+            Constant("origin", tuple(float(axis.kernel.origin) for axis in axes), "the center of the first texel"),
+            Constant("size", tuple(axis.known_size for axis in axes), "of the texture"),
+            Constant("count", self.counts, "how many texels look for their samples"),
+            Constant("finds_rows", self.rows is not None, "whether these begin at a row that is given"),
+            Constant("images", self.images, "that fall on one texture"),
+            Constant("extent", self.samples.extent[::-1], "of an image along x, y and z"),
+            Constant("numbers", numbers, "of a view"),
+            Constant("operands_of_view", numbers - num_numbers_of_search(self.dims) - 1),
+            Constant("value_step", int(self.arrays[ArrayRole.VALUES].shape[-2] > 1), "from a value to that beside it"),
+        ]
+
+    def structs(self) -> list[str]:
+        return [*self.structs_of_values(), self.texels.struct()]
 
 
 def is_tent(axis: Axis) -> bool:
@@ -204,15 +206,23 @@ def own_texels(dims: int, channels: int) -> tuple[int, ...]:
 
 
 class ViewSource(SampleSource):
-    """The source of a kernel that finds the `view` of each image, by a thread of its own."""
+    """What makes the source of a kernel that finds the `view` of each image, by a thread of its own.
 
-    def __init__(self, plan: AdjointPlan, arrays: Mapping[str, Any], channels: int):
+    Args:
+        channels: of the texels that will look for their samples.
+    """
+
+    file, room, made_by = "gather/views.cu", "views", MADE_BY
+
+    def __init__(self, plan: AdjointPlan, operands: Sequence[jax.Array], channels: int):
+        super().__init__(plan)
         self.dims = len(plan.spec.axes)
-        shape = (*plan.shape[: -self.dims], num_numbers(self.dims, len(arrays)))
-        super().__init__(plan, arrays, {"views": jax.ShapeDtypeStruct(shape, jnp.float32)})
+        shape = (*plan.shape[: -self.dims], num_numbers(self.dims, len(operands)))
+        views = KernelArray(ArrayRole.VIEWS, jax.ShapeDtypeStruct(shape, jnp.float32))
+        self.arrays = KernelArrays(operands_of(operands), [views])
         self.own = own_texels(self.dims, channels)
         self.samples = SampleTiles(plan.shape, self.dims, (1, 1, 1), (1, 1, 1))
-        self.images = math.prod(shape[:-1])
+        self.images, self.numbers = math.prod(shape[:-1]), shape[-1]
 
     @property
     def num_threads(self) -> int:
@@ -222,21 +232,22 @@ class ViewSource(SampleSource):
     def num_blocks(self) -> int:
         return -(-self.images // self.num_threads)
 
-    def find_view(self) -> Traced:
+    def traced(self, functions: DeviceFunctions) -> list[str]:
         extent = self.samples.extent[::-1]
 
         def function(outer: jax.Array) -> Any:
             zero = jnp.zeros_like(outer)
             return view(self.spec, extent, self.own, self.loaded(self.samples.index(outer, zero, zero, zero)))
 
-        return self.traced(function, PLACE[0])
+        signature = f"Row<float, numbers> view_of({ARRAYS}, int outer)"
+        functions.add(signature, "The view of an image, by its number.", function, PLACE[0])
+        return []
 
-    def source(self, name: str) -> str:
-        """The whole source, with a function called `name`."""
-        numbers = self.results["views"].shape[-1]
-        slots = {"name": name, "threads": self.num_threads, "images": self.images, "numbers": numbers}
-        slots |= {"parameters": ", ".join(self.parameters()), **of_function("view", self.find_view())}
-        return "\n".join((scalars(), *self.tables, self.filled("gather/views.cu", slots)))
+    def constants(self) -> list[Constant]:
+        return [Constant("images", self.images), Constant("numbers", self.numbers, "of a view")]
+
+    def structs(self) -> list[str]:
+        return []
 
 
 def view(spec: ReadSpec, extent: Sequence[int], own: Sequence[int], operands: Sequence[jax.Array]) -> list[jax.Array]:
@@ -248,7 +259,7 @@ def view(spec: ReadSpec, extent: Sequence[int], own: Sequence[int], operands: Se
         operands: of the first sample.
 
     Returns:
-        The numbers of `View` in `gather.cu`. Positions are relative to that of the first sample.
+        The numbers of `View` in `view.cuh`. Positions are relative to that of the first sample.
 
         - offset, bound: on each axis, what leads from the center of a thread's first texel to the middle of the
           positions that it looks for, and how far this may lie from zero.

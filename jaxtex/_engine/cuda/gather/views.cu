@@ -1,7 +1,12 @@
-// How each image of samples lies on its texture, by a thread of its own: see `view`.
-extern "C" __global__ void __launch_bounds__(@threads@) @name@(@parameters@) {
-  const int outer = blockIdx.x * @threads@ + threadIdx.x;
-  if (outer >= @images@) return;
-  @view_statements@
-  store_row(views + outer * @numbers@, Row<float, @numbers@>{{@view@}});
+// How each image of samples lies on its texture, by a thread of its own: see `view` in `gather_source.py`, which generates
+// the headers `config.cuh` and `traced.cuh`. The kernel is at the end of the latter.
+
+#include "trace/scalars.cuh"
+#include "views/config.cuh"
+#include "views/traced.cuh"
+
+DEVICE void run(const Arrays& arrays) {
+  const int outer = blockIdx.x * threads + threadIdx.x;
+  if (outer >= images) return;
+  store_row(arrays.views + outer * numbers, view_of(arrays, outer));
 }

@@ -1,17 +1,56 @@
 // A read. A thread takes some samples, or some neighboring channels of them, and a block a tile of the samples.
-extern "C" __global__ void __launch_bounds__(@threads@) @name@(@parameters@) {
-  const int part = threadIdx.x % @parts@;
-  @arrays@
-  @tiles@ {
-    const int tile = @tile@;
-#pragma unroll
-    for (int s = 0; s < @steps@; s++) {
-      const Position at = position_of(tile, threadIdx.x / @parts@, s);
-      const int outer = at.outer, z = at.z, y = at.y, x = at.x;
-      @statements@
-      const Row<@type@, @width@> value = {{@values@}};
-      if (at.exists) @store@(out + @place@ + @channel@, value);
-      @note@
-    }
+//
+// `read_source.py` generates the headers `config.cuh` and `traced.cuh`. The kernel is at the end of the latter.
+
+#include "trace/scalars.cuh"
+#include "samples/position.cuh"
+#include "read/noted_tiles.cuh"
+#include "read/config.cuh"
+#include "read/traced.cuh"
+
+// The sum of the reads of a sample.
+DEVICE Sum sum_of_reads(const Arrays& arrays, Position at, int part) {
+  Sum total = no_sum();
+  for (int number = 1; number <= num_reads; number++) {
+    const Coords coords = coords_of(arrays, at, number);
+    Sum term = {};
+    if (counts(coords)) term = term_of(coords, read_at(arrays, at, part, coords).value);
+    total = sum_of(total, term);
   }
+  return total;
+}
+
+// A thread's part of the result of a sample, and whether the tile of the sample is noted for another kernel.
+struct Found { Result result; bool noted; };
+
+DEVICE Found read_sample(const Arrays& arrays, Position at, int part) {
+  if constexpr (num_reads > 0) {
+    return {rounded_result(sum_of_reads(arrays, at, part)), false};
+  } else {
+    const Read read = read_at(arrays, at, part, coords_of(arrays, at, 0));
+    return {rounded_result(read.value), read.noted};
+  }
+}
+
+DEVICE void read_tile(const Arrays& arrays, int tile) {
+  const int part = threadIdx.x % parts;
+#pragma unroll
+  for (int s = 0; s < steps; s++) {
+    const Position at = position_of<Tiles>(tile, threadIdx.x / parts, s);
+    const Found found = read_sample(arrays, at, part);
+    const Place place = place_of(at, part);
+    if (at.exists) {
+      auto* const to = arrays.result + place_in<ResultSlice>(place.sample) + place.channel;
+      if constexpr (stores_aligned) store_aligned_row(to, found.result);
+      else store_row(to, found.result);
+    }
+    if (at.exists && found.noted) arrays.notes[tile] = 1;
+  }
+}
+
+DEVICE void run(const Arrays& arrays) {
+  if constexpr (num_noted > 0)
+    for (NotedTiles<num_noted, num_blocks> tiles(arrays.noted); tiles.next();) read_tile(arrays, tiles.tile);
+  else
+    read_tile(arrays, blockIdx.x);
 }

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -11,25 +10,15 @@ import numpy as np
 
 from ...compute.accumulation import power_of_two_below
 from ...compute.decoding import bits_dtype, in_bits
-from ...compute.operators import LoadTexel
 from ...compute.operators import value as value_at
 from ...describe.axis import Role
 from ...describe.spec import Coords, ReadSpec, StaticRead, each_read
 from ...describe.storage import Edged, Part, places_of, slice_of
-from ...walk.combinations import weighted
-from ...walk.texel_walk import TexelAddress, flat_sizes
-from ..build.launch import THIS_GPU, Kernel, Launcher
-from ..build.source import fill, read_source, scalars
-from ..samples.operands import load_numbers, named_operands
-from ..samples.sample_tiles import PLACE, Extent, SampleTiles, offset, samples_shape, unravelled
-from ..trace.elementwise import C_TYPES, literal
-from ..trace.emitter import Emitter, Names, Typed
-from ..trace.memory import load_row
+from ..build.arrays import ArrayRole, KernelArray, KernelArrays, operands_of
+from ..build.launch import THIS_GPU, Launcher
+from ..samples.sample_tiles import Extent, SampleTiles, samples_shape
+from .read_source import ReadSource, ReadThreads, ReadValue
 
-TEMPLATE = Path(__file__).parent / "read.cu"
-# The part of the read of a thread that is a mean of several reads.
-MEAN = Path(__file__).parent / "mean.cu"
-NOTED_TILES = Path(__file__).parent / "noted_tiles.cuh"
 # The threads of a block: in a volume of samples and in an image, deep, down and across; and in all.
 BLOCKS: dict[int, Extent] = {3: (4, 1, 32), 2: (1, 8, 16)}
 THREADS = 128
@@ -40,8 +29,6 @@ MOST_SAMPLES, MOST_TAPS, TAP_BYTES, LEAST_THREADS = 4, 64, 16, 2**19
 WIDTHS = (4, 2, 1)
 # Tiles are looked up so many at once, by so many blocks.
 NOTES_AT_ONCE, NOTED_BLOCKS = 4, 4224
-# The result of a read at coordinates, of the texels that a function loads, and the border color, (1, C): (1, C).
-ReadValue = Callable[[LoadTexel, Coords, jax.Array | None], jax.Array]
 
 
 def read(
@@ -123,161 +110,28 @@ def read_each_sample(
     width = width_of_part(channels)
     parts, aligned = -(-channels // width), width in WIDTHS and channels % width == 0
     shape = samples_shape(textures, spec.sample_shapes(operands))
-    along = sorted(len(shape) + axis for axis in spec.summed_axes)
-    kept, terms = (tuple(n for k, n in enumerate(shape) if (k in along) == some) for some in (False, True))
+    along = tuple(sorted(len(shape) + axis for axis in spec.summed_axes))
+    kept, summed = (tuple(n for k, n in enumerate(shape) if (k in along) == some) for some in (False, True))
     steps = steps_of(spec, width, texels.dtype, math.prod(shape) * parts, exact)
     volumes = sum(axis.role is Role.SPACE and not axis.integer for axis in spec.axes) >= 3
     tiles = tiles_of_block(kept, batch, volumes, parts, steps)
-    factors = [channels * math.prod(flat_sizes(spec.axes)[k:]) for k in range(len(flat_sizes(spec.axes)) + 1)]
-
-    # The last part of a texel that is no whole number of parts repeats channels of the one before.
-    first_of = lambda part: part * width if channels % width == 0 else jnp.minimum(part * width, channels - width)
-
-    def coords_of(outer: jax.Array, z: jax.Array, y: jax.Array, x: jax.Array, _: jax.Array, *number: jax.Array):
-        index = tiles.index(outer, z, y, x)
-        if terms:
-            for axis, i in zip(along, unravelled(number[0] - 1, terms)):
-                index.insert(axis, i)
-            number = ()
-        return tuple(spec.grid(*number, *load_numbers(spec, named_operands(operands), index)))
-
-    def place_of(*place: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """The number of a thread's sample, and its first channel."""
-        return offset(tiles.index(*place[:4]), tiles.shape), jnp.broadcast_to(first_of(place[4]), (1,))
-
-    def read_at(outer: jax.Array, z: jax.Array, y: jax.Array, x: jax.Array, part: jax.Array, *coords: jax.Array):
-        """The read of a thread."""
-        index, channel = tiles.index(outer, z, y, x)[:batch], first_of(part)
-
-        def load_texel(address: TexelAddress) -> jax.Array:
-            place = [*zip((offset(index, textures), *address.flat_index), factors), (channel, 1)]
-            return load_row("texels", place, width, texels.dtype, aligned=aligned)
-
-        border = None
-        if color is not None:
-            place = [(offset(index, color.shape[:batch]), channels), (channel, 1)]
-            border = load_row("color", place, width, color.dtype, aligned=aligned)
-        return jnp.broadcast_to(value(load_texel, coords, border), (1, width))
-
-    emitter, num_threads = Emitter(), math.prod(tiles.lanes) * parts
-    numbers = [Typed(np.array([name], object), dtype) for name, dtype in (*PLACE, ("part", np.dtype(np.int32)))]
-    place, channel = emitter.call(place_of, *numbers)
-    count = math.prod(terms) if terms else spec.num_reads if spec.num_reads > 1 else None
-    note, coords = "", None
-    if count is None:
-        with emitter.exactly(exact):
-            coords = emitter.typed_call(coords_of, *numbers)
-    values = emit_values(emitter, coords or coords_of, read_at, numbers, spec, count, exact)
-    if notes is not None:
-        assert coords is not None
-        (found,) = emitter.call(notes, *coords).flat
-        note = f"if (at.exists && {found}) notes[tile] = 1;"
-    arrays: dict[str, Any] = {"texels": texels}
-    declarations = list[str]()
-    if isinstance(texels, Edged):
-        arrays = texels.arrays("texels")
-        declarations.append(texels.declared("texels", f"const {C_TYPES[texels.dtype.name]}"))
-    arrays |= ({} if color is None else {"color": color}) | named_operands(operands)
     own = jax.ShapeDtypeStruct(result_shape(texels, operands, spec, batch), np.dtype(spec.dtype))
-    result, filled, aliases = own if into is None else into.whole, slice_of(into or own), {}
-    c_type, results = C_TYPES[result.dtype.name], [jax.ShapeDtypeStruct(result.shape, result.dtype)]
-    parameters = [f"const {C_TYPES[a.dtype.name]}* __restrict__ {key}" for key, a in arrays.items()]
-    if isinstance(result, jax.Array):
-        aliases[len(arrays)] = 0
-        arrays["filled"] = result
-        parameters.append(f"const {c_type}*")
-    loop, tile, noted_tiles = "", "blockIdx.x", ""
-    num_blocks, outputs = tiles.total, [f"{c_type}* __restrict__ out"]
+    result = KernelArray(ArrayRole.RESULT, own) if into is None else KernelArray(ArrayRole.RESULT, into.whole)
+    if into is not None and isinstance(into.whole, jax.Array):
+        result = result._replace(start=into.whole)
+    given, results = [KernelArray(ArrayRole.TEXELS, texels)], [result]
+    given += [] if color is None else [KernelArray(ArrayRole.COLOR, color)]
+    given += operands_of(operands)
+    given += [] if noted is None else [KernelArray(ArrayRole.NOTED, noted)]
     if notes is not None:
-        aliases[len(arrays)] = len(results)
-        arrays["no_notes"] = jnp.zeros(-(-tiles.total // NOTES_AT_ONCE) * NOTES_AT_ONCE, jnp.uint8)
-        parameters.append("const uint8*")
-        outputs.append("uint8* __restrict__ notes")
-        results.append(jax.ShapeDtypeStruct(arrays["no_notes"].shape, jnp.uint8))
-    if noted is not None:
-        arrays["notes"] = noted
-        parameters.append("const uint8* __restrict__ notes")
-        num_blocks = min(num_blocks, NOTED_BLOCKS)
-        noted_tiles = fill(read_source(NOTED_TILES), count=noted.size, blocks=num_blocks)
-        loop, tile = "for (NotedTiles tiles(notes); tiles.next();)", "tiles.tile"
-    source = fill(
-        read_source(TEMPLATE),
-        name=name,
-        parameters=", ".join((*parameters, *outputs)),
-        tiles=loop,
-        tile=tile,
-        note=note,
-        threads=num_threads,
-        parts=parts,
-        steps=tiles.num_steps,
-        width=width,
-        arrays=declarations or [""],
-        statements=emitter.lines,
-        place=filled.place(place[0], channels),
-        channel=channel[0],
-        values=", ".join(values),
-        type=c_type,
-        store="store_aligned_row" if aligned and filled.keeps_aligned(width) else "store_row",
-    )
-    source = "\n".join((scalars(), *emitter.tables, tiles.source(), noted_tiles, source))
-    kernel = Kernel(source, name, num_blocks, num_threads)
-    found = launcher.run(kernel, list(arrays.values()), results, aliases)
+        none = jnp.zeros(-(-tiles.total // NOTES_AT_ONCE) * NOTES_AT_ONCE, jnp.uint8)
+        results.append(KernelArray(ArrayRole.NOTES, none, start=none))
+    arrays = KernelArrays(given, results, {ArrayRole.NOTED: "const uint8", ArrayRole.NOTES: "uint8"})
+    threads = ReadThreads(tiles, parts, width, aligned, summed, along)
+    source = ReadSource(value, spec, batch, threads, arrays, slice_of(into or own), exact, notes)
+    num_blocks = tiles.total if noted is None else min(tiles.total, NOTED_BLOCKS)
+    found = launcher.run(source.kernel(name, num_blocks), arrays.arguments, arrays.shapes, arrays.aliases)
     return found if notes is not None else found[0]
-
-
-def emit_values(
-    emitter: Emitter,
-    coords_of: Sequence[Typed] | Callable[..., Coords],
-    read_at: Callable[..., jax.Array],
-    numbers: Sequence[Typed],
-    spec: ReadSpec,
-    count: int | None,
-    exact: bool,
-) -> Names:
-    """Emits `operators.mean`, and returns the names of a thread's results.
-
-    Args:
-        coords_of: the coordinates of a thread's read; or, of one of several, what computes them from `numbers` and its
-            number, counted from 1. Of a mean, its weight follows.
-        read_at: a thread's read, from `numbers` and coordinates: (1, width).
-        numbers: the variables that tell threads apart.
-        count: how many reads a thread sums; `None` if it is one.
-    """
-    rounded = lambda values: values.astype(spec.dtype)
-    if not callable(coords_of):
-        return emitter.call(rounded, emitter.typed_call(read_at, *numbers, *coords_of))[0]
-    number = Typed(np.array(["number"], object), np.int32)
-    with emitter.scope() as of_read, emitter.exactly(exact):
-        coords, counts, weight = emitter.typed_call(coords_of, *numbers, number), "true", None
-        if spec.num_reads > 1:
-            *coords, weight = coords
-            (counts,) = emitter.call(lambda weight: weight > 0, weight)
-        with emitter.scope() as of_value:
-            with emitter.exactly(False):
-                value = emitter.typed_call(read_at, *numbers, *coords)
-            width, dtype = value.names.size, value.dtype
-            terms = value.names if weight is None else emitter.call(weighted, weight, value)
-        total, term = (
-            Typed(np.array([[f"{a}.v[{k}]" for k in range(width)]], object), dtype) for a in ("total", "term")
-        )
-        with emitter.scope() as of_total:
-            sums = emitter.call(jnp.add, total, term)
-    assign = lambda target, names: [f"{a} = {b};" for a, b in zip(target.names[0], names[0])]
-    neutral = -0.0 if jnp.issubdtype(dtype, jnp.floating) else 0
-    lines = fill(
-        read_source(MEAN),
-        type=C_TYPES[dtype.name],
-        width=width,
-        count=count,
-        zero=literal(neutral, dtype),
-        nothing=literal(0, dtype),
-        counts=counts,
-        of_read=of_read,
-        of_value=[*of_value, *assign(term, terms)],
-        of_total=[*of_total, *assign(total, sums)],
-    )
-    emitter.lines.extend(lines.splitlines())
-    return emitter.call(rounded, total)[0]
 
 
 def width_of_part(channels: int) -> int:

@@ -1,7 +1,7 @@
 """The operands of a read in the memory of a kernel: how a thread loads their numbers and stores their cotangents."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -13,16 +13,11 @@ from ..trace.memory import load_row
 from .sample_tiles import offset
 
 
-def named_operands(operands: Sequence[Any]) -> dict[str, Any]:
-    """The operands by the names that they have in a kernel."""
-    return {f"operand_{k}": a for k, a in enumerate(operands)}
-
-
-def load_numbers(spec: ReadSpec, operands: Mapping[str, Any], index: list[jax.Array]) -> list[jax.Array]:
-    """The arguments of the grid at the index of a sample, from operands by their names."""
+def load_numbers(spec: ReadSpec, operands: Sequence[Any], index: list[jax.Array]) -> list[jax.Array]:
+    """The arguments of the grid at the index of a sample, from the operands of a kernel."""
     found: list[jax.Array] = []
-    for k, (name, a) in enumerate(operands.items()):
-        stack = spec.stack_of(k)
+    for k, a in enumerate(operands):
+        name, stack = f"arrays.operand_{k}", spec.stack_of(k)
         if stack is None:
             found.append(load_row(name, offset(index, a.shape), 1, a.dtype)[:, 0])
         else:

@@ -1,16 +1,43 @@
+#pragma once
+#include "trace/scalars.cuh"
+
 // Which sample a lane takes in a step of its work: the number of an image, and a place in it.
 struct Position { int outer, z, y, x; bool exists; };
 
+DEVICE constexpr int ceil_div(int n, int d) { return (n + d - 1) / d; }
+
 // Samples lie in tiles, so that neighboring lanes read neighboring texels. Places outside are moved to the last one.
-DEVICE Position position_of(uint32 tile, uint32 lane, uint32 step) {
+//
+// `Tiles` says how samples are divided: what is cut into tiles (deep, down, across), the lanes of a tile, the samples of
+// a lane (its steps), and whether these lie as far apart as there are lanes across.
+template <class Tiles> DEVICE Position position_of(uint32 tile, uint32 lane, uint32 step) {
+  constexpr int tile_deep = Tiles::lanes_deep * Tiles::steps_deep, tiles_deep = ceil_div(Tiles::deep, tile_deep);
+  constexpr int tile_down = Tiles::lanes_down * Tiles::steps_down, tiles_down = ceil_div(Tiles::down, tile_down);
+  constexpr int tile_across = Tiles::lanes_across * Tiles::steps_across;
+  constexpr int tiles_across = ceil_div(Tiles::across, tile_across);
+  constexpr int lane_across = Tiles::spread ? 1 : Tiles::steps_across;
+  constexpr int step_across = Tiles::spread ? Tiles::lanes_across : 1;
+  const uint32 column = tile % tiles_across, row = tile / tiles_across % tiles_down;
+  const uint32 slice = tile / (tiles_across * tiles_down) % tiles_deep;
   Position at;
-  const uint32 column = tile % @tiles_across@, row = tile / @tiles_across@ % @tiles_down@;
-  const uint32 slice = tile / @tiles_per_slice@ % @tiles_deep@;
-  at.x = column * @tile_across@ + lane % @lanes_across@ * @lane_across@ + step % @steps_across@ * @step_across@;
-  at.y = row * @tile_down@ + lane / @lanes_across@ % @lanes_down@ * @steps_down@ + step / @steps_across@ % @steps_down@;
-  at.z = slice * @tile_deep@ + lane / @lanes_per_slice@ * @steps_deep@ + step / @steps_per_slice@;
-  at.outer = tile / @tiles_per_image@;
-  at.exists = @exists@;
-  if (!at.exists) at.x = min(at.x, @across@ - 1), at.y = min(at.y, @down@ - 1), at.z = min(at.z, @deep@ - 1);
+  at.x = column * tile_across + lane % Tiles::lanes_across * lane_across + step % Tiles::steps_across * step_across;
+  at.y = row * tile_down + lane / Tiles::lanes_across % Tiles::lanes_down * Tiles::steps_down +
+         step / Tiles::steps_across % Tiles::steps_down;
+  at.z = slice * tile_deep + lane / (Tiles::lanes_across * Tiles::lanes_down) * Tiles::steps_deep +
+         step / (Tiles::steps_across * Tiles::steps_down);
+  at.outer = tile / (tiles_across * tiles_down * tiles_deep);
+  at.exists = (Tiles::deep % tile_deep == 0 || at.z < Tiles::deep) &&
+              (Tiles::down % tile_down == 0 || at.y < Tiles::down) &&
+              (Tiles::across % tile_across == 0 || at.x < Tiles::across);
+  if (!at.exists)
+    at.x = min(at.x, Tiles::across - 1), at.y = min(at.y, Tiles::down - 1), at.z = min(at.z, Tiles::deep - 1);
   return at;
+}
+
+// Where the channels of a number begin in an array, of each row of which texels are taken that lie side by side.
+template <class Slice> DEVICE int64 place_in(int number) {
+  if constexpr (Slice::texels == 1)
+    return (int64)number * Slice::row + Slice::start;
+  else
+    return (int64)(number / Slice::texels) * Slice::row + number % Slice::texels * Slice::channels + Slice::start;
 }

@@ -2,43 +2,31 @@
 
 import functools
 import math
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
-import numpy as np
 
+from ...describe.axis import Axis, Role
 from ...describe.spec import ReadSpec, Wrt
-from ...describe.storage import Edged, slice_of
+from ...describe.storage import slice_of
 from ...walk.texel_walk import flat_sizes
-from ..build.source import fill, read_source
-from ..trace.elementwise import C_TYPES
-from ..trace.emitter import Emitter, UnknownPrimitive
+from ..build.arrays import ArrayRole, KernelArrays
+from ..build.launch import Kernel
+from ..build.source import Constant, config, header, program, struct_of
+from ..trace.device_functions import DeviceFunctions, Scalar
 from .operands import load_numbers
-from .sample_tiles import PLACE, Lanes, SampleTiles, offset
+from .sample_tiles import PLACE_AT, Lanes, SampleTiles, offset, slice_struct
 
-FOLDER = Path(__file__).parents[1]
-# A scalar of C, and its dtype.
-Scalar = tuple[str, Any]
-# Statements, and expressions for what they compute.
-Traced = tuple[list[str], Any]
+# Where functions find the arrays of a kernel, and the sample that they are called for.
+ARRAYS, AT = "const Arrays& arrays", "Position at"
 
 
-def scalar(number: Any, dtype: Any = None) -> jax.Array:
-    return jnp.broadcast_to(jnp.asarray(number, dtype), (1,))
-
-
-def joined(found: Any) -> str:
-    """Expressions of C, one after the other."""
-    return ", ".join(jax.tree.leaves(found))
-
-
-def of_function(key: str, found: Traced) -> dict[str, object]:
-    """The slots of a function: ``key_statements`` and `key`."""
-    statements, out = found
-    return {f"{key}_statements": statements or [""], key: joined(out)}
+def names_of_axes(axes: Sequence[Axis]) -> list[str]:
+    """The axes of a read by name, such as "layer" or "y"."""
+    space = [k for k, axis in enumerate(axes) if axis.role is Role.SPACE]
+    letters = dict(zip(reversed(space), "xyz"))
+    return [letters.get(k, str(axis.role)) for k, axis in enumerate(axes)]
 
 
 class AdjointPlan(NamedTuple):
@@ -72,91 +60,117 @@ class AdjointPlan(NamedTuple):
 
 
 class SampleSource:
-    """What the sources of all kernels of the adjoint have in common.
+    """What makes the source of a kernel of the adjoint.
 
     Attributes:
-        arrays, results: what the kernel reads and writes, by name.
+        file: that of the kernel.
+        room: the folder of its headers, which are generated.
+        arrays: what the kernel reads and writes.
         samples: how samples are divided, which says how their places are counted.
-        tables: the tables of constants that a thread looks into.
+        functions: of a thread.
     """
 
+    file: str
+    room: str
+    made_by: str
+    arrays: KernelArrays
     samples: SampleTiles
 
-    def __init__(self, plan: AdjointPlan, arrays: Mapping[str, Any], results: Mapping[str, Any]):
-        self.plan, self.spec, self.arrays, self.results = plan, plan.spec, arrays, results
-        self.operands = {name: a for name, a in arrays.items() if name.startswith("operand_")}
-        self.tables: list[str] = []
+    def __init__(self, plan: AdjointPlan):
+        self.plan, self.spec, self.functions = plan, plan.spec, DeviceFunctions()
+
+    # What each kernel says
+
+    @property
+    def num_blocks(self) -> int:
+        raise NotImplementedError
+
+    @property
+    def num_threads(self) -> int:
+        """The threads of a block."""
+        raise NotImplementedError
+
+    @property
+    def bounds(self) -> str:
+        """Of the launch: the names of constants."""
+        return "threads"
+
+    def constants(self) -> Iterable[Constant]:
+        """The sizes and switches of the kernel, beside its threads."""
+        raise NotImplementedError
+
+    def structs(self) -> list[str]:
+        """Constants that are arguments of templates, and names of types."""
+        raise NotImplementedError
+
+    def traced(self, functions: DeviceFunctions) -> list[str]:
+        """Adds the functions of a thread, and returns the declarations that stand before them."""
+        raise NotImplementedError
+
+    # What they have in common
+
+    def kernel(self, name: str) -> Kernel:
+        """The kernel, called `name`."""
+        headers = self.headers(name)
+        return Kernel(program(self.file, headers), name, self.num_blocks, self.num_threads, headers)
+
+    def headers(self, name: str) -> dict[str, str]:
+        """The headers `config.cuh` and `traced.cuh`."""
+        own, declarations = f"{self.room}/config.cuh", self.traced(self.functions)
+        threads = Constant("threads", self.num_threads, "of a block")
+        traced = header(
+            f"What a thread of one kernel computes, by {self.made_by}.",
+            self.includes(),
+            self.arrays.declared(),
+            *declarations,
+            *self.functions.blocks,
+            self.arrays.entry(name, self.bounds),
+        )
+        return {
+            own: config(self.made_by, [threads, *self.constants()], *self.structs()),
+            f"{self.room}/traced.cuh": traced,
+        }
+
+    def includes(self) -> tuple[str, ...]:
+        """What traced functions need."""
+        return "samples/samples.cuh", f"{self.room}/config.cuh"
 
     @functools.cached_property
     def lanes(self) -> Lanes:
         """The channels of a texel among threads."""
-        return Lanes.of(self.arrays["values"].shape[-1])
+        return Lanes.of(self.arrays[ArrayRole.VALUES].shape[-1])
 
-    def traced(self, function: Callable[..., Any], *scalars: Scalar) -> Traced:
-        """The statements of a function of scalars, and the expressions for what it returns: of each array a list."""
-        emitter = Emitter()
-        out = emitter.call(function, *((np.array([name], object), dtype) for name, dtype in scalars))
-        if emitter.tables and self.tables not in ([], emitter.tables):
-            raise UnknownPrimitive("two functions of a thread look into different tables of constants")
-        self.tables = emitter.tables or self.tables
-        return emitter.lines, jax.tree.map(lambda names: [str(name) for name in np.ravel(names)], out)
+    def structs_of_values(self) -> list[str]:
+        """How channels are divided among threads, and where values lie."""
+        lanes = self.lanes
+        numbers = {"count": lanes.channels, "width": lanes.width, "parts": lanes.parts, "aligned": lanes.aligned}
+        channels = (Constant(name, value) for name, value in numbers.items())
+        return [
+            struct_of("Channels", "How the channels of a texel are divided.", channels),
+            slice_struct("ValueSlice", slice_of(self.arrays[ArrayRole.VALUES]), lanes.channels),
+            "// The channels of a value that a thread takes.\ntypedef Row<float, Channels::width> Value;\n",
+        ]
 
     def loaded(self, index: list[jax.Array]) -> list[jax.Array]:
         """The arguments of the grid for the sample at an index."""
-        return load_numbers(self.spec, self.operands, index)
+        return load_numbers(self.spec, self.arrays.operands, index)
 
-    def find_offsets(self) -> Traced:
+    def add_offsets(self, functions: DeviceFunctions) -> None:
         def function(*place: jax.Array) -> Any:
             index = self.samples.index(*place)
             read_from = self.plan.read_from
             texels = offset(index[: len(read_from)], read_from) * self.plan.texels_per_texture
-            return offset(index, self.arrays["values"].shape[:-1]), offset(index, self.plan.shape), texels
+            values = self.arrays[ArrayRole.VALUES].shape[:-1]
+            return [offset(index, values), offset(index, self.plan.shape), texels]
 
-        return self.traced(function, *PLACE)
-
-    def slots(self) -> dict[str, Any]:
-        """The slots that all templates have."""
-        lanes = self.lanes
-        return {
-            "channels": lanes.channels,
-            "width": lanes.width,
-            "parts": lanes.parts,
-            "overlap": lanes.overlap,
-            "place_of_value": slice_of(self.arrays["values"]).place("offsets.value", lanes.channels),
-            "load": "load_aligned_row" if lanes.aligned else "load_row",
-            "operand_names": ", ".join(self.operands),
-            "operands": ", ".join(declared(name, a.dtype) for name, a in self.operands.items()),
-            "parameters": ", ".join(self.parameters()),
-            **of_function("offsets", self.find_offsets()),
-        }
-
-    def parameters(self) -> list[str]:
-        """The parameters of the kernel. What a result starts as is one, but has no name."""
-        given = [declared("" if name.startswith("start") else name, a.dtype) for name, a in expanded(self.arrays)]
-        return [*given, *(f"{C_TYPES[a.dtype.name]}* __restrict__ {name}" for name, a in expanded(self.results))]
-
-    def edged(self) -> list[str]:
-        """The declarations of arrays that are given in three."""
-        given = [(name, a) for name, a in self.arrays.items() if is_read(name, a)]
-        read = [a.declared(name, f"const {C_TYPES[a.dtype.name]}") for name, a in given]
-        return [*read, *(a.declared(name, "float") for name, a in self.results.items() if isinstance(a, Edged))]
-
-    def filled(self, template: str, slots: Mapping[str, Any]) -> str:
-        return fill(read_source(FOLDER / template), **slots)
+        functions.add(f"Offsets offsets_of({AT})", "What a sample has in memory.", function, *PLACE_AT)
 
 
-def declared(name: str, dtype: Any, edged: bool = False) -> str:
-    """The declaration of an array that a kernel reads; or, of a function in one, of an array that is given in three."""
-    c_type = C_TYPES[np.dtype(dtype).name]
-    return f"const Edged<const {c_type}>& {name}" if edged else f"const {c_type}* __restrict__ {name}"
-
-
-def is_read(name: str, array: Any) -> bool:
-    """Whether an array is given in three, and more than what a result starts as."""
-    return isinstance(array, Edged) and name != "start"
-
-
-def expanded(arrays: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """Arrays by their names, those that are given in three by three names."""
-    each = (a.arrays(name) if isinstance(a, Edged) else {name: a} for name, a in arrays.items())
-    return [pair for some in each for pair in some.items()]
+def define_or_add(
+    functions: DeviceFunctions, signature: str, comment: str, function: Callable[..., Any] | None, *args: Scalar
+) -> None:
+    """Adds a function; without one, what returns zeros and is not used."""
+    if function is None:
+        functions.define(signature, "Not used.", ["return {};"])
+    else:
+        functions.add(signature, comment, function, *args)

@@ -3,7 +3,7 @@
 import functools
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from itertools import starmap
 from typing import NamedTuple
 
 import jax
@@ -11,15 +11,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...compute.accumulation import power_of_two_above
-from ..build.source import fill, read_source
+from ...describe.storage import Slice
+from ..build.launch import LANES
+from ..build.source import Constant, struct_of
 
-TEMPLATE = Path(__file__).parent / "position.cuh"
 # Deep, down and across.
 Extent = tuple[int, int, int]
 # The place of a sample in a kernel: the number of its image, and where it lies there.
 PLACE = tuple((name, np.dtype(np.int32)) for name in ("outer", "z", "y", "x"))
-# The lanes of a warp.
-LANES = 32
+# The same, of a function that is given a `Position`.
+PLACE_AT = tuple((f"at.{name}", dtype) for name, dtype in PLACE)
 # A lane takes so many channels of a texel, or all if there are fewer.
 WIDTH = 4
 # The samples of a lane of a warp: of an image, of a volume, or of a row.
@@ -97,36 +98,21 @@ class SampleTiles(NamedTuple):
         within = (z, y, x)[3 - self.rank :] if self.rank else unravelled(x, self.shape[len(self.images) :])
         return [*unravelled(outer, self.images), *within]
 
-    def source(self) -> str:
-        """CUDA C with ``position_of(tile, lane, step)``."""
-        (deep, down, across), (tiles_deep, tiles_down, tiles_across) = self.extent, self.num_tiles
-        (_, lanes_down, lanes_across), (steps_deep, steps_down, steps_across) = self.lanes, self.steps
-        tile_deep, tile_down, tile_across = self.tile
-        limits = zip(("at.z", "at.y", "at.x"), self.extent, self.tile)
-        return fill(
-            read_source(TEMPLATE),
-            tiles_across=tiles_across,
-            tiles_down=tiles_down,
-            tiles_deep=tiles_deep,
-            tiles_per_slice=tiles_across * tiles_down,
-            tiles_per_image=tiles_across * tiles_down * tiles_deep,
-            tile_across=tile_across,
-            tile_down=tile_down,
-            tile_deep=tile_deep,
-            lanes_across=lanes_across,
-            lanes_down=lanes_down,
-            lanes_per_slice=lanes_across * lanes_down,
-            lane_across=1 if self.spread or not self.rank else steps_across,
-            step_across=lanes_across if self.spread or not self.rank else 1,
-            steps_across=steps_across,
-            steps_down=steps_down,
-            steps_deep=steps_deep,
-            steps_per_slice=steps_across * steps_down,
-            across=across,
-            down=down,
-            deep=deep,
-            exists=" && ".join(f"{i} < {n}" for i, n, t in limits if n % t) or "true",
-        )
+    def struct(self) -> str:
+        """The struct that `position_of` in `position.cuh` takes."""
+        numbers = {
+            prefix + name: n
+            for prefix, extent in (("", self.extent), ("lanes_", self.lanes), ("steps_", self.steps))
+            for name, n in zip(("deep", "down", "across"), extent)
+        }
+        spread = Constant("spread", self.spread or not self.rank)
+        return struct_of("Tiles", "How samples are divided.", [*starmap(Constant, numbers.items()), spread])
+
+
+def slice_struct(name: str, found: Slice, channels: int) -> str:
+    """The struct of a slice that `place_in` in `position.cuh` takes."""
+    numbers = {"row": found.row, "start": found.start, "texels": found.count // channels, "channels": channels}
+    return struct_of(name, "Where it lies in memory.", starmap(Constant, numbers.items()))
 
 
 class Lanes(NamedTuple):

@@ -1,18 +1,25 @@
+#pragma once
+#include "samples/position.cuh"
+#include "trace/scalars.cuh"
+
 // Of a sample: the number of its value, its own number, and that of the first texel of the texture it reads.
 struct Offsets { int value, sample, texels; };
-// The channels of a value that a thread takes.
-typedef Row<float, @width@> Value;
+
+// `Channels` says how the channels of a texel are divided among threads: how many there are, the parts of a texel, the
+// width of a part, and whether parts are rows that are aligned in memory.
 
 // The last part is moved back where the channels do not divide; so many of its channels belong to the part before.
-DEVICE int overlap_of(int part) { return part == @parts@ - 1 ? @overlap@ : 0; }
+template <class Channels> DEVICE int overlap_of(int part) {
+  return part == Channels::parts - 1 ? Channels::parts * Channels::width - Channels::count : 0;
+}
 // The first of the channels of a part.
-DEVICE int first_channel(int part) { return part * @width@ - overlap_of(part); }
-
-DEVICE Offsets offsets_of(int outer, int z, int y, int x) {
-  @offsets_statements@
-  return {@offsets@};
+template <class Channels> DEVICE int first_channel(int part) {
+  return part * Channels::width - overlap_of<Channels>(part);
 }
 
-DEVICE Value load_value(const float* values, const Offsets& offsets, int part) {
-  return @load@<@width@>(values + @place_of_value@ + first_channel(part));
+// The channels of a value that a thread takes, of the value of a number.
+template <class Channels, class Slice> DEVICE Row<float, Channels::width> load_value(const float* values, int number, int part) {
+  const float* const from = values + place_in<Slice>(number) + first_channel<Channels>(part);
+  if constexpr (Channels::aligned) return load_aligned_row<Channels::width>(from);
+  else return load_row<Channels::width>(from);
 }

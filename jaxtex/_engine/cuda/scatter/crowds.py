@@ -25,7 +25,7 @@ def window_tiles(plan: AdjointPlan, channels: int, adds: bool, remaining: bool) 
     """
     lanes, dimensions = Lanes.of(channels), sum(axis.role is Role.SPACE for axis in plan.spec.axes)
     crowd = crowd_of(plan) if adds else 0
-    pulls = bool(plan.wrt) and not is_crowded(crowd, lanes)
+    pulls = bool(plan.wrt) and not adds_runs(crowd, lanes)
     steps = CROWD_STEPS if crowd * lanes.width >= FAR_CROWD else PULL_STEPS if pulls else STEPS
     return tiles_of(plan.shape, len(plan.textures), dimensions, lanes, steps, dimensions if remaining else 0)
 
@@ -49,6 +49,6 @@ def has_own_tile(plan: AdjointPlan, samples: SampleTiles, width: int) -> bool:
     return alone and each and samples.total >= LEAST_OWN and 4 * width * plan.texels_per_texture <= OWN_BYTES
 
 
-def is_crowded(crowd: float, lanes: Lanes) -> bool:
+def adds_runs(crowd: float, lanes: Lanes) -> bool:
     """Whether so many samples fall on a texel that a lane adds up runs of them."""
     return crowd * lanes.width**2 >= RUN_CROWD

@@ -8,11 +8,10 @@ import jax
 import jax.numpy as jnp
 
 from ...compute.linearization import summed_to
+from ..build.arrays import ArrayRole, KernelArray
 from ..samples.operands import stacked_shape
 from ..samples.sample_source import AdjointPlan
 from ..samples.sample_tiles import SampleTiles
-
-TILE_SUMS = "tile_sums"
 
 
 class OperandResults(NamedTuple):
@@ -41,23 +40,25 @@ class OperandResults(NamedTuple):
         return [self.plan.spec.numbers_of(k) for k in self.plan.wrt]
 
     @property
-    def results(self) -> dict[str, jax.ShapeDtypeStruct]:
-        """The arrays that a kernel writes, by name."""
+    def results(self) -> list[KernelArray]:
+        """The arrays that a kernel writes."""
         dtype, samples = self.plan.spec.dtype, self.plan.shape
         stacks = {k: self.plan.spec.stack_of(k) for k in self.stored}
         shapes = {k: samples if s is None else stacked_shape(s, samples) for k, s in stacks.items()}
-        found = {f"cotangent_{k}": jax.ShapeDtypeStruct(shape, dtype) for k, shape in shapes.items()}
+        found = {k: jax.ShapeDtypeStruct(shape, dtype) for k, shape in shapes.items()}
+        results = [KernelArray(ArrayRole.COTANGENT, array, k) for k, array in found.items()]
         if self.summed:
-            found[TILE_SUMS] = jax.ShapeDtypeStruct((self.samples.total, len(self.summed)), dtype)
-        return found
+            sums = jax.ShapeDtypeStruct((self.samples.total, len(self.summed)), dtype)
+            results.append(KernelArray(ArrayRole.TILE_SUMS, sums))
+        return results
 
-    def collected(self, found: Mapping[str, jax.Array], operands: Sequence[Any]) -> list[jax.Array]:
+    def collected(self, found: Mapping[tuple[ArrayRole, int], jax.Array], operands: Sequence[Any]) -> list[jax.Array]:
         """The cotangents of the operands in the order of `wrt`, in their shapes, over all batch axes."""
         rank, shape, batch = self.samples.image_axes, self.plan.shape, len(self.plan.textures)
-        cotangents = {k: found[f"cotangent_{k}"] for k in self.stored}
+        cotangents = {k: found[ArrayRole.COTANGENT, k] for k in self.stored}
         if self.summed:
             images = self.samples.images if rank else (1,) * len(shape)
-            sums = jnp.sum(found[TILE_SUMS].reshape(math.prod(images), -1, len(self.summed)), 1)
+            sums = jnp.sum(found[ArrayRole.TILE_SUMS, 0].reshape(math.prod(images), -1, len(self.summed)), 1)
             for n, k in enumerate(self.summed):
                 cotangents[k] = sums[:, n].reshape(*images, *[1] * rank)
 

@@ -1,3 +1,4 @@
+#pragma once
 // Numbers as JAX computes them: what overflows wraps, a division by zero has a result, NaN wins a maximum.
 //
 // NVRTC compiles this for a GPU; any C++17 compiler compiles it for a CPU, where the tests compare it with JAX.

@@ -1,4 +1,7 @@
-// What the 32 threads of a warp do together, and additions to memory.
+#pragma once
+// What the threads of a warp, its lanes, do together, and additions to memory.
+
+#include "trace/scalars.cuh"
 
 #ifdef __CUDACC__
 

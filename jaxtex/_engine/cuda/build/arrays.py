@@ -1,0 +1,185 @@
+"""The arrays that a kernel reads and writes, by their roles: its parameters, and how it gets and returns them."""
+
+import enum
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from ...describe.storage import Edged, Part
+from ..trace.elementwise import C_TYPES
+
+
+class ArrayRole(enum.StrEnum):
+    """What an array is to a kernel. Its value is the name of the array there."""
+
+    TEXELS = "texels"
+    COLOR = "color"
+    VALUES = "values"
+    OPERAND = "operand"
+    UNITS = "units"
+    VIEWS = "views"
+    FIRST_ROW = "first_row"
+    NOTED = "noted"
+    RESULT = "result"
+    NOTES = "notes"
+    TOTALS = "totals"
+    COTANGENT = "cotangent"
+    TILE_SUMS = "tile_sums"
+
+
+# Roles of which a kernel has several arrays, by number.
+NUMBERED = (ArrayRole.OPERAND, ArrayRole.COTANGENT)
+
+
+class KernelArray(NamedTuple):
+    """An array of a kernel.
+
+    Attributes:
+        array: what is given; of a result, its shape and dtype. `Edged`, or a `Part` that is given, is several arrays or
+            lies in a larger one.
+        number: among those of one role.
+        start: of a result, the array that holds it at first; `None` if it begins with anything.
+    """
+
+    role: ArrayRole
+    array: Any
+    number: int = 0
+    start: Any = None
+
+    @property
+    def name(self) -> str:
+        return f"{self.role}_{self.number}" if self.role in NUMBERED else str(self.role)
+
+    @property
+    def c_type(self) -> str:
+        return C_TYPES[np.dtype(self.array.dtype).name]
+
+    def field_type(self, *, const: bool = False) -> str:
+        """Its type in a kernel."""
+        c_type = f"const {self.c_type}" if const else self.c_type
+        return f"Edged<{c_type}>" if isinstance(self.array, Edged) else f"{c_type}*"
+
+    def parts(self) -> list[tuple[str, Any]]:
+        """The arrays that it consists of, with their names."""
+        return [*self.array.arrays(self.name).items()] if isinstance(self.array, Edged) else [(self.name, self.array)]
+
+    def starts(self) -> list[Any]:
+        """What each of these holds at first."""
+        if self.start is None:
+            return []
+        return [*self.start.arrays(self.name).values()] if isinstance(self.start, Edged) else [self.start]
+
+
+def operands_of(operands: Iterable[Any]) -> list[KernelArray]:
+    """The operands of a read as arrays of a kernel."""
+    return [KernelArray(ArrayRole.OPERAND, a, k) for k, a in enumerate(operands)]
+
+
+class KernelArrays:
+    """All arrays of a kernel.
+
+    A kernel gets what it reads, then what its results hold at first, then its results. In its functions, `arrays` holds
+    them by name.
+
+    Attributes:
+        given, results: in the order of the parameters.
+        absent: the types of arrays that the kernel names, and that may not be there: then they are null pointers.
+    """
+
+    def __init__(
+        self,
+        given: Sequence[KernelArray],
+        results: Sequence[KernelArray],
+        absent: Mapping[ArrayRole, str] | None = None,
+    ):
+        self.given, self.results = [*given], [*results]
+        names = {array.role for array in (*given, *results)}
+        self.absent = {role: c_type for role, c_type in (absent or {}).items() if role not in names}
+
+    def __contains__(self, role: ArrayRole) -> bool:
+        return any(array.role is role for array in (*self.given, *self.results))
+
+    def __getitem__(self, role: ArrayRole) -> Any:
+        """The one array of a role."""
+        return self.find(role).array
+
+    def find(self, role: ArrayRole) -> KernelArray:
+        (found,) = (array for array in (*self.given, *self.results) if array.role is role)
+        return found
+
+    @property
+    def operands(self) -> list[Any]:
+        """The operands of the read, in their order."""
+        return [array.array for array in self.given if array.role is ArrayRole.OPERAND]
+
+    # In C++
+
+    def type_of(self, role: ArrayRole) -> str:
+        """The type of a result, also of one that is absent."""
+        return f"{self.absent[role]}*" if role in self.absent else self.find(role).field_type()
+
+    def declared(self) -> str:
+        """The struct of the arrays."""
+        fields = [f"{a.field_type(const=True)} {a.name};" for a in self.given]
+        fields += [f"{a.field_type()} {a.name};" for a in self.results]
+        fields += [f"{c_type}* {role};" for role, c_type in self.absent.items()]
+        return "// What the kernel reads and writes.\nstruct Arrays {\n" + "".join(f"  {f}\n" for f in fields) + "};\n"
+
+    def entry(self, name: str, bounds: str) -> str:
+        """The kernel of that name, which calls `run`.
+
+        Args:
+            bounds: of its launch.
+        """
+        read = [f"const {a.c_type}* __restrict__ {part}" for a in self.given for part, _ in a.parts()]
+        started = [f"const {a.c_type}*" for a in self.results for _ in a.starts()]
+        written = [f"{a.c_type}* __restrict__ {part}" for a in self.results for part, _ in a.parts()]
+        values = ", ".join([*map(field_value, (*self.given, *self.results)), *("nullptr" for _ in self.absent)])
+        parameters = ", ".join((*read, *started, *written))
+        return (
+            "// The kernel.\nDEVICE void run(const Arrays& arrays);\n"
+            f'extern "C" __global__ void __launch_bounds__({bounds}) {name}({parameters}) {{\n'
+            f"  run(Arrays{{{values}}});\n}}\n"
+        )
+
+    # In a program
+
+    @property
+    def arguments(self) -> list[Any]:
+        """The arrays that the kernel is given."""
+        given = [part.whole if isinstance(part, Part) else part for a in self.given for _, part in a.parts()]
+        return [*given, *(start for a in self.results for start in a.starts())]
+
+    @property
+    def shapes(self) -> list[jax.ShapeDtypeStruct]:
+        """The shapes of the arrays that it fills."""
+        return [jax.ShapeDtypeStruct(part.shape, part.dtype) for a in self.results for _, part in a.parts()]
+
+    @property
+    def aliases(self) -> dict[int, int]:
+        """Of each argument that becomes a result, the numbers of both."""
+        starts = [start for a in self.results for _, start in zip(a.parts(), a.starts() or [None] * len(a.parts()))]
+        first = sum(len(a.parts()) for a in self.given)
+        started = [n for n, start in enumerate(starts) if start is not None]
+        return {first + k: n for k, n in enumerate(started)}
+
+    def collected(self, found: Sequence[jax.Array]) -> dict[tuple[ArrayRole, int], Any]:
+        """What the kernel filled, by role and number; one array in three together."""
+        rest = iter(found)
+
+        def whole(array: KernelArray) -> Any:
+            parts = {name: next(rest) for name, _ in array.parts()}
+            if not isinstance(array.array, Edged):
+                return parts[array.name]
+            return Edged(*(parts[f"{array.name}_{part}"] for part in Edged._fields))
+
+        return {(array.role, array.number): whole(array) for array in self.results}
+
+
+def field_value(array: KernelArray) -> str:
+    if not isinstance(array.array, Edged):
+        return array.name
+    names = [name for name, _ in array.parts()]
+    return f"{{{', '.join((*names, *(f'{end}ll' for end in array.array.ends)))}}}"

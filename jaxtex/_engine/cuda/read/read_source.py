@@ -1,0 +1,255 @@
+"""The kernel of a read: its sizes, and the functions of a thread."""
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ...compute.operators import LoadTexel
+from ...describe.spec import Coords, ReadSpec
+from ...describe.storage import Slice
+from ...walk.combinations import weighted
+from ...walk.texel_walk import TexelAddress, flat_sizes
+from ..build.arrays import ArrayRole, KernelArrays
+from ..build.launch import Kernel
+from ..build.source import SCALARS, Constant, config, header, program
+from ..samples.operands import load_numbers
+from ..samples.sample_source import names_of_axes
+from ..samples.sample_tiles import PLACE_AT, SampleTiles, offset, slice_struct, unravelled
+from ..trace.device_functions import DeviceFunctions, Scalar, names_of, scalar, struct_of_numbers
+from ..trace.elementwise import C_TYPES, literal
+from ..trace.memory import load_row
+
+# The result of a read at coordinates, of the texels that a function loads, and the border color, (1, C): (1, C).
+ReadValue = Callable[[LoadTexel, Coords, jax.Array | None], jax.Array]
+PART, NUMBER = ("part", np.dtype(np.int32)), ("number", np.dtype(np.int32))
+MADE_BY = "read_source.py"
+# What traced functions return.
+RESULTS = """\
+// The value of a read, and whether its tile is noted for another kernel.
+struct Read { Sum value; bool noted; };
+// The number of a sample, and the first channel of a thread.
+struct Place { int sample, channel; };
+"""
+
+
+class ReadThreads(NamedTuple):
+    """How a read is divided among threads.
+
+    Attributes:
+        tiles: the samples of a block.
+        parts: the threads of a sample.
+        width: the channels of a thread.
+        aligned: whether each part of a texel begins at a multiple of its length.
+        kept, summed: the sizes of the samples' axes that the result has, and of those along which it is summed.
+        along: which axes of the samples these are.
+    """
+
+    tiles: SampleTiles
+    parts: int
+    width: int
+    aligned: bool
+    summed: tuple[int, ...]
+    along: tuple[int, ...]
+
+    @property
+    def num_threads(self) -> int:
+        """The threads of a block."""
+        return math.prod(self.tiles.lanes) * self.parts
+
+    def index(self, place: Sequence[jax.Array], number: Sequence[jax.Array]) -> list[jax.Array]:
+        """The index of a sample on each axis, also of one of several of which a thread takes the sum."""
+        index = self.tiles.index(*place)
+        if self.summed:
+            for axis, i in zip(self.along, unravelled(number[0] - 1, self.summed)):
+                index.insert(axis, i)
+        return index
+
+    def first_channel(self, part: jax.Array, channels: int) -> jax.Array:
+        """The first channel of a thread. The last part repeats channels of the one before if parts do not divide."""
+        first = part * self.width
+        return first if channels % self.width == 0 else jnp.minimum(first, channels - self.width)
+
+
+class ReadSource(NamedTuple):
+    """What makes the source of a kernel.
+
+    Attributes:
+        value, exact, notes: as in `read_each_sample`.
+        batch: how many leading axes of the texels number textures.
+        filled: what the result takes of the array in which it lies.
+    """
+
+    value: ReadValue
+    spec: ReadSpec
+    batch: int
+    threads: ReadThreads
+    arrays: KernelArrays
+    filled: Slice
+    exact: bool
+    notes: Callable[..., jax.Array] | None
+
+    @property
+    def channels(self) -> int:
+        return self.arrays[ArrayRole.TEXELS].shape[-1]
+
+    @property
+    def averages(self) -> bool:
+        """Whether the result is a mean of several reads, each of which has a weight after its coordinates."""
+        return self.spec.num_reads > 1
+
+    @property
+    def num_reads(self) -> int:
+        """How many reads a thread sums; 0 if it is one read, which is the result."""
+        summed = self.threads.summed
+        return math.prod(summed) if summed else self.spec.num_reads if self.averages else 0
+
+    # What a thread computes
+
+    def coords(self, *args: jax.Array) -> list[jax.Array]:
+        """The coordinates of a read at a place, of those of its number if there are several; then its weight."""
+        place, number = args[: len(PLACE_AT)], args[len(PLACE_AT) :]
+        given = number if self.averages else ()
+        numbers = load_numbers(self.spec, self.arrays.operands, self.threads.index(place, number))
+        return list(map(scalar, self.spec.grid(*given, *numbers)))
+
+    def place(self, *args: jax.Array) -> list[jax.Array]:
+        """The number of a thread's sample, and its first channel."""
+        *place, part = args
+        tiles = self.threads.tiles
+        return [offset(tiles.index(*place), tiles.shape), scalar(self.threads.first_channel(part, self.channels))]
+
+    def read(self, *args: jax.Array) -> list[jax.Array]:
+        """The read of a thread at a place, of a part of the channels, at coordinates; and whether it is noted."""
+        place, part, coords = args[: len(PLACE_AT)], args[len(PLACE_AT)], args[len(PLACE_AT) + 1 :]
+        index, width = self.threads.tiles.index(*place)[: self.batch], self.threads.width
+        channel, texels = self.threads.first_channel(part, self.channels), self.arrays[ArrayRole.TEXELS]
+        sizes = flat_sizes(self.spec.axes)
+        factors = [self.channels * math.prod(sizes[k:]) for k in range(len(sizes) + 1)]
+        load = functools.partial(load_row, count=width, aligned=self.threads.aligned)
+
+        def load_texel(address: TexelAddress) -> jax.Array:
+            texture = offset(index, texels.shape[: self.batch])
+            place = [*zip((texture, *address.flat_index), factors), (channel, 1)]
+            return load("arrays.texels", place, dtype=texels.dtype)
+
+        border = None
+        if ArrayRole.COLOR in self.arrays:
+            color = self.arrays[ArrayRole.COLOR]
+            place = [(offset(index, color.shape[: self.batch]), self.channels), (channel, 1)]
+            border = load("arrays.color", place, dtype=color.dtype)
+        value = jnp.broadcast_to(self.value(load_texel, coords, border), (1, width))
+        return [value, scalar(False if self.notes is None else self.notes(*coords))]
+
+    # The kernel
+
+    def kernel(self, name: str, num_blocks: int) -> Kernel:
+        """The kernel, called `name`."""
+        headers = self.headers(name, num_blocks)
+        return Kernel(program("read/read.cu", headers), name, num_blocks, self.threads.num_threads, headers)
+
+    def headers(self, name: str, num_blocks: int) -> dict[str, str]:
+        """The headers `config.cuh` and `traced.cuh`."""
+        functions = DeviceFunctions()
+        axes = ", ".join(names_of_axes(self.spec.axes))
+        found = functions.add(
+            "Coords coords_of(const Arrays& arrays, Position at, int number)",
+            f"The coordinates of a sample along its axes ({axes}); of a sum of reads, those of a number, from 1 on.",
+            self.coords,
+            *PLACE_AT,
+            *[NUMBER] * (self.num_reads > 0),
+            exact=self.exact,
+        )
+        fields = [(f"c{k}", a.dtype) for k, a in enumerate(found)]
+        if self.averages:
+            fields[-1] = "weight", fields[-1][1]
+        coords = [(f"coords.{name}", dtype) for name, dtype in fields]
+        functions.add("Place place_of(Position at, int part)", "Where a result lies.", self.place, *PLACE_AT, PART)
+        value, _ = functions.add(
+            "Read read_at(const Arrays& arrays, Position at, int part, const Coords& coords)",
+            f"A read: its taps, weights and texels along the axes ({axes}).",
+            self.read,
+            *PLACE_AT,
+            PART,
+            *(coords[:-1] if self.averages else coords),
+        )
+        self.add_sums(functions, coords, value.dtype)
+        functions.add(
+            "Result rounded_result(const Sum& value)",
+            "A value in the dtype of the result.",
+            lambda *values: jnp.stack(values, -1).astype(self.spec.dtype),
+            *names_of("value.v", self.threads.width, value.dtype),
+        )
+        traced = header(
+            f"What a thread of one kernel computes, by {MADE_BY}.",
+            (SCALARS, "samples/position.cuh", "read/config.cuh"),
+            self.arrays.declared(),
+            struct_of_numbers("Coords", "The coordinates of a sample, and its weight in a mean of several.", fields),
+            RESULTS,
+            *functions.blocks,
+            self.arrays.entry(name, "threads"),
+        )
+        return {"read/config.cuh": self.config(value.dtype, num_blocks), "read/traced.cuh": traced}
+
+    def add_sums(self, functions: DeviceFunctions, coords: Sequence[Scalar], dtype: np.dtype) -> None:
+        """Adds the functions of a sum of reads; where there is one read alone, they only have to be there."""
+        width = self.threads.width
+        row = lambda numbers: jnp.stack(numbers, -1)
+        no_sum, counts = "Sum no_sum()", "bool counts(const Coords& coords)"
+        term_of = "Sum term_of(const Coords& coords, const Sum& value)"
+        sum_of = "Sum sum_of(const Sum& a, const Sum& b)"
+        if self.num_reads == 0:
+            functions.define(no_sum, "Not used.", ["return Sum{};"])
+            functions.define(counts, "Not used.", ["return true;"])
+            functions.define(term_of, "Not used.", ["return value;"])
+            functions.define(sum_of, "Not used.", ["return b;"])
+            return
+        # The sum of none leaves what is added to it as it is.
+        neutral = literal(-0.0 if jnp.issubdtype(dtype, jnp.floating) else 0, dtype)
+        functions.define(no_sum, "The sum of no reads.", [f"return {{{', '.join([neutral] * width)}}};"])
+        functions.add(
+            counts,
+            "Whether a read has a weight.",
+            lambda *coords: scalar(coords[-1] > 0 if self.averages else True),
+            *coords,
+            exact=self.exact,
+        )
+        functions.add(
+            term_of,
+            "A read times its weight.",
+            lambda *args: weighted(args[len(coords) - 1] if self.averages else 1.0, row(args[len(coords) :])),
+            *coords,
+            *names_of("value.v", width, dtype),
+            exact=self.exact,
+        )
+        functions.add(
+            sum_of,
+            "The sum of two.",
+            lambda *args: row(args[:width]) + row(args[width:]),
+            *names_of("a.v", width, dtype),
+            *names_of("b.v", width, dtype),
+            exact=self.exact,
+        )
+
+    def config(self, dtype: np.dtype, num_blocks: int) -> str:
+        """The header of sizes and switches."""
+        threads, filled, arrays = self.threads, self.filled, self.arrays
+        noted = arrays[ArrayRole.NOTED].size if ArrayRole.NOTED in arrays else 0
+        constants = (
+            Constant("threads", threads.num_threads, "of a block"),
+            Constant("steps", threads.tiles.num_steps, "the samples of a thread"),
+            Constant("parts", threads.parts, "the threads of a sample"),
+            Constant("width", threads.width, "the channels of a thread"),
+            Constant("num_reads", self.num_reads, "of which the result is the sum; 0 for one read"),
+            Constant("stores_aligned", threads.aligned and filled.keeps_aligned(threads.width)),
+            Constant("num_noted", noted, "the tiles of which some are noted, to be read alone; 0 reads all"),
+            Constant("num_blocks", num_blocks),
+        )
+        rows = {"Sum": dtype, "Result": arrays[ArrayRole.RESULT].dtype}
+        types = "".join(f"typedef Row<{C_TYPES[np.dtype(d).name]}, width> {name};\n" for name, d in rows.items())
+        own_slice = slice_struct("ResultSlice", filled, self.channels)
+        return config(MADE_BY, constants, types, threads.tiles.struct(), own_slice)

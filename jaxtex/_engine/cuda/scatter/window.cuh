@@ -1,0 +1,240 @@
+#pragma once
+#include "scatter/sample.cuh"
+
+// The window of a tile along the axes of a walk: its first index, its size, and how far its cells lie apart.
+struct Window { int low[axes], size[axes], stride[axes]; };
+
+DEVICE Value product(const Value& value, float weight) {
+  Value found;
+  for (int k = 0; k < Channels::width; k++) found.v[k] = value.v[k] * weight;
+  return found;
+}
+
+// Adds a piece to a texel in memory: as it is, or in parts whose sums do not depend on their order.
+DEVICE void add_to_texel(const Arrays& arrays, float* to, const Piece& piece) {
+  const Split split = split_of(arrays, piece);
+  for (int k = 0; k < num_parts; k++) add_to_memory(to + k * Channels::count, split.part[k]);
+}
+
+// Adds what lanes have for the taps of a cell to the window; not every lane has something.
+template <int count, class Get>
+DEVICE void add_in_turns(float* window, bool has, int cell, const Lane& lane, const int (&steps)[count], Get values) {
+  const uint32 alike = lanes_with_same(has ? cell * Channels::parts + lane.part : -1 - lane.lane);
+  const int turn = has ? num_ones(alike & ((1u << lane.lane) - 1)) : -1;
+  for (int t = 0; any_lane(turn >= t); t++)
+#pragma unroll
+    for (int n = 0; n < count; n++) {
+      if (turn == t)
+        add_to_shared(window + ((cell + steps[n]) * Channels::parts + lane.part) * Channels::width, values(n));
+      wait_for_lanes();
+    }
+}
+
+// Sets the texture of a warp to zero.
+DEVICE void set_to_zero(float* texture, int lane) {
+  if constexpr (texture_size % 4 == 0)
+    for (int k = lane * 4; k < texture_size; k += lanes * 4) store_four(texture + k, 0);
+  else
+    for (int k = lane; k < texture_size; k += lanes) texture[k] = 0;
+  wait_for_lanes();
+}
+
+// Writes all numbers of the texture of a warp: those that the window holds, and zeros.
+DEVICE void write_whole(float* texture, const float* window, const Window& at, int lane) {
+  constexpr int numbers = texture_size % 4 == 0 ? 4 : 1, slice = texture_size / size_of(first_axis);
+  for (int k = lane * numbers; k < texture_size; k += lanes * numbers) {
+    Row<float, numbers> found;
+    for (int m = 0; m < numbers; m++) found.v[m] = 0;
+    const uint32 low_slice = at.low[first_axis], slices = at.size[first_axis];
+    const uint32 from = k / slice - low_slice, to = (k + numbers - 1) / slice - low_slice;
+    if (slice < numbers || from < slices || to < slices)
+      for (int m = 0; m < numbers; m++) {
+        int rest = (k + m) / Channels::count, cell = 0;
+        bool holds = true;
+        for (int n = axes - 1; n >= first_axis; n--) {
+          const uint32 index = (uint32)(rest % size_of(n)) - (uint32)at.low[n];
+          holds = holds && index < (uint32)at.size[n];
+          cell += index * at.stride[n];
+          rest /= size_of(n);
+        }
+        if (holds) found.v[m] = window[cell * row + (k + m) % Channels::count];
+      }
+    store_aligned_row(texture + k, found);
+  }
+}
+
+// Adds the texels of a window to memory. Each lane takes pieces of the numbers of a cell, row by row.
+DEVICE void add_window(const Arrays& arrays, const Totals& totals, const float* window, const Window& of, int lane) {
+  constexpr int last = axes - 1, before = last > 0 ? last - 1 : 0, pieces = row / piece_width;
+  const int width = of.size[last] * pieces;
+  int at[axes], i = lane;
+  for (int k = 0; k < axes; k++) at[k] = 0;
+  for (;;) {
+    if constexpr (last > 0) {
+      while (i >= width) i -= width, at[before]++;
+#pragma unroll
+      for (int k = before; k > 0; k--)
+        while (at[k] >= of.size[k]) at[k] -= of.size[k], at[k - 1]++;
+    }
+    if (last > 0 ? at[0] >= of.size[0] : i >= width) break;
+    int cell = i / pieces;
+    for (int k = 0; k < last; k++) cell += at[k] * of.stride[k];
+    const int column = i % pieces * piece_width;
+    const Piece piece = load_shared<piece_width>(window + cell * row + column);
+    if (!is_zero(piece)) {
+      int index[axes];
+      for (int k = 0; k < last; k++) index[k] = of.low[k] + at[k];
+      index[last] = of.low[last] + i / pieces;
+      const Texel texel = texel_of(index);
+      const int channel = first_channel<Channels>(column / Channels::width) + column % Channels::width;
+      if (texel.inside) add_to_texel(arrays, totals + (int64)texel.number * total_width + channel, piece);
+    }
+    i += lanes;
+  }
+}
+
+// Adds a sample to the texels of its taps in memory.
+template <class W>
+DEVICE void add_sample(const Arrays& arrays, const Totals& totals, const Value& value, const Taps<W::taps>& taps, int part) {
+  Texel texels_of_taps[W::taps];
+#pragma unroll
+  for (int n = 0; n < W::taps; n++) {
+    int index[axes];
+    for (int k = 0; k < axes; k++) index[k] = taps.first[k] + W::offset(n, k);
+    texels_of_taps[n] = texel_of(index);
+  }
+#pragma unroll
+  for (int n = 0; n < W::taps; n++) {
+    const Texel texel = texels_of_taps[n];
+    const Value part_of_tap = product(value, taps.weight[n]);
+    if constexpr (W::adds_pairs) {
+      // Two texels side by side in memory, the first of even number, are one addition.
+      constexpr int width = Channels::width;
+      const Texel other = texels_of_taps[n ^ 1];
+      if (texel.inside && other.inside && (texel.number ^ other.number) == 1) {
+        if (n % 2) continue;
+        const Value part_of_other = product(value, taps.weight[n ^ 1]);
+        const bool odd = texel.number % 2;
+        Row<float, W::adds_pairs ? 2 * width : 1> pair;
+        for (int k = 0; k < width; k++) {
+          pair.v[k] = odd ? part_of_other.v[k] : part_of_tap.v[k];
+          pair.v[k + width] = odd ? part_of_tap.v[k] : part_of_other.v[k];
+        }
+        add_to_memory(totals + (int64)min(texel.number, other.number) * total_width, pair);
+        continue;
+      }
+    }
+    float* const total = totals + (int64)texel.number * total_width + first_channel<Channels>(part);
+    if (texel.inside)
+#pragma unroll
+      for (int k = 0; k < Channels::width; k += piece_width) {
+        Piece piece;
+        for (int m = 0; m < piece_width; m++) piece.v[m] = part_of_tap.v[k + m];
+        add_to_texel(arrays, total + k, piece);
+      }
+  }
+}
+
+// Adds the samples of a tile by one walk: in a window of shared memory; or one by one, where it does not fit in there.
+template <int walk>
+DEVICE void add_tile(const Arrays& arrays, const Totals& totals, float* window, float* own_texture, int tile, const Lane& lane,
+                     Sums& sums) {
+  typedef Walk<walk> W;
+  constexpr bool finds_cotangents = pulls && walk == 0;
+  Coords kept[keeps_coords ? steps : 1];
+  const auto coords_of_step = [&](int s, Position at) -> Coords {
+    if constexpr (keeps_coords) return kept[s];
+    else return coords_of(arrays, at);
+  };
+  Window of;
+  for (int k = 0; k < axes; k++) of.low[k] = 2147483647, of.size[k] = -2147483647 - 1;
+#pragma unroll 8
+  for (int s = 0; s < steps; s++) {
+    const Position at = position_of<Tiles>(tile, lane.number, s);
+    const Coords coords = coords_of(arrays, at);
+    if (keeps_coords) kept[s] = coords;
+    const Taps<W::taps> taps = taps_of(W(), coords);
+    if (at.exists)
+      for (int k = 0; k < axes; k++) {
+        of.low[k] = min(of.low[k], taps.first[k]);
+        of.size[k] = max(of.size[k], taps.first[k] + W::span(k));  // the last tap; the size follows from it below
+      }
+  }
+  float cells = 1;
+#pragma unroll
+  for (int k = axes - 1; k >= 0; k--) {
+    of.low[k] = least_of_lanes(of.low[k]);
+    const uint32 rest = (uint32)greatest_of_lanes(of.size[k]) - (uint32)of.low[k];
+    of.stride[k] = k == axes - 1 ? 1 : (int)min(cells, 1e6f);
+    of.size[k] = rest + 1;
+    const uint32 pitch = k == axes - 1 && k > 0 ? (rest + 1) | 1 : rest + 1;  // odd, against conflicts of banks
+    cells *= rest < 65536 ? (float)pitch : 1e9f;
+  }
+  if (cells <= window_cells) {
+    int tap_steps[W::taps];
+#pragma unroll
+    for (int n = 0; n < W::taps; n++) {
+      tap_steps[n] = 0;
+      for (int k = 0; k < axes; k++) tap_steps[n] += W::offset(n, k) * of.stride[k];
+    }
+    for (int k = lane.lane * 4; k < (int)cells * row; k += lanes * 4) store_four(window + k, 0);
+    wait_for_lanes();
+    // What a lane holds of a run of samples in one cell.
+    bool holds = false;
+    int held_cell = 0;
+    Value held[W::taps] = {};
+#pragma unroll batches_at_once
+    for (int s = 0; s < steps; s += batch) {
+      Value values_of_batch[batch];
+#pragma unroll
+      for (int j = 0; j < batch; j++)
+        values_of_batch[j] = value_of(arrays, position_of<Tiles>(tile, lane.number, s + j), lane.part);
+#pragma unroll
+      for (int j = 0; j < batch; j++) {
+        const Position at = position_of<Tiles>(tile, lane.number, s + j);
+        if constexpr (skips) values_of_batch[j] = value_if_added(values_of_batch[j], coords_of_step(s + j, at));
+        if constexpr (finds_cotangents)
+          pull_sample(arrays, at, coords_of_step(s + j, at), values_of_batch[j], lane, sums);
+      }
+#pragma unroll
+      for (int j = 0; j < batch; j++) {
+        const Position at = position_of<Tiles>(tile, lane.number, s + j);
+        const bool exists = at.exists && lane.takes_part;
+        const Value value = values_of_batch[j];
+        const Taps<W::taps> taps = taps_of(W(), coords_of_step(s + j, at));
+        int cell = 0;
+        for (int k = 0; k < axes; k++) cell += (taps.first[k] - of.low[k]) * of.stride[k];
+        if constexpr (takes_runs) {
+          const bool stays = holds && cell == held_cell, leaves = exists && holds && !stays;
+          if (any_lane(leaves)) add_in_turns(window, leaves, held_cell, lane, tap_steps, [&](int n) { return held[n]; });
+          if (exists) {
+#pragma unroll
+            for (int n = 0; n < W::taps; n++) {
+              const Value more = product(value, taps.weight[n]);
+              for (int k = 0; k < Channels::width; k++) held[n].v[k] = (stays ? held[n].v[k] : 0) + more.v[k];
+            }
+            held_cell = cell, holds = true;
+          }
+        } else {
+          add_in_turns(window, exists, cell, lane, tap_steps, [&](int n) { return product(value, taps.weight[n]); });
+        }
+      }
+    }
+    if constexpr (takes_runs) add_in_turns(window, holds, held_cell, lane, tap_steps, [&](int n) { return held[n]; });
+    wait_for_lanes();
+    if constexpr (writes_whole) write_whole(own_texture, window, of, lane.lane);
+    else add_window(arrays, totals, window, of, lane.lane);
+    wait_for_lanes();
+  } else {
+    if constexpr (writes_whole) set_to_zero(own_texture, lane.lane);
+#pragma unroll 1
+    for (int s = 0; s < steps; s++) {
+      const Position at = position_of<Tiles>(tile, lane.number, s);
+      const Coords coords = coords_of(arrays, at);
+      const Value value = value_if_added(value_of(arrays, at, lane.part), coords);
+      const Taps<W::taps> taps = taps_of(W(), coords);
+      if constexpr (finds_cotangents) pull_sample(arrays, at, coords, value, lane, sums);
+      if (at.exists && lane.takes_part) add_sample<W>(arrays, totals, value, taps, lane.part);
+    }
+  }
+}

@@ -1,0 +1,247 @@
+"""The functions of a thread of the adjoint's kernel for all grids."""
+
+import functools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ...compute.decoding import decode
+from ...compute.linearization import operand_cotangents, slopes
+from ...compute.operators import zero_outside
+from ...compute.reproducible_sum import Units
+from ...describe.axis import Role, inner_axes
+from ...walk.combinations import Path as TapPath
+from ...walk.texel_walk import TexelAddress, only_address, other_part, taps_are_available, walks
+from ..build.arrays import ArrayRole, KernelArrays
+from ..build.source import Constant, struct_of
+from ..samples.operands import stored_at
+from ..samples.sample_source import ARRAYS, AT, SampleSource, define_or_add, names_of_axes
+from ..samples.sample_tiles import PLACE_AT, offset
+from ..trace.device_functions import DeviceFunctions, Scalar, names_of, scalar, struct_of_numbers
+from ..trace.memory import load_row
+from .operand_results import OperandResults
+from .window_walk import Walk, as_it_is
+
+INT, FLOAT = np.dtype(np.int32), np.dtype(np.float32)
+# How far the taps of a walk lie from the first one, on each axis of the window.
+Offsets = list[tuple[int, ...]]
+
+
+class WindowFunctions(SampleSource):
+    """What a thread computes.
+
+    Attributes:
+        cotangents: what the kernel writes of the cotangents of operands.
+        walks: the offsets of the taps of each walk.
+    """
+
+    def __init__(self, cotangents: OperandResults, arrays: KernelArrays):
+        plan = cotangents.plan
+        super().__init__(plan)
+        self.arrays, self.cotangents, self.samples = arrays, cotangents, cotangents.samples
+        self.coordinate_axes = plan.spec.axes_of(plan.wrt)
+        self.several_textures = math.prod(plan.textures) > 1
+        self.num_parts = 2 if ArrayRole.UNITS in arrays else 1  # of each sum
+        self.walks = self.add_walks() if ArrayRole.TOTALS in arrays else []
+
+    @functools.cached_property
+    def fields(self) -> list[Scalar]:
+        """The fields of `Coords`: the number of the texture, if there are several, then a coordinate for each axis."""
+        dtypes = (a.dtype for k, a in enumerate(self.arrays.operands) for _ in self.spec.numbers_of(k))
+        one = [jax.ShapeDtypeStruct((1,), dtype) for dtype in dtypes]
+        texture = [INT] if self.several_textures else []
+        dtypes = (*texture, *(c.dtype for c in jax.eval_shape(lambda *args: tuple(self.spec.grid(*args)), *one)))
+        return [(f"c{k}", dtype) for k, dtype in enumerate(dtypes)]
+
+    @property
+    def coords(self) -> list[Scalar]:
+        """The coordinates of a sample, as the argument of a function."""
+        return [(f"coords.{name}", dtype) for name, dtype in self.fields]
+
+    @property
+    def piece(self) -> int:
+        """How many numbers are added to memory at once."""
+        return min(4, self.lanes.width) if self.lanes.aligned else 1
+
+    @property
+    def names(self) -> str:
+        """The axes of a window, for comments."""
+        return ", ".join((*["texture"] * self.several_textures, *names_of_axes(self.spec.axes)))
+
+    def add_walks(self) -> list[Offsets]:
+        """Adds the taps of each walk."""
+        axes, texture = self.spec.axes, int(self.several_textures)
+        inner = texture + len(axes) - len(inner_axes(axes))
+        count = axes[inner - texture].kernel.num_taps if axes[inner - texture].role is Role.LEVEL else 1
+
+        def function(number: int, offsets: Offsets, *coords: jax.Array) -> Any:
+            walk = Walk.of(coords[texture:inner], *list(walks(coords[texture:], axes))[number])
+            offsets.extend((*[0] * texture, *taps) for taps in walk.offsets)
+            return [
+                [scalar(i) for i in (*coords[:texture], *walk.first)],
+                [scalar(w, jnp.float32) for w in walk.weights],
+            ]
+
+        found = []
+        for number in range(count):
+            offsets: Offsets = []
+            signature = f"Taps<Walk<{number}>::taps> taps_of(Walk<{number}>, const Coords& coords)"
+            comment = f"The taps of axes {self.names}, walk {number}."
+            self.functions.add(signature, comment, functools.partial(function, number, offsets), *self.coords)
+            found.append(offsets)
+        return found
+
+    def adds_pairs(self, offsets: Offsets) -> bool:
+        """Whether two taps along the last axis are one addition to memory, where their texels make an aligned row."""
+        adjacent = all(b[-1] == a[-1] + 1 for a, b in zip(offsets[::2], offsets[1::2])) and len(offsets) % 2 == 0
+        return adjacent and self.num_parts == 1 and self.lanes.channels in (1, 2)
+
+    def walk_struct(self, number: int, offsets: Offsets) -> str:
+        """What is known of the taps of a walk."""
+        constants = (
+            Constant("taps", len(offsets)),
+            Constant("adds_pairs", self.adds_pairs(offsets), "whether two taps are one addition to memory"),
+            Constant("span", tuple(max(some) for some in zip(*offsets)), "from the first tap to the last on each axis"),
+        )
+        table = ", ".join("{" + ", ".join(map(str, some)) + "}" for some in offsets)
+        body = f"constexpr int all[][axes] = {{{table}}}; return all[tap][axis];"
+        offset_of = f"static DEVICE constexpr int offset(int tap, int axis) {{ {body} }}  // from the first tap"
+        comment = f"Walk {number}: {len(offsets)} taps along {self.names}."
+        return struct_of(f"Walk<{number}>", comment, constants, offset_of, template="template <> ")
+
+    def declarations(self) -> list[str]:
+        """What the functions take and return."""
+        totals = self.arrays.type_of(ArrayRole.TOTALS)
+        return [
+            struct_of_numbers("Coords", f"The coordinates of a sample: {self.names}.", self.fields),
+            "template <int number> struct Walk;\n",
+            *(self.walk_struct(number, offsets) for number, offsets in enumerate(self.walks)),
+            f"typedef {totals} Totals;\n",
+        ]
+
+    def traced(self, functions: DeviceFunctions) -> list[str]:
+        self.add_offsets(functions)
+        comment = f"The coordinates of a sample along {self.names}."
+        functions.add(f"Coords coords_of({ARRAYS}, {AT})", comment, self.coords_of, *PLACE_AT)
+        self.add_texels(functions)
+        self.add_cotangents(functions)
+        return self.declarations()
+
+    def includes(self) -> tuple[str, ...]:
+        return *super().includes(), "scatter/types.cuh"
+
+    def coords_of(self, *place: jax.Array) -> Any:
+        index = self.samples.index(*place)
+        texture = [offset(index, self.plan.textures)] if self.several_textures else []
+        return [*texture, *map(scalar, self.spec.grid(*self.loaded(index)))]
+
+    def add_texels(self, functions: DeviceFunctions) -> None:
+        """Adds what says to which texels a sample is added, and how."""
+        axes, texture, only_within = self.spec.axes, int(self.several_textures), self.plan.only_within
+
+        def texel(*at: jax.Array) -> Any:
+            address = only_address(at[texture:], axes, as_it_is)
+            number = address.flat_index[0]
+            if texture:
+                number = number + at[0] * self.plan.texels_per_texture
+            return [number, scalar(True) if address.inside is None else address.inside]
+
+        def added(*coords: jax.Array) -> jax.Array:
+            assert only_within is not None
+            return scalar(taps_are_available(*other_part(coords, axes, *only_within)))
+
+        def split(*piece: jax.Array) -> Any:
+            if self.num_parts == 1:
+                return [[jnp.stack(piece, -1)]]
+            units = load_row("arrays.units", jnp.zeros((1,), jnp.int32), 2, jnp.float32)[0]
+            return [[*Units(units[0], units[1]).split(jnp.stack(piece, -1))]]
+
+        adds = bool(self.walks)
+        define_or_add(
+            functions,
+            "Texel texel_of(const int (&at)[axes])",
+            f"The texel at indices before any address rule: {self.names}.",
+            texel if adds else None,
+            *names_of("at", texture + len(axes), INT),
+        )
+        define_or_add(
+            functions,
+            "bool is_added(const Coords& coords)",
+            "Whether a sample is added: its texels are all stored.",
+            None if only_within is None else added,
+            *self.coords,
+        )
+        define_or_add(
+            functions,
+            f"Split split_of({ARRAYS}, const Piece& piece)",
+            "What is added for a piece of a sum: itself, or a coarse and a fine part.",
+            split if adds else None,
+            *names_of("piece.v", self.piece, FLOAT),
+        )
+
+    def add_cotangents(self, functions: DeviceFunctions) -> None:
+        """Adds what finds and keeps the cotangents of operands."""
+        pulls, wrt = bool(self.plan.wrt), tuple(n for some in self.cotangents.numbers for n in some)
+        of_numbers = self.spec.of_numbers()
+
+        def cotangents(*args: jax.Array) -> Any:
+            of_coords = dict(zip(self.coordinate_axes, args[len(PLACE_AT) :]))
+            numbers = self.loaded(self.samples.index(*args[: len(PLACE_AT)]))
+            found = operand_cotangents(of_coords, numbers, of_numbers, wrt)
+            return [[found[k].astype(jnp.float32) for k in wrt]]
+
+        integers = [(name, INT) for name in ("base", "first", "skipped")]
+        parameters = f"{ARRAYS}, const Coords& coords, const Value& value, int base, int first, int skipped"
+        define_or_add(
+            functions,
+            f"Slopes slopes_of({parameters})",
+            "A lane's part of the derivatives along coordinates, without the first `skipped` channels.",
+            self.slopes if pulls else None,
+            *integers,
+            *names_of("value.v", self.lanes.width, FLOAT),
+            *self.coords,
+        )
+        define_or_add(
+            functions,
+            f"Cotangents cotangents_of({ARRAYS}, {AT}, const Slopes& slopes)",
+            "The cotangents of the operands of a sample.",
+            cotangents if pulls else None,
+            *PLACE_AT,
+            *names_of("slopes.along", len(self.coordinate_axes), FLOAT),
+        )
+        keep = f"void keep_cotangents({ARRAYS}, int sample, const Cotangents& found, Sums& sums)"
+        functions.define(keep, "Stores them, or adds them to the sums of a tile.", self.kept_cotangents())
+
+    def slopes(self, *args: jax.Array) -> Any:
+        spec, lanes, dtype = self.spec, self.lanes, self.arrays[ArrayRole.TEXELS].dtype
+        base, first, skipped, *rest = args
+        value, coords = jnp.stack(rest[: lanes.width], -1), rest[lanes.width + int(self.several_textures) :]
+
+        def texel_times_cotangent(address: TexelAddress, path: TapPath) -> jax.Array:
+            del path
+            place = [(base + address.flat_index[0], lanes.channels), (first, 1)]
+            texel = load_row("arrays.texels", place, lanes.width, dtype, aligned=lanes.aligned)
+            terms = decode(texel, spec.decoding, spec.dtype) * value
+            if lanes.overlap:
+                terms = jnp.where(jnp.arange(lanes.width, dtype=jnp.int32)[None] >= skipped[:, None], terms, 0)
+            return zero_outside(address, functools.reduce(jnp.add, jnp.split(terms, lanes.width, -1)))
+
+        return [[*slopes(coords, spec.axes, self.coordinate_axes, texel_times_cotangent)]]
+
+    def kept_cotangents(self) -> Sequence[str]:
+        """Statements that store the cotangents of a sample, or add them to the sums of its tile."""
+        stored, summed, first = [], [], 0
+        for k, numbers in zip(self.plan.wrt, self.cotangents.numbers):
+            for n in range(len(numbers)):
+                found = f"found.of[{first + n}]"
+                if k in self.cotangents.summed:
+                    summed.append(f"sums[{len(summed)}] += {found};")
+                else:
+                    place = stored_at(self.spec.stack_of(k), self.plan.shape, n, "sample")
+                    stored.append(f"arrays.cotangent_{k}[{place}] = {found};")
+            first += len(numbers)
+        return [*stored, *summed]

@@ -1,0 +1,67 @@
+"""Writes the headers with which editors open the files of kernels: `python -m tests.kernels`.
+
+Each file includes headers that are generated for one kernel. In this folder lie those of a typical kernel of each
+file. `compile_flags.txt` in the root of the repository says so to clangd.
+"""
+
+import functools
+from pathlib import Path
+from unittest import mock
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import jaxtex as jt
+from jaxtex._engine.cuda.build.launch import Launcher
+from jaxtex._engine.forms import choice
+
+FOLDER = Path(__file__).parent
+IMAGE, SAMPLES = (256, 192, 4), (256, 192)
+
+
+def read(texels, x, y):
+    return jt.sample(jt.texture2d(texels), (x, y))
+
+
+def spline(texels):
+    return jt.spline_filter(jt.texture2d(texels), jt.Sampler(filter_mode="bspline")).texels
+
+
+def gradient(function, *args):
+    value, pull = jax.vjp(function, *args)
+    return pull(jnp.ones_like(value))
+
+
+# Programs that hold a kernel of each file, and their arguments.
+PROGRAMS = (
+    (read, (IMAGE, SAMPLES, SAMPLES)),
+    (functools.partial(gradient, read), (IMAGE, SAMPLES, SAMPLES)),
+    (functools.partial(gradient, jt.warp.warp_affine), (IMAGE, (2, 3))),
+    (spline, ((512, 512, 4),)),
+)
+
+
+def headers():
+    """The texts of the headers of one kernel of each file, by their paths in this folder."""
+    found = {}
+
+    def noted(launcher, kernel, args, results, aliases=None):
+        del launcher, args, aliases
+        for name, text in kernel.headers.items():
+            found.setdefault(name, text)
+        return [jnp.zeros(result.shape, result.dtype) for result in results]
+
+    with mock.patch.object(choice, "can_compile_kernels", return_value=True), mock.patch.object(Launcher, "run", noted):
+        for program, shapes in PROGRAMS:
+            args = [jax.ShapeDtypeStruct(shape, np.float32) for shape in shapes]
+            jax.jit(lambda *args, program=program: program(*args)).trace(*args).lower(lowering_platforms=("cuda",))
+    return found
+
+
+if __name__ == "__main__":
+    for name, text in headers().items():
+        path = FOLDER / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+        print(path)

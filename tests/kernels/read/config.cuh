@@ -1,0 +1,37 @@
+#pragma once
+// The sizes and switches of one kernel, by read_source.py.
+#include "trace/scalars.cuh"
+
+constexpr int threads = 128;  // of a block
+constexpr int steps = 1;  // the samples of a thread
+constexpr int parts = 1;  // the threads of a sample
+constexpr int width = 4;  // the channels of a thread
+constexpr int num_reads = 0;  // of which the result is the sum; 0 for one read
+constexpr bool stores_aligned = true;
+constexpr int num_noted = 0;  // the tiles of which some are noted, to be read alone; 0 reads all
+constexpr int num_blocks = 384;
+
+typedef Row<float, width> Sum;
+typedef Row<float, width> Result;
+
+// How samples are divided.
+struct Tiles {
+  static constexpr int deep = 1;
+  static constexpr int down = 256;
+  static constexpr int across = 192;
+  static constexpr int lanes_deep = 1;
+  static constexpr int lanes_down = 8;
+  static constexpr int lanes_across = 16;
+  static constexpr int steps_deep = 1;
+  static constexpr int steps_down = 1;
+  static constexpr int steps_across = 1;
+  static constexpr bool spread = true;
+};
+
+// Where it lies in memory.
+struct ResultSlice {
+  static constexpr int row = 4;
+  static constexpr int start = 0;
+  static constexpr int texels = 1;
+  static constexpr int channels = 4;
+};

@@ -1,0 +1,163 @@
+#pragma once
+// What a thread of one kernel computes, by gather_source.py.
+#include "samples/samples.cuh"
+#include "views/config.cuh"
+
+// What the kernel reads and writes.
+struct Arrays {
+  const float* operand_0;
+  const float* operand_1;
+  const float* operand_2;
+  const float* operand_3;
+  const float* operand_4;
+  const float* operand_5;
+  const float* operand_6;
+  const float* operand_7;
+  float* views;
+};
+
+// The view of an image, by its number.
+DEVICE Row<float, numbers> view_of(const Arrays& arrays, int outer) {
+  const Row<float, 1> v0 = load_row<1>(arrays.operand_0 + 0);
+  const Row<float, 1> v1 = load_row<1>(arrays.operand_1 + 0);
+  const Row<float, 1> v2 = load_row<1>(arrays.operand_2 + 0);
+  const Row<float, 1> v3 = load_row<1>(arrays.operand_3 + 0);
+  const Row<float, 1> v4 = load_row<1>(arrays.operand_4 + 0);
+  const Row<float, 1> v5 = load_row<1>(arrays.operand_5 + 0);
+  const Row<float, 1> v6 = load_row<1>(arrays.operand_6 + 0);
+  const Row<float, 1> v7 = load_row<1>(arrays.operand_7 + 0);
+  const float v8 = v2.v[0] * v0.v[0];
+  const float v9 = v4.v[0] + v8;
+  const float v10 = v3.v[0] * v1.v[0];
+  const float v11 = v9 + v10;
+  const float v12 = v5.v[0] * v0.v[0];
+  const float v13 = v7.v[0] + v12;
+  const float v14 = v6.v[0] * v1.v[0];
+  const float v15 = v13 + v14;
+  const bool v16 = v15 == v15;
+  const float v17 = converted<float, int>(0);
+  const float v18 = v16 ? v15 : v17;
+  const float v19 = v18 - 5.0e-01f;
+  const bool v20 = v11 == v11;
+  const float v21 = v20 ? v11 : v17;
+  const float v22 = v21 - 5.0e-01f;
+  const float v23 = v3.v[0] * 0.0e+00f;
+  const float v24 = v2.v[0] + v23;
+  const float v25 = v6.v[0] * 0.0e+00f;
+  const float v26 = v5.v[0] + v25;
+  const float v27 = v16 ? v26 : 0.0e+00f;
+  const float v28 = v20 ? v24 : 0.0e+00f;
+  const float v29 = v2.v[0] * 0.0e+00f;
+  const float v30 = v29 + v3.v[0];
+  const float v31 = v5.v[0] * 0.0e+00f;
+  const float v32 = v31 + v6.v[0];
+  const float v33 = v16 ? v32 : 0.0e+00f;
+  const float v34 = v20 ? v30 : 0.0e+00f;
+  const float v35 = -v33;
+  const float v36 = -v28;
+  const float v37 = v27 * v34;
+  const float v38 = v33 * v28;
+  const float v39 = v37 - v38;
+  const float v40 = v34 / v39;
+  const float v41 = v35 / v39;
+  const float v42 = v36 / v39;
+  const float v43 = v27 / v39;
+  const bool v44 = is_finite(v40);
+  const bool v45 = is_finite(v41);
+  const bool v46 = v44 & v45;
+  const bool v47 = is_finite(v42);
+  const bool v48 = v46 & v47;
+  const bool v49 = is_finite(v43);
+  const bool v50 = v48 & v49;
+  const float v51 = fabs(v27);
+  const float v52 = v51 * 1.92e+02f;
+  const float v53 = 0.0e+00f + v52;
+  const float v54 = fabs(v33);
+  const float v55 = v54 * 2.56e+02f;
+  const float v56 = v53 + v55;
+  const float v57 = fabs(v28);
+  const float v58 = v57 * 1.92e+02f;
+  const float v59 = 0.0e+00f + v58;
+  const float v60 = fabs(v34);
+  const float v61 = v60 * 2.56e+02f;
+  const float v62 = v59 + v61;
+  const float v63 = fabs(v0.v[0]);
+  const float v64 = fabs(v1.v[0]);
+  const float v65 = maximum(v63, v64);
+  const float v66 = fabs(v19);
+  const float v67 = v66 + v56;
+  const float v68 = 0.0e+00f + v51;
+  const float v69 = v68 + v54;
+  const float v70 = v65 * v69;
+  const float v71 = v67 + v70;
+  const float v72 = fabs(v22);
+  const float v73 = v72 + v62;
+  const float v74 = 0.0e+00f + v57;
+  const float v75 = v74 + v60;
+  const float v76 = v65 * v75;
+  const float v77 = v73 + v76;
+  const float v78 = maximum(v71, v77);
+  const float v79 = 9.999999974752427e-07f * v78;
+  const float v80 = fabs(v40);
+  const float v81 = v80 * 3.0e+00f;
+  const float v82 = 0.0e+00f + v81;
+  const float v83 = fabs(v41);
+  const float v84 = v83 * 3.0e+00f;
+  const float v85 = v82 + v84;
+  const float v86 = 2.0e+00f * v85;
+  const float v87 = 2.0e+00f + v86;
+  const float v88 = fabs(v42);
+  const float v89 = v88 * 3.0e+00f;
+  const float v90 = 0.0e+00f + v89;
+  const float v91 = fabs(v43);
+  const float v92 = v91 * 3.0e+00f;
+  const float v93 = v90 + v92;
+  const float v94 = 2.0e+00f * v93;
+  const float v95 = 2.0e+00f + v94;
+  const float v96 = v87 * v95;
+  const bool v97 = v96 <= 2.56e+02f;
+  const bool v98 = v50 & v97;
+  const float v99 = 1.9999999552965164e-02f + v79;
+  const bool v100 = v99 < 1.0e+00f;
+  const bool v101 = v98 & v100;
+  const float v102 = 1.5010000467300415e+00f + v79;
+  const float v103 = v102 + 1.9999999552965164e-02f;
+  const float v104 = v80 * v103;
+  const float v105 = 0.0e+00f + v104;
+  const float v106 = v83 * v103;
+  const float v107 = v105 + v106;
+  const float v108 = 1.9999999552965164e-02f + v107;
+  const float v109 = v88 * v103;
+  const float v110 = 0.0e+00f + v109;
+  const float v111 = v91 * v103;
+  const float v112 = v110 + v111;
+  const float v113 = 1.9999999552965164e-02f + v112;
+  const bool v114 = v51 > 9.999999747378752e-05f;
+  const bool v115 = v57 > 9.999999747378752e-05f;
+  const float v116 = 1.0e+00f / v27;
+  const float v117 = v114 ? v116 : v17;
+  const float v118 = 1.0e+00f / v28;
+  const float v119 = v115 ? v118 : v17;
+  const float v120 = v33 * v117;
+  const float v121 = v114 ? v120 : v17;
+  const float v122 = v34 * v119;
+  const float v123 = v115 ? v122 : v17;
+  const float v124 = fabs(v117);
+  const float v125 = v102 * v124;
+  const float v126 = v114 ? v125 : INFINITE;
+  const float v127 = fabs(v119);
+  const float v128 = v102 * v127;
+  const float v129 = v115 ? v128 : INFINITE;
+  const float v130 = 0.0e+00f - v19;
+  const float v131 = 0.0e+00f - v22;
+  const float v132 = v102 + v56;
+  const float v133 = v102 + v62;
+  const float v134 = converted<float, bool>(v101);
+  return {v130, v131, v132, v133, v42, v43, v113, v117, v119, v121, v123, v126, v129, v0.v[0], v1.v[0], v2.v[0], v3.v[0], v4.v[0], v5.v[0], v6.v[0], v7.v[0], 0.0e+00f, 0.0e+00f, v134};
+}
+
+// The kernel.
+DEVICE void run(const Arrays& arrays);
+extern "C" __global__ void __launch_bounds__(threads) texture_views(const float* __restrict__ operand_0, const float* __restrict__ operand_1, const float* __restrict__ operand_2, const float* __restrict__ operand_3, const float* __restrict__ operand_4, const float* __restrict__ operand_5, const float* __restrict__ operand_6, const float* __restrict__ operand_7, float* __restrict__ views) {
+  run(Arrays{operand_0, operand_1, operand_2, operand_3, operand_4, operand_5, operand_6, operand_7, views});
+}

@@ -1,0 +1,61 @@
+#pragma once
+// What a kernel needs on a CPU, where its threads take turns. `host_compiler.py` compiles it, and editors parse it.
+
+#include <string.h>
+#include <ucontext.h>
+
+#define __global__
+#define __launch_bounds__(...)
+#define __shared__ static
+#define __align__(bytes) __attribute__((aligned(bytes)))
+static inline int min(int a, int b) { return a < b ? a : b; }
+static inline int max(int a, int b) { return a > b ? a : b; }
+static inline float min(float a, float b) { return a < b ? a : b; }
+struct Number { int x; };
+static Number blockIdx, threadIdx;
+
+// The lanes of a warp, each with a stack of its own. One runs until it asks for what the others have.
+static ucontext_t contexts[32], schedule;
+static bool done[32];
+static char stacks[32][1 << 18];
+static int exchanges[32];
+static float given[2][32];
+
+static void yield() { swapcontext(&contexts[threadIdx.x % 32], &schedule); }
+// What each lane gave, once all have.
+static const float* exchanged(float a) {
+  const int lane = threadIdx.x % 32, buffer = exchanges[lane]++ % 2;
+  given[buffer][lane] = a;
+  yield();
+  return given[buffer];
+}
+static const int* exchanged(int a) {
+  float bits;
+  memcpy(&bits, &a, sizeof(bits));
+  return (const int*)exchanged(bits);
+}
+inline int least_of_lanes(int a) {
+  const int* all = exchanged(a);
+  for (int k = 0; k < 32; k++) a = min(a, all[k]);
+  return a;
+}
+inline int greatest_of_lanes(int a) {
+  const int* all = exchanged(a);
+  for (int k = 0; k < 32; k++) a = max(a, all[k]);
+  return a;
+}
+inline unsigned int lanes_with_same(int a) {
+  const int* all = exchanged(a);
+  unsigned int same = 0;
+  for (int k = 0; k < 32; k++) same |= (unsigned int)(all[k] == a) << k;
+  return same;
+}
+inline bool any_lane(bool a) { return greatest_of_lanes(a); }
+inline float of_lane_xor(float a, int bits) { return exchanged(a)[threadIdx.x % 32 ^ bits]; }
+inline void wait_for_lanes() { yield(); }
+inline int num_ones(unsigned int bits) { return __builtin_popcount(bits); }
+inline void add_atomically(float* to, float a) { *to += a; }
+inline void add_two_atomically(float* to, float a, float b) { to[0] += a, to[1] += b; }
+inline void add_four_atomically(float* to, float a, float b, float c, float d) {
+  to[0] += a, to[1] += b, to[2] += c, to[3] += d;
+}
