@@ -46,6 +46,9 @@ OF_FLOAT += " asinh acosh atanh expm1 log1p erf erfc lgamma"
 OF_FLOATS = "pow atan2 nextafter"
 # A sum of products is rounded twice, as the tests compile JAX's programs.
 FLAGS = ["-nostdinc++", "-std=c++17", "-O0", "-ffp-contract=off", "-fno-math-errno", "-fPIC", "-shared"]
+# Kernels have functions of one name, whose shared memory a process would otherwise have once for all of them.
+FLAGS += ["-fvisibility=hidden"]
+EXPORTED = 'extern "C" __attribute__((visibility("default")))'
 # Rounded once where the compiler can, as NVRTC does.
 CONTRACTING = ["-O1", "-ffp-contract=fast", *(["-mfma"] if platform.machine() == "x86_64" else [])]
 
@@ -131,7 +134,7 @@ def source_of(name, thread):
         f"out_{k}[i * {len(names)} + {n}] = {value};" for k, names in enumerate(found) for n, value in enumerate(names)
     ]
     body = "\n    ".join([*emitter.tables, *loads, *emitter.lines, *stores])
-    head = f'extern "C" void {name}(int n, {", ".join(declared)}) {{'
+    head = f'{EXPORTED} void {name}(int n, {", ".join(declared)}) {{'
     return f"{head}\n  for (int i = 0; i < n; i++) {{\n    {body}\n  }}\n}}"
 
 
@@ -172,7 +175,7 @@ static void run_warp(int first) {{
     }}
   }}
 }}
-extern "C" void run(int blocks, int threads, int together, void** arrays) {{
+{exported} void run(int blocks, int threads, int together, void** arrays) {{
   arguments = arrays;
   for (blockIdx.x = 0; blockIdx.x < blocks; blockIdx.x++) {{
     if (together) {{
@@ -199,7 +202,7 @@ class HostLauncher:
             out[result][:] = given[argument]
         arrays = [*given, *out]
         arguments = ", ".join(f"({C_TYPES[a.dtype.name]}*)arguments[{k}]" for k, a in enumerate(arrays))
-        run = RUN.format(name=kernel.name, arguments=arguments)
+        run = RUN.format(name=kernel.name, arguments=arguments, exported=EXPORTED)
         library = compiled("\n".join((ON_CPU, kernel.source, run)))
         pointers = (ctypes.c_void_p * len(arrays))(*(a.ctypes.data for a in arrays))
         library.run(kernel.num_blocks, kernel.num_threads, "any_lane" in kernel.source, pointers)

@@ -1,1 +1,1 @@
-"""From CUDA C to a part of a program: templates, NVRTC, and the launch."""
+"""From CUDA C++ to a part of a program: generated headers, arrays by their roles, NVRTC, and the launch."""
