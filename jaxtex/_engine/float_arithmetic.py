@@ -118,10 +118,8 @@ def color_outside(border_color: jax.Array | None, channels: int, spec: ReadSpec)
 
 
 def read_over(texels: jax.Array, color: jax.Array | None, operands: Sequence[jax.Array], spec: ReadSpec) -> jax.Array:
-    """The engine's read over a color."""
-    if color is None:
-        return primitives.read(texels, operands, spec)
-    return primitives.bordered_read(texels, color, operands, spec)
+    """The engine's read over a color, or zero."""
+    return primitives.read(texels, operands, spec, color)
 
 
 FLOAT = ReadArithmetic(resolve_level, plan_read, read, read, lambda sampler: sampler.max_anisotropy)

@@ -13,17 +13,17 @@ from jax._src.interpreters.mlir import _platform_specific_lowerings
 from jax.interpreters import mlir
 
 from jaxtex._engine.compute import linearization, operators
-from jaxtex._engine.forms import choice, partitioned_call
+from jaxtex._engine.describe import contents
+from jaxtex._engine.forms import choice
 from jaxtex._engine.rules import primitives
 from jaxtex._hardware import read as hardware
 
 COLLECTIVE = re.compile(r"\b(all-gather|all-reduce|all-to-all|collective-permute|reduce-scatter)(?:-start)?\(")
 FORMS = {
-    "read": (primitives.read_p, operators.read, partitioned_call.READ),
-    "bordered read": (primitives.bordered_read_p, operators.bordered_read, partitioned_call.READ_WITH_COLOR),
-    "unit read": (hardware.read_p, hardware.read_array, partitioned_call.READ_WITH_COLOR),
-    "splat": (primitives.splat_p, operators.splat, partitioned_call.SPLAT),
-    "pullback": (primitives.pullback_p, linearization.pullback, partitioned_call.PULLBACK),
+    "read": (primitives.read_p, operators.read, contents.READ),
+    "unit read": (hardware.read_p, hardware.read_array, contents.READ),
+    "splat": (primitives.splat_p, operators.splat, contents.SPLAT),
+    "pullback": (primitives.pullback_p, linearization.pullback, contents.PULLBACK),
 }
 
 

@@ -19,7 +19,6 @@ from tests.support.host_compiler import HostLauncher
 
 FORMS = {
     primitives.read_p: (operators.read, choice.LOWERINGS["read"]),
-    primitives.bordered_read_p: (operators.bordered_read, choice.LOWERINGS["bordered_read"]),
     primitives.splat_p: (operators.splat, choice.LOWERINGS["splat"]),
     primitives.pullback_p: (linearization.pullback, choice.LOWERINGS["pullback"]),
     hardware.read_p: (hardware.read_array, (hardware.LOWERING,)),

@@ -38,11 +38,12 @@ from ..cuda.samples.sample_tiles import Lanes, samples_shape
 from ..cuda.trace.elementwise import C_TYPES
 from ..cuda.trace.emitter import UnknownPrimitive
 from ..describe.axis import sizes_are_known
+from ..describe.contents import PULLBACK, READ, SPLAT, Layout
 from ..describe.spec import TEXELS, ReadSpec, StaticRead, Wrt, each_read
 from ..describe.storage import Edged, Place, places_of
 from ..walk.texel_walk import flat_sizes
 from . import cpu_adjoint, cpu_read, partitioned_adjoint
-from .partitioned_call import PULLBACK, READ, READ_WITH_COLOR, SPLAT, Layout, partitioned, smallest_parts
+from .partitioned_call import partitioned, smallest_parts
 
 LEAST_COMPUTE_CAPABILITY = (8, 0)
 # Samples and texels are numbered in int32, with room for the padding of the last tile; elements are not.
@@ -172,7 +173,8 @@ def is_known(dtype: Any) -> bool:
     return np.dtype(dtype).name in C_TYPES
 
 
-def supports_read(texels: Any, *operands: Any, spec: ReadSpec, batch: int) -> bool:
+def supports_read(texels: Any, *args: Any, spec: ReadSpec, batch: int) -> bool:
+    _, operands = spec.color_and_operands(args)
     dtypes = spec.dtype, *(a.dtype for a in operands)
     if spec.num_reads > 1 and spec.summed_axes:
         return False
@@ -182,15 +184,9 @@ def supports_read(texels: Any, *operands: Any, spec: ReadSpec, batch: int) -> bo
     return kernel_fits([texels, *operands], samples)
 
 
-def supports_bordered_read(texels: Any, color: Any, *operands: Any, spec: ReadSpec, batch: int) -> bool:
-    """Whether a read with a border color, in either arithmetic, runs as a kernel."""
-    del color
-    return supports_read(texels, *operands, spec=spec, batch=batch)
-
-
 def supports_joined_read(*avals: Any, reads: Sequence[StaticRead], row_axes: int) -> bool:
     """Whether each read runs as a kernel that computes its values, all have one dtype, and none cuts sectors."""
-    shapes = (result_shape(texels, some, read.spec, read.batch) for read, (texels, *some) in each_read(reads, avals))
+    shapes = (result_shape(t, some, read.spec, t.shape[: read.batch]) for read, (t, *some) in each_read(reads, avals))
     least = min(place.slice.count for place in places_of(list(shapes), row_axes))
     if len({read.spec.dtype for read in reads}) > 1 or least * reads[0].spec.dtype.itemsize < SECTOR_BYTES:
         return False
@@ -277,10 +273,6 @@ LOWERINGS = {
         Lowering("cpu", cpu_read.read, cpu_read.supports),
     ),
     "joined_read": (Lowering("cuda", read_kernel.joined_read, supports_joined_read),),
-    "bordered_read": (
-        Lowering("cuda", read_kernel.bordered_read, supports_bordered_read, layout=READ_WITH_COLOR),
-        Lowering("cpu", cpu_read.bordered_read, cpu_read.supports_bordered),
-    ),
     "edged_read": (Lowering("cuda", edged_kernels.edged_read, supports_edged_read),),
     "edged_splat": (Lowering("cuda", edged_kernels.edged_splat, supports_edged_splat),),
     "edged_pullback": (Lowering("cuda", edged_kernels.edged_pullback, supports_edged_pullback),),

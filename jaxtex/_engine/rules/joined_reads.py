@@ -112,7 +112,7 @@ def joined_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, reads: tuple[
 def joined_pushforward_transpose(cotangent: Any, *args: Any, reads: tuple[StaticRead, ...], row_axes: int):
     """The pullback of each part."""
     each = list(each_tangent(reads, args))
-    shapes = [result_shape(texels, operands, read.spec, read.batch) for read, (*_, texels, operands) in each]
+    shapes = [result_shape(t, operands, read.spec, t.shape[: read.batch]) for read, (*_, t, operands) in each]
     found: list[Any] = []
     for place, (read, (*tangents, texels, operands)) in zip(places_of(shapes, row_axes), each):
         linear = {k: t.aval for k, t in zip(read.wrt, tangents) if ad.is_undefined_primal(t)}

@@ -13,10 +13,10 @@ too, with tangents of the operands of which `ReadSpec.grid` makes the coordinate
 the gradients with respect to texels and operands are computed together, from one look at taps, texels and cotangent,
 and nothing but texels and operands is kept between the passes. Their own derivatives are those of (a) and (b).
 
-A read that rounds its sums to 16 bits, one that is a mean of several, and `bordered_read`, which has a color outside,
-are one pass each. So is one that stays between its nearest taps, whose kernel takes their extremes from the texels that
-it loads for the sum. Their derivatives are those of what they mean in terms of plain reads. A read of one drawn tap has
-its own derivative in the texels, and that of its expectation in the operands.
+A read that rounds its sums to 16 bits, one that is a mean of several, and one with a color outside are one pass each.
+So is one that stays between its nearest taps, whose kernel takes their extremes from the texels that it loads for the
+sum. Their derivatives are those of what they mean in terms of plain reads. A read of one drawn tap has its own
+derivative in the texels, and that of its expectation in the operands.
 
 The weights are piecewise functions whose pieces are half-open, [i, i + 1): at a kink the right-hand slope is taken.
 """
@@ -33,9 +33,9 @@ from jax.interpreters import ad, batching
 from ..._jax.barriers import with_materialized
 from ..._jax.primitives import Dims, bind, define, is_nonzero, jvp_of_meaning, jvp_of_nonzero, transpose_of_meaning
 from ..._jax.typed_jit import typed_jit
-from ..compute import linearization, operators
+from ..compute import linearization, operators, outside
 from ..compute.linearization import ByNumber, summed_to
-from ..compute.outside import outside, read_over_color, with_color
+from ..describe.contents import PULLBACK, PUSHFORWARD, READ, SPLAT
 from ..describe.spec import TEXELS, Combination, ReadSpec, Wrt
 from ..forms.choice import LOWERINGS
 from ..walk.combinations import clipped, each_level, highest, lowest, nearest_taps
@@ -43,14 +43,10 @@ from . import result_types
 from .batching import batching_rule
 
 
-def read(texels: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec) -> jax.Array:
-    """`operators.read` with derivatives of any order."""
-    return bind(read_p, texels, *operands, spec=spec, batch=0)
-
-
-def bordered_read(texels: jax.Array, color: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec) -> jax.Array:
-    """`operators.bordered_read` with derivatives of any order."""
-    return bind(bordered_read_p, texels, color, *operands, spec=spec, batch=0)
+def read(texels: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec, color: jax.Array | None = None) -> jax.Array:
+    """`operators.read` over a color, or zero, with derivatives of any order."""
+    args = operands if color is None else (color, *operands)
+    return bind(read_p, texels, *args, spec=spec.over(color), batch=0)
 
 
 def splat(values: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec) -> jax.Array:
@@ -160,19 +156,17 @@ def limited_meaning(plain_read: Callable[..., Any], *operands: Any, spec: ReadSp
     return operators.summed(functools.reduce(jnp.add, levels), spec)
 
 
-def read_meaning(texels: Any, *operands: Any, spec: ReadSpec, batch: int) -> Any:
-    """A read in terms of plain ones."""
-    return by_plain_reads(functools.partial(bind, read_p, texels, batch=batch), operands, spec)
-
-
-def bordered_meaning(texels: Any, color: Any, *operands: Any, spec: ReadSpec, batch: int) -> Any:
-    """What `bordered_read` means: the read with zero outside, and the color times the weight that lies outside."""
+def read_meaning(texels: Any, *args: Any, spec: ReadSpec, batch: int) -> Any:
+    """A read in terms of plain ones: each with zero outside, and the color times the weight that lies outside."""
+    color, operands = spec.color_and_operands(args)
 
     def plain_read(*operands: Any, spec: ReadSpec) -> Any:
         out = bind(read_p, texels, *operands, spec=spec, batch=batch)
-        weight, all_inside = rematerialized(outside, *operands, spec=spec)
+        if color is None:
+            return out
+        weight, all_inside = rematerialized(outside.outside, *operands, spec=spec)
         broadcast = color.reshape(*color.shape[:batch], *[1] * (out.ndim - color.ndim), color.shape[-1])
-        return with_color(out, broadcast, weight, all_inside)
+        return outside.with_color(out, broadcast, weight, all_inside)
 
     return by_plain_reads(plain_read, operands, spec)
 
@@ -320,19 +314,14 @@ def pushforward_textures(wrt: Wrt) -> tuple[int, ...]:
     return len(wrt), *(k for k, w in enumerate(wrt) if w == TEXELS)
 
 
-def linear_in_texels(*, spec: ReadSpec, **_: Any) -> tuple[int]:
-    """The position of the texels of a read, if it is linear in them."""
+def linear_in_texels(*, spec: ReadSpec, **_: Any) -> tuple[int, ...]:
+    """The positions of the texels of a read, and of the color outside, if it is linear in them."""
     if spec.combination is not Combination.BLEND:
         raise ValueError(
             "jax.linear_transpose: a read by a Sampler with limit='taps' is not linear in the texels; use jax.vjp, "
             "or leave limit out."
         )
-    return (0,)
-
-
-def linear_in_texels_and_color(*, spec: ReadSpec, **_: Any) -> tuple[int, ...]:
-    """The positions of the texels of a read, and of the color outside."""
-    return *linear_in_texels(spec=spec), 1
+    return READ.textures(spec, ())
 
 
 def linear_in_tangents(*, wrt: Wrt, **_: Any) -> tuple[int, ...]:
@@ -350,17 +339,9 @@ read_p = define_read(
     "texture_read",
     read_meaning,
     linear_in=linear_in_texels,
-    form=over_batch(operators.read, lambda _: (0,)),
+    form=over_batch(outside.read, lambda _: (0,)),
     types=result_types.of_read,
     lowerings=LOWERINGS["read"],
-)
-bordered_read_p = define_read(
-    "texture_bordered_read",
-    bordered_meaning,
-    linear_in=linear_in_texels_and_color,
-    form=over_batch(read_over_color, lambda _: (0,)),
-    types=result_types.of_bordered_read,
-    lowerings=LOWERINGS["bordered_read"],
 )
 splat_p = define_read(
     "texture_splat",
@@ -391,8 +372,7 @@ ad.primitive_transposes[read_p] = read_transpose
 ad.primitive_transposes[splat_p] = splat_transpose
 ad.primitive_transposes[pushforward_p] = pushforward_transpose
 ad.primitive_transposes[pullback_p] = pullback_transpose
-batching.primitive_batchers[read_p] = batching_rule(read_p, lambda _: (0,), lambda *_: True)
-batching.primitive_batchers[bordered_read_p] = batching_rule(bordered_read_p, lambda _: (0, 1), lambda *_: True)
-batching.primitive_batchers[splat_p] = batching_rule(splat_p, lambda _: (), lambda *_: False)
-batching.primitive_batchers[pushforward_p] = batching_rule(pushforward_p, pushforward_textures, pushforward_joins)
-batching.primitive_batchers[pullback_p] = batching_rule(pullback_p, lambda _: (1,), pullback_joins)
+batching.primitive_batchers[read_p] = batching_rule(read_p, READ)
+batching.primitive_batchers[splat_p] = batching_rule(splat_p, SPLAT, lambda *_: False)
+batching.primitive_batchers[pushforward_p] = batching_rule(pushforward_p, PUSHFORWARD, pushforward_joins)
+batching.primitive_batchers[pullback_p] = batching_rule(pullback_p, PULLBACK, pullback_joins)

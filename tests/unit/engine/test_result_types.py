@@ -8,17 +8,15 @@ import numpy as np
 import pytest
 
 import jaxtex as jt
-from jaxtex._engine.compute import linearization, operators
+from jaxtex._engine.compute import linearization, operators, outside
 from jaxtex._engine.compute.operators import batched
-from jaxtex._engine.compute.outside import read_over_color
 from jaxtex._engine.rules import primitives
 from jaxtex._hardware.read import read_array
 from jaxtex._hardware.read import read_p as hardware_read_p
 from tests.support.jaxprs import equations
 
 MEANINGS = {
-    primitives.read_p: operators.read,
-    primitives.bordered_read_p: read_over_color,
+    primitives.read_p: outside.read,
     primitives.splat_p: operators.splat,
     primitives.pushforward_p: linearization.pushforward,
     primitives.pullback_p: linearization.pullback,

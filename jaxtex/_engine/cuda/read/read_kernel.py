@@ -44,34 +44,22 @@ NOTES_AT_ONCE, NOTED_BLOCKS = 4, 4224
 ReadValue = Callable[[LoadTexel, Coords, jax.Array | None], jax.Array]
 
 
-def read(
-    texels: jax.Array, *operands: jax.Array, spec: ReadSpec, batch: int, launcher: Launcher = THIS_GPU
-) -> jax.Array:
+def read(texels: jax.Array, *args: jax.Array, spec: ReadSpec, batch: int, launcher: Launcher = THIS_GPU) -> jax.Array:
     """`operators.read` over `batch` leading axes, on which an operand has their size or 1."""
     stored = texels.dtype
     if spec.returns_texels(stored) and jnp.issubdtype(stored, jnp.floating) and stored.itemsize == 2:
         # A thread computes with float32, which changes the bits of NaN.
         as_integers = spec.with_dtype(bits_dtype(stored))
-        return in_bits(lambda bits: read(bits, *operands, spec=as_integers, batch=batch, launcher=launcher), texels)
-    return read_each_sample(value_of(spec), texels, None, operands, spec, batch, "texture_read", launcher)
-
-
-def bordered_read(
-    texels: jax.Array,
-    color: jax.Array,
-    *operands: jax.Array,
-    spec: ReadSpec,
-    batch: int,
-    launcher: Launcher = THIS_GPU,
-) -> jax.Array:
-    """`operators.bordered_read` over `batch` leading axes, on which an operand has their size or 1."""
-    return read_each_sample(value_of(spec), texels, color, operands, spec, batch, "texture_bordered_read", launcher)
+        return in_bits(lambda bits: read(bits, *args, spec=as_integers, batch=batch, launcher=launcher), texels)
+    color, operands = spec.color_and_operands(args)
+    name = "texture_read" if color is None else "texture_bordered_read"
+    return read_each_sample(value_of(spec), texels, color, operands, spec, batch, name, launcher)
 
 
 def joined_read(*args: Any, reads: Sequence[StaticRead], row_axes: int, launcher: Launcher = THIS_GPU) -> Any:
     """Several reads, each of which fills its part of one array."""
     each = [(read, texels, operands) for read, (texels, *operands) in each_read(reads, args)]
-    shapes = [result_shape(texels, operands, read.spec, read.batch) for read, texels, operands in each]
+    shapes = [result_shape(texels, operands, read.spec, texels.shape[: read.batch]) for read, texels, operands in each]
     places = places_of(shapes, row_axes)
     rows, row = math.prod(shapes[0][:row_axes]), places[0].slice.row
     whole: Any = jax.ShapeDtypeStruct((rows, row), reads[0].spec.dtype)
@@ -81,9 +69,9 @@ def joined_read(*args: Any, reads: Sequence[StaticRead], row_axes: int, launcher
     return whole
 
 
-def result_shape(texels: Any, operands: Sequence[Any], spec: ReadSpec, batch: int) -> tuple[int, ...]:
-    """The shape of the result of a read."""
-    shape = samples_shape(texels.shape[:batch], spec.sample_shapes(operands))
+def result_shape(texels: Any, operands: Sequence[Any], spec: ReadSpec, batches: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of the result of a read, whose textures and colors have the batch axes `batches`."""
+    shape = samples_shape(batches, spec.sample_shapes(operands))
     along = [len(shape) + axis for axis in spec.summed_axes]
     return *(1 if k in along else n for k, n in enumerate(shape)), texels.shape[-1]
 
@@ -122,7 +110,8 @@ def read_each_sample(
     textures, channels = texels.shape[:batch], texels.shape[-1]
     width = width_of_part(channels)
     parts, aligned = -(-channels // width), width in WIDTHS and channels % width == 0
-    shape = samples_shape(textures, spec.sample_shapes(operands))
+    batches = textures if color is None else np.broadcast_shapes(textures, color.shape[:batch])
+    shape = samples_shape(batches, spec.sample_shapes(operands))
     along = sorted(len(shape) + axis for axis in spec.summed_axes)
     kept, terms = (tuple(n for k, n in enumerate(shape) if (k in along) == some) for some in (False, True))
     steps = steps_of(spec, width, texels.dtype, math.prod(shape) * parts, exact)
@@ -178,7 +167,7 @@ def read_each_sample(
         arrays = texels.arrays("texels")
         declarations.append(texels.declared("texels", f"const {C_TYPES[texels.dtype.name]}"))
     arrays |= ({} if color is None else {"color": color}) | named_operands(operands)
-    own = jax.ShapeDtypeStruct(result_shape(texels, operands, spec, batch), np.dtype(spec.dtype))
+    own = jax.ShapeDtypeStruct(result_shape(texels, operands, spec, batches), np.dtype(spec.dtype))
     result, filled, aliases = own if into is None else into.whole, slice_of(into or own), {}
     c_type, results = C_TYPES[result.dtype.name], [jax.ShapeDtypeStruct(result.shape, result.dtype)]
     parameters = [f"const {C_TYPES[a.dtype.name]}* __restrict__ {key}" for key, a in arrays.items()]
