@@ -16,8 +16,8 @@ from .describe.levels import CutChain
 from .describe.plan import Layout, ResolvedLevel, SizedTexture, in_texels, sides_of
 from .describe.read import Read
 from .describe.spec import ReadSpec
+from .describe.storage import WithHalo
 from .rules import primitives
-from .sharded import edged_reads
 from .sharded.placed_reads import read_where_placed
 
 
@@ -81,7 +81,7 @@ def read_texels(
         chain: how the levels of a chain are cut over devices.
     """
     color = color_outside(border_color, texels.shape[-1], read.spec)
-    return read_where_placed(read_over, texels, color, read.operands, read.spec, edged=edged_reads.read, chain=chain)
+    return read_where_placed(read_over, texels, color, read.operands, read.spec, takes_halo=True, chain=chain)
 
 
 def color_outside(border_color: jax.Array | None, channels: int, spec: ReadSpec) -> jax.Array | None:
@@ -91,11 +91,11 @@ def color_outside(border_color: jax.Array | None, channels: int, spec: ReadSpec)
     return jnp.broadcast_to(border_color.astype(spec.sums), (channels,))
 
 
-def read_over(texels: jax.Array, color: jax.Array | None, operands: Sequence[jax.Array], spec: ReadSpec) -> jax.Array:
-    """The engine's read over a color."""
-    if color is None:
-        return primitives.read(texels, operands, spec)
-    return primitives.bordered_read(texels, color, operands, spec)
+def read_over(
+    texels: jax.Array | WithHalo, color: jax.Array | None, operands: Sequence[jax.Array], spec: ReadSpec
+) -> jax.Array:
+    """The engine's read over a color, or zero."""
+    return primitives.read(texels, operands, spec, color)
 
 
 FLOAT = FloatArithmetic()

@@ -13,15 +13,15 @@ from .._engine.compute.operators import LoadTexel, batched, color_outside, mean
 from .._engine.cuda.build.launch import THIS_GPU, Launcher
 from .._engine.cuda.read.read_kernel import read_each_sample
 from .._engine.describe.spec import Coords, ReadSpec
-from .._engine.forms.choice import Lowering, supports_bordered_read
-from .._engine.forms.partitioned_call import READ_WITH_COLOR
+from .._engine.describe.storage import READ
+from .._engine.forms.choice import Lowering, supports_read
 from .._engine.rules.batching import batching_rule
-from .._engine.rules.primitives import define_read, over_batch
-from .._engine.rules.result_types import of_bordered_read
+from .._engine.rules.primitives import over_batch
+from .._engine.rules.result_types import of_read
 from .._engine.walk.texel_walk import TexelAddress, flattened, walks
 from .._jax.barriers import with_materialized
 from .._jax.indexing import gather as gather_texels
-from .._jax.primitives import bind
+from .._jax.primitives import bind, define
 from .._tables.storage_formats import Decoding
 from .blend import SRGB_TABLE, Levels, blend, srgb_entry
 from .border import stored_color
@@ -50,7 +50,7 @@ def read(
         dtype, which `spec.dtype` must be.
     """
     color = stored_color(border_color, texels.shape[-1], texels.dtype, spec.decoding)
-    return bind(read_p, texels, color, *operands, spec=spec, batch=0)
+    return bind(read_p, texels, color, *operands, spec=spec.over(color), batch=0)
 
 
 def result_dtype(stored: np.dtype, decoding: Decoding) -> np.dtype:
@@ -146,14 +146,13 @@ def single(texel: jax.Array, decoding: Decoding) -> jax.Array:
 
 
 BY_CHANNEL = functools.partial(read_array, by_channel=True)
-LOWERING = Lowering(
-    "cuda", read_in_kernel, supports_bordered_read, functools.partial(batched, BY_CHANNEL), READ_WITH_COLOR
-)
-read_p = define_read(
+LOWERING = Lowering("cuda", read_in_kernel, supports_read, functools.partial(batched, BY_CHANNEL), READ)
+read_p = define(
     "texture_unit_read",
     read_array,
+    static=("spec", "batch"),
     form=over_batch(read_array, lambda _: (0,)),
-    types=of_bordered_read,
+    types=of_read,
     lowerings=(LOWERING,),
 )
-batching.primitive_batchers[read_p] = batching_rule(read_p, lambda _: (0, 1), lambda *_: True)
+batching.primitive_batchers[read_p] = batching_rule(read_p, READ)

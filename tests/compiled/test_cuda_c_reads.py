@@ -25,6 +25,7 @@ from jaxtex._hardware.border import stored_color
 from jaxtex._hardware.read import read_in_kernel, result_dtype, value
 from jaxtex._reads.calls import plan_of_call
 from tests.support.host_compiler import HostLauncher, Thread, can_contract, run_threads
+from tests.support.host_kernels import kernels_on_cpu
 from tests.support.tolerances import assert_close
 
 N = 200
@@ -202,7 +203,7 @@ def both_forms(read, read_as):
         found = read_in_kernel(texture.texels, color, *plan.operands, **static)
     elif color is not None:
         color = jnp.broadcast_to(jnp.asarray(color, spec.sums), (texture.num_channels,))
-        found = read_kernel.bordered_read(texture.texels, color, *plan.operands, **static)
+        found = read_kernel.read(texture.texels, color, *plan.operands, **static | {"spec": spec.over(color)})
     else:
         found = read_kernel.read(texture.texels, *plan.operands, **static)
     assert found.dtype == expected.dtype == np.dtype(read_as)
@@ -254,6 +255,19 @@ def test_a_block_of_a_volume(monkeypatch):
         read = Read(texture, coords, jt.Sampler(address_mode=("wrap", "mirror", "clamp")))
         found, expected = both_forms(read, "float32")
         assert_close("float32", found, expected, 8.0)
+
+
+@pytest.mark.parametrize("arithmetic", ["float", "hardware"])
+def test_colors_of_one_texture(arithmetic):
+    """A batch of colors alone: one texture and its samples are shared."""
+    texels, coords, colors = normal(6, 7, 2), samples(5), normal(3, 2)
+    sampler = jt.Sampler(address_mode="border", arithmetic=arithmetic)
+    read = jax.vmap(lambda color: jt.sample(jt.texture2d(texels, border_color=color), coords, sampler))
+    expected = read(colors)
+    with kernels_on_cpu():
+        program = jax.jit(lambda colors: read(colors)).lower(colors)
+    assert "callback" in program.as_text()
+    assert_close("float32", program.compile()(colors), expected, 8.0)
 
 
 def test_what_reads_get_no_kernels(monkeypatch):

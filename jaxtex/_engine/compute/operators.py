@@ -88,13 +88,14 @@ def gathers(stored: jax.Array) -> LoadTexel:
     return lambda address: gather(stored, address.flat_index)
 
 
-def read(texels: jax.Array, *operands: jax.Array, spec: ReadSpec, loads: Loads = gathers) -> jax.Array:
-    """Reads `texels` at coordinates, with zero outside.
+def read(texels: jax.Array, *args: jax.Array, spec: ReadSpec, loads: Loads = gathers) -> jax.Array:
+    """Reads `texels` at coordinates, with zero or a color outside.
 
     Args:
         texels: ``(*sizes, C)``, one size for each axis; or a mip chain, ``(total, C)``.
-        operands: the arguments of `spec.grid`, which returns a coordinate for each axis, in the order of the axes;
-            arrays of one rank and of shapes that broadcast to S. Some may hold several numbers, see `spec.stacks`.
+        args: the color, (C,) of `spec.sums`, if there is one; then the operands. They are the arguments of `spec.grid`,
+            which returns a coordinate for each axis, in the order of the axes; arrays of one rank and of shapes that
+            broadcast to S. Some may hold several numbers, see `spec.stacks`.
 
     Returns:
         S + (C,) of `spec.dtype`, to which the sums are rounded, or the sum along `spec.summed_axes`. Single texels keep
@@ -102,21 +103,13 @@ def read(texels: jax.Array, *operands: jax.Array, spec: ReadSpec, loads: Loads =
     """
     if moves_as_bits(texels.dtype) and spec.returns_texels(texels.dtype):
         as_integers = spec.with_dtype(bits_dtype(texels.dtype))
-        return in_bits(lambda bits: read(bits, *operands, spec=as_integers), texels)
-    load_texel = loads(flattened(texels, spec.axes))
-    codes = blends_codes(texels, spec)
+        return in_bits(lambda bits: read(bits, *args, spec=as_integers), texels)
+    load_texel, (color, operands) = loads(flattened(texels, spec.axes)), spec.color_and_operands(args)
+    if color is not None:
+        color = color.reshape(*[1] * len(spec.sample_shapes(operands)[0]), -1)
+    codes = color is None and blends_codes(texels, spec)
     masks = alike if codes else masks_outside(texels, spec)
-    return mean(lambda coords: value(load_texel, coords, spec, codes=codes, for_channels=masks), operands, spec)
-
-
-def bordered_read(
-    texels: jax.Array, color: jax.Array, *operands: jax.Array, spec: ReadSpec, loads: Loads = gathers
-) -> jax.Array:
-    """`read` with `color`, (C,) of `spec.sums`, outside."""
-    rank = len(spec.sample_shapes(operands)[0])
-    load_texel, color = loads(flattened(texels, spec.axes)), color.reshape(*[1] * rank, -1)
-    masks = masks_outside(texels, spec)
-    return mean(lambda coords: value(load_texel, coords, spec, color, for_channels=masks), operands, spec)
+    return mean(lambda coords: value(load_texel, coords, spec, color, codes=codes, for_channels=masks), operands, spec)
 
 
 def masks_outside(texels: jax.Array, spec: ReadSpec) -> ForChannels:

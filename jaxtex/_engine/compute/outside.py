@@ -47,14 +47,13 @@ def outside(*operands: jax.Array, spec: ReadSpec) -> tuple[jax.Array, jax.Array]
     return jnp.sum(weight, along, keepdims=True).astype(spec.sums), jnp.all(all_inside, along, keepdims=True)
 
 
-def read_over_color(
-    texels: jax.Array, color: jax.Array, *operands: jax.Array, spec: ReadSpec, loads: Loads = operators.gathers
-) -> jax.Array:
-    """`operators.bordered_read`. Of a sum of stored integers the color takes a part once, not at each tap."""
+def read(texels: jax.Array, *args: jax.Array, spec: ReadSpec, loads: Loads = operators.gathers) -> jax.Array:
+    """`operators.read`. In a sum of stored integers the color takes a part once, not at each tap."""
     alone = spec.num_reads == 1 and not spec.summed_axes and spec.expected is None
-    if not (alone and blends_codes(texels, spec)):
-        return operators.bordered_read(texels, color, *operands, spec=spec, loads=loads)
-    out = operators.read(texels, *operands, spec=spec.with_dtype(spec.sums), loads=loads)
+    if not (spec.has_color and alone and blends_codes(texels, spec)):
+        return operators.read(texels, *args, spec=spec, loads=loads)
+    color, *operands = args
+    out = operators.read(texels, *operands, spec=spec.over(None).with_dtype(spec.sums), loads=loads)
     color = color.reshape(*[1] * (out.ndim - 1), -1)
     masks = one_by_one(out.shape[-1])
     return with_color(out, color, *outside(*operands, spec=spec), masks).astype(spec.dtype)

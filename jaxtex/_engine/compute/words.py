@@ -12,9 +12,8 @@ import numpy as np
 from ..._jax.indexing import gather
 from ..describe.spec import ReadSpec
 from ..walk.texel_walk import TexelAddress
-from . import operators
+from . import outside
 from .operators import LoadTexel
-from .outside import read_over_color
 
 WORD = np.dtype(np.uint32)
 
@@ -47,7 +46,5 @@ def read(
     words: jax.Array, channels: int, color: jax.Array | None, operands: Sequence[jax.Array], spec: ReadSpec
 ) -> jax.Array:
     """The engine's read over a color, or zero, of texels in words, (..., 1), without derivatives."""
-    texels = for_channels(words, channels)
-    if color is None:
-        return operators.read(texels, *operands, spec=spec, loads=loads_bytes)
-    return read_over_color(texels, color, *operands, spec=spec, loads=loads_bytes)
+    args = operands if color is None else (color, *operands)
+    return outside.read(for_channels(words, channels), *args, spec=spec.over(color), loads=loads_bytes)

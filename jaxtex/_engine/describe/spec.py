@@ -2,9 +2,9 @@
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -56,6 +56,7 @@ class ReadSpec:
             expectation; the other operands are that one's, and the derivatives in them too.
         combination: how the taps of one read become its value.
         materialized: whether XLA computes the result by itself, and so once; if not, the caller sees to that.
+        has_color: whether the array after the texels is the color outside them, (C,); if not, zero is outside.
     """
 
     axes: tuple[Axis, ...]
@@ -69,6 +70,7 @@ class ReadSpec:
     expected: "ReadSpec | None" = None
     combination: Combination = Combination.BLEND
     materialized: bool = True
+    has_color: bool = False
 
     def __post_init__(self) -> None:
         """Refuses features that do not meet; `tests/unit/reads/test_feature_pairs.py` tests all pairs of others."""
@@ -92,8 +94,14 @@ class ReadSpec:
     def returns_texels(self, stored: np.dtype) -> bool:
         """Whether it returns texels of that dtype as they are stored."""
         single = all(axis.integer or (axis.kernel.num_taps == 1 and axis.order == 0) for axis in self.axes)
-        alone = self.num_reads == 1 and not self.summed_axes and all(axis.role is not Role.WEIGHT for axis in self.axes)
-        return single and alone and self.decoding is Decoding.ELEMENT and self.dtype == stored
+        weighted = self.num_reads > 1 or self.summed_axes or any(axis.role is Role.WEIGHT for axis in self.axes)
+        return (
+            single
+            and not weighted
+            and not self.has_color
+            and self.decoding is Decoding.ELEMENT
+            and self.dtype == stored
+        )
 
     @property
     def is_single(self) -> bool:
@@ -107,14 +115,18 @@ class ReadSpec:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is one weighted sum, which is not rounded: linear in the texels."""
-        blends = self.combination is Combination.BLEND
+        """Whether it is one weighted sum, which is not rounded, with zero outside: linear in the texels."""
+        blends = self.combination is Combination.BLEND and not self.has_color
         return blends and self.num_reads == 1 and self.dtype == self.sums
 
     def plain(self) -> "ReadSpec":
-        """The spec of one read, of operands that are coordinates where the result is a mean of several."""
+        """The spec of one read, with zero outside. Its operands are coordinates if the result is a mean of several."""
         one = self if self.num_reads == 1 else dataclasses.replace(self.of_coords(), num_reads=1, summed_axes=())
-        return one.with_dtype(self.sums)
+        return one.over(None).with_dtype(self.sums)
+
+    def over(self, color: Any) -> "ReadSpec":
+        """The same over a color outside, or over zero if that is `None`."""
+        return dataclasses.replace(self, has_color=color is not None)
 
     def of_each(self) -> "ReadSpec":
         """The spec of the reads of which this is a sum."""
@@ -125,6 +137,10 @@ class ReadSpec:
         return dataclasses.replace(self, axes=differentiated(self.axes, k))
 
     # Operands
+
+    def color_and_operands(self, args: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
+        """The color outside, or `None`, and the operands, from the arrays after the texels."""
+        return (args[0], args[1:]) if self.has_color else (None, args)
 
     @property
     def takes_coords(self) -> bool:
@@ -186,21 +202,3 @@ class ReadSpec:
     def with_dtype(self, dtype: np.dtype) -> "ReadSpec":
         """The same with a result of another dtype."""
         return dataclasses.replace(self, dtype=np.dtype(dtype))
-
-
-class StaticRead(NamedTuple):
-    """The static half of one of several reads of a call, or of its linearization, which has tangents in `wrt`."""
-
-    spec: ReadSpec
-    batch: int
-    num_operands: int
-    wrt: Wrt = ()
-
-
-def each_read(reads: Sequence[StaticRead], args: Sequence[Any]) -> Iterator[tuple[StaticRead, Sequence[Any]]]:
-    """Each read with its own arrays: tangents, texels, and operands."""
-    first = 0
-    for read in reads:
-        last = first + len(read.wrt) + 1 + read.num_operands
-        yield read, args[first:last]
-        first = last

@@ -8,7 +8,6 @@ import functools
 import hashlib
 import math
 from collections.abc import Callable, Sequence
-from enum import Enum
 from typing import Any, NamedTuple
 
 import jax
@@ -17,44 +16,13 @@ from jax.experimental.custom_partitioning import ArrayMapping, SdyShardingRule, 
 from jax.experimental.xla_metadata import set_xla_metadata
 from jax.sharding import AbstractMesh
 
+from ..._jax.primitives import as_tuple
 from ..describe.spec import TEXELS, ReadSpec, Wrt
 from ..describe.stacks import Stack
+from ..describe.storage import Content, Layout
 from .device_axes import DeviceAxes, device_axes, parts_of
 
 NO_MESH = AbstractMesh((), ())
-
-
-class Content(Enum):
-    """What an array holds behind its batch axes: its dimensions."""
-
-    TEXTURE = "texels, sizes + (C,)"
-    COLOR = "one texel, (C,)"
-    VALUES = "values of samples, S + (C,)"
-    SAMPLES = "numbers of samples, S; an operand's broadcast to it"
-
-
-class Layout(NamedTuple):
-    """What the arrays of a primitive hold: the operands before those of the grid, and the results."""
-
-    operands: tuple[Content, ...]
-    results: Callable[[Wrt], tuple[Content, ...]]
-
-    def makes_texture(self, wrt: Wrt) -> bool:
-        """Whether a result is a sum into texels."""
-        return Content.TEXTURE in self.results(wrt)
-
-    def of_operands(self, count: int) -> list[Content]:
-        """What each of `count` operands holds."""
-        return [*self.operands, *[Content.SAMPLES] * (count - len(self.operands))]
-
-
-READ = Layout((Content.TEXTURE,), lambda _: (Content.VALUES,))
-READ_WITH_COLOR = Layout((Content.TEXTURE, Content.COLOR), lambda _: (Content.VALUES,))
-SPLAT = Layout((Content.VALUES,), lambda _: (Content.TEXTURE,))
-PULLBACK = Layout(
-    (Content.VALUES, Content.TEXTURE),
-    lambda wrt: tuple(Content.TEXTURE if k == TEXELS else Content.SAMPLES for k in wrt),
-)
 
 
 class Array(NamedTuple):
@@ -125,8 +93,9 @@ class PartitionedCall(NamedTuple):
         wrt: Wrt = (),
     ) -> "PartitionedCall":
         """From abstract values."""
-        contents = [*layout.of_operands(len(operands)), *(layout.results(wrt) if results else ())]
-        first = len(layout.operands)
+        given = layout.operands(spec, wrt)
+        first = len(given)
+        contents = [*given, *[Content.SAMPLES] * (len(operands) - first), *(layout.results(wrt) if results else ())]
         numbers = [*range(-first, len(operands) - first), *(wrt or [TEXELS] * len(results))]
         stack_of = lambda content, k: spec.stack_of(k) if content is Content.SAMPLES else None
         arrays = [
@@ -138,7 +107,7 @@ class PartitionedCall(NamedTuple):
         shared = [] if values is None else [f"sample{k}" for k, n in enumerate(values.shape[batch:-1]) if n == 1]
         together = lambda name: name.replace("sample", "term") if name in shared else name
         arrays = [a._replace(names=tuple(map(together, a.names))) for a in arrays]
-        summed = tuple(len(layout.operands) + k for k in wrt if k != TEXELS)
+        summed = tuple(first + k for k in wrt if k != TEXELS)
         return cls(tuple(arrays[: len(operands)]), tuple(arrays[len(operands) :]), summed)
 
     @property
@@ -306,10 +275,6 @@ def sum_of_parts(
                 x = jax.lax.psum(cut.without_padding_summed(call, result, x), over)
             found.append(x.astype(result.dtype))
         return tuple(found)
-
-
-def as_tuple(found: Any) -> tuple[jax.Array, ...]:
-    return tuple(found) if isinstance(found, tuple | list) else (found,)
 
 
 def smallest_parts(

@@ -15,16 +15,13 @@ from ..describe.stacks import Stacks, numbers
 from ..walk.texel_walk import texels_shape
 
 
-def of_read(*args: Any, spec: ReadSpec, batch: int, textures: int = 1) -> jax.ShapeDtypeStruct:
-    """S + (C,), after `textures` arguments with channels last: the texels, and the color outside."""
-    samples = list(samples_shape(args[textures:], spec, batch))
+def of_read(texels: Any, *args: Any, spec: ReadSpec, batch: int) -> jax.ShapeDtypeStruct:
+    """S + (C,)."""
+    _, operands = spec.color_and_operands(args)
+    samples = list(samples_shape(operands, spec, batch))
     for axis in spec.summed_axes:
         samples[axis] = 1
-    return jax.ShapeDtypeStruct((*batch_axes(args, batch), *samples, args[0].shape[-1]), spec.dtype)
-
-
-def of_bordered_read(*args: Any, spec: ReadSpec, batch: int) -> jax.ShapeDtypeStruct:
-    return of_read(*args, spec=spec, batch=batch, textures=2)
+    return jax.ShapeDtypeStruct((*batch_axes((texels, *args), batch), *samples, texels.shape[-1]), spec.dtype)
 
 
 def of_splat(*args: Any, spec: ReadSpec, batch: int) -> jax.ShapeDtypeStruct:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from ...describe.storage import Edged, Part
+from ...describe.storage import Sliced, WithHalo
 from ..trace.elementwise import C_TYPES
 
 
@@ -37,8 +37,8 @@ class KernelArray(NamedTuple):
     """An array of a kernel.
 
     Attributes:
-        array: what is given; of a result, its shape and dtype. `Edged`, or a `Part` that is given, is several arrays or
-            lies in a larger one.
+        array: what is given; of a result, its shape and dtype. A `WithHalo` is several arrays, and a `Sliced` that is
+            given lies in a larger one.
         number: among those of one role.
         start: of a result, the array that holds it at first; `None` if it begins with anything.
     """
@@ -59,17 +59,19 @@ class KernelArray(NamedTuple):
     def field_type(self, *, const: bool = False) -> str:
         """Its type in a kernel."""
         c_type = f"const {self.c_type}" if const else self.c_type
-        return f"Edged<{c_type}>" if isinstance(self.array, Edged) else f"{c_type}*"
+        return f"WithHalo<{c_type}>" if isinstance(self.array, WithHalo) else f"{c_type}*"
 
     def parts(self) -> list[tuple[str, Any]]:
         """The arrays that it consists of, with their names."""
-        return [*self.array.arrays(self.name).items()] if isinstance(self.array, Edged) else [(self.name, self.array)]
+        return (
+            [*self.array.arrays(self.name).items()] if isinstance(self.array, WithHalo) else [(self.name, self.array)]
+        )
 
     def starts(self) -> list[Any]:
         """What each of these holds at first."""
         if self.start is None:
             return []
-        return [*self.start.arrays(self.name).values()] if isinstance(self.start, Edged) else [self.start]
+        return [*self.start.arrays(self.name).values()] if isinstance(self.start, WithHalo) else [self.start]
 
 
 def operands_of(operands: Iterable[Any]) -> list[KernelArray]:
@@ -149,7 +151,7 @@ class KernelArrays:
     @property
     def arguments(self) -> list[Any]:
         """The arrays that the kernel is given."""
-        given = [part.whole if isinstance(part, Part) else part for a in self.given for _, part in a.parts()]
+        given = [part.whole if isinstance(part, Sliced) else part for a in self.given for _, part in a.parts()]
         return [*given, *(start for a in self.results for start in a.starts())]
 
     @property
@@ -171,15 +173,15 @@ class KernelArrays:
 
         def whole(array: KernelArray) -> Any:
             parts = {name: next(rest) for name, _ in array.parts()}
-            if not isinstance(array.array, Edged):
+            if not isinstance(array.array, WithHalo):
                 return parts[array.name]
-            return Edged(*(parts[f"{array.name}_{part}"] for part in Edged._fields))
+            return WithHalo(*(parts[f"{array.name}_{part}"] for part in WithHalo._fields))
 
         return {(array.role, array.number): whole(array) for array in self.results}
 
 
 def field_value(array: KernelArray) -> str:
-    if not isinstance(array.array, Edged):
+    if not isinstance(array.array, WithHalo):
         return array.name
     names = [name for name, _ in array.parts()]
     return f"{{{', '.join((*names, *(f'{end}ll' for end in array.array.ends)))}}}"

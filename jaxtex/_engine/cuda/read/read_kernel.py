@@ -12,8 +12,8 @@ from ...compute.accumulation import power_of_two_below
 from ...compute.decoding import bits_dtype, in_bits
 from ...compute.operators import value as value_at
 from ...describe.axis import Role
-from ...describe.spec import Coords, ReadSpec, StaticRead, each_read
-from ...describe.storage import Edged, Part, places_of, slice_of
+from ...describe.spec import Coords, ReadSpec
+from ...describe.storage import Part, Sliced, WithHalo, each_part, slice_of, slices_of
 from ..build.arrays import ArrayRole, KernelArray, KernelArrays, operands_of
 from ..build.launch import THIS_GPU, Launcher
 from ..samples.sample_tiles import Extent, SampleTiles, samples_shape
@@ -31,46 +31,33 @@ WIDTHS = (4, 2, 1)
 NOTES_AT_ONCE, NOTED_BLOCKS = 4, 4224
 
 
-def read(
-    texels: jax.Array, *operands: jax.Array, spec: ReadSpec, batch: int, launcher: Launcher = THIS_GPU
-) -> jax.Array:
+def read(texels: jax.Array, *args: jax.Array, spec: ReadSpec, batch: int, launcher: Launcher = THIS_GPU) -> jax.Array:
     """`operators.read` over `batch` leading axes, on which an operand has their size or 1."""
     stored = texels.dtype
     if spec.returns_texels(stored) and jnp.issubdtype(stored, jnp.floating) and stored.itemsize == 2:
         # A thread computes with float32, which changes the bits of NaN.
         as_integers = spec.with_dtype(bits_dtype(stored))
-        return in_bits(lambda bits: read(bits, *operands, spec=as_integers, batch=batch, launcher=launcher), texels)
-    return read_each_sample(value_of(spec), texels, None, operands, spec, batch, "texture_read", launcher)
+        return in_bits(lambda bits: read(bits, *args, spec=as_integers, batch=batch, launcher=launcher), texels)
+    color, operands = spec.color_and_operands(args)
+    name = "texture_read" if color is None else "texture_bordered_read"
+    return read_each_sample(value_of(spec), texels, color, operands, spec, batch, name, launcher)
 
 
-def bordered_read(
-    texels: jax.Array,
-    color: jax.Array,
-    *operands: jax.Array,
-    spec: ReadSpec,
-    batch: int,
-    launcher: Launcher = THIS_GPU,
-) -> jax.Array:
-    """`operators.bordered_read` over `batch` leading axes, on which an operand has their size or 1."""
-    return read_each_sample(value_of(spec), texels, color, operands, spec, batch, "texture_bordered_read", launcher)
-
-
-def joined_read(*args: Any, reads: Sequence[StaticRead], row_axes: int, launcher: Launcher = THIS_GPU) -> Any:
-    """Several reads, each of which fills its part of one array."""
-    each = [(read, texels, operands) for read, (texels, *operands) in each_read(reads, args)]
-    shapes = [result_shape(texels, operands, read.spec, read.batch) for read, texels, operands in each]
-    places = places_of(shapes, row_axes)
-    rows, row = math.prod(shapes[0][:row_axes]), places[0].slice.row
-    whole: Any = jax.ShapeDtypeStruct((rows, row), reads[0].spec.dtype)
-    for (read, texels, operands), place in zip(each, places):
-        how = value_of(read.spec), texels, None, operands, read.spec, read.batch, "texture_read", launcher
-        whole = read_each_sample(*how, into=Part(whole, place))
+def concatenated_read(*args: Any, parts: Sequence[Part], row_axes: int, launcher: Launcher = THIS_GPU) -> Any:
+    """Several reads, each of which fills its slice of one array."""
+    each = [(part, texels, operands) for part, _, texels, operands in each_part(parts, args)]
+    shapes = [result_shape(t, operands, part.spec, t.shape[: part.batch]) for part, t, operands in each]
+    slices = slices_of(shapes, row_axes)
+    whole: Any = jax.ShapeDtypeStruct((math.prod(shapes[0][:row_axes]), slices[0].row), parts[0].spec.dtype)
+    for (part, texels, operands), place in zip(each, slices):
+        how = value_of(part.spec), texels, None, operands, part.spec, part.batch, "texture_read", launcher
+        whole = read_each_sample(*how, into=Sliced(whole, place))
     return whole
 
 
-def result_shape(texels: Any, operands: Sequence[Any], spec: ReadSpec, batch: int) -> tuple[int, ...]:
-    """The shape of the result of a read."""
-    shape = samples_shape(texels.shape[:batch], spec.sample_shapes(operands))
+def result_shape(texels: Any, operands: Sequence[Any], spec: ReadSpec, batches: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of the result of a read, whose textures and colors have the batch axes `batches`."""
+    shape = samples_shape(batches, spec.sample_shapes(operands))
     along = [len(shape) + axis for axis in spec.summed_axes]
     return *(1 if k in along else n for k, n in enumerate(shape)), texels.shape[-1]
 
@@ -82,7 +69,7 @@ def value_of(spec: ReadSpec) -> ReadValue:
 
 def read_each_sample(
     value: ReadValue,
-    texels: jax.Array | Edged,
+    texels: jax.Array | WithHalo,
     color: jax.Array | None,
     operands: Sequence[jax.Array],
     spec: ReadSpec,
@@ -91,7 +78,7 @@ def read_each_sample(
     launcher: Launcher,
     *,
     exact: bool = False,
-    into: Part | None = None,
+    into: Sliced | None = None,
     notes: Callable[[Coords], jax.Array] | None = None,
     noted: jax.Array | None = None,
 ) -> Any:
@@ -101,7 +88,7 @@ def read_each_sample(
         color: what `value` gets as the border color: C numbers after the batch axes.
         exact: whether each product and each sum of the computation of coordinates is rounded by itself. What `value`
             rounds, a compiler may then round once with the sum that it enters, so it must not matter to `value`.
-        into: the part of a larger array that the result fills; then the result is that array, filled so far.
+        into: the slice of a larger array that the result fills; then the result is that array, filled so far.
         notes: which samples are of interest to another read of the same samples, which are no mean and no sum. Then the
             result is a pair: the values, and which tiles hold such samples.
         noted: such tiles; only their samples are read.
@@ -109,13 +96,14 @@ def read_each_sample(
     textures, channels = texels.shape[:batch], texels.shape[-1]
     width = width_of_part(channels)
     parts, aligned = -(-channels // width), width in WIDTHS and channels % width == 0
-    shape = samples_shape(textures, spec.sample_shapes(operands))
+    batches = textures if color is None else np.broadcast_shapes(textures, color.shape[:batch])
+    shape = samples_shape(batches, spec.sample_shapes(operands))
     along = tuple(sorted(len(shape) + axis for axis in spec.summed_axes))
     kept, summed = (tuple(n for k, n in enumerate(shape) if (k in along) == some) for some in (False, True))
     steps = steps_of(spec, width, texels.dtype, math.prod(shape) * parts, exact)
     volumes = sum(axis.role is Role.SPACE and not axis.integer for axis in spec.axes) >= 3
     tiles = tiles_of_block(kept, batch, volumes, parts, steps)
-    own = jax.ShapeDtypeStruct(result_shape(texels, operands, spec, batch), np.dtype(spec.dtype))
+    own = jax.ShapeDtypeStruct(result_shape(texels, operands, spec, batches), np.dtype(spec.dtype))
     result = KernelArray(ArrayRole.RESULT, own) if into is None else KernelArray(ArrayRole.RESULT, into.whole)
     if into is not None and isinstance(into.whole, jax.Array):
         result = result._replace(start=into.whole)

@@ -316,7 +316,7 @@ template <int N, class T> DEVICE Row<T, N> load_aligned_row(const T* first) { re
 #endif
 
 // Elements in three arrays, one after the other. A row of them lies in one of the arrays.
-template <class T> struct Edged {
+template <class T> struct WithHalo {
   T *before, *own, *after;
   int64 first, last;  // the numbers of the first element of `own`, and of `after`
 
