@@ -27,7 +27,7 @@ from .._engine.describe.read import Read
 from .._engine.describe.spec import Combination
 from .._engine.describe.stacks import Operand, split
 from .._engine.float_arithmetic import FLOAT, read_over
-from .._engine.sharded.placed_reads import read_where_placed, splat_where_placed
+from .._engine.sharded.read import read_where_placed, splat_where_placed
 from .._engine.walk.drawn_taps import DrawnTaps
 from .._hardware import HARDWARE
 from .._jax.straight_through import straight_through

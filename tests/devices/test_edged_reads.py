@@ -16,7 +16,6 @@ from jaxtex._engine.describe.plan import layout_of, plan_of_grid
 from jaxtex._engine.describe.storage import Edged
 from jaxtex._engine.float_arithmetic import FLOAT
 from jaxtex._engine.sharded import edged_reads
-from jaxtex._engine.sharded.cut import Cut
 from jaxtex._reads.calls import plan_of_call
 from jaxtex._tables.storage_formats import Decoding
 from jaxtex.warp.grids import affine, pixel_centers
@@ -24,7 +23,7 @@ from tests.support.host_kernels import kernels_on_cpu
 from tests.support.tolerances import assert_exact, assert_trees_close
 
 # Four devices store eight rows each, of 32, 31 of which are texels. This is the one whose part follows row 8.
-CUT, REACH, FIRST = Cut(0, 0, ("rows",), 4, 31), 3, 8 - 3
+PERIOD, REACH, FIRST = 32, 3, 8 - 3
 SAMPLES = 17, 9
 
 
@@ -43,7 +42,7 @@ def part(sampler, channels=2, dtype=np.float32, shape=(31, 10), decoding=Decodin
     given = plan_of_call(FLOAT, layout_of(texture), ReadArguments((*coords, along)), sampler, np.dtype(np.float32))
     spec = given.replace(decoding=decoding).spec
     whole, operands = spec, list(given.operands)
-    stored, (first, *rest) = Stored(8 + 2 * REACH, CUT.period), spec.axes
+    stored, (first, *rest) = Stored(8 + 2 * REACH, PERIOD), spec.axes
     spec = dataclasses.replace(spec, axes=(start_axis(stored), first._replace(stored=stored), *rest))
     start = np.full((1, 1), FIRST, np.int32)
     before, own, after = (texels[FIRST:8], texels[8:16], texels[16:19])
