@@ -167,9 +167,10 @@ def plan_resolved(
     read = plan_of_level(layout, arithmetic.located(layout, resolved), sampler, dtype)
     if resolved.side is None:
         return read
-    operands, structure = jax.tree.flatten(resolved._replace(face_coords=None))
+    operands, structure = jax.tree.flatten(resolved._replace(face_coords=None, sizes=()))
     grid = AlongFootprint(arithmetic, layout, sampler, structure)
-    return read.replace(grid=grid, num_reads=arithmetic.most_reads(sampler))._replace(operands=tuple(operands))
+    several = read.replace(grid=grid, num_reads=arithmetic.most_reads(sampler))
+    return several._replace(operands=tuple(operands)).with_given(resolved.sizes)
 
 
 class AlongFootprint(NamedTuple):
@@ -196,7 +197,8 @@ class AlongFootprint(NamedTuple):
         assert resolved.side is not None
         dtype = resolved.side[0].dtype
         located, weight = self.arithmetic.along_footprint(self.layout, resolved, number.astype(dtype))
-        return *plan_of_level(self.layout, located, self.sampler, dtype).coords, weight
+        read = plan_of_level(self.layout, located, self.sampler, dtype)
+        return *read.spec.grid(*read.operands), weight
 
 
 def sample_grid(

@@ -10,8 +10,7 @@ import pytest
 
 import jaxtex as jt
 from jaxtex._checks.arguments import ReadArguments
-from jaxtex._engine.describe.axis import Stored, start_axis
-from jaxtex._engine.describe.grids import Started
+from jaxtex._engine.describe.axis import Stored
 from jaxtex._engine.describe.plan import layout_of, plan_of_grid
 from jaxtex._engine.describe.storage import Edged
 from jaxtex._engine.float_arithmetic import FLOAT
@@ -43,7 +42,7 @@ def part(sampler, channels=2, dtype=np.float32, shape=(31, 10), decoding=Decodin
     spec = given.replace(decoding=decoding).spec
     whole, operands = spec, list(given.operands)
     stored, (first, *rest) = Stored(8 + 2 * REACH, PERIOD), spec.axes
-    spec = dataclasses.replace(spec, axes=(start_axis(stored), first._replace(stored=stored), *rest))
+    spec = dataclasses.replace(spec, axes=(first._replace(stored=stored), *rest))
     start = np.full((1, 1), FIRST, np.int32)
     before, own, after = (texels[FIRST:8], texels[8:16], texels[16:19])
     return texels, Edged(own, before, after), [start, *operands], spec, whole
@@ -138,8 +137,7 @@ def affine_programs():
     plan = plan_of_grid(layout_of(jt.texture2d(texels)), affine, (x, y, *matrix), sampler, np.dtype("float32"), 2)
     spec = plan.spec
     along, across = spec.axes
-    axes = start_axis(stored), along._replace(stored=stored), across
-    spec = dataclasses.replace(spec, axes=axes, grid=Started(spec.grid, False))
+    spec = dataclasses.replace(spec, axes=(along._replace(stored=stored), across))
 
     def run(cotangent, given, matrix, first):
         start = jnp.full((1, 1), (first - AROUND) % stored.period, jnp.int32)

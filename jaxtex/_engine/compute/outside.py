@@ -41,7 +41,7 @@ def outside(*operands: jax.Array, spec: ReadSpec) -> tuple[jax.Array, jax.Array]
         return weight, jnp.zeros(weight.shape, bool)
     coords = spec.coords(operands)
     weight, all_inside = beyond(coords, spec.axes)
-    factors = (c for c, axis in zip(coords, spec.axes) if axis.role is Role.WEIGHT)
+    factors = (c for c, axis in zip(coords[spec.given :], spec.axes) if axis.role is Role.WEIGHT)
     weight = functools.reduce(jnp.multiply, factors, jnp.where(all_inside, 0, weight))
     along = spec.summed_axes
     return jnp.sum(weight, along, keepdims=True).astype(spec.sums), jnp.all(all_inside, along, keepdims=True)

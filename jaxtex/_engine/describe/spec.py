@@ -11,9 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..._tables.storage_formats import Decoding, sum_dtype
-from .axis import Axis, Role, differentiated
+from .axis import Axis, Role, differentiated, num_given
 from .stacks import Stack, Stacks, numbers
 
+# A coordinate for each axis; before them the sizes and starts of axes that are operands.
 Coords = Sequence[jax.Array]
 # From the operands of a read, arrays that broadcast, to a coordinate for each axis: element by element, and static. Of
 # several reads, it takes the number of one before the operands, and returns its weight after the coordinates.
@@ -47,6 +48,7 @@ class ReadSpec:
         dtype: of the result. A read sums in `sums`, a splat in the dtype of its values, and both round to it.
         deterministic: whether sums into texels have the same bits in every run.
         grid: makes the coordinates of the operands, where they are used; as a rule the operands are the coordinates.
+            Operands that are sizes and starts stand in front of those of the grid.
         stacks: of each operand, how it holds several numbers, or `None` if it holds one; empty if all hold one. The
             grid takes each number as an argument of its own.
         num_reads: of how many reads at most the result is the weighted mean.
@@ -113,6 +115,11 @@ class ReadSpec:
     # Operands
 
     @property
+    def given(self) -> int:
+        """The number of operands that are sizes and starts of axes. They stand in front of the others."""
+        return num_given(self.axes)
+
+    @property
     def takes_coords(self) -> bool:
         """Whether each operand is the coordinate of the axis of its number."""
         return self.grid is as_given and not self.stacks
@@ -131,8 +138,19 @@ class ReadSpec:
         return numbers(operands, self.stacks)
 
     def coords(self, operands: Sequence[jax.Array]) -> Coords:
-        """The coordinates that the grid makes of operands."""
-        return self.grid(*self.numbers(operands))
+        """The coordinates of operands, after the sizes and starts among them."""
+        return self.coords_at(*self.numbers(operands))
+
+    def coords_at(self, *args: jax.Array) -> Coords:
+        """The coordinates of numbers, after the sizes and starts among them.
+
+        Args:
+            args: the numbers that operands hold. Of several reads, the number of one of them stands before these, and
+                its weight after the coordinates.
+        """
+        front = int(self.num_reads > 1)
+        last = front + self.given
+        return (*args[front:last], *self.grid(*args[:front], *args[last:]))
 
     def sample_shapes(self, operands: Sequence[Any]) -> list[tuple[int, ...]]:
         """The shapes of operands without the axes of stacks: they broadcast to that of the samples."""
@@ -144,7 +162,8 @@ class ReadSpec:
     def axes_of(self, wrt: Wrt) -> tuple[int, ...]:
         """The axes along which the read changes with its operands in `wrt`."""
         if self.grid is as_given:
-            candidates = tuple(n for k in wrt if k != TEXELS for n in self.numbers_of(k))
+            numbers = (n - self.given for k in wrt if k != TEXELS for n in self.numbers_of(k))
+            candidates = tuple(n for n in numbers if n >= 0)
         else:
             candidates = tuple(range(len(self.axes))) if set(wrt) - {TEXELS} else ()
         return tuple(k for k in candidates if not differentiated(self.axes, k)[k].vanishes)

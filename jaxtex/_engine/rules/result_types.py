@@ -55,7 +55,10 @@ def samples_shape(operands: Sequence[Any], spec: ReadSpec, batch: int) -> tuple[
     shapes = tuple(tuple(a.shape[batch:]) for a in operands)
     if spec.takes_coords:
         return np.broadcast_shapes(*shapes)
-    return shape_of_grid(spec.grid, spec.stacks, spec.num_reads > 1, shapes, tuple(a.dtype for a in operands))
+    given, dtypes = spec.given, tuple(a.dtype for a in operands)
+    several = spec.num_reads > 1
+    of_grid = shape_of_grid(spec.grid, spec.stacks[given:], several, shapes[given:], dtypes[given:])
+    return np.broadcast_shapes(*shapes[:given], of_grid)
 
 
 @functools.lru_cache(maxsize=1024)

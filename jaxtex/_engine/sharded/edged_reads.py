@@ -40,7 +40,7 @@ def are_available(spec: ReadSpec, operands: Sequence[jax.Array]) -> jax.Array:
     else:
 
         def one(number: jax.Array) -> jax.Array:
-            *coords, weight = spec.grid(number, *spec.numbers(operands))
+            *coords, weight = spec.coords_at(number, *spec.numbers(operands))
             return taps_are_available(coords, spec.axes) | ~(weight > 0)
 
         ranked = jnp.arange(1, spec.num_reads + 1, dtype=jnp.int32).reshape(-1, *[1] * operands[0].ndim)

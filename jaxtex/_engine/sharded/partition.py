@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jax.sharding import NamedSharding, PartitionSpec
 
-from ..describe.axis import Axis, Role, Stored, StoredLevel, inner_axes, start_axis
+from ..describe.axis import Axis, Role, Stored, StoredLevel, num_given
 from ..describe.levels import Cut
 from ..describe.spec import Coords
 from ..walk.taps import taps
@@ -70,7 +70,7 @@ class Partition(NamedTuple):
         names = names_of(sharding)
         names += [()] * (len(shape) - len(names))
         stored = [k for k, axis in enumerate(axes) if axis.role not in (Role.LEVEL, Role.WEIGHT)]
-        if inner_axes(axes) != axes:
+        if num_given(axes):
             return None
         if cut is not None:
             if parts_of(sharding, names[0]) != cut.parts or any(names[1:]):
@@ -160,18 +160,17 @@ class Partition(NamedTuple):
         return StoredLevel(own + 2 * reach, own * self.parts + room, own, -reach)
 
     def axes_in_window(self, reach: int) -> tuple[Axis, ...]:
-        """The axes of a read in a window; one more in front says where it starts."""
+        """The axes of a read in a window, which need its start."""
         levels = tuple(self.stored_level(level, reach) for level in range(len(self.shapes)))
         stored = Stored(levels[0].count, levels[0].period, levels=levels if self.is_chain else ())
-        inner = [axis._replace(stored=stored) if k == self.number else axis for k, axis in enumerate(self.axes)]
-        return start_axis(stored), *inner
+        return tuple(axis._replace(stored=stored) if k == self.number else axis for k, axis in enumerate(self.axes))
 
-    def start(self, reach: int, rank: int) -> jax.Array:
+    def start(self, reach: int) -> jax.Array:
         """The operand that says where a window starts: its first texel, or of a chain, the number of the part."""
         start = self.part
         if not self.is_chain:
             start = jnp.mod(start * self.own - reach, self.stored_level(0, reach).period)
-        return start.astype(jnp.int32).reshape([1] * rank)
+        return start.astype(jnp.int32)
 
     def edges(self, level: int, reach: int) -> Edges:
         """The texels of a level that neighbors send."""

@@ -21,9 +21,10 @@ from jax.sharding import PartitionSpec as P
 from ..._jax.indexing import entry, everywhere, explicit_sharding
 from ..compute.operators import sum_of_calls, summed
 from ..describe.axis import Axis, Role
-from ..describe.grids import Started, StoredOrder
+from ..describe.grids import StoredOrder
 from ..describe.levels import Cut, joined_levels
-from ..describe.spec import Coords, ReadSpec, as_given
+from ..describe.read import Read
+from ..describe.spec import Coords, ReadSpec
 from ..describe.storage import Edged
 from ..rules import primitives
 from ..walk.combinations import weighted
@@ -37,14 +38,14 @@ from .partition import Partition, is_cut
 from .routes import Routes
 
 # A read of texels, with a border color, at operands; and one of texels in three arrays, without a color.
-Read = Callable[[jax.Array, Any, Sequence[jax.Array], ReadSpec], jax.Array]
+ArrayRead = Callable[[jax.Array, Any, Sequence[jax.Array], ReadSpec], jax.Array]
 HaloRead = Callable[[Edged, Sequence[jax.Array], ReadSpec], jax.Array]
 # A read of the window of a device at operands.
 WindowRead = Callable[[Sequence[jax.Array], ReadSpec], jax.Array]
 
 
 def read_where_placed(
-    read: Read,
+    read: ArrayRead,
     texels: jax.Array,
     color: jax.Array | None,
     operands: Sequence[jax.Array],
@@ -107,7 +108,7 @@ def uncolored_read(texels: jax.Array, color: None, operands: Sequence[jax.Array]
 
 
 def read_in_parts(
-    read: Read,
+    read: ArrayRead,
     texels: jax.Array,
     color: jax.Array | None,
     access: ShardedAccess,
@@ -136,7 +137,7 @@ def read_in_parts(
     return as_given_samples(run(texels, colors, *operands), access)
 
 
-def read_whole(read: Read, texels: jax.Array, color: jax.Array | None, access: ShardedAccess) -> jax.Array:
+def read_whole(read: ArrayRead, texels: jax.Array, color: jax.Array | None, access: ShardedAccess) -> jax.Array:
     """A read of the whole texture by each device, at the samples that it would have otherwise."""
     if access.samples.padding[1]:
         return read(texels, color, access.operands, access.spec)
@@ -204,15 +205,9 @@ class Part(NamedTuple):
         return run
 
 
-def in_window(
-    spec: ReadSpec, operands: Sequence[jax.Array], partition: Partition, reach: int
-) -> tuple[ReadSpec, list[jax.Array]]:
+def in_window(spec: ReadSpec, operands: Sequence[jax.Array], partition: Partition, reach: int) -> Read:
     """A read in the window of a device."""
-    grid = as_given if spec.grid is as_given else Started(spec.grid, spec.num_reads > 1)
-    rank = max(map(len, spec.sample_shapes(operands)))
-    stacks = (None, *spec.stacks) if spec.stacks else ()
-    spec = dataclasses.replace(spec, axes=partition.axes_in_window(reach), grid=grid, stacks=stacks)
-    return spec, [partition.start(reach, rank), *operands]
+    return Read(spec.with_axes(partition.axes_in_window(reach)), tuple(operands)).with_given([partition.start(reach)])
 
 
 class ReadResult(NamedTuple):
@@ -251,7 +246,7 @@ def by_routing(part: Part, operands: Sequence[jax.Array], spec: ReadSpec, capaci
 
     @jax.checkpoint
     def weighted_read(number: jax.Array) -> jax.Array:
-        *coords, weight = spec.grid(number, *operands)
+        *coords, weight = spec.coords_at(number, *operands)
         return jnp.where(weight[..., None] > 0, weighted(weight, exchanged(coords, needed=weight > 0)), 0)
 
     return summed(sum_of_calls(weighted_read, spec.num_reads), spec).astype(spec.dtype)

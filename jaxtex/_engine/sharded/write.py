@@ -74,7 +74,7 @@ class TexelWrite(NamedTuple):
         """By devices each of which has all samples."""
 
         def on_device(texels: jax.Array, values: jax.Array, *coords: jax.Array) -> jax.Array:
-            start = partition.start(0, coords[0].ndim)
+            start = partition.start(0).reshape([1] * coords[0].ndim)
             return self.alone(texels, values, [start, *coords], partition.axes_in_window(0))
 
         mesh, spec = jax.typeof(texels).sharding.mesh, partition.spec(texels.ndim)
@@ -191,7 +191,7 @@ class ExchangedWrites(NamedTuple):
     def after_all(self, step: Step, state: Any, values: jax.Array, coords: Coords) -> Any:
         """The state after a step with the samples that a device has for itself, and one with those of each round."""
         partition, (*coords, numbers) = self.partition, coords
-        start = partition.start(0, 1)
+        start = partition.start(0).reshape(1)
 
         def landed(values: jax.Array, coords: Coords, numbers: jax.Array) -> Landed:
             address = landing(values, [start, *coords], self.axes)

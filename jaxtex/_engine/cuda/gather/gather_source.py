@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...describe.axis import Axis, Role, Stored, start_axis
+from ...describe.axis import Axis, Role, Stored
 from ...describe.coordinates import texels_per_unit, to_position
 from ...describe.grids import StoredOrder
 from ...describe.spec import ReadSpec
@@ -143,7 +143,7 @@ class GatherSource(SampleSource):
             self.rows.only_within,
             self.spec.axes,
         )
-        axes = (start_axis(stored), first._replace(stored=stored), *others)
+        axes = (first._replace(stored=stored), *others)
         names = [f"pixel[{k}]" for k in range(self.dims)]
         names += [f"view.operands[{k}]" for k in range(self.dims, self.num_operands)]
 

@@ -139,7 +139,7 @@ def read_each_sample(
             for axis, i in zip(along, unravelled(number[0] - 1, terms)):
                 index.insert(axis, i)
             number = ()
-        return tuple(spec.grid(*number, *load_numbers(spec, named_operands(operands), index)))
+        return tuple(spec.coords_at(*number, *load_numbers(spec, named_operands(operands), index)))
 
     def place_of(*place: jax.Array) -> tuple[jax.Array, jax.Array]:
         """The number of a thread's sample, and its first channel."""

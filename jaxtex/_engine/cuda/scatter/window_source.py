@@ -13,7 +13,7 @@ from ...compute.decoding import decode
 from ...compute.linearization import operand_cotangents, slopes
 from ...compute.operators import zero_outside
 from ...compute.reproducible_sum import Units
-from ...describe.axis import Role, inner_axes
+from ...describe.axis import Role
 from ...describe.storage import Edged
 from ...walk.combinations import Path as TapPath
 from ...walk.texel_walk import TexelAddress, only_address, other_part, taps_are_available, walks
@@ -94,26 +94,26 @@ class WindowSource(SampleSource):
 
     @functools.cached_property
     def coords(self) -> list[Scalar]:
-        """The fields of `Coords`: the number of the texture, if there are several, then a coordinate for each axis."""
+        """The fields of `Coords`: the number of the texture, if there are several, then the coordinates."""
         dtypes = (a.dtype for k, a in enumerate(self.operands.values()) for _ in self.spec.numbers_of(k))
         one = [jax.ShapeDtypeStruct((1,), dtype) for dtype in dtypes]
         texture = [np.dtype(np.int32)] if self.several_textures else []
-        dtypes = (*texture, *(c.dtype for c in jax.eval_shape(lambda *args: tuple(self.spec.grid(*args)), *one)))
+        dtypes = (*texture, *(c.dtype for c in jax.eval_shape(lambda *args: tuple(self.spec.coords_at(*args)), *one)))
         return [(f"at.c{k}", dtype) for k, dtype in enumerate(dtypes)]
 
     def find_coords(self) -> Traced:
         def function(*place: jax.Array) -> Any:
             index = self.samples.index(*place)
             texture = [offset(index, self.plan.textures)] if self.several_textures else []
-            return [*texture, *map(scalar, self.spec.grid(*self.loaded(index)))]
+            return [*texture, *map(scalar, self.spec.coords_at(*self.loaded(index)))]
 
         return self.traced(function, *PLACE)
 
     def find_walks(self) -> list[tuple[list[str], Any, list[tuple[int, ...]]]]:
         """Of each walk: statements, the first taps and the weights as expressions, and the offsets of the taps."""
         axes, texture = self.spec.axes, int(self.several_textures)
-        inner = texture + len(axes) - len(inner_axes(axes))
-        count = axes[inner - texture].kernel.num_taps if axes[inner - texture].role is Role.LEVEL else 1
+        inner = texture + self.spec.given
+        count = axes[0].kernel.num_taps if axes[0].role is Role.LEVEL else 1
 
         def function(number: int, offsets: list[tuple[int, ...]], *coords: jax.Array) -> Any:
             walk = Walk.of(coords[texture:inner], *list(walks(coords[texture:], axes))[number])
@@ -128,7 +128,7 @@ class WindowSource(SampleSource):
 
     def find_texel(self) -> Traced:
         axes, texture = self.spec.axes, int(self.several_textures)
-        names = [(f"at[{k}]", np.dtype(np.int32)) for k in range(texture + len(axes))]
+        names = [(f"at[{k}]", np.dtype(np.int32)) for k in range(texture + self.spec.given + len(axes))]
 
         def function(*at: jax.Array) -> Any:
             address = only_address(at[texture:], axes, as_it_is)
@@ -213,7 +213,7 @@ class WindowSource(SampleSource):
 
     def cells_of_texture(self, offsets: list[tuple[int, ...]]) -> int:
         """The cells of a window that holds all of a small texture, and the taps beside it; 0 for a large one."""
-        if self.several_textures or self.spec.axes[0].role in (Role.LEVEL, Role.START):
+        if self.several_textures or self.spec.given or self.spec.axes[0].role is Role.LEVEL:
             return 0
         sizes = [axis.known_size + 1 + 2 * max(some) for axis, some in zip(self.spec.axes, zip(*offsets))]
         cells = math.prod((*sizes[:-1], sizes[-1] | 1))
@@ -238,7 +238,8 @@ class WindowSource(SampleSource):
 
     def source(self, name: str) -> str:
         """The whole source, with a function called `name`."""
-        axes, kept = len(self.spec.axes) + int(self.several_textures), self.samples.num_steps
+        axes = int(self.several_textures) + self.spec.given + len(self.spec.axes)
+        kept = self.samples.num_steps
         in_registers, batch = kept <= MOST_KEPT, next(n for n in range(BATCH, 0, -1) if kept % n == 0)
         size = self.plan.num_texels * self.lanes.channels * self.num_parts
         copies = math.prod(self.results["totals"].shape) // size if self.walks else 1
