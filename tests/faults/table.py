@@ -437,8 +437,8 @@ FAULTS = {
     ),
     "a drawn read is the one before": Fault(
         ENGINE + "walk/drawn_taps.py",
-        "self.grid(before + 1, *operands)",
-        "self.grid(before, *operands)",
+        "self.grid.read(before + 1, *operands)",
+        "self.grid.read(before, *operands)",
         "test_stochastic.py",
         "every_kind",
     ),

@@ -167,12 +167,12 @@ def mean(
     Args:
         wrap: what is done to the function that computes one of several.
     """
-    if spec.num_reads == 1:
+    if spec.several is None:
         return summed(read(spec.coords(operands)), spec).astype(spec.dtype)
 
     @wrap
     def weighted_read(number: jax.Array) -> jax.Array:
-        *coords, weight = spec.coords_at(number, *spec.numbers(operands))
+        coords, weight = spec.read_at(number, *spec.numbers(operands))
         # A read without weight counts as zero, also where it returns NaN.
         return jnp.where(weight[..., None] > 0, weighted(weight, read(coords)), 0)
 

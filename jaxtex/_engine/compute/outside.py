@@ -51,7 +51,7 @@ def read_over_color(
     texels: jax.Array, color: jax.Array, *operands: jax.Array, spec: ReadSpec, loads: Loads = operators.gathers
 ) -> jax.Array:
     """`operators.bordered_read`. Of a sum of stored integers the color takes a part once, not at each tap."""
-    alone = spec.num_reads == 1 and not spec.summed_axes and spec.expected is None
+    alone = spec.several is None and not spec.summed_axes and spec.expected is None
     if not (alone and blends_codes(texels, spec)):
         return operators.bordered_read(texels, color, *operands, spec=spec, loads=loads)
     out = operators.read(texels, *operands, spec=spec.with_dtype(spec.sums), loads=loads)

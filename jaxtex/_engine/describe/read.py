@@ -10,7 +10,7 @@ from ..._tables.address_rules import CLAMP, LAST
 from ..._tables.filter_kernels import POINT
 from .axis import WEIGHT, Axis, Role
 from .grids import OneMore
-from .spec import Coords, ReadSpec, as_given
+from .spec import ReadSpec, SeveralReads, as_given
 from .stacks import behind
 
 
@@ -24,10 +24,6 @@ class Read(NamedTuple):
 
     spec: ReadSpec
     operands: tuple[jax.Array, ...]
-
-    @property
-    def coords(self) -> Coords:
-        return self.spec.coords(self.operands)
 
     def replace(self, **changes: Any) -> "Read":
         """The same read with changes of its static half."""
@@ -44,6 +40,7 @@ class Read(NamedTuple):
     def with_axis(self, axis: Axis, coord: jax.Array, position: int) -> "Read":
         """This read along one more axis, at `position`."""
         spec, operands = self.spec, self.operands
+        assert not isinstance(spec.grid, SeveralReads)
         axes = (*spec.axes[:position], axis, *spec.axes[position:])
         grid = as_given if spec.grid is as_given else OneMore(spec.grid, position)
         number = spec.given + (position if spec.grid is as_given else 0)

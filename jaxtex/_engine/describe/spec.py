@@ -1,5 +1,6 @@
 """The static half of a primitive: axes, decoding, dtype and grid."""
 
+import abc
 import dataclasses
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -16,13 +17,30 @@ from .stacks import Stack, Stacks, numbers
 
 # A coordinate for each axis; before them the sizes and starts of axes that are operands.
 Coords = Sequence[jax.Array]
-# From the operands of a read, arrays that broadcast, to a coordinate for each axis: element by element, and static. Of
-# several reads, it takes the number of one before the operands, and returns its weight after the coordinates.
+# From the operands of a read, arrays that broadcast, to a coordinate for each axis: element by element, and static.
 Grid = Callable[..., Coords]
 
 # A derivative is taken with respect to a tuple `wrt`: `TEXELS`, or k for operand k.
 TEXELS = -1
 Wrt = tuple[int, ...]
+
+
+class SeveralReads(abc.ABC):
+    """The grid of a weighted mean of several reads of each sample.
+
+    Attributes:
+        most: the number of reads, at most.
+    """
+
+    most: int
+
+    @abc.abstractmethod
+    def read(self, number: jax.Array, *operands: jax.Array) -> tuple[Coords, jax.Array]:
+        """The coordinates of one of the reads, counted from 1, and its weight, which may be zero."""
+
+    @abc.abstractmethod
+    def count(self, *operands: jax.Array) -> jax.Array:
+        """The number of reads of each sample. They have the same weight, and the others none."""
 
 
 def as_given(*operands: jax.Array) -> Coords:
@@ -51,7 +69,6 @@ class ReadSpec:
             Operands that are sizes and starts stand in front of those of the grid.
         stacks: of each operand, how it holds several numbers, or `None` if it holds one; empty if all hold one. The
             grid takes each number as an argument of its own.
-        num_reads: of how many reads at most the result is the weighted mean.
         summed_axes: the axes of the samples along which the result is summed, counted from the end, as -1 is; its size
             is 1 there. What an adjoint takes may have size 1 along any axis of the samples.
         expected: of a read of drawn taps, whose first operand is the number that draws, the read that is its
@@ -64,13 +81,22 @@ class ReadSpec:
     decoding: Decoding
     dtype: np.dtype
     deterministic: bool = False
-    grid: Grid = as_given
+    grid: Grid | SeveralReads = as_given
     stacks: Stacks = ()
-    num_reads: int = 1
     summed_axes: tuple[int, ...] = ()
     expected: "ReadSpec | None" = None
     combination: Combination = Combination.BLEND
     materialized: bool = True
+
+    @property
+    def several(self) -> SeveralReads | None:
+        """The grid of a mean of several reads; `None` of one read."""
+        return self.grid if isinstance(self.grid, SeveralReads) else None
+
+    @property
+    def num_reads(self) -> int:
+        """The number of reads of which the result is the weighted mean, at most."""
+        return 1 if self.several is None else self.several.most
 
     @property
     def sums(self) -> np.dtype:
@@ -80,7 +106,7 @@ class ReadSpec:
     def returns_texels(self, stored: np.dtype) -> bool:
         """Whether it returns texels of that dtype as they are stored."""
         single = all(axis.integer or (axis.kernel.num_taps == 1 and axis.order == 0) for axis in self.axes)
-        alone = self.num_reads == 1 and not self.summed_axes and all(axis.role is not Role.WEIGHT for axis in self.axes)
+        alone = not self.several and not self.summed_axes and all(axis.role is not Role.WEIGHT for axis in self.axes)
         return single and alone and self.decoding is Decoding.ELEMENT and self.dtype == stored
 
     @property
@@ -97,11 +123,11 @@ class ReadSpec:
     def is_plain(self) -> bool:
         """Whether it is one weighted sum, which is not rounded: linear in the texels."""
         blends = self.combination is Combination.BLEND
-        return blends and self.num_reads == 1 and self.dtype == self.sums
+        return blends and self.several is None and self.dtype == self.sums
 
     def plain(self) -> "ReadSpec":
         """The spec of one read, of operands that are coordinates where the result is a mean of several."""
-        one = self if self.num_reads == 1 else dataclasses.replace(self.of_coords(), num_reads=1, summed_axes=())
+        one = self if self.several is None else dataclasses.replace(self.of_coords(), summed_axes=())
         return one.with_dtype(self.sums)
 
     def of_each(self) -> "ReadSpec":
@@ -141,16 +167,16 @@ class ReadSpec:
         """The coordinates of operands, after the sizes and starts among them."""
         return self.coords_at(*self.numbers(operands))
 
-    def coords_at(self, *args: jax.Array) -> Coords:
-        """The coordinates of numbers, after the sizes and starts among them.
+    def coords_at(self, *numbers: jax.Array) -> Coords:
+        """The coordinates of the numbers that operands hold, after the sizes and starts among them."""
+        assert not isinstance(self.grid, SeveralReads)
+        return (*numbers[: self.given], *self.grid(*numbers[self.given :]))
 
-        Args:
-            args: the numbers that operands hold. Of several reads, the number of one of them stands before these, and
-                its weight after the coordinates.
-        """
-        front = int(self.num_reads > 1)
-        last = front + self.given
-        return (*args[front:last], *self.grid(*args[:front], *args[last:]))
+    def read_at(self, number: jax.Array, *numbers: jax.Array) -> tuple[Coords, jax.Array]:
+        """The coordinates of one of several reads, counted from 1, as of `coords_at`, and its weight."""
+        assert isinstance(self.grid, SeveralReads)
+        coords, weight = self.grid.read(number, *numbers[self.given :])
+        return (*numbers[: self.given], *coords), weight
 
     def sample_shapes(self, operands: Sequence[Any]) -> list[tuple[int, ...]]:
         """The shapes of operands without the axes of stacks: they broadcast to that of the samples."""

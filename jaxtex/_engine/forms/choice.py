@@ -174,7 +174,7 @@ def is_known(dtype: Any) -> bool:
 
 def supports_read(texels: Any, *operands: Any, spec: ReadSpec, batch: int) -> bool:
     dtypes = spec.dtype, *(a.dtype for a in operands)
-    if spec.num_reads > 1 and spec.summed_axes:
+    if spec.several and spec.summed_axes:
         return False
     if not kernel_decodes(texels, spec) or spec.dtype.itemsize > 4 or not all(map(is_known, dtypes)):
         return False
@@ -240,7 +240,7 @@ def supports_part_pullback(whole: Any, *operands: Any, place: Place, **params: A
 def supports_edged_read(own: Any, before: Any, after: Any, *operands: Any, spec: ReadSpec, missing: float) -> bool:
     """Whether a thread knows from its coordinates which texels it needs, and stores what a read computes."""
     del missing
-    alone = spec.num_reads == 1 and not spec.summed_axes and not spec.returns_texels(own.dtype)
+    alone = spec.several is None and not spec.summed_axes and not spec.returns_texels(own.dtype)
     texels = Edged(own, before, after)
     return alone and supports_read(texels, *operands, spec=spec, batch=0)
 
@@ -249,7 +249,7 @@ def supports_edged_splat(values: Any, *operands: Any, spec: ReadSpec, reach: int
     return (
         reach > 0
         and not spec.deterministic
-        and spec.num_reads == 1
+        and spec.several is None
         and not spec.summed_axes
         and supports_splat(values, *operands, spec=spec, batch=0)
     )

@@ -35,12 +35,12 @@ def read(texels: Edged, operands: Sequence[jax.Array], spec: ReadSpec) -> jax.Ar
 
 def are_available(spec: ReadSpec, operands: Sequence[jax.Array]) -> jax.Array:
     """Whether all texels that a result needs are stored."""
-    if spec.num_reads == 1:
+    if spec.several is None:
         available = taps_are_available(spec.coords(operands), spec.axes)
     else:
 
         def one(number: jax.Array) -> jax.Array:
-            *coords, weight = spec.coords_at(number, *spec.numbers(operands))
+            coords, weight = spec.read_at(number, *spec.numbers(operands))
             return taps_are_available(coords, spec.axes) | ~(weight > 0)
 
         ranked = jnp.arange(1, spec.num_reads + 1, dtype=jnp.int32).reshape(-1, *[1] * operands[0].ndim)

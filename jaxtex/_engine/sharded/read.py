@@ -237,16 +237,16 @@ def by_routing(part: Part, operands: Sequence[jax.Array], spec: ReadSpec, capaci
     of a mean travel one after the other.
     """
     read = part.with_halo(part.partition.reach_of_filter)
-    one = dataclasses.replace(spec.of_coords(), num_reads=1, summed_axes=())
-    if spec.num_reads > 1 or spec.summed_axes:
+    one = dataclasses.replace(spec.of_coords(), summed_axes=())
+    if spec.several or spec.summed_axes:
         one = one.with_dtype(spec.sums)
     exchanged = functools.partial(one_by_routing, part, read, spec=one, capacity=capacity)
-    if spec.num_reads == 1:
+    if spec.several is None:
         return summed(exchanged(spec.coords(operands)), spec).astype(spec.dtype)
 
     @jax.checkpoint
     def weighted_read(number: jax.Array) -> jax.Array:
-        *coords, weight = spec.coords_at(number, *operands)
+        coords, weight = spec.read_at(number, *operands)
         return jnp.where(weight[..., None] > 0, weighted(weight, exchanged(coords, needed=weight > 0)), 0)
 
     return summed(sum_of_calls(weighted_read, spec.num_reads), spec).astype(spec.dtype)

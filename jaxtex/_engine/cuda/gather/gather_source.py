@@ -119,7 +119,7 @@ class GatherSource(SampleSource):
 
         def function(*operands: jax.Array) -> Any:
             positions, first, weights = [], [], []
-            for coord, axis in zip(self.spec.grid(*operands), self.spec.axes):
+            for coord, axis in zip(self.spec.coords_at(*operands), self.spec.axes):
                 if is_tent(axis):
                     scale = texels_per_unit(axis, coord.dtype)
                     positions.append(scalar(coord * scale if bounded else to_position(coord, axis)))
@@ -148,7 +148,9 @@ class GatherSource(SampleSource):
         names += [f"view.operands[{k}]" for k in range(self.dims, self.num_operands)]
 
         def function(first_row: jax.Array, *operands: jax.Array) -> Any:
-            return scalar(taps_are_available(*other_part((first_row, *self.spec.grid(*operands)), axes, *only_within)))
+            return scalar(
+                taps_are_available(*other_part((first_row, *self.spec.coords_at(*operands)), axes, *only_within))
+            )
 
         return self.traced(function, ("first_row", np.dtype(np.int32)), *((n, np.dtype(np.float32)) for n in names))
 
@@ -263,7 +265,7 @@ def view(spec: ReadSpec, extent: Sequence[int], own: Sequence[int], operands: Se
     first, rest = operands[:dims], operands[dims:]
 
     def positions(*pixels: jax.Array) -> list[jax.Array]:
-        coords = spec.grid(*pixels, *rest)
+        coords = spec.coords_at(*pixels, *rest)
         return [to_position(c, axis) - axis.kernel.origin for c, axis in zip(coords, axes)]
 
     unit = lambda k: [jnp.ones_like(p) if n == k else jnp.zeros_like(p) for n, p in enumerate(first)]

@@ -139,7 +139,11 @@ def read_each_sample(
             for axis, i in zip(along, unravelled(number[0] - 1, terms)):
                 index.insert(axis, i)
             number = ()
-        return tuple(spec.coords_at(*number, *load_numbers(spec, named_operands(operands), index)))
+        numbers = load_numbers(spec, named_operands(operands), index)
+        if number:
+            coords, weight = spec.read_at(*number, *numbers)
+            return (*coords, weight)
+        return tuple(spec.coords_at(*numbers))
 
     def place_of(*place: jax.Array) -> tuple[jax.Array, jax.Array]:
         """The number of a thread's sample, and its first channel."""
@@ -162,7 +166,7 @@ def read_each_sample(
     emitter, num_threads = Emitter(), math.prod(tiles.lanes) * parts
     numbers = [Typed(np.array([name], object), dtype) for name, dtype in (*PLACE, ("part", np.dtype(np.int32)))]
     place, channel = emitter.call(place_of, *numbers)
-    count = math.prod(terms) if terms else spec.num_reads if spec.num_reads > 1 else None
+    count = math.prod(terms) if terms else spec.num_reads if spec.several else None
     note, coords = "", None
     if count is None:
         with emitter.exactly(exact):
@@ -249,7 +253,7 @@ def emit_values(
     number = Typed(np.array(["number"], object), np.int32)
     with emitter.scope() as of_read, emitter.exactly(exact):
         coords, counts, weight = emitter.typed_call(coords_of, *numbers, number), "true", None
-        if spec.num_reads > 1:
+        if spec.several:
             *coords, weight = coords
             (counts,) = emitter.call(lambda weight: weight > 0, weight)
         with emitter.scope() as of_value:
@@ -292,7 +296,7 @@ def steps_of(spec: ReadSpec, width: int, dtype: np.dtype, threads: int, exact: b
     """
     taps = math.prod(axis.kernel.num_taps for axis in spec.axes if not axis.integer)
     most = min(MOST_SAMPLES, MOST_TAPS // taps, threads // LEAST_THREADS)
-    if spec.num_reads > 1 or spec.summed_axes or most < 2:
+    if spec.several or spec.summed_axes or most < 2:
         return 1
     # Exact arithmetic takes longer than its loads.
     return power_of_two_below(min(most, max(1 + exact, TAP_BYTES // (width * dtype.itemsize))))
