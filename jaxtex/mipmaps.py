@@ -14,9 +14,9 @@ from jax.typing import ArrayLike
 from ._checks.arguments import as_array, as_integer, check_function, check_texture
 from ._checks.remedies import public
 from ._engine.describe.coordinates import Arrays
-from ._engine.describe.levels import CutChain
-from ._engine.sharded.cut_chain import chain_for
-from ._engine.sharded.placement import is_cut, names_of, parts_of, report_whole
+from ._engine.describe.levels import Cut
+from ._engine.sharded.access import report_whole
+from ._engine.sharded.partition import is_cut, names_of, parts_of
 from ._jax.indexing import everywhere, explicit_sharding
 from ._jax.typed_jit import typed_jit
 from ._tables.storage_formats import sum_dtype
@@ -91,9 +91,7 @@ def next_of(texels: jax.Array, ndim: int) -> jax.Array:
     return jax.lax.optimization_barrier(halved(texels, ndim))
 
 
-def cut_chain_of(
-    finest: jax.Array, shapes: Sequence[tuple[int, ...]], ndim: int
-) -> tuple[CutChain, tuple[str, ...]] | None:
+def cut_chain_of(finest: jax.Array, shapes: Sequence[tuple[int, ...]], ndim: int) -> tuple[Cut, tuple[str, ...]] | None:
     """How the levels are cut of which the finest is cut along one axis, and over which axes of the mesh."""
     placed = explicit_sharding(finest)
     names = names_of(placed)
@@ -102,12 +100,12 @@ def cut_chain_of(
         return None
     (dimension,) = cut
     shrinks = dimension >= finest.ndim - 1 - ndim
-    chain = chain_for(shapes, dimension, parts_of(placed, names[dimension]), shrinks)
+    chain = Cut.of(shapes, dimension, parts_of(placed, names[dimension]), shrinks)
     return None if chain is None else (chain, names[dimension])
 
 
 def in_parts(
-    finest: jax.Array, shapes: Sequence[tuple[int, ...]], chain: CutChain, names: tuple[str, ...], ndim: int
+    finest: jax.Array, shapes: Sequence[tuple[int, ...]], chain: Cut, names: tuple[str, ...], ndim: int
 ) -> jax.Array:
     """The texels of a chain as devices store them. What is gathered is one level, a small one."""
 

@@ -20,9 +20,9 @@ from ._engine.compute.decoding import in_wide_texels, wide_dtype
 from ._engine.describe.plan import layout_of, plan_of_texels
 from ._engine.describe.read import Read
 from ._engine.float_arithmetic import read_over
-from ._engine.sharded.cut_chain import with_cut, without_cut
-from ._engine.sharded.placed_reads import read_where_placed
-from ._engine.sharded.placed_writes import TexelWrite
+from ._engine.sharded.access import with_cut, without_cut
+from ._engine.sharded.read import read_where_placed
+from ._engine.sharded.write import TexelWrite
 from ._engine.walk.texel_walk import only_address
 from ._jax.typed_jit import typed_jit
 from ._tables.address_rules import BORDER, CLAMP, LAST

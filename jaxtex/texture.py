@@ -14,7 +14,7 @@ from jax.typing import ArrayLike
 
 from ._checks.integers import in_dtype_of_jax
 from ._checks.remedies import check_color, check_is_no_nest, check_operand, public
-from ._engine.describe.levels import CutChain, joined_levels, level_size
+from ._engine.describe.levels import Cut, joined_levels, level_size
 from ._tables.storage_formats import STORAGE_FORMATS
 from .modes import TextureKind, choose
 
@@ -67,7 +67,7 @@ class Texture:
     border_color: jax.Array | None = None
     kind: TextureKind = dataclasses.field(default=TextureKind.TEXTURE2D, metadata={"static": True})
     level_shapes: tuple[tuple[int, ...], ...] | None = dataclasses.field(default=None, metadata={"static": True})
-    cut: CutChain | None = dataclasses.field(default=None, metadata={"static": True})
+    cut: Cut | None = dataclasses.field(default=None, metadata={"static": True})
 
     def __post_init__(self):  # of a static field alone: jax.tree.map makes leaves of any kind
         object.__setattr__(self, "kind", choose("Texture", "kind", self.kind, TextureKind))

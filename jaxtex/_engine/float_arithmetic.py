@@ -12,13 +12,13 @@ from .arithmetic import ReadArithmetic
 from .compute import words
 from .describe.cube import to_face
 from .describe.footprint import along_side, clamped, footprint_level
-from .describe.levels import CutChain
+from .describe.levels import Cut
 from .describe.plan import Layout, ResolvedLevel, SizedTexture, in_texels, sides_of
 from .describe.read import Read
 from .describe.spec import ReadSpec
 from .describe.storage import WithHalo
 from .rules import primitives
-from .sharded.placed_reads import read_where_placed
+from .sharded.read import read_where_placed
 
 
 class FloatArithmetic(ReadArithmetic):
@@ -72,9 +72,7 @@ class FloatArithmetic(ReadArithmetic):
         return self.read(texture, read)
 
 
-def read_texels(
-    texels: jax.Array, border_color: jax.Array | None, read: Read, chain: CutChain | None = None
-) -> jax.Array:
+def read_texels(texels: jax.Array, border_color: jax.Array | None, read: Read, chain: Cut | None = None) -> jax.Array:
     """One read: the engine's, with the border color, or zero, for the taps outside.
 
     Args:

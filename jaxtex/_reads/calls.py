@@ -24,10 +24,10 @@ from .._engine.describe.plan import (
     sizes_of,
 )
 from .._engine.describe.read import Read
-from .._engine.describe.spec import Combination
+from .._engine.describe.spec import Combination, Coords, SeveralReads
 from .._engine.describe.stacks import Operand, split
 from .._engine.float_arithmetic import FLOAT, read_over
-from .._engine.sharded.placed_reads import read_where_placed, splat_where_placed
+from .._engine.sharded.read import read_where_placed, splat_where_placed
 from .._engine.walk.drawn_taps import DrawnTaps
 from .._hardware import HARDWARE
 from .._jax.straight_through import straight_through
@@ -138,11 +138,11 @@ def drawn_read(
     """The read of one tap that a number from 0 to 1 draws, or of two: see `jaxtex._engine.walk.drawn_taps`."""
     expected = plan_of_call(FLOAT, layout_of(texture), arguments, sampler, dtype)
     spec, operands = expected.spec, (number, *expected.operands)
-    taps = DrawnTaps(spec.axes, spec.grid, several=spec.num_reads > 1)
+    taps = DrawnTaps(spec.axes, spec.grid)
 
     def read(taps: DrawnTaps, dtype: np.dtype) -> jax.Array:
         mean = spec.with_dtype(dtype)
-        of_tap = Read(mean, operands).replace(axes=taps.drawn_axes, grid=taps, num_reads=1, expected=mean)
+        of_tap = Read(mean, operands).replace(axes=taps.drawn_axes, grid=taps, expected=mean)
         return FLOAT.read(texture, of_tap)
 
     if not taps.signed:
@@ -167,36 +167,38 @@ def plan_resolved(
     read = plan_of_level(layout, arithmetic.located(layout, resolved), sampler, dtype)
     if resolved.side is None:
         return read
-    operands, structure = jax.tree.flatten(resolved._replace(face_coords=None))
-    grid = AlongFootprint(arithmetic, layout, sampler, structure)
-    return read.replace(grid=grid, num_reads=arithmetic.most_reads(sampler))._replace(operands=tuple(operands))
+    operands, structure = jax.tree.flatten(resolved._replace(face_coords=None, sizes=()))
+    grid = AlongFootprint(arithmetic.most_reads(sampler), arithmetic, layout, sampler, structure)
+    return read.replace(grid=grid)._replace(operands=tuple(operands)).with_given(resolved.sizes)
 
 
-class AlongFootprint(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class AlongFootprint(SeveralReads):
     """The grid of several reads along a footprint.
 
     Attributes:
-        structure: of the resolved level, whose arrays are the operands.
+        structure: the structure of the resolved level, whose arrays are the operands.
     """
 
+    most: int
     arithmetic: ReadArithmetic
     layout: Layout
     sampler: Sampler
     structure: Any
 
     def count(self, *operands: jax.Array) -> jax.Array:
-        """The number of reads of which the result is the mean."""
         resolved: ResolvedLevel = jax.tree.unflatten(self.structure, operands)
         assert resolved.num_reads is not None
         return resolved.num_reads
 
-    def __call__(self, number: jax.Array, *operands: jax.Array) -> tuple[jax.Array, ...]:
-        """The coordinates of one of the reads, counted from 1, and its weight."""
+    def read(self, number: jax.Array, *operands: jax.Array) -> tuple[Coords, jax.Array]:
         resolved: ResolvedLevel = jax.tree.unflatten(self.structure, operands)
         assert resolved.side is not None
         dtype = resolved.side[0].dtype
         located, weight = self.arithmetic.along_footprint(self.layout, resolved, number.astype(dtype))
-        return *plan_of_level(self.layout, located, self.sampler, dtype).coords, weight
+        spec, operands = plan_of_level(self.layout, located, self.sampler, dtype)
+        assert not isinstance(spec.grid, SeveralReads)
+        return spec.grid(*operands), weight
 
 
 def sample_grid(

@@ -80,12 +80,12 @@ class Read:
 
         def in_float(*operands):
             found = lambda address, path: zero_outside(address, decode(load_texel(address), decoding, jnp.float32))
-            return blend(plan.spec.grid(*operands), plan.spec.axes, found)
+            return blend(plan.spec.coords_at(*operands), plan.spec.axes, found)
 
         def in_hardware(*operands):
             spec = plan.spec.with_dtype(result_dtype(stored.dtype, decoding))
             zero = lambda a: zero_outside(a, load_texel(a))  # the border color
-            return value(zero, spec.grid(*operands), spec, stored.dtype)
+            return value(zero, spec.coords_at(*operands), spec, stored.dtype)
 
         function = in_hardware if self.arithmetic is HARDWARE else in_float
         operands = tuple(np.broadcast_to(np.asarray(a), (N,)) for a in plan.operands)

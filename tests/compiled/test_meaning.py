@@ -59,12 +59,12 @@ def bordered_read(texels, color, operands, spec):
     assert spec.combination is Combination.BLEND
     assert spec.expected is None
     one_read = functools.partial(read_at, texels, color, decoding=spec.decoding, dtype=spec.sums)
-    if spec.num_reads == 1:
+    if spec.several is None:
         values = one_read(spec.coords(operands), spec.axes)
     else:
         values = 0
         for number in range(1, spec.num_reads + 1):
-            *coords, weight = spec.grid(jnp.int32(number), *spec.numbers(operands))
+            coords, weight = spec.read_at(jnp.int32(number), *spec.numbers(operands))
             values += jnp.where(weight[..., None] > 0, weight[..., None] * one_read(coords, spec.axes), 0)
     along = [axis - 1 for axis in spec.summed_axes]
     return (jnp.sum(values, along, keepdims=True) if along else values).astype(spec.dtype)

@@ -14,12 +14,14 @@ from jax.sharding import PartitionSpec as P
 
 import jaxtex as jt
 from jaxtex._checks.arguments import ReadArguments
+from jaxtex._engine.describe.levels import Cut
 from jaxtex._engine.describe.plan import layout_of
 from jaxtex._engine.float_arithmetic import FLOAT
 from jaxtex._engine.rules import primitives
-from jaxtex._engine.sharded import cut_reads, routes
+from jaxtex._engine.sharded import routes
 from jaxtex._engine.sharded.counted import total_of, with_count
-from jaxtex._engine.sharded.cut import Cut
+from jaxtex._engine.sharded.partition import Partition
+from jaxtex._engine.sharded.read import Part, ReadResult, by_halo, by_routing
 from jaxtex._hardware import HARDWARE
 from jaxtex._reads.calls import plan_of_call
 from tests.support.tolerances import assert_trees_close
@@ -52,23 +54,22 @@ def plan(texture, arguments, sampler, arithmetic=FLOAT):
 def cut_read(method, spec, size, parts=PARTS, read=engine_read, capacity=ALL):
     """A read of texels, whose first dimension is cut, as are the samples; and which samples are right."""
     mesh = jax.make_mesh((parts,), ("rows",), axis_types=(AxisType.Auto,), devices=jax.devices()[:parts])
-    cut = Cut(0, 0, ("rows",), parts, size)
+    partition = Partition(spec.axes, 0, ("rows",), Cut(0, parts), ((size,),))
 
     def on_device(texels, *operands):
+        part = Part(read, texels, partition, takes_halo=method == "edges")
         if method in ("halo", "edges"):
-            part = cut_reads.Part(read, texels, cut, takes_halo=method == "edges")
-            return cut_reads.by_halo(part, operands, spec, REACH)
+            return by_halo(part, operands, spec, REACH)
         if method == "routing":
-            values = cut_reads.by_routing(
-                cut_reads.Part(read, texels, cut), operands, spec, min(capacity, operands[0].size)
-            )
+            values = by_routing(part, operands, spec, min(capacity, operands[0].size))
         else:
-            everywhere = jax.lax.all_gather(texels, cut.names, axis=cut.dimension, tiled=True)
+            everywhere = jax.lax.all_gather(texels, "rows", axis=0, tiled=True)
             values = read(everywhere[:size], operands, spec)
-        return cut_reads.ReadResult(values, jnp.ones(values.shape[:-1], bool))
+        return ReadResult(values, jnp.ones(values.shape[:-1], bool))
 
     run = jax.shard_map(on_device, mesh=mesh, in_specs=P("rows"), out_specs=P("rows"))
-    filled = lambda texels: jnp.pad(texels, [(0, cut.period - size), *[(0, 0)] * (texels.ndim - 1)])
+    filling = partition.own * parts - size
+    filled = lambda texels: jnp.pad(texels, [(0, filling), *[(0, 0)] * (texels.ndim - 1)])
     return jax.jit(lambda texels, *operands: run(filled(texels), *operands))
 
 

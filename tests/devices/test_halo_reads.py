@@ -11,13 +11,11 @@ import pytest
 import jaxtex as jt
 from jaxtex._checks.arguments import ReadArguments
 from jaxtex._engine.compute.availability import are_available
-from jaxtex._engine.describe.axis import Stored, start_axis
-from jaxtex._engine.describe.grids import Started
+from jaxtex._engine.describe.axis import Stored
 from jaxtex._engine.describe.plan import layout_of, plan_of_grid
 from jaxtex._engine.describe.storage import WithHalo
 from jaxtex._engine.float_arithmetic import FLOAT
 from jaxtex._engine.rules import primitives
-from jaxtex._engine.sharded.cut import Cut
 from jaxtex._reads.calls import plan_of_call
 from jaxtex._tables.storage_formats import Decoding
 from jaxtex.warp.grids import affine, pixel_centers
@@ -25,7 +23,7 @@ from tests.support.host_kernels import kernels_on_cpu
 from tests.support.tolerances import assert_exact, assert_trees_close
 
 # Four devices store eight rows each, of 32, 31 of which are texels. This is the one whose part follows row 8.
-CUT, REACH, FIRST = Cut(0, 0, ("rows",), 4, 31), 3, 8 - 3
+PERIOD, REACH, FIRST = 32, 3, 8 - 3
 SAMPLES = 17, 9
 
 
@@ -44,8 +42,8 @@ def part(sampler, channels=2, dtype=np.float32, shape=(31, 10), decoding=Decodin
     given = plan_of_call(FLOAT, layout_of(texture), ReadArguments((*coords, along)), sampler, np.dtype(np.float32))
     spec = given.replace(decoding=decoding).spec
     whole, operands = spec, list(given.operands)
-    stored, (first, *rest) = Stored(8 + 2 * REACH, CUT.period), spec.axes
-    spec = dataclasses.replace(spec, axes=(start_axis(stored), first._replace(stored=stored), *rest))
+    stored, (first, *rest) = Stored(8 + 2 * REACH, PERIOD), spec.axes
+    spec = dataclasses.replace(spec, axes=(first._replace(stored=stored), *rest))
     start = np.full((1, 1), FIRST, np.int32)
     before, own, after = (texels[FIRST:8], texels[8:16], texels[16:19])
     return texels, WithHalo(own, before, after), [start, *operands], spec, whole
@@ -140,8 +138,7 @@ def affine_programs():
     plan = plan_of_grid(layout_of(jt.texture2d(texels)), affine, (x, y, *matrix), sampler, np.dtype("float32"), 2)
     spec = plan.spec
     along, across = spec.axes
-    axes = start_axis(stored), along._replace(stored=stored), across
-    spec = dataclasses.replace(spec, axes=axes, grid=Started(spec.grid, False))
+    spec = dataclasses.replace(spec, axes=(along._replace(stored=stored), across))
 
     def run(cotangent, given, matrix, first):
         start = jnp.full((1, 1), (first - AROUND) % stored.period, jnp.int32)

@@ -16,12 +16,12 @@ def are_available(spec: ReadSpec, operands: Sequence[jax.Array], axis_taps: Axis
     Args:
         axis_taps: finds the taps of one axis, as the read does.
     """
-    if spec.num_reads == 1:
+    if spec.several is None:
         available = taps_are_available(spec.coords(operands), spec.axes, axis_taps)
     else:
 
         def one(number: jax.Array) -> jax.Array:
-            *coords, weight = spec.grid(number, *spec.numbers(operands))
+            coords, weight = spec.read_at(number, *spec.numbers(operands))
             return taps_are_available(coords, spec.axes, axis_taps) | ~(weight > 0)
 
         ranked = jnp.arange(1, spec.num_reads + 1, dtype=jnp.int32).reshape(-1, *[1] * operands[0].ndim)

@@ -63,7 +63,7 @@ def coordinate_tangents(tangents: ByNumber, operands: Sequence[jax.Array], spec:
     """The tangents of the coordinates along which the read changes, by axis, from those of operands, by number."""
     axes = spec.axes_of(tuple(tangents))
     if spec.takes_coords or not tangents:
-        return {k: tangents[k] for k in axes}
+        return {k: tangents[k + spec.given] for k in axes}
     function, some = partial_grid(operands, spec, tuple(tangents), axes)
     return dict(zip(axes, jax.jvp(function, some, tuple(tangents.values()))[1]))
 
@@ -92,7 +92,7 @@ def partial_grid(
     def function(*some: jax.Array) -> list[jax.Array]:
         given = dict(zip(wrt, some))
         coords = spec.coords([given.get(k, a) for k, a in enumerate(operands)])
-        return [coords[k] for k in axes]
+        return [coords[k + spec.given] for k in axes]
 
     return function, tuple(operands[k] for k in wrt)
 

@@ -19,7 +19,7 @@ import numpy as np
 from ..._jax.indexing import gather, scatter
 from ..._tables.filter_kernels import Polynomials
 from ..._tables.storage_formats import Decoding
-from ..describe.axis import Axis, Role
+from ..describe.axis import Axis, Given, Role
 from ..describe.spec import Combination, Coords, ReadSpec
 from ..walk.channel_masks import ForChannels, alike, one_by_one
 from ..walk.combinations import COMBINATIONS, Path, blend_inside, weighted
@@ -160,12 +160,12 @@ def mean(
     Args:
         wrap: what is done to the function that computes one of several.
     """
-    if spec.num_reads == 1:
+    if spec.several is None:
         return summed(read(spec.coords(operands)), spec).astype(spec.dtype)
 
     @wrap
     def weighted_read(number: jax.Array) -> jax.Array:
-        *coords, weight = spec.grid(number, *spec.numbers(operands))
+        coords, weight = spec.read_at(number, *spec.numbers(operands))
         # A read without weight counts as zero, also where it returns NaN.
         return jnp.where(weight[..., None] > 0, weighted(weight, read(coords)), 0)
 
@@ -258,7 +258,7 @@ def weight_bound(axes: tuple[Axis, ...]) -> float:
     """An upper bound of the weight of a tap."""
     filtered = [axis for axis in axes if not axis.integer]
     # No size that is an operand exceeds the texels of the flat array.
-    longest = lambda axis: axis.known_size if axis.size is not None else axes[0].known_size
+    longest = lambda axis: axis.size.capacity if isinstance(axis.size, Given) else axis.known_size
     scale = lambda axis: longest(axis) if axis.normalized and axis.role is Role.SPACE else 1
     return math.prod(axis.kernel.weights.bound(axis.order) * float(scale(axis)) ** axis.order for axis in filtered)
 

@@ -41,7 +41,7 @@ def outside(*operands: jax.Array, spec: ReadSpec) -> tuple[jax.Array, jax.Array]
         return weight, jnp.zeros(weight.shape, bool)
     coords = spec.coords(operands)
     weight, all_inside = beyond(coords, spec.axes)
-    factors = (c for c, axis in zip(coords, spec.axes) if axis.role is Role.WEIGHT)
+    factors = (c for c, axis in zip(coords[spec.given :], spec.axes) if axis.role is Role.WEIGHT)
     weight = functools.reduce(jnp.multiply, factors, jnp.where(all_inside, 0, weight))
     along = spec.summed_axes
     return jnp.sum(weight, along, keepdims=True).astype(spec.sums), jnp.all(all_inside, along, keepdims=True)
@@ -49,7 +49,7 @@ def outside(*operands: jax.Array, spec: ReadSpec) -> tuple[jax.Array, jax.Array]
 
 def read(texels: jax.Array, *args: jax.Array, spec: ReadSpec, loads: Loads = operators.gathers) -> jax.Array:
     """`operators.read`. In a sum of stored integers the color takes a part once, not at each tap."""
-    alone = spec.num_reads == 1 and not spec.summed_axes and spec.expected is None
+    alone = spec.several is None and not spec.summed_axes and spec.expected is None
     if not (spec.has_color and alone and blends_codes(texels, spec)):
         return operators.read(texels, *args, spec=spec, loads=loads)
     color, *operands = args

@@ -18,7 +18,7 @@ from ..._jax.straight_through import in_place_of, straight_through
 from ..._tables.storage_formats import sum_dtype
 from ..describe.axis import Axis, Role
 from ..describe.spec import Coords
-from ..walk.texel_walk import TexelAddress, both, flattened, only_address, with_given_sizes
+from ..walk.texel_walk import TexelAddress, both, flattened, only_address, with_given
 from .decoding import in_bits, in_wide_texels, moves_as_bits, with_nan_of
 
 # A number for each texel finds the last sample there at a cost that does not depend on the samples. With less than one
@@ -87,7 +87,7 @@ def grid_lines(coords: Coords, axes: tuple[Axis, ...]) -> list[Line] | None:
 
     Shapes tell, as of x (1, W) and y (H, 1). Then the last sample at a texel is the last along each axis.
     """
-    coords, axes = with_given_sizes(coords, axes)
+    coords, axes = with_given(coords, axes)
     if axes[0].role is Role.LEVEL:
         return None
     lines, taken = [], set()

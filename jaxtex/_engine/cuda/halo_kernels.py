@@ -9,8 +9,7 @@ import jax.numpy as jnp
 from ..compute.operators import LoadTexel
 from ..compute.operators import value as value_at
 from ..compute.reproducible_sum import TexelSums
-from ..describe.axis import inner_axes, stored_part
-from ..describe.grids import Started
+from ..describe.axis import stored_part
 from ..describe.spec import TEXELS, Coords, ReadSpec, Wrt
 from ..describe.storage import Halo, Sliced, WithHalo, slice_of
 from ..walk.texel_walk import other_part, taps_are_available, texels_shape
@@ -40,10 +39,10 @@ def read(
         return jnp.where(taps_are_available(coords, axes)[..., None], found, missing)
 
     # The first kernel needs no masks, as it may read any texel for the samples that the second one reads again.
-    (start,), inner_axes = other_part(operands[:1], axes, *part)
+    (start,), own_axes = other_part(operands[:1], axes, *part)
     as_window = lambda axis: axis._replace(stored=axis.stored and axis.stored._replace(is_window=True))
-    inner = spec.with_axes(tuple(map(as_window, inner_axes)))
-    at_edges = lambda *coords: ~taps_are_available(coords, inner_axes)
+    inner = spec.with_axes(tuple(map(as_window, own_axes)))
+    at_edges = lambda *coords: ~taps_are_available(coords, own_axes)
     read = value_of(inner), own, None, [start, *operands[1:]], inner, batch, "texture_read", launcher
     filled, notes = read_each_sample(*read, notes=at_edges)
     into = Sliced(filled, slice_of(filled))
@@ -93,7 +92,7 @@ def pullback(
 
 def looks_for_samples(spec: ReadSpec, values: jax.Array, operands: Sequence[jax.Array], reach: int) -> bool:
     """Whether all texels of the three arrays find their samples, and none of the arrays goes around the axis."""
-    if not isinstance(spec.grid, Started) or operands[0].size > 1 or spec.deterministic:
+    if operands[0].size > 1 or spec.deterministic:
         return False
     own = stored_part(spec.axes)[0] - 2 * reach
     whole, shape = whole_spec(spec), samples_shape((), [values.shape[:-1], *spec.sample_shapes(operands)])
@@ -102,8 +101,7 @@ def looks_for_samples(spec: ReadSpec, values: jax.Array, operands: Sequence[jax.
 
 def whole_spec(spec: ReadSpec) -> ReadSpec:
     """The spec of the same read of the whole texture, whose operands are those after the first."""
-    axes = tuple(axis._replace(stored=None) for axis in inner_axes(spec.axes))
-    return dataclasses.replace(spec, axes=axes, grid=spec.grid.grid)
+    return spec.with_axes(tuple(axis._replace(stored=None) for axis in spec.axes))
 
 
 def gathered(

@@ -1,7 +1,7 @@
 """The static state of one axis of a read. A layer is an axis too; a dimension is one more axis in a tuple."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -10,20 +10,28 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..._tables.address_rules import CLAMP, AddressRule
-from ..._tables.filter_kernels import POINT, FilterKernel, Polynomials
+from ..._tables.filter_kernels import FilterKernel, Polynomials
 from .levels import chosen_level_size, level_size
 
 
 class Role(StrEnum):
     """What an axis runs over."""
 
-    SIZE = "size"
-    START = "start"
     LEVEL = "level"
     LAYER = "layer"
     FACE = "face"
     WEIGHT = "weight"
     SPACE = "space"
+
+
+class Given(NamedTuple):
+    """A size that is an operand, of texels that all lie in one flat array.
+
+    Attributes:
+        capacity: the number of texels of that array, at least as many as the texture has.
+    """
+
+    capacity: int
 
 
 class StoredLevel(NamedTuple):
@@ -49,8 +57,7 @@ class Stored(NamedTuple):
         count: how many are stored.
         period: after how many texels the first one follows again. No tap reads those beyond the size of the axis. Of a
             window it is that size, whatever stands here, since that may be an operand.
-        start: the number of the first stored texel, from 0 to ``period - 1``. It is the coordinate of an axis of role
-            START. For each axis that is stored in part, one of these stands in front, after those of role SIZE.
+        start: the number of the first stored texel, from 0 to ``period - 1``; `None` where it is an operand.
         is_window: whether they hold all that the samples of interest need; other samples may read any texel.
         levels: of a mip chain, what is stored of each level; then `start` is the number of the part.
     """
@@ -91,9 +98,7 @@ class Axis(NamedTuple):
     """One axis of a read.
 
     Attributes:
-        size: the number of texels; where samples choose their level in a mip chain, the size in level 0. `None` where
-            it is an operand: the coordinate of an axis of role SIZE, of which one for each such axis stands in front of
-            all others. Then all texels lie in one flat array of at least as many, the `size` of those axes.
+        size: the number of texels; where samples choose their level in a mip chain, the size in level 0.
         kernel: the filter.
         address: the rule for taps outside.
         normalized: whether coordinates run from 0 to 1, or from 0 to `size`.
@@ -106,7 +111,7 @@ class Axis(NamedTuple):
         stored: which of its texels are stored; `None` if all are.
     """
 
-    size: int | jax.Array | None
+    size: int | jax.Array | Given
     kernel: FilterKernel
     address: AddressRule
     normalized: bool = False
@@ -133,7 +138,7 @@ class Axis(NamedTuple):
 
     @property
     def known_size(self) -> int:
-        """The size of an axis whose samples do not choose their level, where it is no operand."""
+        """The size of an axis whose samples do not choose their level, where it is known while tracing."""
         assert isinstance(self.size, int)
         return self.size
 
@@ -145,12 +150,22 @@ class Axis(NamedTuple):
     @property
     def given_size(self) -> int | jax.Array:
         """The size, known while tracing or not."""
-        assert self.size is not None
+        assert not isinstance(self.size, Given)
         return self.size
 
+    @property
+    def needs_size(self) -> bool:
+        """Whether its size is an operand."""
+        return isinstance(self.size, Given)
+
+    @property
+    def needs_start(self) -> bool:
+        """Whether the start of what is stored of it is an operand."""
+        return self.stored is not None and self.stored.start is None
+
     def with_given(self, sizes: Iterator[jax.Array], starts: Iterator[jax.Array]) -> "Axis":
-        """This axis with the next size if it has none, and with the next start if it is stored in part and has none."""
-        axis = self if self.size is not None else self._replace(size=next(sizes))
+        """This axis with the next size and the next start, if it needs them."""
+        axis = self._replace(size=next(sizes)) if self.needs_size else self
         if axis.stored is None or axis.stored.start is not None:
             return axis
         return axis._replace(stored=axis.stored._replace(start=next(starts)))
@@ -177,24 +192,14 @@ def of_each(level: jax.Array, numbers: tuple[int, ...]) -> jax.Array:
 WEIGHT = Axis(1, FilterKernel(0.0, 0, Polynomials(((0.0, 1.0),))), CLAMP, role=Role.WEIGHT)
 
 
-def size_axis(capacity: int) -> Axis:
-    """An axis whose coordinate is the size of another one, of texels that lie in a flat array of that capacity."""
-    return Axis(capacity, POINT, CLAMP, integer=True, role=Role.SIZE)
-
-
-def start_axis(stored: Stored) -> Axis:
-    """An axis whose coordinate is the first texel of another one that is stored."""
-    return Axis(stored.period, POINT, CLAMP, integer=True, role=Role.START)
-
-
-def inner_axes(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
-    """The axes without those whose coordinates say sizes and starts of other ones."""
-    return tuple(axis for axis in axes if axis.role not in (Role.SIZE, Role.START))
+def num_given(axes: Sequence[Axis]) -> int:
+    """The number of operands that say sizes and starts of axes: first all sizes, and then all starts."""
+    return sum(axis.needs_size + axis.needs_start for axis in axes)
 
 
 def stored_part(axes: tuple[Axis, ...]) -> tuple[int, int]:
     """The `count` and the `period` of the one axis that is stored in part, known while tracing."""
-    (stored,) = (axis.stored for axis in inner_axes(axes) if axis.stored is not None)
+    (stored,) = (axis.stored for axis in axes if axis.stored is not None)
     assert isinstance(stored.count, int)
     assert isinstance(stored.period, int)
     return stored.count, stored.period

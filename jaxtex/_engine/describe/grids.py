@@ -46,21 +46,6 @@ class OneMore(NamedTuple):
         return (*coords[: self.position], operand, *coords[self.position :])
 
 
-class Started(NamedTuple):
-    """A grid whose first operand is the coordinate of an axis in front of all others.
-
-    Attributes:
-        averages: whether the grid also takes the number of a read before its operands.
-    """
-
-    grid: Grid
-    averages: bool
-
-    def __call__(self, *args: jax.Array) -> Coords:
-        number, (start, *operands) = args[: int(self.averages)], args[int(self.averages) :]
-        return start, *self.grid(*number, *operands)
-
-
 class OnCube(NamedTuple):
     """A grid of a cube: from `front` operands that are coordinates and a direction, to face, v and u."""
 

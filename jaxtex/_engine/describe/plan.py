@@ -15,7 +15,7 @@ from ..._tables.storage_formats import Decoding
 from ...modes import TextureKind
 from ...sampler import Sampler
 from ...texture import Texture
-from .axis import Axis, Role, Stored, size_axis, start_axis
+from .axis import Axis, Given, Role, Stored
 from .coordinates import Arrays, limited
 from .cube import NUM_FACES, SEAM
 from .footprint import InChain, level_axis
@@ -145,7 +145,7 @@ def plan_of_grid(
     """The read of a texture of one level at coordinates that `function` makes of operands, where they are used."""
     arrays, stacks = split(operands)
     spec = spec_of(space_axes(layout, sampler), sampler, dtype, StoredOrder(function, affine_axes))
-    return with_sizes(Read(spec, arrays).replace(stacks=stacks), sizes, layout)
+    return Read(spec, arrays).replace(stacks=stacks).with_given(sizes)
 
 
 def plan_of_texels(
@@ -186,7 +186,7 @@ def plan_of_level(layout: Layout, resolved: ResolvedLevel, sampler: Sampler, dty
             assert resolved.lod is not None
             level, grid = resolved.lod, InChain(sampler, layout.num_levels, grid)
         axes, operands = (level_axis(layout.num_levels, sampler), *axes), (level, *operands)
-    return with_sizes(Read(spec_of(axes, sampler, dtype, grid), operands), resolved.sizes, layout)
+    return Read(spec_of(axes, sampler, dtype, grid), operands).with_given(resolved.sizes)
 
 
 def spec_of(axes: tuple[Axis, ...], sampler: Sampler, dtype: np.dtype, grid: Grid) -> ReadSpec:
@@ -194,19 +194,6 @@ def spec_of(axes: tuple[Axis, ...], sampler: Sampler, dtype: np.dtype, grid: Gri
     return ReadSpec(
         axes, sampler.decoding, np.dtype(dtype), sampler.deterministic, grid, combination=combination(sampler)
     )
-
-
-def with_sizes(read: Read, sizes: Sequence[jax.Array], layout: Layout) -> Read:
-    """The read in a texture of sizes that are operands, slowest axis first, and then starts, if there are any."""
-    if not sizes:
-        return read
-    assert layout.capacity is not None
-    axes = [size_axis(layout.capacity)] * layout.kind.texel_ndim
-    axes += [start_axis(in_window(count)) for count in layout.window or ()]
-    rank = max(a.ndim for a in read.spec.numbers(read.operands))
-    for axis, size in reversed(list(zip(axes, sizes, strict=True))):
-        read = read.with_axis(axis, size.reshape([1] * rank), 0)
-    return read
 
 
 def combination(sampler: Sampler) -> Combination:
@@ -224,7 +211,8 @@ def space_axes(layout: Layout, sampler: Sampler) -> tuple[Axis, ...]:
     else:
         rules = sampler.address_rules(layout.kind.texel_ndim)[::-1]
         check_width(rules[-1], layout.sizes[-1])
-    axes = tuple(Axis(n, kernel, rule, normalized) for n, rule in zip(layout.sizes, rules))
+    sizes = layout.sizes if layout.capacity is None else [Given(layout.capacity)] * layout.kind.texel_ndim
+    axes = tuple(Axis(n, kernel, rule, normalized) for n, rule in zip(sizes, rules))
     if layout.window is None:
         return axes
     return tuple(axis._replace(stored=in_window(count)) for axis, count in zip(axes, layout.window, strict=True))

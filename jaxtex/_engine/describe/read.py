@@ -10,7 +10,8 @@ from ..._tables.address_rules import CLAMP, LAST
 from ..._tables.filter_kernels import POINT
 from .axis import WEIGHT, Axis, Role
 from .grids import OneMore
-from .spec import Coords, ReadSpec, as_given
+from .spec import ReadSpec, SeveralReads, as_given
+from .stacks import behind
 
 
 class Read(NamedTuple):
@@ -24,20 +25,25 @@ class Read(NamedTuple):
     spec: ReadSpec
     operands: tuple[jax.Array, ...]
 
-    @property
-    def coords(self) -> Coords:
-        return self.spec.coords(self.operands)
-
     def replace(self, **changes: Any) -> "Read":
         """The same read with changes of its static half."""
         return self._replace(spec=dataclasses.replace(self.spec, **changes))
 
+    def with_given(self, given: Sequence[jax.Array]) -> "Read":
+        """This read with the sizes and starts that its axes need, which have one element each."""
+        if not given:
+            return self
+        rank = max(map(len, self.spec.sample_shapes(self.operands)))
+        operands = (*(a.reshape([1] * rank) for a in given), *self.operands)
+        return self.replace(stacks=behind(len(given), self.spec.stacks))._replace(operands=operands)
+
     def with_axis(self, axis: Axis, coord: jax.Array, position: int) -> "Read":
         """This read along one more axis, at `position`."""
         spec, operands = self.spec, self.operands
+        assert not isinstance(spec.grid, SeveralReads)
         axes = (*spec.axes[:position], axis, *spec.axes[position:])
         grid = as_given if spec.grid is as_given else OneMore(spec.grid, position)
-        number = position if spec.grid is as_given else 0
+        number = spec.given + (position if spec.grid is as_given else 0)
         stacks = (*spec.stacks[:number], None, *spec.stacks[number:]) if spec.stacks else ()
         read = self.replace(axes=axes, grid=grid, stacks=stacks)
         return read._replace(operands=(*operands[:number], coord, *operands[number:]))

@@ -1,5 +1,6 @@
 """The static half of a primitive: axes, decoding, dtype and grid."""
 
+import abc
 import dataclasses
 import math
 from collections.abc import Callable, Sequence
@@ -11,17 +12,35 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..._tables.storage_formats import Decoding, sum_dtype
-from .axis import Axis, Role, differentiated
+from .axis import Axis, Given, Role, differentiated, num_given
 from .stacks import Stack, Stacks, numbers
 
+# A coordinate for each axis; before them the sizes and starts of axes that are operands.
 Coords = Sequence[jax.Array]
-# From the operands of a read, arrays that broadcast, to a coordinate for each axis: element by element, and static. Of
-# several reads, it takes the number of one before the operands, and returns its weight after the coordinates.
+# From the operands of a read, arrays that broadcast, to a coordinate for each axis: element by element, and static.
 Grid = Callable[..., Coords]
 
 # A derivative is taken with respect to a tuple `wrt`: `TEXELS`, or k for operand k.
 TEXELS = -1
 Wrt = tuple[int, ...]
+
+
+class SeveralReads(abc.ABC):
+    """The grid of a weighted mean of several reads of each sample.
+
+    Attributes:
+        most: the number of reads, at most.
+    """
+
+    most: int
+
+    @abc.abstractmethod
+    def read(self, number: jax.Array, *operands: jax.Array) -> tuple[Coords, jax.Array]:
+        """The coordinates of one of the reads, counted from 1, and its weight, which may be zero."""
+
+    @abc.abstractmethod
+    def count(self, *operands: jax.Array) -> jax.Array:
+        """The number of reads of each sample. They have the same weight, and the others none."""
 
 
 def as_given(*operands: jax.Array) -> Coords:
@@ -47,9 +66,9 @@ class ReadSpec:
         dtype: of the result. A read sums in `sums`, a splat in the dtype of its values, and both round to it.
         deterministic: whether sums into texels have the same bits in every run.
         grid: makes the coordinates of the operands, where they are used; as a rule the operands are the coordinates.
+            Operands that are sizes and starts stand in front of those of the grid.
         stacks: of each operand, how it holds several numbers, or `None` if it holds one; empty if all hold one. The
             grid takes each number as an argument of its own.
-        num_reads: of how many reads at most the result is the weighted mean.
         summed_axes: the axes of the samples along which the result is summed, counted from the end, as -1 is; its size
             is 1 there. What an adjoint takes may have size 1 along any axis of the samples.
         expected: of a read of drawn taps, whose first operand is the number that draws, the read that is its
@@ -63,9 +82,8 @@ class ReadSpec:
     decoding: Decoding
     dtype: np.dtype
     deterministic: bool = False
-    grid: Grid = as_given
+    grid: Grid | SeveralReads = as_given
     stacks: Stacks = ()
-    num_reads: int = 1
     summed_axes: tuple[int, ...] = ()
     expected: "ReadSpec | None" = None
     combination: Combination = Combination.BLEND
@@ -75,16 +93,27 @@ class ReadSpec:
     def __post_init__(self) -> None:
         """Refuses features that do not meet; `tests/unit/reads/test_feature_pairs.py` tests all pairs of others."""
         roles, drawn = {axis.role for axis in self.axes}, self.expected is not None
+        sized = any(isinstance(axis.size, Given) for axis in self.axes)
         windows = any(axis.stored is not None and axis.stored.is_window for axis in self.axes)
         for refused, sentence in (
             (drawn and self.combination is not Combination.BLEND, "one drawn tap has no neighbors that limit it"),
             (drawn and Role.WEIGHT in roles, "drawn taps have no weights"),
-            (drawn and Role.SIZE in roles, "taps are not drawn from texels whose sizes are operands"),
-            (Role.WEIGHT in roles and Role.SIZE in roles, "texels whose sizes are operands have no weights"),
+            (drawn and sized, "taps are not drawn from texels whose sizes are operands"),
+            (Role.WEIGHT in roles and sized, "texels whose sizes are operands have no weights"),
             (windows and Role.LEVEL in roles, "a window holds texels of one level"),
         ):
             if refused:
                 raise NotImplementedError(f"a read: {sentence}.")
+
+    @property
+    def several(self) -> SeveralReads | None:
+        """The grid of a mean of several reads; `None` of one read."""
+        return self.grid if isinstance(self.grid, SeveralReads) else None
+
+    @property
+    def num_reads(self) -> int:
+        """The number of reads of which the result is the weighted mean, at most."""
+        return 1 if self.several is None else self.several.most
 
     @property
     def sums(self) -> np.dtype:
@@ -94,7 +123,7 @@ class ReadSpec:
     def returns_texels(self, stored: np.dtype) -> bool:
         """Whether it returns texels of that dtype as they are stored."""
         single = all(axis.integer or (axis.kernel.num_taps == 1 and axis.order == 0) for axis in self.axes)
-        weighted = self.num_reads > 1 or self.summed_axes or any(axis.role is Role.WEIGHT for axis in self.axes)
+        weighted = self.several or self.summed_axes or any(axis.role is Role.WEIGHT for axis in self.axes)
         return (
             single
             and not weighted
@@ -117,11 +146,11 @@ class ReadSpec:
     def is_plain(self) -> bool:
         """Whether it is one weighted sum, which is not rounded, with zero outside: linear in the texels."""
         blends = self.combination is Combination.BLEND and not self.has_color
-        return blends and self.num_reads == 1 and self.dtype == self.sums
+        return blends and self.several is None and self.dtype == self.sums
 
     def plain(self) -> "ReadSpec":
         """The spec of one read, with zero outside. Its operands are coordinates if the result is a mean of several."""
-        one = self if self.num_reads == 1 else dataclasses.replace(self.of_coords(), num_reads=1, summed_axes=())
+        one = self if self.several is None else dataclasses.replace(self.of_coords(), summed_axes=())
         return one.over(None).with_dtype(self.sums)
 
     def over(self, color: Any) -> "ReadSpec":
@@ -143,6 +172,11 @@ class ReadSpec:
         return (args[0], args[1:]) if self.has_color else (None, args)
 
     @property
+    def given(self) -> int:
+        """The number of operands that are sizes and starts of axes. They stand in front of the others."""
+        return num_given(self.axes)
+
+    @property
     def takes_coords(self) -> bool:
         """Whether each operand is the coordinate of the axis of its number."""
         return self.grid is as_given and not self.stacks
@@ -161,8 +195,19 @@ class ReadSpec:
         return numbers(operands, self.stacks)
 
     def coords(self, operands: Sequence[jax.Array]) -> Coords:
-        """The coordinates that the grid makes of operands."""
-        return self.grid(*self.numbers(operands))
+        """The coordinates of operands, after the sizes and starts among them."""
+        return self.coords_at(*self.numbers(operands))
+
+    def coords_at(self, *numbers: jax.Array) -> Coords:
+        """The coordinates of the numbers that operands hold, after the sizes and starts among them."""
+        assert not isinstance(self.grid, SeveralReads)
+        return (*numbers[: self.given], *self.grid(*numbers[self.given :]))
+
+    def read_at(self, number: jax.Array, *numbers: jax.Array) -> tuple[Coords, jax.Array]:
+        """The coordinates of one of several reads, counted from 1, as of `coords_at`, and its weight."""
+        assert isinstance(self.grid, SeveralReads)
+        coords, weight = self.grid.read(number, *numbers[self.given :])
+        return (*numbers[: self.given], *coords), weight
 
     def sample_shapes(self, operands: Sequence[Any]) -> list[tuple[int, ...]]:
         """The shapes of operands without the axes of stacks: they broadcast to that of the samples."""
@@ -174,7 +219,8 @@ class ReadSpec:
     def axes_of(self, wrt: Wrt) -> tuple[int, ...]:
         """The axes along which the read changes with its operands in `wrt`."""
         if self.grid is as_given:
-            candidates = tuple(n for k in wrt if k != TEXELS for n in self.numbers_of(k))
+            numbers = (n - self.given for k in wrt if k != TEXELS for n in self.numbers_of(k))
+            candidates = tuple(n for n in numbers if n >= 0)
         else:
             candidates = tuple(range(len(self.axes))) if set(wrt) - {TEXELS} else ()
         return tuple(k for k in candidates if not differentiated(self.axes, k)[k].vanishes)

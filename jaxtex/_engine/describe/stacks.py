@@ -65,6 +65,11 @@ def joined(arrays: Sequence[jax.Array], stacks: Stacks) -> tuple[Operand, ...]:
     return tuple(arrays) if not stacks else tuple(a if s is None else Stacked(a, s) for a, s in zip(arrays, stacks))
 
 
+def behind(count: int, stacks: Stacks) -> Stacks:
+    """The stacks of operands behind `count` more, which hold one number each."""
+    return (*[None] * count, *stacks) if stacks else ()
+
+
 def num_numbers(operands: Sequence[Operand]) -> int:
     """How many numbers operands hold."""
     return sum(len(a.stack.order) if isinstance(a, Stacked) else 1 for a in operands)

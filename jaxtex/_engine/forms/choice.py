@@ -241,7 +241,7 @@ def is_known(dtype: Any) -> bool:
 def supports_read(texels: Any, *args: Any, spec: ReadSpec, batch: int) -> bool:
     _, operands = spec.color_and_operands(args)
     dtypes = spec.dtype, *(a.dtype for a in operands)
-    if spec.num_reads > 1 and spec.summed_axes:
+    if spec.several and spec.summed_axes:
         return False
     if not kernel_decodes(texels, spec) or spec.dtype.itemsize > 4 or not all(map(is_known, dtypes)):
         return False
@@ -298,12 +298,12 @@ def of_slice(supports: Callable[..., bool]) -> Callable[..., bool]:
 def supports_halo_read(texels: Any, *operands: Any, spec: ReadSpec, batch: int, storage: Halo) -> bool:
     """Whether a thread knows from its coordinates which texels it needs, and stores what a read computes."""
     del storage
-    alone = spec.num_reads == 1 and not spec.summed_axes and not spec.has_color
+    alone = spec.several is None and not spec.summed_axes and not spec.has_color
     return alone and not spec.returns_texels(texels.dtype) and supports_read(texels, *operands, spec=spec, batch=batch)
 
 
 def supports_halo_splat(values: Any, *operands: Any, spec: ReadSpec, batch: int, storage: Halo) -> bool:
-    alone = spec.num_reads == 1 and not spec.summed_axes and not spec.deterministic
+    alone = spec.several is None and not spec.summed_axes and not spec.deterministic
     return storage.reach > 0 and alone and supports_splat(values, *operands, spec=spec, batch=batch)
 
 

@@ -16,7 +16,7 @@ from ..compute import linearization, operators
 from ..compute.accumulation import num_private_copies
 from ..compute.operators import as_texels, contributions_of_steps, samples_per_texel, units_of, zero_outside
 from ..compute.reproducible_sum import TexelSums
-from ..describe.axis import Axis, Role
+from ..describe.axis import Axis, Role, num_given
 from ..describe.spec import Coords, ReadSpec, Wrt
 from ..walk.combinations import weighted
 from ..walk.texel_walk import Step, Tap, TexelAddress, flat_sizes, walks
@@ -62,7 +62,7 @@ def own_copy(shape: tuple[int, ...], copies: int) -> jax.Array:
 def taps_are_neighbors(axes: tuple[Axis, ...]) -> bool:
     """Whether the last axis has two taps, whose texels lie side by side in memory."""
     last = axes[-1]
-    adjacent = axes[0].role not in (Role.SIZE, Role.START, Role.LEVEL) and last.address.neighbors_stay_adjacent
+    adjacent = not num_given(axes) and axes[0].role is not Role.LEVEL and last.address.neighbors_stay_adjacent
     return adjacent and not last.integer and last.kernel.num_taps == 2 and last.known_size > 1
 
 

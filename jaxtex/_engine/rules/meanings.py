@@ -117,7 +117,7 @@ def by_plain_reads(plain_read: Callable[..., Any], operands: Sequence[Any], spec
     if spec.combination is Combination.LIMITED:
         plain_read = functools.partial(rematerialized, functools.partial(limited, plain_read))
     once = functools.partial(plain_read, spec=spec.plain())
-    if spec.num_reads == 1:
+    if spec.several is None:
         return once(*operands).astype(spec.dtype)
     return operators.mean(lambda coords: once(*coords), operands, spec, jax.checkpoint)
 

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
-from ..describe.spec import TEXELS, Grid, ReadSpec, Wrt
+from ..describe.spec import TEXELS, Grid, ReadSpec, SeveralReads, Wrt
 from ..describe.stacks import Stacks, numbers
 from ..walk.texel_walk import texels_shape
 
@@ -52,18 +53,20 @@ def samples_shape(operands: Sequence[Any], spec: ReadSpec, batch: int) -> tuple[
     shapes = tuple(tuple(a.shape[batch:]) for a in operands)
     if spec.takes_coords:
         return np.broadcast_shapes(*shapes)
-    return shape_of_grid(spec.grid, spec.stacks, spec.num_reads > 1, shapes, tuple(a.dtype for a in operands))
+    given, dtypes = spec.given, tuple(a.dtype for a in operands)
+    of_grid = shape_of_grid(spec.grid, spec.stacks[given:], shapes[given:], dtypes[given:])
+    return np.broadcast_shapes(*shapes[:given], of_grid)
 
 
 @functools.lru_cache(maxsize=1024)
 def shape_of_grid(
-    grid: Grid, stacks: Stacks, several: bool, shapes: tuple[tuple[int, ...], ...], dtypes: tuple[np.dtype, ...]
+    grid: Grid | SeveralReads, stacks: Stacks, shapes: tuple[tuple[int, ...], ...], dtypes: tuple[np.dtype, ...]
 ) -> tuple[int, ...]:
     """The shape to which the coordinates broadcast that a grid makes of operands."""
-    number = [jax.ShapeDtypeStruct((), np.int32)] if several else []
 
-    def coords(*args: jax.Array) -> Any:
-        return grid(*args[: len(number)], *numbers(args[len(number) :], stacks))
+    def coords(*operands: jax.Array) -> Any:
+        given = numbers(operands, stacks)
+        return grid.read(jnp.int32(1), *given) if isinstance(grid, SeveralReads) else grid(*given)
 
-    found = jax.eval_shape(coords, *number, *map(jax.ShapeDtypeStruct, shapes, dtypes))
-    return np.broadcast_shapes(*(a.shape for a in found))
+    found = jax.eval_shape(coords, *map(jax.ShapeDtypeStruct, shapes, dtypes))
+    return np.broadcast_shapes(*(a.shape for a in jax.tree.leaves(found)))

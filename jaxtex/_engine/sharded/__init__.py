@@ -1,1 +1,1 @@
-"""Textures that are cut over devices: which device stores which texels, what devices exchange and compute."""
+"""Textures that are sharded over devices: which device stores which texels, what devices exchange and compute."""

@@ -1,4 +1,4 @@
-"""Numbers that stand beside values in a program: how many samples of a read are not right.
+"""Numbers that stand beside values in a program: the samples of a read that reach too far.
 
 A number cannot leave the functions that JAX traces by itself. So it stands in the program, as the second argument of an
 identity, and whoever wants to know evaluates the program anew, adding up these numbers.
@@ -19,12 +19,12 @@ from ..._jax.versions import sizes_of_scan
 
 
 def with_count(values: jax.Array, count: jax.Array) -> jax.Array:
-    """The values, with a number beside them."""
+    """Values with a number beside them."""
     return beside_p.bind(values, count)
 
 
 def batched(args: Sequence[jax.Array], dims: Sequence[int | None]) -> tuple[jax.Array, int | None]:
-    """The numbers of all examples are added up."""
+    """The rule of batching adds up the numbers of all examples."""
     (values, count), (dim, counts) = args, dims
     return with_count(values, count if counts is None else jnp.sum(count, counts, dtype=count.dtype)), dim
 

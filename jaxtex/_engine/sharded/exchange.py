@@ -1,4 +1,4 @@
-"""What neighbors exchange of a texture that is cut over devices: the texels beside those that each of them stores.
+"""The exchange of texels between neighbors: those next to the texels that a device stores, its halo.
 
 The functions here run on each device, inside `jax.shard_map`.
 """
@@ -11,81 +11,92 @@ import jax.numpy as jnp
 from jax.interpreters import ad
 
 from ..._jax.primitives import bind, define
-from .cut import Cut
 
 
 class Edges(NamedTuple):
-    """Which texels of its neighbors a device receives.
+    """The texels that a device receives from its neighbors.
 
     Attributes:
-        reach: how many on each side.
-        around: whether the first part and the last one are neighbors too; else what these two receive from each other
-            is of no use.
+        names: the axes of the mesh over which the texels are partitioned, the slowest first.
+        parts: the number of parts.
+        own: the number of texels of a part along the partitioned axis.
+        dimension: the dimension of that axis.
+        reach: the number of texels that are received on each side.
+        around: whether the first part and the last one are neighbors too; if not, no sample reads what these two
+            receive from each other.
     """
 
-    cut: Cut
+    names: tuple[str, ...]
+    parts: int
+    own: int
+    dimension: int
     reach: int
     around: bool
 
     @property
+    def is_first(self) -> jax.Array:
+        """Whether this device stores the first part."""
+        return jax.lax.axis_index(self.names) == 0
+
+    @property
     def once(self) -> bool:
         """Whether one exchange is enough: of two devices, each of which has one neighbor."""
-        return self.cut.parts == 2 and not self.around and self.reach <= self.cut.own
+        return self.parts == 2 and not self.around and self.reach <= self.own
 
     @property
     def steps(self) -> list[tuple[int, int, int]]:
-        """Of each neighbor: how many parts away it is, how many texels nearer ones send, and how many it sends."""
-        own, found = self.cut.own, list[tuple[int, int, int]]()
-        for distance in range(1, -(-self.reach // own) + 1):
-            start = (distance - 1) * own
-            found.append((distance, start, min(self.reach - start, own)))
-        return found
+        """For each neighbor: its distance in parts, the number of texels that nearer ones send, and that of its own."""
+        steps = list[tuple[int, int, int]]()
+        for distance in range(1, -(-self.reach // self.own) + 1):
+            start = (distance - 1) * self.own
+            steps.append((distance, start, min(self.reach - start, self.own)))
+        return steps
 
     def moved(self, a: jax.Array, distance: int) -> jax.Array:
-        """An array of each device at the device so many parts further on."""
-        parts, pairs = self.cut.parts, list[tuple[int, int]]()
-        for k in range(parts):
-            if self.around or 0 <= k + distance < parts:
-                pairs.append((k, (k + distance) % parts))
-        return jax.lax.ppermute(a, self.cut.names, pairs)
+        """The array of the device that lies so many parts before this one."""
+        pairs = list[tuple[int, int]]()
+        for k in range(self.parts):
+            if self.around or 0 <= k + distance < self.parts:
+                pairs.append((k, (k + distance) % self.parts))
+        return jax.lax.ppermute(a, self.names, pairs)
 
-    def part(self, texels: jax.Array, first: int, last: int) -> jax.Array:
-        """A slice of texels along the axis."""
-        return jax.lax.slice_in_dim(texels, first, last, axis=self.cut.dimension)
+    def slice(self, texels: jax.Array, first: int, last: int) -> jax.Array:
+        """A slice of texels along the partitioned axis."""
+        return jax.lax.slice_in_dim(texels, first, last, axis=self.dimension)
 
 
 def with_edges(texels: jax.Array, edges: Edges) -> list[jax.Array]:
     """A device's texels, the `reach` texels that neighbors store before them, and those after."""
     if edges.reach == 0:
-        nothing = edges.part(texels, 0, 0)
+        nothing = edges.slice(texels, 0, 0)
         return [texels, nothing, nothing]
     return bind(with_edges_p, texels, edges=edges)
 
 
 def with_halo(texels: jax.Array, edges: Edges) -> jax.Array:
-    """The same in one array."""
+    """A device's texels with those of `with_edges` on both sides, in one array."""
     if edges.reach == 0:
         return texels
     own, before, after = with_edges(texels, edges)
-    return jnp.concatenate([before, own, after], edges.cut.dimension)
+    return jnp.concatenate([before, own, after], edges.dimension)
 
 
 def with_edges_meaning(texels: jax.Array, *, edges: Edges) -> list[jax.Array]:
-    cut, before, after = edges.cut, list[jax.Array](), list[jax.Array]()
+    dimension, own, before, after = edges.dimension, edges.own, list[jax.Array](), list[jax.Array]()
     if edges.once:
-        first = jnp.where(cut.number == 0, cut.own - edges.reach, 0)
-        sent = jax.lax.dynamic_slice_in_dim(texels, first, edges.reach, cut.dimension)
-        received = jax.lax.ppermute(sent, cut.names, [(0, 1), (1, 0)])
+        first = jnp.where(edges.is_first, own - edges.reach, 0)
+        sent = jax.lax.dynamic_slice_in_dim(texels, first, edges.reach, dimension)
+        received = jax.lax.ppermute(sent, edges.names, [(0, 1), (1, 0)])
         return [texels, received, received]
     for distance, _, count in edges.steps:
-        before.insert(0, edges.moved(edges.part(texels, cut.own - count, cut.own), distance))
-        after.append(edges.moved(edges.part(texels, 0, count), -distance))
-    joined = (some[0] if len(some) == 1 else jnp.concatenate(some, cut.dimension) for some in (before, after))
-    return [texels, *joined]
+        before.insert(0, edges.moved(edges.slice(texels, own - count, own), distance))
+        after.append(edges.moved(edges.slice(texels, 0, count), -distance))
+    sides = (side[0] if len(side) == 1 else jnp.concatenate(side, dimension) for side in (before, after))
+    return [texels, *sides]
 
 
 def with_edges_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, edges: Edges):
-    """It is linear."""
+    """The exchange is linear."""
     out = bind(with_edges_p, *primals, edges=edges)
     (tangent,) = tangents
     if isinstance(tangent, ad.Zero):
@@ -94,26 +105,26 @@ def with_edges_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, edges: Ed
 
 
 def with_edges_transpose(cotangents: Sequence[Any], texels: Any, *, edges: Edges):
-    """What neighbors return is added to the texels at both ends, and the others stay where they are."""
+    """Cotangents that neighbors return are added to those at both ends of a part."""
     own, before, after = (ad.instantiate_zeros(c) for c in cotangents)
-    cut, reach = edges.cut, edges.reach
+    size, reach, dimension = edges.own, edges.reach, edges.dimension
     if edges.once:
-        # One of the two is zero, of texels that nothing reads.
-        returned = jax.lax.ppermute(before + after, cut.names, [(0, 1), (1, 0)])
-        return (added_at(own, returned, jnp.where(cut.number == 0, cut.own - reach, 0), cut.dimension),)
+        # One of the two is zero, as no sample reads these texels.
+        returned = jax.lax.ppermute(before + after, edges.names, [(0, 1), (1, 0)])
+        return (added_at(own, returned, jnp.where(edges.is_first, size - reach, 0), dimension),)
     for distance, start, count in edges.steps:
-        of_first = edges.moved(edges.part(after, start, start + count), distance)
-        of_last = edges.moved(edges.part(before, reach - start - count, reach - start), -distance)
-        own = added_at(own, of_first, 0, cut.dimension)
-        own = added_at(own, of_last, cut.own - count, cut.dimension)
+        of_first = edges.moved(edges.slice(after, start, start + count), distance)
+        of_last = edges.moved(edges.slice(before, reach - start - count, reach - start), -distance)
+        own = added_at(own, of_first, 0, dimension)
+        own = added_at(own, of_last, size - count, dimension)
     return (own,)
 
 
 def added_at(texels: jax.Array, more: jax.Array, first: jax.Array | int, dimension: int) -> jax.Array:
     """`texels` with `more` added to those from `first` on."""
     count = more.shape[dimension]
-    some = jax.lax.dynamic_slice_in_dim(texels, first, count, dimension)
-    return jax.lax.dynamic_update_slice_in_dim(texels, some + more, first, dimension)
+    before = jax.lax.dynamic_slice_in_dim(texels, first, count, dimension)
+    return jax.lax.dynamic_update_slice_in_dim(texels, before + more, first, dimension)
 
 
 with_edges_p = define(

@@ -1,4 +1,4 @@
-"""The methods by which a device gets what its samples need of a sharded texture, and the caller's choice of one."""
+"""The methods by which samples meet the texels of a sharded texture, and the caller's choice of one."""
 
 import dataclasses
 from typing import Any
@@ -11,7 +11,7 @@ class Halo:
     """Each device receives the texels next to its own from its neighbors.
 
     Attributes:
-        reach: how many texels on each side. Samples may reach so far beyond the texels of their device.
+        reach: the number of texels on each side. Samples may reach so far beyond the texels of their device.
     """
 
     reach: int
@@ -22,8 +22,8 @@ class Routing:
     """Samples travel to the device that stores their texels, and values travel back.
 
     Attributes:
-        slack: how many samples a device sends to each other device in one round at most, as a multiple of an equal
-            share. Further rounds send the rest.
+        slack: the number of samples that a device sends to each other device in one round, at most, as a multiple of an
+            equal share. Further rounds send the rest.
     """
 
     slack: float = 1.1
@@ -36,7 +36,7 @@ class Whole:
 
 Method = Halo | Routing | Whole
 # The method that the caller has chosen; an object that collects a line for each read, for `jaxtex.sharded.explain`; and
-# whether programs hold how many samples reach too far, for `jaxtex.sharded.count_beyond`.
+# whether programs hold the number of samples that reach too far, for `jaxtex.sharded.count_beyond`.
 METHOD: Any = jax.make_user_context(None)
 REPORT: Any = jax.make_user_context(None)
 COUNT: Any = jax.make_user_context(False)

@@ -1,4 +1,4 @@
-"""The routes of samples to the devices that store their texels, where a texture is cut over devices.
+"""The routes of samples to the devices that store their texels, where a texture is partitioned over devices.
 
 The functions here run on each device, inside `jax.shard_map`. In a round each device sends at most `capacity` samples
 to each other one, by a dense all-to-all. There are as many rounds as the device needs that sends the most to one other.
@@ -25,13 +25,13 @@ class Routes(NamedTuple):
     """Where the samples of a device go, and when.
 
     Attributes:
-        names: of the axes of the mesh along which the texture is cut.
-        parts: of the texture.
-        capacity: how many samples go to one device in a round.
-        row: of the samples that are sent, that in which each sample travels; a number past the last row for those that
-            stay.
-        most: how many samples travel in one row, at most.
-        place: of each sample in its row, counted through all rounds.
+        names: the axes of the mesh over which the texture is partitioned.
+        parts: the number of its parts.
+        capacity: the number of samples that go to one device in a round, at most.
+        row: the row of the samples that are sent in which each sample travels; a number past the last row for those
+            that stay.
+        most: the number of samples that travel in one row, at most.
+        place: the place of each sample in its row, counted through all rounds.
     """
 
     names: tuple[str, ...]
@@ -52,29 +52,31 @@ class Routes(NamedTuple):
 
     @property
     def count(self) -> int:
-        """The samples of a device."""
+        """The number of samples of a device."""
         return self.row.shape[0]
 
     def slots(self, number: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """Where each sample stands among those that are sent in a round, and which samples are."""
+        """The place of each sample among those that are sent in a round, and whether it is sent in this one."""
         place = self.place - number * self.capacity
         travels = (self.row < self.parts) & (place >= 0) & (place < self.capacity)
         slot = jnp.minimum(self.row, self.parts - 1) * self.capacity + jnp.clip(place, 0, self.capacity - 1)
         return slot, travels
 
     def sent(self, number: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """The samples that are sent in a round, (parts, capacity), and which of them there are; others are any."""
+        """The samples that are sent in a round, (parts, capacity), and whether each place holds one; others are any."""
         slot, travels = self.slots(number)
         room = jnp.arange(self.parts * self.capacity, dtype=jnp.int32)
         samples = jnp.arange(self.count, dtype=jnp.int32)
-        found = scatter(jnp.full_like(room, NO_SAMPLE)[:, None], (slot,), travels, samples[:, None], "set", unique=True)
-        found = found[:, 0]
+        filled = scatter(
+            jnp.full_like(room, NO_SAMPLE)[:, None], (slot,), travels, samples[:, None], "set", unique=True
+        )
+        filled = filled[:, 0]
         # Others are not all the same: their gradients, which are zero, would all be added to one texel.
-        sent = jnp.where(found == NO_SAMPLE, room % self.count, found)
-        return sent.reshape(self.parts, -1), (found != NO_SAMPLE).reshape(self.parts, -1)
+        sent = jnp.where(filled == NO_SAMPLE, room % self.count, filled)
+        return sent.reshape(self.parts, -1), (filled != NO_SAMPLE).reshape(self.parts, -1)
 
     def exchanged(self, a: jax.Array) -> jax.Array:
-        """What the devices have for this one: (parts * capacity, ...), from (parts, capacity, ...) for each of them."""
+        """The entries that devices send to this one, (parts * capacity, ...), of (parts, capacity, ...) on each."""
         if self.parts == 2:
             there = jnp.concatenate([a[:1], jax.lax.ppermute(a[1:], self.names, [(0, 1), (1, 0)])])
         else:
@@ -82,17 +84,17 @@ class Routes(NamedTuple):
         return there.reshape(self.parts * self.capacity, *a.shape[2:])
 
     def exchanged_together(self, arrays: list[jax.Array]) -> list[jax.Array]:
-        """The same of several arrays, (parts, capacity), by one exchange of those of each dtype."""
-        found = dict[int, jax.Array]()
+        """Several arrays, (parts, capacity), each as `exchanged` returns it, by one exchange for each dtype."""
+        received = dict[int, jax.Array]()
         for dtype in dict.fromkeys(a.dtype for a in arrays):
-            some = [k for k, a in enumerate(arrays) if a.dtype == dtype]
-            there = self.exchanged(jnp.stack([arrays[k] for k in some], -1))
-            found |= {k: there[:, n] for n, k in enumerate(some)}
-        return [found[k] for k in range(len(arrays))]
+            alike = [k for k, a in enumerate(arrays) if a.dtype == dtype]
+            there = self.exchanged(jnp.stack([arrays[k] for k in alike], -1))
+            received |= {k: there[:, n] for n, k in enumerate(alike)}
+        return [received[k] for k in range(len(arrays))]
 
-    def returned(self, found: jax.Array, number: jax.Array, others: jax.Array) -> jax.Array:
-        """What was found for the samples of a round, (parts * capacity, C), at those samples; others as they are."""
-        back = self.exchanged(found.reshape(self.parts, self.capacity, -1))
+    def returned(self, values: jax.Array, number: jax.Array, others: jax.Array) -> jax.Array:
+        """The values of a round's samples, (parts * capacity, C), on their own device; `others` of other samples."""
+        back = self.exchanged(values.reshape(self.parts, self.capacity, -1))
         slot, travels = self.slots(number)
         return jnp.where(travels[:, None], gather(back, (slot,)), others)
 
@@ -102,7 +104,7 @@ class Routes(NamedTuple):
         Reverse mode keeps what goes into a round, and computes the round again.
 
         Args:
-            certain: 1 if the first round is needed, or 0.
+            certain: the number of rounds that are needed in any case, 0 or 1.
         """
         most = jax.lax.pmax(self.most, self.names)
         rounds = -(-self.count // self.capacity)
@@ -125,7 +127,7 @@ class Routes(NamedTuple):
 
 
 def places(row: jax.Array, rows: int) -> jax.Array:
-    """How many numbers before each are equal to it, of numbers from 0 to `rows`; of those that are `rows`, anything."""
+    """For each number, how many before it are equal to it; anything for those that are `rows`, the largest number."""
     (count,) = row.shape
     if rows <= MOST_COUNTED:
         same = row[None] == jnp.arange(rows, dtype=jnp.int32)[:, None]

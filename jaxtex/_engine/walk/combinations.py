@@ -14,10 +14,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..._tables.filter_kernels import LINEAR_TAPS, Weight
-from ..describe.axis import Axis, Role, inner_axes
+from ..describe.axis import Axis, Role
 from ..describe.spec import Combination, Coords
 from .taps import taps
-from .texel_walk import Step, Tap, TexelAddress, in_level, walks, with_given_sizes
+from .texel_walk import Step, Tap, TexelAddress, in_level, walks, with_given
 
 # The number of the tap taken at each step of a walk, that of the walk first.
 Path = tuple[int, ...]
@@ -83,7 +83,7 @@ class Within(NamedTuple):
 
 def limited_blend(coords: Coords, axes: tuple[Axis, ...], texel_value: TexelValue) -> jax.Array:
     """`blend`, clipped to the extremes of the nearest taps, channel by channel: in each level that it blends."""
-    coords, axes = with_given_sizes(coords, axes)
+    coords, axes = with_given(coords, axes)
 
     def interpolate(address: TexelAddress, places: list[Place], path: Path, near: bool) -> Within:
         if not places:
@@ -191,12 +191,11 @@ def nearest_taps(axes: tuple[Axis, ...]) -> list[tuple[Axis, ...]]:
 
 def each_level(axes: tuple[Axis, ...]) -> list[tuple[Axis, ...]]:
     """Axes that read one of the levels each that a read blends, times its weight."""
-    number = len(axes) - len(inner_axes(axes))
-    first = axes[number]
+    first, *others = axes
     if first.role is not Role.LEVEL or first.integer:
         return [axes]
     each = (first._replace(kernel=first.kernel.only(k)) for k in range(first.kernel.num_taps))
-    return [(*axes[:number], level, *axes[number + 1 :]) for level in each]
+    return [(level, *others) for level in each]
 
 
 # The vote

@@ -11,8 +11,8 @@ Source: M. Pharr, B. Wronski, M. Salvi and M. Fajardo, "Filtering After Shading 
 2024.
 """
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -20,19 +20,9 @@ import jax.numpy as jnp
 from ..._tables.address_rules import BORDER, CLAMP
 from ..._tables.filter_kernels import POINT, Weight
 from ..describe.axis import Axis, Role
-from ..describe.spec import Coords
+from ..describe.spec import Coords, Grid, SeveralReads
 from .taps import taps
 from .texel_walk import Step, Tap, axis_step, in_level, steps
-
-
-class SeveralReads(Protocol):
-    """The grid of a mean of several reads, which takes the number of one of them and returns its weight too."""
-
-    def __call__(self, number: jax.Array, *operands: jax.Array) -> Coords: ...
-
-    def count(self, *operands: jax.Array) -> jax.Array:
-        """Of how many reads the mean is; all have the same weight."""
-        ...
 
 
 class Choice(NamedTuple):
@@ -79,15 +69,13 @@ class DrawnTaps(NamedTuple):
     """The grid of a read of single texels: from a number from 0 to 1 and operands to the stored indices of one tap.
 
     Attributes:
-        axes: those of the read that is its expectation.
-        grid: makes the coordinates of that read of the operands.
-        several: whether that read is a mean of several, and `grid` that of `SeveralReads`.
+        axes: the axes of the read that is its expectation.
+        grid: the grid of that read.
         below_zero: whether it draws among the taps of negative weight, not among those of positive weight.
     """
 
     axes: tuple[Axis, ...]
-    grid: Callable[..., Coords] | SeveralReads
-    several: bool = False
+    grid: Grid | SeveralReads
     below_zero: bool = False
 
     @property
@@ -134,12 +122,12 @@ class DrawnTaps(NamedTuple):
 
     def coords(self, number: jax.Array, *operands: jax.Array) -> tuple[Coords, jax.Array]:
         """The coordinates of the read, of one that is drawn if there are several, and the rest of the number."""
-        if not self.several:
+        if not isinstance(self.grid, SeveralReads):
             return self.grid(*operands), number
         count = self.grid.count(*operands)
         at = number * count
         before = jnp.minimum(jnp.floor(at), count - 1)
-        *coords, _ = self.grid(before + 1, *operands)
+        coords, _ = self.grid.read(before + 1, *operands)
         return coords, jnp.minimum(at - before, 1 - jnp.finfo(number.dtype).epsneg)
 
 

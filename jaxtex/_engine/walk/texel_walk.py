@@ -17,7 +17,7 @@ import numpy as np
 from ..._jax.branches import where_needed
 from ..._tables.address_rules import Addressed, Size, clamp, is_inside
 from ..._tables.filter_kernels import Weight
-from ..describe.axis import Axis, Role, inner_axes, of_each, sizes_are_known
+from ..describe.axis import Axis, Given, Role, num_given, of_each, sizes_are_known
 from ..describe.spec import Coords
 from .taps import Taps, taps
 
@@ -148,9 +148,9 @@ def known_sizes(axes: tuple[Axis, ...], level: int = 0) -> list[int]:
 
 def flat_sizes(axes: tuple[Axis, ...]) -> list[int]:
     """The extents of the flat indices of a `TexelAddress` after a walk over `axes`."""
-    if axes[0].role is Role.SIZE:
-        return [axes[0].known_size]
-    axes = inner_axes(axes)
+    for axis in axes:
+        if isinstance(axis.size, Given):
+            return [axis.size.capacity]
     if axes[0].role is Role.LEVEL:
         return [int(level_starts(axes)[-1])]
     flat: list[int] = []
@@ -171,10 +171,9 @@ def level_starts(axes: tuple[Axis, ...]) -> np.ndarray:
 
 def texels_shape(axes: tuple[Axis, ...], channels: int) -> tuple[int, ...]:
     """The shape of the texels that a walk over `axes` reads."""
-    inner = inner_axes(axes)
-    if axes[0].role is Role.SIZE or inner[0].role is Role.LEVEL:
+    if any(axis.needs_size for axis in axes) or axes[0].role is Role.LEVEL:
         return (*flat_sizes(axes), channels)
-    return (*known_sizes(tuple(axis for axis in inner if axis.role is not Role.WEIGHT)), channels)
+    return (*known_sizes(tuple(axis for axis in axes if axis.role is not Role.WEIGHT)), channels)
 
 
 def flattened(texels: jax.Array, axes: tuple[Axis, ...]) -> jax.Array:
@@ -182,12 +181,11 @@ def flattened(texels: jax.Array, axes: tuple[Axis, ...]) -> jax.Array:
     return texels.reshape(*flat_sizes(axes), texels.shape[-1])
 
 
-def with_given_sizes(coords: Coords, axes: tuple[Axis, ...]) -> tuple[Coords, tuple[Axis, ...]]:
-    """Axes with the sizes and starts that axes of these roles say, without those, and the coordinates on them."""
-    rest = inner_axes(axes)
-    given = {role: [c for c, axis in zip(coords, axes) if axis.role is role] for role in (Role.SIZE, Role.START)}
-    sizes, starts = (iter(given[role]) for role in (Role.SIZE, Role.START))
-    return coords[len(axes) - len(rest) :], tuple(axis.with_given(sizes, starts) for axis in rest)
+def with_given(coords: Coords, axes: tuple[Axis, ...]) -> tuple[Coords, tuple[Axis, ...]]:
+    """Coordinates without the sizes and starts before them, and axes with these."""
+    num_sizes, count = sum(axis.needs_size for axis in axes), num_given(axes)
+    sizes, starts = iter(coords[:num_sizes]), iter(coords[num_sizes:count])
+    return coords[count:], tuple(axis.with_given(sizes, starts) for axis in axes)
 
 
 def walks(
@@ -198,7 +196,7 @@ def walks(
     Args:
         axis_taps: finds the taps of one axis, with weights that sum to `unit`.
     """
-    coords, axes = with_given_sizes(coords, axes)
+    coords, axes = with_given(coords, axes)
     if axes[0].role is not Role.LEVEL:
         yield unit, TexelAddress(), steps(coords, axes, axis_taps)
         return
@@ -311,12 +309,15 @@ def other_part(coords: Coords, axes: tuple[Axis, ...], first: int, count: int) -
         count: its texels.
     """
 
-    def moved(start: jax.Array, size: int) -> jax.Array:
+    def moved(start: jax.Array, size: Size) -> jax.Array:
         after = start + first
         return jnp.where(after < 0, after + size, jnp.where(after < size, after, after - size))
 
-    coords = tuple(moved(c, axis.known_size) if axis.role is Role.START else c for c, axis in zip(coords, axes))
-    return coords, tuple(axis._replace(stored=axis.stored and axis.stored._replace(count=count)) for axis in axes)
+    in_part = lambda axis: axis._replace(stored=axis.stored and axis.stored._replace(count=count))
+    given, last = sum(axis.needs_size for axis in axes), num_given(axes)
+    periods = [axis.stored.period for axis in axes if axis.stored is not None]
+    starts = [moved(start, period) for start, period in zip(coords[given:last], periods)]
+    return (*coords[:given], *starts, *coords[last:]), tuple(map(in_part, axes))
 
 
 def addressed(taps: list[jax.Array], axis: Axis) -> list[Addressed]:

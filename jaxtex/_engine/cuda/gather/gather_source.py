@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...describe.axis import Axis, Role, Stored, start_axis
+from ...describe.axis import Axis, Role, Stored
 from ...describe.coordinates import texels_per_unit, to_position
 from ...describe.grids import StoredOrder
 from ...describe.spec import ReadSpec
@@ -126,7 +126,7 @@ class GatherSource(SampleSource):
         """On each axis, a sample's position, first tap and the weights of all taps; zeros for those not asked for."""
         positions, first, weights = [], [], []
         bounded = not self.spec.deterministic
-        for coord, axis in zip(self.spec.grid(*operands), self.spec.axes):
+        for coord, axis in zip(self.spec.coords_at(*operands), self.spec.axes):
             if is_tent(axis):
                 scale = texels_per_unit(axis, coord.dtype)
                 positions.append(scalar(coord * scale if bounded else to_position(coord, axis)))
@@ -154,10 +154,10 @@ class GatherSource(SampleSource):
             return []
         stored, only_within = Stored(self.rows.count, self.rows.period), self.rows.only_within
         first, *others = self.spec.axes
-        stored_axes = (start_axis(stored), first._replace(stored=stored), *others)
+        stored_axes = (first._replace(stored=stored), *others)
 
         def added(first_row: jax.Array, *operands: jax.Array) -> Any:
-            coords = first_row, *self.spec.grid(*operands)
+            coords = first_row, *self.spec.coords_at(*operands)
             return scalar(taps_are_available(*other_part(coords, stored_axes, *only_within)))
 
         comment = "Whether a sample is added: its texels are all stored."
@@ -274,7 +274,7 @@ def view(spec: ReadSpec, extent: Sequence[int], own: Sequence[int], operands: Se
     first, rest = operands[:dims], operands[dims:]
 
     def positions(*pixels: jax.Array) -> list[jax.Array]:
-        coords = spec.grid(*pixels, *rest)
+        coords = spec.coords_at(*pixels, *rest)
         return [to_position(c, axis) - axis.kernel.origin for c, axis in zip(coords, axes)]
 
     unit = lambda k: [jnp.ones_like(p) if n == k else jnp.zeros_like(p) for n, p in enumerate(first)]

@@ -134,7 +134,7 @@ def steps_of(spec: ReadSpec, width: int, dtype: np.dtype, threads: int, exact: b
     """
     taps = math.prod(axis.kernel.num_taps for axis in spec.axes if not axis.integer)
     most = min(MOST_SAMPLES, MOST_TAPS // taps, threads // LEAST_THREADS)
-    if spec.num_reads > 1 or spec.summed_axes or most < 2:
+    if spec.several or spec.summed_axes or most < 2:
         return 1
     # Exact arithmetic takes longer than its loads.
     return power_of_two_below(min(most, max(1 + exact, TAP_BYTES // (width * dtype.itemsize))))

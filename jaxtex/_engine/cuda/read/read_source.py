@@ -100,7 +100,7 @@ class ReadSource(NamedTuple):
     @property
     def averages(self) -> bool:
         """Whether the result is a mean of several reads, each of which has a weight after its coordinates."""
-        return self.spec.num_reads > 1
+        return self.spec.several is not None
 
     @property
     def num_reads(self) -> int:
@@ -113,9 +113,11 @@ class ReadSource(NamedTuple):
     def coords(self, *args: jax.Array) -> list[jax.Array]:
         """The coordinates of a read at a place, of those of its number if there are several; then its weight."""
         place, number = args[: len(PLACE_AT)], args[len(PLACE_AT) :]
-        given = number if self.averages else ()
         numbers = load_numbers(self.spec, self.arrays.operands, self.threads.index(place, number))
-        return list(map(scalar, self.spec.grid(*given, *numbers)))
+        if not self.averages:
+            return list(map(scalar, self.spec.coords_at(*numbers)))
+        coords, weight = self.spec.read_at(*number, *numbers)
+        return [*map(scalar, coords), scalar(weight)]
 
     def place(self, *args: jax.Array) -> list[jax.Array]:
         """The number of a thread's sample, and its first channel."""

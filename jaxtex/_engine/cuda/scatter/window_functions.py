@@ -13,7 +13,7 @@ from ...compute.decoding import decode
 from ...compute.linearization import operand_cotangents, slopes
 from ...compute.operators import zero_outside
 from ...compute.reproducible_sum import Units
-from ...describe.axis import Role, inner_axes
+from ...describe.axis import Role
 from ...walk.combinations import Path as TapPath
 from ...walk.texel_walk import TexelAddress, only_address, other_part, taps_are_available, walks
 from ..build.arrays import ArrayRole, KernelArrays
@@ -50,11 +50,11 @@ class WindowFunctions(SampleSource):
 
     @functools.cached_property
     def fields(self) -> list[Scalar]:
-        """The fields of `Coords`: the number of the texture, if there are several, then a coordinate for each axis."""
+        """The fields of `Coords`: the number of the texture, if there are several, then the coordinates."""
         dtypes = (a.dtype for k, a in enumerate(self.arrays.operands) for _ in self.spec.numbers_of(k))
         one = [jax.ShapeDtypeStruct((1,), dtype) for dtype in dtypes]
         texture = [INT] if self.several_textures else []
-        dtypes = (*texture, *(c.dtype for c in jax.eval_shape(lambda *args: tuple(self.spec.grid(*args)), *one)))
+        dtypes = (*texture, *(c.dtype for c in jax.eval_shape(lambda *args: tuple(self.spec.coords_at(*args)), *one)))
         return [(f"c{k}", dtype) for k, dtype in enumerate(dtypes)]
 
     @property
@@ -70,13 +70,14 @@ class WindowFunctions(SampleSource):
     @property
     def names(self) -> str:
         """The axes of a window, for comments."""
-        return ", ".join((*["texture"] * self.several_textures, *names_of_axes(self.spec.axes)))
+        front = (*["texture"] * self.several_textures, *["start"] * self.spec.given)
+        return ", ".join((*front, *names_of_axes(self.spec.axes)))
 
     def add_walks(self) -> list[Offsets]:
         """Adds the taps of each walk."""
         axes, texture = self.spec.axes, int(self.several_textures)
-        inner = texture + len(axes) - len(inner_axes(axes))
-        count = axes[inner - texture].kernel.num_taps if axes[inner - texture].role is Role.LEVEL else 1
+        inner = texture + self.spec.given
+        count = axes[0].kernel.num_taps if axes[0].role is Role.LEVEL else 1
 
         def function(number: int, offsets: Offsets, *coords: jax.Array) -> Any:
             walk = Walk.of(coords[texture:inner], *list(walks(coords[texture:], axes))[number])
@@ -137,7 +138,7 @@ class WindowFunctions(SampleSource):
     def coords_of(self, *place: jax.Array) -> Any:
         index = self.samples.index(*place)
         texture = [offset(index, self.plan.textures)] if self.several_textures else []
-        return [*texture, *map(scalar, self.spec.grid(*self.loaded(index)))]
+        return [*texture, *map(scalar, self.spec.coords_at(*self.loaded(index)))]
 
     def add_texels(self, functions: DeviceFunctions) -> None:
         """Adds what says to which texels a sample is added, and how."""
@@ -166,7 +167,7 @@ class WindowFunctions(SampleSource):
             "Texel texel_of(const int (&at)[axes])",
             f"The texel at indices before any address rule: {self.names}.",
             texel if adds else None,
-            *names_of("at", texture + len(axes), INT),
+            *names_of("at", texture + self.spec.given + len(axes), INT),
         )
         define_or_add(
             functions,

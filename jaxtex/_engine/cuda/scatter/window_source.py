@@ -90,7 +90,7 @@ class WindowSource(WindowFunctions):
 
     def cells_of_texture(self, offsets: Offsets) -> int:
         """The cells of a window that holds all of a small texture, and the taps beside it; 0 for a large one."""
-        if self.several_textures or self.spec.axes[0].role in (Role.LEVEL, Role.START):
+        if self.several_textures or self.spec.given or self.spec.axes[0].role is Role.LEVEL:
             return 0
         sizes = [axis.known_size + 1 + 2 * max(some) for axis, some in zip(self.spec.axes, zip(*offsets))]
         cells = math.prod((*sizes[:-1], sizes[-1] | 1))
@@ -132,6 +132,7 @@ class WindowSource(WindowFunctions):
         totals = math.prod(self.arrays[ArrayRole.TOTALS].shape) if self.walks else size
         images = math.prod(self.views[:-1]) if self.views else 0
         sizes = [axis.known_size if self.writes_whole else 1 for axis in self.spec.axes]
+        first = texture + self.spec.given
         return [
             Constant("blocks", self.blocks, "that a multiprocessor holds at once"),
             Constant("lanes", LANES, "the threads of a warp"),
@@ -142,9 +143,9 @@ class WindowSource(WindowFunctions):
             Constant("batch", batch, "the samples of which a lane loads the values at once"),
             Constant("keeps_coords", keeps, "whether a lane keeps the coordinates of its samples"),
             Constant("lanes_per_sample", self.lanes.per_sample),
-            Constant("axes", len(self.spec.axes) + texture, "of a window: one for the textures, if there are several"),
-            Constant("first_axis", texture, "of a texture"),
-            Constant("size_of", (*[1] * texture, *sizes), "the texture along an axis, if it is written as a whole"),
+            Constant("axes", first + len(self.spec.axes), "of a window: also one for the textures, and each start"),
+            Constant("first_axis", first, "of a texture"),
+            Constant("size_of", (*[1] * first, *sizes), "the texture along an axis, if it is written as a whole"),
             Constant("num_walks", len(self.walks), "that add to texels: one for each level that is blended"),
             Constant("window_cells", self.window_cells, "the most cells of a window"),
             Constant("num_parts", self.num_parts, "that a sum is split into, each with a total of its own"),

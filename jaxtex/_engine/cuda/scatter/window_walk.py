@@ -31,7 +31,7 @@ class Walk(NamedTuple):
         """All products of the taps of the steps of a walk.
 
         Args:
-            starts: the coordinates of axes of role START, along which a window has one cell.
+            starts: the sizes and starts before the coordinates, along which a window has one cell.
         """
         level = [*starts] if address.level is None else [*starts, address.level]
         first = [*level, *(index for step in steps for index in step.taps[0].unbounded)]

@@ -1,0 +1,247 @@
+"""How the texels of a read are partitioned over devices, and the window of them that a device has with its halo."""
+
+import functools
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.sharding import NamedSharding, PartitionSpec
+
+from ..describe.axis import Axis, Role, Stored, StoredLevel, num_given
+from ..describe.levels import Cut
+from ..describe.spec import Coords
+from ..walk.taps import taps
+from ..walk.texel_walk import groups, middle_texel, step_of
+from .exchange import Edges, with_halo
+
+# The most taps whose texels may lie in several parts, where axes are addressed together.
+MOST_JOINT_TAPS = 4
+
+
+def names_of(sharding: NamedSharding | None) -> list[tuple[str, ...]]:
+    """The mesh axes along which each axis of an array is sharded. Axes at the end may be left out."""
+    entries = () if sharding is None else sharding.spec
+    return [() if entry is None else entry if isinstance(entry, tuple) else (entry,) for entry in entries]
+
+
+def parts_of(sharding: NamedSharding, names: Sequence[str]) -> int:
+    """The number of parts of an axis that is sharded along these axes of the mesh."""
+    return math.prod(sharding.mesh.shape[name] for name in names)
+
+
+def is_cut(sharding: NamedSharding | None) -> bool:
+    """Whether a sharding divides an array over devices."""
+    return sharding is not None and any(sharding.spec)
+
+
+class Partition(NamedTuple):
+    """How the texels of a read are partitioned over devices along one of its axes.
+
+    A device stores neighboring texels of that axis. A texture of one level is a chain of one level, but for two
+    things. Its texels keep their axes, while a device stores its texels of the levels of a chain one after the other.
+    And its last part may be shorter; then it is filled up with texels that no sample reads.
+
+    Attributes:
+        axes: the axes of the read.
+        number: the number of the partitioned one among these.
+        names: the axes of the mesh over which it is partitioned, the slowest first.
+        cut: how the levels are cut.
+        shapes: the shapes of all levels, without channels.
+    """
+
+    axes: tuple[Axis, ...]
+    number: int
+    names: tuple[str, ...]
+    cut: Cut
+    shapes: tuple[tuple[int, ...], ...]
+
+    @classmethod
+    def of(
+        cls, axes: tuple[Axis, ...], shape: Sequence[int], sharding: NamedSharding, cut: Cut | None
+    ) -> "Partition | None":
+        """The partition of texels along one axis; `None` if they are sharded in another way.
+
+        Args:
+            shape: the shape of the texels.
+            cut: how the levels of a chain are cut.
+        """
+        names = names_of(sharding)
+        names += [()] * (len(shape) - len(names))
+        stored = [k for k, axis in enumerate(axes) if axis.role not in (Role.LEVEL, Role.WEIGHT)]
+        if num_given(axes):
+            return None
+        if cut is not None:
+            if parts_of(sharding, names[0]) != cut.parts or any(names[1:]):
+                return None
+            shapes = tuple(tuple(axes[k].level_size(level) for k in stored) for level in range(axes[0].known_size))
+            return cls(axes, stored[cut.dimension], names[0], cut, shapes)
+        dimensions = [d for d, some in enumerate(names) if some]
+        if len(dimensions) != 1 or len(stored) != len(shape) - 1 or dimensions[0] == len(shape) - 1:
+            return None
+        if axes[0].role is Role.LEVEL:
+            return None
+        (dimension,) = dimensions
+        cut = Cut(dimension, parts_of(sharding, names[dimension]))
+        return cls(axes, stored[dimension], names[dimension], cut, (tuple(shape[:-1]),))
+
+    @property
+    def axis(self) -> Axis:
+        """The partitioned axis."""
+        return self.axes[self.number]
+
+    @property
+    def is_chain(self) -> bool:
+        """Whether samples choose their level."""
+        return self.axes[0].role is Role.LEVEL
+
+    @property
+    def parts(self) -> int:
+        """The number of parts."""
+        return self.cut.parts
+
+    @property
+    def size(self) -> int:
+        """The size of the axis in the finest level."""
+        return self.shapes[0][self.cut.dimension]
+
+    @property
+    def own(self) -> int:
+        """The number of texels of the axis that a device stores of the finest level."""
+        return -(-self.size // self.parts)
+
+    @property
+    def dimension(self) -> int:
+        """The dimension of the array of texels along which the parts lie."""
+        return 0 if self.is_chain else self.cut.dimension
+
+    @property
+    def is_split_first(self) -> bool:
+        """Whether texels keep their axes, the first of which is partitioned."""
+        return not self.is_chain and self.cut.dimension == 0
+
+    def spec(self, ndim: int) -> PartitionSpec:
+        """The sharding of an array of texels of so many dimensions."""
+        return PartitionSpec(*(self.names if d == self.dimension else None for d in range(ndim)))
+
+    @property
+    def part(self) -> jax.Array:
+        """The number of this device's part."""
+        return jax.lax.axis_index(self.names)
+
+    # The window of a device: its texels with a halo
+
+    def reaches_all(self, reach: int) -> bool:
+        """Whether a part with so many texels on each side is the whole axis."""
+        return self.own + 2 * reach >= self.own * self.parts
+
+    @property
+    def around(self) -> bool:
+        """Whether the first part and the last one are neighbors too."""
+        return self.is_chain or self.axis.address.cyclic
+
+    def reach_in(self, level: int, reach: int) -> int:
+        """The halo of a level, where that of the finest one is `reach`."""
+        if level == 0:
+            return reach
+        # The taps of a sample lie so far from its place in the finest level.
+        margin = 0 if self.axis.integer else self.axis.kernel.num_taps // 2 + 1
+        return -(-reach >> level) + margin
+
+    def stored_level(self, level: int, reach: int) -> StoredLevel:
+        """The texels of a level in a window."""
+        size, reach = self.shapes[level][self.cut.dimension], self.reach_in(level, reach)
+        if level >= self.cut.num_cut:
+            return StoredLevel(size, size, 0, 0)
+        own = -(-size // self.parts)
+        # Parts that are no neighbors have room between them for texels that no sample reads.
+        room = 0 if self.around else reach
+        return StoredLevel(own + 2 * reach, own * self.parts + room, own, -reach)
+
+    def axes_in_window(self, reach: int) -> tuple[Axis, ...]:
+        """The axes of a read in a window, which need its start."""
+        levels = tuple(self.stored_level(level, reach) for level in range(len(self.shapes)))
+        stored = Stored(levels[0].count, levels[0].period, levels=levels if self.is_chain else ())
+        return tuple(axis._replace(stored=stored) if k == self.number else axis for k, axis in enumerate(self.axes))
+
+    def start(self, reach: int) -> jax.Array:
+        """The operand that says where a window starts: its first texel, or of a chain, the number of the part."""
+        start = self.part
+        if not self.is_chain:
+            start = jnp.mod(start * self.own - reach, self.stored_level(0, reach).period)
+        return start.astype(jnp.int32)
+
+    def edges(self, level: int, reach: int) -> Edges:
+        """The texels of a level that neighbors send."""
+        dimension = self.cut.dimension
+        own = -(-self.shapes[level][dimension] // self.parts)
+        return Edges(self.names, self.parts, own, dimension, self.reach_in(level, reach), self.around)
+
+    def window(self, texels: jax.Array, reach: int) -> jax.Array:
+        """A device's texels with a halo in each level that is cut."""
+        if not self.is_chain:
+            return with_halo(texels, self.edges(0, reach))
+        first, levels = 0, list[jax.Array]()
+        for level, shape in enumerate(self.shapes):
+            part = self.cut.part_shape(level, (*shape, texels.shape[-1]))
+            last = first + math.prod(part[:-1])
+            stored = texels[first:last]
+            if level < self.cut.num_cut:
+                stored = with_halo(stored.reshape(part), self.edges(level, reach)).reshape(-1, part[-1])
+            levels.append(stored)
+            first = last
+        return jnp.concatenate(levels)
+
+    # The devices that samples travel to
+
+    @property
+    def step(self) -> tuple[tuple[Axis, ...], int]:
+        """The axes that are addressed together with the partitioned one, and the number of the first of them."""
+        first = 0
+        for group in groups(self.axes):
+            if self.number < first + len(group):
+                return group, first
+            first += len(group)
+        raise AssertionError
+
+    @property
+    def can_route(self) -> bool:
+        """Whether the devices are known that store the taps of a sample."""
+        axis, (group, _) = self.axis, self.step
+        if self.is_chain:
+            # A place in the finest level must tell that in the others. It does not for single texels of a level, nor
+            # under a reflection about the centers of texels.
+            moves = axis.address.repeats or axis.address.saturates
+            return axis.address.apply is not None and (axis.role is not Role.SPACE if axis.integer else moves)
+        joint = math.prod(1 if axis.integer else axis.kernel.num_taps for axis in group)
+        return len(group) == 1 or (joint <= MOST_JOINT_TAPS and group[0].address.rows_of(0) is None)
+
+    @property
+    def has_several_owners(self) -> bool:
+        """Whether the taps of one sample may lie on several devices, to each of which it travels."""
+        return len(self.step[0]) > 1
+
+    @property
+    def reach_of_filter(self) -> int:
+        """The distance of the texels of a sample from the part of the device that it travels to, at most."""
+        axis = self.axis
+        if axis.integer or axis.address.apply is None:
+            return 0
+        filled_up = self.own * self.parts - self.size if axis.address.cyclic else 0
+        return axis.kernel.num_taps // 2 + filled_up
+
+    def owners(self, coords: Coords) -> list[jax.Array]:
+        """The parts that samples travel to: that of the tap in the middle, which has the others in its halo.
+
+        Of axes that are addressed together, the parts of all taps: each part once, and then `parts` in its place.
+        """
+        group, first = self.step
+        if len(group) == 1:
+            return [middle_texel(coords[self.number], self.axis) // self.own]
+        owners: list[jax.Array] = []
+        for tap in step_of(tuple(coords[first : first + len(group)]), group, taps).taps:
+            owner = tap.index[self.number - first] // self.own
+            known = functools.reduce(jnp.logical_or, (owner == other for other in owners), jnp.zeros(owner.shape, bool))
+            owners.append(jnp.where(known, self.parts, owner))
+        return owners

@@ -1,0 +1,341 @@
+"""Reads of textures that are sharded, and splats onto them: which method serves them, and what each device computes.
+
+There are three methods. By halo, each device receives the texels beside its own, as far as its samples reach. By
+routing, samples travel to the device that stores their texels, and values travel back. Or each device receives the
+whole texture. A device reads its window of the texture by the same filters, address rules and kinds as the whole, to
+the bit: `Stored` says which texels it holds. Exchanges are collectives of JAX, whose transposes send gradients back.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.custom_batching import custom_vmap
+from jax.experimental import checkify
+from jax.sharding import NamedSharding
+from jax.sharding import PartitionSpec as P
+
+from ..._jax.indexing import entry, everywhere, explicit_sharding
+from ..compute.availability import are_available, where_available
+from ..compute.operators import sum_of_calls, summed
+from ..describe.axis import Axis, Role
+from ..describe.grids import StoredOrder
+from ..describe.levels import Cut, joined_levels
+from ..describe.read import Read
+from ..describe.spec import Coords, ReadSpec
+from ..describe.storage import Halo as HaloStorage
+from ..describe.storage import WithHalo
+from ..rules import primitives
+from ..walk.combinations import weighted
+from ..walk.taps import taps
+from ..walk.texel_walk import AxisTaps, texels_shape
+from .access import ShardedAccess, report_whole
+from .counted import with_count
+from .exchange import with_edges
+from .method import COUNT, Halo, Routing, Whole
+from .partition import Partition, is_cut
+from .routes import Routes
+
+# A read of texels, with a border color, at operands.
+ArrayRead = Callable[[Any, Any, Sequence[jax.Array], ReadSpec], jax.Array]
+# A read of the window of a device at operands.
+WindowRead = Callable[[Sequence[jax.Array], ReadSpec], jax.Array]
+
+
+def read_where_placed(
+    read: ArrayRead,
+    texels: jax.Array,
+    color: jax.Array | None,
+    operands: Sequence[jax.Array],
+    spec: ReadSpec,
+    *,
+    takes_halo: bool = False,
+    splits_over_taps: bool = True,
+    chain: Cut | None = None,
+    axis_taps: AxisTaps = taps,
+) -> jax.Array:
+    """A read, of which each device computes a part if texels carry an explicit sharding.
+
+    Args:
+        takes_halo: whether `read`, without a color, takes texels in three arrays.
+        splits_over_taps: whether the read is the sum of reads of some of its taps and of the others.
+        chain: how the levels of a mip chain are cut.
+        axis_taps: finds the taps of one axis, as the read does.
+    """
+    sharding = explicit_sharding(texels)
+    if sharding is None or not is_cut(sharding):
+        return read(whole(texels, spec.axes, chain), color, operands, spec)
+    access = ShardedAccess.of(texels.shape, texels.dtype, sharding, operands, spec, cut=chain)
+    if access is None:
+        report_whole(texels.shape, texels.dtype, sharding)
+        return read(whole(texels, spec.axes, chain), color, operands, spec)
+    access = access._replace(splits_over_taps=splits_over_taps, axis_taps=axis_taps)
+    method = access.method()
+    access.report(method)
+    if isinstance(method, Whole):
+        return read_whole(read, whole(texels, spec.axes, chain), color, access)
+    return reporting(read_in_parts(read, texels, color, access, method, takes_halo), access, method)
+
+
+def splat_where_placed(
+    values: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec, sharding: NamedSharding | None
+) -> jax.Array:
+    """A splat whose texels carry a sharding: the transpose of the read of texels that do."""
+    if sharding is None or not is_cut(sharding):
+        return primitives.splat(values, operands, spec)
+    shape = texels_shape(spec.axes, values.shape[-1])
+    access = ShardedAccess.of(shape, values.dtype, sharding, operands, spec.adjoint(values.dtype), values)
+    if access is None:
+        report_whole(shape, values.dtype, sharding)
+        return jax.reshard(primitives.splat(values, operands, spec), sharding)
+    method = access.method()
+    access.report(method)
+    if isinstance(method, Whole):
+        return jax.reshard(primitives.splat(values, operands, spec), sharding)
+
+    def read(texels: jax.Array) -> jax.Array:
+        return read_in_parts(uncolored_read, texels, None, access, method, takes_halo=True)
+
+    values = jax.reshard(values, jax.eval_shape(read, access.texels).sharding)
+    (sums,) = jax.linear_transpose(read, access.texels)(values)
+    return reporting(sums, access, method).astype(spec.dtype)
+
+
+def uncolored_read(
+    texels: jax.Array | WithHalo, color: None, operands: Sequence[jax.Array], spec: ReadSpec
+) -> jax.Array:
+    """The engine's read with zero outside."""
+    del color
+    return primitives.read(texels, operands, spec)
+
+
+def read_in_parts(
+    read: ArrayRead,
+    texels: jax.Array,
+    color: jax.Array | None,
+    access: ShardedAccess,
+    method: Halo | Routing,
+    takes_halo: bool,
+) -> jax.Array:
+    """A read of which each device computes the values of its samples, by halo or by routing."""
+    partition, samples, mesh = access.partition, access.samples, access.mesh
+    colors = [] if color is None else [color]
+
+    def on_device(texels: jax.Array, colors: list[jax.Array], *operands: jax.Array) -> jax.Array:
+        alone = lambda texels, operands, spec: read(texels, colors[0] if colors else None, operands, spec)
+        part = Part(alone, texels, partition, takes_halo and color is None, access.axis_taps)
+        if isinstance(method, Halo):
+            return by_halo(part, operands, spec, method.reach).values
+        return by_routing(part, operands, spec, access.capacity(method.slack))
+
+    # Samples that travel, or to which some are added, are taken one number at a time.
+    stays = isinstance(method, Halo) and samples.padding[1] == 0
+    operands, specs = access.sharded_stacks() if stays else access.sharded_numbers()
+    spec = access.stacked_spec if stays else access.spec
+    colors = [jax.reshard(a, NamedSharding(mesh, P())) for a in colors]
+    in_specs = partition.spec(texels.ndim), P(), *specs
+    run = jax.shard_map(on_device, mesh=mesh, in_specs=in_specs, out_specs=samples.values_spec())
+    return as_given_samples(run(texels, colors, *operands), access)
+
+
+def read_whole(read: ArrayRead, texels: jax.Array, color: jax.Array | None, access: ShardedAccess) -> jax.Array:
+    """A read of the whole texture by each device, at the samples that it would have otherwise."""
+    if access.samples.padding[1]:
+        return read(texels, color, access.operands, access.spec)
+    values = read(texels, color, access.sharded_numbers()[0], access.spec)
+    return as_given_samples(values, access)
+
+
+def whole(texels: jax.Array, axes: tuple[Axis, ...], cut: Cut | None) -> jax.Array:
+    """All texels on each device."""
+    if cut is None:
+        return everywhere(texels)
+    levels, *inner = (axis for axis in axes if axis.role is not Role.WEIGHT)
+    shapes = [(*(axis.level_size(k) for axis in inner), texels.shape[-1]) for k in range(levels.known_size)]
+    joined = joined_levels(texels, shapes, cut)
+    return jnp.concatenate([everywhere(level).reshape(-1, texels.shape[-1]) for level in joined])
+
+
+def as_given_samples(values: jax.Array, access: ShardedAccess) -> jax.Array:
+    """Values that are sharded as the samples were given, without those of added samples; of a warp as its image is."""
+    samples, (axis, count) = access.samples, access.samples.padding
+    if samples.given == samples.names or (isinstance(access.spec.grid, StoredOrder) and not count):
+        return values
+    spec = P(*(names or None for names in samples.given), None)
+    values = jax.reshard(values, NamedSharding(access.mesh, spec))
+    return jax.lax.slice_in_dim(values, 0, samples.shape[axis], axis=axis) if count else values
+
+
+# What each device computes, inside `jax.shard_map`
+
+
+class Part(NamedTuple):
+    """The texels of a device, and the reads that read them.
+
+    Attributes:
+        read: the read of texels.
+        texels: the texels that the device stores.
+        partition: how the texture is partitioned.
+        takes_halo: whether `read` takes texels in three arrays.
+        axis_taps: finds the taps of one axis, as the read does.
+    """
+
+    read: Callable[[Any, Sequence[jax.Array], ReadSpec], jax.Array]
+    texels: jax.Array
+    partition: Partition
+    takes_halo: bool = False
+    axis_taps: AxisTaps = taps
+
+    def keeps_halo(self, reach: int) -> bool:
+        """Whether the texels that neighbors send stay in arrays of their own."""
+        return self.takes_halo and self.partition.is_split_first and reach > 0
+
+    def with_halo(self, reach: int) -> WindowRead:
+        """The read of the window of this device, whose halo neighbors send once."""
+        texels, partition = self.texels, self.partition
+        if self.keeps_halo(reach):
+            window = WithHalo(*with_edges(texels, partition.edges(0, reach)))
+        else:
+            window = partition.window(texels, reach)
+
+        def run(operands: Sequence[jax.Array], spec: ReadSpec) -> jax.Array:
+            spec, given = in_window(spec, operands, partition, reach)
+            return self.read(window, given, spec)
+
+        return run
+
+
+def in_window(spec: ReadSpec, operands: Sequence[jax.Array], partition: Partition, reach: int) -> Read:
+    """A read in the window of a device."""
+    return Read(spec.with_axes(partition.axes_in_window(reach)), tuple(operands)).with_given([partition.start(reach)])
+
+
+class ReadResult(NamedTuple):
+    """The values of a device's samples, and which of them are right.
+
+    The others reach further than the halo, and are NaN, or zero if they are integers.
+    """
+
+    values: jax.Array
+    reached: jax.Array
+
+
+def by_halo(part: Part, operands: Sequence[jax.Array], spec: ReadSpec, reach: int) -> ReadResult:
+    """A read of samples none of whose taps lies further than `reach` texels from the part of their device."""
+    values = part.with_halo(reach)(operands, spec)
+    spec, operands = in_window(spec, operands, part.partition, reach)
+    if not part.keeps_halo(reach):
+        missing = HaloStorage(reach, marks_missing=True).missing(values.dtype)
+        values = where_available(values, operands, spec, missing, part.axis_taps)
+    available = are_available(spec, operands, part.axis_taps)
+    return ReadResult(values, jnp.broadcast_to(available, values.shape[:-1]))
+
+
+def by_routing(part: Part, operands: Sequence[jax.Array], spec: ReadSpec, capacity: int) -> jax.Array:
+    """A read of samples that travel to the device that stores their texels.
+
+    Each device sends at most `capacity` samples to each other one at once, in as many rounds as that takes. The reads
+    of a mean travel one after the other.
+    """
+    read = part.with_halo(part.partition.reach_of_filter)
+    one = dataclasses.replace(spec.of_coords(), summed_axes=())
+    if spec.several or spec.summed_axes:
+        one = one.with_dtype(spec.sums)
+    exchanged = functools.partial(one_by_routing, part, read, spec=one, capacity=capacity)
+    if spec.several is None:
+        return summed(exchanged(spec.coords(operands)), spec).astype(spec.dtype)
+
+    @jax.checkpoint
+    def weighted_read(number: jax.Array) -> jax.Array:
+        coords, weight = spec.read_at(number, *operands)
+        return jnp.where(weight[..., None] > 0, weighted(weight, exchanged(coords, needed=weight > 0)), 0)
+
+    return summed(sum_of_calls(weighted_read, spec.num_reads), spec).astype(spec.dtype)
+
+
+def one_by_routing(
+    part: Part,
+    read: WindowRead,
+    coords: Coords,
+    *,
+    spec: ReadSpec,
+    capacity: int,
+    needed: jax.Array | None = None,
+) -> jax.Array:
+    """The values of one read of each sample, or zero where none is needed.
+
+    A sample whose taps lie in several parts travels to each of these, and the sums of the taps in each are added.
+
+    Args:
+        read: the read at the coordinates of samples that have traveled to a device.
+        needed: whether each sample is read.
+    """
+    partition, channels = part.partition, part.texels.shape[-1]
+    coords = jnp.broadcast_arrays(*coords)
+    shape, coords = coords[0].shape, [c.reshape(-1) for c in coords]
+    owners = partition.owners(coords)
+    if needed is not None:
+        needed = jnp.broadcast_to(needed, shape).reshape(-1)
+        owners = [jnp.where(needed, owner, partition.parts) for owner in owners]
+    count, times = owners[0].size, len(owners)
+    routes = Routes.to(jnp.concatenate(owners), partition.names, partition.parts, capacity)
+    there = spec if times == 1 else spec.with_dtype(spec.sums)
+
+    def step(values: jax.Array, number: jax.Array) -> jax.Array:
+        sent, _ = routes.sent(number)
+        received = routes.exchanged_together([entry(c, sent % count) for c in coords])
+        return routes.returned(read(received, there), number, values)
+
+    values = jnp.zeros((times * count, channels), there.dtype)
+    values = routes.in_rounds(step, values)
+    if times > 1:
+        values = jnp.sum(values.reshape(times, count, -1), 0).astype(spec.dtype)
+    return values.reshape(*shape, -1)
+
+
+# Samples that reach too far
+
+
+def reporting(result: jax.Array, access: ShardedAccess, method: Halo | Routing) -> jax.Array:
+    """The result of a read or splat. Samples that reach further than the halo are counted, if a caller wants to know.
+
+    They are an error under checkify. The check stands behind the read: JAX 0.10.2 cannot check a `jax.shard_map` where
+    there is an error already.
+    """
+    if not isinstance(method, Halo):
+        return result
+    beyond = of_all_examples(count_beyond(access, method))
+    message = f"{{count}} samples need texels further than {method.reach} from those of their device; use a larger"
+    checkify.debug_check(beyond == 0, f"{message} reach in jaxtex.sharded.Halo.", count=beyond)
+    return with_count(result, beyond) if COUNT.value else result
+
+
+def count_beyond(access: ShardedAccess, method: Halo) -> jax.Array:
+    """The number of samples that need texels beyond the halo of their device."""
+    spec, partition, samples = access.spec, access.partition, access.samples
+
+    def on_device(wanted: jax.Array, *operands: jax.Array) -> jax.Array:
+        part, given = in_window(spec, operands, partition, method.reach)
+        beyond = jnp.sum(wanted & ~are_available(part, given, access.axis_taps), dtype=jnp.int32)
+        return jax.lax.psum(beyond, access.names)
+
+    operands, specs = access.sharded_numbers()
+    wanted = samples.wanted()
+    in_specs = samples.spec_of(wanted.shape), *specs
+    run = jax.shard_map(on_device, mesh=access.mesh, in_specs=in_specs, out_specs=P())
+    return run(jax.reshard(wanted, NamedSharding(access.mesh, in_specs[0])), *operands)
+
+
+@custom_vmap
+def of_all_examples(count: jax.Array) -> jax.Array:
+    """A count, summed over all examples under `jax.vmap`: JAX batches no check under explicit mesh axes."""
+    return count
+
+
+@of_all_examples.def_vmap
+def sum_of_examples(axis_size: int, in_batched: Sequence[bool], count: jax.Array) -> tuple[jax.Array, bool]:
+    del axis_size, in_batched
+    return of_all_examples(jnp.sum(count, 0, dtype=count.dtype)), False

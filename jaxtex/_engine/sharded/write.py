@@ -1,0 +1,247 @@
+"""Writes of single texels of textures that are sharded.
+
+Texels stay where they are. Samples that all devices have are written by each device to its own texels. Samples that are
+sharded over the devices of the texture travel to the device of their texel, in rounds. Each brings its number among all
+samples, so that a texel keeps the value that it keeps in the whole texture.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import NamedSharding
+from jax.sharding import PartitionSpec as P
+
+from ..._jax.indexing import everywhere, explicit_sharding, gather, scatter
+from ..._jax.straight_through import straight_through
+from ..._tables.storage_formats import Decoding, sum_dtype
+from ..compute import texel_write
+from ..compute.texel_write import keeping_bits, keeping_nan, landing, same
+from ..describe.axis import Axis
+from ..describe.spec import Coords, ReadSpec
+from ..walk.texel_walk import both, flattened
+from .access import ShardedAccess, described, report_whole
+from .method import METHOD, Routing, Whole, report
+from .partition import Partition, is_cut
+from .routes import NO_SAMPLE, Routes
+
+LAST_NUMBER = np.int32(np.iinfo(np.int32).max)
+
+
+class TexelWrite(NamedTuple):
+    """A write of single texels without its arrays.
+
+    Attributes:
+        axes: the axes of the texture, all integer.
+        rule: the name of the rule by which a texel and a value become one: set, add, min or max.
+        unique: of the rule that sets, whether no two samples write the same texel.
+    """
+
+    axes: tuple[Axis, ...]
+    rule: str = "set"
+    unique: bool = False
+
+    def alone(self, texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axis, ...]) -> jax.Array:
+        """By one device that has all samples."""
+        if self.rule == "set":
+            return texel_write.write(texels, values, coords, axes, unique=self.unique)
+        return texel_write.reduce(texels, values, coords, axes, self.rule)
+
+    def __call__(self, texels: jax.Array, values: jax.Array, coords: Coords) -> jax.Array:
+        """By all devices that store texels, if texels carry an explicit sharding."""
+        sharding = explicit_sharding(texels)
+        if sharding is None or not is_cut(sharding) or not values.size:
+            return self.alone(texels, values, coords, self.axes)
+        partition = Partition.of(self.axes, texels.shape, sharding, None)
+        if partition is None:
+            report_whole(texels.shape, texels.dtype, sharding)
+            whole = self.alone(everywhere(texels), everywhere(values), [everywhere(c) for c in coords], self.axes)
+            return jax.reshard(whole, sharding)
+        spec = ReadSpec(self.axes, Decoding.ELEMENT, texels.dtype)
+        access = ShardedAccess.of(texels.shape, texels.dtype, sharding, coords, spec, values)
+        if access is None or access.samples.given != access.samples.names or isinstance(METHOD.value, Whole):
+            texture = described(texels.shape, texels.dtype, sharding)
+            report(f"{texture}: each device receives all samples, and writes to its own texels")
+            return self.of_all_samples(texels, values, coords, partition)
+        method = METHOD.value if isinstance(METHOD.value, Routing) else Routing()
+        access.report(method)
+        return self.exchanged(texels, values, coords, access, access.capacity(method.slack))
+
+    def of_all_samples(self, texels: jax.Array, values: jax.Array, coords: Coords, partition: Partition) -> jax.Array:
+        """By devices each of which has all samples."""
+
+        def on_device(texels: jax.Array, values: jax.Array, *coords: jax.Array) -> jax.Array:
+            start = partition.start(0).reshape([1] * coords[0].ndim)
+            return self.alone(texels, values, [start, *coords], partition.axes_in_window(0))
+
+        mesh, spec = jax.typeof(texels).sharding.mesh, partition.spec(texels.ndim)
+        run = jax.shard_map(on_device, mesh=mesh, in_specs=(spec, P(), *[P() for _ in coords]), out_specs=spec)
+        return run(texels, everywhere(values), *map(everywhere, coords))
+
+    def exchanged(
+        self, texels: jax.Array, values: jax.Array, coords: Coords, access: ShardedAccess, capacity: int
+    ) -> jax.Array:
+        """By devices that send those of their samples that belong to other devices."""
+        mesh, shape, partition = access.mesh, values.shape[:-1], access.partition
+        writes = ExchangedWrites(partition, capacity)
+
+        def on_device(texels: jax.Array, values: jax.Array, *coords: jax.Array) -> jax.Array:
+            flat = [jnp.broadcast_to(c, values.shape[:-1]).reshape(-1) for c in coords]
+            values = values.reshape(-1, values.shape[-1])
+            if self.rule == "set":
+                return writes.write(texels, values, flat, unique=self.unique)
+            return writes.reduce(texels, values, flat, self.rule)
+
+        # Along other axes of the mesh each device has all samples of the part.
+        names = [tuple(name for name in along if name in partition.names) or None for along in access.samples.names]
+        arrays = [values, *coords, texel_write.numbers(shape)]
+        specs = [P(*(along if n > 1 else None for n, along in zip(a.shape, (*names, None)))) for a in arrays]
+        arrays = [jax.reshard(a, NamedSharding(mesh, s)) for a, s in zip(arrays, specs)]
+        spec = partition.spec(texels.ndim)
+        return jax.shard_map(on_device, mesh=mesh, in_specs=(spec, *specs), out_specs=spec)(texels, *arrays)
+
+
+# What each device computes, inside `jax.shard_map`
+
+
+class Landed(NamedTuple):
+    """Samples that write texels of a device.
+
+    Attributes:
+        indices: the flat indices of the texels.
+        inside: whether each sample writes one.
+        values: the values, (samples, C).
+        numbers: the numbers of the samples among all, in flattened order.
+    """
+
+    indices: tuple[jax.Array, ...]
+    inside: jax.Array
+    values: jax.Array
+    numbers: jax.Array
+
+
+# From the texels and what else is kept for each of them, before samples are written, to those after it.
+Step = Callable[[Any, Landed], Any]
+
+
+class ExchangedWrites(NamedTuple):
+    """Writes of samples that travel to the device of their texel.
+
+    Attributes:
+        partition: how the texture is partitioned.
+        capacity: the number of samples that go to one other device in a round, at most.
+    """
+
+    partition: Partition
+    capacity: int
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        """The axes of a device's texels."""
+        return self.partition.axes_in_window(0)
+
+    def write(self, texels: jax.Array, values: jax.Array, coords: Coords, *, unique: bool) -> jax.Array:
+        """`texel_write.write` of a device's texels, with the samples of all devices.
+
+        Args:
+            values: the values of the samples of the device, (samples, C).
+            coords: their coordinates along each axis, (samples,), and then the number of each sample.
+        """
+
+        def written(texels: jax.Array, values: jax.Array, coords: Coords) -> jax.Array:
+            stored = flattened(texels, self.axes)
+            newest = jnp.full((*stored.shape[:-1], 1), NO_SAMPLE, jnp.int32)
+            kept = (stored,) if unique else (stored, newest)
+            step = only_samples if unique else newest_samples
+            return self.after_all(step, kept, values, coords)[0].reshape(texels.shape)
+
+        return keeping_bits(written, texels, values, coords)
+
+    def reduce(self, texels: jax.Array, values: jax.Array, coords: Coords, rule: str) -> jax.Array:
+        """`texel_write.reduce` of a device's texels, with the samples of all devices; arguments as of `write`."""
+
+        def result(texels: jax.Array, values: jax.Array, coords: Coords) -> jax.Array:
+            total = sum_dtype(texels.dtype) if jnp.issubdtype(texels.dtype, jnp.floating) else texels.dtype
+            joined = self.sums if rule == "add" else functools.partial(self.extremes, rule=rule)
+            stored, values = (a.astype(total) if rule == "add" else a for a in (texels, values))
+            reduced = joined(flattened(stored, self.axes), values, coords)
+            return reduced.reshape(texels.shape).astype(texels.dtype)
+
+        return keeping_nan(result, texels, values, coords)
+
+    def sums(self, stored: jax.Array, values: jax.Array, coords: Coords) -> jax.Array:
+        return self.after_all(functools.partial(joined, rule="add"), stored, values, coords)
+
+    def extremes(self, stored: jax.Array, values: jax.Array, coords: Coords, rule: str) -> jax.Array:
+        """The least or largest of texels and values, whose cotangent goes to the first that ties, texels before."""
+
+        def reduced(stored: jax.Array, values: jax.Array, coords: Coords) -> jax.Array:
+            return self.after_all(functools.partial(joined, rule=rule), stored, values, coords)
+
+        def selected(stored: jax.Array, values: jax.Array, coords: Coords) -> jax.Array:
+            best = jax.lax.stop_gradient(reduced(stored, values, coords))
+            first = jnp.where(same(stored, best), NO_SAMPLE, LAST_NUMBER)
+            return self.after_all(functools.partial(first_to_tie, best=best), (stored, first), values, coords)[0]
+
+        return straight_through(reduced, selected)(stored, values, coords)
+
+    def after_all(self, step: Step, state: Any, values: jax.Array, coords: Coords) -> Any:
+        """The state after a step with the samples that a device has for itself, and one with those of each round."""
+        partition, (*coords, numbers) = self.partition, coords
+        start = partition.start(0).reshape(1)
+
+        def landed(values: jax.Array, coords: Coords, numbers: jax.Array) -> Landed:
+            address = landing(values, [start, *coords], self.axes)
+            inside = both(address.inside, numbers != NO_SAMPLE)
+            assert inside is not None
+            return Landed(address.flat_index, inside, values, numbers)
+
+        (owner,) = partition.owners(coords)
+        row = jnp.where(owner != partition.part, owner, partition.parts)
+        routes = Routes.to(row, partition.names, partition.parts, self.capacity)
+
+        def turn(state: Any, number: jax.Array) -> Any:
+            sent, exist = routes.sent(number)
+            there = lambda a: routes.exchanged(a[sent])
+            received = there(values), [there(c) for c in coords]
+            return step(state, landed(*received, routes.exchanged(jnp.where(exist, numbers[sent], NO_SAMPLE))))
+
+        return routes.in_rounds(turn, step(state, landed(values, coords, numbers)), certain=0)
+
+
+# Steps
+
+
+def only_samples(kept: tuple[jax.Array], samples: Landed) -> tuple[jax.Array]:
+    """Texels with the values of samples of which no two write the same one."""
+    (stored,) = kept
+    return (scatter(stored, samples.indices, samples.inside, samples.values, "set", unique=True),)
+
+
+def newest_samples(kept: tuple[jax.Array, jax.Array], samples: Landed) -> tuple[jax.Array, jax.Array]:
+    """Texels with the values of the samples that have the largest numbers, and these numbers."""
+    stored, newest = kept
+    newest = scatter(newest, samples.indices, samples.inside, samples.numbers[:, None], "max")
+    last = gather(newest, samples.indices)[..., 0] == samples.numbers
+    return scatter(stored, samples.indices, samples.inside & last, samples.values, "set", unique=True), newest
+
+
+def joined(stored: jax.Array, samples: Landed, rule: str) -> jax.Array:
+    """Texels and values joined by add, min or max."""
+    return scatter(stored, samples.indices, samples.inside, samples.values, rule)
+
+
+def first_to_tie(kept: tuple[jax.Array, jax.Array], samples: Landed, best: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Texels with the values that equal the best ones, channel by channel: of several the first; and their numbers."""
+    stored, first = kept
+    ties = samples.inside[:, None] & same(samples.values, gather(best, samples.indices))
+    numbers = jnp.where(ties, samples.numbers[:, None], LAST_NUMBER)
+    first = scatter(first, samples.indices, samples.inside, numbers, "min")
+    wins = ties & (gather(first, samples.indices) == numbers)
+    channel = jnp.broadcast_to(jnp.arange(stored.shape[-1], dtype=jnp.int32), wins.shape)
+    indices = *(index[:, None] for index in samples.indices), channel
+    texels = scatter(stored[..., None], indices, wins, samples.values[..., None], "set", unique=True)
+    return texels[..., 0], first
