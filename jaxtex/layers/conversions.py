@@ -12,14 +12,12 @@ from jax.core import Tracer
 from jax.typing import ArrayLike
 
 from .._checks.integers import in_native_order
-from .._checks.remedies import check_operand
 
 
 def constant_color(color: ArrayLike | None) -> float | tuple[float, ...] | None:
     """A border color as Python numbers, which are hashable and are not parameters of a layer."""
     if color is None:
         return None
-    check_operand("SpatialTransformer", "border_color", color)
     if isinstance(color, Tracer):
         raise TypeError(
             "SpatialTransformer: border_color is traced, expected numbers, which are constants of the layer."

@@ -2,6 +2,7 @@
 
 # pyright: strict, reportUnknownMemberType=false
 
+import functools
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -9,7 +10,7 @@ import jax
 from jax.typing import ArrayLike
 
 from .._checks.arguments import as_integer
-from .._checks.remedies import as_flag
+from .._checks.remedies import public
 from ..sampler import FilterModeLike, Sampler
 from ..warp import spatial_transform
 from ..warp.options import check_shows_outside, resolve_sampler
@@ -73,6 +74,7 @@ class SpatialTransformer(nnx.Module):
         Array([3.75, 4.25, 4.75, 5.25], dtype=float32)
     """
 
+    @functools.partial(public, called="SpatialTransformer")
     def __init__(
         self,
         localization: Callable[[jax.Array], jax.Array],
@@ -92,7 +94,7 @@ class SpatialTransformer(nnx.Module):
         self.sampler = resolve_sampler("SpatialTransformer", sampler, filter, address)
         check_shows_outside("SpatialTransformer", self.sampler, border_color)
         self.border_color = constant_color(border_color)
-        self.antialias = as_flag("SpatialTransformer", "antialias", antialias)
+        self.antialias = antialias
         features = as_integer("SpatialTransformer", "num_features", num_features, 1)
         count = num_parameters("SpatialTransformer", transform, len(self.output_shape))
         # The initializers draw no random numbers. A position needs all bits of the product.

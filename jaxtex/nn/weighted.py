@@ -18,12 +18,12 @@ from .._checks.arguments import (
     check_integer,
     check_number,
     check_read_arguments,
-    check_sampler,
     check_texture,
     common_shape,
 )
 from .._checks.integers import as_index, is_integer
 from .._checks.remedies import public
+from .._checks.samplers import check_sampler
 from .._jax.typed_jit import typed_jit
 from .._reads import calls, models
 from .._tables.address_rules import last
@@ -101,7 +101,7 @@ def sample_weighted(
         raise ValueError(f"{NAME}: textures is empty, expected at least one Texture.")
     for k, texture in enumerate(entries):
         check_texture(NAME, texture, coords, f"textures[{k}]" if several else "textures")
-        check_sampler(NAME, texture.kind, texture.dtype, texture.num_levels, sampler)
+        check_sampler(NAME, texture.kind, texture.dtype, texture.num_levels, texture.shape[-2], sampler)
     check_alike(entries)
     arguments = check_read_arguments(NAME, entries[0].kind, coords, layer, lod)
     numbers = check_number(NAME, "weights", weights)

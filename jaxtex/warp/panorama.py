@@ -15,7 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
-from .._checks.arguments import as_array, as_integer, check_sampler
+from .._checks.arguments import as_array, as_integer
+from .._checks.samplers import check_sampler
 from .._tables.storage_formats import sum_dtype
 from ..mipmaps import build_mipmaps
 from ..modes import AddressMode, Arithmetic, TextureKind
@@ -163,7 +164,7 @@ def cubemap_to_equirectangular(
     how = resolve_sampler(name, sampler, filter, None, AddressMode.CLAMP)
     texels, options, result = as_numbers(texels, ReadOptions(how, None, antialias, result_dtype(name, dtype)))
     texels, how, scale = as_blended(texels, options.sampler, antialias)
-    check_sampler(name, TextureKind.CUBEMAP, texels.dtype, 1, how)
+    check_sampler(name, TextureKind.CUBEMAP, texels.dtype, 1, texels.shape[-2], how)
     sizes = constants(texels, *shape[::-1])
 
     def to_points(u: jax.Array, v: jax.Array) -> Arrays:

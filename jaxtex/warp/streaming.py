@@ -213,7 +213,7 @@ def resample_tiles(
         raise ValueError(f"{name}: image has shape {like.shape}, expected sizes of at least 1.")
     tile = TILES[len(shape)] if tile_shape is None else as_shape(name, "tile_shape", tile_shape, (len(shape),))
     options = read_options(name, sampler, filter, address, border_color, False, dtype)
-    check_reads(name, options, len(shape), like.dtype, like.shape[-1])
+    check_reads(name, options, len(shape), like.dtype, image.shape)
     texel_bytes = like.dtype.itemsize * like.shape[-1]
     warp = StreamedWarp(image, function, shape, *as_numbers(np.zeros((1, 1), like.dtype), options), window_bytes)
     shapes = WindowShapes(LEAST_WINDOWS[len(shape)], max(window_bytes // texel_bytes, 1))

@@ -9,7 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from .._checks.arguments import check_is_sampler
 from ..sampler import Sampler
 from .calls import compiled
 from .fields import as_components, field_parameters
@@ -161,7 +160,6 @@ def grid_sample(
     read = grid_read(name, mode or "bilinear", padding_mode or "zeros", align_corners)
     how, fold = read.sampler, read.fold
     if sampler is not None:
-        check_is_sampler(name, cast(Any, sampler))
         if mode is not None:
             raise ValueError(f"{name}: mode is {mode!r}, but sampler takes its place; leave mode or sampler out.")
         if padding_mode is not None and sampler.address_mode is not None:

@@ -39,7 +39,7 @@ REFUSED = {
     "one size": (lambda: warp.resize(IMAGE, 32), "pass output_shape=(32, 32)"),
     "sizes with channels": (lambda: warp.resize(IMAGE, (24, 32, 3)), "leave out the channels, output_shape=(24, 32)"),
     "sizes of an image with channels": (lambda: warp.rotate(IMAGE, 9.0, (24, 32, 3)), "output_shape=(24, 32)"),
-    "two maps": (lambda: warp.remap(IMAGE, X, Y), "pass arrays of coordinates as one tuple, remap(image, (x, y))"),
+    "two maps": (lambda: warp.remap(IMAGE, X, Y), "pass coordinates as one tuple, remap(image, (x, y))"),
     "a nested list": (lambda: warp.rotate(IMAGE.tolist(), 20.0), "pass jnp.asarray(image)"),
     "a list of images": (
         lambda: warp.rotate([IMAGE, IMAGE], 20.0),

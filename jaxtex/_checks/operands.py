@@ -1,0 +1,109 @@
+"""Arguments that are to become arrays: no strings, no missing values, no objects that hold no numbers."""
+
+# pyright: strict, reportUnknownMemberType=false
+
+from collections.abc import Iterator
+from typing import cast
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .integers import is_integral
+from .words import described
+
+# Arguments that are images: what a string in their place names is a file.
+FILES = ("image", "images", "texels", "texture")
+NUMBERS = "a number or an array; pass one"
+
+
+def check_operand(name: str, argument: str, value: object) -> None:
+    """An array, a number, or lists and tuples of them.
+
+    Raises:
+        TypeError: says what to pass.
+    """
+    for leaf in leaves_of(value):
+        check_leaf(name, f"{argument} {'is' if leaf is value else 'holds'}", argument, leaf)
+
+
+def leaves_of(value: object) -> Iterator[object]:
+    """What lists and tuples hold, or the value itself."""
+    if not isinstance(value, list | tuple):
+        yield value
+        return
+    for part in cast("list[object]", value):
+        yield from leaves_of(part)
+
+
+def check_leaf(name: str, came: str, argument: str, leaf: object) -> None:
+    """An array, a number, or an object of which NumPy or JAX makes an array; `came` begins the message on others."""
+    if isinstance(leaf, str | bytes):
+        raise TypeError(f"{name}: {came} {leaf!r}, expected {in_place_of_string(argument, leaf)}.")
+    if isinstance(leaf, np.ndarray | np.generic):
+        if not holds_numbers(leaf):
+            raise TypeError(
+                f"{name}: {argument} holds {leaf.dtype}, expected numbers; convert it with {argument}.astype."
+            )
+    elif not isinstance(leaf, jax.Array | bool | int | float | complex) and not becomes_array(leaf):
+        raise TypeError(f"{name}: {came} {described(leaf)}, expected {NUMBERS}.")
+
+
+def holds_numbers(array: np.ndarray | np.generic) -> bool:
+    """Whether an array of NumPy holds numbers or bool; Python's integers are numbers of any size."""
+    if array.dtype == object:
+        return is_integral(array)
+    return jnp.issubdtype(array.dtype, jnp.number) or array.dtype == np.bool_
+
+
+def becomes_array(value: object) -> bool:
+    """Whether JAX or NumPy makes an array of an object, as of a Pillow image or a torch tensor."""
+    is_instance = not isinstance(value, type)
+    return is_instance and any(hasattr(value, f"__{key}__") for key in ("jax_array", "array", "array_interface"))
+
+
+def in_place_of_string(argument: str, text: str | bytes) -> str:
+    """What a string should have been, and how to mend it."""
+    if argument == "border_color":
+        return (
+            "a number, or one for each channel, in units of the image; pass 1.0 for the white of fractions, 255 for "
+            "that of bytes, (r, g, b) for a color"
+        )
+    if argument in FILES:
+        return f"an array; read the file first, such as {argument} = numpy.asarray(PIL.Image.open(...))"
+    try:
+        return f"a number or an array; pass {float(text):g}"
+    except ValueError:
+        return NUMBERS
+
+
+# What a compiled call takes: arrays of NumPy and JAX, which have no other conversions
+
+
+def check_is_of_arrays(name: str, argument: str, value: object) -> None:
+    """Raises a TypeError for an array of a library beside NumPy and JAX."""
+    for leaf in leaves_of(value):
+        if becomes_array(leaf) and not (isinstance(leaf, jax.Array | np.ndarray | np.generic) or is_of_jax(leaf)):
+            kind = f"{described(leaf)} of {type(leaf).__module__.partition('.')[0]}"
+            raise TypeError(f"{name}: {argument} is {kind}, expected an array; pass numpy.asarray({argument}).")
+
+
+def is_of_jax(value: object) -> bool:
+    return hasattr(value, "__jax_array__")
+
+
+def check_is_no_nest(name: str, argument: str, value: object) -> None:
+    """Raises a TypeError for a nested list of numbers."""
+    leaves = [*leaves_of(value)] if isinstance(value, list | tuple) else []
+    if leaves and all(isinstance(leaf, bool | int | float) for leaf in leaves):
+        kind = "list" if isinstance(value, list) else "tuple"
+        raise TypeError(
+            f"{name}: {argument} is a nested {kind} of numbers, expected an array; pass jnp.asarray({argument})."
+        )
+
+
+def check_is_one_array(name: str, argument: str, value: object) -> None:
+    """Raises a TypeError for a list or tuple of arrays."""
+    if isinstance(value, list | tuple) and any(isinstance(leaf, jax.Array | np.ndarray) for leaf in leaves_of(value)):
+        kind = "list" if isinstance(value, list) else "tuple"
+        raise TypeError(f"{name}: {argument} is a {kind} of arrays, expected an array; pass jnp.stack({argument}).")

@@ -1,0 +1,33 @@
+"""How a message shows what a caller passed."""
+
+# pyright: strict, reportUnknownMemberType=false
+
+import re
+
+import jax
+import numpy as np
+from jax.core import Tracer
+
+# A value that takes more letters is described instead, and so is one that Python knows by its address alone.
+MOST_LETTERS = 80
+ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+
+
+def described(value: object) -> str:
+    """What a value is: an array of its shape, or else one of its class."""
+    if value is None:
+        return "None"
+    if isinstance(value, jax.Array | np.ndarray):
+        return f"an array of shape {value.shape}"
+    name = type(value).__name__
+    return f"an {name}" if name[0] in "aeiouAEIOU" else f"a {name}"
+
+
+def shown(value: object) -> str:
+    """A value as it is spelled, if that is short; or else what it is."""
+    if isinstance(value, Tracer):
+        return "a traced array"
+    if isinstance(value, jax.Array | np.ndarray):
+        return described(value)
+    text = repr(value)
+    return described(value) if len(text) > MOST_LETTERS or "\n" in text or ADDRESS.search(text) else text
