@@ -1,7 +1,7 @@
 """Checks of the arguments of calls: an error names the argument, what came, what was expected, and the remedy."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
@@ -13,6 +13,7 @@ from .._tables.storage_formats import sum_dtype
 from ..modes import TextureKind
 from ..texture import Texture
 from .integers import as_index, as_rounded, is_integer, is_integral, known_integers, narrowed, saturated
+from .operands import is_array, leaves_of
 from .remedies import check_is_known
 from .texels import check_stored, stacked_axes
 from .words import described, shown
@@ -23,7 +24,7 @@ TEXTURE_CALLS = {1: "texture1d", 2: "texture2d", 3: "texture3d"}
 # Textures
 
 
-def check_texture(name: str, texture: Any, coords: Any = None, argument: str = "texture") -> None:
+def check_texture(name: str, texture: object, coords: object = None, argument: str = "texture") -> None:
     """A `Texture` that is not stacked.
 
     Args:
@@ -41,9 +42,10 @@ def check_texture(name: str, texture: Any, coords: Any = None, argument: str = "
     check_stored(f"{name}: {argument}.texels", texture.dtype)
 
 
-def texture_call(value: Any, coords: Any) -> str:
+def texture_call(value: object, coords: object) -> str:
     """The call that makes a texture of an array."""
-    ndim = np.ndim(value) if isinstance(value, jax.Array | np.ndarray | list | tuple) else None
+    of_numbers = isinstance(value, list | tuple) and not any(map(is_array, leaves_of(value)))
+    ndim = np.ndim(cast(Any, value)) if is_array(value) or of_numbers else None
     count = len(coords) if isinstance(coords, tuple | list) else None
     if count not in TEXTURE_CALLS:
         count = None if ndim is None else ndim - 1
@@ -230,7 +232,8 @@ def check_shapes(name: str, argument: str, arguments: ReadArguments) -> ReadArgu
         given = ((field, value) for field, value in zip(arguments._fields, arguments) if value is not None)
         shapes = ", ".join(f"{field} {[a.shape for a in jax.tree.leaves(value)]}" for field, value in given)
         raise ValueError(
-            f"{name}: the arrays of {argument} and the arrays given with them do not broadcast: {shapes}."
+            f"{name}: the arrays of {argument} and the arrays given with them do not broadcast: {shapes}; pass equal "
+            f"sizes, or 1."
         ) from None
     return arguments
 

@@ -12,7 +12,11 @@ import numpy as np
 from .integers import is_integral
 from .words import described
 
-# Arguments that are images: what a string in their place names is a file.
+# Arguments of which each is one array.
+SINGLE = ("image", "images", "faces", "labels", "border_label")
+# Arguments whose integers are texels or indices, and not coordinates or parameters.
+IMAGES = (*SINGLE, "features", "value", "x", "pyramid", "planes", "batch_indices")
+# What a string in place of one of these names is a file.
 FILES = ("image", "images", "texels", "texture")
 NUMBERS = "a number or an array; pass one"
 
@@ -23,8 +27,12 @@ def check_operand(name: str, argument: str, value: object) -> None:
     Raises:
         TypeError: says what to pass.
     """
+    if argument in IMAGES:
+        check_is_no_nest(name, argument, value)
     for leaf in leaves_of(value):
         check_leaf(name, f"{argument} {'is' if leaf is value else 'holds'}", argument, leaf)
+    if argument in SINGLE:
+        check_is_one_array(name, argument, value)
 
 
 def leaves_of(value: object) -> Iterator[object]:
@@ -56,6 +64,10 @@ def holds_numbers(array: np.ndarray | np.generic) -> bool:
     return jnp.issubdtype(array.dtype, jnp.number) or array.dtype == np.bool_
 
 
+def is_array(value: object) -> bool:
+    return isinstance(value, jax.Array | np.ndarray)
+
+
 def becomes_array(value: object) -> bool:
     """Whether JAX or NumPy makes an array of an object, as of a Pillow image or a torch tensor."""
     is_instance = not isinstance(value, type)
@@ -75,9 +87,6 @@ def in_place_of_string(argument: str, text: str | bytes) -> str:
         return f"a number or an array; pass {float(text):g}"
     except ValueError:
         return NUMBERS
-
-
-# What a compiled call takes: arrays of NumPy and JAX, which have no other conversions
 
 
 def check_is_of_arrays(name: str, argument: str, value: object) -> None:
@@ -104,6 +113,6 @@ def check_is_no_nest(name: str, argument: str, value: object) -> None:
 
 def check_is_one_array(name: str, argument: str, value: object) -> None:
     """Raises a TypeError for a list or tuple of arrays."""
-    if isinstance(value, list | tuple) and any(isinstance(leaf, jax.Array | np.ndarray) for leaf in leaves_of(value)):
+    if isinstance(value, list | tuple) and any(map(is_array, leaves_of(value))):
         kind = "list" if isinstance(value, list) else "tuple"
         raise TypeError(f"{name}: {argument} is a {kind} of arrays, expected an array; pass jnp.stack({argument}).")

@@ -123,7 +123,7 @@ def public(
         try:
             bound = signature.bind(*args, **keywords)
         except TypeError as error:
-            raise TypeError(f"{name}: {error}.") from None
+            raise TypeError(f"{name}: {error}; the arguments are {', '.join(names)}.") from None
         for argument, value in bound.arguments.items():
             if argument == "self":
                 continue

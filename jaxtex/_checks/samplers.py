@@ -6,7 +6,7 @@ import numpy as np
 from jax.typing import DTypeLike
 
 from .._tables.address_rules import AddressRule
-from .._tables.storage_formats import Decoding, storage_format
+from .._tables.storage_formats import STORAGE_FORMATS, Decoding, StorageFormat
 from ..modes import Arithmetic, FilterMode, ReadMode, TextureKind
 from ..sampler import Sampler
 
@@ -20,7 +20,8 @@ def check_sampler(
         stored: the dtype of the texels.
         width: the size of the finest level along x.
     """
-    stored, row = np.dtype(stored), storage_format(stored)
+    stored = np.dtype(stored)
+    row = STORAGE_FORMATS.get(stored.name, StorageFormat(stored.name, floating=False))
     if sampler.decoding is Decoding.SRGB and not row.srgb:
         raise ValueError(
             f"{name}: srgb=True decodes uint8 texels, and the texture holds {row.name}; leave srgb out, or store the "
@@ -76,8 +77,8 @@ def check_modes(name: str, sampler: Sampler, ndim: int, width: int) -> tuple[Add
     rules = sampler.address_rules(ndim, name=name)
     if rules[0].even_width and width % 2:
         raise ValueError(
-            f"{name}: address_mode is {rules[0].name!r}, which continues a row half of its width away, and the texture "
-            f"is {width} texels wide; resize it to an even width, or use another mode."
+            f"{name}: the address mode is {rules[0].name!r}, which continues a row half of its width away, and the "
+            f"texture is {width} texels wide; resize it to an even width, or use another mode."
         )
     return rules
 

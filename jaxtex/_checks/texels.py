@@ -35,7 +35,7 @@ def check_level(kind: TextureKind, texels: Any, name: str, argument: str) -> jax
     try:
         # `jnp.asarray` compiles a program for each new shape of NumPy. `device_put` may share memory, that of a copy.
         texels = jax.device_put(texels.copy()) if type(texels) is np.ndarray else jnp.asarray(texels)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise TypeError(f"{name}: {argument} is {described(texels)}, expected numbers {expected}.") from None
     if texels.ndim != len(AXIS_NAMES[kind]) + 1:
         missing = texels.ndim == len(AXIS_NAMES[kind])

@@ -1,8 +1,9 @@
-"""How a message shows what a caller passed."""
+"""How a message shows what a caller passed, and the message on a word that is none of those expected."""
 
 # pyright: strict, reportUnknownMemberType=false
 
 import re
+from collections.abc import Collection
 
 import jax
 import numpy as np
@@ -31,3 +32,10 @@ def shown(value: object) -> str:
         return described(value)
     text = repr(value)
     return described(value) if len(text) > MOST_LETTERS or "\n" in text or ADDRESS.search(text) else text
+
+
+def check_word(name: str, argument: str, value: object, words: Collection[str]) -> None:
+    """Raises an error for a value that is none of some words."""
+    if not (isinstance(value, str) and value in words):
+        error = ValueError if isinstance(value, str) else TypeError
+        raise error(f"{name}: {argument} is {shown(value)}, expected one of {', '.join(map(repr, words))}.")

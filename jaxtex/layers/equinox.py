@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from .._checks.arguments import as_integer
+from .._checks.arguments import as_integer, check_function
 from .._checks.integers import in_native_order
 from .._checks.remedies import public
 from ..sampler import FilterModeLike, Sampler
@@ -100,15 +100,16 @@ class SpatialTransformer(eqx.Module):
         border_color: ArrayLike | None = None,
         antialias: bool = False,
     ):
+        check_function("SpatialTransformer", "localization", localization)
         self.localization = localization
         self.output_shape = as_shape("SpatialTransformer", "output_shape", output_shape)
+        count = num_parameters("SpatialTransformer", transform, len(self.output_shape))
         self.transform = transform
         self.sampler = resolve_sampler("SpatialTransformer", sampler, filter, address)
         check_shows_outside("SpatialTransformer", self.sampler, border_color)
         self.border_color = constant_color(border_color)
         self.antialias = antialias
         features = as_integer("SpatialTransformer", "num_features", num_features, 1)
-        count = num_parameters("SpatialTransformer", transform, len(self.output_shape))
         # The random numbers of the key are replaced by zeros.
         head = eqx.nn.Linear(features, count, key=jax.random.key(0))
         self.head = jax.tree.map(cast(Any, jnp.zeros_like), head)

@@ -9,7 +9,7 @@ from typing import Any, cast
 import jax
 from jax.typing import ArrayLike
 
-from .._checks.arguments import as_integer
+from .._checks.arguments import as_integer, check_function
 from .._checks.remedies import public
 from ..sampler import FilterModeLike, Sampler
 from ..warp import spatial_transform
@@ -88,15 +88,16 @@ class SpatialTransformer(nnx.Module):
         border_color: ArrayLike | None = None,
         antialias: bool = False,
     ):
+        check_function("SpatialTransformer", "localization", localization)
         self.localization = localization
         self.output_shape = as_shape("SpatialTransformer", "output_shape", output_shape)
+        count = num_parameters("SpatialTransformer", transform, len(self.output_shape))
         self.transform: Transform = transform
         self.sampler = resolve_sampler("SpatialTransformer", sampler, filter, address)
         check_shows_outside("SpatialTransformer", self.sampler, border_color)
         self.border_color = constant_color(border_color)
         self.antialias = antialias
         features = as_integer("SpatialTransformer", "num_features", num_features, 1)
-        count = num_parameters("SpatialTransformer", transform, len(self.output_shape))
         # The initializers draw no random numbers. A position needs all bits of the product.
         self.head = nnx.Linear(
             features, count, kernel_init=nnx.initializers.zeros, precision="highest", rngs=nnx.Rngs(0)

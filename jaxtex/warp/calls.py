@@ -10,20 +10,13 @@ import jax
 import numpy as np
 
 from .._checks.integers import as_rounded, known_integers, narrowed
-from .._checks.operands import check_is_no_nest, check_is_of_arrays, check_is_one_array
+from .._checks.operands import IMAGES, check_is_of_arrays
 from .._checks.remedies import check_is_known, public
 from .._checks.words import shown
 from .._jax.typed_jit import typed_jit
 
 # Those of the options that all warps share which are static.
 STATIC_OPTIONS = ("sampler", "filter", "address", "antialias", "dtype")
-# Arguments of which each is one array.
-SINGLE = ("image", "images", "faces", "labels", "border_label")
-# Arguments whose integers are texels or indices, and not coordinates or parameters.
-IMAGES = (
-    *SINGLE,
-    *("features", "value", "x", "pyramid", "planes", "batch_indices"),
-)
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -44,10 +37,6 @@ def compiled(*static_names: str) -> Callable[[Callable[Parameters, Result]], Cal
             if argument in static_names:
                 return as_static(name, argument, value)
             check_is_of_arrays(name, argument, value)
-            if argument in IMAGES:
-                check_is_no_nest(name, argument, value)
-            if argument in SINGLE:
-                check_is_one_array(name, argument, value)
             return at_full_width(name, argument, value)
 
         return public(functools.wraps(function)(typed_jit(*static_names)(function)), prepared)

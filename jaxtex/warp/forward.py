@@ -14,6 +14,7 @@ from jax.typing import ArrayLike, DTypeLike
 
 from .._checks.arguments import as_array
 from .._checks.samplers import check_adjoint, check_modes
+from .._checks.words import check_word
 from .._engine.compute.operators import over_batch
 from .._jax.indexing import cut_like, placed_like
 from ..sampler import FilterModeLike, Sampler
@@ -172,8 +173,7 @@ def forward_warp(
 
 
 def check_mode(name: str, mode: str, importance: ArrayLike | None, sampler: Sampler) -> None:
-    if mode not in WEIGHTS:
-        raise ValueError(f"{name}: mode is {mode!r}, expected one of {', '.join(map(repr, WEIGHTS))}.")
+    check_word(name, "mode", mode, WEIGHTS)
     if importance is not None and WEIGHTS[mode] is None:
         raise ValueError(
             f"{name}: importance is given, but mode={mode!r} ignores it; leave importance out, or use mode='softmax' "

@@ -24,7 +24,7 @@ from .._jax.barriers import with_materialized
 from .._jax.float_bits import rounded_to
 from .._jax.typed_jit import typed_jit
 from .._reads.calls import sample_grid
-from .._tables.storage_formats import sum_dtype
+from .._tables.storage_formats import Decoding, sum_dtype
 from ..mipmaps import along_axes, build_mipmaps
 from ..modes import Arithmetic, ReadMode, TextureKind
 from ..sampler import Sampler
@@ -129,10 +129,10 @@ def check_image(name: str, image: Any, ndim: int, argument: str = "image") -> No
 def check_reads(name: str, options: ReadOptions, ndim: int, stored: np.dtype[Any], shape: Sequence[int]) -> None:
     """Checks how images of `ndim` axes are read that have a shape, and hold numbers of dtype `stored`.
 
-    Integers become what the sampler can read.
+    Integers that are read as elements become what the sampler can read.
     """
     width, channels = shape[-2:]
-    if jnp.issubdtype(stored, jnp.floating):
+    if jnp.issubdtype(stored, jnp.floating) or options.sampler.decoding is not Decoding.ELEMENT:
         check_sampler(name, KINDS[ndim], stored, 1, width, options.sampler)
     check_modes(name, options.sampler, ndim, width)
     if options.border_color is not None:

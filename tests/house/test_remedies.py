@@ -65,7 +65,7 @@ REFUSED = {
     "nobody's word": (lambda: warp.resize(IMAGE, (9, 9), swirl=1), "there is no argument 'swirl'; the arguments are"),
     "coordinates apart": (lambda: jt.sample(TEXTURE, X, Y), "pass coordinates as one tuple, sample(texture, (x, y))"),
     "sizes apart": (lambda: warp.resize(IMAGE, 24, 32), "pass sizes as one tuple, output_shape=(H, W)"),
-    "an argument left out": (lambda: warp.rotate(IMAGE), "rotate: missing a required argument: 'degrees'."),
+    "an argument left out": (lambda: warp.rotate(IMAGE), "rotate: missing a required argument: 'degrees'; the"),
     "the name of a file": (lambda: warp.rotate("a.png", 9.0), "rotate: image is 'a.png', expected an array; read the"),
     "batches of two sizes": (
         lambda: warp.rotate(np.stack([IMAGE, IMAGE]), np.zeros(3)),
