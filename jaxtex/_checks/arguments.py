@@ -9,7 +9,7 @@ import numpy as np
 from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from .._tables.storage_formats import sum_dtype
+from .._tables.storage_formats import known_format, sum_dtype
 from ..modes import TextureKind
 from ..texture import Texture
 from .integers import as_index, as_rounded, is_integer, is_integral, known_integers, narrowed, saturated
@@ -39,7 +39,8 @@ def check_texture(name: str, texture: object, coords: object = None, argument: s
             f"{name}: {argument}.texels has shape {texture.texels.shape}, a stack of textures of kind "
             f"{texture.kind.value!r}; read it under jax.vmap."
         )
-    check_stored(f"{name}: {argument}.texels", texture.dtype)
+    if known_format(texture.dtype) is None:
+        check_stored(f"{name}: {argument}.texels", texture.dtype)
 
 
 def texture_call(value: object, coords: object) -> str:

@@ -2,7 +2,7 @@
 
 # pyright: strict, reportUnknownMemberType=false
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import cast
 
 import jax
@@ -19,6 +19,7 @@ IMAGES = (*SINGLE, "features", "value", "x", "pyramid", "planes", "batch_indices
 # What a string in place of one of these names is a file.
 FILES = ("image", "images", "texels", "texture")
 NUMBERS = "a number or an array; pass one"
+PLAIN = (bool, int, float, complex)
 
 
 def check_operand(name: str, argument: str, value: object) -> None:
@@ -27,21 +28,25 @@ def check_operand(name: str, argument: str, value: object) -> None:
     Raises:
         TypeError: says what to pass.
     """
+    if isinstance(value, jax.Array):
+        return
     if argument in IMAGES:
         check_is_no_nest(name, argument, value)
     for leaf in leaves_of(value):
-        check_leaf(name, f"{argument} {'is' if leaf is value else 'holds'}", argument, leaf)
+        if not (isinstance(leaf, jax.Array) or type(leaf) in PLAIN):
+            check_leaf(name, f"{argument} {'is' if leaf is value else 'holds'}", argument, leaf)
     if argument in SINGLE:
         check_is_one_array(name, argument, value)
 
 
-def leaves_of(value: object) -> Iterator[object]:
+def leaves_of(value: object) -> Sequence[object]:
     """What lists and tuples hold, or the value itself."""
     if not isinstance(value, list | tuple):
-        yield value
-        return
-    for part in cast("list[object]", value):
-        yield from leaves_of(part)
+        return (value,)
+    parts = cast("Sequence[object]", value)
+    if not any(isinstance(part, list | tuple) for part in parts):
+        return parts
+    return [leaf for part in parts for leaf in leaves_of(part)]
 
 
 def check_leaf(name: str, came: str, argument: str, leaf: object) -> None:
@@ -53,7 +58,7 @@ def check_leaf(name: str, came: str, argument: str, leaf: object) -> None:
             raise TypeError(
                 f"{name}: {argument} holds {leaf.dtype}, expected numbers; convert it with {argument}.astype."
             )
-    elif not isinstance(leaf, jax.Array | bool | int | float | complex) and not becomes_array(leaf):
+    elif not isinstance(leaf, PLAIN) and not becomes_array(leaf):
         raise TypeError(f"{name}: {came} {described(leaf)}, expected {NUMBERS}.")
 
 
@@ -103,7 +108,7 @@ def is_of_jax(value: object) -> bool:
 
 def check_is_no_nest(name: str, argument: str, value: object) -> None:
     """Raises a TypeError for a nested list of numbers."""
-    leaves = [*leaves_of(value)] if isinstance(value, list | tuple) else []
+    leaves = leaves_of(value) if isinstance(value, list | tuple) else ()
     if leaves and all(isinstance(leaf, bool | int | float) for leaf in leaves):
         kind = "list" if isinstance(value, list) else "tuple"
         raise TypeError(

@@ -114,31 +114,59 @@ def public(
     parameters = signature.parameters
     sorts = {p.name: sort_of(p.annotation) for p in parameters.values()}
     names = [argument for argument in parameters if argument != "self"]
-    positional = {key: sorts[key] for key, p in parameters.items() if p.kind is not p.KEYWORD_ONLY}
+    positional = [key for key, p in parameters.items() if p.kind is not p.KEYWORD_ONLY]
+    # Where the parameter after a tuple takes arrays too, nothing tells that the tuple is missing.
+    arrays = [sorts[key] in (Sort.ARRAYS, Sort.TUPLE) for key in positional]
+    tuples = [k for k, key in enumerate(positional) if sorts[key] is Sort.TUPLE and not any(arrays[k + 1 : k + 2])]
+
+    required = [key for key in names if parameters[key].default is inspect.Parameter.empty]
 
     @functools.wraps(function)
     def call(*args: Parameters.args, **keywords: Parameters.kwargs) -> Result:
         check_keywords(name, keywords, names)
-        check_is_together(name, args, positional)
-        try:
-            bound = signature.bind(*args, **keywords)
-        except TypeError as error:
-            raise TypeError(f"{name}: {error}; the arguments are {', '.join(names)}.") from None
-        for argument, value in bound.arguments.items():
+        for number in tuples:
+            check_is_together(name, args, positional, number)
+        given: dict[str, Any] = dict(zip(positional, args))
+        if len(args) > len(positional) or not given.keys().isdisjoint(keywords):
+            refuse(name, signature, names, args, keywords)
+        given.update(keywords)
+        if not all(key in given for key in required):
+            refuse(name, signature, names, args, keywords)
+        for argument, value in given.items():
+            sort = sorts[argument]
             if argument == "self":
                 continue
-            sort = sorts[argument]
             if value is not parameters[argument].default:
                 check_sort(name, argument, value, sort, parameters)
             if sort is Sort.FLAG:
                 is_given = value is not None or parameters[argument].annotation is bool
-                bound.arguments[argument] = as_flag(name, argument, value) if is_given else value
+                given[argument] = as_flag(name, argument, value) if is_given else value
             else:
                 value = in_native_order(value)
-                bound.arguments[argument] = prepared(argument, value) if prepared else value
-        return function(*bound.args, **bound.kwargs)
+                given[argument] = prepared(argument, value) if prepared else value
+        front = [given.pop(key) for key in positional[: leading(positional, given)]]
+        return function(*front, **given)
 
     return call
+
+
+def leading(names: Sequence[str], given: Collection[str]) -> int:
+    """How many of the first names are given."""
+    return next((number for number, key in enumerate(names) if key not in given), len(names))
+
+
+def refuse(
+    name: str,
+    signature: inspect.Signature,
+    names: Collection[str],
+    args: Sequence[object],
+    keywords: Mapping[str, object],
+) -> None:
+    """Raises Python's error for arguments that do not fit a signature."""
+    try:
+        signature.bind(*args, **keywords)
+    except TypeError as error:
+        raise TypeError(f"{name}: {error}; the arguments are {', '.join(names)}.") from None
 
 
 def check_sort(name: str, argument: str, value: object, sort: Sort, parameters: Collection[str]) -> None:
@@ -154,20 +182,18 @@ def check_sort(name: str, argument: str, value: object, sort: Sort, parameters: 
         check_is_sampler(name, value, parameters if argument == "sampler" else (), argument)
 
 
-def check_is_together(name: str, args: Sequence[object], sorts: Mapping[str, Sort]) -> None:
+def check_is_together(name: str, args: Sequence[object], parameters: Sequence[str], number: int) -> None:
     """Raises a TypeError for coordinates that come one by one, where a function takes them as one tuple.
 
     Args:
-        sorts: of the parameters that may come without their names.
+        parameters: those that may come without their names.
+        number: of the one that takes the tuple.
     """
-    names = [*sorts]
-    for k, (argument, value, after) in enumerate(zip(names, args, args[1:])):
-        takes_more = k + 1 < len(names) and sorts[names[k + 1]] in (Sort.ARRAYS, Sort.TUPLE)
-        if sorts[argument] is Sort.TUPLE and is_one(value) and is_one(after) and not takes_more:
-            raise TypeError(
-                f"{name}: {argument} is {shown(value)}, and another array follows; pass coordinates as one tuple, "
-                f"{name}({', '.join((*names[:k], '(x, y)'))})."
-            )
+    if len(args) > number + 1 and is_one(args[number]) and is_one(args[number + 1]):
+        raise TypeError(
+            f"{name}: {parameters[number]} is {shown(args[number])}, and another array follows; pass coordinates as "
+            f"one tuple, {name}({', '.join((*parameters[:number], '(x, y)'))})."
+        )
 
 
 def is_one(value: object) -> bool:

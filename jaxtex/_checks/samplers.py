@@ -6,7 +6,7 @@ import numpy as np
 from jax.typing import DTypeLike
 
 from .._tables.address_rules import AddressRule
-from .._tables.storage_formats import STORAGE_FORMATS, Decoding, StorageFormat
+from .._tables.storage_formats import Decoding, StorageFormat, known_format
 from ..modes import Arithmetic, FilterMode, ReadMode, TextureKind
 from ..sampler import Sampler
 
@@ -21,7 +21,7 @@ def check_sampler(
         width: the size of the finest level along x.
     """
     stored = np.dtype(stored)
-    row = STORAGE_FORMATS.get(stored.name, StorageFormat(stored.name, floating=False))
+    row = known_format(stored) or StorageFormat(stored.name, floating=False)
     if sampler.decoding is Decoding.SRGB and not row.srgb:
         raise ValueError(
             f"{name}: srgb=True decodes uint8 texels, and the texture holds {row.name}; leave srgb out, or store the "

@@ -4,13 +4,13 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._tables.storage_formats import STORAGE_FORMATS
+from .._tables.storage_formats import STORAGE_FORMATS, known_format
 from ..modes import TextureKind
 from .integers import in_dtype_of_jax
 from .words import described, shown
@@ -52,7 +52,7 @@ def check_level(kind: TextureKind, texels: Any, name: str, argument: str) -> jax
 
 def check_stored(came: str, dtype: np.dtype[Any]) -> None:
     """A dtype that textures have; `came` begins the message on another one."""
-    if dtype.name not in STORAGE_FORMATS:
+    if known_format(dtype) is None:
         raise ValueError(f"{came} has dtype {dtype}, expected one of {', '.join(STORAGE_FORMATS)}; use astype.")
 
 
@@ -62,14 +62,14 @@ def stacked_axes(came: str, texels: object, kind: TextureKind, *, in_chain: bool
     Args:
         in_chain: whether the levels of a mip chain lie one after the other.
     """
-    shape = getattr(texels, "shape", None)
+    shape: Any = getattr(texels, "shape", None)
     own = 2 if in_chain else len(AXIS_NAMES[kind]) + 1
-    if not isinstance(shape, tuple) or len(cast("tuple[int, ...]", shape)) < own:
+    if not isinstance(shape, tuple) or len(shape) < own:  # pyright: ignore[reportUnknownArgumentType]
         raise ValueError(
             f"{came} is {shown(texels)}, expected at least {own} axes for kind {kind.value!r}; make textures with "
             f"jaxtex.texture2d(array) or another constructor."
         )
-    return len(cast("tuple[int, ...]", shape)) - own
+    return len(shape) - own  # pyright: ignore[reportUnknownArgumentType]
 
 
 def check_faces(kind: TextureKind, shape: tuple[int, ...], name: str, argument: str) -> None:
