@@ -8,9 +8,15 @@ from collections.abc import Generator
 
 from jax.export import DisabledSafetyCheck
 
-from ._engine.cuda.build.launch import FOR_EXPORTS, TARGET, local_capability
-from ._engine.forms.choice import LEAST_COMPUTE_CAPABILITY
+from ._checks.names import listing
+from ._checks.words import shown
+from ._engine.cuda.build.launch import TARGET, local_capability
+from ._engine.forms.gpu_kernels import LEAST_COMPUTE_CAPABILITY
+from ._jax.contexts import FOR_EXPORTS
 from ._jax.versions import has_ptx_call
+
+__all__ = ["kernels_in_exports"]
+__dir__ = listing(__all__)
 
 
 @contextlib.contextmanager
@@ -82,7 +88,8 @@ def checked(capability: object) -> tuple[int, int]:
         major, minor = map(operator.index, capability)  # pyright: ignore[reportArgumentType]
     except (TypeError, ValueError):
         raise TypeError(
-            f"kernels_in_exports: compute_capability is {capability!r}, expected a pair of integers such as {least}."
+            f"kernels_in_exports: compute_capability is {shown(capability)}, expected a pair of integers such as "
+            f"{least}."
         ) from None
     if (major, minor) < least:
         raise ValueError(

@@ -12,15 +12,18 @@ from jax.sharding import PartitionSpec
 from jax.typing import ArrayLike
 
 from ._checks.arguments import as_array, as_integer, check_function, check_texture
+from ._checks.names import listing
 from ._checks.remedies import public
+from ._checks.texels import chain_shapes
 from ._engine.describe.coordinates import Arrays
 from ._engine.describe.levels import Cut
-from ._engine.sharded.access import report_whole
-from ._engine.sharded.partition import is_cut, names_of, parts_of
-from ._jax.indexing import everywhere, explicit_sharding
+from ._jax.indexing import everywhere, explicit_sharding, is_sharded
 from ._jax.typed_jit import typed_jit
 from ._tables.storage_formats import sum_dtype
-from .texture import Texture, chain_shapes, packed
+from .texture import Texture, packed
+
+__all__ = ["build_mipmaps", "footprint"]
+__dir__ = listing(__all__)
 
 
 @public
@@ -77,7 +80,9 @@ def with_levels(texture: Texture, num_levels: int) -> Texture:
         texels = in_parts(finest, shapes, chain, names, ndim)
         return Texture(texels, texture.border_color, texture.kind, tuple(shapes), chain)
     placed = explicit_sharding(finest)
-    if placed is not None and is_cut(placed):
+    if placed is not None and is_sharded(finest):
+        from ._engine.sharded.access import report_whole
+
         report_whole(finest.shape, finest.dtype, placed)
     levels = [everywhere(finest)]
     for _ in range(num_levels - 1):
@@ -94,9 +99,13 @@ def next_of(texels: jax.Array, ndim: int) -> jax.Array:
 def cut_chain_of(finest: jax.Array, shapes: Sequence[tuple[int, ...]], ndim: int) -> tuple[Cut, tuple[str, ...]] | None:
     """How the levels are cut of which the finest is cut along one axis, and over which axes of the mesh."""
     placed = explicit_sharding(finest)
+    if placed is None or not is_sharded(finest):
+        return None
+    from ._engine.sharded.partition import names_of, parts_of  # a module that other textures do not need
+
     names = names_of(placed)
     cut = [d for d, some in enumerate(names) if some]
-    if placed is None or len(cut) != 1 or cut[0] == finest.ndim - 1:
+    if len(cut) != 1 or cut[0] == finest.ndim - 1:
         return None
     (dimension,) = cut
     shrinks = dimension >= finest.ndim - 1 - ndim

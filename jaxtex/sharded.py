@@ -28,10 +28,13 @@ import jax
 
 from ._checks.arguments import check_function, shown
 from ._checks.integers import is_integer
+from ._checks.names import listing
 from ._engine.sharded.counted import total_of
-from ._engine.sharded.method import COUNT, METHOD, REPORT, Halo, Routing, Whole
+from ._engine.sharded.method import Halo, Routing, Whole
+from ._jax.contexts import COUNT, METHOD, REPORT
 
 __all__ = ["Halo", "Routing", "Whole", "count_beyond", "explain", "using"]
+__dir__ = listing(__all__)
 
 
 @contextlib.contextmanager
@@ -88,9 +91,9 @@ def using(method: Halo | Routing | Whole) -> Generator[None, None, None]:
             f"jaxtex.sharded.Whole()."
         )
     if isinstance(given, Halo) and not is_integer(given.reach, 0):
-        raise ValueError(f"using: reach is {given.reach!r}, expected an integer of at least 0, in texels.")
+        raise ValueError(f"using: reach is {shown(given.reach)}, expected an integer of at least 0, in texels.")
     if isinstance(given, Routing) and not given.slack > 0:
-        raise ValueError(f"using: slack is {given.slack!r}, expected a number above 0, such as 1.1.")
+        raise ValueError(f"using: slack is {shown(given.slack)}, expected a number above 0, such as 1.1.")
     with METHOD(method):
         yield
 

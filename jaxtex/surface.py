@@ -13,6 +13,7 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from ._checks.arguments import ReadArguments, as_operands, check_level, check_texels, check_texture, common_shape
+from ._checks.names import listing
 from ._checks.remedies import public
 from ._checks.traps import OUTSIDE, report
 from ._checks.values import check_values, spread
@@ -20,15 +21,16 @@ from ._engine.compute.decoding import in_wide_texels, wide_dtype
 from ._engine.describe.plan import layout_of, plan_of_texels
 from ._engine.describe.read import Read
 from ._engine.float_arithmetic import read_over
-from ._engine.sharded.access import with_cut, without_cut
-from ._engine.sharded.read import read_where_placed
-from ._engine.sharded.write import TexelWrite
 from ._engine.walk.texel_walk import only_address
+from ._engine.where_placed import read_where_placed, with_cut, without_cut, write_where_placed
 from ._jax.typed_jit import typed_jit
 from ._tables.address_rules import BORDER, CLAMP, LAST
 from .modes import BoundaryMode, choose
 from .sampling import Coords
 from .texture import Texture
+
+__all__ = ["surface_add", "surface_max", "surface_min", "surface_read", "surface_write"]
+__dir__ = listing(__all__)
 
 BoundaryModeLike = BoundaryMode | Literal["trap", "clamp", "zero"]
 
@@ -296,7 +298,7 @@ def _write(
     named, given, texture = access("surface_write", texture, arguments, level, mode), texture, without_cut(texture)
 
     def write(coords: tuple[jax.Array, ...], texels: jax.Array, values: jax.Array) -> jax.Array:
-        return TexelWrite(named.spec.axes, unique=unique)(texels, values, coords)
+        return write_where_placed(texels, values, coords, named.spec.axes, unique=unique)
 
     texels = moved(write, named.operands, texture.texels, spread(texture, values, arguments))
     return with_cut(dataclasses.replace(texture, texels=texels.astype(texture.dtype)), given)
@@ -308,7 +310,7 @@ def _reduce(
 ) -> Texture:
     named, given, texture = access(f"surface_{rule}", texture, arguments, level, mode), texture, without_cut(texture)
     values = spread(texture, values, arguments)
-    texels = TexelWrite(named.spec.axes, rule)(texture.texels, values, named.operands)
+    texels = write_where_placed(texture.texels, values, named.operands, named.spec.axes, rule)
     return with_cut(dataclasses.replace(texture, texels=texels.astype(texture.dtype)), given)
 
 

@@ -18,7 +18,7 @@ from .describe.read import Read
 from .describe.spec import ReadSpec
 from .describe.storage import WithHalo
 from .rules import primitives
-from .sharded.read import read_where_placed
+from .where_placed import read_where_placed
 
 
 class FloatArithmetic(ReadArithmetic):

@@ -12,7 +12,7 @@ from .._engine.compute.decoding import decode
 from .._engine.describe.coordinates import Arrays
 from .._engine.describe.plan import Layout, ResolvedLevel, SizedTexture
 from .._engine.describe.read import Read
-from .._engine.sharded.read import read_where_placed
+from .._engine.where_placed import read_where_placed
 from .._tables.storage_formats import Decoding, rounded_dtype
 from ..sampler import Sampler
 from ..texture import Texture

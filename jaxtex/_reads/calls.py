@@ -27,9 +27,8 @@ from .._engine.describe.read import Read
 from .._engine.describe.spec import Combination, Coords, SeveralReads
 from .._engine.describe.stacks import Operand, split
 from .._engine.float_arithmetic import FLOAT, read_over
-from .._engine.sharded.read import read_where_placed, splat_where_placed
 from .._engine.walk.drawn_taps import DrawnTaps
-from .._hardware import HARDWARE
+from .._engine.where_placed import read_where_placed, splat_where_placed
 from .._jax.straight_through import straight_through
 from .._jax.typed_jit import typed_jit
 from .._tables.address_rules import BORDER, LAST
@@ -38,8 +37,6 @@ from .._tables.storage_formats import Decoding, is_blended, rounded_dtype, stora
 from ..modes import Arithmetic, FilterMode, TextureKind
 from ..sampler import Sampler
 from ..texture import Texture
-
-ARITHMETICS = {Arithmetic.FLOAT: FLOAT, Arithmetic.HARDWARE: HARDWARE}
 
 
 class Numbers(NamedTuple):
@@ -78,8 +75,11 @@ def own_dtype(texture: Texture | SizedTexture, sampler: Sampler) -> np.dtype:
 def in_arithmetic(sampler: Sampler, run: Callable[..., jax.Array]) -> Callable[..., jax.Array]:
     """``run(arithmetic, ...)`` in the sampler's arithmetic, with the derivatives of float arithmetic."""
     in_float = functools.partial(run, FLOAT)
-    arithmetic = ARITHMETICS[Arithmetic(sampler.arithmetic)]
-    return in_float if arithmetic is FLOAT else straight_through(functools.partial(run, arithmetic), in_float)
+    if sampler.arithmetic is not Arithmetic.HARDWARE:
+        return in_float
+    from .._hardware import HARDWARE  # modules that other reads do not need
+
+    return straight_through(functools.partial(run, HARDWARE), in_float)
 
 
 # The read of `sample`

@@ -14,7 +14,7 @@ from .._engine.describe.plan import Layout, layout_of, plan_of_grid
 from .._engine.describe.spec import ReadSpec
 from .._engine.float_arithmetic import FLOAT
 from .._engine.rules.concatenated import Read
-from .._engine.sharded.access import without_cut
+from .._engine.where_placed import without_cut
 from .._jax.indexing import everywhere
 from .._jax.typed_jit import typed_jit
 from .._tables.storage_formats import Decoding, rounded_dtype, sum_dtype

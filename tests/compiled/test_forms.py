@@ -8,7 +8,7 @@ import pytest
 
 from jaxtex._engine.cuda.build import launch
 from jaxtex._engine.cuda.build.launch import Launcher
-from jaxtex._engine.forms import choice, cpu_adjoint
+from jaxtex._engine.forms import cpu_adjoint, gpu_kernels
 from tests.compiled.calls import BATCHES, POINTS, TEXELS
 from tests.compiled.contract import CALLS, ReadContract, with_cotangents
 from tests.support import host_kernels
@@ -37,7 +37,7 @@ def on_a_cpu():
 @contextlib.contextmanager
 def fallbacks():
     """Programs that are lowered meanwhile hold the arrays that a GPU gets where no kernel is supported."""
-    no_kernels = mock.patch.object(choice, "can_compile_kernels", return_value=False)
+    no_kernels = mock.patch.object(gpu_kernels, "can_compile_kernels", return_value=False)
     with no_kernels, contextlib.nullcontext() if ON_GPU else lowered_as_for_a_gpu():
         yield
 

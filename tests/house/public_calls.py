@@ -71,8 +71,8 @@ def features(image):
     return image.reshape(*image.shape[:-3], -1)[..., :C]
 
 
-def moved(x, y):
-    return x + np.float32(0.4), y * np.float32(0.7) - np.float32(0.6)
+def moved(x, y, *more):
+    return x + np.float32(0.4), y * np.float32(0.7) - np.float32(0.6), *more
 
 
 def moved_by(x, y, step=0.4):
@@ -82,7 +82,7 @@ def moved_by(x, y, step=0.4):
 def one_row_down(index, *more, **keywords):
     """A mapping of SciPy's, from indices of the output to those of the input."""
     steps = np.float32(0.3) + np.float32(sum(more)) + np.float32(sum(keywords.values()))
-    return index[0].astype(np.float32) + steps, np.float32(0.9) * index[1].astype(np.float32)
+    return index[0].astype(np.float32) + steps, *(np.float32(0.9) * i.astype(np.float32) for i in index[1:])
 
 
 LENSES = {"image": IMAGE, "camera_matrix": CAMERA, "distortion": LENS}

@@ -9,7 +9,7 @@ from jax._src.interpreters.mlir import _platform_specific_lowerings
 from jax.interpreters import mlir
 
 from jaxtex._engine.cuda.build.launch import Launcher
-from jaxtex._engine.forms import choice
+from jaxtex._engine.forms import choice, gpu_kernels
 from jaxtex._engine.rules import concatenated, primitives
 from jaxtex._hardware import read as hardware
 from tests.support.evaluator import NONE, evaluating
@@ -46,7 +46,7 @@ def kernels_on_cpu():
     """Programs that are lowered meanwhile for one CPU run kernels where programs for a GPU would."""
     with contextlib.ExitStack() as stack:
         stack.enter_context(evaluating(NONE))
-        stack.enter_context(mock.patch.object(choice, "can_compile_kernels", return_value=True))
+        stack.enter_context(mock.patch.object(gpu_kernels, "can_compile_kernels", return_value=True))
         stack.enter_context(mock.patch.object(Launcher, "run", run))
         stack.enter_context(lowered_as_for_a_gpu())
         yield

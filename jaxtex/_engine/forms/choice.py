@@ -7,17 +7,16 @@ caller has chosen so by `jaxtex.kernels_in_exports`.
 """
 
 import functools
-import math
+import importlib
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import jax.numpy as jnp
-import numpy as np
 from jax.export import is_symbolic_dim
 from jax.interpreters import mlir
 
 from ..._checks import hints
+from ..._jax.contexts import FOR_EXPORTS, FOR_THIS_EXPORT
 from ..._jax.primitives import lowered
 from ..._jax.versions import (
     devices_of_partition,
@@ -27,19 +26,8 @@ from ..._jax.versions import (
     runs_on_one_device,
     warn_of_slow_atomics,
 )
-from ..._tables.storage_formats import Decoding
 from ..compute.operators import batched
-from ..cuda import adjoint_kernel, halo_kernels
-from ..cuda.build.launch import FOR_EXPORTS, FOR_THIS_EXPORT, target_capability
-from ..cuda.build.nvrtc import CompilationFailed, CompilerUnavailable
-from ..cuda.convolve import convolution_kernel
-from ..cuda.read import read_kernel
-from ..cuda.read.read_kernel import WIDTHS, result_shape
-from ..cuda.samples.sample_tiles import Lanes, samples_shape
-from ..cuda.trace.elementwise import C_TYPES
-from ..cuda.trace.statements import PrimitiveOfCaller, UnknownPrimitive
-from ..describe.axis import sizes_are_known
-from ..describe.spec import TEXELS, ReadSpec, Wrt
+from ..describe.spec import ReadSpec
 from ..describe.storage import (
     PULLBACK,
     READ,
@@ -47,25 +35,14 @@ from ..describe.storage import (
     WHOLE,
     Halo,
     Layout,
-    Part,
     Slice,
     Storage,
     Whole,
-    each_part,
-    slices_of,
     views,
 )
-from ..walk.texel_walk import flat_sizes
-from . import cpu_adjoint, cpu_read, partitioned_adjoint
+from . import cpu_adjoint, cpu_read
 from .partitioned_call import partitioned, smallest_parts
 
-LEAST_COMPUTE_CAPABILITY = (8, 0)
-# Samples and texels are numbered in int32, with room for the padding of the last tile; elements are not.
-COUNT_LIMIT = 2**31 - 2**16
-# A thread takes a channel or more, and a block has at most 1,024 threads.
-MAX_CHANNELS = 1024
-# Memory is written in sectors of so many bytes. One that several reads fill is written by each of them.
-SECTOR_BYTES = 32
 NO_RULE = "jaxtex: a function of the library has no GPU kernel, so XLA's form, which is slower, takes its place:"
 REPORT = "This is a fault of jaxtex; please report it with the call and the version of JAX"
 NO_KERNELS = "jaxtex: GPU kernels cannot be compiled or launched, so XLA's forms, which are slower, take their place:"
@@ -193,169 +170,72 @@ def unless_refused(function: Callable[..., Any], *args: Any, **params: Any) -> A
     """
     try:
         return function(*args, **params)
-    except PrimitiveOfCaller as reason:
+    # The classes are looked up when there is an error, so that a CPU does not load kernels for them.
+    except gpu_kernels().PrimitiveOfCaller as reason:
         if hints.is_on():
             hints.mention_primitive(str(reason))
         return None
-    except UnknownPrimitive as reason:
+    except gpu_kernels().UnknownPrimitive as reason:
         warnings.warn(f"{NO_RULE} {reason}. {REPORT}.", stacklevel=1)
         return None
-    except (CompilerUnavailable, CompilationFailed) as error:
+    except (gpu_kernels().CompilerUnavailable, gpu_kernels().CompilationFailed) as error:
         # From one line, so that Python shows each reason once a process.
         warnings.warn(f"{NO_KERNELS} {error}.", stacklevel=1)
         return None
 
 
-def can_compile_kernels() -> bool:
-    """Whether kernels are written for the GPUs of the program that is being lowered."""
-    capability = target_capability()
-    return capability is not None and capability >= LEAST_COMPUTE_CAPABILITY
+def gpu_kernels() -> Any:
+    """The module of the kernels, which loads some thirty others."""
+    return importlib.import_module(".gpu_kernels", __package__)
 
 
-# What the kernels support
+def on_first_use(module: str, name: str) -> Callable[..., Any]:
+    """The function of that name in a module that is loaded when the function is first called."""
+
+    def function(*args: Any, **params: Any) -> Any:
+        return getattr(importlib.import_module(module), name)(*args, **params)
+
+    function.__name__ = name
+    return function
 
 
-def kernel_fits(arrays: Sequence[Any], *counts: int) -> bool:
-    """Whether a kernel can be compiled, counts are within int32, and numbers within 32 bits.
+def kernel(name: str, layout: Layout | None = None, storage: Any = Whole, *, is_adjoint: bool = False) -> Lowering:
+    """The row of a kernel: the function of that name in `gpu_kernels`, where ``supports_<name>`` says so.
+
+    The modules behind it are loaded when a program for CUDA is lowered. A CPU needs none of them.
 
     Args:
-        arrays: what the kernel reads, none of them empty.
-        counts: of samples and of texels, which have numbers.
+        is_adjoint: whether it adds up texels, for which `partitioned_adjoint` has a fallback.
     """
-    if not can_compile_kernels() or any(a.dtype.itemsize > 4 or 0 in a.shape for a in arrays):
-        return False
-    return min(counts) > 0 and max(counts) < COUNT_LIMIT
-
-
-def kernel_decodes(texels: Any, spec: ReadSpec) -> bool:
-    """Whether a kernel can load and decode texels; a thread knows which channels are colors if it has all of them."""
-    most = WIDTHS[0] if spec.decoding is Decoding.SRGB else MAX_CHANNELS
-    return texels.shape[-1] <= most and is_known(texels.dtype)
-
-
-def is_known(dtype: Any) -> bool:
-    """Whether numbers of a dtype have a type in a kernel."""
-    return np.dtype(dtype).name in C_TYPES
-
-
-def supports_read(texels: Any, *args: Any, spec: ReadSpec, batch: int) -> bool:
-    _, operands = spec.color_and_operands(args)
-    dtypes = spec.dtype, *(a.dtype for a in operands)
-    if spec.several and spec.summed_axes:
-        return False
-    if not kernel_decodes(texels, spec) or spec.dtype.itemsize > 4 or not all(map(is_known, dtypes)):
-        return False
-    samples = math.prod(samples_shape(texels.shape[:batch], spec.sample_shapes(operands)))
-    return kernel_fits([texels, *operands], samples)
-
-
-def supports_concatenated_read(*avals: Any, parts: Sequence[Part], row_axes: int) -> bool:
-    """Whether each part is a read that runs as a kernel and computes its values, all have one dtype, and none cuts
-    sectors.
-    """
-    each = [(part, texels, operands) for part, _, texels, operands in each_part(parts, avals)]
-    shapes = [result_shape(t, operands, part.spec, t.shape[: part.batch]) for part, t, operands in each]
-    least = min(place.count for place in slices_of(shapes, row_axes))
-    if len({part.spec.dtype for part in parts}) > 1 or least * parts[0].spec.dtype.itemsize < SECTOR_BYTES:
-        return False
-    return all(
-        part.wrt is None
-        and supports_read(texels, *operands, spec=part.spec, batch=part.batch)
-        and not part.spec.returns_texels(texels.dtype)
-        for part, texels, operands in each
-    )
-
-
-def supports_splat(values: Any, *operands: Any, spec: ReadSpec, batch: int) -> bool:
-    if not sizes_are_known(spec.axes):
-        return False  # the windows of a kernel are cut along rows of known sizes
-    sizes = flat_sizes(spec.axes)
-    if values.dtype != jnp.float32 or values.shape[-1] > MAX_CHANNELS or len(sizes) > 1:
-        return False
-    textures = np.broadcast_shapes(*(a.shape[:batch] for a in (values, *operands)))
-    samples = np.broadcast_shapes(values.shape[:-1], *spec.sample_shapes(operands))
-    return kernel_fits([values, *operands], math.prod(textures) * sizes[0], math.prod(samples))
-
-
-def supports_pullback(cotangent: Any, texels: Any, *operands: Any, spec: ReadSpec, wrt: Wrt, batch: int) -> bool:
-    if wrt != (TEXELS,) and not kernel_decodes(texels, spec):
-        return False
-    return kernel_fits([texels], math.prod(texels.shape[:-1])) and supports_splat(
-        cotangent, *operands, spec=spec, batch=batch
-    )
-
-
-def of_slice(supports: Callable[..., bool]) -> Callable[..., bool]:
-    """Whether kernels load values that are a slice of an array as they load a whole one."""
-
-    def supports_slice(values: Any, *args: Any, storage: Slice, **params: Any) -> bool:
-        lanes = Lanes.of(values.shape[-1])
-        return (not lanes.aligned or storage.keeps_aligned(lanes.width)) and supports(values, *args, **params)
-
-    return supports_slice
-
-
-def supports_halo_read(texels: Any, *operands: Any, spec: ReadSpec, batch: int, storage: Halo) -> bool:
-    """Whether a thread knows from its coordinates which texels it needs, and stores what a read computes."""
-    del storage
-    alone = spec.several is None and not spec.summed_axes and not spec.has_color
-    return alone and not spec.returns_texels(texels.dtype) and supports_read(texels, *operands, spec=spec, batch=batch)
-
-
-def supports_halo_splat(values: Any, *operands: Any, spec: ReadSpec, batch: int, storage: Halo) -> bool:
-    alone = spec.several is None and not spec.summed_axes and not spec.deterministic
-    return storage.reach > 0 and alone and supports_splat(values, *operands, spec=spec, batch=batch)
-
-
-def supports_halo_pullback(
-    cotangent: Any, texels: Any, *operands: Any, spec: ReadSpec, wrt: Wrt, batch: int, storage: Halo
-) -> bool:
-    if not supports_halo_splat(cotangent, *operands, spec=spec, batch=batch, storage=storage):
-        return False
-    return supports_pullback(cotangent, texels, *operands, spec=spec, wrt=wrt, batch=batch)
-
-
-def supports_convolve(values: Any, *, weights: tuple[float, ...], axis: int, full: bool) -> bool:
-    del full
-    row = math.prod(values.shape[axis:]) + 4 * len(weights) * math.prod(values.shape[axis + 1 :])
-    return values.dtype == jnp.float32 and row < COUNT_LIMIT and kernel_fits([values], 1)
+    run, supports = (on_first_use(f"{__package__}.gpu_kernels", found) for found in (name, f"supports_{name}"))
+    row = Lowering("cuda", run, supports, layout=layout, storage=storage, fallback_uses_atomics=is_adjoint)
+    if not is_adjoint:
+        return row
+    fallback = on_first_use(f"{__package__}.partitioned_adjoint", name)
+    return row._replace(fallback=functools.partial(batched, fallback))
 
 
 LOWERINGS = {
-    "convolve": (Lowering("cuda", convolution_kernel.convolve, supports_convolve),),
-    "concatenated_read": (Lowering("cuda", read_kernel.concatenated_read, supports_concatenated_read),),
+    "convolve": (kernel("convolve"),),
+    "concatenated_read": (kernel("concatenated_read"),),
     "read": by_storage(
         READ,
-        Lowering("cuda", read_kernel.read, supports_read, layout=READ),
-        Lowering("cuda", halo_kernels.read, supports_halo_read, storage=Halo),
+        kernel("read", READ),
+        kernel("halo_read", storage=Halo),
         Lowering("cpu", cpu_read.read, cpu_read.supports),
     ),
     "splat": by_storage(
         SPLAT,
-        Lowering(
-            "cuda",
-            adjoint_kernel.splat,
-            supports_splat,
-            functools.partial(batched, partitioned_adjoint.splat),
-            SPLAT,
-            fallback_uses_atomics=True,
-        ),
-        Lowering("cuda", adjoint_kernel.splat, of_slice(supports_splat), storage=Slice),
-        Lowering("cuda", halo_kernels.splat, supports_halo_splat, storage=Halo),
+        kernel("splat", SPLAT, is_adjoint=True),
+        kernel("slice_splat", storage=Slice),
+        kernel("halo_splat", storage=Halo),
         Lowering("cpu", cpu_adjoint.splat, cpu_adjoint.supports),
     ),
     "pullback": by_storage(
         PULLBACK,
-        Lowering(
-            "cuda",
-            adjoint_kernel.pullback,
-            supports_pullback,
-            functools.partial(batched, partitioned_adjoint.pullback),
-            PULLBACK,
-            fallback_uses_atomics=True,
-        ),
-        Lowering("cuda", adjoint_kernel.pullback, of_slice(supports_pullback), storage=Slice),
-        Lowering("cuda", halo_kernels.pullback, supports_halo_pullback, storage=Halo),
+        kernel("pullback", PULLBACK, is_adjoint=True),
+        kernel("slice_pullback", storage=Slice),
+        kernel("halo_pullback", storage=Halo),
         Lowering("cpu", cpu_adjoint.pullback, cpu_adjoint.supports),
     ),
 }

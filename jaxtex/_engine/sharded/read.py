@@ -18,6 +18,7 @@ from jax.experimental import checkify
 from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
+from ..._jax.contexts import COUNT
 from ..._jax.indexing import entry, everywhere, explicit_sharding
 from ..compute.availability import are_available, where_available
 from ..compute.operators import sum_of_calls, summed
@@ -35,7 +36,7 @@ from ..walk.texel_walk import AxisTaps, texels_shape
 from .access import ShardedAccess, report_whole
 from .counted import with_count
 from .exchange import with_edges
-from .method import COUNT, Halo, Routing, Whole
+from .method import Halo, Routing, Whole
 from .partition import Partition, is_cut
 from .routes import Routes
 
@@ -45,7 +46,7 @@ ArrayRead = Callable[[Any, Any, Sequence[jax.Array], ReadSpec], jax.Array]
 WindowRead = Callable[[Sequence[jax.Array], ReadSpec], jax.Array]
 
 
-def read_where_placed(
+def read_sharded(
     read: ArrayRead,
     texels: jax.Array,
     color: jax.Array | None,
@@ -80,11 +81,11 @@ def read_where_placed(
     return reporting(read_in_parts(read, texels, color, access, method, takes_halo), access, method)
 
 
-def splat_where_placed(
-    values: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec, sharding: NamedSharding | None
+def splat_sharded(
+    values: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec, sharding: NamedSharding
 ) -> jax.Array:
     """A splat whose texels carry a sharding: the transpose of the read of texels that do."""
-    if sharding is None or not is_cut(sharding):
+    if not is_cut(sharding):
         return primitives.splat(values, operands, spec)
     shape = texels_shape(spec.axes, values.shape[-1])
     access = ShardedAccess.of(shape, values.dtype, sharding, operands, spec.adjoint(values.dtype), values)

@@ -15,6 +15,7 @@ import numpy as np
 from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
+from ..._jax.contexts import METHOD
 from ..._jax.indexing import everywhere, explicit_sharding, gather, scatter
 from ..._jax.straight_through import straight_through
 from ..._tables.storage_formats import Decoding, sum_dtype
@@ -24,7 +25,7 @@ from ..describe.axis import Axis
 from ..describe.spec import Coords, ReadSpec
 from ..walk.texel_walk import both, flattened
 from .access import ShardedAccess, described, report_whole
-from .method import METHOD, Routing, Whole, report
+from .method import Routing, Whole, report
 from .partition import Partition, is_cut
 from .routes import NO_SAMPLE, Routes
 
@@ -46,9 +47,7 @@ class TexelWrite(NamedTuple):
 
     def alone(self, texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axis, ...]) -> jax.Array:
         """By one device that has all samples."""
-        if self.rule == "set":
-            return texel_write.write(texels, values, coords, axes, unique=self.unique)
-        return texel_write.reduce(texels, values, coords, axes, self.rule)
+        return texel_write.by_rule(texels, values, coords, axes, self.rule, unique=self.unique)
 
     def __call__(self, texels: jax.Array, values: jax.Array, coords: Coords) -> jax.Array:
         """By all devices that store texels, if texels carry an explicit sharding."""

@@ -1,8 +1,13 @@
-"""The error for a keyword that a function or a class does not take."""
+"""Names that a caller may write: those of a module, and those of arguments."""
 
 # pyright: strict
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
+
+
+def listing(names: Iterable[str]) -> Callable[[], list[str]]:
+    """The `__dir__` of a module that lists its public names alone, not what it imports for them."""
+    return lambda: sorted(names)
 
 
 def check_keywords(

@@ -1,0 +1,165 @@
+"""The kernels of a GPU, and the calls that each of them supports: what `choice` takes into programs for CUDA."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from ..._tables.storage_formats import Decoding
+from ..cuda import halo_kernels
+from ..cuda.adjoint_kernel import pullback, splat
+from ..cuda.build.launch import target_capability
+from ..cuda.build.nvrtc import CompilationFailed, CompilerUnavailable
+from ..cuda.convolve.convolution_kernel import convolve
+from ..cuda.read.read_kernel import WIDTHS, concatenated_read, read, result_shape
+from ..cuda.samples.sample_tiles import Lanes, samples_shape
+from ..cuda.trace.elementwise import C_TYPES
+from ..cuda.trace.statements import PrimitiveOfCaller, UnknownPrimitive
+from ..describe.axis import sizes_are_known
+from ..describe.spec import TEXELS, ReadSpec, Wrt
+from ..describe.storage import Halo, Part, Slice, each_part, slices_of
+from ..walk.texel_walk import flat_sizes
+
+# The kernels, and why one cannot be made.
+__all__ = [
+    "CompilationFailed",
+    "CompilerUnavailable",
+    "PrimitiveOfCaller",
+    "UnknownPrimitive",
+    "concatenated_read",
+    "convolve",
+    "pullback",
+    "read",
+    "splat",
+]
+
+LEAST_COMPUTE_CAPABILITY = (8, 0)
+# Samples and texels are numbered in int32, with room for the padding of the last tile; elements are not.
+COUNT_LIMIT = 2**31 - 2**16
+# A thread takes a channel or more, and a block has at most 1,024 threads.
+MAX_CHANNELS = 1024
+# Memory is written in sectors of so many bytes. One that several reads fill is written by each of them.
+SECTOR_BYTES = 32
+
+
+def can_compile_kernels() -> bool:
+    """Whether kernels are written for the GPUs of the program that is being lowered."""
+    capability = target_capability()
+    return capability is not None and capability >= LEAST_COMPUTE_CAPABILITY
+
+
+# What the kernels support
+
+
+def kernel_fits(arrays: Sequence[Any], *counts: int) -> bool:
+    """Whether a kernel can be compiled, counts are within int32, and numbers within 32 bits.
+
+    Args:
+        arrays: what the kernel reads, none of them empty.
+        counts: of samples and of texels, which have numbers.
+    """
+    if not can_compile_kernels() or any(a.dtype.itemsize > 4 or 0 in a.shape for a in arrays):
+        return False
+    return min(counts) > 0 and max(counts) < COUNT_LIMIT
+
+
+def kernel_decodes(texels: Any, spec: ReadSpec) -> bool:
+    """Whether a kernel can load and decode texels; a thread knows which channels are colors if it has all of them."""
+    most = WIDTHS[0] if spec.decoding is Decoding.SRGB else MAX_CHANNELS
+    return texels.shape[-1] <= most and is_known(texels.dtype)
+
+
+def is_known(dtype: Any) -> bool:
+    """Whether numbers of a dtype have a type in a kernel."""
+    return np.dtype(dtype).name in C_TYPES
+
+
+def supports_read(texels: Any, *args: Any, spec: ReadSpec, batch: int) -> bool:
+    _, operands = spec.color_and_operands(args)
+    dtypes = spec.dtype, *(a.dtype for a in operands)
+    if spec.several and spec.summed_axes:
+        return False
+    if not kernel_decodes(texels, spec) or spec.dtype.itemsize > 4 or not all(map(is_known, dtypes)):
+        return False
+    samples = math.prod(samples_shape(texels.shape[:batch], spec.sample_shapes(operands)))
+    return kernel_fits([texels, *operands], samples)
+
+
+def supports_concatenated_read(*avals: Any, parts: Sequence[Part], row_axes: int) -> bool:
+    """Whether each part is a read that runs as a kernel and computes its values, all have one dtype, and none cuts
+    sectors.
+    """
+    each = [(part, texels, operands) for part, _, texels, operands in each_part(parts, avals)]
+    shapes = [result_shape(t, operands, part.spec, t.shape[: part.batch]) for part, t, operands in each]
+    least = min(place.count for place in slices_of(shapes, row_axes))
+    if len({part.spec.dtype for part in parts}) > 1 or least * parts[0].spec.dtype.itemsize < SECTOR_BYTES:
+        return False
+    return all(
+        part.wrt is None
+        and supports_read(texels, *operands, spec=part.spec, batch=part.batch)
+        and not part.spec.returns_texels(texels.dtype)
+        for part, texels, operands in each
+    )
+
+
+def supports_splat(values: Any, *operands: Any, spec: ReadSpec, batch: int) -> bool:
+    if not sizes_are_known(spec.axes):
+        return False  # the windows of a kernel are cut along rows of known sizes
+    sizes = flat_sizes(spec.axes)
+    if values.dtype != jnp.float32 or values.shape[-1] > MAX_CHANNELS or len(sizes) > 1:
+        return False
+    textures = np.broadcast_shapes(*(a.shape[:batch] for a in (values, *operands)))
+    samples = np.broadcast_shapes(values.shape[:-1], *spec.sample_shapes(operands))
+    return kernel_fits([values, *operands], math.prod(textures) * sizes[0], math.prod(samples))
+
+
+def supports_pullback(cotangent: Any, texels: Any, *operands: Any, spec: ReadSpec, wrt: Wrt, batch: int) -> bool:
+    if wrt != (TEXELS,) and not kernel_decodes(texels, spec):
+        return False
+    return kernel_fits([texels], math.prod(texels.shape[:-1])) and supports_splat(
+        cotangent, *operands, spec=spec, batch=batch
+    )
+
+
+def of_slice(supports: Callable[..., bool]) -> Callable[..., bool]:
+    """Whether kernels load values that are a slice of an array as they load a whole one."""
+
+    def supports_slice(values: Any, *args: Any, storage: Slice, **params: Any) -> bool:
+        lanes = Lanes.of(values.shape[-1])
+        return (not lanes.aligned or storage.keeps_aligned(lanes.width)) and supports(values, *args, **params)
+
+    return supports_slice
+
+
+def supports_halo_read(texels: Any, *operands: Any, spec: ReadSpec, batch: int, storage: Halo) -> bool:
+    """Whether a thread knows from its coordinates which texels it needs, and stores what a read computes."""
+    del storage
+    alone = spec.several is None and not spec.summed_axes and not spec.has_color
+    return alone and not spec.returns_texels(texels.dtype) and supports_read(texels, *operands, spec=spec, batch=batch)
+
+
+def supports_halo_splat(values: Any, *operands: Any, spec: ReadSpec, batch: int, storage: Halo) -> bool:
+    alone = spec.several is None and not spec.summed_axes and not spec.deterministic
+    return storage.reach > 0 and alone and supports_splat(values, *operands, spec=spec, batch=batch)
+
+
+def supports_halo_pullback(
+    cotangent: Any, texels: Any, *operands: Any, spec: ReadSpec, wrt: Wrt, batch: int, storage: Halo
+) -> bool:
+    if not supports_halo_splat(cotangent, *operands, spec=spec, batch=batch, storage=storage):
+        return False
+    return supports_pullback(cotangent, texels, *operands, spec=spec, wrt=wrt, batch=batch)
+
+
+def supports_convolve(values: Any, *, weights: tuple[float, ...], axis: int, full: bool) -> bool:
+    del full
+    row = math.prod(values.shape[axis:]) + 4 * len(weights) * math.prod(values.shape[axis + 1 :])
+    return values.dtype == jnp.float32 and row < COUNT_LIMIT and kernel_fits([values], 1)
+
+
+# Of values that are a slice of an array, and of textures with a halo
+slice_splat, supports_slice_splat = splat, of_slice(supports_splat)
+slice_pullback, supports_slice_pullback = pullback, of_slice(supports_pullback)
+halo_read, halo_splat, halo_pullback = halo_kernels.read, halo_kernels.splat, halo_kernels.pullback
