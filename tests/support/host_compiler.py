@@ -119,7 +119,7 @@ def source_of(name, thread):
         f"out_{k}[i * {len(names)} + {n}] = {value};" for k, names in enumerate(found) for n, value in enumerate(names)
     ]
     body = "\n    ".join([*emitter.tables, *loads, *emitter.lines, *stores])
-    head = f'{EXPORTED} void {name}(int n, {", ".join(declared)}) {{'
+    head = f"{EXPORTED} void {name}(int n, {', '.join(declared)}) {{"
     return f"{head}\n  for (int i = 0; i < n; i++) {{\n    {body}\n  }}\n}}"
 
 
