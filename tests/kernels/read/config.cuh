@@ -9,7 +9,7 @@ constexpr int width = 4;  // the channels of a thread
 constexpr int num_reads = 0;  // of which the result is the sum; 0 for one read
 constexpr bool stores_aligned = true;
 constexpr int num_noted = 0;  // the tiles of which some are noted, to be read alone; 0 reads all
-constexpr int num_blocks = 384;
+constexpr int num_blocks = 384;  // of the launch
 
 typedef Row<float, width> Sum;
 typedef Row<float, width> Result;

@@ -249,7 +249,7 @@ class ReadSource(NamedTuple):
             Constant("num_reads", self.num_reads, "of which the result is the sum; 0 for one read"),
             Constant("stores_aligned", threads.aligned and filled.keeps_aligned(threads.width)),
             Constant("num_noted", noted, "the tiles of which some are noted, to be read alone; 0 reads all"),
-            Constant("num_blocks", num_blocks),
+            Constant("num_blocks", num_blocks, "of the launch"),
         )
         rows = {"Sum": dtype, "Result": arrays[ArrayRole.RESULT].dtype}
         types = "".join(f"typedef Row<{C_TYPES[np.dtype(d).name]}, width> {name};\n" for name, d in rows.items())
