@@ -29,7 +29,7 @@ except ModuleNotFoundError as error:
     ) from error
 from .._checks.names import listing
 
-__all__ = ["SpatialTransformer", "parameters_of"]
+__all__ = ["SpatialTransformer"]
 __dir__ = listing(__all__)
 
 

@@ -25,7 +25,7 @@ except ModuleNotFoundError as error:
     raise ImportError("jaxtex.layers.nnx needs Flax, which is not installed; run: pip install flax.") from error
 from .._checks.names import listing
 
-__all__ = ["SpatialTransformer", "parameters_of"]
+__all__ = ["SpatialTransformer"]
 __dir__ = listing(__all__)
 
 

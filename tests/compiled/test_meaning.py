@@ -50,12 +50,9 @@ COVERED = [name for name in CALLS if not any(name in names for names in LEFT_OUT
 BY_REFERENCE = jax.make_user_context(False)
 
 
-def read(texels, operands, spec):
-    return bordered_read(texels, 0, operands, spec)
-
-
-def bordered_read(texels, color, operands, spec):
+def read(texels, operands, spec, color=None):
     """A read, the weighted mean of several, or the sum of them."""
+    color = 0 if color is None else color
     assert spec.combination is Combination.BLEND
     assert spec.expected is None
     one_read = functools.partial(read_at, texels, color, decoding=spec.decoding, dtype=spec.sums)
@@ -106,7 +103,7 @@ def splat(values, operands, spec):
 @functools.cache
 def by_reference(name, function=with_cotangents):
     """The results of a call by the reference, in NumPy."""
-    with BY_REFERENCE(True), mock.patch.multiple(primitives, read=read, bordered_read=bordered_read, splat=splat):
+    with BY_REFERENCE(True), mock.patch.multiple(primitives, read=read, splat=splat):
         closed, *more = traced.__wrapped__(name, function)
     names = {equation.primitive.name for equation in equations(closed.jaxpr)}
     assert not {name for name in names if name.startswith("texture")}, "it reads in another way too"

@@ -14,7 +14,7 @@ NOT_IMPORTED = ("jax.experimental.pallas", "jaxtex.cli", "jaxtex.cuda", "jaxtex.
 KERNELS = ("jaxtex._engine.cuda", "jaxtex._engine.forms.gpu_kernels", "jaxtex._hardware.kernel")
 SHARDED = ("jaxtex._engine.sharded", "jaxtex.sharded")
 # The modules of jaxtex behind a first `jaxtex.sample`, packages included.
-MOST_MODULES = 68
+MOST_MODULES = 74
 MAKE_TEXTURE = "import numpy; texture = jaxtex.texture2d(numpy.ones((4, 4, 1), numpy.float32))"
 CALLS = {
     "sample": "jaxtex.sample(texture, (0.5, 0.5))",
@@ -28,8 +28,8 @@ CALLS = {
     "a model": "jaxtex.nn.correlation_pyramid(texture.texels[None], texture.texels[None], 2)",
 }
 # Modules that a call may load while JAX traces it.
-LATE = (*KERNELS, *SHARDED, "jaxtex._engine.sharded.placed_reads", "jaxtex._engine.sharded.placed_writes")
-LATE += ("jaxtex._engine.sharded.cut_chain", "jaxtex._engine.forms.partitioned_adjoint", "jaxtex._hardware")
+LATE = (*KERNELS, *SHARDED, "jaxtex._engine.sharded.read", "jaxtex._engine.sharded.write")
+LATE += ("jaxtex._engine.sharded.access", "jaxtex._engine.forms.partitioned_adjoint", "jaxtex._hardware")
 
 
 def printed_by(statements, result, after=""):

@@ -14,7 +14,7 @@ import numpy as np
 
 import jaxtex as jt
 from jaxtex._engine.cuda.build.launch import Launcher
-from jaxtex._engine.forms import choice
+from jaxtex._engine.forms import gpu_kernels
 
 FOLDER = Path(__file__).parent
 IMAGE, SAMPLES = (256, 192, 4), (256, 192)
@@ -52,7 +52,7 @@ def headers():
             found.setdefault(name, text)
         return [jnp.zeros(result.shape, result.dtype) for result in results]
 
-    with mock.patch.object(choice, "can_compile_kernels", return_value=True), mock.patch.object(Launcher, "run", noted):
+    with mock.patch.object(gpu_kernels, "can_compile_kernels", return_value=True), mock.patch.object(Launcher, "run", noted):
         for program, shapes in PROGRAMS:
             args = [jax.ShapeDtypeStruct(shape, np.float32) for shape in shapes]
             jax.jit(lambda *args, program=program: program(*args)).trace(*args).lower(lowering_platforms=("cuda",))

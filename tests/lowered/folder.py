@@ -75,9 +75,15 @@ def differences(before: dict[str, str], after: dict[str, str]) -> Iterator[Diffe
 
 
 def unified(before: list[str], after: list[str]) -> list[str]:
-    """The lines of a unified diff. Of long texts only the part around the first difference is compared."""
-    first = next((k for k, (a, b) in enumerate(itertools.zip_longest(before, after)) if a != b), 0)
-    start = max(0, first - CONTEXT)
-    pair = [lines[start : start + MOST_COMPARED] for lines in (before, after)]
-    hunks = difflib.unified_diff(*pair, n=CONTEXT, lineterm="")
-    return [f"from line {start + 1}:", *itertools.islice(hunks, 2, None)]
+    """The lines of a unified diff. Of texts that differ in many places only the first lines are compared."""
+    start = common(before, after)
+    end = common(before[start:][::-1], after[start:][::-1])
+    first = max(0, start - CONTEXT)
+    texts = (lines[first : min(len(lines) - end + CONTEXT, first + MOST_COMPARED)] for lines in (before, after))
+    hunks = difflib.unified_diff(*texts, n=CONTEXT, lineterm="")
+    return [f"from line {first + 1}:", *itertools.islice(hunks, 2, None)]
+
+
+def common(before: list[str], after: list[str]) -> int:
+    """How many first lines are equal."""
+    return next((k for k, (a, b) in enumerate(zip(before, after)) if a != b), min(len(before), len(after)))

@@ -142,7 +142,7 @@ class WindowSource(WindowFunctions):
             Constant("steps", steps, "the samples of a lane in a tile"),
             Constant("batch", batch, "the samples of which a lane loads the values at once"),
             Constant("keeps_coords", keeps, "whether a lane keeps the coordinates of its samples"),
-            Constant("lanes_per_sample", self.lanes.per_sample),
+            Constant("lanes_per_sample", self.lanes.per_sample, "some of which may take no part"),
             Constant("axes", first + len(self.spec.axes), "of a window: also one for the textures, and each start"),
             Constant("first_axis", first, "of a texture"),
             Constant("size_of", (*[1] * first, *sizes), "the texture along an axis, if it is written as a whole"),
