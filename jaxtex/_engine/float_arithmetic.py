@@ -17,8 +17,8 @@ from .describe.footprint import along_side, clamped, footprint_level
 from .describe.levels import CutChain
 from .describe.plan import Layout, ReadPlan, ResolvedLevel, SizedTexture, in_texels, plan_of_level, sides_of
 from .describe.spec import ReadSpec
+from .describe.storage import WithHalo
 from .rules import primitives
-from .sharded import edged_reads
 from .sharded.placed_reads import read_where_placed
 
 
@@ -107,7 +107,7 @@ def read_texels(
     """
     spec = plan.spec(decoding, dtype, deterministic)
     color = color_outside(border_color, texels.shape[-1], spec)
-    return read_where_placed(read_over, texels, color, plan.operands, spec, edged=edged_reads.read, chain=chain)
+    return read_where_placed(read_over, texels, color, plan.operands, spec, takes_halo=True, chain=chain)
 
 
 def color_outside(border_color: jax.Array | None, channels: int, spec: ReadSpec) -> jax.Array | None:
@@ -117,7 +117,9 @@ def color_outside(border_color: jax.Array | None, channels: int, spec: ReadSpec)
     return jnp.broadcast_to(border_color.astype(spec.sums), (channels,))
 
 
-def read_over(texels: jax.Array, color: jax.Array | None, operands: Sequence[jax.Array], spec: ReadSpec) -> jax.Array:
+def read_over(
+    texels: jax.Array | WithHalo, color: jax.Array | None, operands: Sequence[jax.Array], spec: ReadSpec
+) -> jax.Array:
     """The engine's read over a color, or zero."""
     return primitives.read(texels, operands, spec, color)
 

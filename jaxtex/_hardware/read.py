@@ -12,16 +12,16 @@ from .._engine.compute.decoding import decode, is_color
 from .._engine.compute.operators import LoadTexel, batched, color_outside, mean
 from .._engine.cuda.build.launch import THIS_GPU, Launcher
 from .._engine.cuda.read.read_kernel import read_each_sample
-from .._engine.describe.contents import READ
 from .._engine.describe.spec import Coords, ReadSpec
+from .._engine.describe.storage import READ
 from .._engine.forms.choice import Lowering, supports_read
 from .._engine.rules.batching import batching_rule
-from .._engine.rules.primitives import define_read, over_batch
+from .._engine.rules.primitives import over_batch
 from .._engine.rules.result_types import of_read
 from .._engine.walk.texel_walk import TexelAddress, flattened, walks
 from .._jax.barriers import with_materialized
 from .._jax.indexing import gather as gather_texels
-from .._jax.primitives import bind
+from .._jax.primitives import bind, define
 from .._tables.storage_formats import Decoding
 from .blend import SRGB_TABLE, Levels, blend, srgb_entry
 from .border import stored_color
@@ -147,9 +147,10 @@ def single(texel: jax.Array, decoding: Decoding) -> jax.Array:
 
 BY_CHANNEL = functools.partial(read_array, by_channel=True)
 LOWERING = Lowering("cuda", read_in_kernel, supports_read, functools.partial(batched, BY_CHANNEL), READ)
-read_p = define_read(
+read_p = define(
     "texture_unit_read",
     read_array,
+    static=("spec", "batch"),
     form=over_batch(read_array, lambda _: (0,)),
     types=of_read,
     lowerings=(LOWERING,),

@@ -36,13 +36,13 @@ class Form(Protocol):
     @property
     def fallback(self) -> Callable[..., Any] | None: ...
 
-    def rule(self, general: Callable[..., Any], *, multiple_results: bool) -> Callable[..., Any]:
+    def rule(self, general: Callable[..., Any]) -> Callable[..., Any]:
         """The lowering rule, which uses `general` in programs that this form does not suit."""
         ...
 
 
 def define(
-    name: str,
+    name: str | Primitive,
     meaning: Callable[..., Any],
     *,
     static: Sequence[str] = (),
@@ -55,22 +55,23 @@ def define(
     """A primitive that equals `meaning`.
 
     Args:
+        name: its name, or a primitive that has none of this yet, so that the meaning can be one in terms of itself.
         static: the names of its parameters.
         linear_in: from its parameters, the positions of the arguments in which it is linear together. Then its rules
             are those of `meaning`; else it has none.
-        form: what programs get on every platform; `None` is `meaning`.
-        types: the shapes and dtypes of its results, from those of its arguments; `None` traces the form.
+        form: what programs get on every platform; `None` is `meaning`. It returns an array, or several.
+        types: the shapes and dtypes of its results, from those of its arguments, or `None` where it does not know them;
+            then the form is traced.
         lowerings: forms for some platforms.
         multiple_results: whether it returns a list.
     """
-    p = Primitive(name)
+    p = Primitive(name) if isinstance(name, str) else name
     p.multiple_results = multiple_results
     form = form or meaning
     define_evaluation(p, form, static, types)
-    mlir.register_lowering(p, mlir.lower_fun(form, multiple_results=multiple_results))
+    mlir.register_lowering(p, lowered(form))
     for row in lowerings:
-        rule = row.rule(row.fallback or form, multiple_results=multiple_results)
-        mlir.register_lowering(p, rule, platform=row.platform)
+        mlir.register_lowering(p, row.rule(row.fallback or form), platform=row.platform)
     if linear_in is not None:
         ad.primitive_jvps[p] = jvp_of_meaning(p, meaning)
         ad.primitive_transposes[p] = transpose_of_meaning(meaning, linear_in)
@@ -112,9 +113,9 @@ def define_evaluation(
 
     def abstract(*avals: Any, **params: Any) -> Any:
         # Under a mesh, a trace of the form inherits sharding and varying axes, which `types` does not know.
-        if types is not None and all(a.sharding.mesh.empty for a in avals):
-            structs = types(*avals, **params)
-            return [as_aval(struct) for struct in structs] if p.multiple_results else as_aval(structs)
+        known = types(*avals, **params) if types and all(a.sharding.mesh.empty for a in avals) else None
+        if known is not None:
+            return [as_aval(struct) for struct in as_tuple(known)] if p.multiple_results else as_aval(known)
         # A lowering runs under an empty mesh where there is none. Set here too, so that JAX's cache sees one context.
         with jax.sharding.use_abstract_mesh(jax.sharding.get_abstract_mesh()):
             out = jax.make_jaxpr(functools.partial(form, **params))(*avals).out_avals
@@ -133,6 +134,16 @@ def define_evaluation(
 
 def as_aval(struct: jax.ShapeDtypeStruct) -> ShapedArray:
     return ShapedArray(struct.shape, struct.dtype)
+
+
+def as_tuple(found: Any) -> tuple[Any, ...]:
+    """What a function returns: an array, or several."""
+    return tuple(found) if isinstance(found, tuple | list) else (found,)
+
+
+def lowered(form: Callable[..., Any]) -> Callable[..., Any]:
+    """The lowering rule of a form, which returns an array, or several."""
+    return mlir.lower_fun(lambda *args, **params: as_tuple(form(*args, **params)), multiple_results=True)
 
 
 # Binding

@@ -42,7 +42,7 @@ def has_slow_atomics() -> bool:
 def warn_of_slow_atomics(lowering_context: Any) -> None:
     """Warns where a program for CUDA alone scatters with a slow jaxlib."""
     if tuple(lowering_context.module_context.platforms) == ("cuda",) and has_slow_atomics():
-        warnings.warn(SLOW_ATOMICS_ADVICE, stacklevel=3)
+        warnings.warn(SLOW_ATOMICS_ADVICE, stacklevel=4)  # names the caller of the lowering rule
 
 
 def has_ptx_call() -> bool:

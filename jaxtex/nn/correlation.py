@@ -12,7 +12,7 @@ from jax.typing import ArrayLike
 
 from .._checks.arguments import as_float, as_integer
 from .._checks.integers import is_integer
-from .._engine.rules.joined_reads import Read, joined
+from .._engine.rules.concatenated import Read, concatenated
 from .._reads.models import plan_windows
 from .._tables.storage_formats import sum_dtype
 from ..warp.calls import compiled
@@ -130,4 +130,4 @@ def correlation_lookup(pyramid: Sequence[ArrayLike], coords: ArrayLike, radius: 
         x, y = (points[..., axis].reshape(count, 1, 1) / 2**k + 0.5 for axis in range(2))
         images = volume.reshape(count, *volume.shape[3:], 1)
         reads.append(plan_windows(images, displaced, (x, y, across, down), ZEROS_IN_PIXELS))
-    return joined(reads, 1).reshape(*front, len(reads) * len(offsets) ** 2).astype(dtype)
+    return concatenated(reads, 1).reshape(*front, len(reads) * len(offsets) ** 2).astype(dtype)

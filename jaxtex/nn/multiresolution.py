@@ -15,7 +15,7 @@ from jax.typing import ArrayLike, DTypeLike
 from .._checks.arguments import as_float, check_dtype, check_key, converted
 from .._checks.integers import is_integer
 from .._checks.remedies import public
-from .._engine.rules.joined_reads import Read, joined
+from .._engine.rules.concatenated import Read, concatenated
 from .._jax.typed_jit import typed_jit
 from .._reads.models import plan_pyramid
 from .shapes import check_shape
@@ -240,7 +240,7 @@ def encoded(tables: Any, points: ArrayLike, *, grid: MultiresolutionGrid) -> jax
         table = check_table(f"tables[{k}]", given[k], rows, grid)
         level = grid.scales[k : k + 1], sizes[k : k + 1], (rows,), grid.hashed[k : k + 1]
         reads.append(plan_pyramid(table, places, *level))
-    return joined(reads, place.ndim - 1).reshape(shape).astype(given[0].dtype)
+    return concatenated(reads, place.ndim - 1).reshape(shape).astype(given[0].dtype)
 
 
 def check_table(argument: str, value: Any, rows: int, grid: MultiresolutionGrid) -> jax.Array:

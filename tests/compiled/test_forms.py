@@ -1,22 +1,18 @@
 """Reads in the forms of one device: arrays on a CPU, arrays on a GPU, and kernels, as C++ and on a card."""
 
 import contextlib
-import functools
 from unittest import mock
 
 import jax
 import pytest
-from jax._src.interpreters.mlir import _platform_specific_lowerings
-from jax.interpreters import mlir
 
-from jaxtex._engine.compute import operators
 from jaxtex._engine.cuda.build import launch
 from jaxtex._engine.cuda.build.launch import Launcher
 from jaxtex._engine.forms import choice, cpu_adjoint
 from tests.compiled.calls import BATCHES, POINTS, TEXELS
 from tests.compiled.contract import CALLS, ReadContract, with_cotangents
 from tests.support import host_kernels
-from tests.support.host_kernels import FORMS, kernels_on_cpu
+from tests.support.host_kernels import kernels_on_cpu, lowered_as_for_a_gpu
 
 ON_GPU = jax.default_backend() == "gpu"
 # Of calls at fields and inside of models, whose arrays the same code computes, one of each kind.
@@ -41,14 +37,8 @@ def on_a_cpu():
 @contextlib.contextmanager
 def fallbacks():
     """Programs that are lowered meanwhile hold the arrays that a GPU gets where no kernel is supported."""
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(mock.patch.object(choice, "can_compile_kernels", return_value=False))
-        if not ON_GPU:
-            stack.enter_context(mock.patch.dict(_platform_specific_lowerings["cpu"]))
-            for p, (form, lowerings) in FORMS.items():
-                (lowering,) = (row for row in lowerings if row.platform == "cuda")
-                fallback = lowering.fallback or functools.partial(operators.batched, form)
-                mlir.register_lowering(p, mlir.lower_fun(fallback, multiple_results=p.multiple_results), platform="cpu")
+    no_kernels = mock.patch.object(choice, "can_compile_kernels", return_value=False)
+    with no_kernels, contextlib.nullcontext() if ON_GPU else lowered_as_for_a_gpu():
         yield
 
 

@@ -17,7 +17,7 @@ from jaxtex._checks.arguments import ReadArguments
 from jaxtex._engine.describe.plan import layout_of
 from jaxtex._engine.float_arithmetic import FLOAT
 from jaxtex._engine.rules import primitives
-from jaxtex._engine.sharded import cut_reads, edged_reads, routes
+from jaxtex._engine.sharded import cut_reads, routes
 from jaxtex._engine.sharded.counted import total_of, with_count
 from jaxtex._engine.sharded.cut import Cut
 from jaxtex._hardware import HARDWARE
@@ -57,7 +57,7 @@ def cut_read(method, spec, size, parts=PARTS, read=engine_read, capacity=ALL):
 
     def on_device(texels, *operands):
         if method in ("halo", "edges"):
-            part = cut_reads.Part(read, texels, cut, edged_reads.read if method == "edges" else None)
+            part = cut_reads.Part(read, texels, cut, takes_halo=method == "edges")
             return cut_reads.by_halo(part, operands, spec, REACH)
         if method == "routing":
             values = cut_reads.by_routing(

@@ -18,7 +18,7 @@ import jaxtex as jt
 from jaxtex._engine.compute import operators
 from jaxtex._engine.cuda.build import launch
 from jaxtex._engine.cuda.trace.emitter import UnknownPrimitive
-from jaxtex._engine.describe import contents
+from jaxtex._engine.describe import storage
 from jaxtex._engine.describe.plan import layout_of, plan_of_grid
 from jaxtex._engine.describe.spec import as_given
 from jaxtex._engine.forms import choice, device_axes, partitioned_call
@@ -280,7 +280,7 @@ def test_padding_that_is_no_number_adds_nothing():
     plan = plan_of_grid(layout_of(texture), as_given, (x,), jt.Sampler(address_mode="wrap"))
     spec = plan.spec(Decoding.ELEMENT, np.dtype(np.float32))
     result = jax.ShapeDtypeStruct((7, 2), np.float32)
-    call = partitioned_call.PartitionedCall.of(contents.SPLAT, (values, x), (result,), spec=spec, batch=0)
+    call = partitioned_call.PartitionedCall.of(storage.SPLAT, (values, x), (result,), spec=spec, batch=0)
     cut = partitioned_call.Cut(axes, {"sample0": axes.names})
     local = functools.partial(partitioned_call.sum_of_parts, call, cut, operators.splat, spec)
     split = P(axes.names)
@@ -441,9 +441,9 @@ def test_the_form_for_a_part_on_a_gpu_is_a_kernel(monkeypatch):
         for_cuda(monkeypatch, gradient(wrt=wrt), *put(mesh, args, (P(), P("a"))))
     texels, coords, values = texels_of(7, 2), coords_of(2, 3), texels_of(2, 3, 2)
     operands = {
-        contents.READ: (texels, coords),
-        contents.SPLAT: (values, coords),
-        contents.PULLBACK: (values, texels, coords),
+        storage.READ: (texels, coords),
+        storage.SPLAT: (values, coords),
+        storage.PULLBACK: (values, texels, coords),
     }
     assert forms.keys() == operands.keys()
     for layout, (on_part, spec) in forms.items():

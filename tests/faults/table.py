@@ -69,7 +69,7 @@ FAULTS = {
         "level_of_detail",
     ),
     "the derivative of a splat changes its sign": Fault(
-        ENGINE + "rules/primitives.py",
+        ENGINE + "rules/differentiation.py",
         "values * tangent[..., None]",
         "-values * tangent[..., None]",
         "test_gradients.py",
@@ -124,17 +124,17 @@ FAULTS = {
         "matrix",
     ),
     "a shared operand's cotangent is summed over a batch": Fault(
-        ENGINE + "rules/primitives.py",
+        ENGINE + "rules/batching.py",
         "TEXELS not in wrt and all(dims[2 + k] is not None for k in wrt)",
         "TEXELS not in wrt",
         "test_transforms.py",
         "several_directions",
     ),
-    "a part of an array begins with its row": Fault(
+    "a slice of an array begins with its row": Fault(
         ENGINE + "describe/storage.py",
         '* {channels} + {self.start}"',
         '* {channels}"',
-        "test_joined_reads.py",
+        "test_concatenated_reads.py",
         "windows",
     ),
     "a run of samples goes on in the next cell": Fault(
@@ -723,8 +723,8 @@ FAULTS = {
     ),
     "samples of the padding are counted too": Fault(
         ENGINE + "sharded/placed_reads.py",
-        "jnp.sum(wanted & ~edged_reads",
-        "jnp.sum((wanted | True) & ~edged_reads",
+        "jnp.sum(wanted & ~are_available",
+        "jnp.sum((wanted | True) & ~are_available",
         "test_cut_reads.py",
         "padding",
     ),

@@ -13,17 +13,17 @@ from jax._src.interpreters.mlir import _platform_specific_lowerings
 from jax.interpreters import mlir
 
 from jaxtex._engine.compute import linearization, operators
-from jaxtex._engine.describe import contents
+from jaxtex._engine.describe import storage
 from jaxtex._engine.forms import choice
 from jaxtex._engine.rules import primitives
 from jaxtex._hardware import read as hardware
 
 COLLECTIVE = re.compile(r"\b(all-gather|all-reduce|all-to-all|collective-permute|reduce-scatter)(?:-start)?\(")
 FORMS = {
-    "read": (primitives.read_p, operators.read, contents.READ),
-    "unit read": (hardware.read_p, hardware.read_array, contents.READ),
-    "splat": (primitives.splat_p, operators.splat, contents.SPLAT),
-    "pullback": (primitives.pullback_p, linearization.pullback, contents.PULLBACK),
+    "read": (primitives.read_p, operators.read, storage.READ),
+    "unit read": (hardware.read_p, hardware.read_array, storage.READ),
+    "splat": (primitives.splat_p, operators.splat, storage.SPLAT),
+    "pullback": (primitives.pullback_p, linearization.pullback, storage.PULLBACK),
 }
 
 
@@ -51,8 +51,9 @@ class Parts:
             self.seen.append((name, *(x.shape for x in operands)))
             return array_form(name)(*operands, **static)
 
-        supports = lambda *avals, **static: self.supports(*avals, **static)
-        return choice.Lowering("cpu", run, supports, layout=FORMS[name][2])
+        supports, layout = lambda *avals, **static: self.supports(*avals, **static), FORMS[name][2]
+        (row,) = choice.by_storage(layout, choice.Lowering("cpu", run, supports, layout=layout))
+        return row
 
     def names(self):
         return {name for name, *_ in self.seen}
@@ -67,6 +68,5 @@ def lowered_in_parts():
     found = Parts()
     with mock.patch.dict(_platform_specific_lowerings["cpu"]):
         for name, (p, _, _) in FORMS.items():
-            rule = found.lowering(name).rule(array_form(name), multiple_results=p.multiple_results)
-            mlir.register_lowering(p, rule, platform="cpu")
+            mlir.register_lowering(p, found.lowering(name).rule(array_form(name)), platform="cpu")
         yield found

@@ -8,31 +8,19 @@ import jax
 from jax._src.interpreters.mlir import _platform_specific_lowerings
 from jax.interpreters import mlir
 
-from jaxtex._engine.compute import linearization, operators
 from jaxtex._engine.cuda.build.launch import Launcher
 from jaxtex._engine.forms import choice
-from jaxtex._engine.rules import joined_reads, primitives
-from jaxtex._engine.sharded import edged_reads
+from jaxtex._engine.rules import concatenated, primitives
 from jaxtex._hardware import read as hardware
 from tests.support.evaluator import NONE, evaluating
 from tests.support.host_compiler import HostLauncher
 
-FORMS = {
-    primitives.read_p: (operators.read, choice.LOWERINGS["read"]),
-    primitives.splat_p: (operators.splat, choice.LOWERINGS["splat"]),
-    primitives.pullback_p: (linearization.pullback, choice.LOWERINGS["pullback"]),
-    hardware.read_p: (hardware.read_array, (hardware.LOWERING,)),
-}
-
-
-# Forms that take batch axes themselves, or have none.
-BY_MEANING = {
-    joined_reads.joined_read_p: (joined_reads.joined_meaning, choice.LOWERINGS["joined_read"]),
-    joined_reads.part_splat_p: (joined_reads.splat_meaning, choice.LOWERINGS["part_splat"]),
-    joined_reads.part_pullback_p: (joined_reads.pullback_meaning, choice.LOWERINGS["part_pullback"]),
-    edged_reads.edged_read_p: (edged_reads.read_meaning, choice.LOWERINGS["edged_read"]),
-    edged_reads.edged_splat_p: (edged_reads.splat_meaning, choice.LOWERINGS["edged_splat"]),
-    edged_reads.edged_pullback_p: (edged_reads.pullback_meaning, choice.LOWERINGS["edged_pullback"]),
+LOWERINGS = {
+    primitives.read_p: choice.LOWERINGS["read"],
+    primitives.splat_p: choice.LOWERINGS["splat"],
+    primitives.pullback_p: choice.LOWERINGS["pullback"],
+    concatenated.concatenated_read_p: choice.LOWERINGS["concatenated_read"],
+    hardware.read_p: (hardware.LOWERING,),
 }
 
 
@@ -44,16 +32,21 @@ def run(self, kernel, args, results, aliases=None):
 
 
 @contextlib.contextmanager
+def lowered_as_for_a_gpu():
+    """Programs that are lowered meanwhile for one CPU get the forms that programs for a GPU get."""
+    with mock.patch.dict(_platform_specific_lowerings["cpu"]):
+        for p, lowerings in LOWERINGS.items():
+            (row,) = (row for row in lowerings if row.platform == "cuda")
+            mlir.register_lowering(p, row.rule(row.fallback or p.impl.__wrapped__), platform="cpu")
+        yield
+
+
+@contextlib.contextmanager
 def kernels_on_cpu():
     """Programs that are lowered meanwhile for one CPU run kernels where programs for a GPU would."""
     with contextlib.ExitStack() as stack:
         stack.enter_context(evaluating(NONE))
         stack.enter_context(mock.patch.object(choice, "can_compile_kernels", return_value=True))
         stack.enter_context(mock.patch.object(Launcher, "run", run))
-        stack.enter_context(mock.patch.dict(_platform_specific_lowerings["cpu"]))
-        for p, (form, lowerings) in (FORMS | BY_MEANING).items():
-            general = form if p in BY_MEANING else functools.partial(operators.batched, form)
-            lowering = next(row for row in lowerings if row.platform == "cuda")._replace(platform="cpu")
-            rule = lowering.rule(general, multiple_results=p.multiple_results)
-            mlir.register_lowering(p, rule, platform="cpu")
+        stack.enter_context(lowered_as_for_a_gpu())
         yield

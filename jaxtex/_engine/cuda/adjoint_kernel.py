@@ -11,7 +11,7 @@ from ..compute.operators import counting_spec, units_of
 from ..compute.reproducible_sum import TexelSums
 from ..describe.axis import stored_part
 from ..describe.spec import TEXELS, ReadSpec, Wrt
-from ..describe.storage import Edged, Part, Place, copied
+from ..describe.storage import WHOLE, Halo, Sliced, Storage, WithHalo, whole_array
 from ..walk.texel_walk import texels_shape
 from .build.launch import THIS_GPU, Kernel, Launcher
 from .gather.gather_source import GatherSource, Rows, ViewSource, is_gathered
@@ -24,78 +24,71 @@ from .scatter.window_source import WindowSource
 
 
 def splat(
-    values: jax.Array | Part, *operands: jax.Array, spec: ReadSpec, batch: int, launcher: Launcher = THIS_GPU
-) -> jax.Array:
+    values: jax.Array | Sliced,
+    *operands: jax.Array,
+    spec: ReadSpec,
+    batch: int,
+    storage: Storage = WHOLE,
+    launcher: Launcher = THIS_GPU,
+) -> tuple[jax.Array, ...]:
     """`operators.splat` over `batch` leading axes, on which an operand has their size or 1."""
     adjoint_spec = spec.adjoint(values.dtype)
-    return adjoint(values, None, operands, adjoint_spec, (TEXELS,), spec.dtype, batch, launcher)[0]
+    return adjoint(values, None, operands, adjoint_spec, (TEXELS,), spec.dtype, batch, storage, launcher)
 
 
 def pullback(
-    cotangent: jax.Array | Part,
-    texels: jax.Array,
+    cotangent: jax.Array | Sliced,
+    texels: jax.Array | WithHalo,
     *operands: jax.Array,
     spec: ReadSpec,
     wrt: Wrt,
     batch: int,
+    storage: Storage = WHOLE,
     launcher: Launcher = THIS_GPU,
 ) -> tuple[jax.Array, ...]:
     """`linearization.pullback` over `batch` leading axes, on which an operand has their size or 1."""
-    return adjoint(cotangent, texels, operands, spec, wrt, texels.dtype, batch, launcher)
-
-
-def part_splat(whole: jax.Array, *operands: jax.Array, place: Place, **params: Any) -> jax.Array:
-    """`splat` of a part of an array."""
-    return splat(Part(whole, place), *operands, **params)
-
-
-def part_pullback(
-    whole: jax.Array, texels: jax.Array, *operands: jax.Array, place: Place, **params: Any
-) -> tuple[jax.Array, ...]:
-    """`pullback` of a part of an array."""
-    return pullback(Part(whole, place), texels, *operands, **params)
+    return adjoint(cotangent, texels, operands, spec, wrt, texels.dtype, batch, storage, launcher)
 
 
 def adjoint(
-    cotangent: jax.Array | Part,
+    cotangent: jax.Array | Sliced,
     texels: Any,
     operands: Sequence[jax.Array],
     spec: ReadSpec,
     wrt: Wrt,
     texel_dtype: np.dtype,
     batch: int,
+    storage: Storage,
     launcher: Launcher,
-    reach: int | None = None,
 ) -> tuple[jax.Array, ...]:
     """The cotangents of texels, of `texel_dtype`, and of operands, in the order of `wrt`.
 
-    Args:
-        texels: what was read; `Edged` if a `reach` is given.
-        reach: as in `AdjointPlan`. Then the cotangents of the texels are three, of `Edged`, and samples are added all
-            of whose texels are stored.
+    With a halo those of the texels are three arrays, as in `WithHalo`, and samples are added all of whose texels are
+    stored.
     """
     channels, of_operands = cotangent.shape[-1], tuple(k for k in wrt if k != TEXELS)
     read_from = texels.shape[:batch] if of_operands else (1,) * batch
     textures = np.broadcast_shapes(read_from, *(a.shape[:batch] for a in (cotangent, *operands)))
     shape = samples_shape(read_from, [cotangent.shape[:-1], *spec.sample_shapes(operands)])
+    reach = storage.reach if isinstance(storage, Halo) else None
     only_within = None if reach is None else (0, stored_part(spec.axes)[0])
     kernels = Kernels(AdjointPlan(spec, of_operands, shape, read_from, textures, reach, only_within), launcher)
     if TEXELS not in wrt:
         return tuple(kernels.run(cotangent, texels, operands, None))
     if is_gathered(spec, shape, batch, operands):
         cotangents = kernels.run(cotangent, texels, operands, None) if of_operands else []
-        total = kernels.gather(copied(cotangent), operands).reshape(*textures, *texels_shape(spec.axes, channels))
+        total = kernels.gather(whole_array(cotangent), operands).reshape(*textures, *texels_shape(spec.axes, channels))
         return total.astype(texel_dtype), *cotangents
     units = None
     if spec.deterministic:
-        cotangent = copied(cotangent)
+        cotangent = whole_array(cotangent)
         ones = jnp.ones((*[1] * len(shape), 1), jnp.float32)
         counting = lambda axes: kernels.of_texels(spec=counting_spec(axes, spec))
         count = lambda axes: counting(axes).run(ones, None, operands, TexelSums(1, 1))[0]
         units = units_of(cotangent, spec.axes, count)
     sums = TexelSums(channels, channels, units)
     total, *cotangents = kernels.run(cotangent, texels, operands, sums)
-    if isinstance(total, Edged):
+    if isinstance(total, WithHalo):
         in_three: list[Any] = [*total]
         return *(a.astype(texel_dtype) for a in in_three), *cotangents
     total = sums.joined(total).reshape(*textures, *texels_shape(spec.axes, channels))
@@ -114,7 +107,7 @@ class Kernels(NamedTuple):
 
     def run(
         self,
-        cotangent: jax.Array | Part,
+        cotangent: jax.Array | Sliced,
         texels: Any,
         operands: Sequence[jax.Array],
         sums: TexelSums | None,
@@ -132,7 +125,7 @@ class Kernels(NamedTuple):
             copies = 1 if more or plan.reach is not None else num_copies(plan, sums.width)
             shape = (copies * plan.num_texels, sums.width)
             if plan.reach is not None:
-                arrays["start"] = zeros_of_edged(plan, sums.width, cotangent.dtype)
+                arrays["start"] = zeros_with_halo(plan, sums.width, cotangent.dtype)
             elif more or copies > 1 or not has_own_tile(plan, samples, sums.width):
                 arrays.setdefault("start", jnp.zeros(shape, cotangent.dtype))
             results["totals"] = (
@@ -147,8 +140,8 @@ class Kernels(NamedTuple):
         source = WindowSource(cotangents, arrays, results | cotangents.results)
         found = self.launch(source, "texture_pullback" if plan.wrt else "texture_splat")
         if plan.reach is not None and sums is not None:
-            of_name = (found[f"totals_{name}"] for name in Edged._fields)
-            return [Edged(*of_name), *cotangents.collected(found, operands)]
+            of_name = (found[f"totals_{name}"] for name in WithHalo._fields)
+            return [WithHalo(*of_name), *cotangents.collected(found, operands)]
         totals = [jnp.sum(found[name].reshape(-1, plan.num_texels, found[name].shape[-1]), 0) for name in results]
         return [*totals, *cotangents.collected(found, operands)]
 
@@ -181,15 +174,15 @@ class Kernels(NamedTuple):
         kernel = Kernel(source.source(name), name, source.num_blocks, source.num_threads)
         arrays, results = expanded(source.arrays), dict(expanded(source.results))
         starts = [k for k, (name, _) in enumerate(arrays) if name.startswith("start")]
-        args = [a.whole if isinstance(a, Part) else a for _, a in arrays]
+        args = [a.whole if isinstance(a, Sliced) else a for _, a in arrays]
         shapes = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in results.values()]
         found = self.launcher.run(kernel, args, shapes, {k: n for n, k in enumerate(starts)})
         return dict(zip(results, found))
 
 
-def zeros_of_edged(plan: AdjointPlan, width: int, dtype: np.dtype) -> Edged:
+def zeros_with_halo(plan: AdjointPlan, width: int, dtype: np.dtype) -> WithHalo:
     """Zeros of the shapes of the texels, which lie in three arrays."""
     assert plan.reach is not None
     count, *rest = texels_shape(plan.spec.axes, width)
     zeros = lambda rows: jnp.zeros((rows, *rest), dtype)
-    return Edged(zeros(count - 2 * plan.reach), zeros(plan.reach), zeros(plan.reach))
+    return WithHalo(zeros(count - 2 * plan.reach), zeros(plan.reach), zeros(plan.reach))

@@ -2,9 +2,9 @@
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -188,21 +188,3 @@ class ReadSpec:
     def with_dtype(self, dtype: np.dtype) -> "ReadSpec":
         """The same with a result of another dtype."""
         return dataclasses.replace(self, dtype=np.dtype(dtype))
-
-
-class StaticRead(NamedTuple):
-    """The static half of one of several reads of a call, or of its linearization, which has tangents in `wrt`."""
-
-    spec: ReadSpec
-    batch: int
-    num_operands: int
-    wrt: Wrt = ()
-
-
-def each_read(reads: Sequence[StaticRead], args: Sequence[Any]) -> Iterator[tuple[StaticRead, Sequence[Any]]]:
-    """Each read with its own arrays: tangents, texels, and operands."""
-    first = 0
-    for read in reads:
-        last = first + len(read.wrt) + 1 + read.num_operands
-        yield read, args[first:last]
-        first = last

@@ -1,22 +1,76 @@
-"""Arrays that are a part of a larger one, in which kernels load and store them, and one that consists of several."""
+"""The arrays of a primitive of a read: what they hold, and where they lie."""
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from enum import Enum
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
+
+from .spec import TEXELS, ReadSpec, Wrt
+
+
+class Content(Enum):
+    """What an array holds behind its batch axes: its dimensions."""
+
+    TEXTURE = "texels, sizes + (C,)"
+    COLOR = "one texel, (C,)"
+    VALUES = "values of samples, S + (C,)"
+    SAMPLES = "numbers of samples, S; an operand's broadcast to it"
+
+
+class Layout(NamedTuple):
+    """What the arrays of a primitive hold: the arguments before the operands of the grid, and the results."""
+
+    operands: Callable[[ReadSpec, Wrt], tuple[Content, ...]]
+    results: Callable[[Wrt], tuple[Content, ...]]
+
+    def makes_texture(self, wrt: Wrt) -> bool:
+        """Whether a result is a sum into texels."""
+        return Content.TEXTURE in self.results(wrt)
+
+    def textures(self, spec: ReadSpec, wrt: Wrt) -> tuple[int, ...]:
+        """The positions of the arguments that hold texels, or the color outside them."""
+        return tuple(k for k, a in enumerate(self.operands(spec, wrt)) if a in (Content.TEXTURE, Content.COLOR))
+
+
+def of_wrt(wrt: Wrt) -> tuple[Content, ...]:
+    """What the tangents, or the cotangents, of texels and operands hold."""
+    return tuple(Content.TEXTURE if k == TEXELS else Content.SAMPLES for k in wrt)
+
+
+READ = Layout(
+    lambda spec, _: (Content.TEXTURE, Content.COLOR) if spec.has_color else (Content.TEXTURE,),
+    lambda _: (Content.VALUES,),
+)
+SPLAT = Layout(lambda *_: (Content.VALUES,), lambda _: (Content.TEXTURE,))
+PUSHFORWARD = Layout(lambda _, wrt: (*of_wrt(wrt), Content.TEXTURE), lambda _: (Content.VALUES,))
+PULLBACK = Layout(lambda *_: (Content.VALUES, Content.TEXTURE), of_wrt)
+
+
+# Where they lie
+
+
+class Whole(NamedTuple):
+    """Each texture, and the values of samples, are one whole array."""
+
+
+WHOLE = Whole()
 
 
 class Slice(NamedTuple):
-    """Which elements of an array are taken: of each of its rows, some that lie side by side.
+    """Values of samples are a slice of a larger array: elements side by side of each of its rows.
 
     Attributes:
+        shape: of the values.
         row: the elements of a row.
         start: the first one that is taken.
         count: how many are taken.
     """
 
+    shape: tuple[int, ...]
     row: int
     start: int
     count: int
@@ -33,34 +87,12 @@ class Slice(NamedTuple):
         return self.row % width == 0 and self.start % width == 0
 
 
-class Place(NamedTuple):
-    """The shape of an array, and where it lies in a larger one."""
-
-    shape: tuple[int, ...]
-    slice: Slice
-
-
-class Part(NamedTuple):
-    """An array that lies in a larger one."""
-
-    whole: Any
-    place: Place
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.place.shape
-
-    @property
-    def dtype(self) -> Any:
-        return self.whole.dtype
-
-
-class Edged(NamedTuple):
-    """An array in three, one after the other along the first axis.
+class WithHalo(NamedTuple):
+    """A texture in three arrays, one after the other along the first axis.
 
     Attributes:
-        own: the one in the middle.
-        before, after: the others, of one shape.
+        own: the texels that a device stores.
+        before, after: the halo, which neighbors sent: two arrays of one shape.
     """
 
     own: Any
@@ -91,21 +123,110 @@ class Edged(NamedTuple):
         return f"const Edged<{c_type}> {name}{{{values}}};"
 
 
-def places_of(shapes: Sequence[tuple[int, ...]], row_axes: int) -> list[Place]:
-    """Where arrays lie in one that holds them side by side. Their first `row_axes` axes number the rows."""
+class Halo(NamedTuple):
+    """A texture, and its cotangent, lie in three arrays, as a `WithHalo`.
+
+    A sample that needs texels which are not stored has no gradient.
+
+    Attributes:
+        reach: how many texels lie on each side of a device's own.
+        marks_missing: whether the value of such a sample is NaN, if it is a floating number; else it is zero.
+    """
+
+    reach: int
+    marks_missing: bool = False
+
+    def divided(self, texels: jax.Array) -> WithHalo:
+        """The three arrays, of all texels."""
+        before, own, after = jnp.split(texels, [self.reach, texels.shape[0] - self.reach])
+        return WithHalo(own, before, after)
+
+    def missing(self, dtype: Any) -> float:
+        """The value of a sample that needs texels which are not stored."""
+        return jnp.nan if self.marks_missing and jnp.issubdtype(dtype, jnp.floating) else 0
+
+
+Storage = Whole | Slice | Halo
+
+
+class Sliced(NamedTuple):
+    """Values of samples that are a slice of a larger array."""
+
+    whole: Any
+    slice: Slice
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.slice.shape
+
+    @property
+    def dtype(self) -> Any:
+        return self.whole.dtype
+
+
+# Arguments, one for each texture, color, values or operand: an array, a `WithHalo` or a `Sliced`
+
+
+def views(args: Sequence[Any], contents: Sequence[Content], storage: Storage) -> list[Any]:
+    """The arguments that the arrays of a primitive are.
+
+    Args:
+        contents: of those before the operands of the grid.
+    """
+    rest = iter(args)
+
+    def view(content: Content) -> Any:
+        if content is Content.TEXTURE and isinstance(storage, Halo):
+            return WithHalo(next(rest), next(rest), next(rest))
+        return Sliced(next(rest), storage) if content is Content.VALUES and isinstance(storage, Slice) else next(rest)
+
+    return [*map(view, contents), *rest]
+
+
+def arrays_of(view: Any) -> Sequence[Any]:
+    """The arrays of an argument."""
+    return view if isinstance(view, WithHalo) else [view.whole if isinstance(view, Sliced) else view]
+
+
+def whole_array(view: Any) -> jax.Array:
+    """A copy of an argument as a whole array, if it is none."""
+    if isinstance(view, WithHalo):
+        return jnp.concatenate([view.before, view.own, view.after])
+    if not isinstance(view, Sliced):
+        return view
+    _, row, start, count = view.slice
+    return view.whole.reshape(-1, row)[:, start : start + count].reshape(view.shape)
+
+
+def slice_of(values: Any) -> Slice:
+    """Where values lie: a whole array has them as rows of channels."""
+    return values.slice if isinstance(values, Sliced) else Slice(values.shape, values.shape[-1], 0, values.shape[-1])
+
+
+# Results side by side
+
+
+class Part(NamedTuple):
+    """The static half of one of several reads whose results lie side by side, or of its tangent along `wrt`."""
+
+    spec: ReadSpec
+    batch: int
+    num_operands: int
+    wrt: Wrt | None = None
+
+
+def each_part(parts: Sequence[Part], args: Sequence[Any]) -> Iterator[tuple[Part, Sequence[Any], Any, Sequence[Any]]]:
+    """Each part with its tangents, its texels and its operands."""
+    rest = list(args)
+    for part in parts:
+        count = len(part.wrt or ())
+        last = count + 1 + part.num_operands
+        yield part, rest[:count], rest[count], rest[count + 1 : last]
+        del rest[:last]
+
+
+def slices_of(shapes: Sequence[tuple[int, ...]], row_axes: int) -> list[Slice]:
+    """Where results lie in one array that holds them side by side. Their first `row_axes` axes number its rows."""
     counts = [math.prod(shape[row_axes:]) for shape in shapes]
     starts = itertools.accumulate(counts, initial=0)
-    return [Place(shape, Slice(sum(counts), start, count)) for shape, start, count in zip(shapes, starts, counts)]
-
-
-def copied(array: Any) -> jax.Array:
-    """An array, or a `Part`, by itself."""
-    if not isinstance(array, Part):
-        return array
-    row, start, count = array.place.slice
-    return array.whole.reshape(-1, row)[:, start : start + count].reshape(array.shape)
-
-
-def slice_of(array: Any) -> Slice:
-    """What an array, or a `Part`, takes of the one in which it lies: of one of its own, whole rows of channels."""
-    return array.place.slice if isinstance(array, Part) else Slice(array.shape[-1], 0, array.shape[-1])
+    return [Slice(shape, sum(counts), start, count) for shape, start, count in zip(shapes, starts, counts)]

@@ -12,12 +12,12 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.export import is_symbolic_dim
 from jax.interpreters import mlir
 
+from ..._jax.primitives import lowered
 from ..._jax.versions import (
     devices_of_partition,
     is_exported,
@@ -28,7 +28,7 @@ from ..._jax.versions import (
 )
 from ..._tables.storage_formats import Decoding
 from ..compute.operators import batched
-from ..cuda import adjoint_kernel, edged_kernels
+from ..cuda import adjoint_kernel, halo_kernels
 from ..cuda.build.launch import FOR_EXPORTS, FOR_THIS_EXPORT, target_capability
 from ..cuda.build.nvrtc import CompilationFailed, CompilerUnavailable
 from ..cuda.convolve import convolution_kernel
@@ -38,9 +38,22 @@ from ..cuda.samples.sample_tiles import Lanes, samples_shape
 from ..cuda.trace.elementwise import C_TYPES
 from ..cuda.trace.emitter import UnknownPrimitive
 from ..describe.axis import sizes_are_known
-from ..describe.contents import PULLBACK, READ, SPLAT, Layout
-from ..describe.spec import TEXELS, ReadSpec, StaticRead, Wrt, each_read
-from ..describe.storage import Edged, Place, places_of
+from ..describe.spec import TEXELS, ReadSpec, Wrt
+from ..describe.storage import (
+    PULLBACK,
+    READ,
+    SPLAT,
+    WHOLE,
+    Halo,
+    Layout,
+    Part,
+    Slice,
+    Storage,
+    Whole,
+    each_part,
+    slices_of,
+    views,
+)
 from ..walk.texel_walk import flat_sizes
 from . import cpu_adjoint, cpu_read, partitioned_adjoint
 from .partitioned_call import partitioned, smallest_parts
@@ -66,6 +79,8 @@ class Lowering(NamedTuple):
         layout: what the arrays of the primitive hold, if `run` may also compute a device's part in a program that XLA
             partitions; else `None`.
         fallback_uses_atomics: whether the fallback adds sample after sample to memory.
+        storage: where the arrays lie. If they are not whole, `run` and `supports` get the storage, and arguments as
+            `describe.storage.views` returns them.
     """
 
     platform: str
@@ -74,10 +89,11 @@ class Lowering(NamedTuple):
     fallback: Callable[..., Any] | None = None
     layout: Layout | None = None
     fallback_uses_atomics: bool = False
+    storage: type[Storage] = Whole
 
-    def rule(self, general: Callable[..., Any], *, multiple_results: bool) -> Callable[..., Any]:
+    def rule(self, general: Callable[..., Any]) -> Callable[..., Any]:
         """The lowering rule: to `run` where it is supported, on one device or on each one's part, else to `general`."""
-        as_run, as_general = (mlir.lower_fun(f, multiple_results=multiple_results) for f in (self.run, general))
+        as_run, as_general = lowered(self.run), lowered(general)
 
         def rule(ctx: Any, *args: Any, **params: Any) -> Any:
             with FOR_THIS_EXPORT(FOR_EXPORTS.value if is_exported(ctx) else None):
@@ -127,6 +143,44 @@ class Lowering(NamedTuple):
 
         assert self.layout is not None
         return partitioned(self.layout, on_part, functools.partial(general, **params), ctx.avals_out, devices, **params)
+
+
+class ByStorage(NamedTuple):
+    """The forms of a primitive for one platform, by where its arrays lie; in other storages it has the general form."""
+
+    platform: str
+    rows: tuple[Lowering, ...]
+    fallback: None = None
+
+    def rule(self, general: Callable[..., Any]) -> Callable[..., Any]:
+        """The lowering rule."""
+        rules, otherwise = {row.storage: row.rule(row.fallback or general) for row in self.rows}, lowered(general)
+
+        def rule(ctx: Any, *args: Any, storage: Storage = WHOLE, **params: Any) -> Any:
+            static = params if storage == WHOLE else params | {"storage": storage}
+            return rules.get(type(storage), otherwise)(ctx, *args, **static)
+
+        return rule
+
+
+def of_arrays(function: Callable[..., Any], layout: Layout) -> Callable[..., Any]:
+    """A function of arguments as `describe.storage.views` returns them as one of arrays."""
+
+    def run(*args: Any, spec: ReadSpec, storage: Storage, **params: Any) -> Any:
+        contents = layout.operands(spec, params.get("wrt", ()))
+        return function(*views(args, contents, storage), spec=spec, storage=storage, **params)
+
+    return run
+
+
+def by_storage(layout: Layout, *rows: Lowering) -> list[ByStorage]:
+    """The forms of a primitive, by platform."""
+    found = dict[str, tuple[Lowering, ...]]()
+    for row in rows:
+        if row.storage is not Whole:
+            row = row._replace(run=of_arrays(row.run, layout), supports=of_arrays(row.supports, layout))
+        found[row.platform] = (*found.get(row.platform, ()), row)
+    return [ByStorage(*some) for some in found.items()]
 
 
 def unless_refused(function: Callable[..., Any], *args: Any, **params: Any) -> Any:
@@ -184,16 +238,20 @@ def supports_read(texels: Any, *args: Any, spec: ReadSpec, batch: int) -> bool:
     return kernel_fits([texels, *operands], samples)
 
 
-def supports_joined_read(*avals: Any, reads: Sequence[StaticRead], row_axes: int) -> bool:
-    """Whether each read runs as a kernel that computes its values, all have one dtype, and none cuts sectors."""
-    shapes = (result_shape(t, some, read.spec, t.shape[: read.batch]) for read, (t, *some) in each_read(reads, avals))
-    least = min(place.slice.count for place in places_of(list(shapes), row_axes))
-    if len({read.spec.dtype for read in reads}) > 1 or least * reads[0].spec.dtype.itemsize < SECTOR_BYTES:
+def supports_concatenated_read(*avals: Any, parts: Sequence[Part], row_axes: int) -> bool:
+    """Whether each part is a read that runs as a kernel and computes its values, all have one dtype, and none cuts
+    sectors.
+    """
+    each = [(part, texels, operands) for part, _, texels, operands in each_part(parts, avals)]
+    shapes = [result_shape(t, operands, part.spec, t.shape[: part.batch]) for part, t, operands in each]
+    least = min(place.count for place in slices_of(shapes, row_axes))
+    if len({part.spec.dtype for part in parts}) > 1 or least * parts[0].spec.dtype.itemsize < SECTOR_BYTES:
         return False
     return all(
-        supports_read(texels, *operands, spec=read.spec, batch=read.batch)
-        and not read.spec.returns_texels(texels.dtype)
-        for read, (texels, *operands) in each_read(reads, avals)
+        part.wrt is None
+        and supports_read(texels, *operands, spec=part.spec, batch=part.batch)
+        and not part.spec.returns_texels(texels.dtype)
+        for part, texels, operands in each
     )
 
 
@@ -216,48 +274,34 @@ def supports_pullback(cotangent: Any, texels: Any, *operands: Any, spec: ReadSpe
     )
 
 
-def part_of(whole: Any, place: Place) -> Any:
-    """The abstract values that lie there, if kernels load them as they load values of an array of their own."""
-    lanes = Lanes.of(place.shape[-1])
-    aligned = not lanes.aligned or place.slice.keeps_aligned(lanes.width)
-    return jax.ShapeDtypeStruct(place.shape, whole.dtype) if aligned else None
+def of_slice(supports: Callable[..., bool]) -> Callable[..., bool]:
+    """Whether kernels load values that are a slice of an array as they load a whole one."""
+
+    def supports_slice(values: Any, *args: Any, storage: Slice, **params: Any) -> bool:
+        lanes = Lanes.of(values.shape[-1])
+        return (not lanes.aligned or storage.keeps_aligned(lanes.width)) and supports(values, *args, **params)
+
+    return supports_slice
 
 
-def supports_part_splat(whole: Any, *operands: Any, place: Place, **params: Any) -> bool:
-    values = part_of(whole, place)
-    return values is not None and supports_splat(values, *operands, **params)
-
-
-def supports_part_pullback(whole: Any, *operands: Any, place: Place, **params: Any) -> bool:
-    values = part_of(whole, place)
-    return values is not None and supports_pullback(values, *operands, **params)
-
-
-def supports_edged_read(own: Any, before: Any, after: Any, *operands: Any, spec: ReadSpec, missing: float) -> bool:
+def supports_halo_read(texels: Any, *operands: Any, spec: ReadSpec, batch: int, storage: Halo) -> bool:
     """Whether a thread knows from its coordinates which texels it needs, and stores what a read computes."""
-    del missing
-    alone = spec.num_reads == 1 and not spec.summed_axes and not spec.returns_texels(own.dtype)
-    texels = Edged(own, before, after)
-    return alone and supports_read(texels, *operands, spec=spec, batch=0)
+    del storage
+    alone = spec.num_reads == 1 and not spec.summed_axes and not spec.has_color
+    return alone and not spec.returns_texels(texels.dtype) and supports_read(texels, *operands, spec=spec, batch=batch)
 
 
-def supports_edged_splat(values: Any, *operands: Any, spec: ReadSpec, reach: int) -> bool:
-    return (
-        reach > 0
-        and not spec.deterministic
-        and spec.num_reads == 1
-        and not spec.summed_axes
-        and supports_splat(values, *operands, spec=spec, batch=0)
-    )
+def supports_halo_splat(values: Any, *operands: Any, spec: ReadSpec, batch: int, storage: Halo) -> bool:
+    alone = spec.num_reads == 1 and not spec.summed_axes and not spec.deterministic
+    return storage.reach > 0 and alone and supports_splat(values, *operands, spec=spec, batch=batch)
 
 
-def supports_edged_pullback(
-    cotangent: Any, own: Any, before: Any, after: Any, *operands: Any, spec: ReadSpec, wrt: Wrt
+def supports_halo_pullback(
+    cotangent: Any, texels: Any, *operands: Any, spec: ReadSpec, wrt: Wrt, batch: int, storage: Halo
 ) -> bool:
-    texels = Edged(own, before, after)
-    if not supports_edged_splat(cotangent, *operands, spec=spec, reach=before.shape[0]):
+    if not supports_halo_splat(cotangent, *operands, spec=spec, batch=batch, storage=storage):
         return False
-    return supports_pullback(cotangent, texels, *operands, spec=spec, wrt=wrt, batch=0)
+    return supports_pullback(cotangent, texels, *operands, spec=spec, wrt=wrt, batch=batch)
 
 
 def supports_convolve(values: Any, *, weights: tuple[float, ...], axis: int, full: bool) -> bool:
@@ -268,17 +312,15 @@ def supports_convolve(values: Any, *, weights: tuple[float, ...], axis: int, ful
 
 LOWERINGS = {
     "convolve": (Lowering("cuda", convolution_kernel.convolve, supports_convolve),),
-    "read": (
+    "concatenated_read": (Lowering("cuda", read_kernel.concatenated_read, supports_concatenated_read),),
+    "read": by_storage(
+        READ,
         Lowering("cuda", read_kernel.read, supports_read, layout=READ),
+        Lowering("cuda", halo_kernels.read, supports_halo_read, storage=Halo),
         Lowering("cpu", cpu_read.read, cpu_read.supports),
     ),
-    "joined_read": (Lowering("cuda", read_kernel.joined_read, supports_joined_read),),
-    "edged_read": (Lowering("cuda", edged_kernels.edged_read, supports_edged_read),),
-    "edged_splat": (Lowering("cuda", edged_kernels.edged_splat, supports_edged_splat),),
-    "edged_pullback": (Lowering("cuda", edged_kernels.edged_pullback, supports_edged_pullback),),
-    "part_splat": (Lowering("cuda", adjoint_kernel.part_splat, supports_part_splat),),
-    "part_pullback": (Lowering("cuda", adjoint_kernel.part_pullback, supports_part_pullback),),
-    "splat": (
+    "splat": by_storage(
+        SPLAT,
         Lowering(
             "cuda",
             adjoint_kernel.splat,
@@ -287,9 +329,12 @@ LOWERINGS = {
             SPLAT,
             fallback_uses_atomics=True,
         ),
+        Lowering("cuda", adjoint_kernel.splat, of_slice(supports_splat), storage=Slice),
+        Lowering("cuda", halo_kernels.splat, supports_halo_splat, storage=Halo),
         Lowering("cpu", cpu_adjoint.splat, cpu_adjoint.supports),
     ),
-    "pullback": (
+    "pullback": by_storage(
+        PULLBACK,
         Lowering(
             "cuda",
             adjoint_kernel.pullback,
@@ -298,6 +343,8 @@ LOWERINGS = {
             PULLBACK,
             fallback_uses_atomics=True,
         ),
+        Lowering("cuda", adjoint_kernel.pullback, of_slice(supports_pullback), storage=Slice),
+        Lowering("cuda", halo_kernels.pullback, supports_halo_pullback, storage=Halo),
         Lowering("cpu", cpu_adjoint.pullback, cpu_adjoint.supports),
     ),
 }

@@ -16,9 +16,10 @@ from jax.experimental.custom_partitioning import ArrayMapping, SdyShardingRule, 
 from jax.experimental.xla_metadata import set_xla_metadata
 from jax.sharding import AbstractMesh
 
-from ..describe.contents import Content, Layout
+from ..._jax.primitives import as_tuple
 from ..describe.spec import TEXELS, ReadSpec, Wrt
 from ..describe.stacks import Stack
+from ..describe.storage import Content, Layout
 from .device_axes import DeviceAxes, device_axes, parts_of
 
 NO_MESH = AbstractMesh((), ())
@@ -274,10 +275,6 @@ def sum_of_parts(
                 x = jax.lax.psum(cut.without_padding_summed(call, result, x), over)
             found.append(x.astype(result.dtype))
         return tuple(found)
-
-
-def as_tuple(found: Any) -> tuple[jax.Array, ...]:
-    return tuple(found) if isinstance(found, tuple | list) else (found,)
 
 
 def smallest_parts(

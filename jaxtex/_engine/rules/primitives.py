@@ -18,6 +18,9 @@ So is one that stays between its nearest taps, whose kernel takes their extremes
 sum. Their derivatives are those of what they mean in terms of plain reads. A read of one drawn tap has its own
 derivative in the texels, and that of its expectation in the operands.
 
+Where arrays lie is a parameter of each primitive, see `describe.storage`. Line (a), and the transposes of read and of
+pushforward, pass it on. Where arrays are not whole, the other rules are those of the same primitive of whole arrays.
+
 The weights are piecewise functions whose pieces are half-open, [i, i + 1): at a kink the right-hand slope is taken.
 """
 
@@ -26,269 +29,56 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching
 
 from ..._jax.barriers import with_materialized
-from ..._jax.primitives import Dims, bind, define, is_nonzero, jvp_of_meaning, jvp_of_nonzero, transpose_of_meaning
+from ..._jax.primitives import define, jvp_of_meaning, transpose_of_meaning
 from ..._jax.typed_jit import typed_jit
 from ..compute import linearization, operators, outside
-from ..compute.linearization import ByNumber, summed_to
-from ..describe.contents import PULLBACK, PUSHFORWARD, READ, SPLAT
-from ..describe.spec import TEXELS, Combination, ReadSpec, Wrt
+from ..describe.spec import TEXELS, ReadSpec, Wrt
+from ..describe.storage import PULLBACK, PUSHFORWARD, READ, SPLAT, WHOLE, Halo, WithHalo
 from ..forms.choice import LOWERINGS
-from ..walk.combinations import clipped, each_level, highest, lowest, nearest_taps
 from . import result_types
-from .batching import batching_rule
+from .batching import batching_rule, pullback_joins, pushforward_joins
+from .differentiation import (
+    pullback_transpose,
+    pushforward_transpose,
+    read_jvp,
+    read_transpose,
+    splat_jvp,
+    splat_transpose,
+)
+from .meanings import (
+    bind,
+    pullback_meaning,
+    pullback_p,
+    pushforward_meaning,
+    pushforward_p,
+    read_meaning,
+    read_p,
+    splat_meaning,
+    splat_p,
+    splat_whole,
+    where_whole,
+)
 
 
-def read(texels: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec, color: jax.Array | None = None) -> jax.Array:
-    """`operators.read` over a color, or zero, with derivatives of any order."""
+def read(
+    texels: jax.Array | WithHalo, operands: Sequence[jax.Array], spec: ReadSpec, color: jax.Array | None = None
+) -> jax.Array:
+    """`operators.read` over a color, or zero, with derivatives of any order.
+
+    A sample that needs texels which are not stored is NaN, or zero if it is an integer.
+    """
     args = operands if color is None else (color, *operands)
-    return bind(read_p, texels, *args, spec=spec.over(color), batch=0)
+    storage = Halo(texels.before.shape[0], marks_missing=True) if isinstance(texels, WithHalo) else WHOLE
+    return bind(read_p, texels, *args, spec=spec.over(color), batch=0, storage=storage)
 
 
 def splat(values: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec) -> jax.Array:
     """`operators.splat` with derivatives of any order."""
-    return bind(splat_p, values, *operands, spec=spec, batch=0)
-
-
-# Tangents
-
-
-def active(spec: ReadSpec, tangents: Sequence[Any]) -> dict[int, Any]:
-    """The tangents of texels and operands that change a read, by number."""
-    found = {k: t for k, t in enumerate(tangents, TEXELS) if is_nonzero(t)}
-    return {k: t for k, t in found.items() if k == TEXELS or spec.axes_of((k,))}
-
-
-def rematerialized(term: Callable[..., Any], *args: Any, **params: Any) -> Any:
-    """A term in a checkpoint, so that reverse mode keeps texels, values and operands, not the slopes."""
-    return jax.checkpoint(functools.partial(term, **params))(*args)
-
-
-# Rules of differentiation
-
-
-def read_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, spec: ReadSpec, batch: int):
-    """Line (a)."""
-    if not spec.is_plain:
-        return jvp_of_meaning(read_p, read_meaning)(primals, tangents, spec=spec, batch=batch)
-    if spec.expected is not None:
-        return drawn_jvp(read_p, expected_read, primals, tangents, spec=spec, batch=batch)
-    out, some = bind(read_p, *primals, spec=spec, batch=batch), active(spec, tangents)
-    if not some:
-        return out, jnp.zeros_like(out)
-    if tuple(some) == (TEXELS,):
-        return out, bind(read_p, some[TEXELS], *primals[1:], spec=spec, batch=batch)
-    return out, bind(pushforward_p, *some.values(), *primals, spec=spec, wrt=tuple(some), batch=batch)
-
-
-def splat_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, spec: ReadSpec, batch: int):
-    """Line (b)."""
-    if spec.expected is not None:
-        return drawn_jvp(splat_p, expected_splat, primals, tangents, spec=spec, batch=batch)
-    (values, *operands), some = primals, active(spec, tangents)
-    out, terms = bind(splat_p, *primals, spec=spec, batch=batch), []
-    if TEXELS in some:
-        terms.append(bind(splat_p, some.pop(TEXELS), *operands, spec=spec, batch=batch))
-    for k, tangent in coordinate_tangents(some, operands, spec).items():
-        params = {"spec": spec.differentiated(k), "batch": batch}
-        terms.append(rematerialized(tangent_times_splat, values, tangent, *operands, **params))
-    return out, functools.reduce(jnp.add, terms) if terms else jnp.zeros_like(out)
-
-
-def drawn_jvp(
-    p: Primitive, expected: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], **params: Any
-):
-    """Of a read of drawn taps, or its adjoint: its own derivative in what it is linear in, and that of what is expected
-    of it in the operands. The first operand is the number that draws, which has none.
-    """
-    (first, number, *operands), out = primals, bind(p, *primals, **params)
-    terms = [jnp.zeros_like(out)]
-    if is_nonzero(tangents[0]):
-        terms.append(bind(p, tangents[0], number, *operands, **params))
-    if any(map(is_nonzero, tangents[2:])):
-        of_operands = functools.partial(expected, first, jax.typeof(out), **params)
-        terms.append(jnp.broadcast_to(jvp_of_nonzero(of_operands, operands, tangents[2:]), out.shape))
-    return out, functools.reduce(jnp.add, terms[1:] or terms)
-
-
-def expected_read(texels: Any, out: Any, *operands: Any, spec: ReadSpec, batch: int) -> Any:
-    """The expectation of a read of drawn taps."""
-    assert spec.expected is not None
-    del out
-    return bind(read_p, texels, *operands, spec=spec.expected.with_dtype(spec.dtype), batch=batch)
-
-
-def expected_splat(values: Any, out: Any, *operands: Any, spec: ReadSpec, batch: int) -> Any:
-    """The expectation of a splat to drawn taps: the transpose of a read that may be a mean of several."""
-    assert spec.expected is not None
-    params = {"spec": spec.expected.adjoint(values.dtype), "batch": batch}
-    read = lambda texels: bind(read_p, texels, *operands, **params)
-    texels = jax.ShapeDtypeStruct(out.shape, out.dtype)
-    return jax.linear_transpose(read, texels)(jnp.broadcast_to(values, jax.eval_shape(read, texels).shape))[0]
-
-
-def by_plain_reads(plain_read: Callable[..., Any], operands: Sequence[Any], spec: ReadSpec) -> Any:
-    """A read in terms of ``plain_read(*operands, spec=...)``, which is one weighted sum and not rounded."""
-    if spec.combination is Combination.LIMITED:
-        plain_read = functools.partial(rematerialized, functools.partial(limited_meaning, plain_read))
-    once = functools.partial(plain_read, spec=spec.plain())
-    if spec.num_reads == 1:
-        return once(*operands).astype(spec.dtype)
-    return operators.mean(lambda coords: once(*coords), operands, spec, jax.checkpoint)
-
-
-def limited_meaning(plain_read: Callable[..., Any], *operands: Any, spec: ReadSpec) -> Any:
-    """What a limited read means: in each level that it blends, the sum of all taps, clipped to the nearest ones.
-
-    A tap is a read by a filter of one tap. So the tap that limits a channel gets that channel's derivatives, and its
-    coordinates none. These are 1 + 2^n reads, and as many splats in reverse mode. One kernel would have to choose a
-    weight for each channel at each tap, but the kernels of the adjoint rely on weights that all channels share.
-    """
-    levels = []
-    for axes in each_level(spec.axes):
-        blended = spec.blended().of_each().with_axes(axes)
-        texels = [plain_read(*operands, spec=blended.with_axes(tap)) for tap in nearest_taps(axes)]
-        levels.append(clipped(plain_read(*operands, spec=blended), lowest(texels), highest(texels)))
-    return operators.summed(functools.reduce(jnp.add, levels), spec)
-
-
-def read_meaning(texels: Any, *args: Any, spec: ReadSpec, batch: int) -> Any:
-    """A read in terms of plain ones: each with zero outside, and the color times the weight that lies outside."""
-    color, operands = spec.color_and_operands(args)
-
-    def plain_read(*operands: Any, spec: ReadSpec) -> Any:
-        out = bind(read_p, texels, *operands, spec=spec, batch=batch)
-        if color is None:
-            return out
-        weight, all_inside = rematerialized(outside.outside, *operands, spec=spec)
-        broadcast = color.reshape(*color.shape[:batch], *[1] * (out.ndim - color.ndim), color.shape[-1])
-        return outside.with_color(out, broadcast, weight, all_inside)
-
-    return by_plain_reads(plain_read, operands, spec)
-
-
-def pushforward_meaning(*args: Any, spec: ReadSpec, wrt: Wrt, batch: int) -> Any:
-    """What `pushforward` means, in terms of reads: line (a)."""
-    tangents, (texels, *operands) = dict(zip(wrt, args)), args[len(wrt) :]
-    terms = []
-    if TEXELS in tangents:
-        terms.append(bind(read_p, tangents.pop(TEXELS), *operands, spec=spec, batch=batch))
-    for k, tangent in coordinate_tangents(tangents, operands, spec).items():
-        params = {"spec": spec.differentiated(k), "batch": batch}
-        terms.append(rematerialized(tangent_times_read, texels, tangent, *operands, **params))
-    return functools.reduce(jnp.add, terms)
-
-
-def pullback_meaning(cotangent: Any, texels: Any, *operands: Any, spec: ReadSpec, wrt: Wrt, batch: int) -> list[Any]:
-    """What `pullback` means, in terms of reads and a splat: the transpose of line (a)."""
-    of_coords = {}
-    for k in spec.axes_of(wrt):
-        params = {"spec": spec.differentiated(k), "batch": batch}
-        of_coords[k] = rematerialized(cotangent_times_read, texels, cotangent, *operands, **params)
-    terms = operand_cotangents(of_coords, operands, spec, wrt, batch)
-    if TEXELS in wrt:
-        terms[TEXELS] = bind(splat_p, cotangent, *operands, spec=spec.adjoint(texels.dtype), batch=batch)
-    return [terms[k] for k in wrt]
-
-
-def coordinate_tangents(tangents: ByNumber, operands: Sequence[Any], spec: ReadSpec) -> ByNumber:
-    """`linearization.coordinate_tangents`, of which reverse mode keeps the operands."""
-    if spec.takes_coords or not tangents:
-        return linearization.coordinate_tangents(tangents, operands, spec)
-    return rematerialized(linearization.coordinate_tangents, tangents, operands, spec=spec)
-
-
-def operand_cotangents(
-    of_coords: ByNumber, operands: Sequence[Any], spec: ReadSpec, wrt: Wrt, batch: int
-) -> dict[int, Any]:
-    """`linearization.operand_cotangents` over `batch` leading axes, of which reverse mode keeps the operands."""
-
-    def once(*args: Any) -> dict[int, Any]:
-        return linearization.operand_cotangents(dict(zip(of_coords, args)), args[len(of_coords) :], spec, wrt)
-
-    return rematerialized(operators.over_batch(once, batch), *of_coords.values(), *operands)
-
-
-def tangent_times_read(texels, tangent, *operands, spec: ReadSpec, **params):
-    slope = bind(read_p, texels, *operands, spec=spec.of_each(), **params)
-    return operators.summed(slope * tangent[..., None].astype(slope.dtype), spec)
-
-
-def tangent_times_splat(values, tangent, *operands, spec: ReadSpec, **params):
-    return bind(splat_p, values * tangent[..., None].astype(values.dtype), *operands, spec=spec.of_each(), **params)
-
-
-def cotangent_times_read(texels, cotangent, *operands, spec: ReadSpec, **params):
-    return jnp.sum(bind(read_p, texels, *operands, spec=spec.of_each(), **params) * cotangent, -1)
-
-
-# Rules of transposition: line (c), and pushforward with pullback
-
-
-def read_transpose(cotangent, texels, *operands, spec: ReadSpec, batch: int):
-    if not spec.is_plain:
-        return transpose_of_meaning(read_meaning, linear_in_texels)(
-            cotangent, texels, *operands, spec=spec, batch=batch
-        )
-    adjoint = bind(splat_p, cotangent, *operands, spec=spec.adjoint(texels.aval.dtype), batch=batch)
-    return as_cotangent(adjoint, texels.aval), *(None for _ in operands)
-
-
-def splat_transpose(cotangent, values, *operands, spec: ReadSpec, batch: int):
-    adjoint = bind(read_p, cotangent, *operands, spec=spec.adjoint(values.aval.dtype), batch=batch)
-    return as_cotangent(adjoint, values.aval), *(None for _ in operands)
-
-
-def pushforward_transpose(cotangent, *args, spec: ReadSpec, wrt: Wrt, batch: int):
-    tangents, (texels, *operands) = args[: len(wrt)], args[len(wrt) :]
-    linear = {k: tangent.aval for k, tangent in zip(wrt, tangents) if ad.is_undefined_primal(tangent)}
-    if tuple(linear) == (TEXELS,):
-        adjoint = spec.adjoint(linear[TEXELS].dtype)
-        found = [bind(splat_p, cotangent, *operands, spec=adjoint, batch=batch)]
-    else:
-        found = bind(pullback_p, cotangent, texels, *operands, spec=spec, wrt=tuple(linear), batch=batch)
-    sums = {k: as_cotangent(x, aval) for (k, aval), x in zip(linear.items(), found)}
-    return *(sums.get(k) for k in wrt), *(None for _ in (texels, *operands))
-
-
-def pullback_transpose(cotangents, cotangent, texels, *operands, spec: ReadSpec, wrt: Wrt, batch: int):
-    tangents = {k: tangent for k, tangent in zip(wrt, cotangents) if not isinstance(tangent, ad.Zero)}
-    spec = spec.with_dtype(cotangent.aval.dtype)
-    nothing = [None for _ in (texels, *operands)]
-    if not tangents:
-        return None, *nothing
-    if tuple(tangents) == (TEXELS,):
-        adjoint = bind(read_p, tangents[TEXELS], *operands, spec=spec, batch=batch)
-    else:
-        some, wrt = tuple(tangents.values()), tuple(tangents)
-        adjoint = bind(pushforward_p, *some, texels, *operands, spec=spec, wrt=wrt, batch=batch)
-    return as_cotangent(adjoint, cotangent.aval), *nothing
-
-
-def as_cotangent(x: jax.Array, aval: Any) -> jax.Array:
-    """The cotangent of an array of that shape and dtype, which was broadcast to the shape of `x`."""
-    return summed_to(x, aval.shape).astype(aval.dtype)
-
-
-# Rules of batching
-
-
-def pushforward_joins(wrt: Wrt, dims: Dims) -> bool:
-    """Whether operands have the new axis where their tangents do."""
-    operands = dims[len(wrt) + 1 :]
-    return all((operands[k] is None) == (tangent is None) for k, tangent in zip(wrt, dims) if k != TEXELS)
-
-
-def pullback_joins(wrt: Wrt, dims: Dims) -> bool:
-    """Whether no result is of texels, and all results are of operands that have the new axis."""
-    return TEXELS not in wrt and all(dims[2 + k] is not None for k in wrt)
-
-
-# Definitions
+    return splat_whole(values, *operands, spec=spec, batch=0)
 
 
 def over_batch(implementation: Callable[..., Any], materialized: Callable[[Wrt], Sequence[int]]) -> Callable[..., Any]:
@@ -314,65 +104,61 @@ def pushforward_textures(wrt: Wrt) -> tuple[int, ...]:
     return len(wrt), *(k for k, w in enumerate(wrt) if w == TEXELS)
 
 
-def linear_in_texels(*, spec: ReadSpec, **_: Any) -> tuple[int, ...]:
-    """The positions of the texels of a read, and of the color outside, if it is linear in them."""
-    if spec.combination is not Combination.BLEND:
-        raise ValueError(
-            "jax.linear_transpose: a read by a Sampler with limit='taps' is not linear in the texels; use jax.vjp, "
-            "or leave limit out."
-        )
-    return READ.textures(spec, ())
+def by_trace(*_: Any, **__: Any) -> None:
+    """The types of results where arrays are not whole: those of a trace."""
 
 
-def linear_in_tangents(*, wrt: Wrt, **_: Any) -> tuple[int, ...]:
-    """The positions of the tangents of a pushforward."""
-    return tuple(range(len(wrt)))
+def define_read(
+    p: Primitive, meaning: Callable[..., Any], form: Callable[..., Any], types: Callable[..., Any], **how: Any
+) -> None:
+    """Defines a primitive of a read from its form and its types where arrays are whole."""
+    form, types = where_whole(form, meaning), where_whole(types, by_trace)
+    define(p, meaning, static=("spec", "wrt", "batch", "storage"), form=form, types=types, **how)
 
 
-def linear_in_first(**_: Any) -> tuple[int]:
-    """The position of values and cotangents."""
-    return (0,)
-
-
-define_read = functools.partial(define, static=("spec", "wrt", "batch"))
-read_p = define_read(
-    "texture_read",
+define_read(
+    read_p,
     read_meaning,
-    linear_in=linear_in_texels,
-    form=over_batch(outside.read, lambda _: (0,)),
-    types=result_types.of_read,
+    over_batch(outside.read, lambda _: (0,)),
+    result_types.of_read,
     lowerings=LOWERINGS["read"],
 )
-splat_p = define_read(
-    "texture_splat",
-    operators.splat,
-    form=over_batch(operators.splat, lambda _: (0,)),
-    types=result_types.of_splat,
+define_read(
+    splat_p,
+    splat_meaning,
+    over_batch(operators.splat, lambda _: (0,)),
+    result_types.of_splat,
     lowerings=LOWERINGS["splat"],
+    multiple_results=True,
 )
-pushforward_p = define_read(
-    "texture_pushforward",
+define_read(
+    pushforward_p,
     pushforward_meaning,
-    linear_in=linear_in_tangents,
-    form=over_batch(linearization.pushforward, pushforward_textures),
-    types=result_types.of_pushforward,
+    over_batch(linearization.pushforward, pushforward_textures),
+    result_types.of_pushforward,
 )
-pullback_p = define_read(
-    "texture_pullback",
+define_read(
+    pullback_p,
     pullback_meaning,
-    linear_in=linear_in_first,
-    form=over_batch(linearization.pullback, lambda _: (0, 1)),
-    types=result_types.of_pullback,
+    over_batch(linearization.pullback, lambda _: (0, 1)),
+    result_types.of_pullback,
     lowerings=LOWERINGS["pullback"],
     multiple_results=True,
 )
+
 ad.primitive_jvps[read_p] = read_jvp
-ad.primitive_jvps[splat_p] = splat_jvp
+ad.primitive_jvps[splat_p] = where_whole(splat_jvp, jvp_of_meaning(splat_p, splat_meaning))
+ad.primitive_jvps[pushforward_p] = jvp_of_meaning(pushforward_p, pushforward_meaning)
+ad.primitive_jvps[pullback_p] = jvp_of_meaning(pullback_p, pullback_meaning)
+
+of_first = lambda meaning: transpose_of_meaning(meaning, lambda **_: (0,))
 ad.primitive_transposes[read_p] = read_transpose
-ad.primitive_transposes[splat_p] = splat_transpose
+ad.primitive_transposes[splat_p] = where_whole(splat_transpose, of_first(splat_meaning))
 ad.primitive_transposes[pushforward_p] = pushforward_transpose
-ad.primitive_transposes[pullback_p] = pullback_transpose
-batching.primitive_batchers[read_p] = batching_rule(read_p, READ)
-batching.primitive_batchers[splat_p] = batching_rule(splat_p, SPLAT, lambda *_: False)
-batching.primitive_batchers[pushforward_p] = batching_rule(pushforward_p, PUSHFORWARD, pushforward_joins)
-batching.primitive_batchers[pullback_p] = batching_rule(pullback_p, PULLBACK, pullback_joins)
+ad.primitive_transposes[pullback_p] = where_whole(pullback_transpose, of_first(pullback_meaning))
+
+batchers = batching.primitive_batchers
+batchers[read_p] = batching_rule(read_p, READ, meaning=read_meaning)
+batchers[splat_p] = batching_rule(splat_p, SPLAT, lambda *_: False, splat_meaning)
+batchers[pushforward_p] = batching_rule(pushforward_p, PUSHFORWARD, pushforward_joins, pushforward_meaning)
+batchers[pullback_p] = batching_rule(pullback_p, PULLBACK, pullback_joins, pullback_meaning)

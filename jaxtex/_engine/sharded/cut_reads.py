@@ -16,20 +16,19 @@ import jax
 import jax.numpy as jnp
 
 from ..._jax.indexing import entry
+from ..compute.availability import are_available, where_available
 from ..compute.operators import sum_of_calls, summed
 from ..describe.grids import Started
 from ..describe.spec import Coords, ReadSpec, as_given
-from ..describe.storage import Edged
+from ..describe.storage import Halo, WithHalo
 from ..walk.combinations import weighted
-from . import edged_reads
 from .cut import Cut
 from .cut_chain import ChainCut
 from .exchange import Edges, with_edges, with_halo
 from .routes import Routes
 
-# A read of one device: of texels, at operands. The other one marks the samples that need texels it does not have.
-EdgedRead = Callable[[Edged, Sequence[jax.Array], ReadSpec], jax.Array]
-Read = Callable[[jax.Array, Sequence[jax.Array], ReadSpec], jax.Array]
+# A read of one device: of texels, at operands. With a halo it marks samples that need texels which are not stored.
+Read = Callable[[jax.Array | WithHalo, Sequence[jax.Array], ReadSpec], jax.Array]
 PartRead = Callable[[Sequence[jax.Array], ReadSpec], jax.Array]
 
 
@@ -47,35 +46,32 @@ class Part(NamedTuple):
     """What a device stores of a texture, and how that is read.
 
     Attributes:
-        read: the read of texels in one array.
+        read: the read of texels.
         texels: those that the device stores.
         cut: how the texture is cut.
-        edged: the read of texels in three arrays, if there is one.
+        takes_halo: whether `read` takes texels in three arrays.
     """
 
     read: Read
     texels: jax.Array
     cut: Cut | ChainCut
-    edged: EdgedRead | None = None
+    takes_halo: bool = False
 
-    def has_edges(self, reach: int) -> bool:
+    def keeps_halo(self, reach: int) -> bool:
         """Whether the texels that neighbors send stay in arrays of their own."""
-        return self.edged is not None and isinstance(self.cut, Cut) and self.cut.dimension == 0 and reach > 0
+        return self.takes_halo and isinstance(self.cut, Cut) and self.cut.dimension == 0 and reach > 0
 
     def with_halo(self, spec: ReadSpec, reach: int) -> PartRead:
         """The read of the part with its halo, which neighbors send once."""
         texels, cut = self.texels, self.cut
         if isinstance(cut, Cut):
             edges = Edges(cut, reach, spec.axes[cut.axis].address.cyclic)
-            window = Edged(*with_edges(texels, edges)) if self.has_edges(reach) else with_halo(texels, edges)
+            window = WithHalo(*with_edges(texels, edges)) if self.keeps_halo(reach) else with_halo(texels, edges)
         else:
             window = cut.window(texels, reach)
 
         def run(operands: Sequence[jax.Array], spec: ReadSpec) -> jax.Array:
             spec, given = in_halo(spec, operands, cut, reach)
-            if isinstance(window, Edged):
-                assert self.edged is not None
-                return self.edged(window, given, spec)
             return self.read(window, given, spec)
 
         return run
@@ -109,10 +105,10 @@ def by_halo(part: Part, operands: Sequence[jax.Array], spec: ReadSpec, reach: in
     """The read of samples none of whose taps lies further than `reach` texels from the part of their device."""
     values = part.with_halo(spec, reach)(operands, spec)
     spec, operands = in_halo(spec, operands, part.cut, reach)
-    if not part.has_edges(reach):
-        missing = jnp.nan if jnp.issubdtype(values.dtype, jnp.floating) else 0
-        values = edged_reads.where_available(values, operands, spec, missing)
-    return ReadResult(values, jnp.broadcast_to(edged_reads.are_available(spec, operands), values.shape[:-1]))
+    if not part.keeps_halo(reach):
+        missing = Halo(reach, marks_missing=True).missing(values.dtype)
+        values = where_available(values, operands, spec, missing)
+    return ReadResult(values, jnp.broadcast_to(are_available(spec, operands), values.shape[:-1]))
 
 
 # By routing

@@ -11,20 +11,21 @@ from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
 from ..._jax.indexing import everywhere, explicit_sharding
+from ..compute.availability import are_available
 from ..describe.axis import Axis, Role
 from ..describe.grids import StoredOrder
 from ..describe.levels import CutChain, joined_levels
 from ..describe.spec import ReadSpec
+from ..describe.storage import WithHalo
 from ..rules import primitives
 from ..walk.texel_walk import texels_shape
-from . import edged_reads
 from .counted import with_count
-from .cut_reads import EdgedRead, Part, by_halo, by_routing, in_halo
+from .cut_reads import Part, by_halo, by_routing, in_halo
 from .method import COUNT, Halo, Routing, Whole
 from .placement import ShardedAccess, is_cut, report_whole
 
 # A read: of texels, a border color, operands, and a spec.
-Read = Callable[[jax.Array, Any, Sequence[jax.Array], ReadSpec], jax.Array]
+Read = Callable[[jax.Array | WithHalo, Any, Sequence[jax.Array], ReadSpec], jax.Array]
 
 
 def read_where_placed(
@@ -34,14 +35,14 @@ def read_where_placed(
     operands: Sequence[jax.Array],
     spec: ReadSpec,
     *,
-    edged: EdgedRead | None = None,
+    takes_halo: bool = False,
     splits_over_taps: bool = True,
     chain: CutChain | None = None,
 ) -> jax.Array:
     """A read, of which each device computes a part if texels carry an explicit sharding.
 
     Args:
-        edged: the same, without a color, of texels in three arrays, if there is one.
+        takes_halo: whether `read`, without a color, takes texels in three arrays.
         splits_over_taps: whether it is the sum of reads of some of its taps and of the others.
         chain: how the levels of a mip chain are cut.
     """
@@ -57,7 +58,7 @@ def read_where_placed(
     access.report(method)
     if isinstance(method, Whole):
         return read_whole(read, whole(texels, spec.axes, chain), color, access)
-    return reporting(read_in_parts(read, texels, color, access, method, edged), access, method)
+    return reporting(read_in_parts(read, texels, color, access, method, takes_halo), access, method)
 
 
 def splat_where_placed(
@@ -77,14 +78,16 @@ def splat_where_placed(
         return jax.reshard(primitives.splat(values, operands, spec), placed)
 
     def read(texels: jax.Array) -> jax.Array:
-        return read_in_parts(uncolored_read, texels, None, access, method, edged_reads.read)
+        return read_in_parts(uncolored_read, texels, None, access, method, takes_halo=True)
 
     values = jax.reshard(values, jax.eval_shape(read, access.texels).sharding)
     (sums,) = jax.linear_transpose(read, access.texels)(values)
     return reporting(sums, access, method).astype(spec.dtype)
 
 
-def uncolored_read(texels: jax.Array, color: None, operands: Sequence[jax.Array], spec: ReadSpec) -> jax.Array:
+def uncolored_read(
+    texels: jax.Array | WithHalo, color: None, operands: Sequence[jax.Array], spec: ReadSpec
+) -> jax.Array:
     """The engine's read with zero outside."""
     del color
     return primitives.read(texels, operands, spec)
@@ -121,16 +124,15 @@ def read_in_parts(
     color: jax.Array | None,
     access: ShardedAccess,
     method: Halo | Routing,
-    edged: EdgedRead | None,
+    takes_halo: bool,
 ) -> jax.Array:
     """The read on each device."""
-    edged = edged if color is None else None
     cut, samples = access.cut, access.samples
     colors, mesh = [] if color is None else [color], access.mesh
 
     def on_device(texels: jax.Array, colors: list[jax.Array], *operands: jax.Array) -> jax.Array:
         alone = lambda texels, operands, spec: read(texels, colors[0] if colors else None, operands, spec)
-        part = Part(alone, texels, cut, edged)
+        part = Part(alone, texels, cut, takes_halo and color is None)
         if isinstance(method, Halo):
             return by_halo(part, operands, spec, method.reach).values
         return by_routing(part, operands, spec, access.capacity(method.slack))
@@ -199,7 +201,7 @@ def count_beyond(access: ShardedAccess, method: Halo) -> jax.Array:
 
     def on_device(wanted: jax.Array, *operands: jax.Array) -> jax.Array:
         part, given = in_halo(spec, operands, cut, method.reach)
-        beyond = jnp.sum(wanted & ~edged_reads.are_available(part, given), dtype=jnp.int32)
+        beyond = jnp.sum(wanted & ~are_available(part, given), dtype=jnp.int32)
         return jax.lax.psum(beyond, samples.all_names(cut))
 
     operands, specs = Placed.of(access)

@@ -8,20 +8,14 @@ import numpy as np
 import pytest
 
 import jaxtex as jt
-from jaxtex._engine.compute import linearization, operators, outside
-from jaxtex._engine.compute.operators import batched
 from jaxtex._engine.rules import primitives
-from jaxtex._hardware.read import read_array
 from jaxtex._hardware.read import read_p as hardware_read_p
 from tests.support.jaxprs import equations
 
-MEANINGS = {
-    primitives.read_p: outside.read,
-    primitives.splat_p: operators.splat,
-    primitives.pushforward_p: linearization.pushforward,
-    primitives.pullback_p: linearization.pullback,
-    hardware_read_p: read_array,
-}
+PRIMITIVES = (
+    *(primitives.read_p, primitives.splat_p, primitives.pushforward_p, primitives.pullback_p),
+    hardware_read_p,
+)
 X, COLOR = np.linspace(0.1, 0.9, 5, dtype=np.float32), np.float32([1, 2])
 IMAGE = FLOW = np.ones((4, 6, 2), np.float32)
 THETA = np.eye(2, 3, dtype=np.float32)
@@ -83,11 +77,10 @@ def test_types_by_rule_are_those_of_a_trace(name):
     y = X[::-1].copy()
     programs = [jax.make_jaxpr(jax.value_and_grad(loss, (0, 1, 2)))(IMAGE, X, y)]
     programs.append(jax.make_jaxpr(jax.jacfwd(jax.grad(loss, 1), 1))(IMAGE, X, y))
-    found = [e for program in programs for e in equations(program.jaxpr) if e.primitive in MEANINGS]
+    found = [e for program in programs for e in equations(program.jaxpr) if e.primitive in PRIMITIVES]
     assert found
     for equation in {(e.primitive, str(e.params), str([v.aval for v in e.invars])): e for e in found}.values():
-        params = dict(equation.params)
-        run = functools.partial(batched, MEANINGS[equation.primitive], batch=params.pop("batch"), **params)
+        run = functools.partial(equation.primitive.impl.__wrapped__, **equation.params)
         traced = jax.eval_shape(run, *(jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in equation.invars))
         by_rule = [(v.aval.shape, v.aval.dtype) for v in equation.outvars]
         assert by_rule == [(a.shape, a.dtype) for a in jax.tree.leaves(traced)]

@@ -14,8 +14,8 @@ from ...compute.decoding import bits_dtype, in_bits
 from ...compute.operators import LoadTexel
 from ...compute.operators import value as value_at
 from ...describe.axis import Role
-from ...describe.spec import Coords, ReadSpec, StaticRead, each_read
-from ...describe.storage import Edged, Part, places_of, slice_of
+from ...describe.spec import Coords, ReadSpec
+from ...describe.storage import Part, Sliced, WithHalo, each_part, slice_of, slices_of
 from ...walk.combinations import weighted
 from ...walk.texel_walk import TexelAddress, flat_sizes
 from ..build.launch import THIS_GPU, Kernel, Launcher
@@ -56,16 +56,15 @@ def read(texels: jax.Array, *args: jax.Array, spec: ReadSpec, batch: int, launch
     return read_each_sample(value_of(spec), texels, color, operands, spec, batch, name, launcher)
 
 
-def joined_read(*args: Any, reads: Sequence[StaticRead], row_axes: int, launcher: Launcher = THIS_GPU) -> Any:
-    """Several reads, each of which fills its part of one array."""
-    each = [(read, texels, operands) for read, (texels, *operands) in each_read(reads, args)]
-    shapes = [result_shape(texels, operands, read.spec, texels.shape[: read.batch]) for read, texels, operands in each]
-    places = places_of(shapes, row_axes)
-    rows, row = math.prod(shapes[0][:row_axes]), places[0].slice.row
-    whole: Any = jax.ShapeDtypeStruct((rows, row), reads[0].spec.dtype)
-    for (read, texels, operands), place in zip(each, places):
-        how = value_of(read.spec), texels, None, operands, read.spec, read.batch, "texture_read", launcher
-        whole = read_each_sample(*how, into=Part(whole, place))
+def concatenated_read(*args: Any, parts: Sequence[Part], row_axes: int, launcher: Launcher = THIS_GPU) -> Any:
+    """Several reads, each of which fills its slice of one array."""
+    each = [(part, texels, operands) for part, _, texels, operands in each_part(parts, args)]
+    shapes = [result_shape(t, operands, part.spec, t.shape[: part.batch]) for part, t, operands in each]
+    slices = slices_of(shapes, row_axes)
+    whole: Any = jax.ShapeDtypeStruct((math.prod(shapes[0][:row_axes]), slices[0].row), parts[0].spec.dtype)
+    for (part, texels, operands), place in zip(each, slices):
+        how = value_of(part.spec), texels, None, operands, part.spec, part.batch, "texture_read", launcher
+        whole = read_each_sample(*how, into=Sliced(whole, place))
     return whole
 
 
@@ -83,7 +82,7 @@ def value_of(spec: ReadSpec) -> ReadValue:
 
 def read_each_sample(
     value: ReadValue,
-    texels: jax.Array | Edged,
+    texels: jax.Array | WithHalo,
     color: jax.Array | None,
     operands: Sequence[jax.Array],
     spec: ReadSpec,
@@ -92,7 +91,7 @@ def read_each_sample(
     launcher: Launcher,
     *,
     exact: bool = False,
-    into: Part | None = None,
+    into: Sliced | None = None,
     notes: Callable[[Coords], jax.Array] | None = None,
     noted: jax.Array | None = None,
 ) -> Any:
@@ -102,7 +101,7 @@ def read_each_sample(
         color: what `value` gets as the border color: C numbers after the batch axes.
         exact: whether each product and each sum of the computation of coordinates is rounded by itself. What `value`
             rounds, a compiler may then round once with the sum that it enters, so it must not matter to `value`.
-        into: the part of a larger array that the result fills; then the result is that array, filled so far.
+        into: the slice of a larger array that the result fills; then the result is that array, filled so far.
         notes: which samples are of interest to another read of the same samples, which are no mean and no sum. Then the
             result is a pair: the values, and which tiles hold such samples.
         noted: such tiles; only their samples are read.
@@ -163,7 +162,7 @@ def read_each_sample(
         note = f"if (at.exists && {found}) notes[tile] = 1;"
     arrays: dict[str, Any] = {"texels": texels}
     declarations = list[str]()
-    if isinstance(texels, Edged):
+    if isinstance(texels, WithHalo):
         arrays = texels.arrays("texels")
         declarations.append(texels.declared("texels", f"const {C_TYPES[texels.dtype.name]}"))
     arrays |= ({} if color is None else {"color": color}) | named_operands(operands)

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...describe.spec import ReadSpec, Wrt
-from ...describe.storage import Edged, slice_of
+from ...describe.storage import WithHalo, slice_of
 from ...walk.texel_walk import flat_sizes
 from ..build.source import fill, read_source
 from ..trace.elementwise import C_TYPES
@@ -139,7 +139,7 @@ class SampleSource:
         """The declarations of arrays that are given in three."""
         given = [(name, a) for name, a in self.arrays.items() if is_read(name, a)]
         read = [a.declared(name, f"const {C_TYPES[a.dtype.name]}") for name, a in given]
-        return [*read, *(a.declared(name, "float") for name, a in self.results.items() if isinstance(a, Edged))]
+        return [*read, *(a.declared(name, "float") for name, a in self.results.items() if isinstance(a, WithHalo))]
 
     def filled(self, template: str, slots: Mapping[str, Any]) -> str:
         return fill(read_source(FOLDER / template), **slots)
@@ -153,10 +153,10 @@ def declared(name: str, dtype: Any, edged: bool = False) -> str:
 
 def is_read(name: str, array: Any) -> bool:
     """Whether an array is given in three, and more than what a result starts as."""
-    return isinstance(array, Edged) and name != "start"
+    return isinstance(array, WithHalo) and name != "start"
 
 
 def expanded(arrays: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """Arrays by their names, those that are given in three by three names."""
-    each = (a.arrays(name) if isinstance(a, Edged) else {name: a} for name, a in arrays.items())
+    each = (a.arrays(name) if isinstance(a, WithHalo) else {name: a} for name, a in arrays.items())
     return [pair for some in each for pair in some.items()]

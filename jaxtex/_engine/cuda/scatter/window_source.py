@@ -14,7 +14,7 @@ from ...compute.linearization import operand_cotangents, slopes
 from ...compute.operators import zero_outside
 from ...compute.reproducible_sum import Units
 from ...describe.axis import Role, inner_axes
-from ...describe.storage import Edged
+from ...describe.storage import WithHalo
 from ...walk.combinations import Path as TapPath
 from ...walk.texel_walk import TexelAddress, only_address, other_part, taps_are_available, walks
 from ..build.source import scalars, warp
@@ -340,7 +340,7 @@ class WindowSource(SampleSource):
             "texels": declared(
                 "texels",
                 self.arrays["texels"].dtype if self.plan.wrt else np.float32,
-                isinstance(self.arrays.get("texels"), Edged),
+                isinstance(self.arrays.get("texels"), WithHalo),
             ),
             "additions": [
                 f"add_to_memory(to + {k * self.lanes.channels}, Piece{{{{{joined(part)}}}}});"

@@ -1,4 +1,4 @@
-"""Reads side by side in one array: kernels store their parts of it, and load those of its cotangent, in place."""
+"""Reads side by side in one array: kernels store their slices of it, and load those of its cotangent, in place."""
 
 import functools
 
@@ -11,8 +11,8 @@ import jaxtex as jt
 from jaxtex._engine.cuda import adjoint_kernel
 from jaxtex._engine.cuda.read import read_kernel
 from jaxtex._engine.describe.plan import Layout, plan_of_grid
-from jaxtex._engine.describe.storage import Part
-from jaxtex._engine.rules.joined_reads import Read, joined
+from jaxtex._engine.describe.storage import Sliced
+from jaxtex._engine.rules.concatenated import Read, concatenated
 from jaxtex._reads import models
 from jaxtex._tables.storage_formats import Decoding
 from jaxtex.warp.grids import affine
@@ -39,12 +39,12 @@ def by_kernels(function, args, monkeypatch):
     """Results by XLA and by kernels, and the slices of arrays that kernels stored and loaded."""
     places = []
 
-    def noted(module, name, part_of):
+    def noted(module, name, values_of):
         run = getattr(module, name)
 
         def wrapped(*args, **keywords):
-            part = part_of(*args, **keywords)
-            places.extend([tuple(part.place.slice)] if isinstance(part, Part) else [])
+            values = values_of(*args, **keywords)
+            places.extend([values.slice[1:]] if isinstance(values, Sliced) else [])
             return run(*args, **keywords)
 
         monkeypatch.setattr(module, name, wrapped)
@@ -53,8 +53,7 @@ def by_kernels(function, args, monkeypatch):
     cotangent = drawn(*out.shape).astype(out.dtype)
     plain = jax.jit(run)(cotangent, *args)
     noted(read_kernel, "read_each_sample", lambda *_, into=None, **__: into)
-    noted(adjoint_kernel, "splat", lambda values, *_, **__: values)
-    noted(adjoint_kernel, "pullback", lambda cotangent, *_, **__: cotangent)
+    noted(adjoint_kernel, "adjoint", lambda cotangent, *_, **__: cotangent)
     with kernels_on_cpu():
         return plain, jax.jit(functools.partial(run))(cotangent, *args), places
 
@@ -112,7 +111,7 @@ def turned(images, matrices, deterministic=False):
         plan = plan_of_grid(layout, affine, operands, sampler, 2)
         return Read(image, plan.operands, plan.spec(Decoding.ELEMENT, np.dtype("float32"), deterministic))
 
-    return joined([read(*some) for some in zip(images, matrices)], 2)
+    return concatenated([read(*some) for some in zip(images, matrices)], 2)
 
 
 @pytest.mark.slow
@@ -134,7 +133,7 @@ def test_every_rule_is_that_of_the_reads():
     grid, tables, points = grid_inputs(2)
     alone = [functools.partial(one_level, grid=grid, k=k) for k in range(3)]
     separate = lambda tables, points: jnp.concatenate([f(t, points) for f, t in zip(alone, tables)], -1)
-    joined_levels = functools.partial(levels, grid=grid)
+    all_levels = functools.partial(levels, grid=grid)
     weights = drawn(5, 7, 6)
 
     def results(function):
@@ -148,7 +147,7 @@ def test_every_rule_is_that_of_the_reads():
         linear = lambda first, last: function([first, 0 * tables[1], last], points)
         yield jax.linear_transpose(linear, tables[0], tables[2])(weights)
 
-    found, expected = jax.jit(lambda: [list(results(f)) for f in (joined_levels, separate)])()
+    found, expected = jax.jit(lambda: [list(results(f)) for f in (all_levels, separate)])()
     assert_trees_close("sum", found, expected, 64)
 
 

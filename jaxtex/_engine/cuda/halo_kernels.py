@@ -1,4 +1,4 @@
-"""The kernels of a texture that lies in three arrays: its own texels, and those beside them that neighbors sent."""
+"""The kernels of a texture that lies in three arrays: a device's own texels, and the halo that neighbors sent."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -12,9 +12,10 @@ from ..compute.reproducible_sum import TexelSums
 from ..describe.axis import inner_axes, stored_part
 from ..describe.grids import Started
 from ..describe.spec import TEXELS, Coords, ReadSpec, Wrt
-from ..describe.storage import Edged, Part, Place, Slice
+from ..describe.storage import Halo, Sliced, WithHalo, slice_of
 from ..walk.texel_walk import other_part, taps_are_available, texels_shape
-from .adjoint_kernel import Kernels, adjoint
+from . import adjoint_kernel
+from .adjoint_kernel import Kernels
 from .build.launch import THIS_GPU, Launcher
 from .gather.gather_source import Rows, is_gathered
 from .read.read_kernel import read_each_sample, value_of
@@ -22,18 +23,17 @@ from .samples.sample_source import AdjointPlan
 from .samples.sample_tiles import samples_shape
 
 
-def edged_read(
-    own: jax.Array,
-    before: jax.Array,
-    after: jax.Array,
+def read(
+    texels: WithHalo,
     *operands: jax.Array,
     spec: ReadSpec,
-    missing: float,
+    batch: int,
+    storage: Halo,
     launcher: Launcher = THIS_GPU,
 ) -> jax.Array:
     """The read in two steps: of all samples in `own`, which needs nothing of neighbors; then of tiles at the edges."""
-    texels, axes, reach = Edged(own, before, after), spec.axes, before.shape[0]
-    part = reach, own.shape[0]
+    axes, own, missing = spec.axes, texels.own, storage.missing(spec.dtype)
+    part = storage.reach, own.shape[0]
 
     def marked(load_texel: LoadTexel, coords: Coords, color: jax.Array | None) -> jax.Array:
         found = value_at(load_texel, coords, spec, color)
@@ -44,43 +44,48 @@ def edged_read(
     as_window = lambda axis: axis._replace(stored=axis.stored and axis.stored._replace(is_window=True))
     inner = spec.with_axes(tuple(map(as_window, inner_axes)))
     at_edges = lambda *coords: ~taps_are_available(coords, inner_axes)
-    read = value_of(inner), own, None, [start, *operands[1:]], inner, 0, "texture_read", launcher
+    read = value_of(inner), own, None, [start, *operands[1:]], inner, batch, "texture_read", launcher
     filled, notes = read_each_sample(*read, notes=at_edges)
-    into = Part(filled, Place(filled.shape, Slice(filled.shape[-1], 0, filled.shape[-1])))
-    read = marked, texels, None, operands, spec, 0, "texture_read_edges", launcher
+    into = Sliced(filled, slice_of(filled))
+    read = marked, texels, None, operands, spec, batch, "texture_read_edges", launcher
     return read_each_sample(*read, into=into, noted=notes)
 
 
-def edged_splat(
-    values: jax.Array, *operands: jax.Array, spec: ReadSpec, reach: int, launcher: Launcher = THIS_GPU
+def splat(
+    values: jax.Array,
+    *operands: jax.Array,
+    spec: ReadSpec,
+    batch: int,
+    storage: Halo,
+    launcher: Launcher = THIS_GPU,
 ) -> tuple[jax.Array, ...]:
     """The sums at own texels, at those before, and at those after."""
-    if looks_for_samples(spec, values, operands, reach):
-        return gathered(values, operands, spec, reach, launcher)
-    found = adjoint(values, None, operands, spec.adjoint(values.dtype), (TEXELS,), spec.dtype, 0, launcher, reach)
-    return found[:3]
+    if looks_for_samples(spec, values, operands, storage.reach):
+        return gathered(values, operands, spec, storage.reach, launcher)
+    return adjoint_kernel.splat(values, *operands, spec=spec, batch=batch, storage=storage, launcher=launcher)
 
 
-def edged_pullback(
+def pullback(
     cotangent: jax.Array,
-    own: jax.Array,
-    before: jax.Array,
-    after: jax.Array,
+    texels: WithHalo,
     *operands: jax.Array,
     spec: ReadSpec,
     wrt: Wrt,
+    batch: int,
+    storage: Halo,
     launcher: Launcher = THIS_GPU,
 ) -> tuple[jax.Array, ...]:
     """The cotangents of the three arrays, if texels are in `wrt`, and of operands."""
-    texels, reach = Edged(own, before, after), before.shape[0]
-    if TEXELS not in wrt or not looks_for_samples(spec, cotangent, operands, reach):
-        return adjoint(cotangent, texels, operands, spec, wrt, own.dtype, 0, launcher, reach)
-    of_texels = gathered(cotangent, operands, spec.adjoint(own.dtype), reach, launcher)
+
+    def pull(wrt: Wrt) -> tuple[jax.Array, ...]:
+        params = {"spec": spec, "wrt": wrt, "batch": batch, "storage": storage}
+        return adjoint_kernel.pullback(cotangent, texels, *operands, **params, launcher=launcher)
+
+    if TEXELS not in wrt or not looks_for_samples(spec, cotangent, operands, storage.reach):
+        return pull(wrt)
+    of_texels = gathered(cotangent, operands, spec.adjoint(texels.dtype), storage.reach, launcher)
     rest = tuple(k for k in wrt if k != TEXELS)
-    if not rest:
-        return of_texels
-    of_rest = adjoint(cotangent, texels, operands, spec, rest, own.dtype, 0, launcher, reach)
-    return *of_texels, *of_rest
+    return (*of_texels, *pull(rest)) if rest else of_texels
 
 
 # Texels that look for their samples

@@ -10,12 +10,13 @@ import pytest
 
 import jaxtex as jt
 from jaxtex._checks.arguments import ReadArguments
+from jaxtex._engine.compute.availability import are_available
 from jaxtex._engine.describe.axis import Stored, start_axis
 from jaxtex._engine.describe.grids import Started
 from jaxtex._engine.describe.plan import layout_of, plan_of_grid
-from jaxtex._engine.describe.storage import Edged
+from jaxtex._engine.describe.storage import WithHalo
 from jaxtex._engine.float_arithmetic import FLOAT
-from jaxtex._engine.sharded import edged_reads
+from jaxtex._engine.rules import primitives
 from jaxtex._engine.sharded.cut import Cut
 from jaxtex._reads.calls import plan_of_call
 from jaxtex._tables.storage_formats import Decoding
@@ -47,7 +48,7 @@ def part(sampler, channels=2, dtype=np.float32, shape=(31, 10), decoding=Decodin
     spec = dataclasses.replace(spec, axes=(start_axis(stored), first._replace(stored=stored), *rest))
     start = np.full((1, 1), FIRST, np.int32)
     before, own, after = (texels[FIRST:8], texels[8:16], texels[16:19])
-    return texels, Edged(own, before, after), [start, *operands], spec, whole
+    return texels, WithHalo(own, before, after), [start, *operands], spec, whole
 
 
 SAMPLERS = {
@@ -73,13 +74,13 @@ def on_host(tree):
 @pytest.mark.parametrize("name", CASES)
 def test_kernels(name):
     """Values, marks, tangents, and cotangents of texels and operands, by kernels of a GPU or compiled as C++."""
-    texels, edged, operands, spec, whole = part(SAMPLERS[name], **CASES[name])
+    texels, in_three, operands, spec, whole = part(SAMPLERS[name], **CASES[name])
     moves, separate = texels.dtype == np.float32, name == "wrap"
     cotangent = drawn(9, *SAMPLES, texels.shape[-1])
 
     def run(cotangent, *args):
         given, (start, *coords) = args[:3], args[3:]
-        read = lambda given, coords: edged_reads.read(Edged(*given), [start, *coords], spec)
+        read = lambda given, coords: primitives.read(WithHalo(*given), [start, *coords], spec)
         out, pull = jax.vjp(read, given, coords) if moves else (read(given, coords), None)
         found = {}
         if pull is not None:
@@ -88,22 +89,22 @@ def test_kernels(name):
             found["texels"] = jax.vjp(lambda given: read(given, coords), given)[1](cotangent)
             found["coords"] = jax.vjp(lambda coords: read(given, coords), coords)[1](cotangent)
             found["tangent"] = jax.jvp(lambda coords: read(given, coords), (coords,), (coords,))[1]
-        return out, found, edged_reads.are_available(spec, [start, *coords])
+        return out, found, are_available(spec, [start, *coords])
 
-    *plain, held = on_host(jax.jit(run)(cotangent, *edged, *operands))
+    *plain, held = on_host(jax.jit(run)(cotangent, *in_three, *operands))
     assert 0.2 < held.mean() < 0.95
     with kernels_on_cpu():
-        program = jax.jit(lambda *args: run(*args)).lower(cotangent, *edged, *operands)
+        program = jax.jit(lambda *args: run(*args)).lower(cotangent, *in_three, *operands)
     if jax.default_backend() == "cpu":
         assert program.as_text().count("callback") >= (5 if separate else 3 if moves else 2)
-    out, found, _ = on_host(program.compile()(cotangent, *edged, *operands))
+    out, found, _ = on_host(program.compile()(cotangent, *in_three, *operands))
     assert_exact(np.isnan(out).all(-1), ~held)
     assert_trees_close("sum", (out[held], found), (plain[0][held], plain[1]), 2**6)
 
     # The same as the whole texture gives, with no cotangent where texels are missing.
     @jax.jit
     def run_of_whole(cotangent, *args):
-        read = lambda texels, *coords: edged_reads.bind(edged_reads.read_p, texels, *coords, spec=whole, batch=0)
+        read = lambda texels, *coords: primitives.read(texels, coords, whole)
         out, pull = jax.vjp(read, *args) if moves else (read(*args), None)
         return out, pull and pull(cotangent)
 
@@ -145,10 +146,10 @@ def affine_programs():
     def run(cotangent, given, matrix, first):
         start = jnp.full((1, 1), (first - AROUND) % stored.period, jnp.int32)
         operands = lambda matrix: [start, x, y + first.astype(jnp.float32), *matrix]
-        read = lambda given, matrix: edged_reads.read(Edged(*given), operands(matrix), spec)
+        read = lambda given, matrix: primitives.read(WithHalo(*given), operands(matrix), spec)
         out, pull = jax.vjp(read, given, matrix)
         cotangents = pull(cotangent), jax.vjp(lambda given: read(given, matrix), given)[1](cotangent)
-        return out, edged_reads.are_available(spec, operands(matrix)), *cotangents
+        return out, are_available(spec, operands(matrix)), *cotangents
 
     rows = lambda count: np.zeros((count, SIZES[1], CHANNELS), np.float32)
     args = rows(OWN), (rows(OWN), rows(AROUND), rows(AROUND)), matrix, np.int32(0)
@@ -181,14 +182,14 @@ def test_affine_grids(name, number):
 def test_derivatives_of_second_order_and_batches():
     texels, _, operands, spec, whole = part(SAMPLERS["wrap"])
     start, *coords = operands
-    held = lambda coords: edged_reads.are_available(spec, [start, *coords])[..., None]
+    held = lambda coords: are_available(spec, [start, *coords])[..., None]
 
     def of_part(texels, *coords):
-        given = Edged(texels[8:16], texels[FIRST:8], texels[16 : FIRST + 14])
-        return jnp.where(held(coords), edged_reads.read(given, [start, *coords], spec), 0)
+        given = WithHalo(texels[8:16], texels[FIRST:8], texels[16 : FIRST + 14])
+        return jnp.where(held(coords), primitives.read(given, [start, *coords], spec), 0)
 
     def of_whole(texels, *coords):
-        return jnp.where(held(coords), edged_reads.bind(edged_reads.read_p, texels, *coords, spec=whole, batch=0), 0)
+        return jnp.where(held(coords), primitives.read(texels, coords, whole), 0)
 
     def second(function):
         gradient = jax.grad(lambda *args: jnp.sum(function(*args) ** 3), (0, 1, 2))

@@ -1,0 +1,117 @@
+"""Reads whose results lie side by side in one array, as the features of several levels do.
+
+XLA would write each result by itself and copy all of them, and in reverse mode copy each one's slice of the cotangent.
+On a GPU kernels write results where they lie, and the adjoint of each read loads its slice of the cotangent from there.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.interpreters import ad
+
+from ..._jax.primitives import bind, define, jvp_of_meaning, transpose_of_meaning
+from ..describe.spec import TEXELS, ReadSpec
+from ..describe.storage import Part, each_part, slices_of
+from ..forms.choice import LOWERINGS
+from . import result_types
+from .differentiation import active, pushforward_transpose
+from .meanings import bind as bind_read
+from .primitives import pushforward_p, read_p
+
+
+class Read(NamedTuple):
+    """A read over `batch` leading axes."""
+
+    texels: jax.Array
+    operands: tuple[jax.Array, ...]
+    spec: ReadSpec
+    batch: int = 0
+
+    def values(self) -> jax.Array:
+        """The result of this read alone."""
+        return bind_read(read_p, self.texels, *self.operands, spec=self.spec, batch=self.batch)
+
+
+def concatenated(reads: Sequence[Read], row_axes: int) -> jax.Array:
+    """The results of reads side by side: (rows, elements). The first `row_axes` axes of each result number its rows."""
+    args = [a for read in reads for a in (read.texels, *read.operands)]
+    parts = tuple(Part(read.spec, read.batch, len(read.operands)) for read in reads)
+    if any(0 in a.shape for a in args):
+        return meaning(*args, parts=parts, row_axes=row_axes)
+    return bind(concatenated_read_p, *args, parts=parts, row_axes=row_axes)
+
+
+def meaning(*args: Any, parts: tuple[Part, ...], row_axes: int) -> jax.Array:
+    """The reads, or their tangents, side by side."""
+    return side_by_side((result(*some) for some in each_part(parts, args)), row_axes)
+
+
+def result(part: Part, tangents: Sequence[Any], texels: Any, operands: Sequence[Any]) -> jax.Array:
+    """The result of one read, or its tangent."""
+    params = {"spec": part.spec, "batch": part.batch}
+    if part.wrt is None:
+        return bind_read(read_p, texels, *operands, **params)
+    if part.wrt == (TEXELS,):
+        return bind_read(read_p, *tangents, *operands, **params)
+    if part.wrt:
+        return bind_read(pushforward_p, *tangents, texels, *operands, wrt=part.wrt, **params)
+    return jnp.zeros_like(bind_read(read_p, texels, *operands, **params))
+
+
+def side_by_side(results: Iterable[jax.Array], row_axes: int) -> jax.Array:
+    """Results as rows, side by side."""
+    cut = lambda a: a.reshape(math.prod(a.shape[:row_axes]), math.prod(a.shape[row_axes:]))
+    return jnp.concatenate([cut(a) for a in results], axis=1)
+
+
+def jvp(primals: Sequence[Any], tangents: Sequence[Any], *, parts: tuple[Part, ...], row_axes: int):
+    """The tangents lie side by side too, where each read is linear in its texels."""
+    params = {"parts": parts, "row_axes": row_axes}
+    if not all(p.wrt is None and p.spec.is_plain and p.spec.expected is None for p in parts):
+        return jvp_of_meaning(concatenated_read_p, meaning)(primals, tangents, **params)
+    out, args, moved = bind(concatenated_read_p, *primals, **params), list[Any](), list[Part]()
+    for (part, _, *given), (_, _, *d_given) in zip(each_part(parts, primals), each_part(parts, tangents)):
+        (texels, operands), (d_texels, d_operands) = given, d_given
+        some = active(part.spec, [d_texels, *d_operands])
+        moved.append(part._replace(wrt=tuple(some)))
+        args.extend((*some.values(), texels, *operands))
+    if not any(part.wrt for part in moved):
+        return out, jnp.zeros_like(out)
+    return out, bind(concatenated_read_p, *args, parts=tuple(moved), row_axes=row_axes)
+
+
+def transpose(cotangent: Any, *args: Any, parts: tuple[Part, ...], row_axes: int):
+    """Of tangents: the splat or the pullback of each one's slice of the cotangent."""
+    if any(part.wrt is None for part in parts):
+        return of_reads(cotangent, *args, parts=parts, row_axes=row_axes)
+    each, out = list(each_part(parts, args)), list[Any]()
+    shape = lambda part, texels, operands: (
+        result_types.of_read(texels, *operands, spec=part.spec, batch=part.batch).shape
+    )
+    slices = slices_of([shape(part, *given) for part, _, *given in each], row_axes)
+    for storage, (part, tangents, texels, operands) in zip(slices, each):
+        some, params = (*tangents, texels, *operands), {"spec": part.spec, "batch": part.batch, "wrt": part.wrt}
+        moves = any(map(ad.is_undefined_primal, tangents))
+        out.extend(pushforward_transpose(cotangent, *some, **params, storage=storage) if moves else [None] * len(some))
+    return out
+
+
+def textures_of(*, parts: tuple[Part, ...], row_axes: int) -> list[int]:
+    """The positions of the texels of several reads."""
+    del row_axes
+    return [sum(1 + part.num_operands for part in parts[:k]) for k in range(len(parts))]
+
+
+concatenated_read_p = define(
+    "concatenated_read",
+    meaning,
+    static=("parts", "row_axes"),
+    linear_in=textures_of,
+    lowerings=LOWERINGS["concatenated_read"],
+)
+of_reads = transpose_of_meaning(meaning, textures_of)
+ad.primitive_jvps[concatenated_read_p] = jvp
+ad.primitive_transposes[concatenated_read_p] = transpose

@@ -1,0 +1,184 @@
+"""How the primitives of a read are differentiated and transposed: lines (a), (b) and (c) of `rules.primitives`."""
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.interpreters import ad
+
+from ..._jax.primitives import is_nonzero, jvp_of_meaning, jvp_of_nonzero, transpose_of_meaning
+from ..compute.linearization import summed_to
+from ..describe.spec import TEXELS, Combination, ReadSpec, Wrt
+from ..describe.storage import PUSHFORWARD, READ, WHOLE, Halo, Storage, WithHalo, arrays_of, views
+from .meanings import (
+    bind,
+    coordinate_tangents,
+    pullback_p,
+    pushforward_p,
+    read_meaning,
+    read_p,
+    rematerialized,
+    splat_p,
+    splat_whole,
+)
+
+
+def active(spec: ReadSpec, tangents: Sequence[Any]) -> dict[int, Any]:
+    """The tangents of texels and operands that change a read, by number."""
+    found = {k: t for k, t in enumerate(tangents, TEXELS) if any(map(is_nonzero, arrays_of(t)))}
+    filled = lambda t: WithHalo(*map(ad.instantiate_zeros, t)) if isinstance(t, WithHalo) else t
+    return {k: filled(t) for k, t in found.items() if k == TEXELS or spec.axes_of((k,))}
+
+
+def read_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, spec: ReadSpec, batch: int, storage: Storage):
+    """Line (a)."""
+    params = {"spec": spec, "batch": batch, "storage": storage}
+    if not spec.is_plain or (spec.expected is not None and storage != WHOLE):
+        return jvp_of_meaning(read_p, read_meaning)(primals, tangents, **params)
+    if spec.expected is not None:
+        return drawn_jvp(functools.partial(bind, read_p), expected_read, primals, tangents, spec=spec, batch=batch)
+    given, moved = (views(args, READ.operands(spec, ()), storage) for args in (primals, tangents))
+    out, some = bind(read_p, *given, **params), active(spec, moved)
+    if not some:
+        return out, jnp.zeros_like(out)
+    # The tangent of a sample that needs texels which are not stored is zero.
+    linear = params | {"storage": storage._replace(marks_missing=False) if isinstance(storage, Halo) else storage}
+    if tuple(some) == (TEXELS,):
+        return out, bind(read_p, some[TEXELS], *given[1:], **linear)
+    return out, bind(pushforward_p, *some.values(), *given, wrt=tuple(some), **linear)
+
+
+def splat_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, spec: ReadSpec, batch: int):
+    """Line (b)."""
+    if spec.expected is not None:
+        found = drawn_jvp(splat_whole, expected_splat, primals, tangents, spec=spec, batch=batch)
+        return tuple([a] for a in found)
+    (values, *operands), some = primals, active(spec, tangents)
+    out, terms = splat_whole(*primals, spec=spec, batch=batch), []
+    if TEXELS in some:
+        terms.append(splat_whole(some.pop(TEXELS), *operands, spec=spec, batch=batch))
+    for k, tangent in coordinate_tangents(some, operands, spec).items():
+        params = {"spec": spec.differentiated(k), "batch": batch}
+        terms.append(rematerialized(tangent_times_splat, values, tangent, *operands, **params))
+    return [out], [functools.reduce(jnp.add, terms) if terms else jnp.zeros_like(out)]
+
+
+def tangent_times_splat(values, tangent, *operands, spec: ReadSpec, **params):
+    return splat_whole(values * tangent[..., None].astype(values.dtype), *operands, spec=spec.of_each(), **params)
+
+
+# Drawn taps
+
+
+def drawn_jvp(
+    drawn: Callable[..., Any],
+    expected: Callable[..., Any],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    **params: Any,
+):
+    """Of a read of drawn taps, or its adjoint: its own derivative in what it is linear in, and that of what is expected
+    of it in the operands. The first operand is the number that draws, which has none.
+    """
+    (first, number, *operands), out = primals, drawn(*primals, **params)
+    terms = [jnp.zeros_like(out)]
+    if is_nonzero(tangents[0]):
+        terms.append(drawn(tangents[0], number, *operands, **params))
+    if any(map(is_nonzero, tangents[2:])):
+        of_operands = functools.partial(expected, first, jax.typeof(out), **params)
+        terms.append(jnp.broadcast_to(jvp_of_nonzero(of_operands, operands, tangents[2:]), out.shape))
+    return out, functools.reduce(jnp.add, terms[1:] or terms)
+
+
+def expected_read(texels: Any, out: Any, *operands: Any, spec: ReadSpec, batch: int) -> Any:
+    """The expectation of a read of drawn taps."""
+    assert spec.expected is not None
+    del out
+    return bind(read_p, texels, *operands, spec=spec.expected.with_dtype(spec.dtype), batch=batch)
+
+
+def expected_splat(values: Any, out: Any, *operands: Any, spec: ReadSpec, batch: int) -> Any:
+    """The expectation of a splat to drawn taps: the transpose of a read that may be a mean of several."""
+    assert spec.expected is not None
+    params = {"spec": spec.expected.adjoint(values.dtype), "batch": batch}
+    read = lambda texels: bind(read_p, texels, *operands, **params)
+    texels = jax.ShapeDtypeStruct(out.shape, out.dtype)
+    return jax.linear_transpose(read, texels)(jnp.broadcast_to(values, jax.eval_shape(read, texels).shape))[0]
+
+
+# Transposes
+
+
+def linear_in_texels(*, spec: ReadSpec, **_: Any) -> tuple[int, ...]:
+    """The positions of the texels of a read, and of the color outside, if it is linear in them."""
+    if spec.combination is not Combination.BLEND:
+        raise ValueError(
+            "jax.linear_transpose: a read by a Sampler with limit='taps' is not linear in the texels; use jax.vjp, "
+            "or leave limit out."
+        )
+    return READ.textures(spec, ())
+
+
+def read_transpose(cotangent: Any, *args: Any, spec: ReadSpec, batch: int, storage: Storage):
+    # A splat into texels with a halo is the transpose of a read in the dtype of its values, in which it adds up.
+    if storage == WHOLE and not spec.is_plain:
+        by_meaning = transpose_of_meaning(read_meaning, linear_in_texels)
+        return by_meaning(cotangent, *args, spec=spec, batch=batch, storage=storage)
+    texels, *operands = views(args, READ.operands(spec, ()), storage)
+    found = bind(splat_p, cotangent, *operands, spec=spec.adjoint(dtype_of(texels)), batch=batch, storage=storage)
+    return *as_cotangents(iter(found), texels), *(None for _ in operands)
+
+
+def splat_transpose(cotangents: Sequence[Any], values: Any, *operands: Any, spec: ReadSpec, batch: int):
+    (cotangent,) = map(ad.instantiate_zeros, cotangents)
+    adjoint = bind(read_p, cotangent, *operands, spec=spec.adjoint(values.aval.dtype), batch=batch)
+    return as_cotangent(adjoint, values.aval), *(None for _ in operands)
+
+
+def pushforward_transpose(cotangent: Any, *args: Any, spec: ReadSpec, wrt: Wrt, batch: int, storage: Storage):
+    given, count = views(args, PUSHFORWARD.operands(spec, wrt), storage), len(wrt)
+    tangents, texels, operands = given[:count], given[count], given[count + 1 :]
+    linear = {k: t for k, t in zip(wrt, tangents) if any(map(ad.is_undefined_primal, arrays_of(t)))}
+    params = {"batch": batch, "storage": storage}
+    if tuple(linear) == (TEXELS,):
+        adjoint = spec.adjoint(dtype_of(linear[TEXELS]))
+        found = iter(bind(splat_p, cotangent, *operands, spec=adjoint, **params))
+    else:
+        found = iter(bind(pullback_p, cotangent, texels, *operands, spec=spec, wrt=tuple(linear), **params))
+    sums = [as_cotangents(found, t) if k in linear else [None] * len(arrays_of(t)) for k, t in zip(wrt, tangents)]
+    sums = [a for some in sums for a in some]
+    return *sums, *[None] * (len(args) - len(sums))
+
+
+def pullback_transpose(
+    cotangents: Sequence[Any], cotangent: Any, texels: Any, *operands: Any, spec: ReadSpec, wrt: Wrt, batch: int
+):
+    tangents = {k: tangent for k, tangent in zip(wrt, cotangents) if not isinstance(tangent, ad.Zero)}
+    spec = spec.with_dtype(cotangent.aval.dtype)
+    nothing = [None for _ in (texels, *operands)]
+    if not tangents:
+        return None, *nothing
+    if tuple(tangents) == (TEXELS,):
+        adjoint = bind(read_p, tangents[TEXELS], *operands, spec=spec, batch=batch)
+    else:
+        some, wrt = tuple(tangents.values()), tuple(tangents)
+        adjoint = bind(pushforward_p, *some, texels, *operands, spec=spec, wrt=wrt, batch=batch)
+    return as_cotangent(adjoint, cotangent.aval), *nothing
+
+
+def dtype_of(view: Any) -> Any:
+    """The dtype of an argument in which a primitive is transposed."""
+    return next(a.aval.dtype for a in arrays_of(view) if ad.is_undefined_primal(a))
+
+
+def as_cotangents(found: Iterator[jax.Array], view: Any) -> list[jax.Array | None]:
+    """The cotangents of the arrays of a view, each of which has one in `found`; `None` of an array that is known."""
+    pairs = [(next(found), a) for a in arrays_of(view)]
+    return [as_cotangent(x, a.aval) if ad.is_undefined_primal(a) else None for x, a in pairs]
+
+
+def as_cotangent(x: jax.Array, aval: Any) -> jax.Array:
+    """The cotangent of an array of that shape and dtype, which was broadcast to the shape of `x`."""
+    return summed_to(x, aval.shape).astype(aval.dtype)

@@ -1,0 +1,197 @@
+"""The primitives of a read, and what each of them means in terms of the others.
+
+The meaning gives the rules of reads that are more than one weighted sum, of derivatives of higher order, and of arrays
+that are not whole: a primitive means the same wherever its arrays lie.
+"""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.extend.core import Primitive
+
+from ..._jax import primitives
+from ..compute import linearization, operators, outside
+from ..compute.availability import where_available
+from ..compute.linearization import ByNumber
+from ..describe.spec import TEXELS, Combination, ReadSpec, Wrt
+from ..describe.storage import (
+    PULLBACK,
+    PUSHFORWARD,
+    READ,
+    SPLAT,
+    WHOLE,
+    Content,
+    Halo,
+    Layout,
+    Storage,
+    arrays_of,
+    views,
+    whole_array,
+)
+from ..walk.combinations import clipped, each_level, highest, lowest, nearest_taps
+
+read_p = Primitive("texture_read")
+splat_p = Primitive("texture_splat")
+pushforward_p = Primitive("texture_pushforward")
+pullback_p = Primitive("texture_pullback")
+
+
+def bind(p: Primitive, *args: Any, storage: Storage = WHOLE, **params: Any) -> Any:
+    """Binds a primitive of a read to arguments as `describe.storage.views` returns them."""
+    return primitives.bind(p, *(a for view in args for a in arrays_of(view)), storage=storage, **params)
+
+
+def splat_whole(values: Any, *operands: Any, **params: Any) -> jax.Array:
+    """The texels of a splat, a whole array."""
+    (texels,) = bind(splat_p, values, *operands, **params)
+    return texels
+
+
+def rematerialized(term: Callable[..., Any], *args: Any, **params: Any) -> Any:
+    """A term in a checkpoint, so that reverse mode keeps texels, values and operands, not the slopes."""
+    return jax.checkpoint(functools.partial(term, **params))(*args)
+
+
+# Wherever the arrays lie
+
+
+def where_whole(rule: Callable[..., Any], otherwise: Callable[..., Any]) -> Callable[..., Any]:
+    """`rule`, which takes no storage, where arrays are whole; `otherwise` elsewhere."""
+
+    def run(*args: Any, storage: Storage = WHOLE, **params: Any) -> Any:
+        return rule(*args, **params) if storage == WHOLE else otherwise(*args, storage=storage, **params)
+
+    return run
+
+
+def of_whole_arrays(p: Primitive, layout: Layout) -> Callable[..., Any]:
+    """What `p` means wherever its arrays lie: the same of whole arrays."""
+
+    def meaning(*args: Any, spec: ReadSpec, storage: Storage, **params: Any) -> Any:
+        wrt = params.get("wrt", ())
+        contents = layout.operands(spec, wrt)
+        given = views(args, contents, storage)
+        operands, masks = given[len(contents) :], isinstance(storage, Halo)
+
+        def stored(content: Content, a: jax.Array) -> Sequence[jax.Array]:
+            if not isinstance(storage, Halo) or content is Content.SAMPLES:
+                return [a]
+            if content is Content.TEXTURE:
+                return storage.divided(a)
+            return [where_available(a, operands, spec, storage.missing(a.dtype))]
+
+        whole = [
+            where_available(a, operands, spec) if masks and content is Content.VALUES else whole_array(a)
+            for content, a in zip(contents, given)
+        ]
+        found = primitives.as_tuple(bind(p, *whole, *operands, spec=spec, **params))
+        out = [a for content, some in zip(layout.results(wrt), found, strict=True) for a in stored(content, some)]
+        return out if p.multiple_results else out[0]
+
+    return meaning
+
+
+# A read in terms of plain ones, each of which is one weighted sum and not rounded
+
+
+def read_of_whole(texels: Any, *args: Any, spec: ReadSpec, batch: int) -> Any:
+    """Reads with zero outside, and the color times the weight that lies outside."""
+    color, operands = spec.color_and_operands(args)
+
+    def plain_read(*operands: Any, spec: ReadSpec) -> Any:
+        out = bind(read_p, texels, *operands, spec=spec, batch=batch)
+        if color is None:
+            return out
+        weight, all_inside = rematerialized(outside.outside, *operands, spec=spec)
+        broadcast = color.reshape(*color.shape[:batch], *[1] * (out.ndim - color.ndim), color.shape[-1])
+        return outside.with_color(out, broadcast, weight, all_inside)
+
+    return by_plain_reads(plain_read, operands, spec)
+
+
+def by_plain_reads(plain_read: Callable[..., Any], operands: Sequence[Any], spec: ReadSpec) -> Any:
+    """A read in terms of ``plain_read(*operands, spec=...)``."""
+    if spec.combination is Combination.LIMITED:
+        plain_read = functools.partial(rematerialized, functools.partial(limited, plain_read))
+    once = functools.partial(plain_read, spec=spec.plain())
+    if spec.num_reads == 1:
+        return once(*operands).astype(spec.dtype)
+    return operators.mean(lambda coords: once(*coords), operands, spec, jax.checkpoint)
+
+
+def limited(plain_read: Callable[..., Any], *operands: Any, spec: ReadSpec) -> Any:
+    """What a limited read means: in each level that it blends, the sum of all taps, clipped to the nearest ones.
+
+    A tap is a read by a filter of one tap. So the tap that limits a channel gets that channel's derivatives, and its
+    coordinates none. These are 1 + 2^n reads, and as many splats in reverse mode. One kernel would have to choose a
+    weight for each channel at each tap, but the kernels of the adjoint rely on weights that all channels share.
+    """
+    levels = []
+    for axes in each_level(spec.axes):
+        blended = spec.blended().of_each().with_axes(axes)
+        texels = [plain_read(*operands, spec=blended.with_axes(tap)) for tap in nearest_taps(axes)]
+        levels.append(clipped(plain_read(*operands, spec=blended), lowest(texels), highest(texels)))
+    return operators.summed(functools.reduce(jnp.add, levels), spec)
+
+
+# Pushforward and pullback in terms of reads and splats
+
+
+def pushforward_of_whole(*args: Any, spec: ReadSpec, wrt: Wrt, batch: int) -> Any:
+    """Line (a) of `rules.primitives`."""
+    tangents, (texels, *operands) = dict(zip(wrt, args)), args[len(wrt) :]
+    terms = []
+    if TEXELS in tangents:
+        terms.append(bind(read_p, tangents.pop(TEXELS), *operands, spec=spec, batch=batch))
+    for k, tangent in coordinate_tangents(tangents, operands, spec).items():
+        params = {"spec": spec.differentiated(k), "batch": batch}
+        terms.append(rematerialized(tangent_times_read, texels, tangent, *operands, **params))
+    return functools.reduce(jnp.add, terms)
+
+
+def pullback_of_whole(cotangent: Any, texels: Any, *operands: Any, spec: ReadSpec, wrt: Wrt, batch: int) -> list[Any]:
+    """The transpose of line (a)."""
+    of_coords = {}
+    for k in spec.axes_of(wrt):
+        params = {"spec": spec.differentiated(k), "batch": batch}
+        of_coords[k] = rematerialized(cotangent_times_read, texels, cotangent, *operands, **params)
+    terms = operand_cotangents(of_coords, operands, spec, wrt, batch)
+    if TEXELS in wrt:
+        terms[TEXELS] = splat_whole(cotangent, *operands, spec=spec.adjoint(texels.dtype), batch=batch)
+    return [terms[k] for k in wrt]
+
+
+def coordinate_tangents(tangents: ByNumber, operands: Sequence[Any], spec: ReadSpec) -> ByNumber:
+    """`linearization.coordinate_tangents`, of which reverse mode keeps the operands."""
+    if spec.takes_coords or not tangents:
+        return linearization.coordinate_tangents(tangents, operands, spec)
+    return rematerialized(linearization.coordinate_tangents, tangents, operands, spec=spec)
+
+
+def operand_cotangents(
+    of_coords: ByNumber, operands: Sequence[Any], spec: ReadSpec, wrt: Wrt, batch: int
+) -> dict[int, Any]:
+    """`linearization.operand_cotangents` over `batch` leading axes, of which reverse mode keeps the operands."""
+
+    def once(*args: Any) -> dict[int, Any]:
+        return linearization.operand_cotangents(dict(zip(of_coords, args)), args[len(of_coords) :], spec, wrt)
+
+    return rematerialized(operators.over_batch(once, batch), *of_coords.values(), *operands)
+
+
+def tangent_times_read(texels, tangent, *operands, spec: ReadSpec, **params):
+    slope = bind(read_p, texels, *operands, spec=spec.of_each(), **params)
+    return operators.summed(slope * tangent[..., None].astype(slope.dtype), spec)
+
+
+def cotangent_times_read(texels, cotangent, *operands, spec: ReadSpec, **params):
+    return jnp.sum(bind(read_p, texels, *operands, spec=spec.of_each(), **params) * cotangent, -1)
+
+
+read_meaning = where_whole(read_of_whole, of_whole_arrays(read_p, READ))
+splat_meaning = of_whole_arrays(splat_p, SPLAT)
+pushforward_meaning = where_whole(pushforward_of_whole, of_whole_arrays(pushforward_p, PUSHFORWARD))
+pullback_meaning = where_whole(pullback_of_whole, of_whole_arrays(pullback_p, PULLBACK))
