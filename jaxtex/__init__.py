@@ -71,18 +71,23 @@ __all__ = [
 ]
 
 _LOADED_ON_USE = ("cuda", "layers", "ndimage", "nn", "sharded", "warp")
-# The modules that define the names of `__all__`.
-_MODULES = ("exports", "mipmaps", "modes", "sampler", "sampling", "splines", "surface", "texture")
+# The modules that define the names of `__all__`, each after those that it imports.
+_MODULES = ("modes", "sampler", "texture", "sampling", "splines", "mipmaps", "surface", "exports")
 
 
 def __getattr__(name: str) -> Any:
     if name in _LOADED_ON_USE:
         return importlib.import_module(f".{name}", __name__)
-    if name in __all__ or name in _MODULES:
+    if name in _MODULES:
+        return importlib.import_module(f".{name}", __name__)
+    if name in __all__:
+        # First of all, since JAX traces known functions again after a new context.
+        importlib.import_module("._jax.contexts", __name__)
         for module in _MODULES:
             found = vars(importlib.import_module(f".{module}", __name__))
             globals().update({public: found[public] for public in __all__ if public in found})
-        return globals()[name]
+            if name in globals():
+                return globals()[name]
     raise AttributeError(f"module 'jaxtex' has no attribute {name!r}")
 
 

@@ -8,8 +8,9 @@ from collections.abc import Generator
 
 from jax.export import DisabledSafetyCheck
 
-from ._engine.cuda.build.launch import FOR_EXPORTS, TARGET, local_capability
-from ._engine.forms.choice import LEAST_COMPUTE_CAPABILITY
+from ._engine.cuda.build.launch import TARGET, local_capability
+from ._engine.forms.gpu_kernels import LEAST_COMPUTE_CAPABILITY
+from ._jax.contexts import FOR_EXPORTS
 from ._jax.versions import has_ptx_call
 
 

@@ -15,9 +15,7 @@ from ._checks.arguments import as_array, as_integer, check_function, check_textu
 from ._checks.remedies import public
 from ._engine.describe.coordinates import Arrays
 from ._engine.describe.levels import CutChain
-from ._engine.sharded.cut_chain import chain_for
-from ._engine.sharded.placement import is_cut, names_of, parts_of, report_whole
-from ._jax.indexing import everywhere, explicit_sharding
+from ._jax.indexing import everywhere, explicit_sharding, is_sharded
 from ._jax.typed_jit import typed_jit
 from ._tables.storage_formats import sum_dtype
 from .texture import Texture, chain_shapes, packed
@@ -77,7 +75,9 @@ def with_levels(texture: Texture, num_levels: int) -> Texture:
         texels = in_parts(finest, shapes, chain, names, ndim)
         return Texture(texels, texture.border_color, texture.kind, tuple(shapes), chain)
     placed = explicit_sharding(finest)
-    if placed is not None and is_cut(placed):
+    if placed is not None and is_sharded(finest):
+        from ._engine.sharded.placement import report_whole
+
         report_whole(finest.shape, finest.dtype, placed)
     levels = [everywhere(finest)]
     for _ in range(num_levels - 1):
@@ -96,9 +96,14 @@ def cut_chain_of(
 ) -> tuple[CutChain, tuple[str, ...]] | None:
     """How the levels are cut of which the finest is cut along one axis, and over which axes of the mesh."""
     placed = explicit_sharding(finest)
+    if placed is None or not is_sharded(finest):
+        return None
+    from ._engine.sharded.cut_chain import chain_for  # modules that other textures do not need
+    from ._engine.sharded.placement import names_of, parts_of
+
     names = names_of(placed)
     cut = [d for d, some in enumerate(names) if some]
-    if placed is None or len(cut) != 1 or cut[0] == finest.ndim - 1:
+    if len(cut) != 1 or cut[0] == finest.ndim - 1:
         return None
     (dimension,) = cut
     shrinks = dimension >= finest.ndim - 1 - ndim

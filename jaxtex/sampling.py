@@ -30,10 +30,10 @@ from ._checks.arguments import (
     converted,
 )
 from ._checks.remedies import public
+from ._checks.shardings import as_sharding
 from ._engine.compute.decoding import read_dtype
 from ._engine.describe.plan import Layout, combination
 from ._engine.describe.spec import Combination
-from ._engine.sharded.placement import as_sharding
 from ._reads import calls
 from .modes import Arithmetic, TextureKind, choose
 from .sampler import Sampler

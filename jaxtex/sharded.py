@@ -29,7 +29,8 @@ import jax
 from ._checks.arguments import check_function, shown
 from ._checks.integers import is_integer
 from ._engine.sharded.counted import total_of
-from ._engine.sharded.method import COUNT, METHOD, REPORT, Halo, Routing, Whole
+from ._engine.sharded.method import Halo, Routing, Whole
+from ._jax.contexts import COUNT, METHOD, REPORT
 
 __all__ = ["Halo", "Routing", "Whole", "count_beyond", "explain", "using"]
 

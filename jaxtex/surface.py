@@ -20,10 +20,8 @@ from ._engine.compute.decoding import in_wide_texels, wide_dtype
 from ._engine.describe.plan import ReadPlan, layout_of, plan_of_texels
 from ._engine.describe.spec import ReadSpec
 from ._engine.float_arithmetic import read_over
-from ._engine.sharded.cut_chain import with_cut, without_cut
-from ._engine.sharded.placed_reads import read_where_placed
-from ._engine.sharded.placed_writes import TexelWrite
 from ._engine.walk.texel_walk import only_address
+from ._engine.where_placed import read_where_placed, with_cut, without_cut, write_where_placed
 from ._jax.typed_jit import typed_jit
 from ._tables.address_rules import BORDER, CLAMP, LAST
 from ._tables.storage_formats import Decoding
@@ -297,7 +295,7 @@ def _write(
     plan, given, texture = access("surface_write", texture, arguments, level, mode), texture, without_cut(texture)
 
     def write(coords: tuple[jax.Array, ...], texels: jax.Array, values: jax.Array) -> jax.Array:
-        return TexelWrite(plan.axes, unique=unique)(texels, values, coords)
+        return write_where_placed(texels, values, coords, plan.axes, unique=unique)
 
     texels = moved(write, plan.operands, texture.texels, spread(texture, values, arguments))
     return with_cut(dataclasses.replace(texture, texels=texels.astype(texture.dtype)), given)
@@ -309,7 +307,7 @@ def _reduce(
 ) -> Texture:
     plan, given, texture = access(f"surface_{rule}", texture, arguments, level, mode), texture, without_cut(texture)
     values = spread(texture, values, arguments)
-    texels = TexelWrite(plan.axes, rule)(texture.texels, values, plan.operands)
+    texels = write_where_placed(texture.texels, values, plan.operands, plan.axes, rule)
     return with_cut(dataclasses.replace(texture, texels=texels.astype(texture.dtype)), given)
 
 

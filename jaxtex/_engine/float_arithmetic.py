@@ -18,8 +18,7 @@ from .describe.levels import CutChain
 from .describe.plan import Layout, ReadPlan, ResolvedLevel, SizedTexture, in_texels, plan_of_level, sides_of
 from .describe.spec import ReadSpec
 from .rules import primitives
-from .sharded import edged_reads
-from .sharded.placed_reads import read_where_placed
+from .where_placed import read_where_placed
 
 
 class ReadArithmetic(NamedTuple):
@@ -107,7 +106,7 @@ def read_texels(
     """
     spec = plan.spec(decoding, dtype, deterministic)
     color = color_outside(border_color, texels.shape[-1], spec)
-    return read_where_placed(read_over, texels, color, plan.operands, spec, edged=edged_reads.read, chain=chain)
+    return read_where_placed(read_over, texels, color, plan.operands, spec, has_edged_form=True, chain=chain)
 
 
 def color_outside(border_color: jax.Array | None, channels: int, spec: ReadSpec) -> jax.Array | None:

@@ -11,7 +11,7 @@ from .._engine.compute.decoding import decode
 from .._engine.describe.coordinates import Arrays
 from .._engine.describe.plan import Layout, ReadPlan, ResolvedLevel, SizedTexture, plan_of_level
 from .._engine.float_arithmetic import ReadArithmetic
-from .._engine.sharded.placed_reads import read_where_placed
+from .._engine.where_placed import read_where_placed
 from .._tables.storage_formats import Decoding, rounded_dtype
 from ..sampler import Sampler
 from ..texture import Texture

@@ -10,10 +10,8 @@ from jax.interpreters import batching
 
 from .._engine.compute.decoding import decode, is_color
 from .._engine.compute.operators import LoadTexel, batched, color_outside, mean
-from .._engine.cuda.build.launch import THIS_GPU, Launcher
-from .._engine.cuda.read.read_kernel import read_each_sample
 from .._engine.describe.spec import Coords, ReadSpec
-from .._engine.forms.choice import Lowering, supports_bordered_read
+from .._engine.forms.choice import Lowering, on_first_use
 from .._engine.forms.partitioned_call import READ_WITH_COLOR
 from .._engine.rules.batching import batching_rule
 from .._engine.rules.primitives import define_read, over_batch
@@ -80,27 +78,6 @@ def read_array(
     return with_materialized(run, range(len(operands)))(*operands) if spec.materialized else run(*operands)
 
 
-def read_in_kernel(
-    texels: jax.Array,
-    color: jax.Array,
-    *operands: jax.Array,
-    spec: ReadSpec,
-    batch: int,
-    launcher: Launcher = THIS_GPU,
-) -> jax.Array:
-    """`read_array` over `batch` leading axes, on which an operand has their size or 1."""
-
-    def value_of(load_texel: LoadTexel, coords: Coords, color: jax.Array | None) -> jax.Array:
-        stored = lambda address: color_outside(address, load_texel(address), color)
-        return value(stored, coords, spec, texels.dtype)
-
-    # The products that enter sums are exact; or of codes for which one rounding and two agree, in `ratio`; or of a sum
-    # that is only near the exact one. So `value` has the same bits wherever a compiler rounds once; coordinates, which
-    # may be any function's, do not.
-    name = "texture_unit_read"
-    return read_each_sample(value_of, texels, color, operands, spec, batch, name, launcher, exact=True)
-
-
 def value(load_texel: LoadTexel, coords: Coords, spec: ReadSpec, stored: np.dtype, split: bool = False) -> jax.Array:
     """The value at `coords`, S + (C,), of the texels that `load_texel` returns, S + (C,), as stored.
 
@@ -146,9 +123,8 @@ def single(texel: jax.Array, decoding: Decoding) -> jax.Array:
 
 
 BY_CHANNEL = functools.partial(read_array, by_channel=True)
-LOWERING = Lowering(
-    "cuda", read_in_kernel, supports_bordered_read, functools.partial(batched, BY_CHANNEL), READ_WITH_COLOR
-)
+KERNEL = [on_first_use(f"{__package__}.kernel", name) for name in ("read_in_kernel", "supports_bordered_read")]
+LOWERING = Lowering("cuda", *KERNEL, functools.partial(batched, BY_CHANNEL), READ_WITH_COLOR)
 read_p = define_read(
     "texture_unit_read",
     read_array,

@@ -72,6 +72,12 @@ def explicit_sharding(x: jax.Array, spec: Callable[[PartitionSpec], Sequence[Any
     return NamedSharding(sharding.mesh, PartitionSpec(*spec(sharding.spec)))
 
 
+def is_sharded(x: jax.Array) -> bool:
+    """Whether an array carries an explicit sharding that divides it over devices."""
+    placed = explicit_sharding(x)
+    return placed is not None and any(placed.spec)
+
+
 def cut_like(x: jax.Array, shape: Sequence[int]) -> NamedSharding | None:
     """The sharding of an array that is cut as `x` is, but for its last axis; `None` if parts would not be equal."""
     placed = explicit_sharding(x, lambda spec: (*spec, *[None] * (x.ndim - len(spec)))[:-1])

@@ -25,9 +25,8 @@ from .._engine.describe.plan import (
 from .._engine.describe.spec import Combination
 from .._engine.describe.stacks import Operand
 from .._engine.float_arithmetic import FLOAT, ReadArithmetic, read_over
-from .._engine.sharded.placed_reads import read_where_placed, splat_where_placed
 from .._engine.walk.drawn_taps import DrawnTaps
-from .._hardware import HARDWARE
+from .._engine.where_placed import read_where_placed, splat_where_placed
 from .._jax.straight_through import straight_through
 from .._jax.typed_jit import typed_jit
 from .._tables.address_rules import BORDER, LAST
@@ -36,8 +35,6 @@ from .._tables.storage_formats import Decoding, is_blended, rounded_dtype, stora
 from ..modes import Arithmetic, FilterMode, TextureKind
 from ..sampler import Sampler
 from ..texture import Texture
-
-ARITHMETICS = {Arithmetic.FLOAT: FLOAT, Arithmetic.HARDWARE: HARDWARE}
 
 
 class Numbers(NamedTuple):
@@ -76,8 +73,11 @@ def own_dtype(texture: Texture | SizedTexture, sampler: Sampler) -> np.dtype:
 def in_arithmetic(sampler: Sampler, run: Callable[..., jax.Array]) -> Callable[..., jax.Array]:
     """``run(arithmetic, ...)`` in the sampler's arithmetic, with the derivatives of float arithmetic."""
     in_float = functools.partial(run, FLOAT)
-    arithmetic = ARITHMETICS[Arithmetic(sampler.arithmetic)]
-    return in_float if arithmetic is FLOAT else straight_through(functools.partial(run, arithmetic), in_float)
+    if sampler.arithmetic is not Arithmetic.HARDWARE:
+        return in_float
+    from .._hardware import HARDWARE  # modules that other reads do not need
+
+    return straight_through(functools.partial(run, HARDWARE), in_float)
 
 
 # The read of `sample`

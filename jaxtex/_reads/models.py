@@ -13,7 +13,7 @@ from .._engine.describe.hashing import pyramid_axes
 from .._engine.describe.plan import Layout, ReadPlan, layout_of, plan_of_grid
 from .._engine.float_arithmetic import FLOAT
 from .._engine.rules.joined_reads import Read
-from .._engine.sharded.cut_chain import without_cut
+from .._engine.where_placed import without_cut
 from .._jax.typed_jit import typed_jit
 from .._tables.storage_formats import Decoding, rounded_dtype, sum_dtype
 from ..modes import TextureKind

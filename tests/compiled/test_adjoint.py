@@ -20,7 +20,7 @@ from jaxtex._engine.cuda.read import read_kernel
 from jaxtex._engine.cuda.trace import elementwise
 from jaxtex._engine.describe.plan import layout_of
 from jaxtex._engine.float_arithmetic import FLOAT
-from jaxtex._engine.forms import choice
+from jaxtex._engine.forms import gpu_kernels
 from jaxtex._engine.walk import texel_walk
 from jaxtex._jax import versions
 from tests.support.host_compiler import HostLauncher
@@ -189,23 +189,23 @@ def test_private_copies_are_bounded():
 def test_kernels_need_a_gpu_for_which_they_are_written(capability, known, monkeypatch):
     device = types.SimpleNamespace(compute_capability=capability)
     monkeypatch.setattr(jax, "local_devices", lambda backend: [device])
-    assert choice.can_compile_kernels() is known
+    assert gpu_kernels.can_compile_kernels() is known
 
 
 def test_kernels_number_samples_and_texels_in_32_bits(monkeypatch):
     """Batch axes included; elements may be more."""
-    monkeypatch.setattr(choice, "can_compile_kernels", lambda: True)
+    monkeypatch.setattr(gpu_kernels, "can_compile_kernels", lambda: True)
     case = CASES["2d"]
     of = lambda *shape, dtype=np.float32: jax.ShapeDtypeStruct(shape, dtype)
     static = {"spec": case.spec, "batch": 1}
-    assert choice.supports_read(of(5, 6, 7, 1), of(5, 9, 9), of(1, 9, 9), **static)
-    assert choice.supports_read(of(2**25, 6, 7, 4), of(1, 2, 2), of(1, 2, 2), **static)
-    assert not choice.supports_read(of(2**17, 6, 7, 1), of(1, 2**7, 2**7), of(1, 2**7, 2**7), **static)
-    assert not choice.supports_read(of(5, 6, 7, 1), of(5, 9, 9, dtype=np.float64), of(1, 9, 9), **static)
-    assert choice.supports_splat(of(5, 9, 9, 1), of(1, 9, 9), of(1, 9, 9), **static)
-    assert choice.supports_splat(of(2**24, 2, 2, 64), of(1, 2, 2), of(1, 2, 2), **static)
-    assert not choice.supports_splat(of(2**26, 2, 2, 1), of(1, 2, 2), of(1, 2, 2), **static)
-    assert not choice.supports_splat(of(2**24, 2, 2, 0), of(1, 2, 2), of(1, 2, 2), **static)
+    assert gpu_kernels.supports_read(of(5, 6, 7, 1), of(5, 9, 9), of(1, 9, 9), **static)
+    assert gpu_kernels.supports_read(of(2**25, 6, 7, 4), of(1, 2, 2), of(1, 2, 2), **static)
+    assert not gpu_kernels.supports_read(of(2**17, 6, 7, 1), of(1, 2**7, 2**7), of(1, 2**7, 2**7), **static)
+    assert not gpu_kernels.supports_read(of(5, 6, 7, 1), of(5, 9, 9, dtype=np.float64), of(1, 9, 9), **static)
+    assert gpu_kernels.supports_splat(of(5, 9, 9, 1), of(1, 9, 9), of(1, 9, 9), **static)
+    assert gpu_kernels.supports_splat(of(2**24, 2, 2, 64), of(1, 2, 2), of(1, 2, 2), **static)
+    assert not gpu_kernels.supports_splat(of(2**26, 2, 2, 1), of(1, 2, 2), of(1, 2, 2), **static)
+    assert not gpu_kernels.supports_splat(of(2**24, 2, 2, 0), of(1, 2, 2), of(1, 2, 2), **static)
 
 
 def test_a_kernel_reads_texels_by_two_indices(monkeypatch):
@@ -216,9 +216,9 @@ def test_a_kernel_reads_texels_by_two_indices(monkeypatch):
     monkeypatch.setattr(texel_walk, "INDEX_LIMIT", 40)
     assert texel_walk.flat_sizes(spec.axes) == [6, 7]
     assert_sums_close([read_kernel.read(texels, y, x, spec=spec, batch=1, launcher=LAUNCHER)], [expected])
-    monkeypatch.setattr(choice, "can_compile_kernels", lambda: True)
-    assert choice.supports_read(texels, y, x, spec=spec, batch=1)
-    assert not choice.supports_splat(normal(2, 9, 33, 5), y, x, spec=spec, batch=1)
+    monkeypatch.setattr(gpu_kernels, "can_compile_kernels", lambda: True)
+    assert gpu_kernels.supports_read(texels, y, x, spec=spec, batch=1)
+    assert not gpu_kernels.supports_splat(normal(2, 9, 33, 5), y, x, spec=spec, batch=1)
 
 
 @pytest.mark.gpu
@@ -245,7 +245,7 @@ def test_a_kernel_reads_more_elements_than_32_bits_count(shape):
 
 def lowered_for_cuda(monkeypatch, f, *args):
     """The program that `f` is on a GPU, whether or not there is one."""
-    monkeypatch.setattr(choice, "can_compile_kernels", lambda: True)
+    monkeypatch.setattr(gpu_kernels, "can_compile_kernels", lambda: True)
     monkeypatch.setattr(launch, "local_capability", lambda: (9, 0))
     monkeypatch.setattr(launch, "compile_to_ptx", lambda source, capability: "PTX")
     monkeypatch.setattr(launch, "has_ptx_call", lambda: True)

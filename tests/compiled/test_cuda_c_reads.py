@@ -18,11 +18,12 @@ from jaxtex._engine.cuda.read import read_kernel
 from jaxtex._engine.cuda.trace.memory import load_row
 from jaxtex._engine.describe.plan import layout_of
 from jaxtex._engine.float_arithmetic import FLOAT
-from jaxtex._engine.forms import choice
+from jaxtex._engine.forms import gpu_kernels
 from jaxtex._engine.walk.combinations import blend
 from jaxtex._hardware.arithmetic import HARDWARE
 from jaxtex._hardware.border import stored_color
-from jaxtex._hardware.read import read_in_kernel, result_dtype, value
+from jaxtex._hardware.kernel import read_in_kernel
+from jaxtex._hardware.read import result_dtype, value
 from jaxtex._reads.calls import plan_of_call
 from tests.support.host_compiler import HostLauncher, Thread, can_contract, run_threads
 from tests.support.tolerances import assert_close
@@ -256,14 +257,14 @@ def test_a_block_of_a_volume(monkeypatch):
 
 
 def test_what_reads_get_no_kernels(monkeypatch):
-    monkeypatch.setattr(choice, "can_compile_kernels", lambda: True)
+    monkeypatch.setattr(gpu_kernels, "can_compile_kernels", lambda: True)
     of = lambda shape, dtype="float32": jax.ShapeDtypeStruct(shape, np.dtype(dtype))
     coords = of((64, 64)), of((64, 64))
 
     def supported(dtype, channels, read_as, options):
         texture, sampler = jt.texture2d(stored(dtype, 6, 7, channels)), jt.Sampler(**options)
         spec = Read(texture, samples(64, 64), sampler).plan.spec(sampler.decoding, np.dtype(read_as))
-        return choice.supports_read(texture.texels, *coords, spec=spec, batch=0)
+        return gpu_kernels.supports_read(texture.texels, *coords, spec=spec, batch=0)
 
     # Of more channels a thread would not know which are colors.
     assert [supported("uint8", n, "float32", {**CODES, "srgb": True}) for n in (4, 5)] == [True, False]

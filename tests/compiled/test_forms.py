@@ -12,7 +12,7 @@ from jax.interpreters import mlir
 from jaxtex._engine.compute import operators
 from jaxtex._engine.cuda.build import launch
 from jaxtex._engine.cuda.build.launch import Launcher
-from jaxtex._engine.forms import choice, cpu_adjoint
+from jaxtex._engine.forms import cpu_adjoint, gpu_kernels
 from tests.compiled.calls import BATCHES, POINTS, TEXELS
 from tests.compiled.contract import CALLS, ReadContract, with_cotangents
 from tests.support import host_kernels
@@ -42,7 +42,7 @@ def on_a_cpu():
 def fallbacks():
     """Programs that are lowered meanwhile hold the arrays that a GPU gets where no kernel is supported."""
     with contextlib.ExitStack() as stack:
-        stack.enter_context(mock.patch.object(choice, "can_compile_kernels", return_value=False))
+        stack.enter_context(mock.patch.object(gpu_kernels, "can_compile_kernels", return_value=False))
         if not ON_GPU:
             stack.enter_context(mock.patch.dict(_platform_specific_lowerings["cpu"]))
             for p, (form, lowerings) in FORMS.items():

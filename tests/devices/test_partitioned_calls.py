@@ -20,7 +20,7 @@ from jaxtex._engine.cuda.build import launch
 from jaxtex._engine.cuda.trace.emitter import UnknownPrimitive
 from jaxtex._engine.describe.plan import layout_of, plan_of_grid
 from jaxtex._engine.describe.spec import as_given
-from jaxtex._engine.forms import choice, device_axes, partitioned_call
+from jaxtex._engine.forms import choice, device_axes, gpu_kernels, partitioned_call
 from jaxtex._engine.rules import primitives
 from jaxtex._tables.storage_formats import Decoding
 from tests.support.device_parts import COLLECTIVE, lowered_in_parts
@@ -451,7 +451,7 @@ def test_the_form_for_a_part_on_a_gpu_is_a_kernel(monkeypatch):
 
 
 def for_cuda(monkeypatch, f, *args):
-    monkeypatch.setattr(choice, "can_compile_kernels", lambda: True)
+    monkeypatch.setattr(gpu_kernels, "can_compile_kernels", lambda: True)
     monkeypatch.setattr(launch, "local_capability", lambda: (9, 0))
     return jax.jit(lambda *args: f(*args)).trace(*args).lower(lowering_platforms=("cuda",)).as_text()
 

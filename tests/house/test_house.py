@@ -8,12 +8,8 @@ import functools
 import graphlib
 import importlib
 import inspect
-import json
 import math
-import os
 import re
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
@@ -211,9 +207,6 @@ CLASS_SECTIONS = (("Args", "Attributes"), ("Example",))
 ENUM_SECTIONS = ()
 
 MAX_LINES = 400
-# On top of `import jax`, `import jaxtex` loads only these packages and Python's own, without the modules below.
-IMPORTED = ("jaxtex", "jax", "jaxlib", "ml_dtypes", "numpy")
-NOT_IMPORTED = ("jax.experimental.pallas", "jaxtex.cli", "jaxtex.cuda", "jaxtex.layers")
 # Modules that need a package which an installation may lack.
 OPTIONAL = {"layers.nnx": "flax", "layers.equinox": "equinox"}
 OPTIONAL |= {f"cli.explore.{module}": "panel" for module in ("controls", "page", "serving")}
@@ -390,37 +383,6 @@ def test_small_bounds_are_found(comparison, small):
 def test_every_tolerance_is_used():
     used = set().union(*(strings for _, strings in keywords_and_strings().values()))
     assert not sorted(TOLERANCES.keys() - used), "a row that no test names has no use"
-
-
-# Import
-
-
-def imported_by(statement):
-    """The modules that a process of its own loads for `statement` after `import jax`. It fails if a backend starts."""
-    # JAX refuses to set the number of CPU devices once a backend has started.
-    program = (
-        f"import json, sys, jax; before = {{*sys.modules}}; {statement}; "
-        "print(json.dumps(sorted({*sys.modules} - before))); jax.config.update('jax_num_cpu_devices', 2)"
-    )
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    result = subprocess.run(
-        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False
-    )
-    assert result.returncode == 0, result.stderr
-    return json.loads(result.stdout)
-
-
-def test_import_loads_no_other_package_and_starts_no_backend():
-    modules = imported_by("import jaxtex; jaxtex.sample")
-    assert "jaxtex" in modules
-    assert not [name for name in modules if name.split(".")[0] not in {*IMPORTED, *sys.stdlib_module_names}]
-    assert not [name for name in modules if name.startswith(tuple(f"{module}." for module in NOT_IMPORTED))]
-    assert not set(NOT_IMPORTED) & set(modules)
-
-
-def test_a_started_backend_is_found():
-    with pytest.raises(AssertionError, match="before backends are initialized"):
-        imported_by("jax.devices()")
 
 
 @pytest.mark.parametrize("module", sorted(SOURCES.keys() - {"__init__", "__main__"}))

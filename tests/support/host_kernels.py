@@ -10,7 +10,7 @@ from jax.interpreters import mlir
 
 from jaxtex._engine.compute import linearization, operators
 from jaxtex._engine.cuda.build.launch import Launcher
-from jaxtex._engine.forms import choice
+from jaxtex._engine.forms import choice, gpu_kernels
 from jaxtex._engine.rules import joined_reads, primitives
 from jaxtex._engine.sharded import edged_reads
 from jaxtex._hardware import read as hardware
@@ -49,7 +49,7 @@ def kernels_on_cpu():
     """Programs that are lowered meanwhile for one CPU run kernels where programs for a GPU would."""
     with contextlib.ExitStack() as stack:
         stack.enter_context(evaluating(NONE))
-        stack.enter_context(mock.patch.object(choice, "can_compile_kernels", return_value=True))
+        stack.enter_context(mock.patch.object(gpu_kernels, "can_compile_kernels", return_value=True))
         stack.enter_context(mock.patch.object(Launcher, "run", run))
         stack.enter_context(mock.patch.dict(_platform_specific_lowerings["cpu"]))
         for p, (form, lowerings) in (FORMS | BY_MEANING).items():

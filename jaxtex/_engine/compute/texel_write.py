@@ -33,6 +33,15 @@ def write(texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axis
     return keeping_bits(functools.partial(written, axes=axes, unique=unique), texels, values, coords)
 
 
+def by_rule(
+    texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axis, ...], rule: str, *, unique: bool
+) -> jax.Array:
+    """A write by a rule: set, add, min or max."""
+    if rule == "set":
+        return write(texels, values, coords, axes, unique=unique)
+    return reduce(texels, values, coords, axes, rule)
+
+
 def keeping_bits(
     in_floats: Callable[..., jax.Array], texels: jax.Array, values: jax.Array, coords: Coords
 ) -> jax.Array:

@@ -2,22 +2,20 @@
 
 Every primitive has a general form of array operations, which runs everywhere. A `Lowering` is an alternative for one
 platform. GPU kernels run in programs of one device, inside `jax.shard_map`, and on each device's part of a program that
-XLA partitions, within the limits below. Exported programs get general forms or fallbacks, and kernels only where the
-caller has chosen so by `jaxtex.kernels_in_exports`.
+XLA partitions, within the limits that `gpu_kernels` knows. Exported programs get general forms or fallbacks, and
+kernels only where the caller has chosen so by `jaxtex.kernels_in_exports`.
 """
 
 import functools
-import math
+import importlib
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
-import numpy as np
 from jax.export import is_symbolic_dim
 from jax.interpreters import mlir
 
+from ..._jax.contexts import FOR_EXPORTS, FOR_THIS_EXPORT
 from ..._jax.versions import (
     devices_of_partition,
     is_exported,
@@ -26,31 +24,11 @@ from ..._jax.versions import (
     runs_on_one_device,
     warn_of_slow_atomics,
 )
-from ..._tables.storage_formats import Decoding
 from ..compute.operators import batched
-from ..cuda import adjoint_kernel, edged_kernels
-from ..cuda.build.launch import FOR_EXPORTS, FOR_THIS_EXPORT, target_capability
-from ..cuda.build.nvrtc import CompilationFailed, CompilerUnavailable
-from ..cuda.convolve import convolution_kernel
-from ..cuda.read import read_kernel
-from ..cuda.read.read_kernel import WIDTHS, result_shape
-from ..cuda.samples.sample_tiles import Lanes, samples_shape
-from ..cuda.trace.elementwise import C_TYPES
-from ..cuda.trace.emitter import UnknownPrimitive
-from ..describe.axis import sizes_are_known
-from ..describe.spec import TEXELS, ReadSpec, StaticRead, Wrt, each_read
-from ..describe.storage import Edged, Place, places_of
-from ..walk.texel_walk import flat_sizes
-from . import cpu_adjoint, cpu_read, partitioned_adjoint
+from ..describe.spec import ReadSpec
+from . import cpu_adjoint, cpu_read
 from .partitioned_call import PULLBACK, READ, READ_WITH_COLOR, SPLAT, Layout, partitioned, smallest_parts
 
-LEAST_COMPUTE_CAPABILITY = (8, 0)
-# Samples and texels are numbered in int32, with room for the padding of the last tile; elements are not.
-COUNT_LIMIT = 2**31 - 2**16
-# A thread takes a channel or more, and a block has at most 1,024 threads.
-MAX_CHANNELS = 1024
-# Memory is written in sectors of so many bytes. One that several reads fill is written by each of them.
-SECTOR_BYTES = 32
 NO_KERNELS = "jaxtex: GPU kernels cannot be compiled or launched, so XLA's forms, which are slower, take their place:"
 
 
@@ -132,180 +110,59 @@ def unless_refused(function: Callable[..., Any], *args: Any, **params: Any) -> A
     """What `function` returns; `None` if a kernel cannot be made, with a warning if the machine is the cause."""
     try:
         return function(*args, **params)
-    except UnknownPrimitive:
+    # The classes are looked up when there is an error, so that a CPU does not load kernels for them.
+    except gpu_kernels().UnknownPrimitive:
         return None  # a caller's function of coordinates may hold anything
-    except (CompilerUnavailable, CompilationFailed) as error:
+    except (gpu_kernels().CompilerUnavailable, gpu_kernels().CompilationFailed) as error:
         # From one line, so that Python shows each reason once a process.
         warnings.warn(f"{NO_KERNELS} {error}.", stacklevel=1)
         return None
 
 
-def can_compile_kernels() -> bool:
-    """Whether kernels are written for the GPUs of the program that is being lowered."""
-    capability = target_capability()
-    return capability is not None and capability >= LEAST_COMPUTE_CAPABILITY
+def gpu_kernels() -> Any:
+    """The module of the kernels, which loads some thirty others."""
+    return importlib.import_module(".gpu_kernels", __package__)
 
 
-# What the kernels support
+def on_first_use(module: str, name: str) -> Callable[..., Any]:
+    """The function of that name in a module that is loaded when the function is first called."""
+
+    def function(*args: Any, **params: Any) -> Any:
+        return getattr(importlib.import_module(module), name)(*args, **params)
+
+    function.__name__ = name
+    return function
 
 
-def kernel_fits(arrays: Sequence[Any], *counts: int) -> bool:
-    """Whether a kernel can be compiled, counts are within int32, and numbers within 32 bits.
+def kernel(name: str, layout: Layout | None = None, *, is_adjoint: bool = False) -> Lowering:
+    """The row of a kernel: the function of that name in `gpu_kernels`, where ``supports_<name>`` says so.
+
+    The modules behind it are loaded when a program for CUDA is lowered. A CPU needs none of them.
 
     Args:
-        arrays: what the kernel reads, none of them empty.
-        counts: of samples and of texels, which have numbers.
+        is_adjoint: whether it adds up texels, for which `partitioned_adjoint` has a fallback.
     """
-    if not can_compile_kernels() or any(a.dtype.itemsize > 4 or 0 in a.shape for a in arrays):
-        return False
-    return min(counts) > 0 and max(counts) < COUNT_LIMIT
-
-
-def kernel_decodes(texels: Any, spec: ReadSpec) -> bool:
-    """Whether a kernel can load and decode texels; a thread knows which channels are colors if it has all of them."""
-    most = WIDTHS[0] if spec.decoding is Decoding.SRGB else MAX_CHANNELS
-    return texels.shape[-1] <= most and is_known(texels.dtype)
-
-
-def is_known(dtype: Any) -> bool:
-    """Whether numbers of a dtype have a type in a kernel."""
-    return np.dtype(dtype).name in C_TYPES
-
-
-def supports_read(texels: Any, *operands: Any, spec: ReadSpec, batch: int) -> bool:
-    dtypes = spec.dtype, *(a.dtype for a in operands)
-    if spec.num_reads > 1 and spec.summed_axes:
-        return False
-    if not kernel_decodes(texels, spec) or spec.dtype.itemsize > 4 or not all(map(is_known, dtypes)):
-        return False
-    samples = math.prod(samples_shape(texels.shape[:batch], spec.sample_shapes(operands)))
-    return kernel_fits([texels, *operands], samples)
-
-
-def supports_bordered_read(texels: Any, color: Any, *operands: Any, spec: ReadSpec, batch: int) -> bool:
-    """Whether a read with a border color, in either arithmetic, runs as a kernel."""
-    del color
-    return supports_read(texels, *operands, spec=spec, batch=batch)
-
-
-def supports_joined_read(*avals: Any, reads: Sequence[StaticRead], row_axes: int) -> bool:
-    """Whether each read runs as a kernel that computes its values, all have one dtype, and none cuts sectors."""
-    shapes = (result_shape(texels, some, read.spec, read.batch) for read, (texels, *some) in each_read(reads, avals))
-    least = min(place.slice.count for place in places_of(list(shapes), row_axes))
-    if len({read.spec.dtype for read in reads}) > 1 or least * reads[0].spec.dtype.itemsize < SECTOR_BYTES:
-        return False
-    return all(
-        supports_read(texels, *operands, spec=read.spec, batch=read.batch)
-        and not read.spec.returns_texels(texels.dtype)
-        for read, (texels, *operands) in each_read(reads, avals)
-    )
-
-
-def supports_splat(values: Any, *operands: Any, spec: ReadSpec, batch: int) -> bool:
-    if not sizes_are_known(spec.axes):
-        return False  # the windows of a kernel are cut along rows of known sizes
-    sizes = flat_sizes(spec.axes)
-    if values.dtype != jnp.float32 or values.shape[-1] > MAX_CHANNELS or len(sizes) > 1:
-        return False
-    textures = np.broadcast_shapes(*(a.shape[:batch] for a in (values, *operands)))
-    samples = np.broadcast_shapes(values.shape[:-1], *spec.sample_shapes(operands))
-    return kernel_fits([values, *operands], math.prod(textures) * sizes[0], math.prod(samples))
-
-
-def supports_pullback(cotangent: Any, texels: Any, *operands: Any, spec: ReadSpec, wrt: Wrt, batch: int) -> bool:
-    if wrt != (TEXELS,) and not kernel_decodes(texels, spec):
-        return False
-    return kernel_fits([texels], math.prod(texels.shape[:-1])) and supports_splat(
-        cotangent, *operands, spec=spec, batch=batch
-    )
-
-
-def part_of(whole: Any, place: Place) -> Any:
-    """The abstract values that lie there, if kernels load them as they load values of an array of their own."""
-    lanes = Lanes.of(place.shape[-1])
-    aligned = not lanes.aligned or place.slice.keeps_aligned(lanes.width)
-    return jax.ShapeDtypeStruct(place.shape, whole.dtype) if aligned else None
-
-
-def supports_part_splat(whole: Any, *operands: Any, place: Place, **params: Any) -> bool:
-    values = part_of(whole, place)
-    return values is not None and supports_splat(values, *operands, **params)
-
-
-def supports_part_pullback(whole: Any, *operands: Any, place: Place, **params: Any) -> bool:
-    values = part_of(whole, place)
-    return values is not None and supports_pullback(values, *operands, **params)
-
-
-def supports_edged_read(own: Any, before: Any, after: Any, *operands: Any, spec: ReadSpec, missing: float) -> bool:
-    """Whether a thread knows from its coordinates which texels it needs, and stores what a read computes."""
-    del missing
-    alone = spec.num_reads == 1 and not spec.summed_axes and not spec.returns_texels(own.dtype)
-    texels = Edged(own, before, after)
-    return alone and supports_read(texels, *operands, spec=spec, batch=0)
-
-
-def supports_edged_splat(values: Any, *operands: Any, spec: ReadSpec, reach: int) -> bool:
-    return (
-        reach > 0
-        and not spec.deterministic
-        and spec.num_reads == 1
-        and not spec.summed_axes
-        and supports_splat(values, *operands, spec=spec, batch=0)
-    )
-
-
-def supports_edged_pullback(
-    cotangent: Any, own: Any, before: Any, after: Any, *operands: Any, spec: ReadSpec, wrt: Wrt
-) -> bool:
-    texels = Edged(own, before, after)
-    if not supports_edged_splat(cotangent, *operands, spec=spec, reach=before.shape[0]):
-        return False
-    return supports_pullback(cotangent, texels, *operands, spec=spec, wrt=wrt, batch=0)
-
-
-def supports_convolve(values: Any, *, weights: tuple[float, ...], axis: int, full: bool) -> bool:
-    del full
-    row = math.prod(values.shape[axis:]) + 4 * len(weights) * math.prod(values.shape[axis + 1 :])
-    return values.dtype == jnp.float32 and row < COUNT_LIMIT and kernel_fits([values], 1)
+    run, supports = (on_first_use(f"{__package__}.gpu_kernels", found) for found in (name, f"supports_{name}"))
+    fallback = functools.partial(batched, on_first_use(f"{__package__}.partitioned_adjoint", name))
+    return Lowering("cuda", run, supports, fallback if is_adjoint else None, layout, fallback_uses_atomics=is_adjoint)
 
 
 LOWERINGS = {
-    "convolve": (Lowering("cuda", convolution_kernel.convolve, supports_convolve),),
-    "read": (
-        Lowering("cuda", read_kernel.read, supports_read, layout=READ),
-        Lowering("cpu", cpu_read.read, cpu_read.supports),
-    ),
-    "joined_read": (Lowering("cuda", read_kernel.joined_read, supports_joined_read),),
+    "convolve": (kernel("convolve"),),
+    "read": (kernel("read", READ), Lowering("cpu", cpu_read.read, cpu_read.supports)),
+    "joined_read": (kernel("joined_read"),),
     "bordered_read": (
-        Lowering("cuda", read_kernel.bordered_read, supports_bordered_read, layout=READ_WITH_COLOR),
+        kernel("bordered_read", READ_WITH_COLOR),
         Lowering("cpu", cpu_read.bordered_read, cpu_read.supports_bordered),
     ),
-    "edged_read": (Lowering("cuda", edged_kernels.edged_read, supports_edged_read),),
-    "edged_splat": (Lowering("cuda", edged_kernels.edged_splat, supports_edged_splat),),
-    "edged_pullback": (Lowering("cuda", edged_kernels.edged_pullback, supports_edged_pullback),),
-    "part_splat": (Lowering("cuda", adjoint_kernel.part_splat, supports_part_splat),),
-    "part_pullback": (Lowering("cuda", adjoint_kernel.part_pullback, supports_part_pullback),),
-    "splat": (
-        Lowering(
-            "cuda",
-            adjoint_kernel.splat,
-            supports_splat,
-            functools.partial(batched, partitioned_adjoint.splat),
-            SPLAT,
-            fallback_uses_atomics=True,
-        ),
-        Lowering("cpu", cpu_adjoint.splat, cpu_adjoint.supports),
-    ),
+    "edged_read": (kernel("edged_read"),),
+    "edged_splat": (kernel("edged_splat"),),
+    "edged_pullback": (kernel("edged_pullback"),),
+    "part_splat": (kernel("part_splat"),),
+    "part_pullback": (kernel("part_pullback"),),
+    "splat": (kernel("splat", SPLAT, is_adjoint=True), Lowering("cpu", cpu_adjoint.splat, cpu_adjoint.supports)),
     "pullback": (
-        Lowering(
-            "cuda",
-            adjoint_kernel.pullback,
-            supports_pullback,
-            functools.partial(batched, partitioned_adjoint.pullback),
-            PULLBACK,
-            fallback_uses_atomics=True,
-        ),
+        kernel("pullback", PULLBACK, is_adjoint=True),
         Lowering("cpu", cpu_adjoint.pullback, cpu_adjoint.supports),
     ),
 }

@@ -15,11 +15,11 @@ import jax.numpy as jnp
 from jax.interpreters import ad
 
 from ..._jax.primitives import bind, define, jvp_of_meaning
-from ..cuda.read.read_kernel import result_shape
 from ..describe.spec import TEXELS, ReadSpec, StaticRead, each_read
 from ..describe.storage import Part, Place, copied, places_of
 from ..forms.choice import LOWERINGS
 from .primitives import active, as_cotangent, linear_in_first, pullback_p, pushforward_p, read_p, splat_p
+from .result_types import of_read
 
 
 class Read(NamedTuple):
@@ -112,7 +112,9 @@ def joined_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, reads: tuple[
 def joined_pushforward_transpose(cotangent: Any, *args: Any, reads: tuple[StaticRead, ...], row_axes: int):
     """The pullback of each part."""
     each = list(each_tangent(reads, args))
-    shapes = [result_shape(texels, operands, read.spec, read.batch) for read, (*_, texels, operands) in each]
+    shapes = [
+        of_read(texels, *operands, spec=read.spec, batch=read.batch).shape for read, (*_, texels, operands) in each
+    ]
     found: list[Any] = []
     for place, (read, (*tangents, texels, operands)) in zip(places_of(shapes, row_axes), each):
         linear = {k: t.aval for k, t in zip(read.wrt, tangents) if ad.is_undefined_primal(t)}

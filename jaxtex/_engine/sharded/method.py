@@ -1,9 +1,8 @@
 """The methods by which a device gets what its samples need of a sharded texture, and the caller's choice of one."""
 
 import dataclasses
-from typing import Any
 
-import jax
+from ..._jax.contexts import REPORT
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,11 +34,6 @@ class Whole:
 
 
 Method = Halo | Routing | Whole
-# The method that the caller has chosen; an object that collects a line for each read, for `jaxtex.sharded.explain`; and
-# whether programs hold how many samples reach too far, for `jaxtex.sharded.count_beyond`.
-METHOD: Any = jax.make_user_context(None)
-REPORT: Any = jax.make_user_context(None)
-COUNT: Any = jax.make_user_context(False)
 
 
 def report(line: str) -> None:

@@ -10,6 +10,7 @@ from jax.experimental import checkify
 from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
+from ..._jax.contexts import COUNT
 from ..._jax.indexing import everywhere, explicit_sharding
 from ..describe.axis import Axis, Role
 from ..describe.grids import StoredOrder
@@ -20,14 +21,14 @@ from ..walk.texel_walk import texels_shape
 from . import edged_reads
 from .counted import with_count
 from .cut_reads import EdgedRead, Part, by_halo, by_routing, in_halo
-from .method import COUNT, Halo, Routing, Whole
+from .method import Halo, Routing, Whole
 from .placement import ShardedAccess, is_cut, report_whole
 
 # A read: of texels, a border color, operands, and a spec.
 Read = Callable[[jax.Array, Any, Sequence[jax.Array], ReadSpec], jax.Array]
 
 
-def read_where_placed(
+def read_sharded(
     read: Read,
     texels: jax.Array,
     color: jax.Array | None,
@@ -60,11 +61,9 @@ def read_where_placed(
     return reporting(read_in_parts(read, texels, color, access, method, edged), access, method)
 
 
-def splat_where_placed(
-    values: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec, placed: NamedSharding | None
-) -> jax.Array:
+def splat_sharded(values: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec, placed: NamedSharding) -> jax.Array:
     """A splat whose texels carry a sharding: the transpose of the read of texels that do."""
-    if placed is None or not is_cut(placed):
+    if not is_cut(placed):
         return primitives.splat(values, operands, spec)
     shape = texels_shape(spec.axes, values.shape[-1])
     access = ShardedAccess.of(shape, values.dtype, placed, operands, spec.adjoint(values.dtype), values)

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
+from ..._jax.contexts import METHOD
 from ..._jax.indexing import everywhere, explicit_sharding
 from ..._tables.storage_formats import Decoding
 from ..compute import texel_write
@@ -18,7 +19,7 @@ from ..describe.axis import Axis
 from ..describe.spec import Coords, ReadSpec
 from .cut import Cut
 from .cut_writes import RoutedWrites
-from .method import METHOD, Routing, Whole, report
+from .method import Routing, Whole, report
 from .placement import ShardedAccess, cut_of, described, is_cut, report_whole
 
 
@@ -37,9 +38,7 @@ class TexelWrite(NamedTuple):
 
     def alone(self, texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axis, ...]) -> jax.Array:
         """By one device that has all samples."""
-        if self.rule == "set":
-            return texel_write.write(texels, values, coords, axes, unique=self.unique)
-        return texel_write.reduce(texels, values, coords, axes, self.rule)
+        return texel_write.by_rule(texels, values, coords, axes, self.rule, unique=self.unique)
 
     def __call__(self, texels: jax.Array, values: jax.Array, coords: Coords) -> jax.Array:
         """By all devices that store texels, if texels carry an explicit sharding."""

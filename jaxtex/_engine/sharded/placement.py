@@ -15,6 +15,7 @@ import numpy as np
 from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
+from ..._jax.contexts import METHOD
 from ..._jax.indexing import explicit_sharding
 from ..describe.axis import Axis, Role, inner_axes
 from ..describe.levels import CutChain
@@ -22,30 +23,9 @@ from ..describe.spec import Combination, ReadSpec
 from ..describe.stacks import Stack
 from .cut import Cut
 from .cut_chain import ChainCut
-from .method import METHOD, Halo, Method, Routing, Whole, report
+from .method import Halo, Method, Routing, Whole, report
 
 MEBIBYTE = 2**20
-
-
-def as_sharding(name: str, sharding: Any) -> NamedSharding:
-    """A sharding over explicit axes of a mesh, of the one in use if it does not say of which."""
-    if not isinstance(sharding, P | NamedSharding):
-        raise TypeError(
-            f"{name}: out_sharding is a {type(sharding).__name__}, expected a jax.sharding.PartitionSpec or "
-            f"NamedSharding."
-        )
-    alone = isinstance(sharding, P)
-    mesh, spec = (jax.sharding.get_abstract_mesh(), sharding) if alone else (sharding.mesh, sharding.spec)
-    types = dict(zip(mesh.axis_names, mesh.axis_types))
-    for entry in spec:
-        for axis in () if entry is None else entry if isinstance(entry, tuple) else (entry,):
-            if types.get(axis) is not jax.sharding.AxisType.Explicit:
-                raise ValueError(
-                    f"{name}: out_sharding names {axis!r}, which is no explicit axis of the mesh in use, "
-                    f"{mesh.axis_names}; make a mesh with axis_types=(jax.sharding.AxisType.Explicit,), and set it by "
-                    f"jax.set_mesh."
-                )
-    return NamedSharding(mesh, spec)
 
 
 def names_of(placed: NamedSharding | None) -> list[tuple[str, ...]]:

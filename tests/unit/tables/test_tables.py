@@ -14,7 +14,7 @@ from jaxtex._engine.cuda.build.launch import THIS_GPU
 from jaxtex._engine.cuda.read import read_kernel
 from jaxtex._engine.describe.plan import ReadPlan, layout_of, space_axes
 from jaxtex._engine.float_arithmetic import FLOAT
-from jaxtex._engine.forms import choice, cpu_adjoint, partitioned_adjoint
+from jaxtex._engine.forms import cpu_adjoint, gpu_kernels, partitioned_adjoint
 from jaxtex._tables.address_rules import ADDRESS_RULES, AddressRule
 from jaxtex._tables.filter_kernels import FILTER_KERNELS, FilterKernel, FilterOptions, WeightFunction, filter_kernel
 from jaxtex._tables.storage_formats import STORAGE_FORMATS, Decoding, StorageFormat
@@ -219,11 +219,11 @@ def test_a_made_up_dtype_is_read_and_written(made_up_dtype):
 
 
 def test_a_kernel_is_not_chosen_for_a_made_up_dtype(made_up_dtype, monkeypatch):
-    monkeypatch.setattr(choice, "can_compile_kernels", lambda: True)
+    monkeypatch.setattr(gpu_kernels, "can_compile_kernels", lambda: True)
     texels, (x, y) = jnp.zeros((*SIDE, 1), made_up_dtype), coords(3, 5)
     spec = spec_of(texels, jt.Sampler())
     of = lambda a: jax.ShapeDtypeStruct(a.shape, a.dtype)
-    assert not choice.supports_read(of(texels), of(y), of(x), spec=spec, batch=0)
+    assert not gpu_kernels.supports_read(of(texels), of(y), of(x), spec=spec, batch=0)
 
 
 def test_unknown_dtypes_are_refused():

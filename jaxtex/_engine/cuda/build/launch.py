@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from ...._jax.contexts import FOR_THIS_EXPORT
 from ...._jax.versions import has_ptx_call, triton_launcher
 from .nvrtc import Capability, CompilerUnavailable, compile_to_ptx
 
@@ -16,12 +17,6 @@ TRITON_TARGET = "triton_kernel_call_ffi"
 WARP = 32
 # Arguments of a kernel are arrays of XLA, which aligns them to more than this.
 ALIGNMENT = 16
-
-# The compute capability for which exported programs get kernels, where a caller has chosen so; see
-# `jaxtex.kernels_in_exports`. JAX compares contexts where it looks for a program that is already lowered.
-FOR_EXPORTS = jax.make_user_context(None)
-# The same, while such a program is lowered.
-FOR_THIS_EXPORT = jax.make_user_context(None)
 
 
 class Kernel(NamedTuple):
