@@ -84,12 +84,12 @@ def __getattr__(name: str) -> Any:
         # First of all, since JAX traces known functions again after a new context.
         importlib.import_module("._jax.contexts", __name__)
         for module in _MODULES:
-            found = vars(importlib.import_module(f".{module}", __name__))
-            globals().update({public: found[public] for public in __all__ if public in found})
+            found = importlib.import_module(f".{module}", __name__)
+            globals().update({public: getattr(found, public) for public in found.__all__})
             if name in globals():
                 return globals()[name]
     raise AttributeError(f"module 'jaxtex' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_MODULES, *_LOADED_ON_USE})
+    return sorted(["__version__", *__all__, *_LOADED_ON_USE])

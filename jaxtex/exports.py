@@ -8,10 +8,14 @@ from collections.abc import Generator
 
 from jax.export import DisabledSafetyCheck
 
+from ._checks.names import listing
 from ._engine.cuda.build.launch import TARGET, local_capability
 from ._engine.forms.gpu_kernels import LEAST_COMPUTE_CAPABILITY
 from ._jax.contexts import FOR_EXPORTS
 from ._jax.versions import has_ptx_call
+
+__all__ = ["kernels_in_exports"]
+__dir__ = listing(__all__)
 
 
 @contextlib.contextmanager

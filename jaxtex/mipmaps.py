@@ -12,13 +12,18 @@ from jax.sharding import PartitionSpec
 from jax.typing import ArrayLike
 
 from ._checks.arguments import as_array, as_integer, check_function, check_texture
+from ._checks.names import listing
 from ._checks.remedies import public
+from ._checks.texels import chain_shapes
 from ._engine.describe.coordinates import Arrays
 from ._engine.describe.levels import CutChain
 from ._jax.indexing import everywhere, explicit_sharding, is_sharded
 from ._jax.typed_jit import typed_jit
 from ._tables.storage_formats import sum_dtype
-from .texture import Texture, chain_shapes, packed
+from .texture import Texture, packed
+
+__all__ = ["build_mipmaps", "footprint"]
+__dir__ = listing(__all__)
 
 
 @public

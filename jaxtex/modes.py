@@ -6,6 +6,11 @@ from collections.abc import Collection
 from enum import StrEnum
 from typing import Any, TypeVar
 
+from ._checks.names import listing
+
+__all__ = ["AddressMode", "Arithmetic", "BoundaryMode", "FilterMode", "Limit", "ReadMode", "TextureKind"]
+__dir__ = listing(__all__)
+
 Option = TypeVar("Option", bound=StrEnum)
 
 # Words of other libraries for our options: of PyTorch, NumPy, SciPy, OpenCV, kornia and OpenGL.

@@ -14,10 +14,14 @@ import numpy as np
 
 from ._checks.integers import is_integer
 from ._checks.keywords import check_keywords
+from ._checks.names import listing
 from ._tables.address_rules import ADDRESS_RULES, AddressRule
 from ._tables.filter_kernels import MAX_SPLINE_ORDER, FilterKernel, FilterOptions, filter_kernel
 from ._tables.storage_formats import Decoding
 from .modes import AddressMode, Arithmetic, FilterMode, Limit, OptionEnum, ReadMode, choose
+
+__all__ = ["Sampler"]
+__dir__ = listing(__all__)
 
 # The enumeration of each option, or those of its members that the option offers.
 OPTIONS: dict[str, type[OptionEnum] | tuple[OptionEnum, ...]] = {

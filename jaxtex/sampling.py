@@ -29,15 +29,20 @@ from ._checks.arguments import (
     common_shape,
     converted,
 )
+from ._checks.names import listing
 from ._checks.remedies import public
 from ._checks.shardings import as_sharding
+from ._checks.texels import AXIS_NAMES, chain_shapes, check_faces
 from ._engine.compute.decoding import read_dtype
 from ._engine.describe.plan import Layout, combination
 from ._engine.describe.spec import Combination
 from ._reads import calls
 from .modes import Arithmetic, TextureKind, choose
 from .sampler import Sampler
-from .texture import AXIS_NAMES, Texture, chain_shapes, check_faces
+from .texture import Texture
+
+__all__ = ["fetch", "gather", "sample", "splat"]
+__dir__ = listing(__all__)
 
 # One array for each axis, x first; the last form is of tuples whose length is not known to type checkers.
 Coords = tuple[ArrayLike] | tuple[ArrayLike, ArrayLike] | tuple[ArrayLike, ArrayLike, ArrayLike] | tuple[ArrayLike, ...]

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ._checks.arguments import check_is_sampler, check_texture
+from ._checks.names import listing
 from ._checks.remedies import public
 from ._engine.compute.decoding import decode
 from ._engine.describe.plan import layout_of, space_axes
@@ -21,6 +22,9 @@ from ._tables.storage_formats import sum_dtype
 from .modes import FilterMode
 from .sampler import Sampler
 from .texture import Texture
+
+__all__ = ["spline_filter"]
+__dir__ = listing(__all__)
 
 Matrix = np.ndarray[Any, np.dtype[Any]]
 # The inverse of a B-spline is cut where it has fallen to this share of its largest weight, by the dtype of the sums.

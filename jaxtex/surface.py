@@ -13,6 +13,7 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from ._checks.arguments import ReadArguments, as_operands, check_level, check_texels, check_texture, common_shape
+from ._checks.names import listing
 from ._checks.remedies import public
 from ._checks.traps import OUTSIDE, report
 from ._checks.values import check_values, spread
@@ -28,6 +29,9 @@ from ._tables.storage_formats import Decoding
 from .modes import BoundaryMode, choose
 from .sampling import Coords
 from .texture import Texture
+
+__all__ = ["surface_add", "surface_max", "surface_min", "surface_read", "surface_write"]
+__dir__ = listing(__all__)
 
 BoundaryModeLike = BoundaryMode | Literal["trap", "clamp", "zero"]
 

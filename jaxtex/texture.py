@@ -12,24 +12,25 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from ._checks.integers import in_dtype_of_jax
+from ._checks.names import listing
 from ._checks.remedies import check_color, check_is_no_nest, check_operand, public
+from ._checks.texels import AXIS_NAMES, check_chain, check_level
 from ._engine.describe.levels import CutChain, joined_levels
-from ._tables.storage_formats import STORAGE_FORMATS
 from .modes import TextureKind, choose
 
+__all__ = [
+    "Texture",
+    "cubemap",
+    "cubemap_layered",
+    "texture1d",
+    "texture1d_layered",
+    "texture2d",
+    "texture2d_layered",
+    "texture3d",
+]
+__dir__ = listing(__all__)
+
 Texels = ArrayLike | Sequence[ArrayLike]  # texels, or a tuple of mip levels
-AXIS_NAMES = {
-    TextureKind.TEXTURE1D: ("W",),
-    TextureKind.TEXTURE2D: ("H", "W"),
-    TextureKind.TEXTURE3D: ("D", "H", "W"),
-    TextureKind.TEXTURE1D_LAYERED: ("L", "W"),
-    TextureKind.TEXTURE2D_LAYERED: ("L", "H", "W"),
-    TextureKind.CUBEMAP: ("6", "N", "N"),
-    TextureKind.CUBEMAP_LAYERED: ("L", "6", "N", "N"),
-}
-# The levels of a mip chain lie under one int32 index.
-CHAIN_LIMIT = 2**31
 
 
 @jax.tree_util.register_dataclass
@@ -152,62 +153,6 @@ def packed(kind: TextureKind, levels: Sequence[jax.Array], border_color: jax.Arr
         return Texture(levels[0], border_color, kind)
     texels = jnp.concatenate([level.reshape(math.prod(level.shape[:-1]), level.shape[-1]) for level in levels])
     return Texture(texels, border_color, kind, tuple(level.shape for level in levels))
-
-
-def check_level(kind: TextureKind, texels: Any, name: str, argument: str) -> jax.Array:
-    """The texels of one level."""
-    expected = f"({', '.join((*AXIS_NAMES[kind], 'C'))})"
-    texels = in_dtype_of_jax(name, argument, texels)
-    try:
-        # `jnp.asarray` compiles a program for each new shape of NumPy. `device_put` may share memory, that of a copy.
-        texels = jax.device_put(texels.copy()) if type(texels) is np.ndarray else jnp.asarray(texels)
-    except (TypeError, ValueError):
-        raise TypeError(f"{name}: {argument} is a {type(texels).__name__}, expected numbers {expected}.") from None
-    if texels.ndim != len(AXIS_NAMES[kind]) + 1:
-        missing = texels.ndim == len(AXIS_NAMES[kind])
-        remedy = f"{argument}[..., None] adds a channel axis" if missing else "stack textures under jax.vmap"
-        if missing and argument != "texels" and AXIS_NAMES[kind][0] in ("6", "L", "D"):  # faces, layers or slices
-            remedy = "a list or tuple holds mip levels, and jnp.stack(texels) makes one array"
-        raise ValueError(f"{name}: {argument} has shape {texels.shape}, expected {expected}; {remedy}.")
-    if 0 in texels.shape[:-1]:
-        raise ValueError(f"{name}: {argument} has shape {texels.shape}, expected at least one texel.")
-    check_faces(kind, texels.shape, name, argument)
-    if texels.dtype.name not in STORAGE_FORMATS:
-        listed = ", ".join(STORAGE_FORMATS)
-        raise ValueError(f"{name}: {argument} has dtype {texels.dtype}, expected one of {listed}; use astype.")
-    return texels
-
-
-def check_faces(kind: TextureKind, shape: tuple[int, ...], name: str, argument: str) -> None:
-    """A cubemap has six square faces."""
-    if kind.is_cube and (shape[-4] != 6 or shape[-3] != shape[-2]):
-        expected = ", ".join((*AXIS_NAMES[kind], "C"))
-        raise ValueError(f"{name}: {argument} has shape {shape}, expected ({expected}), six square faces.")
-
-
-def check_chain(kind: TextureKind, levels: Sequence[jax.Array], name: str) -> None:
-    """Each level is half the one before, rounded down and at least 1; nothing else changes."""
-    for k, (level, shape) in enumerate(zip(levels, chain_shapes(kind, levels[0].shape, len(levels), name))):
-        if level.shape != shape or level.dtype != levels[0].dtype:
-            raise ValueError(
-                f"{name}: level {k} has shape {level.shape} and dtype {level.dtype}, expected {shape} and "
-                f"{levels[0].dtype}: sizes are max(1, n >> level) of the first; build_mipmaps makes such levels."
-            )
-    if len(levels) > 1 and sum(math.prod(level.shape[:-1]) for level in levels) >= CHAIN_LIMIT:
-        raise ValueError(f"{name}: texels has 2^31 texels or more, too many for a mip chain; use fewer levels.")
-
-
-def chain_shapes(
-    kind: TextureKind, shape: tuple[int, ...], num_levels: int | None, name: str, argument: str = "texels"
-) -> list[tuple[int, ...]]:
-    """The shapes of the levels of a mip chain, of all there can be if `num_levels` is None."""
-    front, sizes = shape[: -1 - kind.texel_ndim], shape[-1 - kind.texel_ndim : -1]
-    most = max(sizes).bit_length()
-    if num_levels is not None and not 1 <= num_levels <= most:
-        raise ValueError(
-            f"{name}: {argument} asks for {num_levels} levels, expected 1 to {most} for texels of shape {shape}."
-        )
-    return [(*front, *(max(n >> level, 1) for n in sizes), shape[-1]) for level in range(num_levels or most)]
 
 
 @public

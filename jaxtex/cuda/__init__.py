@@ -10,8 +10,6 @@ Values whose type differs from the array's are refused, because a copy converts 
 Python numbers are converted: to floats they are rounded, and a number that does not fit is an error. Arrays of 64-bit
 numbers may stand for those of 32 bits: floats are rounded, and integers saturate.
 
-The code has three subpackages: `memory` (arrays and copies), `textures` and `surfaces`.
-
 Example:
     >>> import jax.numpy as jnp
     >>> from jaxtex import cuda
@@ -24,6 +22,7 @@ Example:
 
 # pyright: strict
 
+from .._checks.names import listing
 from .enums import (
     AddressMode,
     ArrayFlags,
@@ -397,3 +396,4 @@ __all__ = [
     "uint_as_float",
     "unbindTexture",
 ]
+__dir__ = listing(__all__)

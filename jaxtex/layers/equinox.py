@@ -26,6 +26,10 @@ except ModuleNotFoundError as error:
     raise ImportError(
         "jaxtex.layers.equinox needs Equinox, which is not installed; run: pip install equinox."
     ) from error
+from .._checks.names import listing
+
+__all__ = ["SpatialTransformer", "parameters_of"]
+__dir__ = listing(__all__)
 
 
 class SpatialTransformer(eqx.Module):

@@ -22,6 +22,10 @@ try:
     from flax import nnx  # pyright: ignore[reportMissingImports]
 except ModuleNotFoundError as error:
     raise ImportError("jaxtex.layers.nnx needs Flax, which is not installed; run: pip install flax.") from error
+from .._checks.names import listing
+
+__all__ = ["SpatialTransformer", "parameters_of"]
+__dir__ = listing(__all__)
 
 
 class SpatialTransformer(nnx.Module):

@@ -25,6 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._checks.arguments import ReadArguments, as_operands
+from .._checks.texels import chain_shapes
 from .._engine.compute.decoding import decode
 from .._engine.describe.axis import Role
 from .._engine.describe.footprint import biased, clamped
@@ -37,7 +38,7 @@ from .._tables.storage_formats import Decoding, sum_dtype
 from ..mipmaps import next_level, with_levels
 from ..modes import TextureKind
 from ..sampler import Sampler
-from ..texture import Texture, chain_shapes
+from ..texture import Texture
 from .types import Arrays
 
 # The level of detail, log2(s), at which the finest level is read by `SPAN` alone.

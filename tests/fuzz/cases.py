@@ -10,7 +10,7 @@ import numpy as np
 
 import jaxtex as jt
 from jaxtex import TextureKind
-from jaxtex.texture import AXIS_NAMES, chain_shapes
+from jaxtex._checks.texels import AXIS_NAMES, chain_shapes
 
 FLOATS = {"float32": np.float32, "float16": np.float16, "bfloat16": ml_dtypes.bfloat16}
 DTYPES = [*["float32"] * 8, "float16", "bfloat16", "uint8", "int8", "uint16", "int16", "bool"]

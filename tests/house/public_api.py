@@ -19,6 +19,8 @@ ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "tests" / "data"
 CURRENT = FOLDER / "public_api.txt"
 MODULES = ("", ".cuda", ".layers", ".layers.equinox", ".layers.nnx", ".ndimage", ".nn", ".sharded", ".warp")
+# The modules that define the names of `jaxtex`.
+DEFINING = (".exports", ".mipmaps", ".modes", ".sampler", ".sampling", ".splines", ".surface", ".texture")
 # What public classes inherit from classes of other packages is not listed.
 OURS = "jaxtex"
 

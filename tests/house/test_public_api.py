@@ -1,5 +1,7 @@
 """The public interface: no name and no signature changes without a line in the changelog."""
 
+import importlib
+import pkgutil
 import re
 
 import pytest
@@ -24,6 +26,27 @@ def test_the_public_names_are_as_recorded(lines):
         f"the public interface changed: run `python -m tests.house.public_api --write`, and add a line to the section "
         f"[{top_version()}] of CHANGELOG.md"
     )
+
+
+@pytest.mark.parametrize("module", (*public_api.MODULES, *public_api.DEFINING))
+def test_dir_lists_public_names_alone(module):
+    package = {name.split(".")[1] for name in public_api.MODULES[1:]}
+    for library in ("equinox", "flax"):
+        pytest.importorskip(library)
+    imported = importlib.import_module(f"jaxtex{module}")
+    more = {"__version__", *package} if imported is jaxtex else set()
+    assert dir(imported) == sorted({*imported.__all__} | more)
+    assert all(hasattr(imported, name) for name in dir(imported))
+
+
+def test_the_names_of_jaxtex_are_those_of_the_modules_that_define_them():
+    modules = [importlib.import_module(f"jaxtex{module}") for module in public_api.DEFINING]
+    assert sorted(name for module in modules for name in module.__all__) == jaxtex.__all__
+
+
+def test_every_module_without_an_underscore_is_public():
+    names = {found.name for found in pkgutil.iter_modules(jaxtex.__path__) if not found.name.startswith("_")}
+    assert {f".{name}" for name in names - {"cli"}} == {name for name in (*public_api.DEFINING, *public_api.MODULES) if name.count(".") == 1}
 
 
 def test_the_changelog_names_what_changed_since_the_last_release():

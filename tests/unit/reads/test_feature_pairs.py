@@ -17,11 +17,11 @@ from jax.sharding import AxisType, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import jaxtex as jt
+from jaxtex._checks.texels import chain_shapes
 from jaxtex._engine.describe.plan import ResolvedLevel, SizedTexture, layout_of
 from jaxtex._engine.float_arithmetic import FLOAT, plan_read
 from jaxtex._jax.indexing import placed_like
 from jaxtex._reads import calls
-from jaxtex.mipmaps import chain_shapes
 from jaxtex.modes import TextureKind
 from tests.oracles import reads as oracle
 from tests.support.tolerances import assert_close
