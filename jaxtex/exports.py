@@ -9,6 +9,7 @@ from collections.abc import Generator
 from jax.export import DisabledSafetyCheck
 
 from ._checks.names import listing
+from ._checks.words import shown
 from ._engine.cuda.build.launch import TARGET, local_capability
 from ._engine.forms.gpu_kernels import LEAST_COMPUTE_CAPABILITY
 from ._jax.contexts import FOR_EXPORTS
@@ -87,7 +88,8 @@ def checked(capability: object) -> tuple[int, int]:
         major, minor = map(operator.index, capability)  # pyright: ignore[reportArgumentType]
     except (TypeError, ValueError):
         raise TypeError(
-            f"kernels_in_exports: compute_capability is {capability!r}, expected a pair of integers such as {least}."
+            f"kernels_in_exports: compute_capability is {shown(capability)}, expected a pair of integers such as "
+            f"{least}."
         ) from None
     if (major, minor) < least:
         raise ValueError(

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from ._checks.names import listing
+from ._checks.words import shown
 
 __all__ = ["AddressMode", "Arithmetic", "BoundaryMode", "FilterMode", "Limit", "ReadMode", "TextureKind"]
 __dir__ = listing(__all__)
@@ -57,7 +58,7 @@ def choose(name: str, argument: str, value: Any, options: type[Option] | Collect
         return member
     listed = ", ".join(repr(option.value) for option in allowed)
     error = ValueError if isinstance(value, str) else TypeError
-    raise error(f"{name}: {argument} is {value!r}, expected one of {listed}.")
+    raise error(f"{name}: {argument} is {shown(value)}, expected one of {listed}.")
 
 
 class OptionEnum(StrEnum):

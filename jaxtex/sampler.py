@@ -13,8 +13,8 @@ import jax
 import numpy as np
 
 from ._checks.integers import is_integer
-from ._checks.keywords import check_keywords
-from ._checks.names import listing
+from ._checks.names import check_keywords, listing
+from ._checks.words import shown
 from ._tables.address_rules import ADDRESS_RULES, AddressRule
 from ._tables.filter_kernels import MAX_SPLINE_ORDER, FilterKernel, FilterOptions, filter_kernel
 from ._tables.storage_formats import Decoding
@@ -72,7 +72,8 @@ def explains_fields(cls: type[Class]) -> type[Class]:
         check_keywords(cls.__name__, keywords, fields, mode_meant)
         if args:
             raise TypeError(
-                f"{cls.__name__}: {args[0]!r} came without a name; pass filter_mode=..., address_mode=... or another."
+                f"{cls.__name__}: {shown(args[0])} came without a name; pass filter_mode=..., address_mode=... or "
+                f"another."
             )
         make(self, **keywords)
 
@@ -279,22 +280,22 @@ def _chosen(name: str, value: object, options: type[OptionEnum] | tuple[OptionEn
 
 def _number(name: str, value: Any) -> float:
     if not (is_integer(value) or isinstance(value, float | np.floating)):
-        raise TypeError(f"Sampler: {name} is {value!r}, expected a number, which must be known while tracing.")
+        raise TypeError(f"Sampler: {name} is {shown(value)}, expected a number, which must be known while tracing.")
     number = float(cast(float, value))
     if math.isnan(number):
         raise ValueError(f"Sampler: {name} is NaN, expected a number.")
     if name in FINITE and abs(number) > LARGEST:
-        raise ValueError(f"Sampler: {name} is {value!r}, expected a finite number, which float32 holds.")
+        raise ValueError(f"Sampler: {name} is {shown(value)}, expected a finite number, which float32 holds.")
     return number
 
 
 def _flag(name: str, value: Any) -> bool:
     if not isinstance(value, bool | np.bool_):
-        raise TypeError(f"Sampler: {name} is {value!r}, expected True or False.")
+        raise TypeError(f"Sampler: {name} is {shown(value)}, expected True or False.")
     return bool(cast(bool, value))
 
 
 def _count(name: str, value: Any, least: int, most: int) -> int:
     if not is_integer(value, least, most):
-        raise ValueError(f"Sampler: {name} is {value!r}, expected an integer from {least} to {most}.")
+        raise ValueError(f"Sampler: {name} is {shown(value)}, expected an integer from {least} to {most}.")
     return int(cast(int, value))

@@ -15,15 +15,13 @@ from jax.typing import ArrayLike, DTypeLike
 from ._checks import hints
 from ._checks.arguments import (
     as_integer,
+    as_sharding,
     as_sizes,
-    check_adjoint,
     check_coords,
     check_dtype,
-    check_is_sampler,
     check_key,
     check_level,
     check_read_arguments,
-    check_sampler,
     check_texels,
     check_texture,
     common_shape,
@@ -31,7 +29,7 @@ from ._checks.arguments import (
 )
 from ._checks.names import listing
 from ._checks.remedies import public
-from ._checks.shardings import as_sharding
+from ._checks.samplers import check_adjoint, check_sampler
 from ._checks.texels import AXIS_NAMES, chain_shapes, check_faces
 from ._engine.compute.decoding import read_dtype
 from ._engine.describe.plan import Layout, combination
@@ -135,7 +133,7 @@ def sample(
         Array(40., dtype=float32, weak_type=True)
     """
     check_texture("sample", texture, coords)
-    check_sampler("sample", texture.kind, texture.dtype, texture.num_levels, sampler)
+    check_sampler("sample", texture.kind, texture.dtype, texture.num_levels, texture.shape[-2], sampler)
     arguments = check_read_arguments("sample", texture.kind, coords, layer, lod, ddx, ddy, ddz)
     if ddz is not None and sampler.arithmetic is Arithmetic.HARDWARE:
         raise ValueError(
@@ -237,9 +235,8 @@ def gather(
     if texture.kind is not TextureKind.TEXTURE2D:
         raise ValueError(f"gather: texture is of kind {texture.kind.value!r}, expected a texture2d.")
     component = as_integer("gather", "component", component, 0, texture.num_channels - 1)
-    check_is_sampler("gather", sampler)
     unfiltered = dataclasses.replace(sampler, filter_mode="point")
-    check_sampler("gather", texture.kind, texture.dtype, 1, unfiltered)
+    check_sampler("gather", texture.kind, texture.dtype, 1, texture.shape[-2], unfiltered)
     arguments = check_read_arguments("gather", texture.kind, coords, None)
     result = read_dtype(texture.dtype, sampler.decoding, blends=False)
     return calls.gather(texture, arguments, sampler=sampler, component=component, dtype=result)
@@ -300,7 +297,6 @@ def splat(
         Array([0. , 0.5, 0.5, 0. ], dtype=float32)
     """
     check_coords("splat", coords)
-    check_is_sampler("splat", sampler)
     texture_kind = infer_kind(kind, len(coords), layer)
     sizes = check_shape(texture_kind, shape)
     given = converted("splat", "values", values)
@@ -319,7 +315,7 @@ def splat(
     chain = None if lod is None and ddx is None else tuple(chain_shapes(texture_kind, sizes, None, "splat"))
     chain = None if chain is not None and len(chain) == 1 else chain
     layout = Layout(texture_kind, sizes, len(chain or (sizes,)))
-    check_sampler("splat", texture_kind, result, layout.num_levels, sampler)
+    check_sampler("splat", texture_kind, result, layout.num_levels, sizes[-2], sampler)
     if chain is not None and out_sharding is not None:
         raise ValueError(
             "splat: out_sharding is given with a level of detail, but splat cannot shard a mip chain; leave "

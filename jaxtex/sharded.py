@@ -91,9 +91,9 @@ def using(method: Halo | Routing | Whole) -> Generator[None, None, None]:
             f"jaxtex.sharded.Whole()."
         )
     if isinstance(given, Halo) and not is_integer(given.reach, 0):
-        raise ValueError(f"using: reach is {given.reach!r}, expected an integer of at least 0, in texels.")
+        raise ValueError(f"using: reach is {shown(given.reach)}, expected an integer of at least 0, in texels.")
     if isinstance(given, Routing) and not given.slack > 0:
-        raise ValueError(f"using: slack is {given.slack!r}, expected a number above 0, such as 1.1.")
+        raise ValueError(f"using: slack is {shown(given.slack)}, expected a number above 0, such as 1.1.")
     with METHOD(method):
         yield
 

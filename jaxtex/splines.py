@@ -9,9 +9,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ._checks.arguments import check_is_sampler, check_texture
+from ._checks.arguments import check_texture
 from ._checks.names import listing
 from ._checks.remedies import public
+from ._checks.samplers import check_modes
 from ._engine.compute.decoding import decode
 from ._engine.describe.plan import layout_of, space_axes
 from ._engine.rules.convolution import convolve
@@ -71,7 +72,6 @@ def spline_filter(texture: Texture, sampler: Sampler) -> Texture:
     """
     name = "spline_filter"
     check_texture(name, texture)
-    check_is_sampler(name, sampler)
     if sampler.filter is not FilterMode.BSPLINE:
         raise ValueError(
             f"{name}: sampler has filter_mode={str(sampler.filter)!r}, expected 'bspline', the only filter that "
@@ -80,6 +80,7 @@ def spline_filter(texture: Texture, sampler: Sampler) -> Texture:
     if texture.kind.is_cube or texture.num_levels > 1:
         what = "a cubemap" if texture.kind.is_cube else f"a chain of {texture.num_levels} levels"
         raise ValueError(f"{name}: texture is {what}, expected one level of a 1D, 2D or 3D texture, layered or not.")
+    check_modes(name, sampler, texture.kind.texel_ndim, texture.shape[-2])
     return _filtered(texture, sampler=sampler)
 
 

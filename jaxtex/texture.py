@@ -13,8 +13,9 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from ._checks.names import listing
-from ._checks.remedies import check_color, check_is_no_nest, check_operand, public
-from ._checks.texels import AXIS_NAMES, check_chain, check_level
+from ._checks.operands import check_is_no_nest
+from ._checks.remedies import check_color, public
+from ._checks.texels import check_chain, check_level, stacked_axes
 from ._engine.describe.levels import CutChain, joined_levels
 from .modes import TextureKind, choose
 
@@ -76,14 +77,7 @@ class Texture:
     @property
     def batch_ndim(self) -> int:
         """The number of leading axes along which textures are stacked; 0 for a single texture."""
-        ndim = getattr(self.texels, "ndim", None)
-        own = 2 if self.level_shapes else len(AXIS_NAMES[self.kind]) + 1
-        if ndim is None or ndim < own:
-            raise ValueError(
-                f"Texture: texels is {getattr(self.texels, 'shape', self.texels)!r}, expected at least {own} axes for "
-                f"kind {self.kind.value!r}; make textures with jaxtex.texture2d(array) or another constructor."
-            )
-        return ndim - own
+        return stacked_axes("Texture: texels", self.texels, self.kind, in_chain=bool(self.level_shapes))
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -141,7 +135,6 @@ def build(kind: TextureKind, texels: Texels, border_color: ArrayLike | None, nam
         raise ValueError(f"{name}: texels is empty, expected at least one level.")
     check_chain(kind, levels, name)
     if border_color is not None:
-        check_operand(name, "border_color", border_color)
         border_color = jnp.asarray(border_color)
         check_color(name, border_color, levels[0].shape[-1])
     return packed(kind, levels, border_color)

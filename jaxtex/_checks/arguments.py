@@ -1,26 +1,30 @@
 """Checks of the arguments of calls: an error names the argument, what came, what was expected, and the remedy."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import NamedSharding
+from jax.sharding import PartitionSpec as P
 
-from .._tables.storage_formats import Decoding, storage_format, sum_dtype
-from ..modes import Arithmetic, FilterMode, ReadMode, TextureKind
-from ..sampler import Sampler
+from .._tables.storage_formats import known_format, sum_dtype
+from ..modes import TextureKind
 from ..texture import Texture
 from .integers import as_index, as_rounded, is_integer, is_integral, known_integers, narrowed, saturated
-from .remedies import described, mode_of, shown
+from .operands import is_array, leaves_of
+from .remedies import check_is_known
+from .texels import check_stored, stacked_axes
+from .words import described, shown
 
 TEXTURE_CALLS = {1: "texture1d", 2: "texture2d", 3: "texture3d"}
 
 
-# Textures and samplers
+# Textures
 
 
-def check_texture(name: str, texture: Any, coords: Any = None, argument: str = "texture") -> None:
+def check_texture(name: str, texture: object, coords: object = None, argument: str = "texture") -> None:
     """A `Texture` that is not stacked.
 
     Args:
@@ -30,16 +34,19 @@ def check_texture(name: str, texture: Any, coords: Any = None, argument: str = "
         raise TypeError(
             f"{name}: {argument} is {described(texture)}, expected a Texture; {texture_call(texture, coords)}."
         )
-    if texture.batch_ndim:
+    if stacked_axes(f"{name}: {argument}.texels", texture.texels, texture.kind, in_chain=bool(texture.level_shapes)):
         raise ValueError(
             f"{name}: {argument}.texels has shape {texture.texels.shape}, a stack of textures of kind "
             f"{texture.kind.value!r}; read it under jax.vmap."
         )
+    if known_format(texture.dtype) is None:
+        check_stored(f"{name}: {argument}.texels", texture.dtype)
 
 
-def texture_call(value: Any, coords: Any) -> str:
+def texture_call(value: object, coords: object) -> str:
     """The call that makes a texture of an array."""
-    ndim = np.ndim(value) if isinstance(value, jax.Array | np.ndarray | list | tuple) else None
+    of_numbers = isinstance(value, list | tuple) and not any(map(is_array, leaves_of(value)))
+    ndim = np.ndim(cast(Any, value)) if is_array(value) or of_numbers else None
     count = len(coords) if isinstance(coords, tuple | list) else None
     if count not in TEXTURE_CALLS:
         count = None if ndim is None else ndim - 1
@@ -47,75 +54,6 @@ def texture_call(value: Any, coords: Any) -> str:
         return "make one with jaxtex.texture2d(array) or another constructor"
     array = "array[..., None]" if ndim == count else "array"
     return f"make one with jaxtex.{TEXTURE_CALLS[count]}({array})"
-
-
-def check_is_sampler(name: str, sampler: Any) -> None:
-    if isinstance(sampler, Sampler):
-        return
-    option = mode_of(sampler)
-    remedy = "jaxtex.Sampler(...)" if option is None else f"jaxtex.Sampler({option}_mode={sampler!r})"
-    if name in ("sample", "gather") and isinstance(sampler, jax.Array | np.ndarray | int | float):
-        remedy = f"coordinates as one tuple, {name}(texture, (x, y))"
-    raise TypeError(f"{name}: {sampler_came(sampler)}; pass {remedy}.")
-
-
-def sampler_came(sampler: Any, argument: str = "sampler") -> str:
-    """The first half of a message on a sampler that is none."""
-    return f"{argument} is {repr(sampler) if isinstance(sampler, str) else described(sampler)}, expected a Sampler"
-
-
-def check_sampler(name: str, kind: TextureKind, stored: Any, num_levels: int, sampler: Sampler) -> None:
-    """A filter needs numbers with fractions, a mip chain coordinates that fit every level, a seam few taps."""
-    check_is_sampler(name, sampler)
-    stored, row = np.dtype(stored), storage_format(stored)
-    if sampler.decoding is Decoding.SRGB and not row.srgb:
-        raise ValueError(
-            f"{name}: srgb=True decodes uint8 texels, and the texture holds {row.name}; leave srgb out, or store the "
-            f"codes as uint8."
-        )
-    if sampler.decoding is not Decoding.ELEMENT and row.fraction_bits is None:
-        raise ValueError(
-            f"{name}: read_mode='normalized_float' applies to 8- and 16-bit integer texels, and the texture holds "
-            f"{row.name}; use read_mode='element'."
-        )
-    elements = sampler.decoding is Decoding.ELEMENT and not row.blends
-    if elements and sampler.kernel.blends:
-        raise ValueError(
-            f"{name}: filter_mode={str(sampler.filter)!r} cannot blend {stored} texels read as elements; use "
-            f"read_mode='normalized_float' (8 and 16 bits), filter_mode='point', or convert the texels to float32."
-        )
-    if elements and num_levels > 1 and sampler.mipmap_filter_mode is not FilterMode.POINT:
-        raise ValueError(
-            f"{name}: mipmap_filter_mode='linear' cannot blend {stored} texels read as elements; use "
-            f"mipmap_filter_mode='point'."
-        )
-    if num_levels > 1 and not sampler.normalized_coords and not kind.is_cube:
-        raise ValueError(
-            f"{name}: normalized_coords=False, but the texture has {num_levels} mip levels of different sizes; use "
-            f"normalized coordinates."
-        )
-    # Reads across the seams of a cubemap use no address modes; wrong ones are refused there, too.
-    rules = sampler.address_rules(kind.texel_ndim, name=name)
-    if kind.is_cube and sampler.seamless_cubemap and rules[0].num_axes > 1:
-        raise ValueError(
-            f"{name}: address_mode={rules[0].name!r} is given for a read across the seams of a cubemap, which has no "
-            f"poles; leave address_mode out, or use seamless_cubemap=False."
-        )
-    if kind.is_cube and sampler.seamless_cubemap and sampler.kernel.reach > 1:
-        raise ValueError(
-            f"{name}: filter_mode={str(sampler.filter)!r} reaches more than one texel across the seams of a "
-            f"cubemap; use 'linear', or seamless_cubemap=False."
-        )
-    if kind.is_cube and sampler.seamless_cubemap and sampler.limit is not None and sampler.kernel.num_taps > 2:
-        raise ValueError(
-            f"{name}: limit={str(sampler.limit)!r} is given for a read across the seams of a cubemap, whose corners "
-            f"lack a tap; use seamless_cubemap=False, or leave limit out."
-        )
-    if sampler.arithmetic is Arithmetic.HARDWARE and not row.on_hardware:
-        raise ValueError(
-            f"{name}: arithmetic='hardware' is given for {stored} texels, which no texture unit has; use "
-            f"arithmetic='float', or convert the texels to float32."
-        )
 
 
 def check_key(name: str, key: Any) -> Any:
@@ -155,25 +93,30 @@ def check_known_dtype(name: str, dtype: Any) -> np.dtype:
         raise TypeError(f"{name}: dtype is {shown(dtype)}, expected the name of a dtype such as 'float32'.") from None
 
 
-def check_adjoint(name: str, sampler: Sampler) -> None:
-    """A splat is the adjoint of a read of floating texels, which is linear in them."""
-    if sampler.read_mode is not ReadMode.ELEMENT:
-        raise ValueError(
-            f"{name}: sampler has read_mode='normalized_float', and {name} makes floating texels; leave it out."
+def as_sharding(name: str, sharding: Any) -> NamedSharding:
+    """A sharding over explicit axes of a mesh, of the one in use if it does not say of which."""
+    if not isinstance(sharding, P | NamedSharding):
+        raise TypeError(
+            f"{name}: out_sharding is a {type(sharding).__name__}, expected a jax.sharding.PartitionSpec or "
+            f"NamedSharding."
         )
-    if sampler.limit is not None:
-        raise ValueError(
-            f"{name}: sampler has limit={str(sampler.limit)!r}, and a limited read is not linear in the texels, so "
-            f"that it has no adjoint; leave it out."
-        )
-    if sampler.arithmetic is Arithmetic.HARDWARE:
-        raise ValueError(
-            f"{name}: sampler has arithmetic='hardware', and no texture unit splats; use arithmetic='float'."
-        )
+    alone = isinstance(sharding, P)
+    mesh, spec = (jax.sharding.get_abstract_mesh(), sharding) if alone else (sharding.mesh, sharding.spec)
+    types = dict(zip(mesh.axis_names, mesh.axis_types))
+    for entry in spec:
+        for axis in () if entry is None else entry if isinstance(entry, tuple) else (entry,):
+            if types.get(axis) is not jax.sharding.AxisType.Explicit:
+                raise ValueError(
+                    f"{name}: out_sharding names {axis!r}, which is no explicit axis of the mesh in use, "
+                    f"{mesh.axis_names}; make a mesh with axis_types=(jax.sharding.AxisType.Explicit,), and set it by "
+                    f"jax.set_mesh."
+                )
+    return NamedSharding(mesh, spec)
 
 
 def as_integer(name: str, argument: str, value: Any, low: int, high: int | None = None) -> int:
     """An integer known while tracing, from `low` to `high`."""
+    check_is_known(name, argument, value)
     if not is_integer(value, low, high):
         expected = f"of at least {low}" if high is None else f"from {low} to {high}"
         raise ValueError(f"{name}: {argument} is {shown(value)}, expected an integer {expected}.")
@@ -290,7 +233,8 @@ def check_shapes(name: str, argument: str, arguments: ReadArguments) -> ReadArgu
         given = ((field, value) for field, value in zip(arguments._fields, arguments) if value is not None)
         shapes = ", ".join(f"{field} {[a.shape for a in jax.tree.leaves(value)]}" for field, value in given)
         raise ValueError(
-            f"{name}: the arrays of {argument} and the arrays given with them do not broadcast: {shapes}."
+            f"{name}: the arrays of {argument} and the arrays given with them do not broadcast: {shapes}; pass equal "
+            f"sizes, or 1."
         ) from None
     return arguments
 

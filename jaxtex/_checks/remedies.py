@@ -1,13 +1,16 @@
-"""The checks that all public functions share, and what to pass in place of arguments that no call takes: words of other
-libraries, strings, nested lists.
+"""The checks that all public functions share, and what to pass in place of arguments that no call takes.
+
+The annotation of a parameter says of which sort it is, and each sort is checked here, before anything else.
 """
 
 # pyright: strict, reportUnknownMemberType=false
 
+import enum
 import functools
 import inspect
-from collections.abc import Callable, Collection
-from typing import Any, ParamSpec, TypeVar, cast
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from types import NoneType
+from typing import Any, ParamSpec, TypeVar, cast, get_args, get_origin
 
 import jax
 import numpy as np
@@ -16,7 +19,9 @@ from jax.core import Tracer
 from ..modes import AddressMode, FilterMode, OptionEnum
 from ..sampler import Sampler
 from .integers import in_native_order
-from .keywords import check_keywords as check_names
+from .names import check_keywords as check_names
+from .operands import check_operand, leaves_of
+from .words import shown
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -48,47 +53,182 @@ FLAGS = (bool, bool | None)
 SAMPLER_FIELDS = tuple(inspect.signature(Sampler).parameters)
 
 
+class Sort(enum.Enum):
+    """What a parameter takes."""
+
+    FLAG = "True or False"
+    SAMPLER = "a sampler"
+    ARRAYS = "an array, a number, or several of them"
+    TUPLE = "a tuple of arrays, such as coordinates"
+    STATIC = "what is known while tracing: numbers and words"
+    OTHER = "a texture, a function, or anything else"
+
+
+# The classes of static arguments, beside words of a `Literal`.
+STATIC_TYPES = (bool, int, float, str, NoneType, np.generic, np.ndarray)
+
+
+def sort_of(annotation: object) -> Sort:
+    """What a parameter with this annotation takes."""
+    if annotation in FLAGS:
+        return Sort.FLAG
+    held = {*parts_of(annotation)}
+    if Sampler in held:
+        return Sort.SAMPLER
+    if jax.Array in held:
+        options = [option for option in (get_args(annotation) or (annotation,)) if option is not NoneType]
+        tuples = get_origin(annotation) is tuple or all(get_origin(option) is tuple for option in options)
+        return Sort.TUPLE if tuples else Sort.ARRAYS
+    is_static = all(isinstance(part, type) and issubclass(part, STATIC_TYPES) for part in held)
+    return Sort.STATIC if is_static else Sort.OTHER
+
+
+def parts_of(annotation: object) -> Iterator[object]:
+    """The classes in an annotation: of a union those of its members, of a sequence those of its elements."""
+    origin = get_origin(annotation)
+    if origin is np.ndarray or not get_args(annotation):
+        yield origin or annotation
+    elif isinstance(origin, type) and issubclass(origin, Callable):
+        yield origin
+    else:
+        for part in get_args(annotation):
+            if part is not Ellipsis:
+                yield from parts_of(part) if not isinstance(part, str | int) else (type(cast(object, part)),)
+
+
 def public(
-    function: Callable[Parameters, Result], prepared: Callable[[str, Any], Any] | None = None
+    function: Callable[Parameters, Result],
+    prepared: Callable[[str, Any], Any] | None = None,
+    called: str | None = None,
 ) -> Callable[Parameters, Result]:
     """A function whose arguments are checked as those of all public functions are.
 
-    A keyword that it does not take, or a flag that is neither true nor false, raises a TypeError that says what to
-    pass. Arrays of NumPy arrive in the byte order of the machine.
+    A keyword that it does not take, and an argument that is not of the sort of its parameter, raise a TypeError that
+    says what to pass. Arrays of NumPy arrive in the byte order of the machine.
 
     Args:
-        prepared: of the name and the value of an argument, what the function gets.
+        prepared: of the name and the value of an argument that is no flag, what the function gets.
+        called: the name by which it is called; the class, of a method that makes its objects.
     """
-    name, signature = function.__name__, inspect.signature(function)
-    flags = {p.name for p in signature.parameters.values() if p.annotation in FLAGS}
+    name, signature = called or function.__name__, inspect.signature(function)
+    parameters = signature.parameters
+    sorts = {p.name: sort_of(p.annotation) for p in parameters.values()}
+    names = [argument for argument in parameters if argument != "self"]
+    positional = [key for key, p in parameters.items() if p.kind is not p.KEYWORD_ONLY]
+    # Where the parameter after a tuple takes arrays too, nothing tells that the tuple is missing.
+    arrays = [sorts[key] in (Sort.ARRAYS, Sort.TUPLE) for key in positional]
+    tuples = [k for k, key in enumerate(positional) if sorts[key] is Sort.TUPLE and not any(arrays[k + 1 : k + 2])]
+
+    required = [key for key in names if parameters[key].default is inspect.Parameter.empty]
 
     @functools.wraps(function)
     def call(*args: Parameters.args, **keywords: Parameters.kwargs) -> Result:
-        check_keywords(name, keywords, signature.parameters)
-        try:
-            bound = signature.bind(*args, **keywords)
-        except TypeError as error:
-            raise TypeError(f"{name}: {error}.") from None
-        for argument, value in bound.arguments.items():
-            if argument not in flags:
+        check_keywords(name, keywords, names)
+        for number in tuples:
+            check_is_together(name, args, positional, number)
+        given: dict[str, Any] = dict(zip(positional, args))
+        if len(args) > len(positional) or not given.keys().isdisjoint(keywords):
+            refuse(name, signature, names, args, keywords)
+        given.update(keywords)
+        if not all(key in given for key in required):
+            refuse(name, signature, names, args, keywords)
+        for argument, value in given.items():
+            sort = sorts[argument]
+            if argument == "self":
+                continue
+            if value is not parameters[argument].default:
+                check_sort(name, argument, value, sort, parameters)
+            if sort is Sort.FLAG:
+                is_given = value is not None or parameters[argument].annotation is bool
+                given[argument] = as_flag(name, argument, value) if is_given else value
+            else:
                 value = in_native_order(value)
-                bound.arguments[argument] = prepared(argument, value) if prepared else value
-            elif value is not None or signature.parameters[argument].annotation is bool:
-                bound.arguments[argument] = as_flag(name, argument, value)
-        return function(*bound.args, **bound.kwargs)
+                given[argument] = prepared(argument, value) if prepared else value
+        front = [given.pop(key) for key in positional[: leading(positional, given)]]
+        return cast(Callable[..., Result], function)(*front, **given)
 
     return call
 
 
-def as_flag(name: str, argument: str, value: Any) -> bool:
+def leading(names: Sequence[str], given: Collection[str]) -> int:
+    """How many of the first names are given."""
+    return next((number for number, key in enumerate(names) if key not in given), len(names))
+
+
+def refuse(
+    name: str,
+    signature: inspect.Signature,
+    names: Collection[str],
+    args: Sequence[object],
+    keywords: Mapping[str, object],
+) -> None:
+    """Raises Python's error for arguments that do not fit a signature."""
+    try:
+        signature.bind(*args, **keywords)
+    except TypeError as error:
+        raise TypeError(f"{name}: {error}; the arguments are {', '.join(names)}.") from None
+
+
+def check_sort(name: str, argument: str, value: object, sort: Sort, parameters: Collection[str]) -> None:
+    """Raises a TypeError for a value that no parameter of this sort takes."""
+    if sort is Sort.TUPLE and (value is None or isinstance(value, str | bytes)):
+        raise TypeError(f"{name}: {argument} is {shown(value)}, expected a tuple of arrays such as (x, y); pass one.")
+    if sort in (Sort.ARRAYS, Sort.TUPLE):
+        check_operand(name, argument, value)
+    elif sort is Sort.STATIC:
+        for leaf in leaves_of(value):
+            check_is_known(name, argument, leaf)
+    elif sort is Sort.SAMPLER:
+        check_is_sampler(name, value, parameters if argument == "sampler" else (), argument)
+
+
+def check_is_together(name: str, args: Sequence[object], parameters: Sequence[str], number: int) -> None:
+    """Raises a TypeError for coordinates that come one by one, where a function takes them as one tuple.
+
+    Args:
+        parameters: those that may come without their names.
+        number: of the one that takes the tuple.
+    """
+    if len(args) > number + 1 and is_one(args[number]) and is_one(args[number + 1]):
+        raise TypeError(
+            f"{name}: {parameters[number]} is {shown(args[number])}, and another array follows; pass coordinates as "
+            f"one tuple, {name}({', '.join((*parameters[:number], '(x, y)'))})."
+        )
+
+
+def is_one(value: object) -> bool:
+    """Whether a value is one array or number."""
+    return isinstance(value, jax.Array | np.ndarray | np.generic | int | float)
+
+
+def check_is_sampler(name: str, sampler: object, parameters: Collection[str] = (), argument: str = "sampler") -> None:
+    """Raises a TypeError for a value that is no `Sampler`.
+
+    Args:
+        parameters: of the function, of which the error names one that takes what came.
+        argument: the name of the sampler.
+    """
+    if isinstance(sampler, Sampler):
+        return
+    option, remedy = mode_of(sampler), "jaxtex.Sampler(...)"
+    if option in parameters:
+        remedy = f"{option}={sampler!r}"
+    elif option is not None:
+        remedy = f"jaxtex.Sampler({option}_mode={sampler!r})"
+    elif isinstance(sampler, int) and "output_shape" in parameters:
+        remedy = "sizes as one tuple, output_shape=(H, W)"
+    raise TypeError(f"{name}: {argument} is {shown(sampler)}, expected a Sampler; pass {remedy}.")
+
+
+def as_flag(name: str, argument: str, value: object) -> bool:
     """A flag that is known while tracing: a bool of Python or NumPy, alone or as an array without axes."""
     check_is_known(name, argument, value)
     if isinstance(value, bool) or (getattr(value, "dtype", None) == np.bool_ and getattr(value, "shape", None) == ()):
-        return bool(cast(Any, value))
+        return bool(value)
     raise TypeError(f"{name}: {argument} is {shown(value)}, expected True or False.")
 
 
-def check_is_known(name: str, argument: str, value: Any) -> None:
+def check_is_known(name: str, argument: str, value: object) -> None:
     """Raises a TypeError for a value that JAX traces."""
     if isinstance(value, Tracer):
         raise TypeError(
@@ -114,74 +254,7 @@ def keyword_remedy(keyword: str, names: Collection[str]) -> str | None:
     return None
 
 
-def check_operand(name: str, argument: str, value: Any, *, of_numbers: bool = True) -> None:
-    """An argument that is to become an array: no string, no missing value, and no array of a library beside JAX.
-
-    Args:
-        of_numbers: whether a nested list of numbers may stand for an array.
-
-    Raises:
-        TypeError: says what to pass.
-    """
-    if value is None:
-        raise TypeError(f"{name}: {argument} is None, expected a number or an array; pass one.")
-    if not of_numbers:
-        check_is_no_nest(name, argument, value)
-    for leaf in jax.tree.leaves(value):
-        check_leaf(name, argument, leaf)
-
-
-def check_is_no_nest(name: str, argument: str, value: Any) -> None:
-    """Raises a TypeError for a nested list of numbers."""
-    leaves = jax.tree.leaves(value) if isinstance(value, list | tuple) else []
-    if leaves and all(isinstance(leaf, bool | int | float) for leaf in leaves):
-        kind = "list" if isinstance(value, list) else "tuple"
-        raise TypeError(
-            f"{name}: {argument} is a nested {kind} of numbers, expected an array; pass jnp.asarray({argument})."
-        )
-
-
-def check_is_one_array(name: str, argument: str, value: Any) -> None:
-    """Raises a TypeError for a list or tuple of arrays."""
-    if isinstance(value, list | tuple) and any(map(is_array, jax.tree.leaves(value))):
-        kind = "list" if isinstance(value, list) else "tuple"
-        raise TypeError(f"{name}: {argument} is a {kind} of arrays, expected an array; pass jnp.stack({argument}).")
-
-
-def check_leaf(name: str, argument: str, leaf: Any) -> None:
-    if isinstance(leaf, str | bytes):
-        raise TypeError(f"{name}: {argument} is {leaf!r}, expected {string_remedy(argument, leaf)}.")
-    known = isinstance(leaf, jax.Array | np.ndarray | np.generic | bool | int | float | complex)
-    if not known and not hasattr(leaf, "__jax_array__") and has_pixels(leaf):
-        kind = f"{type(leaf).__name__} of {type(leaf).__module__.partition('.')[0]}"
-        raise TypeError(f"{name}: {argument} is a {kind}, expected an array; pass numpy.asarray({argument}).")
-
-
-def is_array(value: Any) -> bool:
-    return isinstance(value, jax.Array | np.ndarray)
-
-
-def has_pixels(value: Any) -> bool:
-    """Whether NumPy makes an array of an object, as of a Pillow image or a torch tensor."""
-    return hasattr(value, "__array_interface__") or hasattr(value, "__array__")
-
-
-def string_remedy(argument: str, text: Any) -> str:
-    """What a string should have been, and how to mend it."""
-    if argument == "border_color":
-        return (
-            "a number, or one for each channel, in units of the image; pass 1.0 for the white of fractions, 255 for "
-            "that of bytes, (r, g, b) for a color"
-        )
-    if argument in ("image", "images", "texels", "texture"):
-        return f"an array; read the file first, such as {argument} = numpy.asarray(PIL.Image.open(...))"
-    try:
-        return f"a number or an array; pass {float(text):g}"
-    except ValueError:
-        return "a number or an array; pass one"
-
-
-def mode_of(word: Any) -> str | None:
+def mode_of(word: object) -> str | None:
     """The option of a sampler that a word names, its aliases included."""
     options: dict[str, type[OptionEnum]] = {"filter": FilterMode, "address": AddressMode}
     for option, enumeration in options.items():
@@ -200,16 +273,3 @@ def check_color(name: str, color: jax.Array, channels: int, argument: str = "bor
             f"{name}: {argument} has shape {color.shape}, expected a scalar or ({channels},), one value for each "
             f"channel."
         )
-
-
-def described(value: Any) -> str:
-    """What a value is, for a message."""
-    if isinstance(value, jax.Array | np.ndarray):
-        return f"an array of shape {value.shape}"
-    name = type(value).__name__
-    return f"an {name}" if name[0] in "aeiouAEIOU" else f"a {name}"
-
-
-def shown(value: Any) -> str:
-    """A value as it is spelled, for a message; an array by its shape."""
-    return described(value) if isinstance(value, jax.Array | np.ndarray) else repr(value)

@@ -10,9 +10,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._tables.storage_formats import STORAGE_FORMATS
+from .._tables.storage_formats import STORAGE_FORMATS, known_format
 from ..modes import TextureKind
 from .integers import in_dtype_of_jax
+from .words import described, shown
 
 AXIS_NAMES = {
     TextureKind.TEXTURE1D: ("W",),
@@ -34,8 +35,8 @@ def check_level(kind: TextureKind, texels: Any, name: str, argument: str) -> jax
     try:
         # `jnp.asarray` compiles a program for each new shape of NumPy. `device_put` may share memory, that of a copy.
         texels = jax.device_put(texels.copy()) if type(texels) is np.ndarray else jnp.asarray(texels)
-    except (TypeError, ValueError):
-        raise TypeError(f"{name}: {argument} is a {type(texels).__name__}, expected numbers {expected}.") from None
+    except (TypeError, ValueError, OverflowError):
+        raise TypeError(f"{name}: {argument} is {described(texels)}, expected numbers {expected}.") from None
     if texels.ndim != len(AXIS_NAMES[kind]) + 1:
         missing = texels.ndim == len(AXIS_NAMES[kind])
         remedy = f"{argument}[..., None] adds a channel axis" if missing else "stack textures under jax.vmap"
@@ -45,10 +46,30 @@ def check_level(kind: TextureKind, texels: Any, name: str, argument: str) -> jax
     if 0 in texels.shape[:-1]:
         raise ValueError(f"{name}: {argument} has shape {texels.shape}, expected at least one texel.")
     check_faces(kind, texels.shape, name, argument)
-    if texels.dtype.name not in STORAGE_FORMATS:
-        listed = ", ".join(STORAGE_FORMATS)
-        raise ValueError(f"{name}: {argument} has dtype {texels.dtype}, expected one of {listed}; use astype.")
+    check_stored(f"{name}: {argument}", texels.dtype)
     return texels
+
+
+def check_stored(came: str, dtype: np.dtype[Any]) -> None:
+    """A dtype that textures have; `came` begins the message on another one."""
+    if known_format(dtype) is None:
+        raise ValueError(f"{came} has dtype {dtype}, expected one of {', '.join(STORAGE_FORMATS)}; use astype.")
+
+
+def stacked_axes(came: str, texels: object, kind: TextureKind, *, in_chain: bool) -> int:
+    """The number of leading axes along which textures are stacked; `came` begins the message on too few axes.
+
+    Args:
+        in_chain: whether the levels of a mip chain lie one after the other.
+    """
+    shape: Any = getattr(texels, "shape", None)
+    own = 2 if in_chain else len(AXIS_NAMES[kind]) + 1
+    if not isinstance(shape, tuple) or len(shape) < own:  # pyright: ignore[reportUnknownArgumentType]
+        raise ValueError(
+            f"{came} is {shown(texels)}, expected at least {own} axes for kind {kind.value!r}; make textures with "
+            f"jaxtex.texture2d(array) or another constructor."
+        )
+    return len(shape) - own  # pyright: ignore[reportUnknownArgumentType]
 
 
 def check_faces(kind: TextureKind, shape: tuple[int, ...], name: str, argument: str) -> None:

@@ -123,8 +123,13 @@ def single(texel: jax.Array, decoding: Decoding) -> jax.Array:
 
 
 BY_CHANNEL = functools.partial(read_array, by_channel=True)
-KERNEL = [on_first_use(f"{__package__}.kernel", name) for name in ("read_in_kernel", "supports_bordered_read")]
-LOWERING = Lowering("cuda", *KERNEL, functools.partial(batched, BY_CHANNEL), READ_WITH_COLOR)
+LOWERING = Lowering(
+    "cuda",
+    on_first_use(f"{__package__}.kernel", "read_in_kernel"),
+    on_first_use(f"{__package__}.kernel", "supports_bordered_read"),
+    functools.partial(batched, BY_CHANNEL),
+    READ_WITH_COLOR,
+)
 read_p = define_read(
     "texture_unit_read",
     read_array,

@@ -2,6 +2,7 @@
 
 # pyright: strict, reportUnknownMemberType=false
 
+import functools
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -68,10 +69,21 @@ def storage_format(dtype: Any) -> StorageFormat:
     Raises:
         ValueError: if there is none.
     """
-    name = np.dtype(dtype).name
-    if name not in STORAGE_FORMATS:
-        raise ValueError(f"texels have dtype {name}; expected one of {', '.join(STORAGE_FORMATS)}.")
-    return STORAGE_FORMATS[name]
+    row = known_format(np.dtype(dtype))
+    if row is None:
+        raise ValueError(f"texels have dtype {np.dtype(dtype)}; expected one of {', '.join(STORAGE_FORMATS)}.")
+    return row
+
+
+def known_format(dtype: np.dtype[Any]) -> StorageFormat | None:
+    """The row of a dtype, if there is one."""
+    # The name of a dtype is made anew each time, by a microsecond of Python.
+    return STORAGE_FORMATS.get(name_of(dtype))
+
+
+@functools.cache
+def name_of(dtype: np.dtype[Any]) -> str:
+    return dtype.name
 
 
 def is_blended(dtype: Any) -> bool:

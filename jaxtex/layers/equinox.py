@@ -2,6 +2,7 @@
 
 # pyright: strict, reportUnknownMemberType=false
 
+import functools
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -9,9 +10,9 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from .._checks.arguments import as_integer
+from .._checks.arguments import as_integer, check_function
 from .._checks.integers import in_native_order
-from .._checks.remedies import as_flag
+from .._checks.remedies import public
 from ..sampler import FilterModeLike, Sampler
 from ..warp import spatial_transform
 from ..warp.options import check_shows_outside, resolve_sampler
@@ -28,7 +29,7 @@ except ModuleNotFoundError as error:
     ) from error
 from .._checks.names import listing
 
-__all__ = ["SpatialTransformer", "parameters_of"]
+__all__ = ["SpatialTransformer"]
 __dir__ = listing(__all__)
 
 
@@ -85,6 +86,7 @@ class SpatialTransformer(eqx.Module):
     border_color: float | tuple[float, ...] | None = eqx.field(static=True)
     antialias: bool = eqx.field(static=True)
 
+    @functools.partial(public, called="SpatialTransformer")
     def __init__(
         self,
         localization: Callable[..., jax.Array],
@@ -98,15 +100,16 @@ class SpatialTransformer(eqx.Module):
         border_color: ArrayLike | None = None,
         antialias: bool = False,
     ):
+        check_function("SpatialTransformer", "localization", localization)
         self.localization = localization
         self.output_shape = as_shape("SpatialTransformer", "output_shape", output_shape)
+        count = num_parameters("SpatialTransformer", transform, len(self.output_shape))
         self.transform = transform
         self.sampler = resolve_sampler("SpatialTransformer", sampler, filter, address)
         check_shows_outside("SpatialTransformer", self.sampler, border_color)
         self.border_color = constant_color(border_color)
-        self.antialias = as_flag("SpatialTransformer", "antialias", antialias)
+        self.antialias = antialias
         features = as_integer("SpatialTransformer", "num_features", num_features, 1)
-        count = num_parameters("SpatialTransformer", transform, len(self.output_shape))
         # The random numbers of the key are replaced by zeros.
         head = eqx.nn.Linear(features, count, key=jax.random.key(0))
         self.head = jax.tree.map(cast(Any, jnp.zeros_like), head)

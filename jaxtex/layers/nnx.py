@@ -2,14 +2,15 @@
 
 # pyright: strict, reportUnknownMemberType=false
 
+import functools
 from collections.abc import Callable
 from typing import Any, cast
 
 import jax
 from jax.typing import ArrayLike
 
-from .._checks.arguments import as_integer
-from .._checks.remedies import as_flag
+from .._checks.arguments import as_integer, check_function
+from .._checks.remedies import public
 from ..sampler import FilterModeLike, Sampler
 from ..warp import spatial_transform
 from ..warp.options import check_shows_outside, resolve_sampler
@@ -24,7 +25,7 @@ except ModuleNotFoundError as error:
     raise ImportError("jaxtex.layers.nnx needs Flax, which is not installed; run: pip install flax.") from error
 from .._checks.names import listing
 
-__all__ = ["SpatialTransformer", "parameters_of"]
+__all__ = ["SpatialTransformer"]
 __dir__ = listing(__all__)
 
 
@@ -73,6 +74,7 @@ class SpatialTransformer(nnx.Module):
         Array([3.75, 4.25, 4.75, 5.25], dtype=float32)
     """
 
+    @functools.partial(public, called="SpatialTransformer")
     def __init__(
         self,
         localization: Callable[[jax.Array], jax.Array],
@@ -86,15 +88,16 @@ class SpatialTransformer(nnx.Module):
         border_color: ArrayLike | None = None,
         antialias: bool = False,
     ):
+        check_function("SpatialTransformer", "localization", localization)
         self.localization = localization
         self.output_shape = as_shape("SpatialTransformer", "output_shape", output_shape)
+        count = num_parameters("SpatialTransformer", transform, len(self.output_shape))
         self.transform: Transform = transform
         self.sampler = resolve_sampler("SpatialTransformer", sampler, filter, address)
         check_shows_outside("SpatialTransformer", self.sampler, border_color)
         self.border_color = constant_color(border_color)
-        self.antialias = as_flag("SpatialTransformer", "antialias", antialias)
+        self.antialias = antialias
         features = as_integer("SpatialTransformer", "num_features", num_features, 1)
-        count = num_parameters("SpatialTransformer", transform, len(self.output_shape))
         # The initializers draw no random numbers. A position needs all bits of the product.
         self.head = nnx.Linear(
             features, count, kernel_init=nnx.initializers.zeros, precision="highest", rngs=nnx.Rngs(0)

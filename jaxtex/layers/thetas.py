@@ -3,7 +3,7 @@
 # pyright: strict, reportUnknownMemberType=false
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -11,6 +11,7 @@ from jax.typing import ArrayLike
 
 from .._checks.arguments import as_float, converted
 from .._checks.remedies import public
+from .._checks.words import check_word
 from ..warp.shapes import as_shape
 from ..warp.types import ShapeLike
 
@@ -74,11 +75,8 @@ def num_parameters(name: str, transform: str, ndim: int) -> int:
     Args:
         name: of the public function, for errors.
     """
-    given: Any = transform
-    if not isinstance(given, str) or given not in FAMILIES:
-        listed = ", ".join(map(repr, FAMILIES))
-        raise ValueError(f"{name}: transform is {given!r}, expected one of {listed}.")
-    counts = FAMILIES[given].counts
+    check_word(name, "transform", transform, FAMILIES)
+    counts = FAMILIES[transform].counts
     if ndim not in counts:
         raise ValueError(f"{name}: transform={transform!r} is for images, not for {AXES[ndim]}; use 'affine'.")
     return counts[ndim]

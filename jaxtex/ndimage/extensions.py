@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import jax
 import jax.numpy as jnp
 
+from .._checks.words import check_word
 from .._tables.address_rules import BORDER, CLAMP, MIRROR, REFLECT, WRAP, AddressRule
 
 Mode: TypeAlias = Literal[
@@ -100,7 +101,5 @@ def check_mode(name: str, mode: Any) -> str:
     Raises:
         ValueError: if it has none of that name.
     """
-    if not isinstance(mode, str) or mode not in EXTENSIONS:
-        listed = ", ".join(map(repr, EXTENSIONS))
-        raise ValueError(f"{name}: mode is {mode!r}, expected one of {listed}.")
+    check_word(name, "mode", mode, EXTENSIONS)
     return mode

@@ -10,6 +10,7 @@ import numpy as np
 
 from .._checks.arguments import described
 from .._checks.integers import in_dtype_of_jax, in_native_order
+from .._checks.words import shown
 from .._tables.storage_formats import sum_dtype
 
 # A number, of a distance below 1 from which a bool counts as 1: the rounding of float32 through a prefilter.
@@ -64,7 +65,7 @@ def result_dtype(name: str, output: Any, stored: Any) -> np.dtype[Any]:
         if not (jnp.issubdtype(dtype, jnp.number) or dtype == np.bool_):
             raise TypeError
     except TypeError:
-        raise TypeError(f"{name}: output is {output!r}, expected a dtype such as 'float32'.") from None
+        raise TypeError(f"{name}: output is {shown(output)}, expected a dtype such as 'float32'.") from None
     return complex_dtype(dtype) if is_complex(stored) and not is_complex(dtype) else dtype
 
 

@@ -14,6 +14,7 @@ from jax.typing import ArrayLike, DTypeLike
 
 from .._checks.integers import is_integer
 from .._checks.remedies import public
+from .._checks.words import shown
 from .arguments import PerAxis, as_cval, as_floats, check_input, check_known, known_floats, per_axis, reading_of
 from .extensions import Mode
 from .lines import index_lines
@@ -104,8 +105,7 @@ def zoom(
     """
     name = "zoom"
     array = check_input(name, input)
-    reason = "and the shape of the result depends on it; pass a Python number"
-    factors = known_floats(name, "zoom", check_known(name, "zoom", zoom, reason))
+    factors = known_floats(name, "zoom", zoom)
     if factors.shape not in ((), (array.ndim,)):
         raise ValueError(
             f"{name}: zoom has shape {factors.shape}, expected a number for all axes of input, or {array.ndim} numbers."
@@ -113,7 +113,8 @@ def zoom(
     # Without elements is what rounds to a size of 0, as in SciPy; less than that is nothing.
     if not (np.isfinite(factors) & (np.rint(factors * array.shape) >= 0)).all():
         raise ValueError(
-            f"{name}: zoom is {zoom!r}, expected finite factors of at least 0; to flip an axis, use jax.numpy.flip."
+            f"{name}: zoom is {shown(zoom)}, expected finite factors of at least 0; to flip an axis, use "
+            f"jax.numpy.flip."
         )
     factors = np.broadcast_to(factors, (array.ndim,)).tolist()
     reading = reading_of(name, array, output, order, mode, prefilter)
@@ -208,12 +209,12 @@ def rotate(
 
 def rotation_plane(name: str, axes: Any, ndim: int) -> tuple[int, int]:
     """Two axes, in order."""
-    found = cast(Sequence[Any], tuple(axes) if np.ndim(axes) else ())
+    found = tuple(cast(Sequence[Any], axes)) if isinstance(axes, tuple | list | np.ndarray) else ()
     if len(found) == 2 and all(is_integer(k, -ndim, ndim - 1) for k in found):
         first, second = sorted(int(k) % ndim for k in found)
         if first != second:
             return first, second
-    raise ValueError(f"{name}: axes is {axes!r}, expected two different axes from {-ndim} to {ndim - 1}.")
+    raise ValueError(f"{name}: axes is {shown(axes)}, expected two different axes from {-ndim} to {ndim - 1}.")
 
 
 def rotation(name: str, angle: Any, dtype: np.dtype[Any]) -> Any:

@@ -12,6 +12,7 @@ from jax.typing import ArrayLike
 
 from .._checks.arguments import ReadArguments, as_float
 from .._checks.integers import is_integer
+from .._checks.words import shown
 from .._reads.models import sample_weighted
 from ..modes import TextureKind
 from ..texture import Texture
@@ -110,7 +111,7 @@ def check_levels(shapes: Any, value: tuple[int, ...]) -> tuple[tuple[int, int], 
     sizes = [cast(tuple[Any, ...], size) for size in given if isinstance(size, tuple)]
     known = all(len(size) == 2 and all(is_integer(n, 1) for n in size) for size in sizes)
     if not sizes or len(sizes) < len(given) or not known:
-        raise ValueError(f"{NAME}: spatial_shapes is {shapes!r}, expected sizes ((H, W), ...) of at least 1.")
+        raise ValueError(f"{NAME}: spatial_shapes is {shown(shapes)}, expected sizes ((H, W), ...) of at least 1.")
     levels = tuple((int(size[0]), int(size[1])) for size in sizes)
     if sum(h * w for h, w in levels) != value[1]:
         raise ValueError(

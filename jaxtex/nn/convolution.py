@@ -11,6 +11,7 @@ from jax.typing import ArrayLike
 
 from .._checks.arguments import as_float
 from .._checks.integers import is_integer
+from .._checks.words import shown
 from .._tables.storage_formats import sum_dtype
 from ..texture import texture2d
 from ..warp.calls import compiled
@@ -177,7 +178,7 @@ def layout_of(
     channels, outputs = shape[3], kernel[3]
     if not is_integer(groups, 1) or channels % groups or outputs % groups:
         raise ValueError(
-            f"{NAME}: groups is {groups!r}, expected an integer that divides the {channels} channels of x and the "
+            f"{NAME}: groups is {shown(groups)}, expected an integer that divides the {channels} channels of x and the "
             f"{outputs} channels of the result."
         )
     if kernel[2] != channels // groups or 0 in kernel[:2]:
@@ -208,8 +209,8 @@ def check_padding(
     pairs = [cast(tuple[Any, ...], p if isinstance(p, tuple) else (p, p)) for p in given]
     if len(pairs) != 2 or not all(len(p) == 2 and all(is_integer(n, 0) for n in p) for p in pairs):
         raise ValueError(
-            f"{NAME}: padding is {padding!r}, expected an integer, two integers or two pairs, all of at least 0, or "
-            f"'SAME' or 'VALID'."
+            f"{NAME}: padding is {shown(padding)}, expected an integer, two integers or two pairs, all of at least 0, "
+            f"or 'SAME' or 'VALID'."
         )
     first, second = ((int(before), int(behind)) for before, behind in pairs)
     return first, second
@@ -221,7 +222,8 @@ def check_offset_groups(offset_groups: Any, offsets: jax.Array, layout: Convolut
     count = held if offset_groups is None else offset_groups
     if not is_integer(count, 1) or channels % count:
         raise ValueError(
-            f"{NAME}: offset_groups is {offset_groups!r}, and offsets has shape {offsets.shape} for {layout.num_taps} "
-            f"taps; expected a number of groups of at least 1 that divides the {channels} channels of x."
+            f"{NAME}: offset_groups is {shown(offset_groups)}, and offsets has shape {offsets.shape} for "
+            f"{layout.num_taps} taps; expected a number of groups of at least 1 that divides the {channels} channels "
+            f"of x."
         )
     return int(count)

@@ -12,6 +12,7 @@ from jax.typing import ArrayLike
 
 from .._checks.arguments import as_float, as_integer
 from .._checks.integers import is_integer
+from .._checks.words import shown
 from .._engine.rules.joined_reads import Read, joined
 from .._reads.models import plan_windows
 from .._tables.storage_formats import sum_dtype
@@ -59,7 +60,7 @@ def correlation_pyramid(first: ArrayLike, second: ArrayLike, levels: int = 4) ->
     most = min(other.shape[1:3]).bit_length()
     if not is_integer(levels, 1, most):
         raise ValueError(
-            f"{name}: levels is {levels!r}, expected an integer from 1 to {most} for a second map of shape "
+            f"{name}: levels is {shown(levels)}, expected an integer from 1 to {most} for a second map of shape "
             f"{other.shape}."
         )
     sums = sum_dtype(one.dtype, other.dtype)

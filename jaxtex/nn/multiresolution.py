@@ -15,6 +15,7 @@ from jax.typing import ArrayLike, DTypeLike
 from .._checks.arguments import as_float, check_dtype, check_key, converted
 from .._checks.integers import is_integer
 from .._checks.remedies import public
+from .._checks.words import shown
 from .._engine.rules.joined_reads import Read, joined
 from .._jax.typed_jit import typed_jit
 from .._reads.models import plan_pyramid
@@ -82,7 +83,7 @@ class MultiresolutionGrid:
             value = getattr(self, field)
             if not is_integer(value, low, high):
                 raise ValueError(
-                    f"MultiresolutionGrid: {field} is {value!r}, expected an integer from {low} to {high}."
+                    f"MultiresolutionGrid: {field} is {shown(value)}, expected an integer from {low} to {high}."
                 )
             object.__setattr__(self, field, int(value))
         if self.per_level_scale is not None and self.finest_resolution is not None:
@@ -93,13 +94,15 @@ class MultiresolutionGrid:
         finest, scale = self.finest_resolution, cast(Any, self.per_level_scale)
         if finest is not None and not is_integer(finest, self.base_resolution):
             raise ValueError(
-                f"MultiresolutionGrid: finest_resolution is {finest!r}, expected an integer of at least "
+                f"MultiresolutionGrid: finest_resolution is {shown(finest)}, expected an integer of at least "
                 f"base_resolution, {self.base_resolution}."
             )
         object.__setattr__(self, "finest_resolution", None if finest is None else int(finest))
         known = isinstance(scale, int | float) and not isinstance(scale, bool)
         if scale is not None and not (known and 1 <= scale < math.inf):
-            raise ValueError(f"MultiresolutionGrid: per_level_scale is {scale!r}, expected a number of at least 1.")
+            raise ValueError(
+                f"MultiresolutionGrid: per_level_scale is {shown(scale)}, expected a number of at least 1."
+            )
         if self.scales[-1] >= 2**24:
             raise ValueError(
                 f"MultiresolutionGrid: the finest level has a scale of {self.scales[-1]:.0f}, at which float32 has no "

@@ -13,6 +13,7 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from .._checks.arguments import as_float, described
+from .._checks.words import check_word, shown
 from ..sampling import sample
 from ..texture import texture2d, texture2d_layered
 from ..warp.calls import compiled
@@ -63,8 +64,7 @@ def triplane(
     """
     name = "triplane"
     pairs = check_plane_axes(name, plane_axes)
-    if reduce not in ("mean", "sum"):
-        raise ValueError(f"{name}: reduce is {reduce!r}, expected 'mean' or 'sum'.")
+    check_word(name, "reduce", reduce, ("mean", "sum"))
     images = as_planes(name, "planes", planes)
     if images.ndim < 4 or images.shape[-4] != len(pairs):
         raise ValueError(
@@ -155,8 +155,8 @@ def check_plane_axes(name: str, plane_axes: Any) -> tuple[tuple[int, int], ...]:
     known = all(isinstance(pair, str) and len(pair) == 2 and set(pair) <= AXES.keys() for pair in given)
     if not given or not known:
         raise ValueError(
-            f"{name}: plane_axes is {plane_axes!r}, expected two of the letters x, y and z for each plane, such as "
-            f"('xy', 'xz', 'zy')."
+            f"{name}: plane_axes is {shown(plane_axes)}, expected two of the letters x, y and z for each plane, such "
+            f"as ('xy', 'xz', 'zy')."
         )
     return tuple((AXES[first], AXES[second]) for first, second in given)
 

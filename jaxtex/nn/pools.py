@@ -11,6 +11,7 @@ from jax.typing import ArrayLike
 
 from .._checks.arguments import as_float
 from .._checks.integers import is_integer
+from .._checks.words import shown
 from .._tables.storage_formats import sum_dtype
 from ..texture import texture2d_layered
 from ..warp.calls import compiled
@@ -82,11 +83,13 @@ def roi_align(
     check_shape(NAME, "boxes", corners, (*corners.shape[:1], 4), "(K, 4): x1, y1, x2, y2")
     bins = as_pair(NAME, "output_size", output_size, 1)
     if sampling_ratio != -1 and not is_integer(sampling_ratio, 1):
-        raise ValueError(f"{NAME}: sampling_ratio is {sampling_ratio!r}, expected an integer of at least 1, or -1.")
+        raise ValueError(
+            f"{NAME}: sampling_ratio is {shown(sampling_ratio)}, expected an integer of at least 1, or -1."
+        )
     sampling_ratio = int(sampling_ratio)
     scale: Any = spatial_scale
     if not isinstance(scale, int | float | np.number):
-        raise TypeError(f"{NAME}: spatial_scale is {spatial_scale!r}, expected a number.")
+        raise TypeError(f"{NAME}: spatial_scale is {shown(spatial_scale)}, expected a number.")
     if max_sampling_ratio is not None and sampling_ratio != -1:
         raise ValueError(
             f"{NAME}: max_sampling_ratio is given with sampling_ratio={sampling_ratio}, which needs no bound; leave it "

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from .._checks.integers import is_integer
+from .._checks.words import shown
 
 
 def as_features(name: str, argument: str, value: Any, axes: str) -> jax.Array:
@@ -40,6 +41,6 @@ def as_pair(name: str, argument: str, value: Any, low: int) -> tuple[int, int]:
     given = cast(tuple[Any, ...], value if isinstance(value, tuple) else (value, value))
     if len(given) != 2 or not all(is_integer(n, low) for n in given):
         raise ValueError(
-            f"{name}: {argument} is {value!r}, expected an integer of at least {low}, or two for height and width."
+            f"{name}: {argument} is {shown(value)}, expected an integer of at least {low}, or two for height and width."
         )
     return int(given[0]), int(given[1])

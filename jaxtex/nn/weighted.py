@@ -18,12 +18,13 @@ from .._checks.arguments import (
     check_integer,
     check_number,
     check_read_arguments,
-    check_sampler,
     check_texture,
     common_shape,
 )
 from .._checks.integers import as_index, is_integer
 from .._checks.remedies import public
+from .._checks.samplers import check_sampler
+from .._checks.words import shown
 from .._jax.typed_jit import typed_jit
 from .._reads import calls, models
 from .._tables.address_rules import last
@@ -101,7 +102,7 @@ def sample_weighted(
         raise ValueError(f"{NAME}: textures is empty, expected at least one Texture.")
     for k, texture in enumerate(entries):
         check_texture(NAME, texture, coords, f"textures[{k}]" if several else "textures")
-        check_sampler(NAME, texture.kind, texture.dtype, texture.num_levels, sampler)
+        check_sampler(NAME, texture.kind, texture.dtype, texture.num_levels, texture.shape[-2], sampler)
     check_alike(entries)
     arguments = check_read_arguments(NAME, entries[0].kind, coords, layer, lod)
     numbers = check_number(NAME, "weights", weights)
@@ -163,7 +164,7 @@ def check_weights(arguments: ReadArguments, weights: Any, head: Any) -> tuple[in
             except ValueError:
                 raise ValueError(
                     f"{NAME}: {argument} has shape {value.shape}, which does not broadcast with the shape {shape} of "
-                    f"the coordinates."
+                    f"the coordinates; pass equal sizes, or 1."
                 ) from None
     return shape
 
@@ -176,8 +177,8 @@ def check_axes(axis: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
     axes = tuple(int(a) % ndim for a in given) if known else ()
     if not known or len(set(axes)) < len(axes):
         raise ValueError(
-            f"{NAME}: axis is {axis!r}, expected different integers from {-ndim} to {ndim - 1}, axes of the samples' "
-            f"shape {shape}."
+            f"{NAME}: axis is {shown(axis)}, expected different integers from {-ndim} to {ndim - 1}, axes of the "
+            f"samples' shape {shape}."
         )
     return axes
 

@@ -3,27 +3,20 @@
 # pyright: strict, reportUnknownMemberType=false
 
 import functools
-import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, ParamSpec, TypeVar, cast
 
 import jax
 import numpy as np
 
-from .._checks.integers import as_rounded, in_dtype_of_jax
-from .._checks.remedies import check_is_known, check_is_one_array, check_operand, public
+from .._checks.integers import as_rounded, known_integers, narrowed
+from .._checks.operands import IMAGES, check_is_of_arrays
+from .._checks.remedies import check_is_known, public
+from .._checks.words import shown
 from .._jax.typed_jit import typed_jit
-from .options import check_sampler_type
 
 # Those of the options that all warps share which are static.
 STATIC_OPTIONS = ("sampler", "filter", "address", "antialias", "dtype")
-# Arguments of which each is one array.
-SINGLE = ("image", "images", "faces", "labels", "border_label")
-# Arguments whose integers are texels or indices, and not coordinates or parameters.
-IMAGES = (
-    *SINGLE,
-    *("features", "value", "x", "pyramid", "planes", "batch_indices"),
-)
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -38,17 +31,13 @@ def compiled(*static_names: str) -> Callable[[Callable[Parameters, Result]], Cal
     """
 
     def decorate(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-        name, signature = function.__name__, inspect.signature(function)
+        name = function.__name__
 
         def prepared(argument: str, value: Any) -> Any:
-            if argument in ("sampler", "flow_sampler"):
-                named = signature.parameters if argument == "sampler" else ()
-                check_sampler_type(name, value, named, argument)
-            elif argument not in static_names and value is not signature.parameters[argument].default:
-                check_operand(name, argument, value, of_numbers=argument not in IMAGES)
-                if argument in SINGLE:
-                    check_is_one_array(name, argument, value)
-            return (as_static if argument in static_names else at_full_width)(name, argument, value)
+            if argument in static_names:
+                return as_static(name, argument, value)
+            check_is_of_arrays(name, argument, value)
+            return at_full_width(name, argument, value)
 
         return public(functools.wraps(function)(typed_jit(*static_names)(function)), prepared)
 
@@ -56,19 +45,20 @@ def compiled(*static_names: str) -> Callable[[Callable[Parameters, Result]], Cal
 
 
 def at_full_width(function: str, argument: str, value: Any) -> Any:
-    """A value, with integers of NumPy that JAX would cut to 32 bits as floats; those of images must fit.
+    """A value, with known integers that JAX would cut to 32 bits as floats; those of images must fit.
 
     Raises:
         ValueError: if an image holds an integer that does not fit.
     """
 
     def convert(leaf: Any) -> Any:
-        if not isinstance(leaf, np.ndarray | np.generic):
+        known = None if isinstance(leaf, int) and -(2**31) <= leaf < 2**31 else known_integers(leaf)
+        if known is None or known.dtype.itemsize < 8:
             return leaf
-        array = np.asarray(cast(Any, leaf))
-        if not np.issubdtype(array.dtype, np.integer) or jax.dtypes.canonicalize_dtype(array.dtype) == array.dtype:
-            return cast(Any, leaf)
-        return in_dtype_of_jax(function, argument, array) if argument in IMAGES else as_rounded(array, np.float32)
+        dtype = jax.dtypes.canonicalize_dtype(np.int64 if known.dtype == object else known.dtype)
+        if known.dtype == dtype:
+            return leaf
+        return narrowed(function, argument, known, dtype) if argument in IMAGES else as_rounded(known, np.float32)
 
     return jax.tree.map(convert, value)
 
@@ -77,11 +67,13 @@ def as_static(function: str, argument: str, value: Any) -> Any:
     """A number, a flag, or a sequence of them, as hashable Python values; any other value unchanged.
 
     Raises:
-        TypeError: if the value is traced.
+        TypeError: if the value is traced, or has no hash.
     """
     check_is_known(function, argument, value)
     if isinstance(value, np.ndarray | np.generic | jax.Array):
         value = cast(Any, value).tolist()
     if isinstance(value, list | tuple):
         return tuple(as_static(function, argument, element) for element in cast(Sequence[Any], value))
+    if not isinstance(value, Hashable):
+        raise TypeError(f"{function}: {argument} is {shown(value)}, expected a number or a word; pass one, or a tuple.")
     return value

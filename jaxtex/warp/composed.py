@@ -9,7 +9,8 @@ import jax
 import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
-from .._checks.arguments import described
+from .._checks.arguments import as_array
+from .._checks.words import described
 from .._engine.describe.stacks import Operand, Stacked, num_numbers
 from ..modes import AddressMode
 from ..sampler import FilterModeLike, Sampler
@@ -170,9 +171,9 @@ def num_coordinates(name: str, transforms: Sequence[Transform], output_shape: Sh
 def shape_of(transform: Transform) -> tuple[int, ...]:
     """The shape of a transform; of a tuple of arrays, that of their stack."""
     if not isinstance(transform, tuple | list):
-        return np.shape(transform)
+        return as_array(transform).shape
     try:
-        return (*np.broadcast_shapes(*(np.shape(c) for c in transform)), len(transform))
+        return (*np.broadcast_shapes(*(as_array(c).shape for c in transform)), len(transform))
     except ValueError:
         return ()
 
@@ -186,4 +187,4 @@ def is_flow(transform: Transform, ndim: int) -> bool:
 def is_matrix(transform: Transform, ndim: int) -> bool:
     """Whether a transform is a matrix of points of so many coordinates."""
     shapes = (ndim, ndim + 1), (ndim + 1, ndim + 1)
-    return not isinstance(transform, tuple | list) and np.shape(transform)[-2:] in shapes
+    return not isinstance(transform, tuple | list) and as_array(transform).shape[-2:] in shapes

@@ -12,7 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
-from .._checks.arguments import as_array, check_adjoint
+from .._checks.arguments import as_array
+from .._checks.samplers import check_adjoint, check_modes
+from .._checks.words import check_word
 from .._engine.compute.operators import over_batch
 from .._jax.indexing import cut_like, placed_like
 from ..sampler import FilterModeLike, Sampler
@@ -150,9 +152,9 @@ def forward_warp(
     sampler = resolve_sampler(name, sampler, filter, address)
     check_mode(name, mode, importance, sampler)
     check_adjoint(name, sampler)
-    sampler.address_rules(2, name=name)
     pixels: Any = as_array(image)
     shape = spatial_shape(name, pixels, output_shape, 2)
+    check_modes(name, sampler, 2, shape[-1])
     check_image(name, pixels, 2)
     pixels = jnp.asarray(pixels, np.float32 if pixels.dtype == np.bool_ else None)
     values = list(as_components(name, "flow", flow, (2,)))
@@ -171,8 +173,7 @@ def forward_warp(
 
 
 def check_mode(name: str, mode: str, importance: ArrayLike | None, sampler: Sampler) -> None:
-    if mode not in WEIGHTS:
-        raise ValueError(f"{name}: mode is {mode!r}, expected one of {', '.join(map(repr, WEIGHTS))}.")
+    check_word(name, "mode", mode, WEIGHTS)
     if importance is not None and WEIGHTS[mode] is None:
         raise ValueError(
             f"{name}: importance is given, but mode={mode!r} ignores it; leave importance out, or use mode='softmax' "

@@ -12,8 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from .._checks.arguments import as_array, as_float, check_sampler
+from .._checks.arguments import as_array, as_float
 from .._checks.remedies import check_color
+from .._checks.samplers import check_modes, check_sampler
 from .._engine.compute.decoding import decode
 from .._engine.compute.operators import over_batch
 from .._engine.describe.footprint import footprint_level
@@ -23,7 +24,7 @@ from .._jax.barriers import with_materialized
 from .._jax.float_bits import rounded_to
 from .._jax.typed_jit import typed_jit
 from .._reads.calls import sample_grid
-from .._tables.storage_formats import sum_dtype
+from .._tables.storage_formats import Decoding, sum_dtype
 from ..mipmaps import along_axes, build_mipmaps
 from ..modes import Arithmetic, ReadMode, TextureKind
 from ..sampler import Sampler
@@ -76,7 +77,7 @@ def warp_image(
     pixels = as_array(image)
     check_image(name, pixels, ndim, argument)
     pixels, options, result = as_numbers(pixels, options)
-    check_reads(name, options, ndim, pixels.dtype, pixels.shape[-1])
+    check_reads(name, options, ndim, pixels.dtype, pixels.shape)
     arrays = floating_parameters(parameters, ndim, pixels)
     batch = common_batch(name, argument, pixels.shape[: -ndim - 1], *(p.shape[:-ndim] for p in arrays))
     shape = (*batch, *output_shape, pixels.shape[-1])
@@ -125,14 +126,15 @@ def check_image(name: str, image: Any, ndim: int, argument: str = "image") -> No
         )
 
 
-def check_reads(name: str, options: ReadOptions, ndim: int, stored: np.dtype[Any], channels: int) -> None:
-    """Checks how images of `ndim` axes are read that hold numbers of dtype `stored`.
+def check_reads(name: str, options: ReadOptions, ndim: int, stored: np.dtype[Any], shape: Sequence[int]) -> None:
+    """Checks how images of `ndim` axes are read that have a shape, and hold numbers of dtype `stored`.
 
-    Integers become what the sampler can read.
+    Integers that are read as elements become what the sampler can read.
     """
-    if jnp.issubdtype(stored, jnp.floating):
-        check_sampler(name, KINDS[ndim], stored, 1, options.sampler)
-    options.sampler.address_rules(ndim, name=name)
+    width, channels = shape[-2:]
+    if jnp.issubdtype(stored, jnp.floating) or options.sampler.decoding is not Decoding.ELEMENT:
+        check_sampler(name, KINDS[ndim], stored, 1, width, options.sampler)
+    check_modes(name, options.sampler, ndim, width)
     if options.border_color is not None:
         check_color(name, as_float(options.border_color), channels)
 

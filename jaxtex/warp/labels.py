@@ -12,6 +12,8 @@ from jax.typing import ArrayLike
 
 from .._checks.arguments import as_array, stacked_coords
 from .._checks.remedies import check_color
+from .._checks.samplers import check_modes
+from .._checks.words import check_word
 from .._engine.compute.operators import over_batch
 from .._engine.describe.stacks import Operand, joined, split
 from .._jax.typed_jit import typed_jit
@@ -80,8 +82,7 @@ def warp_labels(
         5
     """
     name = "warp_labels"
-    if method not in METHODS:
-        raise ValueError(f"{name}: method is {method!r}, expected one of {', '.join(map(repr, METHODS))}.")
+    check_word(name, "method", method, METHODS)
     modes = AddressMode.BORDER if address is None else address_modes(name, address)
     sampler = Sampler(filter_mode=METHODS[method], address_mode=modes, normalized_coords=False)
     check_shows_outside(name, sampler, border_label, "border_label")
@@ -119,7 +120,7 @@ def warped_labels(
     color = jnp.asarray(0 if border_label is None else border_label)
     check_color(name, color, texels.shape[-1], "border_label")
     color = jnp.broadcast_to(color.astype(texels.dtype), texels.shape[-1:])
-    sampler.address_rules(ndim, name=name)
+    check_modes(name, sampler, ndim, texels.shape[-2])
     parameters = floating_parameters(points.parameters, ndim, texels)
     batch = common_batch(name, "labels", texels.shape[: -ndim - 1], *(p.shape[:-ndim] for p in parameters))
     shape = (*batch, *points.output_shape, texels.shape[-1])

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike, DTypeLike
 
-from .._checks.arguments import as_float, check_number, stacked_coords
+from .._checks.arguments import as_array, as_float, check_number, stacked_coords
 from ..modes import choose
 from ..sampler import FilterModeLike, Sampler
 from .calls import STATIC_OPTIONS, compiled
@@ -267,9 +267,10 @@ def as_coefficients(name: str, distortion: ArrayLike, functions: LensFunctions) 
 
 def check_is_no_row(name: str, image: ArrayLike, camera_matrix: ArrayLike, distortion: ArrayLike) -> None:
     """Warns of coefficients as OpenCV returns them, (1, n), which are a batch of one lens."""
-    if (jnp.ndim(image), jnp.ndim(camera_matrix), jnp.shape(distortion)[:-1]) == (3, 2, (1,)):
+    shape = as_array(distortion).shape
+    if (as_array(image).ndim, as_array(camera_matrix).ndim, shape[:-1]) == (3, 2, (1,)):
         warnings.warn(
-            f"{name}: distortion has shape {jnp.shape(distortion)}, which is a batch of one lens, so the "
+            f"{name}: distortion has shape {shape}, which is a batch of one lens, so the "
             f"result has an extra leading axis. For one lens pass distortion[0], or what camera_from_opencv returns.",
             stacklevel=2,
         )

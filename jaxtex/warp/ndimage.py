@@ -11,8 +11,8 @@ import jax.scipy.ndimage
 import numpy as np
 from jax.typing import ArrayLike
 
-from .._checks.arguments import as_float, converted, described, shown
-from .._checks.remedies import check_operand, public
+from .._checks.arguments import as_array, as_float, converted, described, shown
+from .._checks.remedies import public
 from .._jax.typed_jit import typed_jit
 from .._tables.storage_formats import STORAGE_FORMATS
 from ..modes import AddressMode, FilterMode
@@ -81,9 +81,8 @@ def map_coordinates(
     arrays = tuple(converted(name, "coordinates", c) for c in coordinates)
     if not (isinstance(cast(Any, mode), str) and isinstance(cast(Any, order), int)):
         raise TypeError(f"{name}: mode is {shown(mode)} and order {shown(order)}, expected a word and an integer.")
-    check_operand(name, "cval", cval)
-    if np.ndim(cval):
-        raise ValueError(f"{name}: cval has shape {np.shape(cval)}, expected a number.")
+    if as_array(cval).ndim:
+        raise ValueError(f"{name}: cval has shape {as_array(cval).shape}, expected a number.")
     is_texture = array.ndim in TEXTURES and array.size and array.dtype.name in STORAGE_FORMATS
     are_real = all(map(is_real, (array, *arrays))) and len(arrays) == array.ndim
     if not (is_texture and are_real and order in FILTERS and mode in ADDRESSES):

@@ -3,16 +3,13 @@
 # pyright: strict, reportUnknownMemberType=false
 
 import dataclasses
-from collections.abc import Collection
 from typing import Any, cast
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
-from .._checks.arguments import check_known_dtype, sampler_came
-from .._checks.remedies import check_operand, mode_of
+from .._checks.arguments import check_known_dtype
 from .._tables.address_rules import ADDRESS_RULES
 from ..modes import AddressMode, FilterMode, choose
 from ..sampler import FilterModeLike, Sampler
@@ -54,8 +51,6 @@ def read_options(
         name: of the public function, for errors.
         default_address: the address mode if neither `address` nor `sampler` sets one.
     """
-    if border_color is not None:
-        check_operand(name, "border_color", border_color)
     how = resolve_sampler(name, sampler, filter, address, default_address)
     check_shows_outside(name, how, border_color)
     return ReadOptions(how, border_color, antialias, result_dtype(name, dtype))
@@ -93,10 +88,8 @@ def resolve_sampler(
     An address mode that the sampler does not set either is `default_address`, and such a filter is linear.
 
     Raises:
-        ValueError: if an argument contradicts the sampler, or a mode is unknown.
-        TypeError: if `sampler` is not a `Sampler`.
+        ValueError: if an argument contradicts the sampler, or a mode is unknown, or no sampler has it with the rest.
     """
-    check_sampler_type(name, sampler)
     sampler = sampler or Sampler()
     filter_mode, address_mode = sampler.filter, sampler.address_mode
     if filter is not None:
@@ -111,31 +104,10 @@ def resolve_sampler(
         address_mode = modes
     if address_mode is None:
         address_mode = default_address
-    return dataclasses.replace(sampler, filter_mode=filter_mode, address_mode=address_mode)
-
-
-def check_sampler_type(
-    name: str, sampler: Any, arguments: Collection[str] = ("filter", "address"), argument: str = "sampler"
-) -> None:
-    """Checks that a sampler is one, or ``None``.
-
-    Args:
-        arguments: of the function, of which the error names one that takes what came.
-        argument: the name of the sampler.
-    """
-    if sampler is None or isinstance(sampler, Sampler):
-        return
-    option = mode_of(sampler)
-    remedy = "pass jaxtex.Sampler(...)"
-    if option in arguments:
-        remedy = f"pass {option}={sampler!r}"
-    elif option is not None:
-        remedy = f"pass jaxtex.Sampler({option}_mode={sampler!r})"
-    if isinstance(sampler, jax.Array | np.ndarray):
-        remedy = f"pass arrays of coordinates as one tuple, {name}(image, (x, y))"
-    elif isinstance(sampler, int) and "output_shape" in arguments:
-        remedy = "pass sizes as one tuple, output_shape=(H, W)"
-    raise TypeError(f"{name}: {sampler_came(sampler, argument)}; {remedy}.")
+    try:
+        return dataclasses.replace(sampler, filter_mode=filter_mode, address_mode=address_mode)
+    except ValueError as error:  # of the modes beside the other options
+        raise ValueError(f"{name}: {str(error).removeprefix('Sampler: ')}") from None
 
 
 def address_modes(name: str, address: Any) -> AddressModes:

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._checks.words import check_word
 from ..modes import AddressMode, FilterMode
 from ..sampler import Sampler
 
@@ -155,6 +156,5 @@ def grid_read(name: str, mode: str, padding_mode: str, align_corners: bool | Non
 
 def entry(name: str, argument: str, value: Any, table: Mapping[str, Entry]) -> Entry:
     """The entry of `table` that `value` names."""
-    if value not in table:
-        raise ValueError(f"{name}: {argument} is {value!r}, expected one of {', '.join(map(repr, table))}.")
+    check_word(name, argument, value, table)
     return table[value]

@@ -13,7 +13,6 @@ from jax.typing import ArrayLike, DTypeLike
 
 from .._checks.arguments import as_array, as_float
 from .._engine.compute.scaled_filter import ScaledFilter, scaled
-from .._engine.describe.plan import check_width
 from .._tables.address_rules import SPHERE, WRAP, AddressRule
 from .._tables.filter_kernels import POINT, FilterKernel
 from .._tables.storage_formats import sum_dtype
@@ -89,7 +88,7 @@ def resize(
     pixels = as_array(image)
     check_image(name, pixels, len(shape))
     options, area = resize_options(sampler, filter, address, border_color, antialias, dtype)
-    check_reads(name, options, len(shape), pixels.dtype, pixels.shape[-1])
+    check_reads(name, options, len(shape), pixels.dtype, pixels.shape)
     kernel = POINT if area else options.sampler.kernel
     steps = tuple(n / m for n, m in zip(pixels.shape[-1 - len(shape) : -1], shape))
     options = dataclasses.replace(options, antialias=is_widened(steps, kernel, area=area, antialias=antialias))
@@ -177,7 +176,6 @@ def filtered(
         color = as_float(options.border_color).astype(sums)
         values = values.astype(sums) - color
     if rules[0] is SPHERE:
-        check_width(SPHERE, values.shape[-2])
         values, rules = circles_of_sphere(values), (WRAP, WRAP)
     for axis, each in filters_of_axes(values.shape[-1 - ndim : -1], shape, steps, kernel, rules):
         values = scaled(values, each, values.ndim - 1 - ndim + axis, sums)

@@ -13,6 +13,7 @@ from jax.typing import ArrayLike
 from .._checks.arguments import as_array, as_float
 from .._checks.integers import is_integer
 from .._checks.remedies import mode_of
+from .._checks.words import shown
 from .._tables.storage_formats import sum_dtype
 from .calls import as_static
 from .types import ShapeLike
@@ -74,7 +75,7 @@ def as_shape(name: str, argument: str, sizes: Any, ndims: Sequence[int] = (2, 3)
     if not is_shape(shape) or len(shape) not in ndims:
         expected = " or ".join(SPATIAL[ndim] for ndim in ndims)
         remedy = shape_remedy(argument, shape, ndims)
-        raise ValueError(f"{name}: {argument} is {shape!r}, expected {expected}, sizes of at least 1{remedy}.")
+        raise ValueError(f"{name}: {argument} is {shown(shape)}, expected {expected}, sizes of at least 1{remedy}.")
     return tuple(map(int, shape))
 
 

@@ -198,13 +198,17 @@ def resample_tiles(
         array([3., 2., 1., 0.], dtype=float32)
     """
     name = "resample_tiles"
-    if not (hasattr(image, "shape") and hasattr(image, "dtype")):
+    try:
+        stored = np.dtype(image.dtype).newbyteorder("=")
+    except (AttributeError, TypeError):
+        stored = None
+    if stored is None or not (hasattr(image, "shape") and hasattr(image, "__getitem__")):
         raise TypeError(
             f"{name}: image is {described(image)}, expected an array with a shape and a dtype that slices cut; pass "
             f"numpy.asarray(image)."
         )
     window_bytes = as_integer(name, "window_bytes", window_bytes, 1)
-    like = jax.ShapeDtypeStruct(tuple(image.shape), np.dtype(image.dtype).newbyteorder("="))
+    like = jax.ShapeDtypeStruct(tuple(image.shape), stored)
     shape = spatial_shape(name, like, output_shape)  # pyright: ignore[reportArgumentType]
     check_image(name, like, len(shape))
     if len(like.shape) != len(shape) + 1:
@@ -213,7 +217,7 @@ def resample_tiles(
         raise ValueError(f"{name}: image has shape {like.shape}, expected sizes of at least 1.")
     tile = TILES[len(shape)] if tile_shape is None else as_shape(name, "tile_shape", tile_shape, (len(shape),))
     options = read_options(name, sampler, filter, address, border_color, False, dtype)
-    check_reads(name, options, len(shape), like.dtype, like.shape[-1])
+    check_reads(name, options, len(shape), like.dtype, image.shape)
     texel_bytes = like.dtype.itemsize * like.shape[-1]
     warp = StreamedWarp(image, function, shape, *as_numbers(np.zeros((1, 1), like.dtype), options), window_bytes)
     shapes = WindowShapes(LEAST_WINDOWS[len(shape)], max(window_bytes // texel_bytes, 1))

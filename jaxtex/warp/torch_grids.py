@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from .._checks.arguments import check_is_sampler
+from .._checks.words import shown
 from ..sampler import Sampler
 from .calls import compiled
 from .fields import as_components, field_parameters
@@ -60,8 +60,8 @@ def affine_grid(theta: ArrayLike, size: ShapeLike, align_corners: bool | None = 
     ndim, batch = matrix.shape[-2], matrix.shape[:-2]
     if not is_size(size, ndim):
         raise ValueError(
-            f"affine_grid: size is {size}, expected ({AXES[ndim]}) or (N, C, {AXES[ndim]}), of one pixel or more, for "
-            f"theta of shape {matrix.shape}."
+            f"affine_grid: size is {shown(size)}, expected ({AXES[ndim]}) or (N, C, {AXES[ndim]}), of one pixel or "
+            f"more, for theta of shape {matrix.shape}."
         )
     sizes = tuple(map(int, size))
     if len(sizes) > ndim and batch != sizes[:1]:
@@ -161,7 +161,6 @@ def grid_sample(
     read = grid_read(name, mode or "bilinear", padding_mode or "zeros", align_corners)
     how, fold = read.sampler, read.fold
     if sampler is not None:
-        check_is_sampler(name, cast(Any, sampler))
         if mode is not None:
             raise ValueError(f"{name}: mode is {mode!r}, but sampler takes its place; leave mode or sampler out.")
         if padding_mode is not None and sampler.address_mode is not None:

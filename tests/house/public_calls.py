@@ -71,14 +71,14 @@ def features(image):
     return image.reshape(*image.shape[:-3], -1)[..., :C]
 
 
-def moved(x, y):
-    return x + np.float32(0.4), y * np.float32(0.7) - np.float32(0.6)
+def moved(x, y, *more):
+    return x + np.float32(0.4), y * np.float32(0.7) - np.float32(0.6), *more
 
 
 def one_row_down(index, *more, **keywords):
     """A mapping of SciPy's, from indices of the output to those of the input."""
     steps = np.float32(0.3) + np.float32(sum(more)) + np.float32(sum(keywords.values()))
-    return index[0].astype(np.float32) + steps, np.float32(0.9) * index[1].astype(np.float32)
+    return index[0].astype(np.float32) + steps, *(np.float32(0.9) * i.astype(np.float32) for i in index[1:])
 
 
 LENSES = {"image": IMAGE, "camera_matrix": CAMERA, "distortion": LENS}
@@ -118,8 +118,6 @@ CALLS = {
     "layers.theta_of": {"parameters": normal(3), "input_shape": (H, W), "transform": "translation"},
     "layers.equinox.SpatialTransformer": LAYER,
     "layers.nnx.SpatialTransformer": LAYER,
-    "layers.equinox.parameters_of": {"function": features},
-    "layers.nnx.parameters_of": {"function": features},
     "nn.MultiresolutionGrid": {},
     "nn.multiresolution_grid": {"tables": TABLES, "points": normal(3, 2), "grid": GRID},
     "nn.multiresolution_grid_init": {"key": KEY, "grid": GRID},

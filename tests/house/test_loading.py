@@ -14,7 +14,7 @@ NOT_IMPORTED = ("jax.experimental.pallas", "jaxtex.cli", "jaxtex.cuda", "jaxtex.
 KERNELS = ("jaxtex._engine.cuda", "jaxtex._engine.forms.gpu_kernels", "jaxtex._hardware.kernel")
 SHARDED = ("jaxtex._engine.sharded", "jaxtex.sharded")
 # The modules of jaxtex behind a first `jaxtex.sample`, packages included.
-MOST_MODULES = 67
+MOST_MODULES = 68
 MAKE_TEXTURE = "import numpy; texture = jaxtex.texture2d(numpy.ones((4, 4, 1), numpy.float32))"
 CALLS = {
     "sample": "jaxtex.sample(texture, (0.5, 0.5))",

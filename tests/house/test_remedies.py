@@ -39,7 +39,7 @@ REFUSED = {
     "one size": (lambda: warp.resize(IMAGE, 32), "pass output_shape=(32, 32)"),
     "sizes with channels": (lambda: warp.resize(IMAGE, (24, 32, 3)), "leave out the channels, output_shape=(24, 32)"),
     "sizes of an image with channels": (lambda: warp.rotate(IMAGE, 9.0, (24, 32, 3)), "output_shape=(24, 32)"),
-    "two maps": (lambda: warp.remap(IMAGE, X, Y), "pass arrays of coordinates as one tuple, remap(image, (x, y))"),
+    "two maps": (lambda: warp.remap(IMAGE, X, Y), "pass coordinates as one tuple, remap(image, (x, y))"),
     "a nested list": (lambda: warp.rotate(IMAGE.tolist(), 20.0), "pass jnp.asarray(image)"),
     "a list of images": (
         lambda: warp.rotate([IMAGE, IMAGE], 20.0),
@@ -65,7 +65,7 @@ REFUSED = {
     "nobody's word": (lambda: warp.resize(IMAGE, (9, 9), swirl=1), "there is no argument 'swirl'; the arguments are"),
     "coordinates apart": (lambda: jt.sample(TEXTURE, X, Y), "pass coordinates as one tuple, sample(texture, (x, y))"),
     "sizes apart": (lambda: warp.resize(IMAGE, 24, 32), "pass sizes as one tuple, output_shape=(H, W)"),
-    "an argument left out": (lambda: warp.rotate(IMAGE), "rotate: missing a required argument: 'degrees'."),
+    "an argument left out": (lambda: warp.rotate(IMAGE), "rotate: missing a required argument: 'degrees'; the"),
     "the name of a file": (lambda: warp.rotate("a.png", 9.0), "rotate: image is 'a.png', expected an array; read the"),
     "batches of two sizes": (
         lambda: warp.rotate(np.stack([IMAGE, IMAGE]), np.zeros(3)),

@@ -284,7 +284,6 @@ def space_axes(layout: Layout, sampler: Sampler) -> tuple[Axis, ...]:
         rules = (SEAM if kernel.blends else CLAMP,) * 2
     else:
         rules = sampler.address_rules(layout.kind.texel_ndim)[::-1]
-        check_width(rules[-1], layout.sizes[-1])
     axes = tuple(Axis(n, kernel, rule, normalized) for n, rule in zip(layout.sizes, rules))
     if layout.window is None:
         return axes
@@ -294,15 +293,6 @@ def space_axes(layout: Layout, sampler: Sampler) -> tuple[Axis, ...]:
 def in_window(count: int) -> Stored:
     """So many texels of an axis, which hold all that samples of interest need."""
     return Stored(count, count, is_window=True)
-
-
-def check_width(rule: AddressRule, width: int | None) -> None:
-    """Half a turn is a whole number of texels. A width that is an operand is not checked."""
-    if width is not None and rule.even_width and width % 2:
-        raise ValueError(
-            f"Sampler: address_mode is {rule.name!r}, which continues a row half of its width away, and the texture is "
-            f"{width} texels wide; resize it to an even width, or use another mode."
-        )
 
 
 # Footprints

@@ -198,7 +198,7 @@ def test_a_grid_of_lines_is_read_axis_by_axis():
         (lambda a: ndimage.shift(a, 1, cval=1j), TypeError, "cval is complex, and input is float32"),
         (lambda a: ndimage.shift(a, 1, cval=[1, 2]), ValueError, r"cval has shape \(2,\), expected a number"),
         (lambda a: ndimage.shift(a, 1, prefilter="no"), TypeError, "prefilter is 'no', expected True or False"),
-        (lambda a: ndimage.shift("array", 1), TypeError, "shift: input is a str, expected an array of numbers"),
+        (lambda a: ndimage.shift("array", 1), TypeError, "shift: input is 'array', expected a number or an array"),
         (lambda a: ndimage.shift(np.ones(()), 1), ValueError, r"input has shape \(\), expected at least 1 axis"),
         (lambda a: ndimage.map_coordinates(a, [a]), ValueError, "coordinates has 1 arrays, expected 2 arrays of indi"),
         (lambda a: ndimage.map_coordinates(a, a[:1]), ValueError, r"coordinates has shape \(1, 4\), expected 2 arrays"),
@@ -222,7 +222,7 @@ def test_a_grid_of_lines_is_read_axis_by_axis():
         (
             lambda a: jax.jit(lambda z: ndimage.zoom(a, z))(2.0),
             TypeError,
-            "zoom is an array .* that JAX traces",
+            "zoom is a traced array, expected a value that is known during tracing",
         ),
         (lambda a: ndimage.rotate(a, 10, axes=(0, 0)), ValueError, r"axes is \(0, 0\), expected two different axes"),
         (

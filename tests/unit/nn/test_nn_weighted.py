@@ -122,7 +122,7 @@ MISTAKES = {
     "weights": (ValueError, "weights has shape", lambda s: s(LINE, (np.ones(2),), np.ones(3))),
     "axis": (ValueError, "axis is 1", lambda s: s(LINE, (np.ones(2),), np.ones(2), axis=1)),
     "axes": (ValueError, r"axis is \(0, -1\)", lambda s: s(LINE, (np.ones(2),), np.ones(2), axis=(0, -1))),
-    "words": (TypeError, "weights holds a str", lambda s: s(LINE, (0.5,), "one")),
+    "words": (TypeError, "weights is 'one', expected a number", lambda s: s(LINE, (0.5,), "one")),
 }
 
 

@@ -103,7 +103,10 @@ WRONG_KINDS = {
         r"pass jaxtex.Sampler\(filter_mode='cubic'\)",
         lambda: jt.splat(np.ones(3, np.float32), XY, IMAGE.shape, "cubic"),
     ),
-    "a dictionary for a sampler": ("gather: sampler is a dict", lambda: jt.gather(jt.texture2d(IMAGE), XY, {})),
+    "a dictionary for a sampler": (
+        "gather: sampler is {}, expected a Sampler",
+        lambda: jt.gather(jt.texture2d(IMAGE), XY, {}),
+    ),
     "an image for a texture": (
         r"sample: texture is an array of shape \(4, 6, 3\).*make one with jaxtex.texture2d\(array\)",
         lambda: jt.sample(IMAGE, XY),
@@ -118,14 +121,20 @@ WRONG_KINDS = {
     ),
     "a line for a texture": (r"jaxtex.texture1d\(array\)", lambda: jt.fetch(IMAGE[0], (0,))),
     "an array for a surface": ("surface_read: texture is an array", lambda: jt.surface_read(IMAGE, (0, 0))),
-    "nothing for a texture": ("sample: texture is a NoneType", lambda: jt.sample(None, XY)),
+    "nothing for a texture": ("sample: texture is None, expected a Texture", lambda: jt.sample(None, XY)),
     "a word for a coordinate": (
-        "sample: coords holds a str, expected a number or an array",
+        "sample: coords holds 'left', expected a number or an array",
         lambda: jt.sample(jt.texture2d(IMAGE), ("left", 0.5)),
     ),
-    "nothing for a coordinate": ("coords holds a NoneType", lambda: jt.sample(jt.texture2d(IMAGE), (None, 0.5))),
-    "a word for coordinates": ("coords is a str, expected a tuple", lambda: jt.sample(jt.texture2d(IMAGE), "xy")),
-    "a word for texels": ("texture2d: texels is a str", lambda: jt.texture2d("photo.png")),
+    "nothing for a coordinate": ("coords holds None", lambda: jt.sample(jt.texture2d(IMAGE), (None, 0.5))),
+    "a word for coordinates": (
+        "coords is 'xy', expected a tuple of arrays",
+        lambda: jt.sample(jt.texture2d(IMAGE), "xy"),
+    ),
+    "a word for texels": (
+        "texture2d: texels is 'photo.png', expected an array; read the file first",
+        lambda: jt.texture2d("photo.png"),
+    ),
     "an option by position": ("'wrap' came without a name", lambda: jt.Sampler("wrap")),
     "a number for a mode": ("address_mode is 3, expected one of", lambda: jt.Sampler(address_mode=3)),
     "a number for a flag": ("srgb is 1, expected True or False", lambda: jt.Sampler(srgb=1)),

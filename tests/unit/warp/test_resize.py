@@ -249,7 +249,7 @@ def test_an_infinite_pixel_stays_infinite():
         ({"filter": "areas"}, "resize: filter is 'areas', expected one of 'point', 'linear'"),
         ({"filter": "area", "sampler": jt.Sampler(limit="taps")}, "resize: filter is 'area', the mean of many pixels"),
         ({"filter": "area", "sampler": jt.Sampler(filter_mode="cubic")}, "resize: filter is 'area', but sampler has"),
-        ({"address": "sphere"}, "Sampler: address_mode is 'sphere'"),
+        ({"address": "sphere"}, "resize: the address mode is 'sphere'"),
     ],
 )
 def test_refused(options, message):

@@ -233,6 +233,12 @@ def test_a_warp_turns_a_globe():
     assert_exact(moved[2:], image[:4], np.float32)
 
 
+def test_an_antialiased_warp_takes_coarser_levels_of_an_odd_width():
+    image, shrink = np.full((4, 6, 1), 7, np.float32), np.float32([[0.4, 0, 0], [0, 0.4, 0]])
+    result = jt.warp.warp_affine(image, shrink, address="sphere", antialias=True)
+    assert_close("float32", result, image, 7)
+
+
 @pytest.mark.parametrize(
     ("run", "words"),
     [

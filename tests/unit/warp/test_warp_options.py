@@ -147,7 +147,7 @@ def test_equal_settings_do_not_contradict():
         ({"address": "outside"}, ValueError, "address is 'outside', expected one of 'clamp', 'border', 'wrap'"),
         ({"address": ("wrap", 3)}, TypeError, "address is 3, expected one of"),
         ({"sampler": "repeat"}, TypeError, "sampler is 'repeat', expected a Sampler; pass address='repeat'"),
-        ({"sampler": 3.5}, TypeError, "sampler is a float, expected a Sampler; pass jaxtex.Sampler(...)"),
+        ({"sampler": 3.5}, TypeError, "sampler is 3.5, expected a Sampler; pass jaxtex.Sampler(...)"),
         (
             {"sampler": "cubic"},
             TypeError,
