@@ -122,8 +122,6 @@ CALLS = {
     "layers.theta_of": {"parameters": normal(3), "input_shape": (H, W), "transform": "translation"},
     "layers.equinox.SpatialTransformer": LAYER,
     "layers.nnx.SpatialTransformer": LAYER,
-    "layers.equinox.parameters_of": {"function": features},
-    "layers.nnx.parameters_of": {"function": features},
     "nn.MultiresolutionGrid": {},
     "nn.multiresolution_grid": {"tables": TABLES, "points": normal(3, 2), "grid": GRID},
     "nn.multiresolution_grid_init": {"key": KEY, "grid": GRID},

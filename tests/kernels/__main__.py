@@ -52,7 +52,10 @@ def headers():
             found.setdefault(name, text)
         return [jnp.zeros(result.shape, result.dtype) for result in results]
 
-    with mock.patch.object(gpu_kernels, "can_compile_kernels", return_value=True), mock.patch.object(Launcher, "run", noted):
+    with (
+        mock.patch.object(gpu_kernels, "can_compile_kernels", return_value=True),
+        mock.patch.object(Launcher, "run", noted),
+    ):
         for program, shapes in PROGRAMS:
             args = [jax.ShapeDtypeStruct(shape, np.float32) for shape in shapes]
             jax.jit(lambda *args, program=program: program(*args)).trace(*args).lower(lowering_platforms=("cuda",))
