@@ -180,6 +180,7 @@ def footprint(f: Callable[..., Sequence[ArrayLike]], coords: Sequence[ArrayLike]
         f: maps arrays ``x, y`` (or ``x, y, z``) to a tuple of texture coordinates, elementwise, as in
             ``sample(texture, f(x, y))``.
         coords: ``(x, y)`` or ``(x, y, z)``, arrays that broadcast: pixels of the output. A step of 1 is one pixel.
+            `f` receives them in float32, or in float64 if one of them is float64.
 
     Returns:
         ``(ddx, ddy)``, or ``(ddx, ddy, ddz)`` for three coordinates, as `sample` takes them: tuples of arrays like the
@@ -201,8 +202,8 @@ def footprint(f: Callable[..., Sequence[ArrayLike]], coords: Sequence[ArrayLike]
         came = f"{len(coords)} arrays" if isinstance(coords, tuple | list) else f"a {type(coords).__name__}"
         raise TypeError(f"footprint: coords is {came}, expected a tuple (x, y) or (x, y, z) of arrays.")
     arrays = [jnp.asarray(as_array(c)) for c in coords]
-    arrays = [c if jnp.issubdtype(c.dtype, jnp.floating) else c.astype(jnp.float32) for c in arrays]
-    return along_axes(f, arrays)
+    dtype = sum_dtype(*(c.dtype for c in arrays))
+    return along_axes(f, [c.astype(dtype) for c in arrays])
 
 
 def along_axes(f: Callable[..., Sequence[ArrayLike]], coords: Sequence[jax.Array]) -> tuple[Arrays, ...]:

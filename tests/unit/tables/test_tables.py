@@ -124,8 +124,8 @@ def every_form(texels, x, y, spec):
         rooms = (operators, linearization), (partitioned_adjoint, partitioned_adjoint)
         return [*(run(room, *args) for room in rooms), run((cpu_adjoint, cpu_adjoint), *args, batch=0)]
 
-    kernels = run((adjoint_kernel, adjoint_kernel), g, texels, y, x, batch=0, launcher=LAUNCHER)
-    return [*jax.jit(of_arrays)(g, texels, y, x), kernels]
+    (splat,), pulled = run((adjoint_kernel, adjoint_kernel), g, texels, y, x, batch=0, launcher=LAUNCHER)
+    return [*jax.jit(of_arrays)(g, texels, y, x), (splat, pulled)]
 
 
 def assert_forms_agree(texels, sampler, deterministic=False):
