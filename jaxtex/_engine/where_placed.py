@@ -3,8 +3,7 @@
 The modules for sharded textures are imported here, for an array that is sharded. Others do not need them.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import jax
 from jax.sharding import NamedSharding
@@ -14,17 +13,14 @@ from ..texture import Texture
 from .compute import texel_write
 from .describe.axis import Axis
 from .describe.levels import Cut
-from .describe.spec import Coords, ReadSpec
+from .describe.spec import ArrayRead, Coords, ReadSpec
 from .rules import primitives
 from .walk.taps import taps
 from .walk.texel_walk import AxisTaps
 
-# A read: of texels, a border color, operands, and a spec.
-Read = Callable[[Any, Any, Sequence[jax.Array], ReadSpec], jax.Array]
-
 
 def read_where_placed(
-    read: Read,
+    read: ArrayRead,
     texels: jax.Array,
     color: jax.Array | None,
     operands: Sequence[jax.Array],

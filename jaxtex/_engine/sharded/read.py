@@ -26,7 +26,7 @@ from ..describe.axis import Axis, Role
 from ..describe.grids import StoredOrder
 from ..describe.levels import Cut, joined_levels
 from ..describe.read import Read
-from ..describe.spec import Coords, ReadSpec
+from ..describe.spec import ArrayRead, Coords, ReadSpec
 from ..describe.storage import Halo as HaloStorage
 from ..describe.storage import WithHalo
 from ..rules import primitives
@@ -40,8 +40,6 @@ from .method import Halo, Routing, Whole
 from .partition import Partition, is_cut
 from .routes import Routes
 
-# A read of texels, with a border color, at operands.
-ArrayRead = Callable[[Any, Any, Sequence[jax.Array], ReadSpec], jax.Array]
 # A read of the window of a device at operands.
 WindowRead = Callable[[Sequence[jax.Array], ReadSpec], jax.Array]
 

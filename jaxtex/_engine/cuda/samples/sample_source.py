@@ -1,5 +1,6 @@
 """What the kernels of the adjoint have in common: their static side, and how a thread loads a sample."""
 
+import abc
 import functools
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -59,7 +60,7 @@ class AdjointPlan(NamedTuple):
         return math.prod(self.textures) * self.texels_per_texture
 
 
-class SampleSource:
+class SampleSource(abc.ABC):
     """What makes the source of a kernel of the adjoint.
 
     Attributes:
@@ -82,30 +83,30 @@ class SampleSource:
     # What each kernel says
 
     @property
-    def num_blocks(self) -> int:
-        raise NotImplementedError
+    @abc.abstractmethod
+    def num_blocks(self) -> int: ...
 
     @property
+    @abc.abstractmethod
     def num_threads(self) -> int:
         """The threads of a block."""
-        raise NotImplementedError
 
     @property
     def bounds(self) -> str:
         """Of the launch: the names of constants."""
         return "threads"
 
+    @abc.abstractmethod
     def constants(self) -> Iterable[Constant]:
         """The sizes and switches of the kernel, beside its threads."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def structs(self) -> list[str]:
         """Constants that are arguments of templates, and names of types."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def traced(self, functions: DeviceFunctions) -> list[str]:
         """Adds the functions of a thread, and returns the declarations that stand before them."""
-        raise NotImplementedError
 
     # What they have in common
 

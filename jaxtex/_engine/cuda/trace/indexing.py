@@ -7,7 +7,7 @@ of constants, or chooses among numbers that it has computed.
 import functools
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -129,14 +129,33 @@ def gather(statements: Statements, eqn: Any, args: list[Names]) -> Names:
     result = np.empty(aval.shape, object)
     for at in np.ndindex(result.shape):
         batch = tuple(i for axis, i in enumerate(at) if axis not in numbers.offset_dims)
-        offset = [0] * names.ndim
-        for axis, k in zip(axes, numbers.offset_dims):
-            offset[axis] = at[k]
-        for axis, k in zip(numbers.operand_batching_dims, numbers.start_indices_batching_dims):
-            offset[axis] = batch[k]
+        batching = zip(numbers.operand_batching_dims, numbers.start_indices_batching_dims)
+        offset = offset_in(names, at, zip(axes, numbers.offset_dims), batch, batching)
         index = Index(statements, last, dict(zip(numbers.start_index_map, indices[batch])), eqn.invars[1].aval.dtype)
         result[at] = Part(names, aval.dtype, index, mode).read(statements, offset, fill)
     return result
+
+
+def offset_in(
+    names: Names,
+    at: Sequence[int],
+    window: Iterable[tuple[int, int]],
+    batch: Sequence[int],
+    batching: Iterable[tuple[int, int]],
+) -> list[int]:
+    """Where a number of a part lies in an array, from where the part would lie at index 0.
+
+    Args:
+        at: the place of the number in the result of a gather, or in the updates of a scatter.
+        window: pairs of an axis of the array and the axis of `at` along which the part lies.
+        batch: the numbers of `at` that choose the part.
+        batching: pairs of an axis of the array and the axis of `batch` that is the same.
+    """
+    offset = [0] * names.ndim
+    for places, pairs in ((at, window), (batch, batching)):
+        for axis, k in pairs:
+            offset[axis] = places[k]
+    return offset
 
 
 def fill_of(dtype: Any, value: Any) -> str:
@@ -167,11 +186,8 @@ def scatter(statements: Statements, eqn: Any, args: list[Names]) -> Names:
 
     for at in np.ndindex(updates.shape):
         batch = tuple(i for axis, i in enumerate(at) if axis not in numbers.update_window_dims)
-        offset = [0] * names.ndim
-        for axis, k in zip(axes, numbers.update_window_dims):
-            offset[axis] = at[k]
-        for axis, k in zip(numbers.operand_batching_dims, numbers.scatter_indices_batching_dims):
-            offset[axis] = batch[k]
+        batching = zip(numbers.operand_batching_dims, numbers.scatter_indices_batching_dims)
+        offset = offset_in(names, at, zip(axes, numbers.update_window_dims), batch, batching)
         starts = dict(zip(numbers.scatter_dims_to_operand_dims, indices[batch]))
         part = Part(names, aval.dtype, Index(statements, last, starts, of_index), mode)
         part.write(statements, offset, functools.partial(combined, new=updates.item(*at)))

@@ -1,5 +1,6 @@
 """The statements of a thread, and arrays that hold the name of a scalar of C in place of each number."""
 
+import abc
 import contextlib
 import functools
 import itertools
@@ -50,7 +51,7 @@ class Typed(NamedTuple):
     dtype: Any
 
 
-class Statements:
+class Statements(abc.ABC):
     """The statements of a thread so far.
 
     Attributes:
@@ -70,9 +71,9 @@ class Statements:
         self.tables: list[str] = []
         self.names_of_tables: dict[tuple[str, str], str] = {}
 
+    @abc.abstractmethod
     def run(self, jaxpr: Any, consts: Sequence[Any], args: Sequence[Names]) -> list[Names]:
         """Emits a jaxpr, and returns its results."""
-        raise NotImplementedError
 
     @contextlib.contextmanager
     def scope(self) -> Iterator[list[str]]:
