@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import types
 from pathlib import Path
 from typing import NamedTuple
@@ -149,7 +150,8 @@ def run(function, thread):
     return out
 
 
-# What a kernel needs on a CPU.
+# What a kernel needs on a CPU. Its thread and block are global variables, and XLA calls kernels from several threads.
+ONE_AT_A_TIME = threading.Lock()
 ON_CPU = (Path(__file__).parent / "on_cpu.h").read_text().removeprefix("#pragma once\n")
 RUN = """
 static void** arguments;
@@ -205,5 +207,6 @@ class HostLauncher:
         run = RUN.format(name=kernel.name, arguments=arguments, exported=EXPORTED)
         library = compiled("\n".join((ON_CPU, kernel.source, run)))
         pointers = (ctypes.c_void_p * len(arrays))(*(a.ctypes.data for a in arrays))
-        library.run(kernel.num_blocks, kernel.num_threads, "any_lane" in kernel.source, pointers)
+        with ONE_AT_A_TIME:
+            library.run(kernel.num_blocks, kernel.num_threads, "any_lane" in kernel.source, pointers)
         return out
