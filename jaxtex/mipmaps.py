@@ -17,8 +17,8 @@ from ._checks.remedies import public
 from ._checks.texels import chain_shapes
 from ._engine.describe.coordinates import Arrays
 from ._engine.describe.levels import Cut
+from ._jax.calls import typed_jit
 from ._jax.indexing import everywhere, explicit_sharding, is_sharded
-from ._jax.typed_jit import typed_jit
 from ._tables.storage_formats import sum_dtype
 from .texture import Texture, packed
 

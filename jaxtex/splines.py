@@ -16,7 +16,7 @@ from ._checks.samplers import check_modes
 from ._engine.compute.decoding import decode
 from ._engine.describe.plan import layout_of, space_axes
 from ._engine.rules.convolution import convolve
-from ._jax.typed_jit import typed_jit
+from ._jax.calls import typed_jit
 from ._tables.address_rules import SPHERE, WRAP, AddressRule, addressed
 from ._tables.filter_kernels import FilterKernel, Polynomials, evaluate, of_each
 from ._tables.storage_formats import sum_dtype

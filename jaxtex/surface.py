@@ -23,7 +23,7 @@ from ._engine.describe.read import Read
 from ._engine.float_arithmetic import read_over
 from ._engine.walk.texel_walk import only_address
 from ._engine.where_placed import read_where_placed, with_cut, without_cut, write_where_placed
-from ._jax.typed_jit import typed_jit
+from ._jax.calls import typed_jit
 from ._tables.address_rules import BORDER, CLAMP, LAST
 from .modes import BoundaryMode, choose
 from .sampling import Coords

@@ -27,10 +27,9 @@ import numpy as np
 from .._engine.compute import decoding
 from .._engine.compute.decoding import SRGB_TO_LINEAR, is_color
 from .._engine.compute.instructions import flushed_product, normal_product, shifted_pair
-from .._jax.branches import where_needed
+from .._jax.calls import typed_jit, where_needed
 from .._jax.float_bits import EXPONENT, SIGN, SMALLEST_NORMAL, bits_of, float_of
 from .._jax.indexing import entry
-from .._jax.typed_jit import typed_jit
 from .._tables.storage_formats import Decoding
 
 # The taps of a stencil: texels and weights.

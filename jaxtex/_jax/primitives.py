@@ -15,8 +15,8 @@ from jax.core import ShapedArray
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
+from .calls import typed_jit
 from .indexing import as_varying
-from .typed_jit import typed_jit
 
 # The batched axis of each argument, `None` where there is none.
 Dims = Sequence[int | None]

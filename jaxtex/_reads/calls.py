@@ -29,8 +29,8 @@ from .._engine.describe.stacks import Operand, split
 from .._engine.float_arithmetic import FLOAT, read_over
 from .._engine.walk.drawn_taps import DrawnTaps
 from .._engine.where_placed import read_where_placed, splat_where_placed
+from .._jax.calls import typed_jit
 from .._jax.straight_through import straight_through
-from .._jax.typed_jit import typed_jit
 from .._tables.address_rules import BORDER, LAST
 from .._tables.filter_kernels import LINEAR_TAPS, FilterKernel
 from .._tables.storage_formats import Decoding, is_blended, rounded_dtype, storage_format, sum_dtype

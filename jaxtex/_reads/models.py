@@ -15,8 +15,8 @@ from .._engine.describe.spec import ReadSpec
 from .._engine.float_arithmetic import FLOAT
 from .._engine.rules.concatenated import Read
 from .._engine.where_placed import without_cut
+from .._jax.calls import typed_jit
 from .._jax.indexing import everywhere
-from .._jax.typed_jit import typed_jit
 from .._tables.storage_formats import Decoding, rounded_dtype, sum_dtype
 from ..modes import TextureKind
 from ..sampler import Sampler

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 import jax
 import jax.numpy as jnp
 
-from .._jax.typed_jit import typed_jit
+from .._jax.calls import typed_jit
 from ..modes import AddressMode
 
 # A size is a number, or an array where every sample chooses its mip level.

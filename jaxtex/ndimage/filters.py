@@ -10,7 +10,7 @@ from jax.typing import ArrayLike, DTypeLike
 
 from .._checks.arguments import as_integer
 from .._checks.remedies import public
-from .._jax.typed_jit import typed_jit
+from .._jax.calls import typed_jit
 from .._tables.filter_kernels import b_spline
 from ..splines import filtered_along
 from .arguments import check_input, check_order

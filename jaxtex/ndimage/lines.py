@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._engine.describe.spec import Coords
-from .._jax.typed_jit import typed_jit
+from .._jax.calls import typed_jit
 from .reads import Arrays, at_axis
 
 

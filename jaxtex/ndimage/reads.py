@@ -17,7 +17,7 @@ from .._engine.describe.read import Read
 from .._engine.describe.spec import Coords, ReadSpec, as_given
 from .._engine.describe.stacks import Operand, split
 from .._engine.float_arithmetic import read_texels
-from .._jax.typed_jit import typed_jit
+from .._jax.calls import typed_jit
 from .._tables.address_rules import BORDER, CLAMP
 from .._tables.filter_kernels import POINT, FilterKernel, b_spline
 from .._tables.storage_formats import Decoding, rounded_dtype

@@ -17,7 +17,7 @@ from .._checks.integers import is_integer
 from .._checks.remedies import public
 from .._checks.words import shown
 from .._engine.rules.concatenated import Read, concatenated
-from .._jax.typed_jit import typed_jit
+from .._jax.calls import typed_jit
 from .._reads.models import plan_pyramid
 from .shapes import check_shape
 

@@ -25,7 +25,7 @@ from .._checks.integers import as_index, is_integer
 from .._checks.remedies import public
 from .._checks.samplers import check_sampler
 from .._checks.words import shown
-from .._jax.typed_jit import typed_jit
+from .._jax.calls import typed_jit
 from .._reads import calls, models
 from .._tables.address_rules import last
 from .._tables.storage_formats import sum_dtype

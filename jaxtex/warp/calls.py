@@ -13,7 +13,7 @@ from .._checks.integers import as_rounded, known_integers, narrowed
 from .._checks.operands import IMAGES, check_is_of_arrays
 from .._checks.remedies import check_is_known, public
 from .._checks.words import shown
-from .._jax.typed_jit import typed_jit
+from .._jax.calls import typed_jit
 
 # Those of the options that all warps share which are static.
 STATIC_OPTIONS = ("sampler", "filter", "address", "antialias", "dtype")

@@ -19,7 +19,7 @@ from jax.typing import DTypeLike
 
 from .._checks.arguments import described
 from .._checks.integers import in_native_order
-from .._jax.callers import of_caller
+from .._jax.calls import of_caller
 from .._tables.storage_formats import sum_dtype
 from ..mipmaps import footprint
 from .matrices import Rows, elements

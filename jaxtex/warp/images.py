@@ -21,8 +21,8 @@ from .._engine.describe.footprint import footprint_level
 from .._engine.describe.plan import SizedTexture
 from .._engine.describe.stacks import Operand, Stacked, joined, numbers, split
 from .._jax.barriers import with_materialized
+from .._jax.calls import typed_jit
 from .._jax.float_bits import rounded_to
-from .._jax.typed_jit import typed_jit
 from .._reads.calls import sample_grid
 from .._tables.storage_formats import Decoding, sum_dtype
 from ..mipmaps import along_axes, build_mipmaps

@@ -13,7 +13,7 @@ from jax.typing import ArrayLike
 
 from .._checks.arguments import as_array, as_float, converted, described, shown
 from .._checks.remedies import public
-from .._jax.typed_jit import typed_jit
+from .._jax.calls import typed_jit
 from .._tables.storage_formats import STORAGE_FORMATS
 from ..modes import AddressMode, FilterMode
 from ..sampler import Sampler

@@ -19,7 +19,7 @@ from .._checks.remedies import public
 from .._engine.compute.windows import Span, WindowShapes, loaded, position_spans, texel_spans
 from .._engine.describe.axis import Axis
 from .._engine.describe.plan import Layout, space_axes
-from .._jax.typed_jit import typed_jit
+from .._jax.calls import typed_jit
 from .._tables.storage_formats import sum_dtype
 from ..sampler import FilterModeLike, Sampler
 from . import smoothing

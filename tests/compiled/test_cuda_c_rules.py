@@ -8,8 +8,7 @@ from jax.ad_checkpoint import checkpoint_name
 
 from jaxtex._engine.cuda.trace.emitter import IDENTITIES, RULES, Emitter, UnknownPrimitive
 from jaxtex._engine.cuda.trace.memory import load_row
-from jaxtex._jax.branches import where_needed
-from jaxtex._jax.jaxprs import CALLS
+from jaxtex._jax.calls import CALLS, where_needed
 from tests.support.emitted import INF, NAN, assert_as_jax, numbers, primitives
 from tests.support.host_compiler import Thread, run_threads
 

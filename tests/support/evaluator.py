@@ -12,7 +12,7 @@ import jax
 import numpy as np
 from jax.extend.core import Literal, jaxprs_in_params
 
-from jaxtex._jax.jaxprs import CALLS
+from jaxtex._jax.calls import CALLS
 from jaxtex._jax.versions import sizes_of_scan
 from tests.support.numpy_rules import EXACT, RULES, Unsupported, promises, rule
 

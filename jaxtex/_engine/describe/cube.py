@@ -9,8 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..._jax.branches import where_needed
-from ..._jax.typed_jit import typed_jit
+from ..._jax.calls import typed_jit, where_needed
 from ..._tables.address_rules import AddressRule, SameInEveryLevel, Size, StoredTap, TapsOfAxes, is_inside
 from .coordinates import Arrays, limited
 

@@ -33,8 +33,8 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching
 
 from ..._jax.barriers import with_materialized
+from ..._jax.calls import typed_jit
 from ..._jax.primitives import define, jvp_of_meaning, transpose_of_meaning
-from ..._jax.typed_jit import typed_jit
 from ..compute import linearization, operators, outside
 from ..describe.spec import TEXELS, ReadSpec, Wrt
 from ..describe.storage import PULLBACK, PUSHFORWARD, READ, SPLAT, WHOLE, Halo, WithHalo

@@ -13,8 +13,8 @@ import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, Primitive, jaxpr_as_fun, jaxprs_in_params
 from jax.interpreters import ad, batching, mlir
 
+from ..._jax.calls import called
 from ..._jax.indexing import everywhere
-from ..._jax.jaxprs import called
 from ..._jax.versions import sizes_of_scan
 
 

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..._jax.branches import where_needed
+from ..._jax.calls import where_needed
 from ..._tables.address_rules import Addressed, Size, clamp, is_inside
 from ..._tables.filter_kernels import Weight
 from ..describe.axis import Axis, Given, Role, num_given, of_each, sizes_are_known

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeVar
 import jax
 import numpy as np
 
-from ..._jax.typed_jit import typed_jit
+from ..._jax.calls import typed_jit
 from ...modes import TextureKind
 from ..errors import INVALID_VALUE, CudaError, check_type
 from .arrays import Array

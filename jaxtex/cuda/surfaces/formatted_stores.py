@@ -11,8 +11,8 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from ..._checks.arguments import check_integer
+from ..._jax.calls import typed_jit
 from ..._jax.straight_through import straight_through
-from ..._jax.typed_jit import typed_jit
 from ..enums import SurfaceBoundaryMode
 from ..errors import INVALID_VALUE, CudaError
 from ..memory.arrays import Array

@@ -20,7 +20,7 @@ from jax.typing import ArrayLike
 from ... import texture as core
 from ..._checks.arguments import ReadArguments, as_operands, check_integer
 from ..._checks.integers import known_integers
-from ..._jax.typed_jit import typed_jit
+from ..._jax.calls import typed_jit
 from ..._jax.versions import is_x64
 from ..._tables.address_rules import clamp, is_inside, last
 from ...modes import TextureKind

@@ -14,7 +14,7 @@ from ..._checks.arguments import as_array, check_integer, check_number
 from ..._checks.integers import known_integers
 from ..._engine.compute.decoding import decode
 from ..._hardware.read import single
-from ..._jax.typed_jit import typed_jit
+from ..._jax.calls import typed_jit
 from ...modes import Arithmetic, TextureKind
 from ...sampling import fetch, gather, sample
 from ..enums import ArrayFlags, ResourceType

@@ -11,9 +11,7 @@ import jax
 import numpy as np
 from jax.extend.core import Literal
 
-from ...._jax.branches import NAME as WHERE_NEEDED
-from ...._jax.callers import NAME as OF_CALLER
-from ...._jax.jaxprs import called
+from ...._jax.calls import OF_CALLER, WHERE_NEEDED, called
 from ...._jax.versions import expansion
 from ...compute.instructions import INSTRUCTIONS
 from .arithmetic import NUMERIC

@@ -1,0 +1,85 @@
+"""Calls of functions in programs: a typed `jax.jit`, calls that kernels know by name, and what an equation calls."""
+
+# pyright: strict, reportUnknownMemberType=false
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar, cast
+
+import jax
+import jax.numpy as jnp
+from jax.extend.core import ClosedJaxpr, JaxprEqn
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+Operands = TypeVar("Operands")
+
+# The names of calls that a kernel treats by a rule of its own.
+WHERE_NEEDED = "jaxtex_where_needed"
+OF_CALLER = "jaxtex_function_of_caller"
+
+# By the name of a primitive that calls a program once: the parameter that holds the program. JAX 0.10.2 to 0.12: names
+# that it does not document.
+CALLS = {
+    "jit": "jaxpr",
+    "checkpoint": "jaxpr",
+    "remat2": "jaxpr",  # a checkpoint, in other versions
+    "composite": "jaxpr",
+    "call": "call_jaxpr",
+    "closed_call": "call_jaxpr",
+    "custom_jvp_call": "call_jaxpr",
+    "custom_vjp_call": "call_jaxpr",
+    "custom_vmap_call": "call",
+}
+
+
+def typed_jit(*static: str, inline: bool = True) -> Callable[[Function], Function]:
+    """A decorator that compiles a function whose arguments named in `static` are static, and keeps its type."""
+    return cast(Callable[[Function], Function], functools.partial(jax.jit, static_argnames=static, inline=inline))
+
+
+def named_call(name: str, *static: str) -> Callable[[Function], Function]:
+    """A decorator of a function that is called under this name in programs."""
+
+    def decorated(function: Function) -> Function:
+        function.__name__ = name
+        return typed_jit(*static, inline=False)(function)
+
+    return decorated
+
+
+@named_call(WHERE_NEEDED, "function", "branches_differ")
+def where_needed(
+    condition: jax.Array,
+    function: Callable[[Operands], Sequence[jax.Array]],
+    operands: Operands,
+    otherwise: Sequence[jax.Array],
+    *,
+    branches_differ: bool = True,
+) -> list[jax.Array]:
+    """The arrays of ``function(operands)`` where `condition` holds, and of `otherwise` elsewhere.
+
+    In a program of arrays, it is a select. A thread of a kernel branches if `condition` holds for any of its numbers;
+    the arrays of `otherwise` are the last arguments of the call.
+
+    Args:
+        function: static, and hashed; element by element.
+        otherwise: as many arrays, of the same dtypes.
+        branches_differ: whether the two differ where `condition` does not hold. If not, arrays are not selected.
+    """
+    if not branches_differ:
+        return list(function(operands))
+    return [jnp.where(condition, needed, other) for needed, other in zip(function(operands), otherwise)]
+
+
+@named_call(OF_CALLER, "function")
+def of_caller(function: Callable[..., Any], *args: jax.Array) -> Any:
+    """The results of a function that a caller of the library wrote, which may hold any primitive: static and hashed."""
+    return function(*args)
+
+
+def called(eqn: JaxprEqn) -> ClosedJaxpr | None:
+    """The program that an equation calls; `None` if it calls none, or one that it may run never or several times."""
+    if eqn.primitive.name not in CALLS:
+        return None
+    program = eqn.params[CALLS[eqn.primitive.name]]
+    return program if isinstance(program, ClosedJaxpr) else ClosedJaxpr(program, ())
