@@ -8,8 +8,7 @@ from collections.abc import Generator
 
 from jax.export import DisabledSafetyCheck
 
-from ._checks.names import listing
-from ._checks.words import shown
+from ._checks.words import listing, shown
 from ._engine.cuda.build.launch import TARGET, local_capability
 from ._engine.forms.gpu_kernels import LEAST_COMPUTE_CAPABILITY
 from ._jax.contexts import FOR_EXPORTS

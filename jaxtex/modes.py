@@ -6,8 +6,7 @@ from collections.abc import Collection
 from enum import StrEnum
 from typing import Any, TypeVar
 
-from ._checks.names import listing
-from ._checks.words import shown
+from ._checks.words import listing, shown
 
 __all__ = ["AddressMode", "Arithmetic", "BoundaryMode", "FilterMode", "Limit", "ReadMode", "TextureKind"]
 __dir__ = listing(__all__)

@@ -13,8 +13,7 @@ import jax
 import numpy as np
 
 from ._checks.integers import is_integer
-from ._checks.names import check_keywords, listing
-from ._checks.words import shown
+from ._checks.words import check_keywords, listing, shown
 from ._tables.address_rules import ADDRESS_RULES, AddressRule
 from ._tables.filter_kernels import MAX_SPLINE_ORDER, FilterKernel, FilterOptions, filter_kernel
 from ._tables.storage_formats import Decoding

@@ -28,7 +28,7 @@ import jax
 
 from ._checks.arguments import check_function, shown
 from ._checks.integers import is_integer
-from ._checks.names import listing
+from ._checks.words import listing
 from ._engine.sharded.counted import total_of
 from ._engine.sharded.method import Halo, Routing, Whole
 from ._jax.contexts import COUNT, METHOD, REPORT

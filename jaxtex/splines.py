@@ -10,9 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from ._checks.arguments import check_texture
-from ._checks.names import listing
 from ._checks.remedies import public
 from ._checks.samplers import check_modes
+from ._checks.words import listing
 from ._engine.compute.decoding import decode
 from ._engine.describe.plan import layout_of, space_axes
 from ._engine.rules.convolution import convolve

@@ -13,10 +13,9 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from ._checks.arguments import ReadArguments, as_operands, check_level, check_texels, check_texture, common_shape
-from ._checks.names import listing
 from ._checks.remedies import public
-from ._checks.traps import OUTSIDE, report
-from ._checks.values import check_values, spread
+from ._checks.surfaces import OUTSIDE, check_values, report, spread
+from ._checks.words import listing
 from ._engine.compute.decoding import in_wide_texels, wide_dtype
 from ._engine.describe.plan import layout_of, plan_of_texels
 from ._engine.describe.read import Read

@@ -12,10 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from ._checks.names import listing
-from ._checks.operands import check_is_no_nest
-from ._checks.remedies import check_color, public
-from ._checks.texels import check_chain, check_level, stacked_axes
+from ._checks.remedies import check_is_no_nest, public
+from ._checks.texels import check_chain, check_color, check_level, stacked_axes
+from ._checks.words import listing
 from ._engine.describe.levels import Cut, joined_levels
 from .modes import TextureKind, choose
 

@@ -12,9 +12,8 @@ from jax.sharding import PartitionSpec as P
 from .._tables.storage_formats import known_format, sum_dtype
 from ..modes import TextureKind
 from ..texture import Texture
-from .integers import as_index, as_rounded, is_integer, is_integral, known_integers, narrowed, saturated
-from .operands import is_array, leaves_of
-from .remedies import check_is_known
+from .integers import as_index, as_rounded, is_integer, is_integral, known_integers, saturated
+from .remedies import check_is_known, is_array, leaves_of
 from .texels import check_stored, stacked_axes
 from .words import described, shown
 
@@ -284,20 +283,6 @@ def check_integer(name: str, argument: str, index: Any, *, wrap_unsigned: bool =
     if wrap_unsigned and not isinstance(index, int) and jnp.issubdtype(array.dtype, jnp.unsignedinteger):
         return array.astype(np.int32)
     return saturated(array, np.int32) if isinstance(array, np.ndarray) else array
-
-
-def check_fits(name: str, argument: str, values: Any, dtype: Any) -> Any:
-    """Integers as an array that a compiled function narrows to the integer `dtype` by `saturated`, without loss where
-    they are known.
-
-    Raises:
-        ValueError: if `values` are no JAX array, and hold a number that `dtype` does not.
-        TypeError: if they are no integers.
-    """
-    array = converted(name, argument, values)
-    if not is_integral(array):
-        raise TypeError(f"{name}: {argument} holds {array.dtype}, expected integers that {dtype} holds.")
-    return narrowed(name, argument, array, dtype) if isinstance(array, np.ndarray) else array
 
 
 def converted(name: str, argument: str, value: Any) -> Any:

@@ -8,20 +8,20 @@ The annotation of a parameter says of which sort it is, and each sort is checked
 import enum
 import functools
 import inspect
+import itertools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from types import NoneType
 from typing import Any, ParamSpec, TypeVar, cast, get_args, get_origin
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
 from ..modes import AddressMode, FilterMode, OptionEnum
 from ..sampler import Sampler
-from .integers import in_native_order
-from .names import check_keywords as check_names
-from .operands import check_operand, leaves_of
-from .words import shown
+from .integers import in_native_order, is_integral
+from .words import check_keywords, described, shown
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -51,6 +51,16 @@ BY_OTHERS = {
 # The types of arguments that are true or false; `None` is false.
 FLAGS = (bool, bool | None)
 SAMPLER_FIELDS = tuple(inspect.signature(Sampler).parameters)
+# Arguments of which each is one array.
+SINGLE = ("image", "images", "faces", "labels", "border_label")
+# Arguments whose integers are texels or indices, and not coordinates or parameters.
+IMAGES = (*SINGLE, "features", "value", "x", "pyramid", "planes", "batch_indices")
+# What a string in place of one of these names is a file.
+FILES = ("image", "images", "texels", "texture")
+NUMBERS = "a number or an array; pass one"
+PLAIN = (bool, int, float, complex)
+# What objects have of which JAX makes an array, and of which NumPy does.
+OF_JAX, OF_NUMPY = "__jax_array__", ("__array__", "__array_interface__")
 
 
 class Sort(enum.Enum):
@@ -114,6 +124,7 @@ def public(
     parameters = signature.parameters
     sorts = {p.name: sort_of(p.annotation) for p in parameters.values()}
     names = [argument for argument in parameters if argument != "self"]
+    remedy = functools.partial(keyword_remedy, names=names)
     positional = [key for key, p in parameters.items() if p.kind is not p.KEYWORD_ONLY]
     # Where the parameter after a tuple takes arrays too, nothing tells that the tuple is missing.
     arrays = [sorts[key] in (Sort.ARRAYS, Sort.TUPLE) for key in positional]
@@ -123,7 +134,7 @@ def public(
 
     @functools.wraps(function)
     def call(*args: Parameters.args, **keywords: Parameters.kwargs) -> Result:
-        check_keywords(name, keywords, names)
+        check_keywords(name, keywords, names, remedy)
         for number in tuples:
             check_is_together(name, args, positional, number)
         given: dict[str, Any] = dict(zip(positional, args))
@@ -144,15 +155,10 @@ def public(
             else:
                 value = in_native_order(value)
                 given[argument] = prepared(argument, value) if prepared else value
-        front = [given.pop(key) for key in positional[: leading(positional, given)]]
+        front = [given.pop(key) for key in [*itertools.takewhile(given.__contains__, positional)]]
         return cast(Callable[..., Result], function)(*front, **given)
 
     return call
-
-
-def leading(names: Sequence[str], given: Collection[str]) -> int:
-    """How many of the first names are given."""
-    return next((number for number, key in enumerate(names) if key not in given), len(names))
 
 
 def refuse(
@@ -237,11 +243,6 @@ def check_is_known(name: str, argument: str, value: object) -> None:
         )
 
 
-def check_keywords(name: str, keywords: Collection[str], names: Collection[str]) -> None:
-    """Raises a TypeError with a remedy for a keyword that is not among `names`."""
-    check_names(name, keywords, names, functools.partial(keyword_remedy, names=names))
-
-
 def keyword_remedy(keyword: str, names: Collection[str]) -> str | None:
     """What to pass in place of a keyword, if that is known."""
     meant = KEYWORDS.get(keyword, keyword)
@@ -266,10 +267,102 @@ def mode_of(word: object) -> str | None:
     return None
 
 
-def check_color(name: str, color: jax.Array, channels: int, argument: str = "border_color") -> None:
-    """A border color: one number for all channels, or one for each."""
-    if color.shape not in ((), (channels,)):
-        raise ValueError(
-            f"{name}: {argument} has shape {color.shape}, expected a scalar or ({channels},), one value for each "
-            f"channel."
+# Arrays
+
+
+def check_operand(name: str, argument: str, value: object) -> None:
+    """An array, a number, or lists and tuples of them.
+
+    Raises:
+        TypeError: says what to pass.
+    """
+    if isinstance(value, jax.Array):
+        return
+    if argument in IMAGES:
+        check_is_no_nest(name, argument, value)
+    for leaf in leaves_of(value):
+        if not (isinstance(leaf, jax.Array) or type(leaf) in PLAIN):
+            check_leaf(name, f"{argument} {'is' if leaf is value else 'holds'}", argument, leaf)
+    if argument in SINGLE:
+        check_is_one_array(name, argument, value)
+
+
+def leaves_of(value: object) -> Sequence[object]:
+    """What lists and tuples hold, or the value itself."""
+    if not isinstance(value, list | tuple):
+        return (value,)
+    parts = cast("Sequence[object]", value)
+    if not any(isinstance(part, list | tuple) for part in parts):
+        return parts
+    return [leaf for part in parts for leaf in leaves_of(part)]
+
+
+def check_leaf(name: str, came: str, argument: str, leaf: object) -> None:
+    """An array, a number, or an object of which NumPy or JAX makes an array; `came` begins the message on others."""
+    if isinstance(leaf, str | bytes):
+        raise TypeError(f"{name}: {came} {leaf!r}, expected {in_place_of_string(argument, leaf)}.")
+    if isinstance(leaf, np.ndarray | np.generic):
+        if not holds_numbers(cast(Any, leaf)):
+            raise TypeError(
+                f"{name}: {argument} holds {leaf.dtype}, expected numbers; convert it with {argument}.astype."
+            )
+    elif not isinstance(leaf, PLAIN) and not becomes_array(leaf):
+        raise TypeError(f"{name}: {came} {described(leaf)}, expected {NUMBERS}.")
+
+
+def holds_numbers(array: np.ndarray | np.generic) -> bool:
+    """Whether an array of NumPy holds numbers or bool; Python's integers are numbers of any size."""
+    if array.dtype == object:
+        return is_integral(array)
+    return jnp.issubdtype(array.dtype, jnp.number) or array.dtype == np.bool_
+
+
+def is_array(value: object) -> bool:
+    return isinstance(value, jax.Array | np.ndarray)
+
+
+def becomes_array(value: object) -> bool:
+    """Whether JAX or NumPy makes an array of an object, as of a Pillow image, a torch tensor or a fraction."""
+    return not isinstance(value, type) and any(hasattr(value, name) for name in (OF_JAX, *OF_NUMPY, "__float__"))
+
+
+def in_place_of_string(argument: str, text: str | bytes) -> str:
+    """What a string should have been, and how to mend it."""
+    if argument == "border_color":
+        return (
+            "a number, or one for each channel, in units of the image; pass 1.0 for the white of fractions, 255 for "
+            "that of bytes, (r, g, b) for a color"
         )
+    if argument in FILES:
+        return f"an array; read the file first, such as {argument} = numpy.asarray(PIL.Image.open(...))"
+    try:
+        return f"a number or an array; pass {float(text):g}"
+    except ValueError:
+        return NUMBERS
+
+
+def check_is_of_arrays(name: str, argument: str, value: object) -> None:
+    """Raises a TypeError for numbers and arrays of libraries beside NumPy and JAX."""
+    for leaf in leaves_of(value):
+        if not (leaf is None or isinstance(leaf, (jax.Array, np.ndarray, np.generic, *PLAIN)) or hasattr(leaf, OF_JAX)):
+            makes_array = any(hasattr(leaf, key) for key in OF_NUMPY)
+            kind = f"{described(leaf)} of {type(leaf).__module__.partition('.')[0]}"
+            remedy = f"an array; pass numpy.asarray({argument})" if makes_array else f"a number; pass float({argument})"
+            raise TypeError(f"{name}: {argument} is {kind}, expected {remedy}.")
+
+
+def check_is_no_nest(name: str, argument: str, value: object) -> None:
+    """Raises a TypeError for a nested list of numbers."""
+    leaves = leaves_of(cast(object, value)) if isinstance(value, list | tuple) else ()
+    if leaves and all(isinstance(leaf, bool | int | float) for leaf in leaves):
+        kind = "list" if isinstance(value, list) else "tuple"
+        raise TypeError(
+            f"{name}: {argument} is a nested {kind} of numbers, expected an array; pass jnp.asarray({argument})."
+        )
+
+
+def check_is_one_array(name: str, argument: str, value: object) -> None:
+    """Raises a TypeError for a list or tuple of arrays."""
+    if isinstance(value, list | tuple) and any(map(is_array, leaves_of(cast(object, value)))):
+        kind = "list" if isinstance(value, list) else "tuple"
+        raise TypeError(f"{name}: {argument} is a {kind} of arrays, expected an array; pass jnp.stack({argument}).")

@@ -102,3 +102,12 @@ def chain_shapes(
             f"{name}: {argument} asks for {num_levels} levels, expected 1 to {most} for texels of shape {shape}."
         )
     return [(*front, *(max(n >> level, 1) for n in sizes), shape[-1]) for level in range(num_levels or most)]
+
+
+def check_color(name: str, color: jax.Array, channels: int, argument: str = "border_color") -> None:
+    """A border color: one number for all channels, or one for each."""
+    if color.shape not in ((), (channels,)):
+        raise ValueError(
+            f"{name}: {argument} has shape {color.shape}, expected a scalar or ({channels},), one value for each "
+            f"channel."
+        )

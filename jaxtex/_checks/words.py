@@ -1,9 +1,9 @@
-"""How a message shows what a caller passed, and the message on a word that is none of those expected."""
+"""Words: the names that callers may write, and how a message shows what they passed."""
 
 # pyright: strict, reportUnknownMemberType=false
 
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 import jax
@@ -40,3 +40,26 @@ def check_word(name: str, argument: str, value: object, words: Collection[str]) 
     if not (isinstance(value, str) and value in words):
         error = ValueError if isinstance(value, str) else TypeError
         raise error(f"{name}: {argument} is {shown(value)}, expected one of {', '.join(map(repr, words))}.")
+
+
+def listing(names: Iterable[str]) -> Callable[[], list[str]]:
+    """The `__dir__` of a module that lists its public names alone, not what it imports for them."""
+    return lambda: sorted(names)
+
+
+def check_keywords(
+    name: str, keywords: Collection[str], names: Collection[str], remedy: Callable[[str], str | None]
+) -> None:
+    """Checks that all keywords are among `names`.
+
+    Args:
+        name: of the function or the class that is called.
+        remedy: of a keyword, what to pass in its place, or `None` if nothing is like it.
+
+    Raises:
+        TypeError: says what to pass, or names all arguments.
+    """
+    for keyword in keywords:
+        if keyword not in names:
+            mend = remedy(keyword) or f"the arguments are {', '.join(names)}"
+            raise TypeError(f"{name}: there is no argument {keyword!r}; {mend}.")

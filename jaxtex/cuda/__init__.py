@@ -22,7 +22,7 @@ Example:
 
 # pyright: strict
 
-from .._checks.names import listing
+from .._checks.words import listing
 from .enums import (
     AddressMode,
     ArrayFlags,

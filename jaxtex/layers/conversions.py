@@ -12,7 +12,7 @@ from jax.core import Tracer
 from jax.typing import ArrayLike
 
 from .._checks.integers import in_native_order
-from .._checks.operands import leaves_of
+from .._checks.remedies import leaves_of
 
 
 def constant_color(color: ArrayLike | None) -> float | tuple[float, ...] | None:

@@ -27,7 +27,7 @@ except ModuleNotFoundError as error:
     raise ImportError(
         "jaxtex.layers.equinox needs Equinox, which is not installed; run: pip install equinox."
     ) from error
-from .._checks.names import listing
+from .._checks.words import listing
 
 __all__ = ["SpatialTransformer"]
 __dir__ = listing(__all__)

@@ -23,7 +23,7 @@ try:
     from flax import nnx  # pyright: ignore[reportMissingImports]
 except ModuleNotFoundError as error:
     raise ImportError("jaxtex.layers.nnx needs Flax, which is not installed; run: pip install flax.") from error
-from .._checks.names import listing
+from .._checks.words import listing
 
 __all__ = ["SpatialTransformer"]
 __dir__ = listing(__all__)

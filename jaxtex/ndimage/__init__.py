@@ -5,7 +5,7 @@ Indices are those of elements: element i is at i, slowest axis first. Arrays hav
 
 # pyright: strict, reportUnknownMemberType=false
 
-from .._checks.names import listing
+from .._checks.words import listing
 from .filters import spline_filter, spline_filter1d
 from .resampling import rotate, shift, zoom
 from .transforms import affine_transform, geometric_transform, map_coordinates

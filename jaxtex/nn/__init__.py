@@ -5,7 +5,7 @@ They are plain functions of arrays with channels last, ``(..., H, W, C)``, as in
 
 # pyright: strict, reportUnknownMemberType=false
 
-from .._checks.names import listing
+from .._checks.words import listing
 from .attention import deformable_attention
 from .convolution import deformable_conv
 from .correlation import correlation_lookup, correlation_pyramid

@@ -6,7 +6,7 @@ is at (0.5, 0.5). Images are ``(..., H, W, C)``, volumes ``(..., D, H, W, C)``; 
 
 # pyright: strict, reportUnknownMemberType=false
 
-from .._checks.names import listing
+from .._checks.words import listing
 from .composed import warp_composed
 from .conversions import (
     camera_from_opencv,

@@ -10,8 +10,7 @@ import jax
 import numpy as np
 
 from .._checks.integers import as_rounded, known_integers, narrowed
-from .._checks.operands import IMAGES, check_is_of_arrays
-from .._checks.remedies import check_is_known, public
+from .._checks.remedies import IMAGES, check_is_known, check_is_of_arrays, public
 from .._checks.words import shown
 from .._jax.calls import typed_jit
 

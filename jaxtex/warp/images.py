@@ -13,8 +13,8 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from .._checks.arguments import as_array, as_float
-from .._checks.remedies import check_color
 from .._checks.samplers import check_modes, check_sampler
+from .._checks.texels import check_color
 from .._engine.compute.decoding import decode
 from .._engine.compute.operators import over_batch
 from .._engine.describe.footprint import footprint_level

@@ -11,8 +11,8 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from .._checks.arguments import as_array, stacked_coords
-from .._checks.remedies import check_color
 from .._checks.samplers import check_modes
+from .._checks.texels import check_color
 from .._checks.words import check_word
 from .._engine.compute.operators import over_batch
 from .._engine.describe.stacks import Operand, joined, split

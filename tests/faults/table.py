@@ -242,7 +242,7 @@ FAULTS = {
         "gradients",
     ),
     "values wrap around": Fault(
-        "jaxtex/_checks/values.py",
+        "jaxtex/_checks/surfaces.py",
         "saturated(values, texture.dtype) if integers else",
         "values.astype(texture.dtype) if integers else",
         "test_fuzz_memory.py",

@@ -1,19 +1,25 @@
-"""The values of a write: of a dtype that the texture holds, one for each texel that is named."""
+"""Checks of the surface functions: the values of a write, and errors under checkify at the first wrong access."""
 
 # pyright: strict, reportUnknownMemberType=false
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.custom_batching import custom_vmap
+from jax.experimental import checkify
 
+from .._engine.compute.texel_write import numbers
+from .._jax.indexing import explicit_sharding
 from ..texture import Texture
-from .arguments import ReadArguments, check_fits, common_shape, converted
-from .integers import as_rounded, known_integers, saturated
+from .arguments import ReadArguments, common_shape, converted
+from .integers import as_rounded, known_integers, narrowed, saturated
 
 SAMPLE_LIMIT = 2**31
+OUTSIDE = "is outside the surface"
 
 
 def check_values(name: str, texture: Texture, values: Any, arguments: ReadArguments) -> Any:
@@ -39,7 +45,7 @@ def as_values(name: str, values: Any, stored: np.dtype[Any]) -> Any:
     if known is not None and jnp.issubdtype(stored, jnp.floating):
         return as_rounded(known, stored)
     if known is not None and jnp.issubdtype(stored, jnp.integer) and is_default_integer(known, stored):
-        return check_fits(name, "values", known, stored)
+        return narrowed(name, "values", known, stored)
     array = jnp.asarray(converted(name, "values", values))
     integer = jnp.issubdtype(array.dtype, jnp.integer)
     fits = integer or jnp.issubdtype(array.dtype, jnp.floating)
@@ -65,3 +71,40 @@ def spread(texture: Texture, values: jax.Array, arguments: ReadArguments) -> jax
     integers = jnp.issubdtype(texture.dtype, jnp.integer)
     values = saturated(values, texture.dtype) if integers else values.astype(texture.dtype)
     return jnp.broadcast_to(values, (*common_shape(arguments), texture.num_channels))
+
+
+# Traps
+
+
+def report(name: str, fine: jax.Array, fault: str, named: dict[str, jax.Array]) -> None:
+    """An error under checkify, which names the first place that is not `fine`; else nothing.
+
+    Under `jax.vmap` that is the first such place of the first example that has one.
+    """
+    if explicit_sharding(fine) is not None:  # there a check cannot be batched
+        return
+    fine, *indices = jnp.broadcast_arrays(fine, *named.values())
+    is_fine, number, *first = first_fault(fine, numbers(fine.shape), *indices)
+    at_first = dict(zip(named, first))
+    listed = ", ".join(f"{key}={{{key}}}" for key in at_first)
+    checkify.debug_check(is_fine, f"{name}: sample {{number}} {fault}: {listed}.", number=number, **at_first)
+
+
+@custom_vmap
+def first_fault(fine: jax.Array, *arrays: jax.Array) -> tuple[jax.Array, ...]:
+    """Whether all is `fine`, and the numbers of `arrays`, of the same shape, at the first place that is not."""
+    place = numbers(fine.shape)
+    first = jnp.min(jnp.where(fine, place.size, place), initial=place.size)
+    return first == place.size, *(jnp.sum(jnp.where(place == first, a, 0), dtype=jnp.int32) for a in arrays)
+
+
+@first_fault.def_vmap
+def first_fault_of_batch(
+    axis_size: int, in_batched: Sequence[bool], fine: jax.Array, *arrays: jax.Array
+) -> tuple[Any, Any]:
+    """The first fault of the first example: one for the whole batch. JAX's own rule for checks names the last one."""
+    whole = (
+        a if batched else jnp.broadcast_to(a, (axis_size, *a.shape)) for a, batched in zip((fine, *arrays), in_batched)
+    )
+    found = first_fault(*whole)
+    return found, tuple(False for _ in found)
