@@ -7,7 +7,7 @@ libraries, `theta_of` converts a few numbers to the matrix that `jaxtex.warp.spa
 # pyright: strict, reportUnknownMemberType=false
 
 from .._checks.words import listing
-from .thetas import theta_of
+from .transforms import theta_of
 
 __all__ = ["theta_of"]
 __dir__ = listing(__all__)

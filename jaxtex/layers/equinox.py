@@ -18,8 +18,7 @@ from ..warp import spatial_transform
 from ..warp.options import check_shows_outside, resolve_sampler
 from ..warp.shapes import as_shape
 from ..warp.types import AddressLike, ShapeLike
-from .conversions import constant_color, widened
-from .thetas import Transform, num_parameters, theta_of
+from .transforms import Transform, constant_color, num_parameters, theta_of, widened
 
 try:
     import equinox as eqx  # pyright: ignore[reportMissingImports]

@@ -1,9 +1,9 @@
-"""Checks of the arguments that the functions share."""
+"""The arguments that the functions share: numbers of any dtype that SciPy takes, and `Reading`, their static half."""
 
 # pyright: strict, reportUnknownMemberType=false
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -13,10 +13,11 @@ from jax.typing import ArrayLike
 from numpy.typing import NDArray
 
 from .._checks.arguments import as_integer, as_sizes, described
-from .._tables.filter_kernels import MAX_SPLINE_ORDER
-from .extensions import check_mode
-from .numbers import as_numbers, canonical, complex_dtype, is_complex, result_dtype, sums_of
-from .reads import Reading
+from .._checks.integers import in_dtype_of_jax, in_native_order
+from .._checks.words import shown
+from .._tables.filter_kernels import MAX_SPLINE_ORDER, FilterKernel, b_spline
+from .._tables.storage_formats import sum_dtype
+from .extensions import EXTENSIONS, Extension, check_mode
 
 # Sizes, slowest axis first.
 ShapeLike: TypeAlias = Sequence[int] | NDArray[np.integer]
@@ -24,6 +25,49 @@ ShapeLike: TypeAlias = Sequence[int] | NDArray[np.integer]
 PerAxis: TypeAlias = ArrayLike | Sequence[ArrayLike]
 # Numbers of Python and NumPy, whose dtype does not decide about that of a result.
 NUMBERS = (int, float, complex, np.number, np.bool_)
+# A number, of a distance below 1 from which a bool counts as 1: the rounding of float32 through a prefilter.
+NEARLY = 1 - 2.0**-10
+
+
+class Reading(NamedTuple):
+    """The static half of a call.
+
+    Attributes:
+        order: of the spline.
+        mode: a key of `EXTENSIONS`.
+        prefilter: whether the array is filtered first, where the order needs it.
+        dtype: of the result.
+        sums: the dtype in which elements are weighted and summed.
+    """
+
+    order: int
+    mode: str
+    prefilter: bool
+    dtype: np.dtype[Any]
+    sums: np.dtype[Any]
+
+    @property
+    def extension(self) -> Extension:
+        return EXTENSIONS[self.mode]
+
+    @property
+    def filters(self) -> bool:
+        """Whether the array is filtered first."""
+        return self.prefilter and self.order > 1
+
+    @property
+    def padding(self) -> int:
+        return self.extension.padding if self.filters else 0
+
+    @property
+    def kernel(self) -> FilterKernel:
+        """The filter, with element i at i, behind the elements that were added in front."""
+        kernel = b_spline(self.order)
+        return kernel._replace(origin=kernel.origin - 0.5, first=kernel.first + self.padding)
+
+    def moves_elements(self, stored: Any) -> bool:
+        """Whether the result holds elements as they are stored, which are not floating."""
+        return self.order == 0 and self.dtype == stored and not jnp.issubdtype(stored, jnp.inexact)
 
 
 def check_order(name: str, order: Any, least: int = 0) -> int:
@@ -132,3 +176,100 @@ def check_known(name: str, argument: str, value: Any, reason: str) -> Any:
     if any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(value)):
         raise TypeError(f"{name}: {argument} is {described(value)} that JAX traces, {reason}.")
     return value
+
+
+# Dtypes
+
+
+def as_numbers(name: str, argument: str, value: Any) -> Any:
+    """An array of numbers or bool, in a dtype that JAX has.
+
+    Raises:
+        TypeError: if it holds anything else.
+    """
+    of_jax = any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(value))
+    try:
+        array: Any = jnp.asarray(value) if of_jax else np.asarray(value)
+    except (TypeError, ValueError):
+        array = None
+    kinds = (jnp.number, jnp.bool_)
+    if array is None or array.dtype == object or not any(jnp.issubdtype(array.dtype, kind) for kind in kinds):
+        held = getattr(value, "dtype", None)
+        what = described(value) if held is None else f"an array of dtype {held}"
+        raise TypeError(f"{name}: {argument} is {what}, expected an array of numbers or bool.")
+    if not of_jax:
+        array = in_dtype_of_jax(name, argument, in_native_order(array))
+    dtype = canonical(array.dtype)
+    return array if array.dtype == dtype else array.astype(dtype)
+
+
+def is_complex(dtype: Any) -> bool:
+    return jnp.issubdtype(dtype, jnp.complexfloating)
+
+
+def canonical(dtype: Any) -> np.dtype[Any]:
+    """A dtype as JAX has it, of 32 bits where 64 are disabled."""
+    return np.dtype(jax.dtypes.canonicalize_dtype(dtype))
+
+
+def result_dtype(name: str, output: Any, stored: Any) -> np.dtype[Any]:
+    """The dtype of a result: `output`, or that of the input. Of complex numbers it is complex.
+
+    Raises:
+        TypeError: if `output` is an array, or no dtype of numbers.
+    """
+    if isinstance(output, np.ndarray | jax.Array):
+        raise TypeError(
+            f"{name}: output is {described(output)}, and arrays of JAX cannot be written to; pass a dtype such as "
+            f"output.dtype, and use what {name} returns."
+        )
+    try:
+        dtype = np.dtype(stored if output is None else output)
+        dtype = canonical(dtype.newbyteorder("=") if dtype.kind in "iufcb" else dtype)
+        if not (jnp.issubdtype(dtype, jnp.number) or dtype == np.bool_):
+            raise TypeError
+    except TypeError:
+        raise TypeError(f"{name}: output is {shown(output)}, expected a dtype such as 'float32'.") from None
+    return complex_dtype(dtype) if is_complex(stored) and not is_complex(dtype) else dtype
+
+
+def real_dtype(dtype: Any) -> np.dtype[Any]:
+    """The dtype in which numbers of `dtype` are weighted and summed; integers in the default one of JAX."""
+    if is_complex(dtype):
+        return np.dtype(np.float64 if np.dtype(dtype).itemsize == 16 else np.float32)
+    return sum_dtype(dtype if jnp.issubdtype(dtype, jnp.floating) else canonical(float))
+
+
+def complex_dtype(real: Any) -> np.dtype[Any]:
+    """The dtype of complex numbers with parts of a dtype."""
+    return np.dtype(np.complex128 if real == np.float64 else np.complex64)
+
+
+def sums_of(stored: Any, result: Any, *parameters: Any) -> np.dtype[Any]:
+    """The dtype of the sums of a read, from those of the input, the result and the floating arrays of the call."""
+    results = [real_dtype(result)] if jnp.issubdtype(result, jnp.inexact) else []
+    return sum_dtype(real_dtype(stored), *results, *parameters)
+
+
+def as_channels(array: jax.Array) -> jax.Array:
+    """Numbers with a last axis of channels: one, or the real and the imaginary part."""
+    return jnp.stack([array.real, array.imag], -1) if is_complex(array.dtype) else array[..., None]
+
+
+def as_result(values: jax.Array, dtype: np.dtype[Any]) -> jax.Array:
+    """Channels as numbers of `dtype`.
+
+    Integers are rounded, halves away from zero, and saturate; NaN becomes 0. Of bool, a number is true from a magnitude
+    of 1 on, less the rounding of sums.
+    """
+    if values.shape[-1] == 2:
+        return jax.lax.complex(values[..., 0], values[..., 1]).astype(dtype)
+    value = values[..., 0]
+    if value.dtype == dtype:
+        return value
+    if dtype == jnp.bool_:
+        return abs(value) >= NEARLY
+    if jnp.issubdtype(dtype, jnp.integer) and jnp.issubdtype(value.dtype, jnp.floating):
+        limits = jnp.iinfo(dtype)
+        value = jnp.clip(jax.lax.round(value), float(limits.min), float(limits.max))
+    return value.astype(dtype)

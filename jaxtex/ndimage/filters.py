@@ -13,9 +13,8 @@ from .._checks.remedies import public
 from .._jax.calls import typed_jit
 from .._tables.filter_kernels import b_spline
 from ..splines import filtered_along
-from .arguments import check_input, check_order
+from .arguments import as_channels, as_result, check_input, check_order, result_dtype, sums_of
 from .extensions import EXTENSIONS, Mode, check_mode
-from .numbers import as_channels, as_result, result_dtype, sums_of
 
 
 @public

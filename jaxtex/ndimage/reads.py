@@ -19,56 +19,15 @@ from .._engine.describe.stacks import Operand, split
 from .._engine.float_arithmetic import read_texels
 from .._jax.calls import typed_jit
 from .._tables.address_rules import BORDER, CLAMP
-from .._tables.filter_kernels import POINT, FilterKernel, b_spline
+from .._tables.filter_kernels import POINT, b_spline
 from .._tables.storage_formats import Decoding, rounded_dtype
 from ..splines import filtered_along
-from .extensions import EXTENSIONS, Extension, Fold
-from .numbers import as_channels, as_result, complex_dtype, is_complex
+from .arguments import Reading, as_channels, as_result, complex_dtype, is_complex
+from .extensions import Fold
 
 Arrays = tuple[jax.Array, ...]
 # From operands to an index for each axis that moves, slowest first: element by element, and static.
 IndexFunction = Callable[..., Coords]
-
-
-class Reading(NamedTuple):
-    """The static half of a call.
-
-    Attributes:
-        order: of the spline.
-        mode: a key of `EXTENSIONS`.
-        prefilter: whether the array is filtered first, where the order needs it.
-        dtype: of the result.
-        sums: the dtype in which elements are weighted and summed.
-    """
-
-    order: int
-    mode: str
-    prefilter: bool
-    dtype: np.dtype[Any]
-    sums: np.dtype[Any]
-
-    @property
-    def extension(self) -> Extension:
-        return EXTENSIONS[self.mode]
-
-    @property
-    def filters(self) -> bool:
-        """Whether the array is filtered first."""
-        return self.prefilter and self.order > 1
-
-    @property
-    def padding(self) -> int:
-        return self.extension.padding if self.filters else 0
-
-    @property
-    def kernel(self) -> FilterKernel:
-        """The filter, with element i at i, behind the elements that were added in front."""
-        kernel = b_spline(self.order)
-        return kernel._replace(origin=kernel.origin - 0.5, first=kernel.first + self.padding)
-
-    def moves_elements(self, stored: Any) -> bool:
-        """Whether the result holds elements as they are stored, which are not floating."""
-        return self.order == 0 and self.dtype == stored and not jnp.issubdtype(stored, jnp.inexact)
 
 
 class IndexGrid(NamedTuple):
@@ -195,6 +154,21 @@ def merged(sizes: Sequence[int], moved: Sequence[int]) -> tuple[list[int], tuple
     return [*shape, *([between] if between != 1 else [])], tuple(places)
 
 
+def index_line(size: int, dtype: np.dtype[Any]) -> jax.Array:
+    """The indices along an axis."""
+    return jnp.arange(size, dtype=jnp.int32).astype(dtype)
+
+
+def index_lines(shape: Sequence[int], dtype: np.dtype[Any]) -> Arrays:
+    """The indices along each axis of a result."""
+    return tuple(index_line(n, dtype) for n in shape)
+
+
+def index_grid(shape: Sequence[int], dtype: np.dtype[Any]) -> Arrays:
+    """The indices along each axis of a result, as arrays that broadcast to `shape`."""
+    return tuple(at_axis(index_line(n, dtype), k, len(shape)) for k, n in enumerate(shape))
+
+
 def at_axis(line: jax.Array, axis: int, rank: int) -> jax.Array:
     """A line along one of `rank` axes."""
     return line.reshape([len(line) if k == axis else 1 for k in range(rank)])
@@ -260,7 +234,7 @@ def read_axes(
     spline = functools.partial(Axis, kernel=reading.kernel, address=extension.taps)
     copied = functools.partial(Axis, kernel=POINT, address=CLAMP, integer=True)
     axes = [(spline if k in moved else copied)(n) for k, n in enumerate(sizes)]
-    others = tuple(at_axis(jnp.arange(n, dtype=jnp.int32), k, rank) for k, n in enumerate(sizes) if k not in moved)
+    others = tuple(at_axis(index_line(n, np.dtype(np.int32)), k, rank) for k, n in enumerate(sizes) if k not in moved)
     if extension.stops:
         # One more axis, of one element. A sample outside misses it.
         axes.insert(0, Axis(1, POINT, BORDER, integer=True, role=Role.LAYER))

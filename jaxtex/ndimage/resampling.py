@@ -15,11 +15,20 @@ from jax.typing import ArrayLike, DTypeLike
 from .._checks.integers import is_integer
 from .._checks.remedies import public
 from .._checks.words import shown
-from .arguments import PerAxis, as_cval, as_floats, check_input, check_known, known_floats, per_axis, reading_of
+from .arguments import (
+    PerAxis,
+    as_channels,
+    as_cval,
+    as_floats,
+    as_result,
+    check_input,
+    check_known,
+    known_floats,
+    per_axis,
+    reading_of,
+)
 from .extensions import Mode
-from .lines import index_lines
-from .numbers import as_channels, as_result
-from .reads import merged, read_lines
+from .reads import index_lines, merged, read_lines
 from .transforms import read_affine
 
 # The modes to zoom with where whole elements are zoomed.

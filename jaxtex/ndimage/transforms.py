@@ -3,7 +3,7 @@
 # pyright: strict, reportUnknownMemberType=false
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -13,10 +13,12 @@ from jax.typing import ArrayLike, DTypeLike
 
 from .._checks.arguments import as_array, check_function, check_number, converted
 from .._checks.remedies import public
-from .._engine.describe.spec import as_given
+from .._engine.describe.spec import Coords, as_given
 from .._engine.describe.stacks import Operand, Stack, Stacked
+from .._jax.calls import typed_jit
 from .arguments import (
     PerAxis,
+    Reading,
     ShapeLike,
     as_cval,
     as_floats,
@@ -27,8 +29,7 @@ from .arguments import (
     reading_of,
 )
 from .extensions import Mode
-from .lines import Affine, affine_elements, index_grid, index_lines
-from .reads import Arrays, Reading, read, read_lines
+from .reads import Arrays, index_grid, index_lines, read, read_lines
 
 
 @public
@@ -142,7 +143,7 @@ def geometric_transform(
     array = check_input(name, input)
     shape = check_shape(name, output_shape, array.shape)
     check_function(name, "mapping", mapping)
-    found = mapping(index_grid(shape, jnp.int32), *extra_arguments, **(extra_keywords or {}))
+    found = mapping(index_grid(shape, np.dtype(np.int32)), *extra_arguments, **(extra_keywords or {}))
     indices = check_indices(name, "mapping", found, array.ndim, shape)
     reading = reading_of(name, array, output, order, mode, prefilter, indices)
     return read_at(name, array, indices, cval, reading, shape)
@@ -208,6 +209,37 @@ def affine_transform(
         lines = tuple(k * m + o for k, m, o in zip(index_lines(shape, reading.sums), linear, steps))
         return read_lines(array, lines, outside, reading=reading)
     return read_affine(array, linear, steps, shape, tuple(range(array.ndim)), outside, reading)
+
+
+class Affine(NamedTuple):
+    """A matrix times indices, plus an offset: an index function.
+
+    Its operands are `columns` indices of the result, then the elements of the matrix by rows, each row followed by its
+    offset.
+    """
+
+    rows: int
+    columns: int
+
+    def __call__(self, *operands: jax.Array) -> Coords:
+        indices, elements = operands[: self.columns], operands[self.columns :]
+        step = self.columns + 1
+        return tuple(row_times(elements[k * step : (k + 1) * step], indices) for k in range(self.rows))
+
+
+def row_times(row: Sequence[jax.Array], indices: Sequence[jax.Array]) -> jax.Array:
+    """A row of a matrix times indices, plus the last element of the row."""
+    total = row[-1]
+    for element, index in zip(row, indices):
+        total = total + element * index
+    return total
+
+
+@typed_jit("rank")
+def affine_elements(matrix: jax.Array, offset: jax.Array, rank: int) -> Arrays:
+    """The elements of a matrix and an offset as `Affine` takes them, of `rank` axes."""
+    rows = jnp.concatenate([matrix, offset[:, None]], 1)
+    return tuple(rows[i, j].reshape([1] * rank) for i in range(rows.shape[0]) for j in range(rows.shape[1]))
 
 
 def read_affine(

@@ -13,14 +13,15 @@ from jax.typing import ArrayLike
 from .._checks.arguments import ReadArguments, as_float
 from .._checks.integers import is_integer
 from .._checks.words import shown
-from .._reads.models import sample_weighted
 from ..modes import TextureKind
+from ..sampler import Sampler
 from ..texture import Texture
 from ..warp.calls import compiled
-from .samplers import ZEROS
 from .shapes import as_features, check_shape
+from .weighted import in_one_pass
 
 NAME = "deformable_attention"
+ZEROS = Sampler(address_mode="border")
 
 
 @compiled("spatial_shapes")
@@ -96,7 +97,7 @@ def attended(
     heads, levels = weights.shape[1:3]
     level = jnp.arange(levels, dtype=jnp.int32).reshape(1, 1, -1, 1)
     head = jnp.arange(heads, dtype=jnp.int32).reshape(1, -1, 1, 1)
-    return sample_weighted(
+    return in_one_pass(
         *(Texture(texels, None, TextureKind.TEXTURE2D, shapes), ReadArguments((x, y)), weights, level, head),
         sampler=ZEROS,
         num_heads=max(heads, 1),

@@ -13,13 +13,14 @@ from .._checks.arguments import as_float
 from .._checks.integers import is_integer
 from .._checks.words import shown
 from .._tables.storage_formats import sum_dtype
+from ..sampler import Sampler
 from ..texture import texture2d
 from ..warp.calls import compiled
-from .samplers import ZEROS_IN_PIXELS
 from .shapes import as_features, as_pair, check_shape, check_texels
 from .weighted import sample_weighted
 
 NAME = "deformable_conv"
+ZEROS = Sampler(address_mode="border", normalized_coords=False)
 Pads = tuple[tuple[int, int], tuple[int, int]]
 Padding = int | Sequence[int] | Sequence[tuple[int, int]] | Literal["SAME", "VALID"]
 
@@ -126,7 +127,7 @@ def columns_of(image: jax.Array, offsets: jax.Array, weight: jax.Array, layout: 
     y, x = rows.T[:, None, None] + offsets[..., 0], columns.T[None, :, None] + offsets[..., 1]
     num_heads = offsets.shape[-3]
     head = jnp.arange(num_heads, dtype=jnp.int32)[:, None]
-    return sample_weighted(texture2d(image), (x, y), weight, ZEROS_IN_PIXELS, axis=(), head=head, num_heads=num_heads)
+    return sample_weighted(texture2d(image), (x, y), weight, ZEROS, axis=(), head=head, num_heads=num_heads)
 
 
 def multiplied(columns: jax.Array, kernel: jax.Array, groups: int, sums: Any) -> jax.Array:

@@ -2,24 +2,30 @@
 
 # pyright: strict, reportUnknownMemberType=false
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
+from jax.sharding import NamedSharding
 from jax.typing import ArrayLike
 
 from .._checks.arguments import as_float, as_integer
 from .._checks.integers import is_integer
 from .._checks.words import shown
+from .._engine.describe.plan import Layout, plan_of_grid
 from .._engine.rules.concatenated import Read, concatenated
-from .._reads.models import plan_windows
-from .._tables.storage_formats import sum_dtype
+from .._jax.indexing import explicit_sharding
+from .._tables.storage_formats import rounded_dtype, sum_dtype
+from ..modes import TextureKind
+from ..sampler import Sampler
 from ..warp.calls import compiled
 from ..warp.grids import displaced
-from .samplers import ZEROS_IN_PIXELS
 from .shapes import as_features, check_shape, check_texels
+
+ZEROS = Sampler(address_mode="border", normalized_coords=False)
 
 
 @compiled("levels")
@@ -123,12 +129,34 @@ def correlation_lookup(pyramid: Sequence[ArrayLike], coords: ArrayLike, radius: 
     points = as_float(coords)
     check_shape(name, "coords", points, (*front, 2), "(B, H, W, 2), x first")
     points = points.astype(sum_dtype(dtype, points.dtype))
+    arrays, read = (points, *volumes), functools.partial(windows, radius=radius)
+    placed = pixel_sharding(arrays)
+    if placed is not None:
+        arrays = [jax.reshard(a, placed) for a in arrays]
+        read = jax.shard_map(read, mesh=placed.mesh, in_specs=placed.spec, out_specs=placed.spec)
+    return read(*arrays).astype(dtype)
+
+
+def pixel_sharding(arrays: Sequence[jax.Array]) -> NamedSharding | None:
+    """How B, H and W are divided over devices under explicit mesh axes, if that divides H or W."""
+    for array in arrays:
+        placed = explicit_sharding(array, lambda spec: tuple(spec)[:3])
+        if placed is not None and any(tuple(placed.spec)[1:]):
+            return placed
+    return None
+
+
+def windows(points: jax.Array, *volumes: jax.Array, radius: int) -> jax.Array:
+    """The windows of all levels around points (B, H, W, 2), side by side: (B, H, W, L * (2 radius + 1)^2)."""
+    front, count = points.shape[:3], math.prod(points.shape[:3])
     offsets = jnp.arange(-radius, radius + 1, dtype=jnp.int32).astype(points.dtype)
     # Offsets of x stand along rows.
     across, down = offsets[None, :, None], offsets[None, None, :]
-    count, reads = math.prod(front), list[Read]()
+    reads = list[Read]()
     for k, volume in enumerate(volumes):
         x, y = (points[..., axis].reshape(count, 1, 1) / 2**k + 0.5 for axis in range(2))
         images = volume.reshape(count, *volume.shape[3:], 1)
-        reads.append(plan_windows(images, displaced, (x, y, across, down), ZEROS_IN_PIXELS))
-    return concatenated(reads, 1).reshape(*front, len(reads) * len(offsets) ** 2).astype(dtype)
+        layout, dtype = Layout(TextureKind.TEXTURE2D, images.shape[1:]), rounded_dtype(volume.dtype, points.dtype)
+        read = plan_of_grid(layout, displaced, (x, y, across, down), ZEROS, dtype)
+        reads.append(Read(images, read.operands, read.spec, 1))
+    return concatenated(reads, 1).reshape(*front, len(reads) * len(offsets) ** 2)

@@ -12,13 +12,17 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
-from .._checks.arguments import as_float, check_dtype, check_key, converted
+from .._checks.arguments import ReadArguments, as_float, as_operands, check_dtype, check_key, converted
 from .._checks.integers import is_integer
 from .._checks.remedies import public
 from .._checks.words import shown
+from .._engine.describe.coordinates import Arrays
+from .._engine.describe.hashing import pyramid_axes
+from .._engine.describe.spec import ReadSpec
 from .._engine.rules.concatenated import Read, concatenated
 from .._jax.calls import typed_jit
-from .._reads.models import plan_pyramid
+from .._jax.indexing import everywhere
+from .._tables.storage_formats import Decoding, rounded_dtype, sum_dtype
 from .shapes import check_shape
 
 NAME = "multiresolution_grid"
@@ -244,6 +248,39 @@ def encoded(tables: Any, points: ArrayLike, *, grid: MultiresolutionGrid) -> jax
         level = grid.scales[k : k + 1], sizes[k : k + 1], (rows,), grid.hashed[k : k + 1]
         reads.append(plan_pyramid(table, places, *level))
     return concatenated(reads, place.ndim - 1).reshape(shape).astype(given[0].dtype)
+
+
+def plan_pyramid(
+    table: jax.Array,
+    points: Arrays,
+    scales: Sequence[float],
+    sizes: Sequence[int],
+    rows: Sequence[int],
+    hashed: Sequence[bool],
+) -> Read:
+    """The linear read of all levels of a pyramid of grids, whose levels lie one after the other in a table.
+
+    Args:
+        table: ``(sum of rows, C)``, floating.
+        points: x first, of one shape S. In a level a point lies at its scale times the point, in vertices, of which the
+            first one is at 0.5.
+        sizes, rows, hashed: as in `hashing.pyramid_axes`.
+
+    """
+    operands = [point[..., None] for point in as_operands(ReadArguments(tuple(points))).coords[::-1]]
+    front = [1] * (operands[0].ndim - 1)
+    level = jnp.arange(len(sizes), dtype=jnp.int32).reshape(*front, -1)
+    scale = jnp.asarray(scales, operands[0].dtype).reshape(*front, -1)
+    sums = sum_dtype(table.dtype, operands[0].dtype)
+    axes, dtype = pyramid_axes(sizes, rows, hashed, len(operands)), rounded_dtype(table.dtype, sums)
+    spec = ReadSpec(axes, Decoding.ELEMENT, np.dtype(dtype), grid=scaled_points)
+    # A point reads rows from anywhere in the table.
+    return Read(everywhere(table), (level, scale, *operands), spec)
+
+
+def scaled_points(level: jax.Array, scale: jax.Array, *points: jax.Array) -> Arrays:
+    """The coordinates of points in a level of a pyramid: a grid."""
+    return level, *(point * scale + 1 for point in points)
 
 
 def check_table(argument: str, value: Any, rows: int, grid: MultiresolutionGrid) -> jax.Array:

@@ -14,13 +14,15 @@ from jax.typing import ArrayLike
 
 from .._checks.arguments import as_float, described
 from .._checks.words import check_word, shown
+from ..sampler import Sampler
 from ..sampling import sample
 from ..texture import texture2d, texture2d_layered
 from ..warp.calls import compiled
-from .samplers import EDGE_IN_PIXELS, ZEROS
 from .shapes import check_shape, check_texels
 from .weighted import sample_weighted
 
+ZEROS = Sampler(address_mode="border")
+EDGE = Sampler(address_mode="clamp", normalized_coords=False)
 AXES = {"x": 0, "y": 1, "z": 2}
 
 
@@ -146,7 +148,7 @@ def read_plane(image: jax.Array, points: jax.Array, *, pair: tuple[int, int]) ->
     """The read of a plane (H, W, C) at two coordinates of points (N, D)."""
     sizes = image.shape[1::-1]
     x, y = ((points[:, axis] + 1) / 2 * (size - 1) + 0.5 for axis, size in zip(pair, sizes))
-    return sample(texture2d(image), (x, y), EDGE_IN_PIXELS)
+    return sample(texture2d(image), (x, y), EDGE)
 
 
 def check_plane_axes(name: str, plane_axes: Any) -> tuple[tuple[int, int], ...]:

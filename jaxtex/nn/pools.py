@@ -13,14 +13,15 @@ from .._checks.arguments import as_float
 from .._checks.integers import is_integer
 from .._checks.words import shown
 from .._tables.storage_formats import sum_dtype
+from ..sampler import Sampler
 from ..texture import texture2d_layered
 from ..warp.calls import compiled
-from .samplers import EDGE_IN_PIXELS
 from .shapes import as_features, as_pair, check_shape, check_texels
 from .weighted import sample_weighted
 
-# Points up to a texel outside read the texel of the edge; those farther outside have no weight.
 NAME = "roi_align"
+# Points up to a texel outside read the texel of the edge; those farther outside have no weight.
+EDGE = Sampler(address_mode="clamp", normalized_coords=False)
 
 
 @compiled("output_size", "spatial_scale", "sampling_ratio", "aligned", "max_sampling_ratio")
@@ -117,9 +118,7 @@ def roi_align(
         for k, span in enumerate(spans)
     )
     texture = texture2d_layered(maps)
-    return sample_weighted(
-        texture, (x, y), weight_x * weight_y, EDGE_IN_PIXELS, axis=(3, 4), layer=layer.reshape(-1, 1, 1, 1, 1)
-    )
+    return sample_weighted(texture, (x, y), weight_x * weight_y, EDGE, axis=(3, 4), layer=layer.reshape(-1, 1, 1, 1, 1))
 
 
 class Points(NamedTuple):

@@ -2,6 +2,7 @@
 
 # pyright: strict, reportUnknownMemberType=false
 
+import dataclasses
 import functools
 import math
 from collections.abc import Sequence
@@ -15,6 +16,7 @@ from jax.typing import ArrayLike
 from .._checks.arguments import (
     ReadArguments,
     as_integer,
+    as_operands,
     check_integer,
     check_number,
     check_read_arguments,
@@ -25,10 +27,13 @@ from .._checks.integers import as_index, is_integer
 from .._checks.remedies import public
 from .._checks.samplers import check_sampler
 from .._checks.words import shown
+from .._engine.describe.plan import layout_of
+from .._engine.float_arithmetic import FLOAT
+from .._engine.where_placed import without_cut
 from .._jax.calls import typed_jit
-from .._reads import calls, models
+from .._reads import calls
 from .._tables.address_rules import last
-from .._tables.storage_formats import sum_dtype
+from .._tables.storage_formats import rounded_dtype, sum_dtype
 from ..modes import Arithmetic
 from ..sampler import Sampler
 from ..sampling import DEFAULT_SAMPLER, Coords
@@ -210,9 +215,9 @@ def weighted(
     if several:
         level = jnp.arange(len(textures), dtype=jnp.int32).reshape(-1, *[1] * (-1 - from_end[0]))
         level = of_rank(level)
-    if in_one_pass(textures, sampler, several):
+    if has_one_pass(textures, sampler, several):
         texture = pyramid(textures) if several else textures[0]
-        return models.sample_weighted(
+        return in_one_pass(
             *(texture, arguments, weights, level, head),
             sampler=sampler,
             num_heads=num_heads,
@@ -223,7 +228,7 @@ def weighted(
     return terms.sum(axes).astype(dtype)
 
 
-def in_one_pass(textures: Sequence[Texture], sampler: Sampler, several: bool) -> bool:
+def has_one_pass(textures: Sequence[Texture], sampler: Sampler, several: bool) -> bool:
     """Whether the engine sums in the pass that reads."""
     if sampler.arithmetic is not Arithmetic.FLOAT or sampler.deterministic:
         return False
@@ -235,6 +240,49 @@ def pyramid(textures: Sequence[Texture]) -> Texture:
     """Textures of one level as the levels of one, of any sizes."""
     texels = jnp.concatenate([t.texels.reshape(math.prod(t.shape[:-1]), t.num_channels) for t in textures])
     return Texture(texels, None, textures[0].kind, tuple(t.shape for t in textures))
+
+
+@typed_jit("sampler", "num_heads", "summed_axes", "dtype")
+def in_one_pass(
+    texture: Texture,
+    arguments: ReadArguments,
+    weights: jax.Array,
+    level: jax.Array | None,
+    head: jax.Array | None,
+    *,
+    sampler: Sampler,
+    num_heads: int,
+    summed_axes: tuple[int, ...],
+    dtype: np.dtype,
+) -> jax.Array:
+    """The sum of `weights` times reads in float arithmetic, along axes of the samples, counted from the end.
+
+    Args:
+        texture: with `level`, a pyramid of levels of any sizes, of which each sample reads the one of that number.
+        head: which of `num_heads` parts of the channels each sample reads.
+        weights, level, head: of the rank of the arrays in `arguments`.
+    """
+    arguments, texture = as_operands(arguments), without_cut(texture)
+    sums, _ = calls.numbers_of(texture, sampler.decoding, (*arguments.coords, weights), blends=True)
+    layout = layout_of(texture) if level is None else layout_of(texture)._replace(num_levels=1)
+    read = calls.plan_of_call(FLOAT, layout, arguments, sampler, rounded_dtype(dtype, sums))
+    read = read.weighted_sum(weights.astype(sums), summed_axes)
+    if head is not None:
+        read, texture = read.in_head(head, num_heads), in_heads(texture, num_heads)
+    if level is not None:
+        assert texture.level_shapes is not None
+        read = read.in_pyramid(level, texture.level_shapes)
+    out = FLOAT.read(texture, read)
+    return jnp.squeeze(out, tuple(axis - 1 for axis in summed_axes)).astype(dtype)
+
+
+def in_heads(texture: Texture, num_heads: int) -> Texture:
+    """A texture whose channels are divided among heads, as one with an axis of heads behind the others."""
+    *sizes, channels = texture.texels.shape
+    shape = (*sizes, num_heads, channels // num_heads)
+    if texture.level_shapes:
+        shape = (sizes[0] * num_heads, channels // num_heads)
+    return dataclasses.replace(texture, texels=texture.texels.reshape(shape))
 
 
 def term_by_term(

@@ -12,9 +12,9 @@ from jaxtex._engine.describe.plan import SizedTexture, layout_of, space_axes
 from jaxtex._engine.describe.spec import ReadSpec
 from jaxtex._engine.describe.stacks import Stack
 from jaxtex._engine.rules import primitives
-from jaxtex._reads import models
 from jaxtex._reads.calls import sample_grid
 from jaxtex._tables.storage_formats import Decoding
+from jaxtex.nn.multiresolution import plan_pyramid
 from jaxtex.warp.grids import affine
 from tests.compiled.calls import TRILINEAR, Call, chain, normal, uniform
 
@@ -172,7 +172,7 @@ def sized(address_mode, window=None):
 
 def read_hashed(table, *coords):
     """One hashed level of a pyramid."""
-    return models.plan_pyramid(table, coords, (1.0,), (6,), table.shape[:1], (True,)).values()[..., 0, :]
+    return plan_pyramid(table, coords, (1.0,), (6,), table.shape[:1], (True,)).values()[..., 0, :]
 
 
 def multiresolution(**sizes):

@@ -134,3 +134,18 @@ def test_an_operand_that_all_samples_share():
     with jax.set_mesh(mesh):
         placed = [jax.device_put(a, NamedSharding(mesh, s)) for a, s in zip(args, (P(), P("b"), P()))]
         assert_trees_close("sum", both(*placed), expected)
+
+
+@pytest.mark.parametrize("spec", [P(None, "b"), P(None, None, "b")])
+def test_correlations_are_looked_up_where_their_pixels_lie(spec):
+    rng = np.random.default_rng(0)
+    volumes = [rng.normal(size=(2, 8, 8, 8 // n, 6 // n)).astype(np.float32) for n in (1, 2)]
+    coords = rng.uniform(-1, 8, (2, 8, 8, 2)).astype(np.float32)
+    lookup = values_and_gradient(lambda first, second, coords: jt.nn.correlation_lookup((first, second), coords, 1))
+    mesh = jax.make_mesh((8,), ("b",), axis_types=(AxisType.Explicit,))
+    placed = [jax.device_put(a, NamedSharding(mesh, spec)) for a in (*volumes, coords)]
+    compiled = jax.jit(lookup).lower(*placed).compile()
+    assert not COLLECTIVE.search(compiled.as_text())
+    found = compiled(*placed)
+    assert tuple(found[0].sharding.spec)[: len(spec)] == tuple(spec)
+    assert_trees_close("reordered", found, lookup(*volumes, coords))

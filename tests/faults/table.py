@@ -550,7 +550,7 @@ FAULTS = {
         "jaxtex/warp/matrices.py", "[a + 0.5 * b for", "[a + 0.4 * b for", "test_warp_peers.py", "of_opencv"
     ),
     "sums lack the precision of the result": Fault(
-        "jaxtex/ndimage/numbers.py",
+        "jaxtex/ndimage/arguments.py",
         "*results, *parameters",
         "*parameters",
         "test_ndimage.py",
@@ -687,7 +687,7 @@ FAULTS = {
         "matrices",
     ),
     "large integers are rounded where they are copied": Fault(
-        "jaxtex/ndimage/reads.py",
+        "jaxtex/ndimage/arguments.py",
         "return self.order == 0 and self",
         "return False and self",
         "test_ndimage.py",

@@ -13,7 +13,7 @@ from jaxtex._engine.cuda.read import read_kernel
 from jaxtex._engine.describe.plan import Layout, plan_of_grid
 from jaxtex._engine.describe.storage import Sliced
 from jaxtex._engine.rules.concatenated import Read, concatenated
-from jaxtex._reads import models
+from jaxtex.nn.multiresolution import plan_pyramid
 from jaxtex.warp.grids import affine
 from jaxtex.warp.images import grid_operands
 from tests.support.host_kernels import kernels_on_cpu
@@ -153,7 +153,7 @@ def test_every_rule_is_that_of_the_reads():
 def one_level(table, points, *, grid, k):
     """The features of one level."""
     level = grid.scales[k : k + 1], [grid.resolutions[k] + 1], [len(table)], [grid.hashed[k]]
-    return models.plan_pyramid(table, (points[..., 0], points[..., 1]), *level).values()[..., 0, :]
+    return plan_pyramid(table, (points[..., 0], points[..., 1]), *level).values()[..., 0, :]
 
 
 def test_without_jit():

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxtex._reads import models
+from jaxtex.nn.multiresolution import plan_pyramid
 from tests.support.derivatives import assert_derivatives
 from tests.support.tolerances import assert_close, assert_exact
 
@@ -27,7 +27,7 @@ def row(vertex, rows):
 def read_hashed(table, coords, sizes):
     """The read of a pyramid of one hashed level, at places among its vertices, of which the first is at 0.5."""
     points = tuple(c - 1 for c in coords)
-    return models.plan_pyramid(table, points, (1.0,), sizes[:1], table.shape[:1], (True,)).values()[..., 0, :]
+    return plan_pyramid(table, points, (1.0,), sizes[:1], table.shape[:1], (True,)).values()[..., 0, :]
 
 
 def shares(point, sizes, rows):

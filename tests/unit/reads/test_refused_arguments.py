@@ -7,7 +7,7 @@ import pytest
 
 import jaxtex as jt
 from jaxtex import ndimage, nn, warp
-from jaxtex.layers.conversions import constant_color
+from jaxtex.layers.transforms import constant_color
 
 IMAGE = np.zeros((4, 5, 2), np.float32)
 VOLUME = np.zeros((3, 4, 5, 2), np.float32)
