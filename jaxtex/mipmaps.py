@@ -18,7 +18,7 @@ from ._checks.words import listing
 from ._engine.describe.coordinates import Arrays
 from ._engine.describe.levels import Cut
 from ._jax.calls import typed_jit
-from ._jax.indexing import everywhere, explicit_sharding, is_sharded
+from ._jax.indexing import everywhere, explicit_sharding, is_sharded, names_of, parts_of
 from ._tables.storage_formats import sum_dtype
 from .texture import Texture, packed
 
@@ -81,9 +81,9 @@ def with_levels(texture: Texture, num_levels: int) -> Texture:
         return Texture(texels, texture.border_color, texture.kind, tuple(shapes), chain)
     placed = explicit_sharding(finest)
     if placed is not None and is_sharded(finest):
-        from ._engine.sharded.access import report_whole
+        from ._engine.sharded.access import report_whole, struct_of
 
-        report_whole(finest.shape, finest.dtype, placed)
+        report_whole(struct_of(finest))
     levels = [everywhere(finest)]
     for _ in range(num_levels - 1):
         levels.append(next_of(levels[-1], ndim))
@@ -101,8 +101,6 @@ def cut_chain_of(finest: jax.Array, shapes: Sequence[tuple[int, ...]], ndim: int
     placed = explicit_sharding(finest)
     if placed is None or not is_sharded(finest):
         return None
-    from ._engine.sharded.partition import names_of, parts_of  # a module that other textures do not need
-
     names = names_of(placed)
     cut = [d for d, some in enumerate(names) if some]
     if len(cut) != 1 or cut[0] == finest.ndim - 1:

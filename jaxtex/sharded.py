@@ -29,8 +29,8 @@ import jax
 from ._checks.arguments import check_function, shown
 from ._checks.integers import is_integer
 from ._checks.words import listing
+from ._engine.sharded.access import Halo, Routing, Whole
 from ._engine.sharded.counted import total_of
-from ._engine.sharded.method import Halo, Routing, Whole
 from ._jax.contexts import COUNT, METHOD, REPORT
 
 __all__ = ["Halo", "Routing", "Whole", "count_beyond", "explain", "using"]

@@ -19,7 +19,7 @@ from ._checks.words import listing
 from ._engine.compute.decoding import in_wide_texels, wide_dtype
 from ._engine.describe.plan import layout_of, plan_of_texels
 from ._engine.describe.read import Read
-from ._engine.float_arithmetic import read_over
+from ._engine.float_arithmetic import READ
 from ._engine.walk.texel_walk import only_address
 from ._engine.where_placed import read_where_placed, with_cut, without_cut, write_where_placed
 from ._jax.calls import typed_jit
@@ -283,8 +283,8 @@ def _read(texture: Texture, arguments: ReadArguments, *, level: int, mode: Bound
     named = access("surface_read", texture, arguments, level, mode)
 
     def read(coords: tuple[jax.Array, ...], texels: jax.Array) -> jax.Array:
-        spec = named.spec.with_dtype(texels.dtype)
-        out = read_where_placed(read_over, texels, None, coords, spec, chain=texture.cut)
+        read = Read(named.spec.with_dtype(texels.dtype), coords)
+        out = read_where_placed(READ, texels, None, read, texture.cut)
         return jnp.broadcast_to(out, (*common_shape(arguments), texels.shape[-1]))
 
     return moved(read, named.operands, texture.texels)

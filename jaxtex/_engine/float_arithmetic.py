@@ -14,7 +14,7 @@ from .describe.cube import to_face
 from .describe.footprint import along_side, clamped, footprint_level
 from .describe.levels import Cut
 from .describe.plan import Layout, ResolvedLevel, SizedTexture, in_texels, sides_of
-from .describe.read import Read
+from .describe.read import Read, TexelRead
 from .describe.spec import ReadSpec
 from .describe.storage import WithHalo
 from .rules import primitives
@@ -79,7 +79,7 @@ def read_texels(texels: jax.Array, border_color: jax.Array | None, read: Read, c
         chain: how the levels of a chain are cut over devices.
     """
     color = color_outside(border_color, texels.shape[-1], read.spec)
-    return read_where_placed(read_over, texels, color, read.operands, read.spec, takes_halo=True, chain=chain)
+    return read_where_placed(READ_WITH_HALO, texels, color, read, chain)
 
 
 def color_outside(border_color: jax.Array | None, channels: int, spec: ReadSpec) -> jax.Array | None:
@@ -96,4 +96,5 @@ def read_over(
     return primitives.read(texels, operands, spec, color)
 
 
+READ, READ_WITH_HALO = TexelRead(read_over), TexelRead(read_over, takes_halo=True)
 FLOAT = FloatArithmetic()

@@ -3,59 +3,46 @@
 The modules for sharded textures are imported here, for an array that is sharded. Others do not need them.
 """
 
+# pyright: strict
+
+import dataclasses
 from collections.abc import Sequence
 
 import jax
-from jax.sharding import NamedSharding
+from jax.sharding import NamedSharding, PartitionSpec
 
 from .._jax.indexing import is_sharded
-from ..texture import Texture
+from ..texture import Texture, packed
 from .compute import texel_write
 from .describe.axis import Axis
-from .describe.levels import Cut
-from .describe.spec import ArrayRead, Coords, ReadSpec
+from .describe.levels import Cut, divided_levels, joined_levels
+from .describe.read import Read, TexelRead
+from .describe.spec import Coords
 from .rules import primitives
-from .walk.taps import taps
-from .walk.texel_walk import AxisTaps
 
 
 def read_where_placed(
-    read: ArrayRead,
-    texels: jax.Array,
-    color: jax.Array | None,
-    operands: Sequence[jax.Array],
-    spec: ReadSpec,
-    *,
-    takes_halo: bool = False,
-    splits_over_taps: bool = True,
-    chain: Cut | None = None,
-    axis_taps: AxisTaps = taps,
+    how: TexelRead, texels: jax.Array, color: jax.Array | None, read: Read, chain: Cut | None = None
 ) -> jax.Array:
     """A read, of which each device computes a part if texels carry an explicit sharding.
 
     Args:
-        takes_halo: whether `read`, without a color, takes texels in three arrays.
-        splits_over_taps: whether it is the sum of reads of some of its taps and of the others.
         chain: how the levels of a mip chain are cut.
-        axis_taps: finds the taps of one axis, as the read does.
     """
     if chain is None and not is_sharded(texels):
-        return read(texels, color, operands, spec)
+        return how(texels, color, read)
     from .sharded.read import read_sharded
 
-    how = {"takes_halo": takes_halo, "splits_over_taps": splits_over_taps, "chain": chain, "axis_taps": axis_taps}
-    return read_sharded(read, texels, color, operands, spec, **how)
+    return read_sharded(how, texels, color, read, chain)
 
 
-def splat_where_placed(
-    values: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec, placed: NamedSharding | None
-) -> jax.Array:
-    """A splat whose texels carry the sharding `placed`, if there is one."""
-    if placed is None:
-        return primitives.splat(values, operands, spec)
+def splat_where_placed(values: jax.Array, read: Read, placed: NamedSharding | None) -> jax.Array:
+    """A splat, the adjoint of a read, onto texels that carry the sharding `placed`, if there is one."""
+    if placed is None or not any(placed.spec):
+        return primitives.splat(values, read.operands, read.spec)
     from .sharded.read import splat_sharded
 
-    return splat_sharded(values, operands, spec, placed)
+    return splat_sharded(values, read, placed)
 
 
 def write_where_placed(
@@ -71,10 +58,10 @@ def write_where_placed(
 
     Args:
         axes: all integer.
-        rule: set, add, min or max.
+        rule: how a texel and a value become one: set, add, min or max.
         unique: of a rule that sets, whether no two samples write the same texel.
     """
-    if not is_sharded(texels):
+    if not is_sharded(texels) or not values.size:
         return texel_write.by_rule(texels, values, coords, axes, rule, unique=unique)
     from .sharded.write import TexelWrite
 
@@ -85,15 +72,18 @@ def without_cut(texture: Texture) -> Texture:
     """The texture with the levels of its chain one after the other, not cut over devices."""
     if texture.cut is None:
         return texture
-    from .sharded import access
-
-    return access.without_cut(texture)
+    levels: Sequence[jax.Array] = joined_levels(texture.texels, texture.level_shapes or (), texture.cut)
+    if is_sharded(texture.texels):
+        whole = NamedSharding(jax.typeof(texture.texels).sharding.mesh, PartitionSpec())
+        levels = [jax.reshard(level, whole) for level in levels]
+    return packed(texture.kind, levels, texture.border_color)
 
 
 def with_cut(texture: Texture, like: Texture) -> Texture:
-    """The texture with the levels of its chain cut over devices as those of another one are."""
+    """The texture with the levels of its chain cut over devices as those of `like` are."""
     if like.cut is None:
         return texture
-    from .sharded import access
-
-    return access.with_cut(texture, like)
+    texels = divided_levels(texture.levels, like.cut)
+    if is_sharded(like.texels):
+        texels = jax.reshard(texels, jax.typeof(like.texels).sharding)
+    return dataclasses.replace(texture, texels=texels, cut=like.cut)

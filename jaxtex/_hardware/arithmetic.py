@@ -11,7 +11,7 @@ from .._engine.arithmetic import ReadArithmetic
 from .._engine.compute.decoding import decode
 from .._engine.describe.coordinates import Arrays
 from .._engine.describe.plan import Layout, ResolvedLevel, SizedTexture
-from .._engine.describe.read import Read
+from .._engine.describe.read import Read, TexelRead
 from .._engine.where_placed import read_where_placed
 from .._tables.storage_formats import Decoding, rounded_dtype
 from ..sampler import Sampler
@@ -71,9 +71,8 @@ class HardwareArithmetic(ReadArithmetic):
         stored = rounded_dtype(spec.dtype, unit.result_dtype(texture.dtype, spec.decoding))
         # Of the derivatives, which are those of float arithmetic.
         on_unit = dataclasses.replace(spec, dtype=np.dtype(stored), deterministic=False)
-        operands = tuple(map(as_single, read.operands))
-        place = {"splits_over_taps": False, "chain": texture.cut, "axis_taps": taps}
-        out = read_where_placed(unit.read, texture.texels, texture.border_color, operands, on_unit, **place)
+        single = Read(on_unit, tuple(map(as_single, read.operands)))
+        out = read_where_placed(UNIT_READ, texture.texels, texture.border_color, single, texture.cut)
         return out.astype(spec.dtype)
 
     def read_texel(self, texture: Texture, read: Read) -> jax.Array:
@@ -132,4 +131,5 @@ def as_single(a: jax.Array) -> jax.Array:
     return a.astype(jnp.float32) if jnp.issubdtype(a.dtype, jnp.floating) else a
 
 
+UNIT_READ = TexelRead(unit.read, axis_taps=taps)
 HARDWARE = HardwareArithmetic()

@@ -4,6 +4,7 @@ JAX's own indexing counts negative indices from the end and silently clamps or d
 Under explicit mesh axes a result has the sharding of its indices.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -70,6 +71,17 @@ def explicit_sharding(x: jax.Array, spec: Callable[[PartitionSpec], Sequence[Any
     if sharding.mesh.empty or AxisType.Explicit not in sharding.mesh.axis_types:
         return None
     return NamedSharding(sharding.mesh, PartitionSpec(*spec(sharding.spec)))
+
+
+def names_of(sharding: NamedSharding | None) -> list[tuple[str, ...]]:
+    """The mesh axes along which each axis of an array is sharded. Axes at the end may be left out."""
+    entries = () if sharding is None else sharding.spec
+    return [() if entry is None else entry if isinstance(entry, tuple) else (entry,) for entry in entries]
+
+
+def parts_of(sharding: NamedSharding, names: Sequence[str]) -> int:
+    """The number of parts of an axis that is sharded along these axes of the mesh."""
+    return math.prod(sharding.mesh.shape[name] for name in names)
 
 
 def is_sharded(x: jax.Array) -> bool:

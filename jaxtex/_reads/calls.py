@@ -26,7 +26,7 @@ from .._engine.describe.plan import (
 from .._engine.describe.read import Read
 from .._engine.describe.spec import Combination, Coords, SeveralReads
 from .._engine.describe.stacks import Operand, split
-from .._engine.float_arithmetic import FLOAT, read_over
+from .._engine.float_arithmetic import FLOAT, READ
 from .._engine.walk.drawn_taps import DrawnTaps
 from .._engine.where_placed import read_where_placed, splat_where_placed
 from .._jax.calls import typed_jit
@@ -259,7 +259,7 @@ def sample_labels(
     read = plan_of_grid(Layout(kind, labels.shape), function, operands, sampler, labels.dtype, affine_axes)
     read = read.replace(combination=Combination.VOTE, decoding=Decoding.ELEMENT, deterministic=False)
     outside = color if any(axis.address.has_outside for axis in read.spec.axes) else None
-    return read_where_placed(read_over, labels, outside, read.operands, read.spec)
+    return read_where_placed(READ, labels, outside, read)
 
 
 # Single texels
@@ -271,8 +271,7 @@ def fetch(texture: Texture, arguments: ReadArguments, *, level: int) -> jax.Arra
     sums, _ = numbers_of(texture, Decoding.ELEMENT, (), blends=False)
     dtype = rounded_dtype(texture.dtype, sums)
     read = plan_of_texels(layout_of(texture), as_operands(arguments, integer=True), level, BORDER, LAST, dtype)
-    out = read_where_placed(read_over, texture.texels, None, read.operands, read.spec, chain=texture.cut)
-    return out.astype(texture.dtype)
+    return read_where_placed(READ, texture.texels, None, read, texture.cut).astype(texture.dtype)
 
 
 @typed_jit("sampler", "component", "dtype")
@@ -333,4 +332,4 @@ def splat(
         resolved, weight = FLOAT.along_footprint(layout, several, number)
         values = values[None] * weight[..., None].astype(sums)
     read = plan_of_level(layout, resolved, sampler, dtype).replace(decoding=Decoding.ELEMENT)
-    return splat_where_placed(values, read.operands, read.spec, placed)
+    return splat_where_placed(values, read, placed)

@@ -16,6 +16,7 @@ import jaxtex as jt
 from jaxtex._checks.arguments import ReadArguments
 from jaxtex._engine.describe.levels import Cut
 from jaxtex._engine.describe.plan import layout_of
+from jaxtex._engine.describe.read import Read, TexelRead
 from jaxtex._engine.float_arithmetic import FLOAT
 from jaxtex._engine.rules import primitives
 from jaxtex._engine.sharded import routes
@@ -57,11 +58,12 @@ def cut_read(method, spec, size, parts=PARTS, read=engine_read, capacity=ALL):
     partition = Partition(spec.axes, 0, ("rows",), Cut(0, parts), ((size,),))
 
     def on_device(texels, *operands):
-        part = Part(read, texels, partition, takes_halo=method == "edges")
+        how = TexelRead(lambda texels, color, *given: read(texels, *given), takes_halo=method == "edges")
+        part = Part(how, texels, None, partition)
         if method in ("halo", "edges"):
-            return by_halo(part, operands, spec, REACH)
+            return by_halo(part, Read(spec, operands), REACH)
         if method == "routing":
-            values = by_routing(part, operands, spec, min(capacity, operands[0].size))
+            values = by_routing(part, Read(spec, operands), min(capacity, operands[0].size))
         else:
             everywhere = jax.lax.all_gather(texels, "rows", axis=0, tiled=True)
             values = read(everywhere[:size], operands, spec)

@@ -1,13 +1,13 @@
 """`Read`, the one carrier of a read: what it is, and its arrays."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
 
 from ..._tables.address_rules import CLAMP, LAST
-from ..._tables.filter_kernels import POINT
+from ..._tables.filter_kernels import POINT, Weight
 from .axis import WEIGHT, Axis, Role
 from .grids import OneMore
 from .spec import ReadSpec, SeveralReads, as_given
@@ -69,3 +69,25 @@ class Read(NamedTuple):
         axes = tuple(a._replace(level_sizes=next(sizes)) if a.role is Role.SPACE else a for a in axes)
         levels = Axis(len(shapes), POINT, CLAMP, integer=True, role=Role.LEVEL)
         return self.replace(axes=axes).with_axis(levels, level, 0)
+
+
+# Finds the taps of a coordinate along an axis: unbounded integers, each with its weight.
+AxisTaps = Callable[[jax.Array, Axis], list[tuple[jax.Array, Weight]]]
+
+
+class TexelRead(NamedTuple):
+    """A function that reads texels, and what reads of sharded texels need to know about it.
+
+    Attributes:
+        run: from texels, the color outside (`None` is zero), and the operands and the static half of a read, to values.
+        takes_halo: whether it takes texels in three arrays, where there is no color.
+        axis_taps: finds the taps of one axis as `run` does, if they are not the engine's. Its values are then no sums
+            of reads of some taps and of the others.
+    """
+
+    run: Callable[[Any, jax.Array | None, Sequence[jax.Array], ReadSpec], jax.Array]
+    takes_halo: bool = False
+    axis_taps: AxisTaps | None = None
+
+    def __call__(self, texels: Any, color: jax.Array | None, read: Read) -> jax.Array:
+        return self.run(texels, color, read.operands, read.spec)

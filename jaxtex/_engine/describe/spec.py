@@ -248,7 +248,3 @@ class ReadSpec:
     def with_dtype(self, dtype: np.dtype) -> "ReadSpec":
         """The same with a result of another dtype."""
         return dataclasses.replace(self, dtype=np.dtype(dtype))
-
-
-# A read of texels, with a border color, at operands.
-ArrayRead = Callable[[Any, Any, Coords, ReadSpec], jax.Array]

@@ -8,27 +8,61 @@ method, see `jaxtex.sharded`.
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import NamedSharding
+from jax.sharding import AbstractMesh, Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from ..._jax.contexts import METHOD
-from ..._jax.indexing import explicit_sharding
-from ...texture import Texture, packed
+from ..._jax.contexts import METHOD, REPORT
+from ..._jax.indexing import explicit_sharding, names_of, parts_of
 from ..describe.axis import Role
-from ..describe.levels import Cut, divided_levels, joined_levels
-from ..describe.spec import Combination, ReadSpec
+from ..describe.levels import Cut
+from ..describe.read import AxisTaps, Read
+from ..describe.spec import Combination
 from ..describe.stacks import Stack
-from ..walk.taps import taps
-from ..walk.texel_walk import AxisTaps
-from .method import Halo, Method, Routing, Whole, report
-from .partition import Partition, names_of, parts_of
+from .partition import Partition
 
 MEBIBYTE = 2**20
+
+
+# Methods
+
+
+@dataclasses.dataclass(frozen=True)
+class Halo:
+    """Each device receives the texels next to its own from its neighbors.
+
+    Attributes:
+        reach: the number of texels on each side. Samples may reach so far beyond the texels of their device.
+    """
+
+    reach: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Routing:
+    """Samples travel to the device that stores their texels, and values travel back.
+
+    Attributes:
+        slack: the number of samples that a device sends to each other device in one round, at most, as a multiple of an
+            equal share. Further rounds send the rest.
+    """
+
+    slack: float = 1.1
+
+
+@dataclasses.dataclass(frozen=True)
+class Whole:
+    """Each device receives the whole texture."""
+
+
+Method = Halo | Routing | Whole
+
+
+# Accesses
 
 
 class Samples(NamedTuple):
@@ -47,16 +81,14 @@ class Samples(NamedTuple):
     padding: tuple[int, int]
 
     @classmethod
-    def of(
-        cls, operands: Sequence[jax.Array], spec: ReadSpec, partition: Partition, values: jax.Array | None = None
-    ) -> "Samples | None":
+    def of(cls, read: Read, partition: Partition, values: jax.Array | None) -> "Samples | None":
         """Samples that are sharded as their operands and values are, and over the devices of the texture.
 
         If need be, one more of their axes is sharded, but none along which samples are summed.
         """
-        shape = np.broadcast_shapes(*spec.sample_shapes(operands))
+        shape, spec = np.broadcast_shapes(*read.spec.sample_shapes(read.operands)), read.spec
         names: list[tuple[str, ...]] = [()] * len(shape)
-        for a in (*operands, *(() if values is None else (values,))):
+        for a in (*read.operands, *(() if values is None else (values,))):
             for d, along in enumerate(names_of(explicit_sharding(a))[: len(shape)]):
                 if along and a.shape[d] > 1:
                     names[d] = along
@@ -75,7 +107,7 @@ class Samples(NamedTuple):
         given, names[chosen] = tuple(names), partition.names
         return cls(shape, tuple(names), given, (chosen, -shape[chosen] % parts))
 
-    def count(self, mesh: Any) -> int:
+    def count(self, mesh: Mesh | AbstractMesh) -> int:
         """The number of samples of a device."""
         parts = math.prod(mesh.shape[name] for along in self.names for name in along)
         return -(-math.prod(self.shape) // parts)
@@ -115,53 +147,47 @@ class ShardedAccess(NamedTuple):
 
     Attributes:
         texels: the shape, dtype and sharding of the texture.
-        operands, spec: the read, where each operand holds one number of each sample.
+        read: the read, where each operand holds one number of each sample.
+        stacked: the read as it was given.
         partition: how the texture is partitioned.
         samples: how the samples are sharded.
-        stacked, stacked_spec: `operands` and `spec` as they were given.
-        splits_over_taps: whether a read is the sum of reads of some of its taps and of the others.
-        axis_taps: finds the taps of one axis, as the read does.
+        axis_taps: finds the taps of one axis, as in `TexelRead`.
     """
 
     texels: jax.ShapeDtypeStruct
-    operands: tuple[jax.Array, ...]
-    spec: ReadSpec
+    read: Read
+    stacked: Read
     partition: Partition
     samples: Samples
-    stacked: tuple[jax.Array, ...]
-    stacked_spec: ReadSpec
-    splits_over_taps: bool = True
-    axis_taps: AxisTaps = taps
+    axis_taps: AxisTaps | None = None
 
     @classmethod
     def of(
         cls,
-        shape: Sequence[int],
-        dtype: Any,
-        sharding: NamedSharding,
-        operands: Sequence[jax.Array],
-        spec: ReadSpec,
+        texels: jax.ShapeDtypeStruct,
+        read: Read,
         values: jax.Array | None = None,
         cut: Cut | None = None,
+        axis_taps: AxisTaps | None = None,
     ) -> "ShardedAccess | None":
         """The access to a texture that is partitioned along one axis, by samples that can be sharded over its devices.
 
         Args:
+            values: of a write or a splat.
             cut: how the levels of a chain are cut.
         """
-        stacked = tuple(operands), spec
         # Numbers by themselves, whose axes are those of the samples.
-        operands, spec = tuple(spec.numbers(operands)), spec.of_numbers()
-        partition = Partition.of(spec.axes, shape, sharding, cut)
-        samples = None if partition is None else Samples.of(operands, spec, partition, values)
+        numbers = Read(read.spec.of_numbers(), tuple(read.spec.numbers(read.operands)))
+        partition = Partition.of(numbers.spec.axes, texels, cut)
+        samples = None if partition is None else Samples.of(numbers, partition, values)
         if partition is None or samples is None:
             return None
-        texels = jax.ShapeDtypeStruct(tuple(shape), dtype, sharding=sharding)
-        return cls(texels, operands, spec, partition, samples, *stacked)
+        return cls(texels, numbers, read, partition, samples, axis_taps)
 
     @property
-    def mesh(self) -> Any:
-        return self.texels.sharding.mesh
+    def mesh(self) -> Mesh | AbstractMesh:
+        """The mesh of the texture."""
+        return cast(NamedSharding, self.texels.sharding).mesh
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -172,16 +198,12 @@ class ShardedAccess(NamedTuple):
 
     def sharded_numbers(self) -> tuple[list[jax.Array], list[P]]:
         """The numbers of the samples, those that are added among them, and the sharding of each."""
-        return self.resharded([self.samples.padded(a) for a in self.operands], self.spec)
+        return self.resharded(Read(self.read.spec, tuple(map(self.samples.padded, self.read.operands))))
 
-    def sharded_stacks(self) -> tuple[list[jax.Array], list[P]]:
-        """The operands as they were given, without added samples, and the sharding of each."""
-        return self.resharded(self.stacked, self.stacked_spec)
-
-    def resharded(self, operands: Sequence[jax.Array], spec: ReadSpec) -> tuple[list[jax.Array], list[P]]:
-        """Operands that are sharded as the samples are."""
-        specs = [self.samples.spec_of_stacked(a, spec.stack_of(k)) for k, a in enumerate(operands)]
-        return [jax.reshard(a, NamedSharding(self.mesh, s)) for a, s in zip(operands, specs)], specs
+    def resharded(self, read: Read) -> tuple[list[jax.Array], list[P]]:
+        """Operands that are sharded as the samples are, and the sharding of each."""
+        specs = [self.samples.spec_of_stacked(a, read.spec.stack_of(k)) for k, a in enumerate(read.operands)]
+        return [jax.reshard(a, NamedSharding(self.mesh, s)) for a, s in zip(read.operands, specs)], specs
 
     # The method
 
@@ -193,12 +215,13 @@ class ShardedAccess(NamedTuple):
     @property
     def sample_bytes(self) -> int:
         """The bytes of the coordinates and the values of the reads of a sample."""
-        return self.spec.num_reads * (4 * len(self.spec.axes) + self.spec.dtype.itemsize * self.texels.shape[-1])
+        spec = self.read.spec
+        return spec.num_reads * (4 * len(spec.axes) + spec.dtype.itemsize * self.texels.shape[-1])
 
     @property
     def can_be_routed(self) -> bool:
         """Whether the devices are known that store the taps of a sample, and their sums add up to its value."""
-        splits_over_taps = self.splits_over_taps and self.spec.combination is Combination.BLEND
+        splits_over_taps = self.axis_taps is None and self.read.spec.combination is Combination.BLEND
         return self.partition.can_route and (splits_over_taps or not self.partition.has_several_owners)
 
     @property
@@ -213,7 +236,7 @@ class ShardedAccess(NamedTuple):
     def method(self) -> Method:
         """The method that the caller has chosen, if that can serve; or else the one that moves less."""
         parts, chosen = self.partition.parts, METHOD.value
-        if self.spec.expected is not None:
+        if self.read.spec.expected is not None:
             return Whole()  # its derivative is that of another read
         if isinstance(chosen, Halo):
             return Whole() if self.partition.reaches_all(chosen.reach) else chosen
@@ -223,10 +246,9 @@ class ShardedAccess(NamedTuple):
 
     def report(self, method: Method) -> None:
         """Adds what moves to each device, and what it holds, to the report of a caller."""
-        partition, row, texels = self.partition, self.texel_bytes / self.partition.size, self.texels
-        of = texels.shape, texels.dtype, texels.sharding
+        partition, row = self.partition, self.texel_bytes / self.partition.size
         if isinstance(method, Whole):
-            report_whole(*of)
+            report_whole(self.texels)
             return
         if isinstance(method, Routing):
             reach = partition.reach_of_filter
@@ -237,45 +259,31 @@ class ShardedAccess(NamedTuple):
             reach, sent, buffers = method.reach, 0, ""
         moved, held = 2 * reach * row + sent, (partition.own + 2 * reach) * row
         moves = f"receives {moved / MEBIBYTE:.3g} MiB, holds {held / MEBIBYTE:.3g} MiB of texels{buffers}"
-        report(f"{described(*of)}: {method}; {moves}")
+        report(self.texels, f"{method}; {moves}")
 
 
-def described(shape: Sequence[int], dtype: Any, sharding: NamedSharding) -> str:
-    """The line of a report that says what a texture is, and how it is sharded."""
+# Reports
+
+
+def struct_of(texels: jax.Array) -> jax.ShapeDtypeStruct:
+    """The shape, the dtype and the explicit sharding of texels."""
+    return jax.ShapeDtypeStruct(texels.shape, texels.dtype, sharding=explicit_sharding(texels))
+
+
+def report(texels: jax.ShapeDtypeStruct, line: str) -> None:
+    """Adds a line about an access to a texture to the report that a caller has asked for."""
+    if REPORT.value is None:
+        return
+    sharding = cast(NamedSharding, texels.sharding)
     parts = {d: parts_of(sharding, names) for d, names in enumerate(names_of(sharding)) if names}
     axes = f"{'axis' if len(parts) == 1 else 'axes'} {' and '.join(map(str, parts))}"
     counts = " and ".join(map(str, parts.values()))
-    return f"texels {tuple(shape)} {dtype}, {axes} in {counts} part{'' if counts == '1' else 's'}"
+    of = f"texels {texels.shape} {texels.dtype}, {axes} in {counts} part{'' if counts == '1' else 's'}"
+    REPORT.value.found.append(f"{of}: {line}")
 
 
-def report_whole(shape: Sequence[int], dtype: Any, sharding: NamedSharding) -> None:
+def report_whole(texels: jax.ShapeDtypeStruct) -> None:
     """Adds to the report of a caller what moves where each device receives a whole texture."""
-    held = math.prod(shape) * np.dtype(dtype).itemsize / MEBIBYTE
+    sharding, held = cast(NamedSharding, texels.sharding), math.prod(texels.shape) * texels.dtype.itemsize / MEBIBYTE
     own = held / math.prod(parts_of(sharding, names) for names in names_of(sharding))
-    moves = f"receives {held - own:.3g} MiB, holds {held:.3g} MiB of texels"
-    report(f"{described(shape, dtype, sharding)}: {Whole()}; {moves}")
-
-
-# Accesses that take the whole chain
-
-
-def without_cut(texture: Texture) -> Texture:
-    """The texture with the levels of its chain one after the other, not cut for several devices."""
-    if texture.cut is None:
-        return texture
-    levels = joined_levels(texture.texels, texture.level_shapes or (), texture.cut)
-    sharding = jax.typeof(texture.texels).sharding
-    if any(sharding.spec):
-        whole = NamedSharding(sharding.mesh, P())
-        levels = [jax.reshard(level, whole) for level in levels]
-    return packed(texture.kind, levels, texture.border_color)
-
-
-def with_cut(texture: Texture, like: Texture) -> Texture:
-    """The texture with the levels of its chain cut for several devices as those of `like` are."""
-    if like.cut is None:
-        return texture
-    texels, sharding = divided_levels(texture.levels, like.cut), jax.typeof(like.texels).sharding
-    if any(sharding.spec):
-        texels = jax.reshard(texels, sharding)
-    return dataclasses.replace(texture, texels=texels, cut=like.cut)
+    report(texels, f"{Whole()}; receives {held - own:.3g} MiB, holds {held:.3g} MiB of texels")

@@ -2,15 +2,16 @@
 
 import functools
 import math
-from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
 from jax.sharding import NamedSharding, PartitionSpec
 
+from ..._jax.indexing import names_of, parts_of
 from ..describe.axis import Axis, Role, Stored, StoredLevel, num_given
 from ..describe.levels import Cut
+from ..describe.read import Read
 from ..describe.spec import Coords
 from ..walk.taps import taps
 from ..walk.texel_walk import groups, middle_texel, step_of
@@ -18,22 +19,6 @@ from .exchange import Edges, with_halo
 
 # The most taps whose texels may lie in several parts, where axes are addressed together.
 MOST_JOINT_TAPS = 4
-
-
-def names_of(sharding: NamedSharding | None) -> list[tuple[str, ...]]:
-    """The mesh axes along which each axis of an array is sharded. Axes at the end may be left out."""
-    entries = () if sharding is None else sharding.spec
-    return [() if entry is None else entry if isinstance(entry, tuple) else (entry,) for entry in entries]
-
-
-def parts_of(sharding: NamedSharding, names: Sequence[str]) -> int:
-    """The number of parts of an axis that is sharded along these axes of the mesh."""
-    return math.prod(sharding.mesh.shape[name] for name in names)
-
-
-def is_cut(sharding: NamedSharding | None) -> bool:
-    """Whether a sharding divides an array over devices."""
-    return sharding is not None and any(sharding.spec)
 
 
 class Partition(NamedTuple):
@@ -58,15 +43,13 @@ class Partition(NamedTuple):
     shapes: tuple[tuple[int, ...], ...]
 
     @classmethod
-    def of(
-        cls, axes: tuple[Axis, ...], shape: Sequence[int], sharding: NamedSharding, cut: Cut | None
-    ) -> "Partition | None":
-        """The partition of texels along one axis; `None` if they are sharded in another way.
+    def of(cls, axes: tuple[Axis, ...], texels: jax.ShapeDtypeStruct, cut: Cut | None) -> "Partition | None":
+        """The partition of sharded texels along one axis; `None` if they are sharded in another way.
 
         Args:
-            shape: the shape of the texels.
             cut: how the levels of a chain are cut.
         """
+        sharding, shape = cast(NamedSharding, texels.sharding), texels.shape
         names = names_of(sharding)
         names += [()] * (len(shape) - len(names))
         stored = [k for k, axis in enumerate(axes) if axis.role not in (Role.LEVEL, Role.WEIGHT)]
@@ -77,7 +60,7 @@ class Partition(NamedTuple):
                 return None
             shapes = tuple(tuple(axes[k].level_size(level) for k in stored) for level in range(axes[0].known_size))
             return cls(axes, stored[cut.dimension], names[0], cut, shapes)
-        dimensions = [d for d, some in enumerate(names) if some]
+        dimensions = [d for d, along in enumerate(names) if along]
         if len(dimensions) != 1 or len(stored) != len(shape) - 1 or dimensions[0] == len(shape) - 1:
             return None
         if axes[0].role is Role.LEVEL:
@@ -171,6 +154,10 @@ class Partition(NamedTuple):
         if not self.is_chain:
             start = jnp.mod(start * self.own - reach, self.stored_level(0, reach).period)
         return start.astype(jnp.int32)
+
+    def in_window(self, read: Read, reach: int) -> Read:
+        """A read in the window of a device."""
+        return read.replace(axes=self.axes_in_window(reach)).with_given([self.start(reach)])
 
     def edges(self, level: int, reach: int) -> Edges:
         """The texels of a level that neighbors send."""

@@ -9,7 +9,7 @@ the bit: `Stored` says which texels it holds. Exchanges are collectives of JAX, 
 import dataclasses
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -19,132 +19,110 @@ from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
 from ..._jax.contexts import COUNT
-from ..._jax.indexing import entry, everywhere, explicit_sharding
+from ..._jax.indexing import entry, everywhere, is_sharded
 from ..compute.availability import are_available, where_available
 from ..compute.operators import sum_of_calls, summed
 from ..describe.axis import Axis, Role
 from ..describe.grids import StoredOrder
 from ..describe.levels import Cut, joined_levels
-from ..describe.read import Read
-from ..describe.spec import ArrayRead, Coords, ReadSpec
+from ..describe.read import Read, TexelRead
+from ..describe.spec import Coords, ReadSpec
 from ..describe.storage import Halo as HaloStorage
 from ..describe.storage import WithHalo
 from ..rules import primitives
 from ..walk.combinations import weighted
 from ..walk.taps import taps
-from ..walk.texel_walk import AxisTaps, texels_shape
-from .access import ShardedAccess, report_whole
+from ..walk.texel_walk import texels_shape
+from .access import Halo, Routing, ShardedAccess, Whole, report_whole, struct_of
 from .counted import with_count
 from .exchange import with_edges
-from .method import Halo, Routing, Whole
-from .partition import Partition, is_cut
+from .partition import Partition
 from .routes import Routes
 
-# A read of the window of a device at operands.
-WindowRead = Callable[[Sequence[jax.Array], ReadSpec], jax.Array]
+# A read of the window of a device.
+WindowRead = Callable[[Read], jax.Array]
 
 
 def read_sharded(
-    read: ArrayRead,
-    texels: jax.Array,
-    color: jax.Array | None,
-    operands: Sequence[jax.Array],
-    spec: ReadSpec,
-    *,
-    takes_halo: bool = False,
-    splits_over_taps: bool = True,
-    chain: Cut | None = None,
-    axis_taps: AxisTaps = taps,
+    how: TexelRead, texels: jax.Array, color: jax.Array | None, read: Read, chain: Cut | None
 ) -> jax.Array:
     """A read, of which each device computes a part if texels carry an explicit sharding.
 
     Args:
-        takes_halo: whether `read`, without a color, takes texels in three arrays.
-        splits_over_taps: whether the read is the sum of reads of some of its taps and of the others.
         chain: how the levels of a mip chain are cut.
-        axis_taps: finds the taps of one axis, as the read does.
     """
-    sharding = explicit_sharding(texels)
-    if sharding is None or not is_cut(sharding):
-        return read(whole(texels, spec.axes, chain), color, operands, spec)
-    access = ShardedAccess.of(texels.shape, texels.dtype, sharding, operands, spec, cut=chain)
+    if not is_sharded(texels):
+        return how(whole(texels, read.spec.axes, chain), color, read)
+    access = ShardedAccess.of(struct_of(texels), read, None, chain, how.axis_taps)
     if access is None:
-        report_whole(texels.shape, texels.dtype, sharding)
-        return read(whole(texels, spec.axes, chain), color, operands, spec)
-    access = access._replace(splits_over_taps=splits_over_taps, axis_taps=axis_taps)
+        report_whole(struct_of(texels))
+        return how(whole(texels, read.spec.axes, chain), color, read)
     method = access.method()
     access.report(method)
     if isinstance(method, Whole):
-        return read_whole(read, whole(texels, spec.axes, chain), color, access)
-    return reporting(read_in_parts(read, texels, color, access, method, takes_halo), access, method)
+        return read_whole(how, whole(texels, read.spec.axes, chain), color, access)
+    return reporting(read_in_parts(how, texels, color, access, method), access, method)
 
 
-def splat_sharded(
-    values: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec, sharding: NamedSharding
-) -> jax.Array:
+def splat_sharded(values: jax.Array, read: Read, sharding: NamedSharding) -> jax.Array:
     """A splat whose texels carry a sharding: the transpose of the read of texels that do."""
-    if not is_cut(sharding):
-        return primitives.splat(values, operands, spec)
-    shape = texels_shape(spec.axes, values.shape[-1])
-    access = ShardedAccess.of(shape, values.dtype, sharding, operands, spec.adjoint(values.dtype), values)
+    texels = jax.ShapeDtypeStruct(texels_shape(read.spec.axes, values.shape[-1]), values.dtype, sharding=sharding)
+    access = ShardedAccess.of(texels, Read(read.spec.adjoint(values.dtype), read.operands), values)
+    method = Whole() if access is None else access.method()
     if access is None:
-        report_whole(shape, values.dtype, sharding)
-        return jax.reshard(primitives.splat(values, operands, spec), sharding)
-    method = access.method()
-    access.report(method)
-    if isinstance(method, Whole):
-        return jax.reshard(primitives.splat(values, operands, spec), sharding)
+        report_whole(texels)
+    else:
+        access.report(method)
+    if access is None or isinstance(method, Whole):
+        return jax.reshard(primitives.splat(values, read.operands, read.spec), sharding)
 
-    def read(texels: jax.Array) -> jax.Array:
-        return read_in_parts(uncolored_read, texels, None, access, method, takes_halo=True)
+    def transposed(texels: jax.Array) -> jax.Array:
+        return read_in_parts(UNCOLORED, texels, None, access, method)
 
-    values = jax.reshard(values, jax.eval_shape(read, access.texels).sharding)
-    (sums,) = jax.linear_transpose(read, access.texels)(values)
-    return reporting(sums, access, method).astype(spec.dtype)
+    values = jax.reshard(values, jax.eval_shape(transposed, texels).sharding)
+    (sums,) = jax.linear_transpose(transposed, texels)(values)
+    return reporting(sums, access, method).astype(read.spec.dtype)
 
 
-def uncolored_read(
-    texels: jax.Array | WithHalo, color: None, operands: Sequence[jax.Array], spec: ReadSpec
+def read_uncolored(
+    texels: jax.Array | WithHalo, color: jax.Array | None, operands: Sequence[jax.Array], spec: ReadSpec
 ) -> jax.Array:
     """The engine's read with zero outside."""
     del color
     return primitives.read(texels, operands, spec)
 
 
+UNCOLORED = TexelRead(read_uncolored, takes_halo=True)
+
+
 def read_in_parts(
-    read: ArrayRead,
-    texels: jax.Array,
-    color: jax.Array | None,
-    access: ShardedAccess,
-    method: Halo | Routing,
-    takes_halo: bool,
+    how: TexelRead, texels: jax.Array, color: jax.Array | None, access: ShardedAccess, method: Halo | Routing
 ) -> jax.Array:
     """A read of which each device computes the values of its samples, by halo or by routing."""
     partition, samples, mesh = access.partition, access.samples, access.mesh
     colors = [] if color is None else [color]
-
-    def on_device(texels: jax.Array, colors: list[jax.Array], *operands: jax.Array) -> jax.Array:
-        alone = lambda texels, operands, spec: read(texels, colors[0] if colors else None, operands, spec)
-        part = Part(alone, texels, partition, takes_halo and color is None, access.axis_taps)
-        if isinstance(method, Halo):
-            return by_halo(part, operands, spec, method.reach).values
-        return by_routing(part, operands, spec, access.capacity(method.slack))
-
     # Samples that travel, or to which some are added, are taken one number at a time.
     stays = isinstance(method, Halo) and samples.padding[1] == 0
-    operands, specs = access.sharded_stacks() if stays else access.sharded_numbers()
-    spec = access.stacked_spec if stays else access.spec
+    operands, specs = access.resharded(access.stacked) if stays else access.sharded_numbers()
+    spec = (access.stacked if stays else access.read).spec
+
+    def on_device(texels: jax.Array, colors: list[jax.Array], *operands: jax.Array) -> jax.Array:
+        part, read = Part(how, texels, colors[0] if colors else None, partition), Read(spec, operands)
+        if isinstance(method, Halo):
+            return by_halo(part, read, method.reach).values
+        return by_routing(part, read, access.capacity(method.slack))
+
     colors = [jax.reshard(a, NamedSharding(mesh, P())) for a in colors]
     in_specs = partition.spec(texels.ndim), P(), *specs
     run = jax.shard_map(on_device, mesh=mesh, in_specs=in_specs, out_specs=samples.values_spec())
     return as_given_samples(run(texels, colors, *operands), access)
 
 
-def read_whole(read: ArrayRead, texels: jax.Array, color: jax.Array | None, access: ShardedAccess) -> jax.Array:
+def read_whole(how: TexelRead, texels: jax.Array, color: jax.Array | None, access: ShardedAccess) -> jax.Array:
     """A read of the whole texture by each device, at the samples that it would have otherwise."""
     if access.samples.padding[1]:
-        return read(texels, color, access.operands, access.spec)
-    values = read(texels, color, access.sharded_numbers()[0], access.spec)
+        return how(texels, color, access.read)
+    values = how(texels, color, Read(access.read.spec, tuple(access.sharded_numbers()[0])))
     return as_given_samples(values, access)
 
 
@@ -161,7 +139,7 @@ def whole(texels: jax.Array, axes: tuple[Axis, ...], cut: Cut | None) -> jax.Arr
 def as_given_samples(values: jax.Array, access: ShardedAccess) -> jax.Array:
     """Values that are sharded as the samples were given, without those of added samples; of a warp as its image is."""
     samples, (axis, count) = access.samples, access.samples.padding
-    if samples.given == samples.names or (isinstance(access.spec.grid, StoredOrder) and not count):
+    if samples.given == samples.names or (isinstance(access.read.spec.grid, StoredOrder) and not count):
         return values
     spec = P(*(names or None for names in samples.given), None)
     values = jax.reshard(values, NamedSharding(access.mesh, spec))
@@ -172,25 +150,23 @@ def as_given_samples(values: jax.Array, access: ShardedAccess) -> jax.Array:
 
 
 class Part(NamedTuple):
-    """The texels of a device, and the reads that read them.
+    """The texels of a device, and the function that reads them.
 
     Attributes:
-        read: the read of texels.
+        how: the function that reads.
         texels: the texels that the device stores.
+        color: the color outside; `None` is zero.
         partition: how the texture is partitioned.
-        takes_halo: whether `read` takes texels in three arrays.
-        axis_taps: finds the taps of one axis, as the read does.
     """
 
-    read: Callable[[Any, Sequence[jax.Array], ReadSpec], jax.Array]
+    how: TexelRead
     texels: jax.Array
+    color: jax.Array | None
     partition: Partition
-    takes_halo: bool = False
-    axis_taps: AxisTaps = taps
 
     def keeps_halo(self, reach: int) -> bool:
         """Whether the texels that neighbors send stay in arrays of their own."""
-        return self.takes_halo and self.partition.is_split_first and reach > 0
+        return self.how.takes_halo and self.color is None and self.partition.is_split_first and reach > 0
 
     def with_halo(self, reach: int) -> WindowRead:
         """The read of the window of this device, whose halo neighbors send once."""
@@ -199,17 +175,7 @@ class Part(NamedTuple):
             window = WithHalo(*with_edges(texels, partition.edges(0, reach)))
         else:
             window = partition.window(texels, reach)
-
-        def run(operands: Sequence[jax.Array], spec: ReadSpec) -> jax.Array:
-            spec, given = in_window(spec, operands, partition, reach)
-            return self.read(window, given, spec)
-
-        return run
-
-
-def in_window(spec: ReadSpec, operands: Sequence[jax.Array], partition: Partition, reach: int) -> Read:
-    """A read in the window of a device."""
-    return Read(spec.with_axes(partition.axes_in_window(reach)), tuple(operands)).with_given([partition.start(reach)])
+        return lambda read: self.how(window, self.color, partition.in_window(read, reach))
 
 
 class ReadResult(NamedTuple):
@@ -222,28 +188,28 @@ class ReadResult(NamedTuple):
     reached: jax.Array
 
 
-def by_halo(part: Part, operands: Sequence[jax.Array], spec: ReadSpec, reach: int) -> ReadResult:
+def by_halo(part: Part, read: Read, reach: int) -> ReadResult:
     """A read of samples none of whose taps lies further than `reach` texels from the part of their device."""
-    values = part.with_halo(reach)(operands, spec)
-    spec, operands = in_window(spec, operands, part.partition, reach)
+    values, axis_taps = part.with_halo(reach)(read), part.how.axis_taps or taps
+    spec, operands = part.partition.in_window(read, reach)
     if not part.keeps_halo(reach):
         missing = HaloStorage(reach, marks_missing=True).missing(values.dtype)
-        values = where_available(values, operands, spec, missing, part.axis_taps)
-    available = are_available(spec, operands, part.axis_taps)
+        values = where_available(values, operands, spec, missing, axis_taps)
+    available = are_available(spec, operands, axis_taps)
     return ReadResult(values, jnp.broadcast_to(available, values.shape[:-1]))
 
 
-def by_routing(part: Part, operands: Sequence[jax.Array], spec: ReadSpec, capacity: int) -> jax.Array:
+def by_routing(part: Part, read: Read, capacity: int) -> jax.Array:
     """A read of samples that travel to the device that stores their texels.
 
     Each device sends at most `capacity` samples to each other one at once, in as many rounds as that takes. The reads
     of a mean travel one after the other.
     """
-    read = part.with_halo(part.partition.reach_of_filter)
+    window, (spec, operands) = part.with_halo(part.partition.reach_of_filter), read
     one = dataclasses.replace(spec.of_coords(), summed_axes=())
     if spec.several or spec.summed_axes:
         one = one.with_dtype(spec.sums)
-    exchanged = functools.partial(one_by_routing, part, read, spec=one, capacity=capacity)
+    exchanged = functools.partial(one_by_routing, part, window, spec=one, capacity=capacity)
     if spec.several is None:
         return summed(exchanged(spec.coords(operands)), spec).astype(spec.dtype)
 
@@ -257,7 +223,7 @@ def by_routing(part: Part, operands: Sequence[jax.Array], spec: ReadSpec, capaci
 
 def one_by_routing(
     part: Part,
-    read: WindowRead,
+    window: WindowRead,
     coords: Coords,
     *,
     spec: ReadSpec,
@@ -269,7 +235,7 @@ def one_by_routing(
     A sample whose taps lie in several parts travels to each of these, and the sums of the taps in each are added.
 
     Args:
-        read: the read at the coordinates of samples that have traveled to a device.
+        window: the read of samples that have traveled to a device.
         needed: whether each sample is read.
     """
     partition, channels = part.partition, part.texels.shape[-1]
@@ -286,7 +252,7 @@ def one_by_routing(
     def step(values: jax.Array, number: jax.Array) -> jax.Array:
         sent, _ = routes.sent(number)
         received = routes.exchanged_together([entry(c, sent % count) for c in coords])
-        return routes.returned(read(received, there), number, values)
+        return routes.returned(window(Read(there, tuple(received))), number, values)
 
     values = jnp.zeros((times * count, channels), there.dtype)
     values = routes.in_rounds(step, values)
@@ -314,11 +280,11 @@ def reporting(result: jax.Array, access: ShardedAccess, method: Halo | Routing) 
 
 def count_beyond(access: ShardedAccess, method: Halo) -> jax.Array:
     """The number of samples that need texels beyond the halo of their device."""
-    spec, partition, samples = access.spec, access.partition, access.samples
+    samples = access.samples
 
     def on_device(wanted: jax.Array, *operands: jax.Array) -> jax.Array:
-        part, given = in_window(spec, operands, partition, method.reach)
-        beyond = jnp.sum(wanted & ~are_available(part, given, access.axis_taps), dtype=jnp.int32)
+        spec, given = access.partition.in_window(Read(access.read.spec, operands), method.reach)
+        beyond = jnp.sum(wanted & ~are_available(spec, given, access.axis_taps or taps), dtype=jnp.int32)
         return jax.lax.psum(beyond, access.names)
 
     operands, specs = access.sharded_numbers()

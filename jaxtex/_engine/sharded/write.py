@@ -16,17 +16,17 @@ from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
 from ..._jax.contexts import METHOD
-from ..._jax.indexing import everywhere, explicit_sharding, gather, scatter
+from ..._jax.indexing import everywhere, gather, placed_like, scatter
 from ..._jax.straight_through import straight_through
 from ..._tables.storage_formats import Decoding, sum_dtype
 from ..compute import texel_write
 from ..compute.texel_write import keeping_bits, keeping_nan, landing, same
 from ..describe.axis import Axis
+from ..describe.read import Read
 from ..describe.spec import Coords, ReadSpec
 from ..walk.texel_walk import both, flattened
-from .access import ShardedAccess, described, report_whole
-from .method import Routing, Whole, report
-from .partition import Partition, is_cut
+from .access import Routing, ShardedAccess, Whole, report, report_whole, struct_of
+from .partition import Partition
 from .routes import NO_SAMPLE, Routes
 
 LAST_NUMBER = np.int32(np.iinfo(np.int32).max)
@@ -50,20 +50,17 @@ class TexelWrite(NamedTuple):
         return texel_write.by_rule(texels, values, coords, axes, self.rule, unique=self.unique)
 
     def __call__(self, texels: jax.Array, values: jax.Array, coords: Coords) -> jax.Array:
-        """By all devices that store texels, if texels carry an explicit sharding."""
-        sharding = explicit_sharding(texels)
-        if sharding is None or not is_cut(sharding) or not values.size:
-            return self.alone(texels, values, coords, self.axes)
-        partition = Partition.of(self.axes, texels.shape, sharding, None)
+        """By all devices that store some of the texels."""
+        placed = struct_of(texels)
+        partition = Partition.of(self.axes, placed, None)
         if partition is None:
-            report_whole(texels.shape, texels.dtype, sharding)
+            report_whole(placed)
             whole = self.alone(everywhere(texels), everywhere(values), [everywhere(c) for c in coords], self.axes)
-            return jax.reshard(whole, sharding)
-        spec = ReadSpec(self.axes, Decoding.ELEMENT, texels.dtype)
-        access = ShardedAccess.of(texels.shape, texels.dtype, sharding, coords, spec, values)
+            return placed_like(whole, texels)
+        read = Read(ReadSpec(self.axes, Decoding.ELEMENT, texels.dtype), tuple(coords))
+        access = ShardedAccess.of(placed, read, values)
         if access is None or access.samples.given != access.samples.names or isinstance(METHOD.value, Whole):
-            texture = described(texels.shape, texels.dtype, sharding)
-            report(f"{texture}: each device receives all samples, and writes to its own texels")
+            report(placed, "each device receives all samples, and writes to its own texels")
             return self.of_all_samples(texels, values, coords, partition)
         method = METHOD.value if isinstance(METHOD.value, Routing) else Routing()
         access.report(method)
