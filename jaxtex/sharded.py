@@ -9,8 +9,8 @@ whole on each device. A level can be sharded if its parts are equal and begin wh
 begin: 4096 rows on 8 devices make parts of 512, 256, 128 rows and so on. If the second level cannot be sharded, no
 level is. Under `Routing`, a trilinear or anisotropic read finds all its levels on one device. Under `Halo`, the halo of
 each coarser level is half as wide, plus the width of the filter. Each device receives the whole chain in three cases:
-for `fetch` and surface functions; for cubemaps, unless they are sharded along layers; and for the address modes
-``"reflect"`` and ``"sphere"``, which `Routing` does not support in a chain.
+for `fetch`, surface functions and the heads of `jaxtex.nn.sample_weighted`; for cubemaps, unless they are sharded along
+layers; and for the address modes ``"reflect"`` and ``"sphere"``, which `Routing` does not support in a chain.
 
 Under automatic mesh axes, JAX traces a function before XLA chooses the shardings of its arrays. To use sharded textures
 there, give the sharding by `jax.sharding.explicit_axes`::

@@ -262,7 +262,7 @@ def in_one_pass(
         head: which of `num_heads` parts of the channels each sample reads.
         weights, level, head: of the rank of the arrays in `arguments`.
     """
-    arguments, texture = as_operands(arguments), without_cut(texture)
+    arguments, texture = as_operands(arguments), texture if head is None else without_cut(texture)
     sums, _ = calls.numbers_of(texture, sampler.decoding, (*arguments.coords, weights), blends=True)
     layout = layout_of(texture) if level is None else layout_of(texture)._replace(num_levels=1)
     read = calls.plan_of_call(FLOAT, layout, arguments, sampler, rounded_dtype(dtype, sums))
