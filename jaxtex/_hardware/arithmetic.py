@@ -17,11 +17,10 @@ from .._tables.storage_formats import Decoding, rounded_dtype
 from ..sampler import Sampler
 from ..texture import Texture
 from . import read as unit
-from .anisotropy import Ellipse, ellipse, even, read_along
-from .border import stored_color
 from .directions import side_on_face, to_face
-from .lod import fixed, fixed_exp2, fixed_lod, footprint_lod, in_texels
-from .positions import number, taps
+from .footprint import Ellipse, ellipse, even, fixed, fixed_exp2, fixed_lod, footprint_lod, in_texels, read_along
+from .read import stored_color
+from .taps import number, taps
 
 
 class HardwareArithmetic(ReadArithmetic):

@@ -21,9 +21,7 @@ from jaxtex._engine.float_arithmetic import FLOAT
 from jaxtex._engine.forms import gpu_kernels
 from jaxtex._engine.walk.combinations import blend
 from jaxtex._hardware.arithmetic import HARDWARE
-from jaxtex._hardware.border import stored_color
-from jaxtex._hardware.kernel import read_in_kernel
-from jaxtex._hardware.read import result_dtype, value
+from jaxtex._hardware.read import read_in_kernel, result_dtype, stored_color, value
 from jaxtex._reads.calls import plan_of_call
 from tests.support.host_compiler import HostLauncher, Thread, can_contract, run_threads
 from tests.support.host_kernels import kernels_on_cpu

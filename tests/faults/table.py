@@ -166,16 +166,18 @@ FAULTS = {
         "recorded",
     ),
     "a position is rounded at another bit": Fault(
-        HARDWARE + "positions.py", "(one >> 9)", "(one >> 10)", "test_hardware.py", "recorded"
+        HARDWARE + "taps.py", "(one >> 9)", "(one >> 10)", "test_hardware.py", "recorded"
     ),
     "half a weight goes up": Fault(
-        HARDWARE + "weights.py",
+        HARDWARE + "taps.py",
         "(x0 * down + 127) >> 8",
         "(x0 * down + 128) >> 8",
         "test_hardware.py",
         "recorded",
     ),
-    "lengths keep one bit more": Fault(HARDWARE + "lod.py", "BITS = 10", "BITS = 11", "test_hardware.py", "recorded"),
+    "lengths keep one bit more": Fault(
+        HARDWARE + "footprint.py", "BITS = 10", "BITS = 11", "test_hardware.py", "recorded"
+    ),
     "the first of several writes is kept": Fault(
         ENGINE + "compute/texel_write.py",
         "jnp.append(changes, True)",
@@ -603,7 +605,7 @@ FAULTS = {
         ENGINE + "rules/result_types.py", "samples[axis] = 1", "pass", "test_result_types.py", "weights"
     ),
     "a color beyond float16 is infinite": Fault(
-        HARDWARE + "border.py",
+        HARDWARE + "read.py",
         "jnp.clip(x, -65504, 65504)",
         "x",
         "test_hardware.py",
@@ -617,7 +619,7 @@ FAULTS = {
         "signed_bytes",
     ),
     "of bounds of the level on hardware the upper one wins": Fault(
-        HARDWARE + "lod.py",
+        HARDWARE + "footprint.py",
         "lod = jnp.maximum(lod, bound(sampler.min_mipmap_level_clamp))",
         "lod = jnp.maximum(lod, bound(min(sampler.min_mipmap_level_clamp, sampler.max_mipmap_level_clamp)))",
         "test_cuda.py",
