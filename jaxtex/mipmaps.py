@@ -15,8 +15,8 @@ from ._checks.arguments import as_array, as_integer, check_function, check_textu
 from ._checks.names import listing
 from ._checks.remedies import public
 from ._checks.texels import chain_shapes
-from ._engine.describe.coordinates import Arrays
 from ._engine.describe.levels import Cut
+from ._engine.describe.operands import Arrays
 from ._jax.indexing import everywhere, explicit_sharding, is_sharded
 from ._jax.typed_jit import typed_jit
 from ._tables.storage_formats import sum_dtype

@@ -17,10 +17,10 @@ from ._checks.names import listing
 from ._checks.remedies import public
 from ._checks.traps import OUTSIDE, report
 from ._checks.values import check_values, spread
+from ._engine.arithmetic import read_over
 from ._engine.compute.decoding import in_wide_texels, wide_dtype
 from ._engine.describe.plan import layout_of, plan_of_texels
-from ._engine.describe.read import Read
-from ._engine.float_arithmetic import read_over
+from ._engine.describe.spec import Read
 from ._engine.walk.texel_walk import only_address
 from ._engine.where_placed import read_where_placed, with_cut, without_cut, write_where_placed
 from ._jax.typed_jit import typed_jit

@@ -13,7 +13,8 @@ from ..texture import Texture
 from .compute import texel_write
 from .describe.axis import Axis
 from .describe.levels import Cut
-from .describe.spec import ArrayRead, Coords, ReadSpec
+from .describe.operands import Coords
+from .describe.spec import ArrayRead, ReadSpec
 from .rules import primitives
 from .walk.taps import taps
 from .walk.texel_walk import AxisTaps

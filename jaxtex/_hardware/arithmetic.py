@@ -9,9 +9,9 @@ import numpy as np
 from .._checks.arguments import ReadArguments
 from .._engine.arithmetic import ReadArithmetic
 from .._engine.compute.decoding import decode
-from .._engine.describe.coordinates import Arrays
+from .._engine.describe.operands import Arrays
 from .._engine.describe.plan import Layout, ResolvedLevel, SizedTexture
-from .._engine.describe.read import Read
+from .._engine.describe.spec import Read
 from .._engine.where_placed import read_where_placed
 from .._tables.storage_formats import Decoding, rounded_dtype
 from ..sampler import Sampler

@@ -17,8 +17,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._engine.describe.coordinates import Arrays
 from .._engine.describe.cube import on_face
+from .._engine.describe.operands import Arrays
 from .._jax.float_bits import EXPONENT, SIGN, SMALLEST_NORMAL, bits_of, float_of
 from .._jax.indexing import entry
 from .footprint import cut, guarded_sum

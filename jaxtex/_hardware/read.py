@@ -12,14 +12,15 @@ import jax.numpy as jnp
 import numpy as np
 from jax.interpreters import batching
 
-from .._engine.compute.decoding import SRGB_TO_LINEAR, decode, is_color
-from .._engine.compute.operators import LoadTexel, batched, color_outside, mean
-from .._engine.describe.spec import Coords, ReadSpec
+from .._engine.compute.decoding import SRGB_TO_LINEAR, LoadTexel, decode, is_color
+from .._engine.compute.operators import batched, mean
+from .._engine.compute.outside import color_outside
+from .._engine.describe.operands import Coords
+from .._engine.describe.spec import ReadSpec
 from .._engine.describe.storage import READ
 from .._engine.forms.choice import kernel
-from .._engine.rules.batching import batching_rule
-from .._engine.rules.primitives import over_batch
-from .._engine.rules.result_types import of_read
+from .._engine.rules.primitives import over_batch, type_of_read
+from .._engine.rules.transformations import batching_rule
 from .._engine.walk.texel_walk import TexelAddress, flattened, walks
 from .._jax.barriers import with_materialized
 from .._jax.float_bits import bits_of, float_of
@@ -204,7 +205,7 @@ read_p = define(
     read_array,
     static=("spec", "batch"),
     form=over_batch(read_array, lambda _: (0,)),
-    types=of_read,
+    types=type_of_read,
     lowerings=(LOWERING,),
 )
 batching.primitive_batchers[read_p] = batching_rule(read_p, READ)

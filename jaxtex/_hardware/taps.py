@@ -14,8 +14,7 @@ import jax.numpy as jnp
 
 from .._engine.compute.instructions import saturated, scaled_product
 from .._engine.describe.axis import Axis, Role
-from .._engine.describe.coordinates import COORDINATE_LIMIT, POSITION_LIMIT
-from .._engine.walk.taps import Taps
+from .._engine.walk.taps import COORDINATE_LIMIT, POSITION_LIMIT, Taps
 from .._engine.walk.texel_walk import Step, TexelAddress
 from .._tables.address_rules import CLAMP, MIRROR, WRAP
 from .._tables.filter_kernels import LEVEL_BLEND, LINEAR, LINEAR_TAPS, POINT

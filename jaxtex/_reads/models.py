@@ -8,11 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._checks.arguments import ReadArguments, as_operands
-from .._engine.describe.coordinates import Arrays
+from .._engine.arithmetic import FLOAT
 from .._engine.describe.hashing import pyramid_axes
+from .._engine.describe.operands import Arrays
 from .._engine.describe.plan import Layout, layout_of, plan_of_grid
 from .._engine.describe.spec import ReadSpec
-from .._engine.float_arithmetic import FLOAT
 from .._engine.rules.concatenated import Read
 from .._engine.where_placed import without_cut
 from .._jax.indexing import everywhere

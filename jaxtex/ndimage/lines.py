@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._engine.describe.spec import Coords
+from .._engine.describe.operands import Coords
 from .._jax.typed_jit import typed_jit
 from .reads import Arrays, at_axis
 

@@ -13,8 +13,7 @@ from jax.typing import ArrayLike, DTypeLike
 
 from .._checks.arguments import as_array, check_function, check_number, converted
 from .._checks.remedies import public
-from .._engine.describe.spec import as_given
-from .._engine.describe.stacks import Operand, Stack, Stacked
+from .._engine.describe.operands import Operand, Stack, Stacked, as_given
 from .arguments import (
     PerAxis,
     ShapeLike,

@@ -18,8 +18,8 @@ from .._checks.samplers import check_modes, check_sampler
 from .._engine.compute.decoding import decode
 from .._engine.compute.operators import over_batch
 from .._engine.describe.footprint import footprint_level
+from .._engine.describe.operands import Operand, Stacked, joined, numbers, split
 from .._engine.describe.plan import SizedTexture
-from .._engine.describe.stacks import Operand, Stacked, joined, numbers, split
 from .._jax.barriers import with_materialized
 from .._jax.float_bits import rounded_to
 from .._jax.typed_jit import typed_jit

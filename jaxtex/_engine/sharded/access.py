@@ -21,8 +21,8 @@ from ..._jax.indexing import explicit_sharding
 from ...texture import Texture, packed
 from ..describe.axis import Role
 from ..describe.levels import Cut, divided_levels, joined_levels
+from ..describe.operands import Stack
 from ..describe.spec import Combination, ReadSpec
-from ..describe.stacks import Stack
 from ..walk.taps import taps
 from ..walk.texel_walk import AxisTaps
 from .method import Halo, Method, Routing, Whole, report

@@ -11,7 +11,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 
 from ..describe.axis import Axis, Role, Stored, StoredLevel, num_given
 from ..describe.levels import Cut
-from ..describe.spec import Coords
+from ..describe.operands import Coords
 from ..walk.taps import taps
 from ..walk.texel_walk import groups, middle_texel, step_of
 from .exchange import Edges, with_halo

@@ -22,7 +22,8 @@ from ..._tables.storage_formats import Decoding, sum_dtype
 from ..compute import texel_write
 from ..compute.texel_write import keeping_bits, keeping_nan, landing, same
 from ..describe.axis import Axis
-from ..describe.spec import Coords, ReadSpec
+from ..describe.operands import Coords
+from ..describe.spec import ReadSpec
 from ..walk.texel_walk import both, flattened
 from .access import ShardedAccess, described, report_whole
 from .method import Routing, Whole, report

@@ -18,7 +18,7 @@ from ..._jax.branches import where_needed
 from ..._tables.address_rules import Addressed, Size, clamp, is_inside
 from ..._tables.filter_kernels import Weight
 from ..describe.axis import Axis, Given, Role, num_given, of_each, sizes_are_known
-from ..describe.spec import Coords
+from ..describe.operands import Coords
 from .taps import Taps, taps
 
 # Finds the taps of one axis.
