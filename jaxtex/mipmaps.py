@@ -15,8 +15,8 @@ from ._checks.arguments import as_array, as_integer, check_function, check_textu
 from ._checks.remedies import public
 from ._checks.texels import chain_shapes
 from ._checks.words import listing
-from ._engine.describe.coordinates import Arrays
 from ._engine.describe.levels import Cut
+from ._engine.describe.operands import Arrays
 from ._jax.calls import typed_jit
 from ._jax.indexing import everywhere, explicit_sharding, is_sharded, names_of, parts_of
 from ._tables.storage_formats import sum_dtype

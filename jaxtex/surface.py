@@ -16,10 +16,10 @@ from ._checks.arguments import ReadArguments, as_operands, check_level, check_te
 from ._checks.remedies import public
 from ._checks.surfaces import OUTSIDE, check_values, report, spread
 from ._checks.words import listing
+from ._engine.arithmetic import READ
 from ._engine.compute.decoding import in_wide_texels, wide_dtype
 from ._engine.describe.plan import layout_of, plan_of_texels
-from ._engine.describe.read import Read
-from ._engine.float_arithmetic import READ
+from ._engine.describe.spec import Read
 from ._engine.walk.texel_walk import only_address
 from ._engine.where_placed import read_where_placed, with_cut, without_cut, write_where_placed
 from ._jax.calls import typed_jit

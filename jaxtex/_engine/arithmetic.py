@@ -1,18 +1,28 @@
-"""What an arithmetic of reads must provide. Float arithmetic and that of a texture unit are the two there are."""
+"""The arithmetic of reads: what one provides, and float arithmetic. The other is that of a texture unit."""
 
 import abc
+from collections.abc import Sequence
 
 import jax
+import jax.numpy as jnp
 
 from .._checks.arguments import ReadArguments
 from ..sampler import Sampler
 from ..texture import Texture
-from .describe.plan import Layout, ResolvedLevel, SizedTexture
-from .describe.read import Read
+from .compute import operators
+from .compute.decoding import for_channels, loads_bytes
+from .describe.cube import to_face
+from .describe.footprint import along_side, clamped, footprint_level
+from .describe.levels import Cut
+from .describe.plan import Layout, ResolvedLevel, SizedTexture, in_texels, sides_of
+from .describe.spec import Read, ReadSpec, TexelRead
+from .describe.storage import WithHalo
+from .rules import primitives
+from .where_placed import read_where_placed
 
 
 class ReadArithmetic(abc.ABC):
-    """An arithmetic of reads: how levels, positions along a footprint and values are computed.
+    """How levels, positions along a footprint and values are computed.
 
     A read takes three steps: `resolve_level`, once a call; `along_footprint`, for each of several reads; and `read`,
     of what `plan_of_level` makes of the two. It has no state, so that its instances are static, equal and hashed.
@@ -22,9 +32,10 @@ class ReadArithmetic(abc.ABC):
     def resolve_level(self, layout: Layout, arguments: ReadArguments, sampler: Sampler) -> ResolvedLevel:
         """The level of detail of a call, and the extent of its footprint. A texture of one level has no level."""
 
-    @abc.abstractmethod
     def located(self, layout: Layout, resolved: ResolvedLevel) -> ResolvedLevel:
         """The call where its one read lies."""
+        del layout
+        return resolved
 
     @abc.abstractmethod
     def along_footprint(
@@ -32,14 +43,85 @@ class ReadArithmetic(abc.ABC):
     ) -> tuple[ResolvedLevel, jax.Array]:
         """The call where one of the reads along its footprint lies, counted from 1, and the weight of that read."""
 
-    @abc.abstractmethod
     def most_reads(self, sampler: Sampler) -> int:
         """The largest number of reads along a footprint."""
+        return sampler.max_anisotropy
 
     @abc.abstractmethod
     def read(self, texture: Texture | SizedTexture, read: Read) -> jax.Array:
         """The values of a read, border color included: S + (C,) of the dtype of the read."""
 
-    @abc.abstractmethod
     def read_texel(self, texture: Texture, read: Read) -> jax.Array:
         """The values of a read of one tap, as a gather returns them."""
+        return self.read(texture, read)
+
+
+class FloatArithmetic(ReadArithmetic):
+    """Weights and sums in float32, or in float64 for float64 texels or coordinates."""
+
+    def resolve_level(self, layout: Layout, arguments: ReadArguments, sampler: Sampler) -> ResolvedLevel:
+        coords, lod, footprint, face_coords = arguments.coords, arguments.lod, None, None
+        sides, several = sides_of(arguments), sampler.max_anisotropy > 1
+        if sides and (several or layout.num_levels > 1):
+            steps = sides
+            if layout.kind.is_cube:
+                face_coords, steps = to_face(coords, *sides)
+            texels = [in_texels(layout, step, sampler) for step in steps]
+            footprint = footprint_level(sides, texels, sampler.max_anisotropy)
+            lod = footprint.lod
+        resolved = ResolvedLevel(coords, arguments.layer, None)
+        if layout.num_levels > 1 and lod is None:
+            # A read that asks for no level reads the finest, without bias.
+            lowest = jnp.zeros([1] * coords[0].ndim, coords[0].dtype)
+            resolved = resolved._replace(level=clamped(lowest, sampler, layout.num_levels))
+        elif layout.num_levels > 1:
+            resolved = resolved._replace(lod=lod)
+        if footprint is None or not several:
+            return resolved._replace(face_coords=face_coords)
+        return resolved._replace(side=footprint.side, num_reads=footprint.num_reads)
+
+    def along_footprint(
+        self, layout: Layout, resolved: ResolvedLevel, number: jax.Array
+    ) -> tuple[ResolvedLevel, jax.Array]:
+        del layout
+        assert resolved.side is not None
+        assert resolved.num_reads is not None
+        coords, weight = along_side(resolved.coords, resolved.side, resolved.num_reads, number)
+        return resolved._replace(coords=coords, face_coords=None), weight
+
+    def read(self, texture: Texture | SizedTexture, read: Read) -> jax.Array:
+        if isinstance(texture, SizedTexture) and texture.channels_of_words is not None:
+            spec, channels = read.spec, texture.channels_of_words
+            color = color_outside(texture.border_color, channels, spec)
+            args = read.operands if color is None else (color, *read.operands)
+            words = for_channels(texture.texels, channels)
+            return operators.read(words, *args, spec=spec.over(color), loads=loads_bytes)
+        return read_texels(texture.texels, texture.border_color, read, texture.cut)
+
+
+def read_texels(texels: jax.Array, border_color: jax.Array | None, read: Read, chain: Cut | None = None) -> jax.Array:
+    """One read: the engine's, with the border color, or zero, for the taps outside.
+
+    Args:
+        chain: how the levels of a chain are cut over devices.
+    """
+    color = color_outside(border_color, texels.shape[-1], read.spec)
+    return read_where_placed(READ_WITH_HALO, texels, color, read, chain)
+
+
+def color_outside(border_color: jax.Array | None, channels: int, spec: ReadSpec) -> jax.Array | None:
+    """The border color, (channels,), if there is one and a tap may lie outside."""
+    if border_color is None or not any(axis.address.has_outside for axis in spec.axes):
+        return None
+    return jnp.broadcast_to(border_color.astype(spec.sums), (channels,))
+
+
+def read_over(
+    texels: jax.Array | WithHalo, color: jax.Array | None, operands: Sequence[jax.Array], spec: ReadSpec
+) -> jax.Array:
+    """The engine's read over a color, or zero."""
+    return primitives.read(texels, operands, spec, color)
+
+
+READ, READ_WITH_HALO = TexelRead(read_over), TexelRead(read_over, takes_halo=True)
+FLOAT = FloatArithmetic()

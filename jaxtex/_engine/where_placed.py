@@ -3,7 +3,7 @@
 The modules for sharded textures are imported here, for an array that is sharded. Others do not need them.
 """
 
-# pyright: strict
+# pyright: strict, reportUnknownMemberType=false
 
 import dataclasses
 from collections.abc import Sequence
@@ -16,8 +16,8 @@ from ..texture import Texture, packed
 from .compute import texel_write
 from .describe.axis import Axis
 from .describe.levels import Cut, divided_levels, joined_levels
-from .describe.read import Read, TexelRead
-from .describe.spec import Coords
+from .describe.operands import Coords
+from .describe.spec import Read, TexelRead
 from .rules import primitives
 
 

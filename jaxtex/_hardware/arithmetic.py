@@ -9,19 +9,18 @@ import numpy as np
 from .._checks.arguments import ReadArguments
 from .._engine.arithmetic import ReadArithmetic
 from .._engine.compute.decoding import decode
-from .._engine.describe.coordinates import Arrays
+from .._engine.describe.operands import Arrays
 from .._engine.describe.plan import Layout, ResolvedLevel, SizedTexture
-from .._engine.describe.read import Read, TexelRead
+from .._engine.describe.spec import Read, TexelRead
 from .._engine.where_placed import read_where_placed
 from .._tables.storage_formats import Decoding, rounded_dtype
 from ..sampler import Sampler
 from ..texture import Texture
 from . import read as unit
-from .anisotropy import Ellipse, ellipse, even, read_along
-from .border import stored_color
 from .directions import side_on_face, to_face
-from .lod import fixed, fixed_exp2, fixed_lod, footprint_lod, in_texels
-from .positions import number, taps
+from .footprint import Ellipse, ellipse, even, fixed, fixed_exp2, fixed_lod, footprint_lod, in_texels, read_along
+from .read import stored_color
+from .taps import number, taps
 
 
 class HardwareArithmetic(ReadArithmetic):

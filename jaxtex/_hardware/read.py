@@ -1,30 +1,37 @@
-"""A read as a texture unit computes it: the walk of every read, with integer weights and exact sums at its end."""
+"""A read as a texture unit computes it: the walk of every read, with integer weights and exact sums at its end.
+
+The border color is a texel too, which the unit stores in the format of the texture.
+"""
 
 import functools
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.interpreters import batching
 
-from .._engine.compute.decoding import decode, is_color
-from .._engine.compute.operators import LoadTexel, batched, color_outside, mean
-from .._engine.describe.spec import Coords, ReadSpec
+from .._engine.compute.decoding import SRGB_TO_LINEAR, LoadTexel, decode, is_color
+from .._engine.compute.operators import batched, mean
+from .._engine.compute.outside import color_outside
+from .._engine.describe.operands import Coords
+from .._engine.describe.spec import ReadSpec
 from .._engine.describe.storage import READ
-from .._engine.forms.choice import Lowering, on_first_use
-from .._engine.rules.batching import batching_rule
-from .._engine.rules.primitives import over_batch
-from .._engine.rules.result_types import of_read
+from .._engine.forms.choice import kernel
+from .._engine.rules.primitives import over_batch, type_of_read
+from .._engine.rules.transformations import batching_rule
 from .._engine.walk.texel_walk import TexelAddress, flattened, walks
 from .._jax.barriers import with_materialized
+from .._jax.float_bits import bits_of, float_of
 from .._jax.indexing import gather as gather_texels
 from .._jax.primitives import bind, define
 from .._tables.storage_formats import Decoding
 from .blend import SRGB_TABLE, Levels, blend, srgb_entry
-from .border import stored_color
-from .positions import ONE, taps
-from .weights import Weighted, stencils
+from .taps import ONE, Weighted, stencils, taps
+
+if TYPE_CHECKING:
+    from .._engine.cuda.build.launch import Launcher
 
 # Reads of more channels than these are blended all at once: one after the other, they take long to compile.
 MOST_SINGLE_CHANNELS = 4
@@ -122,20 +129,83 @@ def single(texel: jax.Array, decoding: Decoding) -> jax.Array:
     return jnp.where(is_color(value), srgb_entry(SRGB_TABLE, texel).astype(jnp.float32) * 2.0**-16, value)
 
 
+def read_in_kernel(
+    texels: jax.Array,
+    color: jax.Array,
+    *operands: jax.Array,
+    spec: ReadSpec,
+    batch: int,
+    launcher: "Launcher | None" = None,
+) -> jax.Array:
+    """`read_array` in a kernel of a GPU, over `batch` leading axes, on which an operand has their size or 1."""
+    from .._engine.cuda.build.launch import THIS_GPU
+    from .._engine.cuda.read.read_kernel import read_each_sample
+
+    def value_of(load_texel: LoadTexel, coords: Coords, color: jax.Array | None) -> jax.Array:
+        stored = lambda address: color_outside(address, load_texel(address), color)
+        return value(stored, coords, spec, texels.dtype)
+
+    # The products that enter sums are exact; or of codes for which one rounding and two agree, in `ratio`; or of a sum
+    # that is only near the exact one. So `value` has the same bits wherever a compiler rounds once; coordinates, which
+    # may be any function's, do not.
+    name = "texture_unit_read"
+    return read_each_sample(value_of, texels, color, operands, spec, batch, name, launcher or THIS_GPU, exact=True)
+
+
+# The border color as the unit stores it: converted to the format of the texture
+
+
+def stored_color(color: jax.Array | None, channels: int, stored: np.dtype, decoding: Decoding) -> jax.Array:
+    """The border color, C values of the dtype of texels; without one, zeros."""
+    if color is None:
+        return jnp.zeros(channels, stored)
+    color = jnp.broadcast_to(color, (channels,))
+    if decoding is Decoding.ELEMENT and stored != np.float16:
+        return color.astype(stored)
+    color = color.astype(jnp.float32)
+    if stored == np.float16:
+        return float16_toward_zero(color)
+    code = normalized_code(color, stored)
+    return jnp.where(is_color(color), srgb_code(color), code) if decoding is Decoding.SRGB else code
+
+
+def float16_toward_zero(x: jax.Array) -> jax.Array:
+    """The float16 next to `x` toward zero; a number that is too large becomes the largest finite one."""
+    x = jnp.clip(x, -65504, 65504)
+    normal = float_of(bits_of(x) & ~0x1FFF)
+    subnormal = jnp.trunc(x * 2.0**24) * 2.0**-24
+    return jnp.where(jnp.abs(x) < 2.0**-14, subnormal, normal).astype(jnp.float16)
+
+
+def normalized_code(x: jax.Array, stored: np.dtype) -> jax.Array:
+    """The code of a value of an m-bit format: m + 4 bits of it, scaled by 2^m - 1 and rounded, halves down."""
+    info = jnp.iinfo(stored)
+    m = info.bits - (info.min < 0)
+    x = jnp.clip(jnp.where(x == x, x, 0), -1 if info.min < 0 else 0, 1)
+    v = jnp.abs(x * 2.0 ** (m + 4)).astype(jnp.int32)
+    # (v (2^m - 1) + 2^(m + 3) - 1) >> (m + 4), which would take 37 bits.
+    high, low = v >> 4, v & 15
+    code = high + (((low << m) - v + (1 << (m + 3)) - 1) >> (m + 4))
+    return jnp.where(x < 0, -code, code).astype(stored)
+
+
+def srgb_code(x: jax.Array) -> jax.Array:
+    """The sRGB code nearest to a linear value."""
+    between = jnp.asarray((SRGB_TO_LINEAR[1:] + SRGB_TO_LINEAR[:-1]) / 2, jnp.float32)
+    return jnp.sum(x[..., None] > between.reshape(*[1] * x.ndim, -1), axis=-1).astype(jnp.uint8)
+
+
+# The primitive
+
+
 BY_CHANNEL = functools.partial(read_array, by_channel=True)
-LOWERING = Lowering(
-    "cuda",
-    on_first_use(f"{__package__}.kernel", "read_in_kernel"),
-    on_first_use(f"{__package__}.kernel", "supports_read"),
-    functools.partial(batched, BY_CHANNEL),
-    READ,
-)
+LOWERING = kernel("read", READ)._replace(run=read_in_kernel, fallback=functools.partial(batched, BY_CHANNEL))
 read_p = define(
     "texture_unit_read",
     read_array,
     static=("spec", "batch"),
     form=over_batch(read_array, lambda _: (0,)),
-    types=of_read,
+    types=type_of_read,
     lowerings=(LOWERING,),
 )
 batching.primitive_batchers[read_p] = batching_rule(read_p, READ)

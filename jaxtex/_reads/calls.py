@@ -10,9 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._checks.arguments import ReadArguments, as_operands, common_shape
-from .._engine.arithmetic import ReadArithmetic
+from .._engine.arithmetic import FLOAT, READ, ReadArithmetic
 from .._engine.compute.decoding import read_dtype
-from .._engine.describe.coordinates import Arrays
+from .._engine.describe.operands import Arrays, Coords, Operand, SeveralReads, split
 from .._engine.describe.plan import (
     Layout,
     ResolvedLevel,
@@ -23,10 +23,7 @@ from .._engine.describe.plan import (
     plan_of_texels,
     sizes_of,
 )
-from .._engine.describe.read import Read
-from .._engine.describe.spec import Combination, Coords, SeveralReads
-from .._engine.describe.stacks import Operand, split
-from .._engine.float_arithmetic import FLOAT, READ
+from .._engine.describe.spec import Combination, Read
 from .._engine.walk.drawn_taps import DrawnTaps
 from .._engine.where_placed import read_where_placed, splat_where_placed
 from .._jax.calls import typed_jit

@@ -11,12 +11,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._engine.arithmetic import read_texels
 from .._engine.describe.axis import Axis, Role
-from .._engine.describe.grids import covering
-from .._engine.describe.read import Read
-from .._engine.describe.spec import Coords, ReadSpec, as_given
-from .._engine.describe.stacks import Operand, split
-from .._engine.float_arithmetic import read_texels
+from .._engine.describe.operands import Coords, Operand, as_given, covering, split
+from .._engine.describe.spec import Read, ReadSpec
 from .._jax.calls import typed_jit
 from .._tables.address_rules import BORDER, CLAMP
 from .._tables.filter_kernels import POINT, b_spline

@@ -16,8 +16,8 @@ from .._checks.arguments import ReadArguments, as_float, as_operands, check_dtyp
 from .._checks.integers import is_integer
 from .._checks.remedies import public
 from .._checks.words import shown
-from .._engine.describe.coordinates import Arrays
 from .._engine.describe.hashing import pyramid_axes
+from .._engine.describe.operands import Arrays
 from .._engine.describe.spec import ReadSpec
 from .._engine.rules.concatenated import Read, concatenated
 from .._jax.calls import typed_jit

@@ -27,8 +27,8 @@ from .._checks.integers import as_index, is_integer
 from .._checks.remedies import public
 from .._checks.samplers import check_sampler
 from .._checks.words import shown
+from .._engine.arithmetic import FLOAT
 from .._engine.describe.plan import layout_of
-from .._engine.float_arithmetic import FLOAT
 from .._engine.where_placed import without_cut
 from .._jax.calls import typed_jit
 from .._reads import calls

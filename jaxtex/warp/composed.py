@@ -11,7 +11,7 @@ from jax.typing import ArrayLike, DTypeLike
 
 from .._checks.arguments import as_array
 from .._checks.words import described
-from .._engine.describe.stacks import Operand, Stacked, num_numbers
+from .._engine.describe.operands import Operand, Stacked, num_numbers
 from ..modes import AddressMode
 from ..sampler import FilterModeLike, Sampler
 from .calls import STATIC_OPTIONS, compiled

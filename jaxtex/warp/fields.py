@@ -12,7 +12,7 @@ from jax import lax
 from jax.typing import ArrayLike, DTypeLike
 
 from .._checks.arguments import as_float, stacked_coords
-from .._engine.describe.stacks import Operand, Stacked
+from .._engine.describe.operands import Operand, Stacked
 from ..sampler import FilterModeLike, Sampler
 from .calls import STATIC_OPTIONS, compiled
 from .grids import displaced, stored_points

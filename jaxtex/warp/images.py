@@ -18,8 +18,8 @@ from .._checks.texels import check_color
 from .._engine.compute.decoding import decode
 from .._engine.compute.operators import over_batch
 from .._engine.describe.footprint import footprint_level
+from .._engine.describe.operands import Operand, Stacked, joined, numbers, split
 from .._engine.describe.plan import SizedTexture
-from .._engine.describe.stacks import Operand, Stacked, joined, numbers, split
 from .._jax.barriers import with_materialized
 from .._jax.calls import typed_jit
 from .._jax.float_bits import rounded_to

@@ -15,7 +15,7 @@ from .._checks.samplers import check_modes
 from .._checks.texels import check_color
 from .._checks.words import check_word
 from .._engine.compute.operators import over_batch
-from .._engine.describe.stacks import Operand, joined, split
+from .._engine.describe.operands import Operand, joined, split
 from .._jax.calls import typed_jit
 from .._reads.calls import sample_labels
 from ..modes import AddressMode, FilterMode

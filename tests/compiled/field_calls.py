@@ -8,9 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxtex as jt
+from jaxtex._engine.describe.operands import Stack
 from jaxtex._engine.describe.plan import SizedTexture, layout_of, space_axes
 from jaxtex._engine.describe.spec import ReadSpec
-from jaxtex._engine.describe.stacks import Stack
 from jaxtex._engine.rules import primitives
 from jaxtex._reads.calls import sample_grid
 from jaxtex._tables.storage_formats import Decoding

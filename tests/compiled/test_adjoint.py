@@ -12,14 +12,14 @@ import pytest
 
 import jaxtex as jt
 from jaxtex._checks.arguments import as_operands, check_read_arguments
-from jaxtex._engine.compute import accumulation, operators
-from jaxtex._engine.compute.reproducible_sum import Units
+from jaxtex._engine.arithmetic import FLOAT
+from jaxtex._engine.compute import operators, texel_sums
+from jaxtex._engine.compute.texel_sums import Units
 from jaxtex._engine.cuda.build import launch
 from jaxtex._engine.cuda.build.launch import THIS_GPU
 from jaxtex._engine.cuda.read import read_kernel
 from jaxtex._engine.cuda.trace import elementwise
 from jaxtex._engine.describe.plan import layout_of
-from jaxtex._engine.float_arithmetic import FLOAT
 from jaxtex._engine.forms import gpu_kernels
 from jaxtex._engine.walk import texel_walk
 from jaxtex._jax import versions
@@ -177,13 +177,13 @@ def test_private_copies_are_bounded():
     for samples in (2**10, 2**16, 2**24):
         for side in (1, 16, 64, 1024):
             for channels in (1, 4, 64):
-                copies = accumulation.num_private_copies(samples, side * side, channels)
+                copies = texel_sums.num_private_copies(samples, side * side, channels)
                 assert copies & (copies - 1) == 0
-                assert 1 <= copies <= accumulation.MAX_COPIES
-                if samples < accumulation.CROWDED_SAMPLES * side * side:
+                assert 1 <= copies <= texel_sums.MAX_COPIES
+                if samples < texel_sums.CROWDED_SAMPLES * side * side:
                     assert copies == 1
                 memory = 4 * copies * side * side * channels
-                assert copies == 1 or memory <= max(accumulation.COPIES_BYTES, 0.05 * 4 * samples * channels)
+                assert copies == 1 or memory <= max(texel_sums.COPIES_BYTES, 0.05 * 4 * samples * channels)
 
 
 @pytest.mark.parametrize(("capability", "known"), [("7.5", False), ("8.0", True), ("12.0", True), ("gfx942", False)])

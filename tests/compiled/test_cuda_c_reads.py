@@ -11,19 +11,17 @@ import pytest
 
 import jaxtex as jt
 from jaxtex._checks.arguments import as_operands, check_read_arguments
+from jaxtex._engine.arithmetic import FLOAT
 from jaxtex._engine.compute.decoding import decode, ratio
-from jaxtex._engine.compute.operators import zero_outside
+from jaxtex._engine.compute.outside import zero_outside
 from jaxtex._engine.cuda.build.launch import THIS_GPU
 from jaxtex._engine.cuda.read import read_kernel
 from jaxtex._engine.cuda.trace.memory import load_row
 from jaxtex._engine.describe.plan import layout_of
-from jaxtex._engine.float_arithmetic import FLOAT
 from jaxtex._engine.forms import gpu_kernels
 from jaxtex._engine.walk.combinations import blend
 from jaxtex._hardware.arithmetic import HARDWARE
-from jaxtex._hardware.border import stored_color
-from jaxtex._hardware.kernel import read_in_kernel
-from jaxtex._hardware.read import result_dtype, value
+from jaxtex._hardware.read import read_in_kernel, result_dtype, stored_color, value
 from jaxtex._reads.calls import plan_of_call
 from tests.support.host_compiler import HostLauncher, Thread, can_contract, run_threads
 from tests.support.host_kernels import kernels_on_cpu

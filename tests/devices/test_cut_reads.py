@@ -14,10 +14,10 @@ from jax.sharding import PartitionSpec as P
 
 import jaxtex as jt
 from jaxtex._checks.arguments import ReadArguments
+from jaxtex._engine.arithmetic import FLOAT
 from jaxtex._engine.describe.levels import Cut
 from jaxtex._engine.describe.plan import layout_of
-from jaxtex._engine.describe.read import Read, TexelRead
-from jaxtex._engine.float_arithmetic import FLOAT
+from jaxtex._engine.describe.spec import Read, TexelRead
 from jaxtex._engine.rules import primitives
 from jaxtex._engine.sharded import routes
 from jaxtex._engine.sharded.counted import total_of, with_count

@@ -19,8 +19,8 @@ from jaxtex._engine.compute import operators
 from jaxtex._engine.cuda.build import launch
 from jaxtex._engine.cuda.trace.statements import PrimitiveOfCaller
 from jaxtex._engine.describe import storage
+from jaxtex._engine.describe.operands import as_given
 from jaxtex._engine.describe.plan import layout_of, plan_of_grid
-from jaxtex._engine.describe.spec import as_given
 from jaxtex._engine.forms import choice, device_axes, gpu_kernels, partitioned_call
 from jaxtex._engine.rules import primitives
 from tests.support.device_parts import COLLECTIVE, lowered_in_parts

@@ -69,7 +69,7 @@ FAULTS = {
         "level_of_detail",
     ),
     "the derivative of a splat changes its sign": Fault(
-        ENGINE + "rules/differentiation.py",
+        ENGINE + "rules/transformations.py",
         "values * tangent[..., None]",
         "-values * tangent[..., None]",
         "test_gradients.py",
@@ -82,14 +82,14 @@ FAULTS = {
         "gradient_of_a_vmap",
     ),
     "a batch of shared textures is misplaced": Fault(
-        ENGINE + "rules/batching.py",
+        ENGINE + "rules/transformations.py",
         "dim = batch if shared else 0",
         "dim = 0",
         "test_transforms.py",
         "nested",
     ),
     "a coarse unit is too fine": Fault(
-        ENGINE + "compute/reproducible_sum.py",
+        ENGINE + "compute/texel_sums.py",
         "coarse = jnp.clip(bound - digits,",
         "coarse = jnp.clip(bound - digits - 3,",
         "test_adjoint.py",
@@ -124,7 +124,7 @@ FAULTS = {
         "matrix",
     ),
     "a shared operand's cotangent is summed over a batch": Fault(
-        ENGINE + "rules/batching.py",
+        ENGINE + "rules/transformations.py",
         "TEXELS not in wrt and all(dims[2 + k] is not None for k in wrt)",
         "TEXELS not in wrt",
         "test_transforms.py",
@@ -166,16 +166,18 @@ FAULTS = {
         "recorded",
     ),
     "a position is rounded at another bit": Fault(
-        HARDWARE + "positions.py", "(one >> 9)", "(one >> 10)", "test_hardware.py", "recorded"
+        HARDWARE + "taps.py", "(one >> 9)", "(one >> 10)", "test_hardware.py", "recorded"
     ),
     "half a weight goes up": Fault(
-        HARDWARE + "weights.py",
+        HARDWARE + "taps.py",
         "(x0 * down + 127) >> 8",
         "(x0 * down + 128) >> 8",
         "test_hardware.py",
         "recorded",
     ),
-    "lengths keep one bit more": Fault(HARDWARE + "lod.py", "BITS = 10", "BITS = 11", "test_hardware.py", "recorded"),
+    "lengths keep one bit more": Fault(
+        HARDWARE + "footprint.py", "BITS = 10", "BITS = 11", "test_hardware.py", "recorded"
+    ),
     "the first of several writes is kept": Fault(
         ENGINE + "compute/texel_write.py",
         "jnp.append(changes, True)",
@@ -443,7 +445,7 @@ FAULTS = {
         "every_kind",
     ),
     "channels of a word change places": Fault(
-        ENGINE + "compute/words.py",
+        ENGINE + "compute/decoding.py",
         "[channels], axis) * 8",
         "[channels], axis) * 8 ^ 8",
         "test_cpu_reads.py",
@@ -452,7 +454,7 @@ FAULTS = {
     "a color has a part inside": Fault(
         ENGINE + "compute/outside.py",
         "jnp.where(for_channels(all_inside), out, out + weight",
-        "jnp.where(for_channels(~everything), out, out + weight",
+        "jnp.where(for_channels(~all_inside), out, out + weight",
         "test_values.py",
         "border",
     ),
@@ -600,10 +602,10 @@ FAULTS = {
         "test_feature_pairs.py",
     ),
     "the type of a sum has the axis that was summed": Fault(
-        ENGINE + "rules/result_types.py", "samples[axis] = 1", "pass", "test_result_types.py", "weights"
+        ENGINE + "rules/primitives.py", "samples[axis] = 1", "pass", "test_result_types.py", "weights"
     ),
     "a color beyond float16 is infinite": Fault(
-        HARDWARE + "border.py",
+        HARDWARE + "read.py",
         "jnp.clip(x, -65504, 65504)",
         "x",
         "test_hardware.py",
@@ -617,7 +619,7 @@ FAULTS = {
         "signed_bytes",
     ),
     "of bounds of the level on hardware the upper one wins": Fault(
-        HARDWARE + "lod.py",
+        HARDWARE + "footprint.py",
         "lod = jnp.maximum(lod, bound(sampler.min_mipmap_level_clamp))",
         "lod = jnp.maximum(lod, bound(min(sampler.min_mipmap_level_clamp, sampler.max_mipmap_level_clamp)))",
         "test_cuda.py",

@@ -11,7 +11,7 @@ import pytest
 IMPORTED = ("jaxtex", "jax", "jaxlib", "ml_dtypes", "numpy")
 NOT_IMPORTED = ("jax.experimental.pallas", "jaxtex.cli", "jaxtex.cuda", "jaxtex.layers")
 # What a program of one CPU never runs.
-KERNELS = ("jaxtex._engine.cuda", "jaxtex._engine.forms.gpu_kernels", "jaxtex._hardware.kernel")
+KERNELS = ("jaxtex._engine.cuda", "jaxtex._engine.forms.gpu_kernels")
 SHARDED = ("jaxtex._engine.sharded", "jaxtex.sharded")
 # The modules of jaxtex behind a first `jaxtex.sample`, packages included.
 MOST_MODULES = 74

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxtex._engine.describe.stacks import numbers, split
+from jaxtex._engine.describe.operands import numbers, split
 from jaxtex.cli.warping.edges import coverage, over
 from jaxtex.cli.warping.light import to_codes, to_light
 from jaxtex.cli.warping.pixels import premultiply, quantize, to_fractions, unpremultiply

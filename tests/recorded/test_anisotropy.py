@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import jaxtex as jt
-from jaxtex._hardware.anisotropy import even, read_along
+from jaxtex._hardware.footprint import even, read_along
 from tests.support.tolerances import assert_close, assert_trees_close
 
 PATH = Path(__file__).parents[1] / "data" / "anisotropy_unit.npz.xz"

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 import jaxtex as jt
-from jaxtex._hardware.directions import to_face
-from jaxtex._hardware.reciprocal import reciprocal
+from jaxtex._hardware.directions import reciprocal, to_face
 from tests.support.tolerances import assert_exact
 
 PATH = Path(__file__).parents[1] / "data" / "derivatives_unit.npz.xz"

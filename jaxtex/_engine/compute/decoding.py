@@ -7,8 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..._jax.barriers import materialized
-from ..._jax.indexing import entry
+from ..._jax.indexing import entry, gather
 from ..._tables.storage_formats import Decoding, storage_format
+from ..walk.texel_walk import TexelAddress
 
 
 def read_dtype(stored: np.dtype, decoding: Decoding, blends: bool) -> np.dtype:
@@ -118,3 +119,48 @@ def packed(texels: jax.Array, wide: np.dtype) -> jax.Array:
     ratio = wide.itemsize // texels.dtype.itemsize
     groups = texels.reshape(*texels.shape[:-1], texels.shape[-1] // ratio, ratio)
     return jax.lax.bitcast_convert_type(groups, wide)
+
+
+# How texels are loaded
+
+# The texel at an address as it is stored: S + (C,).
+LoadTexel = Callable[[TexelAddress], jax.Array]
+
+
+# How those of an array are loaded, whose rows are texels in the order of their flat indices.
+Loads = Callable[[jax.Array], LoadTexel]
+
+
+def gathers(stored: jax.Array) -> LoadTexel:
+    """Loads texels one by one."""
+    return lambda address: gather(stored, address.flat_index)
+
+
+# Words of four bytes, the first channel lowest, that hold texels of uint8: one load for each texel on a CPU. XLA
+# vectorizes the loop over samples, but not its loads, and those of single bytes are most of its instructions.
+
+WORD = np.dtype(np.uint32)
+
+
+def for_channels(words: jax.Array, channels: int) -> jax.Array:
+    """The words of texels, (..., 1), for each of their channels: (..., channels).
+
+    The compiler loads one of them. To broadcast what is loaded would end XLA's loop.
+    """
+    return jnp.broadcast_to(words, (*words.shape[:-1], channels))
+
+
+def bytes_in(words: jax.Array, channels: int) -> jax.Array:
+    """The bytes of words, (..., 1) or (..., channels): the one of each channel, (..., channels)."""
+    axis = words.ndim - 1
+    shift = jax.lax.broadcasted_iota(WORD, [1] * axis + [channels], axis) * 8
+    return (words >> shift).astype(np.uint8)
+
+
+def loads_bytes(words: jax.Array) -> LoadTexel:
+    """Loads texels of uint8 from `for_channels`."""
+
+    def load(address: TexelAddress) -> jax.Array:
+        return bytes_in(gather(words, address.flat_index), words.shape[-1])
+
+    return load

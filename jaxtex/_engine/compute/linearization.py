@@ -8,12 +8,14 @@ import jax.numpy as jnp
 
 from ..._jax.indexing import gather, placed_like
 from ..describe.axis import Axis, differentiated
-from ..describe.spec import TEXELS, Coords, ReadSpec, Wrt
+from ..describe.operands import Coords
+from ..describe.spec import TEXELS, ReadSpec, Wrt
 from ..walk.combinations import Path, TexelValue, blend, weighted
 from ..walk.texel_walk import TexelAddress, flattened
 from . import operators
 from .decoding import decode
-from .operators import read, summed, zero_outside
+from .operators import read, summed
+from .outside import zero_outside
 
 FEW_CHANNELS = 4
 # Arrays by the number of an operand, or of an axis.

@@ -8,7 +8,6 @@ a kernel. `read` and `splat` are linear in their first argument, and each is the
 
 import dataclasses
 import functools
-import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -16,24 +15,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..._jax.indexing import gather, scatter
-from ..._tables.filter_kernels import Polynomials
+from ..._jax.indexing import scatter
+from ..._jax.straight_through import straight_through
 from ..._tables.storage_formats import Decoding
-from ..describe.axis import Axis, Given, Role
-from ..describe.spec import Combination, Coords, ReadSpec
-from ..walk.channel_masks import ForChannels, alike, one_by_one
+from ..describe.axis import Axis, Role
+from ..describe.operands import Coords
+from ..describe.spec import Combination, ReadSpec
 from ..walk.combinations import COMBINATIONS, Path, blend_inside, weighted
 from ..walk.taps import taps
 from ..walk.texel_walk import AxisTaps, Step, TexelAddress, flat_sizes, flattened, texels_shape, walks
-from .decoding import bits_dtype, decode, in_bits, moves_as_bits
-from .reproducible_sum import TexelSums, Units
-
-# The texel at an address as it is stored: S + (C,).
-LoadTexel = Callable[[TexelAddress], jax.Array]
-# How those of an array are loaded, whose rows are texels in the order of their flat indices.
-Loads = Callable[[jax.Array], LoadTexel]
-# How many samples fall on each texel under given axes.
-CountSamples = Callable[[tuple[Axis, ...]], jax.Array]
+from .decoding import Loads, LoadTexel, bits_dtype, decode, gathers, in_bits, moves_as_bits
+from .outside import ForChannels, alike, beyond, color_outside, one_by_one, with_color
+from .texel_sums import TexelSums, units_of
 
 
 class Contribution(NamedTuple):
@@ -64,28 +57,7 @@ def contributions_of_steps(address: TexelAddress, steps: list[Step], value: jax.
         yield from contributions_of_steps(address.advance(tap, step.sizes), rest, weighted(weight, value))
 
 
-def zero_outside(address: TexelAddress, value: jax.Array) -> jax.Array:
-    """`value`, S + (C,), or zero for taps outside."""
-    return color_outside(address, value, None)
-
-
-def color_outside(
-    address: TexelAddress, value: jax.Array, color: jax.Array | None, for_channels: ForChannels = alike
-) -> jax.Array:
-    """`value`, S + (C,), or `color`, which broadcasts to it, for taps outside; without one, zero."""
-    if address.inside is None:
-        return value
-    if color is None:
-        return jnp.where(for_channels(address.inside), value, False if value.dtype == bool else 0)
-    return jnp.where(for_channels(address.inside), value, color)
-
-
 # The read and its adjoint
-
-
-def gathers(stored: jax.Array) -> LoadTexel:
-    """Loads texels one by one."""
-    return lambda address: gather(stored, address.flat_index)
 
 
 def read(texels: jax.Array, *args: jax.Array, spec: ReadSpec, loads: Loads = gathers) -> jax.Array:
@@ -101,10 +73,17 @@ def read(texels: jax.Array, *args: jax.Array, spec: ReadSpec, loads: Loads = gat
         S + (C,) of `spec.dtype`, to which the sums are rounded, or the sum along `spec.summed_axes`. Single texels keep
         all their bits.
     """
+    color, operands = spec.color_and_operands(args)
+    alone = spec.several is None and not spec.summed_axes and spec.expected is None
+    if color is not None and alone and blends_codes(texels, spec):
+        # In a sum of stored integers the color takes a part once, not at each tap.
+        out = read(texels, *operands, spec=spec.over(None).with_dtype(spec.sums), loads=loads)
+        color, masks = color.reshape(*[1] * (out.ndim - 1), -1), one_by_one(out.shape[-1])
+        return with_color(out, color, *weight_outside(*operands, spec=spec), masks).astype(spec.dtype)
     if moves_as_bits(texels.dtype) and spec.returns_texels(texels.dtype):
         as_integers = spec.with_dtype(bits_dtype(texels.dtype))
         return in_bits(lambda bits: read(bits, *args, spec=as_integers), texels)
-    load_texel, (color, operands) = loads(flattened(texels, spec.axes)), spec.color_and_operands(args)
+    load_texel = loads(flattened(texels, spec.axes))
     if color is not None:
         color = color.reshape(*[1] * len(spec.sample_shapes(operands)[0]), -1)
     codes = color is None and blends_codes(texels, spec)
@@ -218,12 +197,6 @@ def as_texels(total: jax.Array, axes: tuple[Axis, ...], sums: TexelSums, dtype: 
 # Reproducible sums
 
 
-def units_of(values: jax.Array, axes: tuple[Axis, ...], count_samples: CountSamples) -> Units:
-    """The units for sums of `values` that do not depend on their order."""
-    counted, multiplicity = counting_axes(axes)
-    return Units.of(values, weight_bound(axes), jnp.max(count_samples(counted)) * multiplicity)
-
-
 def samples_per_texel(coords: Coords, axes: tuple[Axis, ...]) -> jax.Array:
     """How many samples fall on each texel under `axes`."""
     ones = jnp.ones((*jnp.broadcast_shapes(*(c.shape for c in coords)), 1), jnp.float32)
@@ -234,33 +207,6 @@ def counting_spec(axes: tuple[Axis, ...], like: ReadSpec | None = None) -> ReadS
     """The spec of a splat of ones, with the operands of another one."""
     spec = ReadSpec(axes, Decoding.ELEMENT, np.dtype(np.float32))
     return spec if like is None else dataclasses.replace(spec, grid=like.grid, stacks=like.stacks)
-
-
-def counting_axes(axes: tuple[Axis, ...]) -> tuple[tuple[Axis, ...], int]:
-    """Axes under which each sample adds 1 to texels near it, and how often one sample may meet a texel otherwise.
-
-    The first tap of a kernel is enough, as each of the others meets no more samples at a texel; a mirrored axis may
-    bring two of a kind there. The levels of a chain, the faces of a cube, and address rules of unknown multiplicity
-    need all of their taps.
-    """
-    found, multiplicity = [], 1
-    for axis in axes:
-        taps, repeats = axis.kernel.num_taps, axis.address.multiplicity
-        every = axis.role is Role.LEVEL or repeats is None
-        kept = taps if every else 1
-        kernel = axis.kernel._replace(weights=Polynomials(((1.0,),) * kept))
-        found.append(axis._replace(order=0, kernel=kernel))
-        multiplicity *= taps // kept * (repeats or 1)
-    return tuple(found), multiplicity
-
-
-def weight_bound(axes: tuple[Axis, ...]) -> float:
-    """An upper bound of the weight of a tap."""
-    filtered = [axis for axis in axes if not axis.integer]
-    # No size that is an operand exceeds the texels of the flat array.
-    longest = lambda axis: axis.size.capacity if isinstance(axis.size, Given) else axis.known_size
-    scale = lambda axis: longest(axis) if axis.normalized and axis.role is Role.SPACE else 1
-    return math.prod(axis.kernel.weights.bound(axis.order) * float(scale(axis)) ** axis.order for axis in filtered)
 
 
 # Batches
@@ -298,3 +244,33 @@ def over_batch(function: Callable[..., Any], batch: int, each: Callable[..., Any
 def batched(implementation: Callable[..., Any], *args: jax.Array, batch: int, **params: Any) -> Any:
     """`implementation` over `batch` leading axes."""
     return over_batch(functools.partial(implementation, **params), batch)(*args)
+
+
+# The weight of a read outside
+
+
+def weight_outside(*operands: jax.Array, spec: ReadSpec) -> tuple[jax.Array, jax.Array]:
+    """The weight of each result that lies outside, and whether none does."""
+    if spec.expected is not None:
+        weight = straight_through(drawn_outside(spec), expected_outside(spec.expected))(*operands)
+        return weight, jnp.zeros(weight.shape, bool)
+    coords = spec.coords(operands)
+    weight, all_inside = beyond(coords, spec.axes)
+    factors = (c for c, axis in zip(coords[spec.given :], spec.axes) if axis.role is Role.WEIGHT)
+    weight = functools.reduce(jnp.multiply, factors, jnp.where(all_inside, 0, weight))
+    along = spec.summed_axes
+    return jnp.sum(weight, along, keepdims=True).astype(spec.sums), jnp.all(all_inside, along, keepdims=True)
+
+
+def drawn_outside(spec: ReadSpec) -> Callable[..., jax.Array]:
+    """The weight of drawn taps that lies outside, 0 or 1, as a function of the operands."""
+    return lambda *operands: beyond(spec.coords(operands), spec.axes)[0].astype(spec.sums)
+
+
+def expected_outside(expected: ReadSpec) -> Callable[..., jax.Array]:
+    """Its expectation."""
+    weight = lambda coords: beyond(coords, expected.axes)[0][..., None]
+    in_sums = expected.with_dtype(expected.sums)
+    return lambda number, *operands: jnp.broadcast_to(
+        mean(weight, operands, in_sums)[..., 0], np.broadcast_shapes(*(a.shape for a in (number, *operands)))
+    )

@@ -1,19 +1,60 @@
-"""The weight of a read that lies outside its texture, where the border color is."""
+"""Taps that read no texel: those outside the texture, and those whose texel is not stored.
+
+Their masks are conditions of samples, for each of their channels. A loop of XLA for CPUs over samples has one over
+their channels inside. LLVM moves a condition that all channels share out of the inner one, as a branch, and then
+vectorizes neither. A mask that each channel compares with a number of its own stays a mask. These numbers are zeros
+behind a boundary, so that LLVM does not know them.
+"""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
-from ..._jax.straight_through import straight_through
-from ..describe.axis import Axis, Role
-from ..describe.spec import Coords, ReadSpec
-from ..walk.channel_masks import ForChannels, alike, one_by_one
-from ..walk.texel_walk import both, walks
-from . import operators
-from .operators import Loads, blends_codes, mean
+from ..._jax.barriers import materialized
+from ..describe.axis import Axis
+from ..describe.operands import Coords
+from ..describe.spec import ReadSpec
+from ..walk.taps import taps
+from ..walk.texel_walk import AxisTaps, TexelAddress, both, taps_are_available, walks
+
+# From a condition, S, to that of the channels, which broadcasts to S + (C,).
+ForChannels = Callable[[jax.Array], jax.Array]
+# More channels are a loop that is vectorized by itself, behind the branch. For more taps there is none.
+MOST_CHANNELS, MOST_TAPS = 8, 8
+
+
+def alike(condition: jax.Array) -> jax.Array:
+    """A condition that all channels share."""
+    return condition[..., None]
+
+
+def one_by_one(channels: int, taps: int = 1) -> ForChannels:
+    """How the channels of an array compare by themselves, if they are few, for each of a few taps."""
+    if not 1 < channels <= MOST_CHANNELS or taps > MOST_TAPS:
+        return alike
+    zeros = materialized(jnp.zeros(channels, jnp.int32))
+    return lambda condition: alike(condition).astype(jnp.int32) > zeros.reshape(*[1] * condition.ndim, -1)
+
+
+def zero_outside(address: TexelAddress, value: jax.Array) -> jax.Array:
+    """`value`, S + (C,), or zero for taps outside."""
+    return color_outside(address, value, None)
+
+
+def color_outside(
+    address: TexelAddress, value: jax.Array, color: jax.Array | None, for_channels: ForChannels = alike
+) -> jax.Array:
+    """`value`, S + (C,), or `color`, which broadcasts to it, for taps outside; without one, zero."""
+    if address.inside is None:
+        return value
+    if color is None:
+        return jnp.where(for_channels(address.inside), value, False if value.dtype == bool else 0)
+    return jnp.where(for_channels(address.inside), value, color)
+
+
+# The weight outside
 
 
 def beyond(coords: Coords, axes: tuple[Axis, ...]) -> tuple[jax.Array, jax.Array]:
@@ -34,31 +75,6 @@ def beyond(coords: Coords, axes: tuple[Axis, ...]) -> tuple[jax.Array, jax.Array
     return functools.reduce(jnp.add, whole) - functools.reduce(jnp.add, total), all_inside
 
 
-def outside(*operands: jax.Array, spec: ReadSpec) -> tuple[jax.Array, jax.Array]:
-    """The weight of each result that lies outside, and whether none does."""
-    if spec.expected is not None:
-        weight = straight_through(drawn_outside(spec), expected_outside(spec.expected))(*operands)
-        return weight, jnp.zeros(weight.shape, bool)
-    coords = spec.coords(operands)
-    weight, all_inside = beyond(coords, spec.axes)
-    factors = (c for c, axis in zip(coords[spec.given :], spec.axes) if axis.role is Role.WEIGHT)
-    weight = functools.reduce(jnp.multiply, factors, jnp.where(all_inside, 0, weight))
-    along = spec.summed_axes
-    return jnp.sum(weight, along, keepdims=True).astype(spec.sums), jnp.all(all_inside, along, keepdims=True)
-
-
-def read(texels: jax.Array, *args: jax.Array, spec: ReadSpec, loads: Loads = operators.gathers) -> jax.Array:
-    """`operators.read`. In a sum of stored integers the color takes a part once, not at each tap."""
-    alone = spec.several is None and not spec.summed_axes and spec.expected is None
-    if not (spec.has_color and alone and blends_codes(texels, spec)):
-        return operators.read(texels, *args, spec=spec, loads=loads)
-    color, *operands = args
-    out = operators.read(texels, *operands, spec=spec.over(None).with_dtype(spec.sums), loads=loads)
-    color = color.reshape(*[1] * (out.ndim - 1), -1)
-    masks = one_by_one(out.shape[-1])
-    return with_color(out, color, *outside(*operands, spec=spec), masks).astype(spec.dtype)
-
-
 def with_color(
     out: jax.Array, color: jax.Array, weight: jax.Array, all_inside: jax.Array, for_channels: ForChannels = alike
 ) -> jax.Array:
@@ -67,15 +83,30 @@ def with_color(
     return jnp.where(for_channels(all_inside), out, out + weight[..., None] * color)
 
 
-def drawn_outside(spec: ReadSpec) -> Callable[..., jax.Array]:
-    """The weight of drawn taps that lies outside, 0 or 1, as a function of the operands."""
-    return lambda *operands: beyond(spec.coords(operands), spec.axes)[0].astype(spec.sums)
+# Texels that are not stored
 
 
-def expected_outside(expected: ReadSpec) -> Callable[..., jax.Array]:
-    """Its expectation."""
-    weight = lambda coords: beyond(coords, expected.axes)[0][..., None]
-    in_sums = expected.with_dtype(expected.sums)
-    return lambda number, *operands: jnp.broadcast_to(
-        mean(weight, operands, in_sums)[..., 0], np.broadcast_shapes(*(a.shape for a in (number, *operands)))
-    )
+def are_available(spec: ReadSpec, operands: Sequence[jax.Array], axis_taps: AxisTaps = taps) -> jax.Array:
+    """Whether all texels that a result needs are stored.
+
+    Args:
+        axis_taps: finds the taps of one axis, as the read does.
+    """
+    if spec.several is None:
+        available = taps_are_available(spec.coords(operands), spec.axes, axis_taps)
+    else:
+
+        def one(number: jax.Array) -> jax.Array:
+            coords, weight = spec.read_at(number, *spec.numbers(operands))
+            return taps_are_available(coords, spec.axes, axis_taps) | ~(weight > 0)
+
+        ranked = jnp.arange(1, spec.num_reads + 1, dtype=jnp.int32).reshape(-1, *[1] * operands[0].ndim)
+        available = jnp.all(jax.lax.map(one, ranked), 0)
+    return jnp.all(available, spec.summed_axes, keepdims=True) if spec.summed_axes else available
+
+
+def where_available(
+    values: jax.Array, operands: Sequence[jax.Array], spec: ReadSpec, missing: float = 0, axis_taps: AxisTaps = taps
+) -> jax.Array:
+    """Values of samples, S + (C,), and `missing` where a sample needs texels that are not stored."""
+    return jnp.where(are_available(spec, operands, axis_taps)[..., None], values, jnp.asarray(missing, values.dtype))

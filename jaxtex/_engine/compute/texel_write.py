@@ -17,7 +17,7 @@ from ..._jax.indexing import gather, scatter
 from ..._jax.straight_through import in_place_of, straight_through
 from ..._tables.storage_formats import sum_dtype
 from ..describe.axis import Axis, Role
-from ..describe.spec import Coords
+from ..describe.operands import Coords
 from ..walk.texel_walk import TexelAddress, both, flattened, only_address, with_given
 from .decoding import in_bits, in_wide_texels, moves_as_bits, with_nan_of
 

@@ -15,8 +15,8 @@ import numpy as np
 from ..._tables.address_rules import AddressRule
 from ..._tables.filter_kernels import FilterKernel
 from ..describe.axis import Axis
-from ..describe.coordinates import POSITION_LIMIT, to_position
-from ..describe.spec import Coords
+from ..describe.operands import Coords
+from ..walk.taps import POSITION_LIMIT, to_position
 from ..walk.texel_walk import groups
 from .scaled_filter import rounded_up
 

@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..compute.operators import counting_spec, units_of
-from ..compute.reproducible_sum import TexelSums
+from ..compute.operators import counting_spec
+from ..compute.texel_sums import TexelSums, units_of
 from ..describe.axis import stored_part
 from ..describe.spec import TEXELS, ReadSpec, Wrt
 from ..describe.storage import WHOLE, Halo, Sliced, Storage, WithHalo, whole_array

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 import jax
 import jax.numpy as jnp
 
-from ..compute.operators import LoadTexel
+from ..compute.decoding import LoadTexel
 from ..compute.operators import value as value_at
-from ..compute.reproducible_sum import TexelSums
+from ..compute.texel_sums import TexelSums
 from ..describe.axis import stored_part
-from ..describe.spec import TEXELS, Coords, ReadSpec, Wrt
+from ..describe.operands import Coords
+from ..describe.spec import TEXELS, ReadSpec, Wrt
 from ..describe.storage import Halo, Sliced, WithHalo, slice_of
 from ..walk.texel_walk import other_part, taps_are_available, texels_shape
 from . import adjoint_kernel

@@ -11,7 +11,8 @@ import numpy as np
 
 from ..._jax.calls import typed_jit, where_needed
 from ..._tables.address_rules import AddressRule, SameInEveryLevel, Size, StoredTap, TapsOfAxes, is_inside
-from .coordinates import Arrays, limited
+from .footprint import limited
+from .operands import Arrays, Coords
 
 # Of each face, in the order +x, -x, +y, -y, +z, -z: the vectors along s (to the right), along t (down), and outward.
 # Source: CUDA C++ Programming Guide, "Cubemap Textures".
@@ -213,3 +214,13 @@ def seam(taps: TapsOfAxes, sizes: Sequence[Size]) -> list[StoredTap]:
 SEAM = AddressRule(
     "seam", None, False, apply_together=SameInEveryLevel(seam), num_axes=3, within=True, on_hardware=True
 )
+
+
+class OnCube(NamedTuple):
+    """A grid of a cube: from `front` operands that are coordinates and a direction, to face, v and u."""
+
+    front: int
+
+    def __call__(self, *operands: jax.Array) -> Coords:
+        face, u, v = to_face(operands[self.front :])[0]
+        return (*operands[: self.front], face, v, u)

@@ -13,8 +13,15 @@ from ..._tables.filter_kernels import LEVEL_BLEND, NEAREST_LEVEL
 from ...modes import FilterMode
 from ...sampler import Sampler
 from .axis import Axis, Role
-from .coordinates import Arrays, limited
-from .spec import Coords, Grid
+from .operands import Arrays, Coords, Grid
+
+# A footprint of this length in texels covers every texture.
+SIDE_LIMIT = 2.0**56
+
+
+def limited(side: jax.Array) -> jax.Array:
+    """A side of a footprint, cut to a length whose square is finite; no texture is as long."""
+    return jnp.where(jnp.abs(side) < SIDE_LIMIT, side, jax.lax.stop_gradient(jnp.clip(side, -SIDE_LIMIT, SIDE_LIMIT)))
 
 
 def level_axis(num_levels: int, sampler: Sampler) -> Axis:

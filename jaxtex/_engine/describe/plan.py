@@ -16,13 +16,10 @@ from ...modes import TextureKind
 from ...sampler import Sampler
 from ...texture import Texture
 from .axis import Axis, Given, Role, Stored
-from .coordinates import Arrays, limited
-from .cube import NUM_FACES, SEAM
-from .footprint import InChain, level_axis
-from .grids import OnCube, StoredOrder
-from .read import Read
-from .spec import Combination, Grid, ReadSpec, as_given
-from .stacks import Operand, split
+from .cube import NUM_FACES, SEAM, OnCube
+from .footprint import InChain, level_axis, limited
+from .operands import Arrays, Grid, Operand, StoredOrder, as_given, split
+from .spec import Combination, Read, ReadSpec
 
 
 class Layout(NamedTuple):

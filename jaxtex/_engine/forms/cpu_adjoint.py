@@ -14,10 +14,9 @@ import numpy as np
 
 from ..._jax.barriers import materialized
 from ..._jax.indexing import gather
-from ..compute.accumulation import power_of_two_above, row_lanes
 from ..compute.linearization import ByNumber, coordinate_cotangents, operand_cotangents
-from ..compute.operators import accumulated, as_texels, over_batch, samples_per_texel, units_of
-from ..compute.reproducible_sum import TexelSums
+from ..compute.operators import accumulated, as_texels, over_batch, samples_per_texel
+from ..compute.texel_sums import TexelSums, power_of_two_above, row_lanes, units_of
 from ..describe.axis import Axis
 from ..describe.spec import TEXELS, ReadSpec, Wrt
 from ..walk.taps import Taps, taps

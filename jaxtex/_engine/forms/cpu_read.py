@@ -9,10 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..._jax.barriers import materialized, with_materialized
-from ..compute import outside
-from ..compute.decoding import packed
-from ..compute.operators import LoadTexel, over_batch
-from ..compute.words import WORD, for_channels, loads_bytes
+from ..compute import operators
+from ..compute.decoding import WORD, LoadTexel, for_channels, loads_bytes, packed
+from ..compute.operators import over_batch
 from ..describe.spec import ReadSpec
 
 # Of more taps, arithmetic takes the most time. Words of more texels are new pages of memory in every call.
@@ -20,8 +19,8 @@ MOST_TAPS, MOST_TEXELS = 8, 2**22
 
 
 def read(*args: jax.Array, spec: ReadSpec, batch: int) -> jax.Array:
-    """`outside.read` over `batch` leading axes, of texels that are loaded as words."""
-    run = over_batch(functools.partial(outside.read, spec=spec, loads=loads_words), batch)
+    """`operators.read` over `batch` leading axes, of texels that are loaded as words."""
+    run = over_batch(functools.partial(operators.read, spec=spec, loads=loads_words), batch)
     return (with_materialized(run, (0,)) if spec.materialized else run)(*args)
 
 

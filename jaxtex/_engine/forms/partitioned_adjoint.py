@@ -13,11 +13,12 @@ import jax.numpy as jnp
 
 from ..._jax.indexing import explicit_sharding, scatter, scatter_windows
 from ..compute import linearization, operators
-from ..compute.accumulation import num_private_copies
-from ..compute.operators import as_texels, contributions_of_steps, samples_per_texel, units_of, zero_outside
-from ..compute.reproducible_sum import TexelSums
+from ..compute.operators import as_texels, contributions_of_steps, samples_per_texel
+from ..compute.outside import zero_outside
+from ..compute.texel_sums import TexelSums, num_private_copies, units_of
 from ..describe.axis import Axis, Role, num_given
-from ..describe.spec import Coords, ReadSpec, Wrt
+from ..describe.operands import Coords
+from ..describe.spec import ReadSpec, Wrt
 from ..walk.combinations import weighted
 from ..walk.texel_walk import Step, Tap, TexelAddress, flat_sizes, walks
 

@@ -17,8 +17,8 @@ from jax.experimental.xla_metadata import set_xla_metadata
 from jax.sharding import AbstractMesh
 
 from ..._jax.primitives import as_tuple
+from ..describe.operands import Stack
 from ..describe.spec import TEXELS, ReadSpec, Wrt
-from ..describe.stacks import Stack
 from ..describe.storage import Content, Layout
 from .device_axes import DeviceAxes, device_axes, parts_of
 

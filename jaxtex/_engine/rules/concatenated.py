@@ -16,10 +16,9 @@ from ..._jax.primitives import bind, define, jvp_of_meaning, transpose_of_meanin
 from ..describe.spec import TEXELS, ReadSpec
 from ..describe.storage import Part, each_part, slices_of
 from ..forms.choice import LOWERINGS
-from . import result_types
-from .differentiation import active, pushforward_transpose
 from .meanings import bind as bind_read
-from .primitives import pushforward_p, read_p
+from .primitives import pushforward_p, read_p, type_of_read
+from .transformations import active, pushforward_transpose
 
 
 class Read(NamedTuple):
@@ -88,9 +87,7 @@ def transpose(cotangent: Any, *args: Any, parts: tuple[Part, ...], row_axes: int
     if any(part.wrt is None for part in parts):
         return of_reads(cotangent, *args, parts=parts, row_axes=row_axes)
     each, out = list(each_part(parts, args)), list[Any]()
-    shape = lambda part, texels, operands: (
-        result_types.of_read(texels, *operands, spec=part.spec, batch=part.batch).shape
-    )
+    shape = lambda part, texels, operands: type_of_read(texels, *operands, spec=part.spec, batch=part.batch).shape
     slices = slices_of([shape(part, *given) for part, _, *given in each], row_axes)
     for storage, (part, tangents, texels, operands) in zip(slices, each):
         some, params = (*tangents, texels, *operands), {"spec": part.spec, "batch": part.batch, "wrt": part.wrt}

@@ -13,9 +13,9 @@ import jax.numpy as jnp
 from jax.extend.core import Primitive
 
 from ..._jax import primitives
-from ..compute import linearization, operators, outside
-from ..compute.availability import where_available
+from ..compute import linearization, operators
 from ..compute.linearization import ByNumber
+from ..compute.outside import where_available, with_color
 from ..describe.spec import TEXELS, Combination, ReadSpec, Wrt
 from ..describe.storage import (
     PULLBACK,
@@ -105,9 +105,9 @@ def read_of_whole(texels: Any, *args: Any, spec: ReadSpec, batch: int) -> Any:
         out = bind(read_p, texels, *operands, spec=spec, batch=batch)
         if color is None:
             return out
-        weight, all_inside = rematerialized(outside.outside, *operands, spec=spec)
+        weight, all_inside = rematerialized(operators.weight_outside, *operands, spec=spec)
         broadcast = color.reshape(*color.shape[:batch], *[1] * (out.ndim - color.ndim), color.shape[-1])
-        return outside.with_color(out, broadcast, weight, all_inside)
+        return with_color(out, broadcast, weight, all_inside)
 
     return by_plain_reads(plain_read, operands, spec)
 

@@ -29,26 +29,20 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching
 
 from ..._jax.barriers import with_materialized
 from ..._jax.calls import typed_jit
 from ..._jax.primitives import define, jvp_of_meaning, transpose_of_meaning
-from ..compute import linearization, operators, outside
+from ..compute import linearization, operators
+from ..describe.operands import Grid, SeveralReads, Stacks, numbers
 from ..describe.spec import TEXELS, ReadSpec, Wrt
 from ..describe.storage import PULLBACK, PUSHFORWARD, READ, SPLAT, WHOLE, Halo, WithHalo
 from ..forms.choice import LOWERINGS
-from . import result_types
-from .batching import batching_rule, pullback_joins, pushforward_joins
-from .differentiation import (
-    pullback_transpose,
-    pushforward_transpose,
-    read_jvp,
-    read_transpose,
-    splat_jvp,
-    splat_transpose,
-)
+from ..walk.texel_walk import texels_shape
 from .meanings import (
     bind,
     pullback_meaning,
@@ -61,6 +55,17 @@ from .meanings import (
     splat_p,
     splat_whole,
     where_whole,
+)
+from .transformations import (
+    batching_rule,
+    pullback_joins,
+    pullback_transpose,
+    pushforward_joins,
+    pushforward_transpose,
+    read_jvp,
+    read_transpose,
+    splat_jvp,
+    splat_transpose,
 )
 
 
@@ -104,6 +109,66 @@ def pushforward_textures(wrt: Wrt) -> tuple[int, ...]:
     return len(wrt), *(k for k, w in enumerate(wrt) if w == TEXELS)
 
 
+# The shapes and dtypes of results, from those of arguments, without a trace of the walk. S is the shape of the samples,
+# that of the coordinates. Batch axes come first: an argument has their size or 1.
+
+
+def type_of_read(texels: Any, *args: Any, spec: ReadSpec, batch: int) -> jax.ShapeDtypeStruct:
+    """S + (C,)."""
+    _, operands = spec.color_and_operands(args)
+    samples = list(samples_shape(operands, spec, batch))
+    for axis in spec.summed_axes:
+        samples[axis] = 1
+    return jax.ShapeDtypeStruct((*batch_axes((texels, *args), batch), *samples, texels.shape[-1]), spec.dtype)
+
+
+def type_of_splat(*args: Any, spec: ReadSpec, batch: int) -> jax.ShapeDtypeStruct:
+    """The texels."""
+    shape = texels_shape(spec.axes, args[0].shape[-1])
+    return jax.ShapeDtypeStruct((*batch_axes(args, batch), *shape), spec.dtype)
+
+
+def type_of_pushforward(*args: Any, spec: ReadSpec, wrt: Wrt, batch: int) -> jax.ShapeDtypeStruct:
+    """The tangent of the read: of texels and operands after one tangent for each of `wrt`."""
+    result = type_of_read(*args[len(wrt) :], spec=spec, batch=batch)
+    return jax.ShapeDtypeStruct((*batch_axes(args, batch), *result.shape[batch:]), spec.dtype)
+
+
+def type_of_pullback(*args: Any, spec: ReadSpec, wrt: Wrt, batch: int) -> list[jax.ShapeDtypeStruct]:
+    """Cotangents of texels and operands, which follow the cotangent of the read."""
+    axes, primals = batch_axes(args, batch), dict(enumerate(args[1:], TEXELS))
+    del spec
+    return [jax.ShapeDtypeStruct((*axes, *primals[k].shape[batch:]), primals[k].dtype) for k in wrt]
+
+
+def batch_axes(args: Sequence[Any], batch: int) -> tuple[int, ...]:
+    return tuple(max(a.shape[k] for a in args) for k in range(batch))
+
+
+def samples_shape(operands: Sequence[Any], spec: ReadSpec, batch: int) -> tuple[int, ...]:
+    """S, from the operands of one texture of a batch."""
+    shapes = tuple(tuple(a.shape[batch:]) for a in operands)
+    if spec.takes_coords:
+        return np.broadcast_shapes(*shapes)
+    given, dtypes = spec.given, tuple(a.dtype for a in operands)
+    of_grid = shape_of_grid(spec.grid, spec.stacks[given:], shapes[given:], dtypes[given:])
+    return np.broadcast_shapes(*shapes[:given], of_grid)
+
+
+@functools.lru_cache(maxsize=1024)
+def shape_of_grid(
+    grid: Grid | SeveralReads, stacks: Stacks, shapes: tuple[tuple[int, ...], ...], dtypes: tuple[np.dtype, ...]
+) -> tuple[int, ...]:
+    """The shape to which the coordinates broadcast that a grid makes of operands."""
+
+    def coords(*operands: jax.Array) -> Any:
+        given = numbers(operands, stacks)
+        return grid.read(jnp.int32(1), *given) if isinstance(grid, SeveralReads) else grid(*given)
+
+    found = jax.eval_shape(coords, *map(jax.ShapeDtypeStruct, shapes, dtypes))
+    return np.broadcast_shapes(*(a.shape for a in jax.tree.leaves(found)))
+
+
 def by_trace(*_: Any, **__: Any) -> None:
     """The types of results where arrays are not whole: those of a trace."""
 
@@ -119,15 +184,15 @@ def define_read(
 define_read(
     read_p,
     read_meaning,
-    over_batch(outside.read, lambda _: (0,)),
-    result_types.of_read,
+    over_batch(operators.read, lambda _: (0,)),
+    type_of_read,
     lowerings=LOWERINGS["read"],
 )
 define_read(
     splat_p,
     splat_meaning,
     over_batch(operators.splat, lambda _: (0,)),
-    result_types.of_splat,
+    type_of_splat,
     lowerings=LOWERINGS["splat"],
     multiple_results=True,
 )
@@ -135,13 +200,13 @@ define_read(
     pushforward_p,
     pushforward_meaning,
     over_batch(linearization.pushforward, pushforward_textures),
-    result_types.of_pushforward,
+    type_of_pushforward,
 )
 define_read(
     pullback_p,
     pullback_meaning,
     over_batch(linearization.pullback, lambda _: (0, 1)),
-    result_types.of_pullback,
+    type_of_pullback,
     lowerings=LOWERINGS["pullback"],
     multiple_results=True,
 )

@@ -20,9 +20,8 @@ from ..._jax.contexts import METHOD, REPORT
 from ..._jax.indexing import explicit_sharding, names_of, parts_of
 from ..describe.axis import Role
 from ..describe.levels import Cut
-from ..describe.read import AxisTaps, Read
-from ..describe.spec import Combination
-from ..describe.stacks import Stack
+from ..describe.operands import Stack
+from ..describe.spec import AxisTaps, Combination, Read
 from .partition import Partition
 
 MEBIBYTE = 2**20

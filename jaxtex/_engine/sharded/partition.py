@@ -11,8 +11,8 @@ from jax.sharding import NamedSharding, PartitionSpec
 from ..._jax.indexing import names_of, parts_of
 from ..describe.axis import Axis, Role, Stored, StoredLevel, num_given
 from ..describe.levels import Cut
-from ..describe.read import Read
-from ..describe.spec import Coords
+from ..describe.operands import Coords
+from ..describe.spec import Read
 from ..walk.taps import taps
 from ..walk.texel_walk import groups, middle_texel, step_of
 from .exchange import Edges, with_halo

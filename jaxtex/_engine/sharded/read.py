@@ -20,13 +20,12 @@ from jax.sharding import PartitionSpec as P
 
 from ..._jax.contexts import COUNT
 from ..._jax.indexing import entry, everywhere, is_sharded
-from ..compute.availability import are_available, where_available
 from ..compute.operators import sum_of_calls, summed
+from ..compute.outside import are_available, where_available
 from ..describe.axis import Axis, Role
-from ..describe.grids import StoredOrder
 from ..describe.levels import Cut, joined_levels
-from ..describe.read import Read, TexelRead
-from ..describe.spec import Coords, ReadSpec
+from ..describe.operands import Coords, StoredOrder
+from ..describe.spec import Read, ReadSpec, TexelRead
 from ..describe.storage import Halo as HaloStorage
 from ..describe.storage import WithHalo
 from ..rules import primitives

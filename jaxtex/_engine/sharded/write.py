@@ -22,8 +22,8 @@ from ..._tables.storage_formats import Decoding, sum_dtype
 from ..compute import texel_write
 from ..compute.texel_write import keeping_bits, keeping_nan, landing, same
 from ..describe.axis import Axis
-from ..describe.read import Read
-from ..describe.spec import Coords, ReadSpec
+from ..describe.operands import Coords
+from ..describe.spec import Read, ReadSpec
 from ..walk.texel_walk import both, flattened
 from .access import Routing, ShardedAccess, Whole, report, report_whole, struct_of
 from .partition import Partition

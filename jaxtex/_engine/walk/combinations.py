@@ -15,7 +15,8 @@ import numpy as np
 
 from ..._tables.filter_kernels import LINEAR_TAPS, Weight
 from ..describe.axis import Axis, Role
-from ..describe.spec import Combination, Coords
+from ..describe.operands import Coords
+from ..describe.spec import Combination
 from .taps import taps
 from .texel_walk import Step, Tap, TexelAddress, in_level, walks, with_given
 

@@ -20,7 +20,7 @@ import jax.numpy as jnp
 from ..._tables.address_rules import BORDER, CLAMP
 from ..._tables.filter_kernels import POINT, Weight
 from ..describe.axis import Axis, Role
-from ..describe.spec import Coords, Grid, SeveralReads
+from ..describe.operands import Coords, Grid, SeveralReads
 from .taps import taps
 from .texel_walk import Step, Tap, axis_step, in_level, steps
 

@@ -18,11 +18,10 @@ from ..._jax.calls import where_needed
 from ..._tables.address_rules import Addressed, Size, clamp, is_inside
 from ..._tables.filter_kernels import Weight
 from ..describe.axis import Axis, Given, Role, num_given, of_each, sizes_are_known
-from ..describe.spec import Coords
-from .taps import Taps, taps
+from ..describe.operands import Coords
+from ..describe.spec import AxisTaps
+from .taps import taps
 
-# Finds the taps of one axis.
-AxisTaps = Callable[[jax.Array, Axis], Taps]
 INDEX_LIMIT = 2**31
 
 

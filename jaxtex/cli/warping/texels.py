@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 from ..._engine.compute import sized_chain
-from ..._engine.compute.words import WORD, bytes_in
+from ..._engine.compute.decoding import WORD, bytes_in
 from ..pictures.picture import Array
 from .light import to_light
 from .pixels import premultiply, to_fractions

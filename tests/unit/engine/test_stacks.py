@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import jaxtex as jt
+from jaxtex._engine.describe.operands import Stack, split
 from jaxtex._engine.describe.plan import layout_of, space_axes
 from jaxtex._engine.describe.spec import ReadSpec
-from jaxtex._engine.describe.stacks import Stack, split
 from jaxtex._engine.rules import primitives
 from jaxtex._tables.storage_formats import Decoding
 from tests.support import host_kernels

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import jaxtex as jt
+from jaxtex._engine.arithmetic import FLOAT
 from jaxtex._engine.compute import linearization, operators
 from jaxtex._engine.cuda import adjoint_kernel
 from jaxtex._engine.cuda.build.launch import THIS_GPU
 from jaxtex._engine.describe.plan import layout_of, space_axes
 from jaxtex._engine.describe.spec import ReadSpec
-from jaxtex._engine.float_arithmetic import FLOAT
 from jaxtex._engine.forms import cpu_adjoint, gpu_kernels, partitioned_adjoint
 from jaxtex._tables.address_rules import ADDRESS_RULES, AddressRule
 from jaxtex._tables.filter_kernels import FILTER_KERNELS, FilterKernel, FilterOptions, WeightFunction, filter_kernel

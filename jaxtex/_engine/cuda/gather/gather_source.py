@@ -10,10 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...describe.axis import Axis, Role, Stored
-from ...describe.coordinates import texels_per_unit, to_position
-from ...describe.grids import StoredOrder
+from ...describe.operands import StoredOrder
 from ...describe.spec import ReadSpec
-from ...walk.taps import taps
+from ...walk.taps import taps, texels_per_unit, to_position
 from ...walk.texel_walk import other_part, taps_are_available
 from ..build.arrays import ArrayRole, KernelArray, KernelArrays, operands_of
 from ..build.launch import LANES

@@ -8,11 +8,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...compute.accumulation import power_of_two_below
 from ...compute.decoding import bits_dtype, in_bits
 from ...compute.operators import value as value_at
+from ...compute.texel_sums import power_of_two_below
 from ...describe.axis import Role
-from ...describe.spec import Coords, ReadSpec
+from ...describe.operands import Coords
+from ...describe.spec import ReadSpec
 from ...describe.storage import Part, Sliced, WithHalo, each_part, slice_of, slices_of
 from ..build.arrays import ArrayRole, KernelArray, KernelArrays, operands_of
 from ..build.launch import THIS_GPU, Launcher

@@ -9,8 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...compute.operators import LoadTexel
-from ...describe.spec import Coords, ReadSpec
+from ...compute.decoding import LoadTexel
+from ...describe.operands import Coords
+from ...describe.spec import ReadSpec
 from ...describe.storage import Slice
 from ...walk.combinations import weighted
 from ...walk.texel_walk import TexelAddress, flat_sizes

@@ -7,8 +7,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from ...describe.operands import Stack
 from ...describe.spec import ReadSpec
-from ...describe.stacks import Stack
 from ..trace.memory import load_row
 from .sample_tiles import offset
 

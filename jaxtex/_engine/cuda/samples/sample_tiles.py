@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...compute.accumulation import power_of_two_above
+from ...compute.texel_sums import power_of_two_above
 from ...describe.storage import Slice
 from ..build.launch import LANES
 from ..build.source import Constant, struct_of

@@ -2,7 +2,7 @@
 
 import math
 
-from ...compute.accumulation import power_of_two_below
+from ...compute.texel_sums import power_of_two_below
 from ...describe.axis import Role
 from ..samples.sample_source import AdjointPlan
 from ..samples.sample_tiles import CROWD_STEPS, PULL_STEPS, STEPS, Lanes, SampleTiles, tiles_of

@@ -11,8 +11,8 @@ import numpy as np
 
 from ...compute.decoding import decode
 from ...compute.linearization import operand_cotangents, slopes
-from ...compute.operators import zero_outside
-from ...compute.reproducible_sum import Units
+from ...compute.outside import zero_outside
+from ...compute.texel_sums import Units
 from ...describe.axis import Role
 from ...walk.combinations import Path as TapPath
 from ...walk.texel_walk import TexelAddress, only_address, other_part, taps_are_available, walks

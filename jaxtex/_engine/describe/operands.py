@@ -1,10 +1,22 @@
-"""Operands that hold several numbers of each sample, as an array of points does: read where they lie."""
+"""The operands of a read: how they hold numbers, and the grids that make coordinates of these."""
 
+import abc
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
 import jax
+import jax.numpy as jnp
+
+# A coordinate for each axis; before them the sizes and starts of axes that are operands.
+Coords = Sequence[jax.Array]
+# Coordinates as callers give them, x first.
+Arrays = tuple[jax.Array, ...]
+# From the operands of a read, arrays that broadcast, to a coordinate for each axis: element by element, and static.
+Grid = Callable[..., Coords]
+
+
+# Operands that hold several numbers of each sample, as an array of points does: they are read where they lie
 
 
 class Stack(NamedTuple):
@@ -79,3 +91,64 @@ def numbers(arrays: Sequence[jax.Array], stacks: Stacks) -> list[jax.Array]:
     """The arguments of a grid, which broadcast to the samples: the numbers that operands hold."""
     found = ([a] if s is None else s.numbers(a) for a, s in zip(arrays, stacks or [None] * len(arrays)))
     return [number for some in found for number in some]
+
+
+# Grids: static functions from operands to coordinates, which are computed where they are used
+
+
+class SeveralReads(abc.ABC):
+    """The grid of a weighted mean of several reads of each sample.
+
+    Attributes:
+        most: the number of reads, at most.
+    """
+
+    most: int
+
+    @abc.abstractmethod
+    def read(self, number: jax.Array, *operands: jax.Array) -> tuple[Coords, jax.Array]:
+        """The coordinates of one of the reads, counted from 1, and its weight, which may be zero."""
+
+    @abc.abstractmethod
+    def count(self, *operands: jax.Array) -> jax.Array:
+        """The number of reads of each sample. They have the same weight, and the others none."""
+
+
+def as_given(*operands: jax.Array) -> Coords:
+    """The grid of a read whose operands are its coordinates."""
+    return operands
+
+
+class StoredOrder(NamedTuple):
+    """A grid of coordinates in stored order, from a function that returns them in the caller's, x first.
+
+    Attributes:
+        affine_axes: if `function` is affine in its first operands, and these are the centers of pixels along x, y (and
+            z), one apart: how many there are; else 0.
+    """
+
+    function: Callable[..., Arrays]
+    affine_axes: int = 0
+
+    def __call__(self, *operands: jax.Array) -> Coords:
+        return covering(self.function(*operands)[::-1], operands)
+
+
+def covering(coords: Coords, operands: Sequence[jax.Array]) -> Coords:
+    """Coordinates, the first of them broadcast where no coordinate depends on some axis of the samples."""
+    first, *rest = coords
+    shape = jnp.broadcast_shapes(*(a.shape for a in operands))
+    if jnp.broadcast_shapes(*(a.shape for a in coords)) != shape:
+        first = jnp.broadcast_to(first, shape)
+    return first, *rest
+
+
+class OneMore(NamedTuple):
+    """A grid with one more operand in front, which is the coordinate at `position`."""
+
+    grid: Grid
+    position: int
+
+    def __call__(self, operand: jax.Array, *operands: jax.Array) -> Coords:
+        coords = self.grid(*operands)
+        return (*coords[: self.position], operand, *coords[self.position :])
