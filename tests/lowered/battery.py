@@ -3,7 +3,7 @@
 import itertools
 
 from tests.compiled import calls, field_calls
-from tests.lowered import cuda, devices, public, reads, warps
+from tests.lowered import cuda, devices, public, reads, storage, warps
 from tests.lowered.programs import Call
 
 
@@ -21,6 +21,7 @@ GROUPS = {
     "fields": of(field_calls.FIELDS),
     "splats": of(field_calls.SPLATS, reads.SPLATS),
     "models": of(field_calls.MODELS),
+    "storage": storage.STORAGE,
     "writes": reads.WRITES,
     "warps": warps.WARPS,
     "large": warps.LARGE,

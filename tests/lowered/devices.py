@@ -66,6 +66,10 @@ def weighted(texels, x, y, weights):
     return jt.nn.sample_weighted(jt.texture2d(texels), (x, y), weights)
 
 
+def weighted_chain(texels, x, y, lod, weights):
+    return jt.nn.sample_weighted(chain(texels), (x, y), weights, jt.Sampler(**TRILINEAR), lod=lod)
+
+
 def by_key(texels, x, y):
     return jt.sample(jt.texture2d(texels), (x, y), key=jax.random.wrap_key_data(jnp.zeros(2, jnp.uint32)))
 
@@ -146,6 +150,12 @@ SHARDED = {
         lambda image: jt.sharded.count_beyond(turned, image), IMAGE, wrt=(), ways=("value",), method=HALO
     ),
     "a checked halo": sharded(checkify.checkify(turned), IMAGE, wrt=(), ways=("value",), method=HALO),
+    **with_each_method("weighted chain", weighted_chain, IMAGE, *[SAMPLE] * 4),
+    "correlations": sharded(
+        lambda volume, coords: jt.nn.correlation_lookup([volume], coords, 1),
+        (f32(2, 16, 8, 6, 5), P(None, "rows")),
+        (f32(2, 16, 8, 2), P(None, "rows")),
+    ),
 }
 
 # Programs that XLA partitions: arrays are cut along axes of CUT_SIZES
