@@ -252,7 +252,7 @@ def batched(implementation: Callable[..., Any], *args: jax.Array, batch: int, **
 def weight_outside(*operands: jax.Array, spec: ReadSpec) -> tuple[jax.Array, jax.Array]:
     """The weight of each result that lies outside, and whether none does."""
     if spec.expected is not None:
-        weight = straight_through(drawn_outside(spec), expected_outside(spec.expected))(*operands)
+        weight = straight_through(drawn_outside(spec), expected_outside(spec.expected), *operands)
         return weight, jnp.zeros(weight.shape, bool)
     coords = spec.coords(operands)
     weight, all_inside = beyond(coords, spec.axes)

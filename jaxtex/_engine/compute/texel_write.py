@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 
 from ..._jax.indexing import gather, scatter
-from ..._jax.straight_through import in_place_of, straight_through
+from ..._jax.straight_through import straight_through
 from ..._tables.storage_formats import sum_dtype
 from ..describe.axis import Axis, Role
 from ..describe.operands import Coords
@@ -55,7 +55,7 @@ def keeping_bits(
 
     if not moves_as_bits(texels.dtype):
         return in_floats(texels, values, coords)
-    return in_place_of(in_floats, on_platform, texels, values, coords)
+    return straight_through(on_platform, in_floats, texels, values, coords, linear_in=(0, 1))
 
 
 def written(texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axis, ...], *, unique: bool) -> jax.Array:
@@ -164,7 +164,9 @@ def keeping_nan(result: Callable[..., jax.Array], texels: jax.Array, values: jax
 
     # The halves of a texture are converted to float32 and back, which changes the bits of NaN.
     halves = jnp.issubdtype(texels.dtype, jnp.floating) and sum_dtype(texels.dtype) != texels.dtype
-    return in_place_of(result, kept, texels, values, coords) if halves else result(texels, values, coords)
+    if not halves:
+        return result(texels, values, coords)
+    return straight_through(kept, result, texels, values, coords, linear_in=(0, 1))
 
 
 def add(texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axis, ...]) -> jax.Array:
@@ -182,7 +184,7 @@ def extreme(texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Ax
     reduced = functools.partial(extreme_value, rule=rule)
     selected = functools.partial(extreme_source, rule=rule)
     stored = flattened(texels, axes)
-    return straight_through(reduced, selected)(stored, values, address.flat_index, address.inside).reshape(texels.shape)
+    return straight_through(reduced, selected, stored, values, address.flat_index, address.inside).reshape(texels.shape)
 
 
 def extreme_value(

@@ -186,7 +186,7 @@ class ExchangedWrites(NamedTuple):
             first = jnp.where(same(stored, best), NO_SAMPLE, LAST_NUMBER)
             return self.after_all(functools.partial(first_to_tie, best=best), (stored, first), values, coords)[0]
 
-        return straight_through(reduced, selected)(stored, values, coords)
+        return straight_through(reduced, selected, stored, values, coords)
 
     def after_all(self, step: Step, state: Any, values: jax.Array, coords: Coords) -> Any:
         """The state after a step with the samples that a device has for itself, and one with those of each round."""
