@@ -26,20 +26,22 @@ from .decoding import in_bits, in_wide_texels, moves_as_bits, with_nan_of
 TEXELS_PER_SAMPLE = 256
 
 
-def write(texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axis, ...], *, unique: bool) -> jax.Array:
-    """`texels` with `values`, S + (C,), at `coords`: the last in flattened order, where several meet."""
-    if not values.size:
-        return texels
-    return keeping_bits(functools.partial(written, axes=axes, unique=unique), texels, values, coords)
-
-
-def by_rule(
+def write(
     texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axis, ...], rule: str, *, unique: bool
 ) -> jax.Array:
-    """A write by a rule: set, add, min or max."""
+    """`texels` with `values`, S + (C,), at `coords`, by a rule: set, add, min or max.
+
+    Where several samples set a texel, it keeps the last in flattened order.
+
+    Args:
+        unique: of a rule that sets, whether no two samples write the same texel.
+    """
+    if not values.size:
+        return texels
     if rule == "set":
-        return write(texels, values, coords, axes, unique=unique)
-    return reduce(texels, values, coords, axes, rule)
+        return keeping_bits(functools.partial(written, axes=axes, unique=unique), texels, values, coords)
+    join = add if rule == "add" else functools.partial(extreme, rule=rule)
+    return keeping_nan(functools.partial(join, axes=axes), texels, values, coords)
 
 
 def keeping_bits(
@@ -59,7 +61,7 @@ def keeping_bits(
 
 
 def written(texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axis, ...], *, unique: bool) -> jax.Array:
-    """`write` of values of any type, which it only moves."""
+    """A write that sets, of values of any type, which it only moves."""
     address, stored = landing(values, coords, axes), flattened(texels, axes)
     samples, num_texels = math.prod(values.shape[:-1]), math.prod(stored.shape[:-1])
     lines = grid_lines(coords, axes) if 2 * samples >= num_texels else None
@@ -146,14 +148,6 @@ def last_by_sorting(address: TexelAddress, extents: tuple[int, ...]) -> jax.Arra
     return (
         jnp.zeros(number.size, bool).at[order].set(jnp.append(changes, True), unique_indices=True).reshape(first.shape)
     )
-
-
-def reduce(texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axis, ...], rule: str) -> jax.Array:
-    """`texels` and `values`, S + (C,), at `coords` joined by `rule`: add, min or max."""
-    if not values.size:
-        return texels
-    join = add if rule == "add" else functools.partial(extreme, rule=rule)
-    return keeping_nan(functools.partial(join, axes=axes), texels, values, coords)
 
 
 def keeping_nan(result: Callable[..., jax.Array], texels: jax.Array, values: jax.Array, coords: Coords) -> jax.Array:

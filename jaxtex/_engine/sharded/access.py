@@ -151,7 +151,7 @@ class ShardedAccess(NamedTuple):
         """
         stacked = tuple(operands), spec
         # Numbers by themselves, whose axes are those of the samples.
-        operands, spec = tuple(spec.numbers(operands)), spec.of_numbers()
+        operands, spec = tuple(spec.numbers(operands)), spec.replace(stacks=())
         partition = Partition.of(spec.axes, shape, sharding, cut)
         samples = None if partition is None else Samples.of(operands, spec, partition, values)
         if partition is None or samples is None:

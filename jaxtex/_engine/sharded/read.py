@@ -6,7 +6,6 @@ whole texture. A device reads its window of the texture by the same filters, add
 the bit: `Stored` says which texels it holds. Exchanges are collectives of JAX, whose transposes send gradients back.
 """
 
-import dataclasses
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -208,7 +207,9 @@ class Part(NamedTuple):
 
 def in_window(spec: ReadSpec, operands: Sequence[jax.Array], partition: Partition, reach: int) -> Read:
     """A read in the window of a device."""
-    return Read(spec.with_axes(partition.axes_in_window(reach)), tuple(operands)).with_given([partition.start(reach)])
+    return Read(spec.replace(axes=partition.axes_in_window(reach)), tuple(operands)).with_given(
+        [partition.start(reach)]
+    )
 
 
 class ReadResult(NamedTuple):
@@ -239,7 +240,7 @@ def by_routing(part: Part, operands: Sequence[jax.Array], spec: ReadSpec, capaci
     of a mean travel one after the other.
     """
     read = part.with_halo(part.partition.reach_of_filter)
-    one = dataclasses.replace(spec.of_coords(), summed_axes=())
+    one = spec.of_coords().of_each()
     if spec.several or spec.summed_axes:
         one = one.with_dtype(spec.sums)
     exchanged = functools.partial(one_by_routing, part, read, spec=one, capacity=capacity)

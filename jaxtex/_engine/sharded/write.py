@@ -48,7 +48,7 @@ class TexelWrite(NamedTuple):
 
     def alone(self, texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axis, ...]) -> jax.Array:
         """By one device that has all samples."""
-        return texel_write.by_rule(texels, values, coords, axes, self.rule, unique=self.unique)
+        return texel_write.write(texels, values, coords, axes, self.rule, unique=self.unique)
 
     def __call__(self, texels: jax.Array, values: jax.Array, coords: Coords) -> jax.Array:
         """By all devices that store texels, if texels carry an explicit sharding."""
@@ -161,7 +161,7 @@ class ExchangedWrites(NamedTuple):
         return keeping_bits(written, texels, values, coords)
 
     def reduce(self, texels: jax.Array, values: jax.Array, coords: Coords, rule: str) -> jax.Array:
-        """`texel_write.reduce` of a device's texels, with the samples of all devices; arguments as of `write`."""
+        """`texel_write.write` by another rule, of a device's texels, with the samples of all; arguments as of `write`."""
 
         def result(texels: jax.Array, values: jax.Array, coords: Coords) -> jax.Array:
             total = sum_dtype(texels.dtype) if jnp.issubdtype(texels.dtype, jnp.floating) else texels.dtype
