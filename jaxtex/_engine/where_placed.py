@@ -62,7 +62,7 @@ def write_where_placed(
         unique: of a rule that sets, whether no two samples write the same texel.
     """
     if not is_sharded(texels) or not values.size:
-        return texel_write.by_rule(texels, values, coords, axes, rule, unique=unique)
+        return texel_write.write(texels, values, coords, axes, rule, unique=unique)
     from .sharded.write import TexelWrite
 
     return TexelWrite(axes, rule, unique)(texels, values, coords)

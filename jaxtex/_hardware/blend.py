@@ -72,53 +72,32 @@ def blend(levels: Levels, stored: np.dtype, decoding: Decoding) -> jax.Array:
     Args:
         levels: the stencils of each level.
     """
-    return BLENDS[np.dtype(stored).name](levels, decoding)
+    values = BLENDS[np.dtype(stored).name](levels)
+    return jnp.where(is_color(values), blend_srgb(levels), values) if decoding is Decoding.SRGB else values
 
 
-def blend_float32(levels: Levels, decoding: Decoding) -> jax.Array:
-    del decoding
-    return to_float32(*blended(levels, FLOAT32))
-
-
-def blend_float16(levels: Levels, decoding: Decoding) -> jax.Array:
-    del decoding
-    return to_float16(*blended([[widened(f) for f in level] for level in levels], FLOAT16))
-
-
-def blend_int8(levels: Levels, decoding: Decoding) -> jax.Array:
-    del decoding
-    s = weighted_sum(levels, lambda v: v)
+def blend_int8(levels: Levels) -> jax.Array:
+    s = weighted_sum(levels)
     code = jnp.maximum(s + ((257 * (s >> 4) + 1024) >> 11), -32767)
     return jnp.maximum(ratio(code, 15), -1)
 
 
-def blend_int16(levels: Levels, decoding: Decoding) -> jax.Array:
-    del decoding
-    return jnp.maximum(ratio((weighted_sum(levels, lambda v: v) + 128) >> 8, 15), -1)
-
-
-def blend_uint8(levels: Levels, decoding: Decoding) -> jax.Array:
-    linear = ratio((weighted_sum(levels, lambda v: v * 257) + 128) >> 8, 16)
-    return jnp.where(is_color(linear), blend_srgb(levels), linear) if decoding is Decoding.SRGB else linear
-
-
-def blend_uint16(levels: Levels, decoding: Decoding) -> jax.Array:
-    del decoding
-    return ratio((weighted_sum(levels, lambda v: v) + 128) >> 8, 16)
+def mean_of_codes(levels: Levels, bits: int, change: Callable[[jax.Array], jax.Array] = lambda v: v) -> jax.Array:
+    return ratio((weighted_sum(levels, change) + 128) >> 8, bits)
 
 
 # A row for each storage dtype that a texture unit blends.
-BLENDS: dict[str, Callable[[Levels, Decoding], jax.Array]] = {
-    "float32": blend_float32,
-    "float16": blend_float16,
+BLENDS: dict[str, Callable[[Levels], jax.Array]] = {
+    "float32": lambda levels: to_float32(*blended(levels, FLOAT32)),
+    "float16": lambda levels: to_float16(*blended([[widened(f) for f in level] for level in levels], FLOAT16)),
     "int8": blend_int8,
-    "uint8": blend_uint8,
-    "int16": blend_int16,
-    "uint16": blend_uint16,
+    "uint8": lambda levels: mean_of_codes(levels, 16, lambda v: v * 257),
+    "int16": lambda levels: jnp.maximum(mean_of_codes(levels, 15), -1),
+    "uint16": lambda levels: mean_of_codes(levels, 16),
 }
 
 
-def weighted_sum(levels: Levels, change: Callable[[jax.Array], jax.Array]) -> jax.Array:
+def weighted_sum(levels: Levels, change: Callable[[jax.Array], jax.Array] = lambda v: v) -> jax.Array:
     """The sum of weight times texel, after `change` of the texel as an integer."""
     taps = [(v.astype(jnp.int32), w) for level in levels for f in level for v, w in f]
     return total([change(v) * w for v, w in taps])

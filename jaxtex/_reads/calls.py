@@ -76,7 +76,7 @@ def in_arithmetic(sampler: Sampler, run: Callable[..., jax.Array]) -> Callable[.
         return in_float
     from .._hardware import HARDWARE  # modules that other reads do not need
 
-    return straight_through(functools.partial(run, HARDWARE), in_float)
+    return functools.partial(straight_through, functools.partial(run, HARDWARE), in_float)
 
 
 # The read of `sample`

@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -14,25 +15,48 @@ from ..walk.combinations import Path, TexelValue, blend, weighted
 from ..walk.texel_walk import TexelAddress, flattened
 from . import operators
 from .decoding import decode
-from .operators import read, summed
+from .operators import summed
 from .outside import zero_outside
 
 FEW_CHANNELS = 4
 # Arrays by the number of an operand, or of an axis.
 ByNumber = dict[int, jax.Array]
+# ``computed(term, *args, **params)`` is ``term(*args, **params)``.
+Computed = Callable[..., Any]
 
 
-def pushforward(*args: jax.Array, spec: ReadSpec, wrt: Wrt) -> jax.Array:
-    """The tangent of a read.
+def at_once(term: Callable[..., Any], *args: Any, **params: Any) -> Any:
+    """A term as it is."""
+    return term(*args, **params)
+
+
+def rematerialized(term: Callable[..., Any], *args: Any, **params: Any) -> Any:
+    """A term in a checkpoint, so that reverse mode keeps texels, values and operands, not the slopes."""
+    return jax.checkpoint(functools.partial(term, **params))(*args)
+
+
+def pushforward(
+    *args: jax.Array,
+    spec: ReadSpec,
+    wrt: Wrt,
+    read: Callable[..., jax.Array] = operators.read,
+    computed: Computed = at_once,
+) -> jax.Array:
+    """The tangent of a read: line (a) of `rules.primitives`.
 
     Args:
         args: a tangent for each of `wrt`; then the texels and all operands.
+        read: the form of `read` to use.
+        computed: how terms are computed.
     """
     tangents, (texels, *operands) = dict(zip(wrt, args)), args[len(wrt) :]
     terms = [read(tangents.pop(TEXELS), *operands, spec=spec)] if TEXELS in tangents else []
-    for k, tangent in coordinate_tangents(tangents, operands, spec).items():
-        slope = read(texels, *operands, spec=spec.differentiated(k).of_each())
-        terms.append(summed(weighted(tangent, slope), spec))
+
+    def of_coordinate(texels: jax.Array, tangent: jax.Array, *operands: jax.Array, spec: ReadSpec) -> jax.Array:
+        return summed(weighted(tangent, read(texels, *operands, spec=spec.of_each())), spec)
+
+    for k, tangent in coordinate_tangents(tangents, operands, spec, computed).items():
+        terms.append(computed(of_coordinate, texels, tangent, *operands, spec=spec.differentiated(k)))
     return functools.reduce(jnp.add, terms)
 
 
@@ -61,13 +85,19 @@ def pullback(
     return tuple(of_operands[k] for k in wrt)
 
 
-def coordinate_tangents(tangents: ByNumber, operands: Sequence[jax.Array], spec: ReadSpec) -> ByNumber:
+def coordinate_tangents(
+    tangents: ByNumber, operands: Sequence[jax.Array], spec: ReadSpec, computed: Computed = at_once
+) -> ByNumber:
     """The tangents of the coordinates along which the read changes, by axis, from those of operands, by number."""
     axes = spec.axes_of(tuple(tangents))
     if spec.takes_coords or not tangents:
         return {k: tangents[k + spec.given] for k in axes}
-    function, some = partial_grid(operands, spec, tuple(tangents), axes)
-    return dict(zip(axes, jax.jvp(function, some, tuple(tangents.values()))[1]))
+
+    def of_grid(tangents: ByNumber, operands: Sequence[jax.Array]) -> ByNumber:
+        function, some = partial_grid(operands, spec, tuple(tangents), axes)
+        return dict(zip(axes, jax.jvp(function, some, tuple(tangents.values()))[1]))
+
+    return computed(of_grid, tangents, operands)
 
 
 def operand_cotangents(of_coords: ByNumber, operands: Sequence[jax.Array], spec: ReadSpec, wrt: Wrt) -> ByNumber:

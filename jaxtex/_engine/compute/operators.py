@@ -9,7 +9,7 @@ a kernel. `read` and `splat` are linear in their first argument, and each is the
 import dataclasses
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -28,29 +28,23 @@ from .decoding import Loads, LoadTexel, bits_dtype, decode, gathers, in_bits, mo
 from .outside import ForChannels, alike, beyond, color_outside, one_by_one, with_color
 from .texel_sums import TexelSums, units_of
 
-
-class Contribution(NamedTuple):
-    """The part of a value that falls on one tap."""
-
-    address: TexelAddress
-    value: jax.Array
-
-
 # The walk of a splat; those of a read are in `combinations`
 
 
 def contributions(
     value: jax.Array, coords: Coords, axes: tuple[Axis, ...], axis_taps: AxisTaps = taps
-) -> Iterator[Contribution]:
-    """The part of `value`, S + (C,), that falls on each tap."""
+) -> Iterator[tuple[TexelAddress, jax.Array]]:
+    """The address of each tap, and the part of `value`, S + (C,), that falls on it."""
     for weight, address, steps in walks(coords, axes, axis_taps):
         yield from contributions_of_steps(address, steps, weighted(weight, value))
 
 
-def contributions_of_steps(address: TexelAddress, steps: list[Step], value: jax.Array) -> Iterator[Contribution]:
-    """The part of `value` that falls on each tap of the rest of a walk."""
+def contributions_of_steps(
+    address: TexelAddress, steps: list[Step], value: jax.Array
+) -> Iterator[tuple[TexelAddress, jax.Array]]:
+    """`contributions` of the rest of a walk."""
     if not steps:
-        yield Contribution(address, value)
+        yield address, value
         return
     step, *rest = steps
     for tap, weight in zip(step.taps, step.weights()):
@@ -252,7 +246,7 @@ def batched(implementation: Callable[..., Any], *args: jax.Array, batch: int, **
 def weight_outside(*operands: jax.Array, spec: ReadSpec) -> tuple[jax.Array, jax.Array]:
     """The weight of each result that lies outside, and whether none does."""
     if spec.expected is not None:
-        weight = straight_through(drawn_outside(spec), expected_outside(spec.expected))(*operands)
+        weight = straight_through(drawn_outside(spec), expected_outside(spec.expected), *operands)
         return weight, jnp.zeros(weight.shape, bool)
     coords = spec.coords(operands)
     weight, all_inside = beyond(coords, spec.axes)

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 
 from ..._jax.indexing import gather, scatter
-from ..._jax.straight_through import in_place_of, straight_through
+from ..._jax.straight_through import straight_through
 from ..._tables.storage_formats import sum_dtype
 from ..describe.axis import Axis, Role
 from ..describe.operands import Coords
@@ -26,20 +26,22 @@ from .decoding import in_bits, in_wide_texels, moves_as_bits, with_nan_of
 TEXELS_PER_SAMPLE = 256
 
 
-def write(texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axis, ...], *, unique: bool) -> jax.Array:
-    """`texels` with `values`, S + (C,), at `coords`: the last in flattened order, where several meet."""
-    if not values.size:
-        return texels
-    return keeping_bits(functools.partial(written, axes=axes, unique=unique), texels, values, coords)
-
-
-def by_rule(
+def write(
     texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axis, ...], rule: str, *, unique: bool
 ) -> jax.Array:
-    """A write by a rule: set, add, min or max."""
+    """`texels` with `values`, S + (C,), at `coords`, by a rule: set, add, min or max.
+
+    Where several samples set a texel, it keeps the last in flattened order.
+
+    Args:
+        unique: of a rule that sets, whether no two samples write the same texel.
+    """
+    if not values.size:
+        return texels
     if rule == "set":
-        return write(texels, values, coords, axes, unique=unique)
-    return reduce(texels, values, coords, axes, rule)
+        return keeping_bits(functools.partial(written, axes=axes, unique=unique), texels, values, coords)
+    join = add if rule == "add" else functools.partial(extreme, rule=rule)
+    return keeping_nan(functools.partial(join, axes=axes), texels, values, coords)
 
 
 def keeping_bits(
@@ -55,11 +57,11 @@ def keeping_bits(
 
     if not moves_as_bits(texels.dtype):
         return in_floats(texels, values, coords)
-    return in_place_of(in_floats, on_platform, texels, values, coords)
+    return straight_through(on_platform, in_floats, texels, values, coords, linear_in=(0, 1))
 
 
 def written(texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axis, ...], *, unique: bool) -> jax.Array:
-    """`write` of values of any type, which it only moves."""
+    """A write that sets, of values of any type, which it only moves."""
     address, stored = landing(values, coords, axes), flattened(texels, axes)
     samples, num_texels = math.prod(values.shape[:-1]), math.prod(stored.shape[:-1])
     lines = grid_lines(coords, axes) if 2 * samples >= num_texels else None
@@ -148,14 +150,6 @@ def last_by_sorting(address: TexelAddress, extents: tuple[int, ...]) -> jax.Arra
     )
 
 
-def reduce(texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axis, ...], rule: str) -> jax.Array:
-    """`texels` and `values`, S + (C,), at `coords` joined by `rule`: add, min or max."""
-    if not values.size:
-        return texels
-    join = add if rule == "add" else functools.partial(extreme, rule=rule)
-    return keeping_nan(functools.partial(join, axes=axes), texels, values, coords)
-
-
 def keeping_nan(result: Callable[..., jax.Array], texels: jax.Array, values: jax.Array, coords: Coords) -> jax.Array:
     """A reduction ``result(texels, values, coords)``, with the bits of NaN in texels."""
 
@@ -164,7 +158,9 @@ def keeping_nan(result: Callable[..., jax.Array], texels: jax.Array, values: jax
 
     # The halves of a texture are converted to float32 and back, which changes the bits of NaN.
     halves = jnp.issubdtype(texels.dtype, jnp.floating) and sum_dtype(texels.dtype) != texels.dtype
-    return in_place_of(result, kept, texels, values, coords) if halves else result(texels, values, coords)
+    if not halves:
+        return result(texels, values, coords)
+    return straight_through(kept, result, texels, values, coords, linear_in=(0, 1))
 
 
 def add(texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axis, ...]) -> jax.Array:
@@ -182,7 +178,7 @@ def extreme(texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Ax
     reduced = functools.partial(extreme_value, rule=rule)
     selected = functools.partial(extreme_source, rule=rule)
     stored = flattened(texels, axes)
-    return straight_through(reduced, selected)(stored, values, address.flat_index, address.inside).reshape(texels.shape)
+    return straight_through(reduced, selected, stored, values, address.flat_index, address.inside).reshape(texels.shape)
 
 
 def extreme_value(

@@ -42,7 +42,7 @@ def read(
     # The first kernel needs no masks, as it may read any texel for the samples that the second one reads again.
     (start,), own_axes = other_part(operands[:1], axes, *part)
     as_window = lambda axis: axis._replace(stored=axis.stored and axis.stored._replace(is_window=True))
-    inner = spec.with_axes(tuple(map(as_window, own_axes)))
+    inner = spec.replace(axes=tuple(map(as_window, own_axes)))
     at_edges = lambda *coords: ~taps_are_available(coords, own_axes)
     read = value_of(inner), own, None, [start, *operands[1:]], inner, batch, "texture_read", launcher
     filled, notes = read_each_sample(*read, notes=at_edges)
@@ -102,7 +102,7 @@ def looks_for_samples(spec: ReadSpec, values: jax.Array, operands: Sequence[jax.
 
 def whole_spec(spec: ReadSpec) -> ReadSpec:
     """The spec of the same read of the whole texture, whose operands are those after the first."""
-    return spec.with_axes(tuple(axis._replace(stored=None) for axis in spec.axes))
+    return spec.replace(axes=tuple(axis._replace(stored=None) for axis in spec.axes))
 
 
 def gathered(

@@ -78,6 +78,10 @@ class ReadSpec:
             if refused:
                 raise NotImplementedError(f"a read: {sentence}.")
 
+    def replace(self, **changes: Any) -> "ReadSpec":
+        """This spec with changes."""
+        return dataclasses.replace(self, **changes)
+
     @property
     def several(self) -> SeveralReads | None:
         """The grid of a mean of several reads; `None` of one read."""
@@ -123,20 +127,20 @@ class ReadSpec:
 
     def plain(self) -> "ReadSpec":
         """The spec of one read, with zero outside. Its operands are coordinates if the result is a mean of several."""
-        one = self if self.several is None else dataclasses.replace(self.of_coords(), summed_axes=())
+        one = self if self.several is None else self.of_coords().of_each()
         return one.over(None).with_dtype(self.sums)
 
     def over(self, color: Any) -> "ReadSpec":
         """The same over a color outside, or over zero if that is `None`."""
-        return dataclasses.replace(self, has_color=color is not None)
+        return self.replace(has_color=color is not None)
 
     def of_each(self) -> "ReadSpec":
         """The spec of the reads of which this is a sum."""
-        return dataclasses.replace(self, summed_axes=())
+        return self.replace(summed_axes=())
 
     def differentiated(self, k: int) -> "ReadSpec":
         """The spec with one more derivative along axis `k`."""
-        return dataclasses.replace(self, axes=differentiated(self.axes, k))
+        return self.replace(axes=differentiated(self.axes, k))
 
     # Operands
 
@@ -200,27 +204,15 @@ class ReadSpec:
 
     def adjoint(self, dtype: np.dtype) -> "ReadSpec":
         """The spec of the transpose, whose result has `dtype`. Only numbers have one: texels that need no decoding."""
-        return dataclasses.replace(self, decoding=Decoding.ELEMENT, dtype=np.dtype(dtype))
-
-    def of_numbers(self) -> "ReadSpec":
-        """The same for operands of one number each."""
-        return dataclasses.replace(self, stacks=())
+        return self.replace(decoding=Decoding.ELEMENT, dtype=np.dtype(dtype))
 
     def of_coords(self) -> "ReadSpec":
         """The same for operands that are coordinates."""
-        return dataclasses.replace(self, grid=as_given, stacks=())
-
-    def with_axes(self, axes: tuple[Axis, ...]) -> "ReadSpec":
-        """The same along other axes."""
-        return dataclasses.replace(self, axes=axes)
-
-    def blended(self) -> "ReadSpec":
-        """The same for the weighted sum of all taps."""
-        return dataclasses.replace(self, combination=Combination.BLEND)
+        return self.replace(grid=as_given, stacks=())
 
     def with_dtype(self, dtype: np.dtype) -> "ReadSpec":
         """The same with a result of another dtype."""
-        return dataclasses.replace(self, dtype=np.dtype(dtype))
+        return self.replace(dtype=np.dtype(dtype))
 
 
 class Read(NamedTuple):
@@ -236,7 +228,7 @@ class Read(NamedTuple):
 
     def replace(self, **changes: Any) -> "Read":
         """The same read with changes of its static half."""
-        return self._replace(spec=dataclasses.replace(self.spec, **changes))
+        return self._replace(spec=self.spec.replace(**changes))
 
     def with_given(self, given: Sequence[jax.Array]) -> "Read":
         """This read with the sizes and starts that its axes need, which have one element each."""

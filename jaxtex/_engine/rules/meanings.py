@@ -14,7 +14,7 @@ from jax.extend.core import Primitive
 
 from ..._jax import primitives
 from ..compute import linearization, operators
-from ..compute.linearization import ByNumber
+from ..compute.linearization import ByNumber, rematerialized
 from ..compute.outside import where_available, with_color
 from ..describe.spec import TEXELS, Combination, ReadSpec, Wrt
 from ..describe.storage import (
@@ -48,11 +48,6 @@ def splat_whole(values: Any, *operands: Any, **params: Any) -> jax.Array:
     """The texels of a splat, a whole array."""
     (texels,) = bind(splat_p, values, *operands, **params)
     return texels
-
-
-def rematerialized(term: Callable[..., Any], *args: Any, **params: Any) -> Any:
-    """A term in a checkpoint, so that reverse mode keeps texels, values and operands, not the slopes."""
-    return jax.checkpoint(functools.partial(term, **params))(*args)
 
 
 # Wherever the arrays lie
@@ -131,8 +126,8 @@ def limited(plain_read: Callable[..., Any], *operands: Any, spec: ReadSpec) -> A
     """
     levels = []
     for axes in each_level(spec.axes):
-        blended = spec.blended().of_each().with_axes(axes)
-        texels = [plain_read(*operands, spec=blended.with_axes(tap)) for tap in nearest_taps(axes)]
+        blended = spec.of_each().replace(axes=axes, combination=Combination.BLEND)
+        texels = [plain_read(*operands, spec=blended.replace(axes=tap)) for tap in nearest_taps(axes)]
         levels.append(clipped(plain_read(*operands, spec=blended), lowest(texels), highest(texels)))
     return operators.summed(functools.reduce(jnp.add, levels), spec)
 
@@ -142,14 +137,8 @@ def limited(plain_read: Callable[..., Any], *operands: Any, spec: ReadSpec) -> A
 
 def pushforward_of_whole(*args: Any, spec: ReadSpec, wrt: Wrt, batch: int) -> Any:
     """Line (a) of `rules.primitives`."""
-    tangents, (texels, *operands) = dict(zip(wrt, args)), args[len(wrt) :]
-    terms = []
-    if TEXELS in tangents:
-        terms.append(bind(read_p, tangents.pop(TEXELS), *operands, spec=spec, batch=batch))
-    for k, tangent in coordinate_tangents(tangents, operands, spec).items():
-        params = {"spec": spec.differentiated(k), "batch": batch}
-        terms.append(rematerialized(tangent_times_read, texels, tangent, *operands, **params))
-    return functools.reduce(jnp.add, terms)
+    read = functools.partial(bind, read_p, batch=batch)
+    return linearization.pushforward(*args, spec=spec, wrt=wrt, read=read, computed=rematerialized)
 
 
 def pullback_of_whole(cotangent: Any, texels: Any, *operands: Any, spec: ReadSpec, wrt: Wrt, batch: int) -> list[Any]:
@@ -164,13 +153,6 @@ def pullback_of_whole(cotangent: Any, texels: Any, *operands: Any, spec: ReadSpe
     return [terms[k] for k in wrt]
 
 
-def coordinate_tangents(tangents: ByNumber, operands: Sequence[Any], spec: ReadSpec) -> ByNumber:
-    """`linearization.coordinate_tangents`, of which reverse mode keeps the operands."""
-    if spec.takes_coords or not tangents:
-        return linearization.coordinate_tangents(tangents, operands, spec)
-    return rematerialized(linearization.coordinate_tangents, tangents, operands, spec=spec)
-
-
 def operand_cotangents(
     of_coords: ByNumber, operands: Sequence[Any], spec: ReadSpec, wrt: Wrt, batch: int
 ) -> dict[int, Any]:
@@ -180,11 +162,6 @@ def operand_cotangents(
         return linearization.operand_cotangents(dict(zip(of_coords, args)), args[len(of_coords) :], spec, wrt)
 
     return rematerialized(operators.over_batch(once, batch), *of_coords.values(), *operands)
-
-
-def tangent_times_read(texels, tangent, *operands, spec: ReadSpec, **params):
-    slope = bind(read_p, texels, *operands, spec=spec.of_each(), **params)
-    return operators.summed(slope * tangent[..., None].astype(slope.dtype), spec)
 
 
 def cotangent_times_read(texels, cotangent, *operands, spec: ReadSpec, **params):

@@ -19,17 +19,15 @@ from ..._jax.primitives import (
     jvp_of_nonzero,
     transpose_of_meaning,
 )
-from ..compute.linearization import summed_to
+from ..compute.linearization import coordinate_tangents, rematerialized, summed_to
 from ..describe.spec import TEXELS, Combination, ReadSpec, Wrt
 from ..describe.storage import PUSHFORWARD, READ, WHOLE, Halo, Layout, Storage, WithHalo, arrays_of, views
 from .meanings import (
     bind,
-    coordinate_tangents,
     pullback_p,
     pushforward_p,
     read_meaning,
     read_p,
-    rematerialized,
     splat_p,
     splat_whole,
 )
@@ -69,7 +67,7 @@ def splat_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, spec: ReadSpec
     out, terms = splat_whole(*primals, spec=spec, batch=batch), []
     if TEXELS in some:
         terms.append(splat_whole(some.pop(TEXELS), *operands, spec=spec, batch=batch))
-    for k, tangent in coordinate_tangents(some, operands, spec).items():
+    for k, tangent in coordinate_tangents(some, operands, spec, rematerialized).items():
         params = {"spec": spec.differentiated(k), "batch": batch}
         terms.append(rematerialized(tangent_times_splat, values, tangent, *operands, **params))
     return [out], [functools.reduce(jnp.add, terms) if terms else jnp.zeros_like(out)]

@@ -176,7 +176,7 @@ class ShardedAccess(NamedTuple):
             cut: how the levels of a chain are cut.
         """
         # Numbers by themselves, whose axes are those of the samples.
-        numbers = Read(read.spec.of_numbers(), tuple(read.spec.numbers(read.operands)))
+        numbers = Read(read.spec.replace(stacks=()), tuple(read.spec.numbers(read.operands)))
         partition = Partition.of(numbers.spec.axes, texels, cut)
         samples = None if partition is None else Samples.of(numbers, partition, values)
         if partition is None or samples is None:

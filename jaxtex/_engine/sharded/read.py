@@ -6,7 +6,6 @@ whole texture. A device reads its window of the texture by the same filters, add
 the bit: `Stored` says which texels it holds. Exchanges are collectives of JAX, whose transposes send gradients back.
 """
 
-import dataclasses
 import functools
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -205,7 +204,7 @@ def by_routing(part: Part, read: Read, capacity: int) -> jax.Array:
     of a mean travel one after the other.
     """
     window, (spec, operands) = part.with_halo(part.partition.reach_of_filter), read
-    one = dataclasses.replace(spec.of_coords(), summed_axes=())
+    one = spec.of_coords().of_each()
     if spec.several or spec.summed_axes:
         one = one.with_dtype(spec.sums)
     exchanged = functools.partial(one_by_routing, part, window, spec=one, capacity=capacity)

@@ -47,7 +47,7 @@ class TexelWrite(NamedTuple):
 
     def alone(self, texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axis, ...]) -> jax.Array:
         """By one device that has all samples."""
-        return texel_write.by_rule(texels, values, coords, axes, self.rule, unique=self.unique)
+        return texel_write.write(texels, values, coords, axes, self.rule, unique=self.unique)
 
     def __call__(self, texels: jax.Array, values: jax.Array, coords: Coords) -> jax.Array:
         """By all devices that store some of the texels."""
@@ -157,7 +157,7 @@ class ExchangedWrites(NamedTuple):
         return keeping_bits(written, texels, values, coords)
 
     def reduce(self, texels: jax.Array, values: jax.Array, coords: Coords, rule: str) -> jax.Array:
-        """`texel_write.reduce` of a device's texels, with the samples of all devices; arguments as of `write`."""
+        """`texel_write.write` by another rule, of a device's texels, with the samples of all devices."""
 
         def result(texels: jax.Array, values: jax.Array, coords: Coords) -> jax.Array:
             total = sum_dtype(texels.dtype) if jnp.issubdtype(texels.dtype, jnp.floating) else texels.dtype
@@ -182,7 +182,7 @@ class ExchangedWrites(NamedTuple):
             first = jnp.where(same(stored, best), NO_SAMPLE, LAST_NUMBER)
             return self.after_all(functools.partial(first_to_tie, best=best), (stored, first), values, coords)[0]
 
-        return straight_through(reduced, selected)(stored, values, coords)
+        return straight_through(reduced, selected, stored, values, coords)
 
     def after_all(self, step: Step, state: Any, values: jax.Array, coords: Coords) -> Any:
         """The state after a step with the samples that a device has for itself, and one with those of each round."""

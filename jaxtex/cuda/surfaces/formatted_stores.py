@@ -79,7 +79,7 @@ def to_channels(components: jax.Array, desc: ChannelFormatDesc) -> jax.Array:
     if desc.is_normalized:
         return to_codes(components, desc.dtype)
     if desc.dtype == np.float16:
-        return straight_through(half_toward_zero, nearest_half)(components)
+        return straight_through(half_toward_zero, nearest_half, components)
     if desc.dtype == components.dtype:
         return components
     limits = jnp.iinfo(desc.dtype)

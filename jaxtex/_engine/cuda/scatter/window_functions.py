@@ -187,7 +187,7 @@ class WindowFunctions(SampleSource):
     def add_cotangents(self, functions: DeviceFunctions) -> None:
         """Adds what finds and keeps the cotangents of operands."""
         pulls, wrt = bool(self.plan.wrt), tuple(n for some in self.cotangents.numbers for n in some)
-        of_numbers = self.spec.of_numbers()
+        of_numbers = self.spec.replace(stacks=())
 
         def cotangents(*args: jax.Array) -> Any:
             of_coords = dict(zip(self.coordinate_axes, args[len(PLACE_AT) :]))
