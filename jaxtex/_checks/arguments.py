@@ -1,5 +1,7 @@
 """Checks of the arguments of calls: an error names the argument, what came, what was expected, and the remedy."""
 
+# pyright: strict, reportUnknownMemberType=false
+
 from collections.abc import Callable
 from typing import Any, NamedTuple, cast
 
@@ -12,8 +14,8 @@ from jax.sharding import PartitionSpec as P
 from .._tables.storage_formats import known_format, sum_dtype
 from ..modes import TextureKind
 from ..texture import Texture
-from .integers import as_index, as_rounded, is_integer, is_integral, known_integers, saturated
-from .remedies import check_is_known, is_array, leaves_of
+from .integers import Array, as_index, as_rounded, is_integer, is_integral, known_integers, saturated
+from .remedies import check_is_known, is_array, is_sequence, leaves_of
 from .texels import check_stored, stacked_axes
 from .words import described, shown
 
@@ -44,9 +46,9 @@ def check_texture(name: str, texture: object, coords: object = None, argument: s
 
 def texture_call(value: object, coords: object) -> str:
     """The call that makes a texture of an array."""
-    of_numbers = isinstance(value, list | tuple) and not any(map(is_array, leaves_of(value)))
+    of_numbers = is_sequence(value) and not any(map(is_array, leaves_of(value)))
     ndim = np.ndim(cast(Any, value)) if is_array(value) or of_numbers else None
-    count = len(coords) if isinstance(coords, tuple | list) else None
+    count = len(coords) if is_sequence(coords) else None
     if count not in TEXTURE_CALLS:
         count = None if ndim is None else ndim - 1
     if ndim is None or count not in TEXTURE_CALLS or ndim not in (count, count + 1):
@@ -57,7 +59,7 @@ def texture_call(value: object, coords: object) -> str:
 
 def check_key(name: str, key: Any) -> Any:
     """One random key: typed, or two or more uint32, as the older ones."""
-    if isinstance(key, jax.Array | np.ndarray):
+    if is_array(key):
         if jnp.issubdtype(key.dtype, jax.dtypes.prng_key) and key.ndim == 0:
             return key
         if key.dtype == np.uint32 and key.ndim == 1:
@@ -102,9 +104,10 @@ def as_sharding(name: str, sharding: Any) -> NamedSharding:
     alone = isinstance(sharding, P)
     mesh, spec = (jax.sharding.get_abstract_mesh(), sharding) if alone else (sharding.mesh, sharding.spec)
     types = dict(zip(mesh.axis_names, mesh.axis_types))
-    for entry in spec:
-        for axis in () if entry is None else entry if isinstance(entry, tuple) else (entry,):
-            if types.get(axis) is not jax.sharding.AxisType.Explicit:
+    entries = cast("list[tuple[Any, ...]]", [entry if isinstance(entry, tuple) else (entry,) for entry in spec])
+    for names in entries:
+        for axis in names:
+            if axis is not None and types.get(axis) is not jax.sharding.AxisType.Explicit:
                 raise ValueError(
                     f"{name}: out_sharding names {axis!r}, which is no explicit axis of the mesh in use, "
                     f"{mesh.axis_names}; make a mesh with axis_types=(jax.sharding.AxisType.Explicit,), and set it by "
@@ -205,7 +208,7 @@ def check_arrays(
     name: str, argument: str, kind: TextureKind, count: int, arrays: Any, check: Callable[[str, str, Any], Any]
 ) -> tuple[Any, ...]:
     """A tuple of `count` arrays, each checked."""
-    if not isinstance(arrays, tuple | list):
+    if not is_sequence(arrays):
         raise TypeError(stacked_coords(name, argument, arrays))
     if len(arrays) != count:
         expected = ", ".join("xyz"[:count]) + ("," if count == 1 else "")
@@ -244,7 +247,7 @@ def common_shape(arguments: ReadArguments) -> tuple[int, ...]:
 
 
 def check_coords(name: str, coords: Any) -> None:
-    if not isinstance(coords, tuple | list):
+    if not is_sequence(coords):
         raise TypeError(stacked_coords(name, "coords", coords))
 
 
@@ -257,14 +260,14 @@ def stacked_coords(name: str, argument: str, coords: Any) -> str:
 
 def check_number(name: str, argument: str, coord: Any) -> Any:
     """Numbers as an array. Integers that are no JAX array become float32 here, before JAX narrows them to 32 bits."""
-    if isinstance(coord, tuple | list):
+    if is_sequence(coord):
         raise TypeError(f"{name}: {argument} holds a {type(coord).__name__}, expected an array; use jnp.asarray.")
     array = converted(name, argument, coord)
     if not (jnp.issubdtype(array.dtype, jnp.floating) or is_integral(array)):
         raise TypeError(f"{name}: {argument} holds {array.dtype}, expected floating or integer arrays.")
     if isinstance(array, np.ndarray) and is_integral(array):
-        return as_rounded(array, np.float32)
-    return array
+        return as_rounded(cast(Array, array), np.float32)
+    return cast(Any, array)
 
 
 def check_integer(name: str, argument: str, index: Any, *, wrap_unsigned: bool = False) -> Any:
@@ -299,7 +302,7 @@ def converted(name: str, argument: str, value: Any) -> Any:
 
 def as_array(value: Any) -> Any:
     """`value` as it is if it is an array, else as one."""
-    return value if isinstance(value, jax.Array | np.ndarray) else jnp.asarray(value)
+    return value if is_array(value) else jnp.asarray(value)
 
 
 def as_operands(arguments: ReadArguments, *, integer: bool = False) -> ReadArguments:
@@ -314,10 +317,18 @@ def as_operands(arguments: ReadArguments, *, integer: bool = False) -> ReadArgum
     else:
         rest = jax.tree.map(as_float, rest)
         widest = sum_dtype(*(a.dtype for a in jax.tree.leaves(rest)))
-        rest = jax.tree.map(lambda a: a.astype(widest), rest)
+
+        def widened(a: jax.Array) -> jax.Array:
+            return a.astype(widest)
+
+        rest = jax.tree.map(widened, rest)
     arguments = rest._replace(layer=None if layer is None else as_index(layer))
     rank = max(a.ndim for a in jax.tree.leaves(arguments))
-    return jax.tree.map(lambda a: jnp.expand_dims(a, tuple(range(rank - a.ndim))), arguments)
+
+    def of_rank(a: jax.Array) -> jax.Array:
+        return jnp.expand_dims(a, tuple(range(rank - a.ndim)))
+
+    return jax.tree.map(of_rank, arguments)
 
 
 def as_float(coord: Any) -> jax.Array:

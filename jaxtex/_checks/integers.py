@@ -3,12 +3,15 @@
 Where 64-bit types are disabled, integers saturate before JAX narrows them to 32 bits.
 """
 
-from typing import Any, TypeGuard
+# pyright: strict, reportUnknownMemberType=false
+
+from typing import Any, TypeAlias, TypeGuard, cast
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 # A float64, and infinite in every smaller type.
 LARGEST = 2**1023
 
@@ -20,13 +23,13 @@ def is_integer(value: Any, low: int | None = None, high: int | None = None) -> T
     return bool((low is None or value >= low) and (high is None or value <= high))
 
 
-def known_integers(value: Any) -> np.ndarray | None:
+def known_integers(value: Any) -> Array | None:
     """Integers of Python and NumPy, alone, in arrays or in lists, as an array; `None` for everything else.
 
     Integers that 64 bits do not hold make an array of dtype object.
     """
     if isinstance(value, np.ndarray):
-        array = value
+        array = cast(Array, value)
     elif is_integer(value):
         array = np.asarray(value)
     elif isinstance(value, list | tuple) and not any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(value)):
@@ -58,7 +61,7 @@ def saturated(integers: Any, dtype: Any) -> Any:
     return array.astype(dtype)
 
 
-def narrowed(name: str, argument: str, integers: np.ndarray, dtype: Any) -> np.ndarray:
+def narrowed(name: str, argument: str, integers: Array, dtype: Any) -> Array:
     """Known integers as `dtype`.
 
     Raises:
@@ -80,10 +83,11 @@ def in_dtype_of_jax(name: str, argument: str, value: Any) -> Any:
 
     Any other value comes back unchanged.
     """
-    if not isinstance(value, np.ndarray) or not np.issubdtype(value.dtype, np.integer):
-        return value
-    dtype = jax.dtypes.canonicalize_dtype(value.dtype)
-    return value if dtype == value.dtype else narrowed(name, argument, value, dtype)
+    array = cast(Array, value)
+    if not isinstance(value, np.ndarray) or not np.issubdtype(array.dtype, np.integer):
+        return cast(Any, value)
+    dtype = jax.dtypes.canonicalize_dtype(array.dtype)
+    return array if dtype == array.dtype else narrowed(name, argument, array, dtype)
 
 
 def in_native_order(value: Any) -> Any:
@@ -93,14 +97,18 @@ def in_native_order(value: Any) -> Any:
     """
     if all(map(is_native, jax.tree.leaves(value))):
         return value
-    return jax.tree.map(lambda leaf: leaf if is_native(leaf) else leaf.astype(leaf.dtype.newbyteorder("=")), value)
+
+    def native(leaf: Any) -> Any:
+        return leaf if is_native(leaf) else leaf.astype(leaf.dtype.newbyteorder("="))
+
+    return jax.tree.map(native, value)
 
 
 def is_native(leaf: Any) -> bool:
-    return not isinstance(leaf, np.ndarray) or leaf.dtype.isnative
+    return not isinstance(leaf, np.ndarray) or bool(cast(Array, leaf).dtype.isnative)
 
 
-def as_rounded(integers: np.ndarray, dtype: Any) -> np.ndarray:
+def as_rounded(integers: Array, dtype: Any) -> Array:
     """Known integers as floats. Those that `dtype` does not hold become infinite."""
     if integers.dtype == object:
         floats = [float(min(max(n, -LARGEST), LARGEST)) for n in integers.flat]

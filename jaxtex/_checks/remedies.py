@@ -11,7 +11,7 @@ import inspect
 import itertools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from types import NoneType
-from typing import Any, ParamSpec, TypeVar, cast, get_args, get_origin
+from typing import Any, ParamSpec, TypeGuard, TypeVar, cast, get_args, get_origin
 
 import jax
 import jax.numpy as jnp
@@ -317,8 +317,13 @@ def holds_numbers(array: np.ndarray | np.generic) -> bool:
     return jnp.issubdtype(array.dtype, jnp.number) or array.dtype == np.bool_
 
 
-def is_array(value: object) -> bool:
+def is_array(value: object) -> TypeGuard[jax.Array | np.ndarray[Any, np.dtype[Any]]]:
     return isinstance(value, jax.Array | np.ndarray)
+
+
+def is_sequence(value: object) -> TypeGuard[Sequence[Any]]:
+    """Whether a value is a tuple or a list."""
+    return isinstance(value, tuple | list)
 
 
 def becomes_array(value: object) -> bool:

@@ -11,6 +11,9 @@ loop can be only between the call and the last use of its result. Hence `with_ma
 belongs to one function, and stays in memory until the results of the function are computed.
 """
 
+# pyright: strict, reportUnknownMemberType=false, reportUnknownLambdaType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
+
 from collections.abc import Callable, Sequence
 from typing import Any
 

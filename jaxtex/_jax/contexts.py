@@ -4,6 +4,8 @@ JAX compares these values where it looks for a program that it has traced, lower
 here, before jaxtex traces anything: JAX allows no new one while other threads use it.
 """
 
+# pyright: strict, reportUnknownMemberType=false
+
 from typing import Any
 
 import jax

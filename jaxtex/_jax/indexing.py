@@ -4,9 +4,11 @@ JAX's own indexing counts negative indices from the end and silently clamps or d
 Under explicit mesh axes a result has the sharding of its indices.
 """
 
+# pyright: strict, reportUnknownMemberType=false
+
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
@@ -122,5 +124,5 @@ def uncut(x: jax.Array, axis: int) -> jax.Array:
 
 def as_varying(x: jax.Array, *like: jax.Array) -> jax.Array:
     """`x`, cast to vary along the mesh axes along which any of `like` does."""
-    missing = tuple(sorted(frozenset().union(*map(varying_axes, like)) - varying_axes(x)))
-    return jax.lax.pcast(x, missing, to="varying") if missing else x
+    missing = tuple(sorted(frozenset[str]().union(*map(varying_axes, like)) - varying_axes(x)))
+    return cast(jax.Array, jax.lax.pcast(x, missing, to="varying")) if missing else x

@@ -5,6 +5,9 @@ computes the same in another way, in which less is copied, or in one that has no
 numbers.
 """
 
+# pyright: strict, reportUnknownMemberType=false, reportUnknownLambdaType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
+
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol

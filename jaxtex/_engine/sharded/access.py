@@ -5,6 +5,8 @@ texels if that moves less than the whole texture; if not, each device receives a
 method, see `jaxtex.sharded`.
 """
 
+# pyright: strict, reportUnknownMemberType=false
+
 import dataclasses
 import math
 from collections.abc import Sequence

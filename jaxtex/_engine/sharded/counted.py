@@ -4,13 +4,16 @@ A number cannot leave the functions that JAX traces by itself. So it stands in t
 identity, and whoever wants to know evaluates the program anew, adding up these numbers.
 """
 
+# pyright: strict, reportUnknownMemberType=false, reportUnknownLambdaType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
+
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
-from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, Primitive, jaxpr_as_fun, jaxprs_in_params
+from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Primitive, jaxpr_as_fun, jaxprs_in_params
 from jax.interpreters import ad, batching, mlir
 
 from ..._jax.calls import called
@@ -20,7 +23,7 @@ from ..._jax.versions import sizes_of_scan
 
 def with_count(values: jax.Array, count: jax.Array) -> jax.Array:
     """Values with a number beside them."""
-    return beside_p.bind(values, count)
+    return cast(jax.Array, beside_p.bind(values, count))
 
 
 def batched(args: Sequence[jax.Array], dims: Sequence[int | None]) -> tuple[jax.Array, int | None]:
@@ -53,7 +56,7 @@ def total_of(function: Callable[..., Any], *args: Any) -> jax.Array:
     return jax.jit(total)(*args)
 
 
-def walked(program: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
+def walked(program: ClosedJaxpr, args: Sequence[jax.Array]) -> list[jax.Array]:
     """The results of a program, and behind them the sum of its numbers."""
     jaxpr = program.jaxpr
     known: dict[Any, Any] = dict(zip((*jaxpr.constvars, *jaxpr.invars), (*program.consts, *args)))
@@ -66,7 +69,7 @@ def walked(program: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
     return [*map(value_of, jaxpr.outvars), total]
 
 
-def walked_equation(jaxpr: Jaxpr, eqn: Any, values: list[Any]) -> list[Any]:
+def walked_equation(jaxpr: Jaxpr, eqn: JaxprEqn, values: list[jax.Array]) -> list[Any]:
     """The results of an equation of a program, and behind them the sum of the numbers in it."""
     name, params = eqn.primitive.name, eqn.params
     if eqn.primitive is beside_p:
@@ -99,7 +102,7 @@ def walked_equation(jaxpr: Jaxpr, eqn: Any, values: list[Any]) -> list[Any]:
     return walked(inner, values)
 
 
-def walked_scan(params: dict[str, Any], values: list[Any]) -> list[Any]:
+def walked_scan(params: dict[str, Any], values: list[jax.Array]) -> list[jax.Array]:
     """The results of a scan, and behind them the sum of the numbers in all of its turns."""
     first, carried = sizes_of_scan(params)
     last = first + carried

@@ -3,6 +3,9 @@
 The functions here run on each device, inside `jax.shard_map`.
 """
 
+# pyright: strict, reportUnknownMemberType=false, reportUnknownLambdaType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
+
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -95,7 +98,7 @@ def with_edges_meaning(texels: jax.Array, *, edges: Edges) -> list[jax.Array]:
     return [texels, *sides]
 
 
-def with_edges_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, edges: Edges):
+def with_edges_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, edges: Edges) -> tuple[Any, Any]:
     """The exchange is linear."""
     out = bind(with_edges_p, *primals, edges=edges)
     (tangent,) = tangents
@@ -104,7 +107,7 @@ def with_edges_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, edges: Ed
     return out, bind(with_edges_p, tangent, edges=edges)
 
 
-def with_edges_transpose(cotangents: Sequence[Any], texels: Any, *, edges: Edges):
+def with_edges_transpose(cotangents: Sequence[Any], texels: Any, *, edges: Edges) -> tuple[jax.Array]:
     """Cotangents that neighbors return are added to those at both ends of a part."""
     own, before, after = (ad.instantiate_zeros(c) for c in cotangents)
     size, reach, dimension = edges.own, edges.reach, edges.dimension

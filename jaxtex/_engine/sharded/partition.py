@@ -1,5 +1,7 @@
 """How the texels of a read are partitioned over devices, and the window of them that a device has with its halo."""
 
+# pyright: strict, reportUnknownMemberType=false
+
 import functools
 import math
 from typing import NamedTuple, cast

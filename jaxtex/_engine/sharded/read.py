@@ -6,9 +6,11 @@ whole texture. A device reads its window of the texture by the same filters, add
 the bit: `Stored` says which texels it holds. Exchanges are collectives of JAX, whose transposes send gradients back.
 """
 
+# pyright: strict, reportUnknownMemberType=false
+
 import functools
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
@@ -78,7 +80,7 @@ def splat_sharded(values: jax.Array, read: Read, sharding: NamedSharding) -> jax
         return read_in_parts(UNCOLORED, texels, None, access, method)
 
     values = jax.reshard(values, jax.eval_shape(transposed, texels).sharding)
-    (sums,) = jax.linear_transpose(transposed, texels)(values)
+    (sums,) = cast(tuple[jax.Array], jax.linear_transpose(transposed, texels)(values))
     return reporting(sums, access, method).astype(read.spec.dtype)
 
 
@@ -211,12 +213,12 @@ def by_routing(part: Part, read: Read, capacity: int) -> jax.Array:
     if spec.several is None:
         return summed(exchanged(spec.coords(operands)), spec).astype(spec.dtype)
 
-    @jax.checkpoint
     def weighted_read(number: jax.Array) -> jax.Array:
         coords, weight = spec.read_at(number, *operands)
         return jnp.where(weight[..., None] > 0, weighted(weight, exchanged(coords, needed=weight > 0)), 0)
 
-    return summed(sum_of_calls(weighted_read, spec.num_reads), spec).astype(spec.dtype)
+    again = cast(Callable[[jax.Array], jax.Array], jax.checkpoint(weighted_read))
+    return summed(sum_of_calls(again, spec.num_reads), spec).astype(spec.dtype)
 
 
 def one_by_routing(
@@ -283,7 +285,7 @@ def count_beyond(access: ShardedAccess, method: Halo) -> jax.Array:
     def on_device(wanted: jax.Array, *operands: jax.Array) -> jax.Array:
         spec, given = access.partition.in_window(Read(access.read.spec, operands), method.reach)
         beyond = jnp.sum(wanted & ~are_available(spec, given, access.axis_taps or taps), dtype=jnp.int32)
-        return jax.lax.psum(beyond, access.names)
+        return cast(jax.Array, jax.lax.psum(beyond, access.names))
 
     operands, specs = access.sharded_numbers()
     wanted = samples.wanted()

@@ -5,8 +5,10 @@ to each other one, by a dense all-to-all. There are as many rounds as the device
 Two devices exchange only what the other one needs; the samples that a device has for itself stay in place.
 """
 
+# pyright: strict, reportUnknownMemberType=false
+
 from collections.abc import Callable
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar, cast
 
 import jax
 import jax.numpy as jnp
@@ -51,7 +53,7 @@ class Routes(NamedTuple):
         return cls(names, parts, capacity, row, jnp.max(jnp.where(row < parts, place, -1)) + 1, place)
 
     @property
-    def count(self) -> int:
+    def num_samples(self) -> int:
         """The number of samples of a device."""
         return self.row.shape[0]
 
@@ -66,13 +68,13 @@ class Routes(NamedTuple):
         """The samples that are sent in a round, (parts, capacity), and whether each place holds one; others are any."""
         slot, travels = self.slots(number)
         room = jnp.arange(self.parts * self.capacity, dtype=jnp.int32)
-        samples = jnp.arange(self.count, dtype=jnp.int32)
+        samples = jnp.arange(self.num_samples, dtype=jnp.int32)
         filled = scatter(
             jnp.full_like(room, NO_SAMPLE)[:, None], (slot,), travels, samples[:, None], "set", unique=True
         )
         filled = filled[:, 0]
         # Others are not all the same: their gradients, which are zero, would all be added to one texel.
-        sent = jnp.where(filled == NO_SAMPLE, room % self.count, filled)
+        sent = jnp.where(filled == NO_SAMPLE, room % self.num_samples, filled)
         return sent.reshape(self.parts, -1), (filled != NO_SAMPLE).reshape(self.parts, -1)
 
     def exchanged(self, a: jax.Array) -> jax.Array:
@@ -107,11 +109,17 @@ class Routes(NamedTuple):
             certain: the number of rounds that are needed in any case, 0 or 1.
         """
         most = jax.lax.pmax(self.most, self.names)
-        rounds = -(-self.count // self.capacity)
+        rounds = -(-self.num_samples // self.capacity)
+
+        def unchanged(state: State) -> State:
+            return state
 
         def turn(state: State, number: jax.Array) -> tuple[State, None]:
-            run = jax.checkpoint(lambda state: step(state, number))
-            return jax.lax.cond(number * self.capacity < most, run, lambda state: state, state), None
+            @jax.checkpoint
+            def run(state: State) -> State:
+                return step(state, number)
+
+            return cast(State, jax.lax.cond(number * self.capacity < most, run, unchanged, state)), None
 
         @jax.checkpoint
         def further(state: State) -> State:
@@ -122,7 +130,7 @@ class Routes(NamedTuple):
         if rounds > certain:
             # Asked once before the scan, since a GPU's program waits for each answer. In this order of branches, XLA
             # does not copy the state.
-            state = jax.lax.cond(most <= certain * self.capacity, lambda state: state, further, state)
+            state = cast(State, jax.lax.cond(most <= certain * self.capacity, unchanged, further, state))
         return state
 
 

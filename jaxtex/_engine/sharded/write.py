@@ -5,9 +5,11 @@ sharded over the devices of the texture travel to the device of their texel, in 
 samples, so that a texel keeps the value that it keeps in the whole texture.
 """
 
+# pyright: strict, reportUnknownMemberType=false
+
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -119,8 +121,10 @@ class Landed(NamedTuple):
     numbers: jax.Array
 
 
-# From the texels and what else is kept for each of them, before samples are written, to those after it.
-Step = Callable[[Any, Landed], Any]
+# The texels of a device, and what else is kept for each of them.
+State = TypeVar("State")
+# From the state before samples are written to the one after it.
+Step = Callable[[State, Landed], State]
 
 
 class ExchangedWrites(NamedTuple):
@@ -149,10 +153,12 @@ class ExchangedWrites(NamedTuple):
 
         def written(texels: jax.Array, values: jax.Array, coords: Coords) -> jax.Array:
             stored = flattened(texels, self.axes)
-            newest = jnp.full((*stored.shape[:-1], 1), NO_SAMPLE, jnp.int32)
-            kept = (stored,) if unique else (stored, newest)
-            step = only_samples if unique else newest_samples
-            return self.after_all(step, kept, values, coords)[0].reshape(texels.shape)
+            if unique:
+                stored = self.scattered(stored, values, coords, "set", unique=True)
+            else:
+                newest = jnp.full((*stored.shape[:-1], 1), NO_SAMPLE, jnp.int32)
+                stored, _ = self.after_all(newest_samples, (stored, newest), values, coords)
+            return stored.reshape(texels.shape)
 
         return keeping_bits(written, texels, values, coords)
 
@@ -161,21 +167,28 @@ class ExchangedWrites(NamedTuple):
 
         def result(texels: jax.Array, values: jax.Array, coords: Coords) -> jax.Array:
             total = sum_dtype(texels.dtype) if jnp.issubdtype(texels.dtype, jnp.floating) else texels.dtype
-            joined = self.sums if rule == "add" else functools.partial(self.extremes, rule=rule)
             stored, values = (a.astype(total) if rule == "add" else a for a in (texels, values))
-            reduced = joined(flattened(stored, self.axes), values, coords)
+            joined = self.scattered if rule == "add" else self.extremes
+            reduced = joined(flattened(stored, self.axes), values, coords, rule)
             return reduced.reshape(texels.shape).astype(texels.dtype)
 
         return keeping_nan(result, texels, values, coords)
 
-    def sums(self, stored: jax.Array, values: jax.Array, coords: Coords) -> jax.Array:
-        return self.after_all(functools.partial(joined, rule="add"), stored, values, coords)
+    def scattered(
+        self, stored: jax.Array, values: jax.Array, coords: Coords, rule: str, *, unique: bool = False
+    ) -> jax.Array:
+        """Texels and values joined by a rule of `indexing.scatter`."""
+
+        def joined(stored: jax.Array, samples: Landed) -> jax.Array:
+            return scatter(stored, samples.indices, samples.inside, samples.values, rule, unique=unique)
+
+        return self.after_all(joined, stored, values, coords)
 
     def extremes(self, stored: jax.Array, values: jax.Array, coords: Coords, rule: str) -> jax.Array:
         """The least or largest of texels and values, whose cotangent goes to the first that ties, texels before."""
 
         def reduced(stored: jax.Array, values: jax.Array, coords: Coords) -> jax.Array:
-            return self.after_all(functools.partial(joined, rule=rule), stored, values, coords)
+            return self.scattered(stored, values, coords, rule)
 
         def selected(stored: jax.Array, values: jax.Array, coords: Coords) -> jax.Array:
             best = jax.lax.stop_gradient(reduced(stored, values, coords))
@@ -184,7 +197,7 @@ class ExchangedWrites(NamedTuple):
 
         return straight_through(reduced, selected, stored, values, coords)
 
-    def after_all(self, step: Step, state: Any, values: jax.Array, coords: Coords) -> Any:
+    def after_all(self, step: Step[State], state: State, values: jax.Array, coords: Coords) -> State:
         """The state after a step with the samples that a device has for itself, and one with those of each round."""
         partition, (*coords, numbers) = self.partition, coords
         start = partition.start(0).reshape(1)
@@ -199,10 +212,9 @@ class ExchangedWrites(NamedTuple):
         row = jnp.where(owner != partition.part, owner, partition.parts)
         routes = Routes.to(row, partition.names, partition.parts, self.capacity)
 
-        def turn(state: Any, number: jax.Array) -> Any:
+        def turn(state: State, number: jax.Array) -> State:
             sent, exist = routes.sent(number)
-            there = lambda a: routes.exchanged(a[sent])
-            received = there(values), [there(c) for c in coords]
+            received = routes.exchanged(values[sent]), [routes.exchanged(c[sent]) for c in coords]
             return step(state, landed(*received, routes.exchanged(jnp.where(exist, numbers[sent], NO_SAMPLE))))
 
         return routes.in_rounds(turn, step(state, landed(values, coords, numbers)), certain=0)
@@ -211,23 +223,12 @@ class ExchangedWrites(NamedTuple):
 # Steps
 
 
-def only_samples(kept: tuple[jax.Array], samples: Landed) -> tuple[jax.Array]:
-    """Texels with the values of samples of which no two write the same one."""
-    (stored,) = kept
-    return (scatter(stored, samples.indices, samples.inside, samples.values, "set", unique=True),)
-
-
 def newest_samples(kept: tuple[jax.Array, jax.Array], samples: Landed) -> tuple[jax.Array, jax.Array]:
     """Texels with the values of the samples that have the largest numbers, and these numbers."""
     stored, newest = kept
     newest = scatter(newest, samples.indices, samples.inside, samples.numbers[:, None], "max")
     last = gather(newest, samples.indices)[..., 0] == samples.numbers
     return scatter(stored, samples.indices, samples.inside & last, samples.values, "set", unique=True), newest
-
-
-def joined(stored: jax.Array, samples: Landed, rule: str) -> jax.Array:
-    """Texels and values joined by add, min or max."""
-    return scatter(stored, samples.indices, samples.inside, samples.values, rule)
 
 
 def first_to_tie(kept: tuple[jax.Array, jax.Array], samples: Landed, best: jax.Array) -> tuple[jax.Array, jax.Array]:
