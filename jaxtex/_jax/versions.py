@@ -64,7 +64,7 @@ def triton_launcher() -> Any:
     return module if all(hasattr(module, name) for name in needed) else None
 
 
-def varying_axes(x: jax.Array) -> frozenset:
+def varying_axes(x: jax.Array) -> frozenset[str]:
     """The mesh axes along which `x` varies inside `jax.shard_map`.
 
     JAX 0.10.2 to 0.12: the field `manual_axis_type` of an abstract value, which is not documented. Can go when JAX
@@ -100,7 +100,7 @@ def is_exported(lowering_context: Any) -> bool:
     return bool(lowering_context.module_context.lowering_parameters.for_export)
 
 
-def devices_of_partition(lowering_context: Any) -> tuple:
+def devices_of_partition(lowering_context: Any) -> tuple[Any, ...]:
     """As many devices as a program runs on that Shardy partitions over all of them; none for any other program.
 
     JAX 0.10.2 to 0.12: fields of the module context of a lowering rule, and the flag of a partitioner that is to be
@@ -115,7 +115,7 @@ def devices_of_partition(lowering_context: Any) -> tuple:
 
 
 def lower_with_devices(
-    rule: Callable[..., Any], lowering_context: Any, devices: tuple, *args: Any, **params: Any
+    rule: Callable[..., Any], lowering_context: Any, devices: tuple[Any, ...], *args: Any, **params: Any
 ) -> Any:
     """`rule`, which may contain `custom_partitioning`, in a program that runs on as many devices.
 

@@ -28,6 +28,10 @@ from .decoding import Loads, LoadTexel, bits_dtype, decode, gathers, in_bits, mo
 from .outside import ForChannels, alike, beyond, color_outside, one_by_one, with_color
 from .texel_sums import TexelSums, units_of
 
+# One of several reads, by its number.
+OneRead = Callable[[jax.Array], jax.Array]
+
+
 # The walk of a splat; those of a read are in `combinations`
 
 
@@ -126,7 +130,10 @@ def value(
 
 
 def mean(
-    read: Callable[[Coords], jax.Array], operands: Sequence[jax.Array], spec: ReadSpec, wrap=lambda f: f
+    read: Callable[[Coords], jax.Array],
+    operands: Sequence[jax.Array],
+    spec: ReadSpec,
+    wrap: Callable[[OneRead], OneRead] = lambda read: read,
 ) -> jax.Array:
     """The result of a read, rounded to `spec.dtype`: `read` at the coordinates of `operands`, or the mean of several.
 
@@ -136,13 +143,12 @@ def mean(
     if spec.several is None:
         return summed(read(spec.coords(operands)), spec).astype(spec.dtype)
 
-    @wrap
     def weighted_read(number: jax.Array) -> jax.Array:
         coords, weight = spec.read_at(number, *spec.numbers(operands))
         # A read without weight counts as zero, also where it returns NaN.
         return jnp.where(weight[..., None] > 0, weighted(weight, read(coords)), 0)
 
-    return summed(sum_of_calls(weighted_read, spec.num_reads), spec).astype(spec.dtype)
+    return summed(sum_of_calls(wrap(weighted_read), spec.num_reads), spec).astype(spec.dtype)
 
 
 def summed(values: jax.Array, spec: ReadSpec) -> jax.Array:

@@ -8,11 +8,12 @@ as the fullest row needs, so that both the matrix and its transpose read, and no
 
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import DTypeLike
 
 from ..._jax.barriers import materialized
 from ..._jax.indexing import explicit_sharding, uncut
@@ -120,7 +121,7 @@ def rounded_up(number: int, digits: int) -> int:
     return -(-number // step) * step
 
 
-def scaled(values: jax.Array, scaled_filter: ScaledFilter, axis: int, dtype: Any) -> jax.Array:
+def scaled(values: jax.Array, scaled_filter: ScaledFilter, axis: int, dtype: DTypeLike) -> jax.Array:
     """`values`, numbers of any dtype, read along an axis by a filter: `size` elements become `samples`.
 
     Args:
@@ -146,7 +147,7 @@ def multiplied(
 
 
 def entries_along(
-    values: jax.Array, axis: int, sums: np.dtype, placed: Any = None
+    values: jax.Array, axis: int, sums: np.dtype, placed: jax.sharding.NamedSharding | None = None
 ) -> Callable[[jax.Array, jax.Array], jax.Array]:
     """What one entry of each row adds to the sums: ``entry(column, weight)``, an array of rows each."""
     shape = [-1 if k == axis else 1 for k in range(values.ndim)]

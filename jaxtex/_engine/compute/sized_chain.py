@@ -5,7 +5,7 @@ many as the sizes need. What lies behind the last level is never read.
 """
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import jax
@@ -140,5 +140,5 @@ def halved(chain: jax.Array, level: Level, first: jax.Array, weights: tuple[jax.
     return jax.lax.cond(even, of_pairs, of_parts)
 
 
-def sum_of(terms) -> jax.Array:
+def sum_of(terms: Iterable[jax.Array]) -> jax.Array:
     return functools.reduce(jnp.add, terms)

@@ -130,7 +130,7 @@ class ReadSpec:
         one = self if self.several is None else self.of_coords().of_each()
         return one.over(None).with_dtype(self.sums)
 
-    def over(self, color: Any) -> "ReadSpec":
+    def over(self, color: jax.Array | None) -> "ReadSpec":
         """The same over a color outside, or over zero if that is `None`."""
         return self.replace(has_color=color is not None)
 
@@ -144,7 +144,7 @@ class ReadSpec:
 
     # Operands
 
-    def color_and_operands(self, args: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
+    def color_and_operands(self, args: Sequence[jax.Array]) -> tuple[jax.Array | None, Sequence[jax.Array]]:
         """The color outside, or `None`, and the operands, from the arrays after the texels."""
         return (args[0], args[1:]) if self.has_color else (None, args)
 
@@ -186,7 +186,7 @@ class ReadSpec:
         coords, weight = self.grid.read(number, *numbers[self.given :])
         return (*numbers[: self.given], *coords), weight
 
-    def sample_shapes(self, operands: Sequence[Any]) -> list[tuple[int, ...]]:
+    def sample_shapes(self, operands: Sequence[jax.Array]) -> list[tuple[int, ...]]:
         """The shapes of operands without the axes of stacks: they broadcast to that of the samples."""
         stacks = self.stacks or [None] * len(operands)
         return [tuple(a.shape) if s is None else s.without_axis(a.shape) for s, a in zip(stacks, operands)]

@@ -164,8 +164,10 @@ def operand_cotangents(
     return rematerialized(operators.over_batch(once, batch), *of_coords.values(), *operands)
 
 
-def cotangent_times_read(texels, cotangent, *operands, spec: ReadSpec, **params):
-    return jnp.sum(bind(read_p, texels, *operands, spec=spec.of_each(), **params) * cotangent, -1)
+def cotangent_times_read(
+    texels: jax.Array, cotangent: jax.Array, *operands: jax.Array, spec: ReadSpec, batch: int
+) -> jax.Array:
+    return jnp.sum(bind(read_p, texels, *operands, spec=spec.of_each(), batch=batch) * cotangent, -1)
 
 
 read_meaning = where_whole(read_of_whole, of_whole_arrays(read_p, READ))

@@ -73,8 +73,10 @@ def splat_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, spec: ReadSpec
     return [out], [functools.reduce(jnp.add, terms) if terms else jnp.zeros_like(out)]
 
 
-def tangent_times_splat(values, tangent, *operands, spec: ReadSpec, **params):
-    return splat_whole(values * tangent[..., None].astype(values.dtype), *operands, spec=spec.of_each(), **params)
+def tangent_times_splat(
+    values: jax.Array, tangent: jax.Array, *operands: jax.Array, spec: ReadSpec, batch: int
+) -> jax.Array:
+    return splat_whole(values * tangent[..., None].astype(values.dtype), *operands, spec=spec.of_each(), batch=batch)
 
 
 # Drawn taps
@@ -200,7 +202,7 @@ def batching_rule(
     layout: Layout,
     joins: Callable[[Wrt, Dims], bool] = lambda *_: True,
     meaning: Callable[..., Any] | None = None,
-):
+) -> Callable[..., Any]:
     """How `p` is batched.
 
     Where all textures are shared, a new axis of the operands joins the shape of the samples, if it may. Otherwise it
@@ -211,7 +213,7 @@ def batching_rule(
         meaning: what it means, which is batched where arrays are not whole; `None` if they always are.
     """
 
-    def rule(args, dims: Dims, *, spec: ReadSpec, batch: int, **params: Any):
+    def rule(args: Sequence[jax.Array], dims: Dims, *, spec: ReadSpec, batch: int, **params: Any) -> Any:
         if meaning is not None and params["storage"] != WHOLE:
             return batching_of_meaning(meaning, p.multiple_results)(args, dims, spec=spec, batch=batch, **params)
         wrt = params.get("wrt", ())
