@@ -90,7 +90,7 @@ def read(texels: jax.Array, *args: jax.Array, spec: ReadSpec, loads: Loads = gat
 
 
 def masks_outside(texels: jax.Array, spec: ReadSpec) -> ForChannels:
-    """How the channels of a read choose what lies outside."""
+    """How the channels of a read choose between texels and the color outside."""
     outside = any(axis.address.has_outside for axis in spec.axes)
     return one_by_one(texels.shape[-1], spec.num_taps) if outside else alike
 
@@ -115,7 +115,7 @@ def value(
 
     Args:
         codes: whether texels are finite, and zero outside.
-        for_channels: how channels choose between a texel and what is outside.
+        for_channels: how channels choose between a texel and the color outside.
     """
     # Single texels keep all their bits, also those of NaN.
     single = color is None and spec.is_single
@@ -138,7 +138,7 @@ def mean(
     """The result of a read, rounded to `spec.dtype`: `read` at the coordinates of `operands`, or the mean of several.
 
     Args:
-        wrap: what is done to the function that computes one of several.
+        wrap: a transformation of the function that computes one of several reads.
     """
     if spec.several is None:
         return summed(read(spec.coords(operands)), spec).astype(spec.dtype)
@@ -268,7 +268,7 @@ def drawn_outside(spec: ReadSpec) -> Callable[..., jax.Array]:
 
 
 def expected_outside(expected: ReadSpec) -> Callable[..., jax.Array]:
-    """Its expectation."""
+    """The expectation of `drawn_outside`."""
     weight = lambda coords: beyond(coords, expected.axes)[0][..., None]
     in_sums = expected.with_dtype(expected.sums)
     return lambda number, *operands: jnp.broadcast_to(

@@ -15,7 +15,7 @@ import numpy as np
 from ..._jax.indexing import gather
 from ..describe.levels import chosen_level_size, level_size
 
-# Texels of a run. Levels of few texels take one run each.
+# Texels of a run. A level of few texels takes one run.
 RUN = 2**12
 # Texels that one texel of the next level covers along an axis, the outer ones in part.
 COVERED = 3

@@ -1,4 +1,4 @@
-"""The part of a texture that some samples read, found before its texels are loaded: for images that fit no memory.
+"""The part of a texture that samples read, computed before its texels are loaded: for images that fit no memory.
 
 A program finds between which positions samples lie. The texels that their taps read follow on the host, from the filter
 and the rule of each axis. They are a row of neighbors, which may go on after the last texel of an axis with the first.
@@ -143,7 +143,7 @@ def on_a_sphere(rule: AddressRule, taps: Sequence[tuple[int, int]], sizes: Seque
 
 
 def run_of(first: int, last: int) -> jax.Array:
-    """The numbers from `first` to `last`, of which the last one may follow itself, so that there are few lengths."""
+    """The numbers from `first` to `last`. The last one may be repeated, so that there are few lengths."""
     length = 1 << (last - first).bit_length()
     return jnp.asarray(np.minimum(np.arange(first, first + length), last).astype(np.int32))
 

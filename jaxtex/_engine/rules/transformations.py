@@ -89,8 +89,8 @@ def drawn_jvp(
     tangents: Sequence[Any],
     **params: Any,
 ):
-    """Of a read of drawn taps, or its adjoint: its own derivative in what it is linear in, and that of what is expected
-    of it in the operands. The first operand is the number that draws, which has none.
+    """The derivative of a read of drawn taps, or of its adjoint: its own in the argument in which it is linear, and
+    that of its expectation in the operands. The first operand, the number that draws, has none.
     """
     (first, number, *operands), out = primals, drawn(*primals, **params)
     terms = [jnp.zeros_like(out)]
@@ -184,7 +184,7 @@ def dtype_of(view: Any) -> Any:
 
 
 def as_cotangents(found: Iterator[jax.Array], view: Any) -> list[jax.Array | None]:
-    """The cotangents of the arrays of a view, each of which has one in `found`; `None` of an array that is known."""
+    """The cotangents of the arrays of a view, from the next ones of `found`; `None` of an array that is known."""
     pairs = [(next(found), a) for a in arrays_of(view)]
     return [as_cotangent(x, a.aval) if ad.is_undefined_primal(a) else None for x, a in pairs]
 
