@@ -77,7 +77,7 @@ def taps_of_axis(coord: jax.Array, size: int, kernel: FilterKernel, rule: Addres
 
 
 def position(coord: jax.Array, size: int, kernel: FilterKernel, rule: AddressRule, normalized: bool) -> jax.Array:
-    """A coordinate in texels, of which texel i spans [i, i + 1), with its center at i + 0.5. NaN acts as 0."""
+    """A coordinate in texels. Texel i spans [i, i + 1), with its center at i + 0.5. NaN acts as 0."""
     if normalized and rule.repeats:
         coord = jnp.where(jnp.abs(coord) < COORDINATE_LIMIT, coord, 0)
         coord = coord - 2 * jnp.trunc(coord / 2)  # exact, and a whole number of periods

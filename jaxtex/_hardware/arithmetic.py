@@ -114,7 +114,7 @@ def footprint(
 def side_in_volume(coord: jax.Array, side: jax.Array, size: int) -> jax.Array:
     """A component of a side of a footprint in a volume: what two of four neighboring threads differ by.
 
-    A position of which float32 has no number is far from all others.
+    A position beyond the range of float32 is far from all others.
     """
     start, end = number(coord), number(coord + side)
     is_near = (jnp.abs(start * size) < jnp.inf) & (jnp.abs(end * size) < jnp.inf)

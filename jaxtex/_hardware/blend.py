@@ -213,7 +213,7 @@ def parts(sum: Sum) -> tuple[jax.Array, jax.Array]:
 
 
 def rounded_parts(sum: Sum) -> tuple[jax.Array, jax.Array]:
-    """S rounded to a float, never -0, and what is left of S."""
+    """S rounded to a float, never -0, and the rest of S."""
     if sum.bits == FLOAT16.bits + 1:  # of one stencil, below 2^24
         rounded = sum.low.astype(jnp.float32)
         return rounded, jnp.zeros_like(rounded)

@@ -9,8 +9,8 @@ that choose a row of a table, and 16 bits x. The result is a polynomial, cut to 
 
     floor((8192 c0 + 2023 + c1 x + c2 s) / 2^15)
 
-s is x^2 2^-17 without the products of two bits of x that stand below 2^17. The rows were found from the reciprocals of
-all 2^23 significands, recorded on an NVIDIA H200; all are equal.
+s is x^2 2^-17 without the products of two bits of x that stand below 2^17. The rows follow from the reciprocals of all
+2^23 significands, recorded on an NVIDIA H200; all are equal.
 """
 
 import jax

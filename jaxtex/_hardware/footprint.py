@@ -96,7 +96,7 @@ def footprint_lod(ddx: Side, ddy: Side, bent: jax.Array | None = None) -> jax.Ar
 
 
 def extents(ddx: Side, ddy: Side) -> tuple[list[Side], list[jax.Array]]:
-    """The sides of a footprint and its diagonals, and how far it reaches along each."""
+    """The sides of a footprint and its diagonals, and its extents along them."""
     sums, differences = ([guarded_sum(a, sign * b) for a, b in zip(ddx, ddy)] for sign in (1, -1))
     lengths = [length(ddx), length(ddy), half_length(sums), half_length(differences)]
     return [ddx, ddy, sums, differences], lengths

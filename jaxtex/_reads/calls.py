@@ -12,6 +12,7 @@ import numpy as np
 from .._checks.arguments import ReadArguments, as_operands, common_shape
 from .._engine.arithmetic import FLOAT, READ, ReadArithmetic
 from .._engine.compute.decoding import read_dtype
+from .._engine.describe.axis import Axis
 from .._engine.describe.operands import Arrays, Coords, Operand, SeveralReads, split
 from .._engine.describe.plan import (
     Layout,
@@ -280,7 +281,9 @@ def gather(
     layout, (low, high) = layout_of(texture), LINEAR_TAPS
     sums, _ = numbers_of(texture, sampler.decoding, arguments.coords, blends=False)
 
-    def run(arithmetic: ReadArithmetic, texture: Texture, arguments: ReadArguments, kernels) -> jax.Array:
+    def run(
+        arithmetic: ReadArithmetic, texture: Texture, arguments: ReadArguments, kernels: Sequence[FilterKernel]
+    ) -> jax.Array:
         resolved = arithmetic.located(layout, arithmetic.resolve_level(layout, arguments, sampler))
         read = plan_of_level(layout, resolved, sampler, rounded_dtype(dtype, sums))
         axes = (*read.spec.axes[:-2], *with_kernels(read.spec.axes[-2:], kernels))
@@ -291,7 +294,7 @@ def gather(
     return jnp.stack(texels, axis=-1).astype(dtype)
 
 
-def with_kernels(axes, kernels: Sequence[FilterKernel]):
+def with_kernels(axes: Sequence[Axis], kernels: Sequence[FilterKernel]) -> tuple[Axis, ...]:
     """The axes with other filters."""
     return tuple(axis._replace(kernel=kernel) for axis, kernel in zip(axes, kernels))
 

@@ -4,5 +4,3 @@ To add one, name it in `modes` (a storage dtype has its name already) and write 
 knows no mode by name. A row's optional fields say what the specialized paths may assume; by default they assume
 nothing, and take the general path or raise an error.
 """
-
-# pyright: strict, reportUnknownMemberType=false

@@ -1,7 +1,5 @@
 """Address modes: the texel that a tap reads, on one axis, or on several that are addressed together."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 import dataclasses
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol

@@ -1,7 +1,5 @@
 """Filters: the taps around a position on one axis, and their weights."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 import functools
 import math
 from collections.abc import Callable, Sequence

@@ -1,13 +1,12 @@
 """Storage dtypes: the number that a stored texel stands for."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 import functools
 from enum import StrEnum
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import DTypeLike
 
 
 class Decoding(StrEnum):
@@ -63,7 +62,7 @@ STORAGE_FORMATS = {
 }
 
 
-def storage_format(dtype: Any) -> StorageFormat:
+def storage_format(dtype: DTypeLike) -> StorageFormat:
     """The row of a dtype.
 
     Raises:
@@ -86,17 +85,17 @@ def name_of(dtype: np.dtype[Any]) -> str:
     return dtype.name
 
 
-def is_blended(dtype: Any) -> bool:
+def is_blended(dtype: DTypeLike) -> bool:
     """Whether filters blend texels of a dtype as they are stored."""
     return storage_format(dtype).blends
 
 
-def rounded_dtype(dtype: Any, sums: Any) -> np.dtype[Any]:
+def rounded_dtype(dtype: DTypeLike, sums: DTypeLike) -> np.dtype[Any]:
     """The dtype to which a read rounds its `sums` at once, for a caller who asks for `dtype`: that one, or `sums`."""
     at_once = jnp.issubdtype(dtype, jnp.floating) and sum_dtype(dtype) == sums
     return np.dtype(dtype if at_once else sums)
 
 
-def sum_dtype(*dtypes: Any) -> np.dtype:
+def sum_dtype(*dtypes: DTypeLike) -> np.dtype[Any]:
     """The dtype in which numbers of these dtypes are summed: float64 if any of them is, else float32."""
-    return np.dtype(jnp.float64 if np.dtype(jnp.float64) in map(np.dtype, dtypes) else jnp.float32)
+    return np.dtype(jnp.float64 if np.dtype(jnp.float64) in [np.dtype(dtype) for dtype in dtypes] else jnp.float32)

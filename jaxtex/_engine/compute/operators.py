@@ -28,6 +28,10 @@ from .decoding import Loads, LoadTexel, bits_dtype, decode, gathers, in_bits, mo
 from .outside import ForChannels, alike, beyond, color_outside, one_by_one, with_color
 from .texel_sums import TexelSums, units_of
 
+# One of several reads, by its number.
+OneRead = Callable[[jax.Array], jax.Array]
+
+
 # The walk of a splat; those of a read are in `combinations`
 
 
@@ -86,7 +90,7 @@ def read(texels: jax.Array, *args: jax.Array, spec: ReadSpec, loads: Loads = gat
 
 
 def masks_outside(texels: jax.Array, spec: ReadSpec) -> ForChannels:
-    """How the channels of a read choose what lies outside."""
+    """How the channels of a read choose between texels and the color outside."""
     outside = any(axis.address.has_outside for axis in spec.axes)
     return one_by_one(texels.shape[-1], spec.num_taps) if outside else alike
 
@@ -111,7 +115,7 @@ def value(
 
     Args:
         codes: whether texels are finite, and zero outside.
-        for_channels: how channels choose between a texel and what is outside.
+        for_channels: how channels choose between a texel and the color outside.
     """
     # Single texels keep all their bits, also those of NaN.
     single = color is None and spec.is_single
@@ -126,23 +130,25 @@ def value(
 
 
 def mean(
-    read: Callable[[Coords], jax.Array], operands: Sequence[jax.Array], spec: ReadSpec, wrap=lambda f: f
+    read: Callable[[Coords], jax.Array],
+    operands: Sequence[jax.Array],
+    spec: ReadSpec,
+    wrap: Callable[[OneRead], OneRead] = lambda read: read,
 ) -> jax.Array:
     """The result of a read, rounded to `spec.dtype`: `read` at the coordinates of `operands`, or the mean of several.
 
     Args:
-        wrap: what is done to the function that computes one of several.
+        wrap: a transformation of the function that computes one of several reads.
     """
     if spec.several is None:
         return summed(read(spec.coords(operands)), spec).astype(spec.dtype)
 
-    @wrap
     def weighted_read(number: jax.Array) -> jax.Array:
         coords, weight = spec.read_at(number, *spec.numbers(operands))
         # A read without weight counts as zero, also where it returns NaN.
         return jnp.where(weight[..., None] > 0, weighted(weight, read(coords)), 0)
 
-    return summed(sum_of_calls(weighted_read, spec.num_reads), spec).astype(spec.dtype)
+    return summed(sum_of_calls(wrap(weighted_read), spec.num_reads), spec).astype(spec.dtype)
 
 
 def summed(values: jax.Array, spec: ReadSpec) -> jax.Array:
@@ -262,7 +268,7 @@ def drawn_outside(spec: ReadSpec) -> Callable[..., jax.Array]:
 
 
 def expected_outside(expected: ReadSpec) -> Callable[..., jax.Array]:
-    """Its expectation."""
+    """The expectation of `drawn_outside`."""
     weight = lambda coords: beyond(coords, expected.axes)[0][..., None]
     in_sums = expected.with_dtype(expected.sums)
     return lambda number, *operands: jnp.broadcast_to(

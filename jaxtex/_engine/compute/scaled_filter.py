@@ -8,11 +8,12 @@ as the fullest row needs, so that both the matrix and its transpose read, and no
 
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import DTypeLike
 
 from ..._jax.barriers import materialized
 from ..._jax.indexing import explicit_sharding, uncut
@@ -30,7 +31,7 @@ NEGLIGIBLE = 2.0**-40
 
 
 class Rows(NamedTuple):
-    """A matrix row by row: of each the columns of its entries, and their weights; (rows, entries)."""
+    """A matrix row by row: the columns of the entries of a row, and their weights; (rows, entries)."""
 
     column: np.ndarray
     weight: np.ndarray
@@ -85,7 +86,7 @@ class ScaledFilter(NamedTuple):
         found, which = np.unique(places, return_inverse=True)
         return *np.divmod(found, self.size), np.bincount(which, weight[kept], len(found))
 
-    @functools.lru_cache  # noqa: B019  of what is static
+    @functools.lru_cache  # noqa: B019  all arguments are static
     def rows(self, transposed: bool = False) -> Rows:
         """The matrix from texels to samples, or its transpose, row by row."""
         row, column, weight = self.entries()
@@ -120,7 +121,7 @@ def rounded_up(number: int, digits: int) -> int:
     return -(-number // step) * step
 
 
-def scaled(values: jax.Array, scaled_filter: ScaledFilter, axis: int, dtype: Any) -> jax.Array:
+def scaled(values: jax.Array, scaled_filter: ScaledFilter, axis: int, dtype: DTypeLike) -> jax.Array:
     """`values`, numbers of any dtype, read along an axis by a filter: `size` elements become `samples`.
 
     Args:
@@ -146,9 +147,9 @@ def multiplied(
 
 
 def entries_along(
-    values: jax.Array, axis: int, sums: np.dtype, placed: Any = None
+    values: jax.Array, axis: int, sums: np.dtype, placed: jax.sharding.NamedSharding | None = None
 ) -> Callable[[jax.Array, jax.Array], jax.Array]:
-    """What one entry of each row adds to the sums: ``entry(column, weight)``, an array of rows each."""
+    """The part of the sums that one entry of each row adds: ``entry(column, weight)``, of arrays over rows."""
     shape = [-1 if k == axis else 1 for k in range(values.ndim)]
 
     def entry(column: jax.Array, weight: jax.Array) -> jax.Array:
@@ -162,7 +163,7 @@ def entries_along(
 def sum_of_entries(
     entry: Callable[[jax.Array, jax.Array], jax.Array], columns: jax.Array, weights: jax.Array
 ) -> jax.Array:
-    """The sum of ``entry(column, weight)`` over the entries of rows, of which `columns` and `weights` hold one each."""
+    """The sum of ``entry(column, weight)`` over pairs of an element of `columns` and one of `weights`."""
 
     def several(columns: jax.Array, weights: jax.Array) -> jax.Array:
         return functools.reduce(jnp.add, map(entry, columns, weights))
@@ -175,7 +176,7 @@ def sum_of_entries(
 
 
 class SizedRows(NamedTuple):
-    """Rows of a filter as operands, of an axis of known length: (entries, rows) each."""
+    """Rows of a filter as operands, of an axis of known length: two arrays, (entries, rows)."""
 
     columns: jax.Array
     weights: jax.Array

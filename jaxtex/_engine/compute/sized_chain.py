@@ -5,7 +5,7 @@ many as the sizes need. What lies behind the last level is never read.
 """
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import jax
@@ -15,7 +15,7 @@ import numpy as np
 from ..._jax.indexing import gather
 from ..describe.levels import chosen_level_size, level_size
 
-# Texels of a run. Levels of few texels take one run each.
+# Texels of a run. A level of few texels takes one run.
 RUN = 2**12
 # Texels that one texel of the next level covers along an axis, the outer ones in part.
 COVERED = 3
@@ -140,5 +140,5 @@ def halved(chain: jax.Array, level: Level, first: jax.Array, weights: tuple[jax.
     return jax.lax.cond(even, of_pairs, of_parts)
 
 
-def sum_of(terms) -> jax.Array:
+def sum_of(terms: Iterable[jax.Array]) -> jax.Array:
     return functools.reduce(jnp.add, terms)

@@ -58,7 +58,7 @@ def rounded(value: jax.Array, unit: jax.Array) -> jax.Array:
 
 
 class TexelSums(NamedTuple):
-    """How the sums at each texel are laid out: a row of numbers for each.
+    """How sums are laid out: a row of numbers for each texel.
 
     Attributes:
         channels: of a value.

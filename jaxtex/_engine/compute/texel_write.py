@@ -190,7 +190,7 @@ def extreme_value(
 def extreme_source(
     stored: jax.Array, values: jax.Array, indices: tuple[jax.Array, ...], inside: jax.Array | None, rule: str
 ) -> jax.Array:
-    """The same, picked from its sources: the texel itself if it ties, else the first of the values that do."""
+    """`extreme_value`, picked from its sources: the texel itself if it ties, else the first value that does."""
     best = jax.lax.stop_gradient(extreme_value(stored, values, indices, inside, rule))
     shape, channels = values.shape[:-1], values.shape[-1]
     count = math.prod(shape)

@@ -1,4 +1,4 @@
-"""The part of a texture that some samples read, found before its texels are loaded: for images that fit no memory.
+"""The part of a texture that samples read, computed before its texels are loaded: for images that fit no memory.
 
 A program finds between which positions samples lie. The texels that their taps read follow on the host, from the filter
 and the rule of each axis. They are a row of neighbors, which may go on after the last texel of an axis with the first.
@@ -6,11 +6,12 @@ and the rule of each axis. They are a row of neighbors, which may go on after th
 
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..._tables.address_rules import AddressRule
 from ..._tables.filter_kernels import FilterKernel
@@ -26,6 +27,15 @@ MARGIN = 1
 WINDOW_DIGITS = 2
 # A window may be so many times as large as needed, if a program for its shape is there already.
 MOST_SPARE = 4
+
+
+class Sliceable(Protocol):
+    """An array that is cut by slices, such as a file that is read in parts."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    def __getitem__(self, key: tuple[slice, ...], /) -> ArrayLike: ...
 
 
 class Span(NamedTuple):
@@ -133,7 +143,7 @@ def on_a_sphere(rule: AddressRule, taps: Sequence[tuple[int, int]], sizes: Seque
 
 
 def run_of(first: int, last: int) -> jax.Array:
-    """The numbers from `first` to `last`, of which the last one may follow itself, so that there are few lengths."""
+    """The numbers from `first` to `last`. The last one may be repeated, so that there are few lengths."""
     length = 1 << (last - first).bit_length()
     return jnp.asarray(np.minimum(np.arange(first, first + length), last).astype(np.int32))
 
@@ -164,11 +174,11 @@ class WindowShapes:
         return exact
 
 
-def loaded(image: Any, spans: Sequence[Span], window: np.ndarray) -> np.ndarray:
+def loaded(image: Sliceable, spans: Sequence[Span], window: np.ndarray) -> np.ndarray:
     """A window whose first texels along each axis are those of an image that lie in spans.
 
     Args:
-        image: any array that is cut by slices, with an axis of channels behind those of the spans.
+        image: any array with an axis of channels behind those of the spans.
         window: an array of zeros, which is filled.
     """
     for pieces in itertools.product(*(span.pieces(size) for span, size in zip(spans, image.shape))):

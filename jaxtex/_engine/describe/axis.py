@@ -59,7 +59,7 @@ class Stored(NamedTuple):
             window it is that size, whatever stands here, since that may be an operand.
         start: the number of the first stored texel, from 0 to ``period - 1``; `None` where it is an operand.
         is_window: whether they hold all that the samples of interest need; other samples may read any texel.
-        levels: of a mip chain, what is stored of each level; then `start` is the number of the part.
+        levels: of a mip chain, the texels that are stored of each level; then `start` is the number of the part.
     """
 
     count: int | jax.Array
@@ -69,7 +69,7 @@ class Stored(NamedTuple):
     levels: tuple[StoredLevel, ...] = ()
 
     def at(self, level: jax.Array) -> "Stored":
-        """What is stored of a level of the mip chain, as arrays."""
+        """The texels that are stored of a level of the mip chain, as arrays."""
         if not self.levels:
             return self
         assert self.start is not None
@@ -160,7 +160,7 @@ class Axis(NamedTuple):
 
     @property
     def needs_start(self) -> bool:
-        """Whether the start of what is stored of it is an operand."""
+        """Whether the start of its stored texels is an operand."""
         return self.stored is not None and self.stored.start is None
 
     def with_given(self, sizes: Iterator[jax.Array], starts: Iterator[jax.Array]) -> "Axis":
@@ -182,7 +182,7 @@ class Axis(NamedTuple):
 
 
 def of_each(level: jax.Array, numbers: tuple[int, ...]) -> jax.Array:
-    """That one of some numbers, one for each level, that belongs to a level."""
+    """The number of a level, among one for each level."""
     # Counted, not looked up: a vector unit has no table.
     steps = [(k, b - a) for k, (a, b) in enumerate(itertools.pairwise(numbers)) if a != b]
     return sum((jnp.where(level > k, np.int32(n), 0) for k, n in steps), jnp.full_like(level, numbers[0]))

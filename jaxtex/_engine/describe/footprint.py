@@ -47,7 +47,7 @@ def biased(lod: jax.Array, sampler: Sampler) -> jax.Array:
 
 
 def clamped(lod: jax.Array, sampler: Sampler, num_levels: int | jax.Array) -> jax.Array:
-    """A level of detail within the bounds of the sampler, of which the lower wins, and of the chain."""
+    """A level of detail within the bounds of the chain, and of the sampler, whose lower bound wins."""
     last = num_levels - 1
     for low, high in (
         (sampler.min_mipmap_level_clamp, sampler.max_mipmap_level_clamp),
@@ -80,7 +80,7 @@ def footprint_level(sides: Sequence[Arrays], in_texels: Sequence[Arrays], max_an
 
     Args:
         sides: two of them, or three for the footprint of a voxel, in the units of the caller's coordinates.
-        in_texels: the same in texels of the finest level, with squares that are finite.
+        in_texels: these sides in texels of the finest level, with squares that are finite.
 
     Source: Vulkan specification, "Scale Factor Operation, LOD Operation and Image Level(s) Selection".
     """

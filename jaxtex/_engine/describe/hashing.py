@@ -61,13 +61,13 @@ class StridedRow:
 
 @dataclasses.dataclass(frozen=True)
 class RowOfLevel:
-    """The row of a vertex in a pyramid, some of whose levels are hashed. All hashed levels have as many rows.
+    """The row of a vertex in a pyramid of strided and hashed levels. All hashed levels have the same number of rows.
 
     Attributes:
         rows: of each level.
         hashed: whether each level is hashed.
-        level: the one of each sample, where it is known.
-        own_rows: those of that level.
+        level: the level of each sample, where it is known.
+        own_rows: the number of rows of that level.
     """
 
     rows: tuple[int, ...]

@@ -1,7 +1,5 @@
 """The levels of a mip chain: their sizes, and the texels of each part where they are cut for several devices."""
 
-# pyright: strict, reportUnknownMemberType=false
-
 import functools
 import math
 from collections.abc import Sequence

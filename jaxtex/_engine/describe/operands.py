@@ -78,7 +78,7 @@ def joined(arrays: Sequence[jax.Array], stacks: Stacks) -> tuple[Operand, ...]:
 
 
 def behind(count: int, stacks: Stacks) -> Stacks:
-    """The stacks of operands behind `count` more, which hold one number each."""
+    """The stacks of `count` operands that hold one number, and of others behind them."""
     return (*[None] * count, *stacks) if stacks else ()
 
 

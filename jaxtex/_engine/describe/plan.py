@@ -30,7 +30,7 @@ class Layout(NamedTuple):
         shape: of the finest level, channels included. Where sizes are operands, they are `None` here.
         num_levels: how many levels there are; where sizes are operands, how many there may be at most.
         capacity: of texels whose sizes are operands, how many the flat array holds that they lie in.
-        window: of a texture of which a part is stored, how many texels of each axis.
+        window: where a part of the texture is stored, the number of texels along each axis.
     """
 
     kind: TextureKind

@@ -89,7 +89,7 @@ class ReadSpec:
 
     @property
     def num_reads(self) -> int:
-        """The number of reads of which the result is the weighted mean, at most."""
+        """The largest number of reads whose weighted mean is the result."""
         return 1 if self.several is None else self.several.most
 
     @property
@@ -130,12 +130,12 @@ class ReadSpec:
         one = self if self.several is None else self.of_coords().of_each()
         return one.over(None).with_dtype(self.sums)
 
-    def over(self, color: Any) -> "ReadSpec":
-        """The same over a color outside, or over zero if that is `None`."""
+    def over(self, color: jax.Array | None) -> "ReadSpec":
+        """This spec over a color outside, or over zero if that is `None`."""
         return self.replace(has_color=color is not None)
 
     def of_each(self) -> "ReadSpec":
-        """The spec of the reads of which this is a sum."""
+        """The spec of the reads that this one sums."""
         return self.replace(summed_axes=())
 
     def differentiated(self, k: int) -> "ReadSpec":
@@ -144,7 +144,7 @@ class ReadSpec:
 
     # Operands
 
-    def color_and_operands(self, args: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
+    def color_and_operands(self, args: Sequence[jax.Array]) -> tuple[jax.Array | None, Sequence[jax.Array]]:
         """The color outside, or `None`, and the operands, from the arrays after the texels."""
         return (args[0], args[1:]) if self.has_color else (None, args)
 
@@ -186,7 +186,7 @@ class ReadSpec:
         coords, weight = self.grid.read(number, *numbers[self.given :])
         return (*numbers[: self.given], *coords), weight
 
-    def sample_shapes(self, operands: Sequence[Any]) -> list[tuple[int, ...]]:
+    def sample_shapes(self, operands: Sequence[jax.Array]) -> list[tuple[int, ...]]:
         """The shapes of operands without the axes of stacks: they broadcast to that of the samples."""
         stacks = self.stacks or [None] * len(operands)
         return [tuple(a.shape) if s is None else s.without_axis(a.shape) for s, a in zip(stacks, operands)]
@@ -207,11 +207,11 @@ class ReadSpec:
         return self.replace(decoding=Decoding.ELEMENT, dtype=np.dtype(dtype))
 
     def of_coords(self) -> "ReadSpec":
-        """The same for operands that are coordinates."""
+        """This spec for operands that are coordinates."""
         return self.replace(grid=as_given, stacks=())
 
     def with_dtype(self, dtype: np.dtype) -> "ReadSpec":
-        """The same with a result of another dtype."""
+        """This spec with a result of another dtype."""
         return self.replace(dtype=np.dtype(dtype))
 
 
@@ -220,14 +220,14 @@ class Read(NamedTuple):
 
     Attributes:
         spec: its static half. The axes are those of the texels as they are stored: level, layer, face, z, y, x.
-        operands: of which `spec.grid` makes a coordinate for each axis; as a rule they are the coordinates.
+        operands: the arrays from which `spec.grid` makes a coordinate for each axis; as a rule, the coordinates.
     """
 
     spec: ReadSpec
     operands: tuple[jax.Array, ...]
 
     def replace(self, **changes: Any) -> "Read":
-        """The same read with changes of its static half."""
+        """This read with changes of its static half."""
         return self._replace(spec=self.spec.replace(**changes))
 
     def with_given(self, given: Sequence[jax.Array]) -> "Read":
@@ -260,10 +260,10 @@ class Read(NamedTuple):
         return self.with_axis(axis, head, len(self.spec.axes))
 
     def in_pyramid(self, level: jax.Array, shapes: Sequence[tuple[int, ...]]) -> "Read":
-        """This read in levels of any sizes, of which `level` says which one each sample reads.
+        """This read in levels of any sizes. Each sample reads the level whose number is in `level`.
 
         Args:
-            shapes: of each level, whose texels are stored one after the other.
+            shapes: the shape of each level; their texels are stored one after the other.
         """
         axes = self.spec.axes
         sizes = iter(zip(*(shape[-1 - sum(a.role is Role.SPACE for a in axes) : -1] for shape in shapes)))

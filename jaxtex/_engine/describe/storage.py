@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from .spec import TEXELS, ReadSpec, Wrt
 
@@ -88,16 +89,16 @@ class WithHalo(NamedTuple):
         before, after: the halo, which neighbors sent: two arrays of one shape.
     """
 
-    own: Any
-    before: Any
-    after: Any
+    own: jax.Array
+    before: jax.Array
+    after: jax.Array
 
     @property
     def shape(self) -> tuple[int, ...]:
         return self.own.shape[0] + 2 * self.before.shape[0], *self.own.shape[1:]
 
     @property
-    def dtype(self) -> Any:
+    def dtype(self) -> np.dtype:
         return self.own.dtype
 
     @property
@@ -106,7 +107,7 @@ class WithHalo(NamedTuple):
         row = math.prod(self.own.shape[1:])
         return self.before.shape[0] * row, (self.before.shape[0] + self.own.shape[0]) * row
 
-    def arrays(self, name: str) -> dict[str, Any]:
+    def arrays(self, name: str) -> dict[str, jax.Array]:
         """The arrays, by names for a kernel that knows this one by `name`."""
         return {f"{name}_before": self.before, f"{name}_own": self.own, f"{name}_after": self.after}
 
@@ -129,7 +130,7 @@ class Halo(NamedTuple):
         before, own, after = jnp.split(texels, [self.reach, texels.shape[0] - self.reach])
         return WithHalo(own, before, after)
 
-    def missing(self, dtype: Any) -> float:
+    def missing(self, dtype: np.dtype) -> float:
         """The value of a sample that needs texels which are not stored."""
         return jnp.nan if self.marks_missing and jnp.issubdtype(dtype, jnp.floating) else 0
 
@@ -140,7 +141,7 @@ Storage = Whole | Slice | Halo
 class Sliced(NamedTuple):
     """Values of samples that are a slice of a larger array."""
 
-    whole: Any
+    whole: Any  # an array, or the shape and dtype of one that is to be made
     slice: Slice
 
     @property
@@ -148,14 +149,15 @@ class Sliced(NamedTuple):
         return self.slice.shape
 
     @property
-    def dtype(self) -> Any:
+    def dtype(self) -> np.dtype:
         return self.whole.dtype
 
 
-# Arguments, one for each texture, color, values or operand: an array, a `WithHalo` or a `Sliced`
+# Arguments, one for each texture, color, values or operand
+View = jax.Array | WithHalo | Sliced
 
 
-def views(args: Sequence[Any], contents: Sequence[Content], storage: Storage) -> list[Any]:
+def views(args: Sequence[jax.Array], contents: Sequence[Content], storage: Storage) -> list[Any]:
     """The arguments that the arrays of a primitive are.
 
     Args:
@@ -163,7 +165,7 @@ def views(args: Sequence[Any], contents: Sequence[Content], storage: Storage) ->
     """
     rest = iter(args)
 
-    def view(content: Content) -> Any:
+    def view(content: Content) -> View:
         if content is Content.TEXTURE and isinstance(storage, Halo):
             return WithHalo(next(rest), next(rest), next(rest))
         return Sliced(next(rest), storage) if content is Content.VALUES and isinstance(storage, Slice) else next(rest)
@@ -171,12 +173,12 @@ def views(args: Sequence[Any], contents: Sequence[Content], storage: Storage) ->
     return [*map(view, contents), *rest]
 
 
-def arrays_of(view: Any) -> Sequence[Any]:
+def arrays_of(view: View) -> Sequence[jax.Array]:
     """The arrays of an argument."""
     return view if isinstance(view, WithHalo) else [view.whole if isinstance(view, Sliced) else view]
 
 
-def whole_array(view: Any) -> jax.Array:
+def whole_array(view: View) -> jax.Array:
     """A copy of an argument as a whole array, if it is none."""
     if isinstance(view, WithHalo):
         return jnp.concatenate([view.before, view.own, view.after])
@@ -186,7 +188,7 @@ def whole_array(view: Any) -> jax.Array:
     return view.whole.reshape(-1, row)[:, start : start + count].reshape(view.shape)
 
 
-def slice_of(values: Any) -> Slice:
+def slice_of(values: jax.Array | jax.ShapeDtypeStruct | Sliced) -> Slice:
     """Where values lie: a whole array has them as rows of channels."""
     return values.slice if isinstance(values, Sliced) else Slice(values.shape, values.shape[-1], 0, values.shape[-1])
 

@@ -98,7 +98,7 @@ class Lowering(NamedTuple):
                 return False
         return runs_on_one_device(ctx)
 
-    def devices_to_run_on(self, ctx: Any, **params: Any) -> tuple:
+    def devices_to_run_on(self, ctx: Any, **params: Any) -> tuple[Any, ...]:
         """The devices of a program that XLA partitions, if `run` may be supported on the part of each; else none."""
         devices = devices_of_partition(ctx)
         if self.layout is None or not devices:
@@ -109,7 +109,9 @@ class Lowering(NamedTuple):
         parts = smallest_parts(self.layout, ctx.avals_in, params["spec"], params["batch"], len(devices))
         return devices if any(self.supports(*avals, **params) for avals in (ctx.avals_in, parts)) else ()
 
-    def in_parts(self, general: Callable[..., Any], ctx: Any, devices: tuple, **params: Any) -> Callable[..., Any]:
+    def in_parts(
+        self, general: Callable[..., Any], ctx: Any, devices: tuple[Any, ...], **params: Any
+    ) -> Callable[..., Any]:
         """`run` on the part of each device, or `general` where it is not supported there."""
 
         def on_part(*operands: Any, spec: ReadSpec) -> Any:

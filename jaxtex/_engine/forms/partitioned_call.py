@@ -131,7 +131,7 @@ class PartitionedCall(NamedTuple):
             need_replication_factors=tuple(name for name in self.sizes if not is_cut(name)),
         )
 
-    def cut(self, operands: Sequence[Any], results: Sequence[Any], devices: tuple) -> "Cut":
+    def cut(self, operands: Sequence[Any], results: Sequence[Any], devices: tuple[Any, ...]) -> "Cut":
         """How to cut the arrays, from how XLA would. Where two disagree, the larger one decides.
 
         Args:
@@ -215,7 +215,7 @@ def partitioned(
     on_part: Callable[..., Any],
     general: Callable[..., Any],
     results: Sequence[Any],
-    devices: tuple,
+    devices: tuple[Any, ...],
     *,
     spec: ReadSpec,
     batch: int,

@@ -1,4 +1,4 @@
-"""The primitives of a read, and what each of them means in terms of the others.
+"""The primitives of a read, and the meaning of each in terms of the others.
 
 The meaning gives the rules of reads that are more than one weighted sum, of derivatives of higher order, and of arrays
 that are not whole: a primitive means the same wherever its arrays lie.
@@ -63,7 +63,7 @@ def where_whole(rule: Callable[..., Any], otherwise: Callable[..., Any]) -> Call
 
 
 def of_whole_arrays(p: Primitive, layout: Layout) -> Callable[..., Any]:
-    """What `p` means wherever its arrays lie: the same of whole arrays."""
+    """The meaning of `p` wherever its arrays lie: `p` of whole arrays."""
 
     def meaning(*args: Any, spec: ReadSpec, storage: Storage, **params: Any) -> Any:
         wrt = params.get("wrt", ())
@@ -89,7 +89,7 @@ def of_whole_arrays(p: Primitive, layout: Layout) -> Callable[..., Any]:
     return meaning
 
 
-# A read in terms of plain ones, each of which is one weighted sum and not rounded
+# A read in terms of plain ones, which are one weighted sum and not rounded
 
 
 def read_of_whole(texels: Any, *args: Any, spec: ReadSpec, batch: int) -> Any:
@@ -118,7 +118,7 @@ def by_plain_reads(plain_read: Callable[..., Any], operands: Sequence[Any], spec
 
 
 def limited(plain_read: Callable[..., Any], *operands: Any, spec: ReadSpec) -> Any:
-    """What a limited read means: in each level that it blends, the sum of all taps, clipped to the nearest ones.
+    """The meaning of a limited read: in each level that it blends, the sum of all taps, clipped to the nearest ones.
 
     A tap is a read by a filter of one tap. So the tap that limits a channel gets that channel's derivatives, and its
     coordinates none. These are 1 + 2^n reads, and as many splats in reverse mode. One kernel would have to choose a
@@ -156,7 +156,7 @@ def pullback_of_whole(cotangent: Any, texels: Any, *operands: Any, spec: ReadSpe
 def operand_cotangents(
     of_coords: ByNumber, operands: Sequence[Any], spec: ReadSpec, wrt: Wrt, batch: int
 ) -> dict[int, Any]:
-    """`linearization.operand_cotangents` over `batch` leading axes, of which reverse mode keeps the operands."""
+    """`linearization.operand_cotangents` over `batch` leading axes; reverse mode keeps its operands alone."""
 
     def once(*args: Any) -> dict[int, Any]:
         return linearization.operand_cotangents(dict(zip(of_coords, args)), args[len(of_coords) :], spec, wrt)
@@ -164,8 +164,10 @@ def operand_cotangents(
     return rematerialized(operators.over_batch(once, batch), *of_coords.values(), *operands)
 
 
-def cotangent_times_read(texels, cotangent, *operands, spec: ReadSpec, **params):
-    return jnp.sum(bind(read_p, texels, *operands, spec=spec.of_each(), **params) * cotangent, -1)
+def cotangent_times_read(
+    texels: jax.Array, cotangent: jax.Array, *operands: jax.Array, spec: ReadSpec, batch: int
+) -> jax.Array:
+    return jnp.sum(bind(read_p, texels, *operands, spec=spec.of_each(), batch=batch) * cotangent, -1)
 
 
 read_meaning = where_whole(read_of_whole, of_whole_arrays(read_p, READ))

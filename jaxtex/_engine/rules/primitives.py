@@ -9,7 +9,7 @@ transposition and batching:
     (c) transpose of read in T = splat          transpose of splat in v = read
 
 Hence forward and reverse mode, every order, `vmap`, `jit` and `linear_transpose`. Line (a), as a whole, is a primitive
-too, with tangents of the operands of which `ReadSpec.grid` makes the coordinates. So is its transpose, `pullback`: then
+too, with tangents of the operands from which `ReadSpec.grid` makes the coordinates. So is its transpose, `pullback`:
 the gradients with respect to texels and operands are computed together, from one look at taps, texels and cotangent,
 and nothing but texels and operands is kept between the passes. Their own derivatives are those of (a) and (b).
 

@@ -73,8 +73,10 @@ def splat_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, spec: ReadSpec
     return [out], [functools.reduce(jnp.add, terms) if terms else jnp.zeros_like(out)]
 
 
-def tangent_times_splat(values, tangent, *operands, spec: ReadSpec, **params):
-    return splat_whole(values * tangent[..., None].astype(values.dtype), *operands, spec=spec.of_each(), **params)
+def tangent_times_splat(
+    values: jax.Array, tangent: jax.Array, *operands: jax.Array, spec: ReadSpec, batch: int
+) -> jax.Array:
+    return splat_whole(values * tangent[..., None].astype(values.dtype), *operands, spec=spec.of_each(), batch=batch)
 
 
 # Drawn taps
@@ -87,8 +89,8 @@ def drawn_jvp(
     tangents: Sequence[Any],
     **params: Any,
 ):
-    """Of a read of drawn taps, or its adjoint: its own derivative in what it is linear in, and that of what is expected
-    of it in the operands. The first operand is the number that draws, which has none.
+    """The derivative of a read of drawn taps, or of its adjoint: its own in the argument in which it is linear, and
+    that of its expectation in the operands. The first operand, the number that draws, has none.
     """
     (first, number, *operands), out = primals, drawn(*primals, **params)
     terms = [jnp.zeros_like(out)]
@@ -182,7 +184,7 @@ def dtype_of(view: Any) -> Any:
 
 
 def as_cotangents(found: Iterator[jax.Array], view: Any) -> list[jax.Array | None]:
-    """The cotangents of the arrays of a view, each of which has one in `found`; `None` of an array that is known."""
+    """The cotangents of the arrays of a view, from the next ones of `found`; `None` of an array that is known."""
     pairs = [(next(found), a) for a in arrays_of(view)]
     return [as_cotangent(x, a.aval) if ad.is_undefined_primal(a) else None for x, a in pairs]
 
@@ -200,7 +202,7 @@ def batching_rule(
     layout: Layout,
     joins: Callable[[Wrt, Dims], bool] = lambda *_: True,
     meaning: Callable[..., Any] | None = None,
-):
+) -> Callable[..., Any]:
     """How `p` is batched.
 
     Where all textures are shared, a new axis of the operands joins the shape of the samples, if it may. Otherwise it
@@ -211,7 +213,7 @@ def batching_rule(
         meaning: what it means, which is batched where arrays are not whole; `None` if they always are.
     """
 
-    def rule(args, dims: Dims, *, spec: ReadSpec, batch: int, **params: Any):
+    def rule(args: Sequence[jax.Array], dims: Dims, *, spec: ReadSpec, batch: int, **params: Any) -> Any:
         if meaning is not None and params["storage"] != WHOLE:
             return batching_of_meaning(meaning, p.multiple_results)(args, dims, spec=spec, batch=batch, **params)
         wrt = params.get("wrt", ())

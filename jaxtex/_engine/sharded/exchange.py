@@ -7,7 +7,7 @@ The functions here run on each device, inside `jax.shard_map`.
 # pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
@@ -109,7 +109,7 @@ def with_edges_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, edges: Ed
 
 def with_edges_transpose(cotangents: Sequence[Any], texels: Any, *, edges: Edges) -> tuple[jax.Array]:
     """Cotangents that neighbors return are added to those at both ends of a part."""
-    own, before, after = (ad.instantiate_zeros(c) for c in cotangents)
+    own, before, after = (cast(jax.Array, ad.instantiate_zeros(c)) for c in cotangents)
     size, reach, dimension = edges.own, edges.reach, edges.dimension
     if edges.once:
         # One of the two is zero, as no sample reads these texels.

@@ -145,7 +145,7 @@ class Place(NamedTuple):
 
 
 def places_of(start: TexelAddress, steps: list[Step], coords: Coords, axes: tuple[Axis, ...]) -> list[Place]:
-    """The steps of a walk with what they span: as a rule one axis each."""
+    """The steps of a walk with the coordinates and axes that they span, as a rule one axis."""
     counts = [len(step.sizes) for step in steps]
     inner, along = axes[-sum(counts) :], tuple(coords[-sum(counts) :])
     inner = inner if start.level is None else in_level(inner, start.level)
@@ -169,12 +169,12 @@ def first_nearest(coord: jax.Array, axis: Axis) -> jax.Array:
 
 
 def lowest(values: Sequence[jax.Array]) -> jax.Array:
-    """The least of some values; of equal ones the first, which gets the derivatives."""
+    """The least value; of equal ones the first, which gets the derivatives."""
     return functools.reduce(lambda low, x: jnp.where(x < low, x, low), values)
 
 
 def highest(values: Sequence[jax.Array]) -> jax.Array:
-    """The greatest of some values; of equal ones the first, which gets the derivatives."""
+    """The greatest value; of equal ones the first, which gets the derivatives."""
     return functools.reduce(lambda high, x: jnp.where(x > high, x, high), values)
 
 
@@ -184,14 +184,14 @@ def clipped(total: jax.Array, low: jax.Array, high: jax.Array) -> jax.Array:
 
 
 def nearest_taps(axes: tuple[Axis, ...]) -> list[tuple[Axis, ...]]:
-    """Axes that read one of the nearest taps each, without a weight."""
+    """For each of the nearest taps, axes that read it alone, without a weight."""
     filtered = [axis.role is Role.SPACE and not axis.integer for axis in axes]
     choices = itertools.product(*(LINEAR_TAPS if some else (axis.kernel,) for some, axis in zip(filtered, axes)))
     return [tuple(a._replace(kernel=kernel) for a, kernel in zip(axes, kernels)) for kernels in choices]
 
 
 def each_level(axes: tuple[Axis, ...]) -> list[tuple[Axis, ...]]:
-    """Axes that read one of the levels each that a read blends, times its weight."""
+    """For each level that a read blends, axes that read it alone, times its weight."""
     first, *others = axes
     if first.role is not Role.LEVEL or first.integer:
         return [axes]

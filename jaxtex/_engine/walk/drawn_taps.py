@@ -26,10 +26,10 @@ from .texel_walk import Step, Tap, axis_step, in_level, steps
 
 
 class Choice(NamedTuple):
-    """One of several, drawn by their weights.
+    """A choice among candidates, drawn by their weights.
 
     Attributes:
-        passed: of each but the first, whether it or a later one is drawn.
+        passed: for each candidate but the first, whether it or a later one is drawn.
         rest: a number from 0 to 1 for the next choice.
     """
 
@@ -51,7 +51,7 @@ class Choice(NamedTuple):
         return choice._replace(rest=jnp.clip(rest, 0, 1 - jnp.finfo(number.dtype).epsneg))
 
     def of(self, values: Sequence[jax.Array]) -> jax.Array:
-        """The value of the one that is drawn."""
+        """The value of the candidate that is drawn."""
         value, *others = values
         for passed, other in zip(self.passed, others, strict=True):
             value = jnp.where(passed, other, value)
@@ -139,12 +139,12 @@ def stored_indices(tap: Tap) -> tuple[jax.Array, ...]:
 
 
 def shares(found: Sequence[Step]) -> list[Shares]:
-    """For each step, those of the products of the weights of the steps after it."""
+    """For each step, the shares of the products of the weights of the steps after it."""
     return [total(found[k + 1 :]) for k in range(len(found))]
 
 
 def total(found: Sequence[Step]) -> Shares:
-    """Those of the products of the weights of all steps."""
+    """The shares of the products of the weights of all steps."""
     positive, negative = 1.0, 0.0
     for step in found:
         weights = step.weights()

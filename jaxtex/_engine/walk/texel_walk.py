@@ -1,7 +1,8 @@
 """The texels of a read: a walk over its axes, through levels, layers and seams, to flat indices.
 
-A walk is a list of steps, and a step a list of taps, of which a read takes one each. Most steps are one axis. Axes that
-are addressed together are one step: a tap off an edge of a cube's face changes the face, the row and the column.
+A walk is a list of steps, and a step a list of taps. A path through it takes one tap of each step. Most steps are one
+axis. Axes that are addressed together are one step: a tap off an edge of a cube's face changes the face, the row and
+the column.
 """
 
 import functools
@@ -69,7 +70,7 @@ class Step(NamedTuple):
         return [jnp.where(gone, 0, w + lost * share) for gone, w in zip(missing, products)]
 
     def without_outside(self) -> "Step":
-        """The same step with no weight for taps outside, which then need no mask."""
+        """This step with no weight for taps outside, which then need no mask."""
         weights = [w if t.inside is None else jnp.where(t.inside, w, 0) for t, w in zip(self.taps, self.weights())]
         taps = [t._replace(inside=None, factors=(w,), missing=None) for t, w in zip(self.taps, weights)]
         return self._replace(taps=taps)
@@ -295,7 +296,7 @@ def in_store(tap: Tap, group: tuple[Axis, ...]) -> Tap:
 
 
 def taps_are_available(coords: Coords, axes: tuple[Axis, ...], axis_taps: AxisTaps = taps) -> jax.Array:
-    """Whether all texels that a sample needs are stored, of axes of which some are stored in part."""
+    """Whether all texels that a sample needs are stored, where axes are stored in part."""
     taps_of_walks = (tap for _, _, some in walks(coords, axes, axis_taps) for step in some for tap in step.taps)
     return functools.reduce(jnp.logical_and, (tap.available for tap in taps_of_walks if tap.available is not None))
 

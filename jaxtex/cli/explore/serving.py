@@ -6,9 +6,9 @@ import signal
 import socket
 from collections.abc import Generator
 from types import FrameType
+from typing import Any
 
 from panel.io.server import get_server  # pyright: ignore[reportMissingImports]
-from tornado.ioloop import IOLoop  # pyright: ignore[reportMissingImports]
 
 from ..environment.devices import Device
 from ..errors import UserError
@@ -70,14 +70,15 @@ def free_port(host: str, port: int | None) -> int:
     Raises:
         UserError: if there is no such address, or the port that is given is in use.
     """
+    failures: list[OSError] = []
     for candidate in (port,) if port is not None else (EXPLORE_PORT, 0):
         try:
             return bound_port(host, candidate)
         except socket.gaierror as error:
             raise UserError(f"--host {host} is no address of this machine ({error.strerror})") from error
         except OSError as error:
-            failure = error
-    reason = failure.strerror or str(failure)
+            failures.append(error)
+    reason = failures[-1].strerror or str(failures[-1])
     raise UserError(
         f"cannot serve on {host}, port {port or EXPLORE_PORT}: {reason}; choose others with --host and --port"
     )
@@ -119,7 +120,7 @@ def handlers_kept() -> Generator[None, None, None]:
             signal.signal(number, handler)
 
 
-def stop_at_signals(loop: IOLoop) -> list[int]:
+def stop_at_signals(loop: Any) -> list[int]:
     """Has a signal stop the loop; returns a list to which the number of the signal comes.
 
     An exception from a handler would be lost in the loop, or be printed with a traceback.
@@ -128,7 +129,7 @@ def stop_at_signals(loop: IOLoop) -> list[int]:
 
     def stop(number: int, _: FrameType | None) -> None:
         ended.append(number)
-        loop.asyncio_loop.call_soon_threadsafe(loop.stop)  # pyright: ignore[reportAttributeAccessIssue]
+        loop.asyncio_loop.call_soon_threadsafe(loop.stop)
 
     for number in end_signals():
         if signal.getsignal(number) is not signal.SIG_IGN:

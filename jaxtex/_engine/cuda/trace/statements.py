@@ -4,7 +4,7 @@ import abc
 import contextlib
 import functools
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any, NamedTuple, Self
 
 import jax.numpy as jnp
@@ -76,7 +76,7 @@ class Statements(abc.ABC):
         """Emits a jaxpr, and returns its results."""
 
     @contextlib.contextmanager
-    def scope(self) -> Iterator[list[str]]:
+    def scope(self) -> Generator[list[str], None, None]:
         """Collects the statements of a block in the list that it yields. What they define ends with the block."""
         lines, defined, branches = self.lines, dict(self.defined), dict(self.branches)
         self.lines = []
@@ -84,7 +84,7 @@ class Statements(abc.ABC):
         self.lines, self.defined, self.branches = lines, defined, branches
 
     @contextlib.contextmanager
-    def exactly(self, exact: bool) -> Iterator[None]:
+    def exactly(self, exact: bool) -> Generator[None, None, None]:
         """Sets `exact` for a while."""
         before, self.exact = self.exact, exact
         yield
