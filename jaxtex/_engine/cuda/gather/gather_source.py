@@ -19,7 +19,7 @@ from ..build.launch import LANES
 from ..build.source import Constant
 from ..samples.sample_source import ARRAYS, AdjointPlan, SampleSource, names_of_axes
 from ..samples.sample_tiles import PLACE, Extent, SampleTiles
-from ..trace.device_functions import DeviceFunctions, Scalar, scalar
+from ..trace.emitter import DeviceFunctions, Scalar, scalar
 
 MADE_BY = "gather_source.py"
 # By the number of axes: the texels of a thread, for texels of one channel and of several, and the threads of a block.
@@ -65,12 +65,12 @@ class Rows(NamedTuple):
     """Those rows of a texture, neighbors along its first axis, that look for their samples.
 
     Attributes:
-        count: how many there are.
+        num_rows: how many there are.
         period: after how many rows of the texture the first one follows again.
         only_within: as in `AdjointPlan`.
     """
 
-    count: int
+    num_rows: int
     period: int
     only_within: tuple[int, int] | None
 
@@ -100,7 +100,7 @@ class GatherSource(SampleSource):
     def counts(self) -> tuple[int, ...]:
         """How many texels look for their samples, on each axis."""
         sizes = tuple(axis.known_size for axis in self.spec.axes)
-        return sizes if self.rows is None else (self.rows.count, *sizes[1:])
+        return sizes if self.rows is None else (self.rows.num_rows, *sizes[1:])
 
     @property
     def num_blocks(self) -> int:
@@ -151,7 +151,7 @@ class GatherSource(SampleSource):
         if self.rows is None or self.rows.only_within is None:
             functions.define(is_added, "All samples are added.", ["return true;"])
             return []
-        stored, only_within = Stored(self.rows.count, self.rows.period), self.rows.only_within
+        stored, only_within = Stored(self.rows.num_rows, self.rows.period), self.rows.only_within
         first, *others = self.spec.axes
         stored_axes = (first._replace(stored=stored), *others)
 

@@ -21,7 +21,7 @@ from ..build.source import Constant, struct_of
 from ..samples.operands import stored_at
 from ..samples.sample_source import ARRAYS, AT, SampleSource, define_or_add, names_of_axes
 from ..samples.sample_tiles import PLACE_AT, offset
-from ..trace.device_functions import DeviceFunctions, Scalar, names_of, scalar, struct_of_numbers
+from ..trace.emitter import DeviceFunctions, Scalar, names_of, scalar, struct_of_numbers
 from ..trace.memory import load_row
 from .operand_results import OperandResults
 from .window_walk import Walk, as_it_is
