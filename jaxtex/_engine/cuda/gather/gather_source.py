@@ -163,9 +163,6 @@ class GatherSource(SampleSource):
         functions.add(is_added, comment, added, ("first_row", np.dtype(np.int32)), *of_sample)
         return []
 
-    def includes(self) -> tuple[str, ...]:
-        return *super().includes(), "gather/view.cuh"
-
     def constants(self) -> list[Constant]:
         axes, numbers = self.spec.axes, num_numbers(self.dims, self.num_operands)
         own = own_texels(self.dims, self.lanes.width)
@@ -258,7 +255,7 @@ def view(spec: ReadSpec, extent: Sequence[int], own: Sequence[int], operands: Se
         operands: of the first sample.
 
     Returns:
-        The numbers of `View` in `view.cuh`. Positions are relative to that of the first sample.
+        The numbers of `View` in `gather.cu`. Positions are relative to that of the first sample.
 
         - offset, bound: on each axis, what leads from the center of a thread's first texel to the middle of the
           positions that it looks for, and how far this may lie from zero.
