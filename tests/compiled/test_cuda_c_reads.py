@@ -15,7 +15,7 @@ from jaxtex._engine.arithmetic import FLOAT
 from jaxtex._engine.compute.decoding import decode, ratio
 from jaxtex._engine.compute.outside import zero_outside
 from jaxtex._engine.cuda.read import read_kernel
-from jaxtex._engine.cuda.trace.memory import load_row
+from jaxtex._engine.cuda.trace.indexing import load_row
 from jaxtex._engine.describe.plan import layout_of
 from jaxtex._engine.forms import gpu_kernels
 from jaxtex._engine.walk.combinations import blend

@@ -119,7 +119,7 @@ def in_windows(
     if sums is not None:
         totals = [totals_of(plan, cotangent.dtype, samples, sums, remaining)]
         given += [] if sums.units is None else [KernelArray(ArrayRole.UNITS, jnp.stack(sums.units))]
-    given += [KernelArray(ArrayRole.TEXELS, texels)] if plan.wrt else []
+    given += [] if texels is None or not plan.wrt else [KernelArray(ArrayRole.TEXELS, texels)]
     cotangents = OperandResults.of(plan, samples, operands)
     arrays = KernelArrays([*given, *operands_of(operands)], [*totals, *cotangents.results], ABSENT)
     found = WindowSource(cotangents, arrays).run("texture_pullback" if plan.wrt else "texture_splat")

@@ -4,12 +4,23 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from .spec import TEXELS, ReadSpec, Wrt
+
+
+class Shaped(Protocol):
+    """Anything with a shape and a dtype: an array, its abstract value, or a view of several arrays or a slice."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    @property
+    def dtype(self) -> np.dtype: ...
 
 
 class Content(Enum):

@@ -30,6 +30,7 @@ from ..compute.operators import batched
 from ..describe.spec import TEXELS, ReadSpec, Wrt
 from ..describe.storage import PULLBACK, READ, SPLAT, WHOLE, Halo, Layout, Slice, Storage, views
 from . import cpu
+from .device_axes import Devices
 from .partitioned_call import partitioned, smallest_parts
 
 NO_RULE = "jaxtex: a function of the library has no GPU kernel, so XLA's form, which is slower, takes its place:"
@@ -94,7 +95,7 @@ class Lowering(NamedTuple):
                 return False
         return runs_on_one_device(ctx)
 
-    def devices_to_run_on(self, ctx: Any, **params: Any) -> tuple:
+    def devices_to_run_on(self, ctx: Any, **params: Any) -> Devices:
         """The devices of a program that XLA partitions, if `run` may be supported on the part of each; else none."""
         devices = devices_of_partition(ctx)
         if self.layout is None or not devices:
@@ -105,7 +106,7 @@ class Lowering(NamedTuple):
         parts = smallest_parts(self.layout, ctx.avals_in, params["spec"], params["batch"], len(devices))
         return devices if any(self.supports(*avals, **params) for avals in (ctx.avals_in, parts)) else ()
 
-    def in_parts(self, general: Callable[..., Any], ctx: Any, devices: tuple, **params: Any) -> Callable[..., Any]:
+    def in_parts(self, general: Callable[..., Any], ctx: Any, devices: Devices, **params: Any) -> Callable[..., Any]:
         """`run` on the part of each device, or `general` where it is not supported there."""
 
         def on_part(*operands: Any, spec: ReadSpec) -> Any:
@@ -113,7 +114,7 @@ class Lowering(NamedTuple):
             found = unless_refused(self.run, *operands, **static) if self.supports(*operands, **static) else None
             if found is not None:
                 return found
-            self.warn_of_slow_sums(ctx, **static)
+            self.warn_of_slow_sums(ctx, **params)
             return general(*operands, **static)
 
         assert self.layout is not None

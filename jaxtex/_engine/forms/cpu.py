@@ -21,6 +21,7 @@ from ..compute.operators import accumulated, as_texels, over_batch, samples_per_
 from ..compute.texel_sums import TexelSums, power_of_two_above, row_lanes, units_of
 from ..describe.axis import Axis
 from ..describe.spec import TEXELS, ReadSpec, Wrt
+from ..describe.storage import Shaped
 from ..walk.taps import Taps, taps
 from ..walk.texel_walk import flat_sizes, texels_shape
 
@@ -43,7 +44,7 @@ def loads_words(stored: jax.Array) -> LoadTexel:
     return loads_bytes(for_channels(materialized(packed(stored, WORD)), WORD.itemsize))
 
 
-def supports_read(texels: Any, *args: Any, spec: ReadSpec, batch: int) -> bool:
+def supports_read(texels: Shaped, *args: Shaped, spec: ReadSpec, batch: int) -> bool:
     """Whether texels have four bytes, and are no more than the samples, whose few taps must make up for the words."""
     if texels.dtype != jnp.uint8 or texels.shape[-1] != WORD.itemsize or not 1 < spec.num_taps <= MOST_TAPS:
         return False
@@ -106,6 +107,7 @@ def cotangents_of_one(
         else:
             value = gather(values, (row_of_value(start + jnp.arange(block, dtype=jnp.int32), shape, own),))
         if of_axes:
+            assert texels is not None
             found = coordinate_cotangents(value, texels, coords, spec, wrt)
             put = lambda a, v: jax.lax.dynamic_update_slice_in_dim(a, v.astype(a.dtype), start, 0)
             of_axes = {k: put(a, found[k]) for k, a in of_axes.items()}
@@ -140,7 +142,9 @@ def row_of_value(sample: jax.Array, shape: tuple[int, ...], own: tuple[int, ...]
     return row
 
 
-def supports_adjoint(cotangent: Any, texels: Any, *operands: Any, spec: ReadSpec, batch: int, **_: Any) -> bool:
+def supports_adjoint(
+    cotangent: Shaped, texels: Shaped | None, *operands: Shaped, spec: ReadSpec, batch: int, **_: Any
+) -> bool:
     """Whether the samples of one texture are more than a block, and are counted in int32."""
     shapes = (shape[batch:] for shape in spec.sample_shapes(operands))
     samples, lanes = math.prod(np.broadcast_shapes(cotangent.shape[batch:-1], *shapes)), row_lanes(cotangent.shape[-1])

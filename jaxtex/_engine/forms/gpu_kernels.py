@@ -18,7 +18,7 @@ from ..cuda.trace.elementwise import C_TYPES
 from ..cuda.trace.statements import PrimitiveOfCaller, UnknownPrimitive
 from ..describe.axis import sizes_are_known
 from ..describe.spec import TEXELS, ReadSpec, Wrt
-from ..describe.storage import WHOLE, Halo, Part, Slice, Storage, each_part, slices_of
+from ..describe.storage import WHOLE, Halo, Part, Shaped, Slice, Storage, each_part, slices_of
 from ..walk.texel_walk import flat_sizes
 
 # The kernels, and why one cannot be made.
@@ -51,7 +51,7 @@ def can_compile_kernels() -> bool:
 # What the kernels support
 
 
-def kernel_fits(arrays: Sequence[Any], *counts: int) -> bool:
+def kernel_fits(arrays: Sequence[Shaped], *counts: int) -> bool:
     """Whether a kernel can be compiled, counts are within int32, and numbers within 32 bits.
 
     Args:
@@ -63,18 +63,18 @@ def kernel_fits(arrays: Sequence[Any], *counts: int) -> bool:
     return min(counts) > 0 and max(counts) < COUNT_LIMIT
 
 
-def kernel_decodes(texels: Any, spec: ReadSpec) -> bool:
+def kernel_decodes(texels: Shaped, spec: ReadSpec) -> bool:
     """Whether a kernel can load and decode texels; a thread knows which channels are colors if it has all of them."""
     most = WIDTHS[0] if spec.decoding is Decoding.SRGB else MAX_CHANNELS
     return texels.shape[-1] <= most and is_known(texels.dtype)
 
 
-def is_known(dtype: Any) -> bool:
+def is_known(dtype: np.dtype) -> bool:
     """Whether numbers of a dtype have a type in a kernel."""
-    return np.dtype(dtype).name in C_TYPES
+    return dtype.name in C_TYPES
 
 
-def supports_read(texels: Any, *args: Any, spec: ReadSpec, batch: int, storage: Storage = WHOLE) -> bool:
+def supports_read(texels: Shaped, *args: Shaped, spec: ReadSpec, batch: int, storage: Storage = WHOLE) -> bool:
     """With a halo, a thread must know from its coordinates which texels it needs, and store what a read computes."""
     _, operands = spec.color_and_operands(args)
     dtypes = spec.dtype, *(a.dtype for a in operands)
@@ -90,7 +90,7 @@ def supports_read(texels: Any, *args: Any, spec: ReadSpec, batch: int, storage: 
     return kernel_fits([texels, *operands], samples)
 
 
-def supports_concatenated_read(*avals: Any, parts: Sequence[Part], row_axes: int) -> bool:
+def supports_concatenated_read(*avals: Shaped, parts: Sequence[Part], row_axes: int) -> bool:
     """Whether each part is a read that runs as a kernel and computes its values, all have one dtype, and none cuts
     sectors.
     """
@@ -108,9 +108,9 @@ def supports_concatenated_read(*avals: Any, parts: Sequence[Part], row_axes: int
 
 
 def supports_adjoint(
-    cotangent: Any,
-    texels: Any,
-    *operands: Any,
+    cotangent: Shaped,
+    texels: Shaped | None,
+    *operands: Shaped,
     spec: ReadSpec,
     wrt: Wrt,
     batch: int,
@@ -136,7 +136,7 @@ def supports_adjoint(
     return kernel_fits([cotangent, *operands], math.prod(textures) * sizes[0], math.prod(samples))
 
 
-def loads_values(values: Any, storage: Storage) -> bool:
+def loads_values(values: Shaped, storage: Storage) -> bool:
     """Whether kernels load values that are a slice of an array as they load a whole one."""
     if not isinstance(storage, Slice):
         return True
@@ -144,7 +144,7 @@ def loads_values(values: Any, storage: Storage) -> bool:
     return not lanes.aligned or storage.keeps_aligned(lanes.width)
 
 
-def supports_convolve(values: Any, *, weights: tuple[float, ...], axis: int, full: bool) -> bool:
+def supports_convolve(values: Shaped, *, weights: tuple[float, ...], axis: int, full: bool) -> bool:
     del full
     row = math.prod(values.shape[axis:]) + 4 * len(weights) * math.prod(values.shape[axis + 1 :])
     return values.dtype == jnp.float32 and row < COUNT_LIMIT and kernel_fits([values], 1)

@@ -8,14 +8,14 @@ import functools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ..trace.elementwise import literal
 from ..trace.emitter import DeviceFunctions
 from . import launch
-from .arrays import ArrayRole, KernelArrays
+from .arrays import Filled, KernelArrays
 
 # Includes name headers by their path from here.
 FOLDER = Path(__file__).parents[1]
@@ -193,7 +193,7 @@ class KernelSource(abc.ABC):
             ),
         }
 
-    def run(self, name: str) -> dict[tuple[ArrayRole, int], Any]:
+    def run(self, name: str) -> Filled:
         """The arrays that the kernel fills, by role and number; it is called `name`."""
         headers, arrays = self.headers(name), self.arrays
         kernel = launch.Kernel(program(self.file, headers), name, self.num_blocks, self.num_threads, headers)

@@ -12,6 +12,7 @@ import numpy as np
 from ...describe.axis import Axis, Role, Stored
 from ...describe.operands import StoredOrder
 from ...describe.spec import ReadSpec
+from ...describe.storage import Shaped
 from ...walk.taps import taps, texels_per_unit, to_position
 from ...walk.texel_walk import other_part, taps_are_available
 from ..build.arrays import ArrayRole, KernelArray, KernelArrays, operands_of
@@ -38,7 +39,7 @@ ROUNDING, LEAST_ROUNDING = 1e-6, 1e-3
 SLACK = 0.02
 
 
-def is_gathered(spec: ReadSpec, shape: Sequence[int], batch: int, operands: Sequence[Any]) -> bool:
+def is_gathered(spec: ReadSpec, shape: Sequence[int], batch: int, operands: Sequence[Shaped]) -> bool:
     """Whether texels can look for their samples: the grid is affine, and taps outside read nothing."""
     grid, axes = spec.grid, spec.axes
     dims = grid.affine_axes if isinstance(grid, StoredOrder) else 0
@@ -233,7 +234,7 @@ class ViewSource(SampleSource):
 
         def function(outer: jax.Array) -> Any:
             zero = jnp.zeros_like(outer)
-            return view(self.spec, extent, self.own, self.loaded(self.samples.index(outer, zero, zero, zero)))
+            return view(self.spec, extent, self.own, self.loaded(self.samples.index_of(outer, zero, zero, zero)))
 
         signature = f"Row<float, numbers> view_of({ARRAYS}, int outer)"
         functions.add(signature, "The view of an image, by its number.", function, PLACE[0])

@@ -14,7 +14,7 @@ from ...compute.texel_sums import power_of_two_below
 from ...describe.axis import Role
 from ...describe.operands import Coords
 from ...describe.spec import ReadSpec
-from ...describe.storage import WHOLE, Halo, Part, Sliced, Storage, WithHalo, each_part, slice_of, slices_of
+from ...describe.storage import WHOLE, Halo, Part, Shaped, Sliced, Storage, WithHalo, each_part, slice_of, slices_of
 from ...walk.texel_walk import other_part, taps_are_available
 from ..build.arrays import ArrayRole, KernelArray, KernelArrays, operands_of
 from ..samples.sample_tiles import Extent, SampleTiles, samples_shape
@@ -82,7 +82,9 @@ def concatenated_read(*args: jax.Array, parts: Sequence[Part], row_axes: int) ->
     return whole
 
 
-def result_shape(texels: Any, operands: Sequence[Any], spec: ReadSpec, batches: tuple[int, ...]) -> tuple[int, ...]:
+def result_shape(
+    texels: Shaped, operands: Sequence[Shaped], spec: ReadSpec, batches: tuple[int, ...]
+) -> tuple[int, ...]:
     """The shape of the result of a read, whose textures and colors have the batch axes `batches`."""
     shape = samples_shape(batches, spec.sample_shapes(operands))
     along = [len(shape) + axis for axis in spec.summed_axes]

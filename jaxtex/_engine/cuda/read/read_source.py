@@ -22,7 +22,7 @@ from ..samples.sample_source import names_of_axes
 from ..samples.sample_tiles import PLACE_AT, SampleTiles, offset, slice_struct, unravelled
 from ..trace.elementwise import C_TYPES, literal
 from ..trace.emitter import DeviceFunctions, Scalar, names_of, scalar, struct_of_numbers
-from ..trace.memory import load_row
+from ..trace.indexing import load_row
 
 # The result of a read at coordinates, of the texels that a function loads, and the border color, (1, C): (1, C).
 ReadValue = Callable[[LoadTexel, Coords, jax.Array | None], jax.Array]
@@ -57,9 +57,9 @@ class ReadThreads(NamedTuple):
     summed: tuple[int, ...]
     along: tuple[int, ...]
 
-    def index(self, place: Sequence[jax.Array], number: Sequence[jax.Array]) -> list[jax.Array]:
+    def index_of(self, place: Sequence[jax.Array], number: Sequence[jax.Array]) -> list[jax.Array]:
         """The index of a sample on each axis, also of one of several of which a thread takes the sum."""
-        index = self.tiles.index(*place)
+        index = self.tiles.index_of(*place)
         if self.summed:
             for axis, i in zip(self.along, unravelled(number[0] - 1, self.summed)):
                 index.insert(axis, i)
@@ -118,7 +118,7 @@ class ReadSource(KernelSource):
     def coords(self, *args: jax.Array) -> list[jax.Array]:
         """The coordinates of a read at a place, of those of its number if there are several; then its weight."""
         place, number = args[: len(PLACE_AT)], args[len(PLACE_AT) :]
-        numbers = load_numbers(self.spec, self.arrays.operands, self.threads.index(place, number))
+        numbers = load_numbers(self.spec, self.arrays.operands, self.threads.index_of(place, number))
         if not self.averages:
             return list(map(scalar, self.spec.coords_at(*numbers)))
         coords, weight = self.spec.read_at(*number, *numbers)
@@ -128,12 +128,12 @@ class ReadSource(KernelSource):
         """The number of a thread's sample, and its first channel."""
         *place, part = args
         tiles = self.threads.tiles
-        return [offset(tiles.index(*place), tiles.shape), scalar(self.threads.first_channel(part, self.channels))]
+        return [offset(tiles.index_of(*place), tiles.shape), scalar(self.threads.first_channel(part, self.channels))]
 
     def read(self, *args: jax.Array) -> list[jax.Array]:
         """The read of a thread at a place, of a part of the channels, at coordinates; and whether it is noted."""
         place, part, coords = args[: len(PLACE_AT)], args[len(PLACE_AT)], args[len(PLACE_AT) + 1 :]
-        index, width = self.threads.tiles.index(*place)[: self.batch], self.threads.width
+        index, width = self.threads.tiles.index_of(*place)[: self.batch], self.threads.width
         channel, texels = self.threads.first_channel(part, self.channels), self.arrays[ArrayRole.TEXELS]
         sizes = flat_sizes(self.spec.axes)
         factors = [self.channels * math.prod(sizes[k:]) for k in range(len(sizes) + 1)]
@@ -242,7 +242,7 @@ class ReadSource(KernelSource):
 
     def constants(self) -> list[Constant]:
         threads, arrays = self.threads, self.arrays
-        noted = arrays[ArrayRole.NOTED].size if ArrayRole.NOTED in arrays else 0
+        noted = math.prod(arrays[ArrayRole.NOTED].shape) if ArrayRole.NOTED in arrays else 0
         return [
             Constant("steps", threads.tiles.num_steps, "the samples of a thread"),
             Constant("parts", threads.parts, "the threads of a sample"),

@@ -100,7 +100,7 @@ class SampleSource(KernelSource):
 
     def add_offsets(self, functions: DeviceFunctions) -> None:
         def function(*place: jax.Array) -> Any:
-            index = self.samples.index(*place)
+            index = self.samples.index_of(*place)
             read_from = self.plan.read_from
             texels = offset(index[: len(read_from)], read_from) * self.plan.texels_per_texture
             values = self.arrays[ArrayRole.VALUES].shape[:-1]

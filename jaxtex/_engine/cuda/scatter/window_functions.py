@@ -23,7 +23,7 @@ from ..samples.operands import stored_at
 from ..samples.sample_source import ARRAYS, AT, SampleSource, define_or_add, names_of_axes
 from ..samples.sample_tiles import PLACE_AT, offset
 from ..trace.emitter import DeviceFunctions, Scalar, names_of, scalar, struct_of_numbers
-from ..trace.memory import load_row
+from ..trace.indexing import load_row
 from .operand_results import OperandResults
 
 INT, FLOAT = np.dtype(np.int32), np.dtype(np.float32)
@@ -137,7 +137,7 @@ class WindowFunctions(SampleSource):
         return *super().includes(), "scatter/types.cuh"
 
     def coords_of(self, *place: jax.Array) -> Any:
-        index = self.samples.index(*place)
+        index = self.samples.index_of(*place)
         texture = [offset(index, self.plan.textures)] if self.several_textures else []
         return [*texture, *map(scalar, self.spec.coords_at(*self.loaded(index)))]
 
@@ -192,7 +192,7 @@ class WindowFunctions(SampleSource):
 
         def cotangents(*args: jax.Array) -> Any:
             of_coords = dict(zip(self.coordinate_axes, args[len(PLACE_AT) :]))
-            numbers = self.loaded(self.samples.index(*args[: len(PLACE_AT)]))
+            numbers = self.loaded(self.samples.index_of(*args[: len(PLACE_AT)]))
             found = operand_cotangents(of_coords, numbers, of_numbers, wrt)
             return [[found[k].astype(jnp.float32) for k in wrt]]
 
