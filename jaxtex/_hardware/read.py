@@ -5,7 +5,6 @@ The border color is a texel too, which the unit stores in the format of the text
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
@@ -18,7 +17,7 @@ from .._engine.compute.outside import color_outside
 from .._engine.describe.operands import Coords
 from .._engine.describe.spec import ReadSpec
 from .._engine.describe.storage import READ
-from .._engine.forms.choice import kernel
+from .._engine.forms.choice import Lowering, kernel
 from .._engine.rules.primitives import over_batch, type_of_read
 from .._engine.rules.transformations import batching_rule
 from .._engine.walk.texel_walk import TexelAddress, flattened, walks
@@ -29,9 +28,6 @@ from .._jax.primitives import bind, define
 from .._tables.storage_formats import Decoding
 from .blend import SRGB_TABLE, Levels, blend, srgb_entry
 from .taps import ONE, Weighted, stencils, taps
-
-if TYPE_CHECKING:
-    from .._engine.cuda.build.launch import Launcher
 
 # Reads of more channels than these are blended all at once: one after the other, they take long to compile.
 MOST_SINGLE_CHANNELS = 4
@@ -129,16 +125,8 @@ def single(texel: jax.Array, decoding: Decoding) -> jax.Array:
     return jnp.where(is_color(value), srgb_entry(SRGB_TABLE, texel).astype(jnp.float32) * 2.0**-16, value)
 
 
-def read_in_kernel(
-    texels: jax.Array,
-    color: jax.Array,
-    *operands: jax.Array,
-    spec: ReadSpec,
-    batch: int,
-    launcher: "Launcher | None" = None,
-) -> jax.Array:
+def read_in_kernel(texels: jax.Array, color: jax.Array, *operands: jax.Array, spec: ReadSpec, batch: int) -> jax.Array:
     """`read_array` in a kernel of a GPU, over `batch` leading axes, on which an operand has their size or 1."""
-    from .._engine.cuda.build.launch import THIS_GPU
     from .._engine.cuda.read.read_kernel import read_each_sample
 
     def value_of(load_texel: LoadTexel, coords: Coords, color: jax.Array | None) -> jax.Array:
@@ -149,7 +137,7 @@ def read_in_kernel(
     # that is only near the exact one. So `value` has the same bits wherever a compiler rounds once; coordinates, which
     # may be any function's, do not.
     name = "texture_unit_read"
-    return read_each_sample(value_of, texels, color, operands, spec, batch, name, launcher or THIS_GPU, exact=True)
+    return read_each_sample(value_of, texels, color, operands, spec, batch, name, exact=True)
 
 
 # The border color as the unit stores it: converted to the format of the texture
@@ -199,7 +187,8 @@ def srgb_code(x: jax.Array) -> jax.Array:
 
 
 BY_CHANNEL = functools.partial(read_array, by_channel=True)
-LOWERING = kernel("read", READ)._replace(run=read_in_kernel, fallback=functools.partial(batched, BY_CHANNEL))
+_, SUPPORTS_READ = kernel("read")
+LOWERING = Lowering("cuda", read_in_kernel, SUPPORTS_READ, functools.partial(batched, BY_CHANNEL), READ)
 read_p = define(
     "texture_unit_read",
     read_array,

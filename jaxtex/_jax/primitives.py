@@ -30,14 +30,10 @@ class Form(Protocol):
 
     Attributes:
         platform: ``"cpu"`` or ``"cuda"``.
-        fallback: what programs of that platform get in place of the form for all; `None` is that one.
     """
 
     @property
     def platform(self) -> str: ...
-
-    @property
-    def fallback(self) -> Callable[..., Any] | None: ...
 
     def rule(self, general: Callable[..., Any]) -> Callable[..., Any]:
         """The lowering rule, which uses `general` in programs that this form does not suit."""
@@ -74,7 +70,7 @@ def define(
     define_evaluation(p, form, static, types)
     mlir.register_lowering(p, lowered(form))
     for row in lowerings:
-        mlir.register_lowering(p, row.rule(row.fallback or form), platform=row.platform)
+        mlir.register_lowering(p, row.rule(form), platform=row.platform)
     if linear_in is not None:
         ad.primitive_jvps[p] = jvp_of_meaning(p, meaning)
         ad.primitive_transposes[p] = transpose_of_meaning(meaning, linear_in)

@@ -16,20 +16,19 @@ from jaxtex._engine.arithmetic import FLOAT
 from jaxtex._engine.compute import operators, texel_sums
 from jaxtex._engine.compute.texel_sums import Units
 from jaxtex._engine.cuda.build import launch
-from jaxtex._engine.cuda.build.launch import THIS_GPU
 from jaxtex._engine.cuda.read import read_kernel
 from jaxtex._engine.cuda.trace import elementwise
 from jaxtex._engine.describe.plan import layout_of
 from jaxtex._engine.forms import gpu_kernels
+from jaxtex._engine.forms.choice import as_splat
 from jaxtex._engine.walk import texel_walk
 from jaxtex._jax import versions
 from jaxtex._reads.calls import plan_of_call
-from tests.support.host_compiler import HostLauncher
+from tests.support.host_compiler import RUN_HERE
 from tests.support.tolerances import assert_close, assert_sums_close, assert_trees_close
 
 F32 = np.dtype(np.float32)
 ON_GPU = jax.default_backend() == "gpu"
-LAUNCHER = THIS_GPU if ON_GPU else HostLauncher()
 
 
 def normal(*shape):
@@ -198,15 +197,15 @@ def test_kernels_number_samples_and_texels_in_32_bits(monkeypatch):
     monkeypatch.setattr(gpu_kernels, "can_compile_kernels", lambda: True)
     case = CASES["2d"]
     of = lambda *shape, dtype=np.float32: jax.ShapeDtypeStruct(shape, dtype)
-    static = {"spec": case.spec, "batch": 1}
+    static, supports_splat = {"spec": case.spec, "batch": 1}, as_splat(gpu_kernels.supports_adjoint)
     assert gpu_kernels.supports_read(of(5, 6, 7, 1), of(5, 9, 9), of(1, 9, 9), **static)
     assert gpu_kernels.supports_read(of(2**25, 6, 7, 4), of(1, 2, 2), of(1, 2, 2), **static)
     assert not gpu_kernels.supports_read(of(2**17, 6, 7, 1), of(1, 2**7, 2**7), of(1, 2**7, 2**7), **static)
     assert not gpu_kernels.supports_read(of(5, 6, 7, 1), of(5, 9, 9, dtype=np.float64), of(1, 9, 9), **static)
-    assert gpu_kernels.supports_splat(of(5, 9, 9, 1), of(1, 9, 9), of(1, 9, 9), **static)
-    assert gpu_kernels.supports_splat(of(2**24, 2, 2, 64), of(1, 2, 2), of(1, 2, 2), **static)
-    assert not gpu_kernels.supports_splat(of(2**26, 2, 2, 1), of(1, 2, 2), of(1, 2, 2), **static)
-    assert not gpu_kernels.supports_splat(of(2**24, 2, 2, 0), of(1, 2, 2), of(1, 2, 2), **static)
+    assert supports_splat(of(5, 9, 9, 1), of(1, 9, 9), of(1, 9, 9), **static)
+    assert supports_splat(of(2**24, 2, 2, 64), of(1, 2, 2), of(1, 2, 2), **static)
+    assert not supports_splat(of(2**26, 2, 2, 1), of(1, 2, 2), of(1, 2, 2), **static)
+    assert not supports_splat(of(2**24, 2, 2, 0), of(1, 2, 2), of(1, 2, 2), **static)
 
 
 def test_a_kernel_reads_texels_by_two_indices(monkeypatch):
@@ -216,10 +215,11 @@ def test_a_kernel_reads_texels_by_two_indices(monkeypatch):
     expected = jax.vmap(lambda t, y, x: operators.read(t, y, x, spec=spec))(texels, y, x)
     monkeypatch.setattr(texel_walk, "INDEX_LIMIT", 40)
     assert texel_walk.flat_sizes(spec.axes) == [6, 7]
-    assert_sums_close([read_kernel.read(texels, y, x, spec=spec, batch=1, launcher=LAUNCHER)], [expected])
+    with RUN_HERE:
+        assert_sums_close([read_kernel.read(texels, y, x, spec=spec, batch=1)], [expected])
     monkeypatch.setattr(gpu_kernels, "can_compile_kernels", lambda: True)
     assert gpu_kernels.supports_read(texels, y, x, spec=spec, batch=1)
-    assert not gpu_kernels.supports_splat(normal(2, 9, 33, 5), y, x, spec=spec, batch=1)
+    assert not as_splat(gpu_kernels.supports_adjoint)(normal(2, 9, 33, 5), y, x, spec=spec, batch=1)
 
 
 @pytest.mark.gpu

@@ -11,19 +11,18 @@ import pytest
 
 import jaxtex as jt
 from jaxtex._engine.compute import linearization
-from jaxtex._engine.cuda import adjoint_kernel
-from jaxtex._engine.cuda.build.launch import THIS_GPU
+from jaxtex._engine.cuda.adjoint_kernel import adjoint
+from jaxtex._engine.cuda.build import launch
 from jaxtex._engine.cuda.gather import gather_source
 from jaxtex._engine.describe.plan import layout_of, plan_of_grid
 from jaxtex._engine.describe.spec import TEXELS
 from jaxtex._tables.filter_kernels import FILTER_KERNELS, filter_kernel
 from jaxtex.warp.grids import affine, displaced, pixel_centers
-from tests.support.host_compiler import HostLauncher
+from tests.support.host_compiler import run_kernel
 from tests.support.tolerances import assert_close, assert_sums_close
 
 F32 = np.dtype(np.float32)
 ON_GPU = jax.default_backend() == "gpu"
-LAUNCHER = THIS_GPU if ON_GPU else HostLauncher()
 by_arrays = jax.jit(linearization.pullback, static_argnames=("spec", "wrt"))
 COS, SIN = np.cos(0.5), np.sin(0.5)
 TURN = np.float32([[COS, -SIN, 9], [SIN, COS, -5]])
@@ -34,15 +33,21 @@ def normal(*shape):
     return np.random.default_rng(sum(shape)).normal(size=shape).astype(np.float32)
 
 
-class Launches:
-    """Remembers which kernels ran."""
+@pytest.fixture(autouse=True)
+def launched(monkeypatch):
+    """The names of the kernels that ran."""
+    names = []
 
-    def __init__(self):
-        self.names = []
+    def run(kernel, *args):
+        names.append(kernel.name)
+        return run_kernel(kernel, *args)
 
-    def run(self, kernel, *args):
-        self.names.append(kernel.name)
-        return LAUNCHER.run(kernel, *args)
+    monkeypatch.setattr(launch, "run", run)
+    return names
+
+
+def pullback(*args, batch=0, **static):
+    return adjoint(*args, batch=batch, texel_dtype=F32, **static)
 
 
 @pytest.mark.slow
@@ -102,14 +107,14 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_texels_find_their_samples(name):
+def test_texels_find_their_samples(name, launched):
     case, kernels = CASES[name]
-    cotangent, launches = normal(*case.output, case.channels), Launches()
+    cotangent = normal(*case.output, case.channels)
     args = cotangent, case.texels, *case.operands
     (expected,) = by_arrays(*args, spec=case.spec(), wrt=(TEXELS,))
     spec = case.spec(case.deterministic)
-    found = adjoint_kernel.pullback(*args, spec=spec, wrt=(TEXELS,), batch=0, launcher=launches)
-    assert launches.names == kernels
+    found = pullback(*args, spec=spec, wrt=(TEXELS,))
+    assert launched == kernels
     assert_sums_close(found, [expected])
 
 
@@ -132,7 +137,7 @@ def test_the_cotangents_of_the_matrix_come_along(name):
     case = CASES[name][0]
     args = normal(*case.output, case.channels), case.texels, *case.operands
     static = {"spec": case.spec(), "wrt": (TEXELS, *range(len(case.operands)))}
-    texels, *operands = adjoint_kernel.pullback(*args, **static, batch=0, launcher=LAUNCHER)
+    texels, *operands = pullback(*args, **static)
     assert_sums_close([texels], by_arrays(*args, **static)[:1])
     assert_cotangents_close(operands, args, case.spec())
 
@@ -148,23 +153,23 @@ def test_batches_of_textures_and_of_images(textures, matrices):
     wide = lambda a: jnp.broadcast_to(a, (3, *a.shape[1:]))
     args, static = (images, texels, *operands), {"spec": spec, "wrt": (TEXELS, *range(8))}
     expected = jax.vmap(functools.partial(by_arrays, spec=spec, wrt=(TEXELS,)))(images, *map(wide, args[1:]))
-    found, *cotangents = adjoint_kernel.pullback(*args, **static, batch=1, launcher=LAUNCHER)
+    found, *cotangents = pullback(*args, **static, batch=1)
     assert_sums_close([found], expected)
     assert_cotangents_close(cotangents, args, spec, batch=1)
     args = images, texels[0], *operands  # several images of one texture
-    found, *cotangents = adjoint_kernel.pullback(*args, **static, batch=0, launcher=LAUNCHER)
+    found, *cotangents = pullback(*args, **static)
     assert_sums_close([found], by_arrays(*args, spec=spec, wrt=(TEXELS,)))
     assert_cotangents_close(cotangents, args, spec)
 
 
-def test_texels_of_some_images_alone_find_their_samples():
+def test_texels_of_some_images_alone_find_their_samples(launched):
     """An image of several tiles that is gathered, and one on a line, whose samples go through windows."""
     case = Case(TURN)
     maps = np.stack([TURN, CASES["singular"][0].matrix]).reshape(2, 6)
     operands = *(p[None] for p in pixel_centers(case.output)), *(maps[:, k].reshape(-1, 1, 1) for k in range(6))
-    args, spec, launches = (normal(2, *case.output, 3), case.texels, *operands), case.spec(), Launches()
-    found = adjoint_kernel.pullback(*args, spec=spec, wrt=(TEXELS,), batch=0, launcher=launches)
-    assert launches.names == BOTH
+    args, spec = (normal(2, *case.output, 3), case.texels, *operands), case.spec()
+    found = pullback(*args, spec=spec, wrt=(TEXELS,))
+    assert launched == BOTH
     assert_sums_close(found, by_arrays(*args, spec=spec, wrt=(TEXELS,)))
 
 
@@ -172,9 +177,7 @@ def test_values_that_are_not_finite_stay_where_they_fall():
     case = Case(np.float32([[1, 0, 0], [0, 1, 0]]), 2, (20, 20), (20, 20))
     cotangent = normal(20, 20, 2)
     cotangent[3, 4], cotangent[10, 11] = np.inf, np.nan
-    (found,) = adjoint_kernel.pullback(
-        cotangent, case.texels, *case.operands, spec=case.spec(), wrt=(TEXELS,), batch=0, launcher=LAUNCHER
-    )
+    (found,) = pullback(cotangent, case.texels, *case.operands, spec=case.spec(), wrt=(TEXELS,))
     finite = np.isfinite(found).all(-1)
     rows, columns = np.nonzero(~finite)
     assert {(3, 4), (10, 11)} <= set(zip(rows, columns))
@@ -189,9 +192,9 @@ def test_a_value_that_is_not_finite_changes_no_other_sum(channels):
     cotangent[20, 10], cotangent[12, 25] = 0, 0
     others = cotangent.copy()
     others[20, 10], others[12, 25] = np.inf, np.nan
-    static = {"spec": case.spec(), "wrt": (TEXELS,), "batch": 0, "launcher": LAUNCHER}
-    (expected,) = adjoint_kernel.pullback(cotangent, case.texels, *case.operands, **static)
-    (found,) = adjoint_kernel.pullback(others, case.texels, *case.operands, **static)
+    static = {"spec": case.spec(), "wrt": (TEXELS,)}
+    (expected,) = pullback(cotangent, case.texels, *case.operands, **static)
+    (found,) = pullback(others, case.texels, *case.operands, **static)
     finite = np.isfinite(found)
     assert (~finite).sum() == 8 * channels  # four texels each
     np.testing.assert_array_equal(np.asarray(found)[finite], np.asarray(expected)[finite])
@@ -202,7 +205,7 @@ def test_values_that_are_alike_along_x():
     column = normal(case.output[0], 1, 3)
     static = {"spec": case.spec(), "wrt": (TEXELS,)}
     expected = by_arrays(np.tile(column, (1, case.output[1], 1)), case.texels, *case.operands, **static)
-    found = adjoint_kernel.pullback(column, case.texels, *case.operands, **static, batch=0, launcher=LAUNCHER)
+    found = pullback(column, case.texels, *case.operands, **static)
     assert_sums_close(found, expected)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import jaxtex as jt
 from jaxtex import warp
-from jaxtex._engine.forms import cpu_read
+from jaxtex._engine.forms import cpu
 from jaxtex._jax.float_bits import rounded_to
 from tests.support.tolerances import assert_close, assert_codes_close, assert_exact
 
@@ -55,13 +55,13 @@ def test_words_are_loaded_where_samples_make_up_for_them(monkeypatch):
         asked.append(stored.shape)
         return loads(stored)
 
-    loads = cpu_read.loads_words
-    monkeypatch.setattr(cpu_read, "loads_words", loads_words)
+    loads = cpu.loads_words
+    monkeypatch.setattr(cpu, "loads_words", loads_words)
     texels = codes(*SIZE, 4)
     for count, filter_mode, channels in ((64, "linear", 4), (62, "linear", 4), (64, "point", 4), (64, "linear", 3)):
         read(texels[..., :channels], None, points(count), filter_mode)
     assert asked == [(63, 4)]
-    monkeypatch.setattr(cpu_read, "MOST_TEXELS", 62)
+    monkeypatch.setattr(cpu, "MOST_TEXELS", 62)
     read(texels, None, points(65))
     assert asked == [(63, 4)]
 

@@ -14,16 +14,15 @@ from jaxtex._checks.arguments import as_operands, check_read_arguments
 from jaxtex._engine.arithmetic import FLOAT
 from jaxtex._engine.compute.decoding import decode, ratio
 from jaxtex._engine.compute.outside import zero_outside
-from jaxtex._engine.cuda.build.launch import THIS_GPU
 from jaxtex._engine.cuda.read import read_kernel
-from jaxtex._engine.cuda.trace.memory import load_row
+from jaxtex._engine.cuda.trace.indexing import load_row
 from jaxtex._engine.describe.plan import layout_of
 from jaxtex._engine.forms import gpu_kernels
 from jaxtex._engine.walk.combinations import blend
 from jaxtex._hardware.arithmetic import HARDWARE
 from jaxtex._hardware.read import read_in_kernel, result_dtype, stored_color, value
 from jaxtex._reads.calls import plan_of_call
-from tests.support.host_compiler import HostLauncher, Thread, can_contract, run_threads
+from tests.support.host_compiler import RUN_HERE, Thread, can_contract, run_threads
 from tests.support.host_kernels import kernels_on_cpu
 from tests.support.tolerances import assert_close
 
@@ -167,8 +166,6 @@ def test_reads_in_hardware_arithmetic_bit_for_bit(contracting):
 
 # Whole kernels
 
-LAUNCHER = THIS_GPU if jax.default_backend() == "gpu" else HostLauncher()
-
 
 def stored(dtype, *shape):
     """Texels of any dtype."""
@@ -189,13 +186,14 @@ def pair(texels, read_as, coords, **options):
     return both_forms(Read(jt.texture2d(jnp.asarray(texels), border_color=color), coords, sampler), read_as)
 
 
+@RUN_HERE
 def both_forms(read, read_as):
     """A read as a kernel, and as operations on arrays."""
     texture, decoding, color = read.texture, read.sampler.decoding, read.texture.border_color
     plan, arithmetic = read.plan, read.arithmetic
     plan = plan.replace(dtype=np.dtype(read_as))
     spec = plan.spec
-    static = {"spec": spec, "batch": 0, "launcher": LAUNCHER}
+    static = {"spec": spec, "batch": 0}
     expected = arithmetic.read(texture, plan)
     if arithmetic is HARDWARE:
         color = stored_color(color, texture.num_channels, texture.dtype, decoding)

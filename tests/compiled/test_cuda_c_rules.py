@@ -7,7 +7,8 @@ import pytest
 from jax.ad_checkpoint import checkpoint_name
 
 from jaxtex._engine.cuda.trace.emitter import IDENTITIES, RULES, Emitter, UnknownPrimitive
-from jaxtex._engine.cuda.trace.memory import load_row
+from jaxtex._engine.cuda.trace.indexing import load_row
+from jaxtex._engine.cuda.trace.meanings import MEANINGS
 from jaxtex._jax.calls import CALLS, where_needed
 from tests.support.emitted import INF, NAN, assert_as_jax, numbers, primitives
 from tests.support.host_compiler import Thread, run_threads
@@ -284,7 +285,8 @@ def test_every_rule():
     assert_as_jax(threads, is_exact=lambda name: name != "products")
     seen = set().union(*(primitives(jax.make_jaxpr(t.function)(t.inputs[0][:1]).jaxpr) for t in threads.values()))
     # Older versions of JAX stack by other primitives.
-    assert RULES.keys() - {"load_row", "stack", "unstack"} <= seen, RULES.keys() - seen
+    rules = RULES.keys() | MEANINGS.keys()
+    assert rules - {"load_row", "stack", "unstack"} <= seen, rules - seen
     assert CALLS.keys() & seen
     assert set(IDENTITIES) & seen
 

@@ -7,8 +7,7 @@ import jax
 import pytest
 
 from jaxtex._engine.cuda.build import launch
-from jaxtex._engine.cuda.build.launch import Launcher
-from jaxtex._engine.forms import cpu_adjoint, gpu_kernels
+from jaxtex._engine.forms import cpu, gpu_kernels
 from tests.compiled.calls import BATCHES, POINTS, TEXELS
 from tests.compiled.contract import CALLS, ReadContract, with_cotangents
 from tests.support import host_kernels
@@ -51,7 +50,7 @@ class TestArrays(ReadContract):
     calls = (*POINTS, *TEXELS, *BATCHES, *FEW)
 
     def run(self, function, *args):
-        blocks = mock.patch.multiple(cpu_adjoint, BLOCK=128, FEWEST_SAMPLES=16)
+        blocks = mock.patch.multiple(cpu, BLOCK=128, FEWEST_SAMPLES=16)
         with on_a_cpu(), blocks:
             return jax.jit(function)(*args)
 
@@ -70,12 +69,12 @@ class TestKernels(ReadContract):
     """Kernels as C++: one that reads runs in each call, and one for its cotangents."""
 
     def run(self, function, *args):
-        def noted(launcher, kernel, *args):
+        def noted(kernel, *args):
             self.launched.add(kernel.name)
-            return host_kernels.run(launcher, kernel, *args)
+            return host_kernels.run(kernel, *args)
 
         self.launched = set()
-        with on_a_cpu(), kernels_on_cpu(), mock.patch.object(Launcher, "run", noted):
+        with on_a_cpu(), kernels_on_cpu(), mock.patch.object(launch, "run", noted):
             return jax.jit(function)(*args)
 
     def found(self, name, function=with_cotangents):

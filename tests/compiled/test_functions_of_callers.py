@@ -12,7 +12,7 @@ import pytest
 
 import jaxtex as jt
 from jaxtex._checks import hints
-from jaxtex._engine.cuda.build.launch import Launcher
+from jaxtex._engine.cuda.build import launch
 from jaxtex._engine.cuda.build.source import scalars
 from jaxtex._engine.cuda.trace.emitter import EXPRESSIONS
 from tests.support import host_kernels
@@ -55,11 +55,11 @@ def kernels_noted():
     """The sources of the kernels that run meanwhile, by their names."""
     sources = {}
 
-    def noted(launcher, kernel, *args):
+    def noted(kernel, *args):
         sources[kernel.name] = kernel.source
-        return host_kernels.run(launcher, kernel, *args)
+        return host_kernels.run(kernel, *args)
 
-    with kernels_on_cpu(), mock.patch.object(Launcher, "run", noted):
+    with kernels_on_cpu(), mock.patch.object(launch, "run", noted):
         yield sources
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import jaxtex as jt
 from jaxtex._engine.cuda.build import launch, nvrtc
-from jaxtex._engine.cuda.build.launch import THIS_GPU, Kernel, Launcher
+from jaxtex._engine.cuda.build.launch import Kernel
 from jaxtex._engine.cuda.build.nvrtc import CompilationFailed, CompilerUnavailable
 from jaxtex._engine.forms import choice
 from jaxtex._jax import versions
@@ -93,21 +93,22 @@ def test_what_jaxlib_launches(gpu, monkeypatch):
     monkeypatch.setattr(launch, "triton_launcher", lambda: FakeTriton)
     protos = []
     monkeypatch.setattr(launch.zlib, "compress", lambda proto: protos.append(proto.decode()) or proto)
-    run = lambda *args: Launcher(launch.launch_by_triton).run(KERNEL, args, RESULTS, {2: 1})
+    monkeypatch.setattr(launch, "chosen_launch", lambda: launch.launch_by_triton)
+    run = lambda *args: launch.run(KERNEL, args, RESULTS, {2: 1})
     text = for_cuda(run, *ARGS)
     assert "output_tuple_indices = [1], operand_index = 2" in text
     image = ("add", 2, 1, 0, "PTX", "", 90)
     assert protos == [repr(("add", b"", (image, 4, 1, 1, [(0, 16)] * 5)))]
     odd = Kernel(SOURCE, "add", 1, 48)
     with pytest.raises(CompilerUnavailable, match="48 threads"):
-        Launcher(launch.launch_by_triton).run(odd, ARGS, RESULTS)
+        launch.run(odd, ARGS, RESULTS, {})
 
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", LAUNCHES)
-def test_a_gpu_runs_what_is_launched(name):
-    launcher = Launcher(LAUNCHES[name])
-    run = lambda *args: launcher.run(KERNEL, args, RESULTS, {2: 1})
+def test_a_gpu_runs_what_is_launched(name, monkeypatch):
+    monkeypatch.setattr(launch, "chosen_launch", lambda: LAUNCHES[name])
+    run = lambda *args: launch.run(KERNEL, args, RESULTS, {2: 1})
     total, count = jax.jit(run)(*ARGS)
     assert_exact(total, ARGS[0] + ARGS[1])
     assert int(count) == 7 + 256
@@ -242,4 +243,4 @@ def test_kernels_need_a_gpu_that_is_seen(monkeypatch):
     monkeypatch.setattr(jax, "local_devices", none)
     assert launch.local_capability() is None
     with pytest.raises(CompilerUnavailable, match="sees no NVIDIA GPU"):
-        THIS_GPU.run(KERNEL, [jnp.asarray(a) for a in ARGS], RESULTS)
+        launch.run(KERNEL, [jnp.asarray(a) for a in ARGS], RESULTS, {})

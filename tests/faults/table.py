@@ -287,7 +287,7 @@ FAULTS = {
         ENGINE + "describe/axis.py", "Polynomials(((0.0, 1.0),))", "Polynomials(((1e-3, 1.0),))", "test_nn_weighted.py"
     ),
     "sums: a term has the value of another sample": Fault(
-        ENGINE + "forms/cpu_adjoint.py",
+        ENGINE + "forms/cpu.py",
         "row = row + jax.lax.rem(sample, np.int32(n)) * np.int32(stride)",
         "row = row + jax.lax.rem(sample + 1, np.int32(n)) * np.int32(stride)",
         "test_forms.py",

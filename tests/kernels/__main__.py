@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxtex as jt
-from jaxtex._engine.cuda.build.launch import Launcher
+from jaxtex._engine.cuda.build import launch
 from jaxtex._engine.forms import gpu_kernels
 
 FOLDER = Path(__file__).parent
@@ -46,15 +46,15 @@ def headers():
     """The texts of the headers of one kernel of each file, by their paths in this folder."""
     found = {}
 
-    def noted(launcher, kernel, args, results, aliases=None):
-        del launcher, args, aliases
+    def noted(kernel, args, results, aliases):
+        del args, aliases
         for name, text in kernel.headers.items():
             found.setdefault(name, text)
         return [jnp.zeros(result.shape, result.dtype) for result in results]
 
     with (
         mock.patch.object(gpu_kernels, "can_compile_kernels", return_value=True),
-        mock.patch.object(Launcher, "run", noted),
+        mock.patch.object(launch, "run", noted),
     ):
         for program, shapes in PROGRAMS:
             args = [jax.ShapeDtypeStruct(shape, np.float32) for shape in shapes]

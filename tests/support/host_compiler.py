@@ -12,10 +12,12 @@ import threading
 import types
 from pathlib import Path
 from typing import NamedTuple
+from unittest import mock
 
 import jax
 import numpy as np
 
+from jaxtex._engine.cuda.build import launch
 from jaxtex._engine.cuda.build.source import scalars
 from jaxtex._engine.cuda.trace.elementwise import C_TYPES
 from jaxtex._engine.cuda.trace.emitter import Emitter
@@ -190,23 +192,28 @@ static void run_warp(int first) {{
 """
 
 
-class HostLauncher:
-    """Runs kernels on the CPU, as `Launcher` does on a GPU; on arrays with values, not in a traced program."""
+def fill(kernel, args, results, aliases):
+    """The arrays that a kernel fills, as arrays of NumPy."""
+    given = [np.ascontiguousarray(a) for a in args]
+    out = [np.zeros(r.shape, r.dtype) for r in results]
+    for argument, result in aliases.items():
+        out[result][:] = given[argument]
+    arrays = [*given, *out]
+    arguments = ", ".join(f"({C_TYPES[a.dtype.name]}*)arguments[{k}]" for k, a in enumerate(arrays))
+    run = RUN.format(name=kernel.name, arguments=arguments, exported=EXPORTED)
+    library = compiled("\n".join((ON_CPU, kernel.source, run)))
+    pointers = (ctypes.c_void_p * len(arrays))(*(a.ctypes.data for a in arrays))
+    with ONE_AT_A_TIME:
+        library.run(kernel.num_blocks, kernel.num_threads, "any_lane" in kernel.source, pointers)
+    return out
 
-    def run(self, kernel, args, results, aliases=None):
-        return [jax.numpy.asarray(a) for a in self.fill(kernel, args, results, aliases)]
 
-    def fill(self, kernel, args, results, aliases=None):
-        """What `run` returns, as arrays of NumPy."""
-        given = [np.ascontiguousarray(a) for a in args]
-        out = [np.zeros(r.shape, r.dtype) for r in results]
-        for argument, result in (aliases or {}).items():
-            out[result][:] = given[argument]
-        arrays = [*given, *out]
-        arguments = ", ".join(f"({C_TYPES[a.dtype.name]}*)arguments[{k}]" for k, a in enumerate(arrays))
-        run = RUN.format(name=kernel.name, arguments=arguments, exported=EXPORTED)
-        library = compiled("\n".join((ON_CPU, kernel.source, run)))
-        pointers = (ctypes.c_void_p * len(arrays))(*(a.ctypes.data for a in arrays))
-        with ONE_AT_A_TIME:
-            library.run(kernel.num_blocks, kernel.num_threads, "any_lane" in kernel.source, pointers)
-        return out
+def run_kernel(kernel, args, results, aliases):
+    """`launch.run` outside of programs: on a GPU, if there is one, or else on this CPU."""
+    if jax.default_backend() == "gpu":
+        return LAUNCH(kernel, args, results, aliases)
+    return [jax.numpy.asarray(a) for a in fill(kernel, args, results, aliases)]
+
+
+LAUNCH = launch.run
+RUN_HERE = mock.patch.object(launch, "run", run_kernel)

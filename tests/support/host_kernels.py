@@ -8,12 +8,12 @@ import jax
 from jax._src.interpreters.mlir import _platform_specific_lowerings
 from jax.interpreters import mlir
 
-from jaxtex._engine.cuda.build.launch import Launcher
+from jaxtex._engine.cuda.build import launch
 from jaxtex._engine.forms import choice, gpu_kernels
 from jaxtex._engine.rules import concatenated, primitives
 from jaxtex._hardware import read as hardware
 from tests.support.evaluator import NONE, evaluating
-from tests.support.host_compiler import HostLauncher
+from tests.support.host_compiler import fill
 
 LOWERINGS = {
     primitives.read_p: choice.LOWERINGS["read"],
@@ -24,10 +24,9 @@ LOWERINGS = {
 }
 
 
-def run(self, kernel, args, results, aliases=None):
-    """In place of `Launcher.run`."""
-    del self
-    call = functools.partial(HostLauncher().fill, kernel, results=results, aliases=aliases)
+def run(kernel, args, results, aliases):
+    """In place of `launch.run`, in a program."""
+    call = functools.partial(fill, kernel, results=results, aliases=aliases)
     return jax.pure_callback(lambda *given: call(given), list(results), *args)
 
 
@@ -37,7 +36,7 @@ def lowered_as_for_a_gpu():
     with mock.patch.dict(_platform_specific_lowerings["cpu"]):
         for p, lowerings in LOWERINGS.items():
             (row,) = (row for row in lowerings if row.platform == "cuda")
-            mlir.register_lowering(p, row.rule(row.fallback or p.impl.__wrapped__), platform="cpu")
+            mlir.register_lowering(p, row.rule(p.impl.__wrapped__), platform="cpu")
         yield
 
 
@@ -47,6 +46,6 @@ def kernels_on_cpu():
     with contextlib.ExitStack() as stack:
         stack.enter_context(evaluating(NONE))
         stack.enter_context(mock.patch.object(gpu_kernels, "can_compile_kernels", return_value=True))
-        stack.enter_context(mock.patch.object(Launcher, "run", run))
+        stack.enter_context(mock.patch.object(launch, "run", run))
         stack.enter_context(lowered_as_for_a_gpu())
         yield

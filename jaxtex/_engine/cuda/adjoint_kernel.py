@@ -1,5 +1,6 @@
 """The kernels of the adjoint: the cotangents of texels and operands from one read of taps, texels and cotangent."""
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -14,9 +15,8 @@ from ..describe.spec import TEXELS, ReadSpec, Wrt
 from ..describe.storage import WHOLE, Halo, Sliced, Storage, WithHalo, whole_array
 from ..walk.texel_walk import texels_shape
 from .build.arrays import ArrayRole, KernelArray, KernelArrays, operands_of
-from .build.launch import THIS_GPU, Launcher
 from .gather.gather_source import GatherSource, Rows, ViewSource, is_gathered
-from .samples.sample_source import AdjointPlan, SampleSource
+from .samples.sample_source import AdjointPlan
 from .samples.sample_tiles import SampleTiles, samples_shape
 from .scatter.crowds import has_own_tile, num_copies, window_tiles
 from .scatter.operand_results import OperandResults
@@ -31,76 +31,60 @@ ABSENT = {
 }
 
 
-def splat(
-    values: jax.Array | Sliced,
-    *operands: jax.Array,
-    spec: ReadSpec,
-    batch: int,
-    storage: Storage = WHOLE,
-    launcher: Launcher = THIS_GPU,
-) -> tuple[jax.Array, ...]:
-    """`operators.splat` over `batch` leading axes, on which an operand has their size or 1."""
-    adjoint_spec = spec.adjoint(values.dtype)
-    return adjoint(values, None, operands, adjoint_spec, (TEXELS,), spec.dtype, batch, storage, launcher)
-
-
-def pullback(
-    cotangent: jax.Array | Sliced,
-    texels: jax.Array | WithHalo,
-    *operands: jax.Array,
-    spec: ReadSpec,
-    wrt: Wrt,
-    batch: int,
-    storage: Storage = WHOLE,
-    launcher: Launcher = THIS_GPU,
-) -> tuple[jax.Array, ...]:
-    """`linearization.pullback` over `batch` leading axes, on which an operand has their size or 1."""
-    return adjoint(cotangent, texels, operands, spec, wrt, texels.dtype, batch, storage, launcher)
-
-
 def adjoint(
     cotangent: jax.Array | Sliced,
-    texels: Any,
-    operands: Sequence[jax.Array],
+    texels: jax.Array | WithHalo | None,
+    *operands: jax.Array,
     spec: ReadSpec,
     wrt: Wrt,
     texel_dtype: np.dtype,
     batch: int,
-    storage: Storage,
-    launcher: Launcher,
+    storage: Storage = WHOLE,
 ) -> tuple[jax.Array, ...]:
-    """The cotangents of texels, of `texel_dtype`, and of operands, in the order of `wrt`.
+    """`linearization.pullback` over `batch` leading axes, on which an operand has their size or 1.
 
-    With a halo those of the texels are three arrays, as in `WithHalo`, and samples are added all of whose texels are
-    stored.
+    With a halo, samples are added all of whose texels are stored.
+
+    Args:
+        texels: which only the cotangents of operands need.
+
+    Returns:
+        The cotangents in the order of `wrt`; those of texels have `texel_dtype`, and are three arrays with a halo, as
+        in `WithHalo`.
     """
     channels, of_operands = cotangent.shape[-1], tuple(k for k in wrt if k != TEXELS)
-    read_from = texels.shape[:batch] if of_operands else (1,) * batch
+    read_from = texels.shape[:batch] if texels is not None and of_operands else (1,) * batch
     textures = np.broadcast_shapes(read_from, *(a.shape[:batch] for a in (cotangent, *operands)))
     shape = samples_shape(read_from, [cotangent.shape[:-1], *spec.sample_shapes(operands)])
     reach = storage.reach if isinstance(storage, Halo) else None
     only_within = None if reach is None else (0, stored_part(spec.axes)[0])
-    kernels = Kernels(AdjointPlan(spec, of_operands, shape, read_from, textures, reach, only_within), launcher)
+    plan = AdjointPlan(spec, of_operands, shape, read_from, textures, reach, only_within)
     if TEXELS not in wrt:
-        return tuple(kernels.run(cotangent, texels, operands, None))
+        return tuple(in_windows(plan, cotangent, texels, operands, None))
+    if reach is not None and looks_for_samples(plan, reach, operands):
+        of_texels = gathered_with_halo(plan, reach, whole_array(cotangent), operands, texel_dtype)
+        cotangents = in_windows(plan, cotangent, texels, operands, None) if of_operands else []
+        return *of_texels, *cotangents
     if is_gathered(spec, shape, batch, operands):
-        cotangents = kernels.run(cotangent, texels, operands, None) if of_operands else []
-        total = kernels.gather(whole_array(cotangent), operands).reshape(*textures, *texels_shape(spec.axes, channels))
+        cotangents = in_windows(plan, cotangent, texels, operands, None) if of_operands else []
+        total = gathered(plan, whole_array(cotangent), operands).reshape(*textures, *texels_shape(spec.axes, channels))
         return total.astype(texel_dtype), *cotangents
     units = None
     if spec.deterministic:
         cotangent = whole_array(cotangent)
         ones = jnp.ones((*[1] * len(shape), 1), jnp.float32)
-        counting = lambda axes: kernels.of_texels(spec=counting_spec(axes, spec))
-        count = lambda axes: counting(axes).run(ones, None, operands, TexelSums(1, 1))[0]
+        counting = lambda axes: plan.of_texels(spec=counting_spec(axes, spec))
+        count = lambda axes: in_windows(counting(axes), ones, None, operands, TexelSums(1, 1))[0]
         units = units_of(cotangent, spec.axes, count)
     sums = TexelSums(channels, channels, units)
-    total, *cotangents = kernels.run(cotangent, texels, operands, sums)
+    total, *cotangents = in_windows(plan, cotangent, texels, operands, sums)
     if isinstance(total, WithHalo):
-        in_three: list[Any] = [*total]
-        return *(a.astype(texel_dtype) for a in in_three), *cotangents
+        return *(a.astype(texel_dtype) for a in total), *cotangents
     total = sums.joined(total).reshape(*textures, *texels_shape(spec.axes, channels))
     return total.astype(texel_dtype), *cotangents
+
+
+# Windows
 
 
 class Remaining(NamedTuple):
@@ -115,109 +99,136 @@ class Remaining(NamedTuple):
     views: jax.Array
 
 
-class Kernels(NamedTuple):
-    """The kernels of an adjoint."""
+def in_windows(
+    plan: AdjointPlan,
+    cotangent: jax.Array | Sliced,
+    texels: jax.Array | WithHalo | None,
+    operands: Sequence[jax.Array],
+    sums: TexelSums | None,
+    remaining: Remaining | None = None,
+) -> list[Any]:
+    """The sums at each texel, if there are `sums`, and the cotangents of operands.
 
-    plan: AdjointPlan
-    launcher: Launcher
-
-    def of_texels(self, **changes: Any) -> "Kernels":
-        """The same of the texels alone, with changes of the plan."""
-        return self._replace(plan=self.plan._replace(wrt=(), **changes))
-
-    def run(
-        self,
-        cotangent: jax.Array | Sliced,
-        texels: Any,
-        operands: Sequence[jax.Array],
-        sums: TexelSums | None,
-        remaining: Remaining | None = None,
-    ) -> list[Any]:
-        """The sums at each texel, if there are `sums`, and the cotangents of operands.
-
-        Args:
-            remaining: the images that are still to be added, if not all of them.
-        """
-        plan, totals = self.plan, list[KernelArray]()
-        given = [KernelArray(ArrayRole.VALUES, cotangent)]
-        given += [] if remaining is None else [KernelArray(ArrayRole.VIEWS, remaining.views)]
-        samples = window_tiles(plan, cotangent.shape[-1], adds=sums is not None, remaining=remaining is not None)
-        if sums is not None:
-            totals = [self.totals(cotangent.dtype, samples, sums, remaining)]
-            given += [] if sums.units is None else [KernelArray(ArrayRole.UNITS, jnp.stack(sums.units))]
-        given += [KernelArray(ArrayRole.TEXELS, texels)] if plan.wrt else []
-        cotangents = OperandResults.of(plan, samples, operands)
-        arrays = KernelArrays([*given, *operands_of(operands)], [*totals, *cotangents.results], ABSENT)
-        found = self.launch(WindowSource(cotangents, arrays), "texture_pullback" if plan.wrt else "texture_splat")
-        of_texels = [found[ArrayRole.TOTALS, 0]] if totals else []
-        if plan.reach is None:
-            of_texels = [jnp.sum(total.reshape(-1, plan.num_texels, total.shape[-1]), 0) for total in of_texels]
-        return [*of_texels, *cotangents.collected(found, operands)]
-
-    def totals(
-        self, dtype: np.dtype, samples: SampleTiles, sums: TexelSums, remaining: Remaining | None
-    ) -> KernelArray:
-        """The sums at texels as a result of the kernel, and what they start as."""
-        plan, width = self.plan, sums.width
-        if plan.reach is not None:
-            zeros = zeros_with_halo(plan, width, dtype)
-            return KernelArray(ArrayRole.TOTALS, zeros, start=zeros)
-        copies = 1 if remaining is not None else num_copies(plan, width)
-        shape = jax.ShapeDtypeStruct((copies * plan.num_texels, width), dtype)
-        if remaining is not None:
-            return KernelArray(ArrayRole.TOTALS, shape, start=remaining.start)
-        # A warp that has all samples of a texture sets it to zero.
-        own = copies == 1 and has_own_tile(plan, samples, width)
-        return KernelArray(ArrayRole.TOTALS, shape, start=None if own else jnp.zeros(shape.shape, dtype))
-
-    def views(self, operands: Sequence[jax.Array], channels: int) -> jax.Array:
-        """How images lie on their textures."""
-        return self.launch(ViewSource(self.plan, operands, channels), "texture_views")[ArrayRole.VIEWS, 0]
-
-    def gather(self, cotangent: jax.Array, operands: Sequence[jax.Array]) -> jax.Array:
-        """The sums at each texel, which look for their samples; windows add those of the images that are not taken."""
-        plan, channels = self.plan, cotangent.shape[-1]
-        views = self.views(operands, channels)
-        total = self.gathered(cotangent, operands, views, plan.num_texels)
-        if plan.spec.deterministic:
-            return total
-        sums = TexelSums(channels, channels)
-        return self.of_texels().run(cotangent, None, operands, sums, Remaining(total, views))[0]
-
-    def gather_rows(
-        self, cotangent: jax.Array, operands: Sequence[jax.Array], views: jax.Array, first: jax.Array, rows: Rows
-    ) -> jax.Array:
-        """The sums at rows of texels, the first of which is `first`, (1,)."""
-        count = rows.count * (self.plan.num_texels // self.plan.spec.axes[0].known_size)
-        first_row = KernelArray(ArrayRole.FIRST_ROW, first)
-        return self.gathered(cotangent, operands, views, count, rows, first_row)
-
-    def gathered(
-        self,
-        cotangent: jax.Array,
-        operands: Sequence[jax.Array],
-        views: jax.Array,
-        count: int,
-        rows: Rows | None = None,
-        *more: KernelArray,
-    ) -> jax.Array:
-        """The sums at `count` texels, which look for their samples."""
-        given = KernelArray(ArrayRole.VALUES, cotangent), KernelArray(ArrayRole.VIEWS, views), *more
-        totals = jax.ShapeDtypeStruct((count, cotangent.shape[-1]), cotangent.dtype)
-        absent = {ArrayRole.FIRST_ROW: "const int"}
-        arrays = KernelArrays(given, [KernelArray(ArrayRole.TOTALS, totals)], absent)
-        source = GatherSource(self.plan, arrays, len(operands), rows)
-        return self.launch(source, "texture_gather")[ArrayRole.TOTALS, 0]
-
-    def launch(self, source: SampleSource, name: str) -> dict[tuple[ArrayRole, int], Any]:
-        arrays = source.arrays
-        found = self.launcher.run(source.kernel(name), arrays.arguments, arrays.shapes, arrays.aliases)
-        return arrays.collected(found)
+    Args:
+        remaining: the images that are still to be added, if not all of them.
+    """
+    totals = list[KernelArray]()
+    given = [KernelArray(ArrayRole.VALUES, cotangent)]
+    given += [] if remaining is None else [KernelArray(ArrayRole.VIEWS, remaining.views)]
+    samples = window_tiles(plan, cotangent.shape[-1], adds=sums is not None, remaining=remaining is not None)
+    if sums is not None:
+        totals = [totals_of(plan, cotangent.dtype, samples, sums, remaining)]
+        given += [] if sums.units is None else [KernelArray(ArrayRole.UNITS, jnp.stack(sums.units))]
+    given += [] if texels is None or not plan.wrt else [KernelArray(ArrayRole.TEXELS, texels)]
+    cotangents = OperandResults.of(plan, samples, operands)
+    arrays = KernelArrays([*given, *operands_of(operands)], [*totals, *cotangents.results], ABSENT)
+    found = WindowSource(cotangents, arrays).run("texture_pullback" if plan.wrt else "texture_splat")
+    of_texels = [found[ArrayRole.TOTALS, 0]] if totals else []
+    if plan.reach is None:
+        of_texels = [jnp.sum(total.reshape(-1, plan.num_texels, total.shape[-1]), 0) for total in of_texels]
+    return [*of_texels, *cotangents.collected(found, operands)]
 
 
-def zeros_with_halo(plan: AdjointPlan, width: int, dtype: np.dtype) -> WithHalo:
-    """Zeros of the shapes of the texels, which lie in three arrays."""
-    assert plan.reach is not None
-    count, *rest = texels_shape(plan.spec.axes, width)
-    zeros = lambda rows: jnp.zeros((rows, *rest), dtype)
-    return WithHalo(zeros(count - 2 * plan.reach), zeros(plan.reach), zeros(plan.reach))
+def totals_of(
+    plan: AdjointPlan, dtype: np.dtype, samples: SampleTiles, sums: TexelSums, remaining: Remaining | None
+) -> KernelArray:
+    """The sums at texels as a result of the kernel, and what they start as."""
+    if plan.reach is not None:
+        count, *rest = texels_shape(plan.spec.axes, sums.width)
+        zeros = lambda rows: jnp.zeros((rows, *rest), dtype)
+        start = WithHalo(zeros(count - 2 * plan.reach), zeros(plan.reach), zeros(plan.reach))
+        return KernelArray(ArrayRole.TOTALS, start, start=start)
+    copies = 1 if remaining is not None else num_copies(plan, sums.width)
+    shape = jax.ShapeDtypeStruct((copies * plan.num_texels, sums.width), dtype)
+    if remaining is not None:
+        return KernelArray(ArrayRole.TOTALS, shape, start=remaining.start)
+    # A warp that has all samples of a texture sets it to zero.
+    own = copies == 1 and has_own_tile(plan, samples, sums.width)
+    return KernelArray(ArrayRole.TOTALS, shape, start=None if own else jnp.zeros(shape.shape, dtype))
+
+
+# Texels that look for their samples
+
+
+def gathered(plan: AdjointPlan, cotangent: jax.Array, operands: Sequence[jax.Array]) -> jax.Array:
+    """The sums at each texel, which look for their samples; windows add those of the images that are not taken."""
+    views = views_of(plan, operands, cotangent.shape[-1])
+    total = found_by_texels(plan, cotangent, operands, views)
+    return total if plan.spec.deterministic else with_remaining(plan, cotangent, operands, total, views)
+
+
+def views_of(plan: AdjointPlan, operands: Sequence[jax.Array], channels: int) -> jax.Array:
+    """How images lie on their textures."""
+    return ViewSource(plan, operands, channels).run("texture_views")[ArrayRole.VIEWS, 0]
+
+
+def found_by_texels(
+    plan: AdjointPlan,
+    cotangent: jax.Array,
+    operands: Sequence[jax.Array],
+    views: jax.Array,
+    rows: Rows | None = None,
+    first: jax.Array | None = None,
+) -> jax.Array:
+    """The sums at texels, which look for their samples.
+
+    Args:
+        rows: those of the texture that do so, the first of which is `first`, (1,); by default all.
+    """
+    given = [KernelArray(ArrayRole.VALUES, cotangent), KernelArray(ArrayRole.VIEWS, views)]
+    given += [] if first is None else [KernelArray(ArrayRole.FIRST_ROW, first)]
+    count = plan.num_texels if rows is None else rows.num_rows * (plan.num_texels // plan.spec.axes[0].known_size)
+    totals = jax.ShapeDtypeStruct((count, cotangent.shape[-1]), cotangent.dtype)
+    arrays = KernelArrays(given, [KernelArray(ArrayRole.TOTALS, totals)], {ArrayRole.FIRST_ROW: "const int"})
+    return GatherSource(plan, arrays, len(operands), rows).run("texture_gather")[ArrayRole.TOTALS, 0]
+
+
+def with_remaining(
+    plan: AdjointPlan, cotangent: jax.Array, operands: Sequence[jax.Array], total: jax.Array, views: jax.Array
+) -> jax.Array:
+    """Sums at texels, and the samples of the images that texels have not looked for, which windows add."""
+    sums = TexelSums(cotangent.shape[-1], cotangent.shape[-1])
+    return in_windows(plan.of_texels(), cotangent, None, operands, sums, Remaining(total, views))[0]
+
+
+# With a halo
+
+
+def looks_for_samples(plan: AdjointPlan, reach: int, operands: Sequence[jax.Array]) -> bool:
+    """Whether all texels of the three arrays find their samples, and none of the arrays goes around the axis."""
+    if operands[0].size > 1 or plan.spec.deterministic:
+        return False
+    own = stored_part(plan.spec.axes)[0] - 2 * reach
+    return reach <= own and is_gathered(whole_spec(plan.spec), plan.shape, 0, operands[1:])
+
+
+def whole_spec(spec: ReadSpec) -> ReadSpec:
+    """The spec of a read of the whole texture, whose operands are those after the first."""
+    return spec.replace(axes=tuple(axis._replace(stored=None) for axis in spec.axes))
+
+
+def gathered_with_halo(
+    plan: AdjointPlan, reach: int, values: jax.Array, operands: Sequence[jax.Array], dtype: np.dtype
+) -> tuple[jax.Array, ...]:
+    """The sums at own texels, at those before, and at those after. These two are ready before the first is begun."""
+    spec, (start, *rest), channels = plan.spec, operands, values.shape[-1]
+    stored, period = stored_part(spec.axes)
+    own, whole = stored - 2 * reach, AdjointPlan(whole_spec(spec), (), plan.shape, (), ())
+    views = views_of(whole, rest, channels)
+
+    def of_part(values: jax.Array, first: int, count: int) -> jax.Array:
+        """The sums at `count` texels, the first of which is number `first` of those that are stored."""
+        place = jnp.mod(start + first, period)
+        # All texels of a sample that falls on one of these are stored, unless it may lie beyond an end.
+        inside = min(first, stored - first - count) >= max(axis.kernel.num_taps for axis in spec.axes)
+        only_within = None if inside else (-first, stored)
+        rows = Rows(count, period, only_within)
+        total = found_by_texels(whole, values, rest, views, rows, place.reshape(1))
+        axes = tuple(a if a.stored is None else a._replace(stored=a.stored._replace(count=count)) for a in spec.axes)
+        part = whole._replace(spec=dataclasses.replace(spec, axes=axes), only_within=only_within)
+        total = with_remaining(part, values, [place, *rest], total, views)
+        return total.reshape(texels_shape(axes, channels)).astype(dtype)
+
+    before, after = of_part(values, 0, reach), of_part(values, reach + own, reach)
+    values, before, after = jax.lax.optimization_barrier((values, before, after))
+    return of_part(values, reach, own), before, after

@@ -3,10 +3,11 @@
 import abc
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 # A coordinate for each axis; before them the sizes and starts of axes that are operands.
 Coords = Sequence[jax.Array]
@@ -14,6 +15,16 @@ Coords = Sequence[jax.Array]
 Arrays = tuple[jax.Array, ...]
 # From the operands of a read, arrays that broadcast, to a coordinate for each axis: element by element, and static.
 Grid = Callable[..., Coords]
+
+
+class Shaped(Protocol):
+    """Anything with a shape and a dtype: an array, its abstract value, or a view of several arrays or a slice."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    @property
+    def dtype(self) -> np.dtype: ...
 
 
 # Operands that hold several numbers of each sample, as an array of points does: they are read where they lie

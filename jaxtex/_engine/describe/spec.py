@@ -4,7 +4,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Sequence
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -14,11 +14,13 @@ from ..._tables.address_rules import CLAMP, LAST
 from ..._tables.filter_kernels import POINT, Weight
 from ..._tables.storage_formats import Decoding, sum_dtype
 from .axis import WEIGHT, Axis, Given, Role, differentiated, num_given
-from .operands import Coords, Grid, OneMore, SeveralReads, Stack, Stacks, as_given, behind, numbers
+from .operands import Coords, Grid, OneMore, SeveralReads, Shaped, Stack, Stacks, as_given, behind, numbers
 
 # A derivative is taken with respect to a tuple `wrt`: `TEXELS`, or k for operand k.
 TEXELS = -1
 Wrt = tuple[int, ...]
+
+Arg = TypeVar("Arg", bound=Shaped)
 
 
 class Combination(StrEnum):
@@ -144,7 +146,7 @@ class ReadSpec:
 
     # Operands
 
-    def color_and_operands(self, args: Sequence[jax.Array]) -> tuple[jax.Array | None, Sequence[jax.Array]]:
+    def color_and_operands(self, args: Sequence[Arg]) -> tuple[Arg | None, Sequence[Arg]]:
         """The color outside, or `None`, and the operands, from the arrays after the texels."""
         return (args[0], args[1:]) if self.has_color else (None, args)
 
@@ -186,7 +188,7 @@ class ReadSpec:
         coords, weight = self.grid.read(number, *numbers[self.given :])
         return (*numbers[: self.given], *coords), weight
 
-    def sample_shapes(self, operands: Sequence[jax.Array]) -> list[tuple[int, ...]]:
+    def sample_shapes(self, operands: Sequence[Shaped]) -> list[tuple[int, ...]]:
         """The shapes of operands without the axes of stacks: they broadcast to that of the samples."""
         stacks = self.stacks or [None] * len(operands)
         return [tuple(a.shape) if s is None else s.without_axis(a.shape) for s, a in zip(stacks, operands)]

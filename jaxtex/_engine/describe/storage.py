@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .operands import Shaped
 from .spec import TEXELS, ReadSpec, Wrt
 
 
@@ -188,7 +189,7 @@ def whole_array(view: View) -> jax.Array:
     return view.whole.reshape(-1, row)[:, start : start + count].reshape(view.shape)
 
 
-def slice_of(values: jax.Array | jax.ShapeDtypeStruct | Sliced) -> Slice:
+def slice_of(values: Shaped | Sliced) -> Slice:
     """Where values lie: a whole array has them as rows of channels."""
     return values.slice if isinstance(values, Sliced) else Slice(values.shape, values.shape[-1], 0, values.shape[-1])
 

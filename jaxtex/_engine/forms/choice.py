@@ -27,20 +27,10 @@ from ..._jax.versions import (
     warn_of_slow_atomics,
 )
 from ..compute.operators import batched
-from ..describe.spec import ReadSpec
-from ..describe.storage import (
-    PULLBACK,
-    READ,
-    SPLAT,
-    WHOLE,
-    Halo,
-    Layout,
-    Slice,
-    Storage,
-    Whole,
-    views,
-)
-from . import cpu_adjoint, cpu_read
+from ..describe.spec import TEXELS, ReadSpec, Wrt
+from ..describe.storage import PULLBACK, READ, SPLAT, WHOLE, Halo, Layout, Slice, Storage, views
+from . import cpu
+from .device_axes import Devices
 from .partitioned_call import partitioned, smallest_parts
 
 NO_RULE = "jaxtex: a function of the library has no GPU kernel, so XLA's form, which is slower, takes its place:"
@@ -55,12 +45,10 @@ class Lowering(NamedTuple):
         platform: ``"cpu"`` or ``"cuda"``.
         run: the form, over all batch axes: ``run(*operands, batch=..., **params)``.
         supports: ``supports(*avals, batch=..., **params)``, the condition under which it is used.
-        fallback: the form over all batch axes where it is not used; `None` is the general one.
+        fallback: the form over all batch axes where it is not used and arrays are whole; `None` is the general one.
         layout: what the arrays of the primitive hold, if `run` may also compute a device's part in a program that XLA
             partitions; else `None`.
-        fallback_uses_atomics: whether the fallback adds sample after sample to memory.
-        storage: where the arrays lie. If they are not whole, `run` and `supports` get the storage, and arguments as
-            `describe.storage.views` returns them.
+        storages: where the arrays may lie, if they are not whole. Then `run` and `supports` get the storage, too.
     """
 
     platform: str
@@ -68,27 +56,36 @@ class Lowering(NamedTuple):
     supports: Callable[..., bool]
     fallback: Callable[..., Any] | None = None
     layout: Layout | None = None
-    fallback_uses_atomics: bool = False
-    storage: type[Storage] = Whole
+    storages: tuple[type[Storage], ...] = ()
 
     def rule(self, general: Callable[..., Any]) -> Callable[..., Any]:
         """The lowering rule: to `run` where it is supported, on one device or on each one's part, else to `general`."""
-        as_run, as_general = lowered(self.run), lowered(general)
+        otherwise = self.fallback or general
+        as_run, as_general, as_fallback = map(lowered, (self.run, general, otherwise))
 
-        def rule(ctx: Any, *args: Any, **params: Any) -> Any:
-            with FOR_THIS_EXPORT(FOR_EXPORTS.value if is_exported(ctx) else None):
-                if self.may_run(ctx) and self.supports(*ctx.avals_in, **params):
-                    found = unless_refused(lower_on_one_device, as_run, ctx, *args, **params)
-                    if found is not None:
-                        return found
+        def rule(ctx: Any, *args: Any, storage: Storage = WHOLE, **params: Any) -> Any:
+            is_whole = storage == WHOLE
+            static = params if is_whole else params | {"storage": storage}
+            if is_whole or isinstance(storage, self.storages):
+                with FOR_THIS_EXPORT(FOR_EXPORTS.value if is_exported(ctx) else None):
+                    if self.may_run(ctx) and self.supports(*ctx.avals_in, **static):
+                        found = unless_refused(lower_on_one_device, as_run, ctx, *args, **static)
+                        if found is not None:
+                            return found
+            if not is_whole:
+                return as_general(ctx, *args, **static)
             if devices := self.devices_to_run_on(ctx, **params):
-                in_parts = self.in_parts(general, ctx, devices, **params)
+                in_parts = self.in_parts(otherwise, ctx, devices, **params)
                 return lower_with_devices(mlir.lower_fun(in_parts, multiple_results=True), ctx, devices, *args)
-            if self.fallback_uses_atomics:
-                warn_of_slow_atomics(ctx)
-            return as_general(ctx, *args, **params)
+            self.warn_of_slow_sums(ctx, **params)
+            return as_fallback(ctx, *args, **params)
 
         return rule
+
+    def warn_of_slow_sums(self, ctx: Any, wrt: Wrt = (), **_: Any) -> None:
+        """Warns where the fallback adds sample after sample to texels in memory."""
+        if self.layout is not None and self.layout.makes_texture(wrt):
+            warn_of_slow_atomics(ctx)
 
     def may_run(self, ctx: Any) -> bool:
         """Whether a program may hold `run`. An exported one holds kernels, by choice, where its shapes are known."""
@@ -98,7 +95,7 @@ class Lowering(NamedTuple):
                 return False
         return runs_on_one_device(ctx)
 
-    def devices_to_run_on(self, ctx: Any, **params: Any) -> tuple[Any, ...]:
+    def devices_to_run_on(self, ctx: Any, **params: Any) -> Devices:
         """The devices of a program that XLA partitions, if `run` may be supported on the part of each; else none."""
         devices = devices_of_partition(ctx)
         if self.layout is None or not devices:
@@ -109,9 +106,7 @@ class Lowering(NamedTuple):
         parts = smallest_parts(self.layout, ctx.avals_in, params["spec"], params["batch"], len(devices))
         return devices if any(self.supports(*avals, **params) for avals in (ctx.avals_in, parts)) else ()
 
-    def in_parts(
-        self, general: Callable[..., Any], ctx: Any, devices: tuple[Any, ...], **params: Any
-    ) -> Callable[..., Any]:
+    def in_parts(self, general: Callable[..., Any], ctx: Any, devices: Devices, **params: Any) -> Callable[..., Any]:
         """`run` on the part of each device, or `general` where it is not supported there."""
 
         def on_part(*operands: Any, spec: ReadSpec) -> Any:
@@ -119,50 +114,11 @@ class Lowering(NamedTuple):
             found = unless_refused(self.run, *operands, **static) if self.supports(*operands, **static) else None
             if found is not None:
                 return found
-            if self.fallback_uses_atomics:
-                warn_of_slow_atomics(ctx)
+            self.warn_of_slow_sums(ctx, **params)
             return general(*operands, **static)
 
         assert self.layout is not None
         return partitioned(self.layout, on_part, functools.partial(general, **params), ctx.avals_out, devices, **params)
-
-
-class ByStorage(NamedTuple):
-    """The forms of a primitive for one platform, by where its arrays lie; in other storages it has the general form."""
-
-    platform: str
-    rows: tuple[Lowering, ...]
-    fallback: None = None
-
-    def rule(self, general: Callable[..., Any]) -> Callable[..., Any]:
-        """The lowering rule."""
-        rules, otherwise = {row.storage: row.rule(row.fallback or general) for row in self.rows}, lowered(general)
-
-        def rule(ctx: Any, *args: Any, storage: Storage = WHOLE, **params: Any) -> Any:
-            static = params if storage == WHOLE else params | {"storage": storage}
-            return rules.get(type(storage), otherwise)(ctx, *args, **static)
-
-        return rule
-
-
-def of_arrays(function: Callable[..., Any], layout: Layout) -> Callable[..., Any]:
-    """A function of arguments as `describe.storage.views` returns them as one of arrays."""
-
-    def run(*args: Any, spec: ReadSpec, storage: Storage, **params: Any) -> Any:
-        contents = layout.operands(spec, params.get("wrt", ()))
-        return function(*views(args, contents, storage), spec=spec, storage=storage, **params)
-
-    return run
-
-
-def by_storage(layout: Layout, *rows: Lowering) -> list[ByStorage]:
-    """The forms of a primitive, by platform."""
-    found = dict[str, tuple[Lowering, ...]]()
-    for row in rows:
-        if row.storage is not Whole:
-            row = row._replace(run=of_arrays(row.run, layout), supports=of_arrays(row.supports, layout))
-        found[row.platform] = (*found.get(row.platform, ()), row)
-    return [ByStorage(*some) for some in found.items()]
 
 
 def unless_refused(function: Callable[..., Any], *args: Any, **params: Any) -> Any:
@@ -201,43 +157,64 @@ def on_first_use(module: str, name: str) -> Callable[..., Any]:
     return function
 
 
-def kernel(name: str, layout: Layout | None = None, storage: Any = Whole, *, is_adjoint: bool = False) -> Lowering:
-    """The row of a kernel: the function of that name in `gpu_kernels`, where ``supports_<name>`` says so.
+def kernel(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """The function of that name in `gpu_kernels`, and ``supports_<name>``, which says where it is used.
 
-    The modules behind it are loaded when a program for CUDA is lowered. A CPU needs none of them.
-
-    Args:
-        is_adjoint: whether it adds up texels, for which `partitioned_adjoint` has a fallback.
+    The modules behind them are loaded when a program for CUDA is lowered. A CPU needs none of them.
     """
     run, supports = (on_first_use(f"{__package__}.gpu_kernels", found) for found in (name, f"supports_{name}"))
-    row = Lowering("cuda", run, supports, layout=layout, storage=storage, fallback_uses_atomics=is_adjoint)
-    if not is_adjoint:
-        return row
-    fallback = on_first_use(f"{__package__}.partitioned_adjoint", name)
-    return row._replace(fallback=functools.partial(batched, fallback))
+    return run, supports
 
 
-LOWERINGS = {
-    "convolve": (kernel("convolve"),),
-    "concatenated_read": (kernel("concatenated_read"),),
-    "read": by_storage(
-        READ,
-        kernel("read", READ),
-        kernel("halo_read", storage=Halo),
-        Lowering("cpu", cpu_read.read, cpu_read.supports),
+def by_views(function: Callable[..., Any], layout: Layout) -> Callable[..., Any]:
+    """A function of arrays, from one of arguments as `describe.storage.views` returns them."""
+
+    def run(*args: Any, spec: ReadSpec, storage: Storage = WHOLE, **params: Any) -> Any:
+        given = views(args, layout.operands(spec, params.get("wrt", ())), storage)
+        return function(*given, spec=spec, **params if storage == WHOLE else params | {"storage": storage})
+
+    return run
+
+
+# Forms of the adjoint: ``adjoint(cotangent, texels, *operands, spec=..., wrt=..., texel_dtype=..., batch=...)``
+
+
+def as_splat(adjoint: Callable[..., Any]) -> Callable[..., Any]:
+    """A splat, or whether it is supported, from the adjoint with respect to texels, which are not read."""
+
+    def splat(values: Any, *operands: Any, spec: ReadSpec, **params: Any) -> Any:
+        static = params | {"spec": spec.adjoint(values.dtype), "wrt": (TEXELS,), "texel_dtype": spec.dtype}
+        return adjoint(values, None, *operands, **static)
+
+    return splat
+
+
+def as_pullback(adjoint: Callable[..., Any]) -> Callable[..., Any]:
+    """A pullback, or whether it is supported, from the adjoint."""
+
+    def pullback(cotangent: Any, texels: Any, *operands: Any, **params: Any) -> Any:
+        return adjoint(cotangent, texels, *operands, texel_dtype=texels.dtype, **params)
+
+    return pullback
+
+
+def adjoints(name: str, layout: Layout, form_of: Callable[..., Callable[..., Any]]) -> tuple[Lowering, ...]:
+    """The forms of a splat or of a pullback."""
+    run, supports = (by_views(form_of(function), layout) for function in kernel("adjoint"))
+    fallback = functools.partial(batched, on_first_use(f"{__package__}.partitioned_adjoint", name))
+    return (
+        Lowering("cuda", run, supports, fallback, layout, (Slice, Halo)),
+        Lowering("cpu", form_of(cpu.adjoint), form_of(cpu.supports_adjoint)),
+    )
+
+
+LOWERINGS: dict[str, tuple[Lowering, ...]] = {
+    "convolve": (Lowering("cuda", *kernel("convolve")),),
+    "concatenated_read": (Lowering("cuda", *kernel("concatenated_read")),),
+    "read": (
+        Lowering("cuda", *(by_views(function, READ) for function in kernel("read")), layout=READ, storages=(Halo,)),
+        Lowering("cpu", cpu.read, cpu.supports_read),
     ),
-    "splat": by_storage(
-        SPLAT,
-        kernel("splat", SPLAT, is_adjoint=True),
-        kernel("slice_splat", storage=Slice),
-        kernel("halo_splat", storage=Halo),
-        Lowering("cpu", cpu_adjoint.splat, cpu_adjoint.supports),
-    ),
-    "pullback": by_storage(
-        PULLBACK,
-        kernel("pullback", PULLBACK, is_adjoint=True),
-        kernel("slice_pullback", storage=Slice),
-        kernel("halo_pullback", storage=Halo),
-        Lowering("cpu", cpu_adjoint.pullback, cpu_adjoint.supports),
-    ),
+    "splat": adjoints("splat", SPLAT, as_splat),
+    "pullback": adjoints("pullback", PULLBACK, as_pullback),
 }

@@ -12,11 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec, Sharding
 
+# Devices of JAX, which type checkers do not know.
+Devices = tuple[Any, ...]
+
 
 class DeviceAxes(NamedTuple):
     """Devices in the order of a program, along axes of `sizes`, the last one the fastest."""
 
-    devices: tuple[Any, ...]
+    devices: Devices
     sizes: tuple[int, ...]
 
     @property
@@ -45,7 +48,7 @@ class DeviceAxes(NamedTuple):
         return None
 
 
-def device_axes(parts: Sequence[np.ndarray], devices: tuple[Any, ...]) -> DeviceAxes:
+def device_axes(parts: Sequence[np.ndarray], devices: Devices) -> DeviceAxes:
     """The axes along which most of `parts` count."""
     candidates = (DeviceAxes(devices, sizes) for sizes in orders(prime_factors(len(devices))))
     return max(candidates, key=lambda axes: sum(axes.counting(part) is not None for part in parts))

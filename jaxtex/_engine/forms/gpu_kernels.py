@@ -1,15 +1,14 @@
 """The kernels of a GPU, and the calls that each of them supports: what `choice` takes into programs for CUDA."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
 from ..._tables.storage_formats import Decoding
-from ..cuda import halo_kernels
-from ..cuda.adjoint_kernel import pullback, splat
+from ..cuda.adjoint_kernel import adjoint
 from ..cuda.build.launch import target_capability
 from ..cuda.build.nvrtc import CompilationFailed, CompilerUnavailable
 from ..cuda.convolve.convolution_kernel import convolve
@@ -19,7 +18,7 @@ from ..cuda.trace.elementwise import C_TYPES
 from ..cuda.trace.statements import PrimitiveOfCaller, UnknownPrimitive
 from ..describe.axis import sizes_are_known
 from ..describe.spec import TEXELS, ReadSpec, Wrt
-from ..describe.storage import Halo, Part, Slice, each_part, slices_of
+from ..describe.storage import WHOLE, Halo, Part, Shaped, Slice, Storage, each_part, slices_of
 from ..walk.texel_walk import flat_sizes
 
 # The kernels, and why one cannot be made.
@@ -28,11 +27,10 @@ __all__ = [
     "CompilerUnavailable",
     "PrimitiveOfCaller",
     "UnknownPrimitive",
+    "adjoint",
     "concatenated_read",
     "convolve",
-    "pullback",
     "read",
-    "splat",
 ]
 
 LEAST_COMPUTE_CAPABILITY = (8, 0)
@@ -53,7 +51,7 @@ def can_compile_kernels() -> bool:
 # What the kernels support
 
 
-def kernel_fits(arrays: Sequence[Any], *counts: int) -> bool:
+def kernel_fits(arrays: Sequence[Shaped], *counts: int) -> bool:
     """Whether a kernel can be compiled, counts are within int32, and numbers within 32 bits.
 
     Args:
@@ -65,21 +63,26 @@ def kernel_fits(arrays: Sequence[Any], *counts: int) -> bool:
     return min(counts) > 0 and max(counts) < COUNT_LIMIT
 
 
-def kernel_decodes(texels: Any, spec: ReadSpec) -> bool:
+def kernel_decodes(texels: Shaped, spec: ReadSpec) -> bool:
     """Whether a kernel can load and decode texels; a thread knows which channels are colors if it has all of them."""
     most = WIDTHS[0] if spec.decoding is Decoding.SRGB else MAX_CHANNELS
     return texels.shape[-1] <= most and is_known(texels.dtype)
 
 
-def is_known(dtype: Any) -> bool:
+def is_known(dtype: np.dtype) -> bool:
     """Whether numbers of a dtype have a type in a kernel."""
-    return np.dtype(dtype).name in C_TYPES
+    return dtype.name in C_TYPES
 
 
-def supports_read(texels: Any, *args: Any, spec: ReadSpec, batch: int) -> bool:
+def supports_read(texels: Shaped, *args: Shaped, spec: ReadSpec, batch: int, storage: Storage = WHOLE) -> bool:
+    """With a halo, a thread must know from its coordinates which texels it needs, and store what a read computes."""
     _, operands = spec.color_and_operands(args)
     dtypes = spec.dtype, *(a.dtype for a in operands)
     if spec.several and spec.summed_axes:
+        return False
+    if isinstance(storage, Halo) and (
+        spec.several or spec.summed_axes or spec.has_color or spec.returns_texels(texels.dtype)
+    ):
         return False
     if not kernel_decodes(texels, spec) or spec.dtype.itemsize > 4 or not all(map(is_known, dtypes)):
         return False
@@ -87,7 +90,7 @@ def supports_read(texels: Any, *args: Any, spec: ReadSpec, batch: int) -> bool:
     return kernel_fits([texels, *operands], samples)
 
 
-def supports_concatenated_read(*avals: Any, parts: Sequence[Part], row_axes: int) -> bool:
+def supports_concatenated_read(*avals: Shaped, parts: Sequence[Part], row_axes: int) -> bool:
     """Whether each part is a read that runs as a kernel and computes its values, all have one dtype, and none cuts
     sectors.
     """
@@ -104,62 +107,44 @@ def supports_concatenated_read(*avals: Any, parts: Sequence[Part], row_axes: int
     )
 
 
-def supports_splat(values: Any, *operands: Any, spec: ReadSpec, batch: int) -> bool:
+def supports_adjoint(
+    cotangent: Shaped,
+    texels: Shaped | None,
+    *operands: Shaped,
+    spec: ReadSpec,
+    wrt: Wrt,
+    batch: int,
+    storage: Storage = WHOLE,
+    **_: Any,
+) -> bool:
+    """Whether values, samples and texels are such as kernels take; `texels` is `None` where they are not read."""
+    if not loads_values(cotangent, storage):
+        return False
+    if isinstance(storage, Halo) and (storage.reach == 0 or spec.several or spec.summed_axes or spec.deterministic):
+        return False
+    if texels is not None and not (
+        (wrt == (TEXELS,) or kernel_decodes(texels, spec)) and kernel_fits([texels], math.prod(texels.shape[:-1]))
+    ):
+        return False
     if not sizes_are_known(spec.axes):
         return False  # the windows of a kernel are cut along rows of known sizes
     sizes = flat_sizes(spec.axes)
-    if values.dtype != jnp.float32 or values.shape[-1] > MAX_CHANNELS or len(sizes) > 1:
+    if cotangent.dtype != jnp.float32 or cotangent.shape[-1] > MAX_CHANNELS or len(sizes) > 1:
         return False
-    textures = np.broadcast_shapes(*(a.shape[:batch] for a in (values, *operands)))
-    samples = np.broadcast_shapes(values.shape[:-1], *spec.sample_shapes(operands))
-    return kernel_fits([values, *operands], math.prod(textures) * sizes[0], math.prod(samples))
+    textures = np.broadcast_shapes(*(a.shape[:batch] for a in (cotangent, *operands)))
+    samples = np.broadcast_shapes(cotangent.shape[:-1], *spec.sample_shapes(operands))
+    return kernel_fits([cotangent, *operands], math.prod(textures) * sizes[0], math.prod(samples))
 
 
-def supports_pullback(cotangent: Any, texels: Any, *operands: Any, spec: ReadSpec, wrt: Wrt, batch: int) -> bool:
-    if wrt != (TEXELS,) and not kernel_decodes(texels, spec):
-        return False
-    return kernel_fits([texels], math.prod(texels.shape[:-1])) and supports_splat(
-        cotangent, *operands, spec=spec, batch=batch
-    )
-
-
-def of_slice(supports: Callable[..., bool]) -> Callable[..., bool]:
+def loads_values(values: Shaped, storage: Storage) -> bool:
     """Whether kernels load values that are a slice of an array as they load a whole one."""
-
-    def supports_slice(values: Any, *args: Any, storage: Slice, **params: Any) -> bool:
-        lanes = Lanes.of(values.shape[-1])
-        return (not lanes.aligned or storage.keeps_aligned(lanes.width)) and supports(values, *args, **params)
-
-    return supports_slice
+    if not isinstance(storage, Slice):
+        return True
+    lanes = Lanes.of(values.shape[-1])
+    return not lanes.aligned or storage.keeps_aligned(lanes.width)
 
 
-def supports_halo_read(texels: Any, *operands: Any, spec: ReadSpec, batch: int, storage: Halo) -> bool:
-    """Whether a thread knows from its coordinates which texels it needs, and stores what a read computes."""
-    del storage
-    alone = spec.several is None and not spec.summed_axes and not spec.has_color
-    return alone and not spec.returns_texels(texels.dtype) and supports_read(texels, *operands, spec=spec, batch=batch)
-
-
-def supports_halo_splat(values: Any, *operands: Any, spec: ReadSpec, batch: int, storage: Halo) -> bool:
-    alone = spec.several is None and not spec.summed_axes and not spec.deterministic
-    return storage.reach > 0 and alone and supports_splat(values, *operands, spec=spec, batch=batch)
-
-
-def supports_halo_pullback(
-    cotangent: Any, texels: Any, *operands: Any, spec: ReadSpec, wrt: Wrt, batch: int, storage: Halo
-) -> bool:
-    if not supports_halo_splat(cotangent, *operands, spec=spec, batch=batch, storage=storage):
-        return False
-    return supports_pullback(cotangent, texels, *operands, spec=spec, wrt=wrt, batch=batch)
-
-
-def supports_convolve(values: Any, *, weights: tuple[float, ...], axis: int, full: bool) -> bool:
+def supports_convolve(values: Shaped, *, weights: tuple[float, ...], axis: int, full: bool) -> bool:
     del full
     row = math.prod(values.shape[axis:]) + 4 * len(weights) * math.prod(values.shape[axis + 1 :])
     return values.dtype == jnp.float32 and row < COUNT_LIMIT and kernel_fits([values], 1)
-
-
-# Of values that are a slice of an array, and of textures with a halo
-slice_splat, supports_slice_splat = splat, of_slice(supports_splat)
-slice_pullback, supports_slice_pullback = pullback, of_slice(supports_pullback)
-halo_read, halo_splat, halo_pullback = halo_kernels.read, halo_kernels.splat, halo_kernels.pullback

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.experimental.custom_partitioning import ArrayMapping, SdyShardingRule, custom_partitioning
 from jax.experimental.xla_metadata import set_xla_metadata
 from jax.sharding import AbstractMesh
@@ -19,8 +20,8 @@ from jax.sharding import AbstractMesh
 from ..._jax.primitives import as_tuple
 from ..describe.operands import Stack
 from ..describe.spec import TEXELS, ReadSpec, Wrt
-from ..describe.storage import Content, Layout
-from .device_axes import DeviceAxes, device_axes, parts_of
+from ..describe.storage import Content, Layout, Shaped
+from .device_axes import DeviceAxes, Devices, device_axes, parts_of
 
 NO_MESH = AbstractMesh((), ())
 
@@ -34,12 +35,12 @@ class Array(NamedTuple):
 
     content: Content
     shape: tuple[int, ...]
-    dtype: Any
+    dtype: np.dtype
     names: tuple[str, ...]
     stack: Stack | None = None
 
     @classmethod
-    def of(cls, content: Content, aval: Any, batch: int, number: int, stack: Stack | None) -> "Array":
+    def of(cls, content: Content, aval: Shaped, batch: int, number: int, stack: Stack | None) -> "Array":
         """The array of that number."""
         shape = tuple(aval.shape)
         if stack is None:
@@ -85,8 +86,8 @@ class PartitionedCall(NamedTuple):
     def of(
         cls,
         layout: Layout,
-        operands: Sequence[Any],
-        results: Sequence[Any] = (),
+        operands: Sequence[Shaped],
+        results: Sequence[Shaped] = (),
         *,
         spec: ReadSpec,
         batch: int,
@@ -131,7 +132,7 @@ class PartitionedCall(NamedTuple):
             need_replication_factors=tuple(name for name in self.sizes if not is_cut(name)),
         )
 
-    def cut(self, operands: Sequence[Any], results: Sequence[Any], devices: tuple[Any, ...]) -> "Cut":
+    def cut(self, operands: Sequence[Any], results: Sequence[Any], devices: Devices) -> "Cut":
         """How to cut the arrays, from how XLA would. Where two disagree, the larger one decides.
 
         Args:
@@ -214,8 +215,8 @@ def partitioned(
     layout: Layout,
     on_part: Callable[..., Any],
     general: Callable[..., Any],
-    results: Sequence[Any],
-    devices: tuple[Any, ...],
+    results: Sequence[Shaped],
+    devices: Devices,
     *,
     spec: ReadSpec,
     batch: int,
@@ -234,7 +235,7 @@ def partitioned(
         with jax.sharding.use_abstract_mesh(NO_MESH):
             return as_tuple(general(*operands, spec=spec))
 
-    def of_operands(operands: Sequence[Any]) -> PartitionedCall:
+    def of_operands(operands: Sequence[Shaped]) -> PartitionedCall:
         return PartitionedCall.of(layout, operands, results, spec=spec, batch=batch, wrt=wrt)
 
     def partition(mesh: Any, operands: Sequence[Any], found: Sequence[Any]):
@@ -278,7 +279,7 @@ def sum_of_parts(
 
 
 def smallest_parts(
-    layout: Layout, operands: Sequence[Any], spec: ReadSpec, batch: int, count: int
+    layout: Layout, operands: Sequence[Shaped], spec: ReadSpec, batch: int, count: int
 ) -> list[jax.ShapeDtypeStruct]:
     """The least that one of `count` devices may hold of each operand."""
     call = PartitionedCall.of(layout, operands, spec=spec, batch=batch)

@@ -2,7 +2,6 @@
 // What a thread of one kernel computes, by gather_source.py.
 #include "samples/samples.cuh"
 #include "gather/config.cuh"
-#include "gather/view.cuh"
 
 // What the kernel reads and writes.
 struct Arrays {

@@ -1,8 +1,8 @@
 #pragma once
 // What a thread of one kernel computes, by read_source.py.
 #include "trace/scalars.cuh"
-#include "samples/position.cuh"
 #include "read/config.cuh"
+#include "samples/position.cuh"
 
 // What the kernel reads and writes.
 struct Arrays {

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import jaxtex as jt
-from jaxtex._engine.cuda import adjoint_kernel
 from jaxtex._engine.cuda.read import read_kernel
 from jaxtex._engine.describe.plan import Layout, plan_of_grid
 from jaxtex._engine.describe.storage import Sliced
+from jaxtex._engine.forms import gpu_kernels
 from jaxtex._engine.rules.concatenated import Read, concatenated
 from jaxtex.nn.multiresolution import plan_pyramid
 from jaxtex.warp.grids import affine
@@ -52,7 +52,7 @@ def by_kernels(function, args, monkeypatch):
     cotangent = drawn(*out.shape).astype(out.dtype)
     plain = jax.jit(run)(cotangent, *args)
     noted(read_kernel, "read_each_sample", lambda *_, into=None, **__: into)
-    noted(adjoint_kernel, "adjoint", lambda cotangent, *_, **__: cotangent)
+    noted(gpu_kernels, "adjoint", lambda cotangent, *_, **__: cotangent)
     with kernels_on_cpu():
         return plain, jax.jit(functools.partial(run))(cotangent, *args), places
 

@@ -6,15 +6,13 @@ import numpy as np
 import pytest
 
 import jaxtex as jt
-from jaxtex._engine.cuda.build.launch import THIS_GPU
 from jaxtex._engine.cuda.convolve.convolution_kernel import convolve
 from jaxtex._engine.rules.convolution import convolved
-from tests.support.host_compiler import HostLauncher
+from tests.support.host_compiler import RUN_HERE
 from tests.support.tolerances import assert_close
 
 MODES = ("clamp", "border", "wrap", "mirror", "reflect")
 BUILD = {1: jt.texture1d, 2: jt.texture2d, 3: jt.texture3d}
-LAUNCHER = THIS_GPU if jax.default_backend() == "gpu" else HostLauncher()
 # SciPy's names of the modes whose coefficients it extends as we do.
 SCIPY = {"wrap": "grid-wrap", "mirror": "reflect", "reflect": "mirror"}
 # Along an axis of an even or an odd order the largest coefficient of unit texels, rounded up.
@@ -114,7 +112,8 @@ def test_kernels_convolve_as_arrays_do(shape, full):
     for axis, size in enumerate(shape):
         if full or size > 6:
             params = {"weights": weights, "axis": axis, "full": full}
-            found = convolve(values, launcher=LAUNCHER, **params)
+            with RUN_HERE:
+                found = convolve(values, **params)
             assert_close("sum", found, convolved(values, **params), 4)
 
 

@@ -1,5 +1,6 @@
 """Rows of the tables: a made-up address mode, filter and storage dtype take the general walk, or are refused."""
 
+import functools
 import math
 
 import jax
@@ -10,22 +11,21 @@ import pytest
 import jaxtex as jt
 from jaxtex._engine.arithmetic import FLOAT
 from jaxtex._engine.compute import linearization, operators
-from jaxtex._engine.cuda import adjoint_kernel
-from jaxtex._engine.cuda.build.launch import THIS_GPU
+from jaxtex._engine.cuda.adjoint_kernel import adjoint
 from jaxtex._engine.describe.plan import layout_of, space_axes
 from jaxtex._engine.describe.spec import ReadSpec
-from jaxtex._engine.forms import cpu_adjoint, gpu_kernels, partitioned_adjoint
+from jaxtex._engine.forms import cpu, gpu_kernels, partitioned_adjoint
+from jaxtex._engine.forms.choice import as_pullback, as_splat
 from jaxtex._tables.address_rules import ADDRESS_RULES, AddressRule
 from jaxtex._tables.filter_kernels import FILTER_KERNELS, FilterKernel, FilterOptions, WeightFunction, filter_kernel
 from jaxtex._tables.storage_formats import STORAGE_FORMATS, Decoding, StorageFormat
 from jaxtex.modes import AddressMode, FilterMode
 from tests.oracles import reads as oracle
-from tests.support.host_compiler import HostLauncher
+from tests.support.host_compiler import RUN_HERE
 from tests.support.tolerances import TOLERANCES, assert_close
 
 F32 = np.dtype(np.float32)
 SIDE = (5, 7)
-LAUNCHER = THIS_GPU if jax.default_backend() == "gpu" else HostLauncher()
 
 
 def stride(tap, size):
@@ -114,18 +114,22 @@ def spec_of(texels, sampler, deterministic=False):
 def every_form(texels, x, y, spec):
     """Splat and pullback in each form that supports the spec: those of arrays first."""
     g = normal(*x.shape, texels.shape[-1])
-    adjoint, wrt = spec.adjoint(F32), (-1, 0, 1)
 
-    def run(room, g, texels, *operands, **more):
-        pulled = room[1].pullback(g, texels, *operands, spec=spec, wrt=wrt, **more)
-        return room[0].splat(g, *operands, spec=adjoint, **more), pulled
+    def run(splat, pullback, g, texels, *operands):
+        return splat(g, *operands, spec=spec.adjoint(F32)), pullback(g, texels, *operands, spec=spec, wrt=(-1, 0, 1))
+
+    def run_adjoint(adjoint, *args):
+        splat, pullback = (functools.partial(of(adjoint), batch=0) for of in (as_splat, as_pullback))
+        (splat,), pulled = run(splat, pullback, *args)
+        return splat, pulled
 
     def of_arrays(*args):
-        rooms = (operators, linearization), (partitioned_adjoint, partitioned_adjoint)
-        return [*(run(room, *args) for room in rooms), run((cpu_adjoint, cpu_adjoint), *args, batch=0)]
+        pairs = (operators.splat, linearization.pullback), (partitioned_adjoint.splat, partitioned_adjoint.pullback)
+        return [*(run(*pair, *args) for pair in pairs), run_adjoint(cpu.adjoint, *args)]
 
-    (splat,), pulled = run((adjoint_kernel, adjoint_kernel), g, texels, y, x, batch=0, launcher=LAUNCHER)
-    return [*jax.jit(of_arrays)(g, texels, y, x), (splat, pulled)]
+    with RUN_HERE:
+        by_kernels = run_adjoint(adjoint, g, texels, y, x)
+    return [*jax.jit(of_arrays)(g, texels, y, x), by_kernels]
 
 
 def assert_forms_agree(texels, sampler, deterministic=False):

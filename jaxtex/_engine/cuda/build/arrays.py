@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from ...describe.storage import Sliced, WithHalo
+from ...describe.storage import Shaped, Sliced, WithHalo
 from ..trace.elementwise import C_TYPES
 
 
@@ -44,9 +44,9 @@ class KernelArray(NamedTuple):
     """
 
     role: ArrayRole
-    array: Any
+    array: Shaped
     number: int = 0
-    start: Any = None
+    start: jax.Array | WithHalo | None = None
 
     @property
     def name(self) -> str:
@@ -74,7 +74,11 @@ class KernelArray(NamedTuple):
         return [*self.start.arrays(self.name).values()] if isinstance(self.start, WithHalo) else [self.start]
 
 
-def operands_of(operands: Iterable[Any]) -> list[KernelArray]:
+# What a kernel filled, by role and number: arrays, or a `WithHalo`.
+Filled = dict[tuple[ArrayRole, int], Any]
+
+
+def operands_of(operands: Iterable[Shaped]) -> list[KernelArray]:
     """The operands of a read as arrays of a kernel."""
     return [KernelArray(ArrayRole.OPERAND, a, k) for k, a in enumerate(operands)]
 
@@ -103,7 +107,7 @@ class KernelArrays:
     def __contains__(self, role: ArrayRole) -> bool:
         return any(array.role is role for array in (*self.given, *self.results))
 
-    def __getitem__(self, role: ArrayRole) -> Any:
+    def __getitem__(self, role: ArrayRole) -> Shaped:
         """The one array of a role."""
         return self.find(role).array
 
@@ -112,7 +116,7 @@ class KernelArrays:
         return found
 
     @property
-    def operands(self) -> list[Any]:
+    def operands(self) -> list[Shaped]:
         """The operands of the read, in their order."""
         return [array.array for array in self.given if array.role is ArrayRole.OPERAND]
 
@@ -167,7 +171,7 @@ class KernelArrays:
         started = [n for n, start in enumerate(starts) if start is not None]
         return {first + k: n for k, n in enumerate(started)}
 
-    def collected(self, found: Sequence[jax.Array]) -> dict[tuple[ArrayRole, int], Any]:
+    def collected(self, found: Sequence[jax.Array]) -> Filled:
         """What the kernel filled, by role and number; one array in three together."""
         rest = iter(found)
 

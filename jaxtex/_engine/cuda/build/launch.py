@@ -1,4 +1,4 @@
-"""A kernel as part of a JAX program: XLA, or jaxlib, launches its PTX, and a running program needs no code of ours."""
+"""A kernel as part of a JAX program: XLA, or jaxlib, launches its PTX, so that a running program needs no Python."""
 
 import types
 import zlib
@@ -86,7 +86,7 @@ def launch_by_xla(
 def launch_by_triton(
     compiled: Compiled, args: Sequence[jax.Array], results: Results, aliases: Mapping[int, int]
 ) -> Sequence[jax.Array]:
-    """The same by the launcher that jaxlib has for jax_triton, which takes the PTX of any compiler.
+    """The arrays that a kernel fills, by the launcher that jaxlib has for jax_triton, which takes any compiler's PTX.
 
     It loads the kernel when the program first runs, for GPUs of this very capability, and counts threads in warps.
     """
@@ -119,38 +119,18 @@ def chosen_launch() -> Launch:
     raise CompilerUnavailable("this jaxlib is not known to launch PTX; install a jaxlib that this jaxtex supports")
 
 
-class Launcher:
-    """Compiles kernels with NVRTC for the GPUs of a program, and launches them.
+def run(kernel: Kernel, args: Sequence[jax.Array], results: Results, aliases: Mapping[int, int]) -> Sequence[jax.Array]:
+    """The arrays that a kernel fills; NVRTC compiles it for the GPUs of the program.
 
-    Attributes:
-        launch: how; by default as `chosen_launch` says.
+    Args:
+        aliases: for an argument that becomes a result, the number of that result.
+
+    Raises:
+        CompilerUnavailable: if there is no NVRTC, no launcher, or no GPU.
+        CompilationFailed: if NVRTC refuses the source.
     """
-
-    def __init__(self, launch: Launch | None = None):
-        self.launch = launch
-
-    def run(
-        self,
-        kernel: Kernel,
-        args: Sequence[jax.Array],
-        results: Results,
-        aliases: Mapping[int, int] | None = None,
-    ) -> Sequence[jax.Array]:
-        """The arrays that a kernel fills.
-
-        Args:
-            aliases: for an argument that becomes a result, the number of that result.
-
-        Raises:
-            CompilerUnavailable: if there is no NVRTC, no launcher, or no GPU.
-            CompilationFailed: if NVRTC refuses the source.
-        """
-        capability = target_capability()
-        if capability is None:
-            raise CompilerUnavailable("this process sees no NVIDIA GPU")
-        launch = self.launch or chosen_launch()
-        compiled = Compiled(kernel, compile_to_ptx(kernel.source, capability), capability)
-        return launch(compiled, args, results, aliases or {})
-
-
-THIS_GPU = Launcher()
+    capability = target_capability()
+    if capability is None:
+        raise CompilerUnavailable("this process sees no NVIDIA GPU")
+    launch = chosen_launch()
+    return launch(Compiled(kernel, compile_to_ptx(kernel.source, capability), capability), args, results, aliases)

@@ -1,8 +1,9 @@
-"""The files of CUDA C++ and the headers that are generated for one kernel, as the one text that a compiler takes.
+"""The source of a kernel: a file of CUDA C++ and two generated headers, as the one text that a compiler takes.
 
 Files are read when a kernel is first needed, not at import.
 """
 
+import abc
 import functools
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,6 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..trace.elementwise import literal
+from ..trace.emitter import DeviceFunctions
+from . import launch
+from .arrays import Filled, KernelArrays
 
 # Includes name headers by their path from here.
 FOLDER = Path(__file__).parents[1]
@@ -125,3 +129,72 @@ def config(made_by: str, constants: Iterable[Constant], *blocks: str) -> str:
     """
     lines = "".join(f"{constant.declared()}\n" for constant in constants)
     return header(f"The sizes and switches of one kernel, by {made_by}.", (SCALARS,), lines, *blocks)
+
+
+class KernelSource(abc.ABC):
+    """What every kernel provides: its file, its arrays, its sizes, and the functions of a thread.
+
+    Attributes:
+        file: that of the kernel.
+        room: the folder of its headers, which are generated.
+        made_by: the module that computes them.
+        arrays: what the kernel reads and writes.
+        functions: of a thread.
+    """
+
+    file: str
+    room: str
+    made_by: str
+    arrays: KernelArrays
+
+    def __init__(self):
+        self.functions = DeviceFunctions()
+
+    @property
+    @abc.abstractmethod
+    def num_blocks(self) -> int:
+        """The blocks of the launch."""
+
+    @property
+    @abc.abstractmethod
+    def num_threads(self) -> int:
+        """The threads of a block."""
+
+    @property
+    def bounds(self) -> str:
+        """Of the launch: the names of constants."""
+        return "threads"
+
+    @abc.abstractmethod
+    def constants(self) -> Iterable[Constant]:
+        """The sizes and switches of the kernel, beside its threads."""
+
+    def structs(self) -> list[str]:
+        """Constants that are arguments of templates, and names of types."""
+        return []
+
+    @abc.abstractmethod
+    def traced(self, functions: DeviceFunctions) -> list[str]:
+        """Adds the functions of a thread, and returns the declarations that stand before them."""
+
+    def includes(self) -> tuple[str, ...]:
+        """The headers that traced functions need."""
+        return SCALARS, f"{self.room}/config.cuh"
+
+    def headers(self, name: str) -> dict[str, str]:
+        """The headers `config.cuh` and `traced.cuh` of the kernel of that name."""
+        declarations = self.traced(self.functions)
+        blocks = self.arrays.declared(), *declarations, *self.functions.blocks, self.arrays.entry(name, self.bounds)
+        constants = [Constant("threads", self.num_threads, "of a block"), *self.constants()]
+        return {
+            f"{self.room}/config.cuh": config(self.made_by, constants, *self.structs()),
+            f"{self.room}/traced.cuh": header(
+                f"What a thread of one kernel computes, by {self.made_by}.", self.includes(), *blocks
+            ),
+        }
+
+    def run(self, name: str) -> Filled:
+        """The arrays that the kernel fills, by role and number; it is called `name`."""
+        headers, arrays = self.headers(name), self.arrays
+        kernel = launch.Kernel(program(self.file, headers), name, self.num_blocks, self.num_threads, headers)
+        return arrays.collected(launch.run(kernel, arrays.arguments, arrays.shapes, arrays.aliases))

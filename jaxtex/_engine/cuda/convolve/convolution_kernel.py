@@ -4,8 +4,9 @@ import math
 
 import jax
 
+from ..build import launch
 from ..build.arrays import ArrayRole, KernelArray, KernelArrays
-from ..build.launch import LANES, THIS_GPU, Kernel, Launcher
+from ..build.launch import LANES, Kernel
 from ..build.source import SCALARS, Constant, config, header, program
 
 THREADS = 128
@@ -17,9 +18,7 @@ NAME = "texture_convolve"
 MADE_BY = "convolution_kernel.py"
 
 
-def convolve(
-    values: jax.Array, *, weights: tuple[float, ...], axis: int, full: bool, launcher: Launcher = THIS_GPU
-) -> jax.Array:
+def convolve(values: jax.Array, *, weights: tuple[float, ...], axis: int, full: bool) -> jax.Array:
     """`jaxtex._engine.rules.convolution.convolved`."""
     outer, length, inner = math.prod(values.shape[:axis]), values.shape[axis], math.prod(values.shape[axis + 1 :])
     reach = len(weights) - 1
@@ -54,4 +53,4 @@ def convolve(
     }
     file = "convolve/convolve_across.cu" if across else "convolve/convolve_along.cu"
     kernel = Kernel(program(file, headers), NAME, blocks, threads, headers)
-    return launcher.run(kernel, arrays.arguments, arrays.shapes, arrays.aliases)[0]
+    return launch.run(kernel, arrays.arguments, arrays.shapes, arrays.aliases)[0]

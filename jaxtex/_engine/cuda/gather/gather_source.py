@@ -12,6 +12,7 @@ import numpy as np
 from ...describe.axis import Axis, Role, Stored
 from ...describe.operands import StoredOrder
 from ...describe.spec import ReadSpec
+from ...describe.storage import Shaped
 from ...walk.taps import taps, texels_per_unit, to_position
 from ...walk.texel_walk import other_part, taps_are_available
 from ..build.arrays import ArrayRole, KernelArray, KernelArrays, operands_of
@@ -19,7 +20,7 @@ from ..build.launch import LANES
 from ..build.source import Constant
 from ..samples.sample_source import ARRAYS, AdjointPlan, SampleSource, names_of_axes
 from ..samples.sample_tiles import PLACE, Extent, SampleTiles
-from ..trace.device_functions import DeviceFunctions, Scalar, scalar
+from ..trace.emitter import DeviceFunctions, Scalar, scalar
 
 MADE_BY = "gather_source.py"
 # By the number of axes: the texels of a thread, for texels of one channel and of several, and the threads of a block.
@@ -38,7 +39,7 @@ ROUNDING, LEAST_ROUNDING = 1e-6, 1e-3
 SLACK = 0.02
 
 
-def is_gathered(spec: ReadSpec, shape: Sequence[int], batch: int, operands: Sequence[Any]) -> bool:
+def is_gathered(spec: ReadSpec, shape: Sequence[int], batch: int, operands: Sequence[Shaped]) -> bool:
     """Whether texels can look for their samples: the grid is affine, and taps outside read nothing."""
     grid, axes = spec.grid, spec.axes
     dims = grid.affine_axes if isinstance(grid, StoredOrder) else 0
@@ -65,12 +66,12 @@ class Rows(NamedTuple):
     """Those rows of a texture, neighbors along its first axis, that look for their samples.
 
     Attributes:
-        count: how many there are.
+        num_rows: how many there are.
         period: after how many rows of the texture the first one follows again.
         only_within: as in `AdjointPlan`.
     """
 
-    count: int
+    num_rows: int
     period: int
     only_within: tuple[int, int] | None
 
@@ -100,7 +101,7 @@ class GatherSource(SampleSource):
     def counts(self) -> tuple[int, ...]:
         """How many texels look for their samples, on each axis."""
         sizes = tuple(axis.known_size for axis in self.spec.axes)
-        return sizes if self.rows is None else (self.rows.count, *sizes[1:])
+        return sizes if self.rows is None else (self.rows.num_rows, *sizes[1:])
 
     @property
     def num_blocks(self) -> int:
@@ -151,7 +152,7 @@ class GatherSource(SampleSource):
         if self.rows is None or self.rows.only_within is None:
             functions.define(is_added, "All samples are added.", ["return true;"])
             return []
-        stored, only_within = Stored(self.rows.count, self.rows.period), self.rows.only_within
+        stored, only_within = Stored(self.rows.num_rows, self.rows.period), self.rows.only_within
         first, *others = self.spec.axes
         stored_axes = (first._replace(stored=stored), *others)
 
@@ -162,9 +163,6 @@ class GatherSource(SampleSource):
         comment = "Whether a sample is added: its texels are all stored."
         functions.add(is_added, comment, added, ("first_row", np.dtype(np.int32)), *of_sample)
         return []
-
-    def includes(self) -> tuple[str, ...]:
-        return *super().includes(), "gather/view.cuh"
 
     def constants(self) -> list[Constant]:
         axes, numbers = self.spec.axes, num_numbers(self.dims, self.num_operands)
@@ -236,7 +234,7 @@ class ViewSource(SampleSource):
 
         def function(outer: jax.Array) -> Any:
             zero = jnp.zeros_like(outer)
-            return view(self.spec, extent, self.own, self.loaded(self.samples.index(outer, zero, zero, zero)))
+            return view(self.spec, extent, self.own, self.loaded(self.samples.index_of(outer, zero, zero, zero)))
 
         signature = f"Row<float, numbers> view_of({ARRAYS}, int outer)"
         functions.add(signature, "The view of an image, by its number.", function, PLACE[0])
@@ -258,7 +256,7 @@ def view(spec: ReadSpec, extent: Sequence[int], own: Sequence[int], operands: Se
         operands: of the first sample.
 
     Returns:
-        The numbers of `View` in `view.cuh`. Positions are relative to that of the first sample.
+        The numbers of `View` in `gather.cu`. Positions are relative to that of the first sample.
 
         - offset, bound: on each axis, what leads from the center of a thread's first texel to the middle of the
           positions that it looks for, and how far this may lie from zero.

@@ -8,15 +8,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...compute.decoding import bits_dtype, in_bits
+from ...compute.decoding import LoadTexel, bits_dtype, in_bits
 from ...compute.operators import value as value_at
 from ...compute.texel_sums import power_of_two_below
 from ...describe.axis import Role
 from ...describe.operands import Coords
 from ...describe.spec import ReadSpec
-from ...describe.storage import Part, Sliced, WithHalo, each_part, slice_of, slices_of
+from ...describe.storage import WHOLE, Halo, Part, Shaped, Sliced, Storage, WithHalo, each_part, slice_of, slices_of
+from ...walk.texel_walk import other_part, taps_are_available
 from ..build.arrays import ArrayRole, KernelArray, KernelArrays, operands_of
-from ..build.launch import THIS_GPU, Launcher
 from ..samples.sample_tiles import Extent, SampleTiles, samples_shape
 from .read_source import ReadSource, ReadThreads, ReadValue
 
@@ -28,35 +28,63 @@ THREADS = 128
 MOST_SAMPLES, MOST_TAPS, TAP_BYTES, LEAST_THREADS = 4, 64, 16, 2**19
 # A wider texel is divided among threads, so that a warp reads and writes whole lines of memory.
 WIDTHS = (4, 2, 1)
-# Tiles are looked up so many at once, by so many blocks.
-NOTES_AT_ONCE, NOTED_BLOCKS = 4, 4224
+# Tiles are looked up so many at once.
+NOTES_AT_ONCE = 4
 
 
-def read(texels: jax.Array, *args: jax.Array, spec: ReadSpec, batch: int, launcher: Launcher = THIS_GPU) -> jax.Array:
+def read(
+    texels: jax.Array | WithHalo, *args: jax.Array, spec: ReadSpec, batch: int, storage: Storage = WHOLE
+) -> jax.Array:
     """`operators.read` over `batch` leading axes, on which an operand has their size or 1."""
+    if isinstance(texels, WithHalo):
+        assert isinstance(storage, Halo)
+        return read_with_halo(texels, args, spec, batch, storage)
     stored = texels.dtype
     if spec.returns_texels(stored) and jnp.issubdtype(stored, jnp.floating) and stored.itemsize == 2:
         # A thread computes with float32, which changes the bits of NaN.
         as_integers = spec.with_dtype(bits_dtype(stored))
-        return in_bits(lambda bits: read(bits, *args, spec=as_integers, batch=batch, launcher=launcher), texels)
+        return in_bits(lambda bits: read(bits, *args, spec=as_integers, batch=batch), texels)
     color, operands = spec.color_and_operands(args)
     name = "texture_read" if color is None else "texture_bordered_read"
-    return read_each_sample(value_of(spec), texels, color, operands, spec, batch, name, launcher)
+    return read_each_sample(value_of(spec), texels, color, operands, spec, batch, name)
 
 
-def concatenated_read(*args: Any, parts: Sequence[Part], row_axes: int, launcher: Launcher = THIS_GPU) -> Any:
+def read_with_halo(
+    texels: WithHalo, operands: Sequence[jax.Array], spec: ReadSpec, batch: int, storage: Halo
+) -> jax.Array:
+    """The read in two steps: of all samples in `own`, which needs nothing of neighbors; then of tiles at the edges."""
+    axes, own, missing = spec.axes, texels.own, storage.missing(spec.dtype)
+
+    def marked(load_texel: LoadTexel, coords: Coords, color: jax.Array | None) -> jax.Array:
+        found = value_at(load_texel, coords, spec, color)
+        return jnp.where(taps_are_available(coords, axes)[..., None], found, missing)
+
+    # The first kernel needs no masks, as it may read any texel for the samples that the second one reads again.
+    (start,), own_axes = other_part(operands[:1], axes, storage.reach, own.shape[0])
+    windows = (axis._replace(stored=axis.stored and axis.stored._replace(is_window=True)) for axis in own_axes)
+    inner = spec.replace(axes=tuple(windows))
+    at_edges = lambda coords: ~taps_are_available(coords, own_axes)
+    given = value_of(inner), own, None, [start, *operands[1:]], inner, batch, "texture_read"
+    filled, notes = read_each_sample(*given, notes=at_edges)
+    into = Sliced(filled, slice_of(filled))
+    return read_each_sample(marked, texels, None, operands, spec, batch, "texture_read_edges", into=into, noted=notes)
+
+
+def concatenated_read(*args: jax.Array, parts: Sequence[Part], row_axes: int) -> jax.Array:
     """Several reads, each of which fills its slice of one array."""
     each = [(part, texels, operands) for part, _, texels, operands in each_part(parts, args)]
     shapes = [result_shape(t, operands, part.spec, t.shape[: part.batch]) for part, t, operands in each]
     slices = slices_of(shapes, row_axes)
     whole: Any = jax.ShapeDtypeStruct((math.prod(shapes[0][:row_axes]), slices[0].row), parts[0].spec.dtype)
     for (part, texels, operands), place in zip(each, slices):
-        how = value_of(part.spec), texels, None, operands, part.spec, part.batch, "texture_read", launcher
-        whole = read_each_sample(*how, into=Sliced(whole, place))
+        given = value_of(part.spec), texels, None, operands, part.spec, part.batch, "texture_read"
+        whole = read_each_sample(*given, into=Sliced(whole, place))
     return whole
 
 
-def result_shape(texels: Any, operands: Sequence[Any], spec: ReadSpec, batches: tuple[int, ...]) -> tuple[int, ...]:
+def result_shape(
+    texels: Shaped, operands: Sequence[Shaped], spec: ReadSpec, batches: tuple[int, ...]
+) -> tuple[int, ...]:
     """The shape of the result of a read, whose textures and colors have the batch axes `batches`."""
     shape = samples_shape(batches, spec.sample_shapes(operands))
     along = [len(shape) + axis for axis in spec.summed_axes]
@@ -76,7 +104,6 @@ def read_each_sample(
     spec: ReadSpec,
     batch: int,
     name: str,
-    launcher: Launcher,
     *,
     exact: bool = False,
     into: Sliced | None = None,
@@ -117,10 +144,9 @@ def read_each_sample(
         results.append(KernelArray(ArrayRole.NOTES, none, start=none))
     arrays = KernelArrays(given, results, {ArrayRole.NOTED: "const uint8", ArrayRole.NOTES: "uint8"})
     threads = ReadThreads(tiles, parts, width, aligned, summed, along)
-    source = ReadSource(value, spec, batch, threads, arrays, slice_of(into or own), exact, notes)
-    num_blocks = tiles.total if noted is None else min(tiles.total, NOTED_BLOCKS)
-    found = launcher.run(source.kernel(name, num_blocks), arrays.arguments, arrays.shapes, arrays.aliases)
-    return found if notes is not None else found[0]
+    found = ReadSource(value, spec, batch, threads, arrays, slice_of(into or own), exact, notes).run(name)
+    values = found[ArrayRole.RESULT, 0]
+    return values if notes is None else (values, found[ArrayRole.NOTES, 0])
 
 
 def width_of_part(channels: int) -> int:

@@ -16,19 +16,19 @@ from ...describe.storage import Slice
 from ...walk.combinations import weighted
 from ...walk.texel_walk import TexelAddress, flat_sizes
 from ..build.arrays import ArrayRole, KernelArrays
-from ..build.launch import Kernel
-from ..build.source import SCALARS, Constant, config, header, program
+from ..build.source import Constant, KernelSource
 from ..samples.operands import load_numbers
 from ..samples.sample_source import names_of_axes
 from ..samples.sample_tiles import PLACE_AT, SampleTiles, offset, slice_struct, unravelled
-from ..trace.device_functions import DeviceFunctions, Scalar, names_of, scalar, struct_of_numbers
 from ..trace.elementwise import C_TYPES, literal
-from ..trace.memory import load_row
+from ..trace.emitter import DeviceFunctions, Scalar, names_of, scalar, struct_of_numbers
+from ..trace.indexing import load_row
 
 # The result of a read at coordinates, of the texels that a function loads, and the border color, (1, C): (1, C).
 ReadValue = Callable[[LoadTexel, Coords, jax.Array | None], jax.Array]
 PART, NUMBER = ("part", np.dtype(np.int32)), ("number", np.dtype(np.int32))
-MADE_BY = "read_source.py"
+# The most blocks that look for tiles which another kernel noted.
+NOTED_BLOCKS = 4224
 # What traced functions return.
 RESULTS = """\
 // The value of a read, and whether its tile is noted for another kernel.
@@ -46,7 +46,7 @@ class ReadThreads(NamedTuple):
         parts: the threads of a sample.
         width: the channels of a thread.
         aligned: whether each part of a texel begins at a multiple of its length.
-        kept, summed: the sizes of the samples' axes that the result has, and of those along which it is summed.
+        summed: the sizes of the samples' axes along which the result is summed.
         along: which axes of the samples these are.
     """
 
@@ -57,14 +57,9 @@ class ReadThreads(NamedTuple):
     summed: tuple[int, ...]
     along: tuple[int, ...]
 
-    @property
-    def num_threads(self) -> int:
-        """The threads of a block."""
-        return math.prod(self.tiles.lanes) * self.parts
-
-    def index(self, place: Sequence[jax.Array], number: Sequence[jax.Array]) -> list[jax.Array]:
+    def index_of(self, place: Sequence[jax.Array], number: Sequence[jax.Array]) -> list[jax.Array]:
         """The index of a sample on each axis, also of one of several of which a thread takes the sum."""
-        index = self.tiles.index(*place)
+        index = self.tiles.index_of(*place)
         if self.summed:
             for axis, i in zip(self.along, unravelled(number[0] - 1, self.summed)):
                 index.insert(axis, i)
@@ -76,23 +71,32 @@ class ReadThreads(NamedTuple):
         return first if channels % self.width == 0 else jnp.minimum(first, channels - self.width)
 
 
-class ReadSource(NamedTuple):
-    """What makes the source of a kernel.
+class ReadSource(KernelSource):
+    """What makes the source of the kernel of a read.
 
-    Attributes:
+    Args:
         value, exact, notes: as in `read_each_sample`.
         batch: how many leading axes of the texels number textures.
         filled: what the result takes of the array in which it lies.
     """
 
-    value: ReadValue
-    spec: ReadSpec
-    batch: int
-    threads: ReadThreads
-    arrays: KernelArrays
-    filled: Slice
-    exact: bool
-    notes: Callable[..., jax.Array] | None
+    file, room, made_by = "read/read.cu", "read", "read_source.py"
+    dtype: np.dtype  # of a value, which is known once functions are traced
+
+    def __init__(
+        self,
+        value: ReadValue,
+        spec: ReadSpec,
+        batch: int,
+        threads: ReadThreads,
+        arrays: KernelArrays,
+        filled: Slice,
+        exact: bool,
+        notes: Callable[[Coords], jax.Array] | None,
+    ):
+        super().__init__()
+        self.value, self.spec, self.batch, self.threads, self.arrays = value, spec, batch, threads, arrays
+        self.filled, self.exact, self.notes = filled, exact, notes
 
     @property
     def channels(self) -> int:
@@ -114,7 +118,7 @@ class ReadSource(NamedTuple):
     def coords(self, *args: jax.Array) -> list[jax.Array]:
         """The coordinates of a read at a place, of those of its number if there are several; then its weight."""
         place, number = args[: len(PLACE_AT)], args[len(PLACE_AT) :]
-        numbers = load_numbers(self.spec, self.arrays.operands, self.threads.index(place, number))
+        numbers = load_numbers(self.spec, self.arrays.operands, self.threads.index_of(place, number))
         if not self.averages:
             return list(map(scalar, self.spec.coords_at(*numbers)))
         coords, weight = self.spec.read_at(*number, *numbers)
@@ -124,12 +128,12 @@ class ReadSource(NamedTuple):
         """The number of a thread's sample, and its first channel."""
         *place, part = args
         tiles = self.threads.tiles
-        return [offset(tiles.index(*place), tiles.shape), scalar(self.threads.first_channel(part, self.channels))]
+        return [offset(tiles.index_of(*place), tiles.shape), scalar(self.threads.first_channel(part, self.channels))]
 
     def read(self, *args: jax.Array) -> list[jax.Array]:
         """The read of a thread at a place, of a part of the channels, at coordinates; and whether it is noted."""
         place, part, coords = args[: len(PLACE_AT)], args[len(PLACE_AT)], args[len(PLACE_AT) + 1 :]
-        index, width = self.threads.tiles.index(*place)[: self.batch], self.threads.width
+        index, width = self.threads.tiles.index_of(*place)[: self.batch], self.threads.width
         channel, texels = self.threads.first_channel(part, self.channels), self.arrays[ArrayRole.TEXELS]
         sizes = flat_sizes(self.spec.axes)
         factors = [self.channels * math.prod(sizes[k:]) for k in range(len(sizes) + 1)]
@@ -146,18 +150,23 @@ class ReadSource(NamedTuple):
             place = [(offset(index, color.shape[: self.batch]), self.channels), (channel, 1)]
             border = load("arrays.color", place, dtype=color.dtype)
         value = jnp.broadcast_to(self.value(load_texel, coords, border), (1, width))
-        return [value, scalar(False if self.notes is None else self.notes(*coords))]
+        return [value, scalar(False if self.notes is None else self.notes(coords))]
 
-    # The kernel
+    # The source
 
-    def kernel(self, name: str, num_blocks: int) -> Kernel:
-        """The kernel, called `name`."""
-        headers = self.headers(name, num_blocks)
-        return Kernel(program("read/read.cu", headers), name, num_blocks, self.threads.num_threads, headers)
+    @property
+    def num_blocks(self) -> int:
+        total = self.threads.tiles.total
+        return min(total, NOTED_BLOCKS) if ArrayRole.NOTED in self.arrays else total
 
-    def headers(self, name: str, num_blocks: int) -> dict[str, str]:
-        """The headers `config.cuh` and `traced.cuh`."""
-        functions = DeviceFunctions()
+    @property
+    def num_threads(self) -> int:
+        return math.prod(self.threads.tiles.lanes) * self.threads.parts
+
+    def includes(self) -> tuple[str, ...]:
+        return *super().includes(), "samples/position.cuh"
+
+    def traced(self, functions: DeviceFunctions) -> list[str]:
         axes = ", ".join(names_of_axes(self.spec.axes))
         found = functions.add(
             "Coords coords_of(const Arrays& arrays, Position at, int number)",
@@ -180,27 +189,20 @@ class ReadSource(NamedTuple):
             PART,
             *(coords[:-1] if self.averages else coords),
         )
-        self.add_sums(functions, coords, value.dtype)
+        self.dtype = value.dtype
+        self.add_sums(functions, coords)
         functions.add(
             "Result rounded_result(const Sum& value)",
             "A value in the dtype of the result.",
             lambda *values: jnp.stack(values, -1).astype(self.spec.dtype),
-            *names_of("value.v", self.threads.width, value.dtype),
+            *names_of("value.v", self.threads.width, self.dtype),
         )
-        traced = header(
-            f"What a thread of one kernel computes, by {MADE_BY}.",
-            (SCALARS, "samples/position.cuh", "read/config.cuh"),
-            self.arrays.declared(),
-            struct_of_numbers("Coords", "The coordinates of a sample, and its weight in a mean of several.", fields),
-            RESULTS,
-            *functions.blocks,
-            self.arrays.entry(name, "threads"),
-        )
-        return {"read/config.cuh": self.config(value.dtype, num_blocks), "read/traced.cuh": traced}
+        comment = "The coordinates of a sample, and its weight in a mean of several."
+        return [struct_of_numbers("Coords", comment, fields), RESULTS]
 
-    def add_sums(self, functions: DeviceFunctions, coords: Sequence[Scalar], dtype: np.dtype) -> None:
+    def add_sums(self, functions: DeviceFunctions, coords: Sequence[Scalar]) -> None:
         """Adds the functions of a sum of reads; where there is one read alone, they only have to be there."""
-        width = self.threads.width
+        width, dtype = self.threads.width, self.dtype
         row = lambda numbers: jnp.stack(numbers, -1)
         no_sum, counts = "Sum no_sum()", "bool counts(const Coords& coords)"
         term_of = "Sum term_of(const Coords& coords, const Sum& value)"
@@ -238,21 +240,20 @@ class ReadSource(NamedTuple):
             exact=self.exact,
         )
 
-    def config(self, dtype: np.dtype, num_blocks: int) -> str:
-        """The header of sizes and switches."""
-        threads, filled, arrays = self.threads, self.filled, self.arrays
-        noted = arrays[ArrayRole.NOTED].size if ArrayRole.NOTED in arrays else 0
-        constants = (
-            Constant("threads", threads.num_threads, "of a block"),
+    def constants(self) -> list[Constant]:
+        threads, arrays = self.threads, self.arrays
+        noted = math.prod(arrays[ArrayRole.NOTED].shape) if ArrayRole.NOTED in arrays else 0
+        return [
             Constant("steps", threads.tiles.num_steps, "the samples of a thread"),
             Constant("parts", threads.parts, "the threads of a sample"),
             Constant("width", threads.width, "the channels of a thread"),
             Constant("num_reads", self.num_reads, "of which the result is the sum; 0 for one read"),
-            Constant("stores_aligned", threads.aligned and filled.keeps_aligned(threads.width)),
+            Constant("stores_aligned", threads.aligned and self.filled.keeps_aligned(threads.width)),
             Constant("num_noted", noted, "the tiles of which some are noted, to be read alone; 0 reads all"),
-            Constant("num_blocks", num_blocks, "of the launch"),
-        )
-        rows = {"Sum": dtype, "Result": arrays[ArrayRole.RESULT].dtype}
+            Constant("num_blocks", self.num_blocks, "of the launch"),
+        ]
+
+    def structs(self) -> list[str]:
+        rows = {"Sum": self.dtype, "Result": self.arrays[ArrayRole.RESULT].dtype}
         types = "".join(f"typedef Row<{C_TYPES[np.dtype(d).name]}, width> {name};\n" for name, d in rows.items())
-        own_slice = slice_struct("ResultSlice", filled, self.channels)
-        return config(MADE_BY, constants, types, threads.tiles.struct(), own_slice)
+        return [types, self.threads.tiles.struct(), slice_struct("ResultSlice", self.filled, self.channels)]

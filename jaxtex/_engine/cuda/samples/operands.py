@@ -2,18 +2,18 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from ...describe.operands import Stack
 from ...describe.spec import ReadSpec
-from ..trace.memory import load_row
+from ...describe.storage import Shaped
+from ..trace.indexing import load_row
 from .sample_tiles import offset
 
 
-def load_numbers(spec: ReadSpec, operands: Sequence[Any], index: list[jax.Array]) -> list[jax.Array]:
+def load_numbers(spec: ReadSpec, operands: Sequence[Shaped], index: list[jax.Array]) -> list[jax.Array]:
     """The arguments of the grid at the index of a sample, from the operands of a kernel."""
     found: list[jax.Array] = []
     for k, a in enumerate(operands):
@@ -25,7 +25,7 @@ def load_numbers(spec: ReadSpec, operands: Sequence[Any], index: list[jax.Array]
     return found
 
 
-def load_stack(name: str, a: Any, stack: Stack, index: list[jax.Array]) -> list[jax.Array]:
+def load_stack(name: str, a: Shaped, stack: Stack, index: list[jax.Array]) -> list[jax.Array]:
     """The numbers that an operand holds for the sample at an index."""
     before, count, after = around(stack, a.shape)
     near, far = offset(index[: len(before)], before), offset(index[len(before) :], after)

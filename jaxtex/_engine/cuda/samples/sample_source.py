@@ -1,9 +1,8 @@
 """What the kernels of the adjoint have in common: their static side, and how a thread loads a sample."""
 
-import abc
 import functools
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -12,10 +11,9 @@ from ...describe.axis import Axis, Role
 from ...describe.spec import ReadSpec, Wrt
 from ...describe.storage import slice_of
 from ...walk.texel_walk import flat_sizes
-from ..build.arrays import ArrayRole, KernelArrays
-from ..build.launch import Kernel
-from ..build.source import Constant, config, header, program, struct_of
-from ..trace.device_functions import DeviceFunctions, Scalar
+from ..build.arrays import ArrayRole
+from ..build.source import Constant, KernelSource, struct_of
+from ..trace.emitter import DeviceFunctions, Scalar
 from .operands import load_numbers
 from .sample_tiles import PLACE_AT, Lanes, SampleTiles, offset, slice_struct
 
@@ -50,6 +48,10 @@ class AdjointPlan(NamedTuple):
     reach: int | None = None
     only_within: tuple[int, int] | None = None
 
+    def of_texels(self, **changes: Any) -> "AdjointPlan":
+        """The plan for the cotangents of texels alone, with changes."""
+        return self._replace(wrt=(), **changes)
+
     @property
     def texels_per_texture(self) -> int:
         return flat_sizes(self.spec.axes)[0]
@@ -60,80 +62,20 @@ class AdjointPlan(NamedTuple):
         return math.prod(self.textures) * self.texels_per_texture
 
 
-class SampleSource(abc.ABC):
+class SampleSource(KernelSource):
     """What makes the source of a kernel of the adjoint.
 
     Attributes:
-        file: that of the kernel.
-        room: the folder of its headers, which are generated.
-        arrays: what the kernel reads and writes.
         samples: how samples are divided, which says how their places are counted.
-        functions: of a thread.
     """
 
-    file: str
-    room: str
-    made_by: str
-    arrays: KernelArrays
     samples: SampleTiles
 
     def __init__(self, plan: AdjointPlan):
-        self.plan, self.spec, self.functions = plan, plan.spec, DeviceFunctions()
-
-    # What each kernel says
-
-    @property
-    @abc.abstractmethod
-    def num_blocks(self) -> int: ...
-
-    @property
-    @abc.abstractmethod
-    def num_threads(self) -> int:
-        """The threads of a block."""
-
-    @property
-    def bounds(self) -> str:
-        """Of the launch: the names of constants."""
-        return "threads"
-
-    @abc.abstractmethod
-    def constants(self) -> Iterable[Constant]:
-        """The sizes and switches of the kernel, beside its threads."""
-
-    @abc.abstractmethod
-    def structs(self) -> list[str]:
-        """Constants that are arguments of templates, and names of types."""
-
-    @abc.abstractmethod
-    def traced(self, functions: DeviceFunctions) -> list[str]:
-        """Adds the functions of a thread, and returns the declarations that stand before them."""
-
-    # What they have in common
-
-    def kernel(self, name: str) -> Kernel:
-        """The kernel, called `name`."""
-        headers = self.headers(name)
-        return Kernel(program(self.file, headers), name, self.num_blocks, self.num_threads, headers)
-
-    def headers(self, name: str) -> dict[str, str]:
-        """The headers `config.cuh` and `traced.cuh`."""
-        own, declarations = f"{self.room}/config.cuh", self.traced(self.functions)
-        threads = Constant("threads", self.num_threads, "of a block")
-        traced = header(
-            f"What a thread of one kernel computes, by {self.made_by}.",
-            self.includes(),
-            self.arrays.declared(),
-            *declarations,
-            *self.functions.blocks,
-            self.arrays.entry(name, self.bounds),
-        )
-        return {
-            own: config(self.made_by, [threads, *self.constants()], *self.structs()),
-            f"{self.room}/traced.cuh": traced,
-        }
+        super().__init__()
+        self.plan, self.spec = plan, plan.spec
 
     def includes(self) -> tuple[str, ...]:
-        """What traced functions need."""
         return "samples/samples.cuh", f"{self.room}/config.cuh"
 
     @functools.cached_property
@@ -158,7 +100,7 @@ class SampleSource(abc.ABC):
 
     def add_offsets(self, functions: DeviceFunctions) -> None:
         def function(*place: jax.Array) -> Any:
-            index = self.samples.index(*place)
+            index = self.samples.index_of(*place)
             read_from = self.plan.read_from
             texels = offset(index[: len(read_from)], read_from) * self.plan.texels_per_texture
             values = self.arrays[ArrayRole.VALUES].shape[:-1]

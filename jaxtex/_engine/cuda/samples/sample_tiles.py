@@ -93,7 +93,7 @@ class SampleTiles(NamedTuple):
         """The tiles of all images."""
         return math.prod(self.num_tiles) * math.prod(self.images)
 
-    def index(self, outer: jax.Array, z: jax.Array, y: jax.Array, x: jax.Array) -> list[jax.Array]:
+    def index_of(self, outer: jax.Array, z: jax.Array, y: jax.Array, x: jax.Array) -> list[jax.Array]:
         """The index of a sample on every axis of `shape`, from its place in an image, and the number of the image."""
         within = (z, y, x)[3 - self.rank :] if self.rank else unravelled(x, self.shape[len(self.images) :])
         return [*unravelled(outer, self.images), *within]

@@ -13,7 +13,6 @@
 #include "scatter/config.cuh"
 #include "scatter/types.cuh"
 #include "scatter/traced.cuh"
-#include "scatter/sample.cuh"
 #include "scatter/window.cuh"
 
 // Adds the samples of a tile by all walks, from one on.

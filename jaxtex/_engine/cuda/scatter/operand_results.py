@@ -1,14 +1,15 @@
 """How the cotangents of operands leave a kernel of the adjoint: one for each sample, or a sum for each tile."""
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from ...compute.linearization import summed_to
-from ..build.arrays import ArrayRole, KernelArray
+from ...describe.storage import Shaped
+from ..build.arrays import ArrayRole, Filled, KernelArray
 from ..samples.operands import stacked_shape
 from ..samples.sample_source import AdjointPlan
 from ..samples.sample_tiles import SampleTiles
@@ -28,7 +29,7 @@ class OperandResults(NamedTuple):
     summed: tuple[int, ...]
 
     @classmethod
-    def of(cls, plan: AdjointPlan, samples: SampleTiles, operands: Sequence[Any]) -> "OperandResults":
+    def of(cls, plan: AdjointPlan, samples: SampleTiles, operands: Sequence[Shaped]) -> "OperandResults":
         axes, single = samples.image_axes, [k for k in plan.wrt if plan.spec.stack_of(k) is None]
         tiled = lambda a: a.shape[len(a.shape) - axes :] if axes else (*a.shape, *plan.textures)
         summed = tuple(k for k in single if math.prod(tiled(operands[k])) == 1)
@@ -52,7 +53,7 @@ class OperandResults(NamedTuple):
             results.append(KernelArray(ArrayRole.TILE_SUMS, sums))
         return results
 
-    def collected(self, found: Mapping[tuple[ArrayRole, int], jax.Array], operands: Sequence[Any]) -> list[jax.Array]:
+    def collected(self, found: Filled, operands: Sequence[Shaped]) -> list[jax.Array]:
         """The cotangents of the operands in the order of `wrt`, in their shapes, over all batch axes."""
         rank, shape, batch = self.samples.image_axes, self.plan.shape, len(self.plan.textures)
         cotangents = {k: found[ArrayRole.COTANGENT, k] for k in self.stored}
@@ -62,7 +63,7 @@ class OperandResults(NamedTuple):
             for n, k in enumerate(self.summed):
                 cotangents[k] = sums[:, n].reshape(*images, *[1] * rank)
 
-        def of_operand(x: jax.Array, a: Any) -> jax.Array:
+        def of_operand(x: jax.Array, a: Shaped) -> jax.Array:
             return summed_to(x, (*x.shape[:batch], *a.shape[batch:])).astype(a.dtype)
 
         return [of_operand(cotangents[k], operands[k]) for k in self.plan.wrt]

@@ -1,6 +1,7 @@
 """The functions of a thread of the adjoint's kernel for all grids."""
 
 import functools
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -21,10 +22,9 @@ from ..build.source import Constant, struct_of
 from ..samples.operands import stored_at
 from ..samples.sample_source import ARRAYS, AT, SampleSource, define_or_add, names_of_axes
 from ..samples.sample_tiles import PLACE_AT, offset
-from ..trace.device_functions import DeviceFunctions, Scalar, names_of, scalar, struct_of_numbers
-from ..trace.memory import load_row
+from ..trace.emitter import DeviceFunctions, Scalar, names_of, scalar, struct_of_numbers
+from ..trace.indexing import load_row
 from .operand_results import OperandResults
-from .window_walk import Walk, as_it_is
 
 INT, FLOAT = np.dtype(np.int32), np.dtype(np.float32)
 # How far the taps of a walk lie from the first one, on each axis of the window.
@@ -76,18 +76,19 @@ class WindowFunctions(SampleSource):
     def add_walks(self) -> list[Offsets]:
         """Adds the taps of each walk."""
         axes, texture = self.spec.axes, int(self.several_textures)
-        inner = texture + self.spec.given
         count = axes[0].kernel.num_taps if axes[0].role is Role.LEVEL else 1
 
         def function(number: int, offsets: Offsets, *coords: jax.Array) -> Any:
-            walk = Walk.of(coords[texture:inner], *list(walks(coords[texture:], axes))[number])
-            offsets.extend((*[0] * texture, *taps) for taps in walk.offsets)
-            return [
-                [scalar(i) for i in (*coords[:texture], *walk.first)],
-                [scalar(w, jnp.float32) for w in walk.weights],
-            ]
+            weight, address, steps = list(walks(coords[texture:], axes))[number]
+            # Along the texture, sizes, starts and the level, a window has one cell.
+            single = [*coords[: texture + self.spec.given], *([] if address.level is None else [address.level])]
+            first, weights = [*single, *(index for step in steps for index in step.taps[0].unbounded)], list[Any]()
+            for taps in itertools.product(*(list(zip(step.taps, step.weights())) for step in steps)):
+                offsets.append((*[0] * len(single), *(k for tap, _ in taps for k in tap.offset)))
+                weights.append(functools.reduce(jnp.multiply, (w for _, w in taps), weight))
+            return [[scalar(i) for i in first], [scalar(w, jnp.float32) for w in weights]]
 
-        found = []
+        found = list[Offsets]()
         for number in range(count):
             offsets: Offsets = []
             signature = f"Taps<Walk<{number}>::taps> taps_of(Walk<{number}>, const Coords& coords)"
@@ -136,7 +137,7 @@ class WindowFunctions(SampleSource):
         return *super().includes(), "scatter/types.cuh"
 
     def coords_of(self, *place: jax.Array) -> Any:
-        index = self.samples.index(*place)
+        index = self.samples.index_of(*place)
         texture = [offset(index, self.plan.textures)] if self.several_textures else []
         return [*texture, *map(scalar, self.spec.coords_at(*self.loaded(index)))]
 
@@ -145,7 +146,7 @@ class WindowFunctions(SampleSource):
         axes, texture, only_within = self.spec.axes, int(self.several_textures), self.plan.only_within
 
         def texel(*at: jax.Array) -> Any:
-            address = only_address(at[texture:], axes, as_it_is)
+            address = only_address(at[texture:], axes, lambda index, axis: [(index, 1.0)])
             number = address.flat_index[0]
             if texture:
                 number = number + at[0] * self.plan.texels_per_texture
@@ -191,7 +192,7 @@ class WindowFunctions(SampleSource):
 
         def cotangents(*args: jax.Array) -> Any:
             of_coords = dict(zip(self.coordinate_axes, args[len(PLACE_AT) :]))
-            numbers = self.loaded(self.samples.index(*args[: len(PLACE_AT)]))
+            numbers = self.loaded(self.samples.index_of(*args[: len(PLACE_AT)]))
             found = operand_cotangents(of_coords, numbers, of_numbers, wrt)
             return [[found[k].astype(jnp.float32) for k in wrt]]
 

@@ -1,13 +1,14 @@
 """Rules of branches and loops."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
+from jax.extend.core import ClosedJaxpr, JaxprEqn, Literal, Var
+from jax.typing import DTypeLike
 
 from ...._jax.versions import sizes_of_scan
-from .shapes import Rule
-from .statements import Names, Number, Statements, are_known, as_array
+from .numbers import Rule
+from .statements import Names, Number, Statements, are_known, as_array, aval_of
 
 # Turns of a loop that are written out one after the other; more are a loop of C.
 MOST_UNROLLED = 16
@@ -15,7 +16,7 @@ MOST_UNROLLED = 16
 PLATFORM = "cuda"
 
 
-def where_needed(statements: Statements, body: Any, args: list[Names]) -> list[Names]:
+def where_needed(statements: Statements, body: ClosedJaxpr, args: list[Names]) -> list[Names]:
     """The results of `where_needed`: a branch, taken if any number needs it. Equal ones are computed once."""
     key = body, *((names.shape, *names.flat) for names in args)
     if key not in statements.branches:
@@ -24,18 +25,18 @@ def where_needed(statements: Statements, body: Any, args: list[Names]) -> list[N
             needed = statements.run(body.jaxpr, body.consts, args)
         results = []
         for var, names, other in zip(body.jaxpr.outvars, needed, args[-count:]):
-            results.append(statements.variables(var.aval.dtype, np.broadcast_to(other, names.shape)))
+            results.append(statements.variables(aval_of(var).dtype, np.broadcast_to(other, names.shape)))
             lines.extend(f"{name} = {number};" for name, number in zip(results[-1].flat, names.flat))
         statements.branches[key] = results
         statements.lines += [f"if ({condition}) {{", *lines, "}"]
     return statements.branches[key]
 
 
-def dtypes_of(variables: Sequence[Any]) -> list[Any]:
-    return [var.aval.dtype for var in variables]
+def dtypes_of(variables: Sequence[Var | Literal]) -> list[DTypeLike]:
+    return [aval_of(var).dtype for var in variables]
 
 
-def cond(statements: Statements, eqn: Any, args: list[Names]) -> list[Names]:
+def cond(statements: Statements, eqn: JaxprEqn, args: list[Names]) -> list[Names]:
     """One of several branches, by a number that is kept within them."""
     (number, *operands), branches = args, eqn.params["branches"]
     number, last = number.item(), len(branches) - 1
@@ -43,7 +44,7 @@ def cond(statements: Statements, eqn: Any, args: list[Names]) -> list[Names]:
         branch = branches[min(max(int(number.value), 0), last)]
         return statements.run(branch.jaxpr, branch.consts, operands)
     dtypes = dtypes_of(eqn.outvars)
-    results = [statements.variables(var.aval.dtype, shape=var.aval.shape) for var in eqn.outvars]
+    results = [statements.variables(aval_of(var).dtype, shape=aval_of(var).shape) for var in eqn.outvars]
     for k, branch in enumerate(branches):
         with statements.scope() as lines:
             found = statements.run(branch.jaxpr, branch.consts, operands)
@@ -54,14 +55,14 @@ def cond(statements: Statements, eqn: Any, args: list[Names]) -> list[Names]:
     return results
 
 
-def platform_index(statements: Statements, eqn: Any, args: list[Names]) -> Names:
+def platform_index(statements: Statements, eqn: JaxprEqn, args: list[Names]) -> Names:
     del statements, args
-    platforms, dtype = eqn.params["platforms"], eqn.outvars[0].aval.dtype
+    platforms, dtype = eqn.params["platforms"], aval_of(eqn.outvars[0]).dtype
     fits = (k for k, names in enumerate(platforms) if names is None or PLATFORM in names)
     return as_array(Number(next(fits), dtype))
 
 
-def scan(statements: Statements, eqn: Any, args: list[Names]) -> list[Names]:
+def scan(statements: Statements, eqn: JaxprEqn, args: list[Names]) -> list[Names]:
     params, length, body = eqn.params, eqn.params["length"], eqn.params["jaxpr"]
     num_consts, num_carried = sizes_of_scan(params)
     consts, carry, rows = args[:num_consts], args[num_consts:][:num_carried], args[num_consts + num_carried :]
@@ -72,34 +73,35 @@ def scan(statements: Statements, eqn: Any, args: list[Names]) -> list[Names]:
         found = statements.run(body.jaxpr, body.consts, [*consts, *carry, *(as_array(row[k]) for row in rows)])
         carry, turns[k] = found[:num_carried], found[num_carried:]
     if not length:
-        return [*carry, *(np.empty(var.aval.shape, object) for var in eqn.outvars[num_carried:])]
+        return [*carry, *(np.empty(aval_of(var).shape, object) for var in eqn.outvars[num_carried:])]
     stacked = (np.stack(names) for names in zip(*turns))
     return [*carry, *stacked]
 
 
 def scan_in_loop(
-    statements: Statements, eqn: Any, consts: Sequence[Names], carry: Sequence[Names], rows: Sequence[Names]
+    statements: Statements, eqn: JaxprEqn, consts: Sequence[Names], carry: Sequence[Names], rows: Sequence[Names]
 ) -> list[Names]:
     """A loop of C. What it goes over and what its turns return are arrays in memory."""
     body, length, count = eqn.params["jaxpr"], eqn.params["length"], len(carry)
     inner, first = body.jaxpr.invars, len(consts) + count
     dtypes = dtypes_of(inner[len(consts) : first])
     carried = [statements.variables(dtype, names) for dtype, names in zip(dtypes, carry)]
-    given = [array_of(statements, var.aval.dtype, names) for var, names in zip(inner[first:], rows)]
-    results = [statements.array(var.aval.dtype, var.aval.size) if var.aval.size else "" for var in eqn.outvars[count:]]
+    given = [array_of(statements, aval_of(var).dtype, names) for var, names in zip(inner[first:], rows)]
+    stacked = [aval_of(var) for var in eqn.outvars[count:]]
+    results = [statements.array(aval.dtype, aval.size) if aval.size else "" for aval in stacked]
     turn = next(statements.fresh)
     with statements.scope() as lines:
-        at_turn = [elements(name, var.aval.shape, turn) for name, var in zip(given, inner[first:])]
+        at_turn = [elements(name, aval_of(var).shape, turn) for name, var in zip(given, inner[first:])]
         found = statements.run(body.jaxpr, body.consts, [*consts, *carried, *at_turn])
         for name, names in zip(results, found[count:]):
             lines.extend(f"{a} = {b};" for a, b in zip(elements(name, names.shape, turn).flat, names.flat))
         statements.assign(dtypes, carried, found[:count])
     forward, backward = f"0; {turn} < {length}; {turn}++", f"{length - 1}; {turn} >= 0; {turn}--"
     statements.lines += [f"for (int {turn} = {backward if eqn.params['reverse'] else forward}) {{", *lines, "}"]
-    return [*carried, *(elements(name, var.aval.shape) for name, var in zip(results, eqn.outvars[count:]))]
+    return [*carried, *(elements(name, aval.shape) for name, aval in zip(results, stacked))]
 
 
-def array_of(statements: Statements, dtype: Any, names: Names) -> str:
+def array_of(statements: Statements, dtype: DTypeLike, names: Names) -> str:
     """The name of an array of numbers in memory: a table, if all are constants."""
     numbers = names.ravel().tolist()
     if not numbers:
@@ -117,7 +119,7 @@ def elements(array: str, shape: tuple[int, ...], turn: str = "") -> Names:
     return names
 
 
-def while_loop(statements: Statements, eqn: Any, args: list[Names]) -> list[Names]:
+def while_loop(statements: Statements, eqn: JaxprEqn, args: list[Names]) -> list[Names]:
     condition, body = eqn.params["cond_jaxpr"], eqn.params["body_jaxpr"]
     of_condition, of_body = eqn.params["cond_nconsts"], eqn.params["body_nconsts"]
     given, initial = (args[:of_condition], args[of_condition:][:of_body]), args[of_condition + of_body :]

@@ -1,25 +1,29 @@
-"""From a function that JAX traces to the statements of one thread in CUDA C.
+"""From a function that JAX traces to the statements of one thread in CUDA C, and to a device function of a kernel.
 
 A function of arrays is traced by `jax.make_jaxpr`, and each number of each array becomes one scalar of the thread. So
 shapes exist while tracing only. NumPy broadcasts, reshapes and slices arrays of names, which costs a thread nothing.
 """
 
+import functools
+import itertools
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any, TypeAlias
 
 import jax
+import jax.numpy as jnp
 import numpy as np
-from jax.extend.core import Literal
+from jax.extend.core import Jaxpr, JaxprEqn, Literal, Var
+from jax.typing import ArrayLike, DTypeLike
 
 from ...._jax.calls import OF_CALLER, WHERE_NEEDED, called
 from ...._jax.versions import expansion
 from ...compute.instructions import INSTRUCTIONS
-from .arithmetic import NUMERIC
 from .branches import BRANCHES, where_needed
-from .elementwise import EXPRESSIONS
+from .elementwise import C_TYPES, EXPRESSIONS
 from .indexing import INDEXING
-from .shapes import STRUCTURAL, Rule
-from .statements import Names, PrimitiveOfCaller, Statements, Typed, UnknownPrimitive, as_array, literals
+from .meanings import MEANINGS
+from .numbers import NUMBERS, Rule
+from .statements import Names, PrimitiveOfCaller, Statements, Typed, UnknownPrimitive, as_array, aval_of, literals
 
 # Primitives that return their operands, number by number. They matter to the compiler, to derivatives or to devices.
 IDENTITIES = (
@@ -29,13 +33,13 @@ IDENTITIES = (
 # Other names of primitives: the sum of cotangents.
 ALIASES = {"add_any": "add"}
 # The primitives that are no expression of C of their operands alone.
-RULES: dict[str, Rule] = STRUCTURAL | NUMERIC | INDEXING | BRANCHES
+RULES: dict[str, Rule] = NUMBERS | INDEXING | BRANCHES
 
 
 class Emitter(Statements):
     """The statements of a thread, which it makes of functions and of jaxprs."""
 
-    def call(self, function: Callable[..., Any], *args: tuple[Names, Any]) -> Any:
+    def call(self, function: Callable[..., Any], *args: tuple[Names, DTypeLike]) -> Any:
         """Emits what `function` computes.
 
         Args:
@@ -50,7 +54,7 @@ class Emitter(Statements):
         of_each = self.typed_call(function, *args)
         return jax.tree.map(lambda typed: typed.names, of_each, is_leaf=lambda leaf: isinstance(leaf, Typed))
 
-    def typed_call(self, function: Callable[..., Any], *args: tuple[Names, Any]) -> Any:
+    def typed_call(self, function: Callable[..., Any], *args: tuple[Names, DTypeLike]) -> Any:
         """`call`, with the dtypes of the results."""
         avals = [jax.ShapeDtypeStruct(np.shape(names), dtype) for names, dtype in args]
         closed, shape = jax.make_jaxpr(function, return_shape=True)(*avals)
@@ -58,22 +62,20 @@ class Emitter(Statements):
         typed = [Typed(names, leaf.dtype) for names, leaf in zip(out, jax.tree.leaves(shape))]
         return jax.tree.unflatten(jax.tree.structure(shape), typed)
 
-    def run(self, jaxpr: Any, consts: Sequence[Any], args: Sequence[Names]) -> list[Names]:
+    def run(self, jaxpr: Jaxpr, consts: Sequence[ArrayLike], args: Sequence[Names]) -> list[Names]:
         """Emits a jaxpr, and returns its results."""
         found = dict(zip(jaxpr.invars, args))
         found |= {var: literals(const) for var, const in zip(jaxpr.constvars, consts)}
 
-        def names(atom: Any) -> Names:
-            if isinstance(atom, Literal):
-                return literals(atom.val, cast(Any, atom.aval).dtype)
-            return found[atom]
+        def names(atom: Var | Literal) -> Names:
+            return literals(atom.val, aval_of(atom).dtype) if isinstance(atom, Literal) else found[atom]
 
         for eqn in jaxpr.eqns:
             out = self.equation(eqn, [names(atom) for atom in eqn.invars])
-            found.update(zip(eqn.outvars, map(as_array, out if eqn.primitive.multiple_results else [out])))
+            found.update(zip(eqn.outvars, map(as_array, out if isinstance(out, list) else [out])))
         return [names(atom) for atom in jaxpr.outvars]
 
-    def run_of_caller(self, jaxpr: Any, consts: Sequence[Any], args: Sequence[Names]) -> list[Names]:
+    def run_of_caller(self, jaxpr: Jaxpr, consts: Sequence[ArrayLike], args: Sequence[Names]) -> list[Names]:
         """`run`, of a function that a caller wrote: nobody knows what it holds, and where its indices lie."""
         before, self.keeps_indices = self.keeps_indices, True
         try:
@@ -83,24 +85,109 @@ class Emitter(Statements):
         finally:
             self.keeps_indices = before
 
-    def equation(self, eqn: Any, args: list[Names]) -> Any:
+    def meaning(self, function: Callable[..., Any], eqn: JaxprEqn, args: list[Names]) -> Names | list[Names]:
+        """Emits the function that an equation means, of its operands."""
+        out = self.call(function, *((names, aval_of(var).dtype) for names, var in zip(args, eqn.invars)))
+        return jax.tree.leaves(out) if eqn.primitive.multiple_results else out
+
+    def equation(self, eqn: JaxprEqn, args: list[Names]) -> Names | list[Names]:
         name = ALIASES.get(eqn.primitive.name, eqn.primitive.name)
         body = called(eqn)
         if body is not None:
             expression = INSTRUCTIONS.get(eqn.params.get("name", ""))
             if expression is not None:
-                return [self.define_each(eqn.outvars[0].aval.dtype, expression.format, *args)]
+                return [self.define_each(aval_of(eqn.outvars[0]).dtype, expression.format, *args)]
             if eqn.params.get("name") == WHERE_NEEDED:
                 return where_needed(self, body, args)
             run = self.run_of_caller if eqn.params.get("name") == OF_CALLER else self.run
             return run(body.jaxpr, body.consts, args)
+        if name in MEANINGS:
+            return self.meaning(functools.partial(MEANINGS[name], **eqn.params), eqn, args)
         expand = expansion(eqn)
         if expand is not None:
-            return jax.tree.leaves(self.call(expand, *((a, var.aval.dtype) for a, var in zip(args, eqn.invars))))
+            return self.meaning(expand, eqn, args)
         if name in IDENTITIES:
             return args if eqn.primitive.multiple_results else args[0]
         if name in RULES:
             return RULES[name](self, eqn, args)
         if name in EXPRESSIONS:
-            return self.each(name, eqn.outvars[0].aval.dtype, eqn.invars[0].aval.dtype, args)
+            return self.each(name, aval_of(eqn.outvars[0]).dtype, aval_of(eqn.invars[0]).dtype, args)
         raise UnknownPrimitive(f"{name} has no rule")
+
+
+# Device functions
+
+# An expression of C++, and the dtype of its number.
+Scalar = tuple[str, DTypeLike]
+# What a traced function returns: numbers, or lists of these for structs.
+Results: TypeAlias = "Typed | Sequence[Results]"
+
+
+def scalar(number: ArrayLike, dtype: DTypeLike | None = None) -> jax.Array:
+    """A number of one thread."""
+    return jnp.broadcast_to(jnp.asarray(number, dtype), (1,))
+
+
+def names_of(array: str, count: int, dtype: DTypeLike) -> list[Scalar]:
+    """The elements of an array of C++."""
+    return [(f"{array}[{k}]", np.dtype(dtype)) for k in range(count)]
+
+
+class DeviceFunctions:
+    """The traced functions of one kernel, in their order.
+
+    Attributes:
+        texts: of the functions.
+    """
+
+    def __init__(self):
+        self.emitter, self.texts = Emitter(), list[str]()
+
+    def add(
+        self,
+        signature: str,
+        comment: str,
+        function: Callable[..., Any],
+        *args: Scalar,
+        exact: bool = False,
+    ) -> Any:
+        """Adds a function, and returns the shapes and dtypes of what it computes.
+
+        Args:
+            signature: its type, name and parameters.
+            comment: what it computes, and for what.
+            function: from arrays of one number to what the function returns: lists in lists for structs in structs.
+            args: expressions for the numbers, of its parameters.
+            exact: whether sums and products of float32 are each rounded by themselves.
+        """
+        self.emitter.fresh = (f"v{k}" for k in itertools.count())
+        with self.emitter.scope() as lines, self.emitter.exactly(exact):
+            out = self.emitter.typed_call(function, *(Typed(np.array([name], object), dtype) for name, dtype in args))
+        self.define(signature, comment, [*lines, f"return {returned(out)};"])
+        is_leaf = lambda leaf: isinstance(leaf, Typed)
+        return jax.tree.map(lambda a: jax.ShapeDtypeStruct(np.shape(a.names), a.dtype), out, is_leaf=is_leaf)
+
+    def define(self, signature: str, comment: str, statements: Sequence[str]) -> None:
+        """Adds a function of these statements."""
+        body = "".join(f"  {line}\n" for line in statements)
+        self.texts.append(f"// {comment}\nDEVICE {signature} {{\n{body}}}\n")
+
+    @property
+    def blocks(self) -> list[str]:
+        """The tables that the functions look into, and the functions."""
+        tables = "".join(f"{table}\n" for table in self.emitter.tables)
+        return [tables, *self.texts] if tables else self.texts
+
+
+def returned(out: Results) -> str:
+    """An expression for what a traced function computes: a number, (1,), or the numbers of a row or a struct."""
+    if isinstance(out, Typed):
+        names = [str(name) for name in np.ravel(out.names)]
+        return names[0] if np.ndim(out.names) < 2 else f"{{{', '.join(names)}}}"
+    return f"{{{', '.join(map(returned, out))}}}"
+
+
+def struct_of_numbers(name: str, comment: str, fields: Sequence[Scalar]) -> str:
+    """A struct of numbers, by their names and dtypes."""
+    lines = "".join(f"  {C_TYPES[np.dtype(dtype).name]} {field};\n" for field, dtype in fields)
+    return f"// {comment}\nstruct {name} {{\n{lines}}};\n"

@@ -1,4 +1,4 @@
-"""Rules of primitives that read and write arrays at indices.
+"""Rules of primitives that read and write arrays at indices, and of one that loads from memory.
 
 An index that is a literal costs a thread nothing. At an index that it computes, a thread looks a number up in a table
 of constants, or chooses among numbers that it has computed.
@@ -8,15 +8,17 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import ShapedArray
+from jax.extend.core import JaxprEqn, Primitive
+from jax.typing import ArrayLike, DTypeLike
 
-from .arithmetic import converted
-from .shapes import Rule
-from .statements import Names, Number, Statements, UnknownPrimitive, are_known, as_array, c_type_of, literals
+from .numbers import Rule, converted
+from .statements import Names, Number, Statements, UnknownPrimitive, are_known, as_array, aval_of, c_type_of, literals
 
 Mode = jax.lax.GatherScatterMode
 MODES = (Mode.PROMISE_IN_BOUNDS, Mode.CLIP, Mode.FILL_OR_DROP)
@@ -36,7 +38,7 @@ class Index:
         is_inside: whether the literals are where they are kept.
     """
 
-    def __init__(self, statements: Statements, last: Sequence[int], starts: Mapping[int, str], dtype: Any):
+    def __init__(self, statements: Statements, last: Sequence[int], starts: Mapping[int, str], dtype: np.dtype):
         self.last, self.is_inside = last, True
         self.known, self.computed = dict[int, int](), dict[int, str]()
         for axis, start in starts.items():
@@ -60,22 +62,22 @@ class Part(NamedTuple):
     """A part of an array of numbers of a dtype, at an index in a mode."""
 
     names: Names
-    dtype: Any
-    index: Index
+    dtype: np.dtype
+    at: Index
     mode: Mode
 
     @property
     def is_left_out(self) -> bool:
         """Whether literals say that it does not lie inside, and is neither read nor written."""
-        return self.mode is Mode.FILL_OR_DROP and not self.index.is_inside
+        return self.mode is Mode.FILL_OR_DROP and not self.at.is_inside
 
     def place(self, offset: Sequence[int]) -> tuple[int, ...]:
         """Where the number at an offset lies, without what a thread computes of its index."""
-        return tuple(self.index.known.get(axis, 0) + number for axis, number in enumerate(offset))
+        return tuple(self.at.known.get(axis, 0) + number for axis, number in enumerate(offset))
 
     def read(self, statements: Statements, offset: Sequence[int], fill: str) -> str:
         """The number at an offset; `fill` if the part is left out."""
-        place, index, names = self.place(offset), self.index, self.names
+        place, index, names = self.place(offset), self.at, self.names
         if self.is_left_out:
             return fill
         if not index.computed:
@@ -100,8 +102,8 @@ class Part(NamedTuple):
         if self.is_left_out:
             return
         place, names = self.place(offset), self.names
-        computed = self.index.clamped() if self.mode is Mode.CLIP else self.index.computed
-        counts = [self.index.last[axis] + 1 for axis in computed]
+        computed = self.at.clamped() if self.mode is Mode.CLIP else self.at.computed
+        counts = [self.at.last[axis] + 1 for axis in computed]
         if math.prod(counts) > MOST_PLACES:
             raise UnknownPrimitive(f"a thread chooses among {MOST_PLACES} places to write to, not {math.prod(counts)}")
         for numbers in itertools.product(*map(range, counts)):
@@ -120,9 +122,9 @@ def checked(mode: Mode) -> Mode:
     return mode
 
 
-def gather(statements: Statements, eqn: Any, args: list[Names]) -> Names:
+def gather(statements: Statements, eqn: JaxprEqn, args: list[Names]) -> Names:
     (names, indices), numbers, sizes = args, eqn.params["dimension_numbers"], eqn.params["slice_sizes"]
-    aval, mode = eqn.outvars[0].aval, checked(eqn.params["mode"])
+    aval, of_index, mode = aval_of(eqn.outvars[0]), aval_of(eqn.invars[1]).dtype, checked(eqn.params["mode"])
     skipped = (*numbers.collapsed_slice_dims, *numbers.operand_batching_dims)
     axes = [axis for axis in range(names.ndim) if axis not in skipped]
     last, fill = [n - size for n, size in zip(names.shape, sizes)], fill_of(aval.dtype, eqn.params["fill_value"])
@@ -131,7 +133,7 @@ def gather(statements: Statements, eqn: Any, args: list[Names]) -> Names:
         batch = tuple(i for axis, i in enumerate(at) if axis not in numbers.offset_dims)
         batching = zip(numbers.operand_batching_dims, numbers.start_indices_batching_dims)
         offset = offset_in(names, at, zip(axes, numbers.offset_dims), batch, batching)
-        index = Index(statements, last, dict(zip(numbers.start_index_map, indices[batch])), eqn.invars[1].aval.dtype)
+        index = Index(statements, last, dict(zip(numbers.start_index_map, indices[batch])), of_index)
         result[at] = Part(names, aval.dtype, index, mode).read(statements, offset, fill)
     return result
 
@@ -158,7 +160,7 @@ def offset_in(
     return offset
 
 
-def fill_of(dtype: Any, value: Any) -> str:
+def fill_of(dtype: DTypeLike, value: ArrayLike | None) -> str:
     """What a gather returns where it reads nothing."""
     if value is None and jnp.issubdtype(dtype, jnp.inexact):
         value = np.nan
@@ -167,14 +169,14 @@ def fill_of(dtype: Any, value: Any) -> str:
     return literals(np.asarray(True if value is None else value), dtype).item()
 
 
-def scatter(statements: Statements, eqn: Any, args: list[Names]) -> Names:
+def scatter(statements: Statements, eqn: JaxprEqn, args: list[Names]) -> Names:
     (names, indices, updates), numbers, name = args, eqn.params["dimension_numbers"], eqn.primitive.name
-    aval, mode = eqn.outvars[0].aval, checked(eqn.params["mode"])
+    aval, mode = aval_of(eqn.outvars[0]), checked(eqn.params["mode"])
     skipped = (*numbers.inserted_window_dims, *numbers.operand_batching_dims)
     axes = [axis for axis in range(names.ndim) if axis not in skipped]
     sizes = dict(zip(axes, (updates.shape[k] for k in numbers.update_window_dims)))
     last = [n - sizes.get(axis, 1) for axis, n in enumerate(names.shape)]
-    names, of_index = names.copy(), eqn.invars[1].aval.dtype
+    names, of_index = names.copy(), aval_of(eqn.invars[1]).dtype
 
     def combined(old: str, new: str) -> str:
         if name in COMBINED:
@@ -194,39 +196,37 @@ def scatter(statements: Statements, eqn: Any, args: list[Names]) -> Names:
     return names
 
 
-def dynamic_slice(statements: Statements, eqn: Any, args: list[Names]) -> Names:
-    names, *starts = args
-    part = part_at(statements, eqn, names, starts, eqn.params["slice_sizes"], 1)
-    result = np.empty(eqn.outvars[0].aval.shape, object)
-    for offset in np.ndindex(result.shape):
-        result[offset] = part.read(statements, offset, "")
-    return result
+load_row_p = Primitive("load_row")
+Place = jax.Array | Sequence[tuple[jax.Array, int]]
 
 
-def dynamic_update_slice(statements: Statements, eqn: Any, args: list[Names]) -> Names:
-    names, update, *starts = args
-    part = part_at(statements, eqn, names.copy(), starts, update.shape, 2)
-    for offset in np.ndindex(update.shape):
-        part.write(statements, offset, functools.partial(replaced, update.item(*offset)))
-    return part.names
+@load_row_p.def_abstract_eval
+def shape_of_row(
+    *first: ShapedArray, array: str, factors: tuple[int, ...], count: int, dtype: np.dtype, aligned: bool
+) -> ShapedArray:
+    del array, factors, aligned
+    of_row = lambda *first: jnp.zeros((*jnp.broadcast_shapes(*(a.shape for a in first)), count), dtype)
+    return jax.make_jaxpr(of_row)(*first).out_avals[0]
 
 
-def replaced(new: str, old: str) -> str:
-    del old
-    return new
+def load_row(array: str, first: Place, count: int, dtype: np.dtype, *, aligned: bool = False) -> jax.Array:
+    """Loads neighboring elements of an array of the kernel, which the kernel does not write.
+
+    Args:
+        array: the name of a parameter of the kernel.
+        first: the number of the first element of each row; or several numbers, each with a factor, whose sum of
+            products is taken in 64 bits. The arrays broadcast.
+        count: the elements of a row.
+        aligned: whether each `first` is a multiple of `count`, so that a row is one load.
+
+    Returns:
+        S + ``(count,)``.
+    """
+    numbers, factors = zip(*([(first, 1)] if isinstance(first, jax.Array) else first))
+    return load_row_p.bind(*numbers, array=array, factors=factors, count=count, dtype=np.dtype(dtype), aligned=aligned)
 
 
-def part_at(
-    statements: Statements, eqn: Any, names: Names, starts: Sequence[Names], sizes: Sequence[int], first: int
-) -> Part:
-    """The part of an array at the operands of an equation from the `first` on, one for each axis."""
-    last = [n - size for n, size in zip(names.shape, sizes)]
-    dtype = eqn.invars[first].aval.dtype if starts else None
-    index = Index(statements, last, {axis: start.item() for axis, start in enumerate(starts)}, dtype)
-    return Part(names, eqn.outvars[0].aval.dtype, index, Mode.CLIP)
-
-
-def load_row(statements: Statements, eqn: Any, args: list[Names]) -> Names:
+def load_row_rule(statements: Statements, eqn: JaxprEqn, args: list[Names]) -> Names:
     array, factors, count, aligned = (eqn.params[name] for name in ("array", "factors", "count", "aligned"))
     c_type, function = c_type_of(eqn.params["dtype"]), "load_aligned_row" if aligned else "load_row"
     numbers = np.broadcast_arrays(*args)
@@ -240,10 +240,8 @@ def load_row(statements: Statements, eqn: Any, args: list[Names]) -> Names:
 
 
 INDEXING: dict[str, Rule] = {
-    "load_row": load_row,
+    "load_row": load_row_rule,
     "gather": gather,
-    "dynamic_slice": dynamic_slice,
-    "dynamic_update_slice": dynamic_update_slice,
     "scatter": scatter,
     **dict.fromkeys(COMBINED, scatter),
 }

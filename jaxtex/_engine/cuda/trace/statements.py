@@ -4,11 +4,14 @@ import abc
 import contextlib
 import functools
 import itertools
-from collections.abc import Callable, Generator, Sequence
-from typing import Any, NamedTuple, Self
+from collections.abc import Callable, Generator, Iterable, Sequence
+from typing import Any, NamedTuple, Self, cast
 
 import jax.numpy as jnp
 import numpy as np
+from jax.core import ShapedArray
+from jax.extend.core import Jaxpr, Literal, Var
+from jax.typing import ArrayLike, DTypeLike
 
 from .elementwise import C_TYPES, EXPRESSIONS, ROUNDED, literal
 
@@ -37,9 +40,9 @@ class Number(str):
 
     value: np.ndarray
 
-    def __new__(cls, value: Any, dtype: Any) -> Self:
+    def __new__(cls, value: ArrayLike, dtype: DTypeLike) -> Self:
         c_type_of(dtype)
-        number = super().__new__(cls, literal(value, dtype))
+        number = super().__new__(cls, literal(value, np.dtype(dtype)))
         number.value = np.asarray(value, dtype)
         return number
 
@@ -48,7 +51,7 @@ class Typed(NamedTuple):
     """An array of expressions, and its dtype."""
 
     names: Names
-    dtype: Any
+    dtype: DTypeLike
 
 
 class Statements(abc.ABC):
@@ -72,11 +75,11 @@ class Statements(abc.ABC):
         self.names_of_tables: dict[tuple[str, str], str] = {}
 
     @abc.abstractmethod
-    def run(self, jaxpr: Any, consts: Sequence[Any], args: Sequence[Names]) -> list[Names]:
+    def run(self, jaxpr: Jaxpr, consts: Sequence[ArrayLike], args: Sequence[Names]) -> list[Names]:
         """Emits a jaxpr, and returns its results."""
 
     @contextlib.contextmanager
-    def scope(self) -> Generator[list[str], None, None]:
+    def scope(self) -> Generator[list[str]]:
         """Collects the statements of a block in the list that it yields. What they define ends with the block."""
         lines, defined, branches = self.lines, dict(self.defined), dict(self.branches)
         self.lines = []
@@ -84,13 +87,13 @@ class Statements(abc.ABC):
         self.lines, self.defined, self.branches = lines, defined, branches
 
     @contextlib.contextmanager
-    def exactly(self, exact: bool) -> Generator[None, None, None]:
+    def exactly(self, exact: bool) -> Generator[None]:
         """Sets `exact` for a while."""
         before, self.exact = self.exact, exact
         yield
         self.exact = before
 
-    def define(self, dtype: Any, expression: str) -> str:
+    def define(self, dtype: DTypeLike, expression: str) -> str:
         """The name of a scalar with this value."""
         return self.define_typed(c_type_of(dtype), expression)
 
@@ -102,13 +105,13 @@ class Statements(abc.ABC):
             self.defined[c_type, expression] = name
         return self.defined[c_type, expression]
 
-    def define_each(self, dtype: Any, make: Callable[..., str], *args: Names) -> Names:
+    def define_each(self, dtype: DTypeLike, make: Callable[..., str], *args: Names) -> Names:
         """An array of scalars, each of the expression that `make` makes of one number of each of `args`."""
         return of_each(lambda *numbers: self.define(dtype, make(*numbers)), args)
 
-    def each(self, name: str, dtype: Any, operand: Any, args: Sequence[Names]) -> Names:
+    def each(self, name: str, dtype: DTypeLike, operand: DTypeLike, args: Sequence[Names]) -> Names:
         """An elementwise primitive, with results of `dtype` and operands of dtype `operand`."""
-        expression = EXPRESSIONS[name].of(operand)
+        expression = EXPRESSIONS[name].of(np.dtype(operand))
         if expression is None:
             raise UnknownPrimitive(f"{name} of {np.dtype(operand).name} has no expression")
         if self.exact and operand == np.float32:
@@ -125,7 +128,7 @@ class Statements(abc.ABC):
 
     # Variables
 
-    def variables(self, dtype: Any, initial: Names | None = None, shape: tuple[int, ...] = ()) -> Names:
+    def variables(self, dtype: DTypeLike, initial: Names | None = None, shape: tuple[int, ...] = ()) -> Names:
         """The names of variables, which start as `initial`, or undefined and of a shape."""
         c_type = c_type_of(dtype)
         names = of_each(lambda _: next(self.fresh), [np.empty(shape, object) if initial is None else initial])
@@ -133,7 +136,7 @@ class Statements(abc.ABC):
             self.lines.append(f"{c_type} {name};" if value is None else f"{c_type} {name} = {value};")
         return names
 
-    def assign(self, dtypes: Sequence[Any], variables: Sequence[Names], values: Sequence[Names]) -> None:
+    def assign(self, dtypes: Sequence[DTypeLike], variables: Sequence[Names], values: Sequence[Names]) -> None:
         """Sets variables to values that may be computed from them."""
         all_names = {name for names in variables for name in names.flat}
         pairs: list[tuple[str, str]] = []
@@ -146,7 +149,7 @@ class Statements(abc.ABC):
 
     # Arrays in memory
 
-    def define_table(self, dtype: Any, numbers: Sequence[str]) -> str:
+    def define_table(self, dtype: DTypeLike, numbers: Sequence[str]) -> str:
         """The name of a table of constants; equal tables are one."""
         c_type, text = c_type_of(dtype), ", ".join(numbers)
         if (c_type, text) not in self.names_of_tables:
@@ -155,7 +158,7 @@ class Statements(abc.ABC):
             self.names_of_tables[c_type, text] = name
         return self.names_of_tables[c_type, text]
 
-    def array(self, dtype: Any, count: int, numbers: Sequence[str] = ()) -> str:
+    def array(self, dtype: DTypeLike, count: int, numbers: Sequence[str] = ()) -> str:
         """The name of an array in a thread's own memory: of some numbers, or of as many that are not yet set."""
         if count > MOST_KEPT:
             raise UnknownPrimitive(f"a thread keeps at most {MOST_KEPT} numbers of an array, and here {count}")
@@ -170,7 +173,7 @@ class Statements(abc.ABC):
             self.lines.append(f"{c_type} {name}[{count}];")
         return name
 
-    def element(self, dtype: Any, numbers: Sequence[str], index: str) -> str:
+    def element(self, dtype: DTypeLike, numbers: Sequence[str], index: str) -> str:
         """The number at an index, an expression of an int from 0 to below their count."""
         if len(set(numbers)) == 1:
             return numbers[0]
@@ -184,7 +187,12 @@ class Statements(abc.ABC):
         return functools.reduce(choose, enumerate(first), last)
 
 
-def c_type_of(dtype: Any) -> str:
+def aval_of(var: Var | Literal) -> ShapedArray:
+    """The shape and dtype of an operand or a result of an equation."""
+    return cast(ShapedArray, var.aval)
+
+
+def c_type_of(dtype: DTypeLike) -> str:
     """The type of C of a dtype.
 
     Raises:
@@ -201,29 +209,29 @@ def of_each(function: Callable[..., str], args: Sequence[Names]) -> Names:
     return as_array(np.frompyfunc(function, len(args), 1)(*map(as_array, args)))
 
 
-def as_array(names: Any) -> Names:
+def as_array(names: Names | str) -> Names:
     """An array of names, also of the one name that NumPy makes of an array without axes."""
     return np.asarray(names, object)
 
 
-def are_known(numbers: Any) -> bool:
+def are_known(numbers: Iterable[str]) -> bool:
     """Whether all names are literals."""
     return all(isinstance(number, Number) for number in numbers)
 
 
-def literals(value: Any, dtype: Any = None) -> Names:
+def literals(value: ArrayLike, dtype: DTypeLike | None = None) -> Names:
     """The numbers of an array as literals."""
-    dtype = value.dtype if dtype is None else dtype
+    dtype = jnp.result_type(value) if dtype is None else dtype
     c_type_of(dtype)
-    value = np.asarray(value, dtype)
-    found = np.empty(value.shape, object)
-    for index, number in np.ndenumerate(value):
+    numbers = np.asarray(value, dtype)
+    found = np.empty(numbers.shape, object)
+    for index, number in np.ndenumerate(numbers):
         found[index] = Number(number, dtype)
     return found
 
 
-def integer_literal(number: int, dtype: Any) -> str | None:
-    return literal(number, dtype) if jnp.issubdtype(dtype, jnp.integer) else None
+def integer_literal(number: int, dtype: DTypeLike) -> str | None:
+    return literal(number, np.dtype(dtype)) if jnp.issubdtype(dtype, jnp.integer) else None
 
 
 # A literal that leaves the other operand as it is: not zero for floats, as -0 + 0 is 0.

@@ -1,4 +1,4 @@
-"""The adjoint of a read on a CPU: block of samples by block.
+"""The forms for a CPU: reads of texels of four bytes as words, and the adjoint, block of samples by block.
 
 XLA writes the index and the weighted value of every tap of every sample to memory before it scatters them. The first
 touch of memory is what costs most there. In blocks, the same few pages are used again and again.
@@ -12,44 +12,81 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..._jax.barriers import materialized
+from ..._jax.barriers import materialized, with_materialized
 from ..._jax.indexing import gather
+from ..compute import operators
+from ..compute.decoding import WORD, LoadTexel, for_channels, loads_bytes, packed
 from ..compute.linearization import ByNumber, coordinate_cotangents, operand_cotangents
 from ..compute.operators import accumulated, as_texels, over_batch, samples_per_texel
 from ..compute.texel_sums import TexelSums, power_of_two_above, row_lanes, units_of
 from ..describe.axis import Axis
 from ..describe.spec import TEXELS, ReadSpec, Wrt
+from ..describe.storage import Shaped
 from ..walk.taps import Taps, taps
 from ..walk.texel_walk import flat_sizes, texels_shape
 
-# The numbers of one tap in a block.
+# Reads of words: of more taps, arithmetic takes the most time. Words of more texels are new pages of memory in every
+# call.
+MOST_TAPS, MOST_TEXELS = 8, 2**22
+# The numbers of one tap in a block of the adjoint, and the fewest samples of one.
 BLOCK = 2**16
 FEWEST_SAMPLES = 2**10
 
 
-def splat(values: jax.Array, *operands: jax.Array, spec: ReadSpec, batch: int) -> jax.Array:
-    """`operators.splat` over `batch` leading axes, one after the other."""
-    run = functools.partial(block_by_block, spec=spec.adjoint(values.dtype), wrt=(TEXELS,), texel_dtype=spec.dtype)
-    return over_batch(lambda values, *some: run(values, None, *some), batch, jax.lax.map)(values, *operands)[0]
+def read(*args: jax.Array, spec: ReadSpec, batch: int) -> jax.Array:
+    """`operators.read` over `batch` leading axes, of texels that are loaded as words."""
+    run = over_batch(functools.partial(operators.read, spec=spec, loads=loads_words), batch)
+    return (with_materialized(run, (0,)) if spec.materialized else run)(*args)
 
 
-def pullback(
-    cotangent: jax.Array, texels: jax.Array, *operands: jax.Array, spec: ReadSpec, wrt: Wrt, batch: int
+def loads_words(stored: jax.Array) -> LoadTexel:
+    """Loads texels as words, from rows of four bytes."""
+    return loads_bytes(for_channels(materialized(packed(stored, WORD)), WORD.itemsize))
+
+
+def supports_read(texels: Shaped, *args: Shaped, spec: ReadSpec, batch: int) -> bool:
+    """Whether texels have four bytes, and are no more than the samples, whose few taps must make up for the words."""
+    if texels.dtype != jnp.uint8 or texels.shape[-1] != WORD.itemsize or not 1 < spec.num_taps <= MOST_TAPS:
+        return False
+    _, operands = spec.color_and_operands(args)
+    shapes = (shape[batch:] for shape in spec.sample_shapes(operands))
+    samples = math.prod(np.broadcast_shapes(*shapes))
+    return math.prod(texels.shape[batch:-1]) <= samples and math.prod(texels.shape[:-1]) <= MOST_TEXELS
+
+
+def adjoint(
+    cotangent: jax.Array,
+    texels: jax.Array | None,
+    *operands: jax.Array,
+    spec: ReadSpec,
+    wrt: Wrt,
+    texel_dtype: np.dtype,
+    batch: int,
 ) -> tuple[jax.Array, ...]:
-    """`linearization.pullback` over `batch` leading axes, one after the other."""
-    run = functools.partial(block_by_block, spec=spec, wrt=wrt, texel_dtype=texels.dtype)
+    """`linearization.pullback` over `batch` leading axes, one after the other.
+
+    Args:
+        texels: which only the cotangents of operands need.
+
+    Returns:
+        The cotangents in the order of `wrt`; those of texels have `texel_dtype`.
+    """
+    run = functools.partial(cotangents_of_one, spec=spec, wrt=wrt, texel_dtype=texel_dtype)
+    if texels is None:
+        without_texels = lambda cotangent, *operands: run(cotangent, None, *operands)
+        return over_batch(without_texels, batch, jax.lax.map)(cotangent, *operands)
     return over_batch(run, batch, jax.lax.map)(cotangent, texels, *operands)
 
 
-def block_by_block(
+def cotangents_of_one(
     cotangent: jax.Array,
-    texels: Any,
+    texels: jax.Array | None,
     *operands: jax.Array,
     spec: ReadSpec,
     wrt: Wrt,
     texel_dtype: np.dtype,
 ) -> tuple[jax.Array, ...]:
-    """The cotangents in the order of `wrt`; those of the texels have `texel_dtype`."""
+    """The cotangents from the samples of one texture."""
     coords, channels = spec.coords(operands), cotangent.shape[-1]
     shape = np.broadcast_shapes(cotangent.shape[:-1], *(c.shape for c in coords))
     samples, own = math.prod(shape), (*[1] * (len(shape) + 1 - cotangent.ndim), *cotangent.shape[:-1])
@@ -70,6 +107,7 @@ def block_by_block(
         else:
             value = gather(values, (row_of_value(start + jnp.arange(block, dtype=jnp.int32), shape, own),))
         if of_axes:
+            assert texels is not None
             found = coordinate_cotangents(value, texels, coords, spec, wrt)
             put = lambda a, v: jax.lax.dynamic_update_slice_in_dim(a, v.astype(a.dtype), start, 0)
             of_axes = {k: put(a, found[k]) for k, a in of_axes.items()}
@@ -104,10 +142,11 @@ def row_of_value(sample: jax.Array, shape: tuple[int, ...], own: tuple[int, ...]
     return row
 
 
-def supports(first: Any, *operands: Any, spec: ReadSpec, batch: int, wrt: Wrt = ()) -> bool:
+def supports_adjoint(
+    cotangent: Shaped, texels: Shaped | None, *operands: Shaped, spec: ReadSpec, batch: int, **_: Any
+) -> bool:
     """Whether the samples of one texture are more than a block, and are counted in int32."""
-    shapes = spec.sample_shapes(operands[1:] if wrt else operands)  # a pullback has its texels before them
-    samples = math.prod(np.broadcast_shapes(first.shape[batch:-1], *(shape[batch:] for shape in shapes)))
-    lanes = row_lanes(first.shape[-1])
+    shapes = (shape[batch:] for shape in spec.sample_shapes(operands))
+    samples, lanes = math.prod(np.broadcast_shapes(cotangent.shape[batch:-1], *shapes)), row_lanes(cotangent.shape[-1])
     small = math.prod(texels_shape(spec.axes, lanes)) < 2**31
     return small and samples * lanes > BLOCK and samples < 2**31

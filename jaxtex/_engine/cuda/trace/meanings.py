@@ -1,0 +1,139 @@
+"""Primitives that a thread computes as what they mean in terms of others: functions of arrays, which are traced."""
+
+import functools
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from .statements import UnknownPrimitive
+
+# What a thread multiplies at most in one product of arrays, and how many numbers it sorts.
+MOST_PRODUCTS, MOST_SORTED = 4096, 16
+# A number of two, element by element.
+Combine = Callable[[jax.Array, jax.Array], jax.Array]
+
+
+def reduced(combine: Combine, x: jax.Array, *, axes: Sequence[int], **_: Any) -> jax.Array:
+    """The numbers along axes combined, one after the other; a sum starts from 0, which matters to -0."""
+    kept = [n for axis, n in enumerate(x.shape) if axis not in axes]
+    zeros = [jnp.zeros(kept, x.dtype)] if combine is lax.add else []
+    parts = [*zeros, *jnp.moveaxis(x, axes, range(len(axes))).reshape(-1, *kept)]
+    if not parts:
+        raise UnknownPrimitive("a reduction of no numbers has no rule")
+    return functools.reduce(combine, parts)
+
+
+def accumulated(combine: Combine, x: jax.Array, *, axis: int, reverse: bool) -> jax.Array:
+    """Along an axis each number combined with all before it, or after it."""
+    if not x.size:
+        return x
+    step = -1 if reverse else 1
+    results = itertools.accumulate([*jnp.moveaxis(x, axis, 0)][::step], combine)
+    return jnp.stack([*results][::step], axis)
+
+
+def place_of_best(is_better: Combine, x: jax.Array, *, axes: tuple[int], index_dtype: np.dtype) -> jax.Array:
+    """The first place of the best number along an axis; that of a NaN, if there is one."""
+    best, *others = jnp.moveaxis(x, axes[0], 0)
+    place = jnp.zeros(best.shape, index_dtype)
+    for k, number in enumerate(others, 1):
+        better = is_better(number, best)
+        if jnp.issubdtype(x.dtype, jnp.floating):
+            better = better | ((number != number) & (best == best))
+        place = lax.select(better, jnp.full_like(place, k), place)
+        best = lax.select(better, number, best)
+    return place
+
+
+def integer_pow(x: jax.Array, *, y: int) -> jax.Array:
+    """By squares, as XLA does it."""
+    power, square, remaining = jnp.ones_like(x), x, abs(y)
+    while remaining:
+        power = power * square if remaining & 1 else power
+        remaining >>= 1
+        square = square * square if remaining else square
+    return power if y >= 0 else lax.div(jnp.ones_like(x), power)
+
+
+def sort(*arrays: jax.Array, dimension: int, num_keys: int, **_: Any) -> list[jax.Array]:
+    """By exchanges of neighbors, which leave equal numbers in their order. NaN comes last."""
+    count = arrays[0].shape[dimension]
+    if count > MOST_SORTED:
+        raise UnknownPrimitive(f"sort: a thread sorts at most {MOST_SORTED} numbers, and here {count}")
+    rows = [[*jnp.moveaxis(a, dimension, 0)] for a in arrays]
+    for last in range(count - 1, 0, -1):
+        for k in range(last):
+            exchanged = follows([(row[k], row[k + 1]) for row in rows[:num_keys]])
+            for row in rows:
+                first, second = row[k], row[k + 1]
+                row[k], row[k + 1] = lax.select(exchanged, second, first), lax.select(exchanged, first, second)
+    return [jnp.stack(row, dimension) for row in rows] if count else [*arrays]
+
+
+def follows(keys: Sequence[tuple[jax.Array, jax.Array]]) -> jax.Array:
+    """Whether the first of two elements belongs after the second, by the first of their keys that differ."""
+    (first, second), *others = keys
+
+    def precedes(a: jax.Array, b: jax.Array) -> jax.Array:
+        is_floating = jnp.issubdtype(a.dtype, jnp.floating)
+        return (a < b) | ((b != b) & (a == a)) if is_floating else a < b
+
+    found = precedes(second, first)
+    return found | (~precedes(first, second) & follows(others)) if others else found
+
+
+def dot_general(
+    a: jax.Array, b: jax.Array, *, dimension_numbers: Any, preferred_element_type: Any, **_: Any
+) -> jax.Array:
+    """Sums of products, one after the other."""
+    sides, shape, dtype = list[jax.Array](), list[int](), preferred_element_type or a.dtype
+    for x, along, ahead in zip((a, b), *dimension_numbers):
+        free = [axis for axis in range(x.ndim) if axis not in (*along, *ahead)]
+        of_batch, of_free, of_sum = ([x.shape[axis] for axis in axes] for axes in (ahead, free, along))
+        rows = jnp.transpose(x, (*ahead, *free, *along))
+        sides.append(rows.reshape(*of_batch, math.prod(of_free), math.prod(of_sum)).astype(dtype))
+        shape = [*(shape or of_batch), *of_free]
+    first, second = sides[0][..., :, None, :], sides[1][..., None, :, :]
+    count = first.size * second.shape[-2]
+    if count > MOST_PRODUCTS:
+        raise UnknownPrimitive(f"dot_general: a thread multiplies at most {MOST_PRODUCTS} numbers, and here {count}")
+    terms = [first[..., k] * second[..., k] for k in range(first.shape[-1])]
+    return functools.reduce(lax.add, terms).reshape(shape) if terms else jnp.zeros(shape, dtype)
+
+
+def dynamic_slice(x: jax.Array, *starts: jax.Array, slice_sizes: Sequence[int]) -> jax.Array:
+    """A gather of one part, which is kept inside."""
+    if not starts:
+        return x
+    axes = tuple(range(x.ndim))
+    numbers = lax.GatherDimensionNumbers(offset_dims=axes, collapsed_slice_dims=(), start_index_map=axes)
+    return lax.gather(x, jnp.stack(starts), numbers, slice_sizes, mode="clip")
+
+
+def dynamic_update_slice(x: jax.Array, update: jax.Array, *starts: jax.Array) -> jax.Array:
+    """A scatter of one part, which is kept inside."""
+    if not starts:
+        return update
+    axes = tuple(range(x.ndim))
+    numbers = lax.ScatterDimensionNumbers(
+        update_window_dims=axes, inserted_window_dims=(), scatter_dims_to_operand_dims=axes
+    )
+    return lax.scatter(x, jnp.stack(starts), update, numbers, mode="clip")
+
+
+COMBINED: dict[str, Combine] = {"sum": lax.add, "prod": lax.mul, "max": lax.max, "min": lax.min}
+BITWISE: dict[str, Combine] = {"and": lax.bitwise_and, "or": lax.bitwise_or, "xor": lax.bitwise_xor}
+# By the names of primitives: functions of their operands, and of their parameters by keyword.
+MEANINGS: dict[str, Callable[..., Any]] = {
+    **{f"reduce_{name}": functools.partial(reduced, combine) for name, combine in (COMBINED | BITWISE).items()},
+    **{f"cum{name}": functools.partial(accumulated, combine) for name, combine in COMBINED.items()},
+    "argmax": functools.partial(place_of_best, lax.gt),
+    "argmin": functools.partial(place_of_best, lax.lt),
+    **{f.__name__: f for f in (integer_pow, sort, dot_general, dynamic_slice, dynamic_update_slice)},
+}
