@@ -16,10 +16,10 @@ from ..describe.storage import WHOLE, Halo, Sliced, Storage, WithHalo, whole_arr
 from ..walk.texel_walk import texels_shape
 from .build.arrays import ArrayRole, KernelArray, KernelArrays, operands_of
 from .gather.gather_source import GatherSource, Rows, ViewSource, is_gathered
+from .samples.operands import OperandResults
 from .samples.sample_source import AdjointPlan
 from .samples.sample_tiles import SampleTiles, samples_shape
 from .scatter.crowds import has_own_tile, num_copies, window_tiles
-from .scatter.operand_results import OperandResults
 from .scatter.window_source import WindowSource
 
 # The types of arrays that `adjoint.cu` names, and that it may do without.

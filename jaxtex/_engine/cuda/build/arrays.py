@@ -12,7 +12,7 @@ from ..trace.elementwise import C_TYPES
 
 
 class ArrayRole(enum.StrEnum):
-    """What an array is to a kernel. Its value is the name of the array there."""
+    """The role of an array in a kernel. Its value is the name of the array there."""
 
     TEXELS = "texels"
     COLOR = "color"
@@ -68,7 +68,7 @@ class KernelArray(NamedTuple):
         )
 
     def starts(self) -> list[Any]:
-        """What each of these holds at first."""
+        """The arrays whose contents these start with."""
         if self.start is None:
             return []
         return [*self.start.arrays(self.name).values()] if isinstance(self.start, WithHalo) else [self.start]
@@ -172,7 +172,7 @@ class KernelArrays:
         return {first + k: n for k, n in enumerate(started)}
 
     def collected(self, found: Sequence[jax.Array]) -> Filled:
-        """What the kernel filled, by role and number; one array in three together."""
+        """The arrays that the kernel filled."""
         rest = iter(found)
 
         def whole(array: KernelArray) -> Any:

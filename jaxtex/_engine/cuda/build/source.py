@@ -32,7 +32,7 @@ def read_source(name: str) -> str:
 
 
 def scalars() -> str:
-    """What traced functions call. Each program begins with it."""
+    """The functions that traced functions call. Each program begins with them."""
     return read_source(SCALARS)
 
 
@@ -132,7 +132,7 @@ def config(made_by: str, constants: Iterable[Constant], *blocks: str) -> str:
 
 
 class KernelSource(abc.ABC):
-    """What every kernel provides: its file, its arrays, its sizes, and the functions of a thread.
+    """The source of a kernel. A subclass provides its file, its arrays, its sizes and the functions of a thread.
 
     Attributes:
         file: that of the kernel.

@@ -18,6 +18,7 @@ from ...walk.texel_walk import other_part, taps_are_available
 from ..build.arrays import ArrayRole, KernelArray, KernelArrays, operands_of
 from ..build.launch import LANES
 from ..build.source import Constant
+from ..samples.operands import load_numbers
 from ..samples.sample_source import ARRAYS, AdjointPlan, SampleSource, names_of_axes
 from ..samples.sample_tiles import PLACE, Extent, SampleTiles
 from ..trace.emitter import DeviceFunctions, Scalar, scalar
@@ -77,7 +78,7 @@ class Rows(NamedTuple):
 
 
 class GatherSource(SampleSource):
-    """What makes the source of a kernel in which texels look for their samples.
+    """The source of the kernel in which texels look for their samples.
 
     Args:
         num_operands: in each view.
@@ -203,7 +204,7 @@ def own_texels(dims: int, channels: int) -> tuple[int, ...]:
 
 
 class ViewSource(SampleSource):
-    """What makes the source of a kernel that finds the `view` of each image, by a thread of its own.
+    """The source of the kernel that finds the `view` of each image, by a thread of its own.
 
     Args:
         channels: of the texels that will look for their samples.
@@ -234,7 +235,8 @@ class ViewSource(SampleSource):
 
         def function(outer: jax.Array) -> Any:
             zero = jnp.zeros_like(outer)
-            return view(self.spec, extent, self.own, self.loaded(self.samples.index_of(outer, zero, zero, zero)))
+            index = self.samples.index_of(outer, zero, zero, zero)
+            return view(self.spec, extent, self.own, load_numbers(self.spec, self.arrays.operands, index))
 
         signature = f"Row<float, numbers> view_of({ARRAYS}, int outer)"
         functions.add(signature, "The view of an image, by its number.", function, PLACE[0])

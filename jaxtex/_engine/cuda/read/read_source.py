@@ -72,7 +72,7 @@ class ReadThreads(NamedTuple):
 
 
 class ReadSource(KernelSource):
-    """What makes the source of the kernel of a read.
+    """The source of the kernel of a read.
 
     Args:
         value, exact, notes: as in `read_each_sample`.

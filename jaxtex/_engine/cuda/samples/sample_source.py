@@ -1,4 +1,4 @@
-"""What the kernels of the adjoint have in common: their static side, and how a thread loads a sample."""
+"""The base of the kernels of an adjoint: their static side, and how channels and samples lie in memory."""
 
 import functools
 import math
@@ -14,7 +14,6 @@ from ...walk.texel_walk import flat_sizes
 from ..build.arrays import ArrayRole
 from ..build.source import Constant, KernelSource, struct_of
 from ..trace.emitter import DeviceFunctions, Scalar
-from .operands import load_numbers
 from .sample_tiles import PLACE_AT, Lanes, SampleTiles, offset, slice_struct
 
 # Where functions find the arrays of a kernel, and the sample that they are called for.
@@ -63,7 +62,7 @@ class AdjointPlan(NamedTuple):
 
 
 class SampleSource(KernelSource):
-    """What makes the source of a kernel of the adjoint.
+    """The source of a kernel of an adjoint.
 
     Attributes:
         samples: how samples are divided, which says how their places are counted.
@@ -93,10 +92,6 @@ class SampleSource(KernelSource):
             slice_struct("ValueSlice", slice_of(self.arrays[ArrayRole.VALUES]), lanes.channels),
             "// The channels of a value that a thread takes.\ntypedef Row<float, Channels::width> Value;\n",
         ]
-
-    def loaded(self, index: list[jax.Array]) -> list[jax.Array]:
-        """The arguments of the grid for the sample at an index."""
-        return load_numbers(self.spec, self.arrays.operands, index)
 
     def add_offsets(self, functions: DeviceFunctions) -> None:
         def function(*place: jax.Array) -> Any:

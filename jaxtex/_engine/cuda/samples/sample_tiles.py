@@ -19,7 +19,7 @@ from ..build.source import Constant, struct_of
 Extent = tuple[int, int, int]
 # The place of a sample in a kernel: the number of its image, and where it lies there.
 PLACE = tuple((name, np.dtype(np.int32)) for name in ("outer", "z", "y", "x"))
-# The same, of a function that is given a `Position`.
+# The place of a sample in a function that is given a `Position`.
 PLACE_AT = tuple((f"at.{name}", dtype) for name, dtype in PLACE)
 # A lane takes so many channels of a texel, or all if there are fewer.
 WIDTH = 4

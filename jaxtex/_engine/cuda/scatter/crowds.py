@@ -1,4 +1,4 @@
-"""What depends on how many samples fall on each texel: the samples of a warp, and copies of the sums."""
+"""Choices by the number of samples that fall on each texel: the samples of a warp, and copies of the sums."""
 
 import math
 

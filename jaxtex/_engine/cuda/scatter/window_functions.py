@@ -19,12 +19,11 @@ from ...walk.combinations import Path as TapPath
 from ...walk.texel_walk import TexelAddress, only_address, other_part, taps_are_available, walks
 from ..build.arrays import ArrayRole, KernelArrays
 from ..build.source import Constant, struct_of
-from ..samples.operands import stored_at
+from ..samples.operands import OperandResults, load_numbers, stored_at
 from ..samples.sample_source import ARRAYS, AT, SampleSource, define_or_add, names_of_axes
 from ..samples.sample_tiles import PLACE_AT, offset
 from ..trace.emitter import DeviceFunctions, Scalar, names_of, scalar, struct_of_numbers
 from ..trace.indexing import load_row
-from .operand_results import OperandResults
 
 INT, FLOAT = np.dtype(np.int32), np.dtype(np.float32)
 # How far the taps of a walk lie from the first one, on each axis of the window.
@@ -32,10 +31,10 @@ Offsets = list[tuple[int, ...]]
 
 
 class WindowFunctions(SampleSource):
-    """What a thread computes.
+    """The functions of a thread.
 
     Attributes:
-        cotangents: what the kernel writes of the cotangents of operands.
+        cotangents: the arrays in which the cotangents of operands leave the kernel.
         walks: the offsets of the taps of each walk.
     """
 
@@ -103,7 +102,7 @@ class WindowFunctions(SampleSource):
         return adjacent and self.num_parts == 1 and self.lanes.channels in (1, 2)
 
     def walk_struct(self, number: int, offsets: Offsets) -> str:
-        """What is known of the taps of a walk."""
+        """The struct of the taps of a walk."""
         constants = (
             Constant("taps", len(offsets)),
             Constant("adds_pairs", self.adds_pairs(offsets), "whether two taps are one addition to memory"),
@@ -116,7 +115,7 @@ class WindowFunctions(SampleSource):
         return struct_of(f"Walk<{number}>", comment, constants, offset_of, template="template <> ")
 
     def declarations(self) -> list[str]:
-        """What the functions take and return."""
+        """The types that the functions take and return."""
         totals = self.arrays.type_of(ArrayRole.TOTALS)
         return [
             struct_of_numbers("Coords", f"The coordinates of a sample: {self.names}.", self.fields),
@@ -139,10 +138,10 @@ class WindowFunctions(SampleSource):
     def coords_of(self, *place: jax.Array) -> Any:
         index = self.samples.index_of(*place)
         texture = [offset(index, self.plan.textures)] if self.several_textures else []
-        return [*texture, *map(scalar, self.spec.coords_at(*self.loaded(index)))]
+        return [*texture, *map(scalar, self.spec.coords_at(*load_numbers(self.spec, self.arrays.operands, index)))]
 
     def add_texels(self, functions: DeviceFunctions) -> None:
-        """Adds what says to which texels a sample is added, and how."""
+        """Adds the functions that find the texels of a sample, and split what is added to them."""
         axes, texture, only_within = self.spec.axes, int(self.several_textures), self.plan.only_within
 
         def texel(*at: jax.Array) -> Any:
@@ -186,13 +185,14 @@ class WindowFunctions(SampleSource):
         )
 
     def add_cotangents(self, functions: DeviceFunctions) -> None:
-        """Adds what finds and keeps the cotangents of operands."""
+        """Adds the functions that find and keep the cotangents of operands."""
         pulls, wrt = bool(self.plan.wrt), tuple(n for some in self.cotangents.numbers for n in some)
         of_numbers = self.spec.replace(stacks=())
 
         def cotangents(*args: jax.Array) -> Any:
             of_coords = dict(zip(self.coordinate_axes, args[len(PLACE_AT) :]))
-            numbers = self.loaded(self.samples.index_of(*args[: len(PLACE_AT)]))
+            index = self.samples.index_of(*args[: len(PLACE_AT)])
+            numbers = load_numbers(self.spec, self.arrays.operands, index)
             found = operand_cotangents(of_coords, numbers, of_numbers, wrt)
             return [[found[k].astype(jnp.float32) for k in wrt]]
 

@@ -6,9 +6,9 @@ from ...describe.axis import Role
 from ..build.arrays import ArrayRole, KernelArrays
 from ..build.launch import LANES
 from ..build.source import Constant
+from ..samples.operands import OperandResults
 from ..samples.sample_tiles import STEPS
 from .crowds import adds_runs, crowd_of
-from .operand_results import OperandResults
 from .window_functions import Offsets, WindowFunctions
 
 # The warps of a block, and the bytes of shared memory of all of them, of which any GPU has so many.
@@ -22,7 +22,7 @@ WHOLE_CELLS, WHOLE_BYTES = 1200, 20 * 1024
 MULTIPROCESSOR_BYTES, MULTIPROCESSOR_REGISTERS = 228 * 1024, 65536
 # A thread has room for so many registers at least, by the channels that it takes; any more channels need as many.
 LEAST_REGISTERS = {1: 64, 2: 80, 3: 80, 4: 128}
-# The same where it takes few samples, as in `PULL_STEPS`, of no more taps than these.
+# It needs fewer where it takes few samples, as in `PULL_STEPS`, of no more taps than these.
 PULL_REGISTERS, FEW_TAPS = {1: 48, 2: 64, 3: 64, 4: 80}, 4
 # A lane loads the values of so many samples at once, at most.
 BATCH = 4
@@ -40,7 +40,7 @@ FEW_IMAGES = 32
 
 
 class WindowSource(WindowFunctions):
-    """What makes the source of a kernel: windows, and the sizes of its work."""
+    """The source of the kernel: its windows, and the sizes of its work."""
 
     file, room, made_by = "scatter/adjoint.cu", "scatter", "window_source.py"
 

@@ -161,7 +161,7 @@ def offset_in(
 
 
 def fill_of(dtype: DTypeLike, value: ArrayLike | None) -> str:
-    """What a gather returns where it reads nothing."""
+    """The number that a gather returns where it reads nothing."""
     if value is None and jnp.issubdtype(dtype, jnp.inexact):
         value = np.nan
     elif value is None and jnp.issubdtype(dtype, jnp.integer):

@@ -61,7 +61,7 @@ class Statements(abc.ABC):
         lines: the statements. Each defines a scalar; equal expressions define one.
         exact: whether the next sums and products of float32 are each rounded by themselves. Otherwise the compiler may
             round a product and the sum that it enters once.
-        keeps_indices: whether an index that promises to lie within an array is kept there all the same.
+        keeps_indices: whether an index that promises to lie within an array is kept there nevertheless.
         tables: the tables of constants that statements look into, as statements to be put ahead of the kernel.
     """
 
