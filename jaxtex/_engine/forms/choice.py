@@ -143,7 +143,7 @@ def unless_refused(function: Callable[..., Any], *args: Any, **params: Any) -> A
 
 
 def gpu_kernels() -> Any:
-    """The module of the kernels, which loads some thirty others."""
+    """The module of the kernels, which loads thirty others."""
     return importlib.import_module(".gpu_kernels", __package__)
 
 
