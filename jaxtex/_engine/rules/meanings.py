@@ -126,7 +126,7 @@ def limited(plain_read: Callable[..., Any], *operands: Any, spec: ReadSpec) -> A
     """
     levels = []
     for axes in each_level(spec.axes):
-        blended = spec.of_each().replace(axes=axes, combination=Combination.BLEND)
+        blended = spec.unsummed().replace(axes=axes, combination=Combination.BLEND)
         texels = [plain_read(*operands, spec=blended.replace(axes=tap)) for tap in nearest_taps(axes)]
         levels.append(clipped(plain_read(*operands, spec=blended), lowest(texels), highest(texels)))
     return operators.summed(functools.reduce(jnp.add, levels), spec)
@@ -167,7 +167,7 @@ def operand_cotangents(
 def cotangent_times_read(
     texels: jax.Array, cotangent: jax.Array, *operands: jax.Array, spec: ReadSpec, batch: int
 ) -> jax.Array:
-    return jnp.sum(bind(read_p, texels, *operands, spec=spec.of_each(), batch=batch) * cotangent, -1)
+    return jnp.sum(bind(read_p, texels, *operands, spec=spec.unsummed(), batch=batch) * cotangent, -1)
 
 
 read_meaning = where_whole(read_of_whole, of_whole_arrays(read_p, READ))

@@ -76,7 +76,7 @@ def splat_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, spec: ReadSpec
 def tangent_times_splat(
     values: jax.Array, tangent: jax.Array, *operands: jax.Array, spec: ReadSpec, batch: int
 ) -> jax.Array:
-    return splat_whole(values * tangent[..., None].astype(values.dtype), *operands, spec=spec.of_each(), batch=batch)
+    return splat_whole(values * tangent[..., None].astype(values.dtype), *operands, spec=spec.unsummed(), batch=batch)
 
 
 # Drawn taps
