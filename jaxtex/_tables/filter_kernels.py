@@ -135,8 +135,8 @@ class FilterKernel(NamedTuple):
         else:
             with jax.ensure_compile_time_eval(), jax.enable_x64(True):
                 if self.weights.profile is not None:
-                    return np.where(abs(distance) <= self.extent, of_each(self.weights.profile, distance), 0.0)
-                weights = of_each(lambda fraction: self.weights.at(fraction, 0), behind - steps)
+                    return np.where(abs(distance) <= self.extent, evaluated(self.weights.profile, distance), 0.0)
+                weights = evaluated(lambda fraction: self.weights.at(fraction, 0), behind - steps)
         found = np.take_along_axis(np.stack(weights), np.where(among, tap, 0).astype(int)[None], 0)[0]
         return np.where(among, found, 0.0)
 
@@ -194,7 +194,7 @@ ROUNDING = 2.0**-30
 LEAST_NUMBERS = 2**11
 
 
-def of_each(function: Callable[[jax.Array], Any], numbers: np.ndarray) -> Any:
+def evaluated(function: Callable[[jax.Array], Any], numbers: np.ndarray) -> Any:
     """A function of each number, outside of any program, as arrays of NumPy.
 
     The numbers are padded to a power of two, LEAST_NUMBERS at least, so that arrays of many sizes share the programs of

@@ -320,7 +320,7 @@ FAULTS = {
         "test_spline_filter.py",
     ),
     "grid: a hashed level is read by strides": Fault(
-        ENGINE + "describe/hashing.py", "is_hashed = of_each(", "is_hashed = 0 * of_each(", "test_nn.py"
+        ENGINE + "describe/hashing.py", "is_hashed = of_level(", "is_hashed = 0 * of_level(", "test_nn.py"
     ),
     "a loop writes over what it reads through a call": Fault(
         "jaxtex/_jax/barriers.py",

@@ -53,7 +53,7 @@ def pushforward(
     terms = [read(tangents.pop(TEXELS), *operands, spec=spec)] if TEXELS in tangents else []
 
     def of_coordinate(texels: jax.Array, tangent: jax.Array, *operands: jax.Array, spec: ReadSpec) -> jax.Array:
-        return summed(weighted(tangent, read(texels, *operands, spec=spec.of_each())), spec)
+        return summed(weighted(tangent, read(texels, *operands, spec=spec.unsummed())), spec)
 
     for k, tangent in coordinate_tangents(tangents, operands, spec, computed).items():
         terms.append(computed(of_coordinate, texels, tangent, *operands, spec=spec.differentiated(k)))

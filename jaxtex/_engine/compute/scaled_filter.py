@@ -19,7 +19,7 @@ from ..._jax.barriers import materialized
 from ..._jax.indexing import explicit_sharding, uncut
 from ..._jax.primitives import define_along_axis
 from ..._tables.address_rules import AddressRule, addressed
-from ..._tables.filter_kernels import FilterKernel, of_each
+from ..._tables.filter_kernels import FilterKernel, evaluated
 from ..._tables.storage_formats import sum_dtype
 
 # Entries of a row that one loop adds up. Longer rows take several turns, so that programs stay small.
@@ -78,7 +78,7 @@ class ScaledFilter(NamedTuple):
         """The entries of the matrix from texels to samples: the sample, the texel and the weight of each, in order."""
         tap, weight = self.taps()
         with jax.ensure_compile_time_eval():
-            texel, inside = of_each(functools.partial(addressed, self.address, size=self.size), tap.astype(np.int32))
+            texel, inside = evaluated(functools.partial(addressed, self.address, size=self.size), tap.astype(np.int32))
         kept = np.abs(weight) > NEGLIGIBLE
         kept = kept if inside is None else kept & inside
         # Several taps outside may read one texel.

@@ -73,7 +73,7 @@ class Stored(NamedTuple):
         if not self.levels:
             return self
         assert self.start is not None
-        count, period, step, first = (of_each(level, numbers) for numbers in zip(*self.levels))
+        count, period, step, first = (of_level(level, numbers) for numbers in zip(*self.levels))
         return Stored(count, period, jnp.mod(self.start * step + first, period))
 
     def count_in(self, level: int) -> int:
@@ -128,7 +128,7 @@ class Axis(NamedTuple):
             return axis
         if not self.level_sizes:
             return axis._replace(size=chosen_level_size(self.given_size, level))
-        return axis._replace(size=of_each(level, self.level_sizes))
+        return axis._replace(size=of_level(level, self.level_sizes))
 
     def level_size(self, level: int) -> int:
         """The size in a level that is known while tracing."""
@@ -181,7 +181,7 @@ class Axis(NamedTuple):
         return self.normalized and self.address.repeats
 
 
-def of_each(level: jax.Array, numbers: tuple[int, ...]) -> jax.Array:
+def of_level(level: jax.Array, numbers: tuple[int, ...]) -> jax.Array:
     """The number of a level, among one for each level."""
     # Counted, not looked up: a vector unit has no table.
     steps = [(k, b - a) for k, (a, b) in enumerate(itertools.pairwise(numbers)) if a != b]

@@ -12,51 +12,38 @@ import jax.numpy as jnp
 
 from ..._tables.address_rules import CLAMP, AddressRule, Size, StoredTap, TapsOfAxes, clamp
 from ..._tables.filter_kernels import LINEAR, POINT
-from .axis import Axis, Role, of_each
+from .axis import Axis, Role, of_level
 
 # The factor of the place along x, y, z and a fourth axis.
 FACTORS = (1, 2654435761, 805459861, 3674653429)
 
 
-@dataclasses.dataclass(frozen=True)
-class HashedRow:
-    """The row of a vertex among `rows`: the exclusive or of its places times `FACTORS`, modulo `rows`, in uint32.
+def hashed_rows(taps: TapsOfAxes, sizes: Sequence[Size], rows: int) -> list[jax.Array]:
+    """The rows of vertices among `rows`: the exclusive or of their places times `FACTORS`, modulo `rows`, in uint32.
 
     Taps outside are those at the edge.
     """
-
-    rows: int
-
-    def __call__(self, taps: TapsOfAxes, sizes: Sequence[Size]) -> list[StoredTap]:
-        found: list[jax.Array] = []
-        for factor, some, size in zip(FACTORS, taps[::-1], sizes[::-1]):
-            scattered = [clamp(tap, size)[0].astype(jnp.uint32) * jnp.uint32(factor) for tap in some]
-            found = [a ^ b for a in scattered for b in found] if found else scattered
-        return [StoredTap((self.within(number).astype(jnp.int32),)) for number in found]
-
-    def within(self, number: jax.Array) -> jax.Array:
-        """A number modulo `rows`."""
-        is_power_of_two = self.rows & (self.rows - 1) == 0
-        return number & jnp.uint32(self.rows - 1) if is_power_of_two else number % jnp.uint32(self.rows)
+    found: list[jax.Array] = []
+    for factor, of_axis, size in zip(FACTORS, taps[::-1], sizes[::-1]):
+        scattered = [clamp(tap, size)[0].astype(jnp.uint32) * jnp.uint32(factor) for tap in of_axis]
+        found = [a ^ b for a in scattered for b in found] if found else scattered
+    is_power_of_two = rows & (rows - 1) == 0
+    within = lambda number: number & jnp.uint32(rows - 1) if is_power_of_two else number % jnp.uint32(rows)
+    return [within(number).astype(jnp.int32) for number in found]
 
 
-@dataclasses.dataclass(frozen=True)
-class StridedRow:
-    """The row of a vertex among `rows`: the sum of its places times strides, less `rows` past the last one.
+def strided_rows(taps: TapsOfAxes, sizes: Sequence[Size], rows: Size) -> list[jax.Array]:
+    """The rows of vertices among `rows`: the sum of their places times strides, less `rows` past the last one.
 
     Strides are the powers of one less than the size of an axis, so that the last vertices of an axis share their rows
     with the first ones of the next line. Taps outside are those at the edge.
     """
-
-    rows: Size
-
-    def __call__(self, taps: TapsOfAxes, sizes: Sequence[Size]) -> list[StoredTap]:
-        found, stride = [jnp.zeros((), jnp.int32)], 1
-        for some, size in zip(taps[::-1], sizes[::-1]):
-            places = [clamp(tap, size)[0] * stride for tap in some]
-            found = [a + b for a in places for b in found]
-            stride = stride * (size - 1)
-        return [StoredTap((jnp.where(number < self.rows, number, number - self.rows),)) for number in found]
+    found, stride = [jnp.zeros((), jnp.int32)], 1
+    for of_axis, size in zip(taps[::-1], sizes[::-1]):
+        places = [clamp(tap, size)[0] * stride for tap in of_axis]
+        found = [a + b for a in places for b in found]
+        stride = stride * (size - 1)
+    return [jnp.where(number < rows, number, number - rows) for number in found]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,25 +63,28 @@ class RowOfLevel:
     own_rows: jax.Array | None = None
 
     def __call__(self, taps: TapsOfAxes, sizes: Sequence[Size]) -> list[StoredTap]:
+        return [StoredTap((row,)) for row in self.rows_at(taps, sizes)]
+
+    def rows_at(self, taps: TapsOfAxes, sizes: Sequence[Size]) -> list[jax.Array]:
+        """The rows of the vertices around each sample."""
         assert self.level is not None
         assert self.own_rows is not None
         of_hashed = {rows for rows, hashed in zip(self.rows, self.hashed) if hashed}
         if not of_hashed:
-            return StridedRow(self.own_rows)(taps, sizes)
+            return strided_rows(taps, sizes, self.own_rows)
         (rows,) = of_hashed
-        by_hash = HashedRow(rows)(taps, sizes)
+        by_hash = hashed_rows(taps, sizes, rows)
         if all(self.hashed):
             return by_hash
-        by_strides = StridedRow(self.own_rows)(taps, sizes)
-        is_hashed = of_each(self.level, tuple(map(int, self.hashed))) > 0
-        chosen = (jnp.where(is_hashed, a.texel[0], b.texel[0]) for a, b in zip(by_hash, by_strides))
-        return [StoredTap((row,)) for row in chosen]
+        by_strides = strided_rows(taps, sizes, self.own_rows)
+        is_hashed = of_level(self.level, tuple(map(int, self.hashed))) > 0
+        return [jnp.where(is_hashed, a, b) for a, b in zip(by_hash, by_strides)]
 
     def rows_of(self, level: int) -> Size:
         return self.rows[level] if self.own_rows is None else self.own_rows
 
     def in_level(self, level: jax.Array) -> "RowOfLevel":
-        return dataclasses.replace(self, level=level, own_rows=of_each(level, self.rows))
+        return dataclasses.replace(self, level=level, own_rows=of_level(level, self.rows))
 
 
 def pyramid_axes(sizes: Sequence[int], rows: Sequence[int], hashed: Sequence[bool], ndim: int) -> tuple[Axis, ...]:

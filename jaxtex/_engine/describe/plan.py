@@ -211,12 +211,10 @@ def space_axes(layout: Layout, sampler: Sampler) -> tuple[Axis, ...]:
     axes = tuple(Axis(n, kernel, rule, normalized) for n, rule in zip(sizes, rules))
     if layout.window is None:
         return axes
-    return tuple(axis._replace(stored=in_window(count)) for axis, count in zip(axes, layout.window, strict=True))
-
-
-def in_window(count: int) -> Stored:
-    """So many texels of an axis, which hold all that samples of interest need."""
-    return Stored(count, count, is_window=True)
+    return tuple(
+        axis._replace(stored=Stored(count, count, is_window=True))
+        for axis, count in zip(axes, layout.window, strict=True)
+    )
 
 
 # Footprints

@@ -129,14 +129,14 @@ class ReadSpec:
 
     def plain(self) -> "ReadSpec":
         """The spec of one read, with zero outside. Its operands are coordinates if the result is a mean of several."""
-        one = self if self.several is None else self.of_coords().of_each()
+        one = self if self.several is None else self.of_coords().unsummed()
         return one.over(None).with_dtype(self.sums)
 
     def over(self, color: jax.Array | None) -> "ReadSpec":
         """This spec over a color outside, or over zero if that is `None`."""
         return self.replace(has_color=color is not None)
 
-    def of_each(self) -> "ReadSpec":
+    def unsummed(self) -> "ReadSpec":
         """The spec of the reads that this one sums."""
         return self.replace(summed_axes=())
 

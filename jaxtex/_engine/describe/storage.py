@@ -158,11 +158,12 @@ class Sliced(NamedTuple):
 View = jax.Array | WithHalo | Sliced
 
 
-def views(args: Sequence[jax.Array], contents: Sequence[Content], storage: Storage) -> list[Any]:
-    """The arguments that the arrays of a primitive are.
+def views(args: Sequence[Any], contents: Sequence[Content], storage: Storage) -> list[Any]:
+    """The arguments that the arrays of a primitive are, one `View` each.
 
     Args:
-        contents: of those before the operands of the grid.
+        args: arrays, or what JAX passes to rules in their place.
+        contents: of the arguments before the operands of the grid.
     """
     rest = iter(args)
 

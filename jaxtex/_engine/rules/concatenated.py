@@ -18,7 +18,7 @@ from ..describe.storage import Part, each_part, slices_of
 from ..forms.choice import LOWERINGS
 from .meanings import bind as bind_read
 from .primitives import pushforward_p, read_p, type_of_read
-from .transformations import active, pushforward_transpose
+from .transformations import Argument, Cotangents, Tangent, WithTangent, active, pushforward_transpose
 
 
 class Read(NamedTuple):
@@ -43,12 +43,12 @@ def concatenated(reads: Sequence[Read], row_axes: int) -> jax.Array:
     return bind(concatenated_read_p, *args, parts=parts, row_axes=row_axes)
 
 
-def meaning(*args: Any, parts: tuple[Part, ...], row_axes: int) -> jax.Array:
+def meaning(*args: jax.Array, parts: tuple[Part, ...], row_axes: int) -> jax.Array:
     """The reads, or their tangents, side by side."""
     return side_by_side((result(*some) for some in each_part(parts, args)), row_axes)
 
 
-def result(part: Part, tangents: Sequence[Any], texels: Any, operands: Sequence[Any]) -> jax.Array:
+def result(part: Part, tangents: Sequence[jax.Array], texels: jax.Array, operands: Sequence[jax.Array]) -> jax.Array:
     """The result of one read, or its tangent."""
     params = {"spec": part.spec, "batch": part.batch}
     if part.wrt is None:
@@ -66,7 +66,9 @@ def side_by_side(results: Iterable[jax.Array], row_axes: int) -> jax.Array:
     return jnp.concatenate([cut(a) for a in results], axis=1)
 
 
-def jvp(primals: Sequence[Any], tangents: Sequence[Any], *, parts: tuple[Part, ...], row_axes: int):
+def jvp(
+    primals: Sequence[jax.Array], tangents: Sequence[Tangent], *, parts: tuple[Part, ...], row_axes: int
+) -> WithTangent:
     """The tangents lie side by side too, where each read is linear in its texels."""
     params = {"parts": parts, "row_axes": row_axes}
     if not all(p.wrt is None and p.spec.is_plain and p.spec.expected is None for p in parts):
@@ -82,18 +84,18 @@ def jvp(primals: Sequence[Any], tangents: Sequence[Any], *, parts: tuple[Part, .
     return out, bind(concatenated_read_p, *args, parts=tuple(moved), row_axes=row_axes)
 
 
-def transpose(cotangent: Any, *args: Any, parts: tuple[Part, ...], row_axes: int):
-    """Of tangents: the splat or the pullback of each one's slice of the cotangent."""
+def transpose(cotangent: jax.Array, *args: Argument, parts: tuple[Part, ...], row_axes: int) -> Cotangents:
+    """The transpose of tangents: for each read, the splat or the pullback of its slice of the cotangent."""
     if any(part.wrt is None for part in parts):
         return of_reads(cotangent, *args, parts=parts, row_axes=row_axes)
-    each, out = list(each_part(parts, args)), list[Any]()
+    each, out = list(each_part(parts, args)), list[jax.Array | None]()
     shape = lambda part, texels, operands: type_of_read(texels, *operands, spec=part.spec, batch=part.batch).shape
     slices = slices_of([shape(part, *given) for part, _, *given in each], row_axes)
     for storage, (part, tangents, texels, operands) in zip(slices, each):
         some, params = (*tangents, texels, *operands), {"spec": part.spec, "batch": part.batch, "wrt": part.wrt}
         moves = any(map(ad.is_undefined_primal, tangents))
         out.extend(pushforward_transpose(cotangent, *some, **params, storage=storage) if moves else [None] * len(some))
-    return out
+    return tuple(out)
 
 
 def textures_of(*, parts: tuple[Part, ...], row_axes: int) -> list[int]:

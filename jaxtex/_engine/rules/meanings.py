@@ -27,6 +27,7 @@ from ..describe.storage import (
     Halo,
     Layout,
     Storage,
+    View,
     arrays_of,
     views,
     whole_array,
@@ -39,14 +40,14 @@ pushforward_p = Primitive("texture_pushforward")
 pullback_p = Primitive("texture_pullback")
 
 
-def bind(p: Primitive, *args: Any, storage: Storage = WHOLE, **params: Any) -> Any:
+def bind(p: Primitive, *args: View, storage: Storage = WHOLE, **params: Any) -> Any:
     """Binds a primitive of a read to arguments as `describe.storage.views` returns them."""
     return primitives.bind(p, *(a for view in args for a in arrays_of(view)), storage=storage, **params)
 
 
-def splat_whole(values: Any, *operands: Any, **params: Any) -> jax.Array:
+def splat_whole(values: jax.Array, *operands: jax.Array, spec: ReadSpec, batch: int) -> jax.Array:
     """The texels of a splat, a whole array."""
-    (texels,) = bind(splat_p, values, *operands, **params)
+    (texels,) = bind(splat_p, values, *operands, spec=spec, batch=batch)
     return texels
 
 
@@ -92,11 +93,11 @@ def of_whole_arrays(p: Primitive, layout: Layout) -> Callable[..., Any]:
 # A read in terms of plain ones, which are one weighted sum and not rounded
 
 
-def read_of_whole(texels: Any, *args: Any, spec: ReadSpec, batch: int) -> Any:
+def read_of_whole(texels: jax.Array, *args: jax.Array, spec: ReadSpec, batch: int) -> jax.Array:
     """Reads with zero outside, and the color times the weight that lies outside."""
     color, operands = spec.color_and_operands(args)
 
-    def plain_read(*operands: Any, spec: ReadSpec) -> Any:
+    def plain_read(*operands: jax.Array, spec: ReadSpec) -> jax.Array:
         out = bind(read_p, texels, *operands, spec=spec, batch=batch)
         if color is None:
             return out
@@ -107,7 +108,7 @@ def read_of_whole(texels: Any, *args: Any, spec: ReadSpec, batch: int) -> Any:
     return by_plain_reads(plain_read, operands, spec)
 
 
-def by_plain_reads(plain_read: Callable[..., Any], operands: Sequence[Any], spec: ReadSpec) -> Any:
+def by_plain_reads(plain_read: Callable[..., jax.Array], operands: Sequence[jax.Array], spec: ReadSpec) -> jax.Array:
     """A read in terms of ``plain_read(*operands, spec=...)``."""
     if spec.combination is Combination.LIMITED:
         plain_read = functools.partial(rematerialized, functools.partial(limited, plain_read))
@@ -117,7 +118,7 @@ def by_plain_reads(plain_read: Callable[..., Any], operands: Sequence[Any], spec
     return operators.mean(lambda coords: once(*coords), operands, spec, jax.checkpoint)
 
 
-def limited(plain_read: Callable[..., Any], *operands: Any, spec: ReadSpec) -> Any:
+def limited(plain_read: Callable[..., jax.Array], *operands: jax.Array, spec: ReadSpec) -> jax.Array:
     """The meaning of a limited read: in each level that it blends, the sum of all taps, clipped to the nearest ones.
 
     A tap is a read by a filter of one tap. So the tap that limits a channel gets that channel's derivatives, and its
@@ -126,7 +127,7 @@ def limited(plain_read: Callable[..., Any], *operands: Any, spec: ReadSpec) -> A
     """
     levels = []
     for axes in each_level(spec.axes):
-        blended = spec.of_each().replace(axes=axes, combination=Combination.BLEND)
+        blended = spec.unsummed().replace(axes=axes, combination=Combination.BLEND)
         texels = [plain_read(*operands, spec=blended.replace(axes=tap)) for tap in nearest_taps(axes)]
         levels.append(clipped(plain_read(*operands, spec=blended), lowest(texels), highest(texels)))
     return operators.summed(functools.reduce(jnp.add, levels), spec)
@@ -135,15 +136,17 @@ def limited(plain_read: Callable[..., Any], *operands: Any, spec: ReadSpec) -> A
 # Pushforward and pullback in terms of reads and splats
 
 
-def pushforward_of_whole(*args: Any, spec: ReadSpec, wrt: Wrt, batch: int) -> Any:
+def pushforward_of_whole(*args: jax.Array, spec: ReadSpec, wrt: Wrt, batch: int) -> jax.Array:
     """Line (a) of `rules.primitives`."""
     read = functools.partial(bind, read_p, batch=batch)
     return linearization.pushforward(*args, spec=spec, wrt=wrt, read=read, computed=rematerialized)
 
 
-def pullback_of_whole(cotangent: Any, texels: Any, *operands: Any, spec: ReadSpec, wrt: Wrt, batch: int) -> list[Any]:
+def pullback_of_whole(
+    cotangent: jax.Array, texels: jax.Array, *operands: jax.Array, spec: ReadSpec, wrt: Wrt, batch: int
+) -> list[jax.Array]:
     """The transpose of line (a)."""
-    of_coords = {}
+    of_coords: ByNumber = {}
     for k in spec.axes_of(wrt):
         params = {"spec": spec.differentiated(k), "batch": batch}
         of_coords[k] = rematerialized(cotangent_times_read, texels, cotangent, *operands, **params)
@@ -154,11 +157,11 @@ def pullback_of_whole(cotangent: Any, texels: Any, *operands: Any, spec: ReadSpe
 
 
 def operand_cotangents(
-    of_coords: ByNumber, operands: Sequence[Any], spec: ReadSpec, wrt: Wrt, batch: int
-) -> dict[int, Any]:
+    of_coords: ByNumber, operands: Sequence[jax.Array], spec: ReadSpec, wrt: Wrt, batch: int
+) -> ByNumber:
     """`linearization.operand_cotangents` over `batch` leading axes; reverse mode keeps its operands alone."""
 
-    def once(*args: Any) -> dict[int, Any]:
+    def once(*args: jax.Array) -> ByNumber:
         return linearization.operand_cotangents(dict(zip(of_coords, args)), args[len(of_coords) :], spec, wrt)
 
     return rematerialized(operators.over_batch(once, batch), *of_coords.values(), *operands)
@@ -167,7 +170,7 @@ def operand_cotangents(
 def cotangent_times_read(
     texels: jax.Array, cotangent: jax.Array, *operands: jax.Array, spec: ReadSpec, batch: int
 ) -> jax.Array:
-    return jnp.sum(bind(read_p, texels, *operands, spec=spec.of_each(), batch=batch) * cotangent, -1)
+    return jnp.sum(bind(read_p, texels, *operands, spec=spec.unsummed(), batch=batch) * cotangent, -1)
 
 
 read_meaning = where_whole(read_of_whole, of_whole_arrays(read_p, READ))

@@ -113,7 +113,7 @@ def pushforward_textures(wrt: Wrt) -> tuple[int, ...]:
 # that of the coordinates. Batch axes come first: an argument has their size or 1.
 
 
-def type_of_read(texels: Any, *args: Any, spec: ReadSpec, batch: int) -> jax.ShapeDtypeStruct:
+def type_of_read(texels: jax.Array, *args: jax.Array, spec: ReadSpec, batch: int) -> jax.ShapeDtypeStruct:
     """S + (C,)."""
     _, operands = spec.color_and_operands(args)
     samples = list(samples_shape(operands, spec, batch))
@@ -122,30 +122,30 @@ def type_of_read(texels: Any, *args: Any, spec: ReadSpec, batch: int) -> jax.Sha
     return jax.ShapeDtypeStruct((*batch_axes((texels, *args), batch), *samples, texels.shape[-1]), spec.dtype)
 
 
-def type_of_splat(*args: Any, spec: ReadSpec, batch: int) -> jax.ShapeDtypeStruct:
+def type_of_splat(*args: jax.Array, spec: ReadSpec, batch: int) -> jax.ShapeDtypeStruct:
     """The texels."""
     shape = texels_shape(spec.axes, args[0].shape[-1])
     return jax.ShapeDtypeStruct((*batch_axes(args, batch), *shape), spec.dtype)
 
 
-def type_of_pushforward(*args: Any, spec: ReadSpec, wrt: Wrt, batch: int) -> jax.ShapeDtypeStruct:
+def type_of_pushforward(*args: jax.Array, spec: ReadSpec, wrt: Wrt, batch: int) -> jax.ShapeDtypeStruct:
     """The tangent of the read: of texels and operands after one tangent for each of `wrt`."""
     result = type_of_read(*args[len(wrt) :], spec=spec, batch=batch)
     return jax.ShapeDtypeStruct((*batch_axes(args, batch), *result.shape[batch:]), spec.dtype)
 
 
-def type_of_pullback(*args: Any, spec: ReadSpec, wrt: Wrt, batch: int) -> list[jax.ShapeDtypeStruct]:
+def type_of_pullback(*args: jax.Array, spec: ReadSpec, wrt: Wrt, batch: int) -> list[jax.ShapeDtypeStruct]:
     """Cotangents of texels and operands, which follow the cotangent of the read."""
     axes, primals = batch_axes(args, batch), dict(enumerate(args[1:], TEXELS))
     del spec
     return [jax.ShapeDtypeStruct((*axes, *primals[k].shape[batch:]), primals[k].dtype) for k in wrt]
 
 
-def batch_axes(args: Sequence[Any], batch: int) -> tuple[int, ...]:
+def batch_axes(args: Sequence[jax.Array], batch: int) -> tuple[int, ...]:
     return tuple(max(a.shape[k] for a in args) for k in range(batch))
 
 
-def samples_shape(operands: Sequence[Any], spec: ReadSpec, batch: int) -> tuple[int, ...]:
+def samples_shape(operands: Sequence[jax.Array], spec: ReadSpec, batch: int) -> tuple[int, ...]:
     """S, from the operands of one texture of a batch."""
     shapes = tuple(tuple(a.shape[batch:]) for a in operands)
     if spec.takes_coords:

@@ -6,6 +6,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax.core import ShapedArray
 from jax.extend.core import Primitive
 from jax.interpreters import ad
 
@@ -32,6 +33,14 @@ from .meanings import (
     splat_whole,
 )
 
+# What JAX passes to rules: a tangent that may be known to be zero, and an argument that may be transposed.
+Tangent = jax.Array | ad.Zero
+Argument = jax.Array | ad.UndefinedPrimal
+# A result, and its tangent.
+WithTangent = tuple[jax.Array, jax.Array]
+# Of each argument; `None` where it is not transposed.
+Cotangents = tuple[jax.Array | None, ...]
+
 
 def active(spec: ReadSpec, tangents: Sequence[Any]) -> dict[int, Any]:
     """The tangents of texels and operands that change a read, by number."""
@@ -40,7 +49,9 @@ def active(spec: ReadSpec, tangents: Sequence[Any]) -> dict[int, Any]:
     return {k: filled(t) for k, t in found.items() if k == TEXELS or spec.axes_of((k,))}
 
 
-def read_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, spec: ReadSpec, batch: int, storage: Storage):
+def read_jvp(
+    primals: Sequence[jax.Array], tangents: Sequence[Tangent], *, spec: ReadSpec, batch: int, storage: Storage
+) -> WithTangent:
     """Line (a)."""
     params = {"spec": spec, "batch": batch, "storage": storage}
     if not spec.is_plain or (spec.expected is not None and storage != WHOLE):
@@ -58,11 +69,13 @@ def read_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, spec: ReadSpec,
     return out, bind(pushforward_p, *some.values(), *given, wrt=tuple(some), **linear)
 
 
-def splat_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, spec: ReadSpec, batch: int):
+def splat_jvp(
+    primals: Sequence[jax.Array], tangents: Sequence[Tangent], *, spec: ReadSpec, batch: int
+) -> tuple[list[jax.Array], list[jax.Array]]:
     """Line (b)."""
     if spec.expected is not None:
         found = drawn_jvp(splat_whole, expected_splat, primals, tangents, spec=spec, batch=batch)
-        return tuple([a] for a in found)
+        return [found[0]], [found[1]]
     (values, *operands), some = primals, active(spec, tangents)
     out, terms = splat_whole(*primals, spec=spec, batch=batch), []
     if TEXELS in some:
@@ -76,19 +89,19 @@ def splat_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, spec: ReadSpec
 def tangent_times_splat(
     values: jax.Array, tangent: jax.Array, *operands: jax.Array, spec: ReadSpec, batch: int
 ) -> jax.Array:
-    return splat_whole(values * tangent[..., None].astype(values.dtype), *operands, spec=spec.of_each(), batch=batch)
+    return splat_whole(values * tangent[..., None].astype(values.dtype), *operands, spec=spec.unsummed(), batch=batch)
 
 
 # Drawn taps
 
 
 def drawn_jvp(
-    drawn: Callable[..., Any],
-    expected: Callable[..., Any],
-    primals: Sequence[Any],
-    tangents: Sequence[Any],
+    drawn: Callable[..., jax.Array],
+    expected: Callable[..., jax.Array],
+    primals: Sequence[jax.Array],
+    tangents: Sequence[Tangent],
     **params: Any,
-):
+) -> WithTangent:
     """The derivative of a read of drawn taps, or of its adjoint: its own in the argument in which it is linear, and
     that of its expectation in the operands. The first operand, the number that draws, has none.
     """
@@ -102,14 +115,18 @@ def drawn_jvp(
     return out, functools.reduce(jnp.add, terms[1:] or terms)
 
 
-def expected_read(texels: Any, out: Any, *operands: Any, spec: ReadSpec, batch: int) -> Any:
+def expected_read(
+    texels: jax.Array, out: jax.ShapeDtypeStruct, *operands: jax.Array, spec: ReadSpec, batch: int
+) -> jax.Array:
     """The expectation of a read of drawn taps."""
     assert spec.expected is not None
     del out
     return bind(read_p, texels, *operands, spec=spec.expected.with_dtype(spec.dtype), batch=batch)
 
 
-def expected_splat(values: Any, out: Any, *operands: Any, spec: ReadSpec, batch: int) -> Any:
+def expected_splat(
+    values: jax.Array, out: jax.ShapeDtypeStruct, *operands: jax.Array, spec: ReadSpec, batch: int
+) -> jax.Array:
     """The expectation of a splat to drawn taps: the transpose of a read that may be a mean of several."""
     assert spec.expected is not None
     params = {"spec": spec.expected.adjoint(values.dtype), "batch": batch}
@@ -131,7 +148,7 @@ def linear_in_texels(*, spec: ReadSpec, **_: Any) -> tuple[int, ...]:
     return READ.textures(spec, ())
 
 
-def read_transpose(cotangent: Any, *args: Any, spec: ReadSpec, batch: int, storage: Storage):
+def read_transpose(cotangent: jax.Array, *args: Argument, spec: ReadSpec, batch: int, storage: Storage) -> Cotangents:
     # A splat into texels with a halo is the transpose of a read in the dtype of its values, in which it adds up.
     if storage == WHOLE and not spec.is_plain:
         by_meaning = transpose_of_meaning(read_meaning, linear_in_texels)
@@ -141,13 +158,17 @@ def read_transpose(cotangent: Any, *args: Any, spec: ReadSpec, batch: int, stora
     return *as_cotangents(iter(found), texels), *(None for _ in operands)
 
 
-def splat_transpose(cotangents: Sequence[Any], values: Any, *operands: Any, spec: ReadSpec, batch: int):
+def splat_transpose(
+    cotangents: Sequence[Tangent], values: ad.UndefinedPrimal, *operands: jax.Array, spec: ReadSpec, batch: int
+) -> Cotangents:
     (cotangent,) = map(ad.instantiate_zeros, cotangents)
     adjoint = bind(read_p, cotangent, *operands, spec=spec.adjoint(values.aval.dtype), batch=batch)
     return as_cotangent(adjoint, values.aval), *(None for _ in operands)
 
 
-def pushforward_transpose(cotangent: Any, *args: Any, spec: ReadSpec, wrt: Wrt, batch: int, storage: Storage):
+def pushforward_transpose(
+    cotangent: jax.Array, *args: Argument, spec: ReadSpec, wrt: Wrt, batch: int, storage: Storage
+) -> Cotangents:
     given, count = views(args, PUSHFORWARD.operands(spec, wrt), storage), len(wrt)
     tangents, texels, operands = given[:count], given[count], given[count + 1 :]
     linear = {k: t for k, t in zip(wrt, tangents) if any(map(ad.is_undefined_primal, arrays_of(t)))}
@@ -163,8 +184,14 @@ def pushforward_transpose(cotangent: Any, *args: Any, spec: ReadSpec, wrt: Wrt, 
 
 
 def pullback_transpose(
-    cotangents: Sequence[Any], cotangent: Any, texels: Any, *operands: Any, spec: ReadSpec, wrt: Wrt, batch: int
-):
+    cotangents: Sequence[Tangent],
+    cotangent: ad.UndefinedPrimal,
+    texels: jax.Array,
+    *operands: jax.Array,
+    spec: ReadSpec,
+    wrt: Wrt,
+    batch: int,
+) -> Cotangents:
     tangents = {k: tangent for k, tangent in zip(wrt, cotangents) if not isinstance(tangent, ad.Zero)}
     spec = spec.with_dtype(cotangent.aval.dtype)
     nothing = [None for _ in (texels, *operands)]
@@ -189,7 +216,7 @@ def as_cotangents(found: Iterator[jax.Array], view: Any) -> list[jax.Array | Non
     return [as_cotangent(x, a.aval) if ad.is_undefined_primal(a) else None for x, a in pairs]
 
 
-def as_cotangent(x: jax.Array, aval: Any) -> jax.Array:
+def as_cotangent(x: jax.Array, aval: ShapedArray) -> jax.Array:
     """The cotangent of an array of that shape and dtype, which was broadcast to the shape of `x`."""
     return summed_to(x, aval.shape).astype(aval.dtype)
 

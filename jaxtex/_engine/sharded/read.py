@@ -206,7 +206,7 @@ def by_routing(part: Part, read: Read, capacity: int) -> jax.Array:
     of a mean travel one after the other.
     """
     window, (spec, operands) = part.with_halo(part.partition.reach_of_filter), read
-    one = spec.of_coords().of_each()
+    one = spec.of_coords().unsummed()
     if spec.several or spec.summed_axes:
         one = one.with_dtype(spec.sums)
     exchanged = functools.partial(one_by_routing, part, window, spec=one, capacity=capacity)

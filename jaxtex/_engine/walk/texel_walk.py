@@ -18,7 +18,7 @@ import numpy as np
 from ..._jax.calls import where_needed
 from ..._tables.address_rules import Addressed, Size, clamp, is_inside
 from ..._tables.filter_kernels import Weight
-from ..describe.axis import Axis, Given, Role, num_given, of_each, sizes_are_known
+from ..describe.axis import Axis, Given, Role, num_given, of_level, sizes_are_known
 from ..describe.operands import Coords
 from ..describe.spec import AxisTaps
 from .taps import taps
@@ -245,7 +245,7 @@ def level_start(level: jax.Array, axes: tuple[Axis, ...]) -> jax.Array:
     whole = sum(finest >> bits * k for k in range(len(starts)))
     if whole < INDEX_LIMIT and all(start == layers * (whole - (whole >> bits * k)) for k, start in enumerate(starts)):
         return layers * (whole - (np.int32(whole) >> (bits * level)))
-    return of_each(level, tuple(map(int, starts)))
+    return of_level(level, tuple(map(int, starts)))
 
 
 def only_address(coords: Coords, axes: tuple[Axis, ...], axis_taps: AxisTaps = taps) -> TexelAddress:
