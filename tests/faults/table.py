@@ -43,7 +43,7 @@ FAULTS = {
         ENGINE + "walk/taps.py", "* axis.order)", "* min(axis.order, 1))", "test_gradients.py"
     ),
     "mirrored coordinates lose their parity": Fault(
-        ENGINE + "describe/coordinates.py",
+        ENGINE + "walk/taps.py",
         "coord - 2 * jnp.trunc(coord * 0.5)",
         "coord - jnp.trunc(coord)",
         "test_values.py",
