@@ -76,16 +76,14 @@ _MODULES = ("modes", "sampler", "texture", "sampling", "splines", "mipmaps", "su
 
 
 def __getattr__(name: str) -> Any:
-    if name in _LOADED_ON_USE:
-        return importlib.import_module(f".{name}", __name__)
-    if name in _MODULES:
+    if name in (*_LOADED_ON_USE, *_MODULES):
         return importlib.import_module(f".{name}", __name__)
     if name in __all__:
         # First of all, since JAX traces known functions again after a new context.
         importlib.import_module("._jax.contexts", __name__)
         for module in _MODULES:
-            found = importlib.import_module(f".{module}", __name__)
-            globals().update({public: getattr(found, public) for public in found.__all__})
+            loaded = importlib.import_module(f".{module}", __name__)
+            globals().update({public: getattr(loaded, public) for public in loaded.__all__})
             if name in globals():
                 return globals()[name]
     raise AttributeError(f"module 'jaxtex' has no attribute {name!r}")

@@ -73,7 +73,7 @@ def kernels_in_exports(
 
 
 def checked(capability: object) -> tuple[int, int]:
-    """The compute capability that a caller passes, or that of this process's GPU."""
+    """The compute capability that a caller passes, or the one of this process's GPU."""
     least = LEAST_COMPUTE_CAPABILITY
     if capability is None:
         local = local_capability()

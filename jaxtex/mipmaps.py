@@ -91,18 +91,18 @@ def with_levels(texture: Texture, num_levels: int) -> Texture:
 
 
 def next_of(texels: jax.Array, ndim: int) -> jax.Array:
-    """The level after that of `texels`."""
+    """The level after the level `texels`."""
     # Without the barrier, XLA computes each level again from the finest for every texel of the packed chain.
     return jax.lax.optimization_barrier(halved(texels, ndim))
 
 
 def cut_chain_of(finest: jax.Array, shapes: Sequence[tuple[int, ...]], ndim: int) -> tuple[Cut, tuple[str, ...]] | None:
-    """How the levels are cut of which the finest is cut along one axis, and over which axes of the mesh."""
+    """How the levels of a chain are cut if the finest is cut along one axis, and over which axes of the mesh."""
     placed = explicit_sharding(finest)
     if placed is None or not is_sharded(finest):
         return None
     names = names_of(placed)
-    cut = [d for d, some in enumerate(names) if some]
+    cut = [d for d, along in enumerate(names) if along]
     if len(cut) != 1 or cut[0] == finest.ndim - 1:
         return None
     (dimension,) = cut

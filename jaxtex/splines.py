@@ -179,7 +179,7 @@ def center_weights(kernel: FilterKernel) -> list[float]:
 
 @functools.lru_cache
 def inverse_filter(kernel: FilterKernel, negligible: float) -> tuple[float, ...]:
-    """The weights that undo those of a read at the centers of texels, from the middle one to one side."""
+    """The weights that undo the weights of a read at the centers of texels, from the middle one to one side."""
     weights = np.zeros(PERIOD)
     for k, weight in enumerate(center_weights(kernel)):
         weights[kernel.first + k] = weight

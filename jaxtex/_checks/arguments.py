@@ -95,7 +95,7 @@ def check_known_dtype(name: str, dtype: Any) -> np.dtype:
 
 
 def as_sharding(name: str, sharding: Any) -> NamedSharding:
-    """A sharding over explicit axes of a mesh, of the one in use if it does not say of which."""
+    """A sharding over explicit axes of its own mesh, or of the mesh in use if it names none."""
     if not isinstance(sharding, P | NamedSharding):
         raise TypeError(
             f"{name}: out_sharding is a {type(sharding).__name__}, expected a jax.sharding.PartitionSpec or "

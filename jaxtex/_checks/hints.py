@@ -1,6 +1,6 @@
-"""Hints for those who debug: with JAXTEX_DEBUG=1 in the environment, reads that are hardly meant so are mentioned.
+"""Hints for debugging: with JAXTEX_DEBUG=1 in the environment, reads that are probably mistakes are mentioned.
 
-A hint about values copies a number from the device in each read, so that nothing is looked at without the variable.
+A hint about values copies a number from the device in each read, so without the variable no values are inspected.
 `warnings.filterwarnings` silences a hint that does not apply.
 """
 

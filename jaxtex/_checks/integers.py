@@ -93,7 +93,7 @@ def in_dtype_of_jax(name: str, argument: str, value: Any) -> Any:
 def in_native_order(value: Any) -> Any:
     """A value whose arrays of NumPy have the byte order of the machine, the only one that JAX has.
 
-    Files of TIFF, FITS and NetCDF give arrays of the other one.
+    Files of TIFF, FITS and NetCDF may give arrays of the other byte order.
     """
     if all(map(is_native, jax.tree.leaves(value))):
         return value

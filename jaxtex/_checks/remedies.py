@@ -1,6 +1,6 @@
 """The checks that all public functions share, and what to pass in place of arguments that no call takes.
 
-The annotation of a parameter says of which sort it is, and each sort is checked here, before anything else.
+The annotation of a parameter says what sort of value it takes. Each sort is checked here, before anything else.
 """
 
 # pyright: strict, reportUnknownMemberType=false
@@ -51,15 +51,15 @@ BY_OTHERS = {
 # The types of arguments that are true or false; `None` is false.
 FLAGS = (bool, bool | None)
 SAMPLER_FIELDS = tuple(inspect.signature(Sampler).parameters)
-# Arguments of which each is one array.
+# Arguments that are one array each.
 SINGLE = ("image", "images", "faces", "labels", "border_label")
 # Arguments whose integers are texels or indices, and not coordinates or parameters.
 IMAGES = (*SINGLE, "features", "value", "x", "pyramid", "planes", "batch_indices")
-# What a string in place of one of these names is a file.
+# In place of these arguments, a string is the name of a file.
 FILES = ("image", "images", "texels", "texture")
 NUMBERS = "a number or an array; pass one"
 PLAIN = (bool, int, float, complex)
-# What objects have of which JAX makes an array, and of which NumPy does.
+# An object with the first attribute becomes an array of JAX, one with another attribute an array of NumPy.
 OF_JAX, OF_NUMPY = "__jax_array__", ("__array__", "__array_interface__")
 
 
@@ -94,7 +94,7 @@ def sort_of(annotation: object) -> Sort:
 
 
 def parts_of(annotation: object) -> Iterator[object]:
-    """The classes in an annotation: of a union those of its members, of a sequence those of its elements."""
+    """The classes in an annotation, down to the members of unions and the elements of sequences."""
     origin = get_origin(annotation)
     if origin is np.ndarray or not get_args(annotation):
         yield origin or annotation
@@ -111,7 +111,7 @@ def public(
     prepared: Callable[[str, Any], Any] | None = None,
     called: str | None = None,
 ) -> Callable[Parameters, Result]:
-    """A function whose arguments are checked as those of all public functions are.
+    """A public function, whose arguments are checked before it is called.
 
     A keyword that it does not take, and an argument that is not of the sort of its parameter, raise a TypeError that
     says what to pass. Arrays of NumPy arrive in the byte order of the machine.
@@ -211,7 +211,7 @@ def check_is_sampler(name: str, sampler: object, parameters: Collection[str] = (
     """Raises a TypeError for a value that is no `Sampler`.
 
     Args:
-        parameters: of the function, of which the error names one that takes what came.
+        parameters: of the function. The error names the one that takes the value.
         argument: the name of the sampler.
     """
     if isinstance(sampler, Sampler):
@@ -298,7 +298,7 @@ def leaves_of(value: object) -> Sequence[object]:
 
 
 def check_leaf(name: str, came: str, argument: str, leaf: object) -> None:
-    """An array, a number, or an object of which NumPy or JAX makes an array; `came` begins the message on others."""
+    """An array, a number, or an object that NumPy or JAX makes an array of; `came` begins the error message."""
     if isinstance(leaf, str | bytes):
         raise TypeError(f"{name}: {came} {leaf!r}, expected {in_place_of_string(argument, leaf)}.")
     if isinstance(leaf, np.ndarray | np.generic):

@@ -24,7 +24,7 @@ from .rules import primitives
 def read_where_placed(
     how: TexelRead, texels: jax.Array, color: jax.Array | None, read: Read, chain: Cut | None = None
 ) -> jax.Array:
-    """A read, of which each device computes a part if texels carry an explicit sharding.
+    """A read that the devices compute in parts if texels carry an explicit sharding.
 
     Args:
         chain: how the levels of a mip chain are cut.
@@ -54,7 +54,7 @@ def write_where_placed(
     *,
     unique: bool = False,
 ) -> jax.Array:
-    """A write of single texels, by all devices that store some of them.
+    """A write of single texels, on all devices that store texels.
 
     Args:
         axes: all integer.

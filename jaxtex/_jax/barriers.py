@@ -1,7 +1,7 @@
 """Arrays that XLA computes once on a CPU, where it would otherwise compute them anew wherever an element is used.
 
-XLA for CPUs puts operations that read each other's results into one loop. A read that follows another one would then
-compute the first one for each of its taps, and the cost of a chain of reads would grow exponentially with its length.
+XLA for CPUs puts operations that read each other's results into one loop. The second of two reads would then compute
+the first one for each of its taps, and the cost of a chain of reads would grow exponentially with its length.
 XLA fuses nothing across the call of a function that it does not inline. Such a call, of the identity, stands here: it
 copies no memory.
 
@@ -26,7 +26,7 @@ from .versions import not_inlined
 
 
 def with_materialized(function: Callable[..., Any], numbers: Sequence[int]) -> Callable[..., Any]:
-    """`function`, of whose results XLA computes each once, and of whose arguments those of some numbers.
+    """`function`, whose results XLA computes once, and with them the arguments at the positions `numbers`.
 
     No other function may read the arguments through a call: see above.
     """

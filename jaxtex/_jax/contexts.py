@@ -13,7 +13,7 @@ import jax
 # The compute capability for which exported programs get kernels, where a caller has chosen so; see
 # `jaxtex.kernels_in_exports`.
 FOR_EXPORTS: Any = jax.make_user_context(None)
-# The same, while such a program is lowered.
+# That compute capability, while such a program is lowered.
 FOR_THIS_EXPORT: Any = jax.make_user_context(None)
 # How samples meet the texels of a sharded texture, as the caller has chosen; see `jaxtex.sharded.using`.
 METHOD: Any = jax.make_user_context(None)

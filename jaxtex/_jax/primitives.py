@@ -1,4 +1,4 @@
-"""How a primitive is defined: by the function that it means, and by faster forms of it for some programs.
+"""Definitions of primitives: by the function that a primitive means, and by faster forms of it for some programs.
 
 The meaning is a function of other primitives. It gives the rules of differentiation, transposition and batching. A form
 computes the same in another way, in which less is copied, or in one that has no derivative, such as through the bits of
@@ -159,7 +159,7 @@ def bind(p: Primitive, *args: jax.Array, **params: Any) -> Any:
 
 
 def zeros_of(p: Primitive, args: Sequence[jax.Array], params: dict[str, Any]) -> Any:
-    """Zeros of the shapes that `p` has for arguments some of whose axes are empty.
+    """Zeros of the shapes that `p` has for arguments with empty axes.
 
     Those axes of a result are empty that follow the size of an empty axis: they change if empty axes had one element,
     or two.
@@ -184,7 +184,7 @@ def at_front(x: jax.Array, dim: int | None, position: int = 0) -> jax.Array:
 
 
 def is_nonzero(tangent: Any) -> bool:
-    """Whether a tangent is that of floating numbers, and not known to be zero."""
+    """Whether a tangent belongs to floating numbers, and is not known to be zero."""
     return not isinstance(tangent, ad.Zero) and tangent.dtype != jax.dtypes.float0
 
 

@@ -104,7 +104,7 @@ def is_exported(lowering_context: Any) -> bool:
 
 
 def devices_of_partition(lowering_context: Any) -> tuple[Any, ...]:
-    """As many devices as a program runs on that Shardy partitions over all of them; none for any other program.
+    """The devices of a program that Shardy partitions over all of them; none for any other program.
 
     JAX 0.10.2 to 0.12: fields of the module context of a lowering rule, and the flag of a partitioner that is to be
     the only one. Can go together with `runs_on_one_device`.
@@ -155,7 +155,7 @@ def not_inlined(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def expansion(eqn: Any) -> Callable[..., Any] | None:
-    """The function that an equation of a jaxpr stands for, where its primitive is defined by other ones.
+    """The function that an equation of a jaxpr stands for, if its primitive is defined by other primitives.
 
     JAX 0.12: `jnp.frexp` traces to such a primitive, whose parameter is not documented. Can go when JAX documents how a
     jaxpr is expanded.
@@ -164,7 +164,7 @@ def expansion(eqn: Any) -> Callable[..., Any] | None:
 
 
 def sizes_of_scan(params: dict[str, Any]) -> tuple[int, int]:
-    """How many constants a scan has, and how many values it carries; its other operands are what it goes over.
+    """How many constants a scan has, and how many values it carries; its further operands are the arrays it scans.
 
     JAX 0.10.2 to 0.12: parameters that are not documented, and others from 0.12 on.
     """

@@ -75,7 +75,7 @@ def in_arithmetic(sampler: Sampler, run: Callable[..., jax.Array]) -> Callable[.
     in_float = functools.partial(run, FLOAT)
     if sampler.arithmetic is not Arithmetic.HARDWARE:
         return in_float
-    from .._hardware import HARDWARE  # modules that other reads do not need
+    from .._hardware import HARDWARE  # loaded only for reads in this arithmetic
 
     return functools.partial(straight_through, functools.partial(run, HARDWARE), in_float)
 
@@ -295,7 +295,7 @@ def gather(
 
 
 def with_kernels(axes: Sequence[Axis], kernels: Sequence[FilterKernel]) -> tuple[Axis, ...]:
-    """The axes with other filters."""
+    """The axes with the filters `kernels`."""
     return tuple(axis._replace(kernel=kernel) for axis, kernel in zip(axes, kernels))
 
 

@@ -23,7 +23,7 @@ from .extensions import EXTENSIONS, Extension, check_mode
 ShapeLike: TypeAlias = Sequence[int] | NDArray[np.integer]
 # One number for all axes, or one for each, slowest first.
 PerAxis: TypeAlias = ArrayLike | Sequence[ArrayLike]
-# Numbers of Python and NumPy, whose dtype does not decide about that of a result.
+# Numbers of Python and NumPy, whose dtype does not decide about the dtype of a result.
 NUMBERS = (int, float, complex, np.number, np.bool_)
 # A number, of a distance below 1 from which a bool counts as 1: the rounding of float32 through a prefilter.
 NEARLY = 1 - 2.0**-10
@@ -100,7 +100,7 @@ def reading_of(
 
 
 def floating_dtypes(values: Any) -> list[np.dtype[Any]]:
-    """The dtypes of the floating arrays among some values, without those of plain numbers."""
+    """The dtypes of the floating arrays among values. Plain numbers count as none."""
     arrays: list[Any] = [a for a in jax.tree.leaves(values) if isinstance(a, jax.Array | np.ndarray)]
     strong = [a.dtype for a in arrays if not (isinstance(a, jax.Array) and jax.typeof(a).weak_type)]
     return [canonical(dtype) for dtype in strong if jnp.issubdtype(dtype, jnp.floating)]
@@ -213,7 +213,7 @@ def canonical(dtype: Any) -> np.dtype[Any]:
 
 
 def result_dtype(name: str, output: Any, stored: Any) -> np.dtype[Any]:
-    """The dtype of a result: `output`, or that of the input. Of complex numbers it is complex.
+    """The dtype of a result: `output`, or the dtype of the input. A complex input gives a complex dtype.
 
     Raises:
         TypeError: if `output` is an array, or no dtype of numbers.
@@ -246,7 +246,7 @@ def complex_dtype(real: Any) -> np.dtype[Any]:
 
 
 def sums_of(stored: Any, result: Any, *parameters: Any) -> np.dtype[Any]:
-    """The dtype of the sums of a read, from those of the input, the result and the floating arrays of the call."""
+    """The dtype of the sums of a read, from the dtypes of the input, the result and the floating arrays of the call."""
     results = [real_dtype(result)] if jnp.issubdtype(result, jnp.inexact) else []
     return sum_dtype(real_dtype(stored), *results, *parameters)
 

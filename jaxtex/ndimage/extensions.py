@@ -27,7 +27,7 @@ class Extension(NamedTuple):
         taps: the rule for taps beyond the ends.
         coefficients: the rule by which the prefilter extends its coefficients.
         fold: what becomes of an index before it is read, if the rule for taps does not say it all.
-        fold_nearest: the same for order 0. It decides which of two elements is read halfway between them.
+        fold_nearest: what becomes of an index at order 0. It decides which element is read halfway between two.
         stops: whether a sample before the first or after the last element is `cval`, and all others are as if the
             array went on by `taps`.
         padding: how many elements are added at each end before the prefilter.
@@ -53,7 +53,7 @@ def remainder(index: jax.Array, period: int) -> jax.Array:
 
 
 def wrapped(index: jax.Array, size: int) -> jax.Array:
-    """With the period ``size - 1``: the last element stands in for the first one of the next period."""
+    """An index with the period ``size - 1``: the last element stands in for the first one of the next period."""
     period = size - 1
     if period == 0:
         return jnp.zeros_like(index)
@@ -62,7 +62,7 @@ def wrapped(index: jax.Array, size: int) -> jax.Array:
 
 
 def reflected(index: jax.Array, size: int) -> jax.Array:
-    """About the outer edges of the first and the last element."""
+    """An index reflected about the outer edges of the first and the last element."""
     period = 2 * size
     below, above = remainder(-index, period), remainder(index, period)
     below = jnp.where(below > size, period - below, below - 1)
@@ -71,7 +71,7 @@ def reflected(index: jax.Array, size: int) -> jax.Array:
 
 
 def mirrored(index: jax.Array, size: int) -> jax.Array:
-    """About the centers of the first and the last element."""
+    """An index reflected about the centers of the first and the last element."""
     period = 2 * (size - 1)
     if period == 0:
         return jnp.zeros_like(index)

@@ -81,8 +81,8 @@ def read(
     """The values of an array at the indices that `function` computes.
 
     Args:
-        operands: of `function`, of one rank; that of the array, if some axes do not move. Or with one more axis, of
-            several arguments.
+        operands: of `function`, of one rank, which is the rank of the array if axes do not move. An operand of several
+            arguments has one more axis.
         cval: the value outside, of `Reading.sums` or complex; `None` is zero.
         moved: the axes along which the array is interpolated; along the others it is copied.
     """
@@ -95,7 +95,7 @@ def read(
 def read_lines(array: jax.Array, lines: Arrays, cval: jax.Array | None, *, reading: Reading) -> jax.Array:
     """The values of an array at the points of a grid, from the indices along each axis.
 
-    The weights of a grid are products of those of its lines, so that the array is read along one axis after the other.
+    The weights of a grid are products of the weights of its lines, so the array is read along one axis after the other.
     """
     axes = tuple(range(array.ndim))
     texels, color = prepared(array, cval, axes, reading)

@@ -218,9 +218,9 @@ def rotate(
 
 def rotation_plane(name: str, axes: Any, ndim: int) -> tuple[int, int]:
     """Two axes, in order."""
-    found = tuple(cast(Sequence[Any], axes)) if isinstance(axes, tuple | list | np.ndarray) else ()
-    if len(found) == 2 and all(is_integer(k, -ndim, ndim - 1) for k in found):
-        first, second = sorted(int(k) % ndim for k in found)
+    given = tuple(cast(Sequence[Any], axes)) if isinstance(axes, tuple | list | np.ndarray) else ()
+    if len(given) == 2 and all(is_integer(k, -ndim, ndim - 1) for k in given):
+        first, second = sorted(int(k) % ndim for k in given)
         if first != second:
             return first, second
     raise ValueError(f"{name}: axes is {shown(axes)}, expected two different axes from {-ndim} to {ndim - 1}.")

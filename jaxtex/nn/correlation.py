@@ -71,10 +71,10 @@ def correlation_pyramid(first: ArrayLike, second: ArrayLike, levels: int = 4) ->
         )
     sums = sum_dtype(one.dtype, other.dtype)
     product = jnp.einsum("bhwc,bijc->bhwij", one, other, preferred_element_type=sums)
-    found = [product / jnp.sqrt(jnp.asarray(max(one.shape[3], 1), sums))]
+    volumes = [product / jnp.sqrt(jnp.asarray(max(one.shape[3], 1), sums))]
     for _ in range(levels - 1):
-        found.append(halved(found[-1]))
-    return tuple(volume.astype(one.dtype) for volume in found)
+        volumes.append(halved(volumes[-1]))
+    return tuple(volume.astype(one.dtype) for volume in volumes)
 
 
 def halved(volume: jax.Array) -> jax.Array:

@@ -202,7 +202,7 @@ def multiresolution_grid(
         rounds ``scale p + 0.5`` once, and computes its scales with a GPU's `exp2f`, whose last bit may differ. Second,
         it keeps sums in 16 bits if features have 16 bits. In a dense level, a point within half a cell of 1 may reach
         the vertex n, which has no row of its own. Like tiny-cuda-nn, this function then reads row ``i + j n + k n^2``
-        all the same: a vertex of the next line, or, past the end of the table, one of the first rows.
+        anyway: a vertex of the next line, or, past the end of the table, one of the first rows.
 
     Raises:
         ValueError: if shapes do not fit the grid.
@@ -262,8 +262,8 @@ def plan_pyramid(
 
     Args:
         table: ``(sum of rows, C)``, floating.
-        points: x first, of one shape S. In a level a point lies at its scale times the point, in vertices, of which the
-            first one is at 0.5.
+        points: x first, of one shape S. In a level a point lies at its scale times the point, in vertices; the first
+            vertex is at 0.5.
         sizes, rows, hashed: as in `hashing.pyramid_axes`.
 
     """

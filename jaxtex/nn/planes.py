@@ -135,13 +135,13 @@ def k_planes(planes: Sequence[ArrayLike], points: ArrayLike) -> jax.Array:
         expected = (*front, *image.shape[-3:-1], channels)
         check_shape(name, f"planes[{k}]", image, expected, "batch axes and channels of planes[0]")
     places = as_points(name, points, front, counts[len(images)])
-    found: list[jax.Array] = []
+    values: list[jax.Array] = []
     for image, pair in zip(images, itertools.combinations(range(places.shape[-1]), 2)):
         read = functools.partial(read_plane, pair=pair)
         for _ in front:
             read = jax.vmap(read)
-        found.append(read(image, places))
-    return functools.reduce(jnp.multiply, found).astype(dtype)
+        values.append(read(image, places))
+    return functools.reduce(jnp.multiply, values).astype(dtype)
 
 
 def read_plane(image: jax.Array, points: jax.Array, *, pair: tuple[int, int]) -> jax.Array:

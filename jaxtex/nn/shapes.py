@@ -31,7 +31,7 @@ def check_shape(name: str, argument: str, array: jax.Array, shape: Sequence[int]
 
 
 def check_texels(name: str, argument: str, array: jax.Array, sizes: Sequence[int]) -> None:
-    """The sizes of an array along which it is read, or that count its images, of which none is 0."""
+    """The sizes along which an array is read, or that count its images: none is 0."""
     if 0 in sizes:
         raise ValueError(f"{name}: {argument} has shape {array.shape}, expected at least one texel to read.")
 

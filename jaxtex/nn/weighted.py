@@ -258,7 +258,7 @@ def in_one_pass(
     """The sum of `weights` times reads in float arithmetic, along axes of the samples, counted from the end.
 
     Args:
-        texture: with `level`, a pyramid of levels of any sizes, of which each sample reads the one of that number.
+        texture: with `level`, a pyramid of levels of any sizes; each sample reads the level of that number.
         head: which of `num_heads` parts of the channels each sample reads.
         weights, level, head: of the rank of the arrays in `arguments`.
     """

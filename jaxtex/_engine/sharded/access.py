@@ -48,7 +48,7 @@ class Routing:
     """Samples travel to the device that stores their texels, and values travel back.
 
     Attributes:
-        slack: the number of samples that a device sends to each other device in one round, at most, as a multiple of an
+        slack: how many samples a device sends to each of the other devices in one round, at most, as a multiple of an
             equal share. Further rounds send the rest.
     """
 
@@ -72,7 +72,7 @@ class Samples(NamedTuple):
     Attributes:
         shape: the shape of all samples.
         names: the mesh axes along which each of their axes is sharded.
-        given: the same for the operands as they were given.
+        given: those mesh axes for the operands as they were given.
         padding: the axis along which samples are added, so that parts are equal, and their number.
     """
 
@@ -101,7 +101,7 @@ class Samples(NamedTuple):
         free = [d for d, along in enumerate(names) if not along and d not in summed]
         if used & set(partition.names) or not free:
             return None
-        # The axis of the samples that lies along that of the texture, if they have one for each.
+        # Where samples have an axis for each axis of the texture, the one along the partitioned axis.
         in_space = len(shape) == sum(axis.role is Role.SPACE for axis in spec.axes)
         dimension, parts = partition.cut.dimension if in_space else -1, partition.parts
         chosen = max(free, key=lambda d: (d == dimension, shape[d] % parts == 0, shape[d]))
@@ -177,7 +177,7 @@ class ShardedAccess(NamedTuple):
             values: of a write or a splat.
             cut: how the levels of a chain are cut.
         """
-        # Numbers by themselves, whose axes are those of the samples.
+        # One number of each sample in an operand: its axes are the axes of the samples.
         numbers = Read(read.spec.replace(stacks=()), tuple(read.spec.numbers(read.operands)))
         partition = Partition.of(numbers.spec.axes, texels, cut)
         samples = None if partition is None else Samples.of(numbers, partition, values)
@@ -238,7 +238,7 @@ class ShardedAccess(NamedTuple):
         """The method that the caller has chosen, if that can serve; or else the one that moves less."""
         parts, chosen = self.partition.parts, METHOD.value
         if self.read.spec.expected is not None:
-            return Whole()  # its derivative is that of another read
+            return Whole()  # its derivative is the derivative of another read
         if isinstance(chosen, Halo):
             return Whole() if self.partition.reaches_all(chosen.reach) else chosen
         if chosen is None and self.num_samples * self.sample_bytes < self.texel_bytes * (parts - 1) // parts:

@@ -25,8 +25,8 @@ class Edges(NamedTuple):
         own: the number of texels of a part along the partitioned axis.
         dimension: the dimension of that axis.
         reach: the number of texels that are received on each side.
-        around: whether the first part and the last one are neighbors too; if not, no sample reads what these two
-            receive from each other.
+        around: whether the first part and the last one are neighbors too; if not, no sample reads the texels that
+            these two exchange.
     """
 
     names: tuple[str, ...]
@@ -43,12 +43,12 @@ class Edges(NamedTuple):
 
     @property
     def once(self) -> bool:
-        """Whether one exchange is enough: of two devices, each of which has one neighbor."""
+        """Whether one exchange is enough: two devices have one neighbor each."""
         return self.parts == 2 and not self.around and self.reach <= self.own
 
     @property
     def steps(self) -> list[tuple[int, int, int]]:
-        """For each neighbor: its distance in parts, the number of texels that nearer ones send, and that of its own."""
+        """For each neighbor: its distance in parts, how many texels nearer neighbors send, and how many it sends."""
         steps = list[tuple[int, int, int]]()
         for distance in range(1, -(-self.reach // self.own) + 1):
             start = (distance - 1) * self.own
@@ -77,7 +77,7 @@ def with_edges(texels: jax.Array, edges: Edges) -> list[jax.Array]:
 
 
 def with_halo(texels: jax.Array, edges: Edges) -> jax.Array:
-    """A device's texels with those of `with_edges` on both sides, in one array."""
+    """A device's texels and its halo on both sides, in one array."""
     if edges.reach == 0:
         return texels
     own, before, after = with_edges(texels, edges)

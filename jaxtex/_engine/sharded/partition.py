@@ -26,9 +26,9 @@ MOST_JOINT_TAPS = 4
 class Partition(NamedTuple):
     """How the texels of a read are partitioned over devices along one of its axes.
 
-    A device stores neighboring texels of that axis. A texture of one level is a chain of one level, but for two
-    things. Its texels keep their axes, while a device stores its texels of the levels of a chain one after the other.
-    And its last part may be shorter; then it is filled up with texels that no sample reads.
+    A device stores neighboring texels of that axis. A texture of one level is a chain of one level, with two
+    differences. Its texels keep their axes, while a device stores the levels of a chain one after the other. And its
+    last part may be shorter; then it is filled up with texels that no sample reads.
 
     Attributes:
         axes: the axes of the read.
@@ -103,7 +103,7 @@ class Partition(NamedTuple):
 
     @property
     def is_split_first(self) -> bool:
-        """Whether texels keep their axes, the first of which is partitioned."""
+        """Whether texels keep their axes, and the first axis is partitioned."""
         return not self.is_chain and self.cut.dimension == 0
 
     def spec(self, ndim: int) -> PartitionSpec:
@@ -127,7 +127,7 @@ class Partition(NamedTuple):
         return self.is_chain or self.axis.address.cyclic
 
     def reach_in(self, level: int, reach: int) -> int:
-        """The halo of a level, where that of the finest one is `reach`."""
+        """The halo of a level, where the finest level has the halo `reach`."""
         if level == 0:
             return reach
         # The taps of a sample lie so far from its place in the finest level.
@@ -199,8 +199,8 @@ class Partition(NamedTuple):
         """Whether the devices are known that store the taps of a sample."""
         axis, (group, _) = self.axis, self.step
         if self.is_chain:
-            # A place in the finest level must tell that in the others. It does not for single texels of a level, nor
-            # under a reflection about the centers of texels.
+            # A place in the finest level must tell the places in the other levels. It does not for single texels of a
+            # level, nor under a reflection about the centers of texels.
             moves = axis.address.repeats or axis.address.saturates
             return axis.address.apply is not None and (axis.role is not Role.SPACE if axis.integer else moves)
         joint = math.prod(1 if axis.integer else axis.kernel.num_taps for axis in group)
@@ -208,7 +208,7 @@ class Partition(NamedTuple):
 
     @property
     def has_several_owners(self) -> bool:
-        """Whether the taps of one sample may lie on several devices, to each of which it travels."""
+        """Whether the taps of one sample may lie on several devices; it travels to each of them."""
         return len(self.step[0]) > 1
 
     @property
@@ -221,9 +221,9 @@ class Partition(NamedTuple):
         return axis.kernel.num_taps // 2 + filled_up
 
     def owners(self, coords: Coords) -> list[jax.Array]:
-        """The parts that samples travel to: that of the tap in the middle, which has the others in its halo.
+        """The parts that samples travel to: the part of the middle tap, which has the other taps in its halo.
 
-        Of axes that are addressed together, the parts of all taps: each part once, and then `parts` in its place.
+        If axes are addressed together, these are the parts of all taps. A part that repeats is replaced by `parts`.
         """
         group, first = self.step
         if len(group) == 1:

@@ -46,7 +46,7 @@ WindowRead = Callable[[Read], jax.Array]
 def read_sharded(
     how: TexelRead, texels: jax.Array, color: jax.Array | None, read: Read, chain: Cut | None
 ) -> jax.Array:
-    """A read, of which each device computes a part if texels carry an explicit sharding.
+    """A read that the devices compute in parts if texels carry an explicit sharding.
 
     Args:
         chain: how the levels of a mip chain are cut.
@@ -98,7 +98,7 @@ UNCOLORED = TexelRead(read_uncolored, takes_halo=True)
 def read_in_parts(
     how: TexelRead, texels: jax.Array, color: jax.Array | None, access: ShardedAccess, method: Halo | Routing
 ) -> jax.Array:
-    """A read of which each device computes the values of its samples, by halo or by routing."""
+    """A read by halo or by routing: each device computes the values of its samples."""
     partition, samples, mesh = access.partition, access.samples, access.mesh
     colors = [] if color is None else [color]
     # Samples that travel, or to which some are added, are taken one number at a time.
@@ -137,7 +137,7 @@ def whole(texels: jax.Array, axes: tuple[Axis, ...], cut: Cut | None) -> jax.Arr
 
 
 def as_given_samples(values: jax.Array, access: ShardedAccess) -> jax.Array:
-    """Values that are sharded as the samples were given, without those of added samples; of a warp as its image is."""
+    """Values without added samples, sharded as the samples were given. A warp keeps the sharding of its image."""
     samples, (axis, count) = access.samples, access.samples.padding
     if samples.given == samples.names or (isinstance(access.read.spec.grid, StoredOrder) and not count):
         return values
@@ -181,7 +181,7 @@ class Part(NamedTuple):
 class ReadResult(NamedTuple):
     """The values of a device's samples, and which of them are right.
 
-    The others reach further than the halo, and are NaN, or zero if they are integers.
+    Samples that reach further than the halo are NaN, or zero if they are integers.
     """
 
     values: jax.Array
@@ -189,7 +189,7 @@ class ReadResult(NamedTuple):
 
 
 def by_halo(part: Part, read: Read, reach: int) -> ReadResult:
-    """A read of samples none of whose taps lies further than `reach` texels from the part of their device."""
+    """A read of samples whose taps lie at most `reach` texels from the part of their device."""
     values, axis_taps = part.with_halo(reach)(read), part.how.axis_taps or taps
     spec, operands = part.partition.in_window(read, reach)
     if not part.keeps_halo(reach):
@@ -202,8 +202,8 @@ def by_halo(part: Part, read: Read, reach: int) -> ReadResult:
 def by_routing(part: Part, read: Read, capacity: int) -> jax.Array:
     """A read of samples that travel to the device that stores their texels.
 
-    Each device sends at most `capacity` samples to each other one at once, in as many rounds as that takes. The reads
-    of a mean travel one after the other.
+    In a round each device sends at most `capacity` samples to each of the other devices. The reads of a mean travel one
+    after the other.
     """
     window, (spec, operands) = part.with_halo(part.partition.reach_of_filter), read
     one = spec.of_coords().unsummed()

@@ -1,8 +1,8 @@
 """The routes of samples to the devices that store their texels, where a texture is partitioned over devices.
 
 The functions here run on each device, inside `jax.shard_map`. In a round each device sends at most `capacity` samples
-to each other one, by a dense all-to-all. There are as many rounds as the device needs that sends the most to one other.
-Two devices exchange only what the other one needs; the samples that a device has for itself stay in place.
+to each of the other devices, by a dense all-to-all. The device that sends the most to one other decides the number of
+rounds. If there are two devices, the samples that a device has for itself stay in place.
 """
 
 # pyright: strict, reportUnknownMemberType=false
@@ -65,7 +65,7 @@ class Routes(NamedTuple):
         return slot, travels
 
     def sent(self, number: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """The samples that are sent in a round, (parts, capacity), and whether each place holds one; others are any."""
+        """The samples that are sent in a round, (parts, capacity), and which places hold one of them."""
         slot, travels = self.slots(number)
         room = jnp.arange(self.parts * self.capacity, dtype=jnp.int32)
         samples = jnp.arange(self.num_samples, dtype=jnp.int32)
@@ -95,7 +95,7 @@ class Routes(NamedTuple):
         return [received[k] for k in range(len(arrays))]
 
     def returned(self, values: jax.Array, number: jax.Array, others: jax.Array) -> jax.Array:
-        """The values of a round's samples, (parts * capacity, C), on their own device; `others` of other samples."""
+        """The values of a round's samples, (parts * capacity, C), on their own device; other samples keep `others`."""
         back = self.exchanged(values.reshape(self.parts, self.capacity, -1))
         slot, travels = self.slots(number)
         return jnp.where(travels[:, None], gather(back, (slot,)), others)

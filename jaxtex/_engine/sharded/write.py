@@ -48,11 +48,11 @@ class TexelWrite(NamedTuple):
     unique: bool = False
 
     def alone(self, texels: jax.Array, values: jax.Array, coords: Coords, axes: tuple[Axis, ...]) -> jax.Array:
-        """By one device that has all samples."""
+        """Writes on one device that has all samples."""
         return texel_write.write(texels, values, coords, axes, self.rule, unique=self.unique)
 
     def __call__(self, texels: jax.Array, values: jax.Array, coords: Coords) -> jax.Array:
-        """By all devices that store some of the texels."""
+        """Writes on all devices that store texels."""
         placed = struct_of(texels)
         partition = Partition.of(self.axes, placed, None)
         if partition is None:
@@ -69,7 +69,7 @@ class TexelWrite(NamedTuple):
         return self.exchanged(texels, values, coords, access, access.capacity(method.slack))
 
     def of_all_samples(self, texels: jax.Array, values: jax.Array, coords: Coords, partition: Partition) -> jax.Array:
-        """By devices each of which has all samples."""
+        """Writes on devices that all have all samples."""
 
         def on_device(texels: jax.Array, values: jax.Array, *coords: jax.Array) -> jax.Array:
             start = partition.start(0).reshape([1] * coords[0].ndim)
@@ -82,7 +82,7 @@ class TexelWrite(NamedTuple):
     def exchanged(
         self, texels: jax.Array, values: jax.Array, coords: Coords, access: ShardedAccess, capacity: int
     ) -> jax.Array:
-        """By devices that send those of their samples that belong to other devices."""
+        """Writes on devices that send samples to the devices of their texels."""
         mesh, shape, partition = access.mesh, values.shape[:-1], access.partition
         writes = ExchangedWrites(partition, capacity)
 
@@ -93,7 +93,7 @@ class TexelWrite(NamedTuple):
                 return writes.write(texels, values, flat, unique=self.unique)
             return writes.reduce(texels, values, flat, self.rule)
 
-        # Along other axes of the mesh each device has all samples of the part.
+        # Along the other axes of the mesh all devices have all samples of the part.
         names = [tuple(name for name in along if name in partition.names) or None for along in access.samples.names]
         arrays = [values, *coords, texel_write.numbers(shape)]
         specs = [P(*(along if n > 1 else None for n, along in zip(a.shape, (*names, None)))) for a in arrays]
@@ -132,7 +132,7 @@ class ExchangedWrites(NamedTuple):
 
     Attributes:
         partition: how the texture is partitioned.
-        capacity: the number of samples that go to one other device in a round, at most.
+        capacity: how many samples a device sends to one other device in a round, at most.
     """
 
     partition: Partition
@@ -198,7 +198,7 @@ class ExchangedWrites(NamedTuple):
         return straight_through(reduced, selected, stored, values, coords)
 
     def after_all(self, step: Step[State], state: State, values: jax.Array, coords: Coords) -> State:
-        """The state after a step with the samples that a device has for itself, and one with those of each round."""
+        """The state after a step with the samples of this device, and a step with the samples of each round."""
         partition, (*coords, numbers) = self.partition, coords
         start = partition.start(0).reshape(1)
 
