@@ -16,7 +16,7 @@ from .._checks.arguments import as_float, as_integer
 from .._checks.integers import is_integer
 from .._checks.words import shown
 from .._engine.describe.plan import Layout, plan_of_grid
-from .._engine.rules.concatenated import Read, concatenated
+from .._engine.rules.concatenated import BatchedRead, concatenated
 from .._jax.indexing import explicit_sharding
 from .._tables.storage_formats import rounded_dtype, sum_dtype
 from ..modes import TextureKind
@@ -152,11 +152,11 @@ def windows(points: jax.Array, *volumes: jax.Array, radius: int) -> jax.Array:
     offsets = jnp.arange(-radius, radius + 1, dtype=jnp.int32).astype(points.dtype)
     # Offsets of x stand along rows.
     across, down = offsets[None, :, None], offsets[None, None, :]
-    reads = list[Read]()
+    reads = list[BatchedRead]()
     for k, volume in enumerate(volumes):
         x, y = (points[..., axis].reshape(count, 1, 1) / 2**k + 0.5 for axis in range(2))
         images = volume.reshape(count, *volume.shape[3:], 1)
         layout, dtype = Layout(TextureKind.TEXTURE2D, images.shape[1:]), rounded_dtype(volume.dtype, points.dtype)
         read = plan_of_grid(layout, displaced, (x, y, across, down), ZEROS, dtype)
-        reads.append(Read(images, read.operands, read.spec, 1))
+        reads.append(BatchedRead(images, read.operands, read.spec, 1))
     return concatenated(reads, 1).reshape(*front, len(reads) * len(offsets) ** 2)
