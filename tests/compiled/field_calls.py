@@ -38,7 +38,7 @@ def components_in_another_order(texels, points):
     """Points along the first axis, x before y, where the engine takes y first."""
     axes = space_axes(layout_of(jt.texture2d(texels)), jt.Sampler(normalized_coords=False, address_mode="mirror"))
     spec = ReadSpec(axes, Decoding.ELEMENT, np.dtype(np.float32), stacks=(Stack(-3, (1, 0)),))
-    return primitives.read(texels, (points,), spec)
+    return primitives.read(texels, None, (points,), spec)
 
 
 def map_coordinates(array, indices, **options):

@@ -15,8 +15,8 @@ from jax.interpreters import ad
 from ..._jax.primitives import bind, define, jvp_of_meaning, transpose_of_meaning
 from ..describe.spec import TEXELS, ReadSpec
 from ..describe.storage import Part, each_part, slices_of
+from ..describe.storage import bind as bind_read
 from ..forms.choice import LOWERINGS
-from .meanings import bind as bind_read
 from .primitives import pushforward_p, read_p, type_of_read
 from .transformations import Argument, Cotangents, Tangent, WithTangent, active, pushforward_transpose
 
