@@ -2,24 +2,20 @@
 
 # pyright: strict
 
-import dataclasses
-
 import jax
 
 from ..._engine.describe.levels import level_size
 from ...modes import TextureKind
 from ..enums import ArrayFlags
 from ..errors import check_index, check_type
-from ..pytrees import pytree
 from ..signatures import cuda_function
-from ..structs import TupleStruct, struct
+from ..structs import TupleStruct, struct, value
 from .channel_formats import ChannelFormatDesc
 
 SHAPE_FLAGS = ArrayFlags.Layered | ArrayFlags.Cubemap
 
 
 @struct()
-@dataclasses.dataclass(eq=False)
 class Extent(TupleStruct):
     """The size of an array in elements: `cudaExtent`. An axis that the array does not have is 0.
 
@@ -75,9 +71,12 @@ class AllocatedArray:
         """The kind of texture that the array backs."""
         return kind_of(self.extent, self.flags)
 
+    def __repr__(self) -> str:
+        levels = f", levels={len(self.levels)}" if isinstance(self, MipmappedArray) else ""
+        return f"{type(self).__name__}(extent={tuple(self.extent)}{levels}, desc={self.desc}, flags={self.flags.name})"
 
-@pytree("texels")
-@dataclasses.dataclass(frozen=True, eq=False)
+
+@value("texels")
 class Array(AllocatedArray):
     """A CUDA array as an immutable value: `mallocArray` makes one, and copies and writes return new ones.
 
@@ -104,8 +103,7 @@ class Array(AllocatedArray):
     flags: ArrayFlags
 
 
-@pytree("levels")
-@dataclasses.dataclass(frozen=True, eq=False)
+@value("levels")
 class MipmappedArray(AllocatedArray):
     """A CUDA mipmapped array as an immutable value: `mallocMipmappedArray` makes one.
 

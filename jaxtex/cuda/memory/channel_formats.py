@@ -81,7 +81,6 @@ class CudaType(NamedTuple):
 
 
 @struct()
-@dataclasses.dataclass(eq=False)
 class ChannelFormatDesc(Struct):
     """The format of a texel: `cudaChannelFormatDesc`. ``ChannelFormatDesc()`` is a zeroed struct.
 

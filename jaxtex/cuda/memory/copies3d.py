@@ -19,7 +19,6 @@ from .pitched_memory import PITCHED_REMEDY, PitchedPtr, Pos, check_memcpy_kind, 
 
 
 @struct("srcArray", "srcPtr", "dstArray", "dstPtr")
-@dataclasses.dataclass(eq=False)
 class Memcpy3DParms(Struct):
     """The arguments of `memcpy3D`: `cudaMemcpy3DParms`. ``Memcpy3DParms()`` is a zeroed struct.
 

@@ -2,7 +2,6 @@
 
 # pyright: strict, reportUnknownMemberType=false
 
-import dataclasses
 import operator
 
 import jax
@@ -22,7 +21,6 @@ PITCHED_REMEDY = "make_cudaPitchedPtr(memory, pitch, xsize, ysize) makes one"
 
 
 @struct("ptr")
-@dataclasses.dataclass(eq=False)
 class PitchedPtr(TupleStruct):
     """Memory whose rows start at multiples of a pitch: `cudaPitchedPtr`.
 
@@ -50,7 +48,6 @@ class PitchedPtr(TupleStruct):
 
 
 @struct()
-@dataclasses.dataclass(eq=False)
 class Pos(TupleStruct):
     """A position in an array or in pitched memory: `cudaPos`.
 

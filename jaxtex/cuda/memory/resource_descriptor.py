@@ -2,7 +2,6 @@
 
 # pyright: strict
 
-import dataclasses
 from typing import Any
 
 from jax.typing import ArrayLike
@@ -28,7 +27,6 @@ UNION_MEMBERS = {
 
 
 @struct("memory")
-@dataclasses.dataclass(eq=False)
 class ResourceDesc(Struct):
     """The memory that a texture or a surface is made of: `cudaResourceDesc`.
 

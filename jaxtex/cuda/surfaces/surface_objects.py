@@ -2,23 +2,20 @@
 
 # pyright: strict
 
-import dataclasses
-
 from ..enums import ArrayFlags, ResourceType
 from ..errors import INVALID_VALUE, CudaError, check_alive, check_type, choose, release
 from ..limits import NEWEST_COMPUTE_CAPABILITY, check_limits
 from ..memory.arrays import Array
 from ..memory.resource_descriptor import ResourceDesc
-from ..pytrees import pytree
 from ..signatures import cuda_function
+from ..structs import OneLine, value
 from ..texture_kinds import TEXTURE_KINDS
 
 NAME = "createSurfaceObject"
 
 
-@pytree("array")
-@dataclasses.dataclass(frozen=True, eq=False)
-class SurfaceObject:
+@value("array")
+class SurfaceObject(OneLine):
     """A surface that can be read and written: `createSurfaceObject` makes one.
 
     It is a pytree, so that jitted functions take it as an argument. There is no handle, and nothing needs to be

@@ -15,7 +15,6 @@ from .surface_objects import check_backing
 
 
 @struct("array")
-@dataclasses.dataclass(eq=False)
 class SurfaceReference(Struct):
     """A surface reference, ``surface<void, Type>``.
 

@@ -2,7 +2,6 @@
 
 # pyright: strict, reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
 
-import dataclasses
 from typing import Any
 
 from jax.typing import ArrayLike
@@ -18,7 +17,6 @@ BorderColor = ArrayLike | tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike] | Co
 
 
 @struct("borderColor")
-@dataclasses.dataclass(eq=False)
 class TextureDesc(Struct):
     """How a texture is read: `cudaTextureDesc`. The defaults are those of a zeroed struct in CUDA.
 
@@ -89,7 +87,6 @@ def mode_components(modes: Any, default: AddressMode) -> Any:
 
 
 @struct()
-@dataclasses.dataclass(eq=False)
 class ResourceViewDesc(Struct):
     """Which part of an array belongs to a texture, and in which format: `cudaResourceViewDesc`.
 

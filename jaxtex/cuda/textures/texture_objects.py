@@ -18,9 +18,8 @@ from ..errors import INVALID_VALUE, CudaError, check_type, choose
 from ..limits import NEWEST_COMPUTE_CAPABILITY
 from ..memory.channel_formats import FLOAT, ChannelFormatDesc, check_modeled
 from ..memory.resource_descriptor import ResourceDesc
-from ..pytrees import pytree
 from ..signatures import cuda_function
-from ..structs import Components
+from ..structs import Components, OneLine, value
 from ..texture_kinds import TEXTURE_KINDS
 from .descriptors import AddressModes, BorderColor, ResourceViewDesc, TextureDesc
 from .format_checks import check_levels, check_read
@@ -58,9 +57,8 @@ class Modes(NamedTuple):
     level_filter: FilterMode
 
 
-@pytree("texture")
-@dataclasses.dataclass(frozen=True, eq=False)
-class TextureObject:
+@value("texture")
+class TextureObject(OneLine):
     """A texture that can be read: `createTextureObject` makes one, and so does binding a `TextureReference`.
 
     It is a pytree, so that jitted functions take it as an argument. Its only child is `texture`; the other fields are

@@ -33,7 +33,6 @@ KINDS_BY_TYPE = {row.texture_type: kind for kind, row in TEXTURE_KINDS.items()}
 
 
 @struct()
-@dataclasses.dataclass(eq=False)
 class TextureReference(Struct):
     """A texture reference, ``texture<T, texType, readMode>``, with the attributes of its declaration.
 
@@ -97,7 +96,6 @@ ATTRIBUTES = {field.name for field in dataclasses.fields(TextureReference)}
 
 
 @struct("resource")
-@dataclasses.dataclass(eq=False)
 class BoundTexture(Struct):
     """A texture reference that is bound to memory: `bindTextureToArray` and the other bind functions return one.
 
