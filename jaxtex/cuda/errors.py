@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from .._checks.integers import is_integer
 from .enums import Error
-from .signatures import cuda_function
+from .functions import cuda_function
 
 Member = TypeVar("Member", bound=Enum)
 Value = TypeVar("Value")

@@ -714,7 +714,7 @@ FAULTS = {
         "refusals",
     ),
     "the bits of minus zero saturate": Fault(
-        CUDA + "memory/intrinsics.py",
+        CUDA + "memory/device_numbers.py",
         "2**31 <= value",
         "2**31 < value",
         "test_cuda_references.py",

@@ -12,9 +12,8 @@ import jax.numpy as jnp
 from ...modes import TextureKind
 from ..enums import ArrayFlags
 from ..errors import INVALID_VALUE, CudaError, choose
-from ..limits import NEWEST_COMPUTE_CAPABILITY, check_limits
-from ..signatures import cuda_function
-from ..texture_kinds import TEXTURE_KINDS
+from ..functions import cuda_function
+from ..kinds import NEWEST_COMPUTE_CAPABILITY, TEXTURE_KINDS, check_limits
 from .arrays import Array, Extent, MipmappedArray, kind_of, level_extent
 from .channel_formats import ChannelFormatDesc, check_desc, check_modeled
 

@@ -4,8 +4,8 @@
 
 from ..enums import ArrayFlags
 from ..errors import INVALID_VALUE, CudaError
-from ..limits import NEWEST_COMPUTE_CAPABILITY, limit_of
-from ..signatures import cuda_function
+from ..functions import cuda_function
+from ..kinds import NEWEST_COMPUTE_CAPABILITY, limit_of
 from .array_boxes import check_array
 from .arrays import Array, Extent
 from .channel_formats import ChannelFormatDesc, check_desc

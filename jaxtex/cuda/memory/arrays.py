@@ -8,7 +8,7 @@ from ..._engine.describe.levels import level_size
 from ...modes import TextureKind
 from ..enums import ArrayFlags
 from ..errors import check_index, check_type
-from ..signatures import cuda_function
+from ..functions import cuda_function
 from ..structs import TupleStruct, struct, value
 from .channel_formats import ChannelFormatDesc
 
@@ -144,16 +144,16 @@ def level_extent(extent: Extent, flags: ArrayFlags, level: int) -> Extent:
 
 
 @cuda_function
-def getMipmappedArrayLevel(mipmap: MipmappedArray, level: int) -> Array:
+def getMipmappedArrayLevel(mipmappedArray: MipmappedArray, level: int) -> Array:
     """Returns one level of a mipmapped array as an array: `cudaGetMipmappedArrayLevel`.
 
     Args:
-        mipmap: a `MipmappedArray`.
+        mipmappedArray: a `MipmappedArray`.
         level: which level, an int from 0 for the finest.
 
     Returns:
-        An `Array` with the texels of the level. Writes to it do not change `mipmap`; to change a level of `mipmap`, use
-        ``memcpyToArray(mipmap, values, level=level)``.
+        An `Array` with the texels of the level. Writes to it do not change `mipmappedArray`; to change a
+        level of it, use ``memcpyToArray(mipmappedArray, values, level=level)``.
 
     Gradients:
         To the texels of the level: the identity.
@@ -170,6 +170,7 @@ def getMipmappedArrayLevel(mipmap: MipmappedArray, level: int) -> Array:
         >>> cuda.getMipmappedArrayLevel(mipmap, 1).extent
         Extent(width=4, height=4, depth=0)
     """
-    mipmap = check_type("getMipmappedArrayLevel", "mipmap", mipmap, MipmappedArray, "mallocMipmappedArray makes one")
-    level = check_index("getMipmappedArrayLevel", "level", level, len(mipmap.levels))
+    name, remedy = "getMipmappedArrayLevel", "mallocMipmappedArray makes one"
+    mipmap = check_type(name, "mipmappedArray", mipmappedArray, MipmappedArray, remedy)
+    level = check_index(name, "level", level, len(mipmap.levels))
     return Array(mipmap.levels[level], mipmap.desc, level_extent(mipmap.extent, mipmap.flags, level), mipmap.flags)

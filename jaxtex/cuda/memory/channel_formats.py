@@ -11,7 +11,7 @@ import numpy as np
 
 from ..enums import ChannelFormatKind, ReadMode
 from ..errors import INVALID_CHANNEL_DESCRIPTOR, INVALID_VALUE, NOT_SUPPORTED, CudaError, check_type, choose
-from ..signatures import cuda_function
+from ..functions import cuda_function
 from ..structs import Struct, struct
 from .numbers import as_numbers
 

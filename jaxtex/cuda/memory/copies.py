@@ -11,7 +11,7 @@ from jax.typing import ArrayLike
 from ...modes import TextureKind
 from ..enums import MemcpyKind
 from ..errors import INVALID_VALUE, CudaError, check_index, check_type
-from ..signatures import cuda_function, missing
+from ..functions import cuda_function, missing
 from .array_boxes import check_array, copy_part
 from .arrays import Array, MipmappedArray
 from .byte_regions import Region

@@ -7,7 +7,7 @@ from jax.typing import ArrayLike
 
 from ..enums import MemcpyKind
 from ..errors import INVALID_VALUE, CudaError
-from ..signatures import cuda_function
+from ..functions import cuda_function
 from .array_boxes import box_of_rows, copy_part
 from .arrays import Array
 from .byte_regions import Region

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from ..errors import check_type
-from ..signatures import cuda_function
+from ..functions import cuda_function
 from .arrays import Extent
 from .byte_regions import Region, write_region
 from .numbers import as_destination

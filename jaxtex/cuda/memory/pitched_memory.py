@@ -10,7 +10,7 @@ from jax.typing import ArrayLike
 
 from ..enums import MemcpyKind
 from ..errors import INVALID_MEMCPY_DIRECTION, INVALID_VALUE, CudaError, choose
-from ..signatures import cuda_function
+from ..functions import cuda_function
 from ..structs import TupleStruct, struct
 from .arrays import Extent
 from .byte_regions import Region

@@ -5,7 +5,7 @@
 from jax.typing import ArrayLike
 
 from ..errors import check_type, release
-from ..signatures import cuda_function
+from ..functions import cuda_function
 from .arrays import Array, MipmappedArray
 from .pitched_memory import PitchedPtr
 

@@ -15,27 +15,66 @@ from ..._jax.calls import typed_jit
 from ..._jax.straight_through import straight_through
 from ..enums import SurfaceBoundaryMode
 from ..errors import INVALID_VALUE, CudaError
+from ..functions import cuda_function
 from ..memory.arrays import Array
 from ..memory.channel_formats import FLOAT, SIGNED, ChannelFormatDesc
 from ..memory.numbers import as_numbers
 from .surface_access import Access, broadcasts_to, check_boundary_mode, store_units
-from .surface_checks import check_surface
+from .surface_objects import Surface, check_surface
 
 
-def store_formatted(
-    function: str, data: ArrayLike, surface: object, coords: tuple[ArrayLike, ...], mode: object
+@cuda_function
+def sust_p(
+    data: ArrayLike,
+    surfObject: Surface,
+    x: ArrayLike,
+    *coords: ArrayLike,
+    boundaryMode: SurfaceBoundaryMode | int = SurfaceBoundaryMode.Trap,
 ) -> Array:
-    """The array after a write of texels at x in texels, and y, z, layer or face."""
-    array = check_surface(function, surface)
+    """Writes to a surface of any kind, and converts to its format: the PTX instruction `sust.p`.
+
+    CUDA C++ has no function for it.
+
+    Args:
+        data: the components, of shape S + (n,) with n = 1, 2 or 4, or of one that broadcasts to it: float32 for float
+            and normalized formats, uint32 for unsigned and int32 for signed ones. Integers saturate to the range of a
+            channel. Halves are truncated toward zero. Fractions are clamped, and rounded to the codes of a normalized
+            format as the hardware rounds them. Missing components are 0, and extra components are dropped.
+        surfObject: as in `surf1Dwrite`.
+        x: integers that broadcast with all other indices here to a shape S. **x counts texels** here, not bytes.
+        coords: y, z, and the layer or face, as many as the surface has; 6 * layer + face for a layered cubemap.
+        boundaryMode: as in `surf1Dwrite`.
+
+    Returns:
+        As in `surf1Dwrite`.
+
+    Gradients:
+        To `data` and to the texels of float and half formats; truncation counts as the identity. Integer and normalized
+        formats have no gradient.
+
+    Raises:
+        CudaError: cudaErrorInvalidValue, if the number of coordinates does not fit the surface, or if `data` does not
+            fit its format.
+        TypeError: if `surfObject` is no surface, or an index is no integer.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from jaxtex import cuda
+        >>> array = cuda.mallocArray(cuda.createChannelDesc("uchar2"), 3, 0, cuda.ArrayFlags.SurfaceLoadStore)
+        >>> cuda.sust_p(jnp.array([300, 7, 0, 0], jnp.uint32), array, 1).texels[1]
+        Array([255,   7], dtype=uint8)
+    """
+    function, places = "sust_p", (x, *coords)
+    array = check_surface(function, surfObject)
     count = array.kind.texel_ndim + (array.kind.layered or array.kind.is_cube)
-    if len(coords) != count:
+    if len(places) != count:
         raise CudaError(
             INVALID_VALUE,
-            f"{function}: there are {len(coords)} coordinates, expected {count} for a surface of kind "
+            f"{function}: there are {len(places)} coordinates, expected {count} for a surface of kind "
             f"{array.kind.value!r}.",
         )
-    boundary_mode = check_boundary_mode(function, mode)
-    indices = tuple(check_integer(function, name, c, wrap_unsigned=True) for name, c in zip("xyz", coords))
+    mode = check_boundary_mode(function, boundaryMode)
+    indices = tuple(check_integer(function, name, c, wrap_unsigned=True) for name, c in zip("xyz", places))
     dtype = source_dtype(array.desc)
     components = as_numbers(function, "data", data, dtype)
     shape = np.broadcast_shapes(*(index.shape for index in indices))
@@ -51,7 +90,7 @@ def store_formatted(
             f"{function}: data has shape {components.shape}, expected one that broadcasts to "
             f"{(*shape, components.shape[-1])}, the shape of the coordinates and the number of components.",
         )
-    return _store(array, components, indices, function=function, mode=boundary_mode)
+    return _store(array, components, indices, function=function, mode=mode)
 
 
 def source_dtype(desc: ChannelFormatDesc) -> np.dtype:

@@ -27,16 +27,17 @@ from ...modes import TextureKind
 from ...surface import OUTSIDE, report, surface_read, surface_write
 from ..enums import SurfaceBoundaryMode
 from ..errors import INVALID_VALUE, MISALIGNED_ADDRESS, CudaError, choose
+from ..kinds import TEXTURE_KINDS
 from ..memory.arrays import Array
 from ..memory.bit_casts import bit_cast, word_dtype
 from ..memory.channel_formats import BASE_TYPES, ChannelFormatDesc, parse_type
 from ..memory.numbers import as_numbers
-from ..texture_kinds import TEXTURE_KINDS
-from .surface_checks import array_of_kind
+from .surface_objects import array_of_kind
 
 # Types of 64 bits, which an access may have and a channel may not.
 WIDE_DTYPES = {"long": "int64", "longlong": "int64", "ulong": "uint64", "ulonglong": "uint64"}
 MAX_BYTES = 16
+COORDINATES = ("x", "y", "z", "layer", "face", "layerFace")
 
 
 class Access(NamedTuple):
@@ -51,31 +52,28 @@ class Access(NamedTuple):
         return self.dtype.itemsize * (self.length or 1)
 
 
-def read_units(
-    function: str, surface: object, kind: TextureKind, coords: tuple[ArrayLike, ...], mode: object, T: str | None
-) -> jax.Array:
-    """A read of a surface of `kind` at x in bytes, and y, z, layer or face."""
-    array = array_of_kind(function, surface, kind)
-    access, boundary_mode = access_of(function, array.desc, T), check_boundary_mode(function, mode)
-    indices = check_indices(function, coords, access)
-    return _read_units(array, indices, function=function, access=access, mode=boundary_mode)
+def read_units(function: str, kind: TextureKind, given: dict[str, Any]) -> jax.Array:
+    """A read of a surface of `kind`, by the arguments of a surface function."""
+    array, indices, access, mode = check_access(function, kind, given)
+    return _read_units(array, indices, function=function, access=access, mode=mode)
 
 
-def write_units(
-    function: str,
-    data: ArrayLike,
-    surface: object,
-    kind: TextureKind,
-    coords: tuple[ArrayLike, ...],
-    mode: object,
-    T: str | None,
-) -> Array:
-    """The array after a write to a surface of `kind` at x in bytes, and y, z, layer or face."""
-    array = array_of_kind(function, surface, kind)
-    access, boundary_mode = access_of(function, array.desc, T), check_boundary_mode(function, mode)
-    indices = check_indices(function, coords, access)
-    values = check_data(function, data, np.broadcast_shapes(*(index.shape for index in indices)), access)
-    return _write_units(array, values, indices, function=function, access=access, mode=boundary_mode)
+def write_units(function: str, kind: TextureKind, given: dict[str, Any]) -> Array:
+    """The array after a write to a surface of `kind`, by the arguments of a surface function."""
+    array, indices, access, mode = check_access(function, kind, given)
+    shape = np.broadcast_shapes(*(index.shape for index in indices))
+    values = check_data(function, given["data"], shape, access)
+    return _write_units(array, values, indices, function=function, access=access, mode=mode)
+
+
+def check_access(
+    function: str, kind: TextureKind, given: dict[str, Any]
+) -> tuple[Array, tuple[jax.Array, ...], Access, SurfaceBoundaryMode]:
+    """The array of an access, its indices with x in bytes, what it moves, and its boundary mode."""
+    array = array_of_kind(function, given["surfObject"], kind)
+    access, mode = access_of(function, array.desc, given["T"]), check_boundary_mode(function, given["boundaryMode"])
+    coords = tuple(given[name] for name in COORDINATES if name in given)
+    return array, check_indices(function, coords, access), access, mode
 
 
 def access_of(function: str, desc: ChannelFormatDesc, T: str | None) -> Access:
@@ -238,7 +236,7 @@ def as_texels(array: Array, access: Access, written: core.Texture) -> jax.Array:
     """The texels of the array after a write to its units."""
     texels = array.texels
     if access.size == array.desc.texel_bytes:
-        return written.texels
+        return bit_cast(written.texels, np.dtype(texels.dtype))
     if not units_per_row(array, access):
         return texels
     row = bit_cast(rows_of(written.texels), np.dtype(texels.dtype))

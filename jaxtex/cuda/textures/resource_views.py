@@ -29,7 +29,7 @@ def view_levels(
     if sizes != tuple(memory.extent):
         raise CudaError(
             INVALID_VALUE,
-            f"{function}: view has width, height, depth {sizes}, expected those of the resource, "
+            f"{function}: pResViewDesc has width, height, depth {sizes}, expected those of the resource, "
             f"{tuple(memory.extent)}.",
         )
     num_layers = levels[0].shape[0] if memory.kind.layered else 1
@@ -42,17 +42,17 @@ def view_levels(
 
 def view_format(function: str, desc: ChannelFormatDesc, view: ResourceViewDesc) -> ChannelFormatDesc:
     """The format of a view, whose texels must be as large as those of the resource."""
-    chosen = choose(function, "view.format", ResourceViewFormat, view.format)
+    chosen = choose(function, "pResViewDesc.format", ResourceViewFormat, view.format)
     if chosen is ResourceViewFormat.None_:
         return desc
     if chosen.name not in VIEW_TYPES:
-        raise unmodeled(function, "view.format", chosen.name)
+        raise unmodeled(function, "pResViewDesc.format", chosen.name)
     viewed = createChannelDesc(VIEW_TYPES[chosen.name])
     if viewed.texel_bytes != desc.texel_bytes:
         raise CudaError(
             INVALID_VALUE,
-            f"{function}: view.format is {chosen.name}, with texels of {viewed.texel_bytes} bytes, expected texels of "
-            f"{desc.texel_bytes} bytes, as in the format {desc} of the resource.",
+            f"{function}: pResViewDesc.format is {chosen.name}, with texels of {viewed.texel_bytes} bytes, expected "
+            f"texels of {desc.texel_bytes} bytes, as in the format {desc} of the resource.",
         )
     return viewed
 
@@ -61,7 +61,7 @@ def _range(function: str, name: str, first: int, last: int, count: int) -> slice
     if not 0 <= first <= last < count:
         raise CudaError(
             INVALID_VALUE,
-            f"{function}: view.first{name} and view.last{name} are {first} and {last}, expected a range within 0 to "
-            f"{count - 1}; without mip levels or layers both are 0.",
+            f"{function}: pResViewDesc.first{name} and pResViewDesc.last{name} are {first} and {last}, expected a "
+            f"range within 0 to {count - 1}; without mip levels or layers both are 0.",
         )
     return slice(first, last + 1)

@@ -11,7 +11,7 @@ import numpy as np
 from ...modes import TextureKind
 from ..enums import ArrayFlags, ResourceType
 from ..errors import INVALID_VALUE, CudaError, check_type, choose
-from ..limits import check_limits
+from ..kinds import check_limits
 from ..memory.arrays import Array, MipmappedArray
 from ..memory.bit_casts import bit_cast
 from ..memory.byte_regions import Region, read_region
@@ -37,18 +37,19 @@ PLAIN_TYPES = {
 
 def resource_format(function: str, resource: ResourceDesc, view: ResourceViewDesc | None) -> ChannelFormatDesc:
     """The format in which a resource is read."""
-    resource_type = choose(function, "resource.resType", ResourceType, resource.resType)
+    resource_type = choose(function, "pResDesc.resType", ResourceType, resource.resType)
     array_type = ARRAY_TYPES.get(resource_type)
     if resource.flags:
-        raise CudaError(INVALID_VALUE, f"{function}: resource.flags is {resource.flags!r}, expected 0; leave it out.")
+        raise CudaError(INVALID_VALUE, f"{function}: pResDesc.flags is {resource.flags!r}, expected 0; leave it out.")
     if array_type:
         remedy = f"malloc{array_type.__name__} makes one"
-        array = check_type(function, "resource.memory", resource.memory, array_type, remedy)
+        array = check_type(function, "pResDesc.memory", resource.memory, array_type, remedy)
         return array.desc if view is None else view_format(function, array.desc, view)
     if view is not None:
         raise CudaError(
             INVALID_VALUE,
-            f"{function}: view is given for a resource of type {resource_type.name}, expected an array; leave it out.",
+            f"{function}: pResViewDesc is given for a resource of type {resource_type.name}, expected an array; "
+            f"leave it out.",
         )
     if resource.desc is not None:
         return check_desc(function, resource.desc)
@@ -81,7 +82,7 @@ def plain_memory(function: str, resource: ResourceDesc) -> Any:
     """The memory of a linear or pitched resource, as it came."""
     if resource.memory is None or isinstance(resource.memory, Array | MipmappedArray):
         raise TypeError(
-            f"{function}: resource.memory is {type(resource.memory).__name__} for a resource of type "
+            f"{function}: pResDesc.memory is {type(resource.memory).__name__} for a resource of type "
             f"{ResourceType(resource.resType).name}, expected memory, a JAX or NumPy array."
         )
     return resource.memory
@@ -106,7 +107,7 @@ def plain_numbers(function: str, resource: ResourceDesc, desc: ChannelFormatDesc
         and not memory.shape[-1] % desc.texel_bytes
     ):
         return bit_cast(jnp.asarray(memory), desc.dtype)
-    return as_texels(function, "resource.memory", memory, desc)
+    return as_texels(function, "pResDesc.memory", memory, desc)
 
 
 def plain_texels(
@@ -138,20 +139,20 @@ def pitched_rows(function: str, resource: ResourceDesc, desc: ChannelFormatDesc)
     if resource.desc is None or not (isinstance(width, int) and isinstance(height, int) and isinstance(pitch, int)):
         raise CudaError(
             INVALID_VALUE,
-            f"{function}: resource.pitchInBytes is {pitch!r} with desc, width and height {resource.desc}, {width!r} "
+            f"{function}: pResDesc.pitchInBytes is {pitch!r} with desc, width and height {resource.desc}, {width!r} "
             f"and {height!r}, expected all four: memory with a pitch has no shape of its own.",
         )
-    width, height = counts(function, **{"resource.width": width, "resource.height": height})
+    width, height = counts(function, **{"pResDesc.width": width, "pResDesc.height": height})
     row_bytes = width * desc.texel_bytes
     if pitch % PITCH_ALIGNMENT or pitch < row_bytes:
         raise CudaError(
             INVALID_VALUE,
-            f"{function}: resource.pitchInBytes is {pitch}, expected a multiple of {PITCH_ALIGNMENT} that is at least "
+            f"{function}: pResDesc.pitchInBytes is {pitch}, expected a multiple of {PITCH_ALIGNMENT} that is at least "
             f"the {row_bytes} bytes of a row.",
         )
     region = Region(0, pitch, pitch, row_bytes, height, 1)
     memory = as_memory(plain_memory(function, resource))
-    numbers = read_region(function, "resource.memory", memory, region, np.dtype(desc.dtype))
+    numbers = read_region(function, "pResDesc.memory", memory, region, np.dtype(desc.dtype))
     return numbers.reshape(height, width, desc.channels)
 
 
@@ -163,7 +164,7 @@ def with_channels(function: str, memory: jax.Array, desc: ChannelFormatDesc, ndi
         names = "N" if ndim == 1 else "H, W"
         raise CudaError(
             INVALID_VALUE,
-            f"{function}: resource.memory has shape {memory.shape}, expected ({names}, {desc.channels}), or {ndim} "
+            f"{function}: pResDesc.memory has shape {memory.shape}, expected ({names}, {desc.channels}), or {ndim} "
             f"axes with whole texels of {desc.channels} channels in the last.",
         )
     return memory.reshape(*memory.shape[: ndim - 1], -1, desc.channels)

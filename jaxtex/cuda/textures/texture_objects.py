@@ -15,12 +15,11 @@ from ...modes import Arithmetic, TextureKind
 from ...sampler import MAX_ANISOTROPY, Sampler
 from ..enums import AddressMode, ArrayFlags, FilterMode, ReadMode, ResourceType
 from ..errors import INVALID_VALUE, CudaError, check_type, choose
-from ..limits import NEWEST_COMPUTE_CAPABILITY
+from ..functions import cuda_function
+from ..kinds import NEWEST_COMPUTE_CAPABILITY, TEXTURE_KINDS
 from ..memory.channel_formats import FLOAT, ChannelFormatDesc, check_modeled
 from ..memory.resource_descriptor import ResourceDesc
-from ..signatures import cuda_function
 from ..structs import Components, OneLine, value
-from ..texture_kinds import TEXTURE_KINDS
 from .descriptors import AddressModes, BorderColor, ResourceViewDesc, TextureDesc
 from .format_checks import check_levels, check_read
 from .resources import resource_format, resource_levels
@@ -93,9 +92,9 @@ class TextureObject(OneLine):
 
 @cuda_function
 def createTextureObject(
-    resource: ResourceDesc,
-    texture: TextureDesc,
-    view: ResourceViewDesc | None = None,
+    pResDesc: ResourceDesc,
+    pTexDesc: TextureDesc,
+    pResViewDesc: ResourceViewDesc | None = None,
     *,
     arithmetic: ArithmeticName = "hardware",
     compute_capability: float = NEWEST_COMPUTE_CAPABILITY,
@@ -103,9 +102,9 @@ def createTextureObject(
     """Makes a texture object of a resource and a descriptor: `cudaCreateTextureObject`.
 
     Args:
-        resource: the memory, a `ResourceDesc`.
-        texture: how it is read, a `TextureDesc`.
-        view: a part of an array or of a mipmapped array, a `ResourceViewDesc`; ``None`` is the whole resource.
+        pResDesc: the memory, a `ResourceDesc`.
+        pTexDesc: how it is read, a `TextureDesc`.
+        pResViewDesc: a part of an array or of a mipmapped array, a `ResourceViewDesc`; ``None`` is the whole resource.
         arithmetic: ``"hardware"`` returns the values of an NVIDIA texture unit; ``"float"`` computes weights and sums
             in float32, which is less work. See `jaxtex.Sampler`.
         compute_capability: the compute capability whose size limits apply to linear and pitched memory, such as 9.0.
@@ -115,7 +114,7 @@ def createTextureObject(
         another texture object from that.
 
     Gradients:
-        Gradients of reads flow to floating texels of the resource, and to ``texture.borderColor``.
+        Gradients of reads flow to floating texels of the resource, and to ``pTexDesc.borderColor``.
 
     Raises:
         CudaError: cudaErrorInvalidFilterSetting, for a linear filter of integers; cudaErrorInvalidNormSetting, for
@@ -136,10 +135,13 @@ def createTextureObject(
         >>> cuda.tex1D(cuda.createTextureObject(cuda.ResourceDesc.Array(array), linear), 2.0)
         Array(25., dtype=float32)
     """
-    resource = check_type(NAME, "resource", resource, ResourceDesc, "ResourceDesc.Array(array) makes one")
+    resource = check_type(NAME, "pResDesc", pResDesc, ResourceDesc, "ResourceDesc.Array(array) makes one")
+    view, texture = pResViewDesc, pTexDesc
     if view is not None:
-        view = check_type(NAME, "view", view, ResourceViewDesc, "ResourceViewDesc(format, width, height) makes one")
-    modes = modes_of(check_type(NAME, "texture", texture, TextureDesc, "TextureDesc() makes one"))
+        view = check_type(
+            NAME, "pResViewDesc", view, ResourceViewDesc, "ResourceViewDesc(format, width, height) makes one"
+        )
+    modes = modes_of(check_type(NAME, "pTexDesc", texture, TextureDesc, "TextureDesc() makes one"))
     desc = resource_format(NAME, resource, view)
     check_read(NAME, desc, modes.read, modes.filter, srgb=bool(texture.sRGB))
     check_modeled(NAME, desc)
@@ -174,10 +176,10 @@ def is_readable_as(t: TextureObject, kind: TextureKind) -> bool:
 def modes_of(texture: TextureDesc) -> Modes:
     """The modes of a descriptor as members of their enumerations."""
     return Modes(
-        three_modes(NAME, "texture.addressMode", texture.addressMode, AddressMode.Wrap),
-        choose(NAME, "texture.filterMode", FilterMode, texture.filterMode),
-        choose(NAME, "texture.readMode", ReadMode, texture.readMode),
-        choose(NAME, "texture.mipmapFilterMode", FilterMode, texture.mipmapFilterMode),
+        three_modes(NAME, "pTexDesc.addressMode", texture.addressMode, AddressMode.Wrap),
+        choose(NAME, "pTexDesc.filterMode", FilterMode, texture.filterMode),
+        choose(NAME, "pTexDesc.readMode", ReadMode, texture.readMode),
+        choose(NAME, "pTexDesc.mipmapFilterMode", FilterMode, texture.mipmapFilterMode),
     )
 
 
@@ -203,12 +205,12 @@ def check_fields(
     shape = (len(color),) if isinstance(color, tuple | Components) else jnp.shape(color)
     if shape != (4,):
         raise CudaError(
-            INVALID_VALUE, f"{NAME}: texture.borderColor has shape {shape}, expected four floats, red to alpha."
+            INVALID_VALUE, f"{NAME}: pTexDesc.borderColor has shape {shape}, expected four floats, red to alpha."
         )
     if texture.seamlessCubemap and not kind.is_cube:
         raise CudaError(
             INVALID_VALUE,
-            f"{NAME}: texture.seamlessCubemap is set for a resource of kind {kind.value!r}, expected a cubemap; leave "
+            f"{NAME}: pTexDesc.seamlessCubemap is set for a resource of kind {kind.value!r}, expected a cubemap; leave "
             f"it out.",
         )
     if resource_type is ResourceType.MipmappedArray:
@@ -216,8 +218,8 @@ def check_fields(
         if not (texture.normalizedCoords or kind.is_cube):
             raise CudaError(
                 INVALID_VALUE,
-                f"{NAME}: texture.normalizedCoords is {texture.normalizedCoords!r} for a mipmapped array, whose levels "
-                f"differ in size; set it to 1.",
+                f"{NAME}: pTexDesc.normalizedCoords is {texture.normalizedCoords!r} for a mipmapped array, whose "
+                f"levels differ in size; set it to 1.",
             )
 
 

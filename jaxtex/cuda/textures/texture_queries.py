@@ -3,8 +3,8 @@
 # pyright: strict
 
 from ..errors import NOT_SUPPORTED, CudaError, check_type, release
+from ..functions import cuda_function
 from ..memory.resource_descriptor import ResourceDesc
-from ..signatures import cuda_function
 from .descriptors import ResourceViewDesc, TextureDesc
 from .texture_objects import TextureObject
 

@@ -565,7 +565,7 @@ WRONG_VIEWS = {
     "another size": (ResourceViewDesc(0, 4, 4), 1, "width"),
     "another depth": (ResourceViewDesc(0, 4, 2, 1), 1, "depth"),
     "another format": (ResourceViewDesc(ResourceViewFormat.Float2, 4, 2), 1, "8 bytes"),
-    "no format": (ResourceViewDesc(99, 4, 2), 1, "view.format"),
+    "no format": (ResourceViewDesc(99, 4, 2), 1, "pResViewDesc.format"),
     "a compressed format": (ResourceViewDesc(ResourceViewFormat.UnsignedBlockCompressed1, 4, 2), 801, "model"),
     "levels": (ResourceViewDesc(0, 4, 2, lastMipmapLevel=1), 1, "MipmapLevel"),
     "layers": (ResourceViewDesc(0, 4, 2, firstLayer=1, lastLayer=1), 1, "Layer"),
@@ -581,7 +581,7 @@ def test_views_that_do_not_fit(name):
 
 def test_plain_memory_has_no_view():
     view = ResourceViewDesc(0, 4)
-    refused(lambda: cuda.createTextureObject(ResourceDesc.Linear(jnp.zeros(4)), TextureDesc(), view), 1, "view")
+    refused(lambda: cuda.createTextureObject(ResourceDesc.Linear(jnp.zeros(4)), TextureDesc(), view), 1, "pResViewDesc")
 
 
 # ---------------------------------------------------------------------------------------------------- references

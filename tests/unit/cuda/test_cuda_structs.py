@@ -211,7 +211,7 @@ def test_a_zeroed_resource_is_filled_in():
         resource.res.linear.ptr = 0
     with pytest.raises(TypeError, match=r"memory"):
         cuda.createTextureObject(ResourceDesc(resType=ResourceType.Linear), TextureDesc())
-    with pytest.raises(cuda.CudaError, match=r"resource\.flags"):
+    with pytest.raises(cuda.CudaError, match=r"pResDesc\.flags"):
         cuda.createTextureObject(ResourceDesc(ARRAY, flags=1), TextureDesc())
 
 

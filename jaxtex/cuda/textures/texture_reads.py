@@ -29,71 +29,61 @@ Texture = TextureObject | BoundTexture
 Derivatives = ArrayLike | tuple[ArrayLike, ...]
 
 
-def read_filtered(
-    function: str,
-    t: Texture,
-    kind: TextureKind,
-    coords: tuple[ArrayLike, ...],
-    T: str | None,
-    *,
-    layer: ArrayLike | None = None,
-    lod: ArrayLike | None = None,
-    ddx: Derivatives | None = None,
-    ddy: Derivatives | None = None,
-) -> jax.Array:
-    """A filtered read of a texture of the given kind."""
-    t = as_object(function, t)
+def read_filtered(function: str, kind: TextureKind, given: dict[str, Any]) -> jax.Array:
+    """A filtered read of a texture of the given kind, by the arguments of a texture function."""
+    t = as_object(function, given["texObject"])
     is_linear = t.resType is ResourceType.Linear
     if is_linear or not is_readable_as(t, kind):
         memory = "linear memory, which tex1Dfetch reads" if is_linear else t.kind.value
         raise CudaError(
             INVALID_VALUE,
-            f"{function}: t is a texture of kind {memory}, expected {kind.value}; use the function of its kind.",
+            f"{function}: texObject is a texture of kind {memory}, expected {kind.value}; use the function of its "
+            f"kind.",
         )
-    length = result_length(function, t, T)
-    arguments: dict[str, Any] = dict.fromkeys(("layer", "lod", "ddx", "ddy"))
-    arguments["coords"] = tuple(as_number(function, name, coord) for name, coord in zip("xyz", coords))
-    if layer is not None:
-        arguments["layer"] = check_integer(function, "layer", layer, wrap_unsigned=True)
-    if lod is not None:
-        arguments["lod"] = as_number(function, "level", lod)
-    if ddx is not None and ddy is not None:
-        arguments["ddx"] = split_derivatives(function, "dPdx", ddx, len(coords))
-        arguments["ddy"] = split_derivatives(function, "dPdy", ddy, len(coords))
+    length = result_length(function, t, given["T"])
+    coords = tuple(as_number(function, name, given[name]) for name in "xyz" if name in given)
+    arguments: dict[str, Any] = {**dict.fromkeys(("layer", "lod", "ddx", "ddy")), "coords": coords}
+    if "layer" in given:
+        arguments["layer"] = check_integer(function, "layer", given["layer"], wrap_unsigned=True)
+    if "level" in given:
+        arguments["lod"] = as_number(function, "level", given["level"])
+    if "dPdx" in given:
+        arguments["ddx"] = split_derivatives(function, "dPdx", given["dPdx"], len(coords))
+        arguments["ddy"] = split_derivatives(function, "dPdy", given["dPdy"], len(coords))
     if t.texture.kind is not kind:  # a row that is stored as an image of height 1: y is 0
         tuples = {name: arguments[name] for name in ("coords", "ddx", "ddy") if arguments[name] is not None}
         arguments |= {name: (*arrays, 0.0) for name, arrays in tuples.items()}
     return _read_filtered(t, arguments, length=length)
 
 
-def fetch_texel(function: str, t: Texture, x: ArrayLike, T: str | None) -> jax.Array:
-    """A read of linear memory by index."""
-    t = as_object(function, t)
+def fetch_texel(given: dict[str, Any]) -> jax.Array:
+    """A read of linear memory by index, by the arguments of `tex1Dfetch`."""
+    function = "tex1Dfetch"
+    t = as_object(function, given["texObject"])
     if t.resType is not ResourceType.Linear:
         raise CudaError(
             INVALID_VALUE,
-            f"{function}: t is a texture over a resource of type {t.resType.name}, expected linear memory; use tex1D "
-            f"for an array.",
+            f"{function}: texObject is a texture over a resource of type {t.resType.name}, expected linear memory; use "
+            f"tex1D for an array.",
         )
-    index = check_integer(function, "x", x, wrap_unsigned=True)
-    return _fetch_texel(t, index, length=result_length(function, t, T))
+    index = check_integer(function, "x", given["x"], wrap_unsigned=True)
+    return _fetch_texel(t, index, length=result_length(function, t, given["T"]))
 
 
-def gather_texels(
-    function: str, t: Texture, coords: tuple[ArrayLike, ArrayLike], comp: int, T: str | None
-) -> jax.Array:
-    """A read of one channel of four texels."""
-    t = as_object(function, t)
+def gather_texels(given: dict[str, Any]) -> jax.Array:
+    """A read of one channel of four texels, by the arguments of `tex2Dgather`."""
+    function, T = "tex2Dgather", given["T"]
+    t = as_object(function, given["texObject"])
     if t.kind is not TextureKind.TEXTURE2D or not t.flags & ArrayFlags.TextureGather:
         raise CudaError(
             INVALID_VALUE,
-            f"{function}: t is a texture of kind {t.kind.value} with flags {t.flags!r}, expected a 2D array made with "
-            f"ArrayFlags.TextureGather.",
+            f"{function}: texObject is a texture of kind {t.kind.value} with flags {t.flags!r}, expected a 2D array "
+            f"made with ArrayFlags.TextureGather.",
         )
-    comp = check_index(function, "comp", comp, 4)
+    comp = check_index(function, "comp", given["comp"], 4)
     if T is not None and result_length(function, t, T) != 4:
         raise CudaError(INVALID_VALUE, f"{function}: T is {T!r}, expected a vector of 4: one component of each texel.")
-    x, y = (as_number(function, name, coord) for name, coord in zip("xy", coords))
+    x, y = (as_number(function, name, given[name]) for name in "xy")
     return _gather_texels(t, (x, y), comp=comp)
 
 

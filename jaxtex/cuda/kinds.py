@@ -1,11 +1,48 @@
-"""The largest sizes of textures and surfaces, by compute capability."""
+"""The kinds of textures and surfaces: their names in CUDA, how they are built, and their largest sizes on a device."""
 
 # pyright: strict
 
+from collections.abc import Callable
+from typing import NamedTuple
+
+from .. import texture as core
+from ..modes import TextureKind
+from .enums import TextureType
 from .errors import INVALID_VALUE, CudaError
 
 NEWEST_COMPUTE_CAPABILITY = 12.1
 
+
+class KindRow(NamedTuple):
+    """A kind of texture: its name in CUDA's functions. `texture_limits` and `surface_limits` name rows of `LIMITS`."""
+
+    name: str
+    build: Callable[..., core.Texture]
+    texture_type: TextureType
+    texture_limits: str
+    surface_limits: str
+
+
+TEXTURE_KINDS = {
+    TextureKind.TEXTURE1D: KindRow("1D", core.texture1d, TextureType.Type1D, "1D texture", "1D surface"),
+    TextureKind.TEXTURE2D: KindRow("2D", core.texture2d, TextureType.Type2D, "2D texture", "2D surface"),
+    TextureKind.TEXTURE3D: KindRow("3D", core.texture3d, TextureType.Type3D, "3D texture", "3D surface"),
+    TextureKind.TEXTURE1D_LAYERED: KindRow(
+        "1DLayered", core.texture1d_layered, TextureType.Type1DLayered, "1D layered texture", "1D layered surface"
+    ),
+    TextureKind.TEXTURE2D_LAYERED: KindRow(
+        "2DLayered", core.texture2d_layered, TextureType.Type2DLayered, "2D layered texture", "2D layered surface"
+    ),
+    TextureKind.CUBEMAP: KindRow("Cubemap", core.cubemap, TextureType.TypeCubemap, "cubemap", "cubemap surface"),
+    TextureKind.CUBEMAP_LAYERED: KindRow(
+        "CubemapLayered",
+        core.cubemap_layered,
+        TextureType.TypeCubemapLayered,
+        "layered cubemap",
+        "layered cubemap surface",
+    ),
+}
+KINDS_BY_NAME = {row.name: kind for kind, row in TEXTURE_KINDS.items()}
 # The largest (width, height, depth or layers), from each compute capability on.
 # Source: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"; its archive for older columns.
 LIMITS = {
