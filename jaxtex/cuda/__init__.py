@@ -46,24 +46,41 @@ from .enums import (
 )
 from .errors import CudaError, getErrorName, getErrorString, getLastError, peekAtLastError
 from .kinds import NEWEST_COMPUTE_CAPABILITY
-from .memory.allocation import malloc3DArray, mallocArray, mallocMipmappedArray
-from .memory.array_queries import arrayGetInfo, arrayGetPlane, deviceGetTexture1DLinearMaxWidth, getChannelDesc
-from .memory.arrays import Array, Extent, MipmappedArray, getMipmappedArrayLevel, make_cudaExtent
-from .memory.channel_formats import (
-    ChannelFormatDesc,
-    createChannelDesc,
-    createChannelDescHalf,
-    createChannelDescHalf1,
-    createChannelDescHalf2,
-    createChannelDescHalf4,
+from .memory.allocation import (
+    deviceGetTexture1DLinearMaxWidth,
+    freeArray,
+    freeMipmappedArray,
+    malloc3DArray,
+    mallocArray,
+    mallocMipmappedArray,
 )
-from .memory.copies import memcpy, memcpyArrayToArray, memcpyFromArray, memcpyToArray
-from .memory.copies2d import memcpy2D, memcpy2DArrayToArray, memcpy2DFromArray, memcpy2DToArray
+from .memory.arrays import (
+    Array,
+    Extent,
+    MipmappedArray,
+    arrayGetInfo,
+    arrayGetPlane,
+    getChannelDesc,
+    getMipmappedArrayLevel,
+    make_cudaExtent,
+)
+from .memory.channel_formats import HALF_FORMATS, ChannelFormatDesc, createChannelDesc
+from .memory.copies import COPY_FUNCTIONS, memcpyFromArray, memcpyToArray
 from .memory.copies3d import Memcpy3DParms, memcpy3D
 from .memory.device_numbers import BITS, VECTORS
-from .memory.memsets import memset, memset2D, memset3D
-from .memory.pitched_memory import PitchedPtr, Pos, make_cudaPitchedPtr, make_cudaPos, malloc, malloc3D, mallocPitch
-from .memory.releases import free, freeArray, freeMipmappedArray
+from .memory.pitched_memory import (
+    PitchedPtr,
+    Pos,
+    free,
+    make_cudaPitchedPtr,
+    make_cudaPos,
+    malloc,
+    malloc3D,
+    mallocPitch,
+    memset,
+    memset2D,
+    memset3D,
+)
 from .memory.resource_descriptor import ResourceDesc
 from .names import answer
 from .surfaces.formatted_stores import sust_p
@@ -80,8 +97,9 @@ from .surfaces.surface_objects import (
 from .textures.descriptors import ResourceViewDesc, TextureDesc
 from .textures.texture_binding import bindTexture, bindTexture2D, bindTextureToArray, bindTextureToMipmappedArray
 from .textures.texture_functions import TEXTURE_FUNCTIONS
-from .textures.texture_objects import TextureObject, createTextureObject
-from .textures.texture_queries import (
+from .textures.texture_objects import (
+    TextureObject,
+    createTextureObject,
     destroyTextureObject,
     getTextureObjectResourceDesc,
     getTextureObjectResourceViewDesc,
@@ -100,7 +118,7 @@ texture = TextureReference
 surface = SurfaceReference
 # CUDA's names of conversions. Within a class Python changes names of this form.
 UNDERSCORED = {f"__{name}": function for name, function in BITS.items()}
-globals().update(TEXTURE_FUNCTIONS | SURFACE_FUNCTIONS | VECTORS | BITS | UNDERSCORED)
+globals().update(TEXTURE_FUNCTIONS | SURFACE_FUNCTIONS | COPY_FUNCTIONS | HALF_FORMATS | VECTORS | BITS | UNDERSCORED)
 
 CLASSES = (
     *("AddressMode", "Array", "ArrayFlags", "BoundTexture", "ChannelFormatDesc", "ChannelFormatKind", "CudaError"),

@@ -14,24 +14,18 @@ from .enums import (AddressMode as AddressMode, ArrayFlags as ArrayFlags, Channe
 from .errors import (CudaError as CudaError, getErrorName as getErrorName, getErrorString as getErrorString,
     getLastError as getLastError, peekAtLastError as peekAtLastError)
 from .kinds import (NEWEST_COMPUTE_CAPABILITY as NEWEST_COMPUTE_CAPABILITY)
-from .memory.allocation import (malloc3DArray as malloc3DArray, mallocArray as mallocArray,
-    mallocMipmappedArray as mallocMipmappedArray)
-from .memory.array_queries import (arrayGetInfo as arrayGetInfo, arrayGetPlane as arrayGetPlane,
-    deviceGetTexture1DLinearMaxWidth as deviceGetTexture1DLinearMaxWidth, getChannelDesc as getChannelDesc)
+from .memory.allocation import (deviceGetTexture1DLinearMaxWidth as deviceGetTexture1DLinearMaxWidth,
+    freeArray as freeArray, freeMipmappedArray as freeMipmappedArray, malloc3DArray as malloc3DArray,
+    mallocArray as mallocArray, mallocMipmappedArray as mallocMipmappedArray)
 from .memory.arrays import (Array as Array, Extent as Extent, MipmappedArray as MipmappedArray,
+    arrayGetInfo as arrayGetInfo, arrayGetPlane as arrayGetPlane, getChannelDesc as getChannelDesc,
     getMipmappedArrayLevel as getMipmappedArrayLevel, make_cudaExtent as make_cudaExtent)
-from .memory.channel_formats import (ChannelFormatDesc as ChannelFormatDesc, createChannelDesc as createChannelDesc,
-    createChannelDescHalf as createChannelDescHalf, createChannelDescHalf1 as createChannelDescHalf1,
-    createChannelDescHalf2 as createChannelDescHalf2, createChannelDescHalf4 as createChannelDescHalf4)
-from .memory.copies import (memcpy as memcpy, memcpyArrayToArray as memcpyArrayToArray,
-    memcpyFromArray as memcpyFromArray, memcpyToArray as memcpyToArray)
-from .memory.copies2d import (memcpy2D as memcpy2D, memcpy2DArrayToArray as memcpy2DArrayToArray,
-    memcpy2DFromArray as memcpy2DFromArray, memcpy2DToArray as memcpy2DToArray)
+from .memory.channel_formats import (ChannelFormatDesc as ChannelFormatDesc, createChannelDesc as createChannelDesc)
+from .memory.copies import (memcpyFromArray as memcpyFromArray, memcpyToArray as memcpyToArray)
 from .memory.copies3d import (Memcpy3DParms as Memcpy3DParms, memcpy3D as memcpy3D)
-from .memory.memsets import (memset as memset, memset2D as memset2D, memset3D as memset3D)
-from .memory.pitched_memory import (PitchedPtr as PitchedPtr, Pos as Pos, make_cudaPitchedPtr as make_cudaPitchedPtr,
-    make_cudaPos as make_cudaPos, malloc as malloc, malloc3D as malloc3D, mallocPitch as mallocPitch)
-from .memory.releases import (free as free, freeArray as freeArray, freeMipmappedArray as freeMipmappedArray)
+from .memory.pitched_memory import (PitchedPtr as PitchedPtr, Pos as Pos, free as free,
+    make_cudaPitchedPtr as make_cudaPitchedPtr, make_cudaPos as make_cudaPos, malloc as malloc, malloc3D as malloc3D,
+    mallocPitch as mallocPitch, memset as memset, memset2D as memset2D, memset3D as memset3D)
 from .memory.resource_descriptor import (ResourceDesc as ResourceDesc)
 from .surfaces.formatted_stores import (sust_p as sust_p)
 from .surfaces.surface_objects import (SurfaceObject as SurfaceObject, SurfaceReference as SurfaceReference,
@@ -41,9 +35,8 @@ from .surfaces.surface_objects import (SurfaceObject as SurfaceObject, SurfaceRe
 from .textures.descriptors import (ResourceViewDesc as ResourceViewDesc, TextureDesc as TextureDesc)
 from .textures.texture_binding import (bindTexture as bindTexture, bindTexture2D as bindTexture2D,
     bindTextureToArray as bindTextureToArray, bindTextureToMipmappedArray as bindTextureToMipmappedArray)
-from .textures.texture_objects import (TextureObject as TextureObject, createTextureObject as createTextureObject)
-from .textures.texture_queries import (destroyTextureObject as destroyTextureObject,
-    getTextureObjectResourceDesc as getTextureObjectResourceDesc,
+from .textures.texture_objects import (TextureObject as TextureObject, createTextureObject as createTextureObject,
+    destroyTextureObject as destroyTextureObject, getTextureObjectResourceDesc as getTextureObjectResourceDesc,
     getTextureObjectResourceViewDesc as getTextureObjectResourceViewDesc,
     getTextureObjectTextureDesc as getTextureObjectTextureDesc)
 from .textures.texture_references import (BoundTexture as BoundTexture, TextureReference as TextureReference,
@@ -56,6 +49,14 @@ _Surface = SurfaceObject | SurfaceReference | Array
 texture = TextureReference
 surface = SurfaceReference
 
+def createChannelDescHalf() -> ChannelFormatDesc:
+    """Describes texels of 1 halves: ``createChannelDesc("half")``."""
+def createChannelDescHalf1() -> ChannelFormatDesc:
+    """Describes texels of 1 halves: ``createChannelDesc("half1")``."""
+def createChannelDescHalf2() -> ChannelFormatDesc:
+    """Describes texels of 2 halves: ``createChannelDesc("half2")``."""
+def createChannelDescHalf4() -> ChannelFormatDesc:
+    """Describes texels of 4 halves: ``createChannelDesc("half4")``."""
 def double2hiint(x: ArrayLike) -> jax.Array:
     """Returns the upper 32 bits of doubles: `__double2hiint`."""
 def double2loint(x: ArrayLike) -> jax.Array:
@@ -168,6 +169,18 @@ def make_ushort3(x: ArrayLike, y: ArrayLike, z: ArrayLike) -> jax.Array:
     """Makes vectors of 3 along the last axis: `make_ushort3`."""
 def make_ushort4(x: ArrayLike, y: ArrayLike, z: ArrayLike, w: ArrayLike) -> jax.Array:
     """Makes vectors of 4 along the last axis: `make_ushort4`."""
+def memcpy(dst: ArrayLike, src: ArrayLike, count: int, kind: MemcpyKind | int = MemcpyKind.Default) -> jax.Array:
+    """Returns memory whose first bytes are copied from other memory: `cudaMemcpy`."""
+def memcpy2D(dst: ArrayLike, dpitch: int, src: ArrayLike, spitch: int, width: int, height: int, kind: MemcpyKind | int = MemcpyKind.Default) -> jax.Array:
+    """Returns memory with rows copied from other memory: `cudaMemcpy2D`."""
+def memcpy2DArrayToArray(dst: Array, wOffsetDst: int, hOffsetDst: int, src: Array, wOffsetSrc: int, hOffsetSrc: int, width: int, height: int, kind: MemcpyKind | int = MemcpyKind.DeviceToDevice) -> Array:
+    """Returns an array with a part copied from another array: `cudaMemcpy2DArrayToArray`."""
+def memcpy2DFromArray(dst: ArrayLike, dpitch: int, src: Array, wOffset: int, hOffset: int, width: int, height: int, kind: MemcpyKind | int = MemcpyKind.Default) -> jax.Array:
+    """Returns memory with rows copied from a part of an array: `cudaMemcpy2DFromArray`."""
+def memcpy2DToArray(dst: Array, wOffset: int, hOffset: int, src: ArrayLike, spitch: int, width: int, height: int, kind: MemcpyKind | int = MemcpyKind.Default) -> Array:
+    """Returns an array with a part copied from rows of memory: `cudaMemcpy2DToArray`."""
+def memcpyArrayToArray(dst: Array, wOffsetDst: int, hOffsetDst: int, src: Array, wOffsetSrc: int, hOffsetSrc: int, count: int, kind: MemcpyKind | int = MemcpyKind.DeviceToDevice) -> Array:
+    """Returns an array with a run of bytes copied from another array: `cudaMemcpyArrayToArray`."""
 def surf1DLayeredread(surfObject: _Surface, x: ArrayLike, layer: ArrayLike, boundaryMode: SurfaceBoundaryMode | int = SurfaceBoundaryMode.Trap, *, T: str | None = None) -> jax.Array:
     """Reads a layer of a 1D layered array at byte x."""
 def surf1DLayeredwrite(data: _Vector, surfObject: _Surface, x: ArrayLike, layer: ArrayLike, boundaryMode: SurfaceBoundaryMode | int = SurfaceBoundaryMode.Trap, *, T: str | None = None) -> Array:

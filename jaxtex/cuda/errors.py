@@ -89,9 +89,6 @@ def getErrorName(error: Error | int) -> str:
     Raises:
         CudaError: cudaErrorInvalidValue, if no call of this package raises such an error.
 
-    Source:
-        CUDA Runtime API, `cudaGetErrorName`.
-
     Example:
         >>> from jaxtex import cuda
         >>> cuda.getErrorName(26)
@@ -114,9 +111,6 @@ def getErrorString(error: Error | int) -> str:
     Raises:
         CudaError: cudaErrorInvalidValue, if no call of this package raises such an error.
 
-    Source:
-        CUDA Runtime API, `cudaGetErrorString`.
-
     Example:
         >>> from jaxtex import cuda
         >>> cuda.getErrorString(cuda.getLastError())
@@ -132,9 +126,6 @@ def getLastError() -> Error:
     Returns:
         ``Error.Success``.
 
-    Source:
-        CUDA Runtime API, `cudaGetLastError`.
-
     Example:
         >>> from jaxtex import cuda
         >>> cuda.getLastError() == cuda.Error.Success
@@ -149,9 +140,6 @@ def peekAtLastError() -> Error:
 
     Returns:
         ``Error.Success``.
-
-    Source:
-        CUDA Runtime API, `cudaPeekAtLastError`.
 
     Example:
         >>> from jaxtex import cuda

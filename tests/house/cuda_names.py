@@ -46,8 +46,11 @@ ALIASES = ("texture", "surface")
 # Annotations of functions that are made of declarations, by CUDA's types.
 OF_NUMBERS = (*declared.VECTOR_TYPES, "unsigned int", "unsigned short")
 ANNOTATIONS = {
-    **dict.fromkeys(OF_NUMBERS, "ArrayLike"),
+    **dict.fromkeys((*OF_NUMBERS, "void*", "const void*"), "ArrayLike"),
     **dict.fromkeys(("float2", "float4", "T"), "_Vector"),
+    **dict.fromkeys(("cudaArray_t", "cudaArray_const_t"), "Array"),
+    "size_t": "int",
+    "cudaMemcpyKind": "MemcpyKind | int",
     "cudaTextureObject_t": "_Texture",
     "cudaSurfaceObject_t": "_Surface",
     "cudaSurfaceBoundaryMode": "SurfaceBoundaryMode | int",
@@ -86,7 +89,8 @@ def function(name):
         annotation = "str | None" if option else ANNOTATIONS[types[parameter.name]]
         default = "" if parameter.default is parameter.empty else f" = {shown(parameter.default)}"
         parameters += [*(["*"] if option else []), f"{parameter.name}: {annotation}{default}"]
-    result = "Array" if signature.return_annotation is cuda.Array else "jax.Array"
+    result = signature.return_annotation.__name__
+    result = result if result in cuda.__all__ else "jax.Array"
     first = inspect.getdoc(value).splitlines()[0]
     return f'def {name}({", ".join(parameters)}) -> {result}:\n    """{first}"""\n'
 

@@ -1,4 +1,4 @@
-"""Allocation of CUDA arrays: the functions that make arrays of zeros, and the rules that shapes and flags follow."""
+"""Allocation and release of CUDA arrays, and the rules that their shapes and flags follow."""
 
 # pyright: strict, reportUnknownMemberType=false
 
@@ -11,9 +11,9 @@ import jax.numpy as jnp
 
 from ...modes import TextureKind
 from ..enums import ArrayFlags
-from ..errors import INVALID_VALUE, CudaError, choose
+from ..errors import INVALID_VALUE, CudaError, check_type, choose, release
 from ..functions import cuda_function
-from ..kinds import NEWEST_COMPUTE_CAPABILITY, TEXTURE_KINDS, check_limits
+from ..kinds import NEWEST_COMPUTE_CAPABILITY, TEXTURE_KINDS, check_limits, limit_of
 from .arrays import Array, Extent, MipmappedArray, kind_of, level_extent
 from .channel_formats import ChannelFormatDesc, check_desc, check_modeled
 
@@ -48,7 +48,6 @@ def mallocArray(
         height: the number of rows. 0 makes a 1D array, 1 makes a 2D array of one row.
         flags: `ArrayFlags`, joined by ``|``: SurfaceLoadStore, TextureGather (2D only), Sparse (2D only) or
             DeferredMapping. Every texel of a sparse array is resident.
-        compute_capability: the compute capability whose size limits apply, such as 9.0.
 
     Returns:
         An `Array`.
@@ -57,9 +56,6 @@ def mallocArray(
         CudaError: cudaErrorInvalidChannelDescriptor, for a format that CUDA does not have; cudaErrorNotSupported, for a
             format that this package does not model; cudaErrorInvalidValue, for sizes above the limits, or flags that
             do not fit the sizes.
-
-    Source:
-        CUDA Runtime API, `cudaMallocArray`.
 
     Example:
         >>> from jaxtex import cuda
@@ -96,16 +92,12 @@ def malloc3DArray(
             - with both: (w, w, 6 * L).
         flags: `ArrayFlags`, joined by ``|``. TextureGather is for 2D arrays only; Sparse is for 2D, 3D and 2D layered
             arrays only.
-        compute_capability: the compute capability whose size limits apply, such as 9.0.
 
     Returns:
         An `Array`.
 
     Raises:
         CudaError: as in `mallocArray`.
-
-    Source:
-        CUDA Runtime API, `cudaMalloc3DArray`.
 
     Example:
         >>> from jaxtex import cuda
@@ -139,9 +131,6 @@ def mallocMipmappedArray(
     Raises:
         CudaError: as in `mallocArray`.
 
-    Source:
-        CUDA Runtime API, `cudaMallocMipmappedArray`.
-
     Example:
         >>> from jaxtex import cuda
         >>> len(cuda.mallocMipmappedArray(cuda.createChannelDesc("uchar4"), (256, 64, 0), 3).levels)
@@ -155,6 +144,81 @@ def mallocMipmappedArray(
     count = min(max(int(numLevels), 1), most)
     levels = tuple(_zeros(desc, level_extent(size, flags, level)) for level in range(count))
     return MipmappedArray(levels, desc, size, flags)
+
+
+@cuda_function
+def freeArray(array: Array | None) -> None:
+    """Marks an array as freed: `cudaFreeArray`. Its memory is released when nothing refers to it anymore.
+
+    Args:
+        array: an `Array`, or ``None``, which has no effect. Later use of the array, or of a texture or surface object
+            made of it, is an error, except of copies that a JAX transformation made.
+
+    Raises:
+        CudaError: cudaErrorInvalidResourceHandle, if it was freed before.
+
+    Example:
+        >>> from jaxtex import cuda
+        >>> array = cuda.mallocArray(cuda.createChannelDesc("float"), 4)
+        >>> cuda.freeArray(array)
+        >>> try:
+        ...     cuda.memcpyFromArray(array)
+        ... except cuda.CudaError as error:
+        ...     print(error.name)
+        cudaErrorInvalidResourceHandle
+    """
+    if array is not None:
+        release("freeArray", check_type("freeArray", "array", array, Array, "mallocArray makes one"))
+
+
+@cuda_function
+def freeMipmappedArray(mipmappedArray: MipmappedArray | None) -> None:
+    """Marks a mipmapped array as freed: `cudaFreeMipmappedArray`.
+
+    Args:
+        mipmappedArray: a `MipmappedArray`, or ``None``, as in `freeArray`.
+
+    Raises:
+        CudaError: as in `freeArray`.
+
+    Example:
+        >>> from jaxtex import cuda
+        >>> cuda.freeMipmappedArray(cuda.mallocMipmappedArray(cuda.createChannelDesc("float"), (4, 4, 0), 2))
+    """
+    if mipmappedArray is not None:
+        remedy = "mallocMipmappedArray makes one"
+        checked = check_type("freeMipmappedArray", "mipmappedArray", mipmappedArray, MipmappedArray, remedy)
+        release("freeMipmappedArray", checked)
+
+
+@cuda_function
+def deviceGetTexture1DLinearMaxWidth(
+    fmtDesc: ChannelFormatDesc, device: int = 0, *, compute_capability: float = NEWEST_COMPUTE_CAPABILITY
+) -> int:
+    """Returns the largest number of elements of a texture over linear memory: `cudaDeviceGetTexture1DLinearMaxWidth`.
+
+    Args:
+        fmtDesc: a `ChannelFormatDesc`.
+        device: without effect.
+        compute_capability: the compute capability whose limit is returned, such as 9.0.
+
+    Returns:
+        The number of elements that `createTextureObject` accepts: for every format, the number in the guide's table.
+
+    Raises:
+        CudaError: cudaErrorInvalidChannelDescriptor, for a format that CUDA does not have.
+
+    Source:
+        CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
+
+    Example:
+        >>> from jaxtex import cuda
+        >>> cuda.deviceGetTexture1DLinearMaxWidth(cuda.createChannelDesc("float"), 0) == 2**28
+        True
+    """
+    name = "deviceGetTexture1DLinearMaxWidth"
+    check_desc(name, fmtDesc)
+    return limit_of(name, "1D texture from linear memory", compute_capability)[0]
 
 
 def _malloc(function: str, desc: object, extent: Iterable[int], flags: ArrayFlags, compute_capability: float) -> Array:

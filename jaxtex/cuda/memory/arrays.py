@@ -1,4 +1,4 @@
-"""CUDA arrays: immutable values that hold texels in a channel format, and their mip levels."""
+"""CUDA arrays: immutable values that hold texels in a channel format, their mip levels, and queries of them."""
 
 # pyright: strict
 
@@ -7,7 +7,7 @@ import jax
 from ..._engine.describe.levels import level_size
 from ...modes import TextureKind
 from ..enums import ArrayFlags
-from ..errors import check_index, check_type
+from ..errors import INVALID_VALUE, CudaError, check_index, check_type
 from ..functions import cuda_function
 from ..structs import TupleStruct, struct, value
 from .channel_formats import ChannelFormatDesc
@@ -47,14 +47,6 @@ def make_cudaExtent(w: int, h: int, d: int) -> Extent:
 
     Returns:
         An `Extent`.
-
-    Source:
-        CUDA Runtime API, `make_cudaExtent`.
-
-    Example:
-        >>> from jaxtex import cuda
-        >>> cuda.make_cudaExtent(4, 3, 2)
-        Extent(width=4, height=3, depth=2)
     """
     return Extent(w, h, d)
 
@@ -126,6 +118,14 @@ class MipmappedArray(AllocatedArray):
     flags: ArrayFlags
 
 
+def check_array(function: str, argument: str, array: object, level: object) -> Array:
+    """`array`, which must be an `Array`, and so has no level to choose."""
+    checked = check_type(function, argument, array, Array, "mallocArray makes one")
+    if level is not None:
+        raise CudaError(INVALID_VALUE, f"{function}: level is {level!r}, but {argument} has no levels; leave it out.")
+    return checked
+
+
 def kind_of(extent: Extent, flags: ArrayFlags) -> TextureKind:
     """The kind of texture that a valid extent and its flags determine."""
     if flags & ArrayFlags.Cubemap:
@@ -161,9 +161,6 @@ def getMipmappedArrayLevel(mipmappedArray: MipmappedArray, level: int) -> Array:
     Raises:
         CudaError: cudaErrorInvalidValue, if there is no such level.
 
-    Source:
-        CUDA Runtime API, `cudaGetMipmappedArrayLevel`.
-
     Example:
         >>> from jaxtex import cuda
         >>> mipmap = cuda.mallocMipmappedArray(cuda.createChannelDesc("float"), (8, 8, 0), 4)
@@ -174,3 +171,53 @@ def getMipmappedArrayLevel(mipmappedArray: MipmappedArray, level: int) -> Array:
     mipmap = check_type(name, "mipmappedArray", mipmappedArray, MipmappedArray, remedy)
     level = check_index(name, "level", level, len(mipmap.levels))
     return Array(mipmap.levels[level], mipmap.desc, level_extent(mipmap.extent, mipmap.flags, level), mipmap.flags)
+
+
+@cuda_function
+def getChannelDesc(array: Array) -> ChannelFormatDesc:
+    """Returns the format of an array: `cudaGetChannelDesc`.
+
+    Returns:
+        A `ChannelFormatDesc`.
+
+    Example:
+        >>> from jaxtex import cuda
+        >>> str(cuda.getChannelDesc(cuda.mallocArray(cuda.createChannelDesc("uchar4"), 4, 4)))
+        'uchar4'
+    """
+    return check_array("getChannelDesc", "array", array, None).desc
+
+
+@cuda_function
+def arrayGetInfo(array: Array) -> tuple[ChannelFormatDesc, Extent, ArrayFlags]:
+    """Returns the format, the extent and the flags of an array: `cudaArrayGetInfo`.
+
+    Returns:
+        A `ChannelFormatDesc`, an `Extent` and `ArrayFlags`.
+
+    Example:
+        >>> from jaxtex import cuda
+        >>> desc, extent, flags = cuda.arrayGetInfo(cuda.mallocArray(cuda.createChannelDesc("float"), 4, 3))
+        >>> extent
+        Extent(width=4, height=3, depth=0)
+    """
+    checked = check_array("arrayGetInfo", "array", array, None)
+    return checked.desc, checked.extent, checked.flags
+
+
+@cuda_function
+def arrayGetPlane(hArray: Array, planeIdx: int) -> Array:
+    """Always raises, as CUDA does for arrays without planes: `cudaArrayGetPlane`. No format here has planes.
+
+    Args:
+        hArray, planeIdx: an `Array`, and which plane.
+
+    Raises:
+        CudaError: cudaErrorInvalidValue.
+    """
+    checked = check_array("arrayGetPlane", "hArray", hArray, None)
+    raise CudaError(
+        INVALID_VALUE,
+        f"arrayGetPlane: hArray has the format {checked.desc}, which has no plane {planeIdx}, expected a planar "
+        f"format; keep each plane in an array of its own.",
+    )

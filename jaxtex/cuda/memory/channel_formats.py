@@ -3,6 +3,7 @@
 # pyright: strict, reportUnknownMemberType=false
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -11,7 +12,7 @@ import numpy as np
 
 from ..enums import ChannelFormatKind, ReadMode
 from ..errors import INVALID_CHANNEL_DESCRIPTOR, INVALID_VALUE, NOT_SUPPORTED, CudaError, check_type, choose
-from ..functions import cuda_function
+from ..functions import Text, cuda_function, made
 from ..structs import Struct, struct
 from .numbers import as_numbers
 
@@ -197,9 +198,6 @@ def createChannelDesc(
         CudaError: cudaErrorInvalidValue, if `x` is a string that names no CUDA type, if `f` is not a kind, or if `f` is
             missing in the first form.
 
-    Source:
-        CUDA Runtime API, `cudaCreateChannelDesc`.
-
     Example:
         >>> from jaxtex import cuda
         >>> cuda.createChannelDesc("half2").bits
@@ -226,76 +224,18 @@ def createChannelDesc(
     return ChannelFormatDesc(int(x), int(y), int(z), int(w), choose("createChannelDesc", "f", ChannelFormatKind, f))
 
 
-@cuda_function
-def createChannelDescHalf() -> ChannelFormatDesc:
-    """Describes texels of one half: `cudaCreateChannelDescHalf`.
+def half_format(suffix: str) -> Callable[[], ChannelFormatDesc]:
+    """The function ``createChannelDescHalf<suffix>``."""
+    name, described = f"createChannelDescHalf{suffix}", f'createChannelDesc("half{suffix}")'
+    text = Text(f"Describes texels of {suffix or 1} halves: ``{described}``.", "A `ChannelFormatDesc`.", "")
 
-    Returns:
-        ``createChannelDesc("half")``.
+    def make(given: dict[str, Any]) -> ChannelFormatDesc:
+        return createChannelDesc(f"half{suffix}")
 
-    Source:
-        CUDA Runtime API, `cudaCreateChannelDescHalf`.
-
-    Example:
-        >>> from jaxtex import cuda
-        >>> cuda.createChannelDescHalf().bits
-        (16, 0, 0, 0)
-    """
-    return createChannelDesc("half")
+    return made(name, make, text, {}, {}, module=__name__, result=ChannelFormatDesc)
 
 
-@cuda_function
-def createChannelDescHalf1() -> ChannelFormatDesc:
-    """Describes texels of one half: `cudaCreateChannelDescHalf1`.
-
-    Returns:
-        ``createChannelDesc("half1")``.
-
-    Source:
-        CUDA Runtime API, `cudaCreateChannelDescHalf1`.
-
-    Example:
-        >>> from jaxtex import cuda
-        >>> cuda.createChannelDescHalf1().bits
-        (16, 0, 0, 0)
-    """
-    return createChannelDesc("half1")
-
-
-@cuda_function
-def createChannelDescHalf2() -> ChannelFormatDesc:
-    """Describes texels of two halves: `cudaCreateChannelDescHalf2`.
-
-    Returns:
-        ``createChannelDesc("half2")``.
-
-    Source:
-        CUDA Runtime API, `cudaCreateChannelDescHalf2`.
-
-    Example:
-        >>> from jaxtex import cuda
-        >>> cuda.createChannelDescHalf2().bits
-        (16, 16, 0, 0)
-    """
-    return createChannelDesc("half2")
-
-
-@cuda_function
-def createChannelDescHalf4() -> ChannelFormatDesc:
-    """Describes texels of four halves: `cudaCreateChannelDescHalf4`.
-
-    Returns:
-        ``createChannelDesc("half4")``.
-
-    Source:
-        CUDA Runtime API, `cudaCreateChannelDescHalf4`.
-
-    Example:
-        >>> from jaxtex import cuda
-        >>> cuda.createChannelDescHalf4().bits
-        (16, 16, 16, 16)
-    """
-    return createChannelDesc("half4")
+HALF_FORMATS = {f"createChannelDescHalf{suffix}": half_format(suffix) for suffix in ("", "1", "2", "4")}
 
 
 def infer_desc(function: str, dtype: np.dtype, channels: int) -> ChannelFormatDesc:

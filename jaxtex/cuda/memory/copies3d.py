@@ -11,11 +11,10 @@ from ..enums import MemcpyKind
 from ..errors import INVALID_VALUE, CudaError, check_type
 from ..functions import cuda_function
 from ..structs import Struct, struct
-from .array_boxes import Box, box_at, check_array, copy_part
-from .arrays import Array, Extent
-from .byte_regions import Region
-from .numbers import as_destination, as_memory
-from .pitched_memory import PITCHED_REMEDY, PitchedPtr, Pos, check_memcpy_kind, counts, region_of
+from .arrays import Array, Extent, check_array
+from .numbers import as_destination, as_memory, counts
+from .pitched_memory import PITCHED_REMEDY, PitchedPtr, Pos, region_of
+from .regions import Box, Region, box_at, check_memcpy_kind, copy_part
 
 
 @struct("srcArray", "srcPtr", "dstArray", "dstPtr")
@@ -86,9 +85,6 @@ def memcpy3D(p: Memcpy3DParms) -> Array | jax.Array:
             if a row is longer than a pitch; cudaErrorInvalidMemcpyDirection, if ``p.kind`` is not a `MemcpyKind`.
         TypeError: if a gradient passes through a copy between memory of different dtypes.
 
-    Source:
-        CUDA Runtime API, `cudaMemcpy3D`.
-
     Example:
         >>> import jax.numpy as jnp
         >>> from jaxtex import cuda
@@ -127,7 +123,7 @@ def part_of(
     """The part of the source or of the destination that is copied. The width of `extent` is in bytes."""
     x, y, z = counts(function, **named(f"p.{end}Pos", pos))
     if isinstance(holder, Array):
-        return box_at(function, f"p.{end}Array", holder, Pos(x, y, z), *extent)
+        return box_at(function, f"p.{end}Array", holder, (x, y, z), *extent)
     return region_of(function, f"p.{end}Ptr", holder, (x, y, z), extent)
 
 

@@ -29,9 +29,8 @@ from ..enums import SurfaceBoundaryMode
 from ..errors import INVALID_VALUE, MISALIGNED_ADDRESS, CudaError, choose
 from ..kinds import TEXTURE_KINDS
 from ..memory.arrays import Array
-from ..memory.bit_casts import bit_cast, word_dtype
 from ..memory.channel_formats import BASE_TYPES, ChannelFormatDesc, parse_type
-from ..memory.numbers import as_numbers
+from ..memory.numbers import as_numbers, bit_cast, word_dtype
 from .surface_objects import array_of_kind
 
 # Types of 64 bits, which an access may have and a channel may not.

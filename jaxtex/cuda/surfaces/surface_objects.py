@@ -73,9 +73,6 @@ def createSurfaceObject(
             large for a surface.
         TypeError: if `pResDesc` is not a `ResourceDesc`.
 
-    Source:
-        CUDA Runtime API, `cudaCreateSurfaceObject`.
-
     Example:
         >>> from jaxtex import cuda
         >>> plain = cuda.mallocArray(cuda.createChannelDesc("float"), 4)
@@ -106,9 +103,6 @@ def destroySurfaceObject(surfObject: SurfaceObject) -> None:
     Raises:
         CudaError: cudaErrorInvalidResourceHandle, if it was destroyed before.
 
-    Source:
-        CUDA Runtime API, `cudaDestroySurfaceObject`.
-
     Example:
         >>> from jaxtex import cuda
         >>> array = cuda.mallocArray(cuda.createChannelDesc("float"), 4, 0, cuda.ArrayFlags.SurfaceLoadStore)
@@ -126,9 +120,6 @@ def getSurfaceObjectResourceDesc(surfObject: SurfaceObject) -> ResourceDesc:
 
     Returns:
         A `ResourceDesc`.
-
-    Source:
-        CUDA Runtime API, `cudaGetSurfaceObjectResourceDesc`.
 
     Example:
         >>> from jaxtex import cuda
@@ -192,9 +183,6 @@ def bindSurfaceToArray(
         CudaError: cudaErrorInvalidValue, if the array lacks the flag, is too large for a surface or is of another kind;
             cudaErrorInvalidChannelDescriptor, if `desc` is not its format.
 
-    Source:
-        CUDA C++ Programming Guide 11, "Surface Reference API".
-
     Example:
         >>> from jaxtex import cuda
         >>> array = cuda.mallocArray(cuda.createChannelDesc("int"), 3, 0, cuda.ArrayFlags.SurfaceLoadStore)
@@ -230,9 +218,6 @@ def getSurfaceReference(symbol: SurfaceReference) -> SurfaceReference:
 
     Returns:
         The same object.
-
-    Source:
-        CUDA C++ Programming Guide 11, "Surface Reference API".
 
     Example:
         >>> from jaxtex import cuda

@@ -1,4 +1,4 @@
-"""What a resource holds: its format, and the texels of its levels, shaped as the core stores textures."""
+"""What a resource, or a view of it, holds: its format, and the texels of its levels, as the core stores textures."""
 
 # pyright: strict, reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
 
@@ -9,21 +9,30 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...modes import TextureKind
-from ..enums import ArrayFlags, ResourceType
+from ..enums import ArrayFlags, ResourceType, ResourceViewFormat
 from ..errors import INVALID_VALUE, CudaError, check_type, choose
 from ..kinds import check_limits
 from ..memory.arrays import Array, MipmappedArray
-from ..memory.bit_casts import bit_cast
-from ..memory.byte_regions import Region, read_region
-from ..memory.channel_formats import ChannelFormatDesc, as_texels, check_desc, infer_desc
-from ..memory.numbers import as_memory
-from ..memory.pitched_memory import counts
+from ..memory.channel_formats import (
+    CHANNEL_TYPES,
+    ChannelFormatDesc,
+    as_texels,
+    check_desc,
+    createChannelDesc,
+    infer_desc,
+    unmodeled,
+)
+from ..memory.numbers import as_memory, bit_cast, counts
+from ..memory.regions import Region, read_region
 from ..memory.resource_descriptor import ResourceDesc
 from .descriptors import ResourceViewDesc
-from .resource_views import view_format, view_levels
 
 # In bytes, of the pitch of a texture over pitched memory.
 PITCH_ALIGNMENT = 32
+# Names of view formats, and the names of the types that they stand for.
+VIEW_TYPES = {
+    f"{row.view_format}{channels}": f"{row.name}{channels}" for row in CHANNEL_TYPES for channels in (1, 2, 4)
+}
 ARRAY_TYPES: dict[ResourceType, type[Array | MipmappedArray]] = {
     ResourceType.Array: Array,
     ResourceType.MipmappedArray: MipmappedArray,
@@ -168,3 +177,53 @@ def with_channels(function: str, memory: jax.Array, desc: ChannelFormatDesc, ndi
             f"axes with whole texels of {desc.channels} channels in the last.",
         )
     return memory.reshape(*memory.shape[: ndim - 1], -1, desc.channels)
+
+
+def view_levels(
+    function: str,
+    memory: Array | MipmappedArray,
+    levels: tuple[jax.Array, ...],
+    view: ResourceViewDesc,
+    desc: ChannelFormatDesc,
+) -> tuple[jax.Array, ...]:
+    """The levels and layers of a resource that belong to a view, as texels of the format `desc`."""
+    sizes = (view.width, view.height, view.depth)
+    if sizes != tuple(memory.extent):
+        raise CudaError(
+            INVALID_VALUE,
+            f"{function}: pResViewDesc has width, height, depth {sizes}, expected those of the resource, "
+            f"{tuple(memory.extent)}.",
+        )
+    num_layers = levels[0].shape[0] if memory.kind.layered else 1
+    chosen = _range(function, "MipmapLevel", view.firstMipmapLevel, view.lastMipmapLevel, len(levels))
+    layers = _range(function, "Layer", view.firstLayer, view.lastLayer, num_layers)
+    if memory.kind.layered:
+        levels = tuple(level[layers] for level in levels)
+    return tuple(bit_cast(level, desc.dtype) for level in levels[chosen])
+
+
+def view_format(function: str, desc: ChannelFormatDesc, view: ResourceViewDesc) -> ChannelFormatDesc:
+    """The format of a view, whose texels must be as large as those of the resource."""
+    chosen = choose(function, "pResViewDesc.format", ResourceViewFormat, view.format)
+    if chosen is ResourceViewFormat.None_:
+        return desc
+    if chosen.name not in VIEW_TYPES:
+        raise unmodeled(function, "pResViewDesc.format", chosen.name)
+    viewed = createChannelDesc(VIEW_TYPES[chosen.name])
+    if viewed.texel_bytes != desc.texel_bytes:
+        raise CudaError(
+            INVALID_VALUE,
+            f"{function}: pResViewDesc.format is {chosen.name}, with texels of {viewed.texel_bytes} bytes, expected "
+            f"texels of {desc.texel_bytes} bytes, as in the format {desc} of the resource.",
+        )
+    return viewed
+
+
+def _range(function: str, name: str, first: int, last: int, count: int) -> slice:
+    if not 0 <= first <= last < count:
+        raise CudaError(
+            INVALID_VALUE,
+            f"{function}: pResViewDesc.first{name} and pResViewDesc.last{name} are {first} and {last}, expected a "
+            f"range within 0 to {count - 1}; without mip levels or layers both are 0.",
+        )
+    return slice(first, last + 1)

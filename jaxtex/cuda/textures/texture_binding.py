@@ -46,9 +46,6 @@ def bindTextureToArray(
         CudaError: as in `createTextureObject`, and cudaErrorInvalidChannelDescriptor, if T or `desc` is not the type of
             the texels.
 
-    Source:
-        CUDA C++ Programming Guide 11, "Texture Reference API".
-
     Example:
         >>> import jax.numpy as jnp
         >>> from jaxtex import cuda
@@ -85,9 +82,6 @@ def bindTextureToMipmappedArray(
 
     Raises:
         CudaError: as in `bindTextureToArray`.
-
-    Source:
-        CUDA C++ Programming Guide 11, "Texture Reference API".
 
     Example:
         >>> from jaxtex import cuda
@@ -131,9 +125,6 @@ def bindTexture(
 
     Raises:
         CudaError: as in `bindTextureToArray`.
-
-    Source:
-        CUDA C++ Programming Guide 11, "Texture Reference API".
 
     Example:
         >>> import jax.numpy as jnp
@@ -182,9 +173,6 @@ def bindTexture2D(
 
     Raises:
         CudaError: as in `bindTextureToArray`.
-
-    Source:
-        CUDA C++ Programming Guide 11, "Texture Reference API".
 
     Example:
         >>> import jax.numpy as jnp

@@ -14,14 +14,13 @@ from ... import texture as core
 from ...modes import Arithmetic, TextureKind
 from ...sampler import MAX_ANISOTROPY, Sampler
 from ..enums import AddressMode, ArrayFlags, FilterMode, ReadMode, ResourceType
-from ..errors import INVALID_VALUE, CudaError, check_type, choose
+from ..errors import INVALID_VALUE, NOT_SUPPORTED, CudaError, check_type, choose, release
 from ..functions import cuda_function
 from ..kinds import NEWEST_COMPUTE_CAPABILITY, TEXTURE_KINDS
 from ..memory.channel_formats import FLOAT, ChannelFormatDesc, check_modeled
 from ..memory.resource_descriptor import ResourceDesc
 from ..structs import Components, OneLine, value
-from .descriptors import AddressModes, BorderColor, ResourceViewDesc, TextureDesc
-from .format_checks import check_levels, check_read
+from .descriptors import AddressModes, BorderColor, ResourceViewDesc, TextureDesc, check_levels, check_read
 from .resources import resource_format, resource_levels
 
 NAME = "createTextureObject"
@@ -107,7 +106,6 @@ def createTextureObject(
         pResViewDesc: a part of an array or of a mipmapped array, a `ResourceViewDesc`; ``None`` is the whole resource.
         arithmetic: ``"hardware"`` returns the values of an NVIDIA texture unit; ``"float"`` computes weights and sums
             in float32, which is less work. See `jaxtex.Sampler`.
-        compute_capability: the compute capability whose size limits apply to linear and pitched memory, such as 9.0.
 
     Returns:
         A `TextureObject` with the texels that the resource has now. A later copy or write returns another array; make
@@ -122,9 +120,6 @@ def createTextureObject(
             cudaErrorInvalidChannelDescriptor, for a format that CUDA does not have; cudaErrorNotSupported, for a format
             that this package does not model; cudaErrorInvalidValue, for everything else that CUDA refuses.
         TypeError: if an argument is of another class.
-
-    Source:
-        CUDA Runtime API, `cudaCreateTextureObject`.
 
     Example:
         >>> import jax.numpy as jnp
@@ -162,6 +157,99 @@ def createTextureObject(
     given = (resource, texture, view)
     object.__setattr__(made, "_made_of", tuple(part and dataclasses.replace(part) for part in given))
     return made
+
+
+@cuda_function
+def destroyTextureObject(texObject: TextureObject) -> None:
+    """Marks a texture object as destroyed: `cudaDestroyTextureObject`. There is nothing to release.
+
+    Args:
+        texObject: a `TextureObject`. Later use is an error, except of copies that a JAX transformation made.
+
+    Raises:
+        CudaError: cudaErrorInvalidResourceHandle, if it was destroyed before.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from jaxtex import cuda
+        >>> t = cuda.createTextureObject(cuda.ResourceDesc.Linear(jnp.arange(4)), cuda.TextureDesc())
+        >>> cuda.destroyTextureObject(t)
+    """
+    release("destroyTextureObject", _check_object("destroyTextureObject", texObject))
+
+
+@cuda_function
+def getTextureObjectResourceDesc(texObject: TextureObject) -> ResourceDesc:
+    """Returns the resource that a texture object was made of: `cudaGetTextureObjectResourceDesc`.
+
+    Args:
+        texObject: a `TextureObject` as `createTextureObject` returned it. An object that went through a transformation
+            has no descriptors.
+
+    Returns:
+        A `ResourceDesc`.
+
+    Raises:
+        CudaError: cudaErrorNotSupported, if the object has no descriptors.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from jaxtex import cuda
+        >>> t = cuda.createTextureObject(cuda.ResourceDesc.Linear(jnp.arange(4)), cuda.TextureDesc())
+        >>> cuda.getTextureObjectResourceDesc(t).resType.name
+        'Linear'
+    """
+    return _made_of("getTextureObjectResourceDesc", texObject)[0]
+
+
+@cuda_function
+def getTextureObjectTextureDesc(texObject: TextureObject) -> TextureDesc:
+    """Returns the descriptor that a texture object was made with: `cudaGetTextureObjectTextureDesc`.
+
+    Returns:
+        A `TextureDesc`.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from jaxtex import cuda
+        >>> t = cuda.createTextureObject(cuda.ResourceDesc.Linear(jnp.arange(4)), cuda.TextureDesc(sRGB=1))
+        >>> cuda.getTextureObjectTextureDesc(t).sRGB
+        1
+    """
+    return _made_of("getTextureObjectTextureDesc", texObject)[1]
+
+
+@cuda_function
+def getTextureObjectResourceViewDesc(texObject: TextureObject) -> ResourceViewDesc | None:
+    """Returns the view that a texture object was made with: `cudaGetTextureObjectResourceViewDesc`.
+
+    Returns:
+        A `ResourceViewDesc`, or ``None`` if there was none.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from jaxtex import cuda
+        >>> t = cuda.createTextureObject(cuda.ResourceDesc.Linear(jnp.arange(4)), cuda.TextureDesc())
+        >>> cuda.getTextureObjectResourceViewDesc(t) is None
+        True
+    """
+    return _made_of("getTextureObjectResourceViewDesc", texObject)[2]
+
+
+def _check_object(function: str, t: object) -> TextureObject:
+    return check_type(function, "texObject", t, TextureObject, "createTextureObject makes one")
+
+
+def _made_of(function: str, t: object) -> tuple[ResourceDesc, TextureDesc, ResourceViewDesc | None]:
+    """The descriptors of a texture object (801)."""
+    made_of = getattr(_check_object(function, t), "_made_of", None)
+    if made_of is None:
+        raise CudaError(
+            NOT_SUPPORTED,
+            f"{function}: texObject went through a transformation such as jax.jit, which keeps no descriptors, "
+            f"expected what createTextureObject returned; keep the descriptors beside the object.",
+        )
+    return made_of
 
 
 def is_readable_as(t: TextureObject, kind: TextureKind) -> bool:

@@ -183,9 +183,6 @@ def unbindTexture(texref: BoundTexture | TextureReference) -> None:
         texref: a `BoundTexture`. Copies of it, such as those that a compiled function was given, stay bound. A
             reference that is not bound is accepted.
 
-    Source:
-        CUDA C++ Programming Guide 11, "Texture Reference API".
-
     Example:
         >>> import jax.numpy as jnp
         >>> from jaxtex import cuda
@@ -212,9 +209,6 @@ def getTextureAlignmentOffset(texref: BoundTexture) -> int:
     Raises:
         CudaError: cudaErrorInvalidTextureBinding, if the reference is not bound.
 
-    Source:
-        CUDA C++ Programming Guide 11, "Texture Reference API".
-
     Example:
         >>> import jax.numpy as jnp
         >>> from jaxtex import cuda
@@ -234,9 +228,6 @@ def getTextureReference(symbol: BoundTexture | TextureReference) -> TextureRefer
 
     Returns:
         The `TextureReference`.
-
-    Source:
-        CUDA C++ Programming Guide 11, "Texture Reference API".
 
     Example:
         >>> from jaxtex import cuda
