@@ -45,7 +45,7 @@ from .enums import (
     TextureType,
 )
 from .errors import CudaError, getErrorName, getErrorString, getLastError, peekAtLastError
-from .kinds import NEWEST_COMPUTE_CAPABILITY
+from .kinds import NEWEST_COMPUTE_CAPABILITY, DeviceProp, getDeviceProperties
 from .memory.allocation import (
     deviceGetTexture1DLinearMaxWidth,
     freeArray,
@@ -83,7 +83,7 @@ from .memory.pitched_memory import (
 )
 from .memory.resource_descriptor import ResourceDesc
 from .names import answer
-from .surfaces.formatted_stores import sust_p
+from .ptx import suq, sured_b, sured_p, sust_p, txq
 from .surfaces.surface_functions import SURFACE_FUNCTIONS
 from .surfaces.surface_objects import (
     SurfaceObject,
@@ -122,10 +122,10 @@ globals().update(TEXTURE_FUNCTIONS | SURFACE_FUNCTIONS | COPY_FUNCTIONS | HALF_F
 
 CLASSES = (
     *("AddressMode", "Array", "ArrayFlags", "BoundTexture", "ChannelFormatDesc", "ChannelFormatKind", "CudaError"),
-    *("Error", "Extent", "FilterMode", "GraphicsCubeFace", "Memcpy3DParms", "MemcpyKind", "MipmappedArray"),
-    *("PitchedPtr", "Pos", "ReadMode", "ResourceDesc", "ResourceType", "ResourceViewDesc", "ResourceViewFormat"),
-    *("SurfaceBoundaryMode", "SurfaceFormatMode", "SurfaceObject", "SurfaceReference", "SurfaceType", "TextureDesc"),
-    *("TextureObject", "TextureReference", "TextureType", "surface", "texture"),
+    *("DeviceProp", "Error", "Extent", "FilterMode", "GraphicsCubeFace", "Memcpy3DParms", "MemcpyKind"),
+    *("MipmappedArray", "PitchedPtr", "Pos", "ReadMode", "ResourceDesc", "ResourceType", "ResourceViewDesc"),
+    *("ResourceViewFormat", "SurfaceBoundaryMode", "SurfaceFormatMode", "SurfaceObject", "SurfaceReference"),
+    *("SurfaceType", "TextureDesc", "TextureObject", "TextureReference", "TextureType", "surface", "texture"),
 )
 __all__ = sorted(("NEWEST_COMPUTE_CAPABILITY", *CLASSES, *DECLARATIONS, *UNDERSCORED))  # pyright: ignore[reportUnsupportedDunderAll]
 __dir__ = listing(__all__)

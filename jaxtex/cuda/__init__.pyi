@@ -13,7 +13,8 @@ from .enums import (AddressMode as AddressMode, ArrayFlags as ArrayFlags, Channe
     TextureType as TextureType)
 from .errors import (CudaError as CudaError, getErrorName as getErrorName, getErrorString as getErrorString,
     getLastError as getLastError, peekAtLastError as peekAtLastError)
-from .kinds import (NEWEST_COMPUTE_CAPABILITY as NEWEST_COMPUTE_CAPABILITY)
+from .kinds import (DeviceProp as DeviceProp, NEWEST_COMPUTE_CAPABILITY as NEWEST_COMPUTE_CAPABILITY,
+    getDeviceProperties as getDeviceProperties)
 from .memory.allocation import (deviceGetTexture1DLinearMaxWidth as deviceGetTexture1DLinearMaxWidth,
     freeArray as freeArray, freeMipmappedArray as freeMipmappedArray, malloc3DArray as malloc3DArray,
     mallocArray as mallocArray, mallocMipmappedArray as mallocMipmappedArray)
@@ -27,7 +28,7 @@ from .memory.pitched_memory import (PitchedPtr as PitchedPtr, Pos as Pos, free a
     make_cudaPitchedPtr as make_cudaPitchedPtr, make_cudaPos as make_cudaPos, malloc as malloc, malloc3D as malloc3D,
     mallocPitch as mallocPitch, memset as memset, memset2D as memset2D, memset3D as memset3D)
 from .memory.resource_descriptor import (ResourceDesc as ResourceDesc)
-from .surfaces.formatted_stores import (sust_p as sust_p)
+from .ptx import (suq as suq, sured_b as sured_b, sured_p as sured_p, sust_p as sust_p, txq as txq)
 from .surfaces.surface_objects import (SurfaceObject as SurfaceObject, SurfaceReference as SurfaceReference,
     bindSurfaceToArray as bindSurfaceToArray, createSurfaceObject as createSurfaceObject,
     destroySurfaceObject as destroySurfaceObject, getSurfaceObjectResourceDesc as getSurfaceObjectResourceDesc,

@@ -84,6 +84,10 @@ RUNTIME = {
     "freeArray": ("cudaArray_t array", RELEASES),
     "freeMipmappedArray": ("cudaMipmappedArray_t mipmappedArray", RELEASES),
     "getChannelDesc": ("cudaChannelFormatDesc* desc; cudaArray_const_t array", ""),
+    "getDeviceProperties": (
+        "cudaDeviceProp* prop; int device",
+        "the limits in the guide's table, for `compute_capability=`; no device is asked",
+    ),
     "getErrorName": ("cudaError_t error", ""),
     "getErrorString": ("cudaError_t error", ""),
     "getLastError": ("", NO_ERRORS),
@@ -221,9 +225,14 @@ DIFFERENCES = {
     "Lod": f"{READS}; levels are arrays",
     "Grad": f"{READS}, except anisotropic reads, which are close; derivatives are arrays or tuples",
 }
+OF_ANY_KIND = "one function for every kind of surface, which returns the new `Array`"
 # Instructions of PTX, for which CUDA C++ has no functions.
 PTX = {
-    "sust_p": ("sust.p{.dim}.{vec}.b32{.clamp} [surface, {x, ...}], {data}", "one function for every kind of surface"),
+    "suq": ("suq.query.b32 d, [surface]", "the query is a string"),
+    "sured_b": ("sured.b.op.geom.ctype.clamp [surface, {x, ...}], data", OF_ANY_KIND),
+    "sured_p": ("sured.p.op.geom.b32.clamp [surface, {x, ...}], data", f"{OF_ANY_KIND}; texels have 4 bytes"),
+    "sust_p": ("sust.p.geom.vec.b32.clamp [surface, {x, ...}], {data}", OF_ANY_KIND),
+    "txq": ("txq.query.b32 d, [texture]; txq.level.query.b32 d, [texture], lod", "the query is a string"),
 }
 
 
@@ -308,7 +317,7 @@ DECLARATIONS = {
     **of_textures(),
     **of_surfaces(),
     **{
-        name: Declaration(name, f"{text}; of PTX", (), f"PTX ISA, `{text.split('{')[0]}`.", differs)
+        name: Declaration(name, f"{text}; of PTX", (), f"PTX ISA, `{name.replace('_', '.')}`.", differs)
         for name, (text, differs) in PTX.items()
     },
 }

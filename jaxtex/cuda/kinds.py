@@ -1,14 +1,16 @@
-"""The kinds of textures and surfaces: their names in CUDA, how they are built, and their largest sizes on a device."""
+"""The kinds of textures and surfaces: their names in CUDA, how they are built, and what devices allow of them."""
 
 # pyright: strict
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .. import texture as core
 from ..modes import TextureKind
 from .enums import TextureType
 from .errors import INVALID_VALUE, CudaError
+from .functions import cuda_function
+from .structs import Struct, struct
 
 NEWEST_COMPUTE_CAPABILITY = 12.1
 
@@ -95,3 +97,100 @@ def limit_of(function: str, what: str, compute_capability: object) -> tuple[int,
             f"{min(table)}.",
         )
     return table[max(version for version in table if version <= compute_capability)]
+
+
+# In bytes: of linear memory, and of the pitch of a texture over pitched memory.
+TEXTURE_ALIGNMENT, PITCH_ALIGNMENT = 512, 32
+# The fields of `DeviceProp`, each with the row of `LIMITS` and the axes that it holds.
+DEVICE_LIMITS = {
+    "maxTexture1D": ("1D texture", (0,)),
+    "maxTexture1DLinear": ("1D texture from linear memory", (0,)),
+    "maxTexture1DLayered": ("1D layered texture", (0, 2)),
+    "maxTexture2D": ("2D texture", (0, 1)),
+    "maxTexture2DLinear": ("2D texture from pitched memory", (0, 1)),
+    "maxTexture2DGather": ("2D texture with gather", (0, 1)),
+    "maxTexture2DLayered": ("2D layered texture", (0, 1, 2)),
+    "maxTexture3D": ("3D texture", (0, 1, 2)),
+    "maxTextureCubemap": ("cubemap", (0,)),
+    "maxTextureCubemapLayered": ("layered cubemap", (0, 2)),
+    "maxSurface1D": ("1D surface", (0,)),
+    "maxSurface1DLayered": ("1D layered surface", (0, 2)),
+    "maxSurface2D": ("2D surface", (0, 1)),
+    "maxSurface2DLayered": ("2D layered surface", (0, 1, 2)),
+    "maxSurface3D": ("3D surface", (0, 1, 2)),
+    "maxSurfaceCubemap": ("cubemap surface", (0,)),
+    "maxSurfaceCubemapLayered": ("layered cubemap surface", (0, 2)),
+}
+
+
+@struct()
+class DeviceProp(Struct):
+    """What a device allows of textures and surfaces: `cudaDeviceProp`. `getDeviceProperties` returns one.
+
+    Args:
+        major, minor: the compute capability.
+        textureAlignment, texturePitchAlignment: in bytes. Memory of JAX needs no alignment, but a pitch does.
+        maxTexture1D, maxTexture1DLinear, maxTextureCubemap, maxSurface1D, maxSurfaceCubemap: the largest width.
+        maxTexture2D, maxTexture2DLinear, maxTexture2DGather, maxSurface2D: the largest width and height.
+        maxTexture3D, maxSurface3D: the largest width, height and depth.
+        maxTexture1DLayered, maxTextureCubemapLayered, maxSurface1DLayered, maxSurfaceCubemapLayered: the largest width
+            and number of layers; of a cubemap, faces count as layers.
+        maxTexture2DLayered, maxSurface2DLayered: the largest width, height and number of layers.
+
+    Source:
+        CUDA Runtime API, `cudaDeviceProp`.
+
+    Example:
+        >>> from jaxtex import cuda
+        >>> cuda.DeviceProp().maxTexture2D
+        (0, 0)
+    """
+
+    major: int = 0
+    minor: int = 0
+    textureAlignment: int = 0
+    texturePitchAlignment: int = 0
+    maxTexture1D: int = 0
+    maxTexture1DLinear: int = 0
+    maxTexture1DLayered: tuple[int, int] = (0, 0)
+    maxTexture2D: tuple[int, int] = (0, 0)
+    maxTexture2DLinear: tuple[int, int] = (0, 0)
+    maxTexture2DGather: tuple[int, int] = (0, 0)
+    maxTexture2DLayered: tuple[int, int, int] = (0, 0, 0)
+    maxTexture3D: tuple[int, int, int] = (0, 0, 0)
+    maxTextureCubemap: int = 0
+    maxTextureCubemapLayered: tuple[int, int] = (0, 0)
+    maxSurface1D: int = 0
+    maxSurface1DLayered: tuple[int, int] = (0, 0)
+    maxSurface2D: tuple[int, int] = (0, 0)
+    maxSurface2DLayered: tuple[int, int, int] = (0, 0, 0)
+    maxSurface3D: tuple[int, int, int] = (0, 0, 0)
+    maxSurfaceCubemap: int = 0
+    maxSurfaceCubemapLayered: tuple[int, int] = (0, 0)
+
+
+@cuda_function
+def getDeviceProperties(device: int = 0, *, compute_capability: float = NEWEST_COMPUTE_CAPABILITY) -> DeviceProp:
+    """Returns what a device allows of textures and surfaces: `cudaGetDeviceProperties`.
+
+    Args:
+        device: without effect: no device is asked, and a call has one result on every machine.
+        compute_capability: the compute capability whose limits are returned, such as 9.0.
+
+    Returns:
+        A `DeviceProp`, with the limits that the functions of this module apply for this compute capability.
+
+    Raises:
+        CudaError: cudaErrorInvalidValue, if no such compute capability has limits.
+
+    Example:
+        >>> from jaxtex import cuda
+        >>> cuda.getDeviceProperties(compute_capability=9.0).maxTexture2D
+        (131072, 65536)
+    """
+    limits: dict[str, Any] = {}
+    for field, (row, axes) in DEVICE_LIMITS.items():
+        limit = limit_of("getDeviceProperties", row, compute_capability)
+        limits[field] = limit[0] if axes == (0,) else tuple(limit[axis] for axis in axes)
+    major, minor = divmod(round(10 * compute_capability), 10)
+    return DeviceProp(major, minor, TEXTURE_ALIGNMENT, PITCH_ALIGNMENT, **limits)

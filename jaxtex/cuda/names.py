@@ -24,8 +24,8 @@ TYPES = {
     "cudaTextureReadMode": "ReadMode",
 }
 STRUCTS = (
-    *("ChannelFormatDesc", "Extent", "Memcpy3DParms", "PitchedPtr", "Pos", "ResourceDesc", "ResourceViewDesc"),
-    "TextureDesc",
+    *("ChannelFormatDesc", "DeviceProp", "Extent", "Memcpy3DParms", "PitchedPtr", "Pos", "ResourceDesc"),
+    *("ResourceViewDesc", "TextureDesc"),
 )
 # What the names of an enumeration's members start with in CUDA.
 ENUMERATIONS: dict[str, type[IntEnum | IntFlag]] = {

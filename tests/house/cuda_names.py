@@ -183,7 +183,7 @@ def grouped(names, note):
 def in_cuda(name):
     """The name that a function has in CUDA."""
     if name in declared.PTX:
-        return declared.PTX[name][0].split("{")[0]
+        return name.replace("_", ".")
     return DECLARATIONS[name].text.split("(")[0].removesuffix("<T>").split()[-1]
 
 

@@ -2,6 +2,10 @@
 
 # pyright: strict
 
+import dataclasses
+import warnings
+import weakref
+
 import jax
 
 from ..._engine.describe.levels import level_size
@@ -13,6 +17,10 @@ from ..structs import TupleStruct, struct, value
 from .channel_formats import ChannelFormatDesc
 
 SHAPE_FLAGS = ArrayFlags.Layered | ArrayFlags.Cubemap
+# The mipmapped array and the level of arrays that `getMipmappedArrayLevel` returned.
+LEVELS: weakref.WeakKeyDictionary["Array", tuple[weakref.ref["MipmappedArray"], int]] = weakref.WeakKeyDictionary()
+# Levels of mipmapped arrays that are written as arrays of their own, each with the function that writes.
+UNSTORED: weakref.WeakKeyDictionary["MipmappedArray", dict[int, str]] = weakref.WeakKeyDictionary()
 
 
 @struct()
@@ -152,8 +160,9 @@ def getMipmappedArrayLevel(mipmappedArray: MipmappedArray, level: int) -> Array:
         level: which level, an int from 0 for the finest.
 
     Returns:
-        An `Array` with the texels of the level. Writes to it do not change `mipmappedArray`; to change a
-        level of it, use ``memcpyToArray(mipmappedArray, values, level=level)``.
+        An `Array` with the texels of the level. Writes to it do not change `mipmappedArray`:
+        ``memcpyToArray(mipmappedArray, levelArray, level=level)`` returns one that holds them. If they are not stored,
+        `createTextureObject` of `mipmappedArray` warns.
 
     Gradients:
         To the texels of the level: the identity.
@@ -170,7 +179,41 @@ def getMipmappedArrayLevel(mipmappedArray: MipmappedArray, level: int) -> Array:
     name, remedy = "getMipmappedArrayLevel", "mallocMipmappedArray makes one"
     mipmap = check_type(name, "mipmappedArray", mipmappedArray, MipmappedArray, remedy)
     level = check_index(name, "level", level, len(mipmap.levels))
-    return Array(mipmap.levels[level], mipmap.desc, level_extent(mipmap.extent, mipmap.flags, level), mipmap.flags)
+    mention_unstored(name, mipmap, only=level)
+    extent = level_extent(mipmap.extent, mipmap.flags, level)
+    array = Array(mipmap.levels[level], mipmap.desc, extent, mipmap.flags)
+    LEVELS[array] = (weakref.ref(mipmap), level)
+    return array
+
+
+def will_be_written(function: str, array: Array) -> None:
+    """Marks the mipmapped array of which `array` is a level: it does not hold what is written to `array`."""
+    if array in LEVELS:
+        made_of, level = LEVELS[array]
+        mipmap = made_of()
+        if mipmap is not None:
+            UNSTORED.setdefault(mipmap, {})[level] = function
+
+
+def with_level(mipmap: MipmappedArray, level: int, texels: jax.Array) -> MipmappedArray:
+    """A mipmapped array with another level."""
+    stored = dataclasses.replace(mipmap, levels=(*mipmap.levels[:level], texels, *mipmap.levels[level + 1 :]))
+    rest = {other: function for other, function in UNSTORED.get(mipmap, {}).items() if other != level}
+    if rest:
+        UNSTORED[stored] = rest
+    return stored
+
+
+def mention_unstored(function: str, mipmap: MipmappedArray, only: int | None = None) -> None:
+    """Warns of levels that are written as arrays of their own and not stored: in CUDA such an array is the level."""
+    for level, writer in UNSTORED.get(mipmap, {}).items():
+        if only in (None, level):
+            warnings.warn(
+                f"{function}: level {level} of mipmappedArray went to {writer} as an array of its own, and "
+                f"mipmappedArray does not hold what is written there; store the array that the last write returned: "
+                f"mipmappedArray = memcpyToArray(mipmappedArray, levelArray, level={level}).",
+                stacklevel=4,
+            )
 
 
 @cuda_function

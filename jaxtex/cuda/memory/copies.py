@@ -19,7 +19,7 @@ from ..declarations import DECLARATIONS
 from ..enums import MemcpyKind
 from ..errors import INVALID_VALUE, CudaError, check_index, check_type
 from ..functions import TEXTS, Text, cuda_function, made, missing
-from .arrays import Array, MipmappedArray, check_array
+from .arrays import Array, MipmappedArray, check_array, will_be_written, with_level
 from .channel_formats import ChannelFormatDesc, as_texels
 from .numbers import as_destination, as_memory, counts, is_literal, whole_numbers
 from .regions import Box, Region, box_of_rows, check_memcpy_kind, copy_part
@@ -101,15 +101,6 @@ COPIES = {
         NEW_MEMORY,
         f"To `dst` and the texels of `src`, {PITCH_FITS}",
         {"CudaError": OUTSIDE},
-        """
-        >>> import jax.numpy as jnp
-        >>> from jaxtex import cuda
-        >>> array = cuda.mallocArray(cuda.createChannelDesc("float"), 3, 2)
-        >>> array = cuda.memcpyToArray(array, jnp.arange(6.0).reshape(2, 3))
-        >>> cuda.memcpy2DFromArray(jnp.zeros((2, 2)), 8, array, 4, 0, 8, 2)
-        Array([[1., 2.],
-               [4., 5.]], dtype=float32)
-        """,
     ),
     "memcpy2DArrayToArray": Text(
         "Returns an array with a part copied from another array: `cudaMemcpy2DArrayToArray`.",
@@ -119,15 +110,6 @@ COPIES = {
             "CudaError": "cudaErrorInvalidValue, if a part does not lie within its array, or cuts an element, or if "
             f"the elements differ in size; {DIRECTION}"
         },
-        """
-        >>> import jax.numpy as jnp
-        >>> from jaxtex import cuda
-        >>> empty = cuda.mallocArray(cuda.createChannelDesc("float"), 2, 2)
-        >>> array = cuda.memcpyToArray(empty, jnp.array([[1.0, 2.0], [3.0, 4.0]]))
-        >>> cuda.memcpy2DArrayToArray(empty, 0, 0, array, 4, 0, 4, 2).texels[..., 0]
-        Array([[2., 0.],
-               [4., 0.]], dtype=float32)
-        """,
     ),
 }
 __test__ = {name: text.example for name, text in COPIES.items()}
@@ -263,6 +245,8 @@ def copy_run(function: str, given: dict[str, Any]) -> Any:
     (count,) = counts(function, count=given["count"])
     run = Region(0, count, count, count, 1, 1)
     dst, src = given["dst"], given["src"]
+    if "dst" in arrays:
+        will_be_written(function, dst)
     memory = src.texels if "src" in arrays else _memory(function, src, dst)
     stored = dst.texels if "dst" in arrays else as_destination(function, "dst", dst)
     source, target = parts.get("src", run), parts.get("dst", run)
@@ -297,6 +281,8 @@ def copy_rows(function: str, given: dict[str, Any]) -> Any:
     for end in {"dst", "src"} - {*arrays}:
         pitch = pitches[f"{end[0]}pitch"]
         parts[end] = Region(0, pitch, pitch * height, width, height, 1)
+    if "dst" in arrays:
+        will_be_written(function, dst)
     memory = src if "src" in arrays else _memory(function, src, dst)
     stored = dst if "dst" in arrays else as_destination(function, "dst", dst)
     return copy_part(memory, stored, function=function, source=parts["src"], target=parts["dst"])
@@ -348,8 +334,9 @@ def _replace_all(dst: AnyArray, src: Any, level: object) -> AnyArray:
     if isinstance(dst, MipmappedArray):
         chosen = _check_level(name, check_type(name, "dst", dst, MipmappedArray, ""), level)
         values = _check_values(name, src, dst.levels[chosen], dst.desc)
-        return dataclasses.replace(dst, levels=(*dst.levels[:chosen], values, *dst.levels[chosen + 1 :]))
+        return with_level(dst, chosen, values)
     array = check_array(name, "dst", dst, level)
+    will_be_written(name, array)
     return dataclasses.replace(array, texels=_check_values(name, src, array.texels, array.desc))
 
 

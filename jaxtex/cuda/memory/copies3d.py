@@ -11,7 +11,7 @@ from ..enums import MemcpyKind
 from ..errors import INVALID_VALUE, CudaError, check_type
 from ..functions import cuda_function
 from ..structs import Struct, struct
-from .arrays import Array, Extent, check_array
+from .arrays import Array, Extent, check_array, will_be_written
 from .numbers import as_destination, as_memory, counts
 from .pitched_memory import PITCHED_REMEDY, PitchedPtr, Pos, region_of
 from .regions import Box, Region, box_at, check_memcpy_kind, copy_part
@@ -112,6 +112,7 @@ def memcpy3D(p: Memcpy3DParms) -> Array | jax.Array:
     values = src if isinstance(src, Array) else as_memory(src.ptr)
     names = ("p.srcPtr", "p.dstPtr")
     if isinstance(dst, Array):
+        will_be_written(name, dst)
         return copy_part(values, dst, function=name, source=source, target=target, names=names)
     memory = as_destination(name, "p.dstPtr", dst.ptr)
     return copy_part(values, memory, function=name, source=source, target=target, names=names)

@@ -24,18 +24,21 @@ from ..._jax.calls import typed_jit
 from ..._jax.versions import is_x64
 from ..._tables.address_rules import clamp, is_inside, last
 from ...modes import TextureKind
-from ...surface import OUTSIDE, report, surface_read, surface_write
+from ...surface import OUTSIDE, report, surface_add, surface_max, surface_min, surface_read, surface_write
 from ..enums import SurfaceBoundaryMode
 from ..errors import INVALID_VALUE, MISALIGNED_ADDRESS, CudaError, choose
 from ..kinds import TEXTURE_KINDS
-from ..memory.arrays import Array
+from ..memory.arrays import Array, will_be_written
 from ..memory.channel_formats import BASE_TYPES, ChannelFormatDesc, parse_type
-from ..memory.numbers import as_numbers, bit_cast, word_dtype
+from ..memory.numbers import as_numbers, bit_cast, is_literal, word_dtype
 from .surface_objects import array_of_kind
 
 # Types of 64 bits, which an access may have and a channel may not.
 WIDE_DTYPES = {"long": "int64", "longlong": "int64", "ulong": "uint64", "ulonglong": "uint64"}
 MAX_BYTES = 16
+# The least and the largest of bits are their conjunction and their disjunction.
+BITWISE = ("and", "or")
+REDUCTIONS = {"add": surface_add, "min": surface_min, "max": surface_max, "and": surface_min, "or": surface_max}
 COORDINATES = ("x", "y", "z", "layer", "face", "layerFace")
 
 
@@ -62,6 +65,7 @@ def write_units(function: str, kind: TextureKind, given: dict[str, Any]) -> Arra
     array, indices, access, mode = check_access(function, kind, given)
     shape = np.broadcast_shapes(*(index.shape for index in indices))
     values = check_data(function, given["data"], shape, access)
+    will_be_written(function, array)
     return _write_units(array, values, indices, function=function, access=access, mode=mode)
 
 
@@ -137,7 +141,7 @@ def _any_misaligned(x: jax.Array, *, size: int) -> jax.Array:
 
 def check_data(function: str, data: ArrayLike, shape: tuple[int, ...], access: Access) -> jax.Array:
     """The values of a write, of the dtype of the access, and with its vectors along the last axis."""
-    values = as_numbers(function, "data", data, access.dtype)
+    values = data_of(function, data, access.dtype)
     if values.dtype != access.dtype:
         raise CudaError(
             INVALID_VALUE,
@@ -152,6 +156,14 @@ def check_data(function: str, data: ArrayLike, shape: tuple[int, ...], access: A
             f"of the coordinates{', and has the whole vector along its last axis' if vector else ''}.",
         )
     return values
+
+
+def data_of(function: str, data: Any, dtype: np.dtype) -> Any:
+    """The values of a write, of `dtype` where its numbers may stand for those of `dtype`. A tuple holds components."""
+    if not isinstance(data, tuple) or is_literal(data):
+        return as_numbers(function, "data", data, dtype)
+    components = [as_numbers(function, "data", component, dtype) for component in cast(tuple[Any, ...], data)]
+    return jnp.stack(jnp.broadcast_arrays(*components), axis=-1)
 
 
 def broadcasts_to(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
@@ -202,6 +214,43 @@ def store_units(
     values = bit_cast(data, np.dtype(surface.dtype))
     written = surface_write(surface, values, indices, boundary_mode="zero", layer=layer)
     return dataclasses.replace(array, texels=as_texels(array, access, written))
+
+
+@typed_jit("function", "access", "mode", "op", "in_bytes")
+def reduce_units(
+    array: Array,
+    data: jax.Array,
+    coords: tuple[jax.Array, ...],
+    *,
+    function: str,
+    access: Access,
+    mode: SurfaceBoundaryMode,
+    op: str,
+    in_bytes: bool,
+) -> Array:
+    """The array after numbers are reduced into its units, at an x in bytes or in units."""
+    surface = as_surface(array, access)
+    indices, layer = unit_indices(function, surface, coords, access.size if in_bytes else 1, mode)
+    units, values = bit_cast(surface.texels, access.dtype), jnp.asarray(data, access.dtype)[..., None]
+    if op in BITWISE:  # a channel for each bit
+        units, values = bits_of(units), bits_of(values)
+    reduce = REDUCTIONS[op]
+    reduced = reduce(dataclasses.replace(surface, texels=units), values, indices, boundary_mode="zero", layer=layer)
+    texels = of_bits(reduced.texels, access.dtype) if op in BITWISE else reduced.texels
+    return dataclasses.replace(array, texels=as_texels(array, access, dataclasses.replace(surface, texels=texels)))
+
+
+def bits_of(numbers: jax.Array) -> jax.Array:
+    """The bits of 32-bit numbers, along the last axis, which had one element."""
+    words = jax.lax.bitcast_convert_type(numbers, jnp.uint32)
+    return ((words >> jnp.arange(32, dtype=jnp.uint32).reshape(*(1,) * (words.ndim - 1), 32)) & 1).astype(jnp.uint8)
+
+
+def of_bits(bits: jax.Array, dtype: np.dtype) -> jax.Array:
+    """The numbers of these bits, along a last axis of one element."""
+    shifts = jnp.arange(32, dtype=jnp.uint32).reshape(*(1,) * (bits.ndim - 1), 32)
+    words = (bits.astype(jnp.uint32) << shifts).sum(-1, keepdims=True, dtype=jnp.uint32)
+    return jax.lax.bitcast_convert_type(words, dtype)
 
 
 def units_per_row(array: Array, access: Access) -> int:

@@ -21,7 +21,7 @@ from ..errors import (
 )
 from ..functions import cuda_function
 from ..kinds import NEWEST_COMPUTE_CAPABILITY, TEXTURE_KINDS, check_limits
-from ..memory.arrays import Array
+from ..memory.arrays import Array, will_be_written
 from ..memory.channel_formats import ChannelFormatDesc, check_desc
 from ..memory.resource_descriptor import ResourceDesc
 from ..structs import OneLine, Struct, struct, value
@@ -90,7 +90,9 @@ def createSurfaceObject(
             f"{NAME}: pResDesc is of type {resource_type.name}, expected an array; getMipmappedArrayLevel returns a "
             f"level of a mipmapped array as one.",
         )
-    return SurfaceObject(check_backing(NAME, resource.memory, compute_capability))
+    array = check_backing(NAME, resource.memory, compute_capability)
+    will_be_written(NAME, array)
+    return SurfaceObject(array)
 
 
 @cuda_function
@@ -206,6 +208,7 @@ def bindSurfaceToArray(
             INVALID_CHANNEL_DESCRIPTOR,
             f"{name}: desc is {desc}, expected the format of the array, {array.desc}; leave it out.",
         )
+    will_be_written(name, array)
     return dataclasses.replace(surfref, array=check_backing(name, array))
 
 

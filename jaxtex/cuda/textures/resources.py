@@ -11,7 +11,7 @@ import numpy as np
 from ...modes import TextureKind
 from ..enums import ArrayFlags, ResourceType, ResourceViewFormat
 from ..errors import INVALID_VALUE, CudaError, check_type, choose
-from ..kinds import check_limits
+from ..kinds import PITCH_ALIGNMENT, check_limits
 from ..memory.arrays import Array, MipmappedArray
 from ..memory.channel_formats import (
     CHANNEL_TYPES,
@@ -27,8 +27,6 @@ from ..memory.regions import Region, read_region
 from ..memory.resource_descriptor import ResourceDesc
 from .descriptors import ResourceViewDesc
 
-# In bytes, of the pitch of a texture over pitched memory.
-PITCH_ALIGNMENT = 32
 # Names of view formats, and the names of the types that they stand for.
 VIEW_TYPES = {
     f"{row.view_format}{channels}": f"{row.name}{channels}" for row in CHANNEL_TYPES for channels in (1, 2, 4)

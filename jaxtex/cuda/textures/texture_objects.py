@@ -17,6 +17,7 @@ from ..enums import AddressMode, ArrayFlags, FilterMode, ReadMode, ResourceType
 from ..errors import INVALID_VALUE, NOT_SUPPORTED, CudaError, check_type, choose, release
 from ..functions import cuda_function
 from ..kinds import NEWEST_COMPUTE_CAPABILITY, TEXTURE_KINDS
+from ..memory.arrays import MipmappedArray, mention_unstored
 from ..memory.channel_formats import FLOAT, ChannelFormatDesc, check_modeled
 from ..memory.resource_descriptor import ResourceDesc
 from ..structs import Components, OneLine, value
@@ -138,6 +139,8 @@ def createTextureObject(
         )
     modes = modes_of(check_type(NAME, "pTexDesc", texture, TextureDesc, "TextureDesc() makes one"))
     desc = resource_format(NAME, resource, view)
+    if isinstance(resource.memory, MipmappedArray):
+        mention_unstored(NAME, resource.memory)
     check_read(NAME, desc, modes.read, modes.filter, srgb=bool(texture.sRGB))
     check_modeled(NAME, desc)
     levels, kind, flags = resource_levels(NAME, resource, desc, view, compute_capability)

@@ -12,6 +12,7 @@ from tests.house.test_house import SOURCES, imports
 
 # Rooms of the package, each with the rooms that it may import from; "" is what they share.
 ROOMS = {"": ("",), "memory": ("",), "textures": ("", "memory"), "surfaces": ("", "memory")}
+ROOMS["ptx"] = ("", "memory", "textures", "surfaces")
 CALLABLES = [name for name in cuda.__all__ if callable(getattr(cuda, name))]
 
 
