@@ -45,7 +45,7 @@ from .textures.texture_references import (BoundTexture as BoundTexture, TextureR
     unbindTexture as unbindTexture)
 
 _Vector = ArrayLike | tuple[ArrayLike, ...]
-_Texture = TextureObject | BoundTexture
+_AnyTexture = TextureObject | BoundTexture
 _Surface = SurfaceObject | SurfaceReference | Array
 texture = TextureReference
 surface = SurfaceReference
@@ -210,51 +210,51 @@ def surfCubemapread(surfObject: _Surface, x: ArrayLike, y: ArrayLike, face: Arra
     """Reads a face of a cubemap at byte x of row y."""
 def surfCubemapwrite(data: _Vector, surfObject: _Surface, x: ArrayLike, y: ArrayLike, face: ArrayLike, boundaryMode: SurfaceBoundaryMode | int = SurfaceBoundaryMode.Trap, *, T: str | None = None) -> Array:
     """Writes to a face of a cubemap at byte x of row y."""
-def tex1D(texObject: _Texture, x: ArrayLike, *, T: str | None = None) -> jax.Array:
+def tex1D(texObject: _AnyTexture, x: ArrayLike, *, T: str | None = None) -> jax.Array:
     """Reads a 1D array at x."""
-def tex1DGrad(texObject: _Texture, x: ArrayLike, dPdx: ArrayLike, dPdy: ArrayLike, *, T: str | None = None) -> jax.Array:
+def tex1DGrad(texObject: _AnyTexture, x: ArrayLike, dPdx: ArrayLike, dPdy: ArrayLike, *, T: str | None = None) -> jax.Array:
     """Reads a 1D array at x, with a level of detail from derivatives."""
-def tex1DLayered(texObject: _Texture, x: ArrayLike, layer: ArrayLike, *, T: str | None = None) -> jax.Array:
+def tex1DLayered(texObject: _AnyTexture, x: ArrayLike, layer: ArrayLike, *, T: str | None = None) -> jax.Array:
     """Reads a layer of a 1D layered array at x."""
-def tex1DLayeredGrad(texObject: _Texture, x: ArrayLike, layer: ArrayLike, dPdx: ArrayLike, dPdy: ArrayLike, *, T: str | None = None) -> jax.Array:
+def tex1DLayeredGrad(texObject: _AnyTexture, x: ArrayLike, layer: ArrayLike, dPdx: ArrayLike, dPdy: ArrayLike, *, T: str | None = None) -> jax.Array:
     """Reads a layer of a 1D layered array at x, with a level of detail from derivatives."""
-def tex1DLayeredLod(texObject: _Texture, x: ArrayLike, layer: ArrayLike, level: ArrayLike, *, T: str | None = None) -> jax.Array:
+def tex1DLayeredLod(texObject: _AnyTexture, x: ArrayLike, layer: ArrayLike, level: ArrayLike, *, T: str | None = None) -> jax.Array:
     """Reads a layer of a 1D layered array at x, with a given level of detail."""
-def tex1DLod(texObject: _Texture, x: ArrayLike, level: ArrayLike, *, T: str | None = None) -> jax.Array:
+def tex1DLod(texObject: _AnyTexture, x: ArrayLike, level: ArrayLike, *, T: str | None = None) -> jax.Array:
     """Reads a 1D array at x, with a given level of detail."""
-def tex1Dfetch(texObject: _Texture, x: ArrayLike, *, T: str | None = None) -> jax.Array:
+def tex1Dfetch(texObject: _AnyTexture, x: ArrayLike, *, T: str | None = None) -> jax.Array:
     """Reads single texels of linear memory by their integer index, without a filter."""
-def tex2D(texObject: _Texture, x: ArrayLike, y: ArrayLike, *, T: str | None = None) -> jax.Array:
+def tex2D(texObject: _AnyTexture, x: ArrayLike, y: ArrayLike, *, T: str | None = None) -> jax.Array:
     """Reads a 2D array, or pitched memory, at (x, y)."""
-def tex2DGrad(texObject: _Texture, x: ArrayLike, y: ArrayLike, dPdx: _Vector, dPdy: _Vector, *, T: str | None = None) -> jax.Array:
+def tex2DGrad(texObject: _AnyTexture, x: ArrayLike, y: ArrayLike, dPdx: _Vector, dPdy: _Vector, *, T: str | None = None) -> jax.Array:
     """Reads a 2D array, or pitched memory, at (x, y), with a level of detail from derivatives."""
-def tex2DLayered(texObject: _Texture, x: ArrayLike, y: ArrayLike, layer: ArrayLike, *, T: str | None = None) -> jax.Array:
+def tex2DLayered(texObject: _AnyTexture, x: ArrayLike, y: ArrayLike, layer: ArrayLike, *, T: str | None = None) -> jax.Array:
     """Reads a layer of a 2D layered array at (x, y)."""
-def tex2DLayeredGrad(texObject: _Texture, x: ArrayLike, y: ArrayLike, layer: ArrayLike, dPdx: _Vector, dPdy: _Vector, *, T: str | None = None) -> jax.Array:
+def tex2DLayeredGrad(texObject: _AnyTexture, x: ArrayLike, y: ArrayLike, layer: ArrayLike, dPdx: _Vector, dPdy: _Vector, *, T: str | None = None) -> jax.Array:
     """Reads a layer of a 2D layered array at (x, y), with a level of detail from derivatives."""
-def tex2DLayeredLod(texObject: _Texture, x: ArrayLike, y: ArrayLike, layer: ArrayLike, level: ArrayLike, *, T: str | None = None) -> jax.Array:
+def tex2DLayeredLod(texObject: _AnyTexture, x: ArrayLike, y: ArrayLike, layer: ArrayLike, level: ArrayLike, *, T: str | None = None) -> jax.Array:
     """Reads a layer of a 2D layered array at (x, y), with a given level of detail."""
-def tex2DLod(texObject: _Texture, x: ArrayLike, y: ArrayLike, level: ArrayLike, *, T: str | None = None) -> jax.Array:
+def tex2DLod(texObject: _AnyTexture, x: ArrayLike, y: ArrayLike, level: ArrayLike, *, T: str | None = None) -> jax.Array:
     """Reads a 2D array, or pitched memory, at (x, y), with a given level of detail."""
-def tex2Dgather(texObject: _Texture, x: ArrayLike, y: ArrayLike, comp: ArrayLike = 0, *, T: str | None = None) -> jax.Array:
+def tex2Dgather(texObject: _AnyTexture, x: ArrayLike, y: ArrayLike, comp: ArrayLike = 0, *, T: str | None = None) -> jax.Array:
     """Reads one channel of the four texels that a linear read at (x, y) would blend."""
-def tex3D(texObject: _Texture, x: ArrayLike, y: ArrayLike, z: ArrayLike, *, T: str | None = None) -> jax.Array:
+def tex3D(texObject: _AnyTexture, x: ArrayLike, y: ArrayLike, z: ArrayLike, *, T: str | None = None) -> jax.Array:
     """Reads a 3D array at (x, y, z)."""
-def tex3DGrad(texObject: _Texture, x: ArrayLike, y: ArrayLike, z: ArrayLike, dPdx: _Vector, dPdy: _Vector, *, T: str | None = None) -> jax.Array:
+def tex3DGrad(texObject: _AnyTexture, x: ArrayLike, y: ArrayLike, z: ArrayLike, dPdx: _Vector, dPdy: _Vector, *, T: str | None = None) -> jax.Array:
     """Reads a 3D array at (x, y, z), with a level of detail from derivatives."""
-def tex3DLod(texObject: _Texture, x: ArrayLike, y: ArrayLike, z: ArrayLike, level: ArrayLike, *, T: str | None = None) -> jax.Array:
+def tex3DLod(texObject: _AnyTexture, x: ArrayLike, y: ArrayLike, z: ArrayLike, level: ArrayLike, *, T: str | None = None) -> jax.Array:
     """Reads a 3D array at (x, y, z), with a given level of detail."""
-def texCubemap(texObject: _Texture, x: ArrayLike, y: ArrayLike, z: ArrayLike, *, T: str | None = None) -> jax.Array:
+def texCubemap(texObject: _AnyTexture, x: ArrayLike, y: ArrayLike, z: ArrayLike, *, T: str | None = None) -> jax.Array:
     """Reads a cubemap in the direction (x, y, z)."""
-def texCubemapGrad(texObject: _Texture, x: ArrayLike, y: ArrayLike, z: ArrayLike, dPdx: _Vector, dPdy: _Vector, *, T: str | None = None) -> jax.Array:
+def texCubemapGrad(texObject: _AnyTexture, x: ArrayLike, y: ArrayLike, z: ArrayLike, dPdx: _Vector, dPdy: _Vector, *, T: str | None = None) -> jax.Array:
     """Reads a cubemap in the direction (x, y, z), with a level of detail from derivatives."""
-def texCubemapLayered(texObject: _Texture, x: ArrayLike, y: ArrayLike, z: ArrayLike, layer: ArrayLike, *, T: str | None = None) -> jax.Array:
+def texCubemapLayered(texObject: _AnyTexture, x: ArrayLike, y: ArrayLike, z: ArrayLike, layer: ArrayLike, *, T: str | None = None) -> jax.Array:
     """Reads a layer of a layered cubemap in the direction (x, y, z)."""
-def texCubemapLayeredGrad(texObject: _Texture, x: ArrayLike, y: ArrayLike, z: ArrayLike, layer: ArrayLike, dPdx: _Vector, dPdy: _Vector, *, T: str | None = None) -> jax.Array:
+def texCubemapLayeredGrad(texObject: _AnyTexture, x: ArrayLike, y: ArrayLike, z: ArrayLike, layer: ArrayLike, dPdx: _Vector, dPdy: _Vector, *, T: str | None = None) -> jax.Array:
     """Reads a layer of a layered cubemap in the direction (x, y, z), with a level of detail from derivatives."""
-def texCubemapLayeredLod(texObject: _Texture, x: ArrayLike, y: ArrayLike, z: ArrayLike, layer: ArrayLike, level: ArrayLike, *, T: str | None = None) -> jax.Array:
+def texCubemapLayeredLod(texObject: _AnyTexture, x: ArrayLike, y: ArrayLike, z: ArrayLike, layer: ArrayLike, level: ArrayLike, *, T: str | None = None) -> jax.Array:
     """Reads a layer of a layered cubemap in the direction (x, y, z), with a given level of detail."""
-def texCubemapLod(texObject: _Texture, x: ArrayLike, y: ArrayLike, z: ArrayLike, level: ArrayLike, *, T: str | None = None) -> jax.Array:
+def texCubemapLod(texObject: _AnyTexture, x: ArrayLike, y: ArrayLike, z: ArrayLike, level: ArrayLike, *, T: str | None = None) -> jax.Array:
     """Reads a cubemap in the direction (x, y, z), with a given level of detail."""
 def uint_as_float(x: ArrayLike) -> jax.Array:
     """Returns uints as the bits of floats: `__uint_as_float`."""

@@ -136,14 +136,6 @@ class DeviceProp(Struct):
         maxTexture1DLayered, maxTextureCubemapLayered, maxSurface1DLayered, maxSurfaceCubemapLayered: the largest width
             and number of layers; of a cubemap, faces count as layers.
         maxTexture2DLayered, maxSurface2DLayered: the largest width, height and number of layers.
-
-    Source:
-        CUDA Runtime API, `cudaDeviceProp`.
-
-    Example:
-        >>> from jaxtex import cuda
-        >>> cuda.DeviceProp().maxTexture2D
-        (0, 0)
     """
 
     major: int = 0

@@ -36,7 +36,7 @@ from jax.typing import ArrayLike
 '''
 OWN_TYPES = """
 _Vector = ArrayLike | tuple[ArrayLike, ...]
-_Texture = TextureObject | BoundTexture
+_AnyTexture = TextureObject | BoundTexture
 _Surface = SurfaceObject | SurfaceReference | Array
 texture = TextureReference
 surface = SurfaceReference
@@ -51,7 +51,7 @@ ANNOTATIONS = {
     **dict.fromkeys(("cudaArray_t", "cudaArray_const_t"), "Array"),
     "size_t": "int",
     "cudaMemcpyKind": "MemcpyKind | int",
-    "cudaTextureObject_t": "_Texture",
+    "cudaTextureObject_t": "_AnyTexture",
     "cudaSurfaceObject_t": "_Surface",
     "cudaSurfaceBoundaryMode": "SurfaceBoundaryMode | int",
 }

@@ -180,10 +180,6 @@ def freeMipmappedArray(mipmappedArray: MipmappedArray | None) -> None:
 
     Raises:
         CudaError: as in `freeArray`.
-
-    Example:
-        >>> from jaxtex import cuda
-        >>> cuda.freeMipmappedArray(cuda.mallocMipmappedArray(cuda.createChannelDesc("float"), (4, 4, 0), 2))
     """
     if mipmappedArray is not None:
         remedy = "mallocMipmappedArray makes one"

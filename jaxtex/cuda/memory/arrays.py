@@ -31,14 +31,6 @@ class Extent(TupleStruct):
         width: the number of elements along x.
         height: the number of rows, 0 for a 1D or a 1D layered array.
         depth: the number of slices or layers; 6 for a cubemap, 6 for each layer of a layered cubemap.
-
-    Source:
-        CUDA Runtime API, `make_cudaExtent`.
-
-    Example:
-        >>> from jaxtex import cuda
-        >>> cuda.malloc3DArray(cuda.createChannelDesc("float"), cuda.Extent(4, 3, 2)).texels.shape
-        (2, 3, 4, 1)
     """
 
     width: int = 0
@@ -222,11 +214,6 @@ def getChannelDesc(array: Array) -> ChannelFormatDesc:
 
     Returns:
         A `ChannelFormatDesc`.
-
-    Example:
-        >>> from jaxtex import cuda
-        >>> str(cuda.getChannelDesc(cuda.mallocArray(cuda.createChannelDesc("uchar4"), 4, 4)))
-        'uchar4'
     """
     return check_array("getChannelDesc", "array", array, None).desc
 

@@ -93,9 +93,6 @@ class ChannelFormatDesc(Struct):
             of equal width, x first: 8, 16 or 32 bits.
         f: what the bits mean, a `ChannelFormatKind` or its number.
 
-    Source:
-        CUDA Runtime API, `cudaChannelFormatDesc`.
-
     Example:
         >>> from jaxtex import cuda
         >>> cuda.ChannelFormatDesc(8, 8, 0, 0, cuda.ChannelFormatKind.Unsigned) == cuda.createChannelDesc("uchar2")

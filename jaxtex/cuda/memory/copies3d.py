@@ -32,9 +32,6 @@ class Memcpy3DParms(Struct):
             source or the destination is an array, else bytes. If the size is 0 along an axis, nothing is copied.
         kind: a `MemcpyKind`; it has no effect.
 
-    Source:
-        CUDA Runtime API, `cudaMemcpy3DParms`.
-
     Example:
         >>> import jax.numpy as jnp
         >>> from jaxtex import cuda

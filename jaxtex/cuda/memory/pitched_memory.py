@@ -32,14 +32,6 @@ class PitchedPtr(TupleStruct):
         pitch: the number of bytes from the start of a row to the start of the next.
         xsize: the width of a row. Copies ignore it.
         ysize: the number of rows in a slice. Row r of slice s starts at byte ``(s * ysize + r) * pitch``.
-
-    Source:
-        CUDA Runtime API, `make_cudaPitchedPtr`.
-
-    Example:
-        >>> from jaxtex import cuda
-        >>> cuda.mallocPitch(100, 4).pitch
-        512
     """
 
     ptr: ArrayLike | None = None
@@ -56,14 +48,6 @@ class Pos(TupleStruct):
         x: elements of an array, or bytes of pitched memory.
         y: rows.
         z: slices, layers or faces.
-
-    Source:
-        CUDA Runtime API, `make_cudaPos`.
-
-    Example:
-        >>> from jaxtex import cuda
-        >>> cuda.Pos(4, 2)
-        Pos(x=4, y=2, z=0)
     """
 
     x: int = 0

@@ -43,9 +43,6 @@ class ResourceDesc(Struct):
         pitchInBytes: the bytes from row to row of pitched memory; ``None`` if its shape gives the rows.
         flags: 0, as CUDA requires.
 
-    Source:
-        CUDA Runtime API, `cudaResourceDesc`.
-
     Example:
         >>> import jax.numpy as jnp
         >>> from jaxtex import cuda

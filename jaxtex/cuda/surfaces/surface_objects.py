@@ -104,11 +104,6 @@ def destroySurfaceObject(surfObject: SurfaceObject) -> None:
 
     Raises:
         CudaError: cudaErrorInvalidResourceHandle, if it was destroyed before.
-
-    Example:
-        >>> from jaxtex import cuda
-        >>> array = cuda.mallocArray(cuda.createChannelDesc("float"), 4, 0, cuda.ArrayFlags.SurfaceLoadStore)
-        >>> cuda.destroySurfaceObject(cuda.createSurfaceObject(cuda.ResourceDesc.Array(array)))
     """
     release("destroySurfaceObject", _check_object("destroySurfaceObject", surfObject))
 
@@ -122,13 +117,6 @@ def getSurfaceObjectResourceDesc(surfObject: SurfaceObject) -> ResourceDesc:
 
     Returns:
         A `ResourceDesc`.
-
-    Example:
-        >>> from jaxtex import cuda
-        >>> array = cuda.mallocArray(cuda.createChannelDesc("float"), 4, 0, cuda.ArrayFlags.SurfaceLoadStore)
-        >>> surface = cuda.createSurfaceObject(cuda.ResourceDesc.Array(array))
-        >>> cuda.getSurfaceObjectResourceDesc(surface).res.array.array is array
-        True
     """
     return ResourceDesc.Array(_check_object("getSurfaceObjectResourceDesc", surfObject).array)
 
@@ -221,12 +209,6 @@ def getSurfaceReference(symbol: SurfaceReference) -> SurfaceReference:
 
     Returns:
         The same object.
-
-    Example:
-        >>> from jaxtex import cuda
-        >>> ref = cuda.SurfaceReference()
-        >>> cuda.getSurfaceReference(ref) is ref
-        True
     """
     return _check_reference("getSurfaceReference", symbol)
 

@@ -47,9 +47,6 @@ class TextureDesc(Struct):
         seamlessCubemap: whether linear reads of a cubemap blend across the edges of a face; by default **false**.
             Textures of other kinds refuse it.
 
-    Source:
-        CUDA Runtime API, `cudaTextureDesc`.
-
     Example:
         >>> from jaxtex import cuda
         >>> cuda.TextureDesc().addressMode[0].name, cuda.TextureDesc().filterMode.name
@@ -101,9 +98,6 @@ class ResourceViewDesc(Struct):
             first becomes level 0 of the texture.
         firstLayer, lastLayer: the first and the last layer of the view, both 0 without layers. The first becomes layer
             0 of the texture. In a layered cubemap a layer is a whole cubemap.
-
-    Source:
-        CUDA Runtime API, `cudaResourceViewDesc`.
 
     Example:
         >>> from jaxtex import cuda

@@ -82,13 +82,6 @@ def bindTextureToMipmappedArray(
 
     Raises:
         CudaError: as in `bindTextureToArray`.
-
-    Example:
-        >>> from jaxtex import cuda
-        >>> mipmap = cuda.mallocMipmappedArray(cuda.createChannelDesc("float"), (4, 4, 0), 3)
-        >>> ref = cuda.TextureReference("float", cuda.TextureType.Type2D, normalized=1, maxMipmapLevelClamp=2.0)
-        >>> cuda.bindTextureToMipmappedArray(ref, mipmap).texture.num_levels
-        3
     """
     name = "bindTextureToMipmappedArray"
     check_type(name, "mipmappedArray", mipmappedArray, MipmappedArray, "mallocMipmappedArray makes one")

@@ -171,12 +171,6 @@ def destroyTextureObject(texObject: TextureObject) -> None:
 
     Raises:
         CudaError: cudaErrorInvalidResourceHandle, if it was destroyed before.
-
-    Example:
-        >>> import jax.numpy as jnp
-        >>> from jaxtex import cuda
-        >>> t = cuda.createTextureObject(cuda.ResourceDesc.Linear(jnp.arange(4)), cuda.TextureDesc())
-        >>> cuda.destroyTextureObject(t)
     """
     release("destroyTextureObject", _check_object("destroyTextureObject", texObject))
 
@@ -211,13 +205,6 @@ def getTextureObjectTextureDesc(texObject: TextureObject) -> TextureDesc:
 
     Returns:
         A `TextureDesc`.
-
-    Example:
-        >>> import jax.numpy as jnp
-        >>> from jaxtex import cuda
-        >>> t = cuda.createTextureObject(cuda.ResourceDesc.Linear(jnp.arange(4)), cuda.TextureDesc(sRGB=1))
-        >>> cuda.getTextureObjectTextureDesc(t).sRGB
-        1
     """
     return _made_of("getTextureObjectTextureDesc", texObject)[1]
 
@@ -228,13 +215,6 @@ def getTextureObjectResourceViewDesc(texObject: TextureObject) -> ResourceViewDe
 
     Returns:
         A `ResourceViewDesc`, or ``None`` if there was none.
-
-    Example:
-        >>> import jax.numpy as jnp
-        >>> from jaxtex import cuda
-        >>> t = cuda.createTextureObject(cuda.ResourceDesc.Linear(jnp.arange(4)), cuda.TextureDesc())
-        >>> cuda.getTextureObjectResourceViewDesc(t) is None
-        True
     """
     return _made_of("getTextureObjectResourceViewDesc", texObject)[2]
 

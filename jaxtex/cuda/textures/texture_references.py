@@ -208,12 +208,6 @@ def getTextureAlignmentOffset(texref: BoundTexture) -> int:
 
     Raises:
         CudaError: cudaErrorInvalidTextureBinding, if the reference is not bound.
-
-    Example:
-        >>> import jax.numpy as jnp
-        >>> from jaxtex import cuda
-        >>> cuda.getTextureAlignmentOffset(cuda.bindTexture(0, cuda.TextureReference("int"), jnp.array([3, 4])))
-        0
     """
     check_bound("getTextureAlignmentOffset", texref)
     return 0
@@ -228,12 +222,6 @@ def getTextureReference(symbol: BoundTexture | TextureReference) -> TextureRefer
 
     Returns:
         The `TextureReference`.
-
-    Example:
-        >>> from jaxtex import cuda
-        >>> ref = cuda.TextureReference("float")
-        >>> cuda.getTextureReference(ref) is ref
-        True
     """
     return check_reference("getTextureReference", symbol)
 
