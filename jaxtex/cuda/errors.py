@@ -80,9 +80,6 @@ class CudaError(Exception):
 def getErrorName(error: Error | int) -> str:
     """Returns the name of an error: `cudaGetErrorName`.
 
-    Args:
-        error: an `Error` or its number, such as ``CudaError.code``.
-
     Returns:
         The name, such as ``"cudaErrorInvalidValue"``.
 

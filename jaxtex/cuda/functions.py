@@ -6,7 +6,7 @@ import functools
 import inspect
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import jax
@@ -33,6 +33,7 @@ PITCH = "the number of **bytes** from the start of a row of {} to the start of t
 # What parameters of these names, or of these types and names, are in every function of the host.
 TEXTS = {
     "cudaMemcpyKind kind": "a `MemcpyKind`; it has no effect.",
+    "arithmetic": "as in `createTextureObject`.",
     "compute_capability": "the compute capability whose size limits apply, such as 9.0.",
     "void* dst": f"{MEMORY} It is not changed.",
     "const void* src": MEMORY,
@@ -54,6 +55,8 @@ TEXTS = {
     "void* devPtr": f"{MEMORY} It is not changed.",
     "cudaArray_t array": "an `Array`.",
     "cudaArray_const_t array": "an `Array`.",
+    "const void* symbol": "a reference, which is its own symbol.",
+    "desc": "the format of a texel, from `createChannelDesc`.",
     "error": "an `Error` or its number, such as ``CudaError.code``.",
     "texObject": "a `TextureObject`.",
     "surfObject": "a `SurfaceObject`.",
@@ -76,7 +79,7 @@ def cuda_function(function: Callable[P, R]) -> Callable[P, R]:
     Arrays of NumPy arrive in the byte order of the machine.
     """
     declared, signature = DECLARATIONS[function.__name__], inspect.signature(function)
-    function.__doc__ = completed(function.__doc__ or "", declared, signature.parameters, TEXTS)
+    function.__doc__ = completed(function.__doc__ or "", declared, signature, TEXTS)
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -150,7 +153,7 @@ def made(
     if text.example:
         written.append(f"Example:\n{textwrap.indent(inspect.cleandoc(text.example), ' ' * 4)}")
     call.__name__, call.__qualname__, call.__module__ = name, name, module
-    call.__doc__ = completed("\n\n".join(written), declared, known, texts)
+    call.__doc__ = completed("\n\n".join(written), declared, signature, texts)
     call.__annotations__ = {p.name: p.annotation for p in parameters} | {"return": result}
     vars(call)["__signature__"] = signature
     return call
@@ -178,14 +181,14 @@ def _fault_of(signature: inspect.Signature, args: tuple[object, ...], kwargs: di
     return None
 
 
-def completed(doc: str, declared: Declaration, names: Iterable[str], texts: Mapping[str, str]) -> str:
-    """A docstring with all its parameters under Args, and with its source."""
+def completed(doc: str, declared: Declaration, signature: inspect.Signature, texts: Mapping[str, str]) -> str:
+    """A docstring with all its parameters under Args, with what is returned, and with its source."""
     summary, *parts = HEADING.split(inspect.cleandoc(doc))
     sections = dict(zip(parts[::2], (part.strip("\n") for part in parts[1::2])))
     types = {parameter.name: parameter.type for parameter in declared.parameters}
     own = _items(sections.get("Args", ""))
     grouped: list[tuple[list[str], str]] = []
-    for name in names:
+    for name in signature.parameters:
         text = own.get(name) or texts.get(f"{types.get(name)} {name}") or texts.get(name, "")
         if grouped and grouped[-1][1] == text:
             grouped[-1][0].append(name)
@@ -193,6 +196,11 @@ def completed(doc: str, declared: Declaration, names: Iterable[str], texts: Mapp
             grouped.append(([name], text))
     if grouped:
         sections["Args"] = "\n".join(_labeled(", ".join(labels), text) for labels, text in grouped)
+    result = signature.return_annotation
+    if getattr(result, "__module__", "").startswith(__package__ or ""):
+        sections.setdefault(
+            "Returns", _paragraph(f"{'An' if result.__name__[0] in 'AEIOU' else 'A'} `{result.__name__}`.")
+        )
     sections.setdefault("Source", _paragraph(declared.source))
     ordered = [f"{heading}:\n{sections[heading]}" for heading in SECTIONS if heading in sections]
     return "\n\n".join([summary.strip(), *ordered]) + "\n"

@@ -43,14 +43,10 @@ def mallocArray(
     """Allocates a 1D or 2D array of zeros: `cudaMallocArray`.
 
     Args:
-        desc: the format of a texel, from `createChannelDesc`.
         width: the number of elements in a row, at least 1.
         height: the number of rows. 0 makes a 1D array, 1 makes a 2D array of one row.
         flags: `ArrayFlags`, joined by ``|``: SurfaceLoadStore, TextureGather (2D only), Sparse (2D only) or
             DeferredMapping. Every texel of a sparse array is resident.
-
-    Returns:
-        An `Array`.
 
     Raises:
         CudaError: cudaErrorInvalidChannelDescriptor, for a format that CUDA does not have; cudaErrorNotSupported, for a
@@ -83,7 +79,6 @@ def malloc3DArray(
     """Allocates an array of zeros of any kind: `cudaMalloc3DArray`.
 
     Args:
-        desc: the format of a texel, from `createChannelDesc`.
         extent: (width, height, depth) in elements. With `flags` it determines the kind of the array:
 
             - without flags: 1D (w, 0, 0), 2D (w, h, 0) or 3D (w, h, d);
@@ -92,9 +87,6 @@ def malloc3DArray(
             - with both: (w, w, 6 * L).
         flags: `ArrayFlags`, joined by ``|``. TextureGather is for 2D arrays only; Sparse is for 2D, 3D and 2D layered
             arrays only.
-
-    Returns:
-        An `Array`.
 
     Raises:
         CudaError: as in `mallocArray`.
@@ -124,9 +116,6 @@ def mallocMipmappedArray(
         numLevels: the number of levels, clamped to the range from 1 to ``1 + floor(log2(max(w, h, d)))``, where layers
             and faces do not count as depth. Level l has the size ``max(1, n >> l)`` along each axis; the number of
             layers and faces is the same in every level.
-
-    Returns:
-        A `MipmappedArray`.
 
     Raises:
         CudaError: as in `mallocArray`.

@@ -44,9 +44,6 @@ def make_cudaExtent(w: int, h: int, d: int) -> Extent:
 
     Args:
         w, h, d: width, height and depth, as in `Extent`.
-
-    Returns:
-        An `Extent`.
     """
     return Extent(w, h, d)
 
@@ -210,11 +207,7 @@ def mention_unstored(function: str, mipmap: MipmappedArray, only: int | None = N
 
 @cuda_function
 def getChannelDesc(array: Array) -> ChannelFormatDesc:
-    """Returns the format of an array: `cudaGetChannelDesc`.
-
-    Returns:
-        A `ChannelFormatDesc`.
-    """
+    """Returns the format of an array: `cudaGetChannelDesc`."""
     return check_array("getChannelDesc", "array", array, None).desc
 
 

@@ -192,7 +192,6 @@ def memcpyFromArray(
     Args:
         dst: an array of any dtype, whose bytes, in C order, are the memory. It is not changed. In the short form: the
             `Array` or the `MipmappedArray` to read.
-        src: an `Array`.
         wOffset, hOffset, count: the bytes of `src`, as in `memcpyToArray`.
         level: which level of a `MipmappedArray`, an int from 0, in the short form. An `Array` has no level.
 

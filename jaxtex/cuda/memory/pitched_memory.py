@@ -61,9 +61,6 @@ def make_cudaPitchedPtr(d: ArrayLike, p: int, xsz: int, ysz: int) -> PitchedPtr:
 
     Args:
         d, p, xsz, ysz: the memory, its pitch, the width of a row and the number of rows, as in `PitchedPtr`.
-
-    Returns:
-        A `PitchedPtr`.
     """
     return PitchedPtr(d, p, xsz, ysz)
 
@@ -74,9 +71,6 @@ def make_cudaPos(x: int, y: int, z: int) -> Pos:
 
     Args:
         x, y, z: the position, as in `Pos`.
-
-    Returns:
-        A `Pos`.
     """
     return Pos(x, y, z)
 

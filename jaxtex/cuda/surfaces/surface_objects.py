@@ -110,14 +110,7 @@ def destroySurfaceObject(surfObject: SurfaceObject) -> None:
 
 @cuda_function
 def getSurfaceObjectResourceDesc(surfObject: SurfaceObject) -> ResourceDesc:
-    """Returns the descriptor of the array of a surface object: `cudaGetSurfaceObjectResourceDesc`.
-
-    Args:
-        surfObject: a `SurfaceObject`.
-
-    Returns:
-        A `ResourceDesc`.
-    """
+    """Returns the descriptor of the array of a surface object: `cudaGetSurfaceObjectResourceDesc`."""
     return ResourceDesc.Array(_check_object("getSurfaceObjectResourceDesc", surfObject).array)
 
 
@@ -202,14 +195,7 @@ def bindSurfaceToArray(
 
 @cuda_function
 def getSurfaceReference(symbol: SurfaceReference) -> SurfaceReference:
-    """Returns a reference, which is its own symbol: `cudaGetSurfaceReference`.
-
-    Args:
-        symbol: a `SurfaceReference`.
-
-    Returns:
-        The same object.
-    """
+    """Returns a reference, which is its own symbol: `cudaGetSurfaceReference`."""
     return _check_reference("getSurfaceReference", symbol)
 
 

@@ -32,9 +32,7 @@ def bindTextureToArray(
     Args:
         texref: a `TextureReference` of the type and the kind of the array. A 1D reference may be bound to a 2D array of
             one row too, and a reference of floats to halves. It is not changed.
-        array: an `Array`.
         desc: the format of the array, which may be left out.
-        arithmetic: as in `createTextureObject`.
 
     Returns:
         A `BoundTexture`, for texture functions. It reads what the array holds now.
@@ -72,10 +70,6 @@ def bindTextureToMipmappedArray(
         texref: a `TextureReference` of the type and the kind of the array, with ``normalized=1``. It is not changed.
         mipmappedArray: a `MipmappedArray`.
         desc: the format of the array, which may be left out.
-        arithmetic: as in `createTextureObject`.
-
-    Returns:
-        A `BoundTexture`.
 
     Gradients:
         Gradients of reads flow to floating texels of every level.
@@ -108,10 +102,6 @@ def bindTexture(
         desc: its format, by default ``texref.channelDesc``. It may be left out before `size`.
         size: the size of the memory in bytes, as ``sizeInBytes`` in `ResourceDesc.Linear`. The default, and UINT_MAX,
             CUDA's default, mean all of it.
-        arithmetic: as in `createTextureObject`.
-
-    Returns:
-        A `BoundTexture`.
 
     Gradients:
         Gradients of reads flow to floating texels.
@@ -156,10 +146,6 @@ def bindTexture2D(
         width, height: the size in elements.
         pitch: the number of bytes from row to row, as in `mallocPitch`. Without it the shape of `devPtr` gives the
             rows.
-        arithmetic: as in `createTextureObject`.
-
-    Returns:
-        A `BoundTexture`.
 
     Gradients:
         Gradients of reads flow to floating texels.

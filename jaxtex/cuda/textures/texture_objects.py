@@ -26,21 +26,13 @@ from .resources import resource_format, resource_levels
 
 NAME = "createTextureObject"
 ArithmeticName = Arithmetic | Literal["hardware", "float"]
-CORE_ADDRESS_MODES = {
-    AddressMode.Wrap: core_modes.AddressMode.WRAP,
-    AddressMode.Clamp: core_modes.AddressMode.CLAMP,
-    AddressMode.Mirror: core_modes.AddressMode.MIRROR,
-    AddressMode.Border: core_modes.AddressMode.BORDER,
-}
+CORE_ADDRESS_MODES = {mode: core_modes.AddressMode[mode.name.upper()] for mode in AddressMode}
 # Without normalized coordinates CUDA clamps where a mode repeats the texture.
 PIXEL_ADDRESS_MODES = CORE_ADDRESS_MODES | {
     AddressMode.Wrap: core_modes.AddressMode.CLAMP,
     AddressMode.Mirror: core_modes.AddressMode.CLAMP,
 }
-CORE_FILTER_MODES = {
-    FilterMode.Point: core_modes.FilterMode.POINT,
-    FilterMode.Linear: core_modes.FilterMode.LINEAR,
-}
+CORE_FILTER_MODES = {mode: core_modes.FilterMode[mode.name.upper()] for mode in FilterMode}
 CORE_READ_MODES = {
     ReadMode.ElementType: core_modes.ReadMode.ELEMENT,
     ReadMode.NormalizedFloat: core_modes.ReadMode.NORMALIZED_FLOAT,
@@ -183,9 +175,6 @@ def getTextureObjectResourceDesc(texObject: TextureObject) -> ResourceDesc:
         texObject: a `TextureObject` as `createTextureObject` returned it. An object that went through a transformation
             has no descriptors.
 
-    Returns:
-        A `ResourceDesc`.
-
     Raises:
         CudaError: cudaErrorNotSupported, if the object has no descriptors.
 
@@ -201,11 +190,7 @@ def getTextureObjectResourceDesc(texObject: TextureObject) -> ResourceDesc:
 
 @cuda_function
 def getTextureObjectTextureDesc(texObject: TextureObject) -> TextureDesc:
-    """Returns the descriptor that a texture object was made with: `cudaGetTextureObjectTextureDesc`.
-
-    Returns:
-        A `TextureDesc`.
-    """
+    """Returns the descriptor that a texture object was made with: `cudaGetTextureObjectTextureDesc`."""
     return _made_of("getTextureObjectTextureDesc", texObject)[1]
 
 

@@ -215,14 +215,7 @@ def getTextureAlignmentOffset(texref: BoundTexture) -> int:
 
 @cuda_function
 def getTextureReference(symbol: BoundTexture | TextureReference) -> TextureReference:
-    """Returns a reference, which is its own symbol: `cudaGetTextureReference`.
-
-    Args:
-        symbol: a `TextureReference`, or a `BoundTexture`.
-
-    Returns:
-        The `TextureReference`.
-    """
+    """Returns the `TextureReference` of a reference, which is its own symbol: `cudaGetTextureReference`."""
     return check_reference("getTextureReference", symbol)
 
 
